@@ -229,7 +229,7 @@ pub(crate) struct HowArgs {
     /// --passes. assign: with the memory location of each value. plan: the steps and buffers of the engine.
     #[arg(long, value_name = "STAGE")]
     pub dump: Option<Dump>,
-    /// Passes that rewrite the program, in order: a list such as fold,cse or needed, or default,-sink
+    /// Passes that rewrite the program, in order: a list such as dce,cse or needed, or default,-sink
     ///
     /// `farcall passes` lists all passes, and the default. -PASS removes a pass from the list before it.
     /// Without the passes in `needed`, a program may compute wrong results: such lists are only for
@@ -281,7 +281,7 @@ const PASSES_HELP: &str = "\
 Examples:
   farcall run model.mlir --dump fuse
   farcall run model.mlir --passes default,-fuse --stats
-  farcall run model.mlir --passes needed,fold --dump form";
+  farcall run model.mlir --passes needed,constant_folding --dump form";
 
 const COMPILE_HELP: &str = "\
 `farcall run` and `farcall inspect` accept a plan in place of a program. Libraries are not part of a plan: they are \
@@ -394,7 +394,7 @@ impl FromStr for Dump {
 
     fn from_str(text: &str) -> Result<Dump, String> {
         let memory = || MEMORY_PASSES.iter().map(|p| p.name);
-        let listed = || passes::ALL.iter().map(|p| p.name).filter(|name| memory().all(|m| m != *name));
+        let listed = || passes::PASSES.iter().map(|p| p.name).filter(|name| memory().all(|m| m != *name));
         let all = || Dump::STAGES.into_iter().chain(listed().chain(memory()).map(Dump::Pass));
         all().find(|d| d.name() == text).ok_or_else(|| {
             let near = nearest(text, all().map(Dump::name));
@@ -435,7 +435,7 @@ fn denormals() -> impl TypedValueParser<Value = Denormals> {
         Denormals::Ieee => "Keep them (IEEE 754)",
         Denormals::Flush => "Flush them to zero, as XLA:CPU does",
     };
-    let values = Denormals::ALL.map(|mode| PossibleValue::new(mode.name()).help(help(mode)));
+    let values = Denormals::VARIANTS.map(|mode| PossibleValue::new(mode.name()).help(help(mode)));
     PossibleValuesParser::new(values).try_map(|name| name.parse::<Denormals>())
 }
 
@@ -445,7 +445,7 @@ fn semantics() -> impl TypedValueParser<Value = Semantics> {
         Semantics::Xla => "XLA, which is what JAX users see",
         Semantics::StableHlo => "The specification",
     };
-    let values = Semantics::ALL.map(|whose| PossibleValue::new(whose.name()).help(help(whose)));
+    let values = Semantics::VARIANTS.map(|whose| PossibleValue::new(whose.name()).help(help(whose)));
     PossibleValuesParser::new(values).try_map(|name| name.parse::<Semantics>())
 }
 

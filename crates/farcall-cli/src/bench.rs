@@ -9,7 +9,7 @@ use comfy_table::{Cell, CellAlignment};
 use farcall::custom_call::{RunContext, ThreadPool};
 use farcall::ir::TensorType;
 use farcall::ir::literal::Literal;
-use farcall::plan::Work;
+use farcall::plan::Cost;
 use farcall::{Executable, Plan, Profile, machine};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
@@ -101,8 +101,8 @@ fn working_set(executable: &Executable) -> usize {
 }
 
 /// Returns the total work of all thunks of a run.
-fn work(plan: &Plan, profile: &Profile) -> Work {
-    let (mut sum, mut number) = (Work::default(), 0);
+fn work(plan: &Plan, profile: &Profile) -> Cost {
+    let (mut sum, mut number) = (Cost::default(), 0);
     plan.walk(&mut |thunk| {
         let (work, calls) = (plan.work(thunk), profile.thunk(number).calls);
         sum.bytes = sum.bytes.saturating_add(work.bytes.saturating_mul(calls));
@@ -200,7 +200,7 @@ struct Report<'a> {
     compile: Stats,
     threads: usize,
     times: Times,
-    work: Work,
+    work: Cost,
     set: usize,
     limits: Limits,
     plan: &'a Plan,

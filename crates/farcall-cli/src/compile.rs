@@ -3,13 +3,14 @@
 use std::io::Write;
 
 use anyhow::{Context, Result, bail, ensure};
+use farcall::explain::Explanation;
 use farcall::ir::interface::Interface;
 use farcall::ir::literal::Literal;
 use farcall::ir::middle::passes;
 use farcall::ir::middle::pipeline::Pipeline;
 use farcall::ir::module::{Func, Module};
 use farcall::ir::{elided, text, verify};
-use farcall::{CompileOptions, Executable, Explanation, MEMORY_PASSES, Plan, Registry, Stage};
+use farcall::{CompileOptions, Executable, MEMORY_PASSES, Plan, Registry, Stage};
 
 use crate::args::{CompileArgs, Dump, HowArgs, InputArgs};
 use crate::execute::refused;
@@ -213,7 +214,7 @@ pub(crate) fn dump(text: &str) -> Result<()> {
 pub(crate) fn passes() -> Result<()> {
     let mut out = terminal::stdout();
     let mut table = terminal::table(&["pass", "what it does"]);
-    for pass in passes::ALL.iter().filter(|p| MEMORY_PASSES.iter().all(|m| m.name != p.name)) {
+    for pass in passes::PASSES.iter().filter(|p| MEMORY_PASSES.iter().all(|m| m.name != p.name)) {
         table.add_row([pass.name, pass.about]);
     }
     for pass in MEMORY_PASSES {

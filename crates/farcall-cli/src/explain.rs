@@ -4,8 +4,9 @@ use std::io::Write;
 
 use anyhow::Result;
 use comfy_table::{Cell, CellAlignment, Color};
-use farcall::plan::{Buffer, Origin, Thunk, ThunkOp};
-use farcall::{Border, Explanation, Life, Member, Plan};
+use farcall::Plan;
+use farcall::explain::{Explanation, FusionBoundary, LiveRange, Member};
+use farcall::plan::{Origin, TensorSlice, Thunk, ThunkOp};
 use serde_json::{Value, json};
 
 use crate::inputs::count;
@@ -23,7 +24,7 @@ pub(crate) fn write(out: &mut impl Write, plan: &Plan, explanation: &Explanation
     print_evaluated(out, plan)?;
     fusions(out, explanation)?;
     unfused(out, explanation)?;
-    borders(out, explanation)?;
+    fusion_boundaries(out, explanation)?;
     memory(out, plan, explanation)
 }
 
@@ -31,7 +32,7 @@ fn right(text: impl ToString) -> Cell {
     Cell::new(text.to_string()).set_alignment(CellAlignment::Right)
 }
 
-fn types(buffers: &[Buffer]) -> String {
+fn types(buffers: &[TensorSlice]) -> String {
     buffers.iter().map(|b| short_type(&b.ty)).collect::<Vec<_>>().join(", ")
 }
 
@@ -132,13 +133,13 @@ fn unfused(out: &mut impl Write, explanation: &Explanation) -> Result<()> {
     Ok(())
 }
 
-fn borders(out: &mut impl Write, explanation: &Explanation) -> Result<()> {
-    if explanation.borders.is_empty() {
+fn fusion_boundaries(out: &mut impl Write, explanation: &Explanation) -> Result<()> {
+    if explanation.fusion_boundaries.is_empty() {
         return Ok(());
     }
     writeln!(out, "\nfusion boundaries")?;
     let mut table = terminal::table(&["steps", "producer", "consumer", "reason"]);
-    for Border { from, to, reason } in &explanation.borders {
+    for FusionBoundary { from, to, reason } in &explanation.fusion_boundaries {
         table.add_row([
             right(format!("{} → {}", from.0, to.0)),
             Cell::new(shortened(placed(&from.1), MAX_CELL_CHARS)),
@@ -168,12 +169,12 @@ fn memory(out: &mut impl Write, plan: &Plan, explanation: &Explanation) -> Resul
         bytes(explanation.peak),
         explanation.peak_step,
     )?;
-    if explanation.lives.is_empty() {
+    if explanation.live_ranges.is_empty() {
         return Ok(());
     }
     let mut table = terminal::table(&["place", "size", "steps", "holds"]);
-    for life in &explanation.lives {
-        let Life { slice, value, scratch, first, last } = life;
+    for life in &explanation.live_ranges {
+        let LiveRange { slice, value, scratch, first, last } = life;
         let step = |step: &Option<usize>, none: &str| step.map_or(none.to_owned(), |step| step.to_string());
         let what = value.as_ref().map(|member| {
             let what = if *scratch { format!("scratch of {}", member.op) } else { named(member) };
@@ -195,7 +196,7 @@ fn memory(out: &mut impl Write, plan: &Plan, explanation: &Explanation) -> Resul
 pub(crate) fn json(plan: &Plan, explanation: &Explanation) -> Value {
     let steps = plan.numbered().into_iter().map(|row| {
         let members = explanation.steps.get(row.number).map_or(&[][..], |step| &step.members);
-        let buffers = |buffers: &[Buffer]| -> Vec<Value> {
+        let buffers = |buffers: &[TensorSlice]| -> Vec<Value> {
             buffers.iter().map(|b| json!({ "type": short_type(&b.ty), "place": place(&b.slice) })).collect()
         };
         json!({
@@ -219,7 +220,7 @@ pub(crate) fn json(plan: &Plan, explanation: &Explanation) -> Value {
             "beside": unfused.beside.as_ref().map(member_json),
         })
     });
-    let borders = explanation.borders.iter().map(|Border { from, to, reason }| {
+    let borders = explanation.fusion_boundaries.iter().map(|FusionBoundary { from, to, reason }| {
         json!({
             "from_step": from.0,
             "from": member_json(&from.1),
@@ -230,7 +231,7 @@ pub(crate) fn json(plan: &Plan, explanation: &Explanation) -> Value {
     });
     let needs = needs(plan);
     let [inputs, results, constants, arena] = needs;
-    let lives = explanation.lives.iter().map(|life| {
+    let live_ranges = explanation.live_ranges.iter().map(|life| {
         json!({
             "place": place(&life.slice),
             "first_step": life.first,
@@ -242,8 +243,8 @@ pub(crate) fn json(plan: &Plan, explanation: &Explanation) -> Value {
     json!({
         "steps": steps.collect::<Vec<_>>(),
         "unfused": unfused.collect::<Vec<_>>(),
-        "borders": borders.collect::<Vec<_>>(),
-        "buffers": lives.collect::<Vec<_>>(),
+        "fusion_boundaries": borders.collect::<Vec<_>>(),
+        "buffers": live_ranges.collect::<Vec<_>>(),
         "peak_bytes": needs.iter().sum::<usize>(),
         "input_bytes": inputs,
         "result_bytes": results,

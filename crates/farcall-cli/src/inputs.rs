@@ -237,7 +237,7 @@ fn tensor_type(text: &str) -> Result<TensorType, String> {
         return Err(format!("`{text}` is not a type; write f32[4,8], or f32[] for a scalar"));
     };
     let Ok(dtype) = dtype.trim().parse::<DType>() else {
-        let near = nearest(dtype, DType::ALL.iter().map(|d| d.name()));
+        let near = nearest(dtype, DType::VARIANTS.iter().map(|d| d.name()));
         let near = if near.is_empty() { vec!["f32", "s32", "pred", "bf16"] } else { near };
         return Err(format!("`{dtype}` is not an element type; try {}", near.join(", ")));
     };
@@ -464,7 +464,7 @@ mod tests {
 
     #[test]
     fn made_arguments_depend_on_type_and_seed_alone() {
-        for dtype in DType::ALL {
+        for dtype in DType::VARIANTS {
             let ty = TensorType::new(dtype, [40]);
             let a = make(Fill::Rand, &ty, 1).unwrap();
             assert_eq!(a, make(Fill::Rand, &ty, 1).unwrap());

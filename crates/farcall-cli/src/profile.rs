@@ -279,7 +279,7 @@ fn per_run(calls: u64, runs: u32) -> String {
 /// Converts the profile to JSON: times in seconds, summed over all runs.
 fn as_json(plan: &Plan, profile: &Profile) -> Value {
     let (runs, thunks) = sums(profile);
-    let types = |buffers: &[farcall::plan::Buffer]| -> Vec<String> {
+    let types = |buffers: &[farcall::plan::TensorSlice]| -> Vec<String> {
         buffers.iter().map(|b| short_type(&b.ty)).collect()
     };
     let each = plan.numbered().into_iter().map(|Numbered { number, thunk, parent, .. }| {

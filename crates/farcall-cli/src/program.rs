@@ -193,11 +193,11 @@ pub(crate) fn refined(
     if let Some(inputs) = inputs {
         options = options.inputs(inputs.iter().map(Literal::ty));
     }
-    let refined = farcall::refined(module, &options).map_err(anyhow::Error::from);
+    let refined = farcall::refine_for_inputs(module, &options).map_err(anyhow::Error::from);
     match (refined, inputs) {
         (Err(e), Some(inputs)) if needs_elements(&e) => {
             let known: Vec<Option<Literal>> = inputs.iter().cloned().map(Some).collect();
-            Ok((farcall::refined(module, &options.known(known.iter().cloned()))?, known))
+            Ok((farcall::refine_for_inputs(module, &options.known(known.iter().cloned()))?, known))
         }
         (refined, _) => Ok((refined?, Vec::new())),
     }

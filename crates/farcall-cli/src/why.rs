@@ -5,8 +5,9 @@ use std::io::Write;
 
 use anyhow::Result;
 use comfy_table::{Cell, Color};
+use farcall::Registry;
+use farcall::explain::Explanation;
 use farcall::plan::{BlockChoice, BlockDecision, Plan};
-use farcall::{Explanation, Registry};
 use serde_json::{Value, json};
 
 use crate::args::{HowArgs, InspectArgs, NumericsArgs};

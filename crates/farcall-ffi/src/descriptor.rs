@@ -277,7 +277,7 @@ pub struct Declaration {
 }
 
 impl Declaration {
-    pub const NONE: Declaration = Declaration {
+    pub const EMPTY: Declaration = Declaration {
         signature: "",
         vjp_forward: "",
         vjp_backward: "",
@@ -899,7 +899,7 @@ mod tests {
                 transpose: "an_op_t",
                 non_differentiable: "at,x",
                 zero_derivative: "x",
-                ..Declaration::NONE
+                ..Declaration::EMPTY
             },
         })
     };

@@ -37,7 +37,7 @@ macro_rules! error_codes {
 
         impl ErrorCode {
             /// All codes, in the order of their numbers.
-            pub const ALL: &[ErrorCode] = &[$(ErrorCode::$code,)*];
+            pub const VARIANTS: &[ErrorCode] = &[$(ErrorCode::$code,)*];
 
             /// Name in XLA's spelling: `INVALID_ARGUMENT`.
             pub const fn name(self) -> &'static str {
@@ -212,8 +212,8 @@ mod tests {
 
     #[test]
     fn sixteen_codes_go_there_and_back() {
-        assert_eq!(ErrorCode::ALL.len(), 16);
-        for (i, code) in ErrorCode::ALL.iter().enumerate() {
+        assert_eq!(ErrorCode::VARIANTS.len(), 16);
+        for (i, code) in ErrorCode::VARIANTS.iter().enumerate() {
             assert_eq!(abi::ErrorCode::from(*code), abi::ErrorCode(i as u32 + 1));
             assert_eq!(ErrorCode::from(abi::ErrorCode::from(*code)), *code);
         }

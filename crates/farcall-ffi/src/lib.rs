@@ -303,7 +303,7 @@ macro_rules! __stand_in {
                             file: "",
                             line: 0,
                             params: &[],
-                            declaration: __private::Declaration::NONE,
+                            declaration: __private::Declaration::EMPTY,
                         })
                     };
                 const DECLARED: __private::DeclaredOp =

@@ -514,13 +514,13 @@ fn optional_operand() {
 #[handler(name = "fails")]
 fn fails(code: i32) -> Result<()> {
     let code =
-        ErrorCode::ALL.get(usize::try_from(code)?).ok_or_else(|| Error::out_of_range("no such code"))?;
+        ErrorCode::VARIANTS.get(usize::try_from(code)?).ok_or_else(|| Error::out_of_range("no such code"))?;
     Err(Error::new(*code, format!("as asked: {}", code.name())))
 }
 
 #[test]
 fn errors_arrive_with_the_handler_s_name() {
-    for (i, code) in ErrorCode::ALL.iter().enumerate() {
+    for (i, code) in ErrorCode::VARIANTS.iter().enumerate() {
         let error = Call::to::<fails>().attr("code", i as i32).run().unwrap_err();
         assert_eq!(
             (error.code(), error.message()),

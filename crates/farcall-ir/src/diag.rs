@@ -74,7 +74,7 @@ impl Source {
     /// Creates a source from part of a file, after `lines_before` lines. Line numbers refer to the whole
     /// file. The byte order mark that some editors write at the beginning is removed.
     pub fn part(name: impl Into<String>, text: impl Into<String>, lines_before: usize) -> Arc<Source> {
-        Source::of(name.into(), text.into(), lines_before, Charge::NONE)
+        Source::of(name.into(), text.into(), lines_before, Charge::EMPTY)
     }
 
     /// Creates a source whose text counts towards the memory limit.

@@ -57,7 +57,7 @@ struct Words {
 
 impl Drop for Words {
     fn drop(&mut self) {
-        memory::give((std::mem::take(&mut self.words), std::mem::replace(&mut self.charge, Charge::NONE)));
+        memory::give((std::mem::take(&mut self.words), std::mem::replace(&mut self.charge, Charge::EMPTY)));
     }
 }
 

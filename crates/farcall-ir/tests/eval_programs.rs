@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::fmt::Write;
 
 use expect_test::{Expect, expect};
-use farcall_ir::eval::{CallSite, Denormals, Host, HostError, NoHost, Value, eval, eval_inst};
+use farcall_ir::eval::{Denormals, Host, HostCall, HostError, NoHost, Value, eval, eval_inst};
 use farcall_ir::{DType, Literal, Module, Scalar, Source, TensorType};
 
 fn parse(text: &str) -> Module {
@@ -290,7 +290,7 @@ fn a_missing_host_names_target_and_place() {
 struct Doubling(RefCell<Vec<String>>);
 
 impl Host for Doubling {
-    fn custom_call(&self, call: &CallSite<'_>, operands: &[Value]) -> Result<Vec<Value>, HostError> {
+    fn custom_call(&self, call: &HostCall<'_>, operands: &[Value]) -> Result<Vec<Value>, HostError> {
         self.0.borrow_mut().push(format!("{} -> {} results", call.call.target, call.results().len()));
         let x = operands[0].tensor().ok_or("no tensor")?;
         Ok(vec![Literal::from_fn(x.dtype(), x.dims(), |i| Scalar::Float(x.get(i).as_f64() * 2.0)).into()])
@@ -450,7 +450,7 @@ impl Queues {
 }
 
 impl Host for Queues {
-    fn custom_call(&self, _: &CallSite<'_>, _: &[Value]) -> Result<Vec<Value>, HostError> {
+    fn custom_call(&self, _: &HostCall<'_>, _: &[Value]) -> Result<Vec<Value>, HostError> {
         Err("no custom calls".into())
     }
 

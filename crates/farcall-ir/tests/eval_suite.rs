@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use farcall_ir::eval::{CallSite, Denormals, Host, HostError, Value, eval};
+use farcall_ir::eval::{Denormals, Host, HostCall, HostError, Value, eval};
 use farcall_ir::op::{CallConfig, Op, Traits};
 use farcall_ir::types::TensorType;
 use farcall_ir::{Attr, DType, Func, Literal, Module, Scalar, Source};
@@ -156,7 +156,7 @@ struct Checks {
 }
 
 impl Host for Checks {
-    fn custom_call(&self, call: &CallSite<'_>, operands: &[Value]) -> Result<Vec<Value>, HostError> {
+    fn custom_call(&self, call: &HostCall<'_>, operands: &[Value]) -> Result<Vec<Value>, HostError> {
         match call.call.target.as_str() {
             "interpreter.run_parallel" => Ok(run_parallel(call, operands)?),
             "interpreter.print" => Ok(Vec::new()),
@@ -172,7 +172,7 @@ impl Host for Checks {
 
 /// Runs the functions of a grid of processes, given by an attribute, one after the other. Several functions
 /// must not depend on each other, since they cannot exchange values here.
-fn run_parallel(call: &CallSite<'_>, operands: &[Value]) -> Result<Vec<Value>, String> {
+fn run_parallel(call: &HostCall<'_>, operands: &[Value]) -> Result<Vec<Value>, String> {
     let attrs = call.inst.attrs();
     let run = |func: &Func, inputs: &[Value], host: &Checks| {
         eval(call.module, func, inputs, host, Denormals::Ieee).map_err(|e| e.to_string())
@@ -226,7 +226,7 @@ fn notices_others(func: &Func) -> bool {
 }
 
 /// Compares two tensors as the target specifies.
-fn check(call: &CallSite<'_>, operands: &[Value]) -> Result<Vec<Value>, String> {
+fn check(call: &HostCall<'_>, operands: &[Value]) -> Result<Vec<Value>, String> {
     let [Value::Tensor(actual), Value::Tensor(expected)] = operands else {
         return Err("a check takes two tensors".to_owned());
     };
@@ -259,7 +259,7 @@ fn check(call: &CallSite<'_>, operands: &[Value]) -> Result<Vec<Value>, String> 
 }
 
 /// An attribute in the call's dictionary.
-fn parameter<'a>(call: &CallSite<'a>, name: &str) -> Option<&'a Attr> {
+fn parameter<'a>(call: &HostCall<'a>, name: &str) -> Option<&'a Attr> {
     match &call.call.config {
         CallConfig::Dict(attrs) => attrs.get(name),
         _ => None,

@@ -104,7 +104,7 @@ fn run(test: &str, place: &str) -> String {
         }
         _ => false,
     };
-    let cx = passes::Context { on_rule, fuses, reduces, computes, ..passes::Context::new(numerics) };
+    let cx = passes::PassOptions { on_rule, fuses, reduces, computes, ..passes::PassOptions::new(numerics) };
     let names = header(test, "passes").unwrap_or_else(|| panic!("{place}: no line `// passes: …`"));
     let list: Vec<_> = names
         .split(", ")
@@ -166,7 +166,7 @@ fn filetests() {
 fn nothing_is_untested() {
     let stems: Vec<String> =
         files().iter().map(|p| p.file_stem().unwrap().to_string_lossy().into_owned()).collect();
-    for pass in passes::ALL {
+    for pass in passes::PASSES {
         assert!(stems.iter().any(|s| s == pass.name), "filetests/passes/{}.mlir is missing", pass.name);
     }
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("filetests/passes");

@@ -129,7 +129,7 @@ fn mistakes_are_reported() {
     assert!(manual.contains("needs several devices"), "{manual}");
     let rest = "func.func @main() { return }";
     let mesh = error(&format!("sdy.mesh @m = <[x]>\n{rest}"));
-    assert!(mesh.contains("not that of @m"), "{mesh}");
+    assert!(mesh.contains("mesh @m is malformed"), "{mesh}");
     let twice = error(&format!("sdy.mesh @m = <[]>\nsdy.mesh @m = <[]>\n{rest}"));
     assert!(twice.contains("mesh @m is already defined"), "{twice}");
     let unnamed = error(&format!("\"sdy.mesh\"() <{{mesh = #sdy.mesh<[]>}}> : () -> ()\n{rest}"));

@@ -271,7 +271,7 @@ impl Declaration {
                 signature: #signature,
                 shape: #shape,
                 never_batched: #never_batched,
-                ..__ffi::__private::Declaration::NONE
+                ..__ffi::__private::Declaration::EMPTY
             }
         })
     }

@@ -103,7 +103,7 @@ pub(crate) fn vjp(attr: &syn::Attribute) -> Result<(Residuals, Derivative)> {
                        #[vjp(forward = f, backward = g)]";
         return Err(Error::new(residual.role.span(), message));
     }
-    Ok((residuals, Derivative { part: Part::Backward, path, written, bindings: Bindings::NONE }))
+    Ok((residuals, Derivative { part: Part::Backward, path, written, bindings: Bindings::EMPTY }))
 }
 
 /// Parses `#[jvp(tangent = t, tangent(x) = tx)]`.
@@ -112,7 +112,7 @@ pub(crate) fn jvp(attr: &syn::Attribute) -> Result<Derivative> {
     let ([tangent], written) = sort(items, ["tangent"], Part::Tangent)?;
     let message = "say which op takes the tangents: #[jvp(tangent = f)]";
     let path = tangent.ok_or_else(|| Error::new(attr.span(), message))?;
-    Ok(Derivative { part: Part::Tangent, path, written, bindings: Bindings::NONE })
+    Ok(Derivative { part: Part::Tangent, path, written, bindings: Bindings::EMPTY })
 }
 
 /// Parses `#[transpose(t, cotangent(y) = g)]`.
@@ -126,7 +126,7 @@ pub(crate) fn transpose(attr: &syn::Attribute) -> Result<Derivative> {
         Ok((path, Punctuated::<Item, Token![,]>::parse_terminated(input)?))
     })?;
     let ([], written) = sort(items, [], Part::Transpose)?;
-    Ok(Derivative { part: Part::Transpose, path, written, bindings: Bindings::NONE })
+    Ok(Derivative { part: Part::Transpose, path, written, bindings: Bindings::EMPTY })
 }
 
 /// Returns the ops by their keys, and the bindings of parameters.
@@ -331,8 +331,8 @@ pub(crate) fn name(path: &Path) -> TokenStream {
 pub(crate) fn outline(signature: Option<&Signature>) -> TokenStream {
     let tensor = |tensor: &Tensor<'_>| {
         let Tensor { name, derivative, ty, types, batch, any, dims, optional, variadic } = *tensor;
-        let types = if types == DType::ALL {
-            quote!(__ffi::DType::ALL)
+        let types = if types == DType::VARIANTS {
+            quote!(__ffi::DType::VARIANTS)
         } else {
             let types = types.iter().map(|dtype| descriptor_type(*dtype));
             quote!([#(#types),*])

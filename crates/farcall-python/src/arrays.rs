@@ -26,7 +26,7 @@ static DTYPES: PyOnceLock<Vec<Option<Py<PyArrayDescr>>>> = PyOnceLock::new();
 /// If an element type has another size, or if other element types have been set before.
 #[pyfunction]
 pub(crate) fn set_dtypes(py: Python<'_>, dtypes: Vec<(String, Bound<'_, PyArrayDescr>)>) -> PyResult<()> {
-    let mut by_place: Vec<Option<Py<PyArrayDescr>>> = DType::ALL.iter().map(|_| None).collect();
+    let mut by_place: Vec<Option<Py<PyArrayDescr>>> = DType::VARIANTS.iter().map(|_| None).collect();
     for (name, numpys) in dtypes {
         let dtype = element_type(&name)?;
         if numpys.itemsize() != dtype.size() || numpys.has_object() {

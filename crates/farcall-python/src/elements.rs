@@ -67,7 +67,7 @@ impl Elements {
 pub(crate) fn element_types() -> Vec<(&'static str, &'static str, usize, Option<(i128, i128)>)> {
     let described =
         |dtype: DType| (dtype.name(), NumberKind::of(dtype).name(), dtype.size(), dtype.integer_range());
-    DType::ALL.into_iter().map(described).collect()
+    DType::VARIANTS.into_iter().map(described).collect()
 }
 
 /// Returns true if an array of this element type can hold numbers of this kind.

@@ -63,7 +63,7 @@ pub enum DTypeClass {
 
 impl DType {
     /// All element types, narrow to wide within each class.
-    pub const ALL: [DType; 30] = [
+    pub const VARIANTS: [DType; 30] = [
         DType::Pred,
         DType::S2,
         DType::S4,
@@ -171,7 +171,7 @@ impl DType {
     /// Returns the type with this StableHLO spelling ([`DType::mlir`]); `si32` is accepted for `i32`.
     pub fn from_mlir(name: &str) -> Option<DType> {
         let name = name.strip_prefix('s').filter(|rest| rest.starts_with('i')).unwrap_or(name);
-        DType::ALL.into_iter().find(|d| d.mlir() == name)
+        DType::VARIANTS.into_iter().find(|d| d.mlir() == name)
     }
 
     /// Class of the type's values.
@@ -295,7 +295,7 @@ impl FromStr for DType {
     type Err = UnknownName;
 
     fn from_str(name: &str) -> Result<DType, UnknownName> {
-        let found = DType::ALL.into_iter().find(|d| d.name() == name);
+        let found = DType::VARIANTS.into_iter().find(|d| d.name() == name);
         found.ok_or_else(|| UnknownName::new("element type", name))
     }
 }
@@ -312,7 +312,7 @@ mod tests {
 
     #[test]
     fn names_round_trip() {
-        for d in DType::ALL {
+        for d in DType::VARIANTS {
             assert_eq!(d.name().parse::<DType>().ok(), Some(d));
             assert_eq!(DType::from_mlir(d.mlir()), Some(d));
         }

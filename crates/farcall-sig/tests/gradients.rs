@@ -19,7 +19,7 @@ fn show(error: &GradientError, text: &str) -> String {
 #[track_caller]
 fn vjp_error(op: &str, forward: Option<&str>, backward: &str, constants: &[&str], expected: Expect) {
     let error =
-        Vjp::new(&parse(op), forward.map(parse).as_ref(), &parse(backward), constants, &Bindings::NONE)
+        Vjp::new(&parse(op), forward.map(parse).as_ref(), &parse(backward), constants, &Bindings::EMPTY)
             .unwrap_err();
     let text = if error.part == farcall_sig::signature::Part::Forward { forward.unwrap() } else { backward };
     expected.assert_eq(&show(&error, text));
@@ -27,7 +27,7 @@ fn vjp_error(op: &str, forward: Option<&str>, backward: &str, constants: &[&str]
 
 #[track_caller]
 fn jvp_error(op: &str, tangent: &str, constants: &[&str], expected: Expect) {
-    let error = Jvp::new(&parse(op), &parse(tangent), constants, &Bindings::NONE).unwrap_err();
+    let error = Jvp::new(&parse(op), &parse(tangent), constants, &Bindings::EMPTY).unwrap_err();
     expected.assert_eq(&show(&error, tangent));
 }
 
@@ -56,33 +56,33 @@ fn values_are_matched_by_name() {
     use VjpSource::{Cotangent, Operand, Residual, Result};
     let forward = "(x: T[*, n], scale: T[n], eps: f32) -> (y: T[*, n], rstd: acc(T)[*]) where T: f32 | f64";
     let backward = "(rstd: acc(T)[*], dy: T[*, n], x: T[*, n], scale: T[n]) -> (dscale: T[n], dx: T[*, n]) where T: f32 | f64; *: sum";
-    let vjp = Vjp::new(&parse(NORM), Some(&parse(forward)), &parse(backward), &[], &Bindings::NONE).unwrap();
+    let vjp = Vjp::new(&parse(NORM), Some(&parse(forward)), &parse(backward), &[], &Bindings::EMPTY).unwrap();
     assert_eq!(vjp.operands, [Residual(0), Cotangent(0), Operand(0), Operand(1)]);
     assert_eq!((vjp.residuals, vjp.cotangents), (1, vec![Some(1), Some(0)]));
 
     // The indices are integers, so no cotangent arrives for them.
     let backward = "(x: T[*, n], indices: s32[*, p], dvalues: T[*, p]) -> (dx: T[*, n]) where T: f32 | f64";
-    let vjp = Vjp::new(&parse(TOP_K), None, &parse(backward), &[], &Bindings::NONE).unwrap();
+    let vjp = Vjp::new(&parse(TOP_K), None, &parse(backward), &[], &Bindings::EMPTY).unwrap();
     assert_eq!(vjp.operands, [Operand(0), Result(1), Cotangent(0)]);
 
     // Integers are never differentiated.
     let op = "(x: T[*, n], k: i64) -> (values: T[*, k]) where T: f32 | s32";
     let backward = "(x: f32[*, n], dvalues: f32[*, k]) -> (dx: f32[*, n])";
-    assert!(Vjp::new(&parse(op), None, &parse(backward), &[], &Bindings::NONE).is_ok());
+    assert!(Vjp::new(&parse(op), None, &parse(backward), &[], &Bindings::EMPTY).is_ok());
 
     // Dimensions may have other names.
     let backward = "(q: T[*, m, k], r: T[*, k, n], dq: T[*, m, k], dr: T[*, k, n]) -> (dx: T[*, m, n]) where T: f32 | f64";
-    assert!(Vjp::new(&parse(QR), None, &parse(backward), &[], &Bindings::NONE).is_ok());
+    assert!(Vjp::new(&parse(QR), None, &parse(backward), &[], &Bindings::EMPTY).is_ok());
 
     let tangent = "(x: T[*, n], dx: T[*, n], scale: T[n], eps: f32) -> (dy: T[*, n]) where T: any";
-    let jvp = Jvp::new(&parse(NORM), &parse(tangent), &["scale"], &Bindings::NONE).unwrap();
+    let jvp = Jvp::new(&parse(NORM), &parse(tangent), &["scale"], &Bindings::EMPTY).unwrap();
     assert_eq!(jvp.operands, [JvpSource::Operand(0), JvpSource::Tangent(0), JvpSource::Operand(1)]);
     assert_eq!(jvp.tangents, [Some(0)]);
 
     let op = "(x: f32[n], mask: f32[n]?) -> (y: f32[n])";
     let backward = "(dy: f32[n], mask: f32[n]?) -> (dx: f32[n], dmask: f32[n] if mask)";
     assert_eq!(
-        Vjp::new(&parse(op), None, &parse(backward), &[], &Bindings::NONE).unwrap().cotangents,
+        Vjp::new(&parse(op), None, &parse(backward), &[], &Bindings::EMPTY).unwrap().cotangents,
         [Some(0), Some(1)]
     );
 }
@@ -296,7 +296,7 @@ fn any_dimensions_stay_any() {
         None,
         &parse("(dy: T[..], axis: i64) -> (dx: T[..]) where T: f32 | f64"),
         &[],
-        &Bindings::NONE,
+        &Bindings::EMPTY,
     );
     assert_eq!(vjp.unwrap().operands, [VjpSource::Cotangent(0)]);
     let backward = "(dy: T[n], axis: i64) -> (dx: T[..]) where T: f32 | f64";
@@ -360,7 +360,7 @@ fn what_a_parameter_is_can_be_said() {
         (vec![VjpSource::Operand(0), VjpSource::Cotangent(0)], vec![Some(0)])
     );
     let backward = parse("(x: T[*], v: T[*], du: T[*]) -> (dx: T[*], dv: T[*]) where T: f32 | f64");
-    assert!(Vjp::new(&slope, None, &backward, &[], &Bindings::NONE).is_ok());
+    assert!(Vjp::new(&slope, None, &backward, &[], &Bindings::EMPTY).is_ok());
 
     let forward = parse("(x: T[*]) -> (y: T[*], e: T[*]) where T: f32 | f64");
     let backward = parse("(a: T[*], b: T[*], c: T[*], g: T[*]) -> (dx: T[*]) where T: f32 | f64");
@@ -413,9 +413,9 @@ fn a_transpose_makes_a_reverse_derivative() {
     let op = parse("(x: T[*, n]) -> (y: T[*]) where T: f32 | f64");
     let tangent = parse("(x: T[*, n], y: T[*], dx: T[*, n]) -> (dy: T[*]) where T: f32 | f64");
     let transposed = parse("(y: T[*], x: T[*, n], dy: T[*]) -> (dx: T[*, n]) where T: f32 | f64");
-    let transpose = Vjp::transpose(&tangent, &transposed, &[], &Bindings::NONE).unwrap();
+    let transpose = Vjp::transpose(&tangent, &transposed, &[], &Bindings::EMPTY).unwrap();
     assert_eq!(transpose.cotangents, [None, None, Some(0)]);
-    let jvp = Jvp::new(&op, &tangent, &[], &Bindings::NONE).unwrap();
+    let jvp = Jvp::new(&op, &tangent, &[], &Bindings::EMPTY).unwrap();
     let vjp = jvp.transposed(&op, &tangent, &transpose).unwrap();
     assert_eq!((vjp.operands, vjp.cotangents), (vec![Result(0), Operand(0), Cotangent(0)], vec![Some(0)]));
     assert_eq!(Jvp::linear(&tangent, &transpose, &[]), None, "it is not linear in x and y");
@@ -456,9 +456,9 @@ fn a_transpose_makes_a_reverse_derivative() {
     );
 
     let transposed = parse("(dx: T[*, n], dy: T[*]) -> (x: T[*, n]) where T: f32 | f64");
-    let transpose = Vjp::transpose(&tangent, &transposed, &[], &Bindings::NONE).unwrap();
+    let transpose = Vjp::transpose(&tangent, &transposed, &[], &Bindings::EMPTY).unwrap();
     let error =
-        Jvp::new(&parse("(x: T[*, n]) -> (y: T[*]) where T: f32 | f64"), &tangent, &[], &Bindings::NONE)
+        Jvp::new(&parse("(x: T[*, n]) -> (y: T[*]) where T: f32 | f64"), &tangent, &[], &Bindings::EMPTY)
             .unwrap()
             .transposed(&parse("(x: T[*, n]) -> (y: T[*]) where T: f32 | f64"), &tangent, &transpose)
             .unwrap_err();

@@ -25,7 +25,7 @@ func.func @main(%x: tensor<1x2x3x2xf32>, %k: tensor<4x4x1x2xf32>, %s: tensor<2x1
 // | out4:f32[1,4,4,2] = convolution 1x[2x6x16](in0:f32[1,2,3,2], in4:f32[1,8,12,1])
 // | out0:f32[1,8,12,1] = convolution 1x[6x2x16](in0:f32[1,2,3,2], in1:f32[4,4,1,2])
 // | out1:f32[1,6,10,1] = convolution 1x[6x2x4] and 8 smaller(in0:f32[1,2,3,2], in1:f32[4,4,1,2])
-// | out2:f32[1,5,7,2] = convolution 1x[6x2x4] and 3 smaller(in0:f32[1,2,3,2], in2:f32[2,1,2,2])
+// | out2:f32[1,5,7,2] = convolution 1x[6x2x4] and 2 smaller(in0:f32[1,2,3,2], in2:f32[2,1,2,2])
 // | arena[0..352]:f32[1,8,11,1] = convolution 1x[12x4x2] and 5 smaller(in0:f32[1,2,3,2], in3:f32[5,3,2,1])
 // | out3:f32[1,7,9,1] = slice(arena[0..352]:f32[1,8,11,1])
 // | return out0:f32[1,8,12,1], out1:f32[1,6,10,1], out2:f32[1,5,7,2], out3:f32[1,7,9,1], out4:f32[1,4,4,2]

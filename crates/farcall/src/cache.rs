@@ -4,14 +4,14 @@
 use farcall_ffi::simd::{self, Vectors, widest};
 
 /// Size of a cache line, in bytes.
-pub(crate) const LINE: usize = 64;
+pub(crate) const CACHE_LINE_BYTES: usize = 64;
 
 /// Minimum size, in bytes, of tensors that are assumed not to be in the cache, unless they are prefetched.
-pub(crate) const LARGE: usize = 1 << 20;
+pub(crate) const MIN_UNCACHED_BYTES: usize = 1 << 20;
 
 /// Distance, in bytes, between the part of a large tensor that is read sequentially and the part that is
 /// prefetched meanwhile. Processors prefetch sequential reads themselves, but not across pages.
-pub(crate) const AHEAD: usize = 8 << 10;
+pub(crate) const PREFETCH_DISTANCE_BYTES: usize = 8 << 10;
 
 /// Prefetches the cache line with this address, which will be read or written soon. Any address is allowed.
 #[inline(always)]
@@ -46,11 +46,11 @@ pub(crate) fn prefetch_to_second_level(at: *const u8) {
     let _ = at;
 }
 
-/// Prefetches the bytes at distance [`AHEAD`] from these bytes into the second-level cache.
+/// Prefetches the bytes at distance [`PREFETCH_DISTANCE_BYTES`] from these bytes into the second-level cache.
 #[inline(always)]
 pub(crate) fn prefetch_ahead(at: *const u8, bytes: usize) {
-    for line in (0..bytes).step_by(LINE) {
-        prefetch_to_second_level(at.wrapping_add(AHEAD + line));
+    for line in (0..bytes).step_by(CACHE_LINE_BYTES) {
+        prefetch_to_second_level(at.wrapping_add(PREFETCH_DISTANCE_BYTES + line));
     }
 }
 
@@ -65,9 +65,9 @@ pub(crate) unsafe fn copy_past(from: *const u8, to: *mut u8, bytes: usize) {
     {
         use std::arch::x86_64::{_mm_loadu_si128, _mm_stream_si128, _mm512_loadu_si512, _mm512_stream_si512};
 
-        let head = to.align_offset(LINE).min(bytes);
-        let end = head + (bytes - head) / LINE * LINE;
-        let lines = (head..end).step_by(LINE);
+        let head = to.align_offset(CACHE_LINE_BYTES).min(bytes);
+        let end = head + (bytes - head) / CACHE_LINE_BYTES * CACHE_LINE_BYTES;
+        let lines = (head..end).step_by(CACHE_LINE_BYTES);
         // SAFETY: the caller guarantees that both ranges are valid and disjoint (`# Safety` above). Stores
         // start at multiples of the line size, so they are aligned. Every x86-64 processor has SSE2, and
         // `widest` has detected AVX-512.
@@ -84,7 +84,7 @@ pub(crate) unsafe fn copy_past(from: *const u8, to: *mut u8, bytes: usize) {
                 );
             } else {
                 for i in lines {
-                    for part in (i..i + LINE).step_by(16) {
+                    for part in (i..i + CACHE_LINE_BYTES).step_by(16) {
                         let four = _mm_loadu_si128(from.add(part).cast());
                         _mm_stream_si128(to.add(part).cast(), four);
                     }

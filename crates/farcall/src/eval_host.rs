@@ -6,7 +6,7 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use farcall_ir::eval::{CallSite, Host, HostError, Numerics, Value, tensors};
+use farcall_ir::eval::{Host, HostCall, HostError, Numerics, Value, tensors};
 use farcall_ir::op::CustomCall;
 use farcall_ir::{InstId, Type};
 
@@ -43,7 +43,7 @@ impl<'a> RegistryHost<'a> {
     }
 
     /// Returns the program of one call.
-    fn executable(&self, site: &CallSite<'_>) -> Result<Executable, HostError> {
+    fn executable(&self, site: &HostCall<'_>) -> Result<Executable, HostError> {
         let (func, inst) = (site.inst.func(), site.inst);
         let operands = inst.operands().iter().map(|id| func.ty(*id));
         let results = inst.results().iter().map(|id| func.ty(*id));
@@ -71,7 +71,7 @@ impl<'a> RegistryHost<'a> {
 }
 
 impl Host for RegistryHost<'_> {
-    fn custom_call(&self, site: &CallSite<'_>, operands: &[Value]) -> Result<Vec<Value>, HostError> {
+    fn custom_call(&self, site: &HostCall<'_>, operands: &[Value]) -> Result<Vec<Value>, HostError> {
         let executable = self.executable(site)?;
         let outputs = executable.run(&tensors(operands))?;
         Ok(values(site.results(), outputs)?)

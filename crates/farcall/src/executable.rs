@@ -24,7 +24,7 @@ use crate::kernels::{KernelId, Prepared};
 use crate::plan::{InvalidPlan, Param, Plan};
 use crate::profile::Profile;
 use crate::registry::{Platform, Registry};
-use crate::runtime::{Inputs, LoadError, Program, RunError};
+use crate::runtime::{Inputs, InstantiateError, Program, RunError};
 
 /// Compiler options.
 ///
@@ -251,7 +251,7 @@ fn planned(
 ) -> Result<(Compiled, Duration), CompileError> {
     let begin = Instant::now();
     let verified = verify::verified(module)?;
-    let refined = refined(&verified, options)?;
+    let refined = refine_for_inputs(&verified, options)?;
     let module = refined.as_ref().unwrap_or(&verified);
     require_static(module)?;
     let took = begin.elapsed();
@@ -438,12 +438,12 @@ impl Executable {
         let loaded = Program::new(plan, prepared, registry);
         interrupt::complete()?;
         let loaded = loaded.map_err(|error| match error {
-            LoadError::Plan(error) => CompileError::Plan(error),
-            LoadError::Memory(error) => {
+            InstantiateError::Plan(error) => CompileError::Plan(error),
+            InstantiateError::Memory(error) => {
                 CompileError::Memory { what: "the program's constants".to_owned(), error }
             }
-            LoadError::Targets(missing) => calls(missing, ErrorCode::MissingTarget),
-            LoadError::Calls(refused) => {
+            InstantiateError::Targets(missing) => calls(missing, ErrorCode::MissingTarget),
+            InstantiateError::Calls(refused) => {
                 let code = refused.first().map_or(ErrorCode::InvalidPlan, CallError::code);
                 // A plan may leave out the places of its calls.
                 let nowhere = |e: &CallError| Diagnostic::new("custom_call", Span::default(), e.to_string());
@@ -671,7 +671,7 @@ impl Executable {
 /// # Errors
 /// The errors of [`refine`](farcall_ir::refine::refine), and any errors that the verifier finds once the
 /// sizes are known.
-pub fn refined(module: &Module, options: &CompileOptions) -> Result<Option<Module>, ProgramError> {
+pub fn refine_for_inputs(module: &Module, options: &CompileOptions) -> Result<Option<Module>, ProgramError> {
     if !refine::is_needed(module) && options.inputs.is_none() && options.known.is_empty() {
         return Ok(None);
     }

@@ -54,13 +54,16 @@ pub mod registry;
 mod runtime;
 mod transfers;
 
+/// Reasons behind a plan: fusions, their boundaries, operations outside of fusions, and live ranges.
+pub mod explain {
+    pub use crate::compile::{Explanation, FusionBoundary, LiveRange, Member, Step, Unfused};
+}
+
 pub use arguments::{ArgumentError, Arguments, bind};
 pub use attributes::value as attribute_value;
-pub use compile::{
-    Border, Explanation, Life, MEMORY_PASSES, Member, MemoryPass, NoKernel, Stage, Step, Unfused,
-};
+pub use compile::{MEMORY_PASSES, MemoryPass, NoKernel, Stage};
 pub use error_code::ErrorCode;
-pub use executable::{CompileError, CompileOptions, CompileStats, Executable, refined};
+pub use executable::{CompileError, CompileOptions, CompileStats, Executable, refine_for_inputs};
 pub use farcall_ffi as ffi;
 pub use farcall_ir as ir;
 pub use farcall_ir::interrupt::{self, Interrupt};

@@ -161,7 +161,7 @@ fn compile(
     options: &CompileOptions,
 ) -> Result<(Module, Executable), String> {
     let executable = Executable::compile(module, registry, options).map_err(|e| e.to_string())?;
-    let refined = farcall::refined(module, options).map_err(|e| e.to_string())?;
+    let refined = farcall::refine_for_inputs(module, options).map_err(|e| e.to_string())?;
     Ok((refined.unwrap_or_else(|| module.clone()), executable))
 }
 

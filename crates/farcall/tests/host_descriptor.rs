@@ -30,8 +30,8 @@ fn ops_of_the_program_itself() {
     registry.register_ops(OPS).unwrap();
     registry.register_ops(OPS).unwrap();
     expect![[r#"
-        count: How often this call site ran. [INSTANTIATE, EXECUTE] from this program
-        panics: Panics. [EXECUTE] from this program
+        count: Returns the number of previous runs of this call site. [INSTANTIATE, EXECUTE] from this program
+        panics: Always panics. [EXECUTE] from this program
         scale: y = factor · x [EXECUTE] from this program"#]]
     .assert_eq(&describe(&registry));
     check_calls(&registry);

@@ -109,7 +109,10 @@ fn a_conflict_is_a_line_for_each_library() {
     registry.register_ops(OPS).unwrap();
     let path = build_library("linked_test_ops");
     let e = load(&registry, &path, &[]).unwrap_err();
-    assert!(matches!(&e, LoadError::Taken { others, .. } if others[0].names == ["double", "thrice"]), "{e}");
+    assert!(
+        matches!(&e, LoadError::NameConflict { others, .. } if others[0].names == ["double", "thrice"]),
+        "{e}"
+    );
     assert_eq!(
         e.to_string().replace(&path.display().to_string(), "LIB"),
         "library LIB: double, thrice are registered already, by this program; to have both, load it in a namespace \

@@ -118,7 +118,7 @@ fn comparators(dtype: DType) -> Vec<(&'static str, String)> {
 /// Returns all cases, for tensors of these sizes.
 fn cases([rows, columns]: [usize; 2]) -> Vec<Case> {
     let mut all = Cases { all: Vec::new(), rows, columns };
-    for dtype in DType::ALL {
+    for dtype in DType::VARIANTS {
         all.elementwise(dtype);
         all.conversions(dtype);
         all.moves(dtype);
@@ -171,13 +171,13 @@ impl Cases {
     fn elementwise(&mut self, dtype: DType) {
         let (x, pred) = (self.x(dtype), self.x(DType::Pred));
         let short = |name: &str| name.split_once('.').map_or(name, |(_, name)| name).to_owned();
-        for op in Unary::ALL {
+        for op in Unary::VARIANTS {
             let Some(result) = op.info().result.dtype(dtype) else { continue };
             let result = self.x(result);
             let name = format!("{} {dtype}", short(op.name()));
             self.generic(name, std::slice::from_ref(&x), &[result], op.name(), "");
         }
-        for op in Binary::ALL {
+        for op in Binary::VARIANTS {
             let Some(result) = op.info().result.dtype(dtype) else { continue };
             let result = self.x(result);
             let name = format!("{} {dtype}", short(op.name()));
@@ -208,7 +208,7 @@ impl Cases {
 
     fn conversions(&mut self, dtype: DType) {
         let x = [self.x(dtype)];
-        for to in DType::ALL {
+        for to in DType::VARIANTS {
             let y = [self.x(to)];
             self.generic(format!("convert {dtype} {to}"), &x, &y, "stablehlo.convert", "");
             let (from, bits) = (dtype.bits() as usize, to.bits() as usize);

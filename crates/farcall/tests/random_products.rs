@@ -63,7 +63,7 @@ fn list(values: impl IntoIterator<Item = impl ToString>) -> String {
 /// Runs a program in the engine, where a kernel must serve it, and in the evaluator.
 fn check(program: &str, inputs: &[Literal], kernel: &str) {
     // Without `outer`, products without a contracting dimension stay products.
-    let both = Both::run(program, inputs, Denormals::Ieee, Pipeline::default().without("outer"));
+    let both = Both::run(program, inputs, Denormals::Ieee, Pipeline::default().without("outer_products"));
     let plan = both.executable.plan();
     assert!(plan.thunks.is_empty() || both.thunks(kernel) > 0, "{program}{plan}");
     for (found, wanted) in both.results() {

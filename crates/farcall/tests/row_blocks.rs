@@ -30,7 +30,7 @@ fn check(program: &str, inputs: &[&[usize]], fusions: usize) {
         (0..2).flat_map(|i| executable.run(&inputs(i)).unwrap()).collect::<Vec<_>>()
     };
     let all = Pipeline::default();
-    let wanted = run(all.without("products"), None);
+    let wanted = run(all.without("product_fusion"), None);
     let found = run(all, Some(fusions));
     assert_eq!(found.len(), wanted.len());
     for (found, wanted) in found.iter().zip(&wanted) {

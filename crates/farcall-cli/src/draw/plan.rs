@@ -1,7 +1,7 @@
 //! The steps of a plan as a [`Drawing`].
 
 use farcall::Plan;
-use farcall::plan::{Base, Buffer, Slice, Thunk, ThunkOp};
+use farcall::plan::{Base, Slice, TensorSlice, Thunk, ThunkOp};
 
 use super::times::Times;
 use super::{Drawing, Kind, Node, Panel};
@@ -106,7 +106,7 @@ fn written(thunk: &Thunk, f: &mut impl FnMut(Slice)) {
 }
 
 /// Draws an edge from the last step that wrote a buffer. Constants and numbers have none.
-fn connect(panel: &mut Panel, sources: &[(Slice, usize)], buffer: &Buffer, to: usize) {
+fn connect(panel: &mut Panel, sources: &[(Slice, usize)], buffer: &TensorSlice, to: usize) {
     let from = sources.iter().rev().find(|(slice, _)| overlaps(slice, &buffer.slice));
     if let Some((_, from)) = from
         && *from < to

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Result;
-use farcall::plan::{Buffer, Thunk};
+use farcall::plan::{TensorSlice, Thunk};
 use farcall::profile::{Event, EventKind, Span};
 use farcall::{Plan, Profile};
 use serde_json::{Value, json};
@@ -140,7 +140,7 @@ struct ThunkFields {
 impl ThunkFields {
     fn new(plan: &Plan, thunk: &Thunk) -> ThunkFields {
         let types =
-            |buffers: &[Buffer]| -> Vec<String> { buffers.iter().map(|b| short_type(&b.ty)).collect() };
+            |buffers: &[TensorSlice]| -> Vec<String> { buffers.iter().map(|b| short_type(&b.ty)).collect() };
         let (origin, work) = (plan.origin(thunk), plan.work(thunk));
         let args = json!({
             "from": origin.short(),

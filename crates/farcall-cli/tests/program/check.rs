@@ -159,7 +159,7 @@ fn operands_can_be_given() {
         library_of("gallery-ops"),
         &["recurrence_jvp", "-i", "rand:f64[3]", "-i", "rand", "-i", "rand", "-i", "rand"],
     );
-    let untried = "not checked: recurrence_jvp, transpose recurrence_bwd: no derivative of the op uses it";
+    let untried = "not checked: recurrence_jvp, transpose recurrence_bwd: no derivative of this op uses it";
     assert!(ended.code == 0 && ended.stdout.contains(untried), "{}{}", ended.stdout, ended.stderr);
     let ended = check(LIBRARY.clone(), &["test.refuse"]);
     assert!(

@@ -75,7 +75,7 @@ fn an_op_runs_on_made_and_given_operands() {
     let inputs = ["-i", "iota", "-i", "weight.npy", "-a", "power=1"];
     let ended = folder.farcall(op(&[&["test.power_sum"], &inputs[..]].concat()));
     assert!(
-        ended.stderr.contains("operand 0 (x: f32[*, n]): the others do not say its type"),
+        ended.stderr.contains("operand 0 (x: f32[*, n]): the other operands do not determine its type"),
         "{}",
         ended.stderr
     );

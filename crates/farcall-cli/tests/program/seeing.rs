@@ -197,7 +197,7 @@ fn a_plan_is_explained() {
         ╞════════════════════════╪════════════╪════════════════════════════════════════════╪════════╡
         │ chlo.next_after f32[8] ┆ %l at 10:8 ┆ fusions do not have chlo.next_after of f32 ┆        │
         │ chlo.next_after f32[8] ┆ %m at 11:8 ┆ fusions do not have chlo.next_after of f32 ┆        │
-        │ iota s32[2]            ┆ %i at 12:8 ┆ it is a result                             ┆        │
+        │ iota s32[2]            ┆ %i at 12:8 ┆ it is a result of the program              ┆        │
         └────────────────────────┴────────────┴────────────────────────────────────────────┴────────┘
 
         fusion boundaries

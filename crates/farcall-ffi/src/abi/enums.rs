@@ -250,10 +250,10 @@ impl DataType {
         const BY_NUMBER: [Option<DType>; 34] = {
             let mut table = [None; 34];
             let mut i = 0;
-            while i < DType::ALL.len() {
-                let number = DataType::from_dtype(DType::ALL[i]).0 as usize;
+            while i < DType::VARIANTS.len() {
+                let number = DataType::from_dtype(DType::VARIANTS[i]).0 as usize;
                 if number < table.len() {
-                    table[number] = Some(DType::ALL[i]);
+                    table[number] = Some(DType::VARIANTS[i]);
                 }
                 i += 1;
             }
@@ -287,7 +287,7 @@ mod tests {
 
     #[test]
     fn every_dtype_has_its_own_number() {
-        for dtype in DType::ALL {
+        for dtype in DType::VARIANTS {
             assert_eq!(DataType::from_dtype(dtype).dtype(), Some(dtype));
         }
         for unknown in [DataType::INVALID, DataType::TOKEN, DataType::S1, DataType(34), DataType(u32::MAX)] {

@@ -776,7 +776,7 @@ module {
   }
 }
 // -----
-// passes: fold, simplify
+// passes: constant_folding, simplify
 // rule: known_branch applies
 func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {
   %o = stablehlo.constant dense<1> : tensor<2xi32>

@@ -46,7 +46,7 @@ pub(super) fn read_precision(f: &mut Fields<'_>) -> Result<Vec<Precision>, Bad> 
         None => Ok(Vec::new()),
         Some(Attr::Array(items)) => items
             .iter()
-            .map(|a| super::fields::to_keyword(key, a, &Precision::ALL, Precision::name))
+            .map(|a| super::fields::to_keyword(key, a, &Precision::VARIANTS, Precision::name))
             .collect(),
         Some(other) => Err(format!("attribute `{key}` is a list, not {other}")),
     }

@@ -26,12 +26,12 @@ pub(crate) fn read_compare(f: &mut Fields<'_>) -> Result<Op, Bad> {
 }
 
 pub(super) fn read_comparison(f: &mut Fields<'_>) -> Result<Compare, Bad> {
-    let direction = f.keyword("comparison_direction", &Direction::ALL, Direction::name)?;
+    let direction = f.keyword("comparison_direction", &Direction::VARIANTS, Direction::name)?;
     // Older programs write the default explicitly.
     if matches!(f.attrs.get("compare_type"), Some(Attr::Dialect(d)) if d.text == "NOTYPE") {
         f.attrs.remove("compare_type");
     }
-    let kind = f.optional_keyword("compare_type", &CompareKind::ALL, CompareKind::name)?;
+    let kind = f.optional_keyword("compare_type", &CompareKind::VARIANTS, CompareKind::name)?;
     Ok(Compare { direction, kind })
 }
 

@@ -9,7 +9,7 @@ pub(crate) fn read_triangular_solve(f: &mut Fields<'_>) -> Result<Op, Bad> {
         left_side: f.flag("left_side")?,
         lower: f.flag("lower")?,
         unit_diagonal: f.flag("unit_diagonal")?,
-        transpose_a: f.keyword("transpose_a", &TriangularTranspose::ALL, TriangularTranspose::name)?,
+        transpose_a: f.keyword("transpose_a", &TriangularTranspose::VARIANTS, TriangularTranspose::name)?,
     }))
 }
 
@@ -22,7 +22,7 @@ pub(crate) fn write_triangular_solve(op: &TriangularSolve, put: &mut Put<'_>) {
 
 pub(crate) fn read_fft(f: &mut Fields<'_>) -> Result<Op, Bad> {
     Ok(Op::Fft {
-        kind: f.keyword("fft_type", &FftKind::ALL, FftKind::name)?,
+        kind: f.keyword("fft_type", &FftKind::VARIANTS, FftKind::name)?,
         length: f.usizes("fft_length")?,
     })
 }

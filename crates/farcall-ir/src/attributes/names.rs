@@ -42,8 +42,8 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 }
 
 static NAMES: LazyLock<FxHashMap<&'static str, Read>> = LazyLock::new(|| {
-    let unary = Unary::ALL.into_iter().map(|op| (op.name(), Read::Unary(op)));
-    let binary = Binary::ALL.into_iter().map(|op| (op.name(), Read::Binary(op)));
+    let unary = Unary::VARIANTS.into_iter().map(|op| (op.name(), Read::Unary(op)));
+    let binary = Binary::VARIANTS.into_iter().map(|op| (op.name(), Read::Binary(op)));
     let broadcasting = Broadcasted::binary().map(|op| (op.info().broadcasting.name, Read::Broadcasting(op)));
     let others = OPS.iter().map(|(name, read)| (*name, Read::Op(*read)));
     unary.chain(binary).chain(broadcasting).chain(others).collect()

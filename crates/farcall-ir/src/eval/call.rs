@@ -1,7 +1,7 @@
 //! Custom calls, which the host runs.
 
 use super::machine::Machine;
-use super::{CallSite, EvalError, Value, check_values};
+use super::{EvalError, HostCall, Value, check_values};
 use crate::module::Inst;
 use crate::op::CustomCall;
 
@@ -12,7 +12,7 @@ pub(super) fn custom_call(
     xs: &[Value],
     call: &CustomCall,
 ) -> Result<Vec<Value>, EvalError> {
-    let site = CallSite { call, inst, func: m.func, module: m.module };
+    let site = HostCall { call, inst, func: m.func, module: m.module };
     let name = format!("@{}: ", call.target);
     let values = m.host.custom_call(&site, xs).map_err(|error| EvalError::host(&name, error))?;
     check_values("result", m.func, inst.results(), &values)

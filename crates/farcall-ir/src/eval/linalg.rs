@@ -262,7 +262,7 @@ mod tests {
         let n = 3;
         for (lower, unit_diagonal, transpose_a, left_side) in [true, false].into_iter().flat_map(|lower| {
             [true, false].into_iter().flat_map(move |unit| {
-                TriangularTranspose::ALL
+                TriangularTranspose::VARIANTS
                     .into_iter()
                     .flat_map(move |t| [true, false].map(|left| (lower, unit, t, left)))
             })

@@ -87,7 +87,7 @@ pub trait Host {
     ///
     /// # Errors
     /// Any error of the host; the evaluator adds the target and the place in the program to its message.
-    fn custom_call(&self, call: &CallSite<'_>, operands: &[Value]) -> Result<Vec<Value>, HostError>;
+    fn custom_call(&self, call: &HostCall<'_>, operands: &[Value]) -> Result<Vec<Value>, HostError>;
 
     /// Returns the next values fed to the program (`infeed`), one tensor of each type.
     ///
@@ -130,7 +130,7 @@ pub trait Host {
 
 /// A custom call that is about to run.
 #[derive(Clone, Copy, Debug)]
-pub struct CallSite<'a> {
+pub struct HostCall<'a> {
     /// Target, configuration and layouts.
     pub call: &'a CustomCall,
     /// The instruction of the call.
@@ -141,7 +141,7 @@ pub struct CallSite<'a> {
     pub module: &'a Module,
 }
 
-impl<'a> CallSite<'a> {
+impl<'a> HostCall<'a> {
     /// Types of the results.
     pub fn results(&self) -> impl ExactSizeIterator<Item = &'a Type> + use<'a> {
         let func = self.func;
@@ -154,7 +154,7 @@ impl<'a> CallSite<'a> {
 pub struct NoHost;
 
 impl Host for NoHost {
-    fn custom_call(&self, _: &CallSite<'_>, _: &[Value]) -> Result<Vec<Value>, HostError> {
+    fn custom_call(&self, _: &HostCall<'_>, _: &[Value]) -> Result<Vec<Value>, HostError> {
         Err("custom calls cannot run here".into())
     }
 }

@@ -39,12 +39,12 @@ pub struct Numerics {
     pub semantics: Semantics,
 }
 
-/// Defines the names of the variants, in the order of `ALL`, for options and files.
+/// Defines the names of the variants, in the order of `VARIANTS`, for options and files.
 macro_rules! named {
     ($ty:ident, $what:literal: $($variant:ident => $name:literal),*) => {
         impl $ty {
             /// All variants.
-            pub const ALL: [$ty; [$($name),*].len()] = [$($ty::$variant),*];
+            pub const VARIANTS: [$ty; [$($name),*].len()] = [$($ty::$variant),*];
 
             /// Name of the variant: one of
             #[doc = concat!($(" `", $name, "`"),*)]
@@ -60,8 +60,8 @@ macro_rules! named {
             type Err = UnknownName;
 
             fn from_str(name: &str) -> Result<$ty, UnknownName> {
-                let found = $ty::ALL.into_iter().find(|mode| mode.name() == name);
-                found.ok_or_else(|| UnknownName::among($what, name, &$ty::ALL.map($ty::name)))
+                let found = $ty::VARIANTS.into_iter().find(|mode| mode.name() == name);
+                found.ok_or_else(|| UnknownName::among($what, name, &$ty::VARIANTS.map($ty::name)))
             }
         }
 
@@ -89,8 +89,8 @@ mod tests {
 
     #[test]
     fn modes_are_read_by_the_names_that_they_print() {
-        assert!(Denormals::ALL.into_iter().all(|mode| mode.to_string().parse() == Ok(mode)));
-        assert!(Semantics::ALL.into_iter().all(|mode| mode.to_string().parse() == Ok(mode)));
+        assert!(Denormals::VARIANTS.into_iter().all(|mode| mode.to_string().parse() == Ok(mode)));
+        assert!(Semantics::VARIANTS.into_iter().all(|mode| mode.to_string().parse() == Ok(mode)));
         let unknown = |name: &str| name.parse::<Denormals>().unwrap_err().to_string();
         assert_eq!(unknown("flsh"), "there is no mode of denormals `flsh`; did you mean flush?");
         assert_eq!(unknown("maybe"), "there is no mode of denormals `maybe`; there is ieee, flush");

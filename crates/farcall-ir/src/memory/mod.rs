@@ -199,7 +199,7 @@ pub struct Charge(usize);
 
 impl Charge {
     /// A charge for no memory.
-    pub(crate) const NONE: Charge = Charge(0);
+    pub(crate) const EMPTY: Charge = Charge(0);
 
     /// Counts `bytes` as taken.
     ///
@@ -224,7 +224,7 @@ impl Charge {
 
     fn now(bytes: usize) -> Result<Charge, OutOfMemory> {
         if bytes < COUNTED {
-            return Ok(Charge::NONE);
+            return Ok(Charge::EMPTY);
         }
         // One atomic update, so that two threads cannot both take the last free bytes.
         let limit = limit();
@@ -290,7 +290,7 @@ mod tests {
         let charge = Charge::new(COUNTED).unwrap();
         assert!(taken() >= COUNTED);
         drop(charge);
-        let mut growing = Charge::NONE;
+        let mut growing = Charge::EMPTY;
         growing.grow(COUNTED).unwrap();
         growing.grow(2 * COUNTED).unwrap();
         assert_eq!(growing.0, 3 * COUNTED);

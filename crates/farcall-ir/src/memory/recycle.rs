@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     fn block(words: usize, value: u64) -> Block {
-        (vec![value; words].into_boxed_slice(), Charge::NONE)
+        (vec![value; words].into_boxed_slice(), Charge::EMPTY)
     }
 
     #[test]

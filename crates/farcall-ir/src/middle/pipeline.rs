@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::passes::{self, Context, Pass};
+use super::passes::{self, Pass, PassOptions};
 use crate::interrupt;
 use crate::module::{FuncId, Module};
 use crate::stack;
@@ -12,37 +12,37 @@ use crate::stack;
 /// follows.)
 static DEFAULT: &[&Pass] = &[
     &passes::expand::PASS,
-    &passes::excess::PASS,
+    &passes::excess_precision::PASS,
     &passes::widen::PASS,
     &passes::canonicalize::PASS,
-    &passes::regions::PASS,
-    &passes::folds::PASS,
+    &passes::if_conversion::PASS,
+    &passes::region_loops::PASS,
     &passes::unroll::PASS,
-    &passes::fold::PASS,
+    &passes::constant_folding::PASS,
     &passes::simplify::PASS,
-    &passes::updates::PASS,
-    &passes::transposes::PASS,
-    &passes::outer::PASS,
-    &passes::wraps::PASS,
+    &passes::scatter_updates::PASS,
+    &passes::transpose_folding::PASS,
+    &passes::outer_products::PASS,
+    &passes::negative_indices::PASS,
     &passes::cse::PASS,
     &passes::licm::PASS,
     &passes::dce::PASS,
     &passes::slices::PASS,
     &passes::cse::PASS,
     &passes::dce::PASS,
-    &passes::double::PASS,
-    &passes::recompute::PASS,
+    &passes::double_buffering::PASS,
+    &passes::rematerialization::PASS,
     &passes::fuse::PASS,
     &passes::dce::PASS,
-    &passes::products::PASS,
-    &passes::moves::PASS,
-    &passes::fills::PASS,
+    &passes::product_fusion::PASS,
+    &passes::movement_fusion::PASS,
+    &passes::buffer_fills::PASS,
     &passes::sink::PASS,
 ];
 
 /// The passes that every program needs: without them, results would differ, or unneeded instructions would
 /// run.
-static NEEDED: &[&Pass] = &[&passes::expand::PASS, &passes::excess::PASS, &passes::dce::PASS];
+static NEEDED: &[&Pass] = &[&passes::expand::PASS, &passes::excess_precision::PASS, &passes::dce::PASS];
 
 /// Named lists of passes.
 static LISTS: [(&str, &[&Pass]); 2] = [("default", DEFAULT), ("needed", NEEDED)];
@@ -115,7 +115,7 @@ impl FromStr for Pipeline {
     fn from_str(text: &str) -> Result<Pipeline, UnknownPass> {
         let known = |name: &str| {
             passes::named(name).ok_or_else(|| {
-                let all = passes::ALL.iter().map(|p| p.name).chain(LISTS.map(|(name, _)| name));
+                let all = passes::PASSES.iter().map(|p| p.name).chain(LISTS.map(|(name, _)| name));
                 let near = farcall_sig::nearest::nearest(name, all);
                 UnknownPass { name: name.to_owned(), near: near.into_iter().map(str::to_owned).collect() }
             })
@@ -141,11 +141,21 @@ impl FromStr for Pipeline {
 /// # Panics
 /// In debug builds, if the result of a pass is not in the middle form, or contains an operation that `expand`
 /// replaces after `expand` has run.
-pub fn run(module: &mut Module, list: &[&Pass], cx: &Context, after: &mut dyn FnMut(&'static str, &Module)) {
+pub fn run(
+    module: &mut Module,
+    list: &[&Pass],
+    cx: &PassOptions,
+    after: &mut dyn FnMut(&'static str, &Module),
+) {
     stack::with_room(|| run_here(module, list, cx, after))
 }
 
-fn run_here(module: &mut Module, list: &[&Pass], cx: &Context, after: &mut dyn FnMut(&'static str, &Module)) {
+fn run_here(
+    module: &mut Module,
+    list: &[&Pass],
+    cx: &PassOptions,
+    after: &mut dyn FnMut(&'static str, &Module),
+) {
     let mut expanded = false;
     for pass in list {
         if interrupt::is_due() {

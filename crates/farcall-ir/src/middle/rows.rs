@@ -4,14 +4,14 @@
 use crate::types::TensorType;
 
 /// Maximum number of elements of a row that is reduced at once.
-pub const MOST: usize = 16_384;
+pub const MAX_ROW_ELEMENTS: usize = 16_384;
 
 /// Number of elements of each row, if a reduction over these dimensions reduces each row to one element.
 pub fn reduced(x: &TensorType, dims: &[usize]) -> Option<usize> {
     x.elements()?;
     split(x, |d| !dims.contains(&d))
         .map(|[_, columns]| columns)
-        .filter(|columns| (2..=MOST).contains(columns))
+        .filter(|columns| (2..=MAX_ROW_ELEMENTS).contains(columns))
 }
 
 /// Number of elements of the result, if a reduction over these dimensions combines elements across rows, or

@@ -31,7 +31,7 @@ pub enum Precision {
 
 impl Precision {
     /// All precisions.
-    pub const ALL: [Precision; 3] = [Precision::Default, Precision::High, Precision::Highest];
+    pub const VARIANTS: [Precision; 3] = [Precision::Default, Precision::High, Precision::Highest];
 
     /// Returns the spelling in StableHLO text.
     pub const fn name(self) -> &'static str {

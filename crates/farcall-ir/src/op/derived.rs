@@ -109,7 +109,7 @@ pub enum Broadcasted {
 impl Broadcasted {
     /// Returns the binary functions that have a form with operands of different shapes.
     pub fn binary() -> impl Iterator<Item = Binary> {
-        Binary::ALL.into_iter().filter(|op| *op != Binary::MulHi)
+        Binary::VARIANTS.into_iter().filter(|op| *op != Binary::MulHi)
     }
 }
 

@@ -81,7 +81,7 @@ macro_rules! prefix {
     };
 }
 
-/// Generates an enum of functions with `ALL`, `info` and `name` from rows of variant, name, accepted element
+/// Generates an enum of functions with `VARIANTS`, `info` and `name` from rows of variant, name, accepted element
 /// types, relation of the result's element type, and traits.
 macro_rules! functions {
     (
@@ -98,7 +98,7 @@ macro_rules! functions {
 
         impl $Name {
             /// All variants.
-            pub const ALL: [$Name; $count] = [$($($Name::$variant,)*)*];
+            pub const VARIANTS: [$Name; $count] = [$($($Name::$variant,)*)*];
 
             /// Returns the declaration of the function.
             pub const fn info(self) -> &'static FunctionInfo {
@@ -293,7 +293,7 @@ impl Direction {
     }
 
     /// All directions.
-    pub const ALL: [Direction; 6] =
+    pub const VARIANTS: [Direction; 6] =
         [Direction::Eq, Direction::Ne, Direction::Ge, Direction::Gt, Direction::Le, Direction::Lt];
 
     /// Returns the spelling in StableHLO text.
@@ -311,7 +311,7 @@ impl Direction {
 
 impl CompareKind {
     /// All kinds.
-    pub const ALL: [CompareKind; 4] =
+    pub const VARIANTS: [CompareKind; 4] =
         [CompareKind::Float, CompareKind::TotalOrder, CompareKind::Signed, CompareKind::Unsigned];
 
     /// Returns the spelling in StableHLO text.

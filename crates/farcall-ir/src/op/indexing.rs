@@ -13,7 +13,7 @@ pub struct Gather {
     pub slice_sizes: Vec<usize>,
     pub indices_are_sorted: bool,
     /// Number added to each negative entry of an index before clamping; if empty, nothing is added. Created
-    /// by the pass [`wraps`](crate::middle::passes::wraps).
+    /// by the pass [`wraps`](crate::middle::passes::negative_indices).
     pub wrap: Vec<usize>,
 }
 

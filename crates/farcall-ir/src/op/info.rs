@@ -35,7 +35,7 @@ pub struct Traits(u16);
 
 impl Traits {
     /// No traits.
-    pub const NONE: Traits = Traits(0);
+    pub const EMPTY: Traits = Traits(0);
     /// Operands can be exchanged.
     pub const COMMUTATIVE: Traits = Traits(1);
     /// `(a ∘ b) ∘ c` is `a ∘ (b ∘ c)`: exactly for integers and booleans, up to rounding for other types.
@@ -105,7 +105,7 @@ impl OpInfo {
 }
 
 const fn other(operands: Count, kind: Kind, regions: Count, results: Count) -> OpInfo {
-    OpInfo { name: "", operands, kind, regions, results, traits: Traits::NONE }
+    OpInfo { name: "", operands, kind, regions, results, traits: Traits::EMPTY }
 }
 
 const fn tensors(operands: Count, regions: usize, results: Count) -> OpInfo {
@@ -158,13 +158,13 @@ macro_rules! declare {
 
 /// Returns the declarations of all operations.
 pub fn all() -> impl Iterator<Item = &'static OpInfo> {
-    let unary = super::Unary::ALL.iter().map(|op| &op.info().op);
-    let binary = super::Binary::ALL.iter().map(|op| &op.info().op);
+    let unary = super::Unary::VARIANTS.iter().map(|op| &op.info().op);
+    let binary = super::Binary::VARIANTS.iter().map(|op| &op.info().op);
     let broadcasting = Broadcasted::binary().map(|op| &op.info().broadcasting);
     unary.chain(binary).chain(broadcasting).chain(OPS)
 }
 
-const NO_TRAITS: Traits = Traits::NONE;
+const NO_TRAITS: Traits = Traits::EMPTY;
 const ARITHMETIC: Traits = Traits::ARITHMETIC;
 const OPAQUE: Traits = Traits::OPAQUE;
 const DYNAMIC: Traits = Traits::DYNAMIC;

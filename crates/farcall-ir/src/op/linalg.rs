@@ -24,7 +24,7 @@ pub enum TriangularTranspose {
 
 impl TriangularTranspose {
     /// All operations.
-    pub const ALL: [TriangularTranspose; 3] =
+    pub const VARIANTS: [TriangularTranspose; 3] =
         [TriangularTranspose::NoTranspose, TriangularTranspose::Transpose, TriangularTranspose::Adjoint];
 
     /// Returns the spelling in StableHLO text.
@@ -52,7 +52,7 @@ pub enum FftKind {
 
 impl FftKind {
     /// All transforms.
-    pub const ALL: [FftKind; 4] = [FftKind::Fft, FftKind::Ifft, FftKind::Rfft, FftKind::Irfft];
+    pub const VARIANTS: [FftKind; 4] = [FftKind::Fft, FftKind::Ifft, FftKind::Rfft, FftKind::Irfft];
 
     /// Returns the spelling in StableHLO text.
     pub const fn name(self) -> &'static str {

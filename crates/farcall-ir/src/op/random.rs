@@ -11,7 +11,8 @@ pub enum RngAlgorithm {
 
 impl RngAlgorithm {
     /// All algorithms.
-    pub const ALL: [RngAlgorithm; 3] = [RngAlgorithm::Default, RngAlgorithm::ThreeFry, RngAlgorithm::Philox];
+    pub const VARIANTS: [RngAlgorithm; 3] =
+        [RngAlgorithm::Default, RngAlgorithm::ThreeFry, RngAlgorithm::Philox];
 
     /// Returns the spelling in StableHLO text.
     pub const fn name(self) -> &'static str {
@@ -33,7 +34,7 @@ pub enum RngDistribution {
 
 impl RngDistribution {
     /// All distributions.
-    pub const ALL: [RngDistribution; 2] = [RngDistribution::Uniform, RngDistribution::Normal];
+    pub const VARIANTS: [RngDistribution; 2] = [RngDistribution::Uniform, RngDistribution::Normal];
 
     /// Returns the spelling in StableHLO text.
     pub const fn name(self) -> &'static str {

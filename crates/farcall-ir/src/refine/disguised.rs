@@ -109,7 +109,7 @@ fn rng_bit_generator(walk: &mut Walk<'_, '_>, inst: Inst<'_>, new: &mut NewInst)
     let dims: Option<Vec<usize>> =
         walk.integers(*shape)?.into_iter().map(|n| usize::try_from(n).ok()).collect();
     let Some(Attr::Dialect(named)) = new.attrs.get("rng_algorithm") else { return None };
-    let algorithm = RngAlgorithm::ALL.into_iter().find(|a| a.name() == named.text)?;
+    let algorithm = RngAlgorithm::VARIANTS.into_iter().find(|a| a.name() == named.text)?;
     walk.shape_is(*bits, dims?);
     new.attrs.remove("rng_algorithm");
     Some((Op::RngBitGenerator(algorithm), 1))

@@ -34,7 +34,7 @@ pub(super) fn mhlo(name: &str) -> Option<(&'static Syntax, Implied)> {
         "rng_normal" => rng("NORMAL"),
         _ => {
             let find = |dialect: &str| table::lookup(&format!("{dialect}.{base}"));
-            let is_unary = |s: &&Syntax| Unary::ALL.iter().any(|op| op.name() == s.name);
+            let is_unary = |s: &&Syntax| Unary::VARIANTS.iter().any(|op| op.name() == s.name);
             find("stablehlo").or_else(|| find("chlo").filter(is_unary)).map(|syntax| (syntax, None))
         }
     }

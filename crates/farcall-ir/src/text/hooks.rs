@@ -586,10 +586,10 @@ fn parse_reduce(p: &mut Parser<'_>, draft: &mut Draft) -> Parsed<()> {
     let Some(applies) = applies else { return parse_reducer(p, draft) };
     let name = p.str_of(applies);
     let base = name.strip_prefix("mhlo.").map(|base| format!("stablehlo.{base}"));
-    let op = match Binary::ALL.into_iter().find(|op| op.name() == base.as_deref().unwrap_or(name)) {
+    let op = match Binary::VARIANTS.into_iter().find(|op| op.name() == base.as_deref().unwrap_or(name)) {
         Some(op) => Op::Binary(op),
         None => {
-            let near = nearest(name, Binary::ALL.map(|op| op.name()));
+            let near = nearest(name, Binary::VARIANTS.map(|op| op.name()));
             let message = format!("{name} is not an operation of two operands");
             p.report(hinted(Diagnostic::new("unknown-op", span(applies), message), &near));
             return Ok(());

@@ -375,7 +375,7 @@ impl<'s> Parser<'s> {
         match DType::from_mlir(text) {
             Some(d) => Ok(d),
             None => {
-                let near = farcall_sig::nearest::nearest(text, DType::ALL.iter().map(|d| d.mlir()));
+                let near = farcall_sig::nearest::nearest(text, DType::VARIANTS.iter().map(|d| d.mlir()));
                 let d = Diagnostic::new("type", span(t), format!("unknown element type `{text}`"));
                 self.stop(hinted(d, &near))
             }

@@ -110,12 +110,12 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
 
 static TABLE: LazyLock<FxHashMap<&'static str, &'static Syntax>> = LazyLock::new(|| {
     static ELEMENTWISE: LazyLock<Vec<Syntax>> = LazyLock::new(|| {
-        let unary = Unary::ALL.into_iter().map(|op| Syntax {
+        let unary = Unary::VARIANTS.into_iter().map(|op| Syntax {
             name: op.name(),
             form: if op.is_chlo() { CHLO_UNARY } else { UNARY },
             read: Read::Op,
         });
-        let binary = Binary::ALL.into_iter().map(|op| Syntax {
+        let binary = Binary::VARIANTS.into_iter().map(|op| Syntax {
             name: op.name(),
             form: match op {
                 Binary::Complex => COMPLEX,
@@ -518,5 +518,5 @@ mod tests {
 
     /// Number of unary, binary and broadcasting forms. All binary operations but one have a broadcasting
     /// form.
-    const ELEMENTWISE_COUNT: usize = Unary::ALL.len() + 2 * Binary::ALL.len() - 1;
+    const ELEMENTWISE_COUNT: usize = Unary::VARIANTS.len() + 2 * Binary::VARIANTS.len() - 1;
 }

@@ -51,8 +51,8 @@ fn describe(name: &str, operands: usize) -> String {
 
 #[test]
 fn element_types() {
-    let unary = Unary::ALL.iter().map(|op| describe(op.name(), 1));
-    let binary = Binary::ALL.iter().map(|op| describe(op.name(), 2));
+    let unary = Unary::VARIANTS.iter().map(|op| describe(op.name(), 1));
+    let binary = Binary::VARIANTS.iter().map(|op| describe(op.name(), 2));
     let all: String = unary.chain(binary).collect();
     expect_file![in_folder("elementwise.txt")].assert_eq(&all);
 }
@@ -60,7 +60,7 @@ fn element_types() {
 #[test]
 fn operands_of_different_types() {
     let mut all = String::new();
-    for op in Binary::ALL {
+    for op in Binary::VARIANTS {
         let name = op.name();
         for (lhs, rhs) in [("2xf32", "2xf16"), ("2xi32", "2xui32"), ("2xf32", "3xf32"), ("2xi32", "3xi32")] {
             let said = codes(&format!(

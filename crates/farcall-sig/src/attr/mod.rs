@@ -36,7 +36,7 @@ pub enum ScalarType {
 
 impl ScalarType {
     /// All scalar types.
-    pub const ALL: [ScalarType; 11] = [
+    pub const VARIANTS: [ScalarType; 11] = [
         ScalarType::Bool,
         ScalarType::I8,
         ScalarType::I16,
@@ -115,7 +115,7 @@ impl FromStr for ScalarType {
     type Err = UnknownName;
 
     fn from_str(name: &str) -> Result<ScalarType, UnknownName> {
-        let found = ScalarType::ALL.into_iter().find(|t| t.name() == name);
+        let found = ScalarType::VARIANTS.into_iter().find(|t| t.name() == name);
         found.ok_or_else(|| UnknownName::new("attribute type", name))
     }
 }
@@ -125,7 +125,7 @@ impl TryFrom<DType> for ScalarType {
     type Error = NotScalar;
 
     fn try_from(dtype: DType) -> Result<ScalarType, NotScalar> {
-        ScalarType::ALL.into_iter().find(|ty| ty.dtype() == dtype).ok_or(NotScalar(dtype))
+        ScalarType::VARIANTS.into_iter().find(|ty| ty.dtype() == dtype).ok_or(NotScalar(dtype))
     }
 }
 

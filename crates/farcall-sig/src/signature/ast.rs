@@ -381,7 +381,7 @@ impl TypeSet {
     /// Returns the types in the order in which they are written.
     pub fn types(&self) -> &[DType] {
         match self {
-            TypeSet::Any => &DType::ALL,
+            TypeSet::Any => &DType::VARIANTS,
             TypeSet::OneOf(types) => types,
         }
     }
@@ -430,7 +430,7 @@ pub enum Reducer {
 
 impl Reducer {
     /// All reducers.
-    pub const ALL: [Reducer; 6] =
+    pub const VARIANTS: [Reducer; 6] =
         [Reducer::Sum, Reducer::Prod, Reducer::Max, Reducer::Min, Reducer::And, Reducer::Or];
 
     /// Name in the signature language: `sum`, `prod`, `max`, `min`, `and`, `or`.

@@ -130,7 +130,7 @@ impl NumberKind {
 }
 
 /// Order of preference among types where 32 bits are preferred.
-const ORDER: [DType; DType::ALL.len()] = [
+const ORDER: [DType; DType::VARIANTS.len()] = [
     DType::Pred,
     DType::S32,
     DType::S64,

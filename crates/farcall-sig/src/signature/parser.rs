@@ -482,7 +482,7 @@ impl Parser {
             self.at -= usize::from(token != Token::End);
             return Err(self.unexpected("`whole`, `map` or a reducer such as `sum`"));
         };
-        let reducer = Reducer::ALL.into_iter().find(|r| r.name() == word);
+        let reducer = Reducer::VARIANTS.into_iter().find(|r| r.name() == word);
         match (word.as_str(), reducer) {
             ("whole", _) => Ok(DimUse::Whole),
             ("map", _) => Ok(DimUse::Map),
@@ -494,7 +494,7 @@ impl Parser {
             _ => Err(SignatureError::new(span, format!("unknown reducer `{word}`"))
                 .did_you_mean(
                     &word,
-                    ["whole", "map"].into_iter().chain(Reducer::ALL.iter().map(|r| r.name())),
+                    ["whole", "map"].into_iter().chain(Reducer::VARIANTS.iter().map(|r| r.name())),
                 )
                 .note(
                     "a dimension is `whole`, `map`, or reduced by `sum`, `prod`, `max`, `min`, `and` or `or`",
@@ -705,7 +705,7 @@ fn dtype(word: &str, span: Span) -> Result<DType> {
     let error = SignatureError::new(span, format!("unknown element type `{word}`"));
     Err(match spelled_elsewhere(word) {
         Some(dtype) => error.note(format!("it is called `{dtype}` here")),
-        None => error.did_you_mean(word, DType::ALL.iter().map(|d| d.name())),
+        None => error.did_you_mean(word, DType::VARIANTS.iter().map(|d| d.name())),
     })
 }
 
@@ -727,7 +727,7 @@ fn spelled_elsewhere(word: &str) -> Option<DType> {
         "double" => DType::F64,
         "csingle" => DType::C64,
         "cdouble" | "complex" => DType::C128,
-        _ => return DType::ALL.into_iter().find(|d| d.mlir() == own || alias(*d) == own),
+        _ => return DType::VARIANTS.into_iter().find(|d| d.mlir() == own || alias(*d) == own),
     })
 }
 
@@ -785,6 +785,6 @@ fn scalar_type(word: &str, span: Span) -> Result<ScalarType> {
         };
         return Err(error.note(format!("a scalar operand is written `{dtype}[]`")));
     }
-    let names = ScalarType::ALL.iter().map(|t| t.name()).chain(["str", "dict"]);
+    let names = ScalarType::VARIANTS.iter().map(|t| t.name()).chain(["str", "dict"]);
     Err(error.did_you_mean(word, names).note("an operand has dimensions: `x: f32[n]`"))
 }

@@ -438,7 +438,7 @@ impl fmt::Display for Partition {
             batch.into_iter().chain(self.factors.iter().map(|f| (f.name.as_str(), f.kind))).collect();
         let kinds = [FactorKind::Split]
             .into_iter()
-            .chain(Reducer::ALL.map(FactorKind::Reduce))
+            .chain(Reducer::VARIANTS.map(FactorKind::Reduce))
             .chain([FactorKind::Whole]);
         let mut separator = "; ";
         for kind in kinds {

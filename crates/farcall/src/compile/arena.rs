@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
-use crate::plan::LEAST_ALIGNMENT;
+use crate::plan::MIN_ALIGNMENT_BYTES;
 
 /// An arena with its holes.
 #[derive(Debug, Default)]
@@ -116,7 +116,7 @@ impl Arena {
 }
 
 fn rounded(bytes: usize) -> usize {
-    aligned(bytes, LEAST_ALIGNMENT)
+    aligned(bytes, MIN_ALIGNMENT_BYTES)
 }
 
 /// Returns the next multiple of an alignment. On overflow, returns the maximum offset, which no memory

@@ -25,9 +25,9 @@ pub struct Explanation {
     /// The elementwise operations that are in no fusion, each with the reason.
     pub unfused: Vec<Unfused>,
     /// The boundaries of the fusions, each with the reason.
-    pub borders: Vec<Border>,
+    pub fusion_boundaries: Vec<FusionBoundary>,
     /// Live ranges of the values that the program writes, scratch memory included, sorted by place.
-    pub lives: Vec<Life>,
+    pub live_ranges: Vec<LiveRange>,
     /// Maximum number of bytes of the arena that are in use at one time, without gaps between values.
     pub peak: usize,
     /// The step at which the arena use is at its peak.
@@ -67,7 +67,7 @@ pub struct Unfused {
 
 /// A boundary of a fusion: the fusion and another step that exchange a value.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Border {
+pub struct FusionBoundary {
     /// The producer of the value: the number of its step, and the operation. In a fusion, this is the
     /// operation inside of it.
     pub from: (usize, Member),
@@ -79,7 +79,7 @@ pub struct Border {
 
 /// Live range of a value in its place.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Life {
+pub struct LiveRange {
     /// Place of the value.
     pub slice: Slice,
     /// The operation that has the value as its result or scratch memory.
@@ -96,10 +96,10 @@ pub struct Life {
 pub(super) fn explain(form: &Module, placed: &Placed<'_>) -> Explanation {
     let func = &form.funcs()[0];
     let e = Explainer { form, func, placed, numbers: numbers(placed) };
-    let lives = e.lives();
-    let (peak, at) = e.peak(&lives);
-    let mut lives: Vec<Life> = lives.into_iter().map(|live| e.life(live)).collect();
-    lives.sort_by_key(|life| (life.slice.base, life.slice.offset, life.first));
+    let pieces = e.live_ranges();
+    let (peak, at) = e.peak(&pieces);
+    let mut live_ranges: Vec<LiveRange> = pieces.into_iter().map(|live| e.life(live)).collect();
+    live_ranges.sort_by_key(|life| (life.slice.base, life.slice.offset, life.first));
     let unfused = fuse::unfused(func, placed.cx).into_iter();
     // A value that is never materialized needs no fusion.
     let made = unfused.filter(|u| !matches!(placed.choices.of(u.inst), Choice::Iota(_)));
@@ -111,8 +111,8 @@ pub(super) fn explain(form: &Module, placed: &Placed<'_>) -> Explanation {
     Explanation {
         steps: e.steps(),
         unfused: unfused.collect(),
-        borders: e.borders(),
-        lives,
+        fusion_boundaries: e.fusion_boundaries(),
+        live_ranges,
         peak,
         peak_step: e.step(at).unwrap_or(0),
     }
@@ -168,13 +168,13 @@ impl Explainer<'_> {
         self.insts().map(|inst| Step { origin: self.origin(inst), members: self.members(inst) }).collect()
     }
 
-    fn borders(&self) -> Vec<Border> {
+    fn fusion_boundaries(&self) -> Vec<FusionBoundary> {
         let numbers: FxHashMap<InstId, usize> =
             self.insts().enumerate().map(|(i, inst)| (inst.id(), i)).collect();
         let step = |id: InstId| Some((*numbers.get(&id)?, self.result(self.func.inst(id), Some(0))));
-        let borders = fuse::borders(self.func, self.placed.cx).into_iter();
+        let borders = fuse::fusion_boundaries(self.func, self.placed.cx).into_iter();
         borders
-            .filter_map(|b| Some(Border { from: step(b.from)?, to: step(b.to)?, reason: b.reason }))
+            .filter_map(|b| Some(FusionBoundary { from: step(b.from)?, to: step(b.to)?, reason: b.reason }))
             .collect()
     }
 
@@ -210,7 +210,7 @@ impl Explainer<'_> {
         self.numbers.get(position as usize)?.checked_sub(1)
     }
 
-    fn lives(&self) -> Vec<LivePiece> {
+    fn live_ranges(&self) -> Vec<LivePiece> {
         let Placed { places, events, choices, .. } = *self.placed;
         let lives = Lives::new(self.func, events, choices, places.storage);
         let mut of: FxHashMap<PieceId, (InstId, Option<usize>)> = FxHashMap::default();
@@ -237,9 +237,9 @@ impl Explainer<'_> {
         pieces.map(live).collect()
     }
 
-    fn life(&self, live: LivePiece) -> Life {
+    fn life(&self, live: LivePiece) -> LiveRange {
         let ends = live.last as usize > self.placed.events.len();
-        Life {
+        LiveRange {
             slice: live.slice,
             value: live.of.map(|(inst, result)| self.result(self.func.inst(inst), result)),
             scratch: matches!(live.of, Some((_, None))),

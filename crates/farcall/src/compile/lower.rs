@@ -16,7 +16,7 @@ use super::order::Event;
 use super::{Compiled, resolve};
 use crate::kernels::{self, KernelId, Prepared, Request};
 use crate::plan::{
-    Base, Buffer, Call, CallId, CallSpec, Compute, Param, ParamId, Plan, Slice, Thunk, ThunkOp,
+    Base, Call, CallId, CallSpec, Compute, Param, ParamId, Plan, Slice, TensorSlice, Thunk, ThunkOp,
 };
 
 /// Writes the plan of a program, with the prepared kernels of its thunks. `names` are the names of its
@@ -146,7 +146,7 @@ impl PlanWriter<'_> {
 
     /// Returns the operation of a copy. A copy of a scalar constant, which has no memory, is computed by the
     /// kernel that fills a tensor with a number.
-    fn copy(&mut self, from: &Buffer, to: &Buffer) -> ThunkOp {
+    fn copy(&mut self, from: &TensorSlice, to: &TensorSlice) -> ThunkOp {
         let Base::Number(_) = from.slice.base else { return ThunkOp::Copy };
         let op = Op::BroadcastInDim { dims: (0..from.ty.rank()).collect() };
         let (inputs, outputs) = ([&from.ty], [&to.ty]);
@@ -172,14 +172,17 @@ impl PlanWriter<'_> {
         Some(Call { id, aliases, side_effect })
     }
 
-    fn buffers(&self, values: &[ValueId]) -> Vec<Buffer> {
+    fn buffers(&self, values: &[ValueId]) -> Vec<TensorSlice> {
         values.iter().map(|v| self.buffer(*v)).collect()
     }
 
-    fn buffer(&self, value: ValueId) -> Buffer {
+    fn buffer(&self, value: ValueId) -> TensorSlice {
         // Kernels have been chosen, so every value is a tensor.
         let ty = self.form.funcs()[0].tensor(value).cloned();
-        Buffer { slice: self.places.of(value), ty: ty.unwrap_or_else(|| TensorType::scalar(DType::Pred)) }
+        TensorSlice {
+            slice: self.places.of(value),
+            ty: ty.unwrap_or_else(|| TensorType::scalar(DType::Pred)),
+        }
     }
 }
 
@@ -200,6 +203,6 @@ fn loc(inst: Inst<'_>) -> Option<Arc<str>> {
     inst.loc()?.place().map(Arc::from)
 }
 
-fn scratch_buffer(slice: Slice) -> Buffer {
-    Buffer { slice, ty: TensorType::new(DType::U8, [slice.size]) }
+fn scratch_buffer(slice: Slice) -> TensorSlice {
+    TensorSlice { slice, ty: TensorType::new(DType::U8, [slice.size]) }
 }

@@ -52,7 +52,7 @@ use farcall_ir::middle::passes::layouts;
 use farcall_ir::middle::{self, passes, pipeline};
 use farcall_ir::{Func, FuncId, Module, interrupt};
 
-pub use explain::{Border, Explanation, Life, Member, Step, Unfused};
+pub use explain::{Explanation, FusionBoundary, LiveRange, Member, Step, Unfused};
 pub use reason::NoKernel;
 pub use stage::{MEMORY_PASSES, MemoryPass, Stage};
 
@@ -113,14 +113,21 @@ pub(crate) fn compile(
         middle::verify(&form).map_err(|e| e.diagnostics.into_iter().collect::<Diagnostics>())?;
     }
     after(&Stage::new("build", &form));
-    resolve::resolve(&mut form, registry, options.platform)?;
     let (fuses, reduces) = (kernels::fuses, kernels::reduces);
-    let cx = passes::Context {
+    let cx = passes::PassOptions {
         fuses,
         reduces,
         computes: choose::has_kernel,
-        ..passes::Context::new(options.numerics)
+        ..passes::PassOptions::new(options.numerics)
     };
+    if let Err(refused) = resolve::resolve(&mut form, registry, options.platform) {
+        if refused.code != ErrorCode::MissingTarget {
+            return Err(refused);
+        }
+        // Dead calls need no targets.
+        pipeline::run(&mut form, &[&passes::dce::PASS], &cx, &mut |_, _| {});
+        resolve::resolve(&mut form, registry, options.platform)?;
+    }
     pipeline::run(&mut form, options.passes, &cx, &mut |name, form| after(&Stage::new(name, form)));
     pipeline::run(&mut form, &[&layouts::PASS], &cx, &mut |name, form| after(&Stage::new(name, form)));
 

@@ -10,7 +10,7 @@ use rustc_hash::FxHashSet;
 
 use super::choose::{Choice, Choices};
 use super::{donate, order};
-use crate::plan::LEAST_ALIGNMENT;
+use crate::plan::MIN_ALIGNMENT_BYTES;
 
 /// Turns such slices into parts of their operands ([`Choice::Part`]).
 pub(super) fn choose(func: &Func, entry: &Func, choices: &mut Choices) {
@@ -61,7 +61,7 @@ fn part(inst: Inst<'_>) -> Option<usize> {
         .zip(&slice.start)
         .try_fold(0usize, |at, (n, start)| at.checked_mul(*n)?.checked_add(*start))?;
     let offset = start.checked_mul(from.dtype.size())?;
-    (is_stretch && offset.is_multiple_of(LEAST_ALIGNMENT)).then_some(offset)
+    (is_stretch && offset.is_multiple_of(MIN_ALIGNMENT_BYTES)).then_some(offset)
 }
 
 /// Returns the values that cannot be parts of other values: results of the program, values that enter and

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use farcall_ir::middle::passes::Context;
+use farcall_ir::middle::passes::PassOptions;
 use farcall_ir::{FuncId, Module};
 
 use super::assign::Places;
@@ -48,7 +48,7 @@ pub(super) struct Placed<'a> {
     pub(super) events: &'a [Event<'a>],
     pub(super) choices: &'a Choices,
     /// The context that the passes were given.
-    pub(super) cx: &'a Context,
+    pub(super) cx: &'a PassOptions,
 }
 
 impl<'a> Stage<'a> {

@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 
 use super::choose::{Choice, Choices};
 use super::order;
-use crate::plan::{ALIGNMENT, ConstantId, LEAST_ALIGNMENT, ParamId, STACK_SIZE};
+use crate::plan::{ALIGNMENT, ConstantId, MIN_ALIGNMENT_BYTES, ParamId, STACK_SIZE};
 
 /// Minimum size, in bytes, of values that are aligned to [`ALIGNMENT`].
 const MIN_ALIGNED_BYTES: usize = 2 << 10;
@@ -141,7 +141,7 @@ impl Storage {
                 number[root] = pieces.len() as u32;
                 // Small values are packed closely, since no loop over them gains from a larger alignment.
                 let is_small = bytes < MIN_ALIGNED_BYTES && func.value_count() <= MAX_PACKED_VALUES;
-                let alignment = if is_small { LEAST_ALIGNMENT } else { ALIGNMENT };
+                let alignment = if is_small { MIN_ALIGNMENT_BYTES } else { ALIGNMENT };
                 pieces.push(Piece { home: Home::Open, bytes, alignment });
             }
             let piece = &mut pieces[number[root] as usize];

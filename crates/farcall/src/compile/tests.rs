@@ -43,7 +43,7 @@ fn run(form: &mut Module, names: &[&str]) -> Result<(), String> {
     let options = Options { platform: &Platform::Host, numerics: Numerics::default(), passes: &[] };
     let entry = form.funcs()[0].clone();
     if names.contains(&"layouts") {
-        pipeline::run(form, &[&layouts::PASS], &passes::Context::new(options.numerics), &mut |_, _| {});
+        pipeline::run(form, &[&layouts::PASS], &passes::PassOptions::new(options.numerics), &mut |_, _| {});
     }
     let choices = choose::choose(form, &entry, &registry, &options).unwrap_or_else(|e| panic!("{e:?}"));
     for name in names.iter().filter(|n| **n != "layouts") {

@@ -13,7 +13,7 @@ use farcall_ffi::abi::{self, ArgType, Buffer, Error, Handler, RetType, Stage};
 use farcall_ffi::memo::FrameMemo;
 
 use super::site::{CallSite, Callee, Leaf};
-use crate::cache::{LINE, prefetch};
+use crate::cache::{CACHE_LINE_BYTES, prefetch};
 use crate::host::context::{Context, Run};
 use crate::host::error::{Failure, take_error};
 use crate::host::exit::{CallName, Doing};
@@ -93,10 +93,10 @@ impl Typed {
     pub(super) fn prefetch(&self) {
         /// Bytes to prefetch: of the structs, up to the members of the context that each call sets; of the
         /// tables, enough for a few buffers.
-        const BYTES: [usize; 2] = [offset_of!(Structs, context) + LINE, 3 * LINE];
+        const BYTES: [usize; 2] = [offset_of!(Structs, context) + CACHE_LINE_BYTES, 3 * CACHE_LINE_BYTES];
         let structs: *const Structs = &raw const *self.structs;
         for (at, bytes) in [structs.cast::<u8>(), self.tables.at(0)].into_iter().zip(BYTES) {
-            (0..bytes).step_by(LINE).for_each(|line| prefetch(at.wrapping_add(line), true));
+            (0..bytes).step_by(CACHE_LINE_BYTES).for_each(|line| prefetch(at.wrapping_add(line), true));
         }
     }
 

@@ -151,9 +151,9 @@ mod tests {
 
     /// Returns operations on elements of a type that can be in a chain, with their operand and result types.
     fn formulas(dtype: DType) -> Vec<(Op, Vec<DType>, DType)> {
-        let binary = Binary::ALL.iter().map(|op| (Op::Binary(*op), vec![dtype; 2], dtype));
-        let unary = Unary::ALL.iter().map(|op| (Op::Unary(*op), vec![dtype], dtype));
-        let compare = Direction::ALL.iter().map(|direction| {
+        let binary = Binary::VARIANTS.iter().map(|op| (Op::Binary(*op), vec![dtype; 2], dtype));
+        let unary = Unary::VARIANTS.iter().map(|op| (Op::Unary(*op), vec![dtype], dtype));
+        let compare = Direction::VARIANTS.iter().map(|direction| {
             (Op::Compare(Compare { direction: *direction, kind: None }), vec![dtype; 2], DType::Pred)
         });
         let preds = [Binary::And, Binary::Or, Binary::Xor]

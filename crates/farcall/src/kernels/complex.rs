@@ -26,7 +26,7 @@ pub(super) trait Component:
     + Mul<Output = Self>
     + 'static
 {
-    const ONE: Self;
+    const UNIT: Self;
     /// True if intermediate results need fewer digits than `f64` has.
     const REDUCED_PRECISION: bool;
     /// Converts to `f64`, flushing subnormals where the processor does so. `one` is one, hidden from the
@@ -45,7 +45,7 @@ pub(super) trait Component:
 }
 
 impl Component for f32 {
-    const ONE: f32 = 1.0;
+    const UNIT: f32 = 1.0;
     const REDUCED_PRECISION: bool = true;
     #[inline(always)]
     fn wide(self, _: f32) -> f64 {
@@ -79,7 +79,7 @@ impl Component for f32 {
 }
 
 impl Component for f64 {
-    const ONE: f64 = 1.0;
+    const UNIT: f64 = 1.0;
     const REDUCED_PRECISION: bool = false;
     #[inline(always)]
     fn wide(self, one: f64) -> f64 {
@@ -225,7 +225,7 @@ pub(super) fn unary(op: Unary, dtype: DType) -> Option<Work> {
 }
 
 fn unary_of<T: Component>(op: Unary) -> Option<Work> {
-    let (one, one64) = (std::hint::black_box(T::ONE), std::hint::black_box(1.0));
+    let (one, one64) = (std::hint::black_box(T::UNIT), std::hint::black_box(1.0));
     let wide = move |z: Complex<T>| C::new(z.re.wide(one), z.im.wide(one));
     let narrow = move |z: C| Complex::new(T::narrow(z.re, one64), T::narrow(z.im, one64));
     // By the evaluator's function, which is known to exist.
@@ -296,7 +296,7 @@ pub(super) fn binary(op: Binary, dtype: DType) -> Option<Work> {
 
 fn binary_of<T: Component>(op: Binary) -> Option<Work> {
     exact::binary(op, C::new(0.5, 0.5), C::new(0.5, 0.5))?;
-    let (one, one64) = (std::hint::black_box(T::ONE), std::hint::black_box(1.0));
+    let (one, one64) = (std::hint::black_box(T::UNIT), std::hint::black_box(1.0));
     let wide = move |z: Complex<T>| C::new(z.re.wide(one), z.im.wide(one));
     let narrow = move |z: C| Complex::new(T::narrow(z.re, one64), T::narrow(z.im, one64));
     let exactly = move |x, y| narrow(exact::binary(op, x, y).unwrap_or(C::new(f64::NAN, f64::NAN)));
@@ -335,7 +335,7 @@ fn binary_of<T: Component>(op: Binary) -> Option<Work> {
 /// Returns the loop that compares pairs of complex elements for equality.
 pub(super) fn compare(c: Compare, dtype: DType) -> Option<Work> {
     fn of<T: Component>(wanted: bool) -> Work {
-        let one = std::hint::black_box(T::ONE);
+        let one = std::hint::black_box(T::UNIT);
         let part = move |x: T, y: T| x.wide(one) == y.wide(one);
         map2::<Complex<T>, Complex<T>, u8>(move |x, y| {
             u8::from((part(x.re, y.re) & part(x.im, y.im)) == wanted)

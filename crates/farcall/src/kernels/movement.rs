@@ -6,7 +6,7 @@ use farcall_ir::{TensorType, interrupt};
 use super::args::Prepared;
 use super::types::by_size;
 use super::{squares, straight_line};
-use crate::cache::LINE;
+use crate::cache::CACHE_LINE_BYTES;
 
 /// Side, in elements, of the square tile that a transposition moves at once.
 const TILE_SIDE: usize = 16;
@@ -382,7 +382,9 @@ unsafe fn plane<T: Copy>(outer: Axis, inner: Axis, src: *const T, dst: *mut T, s
         && inner.src > 0
         && outer.dst > 0
     {
-        let streams = streams && dst.addr().is_multiple_of(LINE) && (outer.dst as usize).is_multiple_of(side);
+        let streams = streams
+            && dst.addr().is_multiple_of(CACHE_LINE_BYTES)
+            && (outer.dst as usize).is_multiple_of(side);
         let strides = [inner.src as usize, outer.dst as usize];
         // SAFETY: the caller guarantees the elements; `side` returned `Some` for their size.
         done = unsafe { squares::transpose(src, dst, strides, [outer.size, inner.size], streams) };

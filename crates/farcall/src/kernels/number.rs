@@ -5,7 +5,7 @@ use half::{bf16, f16};
 /// Arithmetic common to integers and floats.
 pub(super) trait Number: Copy + PartialOrd + 'static {
     const ZERO: Self;
-    const ONE: Self;
+    const UNIT: Self;
     fn add(self, b: Self) -> Self;
     fn sub(self, b: Self) -> Self;
     fn mul(self, b: Self) -> Self;
@@ -29,7 +29,7 @@ pub(super) trait Number: Copy + PartialOrd + 'static {
     fn settle(self, one: Self) -> Self;
     /// Returns one, hidden from the optimizer.
     fn opaque_one() -> Self {
-        std::hint::black_box(Self::ONE)
+        std::hint::black_box(Self::UNIT)
     }
 }
 
@@ -101,7 +101,7 @@ macro_rules! integers {
     ($($t:ident $signed:ident $unsigned:ident $by:tt;)*) => {$(
         impl Number for $t {
             const ZERO: $t = 0;
-            const ONE: $t = 1;
+            const UNIT: $t = 1;
             #[inline(always)]
             fn add(self, b: $t) -> $t { self.wrapping_add(b) }
             #[inline(always)]
@@ -210,7 +210,7 @@ macro_rules! floats {
     ($($t:ident)*) => {$(
         impl Number for $t {
             const ZERO: $t = 0.0;
-            const ONE: $t = 1.0;
+            const UNIT: $t = 1.0;
             #[inline(always)]
             fn add(self, b: $t) -> $t { self + b }
             #[inline(always)]
@@ -262,7 +262,7 @@ macro_rules! halves {
     ($($t:ident)*) => {$(
         impl Number for $t {
             const ZERO: $t = $t::ZERO;
-            const ONE: $t = $t::ONE;
+            const UNIT: $t = $t::ONE;
             #[inline(always)]
             fn add(self, b: $t) -> $t { $t::from_f32(self.to_f32() + b.to_f32()) }
             #[inline(always)]

@@ -19,9 +19,9 @@ use super::number::{Float, Integer, Nan, Number};
 use super::simd::vectorized;
 use super::types::dispatch;
 use super::{Body, Kernel, Request, apart};
+use crate::cache::{MIN_UNCACHED_BYTES, prefetch_ahead};
 #[cfg(target_arch = "x86_64")]
-use crate::cache::{AHEAD, prefetch_to_second_level};
-use crate::cache::{LARGE, prefetch_ahead};
+use crate::cache::{PREFETCH_DISTANCE_BYTES, prefetch_to_second_level};
 
 /// Number of accumulators of a row.
 const LANES: usize = 16;
@@ -311,7 +311,7 @@ fn combining<L: Instantiate>(op: Combine, dtype: DType, made: L) -> Option<L::Ou
         }
         (Combine::Multiply, _) => {
             return dispatch!(dtype, [ints, floats], T => {
-                go!(T, T, |x| x, |x| x, Some(T::ONE), |a: T, b: T| a.mul(b))
+                go!(T, T, |x| x, |x| x, Some(T::UNIT), |a: T, b: T| a.mul(b))
             });
         }
         // These operations are idempotent, so the initial value may be combined more than once.
@@ -475,7 +475,7 @@ unsafe fn sum_lanes<const IS_FAR: bool>(x: *const f32, n: usize, identity: f64) 
     let (mut low, mut high) = (_mm512_set1_pd(identity), _mm512_set1_pd(identity));
     for i in (0..n).step_by(LANES) {
         if IS_FAR {
-            prefetch_to_second_level(x.wrapping_add(i).wrapping_byte_add(AHEAD).cast());
+            prefetch_to_second_level(x.wrapping_add(i).wrapping_byte_add(PREFETCH_DISTANCE_BYTES).cast());
         }
         // SAFETY: `i + LANES <= n`.
         let (a, b) = unsafe { (_mm256_loadu_ps(x.add(i)), _mm256_loadu_ps(x.add(i + LANES / 2))) };
@@ -673,7 +673,7 @@ fn reduction<R: Reducer>(shape: Shape, by: R) -> Prepared {
 
 /// Returns true if this many elements come from memory rather than from cache.
 fn is_far<R: Reducer>(elements: usize) -> bool {
-    elements.saturating_mul(size_of::<R::Element>()) >= LARGE
+    elements.saturating_mul(size_of::<R::Element>()) >= MIN_UNCACHED_BYTES
 }
 
 /// Reduces all elements to one result, in parts that several threads can compute.

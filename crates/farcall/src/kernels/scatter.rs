@@ -25,7 +25,7 @@ use super::reduce::Combine;
 use super::simd::vectorized;
 use super::types::{by_size, dispatch};
 use super::{InPlace, Kernel, Request};
-use crate::cache::{LINE, prefetch};
+use crate::cache::{CACHE_LINE_BYTES, prefetch};
 
 pub(super) static KERNEL: Kernel =
     Kernel { name: "scatter", prepare, in_place: |_| InPlace::First, describe };
@@ -515,7 +515,9 @@ impl Windows {
             for i in *begin as usize..*end as usize {
                 if let Some(next) = words.get(i + PREFETCH_DISTANCE_UPDATES) {
                     let next = updates.wrapping_add(groups.of_word(*next).1 * n).cast::<u8>();
-                    (0..n * size_of::<T>()).step_by(LINE).for_each(|i| prefetch(next.wrapping_add(i), false));
+                    (0..n * size_of::<T>())
+                        .step_by(CACHE_LINE_BYTES)
+                        .for_each(|i| prefetch(next.wrapping_add(i), false));
                 }
                 let (at, update) = groups.of_word(words[i]);
                 if at < count {

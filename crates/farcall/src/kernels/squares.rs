@@ -19,7 +19,7 @@ const BLOCK_ELEMENTS: [usize; 2] = [128, 32];
 pub(super) fn side(size: usize) -> Option<usize> {
     #[cfg(target_arch = "x86_64")]
     if matches!(size, 4 | 8) && (is_x86_feature_detected!("avx512f") || is_x86_feature_detected!("avx2")) {
-        return Some(crate::cache::LINE / size);
+        return Some(crate::cache::CACHE_LINE_BYTES / size);
     }
     let _ = size;
     None
@@ -80,7 +80,7 @@ unsafe fn all<T: Squares>(
 /// Elements that can be transposed in squares.
 #[cfg(target_arch = "x86_64")]
 trait Squares: Sized {
-    const SIDE: usize = crate::cache::LINE / size_of::<Self>();
+    const SIDE: usize = crate::cache::CACHE_LINE_BYTES / size_of::<Self>();
 
     /// # Safety
     /// Same requirements as [`transpose`], for one square.

@@ -395,7 +395,7 @@ fn top_k(r: &mut Random, Start { x, y, .. }: Start) -> Question {
 }
 
 fn fft(r: &mut Random, Start { rank, .. }: Start) -> Question {
-    let kind = FftKind::ALL[r.below(4)];
+    let kind = FftKind::VARIANTS[r.below(4)];
     let (real, complex) = [(DType::F32, DType::C64), (DType::F64, DType::C128)][r.below(2)];
     let whole = r.ty(real, rank);
     let length = whole.sizes()[rank - r.below(rank + 1).min(3)..].to_vec();

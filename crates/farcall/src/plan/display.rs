@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write as _};
 
-use super::{Base, Buffer, Plan, Slice, Thunk, ThunkOp, iotas, types};
+use super::{Base, Plan, Slice, TensorSlice, Thunk, ThunkOp, iotas, types};
 use crate::kernels::short_name;
 use farcall_ir::eval::{Numerics, Semantics};
 use farcall_ir::stack;
@@ -17,7 +17,7 @@ impl fmt::Display for Slice {
     }
 }
 
-impl fmt::Display for Buffer {
+impl fmt::Display for TensorSlice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}[", self.slice, self.ty.dtype)?;
         for (i, d) in self.ty.sizes().iter().enumerate() {
@@ -53,7 +53,7 @@ impl fmt::Display for Plan {
             writeln!(f, "const{i}: {} = {shown}{more}", c.ty())?;
         }
         stack::with_room(|| sequence(f, self, &self.thunks, 0))?;
-        let results: Vec<String> = self.results.iter().map(Buffer::to_string).collect();
+        let results: Vec<String> = self.results.iter().map(TensorSlice::to_string).collect();
         writeln!(f, "return {}", results.join(", "))
     }
 }
@@ -71,8 +71,8 @@ fn number(s: farcall_ir::Scalar) -> String {
 
 fn sequence(f: &mut fmt::Formatter<'_>, plan: &Plan, thunks: &[Thunk], depth: usize) -> fmt::Result {
     for thunk in thunks {
-        let outputs: Vec<String> = thunk.results().iter().map(Buffer::to_string).collect();
-        let inputs: Vec<String> = thunk.inputs.iter().map(Buffer::to_string).collect();
+        let outputs: Vec<String> = thunk.results().iter().map(TensorSlice::to_string).collect();
+        let inputs: Vec<String> = thunk.inputs.iter().map(TensorSlice::to_string).collect();
         write!(f, "{:depth$}", "")?;
         if !outputs.is_empty() {
             write!(f, "{} = ", outputs.join(", "))?;

@@ -38,7 +38,7 @@ pub use crate::kernels::{Body, BodyInst, KernelId};
 pub use blocks::{BlockChoice, BlockDecision, Skipped};
 pub use origin::Origin;
 pub use validate::InvalidPlan;
-pub use work::Work;
+pub use work::Cost;
 
 use crate::kernels::{InPlace, Request};
 use crate::registry::Platform;
@@ -48,7 +48,7 @@ pub const ALIGNMENT: usize = 64;
 
 /// Alignment, in bytes, of every buffer in the arena, and of slices of inputs and constants within these:
 /// enough for any element type.
-pub const LEAST_ALIGNMENT: usize = 16;
+pub const MIN_ALIGNMENT_BYTES: usize = 16;
 
 /// Size of [`Base::Stack`], in bytes.
 pub const STACK_SIZE: usize = 8 << 10;
@@ -67,7 +67,7 @@ pub struct Plan {
     /// Places of the results after the last thunk has run. A result at the [`Base::Result`] with the result's
     /// number has its own memory; any other result is an input, a constant, a slice of the arena, or an alias
     /// of another result.
-    pub results: Vec<Buffer>,
+    pub results: Vec<TensorSlice>,
     /// The thunks, in order of execution.
     pub thunks: Vec<Thunk>,
     /// The custom calls.
@@ -224,7 +224,7 @@ impl Slice {
 
 /// A slice that holds a tensor, row-major.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Buffer {
+pub struct TensorSlice {
     /// Place of the tensor.
     pub slice: Slice,
     /// Type of the tensor.
@@ -252,9 +252,9 @@ pub struct Thunk {
     /// The action.
     pub op: ThunkOp,
     /// The buffers that are read.
-    pub inputs: Vec<Buffer>,
+    pub inputs: Vec<TensorSlice>,
     /// The buffers that are written. The scratch memory of a kernel comes last.
-    pub outputs: Vec<Buffer>,
+    pub outputs: Vec<TensorSlice>,
     /// Nested sequences: the condition and the body of a loop, or the branches of a choice.
     pub bodies: Vec<Vec<Thunk>>,
     /// Place in the program.
@@ -328,7 +328,7 @@ impl ThunkOp {
 
 impl Thunk {
     /// The outputs without scratch memory.
-    pub fn results(&self) -> &[Buffer] {
+    pub fn results(&self) -> &[TensorSlice] {
         match (&self.op, self.outputs.split_last()) {
             (ThunkOp::Compute(compute), Some((_, results))) if compute.scratch => results,
             _ => &self.outputs,
@@ -382,8 +382,8 @@ impl Compute {
 }
 
 /// Returns, for each input, its iota dimension if it is a [`Base::Iota`]; an empty list if no input is one.
-fn iotas(inputs: &[Buffer]) -> SmallVec<[Option<usize>; 8]> {
-    let dim = |b: &Buffer| if let Base::Iota(dim) = b.slice.base { Some(dim as usize) } else { None };
+fn iotas(inputs: &[TensorSlice]) -> SmallVec<[Option<usize>; 8]> {
+    let dim = |b: &TensorSlice| if let Base::Iota(dim) = b.slice.base { Some(dim as usize) } else { None };
     match inputs.iter().any(|b| dim(b).is_some()) {
         true => inputs.iter().map(dim).collect(),
         false => SmallVec::new(),
@@ -391,7 +391,7 @@ fn iotas(inputs: &[Buffer]) -> SmallVec<[Option<usize>; 8]> {
 }
 
 /// The types of buffers.
-fn types(buffers: &[Buffer]) -> SmallVec<[&TensorType; 8]> {
+fn types(buffers: &[TensorSlice]) -> SmallVec<[&TensorType; 8]> {
     buffers.iter().map(|b| &b.ty).collect()
 }
 
@@ -442,7 +442,7 @@ impl Plan {
     }
 
     /// Returns the result that has this memory.
-    pub(crate) fn own_result(&self, id: ResultId) -> Option<&Buffer> {
+    pub(crate) fn own_result(&self, id: ResultId) -> Option<&TensorSlice> {
         self.results.get(id.index()).filter(|r| r.slice.base == Base::Result(id))
     }
 
@@ -459,7 +459,7 @@ impl Plan {
 
     /// Bytes of the results that a run allocates, which are neither inputs nor aliases of other results.
     pub fn new_result_bytes(&self) -> usize {
-        let result = |(i, r): (usize, &Buffer)| match r.slice.base {
+        let result = |(i, r): (usize, &TensorSlice)| match r.slice.base {
             Base::Result(id) if id.index() == i => r.slice.size,
             // A copy.
             Base::Arena | Base::Stack | Base::Iota(_) | Base::Constant(_) | Base::Number(_) => r.slice.size,

@@ -6,8 +6,8 @@ use farcall_ir::stack;
 use farcall_ir::{DType, Literal, Op, Type, ValueId};
 
 use super::{
-    ALIGNMENT, Base, Buffer, Compute, LEAST_ALIGNMENT, NestedCall, Plan, ReferenceSite, STACK_SIZE, Slice,
-    Thunk, ThunkOp, iotas, types, written,
+    ALIGNMENT, Base, Compute, MIN_ALIGNMENT_BYTES, NestedCall, Plan, ReferenceSite, STACK_SIZE, Slice,
+    TensorSlice, Thunk, ThunkOp, iotas, types, written,
 };
 use crate::kernels::{Element, KernelId, Prepared, is_int};
 
@@ -114,7 +114,7 @@ impl Plan {
         Ok(())
     }
 
-    fn buffer(&self, b: &Buffer) -> Result<(), String> {
+    fn buffer(&self, b: &TensorSlice) -> Result<(), String> {
         self.slice(&b.slice)?;
         if b.ty.bytes() != Some(b.slice.size) {
             return Err(format!("{} does not hold a {}", b.slice, b.ty));
@@ -122,7 +122,7 @@ impl Plan {
         // Scratch memory starts at the first byte of the stack.
         let aligned = match b.slice.base {
             Base::Arena | Base::Result(_) | Base::Constant(_) | Base::Param(_) => {
-                b.slice.offset.is_multiple_of(LEAST_ALIGNMENT)
+                b.slice.offset.is_multiple_of(MIN_ALIGNMENT_BYTES)
             }
             Base::Stack | Base::Iota(_) | Base::Number(_) => b.slice.offset == 0,
         };
@@ -133,7 +133,7 @@ impl Plan {
     }
 
     /// Checks a buffer that holds a value: the stack only holds scratch memory.
-    fn value(&self, b: &Buffer) -> Result<(), String> {
+    fn value(&self, b: &TensorSlice) -> Result<(), String> {
         if let Base::Stack | Base::Iota(_) | Base::Number(_) = b.slice.base {
             return Err(format!("{} holds a value", b.slice));
         }
@@ -141,7 +141,7 @@ impl Plan {
     }
 
     /// Checks a buffer that a thunk reads. Inputs without memory are allowed for thunks that compute.
-    fn input(&self, t: &Thunk, b: &Buffer) -> Result<(), String> {
+    fn input(&self, t: &Thunk, b: &TensorSlice) -> Result<(), String> {
         match (&t.op, b.slice.base) {
             (ThunkOp::Compute(_), Base::Iota(_)) => self.slice(&b.slice),
             (ThunkOp::Compute(_), Base::Number(_)) => self.buffer(b),
@@ -154,7 +154,7 @@ impl Plan {
         t.inputs.iter().try_for_each(|b| self.input(t, b))?;
         results.iter().try_for_each(|b| self.value(b))?;
         scratch.iter().try_for_each(|b| self.buffer(b))?;
-        let owned = |b: &Buffer| match b.slice.base {
+        let owned = |b: &TensorSlice| match b.slice.base {
             Base::Arena | Base::Stack | Base::Result(_) => true,
             Base::Param(id) => self.params.get(id.index()).is_some_and(|p| p.donated),
             Base::Iota(_) | Base::Constant(_) | Base::Number(_) => false,
@@ -174,7 +174,7 @@ impl Plan {
 
     /// Returns the scalar constants among the inputs of a thunk.
     fn known(&self, t: &Thunk) -> Box<[Element]> {
-        let number = |b: &Buffer| match b.slice.base {
+        let number = |b: &TensorSlice| match b.slice.base {
             Base::Number(id) => Some(Element::new(self.numbers[id.index()].element(0))),
             _ => None,
         };
@@ -201,11 +201,11 @@ impl Plan {
             }
             (ThunkOp::CustomCall(call), _, _) => {
                 let spec = self.calls.get(call.id.index()).ok_or("no such call")?;
-                let fit = |types: &[Type], buffers: &[Buffer]| {
+                let fit = |types: &[Type], buffers: &[TensorSlice]| {
                     let sizes = types.iter().flat_map(Type::tensors).map(|t| t.bytes());
                     sizes.eq(buffers.iter().map(|b| Some(b.slice.size)))
                 };
-                let aligned = |b: &Buffer| b.slice.offset.is_multiple_of(ALIGNMENT);
+                let aligned = |b: &TensorSlice| b.slice.offset.is_multiple_of(ALIGNMENT);
                 need(inputs.iter().chain(outputs).all(aligned), "a buffer is not aligned for a call")?;
                 need(fit(&spec.operands, inputs), "operands differ from the call's")?;
                 need(fit(&spec.results, outputs), "results differ from the call's")?;
@@ -218,7 +218,7 @@ impl Plan {
                 let site = self.references.get(id.index()).ok_or("no such instruction")?;
                 let entry = site.program.funcs().first().ok_or("an instruction without a program")?;
                 let params: Vec<Type> = entry.params().iter().map(|p| entry.ty(*p).clone()).collect();
-                let fit = |types: &[Type], buffers: &[Buffer]| {
+                let fit = |types: &[Type], buffers: &[TensorSlice]| {
                     types.len() == buffers.len()
                         && types.iter().flat_map(Type::tensors).eq(buffers.iter().map(|b| &b.ty))
                 };
@@ -370,7 +370,7 @@ mod tests {
     fn a_call_is_made_by_one_thunk() {
         let message = changed(SLICE, |plan| {
             let thunk = &mut plan.thunks[0];
-            let types = |buffers: &[Buffer]| buffers.iter().map(|b| b.ty.clone().into()).collect();
+            let types = |buffers: &[TensorSlice]| buffers.iter().map(|b| b.ty.clone().into()).collect();
             plan.calls.push(CallSpec {
                 call: CustomCall::new("f"),
                 operands: types(&thunk.inputs),
@@ -395,7 +395,7 @@ mod tests {
             less.ty = less.ty.with_sizes([less.slice.size]);
         });
         assert_eq!(message, "scratch memory of the wrong size");
-        let put = |buffer: &mut Buffer| (buffer.slice.base, buffer.slice.offset) = (Base::Arena, 64);
+        let put = |buffer: &mut TensorSlice| (buffer.slice.base, buffer.slice.offset) = (Base::Arena, 64);
         let message = changed(SORT, |plan| {
             plan.arena_size = 1 << 10;
             plan.thunks[1].outputs.iter_mut().for_each(put);

@@ -6,7 +6,7 @@ use super::{Compute, Plan, Thunk, ThunkOp, types};
 
 /// Minimum cost of one call of a thunk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Work {
+pub struct Cost {
     /// Bytes of the inputs and results, each counted once, without scratch memory.
     pub bytes: u64,
     /// Operations on numbers. The count follows the specification's definition of the result, however the
@@ -24,7 +24,7 @@ const MAX_OPS_PER_WINDOW_DIM: u64 = 3;
 impl Plan {
     /// Returns the cost of one call of a thunk of this plan. For a loop or a choice, nested thunks are
     /// excluded.
-    pub fn work(&self, thunk: &Thunk) -> Work {
+    pub fn work(&self, thunk: &Thunk) -> Cost {
         let (inputs, results) = (types(&thunk.inputs), types(thunk.results()));
         let flops = match &thunk.op {
             ThunkOp::Compute(compute) => computed(compute, &inputs, &results),
@@ -38,7 +38,7 @@ impl Plan {
             ThunkOp::While | ThunkOp::Case => 0,
             _ => all.fold(0u64, |sum, b| sum.saturating_add(b.slice.size as u64)),
         };
-        Work { bytes, flops }
+        Cost { bytes, flops }
     }
 }
 

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
-use super::{Base, Buffer, InvalidPlan, Plan, Slice, Thunk, ThunkOp};
+use super::{Base, InvalidPlan, Plan, Slice, TensorSlice, Thunk, ThunkOp};
 
 /// Checks every read of the plan, and its results. The slices must be inside their bases.
 ///
@@ -252,12 +252,12 @@ impl<'p> Visit<'p> for Check<'p> {
 }
 
 /// The scratch memory of a thunk.
-fn scratch(thunk: &Thunk) -> impl Iterator<Item = &Buffer> {
+fn scratch(thunk: &Thunk) -> impl Iterator<Item = &TensorSlice> {
     thunk.outputs[thunk.results().len()..].iter()
 }
 
 /// Results of a thunk without bodies. Kernels, the evaluator and handlers write all bytes of their results.
-fn results(thunk: &Thunk) -> impl Iterator<Item = &Buffer> {
+fn results(thunk: &Thunk) -> impl Iterator<Item = &TensorSlice> {
     thunk.results().iter()
 }
 
@@ -397,8 +397,8 @@ mod tests {
     const INPUT: Base = Base::Param(ParamId::new(0));
     const OUTPUT: Base = Base::Result(ResultId::new(0));
 
-    fn buffer(slice: Slice) -> Buffer {
-        Buffer { slice, ty: TensorType::new(DType::U8, [slice.size]) }
+    fn buffer(slice: Slice) -> TensorSlice {
+        TensorSlice { slice, ty: TensorType::new(DType::U8, [slice.size]) }
     }
 
     fn thunk(op: ThunkOp, inputs: &[Slice], outputs: &[Slice], bodies: Vec<Vec<Thunk>>) -> Thunk {

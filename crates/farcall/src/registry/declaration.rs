@@ -614,7 +614,7 @@ mod tests {
     }
 
     fn bwd(signature: &'static str) -> Op<'static> {
-        op("norm_bwd", Given { signature, ..Given::NONE })
+        op("norm_bwd", Given { signature, ..Given::EMPTY })
     }
 
     fn mistake(ops: &[Op<'_>]) -> String {
@@ -624,7 +624,7 @@ mod tests {
     #[test]
     fn an_op_and_its_derivative() {
         let ops = [
-            norm(Given { vjp_backward: "norm_bwd", ..Given::NONE }),
+            norm(Given { vjp_backward: "norm_bwd", ..Given::EMPTY }),
             bwd("(x: f32[*, n], dy: f32[*, n]) -> (dx: f32[*, n])"),
         ];
         let declared = declarations(&ops).remove(0).unwrap().unwrap();
@@ -635,13 +635,13 @@ mod tests {
     #[test]
     fn linear_ops_are_transposed() {
         let ops = [
-            norm(Given { jvp_tangent: "t", ..Given::NONE }),
+            norm(Given { jvp_tangent: "t", ..Given::EMPTY }),
             op(
                 "t",
                 Given {
                     signature: "(x: f32[*, n], dx: f32[*, n]) -> (dy: f32[*, n])",
                     transpose: "norm_bwd",
-                    ..Given::NONE
+                    ..Given::EMPTY
                 },
             ),
             bwd("(dy: f32[*, n], x: f32[*, n]) -> (dx: f32[*, n])"),
@@ -651,7 +651,7 @@ mod tests {
                     signature: "(x: f32[*, n]) -> (y: f32[*, n])",
                     transpose: "flip",
                     transpose_bindings: "cotangent(y) = x, cotangent(x) = y",
-                    ..Given::NONE
+                    ..Given::EMPTY
                 },
             ),
         ];
@@ -667,12 +667,12 @@ mod tests {
     #[test]
     fn platforms_agree() {
         let on = |platform: &'static str, signature: &'static str, vjp_backward: &'static str| {
-            let declaration = Given { signature, vjp_backward, ..Given::NONE };
+            let declaration = Given { signature, vjp_backward, ..Given::EMPTY };
             op_on("norm", platform, declaration)
         };
         let bwd = |platform| {
             let signature = "(dy: f32[*, n]) -> (dx: f32[*, n])";
-            op_on("bwd", platform, Given { signature, ..Given::NONE })
+            op_on("bwd", platform, Given { signature, ..Given::EMPTY })
         };
         const NORM: &str = "(x: f32[*, n], k: i64 = 1) -> (y: f32[*, n])";
         let pair = |host: [&'static str; 2], cuda: [&'static str; 2]| {
@@ -699,7 +699,7 @@ mod tests {
 
     #[test]
     fn mismatches_are_explained() {
-        let with = |vjp_backward| norm(Given { vjp_backward, ..Given::NONE });
+        let with = |vjp_backward| norm(Given { vjp_backward, ..Given::EMPTY });
         expect_test::expect![[r#"
             `norm` declares an invalid signature: the types that `T` stands for are not declared
               | (x: T[*]) -> ()
@@ -717,19 +717,19 @@ mod tests {
             `norm_bwd` cannot be the transpose of `t`: as the tangent op of `norm`, a tangent op is linear in all tangents, but its transpose returns no cotangent for `dx`, the tangent of `x`"#]]
         .assert_eq(
             &[
-                mistake(&[op("norm", Given { signature: "(x: T[*]) -> ()", ..Given::NONE })]),
+                mistake(&[op("norm", Given { signature: "(x: T[*]) -> ()", ..Given::EMPTY })]),
                 mistake(&[with("norm_bwd")]),
                 mistake(&[with("norm_bvd"), bwd("(dy: f32[*, n]) -> (dx: f32[*, n])")]),
-                mistake(&[with("norm_bwd"), op("norm_bwd", Given::NONE)]),
+                mistake(&[with("norm_bwd"), op("norm_bwd", Given::EMPTY)]),
                 mistake(&[with("norm_bwd"), bwd("(dy: f32[*, n]) -> ()")]),
-                mistake(&[op("norm", Given { jvp_tangent: "t", ..Given::NONE })]),
-                mistake(&[op("norm", Given { transpose: "t", ..Given::NONE })]),
-                mistake(&[norm(Given { transpose: "t", ..Given::NONE })]),
-                mistake(&[norm(Given { vjp_backward: "norm_bwd", vjp_bindings: "dy", ..Given::NONE }), bwd("(dy: f32[*, n]) -> (dx: f32[*, n])")]),
-                mistake(&[norm(Given { transpose: "norm_bwd", ..Given::NONE }), bwd("(dy: f32[*, n]) -> (dx: f32[*, n])")]),
+                mistake(&[op("norm", Given { jvp_tangent: "t", ..Given::EMPTY })]),
+                mistake(&[op("norm", Given { transpose: "t", ..Given::EMPTY })]),
+                mistake(&[norm(Given { transpose: "t", ..Given::EMPTY })]),
+                mistake(&[norm(Given { vjp_backward: "norm_bwd", vjp_bindings: "dy", ..Given::EMPTY }), bwd("(dy: f32[*, n]) -> (dx: f32[*, n])")]),
+                mistake(&[norm(Given { transpose: "norm_bwd", ..Given::EMPTY }), bwd("(dy: f32[*, n]) -> (dx: f32[*, n])")]),
                 mistake(&[
-                    norm(Given { jvp_tangent: "t", ..Given::NONE }),
-                    op("t", Given { signature: "(x: f32[*, n], dx: f32[*, n]) -> (dy: f32[*, n])", transpose: "norm_bwd", ..Given::NONE }),
+                    norm(Given { jvp_tangent: "t", ..Given::EMPTY }),
+                    op("t", Given { signature: "(x: f32[*, n], dx: f32[*, n]) -> (dy: f32[*, n])", transpose: "norm_bwd", ..Given::EMPTY }),
                     bwd("(dx: f32[*, n], dy: f32[*, n]) -> (x: f32[*, n])"),
                 ]),
             ]

@@ -19,7 +19,7 @@ use super::elf::Facts;
 use super::exports::{HOST_SYMBOLS, host_symbol_addresses};
 use super::library::{self, Library};
 use super::link::LinkError;
-use super::load_error::{LoadError, Taken};
+use super::load_error::{LoadError, NameConflict};
 use super::lowering::{Listed, ListedHow};
 use super::open::{self, Loaded};
 use super::spec::{STAGES, Symbols};
@@ -182,10 +182,10 @@ impl Registry {
             of: Some(library),
             replace: options.replace,
         });
-        let Change { targets, dropped } = registered.map_err(|errors| match Taken::of(&errors) {
+        let Change { targets, dropped } = registered.map_err(|errors| match NameConflict::of(&errors) {
             Some(others) => {
                 let advice = self.front_end.advice_on_conflicts();
-                LoadError::Taken { path: path.clone(), others, advice }
+                LoadError::NameConflict { path: path.clone(), others, advice }
             }
             None => LoadError::Refused { path: path.clone(), errors },
         })?;

@@ -108,11 +108,11 @@ pub enum LoadError {
     },
     /// Other libraries have targets of the same names, or lowerings for the same blocks.
     #[error("{}; {advice}", taken(path, others))]
-    Taken {
+    NameConflict {
         /// The file.
         path: PathBuf,
         /// The other libraries, with the conflicting names.
-        others: Vec<Taken>,
+        others: Vec<NameConflict>,
         /// Advice on loading the library nevertheless.
         advice: &'static str,
     },
@@ -128,17 +128,17 @@ pub enum LoadError {
 
 /// Names that another library already uses.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Taken {
+pub struct NameConflict {
     /// The other library.
     pub by: Origin,
     /// Names of targets, and blocks as `the blocks TAG`, in order.
     pub names: Vec<String>,
 }
 
-impl Taken {
+impl NameConflict {
     /// Groups the names by library; `None` if no target name is taken, or if any error is of another kind.
-    pub(super) fn of(errors: &[RegisterError]) -> Option<Vec<Taken>> {
-        let mut all: Vec<Taken> = Vec::new();
+    pub(super) fn of(errors: &[RegisterError]) -> Option<Vec<NameConflict>> {
+        let mut all: Vec<NameConflict> = Vec::new();
         for error in errors {
             let (by, name) = match error {
                 RegisterError::Conflict { name, existing, .. } => (existing, name.clone()),
@@ -148,7 +148,7 @@ impl Taken {
             match all.iter_mut().find(|taken| taken.by.place() == by.place()) {
                 Some(taken) if taken.names.contains(&name) => {}
                 Some(taken) => taken.names.push(name),
-                None => all.push(Taken { by: Origin::clone(by), names: vec![name] }),
+                None => all.push(NameConflict { by: Origin::clone(by), names: vec![name] }),
             }
         }
         errors.iter().any(|e| matches!(e, RegisterError::Conflict { .. })).then_some(all)
@@ -156,9 +156,9 @@ impl Taken {
 }
 
 /// Returns one line for each library.
-fn taken(path: &Path, others: &[Taken]) -> String {
+fn taken(path: &Path, others: &[NameConflict]) -> String {
     const MAX_NAMES: usize = 3;
-    let line = |taken: &Taken| {
+    let line = |taken: &NameConflict| {
         let count = taken.names.len();
         let mut names = taken.names.iter().take(MAX_NAMES).map(String::as_str).collect::<Vec<_>>().join(", ");
         if count > MAX_NAMES {
@@ -194,7 +194,7 @@ impl LoadError {
             LoadError::MissingSymbol { .. } => ErrorCode::MissingSymbol,
             LoadError::Nothing { .. } => ErrorCode::NoTargets,
             LoadError::Refused { .. } => ErrorCode::RefusedTargets,
-            LoadError::Taken { .. } => ErrorCode::AlreadyRegistered,
+            LoadError::NameConflict { .. } => ErrorCode::AlreadyRegistered,
             LoadError::Namespace { .. } => ErrorCode::InvalidText,
         }
     }

@@ -56,7 +56,7 @@ pub enum Rank {
 
 impl Rank {
     /// All ranks, in the order in which their lowerings are called.
-    pub const ALL: [Rank; 3] = [Rank::Application, Rank::Library, Rank::BuiltIn];
+    pub const VARIANTS: [Rank; 3] = [Rank::Application, Rank::Library, Rank::BuiltIn];
 
     /// Returns `application`, `library` or `built-in`.
     pub const fn name(self) -> &'static str {

@@ -41,7 +41,7 @@ pub use crate::platform::Platform;
 pub use declaration::{Declaration, JvpTargets, VjpTargets};
 pub use link::LinkError;
 pub use load::{LoadOptions, LoadReport};
-pub use load_error::{LoadError, Taken};
+pub use load_error::{LoadError, NameConflict};
 use lowering::Listed;
 pub(crate) use lowering::Registered;
 pub use lowering::{Lowering, Rank};

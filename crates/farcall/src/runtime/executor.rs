@@ -19,7 +19,7 @@ use super::{RunError, reference};
 use crate::custom_call::{CallError, RunContext};
 use crate::host::keeper::Keeping;
 use crate::kernels::{self, Args, LONG_BYTES, Line, Place, Prepared, Runner};
-use crate::plan::{Base, Buffer, Call, Plan, ResultId, STACK_SIZE, Thunk, ThunkOp};
+use crate::plan::{Base, Call, Plan, ResultId, STACK_SIZE, TensorSlice, Thunk, ThunkOp};
 
 /// Runs a plan once, as part of `run`, observed by `watch`. The inputs have the types of the plan's
 /// parameters.
@@ -299,8 +299,9 @@ impl Started<'_> {
     /// Returns true if a thunk has to wait for this call: the call or the thunk writes memory that the other
     /// one reads or writes, both have side effects, or both are the same call site.
     fn blocks(&self, plan: &Plan, then: &Thunk) -> bool {
-        let meet =
-            |a: &[Buffer], b: &[Buffer]| a.iter().any(|a| b.iter().any(|b| a.slice.overlaps(&b.slice)));
+        let meet = |a: &[TensorSlice], b: &[TensorSlice]| {
+            a.iter().any(|a| b.iter().any(|b| a.slice.overlaps(&b.slice)))
+        };
         let (first, call) = (self.thunk, self.call);
         meet(&first.outputs, &then.inputs)
             || meet(&first.outputs, &then.outputs)
@@ -581,7 +582,7 @@ impl<'a, W: Watch> Executor<'a, W> {
     /// shared, not copied.
     fn result(
         &self,
-        b: &Buffer,
+        b: &TensorSlice,
         at: Place,
         inputs: &[Literal],
         outs: &[Option<Literal>],

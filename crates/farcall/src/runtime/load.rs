@@ -12,12 +12,12 @@ use smallvec::SmallVec;
 use super::memory::AlignedBytes;
 use crate::custom_call::{CallError, CallSite};
 use crate::kernels::{Element, KernelId, Line, Linked, Linking, NUMBERS, Place, Prepared, StraightLine};
-use crate::plan::{ALIGNMENT, Base, Buffer, InvalidPlan, Plan, Slice, Thunk, ThunkOp};
+use crate::plan::{ALIGNMENT, Base, InvalidPlan, Plan, Slice, TensorSlice, Thunk, ThunkOp};
 use crate::registry::Registry;
 
 /// A plan that cannot be loaded.
 #[derive(Clone, Debug)]
-pub(crate) enum LoadError {
+pub(crate) enum InstantiateError {
     /// The plan violates an invariant.
     Plan(InvalidPlan),
     /// Its constants do not fit into memory.
@@ -183,12 +183,12 @@ impl Loaded {
         plan: Arc<Plan>,
         prepared: Option<Vec<(KernelId, Prepared)>>,
         registry: &Registry,
-    ) -> Result<Loaded, LoadError> {
-        let prepared = plan.prepare(prepared).map_err(LoadError::Plan)?;
+    ) -> Result<Loaded, InstantiateError> {
+        let prepared = plan.prepare(prepared).map_err(InstantiateError::Plan)?;
         let lines = prepared.iter().filter_map(Prepared::line);
         let registers = lines.clone().map(StraightLine::registers).max().unwrap_or(0);
         let own = prepared.iter().map(own_bytes).sum();
-        let (constants, offsets, end) = constants(&plan, own).map_err(LoadError::Memory)?;
+        let (constants, offsets, end) = constants(&plan, own).map_err(InstantiateError::Memory)?;
         let outs = PARAMS + plan.params.len();
         let prepared = prepared.into_iter();
         let called = Vec::new();
@@ -210,9 +210,9 @@ impl Loaded {
         let places = CallPlaces::new(&calls, called);
         let sites = plan.references.iter().map(|site| {
             let calls = site.calls.iter().map(|call| Loaded::new(Arc::clone(&call.plan), None, registry));
-            calls.collect::<Result<Vec<Loaded>, LoadError>>()
+            calls.collect::<Result<Vec<Loaded>, InstantiateError>>()
         });
-        let nested = sites.collect::<Result<Vec<Vec<Loaded>>, LoadError>>()?;
+        let nested = sites.collect::<Result<Vec<Vec<Loaded>>, InstantiateError>>()?;
         let enters_handlers = !calls.is_empty() || nested.iter().any(|site| !site.is_empty());
         Ok(Loaded {
             calls,
@@ -240,7 +240,7 @@ fn nesting(thunks: &[Thunk]) -> usize {
 }
 
 /// Creates the call sites of the plan.
-fn calls(plan: &Plan, registry: &Registry) -> Result<Vec<Arc<CallSite>>, LoadError> {
+fn calls(plan: &Plan, registry: &Registry) -> Result<Vec<Arc<CallSite>>, InstantiateError> {
     let mut missing = Vec::new();
     let mut targets = Vec::with_capacity(plan.calls.len());
     for spec in &plan.calls {
@@ -250,7 +250,7 @@ fn calls(plan: &Plan, registry: &Registry) -> Result<Vec<Arc<CallSite>>, LoadErr
         }
     }
     if !missing.is_empty() {
-        return Err(LoadError::Targets(missing));
+        return Err(InstantiateError::Targets(missing));
     }
     let (mut sites, mut refused) = (Vec::with_capacity(targets.len()), Vec::new());
     for (spec, target) in plan.calls.iter().zip(targets) {
@@ -262,7 +262,7 @@ fn calls(plan: &Plan, registry: &Registry) -> Result<Vec<Arc<CallSite>>, LoadErr
             Err(error) => refused.push(CallError { span: spec.span, ..error }),
         }
     }
-    if refused.is_empty() { Ok(sites) } else { Err(LoadError::Calls(refused)) }
+    if refused.is_empty() { Ok(sites) } else { Err(InstantiateError::Calls(refused)) }
 }
 
 /// Lays out the constants, with room for `more` bytes after them. Returns the memory, the offset of each
@@ -404,7 +404,7 @@ impl Loader<'_> {
         let stack = t.outputs.iter().filter(|b| b.slice.base == Base::Stack).map(|b| b.slice.size);
         self.stack = stack.fold(self.stack, usize::max);
         let mut numbers = 0;
-        let place = |b: &Buffer| match b.slice.base {
+        let place = |b: &TensorSlice| match b.slice.base {
             Base::Number(_) => {
                 numbers += 1;
                 Place { base: NUMBERS, offset: (numbers - 1) * Element::SIZE, size: b.slice.size }

@@ -42,7 +42,7 @@ use crate::plan::Plan;
 use crate::registry::Registry;
 use context::Context;
 pub(crate) use executor::Inputs;
-pub(crate) use load::LoadError;
+pub(crate) use load::InstantiateError;
 use load::Loaded;
 pub(crate) use reference::values;
 use spare::Spare;
@@ -223,7 +223,7 @@ impl Program {
         plan: Plan,
         prepared: Option<Vec<(KernelId, Prepared)>>,
         registry: &Registry,
-    ) -> Result<Program, LoadError> {
+    ) -> Result<Program, InstantiateError> {
         let loaded = Loaded::new(Arc::new(plan), prepared, registry)?;
         Ok(Program { loaded, last: Spare::new(), pool: Mutex::default() })
     }

@@ -5,7 +5,7 @@
 
 use std::cell::RefCell;
 
-use farcall_ir::eval::{self, CallSite, Denormals, Host, HostError, Value, eval_normal, tensors};
+use farcall_ir::eval::{self, Denormals, Host, HostCall, HostError, Value, eval_normal, tensors};
 use farcall_ir::{Literal, TensorType, Type, interrupt};
 
 use super::context::Context;
@@ -53,7 +53,7 @@ impl Nested<'_> {
 }
 
 impl Host for Nested<'_> {
-    fn custom_call(&self, site: &CallSite<'_>, operands: &[Value]) -> Result<Vec<Value>, HostError> {
+    fn custom_call(&self, site: &HostCall<'_>, operands: &[Value]) -> Result<Vec<Value>, HostError> {
         let is_this = |call: &NestedCall| {
             call.inst == site.inst.id() && site.module[call.func].name == site.inst.func().name
         };

@@ -85,11 +85,11 @@ fn forms(p: &Program, seed: u64, wanted: &[Literal]) -> Result<(), String> {
     let main = p.module.entry().ok_or("no entry")?;
     let mut form = middle::build(&p.module, main).map_err(|e| format!("build: {e:?}"))?;
     same_form(p, &form, wanted, "build")?;
-    let cx = passes::Context::new(numerics(p));
+    let cx = passes::PassOptions::new(numerics(p));
     let mut r = Random::new(seed ^ 0x5eed);
     let mut done = "build".to_owned();
     for _ in 0..4 {
-        let pass = r.pick(passes::ALL);
+        let pass = r.pick(passes::PASSES);
         pipeline::run(&mut form, &[pass], &cx, &mut |_, _| {});
         done = format!("{done},{}", pass.name);
         same_form(p, &form, wanted, &done)?;
@@ -109,7 +109,7 @@ fn same_form(p: &Program, form: &Module, wanted: &[Literal], what: &str) -> Resu
 fn engine(p: &Program, wanted: &[Literal], registry: &Registry) -> Result<(), String> {
     let all = Pipeline::default();
     let mut pipelines = vec![Pipeline::needed(), all.clone()];
-    for pass in passes::ALL {
+    for pass in passes::PASSES {
         let without = all.without(pass.name);
         if without != all {
             pipelines.push(without);

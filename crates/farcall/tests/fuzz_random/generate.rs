@@ -367,7 +367,7 @@ impl Gen {
             ty = self.ty();
         }
         if !dtypes(ty.dtype) {
-            let all: Vec<DType> = DType::ALL.into_iter().filter(|d| dtypes(*d)).collect();
+            let all: Vec<DType> = DType::VARIANTS.into_iter().filter(|d| dtypes(*d)).collect();
             ty = ty.with_dtype(self.r.pick(&all));
         }
         if !ranks.contains(&ty.rank()) {
@@ -454,7 +454,7 @@ impl Gen {
     pub(crate) fn dtype(&mut self) -> DType {
         use DType::{BF16, C64, F16, F32, F64, Pred, S8, S32, S64, U8, U32};
         if self.r.one_in(4) {
-            self.r.pick(&DType::ALL)
+            self.r.pick(&DType::VARIANTS)
         } else {
             self.r.pick(&[Pred, S32, S32, S32, S64, S8, U8, U32, F32, F32, F32, F32, F64, BF16, F16, C64])
         }

@@ -65,7 +65,7 @@ fn unary(g: &mut Gen) -> Option<()> {
         Unary::Sqrt,
         Unary::Square,
     ];
-    let op = if g.r.one_in(2) { g.r.pick(&COMMON_OPS) } else { g.r.pick(&Unary::ALL) };
+    let op = if g.r.one_in(2) { g.r.pick(&COMMON_OPS) } else { g.r.pick(&Unary::VARIANTS) };
     let class = op.info().operand;
     let taken = |d: DType| class.has(&TensorType::scalar(d));
     let exact = is_exact(op);
@@ -120,7 +120,7 @@ fn binary(g: &mut Gen) -> Option<()> {
     use Binary as B;
     const COMMON_OPS: [B; 8] =
         [B::Add, B::Subtract, B::Multiply, B::Divide, B::Maximum, B::Minimum, B::And, B::Xor];
-    let op = if g.r.one_in(3) { g.r.pick(&B::ALL) } else { g.r.pick(&COMMON_OPS) };
+    let op = if g.r.one_in(3) { g.r.pick(&B::VARIANTS) } else { g.r.pick(&COMMON_OPS) };
     let class = op.info().operand;
     let taken = |d: DType| class.has(&TensorType::scalar(d));
     let fuzzy = matches!(op, B::Atan2 | B::Power | B::Polygamma | B::Zeta);
@@ -208,7 +208,7 @@ pub(crate) fn comparison(
     let direction = if dtype.is_complex() {
         g.r.pick(&[Direction::Eq, Direction::Ne])
     } else {
-        g.r.pick(&Direction::ALL)
+        g.r.pick(&Direction::VARIANTS)
     };
     let kind = match dtype {
         d if d.is_float() && total => Some(CompareKind::TotalOrder),

@@ -189,13 +189,13 @@ fn linear(g: &mut Gen) -> Option<()> {
         left_side: g.r.one_in(2),
         lower: g.r.one_in(2),
         unit_diagonal: g.r.one_in(2),
-        transpose_a: g.r.pick(&TriangularTranspose::ALL),
+        transpose_a: g.r.pick(&TriangularTranspose::VARIANTS),
     };
     g.value(Op::TriangularSolve(op), &[a, b], Meta::FUZZY).map(drop)
 }
 
 fn fft(g: &mut Gen) -> Option<()> {
-    let kind = g.r.pick(&FftKind::ALL);
+    let kind = g.r.pick(&FftKind::VARIANTS);
     let complex = kind != FftKind::Rfft;
     let x = g.some(Need::Integers(8), |d| if complex { d == DType::C64 } else { d == DType::F32 }, 1..=3);
     let dims = g.tensor(x).sizes().to_vec();
@@ -209,7 +209,7 @@ fn fft(g: &mut Gen) -> Option<()> {
 }
 
 fn random_bits(g: &mut Gen) -> Option<()> {
-    let algorithm = g.r.pick(&RngAlgorithm::ALL);
+    let algorithm = g.r.pick(&RngAlgorithm::VARIANTS);
     let state = TensorType::new(DType::U64, [2]);
     let x = g.of(&state, Need::Exact);
     let ty = g.ty().with_dtype(g.r.pick(&[DType::U32, DType::U64, DType::S32, DType::U8, DType::S64]));
@@ -222,7 +222,7 @@ fn random_numbers(g: &mut Gen) -> Option<()> {
     let numbers: Vec<i64> = ty.sizes().iter().map(|n| *n as i64).collect();
     let shape = g.numbers(DType::S64, vec![ty.rank()], &numbers);
     // Intervals and deviations have size zero, as the numbers otherwise depend on how a program is run.
-    let kind = g.r.pick(&RngDistribution::ALL);
+    let kind = g.r.pick(&RngDistribution::VARIANTS);
     let size = i64::from(kind == RngDistribution::Uniform);
     let (a, b) = (g.numbers(ty.dtype, vec![], &[1]), g.numbers(ty.dtype, vec![], &[size]));
     g.value_of(Op::Rng(kind), &[a, b, shape], &ty, Meta::FUZZY).map(drop)
@@ -271,7 +271,7 @@ fn broadcasting(g: &mut Gen) -> Option<()> {
     let fuzzy = matches!(op, Binary::Atan2 | Binary::Power | Binary::Polygamma | Binary::Zeta);
     let need = if fuzzy { Need::Integers(8) } else { Need::Exact };
     let function = match g.r.below(6) {
-        0 => Broadcasted::Compare(Compare { direction: g.r.pick(&Direction::ALL), kind: None }),
+        0 => Broadcasted::Compare(Compare { direction: g.r.pick(&Direction::VARIANTS), kind: None }),
         1 => Broadcasted::Select,
         _ => Broadcasted::Binary(op),
     };

@@ -1,7 +1,7 @@
 //! Canonicalization: constants move to the right, operations that change nothing are dropped, and values that
 //! a loop body returns unchanged are captured instead of carried.
 
-use super::{Context, Pass, each_inst};
+use super::{Pass, PassOptions, each_inst};
 use crate::module::{Func, Inst, InstId, Rewriter, ValueId};
 use crate::op::{Binary, Compare, Op, Traits};
 
@@ -12,7 +12,7 @@ pub static PASS: Pass = Pass {
     run,
 };
 
-fn run(func: &mut Func, _: &Context) {
+fn run(func: &mut Func, _: &PassOptions) {
     each_inst(func, |r, _, id| {
         constants_right(r, id);
         if let Some(same) = unchanged(r.func().inst(id)) {

@@ -6,7 +6,7 @@ use std::hash::{Hash, Hasher};
 use rustc_hash::{FxHashMap, FxHasher};
 use smallvec::SmallVec;
 
-use super::{Context, Pass, each_inst, is_pure};
+use super::{Pass, PassOptions, each_inst, is_pure};
 use crate::module::{Func, Inst, InstId, RegionId, ValueId};
 use crate::op::{CustomCall, Op};
 use crate::types::Type;
@@ -14,7 +14,7 @@ use crate::types::Type;
 /// The common subexpression elimination pass.
 pub static PASS: Pass = Pass { name: "cse", about: "merges equal operations on equal operands", run };
 
-fn run(func: &mut Func, _: &Context) {
+fn run(func: &mut Func, _: &PassOptions) {
     // Instructions of a region by their hash. Of several instructions with the same hash, only the last is
     // kept: a collision merely costs a missed merge.
     let mut seen: FxHashMap<(RegionId, u64), InstId> = FxHashMap::default();

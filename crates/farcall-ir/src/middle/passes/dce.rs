@@ -6,7 +6,7 @@
 
 use smallvec::SmallVec;
 
-use super::{Context, Pass, own_purity};
+use super::{Pass, PassOptions, own_purity};
 use crate::literal::Literal;
 use crate::module::{Func, Inst, InstId, RegionId, Rewriter, ValueDef, ValueId, ValueIds, kept};
 use crate::op::Op;
@@ -16,7 +16,7 @@ use crate::types::Type;
 pub static PASS: Pass =
     Pass { name: "dce", about: "drops instructions, carried values and captures that are never read", run };
 
-fn run(func: &mut Func, _: &Context) {
+fn run(func: &mut Func, _: &PassOptions) {
     let (mut empty, mut effects) = (Vec::new(), Vec::new());
     func.walk(&mut |inst| {
         if has_empty_result(inst) {

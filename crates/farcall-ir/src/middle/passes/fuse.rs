@@ -23,7 +23,7 @@
 //! from the elements it is computed from. A reduction across rows, or of all elements, is a member that no
 //! other member uses: its result is known only when the fusion is done.
 
-mod why;
+mod explain;
 
 use std::cell::OnceCell;
 use std::ops::Range;
@@ -31,7 +31,7 @@ use std::ops::Range;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use super::{Context, Pass, is_pure, running_regions, simplify, sink};
+use super::{Pass, PassOptions, is_pure, running_regions, simplify, sink};
 use crate::middle::rows;
 use crate::module::{
     Func, Inst, InstId, InstMap, InstSet, NewInst, Region, RegionId, Rewriter, ValueDef, ValueId, ValueMap,
@@ -40,7 +40,7 @@ use crate::op::{Op, Traits};
 use crate::reducer;
 use crate::types::{TensorType, Type};
 
-pub use why::{Border, Reason, Unfused, borders, unfused};
+pub use explain::{FusionBoundary, Reason, Unfused, fusion_boundaries, unfused};
 
 /// Fusion.
 pub static PASS: Pass =
@@ -50,13 +50,13 @@ pub static PASS: Pass =
 /// their uses.
 const MAX_MEMBERS: usize = 256;
 /// Maximum number of operations in a fusion, duplicated operations included.
-pub const LONGEST: usize = 4 * MAX_MEMBERS;
+pub const MAX_FUSION_OPS: usize = 4 * MAX_MEMBERS;
 /// Maximum number of elements at which unrelated operations are fused, too.
 const MAX_UNRELATED_ELEMENTS: usize = 4096;
 /// Minimum size in bytes of a result for which postponing its computation pays.
 const MIN_POSTPONED_BYTES: usize = 512;
 
-fn run(func: &mut Func, cx: &Context) {
+fn run(func: &mut Func, cx: &PassOptions) {
     let mut scratch = Scratch::new(func);
     let plan = Plan::new(func, cx, &mut scratch);
     let mut r = Rewriter::new(func);
@@ -110,7 +110,7 @@ impl Roles {
     }
 
     /// Determines the roles of the instructions of a region.
-    pub(super) fn add(&mut self, insts: &[Inst<'_>], cx: &Context) {
+    pub(super) fn add(&mut self, insts: &[Inst<'_>], cx: &PassOptions) {
         let mut rows: FxHashMap<usize, usize> = FxHashMap::default();
         for inst in insts {
             if let Some(Reduction { n, columns: Some(columns), .. }) = reduction(*inst, cx) {
@@ -124,7 +124,12 @@ impl Roles {
         }
     }
 
-    fn role(&self, inst: Inst<'_>, RegionFacts { rows: lengths, masks }: &RegionFacts, cx: &Context) -> Role {
+    fn role(
+        &self,
+        inst: Inst<'_>,
+        RegionFacts { rows: lengths, masks }: &RegionFacts,
+        cx: &PassOptions,
+    ) -> Role {
         if let Some(Reduction { n, columns, accumulates }) = reduction(inst, cx) {
             return match (columns.is_some() && columns == lengths.get(&n).copied(), accumulates) {
                 (true, _) => Role::Member(n, Level::Row),
@@ -195,7 +200,7 @@ struct Reduction {
     accumulates: bool,
 }
 
-fn reduction(inst: Inst<'_>, cx: &Context) -> Option<Reduction> {
+fn reduction(inst: Inst<'_>, cx: &PassOptions) -> Option<Reduction> {
     let (Op::Reduce { dims }, [x, init], [y]) = (inst.op(), inst.operands(), inst.results()) else {
         return None;
     };
@@ -207,14 +212,14 @@ fn reduction(inst: Inst<'_>, cx: &Context) -> Option<Reduction> {
     let plain = [x, init, y].iter().all(|t| t.quant.is_none() && t.dtype == x.dtype)
         && of_elements.filter_map(|v| func.tensor(*v)).all(|t| t.dtype == x.dtype && t.rank() == 0);
     let (columns, kept) = (rows::reduced(x, dims), rows::accumulated(x, dims));
-    let accumulates = constant && kept.is_some_and(|k| k <= rows::MOST);
+    let accumulates = constant && kept.is_some_and(|k| k <= rows::MAX_ROW_ELEMENTS);
     let n = x.elements().filter(|_| plain && (cx.reduces)(combine.op(), x.dtype))?;
     (columns.is_some() || accumulates).then_some(Reduction { n, columns, accumulates })
 }
 
 /// Comparisons of iotas and numbers whose users all operate on the same number of elements, so that the whole
 /// mask need never be stored.
-fn masks(insts: &[Inst<'_>], rows: &FxHashMap<usize, usize>, cx: &Context) -> FxHashSet<InstId> {
+fn masks(insts: &[Inst<'_>], rows: &FxHashMap<usize, usize>, cx: &PassOptions) -> FxHashSet<InstId> {
     let elements = |inst: Inst<'_>| inst.func().tensor(*inst.results().first()?)?.elements();
     let of_rows = |m: usize| rows.iter().any(|(n, columns)| n / columns == m);
     let compared =
@@ -247,7 +252,7 @@ fn compares_iotas_and_numbers(inst: Inst<'_>) -> bool {
 }
 
 /// The role of an instruction, regardless of its operands' roles.
-fn own_role(inst: Inst<'_>, cx: &Context) -> Role {
+fn own_role(inst: Inst<'_>, cx: &PassOptions) -> Role {
     let ([result], true) = (inst.results(), inst.region_ids().is_empty()) else { return Role::Other };
     let func = inst.func();
     let Some(ty) = func.tensor(*result) else { return Role::Other };
@@ -357,7 +362,7 @@ fn is_made_of(inst: Inst<'_>, these: impl Fn(InstId) -> bool) -> bool {
 }
 
 impl Plan {
-    fn new(func: &Func, cx: &Context, scratch: &mut Scratch) -> Plan {
+    fn new(func: &Func, cx: &PassOptions, scratch: &mut Scratch) -> Plan {
         let (roles, of) = (Roles::new(func), InstMap::new(func));
         let mut plan = Plan { groups: Vec::new(), regions: Vec::new(), of, roles };
         let mut generations = Generations::new(func);
@@ -374,7 +379,7 @@ impl Plan {
     fn add_region(
         &mut self,
         region: Region<'_>,
-        cx: &Context,
+        cx: &PassOptions,
         generations: &mut Generations,
         scratch: &mut Scratch,
     ) {
@@ -455,7 +460,7 @@ impl Plan {
         };
         if more || first.is_some_and(takes_cheap) {
             let inside = inside(func, &members, roles, &mut scratch.set);
-            if inside.len() > LONGEST {
+            if inside.len() > MAX_FUSION_OPS {
                 return self.halve(func, &members, scratch);
             }
             members.iter().for_each(|m| self.of.insert(*m, self.groups.len()));

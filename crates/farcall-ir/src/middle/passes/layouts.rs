@@ -10,7 +10,7 @@
 //! The call keeps its layouts, which its target may query. The attribute `farcall.laid_out` marks a call
 //! whose operands and results have already been transposed, so that the pass does not transpose them twice.
 
-use super::{Context, Pass, erase_unused};
+use super::{Pass, PassOptions, erase_unused};
 use crate::attr::Attr;
 use crate::module::{Func, Inst, InstId, Rewriter, ValueId};
 use crate::op::{CustomCall, Op};
@@ -23,7 +23,7 @@ pub static PASS: Pass =
 /// Attribute of a call whose operands and results have its layouts.
 const LAID_OUT: &str = "farcall.laid_out";
 
-fn run(func: &mut Func, _: &Context) {
+fn run(func: &mut Func, _: &PassOptions) {
     let mut found = Vec::new();
     func.walk(&mut |inst| {
         if let Op::CustomCall(call) = inst.op()

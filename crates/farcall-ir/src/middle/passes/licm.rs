@@ -11,7 +11,7 @@
 //! loop.
 
 use super::unroll::trip_count;
-use super::{Context, Pass, is_pure, regions_inside_out};
+use super::{Pass, PassOptions, is_pure, regions_inside_out};
 use crate::module::{Func, Inst, InstId, Region, Rewriter, ValueId, ValueMap};
 use crate::op::{Binary, Op, Traits};
 use rustc_hash::FxHashMap;
@@ -22,7 +22,7 @@ pub static PASS: Pass = Pass { name: "licm", about: "moves loop-invariant comput
 /// Maximum size in bytes of a moved value that depends only on constants and iotas.
 const MAX_CONSTANT_BYTES: usize = 64 << 10;
 
-fn run(func: &mut Func, _: &Context) {
+fn run(func: &mut Func, _: &PassOptions) {
     // Inner loops first: instructions that leave one loop may leave the enclosing loop as well.
     for region in regions_inside_out(func) {
         let loops: Vec<InstId> =

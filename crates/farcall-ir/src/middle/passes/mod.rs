@@ -1,34 +1,34 @@
 //! Passes over the middle form, one file each.
 //!
 //! A pass rewrites a program in the middle form to one that computes the same bits in every result (except
-//! [`excess`], which adds precision). Each pass has a [`Pass`] entry, which [`ALL`] lists, and filetests in
+//! [`excess_precision`], which adds precision). Each pass has a [`Pass`] entry, which [`PASSES`] lists, and filetests in
 //! `filetests/passes`.
 
+pub mod buffer_fills;
 pub mod canonicalize;
+pub mod constant_folding;
 pub mod cse;
 pub mod dce;
-pub mod double;
-pub mod excess;
+pub mod double_buffering;
+pub mod excess_precision;
 pub mod expand;
-pub mod fills;
-pub mod fold;
-pub mod folds;
 pub mod fuse;
+pub mod if_conversion;
 pub mod layouts;
 pub mod licm;
-pub mod moves;
-pub mod outer;
-pub mod products;
-pub mod recompute;
-pub mod regions;
+pub mod movement_fusion;
+pub mod negative_indices;
+pub mod outer_products;
+pub mod product_fusion;
+pub mod region_loops;
+pub mod rematerialization;
+pub mod scatter_updates;
 pub mod simplify;
 pub mod sink;
 pub mod slices;
-pub mod transposes;
+pub mod transpose_folding;
 pub mod unroll;
-pub mod updates;
 pub mod widen;
-pub mod wraps;
 
 use crate::eval::Numerics;
 use crate::module::{Func, Inst, InstId, Region, RegionId, Rewriter, ValueId};
@@ -45,32 +45,32 @@ pub struct Pass {
     /// Description of the pass, in one line.
     pub about: &'static str,
     /// Runs the pass over the only function of a module.
-    pub run: fn(&mut Func, &Context),
+    pub run: fn(&mut Func, &PassOptions),
 }
 
 /// Facts about the engine and the numerics that passes depend on.
 #[derive(Clone, Copy, Debug)]
-pub struct Context {
+pub struct PassOptions {
     /// Semantics of the program's arithmetic.
     pub numerics: Numerics,
-    /// Maximum number of elements of a constant that [`fold`] creates.
+    /// Maximum number of elements of a constant that [`constant_folding`] creates.
     pub fold_limit: usize,
     /// Returns true for operations, on operands and a result of these types, that [`fuse`] may put into a
     /// fusion. They need a tile kernel.
     pub fuses: fn(&Op, &[&TensorType], &TensorType) -> bool,
     /// Returns true for operations on two elements of a type that can reduce the rows of a fusion.
     pub reduces: fn(&Op, DType) -> bool,
-    /// Returns true for the fusions of [`products`] and [`moves`] that have a kernel, and for the reductions
-    /// and sorts that have one without being rewritten by [`folds`] and [`regions`].
+    /// Returns true for the fusions of [`product_fusion`] and [`movement_fusion`] that have a kernel, and for the reductions
+    /// and sorts that have one without being rewritten by [`region_loops`] and [`if_conversion`].
     pub computes: fn(Inst<'_>) -> bool,
     /// Called with the name of each applied rule of [`simplify`], for tests.
     pub on_rule: fn(&'static str),
 }
 
-impl Context {
+impl PassOptions {
     /// Creates a context with the usual limits, for an engine without fusions.
-    pub fn new(numerics: impl Into<Numerics>) -> Context {
-        Context {
+    pub fn new(numerics: impl Into<Numerics>) -> PassOptions {
+        PassOptions {
             numerics: numerics.into(),
             fold_limit: 1024,
             fuses: |_, _, _| false,
@@ -82,37 +82,37 @@ impl Context {
 }
 
 /// All passes.
-pub static ALL: &[&Pass] = &[
+pub static PASSES: &[&Pass] = &[
+    &buffer_fills::PASS,
     &canonicalize::PASS,
+    &constant_folding::PASS,
     &cse::PASS,
     &dce::PASS,
-    &double::PASS,
-    &excess::PASS,
+    &double_buffering::PASS,
+    &excess_precision::PASS,
     &expand::PASS,
-    &fills::PASS,
-    &fold::PASS,
-    &folds::PASS,
     &fuse::PASS,
+    &if_conversion::PASS,
     &layouts::PASS,
     &licm::PASS,
-    &moves::PASS,
-    &outer::PASS,
-    &products::PASS,
-    &recompute::PASS,
-    &regions::PASS,
+    &movement_fusion::PASS,
+    &negative_indices::PASS,
+    &outer_products::PASS,
+    &product_fusion::PASS,
+    &region_loops::PASS,
+    &rematerialization::PASS,
+    &scatter_updates::PASS,
     &simplify::PASS,
     &sink::PASS,
     &slices::PASS,
-    &transposes::PASS,
+    &transpose_folding::PASS,
     &unroll::PASS,
-    &updates::PASS,
     &widen::PASS,
-    &wraps::PASS,
 ];
 
 /// Returns the pass with a name.
 pub fn named(name: &str) -> Option<&'static Pass> {
-    ALL.iter().copied().find(|p| p.name == name)
+    PASSES.iter().copied().find(|p| p.name == name)
 }
 
 /// Returns true if dropping, duplicating or moving an instruction cannot be observed: nothing in it has a

@@ -5,7 +5,7 @@
 //! arithmetic that returns an operand unchanged is removed only if denormals are kept, since otherwise the
 //! arithmetic flushes them.
 
-use super::{Context, Pass, each_inst};
+use super::{Pass, PassOptions, each_inst};
 use crate::eval::Denormals;
 use crate::literal::Literal;
 use crate::module::{Func, Inst, InstId, Rewriter, ValueId};
@@ -88,7 +88,7 @@ pub fn rules() -> impl Iterator<Item = &'static str> {
 /// Maximum number of rules applied to an instruction in a run.
 const MAX_ROUNDS: usize = 8;
 
-fn run(func: &mut Func, cx: &Context) {
+fn run(func: &mut Func, cx: &PassOptions) {
     each_inst(func, |r, _, id| {
         for _ in 0..MAX_ROUNDS {
             if r.func().inst(id).parent().is_none() || !simplify(r, id, cx) {
@@ -98,7 +98,7 @@ fn run(func: &mut Func, cx: &Context) {
     });
 }
 
-fn simplify(r: &mut Rewriter<'_>, id: InstId, cx: &Context) -> bool {
+fn simplify(r: &mut Rewriter<'_>, id: InstId, cx: &PassOptions) -> bool {
     let at = Site { inst: r.func().inst(id), keeps_denormals: cx.numerics.denormals == Denormals::Ieee };
     let applied = RULES.iter().find_map(|rule| Some((rule.name, (rule.apply)(&at)?)));
     let Some((name, replacement)) = applied else { return false };

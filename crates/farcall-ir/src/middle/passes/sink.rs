@@ -12,7 +12,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Context, Pass, is_pure, running_regions};
+use super::{Pass, PassOptions, is_pure, running_regions};
 use crate::module::{Func, Inst, InstId, RegionId, Rewriter, ValueDef, ValueId};
 use crate::op::Op;
 use crate::types::TensorType;
@@ -24,7 +24,7 @@ pub static PASS: Pass =
 /// Minimum size in bytes of the results of an instruction that is moved.
 const MIN_SUNK_BYTES: usize = 128;
 
-fn run(func: &mut Func, _: &Context) {
+fn run(func: &mut Func, _: &PassOptions) {
     let regions = running_regions(func);
     let mut r = Rewriter::new(func);
     for region in regions {

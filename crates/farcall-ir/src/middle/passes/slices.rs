@@ -12,7 +12,7 @@
 
 use rustc_hash::FxHashSet;
 
-use super::{Context, Pass, running_regions};
+use super::{Pass, PassOptions, running_regions};
 use crate::literal::Literal;
 use crate::module::{Func, Inst, InstId, Rewriter, ValueId};
 use crate::op::{Op, Slice};
@@ -29,7 +29,7 @@ const MIN_SHRINK_FACTOR: usize = 2;
 /// with the whole line.
 const MIN_SORT_SHRINK_FACTOR: usize = 8;
 
-fn run(func: &mut Func, _: &Context) {
+fn run(func: &mut Func, _: &PassOptions) {
     let regions = running_regions(func);
     let mut r = Rewriter::new(func);
     for region in regions {

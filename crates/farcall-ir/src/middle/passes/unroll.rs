@@ -7,8 +7,8 @@
 
 use rustc_hash::FxHashMap;
 
-use super::fold::{constant, folded, no_module};
-use super::{Context, Pass, is_pure, regions_inside_out};
+use super::constant_folding::{constant, folded, no_module};
+use super::{Pass, PassOptions, is_pure, regions_inside_out};
 use crate::literal::Literal;
 use crate::module::{Func, Inst, InstId, Module, Rewriter, ValueId, ValueMap};
 use crate::op::{Binary, Direction, Op, Traits};
@@ -23,7 +23,7 @@ const MAX_ITERATIONS: usize = 8;
 /// Maximum number of instructions that a loop may become.
 const MAX_INSTRUCTIONS: usize = 512;
 
-fn run(func: &mut Func, cx: &Context) {
+fn run(func: &mut Func, cx: &PassOptions) {
     // Inner loops first: after they are unrolled, the outer loop may be short enough.
     for region in regions_inside_out(func) {
         let loops: Vec<InstId> =
@@ -47,7 +47,7 @@ fn run(func: &mut Func, cx: &Context) {
 /// Unrolls the loops of a region, in order.
 struct Unroller<'r, 'f> {
     r: &'r mut Rewriter<'f>,
-    cx: &'r Context,
+    cx: &'r PassOptions,
     nothing: Module,
     /// Constants created in the region by folding.
     constants: FxHashMap<Literal, ValueId>,
@@ -241,7 +241,7 @@ mod tests {
 
     #[test]
     fn turns_are_those_that_are_counted() {
-        for direction in Direction::ALL {
+        for direction in Direction::VARIANTS {
             for first in -7..8 {
                 for bound in -7..8 {
                     for step in -4..5 {

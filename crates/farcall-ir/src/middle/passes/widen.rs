@@ -17,7 +17,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::simplify::splat_before;
-use super::{Context, Pass, running_regions};
+use super::{Pass, PassOptions, running_regions};
 use crate::eval::Semantics;
 use crate::module::{Func, Inst, InstId, NewInst, RegionId, Rewriter, ValueId};
 use crate::op::{Binary, Op, Unary};
@@ -32,7 +32,7 @@ pub static PASS: Pass =
 /// Minimum number of elements of a window whose floats are summed in a wider type and rounded once.
 const MIN_WIDE_WINDOW: usize = 65;
 
-fn run(func: &mut Func, cx: &Context) {
+fn run(func: &mut Func, cx: &PassOptions) {
     let regions = running_regions(func);
     let mut r = Rewriter::new(func);
     for region in regions {
@@ -102,7 +102,7 @@ fn step(from: DType, to: DType) -> DType {
 /// Rewrites the instructions of one region.
 struct Widening<'r, 'f, 'c> {
     r: &'r mut Rewriter<'f>,
-    cx: &'c Context,
+    cx: &'c PassOptions,
     /// Wide copies of values with narrow types.
     wide: FxHashMap<ValueId, ValueId>,
 }

@@ -357,7 +357,7 @@ impl Encoder {
         let signed = storage.is_signed_integer();
         // The type states the width, and a flag the signedness.
         let same_width = |dtype: &&DType| dtype.is_signed_integer() && dtype.bits() == storage.bits();
-        let stored = DType::ALL.iter().find(same_width).copied().unwrap_or(storage);
+        let stored = DType::VARIANTS.iter().find(same_width).copied().unwrap_or(storage);
         let (stored, expressed) = (self.element(stored)?, self.element(quant.expressed)?);
         let start = |out: &mut Bytes| {
             out.number(if signed { SIGNED } else { 0 });

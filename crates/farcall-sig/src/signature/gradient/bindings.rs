@@ -21,7 +21,7 @@ pub enum Role {
 }
 
 impl Role {
-    const ALL: [Role; 5] = [Role::Operand, Role::Result, Role::Residual, Role::Cotangent, Role::Tangent];
+    const VARIANTS: [Role; 5] = [Role::Operand, Role::Result, Role::Residual, Role::Cotangent, Role::Tangent];
 
     /// Name in the syntax of bindings.
     pub const fn name(self) -> &'static str {
@@ -36,7 +36,7 @@ impl Role {
 
     /// Returns the role with this name.
     pub fn named(name: &str) -> Option<Role> {
-        Role::ALL.into_iter().find(|role| role.name() == name)
+        Role::VARIANTS.into_iter().find(|role| role.name() == name)
     }
 
     /// Returns the operands and results of an op that this role can refer to. Residuals belong to the forward
@@ -99,7 +99,7 @@ impl std::error::Error for BindingError {}
 
 impl Bindings {
     /// No bindings: names determine all roles.
-    pub const NONE: Bindings = Bindings(Vec::new());
+    pub const EMPTY: Bindings = Bindings(Vec::new());
 
     /// Adds a binding.
     ///
@@ -134,7 +134,7 @@ impl FromStr for Bindings {
     type Err = BindingError;
 
     fn from_str(text: &str) -> Result<Bindings, BindingError> {
-        let mut bindings = Bindings::NONE;
+        let mut bindings = Bindings::EMPTY;
         for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
             let binding = read(part).ok_or_else(|| {
                 BindingError(format!("`{part}` is not a binding such as `tangent(x) = tx`"))

@@ -31,7 +31,7 @@
 //!
 //! let op = "(x: T[*, n], scale: T[n]) -> (y: T[*, n]) where T: f32 | f64".parse::<Signature>()?;
 //! let backward = "(x: T[*, n], scale: T[n], dy: T[*, n]) -> (dx: T[*, n], dscale: T[n]) where T: f32 | f64; *: sum";
-//! let vjp = Vjp::new(&op, None, &backward.parse::<Signature>()?, &[], &Bindings::NONE).unwrap();
+//! let vjp = Vjp::new(&op, None, &backward.parse::<Signature>()?, &[], &Bindings::EMPTY).unwrap();
 //! assert_eq!(vjp.operands, [Operand(0), Operand(1), Cotangent(0)]);
 //! assert_eq!(vjp.cotangents, [Some(0), Some(1)]);
 //! # Ok::<(), farcall_sig::SignatureError>(())

@@ -130,13 +130,13 @@ fn check(op: &Op, bodies: &[Body], inputs: &[DType], to: DType) -> usize {
 fn operations() {
     let mut checked = 0;
     for dtype in NUMBERS.into_iter().chain([DType::Pred]) {
-        for op in Binary::ALL {
+        for op in Binary::VARIANTS {
             checked += check(&Op::Binary(op), &[], &[dtype; 2], dtype);
         }
-        for op in Unary::ALL {
+        for op in Unary::VARIANTS {
             checked += check(&Op::Unary(op), &[], &[dtype], dtype);
         }
-        for direction in Direction::ALL {
+        for direction in Direction::VARIANTS {
             let compare = Op::Compare(Compare { direction, kind: None });
             checked += check(&compare, &[], &[dtype; 2], DType::Pred);
         }

@@ -15,7 +15,9 @@ use super::super::straight_line::What;
 use super::rounds::MAX_ADDED_OPERANDS;
 use super::walk::splat;
 use super::{Builder, Level, Slot, Step, Task};
-use crate::cache::{LARGE, LINE, copy_past, past_is_written, prefetch_to_second_level};
+use crate::cache::{
+    CACHE_LINE_BYTES, MIN_UNCACHED_BYTES, copy_past, past_is_written, prefetch_to_second_level,
+};
 
 /// Maximum number of bytes of a cache that the registers of a program should fill.
 const CACHE_BYTES: usize = 24 << 10;
@@ -331,10 +333,10 @@ impl Program {
             return;
         }
         for stream in &self.streams {
-            let lines = (tile.len * stream.size).div_ceil(LINE);
+            let lines = (tile.len * stream.size).div_ceil(CACHE_LINE_BYTES);
             let at = memory.at(args, stream.location, tile);
             for line in lines * part / parts..lines * next / parts {
-                prefetch_to_second_level(at.wrapping_add(line * LINE));
+                prefetch_to_second_level(at.wrapping_add(line * CACHE_LINE_BYTES));
             }
         }
     }
@@ -369,7 +371,7 @@ fn streams(steps: &[Compiled], n: usize) -> Vec<Stream> {
         let to = Some(step.to).filter(|_| !matches!(step.task, Task::CopyPast));
         for location in step.from.iter().map(|x| x.location).chain(to) {
             if let Location::Input(_, size, Level::Full) | Location::Output(_, size, Level::Full) = location
-                && n.saturating_mul(size) >= LARGE
+                && n.saturating_mul(size) >= MIN_UNCACHED_BYTES
                 && streams.iter().all(|s| s.location != location)
             {
                 streams.push(Stream { location, size });

@@ -18,9 +18,9 @@ use super::{
     TYPES,
 };
 use crate::plan::{
-    Base, BlockChoice, BlockDecision, Body, BodyInst, Buffer, Call, CallId, CallSpec, Compute, ConstantId,
-    KernelId, NestedCall, NumberId, Param, ParamId, Plan, ReferenceId, ReferenceSite, ResultId, Skipped,
-    Slice, Thunk, ThunkOp,
+    Base, BlockChoice, BlockDecision, Body, BodyInst, Call, CallId, CallSpec, Compute, ConstantId, KernelId,
+    NestedCall, NumberId, Param, ParamId, Plan, ReferenceId, ReferenceSite, ResultId, Skipped, Slice,
+    TensorSlice, Thunk, ThunkOp,
 };
 use crate::registry::{Platform, Rank};
 
@@ -541,7 +541,7 @@ impl Reader<'_> {
 
     fn rank(&mut self) -> Reading<Rank> {
         let i = usize::from(self.bytes.u8()?);
-        match Rank::ALL.get(i) {
+        match Rank::VARIANTS.get(i) {
             Some(rank) => Ok(*rank),
             None => self.bytes.damaged(format!("there is no rank {i}")),
         }
@@ -585,7 +585,7 @@ impl Reader<'_> {
         Ok(module)
     }
 
-    fn buffers(&mut self, counts: &Counts) -> Reading<Vec<Buffer>> {
+    fn buffers(&mut self, counts: &Counts) -> Reading<Vec<TensorSlice>> {
         self.list(25, |r| {
             let base = match r.bytes.u8()? {
                 0 => {
@@ -606,7 +606,7 @@ impl Reader<'_> {
                 other => return r.bytes.damaged(format!("there is no memory of kind {other}")),
             };
             let slice = Slice { base, offset: r.bytes.size()?, size: r.bytes.size()? };
-            Ok(Buffer { slice, ty: r.tensor()? })
+            Ok(TensorSlice { slice, ty: r.tensor()? })
         })
     }
 

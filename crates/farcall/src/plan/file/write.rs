@@ -9,8 +9,8 @@ use farcall_ir::{Literal, Module, Op, Source, Span, TensorType, Type, text};
 
 use super::{DATA, FORMAT, LITERALS, MAGIC, OPERATIONS, PLAN, SOURCES, TYPES};
 use crate::plan::{
-    Base, BlockChoice, BlockDecision, Body, Buffer, CallSpec, Compute, Param, Plan, ReferenceSite, Skipped,
-    Thunk, ThunkOp,
+    Base, BlockChoice, BlockDecision, Body, CallSpec, Compute, Param, Plan, ReferenceSite, Skipped,
+    TensorSlice, Thunk, ThunkOp,
 };
 use crate::registry::Rank;
 
@@ -305,7 +305,7 @@ impl<'p> Writer<'p> {
     }
 
     fn rank(&mut self, rank: Rank) {
-        // The position in `Rank::ALL`.
+        // The position in `Rank::VARIANTS`.
         self.out.u8(rank as u8);
     }
 
@@ -342,7 +342,7 @@ impl<'p> Writer<'p> {
         Ok(())
     }
 
-    fn buffers(&mut self, buffers: &[Buffer]) -> io::Result<()> {
+    fn buffers(&mut self, buffers: &[TensorSlice]) -> io::Result<()> {
         self.out.number(buffers.len())?;
         for buffer in buffers {
             let (kind, number) = match buffer.slice.base {

@@ -7,7 +7,7 @@
 //! for every use (the numerator and the denominator of a softmax have to agree), and so is a value that the
 //! program itself rounds, with a `convert` or `reduce_precision`.
 
-use super::{Context, Pass, each_inst};
+use super::{Pass, PassOptions, each_inst};
 use crate::eval::Semantics;
 use crate::module::{Func, Inst, InstId, NewInst, RegionId, Rewriter, ValueId};
 use crate::op::{Binary, Op};
@@ -17,7 +17,7 @@ use farcall_sig::DType;
 
 /// The excess precision pass.
 pub static PASS: Pass = Pass {
-    name: "excess",
+    name: "excess_precision",
     about: "computes bf16 arithmetic that is widened at once in f32, as XLA does",
     run,
 };
@@ -25,7 +25,7 @@ pub static PASS: Pass = Pass {
 /// Maximum length of a chain of operations that is recomputed in `f32`.
 const MAX_CHAIN: usize = 16;
 
-fn run(func: &mut Func, cx: &Context) {
+fn run(func: &mut Func, cx: &PassOptions) {
     if cx.numerics.semantics != Semantics::Xla || !has_bf16(func) {
         return;
     }

@@ -1,4 +1,4 @@
-// passes: transposes, dce
+// passes: transpose_folding, dce
 // The gradient of a product, as JAX writes it: rows and columns are exchanged.
 func.func @main(%x: tensor<3x4xf32>, %y: tensor<3x5xf32>) -> tensor<5x4xf32> {
   %0 = stablehlo.dot_general %x, %y, contracting_dims = [0] x [0], precision = [HIGHEST, DEFAULT] : (tensor<3x4xf32>, tensor<3x5xf32>) -> tensor<4x5xf32>
@@ -13,7 +13,7 @@ module {
   }
 }
 // -----
-// passes: transposes, dce
+// passes: transpose_folding, dce
 // Of a batch, with two dimensions of rows.
 func.func @main(%x: tensor<2x3x4x6xf32>, %y: tensor<3x5x2xf32>) -> tensor<2x5x4x6xf32> {
   %0 = stablehlo.dot_general %x, %y, batching_dims = [0] x [2], contracting_dims = [1] x [0] : (tensor<2x3x4x6xf32>, tensor<3x5x2xf32>) -> tensor<2x4x6x5xf32>
@@ -28,7 +28,7 @@ module {
   }
 }
 // -----
-// passes: transposes, dce
+// passes: transpose_folding, dce
 // Not if the product is a result as well.
 func.func @main(%x: tensor<3x4xf32>, %y: tensor<3x5xf32>) -> (tensor<4x5xf32>, tensor<5x4xf32>) {
   %0 = stablehlo.dot_general %x, %y, contracting_dims = [0] x [0] : (tensor<3x4xf32>, tensor<3x5xf32>) -> tensor<4x5xf32>
@@ -44,7 +44,7 @@ module {
   }
 }
 // -----
-// passes: transposes, dce
+// passes: transpose_folding, dce
 // Not if dimensions of the batch move.
 func.func @main(%x: tensor<2x4x3xf32>, %y: tensor<2x3x5xf32>) -> tensor<4x2x5xf32> {
   %0 = stablehlo.dot_general %x, %y, batching_dims = [0] x [0], contracting_dims = [2] x [1] : (tensor<2x4x3xf32>, tensor<2x3x5xf32>) -> tensor<2x4x5xf32>
@@ -60,7 +60,7 @@ module {
   }
 }
 // -----
-// passes: transposes, dce
+// passes: transpose_folding, dce
 // Operands are read as they are.
 func.func @main(%x: tensor<4x3xf32>, %y: tensor<5x2x4xf32>) -> tensor<3x5x2xf32> {
   %0 = stablehlo.transpose %x, dims = [1, 0] : (tensor<4x3xf32>) -> tensor<3x4xf32>
@@ -76,7 +76,7 @@ module {
   }
 }
 // -----
-// passes: transposes, dce
+// passes: transpose_folding, dce
 // Not if dimensions of the result would change places.
 func.func @main(%x: tensor<4x3xf32>, %y: tensor<5x2x4xf32>) -> tensor<3x2x5xf32> {
   %0 = stablehlo.transpose %y, dims = [1, 0, 2] : (tensor<5x2x4xf32>) -> tensor<2x5x4xf32>
@@ -92,7 +92,7 @@ module {
   }
 }
 // -----
-// passes: transposes, dce
+// passes: transpose_folding, dce
 // Columns before rows, and a dimension of the batch between them, which is transposed still.
 func.func @main(%v: tensor<2x7x4x3xf32>, %p: tensor<2x4x5x7xf32>) -> tensor<2x5x4x3xf32> {
   %0 = stablehlo.dot_general %v, %p, batching_dims = [0, 2] x [0, 1], contracting_dims = [1] x [3] : (tensor<2x7x4x3xf32>, tensor<2x4x5x7xf32>) -> tensor<2x4x3x5xf32>

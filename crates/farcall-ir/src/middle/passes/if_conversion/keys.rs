@@ -12,14 +12,14 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use super::{Context, is_plain, number};
+use super::{PassOptions, is_plain, number};
 use crate::middle::passes::simplify::filled_before;
 use crate::module::{Inst, InstId, NewInst, Rewriter, ValueId, ValueMap};
 use crate::op::{Binary, Op, Unary};
 use crate::types::{TensorType, Type};
 use farcall_sig::DType;
 
-pub(super) fn run(r: &mut Rewriter<'_>, id: InstId, cx: &Context) {
+pub(super) fn run(r: &mut Rewriter<'_>, id: InstId, cx: &PassOptions) {
     let inst = r.func().inst(id);
     if !matches!(inst.op(), Op::Sort { .. }) || (cx.computes)(inst) {
         return;

@@ -6,16 +6,16 @@
 //! (In the engine, matrix-vector products are the exception: the layout of the matrix decides about the order
 //! of a sum, and thus about the last bits.)
 
-use super::{Context, Pass, each_inst};
+use super::{Pass, PassOptions, each_inst};
 use crate::module::{Func, Inst, InstId, Rewriter, ValueId};
 use crate::op::{DotGeneral, Op};
 use crate::types::TensorType;
 
 /// The pass for transposes around products.
 pub static PASS: Pass =
-    Pass { name: "transposes", about: "lets products read and write transposed tensors", run };
+    Pass { name: "transpose_folding", about: "lets products read and write transposed tensors", run };
 
-fn run(func: &mut Func, _: &Context) {
+fn run(func: &mut Func, _: &PassOptions) {
     each_inst(func, |r, _, id| {
         if let Some((dot, operands)) = transposed_operands(r.func().inst(id)) {
             r.set_op(id, Op::DotGeneral(dot));

@@ -10,7 +10,7 @@
 //! update would shift them.
 
 use super::simplify::{number, reshaped, splat_before};
-use super::{Context, Pass, each_inst};
+use super::{Pass, PassOptions, each_inst};
 use crate::module::{Func, Inst, Region, ValueId};
 use crate::op::{Op, Scatter, Slice};
 use crate::reducer;
@@ -20,9 +20,9 @@ use farcall_sig::DType;
 
 /// The pass for windows at known positions.
 pub static PASS: Pass =
-    Pass { name: "updates", about: "turns scatters of one window into updates of a part", run };
+    Pass { name: "scatter_updates", about: "turns scatters of one window into updates of a part", run };
 
-fn run(func: &mut Func, _: &Context) {
+fn run(func: &mut Func, _: &PassOptions) {
     each_inst(func, |r, _, id| {
         let inst = r.func().inst(id);
         let Some((window, combine)) = window(inst).zip(inst.region(0).and_then(Combine::of)) else { return };

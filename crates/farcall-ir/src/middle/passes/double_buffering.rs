@@ -11,21 +11,21 @@
 use rustc_hash::FxHashSet;
 
 use super::unroll::{is_plain, trip_count};
-use super::{Context, Pass, regions_inside_out};
+use super::{Pass, PassOptions, regions_inside_out};
 use crate::module::{Func, Inst, InstId, Region, Rewriter, ValueId, ValueMap};
 use crate::op::Op;
 use crate::types::TensorType;
 
 /// The double buffering pass.
 pub static PASS: Pass =
-    Pass { name: "double", about: "runs two iterations at once to save a copy in each", run };
+    Pass { name: "double_buffering", about: "runs two iterations at once to save a copy in each", run };
 
 /// Minimum size in bytes of a value whose copy is worth saving.
 const MIN_VALUE_BYTES: usize = 1 << 12;
 /// Maximum number of carried values examined in a loop.
 const MAX_VALUES: usize = 8;
 
-fn run(func: &mut Func, _: &Context) {
+fn run(func: &mut Func, _: &PassOptions) {
     let loops: Vec<InstId> = regions_inside_out(func)
         .into_iter()
         .flat_map(|region| func.region(region).insts().filter(|i| *i.op() == Op::While && gains(*i)))

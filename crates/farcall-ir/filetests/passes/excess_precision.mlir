@@ -1,4 +1,4 @@
-// passes: excess, dce
+// passes: excess_precision, dce
 func.func @main(%a: tensor<2xbf16>, %b: tensor<2xbf16>) -> (tensor<2xf32>, tensor<bf16>) {
   %0 = stablehlo.multiply %a, %b : tensor<2xbf16>
   %1 = stablehlo.convert %0 : (tensor<2xbf16>) -> tensor<2xf32>
@@ -24,7 +24,7 @@ module {
   }
 }
 // -----
-// passes: excess, dce
+// passes: excess_precision, dce
 // A value with another use is rounded for all of them, and so is one that the program rounds.
 func.func @main(%a: tensor<2xbf16>, %b: tensor<2xbf16>) -> (tensor<2xf32>, tensor<2xbf16>, tensor<2xf32>) {
   %0 = stablehlo.multiply %a, %b : tensor<2xbf16>

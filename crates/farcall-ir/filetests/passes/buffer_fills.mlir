@@ -1,4 +1,4 @@
-// passes: fills
+// passes: buffer_fills
 // Values that a loop changes. Small ones stay constants.
 func.func @main(%n: tensor<i32>) -> (tensor<64xf32>, tensor<2xi32>) {
   %zeros = stablehlo.constant dense<-0.0> : tensor<64xf32>
@@ -39,7 +39,7 @@ module {
   }
 }
 // -----
-// passes: fills
+// passes: buffer_fills
 // What is updated, and what is read as well; a constant of several numbers.
 func.func @main(%x: tensor<2x40xi64>, %i: tensor<i32>) -> (tensor<8x40xi64>, tensor<8x40xi64>, tensor<40xi64>) {
   %ones = stablehlo.constant dense<1> : tensor<8x40xi64>
@@ -68,7 +68,7 @@ module {
   }
 }
 // -----
-// passes: fills
+// passes: buffer_fills
 // A scatter writes to its operand, and reads its updates.
 func.func @main(%i: tensor<4x1xi32>) -> tensor<80xf32> {
   %zeros = stablehlo.constant dense<0.0> : tensor<80xf32>
@@ -95,7 +95,7 @@ module {
   }
 }
 // -----
-// passes: fills
+// passes: buffer_fills
 // What runs once takes its constants filled; what runs in a loop has them.
 func.func @main(%x: tensor<64xf32>, %n: tensor<i32>) -> (tensor<128xf32>, tensor<128xf32>, tensor<64xf32>) {
   %ones = stablehlo.constant dense<1.0> : tensor<64xf32>
@@ -135,7 +135,7 @@ module {
   }
 }
 // -----
-// passes: fills
+// passes: buffer_fills
 // What two scatters write to is filled for each.
 func.func @main(%i: tensor<4x1xi32>, %x: tensor<4xf32>) -> (tensor<80xf32>, tensor<80xf32>) {
   %zero = stablehlo.constant dense<0.0> : tensor<f32>
@@ -173,7 +173,7 @@ module {
   }
 }
 // -----
-// passes: fills
+// passes: buffer_fills
 // What a loop begins with twice.
 func.func @main(%n: tensor<i32>) -> (tensor<64xf32>, tensor<64xf32>) {
   %zero = stablehlo.constant dense<0.0> : tensor<f32>

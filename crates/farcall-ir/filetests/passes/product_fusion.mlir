@@ -1,4 +1,4 @@
-// passes: fuse, dce, products
+// passes: fuse, dce, product_fusion
 // A product, what is computed of its result, and the product of that.
 func.func @main(%x: tensor<2x3xf32>, %w: tensor<3x4xf32>, %b: tensor<4xf32>, %u: tensor<4x5xf32>) -> tensor<2x5xf32> {
   %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
@@ -24,7 +24,7 @@ module {
   }
 }
 // -----
-// passes: fuse, dce, products
+// passes: fuse, dce, product_fusion
 // What another instruction takes as well ends the chain.
 func.func @main(%x: tensor<2x3xf32>, %w: tensor<3x4xf32>, %u: tensor<4x5xf32>) -> (tensor<2x5xf32>, tensor<2x4xf32>) {
   %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
@@ -48,7 +48,7 @@ module {
   }
 }
 // -----
-// passes: fuse, dce, products
+// passes: fuse, dce, product_fusion
 // Two results of a fusion that ends the chain.
 func.func @main(%x: tensor<2x3xf32>, %w: tensor<3x4xf32>) -> (tensor<2x4xf32>, tensor<2x4xf32>) {
   %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
@@ -70,7 +70,7 @@ module {
   }
 }
 // -----
-// passes: fuse, dce, products
+// passes: fuse, dce, product_fusion
 // A product alone, and one that takes a result twice.
 func.func @main(%x: tensor<2x2xf32>) -> tensor<2x2xf32> {
   %0 = stablehlo.dot_general %x, %x, contracting_dims = [1] x [0] : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>
@@ -94,7 +94,7 @@ module {
   }
 }
 // -----
-// passes: fuse, dce, products
+// passes: fuse, dce, product_fusion
 // Shapes may change between a product and what takes its result.
 func.func @main(%x: tensor<2x3xf32>, %w: tensor<3x4xf32>, %b: tensor<1x2x4xf32>, %u: tensor<4x5xf32>) -> tensor<5x2xf32> {
   %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
@@ -124,7 +124,7 @@ module {
   }
 }
 // -----
-// passes: fuse, dce, products
+// passes: fuse, dce, product_fusion
 // A product is written in the order of the transpose that follows it.
 func.func @main(%x: tensor<2x3x4xf32>, %y: tensor<2x4x5xf32>) -> tensor<3x2x5xf32> {
   %0 = stablehlo.dot_general %x, %y, batching_dims = [0] x [0], contracting_dims = [2] x [1] : (tensor<2x3x4xf32>, tensor<2x4x5xf32>) -> tensor<2x3x5xf32>

@@ -1,4 +1,4 @@
-// passes: wraps, dce
+// passes: negative_indices, dce
 // As JAX writes it, for a gather and a scatter of the same indices.
 func.func @main(%x: tensor<5x3xf32>, %i: tensor<4xi32>) -> tensor<5x3xf32> {
   %zero = stablehlo.constant dense<0> : tensor<i32>
@@ -31,7 +31,7 @@ module {
   }
 }
 // -----
-// passes: wraps, dce
+// passes: negative_indices, dce
 // Other words for it, in a loop: what is not negative stays, compared the other way round; less than 0 is at most -1.
 func.func @main(%x: tensor<5xf32>, %i: tensor<2x1xi8>) -> (tensor<2xf32>, tensor<2x1xi8>) {
   %done = stablehlo.constant dense<false> : tensor<i1>
@@ -87,7 +87,7 @@ module {
   }
 }
 // -----
-// passes: wraps, dce
+// passes: negative_indices, dce
 // Indices of two entries, which are also compared; and one index for all.
 func.func @main(%x: tensor<5x5xf32>, %i: tensor<2x4xi64>, %n: tensor<i64>) -> (tensor<4xf32>, tensor<2x4xi1>, tensor<3x5xf32>) {
   %zeros = stablehlo.constant dense<0> : tensor<2x4xi64>
@@ -124,7 +124,7 @@ module {
   }
 }
 // -----
-// passes: wraps, dce
+// passes: negative_indices, dce
 // Indices side by side, one of which is not wrapped; rows in which each is anything are not theirs.
 func.func @main(%x: tensor<5x7xf32>, %i: tensor<2xi32>, %j: tensor<2xi32>) -> (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) {
   %zeros = stablehlo.constant dense<0> : tensor<2xi32>
@@ -174,7 +174,7 @@ module {
   }
 }
 // -----
-// passes: wraps, dce
+// passes: negative_indices, dce
 // What is a result is made anyway.
 func.func @main(%x: tensor<5xf32>, %i: tensor<2x1xi32>) -> (tensor<2xf32>, tensor<2x1xi32>) {
   %zeros = stablehlo.constant dense<0> : tensor<2x1xi32>
@@ -198,7 +198,7 @@ module {
   }
 }
 // -----
-// passes: wraps, dce
+// passes: negative_indices, dce
 // What is wrapped twice is so once before. Not what is unsigned, compared with something else, or moved down; nor other
 // indices than are compared.
 func.func @main(%x: tensor<5xf32>, %i: tensor<2x1xi32>, %u: tensor<2x1xui32>, %o: tensor<2x1xi32>) -> (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) {

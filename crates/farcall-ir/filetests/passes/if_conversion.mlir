@@ -1,4 +1,4 @@
-// passes: regions
+// passes: if_conversion
 // Branches become selects, in the order of their indices; the last one is that of any other index.
 func.func @main(%x: tensor<4xi32>, %i: tensor<i32>) -> tensor<i32> {
   %r = stablehlo.reduce(%x init: %i) across dimensions = [0] : (tensor<4xi32>, tensor<i32>) -> tensor<i32>
@@ -43,7 +43,7 @@ module {
   }
 }
 // -----
-// passes: regions
+// passes: if_conversion
 // What depends on captured values alone is computed before the operation.
 func.func @main(%x: tensor<4xi32>, %t: tensor<3xi32>) -> tensor<4xi32> {
   %r = "stablehlo.map"(%x) <{dimensions = array<i64: 0>}> ({
@@ -69,7 +69,7 @@ module {
   }
 }
 // -----
-// passes: regions
+// passes: if_conversion
 // A reducer of bits, beside one that uses its arguments otherwise.
 func.func @main(%x: tensor<4xf32>, %y: tensor<4xf32>, %i: tensor<f32>) -> (tensor<f32>, tensor<f32>) {
   %r:2 = stablehlo.reduce(%x init: %i), (%y init: %i) across dimensions = [0] : (tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<f32>) -> (tensor<f32>, tensor<f32>)
@@ -103,7 +103,7 @@ module {
   }
 }
 // -----
-// passes: regions
+// passes: if_conversion
 // A key that is computed of two operands, a captured value and a constant.
 func.func @main(%x: tensor<4xi32>, %y: tensor<4xi32>, %m: tensor<i32>) -> (tensor<4xi32>, tensor<4xi32>) {
   %r:2 = "stablehlo.sort"(%x, %y) <{dimension = 0 : i64, is_stable = true}> ({
@@ -138,7 +138,7 @@ module {
   }
 }
 // -----
-// passes: regions
+// passes: if_conversion
 // A choice between elements of one side is a key as well; there is none where both sides are computed with.
 func.func @main(%x: tensor<4xi32>) -> (tensor<4xi32>, tensor<4xi32>) {
   %r = "stablehlo.sort"(%x) <{dimension = 0 : i64, is_stable = true}> ({

@@ -20,7 +20,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::simplify::{filled_before, reshaped, splat_before};
-use super::{Context, Pass, each_inst, is_applied_to_elements};
+use super::{Pass, PassOptions, each_inst, is_applied_to_elements};
 use crate::eval::Semantics;
 use crate::expand;
 use crate::literal::Literal;
@@ -32,8 +32,11 @@ use crate::types::{TensorType, Type};
 use farcall_sig::DType;
 
 /// The pass for reductions by arbitrary regions.
-pub static PASS: Pass =
-    Pass { name: "folds", about: "turns reductions by arbitrary regions into loops over tensors", run };
+pub static PASS: Pass = Pass {
+    name: "region_loops",
+    about: "turns reductions by arbitrary regions into loops over tensors",
+    run,
+};
 
 /// Maximum number of instructions in a region.
 const MAX_INSTRUCTIONS: usize = 256;
@@ -42,7 +45,7 @@ const MAX_WRITTEN_PLACES: usize = 64;
 /// Maximum number of positions in a window.
 const MAX_PLACES: usize = 1 << 16;
 
-fn run(func: &mut Func, cx: &Context) {
+fn run(func: &mut Func, cx: &PassOptions) {
     let mut folded = false;
     each_inst(func, |r, region, id| {
         let inst = r.func().inst(id);
@@ -89,7 +92,7 @@ type Values = SmallVec<[ValueId; 2]>;
 
 /// Returns true if a kernel computes the instruction unchanged. Most reductions use a single operation, for
 /// which `reduces` answers without a search.
-fn has_kernel(inst: Inst<'_>, cx: &Context) -> bool {
+fn has_kernel(inst: Inst<'_>, cx: &PassOptions) -> bool {
     let by_one = || {
         let by = inst.region(0).and_then(reducer::of)?;
         let [x, _] = inst.own_operands() else { return None };
@@ -106,7 +109,7 @@ struct Applied {
 }
 
 impl Applied {
-    fn of(inst: Inst<'_>, cx: &Context) -> Option<Applied> {
+    fn of(inst: Inst<'_>, cx: &PassOptions) -> Option<Applied> {
         let (region, func) = (inst.region(0)?, inst.func());
         let sums = !matches!(inst.op(), Op::Map { .. }) && carries_sums(region);
         if sums || !is_foldable(region, cx) {
@@ -144,7 +147,7 @@ fn number(func: &Func, value: ValueId) -> Option<&TensorType> {
 }
 
 /// Returns true if a region consists of elementwise operations on scalars, and is not too large.
-fn is_foldable(region: Region<'_>, cx: &Context) -> bool {
+fn is_foldable(region: Region<'_>, cx: &PassOptions) -> bool {
     let number = |v: &ValueId| number(region.func(), *v);
     let fits = |inst: Inst<'_>| {
         let types: Option<SmallVec<[&TensorType; 3]>> = inst.operands().iter().map(number).collect();

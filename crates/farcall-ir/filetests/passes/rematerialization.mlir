@@ -1,4 +1,4 @@
-// passes: recompute
+// passes: rematerialization
 // What is multiplied with the second product is made again: the exponential is stored, and so is %x.
 func.func @main(%x: tensor<128x128xf32>, %w: tensor<128x128xf32>) -> (tensor<128x128xf32>, tensor<128x128xf32>) {
   %one = stablehlo.constant dense<1.0> : tensor<128x128xf32>
@@ -25,7 +25,7 @@ module {
   }
 }
 // -----
-// passes: recompute
+// passes: rematerialization
 // The exponential is stored, but nobody takes it later: it would be there for the sum alone.
 func.func @main(%x: tensor<128x128xf32>, %w: tensor<128x128xf32>) -> tensor<128x128xf32> {
   %one = stablehlo.constant dense<1.0> : tensor<128x128xf32>
@@ -49,7 +49,7 @@ module {
   }
 }
 // -----
-// passes: recompute
+// passes: rematerialization
 // Two generations take a sum, and one of them a product of it: each gets copies of its own.
 func.func @main(%x: tensor<128x128xf32>, %y: tensor<128x128xf32>, %w: tensor<128x128xf32>) -> (tensor<128x128xf32>, tensor<128x128xf32>) {
   %0 = stablehlo.add %x, %y : tensor<128x128xf32>
@@ -78,7 +78,7 @@ module {
   }
 }
 // -----
-// passes: recompute
+// passes: rematerialization
 // A small value is stored.
 func.func @main(%x: tensor<64x64xf32>, %w: tensor<64x64xf32>) -> tensor<64x64xf32> {
   %0 = stablehlo.add %x, %x : tensor<64x64xf32>
@@ -98,7 +98,7 @@ module {
   }
 }
 // -----
-// passes: recompute
+// passes: rematerialization
 // Of a comparison, a byte is stored for eight that would be read.
 func.func @main(%x: tensor<256x256xf32>, %y: tensor<256x256xf32>, %w: tensor<256x256xf32>) -> tensor<256x256xf32> {
   %0 = stablehlo.compare GT, %x, %y : (tensor<256x256xf32>, tensor<256x256xf32>) -> tensor<256x256xi1>
@@ -118,7 +118,7 @@ module {
   }
 }
 // -----
-// passes: canonicalize, recompute
+// passes: canonicalize, rematerialization
 // What a loop carries may be written over in place: the sum is stored.
 func.func @main(%x: tensor<128x128xf32>, %w: tensor<128x128xf32>) -> tensor<128x128xf32> {
   %zero = stablehlo.constant dense<0> : tensor<i32>

@@ -9,7 +9,7 @@
 //! (Products that are rounded or flushed afterwards may be -0, so they are left alone.)
 
 use super::simplify::{reshaped, splat_before};
-use super::{Context, Pass, each_inst};
+use super::{Pass, PassOptions, each_inst};
 use crate::eval::Denormals;
 use crate::module::{Func, Inst, InstId, Rewriter, ValueId};
 use crate::op::{Binary, Op};
@@ -18,14 +18,15 @@ use crate::types::TensorType;
 use farcall_sig::DType;
 
 /// The outer product pass.
-pub static PASS: Pass = Pass { name: "outer", about: "computes products of a single term elementwise", run };
+pub static PASS: Pass =
+    Pass { name: "outer_products", about: "computes products of a single term elementwise", run };
 
 /// Floats that are summed in their own type.
 const ACCUMULATED_FLOATS: [DType; 2] = [DType::F32, DType::F64];
 /// Floats that are summed in one of [`ACCUMULATED_FLOATS`].
 const WIDENED_FLOATS: [DType; 2] = [DType::F16, DType::BF16];
 
-fn run(func: &mut Func, cx: &Context) {
+fn run(func: &mut Func, cx: &PassOptions) {
     let keeps_denormals = cx.numerics.denormals == Denormals::Ieee;
     each_inst(func, |r, _, id| {
         if let Some((to, factors)) = factors(r.func().inst(id))

@@ -14,19 +14,22 @@ mod branches;
 mod keys;
 
 use super::licm::{self, may_fail};
-use super::{Context, Pass, dce, each_inst, is_applied_to_elements, is_pure};
+use super::{Pass, PassOptions, dce, each_inst, is_applied_to_elements, is_pure};
 use crate::module::{Func, Inst, InstId, ValueId};
 use crate::op::{Op, Traits};
 use crate::types::TensorType;
 
 /// The pass for regions that are applied to elements.
-pub static PASS: Pass =
-    Pass { name: "regions", about: "turns branches of reducers into selects, computes sort keys once", run };
+pub static PASS: Pass = Pass {
+    name: "if_conversion",
+    about: "turns branches of reducers into selects, computes sort keys once",
+    run,
+};
 
 /// Maximum number of instructions in a region that is rewritten.
 const MAX_INSTRUCTIONS: usize = 256;
 
-fn run(func: &mut Func, cx: &Context) {
+fn run(func: &mut Func, cx: &PassOptions) {
     let mut applying: Vec<InstId> = Vec::new();
     func.walk(&mut |inst| {
         if applies_to_elements(inst) {

@@ -14,21 +14,24 @@
 //! The pass runs late, since constants can be folded and broadcasts cannot.
 
 use super::simplify::filled_before;
-use super::{Context, Pass, each_inst, erase_unused};
+use super::{Pass, PassOptions, each_inst, erase_unused};
 use crate::literal::Literal;
 use crate::module::{Func, Inst, InstId, Rewriter, ValueId};
 use crate::op::Op;
 use crate::types::TensorType;
 
 /// The pass that fills buffers.
-pub static PASS: Pass =
-    Pass { name: "fills", about: "fills buffers that are written to instead of copying constants", run };
+pub static PASS: Pass = Pass {
+    name: "buffer_fills",
+    about: "fills buffers that are written to instead of copying constants",
+    run,
+};
 
 /// Minimum size in bytes of a constant that is replaced; smaller constants cost less than another
 /// instruction.
 const MIN_FILL_BYTES: usize = 128;
 
-fn run(func: &mut Func, _: &Context) {
+fn run(func: &mut Func, _: &PassOptions) {
     each_inst(func, |r, region, inst| {
         let is_once = r.func().body().id() == region;
         let found: Vec<(usize, Literal, TensorType)> = filled(r, inst, is_once)

@@ -1,4 +1,4 @@
-// passes: updates
+// passes: scatter_updates
 // One window at a known place: `x.at[1:-1].set(v)`.
 func.func @main(%x: tensor<4x6xf32>, %v: tensor<2x4xf32>) -> tensor<4x6xf32> {
   %i = stablehlo.constant dense<[1, 2]> : tensor<2xi32>
@@ -19,7 +19,7 @@ module {
   }
 }
 // -----
-// passes: updates
+// passes: scatter_updates
 // A row that something is added to, and a window with a dimension less.
 func.func @main(%x: tensor<4x6xf32>, %v: tensor<6xf32>) -> tensor<4x6xf32> {
   %i = stablehlo.constant dense<3> : tensor<1xi64>
@@ -44,7 +44,7 @@ module {
   }
 }
 // -----
-// passes: updates
+// passes: scatter_updates
 // Windows that are not inside, of which nothing is written, and two of them.
 func.func @main(%x: tensor<4xf32>, %v: tensor<2xf32>, %w: tensor<2x2xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
   %far = stablehlo.constant dense<3> : tensor<1xi32>

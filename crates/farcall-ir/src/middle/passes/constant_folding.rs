@@ -6,7 +6,7 @@
 
 use smallvec::SmallVec;
 
-use super::{Context, Pass, each_inst, is_pure};
+use super::{Pass, PassOptions, each_inst, is_pure};
 use crate::eval::{NoHost, Value, eval_inst, tensors};
 use crate::literal::Literal;
 use crate::module::{Func, Inst, InstId, Module, NewInst, Rewriter, ValueId};
@@ -14,9 +14,10 @@ use crate::op::{Binary, Op, Unary};
 use crate::types::{TensorType, Type};
 
 /// Constant folding.
-pub static PASS: Pass = Pass { name: "fold", about: "computes small operations on constants", run };
+pub static PASS: Pass =
+    Pass { name: "constant_folding", about: "computes small operations on constants", run };
 
-fn run(func: &mut Func, cx: &Context) {
+fn run(func: &mut Func, cx: &PassOptions) {
     let nothing = no_module();
     each_inst(func, |r, _, id| {
         let inst = r.func().inst(id);
@@ -43,7 +44,7 @@ pub(super) fn constant(func: &Func, value: ValueId) -> Option<&Literal> {
 pub(super) fn folded<'l>(
     nothing: &Module,
     inst: Inst<'_>,
-    cx: &Context,
+    cx: &PassOptions,
     known: impl Fn(ValueId) -> Option<&'l Literal>,
 ) -> Option<Vec<Literal>> {
     let operands: SmallVec<[&Literal; 4]> =

@@ -1,4 +1,4 @@
-// passes: moves
+// passes: movement_fusion
 // Neighbours repeated in two dimensions, and put before others.
 func.func @main(%x: tensor<2x3x4xf32>, %y: tensor<4x6x4xf32>) -> tensor<4x6x8xf32> {
   %0 = stablehlo.broadcast_in_dim %x, dims = [0, 2, 3] : (tensor<2x3x4xf32>) -> tensor<2x2x3x4xf32>
@@ -24,7 +24,7 @@ module {
   }
 }
 // -----
-// passes: moves
+// passes: movement_fusion
 // Repeated twice, with nothing behind it but another shape.
 func.func @main(%x: tensor<2x3xf32>) -> tensor<4x6xf32> {
   %0 = stablehlo.broadcast_in_dim %x, dims = [0, 2] : (tensor<2x3xf32>) -> tensor<2x2x3xf32>
@@ -48,7 +48,7 @@ module {
   }
 }
 // -----
-// passes: moves
+// passes: movement_fusion
 // One broadcast, and a concatenation of what is there: nothing is made twice. What somebody else takes is made.
 func.func @main(%x: tensor<3xf32>, %y: tensor<2x3xf32>) -> (tensor<6xf32>, tensor<4x3xf32>, tensor<4x3xf32>, tensor<2x3xf32>) {
   %0 = stablehlo.broadcast_in_dim %x, dims = [1] : (tensor<3xf32>) -> tensor<2x3xf32>

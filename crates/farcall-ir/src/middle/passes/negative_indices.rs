@@ -12,18 +12,19 @@
 use rustc_hash::FxHashMap;
 
 use super::simplify::number;
-use super::{Context, Pass, running_regions};
+use super::{Pass, PassOptions, running_regions};
 use crate::module::{Func, Inst, InstId, Rewriter, ValueId};
 use crate::op::{Binary, Direction, Op};
 use crate::scalar::Scalar;
 
 /// The pass for negative indices.
-pub static PASS: Pass = Pass { name: "wraps", about: "lets gathers and scatters wrap negative indices", run };
+pub static PASS: Pass =
+    Pass { name: "negative_indices", about: "lets gathers and scatters wrap negative indices", run };
 
 /// Maximum number of movements between the wrapped indices and their user.
 const MAX_MOVES: usize = 4;
 
-fn run(func: &mut Func, _: &Context) {
+fn run(func: &mut Func, _: &PassOptions) {
     let regions = running_regions(func);
     let mut r = Rewriter::new(func);
     for region in regions {

@@ -1,4 +1,4 @@
-// passes: fold, dce
+// passes: constant_folding, dce
 func.func @main() -> (tensor<2xi32>, tensor<3x2xf32>) {
   %0 = stablehlo.constant dense<[1, 2]> : tensor<2xi32>
   %1 = stablehlo.constant dense<3> : tensor<2xi32>
@@ -16,7 +16,7 @@ module {
   }
 }
 // -----
-// passes: fold, dce
+// passes: constant_folding, dce
 // Not what is large, and not what kernels may round in their own way.
 func.func @main() -> (tensor<2000xi32>, tensor<2xf32>) {
   %0 = stablehlo.constant dense<1> : tensor<i32>

@@ -8,19 +8,19 @@
 //!     ──▶  out = fusion(q, k, v) { dot, the operations of the fusion, dot }
 //! ```
 
-use super::{Context, Pass, each_inst, is_applied_to_elements};
+use super::{Pass, PassOptions, each_inst, is_applied_to_elements};
 use crate::module::{Func, InstId, NewInst, RegionId, Rewriter, ValueId, ValueMap};
 use crate::op::Op;
 use crate::types::Type;
 
 /// The product fusion pass.
 pub static PASS: Pass =
-    Pass { name: "products", about: "fuses products with their users, by blocks of rows", run };
+    Pass { name: "product_fusion", about: "fuses products with their users, by blocks of rows", run };
 
 /// Maximum number of products and fusions that become one instruction.
 const MAX_STEPS: usize = 8;
 
-fn run(func: &mut Func, cx: &Context) {
+fn run(func: &mut Func, cx: &PassOptions) {
     each_inst(func, |r, region, inst| {
         let mut chain = chain(r, region, inst);
         while chain.len() > 1 && !join(r, &chain, cx) {
@@ -79,7 +79,7 @@ fn drop_trailing_reshapes(r: &Rewriter<'_>, chain: &mut Vec<InstId>) {
 
 /// Joins a chain of instructions, each used only by later ones, into a fusion in place of the last one.
 /// Returns false and changes nothing if the engine does not compute such a fusion.
-pub(super) fn join(r: &mut Rewriter<'_>, chain: &[InstId], cx: &Context) -> bool {
+pub(super) fn join(r: &mut Rewriter<'_>, chain: &[InstId], cx: &PassOptions) -> bool {
     let func = r.func();
     let Some(last) = chain.last().map(|id| func.inst(*id)) else { return false };
     let made = |v: &ValueId| func.defining_inst(*v).is_some_and(|i| chain.contains(&i.id()));

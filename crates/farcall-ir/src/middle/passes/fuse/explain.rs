@@ -8,7 +8,7 @@ use std::fmt;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{MAX_MEMBERS, Role, own_role};
-use crate::middle::passes::{Context, is_pure, running_regions};
+use crate::middle::passes::{PassOptions, is_pure, running_regions};
 use crate::module::{Func, Inst, InstId};
 use crate::op::Op;
 
@@ -25,7 +25,7 @@ pub struct Unfused {
 
 /// An edge between a fusion and the producer of an operand or the user of a result.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Border {
+pub struct FusionBoundary {
     /// The producer of the value.
     pub from: InstId,
     /// The user of the value.
@@ -113,16 +113,16 @@ const MAX_VISITED: usize = 4096;
 
 /// Lists every elementwise operation that is in no fusion, after the pass has run, in the order of their
 /// regions. Constants and reshapes, which need no computation, are left out.
-pub fn unfused(func: &Func, cx: &Context) -> Vec<Unfused> {
+pub fn unfused(func: &Func, cx: &PassOptions) -> Vec<Unfused> {
     let explainer = Explainer::new(func, cx);
     explainer.insts().filter(|inst| is_on_elements(inst.op())).map(|inst| explainer.why(inst)).collect()
 }
 
 /// Lists where fusions end, after the pass has run, in the order of the users. Operations that [`unfused`]
 /// reports, and operations that only rearrange a value, are left out.
-pub fn borders(func: &Func, cx: &Context) -> Vec<Border> {
+pub fn fusion_boundaries(func: &Func, cx: &PassOptions) -> Vec<FusionBoundary> {
     let explainer = Explainer::new(func, cx);
-    explainer.insts().flat_map(|to| explainer.borders(to)).collect()
+    explainer.insts().flat_map(|to| explainer.fusion_boundaries(to)).collect()
 }
 
 /// The instructions that compute the operands of an instruction.
@@ -136,12 +136,12 @@ fn is_on_elements(op: &Op) -> bool {
 
 struct Explainer<'a> {
     func: &'a Func,
-    cx: &'a Context,
+    cx: &'a PassOptions,
     users: FxHashMap<InstId, Vec<InstId>>,
 }
 
 impl<'a> Explainer<'a> {
-    fn new(func: &'a Func, cx: &'a Context) -> Explainer<'a> {
+    fn new(func: &'a Func, cx: &'a PassOptions) -> Explainer<'a> {
         let mut explainer = Explainer { func, cx, users: FxHashMap::default() };
         for inst in explainer.insts() {
             for from in producers(inst) {
@@ -158,7 +158,7 @@ impl<'a> Explainer<'a> {
     }
 
     /// The borders between an instruction and the producers of its operands.
-    fn borders(&self, to: Inst<'a>) -> Vec<Border> {
+    fn fusion_boundaries(&self, to: Inst<'a>) -> Vec<FusionBoundary> {
         let is_fusion = |inst: Inst<'_>| *inst.op() == Op::Fusion;
         let is_step = |inst: Inst<'_>| match own_role(inst, self.cx) {
             Role::Cheap | Role::Repeat(_) => false,
@@ -177,7 +177,7 @@ impl<'a> Explainer<'a> {
                 (Some(_), None) => Reason::Whole { op: name(from) },
                 (None, _) => Reason::Whole { op: name(to) },
             };
-            Border { from: from.id(), to: to.id(), reason }
+            FusionBoundary { from: from.id(), to: to.id(), reason }
         };
         beside.map(border).collect()
     }
@@ -307,14 +307,14 @@ mod tests {
     }
 
     /// The explanations for a program after the pass has run.
-    fn fused(body: &str, said: impl FnOnce(&Func, &Context) -> Vec<String>) -> Vec<String> {
+    fn fused(body: &str, said: impl FnOnce(&Func, &PassOptions) -> Vec<String>) -> Vec<String> {
         let program =
             format!("func.func @main(%x: tensor<8xf32>, %p: tensor<i1>) -> tensor<8xf32> {{\n{body}}}");
         let mut module = text::parse(&Source::new("test", program)).unwrap();
         let fuses = |op: &Op, _: &[&TensorType], _: &TensorType| {
             matches!(op, Op::Unary(_) | Op::Binary(_) | Op::Select)
         };
-        let cx = Context { fuses, ..Context::new(Numerics::default()) };
+        let cx = PassOptions { fuses, ..PassOptions::new(Numerics::default()) };
         let func = module.func_mut(FuncId::new(0));
         (fuse::PASS.run)(func, &cx);
         (dce::PASS.run)(func, &cx);
@@ -364,11 +364,11 @@ mod tests {
             %c = stablehlo.sine %r : tensor<8xf32>
             %d = stablehlo.add %c, %b : tensor<8xf32>
             return %d : tensor<8xf32>";
-        let said = |func: &Func, cx: &Context| {
-            let names = |b: Border| {
+        let said = |func: &Func, cx: &PassOptions| {
+            let names = |b: FusionBoundary| {
                 [name(func.inst(b.from)), name(func.inst(b.to)), &b.reason.to_string()].join(", ")
             };
-            let mut said: Vec<String> = borders(func, cx).into_iter().map(names).collect();
+            let mut said: Vec<String> = fusion_boundaries(func, cx).into_iter().map(names).collect();
             said.sort();
             said
         };

@@ -9,15 +9,15 @@
 //!
 //! The pass runs after [`fuse`], which has already fused the movements that elementwise operations use.
 
-use super::{Context, Pass, each_inst, fuse, is_applied_to_elements, products};
+use super::{Pass, PassOptions, each_inst, fuse, is_applied_to_elements, product_fusion};
 use crate::module::{Func, InstId, RegionId, Rewriter};
 use crate::op::Op;
 
 /// The pass for chains of data movement.
 pub static PASS: Pass =
-    Pass { name: "moves", about: "fuses chains of broadcasts, reshapes and concatenations", run };
+    Pass { name: "movement_fusion", about: "fuses chains of broadcasts, reshapes and concatenations", run };
 
-fn run(func: &mut Func, cx: &Context) {
+fn run(func: &mut Func, cx: &PassOptions) {
     each_inst(func, |r, region, inst| {
         let op = r.func().inst(inst).op();
         // Without a concatenation, a fusion saves a copy only if a repeated value is repeated again.
@@ -27,8 +27,8 @@ fn run(func: &mut Func, cx: &Context) {
         }
         let chain = chain(r, region, inst);
         let is_repeat = |id: &&InstId| matches!(r.func().inst(**id).op(), Op::BroadcastInDim { .. });
-        if chain.len() <= fuse::LONGEST && chain.iter().filter(is_repeat).count() >= least {
-            products::join(r, &chain, cx);
+        if chain.len() <= fuse::MAX_FUSION_OPS && chain.iter().filter(is_repeat).count() >= least {
+            product_fusion::join(r, &chain, cx);
         }
     });
 }

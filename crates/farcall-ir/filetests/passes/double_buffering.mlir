@@ -1,4 +1,4 @@
-// passes: double
+// passes: double_buffering
 // A step of a stencil reads what is beside the elements that it writes.
 func.func @main(%x: tensor<2048xf32>, %k: tensor<f32>) -> (tensor<2048xf32>, tensor<i32>) {
   %c = stablehlo.constant dense<0> : tensor<i32>
@@ -52,7 +52,7 @@ module {
   }
 }
 // -----
-// passes: double
+// passes: double_buffering
 // An odd number of iterations; what is changed in place; a small value.
 func.func @main(%x: tensor<2048xf32>, %s: tensor<4xf32>) -> (tensor<2048xf32>, tensor<2048xf32>, tensor<4xf32>) {
   %c = stablehlo.constant dense<1> : tensor<i32>
@@ -114,7 +114,7 @@ module {
   }
 }
 // -----
-// passes: double
+// passes: double_buffering
 // The inner part is made before what puts it between others, so that this can take the place of the value.
 func.func @main(%x: tensor<2048xf32>, %b: tensor<1xf32>) -> tensor<2048xf32> {
   %c = stablehlo.constant dense<0> : tensor<i32>

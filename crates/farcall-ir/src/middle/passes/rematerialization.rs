@@ -14,14 +14,17 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::fuse::{Generations, Level, Role, Roles};
-use super::{Context, Pass, erase_unused, running_regions};
+use super::{Pass, PassOptions, erase_unused, running_regions};
 use crate::module::{Func, Inst, RegionId, Rewriter, ValueId};
 use crate::op::{Binary, Op, Unary};
 use crate::types::TensorType;
 
 /// The rematerialization pass.
-pub static PASS: Pass =
-    Pass { name: "recompute", about: "recomputes values where that is cheaper than storing them", run };
+pub static PASS: Pass = Pass {
+    name: "rematerialization",
+    about: "recomputes values where that is cheaper than storing them",
+    run,
+};
 
 /// Minimum size in bytes of a value that is recomputed from stored values; smaller values stay in a cache.
 const MIN_BYTES: usize = 1 << 16;
@@ -35,7 +38,7 @@ const MAX_READ_FACTOR: usize = 2;
 /// Minimum ratio of a broadcast's elements to its operand's elements for the operand to count as free.
 const MIN_BROADCAST_FACTOR: usize = 8;
 
-fn run(func: &mut Func, cx: &Context) {
+fn run(func: &mut Func, cx: &PassOptions) {
     let regions = running_regions(func);
     let mut r = Rewriter::new(func);
     let mut known = None;
@@ -87,7 +90,7 @@ impl<'a> Recomputation<'a> {
     fn new(
         r: &Rewriter<'_>,
         region: RegionId,
-        cx: &Context,
+        cx: &PassOptions,
         roles: &'a mut Roles,
         generations: &'a mut Generations,
     ) -> Recomputation<'a> {
