@@ -3,9 +3,10 @@ Markdown.
 
     accuracy.py [STEP]
 
-f16 and bf16: all numbers. f32: every STEP-th number in the order of bit patterns (1: all). f64:
-numbers spread over all bit patterns. An error is in units in the last place: the distance of two neighbours
-at the exact result, which is computed in f64 for the narrow types (NumPy, SciPy), and by mpmath for f64.
+f16 and bf16: all numbers. f32: every STEP-th number in the order of bit patterns (1: all). f64: numbers
+spread over all bit patterns. Errors are in units in the last place, the distance between neighbouring numbers
+at the exact result. Exact results are computed in f64 for the narrow types (NumPy, SciPy), and by mpmath for
+f64.
 """
 
 import sys
@@ -19,7 +20,7 @@ import scipy.special
 from sides import Farcall, Xla
 
 STEP = int(sys.argv[1]) if len(sys.argv) > 1 else 251
-# Numbers that one run computes.
+# Number of values that one run computes.
 CHUNK = 1 << 20
 # Numbers of samples for f64, and for functions of two operands.
 OF_F64, PAIRS = 4000, 1 << 20

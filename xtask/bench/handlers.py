@@ -1,8 +1,9 @@
 """Overhead of a handler written in Python: in farcall's engine, in XLA, and compared with
 `jax.pure_callback`.
 
-The values are medians. The cost of a call is the additional time of a program with many successive calls over
-a program with a single call. With `--bar`, a cost of more than `BAR` in farcall's engine is an error.
+The values are medians. The cost of a call is the difference between the times of a program with many
+successive calls and of a program with a single call, divided by the number of additional calls. With `--bar`,
+a cost of more than `BAR` in farcall's engine is an error.
 """
 
 import statistics

@@ -1,4 +1,4 @@
-/* A handler that does nothing, as little as the interface allows, and one symbol for both hosts. */
+/* A handler that does as little as the interface allows. Both hosts find it by the same symbol. */
 #include "xla/ffi/api/c_api.h"
 
 XLA_FFI_Error *NoOp(XLA_FFI_CallFrame *frame) {

@@ -1,9 +1,14 @@
 """Runs HLO texts in jaxlib, one after another, on random inputs, and stores inputs and outputs.
 
-Verdicts: `invalid` (XLA cannot parse the text), `large` (too large to be run here), `read` (parsed, but
-jaxlib does not run it on one CPU device, its collectives have several participants, or its constants were left
-out when it was printed) and `ran`. jaxlib only accepts StableHLO, so a text is first converted with jaxlib's
-own converter.
+Verdicts:
+
+- `invalid`: XLA cannot parse the text.
+- `large`: the program is too large to be run here.
+- `read`: XLA parses the text, but jaxlib does not run the program on one CPU device, two runs differ, its
+  collectives have several participants, or the text was printed without the elements of constants.
+- `ran`: the outputs are stored.
+
+jaxlib runs only StableHLO, so jaxlib's own converter first converts the text.
 """
 
 import json
@@ -53,7 +58,7 @@ def judge(root: Path, name: str) -> dict:
         outputs = flat(shapes.result_shape())
         if "constant({...})" in text:
             return {"verdict": "read", "detail": "constants without their elements"}
-        # On one device, XLA gives a part of the result, or counts participants that are not there.
+        # On one device, XLA returns only a part of the result, or counts participants that do not exist.
         if SEVERAL_DEVICES.search(text):
             return {"verdict": "read", "detail": "collectives of several devices"}
         if sum(elements(shape) for shape in leaves + outputs) > MAX_ELEMENTS:
@@ -83,7 +88,7 @@ def judge(root: Path, name: str) -> dict:
 
 
 def device_counts(text: str) -> tuple[int, int]:
-    """Replicas and partitions in the header of a text."""
+    """Returns the numbers of replicas and partitions in the header of a text."""
     header = next(line for line in text.splitlines() if line.lstrip().startswith("HloModule"))
     counts = (re.search(rf"\b{name}=(\d+)", header) for name in ("replica_count", "num_partitions"))
     replicas, partitions = (int(count[1]) if count else 1 for count in counts)

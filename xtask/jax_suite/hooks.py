@@ -47,7 +47,7 @@ class Limits:
 
 @dataclass
 class Pending:
-    """A program that has been compiled, but has not run."""
+    """A program that has been compiled, but has not run yet."""
 
     executable: object
     """Kept alive, so that no other executable gets its id."""
@@ -117,7 +117,8 @@ class Recorder:
             self.recording = False
 
     def keep(self, pending: Pending, executable, buffers, with_tokens: bool) -> None:
-        """Runs a program on copies of its inputs, because it may reuse their memory, and saves it."""
+        """Saves a program with its inputs and outputs. Runs the program on copies of the inputs if it may reuse
+        their memory."""
         text, tokens = pending.text, pending.token_inputs
         inputs = [np.array(b) for i, b in enumerate(buffers) if i not in tokens]
         if sum(a.nbytes for a in inputs) > self.limits.array_bytes:
@@ -197,8 +198,8 @@ install()
 
 
 def pytest_collection_modifyitems(items) -> None:
-    """Orders the tests so that a file that exceeds its time has run a variety: the order is random, but one
-    test of each name comes first."""
+    """Orders the tests so that a variety of them has run when the file's time is over: the order is random,
+    but one test of each name comes first."""
     recorder.limits.started = time.process_time()
     shuffle = random.Random(int(os.environ["JAX_SUITE_SEED"]))
     shuffle.shuffle(items)

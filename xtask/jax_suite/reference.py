@@ -5,8 +5,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-# Set before JAX starts: XLA fuses multiplications and additions if the processor supports it, which AVX does
-# not.
+# Set before JAX starts. XLA fuses multiplications and additions if the instruction set can, and AVX cannot.
 os.environ["XLA_FLAGS"] = "--xla_cpu_max_isa=AVX"
 
 import jax
@@ -31,7 +30,7 @@ def targets() -> farcall.Registry:
 
 
 class Xla:
-    """XLA, for programs that were not captured."""
+    """XLA, for running other programs than the captured ones, such as rewritten programs."""
 
     def run(self, text: str, inputs: list[np.ndarray], *, literal: bool = False) -> list[np.ndarray]:
         """Compiles and runs a program."""
@@ -41,8 +40,8 @@ class Xla:
         """Compiles a program to a function of arrays.
 
         With `literal`, XLA follows the program exactly where it usually has freedom: a result is rounded to
-        its type even if it is widened again (no excess precision), and `literal.py` applies. A multiplication
-        and an addition are never fused here.
+        its type even if it is widened again (no excess precision), and `literal.py` rewrites the program. A
+        multiplication and an addition are never fused here.
         """
         options = xla_client.CompileOptions()
         if literal:

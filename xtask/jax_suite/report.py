@@ -99,7 +99,7 @@ class Report:
         return sorted(groups.items(), key=lambda item: -len(item[1]))
 
     def suspects(self, differing: list[dict]):
-        """Returns, for each program, its operation whose programs differ most often."""
+        """Returns a function from a program's name to its operation whose programs differ most often."""
         bad = {v["name"] for v in differing}
         ops = {
             v["name"]: set(_OP.findall((self.store.folder(v["name"]) / "program.mlir").read_text()))

@@ -84,7 +84,7 @@ class Worker:
         return found
 
     def as_literal(self, program: Program, outputs: list[np.ndarray]) -> str | None:
-        """Accepts outputs that agree with XLA's outputs without freedom of choice."""
+        """Accepts outputs that agree with XLA's outputs if XLA follows the program exactly."""
         literal = self.xla.run(program.text, program.inputs, literal=True)
         return "literal" if first_difference(outputs, literal) is None else None
 
@@ -96,7 +96,8 @@ class Worker:
         return "shadow" if as_close_as_xla(outputs, program.outputs, self.shadow(program)) else None
 
     def as_conditioned(self, program: Program, outputs: list[np.ndarray]) -> str | None:
-        """Accepts outputs that differ as much as XLA's own outputs differ from each other."""
+        """Accepts outputs that are at most twice as far from XLA's outputs as XLA's outputs are from each
+        other when the inputs move by a rounding error."""
         run = self.xla.compile(program.text, literal=True)
         fine = within_spread(run, program.inputs, outputs, program.outputs, default_tolerance())
         return "conditioning" if fine else None
@@ -109,9 +110,9 @@ class Worker:
 
     def within_scaled_error(self, program: Program, outputs: list[np.ndarray]) -> bool:
         """Rule for programs that are already in `f64`. XLA's error in `f32`, measured against `f64` on the
-        same inputs, times the ratio of the precisions estimates its error in `f64`. Two results whose
-        distances from the truth are at most twice and once that error are at most three times that error
-        apart.
+        same inputs, times the ratio of the precisions estimates its error in `f64`. If farcall's error is at
+        most twice this estimate, and XLA's is at most the estimate, the two results are at most three times
+        the estimate apart.
         """
         rounded = [a.astype(_DOUBLES.get(a.dtype, a.dtype)) for a in program.inputs]
         in_f32 = self.xla.run(narrowed(program.text), rounded)

@@ -121,7 +121,7 @@ impl Bench {
         self.results.join(format!("{part}.{kind}"))
     }
 
-    /// Runs a part that prints text, and keeps the text below a line with the time and the command.
+    /// Runs a part that prints text, and keeps the text below a line with the time and the commit.
     fn text(&self, part: &str, command: &mut Command) -> Result<()> {
         let (_, when) = output(program("date", &["-u"]).arg("+%Y-%m-%d %H:%M UTC"))?;
         let (done, text) = output(command)?;
@@ -132,7 +132,7 @@ impl Bench {
         Ok(std::fs::write(self.file(part), format!("{}, farcall {}\n{text}", when.trim(), commit()))?)
     }
 
-    /// Times the programs of a family and writes the results to `out`.
+    /// Returns the command that times the programs of a family and writes the results to `out`.
     fn family(&self, family: &str, out: &Path) -> Result<Command> {
         let mut python = self.python("programs.py");
         python.arg(family).arg(out);

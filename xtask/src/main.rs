@@ -1,5 +1,5 @@
 //! The project's task runner: `cargo xtask demo`, `test`, `test-newest`, `jax-suite`, `hlo-texts`,
-//! `valgrind`, `bench`, `accuracy`.
+//! `valgrind`, `bench`, `accuracy`, `guide`.
 //!
 //! Each task has one file. All outputs of tasks are under `target/`.
 #![forbid(unsafe_code)]
@@ -8,6 +8,7 @@
 mod accuracy;
 mod bench;
 mod demo;
+mod guide;
 mod hlo_texts;
 mod jax_suite;
 mod python;
@@ -65,6 +66,12 @@ Tasks:
                  Errors of elementary functions, compared with XLA: of every STEP-th number of f32
                  (default 251; 1 tests all numbers and takes hours), all 16-bit floats, and samples of
                  f64. Writes docs/accuracy.md.
+  guide          Builds the guide in docs/guide as a book with mdbook, which it installs from crates.io
+                 under target/ if needed.
+  guide test [PAGES]
+                 Compiles and runs the code blocks of all pages (or PAGES by name), and checks the links of all
+                 Markdown files.
+  guide links    Only checks the links.
 ";
 
 fn main() -> ExitCode {
@@ -86,6 +93,7 @@ fn main() -> ExitCode {
         ["hlo-texts", rest @ ..] => hlo_texts::run(rest),
         ["valgrind"] => valgrind::run(),
         ["bench", parts @ ..] => bench::run(parts),
+        ["guide", args @ ..] => guide::run(args),
         ["accuracy", step @ ..] if step.len() <= 1 => accuracy::run(step),
         other => {
             eprintln!("error: no task `{}`\n\n{HELP}", other.join(" "));

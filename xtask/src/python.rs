@@ -67,9 +67,14 @@ impl Venv {
         python
     }
 
+    /// The folder of the environment's programs.
+    pub(crate) fn bin(&self) -> PathBuf {
+        self.dir.join("bin")
+    }
+
     /// Returns the command for the environment's interpreter.
     pub(crate) fn python(&self) -> Command {
-        Command::new(self.dir.join("bin/python"))
+        Command::new(self.bin().join("python"))
     }
 
     /// Returns the command that runs `pytest` over a folder of the checkout, without leaving files in it.

@@ -46,13 +46,15 @@ pub(crate) fn must(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// Runs a command and returns its output. Its standard error is passed through.
+/// Runs a command. Returns true if it succeeded, and its standard output. Its standard error is passed
+/// through.
 pub(crate) fn output(command: &mut Command) -> Result<(bool, String)> {
     let (ok, text, _) = outputs(command.stderr(Stdio::inherit()))?;
     Ok((ok, text))
 }
 
-/// Runs a command and returns its standard output, and its standard error unless that is redirected.
+/// Runs a command. Returns true if it succeeded, its standard output, and its standard error unless that is
+/// redirected.
 pub(crate) fn outputs(command: &mut Command) -> Result<(bool, String, String)> {
     let shown = show(command);
     let out = command.output().with_context(|| format!("cannot start {shown}"))?;

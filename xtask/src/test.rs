@@ -7,6 +7,7 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 
 use crate::demo;
+use crate::guide;
 use crate::python::{self, Venv};
 use crate::shell::{cargo, must, output, outputs, program, shared, show, target};
 use crate::suites;
@@ -66,7 +67,9 @@ pub(crate) fn run(quick: bool) -> Result<bool> {
     // Without a successful build, the tests would run outdated binaries.
     if tally.step("build", &mut python::build())? && tally.step("build of the Rust tests", &mut build)? {
         tally.rust_tests(&mut tests)?;
+        tally.links()?;
         if !quick {
+            tally.guide(&venvs[0])?;
             tally.python_interop(&venvs)?;
             match shared() {
                 None => println!("\nnot run: the suites; the folder `shared` beside the checkout is missing"),
@@ -200,6 +203,28 @@ impl Tally {
         pytest.env("PYTHONPATH", package).env("FARCALL_JAX_FFI_LIB", &library);
         pytest.env("FARCALL_EXAMPLES", target().join("debug"));
         self.python_tests("the Python package, ops in JAX, jaxlib's LAPACK handlers", &mut pytest)
+    }
+
+    /// Checks the links of all Markdown files.
+    fn links(&mut self) -> Result<()> {
+        println!("\n## links");
+        let broken = guide::broken_links()?;
+        self.count("links", broken.is_empty());
+        self.failures.extend(broken);
+        Ok(())
+    }
+
+    /// Runs the guide's code blocks, except doctests, which run with the Rust tests.
+    fn guide(&mut self, venv: &Venv) -> Result<()> {
+        println!("\n## the guide");
+        let started = Instant::now();
+        python::package()?;
+        let outcome = guide::test(venv, &[])?;
+        println!("{} s", started.elapsed().as_secs());
+        self.passed += outcome.passed;
+        self.failed += outcome.failures.len() as u64;
+        self.failures.extend(outcome.failures);
+        Ok(())
     }
 
     /// Runs the programs in the folder `shared`.

@@ -13,6 +13,7 @@ use farcall::ir::middle::passes;
 use farcall::ir::middle::pipeline::{Pipeline, UnknownPass};
 use farcall::sig::nearest::nearest;
 
+use crate::guide;
 use crate::inputs::{Elided, Fill, InputSpec};
 use crate::load::LibraryArg;
 use crate::op::AttrSpec;
@@ -28,8 +29,8 @@ pub(crate) struct Cli {
     pub color: clap::ColorChoice,
     /// Maximum memory of all tensors of a program together (1G, 500M)
     ///
-    /// A program that needs more fails. The program's text and the plan count as well. Without a limit, a
-    /// program may use all available memory of the machine.
+    /// A program that exceeds the limit fails. The program's text and the plan count as well. Without a
+    /// limit, a program may use all memory of the machine.
     #[arg(long, global = true, value_name = "SIZE", value_parser = bytes)]
     pub memory_limit: Option<usize>,
     /// Maximum number of iterations of all loops of a run together
@@ -65,6 +66,7 @@ Examples:
   farcall test tests/ --jobs 4
   farcall bench model.mlir --load libmy_ops.so
   farcall new my-ops
+  farcall guide getting-started
 
 Exit codes: 0 success, 1 failure, 2 invalid command line.";
 
@@ -91,6 +93,8 @@ pub(crate) enum Command {
     Bench(BenchArgs),
     /// Create a library of ops to start from
     New(NewArgs),
+    /// List the pages of the guide, or print one
+    Guide(GuideArgs),
     /// Print a completion script for a shell
     #[command(
         after_help = "Example:\n  farcall completions bash > ~/.local/share/bash-completion/completions/farcall"
@@ -111,7 +115,7 @@ pub(crate) struct LoadArgs {
     /// be repeated.
     #[arg(short, long, value_name = "[NAMESPACE=]LIB", value_parser = LibraryArg::parser())]
     pub load: Vec<LibraryArg>,
-    /// Let a library replace targets and lowerings of the libraries before it
+    /// Let a library replace targets and lowerings of libraries that were loaded before it
     ///
     /// Without this option, libraries with targets of the same name can be loaded together only in
     /// namespaces.
@@ -123,6 +127,13 @@ pub(crate) struct LoadArgs {
     /// NAME=untyped:SYMBOL. The type of a state: …,type:ID_SYMBOL/INFO_SYMBOL. May be repeated.
     #[arg(short, long, value_name = "NAME=SYMBOL", requires = "load")]
     pub target: Vec<farcall::registry::TargetSpec>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct GuideArgs {
+    /// Page to print, as `farcall guide` lists it
+    #[arg(value_parser = PossibleValuesParser::new(guide::names()), hide_possible_values = true)]
+    pub name: Option<String>,
 }
 
 #[derive(Args, Debug)]

@@ -10,13 +10,15 @@
 //! - `npy`, `archive`, `inputs`, `show`, `results`, `terminal`: tensors from files and as text; colors and
 //!   tables.
 //! - `explain`, `why`: the compiler's decisions about a program.
+//! - `draw`: pictures of programs and plans.
 //! - `export`: output about functions exported by JAX.
-//! - `convert`: programs in other formats. `file`: files that appear complete or not at all.
+//! - `convert`: programs in other formats. `file`: atomic writes of files.
 //! - `compile`, `plan`: writing, running and inspecting plans in files; the output of `--dump`. `compile`
 //!   also lists passes.
-//! - `profile`, `trace`: the time of runs, as a table and for Perfetto.
+//! - `profile`, `trace`: the time of runs, as a table, for Perfetto and as a page.
 //! - `bench`: times of programs, compared with the limits of the machine.
-//! - `op`, `new`: calling and explaining ops; creating libraries of ops.
+//! - `op`, `new`: calling and explaining ops; creating libraries of ops. `guide`: the pages of the
+//!   guide.
 //! - `test`: self-checking programs and the corpus, in separate processes. `compare` and `corpus` judge
 //!   outputs; `check_targets` has the targets of self-checking programs.
 //!
@@ -45,6 +47,7 @@ mod execute;
 mod explain;
 mod export;
 mod file;
+mod guide;
 mod inputs;
 mod inspect;
 mod load;
@@ -96,6 +99,7 @@ fn obey(command: Command) -> Result<ExitCode> {
         Command::Targets(args) => targets::targets(&args)?,
         Command::Bench(args) => bench::bench(&args)?,
         Command::New(args) => new::new(&args)?,
+        Command::Guide(args) => guide::guide(&args)?,
         Command::Op(args) => op::op(&args)?,
         Command::Test(args) => return test::test(&args),
         Command::Completions { shell } => {

@@ -3,8 +3,8 @@
 
 use std::process::ExitCode;
 
-// Libraries bind to these symbols instead of the C library's functions, so they cannot end the command
-// without a report.
+// Defines symbols to which libraries bind instead of the C library's exit functions. Thus a library cannot
+// end the command without a report.
 farcall::watch_exits!();
 
 fn main() -> ExitCode {

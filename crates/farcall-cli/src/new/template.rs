@@ -72,7 +72,7 @@ fn is_ffi(folder: &Path) -> bool {
     manifest.is_ok_and(|text| text.lines().any(|line| line.trim() == "name = \"farcall-ffi\""))
 }
 
-/// Formats a text as a TOML string.
+/// Formats text as a TOML string.
 fn toml_string(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {
@@ -104,7 +104,8 @@ pub(crate) fn files(names: &Names, farcall: &Farcall, own_workspace: bool) -> BT
     FILES.into_iter().map(file).collect()
 }
 
-/// Replaces words in a text, preferring the first match at each position. Replacements are not scanned again.
+/// Replaces words in text. If several words match at a position, the first in the list counts. Replacements
+/// are not scanned again.
 fn fill(text: &str, words: &[(&str, &str)]) -> String {
     let (mut out, mut rest) = (String::with_capacity(text.len()), text);
     'text: while let Some(c) = rest.chars().next() {

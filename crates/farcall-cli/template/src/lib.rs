@@ -1,6 +1,7 @@
 //! Ops that run in farcall and, through XLA's FFI, in JAX: one library for both.
 //!
 //! `cargo build --release` builds it; `farcall op target/release/libmy_ops.so` lists its ops.
+//! See: `farcall guide kernels`, `farcall guide signatures`, `farcall guide derivatives`.
 
 use farcall_ffi::prelude::*;
 

@@ -409,7 +409,7 @@ fn handlers_run_and_fail() {
           |        ^^^^^^^^^^^^^^^^^^^^^
           |
           = note: close names that are: test.triple
-          = note: load the library that has it: --load LIB; if it does not register itself, --load LIB --target test.tripel=SYMBOL
+          = note: load the library that has it: --load LIB; if it does not register itself, --load LIB --target test.tripel=SYMBOL; see: farcall guide running-programs
     "#]]);
     folder.fails(&["run", "refuse.mlir", "-i", "iota", "--load", library], expect![[r#"
         error: [custom_call] custom call `test.refuse` failed in its execute stage: INVALID_ARGUMENT: no, I would rather not
@@ -744,7 +744,7 @@ fn corpus_cases_are_judged() {
             2 |   %0 = stablehlo.custom_call @lapack_sgetrf_ffi(%x) {api_version = 4 : i32, backend_config = {}} : (tensor<
               |        ^^^^^^^^^^^^^^^^^^^^^
               |
-              = note: LAPACK's handlers are jaxlib's, and only Python has them: there, `farcall.register_lapack()` registers jaxlib's LAPACK handlers, all of them, and `farcall.compile` runs the program
+              = note: LAPACK's handlers are jaxlib's, and only Python has them: there, `farcall.register_lapack()` registers jaxlib's LAPACK handlers, all of them, and `farcall.compile` runs the program; see: farcall guide linear-algebra
 
         2 passed, 2 failed, 0 skipped
     "#]].assert_eq(&text);
@@ -754,7 +754,7 @@ fn corpus_cases_are_judged() {
     assert_eq!((ended.code, without_time(&ended.stdout).as_str()), (0, "1 passed, 0 failed, 0 skipped\n"));
 }
 
-/// Removes the time (` in 0.1 s`) at the end of a text.
+/// Removes the time (` in 0.1 s`) at the end of the text.
 fn without_time(text: &str) -> String {
     match text.rsplit_once(" in ") {
         Some((before, after)) if after.ends_with(" s\n") => format!("{before}\n"),
@@ -779,6 +779,20 @@ fn the_command_line_explains_itself() {
     assert!(ended.stderr.contains("'inspect'"), "{}", ended.stderr);
     assert_eq!(folder.farcall(["run"]).code, 2);
     assert_eq!(folder.farcall(["run", "x", "--target", "f"]).code, 2);
+}
+
+#[test]
+fn the_guide_is_in_the_command() {
+    let folder = Folder::new();
+    let list = folder.farcall(["guide"]);
+    assert!(list.stdout.lines().any(|line| line.starts_with("getting-started ")), "{}", list.stdout);
+    let page = folder.farcall(["guide", "signatures"]);
+    assert!(page.stdout.starts_with("# Signatures\n"), "{}", page.stdout);
+    // Comments direct tests and are not for readers.
+    assert!(!page.stdout.contains("<!--"), "{}", page.stdout);
+    let ended = folder.farcall(["guide", "signature"]);
+    assert_eq!(ended.code, 2);
+    assert!(ended.stderr.contains("a similar value exists: 'signatures'"), "{}", ended.stderr);
 }
 
 #[test]

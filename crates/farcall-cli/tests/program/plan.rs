@@ -98,7 +98,7 @@ fn libraries_are_loaded_for_a_plan_again() {
         2 |   %0 = stablehlo.custom_call @test.triple(%x) {api_version = 4 : i32, backend_config = {}} : (tensor<3xf32>
           |        ^^^^^^^^^^^^^^^^^^^^^
           |
-          = note: load the library that has it: --load LIB; if it does not register itself, --load LIB --target test.triple=SYMBOL
+          = note: load the library that has it: --load LIB; if it does not register itself, --load LIB --target test.triple=SYMBOL; see: farcall guide running-programs
     "#]]);
     let shown = folder.farcall(["inspect", "p.plan"]).stdout;
     assert!(shown.contains("1 custom call") && shown.contains("not found"), "{shown}");

@@ -1,0 +1,63 @@
+//! Copies the pages of the guide for rustdoc. A Rust block with a comment above it
+//! (`<!-- file: src/lib.rs -->`) becomes plain text, and one with `<!-- fails -->` must not compile. Line
+//! numbers stay as they are.
+
+use std::fmt::Write;
+use std::path::Path;
+use std::{env, fs};
+
+fn main() {
+    println!("cargo:rerun-if-changed=src");
+    let out = env::var("OUT_DIR").expect("Cargo sets OUT_DIR");
+    let mut modules = String::new();
+    let mut pages: Vec<_> =
+        fs::read_dir("src").expect("the pages are readable").flatten().map(|e| e.path()).collect();
+    pages.sort();
+    for page in pages.iter().filter(|page| page.extension().is_some_and(|e| e == "md")) {
+        let name = page.file_stem().expect("a page has a name").to_string_lossy();
+        let text = fs::read_to_string(page).expect("the page is readable");
+        let copy = Path::new(&out).join(format!("{name}.md"));
+        fs::write(&copy, doctests(&text)).expect("OUT_DIR is writable");
+        let module = name.replace('-', "_").to_lowercase();
+        writeln!(modules, "#[doc = include_str!({copy:?})]\nmod {module} {{}}")
+            .expect("a String is writable");
+    }
+    fs::write(Path::new(&out).join("pages.rs"), modules).expect("OUT_DIR is writable");
+}
+
+/// The page with only those Rust blocks that are doctests.
+fn doctests(page: &str) -> String {
+    let (mut out, mut fence, mut directive) = (String::new(), None, None);
+    for line in page.lines() {
+        let trimmed = line.trim_start();
+        let ticks = trimmed.len() - trimmed.trim_start_matches('`').len();
+        match fence {
+            Some(opening) => {
+                if ticks >= opening && trimmed.trim_end().len() == ticks {
+                    fence = None;
+                }
+            }
+            None if ticks >= 3 => {
+                fence = Some(ticks);
+                let (indent, info) = (&line[..line.len() - trimmed.len()], &trimmed[ticks..]);
+                let other = match directive.take() {
+                    Some("fails") if info.starts_with("rust") => Some(format!("{info},compile_fail")),
+                    Some(_) if info.starts_with("rust") => Some("text".to_owned()),
+                    _ => None,
+                };
+                if let Some(info) = other {
+                    out += &format!("{indent}{}{info}\n", "`".repeat(ticks));
+                    continue;
+                }
+            }
+            None => {
+                let comment =
+                    trimmed.trim_end().strip_prefix("<!--").and_then(|rest| rest.strip_suffix("-->"));
+                directive = comment.map(str::trim);
+            }
+        }
+        out += line;
+        out.push('\n');
+    }
+    out
+}
