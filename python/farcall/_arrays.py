@@ -1,9 +1,9 @@
 """NumPy's types for the engine's element types, and conversion of inputs that are not arrays of exactly the
 right type.
 
-The engine names element types like signatures (`f32`, `bf16`, `pred`). NumPy has some of these types, and the
-package `ml_dtypes` most others. Without `ml_dtypes`, tensors of its types are arrays of raw bits: `uint8` or
-`uint16`.
+The engine's names of element types are the names in signatures (`f32`, `bf16`, `pred`). NumPy has some of
+these types, and the package `ml_dtypes` most others. Without `ml_dtypes`, tensors of its types are arrays of
+raw bits: `uint8` or `uint16`.
 """
 
 import math

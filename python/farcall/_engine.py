@@ -30,8 +30,9 @@ warnings.simplefilter("always", StaleLibraryWarning, append=True)
 class Registry:
     """A set of targets: the functions that custom calls name.
 
-    A target is (name, platform, typed or untyped). Registering the same functions under the
-    same name again is fine; registering other functions is an error unless `replace=True`.
+    A target is identified by its name, its platform, and its interface (typed or untyped). Registering the
+    same functions under the same name again has no effect; registering other functions is an error unless
+    `replace=True`.
     """
 
     def __init__(self) -> None:
@@ -202,8 +203,8 @@ def _given(inputs: Sequence[Any], wanted: list[TensorType]) -> list[Any]:
 
 @dataclass(frozen=True)
 class MemoryAnalysis:
-    """Bytes that a program and a run of it need, under the names of XLA's analysis, with constants in
-    addition."""
+    """Numbers of bytes that a program and a run of it need. The names are those of XLA's memory analysis; the
+    size of constants is an addition."""
 
     #: Size of all arguments.
     argument_size_in_bytes: int
@@ -460,7 +461,7 @@ def _symbolic_type(name: str, sizes: list[str]) -> TensorType:
     return tensor_type(name, [int(size) if size.isdecimal() else size for size in sizes])
 
 
-#: Observers of compiled programs: functions of a program's text, or of the bytes of an artifact, and its name
+#: Functions that are called with each compiled program: its text, or the bytes of an artifact, and its name
 #: in messages.
 watchers: list[Callable[[bytes, str], None]] = []
 

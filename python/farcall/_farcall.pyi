@@ -111,7 +111,7 @@ _DerivativeCall = tuple[str, Attributes, list[tuple[str, Any]], list[int | None]
 
 @final
 class Linear:
-    """The derivative of one call with respect to some of its operands, as a linear map. Its operands are the
+    """The derivative of one call with respect to some of its operands, as a linear map. The map takes the
     saved values, then the tangents of these operands."""
 
     forward: tuple[str, Attributes] | None

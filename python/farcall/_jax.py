@@ -1,13 +1,14 @@
-"""Ops as operations of JAX.
+"""JAX primitives that call ops.
 
 Each op has two primitives:
 
-- The primitive of the *op* has abstract evaluation from the signature, batching from the signature (one call,
-  or a loop), lowering to a custom call, and the first half of differentiation: it calls the op (or its
+- The *op* primitive calls the op. Its result types and its batching (one call, or a loop) follow from the
+  op's signature, and it is lowered to a custom call. Its differentiation rule calls the op (or the op's
   forward op, which also returns residuals) and leaves the tangents to the linear primitive.
 - The *linear* primitive maps tangents of operands to tangents of results, and carries the values that the
   derivatives need. Evaluating it calls the op's tangent target (JVP); transposing it calls the backward
-  target (VJP). An op can therefore have both, and a missing derivative is an error only when it is needed.
+  target (VJP). An op can therefore have a JVP and a VJP, and a missing one is an error only when it is
+  needed.
 
 Derivatives are ops themselves, so they batch by their own signatures.
 
@@ -53,7 +54,7 @@ def call(op: "Op", operands: list[Any], attributes: _farcall.Attributes) -> list
     given, kinds = zip(*map(_given, operands)) if operands else ((), ())
     arrays = [jnp.asarray(value) for value in op.typed(given, kinds, _is_known)]
     primitive = primitive_of(op)
-    op._native.infer(primitive.types(arrays), attributes)  # errors are reported here, not deep inside of JAX
+    op._native.infer(primitive.types(arrays), attributes)  # errors are reported here, not deep inside JAX
     return primitive(Internal.in_one_mesh(arrays), attributes)
 
 
@@ -63,7 +64,7 @@ def _given(value: Any) -> tuple[Any, str | None]:
     if isinstance(value, jax.Array):
         return value, _kind(value) if jax.typeof(value).weak_type else None
     if hasattr(value, "dtype"):
-        # Integers of NumPy's default type would be truncated to JAX's default type.
+        # `jnp.asarray` would truncate integers of NumPy's default type to JAX's default type.
         return value if isinstance(value, (np.ndarray, np.generic)) and value.dtype == np.int64 else jnp.asarray(value), None
     leaves = jax.tree.leaves(value)
     arrays = [leaf for leaf in leaves if hasattr(leaf, "dtype")]
@@ -137,7 +138,7 @@ class OpPrimitive:
         return Factors(*self.native.factors(self.types(operands), attributes))
 
     def _specs(self, call: _farcall.Call, operands: Sequence[Any], attributes: _farcall.Attributes) -> list[Any]:
-        """Returns the partition specs of the results, in a mesh of explicit axes."""
+        """Returns the partition specs of the results, in a mesh with explicit axes."""
         specs = [operand.sharding.spec for operand in operands]
         if not any(entry is not None for spec in specs for entry in spec):
             return [()] * len(call.results)
@@ -175,7 +176,7 @@ class OpPrimitive:
             jax.ffi.register_ffi_target_as_batch_partitionable(self.target)
 
     def text(self, *, attributes: _farcall.Attributes, **_: Any) -> str:
-        """Returns a text that identifies the call."""
+        """Returns text that identifies the call."""
         return f"{self.target} {attributes.text}"
 
     def _lower(
@@ -219,7 +220,7 @@ class OpPrimitive:
                     params = {"attributes": attributes, "num_batch_dims": num_batch_dims}
                     return mlir.lower_fun(rule, multiple_results=True)(context, *operands, **params)
             extra["mhlo.frontend_attributes"] = mlir.ir_attribute({"num_batch_dims": str(num_batch_dims)})
-            # The rule contains sizes. Without a rule, symbolic sizes are not split.
+            # The rule contains numeric sizes. A call with symbolic sizes gets no rule, so it is not split.
             if is_partitioned and all(isinstance(size, int) for x in context.avals_in for size in x.shape):
                 rule = self.native.batch_sharding_rule(self.types(context.avals_in), attributes)
                 extra["sdy.sharding_rule"] = mlir.ir.Attribute.parse(rule)
@@ -265,7 +266,7 @@ class OpPrimitive:
     def larger(
         self, operands: Sequence[Any], mapped: Sequence[bool], size: int, split: Any, *, attributes: _farcall.Attributes
     ) -> Larger | None:
-        # The rule expects the axis in front.
+        # The batch rule expects the mapped axis to come first.
         types = [(dtype, (size, *dims) if m else dims) for (dtype, dims), m in zip(self.types(operands), mapped)]
         kind, *rule = self.native.batch_rule(types, list(mapped), attributes)
         if kind == "native":
@@ -357,8 +358,8 @@ class _Linear:
 
     The operands are the values that the op's derivatives need, then the nonzero tangents. The parameters are
     the op's attributes, the types of the op's operands, the operands that have a tangent, and the partition
-    specs of the results in a mesh of explicit axes. The engine decides everything that follows from all but
-    the last parameter (`_farcall.Linear`).
+    specs of the results in a mesh with explicit axes. The engine derives everything else about the map from
+    the first three parameters (`_farcall.Linear`).
     """
 
     def __init__(self, of: OpPrimitive) -> None:

@@ -59,8 +59,7 @@ class Internal:
 
     @classmethod
     def in_one_mesh(cls, operands: list[Any]) -> list[Any]:
-        """In `shard_map`, marks operands that are the same on all devices as varying if other operands
-        are."""
+        """In `shard_map`, marks all operands as varying between devices if one of them varies."""
         return list(cls.core.auto_insert_reshard(*operands)) if operands else []
 
     @classmethod
@@ -99,7 +98,7 @@ class Internal:
 
     @staticmethod
     def split_as(value: Any, spec: Any) -> Any:
-        """Returns the array with a partition spec, in a mesh of explicit axes."""
+        """Returns the array with a partition spec if its mesh has explicit axes, or else the same array."""
         sharding = jax.typeof(value).sharding
         if sharding.mesh.empty or sharding.spec == spec or not sharding.mesh._any_axis_explicit:
             return value
@@ -128,9 +127,9 @@ class Internal:
 
     @classmethod
     def with_mesh(cls, context: mlir.LoweringRuleContext) -> mlir.LoweringRuleContext:
-        """Returns a context in which `custom_partitioning` can be lowered. It requires a mesh of devices, of
-        which only the shape matters. Otherwise JAX would have to lower the whole program for specific
-        devices, and could not lower it for others."""
+        """Returns a context in which `custom_partitioning` can be lowered. JAX only lowers it in a context with
+        a mesh of devices, although only the shape of the mesh matters. Without this context, JAX would have to
+        lower the whole program for specific devices, and could not lower it for others."""
         count = context.module_context.axis_context.num_devices
         meshes = (aval.sharding.mesh for aval in context.avals_in)
         mesh = next((m for m in meshes if m.size == count), jax.sharding.AbstractMesh((count,), ("devices",)))
@@ -139,7 +138,8 @@ class Internal:
 
     @staticmethod
     def partitioned_for(context: mlir.LoweringRuleContext) -> tuple[Any, ...]:
-        """Returns the platforms that a program is lowered for, and the mesh in which it is partitioned."""
+        """Returns the platforms that a program is lowered for, the number of devices, and the mesh in which
+        the program is partitioned."""
         axes = context.module_context.axis_context
         return tuple(context.module_context.platforms), axes.num_devices, axes.abstract_mesh
 
@@ -174,8 +174,8 @@ class Internal:
 
     @classmethod
     def spec(cls, sharding: jax.sharding.Sharding, mesh: jax.sharding.Mesh, rank: int) -> Sequence[Any]:
-        """Returns XLA's sharding of an array as a partition spec of a mesh; without splits if the mesh cannot
-        express it."""
+        """Returns XLA's sharding of an array as a partition spec of a mesh. The spec is empty if the mesh
+        cannot express the sharding."""
         try:
             return cls.sharding_impls.parse_flatten_op_sharding(sharding._to_xla_hlo_sharding(rank), mesh)[0]
         except (ValueError, NotImplementedError, AssertionError):

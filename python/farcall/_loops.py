@@ -2,7 +2,7 @@
 
 The loop is a separate primitive (`Loop`) instead of a loop of JAX, because XLA's partitioner does not split
 JAX's loops: it would gather the arrays that the loop iterates over. Split among devices, each device loops
-over its part of the axis. All other rules are the rules of one call, under `jax.vmap`.
+over its part of the axis. The primitive's other rules apply `jax.vmap` to the rules of a single call.
 """
 
 import functools
@@ -17,8 +17,8 @@ from jax.interpreters import ad, batching, mlir
 from farcall._jax_internals import Internal
 from farcall._sharding import Factors, lower_partitioned
 
-#: For each loop, outer ones first, a flag for each operand that has the loop's axis. An operand has its axes
-#: in front, in this order.
+#: For each loop, outermost first: a flag for each operand, true if the operand has the loop's axis. The axes
+#: of an operand are in front, in this order.
 Levels = tuple[tuple[bool, ...], ...]
 
 #: One call for all indices of an axis: the axis of each operand, the parameters of the call, the axis of each
@@ -50,7 +50,7 @@ class LoopedOp(Looped, Protocol):
         """Returns the factors by which a call may be split."""
 
     def text(self, **params: Any) -> str:
-        """Returns a text that identifies the call."""
+        """Returns text that identifies the call."""
 
 
 class LoopedLinear(Looped, Protocol):

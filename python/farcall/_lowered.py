@@ -66,7 +66,7 @@ def _callbacks(given: Sequence[Any]) -> Callbacks:
 
 def flat(exported: Any) -> Any:
     """Returns a `jax.export.Exported` that takes its arguments one by one and returns its results as a list.
-    Unlike the original trees, which may have nodes of any type, these can be serialized."""
+    Its trees can be serialized, unlike the original ones, which may have nodes of any type."""
     arguments, results = ([0] * tree.num_leaves for tree in (exported.in_tree, exported.out_tree))
     in_tree, out_tree = jax.tree.structure((tuple(arguments), {})), jax.tree.structure(results)
     return dataclasses.replace(exported, in_tree=in_tree, out_tree=out_tree)

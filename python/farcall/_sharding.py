@@ -37,7 +37,8 @@ class Factors:
     factors: Sequence[tuple[int, str]]
     #: For each operand, the factors of its dimensions.
     operands: Sequence[Sequence[int]]
-    #: For each result, the factors of its dimensions. A reduced factor is mapped for a result that has it.
+    #: For each result, the factors of its dimensions. For a result that has its dimension, a reduced factor
+    #: counts as mapped.
     results: Sequence[Sequence[int]]
     #: The offset operands with their factors. An offset is the index, in the whole factor, at which a
     #: device's part begins.
@@ -130,8 +131,8 @@ def lower_partitioned(
     factors: Factors,
     operands: Sequence[Any],
 ) -> list[Any]:
-    """Lowers a call that XLA's partitioner splits. Its parts are calls as well. `text` identifies the
-    call."""
+    """Lowers a call that XLA's partitioner may split into calls on parts of the operands. `text` identifies
+    the call."""
     has_64_bits = jax.config.jax_enable_x64  # here, but perhaps not in the thread that partitions
 
     def axes_of(mesh: jax.sharding.Mesh, tensors: Iterable[Any]) -> Axes:
@@ -161,7 +162,7 @@ def lower_partitioned(
     split.def_partition(partition, infer, sharding_rule=factors.rule(), decode_shardings=False)
     meshed = Internal.with_mesh(context)
     lowered = mlir.lower_fun(split, multiple_results=True)(meshed, *operands)
-    # The inputs of the functions above. The readable part of the program names the call.
+    # Everything that the functions above depend on. A readable attribute of the program also names the call.
     what = repr((text, factors, context.avals_in, context.avals_out, has_64_bits, *Internal.partitioned_for(meshed)))
     for value in lowered[:1]:
         value.owner.attributes["mhlo.frontend_attributes"] = mlir.ir_attribute({"farcall_call": text})

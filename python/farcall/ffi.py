@@ -141,7 +141,6 @@ def ffi_call(
       result_shape: `result_shape_dtypes` under its name in older versions of `jax.extend.ffi`.
       deprecated_args, deprecated_attributes: arguments in the form of the old `jax.extend.ffi.ffi_call`: if
         any are given, the call is made immediately, and its results are returned.
-        away, and its results are returned.
 
     Raises:
       ValueError: if layouts, aliases or the configuration are invalid; raised by the call if they depend on

@@ -1,5 +1,5 @@
-"""JAX's callbacks in programs that farcall's engine runs, with the checks of JAX's own tests, on one
-device."""
+"""JAX's callbacks in programs that farcall's engine runs, on one device. The tests check what JAX's own tests
+check."""
 
 import contextlib
 import functools
@@ -49,7 +49,7 @@ def test_scalars_and_literals(callback):
 
 
 def test_what_a_function_gets(callback):
-    """As in JAX, `pure_callback` passes JAX arrays, the other callbacks pass NumPy arrays."""
+    """As in JAX, `pure_callback` passes JAX arrays, and the other callbacks pass NumPy arrays."""
     kinds = []
 
     def f(x):

@@ -387,7 +387,7 @@ func.func @main(%x: tensor<64x32xf32>, %n: tensor<i32>) -> tensor<64x64xf32> {
     head, columns, *rows = str(profile).splitlines()
     assert head.startswith("4 runs, mean ") and columns.split()[:4] == ["step", "time", "share", "calls"]
     assert any(" dot " in row and "%d at 14:" in row for row in rows) and "between steps" in rows[-1]
-    with pytest.raises(ValueError, match="one run or more"):
+    with pytest.raises(ValueError, match="runs must be at least 1"):
         program.profile(np.ones((64, 32), np.float32), 3, runs=0)
     with pytest.raises(TypeError, match="no names"):
         program.profile(x=1)

@@ -162,7 +162,7 @@ def test_a_cause_is_that_of_its_own_run(registry, compiled_handlers):
 
     with pytest.raises(RuntimeError, match="the input is negative") as e:
         run(registry, f, inputs=[-X])
-    # The error of a C++ handler inside of the Python handler.
+    # The error of a C++ handler inside the Python handler.
     assert type(e.value.__cause__) is RuntimeError and e.value.__cause__.__cause__ is None
     with pytest.raises(RuntimeError) as e:
         inner(-1)

@@ -1,5 +1,5 @@
-"""The ops of crates/farcall-linalg, and the blocks of `farcall.linalg`: in farcall's engine, in jaxlib, and
-compared with NumPy's LAPACK and JAX."""
+"""The ops of crates/farcall-linalg and the blocks of `farcall.linalg`, in farcall's engine and in jaxlib. The
+results are compared with those of NumPy's LAPACK and of JAX."""
 
 import functools
 
@@ -116,7 +116,7 @@ def test_raw_calls_of_xla_need_no_attributes(linalg, complete):
 
 
 def invariant(decompose):
-    """A loss that depends neither on signs nor on phases."""
+    """Returns a loss that depends neither on the signs nor on the phases of the factors."""
 
     def loss(x):
         first, second = decompose(x)
@@ -148,7 +148,7 @@ def test_gradients_of_qr(linalg, registry, size, form):
 def test_gradients_of_eigh(linalg, registry, size, form):
     x = hermitian(random((*size[:-2], size[-1], size[-1])))
     decompose = linalg.eigh_cpu_custom_call_f64 if form == "op" else farcall.linalg.eigh
-    # Both use the symmetric part of a matrix that is not symmetric.
+    # Only the lower triangle is read, and derivatives are those for symmetric changes of the matrix.
     check_grads(lambda x: decompose((x + x.mT) / 2), (jnp.asarray(x),), 1, atol=1e-5, rtol=1e-5)
     gradient = jax.jit(jax.grad(invariant(decompose)))
     expected = jax.grad(invariant(jnp.linalg.eigh))(x)

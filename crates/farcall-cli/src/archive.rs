@@ -27,7 +27,7 @@ enum Content {
     Safetensors { file: File, metadata: Metadata, names: Vec<String>, start: u64 },
 }
 
-/// First bytes of a zip archive with files, and of an empty one.
+/// First bytes of a zip archive: of one with files, and of an empty one.
 const ZIP_SIGNATURES: [&[u8]; 2] = [b"PK\x03\x04", b"PK\x05\x06"];
 
 /// Maximum length of the header of a `.safetensors` file.
@@ -70,7 +70,8 @@ impl Archive {
         &self.path
     }
 
-    /// Reads a tensor by its index in [`Archive::names`]. The file determines dynamic dimensions of the type.
+    /// Reads a tensor by its index in [`Archive::names`]. Dynamic dimensions of `expected` take their sizes
+    /// from the file.
     ///
     /// # Errors
     /// If the tensor has another type, or is damaged.
@@ -137,7 +138,7 @@ fn read_safetensor(
 ) -> Result<Literal> {
     let info = metadata.info(name).context("it is not there")?;
     let dtype = dtype(info.dtype);
-    // Types that the format lacks are stored as in `.npy` files.
+    // Element types that the format lacks are stored in the same way as in `.npy` files.
     let raw = dtype.is_some_and(|found| npy::is_kept_as(expected.dtype, found));
     let dims = &info.shape;
     let fits = dims.len() == expected.rank() && dims.iter().zip(expected.dims()).all(|(d, e)| e.admits(*d));

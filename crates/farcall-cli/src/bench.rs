@@ -174,9 +174,10 @@ fn progress_bar(args: &BenchArgs) -> ProgressBar {
 
 /// Measured limits of the machine.
 struct Limits {
-    /// Bytes per second over inputs and results.
+    /// Memory bandwidth in bytes per second, over as much memory as the inputs and results take.
     bandwidth: f64,
-    /// Bytes per second over inputs, results and the arena, which the steps read and write.
+    /// Memory bandwidth in bytes per second, over as much memory as inputs, results and the arena take, which
+    /// the steps read and write.
     of_steps: f64,
     /// Operations on `f32` per second.
     flops: f64,

@@ -173,8 +173,8 @@ fn within(a: Scalar, e: Scalar, tolerance: f64) -> bool {
     }
 }
 
-/// Number of representable numbers from one element to the other; for complex numbers, the larger of both
-/// parts. `u64::MAX` if only one element is finite, or if two infinities differ.
+/// Distance between two elements in representable numbers; for complex numbers, the larger distance of the
+/// two parts. `u64::MAX` for different integers, and for different elements of which one is not finite.
 fn distance(actual: &Literal, expected: &Literal, i: usize) -> u64 {
     let dtype = expected.dtype();
     if !dtype.is_float() && !dtype.is_complex() {
@@ -195,7 +195,7 @@ fn real_distance(dtype: DType, a: &[u8], e: &[u8]) -> u64 {
     if !x.is_finite() || !y.is_finite() {
         return u64::MAX;
     }
-    // The codes of numbers of one sign are ordered and start at zero.
+    // As integers, the bits of numbers with one sign are ordered and start at zero.
     let code = |bytes: &[u8]| bytes.iter().rev().fold(0u64, |code, b| code << 8 | u64::from(*b));
     // f8E8M0FNU has no sign.
     let sign = if dtype == DType::F8E8M0FNU { 0 } else { 1u64 << (dtype.bits() - 1) };

@@ -34,7 +34,7 @@ pub(crate) struct Tolerance {
     pub rtol: f64,
 }
 
-/// Describes the difference of `got` from `want`; `None` if they agree.
+/// Describes the difference between `got` and `want`; `None` if they agree.
 pub(crate) fn difference(got: &Literal, want: &Literal, tolerance: Tolerance) -> Option<String> {
     if got.ty() != want.ty() {
         return Some(format!("it is {}, expected {}", short_type(&got.ty()), short_type(&want.ty())));
@@ -67,7 +67,8 @@ pub(crate) fn difference(got: &Literal, want: &Literal, tolerance: Tolerance) ->
     report(got, want, how, bad)
 }
 
-/// Counts bad elements and shows the worst. `bad` returns the error in units of the tolerance.
+/// Counts bad elements and shows the worst. For the index of a bad element, `bad` returns the element's error
+/// in units of the tolerance.
 fn report(got: &Literal, want: &Literal, how: &str, bad: impl Fn(usize) -> Option<f64>) -> Option<String> {
     let mut count = 0usize;
     let mut worst: Option<(usize, f64)> = None;

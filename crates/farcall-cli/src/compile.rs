@@ -47,7 +47,8 @@ pub(crate) struct VerifiedProgram {
     pub(crate) entry: String,
     /// The arguments, if refinement needed them.
     pub(crate) arguments: Option<Vec<Literal>>,
-    /// Elements of arguments that sizes depend on.
+    /// Arguments whose elements the program is compiled for, because sizes depend on them; see
+    /// [`CompileOptions::known`].
     known: Vec<Option<Literal>>,
 }
 
@@ -127,7 +128,7 @@ pub(crate) fn engine(
     stats.take("bind", || Executable::from_plan(plan, registry).map_err(refused)).map(Some)
 }
 
-/// Compiles a program as for a run, and explains the compiler's decisions.
+/// Compiles a program as `farcall run` does, and explains the compiler's decisions.
 pub(crate) fn explained(
     front: &VerifiedProgram,
     how: &HowArgs,
@@ -174,9 +175,9 @@ pub(crate) fn plan(
 /// Collects the middle form for `--dump`.
 struct FormDump {
     dump: Option<Dump>,
-    /// Number of selectable passes; the passes that always run follow. `at` is the number of the last pass
-    /// that has run.
+    /// Number of passes that can be selected. The passes that always run come after them.
     listed: usize,
+    /// Number of the last pass that has run.
     at: usize,
     text: String,
 }

@@ -20,7 +20,7 @@ pub(crate) const MANIFEST: &str = "manifest.json";
 /// Description of a corpus.
 #[derive(Deserialize, Debug)]
 pub(crate) struct Manifest {
-    /// Symbols by target and stage, for libraries with plain symbols.
+    /// Symbols by target and stage, for libraries that do not register their targets.
     #[serde(default)]
     ffi_targets: BTreeMap<String, BTreeMap<String, String>>,
     /// Symbols that describe the type of a state, by the name of the type.
@@ -49,7 +49,7 @@ pub(crate) struct Case {
     outputs: Vec<Tensor>,
     /// The run must fail with a message that contains this text.
     pub expect_error: Option<String>,
-    /// Files of the outputs of successive runs of one executable.
+    /// Files of the outputs, for each of several successive runs of one executable.
     pub repeat_outputs: Option<Vec<Vec<String>>>,
     /// Treatment of subnormal numbers.
     #[serde(default)]
@@ -132,7 +132,7 @@ impl Case {
         self.outputs.len()
     }
 
-    /// Reads the expected outputs of run number `run`, with the comparison of each.
+    /// Reads the expected outputs of run number `run`, with the tolerance of each.
     pub(crate) fn outputs(&self, folder: &Path, run: usize) -> Result<Vec<(Literal, Tolerance)>> {
         let folder = folder.join(&self.name);
         let files: Vec<&str> = match &self.repeat_outputs {

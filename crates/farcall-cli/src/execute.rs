@@ -21,7 +21,7 @@ pub(crate) enum Ready<'m> {
     Evaluator { module: &'m Module, func: &'m Func, registry: &'m Registry, numerics: Numerics },
 }
 
-/// Unwraps the program's own error, so that callers can downcast to it.
+/// Unwraps the [`ProgramError`] if the program is at fault, so that callers can downcast to it.
 pub(crate) fn refused(error: CompileError) -> anyhow::Error {
     error.into_program().map_or_else(anyhow::Error::from, anyhow::Error::from)
 }

@@ -1,4 +1,4 @@
-//! Files that appear complete or not at all.
+//! Atomic writes: a file appears with its whole contents, or not at all.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};

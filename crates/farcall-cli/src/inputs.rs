@@ -26,7 +26,7 @@ use crate::show::{short, short_type};
 /// Rule for generating an argument from its type.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Fill {
-    /// Random: floats from -1 to 1, integers from 0 to 9, booleans of either kind
+    /// Random: floats from -1 to 1, integers from 0 to 9, true or false
     Rand,
     /// Zeros
     Zeros,
@@ -44,7 +44,7 @@ pub(crate) enum Fill {
 pub(crate) enum Elided {
     /// Zeros
     Zeros,
-    /// Random: floats from -1 to 1, integers from 0 to 9, booleans of either kind
+    /// Random: floats from -1 to 1, integers from 0 to 9, true or false
     Rand,
 }
 
@@ -159,7 +159,8 @@ impl Array {
     /// Converts the array to a tensor of an element type.
     ///
     /// # Errors
-    /// If a number is not representable in the type.
+    /// If the type cannot hold numbers of this kind, or an integer type cannot represent a number. Floats are
+    /// rounded.
     pub(crate) fn literal(&self, dtype: DType) -> Result<Literal> {
         let scalar = |value: &serde_json::Value| match (
             value.as_bool(),
@@ -314,7 +315,7 @@ pub(crate) fn of(interface: &Interface, params: &[&Type], args: &InputArgs) -> R
     Ok(arguments)
 }
 
-/// Extends the error for a missing file with the word that may have been meant.
+/// Adds the keyword that may have been meant to the error for a missing file.
 fn mistyped(error: anyhow::Error, path: &Path) -> anyhow::Error {
     let words = Fill::value_variants().iter().map(|fill| word(*fill));
     match path.to_str().filter(|_| !path.exists()).map(|text| nearest(text, words)).as_deref() {
@@ -339,8 +340,8 @@ fn one(spec: InputSpec, ty: &TensorType, seed: u64) -> Result<Literal> {
     }
 }
 
-/// Returns the inputs that archives provide, by number: the index of the archive, and the index of the tensor
-/// in it.
+/// Returns the inputs that archives provide. Maps the number of an input to the index of the archive and the
+/// index of the tensor in the archive.
 fn named(interface: &Interface, archives: &[Archive]) -> Result<HashMap<usize, (usize, usize)>> {
     let tensors = archives.iter().enumerate().flat_map(|(archive, file)| {
         file.names().into_iter().enumerate().map(move |(tensor, name)| (archive, tensor, name))
@@ -359,8 +360,8 @@ fn named(interface: &Interface, archives: &[Archive]) -> Result<HashMap<usize, (
     Ok(inputs.collect())
 }
 
-/// Error for a wrong number of arguments. The tuple has the numbers of expected arguments, arguments given by
-/// name, and arguments given by position.
+/// Error for a wrong number of arguments. The tuple counts the expected arguments, the arguments given by
+/// name, and the arguments given by position.
 fn wrong_count(what: &str, missing: &str, (taken, named, given): (usize, usize, usize)) -> String {
     let few = named + given < taken;
     let hint = match (few, named) {
@@ -422,7 +423,7 @@ pub(crate) fn make(fill: Fill, ty: &TensorType, seed: u64) -> Result<Literal> {
         Fill::Rand => match dtype.class() {
             DTypeClass::Bool => Scalar::Bool(random.next() & 1 == 1),
             DTypeClass::Signed | DTypeClass::Unsigned => {
-                // Narrow types hold fewer than 10 values.
+                // Narrow types do not hold all integers from 0 to 9.
                 let values = if dtype.bits() == 2 { 2 } else { 10.min(1 << (dtype.bits().min(8) - 1)) };
                 Scalar::Unsigned(random.next() % values)
             }

@@ -174,8 +174,8 @@ impl<'a> Call<'a> {
     }
 }
 
-/// Formats the line and column of a part of a program. If the program has no text, formats the other known
-/// location.
+/// Formats the source location of a part of a program: its line and column, or `place` if the program has no
+/// text.
 pub(crate) fn place(source: &Source, span: Option<Span>, place: &str) -> String {
     match span.filter(|_| !source.is_none()) {
         Some(span) => {

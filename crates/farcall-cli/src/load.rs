@@ -45,8 +45,8 @@ impl From<OsString> for LibraryArg {
     }
 }
 
-/// Creates the registry for `--load` and `--target`. `offered` are targets made from symbols, for libraries
-/// that do not register targets themselves.
+/// Creates the registry for `--load` and `--target`. `offered` lists targets to make from symbols, for
+/// libraries that do not register targets themselves.
 pub(crate) fn registry(args: &LoadArgs, offered: &[TargetSpec]) -> Result<Registry> {
     let registry = Registry::new().for_front_end(FrontEnd::CommandLine);
     registry.register_ops(check_targets::OPS)?;

@@ -70,13 +70,14 @@ fn is_native(dtype: DType) -> bool {
     !small_float && dtype != DType::BF16 && (dtype.is_bool() || dtype.bits() >= 8)
 }
 
-/// Reads a tensor of a type. The file determines dynamic dimensions of the type.
+/// Reads a tensor. Dynamic dimensions of `expected` take their sizes from the file.
 pub(crate) fn read(path: &Path, expected: &TensorType) -> Result<Literal> {
     read_from(open(path)?, expected).with_context(|| format!("cannot use {}", path.display()))
 }
 
-/// Reads a tensor of the type that the file declares. If that type is not in `expected`, but exactly one of
-/// the expected types is stored as the file's type (`bf16` as `uint16`), the tensor has that type.
+/// Reads a tensor of the type that the file declares, with one exception: if `expected` lacks this type, but
+/// exactly one of the expected types is stored as the file's type (`bf16` as `uint16`), the tensor has that
+/// expected type.
 pub(crate) fn read_as_one_of(path: &Path, expected: &[DType]) -> Result<Literal> {
     read_one_of(open(path)?, expected).with_context(|| format!("cannot use {}", path.display()))
 }
@@ -90,7 +91,7 @@ fn open(path: &Path) -> Result<Take<BufReader<File>>> {
     Ok(BufReader::new(file).take(bytes))
 }
 
-/// Like [`read`], from the contents of a file: reads at most as many bytes as the reader's limit.
+/// Like [`read`], but reads the contents of the file from `reader`, and no further than its limit.
 pub(crate) fn read_from(mut reader: Take<impl Read>, expected: &TensorType) -> Result<Literal> {
     let header = header(&mut reader)?;
     let found = plain(&header)?;
@@ -132,7 +133,7 @@ fn plain(header: &NpyHeader) -> Result<TypeStr> {
     }
 }
 
-/// Returns true if elements of the type are stored as these numbers.
+/// Returns true if elements of type `dtype` are stored as numbers of type `found`.
 fn holds(found: &TypeStr, dtype: DType) -> bool {
     descr(dtype)
         .parse::<TypeStr>()

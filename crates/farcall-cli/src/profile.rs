@@ -165,7 +165,7 @@ pub(crate) fn print_evaluated(out: &mut impl Write, plan: &Plan) -> Result<()> {
     Ok(())
 }
 
-/// Truncates a text to `width` characters.
+/// Truncates text to `width` characters.
 pub(crate) fn shortened(text: String, width: usize) -> String {
     if text.chars().count() <= width {
         return text;

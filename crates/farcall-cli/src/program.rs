@@ -114,8 +114,8 @@ impl Input {
         Ok((name, Input { from: Box::new(file), length }))
     }
 
-    /// Reads to the end; the `first` bytes have been read. Input of unknown length must look like a program
-    /// from its first bytes on.
+    /// Reads to the end; the `first` bytes have been read. Input of unknown length may be endless, so it must
+    /// look like a program from its first bytes on.
     fn read(self, name: &str, first: Vec<u8>) -> Result<Content> {
         let left = self.length.map(|length| length.saturating_sub(first.len() as u64));
         let mut text = TextCheck::new(name);

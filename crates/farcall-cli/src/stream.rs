@@ -84,7 +84,7 @@ impl TextCheck<'_> {
     }
 
     /// # Errors
-    /// If the bytes cannot be the beginning of a text.
+    /// If the bytes cannot be the beginning of text.
     pub(crate) fn check(&mut self, bytes: &[u8]) -> Result<()> {
         let new = &bytes[self.checked..];
         if let Some(at) = new.iter().position(|byte| *byte == 0) {

@@ -9,8 +9,8 @@
 //!
 //! - `again`: a frame as XLA passes it, the same in each call
 //! - `moved`: a frame whose first operand has its elements at another address than in the previous call
-//! - `checked`: a frame that cannot have a proof, because of an extension
-//! - `kept`: a frame with a memo, as in farcall's engine
+//! - `checked`: a frame that is checked in full in each call, because its extension rules out a proof
+//! - `kept`: a frame with a memo of the decoded arguments, as in farcall's engine
 #![expect(clippy::print_stdout, reason = "the figures")]
 
 use std::hint::black_box;
@@ -81,7 +81,7 @@ fn main() {
     let theirs = include.map(|include| compile(&include));
     println!("{:<26}{:>8}{:>8}{:>8}{:>8}{:>8}", "ns a call", "again", "moved", "checked", "kept", "ffi.h");
 
-    // One more element, to which the elements can move.
+    // One element more than the shape needs, so that the operand can also begin at the second element.
     let x = [0f32; 25];
     let dims = [2, 3, 4];
     let mut y = [[0f32; 24]; 4];
@@ -167,7 +167,7 @@ fn time(handler: Handler, frame: &mut CallFrame, change: impl Fn(&mut CallFrame,
     let start = Instant::now();
     for call in 0..CALLS {
         change(frame, call);
-        // SAFETY: a handler and a frame for it.
+        // SAFETY: `frame` is a valid call frame for `handler`.
         let error = unsafe { black_box(handler)(black_box(frame)) };
         assert!(error.is_null(), "the handler failed");
     }

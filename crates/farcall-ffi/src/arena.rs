@@ -30,7 +30,7 @@ pub(crate) struct OutOfMemory;
 
 // SAFETY: an arena owns its memory, and only `&mut` methods access it.
 unsafe impl Send for Arena {}
-// SAFETY: as above.
+// SAFETY: shared references give no access to the arena's memory.
 unsafe impl Sync for Arena {}
 
 impl Arena {

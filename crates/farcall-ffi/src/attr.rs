@@ -1,7 +1,7 @@
 //! Attributes: the constants of a call, by name.
 //!
-//! A parameter whose type implements [`FromAttr`] is the attribute of the parameter's name. [`Dict`] is a
-//! dictionary attribute, [`Attrs`] all the attributes of a call.
+//! A parameter whose type implements [`FromAttr`] receives the attribute that has the parameter's name.
+//! [`Dict`] is a dictionary attribute, [`Attrs`] all the attributes of a call.
 //!
 //! **Invariants.** A [`Dict`] exists only behind a shared reference, to a struct whose size and tables were
 //! checked ([`Dict::check`]). A `Dict` that a handler gets has no misaligned pointer to a name
@@ -37,7 +37,8 @@ use crate::pointer::unusable;
     message = "`{Self}` cannot be a parameter of a handler",
     label = "neither an operand, a result, an attribute nor a context",
     note = "an operand is a `&Buffer<T>` or `&AnyBuffer`, a result a `&mut Buffer<T>` or `&mut AnyBuffer`, an operand that becomes a result `&mut InOut<Buffer<T>>`",
-    note = "an attribute is a number, bool, `&str`, `&[T]`, `&Dict`, or an `Option` of one"
+    note = "an attribute is a number, bool, `&str`, `&[T]`, `&Dict`, or an `Option` of one",
+    note = "see: farcall guide kernels"
 )]
 pub trait FromAttr<'a>: Sized {
     /// Expected type, for messages and descriptions: `f32`, `string`, `[s64]`, `dictionary`.
@@ -49,7 +50,7 @@ pub trait FromAttr<'a>: Sized {
     /// [`Attr::mismatch`] if the attribute has another type.
     fn from_attr(attr: Attr<'a>) -> Result<Self>;
 
-    /// Whether a value that was read once stays valid for later calls with an unchanged attribute.
+    /// States whether a value that was read once stays valid for later calls with an unchanged attribute.
     #[doc(hidden)]
     const LASTS: Lasts<Self> = Lasts::NO;
 }
@@ -230,7 +231,7 @@ impl fmt::Debug for Attr<'_> {
         match self.kind {
             // SAFETY: `value` points to a struct of this kind (`Attr::new`).
             abi::AttrType::SCALAR => write!(f, "{}", unsafe { (*self.value.cast::<abi::Scalar>()).dtype }),
-            // SAFETY: as above.
+            // SAFETY: `value` points to a struct of this kind (`Attr::new`).
             abi::AttrType::ARRAY => write!(f, "[{}]", unsafe { (*self.value.cast::<abi::Array>()).dtype }),
             abi::AttrType::STRING => f.write_str("string"),
             abi::AttrType::DICTIONARY => f.write_str("dictionary"),
@@ -443,7 +444,8 @@ impl Dict {
     /// Returns true if entry `i < len` has this name.
     #[inline(always)]
     pub(crate) fn has_name(&self, i: usize, name: &str) -> bool {
-        // SAFETY: as in `name`; a span whose pointer is null has no bytes.
+        // SAFETY: `names` has `size` members, each null or a pointer to a span that stays valid. A span whose
+        // pointer is null has no bytes.
         unsafe {
             let span = *self.0.names.add(i);
             if unusable(span) != 0 || (*span).len != name.len() {
@@ -527,7 +529,7 @@ fn missing(name: &str, expected: &str) -> Error {
     label = "not an attribute's type, nor an `Option` of one"
 )]
 pub trait Field<'a>: Sized {
-    /// Reads the field, and returns it with whether the entry existed.
+    /// Reads the field. The second value is true if the dictionary has the entry.
     fn read(dict: &'a Dict, name: &str) -> Result<(Self, bool)>;
 }
 

@@ -23,7 +23,8 @@ use crate::pointer::unusable;
 #[cfg(not(target_pointer_width = "64"))]
 compile_error!("farcall-ffi reads the ABI's 64-bit dimensions as usize, and so needs a 64-bit target");
 
-/// A buffer has fewer than two to the power of this elements, which fit the address space at 16 bytes each.
+/// A buffer has fewer than `2^MAX_LEN_BITS` elements. At 16 bytes each, so many elements fit the address
+/// space.
 const MAX_LEN_BITS: u32 = 59;
 
 /// Value of the parameter `RANK` of a [`Buffer`] of any rank.
@@ -108,7 +109,8 @@ impl<T: Element, const RANK: usize> Buffer<T, RANK> {
 
     /// Elements, row-major, for writing.
     pub fn as_mut_slice(&mut self) -> &mut [T] {
-        // SAFETY: as in `as_slice`; and a `&mut Buffer` is only made for a view that overlaps no other.
+        // SAFETY: a checked view of this element type covers `len` aligned elements, and every bit pattern is
+        // a valid `T`. A `&mut Buffer` is only made for a view that overlaps no other.
         unsafe { std::slice::from_raw_parts_mut(self.view.data.cast(), self.view.len) }
     }
 
@@ -131,8 +133,8 @@ impl<T: Element, const RANK: usize> Buffer<T, RANK> {
         self.view.block(rank)
     }
 
-    /// Slices along the last two dimensions, row-major, in order: the matrices of a batch. Special cases are
-    /// as in [`rows`](Self::rows).
+    /// Slices along the last two dimensions, row-major, in order: the matrices of a batch. A buffer with
+    /// fewer dimensions is one matrix. A buffer has no matrices if any dimension is 0.
     pub fn matrices(&self) -> std::slice::ChunksExact<'_, T> {
         self.as_slice().chunks_exact(self.block(2))
     }
@@ -202,7 +204,7 @@ impl AnyBuffer {
         self.view.len == 0
     }
 
-    /// Memory of the elements; element types narrower than a byte take one byte each.
+    /// Memory of the elements; elements narrower than a byte take one byte each.
     pub fn bytes(&self) -> &[u8] {
         // SAFETY: a checked view covers `len` elements of its type. `no_overlap` and the borrow of `self`
         // exclude writes to them.
@@ -211,7 +213,8 @@ impl AnyBuffer {
 
     /// Mutable [`bytes`](Self::bytes).
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as in `bytes`; and a `&mut AnyBuffer` is only made for a view that overlaps no other.
+        // SAFETY: a checked view covers `len` elements of its type. A `&mut AnyBuffer` is only made for a
+        // view that overlaps no other.
         unsafe { std::slice::from_raw_parts_mut(self.view.data, self.view.size()) }
     }
 
@@ -228,7 +231,7 @@ impl AnyBuffer {
     /// Mutable [`typed`](Self::typed).
     ///
     /// # Errors
-    /// As for [`typed`](Self::typed).
+    /// Same errors as [`typed`](Self::typed).
     pub fn typed_mut<T: Element, const RANK: usize>(&mut self) -> Result<&mut Buffer<T, RANK>> {
         self.view.expect_type::<T, RANK>()?;
         // SAFETY: the view has this type, and is exclusively borrowed from `self`.
@@ -265,11 +268,12 @@ impl<B: ?Sized + fmt::Debug> fmt::Debug for InOut<B> {
 // SAFETY: a buffer is a view of elements that are `Send + Sync`; access to them follows the borrow of the
 // buffer.
 unsafe impl<T: Element, const RANK: usize> Send for Buffer<T, RANK> {}
-// SAFETY: as above.
+// SAFETY: the elements are `Send + Sync`, and access to them follows the borrow of the buffer.
 unsafe impl<T: Element, const RANK: usize> Sync for Buffer<T, RANK> {}
-// SAFETY: as above; bytes are `Send + Sync`.
+// SAFETY: the elements are bytes, which are `Send + Sync`; access to them follows the borrow of the buffer.
 unsafe impl Send for AnyBuffer {}
-// SAFETY: as above.
+// SAFETY: the elements are bytes, which are `Send + Sync`, and access to them follows the borrow of the
+// buffer.
 unsafe impl Sync for AnyBuffer {}
 
 /// Evaluates an expression with a type name bound to the Rust type of an element type. Element types that are
@@ -416,8 +420,8 @@ impl View {
         if len == 0 {
             data = std::ptr::without_provenance_mut(alignment);
         }
-        // Either both numbers are below 2^63 and the sum does not wrap, or the first is not, which `beyond`
-        // shows.
+        // The size is below 2^63. If the address is too, their sum does not wrap; otherwise `beyond` is
+        // negative.
         let end = data.addr().wrapping_add(len * element);
         // Negative if the address is null, or any address is above a process's address space.
         let beyond = (data.addr().wrapping_sub(1) | end) as isize;
@@ -621,7 +625,7 @@ pub(crate) const fn alignment(dtype: DType) -> usize {
 /// Returns why [`View::read`] rejected a buffer.
 ///
 /// # Safety
-/// As for [`View::read`].
+/// Same requirements as [`View::read`].
 #[cold]
 #[inline(never)]
 pub(crate) unsafe fn what_is_wrong(

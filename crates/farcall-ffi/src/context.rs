@@ -20,7 +20,7 @@ pub struct Context {
     pub(crate) tasks: Option<Tasks>,
 }
 
-/// A type of user data, which the program that runs the graph passes to all of its handlers.
+/// A type of user data: an object that the application passes to a run, for all handlers of the run.
 ///
 /// # Safety
 /// In every library and program of the process, user data of this name have the type `Self`, with the same
@@ -116,7 +116,7 @@ impl Context {
     /// Returns a pointer to the user data of a type, by its number in this host.
     ///
     /// # Errors
-    /// As for [`user_data`](Self::user_data).
+    /// Same errors as [`user_data`](Self::user_data).
     pub fn user_data_by_id(&self, type_id: &mut abi::TypeId) -> Result<*mut c_void> {
         let function = function!(self.host, invoke_context_get)?;
         let mut args = abi::InvokeContextGetArgs {
@@ -257,7 +257,7 @@ impl Host {
         let message = if args.message.is_null() {
             String::from("the host gave no reason")
         } else {
-            // SAFETY: the pointer is not null, so it is to the message, which lives as long as the error.
+            // SAFETY: the pointer is not null, so it points to the message, which lives as long as the error.
             unsafe { CStr::from_ptr(args.message) }.to_string_lossy().into_owned()
         };
         if let Ok(destroy) = function!(self, error_destroy) {

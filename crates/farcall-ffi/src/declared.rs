@@ -1,4 +1,4 @@
-//! Checks that a handler's parameters match its signature: the part of the checks that needs their types.
+//! Checks that the types of a handler's parameters match its signature.
 //!
 //! `#[handler]` itself compares names and their order. For each parameter in the signature, it then emits a
 //! [`Declared`] and a constant assertion that the parameter's type [`fits`]. A mismatch is thus a compile
@@ -19,7 +19,7 @@ use crate::decode::{Role, Spec};
 pub struct Declared {
     /// Role of the parameter.
     pub role: Role,
-    /// Whether the parameter must be an `Option`; `None` if either is allowed.
+    /// True if the parameter must be an `Option`, false if it must not be; `None` if both are allowed.
     pub optional: Option<bool>,
     /// Element type, or `INVALID` if there are several.
     pub dtype: DataType,

@@ -94,7 +94,7 @@ pub struct LibraryDescriptor {
 /// An op: a target for one platform. Has the layout of a [`RawOpDescriptor`].
 ///
 /// [`ops!`](crate::ops) and [`library!`](crate::library) list the descriptors that `#[handler]` makes. Each
-/// pointer in a descriptor is to a constant, and each function has the type that its field says. Hosts
+/// pointer in a descriptor points to a constant, and each function has the type that its field says. Hosts
 /// therefore read and call them without further checks, and safe code cannot change them.
 ///
 /// ```compile_fail,E0609
@@ -206,9 +206,9 @@ pub mod param_flags {
 
 // SAFETY: descriptors are constants, and point to constants.
 unsafe impl Sync for LibraryDescriptor {}
-// SAFETY: as for `LibraryDescriptor`.
+// SAFETY: descriptors are constants, and point to constants.
 unsafe impl Sync for RawOpDescriptor {}
-// SAFETY: as for `LibraryDescriptor`.
+// SAFETY: descriptors are constants, and point to constants.
 unsafe impl Sync for ParamDescriptor {}
 
 // ---- Writing -------------------------------------------------------------------------------
@@ -301,10 +301,10 @@ impl OpDescriptor {
     /// Makes a descriptor of fields that were written by hand.
     ///
     /// # Safety
-    /// Each pointer is null or to as many elements as its length says. The elements stay valid and unchanged
-    /// until the process ends. The functions of `bundle` are handlers of their stages; `shape`, `batch` and
-    /// `lower` are functions of these kinds ([`rules`](crate::rules), [`lowering`](crate::lowering)). All
-    /// functions may be called from any thread until the process ends.
+    /// Each pointer is null or points to as many elements as its length says. The elements stay valid and
+    /// unchanged until the process ends. The functions of `bundle` are handlers of the stages for which they
+    /// are listed; `shape`, `batch` and `lower` are functions of these kinds ([`rules`](crate::rules),
+    /// [`lowering`](crate::lowering)). All functions may be called from any thread until the process ends.
     pub const unsafe fn from_raw(raw: RawOpDescriptor) -> OpDescriptor {
         OpDescriptor(raw)
     }
@@ -858,7 +858,7 @@ unsafe fn read_bytes<T: Zeroable>(source: *const T, size: usize) -> T {
     unsafe { value.assume_init() }
 }
 
-/// Returns a text of a library; empty if it is not UTF-8.
+/// Returns text of a library; empty if it is not UTF-8.
 const fn text<'a>(span: ByteSpan) -> &'a str {
     // SAFETY: spans in descriptors are over constants of the library, which stays loaded.
     match std::str::from_utf8(unsafe { span.as_bytes() }) {

@@ -1,8 +1,8 @@
 //! Handlers whose parameters are only known at run time, such as handlers in another language.
 //!
-//! [`enter`] is the counterpart of the trampoline for functions below `#[handler]`: it checks the frame,
-//! answers requests for metadata, catches panics and passes errors to the host. These handlers declare no
-//! parameters, so a frame is not compared with a declaration: the handler gets every operand, result and
+//! [`enter`] is for these handlers what the trampoline is for functions with `#[handler]`: it checks the
+//! frame, answers requests for metadata, catches panics and passes errors to the host. These handlers declare
+//! no parameters, so a frame is not compared with a declaration: the handler gets every operand, result and
 //! attribute of the frame.
 
 use std::ptr::null_mut;
@@ -49,7 +49,7 @@ pub struct Tensor<'a> {
 }
 
 impl Call {
-    /// Returns true if the host has this function table.
+    /// Returns true if the call comes from the host with this function table.
     pub fn is_from(&self, api: *const abi::Api) -> bool {
         self.api == api
     }
@@ -92,7 +92,7 @@ pub unsafe fn enter(
     let Some(host) = (unsafe { trampoline::host_of(frame) }) else {
         return trampoline::print_error(name, &malformed(name, "it has no host"));
     };
-    // SAFETY: as above.
+    // SAFETY: the caller guarantees that the frame is null or valid (`# Safety` above).
     match catch(|| unsafe { run(frame, handler) }) {
         Ok(Ok(())) => null_mut(),
         Ok(Err(error)) => trampoline::fail(&host, name, *error),
@@ -110,7 +110,7 @@ unsafe fn run(frame: *mut abi::CallFrame, handler: impl FnOnce(&Call) -> Result<
     // SAFETY: `is_call` checked the frame, which stays valid during the call.
     let decoder = unsafe { Decoder::new(frame, HANDLER_NAME) };
     let (operands, results, attributes) = decoder.tables();
-    // SAFETY: as above.
+    // SAFETY: `is_call` checked the frame, which stays valid during the call.
     let api = unsafe { (*frame).api };
     let call = Call { operands: views(operands)?, results: views(results)?, attributes, api };
     Ok(handler(&call)?)

@@ -59,7 +59,7 @@ pub struct Encoded {
 
 // SAFETY: `root` points into the memory, which is not written to after encoding.
 unsafe impl Send for Encoded {}
-// SAFETY: as above.
+// SAFETY: `root` points into the memory, which is not written to after encoding.
 unsafe impl Sync for Encoded {}
 
 impl Encoded {

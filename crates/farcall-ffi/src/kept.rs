@@ -2,12 +2,12 @@
 //!
 //! A handler that takes an operand as [`Kept`] or a result as [`KeptMut`] may move it into a task, for
 //! example of the host's pool, and return. The call completes when its last kept buffer is dropped. Until
-//! then, the host does not touch the memory, delays whatever depends on the results, and continues with the
-//! rest.
+//! then, the host does not touch the memory, delays everything that depends on the results, and continues
+//! with the rest of the program.
 //!
 //! **Invariants.** A [`Pending`] call is shared by its kept buffers and, until the handler has returned, by
 //! the [`Guard`] of its decoder. Dropping the last share completes the host's future. A handler never returns
-//! with kept buffers but without a future: if it cannot have a future (an old host, a panic), its return
+//! with kept buffers but no future. If there can be no future (an old host, a panic), the handler's return
 //! waits for the kept buffers, and runs the tasks that no thread of the pool has started.
 
 use std::marker::PhantomData;
@@ -47,7 +47,8 @@ use crate::pool::Tasks;
 /// dropped (`std::mem::forget`) keeps the program waiting.
 pub struct Kept<B: ?Sized> {
     view: View,
-    /// Owns the dimensions that `view` points to, because the frame's may be freed before the call is over.
+    /// Owns the dimensions that `view` points to, because the dimensions in the frame may be freed before the
+    /// call is over.
     _dims: Box<[i64]>,
     call: Arc<Pending>,
     buffer: PhantomData<fn() -> *const B>,
@@ -93,7 +94,8 @@ impl<B: FromView + ?Sized> Deref for KeptMut<B> {
 
 impl<B: FromView + ?Sized> DerefMut for KeptMut<B> {
     fn deref_mut(&mut self) -> &mut B {
-        // SAFETY: as for `Kept`, and `no_overlap` checked that this is the only view of the memory.
+        // SAFETY: `decode` checked the view against the type, and the host keeps the memory until the call is
+        // over. `no_overlap` checked that this is the only view of the memory.
         unsafe { B::from_view_mut(&mut self.0.view) }
     }
 }
@@ -101,7 +103,7 @@ impl<B: FromView + ?Sized> DerefMut for KeptMut<B> {
 // SAFETY: a kept buffer owns its dimensions and its share of the call. It only gives access to elements for a
 // `B: FromView` (`Buffer` or `AnyBuffer`), whose elements are `Send + Sync`.
 unsafe impl<B: ?Sized> Send for Kept<B> {}
-// SAFETY: as for `Send`.
+// SAFETY: a shared reference only gives access to the dimensions and to elements, which are `Send + Sync`.
 unsafe impl<B: ?Sized> Sync for Kept<B> {}
 
 impl<B: FromView + ?Sized> std::fmt::Debug for Kept<B> {
@@ -124,7 +126,7 @@ impl<B: ?Sized> Drop for Kept<B> {
     }
 }
 
-/// Slot of a kept buffer: its view, and a share of the call until the argument is made.
+/// Slot of a kept buffer: its view, and a share of the call, which moves to the argument.
 #[doc(hidden)]
 pub struct Slot {
     pub(crate) view: View,
@@ -174,7 +176,7 @@ enum Waiter {
 // SAFETY: the host's table and futures may be used from any thread. The call's context may not, and is left
 // out (`Guard::new`).
 unsafe impl Send for Pending {}
-// SAFETY: as for `Send`; the rest is behind a lock.
+// SAFETY: the host's table and futures may be used from any thread, and the rest is behind a lock.
 unsafe impl Sync for Pending {}
 
 impl Pending {
@@ -193,7 +195,7 @@ impl Drop for Pending {
         let progress = self.progress.get_mut().unwrap_or_else(PoisonError::into_inner);
         match (std::mem::take(&mut progress.waiter), progress.error.take()) {
             (Waiter::None, _) => {}
-            // An error means that the handler's thread is gone and nothing waits.
+            // Sending only fails if the handler's thread no longer waits.
             (Waiter::Thread(thread), error) => drop(thread.send(error)),
             (Waiter::Future(future), error) => {
                 let error = error.map(|error| error.context(self.handler));
@@ -236,7 +238,8 @@ impl Guard {
     /// still kept.
     ///
     /// # Safety
-    /// `frame` is the call's frame, from a host that offers futures if its table has the functions for them.
+    /// `frame` is the call's frame. If the host's table has the functions for futures, the frame has the
+    /// member `future`.
     #[cold]
     pub(crate) unsafe fn finish(mut self, frame: *mut abi::CallFrame, returned: Boxed) -> Boxed {
         let Some(call) = self.call.take() else { return returned };
@@ -258,7 +261,8 @@ impl Guard {
             call.fail(*error);
         }
         call.set_waiter(Waiter::Future(future));
-        // SAFETY: hosts with futures have this member, although the frame's `struct_size` does not cover it.
+        // SAFETY: the host has the functions for futures (`create`), so the caller guarantees this member
+        // (`# Safety` above), although the frame's `struct_size` does not cover it.
         unsafe { (*frame).future = future };
         Ok(())
     }
@@ -326,7 +330,8 @@ fn complete(host: &Host, future: *mut abi::Future, error: Option<&Error>) -> Res
                 error: host.error(error),
             };
             let function = function!(host, future_set_error)?;
-            // SAFETY: as above; the host takes ownership of the error.
+            // SAFETY: a function of the host, with the arguments it expects; called once for this future. The
+            // host takes ownership of the error.
             unsafe { function(&mut args) }
         }
     };

@@ -30,7 +30,7 @@
 //!
 //! - farcall loads it by its path.
 //! - Hosts that export `XLA_FFI_GetApi` or `xla::ffi::GetXlaFfiApi()` (TensorFlow, EXLA) only have to load
-//!   the library, which finds them and registers its targets.
+//!   the library. The library finds these functions and registers its targets.
 //! - JAX registers the targets that the library lists; building the library needs no Python:
 //!
 //! ```python
@@ -51,8 +51,8 @@
 //! | `&mut InOut<Buffer<T>>`, `&mut InOut<AnyBuffer>` | next operand and next result, sharing memory |
 //! | `Kept<Buffer<T>>`, `KeptMut<Buffer<T>>`, …`<AnyBuffer>` | next operand or result, which may be kept after the handler has returned |
 //! | `&RestOperands`, `&mut RestResults`, `&RestOperands<Buffer<T>>`, … | all remaining operands or results; several such parameters take the same number each, in order |
-//! | `f32`, `i64`, `bool`, `&str`, `&[T]`, `&Dict`, …, `Option` of one ([`FromAttr`]) | attribute of the parameter's name |
-//! | a struct or enum with `#[derive(FromAttr)]`, `Option` of one | attribute of the parameter's name |
+//! | `f32`, `i64`, `bool`, `&str`, `&[T]`, `&Dict`, …, `Option` of one ([`FromAttr`]) | attribute with the name of the parameter |
+//! | a struct or enum with `#[derive(FromAttr)]`, `Option` of one | attribute with the name of the parameter |
 //! | `&Attrs` | all attributes |
 //! | `&Context` | the host: thread pool, scratch memory, run id, user data, … |
 //! | `&State<T>`, `&Prepared<T>`, `&Initialized<T>` | return value of the `instantiate`, `prepare` or `initialize` function |
@@ -86,14 +86,16 @@
 //! }
 //! ```
 //!
-//! Rayon works too: `y.par_iter_mut().zip(x.par_iter())` on the slices that buffers dereference to. Both use
-//! threads in addition to the host's, which are busy with other parts of the program.
+//! Rayon works too: `y.par_iter_mut().zip(x.par_iter())` on the slices that buffers dereference to. A
+//! handler's own threads and Rayon's threads come in addition to the host's threads, which are busy with
+//! other parts of the program.
 //!
 //! # Another name for this crate
 //!
-//! A crate that depends on `farcall-ffi` under another name, or through a crate that re-exports it, must say
-//! where it is: `#[handler(name = "…", crate = my_sdk::ffi)]`, `#[stage(instantiate, crate = …)]`,
-//! `#[attr(crate = …)]` below `#[derive(FromAttr)]`. [`library!`] and [`ops!`] find it by themselves.
+//! A crate that depends on `farcall-ffi` under another name, or through a crate that re-exports it, must name
+//! the path to `farcall-ffi`: `#[handler(name = "…", crate = my_sdk::ffi)]`,
+//! `#[stage(instantiate, crate = …)]`, `#[attr(crate = …)]` below `#[derive(FromAttr)]`. [`library!`] and
+//! [`ops!`] need no path.
 //!
 //! # Panics
 //!

@@ -43,8 +43,8 @@ impl FrameMemo {
     /// Minimum alignment of the memory for arguments, in bytes.
     pub const ALIGNMENT: usize = 16;
 
-    /// Returns a memory size, in bytes, that suffices for a handler with this number of operands and results
-    /// together, and of attributes.
+    /// Returns a memory size in bytes that suffices for a handler. `buffers` is the number of its operands
+    /// and results together.
     pub const fn room_for(buffers: usize, attributes: usize) -> usize {
         128 * buffers + 32 * attributes + 192
     }

@@ -1,10 +1,10 @@
 //! Panics of handlers and their tasks, with the location of the panic, which a payload lacks.
 //!
-//! **Invariants.** The panic hook of the process (that is, of the copy of the standard library that this copy
-//! of the crate is linked with) is replaced once, by a hook that always calls the previous one. Knowing
-//! whether a panic will become a call's error would cost a thread-local write in each call (0.6 ns of the 3
-//! ns that an empty handler takes), and suppressing the message would lose backtraces and the effects of an
-//! author's hook.
+//! **Invariants.** The panic hook is replaced once, by a hook that always calls the previous one. (Each copy
+//! of the standard library in a process has a panic hook; this is the hook of the copy that this copy of the
+//! crate is linked with.) Knowing whether a panic will become a call's error would cost a thread-local write
+//! in each call (0.6 ns of the 3 ns that an empty handler takes), and suppressing the message would lose
+//! backtraces and the effects of an author's hook.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -70,7 +70,7 @@ impl Panic {
         Panic { payload, location: record.and_then(|record| record.location) }
     }
 
-    /// Resumes the panic on this thread, which may be another one than it was caught on.
+    /// Resumes the panic on this thread, which need not be the thread that caught it.
     pub(crate) fn resume(self) -> ! {
         set_last(Some(PanicRecord { location: self.location, message: None }));
         self.payload.resume()

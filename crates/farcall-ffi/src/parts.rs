@@ -30,10 +30,10 @@ use crate::pool::Pool;
 /// }
 /// ```
 ///
-/// A loop runs on the host's pool and on the calling thread, and returns when all parts are done. A thread
-/// takes runs of neighbouring parts, a few runs for each thread. Loops can be nested: the inner loop takes
-/// the [`Pool`] ([`Context::pool`]), which threads may share. A panic in the loop's body is propagated to the
-/// caller.
+/// A loop runs on the host's pool and on the calling thread, and returns when all parts are done. Threads
+/// take runs of neighbouring parts; there are a few runs for each thread. Loops can be nested: the inner loop
+/// takes the [`Pool`] ([`Context::pool`]), which threads may share. A panic in the loop's body is propagated
+/// to the caller.
 pub trait Parts: sealed::Sealed + Sized + Send + Sync {
     /// One part.
     type Part;
@@ -132,7 +132,7 @@ mod sealed {
     impl<P> Sealed for super::Enumerate<P> {}
 }
 
-/// Returns the number of runs of neighbouring parts: several for each thread, so that waiting for a slow
+/// Returns the number of runs of neighbouring parts: several for each thread, so that the wait for a slow
 /// thread is short.
 fn runs(count: usize, pool: Pool<'_>) -> usize {
     let threads = pool.num_threads();
@@ -204,8 +204,7 @@ impl<'a, T> PartsMut<'a, T> {
 
 // SAFETY: behaves like `&mut [T]`, of which each thread gets disjoint parts.
 unsafe impl<T: Send> Send for PartsMut<'_, T> {}
-// SAFETY: as above; a shared reference only gives access through `part`, whose caller guarantees disjoint
-// parts.
+// SAFETY: a shared reference only gives access through `part`, whose caller guarantees disjoint parts.
 unsafe impl<T: Send> Sync for PartsMut<'_, T> {}
 
 impl<'a, T: Send> Parts for PartsMut<'a, T> {

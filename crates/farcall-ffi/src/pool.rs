@@ -93,7 +93,7 @@ pub struct Pool<'a> {
 
 // SAFETY: only the host's functions for its pool are used, which any thread may call during the call.
 unsafe impl Send for Pool<'_> {}
-// SAFETY: as above.
+// SAFETY: any thread may call the host's functions for its pool during the call.
 unsafe impl Sync for Pool<'_> {}
 
 impl<'a> From<&'a Context> for Pool<'a> {
@@ -121,8 +121,8 @@ impl Pool<'_> {
     /// Calls `work(0)`, …, `work(count - 1)`, each once, on this thread and threads of the host's pool, and
     /// returns when all calls have returned. If the host has no pool, it runs as a loop on this thread.
     ///
-    /// It cannot deadlock, whatever the size of the pool: this thread does all the work that no other thread
-    /// has started. A panic in `work` is propagated to the caller.
+    /// The loop cannot deadlock, whatever the size of the pool: this thread does all the work that no other
+    /// thread has started. A panic in `work` is propagated to the caller.
     pub fn parallel_for(&self, count: usize, work: impl Fn(usize) + Sync) {
         let helpers = self.num_threads().min(count).saturating_sub(1);
         let Ok(schedule) = function!(self.host, thread_pool_schedule) else {
@@ -222,7 +222,7 @@ struct Job {
 
 impl Job {
     /// Works until no index is left. Does not unwind, because `parallel_for` must reach `wait`; the
-    /// destructor of a payload does not unwind either.
+    /// destructor of a panic's payload does not unwind either.
     fn run(&self) {
         loop {
             let i = self.next.fetch_add(1, Ordering::Relaxed);

@@ -289,8 +289,8 @@ mod tests {
         assert_eq!(of(pi, 0x299f_31d0_a409_3822), [0xd16c_fe09, 0x94fd_cceb, 0x5001_e420, 0x2412_6ea1]);
     }
 
-    /// Checks that a slice that is filled from any word of a stream has the numbers that the stream yields
-    /// one by one.
+    /// Checks that filling a slice, from any word of a stream on, yields the same numbers as drawing them one
+    /// by one.
     #[test]
     fn slices_have_the_same_numbers() {
         fn check<T: Copy + PartialEq + std::fmt::Debug + Default>(

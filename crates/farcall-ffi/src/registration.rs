@@ -2,8 +2,8 @@
 //!
 //! `library!` places a call of [`register`] among the library's initializers. A host is an object that
 //! exports one of two functions. Every loaded object is searched for them, since a host that is itself a
-//! plugin was loaded with local scope. Without a host, nothing happens. A host that reads descriptors
-//! (farcall) is skipped.
+//! plugin may have been loaded with local scope. Without a host, nothing happens. A host that reads
+//! descriptors (farcall) is skipped.
 //!
 //! **Invariants.** This code runs inside `dlopen`: panics do not leave it, and it closes whatever it opens. A
 //! library that a host has pointers into stays loaded until the process ends, even if it is closed
@@ -136,7 +136,7 @@ fn hosts() -> Vec<*const Api> {
     tables
 }
 
-/// Returns true if the table is of a host that reads descriptors.
+/// Returns true if the table belongs to a host that reads descriptors.
 ///
 /// # Safety
 /// `table` points to as many bytes as its first member, `struct_size`, says.

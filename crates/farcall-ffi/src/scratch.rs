@@ -90,7 +90,7 @@ impl<T: Element> Deref for Scratch<'_, T> {
 
 impl<T: Element> DerefMut for Scratch<'_, T> {
     fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: as above, and nothing else has a pointer to the memory.
+        // SAFETY: the memory is aligned and holds `len` elements, and nothing else has a pointer to it.
         unsafe { std::slice::from_raw_parts_mut(self.data(), self.len) }
     }
 }

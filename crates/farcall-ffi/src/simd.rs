@@ -298,7 +298,7 @@ impl<T: Real> Product<'_, T> {
                 unsafe { self.tile::<FUSED, ROWS, LANES>(c, i, j, width) };
             }
             for i in m - m % ROWS..m {
-                // SAFETY: as above.
+                // SAFETY: the caller guarantees that all rows and columns exist (`# Safety` above).
                 unsafe { self.tile::<FUSED, 1, LANES>(c, i, j, width) };
             }
         }
@@ -307,7 +307,7 @@ impl<T: Real> Product<'_, T> {
     /// Adds a tile of the product: `ROWS` rows starting at `i`, and `width` columns starting at `j`.
     ///
     /// # Safety
-    /// As for [`tiles`](Self::tiles); the tile's rows and columns exist.
+    /// Same requirements as [`tiles`](Self::tiles); the tile's rows and columns exist.
     #[inline(always)]
     unsafe fn tile<const FUSED: bool, const ROWS: usize, const LANES: usize>(
         self,
@@ -344,7 +344,7 @@ impl<T: Real> Product<'_, T> {
     /// `b` returns row by row.
     ///
     /// # Safety
-    /// As for [`tiles`](Self::tiles); the rows exist.
+    /// Same requirements as [`tiles`](Self::tiles); the rows exist.
     #[inline(always)]
     unsafe fn sums<const FUSED: bool, const ROWS: usize, const LANES: usize>(
         self,

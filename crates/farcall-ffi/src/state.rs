@@ -29,7 +29,7 @@ pub struct State<T>(T);
 
 impl<T> State<T> {
     /// # Safety
-    /// `state` is a valid pointer to a `T` that is only shared during `'a`.
+    /// `state` points to a `T` that stays valid and is only shared during `'a`.
     pub(crate) unsafe fn from_raw<'a>(state: *const T) -> &'a State<T> {
         // SAFETY: the caller guarantees that the pointer is valid (`# Safety` above); `State` is
         // `repr(transparent)`.
@@ -61,7 +61,7 @@ macro_rules! run_states {
     ($($name:ident)*) => {$(
         impl<T> $name<T> {
             /// # Safety
-            /// As for [`State::from_raw`].
+            /// Same requirements as [`State::from_raw`].
             pub(crate) unsafe fn from_raw<'a>(state: *const T) -> &'a $name<T> {
                 // SAFETY: the caller guarantees that the pointer is valid (`# Safety` above); the type is
                 // `repr(transparent)`.
@@ -122,7 +122,7 @@ pub(crate) fn set<T: Send + Sync + 'static>(host: &Host, stage: abi::Stage, stat
         unsafe { function((&raw mut args).cast()) }
     };
     host.check(error).inspect_err(|_| {
-        // SAFETY: the host refused the state, so it was not given away.
+        // SAFETY: the host refused the state, so this function still owns it.
         drop(unsafe { Box::from_raw(state) });
     })
 }

@@ -1,8 +1,8 @@
 //! The `extern "C"` function through which a host calls every handler: [`enter`], instantiated for each
 //! entry.
 //!
-//! It checks the frame's size, answers requests for metadata, checks the stage, decodes the frame, calls the
-//! function, catches its panic, and converts an error to the host's representation.
+//! [`enter`] checks the frame's size, answers requests for metadata, checks the stage, decodes the frame,
+//! calls the function, catches its panic, and converts an error to the host's representation.
 
 use std::mem::MaybeUninit;
 use std::ptr::{null, null_mut};
@@ -55,7 +55,7 @@ pub trait Entry {
     /// Calls [`Proofs::compare`] with the numbers of operands and results in `SHAPE`.
     ///
     /// # Safety
-    /// As for [`Proofs::compare`]; the proofs are from [`proofs`](Entry::proofs).
+    /// Same requirements as [`Proofs::compare`]; the proofs are from [`proofs`](Entry::proofs).
     #[inline(always)]
     unsafe fn compare(_: &'static Proofs, _: *const abi::CallFrame, _: *mut View) -> *const View {
         null()
@@ -86,9 +86,9 @@ pub unsafe extern "C" fn enter<E: Entry>(frame: *mut abi::CallFrame) -> *mut abi
     // SAFETY: the caller guarantees that the frame is null or valid (`# Safety` above).
     match catch(|| unsafe { run::<E>(frame) }) {
         Ok(Ok(())) => null_mut(),
-        // SAFETY: as above.
+        // SAFETY: the caller guarantees that the frame is null or valid (`# Safety` above).
         Ok(Err(error)) => unsafe { refuse(frame, E::NAME, *error) },
-        // SAFETY: as above.
+        // SAFETY: the caller guarantees that the frame is null or valid (`# Safety` above).
         Err(panic) => unsafe { refuse(frame, E::NAME, panicked(E::NAME, panic)) },
     }
 }
@@ -96,7 +96,7 @@ pub unsafe extern "C" fn enter<E: Entry>(frame: *mut abi::CallFrame) -> *mut abi
 /// Reports an error to a frame's host.
 ///
 /// # Safety
-/// As for [`enter`].
+/// Same requirements as [`enter`].
 #[cold]
 #[inline(never)]
 unsafe fn refuse(frame: *const abi::CallFrame, name: &str, error: Error) -> *mut abi::Error {
@@ -110,12 +110,12 @@ unsafe fn refuse(frame: *const abi::CallFrame, name: &str, error: Error) -> *mut
 /// Returns the frame's host; `None` if the frame is null, misaligned, or too small to have one.
 ///
 /// # Safety
-/// As for [`enter`].
+/// Same requirements as [`enter`].
 #[inline(always)]
 pub(crate) unsafe fn host_of(frame: *const abi::CallFrame) -> Option<Host> {
     const END: usize = std::mem::offset_of!(abi::CallFrame, stage);
-    // SAFETY: a usable pointer is to a frame, whose first member is `struct_size`; the size covers the two
-    // members.
+    // SAFETY: a usable pointer points to a frame, whose first member is `struct_size`; the size covers the
+    // two members.
     unsafe {
         if unusable(frame) != 0 || (*frame).struct_size < END {
             None
@@ -171,7 +171,7 @@ impl<T> CacheAligned<T> {
 /// frames have little to do before they return.
 ///
 /// # Safety
-/// As for [`is_call`].
+/// Same requirements as [`is_call`].
 #[inline(never)]
 unsafe fn is_plain_call(frame: *const abi::CallFrame, stage: abi::Stage) -> bool {
     // SAFETY: the caller guarantees that the frame is null or valid (`# Safety` above); the size covers the

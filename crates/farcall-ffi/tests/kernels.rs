@@ -1,4 +1,5 @@
-//! Tests what kernels for batches and for several element types use: `matrices`, `last_dims`, `Float`.
+//! Tests the items that kernels for batches and for several element types use: `matrices`, `last_dims`,
+//! `Float`.
 
 use farcall_ffi::prelude::*;
 use farcall_ffi::testing::Call;
@@ -56,7 +57,7 @@ fn no_elements_and_too_few_dimensions() {
     assert_eq!(error.message(), "weighted: expected at least 2 dimensions, found f64[2]");
 }
 
-/// Computes the sums and results of half-width types in their accumulator type.
+/// Returns the mean of each row, summed and returned in the accumulator type.
 #[cfg(feature = "half")]
 #[handler(name = "mean")]
 #[signature((x: T[*, n]) -> (y: acc(T)[*]) where T: f16 | bf16 | f32; n >= 1)]

@@ -76,7 +76,7 @@ impl AttachedMemo {
 }
 
 fn call(handler: Handler, frame: &mut CallFrame) {
-    // SAFETY: a handler and a frame for it.
+    // SAFETY: `frame` is a valid call frame for `handler`.
     assert!(unsafe { handler(frame) }.is_null());
 }
 
@@ -165,7 +165,7 @@ fn a_memo_is_of_one_frame_and_one_handler() {
         kept.memo.entry = enter::<count> as Handler as *const _;
         call(enter::<scale>, frame);
         assert_eq!(kept.memo.entry, enter::<scale> as Handler as *const _);
-        // A handler that passes on a changed frame passes on a copy.
+        // A handler that calls another one with a changed frame passes a copy of its own frame.
         let mut other = [0f32; 2];
         let mut result = abi::Buffer { data: other.as_mut_ptr().cast(), ..*buffer(frame.rets.rets, 0) };
         let mut results = [(&raw mut result).cast()];

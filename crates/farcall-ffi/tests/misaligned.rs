@@ -1,5 +1,5 @@
-//! Misaligns every pointer that is reachable from a call frame. Each is an error that names the pointer, in
-//! debug builds as well, where a misaligned access would abort the process.
+//! Misaligns every pointer that is reachable from a call frame. Each call fails with an error that names the
+//! pointer, in debug builds as well, where a misaligned access would abort the process.
 
 use expect_test::{Expect, expect};
 use farcall_ffi::AttrValue;
@@ -114,7 +114,7 @@ fn buffers() {
         expect!["subject: operand 0 (x): the pointer to the buffer is misaligned"],
     );
     check(
-        // SAFETY: as above.
+        // SAFETY: the frame has two operands.
         |f| unsafe { *f.args.args.add(1) = by(*f.args.args, 1) },
         expect!["subject: operand 1 (any): the pointer to the buffer is misaligned"],
     );
@@ -140,12 +140,12 @@ fn attributes() {
         expect!["subject: attribute by: expected f32, found a misaligned pointer"],
     );
     check(
-        // SAFETY: as above.
+        // SAFETY: the frame has two attributes.
         |f| unsafe { *f.attrs.attrs.add(1) = by(*f.attrs.attrs.add(1), 4) },
         expect!["subject: attribute dict: expected dictionary, found a misaligned pointer"],
     );
     check(
-        // SAFETY: as above.
+        // SAFETY: the frame has two attributes.
         |f| unsafe { *f.attrs.names = by(*f.attrs.names, 1) },
         expect!["subject: malformed call frame: the pointer to the name of an attribute is misaligned"],
     );
@@ -155,7 +155,7 @@ fn attributes() {
         expect!["subject: attribute dict: the pointer to the name of an attribute is misaligned"],
     );
     check(
-        // SAFETY: as above.
+        // SAFETY: the dictionary has an entry.
         |f| unsafe { *dict(f).attrs = by(*dict(f).attrs, 1) },
         expect![[r#"subject: the dictionary holds ["k: a misaligned pointer"]"#]],
     );

@@ -5,7 +5,7 @@ use farcall_ffi::ndarray::Axis;
 use farcall_ffi::prelude::*;
 use farcall_ffi::testing::Call;
 
-/// Computes the sums of windows of three rows, transposed, and the sum of everything.
+/// Computes the transposed sums of all windows of three rows, and the sum of all elements.
 #[handler(name = "windows")]
 fn windows(x: &Buffer<f32, 2>, y: &mut Buffer<f32, 2>, all: &mut Buffer<f32, 0>) -> Result<()> {
     let x = x.view();

@@ -9,7 +9,7 @@ use farcall_ffi::prelude::*;
 use farcall_ffi::testing::Call;
 use outcome::check;
 
-/// Computes y = x / sum of its row, and the index of each row.
+/// Divides each element by the sum of its row, and returns the index of each row.
 #[handler(name = "shares")]
 fn shares(x: &Buffer<f32>, y: &mut Buffer<f32>, of: &mut Buffer<u64>, host: &Context) -> Result<()> {
     y.par_rows_mut().zip(x.par_rows()).zip(of.par_chunks_mut(1)).enumerate().for_each(

@@ -1,5 +1,5 @@
-//! Tests work on the host's pool: hosts whose pool has one thread, which runs the handler, and panics on other
-//! threads.
+//! Tests work on the host's pool: with a pool whose only thread also runs the handler, and with panics on
+//! other threads.
 
 mod outcome;
 
@@ -19,7 +19,7 @@ use outcome::check;
 // ---- A pool of one thread -----------------------------------------------------------------------
 
 thread_local! {
-    /// Tasks of this thread, a pool's only one, to be run after the handler has returned.
+    /// Tasks of the pool, whose only thread is this one. They are run after the handler has returned.
     static QUEUE: RefCell<Vec<(abi::Task, *mut c_void)>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -121,7 +121,7 @@ fn a_loop_on_the_only_thread_is_done_there() {
 
 // ---- Panics on other threads --------------------------------------------------------------------
 
-/// Runs two parts on two threads; the part on the other thread than the handler's panics.
+/// Runs two parts on two threads. The part that does not run on the handler's thread panics.
 #[handler(name = "parts")]
 fn parts(host: &Context) -> Result<()> {
     let (both, handlers) = (Barrier::new(2), std::thread::current().id());

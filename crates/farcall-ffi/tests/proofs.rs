@@ -101,7 +101,8 @@ fn look_at_type<T: Element>(x: &Buffer<T>, y: &mut Buffer<T>) -> Result<()> {
 /// Calls a handler, and returns the buffers that it saw; `None` if the call is refused.
 fn seen(handler: Handler, frame: &mut CallFrame) -> Option<Seen> {
     SEEN.take();
-    // SAFETY: a handler and a frame for it, except where the frame's contents say otherwise.
+    // SAFETY: `frame` is a call frame for `handler`; the handler checks for itself whatever a test has made
+    // invalid.
     unsafe { handler(frame) }.is_null().then(|| SEEN.take())
 }
 
@@ -134,7 +135,7 @@ fn seen_undersized(handler: Handler, frame: &mut CallFrame, place: Location) -> 
     // SAFETY: a buffer of the frame.
     let size = unsafe { std::mem::take(&mut (*place.buffer).struct_size) };
     let seen = seen(handler, frame);
-    // SAFETY: as above.
+    // SAFETY: a buffer of the frame.
     unsafe { (*place.buffer).struct_size = size };
     seen
 }
@@ -143,7 +144,7 @@ fn is_proved(handler: Handler, frame: &mut CallFrame, place: Location) -> bool {
     seen_undersized(handler, frame, place).is_some()
 }
 
-/// Calls a handler, and returns true if the frame then matches a proof.
+/// Calls a handler, and returns true if another call with the same frame matches a proof.
 fn are_proved(handler: Handler, frame: &mut CallFrame) -> bool {
     assert!(seen(handler, frame).is_some());
     let first: *mut abi::Buffer = operand(frame, 0);
@@ -248,7 +249,7 @@ fn change(
     // SAFETY: a buffer of the frame, valid as long as the frame.
     let buffer = unsafe { &mut *at };
     let undo = |old: abi::Buffer| -> Box<dyn FnOnce(&mut CallFrame)> {
-        // SAFETY: as above.
+        // SAFETY: a buffer of the frame, valid as long as the frame.
         Box::new(move |_| unsafe { at.write(old) })
     };
     let old = || abi::Buffer { ..*buffer };
@@ -271,7 +272,7 @@ fn change(
             let values = [0, 1, 2, 3, 4, -1, 1 << 40, i64::MAX, i64::MIN];
             // SAFETY: `dim` points to one of eight dimensions.
             let old = unsafe { dim.replace(values[random.below(values.len())]) };
-            // SAFETY: as above.
+            // SAFETY: `dim` points to one of eight dimensions.
             Box::new(move |_| unsafe { dim.write(old) })
         }
         6 => {
@@ -291,7 +292,7 @@ fn change(
                 1 => dims.wrapping_byte_add(4),
                 _ => dims.wrapping_add(1),
             };
-            // Seven dimensions are left from there.
+            // From this address on, seven of the eight dimensions are left.
             undo
         }
         9 => {
@@ -302,7 +303,7 @@ fn change(
             };
             // SAFETY: `kind` points to the type of a buffer.
             let old = unsafe { kind.replace(random.below(4) as u32) };
-            // SAFETY: as above.
+            // SAFETY: `kind` points to the type of a buffer.
             Box::new(move |_| unsafe { kind.write(old) })
         }
         10 => {
@@ -315,7 +316,7 @@ fn change(
             let value: *mut c_void = values[random.below(3)].cast();
             // SAFETY: `place` points to an entry of a table of buffers.
             let old = unsafe { place.replace(value) };
-            // SAFETY: as above.
+            // SAFETY: `place` points to an entry of a table of buffers.
             Box::new(move |_| unsafe { place.write(old) })
         }
         _ => {
@@ -351,7 +352,7 @@ fn change_often(
             (0..changes).map(|_| change(frame, operands, memory, places, &mut random)).collect();
         let (again, anew) = (seen(handler, frame), seen_anew(handler, frame));
         assert_eq!(again, anew, "round {round}");
-        // A refused call leaves nothing behind.
+        // A refused call does not affect the next call.
         assert_eq!(seen(handler, frame), anew, "round {round}, once more");
         *(if anew.is_some() { &mut taken } else { &mut refused }) += 1;
         undo.into_iter().rev().for_each(|undo| undo(frame));
@@ -421,7 +422,7 @@ fn attributes_are_read_in_every_call() {
     let outcome = changed(call, |frame| {
         let handler: Handler = enter::<scaled>;
         let run = |frame: &mut CallFrame| {
-            // SAFETY: a handler and a frame for it; the result's first element.
+            // SAFETY: `frame` is a valid call frame for `handler`, whose result has a first element.
             unsafe { handler(frame).is_null().then(|| *result(frame, 0).data.cast::<f32>()) }
         };
         assert_eq!((run(frame), run(frame)), (Some(3.0), Some(3.0)));

@@ -1,5 +1,5 @@
-//! Tests that a library registers itself with the hosts of its process: with several hosts of different
-//! versions, each with its own type ids, which are found although they were loaded locally.
+//! Tests that a library registers itself with the hosts of its process: several hosts of different versions,
+//! each with its own type ids. The hosts are found although they were loaded with local scope.
 //!
 //! The hosts are built from the headers of every version in `FARCALL_XLA_INCLUDE`; see `abi_layout.rs`.
 #![cfg(target_os = "linux")]

@@ -74,7 +74,7 @@ impl<'f> Builder<'f> {
     /// Inserts an operation without regions and with one result, and returns the result.
     ///
     /// # Errors
-    /// As for [`Builder::inst`].
+    /// Same errors as [`Builder::inst`].
     pub fn value(
         &mut self,
         op: Op,
@@ -89,7 +89,7 @@ impl<'f> Builder<'f> {
     /// (`convert`, `reshape`, `iota`, …).
     ///
     /// # Errors
-    /// As for [`Builder::inst_of`].
+    /// Same errors as [`Builder::inst_of`].
     pub fn value_of(
         &mut self,
         op: Op,

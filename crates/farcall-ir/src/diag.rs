@@ -1,4 +1,4 @@
-//! Errors in a program: a code, a place in the source, a message, and notes.
+//! Errors in a program: a code, a position in the source, a message, and notes.
 //!
 //! Every stage that reads a program (parser, verifier, compiler) reports [`Diagnostic`]s. A [`ProgramError`]
 //! combines them with the source; its `Display` shows line, column, the source line and a caret for each.
@@ -38,7 +38,7 @@ impl Span {
 pub struct Source {
     name: String,
     text: String,
-    /// Computed on the first use: most programs never report a place.
+    /// Computed on first use: most programs never report a position.
     line_starts: OnceLock<Vec<u32>>,
     /// Number of lines of the file that precede the text.
     lines_before: usize,
@@ -63,7 +63,7 @@ impl fmt::Debug for Source {
 }
 
 impl Source {
-    /// Maximum length of a text in bytes. Positions in a source have 32 bits.
+    /// Maximum length of a source in bytes. Positions in a source have 32 bits.
     pub const MAX_LEN: usize = u32::MAX as usize - 1;
 
     /// Creates a source called `name` (a path, or `<stdin>`) with this text.
@@ -99,7 +99,7 @@ impl Source {
     }
 
     /// The source of a program that was built rather than read: name and text are empty. Messages give no
-    /// place in it.
+    /// position in it.
     pub fn none() -> Arc<Source> {
         Source::new("", "")
     }
@@ -185,7 +185,7 @@ pub struct Diagnostic {
     pub code: &'static str,
     /// Position of the error, if it has one.
     pub span: Option<Span>,
-    /// Expected and found.
+    /// Description of the error: the expectation, and the found value.
     pub message: String,
     /// Suggested fixes, where one is known.
     pub notes: Vec<String>,
@@ -234,7 +234,7 @@ impl Diagnostic {
                 .annotation(AnnotationKind::Primary.span(from..to));
             group = Group::with_title(Level::ERROR.primary_title(title));
             if column == 1 + text[..from].chars().count() {
-                // The renderer computes the same column.
+                // The excerpt starts at the beginning of its line, so the renderer computes the same column.
                 snippet = snippet.path(source.name().to_owned());
             } else {
                 group = group.element(annotate_snippets::Origin::path(origin));
@@ -285,7 +285,7 @@ impl Diagnostics {
         }
     }
 
-    /// Keeps the error even if the limit is reached. For the error after which no further ones can be found.
+    /// Keeps the error even if the limit is reached. Meant for an error that ends the search for errors.
     pub fn push_last(&mut self, diagnostic: Diagnostic) {
         if self.is_full() {
             self.kept.pop();
@@ -300,7 +300,7 @@ impl Diagnostics {
         self.kept.len() >= Diagnostics::MAX
     }
 
-    /// Counts an error without a message.
+    /// Counts an error without keeping it.
     pub fn count(&mut self) {
         self.omitted += 1;
     }

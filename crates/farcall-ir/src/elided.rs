@@ -2,7 +2,8 @@
 //! StableHLO text.
 //!
 //! A reader turns such a constant into [`Op::Elided`]. The program can be verified, printed, rewritten and
-//! compiled, but a run needs elements. [`fill`] chooses some, which is enough to measure times.
+//! compiled, but a run needs elements. [`fill`] supplies arbitrary elements, which suffices to measure run
+//! times.
 
 use crate::diag::{Diagnostic, ProgramError};
 use crate::literal::Literal;
@@ -17,8 +18,9 @@ pub(crate) const ELIDED: &str = "__elided__";
 pub(crate) const RUN_MESSAGE: &str = "the elements of this constant were left out when the program was printed; \
                                       `farcall run --elided zeros` or `--elided rand` chooses some, to measure times";
 
-/// Returns the error that running these modules would give: at the first constant without elements, with the
-/// number of further ones. `None` if every constant has elements. All modules have the same source.
+/// Returns the error that running these modules would give. It is at the first constant without elements and
+/// states the number of further ones. `None` if every constant has elements. All modules must have the same
+/// source.
 pub fn refused<'m>(modules: impl IntoIterator<Item = &'m Module>) -> Option<ProgramError> {
     let (mut first, mut others) = (None, 0usize);
     for module in modules {

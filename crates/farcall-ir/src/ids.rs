@@ -10,7 +10,7 @@ macro_rules! ids {
         pub struct $name(u32);
 
         impl $name {
-            /// The id with number `index`.
+            /// The id with this index.
             ///
             /// # Panics
             /// If `index` is 2³² or more.

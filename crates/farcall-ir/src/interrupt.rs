@@ -6,9 +6,9 @@
 //! ```
 //!
 //! Code that may run for long asks [`is_due`] at least every ten milliseconds or so, and stops early once it
-//! is true. The code need not report that. It may return any value of the right type, since [`during`]
-//! discards the result. Code that stores a value beyond the work (a cache, an open file) checks [`has_ended`]
-//! first.
+//! is true. The code need not report that it stopped. It may return any value of the right type, since
+//! [`during`] discards the result. Code that stores a value beyond the work (a cache, an open file) checks
+//! [`has_ended`] first.
 //!
 //! Outside of a scope, [`is_due`] is a load from thread-local memory.
 
@@ -21,8 +21,8 @@ use std::time::{Duration, Instant};
 
 /// A request to end work early: raised by any thread, or the answer of a callback.
 ///
-/// Runs ([`RunContext::with_interrupt`]) end with an error; other work is given to [`during`]. An executable
-/// whose run was interrupted can be run again.
+/// An interrupted run ([`RunContext::with_interrupt`]) ends with an error; other work is passed to
+/// [`during`]. An executable whose run was interrupted can be run again.
 ///
 /// [`RunContext::with_interrupt`]: https://docs.rs/farcall/latest/farcall/custom_call/struct.RunContext.html
 pub struct Interrupt {
@@ -85,7 +85,7 @@ impl Interrupt {
         self.raised.load(Ordering::Relaxed) || (self.may_ask() && self.read_clock())
     }
 
-    /// Makes the next check read the clock, after something that may have taken long.
+    /// Makes the next check read the clock, after work that may have taken long.
     pub fn look_soon(&self) {
         self.left.store(0, Ordering::Relaxed);
     }
@@ -139,14 +139,14 @@ impl fmt::Debug for Interrupt {
 #[error("the work was interrupted")]
 pub struct Interrupted;
 
-/// ScopeState that an interrupt may end, on all of its threads.
+/// Work that an interrupt may end, on all threads that do the work.
 #[derive(Clone, Debug)]
 pub struct Scope(Arc<ScopeState>);
 
 #[derive(Debug)]
 struct ScopeState {
     interrupt: Arc<Interrupt>,
-    /// Set once a check was true, so that values may be missing.
+    /// Set once a check has returned true: results may then be incomplete.
     ended: AtomicBool,
     /// Scope of the enclosing work.
     outer: Option<Scope>,
@@ -163,7 +163,7 @@ thread_local! {
     static CURRENT: RefCell<Option<Current>> = const { RefCell::new(None) };
 }
 
-/// Restores the scope from before when it is dropped.
+/// Restores the previous scope when it is dropped.
 struct Restore(Option<Current>);
 
 impl Drop for Restore {
@@ -202,7 +202,8 @@ pub fn during<R>(interrupt: &Arc<Interrupt>, work: impl FnOnce() -> R) -> Result
     }
 }
 
-/// Returns true if the work of this thread has to end. Once it was true, [`during`] is an error.
+/// Returns true if the work of this thread has to end. Once it has returned true, [`during`] returns an
+/// error.
 #[inline]
 pub fn is_due() -> bool {
     let mut to_ask = None;
@@ -212,13 +213,13 @@ pub fn is_due() -> bool {
     due || to_ask.is_some_and(ask)
 }
 
-/// Returns true if a check of the current work was true, so that its values may be missing.
+/// Returns true if a check of the current work has returned true, so that its results may be incomplete.
 #[inline]
 pub fn has_ended() -> bool {
     CURRENT.with_borrow(|current| current.as_ref().is_some_and(|current| current.scope.has_ended()))
 }
 
-/// An error if a check of the current work was true: values that were computed so far may be missing.
+/// Returns an error if a check of the current work has returned true, so that its results may be incomplete.
 ///
 /// # Errors
 /// If [`has_ended`].
@@ -295,8 +296,8 @@ impl Scope {
         by_outer
     }
 
-    /// Returns true if the work is known to have to end without calling a callback. Sets `to_ask` to a scope
-    /// whose callback is due.
+    /// Returns true if the work has to end, as far as this is known without calling a callback. Sets `to_ask`
+    /// to a scope whose callback is due.
     fn is_due(&self, asks: bool, to_ask: &mut Option<Scope>) -> bool {
         if self.has_ended() {
             return true;

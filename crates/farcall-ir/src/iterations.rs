@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 static LIMIT: AtomicU64 = AtomicU64::new(u64::MAX);
 
-/// Sets the number of iterations that all `while` loops of a run may take together, in this process. Without
-/// a limit, a run ends when its loops do.
+/// Limits the iterations that all `while` loops of a run may take together. The limit applies to all runs in
+/// this process. Without a limit, a run ends when its loops do.
 pub fn set_limit(iterations: u64) {
     LIMIT.store(iterations, Relaxed);
 }
@@ -17,7 +17,9 @@ pub fn limit() -> u64 {
 
 /// The error of a run whose loops exceeded the limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("the loops of the run take more than {limit} iterations, which is the limit")]
+#[error(
+    "the loops of the run take more than {limit} iterations, which is the limit; see: farcall guide security"
+)]
 pub struct TooMany {
     /// The limit.
     pub limit: u64,
@@ -58,7 +60,7 @@ impl Budget {
         Ok(some)
     }
 
-    /// Returns iterations that were spent but did not take place.
+    /// Adds back iterations that were spent but did not take place.
     pub fn give_back(&mut self, iterations: u64) {
         self.left += iterations;
     }

@@ -18,7 +18,7 @@
 //! - [`text`], [`hlo`]: StableHLO text and HLO text, in and out.
 //! - [`vhlo`]: portable StableHLO artifacts, in the container [`bytecode`].
 //! - [`exported`]: functions that `jax.export` wrote.
-//! - [`interface`]: the arguments by name, with symbolic sizes.
+//! - [`interface`]: a program's arguments and results by name, with symbolic sizes.
 //! - [`read`]: reads a program in any of these formats.
 //! - [`verify`], [`infer`]: the specification's constraints, and the types of results.
 //! - [`expand`]: defines derived operations by simpler ones.
@@ -33,7 +33,7 @@
 //!
 //! **Invariants.** No `unsafe`, no threads, and no I/O except for querying the available memory ([`memory`]).
 //! The crate knows neither the C ABI of custom calls nor the engine: a custom call is a name, attributes,
-//! operands and results, and the evaluator lets its host run it.
+//! operands and results, and the evaluator asks its host to run it.
 #![forbid(unsafe_code)]
 #![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 

@@ -33,8 +33,8 @@ pub struct Literal {
 /// Storage of the elements.
 #[derive(Clone)]
 enum Data {
-    /// Up to [`MAX_SMALL_BYTES`] bytes, and the number of words before the first element, which is aligned.
-    /// The words are one allocation; converting a vector to an `Arc` would copy them.
+    /// Up to [`MAX_SMALL_BYTES`] bytes of elements, and the number of words that are skipped to align the
+    /// first element. The words are one allocation; converting a vector to an `Arc` would copy them.
     Small(Arc<[u64]>, usize),
     /// Elements of any size.
     Large(Arc<Words>),
@@ -144,7 +144,7 @@ pub enum LiteralError {
     },
 }
 
-/// Checks that the elements of a `pred` are 0 or 1, which code that reads them relies on.
+/// Checks that the elements of a `pred` are 0 or 1. Code that reads them relies on this.
 fn check_booleans(dtype: DType, bytes: &[u8]) -> Result<(), LiteralError> {
     match bytes.iter().position(|byte| *byte > 1) {
         Some(index) if dtype == DType::Pred => Err(LiteralError::Boolean { index, byte: bytes[index] }),
@@ -216,7 +216,7 @@ impl Literal {
     /// A tensor whose element number `i` (row-major) is `f(i)`, rounded to `dtype`.
     ///
     /// # Panics
-    /// As [`Literal::zeros`].
+    /// If there is not enough memory; use [`Literal::try_from_fn`] for untrusted shapes.
     pub fn from_fn(dtype: DType, dims: impl Into<Arc<[usize]>>, f: impl FnMut(usize) -> Scalar) -> Literal {
         Literal::try_from_fn(dtype, dims, f).unwrap_or_else(|e| panic!("{e}"))
     }

@@ -113,8 +113,8 @@ pub fn encode(dtype: DType, value: f64) -> u8 {
     if exponent > f.bias + 2 {
         return too_large;
     }
-    // In units of the last place, the value is an integer after rounding. The implicit leading bit carries
-    // into the exponent field by itself.
+    // The rounded value as a multiple of a unit in the last place. For a normal number, this includes the
+    // implicit leading bit, which adds the 1 that `exponent - lowest` lacks in the exponent field.
     let ulps = (magnitude / exp2(exponent - f.mantissa_bits as i32)).round_ties_even() as i32;
     let code = ((exponent - lowest) << f.mantissa_bits) + ulps;
     if code > i32::from(f.max_finite) {

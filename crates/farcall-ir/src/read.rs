@@ -76,8 +76,8 @@ pub fn for_platform(
     Ok((module, Some(interface)))
 }
 
-/// Reads the program of a function that JAX exported for `platforms`, given only the program: text or a
-/// portable artifact.
+/// Reads the program of a function that JAX exported for `platforms`, and specializes it to `platform`.
+/// `bytes` are only the program, as text or as a portable artifact, not the file that `jax.export` writes.
 ///
 /// # Errors
 /// The errors of [`module`] and [`verify::entry`]. Code `platform` if the function was exported for other

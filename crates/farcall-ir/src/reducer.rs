@@ -21,8 +21,8 @@ pub fn of(region: Region<'_>) -> Option<Reducer<'_>> {
 }
 
 /// Recognizes such a region in any representation, from its values: the arguments, the operands and results
-/// of its only instruction, and the returned values. Returns true if the instruction takes the second
-/// argument first.
+/// of its only instruction, and the returned values. Returns `Some(true)` if the instruction takes the second
+/// argument first, and `None` for any other region.
 pub fn order<V: PartialEq>(args: &[V], operands: &[V], results: &[V], returned: &[V]) -> Option<bool> {
     let ([a, b], [x, y], [_]) = (args, operands, results) else { return None };
     let swapped = [x, y] == [b, a];

@@ -183,7 +183,7 @@ impl Scalar {
     }
 }
 
-/// The NaN encoding of a format of less than 64 bits that also has infinities.
+/// The NaN encoding of a format that has fewer than 64 bits and has infinities.
 #[derive(Clone, Copy)]
 struct NanFormat {
     bits: u32,
@@ -229,8 +229,8 @@ impl NanFormat {
         f64::from_bits(sign << 63 | f64::INFINITY.to_bits() | mantissa)
     }
 
-    /// Encodes a NaN in this format. A NaN whose upper mantissa bits are all zero becomes quiet, since it
-    /// would be an infinity.
+    /// Encodes a NaN in this format. A NaN whose upper mantissa bits are all zero becomes a quiet NaN, since
+    /// it would otherwise become an infinity.
     fn encode(self, nan: f64) -> u64 {
         let bits = nan.to_bits();
         let lost = NanFormat::F64_MANTISSA_BITS - self.mantissa_bits;
@@ -255,7 +255,7 @@ pub(crate) fn quieted(x: f64) -> f64 {
 }
 
 /// Rounds to `f32` so that further rounding to at most 22 bits equals a single rounding: an inexact result
-/// gets an odd last bit. (`half` rounds an `f64` twice.)
+/// gets an odd last bit. (The crate `half` itself rounds an `f64` twice.)
 ///
 /// The code has no branches, so that loops over it are vectorized.
 #[inline(always)]

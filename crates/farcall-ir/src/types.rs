@@ -272,7 +272,7 @@ impl TensorType {
         sizes.iter().try_fold(1usize, |n, d| n.checked_mul(*d))
     }
 
-    /// Size of the elements in memory in bytes, or `None` as for [`TensorType::elements`].
+    /// Size of the elements in memory in bytes, or `None` if a dimension is dynamic or the size overflows.
     pub fn bytes(&self) -> Option<usize> {
         self.elements()?.checked_mul(self.dtype.size())
     }
@@ -374,7 +374,7 @@ fn write_quantized(f: &mut fmt::Formatter<'_>, storage: DType, q: &Quantization)
 pub fn default_storage_range(storage: DType) -> (i64, i64) {
     let unused = 64 - storage.bits();
     if storage.is_unsigned_integer() {
-        // Values above `i64::MAX` do not fit and are cut off.
+        // The range ends at `i64::MAX`: the largest `u64` does not fit.
         (0, i64::try_from(u64::MAX >> unused).unwrap_or(i64::MAX))
     } else {
         (i64::MIN >> unused, i64::MAX >> unused)

@@ -91,14 +91,15 @@ fn attributes_and_types_do_not_contain_themselves() {
 
 #[test]
 fn nesting_is_bounded() {
-    // From the inside, so that every list is decoded before the list that contains it; and from the outside.
+    // Once from the inside, so that every list is decoded before the list that contains it, and once from the
+    // outside.
     for inside_out in [true, false] {
         let mut artifact = Artifact::new();
         let lists: Vec<u64> = (0..5_000)
             .map(|i| artifact.attr(BUILTIN, numbers(&[0, 1, if i == 0 { 1 } else { i + 1 }])))
             .collect();
         let list = if inside_out {
-            // Each pair of levels is decoded separately.
+            // This list contains all lists, innermost first, so decoding a list meets only one new level.
             let all: Vec<u64> = [0, lists.len() as u64].into_iter().chain(lists).collect();
             artifact.attr(BUILTIN, numbers(&all))
         } else {
@@ -128,7 +129,7 @@ fn values_that_are_not_there_cost_nothing() {
         op(&mut artifact.body.0, IF, REGIONS);
         artifact.body.0.extend(numbers(&[1 << 1, 1, 100_000, 0]));
     }
-    // Near the end, so many values cannot follow.
+    // Near the end of the file, too few bytes are left for the declared values.
     assert!(error(&artifact.bytes(count)).contains("do not fit"));
 }
 
@@ -201,7 +202,8 @@ fn what_is_shared_is_not_copied_without_end() {
     assert!(error(&with_attr(artifact, groups)).starts_with("[nesting]"));
 }
 
-/// One name for very many parameters: either 100 GB of copies, or one reference per parameter.
+/// One long name for very many parameters. Copies would take up to 100 GB, so the parameters share the name.
+/// A name that is too long is dropped.
 #[test]
 fn names_of_parameters_are_shared() {
     const PARAMS: usize = 200_000;
@@ -284,9 +286,9 @@ impl Flat {
     }
 }
 
-/// An exported function without results. `avals` is the number of arrays among its arguments, `tree` writes
-/// the tables of its trees and links them to a position, and `kept` lists the arguments that the program
-/// takes.
+/// An exported function without results. `avals` is the number of arrays among its arguments, and `kept`
+/// lists the arguments that the program takes. `tree` writes the tables of the arguments' tree, and links
+/// them to the position that it receives.
 fn exported(avals: usize, kept: &[u16], tree: impl Fn(&mut Flat, usize)) -> Vec<u8> {
     let mut flat = Flat(vec![0; 4]);
     // Name, tree and types of the arguments, tree of the results, program, calling convention, kept

@@ -296,9 +296,9 @@ fn texts() -> Vec<PathBuf> {
     out
 }
 
-/// The text of a module without two things that artifacts do not preserve: attributes that equal their
-/// defaults, which artifacts always contain, and the kinds of channels of collective operations, which
-/// artifacts lack.
+/// The text of a module, reduced to what artifacts preserve. Attributes that equal their defaults are left
+/// out, because artifacts always contain them. The kinds of channels of collective operations are 0, because
+/// artifacts lack them.
 fn without_defaults(module: &Module) -> String {
     let precision = "precision_config = [#stablehlo<precision DEFAULT>, #stablehlo<precision DEFAULT>]";
     let collective = |line: &str| !line.contains("stablehlo.send") && !line.contains("stablehlo.recv");

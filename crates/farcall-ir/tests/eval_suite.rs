@@ -13,8 +13,9 @@ use farcall_ir::op::{CallConfig, Op, Traits};
 use farcall_ir::types::TensorType;
 use farcall_ir::{Attr, DType, Func, Literal, Module, Scalar, Source};
 
-/// Programs lowered from JAX. The exceptions were made with `f32` roundings that cancellation exposes, or
-/// with sums in a different order; StableHLO's own interpreter does not run most of these programs either.
+/// Programs lowered from JAX. The expected values of the exceptions depend on the rounding of intermediate
+/// `f32` results, which cancellation magnifies, or on the order of sums. StableHLO's own interpreter does not
+/// run most of these programs either.
 #[test]
 fn testdata_passes() {
     let other_roundings = [

@@ -542,7 +542,7 @@ fn values(program: &str) -> Vec<String> {
     results.iter().map(text).collect()
 }
 
-/// Programs with these values in jaxlib, or as defined by XLA's passes.
+/// Programs whose values come from jaxlib, or follow from the definitions in XLA's passes.
 #[test]
 fn values_of_forms_that_stablehlo_lacks() {
     // A number without braces is the first element.
@@ -577,7 +577,7 @@ fn values_of_forms_that_stablehlo_lacks() {
         r = s32[4] ragged-all-to-all(x, y, z, m, n, m), replica_groups={{0}}
         ROOT t = tuple(a#0, r) }";
     assert_eq!(values(program), ["1 2", "0 1 2 0"]);
-    // A program for one device, whatever its groups say.
+    // The program runs on one device, whichever devices its groups name.
     let program =
         "HloModule m\nadd { x = f32[] parameter(0) y = f32[] parameter(1) ROOT z = f32[] add(x, y) }
         ENTRY e { x = f32[2] constant({1, 2}) a = f32[2] all-reduce(x), replica_groups={{0,1}}, to_apply=add
@@ -992,7 +992,7 @@ fn hostile_texts_are_answered_soon() {
     assert!(started.elapsed().as_secs() < 60, "{:?}", started.elapsed());
 }
 
-/// The programs of the corpus compute the same results as HLO.
+/// The programs of the corpus are printed as HLO and read back. A second round trip changes nothing.
 #[test]
 fn programs_of_the_corpus_become_hlo() {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -1015,7 +1015,7 @@ fn programs_of_the_corpus_become_hlo() {
     }
 }
 
-/// XLA prints version 0 by a name that its parser rejects.
+/// XLA prints API version 0 as a name that its own parser rejects.
 #[test]
 fn calls_of_version_0_have_no_version() {
     let program = "func.func @main(%a: tensor<3xf32>) -> tensor<3xf32> {

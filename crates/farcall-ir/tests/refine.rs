@@ -10,7 +10,7 @@ fn parse(program: &str) -> Module {
     module
 }
 
-/// Refines a program for inputs of these types, in the syntax of programs.
+/// Refines a program for inputs of these types, which are written as in programs.
 fn refined(program: &str, inputs: &[&str]) -> Result<Module, ProgramError> {
     refined_for(program, inputs, &[])
 }
@@ -555,7 +555,7 @@ fn shapes_that_do_not_follow() {
     );
 }
 
-/// Functions that each call the next function twice.
+/// A chain of functions. `call` returns the body of a function, which calls the next one.
 fn doubling(levels: usize, call: impl Fn(usize) -> String) -> String {
     let mut program = String::new();
     for i in 0..levels {
@@ -612,7 +612,7 @@ fn the_work_is_bounded() {
     });
     let found = refined(&same, &["tensor<3xf32>", "tensor<i32>"]).unwrap();
     assert_eq!(found.funcs().len(), 16);
-    // Deeply nested calls and regions.
+    // Deeply nested calls.
     let deep = doubling(250, |i| format!("  %0 = call @f{i}(%x, %n) : {ty}\n  return %0 : tensor<?xf32>"));
     let e = refined(&deep, &["tensor<3xf32>", "tensor<i32>"]).unwrap_err();
     assert_eq!(e.diagnostics[0].code, "refine-depth");

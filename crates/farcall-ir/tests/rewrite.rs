@@ -12,7 +12,7 @@ fn parse(program: &str) -> Module {
     text::parse(&Source::new("test.mlir", program)).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// The program after a change to its first function; it has to be valid.
+/// Changes the first function of a program. Checks that the program is still valid, and returns its text.
 fn changed(program: &str, change: impl FnOnce(&mut Rewriter<'_>, &[InstId])) -> String {
     let mut module = parse(program);
     let func = module.func_mut(FuncId::new(0));

@@ -91,8 +91,8 @@ impl<'a, T: Element> EntriesMut<'a, T> {
 /// entries, and `work(n, job)` processes them. `operations` is the approximate number of arithmetic
 /// operations per entry.
 ///
-/// The computation of an entry must not depend on other entries. The division into tasks depends on the sizes
-/// only, but the number of tasks that run concurrently does not.
+/// The computation of an entry must not depend on other entries. The sizes alone determine the tasks. How
+/// many of them run at once depends on the pool.
 pub(crate) fn in_parallel<J: Send>(
     context: &Context,
     count: usize,

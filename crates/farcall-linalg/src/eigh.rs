@@ -12,8 +12,9 @@ use crate::dense;
 use crate::gradient::eigh::{eigh_jvp, eigh_vjp};
 use crate::number::{Number, Real, scale};
 
-/// Minimum ratio of an entry to the eigenvector's largest entry for the entry to determine the vector's sign.
-/// Entries are often as large as the largest up to rounding, or half as large, but seldom have this ratio.
+/// Minimum ratio of a large entry of an eigenvector to its largest entry. The first large entry determines
+/// the vector's sign. Entries are often as large as the largest up to rounding, or half as large, but seldom
+/// have this ratio.
 pub(crate) const MIN_SIGN_ENTRY_RATIO: f64 = 0.6;
 
 /// Declares the op for an element type.

@@ -36,7 +36,7 @@ macro_rules! qr {
         /// either form.
         ///
         /// Derivatives exist where the first columns of `x`, as many as `q` has, are linearly independent.
-        /// They require `k <= n`, because the columns that complete `q` are not unique.
+        /// `q` must not have more columns than `x`, because the columns that complete `q` are not unique.
         #[handler(name = $target)]
         #[signature(
             (x: $dtype[*, m, n], columns: i64 = 0)
@@ -53,7 +53,7 @@ macro_rules! qr {
             q: &mut Buffer<$ty>,
             r: &mut Buffer<$ty>,
         ) -> Result<()> {
-            // The size of `q` implies the value. Calls from other front ends have no attributes.
+            // The size of `q` implies `columns`. Calls from other front ends have no attributes.
             let _ = columns;
             decompose(context, x, q, r)
         }
@@ -186,7 +186,7 @@ fn reflect<R: Real>(mut x: MatMut<'_, R>, mut coefficients: MatMut<'_, R>, stack
 }
 
 /// Computes the reflections for the columns of a block, one by one, and their factor: `τ` on the diagonal,
-/// and the products of the vectors above.
+/// and the products of the vectors above the diagonal.
 fn reflect_block<R: Real>(mut block: MatMut<'_, R>, mut factor: MatMut<'_, R>) {
     let width = factor.ncols();
     for j in 0..width {

@@ -116,7 +116,7 @@ fn is_tag(tag: &str) -> bool {
 }
 
 impl Declaration {
-    /// Takes the declarations among the attributes off the function.
+    /// Removes the declarations from the function's attributes, and returns them.
     pub(crate) fn take(function: &mut Function) -> Result<Declaration> {
         let (ours, others) =
             std::mem::take(&mut function.attrs).into_iter().partition::<Vec<_>, _>(is_declaration);
@@ -465,7 +465,7 @@ const SHAPE: RuleKind =
 const BATCH: RuleKind =
     RuleKind { implements: "BatchRule", method: "batch", call: "BatchCall", entry: "batch_rule" };
 
-/// Reports a declaration attribute that no handler took off its function.
+/// Reports a declaration attribute that does not belong to a handler.
 pub(crate) fn misplaced(name: &str, item: TokenStream) -> TokenStream {
     let message = format!("#[{name}] belongs below the #[handler(…)] of a function");
     let error = Error::new(Span::call_site(), message).into_compile_error();
@@ -857,7 +857,8 @@ impl Checker<'_> {
     }
 }
 
-/// Returns `&Buffer<f32>` or `&AnyBuffer`; otherwise `&AnyBuffer` and the buffer type of a generic function.
+/// Formats a parameter's type for messages: `&Buffer<f32>` if the buffer type is fixed; otherwise
+/// `&AnyBuffer`, and the buffer type for a generic function if one is possible.
 fn one_of(buffer: Option<&str>, generic: Option<(&str, String)>, ty: impl Fn(&str) -> String) -> String {
     let any = ty("AnyBuffer");
     match (buffer, generic) {

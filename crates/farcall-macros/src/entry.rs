@@ -276,8 +276,8 @@ fn expansion(
     let need_half = instances.need_half();
     let (generics, where_clause) = (&function.generics, &function.generics.where_clause);
     let doc = format!("Stands for the function `{name}` where a macro or a test asks for its entry.");
-    // The compiler only reports a type whose span is in the author's code. Code visible to a derive would not
-    // be reported.
+    // The compiler only reports an unused type whose span is in the author's code. It would not report a type
+    // with a `#[derive]`, so `Debug` is implemented without one.
     let item = quote_spanned! { name.span()=> #vis enum #name {} };
     let unused = match function.may_be_unused() {
         true => quote! { #[allow(dead_code)] },
@@ -328,8 +328,8 @@ struct Entry {
     strict: Strict,
 }
 
-/// Flags for exact matches: the frame must not contain operands and results (`counts`) or attributes without
-/// a parameter.
+/// Requirements on a frame: no operand or result without a parameter (`counts`), and no attribute without a
+/// parameter (`attributes`).
 struct Strict {
     counts: bool,
     attributes: bool,
@@ -395,7 +395,7 @@ impl Entry {
         }
     }
 
-    /// Returns the code from the frame to the function and back.
+    /// Returns the code that decodes the frame, calls the function, and processes its return value.
     fn body(&self, function: &Function, instances: &Instances) -> TokenStream {
         let name = &function.name;
         let slots = Slots::new(function);
@@ -505,14 +505,14 @@ impl Slots<'_> {
         (0..self.slots.len()).map(|i| self.call("slot", i, &quote!())).collect()
     }
 
-    /// Returns code that updates a slot.
+    /// Returns code that reads or renews parameter `i` with the function `how`.
     fn read(&self, how: &str, i: usize) -> TokenStream {
         let (slot, view, name) = (&self.slots[i], view(i), &self.function.params[i].name);
         let read = self.call(how, i, &quote!(__decoder, #name, &mut #slot, #view));
         quote! { #read?; }
     }
 
-    /// Returns code that updates slots filled by an earlier call for this call.
+    /// Returns code that updates the slots that an earlier call filled, so that they are valid for this call.
     fn renew(&self) -> TokenStream {
         let renew = (0..self.slots.len()).map(|i| self.read("renew", i));
         quote! {

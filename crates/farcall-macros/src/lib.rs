@@ -1,6 +1,6 @@
 //! Macros of `farcall-ffi`, which re-exports them and documents their use.
 //!
-//! The macros only read a function's signature. The role of a parameter follows from its type, through traits
+//! The macros read only a function's signature. The role of a parameter follows from its type, through traits
 //! of `farcall-ffi`, so aliases and paths work. Expansions call `farcall_ffi::__private`. They contain
 //! `unsafe` code only in the implementations that connect a handler to its entry, and in the exported symbols
 //! of `library!`.
@@ -12,7 +12,7 @@
 //! - `derivative` reads `#[vjp]`, `#[jvp]` and `#[transpose]`.
 //! - `entry` expands `#[handler]` and `#[stage]`.
 //! - `generic` determines the kernels of a generic handler.
-//! - `parameters` adds the parameters that a function leaves to its signature.
+//! - `parameters` adds the parameters that a function leaves out because its signature gives them.
 //! - `residuals` makes a forward op from a function that returns residuals.
 //! - `options` parses the options in parentheses after an attribute's name.
 //! - `export` expands `library!` and `ops!`.
@@ -44,10 +44,10 @@ mod residuals;
 ///
 /// The function returns `Result<()>`, or nothing if it cannot fail.
 ///
-/// A handler is reported as unused (lint `dead_code`, as an error, for its type) if no `library!` or `ops!`
-/// lists it, it is not a derivative of a listed handler, and other crates cannot list it.
-/// `#[allow(dead_code)]` below `#[handler]` or on a module permits such a handler. The same applies to stages
-/// that no handler names.
+/// An unused handler is a compile error (lint `dead_code`, reported for the handler's type). A handler is
+/// unused if no `library!` or `ops!` lists it, it is not a derivative of a listed handler, and other crates
+/// cannot list it. `#[allow(dead_code)]` below `#[handler]` or on a module permits such a handler. The same
+/// applies to stages that no handler names.
 ///
 /// | option | |
 /// | --- | --- |
@@ -55,7 +55,7 @@ mod residuals;
 /// | `platform = "…"` | `"Host"` by default |
 /// | `instantiate = f` | a function with `#[stage(instantiate)]`, whose result is the call site's `&State<T>` |
 /// | `prepare = f`, `initialize = f` | functions with `#[stage(prepare)]`, `#[stage(initialize)]`, whose results are the run's `&Prepared<T>` and `&Initialized<T>` |
-/// | `record = f` | a function with `#[stage(record)]`, for hosts that record calls (since 0.5) |
+/// | `record = f` | a function with `#[stage(record)]`, for hosts that record calls (since version 0.5 of XLA's FFI) |
 /// | `zeroed` | results are zero when the host calls the function, which may accumulate into them; a result that `aliases` an operand contains the operand's values. The calling thread writes the zeros before the call |
 /// | `traits(command_buffer_compatible)` | guarantees of the handler for hosts |
 /// | `crate = path` | path of `farcall-ffi`, for a crate that has it under another name or through another crate; `::farcall_ffi` by default |
@@ -87,8 +87,8 @@ mod residuals;
 /// An error in the signature is a compile error at its token. Operands, attributes and results of the
 /// signature are parameters of the function, by name. The operands have the signature's order, and so do the
 /// results. A result that `aliases` an operand is the operand's `&mut InOut<…>`. A parameter type that does
-/// not match is also a compile error. A function that only has parameters of the host gets one for each
-/// operand, attribute and result, in the signature's order, operands and attributes first:
+/// not match is also a compile error. A function may leave out all these parameters. It then gets one for
+/// each operand, attribute and result, in the signature's order, operands and attributes first:
 ///
 /// ```text
 /// #[handler(name = "scale_bwd")]
@@ -119,16 +119,16 @@ mod residuals;
 /// fn softplus_bwd_jvp<T: Float>(…) -> Result<()> { … }
 /// ```
 ///
-/// `tangent(_) = t_` is short for all three: the tangent of every operand and result that has one is named
-/// like it, with the prefix `t`.
+/// `tangent(_) = t_` is short for all three bindings: the tangent of every operand and result that has a
+/// tangent is named after it, with the prefix `t`.
 ///
 /// | | the parameter that is | in |
 /// | --- | --- | --- |
 /// | `operand(x) = p` | the operand `x` of the op | `vjp`, `jvp`, `transpose` |
 /// | `result(y) = p` | the op's result `y` | `vjp`, `jvp` |
 /// | `residual(r) = p` | the residual `r`, which the forward op returns after the results | `vjp` |
-/// | `cotangent(y) = p`, `cotangent(x) = p` | the cotangent of a result (an operand of the derivative) or an operand (a result) | `vjp`, `transpose` |
-/// | `tangent(x) = p`, `tangent(y) = p` | the tangent of an operand (an operand of the derivative) or a result (a result) | `jvp` |
+/// | `cotangent(y) = p`, `cotangent(x) = p` | the cotangent of the result `y` (`p` is an operand of the derivative op), or of the operand `x` (`p` is a result) | `vjp`, `transpose` |
+/// | `tangent(x) = p`, `tangent(y) = p` | the tangent of the operand `x` (`p` is an operand of the derivative op), or of the result `y` (`p` is a result) | `jvp` |
 ///
 /// Residuals are the values of the forward pass, other than operands and results, that the backward op needs.
 /// They come from a forward op, or from the op's own function. In the second case, the function has a
@@ -143,8 +143,8 @@ mod residuals;
 ///
 /// The function becomes two ops, which are listed as one: `normalize`, and `normalize_fwd`, which returns `y`
 /// and `lengths` and is called where `normalize` is differentiated. Memory for the residuals of `normalize`
-/// exists only during the call. Dimensions of such residuals are `*`, and expressions of numbers, integer
-/// attributes, and names of dimensions of a required operand or a result.
+/// exists only during the call. The dimensions of these residuals are `*`, or expressions of numbers, integer
+/// attributes, and names of dimensions of required operands and of results.
 /// `farcall_ffi::testing::Forward<normalize>` is the forward op in tests. `library!` exports no C symbol for
 /// it.
 ///
@@ -263,7 +263,7 @@ pub fn nondiff(_: TokenStream, item: TokenStream) -> TokenStream {
 ///
 /// `instantiate` runs once per call site, when the program is compiled. Its result is the call site's state,
 /// which is dropped with the program. `prepare` and `initialize` run before each run. They may return state
-/// for the run, in hosts from 0.3 on. `record` replaces the handler when a host records the call.
+/// for the run, since version 0.3 of XLA's FFI. `record` replaces the handler when a host records the call.
 /// `#[stage(instantiate, crate = path)]` gives the path of `farcall-ffi`, as in [`macro@handler`].
 #[proc_macro_attribute]
 pub fn stage(options: TokenStream, item: TokenStream) -> TokenStream {

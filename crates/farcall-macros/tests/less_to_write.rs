@@ -7,7 +7,8 @@ use farcall_ffi::dot;
 use farcall_ffi::prelude::*;
 use farcall_ffi::testing::Call;
 
-/// Accumulates into its results. One result is also an operand, and others are as many as there are operands.
+/// Accumulates into its results. One result is also an operand, and there is a further result for each
+/// variadic operand.
 #[handler(name = "sums", zeroed)]
 #[signature((total: f32[], xs: f32[n]...) -> (sum: f32[] aliases total, ys: f32[n]...))]
 fn sums() {

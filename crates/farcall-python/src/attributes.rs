@@ -108,7 +108,7 @@ fn too_deep() -> PyErr {
 /// Maximum nesting depth of dictionaries. A limit is needed because a dictionary may contain itself.
 const MAX_DICT_NESTING: usize = 64;
 
-/// Converts a value inside of `depth` dictionaries.
+/// Converts a value inside `depth` dictionaries.
 fn nested(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<AttrValue> {
     let ty = || value.get_type().name().map(|name| name.to_string()).unwrap_or_default();
     let scalar = |value: &Bound<'_, PyAny>| -> Option<AttrValue> {

@@ -137,8 +137,8 @@ fn of_buffer(py: Python<'_>, ty: &TensorType, buffer: PyUntypedBuffer) -> PyResu
 /// If memory for a copy cannot be allocated.
 ///
 /// # Safety
-/// As many bytes as the type has are readable at `data` until this function returns, and as long as their
-/// owner is alive. If the type has no bytes, `data` may be any pointer.
+/// `data` is valid for reads of as many bytes as the type has, until this function returns and for as long as
+/// the owner of the bytes is alive. If the type has no bytes, `data` may be any pointer.
 pub(crate) unsafe fn of_bytes<O: Send + Sync + 'static>(
     ty: &TensorType,
     data: *const u8,

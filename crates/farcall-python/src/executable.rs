@@ -213,8 +213,9 @@ pub(crate) fn is_artifact(program: PyBackedBytes) -> bool {
 }
 
 /// Returns the trees of arguments and results of a function written by `jax.export`, the indices of the
-/// arguments that the program takes, and the number of all arguments; `None` for other bytes. A tree has
-/// numbers for arrays, and a name for a type that only its author's code can take apart.
+/// arguments that the program takes, and the number of all arguments; `None` for other bytes. In a tree, a
+/// number stands for an array, and a name for a value of a type that was registered with JAX, which only the
+/// type's own code can take apart.
 #[pyfunction]
 pub(crate) fn trees<'py>(py: Python<'py>, program: PyBackedBytes) -> PyResult<Option<Trees<'py>>> {
     if !is_exported(&program) {

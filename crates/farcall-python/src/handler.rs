@@ -49,7 +49,7 @@ pub(crate) struct UntypedErrorScope {
 
 impl UntypedErrorScope {
     pub(crate) fn new() -> UntypedErrorScope {
-        RAISED.set(None); // by a call of another host
+        RAISED.set(None); // left by a call of another host
         UntypedErrorScope { outer: UNTYPED_ERROR.replace(Some(None)) }
     }
 
@@ -374,12 +374,12 @@ fn collect_garbage(py: Python<'_>) {
     let _collected: PyResult<Bound<'_, PyAny>> = py.import("gc").and_then(|gc| gc.call_method0("collect"));
 }
 
-/// Clears the local variables of the functions that an exception has left, because they may refer to freed
-/// arrays.
+/// Clears the local variables of the functions that an exception has left, because they may refer to the
+/// call's arrays.
 #[cold]
 fn forget_locals(py: Python<'_>, error: &PyErr) {
     if let Some(traceback) = error.traceback(py) {
-        // A failure only loses the validity of the arrays, which the documentation does not promise.
+        // If this fails, the arrays stay valid, because the call's memory is then kept (`keep_memory`).
         let _cleared: PyResult<Bound<'_, PyAny>> =
             py.import("traceback").and_then(|module| module.call_method1("clear_frames", (traceback,)));
     }

@@ -112,7 +112,7 @@ impl Linear {
     }
 
     /// Returns the call that transposes the op with respect to the operands in `moving`. The call's results
-    /// are their cotangents, and values are operands of the op.
+    /// are their cotangents. In the call, `("value", number)` is an operand of the op.
     #[expect(clippy::needless_pass_by_value, reason = "made of a Python list")]
     fn transpose(&self, zero: Vec<bool>) -> PyResult<Call> {
         guarded(|| call(self.inner.transpose(&zero).map_err(|e| raised(&e))?))
@@ -154,16 +154,17 @@ fn raised(error: &OpError) -> PyErr {
         OpError::Derivative { op, what } => match what {
             DerivativeError::None => format!(
                 "{op} has no gradient: add #[vjp(backward = …)] for jax.grad or #[jvp(tangent = …)] for jax.jvp to its \
-                 declaration, or use jax.lax.stop_gradient on its operands or results"
+                 declaration, or use jax.lax.stop_gradient on its operands or results; see: farcall guide derivatives"
             ),
             DerivativeError::NoForward => format!(
                 "{op} has no forward derivative, which jax.jvp, jax.jacfwd and jax.linearize need: add \
-                 #[jvp(tangent = …)] to its declaration, or use jax.grad, jax.vjp or jax.jacrev"
+                 #[jvp(tangent = …)] to its declaration, or use jax.grad, jax.vjp or jax.jacrev; \
+                 see: farcall guide derivatives"
             ),
             DerivativeError::NoReverse { tangent } => format!(
                 "{op} has no reverse derivative, which jax.grad, jax.vjp and jax.jacrev need: add #[transpose(…)] to \
                  the declaration of {tangent}, which is linear in the tangents, or #[vjp(backward = …)] to that of \
-                 {op}; or use jax.jvp or jax.jacfwd"
+                 {op}; or use jax.jvp or jax.jacfwd; see: farcall guide derivatives"
             ),
             DerivativeError::NotLinear { operand } => format!(
                 "{op} cannot be transposed with respect to {operand}, which jax.linear_transpose, \

@@ -1,7 +1,7 @@
 //! Lowerings that are Python functions.
 //!
-//! The package wraps a function so that it takes and returns plain values (`_blocks.py`). The interpreter's
-//! lock is held only while the function runs.
+//! The Python package wraps a lowering function so that it takes and returns plain values (`_blocks.py`). The
+//! interpreter's lock is held only while the function runs.
 
 use std::cell::RefCell;
 
@@ -19,7 +19,7 @@ use pyo3::types::{PyDict, PyString};
 use crate::attributes::{from_python, to_python};
 use crate::run;
 
-/// A wrapped lowering function, and the function that explains its exceptions.
+/// A wrapped lowering function, and the function that writes the error message for its exceptions.
 pub(crate) struct PythonLowering {
     pub(crate) function: Py<PyAny>,
     pub(crate) explain: Py<PyAny>,
@@ -62,7 +62,8 @@ pub(crate) fn compiling<T: Send>(
     }
 }
 
-/// Target; attributes, with true for values given as text; element types; layouts; aliases; true if the call
+/// Parts of a [`TargetCall`], in order: the target; attributes (name, value, true if the value is text);
+/// element types of operands and of results; layouts of operands and of results; aliases; true if the call
 /// has a side effect.
 type CallParts<'py> = (
     String,
@@ -101,7 +102,7 @@ impl PythonLowering {
     }
 }
 
-/// Returns the options by name: a value and false, or a text and true.
+/// Returns the options by name: a value and false, or MLIR text and true.
 fn options<'py>(py: Python<'py>, block: &Block<'_>) -> PyResult<Bound<'py, PyDict>> {
     let options = PyDict::new(py);
     for (name, text) in block.options().texts() {

@@ -58,8 +58,8 @@ pub(crate) struct Call {
     has_batch: Vec<bool>,
     /// Number of leading batch dimensions.
     batch_rank: usize,
-    /// Number of dimensions that XLA's partitioner treats as batch dimensions, and number of dimensions of
-    /// size 1 that must be added to all tensors with batch dimensions for that purpose.
+    /// Number of dimensions that XLA's partitioner treats as batch dimensions. The second number counts
+    /// dimensions of size 1, which must be added to all tensors with batch dimensions for the partitioner.
     batch_split: (usize, usize),
 }
 
@@ -293,8 +293,8 @@ impl Op {
         }
     }
 
-    /// Names of the op's derivatives in its library: the forward, backward and tangent op, as far as they are
-    /// declared.
+    /// Names of the op's derivatives in its library: the forward, backward and tangent op, and the transpose,
+    /// as far as they are declared.
     #[getter]
     fn derivatives(&self) -> PyResult<Vec<&str>> {
         Ok(self.declaration()?.derivatives())

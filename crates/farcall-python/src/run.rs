@@ -29,9 +29,9 @@ thread_local! {
 /// Runs a program without the interpreter's lock.
 ///
 /// # Errors
-/// The run's error as an exception, with the exception of a Python handler as its cause. An exception that is
-/// not an error, such as `KeyboardInterrupt`, is returned unchanged if a Python handler or a signal handler
-/// raised it.
+/// The run's error as an exception. If a Python handler raised an exception, that exception is the cause. An
+/// exception that is not an `Exception`, such as `KeyboardInterrupt`, is returned unchanged if a Python
+/// handler or a signal handler raised it.
 pub(crate) fn run(py: Python<'_>, executable: &Executable, inputs: Vec<Literal>) -> PyResult<Vec<Literal>> {
     interruptible(py, |run| {
         literals(match run {

@@ -161,8 +161,8 @@ impl<T: Part> Complex<T> {
     #[inline]
     pub fn exp(self) -> Complex<T> {
         let norm = self.re.part_exp();
-        // The result for a real number is real, even if the number is infinite; a modulus of 0 is 0 at any
-        // angle.
+        // A real number is not rotated: infinity · sin 0 would be NaN. A modulus of 0 makes the result 0 at
+        // any angle, even an infinite one.
         if self.im == T::PART_ZERO || norm == T::PART_ZERO {
             return Complex::new(norm, T::PART_ZERO.part_copysign(self.im));
         }
@@ -182,9 +182,10 @@ impl<T: Part> Complex<T> {
             return Complex::new(T::PART_ZERO, self.im);
         }
         let (norm, real) = (self.norm(), self.re.part_abs());
-        // Computes the part whose sum has no cancellation first, then the other part from the product. Halves
-        // are added because the sum of the largest numbers would overflow. The numbers themselves are added
-        // if their halves underflow to 0.
+        // The larger part is the square root of (|z| + |re|) / 2, a sum without cancellation. The smaller
+        // part follows from it, since the product of the parts is |im| / 2. Halves are added because the sum
+        // of the largest numbers would overflow. The numbers themselves are added if their halves underflow
+        // to 0.
         let half = norm * T::PART_HALF + real * T::PART_HALF;
         let large = if half > T::PART_ZERO {
             half.part_sqrt()

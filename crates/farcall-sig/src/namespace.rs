@@ -2,8 +2,8 @@
 //!
 //! The op `rms_norm` of a library in the namespace `acme` is the target `acme.rms_norm`.
 
-/// Returns true if the text consists of parts of letters, digits and `_`, joined by dots, none of which
-/// begins with a digit. Targets in such a namespace need no quotes in a program's text.
+/// Returns true if the text consists of parts joined by dots. Each part consists of letters, digits and `_`,
+/// and does not begin with a digit. Targets in such a namespace need no quotes in a program's text.
 ///
 /// ```
 /// use farcall_sig::namespace::is_namespace;

@@ -350,7 +350,8 @@ fn what_a_parameter_is_can_be_said() {
         [Result(0), Tangent(0), Tangent(1)]
     );
 
-    // Reverse over forward, of a tangent op `(x, v) -> (u)`; one op may be both tangent and backward op.
+    // Reverse over forward: the derivatives of a tangent op `(x, v) -> (u)`. One op may be both tangent and
+    // backward op.
     let (op, slope) = (parse(SOFTPLUS), parse("(x: T[*], v: T[*]) -> (u: T[*]) where T: f32 | f64"));
     let jvp = Jvp::new(&op, &slope, &[], &bindings("tangent(x) = v, tangent(y) = u")).unwrap();
     assert_eq!((jvp.operands, jvp.tangents), (vec![Operand(0), Tangent(0)], vec![Some(0)]));

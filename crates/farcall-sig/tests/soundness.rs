@@ -134,7 +134,8 @@ impl Op {
             let sizes: Vec<usize> = reduced.iter().map(|(_, size)| *size).collect();
             let element = |index: &Vec<usize>| {
                 let terms = indices(&sizes).into_iter().map(|at| {
-                    // Returns true if the promises fix the index of a dimension.
+                    // Returns the index to which the promises restrict a dimension; `None` if the kernel may
+                    // read all of it.
                     let fixed = |name: &str| match usage(&self.signature, name, &own) {
                         DimUse::Whole => None,
                         DimUse::Map => own.iter().position(|n| n.as_deref() == Some(name)).map(|k| index[k]),
@@ -189,7 +190,7 @@ impl Op {
     }
 }
 
-/// Signatures and numbers of operands of their calls.
+/// Signatures, each with the number of operands in its calls.
 const OPS: [(&str, usize); 16] = [
     ("(x: T[*, n], scale: T[n]) -> (y: T[*, n]) where T: any", 2),
     ("(x: T[*, n], scale: T[n], dy: T[*, n]) -> (dx: T[*, n], dscale: T[n]) where T: s32; *: sum", 3),

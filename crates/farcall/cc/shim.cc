@@ -1,8 +1,9 @@
-// Calls functions of other libraries so that an exception of theirs ends here, as an error of the
-// host: an exception that reached Rust would end the process.
+// Calls functions of other libraries, and turns the exceptions that they throw into errors of the host. An
+// exception that reached Rust would end the process.
 //
-// Every function takes what it calls, the arguments of that, and `thrown`, which makes an error of
-// an exception's type and words (each may be null). It returns that error, or what was returned.
+// Each function takes the function to call, its arguments, and `thrown`, which makes an error from the type
+// and the message of an exception (each may be null). The result is that error, or else the result of the
+// call.
 
 #include <cstddef>
 #include <cstdlib>
@@ -19,10 +20,10 @@ struct Error;
 
 typedef Error *(*Thrown)(const char *type, const char *what);
 
-// What the exception that is being handled has to say.
+// Returns the error for the exception that is being handled.
 __attribute__((cold, noinline)) Error *caught(Thrown thrown) {
   const std::type_info *type = abi::__cxa_current_exception_type();
-  // Not from this C++ runtime: it may be looked at by nobody here.
+  // The exception comes from another C++ runtime, so its contents cannot be read.
   if (!type) return thrown(nullptr, nullptr);
   int status = 0;
   char *readable = abi::__cxa_demangle(type->name(), nullptr, nullptr, &status);
@@ -54,10 +55,10 @@ __attribute__((cold, noinline)) Error *caught(Thrown thrown) {
 
 extern "C" {
 
-// Opens a library. An exception of its static constructors is the one that is returned; the dynamic linker, through
-// which it came, stays locked by this thread.
+// Opens a library. Returns the error for an exception of a static constructor. The exception passes through
+// the dynamic linker, which stays locked by this thread.
 Error *farcall_shim_open(const char *path, int flags, void **handle, Thrown thrown) {
-  // The header declares that `dlopen` does not throw, and the compiler would believe it.
+  // The call goes through a volatile pointer, because the header declares that `dlopen` does not throw.
   void *(*volatile open)(const char *, int) = dlopen;
   GUARDED(*handle = open(path, flags))
   return nullptr;

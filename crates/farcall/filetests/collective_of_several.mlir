@@ -5,7 +5,7 @@ func.func @main(%x: tensor<2x3xf32>) -> tensor<4x3xf32> {
 }
 
 // error
-// | error: [participants] stablehlo.all_gather takes 2 participants, but a program runs on one device here
+// | error: [participants] stablehlo.all_gather takes 2 participants, but a program runs on one device here; see: farcall guide platforms-and-limits
 // |  --> collective_of_several.mlir:3:8
 // |   |
 // | 3 |   %0 = "stablehlo.all_gather"(%x) <{all_gather_dim = 0 : i64, replica_groups = dense<[[0, 1]]> : tensor<1x2

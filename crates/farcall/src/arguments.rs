@@ -39,7 +39,7 @@ pub enum ArgumentError {
         operands: Vec<String>,
         /// Number of arguments by position.
         given: usize,
-        /// An attribute that one of the arguments may be meant for.
+        /// An attribute to which the caller may have meant to pass one of the arguments.
         attribute: Option<String>,
     },
     /// An operand is given both by position and by name.

@@ -9,8 +9,8 @@ pub(crate) const CACHE_LINE_BYTES: usize = 64;
 /// Minimum size, in bytes, of tensors that are assumed not to be in the cache, unless they are prefetched.
 pub(crate) const MIN_UNCACHED_BYTES: usize = 1 << 20;
 
-/// Distance, in bytes, between the part of a large tensor that is read sequentially and the part that is
-/// prefetched meanwhile. Processors prefetch sequential reads themselves, but not across pages.
+/// Distance, in bytes, between the part of a large tensor that is being read sequentially and the part that
+/// is prefetched at the same time. Processors prefetch sequential reads themselves, but not across pages.
 pub(crate) const PREFETCH_DISTANCE_BYTES: usize = 8 << 10;
 
 /// Prefetches the cache line with this address, which will be read or written soon. Any address is allowed.
@@ -33,7 +33,7 @@ pub(crate) fn prefetch(at: *const u8, written: bool) {
 }
 
 /// Prefetches the cache line into the second-level cache. Use this for many lines at once: only few lines can
-/// be in flight to the first level, and every other first-level miss then waits for a line in flight.
+/// be in flight to the first level, and while they are, every other first-level miss waits.
 #[inline(always)]
 pub(crate) fn prefetch_to_second_level(at: *const u8) {
     #[cfg(target_arch = "x86_64")]
@@ -46,7 +46,7 @@ pub(crate) fn prefetch_to_second_level(at: *const u8) {
     let _ = at;
 }
 
-/// Prefetches the bytes at distance [`PREFETCH_DISTANCE_BYTES`] from these bytes into the second-level cache.
+/// Prefetches bytes into the second-level cache: those that are [`PREFETCH_DISTANCE_BYTES`] bytes after the given ones.
 #[inline(always)]
 pub(crate) fn prefetch_ahead(at: *const u8, bytes: usize) {
     for line in (0..bytes).step_by(CACHE_LINE_BYTES) {

@@ -18,7 +18,7 @@ pub enum ErrorCode {
     Shape,
     /// An argument has other elements than a program was compiled for.
     Elements,
-    /// An attribute is missing, unknown, of another type, or has no form in the C interface.
+    /// An attribute is missing, unknown, of another type, or cannot be passed through the C interface.
     Attribute,
     /// An op without a signature.
     NoSignature,
@@ -58,7 +58,7 @@ pub enum ErrorCode {
     RefusedTargets,
     /// No target has the name that is called.
     MissingTarget,
-    /// The name, or the number, is already registered by another library or caller.
+    /// The name of a target, the id of a type, or the rank of a lowering is already in use.
     AlreadyRegistered,
     /// A target is invalid, or its declarations contradict each other.
     InvalidTarget,

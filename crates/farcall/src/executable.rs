@@ -66,8 +66,8 @@ impl CompileOptions {
         self.platform(device.platform().clone())
     }
 
-    /// Sets the platform of the device that the program is compiled for. No such device has to exist here
-    /// ([`Plan::compile`]). Default: `Host`.
+    /// Sets the platform of the device that the program is compiled for. The device need not exist in this
+    /// process ([`Plan::compile`]). Default: `Host`.
     #[must_use]
     pub fn platform(mut self, platform: Platform) -> CompileOptions {
         self.platform = platform;
@@ -140,7 +140,7 @@ pub enum CompileError {
     /// The custom calls of the program cannot be made.
     #[error("{error}")]
     Calls {
-        /// The calls, with their place in the program and the reason.
+        /// The calls, each with its location in the program and the reason.
         error: ProgramError,
         /// [`ErrorCode::MissingTarget`], or the code of the first target that refuses its call.
         code: ErrorCode,
@@ -154,7 +154,7 @@ pub enum CompileError {
     /// An [interrupt](crate::interrupt) ended the compilation.
     #[error("the compilation was interrupted")]
     Interrupted,
-    /// The program needs more memory than there is.
+    /// The program needs more memory than is available.
     #[error("{what}: {error}")]
     Memory {
         /// Purpose of the memory.
@@ -183,7 +183,7 @@ impl CompileError {
         }
     }
 
-    /// Returns the errors that have places in the program, if this is an error of that kind.
+    /// Returns the errors with their locations in the program, if this is an error of that kind.
     ///
     /// # Errors
     /// The error itself, if it is of another kind.
@@ -217,7 +217,7 @@ impl Plan {
     ///
     /// # Errors
     /// Every violation of the specification that the verifier finds; a shape that does not follow from the
-    /// types of the inputs; then every missing target, with its place, similar names and how to load a
+    /// types of the inputs; then every missing target, with its location, similar names and how to load a
     /// library.
     pub fn compile(
         module: &Module,
@@ -231,7 +231,7 @@ impl Plan {
     /// is built (stage `build`), and after each pass (the stage has the name of the pass).
     ///
     /// # Errors
-    /// As [`compile`](Plan::compile).
+    /// Same errors as [`compile`](Plan::compile).
     pub fn compile_showing(
         module: &Module,
         registry: &Registry,
@@ -291,7 +291,7 @@ fn compiled(
 pub struct CompileStats {
     /// Time to check the program against the specification.
     pub verify: Duration,
-    /// Time to get from the module to the plan.
+    /// Time to compile the module to the plan.
     pub plan: Duration,
     /// Time to lay out the constants and load the plan.
     pub load: Duration,
@@ -346,7 +346,7 @@ impl Executable {
     ///
     /// # Errors
     /// Every violation of the specification that the verifier finds; a shape that does not follow from the
-    /// types of the inputs; then every missing target, with its place, similar names and how to load a
+    /// types of the inputs; then every missing target, with its location, similar names and how to load a
     /// library; then the errors of [`from_plan`](Executable::from_plan).
     pub fn compile(
         module: &Module,
@@ -361,7 +361,7 @@ impl Executable {
     /// other modules, the two methods do the same.
     ///
     /// # Errors
-    /// As [`compile`](Executable::compile).
+    /// Same errors as [`compile`](Executable::compile).
     pub fn compile_owned(
         module: Module,
         registry: &Registry,
@@ -377,7 +377,7 @@ impl Executable {
     ) -> Result<Executable, CompileError> {
         let begin = Instant::now();
         let planned = planned(module, registry, options, &mut |_| {});
-        // An interrupt may have left values out of the plan, and an error may only be a consequence of that.
+        // After an interrupt, the plan may be incomplete, and an error may only be a consequence.
         interrupt::complete()?;
         let (compiled, verify) = planned?;
         let took = begin.elapsed();
@@ -405,8 +405,8 @@ impl Executable {
     /// calls, which are looked up in `registry`.
     ///
     /// # Errors
-    /// If the plan is invalid, is for a device that does not exist here, needs more memory than there is, or
-    /// calls a target that is missing or refuses the call.
+    /// If the plan is invalid, is for a device that does not exist here, needs more memory than is available,
+    /// or calls a target that is missing or refuses the call.
     pub fn from_plan(plan: Plan, registry: &Registry) -> Result<Executable, CompileError> {
         stack::with_room(|| Executable::loaded(plan, None, registry))
     }
@@ -445,7 +445,7 @@ impl Executable {
             InstantiateError::Targets(missing) => calls(missing, ErrorCode::MissingTarget),
             InstantiateError::Calls(refused) => {
                 let code = refused.first().map_or(ErrorCode::InvalidPlan, CallError::code);
-                // A plan may leave out the places of its calls.
+                // A plan may leave out the locations of its calls.
                 let nowhere = |e: &CallError| Diagnostic::new("custom_call", Span::default(), e.to_string());
                 calls(refused.iter().map(|e| e.diagnostic().unwrap_or_else(|| nowhere(e))).collect(), code)
             }
@@ -553,7 +553,7 @@ impl Executable {
     /// threads of the process.
     ///
     /// # Errors
-    /// As [`execute`](Executable::execute).
+    /// Same errors as [`execute`](Executable::execute).
     pub fn execute_in<B: Into<Buffer>>(
         &self,
         inputs: impl IntoIterator<Item = B>,
@@ -583,13 +583,14 @@ impl Executable {
         })
     }
 
-    /// Runs the program on literals and returns one literal per result. Meant for the edges of a program and
-    /// for tests; values that stay on a device between runs go through [`execute`](Executable::execute).
+    /// Runs the program on literals and returns one literal per result. This method is meant for tests, and
+    /// for inputs and results in host memory. Values that stay on a device between runs go through
+    /// [`execute`](Executable::execute).
     ///
     /// The inputs stay unchanged: a donated input is copied first.
     ///
     /// # Errors
-    /// As [`execute`](Executable::execute).
+    /// Same errors as [`execute`](Executable::execute).
     pub fn run(&self, inputs: &[Literal]) -> Result<Vec<Literal>, RunError> {
         self.check(inputs)?;
         self.inner.program.run(Inputs::Borrowed(inputs), None)
@@ -599,7 +600,7 @@ impl Executable {
     /// [`execute_in`](Executable::execute_in).
     ///
     /// # Errors
-    /// As [`execute`](Executable::execute).
+    /// Same errors as [`execute`](Executable::execute).
     pub fn run_in(&self, inputs: &[Literal], run: &RunContext) -> Result<Vec<Literal>, RunError> {
         self.check(inputs)?;
         self.inner.program.run(Inputs::Borrowed(inputs), Some(run))
@@ -609,7 +610,7 @@ impl Executable {
     /// adds the times of the run to `profile`. A profile only holds runs of one executable.
     ///
     /// # Errors
-    /// As [`execute`](Executable::execute).
+    /// Same errors as [`execute`](Executable::execute).
     pub fn run_profiled(
         &self,
         inputs: &[Literal],
@@ -665,8 +666,8 @@ impl Executable {
 }
 
 /// Returns a verified program with the sizes that follow from the types of its inputs, or `None` if the
-/// program has no dynamic dimensions. Of the options, only the entry, the input types and the known elements
-/// matter.
+/// program has no dynamic dimensions. Only the entry, the input types and the known elements of `options` are
+/// used.
 ///
 /// # Errors
 /// The errors of [`refine`](farcall_ir::refine::refine), and any errors that the verifier finds once the

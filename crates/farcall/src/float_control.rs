@@ -23,7 +23,7 @@ mod processor {
         };
     }
 
-    /// Sets the mode of a value, whatever the current mode is. The exception flags are unspecified
+    /// Makes `value` the mode of this thread, whatever the mode was before. The exception flags are unspecified
     /// afterwards.
     #[inline]
     pub(crate) fn ensure(value: u64) {
@@ -51,8 +51,8 @@ mod processor {
         unsafe { asm!("msr fpcr, {}", in(reg) value, options(nostack, preserves_flags)) };
     }
 
-    /// Sets the mode of a value, whatever the current mode is. Writing the register waits for instructions in
-    /// flight; reading does not.
+    /// Makes `value` the mode of this thread, whatever the mode was before. Writing the register waits for
+    /// instructions in flight; reading does not.
     #[inline]
     pub(crate) fn ensure(value: u64) {
         if read() != value {

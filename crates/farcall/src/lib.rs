@@ -9,9 +9,10 @@
 //! - [`build`]: programs written in Rust.
 //! - [`Executable`]: a compiled program, the type that most users hold.
 //! - [`Polymorphic`]: a program with dynamic sizes, compiled for each list of types that it is called with.
-//! - [`device`]: devices, memories, buffers and streams, which executables run on, take and return.
-//! - [`op_program`], [`call_program`]: the program of one call of an op, or of any target, to run it on
-//!   arrays.
+//! - [`device`]: the devices and streams on which executables run, and the memories and buffers that hold
+//!   their inputs and results.
+//! - [`op_program`], [`call_program`]: programs that consist of one call, of an op or of any target, to run
+//!   the call on arrays.
 //! - [`Linear`]: the derivative of such a call, and the calls of derivative ops.
 //! - [`registry`]: the targets that custom calls can name, and the loading of libraries that contain targets.
 //! - [`plan`]: the compiled program. `compile` makes it and `runtime` runs it; neither depends on the other.

@@ -46,9 +46,10 @@ pub enum Saved {
 /// An operand of a derivative op.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Argument<S = i64> {
-    /// A value, by its number among the saved values followed by the tangents of the moving operands.
+    /// The value with this index in the list of the saved values followed by the tangents of the moving
+    /// operands.
     Value(usize),
-    /// The cotangent of a result, by its number among the results that have tangents.
+    /// The cotangent of a result, by the result's index among the results that have tangents.
     Cotangent(usize),
     /// Zeros of this type.
     Zeros(Tensor<S>),
@@ -104,7 +105,8 @@ pub enum DerivativeError {
         /// The tangent op.
         tangent: String,
     },
-    /// The forward derivative, of which this would be the derivative, does not exist.
+    /// The op declares no forward derivative. The second derivative is the derivative of the forward
+    /// derivative.
     #[error(
         "has no second derivative: that is the derivative of its forward derivative, which it does not declare (add \
          #[jvp(tangent = …)] to its declaration, and #[jvp(…)] to that op's)"
@@ -256,8 +258,8 @@ impl<S: Size> Linear<S> {
         Ok(DerivativeCall { op: self.op(&jvp.tangent, signature), operands, results })
     }
 
-    /// The call that computes the cotangents of the moving operands. `zero` has, for each result that has a
-    /// tangent, true if its cotangent is zero.
+    /// The call that computes the cotangents of the moving operands. `zero` has an entry for each result that
+    /// has a tangent: true if the result's cotangent is zero.
     ///
     /// # Errors
     /// If the op has no reverse derivative.
@@ -269,15 +271,15 @@ impl<S: Size> Linear<S> {
     }
 
     /// The call that transposes the op itself with respect to the moving operands, in which the op is linear.
-    /// The results of the call are the cotangents of these operands. [`Argument::Value`] counts the operands
-    /// of the call; only the moving operands are unknown. `zero` has the same meaning as for
-    /// [`backward`](Self::backward).
+    /// The results of the call are the cotangents of these operands. Here, an [`Argument::Value`] is the
+    /// index of an operand of the call. The values of the moving operands are unknown. `zero` has the same
+    /// meaning as for [`backward`](Self::backward).
     ///
-    /// The call is of the op's transpose, of the transpose of its tangent op, or of its backward op. The
-    /// derivative of a linear map is the same at each point, so zeros stand for unknown operands and for
-    /// results. A declaration must say that the op is linear: a transpose, or a tangent op or backward op
-    /// that does not take the unknown operands. The transpose of a tangent op only says that the tangent op
-    /// is linear; as in JAX, the caller guarantees the rest.
+    /// The returned call is a call of the op's transpose, of the transpose of its tangent op, or of its
+    /// backward op. The derivative of a linear map is the same at each point, so zeros stand for unknown
+    /// operands and for results. A declaration must say that the op is linear: a transpose, or a tangent op
+    /// or backward op that does not take the unknown operands. The transpose of a tangent op only says that
+    /// the tangent op is linear; as in JAX, the caller guarantees that the op is linear, too.
     ///
     /// # Errors
     /// If no declaration says that the op is linear in these operands.

@@ -1,9 +1,9 @@
-//! Limits of the machine, measured when asked for: the bandwidth of a triad, and the peak rate of fused
+//! Limits of the machine, measured on request: the bandwidth of a triad, and the peak rate of fused
 //! multiply-adds.
 //!
-//! A program's own figures are compared with these limits (`farcall bench`). A triad is
-//! `a[i] = b[i] + s * c[i]` in `f32` (McCalpin, STREAM), in loops compiled for the widest vectors of the
-//! processor, without stores that bypass the caches, like the kernels.
+//! `farcall bench` compares the figures of a program with these limits. A triad is `a[i] = b[i] + s * c[i]`
+//! in `f32` (McCalpin, STREAM). Like the kernels, its loops are compiled for the widest vectors of the
+//! processor, and their stores do not bypass the caches.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -17,8 +17,8 @@ const MIN_MEASURING_TIME: Duration = Duration::from_millis(60);
 /// Measures the bytes per second of a triad whose three arrays have `working_set` bytes together, on all
 /// threads of a pool. The result is the best of several passes.
 ///
-/// A write counts once, although caches may read the memory that is overwritten. Arrays that fit into a cache
-/// are used repeatedly, so the result is the bandwidth of that cache. The arrays have at least 3 KiB
+/// A write counts once, although caches may first read the memory that is overwritten. Arrays that fit into a
+/// cache are used repeatedly, so the result is the bandwidth of that cache. The arrays have at least 3 KiB
 /// together.
 pub fn triad_bandwidth(working_set: usize, pool: &ThreadPool) -> f64 {
     let n = (working_set / (3 * size_of::<f32>())).max(256);
@@ -42,7 +42,7 @@ pub fn triad_bandwidth(working_set: usize, pool: &ThreadPool) -> f64 {
 }
 
 /// Measures the `f32` operations per second of fused multiply-adds on all threads of a pool; each
-/// multiply-add counts as two. The result is the best of several passes over registers.
+/// multiply-add counts as two. The operands stay in registers. The result is the best of several passes.
 pub fn peak_flops(pool: &ThreadPool) -> f64 {
     const ROUNDS_OF_MULTIPLY_ADDS: usize = 200_000;
     let threads = pool.size().max(1);

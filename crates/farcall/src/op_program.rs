@@ -116,7 +116,7 @@ impl From<MismatchKind> for ErrorCode {
 /// Attributes are converted to the declared types where the conversion is lossless, and defaults are filled
 /// in ([`Signature::convert_attrs`]). Parameters and results have the names of the signature, as
 /// `jax.arg_info` and `jax.result_info`. The module was not read from text, so messages about it give no
-/// place.
+/// location.
 ///
 /// Compile the module with a registry that has the target.
 ///
@@ -149,7 +149,7 @@ pub fn op_program(target: &Target, operands: &[TensorType], attrs: &Attrs) -> Re
 /// Returns the call of an op as an instruction, and the types of its results; see [`op_program`].
 ///
 /// # Errors
-/// As for [`op_program`].
+/// Same errors as [`op_program`].
 pub(crate) fn declared_call(
     target: &Target,
     operands: &[TensorType],
@@ -251,7 +251,7 @@ fn program(
 /// a signature are called on arrays this way.
 ///
 /// Nothing is checked here; the verifier checks the module when it is compiled. Messages about it give no
-/// place.
+/// location.
 ///
 /// ```
 /// use farcall::call_program;

@@ -53,7 +53,7 @@ type Compilation = Arc<OnceLock<Result<Executable, CompileError>>>;
 #[derive(Debug)]
 struct Cache {
     capacity: NonZeroUsize,
-    /// Number of lookups so far; the time of the cache.
+    /// Number of lookups so far, used as the time of a lookup.
     clock: u64,
     /// The compilations by input types, each with the time of its last use.
     compilations: HashMap<Box<[TensorType]>, (Compilation, u64)>,
@@ -129,8 +129,8 @@ impl PolymorphicError {
 }
 
 thread_local! {
-    /// The compilations that this thread runs or waits for. There may be several, since a lowering may ask
-    /// for other programs meanwhile.
+    /// The compilations that this thread runs or waits for. There may be several, since a lowering that runs
+    /// during a compilation may ask for other programs.
     static COMPILING: RefCell<Vec<Compilation>> = const { RefCell::new(Vec::new()) };
 }
 

@@ -79,7 +79,7 @@ pub struct Event {
     pub kind: EventKind,
     /// Number of the thunk.
     pub thunk: usize,
-    /// Number of the thread in [`Profile::threads`].
+    /// Index of the thread in [`Profile::threads`].
     pub thread: usize,
     /// Time of the event.
     pub span: Span,
@@ -91,7 +91,7 @@ pub struct Event {
 pub enum EventKind {
     /// A call of a thunk.
     Thunk,
-    /// One task of a kernel that shares its work among threads, by its number.
+    /// One task, with its index, of a kernel that shares its work among threads.
     Task(usize),
     /// The time from the return of a handler until its call was complete and had been waited for.
     Pending,
@@ -200,7 +200,7 @@ impl Profile {
 }
 
 impl Recording {
-    /// Returns the number of this thread.
+    /// Returns the index of this thread in `threads`.
     fn thread(&mut self) -> usize {
         let this = thread::current();
         let known = self.threads.iter().position(|(id, _)| *id == this.id());

@@ -12,8 +12,8 @@ use crate::device::{Buffer, BufferError};
 /// `outfeed` and `send`.
 ///
 /// The caller keeps the queues, shares them with a [run](crate::custom_call::RunContext::with_transfers), and
-/// feeds and reads them before, while and after the program runs. A program that needs a value that has not
-/// arrived waits until the value arrives, the queues are [closed](Transfers::close) or the run is
+/// feeds and reads them before, during and after the run. A program that needs a value that has not arrived
+/// waits until the value arrives, the queues are [closed](Transfers::close) or the run is
 /// [interrupted](crate::Interrupt).
 ///
 /// ```

@@ -1,5 +1,5 @@
-//! Blocks (composites) that lowerings replace by custom calls: which lowerings are asked, which answers are
-//! valid, and the compiled calls.
+//! Blocks (composites) that lowerings replace by custom calls: the order in which lowerings are asked, the
+//! answers that are valid, and the compiled calls.
 #![expect(clippy::print_stdout, reason = "prints why nothing ran")]
 
 use std::path::{Path, PathBuf};
@@ -104,7 +104,8 @@ fn why(plan: &Plan) -> String {
     lines.join("\n")
 }
 
-/// Removes the folder and the test's name from an origin: libraries of two tests may have the same bytes.
+/// Removes the folder and the test's name from an origin. If the libraries of two tests have the same bytes,
+/// the registry names the one that was loaded first.
 fn short(origin: &str) -> String {
     let origin = origin.rfind('/').map_or(origin, |at| &origin[at + 1..]);
     match (origin.starts_with("libblocks_"), origin.find(".so")) {
@@ -253,10 +254,10 @@ fn a_library_that_is_loaded_brings_its_lowerings() {
     load_with(&named, &path, &options).unwrap();
     assert_eq!(run(&program, &named, DType::F32, &[1.0f32, 2.0]), [3.0, 6.0]);
     assert_eq!(run(&one("my.twice", "", "2xi8"), &named, DType::S8, &[1i8, 2]), [2, 4]);
-    // The library's lowerings panic, and return answers in the library's memory.
+    // If a library's lowering panics, compilation fails with its message, which lies in the library's memory.
     let thirteen = one("my.twice", "", "3xf32").replace("version = 3", "version = 13");
     assert!(compile(&thirteen, &registry).unwrap_err().contains("thirteen is no version"));
-    // The same ops, linked: other lowerings with the same rank.
+    // This program already has a lowering of the same tag with the same rank.
     let other = Registry::new();
     other.register_lowering("my.scale", Rank::Library, |_: &Block<'_>| Ok(Lowered::skip(""))).unwrap();
     let error = load(&other, &path, &[]).unwrap_err().to_string();
@@ -383,7 +384,7 @@ fn attributes_are_values_or_text() {
         run(&one("my.scale", "", "1xf32"), &registry, DType::F32, &[1.0f32])
     };
     assert_eq!(scaled(|call| call.attr("factor", 7.0f32)), [7.0]);
-    // Values are converted to the declared type, text must match it.
+    // Values are converted to the declared type; text must match it.
     assert_eq!(scaled(|call| call.attr("factor", AttrValue::i64(7))), [7.0]);
     assert_eq!(scaled(|call| call.attr_text("factor", "7.0 : f32")), [7.0]);
     assert_eq!(scaled(|call| call), [2.0]);

@@ -376,7 +376,7 @@ fn every_operation_is_built_by_a_method_of_its_name() {
         let again = text::parse(&farcall::ir::Source::new("all", printed.clone()));
         let again = again.unwrap_or_else(|error| panic!("{error}\n{printed}"));
         assert!(again == module, "{printed}");
-        // The same as HLO, unless HLO has no equivalent.
+        // The program printed as HLO can be read again, unless HLO has no equivalent of an operation.
         match hlo::print(&module) {
             // The HLO reader rejects `rng` with a shape operand, as its shape is dynamic until the program is
             // refined.

@@ -17,7 +17,7 @@
 //! refined program.
 //!
 //! Floats may differ from the written values by a few units in the last place. `FARCALL_BLESS=1` replaces
-//! expectations that do not hold by the evaluator's results and the compiler's output.
+//! expectations that do not hold with the evaluator's results and the compiler's output.
 
 use std::ffi::c_void;
 use std::fmt::Write as _;
@@ -68,8 +68,8 @@ fn files() {
     assert!(failures.is_empty(), "\n{failures}{}", hint(bless));
 }
 
-/// Returns advice about failures. Failures that remain while expectations are rewritten are not about
-/// expectations.
+/// Returns advice about failures. Failures that occur while expectations are rewritten have another cause, so
+/// there is no advice.
 fn hint(bless: bool) -> &'static str {
     if bless { "" } else { "(FARCALL_BLESS=1 rewrites expectations)" }
 }
@@ -280,7 +280,7 @@ fn literal(text: &str) -> Result<Literal, String> {
     }
 }
 
-/// Compares results. Floats may differ by four times the distance between adjacent numbers at 1.
+/// Compares results. The relative difference of floats may be up to four times the epsilon of their type.
 fn close(wanted: &Literal, found: &Literal) -> Result<(), String> {
     if wanted.ty() != found.ty() {
         return Err(format!("expected a {}, found a {}", wanted.ty(), found.ty()));
@@ -319,7 +319,8 @@ fn registry() -> Registry {
         // SAFETY: all function pointers have the same size, and the parameters are those of `api_version` 1.
         let function =
             unsafe { std::mem::transmute::<*const (), farcall::registry::UntypedHandler>(function) };
-        // SAFETY: as above; functions of this program are never unloaded.
+        // SAFETY: the parameters are those of `api_version` 1, and functions of this program are never
+        // unloaded.
         let target = unsafe { Target::untyped(name, Platform::Host, function, Origin::program()) };
         registry.register(target.unwrap()).unwrap();
     }

@@ -1,5 +1,5 @@
-//! Mutated programs, end to end: read, verified, printed, compiled, and run in the engine and in the
-//! evaluator, under limits of memory, iterations and time. Every program ends in results or in an error;
+//! Mutated programs, end to end: they are read, verified, printed, compiled, and run in the engine and in the
+//! evaluator, with limits on memory, iterations and time. Every program ends in results or in an error;
 //! nothing panics, aborts or hangs.
 //!
 //! The programs run in a child process, so that a program that kills its process does not end the search.
@@ -58,7 +58,8 @@ const OPS: &[&OpDescriptor] = farcall_ffi::ops![
     expect_close
 ];
 
-/// The functions with which the suites' programs check themselves. Here they only look at their arguments.
+/// The functions with which the programs of the test suites check their results. Here they only read their
+/// arguments.
 macro_rules! checks {
     ($($function:ident = $name:literal;)*) => {$(
         #[handler(name = $name)]
@@ -164,7 +165,7 @@ fn child() {
     // The first panic ends the process: the fuzzer searches for panics.
     let print = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
-        // The panic of a handler that does nothing but panic.
+        // Ignore the panic of the op `panics`, which is intended: the engine turns it into an error.
         if info.payload_as_str() == Some("there was nothing") {
             return;
         }
@@ -347,7 +348,8 @@ struct Progress {
 }
 
 impl Progress {
-    /// The program's number, followed by the number of programs that reached each stage.
+    /// Length of the record: the program's number, then the number of programs that reached each stage. The
+    /// last entry is unused.
     const LEN: usize = 8;
 
     fn new(path: &Path) -> Progress {

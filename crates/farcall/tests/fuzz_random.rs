@@ -1,11 +1,11 @@
-//! Random valid programs compute the same wherever they run: in the reference evaluator, in the middle form
-//! after passes in any order, and in the engine with all passes, without one pass, and without all optional
-//! passes.
+//! Random valid programs have the same results wherever they run: in the reference evaluator, in the middle
+//! form after passes in any order, and in the engine with all passes, without one pass, and without all
+//! optional passes.
 //!
 //! `generate` makes programs with the builder that infers types. Programs cover the whole language: all
-//! operations (except the ones that a test here lists with reasons), all element types, sizes zero and one,
-//! nested regions, and calls. Results are compared bit by bit. Results of functions such as `exp` may differ
-//! by some units in the last place; sums and products of floats have small integers as terms.
+//! operations (except those in `EXCLUDED_OPS`, with reasons), all element types, sizes zero and one, nested
+//! regions, and calls. Results are compared bit by bit. Results of functions such as `exp` may differ by some
+//! units in the last place; sums and products of floats have small integers as terms.
 //!
 //! Runs are deterministic: the same seed and program count repeat a run, and `FARCALL_FUZZ_ONLY=123` repeats
 //! one program of it. A failing program is shrunk and printed as a filetest. A long run:

@@ -104,7 +104,7 @@ fn several_results_and_tuples_are_an_array_of_pointers() {
   %1 = stablehlo.get_tuple_element %t[1] : (tuple<tensor<f32>, tensor<f32>>) -> tensor<f32>
   return %0, %1 : tensor<f32>, tensor<f32>
 }";
-    // A tuple of one element is a tuple, and so is its operand.
+    // A tuple of one element stays a tuple, as an operand and within a result.
     let one = "func.func @main(%x: tensor<f32>) -> tensor<f32> {
   %t = stablehlo.tuple %x : tuple<tensor<f32>>
   %u = stablehlo.custom_call @both(%t) : (tuple<tensor<f32>>) -> tuple<tensor<f32>, tuple<tensor<f32>>>

@@ -54,14 +54,14 @@ fn a_library_with_a_descriptor() {
     assert!(e.contains("this program has other functions for it"), "{e}");
 }
 
-/// Also at a path that is not UTF-8.
+/// The path of the library is not valid UTF-8.
 #[test]
 fn a_library_whose_file_changes_is_loaded_beside_its_old_version() {
     use std::os::unix::ffi::OsStrExt;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(std::ffi::OsStr::from_bytes(b"lib\xff.so"));
     let (host, linked) = (build_library("host_test_ops"), build_library("linked_test_ops"));
-    // As a linker does it, and as copying a file over an existing one does it.
+    // A linker renames a new file to the path of the old one; copying a file writes over the old one.
     let rename = |from: &Path| {
         std::fs::copy(from, folder.path().join("new.so")).unwrap();
         std::fs::rename(folder.path().join("new.so"), &path).unwrap();

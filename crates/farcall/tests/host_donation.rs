@@ -339,7 +339,8 @@ fn compile(program: &str) -> Executable {
     // SAFETY: all function pointers have the same size, and the function has the parameters of `api_version`
     // 1.
     let function = unsafe { std::mem::transmute::<*const (), UntypedHandler>(in_place as *const ()) };
-    // SAFETY: as above; functions of this program are never unloaded.
+    // SAFETY: the function has the parameters of `api_version` 1, and functions of this program are never
+    // unloaded.
     let target = unsafe { Target::untyped("in_place", Platform::Host, function, Origin::program()) };
     registry.register(target.unwrap()).unwrap();
     let module = text::parse(&Source::new("test.mlir", program)).unwrap();

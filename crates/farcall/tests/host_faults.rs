@@ -194,7 +194,7 @@ fn a_dropped_pending_call_is_waited_for_and_its_error_is_lost() {
     assert_eq!(COMPLETED.load(Ordering::Relaxed), completed + 1);
     // The frame waits for a forgotten pending call, before its next stages and before it is dropped.
     for waited in [2, 3] {
-        // SAFETY: as above.
+        // SAFETY: the call has no buffers.
         std::mem::forget(unsafe { frame.launch(&run) }.unwrap().expect("not complete"));
         if waited == 2 {
             FAULT.store(NO_FAULT.packed(), Ordering::Relaxed);
@@ -431,7 +431,7 @@ static PENDING_FUTURE: AtomicUsize = AtomicUsize::new(0);
 
 /// Current fault of the handler.
 static FAULT: AtomicU64 = AtomicU64::new(0);
-/// Number of states that are not destroyed.
+/// Number of states that have not been destroyed.
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 /// Result of the second completion of a future.
 static SECOND_COMPLETION: AtomicI64 = AtomicI64::new(-1);
@@ -779,7 +779,7 @@ fn a_frame_is_checked_again_when_a_pointer_changes() {
     let mut memory = [[0f32; 2]; 3];
     let at = memory.each_mut().map(|m| m.as_mut_ptr());
     for turn in 0..3 {
-        // Two calls each with the same pointers, but different elements.
+        // Some calls have the same pointers as the call before. The elements differ from turn to turn.
         for (from, to) in [(0, 1), (0, 1), (0, 2), (2, 1), (2, 1)] {
             let x = [turn as f32, (from + to) as f32];
             // SAFETY: each buffer has two floats, and they do not overlap.

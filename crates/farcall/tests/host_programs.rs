@@ -294,7 +294,7 @@ func.func @main(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<i64>) {
 
 static NOTES: Mutex<Vec<i64>> = Mutex::new(Vec::new());
 
-/// Records a number, optionally after it has returned.
+/// Records a number, optionally after the handler has returned.
 #[handler(name = "note")]
 fn note(n: Kept<Buffer<i64, 0>>, by: i64, later: Option<bool>, host: &Context) -> Result<()> {
     let work = move || NOTES.lock().unwrap_or_else(PoisonError::into_inner).push(n[0] + by);
@@ -356,7 +356,8 @@ fn rust_ops() -> Registry {
     // SAFETY: all function pointers have the same size, and the function has the parameters of `api_version`
     // 3.
     let function = unsafe { std::mem::transmute::<*const (), UntypedHandler>(note_token as *const ()) };
-    // SAFETY: as above; functions of this program are never unloaded.
+    // SAFETY: the function has the parameters of `api_version` 3, and functions of this program are never
+    // unloaded.
     let target = unsafe { Target::untyped("note_token", Platform::Host, function, Origin::program()) };
     registry.register(target.unwrap()).unwrap();
     registry

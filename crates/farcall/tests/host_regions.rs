@@ -1,5 +1,5 @@
 //! Custom calls in regions that are applied to elements: `map`, reducers, comparators, and the regions of
-//! scatters. On the engine and on the evaluator, with C++ handlers if headers are available.
+//! scatters. They run in the engine and in the evaluator, and with C++ handlers if headers are available.
 #![expect(clippy::print_stdout, reason = "prints why nothing ran")]
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -135,7 +135,7 @@ fn a_call_site_is_instantiated_once_and_a_run_has_its_stages_once() {
     let pure = unread.replace("has_side_effect = true, ", "");
     compile(&pure, &registry).run(&[]).unwrap();
     assert_eq!(seen(&PREPARED), 0);
-    // On the evaluator, a call has a single state, too.
+    // In the evaluator, a call has a single state, too.
     let module = parse(COUNTING);
     seen(&INSTANTIATED);
     let host = RegistryHost::new(&registry, Denormals::Ieee);
@@ -179,7 +179,7 @@ fn mistakes_are_found_when_the_program_is_compiled_and_failures_have_a_place() {
           |          ^^^^^^^^^^^^^^^^^^^^^
           |
           = note: close names that are: picky
-          = note: load the library that has it: Registry::load; if it does not register itself, Registry::load_symbols with picki=SYMBOL"#]].assert_eq(&error.to_string());
+          = note: load the library that has it: Registry::load; if it does not register itself, Registry::load_symbols with picki=SYMBOL; see: farcall guide embedding"#]].assert_eq(&error.to_string());
 
     let executable = compile(&program("picky"), &registry);
     for _ in 0..2 {

@@ -1,4 +1,4 @@
-//! Small programs that demand much memory, time or text. Each is an error or works, without delay.
+//! Small programs that demand much memory, time or text. Each must run or be rejected without delay.
 
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
@@ -48,7 +48,7 @@ fn refuse(program: &str, words: &str) {
 }
 
 fn in_time(begin: Instant) {
-    // The limit is seconds for work of a fraction of a second, as the machine may be busy.
+    // The work takes a fraction of a second, but the machine may be busy: allow for many seconds.
     assert!(begin.elapsed() < Duration::from_secs(20), "{:?}", begin.elapsed());
 }
 
@@ -96,7 +96,8 @@ fn windows_of_terabytes() {
     in_time(begin);
 }
 
-/// Results without elements of countless windows; and a dimension that is reduced last but grows first.
+/// An empty result of countless windows; and a tensor that grows along one dimension before another is
+/// reduced.
 #[test]
 fn windows_between_small_tensors() {
     let program = |input: &str, attrs: &str, result: &str| {
@@ -129,7 +130,7 @@ fn windows_between_small_tensors() {
     refuse(&between, "bytes of memory are needed, but");
 }
 
-/// Lists of ids and attributes that a single character denotes.
+/// Device lists that a single element of text (a splat) describes.
 #[test]
 fn splats_that_are_lists() {
     refuse(

@@ -27,7 +27,7 @@ func.func @main(%n: tensor<i64>) -> tensor<i64> {
   return %end : tensor<i64>
 }";
 
-/// The same loop in a region that is applied to elements, which has no thunks.
+/// The loop above, in a region that is applied to elements and has no thunks.
 const IN_A_REGION: &str = "\
 func.func @main(%n: tensor<i64>) -> tensor<i64> {
   %0 = stablehlo.constant dense<0> : tensor<i64>

@@ -1,7 +1,7 @@
 //! Operations without a kernel, by element type and kind of region.
 //!
-//! Every operation is compiled for every element type that it is defined for, at a size at which it matters,
-//! and the plan says whether the reference evaluator has to run it. At a small size, the engine's values are
+//! Every operation is compiled for every element type that it is defined for, at a size at which its speed
+//! matters. The plan shows if the reference evaluator has to run it. At a small size, the engine's values are
 //! compared with the evaluator's. `kernels_by_type.txt` lists the cases without a kernel. The list only
 //! shrinks: a case that is not on it needs a kernel, and a case that has one leaves the list.
 //! `FARCALL_BLESS=1` removes the cases that have a kernel now.
@@ -520,7 +520,7 @@ fn compile(case: &Case) -> Option<(Module, Executable)> {
     Some((module, compiled.unwrap_or_else(|e| panic!("{}: {e}\n{}", case.name, case.program))))
 }
 
-/// Calls a function for each case, on all threads. Returns the results, sorted.
+/// Calls a function for each case, on as many threads as there are processors. Returns the results, sorted.
 fn each(cases: &[Case], f: impl Fn(&Case) -> Option<String> + Sync) -> BTreeSet<String> {
     let (next, all) = (AtomicUsize::new(0), Mutex::new(BTreeSet::new()));
     std::thread::scope(|scope| {

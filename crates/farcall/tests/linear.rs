@@ -285,11 +285,13 @@ fn a_linear_tangent_op_is_transposed() {
 
 #[test]
 fn a_linear_op_is_transposed() {
-    // By the transpose of the tangent op: the point does not matter where the op is linear.
+    // `bend` is transposed by the transpose of its tangent op. The point of differentiation is passed as
+    // zeros, because it does not matter if the op is linear.
     let bend = of_vector("bend").transpose(&[false]).unwrap();
     assert_eq!((bend.op.target.as_str(), bend.results), ("bend_jvp", vec![Some(0)]));
     expect!["[Zeros((F32, [2])), Cotangent(0)]"].assert_eq(&format!("{:?}", bend.operands));
-    // The op's own transpose with respect to its linear operands; the others are operands of the call.
+    // `bend_jvp` has its own transpose with respect to its linear operand. The other operand becomes an
+    // operand of the call.
     let operands = vec![(DType::F32, vec![2]); 2];
     let tangent = |moving| {
         let linear = Linear::new(&target("bend_jvp"), operands.clone(), &Attrs::new(), moving).unwrap();
@@ -298,7 +300,7 @@ fn a_linear_op_is_transposed() {
     let call = tangent(vec![1]).unwrap();
     assert_eq!((call.op.target.as_str(), call.results), ("bend_jvp", vec![Some(0)]));
     expect!["[Value(0), Cotangent(0)]"].assert_eq(&format!("{:?}", call.operands));
-    // A backward op that takes no active operand.
+    // The backward op of `pair` takes only a cotangent, so no operand is missing.
     let pair = of_vector("pair").transpose(&[false, true]).unwrap();
     expect!["[Cotangent(0)]"].assert_eq(&format!("{:?}", pair.operands));
     fails(

@@ -1,4 +1,4 @@
-//! Ops called on arrays, by their signatures alone.
+//! Ops called on arrays, through programs that are made from the ops' signatures.
 
 use expect_test::{Expect, expect};
 use farcall::ir::types::Dim;
@@ -34,7 +34,7 @@ fn in_memory(x: &Buffer<f32>, y: &mut Buffer<f32>) -> Result<()> {
     Ok(())
 }
 
-/// Returns each vector, and a matrix of ones.
+/// Returns a matrix of ones, and twice each vector.
 #[handler(name = "ones")]
 #[signature((xs: f32[n...]..., rows: i64) -> (all: f32[rows, sum(n)], ys: f32[n...]...))]
 fn ones(
@@ -43,7 +43,7 @@ fn ones(
     all: &mut Buffer<f32>,
     ys: &mut RestResults<Buffer<f32>>,
 ) -> Result<()> {
-    ensure!(all.dims()[0] as i64 == rows, "{all:?} has not {rows} rows");
+    ensure!(all.dims()[0] as i64 == rows, "{all:?} does not have {rows} rows");
     all.fill(1.0);
     for (x, y) in xs.iter().zip(ys.iter_mut()) {
         y.iter_mut().zip(x.iter()).for_each(|(y, x)| *y = 2.0 * x);

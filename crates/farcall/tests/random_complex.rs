@@ -164,7 +164,7 @@ fn conversions() {
         for to in all {
             let complex = from.is_complex() || to.is_complex();
             let wide = [DType::F32, DType::F64, DType::C64, DType::C128];
-            // The other types are rare.
+            // Only these conversions need a kernel, because the other types are rare.
             let served =
                 wide.contains(&to) && (wide.contains(&from) || matches!(from, DType::S32 | DType::S64));
             let floats = from.is_float() || matches!(to, DType::F16 | DType::BF16);

@@ -81,8 +81,8 @@ fn array(values: impl IntoIterator<Item = impl ToString>) -> String {
     format!("array<i64{}{}>", if all.is_empty() { "" } else { ": " }, all.join(", "))
 }
 
-/// Runs a program in the engine and in the evaluator. The kernel of this name must serve it; if the name is
-/// empty, any kernel.
+/// Runs a program in the engine and in the evaluator. The engine must use the kernel named `kernel` or, if
+/// the name is empty, no `reference` kernel.
 fn check(program: &str, inputs: &[Literal], kernel: &str, exact: bool, denormals: Denormals) {
     let both = Both::run(program, inputs, denormals, Pipeline::default());
     let plan = both.executable.plan();
@@ -286,7 +286,8 @@ fn arg_reductions_match_the_evaluator() {
         // `T` and `I` are placeholders for types, but `T` also occurs in the names of directions.
         let body = body.replace(&format!("G{t}"), "GT").replace(&format!("L{t}"), "LT");
         let [x, p, y, f] = [ty(dtype, &dims), ty(index, &dims), ty(dtype, &kept), ty(index, &kept)];
-        // An iota has no memory, along most dimensions.
+        // In every second round, the indices are an iota. Along most dimensions, the kernel computes them
+        // instead of reading memory.
         let (counted, places) = match round % 2 == 0 && !dims.is_empty() {
             true => (format!("%q = stablehlo.iota dim = {} : {p}\n", r.below(dims.len())), "%q"),
             false => (String::new(), "%p"),
@@ -526,7 +527,7 @@ fn non_temporal_stores_match_the_evaluator() {
     let inputs = [(); 2].map(|()| r.tensor(DType::F64, &[n], false));
     check(&program, &inputs, "fusion", true, Denormals::Ieee);
 
-    // A small part of a large tensor.
+    // Only a small part of a large tensor is a result.
     let [x, y] = [1 << 23, 64].map(|n| ty(DType::F64, &[n]));
     let program = format!(
         "func.func @main(%x: {x}) -> {y} {{
@@ -812,7 +813,8 @@ fn stencils_in_loops_match_the_evaluator() {
     }
 }
 
-/// Repeated neighbours in two dimensions, before, between or behind other dimensions.
+/// Fusions that repeat the elements of an operand along two dimensions, and concatenate another operand
+/// before or after the result.
 #[test]
 fn repeated_neighbours_match_the_evaluator() {
     let mut r = Random::new(13);

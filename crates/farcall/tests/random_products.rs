@@ -62,7 +62,7 @@ fn list(values: impl IntoIterator<Item = impl ToString>) -> String {
 
 /// Runs a program in the engine, where a kernel must serve it, and in the evaluator.
 fn check(program: &str, inputs: &[Literal], kernel: &str) {
-    // Without `outer`, products without a contracting dimension stay products.
+    // The pass `outer_products` would replace products without a contracting dimension.
     let both = Both::run(program, inputs, Denormals::Ieee, Pipeline::default().without("outer_products"));
     let plan = both.executable.plan();
     assert!(plan.thunks.is_empty() || both.thunks(kernel) > 0, "{program}{plan}");
@@ -182,7 +182,7 @@ fn convolutions_match_the_evaluator() {
     convolutions(&mut Random::new(2), 250, Spatial::any);
 }
 
-/// Windows that see mostly padding.
+/// Windows that cover mostly padding.
 #[test]
 fn convolutions_of_small_images_match_the_evaluator() {
     convolutions(&mut Random::new(23), 150, |r, _| {
@@ -230,7 +230,7 @@ return %0 : {to} }}",
     }
 }
 
-/// One feature and one kernel: rows of windows that are computed in parts.
+/// Convolutions of one feature and one kernel, in which rows of windows are computed in parts.
 #[test]
 fn convolutions_of_one_feature_match_the_evaluator() {
     let mut r = Random::new(22);

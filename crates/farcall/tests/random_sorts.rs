@@ -1,5 +1,6 @@
-//! The engine's sorts and its `top_k` give the evaluator's bits: sorts for every comparator with a kernel,
-//! even where NaNs make it inconsistent; `top_k` for every type with a kernel, whatever the bits.
+//! The engine's sorts and its `top_k` give the same bits as the evaluator: sorts with every comparator that
+//! has a kernel, even if NaNs make it inconsistent, and `top_k` for every type that has a kernel, with
+//! arbitrary bits.
 
 use farcall::ir::eval::Denormals;
 use farcall::ir::middle::pipeline::Pipeline;
@@ -295,7 +296,7 @@ const COMPUTED: [(&str, &str); 6] = [
 %r = stablehlo.compare LT, %1, %2 : (tensor<i32>, tensor<i32>) -> tensor<i1>\n",
         "sort_by_region",
     ),
-    // Not a consistent order.
+    // The comparator is not a consistent order.
     (
         "%0 = stablehlo.xor %a, %b : tensor<i32>
 %r = stablehlo.compare LT, %0, %m : (tensor<i32>, tensor<i32>) -> tensor<i1>\n",

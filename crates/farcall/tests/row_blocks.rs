@@ -79,8 +79,8 @@ fn attention_with_a_mask() {
     check(&program, &[&[3, 96, 20], &[3, 70, 20], &[3, 70, 33], &[96, 70]], 1);
 }
 
-/// Right factors that are packed into panels in parts, of columns and of depth, once for all blocks with the
-/// same factors.
+/// Blocks that share right factors, which are packed once for all of them. The factors are so large that
+/// their columns and their depth are packed in several parts.
 #[test]
 fn blocks_with_the_same_large_factors() {
     let soft = softmax("2x96", "2x96x600", "[0, 1]", 2);
@@ -138,7 +138,7 @@ fn attention_among_dimensions_of_one() {
     check(&program, &[&[2, 64, 4, 16], &[2, 50, 4, 16], &[2, 50, 4, 24], &[2, 1, 64, 50]], 1);
 }
 
-/// Products that are written in another order, with two dimensions of columns.
+/// Products whose results are transposed, with two dimensions of columns.
 #[test]
 fn transposed_products() {
     let program = |dims: &str, to: &str| {

@@ -1,4 +1,5 @@
-//! Sums over the batch: the only op whose own result lacks `*`, so vmap must loop.
+//! Sums over the batch dimensions (`*`). Since the result has no batch dimensions, `vmap` must call the op in
+//! a loop. In this gallery, only some derivatives are like this, too.
 
 use farcall_ffi::prelude::*;
 

@@ -31,7 +31,7 @@ fn bwd<T: Real>() -> Result<()> {
     Ok(())
 }
 
-/// The product rule for both.
+/// The product rule, for `dx` and `dh`.
 #[handler(name = "complex_filter_bwd_jvp", zeroed)]
 #[signature((x: complex(T)[*, n], h: complex(T)[*, k], dy: complex(T)[*, n], tx: complex(T)[*, n], th: complex(T)[*, k],
     tdy: complex(T)[*, n]) -> (tdx: complex(T)[*, n], tdh: complex(T)[*, k]) where T: f32 | f64)]
@@ -42,8 +42,8 @@ fn bwd_jvp<T: Real>() -> Result<()> {
 
 type Signal<T> = Buffer<Complex<T>>;
 
-/// For each product of entries, the indices of the entries of `x` and `h`, and the index of the sum of `y`
-/// that it belongs to.
+/// For each product of an entry of `x` and an entry of `h`, the indices of these entries, and the index of
+/// the entry of `y` that the product contributes to.
 fn terms<T: Real>(
     x: &Signal<T>,
     h: &Signal<T>,

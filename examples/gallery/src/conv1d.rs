@@ -24,7 +24,7 @@ fn jvp<T: Float>() -> Result<()> {
     conv1d(x, dw, stride, dilation, pad, dy)
 }
 
-/// `dx` and `dw`, which are sums of the same products.
+/// The cotangents `dx` and `dw`, which are sums over the same terms.
 #[handler(name = "conv1d_bwd", zeroed)]
 #[signature((x: T[*, c, n], w: T[o, c, k], dy: T[*, o, m], stride: i64, dilation: i64, pad: i64)
     -> (dx: T[*, c, n], dw: T[o, c, k]) where T: f32 | f64; *, o: sum; c: map)]
@@ -35,7 +35,7 @@ fn bwd<T: Float>() -> Result<()> {
     Ok(())
 }
 
-/// The product rule for both.
+/// The product rule, for `dx` and `dw`.
 #[handler(name = "conv1d_bwd_jvp", zeroed)]
 #[signature((x: T[*, c, n], w: T[o, c, k], dy: T[*, o, m], tx: T[*, c, n], tw: T[o, c, k], tdy: T[*, o, m], stride: i64,
     dilation: i64, pad: i64) -> (tdx: T[*, c, n], tdw: T[o, c, k]) where T: f32 | f64; *, o: sum; c: map)]
@@ -44,8 +44,8 @@ fn bwd_jvp<T: Float>() -> Result<()> {
     bwd(tx, tw, dy, stride, dilation, pad, tdx, tdw)
 }
 
-/// For each product of entries, the indices of the entries of `x` and `w`, and the index of the sum of `y`
-/// that it belongs to.
+/// For each product of an entry of `x` and an entry of `w`, the indices of these entries, and the index of
+/// the entry of `y` that the product contributes to.
 #[rustfmt::skip]
 fn terms<T: Float>(
     x: &Buffer<T>, w: &Buffer<T, 3>, y: &[usize], [stride, dilation, pad]: [i64; 3],

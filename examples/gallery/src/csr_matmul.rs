@@ -35,7 +35,7 @@ fn bwd<T: Float>() -> Result<()> {
     Ok(())
 }
 
-/// The product rule for both.
+/// The product rule, for `da` and `db`.
 #[handler(name = "csr_matmul_bwd_jvp", zeroed)]
 #[signature((a: T[*, e], columns: s32[e], starts: s32[s], b: T[*, k, n], dy: T[*, s - 1, n], ta: T[*, e], tb: T[*, k, n],
     tdy: T[*, s - 1, n]) -> (tda: T[*, e], tdb: T[*, k, n]) where T: f32 | f64; s >= 1; n: sum)]
@@ -45,8 +45,8 @@ fn bwd_jvp<T: Float>() -> Result<()> {
 }
 
 type Ints = Buffer<i32, 1>;
-/// For each product of entries, the indices of the entries of `a` and `b`, and the index of the sum of `y`
-/// that it belongs to.
+/// For each product of an entry of `a` and an entry of `b`, the indices of these entries, and the index of
+/// the entry of `y` that the product contributes to.
 fn terms<T: Float>(c: &Ints, s: &Ints, b: &Buffer<T>) -> Result<impl Iterator<Item = (usize, usize, usize)>> {
     let ([k, n], len, rows) = (b.last_dims()?, c.len(), s.len() - 1);
     let at = move |i: usize| (s[i].max(0) as usize).min(len);

@@ -1,4 +1,5 @@
-//! Hard thresholding: an operand whose derivative is zero, and a tangent op that is its own transpose.
+//! Hard thresholding, which sets small numbers to 0: an operand whose derivative is zero, and a tangent op
+//! that is its own transpose.
 
 use farcall_ffi::prelude::*;
 

@@ -32,7 +32,7 @@ fn bwd<T: Float>() {
     }
 }
 
-/// The product rule for both.
+/// The product rule, for `dweights` and `dxs`.
 #[handler(name = "mix_bwd_jvp", zeroed)]
 #[signature((weights: T[len(xs)], tweights: T[len(xs)], dy: T[*], tdy: T[*], xs: T[*]..., txs: T[*]...)
     -> (tdweights: T[len(xs)], tdxs: T[*]...) where T: f32 | f64; *: sum)]

@@ -40,7 +40,7 @@ fn bwd<T: Float>() {
     (0..h.len()).for_each(|t| da[t] = db[t] * near(h, t, -1));
 }
 
-/// The product rule for both.
+/// The product rule, for `da` and `db`.
 #[handler(name = "recurrence_bwd_jvp")]
 #[signature((a: T[*, n], h: T[*, n], db: T[*, n], ta: T[*, n], th: T[*, n], tdh: T[*, n])
     -> (tda: T[*, n], tdb: T[*, n]) where T: f32 | f64)]

@@ -1,4 +1,4 @@
-//! Root mean square normalization: the gradient of `scale`, which all rows share, is a sum over them.
+//! Root mean square normalization: the gradient of `scale`, which all rows share, is a sum over the rows.
 
 use farcall_ffi::prelude::*;
 

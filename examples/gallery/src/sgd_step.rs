@@ -16,8 +16,8 @@ fn sgd_step<T: Float>() -> Result<()> {
     Ok(())
 }
 
-/// The cotangents: `w` of the weights, `v − rate·w` of the gradient, and `momentum` times as much of the
-/// velocity.
+/// The cotangent of the weights is `w`, the cotangent of the gradient is `g = v − rate·w`, and the cotangent
+/// of the velocity is `momentum·g`.
 #[handler(name = "sgd_step_bwd")]
 #[signature((w: T[*], v: T[*], rate: f64, momentum: f64 = 0.9)
     -> (weights: T[*] aliases w, velocity: T[*] aliases v, gradient: T[*]) where T: f32 | f64)]

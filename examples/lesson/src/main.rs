@@ -1,5 +1,5 @@
-//! A graph of two custom calls, written in Rust: `lesson hlo` prints it as HLO text, `lesson stablehlo` as
-//! StableHLO text, and `lesson` runs it.
+//! A graph of two custom calls, written in Rust: `lesson hlo` prints it as HLO in the form that XLA prints,
+//! `lesson stablehlo` as StableHLO in the form that JAX prints, and `lesson` runs it.
 
 use std::error::Error;
 use std::io::Write;

@@ -186,7 +186,7 @@ class HostBufferSemantics(enum.IntEnum):
     ZERO_COPY = 2
 
 
-#: NumPy's element types by XLA's, and XLA's by the names of NumPy's.
+#: NumPy's types by XLA's element types, and XLA's element types by the names of NumPy's types.
 XLA_ELEMENT_TYPE_TO_DTYPE = {
     **{kind: Shape.scalar_shape(kind).element_type() for kind in ELEMENT_TYPES},
     PrimitiveType.TUPLE: np.dtype(object),

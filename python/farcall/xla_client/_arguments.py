@@ -1,5 +1,5 @@
-"""Checks of arguments by their annotations. A function whose argument should be an `XlaOp` but is not raises
-an error with the argument's name."""
+"""Checks of arguments by their annotations. If an argument should be an `XlaOp` but is not, the error names
+the argument."""
 
 import functools
 import inspect

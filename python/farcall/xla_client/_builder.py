@@ -272,9 +272,9 @@ class XlaBuilder:
         computations: Iterable[tuple[str, Sequence[XlaComputation]]] = (),
         name: str = "",
     ) -> XlaOp:
-        """Adds an instruction. Its shape follows from its operands. If the operands do not determine the
-        shape, `shape` is used, which must fit them. `results` is the operation's number of results; several
-        results form a tuple."""
+        """Adds an instruction. Without `shape`, the engine infers the instruction's shape from the operands.
+        A given shape must fit the operands. `results` is the operation's number of results; several results
+        form a tuple."""
         numbers = tuple(self._own(op) for op in operands)
         extra = [("sharding", str(self._sharding))] if self._sharding is not None else []
         extra += [("metadata", metadata_text(self._metadata))] if self._metadata is not None else []

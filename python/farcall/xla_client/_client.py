@@ -542,8 +542,8 @@ def execute_with_python_values_replicated(
 
 
 def _typed(arguments: list[Any], executable: LoadedExecutable, backend: Client) -> list[Any]:
-    """Puts arrays into buffers. Python numbers stay unchanged; they get the element type that the program
-    expects."""
+    """Puts arrays into buffers. Python numbers stay unchanged; the run converts them to the element type that
+    the program expects."""
     return [backend.buffer_from_pyval(value) if hasattr(value, "dtype") else value for value in arguments]
 
 

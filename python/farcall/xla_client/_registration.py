@@ -1,8 +1,8 @@
 """Registration of custom-call targets, of state types and of partitioners, with the interface of
 `jaxlib.xla_client`.
 
-A registration is for a platform and is passed to the platform's handler. The handler of the CPU is farcall's
-engine: its targets are in the process-wide registry, which `farcall.compile` also uses. Registrations for
+A registration is for a platform and is passed to the platform's handler. The CPU's handler is farcall's
+engine, which puts targets into the process-wide registry that `farcall.compile` also uses. Registrations for
 other platforms wait until a handler is registered.
 """
 
@@ -117,12 +117,12 @@ def register_custom_call_target(
       fn: the function: a capsule with its address, a function or an address of `ctypes`, or a `cfunc` of
         Numba. With `api_version=1`, it may also be a dictionary of these by stage (`"instantiate"`,
         `"prepare"`, `"initialize"`, `"execute"`), or a tuple in this order, with `None` for a missing
-        stage. It may also be a Python function, which gets the arguments of the C function: NumPy arrays and
-        attributes, as in `farcall.handler`, if `api_version` is 1; if it is 0, the address of the result (for
-        several results, of an array of their addresses), and an array of the operands' addresses. The
-        function is kept until the process ends.
-      platform: the platform: `"cpu"`, `"gpu"` or a name in XLA. Targets for `"cpu"` are immediately in the
-        process-wide registry; targets for other platforms wait for `register_custom_call_handler`.
+        stage. It may also be a Python function. With `api_version=1`, the Python function receives NumPy
+        arrays and attributes, as in `farcall.handler`. With `api_version=0`, it receives two addresses: of the
+        result (for several results, of an array of their addresses), and of an array of the operands'
+        addresses. `fn` is kept until the process ends.
+      platform: the platform: `"cpu"`, `"gpu"` or XLA's name of a platform. Targets for `"cpu"` are registered
+        immediately; targets for other platforms wait for `register_custom_call_handler`.
       api_version: 0 for a C function of pointers, 1 for a handler of the typed FFI.
       traits: the traits of a typed handler.
 
@@ -141,7 +141,7 @@ register_cpu_custom_call_target = register_custom_call_target
 
 def register_custom_call_handler(platform: str, handler: CustomCallHandler) -> None:
     """Registers a handler that registers the targets of a platform. Waiting targets are registered
-    immediately, in order. A second handler for a platform is ignored; the CPU has a handler.
+    immediately, in order. A second handler for a platform is ignored; the CPU already has a handler.
 
     Args:
       platform: the platform.
@@ -220,7 +220,7 @@ _STAGES = ("instantiate", "prepare", "initialize", "execute")
 #: `void f(void* out, const void** ins)`
 _C_FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p))
 
-#: Owners of the code of targets. Targets are never unregistered.
+#: Objects that own the code of registered targets. They live forever, since targets are never unregistered.
 _kept: list[Any] = []
 
 
@@ -260,7 +260,7 @@ def _capsule(what: str, fn: Any, api_version: int) -> Any:
 def _address(fn: Any) -> int | None:
     """Returns the address of a C function; `None` for other values."""
     if isinstance(fn, (bool, str, bytes)):
-        return None  # ctypes takes the address of a string
+        return None  # for a string, ctypes would return the address of its characters
     if isinstance(getattr(fn, "address", None), int) and hasattr(fn, "ctypes"):
         return int(fn.address)  # a cfunc of Numba
     try:
@@ -306,7 +306,7 @@ def register_custom_call_partitioner(
     c_api: Any | None = None,
 ) -> None:
     """Registers how the calls of a target are partitioned among devices. farcall's engine has one device and
-    does not use the functions: `custom_call_partitioners` lists them.
+    never calls these functions, but `custom_call_partitioners` returns them.
 
     Args:
       name: the target.
@@ -345,9 +345,9 @@ _numbers = itertools.count()
 
 
 def encode_inspect_sharding_callback(handler: Callable[[HloSharding], None]) -> bytes:
-    """Returns the configuration (`opaque`) of a custom call `InspectSharding`. When a program with the call
-    is compiled, the function is called with the sharding of the call's operand, which is replicated on one
-    device."""
+    """Returns the configuration (`opaque`) for a custom call of `InspectSharding`. When a program with such a
+    call is compiled, `handler` is called with the sharding of the call's operand. With one device, this
+    sharding is always replicated."""
     if not callable(handler):
         raise TypeError(f"the callback of InspectSharding is a function, not {handler!r}")
     key = b"farcall.inspect_sharding.%d" % next(_numbers)

@@ -6,7 +6,7 @@ from typing import Any
 
 
 class OpSharding:
-    """A sharding in the form of builders. `type` is one of `OpSharding.Type`."""
+    """A sharding in the form that program builders use. `type` is one of `OpSharding.Type`."""
 
     class Type(enum.IntEnum):
         """Kinds of shardings."""

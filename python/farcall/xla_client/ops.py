@@ -1,9 +1,9 @@
 """Functions that add instructions to the builder of their operands or to a given builder, with the names of
 XLA's C++ interface.
 
-An instruction's shape follows from its operands. Like XLA's builder, instructions with two operands broadcast
-a scalar, an operand with fewer dimensions if `broadcast_dimensions` maps its dimensions, and dimensions of
-size 1.
+An instruction's shape follows from its operands. As in XLA's builder, instructions with two operands
+broadcast a scalar, an operand with fewer dimensions if `broadcast_dimensions` maps its dimensions, and
+dimensions of size 1.
 """
 
 import inspect
@@ -305,8 +305,8 @@ def Broadcast(operand: XlaOp, sizes: Sequence[int]) -> XlaOp:
 
 
 def BroadcastInDim(operand: XlaOp, shape: Sequence[int], broadcast_dimensions: Sequence[int]) -> XlaOp:
-    """Broadcasts the operand to these sizes. The operand's dimensions are the `broadcast_dimensions` of the
-    result; the others are repetitions."""
+    """Broadcasts the operand to these sizes. The operand's dimensions become the `broadcast_dimensions` of
+    the result; the operand is repeated along the other dimensions."""
     sizes, dims = list(shape), list(broadcast_dimensions)
     given = operand.shape.dimensions()
     if len(dims) != len(given) or any(not 0 <= dim < len(sizes) for dim in dims):

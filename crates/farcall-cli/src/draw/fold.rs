@@ -8,11 +8,12 @@ use super::{Edge, Kind, Node, Panel};
 const MAX_NODES: usize = 100;
 /// Maximum number of operation names in a folded node.
 const MAX_NAMES: usize = 3;
-/// Share of the run time from which a step stays a node.
+/// Minimum share of the run time of a hot step.
 const HOT_SHARE: f64 = 0.02;
 
-/// Folds runs of neighboring steps until the panel has at most [`MAX_NODES`] nodes. Custom calls, steps of the
-/// evaluator, loops and hot steps fold last.
+/// Folds each run of neighboring nodes into one node, so that about [`MAX_NODES`] nodes are left. Up to half
+/// as many nodes stay unfolded: custom calls, steps of the evaluator, loops and hot steps, the most important
+/// ones first.
 pub(super) fn fold(panel: &mut Panel) {
     if panel.nodes.len() <= MAX_NODES {
         return;
@@ -26,7 +27,7 @@ pub(super) fn fold(panel: &mut Panel) {
 
     let (mut groups, mut group_of): (Vec<Vec<usize>>, Vec<usize>) = (Vec::new(), Vec::new());
     for i in 0..panel.nodes.len() {
-        // Inputs and results do not mix with steps.
+        // Inputs and results are not folded together with steps.
         let side = |n: usize| matches!(panel.nodes[n].kind, Kind::Input | Kind::Result);
         let joins = i > 0 && !kept[i] && !kept[i - 1] && side(i) == side(i - 1);
         match groups.last_mut().filter(|_| joins) {
@@ -50,7 +51,7 @@ pub(super) fn fold(panel: &mut Panel) {
     panel.nodes = groups.iter().map(|group| joined(&mut nodes, group)).collect();
 }
 
-/// How much a reader wants to see a node on its own.
+/// Importance of a node that may stay unfolded; 0 for nodes that are always folded.
 fn importance(node: &Node) -> f64 {
     let share = node.share.unwrap_or(0.0);
     let hot = if share >= HOT_SHARE { 1.0 + share } else { 0.0 };
@@ -62,7 +63,7 @@ fn importance(node: &Node) -> f64 {
     kind + hot
 }
 
-/// One node for several.
+/// Joins several nodes into one.
 fn joined(nodes: &mut [Option<Node>], group: &[usize]) -> Node {
     let mut parts: Vec<Node> = group.iter().filter_map(|i| nodes[*i].take()).collect();
     if parts.len() == 1 {

@@ -11,7 +11,7 @@ use crate::show::short_type;
 /// Maximum number of characters in a line of a box.
 const LINE_CHARS: usize = 40;
 
-/// Draws a plan, with the share of each step in the run time if it was measured.
+/// Draws a plan. If `times` are given, each step shows its share of the run time.
 pub(super) fn drawing(name: &str, plan: &Plan, times: Option<&Times>) -> Drawing {
     let mut draw = Draw { plan, times, panels: Vec::new(), number: 0 };
     let title = format!("plan of {name}");
@@ -24,7 +24,7 @@ pub(super) fn drawing(name: &str, plan: &Plan, times: Option<&Times>) -> Drawing
         let base = Base::Param(farcall::plan::ParamId::new(i));
         sources.push((Slice { base, offset: 0, size }, panel.add(node)));
     }
-    // The program comes first, although its loops are visited before its results.
+    // The program's panel comes first, but is only complete after the panels of its loops have been added.
     draw.panels.push(Panel::new(""));
     draw.steps(&mut panel, &mut sources, &plan.thunks);
     for (i, result) in plan.results.iter().enumerate() {
@@ -63,7 +63,7 @@ impl Draw<'_> {
                 nested.push(Panel::new(""));
                 self.steps(&mut inside, &mut Vec::new(), body);
                 nested[place] = inside;
-                // What a body writes, later steps read from the loop.
+                // Later steps that read what the body has written are connected to this step.
                 body.iter().for_each(|thunk| written(thunk, &mut |slice| sources.push((slice, to))));
             }
         }
@@ -100,12 +100,13 @@ impl Draw<'_> {
     }
 }
 
-/// Calls `f` with everything that a step writes, its bodies included.
+/// Calls `f` with each slice that a step or its bodies write.
 fn written(thunk: &Thunk, f: &mut impl FnMut(Slice)) {
     thunk.walk(&mut |thunk| thunk.results().iter().for_each(|buffer| f(buffer.slice)));
 }
 
-/// Draws an edge from the last step that wrote a buffer. Constants and numbers have none.
+/// Draws an edge from the last step that wrote a buffer. Operands that no step writes, such as constants, get
+/// no edge.
 fn connect(panel: &mut Panel, sources: &[(Slice, usize)], buffer: &TensorSlice, to: usize) {
     let from = sources.iter().rev().find(|(slice, _)| overlaps(slice, &buffer.slice));
     if let Some((_, from)) = from

@@ -39,7 +39,7 @@ fn sequence(panels: &mut Vec<Panel>, module: &Module, func: &Func, region: Regio
                 }
                 continue;
             }
-            // Constants would be most of the boxes.
+            // Constants are left out, because most boxes would be constants.
             Op::Constant(_) => continue,
             _ => {}
         }

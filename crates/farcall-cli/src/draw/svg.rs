@@ -12,7 +12,7 @@ use super::{Drawing, Kind, Node, Panel};
 /// Mean width of a character in the fonts of names and of details, in pixels.
 const NAME_CHAR_PIXELS: f64 = 7.3;
 const DETAIL_CHAR_PIXELS: f64 = 6.1;
-/// Width and height of what surrounds the text of a box, and heights of lines, in pixels.
+/// Padding around the text of a box, height of a line, and minimum width of a box, in pixels.
 const BOX_PADDING_PIXELS: f64 = 10.0;
 const LINE_PIXELS: f64 = 16.0;
 const MIN_BOX_WIDTH_PIXELS: f64 = 56.0;
@@ -23,7 +23,7 @@ const LEGEND_PIXELS: f64 = 30.0;
 
 const FONT: &str = "font-family=\"Helvetica, Arial, 'Liberation Sans', sans-serif\"";
 
-/// A panel with its place on the page.
+/// A panel after layout, with the positions of its boxes and edges.
 struct Placed<'d> {
     panel: &'d Panel,
     /// Center, width and height of each box.
@@ -210,7 +210,7 @@ fn curve(points: &[Point]) -> String {
     let mut out = format!("M{:.1} {:.1}", first.x, first.y);
     let mut from = first;
     for (i, to) in rest.iter().enumerate() {
-        // Vertical where an edge leaves and arrives, straight in between.
+        // The curve is vertical where the edge leaves and arrives, and straight in between.
         let bend = (to.y - from.y) / 2.0;
         if i == 0 || i + 1 == rest.len() {
             let _ = write!(
@@ -231,7 +231,7 @@ fn curve(points: &[Point]) -> String {
     out
 }
 
-/// The kinds of boxes that a drawing has, or the scale of times; and its width.
+/// The legend and its width. The legend lists the kinds of boxes in the drawing, or shows the scale of times.
 fn legend(drawing: &Drawing) -> (String, f64) {
     let mut out = String::new();
     let mut x = MARGIN_PIXELS;
@@ -290,7 +290,7 @@ impl Node {
     }
 }
 
-/// Text as SVG has it.
+/// Escapes text for SVG.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -299,7 +299,7 @@ fn escaped(text: &str) -> String {
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
-            // XML has no other control characters.
+            // XML does not allow other control characters.
             c if c.is_control() && c != '\n' => out.push('\u{fffd}'),
             c => out.push(c),
         }

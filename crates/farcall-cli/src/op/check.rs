@@ -93,7 +93,7 @@ fn on(
 /// optional operands. Then varies the attributes that are not in `attrs`.
 ///
 /// # Errors
-/// If the op rejects a sample, or if no operands of one kind are found.
+/// If the op rejects a sample, or if no operands are found for one of these cases.
 fn on_made(
     target: &Arc<Target>,
     ops: &[Arc<Target>],
@@ -176,8 +176,8 @@ fn made(
 }
 
 /// Tries other values of each attribute that is not in `given`: all values of a choice, one value of a
-/// number. `made` calls the op with attributes, if the op accepts them; `checked` has its earlier calls from
-/// `first` on.
+/// number. `made` calls the op with attributes; it returns `None` if the op rejects them. The op's earlier
+/// calls are in `checked`, from index `first` on.
 fn vary(
     declaration: &Declaration,
     given: &Attrs,
@@ -240,7 +240,7 @@ fn has_panicked(error: &RunError) -> bool {
     error.code() == ErrorCode::CustomCall(farcall::ffi::ErrorCode::Internal)
 }
 
-/// Advises on operands that could not be generated.
+/// Returns advice for the user if no operands could be generated for an op.
 fn unmade(target: &Arc<Target>, ops: &[Arc<Target>], args: &OpArgs) -> String {
     let name = target.name();
     let parent = ops.iter().find(|other| {

@@ -40,11 +40,12 @@ enum Argument<'a> {
     Attr(&'a AttrSpec),
 }
 
-/// Default of an omitted offset: a call on whole dimensions begins at 0.
+/// Default of an omitted offset operand, the index at which a part of a dimension begins: 0, for a whole
+/// dimension.
 static BEGIN: InputSpec = InputSpec::Fill(Fill::Zeros, None);
 
 /// Returns the inputs and attributes as arguments of a call of the op: operands by position, attributes by
-/// name. Offsets may be omitted, but only all together.
+/// name. The offset operands may be omitted, but only all of them together.
 ///
 /// # Errors
 /// If the op has no signature, there are too many or too few inputs, or an operand is given by `--attr`.
@@ -78,8 +79,8 @@ pub(crate) fn arguments<'a>(
     Ok((inputs, bound.attributes.into_iter().filter_map(attr).collect()))
 }
 
-/// Returns one tensor per `--input`, in the order of the op's operands. If only a word such as `rand` is
-/// given, the type follows from the other operands, if they determine it.
+/// Returns one tensor per `--input`, in the order of the op's operands. An operand given as a word alone,
+/// such as `rand`, gets the type that the other operands determine.
 ///
 /// # Errors
 /// If an operand cannot be read or generated. Operands that do not fit the op are not an error here, because

@@ -1,4 +1,5 @@
-//! Infers the type of an operand that is given by a word alone from the other operands: `-i x.npy -i rand`.
+//! Infers the type of an operand for which only a word is given (`-i x.npy -i rand`), from the other
+//! operands.
 
 use std::collections::HashMap;
 
@@ -6,8 +7,8 @@ use farcall::ir::types::TensorType;
 use farcall::sig::signature::{Dim, Expr, Operand};
 use farcall::sig::{Attrs, DType, Signature};
 
-/// Known values of a signature's names. Contradictions are not detected here: the op reports them when it is
-/// called.
+/// Known values of the names in a signature: sizes and element types. Contradictions are not detected here:
+/// the op reports them when it is called.
 #[derive(Default)]
 pub(crate) struct Known<'s> {
     batch: Option<Vec<usize>>,
@@ -16,7 +17,7 @@ pub(crate) struct Known<'s> {
 }
 
 impl<'s> Known<'s> {
-    /// Takes the attributes that are sizes.
+    /// Starts with the values of integer attributes, which may name sizes.
     pub(crate) fn new(signature: &'s Signature, attrs: &Attrs) -> Known<'s> {
         let attrs = signature.convert_attrs(attrs).unwrap_or_else(|_| attrs.clone());
         let size = |name: &'s str| Some((name, usize::try_from(attrs.get(name)?.as_int()?).ok()?));
@@ -47,7 +48,7 @@ impl<'s> Known<'s> {
 
     /// Returns the type of an operand if it is completely known.
     pub(crate) fn ty(&self, operand: &Operand) -> Option<TensorType> {
-        // A fixed type needs no base.
+        // A fixed element type does not depend on this value.
         let base = match operand.element.variable() {
             Some(variable) => *self.types.get(variable.text.as_str())?,
             None => DType::F32,

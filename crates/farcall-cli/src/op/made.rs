@@ -31,7 +31,7 @@ pub(crate) struct Call {
 /// Rule for choosing the sizes of dimensions.
 #[derive(Clone, Copy)]
 enum Sizes {
-    /// A different size for each dimension: 2, 3, …
+    /// A different size for each name: 3, 4, …
     Different,
     /// The same size for all dimensions.
     Same(i64),
@@ -45,7 +45,8 @@ pub(crate) struct Alternatives {
 }
 
 impl Alternatives {
-    /// Returns values that differ from `from`; no values if the attribute is absent.
+    /// Returns values that differ from `from`, the attribute's present value; `from` is `None` if it is
+    /// absent.
     pub(crate) fn of(attr: &Attr, from: Option<&AttrValue>) -> Alternatives {
         let (values, are_all): (Vec<AttrValue>, bool) = match &attr.ty {
             AttrType::Scalar(ScalarType::Bool) => (vec![true.into(), false.into()], true),
@@ -125,8 +126,8 @@ fn try_call(declaration: &Declaration, wanted: CallRequest<'_>, sizes: Sizes, nu
     Some(Call { operands: operands.iter().map(ty).collect::<Option<_>>()?, attrs })
 }
 
-/// Generates an operand: `*` as one dimension, and names with their known sizes (as attributes often have) or
-/// the next size.
+/// Chooses the type of an operand. Batch dimensions (`*`) become one dimension. A name gets its size in
+/// `known`, such as the value of an attribute, or else the next size.
 fn make(
     signature: &Signature,
     operand: &Operand,

@@ -92,8 +92,8 @@ pub(crate) fn op(args: &OpArgs) -> Result<()> {
     Ok(())
 }
 
-/// Formats a failure of the call in the words of the op, because the generated program has no text to point
-/// into.
+/// Formats a failure of the call with the op's name and message only, because the generated program has no
+/// text to point into.
 fn in_its_words(error: anyhow::Error) -> anyhow::Error {
     match error.downcast_ref() {
         Some(RunError::CustomCall(CallError { target, stage, code, message, .. })) => {

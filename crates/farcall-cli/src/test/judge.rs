@@ -53,7 +53,7 @@ thread_local! {
 struct Judge<'a> {
     args: &'a TestArgs,
     manifests: HashMap<PathBuf, (Rc<Manifest>, Registry)>,
-    /// Registry for programs, which have no targets of a corpus.
+    /// Registry for programs that are not corpus cases.
     registry: Option<Registry>,
 }
 

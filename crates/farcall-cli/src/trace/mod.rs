@@ -52,7 +52,7 @@ fn page(out: &mut dyn Write, plan: &Plan, profile: &Profile) -> Result<()> {
     });
     let mut events: Vec<Value> = Vec::new();
     profile.events(&mut |event| {
-        // As in the page.
+        // Same numbers as in page.html.
         let kind = match event.kind {
             EventKind::Thunk => 0,
             EventKind::Task(_) => 1,
@@ -72,7 +72,7 @@ fn page(out: &mut dyn Write, plan: &Plan, profile: &Profile) -> Result<()> {
         "dropped": profile.dropped(),
     });
     let (before, after) = PAGE.split_once(PLACE_OF_TRACE).unwrap_or((PAGE, ""));
-    // No tag ends the script early.
+    // Escaped, so that no tag in the trace ends the page's script early.
     let trace = trace.to_string().replace('<', "\\u003c");
     write!(out, "{before}{trace}{after}")?;
     Ok(())

@@ -28,11 +28,12 @@
  * The targets that lowerings call are registered as usual: through XLA_FFI_GetApi, or by the names of their
  * symbols.
  *
- * Rules. A lowering calls one of skip, call and fail before it returns. Neither side keeps pointers that it
- * received after the function that received them has returned. The answer must only depend on the question. A
- * lowering may be called from any thread, and from several threads at once. All texts are UTF-8, without a
- * terminating null character. struct_size is the size of the struct as its writer knows it; members are only
- * added at the end, so a library works with every later farcall. Members that are zero mean "not given".
+ * Rules. A lowering calls one of skip, call and fail before it returns. A pointer that one side passes to a
+ * function of the other is only valid until this function returns. The answer must only depend on the
+ * question. A lowering may be called from any thread, and from several threads at once. All texts are UTF-8,
+ * without a terminating null character. struct_size is the size of the struct as its writer knows it; members
+ * are only added at the end, so a library works with every later farcall. Members that are zero mean "not
+ * given".
  */
 #ifndef FARCALL_LOWERING_H_
 #define FARCALL_LOWERING_H_

@@ -25,8 +25,8 @@
 //!
 //! # Invariants
 //!
-//! - An enumeration that the other side writes is an open newtype over `u32` ([`DataType`], [`AttrType`], …),
-//!   never a Rust `enum`: an unknown value must not be undefined behaviour.
+//! - An enumeration that the other side of the interface writes is an open newtype over `u32` ([`DataType`],
+//!   [`AttrType`], …), never a Rust `enum`: an unknown value must not be undefined behaviour.
 //! - No struct implements `Default`: a zero `struct_size` is never right.
 //! - [`LAYOUTS`] lists every struct; a test compares it with the C headers.
 

@@ -67,7 +67,8 @@ use spec::Side;
     message = "`{Self}` cannot be a parameter of a handler",
     label = "neither an operand, a result, an attribute nor a context",
     note = "an operand is a `&Buffer<T>` or `&AnyBuffer`, a result a `&mut Buffer<T>` or `&mut AnyBuffer`, an operand that becomes a result `&mut InOut<Buffer<T>>`",
-    note = "an attribute is a number, bool, `&str`, `&[T]`, `&Dict`, or an `Option` of one"
+    note = "an attribute is a number, bool, `&str`, `&[T]`, `&Dict`, or an `Option` of one",
+    note = "see: farcall guide kernels"
 )]
 pub trait Param<'a>: Sized {
     const SPEC: Spec;
@@ -81,14 +82,15 @@ pub trait Param<'a>: Sized {
     /// Reads the parameter from the frame.
     fn decode(decoder: &mut Decoder, name: &'static str, slot: &mut Self::Slot, view: ViewAt) -> Boxed;
 
-    /// Updates a slot that an earlier call decoded from the same frame and that `lasts`, so that it is valid
-    /// for this call.
+    /// Updates a slot that an earlier call decoded from the same frame, so that it is valid for this call.
+    /// The parameter [lasts](Spec::lasts).
     #[inline(always)]
     fn renew(_: &mut Decoder, _: &'static str, _: &mut Self::Slot) -> Boxed {
         Ok(())
     }
 
-    /// Makes the argument from the decoded slot. If the parameter `lasts`, the slot is left unchanged.
+    /// Makes the argument from the decoded slot. If the parameter [lasts](Spec::lasts), the slot is left
+    /// unchanged.
     fn take(slot: &'a mut Self::Slot, view: ViewAt) -> Self;
 
     /// Memory that the argument gives access to.
@@ -117,7 +119,7 @@ impl ViewAt {
     /// Returns the view's memory, to be initialized.
     ///
     /// # Safety
-    /// The parameter is one buffer, and the pointer is to memory for its view. The memory stays valid for
+    /// The parameter is one buffer, and the pointer points to memory for its view. The memory stays valid for
     /// `'a`, and nothing else accesses it until the view is written.
     #[inline(always)]
     pub(crate) unsafe fn unread<'a>(self) -> &'a mut MaybeUninit<View> {
@@ -138,7 +140,8 @@ impl ViewAt {
     /// Returns the view for exclusive use, from which the argument is made.
     ///
     /// # Safety
-    /// As for [`view`](ViewAt::view); the parameter is a result, and nothing else accesses the view.
+    /// Same requirements as [`view`](ViewAt::view); the parameter is a result, and nothing else accesses the
+    /// view.
     #[inline(always)]
     pub(crate) unsafe fn view_mut<'a>(self) -> &'a mut View {
         // SAFETY: the caller guarantees that the view is initialized, valid and not aliased (`# Safety`
@@ -426,7 +429,7 @@ pub(crate) fn check_tables(handler: &str, args: &abi::Args, rets: &abi::Rets, at
 }
 
 /// # Safety
-/// As for [`Dict::check`].
+/// Same requirements as [`Dict::check`].
 #[inline(always)]
 unsafe fn check_attrs(handler: &str, attrs: *const abi::Attrs) -> Boxed {
     // SAFETY: the caller guarantees what `Dict::check` requires (`# Safety` above).
@@ -478,8 +481,8 @@ impl Buffers {
         // SAFETY: `i < size`, and the tables have `size` members.
         let (kind, buffer) = unsafe { (*self.types.add(i), *self.buffers.add(i)) };
         let buffer: *const abi::Buffer = buffer.cast_const().cast();
-        // SAFETY: a pointer of kind `BUFFER` that is neither null nor misaligned is to an `abi::Buffer`. Its
-        // `struct_size` is the first member and determines which other members exist.
+        // SAFETY: a pointer of kind `BUFFER` that is neither null nor misaligned points to an `abi::Buffer`.
+        // Its `struct_size` is the first member and determines which other members exist.
         let is_whole = kind == abi::ArgType::BUFFER.0
             && unusable(buffer) == 0
             && unsafe { (*buffer).struct_size } >= abi::Buffer::STRUCT_SIZE;

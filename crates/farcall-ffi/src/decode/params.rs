@@ -92,7 +92,8 @@ macro_rules! buffer_parameters {
 
             #[inline(always)]
             fn take(slot: &'a mut Option<View>, _: ViewAt) -> Option<&'a $buffer> {
-                // SAFETY: as for an operand that is not optional.
+                // SAFETY: `decode` checked the view against the type; `no_overlap` checked that no argument
+                // writes to its memory.
                 slot.as_ref().map(|view| unsafe { <$buffer>::from_view(view) })
             }
 
@@ -122,7 +123,8 @@ macro_rules! buffer_parameters {
 
             #[inline(always)]
             fn take(slot: &'a mut Option<View>, _: ViewAt) -> Option<&'a mut $buffer> {
-                // SAFETY: as for a result that is not optional.
+                // SAFETY: `decode` checked the view against the type; `no_overlap` checked that no other
+                // argument has its memory.
                 slot.as_mut().map(|view| unsafe { <$buffer>::from_view_mut(view) })
             }
 
@@ -188,7 +190,8 @@ impl<'a, B: FromView + ?Sized> Param<'a> for &'a mut InOut<B> {
             // this one included.
             unsafe { result.copy_from(operand) }
         }
-        // SAFETY: as for a result.
+        // SAFETY: `decode` checked the view against the type; `no_overlap` checked that no other argument has
+        // its memory.
         InOut::from_mut(unsafe { B::from_view_mut(result) })
     }
 
@@ -227,7 +230,7 @@ impl<B: FromView + ?Sized> RestOperands<B> {
 
     /// Iterates over the operands, in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &B> {
-        // SAFETY: as in `get`.
+        // SAFETY: `decode` checked the views; `no_overlap` checked that no argument writes to their memory.
         self.0.iter().map(|view| unsafe { B::from_view(view) })
     }
 }
@@ -276,7 +279,8 @@ impl<B: FromView + ?Sized> RestResults<B> {
 
     /// Iterates over the results, in order.
     pub fn iter_mut(&mut self) -> impl ExactSizeIterator<Item = &mut B> {
-        // SAFETY: as in `get_mut`.
+        // SAFETY: `decode` checked the views; `no_overlap` checked that no other argument or result has their
+        // memory.
         self.0.iter_mut().map(|view| unsafe { B::from_view_mut(view) })
     }
 }

@@ -197,8 +197,8 @@ impl Shape {
     }
 }
 
-/// Returns the position of parameter `i` in the array of views, if it is one buffer, and an arbitrary
-/// position otherwise. Operands come first; each side is in the frame's order.
+/// Returns the role of parameter `i`, and its position in the array of views. The position is arbitrary if
+/// the parameter is not one buffer. Operands come first; each side is in the frame's order.
 pub const fn view_of<const N: usize>(specs: &[Spec; N], i: usize) -> (Role, usize) {
     let (mut before, mut k) = (0, 0);
     while k < i {

@@ -3,7 +3,8 @@
 //!
 //! A lowering is a function of type [`LowerFn`]. It is called with a [`LowerQuestion`], and answers by
 //! calling one of the functions in that struct before it returns. A lowering that calls no function has not
-//! answered. Neither side keeps pointers that it received after the function that received them has returned.
+//! answered. A pointer that one side passes to a function of the other is only valid until this function
+//! returns.
 //!
 //! Libraries that are built with `farcall-ffi` list lowerings with their ops
 //! ([`OpDescriptor`](crate::descriptor::OpDescriptor)). Other libraries export the function [`SYMBOL`].
@@ -99,7 +100,7 @@ pub struct LowerQuestion {
     pub call: Option<unsafe extern "C" fn(host: *mut c_void, call: *const LowerCall)>,
 }
 
-/// A name and a text.
+/// A name and its text.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct NamedText {

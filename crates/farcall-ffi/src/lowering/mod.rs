@@ -21,7 +21,7 @@
 //!     Ok(())
 //! }
 //!
-//! /// Converts integers.
+//! /// Lowers blocks of `f32`, and converts integers to `f32`.
 //! fn lower_halve(block: &Block<'_>) -> Result<Lowered> {
 //!     let [x] = block.operands() else { return Ok(Lowered::Skip("it takes one operand".into())) };
 //!     Ok(match x.dtype {
@@ -371,7 +371,7 @@ pub unsafe extern "C" fn lower_rule<R: LowerRule>(question: *mut c_void) {
         match R::lower(&block)? {
             // SAFETY: the host passed this function together with its argument.
             Lowered::Skip(reason) => unsafe { skip(question.host, ByteSpan::new(reason.as_bytes())) },
-            // SAFETY: as above.
+            // SAFETY: the host passed this function together with its argument.
             Lowered::Call(made) => made.tell(|made| unsafe { call(question.host, made) })?,
         }
         Ok(())
@@ -403,7 +403,7 @@ impl<'a> Block<'a> {
             all.iter().map(|one| Ok((text(one.name)?, text(one.text)?))).collect::<Result<Vec<_>>>()
         };
         let templates = |first, count| {
-            // SAFETY: as above.
+            // SAFETY: the caller guarantees that the tables have these lengths (`# Safety` above).
             let all = unsafe { table::<Template>(first, count, question.tensor_stride) };
             let all = all.ok_or_else(|| malformed("a table of operands or results"))?;
             // SAFETY: the caller guarantees that dimensions stay valid (`# Safety` above).
@@ -437,7 +437,7 @@ impl Template {
             {
                 return Err("the dimensions of an operand or result");
             }
-            // SAFETY: the pointer is neither null nor misaligned, and is to `rank` sizes that stay valid.
+            // SAFETY: the pointer is neither null nor misaligned, and points to `rank` sizes that stay valid.
             rank => unsafe { std::slice::from_raw_parts(self.dims, rank) },
         };
         Ok(OperandType { dtype, dims })

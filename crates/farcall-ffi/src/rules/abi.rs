@@ -2,7 +2,8 @@
 //!
 //! A rule is a function of type [`RuleFn`] in an op's descriptor. It is called with a [`RuleCall`], and
 //! answers by calling the functions in that struct before it returns. A rule that calls no function has not
-//! answered. Neither side keeps pointers that it received after the function that received them has returned.
+//! answered. A pointer that one side passes to a function of the other is only valid until this function
+//! returns.
 //!
 //! Members are only added at the end. A rule that needs a member that `struct_size` does not cover does not
 //! answer.
@@ -62,7 +63,8 @@ pub struct RuleOperand {
 pub struct RuleOnce {
     /// Size of this struct as the rule knows it.
     pub struct_size: usize,
-    /// For each operand, the dimension at which the axis goes; -1 for an operand that is passed unchanged.
+    /// For each operand, the dimension at which it has the mapped axis; -1 for an operand that is passed
+    /// unchanged.
     pub operands: *const i64,
     /// Number of operands.
     pub operand_count: usize,

@@ -194,7 +194,7 @@ impl Batch {
     ///
     /// `operands` has, for each operand, the dimension at which the operand has the mapped axis. Operands
     /// without the axis are broadcast along it, or passed unchanged if the entry is `None`. `results` has,
-    /// for each result, the dimension that is the axis. Dimensions are counted with the axis.
+    /// for each result, the dimension that is the axis. Dimensions are counted including the axis.
     pub fn once(
         operands: impl IntoIterator<Item = Option<usize>>,
         results: impl IntoIterator<Item = usize>,
@@ -320,7 +320,7 @@ pub unsafe extern "C" fn batch_rule<R: BatchRule>(call: *mut c_void) {
                     result_count: results.len(),
                     attrs: &raw const changed,
                 };
-                // SAFETY: as above.
+                // SAFETY: the host passed this function together with its argument.
                 unsafe { once(question.host, &raw const call) };
             }
         }
@@ -389,7 +389,8 @@ impl<'a> ShapeCall<'a> {
                 {
                     return Err(malformed("the dimensions of an operand"));
                 }
-                // SAFETY: the pointer is neither null nor misaligned, and is to `rank` sizes that stay valid.
+                // SAFETY: the pointer is neither null nor misaligned, and points to `rank` sizes that stay
+                // valid.
                 _ => unsafe { std::slice::from_raw_parts(dims, rank) },
             };
             types.push(OperandType { dtype, dims });

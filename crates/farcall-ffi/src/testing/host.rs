@@ -204,7 +204,7 @@ struct Type {
 struct Tables([Api; abi::API_MINOR as usize + 1]);
 // SAFETY: the tables are constant.
 unsafe impl Send for Tables {}
-// SAFETY: as above.
+// SAFETY: the tables are constant.
 unsafe impl Sync for Tables {}
 
 /// Returns the function table of a host of version 0.`minor`.

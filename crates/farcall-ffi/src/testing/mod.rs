@@ -164,7 +164,7 @@ impl<'a> Call<'a> {
     /// Makes the call with a changed frame, to test how the handler's entry reacts.
     ///
     /// # Errors
-    /// As for [`run`](Self::run).
+    /// Same errors as [`run`](Self::run).
     ///
     /// # Safety
     /// The memory that the handler's entry reads through the changed frame is valid. The entry trusts sizes,

@@ -3,7 +3,7 @@
 use expect_test::Expect;
 use farcall_ffi::Result;
 
-/// Compares the outcome of a call with a text: `ok`, or the error.
+/// Compares the outcome of a call with `ok`, or with the text of an error.
 #[track_caller]
 pub(crate) fn check(result: Result<()>, expected: Expect) {
     let text = match result {

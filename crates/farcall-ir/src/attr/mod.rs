@@ -21,7 +21,7 @@ pub use dict::AttrDict;
 pub(crate) use show::Dict;
 
 /// An attribute of StableHLO text. Deliberately not `non_exhaustive`: matches are exhaustive, so that the
-/// compiler lists the places that a new variant affects.
+/// compiler points out all code that a new variant affects.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Attr {
     /// `unit`, or a name without a value.

@@ -5,9 +5,9 @@ use crate::attr::{Attr, AttrDict};
 use crate::module::FuncId;
 use crate::types::TensorType;
 
-/// Numbers of functions, for a reader that encounters their names before it has read all functions.
+/// Ids of functions, for a reader that encounters their names before it has read all functions.
 pub trait Symbols {
-    /// Returns the present or future number of the function with a name.
+    /// Returns the id of the function with a name; reserves an id if the function has not been read yet.
     fn func(&mut self, name: &str) -> FuncId;
 }
 
@@ -15,9 +15,9 @@ pub trait Symbols {
 pub struct Fields<'a> {
     /// The attributes. Attributes that belong to the operation are removed.
     pub attrs: &'a mut AttrDict,
-    /// Returns the type of an operand by its number, if the operand exists and is a tensor.
+    /// Returns the type of an operand by its index, if the operand exists and is a tensor.
     pub operand: &'a dyn Fn(usize) -> Option<&'a TensorType>,
-    /// Assigns numbers to functions.
+    /// Assigns ids to functions.
     pub symbols: &'a mut dyn Symbols,
     /// Parses an attribute from the text of another one.
     pub parse: &'a dyn Fn(&str) -> Option<Attr>,

@@ -5,7 +5,7 @@
 //! [`write()`] returns a dictionary from which `read` creates the same operation, without attributes that
 //! equal their defaults. The attributes that remain in a dictionary belong to the instruction. This module
 //! does not depend on the format of a program: a reader passes a name, a dictionary, the types of the
-//! operands, a function that numbers functions, and a function that reads an attribute from text
+//! operands, a function that assigns ids to functions, and a function that reads an attribute from text
 //! ([`Fields`]). The files have the names of those in [`crate::op`]; `names` maps names to operations.
 //!
 //! ```

@@ -3,7 +3,7 @@
 use super::{Error, Reading};
 use crate::memory;
 
-/// Byte that padding consists of.
+/// Value of a padding byte.
 const PADDING: u8 = 0xcb;
 
 /// The unread rest of a part of a file.
@@ -159,7 +159,7 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    /// Reads a text that ends with a zero byte.
+    /// Reads text that ends with a zero byte.
     pub(crate) fn terminated(&mut self) -> Reading<&'a [u8]> {
         let rest = &self.data[self.pos..];
         let Some(n) = rest.iter().position(|b| *b == 0) else {

@@ -206,7 +206,7 @@ impl<'a> File<'a> {
             let dialect = section.index(self.dialects.len(), "dialect")? as u32;
             for _ in 0..section.count()? {
                 let before = section;
-                // Since version 5, a flag tells if the writer knew the operation.
+                // Since version 5, a flag states whether the writer knew the operation.
                 let name = if self.version >= 5 { section.flagged()?.0 } else { section.size()? };
                 let name = self.name_at(name, &before)?;
                 self.ops.push(OpName { dialect, name });
@@ -251,7 +251,7 @@ impl<'a> File<'a> {
         let len = offsets.size()?;
         let kind = offsets.byte()?;
         let mut value = data.part(len, SECTIONS[RESOURCES])?;
-        // An empty resource is only declared.
+        // Attributes use only blobs. An empty resource is declared, but has no contents.
         if kind != BLOB || value.is_empty() {
             return Ok(Resource { key, blob: None });
         }

@@ -12,7 +12,8 @@
 //!
 //! **Invariants.** Bytes are not trusted: for any input, reading returns a value or an `Error` that states
 //! the problem and its position. Counts are compared with the remaining bytes before memory is allocated, so
-//! the tables take at most [`TABLE_BYTES`] bytes for each byte of the file. No function here is recursive.
+//! the tables take at most [`TABLE_BYTES`] bytes for each byte of the file. No function of this module is
+//! recursive.
 
 mod cursor;
 mod file;
@@ -50,7 +51,7 @@ pub(crate) struct Error {
     pub(crate) at: usize,
     /// Name of the part of the file.
     pub(crate) part: &'static str,
-    /// Expected and found.
+    /// Message that states what was expected and what was found.
     pub(crate) message: String,
 }
 

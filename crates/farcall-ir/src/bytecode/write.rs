@@ -157,9 +157,9 @@ impl Entries {
 pub(crate) struct Tables {
     strings: Vec<Vec<u8>>,
     numbers: HashMap<Vec<u8>, usize>,
-    /// Dialects, as numbers of their names.
+    /// Names of the dialects, as numbers of strings.
     dialects: Vec<usize>,
-    /// Operation names, as dialect and number of the name.
+    /// Names of operations, as the number of the dialect and the number of the string.
     ops: Vec<(usize, usize)>,
     op_numbers: HashMap<(usize, usize), usize>,
     attrs: Entries,

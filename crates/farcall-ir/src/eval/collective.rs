@@ -22,8 +22,8 @@ pub(super) fn gathered(
     role: Role,
 ) -> Result<Vec<Value>, EvalError> {
     match role {
-        // A process outside of all groups is alone: groups cover all processes, so it shares a group with no
-        // other process.
+        // `Outside` does not occur in verified programs, since the groups of these operations cover all
+        // processes.
         Role::Alone | Role::Outside => converted(m, inst, xs),
         Role::OneOf(n) => Err(several(n)),
     }

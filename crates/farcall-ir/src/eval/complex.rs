@@ -11,8 +11,8 @@ use std::f64::consts::{FRAC_PI_2, LN_2, PI};
 
 type C = Complex<f64>;
 
-/// Applies a unary operation; `None` if the operation has no complex operands. The result is real for `abs`,
-/// `real` and `imag`, and boolean for `is_finite`.
+/// Applies a unary operation; `None` if the operation is not defined for complex numbers. The result is real
+/// for `abs`, `real` and `imag`, and boolean for `is_finite`.
 pub fn unary(op: Unary, z: C) -> Option<Scalar> {
     Some(Scalar::Complex(match op {
         Unary::Abs => return Some(Scalar::Float(libm::hypot(z.re, z.im))),
@@ -63,7 +63,7 @@ pub fn unary(op: Unary, z: C) -> Option<Scalar> {
     }))
 }
 
-/// Applies a binary operation; `None` if the operation has no complex operands.
+/// Applies a binary operation; `None` if the operation is not defined for complex numbers.
 pub fn binary(op: Binary, a: C, b: C) -> Option<C> {
     Some(match op {
         Binary::Add => a + b,
@@ -138,7 +138,7 @@ fn sign(z: C) -> C {
     C::new(z.re / radius, z.im / radius)
 }
 
-/// `e^x (cos y + i sin y)`, where `e^x` may overflow although a product with it does not.
+/// `e^x (cos y + i sin y)`. `e^x` alone may overflow although its product with the cosine or sine does not.
 fn exp(z: C) -> C {
     scaled(1.0, z.re, z.im)
 }
@@ -366,7 +366,7 @@ struct Arc {
     acos: f64,
 }
 
-/// Hull, Fairgrieve and Tang, for arguments scaled into a safe range.
+/// The algorithm of Hull, Fairgrieve and Tang, for arguments scaled into a safe range.
 fn arc(x: f64, y: f64) -> Arc {
     let large = 1e150;
     if x > large || y > large {

@@ -10,7 +10,7 @@ pub(super) fn if_<'m>(inst: Inst<'m>, xs: &[Value]) -> Result<Step<'m>, EvalErro
     branch(inst, usize::from(!is_true(xs)))
 }
 
-/// `case`: runs the region with this number, or the last region if the number is out of range.
+/// `case`: runs the region that the operand selects, or the last region if the index is out of range.
 pub(super) fn case<'m>(inst: Inst<'m>, xs: &[Value]) -> Result<Step<'m>, EvalError> {
     let index = tensor(xs, 0)?.iter().next().unwrap_or(Scalar::Signed(-1));
     branch(inst, inst.chosen(index))

@@ -33,7 +33,7 @@ pub(super) fn dynamic_iota(
     one(counting(ty.dtype, &shape_operand(xs, 0)?, dim)?)
 }
 
-/// A tensor whose elements are their indices along `dim`.
+/// Returns a tensor whose elements are their indices along `dim`.
 fn counting(dtype: DType, dims: &[usize], dim: usize) -> Result<Literal, EvalError> {
     let mut out = zeros(dtype, dims)?;
     let mut i = 0;
@@ -190,7 +190,8 @@ pub(super) fn dynamic_pad(xs: &[Value]) -> Result<Vec<Value>, EvalError> {
     one(padded(tensor(xs, 0)?, tensor(xs, 1)?, &list(2)?, &list(3)?, &list(4)?)?)
 }
 
-/// Pads a tensor: element `i` of a dimension moves to `low + i * (interior + 1)`, if that exists.
+/// Pads a tensor: element `i` of a dimension moves to index `low + i * (interior + 1)`, if the result has
+/// that index.
 fn padded(
     x: &Literal,
     value: &Literal,
@@ -252,7 +253,7 @@ pub(super) fn get_dimension_size(xs: &[Value], dim: usize) -> Result<Vec<Value>,
     one(Literal::scalar(DType::S32, Scalar::Signed(size as i64)))
 }
 
-/// The shape that operand number `i` contains.
+/// Returns the shape that the elements of operand `i` give.
 pub(super) fn shape_operand(xs: &[Value], i: usize) -> Result<Vec<usize>, EvalError> {
     let sizes = tensor(xs, i)?.iter().map(|s| usize::try_from(s.as_i64()));
     sizes.collect::<Result<_, _>>().map_err(|_| EvalError::new("a size is negative"))

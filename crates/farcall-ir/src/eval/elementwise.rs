@@ -216,7 +216,7 @@ pub(super) fn clamp_element(
 
 /// Converts an element of `from` to `to`; the caller rounds the result.
 pub(super) fn convert_element(denormals: Denormals, from: DType, to: DType, x: Scalar) -> Scalar {
-    // The smallest power of two is a subnormal `f32`; powers of two are moved as bits.
+    // `f8E8M0FNU` stores powers of two, the smallest of which is a subnormal `f32`. Flushing would lose it.
     let powers = from == DType::F8E8M0FNU || to == DType::F8E8M0FNU;
     if from == to {
         return x;

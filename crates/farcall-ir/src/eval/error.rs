@@ -81,7 +81,7 @@ impl EvalError {
         EvalError { message: message.into(), cause: Cause::Operation, op: None, span: None, place: None }
     }
 
-    /// The error of a host that was asked for `what`.
+    /// An error of the host. `what` describes the request and begins the message.
     pub(super) fn host(what: &str, error: HostError) -> EvalError {
         EvalError { cause: Cause::Host(error.clone()), ..EvalError::new(format!("{what}{error}")) }
     }
@@ -92,7 +92,7 @@ impl EvalError {
         self.span.map(|span| Diagnostic::new("run", span, nowhere.to_string()))
     }
 
-    /// Adds the operation, unless an operation inside of it has been added already.
+    /// Adds the operation, unless an operation inside it has been added already.
     pub(super) fn at(mut self, module: &Module, inst: Inst<'_>) -> EvalError {
         if self.op.is_none() {
             self.op = Some(inst.op().name());

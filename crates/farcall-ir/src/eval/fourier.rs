@@ -104,8 +104,8 @@ fn on_circle(a: usize, n: usize) -> (f64, f64) {
     }
 }
 
-/// Maximum prime factor of lengths for which NaNs and infinities are propagated through the sums, which take
-/// as many steps per element as the factor.
+/// Maximum prime factor of a length for which lines with NaNs or infinities are summed. Summing takes as many
+/// steps per element as the factor. For larger factors, every element of such a line becomes NaN.
 const MAX_SUMMED_FACTOR: usize = 256;
 
 fn largest_prime_factor(mut n: usize) -> usize {

@@ -40,7 +40,7 @@ pub(super) fn dynamic_gather(xs: &[Value], g: &Gather) -> Result<Vec<Value>, Eva
     one(gathered(tensor(xs, 0)?, tensor(xs, 1)?, &Gather { slice_sizes, ..g.clone() })?)
 }
 
-/// `scatter`: inputs, scatter indices, as many updates.
+/// `scatter`: inputs, scatter indices, and one update for each input.
 pub(super) fn scatter<'m>(
     m: &mut Machine<'m>,
     inst: Inst<'m>,
@@ -108,8 +108,9 @@ fn gathered(operand: &Literal, start_indices: &Literal, g: &Gather) -> Result<Li
 
 /// Applies updates to any number of tensors at once, in row-major order of their indices.
 ///
-/// A window that is not entirely inside of the tensor is skipped; by the specification, only its elements
-/// outside are skipped. `body` takes the current elements, followed by the elements of the updates.
+/// A window that is not entirely inside the tensor is skipped, as in XLA. Under the specification's
+/// semantics, only its elements outside of the tensor are skipped. `body` takes the current elements,
+/// followed by the elements of the updates.
 fn scattered(
     inputs: &[Literal],
     scatter_indices: &Literal,

@@ -14,8 +14,8 @@ use crate::literal::Literal;
 use crate::module::Inst;
 use crate::op::{FftKind, TriangularSolve, TriangularTranspose};
 
-/// `cholesky`: a. The other triangle of the result is zero. If the matrix is not positive definite, the whole
-/// result is NaN.
+/// `cholesky`: a. The triangle that `lower` does not select is zero in the result. If the matrix is not
+/// positive definite, the whole result is NaN.
 pub(super) fn cholesky(
     m: &Machine<'_>,
     _inst: Inst<'_>,

@@ -325,7 +325,8 @@ impl<'m> Machine<'m> {
             .map_err(|m| EvalError::new(format!("@{}: {m}", func.name)).at(self.module, inst))?;
         self.calls += 1;
         let after = Continuation::Leave { inst, func: self.func, base: self.base };
-        // The caller's window may not exist yet. Only the first window begins at 0.
+        // The environment may not reach to the end of the caller's window yet. No later window may begin at
+        // 0: base 0 marks the first window, whose function may read captured values.
         self.base = self.env.len().max(self.base + self.func.value_count()).max(1);
         self.func = func;
         self.bind(func.body().args(), args);

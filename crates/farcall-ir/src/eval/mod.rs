@@ -86,14 +86,14 @@ pub trait Host {
     /// Runs one custom call and returns one value per result, of the result's type.
     ///
     /// # Errors
-    /// Any error of the host; the evaluator adds the target and the place in the program to its message.
+    /// Any error of the host; the evaluator adds the target and the position in the source to its message.
     fn custom_call(&self, call: &HostCall<'_>, operands: &[Value]) -> Result<Vec<Value>, HostError>;
 
     /// Returns the next values fed to the program (`infeed`), one tensor of each type.
     ///
     /// # Errors
-    /// Any error of the host, here and in the methods below; the evaluator adds the operation and its place
-    /// to the message.
+    /// Any error of the host, here and in the methods below; the evaluator adds the operation and its
+    /// position in the source to the message.
     fn infeed(&self, config: &str, types: &[TensorType]) -> Result<Vec<Literal>, HostError> {
         let _ = (config, types);
         Err("nothing feeds the program here".into())
@@ -102,7 +102,7 @@ pub trait Host {
     /// Accepts the values that the program emits (`outfeed`).
     ///
     /// # Errors
-    /// As [`infeed`](Host::infeed).
+    /// Same errors as [`infeed`](Host::infeed).
     fn outfeed(&self, config: &str, values: Vec<Literal>) -> Result<(), HostError> {
         let _ = (config, values);
         Err("nothing reads the program's outfeed here".into())
@@ -111,7 +111,7 @@ pub trait Host {
     /// Accepts the values that the program sends to the host on a channel (`send`).
     ///
     /// # Errors
-    /// As [`infeed`](Host::infeed).
+    /// Same errors as [`infeed`](Host::infeed).
     fn send(&self, channel: i64, values: Vec<Literal>) -> Result<(), HostError> {
         let _ = values;
         Err(format!("nothing receives on channel {channel} here").into())
@@ -121,7 +121,7 @@ pub trait Host {
     /// type.
     ///
     /// # Errors
-    /// As [`infeed`](Host::infeed).
+    /// Same errors as [`infeed`](Host::infeed).
     fn recv(&self, channel: i64, types: &[TensorType]) -> Result<Vec<Literal>, HostError> {
         let _ = types;
         Err(format!("nothing sends on channel {channel} here").into())
@@ -166,7 +166,7 @@ impl Host for NoHost {
 ///
 /// # Errors
 /// If inputs do not match the parameters, if a custom call fails, or if the program exceeds a resource limit
-/// (available memory, loop iterations). The error names the place in the program.
+/// (available memory, loop iterations). The error names the position in the source.
 pub fn eval(
     module: &Module,
     func: &Func,
@@ -184,10 +184,10 @@ pub fn eval(
 }
 
 /// Runs a function like [`eval`], in a module that [`normalize`] or the [middle form](crate::middle) has
-/// produced: no custom call stands for an operation, so the module is not searched for them again.
+/// produced: no custom call stands for an operation, so the module is not searched for such calls.
 ///
 /// # Errors
-/// As [`eval`].
+/// Same errors as [`eval`].
 pub fn eval_normal(
     module: &Module,
     func: &Func,
@@ -219,7 +219,7 @@ fn evaluated(
 /// for the instruction's own operands.
 ///
 /// # Errors
-/// As [`eval`].
+/// Same errors as [`eval`].
 pub fn eval_inst(
     module: &Module,
     inst: Inst<'_>,

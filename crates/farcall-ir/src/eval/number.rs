@@ -1,7 +1,7 @@
 //! The number types of products, solvers and transforms: `f64`, complex `f64`, wrapping `i64`.
 //!
-//! Tensors are converted once before the inner loops, and rounded once after them. The exception are short
-//! sums of `f32`; see [`MAX_SHORT_SUM_TERMS`].
+//! Tensors are converted once before the inner loops, and rounded once after them. Short sums of `f32` are an
+//! exception; see [`MAX_SHORT_SUM_TERMS`].
 
 use std::num::Wrapping;
 use std::ops::{Add, Div, Mul, Sub};
@@ -15,8 +15,9 @@ use crate::literal::Literal;
 use crate::scalar::Scalar;
 
 /// Maximum number of terms of a sum that is computed in its own type, rounding each step, as XLA does. For
-/// few terms, the order hardly matters, and if they cancel, XLA's known answers include the rounding errors.
-/// XLA splits longer sums in its own ways; for these, a sum in `f64` is the best answer.
+/// few terms, the order of the additions hardly matters; and if the terms cancel, results from XLA, with
+/// which tests compare, include the rounding errors. XLA splits longer sums into partial sums in several
+/// ways, so their best substitute is a sum in `f64`.
 pub(super) const MAX_SHORT_SUM_TERMS: usize = 64;
 
 /// A ring of numbers.

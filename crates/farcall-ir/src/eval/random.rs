@@ -47,8 +47,8 @@ pub(super) fn rng_bit_generator(
 /// `rng`: a, b, shape.
 ///
 /// The specification leaves the bits to the implementation, and farcall guarantees the same bits for the same
-/// inputs: all numbers come from one fixed key, and each instruction of the text has separate counters. A
-/// call of a function, or an iteration of a loop, therefore repeats the numbers of the previous one.
+/// inputs: all random numbers come from one fixed key, and each `rng` instruction of the program has separate
+/// counters. Every call of a function, and every iteration of a loop, therefore gets the same random numbers.
 pub(super) fn rng(
     m: &Machine<'_>,
     inst: Inst<'_>,
@@ -61,7 +61,7 @@ pub(super) fn rng(
         shape.collect::<Result<_, _>>().map_err(|_| EvalError::new("a dimension is negative"))?;
     let dtype = m.result_type(inst, 0)?.dtype;
     let mut out = zeros(dtype, &dims)?;
-    // The bits; their number is known only at this point.
+    // Memory for the random bits, whose number is known only at this point.
     memory::admit_scratch(out.len().saturating_mul(2 * size_of::<u64>()))?;
     let number = inst.results().first().map_or(0, |r| r.index());
     let counter = (number as u128) << 64;
@@ -86,7 +86,7 @@ pub(super) fn rng(
     one(out)
 }
 
-/// Key of the numbers of `rng`.
+/// Key of the random numbers of `rng`.
 const RNG_KEY: u64 = 0x6661_7263_616c_6c21;
 
 /// Generates bits for a tensor, and the new state. `None` if the state has the wrong number of words.

@@ -20,7 +20,7 @@ use crate::op::{Binary, Op, ReduceWindow, SelectAndScatter};
 use crate::reducer;
 use crate::scalar::Scalar;
 
-/// `reduce`: inputs, followed by as many initial values.
+/// `reduce`: inputs, followed by one initial value for each input.
 pub(super) fn reduce<'m>(
     m: &mut Machine<'m>,
     inst: Inst<'m>,
@@ -35,7 +35,7 @@ pub(super) fn reduce<'m>(
     values(with_reducer(m, inst, terms, true, |body| folding::fold(inputs, inits, dims, &dtypes, body)))
 }
 
-/// `reduce_window`: inputs, followed by as many initial values.
+/// `reduce_window`: inputs, followed by one initial value for each input.
 pub(super) fn reduce_window<'m>(
     m: &mut Machine<'m>,
     inst: Inst<'m>,

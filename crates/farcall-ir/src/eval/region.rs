@@ -69,7 +69,7 @@ impl<'m> Applied<'m> {
 /// Maximum depth of calls that are translated.
 const MAX_CALLS: usize = 8;
 
-/// Maximum number of operations of a region before no more calls are translated.
+/// Maximum number of translated operations after which another call is still translated.
 const MAX_INSTRUCTIONS: usize = 1_000;
 
 /// A region as operations on slots. The arguments have the first slots, followed by captured values and

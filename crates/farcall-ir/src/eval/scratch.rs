@@ -59,7 +59,7 @@ pub(super) fn bytes(m: &Machine<'_>, inst: Inst<'_>, xs: &[Value]) -> usize {
         | Op::DynamicUpdateSlice
         | Op::Gather(_)
         | Op::Scatter(_) => 0,
-        // Only lists of sizes.
+        // These operations need temporary memory only for lists of sizes.
         Op::DynamicPad | Op::RealDynamicSlice | Op::DynamicGather(_) => 0,
         // No temporary memory; nested instructions request their own.
         Op::If
@@ -90,7 +90,7 @@ pub(super) fn bytes(m: &Machine<'_>, inst: Inst<'_>, xs: &[Value]) -> usize {
         | Op::CustomCall(_) => 0,
 
         Op::Reduce { .. } | Op::Map { .. } => results(),
-        // The tuples before and after a dimension is folded, and the runs of each window.
+        // The partial results before and after one dimension is folded, and the run of each window.
         Op::ReduceWindow(_) => sum([results(), operands()]).saturating_mul(2),
         Op::SelectAndScatter(_) => sum([results(), operand(1).saturating_mul(2)]),
         // One slice at a time.

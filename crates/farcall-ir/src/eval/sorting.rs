@@ -1,4 +1,4 @@
-//! Orders: `sort` and `top_k`.
+//! Sorting: `sort` and `top_k`.
 
 use std::cmp::Ordering;
 

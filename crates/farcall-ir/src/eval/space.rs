@@ -1,5 +1,5 @@
-//! Selection of dimensions and starts for gather, scatter, slices, products and reductions, beyond
-//! [`super::index`].
+//! Functions on dimensions and start indices that gather, scatter, slices, products and reductions share.
+//! Simpler functions on indices are in [`super::index`].
 
 use farcall_sig::DType;
 
@@ -14,7 +14,7 @@ pub(super) fn tensors(operands: &[Value]) -> Result<Vec<Literal>, EvalError> {
 }
 
 /// A tensor of the shape `dims` whose element at an index is the operand's element at the position
-/// `source(index)`; zero if the position does not exist, as for a collapsed slice of no elements.
+/// `source(index)`; zero if the position does not exist, since a collapsed slice may have no elements.
 pub(super) fn take(
     operand: &Literal,
     dims: &[usize],

@@ -187,7 +187,7 @@ pub fn logistic(x: f64) -> f64 {
 /// `cosh` as the CHLO dialect defines it for `f32`: `e^(x + log ½) + e^(-x + log ½)`, with each step rounded.
 ///
 /// For large `x`, the result differs from the mathematical value by up to 24 units in the last place, as in
-/// XLA and StableHLO's interpreter, whose known answers include that error.
+/// XLA and StableHLO's interpreter. Expected results in their tests include that error.
 pub(super) fn cosh_f32(x: f64) -> f64 {
     let x = x as f32;
     f64::from(half_exp(x) + half_exp(-x))

@@ -138,7 +138,7 @@ fn fold_elements(
     })
 }
 
-/// A step of a fold, with the element of this number, or with the initial values.
+/// One step of a fold: combines the element at this position or, for `None`, the initial values.
 type FoldStep<'a> = &'a mut dyn FnMut(Option<usize>) -> Result<(), EvalError>;
 
 /// Folds the elements that `visit` finds in each window into the initial values, in the order of `visit`.
@@ -191,8 +191,8 @@ fn fold_dimensions(
             && runs[d].iter().enumerate().all(|(r, run)| run.first == r && run.count == 1)
     };
     let mut long: Vec<usize> = (0..dims.len()).filter(|d| !trivial(*d)).collect();
-    // If a single dimension grows from a fixed start, as in a running sum, the initial values come first, and
-    // each result takes one step from its predecessor.
+    // If only one dimension has windows, and these grow from a fixed start (a running sum), the initial
+    // values come first. Each result then takes one step from its predecessor.
     let mut seed = None;
     if let [d] = long[..]
         && runs[d].windows(2).all(|pair| pair[0].first == pair[1].first && pair[0].count <= pair[1].count)
@@ -484,7 +484,8 @@ pub(super) fn windows(
     usize::try_from((padded - window) / stride.max(1) as i128 + 1).unwrap_or(0)
 }
 
-/// Calls `visit` with the number of each element covered by the window at `result_index`, in row-major order.
+/// Calls `visit` with the position of each element covered by the window at `result_index`, in row-major
+/// order.
 fn each_element(
     runs: &[Vec<Run>],
     input_strides: &[usize],

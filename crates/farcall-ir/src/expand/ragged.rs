@@ -1,5 +1,5 @@
-//! `chlo.ragged_dot` as a single product, in which elements outside of their group are zero. Groups of
-//! batches have no effect.
+//! `chlo.ragged_dot` as a single product of operands that are copied for each group, with zeros in place of
+//! elements outside of the group. Groups along a batch dimension have no effect.
 
 use super::builder::Builder;
 use crate::module::ValueId;

@@ -106,8 +106,8 @@ fn fill_condition(func: &mut Func, scan: InstId, to: RegionId, size: usize, coun
     b.finish(vec![goes_on]);
 }
 
-/// Fills the region `to`. `args` are its arguments, of which the first `state` are the loop's state (counter,
-/// carried values, outputs), followed by the inputs and the captured values of the scan's region.
+/// Fills the region `to`. Its arguments `args` are the loop's state (`state` values: the counter, the carried
+/// values and the outputs), then the inputs, then the captured values of the scan's region.
 fn fill_step(
     func: &mut Func,
     scan: InstId,

@@ -197,8 +197,9 @@ impl<'a> Exported<'a> {
     /// file.
     ///
     /// # Errors
-    /// As [`vhlo::read`]. Code `unsupported` if the calling convention is not known. Code `exported` if the
-    /// number of parameters or results differs from that implied by the function and its calling convention.
+    /// Same errors as [`vhlo::read`]. Code `unsupported` if the calling convention is not known. Code
+    /// `exported` if the number of parameters or results differs from that implied by the function and its
+    /// calling convention.
     pub fn module(&self, name: &str) -> Result<Module, ProgramError> {
         if !CALLING_CONVENTIONS.contains(&self.calling_convention) {
             let (known, found) = (CALLING_CONVENTIONS, self.calling_convention);

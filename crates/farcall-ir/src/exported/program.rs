@@ -16,8 +16,8 @@ use crate::scalar::Scalar;
 use crate::types::Type;
 
 impl Exported<'_> {
-    /// Checks that the parts of the file agree: each tree has as many arrays as there are types, and the list
-    /// of used arguments is strictly increasing and within the number of arguments.
+    /// Checks that the parts of the file agree. Each tree must have as many arrays as there are types. The
+    /// list of used arguments must be strictly increasing, and each must be below the number of arguments.
     pub(super) fn parts_agree(&self) -> Result<(), String> {
         let arguments = self.in_avals.len();
         let is_call = matches!(&self.in_tree, Tree::Tuple(pair)
@@ -47,9 +47,9 @@ impl Exported<'_> {
         }
     }
 
-    /// Checks the numbers of the program's parameters and results. The parameters are the platform index (if
-    /// there are several platforms), one token for each ordered effect, and the used arguments. The results
-    /// are the tokens and the function's results.
+    /// Checks the number of the program's parameters and the number of its results. The parameters are the
+    /// platform index (if there are several platforms), one token for each ordered effect, and the used
+    /// arguments. The results are the tokens and the function's results.
     pub(super) fn program_agrees(&self, module: &Module) -> Result<(), String> {
         let Some(main) = module.entry() else {
             return Err("the program of an exported function has no entry".to_owned());
@@ -77,8 +77,8 @@ impl Exported<'_> {
     /// platform index as its first argument; the returned program does not.
     ///
     /// # Errors
-    /// As [`Exported::module`]. Code `platform` if the function was exported for other platforms and that
-    /// check was not waived.
+    /// Same errors as [`Exported::module`]. Code `platform` if the function was exported for other platforms
+    /// and that check was not waived.
     pub fn module_for(&self, name: &str, platform: &str) -> Result<Module, ProgramError> {
         let mut module = self.module(name)?;
         let waived = self.disabled_checks.contains(&DisabledCheck::Platform);
@@ -146,10 +146,12 @@ pub(crate) fn specialize(
     if platforms.len() > 1 { fix_first_param(module, index) } else { Ok(()) }
 }
 
-/// Returns the type of an array whose type in the program is `ty`.
+/// Returns the type of an array as callers see it. `aval` is the type in the file, and `ty` is the type in
+/// the program, if the program uses the array.
 fn symbolic(aval: &Aval, ty: Option<&Type>) -> SymbolicType {
     let tensor = ty.and_then(Type::tensor).map(SymbolicType::of);
-    // Some element types of JAX have another element type and more dimensions in programs.
+    // For some element types of JAX (random keys, for example), programs use another element type and
+    // additional dimensions.
     let dtype = match (&tensor, aval.dtype) {
         (Some(tensor), _) => tensor.dtype,
         (None, AvalDType::Plain(dtype)) => dtype,

@@ -35,8 +35,8 @@ const IN_SHARDING_INDICES: usize = 24;
 const OUT_SHARDING_INDICES: usize = 25;
 const JAX_VERSION: usize = 26;
 
-/// Number of objects that each byte of a file may yield. An argument whose type is an index takes only four
-/// bytes.
+/// Number of objects that each byte of a file may yield. An argument that gives its type by index takes only
+/// four bytes, but yields a type with all its sizes.
 const ITEMS_PER_BYTE: usize = 2;
 
 /// Number of objects that any file may yield, however short.
@@ -83,7 +83,7 @@ const DTYPES: [AvalDType; 30] = {
     ]
 };
 
-/// True if the root table has a program and the required fields around it.
+/// Returns true if the root table has a program and the required fields around it.
 pub(super) fn looks_right(bytes: &[u8]) -> bool {
     let Ok(root) = Bytes(bytes).root() else { return false };
     let module = || {
@@ -91,7 +91,8 @@ pub(super) fn looks_right(bytes: &[u8]) -> bool {
             root.text(NAME)?.is_some() && root.table(IN_TREE)?.is_some() && root.u16(CONVENTION)? > 0;
         Ok::<_, Error>(fields && bytecode::is_bytecode(root.bytes(MODULE)?.0))
     };
-    // An offset leads beyond the end: accept the beginning of such a file, from a pipe or cut short.
+    // An offset leads beyond the end of `bytes`. These may be only the beginning of a file that was truncated
+    // or comes from a pipe, so they are accepted.
     module().unwrap_or_else(|_| root.u16(CONVENTION).is_ok_and(|convention| convention > 0))
 }
 
@@ -227,7 +228,7 @@ impl Reader {
                 self.charge_text(data.len(), &table)?;
                 Ok(Tree::Custom { name, data: data.to_vec(), children })
             }
-            kind => table.wrong(format!("a tree of kind {kind}, which is not known here")),
+            kind => table.wrong(format!("a tree of the unknown kind {kind}")),
         }
     }
 
@@ -238,19 +239,19 @@ impl Reader {
             let table = list.table(i)?;
             let kind = table.u8(0)?;
             if kind != 0 {
-                return table.wrong(format!("a value of kind {kind}, which is not known here"));
+                return table.wrong(format!("a value of the unknown kind {kind}"));
             }
             let shape = self.texts(&table, 1)?;
             let dtype = table.u8(2)?;
             let Some(dtype) = DTYPES.get(usize::from(dtype)).copied() else {
-                return table.wrong(format!("element type {dtype}, which is not known here"));
+                return table.wrong(format!("unknown element type {dtype}"));
             };
             let memory = match table.u8(3)? {
                 0 => Memory::Unspecified,
                 1 => Memory::Device,
                 2 => Memory::Host,
                 3 => Memory::Any,
-                other => return table.wrong(format!("memory space {other}, which is not known here")),
+                other => return table.wrong(format!("unknown memory space {other}")),
             };
             self.charge(1, &table)?;
             out.push(Aval { shape, dtype, memory });
@@ -306,7 +307,7 @@ impl Reader {
                 0 => DisabledCheck::Platform,
                 1 => DisabledCheck::CustomCall(self.text(&check, 1)?.unwrap_or_default()),
                 2 => DisabledCheck::ShapeAssertions,
-                kind => return check.wrong(format!("a check of kind {kind}, which is not known here")),
+                kind => return check.wrong(format!("a check of the unknown kind {kind}")),
             });
         }
         Ok(out)
@@ -408,7 +409,7 @@ impl Reader {
                     Some(table) => Some(self.named(&table, meshes)?),
                     None => return table.wrong("a sharding without its contents"),
                 },
-                kind => return table.wrong(format!("a sharding of kind {kind}, which is not known here")),
+                kind => return table.wrong(format!("a sharding of the unknown kind {kind}")),
             });
         }
         Ok(out)

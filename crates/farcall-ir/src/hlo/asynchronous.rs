@@ -1,5 +1,6 @@
-//! Lowers asynchronous instructions. In HLO, the start returns its operands, its result and a context, and
-//! the done returns the result. Here, the start computes the result.
+//! Lowers asynchronous instructions. In HLO, `…-start` returns its operands, its result and a context, and
+//! `…-done` returns the result. In the module, `…-start` becomes the computation of the result, and `…-done`
+//! the result itself.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -32,8 +33,8 @@ fn phase(opcode: &str) -> Option<(&str, Phase)> {
     found.filter(|(base, _)| *base == "async" || table::is_opcode(base))
 }
 
-/// True for an all-reduce of one operand whose start returns the operand and the result, as other collectives
-/// do.
+/// True for an `all-reduce-start` of one operand that returns the operand and the result, as other
+/// collectives do.
 fn is_pair(shape: &Shape, at: &At<'_, '_>) -> bool {
     at.operands.len() == 1 && shape.parts().is_some_and(|parts| parts.len() == 2)
 }
@@ -83,7 +84,7 @@ impl<'s> Lowering<'_, 's> {
             _ => parts.and_then(|parts| parts.get(1)).cloned().map(Arc::new),
         };
         let Some(result) = result else {
-            let message = format!("{} has a tuple of its operands, its result and contexts", at.inst.opcode);
+            let message = format!("{} returns a tuple: operands, result and contexts", at.inst.opcode);
             return wrong("type-mismatch", at.inst.shape_span, message);
         };
         let val = if base == "async" {
@@ -151,7 +152,7 @@ impl<'s> Lowering<'_, 's> {
             channel.kind = if opcode == "send" { 2 } else { 3 };
         }
         let end = Endpoint { channel, is_host, pairs: None };
-        // XLA ignores the type that the text gives to a `send`.
+        // XLA ignores the type that the text states for a `send`.
         let sent: [Shape; 3];
         let (data, context, token) = match (shape.parts(), at.operands) {
             (Some([data, context, token]), _) => (data, context, token),
@@ -161,7 +162,7 @@ impl<'s> Lowering<'_, 's> {
                 (&sent[0], &sent[1], &sent[2])
             }
             _ => {
-                let message = format!("{opcode} returns a tuple of three");
+                let message = format!("{opcode} must return a tuple of three");
                 return wrong("type-mismatch", at.inst.shape_span, message);
             }
         };

@@ -47,7 +47,7 @@ pub(super) fn read<'s>(g: &mut AttrReader<'_, 's>, called: &mut Called<'s>) -> R
     if let Some(parts) = g.shape.and_then(Shape::parts)
         && parts.len() == 1
     {
-        // Here, a single result is not wrapped in a tuple.
+        // A single result is not wrapped in a tuple in the module, so its index is removed.
         for alias in &mut call.aliases {
             if alias.output_tuple_indices.first() == Some(&0) {
                 alias.output_tuple_indices.remove(0);
@@ -102,7 +102,7 @@ fn read_config(mut value: Cursor<'_>, version: Option<i32>) -> Read<CallConfig> 
         Ok(_) => Err(Expected::new(value.span(), "expected a dictionary such as `{a = 1 : i32}`")),
         Err(e) => {
             let first = e.diagnostics.first();
-            let message = first.map_or("this is no dictionary", |d| d.message.as_str());
+            let message = first.map_or("this is not a dictionary", |d| d.message.as_str());
             let base = value.pos();
             let span = first
                 .and_then(|d| d.span)
@@ -156,7 +156,7 @@ pub(super) fn write(
         let aliases: Vec<String> = call.aliases.iter().map(alias).collect();
         out.put("output_to_operand_aliasing", format_args!("{{{}}}", aliases.join(", ")));
     }
-    // A dictionary without a version belongs to a typed target.
+    // A dictionary without a version implies the typed FFI.
     let version = match (call.api_version, &call.config) {
         (None, CallConfig::Dict(_)) => Some(TYPED_FFI),
         (version, _) => version,

@@ -64,7 +64,8 @@ impl<'s> Lowering<'_, 's> {
         self.push(at.op(Op::While, values).with_regions(regions), shape, at.region)
     }
 
-    /// Lowers a conditional. Each branch has one operand, which is the parameter of the branch.
+    /// Lowers a conditional. Each branch has one operand, which is passed to the branch's computation as its
+    /// parameter.
     pub(super) fn conditional(
         &mut self,
         shape: &Shape,
@@ -76,7 +77,7 @@ impl<'s> Lowering<'_, 's> {
             return wrong(
                 "operands",
                 at.inst.op_span,
-                "conditional takes an operand that selects the branch",
+                "conditional must have an operand that selects the branch",
             );
         };
         if branches.len() != names.len() {
@@ -86,7 +87,7 @@ impl<'s> Lowering<'_, 's> {
         }
         let is_pred = g.operands.first().is_some_and(|ty| ty.as_ref().is_some_and(|t| t.dtype.is_bool()));
         if is_pred && names.len() != 2 {
-            return wrong("operands", at.inst.op_span, "conditional on a boolean has two branches");
+            return wrong("operands", at.inst.op_span, "conditional on a boolean must have two branches");
         }
         let mut regions = Vec::new();
         for ((name, span), operand) in names.into_iter().zip(branches) {

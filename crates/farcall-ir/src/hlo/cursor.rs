@@ -92,7 +92,7 @@ impl<'s> Cursor<'s> {
         }
     }
 
-    /// Skips white space and comments, and returns the next byte without taking it.
+    /// Skips white space and comments, and returns the next byte without consuming it.
     pub(super) fn peek(&mut self) -> Option<u8> {
         self.skip();
         self.here()
@@ -113,7 +113,7 @@ impl<'s> Cursor<'s> {
         found
     }
 
-    /// Takes `s` if it comes next.
+    /// Consumes `s` if it comes next.
     pub(super) fn eat_str(&mut self, s: &str) -> bool {
         self.skip();
         let found = self.rest().starts_with(s);
@@ -235,7 +235,8 @@ impl<'s> Cursor<'s> {
         }
     }
 
-    /// Skips to the position after the bracket that closes the one here.
+    /// Skips the bracket at the current position, and the text up to and including the bracket that closes
+    /// it.
     pub(super) fn skip_balanced(&mut self) -> Read<()> {
         let (bytes, start) = (self.bytes(), self.pos);
         // Open brackets: their positions, and the brackets that close them.
@@ -274,7 +275,7 @@ impl<'s> Cursor<'s> {
         Err(Expected::open(start, format!("this `{open}` is never closed")))
     }
 
-    /// Takes the value of an attribute without interpreting it, up to a comma or white space outside of
+    /// Consumes the value of an attribute without interpreting it, up to a comma or white space outside of
     /// brackets.
     pub(super) fn value(&mut self) -> Read<Cursor<'s>> {
         self.skip();
@@ -343,7 +344,7 @@ impl<'s> Cursor<'s> {
         }
     }
 
-    /// Returns an error unless all text has been taken.
+    /// Returns an error unless all text has been consumed.
     pub(super) fn finish(&mut self) -> Read<()> {
         if self.at_end() { Ok(()) } else { self.wrong("nothing more") }
     }

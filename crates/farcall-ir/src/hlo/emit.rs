@@ -19,8 +19,8 @@ const NO_WRAP: &str = "HLO gathers and scatters cannot wrap negative indices";
 impl<'m> Printer<'m> {
     /// Prints one instruction, preceded by the instructions that it requires.
     pub(super) fn instruction(&mut self, body: &mut Body, inst: Inst<'m>) -> Printed<()> {
-        // The captures of a loop are carried along, like the other values that it uses from outside.
-        // `chlo.scan` becomes such a loop.
+        // HLO has no captured operands. Only a loop can be printed with them: it carries them like other
+        // values that it uses from outside. A scan has been expanded to such a loop.
         if !inst.captures().is_empty() && *inst.op() != Op::While {
             return self.fail(inst.span(), "the middle form has no HLO text: its regions capture operands");
         }
@@ -193,7 +193,7 @@ impl<'m> Printer<'m> {
 
     // --- control
 
-    /// Prints a conditional. Each branch takes the values that it captures: a single value, or a tuple.
+    /// Prints a conditional. Each branch takes a tuple of the values that it captures.
     fn conditional(&mut self, body: &mut Body, inst: Inst<'m>) -> Printed<()> {
         let mut operands = vec![self.operand(body, inst.operands()[0], inst.span())?];
         let mut names = Vec::new();

@@ -1,5 +1,4 @@
-//! Lowers instructions that have no operation in StableHLO, or another form there, to simpler operations, as
-//! XLA does.
+//! Lowers instructions that StableHLO lacks, or has in another form, to simpler operations, as XLA does.
 
 use farcall_sig::{DType, DTypeClass};
 
@@ -27,7 +26,7 @@ impl<'s> Lowering<'_, 's> {
         at: &At<'_, 's>,
     ) -> Lowered<Val> {
         let [dim] = g.usizes("dimensions")?[..] else {
-            return wrong("attribute", at.inst.op_span, "scan: `dimensions` has one number");
+            return wrong("attribute", at.inst.op_span, "scan: `dimensions` must have one number");
         };
         let carries = g.required("num_carries")?.usize()?;
         let is_reverse = g.flag("is_reverse")?;
@@ -60,7 +59,7 @@ impl<'s> Lowering<'_, 's> {
         let dtype = common(lhs.1.dtype, rhs.1.dtype);
         let (lhs, rhs) = (self.converted(lhs, dtype, at), self.converted(rhs, dtype, at));
         let Some(result) = shape.tensor() else {
-            return wrong("type-mismatch", at.inst.shape_span, "scaled-dot gives a tensor");
+            return wrong("type-mismatch", at.inst.shape_span, "scaled-dot must return a tensor");
         };
         let ty = result.with_dtype(common(dtype, result.dtype));
         let id = self.func.push(at.region, at.op(op, [lhs.0, rhs.0]), [ty.clone().into()]);
@@ -79,7 +78,11 @@ impl<'s> Lowering<'_, 's> {
         let (sizes, blocks) = (operand.1.static_sizes(), scale.1.static_sizes());
         let fits = |(n, blocks): (&usize, &usize)| *blocks > 0 && n.is_multiple_of(*blocks);
         let (Some(sizes), Some(blocks)) = (sizes, blocks) else {
-            return wrong("unsupported", at.inst.op_span, "scaled-dot has operands of static dimensions");
+            return wrong(
+                "unsupported",
+                at.inst.op_span,
+                "scaled-dot must have operands of static dimensions",
+            );
         };
         if sizes.len() != blocks.len() || !sizes.iter().zip(blocks).all(fits) {
             let message = "each dimension of a scale of scaled-dot must divide the operand's dimension";
@@ -115,12 +118,16 @@ impl<'s> Lowering<'_, 's> {
         }
         match found.try_into() {
             Ok(tensors) => Ok(tensors),
-            Err(_) => wrong("operands", at.inst.op_span, format!("{opcode} has {N} operands, tensors")),
+            Err(_) => wrong(
+                "operands",
+                at.inst.op_span,
+                format!("{opcode} must have {N} operands, all of them tensors"),
+            ),
         }
     }
 
-    /// Lowers rounding of floats to integers that rounds up where the fraction exceeds a random number. XLA
-    /// has it for signed integers.
+    /// Lowers `stochastic-convert`, which rounds floats to integers: the magnitude is rounded up if its
+    /// fraction exceeds a random fraction. XLA has it only for signed integers.
     pub(super) fn stochastic_convert(&mut self, shape: &Shape, at: &At<'_, 's>) -> Lowered<Val> {
         let [(operand, from), (random, random_ty)] = self.operand_tensors(at)?;
         let to =
@@ -189,7 +196,8 @@ impl<'s> Lowering<'_, 's> {
             .collect();
         let sizes = sizes.filter(|sizes| sizes.iter().all(|ty| ty.dtype == sizes[0].dtype));
         let (Some(sizes), [operand, numbers @ ..]) = (sizes, values.as_slice()) else {
-            let message = "dynamic-reshape has an operand, and a scalar for each dimension of the result";
+            let message =
+                "dynamic-reshape must have an operand, and a scalar for each dimension of the result";
             return wrong("operands", at.inst.op_span, message);
         };
         let (region, span) = (at.region, at.inst.op_span);

@@ -1,4 +1,5 @@
-//! Reading and writing the attributes of one instruction.
+//! Reads and writes the attributes of one instruction, one by one, for the functions that convert
+//! instructions to operations and back.
 
 use std::cell::Cell;
 use std::fmt::{Display, Write};
@@ -16,7 +17,7 @@ use crate::module::{FuncId, Module};
 use crate::op::Op;
 use crate::types::TensorType;
 
-/// Functions that read and write attributes that no list of [`AttrSyntax`] can express.
+/// Reader and writer of the attributes of operations whose syntax a list of [`AttrSyntax`] cannot express.
 pub(super) struct Hook {
     pub(super) read: fn(&mut AttrReader<'_, '_>) -> Read<Op>,
     pub(super) write: fn(&Op, &mut AttrWriter),
@@ -33,7 +34,7 @@ pub(super) struct AttrReader<'a, 's> {
     pub(super) operands: &'a [Option<TensorType>],
     /// The shape of the result, if the text states it.
     pub(super) shape: Option<&'a Shape>,
-    /// Budget for the device numbers that all groups of the text may expand to.
+    /// Number of device numbers that the groups in the rest of the text may still expand to.
     pub(super) devices: &'a Cell<usize>,
     /// Numbers of replicas and partitions.
     pub(super) participants: [usize; 2],
@@ -104,7 +105,7 @@ impl<'s> AttrReader<'_, 's> {
         self.attrs.retain(|attr| attr.key != "type" || fits(attr.value.rest().trim()));
     }
 
-    /// Reads the operation `name`, whose attributes have this syntax.
+    /// Reads the operation `name`. `syntax` describes its attributes.
     pub(super) fn op(&mut self, name: &str, syntax: &[AttrSyntax]) -> Read<Op> {
         if self.opcode == "compare" {
             self.drop_misfit_compare_type();
@@ -176,7 +177,7 @@ pub(super) fn flag(c: &mut Cursor<'_>) -> Read<bool> {
     c.wrong("`true` or `false`")
 }
 
-/// Attributes as text.
+/// Text of the attributes that have been written so far.
 #[derive(Default)]
 pub(super) struct AttrWriter(pub(super) String);
 
@@ -205,7 +206,7 @@ impl AttrWriter {
         }
     }
 
-    /// Writes the attributes of an operation that have this syntax.
+    /// Writes the attributes of an operation. `syntax` describes them.
     pub(super) fn attrs(&mut self, op: &Op, syntax: &[AttrSyntax], module: &Module) {
         let attrs = attributes::write(op, module);
         for syntax in syntax {

@@ -43,7 +43,7 @@ hook!(COLLECTIVE_PERMUTE, Op::CollectivePermute(op) => op, read_permute, |op: &C
 fn dimension(g: &mut AttrReader<'_, '_>) -> Read<usize> {
     match g.usizes("dimensions")?.as_slice() {
         [dim] => Ok(*dim),
-        other => g.fail(format!("{}: `dimensions` has one number, not {}", g.opcode, other.len())),
+        other => g.fail(format!("{}: `dimensions` must have one number, not {}", g.opcode, other.len())),
     }
 }
 
@@ -51,8 +51,7 @@ fn dimension(g: &mut AttrReader<'_, '_>) -> Read<usize> {
 /// the same dimension.
 fn read_all_to_all(g: &mut AttrReader<'_, '_>) -> Read<Op> {
     if !g.attrs.iter().any(|a| a.key == "dimensions") {
-        return g
-            .fail("an all-to-all without `dimensions` (one operand for each device) is not supported here");
+        return g.fail("an all-to-all without `dimensions` (one operand for each device) is not supported");
     }
     let dim = dimension(g)?;
     let groups = read_groups(g)?;
@@ -68,7 +67,7 @@ fn read_permute(g: &mut AttrReader<'_, '_>) -> Read<Op> {
         None => return g.fail("collective-permute has no attribute `source_target_pairs`"),
     };
     if pairs.iter().any(|pair| pair.len() != 2) {
-        return g.fail("collective-permute: `source_target_pairs` is a list of pairs");
+        return g.fail("collective-permute: `source_target_pairs` must be a list of pairs");
     }
     let flat: Vec<i64> = pairs.concat();
     let pairs = Literal::from_slice(DType::S64, [flat.len() / 2, 2], &flat);
@@ -102,7 +101,7 @@ pub(super) fn read_groups(g: &mut AttrReader<'_, '_>) -> Read<Groups> {
     Ok(Groups { ids, channel, global_ids })
 }
 
-/// Charges the expansion of groups to `n` device numbers.
+/// Charges `n` device numbers to the text's budget for expanded groups.
 fn spend(g: &AttrReader<'_, '_>, at: &Cursor<'_>, n: usize) -> Read<()> {
     match g.devices.get().checked_sub(n) {
         Some(left) => {

@@ -1,5 +1,5 @@
-//! The header of a module: device counts, meshes, aliases and frontend attributes, which contain shardings of
-//! `sdy`.
+//! The header of a module: device counts, meshes, aliases and frontend attributes, some of which contain
+//! `sdy` shardings.
 
 use farcall_sig::DType;
 
@@ -209,7 +209,7 @@ fn params(func: &mut Func, computation: &Computation<'_>) -> Read<()> {
 }
 
 /// Splits a sharding into one for each part of the tuple: `{{replicated}, {maximal device=0}}`. For a single
-/// tensor, returns the whole.
+/// tensor, returns the whole text.
 fn split<'s>(value: Cursor<'s>, shape: &Shape, count: usize) -> Option<Vec<&'s str>> {
     if shape.parts().is_none() {
         return Some(vec![value.rest()]);

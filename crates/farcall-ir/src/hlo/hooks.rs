@@ -442,7 +442,8 @@ fn read_convolution(g: &mut AttrReader<'_, '_>) -> Read<Op> {
         let message = "expected labels of dimensions such as b01f_01io->b01f";
         return Err(Expected::new(labels.span(), message));
     };
-    // Which operand has a sparse layout on other hardware: the values are those of the dense product.
+    // The attribute names the operand that has a sparse layout on other hardware. It does not affect the
+    // result.
     g.take("sparsity_config");
     let window = Window::read(g)?;
     if window.size.len() != dims.input_spatial.len() {

@@ -1,4 +1,4 @@
-//! Infers result types that the text leaves out from the operands.
+//! Infers the result types that the text leaves out.
 
 use std::sync::Arc;
 
@@ -16,7 +16,8 @@ use crate::op::{Derived, Op};
 use crate::types::{Dim, TensorType};
 
 impl<'s> Lowering<'_, 's> {
-    /// Returns the shape of an instruction's result; `None` if only the operation determines it.
+    /// Returns the shape of an instruction's result, if it follows from the operands and attributes. Returns
+    /// `None` if only [`inferred`](Self::inferred) can determine it, from the operation.
     pub(super) fn implied(&self, g: &AttrReader<'_, 's>, at: &At<'_, 's>) -> Lowered<Option<Arc<Shape>>> {
         let opcode = at.inst.opcode;
         let attribute = |key: &str| {
@@ -35,7 +36,7 @@ impl<'s> Lowering<'_, 's> {
                 let (span, index) = (index.span(), index.usize()?);
                 return match at.operands {
                     [tuple] => Ok(Some(element(tuple, index, span)?.shape)),
-                    _ => wrong("type-mismatch", span, "get-tuple-element has one operand, a tuple"),
+                    _ => wrong("type-mismatch", span, "get-tuple-element must have one operand, a tuple"),
                 };
             }
             "copy" | "add-dependency" | "domain" | "opt-barrier" | "while" => first()?,
@@ -61,7 +62,11 @@ impl<'s> Lowering<'_, 's> {
                 let (k, shape) = (attribute("k")?.usize()?, first()?);
                 let Some((ty, last)) = shape.tensor().and_then(|ty| Some((ty, ty.rank().checked_sub(1)?)))
                 else {
-                    return wrong("type-mismatch", at.inst.op_span, "the operand of topk has a dimension");
+                    return wrong(
+                        "type-mismatch",
+                        at.inst.op_span,
+                        "the operand of topk must have a dimension",
+                    );
                 };
                 let dims = ty.dims().enumerate().map(|(i, dim)| if i == last { Dim::Static(k) } else { dim });
                 let values = ty.with_dims(dims);
@@ -82,8 +87,8 @@ impl<'s> Lowering<'_, 's> {
         }))
     }
 
-    /// Converts the operands of a convolution to the result's element type if their types differ, as XLA does
-    /// on a CPU. Products convert their operands when they run.
+    /// Converts the operands of a convolution or of a ragged product to the result's element type if their
+    /// types differ, as XLA does on a CPU. Other products convert their operands when they run.
     pub(super) fn promote(
         &mut self,
         op: &Op,
@@ -148,7 +153,8 @@ fn tuple(parts: impl IntoIterator<Item = Shape>) -> Arc<Shape> {
     Arc::new(Shape::Tuple(parts.into_iter().collect()))
 }
 
-/// Returns the result of a scan whose computation returns this shape: output slices are stacked along `dim`.
+/// Returns the result shape of a scan whose computation returns `returned`: output slices are stacked along
+/// `dim`.
 fn scanned(returned: &Shape, input: &Shape, dim: usize, carries: usize) -> Arc<Shape> {
     let size = input.tensor().and_then(|ty| ty.get_dim(dim)).unwrap_or(Dim::UNBOUNDED);
     let stacked = |slice: &Shape| match slice {

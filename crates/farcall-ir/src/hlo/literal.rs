@@ -39,8 +39,8 @@ pub(super) fn read(mut c: Cursor<'_>, ty: &TensorType) -> Read<Literal> {
     Literal::from_bytes(ty.dtype, dims, &data).map_err(|e| Expected::new(whole, e.to_string()))
 }
 
-/// Reads nested lists of elements in one loop, however deep they are. Commas are optional, because XLA treats
-/// them as white space.
+/// Reads nested lists of elements in one loop, so that deep nesting needs no stack. Commas are optional,
+/// because XLA treats them as white space.
 fn lists(c: &mut Cursor<'_>, ty: &TensorType, dims: &[usize], out: &mut Vec<u8>) -> Read<()> {
     // Number of items read so far of each open list.
     let mut open: Vec<usize> = Vec::new();
@@ -152,7 +152,7 @@ fn write(text: &str, payload: Option<u64>, dtype: DType, out: &mut [u8; 8]) -> b
         DTypeClass::Signed | DTypeClass::Unsigned => {
             let range = dtype.integer_range().unwrap_or((0, 0));
             match text.parse::<i128>() {
-                // XLA reads a negative number as its 64 bits.
+                // XLA accepts a negative number and takes its 64 bits as the value.
                 Ok(v @ ..0) if dtype == DType::U64 && i64::try_from(v).is_ok() => Scalar::Unsigned(v as u64),
                 Ok(v) if v < range.0 || v > range.1 => return false,
                 Ok(v) if dtype.is_signed_integer() => Scalar::Signed(v as i64),
@@ -215,7 +215,7 @@ fn mantissa(dtype: DType) -> Option<u32> {
 fn write_nan(negative: bool, payload: Option<u64>, dtype: DType, out: &mut [u8; 8]) -> bool {
     let Some(mantissa) = mantissa(dtype) else {
         Scalar::Float(f64::NAN).write(dtype, out);
-        // A type without NaNs has written another value.
+        // For a type without NaNs, `write` has written another value.
         return payload.is_none() && Scalar::from_bytes(dtype, out).as_f64().is_nan();
     };
     let payload = payload.unwrap_or(1 << (mantissa - 1));

@@ -309,7 +309,7 @@ impl<'t, 's> Lowering<'t, 's> {
         Ok(region)
     }
 
-    /// Creates a region without arguments for a branch, whose computation takes known values.
+    /// Creates a region without arguments for a branch: the computation is applied to the values `args`.
     pub(super) fn branch(&mut self, i: usize, args: &[Val], at: Span) -> Lowered<RegionId> {
         let region = self.func.new_region();
         let root = self.inlined(i, args, region, at)?;
@@ -514,7 +514,8 @@ impl<'t, 's> Lowering<'t, 's> {
         self.devices.set(devices.get());
         let surplus = g.attrs.iter().find(|a| !IGNORED.contains(&a.key));
         let value = match (value, surplus) {
-            // A missing attribute may be present but mistyped. Other attributes have not been read yet.
+            // If a required attribute is missing, the unread attribute may be its misspelling. After any
+            // other error, it may be unread only because reading stopped early, so it is not reported.
             (Err(Stop::Wrong(d)), Some(attr))
                 if d.code == "attribute" && is_mistyped(&d.message, attr.key) =>
             {

@@ -154,7 +154,8 @@ fn needs_preparation(func: &crate::module::Func) -> bool {
     found
 }
 
-/// True for calls that XLA does not know as calls.
+/// True for calls that are printed as the operations for which they stand, because XLA would not recognize
+/// the calls.
 fn is_rewritten(call: &CustomCall) -> bool {
     let is_known = normalize::is_placement(call) || normalize::is_decomposition(call);
     !is_known || call.target.starts_with("sdy.")

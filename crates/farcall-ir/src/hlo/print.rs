@@ -64,7 +64,7 @@ pub(super) struct Printer<'m> {
     /// Names of the functions.
     names: FxHashMap<FuncId, String>,
     taken: HashSet<String>,
-    /// Own names of values, and the own names printed so far.
+    /// The names that the program gives to values (`reserved`), and the ones already printed (`named`).
     reserved: HashSet<String>,
     named: HashSet<String>,
     count: usize,
@@ -73,7 +73,7 @@ pub(super) struct Printer<'m> {
     diagnostics: Diagnostics,
 }
 
-/// Prints a module, which must have been prepared.
+/// Prints a module without operations that HLO lacks: [`super::print`] has expanded them.
 pub(super) fn module(module: &Module) -> Result<String, ProgramError> {
     let fail = |message: &str| ProgramError::new(&module.source, Diagnostic::global("entry", message));
     let entry = module.entry().ok_or_else(|| fail("HLO text needs an entry, but this module has none"))?;
@@ -128,7 +128,7 @@ fn plain(name: &str) -> String {
     out
 }
 
-/// The own names of all values.
+/// The names that the program gives to values, as HLO writes them.
 fn own_names(module: &Module) -> HashSet<String> {
     let names = module.funcs().iter().flat_map(|f| f.values().filter_map(|v| f.name_of(v)));
     names.map(|name| format!("%{}", plain(name))).collect()
@@ -332,8 +332,9 @@ impl<'m> Printer<'m> {
         Ok(name)
     }
 
-    /// Prints the computation of a region as a computation whose only parameter is a tuple of the region's
-    /// arguments and the captured values. If `carries`, it also returns the captured values.
+    /// Prints a region as a computation whose only parameter is a tuple of the region's arguments and the
+    /// captured values. If `carries`, the computation also returns the captured values. Returns the
+    /// computation's name.
     pub(super) fn closed(
         &mut self,
         region: Region<'m>,
@@ -553,7 +554,7 @@ impl<'m> Printer<'m> {
         let mut attrs = AttrWriter::default();
         put_all(inst, &mut attrs);
         let shape = Shape::Tensor(literal.ty(), None);
-        // Number of lists without elements: the product of the sizes before the first 0.
+        // Number of items that the text would list: the elements, or the empty lists if a size is 0.
         let lists = literal.dims().iter().take_while(|d| **d > 0).fold(1usize, |n, d| n.saturating_mul(*d));
         let uniform = literal.is_empty() || literal.is_splat();
         let deep = literal.dims().len() > MAX_CONSTANT_RANK;
@@ -594,7 +595,7 @@ pub(super) fn put_all(inst: Inst<'_>, out: &mut AttrWriter) {
     put_metadata(inst, out);
 }
 
-/// `u32[]`, the context of a transfer.
+/// `u32[]`, the context that `send` and `recv` return.
 pub(super) fn context() -> Shape {
     Shape::Tensor(TensorType::scalar(DType::U32), None)
 }

@@ -1,4 +1,4 @@
-//! Collectives of several operands, which StableHLO does not have, and collectives with another form in
+//! Lowers collectives of several operands, which StableHLO lacks, and collectives that have another form in
 //! StableHLO.
 
 use std::sync::Arc;
@@ -71,7 +71,7 @@ impl<'s> Lowering<'_, 's> {
         let types: Option<Vec<&TensorType>> = g.operands.iter().map(Option::as_ref).collect();
         let types = types.filter(|t| t.iter().all(|ty| *ty == t[0] && ty.is_static()));
         let Some(ty) = types.as_ref().and_then(|types| types.first()) else {
-            let message = "all-to-all without `dimensions` has operands of one static type";
+            let message = "all-to-all without `dimensions` must have operands of one static type";
             return wrong("operands", at.inst.op_span, message);
         };
         let values = self.flat_operands(at)?;
@@ -150,7 +150,7 @@ impl<'s> Lowering<'_, 's> {
     }
 }
 
-/// The slice of index `i` of the first dimension.
+/// The slice at index `i` of the first dimension.
 fn rows_of(ty: &TensorType, i: usize) -> Slice {
     let mut start = vec![0; ty.rank()];
     let mut limit = ty.sizes().to_vec();

@@ -97,7 +97,8 @@ fn nested(c: &mut Cursor<'_>, depth: u32) -> Read<Shape> {
     let Ok(name) = c.word() else { return c.wrong("a shape such as `f32[2,3]`") };
     let span = Span::new(start, c.pos());
     if name == "b" && c.here() == Some(b'(') {
-        // A buffer is memory that instructions change in place. Here, each change creates a new tensor.
+        // A buffer is memory that instructions change in place. The reader treats it as a tensor, and each
+        // change as a new tensor.
         c.expect(b'(')?;
         let shape = nested(c, depth + 1)?;
         c.expect(b')')?;

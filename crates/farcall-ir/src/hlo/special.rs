@@ -93,12 +93,12 @@ impl<'s> Lowering<'_, 's> {
                 text.finish()?;
                 Ok(Val::Tuple(parts.into()))
             }
-            Shape::Token => wrong("unsupported", at.inst.shape_span, "a constant is a tensor"),
+            Shape::Token => wrong("unsupported", at.inst.shape_span, "a constant must be a tensor"),
         }
     }
 
-    /// Lowers a constant tensor with a single number without braces. As in XLA, it is the first element, and
-    /// all others are 0.
+    /// Lowers a constant tensor whose text is a single number without braces. As in XLA, the number is the
+    /// first element, and all others are 0.
     fn first_element(&mut self, text: Cursor<'s>, ty: &TensorType, at: &At<'_, 's>) -> Lowered<Val> {
         let scalar = TensorType::scalar(ty.dtype);
         let number = literal::read(text, &scalar)?;
@@ -129,7 +129,11 @@ impl<'s> Lowering<'_, 's> {
         let index = value.usize()?;
         value.finish()?;
         let [tuple] = at.operands else {
-            return wrong("type-mismatch", at.inst.op_span, "get-tuple-element has one operand, a tuple");
+            return wrong(
+                "type-mismatch",
+                at.inst.op_span,
+                "get-tuple-element must have one operand, a tuple",
+            );
         };
         let part = element(tuple, index, span)?.val;
         self.check(&part, shape, at.inst.shape_span).map(|()| part)
@@ -181,7 +185,8 @@ impl<'s> Lowering<'_, 's> {
         };
         let in_memory = permuted(g.operands[0].as_ref().unwrap_or(to), &before);
         step(self, Op::Transpose { permutation: before }, in_memory.clone());
-        // One element becomes several, or several become one; the last dimension counts them.
+        // If one element becomes several, these are a new last dimension. If several become one, they are the
+        // last dimension.
         let mut sizes = in_memory.sizes().to_vec();
         if bits[0] > bits[1] {
             sizes.push(bits[0] / bits[1]);
@@ -228,18 +233,18 @@ impl<'s> Lowering<'_, 's> {
 
     /// Lowers `topk`. The smallest elements are found as the largest elements in the inverse order.
     fn top_k(&mut self, shape: &Shape, g: &mut AttrReader<'_, 's>, at: &At<'_, 's>) -> Lowered<Val> {
-        // Here, `top_k` is always stable: of equal elements, the first ones are taken.
+        // In a module, `top_k` is always stable: of equal elements, the first ones are taken.
         g.take("is_stable");
         let k = g.required("k")?.usize()?;
         let largest = g.read("largest", super::given::flag)?.unwrap_or(true);
         let [Shaped { val: Val::One(x), .. }] = at.operands else {
-            return wrong("operands", at.inst.op_span, "topk has one operand, a tensor");
+            return wrong("operands", at.inst.op_span, "topk must have one operand, a tensor");
         };
         if largest {
             return self.push(at.op(Op::TopK { k }, [*x]), shape, at.region);
         }
         let (Some(Some(ty)), Some([values, indices])) = (g.operands.first(), shape.parts()) else {
-            return wrong("type-mismatch", at.inst.shape_span, "topk gives values and indices");
+            return wrong("type-mismatch", at.inst.shape_span, "topk must return values and indices");
         };
         let turn = if ty.dtype.is_float() { Unary::Negate } else { Unary::Not };
         let turned = self.one(Op::Unary(turn), [*x], ty.clone(), at.region, at.inst.op_span);

@@ -1,4 +1,4 @@
-//! Source locations: the tables after the header (`FileNames`, `FunctionNames`, `FileLocations`,
+//! Locations in Python programs: the tables after the header (`FileNames`, `FunctionNames`, `FileLocations`,
 //! `StackFrames`), to which `stack_frame_id` in metadata refers, and the conversion between metadata and
 //! locations.
 

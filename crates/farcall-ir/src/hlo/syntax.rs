@@ -32,7 +32,7 @@ pub(super) struct Computation<'s> {
     pub(super) root: usize,
     /// Length of the text in bytes.
     pub(super) len: usize,
-    /// True if a part could not be parsed. Errors about missing things in the computation would then be
+    /// True if a part could not be parsed. Errors about missing instructions or parameters would then be
     /// misleading.
     pub(super) is_broken: bool,
 }
@@ -72,7 +72,7 @@ pub(super) struct Attribute<'s> {
     pub(super) value: Cursor<'s>,
 }
 
-/// Parses a whole text.
+/// Parses the text of a whole program.
 pub(super) fn read<'s>(text: &'s str, diagnostics: &mut Diagnostics) -> Text<'s> {
     let mut reader = Reader {
         c: Cursor::new(text, 0, text.len()),
@@ -173,7 +173,7 @@ impl<'s> Reader<'s, '_> {
         Ok(())
     }
 
-    /// Parses instructions up to `}`, which is taken.
+    /// Parses instructions up to and including `}`.
     fn instructions(&mut self, computation: &mut Computation<'s>, root: &mut Option<usize>) -> Read<()> {
         while !self.c.eat(b'}') {
             if self.c.at_end() {
@@ -244,7 +244,7 @@ impl<'s> Reader<'s, '_> {
         Ok(())
     }
 
-    /// Parses an inline computation, as in `to_apply={ … }`. It is named by its text.
+    /// Parses an inline computation, as in `to_apply={ … }`. The text of the computation serves as its name.
     fn inline(&mut self, value: Cursor<'s>) -> Read<()> {
         if !self.inlined.insert(value.rest()) {
             return Ok(());
@@ -267,7 +267,7 @@ impl<'s> Reader<'s, '_> {
 static COMPUTATIONS: &[&str] =
     &["to_apply", "calls", "condition", "body", "select", "scatter", "true_computation", "false_computation"];
 
-/// True for an inline computation in braces. Names alone are a list of computations.
+/// True for an inline computation in braces. Braces that contain only names are a list of computations.
 fn begins_computation(mut c: Cursor<'_>) -> bool {
     c.eat(b'{')
         && match c.name() {
@@ -326,7 +326,7 @@ fn operands<'s>(mut c: Cursor<'s>, out: &mut Vec<Instruction<'s>>, depth: u32) -
         return Ok(found);
     }
     loop {
-        // XLA skips a shape without a name.
+        // XLA ignores a shape that is not followed by a name.
         if let Some(after) = lone_shape(c) {
             c = after;
             continue;
@@ -339,7 +339,7 @@ fn operands<'s>(mut c: Cursor<'s>, out: &mut Vec<Instruction<'s>>, depth: u32) -
     }
 }
 
-/// Returns the position after a shape without a name and the comma that follows.
+/// If a shape without a name comes next, returns the position after the shape and its comma.
 fn lone_shape(mut c: Cursor<'_>) -> Option<Cursor<'_>> {
     (begins_shape(c) && shape::read(&mut c).is_ok() && c.eat(b',')).then_some(c)
 }

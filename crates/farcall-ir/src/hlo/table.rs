@@ -120,7 +120,7 @@ static STRUCTURE: &[&str] = &[
     "while",
 ];
 
-/// Opcodes of HLO that have no equivalent here.
+/// Opcodes of HLO that farcall does not support.
 pub(super) static UNSUPPORTED: &[&str] = &["rng-get-and-update-state"];
 
 struct Table {

@@ -51,7 +51,8 @@ impl<'s> Lowering<'_, 's> {
         }
     }
 
-    /// Flattens a value into its tensors and tokens, for an instruction at the end of a region.
+    /// Appends the tensors and tokens of a value to `out`. The values of a context are created at the end of
+    /// `region`.
     pub(super) fn leaves(
         &mut self,
         value: &Val,

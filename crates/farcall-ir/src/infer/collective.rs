@@ -1,6 +1,6 @@
 //! Collectives. The specification compares groups with the number of processes, which an instruction does not
-//! know. Instead, groups are checked for consistency: the `n` numbers in all groups must be those from 0 to
-//! `n - 1`.
+//! know. Instead, groups are checked for consistency: together, the groups must contain each number from 0 to
+//! `n - 1` exactly once.
 
 use farcall_sig::DType;
 use smallvec::smallvec;

@@ -17,7 +17,8 @@ pub(super) fn constant(cx: &mut Cx<'_>, value: TensorType) -> Option<TypeList> {
 
 pub(super) fn iota(cx: &mut Cx<'_>, dim: usize) -> Option<TypeList> {
     let declared = cx.declared(0)?;
-    // `iota_i1` would be the dimension. The type of the result is in the table of outputs.
+    // The code refers to output 1, because the specification lists the result's type in its table of outputs.
+    // Input 1 (`iota_i1`) would be the dimension.
     let allowed = Class::INT | Class::FLOAT | Class::COMPLEX | Class::QUANT;
     cx.class("iota_o1", "result", declared, allowed);
     // iota_c1
@@ -36,8 +37,8 @@ pub(super) fn dynamic_iota(cx: &mut Cx<'_>, dim: usize) -> Option<TypeList> {
     Some(smallvec![declared.clone().into()])
 }
 
-/// Checks that operand `i`, the dimensions of `result`, is a vector of integers with one element per
-/// dimension. If the operand is constant, its numbers must be compatible with the result type.
+/// Checks that operand `i`, which holds the dimensions of `result`, is a vector of integers with one element
+/// per dimension. If the operand is constant, its elements must be compatible with the result type.
 fn output_shape(cx: &mut Cx<'_>, i_code: &'static str, c_code: &'static str, i: usize, result: &TensorType) {
     let shape = cx.t(i);
     if !vector(cx, i_code, "output shape", shape) {

@@ -194,7 +194,8 @@ struct NormCodes {
     element: &'static str,
     /// Element type of the operand.
     operand: &'static str,
-    /// Operand number, name, and codes for kind and size, of each operand with one number per feature.
+    /// One row for each operand that holds one number per feature: its index, its name, and the constraints
+    /// on its type and its size.
     features: &'static [(usize, &'static str, &'static str, &'static str)],
 }
 

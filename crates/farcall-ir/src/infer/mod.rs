@@ -46,8 +46,8 @@ use crate::op::Op;
 use crate::types::{Type, TypeList};
 use smallvec::smallvec;
 
-/// Returns the types of an instruction's results. Only those parts of the declared results are used that the
-/// operation leaves free. The regions must be complete.
+/// Returns the types of an instruction's results. Of the declared result types, only the parts that the
+/// operation leaves free are used. The regions must be complete.
 ///
 /// # Errors
 /// Every violated constraint among operands, attributes and regions; at least one.

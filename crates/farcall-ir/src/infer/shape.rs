@@ -115,7 +115,7 @@ pub(crate) fn wide(size: usize) -> i128 {
     i64::try_from(size).map_or(i128::from(i64::MAX), i128::from)
 }
 
-/// Clamps the result of size arithmetic to a valid size. Too large tensors are reported elsewhere.
+/// Clamps the result of size arithmetic to a valid size. Tensors that are too large are reported elsewhere.
 pub(crate) fn narrow(size: i128) -> usize {
     usize::try_from(size.clamp(0, i128::from(i64::MAX))).unwrap_or(usize::MAX)
 }

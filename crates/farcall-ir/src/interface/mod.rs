@@ -41,7 +41,7 @@ pub struct Interface {
     pub arguments: Vec<Argument>,
     /// The results.
     pub results: Vec<SymbolicType>,
-    /// Constraints on the symbols, besides being positive.
+    /// Constraints on the symbols. (All symbols are also positive.)
     pub constraints: Vec<Constraint>,
 }
 

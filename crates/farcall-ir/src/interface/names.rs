@@ -74,7 +74,7 @@ impl Argument {
     }
 }
 
-/// Numbers of arguments by possible names. The fields are in order of match quality, best first.
+/// Indices of arguments by possible names. The fields are in order of match quality, best first.
 struct Index<'i> {
     /// By full spelling.
     spelled: HashMap<&'i str, Vec<usize>>,
@@ -121,12 +121,12 @@ impl<'i> Index<'i> {
 }
 
 impl Interface {
-    /// Returns the number of the argument that each name refers to.
+    /// Returns the index of the argument that each name refers to.
     ///
     /// A name is the argument's name (`params['dense']['kernel']`), its path in the trees of an exported
     /// function (`args[0]['dense']['kernel']`), either one spelled with dots or slashes
-    /// (`params.dense.kernel`), a suffix of either one (`dense/kernel`), or its number (`arg0`). Better
-    /// matches take precedence over worse ones, in this order.
+    /// (`params.dense.kernel`), its index (`arg0`, `arr_0`), or a suffix of its name or path
+    /// (`dense/kernel`). Better matches take precedence over worse ones, in this order.
     ///
     /// # Errors
     /// A [`NameError`] for each name that matches no argument or several, and for each pair of names that
@@ -173,8 +173,9 @@ impl Interface {
     }
 
     fn unknown(&self, name: &str) -> NameError {
-        // Compared in one normalized spelling, since differences in quotes and brackets are not typos. The
-        // candidates are whole names, and suffixes with the same number of parts as the given name.
+        // Names are compared in one normalized spelling, since differences in quotes and brackets are not
+        // typos. The candidates are whole names, and suffixes with the same number of parts as the given
+        // name.
         let given = parts(name);
         let spelled = |s: &str| {
             let parts = parts(s);

@@ -154,7 +154,7 @@ impl fmt::Display for Expr {
     }
 }
 
-/// `b >= 2`, `mod(b, 4) == 0`
+/// Relation of two expressions, such as `b >= 2` or `mod(b, 4) == 0`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Constraint {
     text: String,

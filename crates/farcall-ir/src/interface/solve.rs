@@ -112,8 +112,8 @@ impl Interface {
     /// ```
     ///
     /// # Errors
-    /// [`Mismatch`] if the number of types is wrong, if a type has a different element type, number of
-    /// dimensions or fixed size, if no values of the symbols give these sizes, or if the values violate a
+    /// [`Mismatch`] if the number of types is wrong; if a type has a different element type, number of
+    /// dimensions or fixed size; if no values of the symbols give these sizes; or if the values violate a
     /// constraint.
     pub fn solve(&self, types: &[TensorType]) -> Result<Symbols, Mismatch> {
         let wrong = |kind, reasons: Reasons| {
@@ -219,9 +219,9 @@ enum Step<'i> {
 }
 
 impl<'i> System<'i> {
-    /// Solves the equations in order as far as possible. An equation is examined when all of its symbols but
-    /// one are known, and once more if it also needs the value of that one. The work is therefore linear in
-    /// the size of the equations.
+    /// Solves the equations in order as far as possible. An equation is examined once at most one of its
+    /// symbols is unknown. If it cannot determine that symbol, it is examined again when the symbol is known.
+    /// The work is therefore linear in the size of the equations.
     fn solve(&mut self, equations: &[Equation<'i>]) {
         let mut with: HashMap<&str, Vec<usize>> = HashMap::new();
         let mut unknown = Vec::with_capacity(equations.len());
@@ -366,8 +366,8 @@ mod tests {
              2*c <= b does not hold, with b = 1 from x.shape[0], c = 1 from y.shape[0]"
         );
     }
-    /// A chain of sums in which each gives the symbol of the previous one. Repeated passes over all equations
-    /// in order would solve one equation per pass.
+    /// A chain of sums, each of which determines a symbol that the sum before it needs. Repeated passes over
+    /// all equations in order would solve one equation per pass.
     #[test]
     fn the_order_of_equations_does_not_matter() {
         let n = 20_000;

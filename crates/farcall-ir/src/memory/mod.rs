@@ -163,7 +163,7 @@ fn probe(bytes: usize) -> Result<(), OutOfMemory> {
 /// allocated as usual.
 ///
 /// # Errors
-/// As [`admit`], and if the allocator would refuse.
+/// Same errors as [`admit`], and if the allocator would refuse.
 pub fn admit_scratch(bytes: usize) -> Result<(), OutOfMemory> {
     admit(bytes)?;
     if bytes >= MIN_ALLOCATOR_CHECK_BYTES {

@@ -3,7 +3,7 @@
 //! The system clears every page of new memory when it is first touched. For a large tensor, clearing takes
 //! longer than computing the tensor, and a program that runs repeatedly requests the same sizes each time.
 //!
-//! **Invariants.** FreeList memory counts as in use ([`memory::taken`](crate::memory::taken)), and is released
+//! **Invariants.** Kept memory counts as in use ([`memory::taken`](crate::memory::taken)), and is released
 //! before a request is refused. It is a small part of the machine's memory.
 
 use std::collections::VecDeque;

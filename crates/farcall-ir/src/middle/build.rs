@@ -1,10 +1,10 @@
 //! Builds the middle form of a module.
 //!
-//! One walk over everything that the entry reaches. The walk inlines calls, inlines composites or replaces
-//! them by custom calls ([`Lower`](super::Lower)), flattens tuples, drops tokens and barriers, replaces an
-//! `if` or `case` whose predicate is a constant by its branch, and turns values that a region uses from
-//! outside into arguments of the region. The walk keeps its frames on the heap, so deep chains of calls
-//! cannot overflow the stack.
+//! A single walk over all code that the entry reaches inlines calls, and inlines composites or replaces them
+//! by custom calls ([`Lower`](super::Lower)). It flattens tuples, drops tokens and barriers, and replaces an
+//! `if` or `case` with a constant predicate by its branch. Values that a region uses from outside become
+//! arguments of the region. The walk keeps its frames on the heap, so deep chains of calls cannot overflow
+//! the stack.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -36,8 +36,8 @@ const MAX_DUPLICATED_ELEMENTS: usize = 64;
 /// Maximum number of active calls; the verifier's limit on the depth of call chains is lower.
 const MAX_CALL_DEPTH: usize = 1_100;
 
-/// Builds the middle form of the function `entry` of a verified, static module: a module whose only function
-/// has the name of `entry`. Composites are inlined.
+/// Builds the middle form of the function `entry` of a verified module without dynamic dimensions. The result
+/// is a module whose only function has the name of `entry`. Composites are inlined.
 ///
 /// # Errors
 /// - `compile`: a parameter cannot be passed.
@@ -303,7 +303,7 @@ impl<'m> FormBuilder<'m, '_> {
         Ok(self.func.inst(inst).results()[0])
     }
 
-    /// Runs the operation of an `async_start` immediately; its future is bound to the results.
+    /// Walks the region of an `async_start` in place. The future is bound to the region's results.
     fn async_start(&mut self, inst: Inst<'m>, operands: Vec<Binding>) -> Result<(), Diagnostic> {
         let Some(body) = inst.region(0) else {
             return Err(internal(inst.span(), "async_start without a region"));
@@ -379,8 +379,8 @@ impl<'m> FormBuilder<'m, '_> {
         self.push(NewInst::new(Op::Return, operands).at(span, None), []).map(drop)
     }
 
-    /// Returns a value as seen by the innermost region. A value from outside is captured by every region on
-    /// the way; a small constant is duplicated.
+    /// Returns a value as seen by the innermost region. A value from outside is captured by every region
+    /// between its definition and the innermost one; a small constant is duplicated.
     fn here(&mut self, value: ValueId) -> ValueId {
         let region = match self.func.def(value) {
             ValueDef::Arg(region, _) => Some(region),
@@ -474,7 +474,8 @@ impl<'m> FormBuilder<'m, '_> {
         captured
     }
 
-    /// A custom call that records the types of its operands and results if tokens or tuples are among them.
+    /// Returns the custom call. It records the types of its operands and results if they include tokens or
+    /// tuples.
     fn typed(&self, inst: Inst<'_>, call: &CustomCall) -> CustomCall {
         let program = self.program();
         let types = |ids: &[ValueId]| ids.iter().map(|v| program.ty(*v).clone()).collect::<Vec<_>>();

@@ -6,7 +6,7 @@ use crate::op::{Composite, CustomCall};
 use crate::types::TensorType;
 
 /// Decides how composites are lowered. [`build_lowered`](super::build_lowered) calls it for each composite
-/// that the program reaches: first for an outer composite and, if that is inlined, for those in its
+/// that the program reaches: first for an outer composite and, if it is inlined, for the composites in its
 /// decomposition. A composite in a function that is called several times is looked up for each call.
 pub trait Lower {
     /// Returns the custom call that replaces a composite, or `None` to inline its decomposition. `inst` is

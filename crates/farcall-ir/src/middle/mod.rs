@@ -16,9 +16,9 @@
 //! - values are tensors: tuples are flattened, and tokens are gone (side effects happen in program order). A
 //!   custom call with tuples or tokens records the types of its operands and results
 //!   ([`CustomCall::types`](crate::op::CustomCall::types));
-//! - regions are closed: a value that a region uses from outside is an operand of its instruction, after the
-//!   operation's own operands, and an argument of every region, after the operation's own arguments
-//!   ([`Inst::captures`](crate::module::Inst::captures)). Small constants are duplicated instead.
+//! - regions are closed. An instruction takes the outside values that its regions use as operands, after the
+//!   operation's own operands, and passes them to every region as arguments, after the operation's own
+//!   arguments ([`Inst::captures`](crate::module::Inst::captures)). Small constants are duplicated instead.
 //!
 //! A pass can therefore look at one region at a time, and sees all of its inputs. [`verify`] checks that a
 //! module is in the form. The form is printed and parsed like any module; captures are the attribute
@@ -26,9 +26,10 @@
 //!
 //! Each pass is one file in [`passes`], with filetests: text in, text out. [`pipeline`] runs them.
 //!
-//! The form also records the compiler's decisions about memory: [`Op::Copy`](crate::op::Op::Copy) is a value
-//! in separate memory, `farcall.laid_out` marks a call whose operands and results have its layouts
-//! ([`passes::layouts`]), and the compiler's own passes add attributes for donated inputs and memory places.
+//! The form also records the compiler's decisions about memory. [`Op::Copy`](crate::op::Op::Copy) is a value
+//! in separate memory. `farcall.laid_out` marks a call whose operands and results already have the call's
+//! layouts ([`passes::layouts`]). The compiler's own passes add attributes for donated inputs and for the
+//! memory of results and scratch.
 
 mod build;
 mod lower;

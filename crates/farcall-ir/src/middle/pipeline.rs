@@ -47,8 +47,8 @@ static NEEDED: &[&Pass] = &[&passes::expand::PASS, &passes::excess_precision::PA
 /// Named lists of passes.
 static LISTS: [(&str, &[&Pass]); 2] = [("default", DEFAULT), ("needed", NEEDED)];
 
-/// A list of passes, written as `canonicalize,cse`. `default` and `needed` stand for these lists, and `-cse`
-/// removes all earlier occurrences of a pass: `default,-fuse`.
+/// A list of passes, written as `canonicalize,cse`. `default` and `needed` stand for the lists with these
+/// names, and `-cse` removes all earlier occurrences of a pass: `default,-fuse`.
 #[derive(Clone)]
 pub struct Pipeline(Vec<&'static Pass>);
 

@@ -1,5 +1,6 @@
-//! Views of tensors as rows: contiguous elements that a reduction combines into one, or that a broadcast
-//! makes of one. The pass `fuse` and the kernels use the same views to compute tensors row by row.
+//! Views of tensors as rows. A row is a run of contiguous elements that a reduction combines into one
+//! element, or that a broadcast copies from one. The pass `fuse` and the kernels share these views, to
+//! compute tensors row by row.
 
 use crate::types::TensorType;
 

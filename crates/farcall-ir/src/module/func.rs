@@ -24,7 +24,7 @@ pub struct Func {
     pub param_names: Vec<Option<Arc<str>>>,
     /// Attributes of the function.
     pub attrs: AttrDict,
-    /// Place of the function's name in the source.
+    /// Position of the function's name in the source.
     pub span: Span,
     /// One entry per argument of the body.
     param_attrs: Vec<AttrDict>,
@@ -96,7 +96,7 @@ pub struct NewInst {
     pub captures: u32,
     /// Attributes that are not part of the operation (`mhlo.frontend_attributes` and the like).
     pub attrs: AttrDict,
-    /// Place of the operation's name in the text.
+    /// Position of the operation's name in the source.
     pub span: Span,
     /// Location given with `loc(…)`.
     pub loc: Option<Arc<Loc>>,
@@ -121,7 +121,7 @@ impl NewInst {
         NewInst { regions: regions.into(), ..self }
     }
 
-    /// Sets the place in the source.
+    /// Sets the position in the source.
     pub fn at(self, span: Span, loc: Option<Arc<Loc>>) -> NewInst {
         NewInst { span, loc, ..self }
     }
@@ -186,7 +186,7 @@ impl Func {
         info.or_else(|| self.param_names.get(i)?.as_deref())
     }
 
-    /// Number of the body in every function.
+    /// Id of the body in every function.
     pub const BODY: RegionId = RegionId::new(0);
 
     /// Returns a region.
@@ -372,7 +372,7 @@ impl Func {
         id
     }
 
-    /// Appends a new instruction to a region and returns its number.
+    /// Appends a new instruction to a region and returns its id.
     pub fn push(
         &mut self,
         region: RegionId,
@@ -476,13 +476,13 @@ impl Func {
         self.insts[inst.index()].op = op;
     }
 
-    /// Sets the source place and location of an instruction.
+    /// Sets the position in the source and the location of an instruction.
     pub(super) fn set_place(&mut self, inst: InstId, span: Span, loc: Option<Arc<Loc>>) {
         let data = &mut self.insts[inst.index()];
         (data.span, data.loc) = (span, loc);
     }
 
-    /// Sets the place of an instruction in the text.
+    /// Sets the position of an instruction in the source.
     ///
     /// # Panics
     /// If the instruction is not in this function.

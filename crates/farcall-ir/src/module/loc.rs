@@ -47,9 +47,9 @@ impl Loc {
         }
     }
 
-    /// Describes the place for human readers: a name, a line of a file, or both
-    /// (`jit(f)/mul at model.py:3:9`). `None` if the location has neither. Of a location with many parts, the
-    /// first name and file count.
+    /// Describes the location for human readers: a name, a line of a file, or both (`jit(f)/mul at
+    /// model.py:3:9`). `None` if the location has neither. If the location has several parts, their first
+    /// name and first file are used.
     pub fn place(&self) -> Option<String> {
         let mut name: Option<&str> = None;
         let mut waiting = vec![self];
@@ -78,7 +78,7 @@ impl Loc {
     }
 }
 
-/// Maximum number of location parts searched for a place.
+/// Maximum number of location parts searched for a name and a file.
 const MAX_SEARCHED_PARTS: usize = 64;
 
 #[cfg(test)]

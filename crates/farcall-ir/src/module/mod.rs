@@ -6,7 +6,7 @@
 //!                           └─ ValueId ──▶ type, where it is defined
 //! ```
 //!
-//! A function owns flat tables of its values, instructions and regions. References are numbers: a callee is a
+//! A function owns flat tables of its values, instructions and regions. References are ids: a callee is a
 //! [`FuncId`], an operand a [`ValueId`]. The instructions of a region form a linked list, so a pass inserts
 //! and removes in constant time. Read through the views [`Inst`] and [`Region`]; change through the methods
 //! of [`Func`] and, if uses must be known, of [`Rewriter`]. A [`Builder`](crate::builder::Builder) creates
@@ -14,8 +14,8 @@
 //!
 //! Regions form a tree that is no deeper than the parser's limit, so walking it recursively is safe.
 //!
-//! Two modules are equal (`==`) if they are the same program. The comparison ignores numbers of values and
-//! instructions, places in the source, locations and the module's name.
+//! Two modules are equal (`==`) if they are the same program. The comparison ignores ids of values and
+//! instructions, positions in the source, locations and the module's name.
 
 mod extract;
 mod func;
@@ -78,7 +78,7 @@ impl Module {
         &self.funcs
     }
 
-    /// Returns the numbers of the functions, in the order of the source.
+    /// Returns the ids of the functions, in the order of the source.
     pub fn func_ids(&self) -> impl ExactSizeIterator<Item = FuncId> + use<> {
         (0..self.funcs.len()).map(FuncId::new)
     }
@@ -101,7 +101,7 @@ impl Module {
         self.funcs.iter().find(|f| f.name == name)
     }
 
-    /// Returns the number of the first function with this name.
+    /// Returns the id of the first function with this name.
     pub fn func_id(&self, name: &str) -> Option<FuncId> {
         self.funcs.iter().position(|f| f.name == name).map(FuncId::new)
     }
@@ -122,7 +122,7 @@ impl Module {
         std::mem::take(&mut self.funcs)
     }
 
-    /// Renumbers every reference to a function in an operation.
+    /// Replaces every function id in an operation according to `number`.
     pub(crate) fn renumber_callees(&mut self, number: &dyn Fn(FuncId) -> FuncId) {
         for func in &mut self.funcs {
             func.ops_mut().flat_map(|op| op.callees_mut()).for_each(|id| *id = number(*id));

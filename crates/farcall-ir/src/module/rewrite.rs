@@ -106,7 +106,7 @@ impl Func {
     }
 
     /// Sets the types of an instruction's results, adding or removing results at the end. The first results
-    /// keep their numbers.
+    /// keep their ids.
     pub(crate) fn set_results(&mut self, inst: InstId, types: TypeList) {
         let mut results = std::mem::take(&mut self.inst_data_mut(inst).results);
         for extra in results.drain(types.len().min(results.len())..) {
@@ -174,7 +174,7 @@ struct Users {
     index: Option<Box<Positions<InstId>>>,
 }
 
-/// Maximum number of users that are searched from each end before all get an index.
+/// Maximum number of users that are searched from each end; beyond that, an index of all users is built.
 const MAX_SEARCHED_USERS: usize = 32;
 
 impl Users {
@@ -254,10 +254,10 @@ fn positions<K: Copy + Eq + Hash>(list: &[K]) -> Box<Positions<K>> {
 #[derive(Debug)]
 pub struct Rewriter<'f> {
     func: &'f mut Func,
-    /// For each value, the instructions that use it, once per operand. Computed lazily, for passes that
+    /// For each value, the instructions that use it, once per operand. Computed lazily, since many passes
     /// change nothing.
     users: OnceCell<Vec<Users>>,
-    /// Operand positions of instructions with many operands, some of which were replaced.
+    /// Operand positions of instructions with many operands. Built when one of the operands is replaced.
     positions: FxHashMap<InstId, Box<Positions<ValueId>>>,
     /// Lets long passes stop when an interrupt is due.
     pace: Cell<Pace>,
@@ -326,8 +326,8 @@ impl<'f> Rewriter<'f> {
         id
     }
 
-    /// Inserts a new instruction without regions before `next`, with the source place of `next`. Returns its
-    /// only result.
+    /// Inserts a new instruction without regions before `next`, with the source position of `next`. Returns
+    /// its only result.
     pub fn value_before(
         &mut self,
         next: InstId,
@@ -341,7 +341,7 @@ impl<'f> Rewriter<'f> {
         self.func.inst(id).results()[0]
     }
 
-    /// Copies the source place of instruction `of` to `inst`.
+    /// Copies the source position and location of instruction `of` to `inst`.
     pub fn set_place(&mut self, inst: InstId, of: InstId) {
         let of = self.func.inst(of);
         let (span, loc) = (of.span(), of.loc().cloned());
@@ -459,7 +459,7 @@ impl<'f> Rewriter<'f> {
         regions.into_iter().map(|r| self.func.add_arg(r, ty.clone())).collect()
     }
 
-    /// Turns loop-carried values with these numbers into captured values. The body must return them
+    /// Turns loop-carried values with these indices into captured values. The body must return them
     /// unchanged.
     pub(crate) fn capture_carried(&mut self, inst: InstId, numbers: &[usize]) {
         for i in numbers {

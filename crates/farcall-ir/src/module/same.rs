@@ -1,4 +1,4 @@
-//! Equality of functions as programs, regardless of the numbers of their values.
+//! Equality of functions as programs, regardless of the ids of their values.
 
 use std::collections::HashMap;
 

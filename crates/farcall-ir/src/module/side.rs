@@ -2,7 +2,7 @@
 
 use super::{Func, InstId};
 
-/// A map from instruction numbers to values. Instructions created later have no value until one is inserted.
+/// A map from instruction ids to values. Instructions created later have no value until one is inserted.
 #[derive(Clone, Debug)]
 pub(crate) struct InstMap<T> {
     rows: Vec<Option<T>>,
@@ -26,7 +26,7 @@ impl<T: Copy> InstMap<T> {
     }
 }
 
-/// A set of instruction numbers that is cleared in constant time.
+/// A set of instruction ids that is cleared in constant time.
 #[derive(Clone, Debug)]
 pub(crate) struct InstSet {
     /// The round in which each instruction was last inserted. Members were inserted in the current round.

@@ -1,4 +1,4 @@
-//! Read-only views of instructions and regions: a function and a number.
+//! Read-only views of instructions and regions: a function and an id.
 
 use std::fmt;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ impl<'f> Inst<'f> {
         Inst { func, id, data }
     }
 
-    /// Returns the instruction's number.
+    /// Returns the instruction's id.
     pub fn id(self) -> InstId {
         self.id
     }
@@ -75,7 +75,7 @@ impl<'f> Inst<'f> {
         self.data.regions.iter().map(move |r| self.func.region(*r))
     }
 
-    /// Returns the numbers of the nested regions.
+    /// Returns the ids of the nested regions.
     pub fn region_ids(self) -> &'f [RegionId] {
         &self.data.regions
     }
@@ -85,7 +85,7 @@ impl<'f> Inst<'f> {
         self.data.regions.get(i).map(|r| self.func.region(*r))
     }
 
-    /// Returns the number of the region that an `if` or a `case` executes for a predicate or an index. An
+    /// Returns the index of the region that an `if` or a `case` executes for a predicate or an index. An
     /// index out of range selects the last region.
     pub fn chosen(self, index: Scalar) -> usize {
         let last = self.data.regions.len().saturating_sub(1);
@@ -100,7 +100,7 @@ impl<'f> Inst<'f> {
         &self.data.attrs
     }
 
-    /// Returns the place of the operation's name in the text.
+    /// Returns the position of the operation's name in the source.
     pub fn span(self) -> Span {
         self.data.span
     }
@@ -110,8 +110,8 @@ impl<'f> Inst<'f> {
         self.data.loc.as_ref()
     }
 
-    /// Returns the instruction's place in the text that the program was read from, or, for a program without
-    /// text, in its location. Empty if unknown.
+    /// Describes the instruction's position in `source` or, if the program has no source text, the position
+    /// that its location gives. Empty if unknown.
     pub fn place(self, source: &Source) -> String {
         match self.loc().filter(|_| source.is_none()) {
             Some(loc) => loc.place().unwrap_or_default(),
@@ -141,7 +141,7 @@ impl<'f> Region<'f> {
         Region { func, id, data }
     }
 
-    /// Returns the region's number.
+    /// Returns the region's id.
     pub fn id(self) -> RegionId {
         self.id
     }

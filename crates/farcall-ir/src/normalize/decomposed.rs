@@ -12,7 +12,8 @@ use crate::op::{CallConfig, CustomCall, Op};
 use crate::text;
 use crate::types::{TensorType, Type};
 
-/// A program for one call, and the types of the call's operands and results.
+/// A program for one call, and the types of the call's operands and results. The program works on matrices
+/// and vectors with a single batch dimension.
 pub(super) struct Decomposition {
     program: String,
     operands: Vec<TensorType>,
@@ -23,7 +24,7 @@ const QR: &str = include_str!("algorithms/qr.mlir");
 const HOUSEHOLDER: &str = include_str!("algorithms/householder.mlir");
 const EIGH: &str = include_str!("algorithms/eigh.mlir");
 
-/// True for calls of decompositions, which XLA knows as calls, too.
+/// True for calls of decompositions. XLA recognizes these calls, too.
 pub(crate) fn is_decomposition(call: &CustomCall) -> bool {
     matches!(call.target.as_str(), "Qr" | "ProductOfElementaryHouseholderReflectors" | "Eigh")
 }

@@ -6,8 +6,8 @@
 //! - The operand, for `Sharding`, `ShardBarrierFrom`, `ShardBarrierTo`, `SPMDFullToShardShape`,
 //!   `SPMDShardToFullShape`, `LayoutConstraint`, `annotate_device_placement`, `MoveToHost`, `MoveToDevice`, `PinToDevice`, `PinToDeviceSram`,
 //!   `xla.sdy.FuncResultSharding`, `xla.sdy.GlobalToLocalShape`, `xla.sdy.LocalToGlobalShape`,
-//!   `sdy.sharding_constraint`, `sdy.reshard` and `sdy.propagation_barrier`. A program here runs on one
-//!   device, and the engine chooses layouts (`placement`).
+//!   `sdy.sharding_constraint`, `sdy.reshard` and `sdy.propagation_barrier`. Programs run on one device, and
+//!   the engine chooses layouts (`placement`).
 //! - Nothing, for `sdy.sharding_group`, whose values are to be sharded alike (`placement`).
 //! - `chlo.top_k` for `mhlo.topk` of the largest elements, and `chlo.erf`, … for `mhlo.erf`, … without
 //!   attributes (`mhlo`).
@@ -15,7 +15,7 @@
 //!   `mhlo.topk` of the smallest elements (`sorted`).
 //! - A constant of zeros, for `AllocateBuffer`, whose elements are unspecified (`scaffolding`).
 //! - The value, for `stablehlo.shape_refinement_operand_wrapper` of a value and its shape (`scaffolding`).
-//! - Nothing, for `control_dep`, by which JAX orders two values: execution here is ordered already
+//! - Nothing, for `control_dep`, by which JAX orders two values: farcall runs instructions in order anyway
 //!   (`scaffolding`).
 //! - A sort by the comparator, followed by slices of the first elements, for `ApproxTopK` and `TopK` with a
 //!   comparator. The answer is exact (`sorted`).

@@ -28,7 +28,7 @@ const IDENTITIES: [&str; 14] = [
 /// same.
 const SHAPES: [&str; 2] = ["xla.sdy.GlobalToLocalShape", "xla.sdy.LocalToGlobalShape"];
 
-/// True for calls that state placement, in any form.
+/// True for calls that state placement, even if [`replacement`] leaves them unchanged.
 pub(crate) fn is_placement(call: &CustomCall) -> bool {
     let target = call.target.as_str();
     IDENTITIES.contains(&target) || SHAPES.contains(&target) || target.starts_with("sdy.")

@@ -21,8 +21,8 @@ pub(super) struct Copies {
     offsets: TensorType,
 }
 
-/// The operands are operand, output, and for each participant: input_offsets, send_sizes, output_offsets,
-/// recv_sizes.
+/// Returns the replacement of a call with the operands `operand`, `output`, `input_offsets`, `send_sizes`,
+/// `output_offsets` and `recv_sizes`. The last four have the same length.
 pub(super) fn replacement(inst: Inst<'_>, call: &CustomCall) -> Option<Replacement> {
     if call.target != "ragged_all_to_all" {
         return None;

@@ -1,4 +1,4 @@
-//! Calls that direct the compilers of JAX and XLA: about memory, order and shapes.
+//! Calls that only tell the compilers of JAX and XLA about memory, order or shapes.
 
 use super::Replacement;
 use super::placement::identity;

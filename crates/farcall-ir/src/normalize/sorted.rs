@@ -1,5 +1,5 @@
-//! The first elements of sorted tensors: `ApproxTopK`, which returns most of the first elements (here, all of
-//! them), XLA's `TopK`, and `mhlo.topk` of the smallest elements.
+//! The first elements of sorted tensors: `ApproxTopK` (computed exactly, although an approximation would do),
+//! XLA's `TopK`, and `mhlo.topk` of the smallest elements.
 
 use farcall_sig::DType;
 
@@ -18,14 +18,16 @@ pub(super) struct Sorted {
 enum Order {
     /// By this comparator.
     Comparator(FuncId),
-    /// By this comparator of the only operand. Indices along the dimension are sorted with the elements.
+    /// By this comparator, which compares elements of the only operand. Indices along the dimension are
+    /// sorted with the elements.
     Indexed(FuncId),
     /// Ascending by the only operand; floats in total order. Indices along the dimension are sorted with the
     /// elements.
     Smallest,
 }
 
-/// The second half of the operands are initial values, which are unused if there are enough elements.
+/// Returns the replacement of a `TopK` or `ApproxTopK`. The second half of an `ApproxTopK`'s operands are
+/// initial values, which are unused if there are enough elements.
 pub(super) fn replacement(inst: Inst<'_>, call: &CustomCall) -> Option<Replacement> {
     let func = inst.func();
     if call.target == "TopK" {
@@ -55,22 +57,23 @@ pub(super) fn replacement(inst: Inst<'_>, call: &CustomCall) -> Option<Replaceme
     all.then_some(Replacement::Sorted(Sorted { dim, order: Order::Comparator(*comparator) }))
 }
 
-/// Replaces XLA's `TopK`, which returns the first elements of each line along the last dimension, with their
-/// indices.
+/// Returns the replacement of XLA's `TopK`, which returns the first elements of each row (along the last
+/// dimension) in the order of its comparator, with their indices.
 fn top_k(inst: Inst<'_>, call: &CustomCall) -> Option<Replacement> {
     let [comparator] = call.called_computations.as_slice() else { return None };
     let k = *inst.func().ty(*inst.results().first()?).tensor()?.static_sizes()?.last()?;
     indexed(inst, k, Order::Indexed(*comparator))
 }
 
-/// Returns the `k` smallest elements of each line along the last dimension, with their indices, in the form
-/// that `chlo.top_k` has for the largest. Equal elements keep the order of the operand.
+/// Returns a sort for the `k` smallest elements of each row (along the last dimension), with their indices.
+/// Results have the form of `chlo.top_k`, which returns the largest. Equal elements keep the order of the
+/// operand.
 pub(super) fn smallest(inst: Inst<'_>, k: usize) -> Option<Replacement> {
     indexed(inst, k, Order::Smallest)
 }
 
-/// Returns the first `k` elements of each line along the last dimension, with their indices. `None` if the types
-/// of operand and results do not allow it.
+/// Returns a sort for the first `k` elements of each row, with their indices. `None` if the types of operand
+/// and results do not allow it.
 fn indexed(inst: Inst<'_>, k: usize, order: Order) -> Option<Replacement> {
     let ty = |v: &ValueId| inst.func().ty(*v).tensor();
     let ([x], [values, places]) = (inst.operands(), inst.results()) else { return None };

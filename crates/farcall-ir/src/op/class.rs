@@ -1,5 +1,4 @@
-//! Sets of element types, named as in the specification's tables of inputs: the operands that an operation
-//! accepts.
+//! Sets of element types that operations accept, named as in the tables of inputs in the specification.
 
 use std::fmt;
 use std::ops::BitOr;
@@ -25,9 +24,9 @@ impl Class {
     pub const FLOAT: Class = Class(8);
     /// Complex numbers.
     pub const COMPLEX: Class = Class(16);
-    /// Quantized with one scale.
+    /// Tensors quantized with one scale.
     pub const QUANT: Class = Class(32);
-    /// Quantized with scales along a dimension.
+    /// Tensors quantized with scales along a dimension.
     pub const QUANT_AXIS: Class = Class(64);
     /// Everything but tensors quantized along a dimension.
     pub const TENSOR: Class = Class(63);
@@ -36,7 +35,7 @@ impl Class {
     /// Everything.
     pub const ANY: Class = Class(127);
 
-    /// Returns the union of both sets; `|` in constants.
+    /// Returns the union of both sets. Unlike `|`, it can be used in constants.
     pub const fn or(self, other: Class) -> Class {
         Class(self.0 | other.0)
     }

@@ -111,14 +111,14 @@ impl Grid {
 }
 
 impl Groups {
-    /// Returns the number of the channel.
+    /// Returns the channel's handle, or 0 without a channel.
     pub fn channel_id(&self) -> i64 {
         self.channel.map_or(0, |c| c.handle)
     }
 
-    /// Returns the number of processes that a group has for each of its numbers: all partitions of a replica
-    /// where the numbers are replicas and the channel asks for partitions (`cross_replica_and_partition`),
-    /// else 1.
+    /// Returns the number of processes that each number in a group stands for. With a channel and without
+    /// global ids (`cross_replica_and_partition`), the number is a replica and stands for all of its
+    /// partitions; otherwise, it stands for one process.
     fn each(&self, grid: Grid) -> usize {
         if self.channel_id() > 0 && !self.global_ids { grid.partitions } else { 1 }
     }
@@ -129,8 +129,8 @@ impl Groups {
         self.role_among(everyone, self.each(grid))
     }
 
-    /// Returns the role of process 0 in an `all_reduce`. As in XLA, a program for one process is alone
-    /// whatever its groups are.
+    /// Returns the role of process 0 in an `all_reduce`. As in XLA, the process of a program for one process
+    /// is alone, whatever the groups are.
     pub fn reduction_role(&self, grid: Grid) -> Role {
         match self.role(grid) {
             Role::OneOf(_) if grid.processes() == 1 => Role::Alone,

@@ -80,7 +80,7 @@ impl Convolution {
     }
 }
 
-/// `#stablehlo.conv<[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]>`: numbers of dimensions.
+/// `#stablehlo.conv<[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]>`: the dimensions in each role.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 #[expect(missing_docs, reason = "named as in the specification")]
 pub struct ConvolutionDims {

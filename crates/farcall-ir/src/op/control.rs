@@ -14,7 +14,7 @@ pub struct Composite {
     pub attrs: AttrDict,
     /// Function that computes the operation.
     pub decomposition: FuncId,
-    /// Version of the operation's meaning.
+    /// Version of the operation's semantics.
     pub version: i64,
 }
 

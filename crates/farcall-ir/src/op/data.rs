@@ -34,7 +34,7 @@ impl Slice {
         whole.with_sizes(self.sizes().collect::<Vec<usize>>())
     }
 
-    /// Returns the last index taken along a dimension, of which at least one element is taken.
+    /// Returns the last index taken along a dimension. At least one element must be taken along it.
     pub fn last(&self, d: usize) -> usize {
         self.start[d] + self.size(d).saturating_sub(1) * self.strides[d]
     }

@@ -48,7 +48,7 @@ impl EinsumConfig {
         Ok(config)
     }
 
-    /// Returns the dimension that a letter stands for in these operands.
+    /// Returns the common size of the dimensions that a letter names in these operands.
     ///
     /// # Errors
     /// Two sizes that contradict each other.

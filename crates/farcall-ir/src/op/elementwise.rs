@@ -67,7 +67,7 @@ pub(crate) struct Codes {
     pub(crate) c1: &'static str,
     /// Element type of the result, where the specification has a separate constraint for it.
     pub(crate) c2: &'static str,
-    /// Third constraint.
+    /// Constraint that only some operations have (`complex_c3`).
     pub(crate) c3: &'static str,
 }
 
@@ -163,7 +163,7 @@ functions! {
         Floor "floor" FLOAT.or(QUANT) => Same, ARITHMETIC.and(IDEMPOTENT);
         /// Imaginary part: complex to real.
         Imag "imag" FLOAT.or(COMPLEX) => Real, ARITHMETIC;
-        /// To `pred`.
+        /// Returns `pred`.
         IsFinite "is_finite" FLOAT.or(QUANT) => Pred, ARITHMETIC;
         Log "log" FLOAT.or(COMPLEX).or(QUANT) => Same, ARITHMETIC;
         LogPlusOne "log_plus_one" FLOAT.or(COMPLEX).or(QUANT) => Same, ARITHMETIC;
@@ -184,8 +184,8 @@ functions! {
         Tanh "tanh" FLOAT.or(COMPLEX).or(QUANT) => Same, ARITHMETIC;
     }
     chlo {
-        /// Common part of inverse sine and cosine: `asin(z)` is `atan2(re z, re w)` and, up to its sign,
-        /// `im w`.
+        /// Common part `w` of the inverse sine and cosine of `z`. The inverse sine has the real part
+        /// `atan2(re z, re w)` and, up to the sign, the imaginary part `im w`.
         AsinAcosKernel "_asin_acos_kernel" COMPLEX => Same, ARITHMETIC;
         Acos "acos" FLOAT.or(COMPLEX) => Same, ARITHMETIC;
         Acosh "acosh" FLOAT.or(COMPLEX) => Same, ARITHMETIC;
@@ -201,11 +201,11 @@ functions! {
         Erf "erf" FLOAT => Same, ARITHMETIC;
         ErfInv "erf_inv" FLOAT => Same, ARITHMETIC;
         Erfc "erfc" FLOAT => Same, ARITHMETIC;
-        /// To `pred`.
+        /// Returns `pred`.
         IsInf "is_inf" FLOAT => Pred, ARITHMETIC;
-        /// To `pred`.
+        /// Returns `pred`.
         IsNegInf "is_neg_inf" FLOAT => Pred, ARITHMETIC;
-        /// To `pred`.
+        /// Returns `pred`.
         IsPosInf "is_pos_inf" FLOAT => Pred, ARITHMETIC;
         Lgamma "lgamma" FLOAT => Same, ARITHMETIC;
         Sinh "sinh" FLOAT.or(COMPLEX) => Same, ARITHMETIC;

@@ -60,7 +60,7 @@ impl Traits {
     /// The middle form has no such operations.
     pub const STRUCTURE: Traits = Traits(1 << 9);
 
-    /// Returns the union of both sets; `|` in constants.
+    /// Returns the union of both sets.
     pub const fn and(self, other: Traits) -> Traits {
         Traits(self.0 | other.0)
     }

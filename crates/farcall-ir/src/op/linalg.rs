@@ -7,9 +7,9 @@ pub struct TriangularSolve {
     pub left_side: bool,
     /// True to read the lower triangle of `a`, false for the upper.
     pub lower: bool,
-    /// True to take the diagonal of `a` as ones.
+    /// True to assume that the diagonal of `a` is all ones.
     pub unit_diagonal: bool,
-    /// The operation `op` on `a`.
+    /// Operation `op` that is applied to `a`.
     pub transpose_a: TriangularTranspose,
 }
 

@@ -1,10 +1,10 @@
 //! The operations of StableHLO, and the CHLO operations that JAX emits.
 //!
 //! [`Op`] is closed: the dispatch functions of `infer`, `verify`, `eval` and `attributes` match it without a
-//! `_` arm, so the compiler names the places that a new operation needs. Passes and `refine` match only the
-//! operations that concern them. An operation's attributes are fields of its variant; its operands, results
-//! and regions belong to the instruction. Properties that do not depend on attributes are declared in one
-//! table row per operation, in [`info`] or, for functions of one and two variables, in [`elementwise`].
+//! `_` arm, so the compiler points out all code that a new operation affects. Passes and `refine` match only
+//! the operations that concern them. An operation's attributes are fields of its variant; its operands,
+//! results and regions belong to the instruction. Properties that do not depend on attributes are declared in
+//! one table row per operation, in [`info`] or, for functions of one and two variables, in [`elementwise`].
 //!
 //! One file holds one family: [`elementwise`], [`data`] (constants and data movement), [`indexing`] (gather,
 //! scatter, dynamic slices), [`reduction`] (reductions, windows, sorting), [`contraction`] (products and
@@ -54,7 +54,8 @@ const _: () = assert!(size_of::<Op>() <= 80, "large attributes of an operation a
 /// An operation with its attributes.
 ///
 /// Operands listed in a variant's documentation are in the order of the instruction. The enum is deliberately
-/// not `non_exhaustive`: exhaustive matches let the compiler name the places that a new variant concerns.
+/// not `non_exhaustive`: matches are exhaustive, so that the compiler points out all code that a new variant
+/// affects.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Op {
     // elementwise
@@ -332,8 +333,8 @@ impl Op {
         )
     }
 
-    /// Returns true for operations that only move elements. Fusions read the elements in their original
-    /// place.
+    /// Returns true for operations that only move elements and that a fusion computes while it loads: it
+    /// reads the elements directly from the operands.
     pub fn moves_elements(&self) -> bool {
         matches!(self, Op::Slice(_) | Op::Concatenate { .. } | Op::Pad(_))
     }

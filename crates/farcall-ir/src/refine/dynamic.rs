@@ -66,7 +66,7 @@ pub(super) fn to_static(
             if let Some(flat) = walk.integers(new.operands[2]) {
                 let padding = flat.chunks_exact(2).map(|p| (p[0], p[1])).collect();
                 let mut conv = Convolution { padding, ..(**conv).clone() };
-                // These lists may be longer than needed.
+                // `dynamic_conv` accepts longer lists than needed.
                 let rank = conv.dims.input_spatial.len();
                 for list in [&mut conv.strides, &mut conv.lhs_dilation, &mut conv.rhs_dilation] {
                     list.truncate(rank);
@@ -81,7 +81,7 @@ pub(super) fn to_static(
     }
 }
 
-/// The error for a dimension that would grow again.
+/// The error for a `set_dimension_size` that would enlarge a dimension.
 fn grows(new: &NewInst, dim: usize, from: usize, to: usize) -> Diagnostic {
     let message = format!(
         "{} sets dimension {dim} to size {to}, but its operand has size {from} there: a tensor holds as many elements \

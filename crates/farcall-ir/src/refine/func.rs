@@ -32,8 +32,8 @@ pub(super) struct Walk<'r, 'm> {
     values: HashMap<ValueId, ValueId>,
     /// Known elements of values of the specialized function.
     known: HashMap<ValueId, Literal>,
-    /// Values known to be another value plus known elements: limits of slices, whose sizes are known although
-    /// their starts are not.
+    /// Values known to be the sum of another value and known elements: limits of slices with unknown starts
+    /// and known sizes.
     sums: HashMap<ValueId, (ValueId, Literal)>,
     /// Small integer tensors by their computation, so that equal tensors are one value: programs compute the
     /// start of a slice again for its limit.
@@ -283,8 +283,8 @@ impl<'m> Walk<'_, 'm> {
         self.from.tensor(result)
     }
 
-    /// Records the shape of a result that is yet to be created, which follows from its instruction's
-    /// operands.
+    /// Records the shape of a result that has not been created yet. The operands of its instruction determine
+    /// the shape.
     pub(super) fn shape_is(&mut self, result: ValueId, dims: Vec<usize>) {
         self.shapes.insert(result, dims);
     }
@@ -406,8 +406,7 @@ impl<'m> Walk<'_, 'm> {
         self.finish_call(inst, new, callee, out)
     }
 
-    /// Specializes a function to its declared parameter types: the operation that it is passed to calls it
-    /// with these.
+    /// Specializes a function that an operation calls with arguments of the declared parameter types.
     pub(super) fn unspecialized(&mut self, id: FuncId, inst: Inst<'_>) -> Result<FuncId, Violations> {
         let func = &self.refiner.module[id];
         let types: Vec<Type> = func.params().iter().map(|p| func.ty(*p).clone()).collect();

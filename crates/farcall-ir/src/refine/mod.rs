@@ -14,8 +14,8 @@
 //! `@shape_assertion` are decided here (`custom_call`), and calls that stand for operations are replaced by
 //! these operations (`disguised`).
 //!
-//! **Invariants.** Either the result has no dynamic dimension, or the error names an operation and its place.
-//! The work is bounded by [`MAX_WALKED`], and its depth by [`MAX_DEPTH`].
+//! **Invariants.** Either the result has no dynamic dimension, or the error names an operation and its
+//! position in the source. The work is bounded by [`MAX_WALKED`], and its depth by [`MAX_DEPTH`].
 
 mod custom_call;
 mod disguised;
@@ -42,7 +42,7 @@ pub const MAX_WALKED: usize = 500_000;
 /// Maximum nesting depth of calls and regions together.
 pub const MAX_DEPTH: usize = 200;
 
-/// Returns true if [`refine`] has something to do: a program has dynamic dimensions or shape assertions.
+/// Returns true if a program needs [`refine`]: it has dynamic dimensions or shape assertions.
 pub fn is_needed(module: &Module) -> bool {
     module.funcs().iter().any(|func| {
         let mut found = !func.values().all(|v| is_static(func.ty(v)));
@@ -187,7 +187,7 @@ fn is_static(ty: &Type) -> bool {
 /// Maximum number of elements of a tensor whose elements are tracked: more than any tensor has dimensions.
 const MAX_KNOWN_ELEMENTS: usize = 64;
 
-/// Returns true for tensors whose elements are worth tracking: sizes, and values that decide about them.
+/// Returns true for tensors whose elements are worth tracking: sizes, and values that sizes depend on.
 fn is_small(literal: &Literal) -> bool {
     (literal.dtype().is_integer() || literal.dtype().is_bool()) && literal.len() <= MAX_KNOWN_ELEMENTS
 }

@@ -152,7 +152,7 @@ impl<'s> Parser<'s> {
         Ok(alias.value)
     }
 
-    /// Returns the attribute of `#name`, which has been taken.
+    /// Returns the attribute of `#name`, which has been consumed.
     pub(super) fn attr_alias(&mut self, t: Token) -> Parsed<Attr> {
         match self.alias(t)? {
             AliasValue::Attr(a) => Ok(a),
@@ -161,7 +161,7 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// Returns the type of `!name`, which has been taken.
+    /// Returns the type of `!name`, which has been consumed.
     pub(super) fn type_alias(&mut self, t: Token) -> Parsed<Type> {
         match self.alias(t)? {
             AliasValue::Type(ty) => Ok(ty),

@@ -192,8 +192,8 @@ impl<'s> Parser<'s> {
         match dtype.class() {
             DTypeClass::Float => match super::dense::float_of_bits(value, dtype) {
                 Some(value) if self.str_of(t).starts_with("0x") && !negative => {
-                    // The value is decoded from the type's bits, so a NaN keeps its payload as far as the
-                    // decoding does.
+                    // The digits are the bits of the type. A NaN keeps its payload where `Scalar::from_bytes`
+                    // does.
                     Ok(Attr::float(value, dtype))
                 }
                 _ => self.fail("parse", place, "a float is written with a point, or as hexadecimal bits"),

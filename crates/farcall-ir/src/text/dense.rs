@@ -177,7 +177,8 @@ impl<'s> Parser<'s> {
             return self.literal_of(ty.dtype, ty.sizes(), raw, place);
         }
         let narrow = bits < 8;
-        // One byte for up to eight booleans is packed, unless it is one value for all elements (0 or 0xff).
+        // A single byte holds up to eight packed booleans, unless it is 0 or 0xff, one value for all
+        // elements.
         let packed = narrow
             && raw.len() != bytes
             && raw.len() == n.saturating_mul(bits).div_ceil(8)
@@ -368,7 +369,7 @@ fn read_element(bytes: &[u8], pos: usize, dtype: DType, out: &mut Vec<u8>) -> Re
     }
 }
 
-/// Takes `c` and the white space around it.
+/// Consumes `c` and the white space around it.
 fn punct(bytes: &[u8], pos: usize, c: u8) -> Result<usize, ElementError> {
     let pos = skip_space(bytes, pos);
     if bytes.get(pos) == Some(&c) {

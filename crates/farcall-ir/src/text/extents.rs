@@ -64,7 +64,8 @@ impl<'f> Emitter<'f> {
         }
     }
 
-    /// Converts a value to a tensor type with other dynamic dimensions.
+    /// Converts a value to a tensor type of the same rank and element type, in which other dimensions may be
+    /// static. A value of any other type is returned unchanged.
     pub(super) fn of_type(&mut self, value: ValueId, ty: TensorType) -> ValueId {
         match self.func.tensor(value) {
             Some(from) if *from != ty && from.dtype == ty.dtype && from.rank() == ty.rank() => {
@@ -116,7 +117,7 @@ impl<'f> Emitter<'f> {
         self.vector(&sizes, None)
     }
 
-    /// Builds a tensor from its elements. The type is `ty`, or else a vector.
+    /// Builds a tensor from its elements: of type `ty` if given, otherwise a vector.
     pub(super) fn vector(&mut self, elements: &[ValueId], ty: Option<TensorType>) -> Result<ValueId, String> {
         let is_open = |ty: &TensorType| ty.rank() == 1 && ty.dims().any(|d| d.size().is_none());
         let ty = ty.filter(|ty| elements.is_empty() || !is_open(ty));
@@ -269,7 +270,7 @@ impl<'f> Emitter<'f> {
         Ok(all.unwrap_or_else(|| self.boolean(true)))
     }
 
-    /// Adds a runtime assertion, which is decided once the sizes are known. Returns the condition.
+    /// Adds a runtime assertion, which is checked once the sizes are known. Returns the condition.
     pub(super) fn assert(&mut self, condition: ValueId, message: &str) -> Result<ValueId, String> {
         let call = CustomCall { has_side_effect: true, ..CustomCall::new("shape_assertion") };
         let mut new = NewInst::new(Op::CustomCall(Box::new(call)), [condition]).at(self.at, None);

@@ -438,8 +438,8 @@ fn constant(e: &mut Emitter<'_>, value: Attr) -> Result<ValueId, String> {
     Ok(e.constant(literal))
 }
 
-/// True if a pretty form is the generic form without quotes, as MHLO was printed for a time:
-/// `mhlo.convert(%0) : (t) -> t`.
+/// True if an operation's name without quotes is followed by the generic form. MHLO was printed in this way
+/// for a time: `mhlo.convert(%0) : (t) -> t`.
 pub(super) fn is_in_parentheses(p: &mut Parser<'_>) -> bool {
     let open = p.peek();
     open.tok == Tok::Punct(b'(') && next_token(p.bytes(), open.end).tok == Tok::Percent

@@ -1,5 +1,5 @@
-//! Pieces of pretty forms that the syntax table cannot express. Each is a pair of functions: a parser and a
-//! printer.
+//! Hooks: the syntax of pretty forms that lists of directives cannot express. Each hook is a pair of
+//! functions, a parser and a printer.
 
 use super::attr::sharding_attr;
 use super::inst::Draft;
@@ -19,11 +19,11 @@ use crate::types::{TensorType, Type};
 use farcall_sig::DType;
 use farcall_sig::nearest::nearest;
 
-/// A piece of syntax with a custom parser and printer.
+/// Syntax with a custom parser and printer.
 pub(super) struct Hook {
     pub(super) parse: for<'s> fn(&mut Parser<'s>, &mut Draft) -> Parsed<()>,
     pub(super) print: for<'a> fn(&mut Printer<'a>, &mut View<'a>) -> Result<(), NotPretty>,
-    /// True if the piece follows the operation's name without a space.
+    /// True if the syntax follows the operation's name without a space.
     pub(super) tight: bool,
 }
 
@@ -111,7 +111,7 @@ fn parse_constant(p: &mut Parser<'_>, draft: &mut Draft) -> Parsed<()> {
             p.insert(&mut draft.attrs, "value".to_owned(), value, span(at));
             Ok(())
         }
-        _ => p.fail("parse", span(at), "a constant is dense<…> of a tensor"),
+        _ => p.fail("parse", span(at), "a constant must be dense<…> of a tensor"),
     }
 }
 
@@ -354,7 +354,7 @@ fn parse_window(p: &mut Parser<'_>, draft: &mut Draft) -> Parsed<()> {
                     .as_bool_list()
                     .or_else(|| bits.as_i64_list().map(|l| l.into_iter().map(|v| v != 0).collect()));
                 let Some(bools) = bools else {
-                    return p.fail("parse", span(word), "`reverse` is a list of booleans");
+                    return p.fail("parse", span(word), "`reverse` must be a list of booleans");
                 };
                 ("window_reversal", Attr::Array(bools.into_iter().map(Attr::Bool).collect()))
             }

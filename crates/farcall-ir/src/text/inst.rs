@@ -450,8 +450,8 @@ impl<'s> Parser<'s> {
         Ok(())
     }
 
-    /// Returns the number of operands, from the end, that the regions capture; the middle form states it in
-    /// an attribute.
+    /// Returns the number of trailing operands that the regions capture, which the middle form states in an
+    /// attribute.
     fn captures(
         &mut self,
         attrs: &mut AttrDict,

@@ -1,7 +1,7 @@
 //! Lexer for MLIR text, one token at a time.
 //!
-//! The lexer holds only a position. The parser peeks at the next token, takes it, or continues from another
-//! byte (dimension lists and dense constants are read directly from the bytes).
+//! The lexer holds only a position. The parser peeks at the next token, consumes it, or continues from
+//! another byte (dimension lists and dense constants are read directly from the bytes).
 
 use crate::quote::{is_word, is_word_start};
 

@@ -33,7 +33,7 @@ pub(super) fn mesh_of_dict(attr: &Attr) -> Option<Mesh> {
     Some(Mesh { axes, device_ids })
 }
 
-/// Replaces groups that are given by axes. `mesh` returns the module's mesh of a name.
+/// Replaces groups that are given by axes. `mesh` returns the module's mesh with a given name.
 ///
 /// # Errors
 /// A sentence that describes the problem.
@@ -109,7 +109,7 @@ fn groups_of(mesh: &Mesh, refs: &[AxisRef]) -> Result<Literal, String> {
     if !mesh.device_ids.is_empty() && mesh.device_ids.len() != count {
         return Err(format!("the mesh has {count} devices, but {} device numbers", mesh.device_ids.len()));
     }
-    // Each axis as a product of the parts that `refs` mention.
+    // Split each axis into factors, so that every part of an axis in `refs` is a product of factors.
     let mut factors: Vec<(usize, usize)> = Vec::new(); // (size, distance between neighbours)
     let mut named: Vec<Vec<usize>> = vec![Vec::new(); refs.len()];
     let mut distance = count;
@@ -161,7 +161,7 @@ fn parts(text: &str) -> Vec<(&str, &str)> {
     pairs.map(|(key, value)| (key.trim(), value.trim())).collect()
 }
 
-/// Splits a text at commas that are not inside brackets or quotes.
+/// Splits text at commas that are not inside brackets or quotes.
 fn parts_of_list(text: &str) -> Vec<&str> {
     let (mut depth, mut quote, mut start, mut out) = (0i32, false, 0, Vec::new());
     for (i, c) in text.char_indices() {
@@ -205,7 +205,7 @@ fn quoted(text: &str, key: &str) -> Option<String> {
     Some(rest.split_once('"')?.0.to_owned())
 }
 
-/// Returns all integers in a text.
+/// Returns all integers in the text.
 fn numbers(text: &str) -> Vec<i64> {
     text.split(|c: char| !c.is_ascii_digit()).filter_map(|n| n.parse().ok()).collect()
 }

@@ -134,7 +134,7 @@ pub fn print_generic(module: &Module) -> String {
     stack::with_room(|| print::module(module, true))
 }
 
-/// Splits a text at lines `// -----` into programs, each with the number of lines before it (see
+/// Splits text at lines `// -----` into programs, each with the number of lines before it (see
 /// [`Source::part`]).
 pub fn split_programs(text: &str) -> Vec<(usize, &str)> {
     let mut out = Vec::new();

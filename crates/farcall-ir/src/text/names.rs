@@ -1,4 +1,5 @@
-//! Names for printed values: their own ([`Func::name_of`]), or else the names that MLIR would choose.
+//! Names for printed values: the names that the program gives them ([`Func::name_of`]), or else the names
+//! that MLIR would choose.
 //!
 //! The values of a region are numbered after all values of the enclosing block. Sibling regions reuse the
 //! same numbers.
@@ -50,7 +51,8 @@ impl Display for ValueName<'_> {
 /// Words that automatic names begin with. The second and later uses of a word get a number.
 const WORDS: [&str; 3] = ["c", "cst", "iterArg"];
 
-/// The next unused numbers and words at the beginning of a region.
+/// The automatic names that are still unused: the next numbers, and the words of which no name has been
+/// formed.
 #[derive(Clone, Copy, Default)]
 struct Unused {
     number: u32,
@@ -80,8 +82,8 @@ impl Unused {
     }
 }
 
-/// Values whose own names can be printed: valid in MLIR's grammar, unlike automatic names, and unique in the
-/// function.
+/// The names given by the program that have been printed. Such a name can be printed if it is valid in MLIR's
+/// grammar, differs from all automatic names, and is unique in the function.
 struct OwnNames<'f> {
     func: &'f Func,
     taken: FxHashSet<&'f str>,

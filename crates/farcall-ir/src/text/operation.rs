@@ -1,4 +1,4 @@
-//! Single operations: a name and attributes, without operands, results and regions.
+//! Single operations: a name and attributes, without operands, results or regions.
 
 use super::inst::Draft;
 use super::lexer::Tok;
@@ -33,7 +33,7 @@ impl Parser<'_> {
         let operands = values.into_iter().map(|id| Operand { id, known: true, span: at }).collect();
         let mut draft = Draft { span: at, operands, ..Draft::default() };
         self.optional_dict(&mut draft.attrs)?;
-        // Errors in the attributes have been reported.
+        // `op_of` has reported errors in the attributes.
         let op = self.op_of(syntax, &mut draft);
         if let Some(name) = draft.attrs.keys().next().filter(|_| op.is_some()) {
             return self.fail("attribute", at, format!("{} has no attribute `{name}`", syntax.name));

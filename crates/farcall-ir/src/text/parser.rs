@@ -77,7 +77,7 @@ impl<'s> Parser<'s> {
 
     // --- tokens
 
-    /// Returns the next token without taking it.
+    /// Returns the next token without consuming it.
     pub(super) fn peek(&mut self) -> Token {
         match self.peeked {
             Some(t) => t,
@@ -89,7 +89,7 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// Takes the next token.
+    /// Consumes the next token.
     pub(super) fn bump(&mut self) -> Token {
         let t = self.peek();
         self.pos = t.end;
@@ -146,7 +146,7 @@ impl<'s> Parser<'s> {
         self.peek().tok == Tok::Punct(c)
     }
 
-    /// Takes the next token if it is `c`, and returns true if so.
+    /// Consumes the next token if it is `c`, and returns true if so.
     pub(super) fn eat(&mut self, c: u8) -> bool {
         let yes = self.at(c);
         if yes {
@@ -188,8 +188,8 @@ impl<'s> Parser<'s> {
         self.expected("`->`")
     }
 
-    /// Takes the tokens of `literal`, in which white space separates tokens that would otherwise be read as
-    /// one.
+    /// Consumes the tokens of `literal`, in which white space separates tokens that would otherwise be read
+    /// as one.
     pub(super) fn literal(&mut self, literal: &str) -> Parsed<()> {
         let bytes = literal.as_bytes();
         let mut pos = 0;
@@ -208,7 +208,7 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// True if the tokens of `literal` come next. Takes none.
+    /// True if the tokens of `literal` come next. Consumes no token.
     pub(super) fn at_literal(&mut self, literal: &str) -> bool {
         let bytes = literal.as_bytes();
         let (mut want_pos, mut pos) = (0, self.pos);
@@ -227,7 +227,7 @@ impl<'s> Parser<'s> {
 
     // --- small pieces of grammar
 
-    /// Parses `item, item, …` up to `close`, which is taken. The opening bracket has been taken already.
+    /// Parses `item, item, …` up to and including `close`. The opening bracket has been consumed.
     pub(super) fn list_until(
         &mut self,
         close: u8,
@@ -247,7 +247,7 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// Takes a string token and returns its bytes.
+    /// Consumes a string token and returns its bytes.
     pub(super) fn string_bytes(&mut self) -> Parsed<Vec<u8>> {
         let t = self.peek();
         if t.tok != Tok::Str {
@@ -257,7 +257,7 @@ impl<'s> Parser<'s> {
         self.unescape(t, t.start)
     }
 
-    /// Takes a string token, which must be UTF-8.
+    /// Consumes a string token, which must be UTF-8.
     pub(super) fn string(&mut self) -> Parsed<String> {
         let t = self.peek();
         let bytes = self.string_bytes()?;

@@ -75,8 +75,8 @@ fn generic_module(m: &Module) -> String {
     out
 }
 
-/// Returns the table entry of the operation that a custom call was read from, if the operation has another
-/// name.
+/// Returns the table entry of the operation of another dialect that a custom call was read from; `None` for
+/// any other instruction.
 fn own_syntax(inst: Inst<'_>) -> Option<&'static Syntax> {
     match inst.op() {
         Op::CustomCall(call) => Syntax::of_call(call),
@@ -281,8 +281,8 @@ impl<'a> Printer<'a> {
             Some(Directive::Hook(h)) => h.tight,
             _ => false,
         };
-        // Without operands, the rest of the line may be empty. A return ends its block, but after any other
-        // operation the next line would be read as operands.
+        // The line of an operation without operands may end after its name. A parser would then read the next
+        // line as operands, so `()` is printed, except for a return, which ends its block.
         let bare = matches!(form.first(), Some(Directive::Operands)) && inst.operands().is_empty();
         if bare && inst.results().is_empty() {
             self.out.push_str(if *inst.op() == Op::Return { "" } else { "()" });

@@ -15,7 +15,7 @@ use crate::sharding::Mesh;
 use crate::types::Type;
 
 impl<'s> Parser<'s> {
-    /// Parses a whole text: modules, functions outside of modules, or both.
+    /// Parses the whole text: modules, functions outside of modules, or both.
     pub(super) fn program(&mut self, source: &Arc<Source>) -> Parsed<Module> {
         self.read_aliases()?;
         let mut parts = Parts::new(source);
@@ -97,7 +97,7 @@ impl<'s> Parser<'s> {
         attrs.remove(key).and_then(|a| a.as_str().map(str::to_owned))
     }
 
-    /// Parses items up to `}`, which is taken.
+    /// Parses items up to the closing `}`, and consumes it.
     fn items(&mut self, module: &mut Module, parts: &mut Parts) -> Parsed<()> {
         loop {
             let t = self.peek();
@@ -155,7 +155,7 @@ impl<'s> Parser<'s> {
             Tok::Word | Tok::Str => {
                 let name = text.trim_matches('"').to_owned();
                 let near = farcall_sig::nearest::nearest(&name, ["func.func", "module"]);
-                // Not an operation name at all: report the expected keywords.
+                // A name without a dot is not an operation: report the expected keywords.
                 let is_op = name.contains('.');
                 let (code, message) = if is_op {
                     ("unknown-op", format!("unknown operation {name} outside of a function"))
@@ -388,7 +388,8 @@ impl<'s> Parser<'s> {
         Ok(func)
     }
 
-    /// Removes the attribute `key`, a list of `n` dictionaries. If absent, all are empty.
+    /// Removes the attribute `key`, a list of `n` dictionaries, and returns the list. If the attribute is
+    /// absent, the dictionaries are empty.
     fn dicts(&mut self, attrs: &mut AttrDict, key: &str, n: usize, at: Span) -> Vec<AttrDict> {
         let items = match attrs.remove(key) {
             None => return vec![AttrDict::new(); n],
@@ -403,7 +404,7 @@ impl<'s> Parser<'s> {
             })
             .collect();
         if dicts.len() != n {
-            let message = format!("func.func: attribute `{key}` is a list of {n} dictionaries");
+            let message = format!("func.func: attribute `{key}` must be a list of {n} dictionaries");
             self.report(Diagnostic::new("attribute", at, message));
         }
         dicts
@@ -413,7 +414,7 @@ impl<'s> Parser<'s> {
     /// functions' ids in the module.
     fn resolve_symbols(&mut self, module: &mut Module) {
         let mut names = HashSet::new();
-        // Ids in the module, by the parser's ids of the names.
+        // Maps the parser's id of each function name to the function's id in the module.
         let mut numbers: HashMap<FuncId, FuncId> = HashMap::new();
         for (id, func) in module.func_ids().zip(module.funcs()) {
             numbers.entry(self.symbols.id(&func.name)).or_insert(id);

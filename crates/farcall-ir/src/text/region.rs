@@ -89,7 +89,7 @@ impl<'s> Parser<'s> {
         Ok(Arg { name: self.str_of(t), ty, span: span(t) })
     }
 
-    /// Parses instructions up to `}`, which is taken.
+    /// Parses instructions up to and including `}`.
     pub(super) fn block(&mut self, region: RegionId) -> Parsed<()> {
         loop {
             let t = self.peek();

@@ -25,7 +25,7 @@ impl attributes::Symbols for Symbols {
 }
 
 impl Symbols {
-    /// The id of a name.
+    /// The id of the function with this name.
     pub(super) fn id(&mut self, name: &str) -> FuncId {
         if let Some(id) = self.by_name.get(name) {
             return *id;
@@ -36,7 +36,7 @@ impl Symbols {
         id
     }
 
-    /// The name of an id.
+    /// The name of the function with this id.
     pub(super) fn name(&self, id: FuncId) -> &str {
         &self.names[id.index()]
     }

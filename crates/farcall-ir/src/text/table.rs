@@ -34,7 +34,7 @@ pub(super) enum Read {
     Call { has_side_effect: bool },
 }
 
-/// One element of a pretty form. Field `&'static str` is the name of an attribute, except in
+/// One element of a pretty form. A field of type `&'static str` is the name of an attribute, except in
 /// [`Directive::Lit`].
 pub(super) enum Directive {
     /// These tokens, printed exactly like this.
@@ -264,7 +264,7 @@ static OPS: &[Syntax] = &[
             Operand,
             Lit(", k = "),
             Int("k", DType::S64),
-            // The order of equal elements is defined here in any case; the attribute is only preserved.
+            // In a module, `top_k` is always stable. The attribute is only preserved.
             Optional(&[Lit(", is_stable = "), Flag("is_stable")]),
             Lit(")"),
             Dict,
@@ -431,7 +431,7 @@ const fn call(name: &'static str, form: &'static [Directive], has_side_effect: b
     Syntax { name, form, read: Read::Call { has_side_effect } }
 }
 
-/// The forms of the `check` dialect.
+/// The pretty forms of the `check` dialect's operations.
 const CHECK: &[Directive] = &[
     Operand,
     Lit(", "),

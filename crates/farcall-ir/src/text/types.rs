@@ -46,7 +46,7 @@ impl<'s> Parser<'s> {
             Tok::Word => match self.str_of(t) {
                 "tensor" => match self.tensor()? {
                     Tensor::Of(ty) => Type::Tensor(ty),
-                    // `index` is a 64-bit integer here.
+                    // `index` is read as a 64-bit integer.
                     Tensor::OfIndex(dims) => Type::Tensor(TensorType::from_dims(DType::S64, dims)),
                 },
                 "tuple" => {
@@ -375,7 +375,7 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// Takes `<…>` with balanced brackets, and returns the text inside without surrounding white space.
+    /// Consumes `<…>` with balanced brackets, and returns the text inside without surrounding white space.
     pub(super) fn balanced(&mut self) -> Parsed<&'s str> {
         let open = self.expect(b'<')?;
         let bytes = self.bytes();

@@ -41,7 +41,7 @@ pub(super) fn custom_call(cx: &mut Cx<'_>, op: &CustomCall) {
     }
 }
 
-/// Checks calls that stand for an operation (see [`crate::normalize`]), where that has further requirements.
+/// Checks further requirements of calls that stand for an operation (see [`crate::normalize`]).
 fn disguised(cx: &mut Cx<'_>, op: &CustomCall) {
     if normalize::has_constant(&op.target) {
         let found = normalize::constant(cx.inst.attrs()).is_some();

@@ -71,11 +71,11 @@ pub fn verify(module: &Module) -> Result<(), ProgramError> {
     verified(Cow::Borrowed(module)).map(drop)
 }
 
-/// Checks a module and its replacements, and returns the result of [`normalize::normalized`]. An owned module
-/// is not copied.
+/// Checks a module and the replacements of its custom calls, and returns the result of
+/// [`normalize::normalized`]. An owned module is not copied.
 ///
 /// # Errors
-/// As [`verify`].
+/// Same errors as [`verify`].
 pub fn verified(module: Cow<'_, Module>) -> Result<Cow<'_, Module>, ProgramError> {
     verify_either(&module, false)?;
     let mut diagnostics = Diagnostics::default();
@@ -97,7 +97,8 @@ pub fn verified(module: Cow<'_, Module>) -> Result<Cow<'_, Module>, ProgramError
     Ok(Cow::Owned(meant))
 }
 
-/// Checks a module, but not its replacements. If `form`, the module is in the [middle form](crate::middle).
+/// Checks a module, but not the replacements of its custom calls. If `form`, the module is in the [middle
+/// form](crate::middle).
 pub(crate) fn verify_either(module: &Module, form: bool) -> Result<(), ProgramError> {
     stack::with_room(|| checked(module, form))
 }

@@ -12,7 +12,8 @@ const MAX_LISTED: usize = 20;
 
 /// Returns the function that a run starts with: `name`, or by default [`Module::entry`].
 ///
-/// # Errors Code `no-entry`: the function does not exist, or none of several functions is the default.
+/// # Errors
+/// Code `no-entry`: the function does not exist, or none of several functions is the default.
 pub fn entry<'a>(module: &'a Module, name: Option<&str>) -> Result<&'a Func, ProgramError> {
     let found = match name {
         Some(name) => module.func(name),

@@ -96,10 +96,7 @@ pub(super) fn read<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Read
             written("stablehlo.mesh_axis", format!("name = {name}, size = {}", from.signed()?), &before)
         }
         MESH => mesh(table, from),
-        _ => {
-            Err(before
-                .error("unsupported", format!("VHLO has no attribute with code {code} that is known here")))
-        }
+        _ => Err(before.error("unsupported", format!("a VHLO attribute with the unknown code {code}"))),
     }
 }
 
@@ -108,12 +105,11 @@ pub(super) fn word(kind: &Enumeration, from: &mut Cursor<'_>, before: &Cursor<'_
     let value = from.size()?;
     match kind.words.get(value) {
         Some(word) if !word.is_empty() => Ok(keyword(kind.kind, word)),
-        _ => Err(before
-            .error("unsupported", format!("VHLO's {} has no value {value} that is known here", kind.kind))),
+        _ => Err(before.error("unsupported", format!("VHLO's {} has the unknown value {value}", kind.kind))),
     }
 }
 
-/// Returns `#stablehlo<kind WORD>` as text has it.
+/// Returns the attribute `#stablehlo<kind WORD>`, as parsed from text.
 fn keyword(kind: &str, word: &str) -> Attr {
     let params = AttrDict::from([(word.to_owned(), Attr::Unit)]);
     Attr::Dialect(Arc::new(DialectAttr { name: format!("stablehlo.{kind}"), text: word.to_owned(), params }))

@@ -97,10 +97,7 @@ pub(super) fn attr<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Read
         DENSE => dense::read(table, from),
         DENSE_STRINGS | SPARSE | DISTINCT => Err(before
             .error("unsupported", "an attribute of strings or sparse elements, or a distinct attribute")),
-        _ => {
-            Err(before
-                .error("unsupported", format!("MLIR has no attribute with code {code} that is known here")))
-        }
+        _ => Err(before.error("unsupported", format!("an MLIR attribute with the unknown code {code}"))),
     }
 }
 
@@ -168,7 +165,7 @@ fn small(from: &mut Cursor<'_>) -> Reading<u32> {
     Ok(u32::try_from(from.number()?).unwrap_or(u32::MAX))
 }
 
-/// Returns the element type of a code; `None` for integers and other types.
+/// Returns the floating-point type with this code; `None` for integers and other types.
 fn float(code: u64) -> Option<Ty> {
     use DType::*;
     Some(match code {
@@ -221,8 +218,6 @@ pub(super) fn ty<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Readin
             "unsupported",
             "a vector, a buffer, a tensor without a rank, or a float of 80 or 128 bits",
         )),
-        _ => {
-            Err(before.error("unsupported", format!("MLIR has no type with code {code} that is known here")))
-        }
+        _ => Err(before.error("unsupported", format!("an MLIR type with the unknown code {code}"))),
     }
 }

@@ -116,8 +116,7 @@ pub(super) fn attr<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Read
         TYPE_EXTENSIONS => Ok(Attr::dialect(BOUNDS, bounds_text(&from.list(Cursor::signed)?))),
         ALIAS => attr::alias(from),
         RESULT_ACCURACY => attr::result_accuracy(table, from),
-        _ => Err(before
-            .error("unsupported", format!("StableHLO has no attribute with code {code} that is known here"))),
+        _ => Err(before.error("unsupported", format!("a StableHLO attribute with the unknown code {code}"))),
     }
 }
 
@@ -146,10 +145,7 @@ pub(super) fn ty(from: &mut Cursor<'_>) -> Reading<Ty> {
     let before = *from;
     match from.number()? {
         0 => Ok(Ty::Whole(Type::Token)),
-        code => {
-            Err(before
-                .error("unsupported", format!("StableHLO has no type with code {code} that is known here")))
-        }
+        code => Err(before.error("unsupported", format!("a StableHLO type with the unknown code {code}"))),
     }
 }
 

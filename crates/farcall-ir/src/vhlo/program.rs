@@ -181,7 +181,7 @@ impl<'f, 'a> Reader<'f, 'a> {
         self.func.set_result_attrs(result_attrs);
         self.func.attrs = attrs;
         if head.regions != 1 || !head.results.is_empty() {
-            return Err(at.error("bytecode", "a function has one region and no results"));
+            return Err(at.error("bytecode", "a function must have one region and no results"));
         }
         self.regions_into(head, ir, &[Func::BODY], Reader::inst)?;
         let mut func = std::mem::replace(&mut self.func, Func::new("", Span::default()));
@@ -215,7 +215,7 @@ impl<'f, 'a> Reader<'f, 'a> {
             })
             .collect();
         dicts.filter(|dicts| dicts.len() == n).unwrap_or_else(|| {
-            self.report("attribute", at, format!("attribute `{key}` is a list of {n} dictionaries"));
+            self.report("attribute", at, format!("attribute `{key}` must be a list of {n} dictionaries"));
             vec![AttrDict::new(); n]
         })
     }
@@ -377,7 +377,8 @@ impl<'f, 'a> Reader<'f, 'a> {
         Ok(())
     }
 
-    /// Reads a cast between a type of VHLO and a type of another dialect. Here, both are the same type.
+    /// Reads a cast between a type of VHLO and a type of another dialect. A module has one type for both, so
+    /// the result is the operand.
     fn cast(&mut self, head: &Head, operands: &[ValueId], first: usize, at: &Cursor<'a>) -> Reading<()> {
         let mut same = operands.len() == head.results.len();
         for (i, (ty, operand)) in head.results.iter().zip(operands).enumerate() {
@@ -391,7 +392,7 @@ impl<'f, 'a> Reader<'f, 'a> {
         Ok(())
     }
 
-    /// Returns the operation of a name. Its attributes are removed from the dictionary.
+    /// Returns the operation that `head` names. Its attributes are removed from the dictionary.
     fn op(
         &mut self,
         attrs: &mut AttrDict,
@@ -562,7 +563,7 @@ impl Scope {
         }
     }
 
-    /// Defines a value of the innermost region, which has been numbered.
+    /// Defines value number `i`, which the innermost region has reserved.
     fn set(&mut self, i: usize, value: ValueId) {
         if let Some(region) = self.0.last_mut() {
             region.known[i - region.first] = Some(value);
@@ -579,7 +580,7 @@ impl Scope {
     }
 }
 
-/// Number of properties of an operation, each of which is a number.
+/// Counts the properties of an operation, each of which is encoded as one number.
 fn count(mut from: Cursor<'_>) -> Reading<usize> {
     let mut n = 0;
     while !from.is_empty() {

@@ -144,7 +144,7 @@ fn parts<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>, kind: &str) -> Re
     Ok(from.list(|from| part(table, from, kind))?.join(", "))
 }
 
-/// Decodes a part of a kind into its text.
+/// Decodes a part of this kind into its text.
 fn part<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>, kind: &str) -> Reading<String> {
     let before = *from;
     let attr = table.attr(from)?;
@@ -171,7 +171,7 @@ fn text_of<'a>(table: &mut Table<'_, 'a>, attr: &Attr, kind: &str, at: &Cursor<'
     Ok(text)
 }
 
-/// Decodes the name of an axis, which must need no escapes.
+/// Decodes the name of an axis. A name that would need escapes is an error.
 fn axis_name<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<&'a str> {
     let before = *from;
     let name = table.file.string(from)?;

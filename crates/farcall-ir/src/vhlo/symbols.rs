@@ -6,7 +6,7 @@ use crate::attributes;
 use crate::diag::{Diagnostic, Diagnostics};
 use crate::module::{FuncId, Module};
 
-/// The functions named so far. Their ids here differ from those in the module.
+/// The functions that the artifact has named so far. These ids differ from the functions' ids in the module.
 #[derive(Default)]
 pub(super) struct Symbols {
     by_name: HashMap<String, FuncId>,

@@ -150,7 +150,7 @@ impl<'f, 'a> Table<'f, 'a> {
         }
     }
 
-    /// Decodes type number `i`. Returns the type as the inner error if values cannot have it.
+    /// Decodes type number `i`. If values cannot have this type, the inner error is the type.
     pub(super) fn value_type(&mut self, i: usize, here: &Cursor<'a>) -> Reading<Result<Type, Type>> {
         Ok(self.ty_at(i, here)?.into_value())
     }
@@ -256,7 +256,7 @@ impl<'f, 'a> Table<'f, 'a> {
         Ok(attr.to_string())
     }
 
-    /// Charges a name that each use copies.
+    /// Charges a name of `bytes` bytes, which each use copies.
     pub(super) fn named(&mut self, bytes: usize, here: &Cursor<'a>) -> Reading<()> {
         self.charge(bytes / BYTES_PER_NODE, here)
     }

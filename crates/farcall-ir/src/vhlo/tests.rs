@@ -1,5 +1,5 @@
-//! Compares StableHLO's own artifacts, one of each version, with the functions of their texts. They contain
-//! operations and types that are not known here, so the functions are compared one by one.
+//! Compares StableHLO's own artifacts, one of each version, with the functions of their texts. The artifacts
+//! contain operations and types that farcall does not know, so the functions are compared one by one.
 
 use std::collections::BTreeMap;
 

@@ -10,7 +10,7 @@ use crate::attr::Attr;
 use crate::bytecode::{Cursor, Reading};
 use crate::types::{Dim, FuncType, Quantization, TensorType, Type};
 
-/// A type, or a part of types.
+/// A type, or a part of a type.
 #[derive(Clone, Debug)]
 pub(super) enum Ty {
     /// A type that the module representation has.
@@ -96,7 +96,7 @@ pub(super) fn first_message(e: &crate::diag::ProgramError) -> String {
     e.diagnostics.first().map_or_else(String::new, |d| crate::diag::shortened(&d.message).into_owned())
 }
 
-/// Returns the type of a code, for types without parameters.
+/// Returns the type with this code, if it has no parameters.
 fn plain(code: u64) -> Option<Ty> {
     use DType::*;
     Some(match code {
@@ -177,9 +177,7 @@ pub(super) fn read<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Read
             let sizes: String = from.list(Cursor::signed)?.iter().map(|size| format!("{size}x")).collect();
             Ok(Ty::Whole(Type::Opaque(format!("memref<{sizes}{}>", table.ty(from)?).into())))
         }
-        _ => {
-            Err(before.error("unsupported", format!("VHLO has no type with code {code} that is known here")))
-        }
+        _ => Err(before.error("unsupported", format!("a VHLO type with the unknown code {code}"))),
     }
 }
 
@@ -250,7 +248,7 @@ pub(super) fn tensor<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>, encod
     }
 }
 
-/// Name of the attribute that passes bounds to types.
+/// Name of the attribute that gives a tensor type the bounds of its dimensions.
 pub(super) const BOUNDS: &str = "stablehlo.bounds";
 
 /// Parses `#stablehlo.bounds<3, ?>`, as created by [`super::attr`] or by text.
@@ -283,7 +281,7 @@ fn quantized_start<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Read
     let before = *from;
     let storage = table.element(from)?;
     let storage = match (storage.bits(), flags & SIGNED != 0) {
-        _ if !storage.is_integer() => return before.damaged("quantized numbers are not stored as integers"),
+        _ if !storage.is_integer() => return before.damaged("quantized numbers must be stored as integers"),
         (2, true) => DType::S2,
         (4, true) => DType::S4,
         (8, true) => DType::S8,

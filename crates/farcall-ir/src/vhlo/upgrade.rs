@@ -66,7 +66,7 @@ pub(super) fn upgrade(base: &str, attrs: &mut AttrDict) -> Upgraded {
 enum DefaultValue {
     Int(i64),
     Empty,
-    /// A list whose items all are this word.
+    /// A list whose items are all this word.
     AllWords(&'static str),
     /// This word.
     Word(&'static str),

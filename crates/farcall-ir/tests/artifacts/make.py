@@ -1,4 +1,5 @@
-"""Makes the artifacts of this folder, with the texts that say what they hold: `python make.py`, with JAX and flatbuffers installed.
+"""Creates the artifacts of this folder, each with the text of its program: `python make.py`, with JAX and flatbuffers
+installed.
 
 `NAME.mlirbc` and `NAME.1_0_0.mlirbc` are `NAME.mlir` as portable artifacts of the current and of an old version of
 StableHLO; `NAME.bin` is an exported function with the text of its program, `NAME.bin.mlir`.
@@ -15,7 +16,7 @@ from jaxlib.mlir.dialects import stablehlo
 from jax._src.interpreters import mlir
 
 here = Path(__file__).parent
-# Locations in the artifacts without the folders of this machine.
+# Removes the folders of this machine from the locations in the artifacts.
 jax.config.update("jax_hlo_source_file_canonicalization_regex", ".*/")
 
 

@@ -174,7 +174,7 @@ impl Token {
     }
 }
 
-/// Splits a text into numbers (also within types), names, and single characters.
+/// Splits text into numbers (also within types), names, and single characters.
 fn tokens(text: &str) -> Vec<Token> {
     let bytes = text.as_bytes();
     let mut out = Vec::new();

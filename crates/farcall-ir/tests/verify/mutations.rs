@@ -45,7 +45,7 @@ fn check(module: &Module) -> bool {
     valid
 }
 
-/// The ranges of numbers in a text: in attributes, types and names.
+/// The ranges of numbers in the text: in attributes, types and names.
 fn numbers(text: &str) -> Vec<std::ops::Range<usize>> {
     let mut found: Vec<std::ops::Range<usize>> = Vec::new();
     for (i, c) in text.char_indices().filter(|(_, c)| c.is_ascii_digit()) {

@@ -13,8 +13,8 @@ use farcall_ir::{Attr, AttrDict, DType, TensorType};
 use super::graph::{Build, Graph};
 use super::{Block, EIGH, Eigh, Unsupported, batched, options};
 
-/// Minimum ratio of an entry to the eigenvector's largest entry for the entry to determine the vector's sign,
-/// as in the handler.
+/// Minimum ratio of a large entry of an eigenvector to its largest entry, as in the handler. The first large
+/// entry determines the vector's sign.
 const MIN_SIGN_ENTRY_RATIO: f64 = crate::eigh::MIN_SIGN_ENTRY_RATIO;
 
 impl Block for Eigh {
@@ -51,8 +51,8 @@ impl Block for Eigh {
 }
 
 impl Eigh {
-    /// Returns the diagonal after all rotations (`[b, n]`, real), and the product of the rotations, applied
-    /// to the unit vectors.
+    /// Returns the diagonal after all rotations (`[b, n]`, real), and the product of the rotations
+    /// (`[b, n, n]`).
     fn rotated(&self, g: &mut Graph<'_>, a: ValueId) -> Build<[ValueId; 2]> {
         let dims = g.dims(a);
         let identity = mask(g, &dims, 0)?;
@@ -106,9 +106,9 @@ impl Eigh {
     }
 }
 
-/// Returns the Hermitian matrices with the given lower triangles, divided by their largest entries (`[b]`),
-/// with an even number of columns. Rows and columns of zeros are added if needed; rotations do not change
-/// them.
+/// Returns the Hermitian matrices with the given lower triangles, divided by their largest entries, and these
+/// divisors (`[b]`). If needed, a row and a column of zeros make the number of columns even; rotations do not
+/// change them.
 fn prepared(g: &mut Graph<'_>, x: ValueId) -> Build<(ValueId, ValueId)> {
     let dims = g.dims(x);
     let (count, n) = (dims[0], dims[1]);
@@ -193,7 +193,7 @@ fn round(g: &mut Graph<'_>, a: ValueId, v: ValueId) -> Build<[ValueId; 2]> {
 
 /// A rotation of each pair of columns.
 struct Rotation {
-    /// Cosine, `[b, h]`, of the element type like `sine`.
+    /// Cosine: `[b, h]`, of the same element type as `sine`.
     cosine: ValueId,
     /// Sine, with the phase of the entry at the pair's indices.
     sine: ValueId,

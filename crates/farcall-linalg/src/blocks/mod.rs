@@ -9,7 +9,7 @@
 //! A block accepts any number of batch dimensions, and real, complex and integer elements. The results for
 //! integers are `f32`. On the host, a real or integer block becomes a custom call if this library is loaded.
 //! The options for the accuracy of the default body have no effect then. The default bodies choose the same
-//! signs, phases and order.
+//! signs, phases and order as the custom calls.
 //!
 //! The Python package makes the same blocks with the same default bodies in JAX (`farcall.linalg`). Tests of
 //! that package compare the two implementations.
@@ -121,7 +121,7 @@ macro_rules! block {
             /// Returns the types of the composite's results.
             ///
             /// # Errors
-            /// As for [`composite`](Self::composite).
+            /// Same errors as [`composite`](Self::composite).
             pub fn result_types(&self, x: &TensorType) -> Result<[TensorType; 2], Unsupported> {
                 result_types(self, x)
             }
@@ -130,7 +130,7 @@ macro_rules! block {
             /// results.
             ///
             /// # Errors
-            /// As for [`composite`](Self::composite).
+            /// Same errors as [`composite`](Self::composite).
             pub fn program(&self, x: &TensorType) -> Result<Module, Unsupported> {
                 program(self, x)
             }
@@ -183,8 +183,8 @@ fn block_name<B: Block>(_: &B) -> &'static str {
     B::TAG
 }
 
-/// Builds the default body: converts to one batch dimension and to the element type for arithmetic and back,
-/// around the block's own computation.
+/// Builds the default body: converts the matrices to one batch dimension and to the element type for
+/// arithmetic, adds the block's own computation, and converts the results back.
 fn default_body(
     block: &impl Block,
     func: &mut Func,

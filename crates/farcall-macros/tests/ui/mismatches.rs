@@ -10,7 +10,7 @@ fn shape(x: &Rows, y: &mut Rows) -> Result<()> {
     Ok(())
 }
 
-// The cotangent `dy` has one row too few.
+// The cotangent `dy` has one dimension too few.
 #[handler(name = "shape_bwd")]
 #[signature((x: T[*, n], dy: T[*]) -> (dx: T[*, n]) where T: f32 | f64)]
 fn shape_bwd(x: &Rows, dy: &Rows, dx: &mut Rows) -> Result<()> {

@@ -1,9 +1,9 @@
 //! Attributes: the constants of a call, their types and values.
 //!
 //! [`AttrValue`] is the only model of attributes as the C interface passes them: signatures, handlers, rules,
-//! hosts and languages that call ops all use it. (A program's text can write more: `farcall_ir::Attr`.) A
-//! value carries its exact type: an `f32` is not an `f64`. [`AttrType::convert`] converts values from a
-//! language with a single number type to the declared type.
+//! hosts and languages that call ops all use it. (The text of a program allows more kinds of attributes:
+//! `farcall_ir::Attr`.) A value carries its exact type: an `f32` is not an `f64`. [`AttrType::convert`]
+//! converts values from a language with a single number type to the declared type.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,7 +1,7 @@
 //! Syntax tree of a signature, and its printer.
 //!
-//! Printing is canonical: one space after a comma, none inside an expression, no redundant parentheses. The
-//! order is the author's.
+//! Printing is canonical: one space after a comma, none inside an expression, no redundant parentheses.
+//! Declarations keep the author's order.
 
 use std::fmt::{self, Display};
 
@@ -242,9 +242,9 @@ impl BinaryOp {
 /// A function in an expression.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Function {
-    /// The minimum of two or more.
+    /// The minimum of two or more sizes.
     Min,
-    /// The maximum of two or more.
+    /// The maximum of two or more sizes.
     Max,
     /// A quotient, rounded up.
     CeilDiv,
@@ -260,7 +260,7 @@ impl Function {
     }
 }
 
-/// Combination of all sizes of a dimension with dots.
+/// Function that combines all sizes of a dimension with dots.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fold {
     /// The sum.
@@ -291,8 +291,8 @@ impl Expr {
         }
     }
 
-    /// Calls `f` with each name in the expression that stands for a size; the flag is true if the name is
-    /// folded.
+    /// Calls `f` with each name in the expression that stands for a size. The flag is true if the name is the
+    /// argument of a [`Fold`].
     pub(super) fn visit<'a>(&'a self, f: &mut impl FnMut(&'a Name, bool)) {
         match self {
             Expr::Literal(..) | Expr::Len(_) => {}
@@ -411,7 +411,7 @@ pub enum DimUse {
     Reduce(Reducer),
 }
 
-/// Combination of the results for the parts of a reduced dimension.
+/// Operation that combines the results for the parts of a reduced dimension.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reducer {
     /// Sum.

@@ -490,7 +490,8 @@ impl<'a, S: Size> Call<'a, S> {
         mismatch(MismatchKind::Type, Place::Operand(i), message)
     }
 
-    /// Checks types that were read before their variable was known.
+    /// Checks element types that depend on a variable, once every variable is known. A derived type such as
+    /// `complex(T)` may precede the operand that determines `T`.
     fn check_derived_types(&self) -> Result {
         for (i, slot) in self.slots.iter().enumerate() {
             let element = &self.signature.operands[*slot].element;

@@ -37,7 +37,7 @@ const SYMBOLS: [&str; 26] = [
     "*", "+", "-", "/", "%", "{", "}",
 ];
 
-/// Returns all tokens of a text, ending with [`Token::End`].
+/// Returns all tokens of the text, ending with [`Token::End`].
 pub(super) fn tokens(text: &str) -> Result<Vec<(Token, Span)>, SignatureError> {
     let mut out = Vec::new();
     let mut at = 0;

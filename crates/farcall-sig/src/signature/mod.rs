@@ -66,8 +66,8 @@
 //! | `side: "left" \| "right" = "left"` | one of these texts |
 //! | `options: dict?` | a dictionary of anything |
 //!
-//! If a call in a program passes no attributes, an attribute that stands as `k` or `max(k, …)` in a result's
-//! dimensions is inferred from the size of that result. The inferred value takes precedence over the default.
+//! If a call in a program passes no attributes, an attribute `k` is inferred from a result in which a
+//! dimension is `k` or `max(k, …)`. The inferred value takes precedence over the default.
 //!
 //! Names of operands, attributes and results must be distinct, because they become the parameters of one
 //! function.
@@ -116,14 +116,14 @@
 //! | --- | --- | --- |
 //! | `n: whole`, the default | none: the kernel needs all of `n` | neither split nor extended |
 //! | `n: map` | entry `i` of each result depends only on entry `i` of the operands that have `n`, and on the operands without `n` | split |
-//! | `n: sum` (`max`, …) | running on parts of `n` and adding (…) the results that lack `n` gives the result for the whole; results that have `n` are mapped | split, then combined |
+//! | `n: sum` (`max`, …) | running on parts of `n`, then adding up (or taking the maximum of, …) the results that lack `n`, gives the result for the whole; results that have `n` are mapped | split, then combined |
 //!
 //! A dimension that may be split stands alone in every shape that has it, at most once in each tensor and not
-//! in a condition. Every result has each mapped dimension. At least one result lacks each reduced dimension:
-//! in the gradient of a product, `(a: T[m, k], b: T[k, n], dc: T[m, n]) -> (da: T[m, k], db: T[k, n]) where
-//! m, n: sum; k: map`, `da` is a sum over `n` and `db` over `m`. Mind the promise of `sum`: with a bias that
-//! is added once, `a·b + bias` is *not* a sum over `k`, since each part would add the bias again. `farcall op
-//! --check` compares parts with the whole.
+//! in a condition. Every result has each mapped dimension. Each reduced dimension is missing from at least
+//! one result: in the gradient of a product, `(a: T[m, k], b: T[k, n], dc: T[m, n]) -> (da: T[m, k], db: T[k,
+//! n]) where m, n: sum; k: map`, `da` is a sum over `n` and `db` over `m`. Mind the promise of `sum`: with a
+//! bias that is added once, `a·b + bias` is *not* a sum over `k`, since each part would add the bias again.
+//! `farcall op --check` compares the combined results of the parts with the results of the whole.
 //!
 //! `*` is mapped by default. `*: sum` says that results without `*` are sums over the batch, while results
 //! with `*` are still mapped, as in the gradient of a scale that the whole batch shares. `*: whole` withdraws
@@ -193,10 +193,10 @@
 //!
 //! - A *shape function* computes the dimensions of results declared `[..]`, for each call, after everything
 //!   else in the signature has been checked ([`Signature::infer_with`]).
-//! - A *batching function* decides for each call between a loop and one call with given positions of the
-//!   mapped axis and given attributes ([`Batching::Custom`]). It takes precedence over the rule that follows
-//!   from the signature. Without a batching function, an op with a `[..]` result is vmapped as a loop. An op
-//!   may also declare that it is never vmapped ([`BatchSummary::Never`]).
+//! - A *batching function* chooses, for each call, a loop or a single call. For a single call, it gives the
+//!   positions of the mapped axis and the attributes ([`Batching::Custom`]). A batching function takes
+//!   precedence over the rule that follows from the signature. Without one, an op with a `[..]` result is
+//!   vmapped as a loop. An op may also declare that it is never vmapped ([`BatchSummary::Never`]).
 //!
 //! Neither the language nor these functions can express an element type that depends on an attribute, several
 //! kinds of reduction over one dimension, or halos. Tensors with arbitrary dimensions (`[..]`) are not

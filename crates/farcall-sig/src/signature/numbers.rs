@@ -2,7 +2,7 @@
 //!
 //! A number has a kind but no element type; the op determines its type. If another operand determines the
 //! type variable, the number has that type. Otherwise it has the type that JAX prefers among the types that
-//! the op accepts and that can hold the kind. Numbers that share a variable share a type.
+//! the op accepts and that can hold numbers of this kind. Numbers that share a variable share a type.
 
 use std::str::FromStr;
 
@@ -68,8 +68,9 @@ impl NumberKind {
         }
     }
 
-    /// Returns true if an array of this element type can hold numbers of this kind: booleans are integers,
-    /// integers are floats, floats are complex numbers. (An op is stricter.)
+    /// Returns true if an array of this element type can hold numbers of this kind: a boolean counts as an
+    /// integer, an integer as a float, and a float as a complex number. (Operands of ops are stricter: they
+    /// take no booleans as numbers.)
     pub fn is_held_by(self, dtype: DType) -> bool {
         self <= NumberKind::of(dtype)
     }
@@ -206,7 +207,7 @@ impl Signature {
             };
             let types = |base: &DType| operands.iter().map(|i| element(*i).apply(*base)).collect();
             let possible: Vec<Vec<DType>> = bases.iter().filter_map(types).collect();
-            // The richest kind decides.
+            // The most general kind determines the order of preference.
             let richest = (0..kinds.len()).max_by_key(|n| kinds[*n]).unwrap_or(0);
             let fit = |types: &&Vec<DType>| kinds.iter().zip(types.iter()).all(|(kind, ty)| kind.fits(*ty));
             let mut choices: Vec<Vec<DType>> = possible.iter().filter(fit).cloned().collect();
@@ -231,8 +232,8 @@ impl Signature {
         bound.map_or(set, |base| vec![base])
     }
 
-    /// Returns the error for numbers without a choice. It blames the operand that fits no choice, or else the
-    /// first one.
+    /// Returns the error for numbers to which no type can be given. It names the operand that no possible
+    /// type fits, or else the first one.
     fn no_number(
         &self,
         operands: &[usize],

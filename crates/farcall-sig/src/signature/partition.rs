@@ -4,8 +4,9 @@
 //! same way. The kernel then runs on each part. Splitting a mapped dimension is sound. Splitting a reduced
 //! dimension is sound if the results that lack it are combined afterwards. No other dimension may be split.
 //!
-//! [`Partition`] holds the declarations of the op's author, for any sizes. [`CallFactors`] are the factors
-//! that a host splits: those of one call, with a separate factor for each batch dimension.
+//! [`Partition`] follows from the signature and the number of operands alone, for any sizes. [`CallFactors`]
+//! are the factors of one call, which a host splits: they have sizes, and each batch dimension is a separate
+//! factor.
 //!
 //! Shardy can express less than a signature. The rule for Shardy is conservative: a factor that Shardy could
 //! not handle correctly must be replicated. Shardy adds up partial results, so only `sum` is a reduction
@@ -205,9 +206,9 @@ impl Signature {
     }
 }
 
-/// The split of a call along its batch dimensions, for a partitioner that splits the first few dimensions of
-/// every operand with enough dimensions and leaves the other operands whole. XLA's partitioner does so for
-/// custom calls.
+/// The split of a call along its batch dimensions, for a partitioner that knows only a number of leading
+/// dimensions: it splits these in every operand that has so many, and leaves the other operands whole. XLA's
+/// partitioner does so for custom calls.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BatchSplit {
     /// Number of leading dimensions to treat as batch dimensions.

@@ -7,7 +7,7 @@ use std::fmt::{Debug, Display};
 
 use super::ast::{BinaryOp, Comparison};
 
-/// A size. Messages show both printed forms: `4*n`.
+/// A size. Messages print a single size with `Display` and a list of sizes with `Debug`, so both print `4*n`.
 ///
 /// Two symbolic sizes that are not known to be equal count as different, just as two different numbers do.
 pub trait Size: Clone + PartialEq + Debug + Display {
@@ -128,7 +128,7 @@ mod tests {
             Ok(Text(format!("{}({left}, {right})", if greatest { "Max" } else { "Min" })))
         }
 
-        /// Assumes that sizes are at least 1, so everything computed without a difference is at least 1.
+        /// Assumes that sizes are at least 1, so an expression without a subtraction is at least 1.
         fn compare(comparison: Comparison, left: &Text, right: &Text) -> Result<bool, SizeError> {
             match (left.known(), right.known()) {
                 (Some(left), Some(right)) => Ok(comparison.holds(left, right)),

@@ -79,8 +79,8 @@ impl Graph {
 }
 
 impl<'g> Value<'g> {
-    /// Adds a `reduce_scatter`: a part of the sum, or of the combination that `combine` makes of two scalars.
-    /// `ty` is the type of the result.
+    /// Adds a `reduce_scatter`, which combines the values of several processes and gives each process one
+    /// part of the result. `combine` takes two scalars. `ty` is the type of the result.
     #[track_caller]
     pub fn reduce_scatter(
         self,

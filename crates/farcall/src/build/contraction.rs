@@ -1,5 +1,6 @@
-//! Products and convolutions. Where the element type of a result is free, it is that of the left operand. For
-//! another element type, use [`Graph::instruction`](super::Graph::instruction), which takes a result type.
+//! Products and convolutions. If the operation allows several element types for a result, the result has the
+//! element type of the left operand. For another element type, use
+//! [`Graph::instruction`](super::Graph::instruction), which takes a result type.
 
 use std::panic::Location;
 

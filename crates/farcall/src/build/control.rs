@@ -10,7 +10,8 @@ use super::instruction::{Instruction, types};
 use super::value::{Value, Values, shaped};
 
 impl Graph {
-    /// Adds an `if`, which runs one of two closures and returns its results in their structure.
+    /// Adds an `if`. Each closure is called once, to add the instructions of its branch. When the program
+    /// runs, it takes one branch; the results have the structure that the closures return.
     ///
     /// ```
     /// # use farcall::build::Graph;
@@ -34,9 +35,9 @@ impl Graph {
         self.at(place, Op::If, pred).with_region(yes).with_region(no).like(&like)
     }
 
-    /// Adds a `case` with `count` branches (at least one). The closure is called with the number of each
-    /// branch and returns its results, in the same structure for each branch. An index out of range chooses
-    /// the last branch.
+    /// Adds a `case` with `count` branches (at least one). The closure is called once for each branch, with
+    /// its number, and must return the same structure each time. An index out of range chooses the last
+    /// branch.
     #[track_caller]
     pub fn case<'g, V: Values<'g>>(
         &'g self,
@@ -56,8 +57,8 @@ impl Graph {
         instruction.like(&like)
     }
 
-    /// Adds a `while`: `body` computes new values from the current ones as long as `condition`, which returns
-    /// a scalar `pred`, holds for the current ones.
+    /// Adds a `while`, whose values start as `inits`. As long as `condition` returns true (a scalar `pred`)
+    /// for the current values, `body` computes the next values from them.
     #[track_caller]
     pub fn while_<'g, V: Values<'g>>(
         &'g self,
@@ -98,8 +99,8 @@ impl Graph {
         self.instruction(Op::AfterAll, tokens).value()
     }
 
-    /// Adds an `async_start` and returns its future. The closure makes one instruction from the operands, a
-    /// collective or a slice, which may run concurrently with later instructions.
+    /// Adds an `async_start` and returns its future. The closure adds one instruction, a collective or a
+    /// slice, on the operands. This instruction may run concurrently with later instructions.
     #[track_caller]
     pub fn async_start<'g, V: Values<'g>, R: Values<'g>>(
         &'g self,

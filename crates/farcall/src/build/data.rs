@@ -130,8 +130,8 @@ impl<'g> Value<'g> {
         self.graph.instruction(Op::Slice(slice), self).value()
     }
 
-    /// Adds a `pad` with a value (a scalar, or a number): before, after and between the elements of each
-    /// dimension. Negative amounts before and after remove elements.
+    /// Adds a `pad`, which inserts a value (a scalar, or a number) before, after and between the elements of
+    /// each dimension. Negative amounts before and after remove elements.
     #[track_caller]
     pub fn pad(
         self,
@@ -160,7 +160,7 @@ impl<'g> Value<'g> {
         instruction.result_if_known(self.open()).value()
     }
 
-    /// Adds a `reverse` of the order along these dimensions.
+    /// Adds a `reverse`, which reverses the order of elements along these dimensions.
     #[track_caller]
     pub fn reverse(self, dims: impl Into<Vec<usize>>) -> Value<'g> {
         self.graph.instruction(Op::Reverse { dims: dims.into() }, self).value()

@@ -1,4 +1,4 @@
-//! Instructions with all their parts, from which the methods for operations are built.
+//! Builder for single instructions, on which the methods for operations are based.
 
 use std::panic::Location;
 
@@ -58,7 +58,7 @@ impl Graph {
 }
 
 impl<'g> Instruction<'g> {
-    /// Sets the type of the next result, as far as the operation leaves it open.
+    /// Sets the type of the next result, where the operation does not determine it.
     pub fn result(self, ty: impl Into<Type>) -> Instruction<'g> {
         self.result_if_known(Some(ty.into()))
     }
@@ -165,7 +165,7 @@ pub(super) fn pairs(values: &[Value<'_>]) -> Vec<Option<Type>> {
     [elements(values), elements(values)].concat()
 }
 
-/// Scalar type of these elements, for operations that only use its element type.
+/// The scalar type with this element type, for operations that only use the element type.
 pub(super) fn element(dtype: farcall_ir::DType) -> TensorType {
     TensorType::scalar(dtype)
 }

@@ -66,7 +66,7 @@ impl Number {
                     Scalar::Signed(_) => i64::try_from(value).map(Scalar::Signed),
                     _ => u64::try_from(value).map(Scalar::Unsigned),
                 };
-                // Narrow integers would wrap.
+                // `round_to` wraps an integer that does not fit the type.
                 scalar.ok().filter(|scalar| scalar.round_to(dtype) == *scalar).map_or_else(wrong, Ok)
             }
             (Kind::Float(value), Scalar::Signed(_) | Scalar::Unsigned(_))

@@ -121,7 +121,8 @@ impl Graph {
         }
     }
 
-    /// Broadcasts a value to these sizes. Its own sizes must be 1 or equal to the last sizes.
+    /// Broadcasts a value to these sizes. Aligned at the last dimension, each size of the value must be equal
+    /// to the new size or 1.
     pub(super) fn aligned<'g>(&'g self, place: Place, value: Value<'g>, sizes: &[usize]) -> Value<'g> {
         let Some(ty) = value.tensor() else { return value };
         if ty.static_sizes() == Some(sizes) {

@@ -246,7 +246,8 @@ impl<'g> Value<'g> {
         }
     }
 
-    /// A reduction with a binary operation; all of its instructions have one place.
+    /// A reduction with a binary operation. All of its instructions are recorded with the same place in the
+    /// source.
     fn reduced(self, place: Place, dims: Vec<usize>, init: Number, function: Binary) -> Value<'g> {
         let init = super::Operand::from(init).beside(place, self);
         let instruction = self.graph.at(place, Op::Reduce { dims }, [self, init]);

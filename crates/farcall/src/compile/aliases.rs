@@ -6,7 +6,7 @@ use farcall_ir::{Diagnostic, Inst, Type, ValueId};
 use super::choose::internal;
 use super::resolve;
 
-/// Returns the results and operands of a call that share memory, by their numbers among the call's tensors.
+/// Returns the results and operands of a call that share memory, as indices of the call's tensors.
 ///
 /// # Errors
 /// `compile-alias`: an operand and its result have different sizes, or an operand or result shares memory
@@ -38,7 +38,7 @@ pub(super) fn check(inst: Inst<'_>, call: &CustomCall) -> Result<Vec<(usize, usi
     Ok(aliases)
 }
 
-/// Returns the numbers of the output and the input that an alias names, not counting tokens.
+/// Returns the indices of the output and the input that an alias names, not counting tokens.
 fn numbers(alias: &OutputAlias, operands: &[Type], results: &[Type]) -> Option<(usize, usize)> {
     let output = match (results, alias.output_tuple_indices.as_slice()) {
         ([one], path) => position(std::slice::from_ref(one), &[&[0], path].concat()),
@@ -48,7 +48,7 @@ fn numbers(alias: &OutputAlias, operands: &[Type], results: &[Type]) -> Option<(
     Some((output?, position(operands, &path)?))
 }
 
-/// Returns the number of the tensor at a path into these types, counted over all tensors in them.
+/// Returns the index, among all tensors in these types, of the tensor at a path.
 fn position(types: &[Type], path: &[usize]) -> Option<usize> {
     let (first, rest) = path.split_first()?;
     let before: usize = types.get(..*first)?.iter().map(|ty| ty.tensors().count()).sum();

@@ -1,14 +1,15 @@
-//! Assigns a place to every value: liveness over the program in order ([`live`](super::live)), then first
-//! fit. Where first fit leaves holes, the arena is packed again, largest values first.
+//! Assigns a place, which is a [`Slice`] of memory, to every value: computes live ranges over the program in
+//! order ([`live`](super::live)), then places the values first fit. Where first fit leaves holes, the arena
+//! is packed again, largest values first.
 //!
 //! A result may take over the place of an operand whose life ends at the same instruction, if the kernel
 //! allows it ([`Choices::in_place`]).
 //!
 //! A result of the program is written to its *destination*, the memory that it finally has: its own memory,
 //! which the caller gets, or the memory of a donated input. Before the result's life begins, other values may
-//! use that memory in turn, like a place in the arena, as long as their lives have ended by then: values that
-//! replace a donated input in place, and values from which the result is computed in place. In a result's own
-//! memory, any other values that fit are placed as *lodgers*, too.
+//! use that memory in turn, if their lives have ended by then: values that replace a donated input in place,
+//! and values that the result replaces in place. A result's own memory also takes *lodgers*: any other values
+//! that fit and whose lives end in time.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -149,21 +150,21 @@ struct Destination {
     lodgers: Lodgers,
 }
 
-/// Values that are in the memory of a result before the result is.
+/// Values that use the memory of a result before the result's life begins.
 struct Lodgers {
     room: Arena,
     /// Size of the memory, in bytes; 0 if it takes no lodgers.
     bytes: usize,
-    /// Position at which the result begins, or the first value from which it is computed in place. All
-    /// lodgers must have left before.
+    /// Position at which the life of the result begins, or the life of a value that the result replaces in
+    /// place, if that is earlier. The lives of all lodgers end before.
     leave: u32,
     /// Last position of all lodgers admitted so far.
     last: u32,
 }
 
 impl Lodgers {
-    /// Room for lodgers in a result's own memory, until the result begins, or the first value from which it
-    /// is computed in place.
+    /// Creates the lodgings in a result's own memory. They close when the life of the result begins, or the
+    /// life of a value that the result replaces in place.
     fn of_result(heir: PieceId, storage: &Storage, lives: &Lives) -> Lodgers {
         // Inputs and constants have separate places, so the result is not computed in their memory.
         let is_made = |piece: &&PieceId| storage.pieces[piece.index()].home == Home::Open;
@@ -190,18 +191,19 @@ impl Lodgers {
 #[derive(Default)]
 struct Destinations {
     all: Vec<Destination>,
-    /// Numbers of destinations, by their result.
+    /// Indices in `all`, by the destination's result.
     by_heir: FxHashMap<PieceId, usize>,
-    /// Numbers of destinations, by the piece that has the memory now.
+    /// Indices in `all`, by the piece that has the memory now.
     by_holder: FxHashMap<PieceId, usize>,
-    /// Numbers of destinations, by the pieces from which their result can be computed in place.
+    /// Indices in `all`, by the pieces that the destination's result can replace in place.
     by_source: FxHashMap<PieceId, usize>,
-    /// Numbers of the destinations that take lodgers, in the order in which their lodgers must have left.
+    /// Indices in `all` of the destinations that take lodgers, in the order in which the lodgers must have
+    /// left.
     lodgings: Vec<usize>,
 }
 
 impl Destinations {
-    /// Promises each donated input to one result, and separate memory to every other result.
+    /// Promises each donated input to one result that fits it, and separate memory to every other result.
     fn promised(func: &Func, storage: &Storage, lives: &Lives) -> Destinations {
         let results: Vec<PieceId> = func.body().returned().iter().map(|r| storage.of(*r)).collect();
         let mut destinations = Destinations::default();

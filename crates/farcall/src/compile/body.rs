@@ -11,7 +11,7 @@ use crate::plan::{Body, BodyInst};
 const MAX_REGION_INSTS: usize = 256;
 
 /// Converts the regions of an instruction, whose last arguments are captured values. `None` if a region is
-/// too long, or contains other regions than the regions of reductions with a single operation.
+/// too long, or contains regions other than those of reductions with a single operation.
 pub(super) fn bodies(inst: Inst<'_>) -> Option<Vec<Body>> {
     let max_insts = if *inst.op() == Op::Fusion { fuse::MAX_FUSION_OPS } else { MAX_REGION_INSTS };
     inst.regions().map(|region| body(region, max_insts)).collect()

@@ -52,7 +52,7 @@ struct MemoryState {
     holds: Vec<Option<u32>>,
     /// Position at which each piece was last written.
     written: Vec<u32>,
-    /// The pieces with known contents: the end and the piece, by base and offset of the first byte.
+    /// The pieces with known contents, each with its end, by base and offset of the first byte.
     held: BTreeMap<(Base, usize), (usize, PieceId)>,
 }
 
@@ -163,8 +163,8 @@ impl Check<'_> {
         let state = &mut self.state;
         if slice.size > 0 {
             let end = slice.offset.saturating_add(slice.size);
-            // Pieces with known contents do not overlap, so the pieces that reach into this one come last
-            // before its end.
+            // Pieces with known contents do not overlap each other, so those that overlap this piece are the
+            // last ones that begin before its end.
             while let Some((key, (other_end, other))) =
                 state.held.range(..(slice.base, end)).next_back().map(|(k, v)| (*k, *v))
                 && key.0 == slice.base

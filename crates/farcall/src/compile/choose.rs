@@ -1,9 +1,10 @@
-//! Chooses how each instruction of a program in the middle form runs, once and before memory is assigned: by
-//! a kernel, by the evaluator, or not at all, because its results are its operands seen as other types.
+//! Chooses, once, how each instruction of a program in the middle form runs: by a kernel, by the evaluator,
+//! or not at all, because its results are its operands seen as other types.
 //!
-//! The possible places of values depend on these choices, so they are made before the passes that decide
-//! about memory, which all read the same table. Regions that kernels and the evaluator apply to elements are
-//! parts of their instruction; regions of loops and branches hold instructions with separate choices.
+//! The possible places of values depend on these choices, so they are made before the passes that assign
+//! memory. All of these passes read the same table of choices. Regions that kernels and the evaluator apply
+//! to elements are parts of their instruction; regions of loops and branches hold instructions with separate
+//! choices.
 
 use std::sync::Arc;
 
@@ -21,7 +22,7 @@ use crate::kernels::{self, InPlace, KernelId, Prepared, Request};
 use crate::plan::{Body, ConstantId, ReferenceId, ReferenceSite};
 use crate::registry::Registry;
 
-/// How an instruction runs.
+/// Way in which an instruction runs.
 #[derive(Debug)]
 pub(super) enum Choice {
     /// No thunk: each result is the operand of the same number.
@@ -107,7 +108,8 @@ impl Choices {
     }
 }
 
-/// Chooses for a program in the middle form, built from `entry`, after custom calls have been laid out.
+/// Makes the choices for a program in the middle form, built from `entry`, after layouts of custom calls have
+/// been assigned.
 ///
 /// # Errors
 /// The first instruction that cannot run: a tensor without a size, a collective of several participants, an
@@ -190,7 +192,7 @@ impl<'m> Chooser<'m> {
                 Role::Alone | Role::Outside => return self.reference(inst),
                 Role::OneOf(n) => {
                     let message = format!(
-                        "{} takes {n} participants, but a program runs on one device here",
+                        "{} takes {n} participants, but a program runs on one device here; see: farcall guide platforms-and-limits",
                         inst.op().name()
                     );
                     return Err(Diagnostic::new("participants", span, message));
@@ -277,8 +279,8 @@ fn has_size(ty: &TensorType, span: Span) -> Result<(), Diagnostic> {
 fn is_view(op: &Op, x: &TensorType, y: &TensorType) -> bool {
     let plain = x.quant.is_none() && y.quant.is_none();
     match op {
-        // For quantized tensors, only the stored elements count. The parts of an element are in the order of
-        // its bytes.
+        // A bitcast of a quantized tensor only concerns the stored elements. A bitcast to elements of another
+        // size is a view if the parts of an element are in the order of its bytes.
         Op::BitcastConvert => {
             let whole = |t: &TensorType| t.dtype.bits() >= 8;
             let parts = cfg!(target_endian = "little") && whole(x) && whole(y) && x.bytes() == y.bytes();

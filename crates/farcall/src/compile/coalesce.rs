@@ -1,6 +1,6 @@
-//! Copy coalescing: lets the instructions of a loop's body write the carried values to the memory that the
-//! next iteration reads, and the instructions of a branch write the branch's results in place, instead of
-//! copying at the end.
+//! Copy coalescing: removes copies at the ends of loop bodies and branches. The instructions of a loop body
+//! then write the carried values directly to the memory that the next iteration reads. The instructions of a
+//! branch write directly to the memory of the branch's results.
 //!
 //! A body ends with copies `c = copy y`. If all reads of `c`'s memory come before the first write of `y`, `y`
 //! can have that memory: the copy is removed, and the body returns `y`. Writes in one branch of a choice do
@@ -19,7 +19,7 @@ use super::storage::{Home, PieceId, Sharing, Storage, shares};
 
 /// Removes copies at the ends of bodies where that is safe.
 pub(super) fn coalesce(func: &mut Func, choices: &Choices) {
-    // Branches come first: the result of a branch begins where the branch begins to write it, and the pass
+    // Branches come first. Without its copy, a branch writes its result at an earlier position, and the pass
     // over the enclosing loop needs that position.
     for kind in [RegionKind::Branch, RegionKind::Loop] {
         let there = if kind == RegionKind::Loop { choices.has_loops } else { choices.has_branches };
@@ -143,7 +143,8 @@ impl Accesses {
     }
 }
 
-/// The region that contains each event. A loop or choice is contained in the region around it.
+/// The region that contains each event. The beginning and the end of a loop or choice belong to the region
+/// around it.
 struct Regions {
     of: Vec<usize>,
     /// The regions, by number; the body of the function is the first.
@@ -239,7 +240,7 @@ impl Bodies<'_> {
             let begins = self.accesses.first_write[from.index()];
             let local =
                 pieces[from.index()].home == Home::Open && span.contains(&begins) && begins < first_copy;
-            // A value that is copied to several places gets the first place.
+            // A value that is copied to several pieces gets the memory of the first one.
             let taken = self.taken.contains(&from) || yielded.contains(&from);
             let twice = !written.insert(to);
             if !same_size || !local || taken || twice {

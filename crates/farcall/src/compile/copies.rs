@@ -20,7 +20,7 @@ use super::storage::{PieceId, Sharing, Storage};
 
 /// A copy to insert.
 struct NeededCopy {
-    /// The instruction before which the copy is inserted, and the number of the operand that it replaces.
+    /// The instruction before which the copy is inserted, and the index of the operand that it replaces.
     before: InstId,
     operand: usize,
     value: ValueId,

@@ -1,5 +1,6 @@
-//! Iotas that are not materialized, because all instructions that take them are kernels that compute the
-//! indices instead of reading them, as the kernels of `argmax` and `argsort` can.
+//! Iotas that are not materialized. Some kernels, such as those of `argmax` and `argsort`, can compute
+//! indices instead of reading them. An iota is not materialized if such kernels compute all instructions that
+//! take it.
 
 use farcall_ir::{Func, Inst, InstId, Op, ValueId};
 use rustc_hash::FxHashMap;
@@ -13,7 +14,8 @@ use crate::plan::Body;
 /// have instructions that take two iotas.
 const MAX_ROUNDS: usize = 8;
 
-/// Chooses for such iotas, and for the instructions that take them. Other instructions are not in the result.
+/// Returns the choices for iotas that are not materialized, and for the instructions that take them. Other
+/// instructions are not in the result.
 pub(super) fn choose(func: &Func) -> FxHashMap<InstId, Choice> {
     let mut iotas: FxHashMap<ValueId, usize> = FxHashMap::default();
     for inst in order::instructions(func) {
@@ -32,8 +34,8 @@ pub(super) fn choose(func: &Func) -> FxHashMap<InstId, Choice> {
             users.push((inst, kernel(inst, &iotas)));
         }
     }
-    // An instruction that reads one of its iotas reads all iotas that it takes, and an iota that any
-    // instruction reads is materialized.
+    // An iota that any instruction reads is materialized. An instruction that takes a materialized iota then
+    // reads all iotas that it takes.
     for round in 0.. {
         if round == MAX_ROUNDS {
             return FxHashMap::default();

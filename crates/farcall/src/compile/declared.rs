@@ -90,9 +90,9 @@ fn infer(
     Ok(inference)
 }
 
-/// Returns attributes that follow from the sizes of the results, for a call without any attributes: another
-/// front end may say how many columns it wants by its result types alone. A size determines an attribute if
-/// it is declared as the attribute (`k`), or has the attribute as its lower bound (`max(k, n)`).
+/// Returns attributes that follow from the sizes of the results, for a call without any attributes: a front
+/// end may state a size, such as a number of columns, by the result types alone. A size determines an
+/// attribute if it is declared as the attribute (`k`), or has the attribute as its lower bound (`max(k, n)`).
 fn sizes_that_are_attributes(signature: &Signature, results: &[&TensorType]) -> Vec<(String, AttrValue)> {
     let mut found = Vec::new();
     for (declared, result) in signature.results().iter().zip(results) {

@@ -1,8 +1,8 @@
 //! Donated inputs, whose memory results may take over, as requested by the parameters' attributes.
 //!
 //! `tf.aliasing_output = N : i32` names the result; `jax.buffer_donor = true` leaves the choice to the
-//! compiler. This pass checks the attributes of the program, and gives each donated parameter of the form the
-//! attribute `farcall.donated = array<i64: …>`: the numbers of the results that may have its memory.
+//! compiler. This pass checks these attributes. In the middle form, it gives each donated parameter the
+//! attribute `farcall.donated = array<i64: …>`: the indices of the results that may have its memory.
 //!
 //! These are requests: [`super::assign`] grants a request if all reads of the input come before the first
 //! write to the result. Otherwise the result gets its own memory.
@@ -21,7 +21,8 @@ const DONATED: &str = "farcall.donated";
 /// Maximum number of results in the request of one input.
 const MAX_REQUESTED_RESULTS: usize = 64;
 
-/// Marks the parameters of a form, according to the attributes of the entry that it was made from.
+/// Marks the parameters of a program in the middle form, according to the attributes of the entry function
+/// that the program was made from.
 pub(super) fn donate(func: &mut Func, entry: &Func, storage: &Storage) -> Result<(), Diagnostics> {
     func.param_attrs_mut().iter_mut().for_each(|attrs| drop(attrs.remove(DONATED)));
     let Requests { named, free } = requests(entry)?;
@@ -63,7 +64,7 @@ pub(super) fn donate(func: &mut Func, entry: &Func, storage: &Storage) -> Result
     Ok(())
 }
 
-/// Returns the donated inputs, with the results that may have their memory, by number.
+/// Returns the indices of the donated inputs, with the indices of the results that may have their memory.
 pub(super) fn donated(func: &Func) -> Vec<(usize, Vec<usize>)> {
     let results = |attr: &Attr| -> Vec<usize> {
         let numbers = attr.as_i64_list().unwrap_or_default();
@@ -73,18 +74,18 @@ pub(super) fn donated(func: &Func) -> Vec<(usize, Vec<usize>)> {
     params.filter_map(|(i, attrs)| Some((i, results(attrs.get(DONATED)?)))).collect()
 }
 
-/// Returns the inputs that a program asks to donate, by the numbers of their tensors.
+/// Returns the inputs that a program asks to donate, as indices of the program's input tensors.
 pub(super) fn asked(entry: &Func) -> FxHashSet<usize> {
     // `donate` reports mistakes.
     let Ok(Requests { named, free }) = requests(entry) else { return FxHashSet::default() };
     named.into_iter().map(|(param, _)| param).chain(free.into_iter().map(|(param, _)| param)).collect()
 }
 
-/// The requests of a program, by the numbers of its tensors.
+/// The donation requests of a program. Inputs and results are given as indices of the program's tensors.
 struct Requests<'a> {
     /// Inputs donated to a named result, with that result.
     named: Vec<(usize, usize)>,
-    /// Inputs that any result of their type may have.
+    /// Inputs whose memory any result of the same type may have.
     free: Vec<(usize, &'a TensorType)>,
 }
 
@@ -125,7 +126,7 @@ fn requests(entry: &Func) -> Result<Requests<'_>, Diagnostics> {
     if mistakes.is_empty() { Ok(requests) } else { Err(mistakes) }
 }
 
-/// Returns the number of the first tensor of each value, counted over the tensors in all values.
+/// Returns, for each value, the index of its first tensor among the tensors in all values.
 fn positions<'t>(types: impl IntoIterator<Item = &'t Type>) -> Vec<usize> {
     let mut next = 0;
     let first = types.into_iter().map(|ty| {

@@ -1,5 +1,5 @@
 //! Explains the compiler's decisions to people: how each operation runs, which operations were fused, and
-//! where values live for how long. No other code depends on it.
+//! where and for how long each value is stored. No other code depends on it.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,8 @@ pub struct Explanation {
     pub unfused: Vec<Unfused>,
     /// The boundaries of the fusions, each with the reason.
     pub fusion_boundaries: Vec<FusionBoundary>,
-    /// Live ranges of the values that the program writes, scratch memory included, sorted by place.
+    /// Live ranges of the values that the program writes, scratch memory included, sorted by the position in
+    /// memory.
     pub live_ranges: Vec<LiveRange>,
     /// Maximum number of bytes of the arena that are in use at one time, without gaps between values.
     pub peak: usize,
@@ -69,7 +70,7 @@ pub struct Unfused {
 #[derive(Clone, PartialEq, Debug)]
 pub struct FusionBoundary {
     /// The producer of the value: the number of its step, and the operation. In a fusion, this is the
-    /// operation inside of it.
+    /// operation inside the fusion.
     pub from: (usize, Member),
     /// The consumer of the value.
     pub to: (usize, Member),
@@ -77,10 +78,10 @@ pub struct FusionBoundary {
     pub reason: fuse::Reason,
 }
 
-/// Live range of a value in its place.
+/// Live range of a value, and the memory that holds it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LiveRange {
-    /// Place of the value.
+    /// Memory of the value.
     pub slice: Slice,
     /// The operation that has the value as its result or scratch memory.
     pub value: Option<Member>,
@@ -92,7 +93,7 @@ pub struct LiveRange {
     pub last: Option<usize>,
 }
 
-/// Explains a program whose values have places.
+/// Explains a program whose values have been assigned memory.
 pub(super) fn explain(form: &Module, placed: &Placed<'_>) -> Explanation {
     let func = &form.funcs()[0];
     let e = Explainer { form, func, placed, numbers: numbers(placed) };
@@ -143,7 +144,7 @@ struct LivePiece {
     slice: Slice,
     first: u32,
     last: u32,
-    /// The owner of the memory: an instruction, with the number of the result, or `None` for scratch memory.
+    /// The owner of the memory: an instruction, with the index of the result, or `None` for scratch memory.
     of: Option<(InstId, Option<usize>)>,
 }
 
@@ -189,7 +190,7 @@ impl Explainer<'_> {
         Member { op: op.strip_prefix("mhlo.").unwrap_or(op), ty, origin: self.origin(inst) }
     }
 
-    /// Returns the operation that makes a result; for a fusion, the operation inside of it. Without a number,
+    /// Returns the operation that makes a result; for a fusion, the operation inside it. Without a number,
     /// returns the instruction itself.
     fn result(&self, inst: Inst<'_>, number: Option<usize>) -> Member {
         let Some(number) = number else { return self.member(inst) };
@@ -205,7 +206,7 @@ impl Explainer<'_> {
         Origin::of(inst, &self.form.source)
     }
 
-    /// Returns the step that began last at a position.
+    /// Returns the last of the steps that have begun at a position.
     fn step(&self, position: u32) -> Option<usize> {
         self.numbers.get(position as usize)?.checked_sub(1)
     }
@@ -251,7 +252,8 @@ impl Explainer<'_> {
     /// Returns the maximum number of arena bytes in use at one position, and that position.
     fn peak(&self, lives: &[LivePiece]) -> (usize, u32) {
         let arena = || lives.iter().filter(|live| live.slice.base == Base::Arena);
-        // A value that takes over the place of a value whose life ends there does not count twice.
+        // Where a value takes over the place of a value whose life ends at the same position, the bytes count
+        // once.
         let begins: FxHashMap<(usize, u32), ()> = arena().map(|l| ((l.slice.offset, l.first), ())).collect();
         let mut changes: BTreeMap<u32, isize> = BTreeMap::new();
         for live in arena() {

@@ -14,7 +14,7 @@ use super::storage::{Home, PieceId, Storage, sharing};
 pub(super) struct Lives {
     pub(super) first: Vec<u32>,
     pub(super) last: Vec<u32>,
-    /// The results of the program, with the pieces in whose place they can be written.
+    /// The results of the program, with the pieces that each can replace in place.
     pub(super) sources: FxHashMap<PieceId, Vec<PieceId>>,
     /// Loops that enclose the current position: the index in `ends`, and the position of the beginning.
     enclosing: Vec<(usize, u32)>,
@@ -89,7 +89,7 @@ impl Lives {
         }
     }
 
-    /// Records the operands in whose place a result of the program is written for the first time.
+    /// Records the operands that a result of the program can replace in place where it is first written.
     fn note_sources(&mut self, inst: Inst<'_>, choices: &Choices, storage: &Storage) {
         for (r, result) in inst.results().iter().enumerate() {
             let piece = storage.of(*result);

@@ -2,7 +2,7 @@
 //! are chosen here.
 //!
 //! The program is walked once, in order. An instruction becomes a thunk, according to its [`Choice`], over
-//! buffers at the [`Places`] of its values. Copies whose source and destination are the same place are left
+//! buffers at the [`Places`] of its values. Copies whose source and destination are the same slice are left
 //! out. Unfinished sequences are kept in a list, so deep nesting cannot overflow the stack.
 
 use std::sync::Arc;
@@ -74,7 +74,7 @@ struct PlanWriter<'a> {
     choices: Choices,
     places: &'a Places<'a>,
     calls: Vec<CallSpec>,
-    /// The prepared kernels of the compute thunks, in order of the text.
+    /// The prepared kernels of the compute thunks, in the order of the plan's text.
     prepared: Vec<(KernelId, Prepared)>,
     open: Vec<OpenSequence>,
 }
@@ -187,7 +187,7 @@ impl PlanWriter<'_> {
 }
 
 /// Returns true if an instruction that needs code becomes a thunk. Copies whose source and destination are
-/// the same place do not.
+/// the same slice do not.
 pub(super) fn has_thunk(inst: Inst<'_>, choices: &Choices, places: &Places<'_>) -> bool {
     match (choices.of(inst.id()), inst.operands(), inst.results()) {
         (Choice::Copy, [from, ..], [to, ..]) => {

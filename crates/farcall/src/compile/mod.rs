@@ -8,13 +8,13 @@
 //!
 //! `blocks` asks lowerings which composites become custom calls. `resolve` finds the targets of custom calls
 //! and completes the calls with the targets' declarations. The passes are part of `farcall_ir` ([`middle`]).
-//! `choose` picks kernels. The passes that follow decide about memory, and rewrite the form like any other
+//! `choose` picks kernels. The passes that follow assign memory, and rewrite the form like any other
 //! pass: `copies` inserts copies where values must share memory, `coalesce` removes copies at the ends of
 //! loop bodies and branches, `donate` marks the inputs that the program may write to, and `assign` finds
 //! places in the arena and in these inputs. Finally, `lower` writes the thunks.
 //!
-//! **Invariants.** No stage of a target runs; the only foreign code that the compiler enters are lowerings
-//! and shape functions. The compiler does not depend on the runtime. The module has been verified and is
+//! **Invariants.** No stage of a target runs; lowerings and shape functions are the only foreign code that
+//! the compiler enters. The compiler does not depend on the runtime. The module has been verified and is
 //! static. All steps after `choose` walk lists ([`order`]) instead of regions, so that deep nesting cannot
 //! overflow the stack.
 
@@ -87,8 +87,8 @@ pub(crate) struct Options<'a> {
     pub(crate) passes: &'a [&'static passes::Pass],
 }
 
-/// A plan, and the prepared kernels of its compute thunks in the order of [`Plan::walk`], so that the
-/// kernels, which `choose` has asked, need not be asked again.
+/// A plan, and the prepared kernels of its compute thunks in the order of [`Plan::walk`]. `choose` has
+/// prepared these kernels, so loading the plan need not prepare them again.
 pub(crate) struct Compiled {
     pub(crate) plan: Plan,
     pub(crate) prepared: Vec<(kernels::KernelId, kernels::Prepared)>,

@@ -13,7 +13,7 @@ use crate::plan::{Base, ConstantId, NumberId};
 pub(super) struct Constants(Vec<Base>);
 
 impl Constants {
-    /// Decides for a program that returns these values.
+    /// Decides which constants have no memory, in a program that returns these values.
     pub(super) fn new(
         events: &[Event<'_>],
         choices: &Choices,

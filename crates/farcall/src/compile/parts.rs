@@ -12,7 +12,7 @@ use super::choose::{Choice, Choices};
 use super::{donate, order};
 use crate::plan::MIN_ALIGNMENT_BYTES;
 
-/// Turns such slices into parts of their operands ([`Choice::Part`]).
+/// Turns slices that need no copy into parts of their operands ([`Choice::Part`]).
 pub(super) fn choose(func: &Func, entry: &Func, choices: &mut Choices) {
     if !order::instructions(func).any(|inst| part(inst).is_some()) {
         return;
@@ -49,8 +49,8 @@ fn part(inst: Inst<'_>) -> Option<usize> {
     let from = inst.func().tensor(*x).filter(|t| t.quant.is_none())?;
     let is_one = |d: &usize| slice.size(*d) == 1;
     let rank = from.rank();
-    // A contiguous slice takes one index of the first dimensions, then a range of one dimension, then all
-    // indices of the remaining dimensions.
+    // A contiguous slice takes one index of each of the first dimensions, then a range of one dimension, then
+    // all indices of the remaining dimensions.
     let first = (0..rank).take_while(is_one).count();
     let some = first..rank.min(first + 1);
     let is_stretch = some.clone().all(|d| slice.strides[d] == 1 && slice.size(d) > 0)
@@ -70,7 +70,7 @@ fn part(inst: Inst<'_>) -> Option<usize> {
 fn whole(func: &Func, choices: &Choices) -> FxHashSet<ValueId> {
     let mut whole = FxHashSet::default();
     let all: Vec<Inst<'_>> = order::instructions(func).collect();
-    // Backwards: a value with an alias that cannot be a part cannot be a part, either.
+    // Backwards: if an alias of a value cannot be a part, the value cannot be a part, either.
     for inst in all.into_iter().rev() {
         match choices.of(inst.id()) {
             Choice::Return | Choice::Call(_) => whole.extend(inst.operands()),

@@ -1,5 +1,5 @@
-//! Explains to people why the evaluator runs a step. The reason is found by asking for kernels of operations
-//! that differ in one respect.
+//! Explains why the reference evaluator, rather than a kernel, runs a step. The reason is found by asking for
+//! kernels of operations that differ from the step's operation in one respect.
 
 use std::fmt;
 

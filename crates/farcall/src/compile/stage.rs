@@ -10,7 +10,7 @@ use super::choose::Choices;
 use super::explain::{self, Explanation};
 use super::order::Event;
 
-/// A pass that decides about the places of values. These passes always run, in this order, after all others.
+/// A pass that decides where values are stored. These passes always run, in this order, after all others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct MemoryPass {
@@ -24,7 +24,7 @@ const fn pass(name: &'static str, about: &'static str) -> MemoryPass {
     MemoryPass { name, about }
 }
 
-/// The passes that decide about the places of values, in order.
+/// The passes that decide where values are stored, in order.
 pub static MEMORY_PASSES: &[MemoryPass] = &[
     pass("layouts", farcall_ir::middle::passes::layouts::PASS.about),
     pass("copies", "inserts copies where values must share memory"),
@@ -41,7 +41,7 @@ pub struct Stage<'a> {
     placed: Option<Placed<'a>>,
 }
 
-/// The results of the compiler once values have places.
+/// State of the compiler after values have been assigned places in memory.
 #[derive(Clone, Copy)]
 pub(super) struct Placed<'a> {
     pub(super) places: &'a Places<'a>,
@@ -60,7 +60,7 @@ impl<'a> Stage<'a> {
         Stage { name: "assign", form, placed: Some(placed) }
     }
 
-    /// Returns the form. Once places are assigned, its instructions have them as attributes:
+    /// Returns the middle form. After the pass `assign`, instructions carry their places as attributes:
     /// `farcall.places`, with one place for each result, and `farcall.scratch`.
     pub fn form(&self) -> Cow<'a, Module> {
         let Some(Placed { places, .. }) = self.placed else { return Cow::Borrowed(self.form) };

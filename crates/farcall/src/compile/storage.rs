@@ -63,7 +63,7 @@ pub(super) enum Home {
     Param(ParamId),
 }
 
-/// Extent to which values share memory, which depends on the progress of the passes that decide about memory.
+/// Extent to which values share memory, which depends on the progress of the passes that assign memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Sharing {
     /// Values that enter and leave loops and branches, and operands that calls change, have separate memory.
@@ -217,7 +217,8 @@ pub(super) fn sharing<'a>(
     let inputs = choices.inputs(inst).iter().enumerate();
     let (some, others): (SmallVec<[_; 8]>, SmallVec<[_; 8]>) = inputs.partition(allowed);
     let pieces = |of: SmallVec<[(usize, &'a ValueId); 8]>| of.into_iter().map(move |(_, x)| storage.of(*x));
-    // Operands of both kinds are rare.
+    // Few instructions take a piece both as an operand whose memory may be shared and as one whose memory may
+    // not.
     let others: FxHashSet<PieceId> =
         if some.is_empty() { FxHashSet::default() } else { pieces(others).collect() };
     pieces(some).filter(move |piece| !others.contains(piece))

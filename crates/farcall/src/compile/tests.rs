@@ -1,4 +1,4 @@
-//! Tests of the passes that decide about memory, on programs as text: `filetests/passes/*.mlir`.
+//! Tests of the passes that decide where values are stored, on programs as text: `filetests/passes/*.mlir`.
 //!
 //! The files have the same form as the filetests of `farcall-ir`'s passes: programs separated by lines
 //! `// -----`, each with a line `// passes: copies, coalesce`, and the expected result of these passes after

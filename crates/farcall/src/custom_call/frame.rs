@@ -118,7 +118,7 @@ impl CallFrame {
     /// If the handler fails.
     ///
     /// # Safety
-    /// As for [`CallFrame::execute`], with the pointers that were set last.
+    /// Same requirements as [`CallFrame::execute`], with the pointers that were set last.
     #[inline]
     pub unsafe fn call(&mut self, run: &RunContext) -> Result<(), CallError> {
         // SAFETY: the caller guarantees valid pointers (`# Safety` above). An incomplete call is waited for
@@ -134,8 +134,8 @@ impl CallFrame {
     /// If the handler fails.
     ///
     /// # Safety
-    /// As for [`CallFrame::call`]. If the call is pending, the pointers and `run` stay valid, and the buffers
-    /// untouched, until it is complete.
+    /// Same requirements as [`CallFrame::call`]. If the call is pending, the pointers and `run` stay valid,
+    /// and the buffers untouched, until it is complete.
     #[inline]
     pub unsafe fn launch<'a>(&'a mut self, run: &'a RunContext) -> Result<Option<Pending<'a>>, CallError> {
         // SAFETY: the caller guarantees that pointers and `run` stay valid until the call is complete
@@ -168,8 +168,8 @@ impl CallFrame {
     /// returned in a register.)
     ///
     /// # Safety
-    /// As for [`CallFrame::call`]. The pointers and `run` stay valid, and the buffers untouched, until
-    /// [`CallFrame::finish`] returns or the frame is dropped.
+    /// Same requirements as [`CallFrame::call`]. The pointers and `run` stay valid, and the buffers
+    /// untouched, until [`CallFrame::finish`] returns or the frame is dropped.
     #[inline]
     pub(crate) unsafe fn begin(&mut self, run: &RunContext) -> Result<(), Box<CallError>> {
         match &mut self.body {
@@ -188,7 +188,7 @@ impl CallFrame {
     /// Slow path of [`CallFrame::begin`]: after an incomplete call, and for functions of the untyped API.
     ///
     /// # Safety
-    /// As for [`CallFrame::begin`].
+    /// Same requirements as [`CallFrame::begin`].
     #[inline(never)]
     unsafe fn begin_slow(&mut self, run: &RunContext) -> Result<(), Box<CallError>> {
         self.finish()?;
@@ -224,7 +224,7 @@ impl CallFrame {
     /// Calls a function of the untyped API.
     ///
     /// # Safety
-    /// As for [`CallFrame::begin`].
+    /// Same requirements as [`CallFrame::begin`].
     unsafe fn call_untyped(&mut self) -> Result<(), Box<CallError>> {
         let (Body::Untyped(addresses), Callee::Untyped(callee)) = (&mut self.body, &self.site.callee) else {
             unreachable!("frames are made after their site's callee")
@@ -275,10 +275,10 @@ impl CallFrame {
     /// If the handler fails.
     ///
     /// # Panics
-    /// As for [`CallFrame::execute`].
+    /// Same conditions as [`CallFrame::execute`].
     ///
     /// # Safety
-    /// As for [`CallFrame::execute`], but the buffers need no contents yet.
+    /// Same requirements as [`CallFrame::execute`], but the buffers need no contents yet.
     pub unsafe fn prepare(
         &mut self,
         operands: &[*mut u8],
@@ -295,10 +295,10 @@ impl CallFrame {
     /// If the handler fails.
     ///
     /// # Panics
-    /// As for [`CallFrame::execute`].
+    /// Same conditions as [`CallFrame::execute`].
     ///
     /// # Safety
-    /// As for [`CallFrame::prepare`].
+    /// Same requirements as [`CallFrame::prepare`].
     pub unsafe fn initialize(
         &mut self,
         operands: &[*mut u8],
@@ -322,7 +322,7 @@ impl CallFrame {
     }
 
     /// # Safety
-    /// As for [`CallFrame::prepare`].
+    /// Same requirements as [`CallFrame::prepare`].
     unsafe fn run_stage(
         &mut self,
         stage: Stage,

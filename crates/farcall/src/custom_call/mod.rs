@@ -28,8 +28,8 @@
 //! - [`CallFrame::execute`] does not allocate, lock or hash. Host functions that a handler calls may.
 //! - A frame's memo records the checks that its handler has made. It is discarded as soon as a data pointer
 //!   or a dimension differs before a call (`typed.rs`).
-//! - The other side is not trusted: every entry point checks null and `struct_size`, and catches panics.
-//!   Errors and futures are passed as handles that are looked up, never as addresses.
+//! - Foreign code is not trusted: every entry point checks null and `struct_size`, and catches panics. Errors
+//!   and futures are passed as handles that are looked up, never as addresses.
 //! - Every misbehavior of a handler, short of corrupting memory or ending the process, becomes a
 //!   [`CallError`]. So does a C++ exception with the feature `cxx-exceptions`; without the feature, the
 //!   exception ends the process.

@@ -67,8 +67,8 @@ impl CallSite {
     /// messages.
     ///
     /// # Errors
-    /// If the call asks for the other API, a type has no size, an attribute cannot be passed, or the
-    /// instantiate stage fails.
+    /// If the call asks for another API than the target's, a type has no size, an attribute cannot be passed,
+    /// or the instantiate stage fails.
     pub fn new(
         target: Arc<Target>,
         call: &CustomCall,
@@ -123,12 +123,12 @@ impl CallSite {
         &self.name.place
     }
 
-    /// Returns the operands as the handler gets them: one pointer each.
+    /// Returns the operands as the handler gets them, with one pointer for each.
     pub fn operands(&self) -> &[Leaf] {
         &self.operands
     }
 
-    /// Returns the results as the handler gets them: one pointer each.
+    /// Returns the results as the handler gets them, with one pointer for each.
     pub fn results(&self) -> &[Leaf] {
         &self.results
     }

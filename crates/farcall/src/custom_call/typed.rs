@@ -112,7 +112,8 @@ impl Typed {
     /// value.
     ///
     /// # Safety
-    /// As for [`CallFrame::launch`](super::CallFrame::launch). `run` may be null in the instantiate stage.
+    /// Same requirements as [`CallFrame::launch`](super::CallFrame::launch). `run` may be null in the
+    /// instantiate stage.
     #[inline]
     pub(super) unsafe fn enter(
         &mut self,
@@ -167,7 +168,8 @@ impl Typed {
     /// If an interrupt ended the wait: the completion of the call, whose context stays entered.
     ///
     /// # Safety
-    /// As for [`Typed::enter`]. After an error, the guarantees extend until the call is complete.
+    /// Same requirements as [`Typed::enter`]. After an error, the guarantees extend until the call is
+    /// complete.
     pub(super) unsafe fn run_to_end(
         &mut self,
         name: &CallName,

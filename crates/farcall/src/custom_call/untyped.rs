@@ -28,8 +28,8 @@ enum Function {
 impl UntypedCall {
     /// Creates the call of a function, with the parameters that the call's `api_version` implies.
     pub(super) fn new(function: UntypedHandler, call: &CustomCall, tuple: bool) -> UntypedCall {
-        // SAFETY: the caller of `Target::untyped` guarantees that the parameters are those of the calls'
-        // version.
+        // SAFETY: the caller of `Target::untyped` guarantees that the function's parameters are those of the
+        // `api_version` of its calls.
         let function = unsafe {
             match call.api_version {
                 Some(2) => Function::WithStatus(std::mem::transmute::<UntypedHandler, WithStatus>(function)),

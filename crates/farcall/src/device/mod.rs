@@ -62,7 +62,7 @@ impl Device {
         &self.0.platform
     }
 
-    /// Number of the device among the devices of its platform.
+    /// Index of the device among the devices of its platform.
     pub fn ordinal(self) -> u32 {
         self.0.ordinal
     }

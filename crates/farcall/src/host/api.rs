@@ -19,7 +19,7 @@ pub const API_VERSION: (i32, i32) = (abi::API_MAJOR, abi::API_MINOR);
 
 /// Returns the table of functions, with the given function for registering handlers.
 ///
-/// Libraries find the table through a symbol and register into the registry, which this module does not know.
+/// That function comes from the caller, because it adds to the registry, which this module does not know.
 pub(crate) const fn table(
     handler_register: unsafe extern "C" fn(*mut HandlerRegisterArgs) -> *mut Error,
 ) -> Api {
@@ -66,7 +66,7 @@ pub(crate) unsafe fn enter<A>(
         if args.is_null() || !args.is_aligned() {
             return Err(Failure::invalid("the arguments are null or misaligned"));
         }
-        // SAFETY: not null and aligned. Every argument struct starts with its size.
+        // SAFETY: `args` is neither null nor misaligned, and every argument struct starts with its size.
         let struct_size = unsafe { args.cast::<usize>().read() };
         if struct_size < at_least {
             let name = std::any::type_name::<A>().rsplit("::").next().unwrap_or_default();
@@ -403,7 +403,7 @@ mod tests {
         assert!(message_of(error).0.starts_with("RunIdGetArgs of 8 bytes, at least 32"));
         take_error(error);
         args.struct_size = RunIdGetArgs::STRUCT_SIZE;
-        // SAFETY: as above.
+        // SAFETY: `args` is as large as its `struct_size`.
         let error = unsafe { run_id_get(&raw mut args) };
         assert_eq!(message_of(error).0, "the call's context is null or not a context");
         take_error(error);

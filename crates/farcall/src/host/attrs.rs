@@ -149,7 +149,7 @@ mod tests {
             let (name, kind, at) =
                 unsafe { ((**attrs.names.add(i)).as_bytes(), *attrs.types.add(i), *attrs.attrs.add(i)) };
             let name = std::str::from_utf8(name).unwrap();
-            // SAFETY: as above; the kind determines the type behind the pointer.
+            // SAFETY: this module encoded the attribute, and the kind determines the type behind the pointer.
             let value = unsafe {
                 match kind {
                     AttrType::SCALAR => {

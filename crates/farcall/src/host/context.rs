@@ -44,7 +44,7 @@ struct UserData(*mut c_void);
 // SAFETY: the caller of `RunContext::set_user_data` guarantees that handlers on any thread may use the
 // pointer.
 unsafe impl Send for UserData {}
-// SAFETY: as above.
+// SAFETY: handlers on several threads may use the pointer at once, by the same guarantee.
 unsafe impl Sync for UserData {}
 
 impl RunContext {
@@ -198,7 +198,7 @@ struct State {
 // SAFETY: the interface requires that a state can be used on any thread: a handler gives its state to the
 // host, which passes it to handlers on any thread.
 unsafe impl Send for State {}
-// SAFETY: as above.
+// SAFETY: `&State` gives access to the object's address only, and handlers may use the object on any thread.
 unsafe impl Sync for State {}
 
 impl Drop for State {
@@ -317,7 +317,8 @@ impl Context {
         if context.is_null() || !context.is_aligned() {
             return Err(Failure::invalid("the call's context is null or not a context"));
         }
-        // SAFETY: the caller guarantees that `ctx` is null, excluded above, or a context (`# Safety` above).
+        // SAFETY: the caller guarantees that `ctx` is null or a context of this host, and null is excluded
+        // above.
         let context = unsafe { &*context };
         if context.magic != MAGIC {
             return Err(Failure::invalid("the call's context is not one of this host"));
@@ -372,8 +373,8 @@ impl Context {
         Arc::clone(tasks.get_or_insert_default())
     }
 
-    /// Drops the state of a stage: before a run's prepare (initialize) stage, after that stage failed, and
-    /// when the run ends.
+    /// Drops the state of the prepare or initialize stage: before a run's calls of that stage, after the
+    /// stage failed, and when the run ends.
     pub(crate) fn clear_state(&mut self, stage: Stage) {
         match stage {
             Stage::PREPARE => self.prepared.clear(),

@@ -34,13 +34,14 @@ const CRASHES: [(c_int, &[u8]); 6] = [
 /// The earlier actions of the signals, in the order of [`CRASHES`].
 static EARLIER: [OnceLock<libc::sigaction>; CRASHES.len()] = [const { OnceLock::new() }; CRASHES.len()];
 
-/// True if earlier handlers are called. (The handlers of Rust's standard library would only report more.)
+/// True if earlier handlers are called after the report. An [`ExitWatch`](exit::ExitWatch) sets it to false:
+/// its program is written in Rust, and the handlers of Rust's standard library would only add another report.
 static CALLS_EARLIER: AtomicBool = AtomicBool::new(true);
 
 /// Size in bytes of the alternate stack for a thread without one.
 const STACK_BYTES: usize = 64 << 10;
 
-/// Maximum distance in bytes from the stack pointer at which an invalid access is a stack overflow.
+/// Maximum distance in bytes from the stack pointer at which an invalid access counts as a stack overflow.
 const GUARD_BYTES: usize = 64 << 10;
 
 /// Starts reporting crashes of handlers and libraries on the standard error, in one line that names the
@@ -57,7 +58,7 @@ pub(super) fn install(calls_earlier: bool) {
     CALLS_EARLIER.store(calls_earlier, Ordering::Relaxed);
     own_stack();
     for ((signal, _), earlier) in CRASHES.iter().zip(&EARLIER) {
-        // A handler that was installed after this one calls this one.
+        // This handler is installed already. A handler that was installed later is expected to call this one.
         if earlier.get().is_some() {
             continue;
         }
@@ -65,7 +66,7 @@ pub(super) fn install(calls_earlier: bool) {
         let mut ours: libc::sigaction = unsafe { MaybeUninit::zeroed().assume_init() };
         ours.sa_sigaction = on_signal as *const () as usize;
         ours.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
-        // SAFETY: as above.
+        // SAFETY: all zeros is a valid `sigaction`.
         let mut before: libc::sigaction = unsafe { MaybeUninit::zeroed().assume_init() };
         // SAFETY: both actions are local variables, and the handler keeps the invariants of this module.
         let installed = unsafe {
@@ -76,7 +77,7 @@ pub(super) fn install(calls_earlier: bool) {
         if installed {
             // Stored first, because the handler may need it immediately.
             earlier.get_or_init(|| before);
-            // SAFETY: as above.
+            // SAFETY: `ours` is a local variable, and the handler keeps the invariants of this module.
             unsafe { libc::sigaction(*signal, &raw const ours, null_mut()) };
         }
     }
@@ -91,9 +92,9 @@ pub(super) fn cover_thread() {
 
 /// Gives this thread an alternate stack if it has none, until the process ends.
 fn own_stack() {
-    // SAFETY: all zeros is a valid `stack_t`, and the query changes nothing.
+    // SAFETY: all zeros is a valid `stack_t`.
     let mut present: libc::stack_t = unsafe { MaybeUninit::zeroed().assume_init() };
-    // SAFETY: as above.
+    // SAFETY: the null pointer means a query, which writes only to `present`.
     if unsafe { libc::sigaltstack(std::ptr::null(), &raw mut present) } != 0
         || present.ss_flags & libc::SS_DISABLE == 0
     {
@@ -138,13 +139,13 @@ unsafe extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, contex
         // again, and a signal that was sent is sent again.
         _ => unsafe {
             libc::signal(signal, libc::SIG_DFL);
-            // A trap is reported after its instruction, which does not fail again.
+            // A trap is reported after its instruction, which therefore does not run again.
             if (*info).si_code <= 0 || signal == libc::SIGTRAP {
                 libc::raise(signal);
             }
         },
     }
-    // SAFETY: as above.
+    // SAFETY: `__errno_location` returns a pointer to `errno` of this thread.
     unsafe { *libc::__errno_location() = errno };
 }
 

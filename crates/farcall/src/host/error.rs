@@ -13,7 +13,7 @@ pub(crate) struct Failure {
     pub(crate) message: String,
 }
 
-/// Reports a failure for which no call is left to fail.
+/// Prints a failure to stderr when there is no longer a call that could report it.
 #[cold]
 pub(crate) fn report_lost(doing: &str, failure: &Failure) {
     eprintln!("farcall: {doing} failed: {:?}: {}", failure.code, failure.message);
@@ -29,7 +29,7 @@ impl Failure {
     }
 }
 
-/// Message for an error that this host has not created.
+/// Message for an error object that was not created by this host.
 pub(crate) const NOT_OURS: &str = "the handler returned an error that is not this host's";
 
 /// Takes an error that a handler returned; `None` for null.
@@ -54,10 +54,10 @@ pub(super) struct HostError {
     pub(super) message: CString,
 }
 
-/// Errors that the other side holds.
+/// Errors that were passed to foreign code and not yet returned or destroyed.
 pub(super) static ERRORS: Handles<HostError> = Handles::new();
 
-/// Creates an error, for a handler or for the host itself to take.
+/// Creates an error object, to be passed to a handler or to [`take_error`].
 pub(crate) fn new_error(failure: Failure) -> *mut Error {
     let mut bytes = failure.message.into_bytes();
     bytes.retain(|b| *b != 0);

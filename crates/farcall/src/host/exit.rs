@@ -51,7 +51,7 @@ thread_local! {
 /// code recorded.
 static WATCHER_DOING: AtomicPtr<Cell<*const Doing<'static>>> = AtomicPtr::new(std::ptr::null_mut());
 
-/// Runs foreign code, and records meanwhile that this thread runs it.
+/// Runs foreign code. While the code runs, it is recorded as the foreign code of this thread.
 #[inline]
 pub(crate) fn within<R>(doing: &Doing<'_>, code: impl FnOnce() -> R) -> R {
     let mut inside = Inside { outer: DOING.replace(std::ptr::from_ref(doing).cast()), has_returned: false };
@@ -138,8 +138,8 @@ impl ExitWatch {
     pub fn new() -> ExitWatch {
         static REGISTERED: Once = Once::new();
         REGISTERED.call_once(|| {
-            // SAFETY: functions of this program, which is never unloaded. If the list is full, exits are not
-            // reported.
+            // SAFETY: the functions belong to this program, which is never unloaded. If the list is full,
+            // exits are not reported.
             unsafe {
                 libc::atexit(at_exit);
                 at_quick_exit(at_quick_exit_of_process);

@@ -1,6 +1,6 @@
 //! The treatment of subnormal numbers by a thread, so that a handler's tasks behave like the handler.
 //!
-//! The mode is stored in bits of a register, which each thread has.
+//! The mode consists of bits of a register. Each thread has its own value of the register.
 
 use crate::float_control as register;
 

@@ -5,8 +5,8 @@
 //!
 //! The interface has no way to cancel a future. An interrupted run stops waiting for its futures. Memory that
 //! a handler may still use is kept until the future completes ([`Completion::keep`]). If a future never
-//! completes, its memory is kept forever. So is the table entry of a future that is created and never
-//! returned.
+//! completes, its memory is kept forever. The table entry of a future that is created and never returned is
+//! kept forever, too.
 
 use std::any::Any;
 use std::fmt;
@@ -41,7 +41,7 @@ impl fmt::Debug for State {
     }
 }
 
-/// A future, with both sides until they are taken.
+/// Table entry of a future. It is removed once the future is both claimed and completed.
 struct Entry {
     completion: Arc<Completion>,
     claimed: bool,

@@ -44,8 +44,8 @@ type Probed = unsafe extern "C" fn(*mut c_void, *const *const c_void) -> *mut Er
 /// operands from `ins` and writes its result over the frame; its return value is then meaningless.
 ///
 /// # Safety
-/// As for the handler. In addition, `ins` and `frame` point to memory that a function of the untyped API may
-/// take for operands and a result.
+/// Same requirements as for a call of the handler. In addition, `ins` and `frame` point to memory that a
+/// function of the untyped API may take for operands and a result.
 pub(crate) unsafe fn probe(
     handler: abi::Handler,
     frame: *mut abi::CallFrame,
@@ -61,7 +61,7 @@ pub(crate) unsafe fn probe(
 /// Runs a task that a handler scheduled.
 ///
 /// # Safety
-/// As for the task.
+/// Same requirements as for a call of the task.
 pub(crate) unsafe fn task(task: abi::Task, data: *mut c_void) -> *mut Error {
     // SAFETY: the caller guarantees that the task may be called with `data` (`# Safety` above).
     unsafe { imp::task(task, data) }
@@ -70,7 +70,7 @@ pub(crate) unsafe fn task(task: abi::Task, data: *mut c_void) -> *mut Error {
 /// Destroys an object.
 ///
 /// # Safety
-/// As for the deleter.
+/// Same requirements as for a call of the deleter.
 pub(crate) unsafe fn deleter(deleter: Deleter, object: *mut c_void) -> *mut Error {
     // SAFETY: the caller guarantees that the deleter may be called with `object` (`# Safety` above).
     unsafe { imp::task(deleter, object) }
@@ -170,7 +170,7 @@ mod imp {
     /// Describes an exception.
     ///
     /// # Safety
-    /// As for [`thrown`].
+    /// Same requirements as [`thrown`].
     unsafe fn describe(kind: *const c_char, words: *const c_char) -> String {
         let text = |text: *const c_char| {
             // SAFETY: the text is not null, so it ends with a null byte (`# Safety` above).
@@ -187,7 +187,7 @@ mod imp {
     /// dynamic linker would block all other threads forever.
     ///
     /// # Safety
-    /// As for `dlopen`: the library's code is trusted.
+    /// The library's code is trusted: `dlopen` runs its static constructors.
     pub(crate) unsafe fn open(path: &CStr, flags: c_int) -> *mut c_void {
         let mut handle = std::ptr::null_mut();
         // SAFETY: the caller trusts the library's code (`# Safety` above).
@@ -199,7 +199,7 @@ mod imp {
     }
 
     /// # Safety
-    /// As for the handler.
+    /// Same requirements as for a call of the handler.
     #[inline]
     pub(crate) unsafe fn handler(handler: Handler, frame: *mut abi::CallFrame) -> *mut Error {
         // SAFETY: the caller guarantees the handler's contract (`# Safety` above).
@@ -215,7 +215,7 @@ mod imp {
     }
 
     /// # Safety
-    /// As for [`super::probe`].
+    /// Same requirements as [`super::probe`].
     pub(crate) unsafe fn probe(
         function: Probed,
         frame: *mut c_void,
@@ -226,14 +226,14 @@ mod imp {
     }
 
     /// # Safety
-    /// As for the task.
+    /// Same requirements as for a call of the task.
     pub(crate) unsafe fn task(task: Task, data: *mut c_void) -> *mut Error {
         // SAFETY: the caller guarantees the task's contract (`# Safety` above).
         unsafe { farcall_shim_task(task, data, thrown) }
     }
 
     /// # Safety
-    /// As for the function.
+    /// Same requirements as for a call of the function.
     pub(crate) unsafe fn original(
         function: Original,
         out: *mut c_void,
@@ -244,7 +244,7 @@ mod imp {
     }
 
     /// # Safety
-    /// As for the function.
+    /// Same requirements as for a call of the function.
     pub(crate) unsafe fn with_status(
         function: WithStatus,
         out: *mut c_void,
@@ -256,7 +256,7 @@ mod imp {
     }
 
     /// # Safety
-    /// As for the function.
+    /// Same requirements as for a call of the function.
     pub(crate) unsafe fn unified(
         function: Unified,
         out: *mut c_void,
@@ -302,7 +302,7 @@ mod imp {
     use super::{CallStatus, Describe, Original, Probed, Unified, WithStatus, c_char};
 
     /// # Safety
-    /// As for `dlopen`: the library's code is trusted.
+    /// The library's code is trusted: `dlopen` runs its static constructors.
     pub(crate) unsafe fn open(path: &CStr, flags: c_int) -> *mut c_void {
         // SAFETY: the caller trusts the library's code (`# Safety` above).
         unsafe { libc::dlopen(path.as_ptr(), flags) }
@@ -323,7 +323,7 @@ mod imp {
     }
 
     /// # Safety
-    /// As for the handler.
+    /// Same requirements as for a call of the handler.
     #[inline]
     pub(crate) unsafe fn handler(handler: Handler, frame: *mut abi::CallFrame) -> *mut Error {
         type Unwinding = unsafe extern "C-unwind" fn(*mut abi::CallFrame) -> *mut Error;
@@ -348,7 +348,7 @@ mod imp {
     }
 
     /// # Safety
-    /// As for [`super::probe`].
+    /// Same requirements as [`super::probe`].
     pub(crate) unsafe fn probe(
         function: Probed,
         frame: *mut c_void,
@@ -362,7 +362,7 @@ mod imp {
     }
 
     /// # Safety
-    /// As for the task.
+    /// Same requirements as for a call of the task.
     pub(crate) unsafe fn task(task: Task, data: *mut c_void) -> *mut Error {
         // SAFETY: the same function, but it may unwind.
         let task = unsafe { std::mem::transmute::<Task, unsafe extern "C-unwind" fn(*mut c_void)>(task) };
@@ -374,7 +374,7 @@ mod imp {
     }
 
     /// # Safety
-    /// As for the function.
+    /// Same requirements as for a call of the function.
     pub(crate) unsafe fn original(
         function: Original,
         out: *mut c_void,
@@ -391,7 +391,7 @@ mod imp {
     }
 
     /// # Safety
-    /// As for the function.
+    /// Same requirements as for a call of the function.
     pub(crate) unsafe fn with_status(
         function: WithStatus,
         out: *mut c_void,
@@ -409,7 +409,7 @@ mod imp {
     }
 
     /// # Safety
-    /// As for the function.
+    /// Same requirements as for a call of the function.
     pub(crate) unsafe fn unified(
         function: Unified,
         out: *mut c_void,

@@ -1,6 +1,6 @@
-//! Handles for objects that are passed to the other side: numbers that look like pointers.
+//! Handles for objects that are passed to foreign code: numbers that look like pointers.
 //!
-//! The other side may pass back any number, or the same handle twice. A number that is not in the table is an
+//! Foreign code may pass back any number, or the same handle twice. A number that is not in the table is an
 //! error, whereas dereferencing an invalid address would crash. Errors and futures are rare enough for a
 //! look-up.
 

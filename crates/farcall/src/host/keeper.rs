@@ -45,7 +45,8 @@ impl fmt::Debug for Keeper {
     }
 }
 
-/// A run whose handlers may ask to keep its memory. Sets aside the keepers of the enclosing run meanwhile.
+/// A run whose handlers may ask to keep its memory. Sets aside the keepers of the enclosing run until it is
+/// dropped.
 pub(crate) struct Keeping {
     outer: Vec<Keeper>,
 }

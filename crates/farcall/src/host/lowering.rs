@@ -90,7 +90,7 @@ struct Answer {
 // ---- Called by a lowering ------------------------------------------------------------------
 
 /// # Safety
-/// As for `answer_at`. The span is valid text.
+/// Same requirements as [`answer_at`]. The span is valid text.
 unsafe extern "C" fn fail(host: *mut c_void, message: ByteSpan) {
     // SAFETY: the caller guarantees a valid `host` (`# Safety` above).
     if let Some(answer) = unsafe { answer_at(host) } {
@@ -101,7 +101,7 @@ unsafe extern "C" fn fail(host: *mut c_void, message: ByteSpan) {
 }
 
 /// # Safety
-/// As for `answer_at`. The span is valid text.
+/// Same requirements as [`answer_at`]. The span is valid text.
 unsafe extern "C" fn skip(host: *mut c_void, reason: ByteSpan) {
     // SAFETY: the caller guarantees a valid `host` (`# Safety` above).
     if let Some(answer) = unsafe { answer_at(host) } {
@@ -111,11 +111,11 @@ unsafe extern "C" fn skip(host: *mut c_void, reason: ByteSpan) {
 }
 
 /// # Safety
-/// As for `answer_at`. `call` is null, or matches its `struct_size` and counts.
+/// Same requirements as [`answer_at`]. `call` is null, or matches its `struct_size` and counts.
 unsafe extern "C" fn call(host: *mut c_void, call: *const LowerCall) {
     // SAFETY: the caller guarantees a valid `host` (`# Safety` above).
     let Some(answer) = (unsafe { answer_at(host) }) else { return };
-    // SAFETY: not null and aligned. The size comes first.
+    // SAFETY: `call` is neither null nor misaligned, and its first member is the size.
     if call.is_null() || !call.is_aligned() || unsafe { (*call).struct_size } < size_of::<LowerCall>() {
         answer.error.get_or_insert("the lowering returns a call that cannot be read".to_owned());
         return;
@@ -133,26 +133,25 @@ unsafe extern "C" fn call(host: *mut c_void, call: *const LowerCall) {
 /// # Safety
 /// The pointers of the call match its counts, and everything reachable from it is valid.
 unsafe fn read(call: &LowerCall) -> Result<TargetCall, String> {
-    // SAFETY: the caller guarantees that everything reachable from the call is valid (`# Safety` above), here
-    // and below.
+    // SAFETY: the caller guarantees that everything reachable from the call is valid (`# Safety` above).
     let mut made = TargetCall::new(unsafe { text(call.target) }?);
-    // SAFETY: as above.
+    // SAFETY: everything reachable from the call is valid (`# Safety` above).
     let values = unsafe { read_attrs(call.values) }?;
     made.attrs.extend(values.iter().map(|(name, value)| (name.to_owned(), CallAttr::Value(value.clone()))));
-    // SAFETY: as above.
+    // SAFETY: everything reachable from the call is valid (`# Safety` above).
     for attr in unsafe { members::<NamedText>(call.attributes, call.attribute_count, "attributes") }? {
-        // SAFETY: as above.
+        // SAFETY: everything reachable from the call is valid (`# Safety` above).
         let (name, value) = unsafe { (text(attr.name)?, text(attr.text)?) };
         made.attrs.push((name, CallAttr::Text(value)));
     }
-    // SAFETY: as above.
+    // SAFETY: everything reachable from the call is valid (`# Safety` above).
     unsafe {
         made.operand_types = types(call.operand_types, call.operand_type_count)?;
         made.result_types = types(call.result_types, call.result_type_count)?;
         made.operand_layouts = layouts(call.operand_layouts, call.operand_layout_count)?;
         made.result_layouts = layouts(call.result_layouts, call.result_layout_count)?;
     }
-    // SAFETY: as above.
+    // SAFETY: everything reachable from the call is valid (`# Safety` above).
     let aliases = unsafe { members::<Alias>(call.aliases, call.alias_count, "aliases") }?;
     made.aliases = aliases.into_iter().map(|alias| (alias.result, alias.operand)).collect();
     made.has_side_effect = call.has_side_effect != 0;
@@ -203,7 +202,7 @@ unsafe fn members<T: Copy>(first: *const T, count: usize, what: &str) -> Result<
 /// `host` is null or the pointer from the [`LowerQuestion`], and the lowering is running.
 unsafe fn answer_at<'a>(host: *mut c_void) -> Option<&'a mut Answer> {
     // SAFETY: the caller guarantees that the lowering is running (`# Safety` above). `ask` does not use the
-    // answer meanwhile.
+    // answer while the lowering runs.
     unsafe { host.cast::<Answer>().as_mut() }
 }
 

@@ -88,7 +88,7 @@ impl Request {
     /// handler.
     ///
     /// # Safety
-    /// As for [`query`].
+    /// Same requirements as [`query`].
     unsafe fn ask(&mut self, handler: abi::Handler) -> Option<((i32, i32), Option<Failure>)> {
         let answer = &raw mut self.answer;
         let mut extension = MetadataExtension {

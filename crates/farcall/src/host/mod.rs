@@ -21,8 +21,8 @@
 //! ```
 //!
 //! This module does not know which targets exist (`registry`) or where a program calls them (`custom_call`).
-//! Both are built on it. The table of functions lacks the function that registers handlers; `registry` adds
-//! it.
+//! Both modules are built on this one. The table of functions lacks the function that registers handlers;
+//! `registry` adds it.
 
 pub(crate) mod api;
 pub(crate) mod attrs;

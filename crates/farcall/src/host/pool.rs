@@ -3,7 +3,8 @@
 //! Handlers run on the engine's threads, never on threads of the pool, so a handler may wait for its tasks
 //! even if the pool has a single thread. A task may schedule tasks and wait for them. If all threads are busy
 //! when a task schedules another task, a spare thread is started for as long as it is needed. Beyond
-//! [`MAX_SPARE_THREADS`], the task runs immediately in place. The interface allows both.
+//! [`MAX_SPARE_THREADS`], the scheduling thread runs the new task itself, before it continues. The XLA FFI
+//! allows a task to run at either time.
 //!
 //! A task treats subnormal numbers like the thread that scheduled it. A task that ends with an exception
 //! fails its call, if the call is still running. The exception is also printed immediately, since the handler
@@ -79,7 +80,7 @@ struct Job {
 enum Task {
     Foreign(abi::Task, *mut c_void, Arc<TaskFailure>, Option<(CallName, abi::Stage)>),
     Own(Box<dyn FnOnce() + Send>),
-    /// Parts of the engine's work that have not begun.
+    /// Help with work of the engine: runs parts of it that no thread has begun.
     Help(Arc<SharedWork>),
 }
 
@@ -251,7 +252,7 @@ struct SharedWork {
 // SAFETY: the function behind `task` is `Sync`, so several threads may call it at once. It is only called
 // before `finish` returns (`run`), while the caller of `each` still borrows it.
 unsafe impl Send for SharedWork {}
-// SAFETY: as above.
+// SAFETY: `&SharedWork` gives access to `task` only through `run`, and the function behind `task` is `Sync`.
 unsafe impl Sync for SharedWork {}
 
 /// A thread's parts that have not begun: index of the first part, and index after the last, in one word. Each
@@ -318,8 +319,7 @@ impl SharedWork {
                 own.set(parts.start + 1..parts.end);
                 self.run(parts.start);
             } else if !poll(|| have_begun() || are_left()) || have_begun() {
-                // Parts that another thread has taken but not put into its share after this time are left to
-                // that thread.
+                // Another thread may have taken parts that are not in its share yet. That thread runs them.
                 return;
             }
         }
@@ -349,8 +349,8 @@ impl SharedWork {
                     asleep = self.all.wait(asleep).unwrap_or_else(PoisonError::into_inner);
                     continue;
                 }
-                // The other threads stop once this thread has noticed the interrupt. A callback may be slow,
-                // and ending a part needs the lock.
+                // The other threads stop once this thread has noticed an interrupt. It checks without the
+                // lock: the interrupt's callback may be slow, and a part needs the lock to end.
                 let woken = self.all.wait_timeout(asleep, Interrupt::PERIOD);
                 drop(woken.unwrap_or_else(PoisonError::into_inner));
                 interrupt::look_soon();
@@ -624,7 +624,7 @@ mod tests {
         let child = unsafe { libc::fork() };
         if child == 0 {
             let grandchild = || {
-                // SAFETY: as above.
+                // SAFETY: the grandchild takes no lock that a thread of this test may hold, either.
                 match unsafe { libc::fork() } {
                     0 => exit(works(&pool)),
                     child => status_of(child) == 0,

@@ -25,7 +25,7 @@ pub(crate) enum Batched {
     Once { operands: Vec<Option<usize>>, results: Vec<usize>, attrs: Attrs },
 }
 
-/// Maximum number of numbers in one array from a rule, and of shapes.
+/// Maximum length of an array of numbers from a rule, and maximum number of shapes.
 const MAX_COUNT: usize = 1 << 16;
 
 /// Returns the dimensions of results according to a shape function.
@@ -45,8 +45,8 @@ pub(crate) unsafe fn shapes(
     Ok(answer.shapes)
 }
 
-/// Returns a batching function's answer. The operands are the ones of a single entry. `batched` marks the
-/// operands that have the axis.
+/// Returns a batching function's answer. The operands are those of a single entry of the batch. `batched`
+/// marks the operands that have the batch axis.
 ///
 /// # Errors
 /// The function's own error, or a missing answer.
@@ -118,7 +118,7 @@ unsafe fn ask(
 // ---- Called by a rule ----------------------------------------------------------------------
 
 /// # Safety
-/// As for `answer_at`. The span is valid text.
+/// Same requirements as [`answer_at`]. The span is valid text.
 unsafe extern "C" fn fail(host: *mut c_void, message: ByteSpan) {
     // SAFETY: the caller guarantees a valid `host` (`# Safety` above).
     if let Some(answer) = unsafe { answer_at(host) } {
@@ -129,7 +129,7 @@ unsafe extern "C" fn fail(host: *mut c_void, message: ByteSpan) {
 }
 
 /// # Safety
-/// As for `answer_at`. `dims` is null, misaligned, or points to `rank` sizes.
+/// Same requirements as [`answer_at`]. `dims` is null, misaligned, or points to `rank` sizes.
 unsafe extern "C" fn shape(host: *mut c_void, dims: *const i64, rank: usize) {
     // SAFETY: the caller guarantees a valid `host` (`# Safety` above).
     let Some(answer) = (unsafe { answer_at(host) }) else { return };
@@ -144,7 +144,7 @@ unsafe extern "C" fn shape(host: *mut c_void, dims: *const i64, rank: usize) {
 }
 
 /// # Safety
-/// As for `answer_at`. The span is valid text.
+/// Same requirements as [`answer_at`]. The span is valid text.
 unsafe extern "C" fn each(host: *mut c_void, reason: ByteSpan) {
     // SAFETY: the caller guarantees a valid `host` (`# Safety` above).
     if let Some(answer) = unsafe { answer_at(host) } {
@@ -154,11 +154,11 @@ unsafe extern "C" fn each(host: *mut c_void, reason: ByteSpan) {
 }
 
 /// # Safety
-/// As for `answer_at`. `call` is null, or matches its `struct_size` and counts.
+/// Same requirements as [`answer_at`]. `call` is null, or matches its `struct_size` and counts.
 unsafe extern "C" fn once(host: *mut c_void, call: *const RuleOnce) {
     // SAFETY: the caller guarantees a valid `host` (`# Safety` above).
     let Some(answer) = (unsafe { answer_at(host) }) else { return };
-    // SAFETY: not null and aligned. The size comes first.
+    // SAFETY: `call` is neither null nor misaligned, and its first member is the size.
     if call.is_null() || !call.is_aligned() || unsafe { (*call).struct_size } < size_of::<RuleOnce>() {
         return answer.complain("the batching function returns a call that cannot be read");
     }
@@ -197,7 +197,7 @@ impl Answer {
 /// `host` is null or the pointer from the [`RuleCall`], and the rule is running.
 unsafe fn answer_at<'a>(host: *mut c_void) -> Option<&'a mut Answer> {
     // SAFETY: the caller guarantees that the rule is running (`# Safety` above). `ask` does not use the
-    // answer meanwhile.
+    // answer while the rule runs.
     unsafe { host.cast::<Answer>().as_mut() }
 }
 

@@ -1,7 +1,7 @@
-//! The host's side of sample calls: requests them from an op's library, and copies the answer.
+//! Sample calls, the host's side: obtains an op's sample calls from its library, and copies them.
 //!
-//! **Invariants.** The function is foreign code, and is entered through `guard`. Each sample is checked and
-//! copied before the callback that receives it returns.
+//! **Invariants.** The library's function is foreign code, and is called through `guard`. Each sample is
+//! checked and copied before the callback that receives it returns.
 
 use std::ffi::c_void;
 
@@ -69,9 +69,9 @@ unsafe extern "C" fn sample(host: *mut c_void, call: *const SampleCall) {
 }
 
 /// # Safety
-/// As for [`sample`].
+/// Same requirements as [`sample`].
 unsafe fn read(call: *const SampleCall) -> Result<(Vec<Literal>, Attrs), String> {
-    // SAFETY: not null and aligned. The size comes first.
+    // SAFETY: `call` is neither null nor misaligned, and its first member is the size.
     if call.is_null() || !call.is_aligned() || unsafe { (*call).struct_size } < size_of::<SampleCall>() {
         return Err("it is null, misaligned, or too small".to_owned());
     }
@@ -89,8 +89,7 @@ unsafe fn read(call: *const SampleCall) -> Result<(Vec<Literal>, Attrs), String>
 }
 
 /// # Safety
-/// Pointers of the buffer that are neither null nor misaligned point to as many elements as the buffer's type
-/// has.
+/// `dims` is null, misaligned, or points to `rank` sizes. `data` is null, or points to the elements.
 unsafe fn operand(buffer: &Buffer) -> Result<Literal, String> {
     let dtype = buffer.dtype.dtype().ok_or("the element type of an operand")?;
     let rank = usize::try_from(buffer.rank).ok().filter(|rank| *rank <= MAX_COUNT).ok_or("a rank")?;

@@ -62,8 +62,8 @@ mod linux {
     /// Cores that a thread may use.
     pub(super) struct Cores {
         id: pid_t,
-        /// Core that the thread is kept away from, and the reduced set of cores that it may use because of
-        /// that.
+        /// Core that the thread is kept away from, and the set of the other cores, which the thread may use
+        /// until it roams again.
         avoided: Option<(c_int, cpu_set_t)>,
         /// Cores that the thread may use otherwise.
         all: cpu_set_t,
@@ -88,7 +88,7 @@ mod linux {
                 return;
             }
             let Some(now) = self.get() else { return };
-            // If other code has changed the thread's cores meanwhile, that change is respected.
+            // If other code has changed the thread's cores since, that change is respected.
             if !matches!(&self.avoided, Some((_, ours)) if is_same(ours, &now)) {
                 self.all = now;
             }

@@ -2,7 +2,7 @@
 //!
 //! A library that is linked with XLA's own `XlaCustomCallStatusSetFailure` (as jaxlib is) does not call the
 //! host's function. Instead it writes XLA's `struct XlaCustomCallStatus_`, which is a
-//! `std::optional<std::string>`. The status object therefore begins with one.
+//! `std::optional<std::string>`. The status object therefore begins with an optional string in this layout.
 
 use std::cell::UnsafeCell;
 use std::ffi::c_char;
@@ -12,8 +12,8 @@ use farcall_ffi::abi::ErrorCode;
 
 use super::error::Failure;
 
-/// The object behind `XlaCustomCallStatus`, to which functions with a status report. It means success unless
-/// they report a failure.
+/// The object behind `XlaCustomCallStatus`, to which functions with a status report. The status means success
+/// unless a function reports a failure.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct CallStatus {
@@ -42,7 +42,7 @@ impl OptionalString {
     const EMPTY_OPTIONAL: OptionalString =
         OptionalString { data: std::ptr::null(), len: 0, short: [0; 16], present: 0 };
 
-    /// Returns the text, if present. Its memory belongs to an unknown C++ allocator, so a text on the heap is
+    /// Returns the text, if present. Its memory belongs to an unknown C++ allocator, so text on the heap is
     /// never freed.
     fn text(&self) -> Option<Vec<u8>> {
         if self.present == 0 {
@@ -112,8 +112,8 @@ pub(crate) unsafe extern "C" fn XlaCustomCallStatusSetSuccess(status: *mut CallS
 /// Reports failure. The message extends up to its null byte, and has at most `message_len` bytes.
 ///
 /// # Safety
-/// `status` is null, or the pointer passed to the running function. `message` is null, or points to such a
-/// text.
+/// `status` is null, or the pointer passed to the running function. `message` is null, or points to text
+/// that has `message_len` bytes or ends earlier with a null byte.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn XlaCustomCallStatusSetFailure(
     status: *mut CallStatus,

@@ -62,8 +62,8 @@ impl TypeError {
     }
 }
 
-/// Registers a type and returns its id. The id is `id` itself unless that is [`TypeId::UNKNOWN`]; otherwise
-/// the existing id of the same type (name and deleter), if registered; otherwise a new id.
+/// Registers a type and returns its id. If `id` is not [`TypeId::UNKNOWN`], it becomes the id of the type.
+/// Otherwise the type gets the existing id of the same type (name and deleter), or a new id if there is none.
 ///
 /// Two libraries may have types of the same name with different deleters. Each gets its own id.
 ///

@@ -20,7 +20,7 @@ use super::{Kernel, Request, apart};
 
 pub(super) static KERNEL: Kernel = Kernel { name: "arg_reduce", prepare, in_place: apart, describe };
 
-/// Number of elements of a task, and minimum for which a run may take long.
+/// Number of elements of a task, and minimum number of elements for which the kernel is marked `slow`.
 const TASK_ELEMENTS: usize = 1 << 17;
 /// Number of columns that are reduced at once.
 const BLOCK_COLUMNS: usize = 256;
@@ -86,7 +86,7 @@ impl<I: Integer> Indices<I> {
     /// Returns the index of an element.
     ///
     /// # Safety
-    /// The operand has such an element.
+    /// The operand has an element with this number.
     #[inline(always)]
     unsafe fn get(self, element: usize) -> I {
         match self.counted {
@@ -132,7 +132,8 @@ impl Choice {
         let numbers = cases::pairs(&cases::kinds(body, dtype)?);
         let indices = cases::pairs(&cases::kinds(body, index)?);
         let times = indices[0].len();
-        // A region that keeps the greater of two numbers has few constants.
+        // Limits the number of cases to try. A region that keeps the greater of two numbers has few
+        // constants, and so few cases.
         if times * numbers[0].len() * body.insts.len() > 1 << 20 {
             return None;
         }
@@ -205,7 +206,8 @@ fn reduction<T: Compared, I: Integer + Send + Sync>(
     elements: usize,
     results: usize,
 ) -> Option<Prepared> {
-    // A unit is one index of the kept dimensions with a block of the columns.
+    // A unit is one result or, if columns are reduced, one block of columns at one index of the outer kept
+    // dimensions.
     let columns = if shape.rows { 1 } else { shape.length.div_ceil(BLOCK_COLUMNS) };
     let units = if results == 0 { 0 } else { results / shape.inner_results() * columns };
     let work = (elements / units.max(1)).max(1);
@@ -260,7 +262,7 @@ unsafe fn part<T: Compared, I: Integer>(
                 return;
             }
             let at = base + shape.line(i);
-            // SAFETY: a row of the operand, and so of the indices.
+            // SAFETY: the row lies in the operand, and the indices have the operand's shape.
             kept =
                 unsafe { row(keep, kept, std::slice::from_raw_parts(x.add(at), shape.length), places, at) };
         }
@@ -279,15 +281,15 @@ unsafe fn part<T: Compared, I: Integer>(
             return;
         }
         let at = base + begin + shape.line(i);
-        // SAFETY: `width` elements of the operand.
+        // SAFETY: the operand has `width` elements from `at` on.
         let x = unsafe { std::slice::from_raw_parts(x.add(at), width) };
         let kept = best[..width].iter_mut().zip(&mut at_best[..width]).zip(x);
         if counted.is_some() {
-            // SAFETY: an element of the operand; all elements of the line have the same index.
+            // SAFETY: the operand has element `at`. All elements of the line have the same index.
             let j = unsafe { places.get(at) };
             kept.for_each(|((a, i), b)| (*a, *i) = keep.step((*a, *i), (*b, j)));
         } else {
-            // SAFETY: `width` elements of the indices.
+            // SAFETY: the indices have the operand's shape, so they have `width` elements from `at` on.
             let places = unsafe { std::slice::from_raw_parts(places.at.add(at), width) };
             kept.zip(places).for_each(|(((a, i), b), j)| (*a, *i) = keep.step((*a, *i), (*b, *j)));
         }
@@ -303,7 +305,7 @@ unsafe fn part<T: Compared, I: Integer>(
 /// Reduces a row whose first element has number `begin`.
 ///
 /// # Safety
-/// These elements have indices.
+/// The operand has the elements of this row.
 #[inline(always)]
 unsafe fn row<T: Compared, I: Integer>(
     keep: Choice,
@@ -341,7 +343,7 @@ unsafe fn row<T: Compared, I: Integer>(
     if nan {
         return x.iter().enumerate().fold(init, |kept, (i, x)| keep.step(kept, (*x, place(i))));
     }
-    // Only elements equal to the largest one matter.
+    // Only the elements that are equal to the best one, the largest or the smallest, matter.
     let mut kept = init;
     let mut step = |i: usize| kept = keep.step(kept, (x[i], place(i)));
     for (c, chunk) in whole.iter().enumerate() {

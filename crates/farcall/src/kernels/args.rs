@@ -19,13 +19,14 @@ pub(crate) struct Args<'a> {
     places: &'a [Place],
     inputs: usize,
     bases: &'a [*mut u8],
-    /// Elements that places of base [`NUMBERS`] refer to.
+    /// Scalar constants: the elements that places with the base [`NUMBERS`] refer to.
     numbers: &'a [Element],
     /// Unique number of this run, for kernels that asked for one.
     run: u64,
 }
 
-/// The base of places in the scalar constants of a kernel ([`Prepared::knowing`]).
+/// Value of [`Place::base`] for scalar constants of a kernel ([`Prepared::knowing`]), which are not in the
+/// memory of the run.
 pub(crate) const NUMBERS: usize = usize::MAX;
 
 /// An element of any type.
@@ -181,7 +182,7 @@ pub(crate) struct Prepared {
 /// Number of bytes that take ten milliseconds to move.
 pub(crate) const LONG_BYTES: usize = 32 << 20;
 
-/// The number of the next run that asks for one.
+/// Number for the next run of a kernel that needs run numbers ([`Prepared::numbered`]).
 static NEXT_RUN: AtomicU64 = AtomicU64::new(1);
 
 /// Tasks that may run concurrently.

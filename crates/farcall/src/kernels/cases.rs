@@ -1,9 +1,10 @@
 //! Analysis of regions that only compare and select, by trying every case.
 //!
-//! Such a region cannot distinguish two lists of arguments whose elements have the same order among each
-//! other and relative to the numbers that the region may treat differently: its constants, zeros, infinities,
-//! NaNs. One list of each kind, a *case*, therefore suffices to determine the behaviour of the region,
-//! however it is written. Numbers are represented by integers of the same order ([`key`]).
+//! Special numbers are the constants of the region, zeros, infinities and NaNs. The region treats two lists
+//! of arguments alike if their elements have the same order relative to each other and to the special
+//! numbers. One list for each such order, a *case*, therefore suffices to determine the behaviour of the
+//! region, however it is written. Numbers are represented by integers, called keys, that have the same order
+//! as the numbers ([`key`]).
 
 use farcall_ir::op::{Binary, Compare, CompareKind, Direction, Unary};
 use farcall_ir::{DType, Literal, Op};
@@ -55,12 +56,12 @@ pub(super) fn dtype_of(body: &Body, value: usize) -> DType {
     body.inst(value).map_or_else(|| body.args[value].dtype, |inst| inst.ty.dtype)
 }
 
-/// Returns numbers of a type, in order: two of each kind that a region with these constants may treat
-/// differently.
+/// Returns keys of a type, in order: the special numbers, and two numbers from each interval between special
+/// numbers.
 ///
 /// `None` for types without an order, and if there are too many numbers.
 pub(super) fn kinds(body: &Body, dtype: DType) -> Option<Vec<u64>> {
-    /// Maximum number of kinds: a region that compares and selects has few constants.
+    /// Maximum number of keys: a region that compares and selects has few constants.
     const MAX_KINDS: usize = 32;
     let numbers = Numbers::of(dtype, true)?;
     let mut special = numbers.special();
@@ -72,8 +73,7 @@ pub(super) fn kinds(body: &Body, dtype: DType) -> Option<Vec<u64>> {
     special.sort_unstable();
     special.dedup();
     let mut kinds = special.clone();
-    // Two numbers between special numbers suffice for any two arguments. Every number has a successor in
-    // `u128`.
+    // Two numbers per interval suffice for any two arguments. As a `u128`, every key has a successor.
     let mut next = 0;
     for point in special.into_iter().map(u128::from).chain([u128::from(numbers.all) + 1]) {
         if next < point {
@@ -98,7 +98,7 @@ fn constant(literal: &Literal) -> Option<u64> {
     key(dtype, u64::from_le_bytes(word))
 }
 
-/// Returns the integer that represents the number with these bits, in the same order; for floats, the total
+/// Returns the key of the number with these bits. Keys have the order of the numbers; for floats, the total
 /// order. `None` for types other than integers, `pred` and floats of 16 to 64 bits.
 pub(super) fn key(dtype: DType, bits: u64) -> Option<u64> {
     let Numbers { all, float, .. } = Numbers::of(dtype, false)?;
@@ -119,7 +119,7 @@ pub(super) struct Numbers {
     float: Option<Float>,
 }
 
-/// Bits of infinity, and of the largest number that is flushed to zero.
+/// Bits of infinity, and of the largest number that compares as zero.
 #[derive(Clone, Copy)]
 struct Float {
     infinity: u64,
@@ -127,8 +127,8 @@ struct Float {
 }
 
 impl Numbers {
-    /// Creates the numbers of a type. With `flush`, subnormals are zeros in comparisons, for types with
-    /// flushing.
+    /// Creates the comparison for a type. With `flush`, subnormals of the types whose subnormals can be
+    /// flushed compare as zeros.
     pub(super) fn of(dtype: DType, flush: bool) -> Option<Numbers> {
         let (infinity, smallest) = match dtype {
             DType::F16 => (0x7c00, 0),
@@ -145,14 +145,16 @@ impl Numbers {
         Some(Numbers { all: u64::MAX >> (64 - dtype.bits()), float: Some(Float { infinity, zero }) })
     }
 
-    /// Returns the keys of the numbers whose kind differs from the kind of their neighbours.
+    /// Returns the keys of the special numbers that do not depend on the region: the zeros, the largest
+    /// numbers that are flushed to zero, and the infinities, with both signs. NaNs are the intervals beyond
+    /// the infinities.
     fn special(&self) -> Vec<u64> {
         let Some(Float { infinity, zero }) = self.float else { return Vec::new() };
         let sign = self.all / 2 + 1;
         [0, zero, infinity].iter().flat_map(|bits| [sign + bits, sign - 1 - bits]).collect()
     }
 
-    /// Returns the key that a number compares as; `None` for NaN, which is unordered.
+    /// Returns the key with which a number is compared; `None` for NaN, which is unordered.
     pub(super) fn number(&self, key: u64) -> Option<u64> {
         let Some(Float { infinity, zero }) = self.float else { return Some(key) };
         let sign = self.all / 2 + 1;

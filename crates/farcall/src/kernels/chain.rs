@@ -1,8 +1,8 @@
 //! Operations on corresponding elements as one loop, with intermediate results in processor registers.
 //!
-//! Where code can be generated, a chain has any number of operations, constants, and at most three operands.
-//! Results have the same bits as if the operations were computed one after another, except that where two
-//! NaNs meet, the other NaN may result.
+//! On processors for which code can be generated, a chain has any number of operations and constants, and at
+//! most three operands. Results have the same bits as if the operations were computed one after another, with
+//! one exception: an operation on two NaNs may return either of them.
 
 use farcall_ir::DType;
 use farcall_ir::op::{Binary, CompareKind, Direction, Unary};
@@ -25,12 +25,12 @@ pub(super) struct Chain {
 pub(super) struct Member {
     #[cfg_attr(
         not(all(target_arch = "x86_64", unix)),
-        expect(dead_code, reason = "instructions are made of it")
+        expect(dead_code, reason = "only read where machine code is generated")
     )]
     pub(super) formula: Formula,
     #[cfg_attr(
         not(all(target_arch = "x86_64", unix)),
-        expect(dead_code, reason = "instructions are made of it")
+        expect(dead_code, reason = "only read where machine code is generated")
     )]
     pub(super) from: SmallVec<[Source; 3]>,
 }
@@ -194,7 +194,8 @@ mod tests {
         elements: Vec<u8>,
     }
 
-    /// Compares a random chain with its operations one after the other; true if it is one.
+    /// Compares a random chain with its operations, run one after another. Returns false if the operations do
+    /// not form a chain.
     fn compare(dtype: DType, n: usize, random: &mut Random) -> bool {
         let formulas = formulas(dtype);
         let mut values: Vec<Value> = Vec::new();

@@ -29,8 +29,8 @@ pub(super) trait Component:
     const UNIT: Self;
     /// True if intermediate results need fewer digits than `f64` has.
     const REDUCED_PRECISION: bool;
-    /// Converts to `f64`, flushing subnormals where the processor does so. `one` is one, hidden from the
-    /// optimizer.
+    /// Converts to `f64`, and flushes subnormal numbers if the processor is set to flush them. `one` is one,
+    /// hidden from the optimizer.
     fn wide(self, one: Self) -> f64;
     fn narrow(x: f64, one: f64) -> Self;
     /// Elementary functions with the accuracy that the type needs.
@@ -156,7 +156,8 @@ fn exp<T: Component>(z: C) -> C {
 fn log<T: Component>(z: C) -> C {
     let (a, b) = (larger(z.re.abs(), z.im.abs()), if z.re.abs() > z.im.abs() { z.im } else { z.re });
     let (high, low) = (a * a, b * b);
-    // Near 1, the sum of the squares minus one, with the rounding errors of the squares.
+    // If the sum of the squares is near 1, the logarithm needs the sum minus one, with the rounding errors of
+    // the squares.
     let sum = high + low;
     let first = high - 1.0;
     let less = first + low;
@@ -174,7 +175,7 @@ fn sqrt(z: C) -> C {
     C::new(re, im.copysign(z.im))
 }
 
-/// The sine, whose angle is the real part.
+/// The sine, from the sine and cosine of the real part and the hyperbolic functions of the imaginary part.
 #[inline(always)]
 fn sin<T: Component>(z: C) -> C {
     let (s, c) = T::sin_cos(z.re);
@@ -187,7 +188,7 @@ fn cos<T: Component>(z: C) -> C {
     C::new(c * z.im.cosh(), -(s * z.im.sinh()))
 }
 
-/// Kahan's CTANH.
+/// The hyperbolic tangent, by Kahan's CTANH.
 #[inline(always)]
 fn tanh(z: C) -> C {
     let t = z.im.tan();
@@ -228,7 +229,7 @@ fn unary_of<T: Component>(op: Unary) -> Option<Work> {
     let (one, one64) = (std::hint::black_box(T::UNIT), std::hint::black_box(1.0));
     let wide = move |z: Complex<T>| C::new(z.re.wide(one), z.im.wide(one));
     let narrow = move |z: C| Complex::new(T::narrow(z.re, one64), T::narrow(z.im, one64));
-    // By the evaluator's function, which is known to exist.
+    // Uses the evaluator's function, which exists for every operation that gets here.
     let exactly = move |z: Complex<T>| {
         narrow(exact::unary(op, wide(z)).map_or(C::new(f64::NAN, f64::NAN), |value| value.as_complex()))
     };
@@ -353,11 +354,11 @@ pub(super) fn compare(c: Compare, dtype: DType) -> Option<Work> {
     }
 }
 
-/// Returns the loop that converts elements where a type is complex. The other type is complex, too, or a type
-/// from which programs make complex numbers. The imaginary part of a converted real number is zero;
-/// converting to a real type drops it.
+/// Returns the loop that converts elements from or to a complex type. The other type is a complex type or a
+/// float of four or eight bytes per part; integers of these sizes can also be converted to a complex type.
+/// The imaginary part of a converted real number is zero; converting to a real type drops it.
 pub(super) fn convert(from: DType, to: DType) -> Option<Work> {
-    // The multiplications flush subnormal numbers where the processor does so.
+    // The multiplications flush subnormal numbers if the processor is set to flush them.
     let (one, one64) = (f32::opaque_one(), f64::opaque_one());
     macro_rules! to {
         ($s:ty, $x:ident => $re:expr, $im:expr) => {

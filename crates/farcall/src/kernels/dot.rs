@@ -147,7 +147,7 @@ impl Input {
         if x.dtype == to {
             return Some(Input::taken(number));
         }
-        // Powers of two of `f8E8M0FNU` exceed the range of the types that hold the results.
+        // `f8E8M0FNU` has powers of two that exceed the range of the types of the results.
         let wider =
             x.dtype.class() == to.class() && x.dtype.bits() < to.bits() && x.dtype != DType::F8E8M0FNU;
         let convert = elementwise::converted(x, to).filter(|_| wider)?;

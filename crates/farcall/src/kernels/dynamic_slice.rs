@@ -1,4 +1,4 @@
-//! `dynamic_slice`: a window of the operand whose position is data.
+//! `dynamic_slice`: copies a window of the operand. The position of the window is computed at run time.
 
 use std::sync::Arc;
 
@@ -36,7 +36,8 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     }
     let parts = movement.parts(y.dtype.size());
     let prepared = Prepared::new(move |args| {
-        // SAFETY: disjoint tensors of these types; clamping keeps the shift below the largest one that fits.
+        // SAFETY: the tensors have these types and do not overlap. Indices are clamped, so the shift is at
+        // most `start.far()`, with which the movement fits (checked in `prepare`).
         unsafe { run_parts(&parts, args.input_ptr(0), args.output_ptr(0), [start.shift(args), 0]) };
     });
     Some(prepared.moving(y.bytes()?))
@@ -52,12 +53,12 @@ pub(super) struct Start {
     steps: Vec<Index>,
 }
 
-/// The meaning of an index.
+/// A start index: rules for reading it, clamping it and converting it to a shift.
 #[derive(Clone, Copy)]
 pub(super) struct Index {
     #[cfg_attr(
         not(all(target_arch = "x86_64", unix)),
-        expect(dead_code, reason = "instructions are made of it, where they are")
+        expect(dead_code, reason = "only read where machine code is generated")
     )]
     pub(super) dtype: DType,
     read: ReadIndex,
@@ -117,7 +118,7 @@ impl Start {
         // An index that can only be zero shifts nothing.
         let live = (self.first..).zip(self.steps).filter(|(_, index)| index.limit > 0);
         let mut live: Vec<(At, Index)> = live.map(|(i, index)| (At::Input(i), index)).collect();
-        // A step has room for two indices. Further indices are summed by earlier steps, in the first
+        // A step has room for two indices. Earlier steps add up the shifts of further indices in the first
         // register.
         let mut sum = None;
         while live.len() + usize::from(sum.is_some()) > 2 {

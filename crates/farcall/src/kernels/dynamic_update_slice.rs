@@ -1,5 +1,5 @@
-//! `dynamic_update_slice`: the operand with a window replaced, whose position is data. If this is
-//! the last use of the operand, the update is in place: only the window is written.
+//! `dynamic_update_slice`: replaces a window of the operand. The position of the window is computed at run
+//! time. If this is the last use of the operand, the update is in place: only the window is written.
 
 use farcall_ir::Op;
 
@@ -36,8 +36,9 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     let parts = movement.parts(y.dtype.size());
     let prepared = Prepared::new(move |args| {
         let (x, out) = (args.input_ptr::<u8>(0), args.output_ptr::<u8>(0));
-        // SAFETY: tensors of these types. The output is disjoint from all inputs, except that it may be in
-        // exactly the place of the operand. Clamping keeps the shift below the largest one that fits.
+        // SAFETY: the tensors have these types. The output does not overlap the inputs, except that it may be
+        // exactly the memory of the operand. Indices are clamped, so the shift is at most `start.far()`, with
+        // which the movement fits (checked in `prepare`).
         unsafe {
             if !std::ptr::eq(x, out) {
                 copy_bytes(x, out, bytes);

@@ -48,7 +48,8 @@ pub(super) fn work(op: &Op, from: &[DType], to: DType) -> Option<Work> {
         (Op::Select, [DType::Pred, a, b]) if *a == to && *b == to => select(to.size()),
         (Op::Clamp, [low, x, high]) if [low, x, high].iter().all(|t| **t == to) => clamp(to),
         (Op::Convert, [x]) => convert(*x, to),
-        // Only the bits of an element of less than a byte need code; whole bytes are copied.
+        // An element narrower than a byte is extended to a byte as its type requires. Bitcasts of whole bytes
+        // are copies.
         (Op::BitcastConvert, [x]) if x.bits() == to.bits() && to.bits() < 8 => {
             let cut = cut(to);
             Some(map1::<u8, u8>(cut))
@@ -125,8 +126,8 @@ fn unary(op: Unary, dtype: DType) -> Option<Work> {
                 })
         };
     }
-    // Functions that a library computes from the bits of its operand. Multiplications by one, before and
-    // after, flush subnormal numbers where the processor does so.
+    // `function!` is for functions that a library computes from the bits of its operand. Multiplying by one
+    // before and after flushes subnormal numbers if the processor is set to flush them.
     let (one, one64) = (f32::opaque_one(), f64::opaque_one());
     macro_rules! function {
         ($x:ident => $e:expr) => {
@@ -136,7 +137,7 @@ fn unary(op: Unary, dtype: DType) -> Option<Work> {
             float!($x => { let $x = $x * one; let y = $e32; y * one }, { let $x = $x * one64; let y = $e64; y * one64 })
         };
     }
-    // Like `function!`, for functions of `f32` that flush by themselves.
+    // Like `function!`, for functions of `f32` that flush subnormal numbers themselves.
     macro_rules! flushing {
         ($x:ident => $e32:expr, $e64:expr) => {
             float!($x => $e32, { let $x = $x * one64; let y = $e64; y * one64 })
@@ -169,7 +170,7 @@ fn unary(op: Unary, dtype: DType) -> Option<Work> {
             }
         };
     }
-    // Functions with another formula, in `f64`, for numbers that are not positive.
+    // `above_zero!` is for functions that use another formula, in `f64`, for numbers that are not positive.
     macro_rules! above_zero {
         ($x:ident => $near:expr, $exact:expr) => {
             match dtype {
@@ -199,7 +200,7 @@ fn unary(op: Unary, dtype: DType) -> Option<Work> {
         };
     }
     match op {
-        // By the trait's name: `abs` of a signed integer itself does not wrap.
+        // Names the trait, because the inherent `abs` of a signed integer does not wrap.
         Unary::Abs => dispatch!(dtype, [signed, floats], T => map1::<T, T>(Number::abs)),
         Unary::Sign => dispatch!(dtype, [signed, floats], T => {
             let one = T::opaque_one();
@@ -486,8 +487,8 @@ fn convert(from: DType, to: DType) -> Option<Work> {
         DType::U16 => to!(u16, x, x, 0),
         DType::U32 => to!(u32, x, x, 0),
         DType::U64 => to!(u64, x, x, 0),
-        // The multiplication flushes subnormal numbers where the processor does so; the conversion of `bf16`
-        // only moves bits.
+        // The multiplication flushes subnormal numbers if the processor is set to flush them; the conversion
+        // of `bf16` only moves bits.
         DType::BF16 => to!(bf16, x, x.widen() * one, 0.0),
         DType::F32 if to == DType::BF16 => Some(map1::<f32, bf16>(move |x| bf16::narrow(x * one))),
         DType::F32 => to!(f32, x, x, 0.0),
@@ -507,7 +508,8 @@ fn parts_of_bytes(from: DType, to: DType) -> Option<Work> {
     Some(map1::<u8, u8>(move |x| to(from(x))))
 }
 
-/// Returns the function that makes a byte an element of at most eight bits, as stored in a byte.
+/// Returns the function that truncates a byte to an element of at most eight bits, and extends it to a byte
+/// again as its type requires.
 fn cut(dtype: DType) -> impl Fn(u8) -> u8 + Copy + Send + Sync + 'static {
     let (unused, signed) = (8 - dtype.bits(), dtype.is_signed_integer());
     #[inline(always)]
@@ -518,7 +520,7 @@ fn cut(dtype: DType) -> impl Fn(u8) -> u8 + Copy + Send + Sync + 'static {
 }
 
 /// Converts floats to integers of 32 bits or fewer: truncated, saturating, and 0 for NaN. Values are clamped
-/// first, so that the rest is vectorized.
+/// first, so that the compiler can vectorize the conversion.
 fn to_integer(from: DType, to: DType) -> Option<Work> {
     /// Truncates a number after clamping it.
     macro_rules! between {

@@ -34,9 +34,10 @@ use long::{Long, LongReal};
 
 pub(super) static KERNEL: Kernel = Kernel { name: "fft", prepare, in_place: apart, describe };
 
-/// Minimum number of elements of a run that counts as slow.
+/// Minimum number of elements for which the kernel is marked `slow`.
 const MIN_SLOW_ELEMENTS: usize = 1 << 18;
-/// Minimum work of a task: the number of elements, each counted once per doubling of the length of its line.
+/// Minimum work of a task: the number of elements, multiplied by one plus the binary logarithm of the length
+/// of a line.
 const MIN_TASK_WORK: usize = 1 << 19;
 /// Maximum number of tasks.
 const MAX_TASKS: usize = 16;
@@ -45,7 +46,7 @@ const MAX_GATHERED_COLUMNS: usize = 16;
 /// Gap between gathered columns, in elements, so that columns whose length is a power of two do not compete
 /// for cache sets.
 const COLUMN_GAP_ELEMENTS: usize = 8;
-/// Number of elements of rows that are scaled while they are in cache.
+/// Number of elements in a group of rows, which are transformed and then scaled while they are in cache.
 const ROW_GROUP_ELEMENTS: usize = 1 << 12;
 
 fn prepare(request: &Request<'_>) -> Option<Prepared> {
@@ -115,7 +116,7 @@ impl Shape {
             FftKind::Rfft => [*row, half],
             FftKind::Irfft => [half, *row],
         };
-        // A transform of length zero may have a single element.
+        // If the result is empty, the last dimensions need not have these lengths.
         let fits = [x.sizes()[last], y.sizes()[last]] == lengths || y.elements() == Some(0);
         if !fits || x.sizes()[..last] != y.sizes()[..last] || x.sizes()[first..last] != *others {
             return None;
@@ -202,7 +203,8 @@ impl Shape {
             })
         });
         let rows = self.each_row(move |args, rows| {
-            // SAFETY: as for `complex`.
+            // SAFETY: the rows are within the operand and the result, which do not overlap, and belong to
+            // this task alone.
             let (from, to) = unsafe { (rows.input::<T>(args, length), rows.output(args, half)) };
             lines.with(|plan: &Plan<dyn RealToComplex<T>, LongReal<T>>, memory| {
                 let mut pace = Pace::default();
@@ -245,10 +247,12 @@ impl Shape {
         });
         let direct = self.columns.is_empty();
         let work = move |args: &Args<'_>, rows: &Rows| {
-            // SAFETY: as for `complex`. If there are columns, their transforms are in the scratch memory.
+            // SAFETY: the rows are within the operand or, if there are columns, within the scratch memory,
+            // which holds the transformed columns. No task of this phase writes either.
             let from: &[Complex<T>] =
                 unsafe { if direct { rows.input(args, half) } else { rows.scratch(args, half) } };
-            // SAFETY: as for `complex`.
+            // SAFETY: the rows are within the result, which does not overlap the operand, and belong to this
+            // task alone.
             let to: &mut [T] = unsafe { rows.output(args, length) };
             lines.with(|plan: &Plan<dyn ComplexToReal<T>, LongReal<T>>, memory| {
                 let mut pace = Pace::default();
@@ -349,7 +353,8 @@ impl Rows {
     /// Returns the rows' elements in the scratch memory.
     ///
     /// # Safety
-    /// As [`Rows::input`] for the scratch memory, which nothing may write meanwhile.
+    /// Same requirements as [`Rows::input`] for the scratch memory. Nothing may write to it while the
+    /// returned slice is in use.
     unsafe fn scratch<'a, E>(&self, args: &Args<'a>, length: usize) -> &'a [E] {
         let from = args.ptr::<E>(args.scratch_place());
         // SAFETY: the caller guarantees that the scratch memory has these rows and that nothing writes them.
@@ -359,7 +364,8 @@ impl Rows {
     /// Returns the rows' elements in the result.
     ///
     /// # Safety
-    /// As [`Rows::input`] for the result. Nothing else may refer to these elements meanwhile.
+    /// Same requirements as [`Rows::input`] for the result. Nothing else may refer to these elements
+    /// while the returned slice is in use.
     unsafe fn output<'a, E>(&self, args: &Args<'a>, length: usize) -> &'a mut [E] {
         let to = args.output_ptr::<E>(0);
         // SAFETY: the caller guarantees that the result has these rows and that nothing else refers to them.
@@ -389,7 +395,8 @@ fn pairs<T>(line: &[T]) -> &[Complex<T>] {
 
 /// Mutable version of [`pairs`].
 fn pairs_mut<T>(line: &mut [T]) -> &mut [Complex<T>] {
-    // SAFETY: as for `pairs`, and the line is borrowed exclusively.
+    // SAFETY: a complex number has the layout of its two parts, there are half as many complex numbers, and
+    // the line is borrowed exclusively.
     unsafe { std::slice::from_raw_parts_mut(line.as_mut_ptr().cast(), line.len() / 2) }
 }
 
@@ -449,8 +456,8 @@ fn is_finite<T: Number>(line: &[Complex<T>]) -> bool {
     line.iter().all(|x| x.re.wide().is_finite() && x.im.wide().is_finite())
 }
 
-/// Transforms a line with NaN or infinities like the evaluator, since their effect depends on the algorithm.
-/// Writes the first `to.len()` elements of the transform.
+/// Transforms a line that has NaN or infinities with the evaluator's algorithm, since their effect on the
+/// result depends on the algorithm. Writes the first `to.len()` elements of the transform.
 #[cold]
 fn exceptional<T: Number>(from: &[Complex<T>], to: &mut [Complex<T>], direction: FftDirection) {
     let line: Vec<Complex<f64>> = from.iter().map(|x| Complex::new(x.re.wide(), x.im.wide())).collect();

@@ -1,6 +1,6 @@
 //! Fusions of operations on corresponding elements and reductions of rows: one tile program for the whole
 //! fusion. A fusion with products is computed by blocks of rows ([`by_rows`]), or is a product that is
-//! written transposed. A fusion of movements only is one movement ([`moves`]).
+//! written transposed. A fusion that only moves elements is one movement ([`moves`]).
 
 use farcall_ir::middle::rows;
 use farcall_ir::{DType, Op, TensorType};
@@ -60,7 +60,7 @@ fn row(body: &Body, inst: &BodyInst) -> Option<usize> {
 
 /// Returns the outputs that may share memory with inputs: full outputs, which have all elements. Other
 /// outputs may be written while rows are still read. Inputs that are sliced or padded share no memory,
-/// because their elements are read and written at different places.
+/// because their elements are read and written at different positions.
 pub(super) fn in_place(bodies: &[Body]) -> InPlace {
     let [body] = bodies else { return InPlace::Nowhere };
     if body.insts.iter().any(|inst| matches!(inst.op, Op::DotGeneral(_))) {

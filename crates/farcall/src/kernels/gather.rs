@@ -1,4 +1,4 @@
-//! `gather`: slices of the operand whose positions are data.
+//! `gather`: copies slices of the operand. The positions of the slices are computed at run time.
 
 use farcall_ir::op::Gather;
 use farcall_ir::{Op, TensorType};
@@ -10,10 +10,11 @@ use super::{Kernel, Request, apart};
 
 pub(super) static KERNEL: Kernel = Kernel { name: "gather", prepare, in_place: apart, describe };
 
-/// Minimum number of elements for which a run may take long.
+/// Minimum number of elements for which the kernel is marked `slow`.
 const MIN_SLOW_ELEMENTS: usize = 1 << 20;
-/// Number of elements of a task, and minimum number of elements that a slice counts as.
+/// Number of elements of a task.
 const TASK_ELEMENTS: usize = 1 << 17;
+/// Number of elements that a slice counts as at least, when slices are divided among tasks.
 const MIN_SLICE_ELEMENTS: usize = 8;
 
 fn prepare(request: &Request<'_>) -> Option<Prepared> {
@@ -39,7 +40,7 @@ fn describe(request: &Request<'_>) -> String {
     }
 }
 
-/// The slices of the operand, and their places in the result.
+/// The slices of the operand, and their positions in the result.
 ///
 /// ```text
 /// x[:, i], of 3 × 5:
@@ -49,7 +50,8 @@ fn describe(request: &Request<'_>) -> String {
 ///       i = 3, 1, 1                       result, and close to each other in the operand.
 /// ```
 struct Slices {
-    /// Dimensions of a slice that are outside of the slices in the result, from outer to inner.
+    /// Dimensions of a slice that, in the result, are outside of the dimension of adjacent slices, from outer
+    /// to inner.
     rows: Vec<Axis>,
     /// The rest of a slice, within a row.
     piece: Piece,
@@ -204,19 +206,19 @@ impl Slices {
         let reader = Reader::clamping(indices.dtype)?;
         let starts = Starts::new(batch, entries, distance);
         let step = isize::try_from(starts.step()).unwrap_or(isize::MAX);
-        // An empty dimension stays in the piece, which is empty then.
+        // An empty dimension stays in the piece, which is then empty.
         let is_row = |a: &&Axis| step != 0 && (a.size == 1 || (a.size > 0 && a.dst > step));
         let outside = axes.iter().take_while(is_row).count();
         let piece = Piece::new(&axes.split_off(outside), [x, y])?;
         Some(Slices { rows: normal(axes), piece, size: x.dtype.size(), starts, reader })
     }
 
-    /// Copies the slices of the index vectors with these numbers.
+    /// Copies the slices of a range of index vectors.
     fn take(&self, args: &Args<'_>, numbers: std::ops::Range<usize>) {
         let (x, out, size) = (args.input_ptr::<u8>(0), args.output_ptr::<u8>(0), self.size);
         let of_row = |positions: &[usize], slices: index::Slices, [from, to]: [isize; 2]| {
-            // SAFETY: a row of slices within operand and result, which do not overlap; `Slices::new` has
-            // checked that the largest shifts fit.
+            // SAFETY: the row of slices lies within the operand and the result, which do not overlap;
+            // `Slices::new` has checked that the largest shifts fit.
             unsafe {
                 let (x, out) = (x.offset(from * size as isize), out.offset(to * size as isize));
                 match &self.piece {
@@ -229,8 +231,8 @@ impl Slices {
                 }
             }
         };
-        // SAFETY: `numbers` are numbers of index vectors, whose places in the indices `Slices::new` has
-        // checked.
+        // SAFETY: the index vectors of this range exist, and `Slices::new` has checked that they are within
+        // the indices.
         unsafe {
             self.starts.each(numbers, self.reader, args.input_ptr(1), |positions, slices| {
                 each_row(&self.rows, [0, 0], &mut |row| of_row(positions, slices, row));

@@ -1,8 +1,9 @@
-//! Conversions of 16-bit floats without branches and calls, so that loops over them are vectorized. They
-//! produce the same bits as the conversions of `half`, even where the processor flushes subnormal numbers.
+//! Conversions of 16-bit floats without branches or calls, so that the compiler can vectorize loops over
+//! them. They produce the same bits as the conversions of `half`, even where the processor flushes subnormal
+//! numbers.
 //!
-//! With F16C, the processor's instructions convert many `f16` at once. Operations on `f16` are computed in
-//! `f32`, between such conversions of a part of the elements ([`by_single`]).
+//! On processors with F16C, instructions convert eight `f16` at once. Operations on `f16` convert a part of
+//! the operands to `f32`, compute in `f32`, and convert the results back ([`by_single`]).
 
 use std::mem::MaybeUninit;
 
@@ -28,15 +29,15 @@ pub(super) trait Half: Copy + Send + Sync + 'static {
 impl Half for f16 {
     #[inline(always)]
     fn widen(self) -> f32 {
-        // Exponent and mantissa in their positions of an `f32`.
+        // Moves the exponent and the mantissa to their positions in an `f32`.
         let bits = u32::from(self.to_bits());
         let (sign, magnitude) = ((bits & 0x8000) << 16, (bits & 0x7fff) << 13);
         const INFINITE: u32 = 0x7c00 << 13;
         const BIAS: u32 = (127 - 15) << 23;
         let normal = magnitude + if magnitude < INFINITE { BIAS } else { 2 * BIAS };
         let quiet = if magnitude > INFINITE { 0x0040_0000 } else { 0 };
-        // For a subnormal number: its mantissa behind the leading one of the smallest normal number, minus
-        // that number.
+        // A subnormal number is the float with its mantissa and the exponent of the smallest normal number,
+        // minus the smallest normal number.
         const MIN_NORMAL_BITS: u32 = (127 - 14) << 23;
         let subnormal = f32::from_bits(magnitude | MIN_NORMAL_BITS) - f32::from_bits(MIN_NORMAL_BITS);
         f32::from_bits(sign | quiet | if magnitude < 1 << 23 { subnormal.to_bits() } else { normal })
@@ -46,11 +47,12 @@ impl Half for f16 {
     fn narrow(x: f32) -> f16 {
         let bits = x.to_bits();
         let (sign, a) = ((bits >> 16) & 0x8000, bits & 0x7fff_ffff);
-        // Round to nearest even: adds half of the last place that is kept, minus one if that place is even. A
-        // carry propagates into the exponent.
+        // Rounds to the nearest number, ties to even: adds half a unit of the last bit that is kept, or
+        // slightly less if that bit is 0. A carry propagates into the exponent.
         const BIAS: u32 = (127 - 15) << 23;
         let normal = a.wrapping_sub(BIAS).wrapping_add(0x0fff + ((a >> 13) & 1)) >> 13;
-        // Adding this number, whose last place is the last place of `f16` subnormals, rounds to a subnormal.
+        // The last bit of this number has the value of the last bit of an `f16` subnormal, so adding it
+        // rounds to a subnormal.
         const MAGIC: u32 = (127 - 1) << 23;
         let subnormal = (f32::from_bits(a) + f32::from_bits(MAGIC)).to_bits().wrapping_sub(MAGIC);
         let finite = if a < (127 - 14) << 23 { subnormal } else { normal };
@@ -134,11 +136,11 @@ mod x86 {
     pub(super) unsafe fn widen(from: *const f16, to: *mut f32, count: usize) {
         let whole = count / LANES * LANES;
         for i in (0..whole).step_by(LANES) {
-            // SAFETY: a whole vector of the caller's elements.
+            // SAFETY: `i + LANES <= count`; the caller guarantees the elements.
             unsafe { _mm256_storeu_ps(to.add(i), _mm256_cvtph_ps(_mm_loadu_si128(from.add(i).cast()))) };
         }
         for i in whole..count {
-            // SAFETY: one of the caller's elements.
+            // SAFETY: `i` is below `count`; the caller guarantees the elements.
             unsafe { to.add(i).write(Half::widen(from.add(i).read())) };
         }
     }
@@ -149,14 +151,14 @@ mod x86 {
     pub(super) unsafe fn narrow(from: *const f32, to: *mut f16, count: usize) {
         let whole = count / LANES * LANES;
         for i in (0..whole).step_by(LANES) {
-            // SAFETY: a whole vector of the caller's elements.
+            // SAFETY: `i + LANES <= count`; the caller guarantees the elements.
             unsafe {
                 let rounded = _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(_mm256_loadu_ps(from.add(i)));
                 _mm_storeu_si128(to.add(i).cast(), rounded);
             }
         }
         for i in whole..count {
-            // SAFETY: one of the caller's elements.
+            // SAFETY: `i` is below `count`; the caller guarantees the elements.
             unsafe { to.add(i).write(Half::narrow(from.add(i).read())) };
         }
     }
@@ -197,8 +199,8 @@ impl Elements {
     }
 }
 
-/// Creates a loop over `f16` from a loop over `f32`, whose operands have one type and whose result may have
-/// another.
+/// Creates a loop over `f16` from a loop over `f32`. All operands have the format `from`, and the result has
+/// the format `to`.
 pub(super) fn by_single(work: Work, operands: usize, from: Elements, to: Elements) -> Work {
     Box::new(move |inputs: &[Operand; 3], out, n| {
         let (mut parts, mut made) = ([const { PartBuffer::new() }; 3], PartBuffer::new());

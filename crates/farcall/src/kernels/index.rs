@@ -20,7 +20,7 @@ pub(super) struct Reader {
 /// Adds one entry of each of several index vectors to their positions. Entries are `step` elements apart.
 type Read = unsafe fn(entries: *const u8, step: usize, entry: Entry, positions: &mut [usize]);
 
-/// The meaning of one entry of an index vector.
+/// Effect of one entry of an index vector on the position of a slice.
 #[derive(Clone, Copy)]
 pub(super) struct Entry {
     /// The largest value for which the slice is inside the operand.
@@ -72,7 +72,7 @@ unsafe fn read<T: Integer, const DROPPING: bool>(
     );
 }
 
-/// Moves each position by its index.
+/// Applies `moved` to each position and its entry of the index vector.
 ///
 /// # Safety
 /// `entries` is valid for reads of one aligned element per position, `step` elements apart.
@@ -99,8 +99,8 @@ unsafe fn each<T: Integer>(
 
 /// The index vectors of a tensor.
 pub(super) struct Starts {
-    /// Dimensions of the indices, without the one along which the entries of an index vector are. Adjacent
-    /// dimensions are merged where possible.
+    /// Dimensions of the indices, except for the dimension of the index vectors. Adjacent dimensions are
+    /// merged where possible.
     batch: Vec<Batch>,
     /// Meaning of each entry of an index vector.
     entries: Vec<Entry>,
@@ -177,7 +177,7 @@ impl Starts {
     /// If an interrupt is due, the remaining index vectors are skipped.
     ///
     /// # Safety
-    /// `indices` is valid for reads of elements of the reader's type, at the places of these index vectors.
+    /// `indices` is valid for reads of these index vectors, whose entries have the reader's type.
     #[inline(always)]
     pub(super) unsafe fn each(
         &self,

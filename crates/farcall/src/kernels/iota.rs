@@ -24,7 +24,7 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     let (Op::Iota { dim }, [], [y]) = (request.op, request.inputs, request.outputs) else { return None };
     let (size, elements) = (*y.sizes().get(*dim)?, y.elements()?);
     let inner = count(&y.sizes()[dim + 1..]).max(1);
-    // A task begins with a run of equal elements, if a task has several runs.
+    // If a task has several runs of equal elements, it begins at the start of a run.
     let share =
         if inner < TASK_ELEMENTS { TASK_ELEMENTS / inner * inner } else { inner.min(16 * TASK_ELEMENTS) };
     let tasks = elements.div_ceil(share).max(1);

@@ -48,7 +48,7 @@ pub(crate) struct Step {
     pub(super) n: usize,
     #[cfg_attr(
         not(all(target_arch = "x86_64", unix)),
-        expect(dead_code, reason = "instructions are made of it, where they are")
+        expect(dead_code, reason = "only read where machine code is generated")
     )]
     pub(super) what: What,
 }
@@ -150,7 +150,7 @@ pub(crate) trait Runner {
     /// Returns iterations that loops were allowed to start but did not.
     #[cfg_attr(
         not(all(target_arch = "x86_64", unix)),
-        expect(dead_code, reason = "instructions have turns left")
+        expect(dead_code, reason = "only called after machine code has run")
     )]
     fn unused(&mut self, turns: u64);
 
@@ -183,7 +183,7 @@ enum Instruction {
     Choose(*const u8, DType, *const [usize]),
 }
 
-/// The unsized type behind a [`Loop`].
+/// The unsized type that a [`Loop`] points to.
 type Work = dyn Fn(&[Operand; 3], *mut u8, usize) + Send + Sync;
 
 impl Line {
@@ -262,24 +262,27 @@ impl Line {
         runner: &mut R,
     ) -> Result<(), R::Error> {
         code.clear();
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees that the places are in the memory of these base addresses (`# Safety`
+        // above).
         code.extend(self.steps.iter().map(|step| Code(unsafe { step.instruction(bases) })));
         let mut at = 0;
         while let Some(Code(step)) = code.get(at) {
             // SAFETY: the caller guarantees the requirements of `Line::run`; the steps belong to this line.
             match step {
                 Instruction::Step { work, from, to, n } => {
-                    // SAFETY: the caller's promise, and the loop is one of this line.
+                    // SAFETY: the caller guarantees the elements of the step (`# Safety` above), and the loop
+                    // belongs to a step of this line.
                     unsafe { (**work)(from, *to, *n) };
                     at += 1;
                 }
                 Instruction::Kernel(kernel) => {
                     runner.kernel()?;
-                    // SAFETY: the same.
+                    // SAFETY: the caller guarantees the requirements of the kernel, which belongs to this
+                    // line.
                     unsafe { (**kernel).run(bases) };
                     at += 1;
                 }
-                // SAFETY: a byte.
+                // SAFETY: the caller guarantees that the `pred` is initialized; a `pred` is a byte.
                 Instruction::Unless(pred, steps) if unsafe { pred.read() } == 0 => at += steps,
                 Instruction::Unless(..) => {
                     runner.turns(1)?;
@@ -288,7 +291,7 @@ impl Line {
                 Instruction::Skip(steps) => at += steps,
                 Instruction::Back(steps) => at -= steps,
                 Instruction::Choose(index, dtype, begins) => {
-                    // SAFETY: the same, and an element of this type.
+                    // SAFETY: the caller guarantees that the index is an initialized element of this type.
                     at += unsafe { (&**begins)[branch(*dtype, *index, begins.len())] };
                 }
             }
@@ -302,7 +305,8 @@ impl Linked {
     /// Same requirements as [`Line::run`].
     #[inline(always)]
     unsafe fn instruction(&self, bases: &[*mut u8]) -> Instruction {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees that the places are in the memory of these base addresses (`# Safety`
+        // above).
         let at = |address: Address| unsafe { address_at(address, bases.as_ptr()) };
         match self {
             Linked::Step(Step { work, from, to, n, what: _ }) => Instruction::Step {
@@ -328,7 +332,7 @@ impl Linked {
     /// # Safety
     /// Same requirements as [`Line::run`].
     pub(super) unsafe fn code(&self, bases: &[*mut u8]) -> Code {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees the requirements of `Line::run` (`# Safety` above).
         Code(unsafe { self.instruction(bases) })
     }
 }
@@ -341,7 +345,7 @@ impl Code {
     #[inline(always)]
     pub(super) unsafe fn run(&self) {
         if let Instruction::Step { work, from, to, n } = &self.0 {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees the elements of the step (`# Safety` above).
             unsafe { (**work)(from, *to, *n) };
         }
     }
@@ -352,9 +356,10 @@ impl Step {
     ///
     /// # Safety
     /// Same requirements as [`Line::run`]; `bases` points to the first base address.
-    #[cfg_attr(not(all(target_arch = "x86_64", unix)), expect(dead_code, reason = "instructions call it"))]
+    #[cfg_attr(not(all(target_arch = "x86_64", unix)), expect(dead_code, reason = "machine code calls it"))]
     pub(super) unsafe fn run(&self, bases: *const *mut u8) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees that the places are in the memory of these base addresses (`# Safety`
+        // above).
         let at = |address: Address| unsafe { address_at(address, bases) };
         (self.work)(&self.from.map(|(x, one)| Operand::new(at(x), one)), at(self.to), self.n);
     }
@@ -366,14 +371,14 @@ impl Step {
 /// The base address exists, and its memory reaches to the offset.
 #[inline(always)]
 pub(super) unsafe fn address_at(address: Address, bases: *const *mut u8) -> *mut u8 {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees the base address and the offset (`# Safety` above).
     unsafe { (*bases.add(address.base as usize)).add(address.offset as usize) }
 }
 
 impl Kernel {
     /// # Safety
     /// Same requirements as [`Kernel::run`]; `bases` points to the first base address.
-    #[cfg_attr(not(all(target_arch = "x86_64", unix)), expect(dead_code, reason = "instructions call it"))]
+    #[cfg_attr(not(all(target_arch = "x86_64", unix)), expect(dead_code, reason = "machine code calls it"))]
     pub(super) unsafe fn run_from(&self, bases: *const *mut u8) {
         let counted = self.places.iter().map(|place| place.base).filter(|base| *base != NUMBERS);
         let count = counted.max().map_or(0, |last| last + 1);
@@ -384,7 +389,7 @@ impl Kernel {
     /// # Safety
     /// Same requirements as [`Prepared::run`].
     unsafe fn run(&self, bases: &[*mut u8]) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees the requirements of `Prepared::run` (`# Safety` above).
         unsafe { self.prepared.run_here(&Args::new(&self.places, self.inputs, bases)) };
     }
 }

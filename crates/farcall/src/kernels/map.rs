@@ -63,7 +63,7 @@ macro_rules! loops {
             near: impl Fn($($X),+) -> bool + Send + Sync + 'static,
             far: impl Fn($($X),+) -> R + Send + Sync + 'static,
         ) -> Work {
-            // One element after the other.
+            // Computes one element.
             macro_rules! single {
                 ($block:expr, $at:expr, $from:expr, $out:expr) => {{
                     let (block, at) = ($block, $at);
@@ -76,13 +76,13 @@ macro_rules! loops {
                 vectorized_or(
                     || {
                         for i in 0..n {
-                            // SAFETY: one of the `n` elements.
+                            // SAFETY: `i` is below `n`, and the caller of the loop guarantees `n` elements.
                             unsafe { single!(i / BLOCK, i % BLOCK, from, out.cast::<R>()) };
                         }
                     },
                     #[inline(always)]
                     || {
-                        // Copied, so that the loops keep them in registers.
+                        // The operands are copied, so that the loops keep them in registers.
                         $(let $x = from[$i];)+
                         let (out, blocks) = (out.cast::<R>(), n / BLOCK);
                         macro_rules! part {
@@ -116,7 +116,7 @@ macro_rules! loops {
                             at += 2;
                         }
                         if at < rest {
-                            // SAFETY: the block after them has as many elements.
+                            // SAFETY: this is the last of the `n` elements.
                             unsafe { single!(blocks, at, from, out) };
                         }
                     },
@@ -127,11 +127,11 @@ macro_rules! loops {
 }
 
 loops! {
-    /// Of one input.
+    /// Creates a loop over one input.
     of_one: a A 0;
-    /// Of two.
+    /// Creates a loop over two inputs.
     of_two: a A 0, b B 1;
-    /// Of three.
+    /// Creates a loop over three inputs.
     of_three: a A 0, b B 1, c C 2;
 }
 
@@ -177,7 +177,7 @@ pub(super) fn map3<A: Copy, B: Copy, C: Copy, R: Copy>(
 /// `out` is valid for writes of a block.
 #[inline(always)]
 pub(super) unsafe fn write_block<R: Copy>(out: *mut R, f: impl Fn(usize) -> R) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees that `out` is valid for writes of a block (`# Safety` above).
     unsafe { write_part::<R, BLOCK>(out, f) };
 }
 
@@ -197,11 +197,12 @@ unsafe fn write_near<R: Copy, const N: usize>(
         all &= near(i);
         i += 1;
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees that `out` is valid for writes of `N` elements (`# Safety` above).
     unsafe { write_part::<R, N>(out, f) };
     if !all {
         for i in (0..N).filter(|i| !near(*i)) {
-            // SAFETY: the caller's promise.
+            // SAFETY: `i < N`, and the caller guarantees that `out` is valid for writes of `N` elements
+            // (`# Safety` above).
             unsafe { out.add(i).write(far(i)) };
         }
     }
@@ -215,14 +216,15 @@ unsafe fn write_near<R: Copy, const N: usize>(
 unsafe fn write_part<R: Copy, const N: usize>(out: *mut R, f: impl Fn(usize) -> R) {
     let mut part = [const { MaybeUninit::uninit() }; N];
     let mut i = 0;
-    // Not by an iterator, whose functions would be calls if they were not inlined.
+    // The loop does not use an iterator, whose functions might not be inlined.
     while i < N {
         part[i] = MaybeUninit::new(f(i));
         i += 1;
     }
-    // SAFETY: the caller's promise; every element of the part is there.
+    // SAFETY: the caller guarantees that `out` is valid for writes of `N` elements (`# Safety` above).
     unsafe { out.cast::<[MaybeUninit<R>; N]>().write(part) };
-    // A loop over blocks is not to be vectorized itself, by gathering the same element of many blocks.
+    // The fence keeps the compiler from vectorizing a loop over blocks, which would gather the same element
+    // of many blocks.
     compiler_fence(Ordering::SeqCst);
 }
 

@@ -4,9 +4,9 @@
 //! Their error is below two units in the last place, subnormal results included. Angles, functions of angles,
 //! inverse functions and powers are computed in `f64` and rounded once at the end, so approximations with a
 //! relative error of 10⁻⁹ give results within 0.51 units. The functions have no branches. Their bits are the
-//! same on all processors: multiply-add is fused wherever it is written, and nowhere else. Where subnormal
-//! numbers are flushed to zero, exponentials and the functions made from them flush them, too; the other
-//! functions read bits.
+//! same on all processors: multiply-add is fused wherever it is written, and nowhere else. If the processor
+//! is set to flush subnormal numbers to zero, exponentials and the functions made from them do so, too. The
+//! other functions do not flush reliably, so their callers flush operands and results.
 
 /// Adding this number rounds to an integer, which is then in the low bits of the sum.
 const ROUND: f64 = 6_755_399_441_055_744.0;
@@ -142,7 +142,7 @@ fn within_32(x: f32, low: f32, high: f32) -> f32 {
 #[inline(always)]
 pub(super) fn exp(x: f32) -> f32 {
     let (p, k) = exp_parts_32(within_32(x, EXP_BOUNDS[0], EXP_BOUNDS[1]));
-    // In two steps, as the power may be subnormal or exceed the largest number.
+    // Multiplies by `2ᵏ` in two steps, as `2ᵏ` itself may be subnormal or exceed the largest number.
     let half = k >> 1;
     (p + 1.0) * two_to_the(half) * two_to_the(k.wrapping_sub(half))
 }
@@ -151,7 +151,7 @@ pub(super) fn exp(x: f32) -> f32 {
 #[inline(always)]
 pub(super) fn exp_m1(x: f32) -> f32 {
     let (p, k) = exp_parts_32(within_32(x, -20.0, 89.0));
-    // Half of the power, as the power may exceed the largest number.
+    // Uses half of `2ᵏ`, as `2ᵏ` may exceed the largest number.
     let half = two_to_the(k.wrapping_sub(1));
     (2.0 * fma(half, p, half - 0.5)).copysign(x)
 }
@@ -161,7 +161,7 @@ pub(super) fn exp_m1(x: f32) -> f32 {
 pub(super) fn logistic(x: f32) -> f32 {
     let (p, k) = exp_parts_32(within_32(-x.abs(), -104.0, 0.0));
     let power = two_to_the(k.max(-126));
-    // e^-|x| and the divisor, each with its rounding error.
+    // e^-|x| and the divisor, and the rounding error of each.
     let (e, sum) = (fma(power, p, power), 1.0 + power);
     let below = fma(power, p, sum);
     let (rest, rest_below) = (fma(power, p, power - e), fma(power, p, sum - below));
@@ -169,7 +169,7 @@ pub(super) fn logistic(x: f32) -> f32 {
     let inverse = 1.0 / below;
     let y = over * inverse;
     let y = fma(fma(-y, rest_below, fma(-y, below, over) + rest), inverse, y);
-    // Where the power may be subnormal, the divisor is 1.
+    // If `2ᵏ` may be subnormal, the divisor rounds to 1.
     let half = k >> 1;
     let tiny = (p + 1.0) * two_to_the(half) * two_to_the(k.wrapping_sub(half));
     if x < -80.0 { tiny } else { y }
@@ -187,24 +187,24 @@ pub(super) fn tanh(x: f32) -> f32 {
     let power = two_to_the(k);
     let m = fma(power, p, power - 1.0);
     let y = m / (m + 2.0);
-    // An equal expression that is less sensitive to the rounding error of the quotient, for small numbers.
+    // For small numbers, an equivalent expression is less sensitive to the rounding error of the quotient.
     let small = fma(-0.5 * m, y, 0.5 * m);
     (if a < TANH_SMALL { small } else { y }).copysign(x)
 }
 
-/// eˣ / 2, which overflows only where half of eˣ does.
+/// eˣ / 2. The result is finite whenever eˣ / 2 is, even if eˣ is not.
 #[inline(always)]
 fn half_exp(x: f32) -> f32 {
     exp(x - std::f32::consts::LN_2)
 }
 
-/// The hyperbolic cosine by CHLO's formula. Known answers include the formula's rounding errors.
+/// The hyperbolic cosine by CHLO's formula, whose rounding errors are part of the reference results.
 #[inline(always)]
 pub(super) fn cosh(x: f32) -> f32 {
     half_exp(x) + half_exp(-x)
 }
 
-/// The hyperbolic sine by CHLO's formulas, as above.
+/// The hyperbolic sine by CHLO's formulas, whose rounding errors are part of the reference results.
 #[inline(always)]
 pub(super) fn sinh(x: f32) -> f32 {
     let m = exp_m1(x);
@@ -274,7 +274,7 @@ fn ln_32(x: f32) -> f32 {
     // Subnormal numbers are scaled to normal ones.
     let subnormal = x < f32::MIN_POSITIVE;
     let (x, less) = if subnormal { (x * 33_554_432.0, 25) } else { (x, 0) };
-    // The exponent leaves a remainder between √½ and √2.
+    // Splits `x` into a power of two and a factor `1 + f` between √½ and √2.
     const SQRT_HALF: u32 = 0x3f35_04f3;
     let shifted = x.to_bits().wrapping_sub(SQRT_HALF);
     let f = f32::from_bits((shifted & 0x007f_ffff).wrapping_add(SQRT_HALF)) - 1.0;
@@ -326,7 +326,8 @@ fn ln_parts(x: f64) -> (f64, f64) {
     const SQRT_HALF: u64 = 0x3fe6_a09e_667f_3bcd;
     let shifted = x.to_bits().wrapping_sub(SQRT_HALF);
     let m = f64::from_bits((shifted & 0x000f_ffff_ffff_ffff).wrapping_add(SQRT_HALF));
-    // The exponent has twelve bits. Put into the mantissa of a large number, it becomes a float.
+    // Converts the exponent, which has twelve bits, to a float: puts it into the low bits of a large number,
+    // and subtracts that number.
     let k = f64::from_bits(((shifted >> 52).wrapping_add(2048) & 0xfff) | ROUND.to_bits()) - (ROUND + 2048.0);
     (m - 1.0, k)
 }
@@ -359,7 +360,7 @@ fn quadrant(x: f64) -> (f64, f64, u64) {
     s = s.mul_add(z, -1.0 / 5040.0);
     s = s.mul_add(z, 1.0 / 120.0);
     s = s.mul_add(z, -1.0 / 6.0);
-    // Not a sum, so that the sine of -0 is -0.
+    // A product rather than `r + r * s * z`, so that the sine of -0 is -0.
     s = r * (1.0 + s * z);
     let mut c: f64 = 1.0 / 479_001_600.0;
     c = c.mul_add(z, -1.0 / 3_628_800.0);
@@ -430,7 +431,7 @@ pub(super) fn atan2_64(y: f64, x: f64) -> f64 {
     let (a, b) = (y.abs(), x.abs());
     let (small, large) = if a < b { (a, b) } else { (b, a) };
     let t = small / large;
-    // Above tan(π/8), computed as the difference from π/4.
+    // Above tan(π/8), the angle is computed as the difference from π/4.
     let far = t > 0.414_213_562_373_095;
     let u = if far { (t - 1.0) / (t + 1.0) } else { t };
     let p = u * polynomial(&ATAN, u * u);
@@ -589,7 +590,7 @@ pub(super) mod double {
     #[inline(always)]
     pub(in super::super) fn exp(x: f64) -> f64 {
         let (p, k) = exp_parts(within(x, -746.0, 710.0));
-        // In two steps, as the power may be subnormal or exceed the largest number.
+        // Multiplies by `2ᵏ` in two steps, as `2ᵏ` itself may be subnormal or exceed the largest number.
         let half = k >> 1;
         (p + 1.0) * two_to_the(half) * two_to_the(k.wrapping_sub(half))
     }
@@ -598,7 +599,7 @@ pub(super) mod double {
     #[inline(always)]
     pub(in super::super) fn exp_m1(x: f64) -> f64 {
         let (p, k) = exp_parts(within(x, -40.0, 710.0));
-        // Half of the power, as the power may exceed the largest number.
+        // Uses half of `2ᵏ`, as `2ᵏ` may exceed the largest number.
         let half = two_to_the(k.wrapping_sub(1));
         (2.0 * half.mul_add(p, half - 0.5)).copysign(x)
     }
@@ -612,8 +613,8 @@ pub(super) mod double {
         let power = two_to_the(k);
         let m = power.mul_add(p, power - 1.0);
         let y = m / (m + 2.0);
-        // An equal expression that is less sensitive to the rounding error of the quotient, for small
-        // numbers.
+        // For small numbers, an equivalent expression is less sensitive to the rounding error of the
+        // quotient.
         let small = (-0.5 * m).mul_add(y, 0.5 * m);
         (if a < 0.36 { small } else { y }).copysign(x)
     }
@@ -661,8 +662,7 @@ pub(super) mod double {
             [std::f64::consts::FRAC_PI_2, 6.123_233_995_736_766e-17, -1.497_384_904_859_183_3e-33];
         let shifted = x * std::f64::consts::FRAC_2_PI + ROUND;
         let k = shifted - ROUND;
-        // Exact where the difference is small. The rounding errors of the product and of the next difference
-        // are kept.
+        // `high` is exact if it is small. The rounding errors of `product` and of `r` are added up in `lost`.
         let high = (-k).mul_add(HALF_PI_PARTS[0], x);
         let product = k * HALF_PI_PARTS[1];
         let r = high - product;

@@ -1,5 +1,5 @@
 //! Conversions from and to floats of at most eight bits (`f8E4M3FN`, `f4E2M1FN`, …). Conversions from these
-//! types use a table of all codes; conversions to them operate on the bits of an `f32`.
+//! types use a table of all codes (bit patterns); conversions to these types operate on the bits of an `f32`.
 
 use std::sync::Arc;
 
@@ -35,7 +35,8 @@ fn is_small(dtype: DType) -> bool {
     dtype.is_float() && dtype.bits() <= 8
 }
 
-/// Elements narrower than a byte are stored in one byte each; the other bits are ignored.
+/// Returns the loop that converts from a minifloat. Elements narrower than a byte are stored in one byte
+/// each, whose other bits are ignored.
 fn decoding(from: DType, to: DType) -> Option<Work> {
     fn by_table<T: Copy + Send + Sync + 'static>(from: DType, value: impl Fn(f64) -> T) -> Work {
         let mask = u8::MAX >> (8 - from.bits());
@@ -58,7 +59,8 @@ fn decoding(from: DType, to: DType) -> Option<Work> {
     })
 }
 
-/// Converts floats to powers of two, on their bits: the smallest power of two is a subnormal `f32`.
+/// Returns the loop that converts floats to powers of two (`f8E8M0FNU`). It operates on bits, because the
+/// smallest of these powers is a subnormal `f32`, which the processor may flush to zero.
 fn power_of_two(from: DType) -> Option<Work> {
     Some(match from {
         DType::F64 => map1::<f64, u8>(|x| code_of_power(x.to_bits())),
@@ -73,7 +75,7 @@ fn power_of_two(from: DType) -> Option<Work> {
 #[inline(always)]
 fn code_of_power(bits: u64) -> u8 {
     const INFINITE: u64 = 0x7ff << 52;
-    // The exponent of the smallest power, and half of the last bit that is kept.
+    // The biased exponent of the smallest power, and half a unit in the last place that is kept.
     const SMALLEST: u64 = 1023 - 127;
     const HALF: u64 = 1 << 51;
     let rounded = (bits.wrapping_add(HALF) >> 52).wrapping_sub(SMALLEST);
@@ -84,25 +86,25 @@ fn code_of_power(bits: u64) -> u8 {
     } else {
         0xff
     };
-    // Zero, negative numbers, infinity and NaN have no power.
+    // Zero, negative numbers, infinity and NaN become NaN.
     if bits == 0 || bits >= INFINITE { 0xff } else { code as u8 }
 }
 
-/// Returns the code of the power of two nearest to the `f32` with these bits. Subnormals count in every
-/// processor mode.
+/// Returns the code of the power of two nearest to the `f32` with these bits. Subnormals are never flushed to
+/// zero.
 #[inline(always)]
 fn code_of_single(bits: u32) -> u8 {
     const INFINITE: u32 = 0xff << 23;
     const HALF: u32 = 1 << 22;
-    // The smallest power is half of the smallest normal number; from three quarters of that number on, it is
-    // rounded up.
+    // The smallest power, code 0, is half of the smallest normal number. Subnormals from three quarters of
+    // the smallest normal number on are rounded up to it, which has code 1.
     let subnormal = u32::from(bits >= HALF + HALF / 2);
     let code = if bits < 1 << 23 { subnormal } else { bits.wrapping_add(HALF) >> 23 };
     if bits == 0 || bits >= INFINITE { 0xff } else { code as u8 }
 }
 
-/// Converts a minifloat value to `f32`, also where the processor flushes subnormals: the smallest power of
-/// two is one.
+/// Converts a minifloat value to `f32`. The conversion is also exact where the processor flushes subnormals:
+/// the smallest power of two of `f8E8M0FNU` is a subnormal `f32`.
 fn single(x: f64) -> f32 {
     const MIN_POWER: f32 = f32::from_bits(1 << 22);
     if x == f64::from_bits((1023 - 127) << 52) { MIN_POWER } else { x as f32 }
@@ -113,18 +115,18 @@ fn single(x: f64) -> f32 {
 struct Rounding {
     /// Number of mantissa bits that are dropped.
     dropped: u32,
-    /// Half of the last kept place, minus one. Adding this number, plus one if the last kept bit is odd,
-    /// rounds to even.
+    /// Half a unit in the last place that is kept, minus one. Adding this number and the last kept bit rounds
+    /// to nearest even.
     half: u32,
     /// Difference between the truncated bits of a number and its code.
     rebias: u32,
     /// Bits of the smallest normal number.
     least: u32,
-    /// A power of two so large that the last place of a sum with it is the last place of subnormal numbers.
+    /// A power of two. Adding it rounds an `f32` to the last place of the format's subnormal numbers.
     magic: f32,
     /// The largest code of a finite number, without its sign.
     most: u32,
-    /// The code for numbers above the largest finite one.
+    /// The code for numbers above the largest finite number.
     over: Special,
     nan: Special,
     sign: u32,
@@ -132,16 +134,16 @@ struct Rounding {
     one_zero: bool,
 }
 
-/// The code for values that the format has no number for.
+/// The code for values outside of the finite numbers: NaN, and numbers that are too large.
 #[derive(Clone, Copy)]
 struct Special {
     code: u32,
-    /// True if the code gets the sign of the number.
+    /// True if the sign of the value is added to the code.
     signed: bool,
 }
 
 impl Special {
-    /// Returns the code of a value, and finds out if the format also encodes its sign.
+    /// Returns the code of a value. Finds out whether the format encodes the sign of this value.
     fn of(to: DType, value: f64) -> Special {
         let [plus, minus] = [value, -value].map(|x| u32::from(minifloat::encode(to, x)));
         Special { code: plus, signed: plus != minus }
@@ -209,8 +211,8 @@ mod tests {
     #[test]
     fn codes_match_the_evaluator() {
         let halves: Vec<u16> = (0..=u16::MAX).collect();
-        // All exponents and signs, with low bits near numbers of few bits and near the midpoints between
-        // them.
+        // All signs, exponents and high mantissa bits, with low bits that are at or next to a tie or an exact
+        // value.
         let mut singles: Vec<f32> = Vec::new();
         for high in 0..=u16::MAX {
             let low = [0u16, 1, 0x7fff, 0x8000, 0x8001, 0xffff];

@@ -20,10 +20,10 @@ pub(super) struct Words {
 /// Number of vectors in a block, to hide the latency of dependent operations.
 const VECTORS: usize = 4;
 
-/// Takes `n` pairs of words through all turns, and writes them.
+/// Applies all turns to `n` pairs of words, and writes the results.
 ///
 /// # Safety
-/// Words and operands are valid for reads of `n` words, or of one if `one` is true, and the turns only name
+/// Words and operands are valid for reads of `n` words, or of one word if `one` is true. The turns only name
 /// existing operands. Both destinations in `to` are valid for writes of `n` words, and overlap nothing that
 /// is read.
 pub(super) unsafe fn run(turns: &[Turn], operands: &[Words], words: [Words; 2], to: [*mut u32; 2], n: usize) {
@@ -31,15 +31,18 @@ pub(super) unsafe fn run(turns: &[Turn], operands: &[Words], words: [Words; 2], 
     #[cfg(target_arch = "x86_64")]
     {
         if is_x86_feature_detected!("avx512f") {
-            // SAFETY: the processor has these instructions; the caller promises the rest.
+            // SAFETY: the processor has these instructions; the caller guarantees the words and the turns
+            // (`# Safety` above).
             return unsafe { x86::avx512(&run, n) };
         }
         if is_x86_feature_detected!("avx2") {
-            // SAFETY: the processor has these instructions; the caller promises the rest.
+            // SAFETY: the processor has these instructions; the caller guarantees the words and the turns
+            // (`# Safety` above).
             return unsafe { x86::avx2(&run, n) };
         }
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees the words and the turns (`# Safety` above); every processor has these
+    // instructions.
     unsafe { run.all::<u32>(n) }
 }
 
@@ -65,12 +68,12 @@ impl Vector for u32 {
 
     #[inline(always)]
     unsafe fn load(at: *const u32) -> u32 {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees that `at` is valid for reads of a word (`# Safety` above).
         unsafe { at.read_unaligned() }
     }
     #[inline(always)]
     unsafe fn store(self, to: *mut u32) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees that `to` is valid for writes of a word (`# Safety` above).
         unsafe { to.write_unaligned(self) }
     }
     #[inline(always)]
@@ -96,20 +99,20 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// All pairs: in blocks of vectors, then vector by vector, then one by one.
+    /// Computes all pairs: in blocks of vectors, then vector by vector, then one by one.
     ///
     /// # Safety
-    /// As [`run`]; the processor has the instructions of `V`.
+    /// Same requirements as [`run`]; the processor has the instructions of `V`.
     #[inline(always)]
     unsafe fn all<V: Vector>(&self, n: usize) {
         let (block, mut i) = (VECTORS * V::LANES, 0);
         while i + block <= n {
-            // SAFETY: a block from `i` on.
+            // SAFETY: there is a whole block from `i` on.
             unsafe { self.block::<V, VECTORS>(i) };
             i += block;
         }
         while i + V::LANES <= n {
-            // SAFETY: a vector from `i` on.
+            // SAFETY: there is a whole vector from `i` on.
             unsafe { self.block::<V, 1>(i) };
             i += V::LANES;
         }
@@ -119,13 +122,13 @@ impl Run<'_> {
         }
     }
 
-    /// The pairs of `N` vectors, from number `i` on.
+    /// Computes the pairs of `N` vectors, from number `i` on.
     ///
     /// # Safety
-    /// As [`Run::all`], of these pairs.
+    /// Same requirements as [`Run::all`], for these pairs.
     #[inline(always)]
     unsafe fn block<V: Vector, const N: usize>(&self, i: usize) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees the words of these pairs (`# Safety` above).
         let (mut a, mut b) = unsafe { (load::<V, N>(self.words[0], i), load::<V, N>(self.words[1], i)) };
         for turn in self.turns {
             match *turn {
@@ -137,15 +140,18 @@ impl Run<'_> {
                         k += 1;
                     }
                 }
-                // SAFETY: the caller's promise.
+                // SAFETY: the caller guarantees the operand, and its words for these pairs (`# Safety`
+                // above).
                 Turn::Add { word: 0, operand } => a = unsafe { plus(a, self.operands[operand], i) },
-                // SAFETY: the caller's promise.
+                // SAFETY: the caller guarantees the operand, and its words for these pairs (`# Safety`
+                // above).
                 Turn::Add { operand, .. } => b = unsafe { plus(b, self.operands[operand], i) },
             }
         }
         let mut k = 0;
         while k < N {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees that both destinations are valid for writes of these pairs
+            // (`# Safety` above).
             unsafe {
                 a[k].store(self.to[0].add(i + k * V::LANES));
                 b[k].store(self.to[1].add(i + k * V::LANES));
@@ -155,18 +161,18 @@ impl Run<'_> {
     }
 }
 
-// Loops over vectors are not by iterators, whose functions would be calls if they were not inlined.
+// Loops over vectors do not use iterators, whose functions might not be inlined.
 
-/// Words from number `i` on.
+/// Loads the words from number `i` on.
 ///
 /// # Safety
-/// There are as many, or one for all.
+/// `at` is valid for reads of the words of `N` vectors from number `i` on, or of one word if `one` is true.
 #[inline(always)]
 unsafe fn load<V: Vector, const N: usize>(Words { at, one }: Words, i: usize) -> [V; N] {
-    // SAFETY: there is one at least.
+    // SAFETY: the caller guarantees at least one word (`# Safety` above).
     let (mut all, mut k) = ([V::splat(unsafe { at.read() }); N], 0);
     while k < N && !one {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees the words from number `i` on (`# Safety` above).
         all[k] = unsafe { V::load(at.add(i + k * V::LANES)) };
         k += 1;
     }
@@ -176,10 +182,10 @@ unsafe fn load<V: Vector, const N: usize>(Words { at, one }: Words, i: usize) ->
 /// Adds words from number `i` on.
 ///
 /// # Safety
-/// As [`load`].
+/// Same requirements as [`load`].
 #[inline(always)]
 unsafe fn plus<V: Vector, const N: usize>(mut x: [V; N], operand: Words, i: usize) -> [V; N] {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees the words from number `i` on (`# Safety` above).
     let (y, mut k) = (unsafe { load::<V, N>(operand, i) }, 0);
     while k < N {
         x[k] = x[k].plus(y[k]);
@@ -200,18 +206,18 @@ mod x86 {
     use super::{Run, Vector};
 
     /// # Safety
-    /// As [`Run::all`], on a processor with these instructions.
+    /// Same requirements as [`Run::all`], on a processor with these instructions.
     #[target_feature(enable = "avx512f")]
     pub(super) unsafe fn avx512(run: &Run<'_>, n: usize) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees the requirements of `Run::all` and the processor (`# Safety` above).
         unsafe { run.all::<__m512i>(n) }
     }
 
     /// # Safety
-    /// As [`Run::all`], on a processor with these instructions.
+    /// Same requirements as [`Run::all`], on a processor with these instructions.
     #[target_feature(enable = "avx2")]
     pub(super) unsafe fn avx2(run: &Run<'_>, n: usize) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees the requirements of `Run::all` and the processor (`# Safety` above).
         unsafe { run.all::<__m256i>(n) }
     }
 
@@ -220,17 +226,19 @@ mod x86 {
 
         #[inline(always)]
         unsafe fn load(at: *const u32) -> __m512i {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees that `at` is valid for reads of `LANES` words (trait's
+            // `# Safety`).
             unsafe { _mm512_loadu_si512(at.cast()) }
         }
         #[inline(always)]
         unsafe fn store(self, to: *mut u32) {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees that `to` is valid for writes of `LANES` words (trait's
+            // `# Safety`).
             unsafe { _mm512_storeu_si512(to.cast(), self) }
         }
         #[inline(always)]
         fn splat(word: u32) -> __m512i {
-            // SAFETY: vectors are used only where the processor has them.
+            // SAFETY: values of this type only exist where the processor has these instructions.
             unsafe { _mm512_set1_epi32(word.cast_signed()) }
         }
         #[inline(always)]
@@ -250,17 +258,19 @@ mod x86 {
 
         #[inline(always)]
         unsafe fn load(at: *const u32) -> __m256i {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees that `at` is valid for reads of `LANES` words (trait's
+            // `# Safety`).
             unsafe { _mm256_loadu_si256(at.cast()) }
         }
         #[inline(always)]
         unsafe fn store(self, to: *mut u32) {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees that `to` is valid for writes of `LANES` words (trait's
+            // `# Safety`).
             unsafe { _mm256_storeu_si256(to.cast(), self) }
         }
         #[inline(always)]
         fn splat(word: u32) -> __m256i {
-            // SAFETY: vectors are used only where the processor has them.
+            // SAFETY: values of this type only exist where the processor has these instructions.
             unsafe { _mm256_set1_epi32(word.cast_signed()) }
         }
         #[inline(always)]
@@ -284,13 +294,14 @@ mod x86 {
 mod tests {
     use super::*;
 
-    /// Pairs: whole blocks, vectors and some more, whatever the vectors.
+    /// Number of pairs: whole blocks, whole vectors and a remainder, for every vector size.
     const N: usize = 16 * VECTORS * 2 + 16 + 5;
 
-    /// With all instructions that the processor has.
+    /// Returns the implementations for all instructions that the processor has.
     fn everywhere() -> Vec<unsafe fn(&Run<'_>, usize)> {
         let mut all: Vec<unsafe fn(&Run<'_>, usize)> = vec![|run, n| {
-            // SAFETY: the caller's promise.
+            // SAFETY: the test guarantees the requirements of `Run::all`; every processor has these
+            // instructions.
             unsafe { run.all::<u32>(n) }
         }];
         #[cfg(target_arch = "x86_64")]
@@ -328,7 +339,8 @@ mod tests {
                 words: [of(&first), of(&second)],
                 to: [a.as_mut_ptr(), b.as_mut_ptr()],
             };
-            // SAFETY: all have as many words, and the processor has the instructions.
+            // SAFETY: all words, operands and destinations have `N` words or are marked as one word, and the
+            // processor has the instructions.
             unsafe { all(&run, N) };
             results.push((a, b));
         }

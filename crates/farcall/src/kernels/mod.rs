@@ -1,4 +1,5 @@
-//! Kernels: loops over memory that compute an operation, and the machinery that kernels share.
+//! Kernels: loops over memory that compute an operation, one file per kernel or family of kernels, and the
+//! machinery that kernels share.
 //!
 //! ```text
 //! (operation, types) ──find──▶ a kernel of [`TABLE`] ──prepare──▶ [`Prepared`] ──run, repeatedly──▶ elements
@@ -146,7 +147,8 @@ pub(crate) enum InPlace {
     First,
     /// An output may be in the memory of the input with the same number.
     Corresponding,
-    /// All outputs and inputs except these, in ascending order.
+    /// Any output may be in the memory of any input, except these outputs and inputs, which are in ascending
+    /// order.
     But {
         outputs: SmallVec<[usize; 2]>,
         inputs: SmallVec<[usize; 2]>,

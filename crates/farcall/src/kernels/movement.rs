@@ -11,15 +11,15 @@ use crate::cache::CACHE_LINE_BYTES;
 /// Side, in elements, of the square tile that a transposition moves at once.
 const TILE_SIDE: usize = 16;
 
-/// Minimum number of bytes that a task moves, and maximum number of tasks of a movement. A movement has more
-/// tasks if they would otherwise exceed [`MAX_UNCHECKED_BYTES`].
+/// Minimum number of bytes that a task moves.
 const MIN_TASK_BYTES: usize = 1 << 18;
+/// Maximum number of tasks of one movement, unless they would move more than [`MAX_UNCHECKED_BYTES`] each.
 const PREFERRED_MAX_TASKS: usize = 32;
 
 /// Maximum number of bytes moved between two checks for an interrupt.
 const MAX_UNCHECKED_BYTES: usize = 16 << 20;
 
-/// Maximum number of tasks of one movement.
+/// Maximum number of tasks of any movement.
 const MAX_TASKS: usize = 1 << 12;
 
 /// Returns the number of tasks for moving `bytes`.
@@ -34,14 +34,15 @@ const MIN_STREAMED_BYTES: usize = 1 << 24;
 /// sizes of the axes.
 #[derive(Clone, Debug)]
 pub(super) struct Movement {
-    /// From outer to inner in the destination, except that the axis along which the source is contiguous may
-    /// come last but one. No axis has size 1, and adjacent axes are merged where possible.
+    /// Axes from outer to inner in the destination, except that the axis along which the source is contiguous
+    /// may come second to last. No axis has size 1, and adjacent axes are merged where possible.
     axes: Vec<Axis>,
     /// First element of the source.
     src: usize,
     /// First element of the destination.
     dst: usize,
-    /// True if the bytes would not stay in the cache. Squares are then written with non-temporal stores.
+    /// True if the bytes would not stay in the cache. Squares ([`squares::transpose`]) are then written with
+    /// non-temporal stores.
     is_large: bool,
     /// The loop for this element size.
     run: unsafe fn(&Movement, *const u8, *mut u8, [usize; 2]),
@@ -71,8 +72,8 @@ impl Movement {
         }
         let run = by_size!(to.dtype.size(), T => move_all::<T> as unsafe fn(&Movement, *const u8, *mut u8, [usize; 2]))?;
         let mut axes = normal(axes);
-        // The order of axes is free. Next to the axis along which the destination is contiguous comes the
-        // axis along which the source is contiguous.
+        // The order of the axes is free. The axis along which the source is contiguous is moved next to the
+        // axis along which the destination is contiguous.
         if let [outer @ .., Axis { src, dst: 1, .. }] = axes.as_mut_slice()
             && !matches!(*src, 0 | 1)
             && let Some(d) = outer.iter().position(|a| a.src == 1)
@@ -84,7 +85,8 @@ impl Movement {
         movement.fits([from, to], [0, 0]).then_some(movement)
     }
 
-    /// Returns true if the movement stays in tensors of these types when its first elements are shifted.
+    /// Returns true if the movement stays in tensors of these types when its first elements are shifted by
+    /// these numbers of elements.
     pub(super) fn fits(&self, [from, to]: [&TensorType; 2], [src, dst]: [usize; 2]) -> bool {
         if self.is_empty() {
             return true;
@@ -104,15 +106,15 @@ impl Movement {
         if wanted == 1 {
             return vec![self.clone()];
         }
-        // The last axis, and both axes of a transposition, are divided between squares.
+        // The last axis, and both axes of a transposition, are only split between tiles.
         let (rank, transposes) = (self.axes.len(), self.transposes());
         let step = |d: usize| if d + 1 == rank || (d + 2 == rank && transposes) { TILE_SIDE } else { 1 };
         let pieces = |d: usize| self.axes[d].size.div_ceil(step(d)).min(wanted);
-        // For a transposition with non-temporal stores, split the axis of source lines, so that each line is
-        // read whole.
+        // For a transposition with non-temporal stores, split the last axis, which goes from one source line
+        // to the next, so that each line is read whole.
         let lines = self.is_large && transposes && squares::side(size).is_some();
         let lines = Some(rank.wrapping_sub(1)).filter(|d| lines && pieces(*d) == wanted);
-        // Otherwise, the outermost of the axes with the most parts.
+        // Otherwise, split the outermost of the axes with the most parts.
         let Some(d) = lines.or_else(|| (0..rank).rev().max_by_key(|d| pieces(*d))) else {
             return vec![self.clone()];
         };
@@ -129,7 +131,8 @@ impl Movement {
         (0..axis.size).step_by(chunk).map(part).collect()
     }
 
-    /// Returns true if the source is contiguous along the last axis but one of the destination.
+    /// Returns true if the source is contiguous along the second to last axis, so that the last two axes are
+    /// transposed.
     fn transposes(&self) -> bool {
         matches!(self.axes[..], [.., outer, inner] if outer.src == 1 && inner.src != 0)
     }
@@ -139,7 +142,8 @@ impl Movement {
         self.axes.iter().any(|a| a.size == 0)
     }
 
-    /// Returns the largest element number on one side; `None` if a number is negative or overflows.
+    /// Returns the largest element number that the movement reaches in the source or in the destination,
+    /// whichever `stride` selects. `None` if a number is negative or overflows.
     fn last(&self, start: usize, stride: fn(&Axis) -> isize) -> Option<usize> {
         let start = isize::try_from(start).ok()?;
         let (mut low, mut high) = (start, start);
@@ -298,8 +302,8 @@ pub(super) fn fill(to: &TensorType, src: impl Fn(usize) -> isize) -> Vec<Axis> {
     (0..to.rank()).map(|d| Axis { size: to.sizes()[d], src: src(d), dst: strides[d] }).collect()
 }
 
-/// Returns the axes that read a whole row-major tensor, with the strides of another tensor of the same rank
-/// that contains it.
+/// Returns the axes that read all of the row-major tensor `part` and write it into the row-major tensor
+/// `whole` of the same rank.
 pub(super) fn embed(part: &TensorType, whole: &TensorType) -> Vec<Axis> {
     let sizes = part.sizes().iter().zip(row_major(part.sizes())).zip(row_major(whole.sizes()));
     sizes.map(|((size, src), dst)| Axis { size: *size, src, dst }).collect()
@@ -321,7 +325,7 @@ pub(super) fn transpose(from: &TensorType, to: &TensorType, permutation: &[usize
 unsafe fn move_all<T: Copy>(m: &Movement, src: *const u8, dst: *mut u8, shift: [usize; 2]) {
     if !m.is_empty() {
         let (src, dst) = (src.cast::<T>(), dst.cast::<T>());
-        // SAFETY: the caller guarantees tensors with the elements that the movement names (`# Safety` above).
+        // SAFETY: the caller guarantees tensors that have the elements of the movement (`# Safety` above).
         unsafe { axes(&m.axes, src.add(m.src + shift[0]), dst.add(m.dst + shift[1]), m.is_large) };
     }
 }

@@ -69,15 +69,16 @@ pub(super) trait Integer: Number {
     fn clamp_index(self, limit: usize) -> usize;
 }
 
-/// Computes the truncated quotient of integers. Processors only have vector instructions for quotients of
-/// floats. The float type has enough extra bits that a quotient that is not an integer is further from the
-/// next integer than rounding can move it.
+/// Computes the truncated quotient of integers in floating point, because processors have no vector
+/// instructions for quotients of integers. The float type has more mantissa bits than the integers have bits.
+/// Rounding therefore cannot move a quotient up to the next integer.
 macro_rules! quotient {
     (none, $a:expr, $b:expr, $t:ident) => {
         if $b == 0 { !0 } else { $a.wrapping_div($b) }
     };
     ($f:ident, $a:expr, $b:expr, $t:ident) => {{
-        // The smallest number has no negative.
+        // Dividing the smallest number by -1 overflows, so the quotient by -1 is computed by negation, which
+        // wraps.
         let opposite = $t::MIN != 0 && $b == !0;
         let by = if opposite || $b == 0 { 1 } else { $b };
         // SAFETY: a quotient by a number other than 0 and -1 is in the range of the type.
@@ -223,7 +224,8 @@ macro_rules! floats {
             fn rem(self, b: $t) -> $t { self % b }
             #[inline(always)]
             fn max(self, b: $t) -> $t {
-                // Only selections, so loops are vectorized. Equal numbers with different bits are zeros.
+                // The code has no branches, so that loops over it are vectorized. Equal numbers with
+                // different bits are zeros.
                 let nan = self + b;
                 let greater = if b > self { b } else { nan };
                 let greater = if self > b { self } else { greater };
@@ -297,7 +299,8 @@ macro_rules! halves {
 
 halves! { f16 bf16 }
 
-/// Conversion to the type in which numbers are compared, where the processor may flush subnormals.
+/// Conversion to the type in which numbers are compared. The processor may flush subnormals of this type in
+/// comparisons.
 pub(super) trait Compared: Number + Send + Sync {
     type Wide: PartialOrd + Copy;
     fn wide(self) -> Self::Wide;
@@ -331,7 +334,7 @@ macro_rules! ordered {
             #[inline(always)]
             fn key(self, nan: Nan) -> $int {
                 let bits = self.to_bits() as $int;
-                // For negative numbers, all other bits are inverted.
+                // For negative numbers, all bits except the sign are inverted.
                 let key = bits ^ ((bits >> ($int::BITS - 1)) & $int::MAX);
                 let of_nan = if nan == Nan::Largest { $int::MAX } else { $int::MIN };
                 if self == self { key } else { of_nan }
@@ -348,7 +351,7 @@ macro_rules! ordered {
 
 ordered!(f32 as i32, f64 as i64);
 
-/// Goes through `f32`, which contains all these numbers in the same order.
+/// Implements [`Float`] through `f32`, which represents all numbers of these types.
 macro_rules! ordered_as_f32 {
     ($($t:ident),*) => {$(
         impl Float for $t {

@@ -28,7 +28,7 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     match Padded::new(x, y, p) {
         Some(padded) => parts(padded, y),
         None => Some(Prepared::new(move |args| {
-            // SAFETY: tensors of these types; the output is apart from both inputs.
+            // SAFETY: the tensors have these types, and the output does not overlap the inputs.
             unsafe {
                 filling.run(args.input_ptr(1), args.output_ptr(0));
                 inside.run(args.input_ptr(0), args.output_ptr(0));
@@ -37,8 +37,8 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     }
 }
 
-/// Number of elements that are filled before the operand's elements among them are written: they are still in
-/// the cache then.
+/// Number of elements that are filled with the padding value before the operand's elements are written over
+/// them. The filled elements are still in the cache then.
 const PART_ELEMENTS: usize = 1 << 12;
 /// Minimum number of bytes that a task writes.
 const MIN_TASK_BYTES: usize = 1 << 18;
@@ -78,7 +78,7 @@ fn inside(x: &TensorType, y: &TensorType, p: &Pad) -> Option<Movement> {
         let first = if low < 0 { (-low + step - 1) / step } else { 0 };
         let last = ((end - 1 - low).div_euclid(step)).min(*size as i128 - 1);
         let size = usize::try_from(last - first + 1).unwrap_or(0);
-        // If nothing is left, no element of the operand is moved at all.
+        // If all elements are cut off, no element of the operand is moved.
         let at = |first: i128, stride: isize| match size {
             0 => Some(0),
             _ => usize::try_from(first).ok()?.checked_mul(stride.unsigned_abs()),
@@ -97,8 +97,7 @@ const MAX_AXES: usize = 8;
 /// Maximum padding on one side or between elements, and maximum number of elements of a tensor.
 const MAX_EXTENT: i64 = 1 << 40;
 
-/// The places of an operand's elements in a padded tensor, for writing a range of the tensor's elements at a
-/// time.
+/// Mapping of an operand's elements to a padded tensor, of which any range can be written.
 pub(super) struct Padded {
     /// From outer to inner, up to the last axis with padding.
     axes: SmallVec<[PaddedAxis; MAX_AXES]>,
@@ -111,7 +110,7 @@ struct PaddedAxis {
     /// Size with padding, and without.
     size: usize,
     count: usize,
-    /// Place of the first element, and distance between elements.
+    /// Index of the operand's first element on the padded axis, and distance between the operand's elements.
     low: i64,
     step: i64,
     /// Stride in the operand.
@@ -119,7 +118,7 @@ struct PaddedAxis {
 }
 
 impl PaddedAxis {
-    /// Returns the element at a place.
+    /// Returns the operand's element at an index of the padded axis, or `None` for padding.
     fn element(&self, place: usize) -> Option<usize> {
         let at = place as i64 - self.low;
         let element = if self.step == 1 { at } else { at / self.step };
@@ -127,7 +126,7 @@ impl PaddedAxis {
         inside.then_some(element as usize)
     }
 
-    /// Returns the elements whose places are among `places` places from `first` on.
+    /// Returns the operand's elements at the `places` indices of the padded axis from `first` on.
     fn within(&self, first: usize, places: usize) -> Range<usize> {
         let (first, end) = (first as i64 - self.low, (first + places) as i64 - self.low);
         let at = |place: i64| usize::try_from((place + self.step - 1).div_euclid(self.step)).unwrap_or(0);
@@ -140,8 +139,8 @@ impl PaddedAxis {
 }
 
 impl Padded {
-    /// Creates the places of an operand of type `x` in a tensor of type `y`. `None` if `x` or `y` is empty or
-    /// too large.
+    /// Creates the mapping of an operand of type `x` to a padded tensor of type `y`. `None` if `x` or `y` is
+    /// empty or too large.
     pub(super) fn new(x: &TensorType, y: &TensorType, p: &Pad) -> Option<Padded> {
         let rank = x.rank();
         let fits = [y.rank(), p.low.len(), p.high.len(), p.interior.len()] == [rank; 4] && x.dtype == y.dtype;
@@ -191,18 +190,17 @@ impl Padded {
 /// Same requirements as [`Padded::run`]; elements have the size of `T`.
 unsafe fn inside_of<T: Copy>(padded: &Padded, from: *const u8, to: *mut u8, [start, len]: [usize; 2]) {
     let (from, to, block, end) = (from.cast::<T>(), to.cast::<T>(), padded.block, start + len);
-    // Copies elements of the operand to their places, without those before the first element to write or
-    // after the last.
+    // Copies elements of the operand to the padded tensor, except for elements outside of the range to write.
     let copy = |source: usize, place: usize, count: usize| {
         let [begin, stop] = [place.max(start), (place + count).min(end)];
         if begin < stop {
-            // SAFETY: elements of the operand, with places among the elements to write.
+            // SAFETY: these elements lie in the operand, and their places are among the elements to write.
             unsafe { copy_short(from.add(source + begin - place), to.add(begin - start), stop - begin) };
         }
     };
     let Some((last, outer)) = padded.axes.split_last() else { return copy(0, 0, block) };
-    // The first line: the index of each outer axis, and the operand's first element for each number of outer
-    // axes.
+    // Starts with the line that contains element `start`. `index` holds its indices on the outer axes, and
+    // `bases[d]` the operand's offset for the first `d` of them, or `None` in the padding.
     let mut first = start / block % last.size;
     let mut line = start / block / last.size;
     let mut index = [0; MAX_AXES];
@@ -229,7 +227,7 @@ unsafe fn inside_of<T: Copy>(padded: &Padded, from: *const u8, to: *mut u8, [sta
                 copy(source, place, elements.len() * block);
             } else if block == 1 {
                 for i in 0..elements.len() {
-                    // SAFETY: an element of the operand, whose place is in the line.
+                    // SAFETY: the element lies in the operand, and its place is among the elements to write.
                     unsafe {
                         let to = to.add(place - start + i * last.step as usize);
                         to.write(from.add(source + i * last.stride).read());

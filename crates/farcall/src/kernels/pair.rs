@@ -91,7 +91,7 @@ fn floats<T: Number>(first: Binary, second: Binary, swapped: bool) -> Option<Wor
     }
 }
 
-/// Of words of 32 bits, which have a sign or not.
+/// Returns the loop of two operations on 32-bit integers, signed or unsigned.
 fn words(first: Binary, second: Binary, swapped: bool) -> Option<Work> {
     Some(match (first, second, swapped) {
         (Binary::Add, Binary::Add, _) => map3::<u32, u32, u32, u32>(|x, y, z| x.add(y).add(z)),
@@ -112,7 +112,7 @@ mod tests {
     use super::super::map::Operand;
     use super::*;
 
-    /// Elements of operands: more than two blocks, and not whole ones.
+    /// Number of elements: more than two blocks, and not a multiple of a block.
     const N: usize = 77;
 
     fn run<T: Copy + Default>(work: &Work, operands: &[Operand]) -> Vec<T> {
@@ -123,7 +123,8 @@ mod tests {
         to
     }
 
-    /// Compares every pair on elements of a type with its operations one after the other; how many there are.
+    /// Compares each pair with its operations, run one after another, on elements of a type. Returns the
+    /// number of pairs.
     fn compare<T: Copy + Default, B: PartialEq + std::fmt::Debug>(
         dtype: DType,
         operands: [Vec<T>; 3],
@@ -140,7 +141,7 @@ mod tests {
             let (f, s) = (Formula::Binary(first, dtype), Formula::Binary(second, dtype));
             let Some(both) = f.then(s, swapped) else { continue };
             let [a, b, _] = &operands;
-            // The last one repeated: one block of its first element.
+            // The last operand is repeated: a block of copies of its first element.
             let block = [operands[2][0]; super::super::map::BLOCK];
             let c = Operand::repeated(block.as_ptr().cast());
             let between: Vec<T> = run(&work(first).unwrap(), &[each(a), each(b)]);

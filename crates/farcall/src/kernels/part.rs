@@ -49,7 +49,7 @@ impl Part {
         }
         let step = |d: usize| strides[d].saturating_mul(isize::try_from(steps[d]).unwrap_or(isize::MAX));
         let axes: Vec<Axis> = normal(fill(to, step));
-        // A run allocates nothing.
+        // A run keeps an index per axis in inline storage, because it does not allocate memory.
         (axes.len() <= MAX_AXES).then_some(())?;
         let axes = axes.iter().map(|a| (a.size, a.src.unsigned_abs())).collect();
         Some(Part { input, dtype: from.dtype, first, sizes: to.sizes().iter().copied().collect(), axes })
@@ -67,13 +67,13 @@ pub(super) struct Parts {
     run: Run,
 }
 
-/// Copies elements of a part: the first element number, and the count.
+/// Copies elements of a part. The numbers are that of the first element and the number of elements.
 type Run = unsafe fn(&Part, *const u8, *mut u8, usize, usize);
 
 impl Parts {
     /// Concatenates parts along a dimension of a tensor of this type; `None` if they do not cover it exactly.
     pub(super) fn new(parts: &[Part], dim: usize, ty: &TensorType) -> Option<Parts> {
-        // Bounds all products below.
+        // The number of elements of the tensor bounds all products below.
         ty.elements().filter(|n| *n > 0)?;
         let inner: usize = ty.sizes().get(dim.checked_add(1)?..)?.iter().product();
         let mut all = SmallVec::new();
@@ -150,7 +150,7 @@ unsafe fn copy<T: Copy>(part: &Part, from: *const u8, to: *mut u8, start: usize,
     // SAFETY: the part's first element is in the operand.
     let (from, to) = (unsafe { from.cast::<T>().add(part.first) }, to.cast::<T>());
     lines(part, start, len, |src, step, count, written| {
-        // SAFETY: elements of one line of the part; the output is disjoint from operands.
+        // SAFETY: the elements are of one line of the part, and the output does not overlap the operands.
         unsafe {
             let (from, to) = (from.add(src), to.add(written));
             if step == 1 {

@@ -1,7 +1,8 @@
 //! Reductions by a single operation.
 //!
-//! The order of combination depends only on the sizes. Rows are combined in lanes and blocks, and blocks
-//! pairwise. Sums of `f32` and of the 16-bit floats are accumulated in a wider type.
+//! The order of combination depends only on the sizes. A row is divided into blocks. The elements of a block
+//! are combined in lanes, and the totals of blocks pairwise. Sums of `f32` and of the 16-bit floats are
+//! accumulated in a wider type.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -23,14 +24,14 @@ use crate::cache::{MIN_UNCACHED_BYTES, prefetch_ahead};
 #[cfg(target_arch = "x86_64")]
 use crate::cache::{PREFETCH_DISTANCE_BYTES, prefetch_to_second_level};
 
-/// Number of accumulators of a row.
+/// Number of lanes: accumulators that each combine every sixteenth element of a row.
 const LANES: usize = 16;
 /// Number of elements that are combined in lanes. Blocks of this size are combined pairwise.
 const BLOCK_ELEMENTS: usize = 1024;
 /// Maximum number of columns that are reduced at once.
 const MAX_COLUMNS: usize = 256;
-/// Maximum length of rows that are combined element by element: where several rows make one result, short
-/// rows would waste lanes.
+/// Maximum length of rows that are combined column by column if several rows are reduced to one result. Such
+/// short rows would not fill the lanes.
 const MAX_SHORT_ROW: usize = 64;
 
 /// Approximate cost of an element of a row, in picoseconds.
@@ -102,8 +103,8 @@ impl Combine {
     }
 }
 
-/// Joins adjacent dimensions that are both reduced or both kept. Each entry is a size and true if it is
-/// reduced.
+/// Joins adjacent dimensions that are both reduced or both kept. Each entry is a size and a flag, which is
+/// true for reduced dimensions.
 pub(super) fn joined(dims: &[usize], reduced: &[usize]) -> Vec<(usize, bool)> {
     let mut joined: Vec<(usize, bool)> = Vec::new();
     for (d, size) in dims.iter().enumerate().filter(|(_, size)| **size != 1) {
@@ -129,7 +130,8 @@ pub(super) fn accumulator(op: Combine, dtype: DType, kept: usize, init: [u8; 16]
     combining(op, dtype, Accumulators { kept, init })
 }
 
-/// Combines rows in parts that have separate memory, aligned like the largest elements.
+/// Functions that combine rows in several parts. Each part has memory for its own totals, aligned for the
+/// largest element type.
 pub(super) struct Accumulator {
     /// Number of elements of the result.
     pub(super) kept: usize,
@@ -207,7 +209,7 @@ impl Instantiate for Accumulators {
     }
 }
 
-/// A product of this module that is instantiated for each reducer.
+/// Something that is built for a reducer: a kernel, a loop or an accumulator.
 trait Instantiate {
     type Output;
 
@@ -249,7 +251,7 @@ impl Instantiate for Rows {
     }
 }
 
-/// Instantiates `made` for an operation and an element type.
+/// Calls `made` with the reducer of an operation on an element type.
 fn combining<L: Instantiate>(op: Combine, dtype: DType, made: L) -> Option<L::Output> {
     macro_rules! go {
         ($T:ty, $A:ty, $widen:expr, $narrow:expr, $identity:expr, $combine:expr) => {{
@@ -315,7 +317,8 @@ fn combining<L: Instantiate>(op: Combine, dtype: DType, made: L) -> Option<L::Ou
             });
         }
         // These operations are idempotent, so the initial value may be combined more than once.
-        // Floating-point numbers are compared as integers in the same order.
+        // Floating-point numbers are converted to integer keys with the same order, and the keys are
+        // compared.
         (Combine::Maximum, _) if dtype.is_float() => {
             return dispatch!(dtype, [floats], T => {
                 let one = T::opaque_one();
@@ -361,7 +364,7 @@ fn narrow(z: Complex<f64>) -> Complex<f32> {
     Complex::new(z.re as f32, z.im as f32)
 }
 
-/// A way to combine elements.
+/// A binary operation on elements, and the type in which totals are accumulated.
 trait Reducer: Send + Sync + 'static {
     type Element: Copy;
     /// Type of the accumulators.
@@ -372,11 +375,11 @@ trait Reducer: Send + Sync + 'static {
     fn widen(&self, x: Self::Element) -> Self::Total;
     fn narrow(&self, total: Self::Total) -> Self::Element;
     fn combine(&self, a: Self::Total, b: Self::Total) -> Self::Total;
-    /// Returns a value that leaves any total that includes `init` unchanged.
+    /// Returns a value that can be combined with any total that includes `init` without changing it.
     fn identity(&self, init: Self::Total) -> Self::Total;
 
-    /// Combines elements that are `LANES` apart, starting from the identity. `far` tells that the elements
-    /// come from memory.
+    /// Combines elements that are `LANES` apart, starting from the identity. `far` is true if the elements
+    /// come from memory rather than the cache.
     ///
     /// # Safety
     /// `x` must be valid for reads of `n` elements, and `n` must be a multiple of `LANES`.
@@ -393,10 +396,10 @@ trait Reducer: Send + Sync + 'static {
     }
 }
 
-/// Combines elements in lanes, for all reducers.
+/// Combines elements in lanes: the loop of reducers that have no special one.
 ///
 /// # Safety
-/// As [`Reducer::lanes`].
+/// Same requirements as [`Reducer::lanes`].
 #[inline(always)]
 unsafe fn lanes<R: Reducer + ?Sized>(
     by: &R,
@@ -465,7 +468,7 @@ impl Reducer for SumF32 {
 /// Sums elements in two vectors of eight lanes.
 ///
 /// # Safety
-/// As [`Reducer::lanes`]; the processor must have AVX-512F.
+/// Same requirements as [`Reducer::lanes`]; the processor must have AVX-512F.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f")]
 unsafe fn sum_lanes<const IS_FAR: bool>(x: *const f32, n: usize, identity: f64) -> [f64; LANES] {
@@ -622,7 +625,8 @@ fn reduction<R: Reducer>(shape: Shape, by: R) -> Prepared {
     let units = shape.outer().saturating_mul(across);
     let tasks = (work / MIN_TASK_ELEMENTS).clamp(1, units.clamp(1, 256));
     let share = units.div_ceil(tasks);
-    // The elements ahead of a line belong to the next line only if lines are contiguous.
+    // Prefetching runs ahead of the line. It is useful only if each result has a single line, since the next
+    // line to be read is then contiguous.
     let far = lines == 1 && is_far::<R>(work);
     Prepared::in_tasks(tasks, move |args, task| {
         let (x, out) = (args.input_ptr::<R::Element>(0), args.output_ptr::<R::Element>(0));
@@ -768,8 +772,8 @@ unsafe fn combine<R: Reducer>(x: *const R::Element, to: *mut R::Total, n: usize,
     }
 }
 
-/// Combines rows of at most [`MAX_SHORT_ROW`] elements. Each column has a lane, which takes up rows until
-/// they fill a block; then the lanes are combined.
+/// Combines rows of at most [`MAX_SHORT_ROW`] elements. Each column has a total. After every block of rows,
+/// the totals of the columns are combined.
 ///
 /// # Safety
 /// `x` must be valid for reads of all lines.
@@ -790,7 +794,8 @@ unsafe fn short_rows<R: Reducer>(
         }
         let mut lanes = [identity; MAX_SHORT_ROW];
         for l in first..(first + at_once).min(lines) {
-            // SAFETY: the line lies within the operand, and its length is at most the number of lanes.
+            // SAFETY: the line lies within the operand, and its length is at most `MAX_SHORT_ROW`, the number
+            // of `lanes`.
             unsafe { combine(x.add(shape.line(l)), lanes.as_mut_ptr(), length, by) };
         }
         total = lanes[..length].iter().fold(total, |total, lane| by.combine(total, *lane));
@@ -798,7 +803,7 @@ unsafe fn short_rows<R: Reducer>(
     total
 }
 
-/// Combines contiguous elements. `far` tells that they come from memory.
+/// Combines contiguous elements. `far` is true if they come from memory rather than the cache.
 ///
 /// # Safety
 /// `x` must be valid for reads of `n` elements.
@@ -815,7 +820,7 @@ unsafe fn row<R: Reducer>(x: *const R::Element, n: usize, by: &R, identity: R::T
 /// Combines elements that fill lanes. Not inlined, as there are about a hundred instances.
 ///
 /// # Safety
-/// As [`row`]; `n` must be at least [`LANES`].
+/// Same requirements as [`row`]; `n` must be at least [`LANES`].
 #[inline(never)]
 unsafe fn lane_row<R: Reducer>(
     x: *const R::Element,
@@ -825,7 +830,7 @@ unsafe fn lane_row<R: Reducer>(
     far: bool,
 ) -> R::Total {
     if n > BLOCK_ELEMENTS {
-        // The left half is whole blocks, so that its lanes stay full.
+        // The left half consists of whole blocks, so that its lanes stay full.
         let half = (n / 2).next_multiple_of(BLOCK_ELEMENTS);
         // SAFETY: `half < n`, as `n > BLOCK_ELEMENTS`.
         let [left, right] =

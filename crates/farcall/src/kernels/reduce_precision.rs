@@ -1,4 +1,4 @@
-//! `reduce_precision`: rounds to fewer bits, on the bits of the element.
+//! `reduce_precision`: rounds elements to fewer bits, with integer operations on their bits.
 
 use farcall_ir::{DType, Op};
 
@@ -57,16 +57,18 @@ struct Format {
     infinity: u64,
     /// The last mantissa bit that is kept; 1 if all are kept.
     last: u64,
-    /// Smaller numbers become zero. Compared with all bits of exponent and mantissa.
+    /// Numbers below this one become zero. Numbers are compared by the bits of exponent and mantissa.
     least: u64,
-    /// Numbers of at least this size become infinity; above infinity if the exponent keeps its bits.
+    /// Numbers from this one on become infinity. If the exponent keeps all its bits, this is greater than
+    /// infinity.
     most: u64,
     /// True if the mantissa has bits to represent a NaN.
     nan: bool,
 }
 
 impl Format {
-    /// Creates the reduction from floats with some bits of exponent and mantissa to fewer bits.
+    /// Creates the reduction of floats with `from_exponent` and `from_mantissa` bits to floats with
+    /// `exponent` and `mantissa` bits.
     fn new(from_exponent: u32, from_mantissa: u32, exponent: u32, mantissa: u32) -> Format {
         let sign = 1u64 << (from_exponent + from_mantissa);
         let infinity = ((1u64 << from_exponent) - 1) << from_mantissa;

@@ -82,7 +82,7 @@ fn in_tasks(
 ) -> Prepared {
     Prepared::in_tasks(count.div_ceil(TASK_BLOCKS).max(1), move |args, task| {
         let (from, to) = (args.input_ptr::<u64>(0), args.output_ptr::<u64>(0));
-        // SAFETY: a state has two or three words. With two, the key is also the high part of Philox's
+        // SAFETY: a state has two or three words. If there are two, the key is also the high part of Philox's
         // counter.
         let (key, low, high) = unsafe { (*from, *from.add(1), *from.add(if words == 3 { 2 } else { 0 })) };
         let state = State { key, counter: u128::from(high) << 64 | u128::from(low) };
@@ -133,10 +133,10 @@ impl Bits for u64 {
 struct Layout {
     /// Number of elements per block.
     each: usize,
-    /// Size of that dimension, and number of blocks along it.
+    /// Size of the dimension along which a block's elements are adjacent, and number of blocks along it.
     size: usize,
     half: usize,
-    /// Number of elements of the dimensions inside and outside of that dimension.
+    /// Number of elements of the dimensions inside of that dimension, and of the dimensions outside of it.
     inner: usize,
     outer: usize,
 }
@@ -178,7 +178,7 @@ impl Layout {
             let mut outside = start / self.inner / self.half;
             for words in &words[..BATCH_BLOCKS.min(range.end - start)] {
                 let first = (outside * self.size + along * self.each) * self.inner + column;
-                // SAFETY: elements of the output that only this block writes.
+                // SAFETY: the output has these elements, and only this block writes them.
                 unsafe {
                     to.add(first).write(T::of(*words, 0));
                     if self.each == 2 && along * 2 + 1 < self.size {
@@ -216,7 +216,7 @@ fn fill_philox<T: Bits>(to: *mut T, elements: usize, state: State, range: std::o
             let values = if T::PHILOX == 2 { &two[..] } else { &four[..] };
             let first = block * T::PHILOX;
             let count = T::PHILOX.min(elements - first);
-            // SAFETY: elements of the output that only this block writes.
+            // SAFETY: the output has these elements, and only this block writes them.
             unsafe { to.add(first).copy_from_nonoverlapping(values.as_ptr(), count) };
         }
     }

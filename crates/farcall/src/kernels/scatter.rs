@@ -32,7 +32,7 @@ pub(super) static KERNEL: Kernel =
 
 pub(super) use by_region::KERNEL as BY_REGION;
 
-/// Minimum number of elements of a run that counts as slow.
+/// Minimum number of elements for which the kernel is marked `slow`.
 const MIN_SLOW_ELEMENTS: usize = 1 << 16;
 /// Minimum number of updated elements for which a scatter is split into tasks.
 const MIN_SPLIT_ELEMENTS: usize = 1 << 19;
@@ -46,12 +46,12 @@ const MAX_TASKS: usize = 4;
 const MIN_GROUPED_RESULT_BYTES: usize = 8 << 20;
 /// Minimum size in bytes of a row for which searching its updates pays off.
 const MIN_GROUPED_ROW_BYTES: usize = 128;
-/// Number of updated elements per four elements of the result for which updates are grouped. With fewer, most
-/// rows need not be touched; with more, rows are found in a cache.
+/// Numbers of updated elements per four elements of the result for which updates are grouped. If there are
+/// fewer, most rows have no update; if there are more, rows are often found in a cache anyway.
 const UPDATES_PER_FOUR_ELEMENTS: RangeInclusive<usize> = 1..=8;
 /// Maximum number of groups of rows in a task.
 const MAX_GROUPS: usize = 256;
-/// Number of updates that a row of updates is prefetched ahead.
+/// Number of updates that are applied between prefetching a row of updates and applying it.
 const PREFETCH_DISTANCE_UPDATES: usize = 16;
 
 fn prepare(request: &Request<'_>) -> Option<Prepared> {
@@ -136,8 +136,8 @@ struct Windows {
     window: Vec<(usize, usize, usize)>,
     /// Number of elements of a window.
     size: usize,
-    /// True if windows are rows: contiguous elements that start at a multiple of the window's size, of which
-    /// the operand has a whole number.
+    /// True if windows are rows: contiguous elements that start at a multiple of the window's size. The size
+    /// of the operand is also a multiple of it.
     rows: bool,
     starts: Starts,
     reader: Reader,
@@ -208,9 +208,9 @@ impl Windows {
         if length != entries.len() || indexed.iter().enumerate().any(twice) || repeated {
             return None;
         }
-        // This kernel applies updates index by index, the evaluator in the order of the updates' dimensions.
-        // The results are equal unless elements of a window that the evaluator visits earlier can coincide
-        // with elements of other windows.
+        // This kernel applies one window after another; the evaluator applies updates in row-major order of
+        // the updates tensor. The orders can give different results only if a window dimension comes before a
+        // scatter dimension in that tensor, and windows can overlap along the window dimension.
         let early = |(u, d): (&usize, &usize)| {
             free.iter().any(|f| f > u && updates.sizes()[*f] > 1) && indexed.contains(d) && sizes[*d] > 1
         };
@@ -299,7 +299,7 @@ fn in_groups<T: Copy + 'static>(
             || {
                 let mut parts = [(0, 0); MAX_GROUPS];
                 let words = windows.sort(args, own.clone(), groups, &mut parts);
-                // Some words may be missing.
+                // After an interrupt, not all words have been written.
                 if interrupt::has_ended() {
                     return;
                 }
@@ -318,7 +318,7 @@ struct Groups {
     tasks: usize,
     /// Binary logarithm of the number of rows in a group.
     group: u32,
-    /// Number of bits of the number of an update.
+    /// Number of low bits that hold the number of an update.
     number: u32,
     /// 2⁶⁴ divided by the number of elements in a row, rounded up.
     inverse: u64,
@@ -361,7 +361,7 @@ impl Groups {
     }
 }
 
-/// Copies elements of the operand to the result, unless the result is in the operand's place.
+/// Copies elements of the operand to the result, unless both are the same memory.
 fn copy<T: Copy>(args: &Args<'_>, first: usize, count: usize) {
     let (x, out) = (args.input_ptr::<T>(0), args.output_ptr::<T>(0));
     if !std::ptr::eq(x, out) {
@@ -383,8 +383,8 @@ impl Windows {
                     #[inline(always)]
                     |positions, slices| {
                         for (i, at) in positions.iter().enumerate().filter(|(_, at)| **at != OUTSIDE) {
-                            // SAFETY: the window lies entirely inside the result, and its updates inside the
-                            // updates.
+                            // SAFETY: a position other than `OUTSIDE` is that of a window inside the result,
+                            // and `slices.at(i)` is the start of the window's updates in the input.
                             unsafe {
                                 let ($to, $from) = (out.add(*at), updates.add(slices.at(i)));
                                 $update;
@@ -405,7 +405,8 @@ impl Windows {
                     |positions, slices| {
                         let count = choose(positions, &own, &mut chosen);
                         for i in &chosen[..count] {
-                            // SAFETY: as above.
+                            // SAFETY: `choose` selected the positions of windows inside the result, and
+                            // `slices.at(*i)` is the start of the window's updates in the input.
                             unsafe { row(n, out.add(positions[*i]), updates.add(slices.at(*i)), combine) };
                         }
                     },
@@ -449,7 +450,7 @@ impl Windows {
             total += count;
         }
         // SAFETY: the scratch memory has a word for each update. Other tasks' slices are for the updates of
-        // their own rows, which are before or behind these. They do not overlap as long as all tasks read the
+        // their own rows, which are before or after these. They do not overlap as long as all tasks read the
         // same indices: the caller of the kernel guarantees that nothing writes the operands during a run
         // (`Prepared::run`).
         let words = unsafe {
@@ -473,8 +474,8 @@ impl Windows {
         words
     }
 
-    /// Calls `f` with each update of these rows: the number of its row among them, and the number of the
-    /// update. Returns the number of updates of earlier rows.
+    /// Calls `f` with each update of these rows: the number of the row, counted from the first of these rows,
+    /// and the number of the update. Returns the number of updates of earlier rows.
     #[inline(always)]
     fn own(&self, args: &Args<'_>, rows: Range<usize>, groups: Groups, mut f: impl FnMut(u32, u32)) -> usize {
         let (own, mut chosen) = (rows.start * self.size..rows.end * self.size, [0; index::BLOCK]);
@@ -496,7 +497,7 @@ impl Windows {
         before
     }
 
-    /// Writes these rows with their updates, group by group.
+    /// Copies these rows to the result and applies their updates, group by group.
     #[inline(always)]
     fn apply_sorted<T: Copy>(
         &self,
@@ -521,7 +522,7 @@ impl Windows {
                 }
                 let (at, update) = groups.of_word(words[i]);
                 if at < count {
-                    // SAFETY: the row lies in the result, and its update in the updates.
+                    // SAFETY: the result has this row, and the input has its update.
                     unsafe { row(n, out.add((first + at) * n), updates.add(update * n), combine) };
                 }
             }
@@ -554,7 +555,7 @@ unsafe fn row<T: Copy>(n: usize, to: *mut T, from: *const T, combine: impl Fn(T,
         unsafe {
             let to = to.add(k * BLOCK).cast::<[T; BLOCK]>();
             let (mut values, by) = (to.read(), from.add(k * BLOCK).cast::<[T; BLOCK]>().read());
-            // Not an iterator, whose functions would be calls if they were not inlined.
+            // The loop does not use an iterator, whose functions might not be inlined.
             let mut i = 0;
             while i < BLOCK {
                 values[i] = combine(values[i], by[i]);

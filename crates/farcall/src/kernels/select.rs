@@ -47,7 +47,8 @@ keys! {
     u64, u128;
 }
 
-/// Number of ranks that [`first`] needs room for: the ranks of a whole line, or some more than requested.
+/// Number of ranks that [`first`] needs room for: those of a whole line or, if few elements are requested,
+/// several times their number.
 pub(super) fn room(k: usize, length: usize) -> usize {
     if k > length / 8 { length } else { (4 * k).max(256).min(length) }
 }

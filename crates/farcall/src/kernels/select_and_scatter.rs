@@ -1,7 +1,7 @@
 //! `select_and_scatter` as in the gradient of pooling: each window selects its largest or smallest element,
 //! and a value is added at the position of that element.
 //!
-//! Neighbours along the dimensions behind the windowed dimensions are selected together. Values are added in
+//! Neighbours along the dimensions after the windowed dimensions are selected together. Values are added in
 //! row-major order.
 
 use farcall_ir::interrupt::Pace;
@@ -52,7 +52,8 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     })
 }
 
-/// Returns the comparison with the next element that keeps an element.
+/// Returns the direction of the region's comparison: if it holds between the selected element and the next
+/// one, the selected element is kept. `None` for other regions.
 fn selection(body: &Body, x: &TensorType) -> Option<Direction> {
     let only = body.reducer()?;
     let Op::Compare(compare) = &only.op else { return None };
@@ -82,7 +83,7 @@ struct Shape {
     /// The dimensions up to the last one with windows: axis, number of windows, stride in rows of `inner`
     /// elements.
     axes: Vec<(Axis, usize, usize)>,
-    /// Number of elements behind these dimensions.
+    /// Number of elements of the dimensions after the last one with windows.
     inner: usize,
 }
 
@@ -140,7 +141,7 @@ fn reduction<T: Compared>(
     keeps: impl Fn(T::Wide, T::Wide) -> bool + Copy + Send + Sync + 'static,
 ) -> Prepared {
     let under = shape.under();
-    // Units are independent: a group of columns of one index of the leading dimensions.
+    // A unit is a group of columns at one index of the leading dimensions. Units are independent.
     let columns = shape.inner.div_ceil(LANES);
     let units = shape.apart.saturating_mul(columns);
     let work = (shape.values / columns.max(1)).saturating_mul(under.max(1));
@@ -160,7 +161,7 @@ fn reduction<T: Compared>(
     prepared.slow()
 }
 
-/// Selects and adds in a group of columns of one index of the leading dimensions.
+/// Selects elements and adds values in a group of columns at one index of the leading dimensions.
 #[inline(always)]
 fn part<T: Compared>(
     args: &Args<'_>,

@@ -4,10 +4,10 @@ use farcall_ffi::simd::{Vectors, widest};
 #[cfg(target_arch = "x86_64")]
 use farcall_ffi::simd::{avx2, avx512};
 
-/// Calls `f`, compiled for the widest vectors of the processor. Everything inlined into `f`, which should
-/// include all of its loops, is vectorized accordingly. (A closure called by `for_each` or the like is a
-/// separate function, compiled for any processor, unless it is `#[inline(always)]`.) The results do not
-/// depend on the vectors.
+/// Calls `f`, compiled for the widest vectors of the processor. This applies to everything that is inlined
+/// into `f`, so all loops should be. (A closure that is passed to `for_each`, for example, is a separate
+/// function, compiled for any processor, unless it is `#[inline(always)]`.) The results do not depend on the
+/// width of the vectors.
 #[inline(always)]
 pub(super) fn vectorized<R>(f: impl FnOnce() -> R) -> R {
     match widest() {
@@ -21,8 +21,8 @@ pub(super) fn vectorized<R>(f: impl FnOnce() -> R) -> R {
     }
 }
 
-/// Calls `f` like [`vectorized`]. On an architecture where processors without such vectors are rare, they run
-/// `plain` instead, which saves code.
+/// Calls `f` like [`vectorized`], except that x86-64 processors without AVX2 run `plain`. These processors
+/// are rare, so `f` is not compiled for them, which saves code.
 #[inline(always)]
 #[cfg_attr(
     not(any(target_arch = "x86_64", test)),

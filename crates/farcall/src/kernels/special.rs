@@ -136,7 +136,7 @@ pub(super) fn erf_inv(x: f32) -> f32 {
     let w = -ln64((1.0 - x) * (1.0 + x));
     let y = x * polynomial(&ERF_INV, w * 0.125 - 1.0);
     let y = if x.abs() == 1.0 { x * f64::INFINITY } else { y };
-    // Also for NaN.
+    // The comparison is false for NaN, too.
     (if x.abs() <= 1.0 { y } else { f64::NAN }) as f32
 }
 
@@ -154,8 +154,8 @@ pub(super) fn bessel_i1e(x: f32) -> f32 {
 pub(super) fn lgamma(x: f32) -> f32 {
     const HALF_LN_TAU: f64 = 0.918_938_533_204_672_8;
     let x = f64::from(x);
-    // From 3 on: Stirling's series (Abramowitz and Stegun, 6.1.41), below 8 after
-    // Γ(x + 5) = x (x + 1) … (x + 4) Γ(x).
+    // From 3 on, Stirling's series is used (Abramowitz and Stegun, 6.1.41). Below 8, it is evaluated at x +
+    // 5, as Γ(x + 5) = x (x + 1) … (x + 4) Γ(x).
     let up = x < 8.0;
     let y = if up { x + 5.0 } else { x };
     let inverse = 1.0 / y;
@@ -165,7 +165,7 @@ pub(super) fn lgamma(x: f32) -> f32 {
     s = s.mul_add(z, -1.0 / 360.0);
     s = s.mul_add(z, 1.0 / 12.0);
     let far = (y - 0.5) * ln64(y) - y + HALF_LN_TAU + inverse * s;
-    // Up to 3: the polynomial, below ½ after Γ(x + 1) = x Γ(x).
+    // Below 3, the polynomial is used. Below ½, it is evaluated at x + 1, as Γ(x + 1) = x Γ(x).
     let v = if x < 0.5 { x + 1.0 } else { x };
     let near = (v - 1.0) * (v - 2.0) * polynomial(&LGAMMA, v * 0.8 - 1.4);
     let product = x * (x + 1.0) * (x + 2.0) * (x + 3.0) * (x + 4.0);
@@ -181,7 +181,8 @@ pub(super) fn lgamma(x: f32) -> f32 {
 #[inline(always)]
 pub(super) fn digamma(x: f32) -> f32 {
     let x = f64::from(x);
-    // 6.3.5 of Abramowitz and Stegun: the sum of 1 / x to 1 / (x + 7), as a fraction.
+    // Below 8, the series is evaluated at x + 8, and the sum of 1 / x to 1 / (x + 7) is subtracted
+    // (Abramowitz and Stegun, 6.3.5). The sum is computed as a fraction.
     let up = x < 8.0;
     let (mut over, mut under, mut term) = (0.0, 1.0, if up { x } else { 1.0 });
     let mut i = 0;
@@ -192,7 +193,7 @@ pub(super) fn digamma(x: f32) -> f32 {
         i += 1;
     }
     let sum = if up { over / under } else { 0.0 };
-    // 6.3.18, with Bernoulli numbers.
+    // The series is 6.3.18, with Bernoulli numbers.
     let y = if up { x + 8.0 } else { x };
     let inverse = 1.0 / y;
     let z = inverse * inverse;

@@ -3,14 +3,14 @@
 #[cfg(target_arch = "x86_64")]
 use crate::cache::{past_is_written, prefetch_to_second_level};
 
-/// Number of squares along the source lines that the cached variant transposes one after another, so that
-/// hardware prefetching follows the lines.
+/// Number of squares that the cached variant transposes along the same source lines before it goes to the
+/// next lines. The hardware prefetcher can then follow the lines.
 #[cfg(target_arch = "x86_64")]
 const RUN_SQUARES: usize = 16;
 
-/// Size in elements of a block that the streaming variant moves: contiguous elements of the source, and lines
-/// of such elements. The block's cache lines that are contiguous in the destination are written one after
-/// another, which is faster for memory.
+/// Size of a block that the streaming variant moves: the number of contiguous source elements per line, and
+/// the number of lines. Cache lines of the block that are adjacent in the destination are written one after
+/// another, because memory is faster that way.
 #[cfg(target_arch = "x86_64")]
 const BLOCK_ELEMENTS: [usize; 2] = [128, 32];
 
@@ -42,7 +42,8 @@ pub(super) unsafe fn transpose<T>(
     sizes: [usize; 2],
     streams: bool,
 ) -> [usize; 2] {
-    // SAFETY: the caller guarantees the requirements of this function, and `T` has the size of the type.
+    // SAFETY: the caller guarantees the requirements of this function, and `T` has the size of the type that
+    // is used instead, `f32` or `f64`.
     unsafe {
         match size_of::<T>() {
             4 => all::<f32>(from.cast(), to.cast(), strides, sizes, streams),
@@ -119,7 +120,7 @@ fn each_in_runs<T: Squares>(strides: [usize; 2], whole: [usize; 2], square: impl
     }
 }
 
-/// Visits one block after another, and prefetches the next block meanwhile.
+/// Visits one block after another. While a block is visited, the next block is prefetched.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn each_in_blocks<T: Squares>(
@@ -246,7 +247,8 @@ impl Squares for f32 {
         let high = |a: __m512, b: __m512| {
             _mm512_castpd_ps(_mm512_unpackhi_pd(_mm512_castps_pd(a), _mm512_castps_pd(b)))
         };
-        // From four lines at a time, column `c` of every group of four elements is `columns[4 * i + c]`.
+        // Each round transposes lines `4 * i` to `4 * i + 3` in groups of four elements: column `c` of all
+        // groups becomes `columns[4 * i + c]`.
         let mut columns = [_mm512_setzero_ps(); Self::SIDE];
         for (i, four) in columns.chunks_exact_mut(4).enumerate() {
             // SAFETY: a line of the square.
@@ -306,7 +308,7 @@ impl Squares for f64 {
 
         // SAFETY: a line of the square.
         let line = |k: usize| unsafe { _mm512_loadu_pd(from.add(k * strides[0])) };
-        // From two lines at a time, the elements at even or odd positions.
+        // `even` and `odd` interleave two lines each: their elements at even and at odd positions.
         let pairs = [0, 2, 4, 6].map(|k| (line(k), line(k + 1)));
         let even = pairs.map(|(x, y)| _mm512_castpd_ps(_mm512_unpacklo_pd(x, y)));
         let odd = pairs.map(|(x, y)| _mm512_castpd_ps(_mm512_unpackhi_pd(x, y)));
@@ -358,7 +360,7 @@ unsafe fn put_quarters<const STREAMS: bool>(
 ) {
     use std::arch::x86_64::{_mm512_shuffle_f32x4, _mm512_storeu_ps, _mm512_stream_ps};
 
-    // Quarters 0 and 2, or 1 and 3, of the four quarters of each part.
+    // `even` holds quarters 0 and 2 of each part, `odd` quarters 1 and 3.
     let even = (_mm512_shuffle_f32x4::<0x88>(a, b), _mm512_shuffle_f32x4::<0x88>(c, d));
     let odd = (_mm512_shuffle_f32x4::<0xdd>(a, b), _mm512_shuffle_f32x4::<0xdd>(c, d));
     let lines = [

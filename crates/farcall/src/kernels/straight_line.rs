@@ -59,7 +59,7 @@ struct Step {
 #[derive(Clone)]
 #[cfg_attr(
     not(all(target_arch = "x86_64", unix)),
-    expect(dead_code, reason = "instructions are made of it, where they are")
+    expect(dead_code, reason = "only read where machine code is generated")
 )]
 pub(super) enum What {
     /// No description: only the loop can compute the step.
@@ -167,7 +167,7 @@ impl StraightLine {
     /// If `to` is too small.
     pub(crate) fn write_constants(&self, to: &mut [u8]) {
         let to = &mut to[..self.constant_bytes()];
-        // SAFETY: every byte of a line is there.
+        // SAFETY: the constants have `constant_bytes` initialized bytes.
         unsafe { self.constants().copy_to_nonoverlapping(to.as_mut_ptr(), to.len()) };
     }
 
@@ -314,13 +314,13 @@ const MIN_LIBRARY_COPY_BYTES: usize = 512;
 #[inline(always)]
 unsafe fn copy(x: *const u8, to: *mut u8, bytes: usize) {
     if bytes >= MIN_LIBRARY_COPY_BYTES {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees both sides for `bytes` bytes without overlap (`# Safety` above).
         return unsafe { x.copy_to_nonoverlapping(to, bytes) };
     }
     let mut at = 0;
     macro_rules! part {
         ($part:ty) => {
-            // SAFETY: there are so many more bytes, and any bytes are such a number.
+            // SAFETY: at least this number of bytes remain, and any bytes are a valid integer.
             unsafe { to.add(at).cast::<$part>().write_unaligned(x.add(at).cast::<$part>().read_unaligned()) };
             at += size_of::<$part>();
         };
@@ -469,7 +469,7 @@ impl Moves {
     #[inline(always)]
     unsafe fn run(&self, x: *const u8, to: *mut u8, shift: [usize; 2]) {
         let [src, dst] = shift.map(|elements| elements * self.size);
-        // SAFETY: the caller's promise: these are the elements that the movement moves.
+        // SAFETY: the caller guarantees the elements that the movement moves (`# Safety` above).
         unsafe {
             match &self.kind {
                 Kind::Block { first, bytes } => {
@@ -487,7 +487,7 @@ impl Moves {
 /// and they do not overlap.
 unsafe fn each<T: Copy>(pairs: &[[usize; 2]], x: *const u8, to: *mut u8) {
     for [src, dst] in pairs {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees the elements at these distances (`# Safety` above).
         unsafe { to.add(*dst).cast::<T>().write(x.add(*src).cast::<T>().read()) };
     }
 }

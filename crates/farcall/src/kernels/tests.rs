@@ -93,12 +93,12 @@ struct Start {
     rank: usize,
     /// A type of this element type and rank.
     x: TensorType,
-    /// The same type or, sometimes, one of another rank.
+    /// The type of `x` or, sometimes, a type of another rank.
     y: TensorType,
 }
 
-/// Generators of requests. Some kernel accepts requests of each generator now and then. A new generator is
-/// one function here.
+/// Generators of requests. At least one kernel accepts some of the requests of each generator. A new
+/// generator is one function here.
 const QUESTIONS: &[fn(&mut Random, Start) -> Question] = &[
     |_, s| (Op::Unary(Unary::Negate), vec![], vec![s.x], vec![s.y]),
     |r, s| {
@@ -559,7 +559,7 @@ fn run(
         sizes.iter().enumerate().map(|(base, size)| Place { base, offset: MARGIN, size: *size }).collect();
     match (prepared.line(), link) {
         (Some(line), Some(link)) => run_linked(line, &places, inputs, bases, link),
-        // SAFETY: disjoint buffers of these sizes; if the kernel leaves them, it hits the margins.
+        // SAFETY: the buffers are disjoint and have these sizes. Accesses outside of them hit the margins.
         _ => unsafe { prepared.run_here(&Args::new(&places, inputs, &bases)) },
     }
     let mut all = Vec::new();
@@ -577,7 +577,7 @@ fn run(
 /// Way of linking a straight-line program.
 #[derive(Clone, Copy, PartialEq)]
 enum Link {
-    /// Alone.
+    /// On its own, not in a choice.
     Alone,
     /// As the only branch of a choice, so that code is generated for it where possible.
     InChoice,
@@ -599,7 +599,8 @@ fn run_linked(line: &StraightLine, places: &[Place], inputs: usize, mut bases: V
         let branches = vec![std::mem::take(&mut steps)];
         Linked::choose(registers, DType::Pred, branches, &mut steps).expect("places are near");
     }
-    // SAFETY: as for the kernel itself; constants and registers have their memory.
+    // SAFETY: the buffers are disjoint and have the sizes that the kernel was prepared for. Constants and
+    // registers have their own memory.
     let Ok(()) = unsafe { Line::new(steps).run(&bases, &mut Vec::new(), &mut Unlimited) };
 }
 
@@ -621,7 +622,7 @@ impl Runner for Unlimited {
 }
 
 fn bytes_of(words: &mut [u128]) -> &mut [u8] {
-    // SAFETY: the same memory, and every byte is initialized.
+    // SAFETY: the bytes are those of `words`, and all are initialized.
     unsafe { std::slice::from_raw_parts_mut(words.as_mut_ptr().cast(), size_of_val(words)) }
 }
 

@@ -13,7 +13,7 @@ use super::{Kernel, Request, apart};
 
 pub(super) static KERNEL: Kernel = Kernel { name: "top_k", prepare, in_place: apart, describe };
 
-/// Minimum number of elements of a task, and of a run that counts as slow.
+/// Minimum number of elements of a task, and of an operand for which the kernel is marked `slow`.
 const MIN_TASK_ELEMENTS: usize = 1 << 16;
 /// Maximum number of tasks. Each task has scratch memory for a line.
 const MAX_TASKS: usize = 64;
@@ -49,9 +49,9 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
                 if pace.is_due_after(length) {
                     return;
                 }
-                // SAFETY: the operand and the results have this line, have elements of these types and do not
-                // overlap. The scratch memory has room for the ranks of each task. Ranks are integers, so any
-                // contents are valid.
+                // SAFETY: `at` is below `lines`, so the operand and the results contain this line. They have
+                // elements of these types and do not overlap. The scratch memory has room for the ranks of
+                // each task. Ranks are integers, so any contents are valid.
                 let (x, values, places, ranks) = unsafe {
                     let ranks = args.ptr::<Rank<T>>(args.scratch_place().from(task * bytes));
                     (
@@ -101,7 +101,7 @@ macro_rules! ranked {
     )*};
 }
 
-/// The bits of a float as an integer of the same order.
+/// Maps a float to an unsigned integer; the order of the integers is the total order of the floats.
 macro_rules! total {
     ($t:ty, $bits:ty) => {
         |x: $t| {

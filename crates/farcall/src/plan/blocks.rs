@@ -17,10 +17,11 @@ pub struct BlockDecision {
     pub operands: Vec<Type>,
     /// Types of the outputs.
     pub results: Vec<Type>,
-    /// Place of the block: `file:line:column`. For a program without text, the block's location
-    /// (`jit(f)/norm at model.py:3:9`) or, without a location, its function and its number in the function.
+    /// Location of the block: `file:line:column`. For a program without text, the location that the program
+    /// gives for it (`jit(f)/norm at model.py:3:9`) or, if it gives none, the block's function and its number
+    /// in the function.
     pub place: Arc<str>,
-    /// The place of the block as a span of the program's text.
+    /// Location of the block as a span of the program's text.
     pub span: Option<Span>,
     /// The lowerings that skipped the block, with their reasons, in the order in which they were asked. A
     /// lowering that answered with a call is not included.

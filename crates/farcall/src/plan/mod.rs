@@ -1,20 +1,20 @@
 //! The plan: the compiled program, which the compiler makes and the runtime executes.
 //!
-//! A [`Plan`] is a sequence of thunks over buffers whose places are known before a run: slices of one arena,
-//! of the constants, of the inputs, or of the results. It is plain data: a compute thunk has an operation,
-//! the types of its buffers, and the name of a kernel, which prepares code from the operation and the types.
-//! The compiler and the runtime both depend on this module, and never on each other.
+//! A [`Plan`] is a sequence of thunks over buffers. The compiler has assigned memory to each buffer: a slice
+//! of the arena, of a constant, of an input, or of a result. A plan is plain data: a compute thunk has an
+//! operation, the types of its buffers, and the name of a kernel. The kernel prepares code from the operation
+//! and the types. The compiler and the runtime both depend on this module, and never on each other.
 //!
 //! **Invariants**, checked once by [`Plan::validate`], so that the runtime may rely on them:
 //!
 //! - Every slice is inside its base.
 //! - Only the arena, the stack, the results and donated inputs are written to.
-//! - Values are never on the stack. Operands without memory ([`Base::Iota`], [`Base::Number`]) are inputs of
-//!   kernels alone.
-//! - Kernels support the operations and types that they are named for.
+//! - Values are never on the stack. Only kernels take operands without memory ([`Base::Iota`],
+//!   [`Base::Number`]).
+//! - The kernel of each compute thunk supports the thunk's operation and types.
 //! - Buffers overlap only where the operation allows it.
 //! - Each custom call is made by one thunk.
-//! - No thunk reads bytes, and no result has bytes, that the run may not have written before.
+//! - No thunk reads memory with unspecified contents, and no result contains such memory.
 
 mod blocks;
 mod display;
@@ -46,7 +46,7 @@ use crate::registry::Platform;
 /// Alignment, in bytes, of every constant and of every buffer that is passed to a custom call.
 pub const ALIGNMENT: usize = 64;
 
-/// Alignment, in bytes, of every buffer in the arena, and of slices of inputs and constants within these:
+/// Minimum alignment, in bytes, of buffers in the arena and of slices within inputs and constants. It is
 /// enough for any element type.
 pub const MIN_ALIGNMENT_BYTES: usize = 16;
 
@@ -64,9 +64,9 @@ pub struct Plan {
     pub constants: Vec<Literal>,
     /// Deduplicated scalar constants, passed to kernels by value instead of through memory.
     pub numbers: Vec<Literal>,
-    /// Places of the results after the last thunk has run. A result at the [`Base::Result`] with the result's
-    /// number has its own memory; any other result is an input, a constant, a slice of the arena, or an alias
-    /// of another result.
+    /// Memory of the results after the last thunk has run. A result with base [`Base::Result`] and its own
+    /// number has memory of its own; any other result is an input, a constant, a slice of the arena, or an
+    /// alias of another result.
     pub results: Vec<TensorSlice>,
     /// The thunks, in order of execution.
     pub thunks: Vec<Thunk>,
@@ -80,7 +80,7 @@ pub struct Plan {
     pub platform: Platform,
     /// Numerics of a run.
     pub numerics: Numerics,
-    /// Text of the program that the plan was made from, for places in messages.
+    /// Text of the program that the plan was made from, for locations in messages.
     pub source: Arc<Source>,
 }
 
@@ -116,10 +116,10 @@ pub struct CallSpec {
     pub operands: Vec<Type>,
     /// Types of the results.
     pub results: Vec<Type>,
-    /// Place of the call: `file:line:column` or, for a program without text, the call's location. May be
+    /// Location of the call: `file:line:column` or, for a program without text, the call's location. May be
     /// empty.
     pub place: Arc<str>,
-    /// The place of the call as a span of the program's text.
+    /// Location of the call as a span of the program's text.
     pub span: Option<Span>,
 }
 
@@ -154,7 +154,7 @@ impl ReferenceSite {
     }
 }
 
-/// Ignores the numbers of instructions, as the equality of modules does.
+/// Ignores the ids of instructions, as the equality of modules does.
 impl PartialEq for ReferenceSite {
     fn eq(&self, other: &ReferenceSite) -> bool {
         let place = |site: &ReferenceSite, call: &NestedCall| site.call(call).map(|(place, _)| place);
@@ -187,7 +187,7 @@ pub struct NestedCall {
 pub enum Base {
     /// The run's temporary memory.
     Arena,
-    /// The stack of the thread that runs the program: scratch memory of kernels that need little of it.
+    /// The stack of the thread that runs the program: scratch memory of kernels that need only a little.
     Stack,
     /// A constant.
     Constant(ConstantId),
@@ -202,7 +202,7 @@ pub enum Base {
     Result(ResultId),
 }
 
-/// A range of bytes whose place is known before a run.
+/// A range of bytes, assigned when the program is compiled.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Slice {
     /// The memory that contains the range.
@@ -225,7 +225,7 @@ impl Slice {
 /// A slice that holds a tensor, row-major.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TensorSlice {
-    /// Place of the tensor.
+    /// Memory of the tensor.
     pub slice: Slice,
     /// Type of the tensor.
     pub ty: TensorType,
@@ -257,7 +257,7 @@ pub struct Thunk {
     pub outputs: Vec<TensorSlice>,
     /// Nested sequences: the condition and the body of a loop, or the branches of a choice.
     pub bodies: Vec<Vec<Thunk>>,
-    /// Place in the program.
+    /// Location in the program's text.
     pub span: Span,
     /// Location of the thunk according to the program: a name such as `jit(f)/mul`, a line of a file, or
     /// both. If the thunk computes several operations, this is the location of the last one.
@@ -301,7 +301,7 @@ pub struct Compute {
 pub struct Call {
     /// The call site.
     pub id: CallId,
-    /// Pairs of outputs and inputs that share memory, by their numbers in the thunk.
+    /// Pairs of outputs and inputs that share memory, by their indices in the thunk.
     pub aliases: Vec<(usize, usize)>,
     /// True if the call must run even if its results are unused.
     pub side_effect: bool,
@@ -335,8 +335,8 @@ impl Thunk {
         }
     }
 
-    /// Results that may share memory with inputs. (Custom calls that change an operand have one buffer for
-    /// both.)
+    /// Results that may share memory with inputs. (A custom call that updates an operand in place has one
+    /// buffer for the operand and the result.)
     pub(crate) fn in_place(&self) -> InPlace {
         match &self.op {
             ThunkOp::Compute(compute) => compute.kernel.in_place(&compute.bodies),
@@ -347,7 +347,7 @@ impl Thunk {
         }
     }
 
-    /// Calls `visit` for this thunk and every thunk nested in it, in order of the text.
+    /// Calls `visit` for this thunk and every thunk nested in it, in the order of the text.
     pub fn walk<'a>(&'a self, visit: &mut dyn FnMut(&'a Thunk)) {
         if self.bodies.is_empty() {
             return visit(self);
@@ -441,7 +441,7 @@ impl Plan {
         counts
     }
 
-    /// Returns the result that has this memory.
+    /// Returns the result with this number, if it has memory of its own.
     pub(crate) fn own_result(&self, id: ResultId) -> Option<&TensorSlice> {
         self.results.get(id.index()).filter(|r| r.slice.base == Base::Result(id))
     }

@@ -32,7 +32,7 @@ impl Origin {
     }
 
     fn at(source: &Source, span: Span, loc: Option<Arc<str>>) -> Origin {
-        // Instructions that the engine adds have no place.
+        // Instructions that the engine adds have no location in the text.
         let known = !source.is_none() && span.end > 0;
         let value = || {
             let before = source.text().get(..span.start as usize)?;

@@ -15,7 +15,7 @@ use crate::kernels::{Element, KernelId, Prepared, is_int};
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("invalid plan ({place}, {kind}): {message}")]
 pub struct InvalidPlan {
-    /// Place in the program.
+    /// Location in the program.
     pub place: String,
     /// Kind of the thunk.
     pub kind: &'static str,
@@ -40,9 +40,9 @@ impl Plan {
     }
 
     /// Checks the invariants, and returns the prepared kernels of the thunks that compute, in the order of
-    /// [`Plan::walk`]. If the prepared kernels are `given`, kernels are not asked again, and reads of
-    /// unwritten bytes are not checked: the compiler of this plan has asked the kernels for the same
-    /// operations on the same types, and has placed the values. (Debug builds check both.)
+    /// [`Plan::walk`]. If the prepared kernels are `given`, they are not prepared again, and reads of
+    /// unwritten bytes are not checked: the compiler of this plan has prepared the kernels for the same
+    /// operations on the same types, and has assigned memory to the values. (Debug builds check both.)
     pub(crate) fn prepare(
         &self,
         given: Option<Vec<(KernelId, Prepared)>>,

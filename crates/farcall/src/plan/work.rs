@@ -17,8 +17,8 @@ pub struct Cost {
     pub flops: u64,
 }
 
-/// Maximum number of operations for each result along one dimension of a window, which is computed from both
-/// ends of blocks as long as the window.
+/// Maximum number of operations for each result along one dimension of a window. (Kernels divide the
+/// dimension into blocks as long as the window, and combine the elements of each block from both ends.)
 const MAX_OPS_PER_WINDOW_DIM: u64 = 3;
 
 impl Plan {

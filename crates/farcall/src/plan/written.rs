@@ -6,9 +6,9 @@
 //! before every iteration, and ends with the effects of its condition. A choice adds the bytes that all
 //! branches write.
 //!
-//! Two walks without recursion take time in proportion to the plan: [`Summary`] computes the effects of loops
-//! and choices, innermost first; [`Check`] follows a run. All branches start from the same set: the changes
-//! of one branch are undone before the next branch is checked.
+//! The check walks the plan twice, without recursion, in time proportional to the size of the plan.
+//! [`Summary`] computes the effects of loops and choices, innermost first; [`Check`] follows a run. All
+//! branches start from the same set: the changes of one branch are undone before the next branch is checked.
 
 use std::collections::BTreeMap;
 
@@ -373,7 +373,7 @@ impl Bytes {
         self.changes.len()
     }
 
-    /// Undoes all changes after the first `begin` ones.
+    /// Undoes all changes except for the first `begin`.
     fn take_back(&mut self, begin: usize, is_noting: bool) {
         while self.changes.len() > begin {
             match self.changes.pop() {

@@ -117,8 +117,8 @@ pub(super) fn rounding<'a>(tensors: impl IntoIterator<Item = &'a Literal>) -> f6
 
 /// The largest difference of two tensors.
 pub(super) struct Difference {
-    /// Difference relative to the largest value in either tensor. Infinite for integers that differ, and if
-    /// only one of the two values is finite.
+    /// Difference relative to the largest value in either tensor. Infinite if integers differ, or if the two
+    /// values differ and at least one of them is not finite.
     pub(super) relative: f64,
     /// Position of the difference.
     index: Vec<usize>,

@@ -106,8 +106,8 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// A call on symmetric matrices. An op that does not read one triangle of its matrices may be an op of
-/// symmetric matrices, whose derivatives only hold for symmetric changes.
+/// A call on symmetric matrices. An op that reads only one triangle of its matrices may be an op of symmetric
+/// matrices. Its derivatives then hold for symmetric changes only.
 struct Symmetric<'a> {
     call: Call<'a>,
     unread: Vec<Option<Triangle>>,
@@ -126,8 +126,8 @@ impl<'a> Checker<'a> {
         linear.forward().and_then(|op| Some((op.attrs, self.target(&op.target)?)))
     }
 
-    /// Makes the operands symmetric of which the call does not read one triangle, and returns the resulting
-    /// call. `None` if no operand qualifies, or if the op rejects the symmetric operands.
+    /// Finds the operands of which the call reads only one triangle, makes them symmetric, and returns the
+    /// resulting call. `None` if no operand qualifies, or if the op rejects the symmetric operands.
     fn on_symmetric(&self, call: &Call<'a>, all: &Linear, moving: &[usize]) -> Option<Symmetric<'a>> {
         let unread = (0..call.operands.len())
             .map(|i| moving.contains(&i).then(|| Triangle::unread(call, i)).flatten());
@@ -166,7 +166,7 @@ fn zero_derivatives(call: &Call<'_>) -> Result<Vec<Promise>, CheckError> {
     Ok(linear.zero().into_iter().filter(moves).map(|i| point.try_zero(&linear.results(), i)).collect())
 }
 
-/// A call, and the values at its operands.
+/// A call, and its results and residuals.
 struct Point<'c, 'a> {
     call: &'c Call<'a>,
     /// For operands that are made symmetric, the triangles that the op does not read; empty if no operand is.
@@ -175,7 +175,7 @@ struct Point<'c, 'a> {
     values: &'c [Literal],
 }
 
-/// Findings in all directions.
+/// Findings of one check in all directions.
 #[derive(Default)]
 struct Findings {
     largest: f64,
@@ -462,7 +462,7 @@ fn shown(z: Complex<f64>) -> String {
 
 /// Returns a tensor like `like`, of floats or complex numbers between -1 and 1 that only depend on the seed.
 fn noise(like: &Literal, seed: u64) -> Literal {
-    // SplitMix64's finalizer (Steele, Lea, Flood 2014) of the number's position.
+    // Applies SplitMix64's finalizer (Steele, Lea, Flood 2014) to the position of the number.
     let number = |i: usize| {
         let mut z = (seed << 32).wrapping_add(i as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

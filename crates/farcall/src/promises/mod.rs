@@ -124,7 +124,7 @@ struct Runner<'a> {
     compiled: RefCell<HashMap<Vec<TensorType>, Executable>>,
 }
 
-/// A call that works.
+/// A call of an op that has succeeded, with its results.
 struct Call<'a> {
     op: Runner<'a>,
     operands: Vec<Literal>,
@@ -141,7 +141,7 @@ impl<'a> Runner<'a> {
         }
         let attrs = declaration.signature.convert_attrs(attrs);
         let attrs = attrs.map_err(|mismatch| OpError::Mismatch { op: op(), mismatch })?;
-        // The registered target of this name may be another version by now.
+        // Uses this target itself, since another version may be registered under its name by now.
         let registry = Registry::new();
         registry.replace(Target::clone(target));
         Ok(Runner { target, declaration, attrs, registry, compiled: RefCell::default() })
@@ -427,8 +427,8 @@ impl<'a> Checker<'a> {
         Ok(())
     }
 
-    /// Drops broken promises of a forward op, from position `before` on, that its op breaks too: both are one
-    /// kernel, or compute the same results.
+    /// Drops, from position `before` on, the broken promises of a forward op that its op breaks too: the two
+    /// ops share a kernel, or compute the same results.
     fn drop_repeated(&mut self, op: &str, forward: &str, before: usize) {
         let (told, new) = self.found.split_at(before);
         let is_told =

@@ -1,6 +1,6 @@
-//! Recognizes operands that are symmetric matrices, of which an op reads one triangle only. Derivatives of
-//! such an op hold for symmetric changes. The module detects such operands by trying which entries affect the
-//! results.
+//! Recognizes operands that may be symmetric matrices: square matrices of which an op reads only one
+//! triangle. Derivatives of such an op may hold for symmetric changes only. The module finds these operands
+//! by changing the entries of a triangle and comparing the results.
 
 use farcall_ir::{Literal, Scalar};
 
@@ -56,7 +56,8 @@ impl Triangle {
 }
 
 impl<'a> Call<'a> {
-    /// Returns the same call on symmetric matrices, for the operands of which a triangle is not read.
+    /// Returns the same call on symmetric matrices, in place of the operands of which the op reads only one
+    /// triangle.
     pub(super) fn on_symmetric(&self, unread: &[Option<Triangle>]) -> Result<Call<'a>, CheckError> {
         let operands = self.operands.iter().zip(unread);
         let operands = operands.map(|(x, unread)| unread.map_or_else(|| x.clone(), |t| t.mirrored(x)));

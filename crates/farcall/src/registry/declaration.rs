@@ -37,7 +37,7 @@ pub struct Declaration {
     pub jvp: Option<JvpTargets>,
     /// Target of the op's transpose. The op is linear in the operands whose cotangents the transpose returns.
     pub transpose: Option<String>,
-    /// Operands that the derivative ops do not take into account.
+    /// Names of the operands that are declared as not differentiable.
     pub non_differentiable: Vec<String>,
     /// Ways to transpose the op itself where it is linear, strongest guarantee first.
     pub(crate) transposes: Vec<Transposition>,
@@ -102,7 +102,8 @@ pub(crate) struct Transposition {
     /// The op that maps cotangents of results to cotangents of operands.
     pub(crate) targets: VjpTargets,
     /// True if a `#[transpose]` of the op or of its tangent op declares the linear operands. A backward op
-    /// declares nothing, but a backward op that takes none of the operands is a linear map.
+    /// declares no linear operands; but if it takes neither an operand nor the results, the op is linear in
+    /// that operand.
     pub(crate) declared: bool,
 }
 
@@ -131,9 +132,9 @@ impl Declaration {
     /// ([`Signature::convert_attrs`]).
     ///
     /// # Errors
-    /// A mismatch between call and signature, named as in the signature. If a check cannot be decided while
-    /// sizes are symbolic, or if the op has a shape function, which takes numbers only, the kind of the error
-    /// is [`MismatchKind::Open`].
+    /// A mismatch between the call and the signature, in the names of the signature. Its kind is
+    /// [`MismatchKind::Open`] if sizes are symbolic and a check cannot be decided, or the op has a shape
+    /// function, which takes known sizes only.
     pub fn infer<S: Size>(
         &self,
         operands: &[OperandType<'_, S>],
@@ -163,8 +164,8 @@ impl Declaration {
 
     /// Returns how one call is vmapped. If the op has a batching function and all sizes are known, the
     /// function decides; otherwise the signature does, or the call runs in a loop. `batched` marks the
-    /// operands that have the mapped axis, which is their first dimension in `operands`. Attributes are as
-    /// for [`infer`](Self::infer).
+    /// operands that have the mapped axis, which is their first dimension in `operands`. Attributes must have
+    /// exactly the declared types.
     ///
     /// # Errors
     /// If the operands are invalid, the answer of the batching function is invalid, or the op is declared as
@@ -449,8 +450,8 @@ impl<'a> Family<'a> {
         let by_tangent = |jvp: &JvpTargets| self.transposed(op, signature, jvp);
         let (vjp, by_tangent) = match self.vjp(op, signature)? {
             None => (jvp.as_ref().map(by_tangent).transpose()?.flatten(), None),
-            // The op has its own reverse derivative, so the transpose of its tangent op need not be
-            // compatible with it.
+            // The op has its own reverse derivative, so the transpose of its tangent op is optional: errors
+            // in it are ignored.
             declared => (declared, jvp.as_ref().and_then(|jvp| by_tangent(jvp).ok().flatten())),
         };
         let declares = op.vjp_backward().is_some();

@@ -111,7 +111,8 @@ impl Facts {
             let library: Arc<str> = text(need.file(endian, strings).ok()?).into();
             let mut is_last = false;
             while let Some(version) = versions.next().ok()? {
-                // An entry that is not the last but has no next entry would be repeated endlessly.
+                // The iterator returns as many entries as the library declares. After an entry without a
+                // successor, it would return that entry again and again.
                 left = left.checked_sub(1).filter(|_| !is_last)?;
                 is_last = version.vna_next.get(endian) == 0;
                 let weak = version.vna_flags.get(endian).contains(elf::VER_FLG_WEAK);
@@ -149,8 +150,8 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// A file with a limit on the total bytes read, slightly more than its length, regardless of the offsets in
-/// it.
+/// A file with a limit on the total number of bytes read. The limit is slightly more than the file's length,
+/// whatever offsets the file contains.
 #[derive(Debug)]
 pub(super) struct Bounded {
     cache: ReadCache<File>,
@@ -190,7 +191,7 @@ impl<'a> ReadRef<'a> for &'a Bounded {
     }
 
     fn read_bytes_at_until(self, range: Range<u64>, delimiter: u8) -> Result<&'a [u8], ()> {
-        // At most the remaining bytes, and at most the length of a name.
+        // At most the remaining bytes, and at most the maximum length of a name.
         let end = range.end.min(range.start.saturating_add(self.left.get().min(MAX_NAME_BYTES)));
         let bytes = (&self.cache).read_bytes_at_until(range.start..end, delimiter)?;
         self.take(bytes.len() as u64)?;
@@ -198,7 +199,7 @@ impl<'a> ReadRef<'a> for &'a Bounded {
     }
 }
 
-/// Maximum length of a name in bytes. C++ names have thousands of bytes.
+/// Maximum length of a name in bytes. C++ names can have thousands of bytes.
 const MAX_NAME_BYTES: u64 = 1 << 20;
 
 #[cfg(test)]

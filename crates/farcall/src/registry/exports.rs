@@ -36,7 +36,7 @@ pub extern "C" fn get_xla_ffi_api() -> *const Api {
     host_api()
 }
 
-/// Returns the addresses of [`HOST_SYMBOLS`]. The reference also keeps the linker from dropping the
+/// Returns the addresses of [`HOST_SYMBOLS`]. Taking the addresses also keeps the linker from dropping the
 /// functions.
 pub(crate) fn host_symbol_addresses() -> [(&'static str, usize); 4] {
     let [get_api, get_api_cxx, set_failure, set_success] = HOST_SYMBOLS;
@@ -60,7 +60,7 @@ unsafe extern "C" fn handler_register(args: *mut HandlerRegisterArgs) -> *mut Er
     unsafe {
         api::enter(args, HandlerRegisterArgsV4::STRUCT_SIZE, |_| {
             let Some(args) = HandlerRegisterArgs::read(args) else {
-                return Err(Failure::invalid("a registration of no known version"));
+                return Err(Failure::invalid("a registration of an unknown version"));
             };
             let name = api::text(args.name, "name of the target")?;
             let platform = Platform::from(api::text(args.platform, "name of the platform")?.as_str());

@@ -1,7 +1,8 @@
 //! Shared libraries: their files, and handles of open libraries.
 //!
-//! A file is inspected before it is opened: the dynamic linker's messages for an unsuitable file are terse,
-//! and the error for a library that lacks a symbol of its host explains how to export the symbol.
+//! A file is inspected before it is opened, because the dynamic linker's messages for an unsuitable file are
+//! terse. If a library needs a symbol that the program does not export, the error explains how to export the
+//! symbol.
 
 use std::ffi::{CStr, CString, c_void};
 use std::fs::{File, Metadata};

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use super::elf::Facts;
 use super::library::inspect;
 
-/// Dependency that is missing from a library that cannot be opened.
+/// The reason why the dynamic linker rejected a library: a dependency that is missing.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum LinkError {
@@ -28,7 +28,7 @@ pub enum LinkError {
     Version {
         /// Name of the dependency.
         library: String,
-        /// Required version: `GLIBC_2.99`.
+        /// Required version, such as `GLIBC_2.99`.
         version: String,
         /// Version of this system's C library, if the dependency is the C library.
         here: Option<String>,

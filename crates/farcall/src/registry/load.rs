@@ -49,7 +49,7 @@ pub struct LoadReport {
 /// Options for loading a library.
 #[derive(Clone, Default, Debug)]
 pub struct LoadOptions {
-    /// Targets made of the library's symbols, in addition to its described or registered targets.
+    /// Targets to make from the library's symbols, in addition to its described or registered targets.
     pub targets: Vec<TargetSpec>,
     /// Prefix for the names of the targets that the library describes or registers itself: the op `f` becomes
     /// the target `NAMESPACE.f`. `None` selects the namespace that the library's author chose, if any.
@@ -90,21 +90,21 @@ impl Registry {
     ///
     /// # Safety
     /// The library's code is trusted: its initializers run now, and its handlers run when programs call them.
-    /// Its exports under the names of this interface have the types that these names imply.
+    /// The library's exports under the names of this interface have the types that these names imply.
     pub unsafe fn load(&self, path: impl AsRef<Path>) -> Result<LoadReport, LoadError> {
         // SAFETY: without named symbols, `load_symbols` requires the same as `load` (`# Safety` above).
         unsafe { self.load_symbols(path, &[]) }
     }
 
-    /// Loads a library and registers targets made of its symbols, in addition to the targets that it
+    /// Loads a library and registers targets made from its symbols, in addition to the targets that it
     /// describes or registers itself.
     ///
     /// # Errors
-    /// As for [`Registry::load`] (without `specs`), or a symbol is missing.
+    /// Same errors as [`Registry::load`] (without `specs`), or a symbol is missing.
     ///
     /// # Safety
-    /// As for [`Registry::load`]. In addition, the symbols that `specs` names are functions of the declared
-    /// kinds.
+    /// Same requirements as [`Registry::load`]. In addition, the symbols that `specs` names are functions of
+    /// the declared kinds.
     pub unsafe fn load_symbols(
         &self,
         path: impl AsRef<Path>,
@@ -135,10 +135,10 @@ impl Registry {
     /// ```
     ///
     /// # Errors
-    /// As for [`Registry::load_symbols`], or the namespace is invalid.
+    /// Same errors as [`Registry::load_symbols`], or the namespace is invalid.
     ///
     /// # Safety
-    /// As for [`Registry::load_symbols`].
+    /// Same requirements as [`Registry::load_symbols`].
     pub unsafe fn load_with(
         &self,
         path: impl AsRef<Path>,
@@ -212,7 +212,7 @@ impl Registry {
     /// same tag.
     ///
     /// # Errors
-    /// As for [`register_ops`](Registry::register_ops).
+    /// Same errors as [`register_ops`](Registry::register_ops).
     pub fn register_built_ins(
         &self,
         ops: &[&'static OpDescriptor],
@@ -280,7 +280,7 @@ pub(super) fn described(origin: Origin, symbol: *mut std::ffi::c_void) -> (Optio
     match unsafe { description::library(&path, symbol) } {
         Ok(library) => {
             let ops: Vec<Op<'_>> = library.ops().collect();
-            // Handlers report their metadata here, which is foreign code.
+            // This asks the handlers for their metadata, which runs foreign code.
             let described = exit::within(&Doing::Describing(&path), || from_ops(&ops, &origin));
             (library.namespace().map(str::to_owned), described)
         }
@@ -409,7 +409,7 @@ fn from_symbols(loaded: &Loaded, spec: &TargetSpec, facts: &Facts) -> Result<Tar
             let address = find(symbol, "the handler")?;
             // SAFETY: the caller of `load_with` guarantees that the symbol is a function of the untyped API.
             let function = unsafe { std::mem::transmute::<*mut std::ffi::c_void, UntypedHandler>(address) };
-            // SAFETY: as above, and the library stays loaded.
+            // SAFETY: the caller of `load_with` guarantees the type of the function, and the library stays loaded.
             unsafe { Target::untyped(&spec.name, spec.platform.clone(), function, origin) }
         }
         Symbols::Typed { stages, state_type } => {
@@ -431,7 +431,8 @@ fn from_symbols(loaded: &Loaded, spec: &TargetSpec, facts: &Facts) -> Result<Tar
             }
             let [instantiate, prepare, initialize, execute, record] = handlers;
             let bundle = HandlerBundle { instantiate, prepare, initialize, execute, record };
-            // SAFETY: as above, and the library stays loaded.
+            // SAFETY: the caller of `load_with` guarantees that the symbols are handlers, and the library stays
+            // loaded.
             unsafe { Target::claimed(&spec.name, spec.platform.clone(), bundle, 0, origin) }
         }
     };

@@ -98,27 +98,30 @@ impl FrontEnd {
             let python = "`farcall.register_lapack()` registers jaxlib's LAPACK handlers, all of them";
             return match self {
                 FrontEnd::Python => {
-                    format!("{python}; pass the program's registry if it does not use the global one")
+                    format!(
+                        "{python}; pass the program's registry if it does not use the global one; \
+                         see: farcall guide linear-algebra"
+                    )
                 }
                 FrontEnd::Rust | FrontEnd::CommandLine => format!(
                     "LAPACK's handlers are jaxlib's, and only Python has them: there, {python}, and `farcall.compile` runs \
-                     the program"
+                     the program; see: farcall guide linear-algebra"
                 ),
             };
         }
         match self {
             FrontEnd::Rust => format!(
                 "load the library that has it: Registry::load; if it does not register itself, Registry::load_symbols \
-                 with {name}=SYMBOL"
+                 with {name}=SYMBOL; see: farcall guide embedding"
             ),
             FrontEnd::CommandLine => format!(
                 "load the library that has it: --load LIB; if it does not register itself, --load LIB --target \
-                 {name}=SYMBOL"
+                 {name}=SYMBOL; see: farcall guide running-programs"
             ),
             FrontEnd::Python => format!(
                 "load the library that has it: farcall.load(LIB); if it does not register itself, \
                  Registry.load(LIB, [\"{name}=SYMBOL\"]); or register a function: \
-                 farcall.ffi.register_ffi_target(\"{name}\", fn)"
+                 farcall.ffi.register_ffi_target(\"{name}\", fn); see: farcall guide python"
             ),
         }
     }
@@ -183,8 +186,8 @@ impl Registry {
         &GLOBAL
     }
 
-    /// Adds a target. Adding the same functions again is allowed. Functions of another version of a library's
-    /// file replace the registered ones.
+    /// Adds a target. Adding the same functions again is allowed. A target from another version of the same
+    /// library file replaces the registered target.
     ///
     /// # Errors
     /// If other functions are registered for the same name, platform and API.
@@ -203,7 +206,7 @@ impl Registry {
         Ok(target)
     }
 
-    /// Returns specs of the targets that were registered from named symbols of other versions of a library's
+    /// Returns specs of the targets that were registered by symbol name from other versions of a library's
     /// file.
     fn named_in_other_versions(&self, library: &Origin) -> Vec<TargetSpec> {
         let spec = |target: Arc<Target>| match &target.origin().how {
@@ -293,7 +296,7 @@ impl Registry {
     /// matches.
     ///
     /// # Errors
-    /// If no target has this name and platform, or only a target of the other API has.
+    /// If no target has this name and platform, or only a target of the other API does.
     pub fn resolve(&self, call: &CustomCall, platform: &Platform) -> Result<Arc<Target>, ResolveError> {
         let name = &call.target;
         let wanted = call_kind(call).map_err(|message| ResolveError { message, notes: Vec::new() })?;
@@ -584,7 +587,8 @@ mod tests {
     #[test]
     fn a_function_of_the_untyped_api_is_not_a_handler() {
         type Function = unsafe extern "C" fn(*mut f32, *const *const f32);
-        // SAFETY: only `guard::probe` calls the function, with the arguments of both function types.
+        // SAFETY: only `guard::probe` calls the function, with arguments that are valid for both function
+        // types.
         let execute = Some(unsafe { std::mem::transmute::<Function, farcall_ffi::abi::Handler>(subtract) });
         let bundle = farcall_ffi::abi::HandlerBundle {
             instantiate: None,

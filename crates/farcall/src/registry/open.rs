@@ -116,7 +116,7 @@ impl Content {
         file.rewind()?;
         loop {
             chunk.clear();
-            // Reads whole chunks, however many reads that takes: the hash depends on the chunk boundaries.
+            // `read_to_end` fills each chunk, since the hash depends on the chunk boundaries.
             file.take(CHUNK_BYTES).read_to_end(&mut chunk)?;
             if chunk.is_empty() {
                 return Ok(Content(size, hasher.finish()));
@@ -241,7 +241,7 @@ pub(super) fn open(path: &Path, facts: &Facts) -> Result<Arc<Loaded>, LoadError>
     Ok(loaded)
 }
 
-/// Returns the newest version of the open library whose file has the same bytes as `file`.
+/// Returns the index of the open library whose newest version has the same bytes as `file`.
 fn copied_from(open: &[OpenLibrary], content: Content, file: &File) -> Option<usize> {
     let is_newest =
         |e: &OpenLibrary| open.iter().all(|o| o.library != e.library || o.version() <= e.version());

@@ -91,7 +91,7 @@ fn replace(Mapping { range, protection, .. }: &Mapping) {
     unsafe { new.cast::<u8>().copy_from_nonoverlapping(old.cast::<u8>(), len) };
     let moves = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
     // SAFETY: the new mapping has the contents and the protection of the old one. Threads that read or
-    // execute these pages meanwhile wait for the system call.
+    // execute these pages during the system call wait for it.
     let moved = unsafe {
         libc::mprotect(new, len, *protection) == 0
             && libc::mremap(new, len, len, moves, old) != libc::MAP_FAILED
@@ -102,8 +102,8 @@ fn replace(Mapping { range, protection, .. }: &Mapping) {
     }
 }
 
-/// Returns true if an open library was opened from a file other than the one with this inode, because another
-/// file was at its path then.
+/// Returns true if an open library was opened from another file than the one with this inode. That other file
+/// was at the library's path when the library was opened.
 pub(super) fn is_of_another_file(library: &Library, (_, inode): (u64, u64)) -> bool {
     let mappings = mappings(library);
     !mappings.is_empty() && mappings.iter().all(|m| m.inode != inode)

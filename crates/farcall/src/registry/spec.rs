@@ -51,7 +51,7 @@ pub enum Symbols {
 pub(super) const STAGES: [&str; 5] = ["instantiate", "prepare", "initialize", "execute", "record"];
 const EXECUTE: usize = 3;
 
-/// Reason why a text is not a [`TargetSpec`].
+/// Reason why the text is not a [`TargetSpec`].
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("target `{spec}`: {problem}; write NAME=SYMBOL, or NAME=instantiate:SYMBOL,execute:SYMBOL")]
 pub struct TargetSpecError {

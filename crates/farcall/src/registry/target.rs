@@ -83,7 +83,7 @@ fn stages(bundle: &HandlerBundle) -> [usize; 5] {
 pub struct Origin {
     /// File of the library; `None` for code of the program itself.
     pub file: Option<PathBuf>,
-    /// How the target was found.
+    /// Way in which the target was found.
     pub how: How,
     /// Version of the file, counting from 1 the versions that this process has loaded.
     pub version: u32,
@@ -94,7 +94,7 @@ pub struct Origin {
     pub(super) library: Option<PathBuf>,
 }
 
-/// How a target was found in its library.
+/// Way in which a target was found in its library.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum How {
@@ -218,11 +218,11 @@ impl Target {
     /// not to be a handler is an error, and cannot corrupt the memory of this process.
     ///
     /// # Errors
-    /// As [`typed`](Self::typed).
+    /// Same errors as [`typed`](Self::typed).
     ///
     /// # Safety
     /// The functions stay loaded for the rest of the process, and may be called in a child process even if
-    /// they are not handlers. A function that answers there like a handler is a handler.
+    /// they are not handlers. A function that answers like a handler in the child process is a handler.
     pub unsafe fn claimed(
         name: &str,
         platform: Platform,
@@ -243,8 +243,8 @@ impl Target {
     /// Creates a target and queries the metadata of its handlers.
     ///
     /// # Safety
-    /// As for [`typed`](Self::typed) if `kind` returns [`Kind::Handler`], as for [`claimed`](Self::claimed)
-    /// if it returns [`Kind::Claimed`].
+    /// Same requirements as [`typed`](Self::typed) for functions of [`Kind::Handler`], and as
+    /// [`claimed`](Self::claimed) for functions of [`Kind::Claimed`].
     unsafe fn with_metadata(
         name: &str,
         platform: Platform,

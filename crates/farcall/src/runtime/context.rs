@@ -21,11 +21,11 @@ pub(super) struct Context {
     pub(super) arena: AlignedBytes,
     /// Values that straight-line programs keep between their steps.
     pub(super) registers: AlignedBytes,
-    /// The steps of the line that is running, with addresses.
+    /// The steps of the straight-line program that is running, with addresses.
     pub(super) code: Vec<Code>,
-    /// Numbers of the calls whose targets have stages before a run.
+    /// Indices of the calls whose targets have a prepare or an initialize stage.
     pub(super) staged: Vec<usize>,
-    /// Base addresses of places in the current run: arena, constants, registers, stack, inputs, results.
+    /// Base addresses in the current run: of the arena, constants, registers, stack, inputs and results.
     pub(super) bases: Vec<*mut u8>,
     /// The contexts of nested calls, by reference site and call.
     pub(super) nested: Vec<Vec<Context>>,

@@ -134,7 +134,7 @@ pub(super) fn thunks<W: Watch>(
     Ok(outs.into_iter().map(|out| out.expect("every result has a literal")).collect())
 }
 
-/// Scratch memory on the stack, for kernels that need little of it.
+/// Scratch memory on the stack, for kernels that need only a little.
 #[repr(align(64))]
 struct Stack(MaybeUninit<[u8; STACK_SIZE]>);
 
@@ -250,7 +250,7 @@ impl<'a> Interrupts<'a> {
     }
 }
 
-/// Answers a line's requests during a run: for loop iterations, and for checks of the interrupts.
+/// Serves a [`Line`] while it runs: grants it loop iterations, and checks for interrupts.
 struct LineRunner<'a> {
     interrupts: Interrupts<'a>,
     iterations: &'a mut Budget,
@@ -611,7 +611,7 @@ impl<'a, W: Watch> Executor<'a, W> {
     /// Returns the address of a place.
     #[inline]
     fn at(&self, place: Place) -> *mut u8 {
-        // SAFETY: `Loaded::new` has validated the plan: the base exists, and the place lies inside of it.
+        // SAFETY: `Loaded::new` has validated the plan: the base exists, and the place lies inside it.
         unsafe { place.at(&self.context.bases) }
     }
 }

@@ -20,7 +20,7 @@ use crate::registry::Registry;
 pub(crate) enum InstantiateError {
     /// The plan violates an invariant.
     Plan(InvalidPlan),
-    /// Its constants do not fit into memory.
+    /// The plan's constants do not fit into memory.
     Memory(OutOfMemory),
     /// Targets are missing.
     Targets(Vec<Diagnostic>),
@@ -69,7 +69,7 @@ pub(super) struct Sequence {
 /// Neighbouring thunks that run together.
 #[derive(Debug)]
 pub(super) struct Stretch {
-    /// Numbers of the thunks in their sequence.
+    /// Indices of the thunks in their sequence.
     pub(super) thunks: Range<usize>,
     /// The linked code of all thunks in the stretch. `None` if they must run one by one.
     pub(super) line: Option<Line>,
@@ -78,10 +78,9 @@ pub(super) struct Stretch {
 /// Place of an operand or result of a call.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CallPlace {
-    /// Number of the operand or result, as [`CallFrame::places`](crate::custom_call::CallFrame::places)
-    /// counts.
+    /// Index of the operand or result in [`CallFrame::places`](crate::custom_call::CallFrame::places).
     pub(super) number: u32,
-    /// Number of the base address that `offset` is relative to.
+    /// Index of the base address that `offset` is relative to.
     base: u32,
     offset: usize,
 }
@@ -95,7 +94,7 @@ impl CallPlace {
     pub(super) unsafe fn at(self, bases: &[*mut u8]) -> *mut u8 {
         debug_assert!(bases.len() > self.base as usize);
         // SAFETY: the caller guarantees that the plan is validated and that `bases` belongs to one of its
-        // contexts (`# Safety` above), so the base exists and the place lies inside of it.
+        // contexts (`# Safety` above), so the base exists and the place lies inside it.
         unsafe { bases.get_unchecked(self.base as usize).add(self.offset) }
     }
 }
@@ -153,27 +152,29 @@ fn number(i: usize) -> u32 {
 /// A thunk that is ready to run.
 #[derive(Debug)]
 pub(super) struct Step {
-    /// Number of the thunk, in order of the text.
+    /// Number of the thunk, in the order of the plan's text.
     pub(super) number: u32,
     /// The prepared kernel, if a kernel computes the thunk.
     pub(super) kernel: Option<Arc<Prepared>>,
     /// Number of the custom call, if the thunk is one.
     pub(super) call: Option<u32>,
-    /// Places of the inputs, then of the outputs. Their bases are the numbers of the constants below.
+    /// Places of the inputs, then of the outputs. Their bases are indices of base addresses, such as
+    /// [`ARENA`].
     pub(super) places: Arc<[Place]>,
-    /// The thunk's bodies. If the thunk is part of a line, the lines of its bodies were moved into that line.
+    /// The thunk's bodies. If the thunk is part of a [`Line`], the lines of its bodies were moved into that
+    /// line.
     pub(super) bodies: Vec<Sequence>,
 }
 
-/// Number of the arena among the base addresses of a run.
+/// Index of the arena among the base addresses of a run.
 pub(super) const ARENA: usize = 0;
-/// Number of the constants among the base addresses.
+/// Index of the constants among the base addresses.
 pub(super) const CONSTANTS: usize = 1;
-/// Number of the registers of straight-line programs among the base addresses.
+/// Index of the registers of straight-line programs among the base addresses.
 pub(super) const REGISTERS: usize = 2;
-/// Number of the stack among the base addresses.
+/// Index of the stack among the base addresses.
 pub(super) const STACK: usize = 3;
-/// Number of the first input among the base addresses; the results follow the inputs.
+/// Index of the first input among the base addresses; the results follow the inputs.
 pub(super) const PARAMS: usize = 4;
 
 impl Loaded {
@@ -302,9 +303,9 @@ fn lines(bodies: &mut [Sequence]) -> Option<Vec<Vec<Linked>>> {
 struct Loader<'a> {
     /// Offset of each constant.
     offsets: &'a [usize],
-    /// Number of the first result among the base addresses.
+    /// Index of the first result among the base addresses.
     outs: usize,
-    /// The prepared kernels of the compute thunks, in order of the text.
+    /// The prepared kernels of the compute thunks, in the order of the plan's text.
     prepared: std::vec::IntoIter<Prepared>,
     /// Number of the next thunk.
     next: u32,

@@ -18,7 +18,7 @@ pub(super) struct AlignedBytes {
 // SAFETY: the memory is owned by this value and, as in a boxed slice, only written through `&mut self`.
 // (`as_ptr` returns a raw pointer; its users guarantee exclusive access where they dereference it.)
 unsafe impl Send for AlignedBytes {}
-// SAFETY: as for `Send`: `&self` gives no safe access to the bytes.
+// SAFETY: `&self` gives no safe access to the bytes.
 unsafe impl Sync for AlignedBytes {}
 
 impl AlignedBytes {

@@ -5,9 +5,10 @@
 //!        ──▶ steps, one by one, or several as one straight line ──▶ results
 //! ```
 //!
-//! A [`Program`] is shared by all runs of an executable. A context belongs to one run at a time: a run takes
-//! a context from the pool, or creates one, and returns it, even if the run failed, unless a handler keeps
-//! views of its memory. An interrupted run leaves its context to the calls that are not complete.
+//! A [`Program`] is shared by all runs of an executable. A context belongs to one run at a time. A run takes
+//! a context from the pool, or creates one. It returns the context to the pool even if it fails, unless a
+//! handler keeps views of the context's memory. An interrupted run leaves its context to the calls that are
+//! not complete.
 //!
 //! **Invariants.** Places and types come from the validated plan, and are not checked again. The runtime does
 //! not depend on the compiler.
@@ -165,7 +166,7 @@ impl RunError {
         }
     }
 
-    /// Returns the error as a diagnostic at a place of the program, if it has a place.
+    /// Returns the error as a diagnostic at its location in the program, if it has one.
     pub fn diagnostic(&self) -> Option<Diagnostic> {
         match self {
             RunError::CustomCall(error) => error.diagnostic(),
@@ -232,8 +233,8 @@ impl Program {
         &self.loaded.plan
     }
 
-    /// Runs the program on inputs that have been checked, as part of `run` or, without one, with a fresh run
-    /// id.
+    /// Runs the program on inputs that have been checked, as part of `run`. If `run` is `None`, the run gets
+    /// a fresh run id.
     pub(crate) fn run(
         self: &Arc<Program>,
         inputs: Inputs<'_>,

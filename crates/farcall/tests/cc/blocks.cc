@@ -66,7 +66,7 @@ static void lower_qr(farcall_lower_question* question) {
   question->call(question->host, &call);
 }
 
-// Does what the option `as` of the block says.
+// Gives the wrong answer that the option `as` of the block selects.
 static void lower_wrong(farcall_lower_question* question) {
   farcall_span as = farcall_option(question, "as");
   farcall_lower_call call = {};

@@ -1,4 +1,4 @@
-// A library that describes itself badly, in a way that HOW chooses.
+// A library with a defective description of itself. The macro HOW chooses the defect.
 #include <cstddef>
 #include <cstdint>
 #include <stdexcept>

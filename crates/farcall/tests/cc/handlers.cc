@@ -28,7 +28,7 @@ ffi::Error AddOneImpl(ffi::Buffer<ffi::F32> x, ffi::ResultBuffer<ffi::F32> y) {
   return ffi::Error::Success();
 }
 
-// Every attribute as a double.
+// Returns every attribute as a double.
 ffi::Error ZooImpl(bool b, int8_t i8, int16_t i16, int32_t i32, int64_t i64,
                    uint8_t u8, uint16_t u16, uint32_t u32, uint64_t u64,
                    float f32, double f64, std::string_view s,
@@ -58,7 +58,8 @@ ffi::Error FailImpl(int32_t code, std::string_view message) {
   return ffi::Error(static_cast<XLA_FFI_Error_Code>(code), std::string(message));
 }
 
-// How often this call site ran, starting at `start`.
+// Number of states that have not been destroyed. A state counts the runs of its call site, starting at
+// `start`.
 std::atomic<int> live_states{0};
 
 struct Counter {
@@ -81,7 +82,7 @@ ffi::Error CounterRunImpl(Counter* state, int64_t, ffi::ResultBufferR0<ffi::S64>
   return ffi::Error::Success();
 }
 
-// One task per element, each of which schedules another; waits for all.
+// Schedules one task per element, each of which schedules another task, and waits for all of them.
 ffi::Error PoolImpl(ffi::ThreadPool pool, ffi::Buffer<ffi::F32> x,
                     ffi::ResultBuffer<ffi::F32> y, ffi::ResultBufferR0<ffi::S64> threads) {
   std::mutex mutex;
@@ -102,7 +103,7 @@ ffi::Error PoolImpl(ffi::ThreadPool pool, ffi::Buffer<ffi::F32> x,
   return ffi::Error::Success();
 }
 
-// Allocates, writes, and says whether the alignment was kept.
+// Allocates scratch memory and writes to it. Returns 1 if the memory has the requested alignment.
 ffi::Error ScratchImpl(ffi::ScratchAllocator scratch, ffi::ResultBufferR0<ffi::S64> out) {
   auto a = scratch.Allocate(1000, 256);
   auto b = scratch.Allocate(0);
@@ -117,7 +118,7 @@ ffi::Error TooMuchScratchImpl(ffi::ScratchAllocator scratch) {
   return ffi::Error(ffi::ErrorCode::kResourceExhausted, "that was too much");
 }
 
-// Completes on a thread of its own, after it has returned.
+// Completes on a separate thread, after the handler has returned.
 ffi::Future LaterImpl(ffi::Buffer<ffi::F32> x, ffi::ResultBuffer<ffi::F32> y, bool fail) {
   ffi::Promise promise;
   ffi::Future future(promise);
@@ -144,14 +145,14 @@ ffi::Error TokenImpl(ffi::Token in, ffi::Buffer<ffi::F32> x, ffi::Result<ffi::To
   return ffi::Error::Success();
 }
 
-// How many buffers, and the bytes of each.
+// Returns the size of each buffer in bytes.
 ffi::Error SizesImpl(ffi::RemainingArgs args, ffi::ResultBuffer<ffi::S64> out) {
   for (size_t i = 0; i < args.size(); ++i)
     out->typed_data()[i] = args.get<ffi::AnyBuffer>(i)->size_bytes();
   return ffi::Error::Success();
 }
 
-// What the run brought for handlers of this type.
+// User data of a run, which handlers get by its type.
 struct Embedder {
   static ffi::TypeId id;
   static const XLA_FFI_TypeInfo info;
@@ -166,7 +167,7 @@ ffi::Error UserDataImpl(Embedder* data, ffi::ResultBufferR0<ffi::S64> out) {
 }
 
 #if XLA_FFI_API_MINOR >= 3
-// Hands a number from stage to stage.
+// These stages pass a number from one to the next.
 ffi::ErrorOr<std::unique_ptr<Counter>> PrepareImpl() { return std::make_unique<Counter>(10); }
 ffi::ErrorOr<std::unique_ptr<Counter>> InitializeImpl(Counter* prepared) {
   return std::make_unique<Counter>(prepared->next + 5);
@@ -279,10 +280,10 @@ extern "C" XLA_FFI_Error* FromTheFuture(XLA_FFI_CallFrame* frame) {
   return nullptr;
 }
 
-// No handler at all.
+// A function that is not a handler.
 extern "C" void* Silent(void*) { return nullptr; }
 
-// Allocates scratch memory and forgets it.
+// Allocates scratch memory and does not free it.
 extern "C" XLA_FFI_Error* Forgetful(XLA_FFI_CallFrame* frame) {
   if (auto* metadata = MetadataOf(frame)) {
     metadata->api_version.major_version = 0;
@@ -321,7 +322,7 @@ extern "C" void OldSwap(void* out, const void** ins) {
 struct XlaCustomCallStatus_;
 extern "C" void XlaCustomCallStatusSetFailure(XlaCustomCallStatus_*, const char*, size_t);
 
-// Fails with what it was told; sums up the bytes otherwise.
+// Fails with the opaque text as the message if it is longer than four bytes; otherwise sums its bytes.
 extern "C" void OldUnified(void* out, const void** ins, const char* opaque, size_t len,
                            XlaCustomCallStatus_* status) {
   if (len > 4) return XlaCustomCallStatusSetFailure(status, opaque, len);
@@ -343,7 +344,7 @@ XLA_FFI_REGISTER_HANDLER(XLA_FFI_GetApi(), "from_the_future", "Host", FromTheFut
 XLA_FFI_REGISTER_HANDLER(XLA_FFI_GetApi(), "add_one", "Host", AddOne);
 #endif
 #if defined(RECORDS) && XLA_FFI_API_MINOR >= 5
-// A bundle with the stage that only hosts have which record calls.
+// A bundle with the record stage, which only hosts that record calls have.
 static XLA_FFI_Error* Recorder(XLA_FFI_CallFrame* frame) {
   auto* metadata = MetadataOf(frame);
   if (!metadata) std::abort();

@@ -28,7 +28,7 @@ fn build_one(dir: &Path, name: &str, flags: &[&str]) -> (PathBuf, i32) {
         return (out, minor);
     }
     let compiler = std::env::var("CXX").unwrap_or_else(|_| "c++".into());
-    // A separate name, as files with the same bytes would be one library.
+    // The library gets a separate name, as files with the same bytes would be one library.
     let output = Command::new(compiler)
         .args(["-std=c++17", "-w", "-shared", "-fPIC", &format!("-Wl,-soname,{name}")])
         .args(flags)

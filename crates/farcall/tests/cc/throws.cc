@@ -1,5 +1,5 @@
-// Functions that throw, wherever a host may call one. Needs no headers of XLA: it declares the little
-// of the C interface that it uses.
+// Functions that throw, one for each kind of call that a host makes. The file needs no headers of XLA: it
+// declares the parts of the C interface that it uses.
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
@@ -82,13 +82,13 @@ bool Asked(Frame* frame) {
   return true;
 }
 
-// Number `i` of the attributes, all of which are `s32`.
+// Returns attribute `i`. All attributes are `s32`.
 int32_t Attr(Frame* frame, int64_t i) {
   if (i >= frame->attrs.size) throw std::out_of_range("too few attributes");
   return *static_cast<int32_t*>(static_cast<Scalar*>(frame->attrs.values[i])->value);
 }
 
-// Things that are destroyed on the way out.
+// Objects that must be destroyed when an exception leaves their function.
 std::atomic<int> live{0};
 struct Thing {
   Thing() { ++live; }
@@ -124,7 +124,7 @@ struct Task {
 
 }  // namespace
 
-// Attributes: what to throw, and in which stage.
+// Throws an exception. The attributes are the kind of the exception and the stage in which to throw it.
 extern "C" void* Throws(Frame* frame) {
   if (Asked(frame)) return nullptr;
   Thing thing;
@@ -132,7 +132,7 @@ extern "C" void* Throws(Frame* frame) {
   return nullptr;
 }
 
-// Throws when it is asked what it is.
+// Throws when the host asks for the handler's metadata.
 extern "C" void* Shy(Frame*) { throw std::runtime_error("do not ask"); }
 
 // Schedules a task that throws, and one that ends the wait of the handler.

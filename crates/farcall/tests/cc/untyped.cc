@@ -1,4 +1,4 @@
-// Functions of the untyped API, one for each set of parameters. Needs no headers of XLA.
+// Functions of the untyped API, for each of its parameter lists. The file needs no headers of XLA.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -14,21 +14,21 @@ extern "C" void Twice(void* out, const void** ins) {
   *static_cast<float*>(out) = 2 * *static_cast<const float*>(ins[0]);
 }
 
-// The same, which walks over its operands by the pointers that it has got.
+// Computes y = 2 x, and then changes the host's array of operand pointers.
 extern "C" void Walks(void* out, const void** ins) {
   *static_cast<float*>(out) = 2 * *static_cast<const float*>(ins[0]);
   ins[0] = static_cast<const float*>(ins[0]) + 1000;
 }
 
-// The same with two results: y = x, z = 2 x.
+// Like `Twice`, but with two results: y = x, z = 2 x.
 extern "C" void Both(void* out, const void** ins) {
   void** outs = static_cast<void**>(out);
   *static_cast<float*>(outs[0]) = *static_cast<const float*>(ins[0]);
   *static_cast<float*>(outs[1]) = 2 * *static_cast<const float*>(ins[0]);
 }
 
-// api_version 2 (API_VERSION_STATUS_RETURNING): y = 3 x, unless x is negative. Zero is a mistake that
-// is taken back.
+// api_version 2 (API_VERSION_STATUS_RETURNING): y = 3 x; fails if x is negative. For zero, it reports a
+// failure and then withdraws it.
 extern "C" void Checked(void* out, const void** ins, XlaCustomCallStatus_* status) {
   float x = *static_cast<const float*>(ins[0]);
   const char words[] = "x is negative, and this is not part of it";
@@ -37,8 +37,8 @@ extern "C" void Checked(void* out, const void** ins, XlaCustomCallStatus_* statu
   *static_cast<float*>(out) = 3 * x;
 }
 
-// The same in a library that is linked with XLA's own functions, which write XLA's struct. Twice below zero: a text that a
-// `std::string` has no room for within itself.
+// Like `Checked`, but as if the library were linked with XLA's own functions, which write XLA's struct. For x
+// up to -2, the message is too long for the inline buffer of a `std::string`.
 extern "C" void CheckedByXla(void* out, const void** ins, XlaCustomCallStatus_* status) {
   auto* message = reinterpret_cast<std::optional<std::string>*>(status);
   float x = *static_cast<const float*>(ins[0]);
@@ -59,7 +59,8 @@ extern "C" void Opaque(void* out, const void** ins, const char* opaque, size_t o
   *static_cast<float*>(out) = sum;
 }
 
-// Writes 0, 1, 2, … to each of two results of six elements, in order of memory.
+// Writes consecutive numbers to each of two results of six elements, in the order of memory: 0, 1, … to the
+// first and 10, 11, … to the second.
 extern "C" void Numbers(void* out, const void**) {
   void** outs = static_cast<void**>(out);
   for (int r = 0; r < 2; ++r)

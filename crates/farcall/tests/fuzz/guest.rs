@@ -119,7 +119,7 @@ struct Side {
     dims: [[i64; 10]; BUFFERS],
 }
 
-/// A buffer, and the memory behind it that a misaligned pointer reaches.
+/// A buffer, and the memory behind it, which is read if a pointer to the buffer is misaligned.
 struct Buffer0 {
     buffer: abi::Buffer,
     _after: u64,
@@ -313,7 +313,7 @@ fn any_dtype(r: &mut Random) -> DataType {
     DataType(r.kind(known))
 }
 
-/// Returns a count, of at most `room` things unless it is negative.
+/// Returns a random count: a negative number, or at most `room`.
 fn count(r: &mut Random, room: usize) -> i64 {
     match r.below(4) {
         0 => r.pick(&[-1, i64::MIN, i64::MIN + 1, -(1 << 32)]),
@@ -356,26 +356,27 @@ impl Side {
             }
             5 => buffer.dims = r.pointer(buffer.dims),
             6 => {
-                // At most as many elements as there is room for: rank 5 with sizes 2, 16 bytes each.
+                // The elements always fit in the memory: at most rank 5 with sizes 2, and 16 bytes each.
                 buffer.rank = if r.one_in(3) { r.number() as i64 | i64::MIN } else { r.below(6) as i64 };
             }
             _ => {
                 let huge = 1 << 62;
                 let dims = &mut self.dims[i];
                 match r.below(4) {
-                    // Too many elements for any memory, if the rank is at least 2.
+                    // With a rank of at least 2, the number of elements overflows.
                     0 if buffer.rank >= 2 => dims[..2].fill(huge),
                     1 => dims[r.below(3)] = r.pick(&[-1, i64::MIN, i64::MIN + 1, -2]),
                     2 => dims[r.below(3)] = 0,
                     _ => dims[r.below(3)] = 1,
                 }
-                // If the rank is lowered later, the remaining dimensions must not fit in memory.
+                // Such a buffer does not fit in memory, whatever its element type is.
                 if dims[0] == huge && buffer.rank >= 2 {
                     buffer.dtype = DataType(r.below(40) as u32);
                 }
             }
         }
-        // A single huge dimension may be a size that memory could have.
+        // With a single huge dimension, the size in bytes could be valid, although there is no such memory.
+        // Such dimensions become small.
         let rank = usize::try_from(buffer.rank).unwrap_or(0).min(10);
         let dims = &mut self.dims[i];
         if dims[..rank].iter().filter(|d| **d > 2).count() == 1 {
@@ -444,7 +445,7 @@ impl Dictionary {
 
     fn spoil(&mut self, r: &mut Random) {
         let i = r.below(8);
-        // More than any memory has.
+        // More bytes than any memory has.
         let too_much = usize::MAX - r.below(1000);
         match r.below(12) {
             0 => {
@@ -478,7 +479,7 @@ impl Dictionary {
 
 // ---- Tables of functions -------------------------------------------------------------------------
 
-/// Older, newer and incomplete hosts.
+/// Function tables of older, newer and incomplete hosts.
 struct Tables(Vec<(Api, u64)>);
 
 impl Tables {
@@ -487,12 +488,12 @@ impl Tables {
         Tables((0..16).map(|_| (unsafe { host_api().read() }, 0)).collect())
     }
 
-    /// Returns a table that differs from this host's. The choice changes little, as handlers cache properties
-    /// of hosts.
+    /// Returns a table that differs from this host's. There are only sixteen tables, each with few changes,
+    /// because handlers cache properties of hosts.
     fn pick(&mut self, r: &mut Random) -> *mut Api {
         let i = r.below(self.0.len());
         let table = &mut self.0[i].0;
-        // SAFETY: as in `new`.
+        // SAFETY: the host's table has all members.
         *table = unsafe { host_api().read() };
         table.struct_size = r.size(Api::STRUCT_SIZE).min(Api::STRUCT_SIZE);
         match r.below(5) {
@@ -539,7 +540,7 @@ impl Session {
         if r.one_in(64) {
             frame = r.pointer(frame);
         }
-        // SAFETY: the frame is malformed, but its pointers are to memory.
+        // SAFETY: the frame is malformed, but all its valid pointers are to memory of this program.
         let error = unsafe { entry(frame) };
         if error.is_null() {
             self.fine += 1;

@@ -186,7 +186,7 @@ macro_rules! call {
                 extension_start: $session.random.pick(&[null_mut(), $session.other.as_mut_ptr().cast()]),
                 $($field: $value),*
             },
-            // The memory behind the arguments that a misaligned pointer reaches.
+            // Memory behind the arguments, which is read through a misaligned pointer.
             [0u64; 2],
         );
         let at = &raw mut args.0;
@@ -197,8 +197,8 @@ macro_rules! call {
     }};
 }
 
-/// Returns a size that does not turn the arguments into another version's, which has pointers in other
-/// places. The host cannot protect itself against a caller with a wrong version.
+/// Returns `size`, or a nearby size if `size` would mark the arguments as another version's, which has
+/// pointers at other offsets. The host cannot protect itself against a caller with a wrong version.
 fn told_apart(size: usize, right: usize) -> usize {
     const { assert!(StateSetArgs::STRUCT_SIZE == StateGetArgs::STRUCT_SIZE) };
     let old = StateSetArgsV2::STRUCT_SIZE..StateSetArgs::STRUCT_SIZE;

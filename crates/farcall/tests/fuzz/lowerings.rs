@@ -1,6 +1,7 @@
 //! Queries to lowerings of libraries, and answers to a querying host.
 //!
-//! Counts never exceed the available memory, as the callee cannot detect that.
+//! A count is valid for the memory behind its pointer, or too large for any memory, because the callee cannot
+//! detect other wrong counts.
 
 use std::cell::RefCell;
 use std::ffi::c_void;
@@ -96,7 +97,7 @@ fn ask(r: &mut Random) -> bool {
     for _ in 0..r.below(4) {
         let template = &mut templates[r.below(3)];
         match r.below(20) {
-            // A larger size tells that the struct has more members, which are not read.
+            // A larger size means that the struct has more members, which are not read.
             0 => question.struct_size = r.size(question.struct_size),
             1 => question.tag = r.pick(&spans),
             2 => question.values = r.pointer(question.values.cast_mut()),
@@ -125,7 +126,7 @@ fn ask(r: &mut Random) -> bool {
             _ => at = r.pointer(at),
         }
     }
-    // SAFETY: the query is malformed, but its pointers are to memory.
+    // SAFETY: the query is malformed, but its valid pointers are to memory of this function.
     unsafe { lower(at.cast()) };
     answers > 0
 }
@@ -168,7 +169,7 @@ unsafe extern "C" fn say(question: *mut c_void) {
         if r.one_in(12) {
             let text = r.pick(&[ByteSpan::new(b"\xff\xfe"), ByteSpan { ptr: std::ptr::null(), len: 9 }]);
             let tell = r.pick(&[question.fail, question.skip]).expect("this host has all");
-            // SAFETY: the text is malformed, but its pointer is to memory.
+            // SAFETY: the text is malformed, but its pointer points to memory.
             unsafe { tell(question.host, text) };
         }
         let number = 3i64;
@@ -225,7 +226,7 @@ unsafe extern "C" fn say(question: *mut c_void) {
             reserved: 0,
         };
         let at = r.pointer(&raw mut call);
-        // SAFETY: as above.
+        // SAFETY: the answer is malformed, but its pointers are to memory.
         unsafe { question.call.expect("this host has all")(question.host, at) };
     });
 }

@@ -1,6 +1,7 @@
 //! Queries to shape functions and batching functions, and answers to a querying host.
 //!
-//! Counts never exceed the available memory, as the callee cannot detect that.
+//! A count is valid for the memory behind its pointer, or too large for any memory, because the callee cannot
+//! detect other wrong counts.
 
 use std::cell::RefCell;
 use std::ffi::c_void;
@@ -41,7 +42,7 @@ pub(crate) fn run(random: &mut Random, iterations: usize) -> String {
 
 // ---- Questions -----------------------------------------------------------------------------------
 
-/// Number of answers of a rule.
+/// Numbers of a rule's answers and failures.
 #[derive(Default)]
 struct Heard {
     answers: usize,
@@ -107,7 +108,7 @@ fn ask(r: &mut Random) -> bool {
     for _ in 0..r.below(4) {
         let operand = &mut operands[r.below(4)];
         match r.below(18) {
-            // A larger size tells that the struct has more members, which are not read.
+            // A larger size means that the struct has more members, which are not read.
             0 => call.struct_size = r.size(call.struct_size),
             1 => call.attrs = r.pointer(call.attrs.cast_mut()),
             2 => call.operands = r.pointer(call.operands.cast_mut()),
@@ -128,13 +129,14 @@ fn ask(r: &mut Random) -> bool {
             14 => attrs.size = r.pick(&[-1, 0, 1, i64::MIN]),
             15 => attrs.struct_size = r.size(attrs.struct_size),
             16 => {
-                // SAFETY: the array above, through the pointer that the rule gets.
+                // SAFETY: `values[0]` points to an array of this function, through the pointer that the rule
+                // gets.
                 unsafe { (*values[0].cast::<abi::Array>()).size = r.pick(&[0, 1, 2, 3]) };
             }
             _ => at = r.pointer(at),
         }
     }
-    // SAFETY: the query is malformed, but its pointers are to memory.
+    // SAFETY: the query is malformed, but its valid pointers are to memory of this function.
     unsafe { rule(at.cast()) };
     heard.answers > 0
 }
@@ -157,7 +159,7 @@ thread_local! {
     static RANDOM: RefCell<Random> = RefCell::new(Random::new(1));
 }
 
-/// Queries the op like the engine. Returns true if the answer was accepted.
+/// Queries the op as the engine does. Returns true if the answer was accepted.
 fn answer(r: &mut Random, target: &Target) -> bool {
     RANDOM.set(Random::new(r.next()));
     let declaration = target.declaration().expect("it has one");
@@ -179,7 +181,7 @@ unsafe extern "C" fn say(call: *mut c_void) {
                 let rank = r.pick(&[0, 1, 2, 2, 3, 5, usize::MAX]);
                 let rank = if rank > 5 && r.one_in(2) { usize::MAX >> 3 } else { rank };
                 let at = r.pointer(dims.as_ptr().cast_mut());
-                // SAFETY: the dimensions are malformed, but the pointer is to memory.
+                // SAFETY: the dimensions are malformed, but the pointer points to memory.
                 unsafe { call.shape.expect("this host has all")(call.host, at, rank) };
             }
         }
@@ -189,14 +191,14 @@ unsafe extern "C" fn say(call: *mut c_void) {
                 ByteSpan::new(b"why"),
                 ByteSpan { ptr: std::ptr::null(), len: 9 },
             ]);
-            // SAFETY: as above.
+            // SAFETY: the text is malformed, but its pointer is null or to memory.
             unsafe { call.fail.expect("this host has all")(call.host, text) };
         }
         if call.axis_size < 0 {
             return;
         }
         if r.one_in(3) {
-            // SAFETY: as above.
+            // SAFETY: the text is not UTF-8, but its pointer points to memory.
             unsafe { call.each.expect("this host has all")(call.host, ByteSpan::new(b"\xffwhy")) };
         }
         let positions = [0i64, 0, -1, 1, i64::MIN];
@@ -225,7 +227,7 @@ unsafe extern "C" fn say(call: *mut c_void) {
             attrs: r.pointer(&raw mut attrs),
         };
         let at = r.pointer(&raw mut once);
-        // SAFETY: as above.
+        // SAFETY: the answer is malformed, but its pointers are to memory.
         unsafe { call.once.expect("this host has all")(call.host, at) };
     });
 }

@@ -1,5 +1,5 @@
-//! Properties that every program must have: it prints and parses back to itself, is valid in every form, and
-//! computes the same wherever it runs.
+//! Properties that every program must have: printing and parsing it gives the same program, it is valid in
+//! every form, and it has the same results wherever it runs.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -26,7 +26,7 @@ pub(crate) enum Outcome {
 
 /// The numerics of a program.
 pub(crate) fn numerics(p: &Program) -> Numerics {
-    // The evaluator has no excess precision, which is XLA's.
+    // With XLA's semantics, the engine has excess precision, which the evaluator does not have.
     Numerics { denormals: p.denormals, semantics: Semantics::StableHlo }
 }
 
@@ -80,7 +80,7 @@ fn reads_as_itself(module: &Module) -> Result<(), String> {
     Err("print and parse: it reads as another program".to_owned())
 }
 
-/// Checks that the middle form computes the same, as built and after passes in a random order.
+/// Checks that the middle form has the same results, both as built and after passes in a random order.
 fn forms(p: &Program, seed: u64, wanted: &[Literal]) -> Result<(), String> {
     let main = p.module.entry().ok_or("no entry")?;
     let mut form = middle::build(&p.module, main).map_err(|e| format!("build: {e:?}"))?;
@@ -105,7 +105,7 @@ fn same_form(p: &Program, form: &Module, wanted: &[Literal], what: &str) -> Resu
     compare(wanted, &found, &exact).map_err(|e| format!("{what}, evaluated: {e}\n{}", text::print(form)))
 }
 
-/// Checks that the engine computes the same, whatever passes run.
+/// Checks that the engine has the same results with any passes.
 fn engine(p: &Program, wanted: &[Literal], registry: &Registry) -> Result<(), String> {
     let all = Pipeline::default();
     let mut pipelines = vec![Pipeline::needed(), all.clone()];
@@ -188,7 +188,8 @@ fn same_number(a: Scalar, b: Scalar, dtype: DType, exact: bool) -> bool {
 
 fn close(x: Complex<f64>, y: Complex<f64>, dtype: DType) -> bool {
     if !x.is_finite() || !y.is_finite() {
-        // Infinity and the largest numbers are adjacent. For complex numbers, one such part is enough.
+        // Rounding may turn the largest numbers into infinity. A complex number with such a part may differ
+        // in both parts.
         return dtype.is_complex() || (x.re - y.re).is_nan() || x.re.signum() == y.re.signum();
     }
     let epsilon = match dtype.real() {

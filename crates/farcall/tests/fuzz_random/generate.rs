@@ -209,8 +209,8 @@ impl Gen {
         self.know(value, meta);
     }
 
-    /// Returns up to `most` tensors, mostly late ones. At times it returns slices of them, of which the
-    /// compiler may compute only the used parts.
+    /// Makes the function return up to `most` tensors, mostly recent ones. In one of three functions, it
+    /// returns slices of them, so that the compiler may compute only parts of the tensors.
     fn finish(&mut self, most: usize) -> Vec<ValueId> {
         let in_part = self.r.one_in(3);
         let tensors: Vec<ValueId> = self.scope.iter().copied().filter(|v| self.plain(*v)).collect();
@@ -256,14 +256,14 @@ impl Gen {
         self.budget = self.budget.saturating_sub(1);
         let results = self.func.inst(inst).results().to_vec();
         for (value, ty) in results.iter().zip(types) {
-            // The builder does not look at sizes that constants determine.
+            // The builder leaves sizes dynamic that depend on constants; the given types have these sizes.
             if self.func.tensor(*value).is_some_and(|t| !t.is_static()) {
                 self.func.set_ty(*value, ty);
             }
         }
         for (i, value) in results.iter().enumerate() {
             let known = meta.get(i).or(meta.last()).copied().unwrap_or(Meta::FUZZY);
-            // Integers that were computed from exact numbers.
+            // Integers that were computed from exact numbers are the same to the last bit.
             let discrete = self.func.tensor(*value).is_some_and(|t| !is_float(t.dtype) && t.quant.is_none());
             let known = if discrete && known.exact { Meta::BITS } else { known };
             self.know(*value, known);
@@ -289,7 +289,8 @@ impl Gen {
             .copied()
     }
 
-    /// Makes a region that takes values of these types. An `open` region sees the values around it.
+    /// Makes a region with arguments of these types. If it is `open`, its instructions may use the values
+    /// around the region.
     pub(crate) fn region(
         &mut self,
         args: &[(Type, Meta)],

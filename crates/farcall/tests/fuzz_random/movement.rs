@@ -37,7 +37,7 @@ fn tensor(g: &mut Gen, ranks: std::ops::RangeInclusive<usize>) -> ValueId {
     g.some(Need::Anything, |_| true, ranks)
 }
 
-/// Makes a list of sizes an operand.
+/// Adds a list of sizes as a constant operand.
 fn sizes(g: &mut Gen, list: &[usize]) -> ValueId {
     let numbers: Vec<i64> = list.iter().map(|n| *n as i64).collect();
     let dtype = g.r.pick(&[DType::S32, DType::S64]);

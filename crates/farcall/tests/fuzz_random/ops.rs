@@ -6,7 +6,7 @@ use farcall::ir::{DType, NewInst, Op, TensorType};
 use super::generate::{Gen, Meta, Need, is_float, largest_integer};
 use super::{movement, products, regions};
 
-/// Function that adds an instruction, or nothing if the drawn instruction is not valid.
+/// Function that adds an instruction. Returns `None` if the drawn instruction is not valid.
 pub(crate) type Make = fn(&mut Gen) -> Option<()>;
 
 /// Kinds of instructions, each with its weight.
@@ -46,7 +46,7 @@ pub(crate) fn draw(g: &mut Gen, table: &[(usize, Make)]) -> Make {
     unary
 }
 
-/// Adds an instruction that a region applied to elements may have: a function of scalars.
+/// Adds an instruction that is allowed in a region that is applied to each element: a function of scalars.
 pub(crate) fn on_elements(g: &mut Gen) -> Option<()> {
     static TABLE: &[(usize, Make)] =
         &[(4, unary), (8, binary), (3, rules), (3, compare), (3, select), (1, clamp), (3, convert)];
@@ -133,7 +133,7 @@ fn binary(g: &mut Gen) -> Option<()> {
     g.value(Op::Binary(op), &[a, b], meta).map(drop)
 }
 
-/// Properties of a function of two values.
+/// Properties of the result of a binary operation.
 pub(crate) fn binary_meta(op: Binary, dtype: DType, a: Meta, b: Meta) -> Meta {
     use Binary as B;
     let (bounds, complex) = (a.bound.zip(b.bound), dtype.is_complex());
@@ -174,7 +174,7 @@ fn rules(g: &mut Gen) -> Option<()> {
     let meta = binary_meta(op, ty.dtype, g.meta_of(a), g.meta_of(b));
     let y = g.value(Op::Binary(op), &[a, b], meta)?;
     if g.r.one_in(3) {
-        // Repeats the operation.
+        // The same operation again, for common subexpression elimination.
         g.value(Op::Binary(op), &[a, b], meta)?;
     }
     if g.r.one_in(3) && ty.dtype.class() != DType::Pred.class() {

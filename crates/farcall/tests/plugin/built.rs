@@ -1,9 +1,9 @@
-//! Libraries that are examples of this package.
+//! Builds the libraries that the tests load: examples of this package.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Builds an example, unless the test runner has built everything already. Returns its path.
+/// Builds an example and returns its path. Builds nothing if the test runner has built all examples already.
 pub(crate) fn build_library(name: &str) -> PathBuf {
     let target_dir = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
     if std::env::var("FARCALL_BUILT").as_deref() != Ok("1") {

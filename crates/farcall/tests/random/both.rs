@@ -14,7 +14,7 @@ pub(crate) struct Both {
 }
 
 impl Both {
-    /// Runs a program in both.
+    /// Runs a program in the engine and in the evaluator.
     ///
     /// # Panics
     /// If the program cannot be compiled or run.

@@ -10,7 +10,7 @@ use crate::buffer::View;
 /// Implements [`super::Proofs::compare`] for a given proof.
 ///
 /// # Safety
-/// As for [`super::Proofs::compare`]; the processor has AVX2.
+/// Same requirements as [`super::Proofs::compare`]; the processor has AVX2.
 #[target_feature(enable = "avx2")]
 #[inline(never)]
 pub(super) unsafe fn compare<const OPERANDS: usize, const RESULTS: usize>(
@@ -21,8 +21,8 @@ pub(super) unsafe fn compare<const OPERANDS: usize, const RESULTS: usize>(
     // SAFETY: the caller guarantees this (`# Safety` above).
     match unsafe { compare_frame::<Avx2, OPERANDS, RESULTS>(proof, frame, views) } {
         Comparison::Same => proof.views.as_ptr(),
-        // SAFETY: only addresses of elements differ, so the buffers match the proof; there is space for the
-        // views.
+        // SAFETY: only addresses of elements differ, so the buffers match the proof; the caller guarantees
+        // the instructions and the space for the views (`# Safety` above).
         Comparison::Moved => unsafe { move_views::<OPERANDS, RESULTS>(proof, views) },
         Comparison::Other => std::ptr::null(),
     }
@@ -51,7 +51,8 @@ impl Instructions for Avx2 {
 
     #[inline(always)]
     unsafe fn masked_load_i32(mask: u8, from: *const i32) -> __m128i {
-        // SAFETY: as for `masked_load_i64`.
+        // SAFETY: the caller guarantees that the processor has AVX2 and that the masked integers are readable
+        // (trait's `# Safety`).
         unsafe {
             let signs = _mm_sllv_epi32(_mm_set1_epi8(mask as i8), _mm_setr_epi32(7, 6, 5, 4));
             _mm_maskload_epi32(from, signs)

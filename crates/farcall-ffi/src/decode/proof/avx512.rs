@@ -13,7 +13,7 @@ const _: () = assert!(MAX_BUFFERS == 8);
 /// Implements [`super::Proofs::compare`] for a given proof.
 ///
 /// # Safety
-/// As for [`super::Proofs::compare`]; the processor has these AVX-512 instructions.
+/// Same requirements as [`super::Proofs::compare`]; the processor has these AVX-512 instructions.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 #[inline(never)]
 pub(super) unsafe fn compare<const OPERANDS: usize, const RESULTS: usize>(
@@ -24,8 +24,8 @@ pub(super) unsafe fn compare<const OPERANDS: usize, const RESULTS: usize>(
     // SAFETY: the caller guarantees this (`# Safety` above).
     match unsafe { compare_frame::<Avx512, OPERANDS, RESULTS>(proof, frame, views) } {
         Comparison::Same => proof.views.as_ptr(),
-        // SAFETY: only addresses of elements differ, so the buffers match the proof; there is space for the
-        // views.
+        // SAFETY: only addresses of elements differ, so the buffers match the proof; the caller guarantees
+        // the instructions and the space for the views (`# Safety` above).
         Comparison::Moved => unsafe { move_views::<OPERANDS, RESULTS>(proof, views) },
         Comparison::Other => std::ptr::null(),
     }
@@ -49,7 +49,8 @@ impl Instructions for Avx512 {
 
     #[inline(always)]
     unsafe fn masked_load_i32(mask: u8, from: *const i32) -> __m128i {
-        // SAFETY: as for `masked_load_i64`.
+        // SAFETY: the caller guarantees that the processor has AVX-512 and that the masked integers are
+        // readable (trait's `# Safety`).
         unsafe { _mm_maskz_loadu_epi32(mask, from) }
     }
 }

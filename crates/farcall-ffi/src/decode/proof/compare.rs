@@ -8,7 +8,7 @@ use super::{BUFFER_WORD, FRAME_WORDS, MAX_BUFFERS, MAX_DIMS, Proof};
 use crate::abi;
 use crate::buffer::View;
 
-// The lanes of vectors and the bits of masks below.
+// The vectors and masks below have this many lanes and bits.
 const _: () = assert!(MAX_BUFFERS == 8 && MAX_DIMS == 4);
 
 const BUFFER_TYPE: i32 = abi::ArgType::BUFFER.0 as i32;
@@ -22,18 +22,17 @@ pub(super) trait Instructions {
     /// The processor has the instructions.
     unsafe fn or_differs(differs: __m256i, a: __m256i, b: __m256i) -> __m256i;
 
-    /// Loads the integers, of four, whose mask bit is set. Other lanes are 0, and their memory is not
+    /// Loads those of four integers whose mask bit is set. Other lanes are 0, and their memory is not
     /// accessed, so it need not exist.
     ///
     /// # Safety
     /// The processor has the instructions, and the integers whose mask bit is set are valid for reads.
     unsafe fn masked_load_i64(mask: u8, from: *const i64) -> __m256i;
 
-    /// Loads the 32-bit integers, of four, whose mask bit is set, like
-    /// [`masked_load_i64`](Instructions::masked_load_i64).
+    /// Like [`masked_load_i64`](Instructions::masked_load_i64), for 32-bit integers.
     ///
     /// # Safety
-    /// As for [`masked_load_i64`](Instructions::masked_load_i64).
+    /// Same requirements as [`masked_load_i64`](Instructions::masked_load_i64).
     unsafe fn masked_load_i32(mask: u8, from: *const i32) -> __m128i;
 }
 
@@ -62,7 +61,7 @@ pub(super) unsafe fn compare_frame<I: Instructions, const OPERANDS: usize, const
 ) -> Comparison {
     // SAFETY: the caller guarantees that the processor has the instructions (`# Safety` above).
     let zero = unsafe { _mm256_setzero_si256() };
-    // SAFETY: as above; the load is within `known`.
+    // SAFETY: the caller guarantees that the processor has the instructions; the load is within `known`.
     let or_differs = |differs, words, known: &[u64; 4]| unsafe {
         I::or_differs(differs, words, _mm256_loadu_si256(known.as_ptr().cast()))
     };
@@ -180,7 +179,7 @@ unsafe fn any(differs: __m256i) -> bool {
     unsafe { _mm256_testz_si256(differs, differs) == 0 }
 }
 
-/// Returns false if a table has the same buffers as the proof's.
+/// Returns true if the entries of a table differ from the proof's.
 ///
 /// # Safety
 /// The table has `N` entries, and the processor has the instructions.
@@ -195,8 +194,8 @@ unsafe fn table_differs<I: Instructions, const N: usize>(
         return !(0..N)
             .all(|i| unsafe { *types.add(i) == BUFFER_TYPE && (*table.add(i)).addr() as u64 == known[i] });
     }
-    // SAFETY: as above, and the caller guarantees that the processor has the instructions; `known` has 8
-    // words.
+    // SAFETY: the caller guarantees that the table has `N` entries and that the processor has the
+    // instructions (`# Safety` above); `known` has 8 words.
     unsafe {
         let (mut other_types, mut others) = (_mm_setzero_si128(), _mm256_setzero_si256());
         for i in (0..N).step_by(4) {

@@ -22,9 +22,9 @@
 //!
 //! **Invariants.** Proofs exist only if the processor has the vector instructions. A proof does not change
 //! and is never freed: another thread may be reading it, and arguments refer to its views. A handler has one
-//! proof for each of [`SITES_PER_HANDLER`] sites, which are found by the addresses of a frame's tables. It
-//! replaces so few proofs that they take little memory in total. A proof describes a frame of the handler's
-//! stage, with the handler's number of buffers and no extensions.
+//! proof for each of [`SITES_PER_HANDLER`] sites, which are found by the addresses of a frame's tables. A
+//! handler replaces at most [`MAX_REPLACEMENTS`] proofs, so the replaced ones take little memory in total. A
+//! proof describes a frame of the handler's stage, with the handler's number of buffers and no extensions.
 
 use std::ffi::c_void;
 use std::mem::offset_of;
@@ -90,8 +90,8 @@ impl Proofs {
         }
     }
 
-    /// Returns the site of a frame, by the addresses of its tables. The tables stay in place if a host keeps
-    /// the frame, whereas the frame itself is often on the stack.
+    /// Returns the site of a frame, by the addresses of its tables. Hosts that reuse a frame's tables keep
+    /// them in place, whereas the frame itself is often on the stack.
     ///
     /// # Safety
     /// The frame covers its operands and results.
@@ -126,10 +126,11 @@ impl Proofs {
             // (`# Safety` above).
             #[cfg(all(target_arch = "x86_64", not(miri)))]
             Vectors::Avx512 => unsafe { avx512::compare::<OPERANDS, RESULTS>(proof, frame, views) },
-            // SAFETY: as for AVX-512.
+            // SAFETY: the proof was made on a processor with AVX2; the caller guarantees the rest (`# Safety`
+            // above).
             #[cfg(all(target_arch = "x86_64", not(miri)))]
             Vectors::Avx2 => unsafe { avx2::compare::<OPERANDS, RESULTS>(proof, frame, views) },
-            // No proof is made for other vectors.
+            // No proof is made for other instruction sets.
             _ => {
                 let _ = (frame, views);
                 std::ptr::null()
@@ -259,11 +260,11 @@ impl Proof {
     /// Makes the proof of a checked frame, if the frame can have one.
     ///
     /// # Safety
-    /// As for [`Proofs::add`].
+    /// Same requirements as [`Proofs::add`].
     unsafe fn of(frame: *const abi::CallFrame, shape: Shape, vectors: Vectors) -> Option<Proof> {
         // SAFETY: the caller guarantees that the frame was checked (`# Safety` above).
         let (args, rets) = unsafe { (&(*frame).args, &(*frame).rets) };
-        // SAFETY: as above.
+        // SAFETY: the caller guarantees that the frame was checked (`# Safety` above).
         let extensions = unsafe { (*frame).extension_start };
         let has_counts = (args.size, rets.size) == (shape.operands as i64, shape.results as i64);
         if !has_counts || !extensions.is_null() {
@@ -299,12 +300,12 @@ impl Proof {
                 // SAFETY: the checks found a valid buffer here.
                 let buffer: *const abi::Buffer = unsafe { *table.add(i) }.cast_const().cast();
                 let mut view = View::EMPTY;
-                // SAFETY: as above.
+                // SAFETY: the checks found a valid buffer here.
                 let is_right = unsafe { View::read::<AnyBuffer>(view.unread(), buffer) };
                 if !is_right {
                     return None;
                 }
-                // SAFETY: as above.
+                // SAFETY: the checks found a valid buffer here.
                 let abi::Buffer { dtype, data, rank, dims: dims_at, .. } = unsafe { &*buffer };
                 let (dims, side) = (view.dims(), side as usize);
                 proof.buffers[all] =

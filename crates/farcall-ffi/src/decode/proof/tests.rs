@@ -140,7 +140,8 @@ fn all_instructions_find_what_the_checks_find() {
                 let old = program.change(i, &mut random);
                 let wanted = program.views(&before);
                 let mut views = [View::EMPTY; 2 * COUNT];
-                // SAFETY: as above, and the processor has the vectors.
+                // SAFETY: the buffers are valid, their number matches the shape, and the processor has the
+                // vectors.
                 let found = with_frame(&program, |frame| unsafe {
                     // Each frame has its tables at other addresses.
                     let mut proof = std::ptr::read(&raw const proof);

@@ -1,10 +1,10 @@
-//! Definitions of CHLO's functions by StableHLO operations, for formats that lack these functions.
+//! Expansion of CHLO's functions into StableHLO operations, for formats that lack these functions.
 //!
-//! Types narrower than `f32` are computed in `f32`, other types in themselves; all types use the constants of
-//! `f64`. Sources of the formulas: W. J. Cody, *Rational Chebyshev approximations for the error function*,
-//! 1969; C. Lanczos, *A precision approximation of the gamma function*, 1964, with g = 7; M. Giles,
-//! *Approximating the erfinv function*, 2012; Euler–Maclaurin summation for zeta; Chebyshev series for the
-//! Bessel function.
+//! Functions of types narrower than `f32` are computed in `f32`, other functions in the type of the operand.
+//! All types use the constants that were derived for `f64`. Sources of the formulas: W. J. Cody, *Rational
+//! Chebyshev approximations for the error function*, 1969; C. Lanczos, *A precision approximation of the
+//! gamma function*, 1964, with g = 7; M. Giles, *Approximating the erfinv function*, 2012; Euler–Maclaurin
+//! summation for zeta; Chebyshev series for the Bessel function.
 
 mod coefficients;
 mod real;

@@ -282,7 +282,7 @@ impl<'b, 'f> Real<'b, 'f> {
 
     /// erfc(y) for y of at least 0.46875.
     fn erfc_large(&mut self, y: ValueId) -> ValueId {
-        // For larger arguments, the result is 0, and the square might overflow.
+        // Beyond 30, the result is 0, and the square might overflow.
         let end = self.c(30.0);
         let y = self.f2(Binary::Minimum, y, end);
         let (p, q) = (self.polynomial(y, &ERFC_P), self.polynomial(y, &ERFC_Q));

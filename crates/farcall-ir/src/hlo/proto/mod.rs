@@ -20,8 +20,8 @@ mod write;
 use crate::diag::{Diagnostic, ProgramError, Source};
 use crate::module::Module;
 
-/// True if `bytes` are an `HloModuleProto` or an `HloProto`. The first field must be a name that the name of
-/// the entry follows, or a module that begins with these.
+/// True if `bytes` are an `HloModuleProto` or an `HloProto`. A module must begin with its name, followed by
+/// the name of its entry. An `HloProto` must begin with such a module.
 pub fn is_module(bytes: &[u8]) -> bool {
     let inner = || bytes.first().filter(|tag| **tag == NAME).and_then(|_| wire::length(&bytes[1..]));
     begins_module(bytes) || inner().is_some_and(|(_, width)| begins_module(&bytes[1 + width..]))

@@ -79,7 +79,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Prints the tables of source locations that instructions refer to.
+    /// Prints the tables of positions in Python programs, to which the metadata of instructions refers.
     fn frames(&mut self, frames: &Message<'_>) -> Read<()> {
         for (title, field) in [("FileNames", 1), ("FunctionNames", 2)] {
             let _ = writeln!(self.text, "\n{title}");

@@ -2,9 +2,9 @@
 //!
 //! An instruction that updates a buffer in place starts with a copy of the initial value. If the initial
 //! value is a constant with one value everywhere, it is replaced by a broadcast of that value, and the
-//! program stores no constant of this size. (A broadcast with other users is duplicated, since filling costs
-//! less than a copy, and mostly saves one.) A constant with a single user outside of loops is replaced as
-//! well: its memory then serves other values before and after.
+//! program stores no constant of this size. (A broadcast with other users is duplicated: filling costs less
+//! than a copy, and usually saves a copy.) A constant with a single user outside of loops is replaced as
+//! well: its memory is then free for other values before and after.
 //!
 //! ```text
 //! zeros = constant dense<0>;  while(sums = zeros) …
@@ -46,8 +46,8 @@ fn run(func: &mut Func, _: &PassOptions) {
     });
 }
 
-/// The operands of an instruction to fill: operands that it (or a copy) writes to and, if the instruction
-/// runs once, operands without other users.
+/// Indices of the operands to fill: operands that the instruction, or a copy of it, writes to and, if the
+/// instruction runs once, operands without other users.
 fn filled<'r>(r: &'r Rewriter<'_>, inst: InstId, is_once: bool) -> impl Iterator<Item = usize> + use<'r> {
     let inst = r.func().inst(inst);
     let (written, once) = match inst.op() {

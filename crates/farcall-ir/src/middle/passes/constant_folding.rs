@@ -1,8 +1,8 @@
-//! Constant folding: operations on constants become constants, up to a size.
+//! Constant folding: operations on constants become constants, up to a maximum size.
 //!
 //! Only operations that every kernel computes to the last bit are folded: data movement, selection,
-//! comparison, conversion, integers and booleans, and sums, differences and products of floats, which are
-//! correctly rounded. Functions such as `tanh` are left to their kernels.
+//! comparison, conversion, arithmetic on integers and booleans, and sums, differences and products of floats,
+//! which are correctly rounded. Functions such as `tanh` are left to their kernels.
 
 use smallvec::SmallVec;
 
@@ -13,7 +13,7 @@ use crate::module::{Func, Inst, InstId, Module, NewInst, Rewriter, ValueId};
 use crate::op::{Binary, Op, Unary};
 use crate::types::{TensorType, Type};
 
-/// Constant folding.
+/// The constant folding pass.
 pub static PASS: Pass =
     Pass { name: "constant_folding", about: "computes small operations on constants", run };
 

@@ -84,7 +84,8 @@ impl Live {
             return;
         }
         match inst.op() {
-            // The results that are computed follow from the live values.
+            // A `while` always reads its condition, an `if` or `case` its predicate. What else they read
+            // follows from their live results.
             Op::While => todo.extend(inst.region(0).and_then(|r| r.returned().first())),
             Op::If | Op::Case => todo.extend(inst.own_operands()),
             _ => {

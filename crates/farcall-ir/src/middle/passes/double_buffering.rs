@@ -51,8 +51,9 @@ fn gains(inst: Inst<'_>) -> bool {
         && values.any(|(arg, next)| needs_copy(body, *arg, *next))
 }
 
-/// Returns true if the next value cannot be written in place: the last instruction that computes it (a
-/// fusion, later) reads elements of the old value in other positions.
+/// Returns true if the next value cannot be written in place, since the instruction that computes it reads
+/// elements of the old value in other positions. Operations that will later be fused into this instruction
+/// count as part of it.
 fn needs_copy(body: Region<'_>, arg: ValueId, next: ValueId) -> bool {
     let func = body.func();
     let made = |v: ValueId| func.defining_inst(v).filter(|i| i.parent().map(Region::id) == Some(body.id()));

@@ -1,11 +1,11 @@
 //! Excess precision: a `bf16` result of arithmetic that is only widened or summed keeps its additional
 //! digits.
 //!
-//! `convert(multiply(a, b))` to `f32`, the way JAX sums products, becomes `multiply(convert(a), convert(b))`,
-//! and a sum over products of `bf16`s is rewritten likewise. XLA:CPU does the same: if farcall rounded here,
-//! its results would be further from the mathematical value than XLA's. A value with other uses is rounded
-//! for every use (the numerator and the denominator of a softmax have to agree), and so is a value that the
-//! program itself rounds, with a `convert` or `reduce_precision`.
+//! `convert(multiply(a, b))` to `f32`, with which JAX begins sums of products, becomes `multiply(convert(a),
+//! convert(b))`. A sum of `bf16` products is rewritten in the same way. XLA:CPU does the same: if farcall
+//! rounded here, its results would be further from the mathematical value than XLA's. A value with other uses
+//! is rounded for every use (the numerator and the denominator of a softmax have to agree), and so is a value
+//! that the program itself rounds, with a `convert` or `reduce_precision`.
 
 use super::{Pass, PassOptions, each_inst};
 use crate::eval::Semantics;

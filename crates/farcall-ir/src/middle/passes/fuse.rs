@@ -2,17 +2,17 @@
 //!
 //! ```text
 //! generation    0             1
-//!            a ─▶ b ─▶ dot ─▶ c ─▶ d        [a b] dot [c d]: a and d have as many elements, but
-//!             ╰───────────────────▲         the product between them is not elementwise
+//!            a ─▶ b ─▶ dot ─▶ c ─▶ d        [a b] dot [c d]: a and d have the same number of
+//!             ╰───────────────────▲         elements, but dot is not elementwise
 //! ```
 //!
-//! Every instruction has a *generation*: the maximum over its operands of the operand's generation, plus one
-//! for operands that come from a member of another fusion. Members of the same generation with the same
-//! number of elements can be computed together: no path between such members leaves the fusion. A member
+//! Every instruction has a *generation*: the highest generation among the producers of its operands, where a
+//! producer in another fusion counts one generation more. Members of the same generation with the same number
+//! of elements can be computed together: no path from one such member to another leaves the fusion. A member
 //! whose users all belong to later generations joins the earliest of these generations. Cheap values
 //! (one-element constants, broadcasts, iotas, comparisons of iotas and numbers) are duplicated into every
-//! fusion that uses them. So are slices, chains of slices and padding of values from outside the fusion,
-//! since they only change where elements are read.
+//! fusion that uses them. So are slices, concatenations of slices and padding of values from outside the
+//! fusion, since they only change where elements are read.
 //!
 //! Small members of one generation are fused even if they are unrelated, unless a member can be postponed
 //! until just before its users.
@@ -46,8 +46,8 @@ pub use explain::{FusionBoundary, Reason, Unfused, fusion_boundaries, unfused};
 pub static PASS: Pass =
     Pass { name: "fuse", about: "computes operations on corresponding elements together", run };
 
-/// Maximum number of members of a fusion: more than JAX needs to compute the bits of a random number and
-/// their uses.
+/// Maximum number of members of a fusion. JAX's random bits and the operations that use them fit into one
+/// fusion.
 const MAX_MEMBERS: usize = 256;
 /// Maximum number of operations in a fusion, duplicated operations included.
 pub const MAX_FUSION_OPS: usize = 4 * MAX_MEMBERS;
@@ -99,7 +99,8 @@ pub(super) struct Roles {
 struct RegionFacts {
     /// Length of the rows in fusions over a given number of elements.
     rows: FxHashMap<usize, usize>,
-    /// Comparisons that take as long to read as to compute.
+    /// Comparisons that are recomputed in every fusion, since loading their mask would take as long (see
+    /// [`masks`]).
     masks: FxHashSet<InstId>,
 }
 
@@ -140,7 +141,7 @@ impl Roles {
         let role = own_role(inst, cx);
         let Some(ty) = inst.results().first().and_then(|r| inst.func().tensor(*r)) else { return role };
         let made = |v: &ValueId| inst.func().defining_inst(*v).and_then(|i| self.of.get(i.id()));
-        // Set if an operand has one element for each row.
+        // Number of elements of the fusion, if an operand has one element for each row.
         let of_rows = inst.operands().iter().find_map(|v| match made(v) {
             Some(Role::Member(n, Level::Row)) => Some(n),
             _ => None,
@@ -157,7 +158,7 @@ impl Roles {
                     false => Role::Cheap,
                 }
             }
-            // A view is a member together with its operand; a view of another value is cheap.
+            // A view of a member is a member of the same fusion; a view of any other value is cheap.
             (Role::Member(n, _), Op::Reshape | Op::BitcastConvert, _)
                 if made(&inst.operands()[0]) != Some(role) =>
             {
@@ -217,8 +218,8 @@ fn reduction(inst: Inst<'_>, cx: &PassOptions) -> Option<Reduction> {
     (columns.is_some() || accumulates).then_some(Reduction { n, columns, accumulates })
 }
 
-/// Comparisons of iotas and numbers whose users all operate on the same number of elements, so that the whole
-/// mask need never be stored.
+/// Comparisons of iotas and numbers that can be duplicated into every fusion that uses them. All users of
+/// such a comparison operate on as many elements as it has, so the mask need never be stored.
 fn masks(insts: &[Inst<'_>], rows: &FxHashMap<usize, usize>, cx: &PassOptions) -> FxHashSet<InstId> {
     let elements = |inst: Inst<'_>| inst.func().tensor(*inst.results().first()?)?.elements();
     let of_rows = |m: usize| rows.iter().any(|(n, columns)| n / columns == m);
@@ -290,8 +291,8 @@ const MAX_CONCATENATED: usize = 16;
 /// Maximum padding inside a fusion, on either side and between elements.
 const MAX_PADDING: u64 = 1 << 40;
 
-/// Returns true for slices, for concatenations of slices (rotations, halves), and for padding, of operands
-/// that are stored.
+/// Returns true for slices, concatenations and padding that a fusion can compute while it loads the stored
+/// operands. (Concatenated slices are rotations, for example.)
 fn is_moved(op: &Op, operands: &[&TensorType], ty: &TensorType) -> bool {
     let plain = |t: &&TensorType| t.elements().is_some_and(|n| n > 0) && (1..=8).contains(&t.rank());
     let (known, operands) = match op {
@@ -399,7 +400,8 @@ impl Plan {
         for alike in members.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
             let n = alike[0].1;
             let alike: Vec<InstId> = alike.iter().map(|(.., place)| insts[*place].id()).collect();
-            // Parts are unrelated, or are consecutive pieces in program order: no part uses a later one.
+            // No part uses a later one: parts are either unrelated, or consecutive runs of members in program
+            // order.
             let parts = self.parts(region, alike, n, &postponement, scratch);
             for part in parts.iter().flat_map(|p| p.chunks(MAX_MEMBERS)) {
                 split(region.func(), part, &self.roles)
@@ -409,8 +411,9 @@ impl Plan {
         }
     }
 
-    /// Splits members over `n` elements each into parts that are computed together: connected members, or
-    /// almost all members if they are small. `postponement` is initialized on demand, which is rare.
+    /// Splits members over `n` elements each into parts that are computed together. Large members form a part
+    /// if they are connected. Small members form one part, except for members that can be postponed.
+    /// `postponement` is initialized on first use, since few regions need it.
     fn parts(
         &self,
         region: Region<'_>,
@@ -446,8 +449,8 @@ impl Plan {
         late
     }
 
-    /// Makes the members one group, unless that gains nothing. A single operation gains only by a broadcast
-    /// that need not be materialized, or a constant that need not be stored.
+    /// Makes the members one group, unless that gains nothing. A single operation gains only if it uses a
+    /// broadcast that need not be materialized, or a constant that need not be stored.
     fn add(&mut self, func: &Func, members: Vec<InstId>, scratch: &mut Scratch) {
         let roles = &self.roles;
         let computes = |id: &&InstId| !matches!(func.inst(**id).op(), Op::Reshape | Op::BitcastConvert);
@@ -468,8 +471,8 @@ impl Plan {
         }
     }
 
-    /// Makes two groups of members that are too many for one group. A single member that is too long forms
-    /// none.
+    /// Splits members that are too many for one group in two. A single member forms no group, even if the
+    /// instructions duplicated for it are too many.
     fn halve(&mut self, func: &Func, members: &[InstId], scratch: &mut Scratch) {
         let (first, second) = members.split_at(members.len() / 2);
         for half in [first, second].into_iter().filter(|_| !first.is_empty()) {
@@ -608,8 +611,8 @@ impl Plan {
     }
 }
 
-/// Splits members into the lists that are computed together. Members with one element per row need a
-/// reduction in the same fusion; without a reduction, they form a separate group, which uses no other member.
+/// Splits members into the lists that are computed together. If no member reduces rows, the members with one
+/// element per row form a separate group, which uses none of the other members.
 fn split(func: &Func, members: &[InstId], roles: &Roles) -> Vec<Vec<InstId>> {
     if members.iter().any(|m| reduces_rows(func, *m, roles)) {
         return vec![members.to_vec()];
@@ -623,8 +626,8 @@ fn reduces_rows(func: &Func, id: InstId, roles: &Roles) -> bool {
     roles.level(id) == Some(Level::Row) && matches!(func.inst(id).op(), Op::Reduce { .. })
 }
 
-/// Returns the members together with the duplicated instructions before them, which have the same number of
-/// elements or the same value everywhere. On return, `set` holds exactly these instructions.
+/// Returns the members together with the instructions that are duplicated for them, which have as many
+/// elements as the members, or one value everywhere. On return, `set` holds exactly these instructions.
 fn inside(func: &Func, members: &[InstId], roles: &Roles, set: &mut InstSet) -> Vec<InstId> {
     let mut outside = FxHashSet::default();
     loop {
@@ -813,8 +816,9 @@ impl Generations {
                 let Some(before) = self.of.get(from.id()) else { continue };
                 let leaves = match (roles.of(from.id()), own) {
                     (Role::Member(_, Level::Column), _) => true,
-                    // A value for each row meets all elements only through a broadcast along the rows. (A
-                    // scalar that selects or clamps is not broadcast.)
+                    // Within a fusion, a value per row is combined with all elements only after a broadcast
+                    // along the rows. A scalar predicate or bound is an operand without a broadcast, so its
+                    // producer is in another fusion.
                     (Role::Member(_, Level::Row), Role::Member(_, Level::Full)) => true,
                     (Role::Member(n, _), Role::Member(m, _) | Role::Repeat(m)) => n != m,
                     (Role::Repeat(n), Role::Member(m, level)) => n != m || level != Level::Full,

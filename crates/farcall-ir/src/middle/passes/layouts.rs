@@ -1,9 +1,9 @@
 //! Layouts: operands and results of custom calls that are not row-major are transposed around the call.
 //!
-//! Every value of the middle form is row-major. A call that expects an operand in another layout gets a
-//! transposed copy of the operand, whose bytes lie in the layout's order, reshaped to the type that the call
-//! declares. A result in another layout is reshaped to the dimensions in the order of memory, and transposed
-//! back.
+//! Every value of the middle form is row-major. A call that expects an operand in another layout gets a copy
+//! of the operand: transposed, so that its bytes are in the layout's order, and then reshaped to the type
+//! that the call declares. A result in another layout is reshaped to the dimensions in memory order, and then
+//! transposed back.
 //!
 //! If two of these transposes cancel, neither is inserted.
 //!
@@ -20,7 +20,7 @@ use crate::types::{TensorType, Type};
 pub static PASS: Pass =
     Pass { name: "layouts", about: "transposes operands and results of calls with other layouts", run };
 
-/// Attribute of a call whose operands and results have its layouts.
+/// Attribute of a call whose operands and results already have the call's layouts.
 const LAID_OUT: &str = "farcall.laid_out";
 
 fn run(func: &mut Func, _: &PassOptions) {

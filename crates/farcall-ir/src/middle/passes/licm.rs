@@ -5,10 +5,10 @@
 //! reductions, windows, sorts and scatters move. ([`canonicalize`](super::canonicalize) turns values that a
 //! loop carries unchanged into captures.)
 //!
-//! Operations that make a large tensor from a small one (`broadcast_in_dim`, `iota`, `pad`) stay in the loop,
-//! to save memory, and because they are cheap where they are used. Instructions that move use copies of such
-//! operands. Values computed only from constants and iotas move if they are small; large values stay in the
-//! loop.
+//! Operations that make a large tensor from a small one (`broadcast_in_dim`, `iota`, `pad`) stay in the loop:
+//! they are cheap where they are used, and their results would take memory. Instructions that move use copies
+//! of such operands. Values computed only from constants and iotas move if they are small; large values stay
+//! in the loop.
 
 use super::unroll::trip_count;
 use super::{Pass, PassOptions, is_pure, regions_inside_out};

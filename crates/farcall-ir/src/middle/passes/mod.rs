@@ -60,8 +60,8 @@ pub struct PassOptions {
     pub fuses: fn(&Op, &[&TensorType], &TensorType) -> bool,
     /// Returns true for operations on two elements of a type that can reduce the rows of a fusion.
     pub reduces: fn(&Op, DType) -> bool,
-    /// Returns true for the fusions of [`product_fusion`] and [`movement_fusion`] that have a kernel, and for the reductions
-    /// and sorts that have one without being rewritten by [`region_loops`] and [`if_conversion`].
+    /// Returns true for instructions that have a kernel: fusions of [`product_fusion`] and [`movement_fusion`], and
+    /// reductions and sorts that [`region_loops`] and [`if_conversion`] need not rewrite.
     pub computes: fn(Inst<'_>) -> bool,
     /// Called with the name of each applied rule of [`simplify`], for tests.
     pub on_rule: fn(&'static str),

@@ -37,8 +37,8 @@ fn is_move(op: &Op) -> bool {
     matches!(op, Op::BroadcastInDim { .. } | Op::Reshape | Op::Concatenate { .. })
 }
 
-/// Returns true if the only user of the result is another movement in the region, whose chain includes this
-/// instruction.
+/// Returns true if the only user of the result is another movement in the region. The chain of that movement
+/// includes this instruction.
 fn is_moved_on(r: &Rewriter<'_>, region: RegionId, inst: InstId) -> bool {
     let inst = r.func().inst(inst);
     let ([only], false) = (inst.results(), matches!(inst.op(), Op::Concatenate { .. })) else { return false };
@@ -47,8 +47,8 @@ fn is_moved_on(r: &Rewriter<'_>, region: RegionId, inst: InstId) -> bool {
     is_move(user.op()) && user.parent().is_some_and(|p| p.id() == region)
 }
 
-/// The broadcasts and reshapes of a region whose results only lead to an instruction, followed by that
-/// instruction.
+/// The broadcasts and reshapes of a region that only the instruction `end` uses, directly or through each
+/// other, followed by `end`.
 fn chain(r: &Rewriter<'_>, region: RegionId, end: InstId) -> Vec<InstId> {
     let func = r.func();
     // The list is built backwards: each instruction has one user, which is already in the list.

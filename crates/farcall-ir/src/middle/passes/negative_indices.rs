@@ -5,9 +5,9 @@
 //! j = select(i < 0, i + n, i);  y = gather(x, j)      ──▶  y = gather(x, i), wrap [n]
 //! ```
 //!
-//! NumPy's indices work like this, so JAX's programs contain such code everywhere. The wrapped indices are
-//! then not stored. If other operations than elementwise ones use them, they are computed anyway, and the
-//! gathers and scatters use them, too.
+//! NumPy's indices work like this, so JAX's programs contain such code everywhere. After the rewrite, the
+//! wrapped indices need not be stored. If other operations than elementwise ones use them, they are computed
+//! anyway, and the gathers and scatters use them, too.
 
 use rustc_hash::FxHashMap;
 
@@ -30,7 +30,7 @@ fn run(func: &mut Func, _: &PassOptions) {
     for region in regions {
         let takers = r.func().region(region).insts().filter(|inst| index_vectors(inst.op()).is_some());
         let takers: Vec<InstId> = takers.map(|inst| inst.id()).collect();
-        // Several users of the same indices often follow in a row.
+        // Several users of the same indices often follow one another.
         let mut known: FxHashMap<(ValueId, usize), Option<Indices>> = FxHashMap::default();
         for id in takers {
             let inst = r.func().inst(id);
@@ -44,7 +44,7 @@ fn run(func: &mut Func, _: &PassOptions) {
     }
 }
 
-/// Unwrapped indices, and the size that is added to each entry if it is negative.
+/// Indices before wrapping, and the size that wrapping adds to each entry if it is negative.
 type Indices = (ValueId, Vec<usize>);
 
 /// The dimension of the index vectors of an operation that does not wrap indices yet, and their number of
@@ -58,7 +58,7 @@ fn index_vectors(op: &Op) -> Option<(usize, usize)> {
     wrap.is_empty().then_some((dim, map.len()))
 }
 
-/// The operand number and the indices of a gather or scatter.
+/// The indices of a gather or scatter, after the index of the operand that holds them.
 fn indices(inst: Inst<'_>) -> (usize, ValueId) {
     let place = inst.own_operands().len() / 2;
     (place, inst.own_operands()[place])
@@ -69,7 +69,7 @@ fn wrap(r: &mut Rewriter<'_>, id: InstId, place: usize, (indices, wrap): Indices
     let inst = r.func().inst(id);
     let (mut op, mut operands) = (inst.op().clone(), inst.operands().to_vec());
     match &mut op {
-        // The sortedness was stated for the wrapped indices.
+        // `indices_are_sorted` referred to the wrapped indices.
         Op::Gather(g) => (g.wrap, g.indices_are_sorted) = (wrap, false),
         Op::Scatter(s) => (s.wrap, s.indices_are_sorted) = (wrap, false),
         _ => return,
@@ -79,7 +79,8 @@ fn wrap(r: &mut Rewriter<'_>, id: InstId, place: usize, (indices, wrap): Indices
     r.set_operands(id, operands);
 }
 
-/// The indices before wrapping, where all entries are wrapped alike or each one separately.
+/// The indices before wrapping. Either one select wraps whole index vectors, or the indices are a
+/// concatenation whose parts are wrapped separately.
 fn all(r: &mut Rewriter<'_>, id: InstId, indices: ValueId, dim: usize, entries: usize) -> Option<Indices> {
     let made = r.func().defining_inst(indices)?;
     if *made.op() != (Op::Concatenate { dim }) {

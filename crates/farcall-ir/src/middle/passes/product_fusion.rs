@@ -1,7 +1,7 @@
-//! Fusion of products with their users: a product, the fusion of its result, and the products of that
-//! fusion's results become one instruction if the engine computes it by blocks of rows. The intermediate
-//! results then are never materialized. The last product may be followed by a transpose, in whose order it is
-//! written.
+//! Fusion of products with their users. A product, the fusion that uses its result, and the products that use
+//! the fusion's results become one instruction if the engine computes it by blocks of rows. The intermediate
+//! results are then never materialized. A transpose after the last product may be included; the result is
+//! then written in transposed order.
 //!
 //! ```text
 //! scores = dot(q, k);  weights = fusion(scores);  out = dot(weights, v)

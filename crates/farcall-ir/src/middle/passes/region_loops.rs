@@ -90,8 +90,8 @@ fn run(func: &mut Func, cx: &PassOptions) {
 
 type Values = SmallVec<[ValueId; 2]>;
 
-/// Returns true if a kernel computes the instruction unchanged. Most reductions use a single operation, for
-/// which `reduces` answers without a search.
+/// Returns true if a kernel computes the instruction unchanged. Most reductions use a single operation; for
+/// these, [`PassOptions::reduces`] answers faster than [`PassOptions::computes`].
 fn has_kernel(inst: Inst<'_>, cx: &PassOptions) -> bool {
     let by_one = || {
         let by = inst.region(0).and_then(reducer::of)?;
@@ -129,7 +129,7 @@ impl Applied {
         let returned = region.returned().iter().map(|v| number(v).map(|ty| ty.dtype));
         let same = match inst.op() {
             Op::Map { .. } => operands == args,
-            // The values come first in both lists.
+            // Arguments and operands are ordered alike: the tensors, then the initial values.
             _ => {
                 operands == args
                     && operands[..results.len()] == operands[results.len()..]
@@ -183,7 +183,7 @@ struct Lowering<'r, 'f> {
     r: &'r mut Rewriter<'f>,
     id: InstId,
     applied: Applied,
-    /// Padding contains the initial value rather than no element.
+    /// True if the padding of a window holds the initial value, false if it has no elements.
     fills: bool,
 }
 
@@ -381,7 +381,8 @@ impl Lowering<'_, '_> {
         }))
     }
 
-    /// Adds a loop over the positions in a window; `starts` holds the first element of each position.
+    /// Adds a loop over the positions in a window; `starts` yields the index of the first element at each
+    /// position.
     fn each_place(
         &mut self,
         starts: impl Iterator<Item = Vec<usize>>,

@@ -1,4 +1,4 @@
-//! Rematerialization: a later fusion recomputes cheap values from stored values instead of loading them.
+//! Rematerialization: a later fusion recomputes a cheap value from stored values instead of loading it.
 //!
 //! ```text
 //! x ─▶ [tanh ─▶ 1 + _ ─▶ _ · x] ─▶ dot … [ _ · (1 + tanh)]     before: tanh and 1 + tanh are stored
@@ -32,8 +32,8 @@ const MIN_BYTES: usize = 1 << 16;
 const MIN_LEAFLESS_BYTES: usize = 1 << 10;
 /// Maximum number of operations copied for a value.
 const MAX_OPERATIONS: usize = 8;
-/// Maximum ratio of the bytes of the stored values that a value is recomputed from to its own bytes. The
-/// stored values are read instead of the value, and the value is not written.
+/// Maximum number of bytes that are read to recompute a value, per byte of the value. Recomputing saves
+/// writing the value once and reading it once.
 const MAX_READ_FACTOR: usize = 2;
 /// Minimum ratio of a broadcast's elements to its operand's elements for the operand to count as free.
 const MIN_BROADCAST_FACTOR: usize = 8;
@@ -190,7 +190,7 @@ impl<'a> Recomputation<'a> {
             && !self.stored.contains(&made.results()[0])
     }
 
-    /// Creates the copies, in place of the originals, and makes the later users use them.
+    /// Creates the copies, each before its original, and makes the later users use them.
     fn apply(&self, r: &mut Rewriter<'_>) {
         let mut copies = FxHashMap::default();
         for (value, later) in &self.values {

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! `x.at[1:-1, 1:-1].set(v)` in JAX is such a scatter. An update copies lines, in place if possible, and its
-//! operands can be fused. Windows that are not inside of the operand are left alone: a scatter skips them, an
+//! operands can be fused. Windows that are not inside the operand are left alone: a scatter skips them, an
 //! update would shift them.
 
 use super::simplify::{number, reshaped, splat_before};
@@ -45,7 +45,7 @@ fn run(func: &mut Func, _: &PassOptions) {
     });
 }
 
-/// How a scatter combines an element and its update.
+/// Way in which a scatter combines an element and its update.
 enum Combine {
     /// Replaces the element by the update.
     Set,
@@ -89,7 +89,7 @@ fn window(inst: Inst<'_>) -> Option<Slice> {
     });
     let limit = limits.collect::<Option<Vec<usize>>>()?;
     let window = Slice { start: starts, limit, strides: vec![1; x.rank()] };
-    // Index vectors without entries may occur any number of times.
+    // Index vectors without entries have no elements, so `vector` does not notice if there are several.
     let elements = window.sizes().try_fold(1, usize::checked_mul);
     (elements == update.elements()).then_some(window)
 }

@@ -26,13 +26,13 @@ enum Replacement {
     Splat(Scalar),
     /// A different operation on different operands.
     Op(Op, Vec<ValueId>),
-    /// A function of two elements, applied to one value everywhere and to a second value, reshaped to the
-    /// result.
+    /// A binary operation on the first value, a scalar, broadcast to the result's type, and the second value,
+    /// reshaped to that type.
     Each(Binary, [ValueId; 2]),
     /// A value multiplied by a number.
     Scaled(ValueId, Scalar),
-    /// An operation on the operands reshaped to these types, with a result of the last type that is reshaped
-    /// back.
+    /// An operation on operands that are reshaped to the given types. Its result has the last type and is
+    /// reshaped to the type of the replaced result.
     Reshaped(Op, Vec<(ValueId, TensorType)>, TensorType),
     /// The values returned by this region of the instruction.
     Region(usize),
@@ -157,7 +157,7 @@ pub(super) fn reshaped(r: &mut Rewriter<'_>, id: InstId, x: ValueId, ty: TensorT
     if r.func().tensor(x) == Some(&ty) { x } else { r.value_before(id, Op::Reshape, [x], ty) }
 }
 
-/// Erases a reshape that has become unused, since rules check for the only user of a value.
+/// Erases a reshape that has become unused, since some rules apply only to values with a single user.
 fn erase_reshape(r: &mut Rewriter<'_>, x: ValueId) {
     let made = r.func().defining_inst(x).filter(|made| *made.op() == Op::Reshape && made.parent().is_some());
     if let Some(id) = made.map(|made| made.id()).filter(|_| !r.is_used(x)) {
@@ -179,7 +179,7 @@ pub(super) fn filled_before(r: &mut Rewriter<'_>, id: InstId, number: Literal, t
     }
 }
 
-/// The number that a value has everywhere, if that is known. Looks through broadcasts of constants.
+/// The number that all elements of a value equal, if known. Looks through broadcasts of constants.
 pub(super) fn number(func: &Func, value: ValueId) -> Option<Scalar> {
     let made = func.defining_inst(value)?;
     match made.op() {
@@ -271,7 +271,7 @@ fn subtract_zero(at: &Site<'_>) -> Option<Replacement> {
     (at.keeps_bits(x) && at.is_number(zero, 0.0)).then_some(Replacement::Value(x))
 }
 
-/// Not valid for floats, because of infinity and NaN.
+/// `x - x` is `0`. Not valid for floats, because of infinity and NaN.
 fn subtract_self(at: &Site<'_>) -> Option<Replacement> {
     let (a, b) = at.is_binary(Binary::Subtract)?;
     (a == b && at.is_discrete(a)).then(|| Some(Replacement::Splat(Scalar::zero(at.ty(a)?.dtype))))?
@@ -282,7 +282,7 @@ fn multiply_one(at: &Site<'_>) -> Option<Replacement> {
     (at.keeps_bits(x) && at.is_number(one, 1.0)).then_some(Replacement::Value(x))
 }
 
-/// Not valid for floats, because of infinity, NaN, and the sign of zero.
+/// `x * 0` is `0`. Not valid for floats, because of infinity, NaN, and the sign of zero.
 fn multiply_zero(at: &Site<'_>) -> Option<Replacement> {
     let (x, zero) = at.is_binary(Binary::Multiply)?;
     (at.is_discrete(x) && at.is_number(zero, 0.0)).then_some(Replacement::Value(zero))
@@ -293,8 +293,8 @@ fn divide_one(at: &Site<'_>) -> Option<Replacement> {
     (at.keeps_bits(x) && at.is_number(one, 1.0)).then_some(Replacement::Value(x))
 }
 
-/// Division by a power of two whose inverse is representable in all of these types. The multiplication by the
-/// inverse returns the same bits and is faster.
+/// Division by a power of two whose inverse is representable in every supported float type. A multiplication
+/// by the inverse returns the same bits and is faster.
 fn divide_by_power(at: &Site<'_>) -> Option<Replacement> {
     const MAX_DIVISOR: f64 = 16_384.0;
     let (x, by) = at.is_binary(Binary::Divide)?;
@@ -348,7 +348,7 @@ fn double_inverse(at: &Site<'_>) -> Option<Replacement> {
     (undone && inner.op() == at.op()).then(|| inner.operands().first().copied().map(Replacement::Value))?
 }
 
-/// Not valid for floats: NaN is not equal to itself.
+/// The comparison of a value with itself is constant. Not valid for floats: NaN is not equal to itself.
 fn compare_self(at: &Site<'_>) -> Option<Replacement> {
     let Op::Compare(compare) = at.op() else { return None };
     let (a, b) = at.pair()?;
@@ -388,8 +388,8 @@ fn select_same(at: &Site<'_>) -> Option<Replacement> {
     (a == b).then_some(Replacement::Value(*a))
 }
 
-/// The instruction that computes the first operand, if it has the same kind of operation. `None` for
-/// quantized tensors.
+/// The instruction that computes the first operand, and its own first operand, if `same` accepts both
+/// operations. `None` for quantized tensors.
 fn inner<'f>(at: &Site<'f>, same: impl Fn(&Op) -> bool) -> Option<(Inst<'f>, ValueId)> {
     let made = at.made(at.first()?)?;
     if !same(at.op()) || !same(made.op()) {

@@ -1,5 +1,5 @@
 //! Sinking: an instruction that makes a large value from small ones moves to just before the first user of
-//! the value, so that the value occupies memory for as short as possible.
+//! the value, so that the value occupies memory for as short a time as possible.
 //!
 //! ```text
 //! zeros = broadcast(0);  a = …;  b = f(a);  c = scatter(zeros, b)
@@ -92,8 +92,8 @@ fn bytes(func: &Func, value: ValueId) -> usize {
     func.tensor(value).and_then(TensorType::bytes).unwrap_or(0)
 }
 
-/// Returns true for a value with a single user whose operands need no memory: its definition moves together
-/// with the user.
+/// Returns true for a value with a single user, computed only from values that occupy memory in any case: its
+/// definition moves together with the user.
 fn sinks_with(r: &Rewriter<'_>, value: ValueId) -> bool {
     let made = r.func().defining_inst(value).filter(|inst| movable(*inst));
     let of_nothing = |inst: Inst<'_>| inst.operands().iter().all(|v| is_always_there(r.func(), *v));

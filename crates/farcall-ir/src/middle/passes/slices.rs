@@ -1,4 +1,4 @@
-//! Slice propagation: a value of which only slices are used is computed only as far as they need it.
+//! Slice propagation: if only slices of a value are used, only the elements in these slices are computed.
 //!
 //! ```text
 //! y = exp(x: [6, 9]);  top = slice(y, [0:1, 0:9])      ──▶  x' = slice(x, [0:1, 0:9]);  top = exp(x')
@@ -6,8 +6,8 @@
 //! ```
 //!
 //! The last position of a sequence model's output is such a slice; so are `jax.numpy.sort(x)[-10:]`,
-//! `argsort(x)[:10]` and `approx_max_k`. (They are not all `chlo.top_k`, whose order defines a position for
-//! NaNs.) Slices move up through elementwise operations and through operations that move elements. An
+//! `argsort(x)[:10]` and `approx_max_k`. (Not all these programs can use `chlo.top_k`, whose order gives NaNs
+//! a position.) Slices move up through elementwise operations and through operations that move elements. An
 //! operation that sums elements stays, since the order of its additions may depend on its size.
 
 use rustc_hash::FxHashSet;
@@ -25,8 +25,8 @@ pub static PASS: Pass =
 /// Minimum ratio of a value's elements to the elements of a part that is computed alone. An operation that is
 /// separated from users of the whole value cannot be fused with them.
 const MIN_SHRINK_FACTOR: usize = 2;
-/// Minimum ratio of the length of a line to the length of its sorted part. Longer parts are as fast to sort
-/// with the whole line.
+/// Minimum ratio of the length of a line (the elements that are sorted together) to the length of its sorted
+/// part. Longer parts are as fast to sort with the whole line.
 const MIN_SORT_SHRINK_FACTOR: usize = 8;
 
 fn run(func: &mut Func, _: &PassOptions) {
@@ -116,7 +116,7 @@ fn taken(r: &Rewriter<'_>, inst: Inst<'_>, sizes: &[usize]) -> Option<Slice> {
                     all.limit[d] = all.limit[d].max(slice.limit[d]);
                     all.strides[d] = 1;
                 }
-                // Many slices may cover the whole, each with a part.
+                // Together, many small slices may cover the whole value.
                 if *all == Slice::all(sizes) {
                     return None;
                 }

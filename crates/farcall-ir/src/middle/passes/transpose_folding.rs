@@ -3,8 +3,8 @@
 //! order.
 //!
 //! The order in which products are summed depends only on the contracting dimensions, which do not change.
-//! (In the engine, matrix-vector products are the exception: the layout of the matrix decides about the order
-//! of a sum, and thus about the last bits.)
+//! (In the engine, matrix-vector products are the exception: the layout of the matrix determines the order of
+//! a sum, and thus the last bits of the result.)
 
 use super::{Pass, PassOptions, each_inst};
 use crate::module::{Func, Inst, InstId, Rewriter, ValueId};
@@ -64,8 +64,8 @@ struct Exchanged {
     permutation: Vec<usize>,
 }
 
-/// Rewrites a transpose that moves the columns of a product, which has no other user, before its rows. If it
-/// moves batch dimensions as well, these still need a transpose.
+/// Rewrites a transpose that moves the columns of a product before its rows, if the product has no other
+/// user. Batch dimensions that move as well still need a transpose.
 fn transposed_result(r: &Rewriter<'_>, id: InstId) -> Option<Exchanged> {
     let inst = r.func().inst(id);
     let (Op::Transpose { permutation }, &[product]) = (inst.op(), inst.operands()) else { return None };

@@ -228,8 +228,8 @@ impl Widening<'_, '_, '_> {
         self.r.replace(id, &[value]);
     }
 
-    /// Splits elements into narrower ones, or joins them into wider ones, by shifts of unsigned integers, if
-    /// either type has fewer than eight bits.
+    /// Lowers a `bitcast_convert` from or to a type of fewer than eight bits: shifts of unsigned integers
+    /// split elements into narrower ones, or join them into wider ones.
     fn bits(&mut self, id: InstId) {
         let inst = self.r.func().inst(id);
         let ([x], [y]) = (inst.operands(), inst.results()) else { return };
@@ -290,7 +290,7 @@ impl Widening<'_, '_, '_> {
         self.r.func().inst(reduce).results()[0]
     }
 
-    /// Widens the operands of an instruction whose numbers are selected by `which`.
+    /// Widens the operands of an instruction whose indices `which` selects.
     fn operands(&mut self, id: InstId, which: impl Fn(usize) -> bool) {
         let operands = self.r.func().inst(id).operands().to_vec();
         let is_concerned = |(i, v): (usize, &ValueId)| which(i) && self.is_narrow(*v);
@@ -465,8 +465,8 @@ impl Widening<'_, '_, '_> {
     }
 }
 
-/// Returns types of the factors and the result for which products have kernels, and which represent the
-/// products of the given types.
+/// Returns the types in which to compute a product: a kernel multiplies factors of the first two types to a
+/// result of the third, and these types represent every product of the given types.
 fn factors(a: DType, b: DType, to: DType, converts: bool) -> [DType; 3] {
     let is_half = |d: DType| matches!(d, DType::F16 | DType::BF16);
     let direct = a == b
@@ -496,7 +496,8 @@ fn factors(a: DType, b: DType, to: DType, converts: bool) -> [DType; 3] {
             (_, false) => DType::U64,
         }; 3];
     }
-    // A 16-bit float with integers that it represents exactly: the product reads half as many bytes.
+    // A 16-bit float with integers that it represents exactly: the product reads half as many bytes as in
+    // `f32`.
     if let Some(half) = [a, b].into_iter().find(|d| is_half(*d))
         && [a, b].iter().all(|d| *d == half || (d.is_integer() && d.bits() <= precision(half)))
     {
@@ -527,8 +528,8 @@ fn keeps_digits(inst: Inst<'_>) -> bool {
     }
 }
 
-/// Returns true if the only operation of a region need not round its results before they become its arguments
-/// again: the low bits of integers do not depend on the high bits.
+/// Returns true if the only operation of a region may be applied repeatedly without rounding in between: the
+/// low bits of integers do not depend on the high bits.
 fn keeps_in_region(inst: Inst<'_>, keeps: bool) -> bool {
     let dtype = inst.results().first().and_then(|v| inst.func().tensor(*v)).map(|ty| ty.dtype);
     let Op::Binary(op) = inst.op() else { return matches!(inst.op(), Op::Compare(_)) };

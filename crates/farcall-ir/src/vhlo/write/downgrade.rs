@@ -78,7 +78,8 @@ fn complete(
     if !fits {
         return Err(format!("artifacts have {base} only with fewer operands, results or regions"));
     }
-    // Reject attributes that only this engine knows: without them, the operation would mean something else.
+    // Reject attributes that VHLO lacks: without them, the operation would mean something else. Attributes of
+    // other dialects (`dialect.name`) do not affect the meaning.
     let is_foreign = |key: &str| key.contains('.') && !key.starts_with("farcall.");
     if let Some(key) = attrs.keys().find(|key| !keys.contains(&key.as_str()) && !is_foreign(key)) {
         return Err(format!("artifacts have no attribute `{key}`"));
@@ -108,7 +109,7 @@ fn list(values: &[i64]) -> Attr {
     Attr::Dense(Literal::from_slice(DType::S64, [values.len()], values))
 }
 
-/// Converts an attribute to the kind that VHLO has.
+/// Converts an attribute to the kind that VHLO uses.
 fn spell(key: &str, attr: &mut Attr) {
     match attr {
         Attr::Unit => *attr = Attr::Bool(true),

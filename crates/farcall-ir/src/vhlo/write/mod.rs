@@ -37,9 +37,9 @@ pub struct Artifact {
 /// Operations of CHLO are expanded to operations of StableHLO.
 ///
 /// # Errors
-/// Code `unsupported`, at each instruction that artifacts have no form for: operations of other dialects
-/// (CHLO on dynamic shapes, some functions of complex numbers), and attributes of StableHLO that VHLO does
-/// not know. Code `memory` if there is not enough memory for the file.
+/// Code `unsupported`, at each instruction that artifacts cannot express: operations of other dialects (CHLO
+/// on dynamic shapes, some functions of complex numbers), and attributes of StableHLO that VHLO does not
+/// know. Code `memory` if there is not enough memory for the file.
 pub fn write(module: &Module) -> Result<Artifact, ProgramError> {
     stack::with_room(|| written(with_chlo_expanded(module).as_ref().unwrap_or(module)))
 }

@@ -1,4 +1,5 @@
-//! Explicit roles of a derivative op's parameters, for names that do not determine them: `tangent(x) = tx`.
+//! Bindings: explicit roles of a derivative op's parameters whose names do not imply their roles, as in
+//! `tangent(x) = tx`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -39,8 +40,8 @@ impl Role {
         Role::VARIANTS.into_iter().find(|role| role.name() == name)
     }
 
-    /// Returns the operands and results of an op that this role can refer to. Residuals belong to the forward
-    /// op.
+    /// Returns the operands and results of `op` that this role can refer to. Empty for [`Role::Residual`],
+    /// because residuals belong to the forward op.
     pub fn of(self, op: &Signature) -> Vec<&str> {
         let operands = op.operands().iter().map(|o| &o.name);
         let results = op.results().iter().map(|r| &r.name);
@@ -71,8 +72,8 @@ impl fmt::Display for Binding {
     }
 }
 
-/// All bindings for the parameters of one derivative op. Names determine the roles of parameters without a
-/// binding.
+/// Bindings for the parameters of one derivative op. The role of a parameter without a binding follows from
+/// its name.
 ///
 /// ```
 /// use farcall_sig::signature::{Bindings, Role};

@@ -52,8 +52,8 @@ impl<'a> Rule<'a> {
         self.meaning(At::Operand(k), expected, say)
     }
 
-    /// Returns the index of the tensor that a result of the derivative op is the derivative of: a result of
-    /// the op if this is a tangent op, an operand otherwise.
+    /// Returns the index of the tensor whose derivative is result `k` of the derivative op: a result of the
+    /// op if this is a tangent op, an operand otherwise.
     pub(super) const fn result(&self, k: usize, say: &mut Text) -> Result<usize> {
         let expected = match self.part {
             Part::Backward => "`d` and an operand of the op",
@@ -192,7 +192,7 @@ impl<'a> Rule<'a> {
                 self.say_ambiguity(at, parameter, say);
                 self.wrong(at)
             }
-            // A candidate that does not exist. The comparison of types reports why.
+            // The derivative of a tensor that is not differentiable. The check of types reports why.
             (None, Some(source)) => Ok(source),
             (None, None) => {
                 say.quote(parameter).add(" is not ").add(expected).add("; ");

@@ -16,15 +16,16 @@
 //! The attributes of a derivative op are attributes of the op. A derivative accepts every real and complex
 //! type that the op accepts. Backward, tangent and transpose ops may rename dimensions consistently. Operands
 //! and results whose types are all integers or booleans have no derivatives; any other operand without a
-//! derivative is declared as not differentiable. A cotangent that is shared by the batch is summed over it.
+//! derivative must be declared as not differentiable. The cotangent of an operand that the batch shares is
+//! summed over the batch.
 //!
 //! An op that has a *transpose* is jointly linear in the operands whose cotangents the transpose returns. The
 //! transpose is the reverse derivative of the op whose tangent op is this linear op ([`Jvp::transposed`]). An
 //! op that is linear in all operands that it is differentiated in is its own tangent op ([`Jvp::linear`]).
 //!
-//! [`Rule`] is the only definition of these rules. It reads [`Outline`]s, which constants can hold, and runs
-//! in constants, so a library whose derivatives do not fit does not compile. [`Vjp::new`] and [`Jvp::new`]
-//! apply it to signatures.
+//! [`Rule`] is the only implementation of these rules. It reads [`Outline`]s, which constants can hold, and
+//! the compiler can evaluate it, so a library whose derivatives do not fit does not compile. [`Vjp::new`] and
+//! [`Jvp::new`] apply it to signatures.
 //!
 //! ```
 //! use farcall_sig::signature::{Bindings, Signature, Vjp, VjpSource::*};
@@ -65,7 +66,8 @@ pub struct Vjp {
     pub cotangents: Vec<Option<usize>>,
 }
 
-/// Source of an operand of a backward op. Indices count declared operands and results.
+/// Source of an operand of a backward op. Each index is the position of a declaration: a variadic operand
+/// counts once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum VjpSource {
     /// An operand of the op.
@@ -87,7 +89,8 @@ pub struct Jvp {
     pub tangents: Vec<Option<usize>>,
 }
 
-/// Source of an operand of a tangent op. Indices count declared operands and results.
+/// Source of an operand of a tangent op. Each index is the position of a declaration: a variadic operand
+/// counts once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum JvpSource {
     /// An operand of the op.
@@ -284,9 +287,9 @@ impl Jvp {
         })
     }
 
-    /// Returns the rule of an op that is its own tangent op, because it is linear in all operands that it is
-    /// differentiated in. `transpose` is the match of its transpose ([`Vjp::transpose`]). Returns `None` if
-    /// the op is not linear in one of these operands.
+    /// Returns the JVP of an op that is its own tangent op, because it is linear in all operands that it is
+    /// differentiated in. `transpose` is the result of [`Vjp::transpose`] for the op. Returns `None` if the
+    /// op is not linear in one of these operands.
     pub fn linear(op: &Signature, transpose: &Vjp, non_differentiable: &[&str]) -> Option<Jvp> {
         let source = |(i, operand): (usize, &Tensor<'_>)| match transpose.cotangents[i] {
             Some(_) => Some(JvpSource::Tangent(i)),

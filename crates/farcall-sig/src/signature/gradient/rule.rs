@@ -1,4 +1,4 @@
-//! The rule by which a derivative op fits its op.
+//! The rule that decides whether a derivative op fits its op.
 //!
 //! Everything here and in `meaning` also runs in constants: the macros put an [`Outline`] into each op, and
 //! assert at compile time that the derivatives of the op [fit](Rule::fits). A host applies the same rule to
@@ -405,7 +405,8 @@ impl<'a> Rule<'a> {
 
     // ---- Types ---------------------------------------------------------------------------------
 
-    /// Returns the tensor of the op that the parameter is, or is the derivative of.
+    /// Returns the tensor of the op to which the parameter belongs, as that tensor itself or as its
+    /// derivative.
     const fn known(&self, at: At) -> Option<&'a Tensor<'a>> {
         let say = &mut Text::new();
         let Outline { operands, results, .. } = *self.op;

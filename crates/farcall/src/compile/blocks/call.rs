@@ -1,4 +1,4 @@
-//! Checks that the custom call that a lowering answers with can replace its block.
+//! Checks that a lowering's answer, a custom call, can replace the block.
 
 use std::sync::Arc;
 
@@ -15,13 +15,13 @@ use crate::registry::{Declaration, Platform, Registry, Target};
 
 /// A call that cannot replace a block.
 pub(super) enum Refused {
-    /// The lowering counts as one that skipped the block, and the next lowering is asked.
+    /// This lowering is skipped, and the next lowering is asked.
     Skip(String),
-    /// The answer can never be right.
+    /// The answer is invalid regardless of the target, so the compilation fails.
     Wrong(String),
 }
 
-/// Checks the call that a lowering answered with, and resolves its target.
+/// Checks the call that a lowering returned, and resolves its target.
 ///
 /// # Errors
 /// If the answer is invalid, or its target is missing or does not accept such a call.
@@ -136,8 +136,8 @@ fn aliases(
     Ok(aliases)
 }
 
-/// Returns the attributes. An empty list becomes no dictionary, so that targets of either API accept the
-/// call.
+/// Returns the attributes of the call. Without attributes, there is no dictionary at all, so that typed and
+/// untyped targets accept the call.
 fn config(attrs: &[(String, CallAttr)]) -> Result<CallConfig, Refused> {
     let mut dict = Vec::with_capacity(attrs.len());
     for (name, attr) in attrs {

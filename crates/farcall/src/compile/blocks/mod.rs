@@ -3,7 +3,7 @@
 //!
 //! A call is accepted if its target is registered for the platform and, if the target declares a signature,
 //! matches that signature. Otherwise the lowering counts as one that skipped the block. An answer that can
-//! never be right is an error at the block's place.
+//! never be right is an error at the block's location.
 
 use std::collections::HashMap;
 
@@ -82,7 +82,7 @@ impl Decision {
 }
 
 impl Blocks<'_> {
-    /// Returns the place of a block.
+    /// Returns the location of a block.
     fn place(&self, inst: Inst<'_>) -> String {
         let place = inst.place(self.source);
         if !place.is_empty() {
@@ -139,7 +139,7 @@ impl Blocks<'_> {
         if let Some(namespace) = lowering.origin.namespace.as_deref() {
             let name = qualified(namespace, &made.target);
             let other = self.registry.lookup(&made.target, self.options.platform);
-            // An op of the same name in another library is not meant.
+            // An op of the same name in another library must not be called instead.
             let is_others = other.is_some_and(|other| {
                 other.origin().file.is_some() && other.origin().file != lowering.origin.file
             });

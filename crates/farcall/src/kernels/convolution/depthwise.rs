@@ -1,7 +1,7 @@
-//! Convolutions in which each feature has its own kernel, or with a single feature and kernel: sums of few
-//! products, computed for several neighbours in memory at once.
+//! Convolutions in which each feature has its own kernel, or which have only one feature and one kernel.
+//! Their results are sums of few products, and are computed for several neighbours in memory at once.
 //!
-//! Neighbours are either the features of one place or the windows of one row.
+//! Neighbours are either the features at one position or the windows of one row.
 
 use farcall_ir::DType;
 use farcall_ir::interrupt;
@@ -29,14 +29,14 @@ const LANES: usize = 64;
 /// Maximum number of windows of a row: longer rows are divided into parts.
 const MAX_ROW_WINDOWS: usize = 64 * LANES;
 
-/// Maximum number of products of a sum. Longer sums need partial sums, which matrix products have.
+/// Maximum number of products of a sum. Longer sums need partial sums; matrix products compute them.
 const MAX_TAPS: usize = 1024;
 
 /// Maximum number of spatial dimensions.
 const MAX_SPATIAL_DIMS: usize = 4;
 
-/// Returns true for places between two elements of a dilated image, and for the corresponding places beyond
-/// its ends. Nothing is multiplied there.
+/// Returns true for coordinates at which a dilated image has a hole between two elements, and for coordinates
+/// in the padding that continue the pattern of holes. These are left out of the sums.
 #[inline(always)]
 fn is_in_hole(place: isize, dilation: usize) -> bool {
     dilation > 1 && place.rem_euclid(dilation as isize) != 0
@@ -51,7 +51,8 @@ pub(super) struct Depthwise {
 }
 
 impl Depthwise {
-    /// Returns the convolution in this form, if it has it.
+    /// Returns the convolution in this form, or `None` if it has sums over features or too many dimensions,
+    /// or is better computed by matrix products.
     pub(super) fn of(s: &Shape) -> Option<Depthwise> {
         let is_one = s.features[0].0 == 1 && s.kernels[0].0 == 1 && s.spatial.len() <= MAX_SPATIAL_DIMS;
         let [(images, image), (_, result)] = s.batch;
@@ -64,8 +65,8 @@ impl Depthwise {
         (is_one && (s.groups > 1 || is_short())).then_some(of)
     }
 
-    /// Prepares the convolution. Returns `None` for types without loops, and if no neighbours in the result
-    /// have neighbouring factors.
+    /// Prepares the convolution. Returns `None` for types that have no loop here, and if neither features nor
+    /// windows are contiguous.
     pub(super) fn prepare(self, [from, to]: [DType; 2]) -> Option<Prepared> {
         let by_feature = self.features.0 > 1 && self.features.1 == [1; 3];
         let by_window = self.spatial.last().is_some_and(|s| s.windows.1 == 1);
@@ -92,8 +93,8 @@ impl Depthwise {
         self.spatial.last().map_or(1, |s| s.windows.0)
     }
 
-    /// Number of rows. A row is the windows along the last dimension of one image, for all features; or a
-    /// part of these windows, for one feature.
+    /// Number of rows. If features are neighbours, a row consists of the windows along the last dimension,
+    /// for all features. Otherwise, it consists of a part of these windows, for one feature.
     fn rows(&self, by_feature: bool) -> usize {
         let outer = self.spatial.split_last().map_or(&[][..], |(_, outer)| outer);
         let rows = outer.iter().fold(self.batch.0, |n, s| n.saturating_mul(s.windows.0));
@@ -164,17 +165,18 @@ impl Depthwise {
             row /= self.features.0;
         }
         step(row, self.batch.1);
-        // SAFETY: the caller guarantees every element that the strides reach; these are the first ones of the
-        // row.
+        // SAFETY: the caller guarantees every element that the strides reach, and these are the first
+        // elements of the row.
         let (x, y, out) = unsafe { (x.add(place[0]), y.add(place[1]), out.add(place[2])) };
         let Some(last) = self.spatial.last() else {
-            // SAFETY: as above.
+            // SAFETY: the caller guarantees the elements that the strides reach from the start of the row.
             return unsafe { self.features::<S, T, R>(&at, x, y, out) };
         };
         if by_feature {
             for window in 0..last.windows.0 {
                 at[count - 1] = last.axis.start + window as isize * last.along;
-                // SAFETY: as above, for a window of the row.
+                // SAFETY: the caller guarantees the elements that the strides reach; `window` is a window of
+                // the row.
                 unsafe { self.features::<S, T, R>(&at, x, y, out.add(window * last.windows.1)) };
             }
         } else {
@@ -182,15 +184,16 @@ impl Depthwise {
             for first in (begin..end).step_by(LANES) {
                 at[count - 1] = last.axis.start + first as isize * last.along;
                 let width = LANES.min(end - first);
-                // SAFETY: as above, for `width` windows of the row.
+                // SAFETY: the caller guarantees the elements that the strides reach; the `width` windows are
+                // in the row.
                 unsafe { self.windows::<S, T, R>(&at, width, x, y, out.add(first)) };
             }
         }
     }
 
-    /// Calls a function with every place of the window in the first `dims` dimensions, except holes of
-    /// dilation: the offset of its element in the image (`None` in the padding, which has zeros), and the
-    /// offset of its factor in the kernel.
+    /// Calls a function with every position of the window in the first `dims` dimensions that is not a hole.
+    /// The arguments are the offset of the position's element in the image (`None` in the padding, which is
+    /// zero) and the offset of its factor in the kernel.
     #[inline(always)]
     fn taps(&self, dims: usize, at: &[isize; MAX_SPATIAL_DIMS], mut f: impl FnMut(Option<usize>, usize)) {
         let spatial = &self.spatial[..dims];
@@ -229,10 +232,10 @@ impl Depthwise {
         }
     }
 
-    /// Computes all features of one place.
+    /// Computes all features at one position of the result.
     ///
     /// # Safety
-    /// As [`Depthwise::row`].
+    /// Same requirements as [`Depthwise::row`].
     #[inline(always)]
     unsafe fn features<S: Stored<T>, T: Element + Ring, R: Stored<T>>(
         &self,
@@ -257,23 +260,24 @@ impl Depthwise {
             } else if count >= FEATURES_PER_BLOCK {
                 // The last features may be computed twice.
                 done = done.min(count - FEATURES_PER_BLOCK);
-                // SAFETY: as above.
+                // SAFETY: the caller guarantees all features, and the block ends at the last one or before
+                // it.
                 unsafe {
                     self.block::<S, T, R, FEATURES_PER_BLOCK>(at, x.add(done), y.add(done), out.add(done))
                 };
                 done += FEATURES_PER_BLOCK;
             } else {
-                // SAFETY: as above; `count` is below `FEATURES_PER_BLOCK`.
+                // SAFETY: the caller guarantees all features, and `count` is below `FEATURES_PER_BLOCK`.
                 unsafe { self.few::<S, T, R>(at, count, x, y, out) };
                 done = count;
             }
         }
     }
 
-    /// Computes `W` features of one place. Their sums stay in registers.
+    /// Computes `W` features at one position of the result. Their sums stay in registers.
     ///
     /// # Safety
-    /// As [`Depthwise::row`].
+    /// Same requirements as [`Depthwise::row`].
     #[inline(always)]
     unsafe fn block<S: Stored<T>, T: Element + Ring, R: Stored<T>, const W: usize>(
         &self,
@@ -286,15 +290,15 @@ impl Depthwise {
         self.taps(self.spatial.len(), at, |image, kernel| {
             let Some(image) = image else {
                 // SAFETY: the caller guarantees the kernels, which have a factor for each of the `W` features
-                // at this place.
+                // at this position.
                 let y = unsafe { &*y.add(kernel).cast::<[S; W]>() };
                 for j in 0..W {
                     sums[j] = sums[j].plus(T::ZERO.times(y[j].widen()));
                 }
                 return;
             };
-            // SAFETY: the caller guarantees the image and the kernels, which have `W` features at this place.
-            // These are references, as arrays read by value would be copied first.
+            // SAFETY: the caller guarantees the image and the kernels, which have `W` features at this
+            // position. These are references, as arrays read by value would be copied first.
             let (x, y) = unsafe { (&*x.add(image).cast::<[S; W]>(), &*y.add(kernel).cast::<[S; W]>()) };
             for j in 0..W {
                 sums[j] = sums[j].plus(x[j].widen().times(y[j].widen()));
@@ -306,10 +310,10 @@ impl Depthwise {
         }
     }
 
-    /// Computes fewer than [`FEATURES_PER_BLOCK`] features of one place.
+    /// Computes fewer than [`FEATURES_PER_BLOCK`] features at one position of the result.
     ///
     /// # Safety
-    /// As [`Depthwise::row`].
+    /// Same requirements as [`Depthwise::row`].
     #[inline(always)]
     unsafe fn few<S: Stored<T>, T: Element + Ring, R: Stored<T>>(
         &self,
@@ -322,7 +326,7 @@ impl Depthwise {
         let mut sums = [T::ZERO; FEATURES_PER_BLOCK];
         self.taps(self.spatial.len(), at, |image, kernel| {
             // SAFETY: the caller guarantees the kernels, which have a factor for each of the `width` features
-            // at this place.
+            // at this position.
             let y = unsafe { std::slice::from_raw_parts(y.add(kernel), width) };
             let Some(image) = image else {
                 for (sum, y) in sums.iter_mut().zip(y) {
@@ -330,7 +334,7 @@ impl Depthwise {
                 }
                 return;
             };
-            // SAFETY: the caller guarantees the image, which has `width` features at this place.
+            // SAFETY: the caller guarantees the image, which has `width` features at this position.
             let x = unsafe { std::slice::from_raw_parts(x.add(image), width) };
             for ((sum, x), y) in sums.iter_mut().zip(x).zip(y) {
                 *sum = sum.plus(x.widen().times(y.widen()));
@@ -345,7 +349,7 @@ impl Depthwise {
     /// Computes `width` neighbouring windows of a row, for one feature.
     ///
     /// # Safety
-    /// As [`Depthwise::row`].
+    /// Same requirements as [`Depthwise::row`].
     #[inline(always)]
     unsafe fn windows<S: Stored<T>, T: Element + Ring, R: Stored<T>>(
         &self,
@@ -385,7 +389,7 @@ impl Depthwise {
                     // SAFETY: `first` is inside the axis, so this is an element of the image.
                     let x = unsafe { x.add(image + first * stride) };
                     for (i, sum) in sums[inside].iter_mut().enumerate() {
-                        // SAFETY: as above, for a window in `inside`.
+                        // SAFETY: window `i` of those in `inside` reads an element of the image.
                         let x = unsafe { x.add(if step == 1 { i } else { i * step }).read() };
                         *sum = sum.plus(factor.times(x.widen()));
                     }

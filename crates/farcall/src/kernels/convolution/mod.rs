@@ -1,5 +1,5 @@
-//! Convolutions as matrix products: the positions of the windows by the kernels, summed over the elements of
-//! a window.
+//! Convolutions as matrix products. The rows are the positions of the windows, the columns are the kernels,
+//! and the sums are over the elements of a window.
 //!
 //! The image is never unfolded as a whole. A product packs parts of its factors as it needs them, with zeros
 //! for the padding and for the holes of a dilated image.
@@ -32,7 +32,8 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     }
     let sides = Sides::of(&shape);
     let phases = phases(shape);
-    // The remaining holes would be multiplied by infinities.
+    // A product would multiply the remaining holes by elements of the kernels, which gives NaN for an
+    // infinite element.
     if phases.iter().any(Phase::has_holes) {
         return None;
     }
@@ -125,8 +126,8 @@ fn depth(s: &Shape) -> (Vec<Dim>, Vec<Extent>) {
     ordered(s, image, kernel, |d| (d.down, d.window))
 }
 
-/// Returns a dimension of the image and the steps along each axis, with the corresponding dimensions of
-/// another tensor, in the order of that tensor.
+/// Returns one dimension of the image and a step along each axis as dimensions, and the corresponding
+/// dimensions of another tensor. Both lists are in the order of that tensor.
 fn ordered(
     s: &Shape,
     (size, stride): Extent,

@@ -1,14 +1,15 @@
 //! Convolutions of dilated images without multiplying the holes.
 //!
-//! If the elements of an image are two places apart, each window sees only every other place of its kernels.
-//! Windows are therefore grouped by the position of their first place between two elements. The windows of
-//! one *phase* are a convolution of the undilated image with a part of the kernels. Phases that see equally
-//! many elements share one product, whose columns are the kernels of all these phases. So the number of
-//! products stays small, however large the dilation is.
+//! A dilated image has holes between its elements. With a dilation of two, only every other index of a kernel
+//! meets an element; the others meet holes. Which indices meet elements depends on the position at which the
+//! window begins, relative to the nearest element. Windows with the same relative position form a *phase*:
+//! they are a convolution of the undilated image with a part of the kernels. Phases with equally many
+//! elements share one product, whose columns are the kernels of all these phases. So the number of products
+//! stays small, however large the dilation is.
 //!
-//! A window that is much larger than the image sees mostly padding. If padding is skipped, each window is a
-//! separate phase with the places of the kernels that see the image. Windows that see all of the image share
-//! one product.
+//! A window that is much larger than the image covers mostly padding. If padding is skipped, each window is a
+//! separate phase with only those kernel indices that meet an element. Windows that cover all of the image
+//! share one product.
 
 use super::super::product::Axis;
 use super::shape::{Extent, Shape, Spatial};
@@ -18,7 +19,7 @@ const MAX_PHASES: usize = 1 << 16;
 /// Maximum number of products that a convolution becomes.
 const MAX_PRODUCTS: usize = 1 << 12;
 
-/// The windows of some phases that see equally many elements, as a convolution of an undilated image.
+/// One or more phases that share a product: their windows, as a convolution of an undilated image.
 #[derive(Clone)]
 pub(super) struct Phase {
     pub(super) shape: Shape,
@@ -28,13 +29,13 @@ pub(super) struct Phase {
     pub(super) beside: Vec<Beside>,
 }
 
-/// Equally spaced phases: the places of the kernels that they see begin at a constant distance, so each phase
-/// adds kernels to the product.
+/// Phases that share a product. Their first kernel indices are equally spaced, and each phase adds its
+/// kernels to the columns of the product.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Beside {
     pub(super) count: usize,
-    /// Strides between phases, in the kernels and in the result. The stride in the result wraps if it is
-    /// negative.
+    /// Strides between phases, in the kernels and in the result. A negative stride in the result wraps
+    /// around.
     pub(super) strides: [usize; 2],
 }
 
@@ -107,21 +108,21 @@ fn split(
     *phases = parts;
 }
 
-/// Phases of one dimension that see equally many elements and are equally spaced.
+/// Phases of one dimension that have equally many elements and are equally spaced.
 struct PhaseRun {
     spatial: Spatial,
-    /// First place of the kernels that the first phase sees.
+    /// First kernel index of the first phase that meets an element.
     place: usize,
     /// First window of the first phase.
     first: usize,
-    /// Steps of `place` and of `first` to the next phase, which wrap if they are negative.
+    /// Steps of `place` and of `first` from one phase to the next. Negative steps wrap around.
     places: usize,
     firsts: usize,
     count: usize,
 }
 
 impl PhaseRun {
-    /// Adds the phase of a window if it continues the run. Returns true if it does.
+    /// Adds a phase if it continues the run, and returns true if it does.
     fn takes(&mut self, spatial: &Spatial, place: usize, first: usize) -> bool {
         let last = |begin: usize, step: usize| begin.wrapping_add(step.wrapping_mul(self.count - 1));
         let steps = [
@@ -138,7 +139,8 @@ impl PhaseRun {
     }
 }
 
-/// Groups the phases of a dimension into runs of neighbours, by their places in the kernels.
+/// Groups the phases of a dimension into runs of equally spaced phases, ordered by their first kernel
+/// indices.
 fn runs(s: &Spatial, count: usize, phase: impl Fn(&Spatial, usize) -> (Spatial, usize)) -> Vec<PhaseRun> {
     let mut all: Vec<(Spatial, usize, usize)> = (0..count)
         .map(|first| {
@@ -158,24 +160,24 @@ fn runs(s: &Spatial, count: usize, phase: impl Fn(&Spatial, usize) -> (Spatial, 
     runs
 }
 
-/// Number of windows after which a window begins at the same position between elements as the first.
+/// Number of phases. Windows this far apart begin at the same position relative to the nearest element.
 fn count(s: &Spatial) -> usize {
     s.axis.dilation / num_integer::gcd(s.axis.dilation, s.along.unsigned_abs())
 }
 
-/// Returns every `count`th window from window `first` on, and the first place of the kernels with an element
-/// under it.
+/// Returns a phase: every `count`th window from window `first` on, and the first kernel index that meets an
+/// element.
 fn phase(s: &Spatial, first: usize) -> (Spatial, usize) {
     let Axis { dilation, start, .. } = s.axis;
     let (by, apart) = (dilation as isize, count(s));
     let begin = start + first as isize * s.along;
-    // Distance of the places of the kernels that have an element under them.
+    // Distance between kernel indices that meet an element.
     let step = dilation / num_integer::gcd(dilation, s.down.unsigned_abs());
     let place = (0..step.min(s.window.0)).find(|k| (begin + *k as isize * s.down).rem_euclid(by) == 0);
     let every = |(size, stride): Extent, from: usize, step: usize| {
         (size.saturating_sub(from).div_ceil(step), stride.saturating_mul(step))
     };
-    // Where windows see no element, the image does not matter.
+    // If no kernel index meets an element, the position in the image does not matter.
     let (place, window, at) = match place {
         Some(place) => (place, every(s.window, place, step), begin + place as isize * s.down),
         None => (0, (0, s.window.1), 0),
@@ -190,11 +192,11 @@ fn phase(s: &Spatial, first: usize) -> (Spatial, usize) {
     (spatial, place)
 }
 
-/// Returns one window of an image without holes, and the first place of the kernels with an element under it.
+/// Returns one window of an image without holes as a phase, and the first kernel index that meets an element.
 fn inside(s: &Spatial, window: usize) -> (Spatial, usize) {
     let begin = s.axis.start + window as isize * s.along;
     let end = s.axis.size as isize - 1;
-    // Distances to the places whose elements are the first and the last one.
+    // Distances from the beginning of the window to the first and to the last element, in its direction.
     let [near, far] = if s.down > 0 { [-begin, end - begin] } else { [begin - end, begin] };
     let by = s.down.unsigned_abs() as isize;
     let first = (near + by - 1).div_euclid(by).max(0);
@@ -211,7 +213,7 @@ fn inside(s: &Spatial, window: usize) -> (Spatial, usize) {
 mod tests {
     use super::*;
 
-    /// Returns the elements that windows see at places of the kernels: (window, place, element).
+    /// Returns all combinations of a window, a kernel index, and the element that it meets.
     fn seen(s: &Spatial, [place, window]: [usize; 2], [step, apart]: [usize; 2]) -> Vec<[usize; 3]> {
         let mut all = Vec::new();
         for w in 0..s.windows.0 {

@@ -16,11 +16,11 @@ pub(super) struct Shape {
     pub(super) groups: usize,
     /// Distances between groups in the image, the kernels and the result.
     pub(super) group_strides: [usize; 3],
-    /// Images of a group, in the image and in the result.
+    /// Number of images of a group, with strides in the image and in the result.
     pub(super) batch: [Extent; 2],
-    /// Features of a group that are summed over, in the image and in the kernels.
+    /// Number of features of a group that are summed over, with strides in the image and in the kernels.
     pub(super) features: [Extent; 2],
-    /// Kernels of a group, in the kernels and in the result.
+    /// Number of kernels of a group, with strides in the kernels and in the result.
     pub(super) kernels: [Extent; 2],
     pub(super) spatial: Vec<Spatial>,
     /// True if the padding is not multiplied.
@@ -31,11 +31,11 @@ pub(super) struct Shape {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Spatial {
     pub(super) axis: Axis,
-    /// Places of the window, as a dimension of the kernels.
+    /// Positions within a window, as a dimension of the kernels.
     pub(super) window: Extent,
-    /// Step between places of the window along the axis.
+    /// Step between positions within a window along the axis.
     pub(super) down: isize,
-    /// Windows, as a dimension of the result.
+    /// Positions of windows, as a dimension of the result.
     pub(super) windows: Extent,
     /// Step between windows along the axis.
     pub(super) along: isize,
@@ -86,7 +86,8 @@ impl Shape {
 }
 
 impl Spatial {
-    /// Returns true if windows begin with the axis and contain only elements.
+    /// Returns true if the first window begins at the start of the axis, and windows contain neither padding
+    /// nor holes.
     pub(super) fn is_inside(&self) -> bool {
         let last = |count: usize, step: isize| count.saturating_sub(1).saturating_mul(step.unsigned_abs());
         let end = last(self.windows.0, self.along).saturating_add(last(self.window.0, self.down));
@@ -105,7 +106,7 @@ fn spatial(c: &Convolution, [image, kernel, result]: [&[Extent]; 3]) -> Option<V
     }
     let one = |i: usize| {
         let (size, window) = (image[i].0, kernel[i].0);
-        // Also for empty windows, whose other numbers do not matter.
+        // Steps are checked even for empty windows, for which the other numbers do not matter.
         let steps = [c.strides[i], c.lhs_dilation[i], c.rhs_dilation[i]];
         if steps.iter().any(|n| *n == 0 || isize::try_from(*n).is_err()) {
             return None;

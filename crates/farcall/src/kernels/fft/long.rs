@@ -30,8 +30,8 @@ pub(super) struct Long<T> {
 }
 
 impl<T: FftNum> Long<T> {
-    /// Returns `None` if the line is not long, or has no factor of at least [`MIN_SIDE`] up to its square
-    /// root.
+    /// Returns `None` if the line is not long, or its length has no factor between [`MIN_SIDE`] and its
+    /// square root.
     pub(super) fn new(length: usize, direction: FftDirection) -> Option<Long<T>> {
         if length < MIN_LENGTH {
             return None;
@@ -92,7 +92,8 @@ impl<T: FftNum> Long<T> {
     }
 }
 
-/// Transform of a real line of even length to the first half of its elements, and the inverse transform.
+/// Transform of a real line of even length, and its inverse. The transform is the first `half + 1` elements
+/// of the complex result, since the others are conjugates of these.
 pub(super) struct LongReal<T> {
     complex: Long<T>,
     roots: Roots,
@@ -111,7 +112,8 @@ impl<T: FftNum> LongReal<T> {
         })
     }
 
-    /// Transforms a line, whose pairs of neighbours are real and imaginary parts, to `half + 1` elements.
+    /// Transforms a real line to `half + 1` elements. In `from`, each pair of neighbours of the line is one
+    /// complex number.
     pub(super) fn forward(&self, from: &[Complex<T>], to: &mut [Complex<T>], between: &mut Vec<Complex<T>>) {
         let (half, two) = (self.half, T::one() + T::one());
         self.complex.run(from, &mut to[..half], between);
@@ -128,8 +130,8 @@ impl<T: FftNum> LongReal<T> {
         }
     }
 
-    /// Transforms `half + 1` elements back to a line, whose pairs of neighbours are real and imaginary parts.
-    /// The result is not scaled.
+    /// Transforms `half + 1` elements back to a real line. In `to`, each pair of neighbours of the line is
+    /// one complex number. The result is not scaled.
     pub(super) fn backward(
         &self,
         from: &[Complex<T>],
@@ -153,8 +155,8 @@ impl<T: FftNum> LongReal<T> {
     }
 }
 
-/// Roots of unity, as products of an entry of each of two tables. A table is as long as the square root of
-/// their number.
+/// Roots of unity. Each is the product of an entry of `low` and one of `high`. The length of each table is
+/// about the square root of the number of roots.
 struct Roots {
     low: Vec<Complex<f64>>,
     high: Vec<Complex<f64>>,

@@ -86,13 +86,14 @@ impl Assembler {
         self.code.extend_from_slice(bytes);
     }
 
-    /// The operands of an instruction: `ModRM`, and what belongs to it.
+    /// Writes the operands of an instruction: the byte `ModRM`, the byte `SIB` if needed, and the
+    /// displacement.
     fn operands(&mut self, reg: u8, last: Last) {
         match last {
             Last::Register(rm) => self.bytes(&[0xc0 | (reg & 7) << 3 | rm & 7]),
             Last::Memory(Memory { base: Reg(base), offset }) => {
                 self.bytes(&[0x80 | (reg & 7) << 3 | base & 7]);
-                // This number says that another byte has the register.
+                // This register number means that a byte `SIB` follows.
                 if base & 7 == 4 {
                     self.bytes(&[0x24]);
                 }

@@ -22,8 +22,8 @@ use super::memory::Executable;
 const OPERAND_REGISTERS: [Reg; MAX_OPERANDS] = [RSI, RDX, RCX];
 /// Number of registers that operations need for intermediate results.
 const MIN_FREE_REGISTERS: u32 = 8;
-/// Numbers of constants to keep in registers, in the order in which they are tried. If one leaves too few
-/// registers, the next is tried. Other constants are read from memory.
+/// Numbers of constants to keep in registers, in the order in which they are tried. If a number leaves too
+/// few registers, the next number is tried. Other constants are read from memory.
 const RESIDENT_CONSTANTS: [usize; 3] = [6, 4, 0];
 
 /// The arguments of a compiled loop.
@@ -99,7 +99,7 @@ impl Code {
         }
         (call.to, call.blocks, call.vectors) = (result.0.as_mut_ptr(), 0, 1);
         self.enter(&call);
-        // SAFETY: the remaining results.
+        // SAFETY: `rest` results remain to be written.
         unsafe {
             let to = to.add((n - rest) * self.size);
             std::ptr::copy_nonoverlapping(result.0.as_ptr(), to, rest * self.size);
@@ -117,12 +117,12 @@ impl Code {
 
 struct Loop<'a> {
     chain: &'a Chain,
-    /// Bytes of an element of the result.
+    /// Size of an element of the result in bytes.
     size: usize,
     sizes: [usize; MAX_OPERANDS],
     emitter: Emitter,
     constants: Constants,
-    /// After which member each is not needed any more.
+    /// For each operand, the last member that uses it.
     last_of_operands: [usize; MAX_OPERANDS],
     last_of_members: Vec<usize>,
 }
@@ -134,7 +134,7 @@ fn word(bits: u32) -> [u8; 8] {
     bytes
 }
 
-/// The bytes of elements that operations take.
+/// The constants of the operations, as the bytes of an element.
 #[derive(Default)]
 struct Constants {
     all: Vec<[u8; 8]>,
@@ -261,12 +261,12 @@ impl<'a> Loop<'a> {
         })
     }
 
-    /// A constant in a register.
+    /// Returns a register that holds a constant.
     fn find_constant(&mut self, bytes: [u8; 8]) -> Vector {
         self.emitter.loaded(self.constants.find(bytes))
     }
 
-    /// The operations on vector `k` from where the operands are.
+    /// Emits the operations on vector `k` after the current positions of the operands.
     fn vector(&mut self, k: usize) -> Option<()> {
         let chain = self.chain;
         let mut operands: [Option<Vector>; MAX_OPERANDS] = [None; MAX_OPERANDS];
@@ -392,7 +392,7 @@ impl<'a> Loop<'a> {
     fn extreme(&mut self, larger: bool, x: Vector, y: Vector) -> Vector {
         let size = self.size;
         let of = |code: u8| float(code, size, VECTOR_BYTES);
-        // Subnormal numbers are flushed if they are to be.
+        // The multiplication by one flushes subnormal numbers if the processor flushes them.
         let one = self.find_constant(one(size));
         let emitter = &mut self.emitter;
         let [x, y] = [x, y].map(|x| {
@@ -400,7 +400,8 @@ impl<'a> Loop<'a> {
             emitter.vectors.keep(settled);
             settled
         });
-        // Of zeros that differ, these are the second operands.
+        // If both operands are zeros, these instructions return the second operand. The bitwise operation on
+        // both orders therefore gives the sign.
         let code = of(if larger { 0x5f } else { 0x5d });
         let [first, second] = [(x, y), (y, x)].map(|(x, y)| emitter.op(code, VECTOR_BYTES, x, y));
         let number = emitter.op(if larger { AND } else { OR }, VECTOR_BYTES, first, second);

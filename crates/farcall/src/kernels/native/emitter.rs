@@ -13,7 +13,7 @@ const MOVE: [[Opcode; 2]; 4] = {
     const fn both(prefix: u8) -> [Opcode; 2] {
         [Opcode::new(prefix, 1, 0x10), Opcode::new(prefix, 1, 0x11)]
     }
-    // Of 4, 8, 16 and 32 bytes.
+    // Loads and stores of 4, 8, 16 and 32 bytes.
     [both(2), both(3), both(0), both(0)]
 };
 pub(super) const AND: Opcode = Opcode::new(1, 1, 0xdb);
@@ -26,7 +26,7 @@ const SHIFT_RIGHT: Opcode = Opcode::new(1, 2, 0x45);
 pub(super) const ADD: Opcode = Opcode::new(1, 1, 0xfe);
 pub(super) const SUBTRACT: [Opcode; 2] = [Opcode::new(1, 1, 0xfa), Opcode::new(1, 1, 0xfb)];
 const BLEND: [Opcode; 2] = [Opcode::new(1, 3, 0x4a), Opcode::new(1, 3, 0x4b)];
-/// Converts bytes to numbers of 32 and 64 bits.
+/// Widens bytes to integers of 32 and 64 bits.
 pub(super) const WIDEN_BYTES: [Opcode; 2] = [Opcode::new(1, 2, 0x31), Opcode::new(1, 2, 0x32)];
 
 /// Bytes in memory that a vector register also holds.
@@ -41,7 +41,7 @@ struct Known {
 #[derive(Default)]
 pub(super) struct Vectors {
     known: Vec<Known>,
-    /// Time of the last use of each register.
+    /// Time of the last use of each register, by the clock `now`.
     used: [u32; 16],
     now: u32,
     /// A bit for each register that keeps its contents.
@@ -199,7 +199,7 @@ impl Emitter {
             Formula::Unary(op, DType::F32 | DType::F64) => match op {
                 Unary::Square => Some(self.op(float(0x59, size, bytes), bytes, x, x)),
                 Unary::Sqrt if bytes > size => Some(self.map(float(0x51, size, bytes), bytes, x)),
-                // For a single element, the rest of the result is copied from an operand.
+                // For a single element, the instruction copies the rest of the result from an operand.
                 Unary::Sqrt => Some(self.op(float(0x51, size, bytes), bytes, x, x)),
                 Unary::Negate => {
                     let sign = self.ones(bytes, size, true, (8 * size - 1) as u8);
@@ -220,7 +220,8 @@ impl Emitter {
                 _ => None,
             },
             Formula::RotateLeft => {
-                // 32 − y, where 32 is made from ones: shifted right to 1, then left by 5.
+                // Computes 32 − y. The constant 32 is made from a word of ones, shifted right to 1 and then
+                // left by 5.
                 let one = self.ones(bytes, 4, false, 31);
                 let width = self.shift(one, bytes, 4, true, 5);
                 let back = self.op(SUBTRACT[0], bytes, width, y);
@@ -232,7 +233,7 @@ impl Emitter {
         }
     }
 
-    /// All bits of words of a size, shifted.
+    /// Returns words of `size` bytes in which all bits are set, shifted by `by`.
     fn ones(&mut self, bytes: usize, size: usize, left: bool, by: u8) -> Vector {
         let any = self.vectors.fresh();
         self.assembler.vector(EQUAL[0], bytes == VECTOR_BYTES, any, any, Last::Register(any.0));

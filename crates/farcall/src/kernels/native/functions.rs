@@ -23,11 +23,11 @@ const PLUS: Opcode = Opcode::new(0, 1, 0x58);
 const TIMES: Opcode = Opcode::new(0, 1, 0x59);
 const MINUS: Opcode = Opcode::new(0, 1, 0x5c);
 const OVER: Opcode = Opcode::new(0, 1, 0x5e);
-/// Of numbers that are not ordered, the second one.
+/// Minimum and maximum; if an operand is NaN, the second operand.
 const MINIMUM: Opcode = Opcode::new(0, 1, 0x5d);
 const MAXIMUM: Opcode = Opcode::new(0, 1, 0x5f);
 const COPY: Opcode = Opcode::new(0, 1, 0x28);
-/// Below, and ordered.
+/// Condition of a comparison: less than, and not NaN.
 const BELOW: u8 = 0x11;
 
 const SIGN: u32 = 1 << 31;
@@ -96,7 +96,7 @@ impl<F: FnMut(u32) -> Last> Writer<'_, F> {
         (self.constant)(x.to_bits())
     }
 
-    /// A constant in a register that is not changed.
+    /// Returns a register with a constant. The register must not be changed.
     fn load(&mut self, x: f32) -> Vector {
         let at = self.at(x);
         self.emitter.loaded(at)
@@ -136,14 +136,14 @@ impl<F: FnMut(u32) -> Last> Writer<'_, F> {
         self.emitter.update(op, x, y, at);
     }
 
-    /// `x · log₂ e` with its integer in the low bits.
+    /// Emits `x · log₂ e`, rounded to an integer that is in the low bits of the result.
     fn shifted(&mut self, x: Vector) -> Vector {
         let shifted = self.start(ROUND_32);
         self.update_from(Y_TIMES_Z_PLUS_X, shifted, x, LOG2_E);
         self.keep(shifted)
     }
 
-    /// `eʳ - 1`
+    /// Emits `eʳ - 1`.
     fn exp_rest(&mut self, r: Vector) -> Vector {
         self.keep(r);
         let [first, rest @ ..] = EXP_REST;
@@ -157,7 +157,7 @@ impl<F: FnMut(u32) -> Last> Writer<'_, F> {
         self.keep(p)
     }
 
-    /// The power of two of an integer in 32 bits, less `by`.
+    /// Emits `2^(k - by)` for integers `k` of 32 bits.
     fn two_to_the(&mut self, k: Vector, by: u32) -> Vector {
         let exponent = self.bits_from(ADD, k, 127u32.wrapping_sub(by));
         self.emitter.shift(exponent, VECTOR_BYTES, 4, true, 23)
@@ -213,7 +213,7 @@ impl<F: FnMut(u32) -> Last> Writer<'_, F> {
         let bound = self.load(TANH_SMALL);
         let is_small = self.emitter.compare_floats(4, VECTOR_BYTES, a, bound, BELOW);
         let y = self.emitter.choose(is_small, 4, VECTOR_BYTES, small, y);
-        // `y` is positive or NaN, without a sign.
+        // `y` is positive or NaN, and its sign bit is not set.
         let sign = self.bits_from(AND, x, SIGN);
         self.op(OR, y, sign)
     }

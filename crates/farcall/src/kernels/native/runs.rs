@@ -5,7 +5,7 @@ use farcall_ffi::unwind::{Payload, catch};
 use super::super::linked::{Kernel, Runner};
 use super::{Asked, Native};
 
-/// The interface of generated code, with the runner behind it.
+/// The interface of generated code, followed by the runner.
 #[repr(C)]
 struct Asking<'a, R: Runner> {
     asked: Asked,

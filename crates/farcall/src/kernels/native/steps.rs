@@ -14,7 +14,7 @@ use super::emitter::{Emitter, VECTOR_BYTES, WIDEN_BYTES, by_size};
 const _: () = assert!(VECTOR_BYTES <= BLOCK);
 /// Maximum number of bytes that a step moves.
 const MAX_STEP_BYTES: usize = 512;
-/// Words to half of their size.
+/// Narrows words to half of their size.
 const PACK_WORDS: Opcode = Opcode::new(1, 1, 0x6b);
 const PACK_HALVES: Opcode = Opcode::new(1, 1, 0x63);
 const BYTES_ABS: Opcode = Opcode::new(1, 2, 0x1c);
@@ -24,7 +24,8 @@ const INSERT_WORD: Opcode = Opcode::new(1, 3, 0x21);
 const LOAD_HIGH: Opcode = Opcode::new(0, 1, 0x16);
 const BROADCAST: [Opcode; 2] = [Opcode::new(1, 2, 0x18), Opcode::new(1, 2, 0x19)];
 
-/// Parts of `n` elements that a vector has room for: the first element, and how many.
+/// Divides `n` elements into parts that fit in a vector. Returns the first element and the number of elements
+/// of each part.
 fn parts(n: usize, size: usize) -> impl Iterator<Item = (usize, usize)> {
     let (mut at, mut count) = (0, (VECTOR_BYTES / size).max(1));
     std::iter::from_fn(move || {
@@ -38,7 +39,7 @@ fn parts(n: usize, size: usize) -> impl Iterator<Item = (usize, usize)> {
 }
 
 impl Emitter {
-    /// The instructions of a step that can do without its loop.
+    /// Emits the instructions of a step. `None` if the step needs its loop.
     pub(super) fn step(&mut self, step: &Step) -> Option<()> {
         match &step.what {
             What::Other => None,
@@ -82,7 +83,7 @@ impl Emitter {
         Some(())
     }
 
-    /// Part of an operand: so many elements of a size from one on, unless one element is there for all.
+    /// Loads `count` elements of an operand from element `at` on, or copies of its repeated element.
     fn operand(
         &mut self,
         (address, one): (Address, bool),
@@ -150,7 +151,7 @@ impl Emitter {
         Some(())
     }
 
-    /// `None` if a step has so many elements that its loop is worth more.
+    /// Returns `None` if a step has so many elements that running its loop is faster.
     fn is_short(&self, step: &Step, size: usize) -> Option<()> {
         (step.n * size <= MAX_STEP_BYTES).then_some(())
     }
@@ -201,7 +202,7 @@ impl Emitter {
         Some(())
     }
 
-    /// Stores masks of so many elements of a size as `pred`s, from this element on.
+    /// Stores masks of `count` elements as `pred`s, from element `at` on.
     fn preds(&mut self, mask: Vector, count: usize, size: usize, to: Address, at: usize) -> Option<()> {
         let mut words = mask;
         let upper = if count * size == VECTOR_BYTES {
@@ -240,7 +241,7 @@ impl Emitter {
     fn convert(&mut self, step: &Step, from: DType, to: DType) -> Option<()> {
         let (narrow, wide) = (from.size(), to.size());
         use DType::{F32, F64, Pred, S32, S64, U32, U64};
-        // One after the other, on vectors of results.
+        // The instructions, in order, each on a vector of the size of the result.
         let ops: &[Opcode] = match (from, to) {
             (Pred, S32 | U32) => &WIDEN_BYTES[..1],
             (Pred, S64 | U64) => &WIDEN_BYTES[1..],
@@ -290,7 +291,7 @@ impl Emitter {
         Some(())
     }
 
-    /// Elements from anywhere as a vector: a power of two.
+    /// Loads elements from arbitrary addresses into a vector. Their number is a power of two.
     fn gathered(&mut self, elements: &[Element], size: usize) -> Option<Vector> {
         let next = |e: &[Element]| e[0].from == e[1].from && e[0].x + size == e[1].x;
         if elements.windows(2).all(next) {
@@ -320,7 +321,7 @@ impl Emitter {
         let (size, mut pairs) = (moves.size, listed(moves)?);
         pairs.sort_by_key(|pair| pair[1]);
         let shifted = if reads { step.from[0].0 } else { step.to };
-        // Where the window is.
+        // Compute the address of the window.
         let begin = self.memory(shifted, 0)?;
         self.assembler.address(RSI, begin);
         for (index, (at, _)) in indices.iter().zip(&step.from[1..]) {
@@ -374,7 +375,7 @@ impl Emitter {
     }
 }
 
-/// An element that is moved: from where, and its first bytes there and in the result.
+/// An element that is moved: the address of its tensor, and its first byte there and in the result.
 struct Element {
     from: Address,
     x: usize,
@@ -400,7 +401,7 @@ fn listed(moves: &Moves) -> Option<Vec<[usize; 2]>> {
 pub(super) fn shape(formula: Formula) -> Option<(usize, usize)> {
     use DType::{F32, F64, S32, S64, U32, U64};
     let (dtype, operands) = match formula {
-        // A byte of 0 or 1 each.
+        // A `pred` is a byte of value 0 or 1.
         Formula::Binary(Binary::And | Binary::Or | Binary::Xor, DType::Pred) => return Some((1, 2)),
         Formula::Binary(_, dtype) => (dtype, 2),
         Formula::Unary(_, dtype) => (dtype, 1),

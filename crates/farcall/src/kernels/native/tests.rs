@@ -10,7 +10,7 @@ use super::super::{Args, Place, Request, find};
 
 const NUMBERS: [DType; 6] = [DType::F32, DType::F64, DType::S32, DType::U32, DType::S64, DType::U64];
 
-/// Numbers of elements, for vectors of every size.
+/// Element counts that need vectors of every size.
 const COUNTS: [usize; 6] = [1, 3, 4, 7, 12, 45];
 
 /// A runner that allows this number of iterations.
@@ -68,10 +68,10 @@ fn both(op: &Op, bodies: &[Body], inputs: &[TensorType], to: &TensorType, seed: 
         memory.push(vec![0; line.constant_bytes().max(1)]);
         memory.push(vec![0; line.registers().max(1)]);
         line.write_constants(&mut memory[inputs.len() + 1]);
-        // Aligned for every element.
+        // The memory is aligned for all element types.
         let mut aligned: Vec<Vec<u128>> = memory.iter().map(|m| vec![0; m.len().div_ceil(16)]).collect();
         for (to, from) in aligned.iter_mut().zip(&memory) {
-            // SAFETY: there are as many bytes.
+            // SAFETY: `aligned` has at least as many bytes as `memory`.
             unsafe { to.as_mut_ptr().cast::<u8>().copy_from_nonoverlapping(from.as_ptr(), from.len()) };
         }
         let bases: Vec<*mut u8> = aligned.iter_mut().map(|m| m.as_mut_ptr().cast()).collect();
@@ -95,7 +95,7 @@ fn both(op: &Op, bodies: &[Body], inputs: &[TensorType], to: &TensorType, seed: 
 }
 
 fn bytes_of(words: &[u128]) -> &[u8] {
-    // SAFETY: the same memory, and any byte is one.
+    // SAFETY: the result covers the memory of `words`, and any byte is a valid `u8`.
     unsafe { std::slice::from_raw_parts(words.as_ptr().cast(), size_of_val(words)) }
 }
 

@@ -1,6 +1,6 @@
 //! Products of several lines of a matrix and a vector, in `f32`. Hardware prefetching stops at page
-//! boundaries, so reading one line at a time stalls at each boundary. The compiler's own loops over several
-//! lines contain shuffles.
+//! boundaries, so reading one line at a time stalls at each boundary. These loops read several lines at once.
+//! They use intrinsics, because the compiler's loops over several lines contain shuffles.
 
 use super::PARTIAL_SUM_PRODUCTS;
 use super::vector::joined;
@@ -40,7 +40,7 @@ pub(super) unsafe fn dots(x: *const f32, line: usize, y: *const f32, depth: usiz
 /// are added with every instruction set, so that the sums are the same.
 ///
 /// # Safety
-/// As [`dots`], for `count` elements, a multiple of [`LANES`].
+/// Same requirements as [`dots`], for `count` elements, a multiple of [`LANES`].
 unsafe fn sums(x: *const f32, line: usize, y: *const f32, count: usize) -> Sums {
     #[cfg(target_arch = "x86_64")]
     {
@@ -50,7 +50,8 @@ unsafe fn sums(x: *const f32, line: usize, y: *const f32, count: usize) -> Sums 
             return unsafe { avx512(x, line, y, count) };
         }
         if is_x86_feature_detected!("avx") {
-            // SAFETY: as above, for AVX.
+            // SAFETY: the processor has AVX, and the caller guarantees that the elements can be read
+            // (`# Safety`).
             return unsafe { avx(x, line, y, count) };
         }
     }
@@ -67,7 +68,7 @@ unsafe fn sums(x: *const f32, line: usize, y: *const f32, count: usize) -> Sums 
 }
 
 /// # Safety
-/// As [`sums`]; the processor must have AVX-512F.
+/// Same requirements as [`sums`]; the processor must have AVX-512F.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f")]
 unsafe fn avx512(x: *const f32, line: usize, y: *const f32, count: usize) -> Sums {
@@ -77,7 +78,7 @@ unsafe fn avx512(x: *const f32, line: usize, y: *const f32, count: usize) -> Sum
         // SAFETY: `k + LANES` is at most `count`.
         let y = unsafe { _mm512_loadu_ps(y.add(k)) };
         for (i, sum) in sums.iter_mut().enumerate() {
-            // SAFETY: as above, for the line `i`.
+            // SAFETY: `k + LANES` is at most `count`, and line `i` has `count` elements.
             let x = unsafe { _mm512_loadu_ps(x.add(i * line + k)) };
             *sum = _mm512_add_ps(*sum, _mm512_mul_ps(x, y));
         }
@@ -87,12 +88,12 @@ unsafe fn avx512(x: *const f32, line: usize, y: *const f32, count: usize) -> Sum
 }
 
 /// # Safety
-/// As [`sums`]; the processor must have AVX.
+/// Same requirements as [`sums`]; the processor must have AVX.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx")]
 unsafe fn avx(x: *const f32, line: usize, y: *const f32, count: usize) -> Sums {
     use std::arch::x86_64::{_mm256_add_ps, _mm256_loadu_ps, _mm256_mul_ps, _mm256_setzero_ps};
-    // As many lines as there are registers for sums, beside those for factors.
+    // The sums of this many lines fit in registers, beside the factors.
     const LINES_PER_PASS: usize = LINES / 2;
     const HALF_LANES: usize = LANES / 2;
     let mut all = [[[_mm256_setzero_ps(); 2]; LINES_PER_PASS]; 2];
@@ -101,7 +102,7 @@ unsafe fn avx(x: *const f32, line: usize, y: *const f32, count: usize) -> Sums {
             // SAFETY: `k + LANES` is at most `count`.
             let y = unsafe { [_mm256_loadu_ps(y.add(k)), _mm256_loadu_ps(y.add(k + HALF_LANES))] };
             for (i, sums) in sums.iter_mut().enumerate() {
-                // SAFETY: as above, for a line below `LINES`.
+                // SAFETY: `k + LANES` is at most `count`, and the line's number is below `LINES`.
                 let at = unsafe { x.add((half * LINES_PER_PASS + i) * line + k) };
                 for (lanes, (sum, y)) in sums.iter_mut().zip(y).enumerate() {
                     // SAFETY: this half of the lanes lies within the line.
@@ -141,7 +142,7 @@ mod tests {
             assert_eq!(bits(unsafe { avx512(x, line, y, count) }.as_flattened()), bits(&plain));
         }
         if is_x86_feature_detected!("avx") {
-            // SAFETY: as above, for AVX.
+            // SAFETY: there are `LINES` lines, and the processor has AVX.
             assert_eq!(bits(unsafe { avx(x, line, y, count) }.as_flattened()), bits(&plain));
         }
     }

@@ -1,8 +1,8 @@
 //! The innermost loops of products: a tile of the result stays in registers while products are added to it.
 //!
 //! Floating-point numbers use the micro-kernels of the `gemm-*` crates for the processor's instruction set.
-//! Integers and complex numbers use a loop of this file, and 32-bit integers one whose sums stay in
-//! registers.
+//! Integers and complex numbers use the plain loop of this file; 32-bit integers use a vector loop, whose
+//! sums stay in registers.
 
 use std::ops::{Add, Mul};
 
@@ -33,8 +33,8 @@ pub(super) struct Tile<T> {
     pub(super) add: bool,
 }
 
-/// A micro-kernel of the `gemm-*` crates. Their columns are our rows: `(rows, columns, depth, to, left,
-/// right, …)`.
+/// A micro-kernel of the `gemm-*` crates: `(rows, columns, depth, to, left, right, …)`. These crates store
+/// the result by columns, so what they call columns are our rows.
 type Gemm<T> = unsafe fn(
     usize,
     usize,
@@ -82,12 +82,12 @@ impl<T: Copy> Micro<T> {
         Micro { columns: all.len() / rows * lanes, rows, run: MicroKernel::Gemm { lanes, all, one } }
     }
 
-    /// Makes the description of a loop of this file.
+    /// Describes a loop of this file.
     const fn plain(columns: usize, run: unsafe fn(&Tile<T>)) -> Micro<T> {
         Micro { columns, rows: TILE_ROWS, run: MicroKernel::Plain(run) }
     }
 
-    /// Granularity of columns in which right factors are read.
+    /// Number of columns of right factors that are read together.
     pub(super) fn lanes(&self) -> usize {
         match self.run {
             MicroKernel::Gemm { lanes, .. } => lanes,
@@ -269,7 +269,7 @@ const TILE_ROWS: usize = 4;
 /// Computes a tile in plain Rust, which the compiler vectorizes.
 ///
 /// # Safety
-/// As [`Micro::run`].
+/// Same requirements as [`Micro::run`].
 unsafe fn plain<T: Element + Ring>(t: &Tile<T>) {
     vectorized(
         #[inline(always)]
@@ -297,7 +297,7 @@ unsafe fn plain<T: Element + Ring>(t: &Tile<T>) {
 /// Stores sums in a tile, or adds them to it.
 ///
 /// # Safety
-/// As [`Micro::run`].
+/// Same requirements as [`Micro::run`].
 #[inline(always)]
 unsafe fn write<T: Ring, const N: usize>(t: &Tile<T>, sums: &[[T; N]; TILE_ROWS]) {
     for (row, sums) in sums[..t.rows].iter().enumerate() {
@@ -327,8 +327,8 @@ mod x86 {
     macro_rules! words {
         ($name:ident, $feature:literal, $lanes:literal, $zero:ident, $load:ident, $one:ident, $add:ident, $mul:ident) => {
             /// # Safety
-            /// As [`Micro::run`](super::Micro::run), with tiles of [`ROW_VECTORS`] vectors. The elements must
-            /// be 32-bit integers, and the processor must have the instructions.
+            /// Same requirements as [`Micro::run`](super::Micro::run), with tiles of [`ROW_VECTORS`] vectors.
+            /// The elements must be 32-bit integers, and the processor must have the instructions.
             #[target_feature(enable = $feature)]
             pub(super) unsafe fn $name<T: Ring>(t: &Tile<T>) {
                 const { assert!(size_of::<T>() == 4) };
@@ -379,7 +379,7 @@ mod x86 {
 
 /// Element types in which operands are read and results are written.
 pub(in super::super) trait Stored<T>: Copy + Send + Sync + 'static {
-    /// True if the type is the one that is computed in.
+    /// True if `Self` is `T`, the type in which products are computed.
     const IS_IDENTITY: bool;
     fn widen(self) -> T;
     fn narrow(x: T) -> Self;

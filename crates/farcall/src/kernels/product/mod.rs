@@ -46,8 +46,9 @@ const TARGET_TASKS: usize = 8;
 /// and stores of sums than products.
 const PARTIAL_SUM_PRODUCTS: usize = 192;
 
-/// Bytes of a row of right factors that are packed into panels at once. The depth of these panels is one
-/// partial sum, or two if one partial sum takes fewer bytes than this.
+/// Bytes of a row of right factors that are packed into panels at once. The depth of these panels is
+/// [`PARTIAL_SUM_PRODUCTS`], or twice that for elements so small that this many of them take fewer bytes than
+/// this constant.
 const PANEL_ROW_BYTES: usize = 1024;
 
 /// Largest magnitude up to which every integer is exact in `f32`.
@@ -161,7 +162,7 @@ impl Product {
 
     /// Splits the product into enough blocks to occupy the tasks, and no more: halving a block along one
     /// dimension packs the other factor once more. `area` is the maximum number of elements of a block.
-    /// `near` tells that right factors are read in place.
+    /// `near` is true if right factors are read in place.
     fn split(&self, micro: [usize; 2], area: usize, near: bool) -> Split {
         let target = (self.work() / TARGET_TASKS).max(MIN_TASK_PRODUCTS);
         let [mut rows, mut columns] = [self.rows.max(1), self.columns.max(1)];
@@ -213,7 +214,7 @@ impl Product {
 /// (left, right); the result is output 0 and has type `to`.
 ///
 /// The memory of the factors and of the result must contain every element that the strides reach. Returns
-/// `None` for types without loops.
+/// `None` for types that have no product loops.
 pub(super) fn prepare(
     products: Vec<Product>,
     [from, to]: [DType; 2],
@@ -222,9 +223,9 @@ pub(super) fn prepare(
     computing(products, [from, to], places, None).map(|computing| computing.prepared)
 }
 
-/// The prepared product of a block of rows, as by [`prepare`].
+/// A product that [`block`] has prepared.
 pub(super) struct Computing {
-    /// Computes the product. If there are panels, they take the place of the right factor.
+    /// Computes the product. If there are panels, it reads them instead of the right factor.
     pub(super) prepared: Prepared,
     pub(super) panels: Option<Panels>,
 }
@@ -260,7 +261,8 @@ fn computing(
     if !products.iter().all(|p| p.lhs.is_sound() && p.rhs.is_sound()) {
         return None;
     }
-    // Floats compute small integers as long as they hold the largest possible sum of `depth` products.
+    // Products of small integers are computed in `f32` or `f64`, if the largest possible sum of `depth`
+    // products is exact in that type.
     let depth = products.iter().map(|p| p.depth).max().unwrap_or(0);
     macro_rules! small {
         ($S:ty, $R:ty) => {
@@ -274,7 +276,7 @@ fn computing(
     Some(match (from, to) {
         (DType::S8, DType::S32) => small!(i8, i32),
         (DType::U8, DType::S32) => small!(u8, i32),
-        // Sums are modulo a power of two.
+        // These sums wrap around modulo a power of two.
         (DType::S8, DType::S8) => small!(i8, i8),
         (DType::U8, DType::U8) => small!(u8, u8),
         (DType::S16, DType::S16) => tasks::<i16, i32, i16>(products, places, alike),
@@ -357,7 +359,7 @@ fn tasks<S: Stored<T>, T: Element + Ring, R: Stored<T>>(
     Computing { prepared: if slow { prepared.slow() } else { prepared }, panels }
 }
 
-/// Where right factors are read from.
+/// Source of right factors.
 #[derive(Clone, Copy)]
 enum Right<S, T> {
     Factors(*const S),
@@ -505,7 +507,7 @@ impl<T: Element> Block<T> {
         // (`# Safety`).
         let (x, out) = unsafe { (x.add(x_at), out.add(out_at)) };
         let y = match y {
-            // SAFETY: as above.
+            // SAFETY: the caller guarantees that the right factor contains every matrix of the batch.
             Right::Factors(y) => Right::Factors(unsafe { y.add(y_at) }),
             panels @ Right::Panels(_) => panels,
         };
@@ -552,8 +554,8 @@ impl<T: Element> Block<T> {
         }
     }
 
-    /// Calls a function with the columns and the depth of each part of `columns` that is packed into panels
-    /// at once.
+    /// Divides `columns`, at their full depth, into the parts that are packed into panels at once. Calls a
+    /// function with the columns and the depth of each part.
     fn each_part(&self, columns: Range<usize>, mut f: impl FnMut(Range<usize>, Range<usize>)) {
         let p = &self.product;
         let mut from = columns.start;
@@ -596,7 +598,7 @@ impl<T: Element> Block<T> {
         }
     }
 
-    /// Returns the number of columns of the next panels, if `columns` are left.
+    /// Returns the number of columns to pack next, if `columns` columns are left.
     fn part(&self, columns: usize) -> usize {
         let width = self.width.min(columns);
         let whole = width / self.micro.lanes() * self.micro.lanes();
@@ -607,7 +609,7 @@ impl<T: Element> Block<T> {
     /// vectors, or newly packed ones.
     ///
     /// # Safety
-    /// As [`Block::run`]; the columns must be a [part](Block::part).
+    /// Same requirements as [`Block::run`]; the columns must be a [part](Block::part).
     unsafe fn right<S: Stored<T>>(
         &self,
         y: Right<S, T>,
@@ -647,10 +649,10 @@ impl<T: Element> Block<T> {
     }
 
     /// Computes all rows of a block with right factors that are in panels `panels` elements apart. `to.lhs`
-    /// points to room for the left factors.
+    /// points to memory for packed left factors.
     ///
     /// # Safety
-    /// As [`Block::run`].
+    /// Same requirements as [`Block::run`].
     unsafe fn rows<S: Stored<T>>(
         &self,
         x: *const S,
@@ -702,13 +704,13 @@ impl<T: Element> Block<T> {
     /// with AVX2, in the first level.
     ///
     /// # Safety
-    /// As [`Block::run`].
+    /// Same requirements as [`Block::run`].
     unsafe fn tiles(&self, all: &Tile<T>, down: usize, across: usize) {
         let Micro { rows, columns, .. } = self.micro;
         for (panel, column) in (0..all.columns).step_by(columns).enumerate() {
             for (tile, row) in (0..all.rows).step_by(rows).enumerate() {
                 for k in (0..all.depth).step_by(PARTIAL_SUM_PRODUCTS) {
-                    // SAFETY: the factors of the tile and its place in the result lie within `all`.
+                    // SAFETY: the factors and the results of the tile lie within `all`.
                     unsafe {
                         self.micro.run(&Tile {
                             to: all.to.add(row * all.stride + column),
@@ -729,7 +731,7 @@ impl<T: Element> Block<T> {
     /// Writes the sums of a block to the result.
     ///
     /// # Safety
-    /// As [`Block::run`].
+    /// Same requirements as [`Block::run`].
     unsafe fn write<R: Stored<T>>(
         &self,
         sums: *const T,

@@ -16,7 +16,7 @@ pub(in super::super) const MAX_DIMS: usize = 8;
 /// Effort of packing an element of a matrix.
 pub(super) const PACKED_EFFORT: usize = 4;
 
-/// Maximum number of features that are joined with the places along an axis.
+/// Maximum number of features for which the dimension of features is joined with an axis.
 const MAX_JOINED_FEATURES: usize = 32;
 
 /// One dimension of lines or of depth.
@@ -44,7 +44,8 @@ pub(in super::super) struct Axis {
     pub(in super::super) dilation: usize,
     /// Distance between elements in memory.
     pub(in super::super) stride: usize,
-    /// Position of the first factor of the first line.
+    /// Coordinate of the first element of the first line. Coordinates in the padding are negative or too
+    /// large.
     pub(in super::super) start: isize,
 }
 
@@ -143,15 +144,16 @@ impl Operand {
         Operand { lines: dims(lines), depth: dims(depth), axes: Vec::new() }
     }
 
-    /// Makes a part of an image. Any of its elements may be in the padding or in a hole.
+    /// Makes a factor that is a part of an image. Any element of the factor may be in the padding or in a
+    /// hole.
     pub(in super::super) fn image(lines: Vec<Dim>, depth: Vec<Dim>, axes: Vec<Axis>) -> Operand {
         let mut image = Operand { lines: joined_strides(lines), depth: joined_strides(depth), axes };
         image.join_features();
         image
     }
 
-    /// Joins the innermost two dimensions if they are the places along an axis and their few features, and
-    /// these are contiguous in memory.
+    /// Joins the innermost two dimensions if the outer one runs along an axis, the inner one has few
+    /// features, and both together are contiguous in memory.
     fn join_features(&mut self) {
         for is_depth in [true, false] {
             let (inner, other) = if is_depth {
@@ -199,7 +201,8 @@ impl Operand {
         if self.axes.is_empty() { Some([one(&self.lines)?, one(&self.depth)?]) } else { None }
     }
 
-    /// Cost of packing an element or of reading it in place, in the same units.
+    /// Cost of packing an element, or of reading it in place if its depth is contiguous. The unit is the time
+    /// of `PRODUCTS_PER_EFFORT` products.
     pub(super) fn effort(&self) -> usize {
         match self.strides() {
             Some([_, 0 | 1]) => 1,
@@ -272,7 +275,7 @@ impl Operand {
     /// Copies a part that is one run along the lines and one along the depth.
     ///
     /// # Safety
-    /// As [`Operand::pack`].
+    /// Same requirements as [`Operand::pack`].
     unsafe fn patch<S: Stored<T>, T: Copy>(
         &self,
         from: *const S,
@@ -297,7 +300,7 @@ impl Operand {
                 }
             }
         }
-        // The inner loop runs along the first of these.
+        // The inner loop runs along the first of these two dimensions.
         let [inner, outer] = [(lines, strides[0]), (depth, strides[1])];
         let [inner, outer] =
             if self.gain(inner) < self.gain(outer) { [outer, inner] } else { [inner, outer] };
@@ -355,7 +358,7 @@ impl Operand {
     /// whose second dimension has the stride `other`.
     ///
     /// # Safety
-    /// As [`Operand::pack`]; `from` must point to the start of the axis.
+    /// Same requirements as [`Operand::pack`]; `from` must point to the start of the axis.
     #[expect(clippy::too_many_arguments, reason = "the arguments of `patch`, which calls this function")]
     #[inline]
     unsafe fn along<S: Stored<T>, T: Copy>(
@@ -408,7 +411,7 @@ impl Axis {
     /// Copies the elements that `count` steps lead to, and zeros where a step leaves the axis.
     ///
     /// # Safety
-    /// As [`Operand::pack`]; `from` must point to the start of the axis.
+    /// Same requirements as [`Operand::pack`]; `from` must point to the start of the axis.
     #[expect(clippy::too_many_arguments, reason = "the arguments of `along`, which calls this function")]
     unsafe fn line<S: Stored<T>, T: Copy>(
         &self,
@@ -450,7 +453,7 @@ impl Axis {
     /// Returns the range of `count` steps from element `first` that stay within the axis.
     pub(in super::super) fn inside(&self, first: isize, step: isize, count: usize) -> Range<usize> {
         let (size, far, n) = (self.size as isize, step.abs(), count as isize);
-        // Counted from the end at which the numbers are small.
+        // Steps are counted from the end of the axis at which they begin.
         let first = if step >= 0 { first } else { size - 1 - first };
         let steps =
             |to: isize| if far == 1 { to } else { to.div_euclid(far) + isize::from(to.rem_euclid(far) != 0) };
@@ -489,14 +492,14 @@ pub(in super::super) fn join(dims: &[(usize, usize)]) -> Vec<(usize, usize)> {
     all
 }
 
-/// Number of rows of depth that are copied to one panel after another: as many streams as the hardware
-/// prefetcher follows.
+/// Number of indices of the depth that are copied for all panels before the next ones: the number of streams
+/// that the hardware prefetcher can follow.
 const PREFETCH_STREAMS: usize = 8;
 
 /// Packs a matrix with these strides.
 ///
 /// # Safety
-/// As [`Operand::pack`], for a block that starts at `from`.
+/// Same requirements as [`Operand::pack`], for a block that starts at `from`.
 unsafe fn matrix<S: Stored<T>, T: Copy>(
     from: *const S,
     strides: [usize; 2],
@@ -535,7 +538,7 @@ unsafe fn fill<T: Copy>(x: T, sizes: [usize; 2], to: *mut T, strides: [usize; 2]
 /// Side of the squares in which a block is transposed, in elements.
 const SQUARE_SIDE: usize = 4;
 
-/// Copies a block of these sizes from the strides `source` to the strides `strides`.
+/// Copies a block. `source` and `strides` are its strides in memory at `from` and at `to`.
 ///
 /// # Safety
 /// `from` must be valid for reads of the block and `to` for writes, and the two must not overlap.
@@ -591,7 +594,7 @@ unsafe fn copy<S: Stored<T>, T: Copy>(
     }
 }
 
-/// Length below which lines are copied without a call, in elements.
+/// Length, in elements, below which lines are copied without calling a function.
 const MAX_INLINE_COPY: usize = 32;
 
 /// Copies a line of contiguous elements.
@@ -612,7 +615,8 @@ unsafe fn copy_line<S: Stored<T>, T: Copy>(from: *const S, to: *mut T, count: us
             copy_if::<T, 1>(count, from, to);
         }
     } else if S::IS_IDENTITY {
-        // SAFETY: as above.
+        // SAFETY: the caller guarantees `count` elements, and `S` and `T` are the same type
+        // (`S::IS_IDENTITY`).
         unsafe { std::ptr::copy_nonoverlapping(from.cast::<T>(), to, count) };
     } else {
         // SAFETY: the caller guarantees `count` elements that do not overlap.
@@ -620,11 +624,11 @@ unsafe fn copy_line<S: Stored<T>, T: Copy>(from: *const S, to: *mut T, count: us
     }
 }
 
-/// Copies `N` elements if the binary digit `N`, a power of two, of `count` is set. Returns the pointers to
-/// the rest.
+/// Copies `N` elements, where `N` is a power of two, if this bit of `count` is set. Returns the pointers to
+/// the elements that remain.
 ///
 /// # Safety
-/// As [`copy_line`].
+/// Same requirements as [`copy_line`].
 #[inline(always)]
 unsafe fn copy_if<T: Copy, const N: usize>(count: usize, from: *const T, to: *mut T) -> (*const T, *mut T) {
     if count & N == 0 {
@@ -664,7 +668,7 @@ unsafe fn transpose(from: *const f32, source: usize, to: *mut f32, stride: usize
 }
 
 /// # Safety
-/// As the version for x86-64.
+/// Same requirements as the version for x86-64.
 #[cfg(not(target_arch = "x86_64"))]
 unsafe fn transpose(from: *const f32, source: usize, to: *mut f32, stride: usize) {
     for i in 0..SQUARE_SIDE {

@@ -14,17 +14,18 @@ use super::{PARTIAL_SUM_PRODUCTS, Product, Source, join, with_buffer};
 /// Minimum number of matrix elements that a task reads: some ten microseconds.
 const MIN_TASK_ELEMENTS: usize = 1 << 18;
 
-/// Number of partial sums (lanes) of one line. With several lines at once, the compiler emits shuffles.
+/// Number of partial sums (lanes) of a line. Lines are summed one at a time: for a loop over several lines at
+/// once, the compiler emits shuffles.
 const DOT_LANES: usize = 64;
 /// Number of partial sums for the remainder of a line.
 const TAIL_LANES: usize = 8;
 
-/// Number of rows that are added per pass where lines are contiguous.
+/// Number of rows of the matrix that are added per pass, if neighbouring lines are adjacent in memory.
 const ROWS_PER_PASS: usize = 4;
 
-/// Number of results that are computed together where lines are contiguous.
+/// Number of results that are computed together, if neighbouring lines are adjacent in memory.
 const MAX_BLOCK_RESULTS: usize = 2048;
-/// Minimum number of results of a task where lines are contiguous.
+/// Minimum number of results of a task, if neighbouring lines are adjacent in memory.
 const MIN_TASK_RESULTS: usize = 512;
 
 /// Product of the lines of a matrix and a vector. Distances are in elements.
@@ -130,7 +131,8 @@ impl Vector {
                     unsafe { buffer.add(k).write(y.add(k * self.vector).read().widen()) };
                 }
                 let y = if copied == 0 { y.cast::<T>() } else { buffer.cast_const() };
-                // SAFETY: as above; the buffer starts with the copied elements of the vector.
+                // SAFETY: the caller guarantees the matrix, the vector, the result and the buffer, which
+                // starts with the copied elements of the vector.
                 unsafe {
                     if self.down == 1 {
                         self.sums(x, y, out);
@@ -145,7 +147,7 @@ impl Vector {
     /// Computes lines whose elements are contiguous.
     ///
     /// # Safety
-    /// As [`Vector::run`]; `y` is the vector.
+    /// Same requirements as [`Vector::run`]; `y` is the vector.
     #[inline(always)]
     unsafe fn sums<S: Stored<T>, T: Element + Ring, R: Stored<T>>(
         &self,
@@ -176,7 +178,8 @@ impl Vector {
     /// Computes lines that are next to each other in memory.
     ///
     /// # Safety
-    /// As [`Vector::run`]; `y` is the vector, and `sums` must have room for `2 * MAX_BLOCK_RESULTS` elements.
+    /// Same requirements as [`Vector::run`]; `y` is the vector, and `sums` must have room for
+    /// `2 * MAX_BLOCK_RESULTS` elements.
     #[inline(always)]
     unsafe fn columns<S: Stored<T>, T: Element + Ring, R: Stored<T>>(
         &self,
@@ -191,7 +194,8 @@ impl Vector {
             // block.
             let (totals, sums) =
                 unsafe { (std::slice::from_raw_parts_mut(sums, count), sums.add(MAX_BLOCK_RESULTS)) };
-            // SAFETY: as above.
+            // SAFETY: the second block of results is disjoint from the first one, and `count` is at most one
+            // block.
             let sums = unsafe { std::slice::from_raw_parts_mut(sums, count) };
             totals.fill(T::ZERO);
             for part in (0..self.depth).step_by(PARTIAL_SUM_PRODUCTS) {
@@ -246,7 +250,7 @@ unsafe fn dot<S: Stored<T>, T: Element + Ring>(x: *const S, y: *const T, depth: 
         });
     }
     if whole < most {
-        // SAFETY: as above.
+        // SAFETY: `most` is at most `depth`.
         total = total.plus(unsafe { lanes::<TAIL_LANES, _, _>(x, y, whole..most) });
     }
     for k in most..depth {
@@ -279,7 +283,8 @@ unsafe fn lanes<const N: usize, S: Stored<T>, T: Element + Ring>(
     joined(&mut sums)
 }
 
-/// Sums a power of two of numbers by halves.
+/// Sums numbers pairwise, by adding the second half to the first half repeatedly. Their count must be a power
+/// of two.
 #[inline(always)]
 pub(super) fn joined<T: Ring>(sums: &mut [T]) -> T {
     let mut n = sums.len();

@@ -1,7 +1,8 @@
 //! `scatter` of any number of operands by a region of plain operations, which is applied to one update after
 //! another.
 //!
-//! Where windows contain rows, the region is compiled to a tile program and applied to a row at once.
+//! If the last dimension of windows is long and contiguous, it is called a row. The region is then compiled
+//! to a tile program and applied to a row at once.
 
 use farcall_ir::{DType, Op, TensorType};
 use smallvec::SmallVec;
@@ -20,7 +21,7 @@ pub(in super::super) static KERNEL: Kernel = Kernel {
     describe: super::super::nothing,
 };
 
-/// Minimum number of elements of a row that is updated at once.
+/// Minimum number of elements of a row.
 const MIN_ROW_ELEMENTS: usize = 16;
 
 fn prepare(request: &Request<'_>) -> Option<Prepared> {
@@ -67,7 +68,7 @@ struct RowProgram {
 
 impl RowProgram {
     /// Compiles the region for the last dimension of windows, if it is long and contiguous and there is a
-    /// tile program for such rows. The arguments of the region from `own` on are captured numbers.
+    /// tile program for such rows. The region's arguments from number `own` on are captured scalars.
     fn of(body: &Body, own: usize, windows: &Windows) -> Option<RowProgram> {
         let (elements, 1, 1) = *windows.window.last()? else { return None };
         if elements < MIN_ROW_ELEMENTS {
@@ -120,7 +121,8 @@ impl ByRegion {
         };
         self.windows.blocks(args, count, |positions, slices| {
             for (i, at) in positions.iter().enumerate().filter(|(_, at)| **at != OUTSIDE) {
-                // SAFETY: the window lies entirely inside the results, and its updates inside the updates.
+                // SAFETY: a position other than `OUTSIDE` is that of a window inside the results, and
+                // `slices.at(i)` is the start of the window's updates in the inputs.
                 unsafe { self.window(args, &mut frame, &self.windows.window, *at, slices.at(i)) };
             }
         });
@@ -163,8 +165,8 @@ impl ByRegion {
         // SAFETY: all arguments have been written.
         unsafe { frame.apply() };
         for (i, (size, copy)) in self.sizes.iter().enumerate() {
-            // SAFETY: the caller guarantees that the element lies inside the result; the region returns one
-            // of its size.
+            // SAFETY: the caller guarantees that the element lies inside the result; the region returns an
+            // element of this size.
             unsafe { copy(frame.result(i), args.output_ptr::<u8>(i).add(to * size)) };
         }
     }
@@ -190,8 +192,8 @@ impl ByRegion {
         let places: SmallVec<[Place; 8]> =
             outputs.iter().copied().chain(updates).chain(captured).chain(outputs.iter().copied()).collect();
         // SAFETY: the caller guarantees the row and its updates, and the program was prepared for rows of
-        // this length. Each output is in place of the input with its number, which has as many elements of
-        // the same size; updates do not overlap them.
+        // this length. Input `i` is in the same place as output `i`, and has as many elements of the same
+        // size. The updates do not overlap the outputs.
         unsafe { row.prepared.run_here(&args.with(&places, 2 * count + self.captured.len())) };
     }
 }

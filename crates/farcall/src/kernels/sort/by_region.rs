@@ -1,7 +1,7 @@
 //! Sorts lines by any comparator, which is applied to elements in the evaluator's merge sort.
 //!
-//! The indices of elements are merged, then every operand is permuted. A long line is cut into runs, which
-//! are sorted in parallel; each round of merges is a phase.
+//! The merge sort orders the indices of elements; then every operand is permuted accordingly. A long line is
+//! cut into runs, which are sorted in parallel. Each round of merges is a phase of tasks.
 
 use std::ops::Range;
 
@@ -229,7 +229,7 @@ impl RegionSort {
         let lines = std::sync::Arc::new(self);
         let n = lines.shape.length;
         let begin = Begin { input: 0, output: 0 };
-        // The merge sort has the same runs, since their length is a power of two.
+        // The evaluator's merge sort merges the same runs, since their length is a power of two.
         let run = n.div_ceil(MAX_RUNS).checked_next_power_of_two()?;
         let of = std::sync::Arc::clone(&lines);
         let mut all = Prepared::in_tasks(n.div_ceil(run), move |args, task| {
@@ -242,7 +242,7 @@ impl RegionSort {
             let of = std::sync::Arc::clone(&lines);
             all = all.then(n.div_ceil(2 * width), move |args, task| {
                 let range = task * 2 * width..((task + 1) * 2 * width).min(n);
-                // SAFETY: as above.
+                // SAFETY: this is the only line; tasks use disjoint indices and frames.
                 unsafe {
                     let memory = args.ptr::<u8>(args.scratch_place());
                     let [mut from, mut to] = of.numbers(memory, range);
@@ -256,7 +256,7 @@ impl RegionSort {
             (width, swapped) = (2 * width, !swapped);
         }
         all = all.finally(move |args| {
-            // SAFETY: as above; no other task is running.
+            // SAFETY: this is the only line, and no other task is running.
             unsafe { lines.permute(args, begin, args.ptr(args.scratch_place()), swapped) };
         });
         Some(all.slow())

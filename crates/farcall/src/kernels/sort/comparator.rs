@@ -1,9 +1,10 @@
-//! The meaning of a comparator: the operands that it orders by, and their orders.
+//! Finds the keys of a comparator: the operands that it orders by, and the order of each.
 //!
-//! A comparator may be written in any way that only compares and selects. Each part that depends on the
-//! elements of a single operand is evaluated in all cases ([`cases`]). If a part depends only on the relation
-//! of these elements in some [`Order`], the combination of the parts is a function of these relations, which
-//! is again evaluated in all cases. A single comparison is recognized directly.
+//! A single comparison is recognized directly. Any other comparator is recognized if it only compares and
+//! selects, however it is written. The analysis has two steps. The first step finds the booleans in the
+//! comparator that depend on a single operand, and evaluates them for all kinds of two elements ([`cases`]).
+//! There must be an [`Order`] such that these booleans depend only on the relation of the two elements in
+//! that order. The second step evaluates the comparator for all combinations of the operands' relations.
 
 use farcall_ir::op::{CompareKind, Direction};
 use farcall_ir::{DType, Op, TensorType};
@@ -37,10 +38,11 @@ const EQUAL: usize = 1;
 const GREATER: usize = 2;
 const UNORDERED: usize = 3;
 
-/// A value that depends on the elements of one operand only, and its truth for each relation.
+/// A boolean that depends on the elements of one operand only, and its value for each relation of the two
+/// elements.
 type PartTruth = (usize, [bool; 4]);
 
-/// Maximum number of compared operands. The number of cases is a power of it.
+/// Maximum number of compared operands. The number of cases is four to the power of the number of operands.
 const MAX_KEYS: usize = 4;
 
 /// Returns the keys by which the comparator orders, the most significant key first.
@@ -81,7 +83,7 @@ fn plain(body: &Body) -> Option<Key> {
     Some(Key { operand: a / 2, dtype, order, descending })
 }
 
-/// Returns the keys of a region that may be written in any way.
+/// Returns the keys of a comparator that is not a single comparison, by evaluating it in all cases.
 fn by_cases(body: &Body, operands: usize, value: usize) -> Option<Vec<Key>> {
     let support = support(body)?;
     let compared: Vec<usize> = (0..operands).filter(|i| support[value] >> i & 1 == 1).collect();
@@ -100,7 +102,7 @@ fn by_cases(body: &Body, operands: usize, value: usize) -> Option<Vec<Key>> {
             Key { operand: *operand, dtype, order: *order, descending: false }
         })
         .collect();
-    // All combinations of relations, with the values of the parts in each.
+    // All combinations of relations, with the values of the booleans in each.
     let cases = 1usize << (2 * compared.len());
     let mut columns: Columns = vec![None; body.args.len() + body.insts.len()];
     for (k, (_, parts)) in truth.iter().enumerate() {
@@ -131,8 +133,8 @@ fn support(body: &Body) -> Option<Vec<u64>> {
     Some(support)
 }
 
-/// Returns the order in which the region compares the elements of an operand, and the value of each part that
-/// depends only on these elements, for each relation of two elements.
+/// Returns the order in which the comparator compares the elements of an operand, and the booleans that
+/// depend only on these elements and are used elsewhere, with their values for each relation of two elements.
 fn relations(body: &Body, operand: usize, support: &[u64], value: usize) -> Option<(Order, Vec<PartTruth>)> {
     let own = |v: usize| support[v] == 1 << operand;
     let is_pred = |v: usize| cases::dtype_of(body, v) == DType::Pred;
@@ -192,11 +194,12 @@ impl Order {
     }
 }
 
-/// Returns the keys in order of significance, if `less`, by case, compares lexicographically by some of
-/// `keys`. `fixed` has the relation of the keys that have been found: they are equal.
+/// Returns keys in order of significance, if the comparator compares lexicographically by them. `less` is the
+/// comparator's result in each case. `fixed` is the relation of the keys that have been found already, which
+/// is always [`EQUAL`]; it is `None` for other keys.
 fn lexicographic(keys: &[Key], fixed: &mut Vec<Option<usize>>, less: &[u64]) -> Option<Vec<Key>> {
-    // Returns the value that all cases share in which the keys found so far are equal and key `k` has this
-    // relation.
+    // Returns the comparator's result if it is the same in all possible cases in which the keys found so far
+    // are equal and, if `k` is given, the key `k.0` has the relation `k.1`.
     let all = |fixed: &[Option<usize>], k: Option<(usize, usize)>| {
         let fits = |case: &usize| {
             let of = |k: usize| {

@@ -1,4 +1,4 @@
-//! Elements as integers of the same order.
+//! Order-preserving maps from elements to integers.
 
 use half::{bf16, f16};
 
@@ -32,7 +32,7 @@ pub(super) trait Element: Copy + Send + Sync + 'static {
     /// A key without payload, at most as large as an element.
     type Alone: Item<Self::Word>;
     const BITS: u32 = 8 * size_of::<Self>() as u32;
-    /// Returns one, opaquely to the compiler.
+    /// Returns one, hidden from the optimizer.
     fn opaque_one() -> Self;
     /// Returns the element's position in the total order.
     fn total(self) -> Self::Word;

@@ -1,6 +1,6 @@
-//! Lines that are ordered by one operand of four bytes. Its elements are sorted as integers, directly in the
-//! result. If there are other operands, the original positions of the elements are sorted along
-//! ([`quick`](super::quick)).
+//! Sorts lines whose order depends on one operand with four-byte elements. These elements are sorted as
+//! integers, directly in the result. If there are other operands, the original positions of the elements are
+//! sorted together with them ([`quick`](super::quick)).
 //!
 //! Elements that compare as equal but have different bits (zeros, NaNs) keep their order. If a line has such
 //! elements, they are moved to the front, the rest of the line is sorted, and then they are moved to where
@@ -24,7 +24,7 @@ const MIN_LONG_ELEMENTS: usize = 1 << 16;
 /// Number of tasks of such a line.
 const LINE_TASKS: usize = 16;
 
-/// Makes a sorter of such lines. Returns `None` for other lines.
+/// Makes a sorter of lines that have a single key with four-byte elements. Returns `None` for other lines.
 pub(super) fn sorter(operands: Operands<'_>, keys: &[Key], shape: Shape) -> Option<Sorter> {
     let key = key(keys, shape)?;
     dispatch!(key.dtype, [words], T => {
@@ -39,7 +39,8 @@ pub(super) fn sorter(operands: Operands<'_>, keys: &[Key], shape: Shape) -> Opti
     })?
 }
 
-/// Prepares the sort of a single long line. Returns `None` if the line is another one, or may be unordered.
+/// Prepares the sort of a single long line. Returns `None` if the line is short, has another key, or may have
+/// unordered elements.
 pub(super) fn long_line(operands: Operands<'_>, keys: &[Key], shape: Shape) -> Option<Prepared> {
     let key = key(keys, shape)?;
     if shape.length < MIN_LONG_ELEMENTS || key.may_be_unordered() {
@@ -68,7 +69,8 @@ struct InPlaceSort<T> {
 
 /// Operands other than the key.
 struct OtherOperands {
-    /// An operand whose result is the positions.
+    /// Index of an operand whose elements count from zero, so that its result is the positions. They are
+    /// sorted directly in this result.
     places: Option<usize>,
     permute: Permute,
 }
@@ -127,7 +129,7 @@ impl<T: Element<Word = u32>> InPlaceSort<T> {
         }
     }
 
-    /// Converts a position in the total order to a key, a signed integer of the wanted order.
+    /// Converts a rank in the total order of elements to a key: a signed integer with the order of the sort.
     #[inline(always)]
     fn key_of(&self, total: u32) -> i32 {
         (total ^ self.flip ^ 1 << 31).cast_signed()
@@ -138,7 +140,7 @@ impl<T: Element<Word = u32>> InPlaceSort<T> {
         T::from_total(key.cast_unsigned() ^ 1 << 31 ^ self.flip)
     }
 
-    /// Prepares the sort in phases of tasks. [`SharedState`] lies behind the other scratch memory.
+    /// Prepares the sort in phases of tasks. [`SharedState`] follows the other scratch memory.
     fn in_tasks(self: Arc<Self>) -> Option<Prepared> {
         /// A phase of several tasks. Each task gets the line and its own number.
         macro_rules! phase {
@@ -149,8 +151,8 @@ impl<T: Element<Word = u32>> InPlaceSort<T> {
                     // SAFETY: this is the only line, it starts at element 0, and the kernel has requested its
                     // scratch memory.
                     let $line = unsafe { lines.at(args, begin, args.ptr(args.scratch_place())) };
-                    // SAFETY: the shared state lies behind the scratch memory of the line. Tasks of a phase
-                    // read and write only their own elements and their own entries.
+                    // SAFETY: the shared state follows the scratch memory of the line. Tasks of a phase read
+                    // and write only their own elements and their own entries.
                     unsafe {
                         let $parts = $line.scratch.add(lines.scratch).cast::<SharedState>();
                         $work

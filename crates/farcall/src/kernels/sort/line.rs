@@ -1,9 +1,9 @@
-//! Lines of one operand, or of a key with four bytes of payload. The sorted items contain all that the
-//! results are made of.
+//! Sorts lines of one operand, or of a key operand and a second operand of four bytes, the *payload*. An item
+//! has the key and the payload of an element, so the results are made of the sorted items alone.
 //!
-//! The exception is elements that compare as equal but have different bits (zeros, NaNs): they have the same
-//! key. Such elements are contiguous in the result, in the order of the operand, from which they are read
-//! again.
+//! Elements that compare as equal but have different bits (zeros, NaNs) are an exception, as they have the
+//! same key. They are contiguous in the result and in the order of the operand, so they are read from the
+//! operand again.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ use super::{Begin, Operands, Shape, Sorter, end, order};
 use crate::kernels::args::Args;
 use crate::kernels::types::dispatch;
 
-/// Makes a sorter of such lines. Returns `None` for other lines.
+/// Makes a sorter of lines of one or two operands, as the module requires. Returns `None` for other lines.
 pub(super) fn sorter(operands: Operands<'_>, keys: &[Key], shape: Shape) -> Option<Sorter> {
     let [key] = *keys else { return None };
     let types = operands.types;
@@ -274,12 +274,12 @@ impl<T: Element> Strided<T> {
     }
 }
 
-/// Findings of reading a line.
+/// Properties of a line's elements.
 #[derive(Default)]
 struct Read {
     /// True if there is a NaN.
     nan: bool,
-    /// True if an element differs from the element of its key.
+    /// True if the bits of an element cannot be restored from its key.
     lost: bool,
 }
 
@@ -291,7 +291,8 @@ fn line<T: Element, I: Item<T::Word>>(
     spare: &mut [I],
 ) -> bool {
     let flip = if key.descending { u64::MAX >> (64 - T::BITS) } else { 0 };
-    // Items carry positions instead of payload if items with equal keys would not keep their order.
+    // Short lines are sorted by comparisons, which would not keep the order of items with equal keys. Their
+    // items carry positions instead of the payload.
     let by_number = with.is_some() && items.len() <= radix::MAX_COMPARISON_ITEMS;
     let mut read = Read::default();
     x.each_place(key.order, |i, x, place| {
@@ -308,7 +309,7 @@ fn line<T: Element, I: Item<T::Word>>(
         with.each(|i, with| items[i] = I::new(items[i].word(), with));
     }
     let (sorted, spare) = radix::sort(items, spare, T::BITS);
-    // Unsorted items have no ranges of equal keys.
+    // An interrupt leaves the items unsorted, so there would be no ranges of equal keys.
     if farcall_ir::interrupt::has_ended() {
         return true;
     }

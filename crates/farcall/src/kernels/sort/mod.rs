@@ -2,7 +2,7 @@
 //! by the elements of several operands.
 //!
 //! ```text
-//! comparator ──order──▶ keys ──read──▶ integers of the same order ──quick, radix──▶ the line in order
+//! comparator ──order──▶ keys ──read──▶ order-preserving integers ──quick, radix──▶ the sorted line
 //! ```
 //!
 //! Keys of four bytes are sorted directly in the result ([`in_place`]), other keys in scratch memory. Lines
@@ -10,8 +10,8 @@
 //! For lines with more operands, the indices of the elements are sorted, and the operands permuted
 //! accordingly ([`order`]). If only the first or the last elements of a line are wanted, they are selected,
 //! and only these are sorted ([`part`]). Lines with elements that are neither less than, greater than nor
-//! equal to others (NaNs) are merged like in the evaluator, to produce the same permutation. Other
-//! comparators are applied to elements, in the same merge sort ([`by_region`]).
+//! equal to others (NaNs) are merged as in the evaluator, to produce the same permutation. Other comparators
+//! are applied to elements, in the same merge sort ([`by_region`]).
 
 mod by_region;
 mod comparator;
@@ -41,7 +41,7 @@ pub(super) static PART_KERNEL: Kernel =
 
 pub(super) use by_region::KERNEL as BY_REGION;
 
-/// Minimum number of elements of a task, and of a run that counts as slow.
+/// Minimum number of elements of a task, and of an operand for which the kernel is marked `slow`.
 const MIN_TASK_ELEMENTS: usize = 1 << 15;
 /// Maximum number of tasks. Each task has scratch memory for a line.
 const MAX_TASKS: usize = 16;

@@ -1,4 +1,5 @@
-//! Lines of any operands: the indices of their elements are sorted, and then each operand is permuted.
+//! Sorts lines of any number of operands: sorts the indices of their elements, and then permutes each
+//! operand.
 
 use std::ops::Range;
 
@@ -11,10 +12,12 @@ use super::{Begin, Operands, Shape, Sorter, end};
 use crate::kernels::args::Args;
 use crate::kernels::types::{by_size, dispatch};
 
-/// Makes a sorter of such lines, of which `part` is the result. Returns `None` for unknown element types.
-/// `merges` tells that the sorter is only called for lines with unordered elements.
+/// Creates a sorter for lines of any operands, which writes the elements `part` of each sorted line. Returns
+/// `None` for unknown element types. `merges` is true if the sorter is only called for lines with unordered
+/// elements.
 ///
-/// The scratch memory has two lists of indices, and two lists of keys with indices.
+/// The scratch memory has two lists of indices, and two lists of keys with indices. The latter are empty if
+/// `merges` is true.
 pub(super) fn sorter(
     operands: Operands<'_>,
     keys: Vec<Key>,
@@ -37,10 +40,11 @@ pub(super) fn sorter(
     Some(Sorter { scratch, sort: Box::new(sort) })
 }
 
-/// Function that reads the elements with the given indices, from a pointer on and at a stride, as keys.
+/// Function that reads the elements of a line with the given indices, and writes their keys. The line is
+/// given by a pointer to its first element and a stride.
 type ReadLine = dyn Fn(*const u8, usize, &[u32], &mut [u64]) + Send + Sync;
 
-/// Functions that read elements as integers of the same order.
+/// Functions that read elements as keys: integers with the same order as the elements.
 struct ReadKeys {
     /// Reads the elements of a line that have the given indices.
     all: Box<ReadLine>,
@@ -101,7 +105,8 @@ impl Permute {
         (0..operands.types.len()).filter(|i| meant(*i)).map(line).collect::<Option<_>>().map(Permute)
     }
 
-    /// Bytes of room for this many elements of any of the operands.
+    /// Returns the size in bytes of the scratch memory for permuting this many elements of any of the
+    /// operands.
     pub(super) fn room(&self, elements: usize) -> usize {
         let size = |operand: &(usize, Permuted)| match operand.1 {
             Permuted::InMemory(size, _) => size,
@@ -110,7 +115,8 @@ impl Permute {
         self.0.iter().map(size).max().unwrap_or(0).saturating_mul(elements)
     }
 
-    /// Writes the elements with the indices `order` of each operand.
+    /// Permutes a line of each operand: the element with the index `order[i]` becomes element `i` of the
+    /// result.
     ///
     /// # Safety
     /// At `begin`, lines of all operands and results of these types must start. The lines of the results must
@@ -290,19 +296,23 @@ impl Buffers<'_> {
         read(self.order, keys);
         let ordered = keys.iter().copied().zip(0u32..);
         if size > 4 {
-            // SAFETY: as above.
+            // SAFETY: the caller guarantees room for one item per index (`# Safety` above); items are plain
+            // integers.
             let items = unsafe { std::slice::from_raw_parts_mut(items.cast::<Pair>(), n) };
             items.iter_mut().zip(ordered).for_each(|(to, (key, i))| *to = Pair { key, with: u64::from(i) });
-            // SAFETY: the keys have been read.
+            // SAFETY: the caller guarantees room for one item per index (`# Safety` above). The keys in this
+            // memory have been copied to `items`, and are not used again.
             let spare = unsafe { std::slice::from_raw_parts_mut(spare.cast::<Pair>(), n) };
             let (sorted, _) = radix::sort(items, spare, bits);
             let order = &*self.order;
             self.spare.iter_mut().zip(sorted).for_each(|(to, from)| *to = order[from.with as usize]);
         } else {
-            // SAFETY: as above.
+            // SAFETY: the caller guarantees room for one item per index (`# Safety` above); items are plain
+            // integers.
             let items = unsafe { std::slice::from_raw_parts_mut(items.cast::<Packed>(), n) };
             items.iter_mut().zip(ordered).for_each(|(to, (key, i))| *to = Packed(key << 32 | u64::from(i)));
-            // SAFETY: the keys have been read.
+            // SAFETY: the caller guarantees room for one item per index (`# Safety` above). The keys in this
+            // memory have been copied to `items`, and are not used again.
             let spare = unsafe { std::slice::from_raw_parts_mut(spare.cast::<Packed>(), n) };
             let (sorted, _) = radix::sort(items, spare, bits);
             let order = &*self.order;

@@ -15,7 +15,8 @@ use crate::kernels::select;
 use crate::kernels::simd::vectorized;
 use crate::kernels::types::dispatch;
 
-/// Makes a sorter of such lines. Returns `None` for other lines and other parts.
+/// Makes a sorter that selects the first or the last elements of lines with one key. Returns `None` for other
+/// lines and other parts.
 pub(super) fn sorter(
     operands: Operands<'_>,
     keys: &[Key],
@@ -43,7 +44,7 @@ impl PartSort {
         let (n, count) = (self.shape.length, self.count);
         let permute = Permute::of(operands, |_| true)?;
         let ranks = select::room(count, n);
-        // Keys, ranks, positions, and room for elements, one behind the other.
+        // The scratch memory holds keys, then ranks, then positions, then elements.
         let ranks_at = end(0, n, size_of::<T::Word>())?;
         let places_at = end(ranks_at, ranks, size_of::<Rank<T>>())?;
         let room_at = end(places_at, count, size_of::<u32>())?;
@@ -83,7 +84,8 @@ impl PartSort {
         Some(Sorter { scratch, sort: Box::new(sort) })
     }
 
-    /// Writes a key for each element, of which lower keys come first. Returns false if the line is unordered.
+    /// Writes a key for each element. Elements with lower keys come first. Returns false if the line is
+    /// unordered.
     fn read<T: Element>(&self, x: &Strided<T>, keys: &mut [T::Word]) -> bool {
         let flip = if self.key.descending != self.is_last { u64::MAX >> (64 - T::BITS) } else { 0 };
         let mut nan = false;

@@ -1,5 +1,5 @@
-//! Radix sort by integer keys, from the least significant digit on, with stable passes, for lines that are
-//! not short. Digits that are equal in all keys need no pass.
+//! Radix sort by integer keys, with stable passes from the least significant digit to the most significant.
+//! Short lines are sorted by comparison. A digit that is equal in all keys needs no pass.
 
 use farcall_ir::interrupt;
 
@@ -71,12 +71,13 @@ impl Keyed for Pair {
 
 /// Maximum number of items that are sorted by comparison.
 pub(super) const MAX_COMPARISON_ITEMS: usize = 160;
-/// Maximum number of items that are sorted by digits of eight bits. Longer lines have digits of eleven bits:
-/// summing up the counts takes as long as a pass over this many items.
+/// Maximum number of items that are sorted by digits of eight bits. Longer lines have digits of eleven bits,
+/// which need fewer passes but more counts: summing up the counts takes as long as a pass over this many
+/// items.
 const MAX_BYTE_DIGIT_ITEMS: usize = 1 << 14;
 
 /// Sorts items by the lowest `bits` bits of their keys; higher bits must be zero. Items with equal keys keep
-/// their order. Up to [`MAX_COMPARISON_ITEMS`] items are instead ordered by themselves, which must agree with
+/// their order. Up to [`MAX_COMPARISON_ITEMS`] items are sorted by their `Ord` instead, which must agree with
 /// the order of their keys. `spare` is as long as `items`. The first of the returned slices holds the result.
 pub(super) fn sort<'a, T: Keyed + Ord>(
     items: &'a mut [T],
@@ -124,7 +125,7 @@ fn by_digits<'a, T: Keyed, const WIDTH: u32, const DIGITS: usize, const PASSES: 
     let first = from.first().map_or(0, |item| item.key());
     for (pass, counts) in counts[..passes].iter_mut().enumerate() {
         let shift = pass as u32 * WIDTH;
-        // `from` holds all items, though unsorted.
+        // After an interrupt, the result may be unsorted, but `from` must hold all items.
         if from.len() > MAX_BYTE_DIGIT_ITEMS && interrupt::is_due() {
             break;
         }

@@ -16,7 +16,7 @@ use super::{Level, Slot, Step, Task};
 /// Maximum number of operations in a chain, to bound compile time and register pressure.
 const MAX_CHAIN_OPS: usize = 24;
 
-/// Creates chains, each as long as possible, starting from the last step.
+/// Creates chains, starting from the last step. Each chain is as long as possible.
 pub(super) fn chains(steps: &mut [Step], uses: &mut [usize]) {
     for last in (0..steps.len()).rev() {
         if uses[last] > 0 && steps[last].level == Level::Full {
@@ -25,14 +25,14 @@ pub(super) fn chains(steps: &mut [Step], uses: &mut [usize]) {
     }
 }
 
-/// The operation of a step that can be in a chain of elements of so many bytes.
+/// Returns the operation of a step if it can be in a chain of elements of `size` bytes.
 fn formula(step: &Step, size: usize) -> Option<Formula> {
     let formula = step.formula.filter(|_| step.level == Level::Full)?;
     let (takes, _) = kinds(formula)?;
     takes.iter().all(|kind| matches!(kind, Kind::Pred) || *kind == Kind::Elements(size)).then_some(formula)
 }
 
-/// The bytes of a constant's element.
+/// Returns the bytes of the element if `slot` is a constant.
 fn constant(steps: &[Step], slot: Slot) -> Option<[u8; 8]> {
     let Slot::Step(s) = slot else { return None };
     match &steps[s].task {
@@ -41,13 +41,13 @@ fn constant(steps: &[Step], slot: Slot) -> Option<[u8; 8]> {
     }
 }
 
-/// Steps of which only the last one is taken by others.
+/// A group of steps. Only the result of the last step is used outside of the group.
 struct Group {
-    /// In their order.
+    /// The steps, in order.
     members: Vec<usize>,
     /// Operands from outside of the group, without constants.
     operands: SmallVec<[Slot; MAX_OPERANDS + 1]>,
-    /// Bytes of an element.
+    /// Size of an element in bytes.
     size: usize,
 }
 
@@ -59,7 +59,8 @@ impl Group {
         let mut taken: BinaryHeap<usize> = BinaryHeap::new();
         group.takes(steps, last, &mut taken);
         (group.operands.len() <= MAX_OPERANDS).then_some(())?;
-        // Later steps come first, so all members that take one are known when its turn comes.
+        // Later steps come first. When a step is considered, all members that use its result are therefore
+        // known.
         while let Some(s) = taken.pop() {
             let mut count = 1;
             while taken.peek() == Some(&s) {
@@ -97,7 +98,7 @@ impl Group {
         }
     }
 
-    /// Replaces the last step by the chain.
+    /// Replaces the last step of the group by the chain.
     fn install(self, steps: &mut [Step], uses: &mut [usize]) -> Option<()> {
         let Group { members, operands, size } = self;
         let mut chain = Chain::default();

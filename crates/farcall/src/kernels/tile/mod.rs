@@ -136,8 +136,8 @@ enum Task {
     Fill,
     /// Elements of a value of rows, each repeated for its row.
     Repeat,
-    /// Pairs of words: the first two operands, taken through rounds, with the other operands added. The
-    /// result has all first words of a tile, then all second words.
+    /// Pairs of words: the first two operands after rounds, in which the other operands are added. The result
+    /// has all first words of a tile, then all second words.
     Mix(Vec<Turn>),
     /// The first word of each pair (0) or the second (1).
     Half(usize),

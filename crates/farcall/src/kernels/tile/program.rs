@@ -25,15 +25,15 @@ const CACHE_BYTES: usize = 24 << 10;
 const MAX_STACK_BYTES: usize = 64 << 10;
 /// Elements of a tile: the unit of which it is a multiple, and the maximum.
 const TILE_ELEMENTS: [usize; 2] = [BLOCK, 1024];
-/// Maximum number of elements of a tile if outputs are written with non-temporal stores: memory is read and
-/// written alternately, and short turns are faster.
+/// Maximum number of elements of a tile if outputs are written with non-temporal stores: reads and writes of
+/// memory alternate, and short alternations are faster.
 const MAX_STREAMED_TILE_ELEMENTS: usize = 512;
 /// Minimum duration of a task in picoseconds.
 const MIN_TASK_PICOSECONDS: usize = 60_000_000;
 /// Maximum number of tasks of a program with registers on the stack, and with registers in scratch memory.
 const MAX_TASKS: [usize; 2] = [256, 16];
-/// Maximum number of bytes of the accumulators of all tasks together: with more, additional tasks do not pay
-/// off.
+/// Maximum number of bytes of the accumulators of all tasks together: beyond this, additional tasks do not
+/// pay off.
 const MAX_PARTS_BYTES: usize = 4 << 20;
 /// Maximum number of parts in which the next tile is prefetched.
 const MAX_FETCHES: usize = 8;
@@ -449,7 +449,7 @@ impl Compiled {
     fn run(&self, args: &Args<'_>, memory: Memory, tile: Tile) {
         if let Task::Parts(parts) = &self.task {
             let ((start, len), to) = (tile.of(self.level), memory.at(args, self.to, tile));
-            // SAFETY: the parts were made for the operands; the register has room for a tile.
+            // SAFETY: the parts were prepared for the operands; the register has room for a tile.
             return unsafe { parts.run(|i| args.input_ptr(i), to, start, len) };
         }
         if let Task::Mix(turns) = &self.task {
@@ -466,7 +466,7 @@ impl Compiled {
         self.compute(from, memory.at(args, self.to, tile), tile);
     }
 
-    /// Takes the words of a tile through rounds.
+    /// Applies rounds to the words of a tile.
     fn mix(&self, turns: &[Turn], args: &Args<'_>, memory: Memory, tile: Tile) {
         let words = |x: &Source| Words {
             at: memory.at(args, x.location, tile).cast_const().cast(),
@@ -513,7 +513,8 @@ impl Compiled {
             }
             // SAFETY: the walk was made for the operand and values of this level.
             Task::Walk(_, walk) => unsafe { (walk.run)(walk, from[0], to, start, len) },
-            // SAFETY: it was made for the operand and values of this level; the uniform value has an element.
+            // SAFETY: the padding was prepared for the operand and values of this level; the uniform value
+            // has an element.
             Task::Pad(_, padded) => unsafe {
                 splat(from[1], to, self.size, len);
                 padded.run(from[0], to, [start, len]);
@@ -525,9 +526,10 @@ impl Compiled {
             },
             // SAFETY: the register has room for a tile.
             Task::Iota(iota) => unsafe { (iota.run)(iota, to, start, len) },
-            // SAFETY: `len` elements on both sides; an operand may lie in the place of the output.
+            // SAFETY: both sides have `len` elements; they may overlap, because an output may share the
+            // memory of an operand.
             Task::Copy => unsafe { std::ptr::copy(from[0], to, len * self.size) },
-            // SAFETY: `len` elements of a register, and of the output.
+            // SAFETY: the register and the output have `len` elements.
             Task::CopyPast => unsafe { copy_past(from[0], to, len * self.size) },
             Task::Accumulate(accumulator) => (accumulator.add)(from[0], len, start % accumulator.kept, to),
         }
@@ -556,7 +558,7 @@ impl Compiled {
                     }
                 };
             }
-            // SAFETY: rows of the result are contiguous, too.
+            // SAFETY: rows of the result are contiguous, and the result has room for a tile.
             work(&operands, unsafe { to.add(row * tile.columns * self.size) }, tile.columns);
         }
     }

@@ -20,7 +20,7 @@ use super::{Level, Slot, Step, Task};
 const TURN_PICOSECONDS: usize = 20;
 /// Minimum number of rounds for a separate step.
 const MIN_ROUNDS: usize = 4;
-/// Maximum number of added operands: a run allocates nothing.
+/// Maximum number of added operands, which are in inline storage because a run does not allocate memory.
 pub(super) const MAX_ADDED_OPERANDS: usize = 24;
 
 /// Replaces consecutive rounds by one step for all rounds, and one step for each of the two final words.
@@ -43,7 +43,7 @@ pub(super) fn rounds(steps: &mut [Step], uses: &mut [usize]) {
     }
 }
 
-/// The steps that are left.
+/// The steps of a program, with their users.
 #[derive(Clone, Copy)]
 struct Graph<'a> {
     steps: &'a [Step],
@@ -63,7 +63,7 @@ struct Round {
 }
 
 impl Graph<'_> {
-    /// The operands of a step that is this operation on words of 32 bits.
+    /// Returns the operands of a step if it is this operation on words of 32 bits.
     fn binary(self, s: usize, op: Binary) -> Option<[Slot; 2]> {
         let step = &self.steps[s];
         let is = |dtype| step.formula == Some(Formula::Binary(op, dtype));
@@ -71,7 +71,7 @@ impl Graph<'_> {
         known.then(|| <[Slot; 2]>::try_from(&step.from[..]).ok()).flatten()
     }
 
-    /// The round that ends with this step.
+    /// Returns the round that ends with this step, if there is one.
     fn round(self, mixed: usize) -> Option<Round> {
         let [x, y] = self.binary(mixed, Binary::Xor)?;
         [(x, y), (y, x)].into_iter().find_map(|(rotated, sum)| {
@@ -85,7 +85,7 @@ impl Graph<'_> {
     }
 }
 
-/// The other one of two operands.
+/// Returns the operand that is not `one`, if `one` is an operand.
 fn other([x, y]: [Slot; 2], one: Slot) -> Option<Slot> {
     if x == one { Some(y) } else { (y == one).then_some(x) }
 }
@@ -95,7 +95,7 @@ fn other([x, y]: [Slot; 2], one: Slot) -> Option<Slot> {
 struct Word {
     /// The step that computes the word.
     step: usize,
-    /// The step of the chain that uses the word, besides the next one.
+    /// A step of the chain that also uses the word, besides the step that computes its next value.
     taker: Option<usize>,
 }
 
@@ -113,7 +113,7 @@ struct Chain<'a> {
 }
 
 impl<'a> Chain<'a> {
-    /// All that follows this round.
+    /// Creates the longest chain that begins with this round.
     fn new(graph: Graph<'a>, round: Round) -> Chain<'a> {
         let first = round.sum.min(round.rotation);
         let words = [0, 1].map(|_| Word { step: round.mixed, taker: None });
@@ -135,7 +135,7 @@ impl<'a> Chain<'a> {
             [Word { step: round.sum, taker: Some(round.mixed) }, Word { step: round.mixed, taker: None }];
     }
 
-    /// The steps that take a word next; `None` if it is a result.
+    /// Returns the steps that use a word next; `None` if the word is also a result of the program.
     fn next(&self, word: usize) -> Option<SmallVec<[usize; 2]>> {
         let Word { step, taker } = self.words[word];
         let users = &self.graph.users[step];
@@ -143,7 +143,7 @@ impl<'a> Chain<'a> {
         (users.len() == self.graph.uses[step]).then(next)
     }
 
-    /// Takes in the addition to a word that comes next, if it does.
+    /// Extends the chain by an addition to a word if that comes next; returns true if so.
     fn add(&mut self, word: usize) -> bool {
         let added = || {
             let &[next] = &self.next(word)?[..] else { return None };
@@ -165,7 +165,7 @@ impl<'a> Chain<'a> {
         true
     }
 
-    /// Takes in the round that comes next, if it does.
+    /// Extends the chain by a round if that comes next; returns true if so.
     fn mix(&mut self) -> bool {
         let round = || {
             let ([sum], [x, y]) = (&self.next(0)?[..], &self.next(1)?[..]) else { return None };
@@ -199,7 +199,7 @@ fn install(
     };
     taken.iter().for_each(|s| count(&steps[*s].from, -1));
     count(&from, 1);
-    // Before both ends, and after everything that is taken.
+    // The step goes before both ends, and after all steps that the chain replaces.
     let least = ends[0].min(ends[1]);
     let Some(place) = taken.iter().copied().filter(|s| *s < least).max() else { return };
     uses[place] = 2;

@@ -1,4 +1,4 @@
-//! Values made from other elements, or from element numbers: a repeated element, broadcasts, iotas.
+//! Writes values that need no arithmetic: a repeated element, broadcasts, iotas.
 
 use farcall_ir::TensorType;
 use smallvec::SmallVec;
@@ -17,7 +17,7 @@ const MAX_AXES: usize = 8;
 /// `from` is valid for reads of an element of this size, and `to` for writes of `n` elements.
 pub(in super::super) unsafe fn splat(from: *const u8, to: *mut u8, size: usize, n: usize) {
     let done = by_size!(size, T => {
-        // SAFETY: the caller's promise; elements of these sizes need no other alignment than they have.
+        // SAFETY: the caller guarantees an element of this size (`# Safety` above). The read is unaligned.
         let value = unsafe { from.cast::<T>().read_unaligned() };
         vectorized(
             // `move`, so that the value is captured by copy: the written elements could alias a reference to
@@ -25,7 +25,8 @@ pub(in super::super) unsafe fn splat(from: *const u8, to: *mut u8, size: usize, 
             #[inline(always)]
             move || {
                 for i in 0..n {
-                    // SAFETY: the caller's promise.
+                    // SAFETY: `i < n`, and the caller guarantees that `to` is valid for writes of `n`
+                    // elements (`# Safety` above).
                     unsafe { to.cast::<T>().add(i).write(value) };
                 }
             },
@@ -34,9 +35,9 @@ pub(in super::super) unsafe fn splat(from: *const u8, to: *mut u8, size: usize, 
     debug_assert!(done.is_some(), "elements of {size} bytes");
 }
 
-/// Elements of an operand in the order of the outputs.
+/// A traversal of an operand in the order of the output's elements.
 pub(super) struct Walk {
-    /// From outer to inner: size and stride in the operand.
+    /// Size, and stride in the operand, of each dimension from outer to inner.
     axes: SmallVec<[(usize, usize); MAX_AXES]>,
     /// Writes elements: the first element number, and the count.
     pub(super) run: unsafe fn(&Walk, *const u8, *mut u8, usize, usize),
@@ -62,7 +63,7 @@ impl Walk {
             Some(i) if from.sizes()[i] == to.sizes()[d] => strides[i],
             _ => 0,
         }));
-        // A run allocates nothing.
+        // The index must fit in the inline storage, because a run does not allocate memory.
         (axes.len() <= MAX_AXES).then_some(())?;
         let axes =
             axes.iter().map(|a| Some((a.size, usize::try_from(a.src).ok()?))).collect::<Option<_>>()?;
@@ -91,12 +92,12 @@ unsafe fn walk<T: Copy>(walk: &Walk, from: *const u8, to: *mut u8, start: usize,
     }
     let (mut column, mut written) = (start % inner, 0);
     while written < len {
-        // The rest of a line, or as many whole ones as there are along the next axis.
+        // The rest of a line, or all remaining whole lines along the next axis.
         let run = (inner - column).min(len - written);
         let next = outer.last().zip(index.last()).filter(|_| run == *inner);
         let (lines, stride) =
             next.map_or((1, 0), |((size, stride), i)| ((size - i).min((len - written) / inner), *stride));
-        // SAFETY: elements of lines of the operand, and of the tile.
+        // SAFETY: the lines lie in the operand, and `written + lines * run` is at most `len`.
         unsafe {
             let (from, to) = (from.add(base + column * step), to.add(written));
             if stride == 0 {
@@ -123,14 +124,14 @@ unsafe fn walk<T: Copy>(walk: &Walk, from: *const u8, to: *mut u8, start: usize,
     }
 }
 
-/// Writes so many more elements behind `n` ones, which they repeat.
+/// Repeats the first `n` elements in the `more` elements after them.
 ///
 /// # Safety
-/// The elements are there; those behind them can be written.
+/// The `n` elements are initialized, and the `more` elements after them are valid for writes.
 unsafe fn repeat<T: Copy>(first: *mut T, n: usize, more: usize) {
     let (mut written, end) = (n, n + more);
     while written < end {
-        // All that is there once more, which is a multiple of `n` elements until the last time.
+        // Copies everything written so far: a multiple of `n` elements, except in the last iteration.
         let run = written.min(end - written);
         // SAFETY: the caller guarantees the elements; the destination is after the source.
         unsafe { std::ptr::copy_nonoverlapping(first, first.add(written), run) };
@@ -139,23 +140,25 @@ unsafe fn repeat<T: Copy>(first: *mut T, n: usize, more: usize) {
 }
 
 /// # Safety
-/// Elements can be read `step` apart, and as many written.
+/// `from` is valid for reads of `n` elements at distances of `step` elements, and `to` for writes of `n`
+/// elements. They do not overlap, and `n` is not 0.
 #[inline]
 unsafe fn line<T: Copy>(from: *const T, step: usize, to: *mut T, n: usize) {
     match step {
-        // SAFETY: the caller's promise; a register or an output is apart from the operand that is walked.
+        // SAFETY: the caller guarantees `n` elements on both sides without overlap (`# Safety` above).
         1 => unsafe { std::ptr::copy_nonoverlapping(from, to, n) },
         0 => {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees an element (`# Safety` above); `n` is not 0.
             let value = unsafe { from.read() };
             for i in 0..n {
-                // SAFETY: the caller's promise.
+                // SAFETY: `i < n`, and the caller guarantees that `to` is valid for writes of `n` elements
+                // (`# Safety` above).
                 unsafe { to.add(i).write(value) };
             }
         }
         _ => {
             for i in 0..n {
-                // SAFETY: the caller's promise.
+                // SAFETY: `i < n`, and the caller guarantees `n` elements on both sides (`# Safety` above).
                 unsafe { to.add(i).write(from.add(i * step).read()) };
             }
         }
@@ -181,7 +184,7 @@ impl Iota {
 }
 
 /// # Safety
-/// `len` elements of type `T` can be written.
+/// `to` is valid for writes of `len` elements of type `T`.
 unsafe fn iota<T: Number>(iota: &Iota, to: *mut u8, start: usize, len: usize) {
     let to = to.cast::<T>();
     let mut value = (start / iota.stride) % iota.size;

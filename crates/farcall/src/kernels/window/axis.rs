@@ -22,7 +22,7 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// The element behind the last one, if the elements are contiguous.
+    /// The position after the last element, if the elements are contiguous.
     pub(crate) fn end(self) -> usize {
         self.first + self.count
     }
@@ -77,7 +77,7 @@ impl Axis {
         if dilation == 1 || self.window == 1 {
             return Run { first, step: 1, count: end.saturating_sub(first) };
         }
-        // Every element under the window is a whole number of steps from the window's start.
+        // Of the elements that the window spans, every `step`th one is at a position of the window.
         let step = (dilation / num_integer::gcd(base, dilation)) as usize;
         let under = |e: &usize| (*e as i64 * base - start) % dilation == 0;
         let found = if base == 1 {
@@ -91,8 +91,8 @@ impl Axis {
         }
     }
 
-    /// Returns the range of the first `all` windows that have an element at each of their places. Consecutive
-    /// windows of the range are a stride apart.
+    /// Returns the range of those among the first `all` windows that have an element at each of their
+    /// positions. The elements of adjacent windows in this range are `stride` elements apart.
     pub(crate) fn inside(&self, all: usize) -> std::ops::Range<usize> {
         if self.base_dilation != 1 {
             return 0..0;

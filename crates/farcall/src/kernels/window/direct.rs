@@ -1,7 +1,7 @@
 //! Windows of few elements, each reduced element by element in row-major order, starting with the initial
 //! value.
 //!
-//! Neighbours are reduced together: elements of the dimensions behind the windowed dimensions or, if the last
+//! Neighbours are reduced together: elements of the dimensions after the windowed dimensions or, if the last
 //! dimension is windowed, windows along it.
 
 use super::super::args::{Args, Prepared};
@@ -18,7 +18,7 @@ struct Shape {
     outer: Vec<(Axis, usize, usize)>,
     /// The last dimension with windows, and the number of windows along it.
     last: (Axis, usize),
-    /// Number of elements behind the last dimension with windows.
+    /// Number of elements of the dimensions after the last dimension with windows.
     inner: usize,
     /// Number of windows along the last dimension in a unit of work.
     part: usize,
@@ -130,7 +130,8 @@ fn part<F: Fold>(args: &Args<'_>, shape: &Shape, fold: F, unit: usize) {
     (inside.end..range.end).for_each(single);
 }
 
-/// Returns the offsets at which the elements under the windows of a row begin, in row-major order.
+/// Returns the offsets of the lines under the windows of a row, along the last dimension with windows, in
+/// row-major order.
 fn bases_of<'a>(
     outer: &[(Axis, usize, usize)],
     row: usize,
@@ -156,8 +157,8 @@ fn bases_of<'a>(
 /// Reduces `width` columns at once.
 ///
 /// # Safety
-/// `x` must be valid for reads of `width` elements from each place under the window on, and `out` for writes
-/// of `width` elements. `width` must be at most [`LANES`].
+/// `x` must be valid for reads of `width` elements that start at each position under the window, and `out`
+/// for writes of `width` elements. `width` must be at most [`LANES`].
 #[inline(always)]
 #[expect(clippy::too_many_arguments, reason = "the loop needs them in registers")]
 unsafe fn columns<F: Fold>(
@@ -180,7 +181,7 @@ unsafe fn columns<F: Fold>(
             count += 1;
         }
     }
-    // SAFETY: the caller guarantees that `x` has `width` columns at each place under the window.
+    // SAFETY: the caller guarantees that `x` has `width` columns at each position under the window.
     let values = |at: usize| unsafe { std::slice::from_raw_parts(x.add(at), width) };
     // Each total is read and written once per four elements of its window, which are combined in order.
     let (fours, rest) = places[..count].as_chunks::<4>();
@@ -224,13 +225,13 @@ unsafe fn neighbours<F: Fold>(
     let mut totals = [init; LANES];
     for base in bases {
         for w in 0..axis.window {
-            // SAFETY: the caller guarantees that the windows are inside `x`, so place `w` of window `r` is an
-            // element.
+            // SAFETY: the caller guarantees that the windows are inside `x`, so position `w` of window `r` is
+            // an element.
             let at = unsafe { x.add(base + first + w * axis.window_dilation) };
             macro_rules! step {
                 ($stride:expr) => {
                     for (j, total) in totals[..width].iter_mut().enumerate() {
-                        // SAFETY: as above, for place `w` of window `r + j`.
+                        // SAFETY: window `r + j` is inside `x`, too, so its position `w` is an element.
                         *total = fold.combine(*total, fold.widen(unsafe { at.add(j * $stride).read() }));
                     }
                 };

@@ -1,11 +1,12 @@
 //! Windows of many elements. The dimensions are reduced one after another, from last to first. Windows share
-//! common partial results, so the time does not depend on the window size.
+//! partial results, so the time does not depend on the window size.
 //!
-//! Where all windows begin or end with the dimension, as in `cumsum`, each window extends the one before.
-//! Other windows are reduced by van Herk's method: the dimension is divided into blocks as long as a window,
-//! so that a window is the end of one block joined with the beginning of the next. One pass in each direction
-//! computes both for all positions. Nothing is subtracted, so the sums are as accurate as the sum of a single
-//! window.
+//! If all windows start at the beginning of the dimension, as in `cumsum`, each window extends the window
+//! before. If all windows stop at the end of the dimension, each extends the window after. Other windows are
+//! reduced by van Herk's method: the dimension is divided into blocks as long as a window, so that a window
+//! is the end of one block joined with the beginning of the next. A pass in each direction computes the ends
+//! and the beginnings for all positions. Nothing is subtracted, so the sums are as accurate as the sum of a
+//! single window.
 
 use farcall_ir::interrupt::{self, Pace};
 
@@ -35,13 +36,13 @@ struct Pass {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Method {
-    /// All windows begin with the dimension.
+    /// All windows start at the first element.
     Growing,
-    /// All windows end with the dimension.
+    /// All windows stop at the last element.
     Shrinking,
-    /// Windows cover contiguous elements, up to this many.
+    /// Windows cover contiguous elements, at most this number.
     Blocks(usize),
-    /// Windows have gaps.
+    /// The base or the windows are dilated. Each window is reduced separately.
     Each,
 }
 
@@ -71,8 +72,8 @@ pub(super) fn reduction<F: Fold>(axes: Vec<Axis>, fold: F) -> Option<Prepared> {
         let scratch = args.scratch_place();
         let buffer = |p: usize| args.ptr::<F::A>(scratch.from(p % 2 * room));
         let spare = args.ptr::<F::A>(scratch.from(2 * room + task * lines));
-        // For the first pass, `from` is a buffer that nothing has written, but the first pass does not read
-        // it.
+        // Before the first pass, no buffer has been written; the first pass reads the operand instead of
+        // `from`.
         let memory = PassMemory { args, from: buffer(p + 1), to: buffer(p), spare };
         for unit in units {
             if interrupt::is_due() {
@@ -124,7 +125,8 @@ impl Method {
         let last = windows.checked_sub(1)?;
         let (a, b) = (axis.run(0), axis.run(last));
         if axis.base_dilation == 1 && axis.window_dilation == 1 {
-            // Windows advance without gaps: if neither the first nor the last one is empty, none is.
+            // Without dilation, the windows that cover elements are consecutive. If the first and the last
+            // window cover elements, all do.
             if a.count == 0 || b.count == 0 {
                 return None;
             }
@@ -147,7 +149,9 @@ impl Pass {
         if self.inner >= LANES { LANES } else { 1 }
     }
 
-    /// Number of units of work. The last columns of a line that do not fill a unit are units of one column.
+    /// Number of units of work. The last columns of a line that do not fill a unit are units of one column. A
+    /// line is all elements with the same indices before the axis; a column is all elements of a line with
+    /// the same indices after the axis.
     fn units(&self) -> usize {
         self.outer * self.per_line()
     }
@@ -167,7 +171,7 @@ struct PassMemory<'a, A> {
 }
 
 impl<A: Copy> PassMemory<'_, A> {
-    /// Reduces some columns of a line.
+    /// Reduces the columns of one unit of work.
     #[inline(always)]
     fn unit<F: Fold<A = A>>(&self, fold: F, pass: &Pass, unit: usize) {
         let (line, part) = (unit / pass.per_line(), unit % pass.per_line());
@@ -291,7 +295,8 @@ fn blocks<A: Copy>(
     for r in 0..windows {
         let run = axis.run(r);
         let last = run.end() - 1;
-        // A window that is cut off by the end of the dimension, or is exactly one block, needs nothing else.
+        // A window that is the end of a block has no second part. Such a window is exactly one block, or is
+        // cut off by the end of the dimension.
         let is_end = run.first / block == last / block && (run.end() == n || run.end().is_multiple_of(block));
         if is_end {
             write(r, ends[run.first]);
@@ -302,7 +307,8 @@ fn blocks<A: Copy>(
             let x = read(at);
             begin = if at % block == 0 { x } else { join(begin, x) };
         }
-        // A window that begins with a block, being cut off by the start of the dimension, has only one part.
+        // A window that is the beginning of a block has no first part. Such a window is cut off by the start
+        // of the dimension.
         write(r, if run.first.is_multiple_of(block) { begin } else { join(ends[run.first], begin) });
     }
 }

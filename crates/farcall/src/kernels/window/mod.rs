@@ -24,7 +24,7 @@ pub(super) use axis::{Axis, Run};
 
 pub(super) static KERNEL: Kernel = Kernel { name: "reduce_window", prepare, in_place: apart, describe };
 
-/// Minimum number of combinations of a task. Direct reductions with more than one task count as slow.
+/// Minimum number of combinations of a task. Direct reductions with more than one task are marked `slow`.
 const MIN_TASK_COMBINATIONS: usize = 1 << 17;
 /// Maximum number of elements under a window that is reduced element by element, accumulating in the element
 /// type.
@@ -49,14 +49,15 @@ fn describe(request: &Request<'_>) -> String {
     format!("{text} {}", window.join("x"))
 }
 
-/// Returns the windows along each dimension, if their number matches the result.
+/// Returns the windows along each dimension, or `None` if their number does not match the result.
 fn axes(x: &TensorType, y: &TensorType, w: &ReduceWindow) -> Option<Vec<Axis>> {
     let rank = x.rank();
     let lengths = [&w.window, &w.strides, &w.base_dilations, &w.window_dilations].map(Vec::len);
     if lengths != [rank; 4] || w.padding.len() != rank || y.rank() != rank {
         return None;
     }
-    // With both dilations, the first element under a window is found by a search.
+    // If a dimension has both dilations, the first element under a window is found by a search, which is long
+    // if the window dilation is large.
     let searches = |d: usize| w.base_dilations[d] > 1 && w.window_dilations[d] > 1024;
     if (0..rank).any(searches) {
         return None;
@@ -79,7 +80,7 @@ pub(super) fn fits(axes: &[Axis], y: &TensorType) -> bool {
     axes.iter().all(Axis::is_sound) && axes.iter().map(Axis::windows).eq(y.sizes().iter().copied())
 }
 
-/// A way to combine elements.
+/// A binary operation on elements, and the type in which results are accumulated.
 trait Fold: Copy + Send + Sync + 'static {
     type T: Copy + 'static;
     type A: Copy + 'static;

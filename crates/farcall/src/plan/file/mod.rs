@@ -5,14 +5,16 @@
 //! ```
 //!
 //! Numbers are little-endian. A section is a tag of four bytes, its length and its contents. Types and
-//! operations are StableHLO text, each stored once; everything else refers to them by number. Instructions
-//! for the evaluator are modules as text, with a table of their places in the program. Elements of constants
-//! come last, in their in-memory form, so that they are read directly to their final place.
+//! operations are StableHLO text, each stored once; everything else refers to them by number. An instruction
+//! that the evaluator runs is stored as a module in text form, with the span of each of its instructions in
+//! the program's text. Elements of constants come last, in their in-memory form, so that they are read
+//! directly into their final place.
 //!
 //! **Invariants.** A file is not trusted: whatever its bytes, reading returns a valid plan
-//! ([`Plan::validate`]) or an error with a description and a place. Lengths are compared with the remaining
-//! bytes before anything is allocated, constants are admitted by [`memory`](farcall_ir::memory), and nesting
-//! is bounded. A plan that would not read back as an equal plan is not written.
+//! ([`Plan::validate`]) or an error with a description, a section and an offset. Lengths are compared with
+//! the remaining bytes before anything is allocated, memory for constants is reserved through
+//! [`memory`](farcall_ir::memory), and nesting is bounded. A plan that would not read back as an equal plan
+//! is not written.
 
 mod read;
 mod write;
@@ -34,7 +36,8 @@ pub const FORMAT: u32 = 7;
 /// Maximum length of a writer's version, in bytes.
 const MAX_WRITER_BYTES: usize = 64;
 
-/// Maximum nesting of the plans of calls in regions.
+/// Maximum nesting depth of plans. A custom call that the evaluator reaches in a region has a plan of its
+/// own, which may contain such calls.
 const MAX_PLAN_NESTING: usize = 4;
 
 const SOURCES: &[u8; 4] = b"SRCS";
@@ -49,7 +52,7 @@ const DATA: &[u8; 4] = b"DATA";
 #[non_exhaustive]
 pub enum FileError {
     /// The file does not start with [`MAGIC`].
-    #[error("this is not a plan: the file does not begin with the bytes that a plan begins with")]
+    #[error("this is not a plan: the file does not begin with the magic bytes of a plan")]
     NotAPlan,
     /// The file has another version of the format.
     #[error(
@@ -84,7 +87,7 @@ pub enum FileError {
     /// The file was read, but its plan violates an invariant that the runtime relies on.
     #[error(transparent)]
     Plan(#[from] InvalidPlan),
-    /// The plan needs more memory than there is.
+    /// The plan needs more memory than is available.
     #[error("{what}: {error}")]
     Memory {
         /// Purpose of the memory.
@@ -116,7 +119,7 @@ impl Plan {
     /// Returns the plan as bytes, which [`Plan::from_bytes`] reads as an equal plan.
     ///
     /// # Errors
-    /// As [`Plan::write_to`].
+    /// Same errors as [`Plan::write_to`].
     pub fn to_bytes(&self) -> io::Result<Vec<u8>> {
         let mut out = Vec::new();
         self.write_to(&mut out)?;
@@ -161,7 +164,8 @@ impl Plan {
     }
 
     /// Reads a plan from a reader, to its end. `length` is the number of bytes that the reader gives, if
-    /// known; then nothing is allocated for more data than can follow.
+    /// known. A section that claims to be longer than the remaining bytes is then rejected before memory is
+    /// allocated for it.
     ///
     /// # Errors
     /// If the bytes are not a valid plan, or the reader fails.

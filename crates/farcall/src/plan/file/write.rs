@@ -99,7 +99,7 @@ struct Writer<'p> {
     sources: Vec<&'p Arc<Source>>,
     types: Vec<Type>,
     type_numbers: HashMap<Type, u32>,
-    /// The texts of the operations, and the operand types that their defaults follow from.
+    /// The texts of the operations, and the operand types without which the texts cannot be read.
     ops: Vec<(String, Vec<u32>)>,
     op_numbers: HashMap<(Op, Vec<Type>), u32>,
     literals: Vec<&'p Literal>,
@@ -326,7 +326,7 @@ impl<'p> Writer<'p> {
         Ok(())
     }
 
-    /// Writes a module: its own text, and the place of each instruction in the program.
+    /// Writes a module: its own text, and the span of each instruction in the program's text.
     fn module(&mut self, module: &'p Module) -> io::Result<()> {
         let text = text::print(module);
         let read = text::parse(&Source::new("<plan>", text.as_str()));

@@ -227,7 +227,7 @@ impl<'a> Explainer<'a> {
         self.of_neighbors((inst, n), &beside)
     }
 
-    /// The first reason that applies to a neighbor; neighbors with as many elements come first.
+    /// The first reason that applies to a neighbor; neighbors with the same number of elements come first.
     fn of_neighbors(
         &self,
         (inst, n): (Inst<'_>, usize),

@@ -1,13 +1,14 @@
-//! Simplification of regions that are applied to elements (reducers, comparators) to forms with fast kernels
-//! and loops.
+//! Simplification of regions that are applied to elements (reducers, comparators), so that they have fast
+//! kernels.
 //!
 //! - `branches`: `if` and `case` become selects.
 //! - Values that depend only on captured values are computed once, before the operation ([`licm`]).
-//! - `bits`: a reducer of bit patterns reduces tensors of integers.
-//! - `keys`: a comparator that computes keys from its arguments compares tensors of keys.
+//! - `bits`: a reducer that only uses the bit patterns of its arguments becomes a reducer of integers.
+//! - `keys`: the keys that a comparator computes from its arguments are computed once per element, before the
+//!   sort.
 //!
 //! Plain operations on scalars cannot fail, so a program cannot observe that all branches are computed, or
-//! that something is computed before the operation.
+//! that values are computed before the operation.
 
 mod bits;
 mod branches;
@@ -79,7 +80,7 @@ fn is_plain(inst: Inst<'_>) -> bool {
         && inst.operands().iter().chain(inst.results()).all(is_number)
 }
 
-/// The type of a value that is a rank 0 tensor and not quantized.
+/// The type of a value, if the value is a tensor of rank 0 and not quantized.
 fn number(func: &Func, value: ValueId) -> Option<&TensorType> {
     func.tensor(value).filter(|ty| ty.rank() == 0 && ty.quant.is_none())
 }

@@ -35,7 +35,7 @@ pub(super) fn take_apart(r: &mut Rewriter<'_>, id: InstId, s: &SelectAndScatter)
         return None;
     }
     let result = result.clone();
-    // Elements are numbered; a negative number stands for no element.
+    // Indices of the elements; a negative index stands for no element.
     let index_ty =
         TensorType::new(if i32::try_from(elements).is_ok() { DType::S32 } else { DType::S64 }, [elements]);
     let number = r.value_before(id, Op::Iota { dim: 0 }, [], index_ty.clone());
@@ -105,8 +105,8 @@ fn apply<const N: usize>(
     r.insert_before(id, new, results.map(Type::Tensor))
 }
 
-/// Builds the region that selects the element which `select` prefers, with its number. A negative number
-/// marks a missing element.
+/// Builds the region that returns the element which `select` prefers, and its index. A negative index marks a
+/// missing element.
 fn selector(r: &mut Rewriter<'_>, id: InstId, select: RegionId, [x, index_ty]: [&TensorType; 2]) -> RegionId {
     let view = r.func().region(select);
     let (args, own) = (view.args().to_vec(), view.own_args().len());

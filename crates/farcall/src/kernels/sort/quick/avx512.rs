@@ -1,7 +1,7 @@
 //! Registers of 512 bits.
 #![expect(
     clippy::undocumented_unsafe_blocks,
-    reason = "a block needs no more than the contract of its function"
+    reason = "each block relies only on the contract of its function"
 )]
 
 use std::arch::x86_64::*;

@@ -1,7 +1,7 @@
 //! Sorted items: keys alone, or keys with the positions of elements.
 #![expect(
     clippy::undocumented_unsafe_blocks,
-    reason = "a block needs no more than the contract of its function"
+    reason = "each block relies only on the contract of its function"
 )]
 
 use std::mem::MaybeUninit;
@@ -11,7 +11,7 @@ use std::mem::MaybeUninit;
 /// # Safety
 /// For all functions: memory that is read or written must be valid for items.
 pub(super) trait Items: 'static {
-    /// Pointer to an item, and to those behind it.
+    /// Pointer to an item and the items after it.
     type Place: Copy;
     type Item: Copy;
 
@@ -22,8 +22,8 @@ pub(super) trait Items: 'static {
     fn key(item: Self::Item) -> i32;
     /// Calls `f` with memory for `N` items.
     unsafe fn with_room<const N: usize, R>(f: impl FnOnce(Self::Place) -> R) -> R;
-    /// Calls `sort` for each group of items with equal keys, if such items have an order. The items must be
-    /// sorted by keys; `sort` gets the integers by which to sort a group.
+    /// Calls `sort` for each group of items with equal keys, if the order within such a group matters. The
+    /// items must be sorted by keys; `sort` gets the integers by which to sort a group.
     unsafe fn each_equal(place: Self::Place, count: usize, sort: impl FnMut(*mut i32, usize));
 }
 

@@ -1,7 +1,7 @@
 //! Vector registers of items.
 #![expect(
     clippy::undocumented_unsafe_blocks,
-    reason = "a block needs no more than the contract of its function"
+    reason = "each block relies only on the contract of its function"
 )]
 
 use super::items::{Items, Keys, Pairs};
@@ -56,14 +56,14 @@ pub(super) const fn swapped<const N: usize>(xor: usize) -> [i32; N] {
 /// Items for which there are vector registers.
 ///
 /// # Safety
-/// As [`Items`].
+/// Same requirements as [`Items`].
 pub(super) trait InLanes: Items {
     type Register<L: Lanes>: Register<Items = Self, Keys = L>;
 
     /// Copies items to memory that does not overlap.
     unsafe fn copy(from: Self::Place, to: Self::Place, count: usize);
-    /// Returns an item whose key is not less than any other. Sorted items are never identical to it, or it
-    /// does not matter if they are.
+    /// Returns an item whose key is not less than any other key. It fills up incomplete registers. A sorted
+    /// item with positions is never identical to it; for keys alone, identical items do not matter.
     fn last() -> Self::Item;
     /// Among the first `all` items, which are sorted, moves the `count` items that are not
     /// [`last`](InLanes::last) to the front.
@@ -120,7 +120,7 @@ impl InLanes for Pairs {
 /// A register of items.
 ///
 /// # Safety
-/// For all functions: as [`Lanes`], with memory of items.
+/// For all functions: the same requirements as for [`Lanes`], with memory that is valid for items.
 pub(super) trait Register: Copy {
     type Items: InLanes;
     type Keys: Lanes;
@@ -130,9 +130,9 @@ pub(super) trait Register: Copy {
     fn keys(self) -> Self::Keys;
     /// Returns the lesser and the greater item of each lane.
     unsafe fn order(self, other: Self) -> (Self, Self);
-    /// Returns the lesser item of each lane, or the greater item in lanes whose number has `BIT`. `swapped`
-    /// is a register after a [swap](Register::swap) by an `XOR` whose highest bit is `BIT`. Of each pair of
-    /// compared items, each of the two lanes gets one.
+    /// Compares each lane with the same lane of `swapped`: a register after a [swap](Register::swap) by an
+    /// `XOR` whose highest bit is `BIT`. Returns the greater item in lanes whose number has `BIT`, and the
+    /// lesser item in the others. The two lanes that compare the same pair therefore get different items.
     unsafe fn order_lanes<const BIT: usize>(self, swapped: Self) -> Self;
     unsafe fn swap<const XOR: usize>(self) -> Self;
     unsafe fn zip(self, other: Self) -> (Self, Self);
@@ -143,7 +143,7 @@ pub(super) trait Register: Copy {
         right: <Self::Items as Items>::Place,
     );
 
-    /// Returns the lanes whose key is less than the pivot (`TAKES_EQUAL`: or equal to it).
+    /// Returns the lanes whose key is less than the pivot (or equal to it, if `TAKES_EQUAL`).
     #[inline(always)]
     unsafe fn goes_left<const TAKES_EQUAL: bool>(self, pivot: Self::Keys) -> u32 {
         unsafe {

@@ -31,7 +31,7 @@ use vectors::InRegisters;
 trait Backend: Sorts<Keys> + Sorts<Pairs> {
     /// Maximum number of items that are sorted without being split.
     const MAX_SMALL_ITEMS: usize;
-    /// Number of keys whose median is the pivot.
+    /// Number of keys whose median is the pivot, in parts shorter than [`MIN_LONG_ITEMS`].
     const SAMPLES: usize = 9;
 }
 
@@ -43,12 +43,13 @@ trait Backend: Sorts<Keys> + Sorts<Pairs> {
 trait Sorts<V: Items> {
     /// Sorts up to [`MAX_SMALL_ITEMS`](Backend::MAX_SMALL_ITEMS) items by their keys.
     unsafe fn sort_small(place: V::Place, count: usize);
-    /// Moves items whose key is less than the pivot (`TAKES_EQUAL`: or equal to it) to the front, and returns
-    /// their number. There must be more than [`MAX_SMALL_ITEMS`](Backend::MAX_SMALL_ITEMS) items.
+    /// Moves items whose key is less than the pivot (or equal to it, if `TAKES_EQUAL`) to the front, and
+    /// returns their number. There must be more than [`MAX_SMALL_ITEMS`](Backend::MAX_SMALL_ITEMS) items.
     unsafe fn split<const TAKES_EQUAL: bool>(place: V::Place, count: usize, pivot: i32) -> usize;
 }
 
-/// Minimum number of items of a part with [`MAX_SMALL_ITEMS`](Backend::MAX_SMALL_ITEMS) samples.
+/// Minimum number of items of a part whose pivot is the median of
+/// [`MAX_SMALL_ITEMS`](Backend::MAX_SMALL_ITEMS) samples. Shorter parts have [`SAMPLES`](Backend::SAMPLES).
 const MIN_LONG_ITEMS: usize = 1 << 11;
 /// Maximum number of samples for a median.
 const MAX_SAMPLES: usize = 128;
@@ -97,7 +98,7 @@ impl KeyLine {
     ///
     /// # Safety
     /// The keys and positions of the part must be valid for reads and writes, and nothing else may access
-    /// them meanwhile.
+    /// them during the call.
     pub(super) unsafe fn sort(self, part: Range<usize>) {
         // SAFETY: the contract is the same, and the processor has the widest registers that were detected.
         unsafe { self.sort_in(widest(), part) }
@@ -106,7 +107,7 @@ impl KeyLine {
     /// Sorts a part with the given registers.
     ///
     /// # Safety
-    /// As [`KeyLine::sort`]; the processor must have these registers.
+    /// Same requirements as [`KeyLine::sort`]; the processor must have these registers.
     unsafe fn sort_in(self, vectors: Vectors, part: Range<usize>) {
         // SAFETY: the caller guarantees the part and the registers.
         unsafe { with_items!(vectors, self, part, sort_all) }
@@ -116,7 +117,7 @@ impl KeyLine {
     /// others. Items with equal keys are on the same side.
     ///
     /// # Safety
-    /// As [`KeyLine::sort`].
+    /// Same requirements as [`KeyLine::sort`].
     pub(super) unsafe fn split(self, part: Range<usize>) -> usize {
         let begin = part.start;
         // SAFETY: the contract is the same, and the processor has the widest registers that were detected.
@@ -127,7 +128,7 @@ impl KeyLine {
 /// Sorts items by their keys, and items with equal keys by position.
 ///
 /// # Safety
-/// As [`sort`].
+/// Same requirements as [`sort`].
 #[inline(always)]
 unsafe fn sort_all<W: Backend + Sorts<V>, V: Items>(place: V::Place, count: usize) {
     // SAFETY: the contract is the same; `each_equal` calls the function with parts of the items.
@@ -168,7 +169,7 @@ unsafe fn sort<W: Backend + Sorts<V>, V: Items>(place: V::Place, count: usize) {
                     <W as Sorts<V>>::sort_small(part, count);
                     break;
                 }
-                // The part holds all of its items, though unsorted.
+                // Returning early leaves all items in the part, but unsorted.
                 if count > MIN_CHECKED_ITEMS && interrupt::is_due() {
                     return;
                 }
@@ -179,7 +180,7 @@ unsafe fn sort<W: Backend + Sorts<V>, V: Items>(place: V::Place, count: usize) {
                 splits -= 1;
                 let pivot = median::<W, V>(part, count);
                 if least == Some(pivot) {
-                    // Items equal to the lower bound are sorted.
+                    // All items equal to the lower bound come first, and need no more sorting.
                     begin += <W as Sorts<V>>::split::<true>(part, count, pivot);
                     continue;
                 }
@@ -197,7 +198,7 @@ unsafe fn sort<W: Backend + Sorts<V>, V: Items>(place: V::Place, count: usize) {
 /// Splits items at their approximate median. Returns the number of items below it.
 ///
 /// # Safety
-/// As [`sort`].
+/// Same requirements as [`sort`].
 #[inline(always)]
 unsafe fn split_in_two<W: Backend + Sorts<V>, V: Items>(place: V::Place, count: usize) -> usize {
     if count <= W::MAX_SMALL_ITEMS {
@@ -211,7 +212,7 @@ unsafe fn split_in_two<W: Backend + Sorts<V>, V: Items>(place: V::Place, count: 
 /// items: the median of a sample.
 ///
 /// # Safety
-/// As [`sort`].
+/// Same requirements as [`sort`].
 #[inline(always)]
 unsafe fn median<W: Backend, V: Items>(place: V::Place, count: usize) -> i32 {
     let samples = if count < MIN_LONG_ITEMS { W::SAMPLES } else { W::MAX_SMALL_ITEMS };
@@ -224,7 +225,8 @@ unsafe fn median<W: Backend, V: Items>(place: V::Place, count: usize) -> i32 {
             |room| {
                 const { assert!(W::MAX_SMALL_ITEMS <= MAX_SAMPLES && W::SAMPLES <= W::MAX_SMALL_ITEMS) };
                 for i in 0..samples {
-                    // The distances vary, as a pattern of the line could have a constant one.
+                    // The distances between samples vary, since a periodic line could have equal keys at
+                    // constant distances.
                     let at = i * step + (i.wrapping_mul(0x9e37_79b9) >> 8) % step;
                     room.add(i).write(V::key(V::get(V::at(place, at))));
                 }
@@ -238,7 +240,7 @@ unsafe fn median<W: Backend, V: Items>(place: V::Place, count: usize) -> i32 {
 /// Heapsort, for lines for which quicksort would take too long.
 ///
 /// # Safety
-/// As [`sort`].
+/// Same requirements as [`sort`].
 unsafe fn heap<V: Items>(place: V::Place, count: usize) {
     // SAFETY: the caller guarantees `count` items; all indices below are less than `count`.
     let (get, put) =
@@ -302,8 +304,8 @@ mod tests {
         all
     }
 
-    /// Returns keys in patterns that are known to be bad for quicksort, and repeated keys, the largest among
-    /// them.
+    /// Returns key `i` of a line. Some patterns are known to be bad for quicksort; others repeat a few keys,
+    /// for example `i32::MAX`.
     fn key(pattern: usize, i: usize, count: usize, random: i32) -> i32 {
         match pattern {
             0 => random,

@@ -10,8 +10,8 @@ use super::{Backend, Sorts};
 const MAX_NETWORK_REGISTERS: usize = 8;
 /// Number of integers in the widest register.
 const MAX_LANES: usize = 16;
-/// Number of registers that are split one after another before the next block is taken from the side with
-/// less room.
+/// Number of registers in a block. A block is loaded from the side that has less free memory, and its
+/// registers are split one after another.
 const BLOCK_REGISTERS: usize = 4;
 
 /// Implementation with registers of type `L`.
@@ -38,22 +38,22 @@ impl<L: Lanes, V: InLanes> Sorts<V> for InRegisters<L> {
     }
 }
 
-/// Moves items whose key is less than the pivot (`TAKES_EQUAL`: or equal to it) to the front, and returns
+/// Moves items whose key is less than the pivot (or equal to it, if `TAKES_EQUAL`) to the front, and returns
 /// their number. There must be more than [`MAX_NETWORK_REGISTERS`] registers of items.
 ///
 /// # Safety
-/// As [`Sorts`].
+/// Same requirements as [`Sorts`].
 #[inline(always)]
 unsafe fn split<V: Register, const TAKES_EQUAL: bool>(place: Place<V>, count: usize, pivot: i32) -> usize {
     const { assert!(2 * BLOCK_REGISTERS <= MAX_NETWORK_REGISTERS) };
-    /// Number of items that are put aside on either side: three blocks, and two registers of which some lanes
-    /// do not count.
+    /// Capacity for items that are put aside, on either side: three blocks, and two registers, since whole
+    /// registers are stored even if only some of their lanes count.
     const ASIDE_ITEMS: usize = (3 * BLOCK_REGISTERS + 2) * MAX_LANES;
     let lanes = V::Keys::LANES;
     let block = BLOCK_REGISTERS * lanes;
-    // SAFETY: all loaded registers are within the items. Where a register is split, there is room for one
-    // more register on both sides: before a block is taken, two blocks have been taken and not yet stored,
-    // and it is taken from the side with less room.
+    // SAFETY: all loaded registers are within the items. Whenever a register is split, there is room for one
+    // more register on both sides: when a block is taken, two more blocks have been taken but not yet stored,
+    // and each is taken from the side with less room.
     unsafe {
         let pivot = V::Keys::splat(pivot);
         V::Items::with_room::<ASIDE_ITEMS, _>(
@@ -62,9 +62,9 @@ unsafe fn split<V: Register, const TAKES_EQUAL: bool>(place: Place<V>, count: us
                 V::Items::with_room::<ASIDE_ITEMS, _>(
                     #[inline(always)]
                     |upper| {
-                        // Put aside: the odd items at the start, which do not fill a register, and a block of
-                        // each end. Some lanes of the first register are loaded again later: here they are
-                        // stored last among the upper items.
+                        // Puts aside the odd items at the start, which do not fill a register, and a block at
+                        // each end. The other lanes of the first register are loaded again with the next
+                        // block; here they are stored last among the upper items.
                         let odd = count % lanes;
                         let mut aside =
                             Sides::<V> { left: lower, right: upper, lower: 0, upper: ASIDE_ITEMS };
@@ -110,7 +110,7 @@ unsafe fn split<V: Register, const TAKES_EQUAL: bool>(place: Place<V>, count: us
 /// Loads a block of registers.
 ///
 /// # Safety
-/// As [`Register::load`], for all registers of the block.
+/// Same requirements as [`Register::load`], for all registers of the block.
 #[inline(always)]
 unsafe fn load_block<V: Register>(place: Place<V>) -> [V; BLOCK_REGISTERS] {
     std::array::from_fn(
@@ -134,7 +134,7 @@ impl<V: Register> Sides<V> {
     /// Stores the lanes in `bits` on the left, the others on the right.
     ///
     /// # Safety
-    /// As [`Register::split`].
+    /// Same requirements as [`Register::split`].
     #[inline(always)]
     unsafe fn put(&mut self, x: V, bits: u32) {
         // SAFETY: the contract is the same, for the next positions on both sides.
@@ -144,10 +144,11 @@ impl<V: Register> Sides<V> {
         self.upper -= V::Keys::LANES - lower;
     }
 
-    /// Stores items less than the pivot (`TAKES_EQUAL`: or equal to it) on the left, the others on the right.
+    /// Stores items less than the pivot (or equal to it, if `TAKES_EQUAL`) on the left, the others on the
+    /// right.
     ///
     /// # Safety
-    /// As [`Register::split`], for all registers of the block.
+    /// Same requirements as [`Register::split`], for all registers of the block.
     #[inline(always)]
     unsafe fn put_block<const TAKES_EQUAL: bool>(&mut self, block: [V; BLOCK_REGISTERS], pivot: V::Keys) {
         for x in block {
@@ -172,7 +173,7 @@ impl<V: Register> Sides<V> {
 /// Sorts up to [`MAX_NETWORK_REGISTERS`] registers of items.
 ///
 /// # Safety
-/// As [`Sorts`].
+/// Same requirements as [`Sorts`].
 #[inline(always)]
 unsafe fn network<V: Register>(place: Place<V>, count: usize) {
     if count < 2 {
@@ -209,7 +210,7 @@ unsafe fn network<V: Register>(place: Place<V>, count: usize) {
 /// cross lanes: the network sorts the items of each lane, then of each two lanes, of four, and so on.
 ///
 /// # Safety
-/// As [`Sorts`], for `N` full registers.
+/// Same requirements as [`Sorts`], for `N` full registers.
 #[inline(always)]
 unsafe fn in_registers<V: Register, const N: usize>(place: Place<V>) {
     // SAFETY: the caller guarantees `N` registers of items.
@@ -245,7 +246,7 @@ unsafe fn in_registers<V: Register, const N: usize>(place: Place<V>) {
 /// Sorts the items of each lane.
 ///
 /// # Safety
-/// As [`Sorts`].
+/// Same requirements as [`Sorts`].
 #[inline(always)]
 unsafe fn sort_lanes<V: Register, const N: usize>(v: &mut [V; N]) {
     // The networks with the fewest comparisons (Knuth, The Art of Computer Programming, vol. 3, 5.3.4).
@@ -284,11 +285,11 @@ unsafe fn sort_lanes<V: Register, const N: usize>(v: &mut [V; N]) {
     }
 }
 
-/// Sorts the items of each group of `XOR + 1` lanes, a power of two. `BIT` is the highest bit of `XOR`. The
-/// half of a group whose lane numbers have `BIT` must be sorted, and so must the other half.
+/// Sorts the items of each group of `XOR + 1` lanes, a power of two. `BIT` is the highest bit of `XOR`. Both
+/// halves of a group must be sorted: the lanes whose numbers have the bit `BIT`, and the others.
 ///
 /// # Safety
-/// As [`Sorts`].
+/// Same requirements as [`Sorts`].
 #[inline(always)]
 unsafe fn merge<V: Register, const N: usize, const XOR: usize, const BIT: usize>(v: &mut [V; N]) {
     // SAFETY: the processor has the instructions.
