@@ -47,6 +47,19 @@ fn look(
     Ok(())
 }
 
+/// Does the same as `look`, for another test: tests run in parallel, and would replace each other's proofs.
+#[handler(name = "look_unchanged")]
+fn look_unchanged(
+    a: &Buffer<f32>,
+    b: &AnyBuffer,
+    c: &Buffer<i64, 2>,
+    y: &mut Buffer<f32>,
+    z: &mut AnyBuffer,
+    context: &Context,
+) -> Result<()> {
+    look(a, b, c, y, z, context)
+}
+
 #[handler(name = "look_at_one")]
 fn look_at_one(x: &Buffer<f32>) -> Result<()> {
     SEEN.set(vec![of_type(x)]);
@@ -233,7 +246,7 @@ fn has_proofs() -> bool {
 
 #[test]
 fn unchanged_frames_are_proved() {
-    with_typed_frame(|frame, _, _| assert_eq!(are_proved(enter::<look>, frame), has_proofs()));
+    with_typed_frame(|frame, _, _| assert_eq!(are_proved(enter::<look_unchanged>, frame), has_proofs()));
 }
 
 /// Makes one random change to a frame, and returns a function that undoes it.
