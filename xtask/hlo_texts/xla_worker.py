@@ -34,7 +34,9 @@ from texts import path_of
 # Maximum number of elements of all inputs and outputs together. Larger programs take minutes and gigabytes.
 MAX_ELEMENTS = 1 << 24
 # Collectives of one participant have a result like their operand.
-GATHERED = re.compile(r"stablehlo\.(?:all_gather|reduce_scatter)\".*?\) : \((.*?)\) -> (.*?)$", re.DOTALL | re.MULTILINE)
+GATHERED = re.compile(
+    r"stablehlo\.(?:all_gather|reduce_scatter)\".*?[)>}] : \((.*?)\) -> \(?(.*?)\)?(?: loc\(.*\))?$", re.DOTALL | re.MULTILINE
+)
 # Groups of replicas with several members, and partners other than device 0.
 SEVERAL_DEVICES = re.compile(
     r"replica_groups=(\{\{\d+,|\[\d+,([2-9]|\d\d+)\]<=|mesh)|source_target_pairs=\{\{(\d+,[1-9]|[1-9])"
