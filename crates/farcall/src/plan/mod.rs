@@ -396,7 +396,7 @@ fn types(buffers: &[TensorSlice]) -> SmallVec<[&TensorType; 8]> {
 }
 
 /// A thunk of a plan with its step number, as [`Profile`](crate::Profile) and
-/// [`Explanation`](crate::Explanation) number steps.
+/// [`Explanation`](crate::explain::Explanation) number steps.
 #[derive(Clone, Copy, Debug)]
 pub struct Numbered<'p> {
     /// Position of the thunk in the order of [`Plan::walk`].
