@@ -35,7 +35,8 @@ from texts import path_of
 MAX_ELEMENTS = 1 << 24
 # Collectives of one participant have a result like their operand.
 GATHERED = re.compile(
-    r"stablehlo\.(?:all_gather|reduce_scatter)\".*?[)>}] : \((.*?)\) -> \(?(.*?)\)?(?: loc\(.*\))?$", re.DOTALL | re.MULTILINE
+    r"stablehlo\.(?:all_gather|reduce_scatter)\".*?[)>}] : \((.*?)\) -> \(?(.*?)\)?(?: loc\(.*\))?$",
+    re.DOTALL | re.MULTILINE,
 )
 # Groups of replicas with several members, and partners other than device 0.
 SEVERAL_DEVICES = re.compile(
