@@ -7,6 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use anyhow::{Context, Result};
 
 use super::folder;
+use super::page::{closes, fence};
 use crate::shell::{outputs, program, root};
 
 /// A line for each broken link: its place and the problem.
@@ -97,21 +98,17 @@ fn normalized(path: &Path) -> PathBuf {
 
 /// The text's lines outside of code blocks, numbered from 1.
 fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let mut fence: Option<usize> = None;
-    (1..).zip(text.lines()).filter(move |(_, line)| {
-        let line = line.trim_start();
-        let ticks = line.len() - line.trim_start_matches('`').len();
-        match fence {
-            Some(opening) => {
-                if ticks >= opening && line.trim_end().len() == ticks {
-                    fence = None;
-                }
-                false
+    let mut open = None;
+    (1..).zip(text.lines()).filter(move |(_, line)| match open {
+        Some(opening) => {
+            if closes(line, opening) {
+                open = None;
             }
-            None => {
-                fence = (ticks >= 3).then_some(ticks);
-                fence.is_none()
-            }
+            false
+        }
+        None => {
+            open = fence(line.trim_start());
+            open.is_none()
         }
     })
 }

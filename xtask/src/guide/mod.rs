@@ -13,6 +13,7 @@ mod links;
 mod page;
 mod session;
 
+pub(crate) use links::check as broken_links;
 use page::{Action, Page};
 
 /// The version of mdbook that builds the book.
@@ -65,7 +66,7 @@ fn build() -> Result<bool> {
 }
 
 fn report_links() -> Result<bool> {
-    let broken = links::check()?;
+    let broken = broken_links()?;
     for link in &broken {
         println!("{link}");
     }
@@ -78,11 +79,6 @@ pub(crate) struct Outcome {
     pub(crate) passed: u64,
     /// A line for each failure; the whole report has been printed.
     pub(crate) failures: Vec<String>,
-}
-
-/// The broken links, one line each.
-pub(crate) fn broken_links() -> Result<Vec<String>> {
-    links::check()
 }
 
 /// Runs the code blocks of pages, two pages at a time; of all pages if none are named. The command `farcall`

@@ -73,7 +73,7 @@ fn blocks(text: &str) -> Vec<Block> {
         }
         if let Some(fence) = fence(trimmed) {
             let indent = line.len() - trimmed.len();
-            let info = trimmed.trim_start_matches(['`', '~']).trim().to_owned();
+            let info = trimmed.trim_start_matches('`').trim().to_owned();
             let body = lines.by_ref().map(|(_, line)| line).take_while(|line| !closes(line, fence));
             let body: Vec<&str> = body.map(|line| line.get(indent..).unwrap_or(line.trim_start())).collect();
             let text = body.iter().map(|line| format!("{line}\n")).collect();
@@ -87,12 +87,13 @@ fn blocks(text: &str) -> Vec<Block> {
 }
 
 /// The characters that open a fence, if the line does.
-fn fence(line: &str) -> Option<&str> {
+pub(super) fn fence(line: &str) -> Option<&str> {
     let end = line.find(|c| c != '`').filter(|end| *end >= 3)?;
     Some(&line[..end])
 }
 
-fn closes(line: &str, fence: &str) -> bool {
+/// Returns true if the line closes this fence.
+pub(super) fn closes(line: &str, fence: &str) -> bool {
     let line = line.trim();
     line.starts_with(fence) && line.bytes().all(|b| b == b'`')
 }
