@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::inputs::count;
 use crate::profile::{print_evaluated, shortened};
-use crate::show::short_type;
+use crate::show::{short_type, short_types};
 use crate::stats::bytes;
 use crate::terminal::{self, color};
 
@@ -30,10 +30,6 @@ pub(crate) fn write(out: &mut impl Write, plan: &Plan, explanation: &Explanation
 
 fn right(text: impl ToString) -> Cell {
     Cell::new(text.to_string()).set_alignment(CellAlignment::Right)
-}
-
-fn types(buffers: &[TensorSlice]) -> String {
-    buffers.iter().map(|b| short_type(&b.ty)).collect::<Vec<_>>().join(", ")
 }
 
 /// Returns the name of the component that runs a step.
@@ -81,7 +77,7 @@ fn steps(out: &mut impl Write, plan: &Plan, explanation: &Explanation) -> Result
             right(row.number),
             if slow { color(runs, Color::Yellow) } else { runs },
             Cell::new(shortened(operation, MAX_CELL_CHARS)),
-            Cell::new(shortened(types(row.thunk.results()), MAX_CELL_CHARS)),
+            Cell::new(shortened(short_types(row.thunk.results()), MAX_CELL_CHARS)),
             Cell::new(shortened(places.join(", "), MAX_CELL_CHARS)),
             Cell::new(shortened(plan.origin(row.thunk).short(), MAX_CELL_CHARS)),
         ]);

@@ -14,7 +14,7 @@ use crate::args::{ProfileFormat, RunArgs};
 use crate::bench::warn_of_debug_build;
 use crate::execute::Ready;
 use crate::inputs::count;
-use crate::show::short_type;
+use crate::show::{short_type, short_types};
 use crate::stats::{Stats, bytes, duration, three_digits};
 use crate::{file, results, terminal, trace};
 
@@ -144,10 +144,10 @@ impl<'a> RecordedRuns<'a> {
 pub(crate) fn evaluated(plan: &Plan) -> Vec<(usize, String)> {
     let of = |row: &Numbered<'_>| {
         let reason = plan.no_kernel(row.thunk)?;
-        let results: Vec<String> = row.thunk.results().iter().map(|b| short_type(&b.ty)).collect();
+        let results = short_types(row.thunk.results());
         let from = plan.origin(row.thunk).short();
         let from = if from.is_empty() { from } else { format!(", {from}") };
-        Some((row.number, format!("{} {}{from} ({reason})", plan.operation(row.thunk), results.join(", "))))
+        Some((row.number, format!("{} {}{from} ({reason})", plan.operation(row.thunk), results)))
     };
     plan.numbered().iter().filter_map(of).collect()
 }

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use farcall::ir::literal::Literal;
 use farcall::ir::scalar::Scalar;
 use farcall::ir::types::{TensorType, Type};
+use farcall::plan::TensorSlice;
 use farcall::sig::{DType, DTypeClass};
 
 /// Maximum number of elements of a tensor that is printed in full.
@@ -19,6 +20,11 @@ pub(crate) fn short_type(ty: &TensorType) -> String {
     let dims: Vec<String> = ty.dims().map(|dim| dim.to_string()).collect();
     let quantized = if ty.quant.is_some() { "quantized " } else { "" };
     format!("{quantized}{}[{}]", ty.dtype, dims.join(","))
+}
+
+/// `f32[2,3], s32[4]`
+pub(crate) fn short_types(slices: &[TensorSlice]) -> String {
+    slices.iter().map(|slice| short_type(&slice.ty)).collect::<Vec<_>>().join(", ")
 }
 
 /// Formats any type for messages.

@@ -25,6 +25,9 @@ use crate::args::DrawArgs;
 use crate::file;
 use times::Times;
 
+/// Maximum number of characters in a line of a box.
+const LINE_CHARS: usize = 40;
+
 /// A drawing of a program or plan.
 struct Drawing {
     title: String,
@@ -113,7 +116,9 @@ impl Panel {
 
     /// Adds a value to the edge between two nodes.
     fn connect(&mut self, from: usize, to: usize, ty: String) {
-        match self.edges.iter_mut().rev().find(|edge| (edge.from, edge.to) == (from, to)) {
+        // All edges to one node are added together.
+        let mut added = self.edges.iter_mut().rev().take_while(|edge| edge.to == to);
+        match added.find(|edge| edge.from == from) {
             Some(edge) => edge.types.push(ty),
             None => self.edges.push(Edge { from, to, types: vec![ty] }),
         }
@@ -128,6 +133,15 @@ impl Edge {
             [one] => one.clone(),
             [first, rest @ ..] => format!("{first} + {}", rest.len()),
         }
+    }
+}
+
+/// Name of a body of a loop or branch, by its number.
+fn body_name(is_loop: bool, body: usize) -> String {
+    match (is_loop, body) {
+        (true, 0) => "condition".to_owned(),
+        (true, _) => "body".to_owned(),
+        (false, _) => format!("branch {body}"),
     }
 }
 

@@ -1,28 +1,26 @@
 //! The steps of a plan as a [`Drawing`].
 
+use std::collections::HashMap;
+
 use farcall::Plan;
 use farcall::plan::{Base, Slice, TensorSlice, Thunk, ThunkOp};
 
 use super::times::Times;
-use super::{Drawing, Kind, Node, Panel};
+use super::{Drawing, Kind, LINE_CHARS, Node, Panel, body_name};
 use crate::profile::shortened;
-use crate::show::short_type;
-
-/// Maximum number of characters in a line of a box.
-const LINE_CHARS: usize = 40;
+use crate::show::{short_type, short_types};
 
 /// Draws a plan. If `times` are given, each step shows its share of the run time.
 pub(super) fn drawing(name: &str, plan: &Plan, times: Option<&Times>) -> Drawing {
     let mut draw = Draw { plan, times, panels: Vec::new(), number: 0 };
     let title = format!("plan of {name}");
     let mut panel = Panel::new(title.clone());
-    let mut sources: Vec<(Slice, usize)> = Vec::new();
+    let mut sources = Sources::default();
     for (i, param) in plan.params.iter().enumerate() {
         let mut node = Node::new(Kind::Input, param.name.clone().unwrap_or_else(|| format!("in{i}")));
         node.detail = short_type(&param.ty);
-        let size = usize::MAX;
         let base = Base::Param(farcall::plan::ParamId::new(i));
-        sources.push((Slice { base, offset: 0, size }, panel.add(node)));
+        sources.add(Slice { base, offset: 0, size: param.ty.bytes().unwrap_or(0) }, panel.add(node));
     }
     // The program's panel comes first, but is only complete after the panels of its loops have been added.
     draw.panels.push(Panel::new(""));
@@ -45,26 +43,23 @@ struct Draw<'p> {
 
 impl Draw<'_> {
     /// Draws a sequence of steps, then the bodies of its loops and branches.
-    fn steps(&mut self, panel: &mut Panel, sources: &mut Vec<(Slice, usize)>, thunks: &[Thunk]) {
+    fn steps(&mut self, panel: &mut Panel, sources: &mut Sources, thunks: &[Thunk]) {
         let mut nested = Vec::new();
         for thunk in thunks {
             let number = self.number;
             self.number += 1;
             let to = panel.add(self.node(thunk, number));
             thunk.inputs.iter().for_each(|input| connect(panel, sources, input, to));
-            sources.extend(thunk.results().iter().map(|buffer| (buffer.slice, to)));
+            thunk.results().iter().for_each(|buffer| sources.add(buffer.slice, to));
             for (i, body) in thunk.bodies.iter().enumerate() {
-                let part = match thunk.op {
-                    ThunkOp::While => ["condition", "body"].get(i).copied().unwrap_or("body").to_owned(),
-                    _ => format!("branch {i}"),
-                };
+                let part = body_name(thunk.op == ThunkOp::While, i);
                 let title = format!("{part} of step {number}, {}", thunk.op.kind());
                 let (mut inside, place) = (Panel::new(title), nested.len());
                 nested.push(Panel::new(""));
-                self.steps(&mut inside, &mut Vec::new(), body);
+                self.steps(&mut inside, &mut Sources::default(), body);
                 nested[place] = inside;
                 // Later steps that read what the body has written are connected to this step.
-                body.iter().for_each(|thunk| written(thunk, &mut |slice| sources.push((slice, to))));
+                body.iter().for_each(|thunk| written(thunk, &mut |slice| sources.add(slice, to)));
             }
         }
         self.panels.extend(nested);
@@ -81,7 +76,6 @@ impl Draw<'_> {
             _ if detail.is_empty() => (Kind::Op, thunk.op.kind().to_owned()),
             _ => (Kind::Op, format!("{} {detail}", thunk.op.kind())),
         };
-        let types: Vec<String> = thunk.results().iter().map(|b| short_type(&b.ty)).collect();
         let work = self.plan.work(thunk);
         let lines = [
             format!("step {number}: {}", self.plan.operation(thunk)),
@@ -90,7 +84,7 @@ impl Draw<'_> {
             format!("{} bytes, {} operations", work.bytes, work.flops),
         ];
         let mut node = Node::new(kind, shortened(name, LINE_CHARS));
-        node.detail = shortened(types.join(", "), LINE_CHARS);
+        node.detail = shortened(short_types(thunk.results()), LINE_CHARS);
         node.hint = lines.into_iter().filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n");
         if let Some(time) = self.times.and_then(|times| times.step(number)) {
             node.share = Some(time.share);
@@ -107,17 +101,30 @@ fn written(thunk: &Thunk, f: &mut impl FnMut(Slice)) {
 
 /// Draws an edge from the last step that wrote a buffer. Operands that no step writes, such as constants, get
 /// no edge.
-fn connect(panel: &mut Panel, sources: &[(Slice, usize)], buffer: &TensorSlice, to: usize) {
-    let from = sources.iter().rev().find(|(slice, _)| overlaps(slice, &buffer.slice));
-    if let Some((_, from)) = from
-        && *from < to
-    {
-        panel.connect(*from, to, short_type(&buffer.ty));
+fn connect(panel: &mut Panel, sources: &Sources, buffer: &TensorSlice, to: usize) {
+    if let Some(from) = sources.last(&buffer.slice).filter(|from| *from < to) {
+        panel.connect(from, to, short_type(&buffer.ty));
     }
 }
 
-fn overlaps(all: &Slice, part: &Slice) -> bool {
-    all.base == part.base
-        && all.offset < part.offset.saturating_add(part.size.max(1))
-        && part.offset < all.offset.saturating_add(all.size.max(1))
+/// The nodes that wrote memory so far, in order.
+#[derive(Default)]
+struct Sources(HashMap<Base, Vec<(Slice, usize)>>);
+
+impl Sources {
+    fn add(&mut self, slice: Slice, node: usize) {
+        self.0.entry(slice.base).or_default().push((visible(slice), node));
+    }
+
+    /// Returns the last node that wrote a part of the slice.
+    fn last(&self, slice: &Slice) -> Option<usize> {
+        let read = visible(*slice);
+        let (_, node) = self.0.get(&slice.base)?.iter().rev().find(|(written, _)| written.overlaps(&read))?;
+        Some(*node)
+    }
+}
+
+/// Returns the slice with at least one byte: edges show tensors without elements, too.
+fn visible(slice: Slice) -> Slice {
+    Slice { size: slice.size.max(1), ..slice }
 }

@@ -5,12 +5,9 @@ use std::collections::HashMap;
 use farcall::ir::Op;
 use farcall::ir::module::{Func, Inst, Module, Region, ValueId};
 
-use super::{Drawing, Kind, Node, Panel};
+use super::{Drawing, Kind, LINE_CHARS, Node, Panel, body_name};
 use crate::profile::shortened;
 use crate::show::short;
-
-/// Maximum number of characters in a line of a box.
-const LINE_CHARS: usize = 40;
 
 /// Draws a function.
 pub(super) fn drawing(name: &str, module: &Module, func: &Func) -> Drawing {
@@ -35,7 +32,7 @@ fn sequence(panels: &mut Vec<Panel>, module: &Module, func: &Func, region: Regio
             Op::Return => {
                 for (i, value) in inst.operands().iter().enumerate() {
                     let to = panel.add(Node::new(Kind::Result, format!("out{i}")));
-                    connect(&mut panel, &mut sources, func, *value, to);
+                    connect(&mut panel, &sources, func, *value, to);
                 }
                 continue;
             }
@@ -46,11 +43,7 @@ fn sequence(panels: &mut Vec<Panel>, module: &Module, func: &Func, region: Regio
         let number = panel.nodes.len();
         let to = panel.add(node(module, inst, number));
         for value in inst.own_operands() {
-            let is_constant =
-                func.defining_inst(*value).is_some_and(|inst| matches!(inst.op(), Op::Constant(_)));
-            if !is_constant {
-                connect(&mut panel, &mut sources, func, *value, to);
-            }
+            connect(&mut panel, &sources, func, *value, to);
         }
         inst.results().iter().for_each(|value| {
             sources.insert(*value, to);
@@ -62,17 +55,14 @@ fn sequence(panels: &mut Vec<Panel>, module: &Module, func: &Func, region: Regio
     panels.push(panel);
     for (number, inst) in nested {
         for (i, region) in inst.regions().enumerate() {
-            let part = match inst.op() {
-                Op::While => ["condition", "body"].get(i).copied().unwrap_or("region").to_owned(),
-                _ => format!("branch {i}"),
-            };
+            let part = body_name(*inst.op() == Op::While, i);
             sequence(panels, module, func, region, format!("{part} of {} {number}", name(inst)));
         }
     }
 }
 
-/// Draws an edge from the node that computes a value. A value from outside of the region gets a node.
-fn connect(panel: &mut Panel, sources: &mut HashMap<ValueId, usize>, func: &Func, value: ValueId, to: usize) {
+/// Draws an edge from the node that computes a value. Constants and values from outside of the region get none.
+fn connect(panel: &mut Panel, sources: &HashMap<ValueId, usize>, func: &Func, value: ValueId, to: usize) {
     if let Some(from) = sources.get(&value) {
         panel.connect(*from, to, short(func.ty(value)));
     }

@@ -17,7 +17,7 @@ use farcall::profile::{Event, EventKind, Span};
 use farcall::{Plan, Profile};
 use serde_json::{Value, json};
 
-use crate::show::short_type;
+use crate::show::{short_type, short_types};
 
 /// Number of the only process in the trace.
 const PROCESS: u32 = 1;
@@ -38,12 +38,11 @@ pub(crate) fn write_to(path: &Path, out: &mut dyn Write, plan: &Plan, profile: &
 fn page(out: &mut dyn Write, plan: &Plan, profile: &Profile) -> Result<()> {
     let steps = plan.numbered().into_iter().map(|row| {
         let (time, work) = (profile.thunk(row.number), plan.work(row.thunk));
-        let results: Vec<String> = row.thunk.results().iter().map(|b| short_type(&b.ty)).collect();
         json!({
             "name": crate::profile::shortened(plan.operation(row.thunk), 60),
             "kind": row.thunk.op.kind(),
             "from": plan.origin(row.thunk).short(),
-            "results": results.join(", "),
+            "results": short_types(row.thunk.results()),
             "bytes": work.bytes,
             "flops": work.flops,
             "calls": time.calls,
@@ -62,10 +61,9 @@ fn page(out: &mut dyn Write, plan: &Plan, profile: &Profile) -> Result<()> {
         let (begin, length) = (micros(event.span.begin), micros(event.span.length()));
         events.push(json!([kind, event.thread, event.thunk, begin, length]));
     });
-    let thread = |(i, name): (usize, &String)| format!("{} {i}", if i == 0 { "run" } else { name });
     let trace = json!({
         "name": program_name(plan),
-        "threads": profile.threads().iter().enumerate().map(thread).collect::<Vec<_>>(),
+        "threads": thread_names(profile),
         "runs": profile.runs().iter().map(|run| [micros(run.begin), micros(run.length())]).collect::<Vec<_>>(),
         "steps": steps.collect::<Vec<_>>(),
         "events": events,
@@ -82,6 +80,12 @@ fn program_name(plan: &Plan) -> &str {
     if plan.source.is_none() { "a program" } else { plan.source.name() }
 }
 
+/// Names of the threads; the first one is the thread of the runs.
+fn thread_names(profile: &Profile) -> Vec<String> {
+    let name = |(i, name): (usize, &String)| format!("{} {i}", if i == 0 { "run" } else { name });
+    profile.threads().iter().enumerate().map(name).collect()
+}
+
 /// Writes a trace as JSON.
 fn write(out: &mut dyn Write, plan: &Plan, profile: &Profile) -> Result<()> {
     let mut thunks: Vec<&Thunk> = Vec::new();
@@ -94,9 +98,7 @@ fn write(out: &mut dyn Write, plan: &Plan, profile: &Profile) -> Result<()> {
         "{{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n{}",
         named("process_name", 0, json!({ "name": name }))
     )?;
-    for (thread, name) in profile.threads().iter().enumerate() {
-        let name = if thread == 0 { "run" } else { name };
-        let name = format!("{name} {thread}");
+    for (thread, name) in thread_names(profile).into_iter().enumerate() {
         write!(out, ",\n{}", named("thread_name", thread, json!({ "name": name })))?;
         write!(out, ",\n{}", named("thread_sort_index", thread, json!({ "sort_index": thread })))?;
     }

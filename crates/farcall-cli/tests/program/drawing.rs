@@ -27,11 +27,16 @@ fn read(folder: &Folder, name: &str) -> String {
     std::fs::read_to_string(folder.path(name)).unwrap()
 }
 
+/// Draws a program or plan, which prints nothing.
+fn draw(folder: &Folder, args: &[&str]) {
+    let ended = folder.farcall([&["inspect"], args].concat());
+    assert_eq!((ended.code, ended.stdout.as_str()), (0, ""), "{}", ended.stderr);
+}
+
 #[test]
 fn a_program_and_its_loops_are_drawn() {
     let folder = Folder::new().with("p.mlir", LOOP);
-    let ended = folder.farcall(["inspect", "p.mlir", "--dot", "p.dot", "--svg", "p.svg"]);
-    assert_eq!((ended.code, ended.stdout.as_str()), (0, ""), "{}", ended.stderr);
+    draw(&folder, &["p.mlir", "--dot", "p.dot", "--svg", "p.svg"]);
     expect![[r##"
         digraph "@main in p.mlir" {
           node [shape=box, style="rounded,filled", fontname="Helvetica", fontsize=11];
@@ -86,15 +91,12 @@ fn a_plan_is_colored_by_time() {
     let run = folder.farcall(["run", "p.mlir", "-i", "ones", "-i", "3", "--profile=json", "--quiet"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     std::fs::write(folder.path("profile.json"), &run.stdout).unwrap();
-    let args = ["inspect", "p.mlir", "--plan", "--svg", "p.svg", "--times", "profile.json"];
-    let ended = folder.farcall(args);
-    assert_eq!((ended.code, ended.stdout.as_str()), (0, ""), "{}", ended.stderr);
+    draw(&folder, &["p.mlir", "--plan", "--svg", "p.svg", "--times", "profile.json"]);
     let svg = read(&folder, "p.svg");
     assert!(svg.contains(">10 % of the time<") && svg.contains("in 3 calls"), "{svg}");
     // A plan from a file is the same plan.
     assert_eq!(folder.farcall(["compile", "p.mlir", "-o", "p.plan"]).code, 0);
-    let ended = folder.farcall(["inspect", "p.plan", "--svg", "q.svg", "--times", "profile.json"]);
-    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    draw(&folder, &["p.plan", "--svg", "q.svg", "--times", "profile.json"]);
 }
 
 #[test]
