@@ -10,7 +10,7 @@ use farcall::custom_call::{RunContext, ThreadPool};
 use farcall::ir::TensorType;
 use farcall::ir::literal::Literal;
 use farcall::plan::Cost;
-use farcall::{Executable, Plan, Profile, machine};
+use farcall::{Executable, Plan, Profile};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ use crate::inputs::{Fill, count};
 use crate::program::{self, Program};
 use crate::stats::{Stats, bytes, duration, three_digits};
 use crate::terminal::{self, BOLD, styled};
-use crate::{compile, inputs, load, plan};
+use crate::{compile, inputs, load, machine, plan};
 
 /// Minimum duration of one measurement. Shorter runs are timed several at a time.
 const MIN_MEASUREMENT: Duration = Duration::from_micros(20);

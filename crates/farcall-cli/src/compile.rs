@@ -10,7 +10,7 @@ use farcall::ir::middle::passes;
 use farcall::ir::middle::pipeline::Pipeline;
 use farcall::ir::module::{Func, Module};
 use farcall::ir::{elided, text, verify};
-use farcall::{CompileOptions, Executable, MEMORY_PASSES, Plan, Registry, Stage};
+use farcall::{CompileOptions, Executable, MEMORY_PASSES, Plan, Registry, Stage, compile_plan_showing};
 
 use crate::args::{CompileArgs, Dump, HowArgs, InputArgs};
 use crate::execute::refused;
@@ -136,7 +136,7 @@ pub(crate) fn explained(
 ) -> Result<(Plan, Explanation)> {
     let mut explanation = None;
     let mut after = |stage: &Stage<'_>| explanation = stage.explain().or_else(|| explanation.take());
-    let plan = Plan::compile_showing(&front.module, registry, &front.options(how), &mut after);
+    let plan = compile_plan_showing(&front.module, registry, &front.options(how), &mut after);
     let plan = plan.map_err(refused)?;
     Ok((plan, explanation.context("the compiler did not reach its last stage; this is a bug in farcall")?))
 }
@@ -158,7 +158,7 @@ pub(crate) fn plan(
     let options = front.options(how);
     let compiled = stats.take("compile", || {
         let mut after = |stage: &Stage<'_>| shown.after(stage);
-        Plan::compile_showing(&front.module, registry, &options, &mut after).map_err(refused)
+        compile_plan_showing(&front.module, registry, &options, &mut after).map_err(refused)
     });
     if !shown.text.is_empty() {
         dump(&shown.text)?;

@@ -5,7 +5,7 @@ use std::io::Write;
 use anyhow::Result;
 use comfy_table::{Cell, CellAlignment, Color};
 use farcall::Plan;
-use farcall::explain::{Explanation, FusionBoundary, LiveRange, Member};
+use farcall::explain::{Explanation, FusionBoundary, LiveRange, Member, no_kernel};
 use farcall::plan::{Origin, TensorSlice, Thunk, ThunkOp};
 use serde_json::{Value, json};
 
@@ -201,7 +201,7 @@ pub(crate) fn json(plan: &Plan, explanation: &Explanation) -> Value {
             "runs_on": runner(row.thunk),
             "kind": row.thunk.op.kind(),
             "detail": plan.detail(row.thunk),
-            "no_kernel": plan.no_kernel(row.thunk).map(|reason| reason.to_string()),
+            "no_kernel": no_kernel(plan, row.thunk).map(|reason| reason.to_string()),
             "inputs": buffers(&row.thunk.inputs),
             "results": buffers(row.thunk.results()),
             "scratch": row.thunk.outputs.get(row.thunk.results().len()).map(|b| place(&b.slice)),

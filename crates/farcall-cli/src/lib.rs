@@ -51,6 +51,7 @@ mod guide;
 mod inputs;
 mod inspect;
 mod load;
+mod machine;
 mod new;
 mod npy;
 mod op;

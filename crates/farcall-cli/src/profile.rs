@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use comfy_table::{Cell, CellAlignment};
+use farcall::explain::no_kernel;
 use farcall::ir::literal::Literal;
 use farcall::plan::Numbered;
 use farcall::{Plan, Profile};
@@ -143,7 +144,7 @@ impl<'a> RecordedRuns<'a> {
 /// location and reason.
 pub(crate) fn evaluated(plan: &Plan) -> Vec<(usize, String)> {
     let of = |row: &Numbered<'_>| {
-        let reason = plan.no_kernel(row.thunk)?;
+        let reason = no_kernel(plan, row.thunk)?;
         let results = short_types(row.thunk.results());
         let from = plan.origin(row.thunk).short();
         let from = if from.is_empty() { from } else { format!(", {from}") };
@@ -289,7 +290,7 @@ fn as_json(plan: &Plan, profile: &Profile) -> Value {
             "parent": parent,
             "kind": thunk.op.kind(),
             "detail": plan.detail(thunk),
-            "no_kernel": plan.no_kernel(thunk).map(|reason| reason.to_string()),
+            "no_kernel": no_kernel(plan, thunk).map(|reason| reason.to_string()),
             "value": origin.value,
             "line": origin.place.map(|(line, _)| line),
             "column": origin.place.map(|(_, column)| column),

@@ -133,6 +133,8 @@ pub mod abi;
 mod arena;
 mod attr;
 mod buffer;
+#[doc(hidden)]
+pub mod cache;
 mod context;
 mod declared;
 mod decode;

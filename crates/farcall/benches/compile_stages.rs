@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use farcall::ir::middle::pipeline::Pipeline;
 use farcall::ir::{Source, text, verify};
-use farcall::{CompileOptions, Executable, Plan, Registry};
+use farcall::{CompileOptions, Executable, Registry, compile_plan_showing};
 
 fn main() {
     let mut files = Vec::new();
@@ -61,7 +61,7 @@ fn stages(file: &str, program: &str, options: &CompileOptions, rounds: usize) {
         note("read");
         verify::verify(&module).unwrap_or_else(|e| panic!("{e}"));
         note("verify");
-        let done = Plan::compile_showing(&module, &registry, options, &mut |stage| note(stage.name))
+        let done = compile_plan_showing(&module, &registry, options, &mut |stage| note(stage.name))
             .and_then(|plan| Executable::from_plan(plan, &registry));
         let executable = done.unwrap_or_else(|e| panic!("{e}"));
         note("kernels, places, loading");

@@ -16,7 +16,7 @@ use farcall_sig::Signature;
 use farcall_sig::signature::{Arity, Operand};
 
 use crate::OpError;
-use crate::registry::Target;
+use farcall_host::registry::Target;
 
 /// The arguments of a call, divided into operands and attributes.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -11,8 +11,8 @@ use farcall_ir::op::CustomCall;
 use farcall_ir::{InstId, Type};
 
 use crate::executable::Executable;
-use crate::registry::Registry;
-use crate::runtime::values;
+use farcall_host::registry::Registry;
+use farcall_runtime::values;
 
 /// Runs the evaluator's custom calls on targets of a registry.
 ///

@@ -6,284 +6,23 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use farcall_ir::diag::Diagnostics;
-use farcall_ir::eval::{Denormals, Numerics, Semantics};
+use farcall_ir::eval::Numerics;
 use farcall_ir::interface::{Argument, Interface, SymbolicType};
-use farcall_ir::interrupt::{self, Interrupted};
-use farcall_ir::memory::{self, OutOfMemory};
-use farcall_ir::middle::pipeline::Pipeline;
-use farcall_ir::refine;
+use farcall_ir::interrupt::{self};
+use farcall_ir::memory::{self};
 use farcall_ir::stack;
-use farcall_ir::verify::{self, entry, require_static};
-use farcall_ir::{Diagnostic, Literal, Module, ProgramError, Span, TensorType};
+use farcall_ir::verify::require_static;
+use farcall_ir::{Diagnostic, Literal, Module, Span, TensorType};
 
-use crate::ErrorCode;
-use crate::compile::{self, Compiled, Stage};
-use crate::custom_call::{CallError, RunContext};
-use crate::device::{Buffer, BufferError, Device, Pending, Stream};
-use crate::kernels::{KernelId, Prepared};
-use crate::plan::{InvalidPlan, Param, Plan};
-use crate::profile::Profile;
-use crate::registry::{Platform, Registry};
-use crate::runtime::{Inputs, InstantiateError, Program, RunError};
-
-/// Compiler options.
-///
-/// ```
-/// use farcall::CompileOptions;
-/// use farcall::ir::eval::{Denormals, Semantics};
-///
-/// let options = CompileOptions::new()
-///     .entry("main")
-///     .denormals(Denormals::Flush)
-///     .semantics(Semantics::StableHlo);
-/// ```
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct CompileOptions {
-    entry: Option<String>,
-    platform: Platform,
-    numerics: Numerics,
-    inputs: Option<Vec<TensorType>>,
-    known: Vec<Option<Literal>>,
-    passes: Pipeline,
-}
-
-impl CompileOptions {
-    /// Creates the default options; each setter documents its default.
-    pub fn new() -> CompileOptions {
-        CompileOptions::default()
-    }
-
-    /// Sets the function that a run starts with. Default: `main`, or the only public function.
-    #[must_use]
-    pub fn entry(mut self, name: impl Into<String>) -> CompileOptions {
-        self.entry = Some(name.into());
-        self
-    }
-
-    /// Sets the device that the program is compiled for. Default: the host.
-    #[must_use]
-    pub fn device(self, device: Device) -> CompileOptions {
-        self.platform(device.platform().clone())
-    }
-
-    /// Sets the platform of the device that the program is compiled for. The device need not exist in this
-    /// process ([`Plan::compile`]). Default: `Host`.
-    #[must_use]
-    pub fn platform(mut self, platform: Platform) -> CompileOptions {
-        self.platform = platform;
-        self
-    }
-
-    /// Sets how subnormal numbers are handled.
-    #[must_use]
-    pub fn denormals(mut self, denormals: Denormals) -> CompileOptions {
-        self.numerics.denormals = denormals;
-        self
-    }
-
-    /// Sets which semantics to follow where XLA and the StableHLO specification disagree.
-    #[must_use]
-    pub fn semantics(mut self, semantics: Semantics) -> CompileOptions {
-        self.numerics.semantics = semantics;
-        self
-    }
-
-    /// Sets both parts of the numerics, denormals and semantics, at once.
-    #[must_use]
-    pub fn numerics(mut self, numerics: impl Into<Numerics>) -> CompileOptions {
-        self.numerics = numerics.into();
-        self
-    }
-
-    /// Sets the types of the inputs, for a program with dynamic dimensions. Default: the types that the
-    /// program declares.
-    #[must_use]
-    pub fn inputs(mut self, types: impl IntoIterator<Item = TensorType>) -> CompileOptions {
-        self.inputs = Some(types.into_iter().collect());
-        self
-    }
-
-    /// Sets the elements of the inputs that sizes depend on, by input number. The program is compiled for
-    /// these elements: a run with other elements is an error.
-    #[must_use]
-    pub fn known(mut self, inputs: impl IntoIterator<Item = Option<Literal>>) -> CompileOptions {
-        self.known = inputs.into_iter().collect();
-        self
-    }
-
-    /// Name of the function that a run starts with, if the options give one.
-    pub(crate) fn entry_name(&self) -> Option<&str> {
-        self.entry.as_deref()
-    }
-
-    /// The platform that the program is for.
-    pub(crate) fn target_platform(&self) -> &Platform {
-        &self.platform
-    }
-
-    /// Sets the passes that rewrite the program before kernels are chosen.
-    #[must_use]
-    pub fn passes(mut self, passes: Pipeline) -> CompileOptions {
-        self.passes = passes;
-        self
-    }
-}
-
-/// A compilation failure.
-#[derive(Clone, Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum CompileError {
-    /// The program violates the specification, has dynamic dimensions that cannot be determined, or passes a
-    /// target something that the target does not accept.
-    #[error(transparent)]
-    Program(#[from] ProgramError),
-    /// The custom calls of the program cannot be made.
-    #[error("{error}")]
-    Calls {
-        /// The calls, each with its location in the program and the reason.
-        error: ProgramError,
-        /// [`ErrorCode::MissingTarget`], or the code of the first target that refuses its call.
-        code: ErrorCode,
-    },
-    /// The compiler made an invalid plan: a bug of the engine.
-    #[error(transparent)]
-    Plan(#[from] InvalidPlan),
-    /// The program was compiled for a device that does not exist here.
-    #[error("the program was compiled for platform {0}, which has no device here")]
-    NoDevice(Platform),
-    /// An [interrupt](crate::interrupt) ended the compilation.
-    #[error("the compilation was interrupted")]
-    Interrupted,
-    /// The program needs more memory than is available.
-    #[error("{what}: {error}")]
-    Memory {
-        /// Purpose of the memory.
-        what: String,
-        /// The number of bytes, and why they are not available.
-        error: OutOfMemory,
-    },
-}
-
-impl From<Interrupted> for CompileError {
-    fn from(_: Interrupted) -> CompileError {
-        CompileError::Interrupted
-    }
-}
-
-impl CompileError {
-    /// Returns the error code.
-    pub fn code(&self) -> ErrorCode {
-        match self {
-            CompileError::Program(_) => ErrorCode::InvalidProgram,
-            CompileError::Calls { code, .. } => *code,
-            CompileError::Plan(error) => error.code(),
-            CompileError::NoDevice(_) => ErrorCode::Device,
-            CompileError::Interrupted => ErrorCode::Interrupted,
-            CompileError::Memory { .. } => ErrorCode::OutOfMemory,
-        }
-    }
-
-    /// Returns the errors with their locations in the program, if this is an error of that kind.
-    ///
-    /// # Errors
-    /// The error itself, if it is of another kind.
-    pub fn into_program(self) -> Result<ProgramError, CompileError> {
-        match self {
-            CompileError::Program(error) | CompileError::Calls { error, .. } => Ok(error),
-            other => Err(other),
-        }
-    }
-}
-
-impl Plan {
-    /// Verifies and compiles a program for a platform, without running any of it. The targets of its custom
-    /// calls are looked up in `registry` for their declarations only; they are entered when the plan is
-    /// loaded ([`from_plan`](Executable::from_plan)).
-    ///
-    /// ```
-    /// use farcall::ir::{Source, text};
-    /// use farcall::{CompileOptions, Executable, Plan, Registry};
-    ///
-    /// let program = "func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
-    ///   %0 = stablehlo.add %x, %x : tensor<2xf32>
-    ///   return %0 : tensor<2xf32>
-    /// }";
-    /// let module = text::parse(&Source::new("double.mlir", program))?;
-    /// let plan = Plan::compile(&module, &Registry::new(), &CompileOptions::new())?;
-    /// let mut file = Vec::new();
-    /// plan.write_to(&mut file)?;
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    /// Every violation of the specification that the verifier finds; a shape that does not follow from the
-    /// types of the inputs; then every missing target, with its location, similar names and how to load a
-    /// library.
-    pub fn compile(
-        module: &Module,
-        registry: &Registry,
-        options: &CompileOptions,
-    ) -> Result<Plan, CompileError> {
-        Plan::compile_showing(module, registry, options, &mut |_| {})
-    }
-
-    /// Compiles like [`compile`](Plan::compile), and shows the program in the middle form to `after`: once it
-    /// is built (stage `build`), and after each pass (the stage has the name of the pass).
-    ///
-    /// # Errors
-    /// Same errors as [`compile`](Plan::compile).
-    pub fn compile_showing(
-        module: &Module,
-        registry: &Registry,
-        options: &CompileOptions,
-        after: &mut dyn FnMut(&Stage<'_>),
-    ) -> Result<Plan, CompileError> {
-        planned(Cow::Borrowed(module), registry, options, after).map(|(compiled, _)| compiled.plan)
-    }
-}
-
-/// Verifies and compiles a program; also returns the time that verification took.
-fn planned(
-    module: Cow<'_, Module>,
-    registry: &Registry,
-    options: &CompileOptions,
-    after: &mut dyn FnMut(&Stage<'_>),
-) -> Result<(Compiled, Duration), CompileError> {
-    let begin = Instant::now();
-    let verified = verify::verified(module)?;
-    let refined = refine_for_inputs(&verified, options)?;
-    let module = refined.as_ref().unwrap_or(&verified);
-    require_static(module)?;
-    let took = begin.elapsed();
-    Ok((compiled(module, registry, options, after)?, took))
-}
-
-/// Compiles a verified program without dynamic dimensions.
-fn compiled(
-    module: &Module,
-    registry: &Registry,
-    options: &CompileOptions,
-    after: &mut dyn FnMut(&Stage<'_>),
-) -> Result<Compiled, CompileError> {
-    let entry = entry(module, options.entry.as_deref())?;
-    let compile_options = compile::Options {
-        platform: &options.platform,
-        numerics: options.numerics,
-        passes: options.passes.passes(),
-    };
-    let mut compiled =
-        compile::compile(module, entry, registry, &compile_options, after).map_err(|refused| {
-            let error = refused.diagnostics.into_error(&module.source);
-            match refused.code {
-                ErrorCode::InvalidProgram => CompileError::Program(error),
-                code => CompileError::Calls { error, code },
-            }
-        })?;
-    for (param, known) in compiled.plan.params.iter_mut().zip(&options.known) {
-        param.known.clone_from(known);
-    }
-    Ok(compiled)
-}
+use farcall_compile::{CompileError, CompileOptions, compile_program, compile_static_program};
+use farcall_host::ErrorCode;
+use farcall_host::custom_call::{CallError, RunContext};
+use farcall_host::device::{Buffer, BufferError, Device, Pending, Stream};
+use farcall_host::registry::Registry;
+use farcall_kernels::{KernelId, Prepared};
+use farcall_plan::{Param, Plan};
+use farcall_runtime::profile::Profile;
+use farcall_runtime::{Inputs, InstantiateError, Program, RunError};
 
 /// Statistics of a compilation: its time and its result.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -376,7 +115,7 @@ impl Executable {
         options: &CompileOptions,
     ) -> Result<Executable, CompileError> {
         let begin = Instant::now();
-        let planned = planned(module, registry, options, &mut |_| {});
+        let planned = compile_program(module, registry, options, &mut |_| {});
         // After an interrupt, the plan may be incomplete, and an error may only be a consequence.
         interrupt::complete()?;
         let (compiled, verify) = planned?;
@@ -397,7 +136,7 @@ impl Executable {
     ) -> Result<Executable, CompileError> {
         require_static(&module)?;
         let options = CompileOptions::new().numerics(numerics);
-        let compiled = compiled(&module, registry, &options, &mut |_| {})?;
+        let compiled = compile_static_program(&module, registry, &options, &mut |_| {})?;
         Executable::loaded(compiled.plan, Some(compiled.prepared), registry)
     }
 
@@ -663,21 +402,4 @@ impl Executable {
             Some(index) => Err(RunError::KnownInput { index, name: self.name(index) }),
         }
     }
-}
-
-/// Returns a verified program with the sizes that follow from the types of its inputs, or `None` if the
-/// program has no dynamic dimensions. Only the entry, the input types and the known elements of `options` are
-/// used.
-///
-/// # Errors
-/// The errors of [`refine`](farcall_ir::refine::refine), and any errors that the verifier finds once the
-/// sizes are known.
-pub fn refine_for_inputs(module: &Module, options: &CompileOptions) -> Result<Option<Module>, ProgramError> {
-    if !refine::is_needed(module) && options.inputs.is_none() && options.known.is_empty() {
-        return Ok(None);
-    }
-    let entry = entry(module, options.entry.as_deref())?;
-    let refined = refine::refine(module, entry, options.inputs.as_deref(), &options.known)?;
-    verify::verify(&refined)?;
-    Ok(Some(refined))
 }

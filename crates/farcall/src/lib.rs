@@ -20,8 +20,6 @@
 //! - `host`: the host side of XLA's C interface.
 //! - [`custom_call`]: a program's calls through that interface.
 //! - [`profile`]: time profiles of runs.
-//! - [`promises`]: tests whether ops keep the promises of their declarations.
-//! - [`machine`]: measured limits of the machine, to compare runs with.
 //! - [`ErrorCode`]: the kind of an error.
 //! - [`eval_host`]: custom calls for the reference evaluator.
 //!
@@ -31,53 +29,40 @@
 #![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 
 mod arguments;
-mod attributes;
 pub mod build;
-mod cache;
-mod compile;
-pub mod custom_call;
-pub mod device;
-mod error_code;
 pub mod eval_host;
 mod executable;
-mod float_control;
-mod host;
-mod kernels;
 mod linear;
-pub mod machine;
 mod op_program;
-pub mod plan;
-mod platform;
 mod polymorphic;
-pub mod profile;
-pub mod promises;
-pub mod registry;
-mod runtime;
-mod transfers;
 
-/// Reasons behind a plan: fusions, their boundaries, operations outside of fusions, and live ranges.
+/// Reasons behind a plan: fusions, their boundaries, operations outside of fusions, steps without a kernel,
+/// and live ranges.
 pub mod explain {
-    pub use crate::compile::{Explanation, FusionBoundary, LiveRange, Member, Step, Unfused};
+    pub use farcall_compile::{
+        Explanation, FusionBoundary, LiveRange, Member, NoKernel, Step, Unfused, no_kernel,
+    };
 }
 
 pub use arguments::{ArgumentError, Arguments, bind};
-pub use attributes::value as attribute_value;
-pub use compile::{MEMORY_PASSES, MemoryPass, NoKernel, Stage};
-pub use error_code::ErrorCode;
-pub use executable::{CompileError, CompileOptions, CompileStats, Executable, refine_for_inputs};
+pub use executable::{CompileStats, Executable};
+pub use farcall_compile::{
+    CompileError, CompileOptions, MEMORY_PASSES, MemoryPass, Stage, compile_plan, compile_plan_showing,
+    refine_for_inputs,
+};
 pub use farcall_ffi as ffi;
+pub use farcall_host::attributes::value as attribute_value;
+pub use farcall_host::{ErrorCode, Registry, Transfers, custom_call, device, registry, watch_exits};
 pub use farcall_ir as ir;
 pub use farcall_ir::interrupt::{self, Interrupt};
 pub use farcall_ir::{iterations, memory};
+pub use farcall_plan::{self as plan, Plan};
+pub use farcall_runtime::RunError;
+pub use farcall_runtime::profile::{self, Profile};
 pub use farcall_sig as sig;
 pub use linear::{Argument, DerivativeCall, DerivativeError, Linear, LinearBatch, OpCall, Saved};
 pub use op_program::{OpError, call_program, op_program};
-pub use plan::Plan;
 pub use polymorphic::{Polymorphic, PolymorphicError};
-pub use profile::Profile;
-pub use registry::Registry;
-pub use runtime::RunError;
-pub use transfers::Transfers;
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]

@@ -17,8 +17,8 @@ use std::sync::Arc;
 use farcall_sig::signature::{Batching, Inference, JvpSource, Mismatch, OperandType, Size, VjpSource};
 use farcall_sig::{Attrs, DType};
 
-use crate::registry::{Declaration, Target, VjpTargets};
 use crate::{ErrorCode, OpError};
+use farcall_host::registry::{Declaration, Target, VjpTargets};
 
 /// The derivative of one call with respect to some of its operands.
 #[derive(Clone, Debug)]

@@ -15,10 +15,10 @@ use farcall_ir::{
 use farcall_sig::signature::{Inference, Mismatch, MismatchKind, OperandType, Place, ResultType};
 use farcall_sig::{Attrs, Signature};
 
-use crate::ErrorCode;
 use crate::arguments::ArgumentError;
 use crate::linear::DerivativeError;
-use crate::registry::{Declaration, Target};
+use farcall_host::ErrorCode;
+use farcall_host::registry::{Declaration, Target};
 
 /// An op that cannot be called on given operands with given attributes.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -93,19 +93,6 @@ impl OpError {
             OpError::Attribute { error: UnwritableAttr::Complex, .. } => ErrorCode::Attribute,
             OpError::Moving { .. } => ErrorCode::ArgumentCount,
             OpError::AxisSize { .. } => ErrorCode::Shape,
-        }
-    }
-}
-
-impl From<MismatchKind> for ErrorCode {
-    fn from(kind: MismatchKind) -> ErrorCode {
-        match kind {
-            MismatchKind::Count => ErrorCode::ArgumentCount,
-            MismatchKind::Type => ErrorCode::ElementType,
-            MismatchKind::Shape => ErrorCode::Shape,
-            MismatchKind::AttrName | MismatchKind::AttrType => ErrorCode::Attribute,
-            MismatchKind::Batching => ErrorCode::NotBatched,
-            MismatchKind::Open => ErrorCode::OpenSize,
         }
     }
 }

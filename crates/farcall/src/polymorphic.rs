@@ -10,9 +10,9 @@ use farcall_ir::read::{self, Program};
 use farcall_ir::verify::verify;
 use farcall_ir::{Literal, Module, ProgramError, TensorType, interrupt, refine};
 
-use crate::device::Buffer;
-use crate::runtime::RunError;
 use crate::{CompileError, CompileOptions, ErrorCode, Executable, Registry};
+use farcall_host::device::Buffer;
+use farcall_runtime::RunError;
 
 /// Default maximum number of executables in the cache.
 const DEFAULT_CAPACITY: NonZeroUsize = NonZeroUsize::new(32).unwrap();

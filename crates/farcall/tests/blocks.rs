@@ -10,7 +10,7 @@ use expect_test::{Expect, expect};
 use farcall::ir::{DType, Literal, Module, Source, hlo, text};
 use farcall::plan::{BlockChoice, Plan};
 use farcall::registry::{LoadOptions, Platform, Rank, TargetSpec};
-use farcall::{CompileOptions, Executable, Registry};
+use farcall::{CompileOptions, Executable, Registry, compile_plan, compile_plan_showing};
 use farcall_ffi::AttrValue;
 use farcall_ffi::lowering::abi as c;
 use farcall_ffi::prelude::*;
@@ -78,7 +78,7 @@ fn compile(program: &str, registry: &Registry) -> std::result::Result<Plan, Stri
 
 fn compile_for(platform: Platform, program: &str, registry: &Registry) -> std::result::Result<Plan, String> {
     let options = CompileOptions::new().platform(platform);
-    Plan::compile(&parse(program), registry, &options).map_err(|e| e.to_string())
+    compile_plan(&parse(program), registry, &options).map_err(|e| e.to_string())
 }
 
 /// Describes the blocks of a plan, with a line for each lowering that was asked. Paths of libraries are
@@ -135,7 +135,7 @@ fn form(program: &str, registry: &Registry) -> String {
             form = text::print(&stage.form());
         }
     };
-    Plan::compile_showing(&parse(program), registry, &CompileOptions::new(), &mut after).unwrap();
+    compile_plan_showing(&parse(program), registry, &CompileOptions::new(), &mut after).unwrap();
     form
 }
 
@@ -620,7 +620,7 @@ func.func private @body(%x: tensor<f32>) -> tensor<f32> {
 fn shapes_are_static_when_lowerings_are_asked() {
     let registry = with_ops();
     let options = CompileOptions::new().inputs([farcall::ir::TensorType::new(DType::F32, [5])]);
-    let plan = Plan::compile(&parse(&one("my.scale", "", "?xf32")), &registry, &options).unwrap();
+    let plan = compile_plan(&parse(&one("my.scale", "", "?xf32")), &registry, &options).unwrap();
     assert_eq!(targets(&plan), ["scale_f32"]);
     assert_eq!(plan.blocks[0].operands[0].to_string(), "tensor<5xf32>");
 }
@@ -630,7 +630,7 @@ fn composites_of_hlo_text_are_blocks() {
     let module = parse(&one("my.scale", "factor = 3.0 : f32", "2xf32"));
     let written = hlo::print(&module).unwrap();
     let module = hlo::parse(&Source::new("p.hlo", written)).unwrap();
-    let plan = Plan::compile(&module, &with_ops(), &CompileOptions::new()).unwrap();
+    let plan = compile_plan(&module, &with_ops(), &CompileOptions::new()).unwrap();
     assert_eq!(targets(&plan), ["scale_f32"]);
 }
 
@@ -639,7 +639,7 @@ fn composites_of_artifacts_are_blocks() {
     let program = one("my.scale", "factor = 3.0 : f32", "2xf32");
     let artifact = farcall::ir::vhlo::write(&parse(&program)).unwrap();
     let module = farcall::ir::read::module(&artifact.bytes, "scale.mlirbc").unwrap();
-    let plan = Plan::compile(&module, &with_ops(), &CompileOptions::new()).unwrap();
+    let plan = compile_plan(&module, &with_ops(), &CompileOptions::new()).unwrap();
     assert_eq!((targets(&plan), plan.blocks[0].version), (vec!["scale_f32"], 3));
     let x = Literal::from_slice(DType::F32, [2], &[1.0f32, 2.0]);
     // The default body doubles.
@@ -922,7 +922,7 @@ fn blocks_of_programs_without_text_have_a_place() {
     let compile = |program: &str, registry: &Registry| {
         let mut module = parse(program);
         module.source = Source::none();
-        Plan::compile(&module, registry, &CompileOptions::new()).map_err(|e| e.to_string())
+        compile_plan(&module, registry, &CompileOptions::new()).map_err(|e| e.to_string())
     };
     let registry = Registry::new();
     let fails = |_: &Block<'_>| -> Result<Lowered> { Err(Error::unknown("out of luck")) };

@@ -13,7 +13,7 @@ use farcall::interrupt::{self, Interrupt, Interrupted};
 use farcall::ir::op::{CallConfig, CustomCall};
 use farcall::ir::{Attr, AttrDict, DType, Source, TensorType, Type, text};
 use farcall::registry::{Origin, Platform, Target, register_type};
-use farcall::{CompileError, CompileOptions, Executable, Plan, Registry, RunError};
+use farcall::{CompileError, CompileOptions, Executable, Registry, RunError, compile_plan};
 use farcall_ffi::abi::{self, *};
 
 #[path = "plugin/ops.rs"]
@@ -155,7 +155,7 @@ fn compiling_enters_no_handler() {
           return
         }";
     let module = text::parse(&Source::new("one.mlir", program)).unwrap();
-    let plan = Plan::compile(&module, &host.registry, &CompileOptions::new()).unwrap();
+    let plan = compile_plan(&module, &host.registry, &CompileOptions::new()).unwrap();
     assert_eq!(live(), 0);
     let error = Executable::from_plan(plan.clone(), &host.registry).unwrap_err();
     let code = farcall::ErrorCode::CustomCall(farcall_ffi::ErrorCode::FailedPrecondition);

@@ -10,7 +10,7 @@ use farcall::custom_call::RunContext;
 use farcall::ir::{DType, Literal, Source, text};
 use farcall::plan::file::{FORMAT, FileError, MAGIC};
 use farcall::registry::Rank;
-use farcall::{CompileOptions, Executable, Interrupt, Plan, Registry, iterations, memory};
+use farcall::{CompileOptions, Executable, Interrupt, Plan, Registry, compile_plan, iterations, memory};
 use farcall_ffi::descriptor::OpDescriptor;
 use farcall_ffi::{Block, TargetCall};
 
@@ -53,7 +53,7 @@ fn plans() -> Vec<(String, Plan)> {
     let lowers = |block: &Block<'_>| Ok(TargetCall::new(block.option::<&str>("to")?).into());
     registry.register_lowering("test.block", Rank::Application, lowers).unwrap();
     let module = text::parse(&Source::new("blocks.mlir", BLOCKS)).unwrap();
-    let blocks = Plan::compile(&module, &registry, &CompileOptions::new()).unwrap();
+    let blocks = compile_plan(&module, &registry, &CompileOptions::new()).unwrap();
     assert_eq!(blocks.blocks.iter().map(|b| b.skipped.len()).collect::<Vec<_>>(), [0, 1]);
     plans.push(("blocks.mlir".to_owned(), blocks));
     assert!(plans.len() > 30, "{}", plans.len());

@@ -156,7 +156,7 @@ fn arguments_keep_their_names() {
         let names: Vec<_> = (0..3).map(|i| main.param_name(i).unwrap()).collect();
         assert_eq!(names, ["params['b']", "params['w']", "x"]);
         let options = CompileOptions::new().inputs(types(2));
-        let plan = farcall::Plan::compile(&module, &Registry::new(), &options).unwrap();
+        let plan = farcall::compile_plan(&module, &Registry::new(), &options).unwrap();
         assert_eq!(plan.params[2].name.as_deref(), Some("x"));
     }
 }

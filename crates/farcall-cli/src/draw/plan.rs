@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use farcall::Plan;
+use farcall::explain::no_kernel;
 use farcall::plan::{Base, Slice, TensorSlice, Thunk, ThunkOp};
 
 use super::times::Times;
@@ -80,7 +81,7 @@ impl Draw<'_> {
         let lines = [
             format!("step {number}: {}", self.plan.operation(thunk)),
             self.plan.origin(thunk).short(),
-            self.plan.no_kernel(thunk).map(|reason| reason.to_string()).unwrap_or_default(),
+            no_kernel(self.plan, thunk).map(|reason| reason.to_string()).unwrap_or_default(),
             format!("{} bytes, {} operations", work.bytes, work.flops),
         ];
         let mut node = Node::new(kind, shortened(name, LINE_CHARS));

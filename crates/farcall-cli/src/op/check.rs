@@ -7,11 +7,11 @@ use anyhow::{Context, Result, anyhow, bail};
 use comfy_table::{Cell, CellAlignment, Color};
 use farcall::ir::literal::Literal;
 use farcall::ir::scalar::Scalar;
-use farcall::promises::{self, CheckError, Outcome, Promise};
 use farcall::registry::{Declaration, Target};
 use farcall::sig::signature::Arity;
 use farcall::sig::{Attrs, DType};
 use farcall::{ErrorCode, RunError};
+use farcall_promises::{self as promises, CheckError, Outcome, Promise};
 use serde_json::{Value, json};
 
 use super::made::{self, Alternatives, CallRequest};

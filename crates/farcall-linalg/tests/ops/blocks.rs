@@ -2,9 +2,9 @@
 
 use farcall::ir::module::Module;
 use farcall::ir::{DType, Literal, Scalar, Source, TensorType, text, verify};
-use farcall::plan::{BlockChoice, Plan};
+use farcall::plan::BlockChoice;
 use farcall::registry::{Platform, Rank};
-use farcall::{CompileOptions, Executable, Registry, ffi};
+use farcall::{CompileOptions, Executable, Registry, compile_plan, ffi};
 use farcall_linalg::blocks::{Eigh, Mode, QR, Qr};
 use num_complex::Complex;
 
@@ -31,7 +31,7 @@ fn qr(mode: Mode) -> Qr {
 
 /// Returns the target that the only block of a program is lowered to, or the reason why it is not lowered.
 fn chosen(module: &Module, platform: Platform, registry: &Registry) -> Result<String, String> {
-    let plan = Plan::compile(module, registry, &CompileOptions::new().platform(platform)).unwrap();
+    let plan = compile_plan(module, registry, &CompileOptions::new().platform(platform)).unwrap();
     let [block] = plan.blocks.as_slice() else { panic!("{:?}", plan.blocks) };
     match &block.choice {
         BlockChoice::Call { target, .. } => Ok(target.clone()),

@@ -11,7 +11,7 @@ use super::graph::Graph;
 use super::instruction::{Instruction, types};
 use super::value::{Value, Values, shaped};
 use crate::op_program::declared_call;
-use crate::registry::{ApiKind, Platform, Registry};
+use farcall_host::registry::{ApiKind, Platform, Registry};
 
 /// Builder for a call of a declared op, returned by [`Graph::op`].
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use std::ffi::c_void;
 use std::ptr::null_mut;
 
 use farcall::ir::{Module, Source, text};
-use farcall::{CompileOptions, Plan, Registry};
+use farcall::{CompileOptions, Registry, compile_plan};
 use farcall_ffi::abi::{self, AttrType, ByteSpan, DataType, Scalar};
 use farcall_ffi::descriptor::{Op, OpDescriptor};
 use farcall_ffi::lowering::abi::{
@@ -158,7 +158,7 @@ thread_local! {
 /// Compiles the program. Returns true if the answer was accepted.
 fn answer(r: &mut Random, registry: &Registry, program: &Module) -> bool {
     RANDOM.set(Random::new(r.next()));
-    let plan = Plan::compile(program, registry, &CompileOptions::new());
+    let plan = compile_plan(program, registry, &CompileOptions::new());
     plan.is_ok_and(|plan| !plan.calls.is_empty())
 }
 

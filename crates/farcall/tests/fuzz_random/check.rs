@@ -10,7 +10,7 @@ use farcall::ir::eval::{self, NoHost, Numerics, Semantics, Value, eval};
 use farcall::ir::middle::pipeline::{self, Pipeline};
 use farcall::ir::middle::{self, passes};
 use farcall::ir::{DType, Literal, Module, Scalar, Source, text, verify};
-use farcall::{CompileOptions, Executable, Plan, Profile, Registry, Stage};
+use farcall::{CompileOptions, Executable, Profile, Registry, Stage, compile_plan_showing};
 use num_complex::Complex;
 
 use super::generate::Program;
@@ -124,7 +124,7 @@ fn engine(p: &Program, wanted: &[Literal], registry: &Registry) -> Result<(), St
                 last = Some(stage.form().into_owned());
             }
         };
-        let executable = Plan::compile_showing(&p.module, registry, &options, &mut after)
+        let executable = compile_plan_showing(&p.module, registry, &options, &mut after)
             .and_then(|plan| Executable::from_plan(plan, registry))
             .map_err(|e| format!("{what}: {e}"))?;
         // The form after the engine's own passes is a program as well.

@@ -1,0 +1,58 @@
+//! The compiler: turns a module into a [`Plan`].
+//!
+//! ```text
+//! Module ──blocks, build──▶ middle form ──resolve, passes, layouts──▶ middle form ──choose──▶ choices
+//!                                                                  │                    │
+//!  Plan ◀──lower── middle form, places ◀──copies, coalesce, donate, assign──────────────┘
+//! ```
+//!
+//! `blocks` asks lowerings which composites become custom calls. `resolve` finds the targets of custom calls
+//! and completes the calls with the targets' declarations. The passes are part of `farcall_ir` ([`middle`]).
+//! `choose` picks kernels. The passes that follow assign memory, and rewrite the form like any other
+//! pass: `copies` inserts copies where values must share memory, `coalesce` removes copies at the ends of
+//! loop bodies and branches, `donate` marks the inputs that the program may write to, and `assign` finds
+//! places in the arena and in these inputs. Finally, `lower` writes the thunks.
+//!
+//! **Invariants.** No stage of a target runs; lowerings and shape functions are the only foreign code that
+//! the compiler enters. The compiler does not depend on the runtime. The module has been verified and is
+//! static. All steps after `choose` walk lists ([`order`]) instead of regions, so that deep nesting cannot
+//! overflow the stack.
+
+mod aliases;
+mod arena;
+mod assign;
+mod blocks;
+mod body;
+#[cfg(debug_assertions)]
+mod check;
+mod choose;
+mod coalesce;
+mod copies;
+mod counting;
+mod declared;
+mod donate;
+mod explain;
+mod live;
+mod lower;
+mod nested;
+mod numbers;
+mod options;
+mod order;
+mod parts;
+mod program;
+mod reason;
+mod resolve;
+mod stage;
+mod stages;
+mod storage;
+#[cfg(test)]
+mod tests;
+
+pub use explain::{Explanation, FusionBoundary, LiveRange, Member, Step, Unfused};
+pub use program::{
+    CompileError, CompileOptions, compile_plan, compile_plan_showing, compile_program,
+    compile_static_program, refine_for_inputs,
+};
+pub use reason::{NoKernel, no_kernel};
+pub use stage::{MEMORY_PASSES, MemoryPass, Stage};
+pub use stages::Compiled;

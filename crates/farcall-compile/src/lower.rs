@@ -1,0 +1,208 @@
+//! Writes the plan, once everything else has been decided. Only the kernels for copies of scalar constants
+//! are chosen here.
+//!
+//! The program is walked once, in order. An instruction becomes a thunk, according to its [`Choice`], over
+//! buffers at the [`Places`] of its values. Copies whose source and destination are the same slice are left
+//! out. Unfinished sequences are kept in a list, so deep nesting cannot overflow the stack.
+
+use std::sync::Arc;
+
+use farcall_ir::{DType, Inst, Module, Op, TensorType, ValueId};
+
+use super::assign::Places;
+use super::choose::{Choice, Choices};
+use super::order::Event;
+use super::{Compiled, resolve};
+use crate::options::Options;
+use farcall_kernels::{self as kernels, KernelId, Prepared, Request};
+use farcall_plan::{
+    Base, Call, CallId, CallSpec, Compute, Param, ParamId, Plan, Slice, TensorSlice, Thunk, ThunkOp,
+};
+
+/// Writes the plan of a program, with the prepared kernels of its thunks. `names` are the names of its
+/// inputs.
+pub(super) fn lower(
+    form: &Module,
+    events: &[Event<'_>],
+    choices: Choices,
+    places: &Places<'_>,
+    names: &[Option<String>],
+    options: &Options<'_>,
+) -> Compiled {
+    let func = &form.funcs()[0];
+    let open = vec![OpenSequence::default()];
+    let mut l = PlanWriter { form, choices, places, calls: Vec::new(), prepared: Vec::new(), open };
+    events.iter().for_each(|event| l.event(*event));
+    let results = l.buffers(func.body().returned());
+    let thunks = l.open.pop().map(|body| body.thunks).unwrap_or_default();
+    let donated = places.donated();
+    let params = func.params().iter().enumerate().map(|(i, value)| Param {
+        ty: l.buffer(*value).ty,
+        donated: donated.contains(&ParamId::new(i)),
+        name: names.get(i).cloned().flatten(),
+        known: None,
+    });
+    let params = params.collect();
+    let PlanWriter { choices: Choices { constants, references, .. }, calls, prepared, .. } = l;
+    let (constants, numbers) = places.constants.split(constants);
+    let plan = Plan {
+        arena_size: places.arena_size,
+        params,
+        constants,
+        numbers,
+        results,
+        thunks,
+        calls,
+        references,
+        blocks: Vec::new(),
+        platform: options.platform.clone(),
+        numerics: options.numerics,
+        source: Arc::clone(&form.source),
+    };
+    Compiled { plan, prepared }
+}
+
+/// A sequence under construction, and the complete sequences before it in the same instruction.
+#[derive(Default)]
+struct OpenSequence {
+    thunks: Vec<Thunk>,
+    before: Vec<Vec<Thunk>>,
+}
+
+struct PlanWriter<'a> {
+    form: &'a Module,
+    choices: Choices,
+    places: &'a Places<'a>,
+    calls: Vec<CallSpec>,
+    /// The prepared kernels of the compute thunks, in the order of the plan's text.
+    prepared: Vec<(KernelId, Prepared)>,
+    open: Vec<OpenSequence>,
+}
+
+impl PlanWriter<'_> {
+    fn event(&mut self, event: Event<'_>) {
+        match event {
+            Event::Do(inst) => {
+                if let Some(thunk) = self.thunk(inst) {
+                    self.push(thunk);
+                }
+            }
+            Event::Begin(_) => self.open.push(OpenSequence::default()),
+            Event::Next(..) => {
+                if let Some(top) = self.open.last_mut() {
+                    top.before.push(std::mem::take(&mut top.thunks));
+                }
+            }
+            Event::End(inst) => {
+                let Some(OpenSequence { thunks, before: mut bodies }) = self.open.pop() else { return };
+                bodies.push(thunks);
+                let op = if *inst.op() == Op::While { ThunkOp::While } else { ThunkOp::Case };
+                let inputs = self.buffers(self.choices.inputs(inst));
+                let written = inst.results().iter().filter(|r| self.places.is_written(**r));
+                let outputs = written.map(|r| self.buffer(*r)).collect();
+                self.push(Thunk { op, inputs, outputs, bodies, span: inst.span(), loc: loc(inst) });
+            }
+        }
+    }
+
+    fn push(&mut self, thunk: Thunk) {
+        if let Some(top) = self.open.last_mut() {
+            top.thunks.push(thunk);
+        }
+    }
+
+    /// Returns the thunk of an instruction without regions of control flow; `None` for a copy that is not
+    /// needed.
+    fn thunk(&mut self, inst: Inst<'_>) -> Option<Thunk> {
+        if !has_thunk(inst, &self.choices, self.places) {
+            return None;
+        }
+        let inputs = self.buffers(self.choices.inputs(inst));
+        let mut outputs = self.buffers(inst.results());
+        let (bodies, prepared) = self.choices.take_kernel(inst.id());
+        let op = match self.choices.of(inst.id()) {
+            Choice::Copy => self.copy(&inputs[0], &outputs[0]),
+            Choice::Kernel { kernel, .. } => {
+                self.prepared.extend(prepared.map(|prepared| (*kernel, prepared)));
+                let scratch = self.places.scratch(inst.id());
+                outputs.extend(scratch.map(scratch_buffer));
+                let (kernel, op, scratch) = (*kernel, inst.op().clone(), scratch.is_some());
+                ThunkOp::Compute(Box::new(Compute { kernel, op, bodies, scratch }))
+            }
+            Choice::Reference(id) => ThunkOp::Reference(*id),
+            Choice::Call(aliases) => {
+                let aliases = aliases.clone();
+                ThunkOp::CustomCall(self.call(inst, aliases)?)
+            }
+            Choice::View
+            | Choice::Part(_)
+            | Choice::Constant(_)
+            | Choice::Iota(_)
+            | Choice::Control
+            | Choice::Return => return None,
+        };
+        Some(Thunk { op, inputs, outputs, bodies: Vec::new(), span: inst.span(), loc: loc(inst) })
+    }
+
+    /// Returns the operation of a copy. A copy of a scalar constant, which has no memory, is computed by the
+    /// kernel that fills a tensor with a number.
+    fn copy(&mut self, from: &TensorSlice, to: &TensorSlice) -> ThunkOp {
+        let Base::Number(_) = from.slice.base else { return ThunkOp::Copy };
+        let op = Op::BroadcastInDim { dims: (0..from.ty.rank()).collect() };
+        let (inputs, outputs) = ([&from.ty], [&to.ty]);
+        let request = Request { op: &op, bodies: &[], inputs: &inputs, outputs: &outputs, iotas: &[] };
+        let Some((kernel, prepared)) = kernels::find(&request) else { return ThunkOp::Copy };
+        self.prepared.push((kernel, prepared));
+        ThunkOp::Compute(Box::new(Compute { kernel, op, bodies: Vec::new(), scratch: false }))
+    }
+
+    fn call(&mut self, inst: Inst<'_>, aliases: Vec<(usize, usize)>) -> Option<Call> {
+        let Op::CustomCall(call) = inst.op() else { return None };
+        let (operands, results) = resolve::types(inst, call);
+        let id = CallId::new(self.calls.len());
+        // A call without results is only useful for its side effect.
+        let side_effect = call.has_side_effect || inst.results().is_empty();
+        self.calls.push(CallSpec {
+            call: (**call).clone(),
+            operands,
+            results,
+            place: inst.place(&self.form.source).into(),
+            span: Some(inst.span()),
+        });
+        Some(Call { id, aliases, side_effect })
+    }
+
+    fn buffers(&self, values: &[ValueId]) -> Vec<TensorSlice> {
+        values.iter().map(|v| self.buffer(*v)).collect()
+    }
+
+    fn buffer(&self, value: ValueId) -> TensorSlice {
+        // Kernels have been chosen, so every value is a tensor.
+        let ty = self.form.funcs()[0].tensor(value).cloned();
+        TensorSlice {
+            slice: self.places.of(value),
+            ty: ty.unwrap_or_else(|| TensorType::scalar(DType::Pred)),
+        }
+    }
+}
+
+/// Returns true if an instruction that needs code becomes a thunk. Copies whose source and destination are
+/// the same slice do not.
+pub(super) fn has_thunk(inst: Inst<'_>, choices: &Choices, places: &Places<'_>) -> bool {
+    match (choices.of(inst.id()), inst.operands(), inst.results()) {
+        (Choice::Copy, [from, ..], [to, ..]) => {
+            let (from, to) = (places.of(*from), places.of(*to));
+            from != to && to.size > 0
+        }
+        _ => true,
+    }
+}
+
+/// Returns the location of an instruction in readable form.
+fn loc(inst: Inst<'_>) -> Option<Arc<str>> {
+    inst.loc()?.place().map(Arc::from)
+}
+
+fn scratch_buffer(slice: Slice) -> TensorSlice {
+    TensorSlice { slice, ty: TensorType::new(DType::U8, [slice.size]) }
+}

@@ -1,0 +1,39 @@
+//! Compiles custom calls in regions that the reference evaluator applies to elements (`map`, `sort`, a
+//! reducer …). Each call becomes a separate plan, which is made once.
+
+use std::sync::Arc;
+
+use farcall_ir::{FuncId, Inst, Module, Op};
+
+use crate::options::{Options, Refused};
+use crate::stages::compile_stages;
+use farcall_host::registry::Registry;
+use farcall_plan::{NestedCall, ThunkOp};
+
+/// Compiles the calls of a module.
+pub(super) fn calls(
+    module: &Module,
+    registry: &Registry,
+    options: &Options<'_>,
+) -> Result<Vec<NestedCall>, Refused> {
+    let mut found: Vec<(FuncId, Inst<'_>)> = Vec::new();
+    for (id, func) in module.func_ids().zip(module.funcs()) {
+        func.walk(&mut |inst| {
+            if matches!(inst.op(), Op::CustomCall(_)) {
+                found.push((id, inst));
+            }
+        });
+    }
+    found.sort_by_key(|(_, inst)| inst.span().start);
+    let mut calls = Vec::with_capacity(found.len());
+    for (func, inst) in found {
+        let program = module.extract(inst);
+        let plan = compile_stages(&program, &program.funcs()[0], registry, options, &mut |_| {})?.plan;
+        let mut side_effect = false;
+        plan.walk(&mut |t| {
+            side_effect |= matches!(&t.op, ThunkOp::CustomCall(call) if call.side_effect);
+        });
+        calls.push(NestedCall { func, inst: inst.id(), side_effect, plan: Arc::new(plan) });
+    }
+    Ok(calls)
+}

@@ -1,0 +1,95 @@
+//! The stages of the compiler, from a verified module to a plan.
+
+use farcall_ir::diag::Diagnostics;
+use farcall_ir::interface::input_names;
+use farcall_ir::middle::passes::layouts;
+use farcall_ir::middle::{self, passes, pipeline};
+use farcall_ir::{Func, FuncId, Module, interrupt};
+
+use crate::blocks::Blocks;
+#[cfg(debug_assertions)]
+use crate::check;
+use crate::options::{Options, Refused};
+use crate::stage::{Placed, Stage};
+use crate::storage::{Sharing, Storage};
+use crate::{assign, choose, coalesce, copies, donate, lower, order, resolve, stage};
+use farcall_host::ErrorCode;
+use farcall_host::registry::Registry;
+use farcall_kernels as kernels;
+use farcall_plan::{BlockChoice, Plan};
+
+/// A plan, and the prepared kernels of its compute thunks in the order of [`Plan::walk`]. `choose` has
+/// prepared these kernels, so loading the plan need not prepare them again.
+pub struct Compiled {
+    /// The plan.
+    pub plan: Plan,
+    /// The kernels of its compute thunks.
+    pub prepared: Vec<(kernels::KernelId, kernels::Prepared)>,
+}
+
+/// Compiles the function `entry` of a verified module. (The plan is validated when it is loaded.) `after`
+/// sees the middle form once it is built (`build`) and after each pass.
+pub(crate) fn compile_stages(
+    module: &Module,
+    entry: &Func,
+    registry: &Registry,
+    options: &Options<'_>,
+    after: &mut dyn FnMut(&Stage<'_>),
+) -> Result<Compiled, Refused> {
+    let mut blocks = Blocks::new(&module.source, registry, options);
+    let form = middle::build_lowered(module, entry, &mut blocks);
+    let mut form = form.map_err(|d| Diagnostics::from_iter([d]))?;
+    let blocks = blocks.decisions;
+    // A lowering may name a target that a call cannot have (for example `sdy.reshard`, which stands for an
+    // operation).
+    if blocks.iter().any(|block| matches!(block.choice, BlockChoice::Call { .. })) {
+        middle::verify(&form).map_err(|e| e.diagnostics.into_iter().collect::<Diagnostics>())?;
+    }
+    after(&Stage::new("build", &form));
+    let (fuses, reduces) = (kernels::fuses, kernels::reduces);
+    let cx = passes::PassOptions {
+        fuses,
+        reduces,
+        computes: choose::has_kernel,
+        ..passes::PassOptions::new(options.numerics)
+    };
+    if let Err(refused) = resolve::resolve(&mut form, registry, options.platform) {
+        if refused.code != ErrorCode::MissingTarget {
+            return Err(refused);
+        }
+        // Dead calls need no targets.
+        pipeline::run(&mut form, &[&passes::dce::PASS], &cx, &mut |_, _| {});
+        resolve::resolve(&mut form, registry, options.platform)?;
+    }
+    pipeline::run(&mut form, options.passes, &cx, &mut |name, form| after(&Stage::new(name, form)));
+    pipeline::run(&mut form, &[&layouts::PASS], &cx, &mut |name, form| after(&Stage::new(name, form)));
+
+    interrupt::complete().map_err(|error| Diagnostics::from_iter([error.into()]))?;
+
+    let choices = choose::choose(&form, entry, registry, options)?;
+    copies::insert(body(&mut form), &choices);
+    stage::done("copies", &form, after);
+    coalesce::coalesce(body(&mut form), &choices);
+    stage::done("coalesce", &form, after);
+    let storage = Storage::new(&form.funcs()[0], &choices, Sharing::Joined);
+    donate::donate(body(&mut form), entry, &storage)?;
+    stage::done("donate", &form, after);
+
+    let func = &form.funcs()[0];
+    let events = order::events(func, &choices);
+    let places = assign::assign(func, &events, &choices, &storage);
+    #[cfg(debug_assertions)]
+    if let Err(error) = check::check(func, &events, &choices, &places) {
+        panic!("assign left a value in a wrong place: {error}");
+    }
+    let placed = Placed { places: &places, events: &events, choices: &choices, cx: &cx };
+    after(&Stage::placed(&form, placed));
+    let mut compiled = lower::lower(&form, &events, choices, &places, &input_names(entry), options);
+    compiled.plan.blocks = blocks;
+    Ok(compiled)
+}
+
+/// Returns the only function of a form.
+fn body(form: &mut Module) -> &mut Func {
+    form.func_mut(FuncId::new(0))
+}

@@ -1,0 +1,132 @@
+//! Tests of the passes that decide where values are stored, on programs as text: `filetests/passes/*.mlir`.
+//!
+//! The files have the same form as the filetests of `farcall-ir`'s passes: programs separated by lines
+//! `// -----`, each with a line `// passes: copies, coalesce`, and the expected result of these passes after
+//! a line `// =>`. A program in the middle form is used unchanged; other programs are converted to the middle
+//! form. The result must be in the middle form, read back as the same program, and compute the same bits. If
+//! [`check`] finds a wrong place, the result is its error message. `UPDATE_EXPECT=1` writes the results into
+//! the files.
+
+use std::path::{Path, PathBuf};
+
+use farcall_ir::eval::{NoHost, Numerics, Value, eval};
+use farcall_ir::{Literal, Scalar, Source, text};
+
+use farcall_host::registry::{Platform, Registry};
+use farcall_ir::middle::passes::{PassOptions, layouts};
+use farcall_ir::middle::{self, pipeline};
+use farcall_ir::{FuncId, Module};
+
+use crate::options::Options;
+use crate::storage::{Sharing, Storage};
+use crate::{MEMORY_PASSES, assign, check, choose, coalesce, copies, donate, order};
+
+const SPLIT: &str = "// -----\n";
+const RESULT: &str = "// =>\n";
+
+fn form(source: &str) -> Module {
+    let module = text::parse(&Source::new("test.mlir", source)).unwrap_or_else(|e| panic!("{e}"));
+    if middle::verify(&module).is_ok() {
+        return module;
+    }
+    farcall_ir::verify::verify(&module).unwrap_or_else(|e| panic!("{e}"));
+    middle::build(&module, module.entry().unwrap()).unwrap_or_else(|e| panic!("{e:?}"))
+}
+
+/// Evaluates a form on small numbers; `None` if it makes a call.
+fn results(form: &Module) -> Option<Vec<Value>> {
+    let func = &form.funcs()[0];
+    let tensors = func.params().iter().filter_map(|p| func.tensor(*p));
+    let number = |n: usize, i: usize| Scalar::Signed(((i * 7 + n * 3) % 5) as i64);
+    let inputs = tensors.enumerate().map(|(n, ty)| {
+        Value::Tensor(Literal::from_fn(ty.dtype, ty.sizes(), |i| number(n, i).round_to(ty.dtype)))
+    });
+    eval(form, func, &inputs.collect::<Vec<_>>(), &NoHost, Numerics::default()).ok()
+}
+
+/// Runs passes over a form. The error is a value in a wrong place.
+fn run(form: &mut Module, names: &[&str]) -> Result<(), String> {
+    let registry = Registry::new();
+    let options = Options { platform: &Platform::Host, numerics: Numerics::default(), passes: &[] };
+    let entry = form.funcs()[0].clone();
+    if names.contains(&"layouts") {
+        pipeline::run(form, &[&layouts::PASS], &PassOptions::new(options.numerics), &mut |_, _| {});
+    }
+    let choices = choose::choose(form, &entry, &registry, &options).unwrap_or_else(|e| panic!("{e:?}"));
+    for name in names.iter().filter(|n| **n != "layouts") {
+        let func = form.func_mut(FuncId::new(0));
+        let storage = Storage::new(func, &choices, Sharing::Joined);
+        match *name {
+            "copies" => copies::insert(func, &choices),
+            "coalesce" => coalesce::coalesce(func, &choices),
+            "donate" => donate::donate(func, &entry, &storage).unwrap_or_else(|e| panic!("{e:?}")),
+            "assign" => {
+                let events = order::events(func, &choices);
+                let places = assign::assign(func, &events, &choices, &storage);
+                check::check(func, &events, &choices, &places)?;
+                places.annotate(func);
+            }
+            other => panic!("there is no pass {other}"),
+        }
+    }
+    Ok(())
+}
+
+fn left(test: &str, place: &str) -> String {
+    let source = test.split(RESULT).next().unwrap();
+    let names = source.lines().find_map(|l| l.strip_prefix("// passes: "));
+    let names: Vec<&str> = names.unwrap_or_else(|| panic!("{place}: no passes")).split(", ").collect();
+    let before = form(source);
+    let mut after = before.clone();
+    if let Err(error) = run(&mut after, &names) {
+        return format!("// {error}\n");
+    }
+    middle::verify(&after).unwrap_or_else(|e| panic!("{place}: {e}\n{}", text::print(&after)));
+    let printed = text::print(&after);
+    let again = text::parse(&Source::new("printed", &printed)).unwrap_or_else(|e| panic!("{place}: {e}"));
+    assert!(again == after, "{place}: it reads as another program\n{printed}");
+    let (expected, found) = (results(&before), results(&after));
+    let calls = printed.contains("custom_call");
+    assert!(calls || expected.is_some(), "{place}: it does not run\n{printed}");
+    assert!(expected == found, "{place}: {expected:?} became {found:?}\n{printed}");
+    printed
+}
+
+fn files() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("filetests/passes");
+    let mut found: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
+    found.sort();
+    found
+}
+
+#[test]
+fn filetests() {
+    let update = std::env::var_os("UPDATE_EXPECT").is_some();
+    let mut failed = Vec::new();
+    for path in files() {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let mut out = Vec::new();
+        for (i, test) in text.split(SPLIT).enumerate() {
+            let place = format!("{} {i}", path.file_name().unwrap().to_string_lossy());
+            let left = left(test, &place);
+            let whole = format!("{}{RESULT}{left}", test.split(RESULT).next().unwrap());
+            if whole != test && !update {
+                failed.push(format!("{place}:\n{left}"));
+            }
+            out.push(whole);
+        }
+        if update {
+            std::fs::write(&path, out.join(SPLIT)).unwrap();
+        }
+    }
+    assert!(failed.is_empty(), "UPDATE_EXPECT=1 accepts this:\n{}", failed.join("\n"));
+}
+
+#[test]
+fn every_pass_has_its_file() {
+    let stems: Vec<String> =
+        files().iter().map(|p| p.file_stem().unwrap().to_string_lossy().into_owned()).collect();
+    for pass in MEMORY_PASSES.iter().filter(|p| p.name != layouts::PASS.name) {
+        assert!(stems.iter().any(|s| s == pass.name), "filetests/passes/{}.mlir is missing", pass.name);
+    }
+}

@@ -1,0 +1,33 @@
+//! The host side of custom calls: targets, the calls to them, and the services that handlers may request.
+//!
+//! ```text
+//! custom_call   a program's calls: call sites, call frames, stages
+//!     │
+//! registry      the targets that calls can name; loads the libraries that contain targets
+//!     │
+//! interface     the host's side of XLA's C interface: entry into foreign code, tables of functions, threads
+//! ```
+//!
+//! Each module may use the modules below it. Beside them are [`device`] (devices with their memories, buffers
+//! and streams), [`Transfers`] (the queues behind infeed and outfeed), [`platform`] (kinds of devices) and
+//! [`ErrorCode`], the kind of an error.
+//!
+//! **Invariants.** This crate knows no kernels, plans or compiler. Of programs, it knows the types and
+//! attributes of calls. Foreign code is entered only here. Users of the engine reach this crate through
+//! `farcall`, which exports its public modules under the same names.
+#![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
+
+pub mod attributes;
+pub mod custom_call;
+pub mod device;
+mod error_code;
+pub mod float_control;
+mod interface;
+pub mod platform;
+pub mod registry;
+pub mod runs;
+pub mod transfers;
+
+pub use error_code::ErrorCode;
+pub use registry::Registry;
+pub use transfers::Transfers;

@@ -1,0 +1,712 @@
+//! The registry maps custom calls to functions, and decides which blocks become custom calls.
+//!
+//! Targets are added by [`Registry::register`], by [`Registry::load`] (a library that describes or registers
+//! itself) and by [`Registry::load_symbols`] (plain handler symbols). [`Registry::resolve`] is called for
+//! each call site when a program is compiled, and again when its plan is loaded. Runs do not look anything
+//! up. Lowerings ([`Lowering`]) come with libraries or are added by [`Registry::register_lowering`]. They are
+//! called when a program is compiled.
+//!
+//! **Invariants.** The engine contains no target names. Only error messages recognize the names of LAPACK, to
+//! suggest a library. A target is identified by name, platform and API (typed or untyped). Registering the
+//! same functions twice under one name is allowed; registering different functions is an error, except with
+//! [`Registry::replace`]. Libraries stay loaded until the process ends, because executables, states with
+//! destructors, and threads that the library started may still use its code.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, LazyLock, PoisonError, RwLock};
+
+use farcall_ffi::abi::Stage;
+use farcall_ffi::descriptor::ReadError;
+use farcall_ir::op::{CallConfig, CustomCall};
+use farcall_ir::{Diagnostic, Span};
+
+use crate::ErrorCode;
+
+mod declaration;
+mod description;
+mod elf;
+pub mod exports;
+mod library;
+mod link;
+mod load;
+mod load_error;
+mod lowering;
+mod open;
+mod pages;
+mod spec;
+mod target;
+
+pub use crate::platform::Platform;
+pub use declaration::{Declaration, JvpTargets, VjpTargets};
+pub use link::LinkError;
+pub use load::{LoadOptions, LoadReport};
+pub use load_error::{LoadError, NameConflict};
+use lowering::Listed;
+pub use lowering::Registered;
+pub use lowering::{Lowering, Rank};
+pub use spec::{Symbols, TargetSpec, TargetSpecError};
+pub use target::{ApiKind, Handler, How, Origin, Target, UntypedHandler};
+
+pub use crate::interface::samples::SampleCalls;
+pub use crate::interface::types::{Deleter, TypeError, register_type, type_name};
+
+/// A set of targets, and of lowerings to them. Clones share one set.
+#[derive(Clone, Default)]
+pub struct Registry {
+    targets: Arc<RwLock<BTreeMap<Key, Arc<Target>>>>,
+    /// Lowerings by tag, in the order in which they are called.
+    lowerings: Arc<RwLock<BTreeMap<Arc<str>, Vec<Registered>>>>,
+    /// Front end of this clone; not shared.
+    front_end: FrontEnd,
+}
+
+/// The interface through which a registry is used. Error messages give advice in its terms.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub enum FrontEnd {
+    /// A Rust program.
+    #[default]
+    Rust,
+    /// The command-line program `farcall`.
+    CommandLine,
+    /// The Python package.
+    Python,
+}
+
+impl FrontEnd {
+    /// Returns advice on loading a library whose target names are already registered.
+    fn advice_on_conflicts(self) -> &'static str {
+        match self {
+            FrontEnd::Rust => {
+                "to have both, load it in a namespace (LoadOptions::namespace); to replace the registered ones, \
+                 LoadOptions::replace"
+            }
+            FrontEnd::CommandLine => {
+                "to have both, --load NAMESPACE=LIB; to replace the registered ones, --replace"
+            }
+            FrontEnd::Python => {
+                "to have both, farcall.load(LIB, namespace=\"NAME\"); to replace the registered ones, \
+                 farcall.load(LIB, replace=True)"
+            }
+        }
+    }
+
+    /// Returns advice on registering a target.
+    fn advice(self, name: &str) -> String {
+        if is_lapack(name) {
+            let python = "`farcall.register_lapack()` registers jaxlib's LAPACK handlers, all of them";
+            return match self {
+                FrontEnd::Python => {
+                    format!(
+                        "{python}; pass the program's registry if it does not use the global one; \
+                         see: farcall guide linear-algebra"
+                    )
+                }
+                FrontEnd::Rust | FrontEnd::CommandLine => format!(
+                    "LAPACK's handlers are jaxlib's, and only Python has them: there, {python}, and `farcall.compile` runs \
+                     the program; see: farcall guide linear-algebra"
+                ),
+            };
+        }
+        match self {
+            FrontEnd::Rust => format!(
+                "load the library that has it: Registry::load; if it does not register itself, Registry::load_symbols \
+                 with {name}=SYMBOL; see: farcall guide embedding"
+            ),
+            FrontEnd::CommandLine => format!(
+                "load the library that has it: --load LIB; if it does not register itself, --load LIB --target \
+                 {name}=SYMBOL; see: farcall guide running-programs"
+            ),
+            FrontEnd::Python => format!(
+                "load the library that has it: farcall.load(LIB); if it does not register itself, \
+                 Registry.load(LIB, [\"{name}=SYMBOL\"]); or register a function: \
+                 farcall.ffi.register_ffi_target(\"{name}\", fn); see: farcall guide python"
+            ),
+        }
+    }
+}
+
+/// Returns true for the names under which JAX calls LAPACK and BLAS: `lapack_spotrf_ffi`, `blas_strsm`.
+fn is_lapack(name: &str) -> bool {
+    name.starts_with("lapack_") || name.starts_with("blas_")
+}
+
+type Key = (Arc<str>, Platform, ApiKind);
+
+/// Targets and lowerings of a library, or of a list of linked ops, to be added.
+struct Addition {
+    targets: Vec<Target>,
+    lowerings: Vec<Listed>,
+    /// Rank of the lowerings.
+    rank: Rank,
+    /// The library. All targets and lowerings of its other versions are removed.
+    of: Option<Origin>,
+    /// Lets the targets and lowerings replace registered ones with the same names and tags. Otherwise such
+    /// conflicts are errors.
+    replace: bool,
+}
+
+/// Result of adding an [`Addition`].
+struct Change {
+    /// The library's targets as now registered.
+    targets: Vec<Arc<Target>>,
+    /// Descriptions of targets and lowerings that earlier versions of the library had and this version lacks.
+    dropped: Vec<String>,
+}
+
+impl Registry {
+    /// Creates an empty registry.
+    pub fn new() -> Registry {
+        Registry::default()
+    }
+
+    /// Creates a registry with the same targets and lowerings. Later additions to one registry do not affect
+    /// the other.
+    pub fn fork(&self) -> Registry {
+        let targets = self.targets.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let lowerings = self.lowerings.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let front_end = self.front_end;
+        Registry {
+            targets: Arc::new(RwLock::new(targets)),
+            lowerings: Arc::new(RwLock::new(lowerings)),
+            front_end,
+        }
+    }
+
+    /// Returns the same registry with error messages for users of this front end.
+    pub fn for_front_end(self, front_end: FrontEnd) -> Registry {
+        Registry { front_end, ..self }
+    }
+
+    /// Returns the registry of the process. Handlers that register themselves through `XLA_FFI_GetApi` are
+    /// added here, unless another registry is loading their library.
+    pub fn global() -> &'static Registry {
+        static GLOBAL: LazyLock<Registry> = LazyLock::new(Registry::new);
+        &GLOBAL
+    }
+
+    /// Adds a target. Adding the same functions again is allowed. A target from another version of the same
+    /// library file replaces the registered target.
+    ///
+    /// # Errors
+    /// If other functions are registered for the same name, platform and API.
+    pub fn register(&self, target: Target) -> Result<Arc<Target>, RegisterError> {
+        let mut targets = self.targets.write().unwrap_or_else(PoisonError::into_inner);
+        let key = key(&target);
+        let target = match targets.get(&key) {
+            Some(existing) if !existing.origin().is_replaced_by(target.origin()) => {
+                return again(existing, &target);
+            }
+            Some(existing) => target.succeeding(existing),
+            None => target,
+        };
+        let target = Arc::new(target);
+        targets.insert(key, Arc::clone(&target));
+        Ok(target)
+    }
+
+    /// Returns specs of the targets that were registered by symbol name from other versions of a library's
+    /// file.
+    fn named_in_other_versions(&self, library: &Origin) -> Vec<TargetSpec> {
+        let spec = |target: Arc<Target>| match &target.origin().how {
+            How::Symbols(symbols) if target.origin().is_replaced_by(library) => {
+                let spec: TargetSpec = format!("f={symbols}").parse().ok()?;
+                Some(TargetSpec {
+                    name: target.name().to_owned(),
+                    platform: target.platform().clone(),
+                    ..spec
+                })
+            }
+            _ => None,
+        };
+        self.targets().into_iter().filter_map(spec).collect()
+    }
+
+    /// Adds all targets and lowerings of a library, or adds nothing.
+    fn register_all(&self, addition: Addition) -> Result<Change, Vec<RegisterError>> {
+        let Addition { targets, lowerings, rank, of, replace } = addition;
+        let stays = |origin: &Origin| !of.as_ref().is_some_and(|new| origin.is_replaced_by(new));
+        let mut known = self.targets.write().unwrap_or_else(PoisonError::into_inner);
+        let mut known_lowerings = self.lowerings.write().unwrap_or_else(PoisonError::into_inner);
+        let (mut all, mut new, mut errors) = (Vec::new(), BTreeMap::new(), Vec::new());
+        for target in targets {
+            let key = key(&target);
+            let existing = known.get(&key);
+            let found = existing.filter(|existing| stays(existing.origin())).or_else(|| new.get(&key));
+            match found.map(|existing| again(existing, &target)) {
+                Some(Ok(existing)) => all.push(existing),
+                Some(Err(error)) if !replace || new.contains_key(&key) => errors.push(error),
+                Some(Err(_)) | None => {
+                    let target = Arc::new(match existing {
+                        Some(existing) => target.succeeding(existing),
+                        None => target,
+                    });
+                    new.insert(key, Arc::clone(&target));
+                    all.push(target);
+                }
+            }
+        }
+        let added = lowering::added(&known_lowerings, lowerings, (rank, replace), stays, &mut errors);
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        let replaced: Vec<(Key, Arc<Target>)> =
+            known.extract_if(.., |_, target| !stays(target.origin())).collect();
+        let dropped = replaced.into_iter().filter(|(key, _)| !new.contains_key(key));
+        let mut dropped: Vec<String> =
+            dropped.map(|(_, target)| format!("`{}` ({})", target.name(), target.origin())).collect();
+        known.append(&mut new);
+        for (tag, lowerings) in known_lowerings.iter_mut() {
+            let before = lowerings.len();
+            lowerings.retain(|lowering| stays(&lowering.origin));
+            if lowerings.len() < before && added.iter().all(|(new, _)| new != tag) {
+                dropped.push(format!("the lowering of `{tag}`"));
+            }
+        }
+        lowering::add(&mut known_lowerings, added);
+        Ok(Change { targets: all, dropped })
+    }
+
+    /// Adds a target, replacing any target with the same name, platform and API, and returns the replaced
+    /// target.
+    pub fn replace(&self, target: Target) -> Option<Arc<Target>> {
+        let mut targets = self.targets.write().unwrap_or_else(PoisonError::into_inner);
+        let key = key(&target);
+        let target = match targets.get(&key) {
+            Some(existing) => target.succeeding(existing),
+            None => target,
+        };
+        targets.insert(key, Arc::new(target))
+    }
+
+    /// Returns the target of this name, platform and API.
+    pub fn get(&self, name: &str, platform: &Platform, kind: ApiKind) -> Option<Arc<Target>> {
+        let targets = self.targets.read().unwrap_or_else(PoisonError::into_inner);
+        targets.get(&(name.into(), platform.clone(), kind)).cloned()
+    }
+
+    /// Returns the target of this name and platform. If both a typed and an untyped one exist, the untyped
+    /// one is returned.
+    pub fn lookup(&self, name: &str, platform: &Platform) -> Option<Arc<Target>> {
+        self.get(name, platform, ApiKind::Untyped).or_else(|| self.get(name, platform, ApiKind::Typed))
+    }
+
+    /// Returns the target of a custom call. If the call does not specify an API, either kind of target
+    /// matches.
+    ///
+    /// # Errors
+    /// If no target has this name and platform, or only a target of the other API does.
+    pub fn resolve(&self, call: &CustomCall, platform: &Platform) -> Result<Arc<Target>, ResolveError> {
+        let name = &call.target;
+        let wanted = call_kind(call).map_err(|message| ResolveError { message, notes: Vec::new() })?;
+        let found = match wanted {
+            Some(kind) => self.get(name, platform, kind),
+            None => self.lookup(name, platform),
+        };
+        if let Some(target) = found.or_else(|| self.of_edition(name, platform)) {
+            return Ok(target);
+        }
+        match (wanted, self.lookup(name, platform)) {
+            (Some(kind), Some(other)) => Err(mismatch(call, kind, &other)),
+            _ => Err(self.missing(name, platform)),
+        }
+    }
+
+    /// Returns the target that JAX programs call `NAME@EDITION`. Names cannot be registered twice with XLA,
+    /// so a target that has replaced another gets a new name there ([`Target::edition`]).
+    fn of_edition(&self, name: &str, platform: &Platform) -> Option<Arc<Target>> {
+        let (name, edition) = name.rsplit_once('@')?;
+        let edition = edition.parse::<u32>().ok().filter(|edition| *edition > 1)?;
+        self.lookup(name, platform).filter(|target| target.edition() == edition)
+    }
+
+    /// Returns all targets, sorted by name.
+    pub fn targets(&self) -> Vec<Arc<Target>> {
+        let targets = self.targets.read().unwrap_or_else(PoisonError::into_inner);
+        targets.values().cloned().collect()
+    }
+
+    /// Returns names of targets of the platform that are similar to a name, best match first.
+    pub fn nearest(&self, name: &str, platform: &Platform) -> Vec<String> {
+        let targets = self.targets();
+        let names = targets.iter().filter(|t| t.platform() == platform).map(|t| t.name());
+        farcall_sig::nearest::nearest(name, names).into_iter().map(str::to_owned).collect()
+    }
+
+    fn missing(&self, name: &str, platform: &Platform) -> ResolveError {
+        let message = format!("no target `{name}` is registered for the platform {platform}");
+        let mut notes = Vec::new();
+        let nearest = self.nearest(name, platform);
+        if !nearest.is_empty() {
+            notes.push(format!("close names that are: {}", nearest.join(", ")));
+        }
+        let elsewhere: Vec<String> = self
+            .targets()
+            .iter()
+            .filter(|t| t.name() == name && t.platform() != platform)
+            .map(|t| t.platform().to_string())
+            .collect();
+        if !elsewhere.is_empty() {
+            notes.push(format!("`{name}` is registered for {}", elsewhere.join(", ")));
+        }
+        if let Some((base, version)) = name.rsplit_once('@')
+            && let Some(other) = self.lookup(base, platform)
+        {
+            let now = other.edition();
+            notes.push(format!("`{name}` is version {version} of `{base}`, which has version {now} here"));
+        }
+        notes.push(self.front_end.advice(name));
+        ResolveError { message, notes }
+    }
+}
+
+impl fmt::Debug for Registry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<String> = self.targets().iter().map(|t| t.name().to_owned()).collect();
+        f.debug_tuple("Registry").field(&names).finish()
+    }
+}
+
+/// Returns the existing target if the new target has the same functions.
+///
+/// # Errors
+/// If the new target has different functions.
+fn again(existing: &Arc<Target>, new: &Target) -> Result<Arc<Target>, RegisterError> {
+    if existing.handler().same_as(new.handler()) {
+        return Ok(Arc::clone(existing));
+    }
+    Err(RegisterError::Conflict {
+        name: new.name().into(),
+        platform: new.platform().clone(),
+        existing: existing.origin().clone().into(),
+        new: new.origin().clone().into(),
+    })
+}
+
+fn key(target: &Target) -> Key {
+    (target.shared_name(), target.platform().clone(), target.kind())
+}
+
+/// Returns the API that a custom call asks for; `None` if the call accepts either.
+///
+/// A dictionary or `api_version = 4` selects the typed API. `api_version` 2 or 3, or a non-empty string,
+/// selects the untyped API.
+///
+/// # Errors
+/// If the `api_version` is unknown.
+pub fn call_kind(call: &CustomCall) -> Result<Option<ApiKind>, String> {
+    match (&call.config, call.api_version) {
+        (_, Some(version)) if !(0..=4).contains(&version) => {
+            Err(format!("custom call `{}` has api_version {version}; the versions are 0 to 4", call.target))
+        }
+        (CallConfig::Dict(_), _) | (_, Some(4)) => Ok(Some(ApiKind::Typed)),
+        (_, Some(2 | 3)) => Ok(Some(ApiKind::Untyped)),
+        (CallConfig::Text(text), _) if !text.is_empty() => Ok(Some(ApiKind::Untyped)),
+        _ => Ok(None),
+    }
+}
+
+fn mismatch(call: &CustomCall, wanted: ApiKind, found: &Target) -> ResolveError {
+    let why = match (&call.config, call.api_version) {
+        (CallConfig::Dict(_), _) => "its backend_config is a dictionary".to_owned(),
+        (_, Some(version @ 2..=4)) => format!("api_version = {version}"),
+        _ => "its backend_config is a string".to_owned(),
+    };
+    let name = &call.target;
+    let message = format!(
+        "the program calls `{name}` through the {wanted} API ({why}), but `{name}` is registered for \
+         the {} API, by {}",
+        found.kind(),
+        found.origin()
+    );
+    ResolveError { message, notes: Vec::new() }
+}
+
+/// Reason why a custom call cannot be resolved to a target.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{message}{}", notes.iter().map(|n| format!("\n  {n}")).collect::<String>())]
+pub struct ResolveError {
+    /// Description of the problem.
+    pub message: String,
+    /// Similar names, and advice on loading the target.
+    pub notes: Vec<String>,
+}
+
+impl ResolveError {
+    /// Returns the kind of the error.
+    pub fn code(&self) -> ErrorCode {
+        ErrorCode::MissingTarget
+    }
+
+    /// Converts the error to a diagnostic at the location of the call.
+    pub fn at(self, span: Span) -> Diagnostic {
+        Diagnostic { notes: self.notes, ..Diagnostic::new("missing_target", span, self.message) }
+    }
+}
+
+/// Reason why a target was not registered.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RegisterError {
+    /// Other functions are registered under the name.
+    #[error(
+        "`{name}` is registered for {platform} already, by {existing}; {new} has other functions for it \
+         (replace it on purpose, or rename one)"
+    )]
+    Conflict {
+        /// Name of the target.
+        name: String,
+        /// Platform of the target.
+        platform: Platform,
+        /// Origin of the registered target.
+        existing: Box<Origin>,
+        /// Origin of the new target.
+        new: Box<Origin>,
+    },
+    /// A tag already has a lowering of the same rank.
+    #[error(
+        "the blocks `{tag}` are lowered by {existing} already, with the same rank ({rank}) as by {new}: lowerings of one tag must \
+         have different ranks (replace one explicitly, or drop one)"
+    )]
+    Lowering {
+        /// Tag of the blocks.
+        tag: String,
+        /// Rank of both lowerings.
+        rank: Rank,
+        /// Origin of the registered lowering.
+        existing: Box<Origin>,
+        /// Origin of the new lowering.
+        new: Box<Origin>,
+    },
+    /// The name is empty.
+    #[error("a target needs a name")]
+    EmptyName,
+    /// The target has no function for the execute stage.
+    #[error("`{name}` has no handler for the execute stage")]
+    NoExecute {
+        /// Name of the target.
+        name: String,
+    },
+    /// A handler of the typed API was given as a function of the untyped API.
+    #[error(
+        "`{name}` is registered for the untyped API, but the function is a handler of the typed one: {} describes it as \
+         that of `{target}`; register it with api_version=1",
+        file.display()
+    )]
+    Typed {
+        /// Name of the target.
+        name: String,
+        /// Name of the handler in its library's descriptor.
+        target: String,
+        /// File of the handler's library.
+        file: std::path::PathBuf,
+    },
+    /// A handler was built for an interface version that this host does not support.
+    #[error(
+        "the {} handler of `{name}` was built for XLA FFI {}.{}; this host supports 0.1 to {}.{}",
+        stage.name(), found.0, found.1, supported.0, supported.1
+    )]
+    Version {
+        /// Name of the target.
+        name: String,
+        /// Stage of the handler.
+        stage: Stage,
+        /// Interface version of the handler.
+        found: (i32, i32),
+        /// Newest interface version that this host supports.
+        supported: (i32, i32),
+    },
+    /// A handler did not report its metadata.
+    #[error("the {} handler of `{name}` does not report its version: {message}", stage.name())]
+    Metadata {
+        /// Name of the target.
+        name: String,
+        /// Stage of the handler.
+        stage: Stage,
+        /// The handler's error message.
+        message: String,
+    },
+    /// A handler that may keep a state did not report its metadata, possibly because the type of the state is
+    /// not registered.
+    #[error(
+        "{0}; if it keeps a state, name the functions of the state's type too: type:ID_SYMBOL/INFO_SYMBOL"
+    )]
+    StateTypeUnnamed(Box<RegisterError>),
+    /// The type of a state was rejected.
+    #[error("{0}")]
+    StateType(String),
+    /// The declarations of an op contradict each other.
+    #[error("{0}")]
+    Declaration(String),
+    /// The library's table of lowerings cannot be read.
+    #[error("its table of lowerings cannot be read: {0}")]
+    Lowerings(&'static str),
+    /// The function that describes the library, or the function that lists its lowerings, threw an exception.
+    #[error("its description of itself failed: {0}")]
+    Description(String),
+    /// The library's description of itself cannot be read.
+    #[error("{0}")]
+    Descriptor(ReadError),
+}
+
+impl RegisterError {
+    /// Returns the kind of the error.
+    pub fn code(&self) -> ErrorCode {
+        match self {
+            RegisterError::Conflict { .. } | RegisterError::Lowering { .. } => ErrorCode::AlreadyRegistered,
+            RegisterError::EmptyName
+            | RegisterError::NoExecute { .. }
+            | RegisterError::Typed { .. }
+            | RegisterError::Version { .. }
+            | RegisterError::Metadata { .. }
+            | RegisterError::StateTypeUnnamed(_)
+            | RegisterError::StateType(_)
+            | RegisterError::Declaration(_)
+            | RegisterError::Lowerings(_)
+            | RegisterError::Description(_)
+            | RegisterError::Descriptor(_) => ErrorCode::InvalidTarget,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    unsafe extern "C" fn one() {}
+    unsafe extern "C" fn two() {
+        std::hint::black_box(2);
+    }
+
+    unsafe extern "C" fn subtract(out: *mut f32, ins: *const *const f32) {
+        // SAFETY: `metadata::query` passes the frame as `out`, and pointers to readable operands as `ins`.
+        unsafe { *out = **ins - **ins.add(1) };
+    }
+
+    #[test]
+    fn a_function_of_the_untyped_api_is_not_a_handler() {
+        type Function = unsafe extern "C" fn(*mut f32, *const *const f32);
+        // SAFETY: only `guard::probe` calls the function, with arguments that are valid for both function
+        // types.
+        let execute = Some(unsafe { std::mem::transmute::<Function, farcall_ffi::abi::Handler>(subtract) });
+        let bundle = farcall_ffi::abi::HandlerBundle {
+            instantiate: None,
+            prepare: None,
+            initialize: None,
+            execute,
+            record: None,
+        };
+        // SAFETY: not a handler, which is the subject of this test. The function writes to the frame only.
+        let error = unsafe { Target::typed("f", Platform::Host, bundle, 0, Origin::program()) }.unwrap_err();
+        assert!(error.to_string().ends_with("is registered with api_version=0"), "{error}");
+    }
+
+    /// Writes several results, past the end of the memory for one result.
+    unsafe extern "C" fn several(out: *mut *mut u8, _: *const *const u8) {
+        for i in 0..2 {
+            // SAFETY: only called in a child process, where it may crash.
+            unsafe { (*out.add(i)).write_bytes(7, 1 << 20) };
+        }
+    }
+
+    unsafe extern "C" fn large(out: *mut u8, _: *const *const u8) {
+        // SAFETY: only called in a child process, where it may crash.
+        unsafe { out.write_bytes(0xff, 1 << 30) };
+    }
+
+    #[test]
+    fn a_function_that_is_called_as_a_handler_does_no_harm() {
+        type Handler = farcall_ffi::abi::Handler;
+        type Several = unsafe extern "C" fn(*mut *mut u8, *const *const u8);
+        type Large = unsafe extern "C" fn(*mut u8, *const *const u8);
+        // SAFETY: both are functions of the C calling convention, and are only called in a child process.
+        let functions = unsafe {
+            [std::mem::transmute::<Several, Handler>(several), std::mem::transmute::<Large, Handler>(large)]
+        };
+        for function in functions {
+            let bundle = farcall_ffi::abi::HandlerBundle {
+                instantiate: None,
+                prepare: None,
+                initialize: None,
+                execute: Some(function),
+                record: None,
+            };
+            // SAFETY: the functions may be called in a child process, and never answer like a handler.
+            let error =
+                unsafe { Target::claimed("f", Platform::Host, bundle, 0, Origin::program()) }.unwrap_err();
+            assert!(error.to_string().contains("it crashed when it was asked; is the symbol"), "{error}");
+        }
+    }
+
+    fn untyped(name: &str, f: UntypedHandler) -> Target {
+        // SAFETY: the test never calls the function.
+        unsafe { Target::untyped(name, Platform::Host, f, Origin::program()) }.expect("has a name")
+    }
+
+    #[test]
+    fn registering_again_is_allowed_and_conflicts_are_not() {
+        let registry = Registry::new();
+        registry.register(untyped("f", one)).unwrap();
+        registry.register(untyped("f", one)).unwrap();
+        let e = registry.register(untyped("f", two)).unwrap_err();
+        assert!(matches!(e, RegisterError::Conflict { .. }), "{e}");
+        assert!(registry.replace(untyped("f", two)).is_some());
+        assert_eq!(registry.targets().len(), 1);
+    }
+
+    #[test]
+    fn forks_do_not_share_later_targets() {
+        let registry = Registry::new();
+        registry.register(untyped("f", one)).unwrap();
+        let fork = registry.fork();
+        fork.register(untyped("g", two)).unwrap();
+        registry.register(untyped("h", two)).unwrap();
+        let names = |r: &Registry| r.targets().iter().map(|t| t.name().to_owned()).collect::<Vec<_>>();
+        assert_eq!(
+            (names(&registry), names(&fork)),
+            (vec!["f".into(), "h".into()], vec!["f".into(), "g".into()])
+        );
+    }
+
+    #[test]
+    fn a_call_says_which_api_it_wants() {
+        let kind = |version: Option<i32>, config: CallConfig| {
+            let call = CustomCall { api_version: version, config, ..CustomCall::new("f") };
+            call_kind(&call)
+        };
+        let dict = || CallConfig::Dict(Default::default());
+        let text = |t: &str| CallConfig::Text(t.as_bytes().into());
+        assert_eq!(kind(None, dict()), Ok(Some(ApiKind::Typed)));
+        assert_eq!(kind(Some(1), dict()), Ok(Some(ApiKind::Typed)));
+        assert_eq!(kind(Some(4), CallConfig::Absent), Ok(Some(ApiKind::Typed)));
+        assert_eq!(kind(Some(2), text("")), Ok(Some(ApiKind::Untyped)));
+        assert_eq!(kind(None, text("x")), Ok(Some(ApiKind::Untyped)));
+        assert_eq!(kind(Some(1), CallConfig::Absent), Ok(None));
+        assert_eq!(kind(None, text("")), Ok(None));
+        assert!(kind(Some(5), CallConfig::Absent).is_err());
+    }
+
+    #[test]
+    fn a_missing_target_is_explained() {
+        let registry = Registry::new();
+        registry.register(untyped("rms_norm", one)).unwrap();
+        let e = registry.resolve(&CustomCall::new("rms_nrom"), &Platform::Host).unwrap_err();
+        assert_eq!(e.message, "no target `rms_nrom` is registered for the platform Host");
+        assert_eq!(e.notes[0], "close names that are: rms_norm");
+        let advice = |front_end| {
+            let registry = registry.clone().for_front_end(front_end);
+            let call = CustomCall::new("lapack_spotrf_ffi");
+            registry.resolve(&call, &Platform::Host).unwrap_err().notes.pop().unwrap()
+        };
+        assert!(advice(FrontEnd::Python).starts_with("`farcall.register_lapack()` registers"));
+        assert!(advice(FrontEnd::CommandLine).contains("only Python has them"));
+        let call = CustomCall { api_version: Some(4), ..CustomCall::new("rms_norm") };
+        let e = registry.resolve(&call, &Platform::Host).unwrap_err();
+        assert_eq!(
+            e.message,
+            "the program calls `rms_norm` through the typed API (api_version = 4), but `rms_norm` is \
+             registered for the untyped API, by this program"
+        );
+    }
+}

@@ -1,0 +1,441 @@
+//! Turns a plan into the form that the executor walks: constants in memory, kernels prepared, places
+//! resolved.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use farcall_ir::Diagnostic;
+use farcall_ir::memory::OutOfMemory;
+use smallvec::SmallVec;
+
+use super::memory::AlignedBytes;
+use farcall_host::custom_call::{CallError, CallSite};
+use farcall_host::registry::Registry;
+use farcall_kernels::{Element, KernelId, Line, Linked, Linking, NUMBERS, Place, Prepared, StraightLine};
+use farcall_plan::{ALIGNMENT, Base, InvalidPlan, Plan, Slice, TensorSlice, Thunk, ThunkOp};
+
+/// A plan that cannot be loaded.
+#[derive(Clone, Debug)]
+pub enum InstantiateError {
+    /// The plan violates an invariant.
+    Plan(InvalidPlan),
+    /// The plan's constants do not fit into memory.
+    Memory(OutOfMemory),
+    /// Targets are missing.
+    Targets(Vec<Diagnostic>),
+    /// Targets refuse the calls.
+    Calls(Vec<CallError>),
+}
+
+/// A plan that is ready to run.
+#[derive(Debug)]
+pub(super) struct Loaded {
+    pub(super) plan: Arc<Plan>,
+    /// The call site of each custom call of the plan.
+    pub(super) calls: Vec<Arc<CallSite>>,
+    /// Places of the operands and results of each call.
+    pub(super) places: CallPlaces,
+    /// The executable form of the plan's thunks.
+    pub(super) sequence: Sequence,
+    /// Places of the results.
+    pub(super) results: Vec<Place>,
+    /// The plan's constants, aligned as custom calls may expect, then the constants of straight-line programs
+    /// and the scalar constants that these take.
+    pub(super) constants: AlignedBytes,
+    /// Bytes of the registers of straight-line programs. Only one program runs at a time, so all share them.
+    pub(super) registers: usize,
+    /// Bytes of [`Base::Stack`] that are used.
+    pub(super) stack: usize,
+    /// The plans of nested calls, by reference site and call.
+    pub(super) nested: Vec<Vec<Loaded>>,
+    /// True if the plan has custom calls, nested ones included. Their handlers may expect aligned operands.
+    pub(super) enters_handlers: bool,
+    /// Nanoseconds that all runs have spent in the reference evaluator.
+    pub(super) evaluator_nanoseconds: AtomicU64,
+    /// True if thunks nest so deeply that a run takes much stack.
+    pub(super) is_deep: bool,
+}
+
+/// A sequence of thunks that is ready to run.
+#[derive(Debug)]
+pub(super) struct Sequence {
+    /// One step per thunk.
+    pub(super) steps: Vec<Step>,
+    /// The steps, grouped into stretches.
+    pub(super) stretches: Vec<Stretch>,
+}
+
+/// Neighbouring thunks that run together.
+#[derive(Debug)]
+pub(super) struct Stretch {
+    /// Indices of the thunks in their sequence.
+    pub(super) thunks: Range<usize>,
+    /// The linked code of all thunks in the stretch. `None` if they must run one by one.
+    pub(super) line: Option<Line>,
+}
+
+/// Place of an operand or result of a call.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CallPlace {
+    /// Index of the operand or result in [`CallFrame::places`](farcall_host::custom_call::CallFrame::places).
+    pub(super) number: u32,
+    /// Index of the base address that `offset` is relative to.
+    base: u32,
+    offset: usize,
+}
+
+impl CallPlace {
+    /// Returns the address of the operand or result.
+    ///
+    /// # Safety
+    /// The plan must be validated, and `bases` must be the base addresses of one of its contexts.
+    #[inline]
+    pub(super) unsafe fn at(self, bases: &[*mut u8]) -> *mut u8 {
+        debug_assert!(bases.len() > self.base as usize);
+        // SAFETY: the caller guarantees that the plan is validated and that `bases` belongs to one of its
+        // contexts (`# Safety` above), so the base exists and the place lies inside it.
+        unsafe { bases.get_unchecked(self.base as usize).add(self.offset) }
+    }
+}
+
+/// Places of the operands and results of all calls, without tokens.
+#[derive(Debug, Default)]
+pub(super) struct CallPlaces {
+    /// Places in the arena and among the constants, each with the number of its call. Their addresses are the
+    /// same in every run of a context.
+    pub(super) fixed: Vec<(usize, CallPlace)>,
+    /// Places whose addresses a run sets before it makes the call.
+    moving: Vec<CallPlace>,
+    /// For each call, the range of its places in `moving`.
+    of_call: Vec<Range<u32>>,
+}
+
+impl CallPlaces {
+    /// Collects the places of all calls. `called` has, for each thunk that is a call, the call's number and
+    /// the places of its operands and results without tokens.
+    fn new(calls: &[Arc<CallSite>], mut called: Vec<(u32, Arc<[Place]>)>) -> CallPlaces {
+        called.sort_by_key(|(call, _)| *call);
+        let mut places = CallPlaces { of_call: vec![0..0; calls.len()], ..CallPlaces::default() };
+        for (call, at) in called {
+            let call = call as usize;
+            let site = &calls[call];
+            let from = places.moving.len();
+            let leaves = site.operands().iter().chain(site.results()).enumerate();
+            for ((i, _), place) in leaves.filter(|(_, leaf)| !leaf.is_token()).zip(&*at) {
+                let at = CallPlace { number: number(i), base: number(place.base), offset: place.offset };
+                // The stages before a run set other addresses in the frame.
+                if matches!(place.base, ARENA | CONSTANTS) && !site.has_run_stages() {
+                    places.fixed.push((call, at));
+                } else {
+                    places.moving.push(at);
+                }
+            }
+            places.of_call[call] = number(from)..number(places.moving.len());
+        }
+        places
+    }
+
+    /// Places whose addresses a run sets before it makes this call.
+    #[inline]
+    pub(super) fn moving(&self, call: usize) -> &[CallPlace] {
+        let Range { start, end } = self.of_call[call];
+        &self.moving[start as usize..end as usize]
+    }
+}
+
+/// Converts the number of an item of a plan, which has fewer than four billion of each kind.
+fn number(i: usize) -> u32 {
+    u32::try_from(i).expect("a plan of less than 2³² values")
+}
+
+/// A thunk that is ready to run.
+#[derive(Debug)]
+pub(super) struct Step {
+    /// Number of the thunk, in the order of the plan's text.
+    pub(super) number: u32,
+    /// The prepared kernel, if a kernel computes the thunk.
+    pub(super) kernel: Option<Arc<Prepared>>,
+    /// Number of the custom call, if the thunk is one.
+    pub(super) call: Option<u32>,
+    /// Places of the inputs, then of the outputs. Their bases are indices of base addresses, such as
+    /// [`ARENA`].
+    pub(super) places: Arc<[Place]>,
+    /// The thunk's bodies. If the thunk is part of a [`Line`], the lines of its bodies were moved into that
+    /// line.
+    pub(super) bodies: Vec<Sequence>,
+}
+
+/// Index of the arena among the base addresses of a run.
+pub(super) const ARENA: usize = 0;
+/// Index of the constants among the base addresses.
+pub(super) const CONSTANTS: usize = 1;
+/// Index of the registers of straight-line programs among the base addresses.
+pub(super) const REGISTERS: usize = 2;
+/// Index of the stack among the base addresses.
+pub(super) const STACK: usize = 3;
+/// Index of the first input among the base addresses; the results follow the inputs.
+pub(super) const PARAMS: usize = 4;
+
+impl Loaded {
+    /// Checks and loads a plan and the plans of its nested calls. This runs the instantiate stages of the
+    /// targets.
+    pub(super) fn new(
+        plan: Arc<Plan>,
+        prepared: Option<Vec<(KernelId, Prepared)>>,
+        registry: &Registry,
+    ) -> Result<Loaded, InstantiateError> {
+        let prepared = plan.prepare(prepared).map_err(InstantiateError::Plan)?;
+        let lines = prepared.iter().filter_map(Prepared::line);
+        let registers = lines.clone().map(StraightLine::registers).max().unwrap_or(0);
+        let own = prepared.iter().map(own_bytes).sum();
+        let (constants, offsets, end) = constants(&plan, own).map_err(InstantiateError::Memory)?;
+        let outs = PARAMS + plan.params.len();
+        let prepared = prepared.into_iter();
+        let called = Vec::new();
+        let mut loader = Loader {
+            offsets: &offsets,
+            outs,
+            prepared,
+            next: 0,
+            called,
+            registers,
+            stack: 0,
+            constants,
+            end,
+        };
+        let sequence = loader.sequence(&plan.thunks);
+        let results = plan.results.iter().map(|r| loader.place(&r.slice)).collect();
+        let (constants, called, stack) = (loader.constants, loader.called, loader.stack);
+        let calls = calls(&plan, registry)?;
+        let places = CallPlaces::new(&calls, called);
+        let sites = plan.references.iter().map(|site| {
+            let calls = site.calls.iter().map(|call| Loaded::new(Arc::clone(&call.plan), None, registry));
+            calls.collect::<Result<Vec<Loaded>, InstantiateError>>()
+        });
+        let nested = sites.collect::<Result<Vec<Vec<Loaded>>, InstantiateError>>()?;
+        let enters_handlers = !calls.is_empty() || nested.iter().any(|site| !site.is_empty());
+        Ok(Loaded {
+            calls,
+            places,
+            sequence,
+            results,
+            constants,
+            registers,
+            stack,
+            nested,
+            enters_handlers,
+            evaluator_nanoseconds: AtomicU64::new(0),
+            is_deep: nesting(&plan.thunks) > MAX_SHALLOW_NESTING,
+            plan,
+        })
+    }
+}
+
+/// Maximum nesting of thunks whose run takes little stack.
+const MAX_SHALLOW_NESTING: usize = 16;
+
+/// Returns the depth to which thunks nest.
+fn nesting(thunks: &[Thunk]) -> usize {
+    thunks.iter().flat_map(|t| &t.bodies).map(|body| nesting(body) + 1).max().unwrap_or(0)
+}
+
+/// Creates the call sites of the plan.
+fn calls(plan: &Plan, registry: &Registry) -> Result<Vec<Arc<CallSite>>, InstantiateError> {
+    let mut missing = Vec::new();
+    let mut targets = Vec::with_capacity(plan.calls.len());
+    for spec in &plan.calls {
+        match registry.resolve(&spec.call, &plan.platform) {
+            Ok(target) => targets.push(target),
+            Err(error) => missing.push(error.at(spec.span.unwrap_or_default())),
+        }
+    }
+    if !missing.is_empty() {
+        return Err(InstantiateError::Targets(missing));
+    }
+    let (mut sites, mut refused) = (Vec::with_capacity(targets.len()), Vec::new());
+    for (spec, target) in plan.calls.iter().zip(targets) {
+        match CallSite::new(target, &spec.call, &spec.operands, &spec.results, Arc::clone(&spec.place)) {
+            Ok(site) => sites.push(Arc::new(match spec.span {
+                Some(span) => site.with_span(span),
+                None => site,
+            })),
+            Err(error) => refused.push(CallError { span: spec.span, ..error }),
+        }
+    }
+    if refused.is_empty() { Ok(sites) } else { Err(InstantiateError::Calls(refused)) }
+}
+
+/// Lays out the constants, with room for `more` bytes after them. Returns the memory, the offset of each
+/// constant, and the offset of the end of the last one.
+fn constants(plan: &Plan, more: usize) -> Result<(AlignedBytes, Vec<usize>, usize), OutOfMemory> {
+    let mut size = 0usize;
+    let offsets = plan.constants.iter().map(|c| {
+        let at = size;
+        size = size.saturating_add(c.byte_len().next_multiple_of(ALIGNMENT));
+        at
+    });
+    let offsets: Vec<usize> = offsets.collect();
+    let mut block = AlignedBytes::new(size.saturating_add(more))?;
+    for (c, at) in plan.constants.iter().zip(&offsets) {
+        c.write_to(&mut block.as_mut_slice()[*at..at + c.byte_len()]);
+    }
+    Ok((block, offsets, size))
+}
+
+/// Bytes of a straight-line kernel's constants and of the scalar constants that it takes, once it is linked.
+fn own_bytes(kernel: &Prepared) -> usize {
+    let numbers = (kernel.numbers().len() * Element::SIZE).next_multiple_of(ALIGNMENT);
+    kernel.line().map_or(0, |line| line.constant_bytes() + numbers)
+}
+
+/// Moves the linked steps out of the sequences; `None` if a sequence has a stretch without a line.
+fn lines(bodies: &mut [Sequence]) -> Option<Vec<Vec<Linked>>> {
+    let linear = |body: &Sequence| body.stretches.iter().all(|stretch| stretch.line.is_some());
+    bodies.iter().all(linear).then_some(())?;
+    let lines = bodies.iter_mut().map(|body| {
+        let lines = body.stretches.iter_mut().filter_map(|stretch| stretch.line.take());
+        lines.flat_map(Line::into_steps).collect()
+    });
+    Some(lines.collect())
+}
+
+struct Loader<'a> {
+    /// Offset of each constant.
+    offsets: &'a [usize],
+    /// Index of the first result among the base addresses.
+    outs: usize,
+    /// The prepared kernels of the compute thunks, in the order of the plan's text.
+    prepared: std::vec::IntoIter<Prepared>,
+    /// Number of the next thunk.
+    next: u32,
+    /// Places of each thunk that is a custom call, with the number of the call.
+    called: Vec<(u32, Arc<[Place]>)>,
+    /// Bytes of the registers.
+    registers: usize,
+    /// Maximum number of stack bytes used by a thunk so far.
+    stack: usize,
+    constants: AlignedBytes,
+    /// Offset of the end of the constants that have been written so far.
+    end: usize,
+}
+
+impl Loader<'_> {
+    fn sequence(&mut self, thunks: &[Thunk]) -> Sequence {
+        // Loops rather than iterators: thunks nest deeply, and each level takes stack.
+        let mut steps = Vec::with_capacity(thunks.len());
+        for thunk in thunks {
+            steps.push(self.step(thunk));
+        }
+        let stretches = self.stretches(thunks, &mut steps);
+        Sequence { steps, stretches }
+    }
+
+    /// Joins neighbouring thunks that can run without the executor between them.
+    fn stretches(&mut self, thunks: &[Thunk], steps: &mut [Step]) -> Vec<Stretch> {
+        let mut stretches: Vec<Stretch> = Vec::new();
+        for (i, (thunk, step)) in thunks.iter().zip(steps).enumerate() {
+            let linked = self.link(thunk, step);
+            match (stretches.last_mut(), linked) {
+                (Some(Stretch { thunks, line: Some(line) }), Some(more)) => {
+                    thunks.end = i + 1;
+                    line.append(more);
+                }
+                (Some(Stretch { thunks, line: None }), None) => thunks.end = i + 1,
+                (_, linked) => stretches.push(Stretch { thunks: i..i + 1, line: linked.map(Line::new) }),
+            }
+        }
+        stretches
+    }
+
+    /// Links a thunk, if the executor has nothing to do between its steps.
+    fn link(&mut self, thunk: &Thunk, step: &mut Step) -> Option<Vec<Linked>> {
+        let mut linked = Vec::new();
+        match (&thunk.op, &step.kernel) {
+            (ThunkOp::Copy, _) => Linked::copy(step.places[0], step.places[1], &mut linked)?,
+            (ThunkOp::While, _) => {
+                let [condition, body] = <[Vec<Linked>; 2]>::try_from(lines(&mut step.bodies)?).ok()?;
+                Linked::repeat(step.places[0], condition, body, &mut linked)?;
+            }
+            (ThunkOp::Case, _) => {
+                let branches = lines(&mut step.bodies)?;
+                Linked::choose(step.places[0], thunk.inputs[0].ty.dtype, branches, &mut linked)?;
+            }
+            (_, Some(kernel)) => match kernel.line() {
+                Some(line) => self.link_line(kernel, line, thunk, step, &mut linked)?,
+                None => linked.push(Linked::kernel(kernel, &step.places, thunk.inputs.len())?),
+            },
+            (_, None) => return None,
+        }
+        Some(linked)
+    }
+
+    /// Links a straight-line program, and writes its constants.
+    fn link_line(
+        &mut self,
+        kernel: &Prepared,
+        line: &StraightLine,
+        thunk: &Thunk,
+        step: &Step,
+        linked: &mut Vec<Linked>,
+    ) -> Option<()> {
+        let (size, all) = (line.constant_bytes(), own_bytes(kernel));
+        let constants = Place { base: CONSTANTS, offset: self.end, size };
+        let registers = Place { base: REGISTERS, offset: 0, size: self.registers };
+        let place = |at: &Place| match at.base {
+            NUMBERS => Place { base: CONSTANTS, offset: self.end + size + at.offset, ..*at },
+            _ => *at,
+        };
+        let places: SmallVec<[Place; 8]> = step.places.iter().map(place).collect();
+        let linking = Linking { places: &places, inputs: thunk.inputs.len(), constants, registers };
+        line.link(&linking, linked)?;
+        let (constants, numbers) = self.constants.as_mut_slice()[self.end..self.end + all].split_at_mut(size);
+        line.write_constants(constants);
+        for (number, to) in kernel.numbers().iter().zip(numbers.chunks_exact_mut(Element::SIZE)) {
+            to.copy_from_slice(number.bytes());
+        }
+        self.end += all;
+        Some(())
+    }
+
+    fn step(&mut self, t: &Thunk) -> Step {
+        let number = self.next;
+        self.next += 1;
+        let kernel = if t.op.is_computed() { self.prepared.next().map(Arc::new) } else { None };
+        let stack = t.outputs.iter().filter(|b| b.slice.base == Base::Stack).map(|b| b.slice.size);
+        self.stack = stack.fold(self.stack, usize::max);
+        let mut numbers = 0;
+        let place = |b: &TensorSlice| match b.slice.base {
+            Base::Number(_) => {
+                numbers += 1;
+                Place { base: NUMBERS, offset: (numbers - 1) * Element::SIZE, size: b.slice.size }
+            }
+            _ => self.place(&b.slice),
+        };
+        let places: Arc<[Place]> = t.inputs.iter().chain(&t.outputs).map(place).collect();
+        let call = match &t.op {
+            ThunkOp::CustomCall(call) => u32::try_from(call.id.index()).ok(),
+            _ => None,
+        };
+        self.called.extend(call.map(|call| (call, Arc::clone(&places))));
+        let mut bodies = Vec::with_capacity(t.bodies.len());
+        for body in &t.bodies {
+            bodies.push(self.sequence(body));
+        }
+        Step { number, kernel, call, places, bodies }
+    }
+
+    fn place(&self, slice: &Slice) -> Place {
+        let Slice { base, offset, size } = *slice;
+        match base {
+            Base::Arena => Place { base: ARENA, offset, size },
+            Base::Stack => Place { base: STACK, offset, size },
+            // Never read: iotas have no elements in memory, and `step` resolves the numbers that kernels
+            // take.
+            Base::Iota(_) | Base::Number(_) => Place { base: ARENA, offset: 0, size: 0 },
+            Base::Constant(id) => Place { base: CONSTANTS, offset: self.offsets[id.index()] + offset, size },
+            Base::Param(id) => Place { base: PARAMS + id.index(), offset, size },
+            Base::Result(id) => Place { base: self.outs + id.index(), offset, size },
+        }
+    }
+}

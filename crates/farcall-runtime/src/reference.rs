@@ -1,0 +1,108 @@
+//! Operations without a kernel, which the reference evaluator runs on copies of the buffers.
+//!
+//! Each custom call in a region has a separate plan, whose contexts belong to the run. The states that a
+//! target created when the plan was loaded, and when the run began, are used for all elements.
+
+use std::cell::RefCell;
+
+use farcall_ir::eval::{self, Denormals, Host, HostCall, HostError, Value, eval_normal, tensors};
+use farcall_ir::{Literal, TensorType, Type, interrupt};
+
+use super::context::Context;
+use super::denormals::Mode;
+use super::executor::Inputs;
+use super::load::Loaded;
+use super::watch::Unwatched;
+use super::{RunError, executor};
+use farcall_host::custom_call::RunContext;
+use farcall_host::transfers::{TransferError, Transfers};
+use farcall_plan::{NestedCall, Plan, ReferenceSite};
+
+/// Evaluates an instruction on the inputs of its thunk.
+pub(super) fn run(
+    plan: &Plan,
+    site: &ReferenceSite,
+    loaded: &[Loaded],
+    contexts: &mut [Context],
+    run: &RunContext,
+    inputs: Vec<Literal>,
+) -> Result<Vec<Literal>, RunError> {
+    let values: Vec<Value> = inputs.into_iter().map(Value::Tensor).collect();
+    let host = Nested { site, loaded, contexts: RefCell::new(contexts), run };
+    // The evaluator itself flushes subnormal numbers where required. If the processor flushed them as well,
+    // subnormal numbers that are only moved would be lost.
+    let _mode = Mode::enter(Denormals::Ieee);
+    match eval_normal(&site.program, site.entry(), &values, &host, plan.numerics) {
+        Ok(results) => Ok(results.iter().filter_map(|v| v.tensor().cloned()).collect()),
+        Err(error) => Err(RunError::evaluating(error)),
+    }
+}
+
+/// Runs the custom calls in the regions of an instruction.
+struct Nested<'a> {
+    site: &'a ReferenceSite,
+    loaded: &'a [Loaded],
+    contexts: RefCell<&'a mut [Context]>,
+    run: &'a RunContext,
+}
+
+impl Nested<'_> {
+    fn transfers(&self) -> Result<&Transfers, String> {
+        self.run.transfers().ok_or_else(|| "the caller of this run exchanges no values with it".to_owned())
+    }
+}
+
+impl Host for Nested<'_> {
+    fn custom_call(&self, site: &HostCall<'_>, operands: &[Value]) -> Result<Vec<Value>, HostError> {
+        let is_this = |call: &NestedCall| {
+            call.inst == site.inst.id() && site.module[call.func].name == site.inst.func().name
+        };
+        let found = self.site.calls.iter().position(is_this);
+        let number = found.ok_or("this call is not known to the plan; this is a bug in farcall")?;
+        let (loaded, mut contexts) = (&self.loaded[number], self.contexts.borrow_mut());
+        let mode = Mode::enter(loaded.plan.numerics.denormals);
+        let inputs = Inputs::Owned(tensors(operands));
+        let outputs = executor::thunks(loaded, &mut contexts[number], inputs, self.run, mode, Unwatched)?;
+        Ok(values(site.results(), outputs)?)
+    }
+
+    fn infeed(&self, _: &str, types: &[TensorType]) -> Result<Vec<Literal>, HostError> {
+        self.transfers()?.infeed(types, &is_due_after_wait).map_err(failed)
+    }
+
+    fn outfeed(&self, _: &str, values: Vec<Literal>) -> Result<(), HostError> {
+        self.transfers()?.outfeed(values);
+        Ok(())
+    }
+
+    fn send(&self, channel: i64, values: Vec<Literal>) -> Result<(), HostError> {
+        self.transfers()?.sent(channel, values);
+        Ok(())
+    }
+
+    fn recv(&self, channel: i64, types: &[TensorType]) -> Result<Vec<Literal>, HostError> {
+        self.transfers()?.recv(channel, types, &is_due_after_wait).map_err(failed)
+    }
+}
+
+/// Returns true if the run has to end; called after a wait.
+fn is_due_after_wait() -> bool {
+    interrupt::look_soon();
+    interrupt::is_due()
+}
+
+/// Converts an error of a transfer, or of a run that ended during the transfer's wait.
+fn failed(error: TransferError) -> HostError {
+    match error {
+        TransferError::Interrupted => RunError::Interrupted.into(),
+        other => other.into(),
+    }
+}
+
+/// Returns the values of these types that contain these tensors.
+pub fn values<'t>(
+    types: impl Iterator<Item = &'t Type>,
+    tensors: Vec<Literal>,
+) -> Result<Vec<Value>, String> {
+    eval::values(types, tensors).ok_or_else(|| "the call returned the wrong number of results".to_owned())
+}
