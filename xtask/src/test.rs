@@ -86,8 +86,8 @@ pub(crate) fn run(quick: bool) -> Result<bool> {
     Ok(tally.failed == 0)
 }
 
-/// Runs the Python tests in a jaxlib that this machine's Python is too old for, then the tests of C++
-/// handlers with its headers.
+/// Runs the Python tests with a jaxlib that needs a newer Python than this machine has, then the tests of C++
+/// handlers with the headers of that jaxlib.
 pub(crate) fn newest(mirror: &[&str]) -> Result<bool> {
     let folder = target().join("trixie");
     let mut script = program("xtask/newest_jaxlib.sh", &[]);

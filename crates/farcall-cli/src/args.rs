@@ -159,14 +159,14 @@ pub(crate) struct RunArgs {
     pub repeat: u32,
     /// Show the time of each step, with its kernel and its source operation
     ///
-    /// Steps are sorted by time. With --repeat, times are means of all runs except a first one that warms up.
-    /// `--profile=json` prints everything as JSON.
+    /// Steps are sorted by time. With --repeat, times are means of all runs except the first, which is a
+    /// warm-up. `--profile=json` prints everything as JSON.
     #[arg(long, value_enum, value_name = "FORMAT", num_args = 0..=1, require_equals = true, default_missing_value = "table", conflicts_with = "evaluator")]
     pub profile: Option<ProfileFormat>,
     /// Write every step of the run, and the tasks on each thread, to a trace file for Perfetto
     /// (ui.perfetto.dev)
     ///
-    /// A file named `….html` is a page instead, which any browser shows.
+    /// If FILE ends in .html, it becomes a page that any browser shows.
     #[arg(long, value_name = "FILE", conflicts_with = "evaluator")]
     pub trace: Option<PathBuf>,
     /// Run on the reference evaluator instead of the engine
@@ -204,8 +204,8 @@ Examples:
 /// Inputs of a run.
 #[derive(Args, Debug, Clone)]
 pub(crate) struct InputArgs {
-    /// Next argument: a .npy file; `rand`, `zeros`, `ones` or `iota` of the argument's type; one number or
-    /// several, as in 0.1, -inf and [0,nan]; or a file of named arguments
+    /// Next argument: a .npy file; `rand`, `zeros`, `ones` or `iota` of the argument's type; one or more
+    /// numbers, as in 0.1, -inf and [0,nan]; or a file of named arguments
     ///
     /// The type can also be given: rand:f32[4,8]. Integers that serve as indices need a range: rand:0..2000
     /// is 0 to 1999.
@@ -237,7 +237,8 @@ pub(crate) struct HowArgs {
     /// text: the program as read. verified: after verification. refined: with the sizes that follow from the
     /// inputs, for a program with dynamic sizes. build: the middle form before any pass. The name of a pass
     /// (`farcall passes` lists the names): after each run of that pass. form: after the passes chosen by
-    /// --passes. assign: with the memory location of each value. plan: the steps and buffers of the engine.
+    /// --passes. assign (a pass that always runs): with the memory location of each value. plan: the steps
+    /// and buffers of the engine.
     #[arg(long, value_name = "STAGE")]
     pub dump: Option<Dump>,
     /// Passes that rewrite the program, in order: a list such as dce,cse or needed, or default,-sink
@@ -371,7 +372,7 @@ pub(crate) enum Dump {
     Build,
     /// The middle form after a pass.
     Pass(&'static str),
-    /// The middle form after the selectable passes.
+    /// The middle form after the selected passes.
     Form,
     /// The steps and buffers of the engine.
     Plan,
@@ -477,15 +478,13 @@ pub(crate) struct InspectArgs {
     ///
     /// A block becomes a custom call if a lowering asks for it, for example a lowering of a library
     /// (`#[lowers]`). Otherwise the block's default body is compiled. The custom calls shown are those of the
-    /// compiled program. A program with dynamic sizes is compiled for inputs, which are given as to `farcall
-    /// run`.
+    /// compiled program. A program with dynamic sizes is compiled for inputs, given as for `farcall run`.
     #[arg(long)]
     pub why: bool,
     /// Compile the program, and show its steps: kernels, fusions, the reasons for both, and memory
     ///
     /// Memory is the location of each value that the program writes, with the steps from its first write to
-    /// its last read. A program with dynamic sizes is compiled for inputs, which are given as to `farcall
-    /// run`.
+    /// its last read. A program with dynamic sizes is compiled for inputs, given as for `farcall run`.
     #[arg(long)]
     pub plan: bool,
     #[command(flatten)]
@@ -544,8 +543,8 @@ pub(crate) struct OpArgs {
     pub library: LibraryArg,
     /// The op; without this argument, list the library's ops
     pub name: Option<String>,
-    /// Next operand: a .npy file; `rand`, `zeros`, `ones` or `iota` of a type, as in rand:f32[4,8]; or one
-    /// number or several, as in 0.1, -inf and [0,nan]
+    /// Next operand: a .npy file; `rand`, `zeros`, `ones` or `iota` of a type, as in rand:f32[4,8]; or one or
+    /// more numbers, as in 0.1, -inf and [0,nan]
     ///
     /// The type may be omitted if the other operands determine it. Without any --input (and without --attr
     /// and --call), the op is explained. Types that NumPy lacks are stored as raw bits in unsigned integers
@@ -569,14 +568,14 @@ pub(crate) struct OpArgs {
     pub call: bool,
     /// Check the promises of the op and its derivative ops; without a name, of all ops of the library
     ///
-    /// Whole calls are compared with calls of parts, combined as the signature says (`k: sum`); with one call
-    /// for several entries (`vmap`); with calls on other numbers of threads; and with calls whose result
-    /// memory held other values. Derivatives are compared with central differences. If no operands are given,
-    /// small ones are generated for each type that the op can have: random numbers between -3 and 3, and
-    /// integers below the smallest dimension. For an op that reads one triangle of square matrices,
-    /// derivatives may hold for all changes or only for symmetric ones. Other requirements on operands are
-    /// not detected: `#[samples(f)]` beside the op supplies suitable operands. Attributes that are not given
-    /// are also tried with values other than their defaults.
+    /// The results of each call are compared with those of: calls on parts of the operands, combined as the
+    /// signature says (`k: sum`); one call for several entries (`vmap`); calls on other numbers of threads;
+    /// and calls whose result memory held other values. Derivatives are compared with central differences. If
+    /// no operands are given, small ones are generated for each type that the op can have: random numbers
+    /// between -3 and 3, and integers below the smallest dimension. For an op that reads one triangle of
+    /// square matrices, derivatives may hold for all changes or only for symmetric ones. Other requirements
+    /// on operands are not detected: `#[samples(f)]` beside the op supplies suitable operands. Attributes
+    /// that are not given are also tried with values other than their defaults.
     #[arg(long, conflicts_with_all = ["call", "outputs", "stats", "repeat"])]
     pub check: bool,
     /// With --check, fail if something remains unchecked: no operands fit, or no result is a number

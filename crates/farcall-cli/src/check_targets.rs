@@ -195,7 +195,7 @@ fn real_distance(dtype: DType, a: &[u8], e: &[u8]) -> u64 {
     if !x.is_finite() || !y.is_finite() {
         return u64::MAX;
     }
-    // As integers, the bits of numbers with one sign are ordered and start at zero.
+    // Numbers of the same sign have the order of their bits, read as integers, and zero has the bits 0.
     let code = |bytes: &[u8]| bytes.iter().rev().fold(0u64, |code, b| code << 8 | u64::from(*b));
     // f8E8M0FNU has no sign.
     let sign = if dtype == DType::F8E8M0FNU { 0 } else { 1u64 << (dtype.bits() - 1) };

@@ -175,7 +175,7 @@ pub(crate) fn plan(
 /// Collects the middle form for `--dump`.
 struct FormDump {
     dump: Option<Dump>,
-    /// Number of passes that can be selected. The passes that always run come after them.
+    /// Number of selected passes. The passes that always run come after them.
     listed: usize,
     /// Number of the last pass that has run.
     at: usize,

@@ -237,7 +237,7 @@ fn calls<'a>(module: &'a Module, registry: &Registry) -> Vec<Call<'a>> {
     calls
 }
 
-/// Formats the program's `api_version` and its meaning.
+/// Formats the `api_version` of a call, and whether its configuration is a dictionary.
 fn version(call: &CustomCall) -> String {
     let dictionary = matches!(call.config, CallConfig::Dict(_));
     match call.api_version {

@@ -1,4 +1,4 @@
-//! Output to the terminal: optional colors, tables, and a standard output whose errors are handled.
+//! Output to the terminal: optional colors, tables, and the detection of a closed standard output.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -32,7 +32,7 @@ pub(crate) fn stderr() -> impl Write {
     anstream::stderr()
 }
 
-/// Returns true if the standard error shows colors.
+/// Returns true if colors are enabled on standard error.
 pub(crate) fn stderr_has_color() -> bool {
     anstream::AutoStream::choice(&io::stderr()) != anstream::ColorChoice::Never
 }

@@ -1,6 +1,7 @@
-//! Fusions of operations on corresponding elements and reductions of rows: one tile program for the whole
-//! fusion. A fusion with products is computed by blocks of rows ([`by_rows`]), or is a product that is
-//! written transposed. A fusion that only moves elements is one movement ([`moves`]).
+//! Kernel of fusions. A fusion of elementwise operations and reductions of rows becomes one tile program
+//! ([`tile`]). A fusion with products is computed by blocks of rows ([`by_rows`]), which also handles a
+//! product whose result is written transposed. A fusion that only moves elements becomes one movement
+//! ([`moves`]).
 
 use farcall_ir::middle::rows;
 use farcall_ir::{DType, Op, TensorType};
@@ -58,9 +59,9 @@ fn row(body: &Body, inst: &BodyInst) -> Option<usize> {
     rows::reduced(body.ty(*inst.operands.first()?)?, dims)
 }
 
-/// Returns the outputs that may share memory with inputs: full outputs, which have all elements. Other
-/// outputs may be written while rows are still read. Inputs that are sliced or padded share no memory,
-/// because their elements are read and written at different positions.
+/// Returns the outputs that may share memory with inputs: outputs with as many elements as the operands of
+/// the fusion's reductions, if any. Other outputs may be written while rows are still read. Inputs that are
+/// sliced or padded share no memory, because their elements are read and written at different positions.
 pub(super) fn in_place(bodies: &[Body]) -> InPlace {
     let [body] = bodies else { return InPlace::Nowhere };
     if body.insts.iter().any(|inst| matches!(inst.op, Op::DotGeneral(_))) {

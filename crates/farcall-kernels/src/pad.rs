@@ -126,7 +126,7 @@ impl PaddedAxis {
         inside.then_some(element as usize)
     }
 
-    /// Returns the operand's elements at the `places` indices of the padded axis from `first` on.
+    /// Returns the operand's elements that lie at indices `first..first + places` of the padded axis.
     fn within(&self, first: usize, places: usize) -> Range<usize> {
         let (first, end) = (first as i64 - self.low, (first + places) as i64 - self.low);
         let at = |place: i64| usize::try_from((place + self.step - 1).div_euclid(self.step)).unwrap_or(0);
@@ -178,8 +178,8 @@ impl Padded {
     /// Writes `len` elements of the padded tensor from `start` on, except for the padding.
     ///
     /// # Safety
-    /// `from` is a tensor of the type that this was created for. `to` is valid for writes of `len` elements,
-    /// which the padded tensor has from `start` on.
+    /// `from` is a tensor of the type that the mapping was created for. `to` is valid for writes of `len`
+    /// elements. The padded tensor has at least `start + len` elements.
     pub(super) unsafe fn run(&self, from: *const u8, to: *mut u8, [start, len]: [usize; 2]) {
         // SAFETY: the caller guarantees the operand and the elements to write (`# Safety` above).
         unsafe { (self.run)(self, from, to, [start, len]) };

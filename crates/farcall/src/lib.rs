@@ -11,8 +11,7 @@
 //! - [`Polymorphic`]: a program with dynamic sizes, compiled for each list of types that it is called with.
 //! - [`device`]: the devices and streams on which executables run, and the memories and buffers that hold
 //!   their inputs and results.
-//! - [`op_program`], [`call_program`]: programs that consist of one call, of an op or of any target, to run
-//!   the call on arrays.
+//! - [`op_program`], [`call_program`]: programs of a single call, for running an op or any target on arrays.
 //! - [`Linear`]: the derivative of such a call, and the calls of derivative ops.
 //! - [`registry`]: the targets that custom calls can name, and the loading of libraries that contain targets.
 //! - [`plan`]: the compiled program. `compile` makes it and `runtime` runs it; neither depends on the other.

@@ -101,7 +101,7 @@ fn ramp_jvp(x: &Buffer<f32>, v: &Buffer<f32>, u: &mut Buffer<f32>) -> Result<()>
     Ok(())
 }
 
-/// An op with a forward derivative whose op is its own transpose.
+/// An op with a forward derivative. The tangent op is its own transpose.
 #[handler(name = "bend")]
 #[signature((x: f32[*]) -> (y: f32[*]))]
 #[jvp(tangent = bend_jvp, tangent(x) = v, tangent(y) = u)]
@@ -286,7 +286,7 @@ fn a_linear_tangent_op_is_transposed() {
 #[test]
 fn a_linear_op_is_transposed() {
     // `bend` is transposed by the transpose of its tangent op. The point of differentiation is passed as
-    // zeros, because it does not matter if the op is linear.
+    // zeros, because the derivative of a linear op does not depend on it.
     let bend = of_vector("bend").transpose(&[false]).unwrap();
     assert_eq!((bend.op.target.as_str(), bend.results), ("bend_jvp", vec![Some(0)]));
     expect!["[Zeros((F32, [2])), Cotangent(0)]"].assert_eq(&format!("{:?}", bend.operands));

@@ -1,4 +1,5 @@
-//! Permutes any number of dimensions, which the signature delegates to functions.
+//! A permutation of any number of dimensions. A signature cannot express its shape and batching, so the op
+//! names functions for them.
 
 use farcall_ffi::prelude::*;
 

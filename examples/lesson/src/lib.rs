@@ -131,7 +131,7 @@ fn sparse_matmul(
     Ok(())
 }
 
-/// The sum over all processes. On the CPU there is one process, so the sum is its own value.
+/// The sum over all processes. On the CPU there is only one process, so the sum is the operand.
 #[handler(name = "nccl_allreduce")]
 #[signature((x: f32[*]) -> (y: f32[*]))]
 #[vjp(backward = nccl_allreduce_bwd)]

@@ -24,7 +24,7 @@ const BLOCK_SECONDS: u64 = 300;
 /// Number of lines of a failed block's output that the report shows.
 const MAX_OUTPUT_LINES: usize = 80;
 
-/// What happened to the blocks of a page.
+/// Outcome of the blocks of a page.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
     pub(crate) passed: u64,
@@ -203,8 +203,8 @@ impl Session<'_> {
         command
     }
 
-    /// Runs a block in the folder and with the variables that the last `sh` block left: `set -a` exports
-    /// them.
+    /// Runs a block in the folder where the last `sh` block ended, and with its variables, which `set -a`
+    /// exported.
     fn shell(&self, block: &Block) -> Result<(bool, String)> {
         let script = self.state.join("block.sh");
         let state = self.state.display();

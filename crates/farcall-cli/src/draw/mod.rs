@@ -116,7 +116,7 @@ impl Panel {
 
     /// Adds a value to the edge between two nodes.
     fn connect(&mut self, from: usize, to: usize, ty: String) {
-        // All edges to one node are added together.
+        // The edges to a node are added one after another, before those to the next node.
         let mut added = self.edges.iter_mut().rev().take_while(|edge| edge.to == to);
         match added.find(|edge| edge.from == from) {
             Some(edge) => edge.types.push(ty),

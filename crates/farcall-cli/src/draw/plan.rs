@@ -125,7 +125,7 @@ impl Sources {
     }
 }
 
-/// Returns the slice with at least one byte: edges show tensors without elements, too.
+/// Returns the slice with at least one byte, so that tensors without elements have edges, too.
 fn visible(slice: Slice) -> Slice {
     Slice { size: slice.size.max(1), ..slice }
 }

@@ -90,7 +90,7 @@ fn write(
     writeln!(out, "</svg>")
 }
 
-/// Writes boxes above edges, and labels above both.
+/// Writes the edges, then their labels, then the boxes. Later elements cover earlier ones.
 fn panel(placed: &Placed<'_>, timed: bool, out: &mut String) -> std::fmt::Result {
     for (points, _) in &placed.edges {
         writeln!(

@@ -15,7 +15,7 @@ pub(super) struct Times {
 pub(super) struct Time {
     /// Share of the run time, from 0 to 1, without nested steps.
     pub(super) share: f64,
-    /// A line for the reader.
+    /// The time as text, for the hint of the step's box.
     pub(super) text: String,
 }
 

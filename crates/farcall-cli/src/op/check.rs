@@ -89,8 +89,8 @@ fn on(
     Ok(Checked { op, call, attrs: attrs.clone(), promises: promises::check(ops, target, operands, attrs)? })
 }
 
-/// Checks the author's sample calls, or else generated operands: of each possible type, with and without
-/// optional operands. Then varies the attributes that are not in `attrs`.
+/// Checks the author's sample calls. Without samples, checks generated operands of each possible type, with
+/// and without optional operands. Then varies the attributes that are not in `attrs`.
 ///
 /// # Errors
 /// If the op rejects a sample, or if no operands are found for one of these cases.
@@ -259,8 +259,9 @@ fn unmade(target: &Arc<Target>, ops: &[Arc<Target>], args: &OpArgs) -> String {
     )
 }
 
-/// Generates random operands. Numbers lie on both sides of 1, which many kernels treat differently. Integers
-/// may be indices, so they are below every size and every attribute that may be a size.
+/// Generates random operands. Numbers lie on both sides of 1, because many kernels treat numbers below and
+/// above 1 differently. Integers may be indices, so they are below every size and every attribute that may be
+/// a size.
 fn operands(call: &made::Call, seed: u64) -> Result<Vec<Literal>> {
     let sizes = call.operands.iter().flat_map(|ty| ty.sizes()).copied().filter(|size| *size > 0);
     let attrs = call.attrs.iter().filter_map(|(_, value)| usize::try_from(value.as_int()?).ok());

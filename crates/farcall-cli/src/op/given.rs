@@ -40,7 +40,7 @@ enum Argument<'a> {
     Attr(&'a AttrSpec),
 }
 
-/// Default of an omitted offset operand, the index at which a part of a dimension begins: 0, for a whole
+/// Default of an omitted offset operand (`row: offset(m)` in a signature): 0, the offset of a whole
 /// dimension.
 static BEGIN: InputSpec = InputSpec::Fill(Fill::Zeros, None);
 
@@ -176,7 +176,7 @@ fn arrays(target: &Target, inputs: &[&InputSpec], made: &mut [Option<Literal>]) 
 /// so is text that is not a value of the type: the op reports the error.
 ///
 /// # Errors
-/// If a list in a dictionary contains other items than numbers.
+/// If a list in a dictionary contains items other than numbers.
 pub(crate) fn attrs(target: &Target, given: &[&AttrSpec]) -> Result<Attrs> {
     let declared = target.signature().map(|s| s.attrs()).unwrap_or_default();
     let value = |spec: &&AttrSpec| {
@@ -230,7 +230,7 @@ fn scalar(text: &str) -> AttrValue {
 /// Converts a value in a dictionary, whose type is not declared: integers become `i64`, other numbers `f64`.
 ///
 /// # Errors
-/// If a list contains other items than numbers.
+/// If a list contains items other than numbers.
 fn from_json(json: &serde_json::Value) -> Result<AttrValue, MixedList> {
     use serde_json::Value;
     Ok(match json {

@@ -12,7 +12,7 @@ use crate::corpus::{MANIFEST, Manifest};
 /// File extensions of programs in a folder.
 const EXTENSIONS: [&str; 3] = ["mlir", "hlo", "mlirbc"];
 
-/// Returns every test under the paths whose name contains one of `filters`; all tests if `filters` is empty.
+/// Returns the tests under the paths. If `filters` is not empty, the name of a test must contain one of them.
 pub(super) fn tests(paths: &[PathBuf], filters: &[String]) -> Result<Vec<Test>> {
     let mut tests = Vec::new();
     for path in paths {

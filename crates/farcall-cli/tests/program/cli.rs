@@ -788,7 +788,7 @@ fn the_guide_is_in_the_command() {
     assert!(list.stdout.lines().any(|line| line.starts_with("getting-started ")), "{}", list.stdout);
     let page = folder.farcall(["guide", "signatures"]);
     assert!(page.stdout.starts_with("# Signatures\n"), "{}", page.stdout);
-    // Comments direct tests and are not for readers.
+    // Comments in a page tell the guide's tests what to do; they are not printed.
     assert!(!page.stdout.contains("<!--"), "{}", page.stdout);
     let ended = folder.farcall(["guide", "signature"]);
     assert_eq!(ended.code, 2);

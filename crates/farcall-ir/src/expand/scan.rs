@@ -90,7 +90,7 @@ impl LoopTypes {
     }
 }
 
-/// The type of a slice along a dimension, which is dropped or resized.
+/// The type of a slice along `dim`, which becomes `size`, or is dropped without a size.
 fn sliced(ty: &TensorType, dim: usize, size: Option<usize>) -> TensorType {
     let mut dims = ty.sizes().to_vec();
     if dim < dims.len() {

@@ -32,11 +32,11 @@ pub(super) struct Walk<'r, 'm> {
     values: HashMap<ValueId, ValueId>,
     /// Known elements of values of the specialized function.
     known: HashMap<ValueId, Literal>,
-    /// Values known to be the sum of another value and known elements: limits of slices with unknown starts
-    /// and known sizes.
+    /// Values known to be the sum of another value and known elements. A slice with an unknown start and a
+    /// known size has such a limit.
     sums: HashMap<ValueId, (ValueId, Literal)>,
-    /// Small integer tensors by their computation, so that equal tensors are one value: programs compute the
-    /// start of a slice again for its limit.
+    /// Small integer tensors by their computation, so that a repeated computation gives the same value.
+    /// Programs often repeat the computation of a slice's start for its limit.
     computations: HashMap<Computation, ValueId>,
     /// The keys of `computations` in the order of insertion; the keys of a region are removed at its end.
     order: Vec<Computation>,
@@ -337,7 +337,7 @@ impl<'m> Walk<'_, 'm> {
             }
             return false;
         }
-        // Instructions with regions may run for long, so they are not folded.
+        // Instructions with regions may run for a long time, so they are not folded.
         let small = |v: &ValueId| {
             let ty = self.to.tensor(*v);
             // A tensor without elements may be large along its other dimensions.

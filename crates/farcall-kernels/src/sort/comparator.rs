@@ -2,9 +2,10 @@
 //!
 //! A single comparison is recognized directly. Any other comparator is recognized if it only compares and
 //! selects, however it is written. The analysis has two steps. The first step finds the booleans in the
-//! comparator that depend on a single operand, and evaluates them for all kinds of two elements ([`cases`]).
-//! There must be an [`Order`] such that these booleans depend only on the relation of the two elements in
-//! that order. The second step evaluates the comparator for all combinations of the operands' relations.
+//! comparator that depend on a single operand, and evaluates them for all pairs of kinds of elements, such as
+//! -0 and NaN ([`cases`]). There must be an [`Order`] such that these booleans depend only on the relation of
+//! the two elements in that order. The second step evaluates the comparator for all combinations of the
+//! operands' relations.
 
 use farcall_ir::op::{CompareKind, Direction};
 use farcall_ir::{DType, Op, TensorType};

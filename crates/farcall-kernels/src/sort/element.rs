@@ -38,8 +38,8 @@ pub(super) trait Element: Copy + Send + Sync + 'static {
     fn total(self) -> Self::Word;
     /// Returns the element at this position in the total order.
     fn from_total(total: Self::Word) -> Self;
-    /// Returns the positions of the positive zero and of the largest NaN, if other numbers compare as equal
-    /// to them.
+    /// Returns the positions that stand for all zeros and for all NaNs: the positions of the positive zero
+    /// and of the largest NaN. `None` for integers, which have neither.
     fn equals() -> Option<[Self::Word; 2]>;
     fn is_nan(self) -> bool;
     /// Returns true if the element compares as equal to zero; `one` is [`Element::opaque_one`].

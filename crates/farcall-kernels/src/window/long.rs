@@ -149,9 +149,9 @@ impl Pass {
         if self.inner >= LANES { LANES } else { 1 }
     }
 
-    /// Number of units of work. The last columns of a line that do not fill a unit are units of one column. A
-    /// line is all elements with the same indices before the axis; a column is all elements of a line with
-    /// the same indices after the axis.
+    /// Number of units of work. A line is all elements with the same indices before the axis; a column is all
+    /// elements of a line with the same indices after the axis. A unit has [`Pass::width`] columns of a line,
+    /// except for the last columns of the line: if they do not fill a unit, each is a unit of its own.
     fn units(&self) -> usize {
         self.outer * self.per_line()
     }

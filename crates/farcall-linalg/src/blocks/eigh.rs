@@ -2,7 +2,7 @@
 //! a time, in the order of R. P. Brent, F. T. Luk, *The solution of singular-value and symmetric eigenvalue
 //! problems on multiprocessor arrays*, 1985.
 //!
-//! Columns `i` and `h + i` of `2·h` form a pair. After each round of rotations, all columns except the first
+//! Of `2·h` columns, `i` and `h + i` form a pair. After each round of rotations, all columns except the first
 //! move on by one position. In a sweep of `2·h − 1` rounds, each column is paired with every other column and
 //! returns to its position.
 
@@ -211,7 +211,7 @@ fn rotation(g: &mut Graph<'_>, pairs: ValueId, first: ValueId, second: ValueId) 
     let dtype = g.dtype(pairs);
     let phase_divisor = g.convert(divisor, dtype)?;
     let phase = g.div(pairs, phase_divisor)?;
-    // The smaller solution of t² + 2·τ·t = 1.
+    // The solution of t² + 2·τ·t = 1 that is smaller in magnitude.
     let twice = g.add(divisor, divisor)?;
     let difference = g.sub(second, first)?;
     let tau = g.div(difference, twice)?;

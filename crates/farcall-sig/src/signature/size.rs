@@ -23,7 +23,7 @@ pub trait Size: Clone + PartialEq + Debug + Display {
     /// If the operation has no value.
     fn compute(op: BinaryOp, left: &Self, right: &Self) -> Result<Self, SizeError>;
 
-    /// Returns the smaller of two sizes, or the larger.
+    /// Returns the smaller of two sizes, or the larger one if `greatest`.
     ///
     /// # Errors
     /// If the order of the two sizes is not known.

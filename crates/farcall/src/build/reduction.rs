@@ -81,9 +81,8 @@ impl Graph {
         instruction.region_if_known(&elements(&values), body).value()
     }
 
-    /// Adds a `sort` along a dimension. `comes_before` compares two positions along the dimension: its left
-    /// argument has one element of each value, and so has its right argument. If `is_stable`, equal elements
-    /// keep their order.
+    /// Adds a `sort` along a dimension. `comes_before` compares two positions along the dimension: each of
+    /// its two arguments has one element of each value. If `is_stable`, equal elements keep their order.
     #[track_caller]
     pub fn sort<'g, V: Values<'g>>(
         &'g self,

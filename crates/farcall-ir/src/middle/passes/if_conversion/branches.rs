@@ -8,11 +8,12 @@ use crate::op::{Compare, Direction, Op};
 use crate::scalar::Scalar;
 use farcall_sig::DType;
 
-/// Replaces the choices in regions that are applied to elements. Returns true if there were any.
+/// Replaces the choices (`if` and `case`) in regions that are applied to elements. Returns true if the
+/// function changed.
 pub(super) fn run(func: &mut Func) -> bool {
     let mut changed = false;
-    // Branches only use captured values, so operations that cannot fail can move from a branch to before the
-    // choice.
+    // Branches use no values except captured ones. An operation in a branch that cannot fail can therefore be
+    // hoisted to before the choice.
     let mut choices: Vec<InstId> = Vec::new();
     for region in regions_inside_out(func) {
         if is_within_elements(func, region) {
