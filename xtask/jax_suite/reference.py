@@ -30,7 +30,7 @@ def targets() -> farcall.Registry:
 
 
 class Xla:
-    """XLA, for running other programs than the captured ones, such as rewritten programs."""
+    """XLA, for running programs other than the captured ones, such as rewritten programs."""
 
     def run(self, text: str, inputs: list[np.ndarray], *, literal: bool = False) -> list[np.ndarray]:
         """Compiles and runs a program."""

@@ -8,7 +8,7 @@
 //! Rust side runs. Each figure is the median of many rounds, in nanoseconds per call; the sides take turns.
 //!
 //! - `again`: a frame as XLA passes it, the same in each call
-//! - `moved`: a frame whose first operand has its elements at another address than in the previous call
+//! - `moved`: a frame whose first operand has its elements at a different address in each call
 //! - `checked`: a frame that is checked in full in each call, because its extension rules out a proof
 //! - `kept`: a frame with a memo of the decoded arguments, as in farcall's engine
 #![expect(clippy::print_stdout, reason = "the figures")]

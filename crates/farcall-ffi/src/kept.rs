@@ -278,7 +278,7 @@ impl Drop for Guard {
 }
 
 /// Waits until all kept buffers are dropped. First runs or cancels the tasks that have not started, because
-/// the pool may have no other thread than this one.
+/// this thread may be the only one of the pool.
 fn wait(call: Arc<Pending>, settle_tasks: impl FnOnce()) -> Boxed {
     let handler = call.handler;
     let (sender, receiver) = channel();

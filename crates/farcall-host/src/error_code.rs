@@ -17,13 +17,13 @@ pub enum ErrorCode {
     ElementType,
     /// An argument has another shape, or sizes of arguments contradict each other.
     Shape,
-    /// An argument has other elements than a program was compiled for.
+    /// An argument does not have the elements that the program was compiled for.
     Elements,
     /// An attribute is missing, unknown, of another type, or cannot be passed through the C interface.
     Attribute,
     /// An op without a signature.
     NoSignature,
-    /// A device does not exist, or an argument is on another device than the program.
+    /// A device does not exist, or an argument and the program are on different devices.
     Device,
     /// An op does not have the required derivative.
     NotDifferentiable,

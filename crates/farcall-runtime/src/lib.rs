@@ -75,7 +75,7 @@ pub enum RunError {
         /// Type that was given.
         found: Box<TensorType>,
     },
-    /// An input with other elements than the program was compiled for.
+    /// An input does not have the elements that the program was compiled for.
     #[error("input {index}{} does not have the elements that the program was compiled for", name.as_ref().map(|n| format!(" (argument {n})")).unwrap_or_default())]
     KnownInput {
         /// Index of the input, from 0.

@@ -277,7 +277,7 @@ impl Executable {
     /// ```
     ///
     /// # Errors
-    /// If there are too few or too many inputs, if an input has another type than the program takes or is on
+    /// If there are too few or too many inputs, if an input does not have the type of the parameter or is on
     /// another device, or if a custom call fails. The inputs are consumed even then.
     pub fn execute<B: Into<Buffer>>(
         &self,

@@ -508,7 +508,7 @@ def get_local_backend(platform: str | None = None) -> Client:
     """Returns the client of this process.
 
     Raises:
-      XlaRuntimeError: for other platforms than `"cpu"`.
+      XlaRuntimeError: for platforms other than `"cpu"`.
     """
     if platform not in (None, "cpu", "Host"):
         raise XlaRuntimeError(f"NOT_FOUND: farcall.xla_client runs on the platform cpu only, not on {platform}")

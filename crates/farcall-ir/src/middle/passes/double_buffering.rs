@@ -5,8 +5,8 @@
 //!     ──▶ x = f(f(x))  y = f(x), then f(y) where x was        none
 //! ```
 //!
-//! `f` reads elements of `x` in other positions than it writes, as a stencil step or a transpose does. The
-//! trip count has to be known and even.
+//! `f` reads elements of `x` at positions other than the one that it writes, as a stencil step or a transpose
+//! does. The trip count has to be known and even.
 
 use rustc_hash::FxHashSet;
 
@@ -84,7 +84,7 @@ fn needs_copy(body: Region<'_>, arg: ValueId, next: ValueId) -> bool {
     false
 }
 
-/// Returns true for unfused operations that read elements in other positions than they write.
+/// Returns true for unfused operations that read elements at positions other than the one that they write.
 fn is_alone(op: &Op) -> bool {
     matches!(
         op,

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! NumPy's indices work like this, so JAX's programs contain such code everywhere. After the rewrite, the
-//! wrapped indices need not be stored. If other operations than elementwise ones use them, they are computed
+//! wrapped indices need not be stored. If operations that are not elementwise use them, they are computed
 //! anyway, and the gathers and scatters use them, too.
 
 use rustc_hash::FxHashMap;

@@ -116,8 +116,8 @@ impl Applied {
             return None;
         }
         let number = |v: &ValueId| number(func, *v);
-        // Tensors without elements need no loop, and elements of other types than the region's would have to
-        // be converted.
+        // Tensors without elements need no loop, and elements whose types differ from the region's would have
+        // to be converted.
         let args = region.own_args().iter().map(|v| number(v).map(|ty| ty.dtype));
         let args: Vec<DType> = args.collect::<Option<_>>()?;
         let dtype = |v: &ValueId| {
