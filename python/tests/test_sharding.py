@@ -1,6 +1,6 @@
 """Programs that XLA splits among devices: every op of examples/gallery, and ops with forms of signatures that
-the gallery lacks, along every dimension that the signature allows to split, on a mesh of 4×2 devices with
-either kind of axes.
+the gallery lacks, along every dimension that may be split according to the signature, on a mesh of 4×2
+devices with either kind of axes.
 
 Ops and operands follow from the signatures. The tests check that the results equal the results on one
 device, that nothing is gathered, and that the number of all-reduces is at most the number implied by the

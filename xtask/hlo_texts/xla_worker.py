@@ -33,7 +33,7 @@ from texts import path_of
 
 # Maximum number of elements of all inputs and outputs together. Larger programs take minutes and gigabytes.
 MAX_ELEMENTS = 1 << 24
-# Collectives of one participant have a result like their operand.
+# Collectives of a single participant have a result of the operand's type.
 GATHERED = re.compile(
     r"stablehlo\.(?:all_gather|reduce_scatter)\".*?[)>}] : \((.*?)\) -> \(?(.*?)\)?(?: loc\(.*\))?$",
     re.DOTALL | re.MULTILINE,
@@ -71,7 +71,7 @@ def judge(root: Path, name: str) -> dict:
             return {"verdict": "read", "detail": "collectives of several devices"}
         inputs = random_inputs(leaves, name)
         options = xla_client.CompileOptions()
-        # jaxlib takes these from the caller, not from the text: a text for several devices is refused here.
+        # jaxlib takes the counts from the caller, not from the text, and refuses a text for several devices.
         options.num_replicas, options.num_partitions = device_counts(text)
         parameters = shapes.parameter_shapes()
         options.parameter_is_tupled_arguments = len(parameters) == 1 and parameters[0].is_tuple()

@@ -93,7 +93,7 @@ fn check_stage(host: &Host, stage: abi::Stage) -> Result<()> {
     Err(Error::unimplemented(message))
 }
 
-/// Gives the host the state that a stage of a call site made.
+/// Gives the host the state that a stage of a call site has returned.
 pub(crate) fn set<T: Send + Sync + 'static>(host: &Host, stage: abi::Stage, state: T) -> Result<()> {
     check_stage(host, stage)?;
     let mut type_id = type_id::<T>(host)?;

@@ -12,7 +12,7 @@ use super::body::{Body, BodyInst};
 use super::reduce::{self, Combine};
 use super::{InPlace, Kernel, Request, by_rows, dot, elementwise, moves, short_name, tile};
 
-/// Kernel for fusions created by the passes `fuse`, `products` and `moves`.
+/// Kernel for fusions created by the passes `fuse`, `product_fusion` and `movement_fusion`.
 pub(super) static KERNEL: Kernel = Kernel { name: "fusion", prepare, in_place, describe };
 
 fn prepare(request: &Request<'_>) -> Option<Prepared> {

@@ -251,7 +251,7 @@ pub fn nondiff(_: TokenStream, item: TokenStream) -> TokenStream {
     declaration::misplaced("nondiff", item.into()).into()
 }
 
-/// Makes a function a stage of a handler other than execute. The handler names the function.
+/// Makes a function a stage of a handler, for the stages other than execute. The handler names the function.
 ///
 /// ```text
 /// #[stage(instantiate)]

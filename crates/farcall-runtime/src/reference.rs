@@ -99,7 +99,7 @@ fn failed(error: TransferError) -> HostError {
     }
 }
 
-/// Returns the values of these types that contain these tensors.
+/// Assembles tensors into values of these types.
 pub fn values<'t>(
     types: impl Iterator<Item = &'t Type>,
     tensors: Vec<Literal>,

@@ -1,4 +1,4 @@
-//! A slot for one value that many threads take from and put into, without a lock.
+//! A slot for one value. Many threads take the value and put values in, without a lock.
 
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};

@@ -35,7 +35,7 @@ pub(super) use operand::{Axis, Dim, MAX_DIMS, Operand, Step};
 use operand::{PACKED_EFFORT, join};
 use vector::Vector;
 
-/// Minimum number of multiplications per task: some ten microseconds.
+/// Minimum number of multiplications per task, which take about ten microseconds.
 const MIN_TASK_PRODUCTS: usize = 1 << 22;
 
 /// Number of tasks that a large product is split into.
@@ -47,8 +47,8 @@ const TARGET_TASKS: usize = 8;
 const PARTIAL_SUM_PRODUCTS: usize = 192;
 
 /// Bytes of a row of right factors that are packed into panels at once. The depth of these panels is
-/// [`PARTIAL_SUM_PRODUCTS`], or twice that for elements so small that this many of them take fewer bytes than
-/// this constant.
+/// [`PARTIAL_SUM_PRODUCTS`], or twice that if `PARTIAL_SUM_PRODUCTS` elements take fewer than
+/// `PANEL_ROW_BYTES` bytes.
 const PANEL_ROW_BYTES: usize = 1024;
 
 /// Largest magnitude up to which every integer is exact in `f32`.

@@ -11,7 +11,7 @@ use super::abreast::{self, LINES};
 use super::micro::{Element, Ring, Stored};
 use super::{PARTIAL_SUM_PRODUCTS, Product, Source, join, with_buffer};
 
-/// Minimum number of matrix elements that a task reads: some ten microseconds.
+/// Minimum number of matrix elements that a task reads, which takes about ten microseconds.
 const MIN_TASK_ELEMENTS: usize = 1 << 18;
 
 /// Number of partial sums (lanes) of a line. Lines are summed one at a time: for a loop over several lines at

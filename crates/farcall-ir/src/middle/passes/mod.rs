@@ -68,7 +68,7 @@ pub struct PassOptions {
 }
 
 impl PassOptions {
-    /// Creates a context with the usual limits, for an engine without fusions.
+    /// Creates options with the usual limits, for an engine without fusions.
     pub fn new(numerics: impl Into<Numerics>) -> PassOptions {
         PassOptions {
             numerics: numerics.into(),

@@ -1,5 +1,5 @@
-//! Splits a `select_and_scatter` by regions without a kernel: a window reduction finds the index of the
-//! element that each window selects, and a scatter adds to these elements.
+//! Splits a `select_and_scatter` whose regions no kernel supports: a window reduction finds the index of the
+//! element that each window selects, and a scatter combines the source with these elements.
 
 use super::Values;
 use crate::literal::Literal;
