@@ -23,7 +23,7 @@ use crate::pointer::unusable;
 #[cfg(not(target_pointer_width = "64"))]
 compile_error!("farcall-ffi reads the ABI's 64-bit dimensions as usize, and so needs a 64-bit target");
 
-/// A buffer has fewer than `2^MAX_LEN_BITS` elements. At 16 bytes each, so many elements fit the address
+/// A buffer has fewer than `2^MAX_LEN_BITS` elements. At 16 bytes each, that many elements fit in the address
 /// space.
 const MAX_LEN_BITS: u32 = 59;
 

@@ -1,4 +1,5 @@
-//! Reproducible random numbers: pure functions of a seed and a position, whatever thread draws them and when.
+//! Reproducible random numbers: pure functions of a seed and a position, no matter when and on which thread
+//! they are drawn.
 
 use crate::float::Float;
 use crate::simd;

@@ -5,10 +5,10 @@
 //!                          └──Scope::current, Scope::enter──▶ threads that help
 //! ```
 //!
-//! Code that may run for long asks [`is_due`] at least every ten milliseconds or so, and stops early once it
-//! is true. The code need not report that it stopped. It may return any value of the right type, since
-//! [`during`] discards the result. Code that stores a value beyond the work (a cache, an open file) checks
-//! [`has_ended`] first.
+//! Code that may run for a long time asks [`is_due`] at least every ten milliseconds or so, and stops early
+//! once it is true. The code need not report that it stopped. It may return any value of the right type,
+//! since [`during`] discards the result. Code that stores a value beyond the work (a cache, an open file)
+//! checks [`has_ended`] first.
 //!
 //! Outside of a scope, [`is_due`] is a load from thread-local memory.
 

@@ -233,7 +233,7 @@ impl<'a> Interrupts<'a> {
         if self.outer && interrupt::has_ended() { Err(RunError::Interrupted) } else { Ok(()) }
     }
 
-    /// Runs work that may take long, under the run's interrupt.
+    /// Runs work that may take a long time, under the run's interrupt.
     fn during<R>(self, work: impl FnOnce() -> R) -> Result<R, RunError> {
         match self.own {
             Some(own) => {

@@ -298,7 +298,7 @@ fn damaged_plans_load_and_run_or_are_refused() {
             executable.inputs().iter().map(|ty| Literal::try_zeros(ty.dtype, ty.sizes())).collect();
         let Ok(inputs) = inputs else { continue };
         let results = [0x55, 0xaa].map(|unwritten| {
-            // A run may take long, so it is interrupted.
+            // A run may take a long time, so it is interrupted.
             let asked = AtomicUsize::new(0);
             let interrupt = Interrupt::asking(move || asked.fetch_add(1, Ordering::Relaxed) > 2);
             let run = RunContext::new().with_interrupt(Arc::new(interrupt)).with_unwritten(unwritten);

@@ -29,7 +29,7 @@ struct Row<'a> {
     json: &'a Value,
 }
 
-/// Returns the page for all results in the folder, and its name. Machines with other vector extensions than
+/// Returns the page for all results in the folder, and its name. Machines with vector extensions other than
 /// AVX-512 have separate pages.
 pub(super) fn page(results: &Path, texts: &[&str], families: &[&str]) -> Result<(String, String)> {
     let mut read = Vec::new();

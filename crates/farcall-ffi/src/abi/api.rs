@@ -313,7 +313,7 @@ abi_struct! {
 }
 
 impl Api {
-    /// `STRUCT_SIZE` of the table from 0.2 to 0.3; the two functions after it were added in 0.5.
+    /// `STRUCT_SIZE` of the table from 0.2 to 0.4; the two functions after it were added in 0.5.
     pub const STRUCT_SIZE_V3: usize = std::mem::offset_of!(Api, invoke_context_find_extension);
 
     /// Returns true if a table of `struct_size` bytes has the function (or another member of the size of a

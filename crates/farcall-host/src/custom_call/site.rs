@@ -67,8 +67,8 @@ impl CallSite {
     /// messages.
     ///
     /// # Errors
-    /// If the call asks for another API than the target's, a type has no size, an attribute cannot be passed,
-    /// or the instantiate stage fails.
+    /// If the call asks for an API that is not the target's, a type has no size, an attribute cannot be
+    /// passed, or the instantiate stage fails.
     pub fn new(
         target: Arc<Target>,
         call: &CustomCall,

@@ -2,10 +2,10 @@
 //! allocated.
 //!
 //! A few characters of text can request more memory than any machine has, and Rust aborts the process if an
-//! ordinary allocation fails. Worse, Linux grants memory that does not exist and kills the process once it is
-//! written to. So everything that grows with the sizes of a program's tensors is requested here ([`Charge`],
-//! [`reserved`], [`admit_scratch`]; [`Literal`](crate::Literal) does the same), and a refusal is an
-//! [`OutOfMemory`].
+//! ordinary allocation fails. Worse, Linux grants memory that does not exist, and kills the process when the
+//! process writes to that memory. So everything that grows with the sizes of a program's tensors is requested
+//! here ([`Charge`], [`reserved`], [`admit_scratch`]; [`Literal`](crate::Literal) does the same), and a
+//! refusal is an [`OutOfMemory`].
 //!
 //! A request is refused
 //! - if it exceeds, together with all live tensors, the embedder's limit ([`set_limit`]);
@@ -33,11 +33,11 @@ pub(crate) use recycle::{give, take};
 pub struct OutOfMemory {
     /// Number of bytes requested; `usize::MAX` if the number overflows.
     pub bytes: usize,
-    /// Why the request was refused.
+    /// Reason for the refusal.
     pub reason: Reason,
 }
 
-/// Why a request for memory was refused.
+/// Reason why a request for memory was refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Reason {
@@ -111,7 +111,7 @@ pub fn taken() -> usize {
     TAKEN.load(Relaxed)
 }
 
-/// Returns memory kept for new tensors to the system, and returns the number of bytes released.
+/// Gives memory kept for new tensors back to the system, and returns the number of bytes released.
 pub fn release() -> usize {
     recycle::release()
 }

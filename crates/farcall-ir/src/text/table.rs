@@ -37,7 +37,7 @@ pub(super) enum Read {
 /// One element of a pretty form. A field of type `&'static str` is the name of an attribute, except in
 /// [`Directive::Lit`].
 pub(super) enum Directive {
-    /// These tokens, printed exactly like this.
+    /// Tokens, printed exactly as they are written here.
     Lit(&'static str),
     /// `%a`
     Operand,
@@ -264,7 +264,7 @@ static OPS: &[Syntax] = &[
             Operand,
             Lit(", k = "),
             Int("k", DType::S64),
-            // In a module, `top_k` is always stable. The attribute is only preserved.
+            // A module's `top_k` is always stable. The attribute is only kept for printing.
             Optional(&[Lit(", is_stable = "), Flag("is_stable")]),
             Lit(")"),
             Dict,

@@ -134,9 +134,9 @@ impl Comparing<'_> {
 }
 
 /// # Safety
-/// For all functions: `begin` must be the first element of a line of the operands and results that this was
-/// prepared for, the scratch memory must have the prepared size, and nothing else may use the parts that a
-/// function names.
+/// For all functions: `begin` must be the first element of a line of the operands and results that the sort
+/// was prepared for, the scratch memory must have the prepared size, and nothing else may use the parts that
+/// a function names.
 impl RegionSort {
     /// Returns the comparator for a line, with its frame.
     ///

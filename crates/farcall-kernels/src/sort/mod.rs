@@ -6,12 +6,12 @@
 //! ```
 //!
 //! Keys of four bytes are sorted directly in the result ([`in_place`]), other keys in scratch memory. Lines
-//! of one operand, or of a key with four bytes of payload, are sorted as items that contain both ([`line`]).
-//! For lines with more operands, the indices of the elements are sorted, and the operands permuted
-//! accordingly ([`order`]). If only the first or the last elements of a line are wanted, they are selected,
-//! and only these are sorted ([`part`]). Lines with elements that are neither less than, greater than nor
-//! equal to others (NaNs) are merged as in the evaluator, to produce the same permutation. Other comparators
-//! are applied to elements, in the same merge sort ([`by_region`]).
+//! of one operand, or of a key with four bytes of payload, are sorted as items of the key and its payload, if
+//! any ([`line`]). For lines with more operands, the indices of the elements are sorted, and the operands
+//! permuted accordingly ([`order`]). If only the first or the last elements of a line are wanted, they are
+//! selected, and only these are sorted ([`part`]). Lines with elements that are neither less than, greater
+//! than nor equal to others (NaNs) are merged as in the evaluator, to produce the same permutation. Other
+//! comparators are applied to elements, in the same merge sort ([`by_region`]).
 
 mod by_region;
 mod comparator;

@@ -222,8 +222,8 @@ impl IndexSort {
     /// Sorts the line that starts at `begin`.
     ///
     /// # Safety
-    /// At `begin`, lines of the operands and results that this was made for must start. `scratch` must be
-    /// valid for `layout.end` bytes.
+    /// `begin` must be the first element of a line of the operands and results that the sort was made for.
+    /// `scratch` must be valid for `layout.end` bytes.
     unsafe fn sort(&self, args: &Args<'_>, begin: Begin, scratch: *mut u8) -> bool {
         let (Shape { length: n, stride }, layout) = (self.shape, &self.layout);
         // SAFETY: the caller guarantees the scratch memory; its parts are disjoint and aligned.

@@ -22,8 +22,8 @@ pub(super) trait Instructions {
     /// The processor has the instructions.
     unsafe fn or_differs(differs: __m256i, a: __m256i, b: __m256i) -> __m256i;
 
-    /// Loads those of four integers whose mask bit is set. Other lanes are 0, and their memory is not
-    /// accessed, so it need not exist.
+    /// Loads up to four integers: those whose mask bit is set. The other lanes are 0. The memory of their
+    /// integers is not accessed, so it need not exist.
     ///
     /// # Safety
     /// The processor has the instructions, and the integers whose mask bit is set are valid for reads.
@@ -46,7 +46,7 @@ pub(super) enum Comparison {
     Other,
 }
 
-/// Compares a frame with a proof. Unless the frame differs in more than addresses of elements, the proof's
+/// Compares a frame with a proof. If the frame matches, or differs only in addresses of elements, the proof's
 /// views of the results are written to `views`, after space for the operands' views.
 ///
 /// # Safety

@@ -32,7 +32,7 @@ impl Encoder {
         Encoder { tables: Tables::default(), version: oldest }
     }
 
-    /// Records the use of a feature that StableHLO has since `version`.
+    /// Records the use of a feature that StableHLO has had since `version`.
     pub(super) fn needs(&mut self, version: Version) {
         self.version = self.version.max(version);
     }

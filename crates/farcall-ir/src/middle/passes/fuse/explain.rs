@@ -17,7 +17,7 @@ use crate::op::Op;
 pub struct Unfused {
     /// The operation.
     pub inst: InstId,
-    /// Why it is in no fusion.
+    /// Reason why the operation is in no fusion.
     pub reason: Reason,
     /// The operation that the reason refers to: a neighbor, or an operation between it and a neighbor.
     pub beside: Option<InstId>,
@@ -30,11 +30,12 @@ pub struct FusionBoundary {
     pub from: InstId,
     /// The user of the value.
     pub to: InstId,
-    /// Why the two are not one fusion. In the reason, the operation is `to`, and its neighbor `from`.
+    /// Reason why producer and user are not in one fusion. The reason speaks of `to` as the operation, and of
+    /// `from` as its neighbor.
     pub reason: Reason,
 }
 
-/// Why an operation is not in the fusion beside it.
+/// Reason why an operation is not in the fusion beside it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Reason {
