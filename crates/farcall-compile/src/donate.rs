@@ -1,4 +1,4 @@
-//! Donated inputs, whose memory results may take over, as requested by the parameters' attributes.
+//! Donated inputs: results may take over the memory of an input if the parameter's attributes request it.
 //!
 //! `tf.aliasing_output = N : i32` names the result; `jax.buffer_donor = true` leaves the choice to the
 //! compiler. This pass checks these attributes. In the middle form, it gives each donated parameter the

@@ -1,4 +1,4 @@
-//! Constants without memory: scalar constants that only kernels and copies take. Kernels get them by value,
+//! Constants without memory: scalar constants that only kernels and copies read. Kernels get them by value,
 //! and kernels compute the copies.
 
 use farcall_ir::{Literal, ValueId};

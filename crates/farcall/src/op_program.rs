@@ -1,4 +1,4 @@
-//! Programs of one call of an op, which let ops run on arrays without a program around them.
+//! Programs that consist of a single call of an op, for running the op on arrays.
 //!
 //! ```text
 //! target (signature) + operand types + attributes ──op_program──▶ Module ──Executable──▶ results

@@ -10,9 +10,9 @@ use crate::ErrorCode;
 
 /// A tensor in the memory of a device: the input and result type of executables.
 ///
-/// Clones share the elements. A caller that passes the last clone of a buffer to an executable gives it up: a
-/// program that donates that input writes to its memory. Conversions from and to a [`Literal`] copy nothing
-/// if the memory is the host's.
+/// Clones share the elements. A caller that passes the last clone of a buffer to an executable gives the
+/// buffer up: a program that donates this input writes to the buffer's memory. Conversions from and to a
+/// [`Literal`] copy nothing if the memory is the host's.
 ///
 /// ```
 /// use farcall::device::{Buffer, Device};

@@ -1,4 +1,4 @@
-//! The threads that run handlers' tasks and that kernels share their work with.
+//! The threads that run handlers' tasks and share the work of kernels.
 //!
 //! Handlers run on the engine's threads, never on threads of the pool, so a handler may wait for its tasks
 //! even if the pool has a single thread. A task may schedule tasks and wait for them. If all threads are busy

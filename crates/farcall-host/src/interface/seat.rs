@@ -1,4 +1,5 @@
-//! Seats, in which threads of a pool sleep, with control over the cores on which they wake.
+//! Seats: places in which the idle threads of a pool sleep, with control over the cores on which the threads
+//! wake.
 //!
 //! A virtual machine's kernel can mistake a sleeping core for a core that the hypervisor has given to other
 //! machines. The kernel then places a woken thread on the core of the waking thread, where one of the two waits

@@ -1,4 +1,4 @@
-//! Calls functions in a child process first, which may crash in place of this process.
+//! Calls functions in a child process first, so that a crash ends the child instead of this process.
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
