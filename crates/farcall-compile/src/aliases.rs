@@ -3,7 +3,7 @@
 use farcall_ir::op::{CustomCall, OutputAlias};
 use farcall_ir::{Diagnostic, Inst, Type, ValueId};
 
-use super::choose::internal;
+use super::choices::internal;
 use super::resolve;
 
 /// Returns the results and operands of a call that share memory, as indices of the call's tensors.

@@ -19,7 +19,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::arena::{Arena, Block, packed};
-use super::choose::Choices;
+use super::choices::Choices;
 use super::donate;
 use super::live::Lives;
 use super::numbers::Constants;

@@ -11,7 +11,7 @@ use farcall_ir::{Func, Inst, Op, ValueId};
 use rustc_hash::FxHashSet;
 
 use super::assign::Places;
-use super::choose::{Choice, Choices};
+use super::choices::{Choice, Choices};
 use super::order::{self, Event};
 use super::storage::{Home, PieceId};
 use farcall_plan::Base;

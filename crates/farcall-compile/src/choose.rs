@@ -13,125 +13,37 @@ use rustc_hash::FxHashMap;
 use farcall_ir::diag::Diagnostics;
 use farcall_ir::eval::Semantics;
 use farcall_ir::op::collective::{Grid, Role};
-use farcall_ir::{
-    DType, Diagnostic, Func, Inst, InstId, Literal, Module, Op, Span, TensorType, ValueId, interrupt,
-};
+use farcall_ir::{DType, Diagnostic, Func, Inst, Literal, Module, Op, Span, TensorType, ValueId, interrupt};
 
+use crate::choices::{Choice, Choices, internal, kernel};
+use crate::nested::CompileNested;
 use crate::options::Options;
 use crate::{aliases, body, counting, nested, order, parts};
-use farcall_host::registry::Registry;
-use farcall_kernels::{self as kernels, InPlace, KernelId, Prepared, Request};
-use farcall_plan::{Body, ConstantId, ReferenceId, ReferenceSite};
-
-/// Way in which an instruction runs.
-#[derive(Debug)]
-pub(super) enum Choice {
-    /// No thunk: each result is the operand of the same number.
-    View,
-    /// No thunk: the result is a part of the operand, beginning at this byte.
-    Part(usize),
-    /// No thunk: the result is a constant of the plan.
-    Constant(ConstantId),
-    /// No thunk and no memory: kernels that take the result compute an iota along this dimension.
-    Iota(usize),
-    /// A copy of the operand's bytes.
-    Copy,
-    /// A kernel, with its scratch memory in bytes. `prepared` is moved out when the thunk is made.
-    Kernel { kernel: KernelId, bodies: Vec<Body>, scratch: usize, prepared: Option<Prepared> },
-    /// The reference evaluator.
-    Reference(ReferenceId),
-    /// A custom call, with the pairs of results and operands, by number, that share memory.
-    Call(Vec<(usize, usize)>),
-    /// A loop or a choice among branches.
-    Control,
-    /// The end of a region.
-    Return,
-}
-
-impl Choice {
-    pub(super) fn kernel(kernel: KernelId, bodies: Vec<Body>, prepared: Prepared) -> Choice {
-        Choice::Kernel { kernel, bodies, scratch: prepared.scratch(), prepared: Some(prepared) }
-    }
-}
-
-/// The choices for all instructions of a program.
-#[derive(Debug, Default)]
-pub(super) struct Choices {
-    by_inst: Vec<Choice>,
-    /// The constants, deduplicated.
-    pub(super) constants: Vec<Literal>,
-    /// The instructions that the evaluator runs.
-    pub(super) references: Vec<ReferenceSite>,
-    pub(super) has_loops: bool,
-    /// True if the program has a choice among branches.
-    pub(super) has_branches: bool,
-    /// True if a call changes an operand.
-    pub(super) has_aliases: bool,
-}
-
-impl Choices {
-    /// Returns the choice for an instruction. Instructions that passes added later are not in the table;
-    /// passes only add copies.
-    pub(super) fn of(&self, inst: InstId) -> &Choice {
-        self.by_inst.get(inst.index()).unwrap_or(&Choice::Copy)
-    }
-
-    /// Replaces the choice for an instruction.
-    pub(super) fn set(&mut self, inst: InstId, choice: Choice) {
-        self.by_inst[inst.index()] = choice;
-    }
-
-    /// Moves out the regions of a kernel and its prepared state.
-    pub(super) fn take_kernel(&mut self, inst: InstId) -> (Vec<Body>, Option<Prepared>) {
-        match self.by_inst.get_mut(inst.index()) {
-            Some(Choice::Kernel { bodies, prepared, .. }) => (std::mem::take(bodies), prepared.take()),
-            _ => (Vec::new(), None),
-        }
-    }
-
-    /// Returns which results may share memory with which operands.
-    pub(super) fn in_place(&self, inst: InstId) -> InPlace {
-        match self.of(inst) {
-            Choice::Kernel { kernel, bodies, .. } => kernel.in_place(bodies),
-            Choice::Copy => InPlace::Anywhere,
-            _ => InPlace::Nowhere,
-        }
-    }
-
-    /// Returns the values that the thunk of an instruction reads.
-    pub(super) fn inputs<'f>(&self, inst: Inst<'f>) -> &'f [ValueId] {
-        match inst.op() {
-            // A loop reads the result of its condition.
-            Op::While => inst.region(0).map_or(&[][..], |r| r.returned()).get(..1).unwrap_or_default(),
-            Op::If | Op::Case => inst.operands().get(..1).unwrap_or_default(),
-            _ => inst.operands(),
-        }
-    }
-}
+use farcall_kernels::{self as kernels, Request};
+use farcall_plan::{ConstantId, ReferenceId, ReferenceSite};
 
 /// Makes the choices for a program in the middle form, built from `entry`, after layouts of custom calls have
 /// been assigned.
 ///
 /// # Errors
 /// The first instruction that cannot run: a tensor without a size, a collective of several participants, an
-/// impossible alias, a nested call that cannot be compiled.
+/// impossible alias, a nested call that `compile_nested` cannot compile.
 pub(super) fn choose(
     form: &Module,
     entry: &Func,
-    registry: &Registry,
     options: &Options<'_>,
+    compile_nested: &CompileNested<'_>,
 ) -> Result<Choices, Diagnostics> {
     let func = &form.funcs()[0];
     let mut c = Chooser {
         form,
         func,
-        registry,
         options,
+        compile_nested,
         grid: Grid::of(&form.attrs),
         pool: FxHashMap::default(),
-        choices: Choices::default(),
+        choices: Choices::new(func.inst_count()),
     };
-    c.choices.by_inst.resize_with(func.inst_count(), || Choice::Control);
     c.all().map_err(|d| Diagnostics::from_iter([d]))?;
     parts::choose(func, entry, &mut c.choices);
     Ok(c.choices)
@@ -140,8 +52,8 @@ pub(super) fn choose(
 struct Chooser<'m> {
     form: &'m Module,
     func: &'m Func,
-    registry: &'m Registry,
     options: &'m Options<'m>,
+    compile_nested: &'m CompileNested<'m>,
     grid: Grid,
     pool: FxHashMap<&'m Literal, ConstantId>,
     choices: Choices,
@@ -163,7 +75,7 @@ impl<'m> Chooser<'m> {
                 Choice::Call(aliases) => self.choices.has_aliases |= !aliases.is_empty(),
                 _ => {}
             }
-            self.choices.by_inst[inst.id().index()] = choice;
+            self.choices.set(inst.id(), choice);
         }
         Ok(())
     }
@@ -236,7 +148,7 @@ impl<'m> Chooser<'m> {
     fn reference(&mut self, inst: Inst<'m>) -> Result<Choice, Diagnostic> {
         let id = ReferenceId::new(self.choices.references.len());
         let program = Arc::new(self.form.extract(inst));
-        let calls = nested::calls(&program, self.registry, self.options).map_err(|refused| {
+        let calls = nested::calls(&program, self.compile_nested).map_err(|refused| {
             let first = refused.diagnostics.kept().first().cloned();
             first.unwrap_or_else(|| internal(inst.span(), "a call that cannot be compiled"))
         })?;
@@ -253,19 +165,6 @@ impl<'m> Chooser<'m> {
 /// the other.
 pub(super) fn has_kernel(inst: Inst<'_>) -> bool {
     kernel(inst, &[]).is_some_and(|(kernel, ..)| !kernel.is_by_region())
-}
-
-/// Returns the kernel that computes an instruction, with the regions that it was asked for and its prepared
-/// state. `iotas` marks the operands without memory ([`Request::iotas`]).
-pub(super) fn kernel(inst: Inst<'_>, iotas: &[Option<usize>]) -> Option<(KernelId, Vec<Body>, Prepared)> {
-    let types = |ids: &[ValueId]| -> Option<Vec<&TensorType>> {
-        ids.iter().map(|id| inst.func().tensor(*id)).collect()
-    };
-    let (inputs, outputs) = (types(inst.operands())?, types(inst.results())?);
-    let bodies = body::bodies(inst)?;
-    let request = Request { op: inst.op(), bodies: &bodies, inputs: &inputs, outputs: &outputs, iotas };
-    let (kernel, prepared) = kernels::find(&request)?;
-    Some((kernel, bodies, prepared))
 }
 
 /// Checks that a tensor has a size in bytes, small enough that sums of several such sizes do not overflow.
@@ -309,9 +208,4 @@ fn role(op: &Op, grid: Grid) -> Option<Role> {
         Op::CollectivePermute(op) => op.role(),
         _ => return None,
     })
-}
-
-/// Returns the error for a program that is not in the middle form.
-pub(super) fn internal(span: Span, what: &str) -> Diagnostic {
-    Diagnostic::new("internal", span, format!("{what}; this is a bug in farcall"))
 }

@@ -13,7 +13,7 @@ use farcall_ir::module::ValueMap;
 use farcall_ir::{Func, Inst, InstId, Op};
 use rustc_hash::FxHashSet;
 
-use super::choose::{Choice, Choices};
+use super::choices::{Choice, Choices};
 use super::order::{self, Event};
 use super::storage::{Home, PieceId, Sharing, Storage, shares};
 

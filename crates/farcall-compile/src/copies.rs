@@ -14,7 +14,7 @@ use farcall_ir::module::{Loc, NewInst, Region};
 use farcall_ir::{Func, Inst, InstId, Op, Span, ValueId};
 use rustc_hash::FxHashSet;
 
-use super::choose::{Choice, Choices};
+use super::choices::{Choice, Choices};
 use super::order::{self, Event};
 use super::storage::{PieceId, Sharing, Storage};
 

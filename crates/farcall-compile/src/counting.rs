@@ -5,7 +5,7 @@
 use farcall_ir::{Func, Inst, InstId, Op, ValueId};
 use rustc_hash::FxHashMap;
 
-use super::choose::{self, Choice};
+use super::choices::{self, Choice};
 use super::order;
 use farcall_kernels::{KernelId, Prepared};
 use farcall_plan::Body;
@@ -66,7 +66,7 @@ pub(super) fn choose(func: &Func) -> FxHashMap<InstId, Choice> {
     chosen
 }
 
-/// A kernel that [`choose::kernel`] found.
+/// A kernel that [`choices::kernel`] found.
 type FoundKernel = (KernelId, Vec<Body>, Prepared);
 
 /// Returns the kernel that runs an instruction, if it computes these operands instead of reading them.
@@ -75,5 +75,5 @@ fn kernel(inst: Inst<'_>, iotas: &FxHashMap<ValueId, usize>) -> Option<FoundKern
         return None;
     }
     let dims: Vec<Option<usize>> = inst.operands().iter().map(|v| iotas.get(v).copied()).collect();
-    choose::kernel(inst, &dims)
+    choices::kernel(inst, &dims)
 }

@@ -3,15 +3,15 @@
 
 use std::collections::BTreeMap;
 
-use farcall_ir::middle::passes::fuse;
+use farcall_ir::middle::passes::{PassOptions, fuse};
 use farcall_ir::{Func, Inst, InstId, Module, Op, TensorType};
 use rustc_hash::FxHashMap;
 
-use super::choose::Choice;
+use super::assign::Places;
+use super::choices::{Choice, Choices};
 use super::live::Lives;
 use super::lower::has_thunk;
 use super::order::{self, Event};
-use super::stage::Placed;
 use super::storage::{Home, PieceId};
 use farcall_kernels::short_name;
 use farcall_plan::{Base, Origin, Slice};
@@ -91,6 +91,16 @@ pub struct LiveRange {
     pub first: Option<usize>,
     /// The last step that reads the value; `None` if it is read when the program ends.
     pub last: Option<usize>,
+}
+
+/// State of the compiler after values have been assigned places in memory.
+#[derive(Clone, Copy)]
+pub(super) struct Placed<'a> {
+    pub(super) places: &'a Places<'a>,
+    pub(super) events: &'a [Event<'a>],
+    pub(super) choices: &'a Choices,
+    /// The context that the passes were given.
+    pub(super) cx: &'a PassOptions,
 }
 
 /// Explains a program whose values have been assigned memory.

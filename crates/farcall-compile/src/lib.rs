@@ -25,6 +25,7 @@ mod blocks;
 mod body;
 #[cfg(debug_assertions)]
 mod check;
+mod choices;
 mod choose;
 mod coalesce;
 mod copies;

@@ -6,7 +6,7 @@
 use farcall_ir::{Func, Inst, Op};
 use rustc_hash::FxHashMap;
 
-use super::choose::Choices;
+use super::choices::Choices;
 use super::order::Event;
 use super::storage::{Home, PieceId, Storage, sharing};
 

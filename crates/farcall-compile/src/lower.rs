@@ -10,7 +10,7 @@ use std::sync::Arc;
 use farcall_ir::{DType, Inst, Module, Op, TensorType, ValueId};
 
 use super::assign::Places;
-use super::choose::{Choice, Choices};
+use super::choices::{Choice, Choices};
 use super::order::Event;
 use super::{Compiled, resolve};
 use crate::options::Options;

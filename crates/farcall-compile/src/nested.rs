@@ -5,17 +5,14 @@ use std::sync::Arc;
 
 use farcall_ir::{FuncId, Inst, Module, Op};
 
-use crate::options::{Options, Refused};
-use crate::stages::compile_stages;
-use farcall_host::registry::Registry;
-use farcall_plan::{NestedCall, ThunkOp};
+use crate::options::Refused;
+use farcall_plan::{NestedCall, Plan, ThunkOp};
+
+/// Compiles a module that consists of one call.
+pub(super) type CompileNested<'a> = dyn Fn(&Module) -> Result<Plan, Refused> + 'a;
 
 /// Compiles the calls of a module.
-pub(super) fn calls(
-    module: &Module,
-    registry: &Registry,
-    options: &Options<'_>,
-) -> Result<Vec<NestedCall>, Refused> {
+pub(super) fn calls(module: &Module, compile: &CompileNested<'_>) -> Result<Vec<NestedCall>, Refused> {
     let mut found: Vec<(FuncId, Inst<'_>)> = Vec::new();
     for (id, func) in module.func_ids().zip(module.funcs()) {
         func.walk(&mut |inst| {
@@ -27,8 +24,7 @@ pub(super) fn calls(
     found.sort_by_key(|(_, inst)| inst.span().start);
     let mut calls = Vec::with_capacity(found.len());
     for (func, inst) in found {
-        let program = module.extract(inst);
-        let plan = compile_stages(&program, &program.funcs()[0], registry, options, &mut |_| {})?.plan;
+        let plan = compile(&module.extract(inst))?;
         let mut side_effect = false;
         plan.walk(&mut |t| {
             side_effect |= matches!(&t.op, ThunkOp::CustomCall(call) if call.side_effect);

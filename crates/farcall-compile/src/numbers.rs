@@ -3,7 +3,7 @@
 
 use farcall_ir::{Literal, ValueId};
 
-use super::choose::{Choice, Choices};
+use super::choices::{Choice, Choices};
 use super::order::Event;
 use super::storage::{Home, Storage};
 use farcall_plan::{Base, ConstantId, NumberId};

@@ -6,7 +6,7 @@
 use farcall_ir::module::Insts;
 use farcall_ir::{Func, Inst, Op};
 
-use super::choose::{Choice, Choices};
+use super::choices::{Choice, Choices};
 
 /// The event at a position.
 #[derive(Clone, Copy, Debug)]

@@ -8,7 +8,7 @@
 use farcall_ir::{Func, Inst, Op, ValueId};
 use rustc_hash::FxHashSet;
 
-use super::choose::{Choice, Choices};
+use super::choices::{Choice, Choices};
 use super::{donate, order};
 use farcall_plan::MIN_ALIGNMENT_BYTES;
 

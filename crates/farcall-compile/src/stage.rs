@@ -2,13 +2,9 @@
 
 use std::borrow::Cow;
 
-use farcall_ir::middle::passes::PassOptions;
 use farcall_ir::{FuncId, Module};
 
-use super::assign::Places;
-use super::choose::Choices;
-use super::explain::{self, Explanation};
-use super::order::Event;
+use crate::explain::{self, Explanation, Placed};
 
 /// A pass that decides where values are stored. These passes always run, in this order, after all others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,16 +35,6 @@ pub struct Stage<'a> {
     pub name: &'static str,
     form: &'a Module,
     placed: Option<Placed<'a>>,
-}
-
-/// State of the compiler after values have been assigned places in memory.
-#[derive(Clone, Copy)]
-pub(super) struct Placed<'a> {
-    pub(super) places: &'a Places<'a>,
-    pub(super) events: &'a [Event<'a>],
-    pub(super) choices: &'a Choices,
-    /// The context that the passes were given.
-    pub(super) cx: &'a PassOptions,
 }
 
 impl<'a> Stage<'a> {

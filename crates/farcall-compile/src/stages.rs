@@ -9,8 +9,9 @@ use farcall_ir::{Func, FuncId, Module, interrupt};
 use crate::blocks::Blocks;
 #[cfg(debug_assertions)]
 use crate::check;
+use crate::explain::Placed;
 use crate::options::{Options, Refused};
-use crate::stage::{Placed, Stage};
+use crate::stage::Stage;
 use crate::storage::{Sharing, Storage};
 use crate::{assign, choose, coalesce, copies, donate, lower, order, resolve, stage};
 use farcall_host::ErrorCode;
@@ -66,7 +67,10 @@ pub(crate) fn compile_stages(
 
     interrupt::complete().map_err(|error| Diagnostics::from_iter([error.into()]))?;
 
-    let choices = choose::choose(&form, entry, registry, options)?;
+    let compile_nested = |module: &Module| {
+        compile_stages(module, &module.funcs()[0], registry, options, &mut |_| {}).map(|c| c.plan)
+    };
+    let choices = choose::choose(&form, entry, options, &compile_nested)?;
     copies::insert(body(&mut form), &choices);
     stage::done("copies", &form, after);
     coalesce::coalesce(body(&mut form), &choices);

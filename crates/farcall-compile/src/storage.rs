@@ -11,7 +11,7 @@ use farcall_ir::{Func, Inst, InstId, Op, ValueId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use super::choose::{Choice, Choices};
+use super::choices::{Choice, Choices};
 use super::order;
 use farcall_plan::{ALIGNMENT, ConstantId, MIN_ALIGNMENT_BYTES, ParamId, STACK_SIZE};
 

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use farcall_ir::eval::{NoHost, Numerics, Value, eval};
 use farcall_ir::{Literal, Scalar, Source, text};
 
-use farcall_host::registry::{Platform, Registry};
+use farcall_host::registry::Platform;
 use farcall_ir::middle::passes::{PassOptions, layouts};
 use farcall_ir::middle::{self, pipeline};
 use farcall_ir::{FuncId, Module};
@@ -46,13 +46,13 @@ fn results(form: &Module) -> Option<Vec<Value>> {
 
 /// Runs passes over a form. The error is a value in a wrong place.
 fn run(form: &mut Module, names: &[&str]) -> Result<(), String> {
-    let registry = Registry::new();
     let options = Options { platform: &Platform::Host, numerics: Numerics::default(), passes: &[] };
     let entry = form.funcs()[0].clone();
     if names.contains(&"layouts") {
         pipeline::run(form, &[&layouts::PASS], &PassOptions::new(options.numerics), &mut |_, _| {});
     }
-    let choices = choose::choose(form, &entry, &registry, &options).unwrap_or_else(|e| panic!("{e:?}"));
+    let choices = choose::choose(form, &entry, &options, &|_| unreachable!("no nested calls"))
+        .unwrap_or_else(|e| panic!("{e:?}"));
     for name in names.iter().filter(|n| **n != "layouts") {
         let func = form.func_mut(FuncId::new(0));
         let storage = Storage::new(func, &choices, Sharing::Joined);

@@ -14,7 +14,7 @@ use super::context::Context;
 use super::denormals::Mode;
 use super::load::{Loaded, Sequence, Step};
 use super::memory::in_large_pages;
-use super::watch::Watch;
+use super::watch::{Unwatched, Watch};
 use super::{RunError, reference};
 use farcall_host::custom_call::{CallError, RunContext, ThreadPool};
 use farcall_host::runs::Keeping;
@@ -156,6 +156,17 @@ fn for_overwrite(ty: &TensorType) -> Result<Literal, RunError> {
     let bytes = literal.bytes_mut();
     in_large_pages(bytes.as_mut_ptr(), bytes.len());
     Ok(literal)
+}
+
+/// Runs the plan of a custom call in a region that the evaluator applies.
+fn run_nested(
+    loaded: &Loaded,
+    context: &mut Context,
+    inputs: Vec<Literal>,
+    run: &RunContext,
+) -> Result<Vec<Literal>, RunError> {
+    let mode = Mode::enter(loaded.plan.numerics.denormals);
+    thunks(loaded, context, Inputs::Owned(inputs), run, mode, Unwatched)
 }
 
 /// The inputs of a run.
@@ -563,7 +574,8 @@ impl<'a, W: Watch> Executor<'a, W> {
         let (plan, nested) = (&self.loaded.plan, &self.loaded.nested[number]);
         let contexts = &mut self.context.nested[number];
         let begin = Instant::now();
-        let results = reference::run(plan, &plan.references[number], nested, contexts, self.run, inputs?);
+        let site = &plan.references[number];
+        let results = reference::run(run_nested, plan, site, nested, contexts, self.run, inputs?);
         let took = u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
         self.loaded.evaluator_nanoseconds.fetch_add(took, Ordering::Relaxed);
         self.mode.restore();

@@ -8,18 +8,21 @@ use std::cell::RefCell;
 use farcall_ir::eval::{self, Denormals, Host, HostCall, HostError, Value, eval_normal, tensors};
 use farcall_ir::{Literal, TensorType, Type, interrupt};
 
+use super::RunError;
 use super::context::Context;
 use super::denormals::Mode;
-use super::executor::Inputs;
 use super::load::Loaded;
-use super::watch::Unwatched;
-use super::{RunError, executor};
 use farcall_host::custom_call::RunContext;
 use farcall_host::transfers::{TransferError, Transfers};
 use farcall_plan::{NestedCall, Plan, ReferenceSite};
 
-/// Evaluates an instruction on the inputs of its thunk.
+/// Runs the plan of a custom call in a region.
+pub(super) type RunNested =
+    fn(&Loaded, &mut Context, inputs: Vec<Literal>, &RunContext) -> Result<Vec<Literal>, RunError>;
+
+/// Evaluates an instruction on the inputs of its thunk. `nested` runs the custom calls in its regions.
 pub(super) fn run(
+    nested: RunNested,
     plan: &Plan,
     site: &ReferenceSite,
     loaded: &[Loaded],
@@ -28,7 +31,7 @@ pub(super) fn run(
     inputs: Vec<Literal>,
 ) -> Result<Vec<Literal>, RunError> {
     let values: Vec<Value> = inputs.into_iter().map(Value::Tensor).collect();
-    let host = Nested { site, loaded, contexts: RefCell::new(contexts), run };
+    let host = Nested { nested, site, loaded, contexts: RefCell::new(contexts), run };
     // The evaluator itself flushes subnormal numbers where required. If the processor flushed them as well,
     // subnormal numbers that are only moved would be lost.
     let _mode = Mode::enter(Denormals::Ieee);
@@ -40,6 +43,7 @@ pub(super) fn run(
 
 /// Runs the custom calls in the regions of an instruction.
 struct Nested<'a> {
+    nested: RunNested,
     site: &'a ReferenceSite,
     loaded: &'a [Loaded],
     contexts: RefCell<&'a mut [Context]>,
@@ -60,9 +64,7 @@ impl Host for Nested<'_> {
         let found = self.site.calls.iter().position(is_this);
         let number = found.ok_or("this call is not known to the plan; this is a bug in farcall")?;
         let (loaded, mut contexts) = (&self.loaded[number], self.contexts.borrow_mut());
-        let mode = Mode::enter(loaded.plan.numerics.denormals);
-        let inputs = Inputs::Owned(tensors(operands));
-        let outputs = executor::thunks(loaded, &mut contexts[number], inputs, self.run, mode, Unwatched)?;
+        let outputs = (self.nested)(loaded, &mut contexts[number], tensors(operands), self.run)?;
         Ok(values(site.results(), outputs)?)
     }
 

@@ -1,0 +1,120 @@
+//! The choices for the instructions of a program: by a kernel, by the evaluator, or not at all.
+//!
+//! `choose` fills the table, and all passes that assign memory read it.
+
+use farcall_ir::{Diagnostic, Inst, InstId, Literal, Op, Span, TensorType, ValueId};
+use farcall_kernels::{self as kernels, InPlace, KernelId, Prepared, Request};
+use farcall_plan::{Body, ConstantId, ReferenceId, ReferenceSite};
+
+use crate::body;
+
+/// Way in which an instruction runs.
+#[derive(Debug)]
+pub(super) enum Choice {
+    /// No thunk: each result is the operand of the same number.
+    View,
+    /// No thunk: the result is a part of the operand, beginning at this byte.
+    Part(usize),
+    /// No thunk: the result is a constant of the plan.
+    Constant(ConstantId),
+    /// No thunk and no memory: kernels that take the result compute an iota along this dimension.
+    Iota(usize),
+    /// A copy of the operand's bytes.
+    Copy,
+    /// A kernel, with its scratch memory in bytes. `prepared` is moved out when the thunk is made.
+    Kernel { kernel: KernelId, bodies: Vec<Body>, scratch: usize, prepared: Option<Prepared> },
+    /// The reference evaluator.
+    Reference(ReferenceId),
+    /// A custom call, with the pairs of results and operands, by number, that share memory.
+    Call(Vec<(usize, usize)>),
+    /// A loop or a choice among branches.
+    Control,
+    /// The end of a region.
+    Return,
+}
+
+impl Choice {
+    pub(super) fn kernel(kernel: KernelId, bodies: Vec<Body>, prepared: Prepared) -> Choice {
+        Choice::Kernel { kernel, bodies, scratch: prepared.scratch(), prepared: Some(prepared) }
+    }
+}
+
+/// The choices for all instructions of a program.
+#[derive(Debug, Default)]
+pub(super) struct Choices {
+    by_inst: Vec<Choice>,
+    /// The constants, deduplicated.
+    pub(super) constants: Vec<Literal>,
+    /// The instructions that the evaluator runs.
+    pub(super) references: Vec<ReferenceSite>,
+    pub(super) has_loops: bool,
+    /// True if the program has a choice among branches.
+    pub(super) has_branches: bool,
+    /// True if a call changes an operand.
+    pub(super) has_aliases: bool,
+}
+
+impl Choices {
+    /// Creates the table for a function with this number of instructions.
+    pub(super) fn new(insts: usize) -> Choices {
+        let mut by_inst = Vec::new();
+        by_inst.resize_with(insts, || Choice::Control);
+        Choices { by_inst, ..Choices::default() }
+    }
+
+    /// Returns the choice for an instruction. Instructions that passes added later are not in the table;
+    /// passes only add copies.
+    pub(super) fn of(&self, inst: InstId) -> &Choice {
+        self.by_inst.get(inst.index()).unwrap_or(&Choice::Copy)
+    }
+
+    /// Replaces the choice for an instruction.
+    pub(super) fn set(&mut self, inst: InstId, choice: Choice) {
+        self.by_inst[inst.index()] = choice;
+    }
+
+    /// Moves out the regions of a kernel and its prepared state.
+    pub(super) fn take_kernel(&mut self, inst: InstId) -> (Vec<Body>, Option<Prepared>) {
+        match self.by_inst.get_mut(inst.index()) {
+            Some(Choice::Kernel { bodies, prepared, .. }) => (std::mem::take(bodies), prepared.take()),
+            _ => (Vec::new(), None),
+        }
+    }
+
+    /// Returns which results may share memory with which operands.
+    pub(super) fn in_place(&self, inst: InstId) -> InPlace {
+        match self.of(inst) {
+            Choice::Kernel { kernel, bodies, .. } => kernel.in_place(bodies),
+            Choice::Copy => InPlace::Anywhere,
+            _ => InPlace::Nowhere,
+        }
+    }
+
+    /// Returns the values that the thunk of an instruction reads.
+    pub(super) fn inputs<'f>(&self, inst: Inst<'f>) -> &'f [ValueId] {
+        match inst.op() {
+            // A loop reads the result of its condition.
+            Op::While => inst.region(0).map_or(&[][..], |r| r.returned()).get(..1).unwrap_or_default(),
+            Op::If | Op::Case => inst.operands().get(..1).unwrap_or_default(),
+            _ => inst.operands(),
+        }
+    }
+}
+
+/// Returns the kernel that computes an instruction, with the regions that it was asked for and its prepared
+/// state. `iotas` marks the operands without memory ([`Request::iotas`]).
+pub(super) fn kernel(inst: Inst<'_>, iotas: &[Option<usize>]) -> Option<(KernelId, Vec<Body>, Prepared)> {
+    let types = |ids: &[ValueId]| -> Option<Vec<&TensorType>> {
+        ids.iter().map(|id| inst.func().tensor(*id)).collect()
+    };
+    let (inputs, outputs) = (types(inst.operands())?, types(inst.results())?);
+    let bodies = body::bodies(inst)?;
+    let request = Request { op: inst.op(), bodies: &bodies, inputs: &inputs, outputs: &outputs, iotas };
+    let (kernel, prepared) = kernels::find(&request)?;
+    Some((kernel, bodies, prepared))
+}
+
+/// Returns the error for a program that is not in the middle form.
+pub(super) fn internal(span: Span, what: &str) -> Diagnostic {
+    Diagnostic::new("internal", span, format!("{what}; this is a bug in farcall"))
+}
