@@ -21,6 +21,9 @@ pub(super) enum Choice {
     Iota(usize),
     /// A copy of the operand's bytes.
     Copy,
+    /// A copy of a scalar constant without memory, computed by a kernel that fills a tensor with a number: the
+    /// operation that this kernel computes. `prepared` is moved out when the thunk is made.
+    Fill { kernel: KernelId, op: Op, prepared: Option<Prepared> },
     /// A kernel, with its scratch memory in bytes. `prepared` is moved out when the thunk is made.
     Kernel { kernel: KernelId, bodies: Vec<Body>, scratch: usize, prepared: Option<Prepared> },
     /// The reference evaluator.
@@ -68,8 +71,11 @@ impl Choices {
         self.by_inst.get(inst.index()).unwrap_or(&Choice::Copy)
     }
 
-    /// Replaces the choice for an instruction.
+    /// Sets the choice for an instruction.
     pub(super) fn set(&mut self, inst: InstId, choice: Choice) {
+        if self.by_inst.len() <= inst.index() {
+            self.by_inst.resize_with(inst.index() + 1, || Choice::Copy);
+        }
         self.by_inst[inst.index()] = choice;
     }
 
@@ -77,6 +83,7 @@ impl Choices {
     pub(super) fn take_kernel(&mut self, inst: InstId) -> (Vec<Body>, Option<Prepared>) {
         match self.by_inst.get_mut(inst.index()) {
             Some(Choice::Kernel { bodies, prepared, .. }) => (std::mem::take(bodies), prepared.take()),
+            Some(Choice::Fill { prepared, .. }) => (Vec::new(), prepared.take()),
             _ => (Vec::new(), None),
         }
     }
@@ -85,7 +92,7 @@ impl Choices {
     pub(super) fn in_place(&self, inst: InstId) -> InPlace {
         match self.of(inst) {
             Choice::Kernel { kernel, bodies, .. } => kernel.in_place(bodies),
-            Choice::Copy => InPlace::Anywhere,
+            Choice::Copy | Choice::Fill { .. } => InPlace::Anywhere,
             _ => InPlace::Nowhere,
         }
     }

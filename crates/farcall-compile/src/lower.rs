@@ -1,5 +1,4 @@
-//! Writes the plan, once everything else has been decided. Only the kernels for copies of scalar constants
-//! are chosen here.
+//! Writes the plan, once everything else has been decided.
 //!
 //! The program is walked once, in order. An instruction becomes a thunk, according to its [`Choice`], over
 //! buffers at the [`Places`] of its values. Copies whose source and destination are the same slice are left
@@ -14,9 +13,9 @@ use super::choices::{Choice, Choices};
 use super::order::Event;
 use super::{Compiled, resolve};
 use crate::options::Options;
-use farcall_kernels::{self as kernels, KernelId, Prepared, Request};
+use farcall_kernels::{KernelId, Prepared};
 use farcall_plan::{
-    Base, Call, CallId, CallSpec, Compute, Param, ParamId, Plan, Slice, TensorSlice, Thunk, ThunkOp,
+    Call, CallId, CallSpec, Compute, Param, ParamId, Plan, Slice, TensorSlice, Thunk, ThunkOp,
 };
 
 /// Writes the plan of a program, with the prepared kernels of its thunks. `names` are the names of its
@@ -121,7 +120,12 @@ impl PlanWriter<'_> {
         let mut outputs = self.buffers(inst.results());
         let (bodies, prepared) = self.choices.take_kernel(inst.id());
         let op = match self.choices.of(inst.id()) {
-            Choice::Copy => self.copy(&inputs[0], &outputs[0]),
+            Choice::Copy => ThunkOp::Copy,
+            Choice::Fill { kernel, op, .. } => {
+                self.prepared.extend(prepared.map(|prepared| (*kernel, prepared)));
+                let (kernel, op) = (*kernel, op.clone());
+                ThunkOp::Compute(Box::new(Compute { kernel, op, bodies: Vec::new(), scratch: false }))
+            }
             Choice::Kernel { kernel, .. } => {
                 self.prepared.extend(prepared.map(|prepared| (*kernel, prepared)));
                 let scratch = self.places.scratch(inst.id());
@@ -142,18 +146,6 @@ impl PlanWriter<'_> {
             | Choice::Return => return None,
         };
         Some(Thunk { op, inputs, outputs, bodies: Vec::new(), span: inst.span(), loc: loc(inst) })
-    }
-
-    /// Returns the operation of a copy. A copy of a scalar constant, which has no memory, is computed by the
-    /// kernel that fills a tensor with a number.
-    fn copy(&mut self, from: &TensorSlice, to: &TensorSlice) -> ThunkOp {
-        let Base::Number(_) = from.slice.base else { return ThunkOp::Copy };
-        let op = Op::BroadcastInDim { dims: (0..from.ty.rank()).collect() };
-        let (inputs, outputs) = ([&from.ty], [&to.ty]);
-        let request = Request { op: &op, bodies: &[], inputs: &inputs, outputs: &outputs, iotas: &[] };
-        let Some((kernel, prepared)) = kernels::find(&request) else { return ThunkOp::Copy };
-        self.prepared.push((kernel, prepared));
-        ThunkOp::Compute(Box::new(Compute { kernel, op, bodies: Vec::new(), scratch: false }))
     }
 
     fn call(&mut self, inst: Inst<'_>, aliases: Vec<(usize, usize)>) -> Option<Call> {

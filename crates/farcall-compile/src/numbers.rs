@@ -1,11 +1,12 @@
 //! Constants without memory: scalar constants that only kernels and copies read. Kernels get them by value,
-//! and kernels compute the copies.
+//! and kernels compute the copies ([`choose_fills`]).
 
-use farcall_ir::{Literal, ValueId};
+use farcall_ir::{Func, Literal, Op, ValueId};
 
 use super::choices::{Choice, Choices};
 use super::order::Event;
 use super::storage::{Home, Storage};
+use farcall_kernels::{self as kernels, Request};
 use farcall_plan::{Base, ConstantId, NumberId};
 
 /// The places of a program's constants.
@@ -57,5 +58,28 @@ impl Constants {
             if let Base::Number(_) = base { numbers.push(literal) } else { constants.push(literal) }
         }
         (constants, numbers)
+    }
+}
+
+/// Chooses kernels for the copies of constants without memory: `is_number` holds for such constants.
+pub(super) fn choose_fills(
+    func: &Func,
+    events: &[Event<'_>],
+    is_number: impl Fn(ValueId) -> bool,
+    choices: &mut Choices,
+) {
+    for event in events {
+        let Event::Do(inst) = event else { continue };
+        let ([from], [to]) = (inst.operands(), inst.results()) else { continue };
+        if !matches!(choices.of(inst.id()), Choice::Copy) || !is_number(*from) {
+            continue;
+        }
+        let (Some(from), Some(to)) = (func.tensor(*from), func.tensor(*to)) else { continue };
+        let op = Op::BroadcastInDim { dims: (0..from.rank()).collect() };
+        let (inputs, outputs) = ([from], [to]);
+        let request = Request { op: &op, bodies: &[], inputs: &inputs, outputs: &outputs, iotas: &[] };
+        if let Some((kernel, prepared)) = kernels::find(&request) {
+            choices.set(inst.id(), Choice::Fill { kernel, op, prepared: Some(prepared) });
+        }
     }
 }

@@ -13,11 +13,11 @@ use crate::explain::Placed;
 use crate::options::{Options, Refused};
 use crate::stage::Stage;
 use crate::storage::{Sharing, Storage};
-use crate::{assign, choose, coalesce, copies, donate, lower, order, resolve, stage};
+use crate::{assign, choose, coalesce, copies, donate, lower, numbers, order, resolve, stage};
 use farcall_host::ErrorCode;
 use farcall_host::registry::Registry;
 use farcall_kernels as kernels;
-use farcall_plan::{BlockChoice, Plan};
+use farcall_plan::{Base, BlockChoice, Plan};
 
 /// A plan, and the prepared kernels of its compute thunks in the order of [`Plan::walk`]. `choose` has
 /// prepared these kernels, so loading the plan need not prepare them again.
@@ -70,7 +70,7 @@ pub(crate) fn compile_stages(
     let compile_nested = |module: &Module| {
         compile_stages(module, &module.funcs()[0], registry, options, &mut |_| {}).map(|c| c.plan)
     };
-    let choices = choose::choose(&form, entry, options, &compile_nested)?;
+    let mut choices = choose::choose(&form, entry, options, &compile_nested)?;
     copies::insert(body(&mut form), &choices);
     stage::done("copies", &form, after);
     coalesce::coalesce(body(&mut form), &choices);
@@ -86,6 +86,8 @@ pub(crate) fn compile_stages(
     if let Err(error) = check::check(func, &events, &choices, &places) {
         panic!("assign left a value in a wrong place: {error}");
     }
+    let is_number = |value| matches!(places.of(value).base, Base::Number(_));
+    numbers::choose_fills(func, &events, is_number, &mut choices);
     let placed = Placed { places: &places, events: &events, choices: &choices, cx: &cx };
     after(&Stage::placed(&form, placed));
     let mut compiled = lower::lower(&form, &events, choices, &places, &input_names(entry), options);
