@@ -408,7 +408,7 @@ fn every_operation_is_built_by_a_method_of_its_name() {
          real_dynamic_slice dynamic_gather dynamic_conv collective_reduce"
     );
     // The other operations are fusions, which the compiler makes.
-    let names = op::info::all().map(|info| info.name).filter(|name| *name != "mhlo.fusion");
+    let names = op::Opcode::all().map(|op| op.info().name).filter(|name| *name != "mhlo.fusion");
     let missing: Vec<&str> = names.filter(|name| !built_ops.contains(name)).collect();
     assert!(missing.is_empty(), "no method builds {missing:?}");
     // There are more elementwise functions than names: two dialects share some names.

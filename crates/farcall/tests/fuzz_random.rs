@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 use farcall::Registry;
 use farcall::ffi::unwind::catch;
 use farcall::ir::eval::Denormals;
-use farcall::ir::op::info;
+use farcall::ir::op::Opcode;
 use farcall::ir::{Attr, DType, text};
 
 #[path = "fuzz_random/check.rs"]
@@ -157,8 +157,8 @@ fn programs_have_every_operation_and_type() {
     if std::env::var_os("FARCALL_FUZZ_REFUSED").is_some() {
         println!("{ops:#?}");
     }
-    let missing: Vec<&str> = info::all()
-        .map(|op| op.name)
+    let missing: Vec<&str> = Opcode::all()
+        .map(|op| op.info().name)
         .filter(|name| !ops.contains_key(name) && EXCLUDED_OPS.iter().all(|(never, _)| never != name))
         .collect();
     assert!(missing.is_empty(), "no program of {count} has {missing:?}");

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use farcall::eval_host::RegistryHost;
 use farcall::ir::eval::{self, Denormals, Value, eval};
-use farcall::ir::op::{Binary, Unary, info};
+use farcall::ir::op::{Binary, Opcode, Unary};
 use farcall::ir::{DType, Literal, Module, Scalar, Source, minifloat, text, verify};
 use farcall::{CompileOptions, Executable, Registry};
 
@@ -611,8 +611,8 @@ fn every_operation_has_a_case() {
             || derived.iter().any(|p| name.starts_with(p) && dynamic)
             || defined.contains(&name)
     };
-    let missing: Vec<&str> = info::all()
-        .map(|op| op.name)
+    let missing: Vec<&str> = Opcode::all()
+        .map(|op| op.info().name)
         .filter(|op| !elements(op) && !others(op))
         .filter(|op| !cases.iter().any(|case| case.program.contains(op)))
         .collect();

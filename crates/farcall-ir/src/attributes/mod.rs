@@ -6,7 +6,9 @@
 //! equal their defaults. The attributes that remain in a dictionary belong to the instruction. This module
 //! does not depend on the format of a program: a reader passes a name, a dictionary, the types of the
 //! operands, a function that assigns ids to functions, and a function that reads an attribute from text
-//! ([`Fields`]). The files have the names of those in [`crate::op`]; `names` maps names to operations.
+//! ([`Fields`]). The files have the names of those in [`crate::op`]. The names of each operation's attributes
+//! are declared in the operation table ([`crate::op::table`]); debug builds check that `read` and `write` use
+//! no others.
 //!
 //! ```
 //! use farcall_ir::attributes::{self, Fields, Symbols};
@@ -37,24 +39,25 @@ pub(crate) mod elementwise;
 mod fields;
 pub(crate) mod indexing;
 pub(crate) mod linalg;
-mod names;
 pub(crate) mod random;
+mod read;
 pub(crate) mod reduction;
 
 pub use fields::{Bad, Fields, Symbols};
-pub use names::{names, read};
+pub use read::read;
 
 use farcall_sig::DType;
 
 use crate::attr::{Attr, AttrDict, IntKind};
 use crate::module::{FuncId, Module};
-use crate::op::Op;
+use crate::op::{Op, Opcode};
 
 /// Returns the attributes of an operation by their names in MLIR's generic form.
 pub fn write(op: &Op, module: &Module) -> AttrDict {
     let symbol = |id| Attr::Symbol(module.get(id).map_or("?", |f| f.name.as_str()).into());
     let mut out = AttrDict::new();
     let mut put = |key: &str, value: Attr| {
+        debug_assert!(is_declared(op.opcode(), key), "the row of {} lacks the attribute {key}", op.name());
         out.insert(key.to_owned(), value);
     };
     match op {
@@ -159,6 +162,12 @@ pub fn write(op: &Op, module: &Module) -> AttrDict {
         Op::CustomCall(op) => call::write_custom_call(op, &symbol, &mut put),
     }
     out
+}
+
+/// Returns true for an attribute that the operation table declares, and for attributes of other dialects and
+/// of this engine, whose names have a dot.
+fn is_declared(opcode: Opcode, key: &str) -> bool {
+    key.contains('.') || opcode.info().attribute_names().any(|name| name == key)
 }
 
 fn i64_attr(value: usize) -> Attr {

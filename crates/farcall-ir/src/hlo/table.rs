@@ -1,4 +1,5 @@
-//! The table of opcodes: the operation of each opcode, and the syntax of its attributes.
+//! The table of opcodes: the operation of each opcode, from the operation table ([`crate::op::table`]), and the
+//! syntax of its attributes.
 //!
 //! The reader and the printer interpret the same rows. Most rows are lists of [`AttrSyntax`], which map an
 //! HLO attribute to an attribute of [`crate::attributes`]. Syntax that such a list cannot express is a
@@ -11,7 +12,7 @@ use rustc_hash::FxHashMap;
 
 use super::given::Hook;
 use super::{groups, hooks};
-use crate::op::{Binary, Op, Unary};
+use crate::op::{Op, Opcode};
 
 /// One opcode.
 pub(super) struct Row {
@@ -129,140 +130,175 @@ struct Table {
 }
 
 static TABLE: LazyLock<Table> = LazyLock::new(|| {
-    static FUNCTIONS: LazyLock<Vec<Row>> = LazyLock::new(|| {
-        let names = Unary::VARIANTS
-            .into_iter()
-            .map(Unary::name)
-            .chain(Binary::VARIANTS.into_iter().map(Binary::name));
-        names.filter_map(function).collect()
+    static ROWS: LazyLock<Vec<Row>> = LazyLock::new(|| {
+        let rows = Opcode::all().filter_map(|op| {
+            let Syntax { form, regions } = syntax(op)?;
+            Some(Row { opcode: op.info().hlo?, op: op.info().name, form, regions })
+        });
+        rows.collect()
     });
-    let rows = || FUNCTIONS.iter().chain(ROWS);
     let mut by_opcode = FxHashMap::default();
     // The first row of an opcode wins: `tan` exists in both dialects.
-    rows().for_each(|row| _ = by_opcode.entry(row.opcode).or_insert(row));
-    Table { by_opcode, by_op: rows().map(|row| (row.op, row)).collect() }
+    ROWS.iter().for_each(|row| _ = by_opcode.entry(row.opcode).or_insert(row));
+    Table { by_opcode, by_op: ROWS.iter().map(|row| (row.op, row)).collect() }
 });
 
-/// Functions of CHLO that HLO has, too.
-const CHLO: [&str; 10] = [
-    "chlo.acos",
-    "chlo.acosh",
-    "chlo.asin",
-    "chlo.asinh",
-    "chlo.atanh",
-    "chlo.cosh",
-    "chlo.erf",
-    "chlo.mulhi",
-    "chlo.sinh",
-    "chlo.tan",
-];
-
-/// Returns the row of an elementwise function. Its opcode is the operation's name with dashes.
-fn function(name: &'static str) -> Option<Row> {
-    let short = match name.strip_prefix("stablehlo.") {
-        Some(short) => short,
-        None if CHLO.contains(&name) => name.strip_prefix("chlo.")?,
-        None => return None,
-    };
-    // Leaked once for each of a few functions.
-    let opcode =
-        if short.contains('_') { Box::leak(short.replace('_', "-").into_boxed_str()) } else { short };
-    Some(Row { opcode, op: name, form: Form::Attrs(&[]), regions: &[] })
+/// Syntax of an operation besides its opcode.
+struct Syntax {
+    form: Form,
+    regions: &'static [&'static str],
 }
 
-const fn row(opcode: &'static str, op: &'static str, attrs: &'static [AttrSyntax]) -> Row {
-    Row { opcode, op, form: Form::Attrs(attrs), regions: &[] }
+impl Syntax {
+    const fn with_regions(self, regions: &'static [&'static str]) -> Syntax {
+        Syntax { form: self.form, regions }
+    }
 }
 
-const fn hook(opcode: &'static str, op: &'static str, hook: &'static Hook) -> Row {
-    Row { opcode, op, form: Form::Hook(hook), regions: &[] }
+const fn attrs(attrs: &'static [AttrSyntax]) -> Syntax {
+    Syntax { form: Form::Attrs(attrs), regions: &[] }
+}
+
+const fn hook(hook: &'static Hook) -> Syntax {
+    Syntax { form: Form::Hook(hook), regions: &[] }
 }
 
 const TO_APPLY: &[&str] = &["to_apply"];
 
-impl Row {
-    const fn with_regions(self, regions: &'static [&'static str]) -> Row {
-        Row { opcode: self.opcode, op: self.op, form: self.form, regions }
-    }
-}
-
 use AttrSyntax::{Flag, Int, Ints, One, Word};
 
-static ROWS: &[Row] = &[
-    // elementwise
-    row(
-        "compare",
-        "stablehlo.compare",
-        &[Word("direction", "comparison_direction", ""), Word("type", "compare_type", "")],
-    ),
-    row("select", "stablehlo.select", &[]),
-    row("clamp", "stablehlo.clamp", &[]),
-    row("convert", "stablehlo.convert", &[]),
-    row("bitcast-convert", "stablehlo.bitcast_convert", &[]),
-    row(
-        "reduce-precision",
-        "stablehlo.reduce_precision",
-        &[Int("exponent_bits", "exponent_bits"), Int("mantissa_bits", "mantissa_bits")],
-    ),
-    // data
-    row("iota", "stablehlo.iota", &[Int("iota_dimension", "iota_dimension")]),
-    hook("broadcast", "stablehlo.broadcast_in_dim", &hooks::BROADCAST),
-    hook("reshape", "stablehlo.reshape", &hooks::RESHAPE),
-    row("transpose", "stablehlo.transpose", &[Ints("dimensions", "permutation")]),
-    hook("slice", "stablehlo.slice", &hooks::SLICE),
-    row("concatenate", "stablehlo.concatenate", &[One("dimensions", "dimension")]),
-    hook("pad", "stablehlo.pad", &hooks::PAD),
-    row("reverse", "stablehlo.reverse", &[Ints("dimensions", "dimensions")]),
-    row("get-dimension-size", "stablehlo.get_dimension_size", &[One("dimensions", "dimension")]),
-    row("set-dimension-size", "stablehlo.set_dimension_size", &[One("dimensions", "dimension")]),
-    // indexing
-    row("dynamic-slice", "stablehlo.dynamic_slice", &[Ints("dynamic_slice_sizes", "slice_sizes")]),
-    row("dynamic-update-slice", "stablehlo.dynamic_update_slice", &[]),
-    hook("gather", "stablehlo.gather", &hooks::GATHER),
-    hook("scatter", "stablehlo.scatter", &hooks::SCATTER).with_regions(TO_APPLY),
-    // reduction
-    row("reduce", "stablehlo.reduce", &[Ints("dimensions", "dimensions")]).with_regions(TO_APPLY),
-    hook("reduce-window", "stablehlo.reduce_window", &hooks::REDUCE_WINDOW).with_regions(TO_APPLY),
-    hook("select-and-scatter", "stablehlo.select_and_scatter", &hooks::SELECT_AND_SCATTER)
-        .with_regions(&["select", "scatter"]),
-    hook("map", "stablehlo.map", &hooks::MAP).with_regions(TO_APPLY),
-    row("sort", "stablehlo.sort", &[One("dimensions", "dimension"), Flag("is_stable", "is_stable")])
-        .with_regions(TO_APPLY),
-    // contraction
-    hook("dot", "stablehlo.dot_general", &hooks::DOT),
-    hook("ragged-dot", "chlo.ragged_dot", &hooks::RAGGED_DOT),
-    hook("convolution", "stablehlo.convolution", &hooks::CONVOLUTION),
-    // linalg
-    row("cholesky", "stablehlo.cholesky", &[Flag("lower", "lower")]),
-    row(
-        "triangular-solve",
-        "stablehlo.triangular_solve",
-        &[
+/// Returns the syntax of an operation; `None` for one without an opcode of its own.
+fn syntax(op: Opcode) -> Option<Syntax> {
+    Some(match op {
+        Opcode::Unary(_)
+        | Opcode::Binary(_)
+        | Opcode::Select
+        | Opcode::Clamp
+        | Opcode::Convert
+        | Opcode::BitcastConvert
+        | Opcode::DynamicUpdateSlice
+        | Opcode::OptimizationBarrier
+        | Opcode::AfterAll
+        | Opcode::PartitionId
+        | Opcode::ReplicaId => attrs(&[]),
+        // elementwise
+        Opcode::Compare => {
+            attrs(&[Word("direction", "comparison_direction", ""), Word("type", "compare_type", "")])
+        }
+        Opcode::ReducePrecision => {
+            attrs(&[Int("exponent_bits", "exponent_bits"), Int("mantissa_bits", "mantissa_bits")])
+        }
+        // data
+        Opcode::Iota => attrs(&[Int("iota_dimension", "iota_dimension")]),
+        Opcode::BroadcastInDim => hook(&hooks::BROADCAST),
+        Opcode::Reshape => hook(&hooks::RESHAPE),
+        Opcode::Transpose => attrs(&[Ints("dimensions", "permutation")]),
+        Opcode::Slice => hook(&hooks::SLICE),
+        Opcode::Concatenate => attrs(&[One("dimensions", "dimension")]),
+        Opcode::Pad => hook(&hooks::PAD),
+        Opcode::Reverse => attrs(&[Ints("dimensions", "dimensions")]),
+        Opcode::GetDimensionSize => attrs(&[One("dimensions", "dimension")]),
+        Opcode::SetDimensionSize => attrs(&[One("dimensions", "dimension")]),
+        // indexing
+        Opcode::DynamicSlice => attrs(&[Ints("dynamic_slice_sizes", "slice_sizes")]),
+        Opcode::Gather => hook(&hooks::GATHER),
+        Opcode::Scatter => hook(&hooks::SCATTER).with_regions(TO_APPLY),
+        // reduction
+        Opcode::Reduce => attrs(&[Ints("dimensions", "dimensions")]).with_regions(TO_APPLY),
+        Opcode::ReduceWindow => hook(&hooks::REDUCE_WINDOW).with_regions(TO_APPLY),
+        Opcode::SelectAndScatter => hook(&hooks::SELECT_AND_SCATTER).with_regions(&["select", "scatter"]),
+        Opcode::Map => hook(&hooks::MAP).with_regions(TO_APPLY),
+        Opcode::Sort => {
+            attrs(&[One("dimensions", "dimension"), Flag("is_stable", "is_stable")]).with_regions(TO_APPLY)
+        }
+        // contraction
+        Opcode::DotGeneral => hook(&hooks::DOT),
+        Opcode::RaggedDot => hook(&hooks::RAGGED_DOT),
+        Opcode::Convolution => hook(&hooks::CONVOLUTION),
+        // linalg
+        Opcode::Cholesky => attrs(&[Flag("lower", "lower")]),
+        Opcode::TriangularSolve => attrs(&[
             Flag("left_side", "left_side"),
             Flag("lower", "lower"),
             Flag("unit_diagonal", "unit_diagonal"),
             Word("transpose_a", "transpose_a", ""),
-        ],
-    ),
-    row("fft", "stablehlo.fft", &[Word("fft_type", "fft_type", ""), Ints("fft_length", "fft_length")]),
-    // random
-    row("rng-bit-generator", "stablehlo.rng_bit_generator", &[Word("algorithm", "rng_algorithm", "rng_")]),
-    // control
-    row("opt-barrier", "stablehlo.optimization_barrier", &[]),
-    row("after-all", "stablehlo.after_all", &[]),
-    hook("infeed", "stablehlo.infeed", &hooks::INFEED),
-    hook("outfeed", "stablehlo.outfeed", &hooks::OUTFEED),
-    row("partition-id", "stablehlo.partition_id", &[]),
-    row("replica-id", "stablehlo.replica_id", &[]),
-    // collective
-    hook("all-gather", "stablehlo.all_gather", &groups::ALL_GATHER),
-    hook("all-reduce", "stablehlo.all_reduce", &groups::ALL_REDUCE).with_regions(TO_APPLY),
-    hook("reduce-scatter", "stablehlo.reduce_scatter", &groups::REDUCE_SCATTER).with_regions(TO_APPLY),
-    hook("all-to-all", "stablehlo.all_to_all", &groups::ALL_TO_ALL),
-    hook("collective-broadcast", "stablehlo.collective_broadcast", &groups::COLLECTIVE_BROADCAST),
-    hook("collective-permute", "stablehlo.collective_permute", &groups::COLLECTIVE_PERMUTE),
-    // derived
-    hook("batch-norm-inference", "stablehlo.batch_norm_inference", &hooks::BATCH_NORM_INFERENCE),
-    hook("batch-norm-training", "stablehlo.batch_norm_training", &hooks::BATCH_NORM_TRAINING),
-    hook("batch-norm-grad", "stablehlo.batch_norm_grad", &hooks::BATCH_NORM_GRAD),
-];
+        ]),
+        Opcode::Fft => attrs(&[Word("fft_type", "fft_type", ""), Ints("fft_length", "fft_length")]),
+        // random
+        Opcode::RngBitGenerator => attrs(&[Word("algorithm", "rng_algorithm", "rng_")]),
+        // control
+        Opcode::Infeed => hook(&hooks::INFEED),
+        Opcode::Outfeed => hook(&hooks::OUTFEED),
+        // collective
+        Opcode::AllGather => hook(&groups::ALL_GATHER),
+        Opcode::AllReduce => hook(&groups::ALL_REDUCE).with_regions(TO_APPLY),
+        Opcode::ReduceScatter => hook(&groups::REDUCE_SCATTER).with_regions(TO_APPLY),
+        Opcode::AllToAll => hook(&groups::ALL_TO_ALL),
+        Opcode::CollectiveBroadcast => hook(&groups::COLLECTIVE_BROADCAST),
+        Opcode::CollectivePermute => hook(&groups::COLLECTIVE_PERMUTE),
+        // derived
+        Opcode::BatchNormInference => hook(&hooks::BATCH_NORM_INFERENCE),
+        Opcode::BatchNormTraining => hook(&hooks::BATCH_NORM_TRAINING),
+        Opcode::BatchNormGrad => hook(&hooks::BATCH_NORM_GRAD),
+        // Operations that HLO lacks, or that other code reads and prints.
+        Opcode::Broadcasting(_)
+        | Opcode::Copy
+        | Opcode::UniformQuantize
+        | Opcode::UniformDequantize
+        | Opcode::Constant
+        | Opcode::DynamicIota
+        | Opcode::DynamicBroadcastInDim
+        | Opcode::DynamicReshape
+        | Opcode::DynamicPad
+        | Opcode::RealDynamicSlice
+        | Opcode::DynamicGather
+        | Opcode::Scan
+        | Opcode::TopK
+        | Opcode::DynamicConvolution
+        | Opcode::Rng
+        | Opcode::If
+        | Opcode::Case
+        | Opcode::While
+        | Opcode::Call
+        | Opcode::Fusion
+        | Opcode::Composite
+        | Opcode::Return
+        | Opcode::CreateToken
+        | Opcode::Tuple
+        | Opcode::GetTupleElement
+        | Opcode::AsyncStart
+        | Opcode::AsyncDone
+        | Opcode::CollectiveReduce
+        | Opcode::CustomCall
+        | Opcode::Send
+        | Opcode::Recv
+        | Opcode::Broadcast
+        | Opcode::BroadcastCompare
+        | Opcode::BroadcastSelect
+        | Opcode::ConstantLike
+        | Opcode::Dot
+        | Opcode::Einsum
+        | Opcode::UnaryEinsum
+        | Opcode::TorchIndexSelect
+        | Opcode::SinCos => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operations_of_hlo_have_a_syntax() {
+        for op in Opcode::all() {
+            let info = op.info();
+            let is_function = matches!(op, Opcode::Unary(_) | Opcode::Binary(_));
+            let syntax = syntax(op);
+            assert!(is_function || syntax.is_some() == info.hlo.is_some(), "{}", info.name);
+            if let Some(Syntax { form: Form::Attrs(attrs), .. }) = syntax {
+                let is_declared = |attr: &AttrSyntax| info.attribute_names().any(|name| name == attr.attr());
+                assert!(attrs.iter().all(is_declared), "{}", info.name);
+            }
+        }
+    }
+}

@@ -98,7 +98,7 @@ impl Broadcasting {
 /// Functions that CHLO defines for operands of different shapes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Broadcasted {
-    /// Any binary function except [`Binary::MulHi`].
+    /// Any binary function that [broadcasts](super::elementwise::FunctionInfo::broadcasts).
     Binary(Binary),
     /// `compare`
     Compare(Compare),
@@ -109,7 +109,7 @@ pub enum Broadcasted {
 impl Broadcasted {
     /// Returns the binary functions that have a form with operands of different shapes.
     pub fn binary() -> impl Iterator<Item = Binary> {
-        Binary::VARIANTS.into_iter().filter(|op| *op != Binary::MulHi)
+        Binary::VARIANTS.into_iter().filter(|op| op.info().broadcasts)
     }
 }
 

@@ -3,7 +3,7 @@
 use farcall_sig::DType;
 
 use super::Class;
-use super::info::{OpInfo, Traits};
+use super::info::{Count, Formats, Kind, OpInfo, Release, Traits, V1, arity, name_in_hlo};
 use crate::types::TensorType;
 
 /// Relation between the element types of the result and the operands.
@@ -44,10 +44,12 @@ impl ResultRule {
 /// The declaration of a function of one variable, or of two variables of one type.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FunctionInfo {
-    /// Name, arity and traits, as for all operations.
+    /// The columns that all operations have.
     pub op: OpInfo,
-    /// Declaration of the CHLO form with operands of different shapes, which most binary functions have.
+    /// Declaration of the CHLO form with operands of different shapes.
     pub broadcasting: OpInfo,
+    /// True if CHLO has the form with operands of different shapes, as for most binary functions.
+    pub broadcasts: bool,
     /// Element types that the function accepts.
     pub operand: Class,
     /// Element type of the result.
@@ -81,13 +83,39 @@ macro_rules! prefix {
     };
 }
 
+/// The forms of a function besides the one in StableHLO text.
+#[derive(Clone, Copy)]
+struct Forms {
+    formats: Formats,
+    /// True if the function has the attribute `result_accuracy`.
+    accuracy: bool,
+    broadcasts: bool,
+}
+
+/// Forms of StableHLO's functions.
+const ALL: Forms = Forms { formats: Formats::ALL, accuracy: false, broadcasts: true };
+/// Forms of CHLO's functions.
+const TEXT: Forms = Forms { formats: Formats::TEXT, ..ALL };
+/// Forms of CHLO's functions that HLO has.
+const HLO: Forms = Forms { formats: Formats::HLO, ..ALL };
+
+/// StableHLO's function with an accuracy, which a second version in artifacts has since this release.
+const fn accuracy(versions: &'static [Release]) -> Forms {
+    Forms { formats: Formats::ALL.versions(versions), accuracy: true, ..ALL }
+}
+
+/// The numbers of values of a function of `operands` variables.
+const fn function(operands: usize) -> OpInfo {
+    arity(Count::Exactly(operands), Kind::Tensors, Count::Exactly(0), Count::Exactly(1))
+}
+
 /// Generates an enum of functions with `VARIANTS`, `info` and `name` from rows of variant, name, accepted element
-/// types, relation of the result's element type, and traits.
+/// types, relation of the result's element type, traits, and forms.
 macro_rules! functions {
     (
         $(#[$about:meta])*
-        $Name:ident of $operands:literal, $count:literal;
-        $($dialect:ident { $($(#[$doc:meta])* $variant:ident $name:literal $class:expr => $rule:ident, $traits:expr;)* })*
+        $Name:ident of $operands:literal;
+        $($dialect:ident { $($(#[$doc:meta])* $variant:ident $name:literal $class:expr => $rule:ident, $traits:expr, $forms:expr;)* })*
     ) => {
         $(#[$about])*
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -98,15 +126,28 @@ macro_rules! functions {
 
         impl $Name {
             /// All variants.
-            pub const VARIANTS: [$Name; $count] = [$($($Name::$variant,)*)*];
+            pub const VARIANTS: [$Name; [$($($Name::$variant,)*)*].len()] = [$($($Name::$variant,)*)*];
 
             /// Returns the declaration of the function.
             pub const fn info(self) -> &'static FunctionInfo {
                 match self {
                     $($($Name::$variant => {
                         static INFO: FunctionInfo = FunctionInfo {
-                            op: OpInfo::of(concat!(stringify!($dialect), ".", $name), $operands, $traits),
-                            broadcasting: OpInfo::of(concat!("chlo.broadcast_", $name), $operands, $traits),
+                            op: function($operands).row(
+                                concat!(stringify!($dialect), ".", $name),
+                                $traits.and(Traits::ELEMENTWISE),
+                                if $forms.accuracy { &["result_accuracy?"] } else { &[] },
+                                $forms.formats,
+                                name_in_hlo!($name),
+                            ),
+                            broadcasting: function($operands).row(
+                                concat!("chlo.broadcast_", $name),
+                                $traits,
+                                &["broadcast_dimensions?"],
+                                Formats::TEXT,
+                                $name,
+                            ),
+                            broadcasts: $forms.broadcasts,
                             operand: $class,
                             result: ResultRule::$rule,
                             codes: Codes {
@@ -148,101 +189,103 @@ const ARITHMETIC: Traits = Traits::ARITHMETIC;
 const COMMUTATIVE: Traits = Traits::COMMUTATIVE;
 const ASSOCIATIVE: Traits = Traits::ASSOCIATIVE;
 const IDEMPOTENT: Traits = Traits::IDEMPOTENT;
+const EXACT_REAL: Traits = Traits::EXACT_REAL;
+const MAY_FAIL_ON_COMPLEX: Traits = Traits::MAY_FAIL_ON_COMPLEX;
 
 functions! {
     /// Functions of one variable of StableHLO and CHLO.
-    Unary of 1, 46;
+    Unary of 1;
     stablehlo {
-        Abs "abs" SIGNED.or(FLOAT).or(COMPLEX).or(QUANT) => Real, ARITHMETIC.and(IDEMPOTENT);
-        Cbrt "cbrt" FLOAT.or(COMPLEX).or(QUANT) => Same, ARITHMETIC;
-        Ceil "ceil" FLOAT.or(QUANT) => Same, ARITHMETIC.and(IDEMPOTENT);
-        CountLeadingZeros "count_leading_zeros" INT => Same, ARITHMETIC;
-        Cosine "cosine" FLOAT.or(COMPLEX).or(QUANT) => Same, ARITHMETIC;
-        Exponential "exponential" FLOAT.or(COMPLEX).or(QUANT) => Same, ARITHMETIC;
-        ExponentialMinusOne "exponential_minus_one" FLOAT.or(COMPLEX).or(QUANT) => Same, ARITHMETIC;
-        Floor "floor" FLOAT.or(QUANT) => Same, ARITHMETIC.and(IDEMPOTENT);
+        Abs "abs" SIGNED.or(FLOAT).or(COMPLEX).or(QUANT) => Real, ARITHMETIC.and(IDEMPOTENT).and(EXACT_REAL), ALL;
+        Cbrt "cbrt" FLOAT.or(COMPLEX).or(QUANT) => Same, ARITHMETIC, accuracy(&[V1, (1, 10, 0)]);
+        Ceil "ceil" FLOAT.or(QUANT) => Same, ARITHMETIC.and(IDEMPOTENT), ALL;
+        CountLeadingZeros "count_leading_zeros" INT => Same, ARITHMETIC, ALL;
+        Cosine "cosine" FLOAT.or(COMPLEX).or(QUANT) => Same, ARITHMETIC, accuracy(&[V1, (1, 10, 0)]);
+        Exponential "exponential" FLOAT.or(COMPLEX).or(QUANT) => Same, ARITHMETIC, accuracy(&[V1, (1, 9, 0)]);
+        ExponentialMinusOne "exponential_minus_one" FLOAT.or(COMPLEX).or(QUANT) => Same, ARITHMETIC, accuracy(&[V1, (1, 10, 0)]);
+        Floor "floor" FLOAT.or(QUANT) => Same, ARITHMETIC.and(IDEMPOTENT), ALL;
         /// Imaginary part: complex to real.
-        Imag "imag" FLOAT.or(COMPLEX) => Real, ARITHMETIC;
+        Imag "imag" FLOAT.or(COMPLEX) => Real, ARITHMETIC, ALL;
         /// Returns `pred`.
-        IsFinite "is_finite" FLOAT.or(QUANT) => Pred, ARITHMETIC;
-        Log "log" FLOAT.or(COMPLEX).or(QUANT) => Same, ARITHMETIC;
-        LogPlusOne "log_plus_one" FLOAT.or(COMPLEX).or(QUANT) => Same, ARITHMETIC;
-        Logistic "logistic" FLOAT.or(COMPLEX).or(QUANT) => Same, ARITHMETIC;
-        Negate "negate" INT.or(FLOAT).or(COMPLEX).or(QUANT) => Same, ARITHMETIC;
-        Not "not" PRED.or(INT) => Same, ARITHMETIC;
-        Popcnt "popcnt" INT => Same, ARITHMETIC;
+        IsFinite "is_finite" FLOAT.or(QUANT) => Pred, ARITHMETIC, ALL;
+        Log "log" FLOAT.or(COMPLEX).or(QUANT) => Same, ARITHMETIC, accuracy(&[V1, (1, 10, 0)]);
+        LogPlusOne "log_plus_one" FLOAT.or(COMPLEX).or(QUANT) => Same, ARITHMETIC, accuracy(&[V1, (1, 10, 0)]);
+        Logistic "logistic" FLOAT.or(COMPLEX).or(QUANT) => Same, ARITHMETIC, accuracy(&[V1, (1, 10, 0)]);
+        Negate "negate" INT.or(FLOAT).or(COMPLEX).or(QUANT) => Same, ARITHMETIC.and(EXACT_REAL), ALL;
+        Not "not" PRED.or(INT) => Same, ARITHMETIC.and(EXACT_REAL), ALL;
+        Popcnt "popcnt" INT => Same, ARITHMETIC, ALL;
         /// Real part: complex to real.
-        Real "real" FLOAT.or(COMPLEX) => Real, ARITHMETIC;
+        Real "real" FLOAT.or(COMPLEX) => Real, ARITHMETIC, ALL;
         /// Half away from zero.
-        RoundNearestAfz "round_nearest_afz" FLOAT.or(QUANT) => Same, ARITHMETIC.and(IDEMPOTENT);
-        RoundNearestEven "round_nearest_even" FLOAT.or(QUANT) => Same, ARITHMETIC.and(IDEMPOTENT);
-        Rsqrt "rsqrt" FLOAT.or(COMPLEX).or(QUANT) => Same, ARITHMETIC;
-        Sign "sign" SIGNED.or(FLOAT).or(COMPLEX).or(QUANT) => Same, ARITHMETIC.and(IDEMPOTENT);
-        Sine "sine" FLOAT.or(COMPLEX).or(QUANT) => Same, ARITHMETIC;
-        Sqrt "sqrt" FLOAT.or(COMPLEX).or(QUANT) => Same, ARITHMETIC;
-        Tan "tan" FLOAT.or(COMPLEX).or(QUANT) => Same, ARITHMETIC;
-        Tanh "tanh" FLOAT.or(COMPLEX).or(QUANT) => Same, ARITHMETIC;
+        RoundNearestAfz "round_nearest_afz" FLOAT.or(QUANT) => Same, ARITHMETIC.and(IDEMPOTENT), ALL;
+        RoundNearestEven "round_nearest_even" FLOAT.or(QUANT) => Same, ARITHMETIC.and(IDEMPOTENT), ALL;
+        Rsqrt "rsqrt" FLOAT.or(COMPLEX).or(QUANT) => Same, ARITHMETIC, accuracy(&[V1, (1, 10, 0)]);
+        Sign "sign" SIGNED.or(FLOAT).or(COMPLEX).or(QUANT) => Same, ARITHMETIC.and(IDEMPOTENT), ALL;
+        Sine "sine" FLOAT.or(COMPLEX).or(QUANT) => Same, ARITHMETIC, accuracy(&[V1, (1, 10, 0)]);
+        Sqrt "sqrt" FLOAT.or(COMPLEX).or(QUANT) => Same, ARITHMETIC, accuracy(&[V1, (1, 10, 0)]);
+        Tan "tan" FLOAT.or(COMPLEX).or(QUANT) => Same, ARITHMETIC, accuracy(&[(1, 4, 0), (1, 10, 0)]);
+        Tanh "tanh" FLOAT.or(COMPLEX).or(QUANT) => Same, ARITHMETIC, accuracy(&[V1, (1, 10, 0)]);
     }
     chlo {
         /// Common part `w` of the inverse sine and cosine of `z`. The inverse sine has the real part
         /// `atan2(re z, re w)` and, up to the sign, the imaginary part `im w`.
-        AsinAcosKernel "_asin_acos_kernel" COMPLEX => Same, ARITHMETIC;
-        Acos "acos" FLOAT.or(COMPLEX) => Same, ARITHMETIC;
-        Acosh "acosh" FLOAT.or(COMPLEX) => Same, ARITHMETIC;
-        Asin "asin" FLOAT.or(COMPLEX) => Same, ARITHMETIC;
-        Asinh "asinh" FLOAT.or(COMPLEX) => Same, ARITHMETIC;
-        Atan "atan" FLOAT.or(COMPLEX) => Same, ARITHMETIC;
-        Atanh "atanh" FLOAT.or(COMPLEX) => Same, ARITHMETIC;
-        BesselI1e "bessel_i1e" FLOAT => Same, ARITHMETIC;
+        AsinAcosKernel "_asin_acos_kernel" COMPLEX => Same, ARITHMETIC, TEXT;
+        Acos "acos" FLOAT.or(COMPLEX) => Same, ARITHMETIC, HLO;
+        Acosh "acosh" FLOAT.or(COMPLEX) => Same, ARITHMETIC, HLO;
+        Asin "asin" FLOAT.or(COMPLEX) => Same, ARITHMETIC, HLO;
+        Asinh "asinh" FLOAT.or(COMPLEX) => Same, ARITHMETIC, HLO;
+        Atan "atan" FLOAT.or(COMPLEX) => Same, ARITHMETIC, TEXT;
+        Atanh "atanh" FLOAT.or(COMPLEX) => Same, ARITHMETIC, HLO;
+        BesselI1e "bessel_i1e" FLOAT => Same, ARITHMETIC, TEXT;
         /// Complex conjugate.
-        Conj "conj" FLOAT.or(COMPLEX) => Same, ARITHMETIC;
-        Cosh "cosh" FLOAT.or(COMPLEX) => Same, ARITHMETIC;
-        Digamma "digamma" FLOAT => Same, ARITHMETIC;
-        Erf "erf" FLOAT => Same, ARITHMETIC;
-        ErfInv "erf_inv" FLOAT => Same, ARITHMETIC;
-        Erfc "erfc" FLOAT => Same, ARITHMETIC;
+        Conj "conj" FLOAT.or(COMPLEX) => Same, ARITHMETIC, TEXT;
+        Cosh "cosh" FLOAT.or(COMPLEX) => Same, ARITHMETIC, HLO;
+        Digamma "digamma" FLOAT => Same, ARITHMETIC, TEXT;
+        Erf "erf" FLOAT => Same, ARITHMETIC, HLO;
+        ErfInv "erf_inv" FLOAT => Same, ARITHMETIC, TEXT;
+        Erfc "erfc" FLOAT => Same, ARITHMETIC, TEXT;
         /// Returns `pred`.
-        IsInf "is_inf" FLOAT => Pred, ARITHMETIC;
+        IsInf "is_inf" FLOAT => Pred, ARITHMETIC, TEXT;
         /// Returns `pred`.
-        IsNegInf "is_neg_inf" FLOAT => Pred, ARITHMETIC;
+        IsNegInf "is_neg_inf" FLOAT => Pred, ARITHMETIC, TEXT;
         /// Returns `pred`.
-        IsPosInf "is_pos_inf" FLOAT => Pred, ARITHMETIC;
-        Lgamma "lgamma" FLOAT => Same, ARITHMETIC;
-        Sinh "sinh" FLOAT.or(COMPLEX) => Same, ARITHMETIC;
-        Square "square" FLOAT.or(COMPLEX) => Same, ARITHMETIC;
+        IsPosInf "is_pos_inf" FLOAT => Pred, ARITHMETIC, TEXT;
+        Lgamma "lgamma" FLOAT => Same, ARITHMETIC, TEXT;
+        Sinh "sinh" FLOAT.or(COMPLEX) => Same, ARITHMETIC, HLO;
+        Square "square" FLOAT.or(COMPLEX) => Same, ARITHMETIC, TEXT;
         /// `chlo.tan`
-        ChloTan "tan" FLOAT.or(COMPLEX) => Same, ARITHMETIC;
+        ChloTan "tan" FLOAT.or(COMPLEX) => Same, ARITHMETIC, HLO;
     }
 }
 
 functions! {
     /// Functions of two operands of one type.
-    Binary of 2, 20;
+    Binary of 2;
     stablehlo {
-        Add "add" ANY => Same, ARITHMETIC.and(COMMUTATIVE).and(ASSOCIATIVE);
-        And "and" PRED.or(INT) => Same, ARITHMETIC.and(COMMUTATIVE).and(ASSOCIATIVE).and(IDEMPOTENT);
-        Atan2 "atan2" FLOAT.or(COMPLEX).or(QUANT) => Same, ARITHMETIC;
+        Add "add" ANY => Same, ARITHMETIC.and(COMMUTATIVE).and(ASSOCIATIVE).and(EXACT_REAL), ALL;
+        And "and" PRED.or(INT) => Same, ARITHMETIC.and(COMMUTATIVE).and(ASSOCIATIVE).and(IDEMPOTENT), ALL;
+        Atan2 "atan2" FLOAT.or(COMPLEX).or(QUANT) => Same, ARITHMETIC, ALL;
         /// Real and imaginary part to complex.
-        Complex "complex" FLOAT => Complex, ARITHMETIC;
-        Divide "divide" INT.or(FLOAT).or(COMPLEX).or(QUANT) => Same, ARITHMETIC;
-        Maximum "maximum" TENSOR => Same, ARITHMETIC.and(COMMUTATIVE).and(ASSOCIATIVE).and(IDEMPOTENT);
-        Minimum "minimum" TENSOR => Same, ARITHMETIC.and(COMMUTATIVE).and(ASSOCIATIVE).and(IDEMPOTENT);
-        Multiply "multiply" TENSOR => Same, ARITHMETIC.and(COMMUTATIVE).and(ASSOCIATIVE);
-        Or "or" PRED.or(INT) => Same, ARITHMETIC.and(COMMUTATIVE).and(ASSOCIATIVE).and(IDEMPOTENT);
-        Power "power" INT.or(FLOAT).or(COMPLEX).or(QUANT) => Same, ARITHMETIC;
-        Remainder "remainder" INT.or(FLOAT).or(COMPLEX).or(QUANT) => Same, ARITHMETIC;
-        ShiftLeft "shift_left" INT => Same, ARITHMETIC;
-        ShiftRightArithmetic "shift_right_arithmetic" INT => Same, ARITHMETIC;
-        ShiftRightLogical "shift_right_logical" INT => Same, ARITHMETIC;
-        Subtract "subtract" INT.or(FLOAT).or(COMPLEX).or(QUANT) => Same, ARITHMETIC;
-        Xor "xor" PRED.or(INT) => Same, ARITHMETIC.and(COMMUTATIVE).and(ASSOCIATIVE);
+        Complex "complex" FLOAT => Complex, ARITHMETIC, ALL;
+        Divide "divide" INT.or(FLOAT).or(COMPLEX).or(QUANT) => Same, ARITHMETIC, ALL;
+        Maximum "maximum" TENSOR => Same, ARITHMETIC.and(COMMUTATIVE).and(ASSOCIATIVE).and(IDEMPOTENT), ALL;
+        Minimum "minimum" TENSOR => Same, ARITHMETIC.and(COMMUTATIVE).and(ASSOCIATIVE).and(IDEMPOTENT), ALL;
+        Multiply "multiply" TENSOR => Same, ARITHMETIC.and(COMMUTATIVE).and(ASSOCIATIVE).and(EXACT_REAL), ALL;
+        Or "or" PRED.or(INT) => Same, ARITHMETIC.and(COMMUTATIVE).and(ASSOCIATIVE).and(IDEMPOTENT), ALL;
+        Power "power" INT.or(FLOAT).or(COMPLEX).or(QUANT) => Same, ARITHMETIC, ALL;
+        Remainder "remainder" INT.or(FLOAT).or(COMPLEX).or(QUANT) => Same, ARITHMETIC.and(MAY_FAIL_ON_COMPLEX), ALL;
+        ShiftLeft "shift_left" INT => Same, ARITHMETIC, ALL;
+        ShiftRightArithmetic "shift_right_arithmetic" INT => Same, ARITHMETIC, ALL;
+        ShiftRightLogical "shift_right_logical" INT => Same, ARITHMETIC, ALL;
+        Subtract "subtract" INT.or(FLOAT).or(COMPLEX).or(QUANT) => Same, ARITHMETIC.and(EXACT_REAL), ALL;
+        Xor "xor" PRED.or(INT) => Same, ARITHMETIC.and(COMMUTATIVE).and(ASSOCIATIVE), ALL;
     }
     chlo {
         /// The upper half of the product of two integers.
-        MulHi "mulhi" INT => Same, ARITHMETIC.and(COMMUTATIVE);
-        NextAfter "next_after" FLOAT => Same, ARITHMETIC;
-        Polygamma "polygamma" FLOAT => Same, ARITHMETIC;
-        Zeta "zeta" FLOAT => Same, ARITHMETIC;
+        MulHi "mulhi" INT => Same, ARITHMETIC.and(COMMUTATIVE), Forms { broadcasts: false, ..HLO };
+        NextAfter "next_after" FLOAT => Same, ARITHMETIC, TEXT;
+        Polygamma "polygamma" FLOAT => Same, ARITHMETIC, TEXT;
+        Zeta "zeta" FLOAT => Same, ARITHMETIC, TEXT;
     }
 }
 

@@ -1,9 +1,6 @@
-//! Declarations of the operations: name, number of operands, results and regions, and traits.
+//! The columns of the operation table: names, arity, traits, attributes, and other formats.
 //!
-//! The parser, printer, arity checks, evaluator and tests use them through [`Op::info`]. The rows of
-//! functions of one and two variables are in [`super::elementwise`], together with their element types.
-
-use super::{Broadcasted, Broadcasting, Derived, Op, Transfer};
+//! The rows are in `table` and, for functions of one and two variables, in `elementwise`.
 
 /// An expected number of operands, results or regions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,7 +28,7 @@ pub enum Kind {
 
 /// A set of properties that hold for every instance of an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Traits(u16);
+pub struct Traits(u32);
 
 impl Traits {
     /// No traits.
@@ -49,7 +46,8 @@ impl Traits {
     pub const OPAQUE: Traits = Traits(1 << 4);
     /// The operation ends a region.
     pub const TERMINATOR: Traits = Traits(1 << 5);
-    /// Operands determine the shape of the result, or the shape that the operation works with.
+    /// Operands determine the shape of the result, or the shape that the operation works with. Such an
+    /// operation also has [`Traits::MAY_FAIL`].
     pub const DYNAMIC: Traits = Traits(1 << 6);
     /// Several processes execute the operation together.
     pub const COLLECTIVE: Traits = Traits(1 << 7);
@@ -59,6 +57,20 @@ impl Traits {
     /// The operation structures the program: values other than tensors, calls, facts about the one device.
     /// The middle form has no such operations.
     pub const STRUCTURE: Traits = Traits(1 << 9);
+    /// Each result element is computed from the corresponding operand elements.
+    pub const ELEMENTWISE: Traits = Traits(1 << 10);
+    /// The operation only moves elements, and a fusion computes it while it loads: it reads the elements
+    /// directly from the operands.
+    pub const FUSES_INTO_LOADS: Traits = Traits(1 << 11);
+    /// The operation may end a run with an error: its operands may give a shape other than the declared one,
+    /// or it is not implemented for every allowed type.
+    pub const MAY_FAIL: Traits = Traits(1 << 12);
+    /// [`Traits::MAY_FAIL`] holds for complex operands.
+    pub const MAY_FAIL_ON_COMPLEX: Traits = Traits(1 << 13);
+    /// Every implementation computes the same bits, whatever the element types.
+    pub const EXACT: Traits = Traits(1 << 14);
+    /// [`Traits::EXACT`] holds for results that are not complex: the operation is correctly rounded.
+    pub const EXACT_REAL: Traits = Traits(1 << 15);
 
     /// Returns the union of both sets.
     pub const fn and(self, other: Traits) -> Traits {
@@ -71,7 +83,7 @@ impl Traits {
     }
 }
 
-/// The declaration of an operation.
+/// The declaration of an operation: one row of the operation table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OpInfo {
     /// Name with dialect: `stablehlo.add`.
@@ -86,198 +98,132 @@ pub struct OpInfo {
     pub results: Count,
     /// Properties of the operation.
     pub traits: Traits,
+    /// Names of the attributes in MLIR's generic form, sorted. Names of optional attributes end with `?`.
+    pub attributes: &'static [&'static str],
+    /// Opcode in HLO; `None` if HLO has no opcode for this operation alone.
+    pub hlo: Option<&'static str>,
+    /// First release of StableHLO that has version `i + 1` of the operation in artifacts, for each version.
+    /// Empty if artifacts have no such operation.
+    pub vhlo: &'static [Release],
+}
+
+/// A release of StableHLO: `(1, 9, 0)`.
+pub type Release = (u32, u32, u32);
+
+/// An operation in HLO and in artifacts (VHLO).
+#[derive(Clone, Copy)]
+pub(super) struct Formats {
+    hlo: Hlo,
+    vhlo: &'static [Release],
+}
+
+/// Opcode of an operation in HLO.
+#[derive(Clone, Copy)]
+enum Hlo {
+    Missing,
+    /// The operation's name without its dialect, and with dashes for underscores.
+    SameName,
+    Named(&'static str),
+}
+
+/// The first version of every operation of the first release with artifacts.
+pub(crate) const V1: Release = (0, 9, 0);
+
+impl Formats {
+    /// Neither HLO nor artifacts have the operation.
+    pub(super) const TEXT: Formats = Formats { hlo: Hlo::Missing, vhlo: &[] };
+    /// HLO has the operation under the same name; artifacts do not.
+    pub(super) const HLO: Formats = Formats { hlo: Hlo::SameName, vhlo: &[] };
+    /// Artifacts have one version of the operation; HLO does not have it.
+    pub(super) const VHLO: Formats = Formats { hlo: Hlo::Missing, vhlo: &[V1] };
+    /// HLO has the operation under the same name, and artifacts have one version of it.
+    pub(super) const ALL: Formats = Formats { hlo: Hlo::SameName, vhlo: &[V1] };
+
+    /// Declares the opcode in HLO.
+    pub(super) const fn opcode(self, opcode: &'static str) -> Formats {
+        Formats { hlo: Hlo::Named(opcode), ..self }
+    }
+
+    /// Declares the releases of the versions in artifacts.
+    pub(super) const fn versions(self, vhlo: &'static [Release]) -> Formats {
+        Formats { vhlo, ..self }
+    }
 }
 
 impl OpInfo {
-    /// Declares an operation of `operands` tensors with one result.
-    pub(super) const fn of(name: &'static str, operands: usize, traits: Traits) -> OpInfo {
-        tensors(Exactly(operands), 0, Exactly(1)).named(name, traits)
-    }
-
-    const fn named(self, name: &'static str, traits: Traits) -> OpInfo {
-        OpInfo { name, traits, ..self }
+    /// Declares an operation with this number of values and regions. `same_name` is its name in HLO, if it
+    /// has the same name there.
+    pub(super) const fn row(
+        self,
+        name: &'static str,
+        traits: Traits,
+        attributes: &'static [&'static str],
+        formats: Formats,
+        same_name: &'static str,
+    ) -> OpInfo {
+        let hlo = match formats.hlo {
+            Hlo::Missing => None,
+            Hlo::SameName => Some(same_name),
+            Hlo::Named(opcode) => Some(opcode),
+        };
+        OpInfo { name, traits, attributes, hlo, vhlo: formats.vhlo, ..self }
     }
 
     /// Returns true if the operation has all of `traits`.
     pub const fn is(&self, traits: Traits) -> bool {
         self.traits.has(traits)
     }
+
+    /// Returns the names of the attributes.
+    pub fn attribute_names(&self) -> impl Iterator<Item = &'static str> {
+        self.attributes.iter().map(|name| name.strip_suffix('?').unwrap_or(name))
+    }
+
+    /// Returns the name without the dialect.
+    pub const fn short_name(&self) -> &'static str {
+        without_dialect(self.name)
+    }
 }
 
-const fn other(operands: Count, kind: Kind, regions: Count, results: Count) -> OpInfo {
-    OpInfo { name: "", operands, kind, regions, results, traits: Traits::EMPTY }
+/// Values and regions of an operation, before [`OpInfo::row`] adds the rest of its declaration.
+pub(super) const fn arity(operands: Count, kind: Kind, regions: Count, results: Count) -> OpInfo {
+    let (traits, attributes, hlo, vhlo) = (Traits::EMPTY, &[], None, &[]);
+    OpInfo { name: "", operands, kind, regions, results, traits, attributes, hlo, vhlo }
 }
 
-const fn tensors(operands: Count, regions: usize, results: Count) -> OpInfo {
-    other(operands, Tensors, Exactly(regions), results)
-}
-
-/// Tensor operands and one tensor result.
-const fn simple(operands: usize) -> OpInfo {
-    tensors(Exactly(operands), 0, Exactly(1))
-}
-
-/// Any number of operands and results, no regions.
-const fn any() -> OpInfo {
-    other(AtLeast(0), Anything, Exactly(0), AtLeast(0))
-}
-
-use Count::{AtLeast, Exactly};
-use Kind::{Anything, Futures, Tensors, Tokens, Tuples};
-
-/// Generates [`Op::info`] and [`OPS`] from rows of pattern, name, arity and traits.
-macro_rules! declare {
-    ($($pattern:pat => $name:literal, $arity:expr, $traits:expr;)*) => {
-        impl Op {
-            /// Returns the declaration of the operation.
-            pub fn info(&self) -> &'static OpInfo {
-                match self {
-                    Op::Unary(op) => &op.info().op,
-                    Op::Binary(op) => &op.info().op,
-                    Op::Derived(Derived::Broadcasting(Broadcasting { function: Broadcasted::Binary(op), .. })) => {
-                        &op.info().broadcasting
-                    }
-                    Op::Transfer(transfer) => match **transfer {
-                        Transfer::Infeed { .. } => &INFEED,
-                        Transfer::Outfeed { .. } => &OUTFEED,
-                        Transfer::Send(_) => &SEND,
-                        Transfer::Recv(_) => &RECV,
-                    },
-                    $($pattern => {
-                        static INFO: OpInfo = $arity.named($name, $traits);
-                        &INFO
-                    })*
-                }
-            }
+/// Removes the dialect from a name.
+pub(super) const fn without_dialect(name: &'static str) -> &'static str {
+    let mut at = 0;
+    while at < name.len() {
+        if name.as_bytes()[at] == b'.' {
+            return name.split_at(at + 1).1;
         }
-
-        /// Declarations of all operations except unary and binary functions.
-        static OPS: &[OpInfo] = &[INFEED, OUTFEED, SEND, RECV, $($arity.named($name, $traits)),*];
-    };
+        at += 1;
+    }
+    name
 }
 
-/// Returns the declarations of all operations.
-pub fn all() -> impl Iterator<Item = &'static OpInfo> {
-    let unary = super::Unary::VARIANTS.iter().map(|op| &op.info().op);
-    let binary = super::Binary::VARIANTS.iter().map(|op| &op.info().op);
-    let broadcasting = Broadcasted::binary().map(|op| &op.info().broadcasting);
-    unary.chain(binary).chain(broadcasting).chain(OPS)
+/// Returns the bytes of a name with dashes for underscores.
+pub(super) const fn dashed<const N: usize>(name: &str) -> [u8; N] {
+    let mut out = [0; N];
+    let mut at = 0;
+    while at < N {
+        let byte = name.as_bytes()[at];
+        out[at] = if byte == b'_' { b'-' } else { byte };
+        at += 1;
+    }
+    out
 }
 
-const NO_TRAITS: Traits = Traits::EMPTY;
-const ARITHMETIC: Traits = Traits::ARITHMETIC;
-const OPAQUE: Traits = Traits::OPAQUE;
-const DYNAMIC: Traits = Traits::DYNAMIC;
-const COLLECTIVE: Traits = Traits::COLLECTIVE;
-const STRUCTURE: Traits = Traits::STRUCTURE;
-
-const TRANSFER: Traits = Traits::SIDE_EFFECT.and(OPAQUE);
-const INTO: OpInfo = other(Exactly(1), Tokens, Exactly(0), AtLeast(0));
-const OUT_OF: OpInfo = other(AtLeast(1), Anything, Exactly(0), Exactly(1));
-static INFEED: OpInfo = INTO.named("stablehlo.infeed", TRANSFER);
-static OUTFEED: OpInfo = OUT_OF.named("stablehlo.outfeed", TRANSFER);
-static SEND: OpInfo = OUT_OF.named("stablehlo.send", TRANSFER);
-static RECV: OpInfo = INTO.named("stablehlo.recv", TRANSFER);
-
-declare! {
-    // elementwise
-    Op::Compare(_) => "stablehlo.compare", simple(2), ARITHMETIC;
-    Op::Select => "stablehlo.select", simple(3), ARITHMETIC;
-    Op::Clamp => "stablehlo.clamp", simple(3), ARITHMETIC;
-    Op::Convert => "stablehlo.convert", simple(1), NO_TRAITS;
-    Op::BitcastConvert => "stablehlo.bitcast_convert", simple(1), NO_TRAITS;
-    Op::Copy => "mhlo.copy", simple(1), NO_TRAITS;
-    Op::ReducePrecision { .. } => "stablehlo.reduce_precision", simple(1), ARITHMETIC;
-    Op::UniformQuantize => "stablehlo.uniform_quantize", simple(1), NO_TRAITS;
-    Op::UniformDequantize => "stablehlo.uniform_dequantize", simple(1), NO_TRAITS;
-    // data
-    Op::Constant(_) | Op::Elided(_) => "stablehlo.constant", simple(0), NO_TRAITS;
-    Op::Iota { .. } => "stablehlo.iota", simple(0), NO_TRAITS;
-    Op::DynamicIota { .. } => "stablehlo.dynamic_iota", simple(1), DYNAMIC;
-    Op::BroadcastInDim { .. } => "stablehlo.broadcast_in_dim", simple(1), NO_TRAITS;
-    Op::DynamicBroadcastInDim { .. } => "stablehlo.dynamic_broadcast_in_dim", simple(2), DYNAMIC;
-    Op::Reshape => "stablehlo.reshape", simple(1), NO_TRAITS;
-    Op::DynamicReshape => "stablehlo.dynamic_reshape", simple(2), DYNAMIC;
-    Op::Transpose { .. } => "stablehlo.transpose", simple(1), NO_TRAITS;
-    Op::Slice(_) => "stablehlo.slice", simple(1), NO_TRAITS;
-    Op::Concatenate { .. } => "stablehlo.concatenate", tensors(AtLeast(0), 0, Exactly(1)), NO_TRAITS;
-    Op::Pad(_) => "stablehlo.pad", simple(2), NO_TRAITS;
-    Op::DynamicPad => "stablehlo.dynamic_pad", simple(5), DYNAMIC;
-    Op::Reverse { .. } => "stablehlo.reverse", simple(1), NO_TRAITS;
-    Op::GetDimensionSize { .. } => "stablehlo.get_dimension_size", simple(1), STRUCTURE;
-    Op::SetDimensionSize { .. } => "stablehlo.set_dimension_size", simple(2), DYNAMIC;
-    // indexing
-    Op::DynamicSlice { .. } => "stablehlo.dynamic_slice", tensors(AtLeast(1), 0, Exactly(1)), NO_TRAITS;
-    Op::DynamicUpdateSlice => "stablehlo.dynamic_update_slice", tensors(AtLeast(2), 0, Exactly(1)), NO_TRAITS;
-    Op::RealDynamicSlice => "stablehlo.real_dynamic_slice", simple(4), DYNAMIC;
-    Op::Gather(_) => "stablehlo.gather", simple(2), NO_TRAITS;
-    Op::DynamicGather(_) => "stablehlo.dynamic_gather", simple(3), DYNAMIC;
-    Op::Scatter(_) => "stablehlo.scatter", tensors(AtLeast(0), 1, AtLeast(0)), NO_TRAITS;
-    // reduction
-    Op::Reduce { .. } => "stablehlo.reduce", tensors(AtLeast(0), 1, AtLeast(0)), NO_TRAITS;
-    Op::ReduceWindow(_) => "stablehlo.reduce_window", tensors(AtLeast(0), 1, AtLeast(0)), NO_TRAITS;
-    Op::SelectAndScatter(_) => "stablehlo.select_and_scatter", tensors(Exactly(3), 2, Exactly(1)), NO_TRAITS;
-    Op::Map { .. } => "stablehlo.map", tensors(AtLeast(0), 1, Exactly(1)), NO_TRAITS;
-    Op::Scan(_) => "chlo.scan", tensors(AtLeast(0), 1, AtLeast(0)), NO_TRAITS;
-    Op::Sort { .. } => "stablehlo.sort", tensors(AtLeast(0), 1, AtLeast(0)), NO_TRAITS;
-    Op::TopK { .. } => "chlo.top_k", tensors(Exactly(1), 0, Exactly(2)), NO_TRAITS;
-    // contraction
-    Op::DotGeneral(_) => "stablehlo.dot_general", simple(2), ARITHMETIC;
-    Op::Convolution(_) => "stablehlo.convolution", simple(2), ARITHMETIC;
-    Op::DynamicConvolution(_) => "stablehlo.dynamic_conv", simple(3), ARITHMETIC.and(DYNAMIC);
-    // linalg
-    Op::Cholesky { .. } => "stablehlo.cholesky", simple(1), ARITHMETIC;
-    Op::TriangularSolve(_) => "stablehlo.triangular_solve", simple(2), ARITHMETIC;
-    Op::Fft { .. } => "stablehlo.fft", simple(1), NO_TRAITS;
-    // random
-    Op::RngBitGenerator(_) => "stablehlo.rng_bit_generator", tensors(Exactly(1), 0, Exactly(2)), NO_TRAITS;
-    Op::Rng(_) => "stablehlo.rng", simple(3), OPAQUE.and(DYNAMIC);
-    // control
-    Op::If => "stablehlo.if", tensors(Exactly(1), 2, AtLeast(0)), NO_TRAITS;
-    Op::Case => "stablehlo.case", other(Exactly(1), Tensors, AtLeast(0), AtLeast(0)), NO_TRAITS;
-    Op::While => "stablehlo.while", other(AtLeast(0), Anything, Exactly(2), AtLeast(0)), NO_TRAITS;
-    Op::Call { .. } => "func.call", any(), STRUCTURE;
-    Op::Fusion => "mhlo.fusion", tensors(AtLeast(0), 1, AtLeast(0)), NO_TRAITS;
-    Op::Composite(_) => "stablehlo.composite", any(), STRUCTURE;
-    Op::Return => "stablehlo.return", other(AtLeast(0), Anything, Exactly(0), Exactly(0)), Traits::TERMINATOR;
-    Op::OptimizationBarrier => "stablehlo.optimization_barrier", any(), STRUCTURE;
-    Op::AfterAll => "stablehlo.after_all", other(AtLeast(0), Tokens, Exactly(0), Exactly(1)), OPAQUE.and(STRUCTURE);
-    Op::CreateToken => "stablehlo.create_token", other(Exactly(0), Anything, Exactly(0), Exactly(1)), OPAQUE.and(STRUCTURE);
-    Op::Tuple => "stablehlo.tuple", other(AtLeast(0), Anything, Exactly(0), Exactly(1)), STRUCTURE;
-    Op::GetTupleElement { .. } => "stablehlo.get_tuple_element",
-        other(Exactly(1), Tuples, Exactly(0), Exactly(1)), STRUCTURE;
-    Op::AsyncStart => "stablehlo.async_start", tensors(AtLeast(0), 1, Exactly(1)), STRUCTURE;
-    Op::AsyncDone => "stablehlo.async_done", other(Exactly(1), Futures, Exactly(0), AtLeast(0)), STRUCTURE;
-    Op::PartitionId => "stablehlo.partition_id", simple(0), OPAQUE.and(STRUCTURE);
-    Op::ReplicaId => "stablehlo.replica_id", simple(0), OPAQUE.and(STRUCTURE);
-    // collective
-    Op::AllGather(_) => "stablehlo.all_gather", tensors(AtLeast(0), 0, AtLeast(0)), COLLECTIVE;
-    Op::AllReduce(_) => "stablehlo.all_reduce", tensors(AtLeast(0), 1, AtLeast(0)), COLLECTIVE;
-    Op::ReduceScatter(_) => "stablehlo.reduce_scatter", tensors(Exactly(1), 1, Exactly(1)), COLLECTIVE;
-    Op::AllToAll(_) => "stablehlo.all_to_all", tensors(AtLeast(0), 0, AtLeast(0)), COLLECTIVE;
-    Op::CollectiveBroadcast(_) => "stablehlo.collective_broadcast",
-        tensors(AtLeast(0), 0, AtLeast(0)), COLLECTIVE;
-    Op::CollectiveReduce(_) =>
-        "stablehlo.collective_reduce", tensors(AtLeast(0), 1, AtLeast(0)), COLLECTIVE;
-    Op::CollectivePermute(_) => "stablehlo.collective_permute", simple(1), COLLECTIVE;
-    // derived
-    Op::Derived(Derived::Broadcast { .. }) => "stablehlo.broadcast", simple(1), NO_TRAITS;
-    Op::Derived(Derived::Broadcasting(Broadcasting { function: Broadcasted::Compare(_), .. })) =>
-        "chlo.broadcast_compare", simple(2), ARITHMETIC;
-    Op::Derived(Derived::Broadcasting(Broadcasting { function: Broadcasted::Select, .. })) =>
-        "chlo.broadcast_select", simple(3), ARITHMETIC;
-    Op::Derived(Derived::ConstantLike(_)) => "chlo.constant_like", simple(1), NO_TRAITS;
-    Op::Derived(Derived::Dot { .. }) => "stablehlo.dot", simple(2), ARITHMETIC;
-    Op::Derived(Derived::Einsum { .. }) => "stablehlo.einsum", simple(2), ARITHMETIC;
-    Op::Derived(Derived::UnaryEinsum { .. }) => "stablehlo.unary_einsum", simple(1), ARITHMETIC;
-    Op::Derived(Derived::TorchIndexSelect { .. }) => "stablehlo.torch_index_select", simple(2), NO_TRAITS;
-    Op::Derived(Derived::BatchNormInference(_)) => "stablehlo.batch_norm_inference", simple(5), ARITHMETIC;
-    Op::Derived(Derived::BatchNormTraining(_)) =>
-        "stablehlo.batch_norm_training", tensors(Exactly(3), 0, Exactly(3)), ARITHMETIC;
-    Op::Derived(Derived::BatchNormGrad(_)) =>
-        "stablehlo.batch_norm_grad", tensors(Exactly(5), 0, Exactly(3)), ARITHMETIC;
-    Op::Derived(Derived::RaggedDot(_)) => "chlo.ragged_dot", simple(3), NO_TRAITS;
-    Op::Derived(Derived::SinCos) => "chlo.sin_cos", tensors(Exactly(1), 0, Exactly(2)), NO_TRAITS;
-    // call
-    Op::CustomCall(_) => "stablehlo.custom_call", any(), OPAQUE;
+/// Expands to the name of an operation in HLO, if it has the same name there.
+macro_rules! name_in_hlo {
+    ($name:expr) => {{
+        const SHORT: &str = $crate::op::info::without_dialect($name);
+        const DASHED: [u8; SHORT.len()] = $crate::op::info::dashed(SHORT);
+        match str::from_utf8(&DASHED) {
+            Ok(name) => name,
+            Err(_) => SHORT,
+        }
+    }};
 }
+pub(super) use name_in_hlo;

@@ -3,8 +3,8 @@
 //! [`Op`] is closed: the dispatch functions of `infer`, `verify`, `eval` and `attributes` match it without a
 //! `_` arm, so the compiler points out all code that a new operation affects. Passes and `refine` match only
 //! the operations that concern them. An operation's attributes are fields of its variant; its operands,
-//! results and regions belong to the instruction. Properties that do not depend on attributes are declared in
-//! one table row per operation, in [`info`] or, for functions of one and two variables, in [`elementwise`].
+//! results and regions belong to the instruction. Facts that do not depend on attributes are declared in one
+//! row per operation, in [`table`] or, for functions of one and two variables, in [`elementwise`].
 //!
 //! One file holds one family: [`elementwise`], [`data`] (constants and data movement), [`indexing`] (gather,
 //! scatter, dynamic slices), [`reduction`] (reductions, windows, sorting), [`contraction`] (products and
@@ -25,6 +25,7 @@ pub mod info;
 pub mod linalg;
 pub mod random;
 pub mod reduction;
+pub mod table;
 
 pub use call::{CallConfig, CustomCall, OutputAlias};
 pub use class::Class;
@@ -41,6 +42,7 @@ pub use info::{Count, Kind, OpInfo, Traits};
 pub use linalg::{FftKind, TriangularSolve, TriangularTranspose};
 pub use random::{RngAlgorithm, RngDistribution};
 pub use reduction::{ReduceWindow, Scan, SelectAndScatter};
+pub use table::Opcode;
 
 use std::ops::Range;
 
@@ -321,22 +323,13 @@ impl Op {
 
     /// Returns true for operations that compute each result element from the corresponding operand elements.
     pub fn is_elementwise(&self) -> bool {
-        matches!(
-            self,
-            Op::Unary(_)
-                | Op::Binary(_)
-                | Op::Compare(_)
-                | Op::Select
-                | Op::Clamp
-                | Op::Convert
-                | Op::ReducePrecision { .. }
-        )
+        self.info().is(Traits::ELEMENTWISE)
     }
 
     /// Returns true for operations that only move elements and that a fusion computes while it loads: it
     /// reads the elements directly from the operands.
     pub fn moves_elements(&self) -> bool {
-        matches!(self, Op::Slice(_) | Op::Concatenate { .. } | Op::Pad(_))
+        self.info().is(Traits::FUSES_INTO_LOADS)
     }
 
     /// Returns the name with its dialect, such as `stablehlo.add`.

@@ -1,9 +1,9 @@
 //! The syntax table: one entry for each operation.
 //!
-//! An entry has the operation's name and its pretty form, a list of [`Directive`]s; [`crate::attributes`]
-//! creates the operation from its attributes. Both the parser ([`super::inst`]) and the printer
-//! ([`super::print`]) interpret the list, so each reads the output of the other. An entry without directives
-//! has only MLIR's generic form. Syntax that a list cannot express is a [`Hook`]: a pair of functions, in
+//! An entry has the operation's name, from the operation table ([`crate::op::table`]), and its pretty form, a
+//! list of [`Directive`]s; [`crate::attributes`] creates the operation from its attributes. Both the parser
+//! ([`super::inst`]) and the printer ([`super::print`]) interpret the list, so each reads the output of the
+//! other. An entry without directives has only MLIR's generic form. Syntax that a list cannot express is a [`Hook`]: a pair of functions, in
 //! [`super::hooks`].
 
 use std::sync::LazyLock;
@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 use farcall_sig::DType;
 
 use super::hooks::{self, Hook};
-use crate::op::{Binary, Broadcasted, CustomCall, Unary};
+use crate::op::{Binary, CustomCall, Opcode};
 
 /// Syntax of an operation.
 pub(super) struct Syntax {
@@ -109,29 +109,11 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
 }
 
 static TABLE: LazyLock<FxHashMap<&'static str, &'static Syntax>> = LazyLock::new(|| {
-    static ELEMENTWISE: LazyLock<Vec<Syntax>> = LazyLock::new(|| {
-        let unary = Unary::VARIANTS.into_iter().map(|op| Syntax {
-            name: op.name(),
-            form: if op.is_chlo() { CHLO_UNARY } else { UNARY },
-            read: Read::Op,
-        });
-        let binary = Binary::VARIANTS.into_iter().map(|op| Syntax {
-            name: op.name(),
-            form: match op {
-                Binary::Complex => COMPLEX,
-                _ if op.is_chlo() => CHLO_BINARY,
-                _ => BINARY,
-            },
-            read: Read::Op,
-        });
-        let broadcasting = Broadcasted::binary().map(|op| Syntax {
-            name: op.info().broadcasting.name,
-            form: BROADCASTING,
-            read: Read::Op,
-        });
-        unary.chain(binary).chain(broadcasting).collect()
+    static OPS: LazyLock<Vec<Syntax>> = LazyLock::new(|| {
+        let form_of = |name, op| if name == FUNC_RETURN { FUNC_RETURN_FORM } else { form(op) };
+        Opcode::names().map(|(name, op)| syntax(name, form_of(name, op))).collect()
     });
-    ELEMENTWISE.iter().chain(OPS).chain(CALLS).map(|s| (s.name, s)).collect()
+    OPS.iter().chain(CALLS).map(|s| (s.name, s)).collect()
 });
 
 use Directive::{
@@ -156,15 +138,26 @@ const ONE_OPERAND: &[Directive] = &[Operand, Dict, FUNCTION];
 /// Only the generic form.
 const GENERIC: &[Directive] = &[];
 
-const fn op(name: &'static str, form: &'static [Directive]) -> Syntax {
+/// Name of the operation that ends a function.
+const FUNC_RETURN: &str = "func.return";
+/// MLIR prints the attributes first. Attributes after the operands are accepted, too.
+const FUNC_RETURN_FORM: &[Directive] = &[PrefixDict, Operands, Dict, Directive::Types(Types::Operands)];
+
+const fn syntax(name: &'static str, form: &'static [Directive]) -> Syntax {
     Syntax { name, form, read: Read::Op }
 }
 
-static OPS: &[Syntax] = &[
-    // elementwise
-    op(
-        "stablehlo.compare",
-        &[
+/// Returns the pretty form of an operation.
+fn form(op: Opcode) -> &'static [Directive] {
+    match op {
+        Opcode::Unary(op) if op.is_chlo() => CHLO_UNARY,
+        Opcode::Unary(_) => UNARY,
+        Opcode::Binary(Binary::Complex) => COMPLEX,
+        Opcode::Binary(op) if op.is_chlo() => CHLO_BINARY,
+        Opcode::Binary(_) => BINARY,
+        Opcode::Broadcasting(_) => BROADCASTING,
+        // elementwise
+        Opcode::Compare => &[
             Keyword("comparison_direction", "comparison_direction"),
             Lit(", "),
             Operand,
@@ -174,49 +167,32 @@ static OPS: &[Syntax] = &[
             Dict,
             FUNCTION,
         ],
-    ),
-    op(
-        "stablehlo.select",
-        &[Operand, Lit(", "), Operand, Lit(", "), Operand, Dict, Directive::Types(Select)],
-    ),
-    op("stablehlo.clamp", &[Operand, Lit(", "), Operand, Lit(", "), Operand, Dict, SAME_TYPE]),
-    op("stablehlo.convert", UNARY),
-    op("stablehlo.bitcast_convert", ONE_OPERAND),
-    op("mhlo.copy", UNARY),
-    op("mhlo.fusion", GENERIC),
-    op(
-        "stablehlo.reduce_precision",
-        &[Operand, Lit(", format = "), H(&hooks::FLOAT_FORMAT), Dict, SAME_TYPE],
-    ),
-    op("stablehlo.uniform_quantize", ONE_OPERAND),
-    op("stablehlo.uniform_dequantize", ONE_OPERAND),
-    // data
-    op("stablehlo.constant", &[H(&hooks::CONSTANT)]),
-    op("chlo.constant", &[H(&hooks::CONSTANT)]),
-    op(
-        "stablehlo.iota",
-        &[Lit("dim = "), Int("iota_dimension", DType::S64), Dict, Directive::Types(ResultType)],
-    ),
-    op(
-        "stablehlo.dynamic_iota",
-        &[Operand, Lit(", dim = "), Int("iota_dimension", DType::S64), Dict, FUNCTION],
-    ),
-    op(
-        "stablehlo.broadcast_in_dim",
-        &[Operand, Lit(", dims = "), Ints("broadcast_dimensions"), Dict, FUNCTION],
-    ),
-    op(
-        "stablehlo.dynamic_broadcast_in_dim",
-        &[Operand, Lit(", "), Operand, Lit(", dims = "), Ints("broadcast_dimensions"), Dict, FUNCTION],
-    ),
-    op("stablehlo.reshape", ONE_OPERAND),
-    op("stablehlo.dynamic_reshape", CALL_LIKE),
-    op("stablehlo.transpose", &[Operand, Lit(", dims = "), Ints("permutation"), Dict, FUNCTION]),
-    op("stablehlo.slice", &[Operand, Lit(" "), H(&hooks::SLICE), Dict, FUNCTION]),
-    op("stablehlo.concatenate", &[Operands, Lit(", dim = "), Int("dimension", DType::S64), Dict, FUNCTION]),
-    op(
-        "stablehlo.pad",
-        &[
+        Opcode::Select => &[Operand, Lit(", "), Operand, Lit(", "), Operand, Dict, Directive::Types(Select)],
+        Opcode::Clamp => &[Operand, Lit(", "), Operand, Lit(", "), Operand, Dict, SAME_TYPE],
+        Opcode::Convert => UNARY,
+        Opcode::BitcastConvert => ONE_OPERAND,
+        Opcode::Copy => UNARY,
+        Opcode::ReducePrecision => {
+            const { &[Operand, Lit(", format = "), H(&hooks::FLOAT_FORMAT), Dict, SAME_TYPE] }
+        }
+        Opcode::UniformQuantize => ONE_OPERAND,
+        Opcode::UniformDequantize => ONE_OPERAND,
+        // data
+        Opcode::Constant => const { &[H(&hooks::CONSTANT)] },
+        Opcode::Iota => {
+            &[Lit("dim = "), Int("iota_dimension", DType::S64), Dict, Directive::Types(ResultType)]
+        }
+        Opcode::DynamicIota => &[Operand, Lit(", dim = "), Int("iota_dimension", DType::S64), Dict, FUNCTION],
+        Opcode::BroadcastInDim => &[Operand, Lit(", dims = "), Ints("broadcast_dimensions"), Dict, FUNCTION],
+        Opcode::DynamicBroadcastInDim => {
+            &[Operand, Lit(", "), Operand, Lit(", dims = "), Ints("broadcast_dimensions"), Dict, FUNCTION]
+        }
+        Opcode::Reshape => ONE_OPERAND,
+        Opcode::DynamicReshape => CALL_LIKE,
+        Opcode::Transpose => &[Operand, Lit(", dims = "), Ints("permutation"), Dict, FUNCTION],
+        Opcode::Slice => const { &[Operand, Lit(" "), H(&hooks::SLICE), Dict, FUNCTION] },
+        Opcode::Concatenate => &[Operands, Lit(", dim = "), Int("dimension", DType::S64), Dict, FUNCTION],
+        Opcode::Pad => &[
             Operand,
             Lit(", "),
             Operand,
@@ -229,37 +205,22 @@ static OPS: &[Syntax] = &[
             Dict,
             FUNCTION,
         ],
-    ),
-    op("stablehlo.dynamic_pad", CALL_LIKE),
-    op("stablehlo.reverse", &[Operand, Lit(", dims = "), Ints("dimensions"), Dict, SAME_TYPE]),
-    op(
-        "stablehlo.get_dimension_size",
-        &[Operand, Lit(", dim = "), Int("dimension", DType::S64), Dict, FUNCTION],
-    ),
-    op(
-        "stablehlo.set_dimension_size",
-        &[Operand, Lit(", "), Operand, Lit(", dim = "), Int("dimension", DType::S64), Dict, FUNCTION],
-    ),
-    // indexing
-    op(
-        "stablehlo.dynamic_slice", // A tensor of rank 0 has no start indices, but still both commas.
-        &[Operand, Lit(", "), Operands, Lit(", sizes = "), Ints("slice_sizes"), Dict, FUNCTION],
-    ),
-    op("stablehlo.dynamic_update_slice", CALL_LIKE),
-    op("stablehlo.real_dynamic_slice", CALL_LIKE),
-    op("stablehlo.gather", GENERIC),
-    op("stablehlo.dynamic_gather", GENERIC),
-    op("stablehlo.scatter", GENERIC),
-    // reduction
-    op("stablehlo.reduce", &[H(&hooks::REDUCE)]),
-    op("stablehlo.reduce_window", GENERIC),
-    op("stablehlo.select_and_scatter", GENERIC),
-    op("stablehlo.map", GENERIC),
-    op("chlo.scan", &[H(&hooks::SCAN)]),
-    op("stablehlo.sort", GENERIC),
-    op(
-        "chlo.top_k",
-        &[
+        Opcode::DynamicPad => CALL_LIKE,
+        Opcode::Reverse => &[Operand, Lit(", dims = "), Ints("dimensions"), Dict, SAME_TYPE],
+        Opcode::GetDimensionSize => &[Operand, Lit(", dim = "), Int("dimension", DType::S64), Dict, FUNCTION],
+        Opcode::SetDimensionSize => {
+            &[Operand, Lit(", "), Operand, Lit(", dim = "), Int("dimension", DType::S64), Dict, FUNCTION]
+        }
+        // indexing: a tensor of rank 0 has no start indices, but still both commas.
+        Opcode::DynamicSlice => {
+            &[Operand, Lit(", "), Operands, Lit(", sizes = "), Ints("slice_sizes"), Dict, FUNCTION]
+        }
+        Opcode::DynamicUpdateSlice => CALL_LIKE,
+        Opcode::RealDynamicSlice => CALL_LIKE,
+        // reduction
+        Opcode::Reduce => const { &[H(&hooks::REDUCE)] },
+        Opcode::Scan => const { &[H(&hooks::SCAN)] },
+        Opcode::TopK => &[
             Lit("("),
             Operand,
             Lit(", k = "),
@@ -270,33 +231,28 @@ static OPS: &[Syntax] = &[
             Dict,
             Directive::Types(Bare),
         ],
-    ),
-    // contraction
-    op(
-        "stablehlo.dot_general",
-        &[Operand, Lit(", "), Operand, Lit(", "), H(&hooks::DOT_DIMS), Dict, FUNCTION],
-    ),
-    op(
-        "stablehlo.convolution",
-        &[
-            Lit("("),
-            Operands,
-            Lit(") dim_numbers = "),
-            H(&hooks::CONVOLUTION_DIMS),
-            Lit(", window = {"),
-            H(&hooks::WINDOW),
-            Lit("}"),
-            Dict,
-            FUNCTION,
-        ],
-    ),
-    op("stablehlo.dynamic_conv", GENERIC),
-    // linalg
-    op("stablehlo.cholesky", &[Operand, Optional(&[Lit(", lower = "), Flag("lower")]), Dict, SAME_TYPE]),
-    op("stablehlo.triangular_solve", GENERIC),
-    op(
-        "stablehlo.fft",
-        &[
+        // contraction
+        Opcode::DotGeneral => {
+            const { &[Operand, Lit(", "), Operand, Lit(", "), H(&hooks::DOT_DIMS), Dict, FUNCTION] }
+        }
+        Opcode::Convolution => {
+            const {
+                &[
+                    Lit("("),
+                    Operands,
+                    Lit(") dim_numbers = "),
+                    H(&hooks::CONVOLUTION_DIMS),
+                    Lit(", window = {"),
+                    H(&hooks::WINDOW),
+                    Lit("}"),
+                    Dict,
+                    FUNCTION,
+                ]
+            }
+        }
+        // linalg
+        Opcode::Cholesky => &[Operand, Optional(&[Lit(", lower = "), Flag("lower")]), Dict, SAME_TYPE],
+        Opcode::Fft => &[
             Operand,
             Lit(", type = "),
             Keyword("fft_type", "fft_type"),
@@ -305,78 +261,79 @@ static OPS: &[Syntax] = &[
             Dict,
             FUNCTION,
         ],
-    ),
-    // random
-    op(
-        "stablehlo.rng_bit_generator",
-        &[Operand, Lit(", algorithm = "), Keyword("rng_algorithm", "rng_algorithm"), Dict, FUNCTION],
-    ),
-    op(
-        "stablehlo.rng",
-        &[
+        // random
+        Opcode::RngBitGenerator => {
+            &[Operand, Lit(", algorithm = "), Keyword("rng_algorithm", "rng_algorithm"), Dict, FUNCTION]
+        }
+        Opcode::Rng => &[
             Operands,
             Lit(", distribution = "),
             Keyword("rng_distribution", "rng_distribution"),
             Dict,
             FUNCTION,
         ],
-    ),
-    // control
-    op("stablehlo.if", GENERIC),
-    op("stablehlo.case", GENERIC),
-    op("stablehlo.while", &[H(&hooks::WHILE)]),
-    op("func.call", &[Symbol("callee"), Lit("("), Operands, Lit(")"), Dict, FUNCTION]),
-    op("stablehlo.composite", &[Text("name"), Lit(" "), Operands, Dict, FUNCTION]),
-    op("stablehlo.return", &[Operands, Dict, Directive::Types(Types::Operands)]),
-    // MLIR prints the attributes of these two first. Attributes after the operands are accepted, too.
-    op("func.return", &[PrefixDict, Operands, Dict, Directive::Types(Types::Operands)]),
-    op("stablehlo.optimization_barrier", &[PrefixDict, Operands, Dict, Directive::Types(Pairs)]),
-    op("stablehlo.after_all", &[Operands, Dict, SAME_TYPE]),
-    op("stablehlo.create_token", &[Dict, Directive::Types(ResultType)]),
-    op("stablehlo.tuple", &[Operands, Dict, Directive::Types(Tuple)]),
-    op(
-        "stablehlo.get_tuple_element",
-        &[Operand, Lit("["), Int("index", DType::S32), Lit("]"), Dict, FUNCTION],
-    ),
-    op("stablehlo.async_start", GENERIC),
-    op("stablehlo.async_done", GENERIC),
-    op("stablehlo.infeed", GENERIC),
-    op("stablehlo.outfeed", GENERIC),
-    op("stablehlo.send", GENERIC),
-    op("stablehlo.recv", GENERIC),
-    op("stablehlo.partition_id", &[Dict, Directive::Types(ResultType)]),
-    op("stablehlo.replica_id", &[Dict, Directive::Types(ResultType)]),
-    // collective
-    op("stablehlo.all_gather", GENERIC),
-    op("stablehlo.all_reduce", GENERIC),
-    op("stablehlo.reduce_scatter", GENERIC),
-    op("stablehlo.all_to_all", GENERIC),
-    op("stablehlo.collective_broadcast", GENERIC),
-    op("stablehlo.collective_reduce", GENERIC),
-    op("stablehlo.collective_permute", GENERIC),
-    // derived
-    op("stablehlo.broadcast", &[Operand, Lit(", sizes = "), Ints("broadcast_sizes"), Dict, FUNCTION]),
-    op("chlo.broadcast_compare", BROADCASTING),
-    op("chlo.broadcast_select", &[Operand, Lit(", "), Operand, Lit(", "), Operand, Dict, FUNCTION]),
-    op("chlo.constant_like", GENERIC),
-    op("stablehlo.dot", &[Operand, Lit(", "), Operand, H(&hooks::PRECISION), Dict, FUNCTION]),
-    op(
-        "stablehlo.einsum",
-        &[Operand, Lit(", "), Operand, Lit(", config = "), Text("einsum_config"), Dict, FUNCTION],
-    ),
-    op("stablehlo.unary_einsum", &[Operand, Lit(", config = "), Text("einsum_config"), Dict, FUNCTION]),
-    op("stablehlo.torch_index_select", GENERIC),
-    op("stablehlo.batch_norm_inference", GENERIC),
-    op("stablehlo.batch_norm_training", GENERIC),
-    op("stablehlo.batch_norm_grad", GENERIC),
-    op("chlo.ragged_dot", GENERIC),
-    op("chlo.sin_cos", CHLO_UNARY),
-    // call
-    op("stablehlo.custom_call", &[Target("call_target_name"), Lit("("), Operands, Lit(")"), Dict, FUNCTION]),
-];
+        // control
+        Opcode::While => const { &[H(&hooks::WHILE)] },
+        Opcode::Call => &[Symbol("callee"), Lit("("), Operands, Lit(")"), Dict, FUNCTION],
+        Opcode::Composite => &[Text("name"), Lit(" "), Operands, Dict, FUNCTION],
+        Opcode::Return => &[Operands, Dict, Directive::Types(Types::Operands)],
+        // As for `func.return`, MLIR prints the attributes first.
+        Opcode::OptimizationBarrier => &[PrefixDict, Operands, Dict, Directive::Types(Pairs)],
+        Opcode::AfterAll => &[Operands, Dict, SAME_TYPE],
+        Opcode::CreateToken => &[Dict, Directive::Types(ResultType)],
+        Opcode::Tuple => &[Operands, Dict, Directive::Types(Tuple)],
+        Opcode::GetTupleElement => &[Operand, Lit("["), Int("index", DType::S32), Lit("]"), Dict, FUNCTION],
+        Opcode::PartitionId => &[Dict, Directive::Types(ResultType)],
+        Opcode::ReplicaId => &[Dict, Directive::Types(ResultType)],
+        // derived
+        Opcode::Broadcast => &[Operand, Lit(", sizes = "), Ints("broadcast_sizes"), Dict, FUNCTION],
+        Opcode::BroadcastCompare => BROADCASTING,
+        Opcode::BroadcastSelect => &[Operand, Lit(", "), Operand, Lit(", "), Operand, Dict, FUNCTION],
+        Opcode::Dot => const { &[Operand, Lit(", "), Operand, H(&hooks::PRECISION), Dict, FUNCTION] },
+        Opcode::Einsum => {
+            &[Operand, Lit(", "), Operand, Lit(", config = "), Text("einsum_config"), Dict, FUNCTION]
+        }
+        Opcode::UnaryEinsum => &[Operand, Lit(", config = "), Text("einsum_config"), Dict, FUNCTION],
+        Opcode::SinCos => CHLO_UNARY,
+        // call
+        Opcode::CustomCall => &[Target("call_target_name"), Lit("("), Operands, Lit(")"), Dict, FUNCTION],
+        // Operations without a pretty form.
+        Opcode::Fusion
+        | Opcode::Gather
+        | Opcode::DynamicGather
+        | Opcode::Scatter
+        | Opcode::ReduceWindow
+        | Opcode::SelectAndScatter
+        | Opcode::Map
+        | Opcode::Sort
+        | Opcode::DynamicConvolution
+        | Opcode::TriangularSolve
+        | Opcode::If
+        | Opcode::Case
+        | Opcode::AsyncStart
+        | Opcode::AsyncDone
+        | Opcode::Infeed
+        | Opcode::Outfeed
+        | Opcode::Send
+        | Opcode::Recv
+        | Opcode::AllGather
+        | Opcode::AllReduce
+        | Opcode::ReduceScatter
+        | Opcode::AllToAll
+        | Opcode::CollectiveBroadcast
+        | Opcode::CollectiveReduce
+        | Opcode::CollectivePermute
+        | Opcode::ConstantLike
+        | Opcode::TorchIndexSelect
+        | Opcode::BatchNormInference
+        | Opcode::BatchNormTraining
+        | Opcode::BatchNormGrad
+        | Opcode::RaggedDot => GENERIC,
+    }
+}
 
 /// MHLO's `top_k`, which has an attribute `largest`.
-pub(super) static MHLO_TOP_K: Syntax = op(
+pub(super) static MHLO_TOP_K: Syntax = syntax(
     "chlo.top_k",
     &[
         Lit("("),
@@ -477,46 +434,42 @@ impl Syntax {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use super::*;
-    use crate::attributes;
-    use crate::op::info;
 
-    /// Names that are read as another operation.
-    const OTHER_NAMES: [&str; 2] = ["func.return", "chlo.constant"];
-
-    #[test]
-    fn every_operation_is_declared_once_and_has_a_form() {
-        let declared: Vec<&str> = info::all().map(|op| op.name).collect();
-        let once: BTreeSet<&str> = declared.iter().copied().collect();
-        assert_eq!(declared.len(), once.len(), "an operation is declared twice");
-        let written: BTreeSet<&str> = names()
-            .filter(|name| TABLE[name].call().is_none())
-            .filter(|name| !OTHER_NAMES.contains(name))
-            .collect();
-        assert_same(&once, &written);
-        assert_eq!(TABLE.len(), ELEMENTWISE_COUNT + OPS.len() + CALLS.len());
-        let read = names().filter(|name| TABLE[name].call().is_none());
-        assert_same(&read.collect(), &attributes::names().collect());
-    }
-
-    /// Asserts that two sets are equal. Reports only the differences, because the sets have hundreds of
-    /// names.
-    #[track_caller]
-    fn assert_same(left: &BTreeSet<&str>, right: &BTreeSet<&str>) {
-        let only =
-            |a: &BTreeSet<&str>, b: &BTreeSet<&str>| a.difference(b).copied().collect::<Vec<_>>().join(", ");
-        assert!(left == right, "only left: {}; only right: {}", only(left, right), only(right, left));
+    /// Calls a function with each name of an attribute in a form.
+    fn each_attribute(form: &[Directive], found: &mut impl FnMut(&'static str)) {
+        for directive in form {
+            match directive {
+                Ints(name)
+                | Int(name, _)
+                | Flag(name)
+                | Float(name)
+                | Keyword(name, _)
+                | Symbol(name)
+                | Target(name)
+                | Text(name)
+                | Value(name) => found(name),
+                Optional(form) => each_attribute(form, found),
+                Lit(_) | Operand | Operands | Dict | PrefixDict | Directive::Types(_) | H(_) => {}
+            }
+        }
     }
 
     #[test]
-    #[should_panic(expected = "only left: a; only right: c, d")]
-    fn sets_that_differ_are_told_by_their_difference() {
-        assert_same(&["a", "b"].into(), &["b", "c", "d"].into());
+    fn forms_use_declared_attributes() {
+        // The parser keeps this attribute on the instruction.
+        let preserved = [(Opcode::TopK, "is_stable")];
+        for op in Opcode::all() {
+            each_attribute(form(op), &mut |name| {
+                let is_declared = op.info().attribute_names().any(|declared| declared == name);
+                assert!(is_declared || preserved.contains(&(op, name)), "{}: {name}", op.info().name);
+            });
+        }
     }
 
-    /// Number of unary, binary and broadcasting forms. All binary operations but one have a broadcasting
-    /// form.
-    const ELEMENTWISE_COUNT: usize = Unary::VARIANTS.len() + 2 * Binary::VARIANTS.len() - 1;
+    #[test]
+    fn names_of_other_dialects_are_no_operations() {
+        assert_eq!(TABLE.len(), Opcode::names().count() + CALLS.len());
+        assert!(CALLS.iter().all(|call| Opcode::named(call.name).is_none()));
+    }
 }
