@@ -46,7 +46,7 @@ use crate::stack;
 pub use write::{Artifact, write};
 
 /// Major, minor and patch version of StableHLO.
-pub type Version = (u32, u32, u32);
+pub type Version = crate::op::info::Release;
 
 /// Newest version of StableHLO whose operations, attributes and types are known.
 pub const NEWEST: Version = (1, 20, 0);

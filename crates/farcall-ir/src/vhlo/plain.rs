@@ -6,6 +6,7 @@ use super::table::Table;
 use super::types::{BOUNDS, Ty, bounds_text};
 use crate::attr::Attr;
 use crate::bytecode::{Cursor, Reading};
+use crate::op::Opcode;
 use crate::types::Type;
 
 /// Enumerations, by their codes.
@@ -149,8 +150,9 @@ pub(super) fn ty(from: &mut Cursor<'_>) -> Reading<Ty> {
     }
 }
 
-/// Names of an operation's `count` properties, in order. Names of optional properties end with `?`; older
-/// versions lack some of the last ones. `None` for an operation whose properties are not known.
+/// Names of an operation's `count` properties, in order: its attributes in the operation table
+/// ([`crate::op::table`]). Names of optional properties end with `?`; older versions lack some of the last
+/// ones. `None` for an operation without properties.
 pub(super) fn properties(dialect: &str, name: &str, count: usize) -> Option<&'static [&'static str]> {
     Some(match (dialect, name) {
         ("builtin", "module") => &["sym_name?", "sym_visibility?"],
@@ -170,90 +172,17 @@ pub(super) fn properties(dialect: &str, name: &str, count: usize) -> Option<&'st
     })
 }
 
+/// Maximum length of an operation's name.
+const MAX_NAME_BYTES: usize = 64;
+
 fn stablehlo(name: &str) -> Option<&'static [&'static str]> {
-    Some(match name {
-        "all_gather" => &["all_gather_dim", "channel_handle?", "replica_groups", "use_global_device_ids?"],
-        "all_reduce" => &["channel_handle?", "replica_groups", "use_global_device_ids?"],
-        "all_to_all" => {
-            &["channel_handle?", "concat_dimension", "replica_groups", "split_count", "split_dimension"]
+    match name {
+        // Without `has_dynamic_root`, which StableHLO 1.20 adds.
+        "collective_broadcast" => Some(&["channel_handle?", "replica_groups"]),
+        _ if name.len() > MAX_NAME_BYTES => None,
+        _ => {
+            let op = Opcode::named(&format!("stablehlo.{name}"))?;
+            Some(op.info().attributes).filter(|attributes| !attributes.is_empty())
         }
-        "batch_norm_grad" | "batch_norm_inference" | "batch_norm_training" => &["epsilon", "feature_index"],
-        "broadcast" => &["broadcast_sizes"],
-        "broadcast_in_dim" => &["broadcast_dimensions"],
-        "cholesky" => &["lower?"],
-        "collective_broadcast" => &["channel_handle?", "replica_groups"],
-        "collective_permute" => &["channel_handle?", "source_target_pairs"],
-        "compare" => &["compare_type?", "comparison_direction"],
-        "composite" => &["composite_attributes?", "decomposition", "name", "version?"],
-        "concatenate" | "get_dimension_size" | "set_dimension_size" => &["dimension"],
-        "constant" => &["value"],
-        "convolution" | "dynamic_conv" => &[
-            "batch_group_count",
-            "dimension_numbers",
-            "feature_group_count",
-            "lhs_dilation?",
-            "padding?",
-            "precision_config?",
-            "rhs_dilation?",
-            "window_reversal?",
-            "window_strides?",
-        ],
-        "custom_call" => &[
-            "api_version?",
-            "backend_config?",
-            "call_target_name",
-            "called_computations?",
-            "has_side_effect?",
-            "operand_layouts?",
-            "output_operand_aliases?",
-            "result_layouts?",
-            "result_tilings?",
-        ],
-        "dot" => &["precision_config?"],
-        "dot_general" => &["algorithm?", "dot_dimension_numbers", "precision_config?"],
-        "dynamic_broadcast_in_dim" => {
-            &["broadcast_dimensions", "known_expanding_dimensions?", "known_nonexpanding_dimensions?"]
-        }
-        "dynamic_gather" => &["dimension_numbers", "indices_are_sorted?"],
-        "dynamic_iota" | "iota" => &["iota_dimension"],
-        "dynamic_slice" => &["slice_sizes"],
-        "einsum" | "unary_einsum" => &["einsum_config"],
-        "fft" => &["fft_length", "fft_type"],
-        "gather" => &["dimension_numbers", "indices_are_sorted?", "slice_sizes"],
-        "get_tuple_element" => &["index"],
-        "infeed" => &["infeed_config?", "layout?"],
-        "map" | "reduce" | "reverse" => &["dimensions"],
-        "outfeed" => &["outfeed_config?"],
-        "pad" => &["edge_padding_high", "edge_padding_low", "interior_padding"],
-        "recv" | "send" => &["channel_handle", "is_host_transfer?", "source_target_pairs?"],
-        "reduce_precision" => &["exponent_bits", "mantissa_bits"],
-        "reduce_scatter" => {
-            &["channel_handle?", "replica_groups", "scatter_dimension", "use_global_device_ids?"]
-        }
-        "reduce_window" => {
-            &["base_dilations?", "padding?", "window_dilations?", "window_dimensions", "window_strides?"]
-        }
-        "rng" => &["rng_distribution"],
-        "rng_bit_generator" => &["rng_algorithm"],
-        "scatter" => &["indices_are_sorted?", "scatter_dimension_numbers", "unique_indices?"],
-        "select_and_scatter" => &["padding?", "window_dimensions?", "window_strides?"],
-        "slice" => &["limit_indices", "start_indices", "strides"],
-        "sort" => &["dimension?", "is_stable?"],
-        "torch_index_select" => &["batch_dims", "dim"],
-        "transpose" => &["permutation"],
-        "triangular_solve" => &["left_side", "lower", "transpose_a", "unit_diagonal"],
-        "cbrt"
-        | "cosine"
-        | "exponential"
-        | "exponential_minus_one"
-        | "log"
-        | "log_plus_one"
-        | "logistic"
-        | "rsqrt"
-        | "sine"
-        | "sqrt"
-        | "tan"
-        | "tanh" => &["result_accuracy?"],
-        _ => return None,
-    })
+    }
 }
