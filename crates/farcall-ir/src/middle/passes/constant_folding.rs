@@ -10,7 +10,7 @@ use super::{Pass, PassOptions, each_inst, is_pure};
 use crate::eval::{NoHost, Value, eval_inst, tensors};
 use crate::literal::Literal;
 use crate::module::{Func, Inst, InstId, Module, NewInst, Rewriter, ValueId};
-use crate::op::{Binary, Op, Unary};
+use crate::op::{Op, Traits};
 use crate::types::{TensorType, Type};
 
 /// The constant folding pass.
@@ -92,31 +92,11 @@ fn is_exact(inst: Inst<'_>) -> bool {
     let of = |v: Option<&ValueId>| v.and_then(|v| inst.func().tensor(*v));
     let discrete = |t: Option<&TensorType>| t.is_some_and(|t| t.dtype.is_integer() || t.dtype.is_bool());
     let (first, result) = (of(inst.operands().first()), of(inst.results().first()));
-    match inst.op() {
-        Op::Unary(Unary::Negate | Unary::Not | Unary::Abs) => result.is_some_and(|t| !t.dtype.is_complex()),
-        Op::Unary(_) => discrete(first) && discrete(result),
-        Op::Binary(Binary::Add | Binary::Subtract | Binary::Multiply) => {
-            result.is_some_and(|t| !t.dtype.is_complex())
-        }
-        Op::Binary(_) => discrete(first) && discrete(result),
-        Op::Compare(_)
-        | Op::Select
-        | Op::Clamp
-        | Op::Convert
-        | Op::BitcastConvert
-        | Op::Copy
-        | Op::BroadcastInDim { .. }
-        | Op::Reshape
-        | Op::Transpose { .. }
-        | Op::Slice(_)
-        | Op::Concatenate { .. }
-        | Op::Pad(_)
-        | Op::Reverse { .. }
-        | Op::DynamicSlice { .. }
-        | Op::DynamicUpdateSlice => true,
-        // An iota is as cheap as a constant would be.
-        _ => false,
-    }
+    let is_function = matches!(inst.op(), Op::Unary(_) | Op::Binary(_));
+    let info = inst.op().info();
+    info.is(Traits::EXACT)
+        || (info.is(Traits::EXACT_REAL) && result.is_some_and(|t| !t.dtype.is_complex()))
+        || (is_function && discrete(first) && discrete(result))
 }
 
 fn replace(r: &mut Rewriter<'_>, inst: InstId, mut literals: Vec<Literal>) {

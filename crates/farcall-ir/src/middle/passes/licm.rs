@@ -13,7 +13,7 @@
 use super::unroll::trip_count;
 use super::{Pass, PassOptions, is_pure, regions_inside_out};
 use crate::module::{Func, Inst, InstId, Region, Rewriter, ValueId, ValueMap};
-use crate::op::{Binary, Op, Traits};
+use crate::op::{Op, Traits};
 use rustc_hash::FxHashMap;
 
 /// The loop-invariant code motion pass.
@@ -139,11 +139,8 @@ fn has_no_failure(inst: Inst<'_>) -> bool {
 /// the declared one, and operations that are not implemented for every allowed type.
 pub(super) fn may_fail(inst: Inst<'_>) -> bool {
     let complex = |v: &ValueId| inst.func().tensor(*v).is_some_and(|t| t.dtype.is_complex());
-    match inst.op() {
-        Op::ReducePrecision { .. } | Op::Fft { .. } => true,
-        Op::Binary(Binary::Remainder) => inst.operands().iter().any(complex),
-        op => op.info().is(Traits::DYNAMIC),
-    }
+    let info = inst.op().info();
+    info.is(Traits::MAY_FAIL) || (info.is(Traits::MAY_FAIL_ON_COMPLEX) && inst.operands().iter().any(complex))
 }
 
 fn move_out(
