@@ -167,7 +167,7 @@ const TO_APPLY: &[&str] = &["to_apply"];
 
 use AttrSyntax::{Flag, Int, Ints, One, Word};
 
-/// Returns the syntax of an operation; `None` for one without an opcode of its own.
+/// Returns the syntax of an operation; `None` for an operation without an opcode.
 fn syntax(op: Opcode) -> Option<Syntax> {
     Some(match op {
         Opcode::Unary(_)

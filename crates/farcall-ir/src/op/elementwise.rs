@@ -93,15 +93,15 @@ struct Forms {
 }
 
 /// Forms of StableHLO's functions.
-const ALL: Forms = Forms { formats: Formats::ALL, accuracy: false, broadcasts: true };
+const HLO_VHLO: Forms = Forms { formats: Formats::HLO_VHLO, accuracy: false, broadcasts: true };
 /// Forms of CHLO's functions.
-const TEXT: Forms = Forms { formats: Formats::TEXT, ..ALL };
+const TEXT: Forms = Forms { formats: Formats::TEXT, ..HLO_VHLO };
 /// Forms of CHLO's functions that HLO has.
-const HLO: Forms = Forms { formats: Formats::HLO, ..ALL };
+const HLO: Forms = Forms { formats: Formats::HLO, ..HLO_VHLO };
 
 /// StableHLO's function with an accuracy, which a second version in artifacts has since this release.
 const fn accuracy(versions: &'static [Release]) -> Forms {
-    Forms { formats: Formats::ALL.versions(versions), accuracy: true, ..ALL }
+    Forms { formats: Formats::HLO_VHLO.versions(versions), accuracy: true, ..HLO_VHLO }
 }
 
 /// The numbers of values of a function of `operands` variables.
@@ -196,31 +196,31 @@ functions! {
     /// Functions of one variable of StableHLO and CHLO.
     Unary of 1;
     stablehlo {
-        Abs "abs" SIGNED.or(FLOAT).or(COMPLEX).or(QUANT) => Real, ARITHMETIC.and(IDEMPOTENT).and(EXACT_REAL), ALL;
+        Abs "abs" SIGNED.or(FLOAT).or(COMPLEX).or(QUANT) => Real, ARITHMETIC.and(IDEMPOTENT).and(EXACT_REAL), HLO_VHLO;
         Cbrt "cbrt" FLOAT.or(COMPLEX).or(QUANT) => Same, ARITHMETIC, accuracy(&[V1, (1, 10, 0)]);
-        Ceil "ceil" FLOAT.or(QUANT) => Same, ARITHMETIC.and(IDEMPOTENT), ALL;
-        CountLeadingZeros "count_leading_zeros" INT => Same, ARITHMETIC, ALL;
+        Ceil "ceil" FLOAT.or(QUANT) => Same, ARITHMETIC.and(IDEMPOTENT), HLO_VHLO;
+        CountLeadingZeros "count_leading_zeros" INT => Same, ARITHMETIC, HLO_VHLO;
         Cosine "cosine" FLOAT.or(COMPLEX).or(QUANT) => Same, ARITHMETIC, accuracy(&[V1, (1, 10, 0)]);
         Exponential "exponential" FLOAT.or(COMPLEX).or(QUANT) => Same, ARITHMETIC, accuracy(&[V1, (1, 9, 0)]);
         ExponentialMinusOne "exponential_minus_one" FLOAT.or(COMPLEX).or(QUANT) => Same, ARITHMETIC, accuracy(&[V1, (1, 10, 0)]);
-        Floor "floor" FLOAT.or(QUANT) => Same, ARITHMETIC.and(IDEMPOTENT), ALL;
+        Floor "floor" FLOAT.or(QUANT) => Same, ARITHMETIC.and(IDEMPOTENT), HLO_VHLO;
         /// Imaginary part: complex to real.
-        Imag "imag" FLOAT.or(COMPLEX) => Real, ARITHMETIC, ALL;
+        Imag "imag" FLOAT.or(COMPLEX) => Real, ARITHMETIC, HLO_VHLO;
         /// Returns `pred`.
-        IsFinite "is_finite" FLOAT.or(QUANT) => Pred, ARITHMETIC, ALL;
+        IsFinite "is_finite" FLOAT.or(QUANT) => Pred, ARITHMETIC, HLO_VHLO;
         Log "log" FLOAT.or(COMPLEX).or(QUANT) => Same, ARITHMETIC, accuracy(&[V1, (1, 10, 0)]);
         LogPlusOne "log_plus_one" FLOAT.or(COMPLEX).or(QUANT) => Same, ARITHMETIC, accuracy(&[V1, (1, 10, 0)]);
         Logistic "logistic" FLOAT.or(COMPLEX).or(QUANT) => Same, ARITHMETIC, accuracy(&[V1, (1, 10, 0)]);
-        Negate "negate" INT.or(FLOAT).or(COMPLEX).or(QUANT) => Same, ARITHMETIC.and(EXACT_REAL), ALL;
-        Not "not" PRED.or(INT) => Same, ARITHMETIC.and(EXACT_REAL), ALL;
-        Popcnt "popcnt" INT => Same, ARITHMETIC, ALL;
+        Negate "negate" INT.or(FLOAT).or(COMPLEX).or(QUANT) => Same, ARITHMETIC.and(EXACT_REAL), HLO_VHLO;
+        Not "not" PRED.or(INT) => Same, ARITHMETIC.and(EXACT_REAL), HLO_VHLO;
+        Popcnt "popcnt" INT => Same, ARITHMETIC, HLO_VHLO;
         /// Real part: complex to real.
-        Real "real" FLOAT.or(COMPLEX) => Real, ARITHMETIC, ALL;
+        Real "real" FLOAT.or(COMPLEX) => Real, ARITHMETIC, HLO_VHLO;
         /// Half away from zero.
-        RoundNearestAfz "round_nearest_afz" FLOAT.or(QUANT) => Same, ARITHMETIC.and(IDEMPOTENT), ALL;
-        RoundNearestEven "round_nearest_even" FLOAT.or(QUANT) => Same, ARITHMETIC.and(IDEMPOTENT), ALL;
+        RoundNearestAfz "round_nearest_afz" FLOAT.or(QUANT) => Same, ARITHMETIC.and(IDEMPOTENT), HLO_VHLO;
+        RoundNearestEven "round_nearest_even" FLOAT.or(QUANT) => Same, ARITHMETIC.and(IDEMPOTENT), HLO_VHLO;
         Rsqrt "rsqrt" FLOAT.or(COMPLEX).or(QUANT) => Same, ARITHMETIC, accuracy(&[V1, (1, 10, 0)]);
-        Sign "sign" SIGNED.or(FLOAT).or(COMPLEX).or(QUANT) => Same, ARITHMETIC.and(IDEMPOTENT), ALL;
+        Sign "sign" SIGNED.or(FLOAT).or(COMPLEX).or(QUANT) => Same, ARITHMETIC.and(IDEMPOTENT), HLO_VHLO;
         Sine "sine" FLOAT.or(COMPLEX).or(QUANT) => Same, ARITHMETIC, accuracy(&[V1, (1, 10, 0)]);
         Sqrt "sqrt" FLOAT.or(COMPLEX).or(QUANT) => Same, ARITHMETIC, accuracy(&[V1, (1, 10, 0)]);
         Tan "tan" FLOAT.or(COMPLEX).or(QUANT) => Same, ARITHMETIC, accuracy(&[(1, 4, 0), (1, 10, 0)]);
@@ -262,23 +262,23 @@ functions! {
     /// Functions of two operands of one type.
     Binary of 2;
     stablehlo {
-        Add "add" ANY => Same, ARITHMETIC.and(COMMUTATIVE).and(ASSOCIATIVE).and(EXACT_REAL), ALL;
-        And "and" PRED.or(INT) => Same, ARITHMETIC.and(COMMUTATIVE).and(ASSOCIATIVE).and(IDEMPOTENT), ALL;
-        Atan2 "atan2" FLOAT.or(COMPLEX).or(QUANT) => Same, ARITHMETIC, ALL;
+        Add "add" ANY => Same, ARITHMETIC.and(COMMUTATIVE).and(ASSOCIATIVE).and(EXACT_REAL), HLO_VHLO;
+        And "and" PRED.or(INT) => Same, ARITHMETIC.and(COMMUTATIVE).and(ASSOCIATIVE).and(IDEMPOTENT), HLO_VHLO;
+        Atan2 "atan2" FLOAT.or(COMPLEX).or(QUANT) => Same, ARITHMETIC, HLO_VHLO;
         /// Real and imaginary part to complex.
-        Complex "complex" FLOAT => Complex, ARITHMETIC, ALL;
-        Divide "divide" INT.or(FLOAT).or(COMPLEX).or(QUANT) => Same, ARITHMETIC, ALL;
-        Maximum "maximum" TENSOR => Same, ARITHMETIC.and(COMMUTATIVE).and(ASSOCIATIVE).and(IDEMPOTENT), ALL;
-        Minimum "minimum" TENSOR => Same, ARITHMETIC.and(COMMUTATIVE).and(ASSOCIATIVE).and(IDEMPOTENT), ALL;
-        Multiply "multiply" TENSOR => Same, ARITHMETIC.and(COMMUTATIVE).and(ASSOCIATIVE).and(EXACT_REAL), ALL;
-        Or "or" PRED.or(INT) => Same, ARITHMETIC.and(COMMUTATIVE).and(ASSOCIATIVE).and(IDEMPOTENT), ALL;
-        Power "power" INT.or(FLOAT).or(COMPLEX).or(QUANT) => Same, ARITHMETIC, ALL;
-        Remainder "remainder" INT.or(FLOAT).or(COMPLEX).or(QUANT) => Same, ARITHMETIC.and(MAY_FAIL_ON_COMPLEX), ALL;
-        ShiftLeft "shift_left" INT => Same, ARITHMETIC, ALL;
-        ShiftRightArithmetic "shift_right_arithmetic" INT => Same, ARITHMETIC, ALL;
-        ShiftRightLogical "shift_right_logical" INT => Same, ARITHMETIC, ALL;
-        Subtract "subtract" INT.or(FLOAT).or(COMPLEX).or(QUANT) => Same, ARITHMETIC.and(EXACT_REAL), ALL;
-        Xor "xor" PRED.or(INT) => Same, ARITHMETIC.and(COMMUTATIVE).and(ASSOCIATIVE), ALL;
+        Complex "complex" FLOAT => Complex, ARITHMETIC, HLO_VHLO;
+        Divide "divide" INT.or(FLOAT).or(COMPLEX).or(QUANT) => Same, ARITHMETIC, HLO_VHLO;
+        Maximum "maximum" TENSOR => Same, ARITHMETIC.and(COMMUTATIVE).and(ASSOCIATIVE).and(IDEMPOTENT), HLO_VHLO;
+        Minimum "minimum" TENSOR => Same, ARITHMETIC.and(COMMUTATIVE).and(ASSOCIATIVE).and(IDEMPOTENT), HLO_VHLO;
+        Multiply "multiply" TENSOR => Same, ARITHMETIC.and(COMMUTATIVE).and(ASSOCIATIVE).and(EXACT_REAL), HLO_VHLO;
+        Or "or" PRED.or(INT) => Same, ARITHMETIC.and(COMMUTATIVE).and(ASSOCIATIVE).and(IDEMPOTENT), HLO_VHLO;
+        Power "power" INT.or(FLOAT).or(COMPLEX).or(QUANT) => Same, ARITHMETIC, HLO_VHLO;
+        Remainder "remainder" INT.or(FLOAT).or(COMPLEX).or(QUANT) => Same, ARITHMETIC.and(MAY_FAIL_ON_COMPLEX), HLO_VHLO;
+        ShiftLeft "shift_left" INT => Same, ARITHMETIC, HLO_VHLO;
+        ShiftRightArithmetic "shift_right_arithmetic" INT => Same, ARITHMETIC, HLO_VHLO;
+        ShiftRightLogical "shift_right_logical" INT => Same, ARITHMETIC, HLO_VHLO;
+        Subtract "subtract" INT.or(FLOAT).or(COMPLEX).or(QUANT) => Same, ARITHMETIC.and(EXACT_REAL), HLO_VHLO;
+        Xor "xor" PRED.or(INT) => Same, ARITHMETIC.and(COMMUTATIVE).and(ASSOCIATIVE), HLO_VHLO;
     }
     chlo {
         /// The upper half of the product of two integers.

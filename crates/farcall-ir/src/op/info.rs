@@ -137,7 +137,7 @@ impl Formats {
     /// Artifacts have one version of the operation; HLO does not have it.
     pub(super) const VHLO: Formats = Formats { hlo: Hlo::Missing, vhlo: &[V1] };
     /// HLO has the operation under the same name, and artifacts have one version of it.
-    pub(super) const ALL: Formats = Formats { hlo: Hlo::SameName, vhlo: &[V1] };
+    pub(super) const HLO_VHLO: Formats = Formats { hlo: Hlo::SameName, vhlo: &[V1] };
 
     /// Declares the opcode in HLO.
     pub(super) const fn opcode(self, opcode: &'static str) -> Formats {
@@ -218,11 +218,11 @@ pub(super) const fn dashed<const N: usize>(name: &str) -> [u8; N] {
 /// Expands to the name of an operation in HLO, if it has the same name there.
 macro_rules! name_in_hlo {
     ($name:expr) => {{
-        const SHORT: &str = $crate::op::info::without_dialect($name);
-        const DASHED: [u8; SHORT.len()] = $crate::op::info::dashed(SHORT);
+        const PLAIN_NAME: &str = $crate::op::info::without_dialect($name);
+        const DASHED: [u8; PLAIN_NAME.len()] = $crate::op::info::dashed(PLAIN_NAME);
         match str::from_utf8(&DASHED) {
             Ok(name) => name,
-            Err(_) => SHORT,
+            Err(_) => PLAIN_NAME,
         }
     }};
 }

@@ -152,26 +152,26 @@ const TRANSFER: Traits = Traits::SIDE_EFFECT.and(OPAQUE);
 const TEXT: Formats = Formats::TEXT;
 const HLO: Formats = Formats::HLO;
 const VHLO: Formats = Formats::VHLO;
-const ALL: Formats = Formats::ALL;
+const HLO_VHLO: Formats = Formats::HLO_VHLO;
 
 #[rustfmt::skip]
 operations! {
     op {
         // elementwise
         Compare(Op::Compare(_)) "stablehlo.compare",
-            (simple(2), ARITHMETIC.and(ELEMENTWISE).and(EXACT), ["compare_type?", "comparison_direction"], ALL);
+            (simple(2), ARITHMETIC.and(ELEMENTWISE).and(EXACT), ["compare_type?", "comparison_direction"], HLO_VHLO);
         Select(Op::Select) "stablehlo.select",
-            (simple(3), ARITHMETIC.and(ELEMENTWISE).and(EXACT), [], ALL);
+            (simple(3), ARITHMETIC.and(ELEMENTWISE).and(EXACT), [], HLO_VHLO);
         Clamp(Op::Clamp) "stablehlo.clamp",
-            (simple(3), ARITHMETIC.and(ELEMENTWISE).and(EXACT), [], ALL);
+            (simple(3), ARITHMETIC.and(ELEMENTWISE).and(EXACT), [], HLO_VHLO);
         Convert(Op::Convert) "stablehlo.convert",
-            (simple(1), ELEMENTWISE.and(EXACT), [], ALL);
+            (simple(1), ELEMENTWISE.and(EXACT), [], HLO_VHLO);
         BitcastConvert(Op::BitcastConvert) "stablehlo.bitcast_convert",
-            (simple(1), EXACT, [], ALL);
+            (simple(1), EXACT, [], HLO_VHLO);
         Copy(Op::Copy) "mhlo.copy",
             (simple(1), EXACT, [], TEXT);
         ReducePrecision(Op::ReducePrecision { .. }) "stablehlo.reduce_precision",
-            (simple(1), ARITHMETIC.and(ELEMENTWISE).and(MAY_FAIL), ["exponent_bits", "mantissa_bits"], ALL);
+            (simple(1), ARITHMETIC.and(ELEMENTWISE).and(MAY_FAIL), ["exponent_bits", "mantissa_bits"], HLO_VHLO);
         UniformQuantize(Op::UniformQuantize) "stablehlo.uniform_quantize",
             (simple(1), NONE, [], VHLO);
         UniformDequantize(Op::UniformDequantize) "stablehlo.uniform_dequantize",
@@ -181,7 +181,7 @@ operations! {
         Constant(Op::Constant(_) | Op::Elided(_)) "stablehlo.constant",
             (simple(0), NONE, ["value"], VHLO);
         Iota(Op::Iota { .. }) "stablehlo.iota",
-            (simple(0), NONE, ["iota_dimension"], ALL);
+            (simple(0), NONE, ["iota_dimension"], HLO_VHLO);
         DynamicIota(Op::DynamicIota { .. }) "stablehlo.dynamic_iota",
             (simple(1), DYNAMIC, ["iota_dimension"], VHLO);
         BroadcastInDim(Op::BroadcastInDim { .. }) "stablehlo.broadcast_in_dim",
@@ -194,36 +194,36 @@ operations! {
                 VHLO
             );
         Reshape(Op::Reshape) "stablehlo.reshape",
-            (simple(1), EXACT, [], ALL);
+            (simple(1), EXACT, [], HLO_VHLO);
         DynamicReshape(Op::DynamicReshape) "stablehlo.dynamic_reshape",
             (simple(2), DYNAMIC, [], VHLO);
         Transpose(Op::Transpose { .. }) "stablehlo.transpose",
-            (simple(1), EXACT, ["permutation"], ALL);
+            (simple(1), EXACT, ["permutation"], HLO_VHLO);
         Slice(Op::Slice(_)) "stablehlo.slice",
-            (simple(1), EXACT.and(FUSES_INTO_LOADS), ["limit_indices", "start_indices", "strides"], ALL);
+            (simple(1), EXACT.and(FUSES_INTO_LOADS), ["limit_indices", "start_indices", "strides"], HLO_VHLO);
         Concatenate(Op::Concatenate { .. }) "stablehlo.concatenate",
-            (tensors(AtLeast(0), 0, Exactly(1)), EXACT.and(FUSES_INTO_LOADS), ["dimension"], ALL);
+            (tensors(AtLeast(0), 0, Exactly(1)), EXACT.and(FUSES_INTO_LOADS), ["dimension"], HLO_VHLO);
         Pad(Op::Pad(_)) "stablehlo.pad",
             (
                 simple(2),
                 EXACT.and(FUSES_INTO_LOADS),
                 ["edge_padding_high", "edge_padding_low", "interior_padding"],
-                ALL
+                HLO_VHLO
             );
         DynamicPad(Op::DynamicPad) "stablehlo.dynamic_pad",
             (simple(5), DYNAMIC, [], VHLO);
         Reverse(Op::Reverse { .. }) "stablehlo.reverse",
-            (simple(1), EXACT, ["dimensions"], ALL);
+            (simple(1), EXACT, ["dimensions"], HLO_VHLO);
         GetDimensionSize(Op::GetDimensionSize { .. }) "stablehlo.get_dimension_size",
-            (simple(1), STRUCTURE, ["dimension"], ALL);
+            (simple(1), STRUCTURE, ["dimension"], HLO_VHLO);
         SetDimensionSize(Op::SetDimensionSize { .. }) "stablehlo.set_dimension_size",
-            (simple(2), DYNAMIC, ["dimension"], ALL);
+            (simple(2), DYNAMIC, ["dimension"], HLO_VHLO);
 
         // indexing
         DynamicSlice(Op::DynamicSlice { .. }) "stablehlo.dynamic_slice",
-            (tensors(AtLeast(1), 0, Exactly(1)), EXACT, ["slice_sizes"], ALL);
+            (tensors(AtLeast(1), 0, Exactly(1)), EXACT, ["slice_sizes"], HLO_VHLO);
         DynamicUpdateSlice(Op::DynamicUpdateSlice) "stablehlo.dynamic_update_slice",
-            (tensors(AtLeast(2), 0, Exactly(1)), EXACT, [], ALL);
+            (tensors(AtLeast(2), 0, Exactly(1)), EXACT, [], HLO_VHLO);
         RealDynamicSlice(Op::RealDynamicSlice) "stablehlo.real_dynamic_slice",
             (simple(4), DYNAMIC, [], VHLO);
         Gather(Op::Gather(_)) "stablehlo.gather",
@@ -231,7 +231,7 @@ operations! {
                 simple(2),
                 NONE,
                 ["dimension_numbers", "indices_are_sorted?", "slice_sizes"],
-                ALL.versions(&[V1, (1, 1, 0)])
+                HLO_VHLO.versions(&[V1, (1, 1, 0)])
             );
         DynamicGather(Op::DynamicGather(_)) "stablehlo.dynamic_gather",
             (
@@ -245,28 +245,28 @@ operations! {
                 tensors(AtLeast(0), 1, AtLeast(0)),
                 NONE,
                 ["indices_are_sorted?", "scatter_dimension_numbers", "unique_indices?"],
-                ALL.versions(&[V1, (1, 1, 0)])
+                HLO_VHLO.versions(&[V1, (1, 1, 0)])
             );
 
         // reduction
         Reduce(Op::Reduce { .. }) "stablehlo.reduce",
-            (tensors(AtLeast(0), 1, AtLeast(0)), NONE, ["dimensions"], ALL);
+            (tensors(AtLeast(0), 1, AtLeast(0)), NONE, ["dimensions"], HLO_VHLO);
         ReduceWindow(Op::ReduceWindow(_)) "stablehlo.reduce_window",
             (
                 tensors(AtLeast(0), 1, AtLeast(0)),
                 NONE,
                 ["base_dilations?", "padding?", "window_dilations?", "window_dimensions", "window_strides?"],
-                ALL
+                HLO_VHLO
             );
         SelectAndScatter(Op::SelectAndScatter(_)) "stablehlo.select_and_scatter",
             (
                 tensors(Exactly(3), 2, Exactly(1)),
                 NONE,
                 ["padding?", "window_dimensions?", "window_strides?"],
-                ALL
+                HLO_VHLO
             );
         Map(Op::Map { .. }) "stablehlo.map",
-            (tensors(AtLeast(0), 1, Exactly(1)), NONE, ["dimensions"], ALL);
+            (tensors(AtLeast(0), 1, Exactly(1)), NONE, ["dimensions"], HLO_VHLO);
         Scan(Op::Scan(_)) "chlo.scan",
             (
                 tensors(AtLeast(0), 1, AtLeast(0)),
@@ -282,7 +282,7 @@ operations! {
                 TEXT
             );
         Sort(Op::Sort { .. }) "stablehlo.sort",
-            (tensors(AtLeast(0), 1, AtLeast(0)), NONE, ["dimension?", "is_stable?"], ALL);
+            (tensors(AtLeast(0), 1, AtLeast(0)), NONE, ["dimension?", "is_stable?"], HLO_VHLO);
         TopK(Op::TopK { .. }) "chlo.top_k",
             (tensors(Exactly(1), 0, Exactly(2)), NONE, ["k"], TEXT);
 
@@ -309,7 +309,7 @@ operations! {
                     "window_reversal?",
                     "window_strides?"
                 ],
-                ALL
+                HLO_VHLO
             );
         DynamicConvolution(Op::DynamicConvolution(_)) "stablehlo.dynamic_conv",
             (
@@ -331,15 +331,15 @@ operations! {
 
         // linalg
         Cholesky(Op::Cholesky { .. }) "stablehlo.cholesky",
-            (simple(1), ARITHMETIC, ["lower?"], ALL);
+            (simple(1), ARITHMETIC, ["lower?"], HLO_VHLO);
         TriangularSolve(Op::TriangularSolve(_)) "stablehlo.triangular_solve",
-            (simple(2), ARITHMETIC, ["left_side", "lower", "transpose_a", "unit_diagonal"], ALL);
+            (simple(2), ARITHMETIC, ["left_side", "lower", "transpose_a", "unit_diagonal"], HLO_VHLO);
         Fft(Op::Fft { .. }) "stablehlo.fft",
-            (simple(1), MAY_FAIL, ["fft_length", "fft_type"], ALL);
+            (simple(1), MAY_FAIL, ["fft_length", "fft_type"], HLO_VHLO);
 
         // random
         RngBitGenerator(Op::RngBitGenerator(_)) "stablehlo.rng_bit_generator",
-            (tensors(Exactly(1), 0, Exactly(2)), NONE, ["rng_algorithm"], ALL);
+            (tensors(Exactly(1), 0, Exactly(2)), NONE, ["rng_algorithm"], HLO_VHLO);
         Rng(Op::Rng(_)) "stablehlo.rng",
             (simple(3), OPAQUE.and(DYNAMIC), ["rng_distribution"], VHLO);
 
@@ -366,7 +366,7 @@ operations! {
         OptimizationBarrier(Op::OptimizationBarrier) "stablehlo.optimization_barrier",
             (any(), STRUCTURE, [], VHLO.opcode("opt-barrier"));
         AfterAll(Op::AfterAll) "stablehlo.after_all",
-            (arity(AtLeast(0), Tokens, Exactly(0), Exactly(1)), OPAQUE.and(STRUCTURE), [], ALL);
+            (arity(AtLeast(0), Tokens, Exactly(0), Exactly(1)), OPAQUE.and(STRUCTURE), [], HLO_VHLO);
         CreateToken(Op::CreateToken) "stablehlo.create_token",
             (arity(Exactly(0), Anything, Exactly(0), Exactly(1)), OPAQUE.and(STRUCTURE), [], VHLO);
         Tuple(Op::Tuple) "stablehlo.tuple",
@@ -383,9 +383,9 @@ operations! {
                 VHLO.versions(&[(1, 15, 0)])
             );
         PartitionId(Op::PartitionId) "stablehlo.partition_id",
-            (simple(0), OPAQUE.and(STRUCTURE), [], ALL);
+            (simple(0), OPAQUE.and(STRUCTURE), [], HLO_VHLO);
         ReplicaId(Op::ReplicaId) "stablehlo.replica_id",
-            (simple(0), OPAQUE.and(STRUCTURE), [], ALL);
+            (simple(0), OPAQUE.and(STRUCTURE), [], HLO_VHLO);
 
         // collective
         AllGather(Op::AllGather(_)) "stablehlo.all_gather",
@@ -393,35 +393,35 @@ operations! {
                 tensors(AtLeast(0), 0, AtLeast(0)),
                 COLLECTIVE,
                 ["all_gather_dim", "channel_handle?", "replica_groups", "use_global_device_ids?"],
-                ALL.versions(&[V1, (1, 5, 0)])
+                HLO_VHLO.versions(&[V1, (1, 5, 0)])
             );
         AllReduce(Op::AllReduce(_)) "stablehlo.all_reduce",
             (
                 tensors(AtLeast(0), 1, AtLeast(0)),
                 COLLECTIVE,
                 ["channel_handle?", "replica_groups", "use_global_device_ids?"],
-                ALL.versions(&[V1, (1, 5, 0)])
+                HLO_VHLO.versions(&[V1, (1, 5, 0)])
             );
         ReduceScatter(Op::ReduceScatter(_)) "stablehlo.reduce_scatter",
             (
                 tensors(Exactly(1), 1, Exactly(1)),
                 COLLECTIVE,
                 ["channel_handle?", "replica_groups", "scatter_dimension", "use_global_device_ids?"],
-                ALL
+                HLO_VHLO
             );
         AllToAll(Op::AllToAll(_)) "stablehlo.all_to_all",
             (
                 tensors(AtLeast(0), 0, AtLeast(0)),
                 COLLECTIVE,
                 ["channel_handle?", "concat_dimension", "replica_groups", "split_count", "split_dimension"],
-                ALL.versions(&[V1, (1, 5, 0)])
+                HLO_VHLO.versions(&[V1, (1, 5, 0)])
             );
         CollectiveBroadcast(Op::CollectiveBroadcast(_)) "stablehlo.collective_broadcast",
             (
                 tensors(AtLeast(0), 0, AtLeast(0)),
                 COLLECTIVE,
                 ["channel_handle?", "has_dynamic_root?", "replica_groups"],
-                ALL.versions(&[(0, 16, 0), (1, 20, 0)])
+                HLO_VHLO.versions(&[(0, 16, 0), (1, 20, 0)])
             );
         CollectiveReduce(Op::CollectiveReduce(_)) "stablehlo.collective_reduce",
             (
@@ -431,7 +431,7 @@ operations! {
                 VHLO.versions(&[(1, 19, 0)])
             );
         CollectivePermute(Op::CollectivePermute(_)) "stablehlo.collective_permute",
-            (simple(1), COLLECTIVE, ["channel_handle?", "source_target_pairs"], ALL);
+            (simple(1), COLLECTIVE, ["channel_handle?", "source_target_pairs"], HLO_VHLO);
 
         // call
         CustomCall(Op::CustomCall(_)) "stablehlo.custom_call",
@@ -454,9 +454,9 @@ operations! {
     }
     transfer {
         Infeed(Transfer::Infeed { .. }) "stablehlo.infeed",
-            (INTO, TRANSFER, ["infeed_config?", "layout?"], ALL);
+            (INTO, TRANSFER, ["infeed_config?", "layout?"], HLO_VHLO);
         Outfeed(Transfer::Outfeed { .. }) "stablehlo.outfeed",
-            (OUT_OF, TRANSFER, ["outfeed_config?"], ALL);
+            (OUT_OF, TRANSFER, ["outfeed_config?"], HLO_VHLO);
         Send(Transfer::Send(_)) "stablehlo.send",
             (
                 OUT_OF,
@@ -497,11 +497,11 @@ operations! {
         TorchIndexSelect(Derived::TorchIndexSelect { .. }) "stablehlo.torch_index_select",
             (simple(2), NONE, ["batch_dims", "dim"], VHLO);
         BatchNormInference(Derived::BatchNormInference(_)) "stablehlo.batch_norm_inference",
-            (simple(5), ARITHMETIC, ["epsilon", "feature_index"], ALL);
+            (simple(5), ARITHMETIC, ["epsilon", "feature_index"], HLO_VHLO);
         BatchNormTraining(Derived::BatchNormTraining(_)) "stablehlo.batch_norm_training",
-            (tensors(Exactly(3), 0, Exactly(3)), ARITHMETIC, ["epsilon", "feature_index"], ALL);
+            (tensors(Exactly(3), 0, Exactly(3)), ARITHMETIC, ["epsilon", "feature_index"], HLO_VHLO);
         BatchNormGrad(Derived::BatchNormGrad(_)) "stablehlo.batch_norm_grad",
-            (tensors(Exactly(5), 0, Exactly(3)), ARITHMETIC, ["epsilon", "feature_index"], ALL);
+            (tensors(Exactly(5), 0, Exactly(3)), ARITHMETIC, ["epsilon", "feature_index"], HLO_VHLO);
         RaggedDot(Derived::RaggedDot(_)) "chlo.ragged_dot",
             (simple(3), NONE, ["precision_config?", "ragged_dot_dimension_numbers"], HLO);
         SinCos(Derived::SinCos) "chlo.sin_cos",

@@ -70,7 +70,7 @@ static OPS: LazyLock<Vec<OpVersion>> = LazyLock::new(|| {
     ops
 });
 
-/// VHLO's operations that are no operations of the program.
+/// Operations of VHLO outside the operation table.
 static OTHERS: &[(&str, &[&str])] = &[
     ("cross-replica-sum_v1", &["replica_groups"]),
     ("func_v1", &["arg_attrs", "function_type", "res_attrs", "sym_name", "sym_visibility"]),
