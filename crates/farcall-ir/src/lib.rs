@@ -12,6 +12,7 @@
 //! - [`builder`]: creates instructions, with inferred result types.
 //! - [`op`]: the closed set of operations, one file per family. The dispatch functions of `infer`, `verify`,
 //!   `eval` and `attributes` match it exhaustively, and most families have the same file name in each.
+//! - [`dims`]: strides, joining dimensions, and dimension numbers of gathers and scatters.
 //! - [`types`], [`literal`], [`attr`]: tensor types, constant tensors, attributes.
 //! - [`sharding`]: how programs split values among devices.
 //! - [`attributes`]: converts attribute dictionaries to operations and back, for any format.
@@ -42,6 +43,7 @@ pub mod attributes;
 pub mod builder;
 pub mod bytecode;
 pub mod diag;
+pub mod dims;
 pub mod elided;
 pub mod eval;
 pub mod expand;

@@ -1,10 +1,9 @@
 //! Matrix products.
 
 use farcall_ir::op::DotGeneral;
-use farcall_ir::{DType, Op, TensorType};
+use farcall_ir::{DType, Op, TensorType, dims};
 
 use super::args::{Args, Prepared};
-use super::movement::row_major;
 use super::product::{self, Operand, Product, Source};
 use super::{Kernel, Request, apart, elementwise};
 
@@ -69,8 +68,7 @@ pub(super) struct Laid {
 
 impl Laid {
     pub(super) fn row_major(sizes: &[usize]) -> Laid {
-        let strides = row_major(sizes).iter().map(|s| s.unsigned_abs()).collect();
-        Laid { sizes: sizes.to_vec(), strides }
+        Laid { sizes: sizes.to_vec(), strides: dims::strides(sizes) }
     }
 }
 

@@ -1,11 +1,12 @@
 //! `gather`: copies slices of the operand. The positions of the slices are computed at run time.
 
+use farcall_ir::dims::indexed::{BatchAxis, IndexedDims, Placement, WindowAxis};
 use farcall_ir::op::Gather;
 use farcall_ir::{Op, TensorType};
 
 use super::args::{Args, Prepared};
-use super::index::{self, Batch, Entry, Reader, Starts};
-use super::movement::{Axis, Movement, normal, row_major};
+use super::index::{self, Reader, Starts};
+use super::movement::{Axis, Movement, normal};
 use super::{Kernel, Request, apart};
 
 pub(super) static KERNEL: Kernel = Kernel { name: "gather", prepare, in_place: apart, describe };
@@ -138,73 +139,27 @@ impl Piece {
 
 impl Slices {
     fn new(g: &Gather, x: &TensorType, indices: &TensorType, y: &TensorType) -> Option<Slices> {
-        let [x_strides, i_strides, y_strides] = [x, indices, y]
-            .map(|t| row_major(t.sizes()).iter().map(|s| s.unsigned_abs()).collect::<Vec<usize>>());
-        if x.dtype != y.dtype || g.slice_sizes.len() != x.rank() || g.index_vector_dim > indices.rank() {
+        if x.dtype != y.dtype {
             return None;
         }
-        let limit = |d: usize| x.sizes().get(d)?.checked_sub(g.slice_sizes[d]);
-        (0..x.rank()).try_for_each(|d| limit(d).map(drop))?;
-
-        // The slice. Its dimensions are those dimensions of the result that `offset_dims` names.
-        let dropped = |d: &usize| g.collapsed_slice_dims.contains(d) || g.operand_batching_dims.contains(d);
-        let kept: Vec<usize> = (0..x.rank()).filter(|d| !dropped(d)).collect();
-        let mut free: Vec<usize> = (0..y.rank()).collect();
-        let mut axes = Vec::new();
-        for (d, to) in kept.iter().zip(&g.offset_dims) {
-            free.remove(free.iter().position(|f| f == to)?);
-            let [src, dst] =
-                [x_strides[*d], y_strides[*to]].map(|s| isize::try_from(s).unwrap_or(isize::MAX));
-            let size = g.slice_sizes[*d];
-            (y.sizes()[*to] == size).then(|| axes.push(Axis { size, src, dst }))?;
-        }
-        // The other dimensions of the result are the batch dimensions of the indices.
-        let outer: Vec<usize> = (0..indices.rank()).filter(|d| *d != g.index_vector_dim).collect();
-        if kept.len() != g.offset_dims.len() || outer.len() != free.len() {
-            return None;
-        }
-        let batch = outer.iter().zip(&free).map(|(d, to)| {
-            let parted = g.start_indices_batching_dims.iter().position(|b| b == d);
-            let operand = match parted {
-                Some(i) => {
-                    let of = *g.operand_batching_dims.get(i)?;
-                    (x.sizes().get(of)? == &indices.sizes()[*d]).then_some(x_strides[of])?
-                }
-                None => 0,
-            };
-            let size = indices.sizes()[*d];
-            (y.sizes()[*to] == size).then_some(Batch {
-                size,
-                indices: i_strides[*d],
-                operand,
-                slices: y_strides[*to],
-            })
-        });
-        let batch: Vec<Batch> = batch.collect::<Option<_>>()?;
-
-        let entries = g.start_index_map.iter().enumerate().map(|(i, d)| {
-            let wrap = g.wrap.get(i).copied().unwrap_or(0);
-            Some(Entry { limit: limit(*d)?, stride: x_strides[*d], wrap })
-        });
-        let entries: Vec<Entry> = entries.collect::<Option<_>>()?;
-        let twice = |(i, d): (usize, &usize)| g.start_index_map[..i].contains(d);
-        let length = indices.sizes().get(g.index_vector_dim).copied().unwrap_or(1);
-        if length != entries.len() || g.start_index_map.iter().enumerate().any(twice) {
-            return None;
-        }
+        let sizes = [x.sizes(), indices.sizes(), y.sizes()];
+        let Placement { window, batch, entries, entry_stride } =
+            IndexedDims::from(g).placement(&g.slice_sizes, sizes)?;
+        let stride = |elements: usize| isize::try_from(elements).unwrap_or(isize::MAX);
+        let axis = |w: WindowAxis| Axis { size: w.size, src: stride(w.operand), dst: stride(w.windows) };
+        let mut axes: Vec<Axis> = window.into_iter().map(axis).collect();
         let slice = Movement::new([x, y], axes.iter().copied(), [0, 0])?;
-        let far = |start: Option<usize>, each: &dyn Fn(&Batch) -> usize| {
+        let far = |start: Option<usize>, each: &dyn Fn(&BatchAxis) -> usize| {
             batch.iter().try_fold(start?, |n, b| n.checked_add(b.size.checked_sub(1)?.checked_mul(each(b))?))
         };
         let starts = entries.iter().try_fold(0usize, |n, e| n.checked_add(e.limit.checked_mul(e.stride)?));
-        let (src, dst) = (far(starts, &|b| b.operand), far(Some(0), &|b| b.slices));
+        let (src, dst) = (far(starts, &|b| b.operand), far(Some(0), &|b| b.windows));
         let empty = batch.iter().any(|b| b.size == 0);
         if !empty && !slice.fits([x, y], [src?, dst?]) {
             return None;
         }
-        let distance = i_strides.get(g.index_vector_dim).copied().unwrap_or(0);
         let reader = Reader::clamping(indices.dtype)?;
-        let starts = Starts::new(batch, entries, distance);
+        let starts = Starts::new(batch, entries, entry_stride);
         let step = isize::try_from(starts.step()).unwrap_or(isize::MAX);
         // An empty dimension stays in the piece, which is then empty.
         let is_row = |a: &&Axis| step != 0 && (a.size == 1 || (a.size > 0 && a.dst > step));

@@ -3,8 +3,9 @@
 
 use std::ops::Range;
 
-use farcall_ir::DType;
+use farcall_ir::dims::indexed::{BatchAxis, IndexEntry};
 use farcall_ir::interrupt::Pace;
+use farcall_ir::{DType, dims};
 
 use super::number::Integer;
 use super::simd::vectorized;
@@ -18,18 +19,7 @@ pub(super) struct Reader {
 }
 
 /// Adds one entry of each of several index vectors to their positions. Entries are `step` elements apart.
-type Read = unsafe fn(entries: *const u8, step: usize, entry: Entry, positions: &mut [usize]);
-
-/// Effect of one entry of an index vector on the position of a slice.
-#[derive(Clone, Copy)]
-pub(super) struct Entry {
-    /// The largest value for which the slice is inside the operand.
-    pub(super) limit: usize,
-    /// Stride in the operand.
-    pub(super) stride: usize,
-    /// Number added to negative values.
-    pub(super) wrap: usize,
-}
+type Read = unsafe fn(entries: *const u8, step: usize, entry: IndexEntry, positions: &mut [usize]);
 
 /// The position of a slice that is not entirely inside the operand.
 pub(super) const OUTSIDE: usize = usize::MAX;
@@ -55,7 +45,7 @@ impl Reader {
 unsafe fn read<T: Integer, const DROPPING: bool>(
     entries: *const u8,
     step: usize,
-    Entry { limit, stride, wrap }: Entry,
+    IndexEntry { limit, stride, wrap }: IndexEntry,
     at: &mut [usize],
 ) {
     let wrap = T::from_index(wrap);
@@ -101,31 +91,11 @@ unsafe fn each<T: Integer>(
 pub(super) struct Starts {
     /// Dimensions of the indices, except for the dimension of the index vectors. Adjacent dimensions are
     /// merged where possible.
-    batch: Vec<Batch>,
+    batch: Vec<BatchAxis>,
     /// Meaning of each entry of an index vector.
-    entries: Vec<Entry>,
+    entries: Vec<IndexEntry>,
     /// Distance between the entries.
     distance: usize,
-}
-
-/// A dimension of the indices; strides are in elements.
-#[derive(Clone, Copy)]
-pub(super) struct Batch {
-    pub(super) size: usize,
-    pub(super) indices: usize,
-    /// Stride in the operand, for batching dimensions; else 0.
-    pub(super) operand: usize,
-    /// Stride in the tensor of slices: the result or the updates.
-    pub(super) slices: usize,
-}
-
-impl Batch {
-    /// Returns true if this dimension and the one inside it can be traversed as one.
-    fn joins(&self, inner: &Batch) -> bool {
-        [(self.indices, inner.indices), (self.operand, inner.operand), (self.slices, inner.slices)]
-            .iter()
-            .all(|(outer, stride)| stride.checked_mul(inner.size) == Some(*outer))
-    }
 }
 
 /// The first elements of several slices of the result or the updates.
@@ -145,25 +115,22 @@ impl Slices {
 
 impl Starts {
     /// Creates the index vectors of these dimensions, from outer to inner.
-    pub(super) fn new(batch: Vec<Batch>, entries: Vec<Entry>, distance: usize) -> Starts {
-        let mut joined: Vec<Batch> = Vec::with_capacity(batch.len());
-        for inner in batch.into_iter().filter(|b| b.size != 1) {
-            match joined.last_mut() {
-                Some(outer) if outer.joins(&inner) => {
-                    *outer = Batch { size: outer.size.saturating_mul(inner.size), ..inner };
-                }
-                _ => joined.push(inner),
-            }
-        }
+    pub(super) fn new(batch: Vec<BatchAxis>, entries: Vec<IndexEntry>, distance: usize) -> Starts {
+        let mut joined = dims::join(batch.into_iter().filter(|b| b.size != 1), |outer, inner| {
+            let strides = |b: &BatchAxis| [b.indices, b.operand, b.windows];
+            let mut pairs = strides(outer).into_iter().zip(strides(inner));
+            let joins = pairs.all(|(outer, stride)| dims::continues(outer, inner.size, stride));
+            joins.then(|| BatchAxis { size: outer.size.saturating_mul(inner.size), ..*inner })
+        });
         if joined.is_empty() {
-            joined.push(Batch { size: 1, indices: 0, operand: 0, slices: 0 });
+            joined.push(BatchAxis { size: 1, indices: 0, operand: 0, windows: 0 });
         }
         Starts { batch: joined, entries, distance }
     }
 
     /// Returns the distance between adjacent slices in the result or the updates; 0 for a single slice.
     pub(super) fn step(&self) -> usize {
-        self.batch.last().map_or(0, |b| b.slices)
+        self.batch.last().map_or(0, |b| b.windows)
     }
 
     /// Number of index vectors.
@@ -194,12 +161,12 @@ impl Starts {
             let (mut rest, begin) = (next / last.size, next % last.size);
             let count = BLOCK.min(last.size - begin).min(range.end - next);
             let mut index = begin * last.indices;
-            let (mut operand, mut first) = (begin * last.operand, begin * last.slices);
+            let (mut operand, mut first) = (begin * last.operand, begin * last.windows);
             for b in outer.iter().rev() {
                 let i = rest % b.size;
                 index += i * b.indices;
                 operand += i * b.operand;
-                first += i * b.slices;
+                first += i * b.windows;
                 rest /= b.size;
             }
             let positions = &mut positions[..count];
@@ -213,7 +180,7 @@ impl Starts {
                     (reader.read)(entries, last.indices, *entry, positions);
                 }
             }
-            f(positions, Slices { first, step: last.slices });
+            f(positions, Slices { first, step: last.windows });
             next += count;
         }
     }

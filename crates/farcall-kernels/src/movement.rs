@@ -1,7 +1,7 @@
 //! Strided copies: the common implementation of broadcasts, transposes, slices, reversals, concatenations and
 //! paddings.
 
-use farcall_ir::{TensorType, interrupt};
+use farcall_ir::{TensorType, dims, interrupt};
 
 use super::args::Prepared;
 use super::types::by_size;
@@ -261,18 +261,9 @@ pub(super) unsafe fn copy_bytes(from: *const u8, to: *mut u8, bytes: usize) {
 
 /// Merges axes that can be traversed as one.
 pub(super) fn normal(axes: impl IntoIterator<Item = Axis>) -> Vec<Axis> {
-    let mut normal: Vec<Axis> = Vec::new();
-    for axis in axes {
-        if axis.size == 1 {
-            continue;
-        }
-        match normal.last_mut() {
-            Some(outer) if outer.joins(&axis) => {
-                *outer = Axis { size: outer.size.saturating_mul(axis.size), ..axis };
-            }
-            _ => normal.push(axis),
-        }
-    }
+    let mut normal = dims::join(axes.into_iter().filter(|axis| axis.size != 1), |outer, inner| {
+        outer.joins(inner).then(|| Axis { size: outer.size.saturating_mul(inner.size), ..*inner })
+    });
     if normal.iter().any(|a| a.size == 0) {
         normal = vec![Axis { size: 0, src: 1, dst: 1 }];
     }
@@ -288,12 +279,8 @@ impl Axis {
 }
 
 /// Returns the strides of a row-major tensor.
-pub(super) fn row_major(dims: &[usize]) -> Vec<isize> {
-    let mut strides = vec![1isize; dims.len()];
-    for d in (1..dims.len()).rev() {
-        strides[d - 1] = strides[d].saturating_mul(isize::try_from(dims[d]).unwrap_or(isize::MAX));
-    }
-    strides
+pub(super) fn row_major(sizes: &[usize]) -> Vec<isize> {
+    dims::strides(sizes).into_iter().map(|s| isize::try_from(s).unwrap_or(isize::MAX)).collect()
 }
 
 /// Returns the axes that write a whole row-major tensor, with these strides in the source.

@@ -1,7 +1,7 @@
 //! Sequences of movements, as the pass `moves` groups them: broadcasts and reshapes, followed by a
 //! concatenation of their results. Each element of an operand is moved directly to its final place.
 
-use farcall_ir::{Op, TensorType};
+use farcall_ir::{Op, TensorType, dims};
 use smallvec::{SmallVec, smallvec};
 
 use super::args::Prepared;
@@ -40,7 +40,7 @@ pub(super) fn concatenated<'v>(
     operands: &[impl std::borrow::Borrow<TensorType>],
     to: &TensorType,
 ) -> Option<Prepared> {
-    let stride = row_major(to.sizes()).get(dim)?.unsigned_abs();
+    let stride = *dims::strides(to.sizes()).get(dim)?;
     let (mut parts, mut at) = (Vec::new(), 0usize);
     for view in views {
         // The views fill the result exactly.

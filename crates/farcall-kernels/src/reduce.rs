@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use farcall_ir::interrupt::Pace;
 use farcall_ir::op::Binary;
-use farcall_ir::{DType, Op};
+use farcall_ir::{DType, Op, dims};
 use half::{bf16, f16};
 use num_complex::Complex;
 
@@ -105,16 +105,11 @@ impl Combine {
 
 /// Joins adjacent dimensions that are both reduced or both kept. Each entry is a size and a flag, which is
 /// true for reduced dimensions.
-pub(super) fn joined(dims: &[usize], reduced: &[usize]) -> Vec<(usize, bool)> {
-    let mut joined: Vec<(usize, bool)> = Vec::new();
-    for (d, size) in dims.iter().enumerate().filter(|(_, size)| **size != 1) {
-        let kind = reduced.contains(&d);
-        match joined.last_mut() {
-            Some((n, k)) if *k == kind => *n = n.saturating_mul(*size),
-            _ => joined.push((*size, kind)),
-        }
-    }
-    joined
+pub(super) fn joined(sizes: &[usize], reduced: &[usize]) -> Vec<(usize, bool)> {
+    let kept = sizes.iter().enumerate().filter(|(_, size)| **size != 1);
+    dims::join(kept.map(|(d, size)| (*size, reduced.contains(&d))), |outer, inner| {
+        (outer.1 == inner.1).then(|| (outer.0.saturating_mul(inner.0), inner.1))
+    })
 }
 
 /// Prepares the reduction of rows of `columns` elements. The inputs are the elements and a single initial
@@ -598,17 +593,10 @@ fn nth_offset(dims: &[(usize, usize)], number: usize) -> usize {
 }
 
 /// Returns the sizes of the dimensions of one kind, with their strides in a row-major tensor.
-fn strided(dims: &[(usize, bool)], kind: bool) -> Vec<(usize, usize)> {
-    let mut stride = 1usize;
-    let mut out = Vec::with_capacity(dims.len());
-    for (n, reduced) in dims.iter().rev() {
-        if *reduced == kind {
-            out.push((*n, stride));
-        }
-        stride = stride.saturating_mul(*n);
-    }
-    out.reverse();
-    out
+fn strided(joined: &[(usize, bool)], kind: bool) -> Vec<(usize, usize)> {
+    let sizes: Vec<usize> = joined.iter().map(|(size, _)| *size).collect();
+    let all = joined.iter().zip(dims::strides(&sizes));
+    all.filter(|((_, reduced), _)| *reduced == kind).map(|((size, _), stride)| (*size, stride)).collect()
 }
 
 /// Minimum number of elements that a task combines.

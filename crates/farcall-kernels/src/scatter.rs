@@ -11,15 +11,15 @@ mod by_region;
 use std::ops::{Range, RangeInclusive};
 use std::sync::atomic::{Ordering, compiler_fence};
 
-use farcall_ir::interrupt;
+use farcall_ir::dims::indexed::{IndexedDims, Placement, WindowAxis};
 use farcall_ir::op::Scatter;
 use farcall_ir::{DType, Op, TensorType};
+use farcall_ir::{dims, interrupt};
 
 use super::args::{Args, Prepared};
 use super::body::Body;
 use super::complex;
-use super::index::{self, Batch, Entry, OUTSIDE, Reader, Slices, Starts};
-use super::movement::row_major;
+use super::index::{self, OUTSIDE, Reader, Slices, Starts};
 use super::number::{Integer, Number};
 use super::reduce::Combine;
 use super::simd::vectorized;
@@ -145,103 +145,47 @@ struct Windows {
 
 impl Windows {
     fn new(s: &Scatter, x: &TensorType, indices: &TensorType, updates: &TensorType) -> Option<Windows> {
-        let [x_strides, i_strides, u_strides] = [x, indices, updates]
-            .map(|t| row_major(t.sizes()).iter().map(|s| s.unsigned_abs()).collect::<Vec<usize>>());
-        if s.index_vector_dim > indices.rank()
-            || x.elements()?.max(updates.elements()?) > isize::MAX as usize / 16
-        {
+        if x.elements()?.max(updates.elements()?) > isize::MAX as usize / 16 {
             return None;
         }
-        // Window dimensions: some dimensions of the updates, which correspond to dimensions of the operand.
-        let dropped = |d: &usize| s.inserted_window_dims.contains(d) || s.input_batching_dims.contains(d);
-        let kept: Vec<usize> = (0..x.rank()).filter(|d| !dropped(d)).collect();
-        let ascending = s.update_window_dims.windows(2).all(|d| d[0] < d[1]);
-        if kept.len() != s.update_window_dims.len() || !ascending {
-            return None;
-        }
-        let mut sizes = vec![1; x.rank()];
-        let mut window = Vec::new();
-        for (d, u) in kept.iter().zip(&s.update_window_dims) {
-            sizes[*d] = *updates.sizes().get(*u)?;
-            window.push((sizes[*d], u_strides[*u], x_strides[*d]));
-        }
-        let limit = |d: usize| x.sizes().get(d)?.checked_sub(sizes[d]);
-        (0..x.rank()).try_for_each(|d| limit(d).map(drop))?;
-
-        // The other dimensions of the updates correspond to dimensions of the indices.
-        let free: Vec<usize> = (0..updates.rank()).filter(|d| !s.update_window_dims.contains(d)).collect();
-        let outer: Vec<usize> = (0..indices.rank()).filter(|d| *d != s.index_vector_dim).collect();
-        if outer.len() != free.len() {
-            return None;
-        }
-        let batch = outer.iter().zip(&free).map(|(d, u)| {
-            let parted = s.scatter_indices_batching_dims.iter().position(|b| b == d);
-            let operand = match parted {
-                Some(i) => {
-                    let of = *s.input_batching_dims.get(i)?;
-                    (x.sizes().get(of)? == &indices.sizes()[*d]).then_some(x_strides[of])?
-                }
-                None => 0,
-            };
-            let size = indices.sizes()[*d];
-            (updates.sizes()[*u] == size).then_some(Batch {
-                size,
-                indices: i_strides[*d],
-                operand,
-                slices: u_strides[*u],
-            })
-        });
-        let batch: Vec<Batch> = batch.collect::<Option<_>>()?;
-
-        let indexed = &s.scatter_dims_to_operand_dims;
-        let entries = indexed.iter().enumerate().map(|(i, d)| {
-            let wrap = s.wrap.get(i).copied().unwrap_or(0);
-            Some(Entry { limit: limit(*d)?, stride: *x_strides.get(*d)?, wrap })
-        });
-        let entries: Vec<Entry> = entries.collect::<Option<_>>()?;
-        let twice = |(i, d): (usize, &usize)| {
-            indexed[..i].contains(d) || s.input_batching_dims.contains(d) || sizes.get(*d).is_none()
-        };
-        let length = indices.sizes().get(s.index_vector_dim).copied().unwrap_or(1);
-        let batching = &s.input_batching_dims;
-        let repeated = batching.iter().enumerate().any(|(i, d)| batching[..i].contains(d));
-        if length != entries.len() || indexed.iter().enumerate().any(twice) || repeated {
-            return None;
-        }
+        let numbers = IndexedDims::from(s);
+        let sizes = numbers.window_sizes(x.rank(), updates.sizes())?;
+        let Placement { window, batch, entries, entry_stride } =
+            numbers.placement(&sizes, [x.sizes(), indices.sizes(), updates.sizes()])?;
         // This kernel applies one window after another; the evaluator applies updates in row-major order of
         // the updates tensor. The orders can give different results only if a window dimension comes before a
         // scatter dimension in that tensor, and windows can overlap along the window dimension.
+        let free = numbers.windows_batch_dims(updates.rank());
         let early = |(u, d): (&usize, &usize)| {
-            free.iter().any(|f| f > u && updates.sizes()[*f] > 1) && indexed.contains(d) && sizes[*d] > 1
+            free.iter().any(|f| f > u && updates.sizes()[*f] > 1)
+                && numbers.indexed_dims.contains(d)
+                && sizes[*d] > 1
         };
-        if s.update_window_dims.iter().zip(&kept).any(early) {
+        if numbers.window_dims.iter().zip(&numbers.operand_window_dims(x.rank())).any(early) {
             return None;
         }
-        let size = window.iter().fold(1usize, |n, w| n.saturating_mul(w.0));
+        let size = window.iter().fold(1usize, |n, w| n.saturating_mul(w.size));
         let window = joined(window);
-        let apart = indexed.iter().all(|d| sizes[*d] == 1) && matches!(window[..], [] | [(_, 1, 1)]);
+        let apart =
+            numbers.indexed_dims.iter().all(|d| sizes[*d] == 1) && matches!(window[..], [] | [(_, 1, 1)]);
         let whole = size > 0 && x.elements()?.is_multiple_of(size);
         let mut multiples = entries.iter().map(|e| e.stride).chain(batch.iter().map(|b| b.operand));
         let rows = apart && whole && multiples.all(|stride| stride.is_multiple_of(size));
-        let distance = i_strides.get(s.index_vector_dim).copied().unwrap_or(0);
-        let starts = Starts::new(batch, entries, distance);
+        let starts = Starts::new(batch, entries, entry_stride);
         Some(Windows { window, size, rows, starts, reader: Reader::dropping(indices.dtype)? })
     }
 }
 
-/// Dimensions of a window, without dimensions of size 1. Adjacent dimensions that can be walked as one are
-/// joined.
-fn joined(window: Vec<(usize, usize, usize)>) -> Vec<(usize, usize, usize)> {
-    let mut joined: Vec<(usize, usize, usize)> = Vec::new();
-    for (size, u, x) in window.into_iter().filter(|w| w.0 != 1) {
-        match joined.last_mut() {
-            Some(outer) if outer.1 == size.saturating_mul(u) && outer.2 == size.saturating_mul(x) => {
-                *outer = (outer.0.saturating_mul(size), u, x);
-            }
-            _ => joined.push((size, u, x)),
-        }
-    }
-    joined
+/// Dimensions of a window, without dimensions of size 1: size, stride in the updates, stride in the operand.
+/// Adjacent dimensions that can be walked as one are joined.
+fn joined(window: Vec<WindowAxis>) -> Vec<(usize, usize, usize)> {
+    let window = window.into_iter().filter(|w| w.size != 1);
+    let joined = dims::join(window, |outer, inner| {
+        let continues = dims::continues(outer.windows, inner.size, inner.windows)
+            && dims::continues(outer.operand, inner.size, inner.operand);
+        continues.then(|| WindowAxis { size: outer.size.saturating_mul(inner.size), ..*inner })
+    });
+    joined.into_iter().map(|w| (w.size, w.windows, w.operand)).collect()
 }
 
 fn prepared<T: Copy + 'static>(

@@ -9,12 +9,13 @@ use std::num::Wrapping;
 use farcall_sig::DType;
 use num_complex::Complex;
 
-use super::index::{for_each, position, strides, zeros};
+use super::index::{for_each, position, zeros};
 use super::machine::Machine;
 use super::number::{MAX_SHORT_SUM_TERMS, Number, load, store};
-use super::space::{other_dims, pick, same_sizes};
+use super::space::{pick, same_sizes};
 use super::windows::windows;
 use super::{Denormals, EvalError, Value, one, tensor};
+use crate::dims::{self, strides};
 use crate::interrupt::{self, Pace};
 use crate::literal::Literal;
 use crate::module::Inst;
@@ -60,8 +61,8 @@ fn dot(
     dtype: DType,
     denormals: Denormals,
 ) -> Result<Literal, EvalError> {
-    let lhs_free = other_dims(lhs.dims().len(), &[&d.lhs_batch, &d.lhs_contract]);
-    let rhs_free = other_dims(rhs.dims().len(), &[&d.rhs_batch, &d.rhs_contract]);
+    let lhs_free = dims::others(lhs.dims().len(), &[&d.lhs_batch, &d.lhs_contract]);
+    let rhs_free = dims::others(rhs.dims().len(), &[&d.rhs_batch, &d.rhs_contract]);
     let batch = pick(lhs.dims(), &d.lhs_batch);
     let contract = pick(lhs.dims(), &d.lhs_contract);
     same_sizes("sizes of batching dimensions", &batch, &pick(rhs.dims(), &d.rhs_batch))?;

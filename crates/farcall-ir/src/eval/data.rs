@@ -1,8 +1,9 @@
 //! Operations that move elements without changing them.
 
-use super::index::{for_each, known_sizes, position, strided, strides, zeros};
+use super::index::{for_each, known_sizes, position, strided, zeros};
 use super::machine::Machine;
 use super::{EvalError, Value, one, tensor};
+use crate::dims::strides;
 use crate::literal::Literal;
 use crate::module::Inst;
 use crate::op::{Pad, Slice};

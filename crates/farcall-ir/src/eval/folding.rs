@@ -7,8 +7,9 @@
 use farcall_sig::DType;
 
 use super::EvalError;
-use super::index::{position, strides, try_for_each};
-use super::space::{other_dims, pick, same_dims};
+use super::index::{position, try_for_each};
+use super::space::{pick, same_dims};
+use crate::dims::{self, strides};
 use crate::literal::Literal;
 use crate::scalar::Scalar;
 
@@ -27,7 +28,7 @@ pub(super) fn fold(
 ) -> Result<Vec<Literal>, EvalError> {
     same_dims("dimensions of the inputs", inputs)?;
     let Some(first) = inputs.first() else { return Ok(Vec::new()) };
-    let kept = other_dims(first.dims().len(), &[dims]);
+    let kept = dims::others(first.dims().len(), &[dims]);
     let result_dims = pick(first.dims(), &kept);
     // Strides from an input element to its result; reduced dimensions have stride 0.
     let mut result_strides = vec![0; first.dims().len()];

@@ -6,15 +6,6 @@ use crate::literal::Literal;
 use crate::types::TensorType;
 use farcall_sig::DType;
 
-/// Row-major strides of each dimension, in elements.
-pub(super) fn strides(dims: &[usize]) -> Vec<usize> {
-    let mut out = vec![1usize; dims.len()];
-    for d in (1..dims.len()).rev() {
-        out[d - 1] = out[d].wrapping_mul(dims[d]);
-    }
-    out
-}
-
 /// The position of an element with this index.
 pub(super) fn position(index: &[usize], strides: &[usize]) -> usize {
     index.iter().zip(strides).map(|(i, s)| i * s).sum()

@@ -3,11 +3,12 @@
 //! The index arithmetic uses the specification's names, so that the two can be compared.
 
 use super::folding::Body;
-use super::index::{for_each, position, strides, try_for_each};
+use super::index::{for_each, position, try_for_each};
 use super::machine::Machine;
 use super::reduction::applied;
-use super::space::{clamp_start, coordinate, other_dims, pick, recast, same_dims, same_sizes, take, tensors};
+use super::space::{clamp_start, coordinate, pick, recast, same_dims, same_sizes, take, tensors};
 use super::{EvalError, Semantics, Value, one, tensor};
+use crate::dims::{IndexedDims, strides};
 use crate::literal::Literal;
 use crate::module::Inst;
 use crate::op::{Gather, Scatter};
@@ -65,7 +66,8 @@ pub(super) fn scatter<'m>(
 /// within the operand.
 fn gathered(operand: &Literal, start_indices: &Literal, g: &Gather) -> Result<Literal, EvalError> {
     let starts = Starts::new(start_indices, g.index_vector_dim, &g.wrap);
-    let sliced = other_dims(operand.dims().len(), &[&g.collapsed_slice_dims, &g.operand_batching_dims]);
+    let numbers = IndexedDims::from(g);
+    let sliced = numbers.operand_window_dims(operand.dims().len());
     check_fits("slice", &g.slice_sizes, operand.dims())?;
     starts.check_vectors(g.start_index_map.len())?;
     let [batching, start_batching] = [
@@ -77,7 +79,7 @@ fn gathered(operand: &Literal, start_indices: &Literal, g: &Gather) -> Result<Li
     // The result has the dimensions of the slices at `offset_dims`, and the dimensions of the indices
     // elsewhere.
     let rank = starts.batch_dims.len() + g.offset_dims.len();
-    let batch_dims = other_dims(rank, &[&g.offset_dims]);
+    let batch_dims = numbers.windows_batch_dims(rank);
     let mut dims = vec![0; rank];
     for (d, size) in batch_dims.iter().zip(&starts.batch_dims) {
         dims[*d] = *size;
@@ -125,11 +127,12 @@ fn scattered(
     results.iter_mut().try_for_each(Literal::unshare)?;
     let Some((input, update)) = inputs.first().zip(updates.first()) else { return Ok(results) };
     let starts = Starts::new(scatter_indices, s.index_vector_dim, &s.wrap);
-    let update_scatter_dims = other_dims(update.dims().len(), &[&s.update_window_dims]);
+    let numbers = IndexedDims::from(s);
+    let update_scatter_dims = numbers.windows_batch_dims(update.dims().len());
     starts.check_vectors(s.scatter_dims_to_operand_dims.len())?;
     let scattered_sizes = pick(update.dims(), &update_scatter_dims);
     same_sizes("sizes of scattered dimensions", &scattered_sizes, &starts.batch_dims)?;
-    let windowed = other_dims(input.dims().len(), &[&s.inserted_window_dims, &s.input_batching_dims]);
+    let windowed = numbers.operand_window_dims(input.dims().len());
 
     // Size of a window along each dimension of the inputs.
     let mut window = vec![1; input.dims().len()];

@@ -4,11 +4,12 @@ use farcall_sig::DType;
 use num_complex::Complex;
 
 use super::fourier::Fourier;
-use super::index::{for_each, position, strides, zeros};
+use super::index::{for_each, position, zeros};
 use super::machine::Machine;
 use super::number::{Divisible, load, store};
 use super::space::same_sizes;
 use super::{Denormals, EvalError, Value, one, tensor};
+use crate::dims::strides;
 use crate::interrupt::Pace;
 use crate::literal::Literal;
 use crate::module::Inst;

@@ -11,9 +11,10 @@
 
 use farcall_sig::DType;
 
-use super::index::{for_each, known_sizes, position, strides, zeros};
+use super::index::{for_each, known_sizes, position, zeros};
 use super::machine::Machine;
 use super::{EvalError, Value, one, tensor};
+use crate::dims::strides;
 use crate::interrupt::{self, Pace};
 use crate::literal::Literal;
 use crate::memory;

@@ -6,8 +6,9 @@ use farcall_sig::DType;
 
 use super::EvalError;
 use super::folding::{Body, truth};
-use super::index::{for_each, position, strides, zeros};
+use super::index::{for_each, position, zeros};
 use super::space::same_dims;
+use crate::dims::strides;
 use crate::interrupt::{self, Pace};
 use crate::literal::Literal;
 use crate::memory::count;

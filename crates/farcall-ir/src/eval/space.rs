@@ -65,11 +65,6 @@ pub(super) fn clamp_start(start: i128, size: usize, dim: usize) -> usize {
     usize::try_from(start.max(0)).map_or(last, |s| s.min(last))
 }
 
-/// The dimensions below `rank` that no list contains.
-pub(super) fn other_dims(rank: usize, named: &[&[usize]]) -> Vec<usize> {
-    (0..rank).filter(|d| named.iter().all(|list| !list.contains(d))).collect()
-}
-
 /// The entries of `values` at these positions.
 pub(super) fn pick(values: &[usize], positions: &[usize]) -> Vec<usize> {
     positions.iter().map(|p| values[*p]).collect()

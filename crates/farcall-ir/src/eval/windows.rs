@@ -12,10 +12,11 @@
 use farcall_sig::DType;
 
 use super::folding::{Body, truth, unzip};
-use super::index::{strides, try_for_each, zeros};
+use super::index::{try_for_each, zeros};
 use super::number::MAX_SHORT_SUM_TERMS;
 use super::space::same_dims;
 use super::{EvalError, Semantics};
+use crate::dims::strides;
 use crate::literal::Literal;
 use crate::memory::{self, count};
 use crate::op::{ReduceWindow, SelectAndScatter};

@@ -1,5 +1,6 @@
 //! Operations whose indices are data.
 
+use crate::dims::IndexedDims;
 use crate::infer::cx::Cx;
 use crate::infer::reduction::reducer;
 use crate::infer::shape::{compatible_elements, same_dims};
@@ -134,10 +135,11 @@ pub(super) fn gather(cx: &mut Cx<'_>, op: &Gather, dynamic: bool) -> Option<Type
         return None;
     }
     // gather_c22
-    let mut batch_sizes =
-        indices.dims().enumerate().filter(|(d, _)| *d != op.index_vector_dim).map(|(_, dim)| dim);
-    let mut offset_sizes = (0..rank)
-        .filter(|d| !op.collapsed_slice_dims.contains(d) && !op.operand_batching_dims.contains(d))
+    let numbers = IndexedDims::from(op);
+    let mut batch_sizes = numbers.indices_batch_dims(indices.rank()).into_iter().map(|d| indices.dim(d));
+    let mut offset_sizes = numbers
+        .operand_window_dims(rank)
+        .into_iter()
         .map(|d| sizes.as_ref().map_or(Dim::UNBOUNDED, |s| Dim::Static(s[d])));
     let dims = (0..result_rank).map(|d| {
         let next = if op.offset_dims.contains(&d) { offset_sizes.next() } else { batch_sizes.next() };
@@ -450,11 +452,9 @@ fn update_sizes(
     indices: &TensorType,
     update: &TensorType,
 ) {
-    let mut scatter_sizes =
-        indices.dims().enumerate().filter(|(d, _)| *d != op.index_vector_dim).map(|(_, dim)| dim);
-    let mut window_sizes = (0..input.rank())
-        .filter(|d| !op.inserted_window_dims.contains(d) && !op.input_batching_dims.contains(d))
-        .map(|d| input.dim(d));
+    let numbers = IndexedDims::from(op);
+    let mut scatter_sizes = numbers.indices_batch_dims(indices.rank()).into_iter().map(|d| indices.dim(d));
+    let mut window_sizes = numbers.operand_window_dims(input.rank()).into_iter().map(|d| input.dim(d));
     for (d, size) in update.dims().enumerate() {
         if op.update_window_dims.contains(&d) {
             let Some(limit) = window_sizes.next() else { continue };

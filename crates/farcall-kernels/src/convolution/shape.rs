@@ -1,9 +1,8 @@
 //! The shape of a convolution, independent of the order of its dimensions.
 
-use farcall_ir::TensorType;
 use farcall_ir::op::Convolution;
+use farcall_ir::{TensorType, dims};
 
-use super::super::movement::row_major;
 use super::super::product::{Axis, MAX_DIMS};
 use super::super::window;
 
@@ -46,7 +45,7 @@ impl Shape {
     pub(super) fn new(c: &Convolution, x: &TensorType, y: &TensorType, out: &TensorType) -> Option<Shape> {
         let d = &c.dims;
         let extents = |t: &TensorType| -> Vec<Extent> {
-            t.sizes().iter().copied().zip(row_major(t.sizes()).iter().map(|s| s.unsigned_abs())).collect()
+            t.sizes().iter().copied().zip(dims::strides(t.sizes())).collect()
         };
         let [image, kernel, result] = [x, y, out].map(extents);
         let of = |all: &[Extent], batch: usize, feature: usize, spatial: &[usize]| {

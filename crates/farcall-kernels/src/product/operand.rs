@@ -7,6 +7,8 @@
 
 use std::ops::Range;
 
+use farcall_ir::dims;
+
 use super::super::squares;
 use super::micro::Stored;
 
@@ -464,32 +466,20 @@ impl Axis {
 
 /// Joins adjacent dimensions with strides that can be walked as one.
 fn joined_strides(dims: Vec<Dim>) -> Vec<Dim> {
-    let mut all: Vec<Dim> = Vec::new();
-    for dim in dims {
-        let joins = |outer: &Dim| match (outer.step, dim.step) {
-            (Step::Stride(outer), Step::Stride(stride)) => Some(outer) == dim.size.checked_mul(stride),
-            _ => false,
-        };
-        match all.last_mut().filter(|outer| joins(outer)) {
-            Some(outer) => *outer = Dim { size: outer.size.saturating_mul(dim.size), ..dim },
-            None => all.push(dim),
+    dims::join(dims, |outer, dim| match (outer.step, dim.step) {
+        (Step::Stride(step), Step::Stride(stride)) if dims::continues(step, dim.size, stride) => {
+            Some(Dim { size: outer.size.saturating_mul(dim.size), ..*dim })
         }
-    }
-    all
+        _ => None,
+    })
 }
 
 /// Joins adjacent dimensions (size and stride, from outer to inner) that can be walked as one.
 pub(in super::super) fn join(dims: &[(usize, usize)]) -> Vec<(usize, usize)> {
-    let mut all: Vec<(usize, usize)> = Vec::new();
-    for (size, stride) in dims.iter().copied().filter(|(size, _)| *size != 1) {
-        match all.last_mut() {
-            Some((n, outer)) if Some(*outer) == size.checked_mul(stride) => {
-                (*n, *outer) = (n.saturating_mul(size), stride);
-            }
-            _ => all.push((size, stride)),
-        }
-    }
-    all
+    let dims = dims.iter().copied().filter(|(size, _)| *size != 1);
+    dims::join(dims, |outer, inner| {
+        dims::continues(outer.1, inner.0, inner.1).then(|| (outer.0.saturating_mul(inner.0), inner.1))
+    })
 }
 
 /// Number of indices of the depth that are copied for all panels before the next ones: the number of streams

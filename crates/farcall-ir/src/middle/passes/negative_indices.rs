@@ -13,6 +13,7 @@ use rustc_hash::FxHashMap;
 
 use super::simplify::number;
 use super::{Pass, PassOptions, running_regions};
+use crate::dims::IndexedDims;
 use crate::module::{Func, Inst, InstId, Rewriter, ValueId};
 use crate::op::{Binary, Direction, Op};
 use crate::scalar::Scalar;
@@ -50,12 +51,8 @@ type Indices = (ValueId, Vec<usize>);
 /// The dimension of the index vectors of an operation that does not wrap indices yet, and their number of
 /// entries.
 fn index_vectors(op: &Op) -> Option<(usize, usize)> {
-    let (dim, map, wrap) = match op {
-        Op::Gather(g) => (g.index_vector_dim, &g.start_index_map, &g.wrap),
-        Op::Scatter(s) => (s.index_vector_dim, &s.scatter_dims_to_operand_dims, &s.wrap),
-        _ => return None,
-    };
-    wrap.is_empty().then_some((dim, map.len()))
+    let numbers = IndexedDims::of(op)?;
+    numbers.wrap.is_empty().then_some((numbers.index_vector_dim, numbers.indexed_dims.len()))
 }
 
 /// The indices of a gather or scatter, after the index of the operand that holds them.

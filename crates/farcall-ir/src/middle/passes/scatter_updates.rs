@@ -11,6 +11,7 @@
 
 use super::simplify::{number, reshaped, splat_before};
 use super::{Pass, PassOptions, each_inst};
+use crate::dims::IndexedDims;
 use crate::module::{Func, Inst, Region, ValueId};
 use crate::op::{Op, Scatter, Slice};
 use crate::reducer;
@@ -71,7 +72,7 @@ fn window(inst: Inst<'_>) -> Option<Slice> {
     let func = inst.func();
     let plain = |v: ValueId| func.tensor(v).filter(|ty| ty.quant.is_none() && ty.is_static());
     let (x, update, result) = (plain(x)?, plain(update)?, plain(*inst.results().first()?)?);
-    let Scatter { update_window_dims, inserted_window_dims, scatter_dims_to_operand_dims, .. } = &**scatter;
+    let numbers = IndexedDims::from(&**scatter);
     if !scatter.input_batching_dims.is_empty()
         || !scatter.wrap.is_empty()
         || [update.dtype, result.dtype] != [x.dtype; 2]
@@ -79,14 +80,14 @@ fn window(inst: Inst<'_>) -> Option<Slice> {
         return None;
     }
     let mut starts = vec![0; x.rank()];
-    for (d, index) in scatter_dims_to_operand_dims.iter().zip(vector(func, indices, scatter)?) {
+    for (d, index) in numbers.indexed_dims.iter().zip(vector(func, indices, scatter)?) {
         starts[*d] = index;
     }
-    let mut sizes = update_window_dims.iter().map(|d| update.sizes()[*d]);
-    let limits = (0..x.rank()).map(|d| {
-        let size = if inserted_window_dims.contains(&d) { 1 } else { sizes.next()? };
-        starts[d].checked_add(size).filter(|limit| size > 0 && *limit <= x.sizes()[d])
-    });
+    let sizes = numbers.window_sizes(x.rank(), update.sizes())?;
+    let limits = sizes
+        .iter()
+        .enumerate()
+        .map(|(d, size)| starts[d].checked_add(*size).filter(|limit| *size > 0 && *limit <= x.sizes()[d]));
     let limit = limits.collect::<Option<Vec<usize>>>()?;
     let window = Slice { start: starts, limit, strides: vec![1; x.rank()] };
     // Index vectors without entries have no elements, so `vector` does not notice if there are several.
