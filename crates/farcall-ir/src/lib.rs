@@ -28,11 +28,11 @@
 //! - [`middle`]: the form that passes rewrite on the way to a plan, and the passes.
 //! - [`elided`]: constants whose elements a printer omitted.
 //! - [`eval`]: the reference evaluator, against which faster implementations are tested.
-//! - [`interrupt`]: ends long work early.
+//! - [`memory`], [`iterations`], [`interrupt`]: limits of work, from `farcall-limits`.
 //! - [`stack`]: extends the thread's stack for recursive code.
 //! - [`diag`]: errors in a program, with source line and caret.
 //!
-//! **Invariants.** No `unsafe`, no threads, and no I/O except for querying the available memory ([`memory`]).
+//! **Invariants.** No `unsafe`, no threads, no I/O.
 //! The crate knows neither the C ABI of custom calls nor the engine: a custom call is a name, attributes,
 //! operands and results, and the evaluator asks its host to run it.
 #![forbid(unsafe_code)]
@@ -52,10 +52,7 @@ pub mod hlo;
 pub mod ids;
 pub mod infer;
 pub mod interface;
-pub mod interrupt;
-pub mod iterations;
 pub mod literal;
-pub mod memory;
 pub mod middle;
 pub mod minifloat;
 pub mod module;
@@ -75,6 +72,7 @@ pub mod vhlo;
 
 pub use attr::{Attr, AttrDict, UnwritableAttr};
 pub use diag::{Diagnostic, ProgramError, Source, Span};
+pub use farcall_limits::{interrupt, iterations, memory};
 pub use farcall_sig::DType;
 pub use literal::Literal;
 pub use module::{Func, FuncId, Inst, InstId, Module, NewInst, Region, RegionId, ValueId, ValueIds};

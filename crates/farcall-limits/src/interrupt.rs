@@ -177,7 +177,7 @@ impl Drop for Restore {
 /// ```
 /// use std::sync::Arc;
 ///
-/// use farcall_ir::interrupt::{self, Interrupt, Interrupted};
+/// use farcall_limits::interrupt::{self, Interrupt, Interrupted};
 ///
 /// let stop = Arc::new(Interrupt::new());
 /// assert_eq!(interrupt::during(&stop, || 1 + 1), Ok(2));

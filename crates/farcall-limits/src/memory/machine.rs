@@ -13,7 +13,7 @@ pub(super) fn available() -> Option<usize> {
 }
 
 /// Total bytes of the machine, or the smallest limit of the control groups of the process.
-pub(crate) fn physical() -> Option<usize> {
+pub(super) fn physical() -> Option<usize> {
     meminfo("MemTotal:").into_iter().chain(groups().iter().filter_map(Group::limit)).min()
 }
 

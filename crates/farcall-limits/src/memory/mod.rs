@@ -2,10 +2,9 @@
 //! allocated.
 //!
 //! A few characters of text can request more memory than any machine has, and Rust aborts the process if an
-//! ordinary allocation fails. Worse, Linux grants memory that does not exist, and kills the process when the
-//! process writes to that memory. So everything that grows with the sizes of a program's tensors is requested
-//! here ([`Charge`], [`reserved`], [`admit_scratch`]; [`Literal`](crate::Literal) does the same), and a
-//! refusal is an [`OutOfMemory`].
+//! ordinary allocation fails. Worse, Linux grants memory that does not exist and kills the process once it is
+//! written to. So everything that grows with the sizes of a program's tensors is requested here ([`Charge`],
+//! [`reserved`], [`admit_scratch`]), and a refusal is an [`OutOfMemory`].
 //!
 //! A request is refused
 //! - if it exceeds, together with all live tensors, the embedder's limit ([`set_limit`]);
@@ -25,8 +24,8 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 mod machine;
 mod recycle;
 
-pub(crate) use machine::physical;
-pub(crate) use recycle::{give, take};
+use machine::physical;
+pub use recycle::{give, take};
 
 /// The error of a refused request for memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -199,7 +198,7 @@ pub struct Charge(usize);
 
 impl Charge {
     /// A charge for no memory.
-    pub(crate) const EMPTY: Charge = Charge(0);
+    pub const EMPTY: Charge = Charge(0);
 
     /// Counts `bytes` as taken.
     ///

@@ -69,7 +69,7 @@ fn max_bytes() -> usize {
 }
 
 /// Takes a kept block of this many words; its contents are left over from its last use.
-pub(crate) fn take(words: usize) -> Option<Block> {
+pub fn take(words: usize) -> Option<Block> {
     if words * size_of::<u64>() < MIN_BLOCK_BYTES {
         return None;
     }
@@ -77,7 +77,7 @@ pub(crate) fn take(words: usize) -> Option<Block> {
 }
 
 /// Keeps unused memory, or returns it to the system.
-pub(crate) fn give(block: Block) {
+pub fn give(block: Block) {
     let bytes = size_of_val(&*block.0);
     if bytes < MIN_BLOCK_BYTES || bytes > max_bytes() {
         return;
@@ -89,7 +89,7 @@ pub(crate) fn give(block: Block) {
 }
 
 /// Returns all kept memory to the system; returns the number of bytes.
-pub(crate) fn release() -> usize {
+pub(super) fn release() -> usize {
     // A concurrent caller waits until the memory has been released.
     static RELEASING: Mutex<()> = Mutex::new(());
     let _alone = RELEASING.lock().unwrap_or_else(PoisonError::into_inner);
