@@ -11,6 +11,7 @@ use farcall::MEMORY_PASSES;
 use farcall::ir::eval::{Denormals, Numerics, Semantics};
 use farcall::ir::middle::passes;
 use farcall::ir::middle::pipeline::{Pipeline, UnknownPass};
+use farcall::ir::write::ProgramFormat;
 use farcall::sig::nearest::nearest;
 
 use crate::guide;
@@ -325,19 +326,38 @@ pub(crate) struct ConvertArgs {
     pub elided: Option<Elided>,
 }
 
-/// Formats of programs.
-#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+/// Formats of converted programs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Format {
-    /// StableHLO text, as JAX prints it
-    Stablehlo,
-    /// StableHLO text in MLIR's generic form, which can be parsed without knowing the operations
-    StablehloGeneric,
-    /// HLO text, as XLA prints it
-    Hlo,
-    /// A portable artifact, for the oldest version of StableHLO that has all operations of the program
-    Artifact,
-    /// Functions, instructions, types and attributes as JSON, for other programs
+    /// A format that farcall reads.
+    Program(ProgramFormat),
+    /// Functions, instructions, types and attributes as JSON, for other programs.
     Json,
+}
+
+impl ValueEnum for Format {
+    fn value_variants<'a>() -> &'a [Format] {
+        const FORMATS: [Format; ProgramFormat::VARIANTS.len() + 1] = {
+            let mut formats = [Format::Json; ProgramFormat::VARIANTS.len() + 1];
+            let mut i = 0;
+            while i < ProgramFormat::VARIANTS.len() {
+                formats[i] = Format::Program(ProgramFormat::VARIANTS[i]);
+                i += 1;
+            }
+            formats
+        };
+        &FORMATS
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        let (name, help) = match self {
+            Format::Program(format) => (format.name(), format.description()),
+            Format::Json => {
+                ("json", "Functions, instructions, types and attributes as JSON, for other programs")
+            }
+        };
+        Some(PossibleValue::new(name).help(help))
+    }
 }
 
 const CONVERT_HELP: &str = "\

@@ -20,7 +20,7 @@
 //! - [`vhlo`]: portable StableHLO artifacts, in the container [`bytecode`].
 //! - [`exported`]: functions that `jax.export` wrote.
 //! - [`interface`]: a program's arguments and results by name, with symbolic sizes.
-//! - [`read`]: reads a program in any of these formats.
+//! - [`read`], [`write`](mod@write): read and write a program in any of these formats.
 //! - [`verify`], [`infer`]: the specification's constraints, and the types of results.
 //! - [`expand`]: defines derived operations by simpler ones.
 //! - [`normalize`]: replaces custom calls that stand for operations by these operations.
@@ -69,6 +69,7 @@ pub mod text;
 pub mod types;
 pub mod verify;
 pub mod vhlo;
+pub mod write;
 
 pub use attr::{Attr, AttrDict, UnwritableAttr};
 pub use diag::{Diagnostic, ProgramError, Source, Span};

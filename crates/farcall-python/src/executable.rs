@@ -8,7 +8,8 @@ use farcall_ir::eval::{Denormals, Semantics};
 use farcall_ir::exported::{Exported, Tree, is_exported};
 use farcall_ir::interface::{Size, SymbolicType};
 use farcall_ir::op::{CallConfig, CustomCall, OutputAlias};
-use farcall_ir::{Literal, Module, ProgramError, TensorType, hlo, read, text, verify, vhlo};
+use farcall_ir::write::{self, ProgramFormat};
+use farcall_ir::{Literal, Module, TensorType, read, verify};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
@@ -180,24 +181,18 @@ pub(crate) fn convert<'py>(
     to: &str,
     name: String,
 ) -> PyResult<Bound<'py, PyBytes>> {
-    let write: fn(&Module) -> Result<Vec<u8>, ProgramError> = match to {
-        "stablehlo" => |module| Ok(text::print(module).into_bytes()),
-        "stablehlo-generic" => |module| Ok(text::print_generic(module).into_bytes()),
-        "hlo" => |module| hlo::print(module).map(String::into_bytes),
-        "artifact" => |module| vhlo::write(module).map(|artifact| artifact.bytes),
-        other => {
-            let message = format!(
-                "a format is \"stablehlo\", \"stablehlo-generic\", \"hlo\" or \"artifact\", not {other:?}"
-            );
-            return Err(PyValueError::new_err(message));
-        }
+    let Some(format) = ProgramFormat::named(to) else {
+        let names = ProgramFormat::VARIANTS.map(|format| format!("{:?}", format.name()));
+        let [others @ .., last] = &names;
+        let message = format!("a format is {} or {last}, not {to:?}", others.join(", "));
+        return Err(PyValueError::new_err(message));
     };
     let converted = guarded(|| {
         run::detached(py, move || {
             let converted = || {
                 let module = read::module(program.as_ref(), &name)?;
                 verify::verify(&module)?;
-                write(&module)
+                write::module(&module, format)
             };
             converted().map_err(|e| error::program(&e))
         })

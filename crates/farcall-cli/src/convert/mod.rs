@@ -6,7 +6,7 @@ use std::io::{IsTerminal, Write};
 
 use anyhow::{Context, Result, bail};
 use farcall::ir::module::Module;
-use farcall::ir::{elided, hlo, text, verify, vhlo};
+use farcall::ir::{elided, verify, write};
 
 use crate::args::{ConvertArgs, Format};
 use crate::program::{self, Program};
@@ -34,20 +34,24 @@ pub(crate) fn convert(args: &ConvertArgs) -> Result<()> {
     let content = written(&module, args.to)?;
     match &args.output {
         Some(path) => file::write(path, |out| out.write_all(&content).context("the program")),
-        None if args.to == Format::Artifact && std::io::stdout().is_terminal() => {
+        None if !is_text(args.to) && std::io::stdout().is_terminal() => {
             bail!("an artifact is not text: write it to a file with --output FILE")
         }
-        None if args.to == Format::Artifact => Ok(std::io::stdout().lock().write_all(&content)?),
+        None if !is_text(args.to) => Ok(std::io::stdout().lock().write_all(&content)?),
         None => Ok(terminal::stdout().write_all(&content)?),
+    }
+}
+
+fn is_text(format: Format) -> bool {
+    match format {
+        Format::Program(format) => format.is_text(),
+        Format::Json => true,
     }
 }
 
 fn written(module: &Module, format: Format) -> Result<Vec<u8>> {
     Ok(match format {
-        Format::Stablehlo => text::print(module).into_bytes(),
-        Format::StablehloGeneric => text::print_generic(module).into_bytes(),
-        Format::Hlo => hlo::print(module)?.into_bytes(),
-        Format::Artifact => vhlo::write(module)?.bytes,
+        Format::Program(format) => write::module(module, format)?,
         Format::Json => (serde_json::to_string_pretty(&json::module(module))? + "\n").into_bytes(),
     })
 }
