@@ -9,6 +9,7 @@ use anyhow::{Context, Result, ensure};
 use farcall::device::Device;
 use farcall::ir::diag::Source;
 use farcall::ir::exported::{Exported, is_exported};
+use farcall::ir::file_kind::FileKind;
 use farcall::ir::interface::Interface;
 use farcall::ir::literal::Literal;
 use farcall::ir::module::{Func, Module};
@@ -124,7 +125,7 @@ impl Input {
                 return Ok(());
             }
             match foreign(bytes) {
-                Some(what) => Err(not_text(name, what)),
+                Some(what) => Err(not_text(name, &what)),
                 None => text.check(bytes),
             }
         })
@@ -153,7 +154,7 @@ fn as_code(name: String, input: Input, first: Vec<u8>) -> Result<Code> {
 
 fn as_source(name: String, content: Content) -> Result<Arc<Source>> {
     if let Some(what) = foreign(&content) {
-        return Err(not_text(&name, what));
+        return Err(not_text(&name, &what));
     }
     content.into_source(name)
 }
@@ -162,23 +163,19 @@ fn not_text(name: &str, what: &str) -> anyhow::Error {
     anyhow::anyhow!("{name} is {what}, not the text of a program")
 }
 
-/// Returns the kind of file, if the bytes are recognized as something other than a program's text.
-fn foreign(bytes: &[u8]) -> Option<&'static str> {
-    const KNOWN: &[(&[u8], &str)] = &[
-        (b"ML\xefR", "MLIR bytecode (`farcall convert` writes it as text)"),
-        (&MAGIC, "a compiled plan (which `farcall run` and `farcall inspect` take)"),
-        (b"\x89PNG", "a PNG image"),
-        (b"\xff\xd8\xff", "a JPEG image"),
-        (b"GIF8", "a GIF image"),
-        (b"%PDF", "a PDF document"),
-        (b"\x7fELF", "an ELF file (a program or shared library; libraries are given with --load)"),
-        (b"\x1f\x8b", "compressed by gzip"),
-        (b"\x28\xb5\x2f\xfd", "compressed by zstd"),
-        (b"PK\x03\x04", "a zip archive"),
-        (b"\x93NUMPY", "a NumPy array (inputs are given with --input)"),
-        (b"SQLite format 3", "a database"),
-    ];
-    KNOWN.iter().find(|(magic, _)| bytes.starts_with(magic)).map(|(_, what)| *what)
+/// Describes the kind of file, if the bytes are recognized as something other than a program's text.
+fn foreign(bytes: &[u8]) -> Option<String> {
+    if bytes.starts_with(&MAGIC) {
+        return Some("a compiled plan (which `farcall run` and `farcall inspect` take)".to_owned());
+    }
+    let kind = FileKind::of(bytes)?;
+    let hint = match kind {
+        FileKind::MlirBytecode => " (`farcall convert` writes it as text)",
+        FileKind::Elf => " (a program or shared library; libraries are given with --load)",
+        FileKind::NumPy => " (inputs are given with --input)",
+        _ => "",
+    };
+    Some(format!("{kind}{hint}"))
 }
 
 /// Returns a verified program with the sizes that follow from its inputs (`None` if all sizes are static),

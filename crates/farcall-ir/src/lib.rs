@@ -26,6 +26,7 @@
 //! - [`normalize`]: replaces custom calls that stand for operations by these operations.
 //! - [`refine`]: specializes programs with dynamic dimensions to static ones, for inputs of known types.
 //! - [`middle`]: the form that passes rewrite on the way to a plan, and the passes.
+//! - [`file_kind`]: recognizes files that are no programs.
 //! - [`elided`]: constants whose elements a printer omitted.
 //! - [`eval`]: the reference evaluator, against which faster implementations are tested.
 //! - [`memory`], [`iterations`], [`interrupt`]: limits of work, from `farcall-limits`.
@@ -48,6 +49,7 @@ pub mod elided;
 pub mod eval;
 pub mod expand;
 pub mod exported;
+pub mod file_kind;
 pub mod hlo;
 pub mod ids;
 pub mod infer;

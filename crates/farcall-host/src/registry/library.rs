@@ -11,6 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use farcall_ir::file_kind::FileKind;
 use object::read::elf::{ElfFile64, FileHeader as _};
 use object::{Endianness, elf};
 
@@ -82,21 +83,16 @@ const MACHINES: [(elf::Machine, &str); 6] = [
 
 /// Describes the apparent format of a file that is not an ELF file.
 fn describe(start: &[u8]) -> String {
-    let known: [(&[u8], &str); 8] = [
-        (b"!<arch>\n", "a static library; link it into a shared one"),
-        (b"\x89PNG", "a PNG image"),
-        (b"MZ", "a Windows file"),
-        (b"\xcf\xfa\xed\xfe", "a macOS library"),
-        (b"\xca\xfe\xba\xbe", "a macOS library or Java class"),
-        (b"PK\x03\x04", "a zip archive (a wheel?)"),
-        (b"\x1f\x8b", "a gzip archive"),
-        (b"#!", "a script"),
-    ];
     if start.is_empty() {
         return "empty".into();
     }
-    if let Some((_, what)) = known.iter().find(|(magic, _)| start.starts_with(magic)) {
-        return (*what).into();
+    if let Some(kind) = FileKind::of(start) {
+        let hint = match kind {
+            FileKind::StaticLibrary => "; link it into a shared one",
+            FileKind::Zip => " (a wheel?)",
+            _ => "",
+        };
+        return format!("{kind}{hint}");
     }
     let text = start.iter().all(|b| matches!(b, b'\t' | b'\n' | b'\r' | b' '..));
     if text { "a text file".into() } else { "no ELF file".into() }
