@@ -102,14 +102,14 @@ pub(super) fn unzip(tuples: &[Scalar], dims: &[usize], dtypes: &[DType]) -> Resu
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    fn s64(dims: &[usize], values: &[i64]) -> Literal {
+    pub(in super::super) fn s64(dims: &[usize], values: &[i64]) -> Literal {
         Literal::from_slice(DType::S64, dims, values)
     }
 
-    fn add(args: &[Scalar], out: &mut Vec<Scalar>) -> Result<(), EvalError> {
+    pub(in super::super) fn add(args: &[Scalar], out: &mut Vec<Scalar>) -> Result<(), EvalError> {
         *out = vec![Scalar::Signed(args[0].as_i64() + args[1].as_i64())];
         Ok(())
     }

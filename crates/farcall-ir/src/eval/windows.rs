@@ -504,16 +504,8 @@ fn each_element(
 #[cfg(test)]
 mod tests {
     use super::super::folding::scatter;
+    use super::super::folding::tests::{add, s64};
     use super::*;
-
-    fn s64(dims: &[usize], values: &[i64]) -> Literal {
-        Literal::from_slice(DType::S64, dims, values)
-    }
-
-    fn add(args: &[Scalar], out: &mut Vec<Scalar>) -> Result<(), EvalError> {
-        *out = vec![Scalar::Signed(args[0].as_i64() + args[1].as_i64())];
-        Ok(())
-    }
 
     fn run(x: &Literal, w: &ReduceWindow, init: i64, semantics: Semantics) -> Literal {
         let init = [s64(&[], &[init])];
