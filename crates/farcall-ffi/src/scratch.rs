@@ -11,7 +11,7 @@ use crate::element::Element;
 use crate::error::{Error, Result};
 
 /// Alignment of scratch memory in bytes: a cache line, and the widest vectors.
-const ALIGNMENT: usize = 64;
+pub(crate) const ALIGNMENT: usize = 64;
 
 /// Memory for elements during a call, from [`Context::scratch`]. Dereferences to a slice. Dropping it frees
 /// the memory.

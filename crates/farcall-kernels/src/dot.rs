@@ -6,9 +6,7 @@ use farcall_ir::{DType, Op, TensorType, dims};
 use super::args::{Args, Prepared};
 use super::product::{self, Operand, Product, Source};
 use super::{Kernel, Request, apart, elementwise};
-
-/// Alignment of the parts of the scratch memory, in bytes.
-const ALIGNMENT_BYTES: usize = 64;
+use crate::cache::CACHE_LINE_BYTES;
 
 pub(super) static KERNEL: Kernel = Kernel { name: "dot", prepare, in_place: apart, describe };
 
@@ -151,7 +149,7 @@ impl Input {
         let convert = elementwise::converted(x, to).filter(|_| wider)?;
         let at = *scratch;
         *scratch =
-            at.checked_add(x.with_dtype(to).bytes()?.max(1).checked_next_multiple_of(ALIGNMENT_BYTES)?)?;
+            at.checked_add(x.with_dtype(to).bytes()?.max(1).checked_next_multiple_of(CACHE_LINE_BYTES)?)?;
         Some(Input { number, source: Source::Scratch(at), convert: Some((convert, at)) })
     }
 

@@ -5,9 +5,8 @@
 //! about aliasing.
 
 use std::mem::MaybeUninit;
-use std::sync::atomic::{Ordering, compiler_fence};
 
-use super::simd::vectorized_or;
+use super::simd::{end_block, vectorized_or};
 
 /// A loop that computes `n` elements from up to three aligned inputs. Each input is disjoint from the output,
 /// or is in exactly the same place with elements of the same size. The caller guarantees that the memory is
@@ -223,9 +222,7 @@ unsafe fn write_part<R: Copy, const N: usize>(out: *mut R, f: impl Fn(usize) -> 
     }
     // SAFETY: the caller guarantees that `out` is valid for writes of `N` elements (`# Safety` above).
     unsafe { out.cast::<[MaybeUninit<R>; N]>().write(part) };
-    // The fence keeps the compiler from vectorizing a loop over blocks, which would gather the same element
-    // of many blocks.
-    compiler_fence(Ordering::SeqCst);
+    end_block();
 }
 
 #[cfg(test)]

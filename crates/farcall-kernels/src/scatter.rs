@@ -9,7 +9,6 @@
 mod by_region;
 
 use std::ops::{Range, RangeInclusive};
-use std::sync::atomic::{Ordering, compiler_fence};
 
 use farcall_ir::dims::indexed::{IndexedDims, Placement, WindowAxis};
 use farcall_ir::op::Scatter;
@@ -22,7 +21,7 @@ use super::complex;
 use super::index::{self, OUTSIDE, Reader, Slices, Starts};
 use super::number::{Integer, Number};
 use super::reduce::Combine;
-use super::simd::vectorized;
+use super::simd::{end_block, vectorized};
 use super::types::{by_size, dispatch};
 use super::{InPlace, Kernel, Request};
 use crate::cache::{CACHE_LINE_BYTES, prefetch};
@@ -507,8 +506,7 @@ unsafe fn row<T: Copy>(n: usize, to: *mut T, from: *const T, combine: impl Fn(T,
             }
             to.write(values);
         }
-        // Keeps the compiler from vectorizing the loop over blocks.
-        compiler_fence(Ordering::SeqCst);
+        end_block();
     }
     for i in blocks * BLOCK..n {
         // SAFETY: `i` is below `n`, for which the caller guarantees both pointers.

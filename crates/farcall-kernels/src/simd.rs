@@ -1,5 +1,7 @@
 //! Compiles loops for the vector instructions of the processor that runs them.
 
+use std::sync::atomic::{Ordering, compiler_fence};
+
 use farcall_ffi::simd::{Vectors, widest};
 #[cfg(target_arch = "x86_64")]
 use farcall_ffi::simd::{avx2, avx512};
@@ -19,6 +21,13 @@ pub(super) fn vectorized<R>(f: impl FnOnce() -> R) -> R {
         Vectors::Avx2 => unsafe { avx2(f) },
         Vectors::Plain => f(),
     }
+}
+
+/// Ends a block of elements in a loop over blocks. The compiler then vectorizes within blocks, not across them,
+/// where vectors would gather the same element of many blocks.
+#[inline(always)]
+pub(super) fn end_block() {
+    compiler_fence(Ordering::SeqCst);
 }
 
 /// Calls `f` like [`vectorized`], except that x86-64 processors without AVX2 run `plain`. These processors

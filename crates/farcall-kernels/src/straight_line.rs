@@ -22,13 +22,12 @@ use super::movement::Movement;
 use super::pair::Formula;
 use super::simd::vectorized;
 use super::types::by_size;
+use crate::cache::CACHE_LINE_BYTES;
 
 /// Maximum number of bytes of a program's registers, which may be on the stack.
 pub(super) const MAX_REGISTER_BYTES: usize = 32 << 10;
 /// Maximum number of moved bytes for which a movement is a straight-line program.
 pub(super) const MAX_MOVEMENT_BYTES: usize = 4096;
-/// Alignment of registers and constants in bytes.
-const LINE_BYTES: usize = 64;
 
 /// A loop over `n` elements, from up to three operands to a result, like [`Work`](super::map::Work).
 pub(super) type Loop = Arc<dyn Fn(&[Operand; 3], *mut u8, usize) + Send + Sync>;
@@ -98,7 +97,7 @@ struct Places {
 #[derive(Default)]
 pub struct StraightLine {
     steps: Vec<Step>,
-    constants: Vec<Aligned<LINE_BYTES>>,
+    constants: Vec<Aligned<CACHE_LINE_BYTES>>,
     registers: usize,
 }
 
@@ -143,12 +142,12 @@ impl StraightLine {
     /// Adds a constant with `n` copies of this element.
     pub(super) fn constant(&mut self, element: &[u8], n: usize) -> At {
         let begin = self.constants.len();
-        self.constants.extend(element.repeat(n).chunks(LINE_BYTES).map(|part| {
-            let mut line = [0; LINE_BYTES];
+        self.constants.extend(element.repeat(n).chunks(CACHE_LINE_BYTES).map(|part| {
+            let mut line = [0; CACHE_LINE_BYTES];
             line[..part.len()].copy_from_slice(part);
             Aligned(line.map(MaybeUninit::new))
         }));
-        At::Constant(begin * LINE_BYTES)
+        At::Constant(begin * CACHE_LINE_BYTES)
     }
 
     /// Returns the address of the constants, aligned as at run time.
@@ -158,7 +157,7 @@ impl StraightLine {
 
     /// Size of the constants in bytes.
     pub fn constant_bytes(&self) -> usize {
-        self.constants.len() * LINE_BYTES
+        self.constants.len() * CACHE_LINE_BYTES
     }
 
     /// Writes the constants.

@@ -44,7 +44,7 @@ use farcall_host::registry::Platform;
 use farcall_kernels::{InPlace, Request};
 
 /// Alignment, in bytes, of every constant and of every buffer that is passed to a custom call.
-pub const ALIGNMENT: usize = 64;
+pub const ALIGNMENT: usize = Literal::ALIGNMENT;
 
 /// Minimum alignment, in bytes, of buffers in the arena and of slices within inputs and constants. It is
 /// enough for any element type.

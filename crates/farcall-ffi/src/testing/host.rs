@@ -337,7 +337,7 @@ unsafe extern "C" fn device_memory_free(args: *mut abi::DeviceMemoryFreeArgs) ->
 
 /// Minimum alignment of scratch memory in bytes. Freeing assumes it, because the arguments do not contain the
 /// alignment.
-const ALIGNMENT: usize = 64;
+const ALIGNMENT: usize = crate::scratch::ALIGNMENT;
 
 unsafe extern "C" fn future_create(args: *mut abi::FutureCreateArgs) -> *mut abi::Error {
     let future: Arc<Future> = Arc::default();

@@ -27,6 +27,7 @@ use num_complex::Complex;
 
 use super::args::{Args, Place, Prepared};
 use super::types::dispatch;
+use crate::cache::CACHE_LINE_BYTES;
 
 pub(super) use micro::{Element, Ring, Stored};
 use micro::{Micro, Tile};
@@ -375,7 +376,11 @@ thread_local! {
 /// A cache line.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
-pub(super) struct Line(#[expect(dead_code, reason = "only the size and the alignment matter")] [u8; 64]);
+pub(super) struct Line(
+    #[expect(dead_code, reason = "only the size and the alignment matter")] [u8; CACHE_LINE_BYTES],
+);
+
+const _: () = assert!(align_of::<Line>() == CACHE_LINE_BYTES, "a line is aligned like a cache line");
 
 /// Maximum number of bytes that a thread keeps.
 const MAX_KEPT_BYTES: usize = 16 << 20;
@@ -395,7 +400,7 @@ pub(super) fn with_memory(
     let mut buffer = kept.take();
     let lines = bytes.div_ceil(size_of::<Line>());
     if buffer.len() < lines {
-        buffer = vec![Line([0; 64]); lines];
+        buffer = vec![Line([0; CACHE_LINE_BYTES]); lines];
     }
     f(buffer.as_mut_ptr().cast());
     let is_kept = lines * size_of::<Line>() <= MAX_KEPT_BYTES;
