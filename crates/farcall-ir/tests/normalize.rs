@@ -269,3 +269,22 @@ func.func @main() -> (tensor<f64>, tensor<f64>, tensor<f64>) {
     assert!(number(&found[1]) < 1e-13, "{:?}", found[1]);
     assert!(number(&found[2]) < 0.0, "{:?}", found[2]);
 }
+
+/// HLO passes several values to such a call as one tuple.
+#[test]
+fn the_elements_of_a_tuple_are_the_results() {
+    check(
+        "func.func @main(%x: tensor<f32>, %y: tensor<i32>) -> (tensor<f32>, tensor<i32>) {
+            %t = stablehlo.tuple %x, %y : tuple<tensor<f32>, tensor<i32>>
+            %0:2 = stablehlo.custom_call @MoveToHost(%t) : (tuple<tensor<f32>, tensor<i32>>) -> (tensor<f32>, tensor<i32>)
+            return %0#0, %0#1 : tensor<f32>, tensor<i32>
+        }",
+        expect![[r#"
+            func.func public @main(%arg0: tensor<f32>, %arg1: tensor<i32>) -> (tensor<f32>, tensor<i32>) {
+              %0 = stablehlo.tuple %arg0, %arg1 : tuple<tensor<f32>, tensor<i32>>
+              %1 = stablehlo.get_tuple_element %0[0] : (tuple<tensor<f32>, tensor<i32>>) -> tensor<f32>
+              %2 = stablehlo.get_tuple_element %0[1] : (tuple<tensor<f32>, tensor<i32>>) -> tensor<i32>
+              return %1, %2 : tensor<f32>, tensor<i32>
+            }"#]],
+    );
+}

@@ -4,10 +4,11 @@
 //! wherever they run, so no registry needs targets for them. The replacements are:
 //!
 //! - The operand, for `Sharding`, `ShardBarrierFrom`, `ShardBarrierTo`, `SPMDFullToShardShape`,
-//!   `SPMDShardToFullShape`, `LayoutConstraint`, `annotate_device_placement`, `MoveToHost`, `MoveToDevice`, `PinToDevice`, `PinToDeviceSram`,
-//!   `xla.sdy.FuncResultSharding`, `xla.sdy.GlobalToLocalShape`, `xla.sdy.LocalToGlobalShape`,
-//!   `sdy.sharding_constraint`, `sdy.reshard` and `sdy.propagation_barrier`. Programs run on one device, and
-//!   the engine chooses layouts (`placement`).
+//!   `SPMDShardToFullShape`, `LayoutConstraint`, `annotate_device_placement`, `MoveToHost`, `MoveToDevice`,
+//!   `PinToDevice`, `PinToDeviceSram`, `SetBound`, `xla.sdy.FuncResultSharding`,
+//!   `xla.sdy.GlobalToLocalShape`, `xla.sdy.LocalToGlobalShape`, `sdy.sharding_constraint`, `sdy.reshard` and
+//!   `sdy.propagation_barrier`; the elements of the operand if it is a tuple and they are the results.
+//!   Programs run on one device, and the engine chooses layouts (`placement`).
 //! - Nothing, for `sdy.sharding_group`, whose values are to be sharded alike (`placement`).
 //! - `chlo.top_k` for `mhlo.topk` of the largest elements, and `chlo.erf`, … for `mhlo.erf`, … without
 //!   attributes (`mhlo`).
@@ -59,6 +60,8 @@ use crate::stack;
 enum Replacement {
     /// An operation on the same operands.
     Op(Op),
+    /// The elements of the only operand, a tuple.
+    Elements,
     /// An operation on the first operand.
     First(Op),
     /// An operation on the same operands. These attributes determined the operation and are removed.
@@ -121,6 +124,16 @@ fn run_here(module: &mut Module, chosen: &dyn Fn(&CustomCall) -> bool) {
 fn apply(r: &mut Rewriter<'_>, inst: InstId, replacement: Replacement) {
     match replacement {
         Replacement::Op(op) => r.set_op(inst, op),
+        Replacement::Elements => {
+            let view = r.func().inst(inst);
+            let (tuple, results) = (view.operands()[0], view.results().to_vec());
+            let mut elements = Vec::with_capacity(results.len());
+            for (index, result) in results.into_iter().enumerate() {
+                let ty = r.func().ty(result).clone();
+                elements.push(r.value_before(inst, Op::GetTupleElement { index }, [tuple], ty));
+            }
+            r.replace(inst, &elements);
+        }
         Replacement::First(op) => {
             let first = r.func().inst(inst).operands()[..1].to_vec();
             r.set_operands(inst, first);

@@ -6,14 +6,15 @@ use crate::module::Inst;
 use crate::op::{CustomCall, Op};
 use crate::types::Type;
 
-/// Calls that return their operand on a single device.
-const IDENTITIES: [&str; 14] = [
+/// Calls that return their operand on a single device. (`SetBound` states the largest value of an integer.)
+const IDENTITIES: [&str; 15] = [
     "GlobalToLocalShape",
     "LocalToGlobalShape",
     "MoveToDevice",
     "MoveToHost",
     "PinToDevice",
     "PinToDeviceSram",
+    "SetBound",
     "ShardBarrierFrom",
     "ShardBarrierTo",
     "Sharding",
@@ -54,10 +55,19 @@ pub(super) fn replacement(inst: Inst<'_>, call: &CustomCall) -> Option<Replaceme
         (_, [_, _, ..]) if IDENTITIES.contains(&target) && same() => {
             Some(Replacement::Op(Op::OptimizationBarrier))
         }
+        ([operand], _) if IDENTITIES.contains(&target) && is_tuple_of(inst, func.ty(*operand)) => {
+            Some(Replacement::Elements)
+        }
         _ if SHAPES.contains(&target) && same() => Some(Replacement::Op(Op::OptimizationBarrier)),
         (_, []) if target == "sdy.sharding_group" => Some(Replacement::Erased),
         _ => None,
     }
+}
+
+/// True if the results of an instruction are the elements of a tuple of this type.
+fn is_tuple_of(inst: Inst<'_>, ty: &Type) -> bool {
+    let Type::Tuple(parts) = ty else { return false };
+    parts.iter().eq(inst.results().iter().map(|result| inst.func().ty(*result)))
 }
 
 /// The operation that returns a value of this type unchanged.
