@@ -86,3 +86,38 @@ module {
     return %0 : tensor<2xf32>
   }
 }
+// -----
+// Values that always equal their initial values: one that is returned in another place, and a constant.
+// passes: canonicalize
+func.func @main(%x: tensor<f32>, %n: tensor<i32>) -> (tensor<i32>, tensor<f32>, tensor<f32>, tensor<i32>) {
+  %zero = stablehlo.constant dense<0> : tensor<i32>
+  %seven = stablehlo.constant dense<7> : tensor<i32>
+  %r:4 = stablehlo.while(%i = %zero, %a = %x, %b = %x, %c = %seven) : tensor<i32>, tensor<f32>, tensor<f32>, tensor<i32>
+  cond {
+    %more = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %more : tensor<i1>
+  } do {
+    %same = stablehlo.constant dense<7> : tensor<i32>
+    %next = stablehlo.add %i, %c : tensor<i32>
+    stablehlo.return %next, %a, %a, %same : tensor<i32>, tensor<f32>, tensor<f32>, tensor<i32>
+  }
+  return %r#0, %r#1, %r#2, %r#3 : tensor<i32>, tensor<f32>, tensor<f32>, tensor<i32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<f32>, %arg1: tensor<i32>) -> (tensor<i32>, tensor<f32>, tensor<f32>, tensor<i32>) {
+    %c = stablehlo.constant dense<0> : tensor<i32>
+    %c_0 = stablehlo.constant dense<7> : tensor<i32>
+    %0 = "stablehlo.while"(%c, %arg1, %arg0, %c_0) ({
+    ^bb0(%iterArg: tensor<i32>, %iterArg_1: tensor<i32>, %iterArg_2: tensor<f32>, %iterArg_3: tensor<i32>):
+      %1 = stablehlo.compare LT, %iterArg, %iterArg_1 : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %1 : tensor<i1>
+    }, {
+    ^bb0(%iterArg: tensor<i32>, %iterArg_1: tensor<i32>, %iterArg_2: tensor<f32>, %iterArg_3: tensor<i32>):
+      %c_4 = stablehlo.constant dense<7> : tensor<i32>
+      %1 = stablehlo.add %iterArg, %iterArg_3 : tensor<i32>
+      stablehlo.return %1 : tensor<i32>
+    }) {farcall.captures = 3 : i64} : (tensor<i32>, tensor<i32>, tensor<f32>, tensor<i32>) -> tensor<i32>
+    return %0, %arg0, %arg0, %c_0 : tensor<i32>, tensor<f32>, tensor<f32>, tensor<i32>
+  }
+}

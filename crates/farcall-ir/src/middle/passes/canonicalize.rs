@@ -1,5 +1,5 @@
 //! Canonicalization: constants move to the right, operations that change nothing are dropped, and values that
-//! a loop body returns unchanged are captured instead of carried.
+//! a loop never changes are captured instead of carried.
 
 use super::{Pass, PassOptions, each_inst};
 use crate::module::{Func, Inst, InstId, Rewriter, ValueId};
@@ -82,13 +82,26 @@ fn unchanged(inst: Inst<'_>) -> Option<ValueId> {
     same.then_some(first)
 }
 
-/// Turns carried values that the loop body returns unchanged into captures.
-fn carried_to_captured(r: &mut Rewriter<'_>, id: InstId) {
+/// Turns carried values that always equal their initial values into captures: values that the loop body
+/// returns unchanged, and the same constants inside and outside. A loop whose results are all such values is
+/// dead code, even if it never ends.
+pub(super) fn carried_to_captured(r: &mut Rewriter<'_>, id: InstId) {
     let inst = r.func().inst(id);
     let (Some(_), Some(body)) = (inst.region(0), inst.region(1)) else { return };
-    let unchanged: Vec<usize> = (0..inst.own_operands().len())
-        .filter(|i| body.returned().get(*i) == body.own_args().get(*i))
-        .collect();
+    let (initial, returned) = (inst.own_operands(), body.returned());
+    let constant = |value: ValueId| match inst.func().defining_inst(value).map(Inst::op) {
+        Some(Op::Constant(literal)) => Some(literal),
+        _ => None,
+    };
+    // The carried value that the body returns as this one.
+    let source = |i: usize| body.own_args().iter().position(|arg| returned.get(i) == Some(arg));
+    let is_fixed = |i: usize| {
+        source(i) == Some(i)
+            || returned.get(i).is_some_and(|v| constant(*v).is_some_and(|c| constant(initial[i]) == Some(c)))
+    };
+    let fixed: Vec<bool> = (0..initial.len()).map(is_fixed).collect();
+    let is_copy = |i: usize| source(i).is_some_and(|from| fixed[from] && initial[from] == initial[i]);
+    let unchanged: Vec<usize> = (0..initial.len()).filter(|i| fixed[*i] || is_copy(*i)).collect();
     if !unchanged.is_empty() {
         r.capture_carried(id, &unchanged);
     }

@@ -10,6 +10,7 @@
 //! of such operands. Values computed only from constants and iotas move if they are small; large values stay
 //! in the loop.
 
+use super::canonicalize::carried_to_captured;
 use super::unroll::trip_count;
 use super::{Pass, PassOptions, is_pure, regions_inside_out};
 use crate::module::{Func, Inst, InstId, Region, Rewriter, ValueId, ValueMap};
@@ -28,6 +29,8 @@ fn run(func: &mut Func, _: &PassOptions) {
         let loops: Vec<InstId> =
             func.region(region).insts().filter(|i| *i.op() == Op::While).map(|i| i.id()).collect();
         for while_ in loops {
+            // Simplifications of the body may have left further values unchanged.
+            carried_to_captured(&mut Rewriter::new(func), while_);
             let motion = Motion { moves: is_worth_moving, is_cheap, moves_constants: true };
             hoist(func, while_, &motion);
         }
