@@ -10,7 +10,7 @@ use farcall::ir::diag::Diagnostics;
 use farcall::ir::eval::{self, EvalError, Numerics};
 use farcall::ir::literal::Literal;
 use farcall::ir::module::{Func, Module};
-use farcall::ir::{Op, ProgramError, Source, elided, normalize, verify};
+use farcall::ir::{Op, ProgramError, Source, bounded, elided, normalize, verify};
 use farcall::{CompileError, CompileOptions, Executable, Plan, Registry, RunError};
 
 /// A function of a verified program, ready to run any number of times.
@@ -90,7 +90,7 @@ impl<'m> Ready<'m> {
                     format!("@{} takes a different number of inputs than {}", func.name, inputs.len())
                 })?;
                 let results = eval::eval(module, func, &inputs, &host, *numerics)?;
-                Ok(eval::tensors(&results))
+                Ok(bounded::cut(&bounded::cuts(func), eval::tensors(&results))?)
             }
         }
     }

@@ -50,6 +50,7 @@ pub(super) fn lower(
         constants,
         numbers,
         results,
+        cuts: Vec::new(),
         thunks,
         calls,
         references,

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use farcall_host::ErrorCode;
 use farcall_host::device::Device;
 use farcall_host::registry::{Platform, Registry};
+use farcall_ir::bounded;
 use farcall_ir::eval::{Denormals, Numerics, Semantics};
 use farcall_ir::interrupt::Interrupted;
 use farcall_ir::memory::OutOfMemory;
@@ -266,6 +267,7 @@ pub fn compile_static_program(
             code => CompileError::Calls { error, code },
         }
     })?;
+    compiled.plan.cuts = bounded::cuts(entry);
     for (param, known) in compiled.plan.params.iter_mut().zip(&options.known) {
         param.known.clone_from(known);
     }

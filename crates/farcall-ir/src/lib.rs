@@ -25,6 +25,7 @@
 //! - [`expand`]: defines derived operations by simpler ones.
 //! - [`normalize`]: replaces custom calls that stand for operations by these operations.
 //! - [`refine`]: specializes programs with dynamic dimensions to static ones, for inputs of known types.
+//! - [`bounded`]: makes bounded dimensions static whose sizes are computed.
 //! - [`middle`]: the form that passes rewrite on the way to a plan, and the passes.
 //! - [`file_kind`]: recognizes files that are no programs.
 //! - [`elided`]: constants whose elements a printer omitted.
@@ -41,6 +42,7 @@
 
 pub mod attr;
 pub mod attributes;
+pub mod bounded;
 pub mod builder;
 pub mod bytecode;
 pub mod diag;

@@ -1,6 +1,7 @@
 //! Programs with dynamic dimensions, and their refinement for inputs of known types.
 
 use expect_test::{Expect, expect};
+use farcall_ir::eval::{self, Denormals, NoHost, eval};
 use farcall_ir::types::Type;
 use farcall_ir::{DType, Literal, Module, ProgramError, Scalar, Source, TensorType, refine, text, verify};
 
@@ -672,7 +673,7 @@ fn programs_of_the_suite() {
 
 /// A stack to which a loop adds elements, as in XLA's tests.
 #[test]
-fn dimensions_do_not_grow() {
+fn bounded_dimensions_grow() {
     let program = "HloModule stack
         body {
           t = (s32[<=4]) parameter(0)
@@ -697,6 +698,36 @@ fn dimensions_do_not_grow() {
         }";
     let module = farcall_ir::hlo::parse(&Source::new("stack.hlo", program)).unwrap_or_else(|e| panic!("{e}"));
     verify::verify(&module).unwrap_or_else(|e| panic!("{e}"));
+    let refined = refine::refine(&module, module.entry().unwrap(), None, &[]).unwrap();
+    verify::verify(&refined).unwrap_or_else(|e| panic!("{e}"));
+    let found = eval(&refined, refined.entry().unwrap(), &[], &NoHost, Denormals::Ieee).unwrap();
+    assert_eq!(eval::tensors(&found), [Literal::scalar(DType::S32, Scalar::Signed(3))]);
+}
+
+/// The same stack without a bound.
+#[test]
+fn dimensions_do_not_grow() {
+    let program = "func.func @main() -> tensor<i32> {
+      %i = stablehlo.iota dim = 0 : tensor<4xi32>
+      %zero = stablehlo.constant dense<0> : tensor<i32>
+      %empty = stablehlo.set_dimension_size %i, %zero, dim = 0 : (tensor<4xi32>, tensor<i32>) -> tensor<?xi32>
+      %stack = stablehlo.while(%s = %empty) : tensor<?xi32>
+      cond {
+        %n = stablehlo.get_dimension_size %s, dim = 0 : (tensor<?xi32>) -> tensor<i32>
+        %three = stablehlo.constant dense<3> : tensor<i32>
+        %more = stablehlo.compare LT, %n, %three : (tensor<i32>, tensor<i32>) -> tensor<i1>
+        stablehlo.return %more : tensor<i1>
+      } do {
+        %n = stablehlo.get_dimension_size %s, dim = 0 : (tensor<?xi32>) -> tensor<i32>
+        %one = stablehlo.constant dense<1> : tensor<i32>
+        %next = stablehlo.add %n, %one : tensor<i32>
+        %grown = stablehlo.set_dimension_size %s, %next, dim = 0 : (tensor<?xi32>, tensor<i32>) -> tensor<?xi32>
+        stablehlo.return %grown : tensor<?xi32>
+      }
+      %size = stablehlo.get_dimension_size %stack, dim = 0 : (tensor<?xi32>) -> tensor<i32>
+      return %size : tensor<i32>
+    }";
+    let module = parse(program);
     let error = refine::refine(&module, module.entry().unwrap(), None, &[]).unwrap_err().to_string();
     assert!(error.contains("a dynamic dimension does not grow"), "{error}");
 }

@@ -3,6 +3,7 @@
 use std::fmt::{self, Write as _};
 
 use super::{Base, Plan, Slice, TensorSlice, Thunk, ThunkOp, iotas, types};
+use farcall_ir::bounded::Cut;
 use farcall_ir::eval::{Numerics, Semantics};
 use farcall_ir::stack;
 use farcall_kernels::short_name;
@@ -54,7 +55,11 @@ impl fmt::Display for Plan {
         }
         stack::with_room(|| sequence(f, self, &self.thunks, 0))?;
         let results: Vec<String> = self.results.iter().map(TensorSlice::to_string).collect();
-        writeln!(f, "return {}", results.join(", "))
+        writeln!(f, "return {}", results.join(", "))?;
+        for Cut { result, dim, size } in &self.cuts {
+            writeln!(f, "cut out{result}: dimension {dim} has the size in out{size}")?;
+        }
+        Ok(())
     }
 }
 

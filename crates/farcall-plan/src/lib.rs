@@ -27,6 +27,7 @@ mod written;
 use std::fmt;
 use std::sync::Arc;
 
+use farcall_ir::bounded::Cut;
 use farcall_ir::eval::Numerics;
 use farcall_ir::op::{CustomCall, Traits};
 use farcall_ir::{
@@ -68,6 +69,8 @@ pub struct Plan {
     /// number has memory of its own; any other result is an input, a constant, a slice of the arena, or an
     /// alias of another result.
     pub results: Vec<TensorSlice>,
+    /// Dimensions of results that are cut after a run, to sizes that other results hold.
+    pub cuts: Vec<Cut>,
     /// The thunks, in order of execution.
     pub thunks: Vec<Thunk>,
     /// The custom calls.

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashSet;
 
 use farcall_ir::stack;
-use farcall_ir::{DType, Literal, Op, Type, ValueId};
+use farcall_ir::{DType, Literal, Op, TensorType, Type, ValueId};
 
 use super::{
     ALIGNMENT, Base, Compute, MIN_ALIGNMENT_BYTES, NestedCall, Plan, ReferenceSite, STACK_SIZE, Slice,
@@ -53,6 +53,20 @@ impl Plan {
         }
         for buffer in &self.results {
             self.value(buffer).map_err(whole)?;
+        }
+        for cut in &self.cuts {
+            let ty = |i: usize| self.results.get(i).map(|r| &r.ty);
+            let is_cut = |i: usize| self.cuts.iter().any(|other| other.size == i);
+            let fits = ty(cut.result).is_some_and(|ty| cut.dim < ty.rank())
+                && ty(cut.size).is_some_and(|ty| *ty == TensorType::scalar(DType::S32))
+                && !is_cut(cut.result);
+            if !fits {
+                let message = format!(
+                    "result {} has no size for dimension {} of result {}",
+                    cut.size, cut.dim, cut.result
+                );
+                return Err(whole(message));
+            }
         }
         let is_compiled = given.is_some();
         let (mut prepared, mut error) = (Vec::new(), None);

@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use farcall_ir::bounded;
 use farcall_ir::diag::Diagnostics;
 use farcall_ir::eval::Numerics;
 use farcall_ir::interface::{Argument, Interface, SymbolicType};
-use farcall_ir::interrupt::{self};
-use farcall_ir::memory::{self};
+use farcall_ir::interrupt;
+use farcall_ir::memory;
 use farcall_ir::stack;
 use farcall_ir::verify::require_static;
 use farcall_ir::{Diagnostic, Literal, Module, Span, TensorType};
@@ -199,7 +200,9 @@ impl Executable {
             thunks: plan.thunk_counts(),
         };
         let inputs = plan.params.iter().map(|p| p.ty.clone()).collect();
-        let outputs = plan.results.iter().map(|r| r.ty.clone()).collect();
+        let is_size = |i: usize| plan.cuts.iter().any(|cut| cut.size == i);
+        let outputs = plan.results.iter().enumerate().filter(|(i, _)| !is_size(*i));
+        let outputs = outputs.map(|(_, r)| r.ty.clone()).collect();
         let inner = Inner { device, inputs, outputs, stats, program: Arc::new(loaded) };
         Ok(Executable { inner: Arc::new(inner) })
     }
@@ -214,7 +217,8 @@ impl Executable {
         &self.inner.inputs
     }
 
-    /// Types of the results.
+    /// Types of the results. A result with a bounded dimension whose size is computed has its bound here; the
+    /// result of a run is cut to the size.
     pub fn outputs(&self) -> &[TensorType] {
         &self.inner.outputs
     }
@@ -332,7 +336,7 @@ impl Executable {
     /// Same errors as [`execute`](Executable::execute).
     pub fn run(&self, inputs: &[Literal]) -> Result<Vec<Literal>, RunError> {
         self.check(inputs)?;
-        self.inner.program.run(Inputs::Borrowed(inputs), None)
+        self.cut(self.inner.program.run(Inputs::Borrowed(inputs), None)?)
     }
 
     /// Runs the program like [`run`](Executable::run), as part of a given run: see
@@ -342,7 +346,7 @@ impl Executable {
     /// Same errors as [`execute`](Executable::execute).
     pub fn run_in(&self, inputs: &[Literal], run: &RunContext) -> Result<Vec<Literal>, RunError> {
         self.check(inputs)?;
-        self.inner.program.run(Inputs::Borrowed(inputs), Some(run))
+        self.cut(self.inner.program.run(Inputs::Borrowed(inputs), Some(run))?)
     }
 
     /// Runs the program like [`run_in`](Executable::run_in), or with a fresh context if `run` is `None`, and
@@ -358,7 +362,7 @@ impl Executable {
     ) -> Result<Vec<Literal>, RunError> {
         self.check(inputs)?;
         let program = &self.inner.program;
-        profile.measure(|profile| program.run_watched(Inputs::Borrowed(inputs), run, profile))
+        self.cut(profile.measure(|profile| program.run_watched(Inputs::Borrowed(inputs), run, profile))?)
     }
 
     fn executed(&self, inputs: Vec<Buffer>, run: Option<&RunContext>) -> Result<Vec<Buffer>, RunError> {
@@ -371,8 +375,16 @@ impl Executable {
             inputs.into_iter().map(Buffer::into_literal).collect();
         let inputs = inputs.map_err(RunError::Buffer)?;
         self.check(&inputs)?;
-        let results = self.inner.program.run(Inputs::Owned(inputs), run)?;
+        let results = self.cut(self.inner.program.run(Inputs::Owned(inputs), run)?)?;
         Ok(results.into_iter().map(Buffer::from).collect())
+    }
+
+    /// Cuts results with bounded dimensions to their sizes.
+    fn cut(&self, results: Vec<Literal>) -> Result<Vec<Literal>, RunError> {
+        match self.plan().cuts.as_slice() {
+            [] => Ok(results),
+            cuts => bounded::cut(cuts, results).map_err(RunError::Reference),
+        }
     }
 
     /// The name of an input, if the program gives one.

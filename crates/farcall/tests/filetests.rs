@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 use farcall::device::Buffer;
 use farcall::eval_host::RegistryHost;
 use farcall::ir::eval::{self, Denormals, Value, eval};
-use farcall::ir::{Attr, DType, Literal, Module, Scalar, Source, text};
+use farcall::ir::{Attr, DType, Literal, Module, Scalar, Source, bounded, text};
 use farcall::registry::{Origin, Platform, Target};
 use farcall::sig::UnknownName;
 use farcall::{CompileOptions, Executable, Plan, Registry};
@@ -194,7 +194,9 @@ fn run(
     let values = eval::values(params, inputs.clone());
     let values = values.unwrap_or_else(|| inputs.iter().cloned().map(Value::Tensor).collect());
     let evaluated = eval(module, entry, &values, &host, denormals).map_err(|e| e.to_string());
-    let evaluated: Result<Vec<Literal>, String> = evaluated.map(|values| eval::tensors(&values));
+    let evaluated: Result<Vec<Literal>, String> = evaluated.and_then(|values| {
+        bounded::cut(&bounded::cuts(entry), eval::tensors(&values)).map_err(|e| e.to_string())
+    });
     // Two runs: the state that a run leaves behind must not affect the next one.
     let first = executable.run(&inputs).map_err(|e| e.to_string());
     let second = executable.run(&inputs).map_err(|e| e.to_string());

@@ -213,6 +213,14 @@ fn evaluated(
     machine.run(func.body(), inputs.to_vec())
 }
 
+/// Returns the first elements along each dimension.
+///
+/// # Errors
+/// If there are fewer elements, or not enough memory.
+pub(crate) fn corner(x: &Literal, dims: &[usize]) -> Result<Literal, EvalError> {
+    data::sliced(x, &vec![0; dims.len()], dims, &vec![1; dims.len()])
+}
+
 /// Runs one instruction on the values of its operands and returns one value per result.
 ///
 /// `captured` returns the values that the instruction's regions use from enclosing regions. It is not called

@@ -8,7 +8,7 @@
 
 mod batch_norm;
 mod broadcasting;
-mod builder;
+pub(crate) mod builder;
 pub(crate) mod chlo;
 mod einsum;
 mod ragged;

@@ -88,7 +88,8 @@ fn grows(new: &NewInst, dim: usize, from: usize, to: usize) -> Diagnostic {
          as its size says, so a dynamic dimension does not grow (a stack to which a loop adds elements does)",
         new.op.name()
     );
-    let note = "carry a tensor of the largest size and the number of elements in use, as two values";
+    let note =
+        "give the dimension a bound, or carry a tensor of the largest size and the number of elements in use";
     Diagnostic::new("dynamic-shape", new.span, message).note(note)
 }
 

@@ -14,6 +14,9 @@
 //! `@shape_assertion` are decided here (`custom_call`), and calls that stand for operations are replaced by
 //! these operations (`disguised`).
 //!
+//! If that fails, and dimensions have bounds, the walk is repeated on the program that [`crate::bounded`]
+//! makes: sizes may then be computed, and further results of the entry hold the sizes of its results.
+//!
 //! **Invariants.** Either the result has no dynamic dimension, or the error names an operation and its
 //! position in the source. The work is bounded by [`MAX_WALKED`], and its depth by [`MAX_DEPTH`].
 
@@ -27,6 +30,7 @@ pub use custom_call::is_assertion;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use crate::bounded;
 use crate::diag::{Diagnostic, Diagnostics, ProgramError};
 use crate::literal::Literal;
 use crate::module::{Func, FuncId, Inst, Module};
@@ -57,6 +61,8 @@ pub fn is_needed(module: &Module) -> bool {
 /// `known` holds the elements of inputs, by index, where the caller knows them; only small tensors of
 /// integers or booleans are used. The result is valid for these elements only: it takes the inputs, but need
 /// not read them. The elements of parameters that are tuples are never known.
+///
+/// Results with computed sizes have their bounds as shapes: see [`crate::bounded::cut`].
 ///
 /// The result holds the functions that the entry calls, [normalized](crate::normalize). It has to be checked
 /// by [`crate::verify`]: with known sizes, operations may violate constraints.
@@ -90,6 +96,23 @@ fn refined(
     let module = &*normal;
     let params = parameters(entry, inputs).map_err(|d| error(vec![d]))?;
     let known = known_params(&params, known);
+    let exact = specialized(module, entry, &params, &known);
+    if exact.is_ok() || !bounded::is_bounded(module) {
+        return exact.map_err(error);
+    }
+    // Sizes are computed, or sizes of operands differ: compute with the bounds.
+    let lowered = bounded::lower(module, entry, &params).map_err(|d| error(vec![d]))?;
+    let entry = lowered.func(&entry.name).unwrap_or(entry);
+    specialized(&lowered, entry, &params, &known).map_err(error)
+}
+
+/// Specializes a normalized program to parameters of these types, some of which are known.
+fn specialized(
+    module: &Module,
+    entry: &Func,
+    params: &[Type],
+    known: &[Option<Literal>],
+) -> Result<Module, Violations> {
     let mut refiner = Refiner {
         module,
         done: HashMap::new(),
@@ -98,7 +121,7 @@ fn refined(
         walked: 0,
         depth: 0,
     };
-    let walked = refiner.walk(entry, &params, &known, entry.name.clone()).map_err(error)?;
+    let walked = refiner.walk(entry, params, known, entry.name.clone())?;
     let mut refined = Module::new(Arc::clone(&module.source));
     refined.name.clone_from(&module.name);
     refined.attrs.clone_from(&module.attrs);

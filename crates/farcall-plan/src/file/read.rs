@@ -3,6 +3,7 @@
 use std::io::{self, Read};
 use std::sync::Arc;
 
+use farcall_ir::bounded::Cut;
 use farcall_ir::eval::{Denormals, Numerics, Semantics};
 use farcall_ir::memory::{self, Charge, OutOfMemory};
 use farcall_ir::middle::{self, MAX_NESTING};
@@ -470,6 +471,7 @@ impl Reader<'_> {
             references: references.len(),
         };
         let results = self.buffers(&counts)?;
+        let cuts = self.list(3, Self::cut)?;
         let thunks = self.sequence(&counts)?;
         let plan = Plan {
             arena_size,
@@ -477,6 +479,7 @@ impl Reader<'_> {
             constants,
             numbers,
             results,
+            cuts,
             thunks,
             calls,
             references,
@@ -487,6 +490,11 @@ impl Reader<'_> {
         };
         plan.validate()?;
         Ok(plan)
+    }
+
+    fn cut(&mut self) -> Reading<Cut> {
+        let [result, dim, size] = [self.bytes.number()?, self.bytes.number()?, self.bytes.number()?];
+        Ok(Cut { result, dim, size })
     }
 
     fn param(&mut self) -> Reading<Param> {

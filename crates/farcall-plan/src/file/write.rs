@@ -249,6 +249,10 @@ impl<'p> Writer<'p> {
         self.out.number(plan.blocks.len())?;
         plan.blocks.iter().try_for_each(|b| self.block(b))?;
         self.buffers(&plan.results)?;
+        self.out.number(plan.cuts.len())?;
+        for cut in &plan.cuts {
+            [cut.result, cut.dim, cut.size].into_iter().try_for_each(|n| self.out.number(n))?;
+        }
         self.sequence(&plan.thunks)
     }
 
