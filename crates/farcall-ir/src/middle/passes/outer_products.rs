@@ -49,7 +49,10 @@ fn factors(inst: Inst<'_>) -> Option<(TensorType, [Factor; 2])> {
     let plain = |v: ValueId| inst.func().tensor(v).filter(|t| t.quant.is_none());
     let (lhs, rhs, to) = (plain(x)?, plain(y)?, plain(result)?);
     let is_one = dot.lhs_contract.iter().all(|d| lhs.sizes()[*d] == 1);
-    if !is_one || dot.algorithm.is_some() || !is_exact(lhs.dtype, to.dtype) || !is_exact(rhs.dtype, to.dtype)
+    if !is_one
+        || dot.algorithm.is_some()
+        || !sums_exactly(lhs.dtype, to.dtype)
+        || !sums_exactly(rhs.dtype, to.dtype)
     {
         return None;
     }
@@ -74,7 +77,7 @@ fn factors(inst: Inst<'_>) -> Option<(TensorType, [Factor; 2])> {
 
 /// Returns true if a product of elements of type `from`, computed in type `to`, equals the sum of one such
 /// product.
-fn is_exact(from: DType, to: DType) -> bool {
+fn sums_exactly(from: DType, to: DType) -> bool {
     if from.is_integer() {
         return from == to || (to.is_integer() && from.bits() < to.bits());
     }

@@ -350,7 +350,7 @@ impl Widening<'_, '_, '_> {
         }
         if wide_ty.dtype != ty.dtype {
             let rounded = self.cast(id, value, ty.dtype);
-            if is_exact(&op) {
+            if selects_a_number(&op) {
                 self.wide.insert(rounded, value);
             }
             value = rounded;
@@ -507,8 +507,8 @@ fn factors(a: DType, b: DType, to: DType, converts: bool) -> [DType; 3] {
     [if all.iter().any(double) { DType::F64 } else { DType::F32 }; 3]
 }
 
-/// Returns true if the operation maps numbers of a narrow type to numbers of that type.
-fn is_exact(op: &Op) -> bool {
+/// Returns true if the results are numbers of the operands, so that narrow numbers stay narrow.
+fn selects_a_number(op: &Op) -> bool {
     matches!(op, Op::Binary(Binary::Maximum | Binary::Minimum) | Op::Clamp)
 }
 
