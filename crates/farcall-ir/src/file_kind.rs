@@ -1,4 +1,4 @@
-//! Recognizes files that are no programs by their first bytes, for messages.
+//! Recognizes files of other formats by their first bytes, for messages.
 
 use std::fmt;
 

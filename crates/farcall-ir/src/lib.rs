@@ -27,7 +27,7 @@
 //! - [`refine`]: specializes programs with dynamic dimensions to static ones, for inputs of known types.
 //! - [`bounded`]: makes bounded dimensions static whose sizes are computed.
 //! - [`middle`]: the form that passes rewrite on the way to a plan, and the passes.
-//! - [`file_kind`]: recognizes files that are no programs.
+//! - [`file_kind`]: recognizes files of other formats.
 //! - [`elided`]: constants whose elements a printer omitted.
 //! - [`eval`]: the reference evaluator, against which faster implementations are tested.
 //! - [`memory`], [`iterations`], [`interrupt`]: limits of work, from `farcall-limits`.

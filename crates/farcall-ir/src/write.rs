@@ -4,7 +4,7 @@ use crate::diag::ProgramError;
 use crate::module::Module;
 use crate::{hlo, text, vhlo};
 
-/// A format in which programs are written. [`crate::read`] reads each of them.
+/// A format in which programs are written, and which [`crate::read`] reads.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum ProgramFormat {
     /// StableHLO text, as JAX prints it.

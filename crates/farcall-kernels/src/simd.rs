@@ -23,8 +23,8 @@ pub(super) fn vectorized<R>(f: impl FnOnce() -> R) -> R {
     }
 }
 
-/// Ends a block of elements in a loop over blocks. The compiler then vectorizes within blocks, not across them,
-/// where vectors would gather the same element of many blocks.
+/// Ends a block of elements in a loop over blocks. The compiler then vectorizes within blocks, not across
+/// them, where vectors would gather the same element of many blocks.
 #[inline(always)]
 pub(super) fn end_block() {
     compiler_fence(Ordering::SeqCst);

@@ -123,9 +123,9 @@ impl<'a> IndexedDims<'a> {
         positions.windows(2).any(|pair| pair[0] == pair[1])
     }
 
-    /// Returns the places of windows in row-major tensors with dimensions of these sizes. `window` has the size
-    /// of a window in each dimension of the operand. `None` if the numbers do not fit the tensors; nothing
-    /// about them has to be verified beforehand.
+    /// Returns the places of windows in row-major tensors with dimensions of these sizes. `window` has the
+    /// size of a window in each dimension of the operand. `None` if the numbers do not fit the tensors;
+    /// nothing about them has to be verified beforehand.
     pub fn placement(
         &self,
         window: &[usize],

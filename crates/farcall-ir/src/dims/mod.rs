@@ -37,8 +37,8 @@ pub fn join<D>(dims: impl IntoIterator<Item = D>, joined: impl Fn(&D, &D) -> Opt
     all
 }
 
-/// Returns true if an outer dimension with the stride `outer` and an inner one with this stride and size can be
-/// walked as one dimension with the inner stride.
+/// Returns true if an outer dimension with the stride `outer` and an inner one with this stride and size can
+/// be walked as one dimension with the inner stride.
 pub fn continues(outer: usize, inner_size: usize, inner: usize) -> bool {
     inner.checked_mul(inner_size) == Some(outer)
 }

@@ -1,5 +1,5 @@
-//! The table of opcodes: the operation of each opcode, from the operation table ([`crate::op::table`]), and the
-//! syntax of its attributes.
+//! The table of opcodes: the operation of each opcode, from the operation table ([`crate::op::table`]), and
+//! the syntax of its attributes.
 //!
 //! The reader and the printer interpret the same rows. Most rows are lists of [`AttrSyntax`], which map an
 //! HLO attribute to an attribute of [`crate::attributes`]. Syntax that such a list cannot express is a

@@ -115,7 +115,12 @@ macro_rules! functions {
     (
         $(#[$about:meta])*
         $Name:ident of $operands:literal;
-        $($dialect:ident { $($(#[$doc:meta])* $variant:ident $name:literal $class:expr => $rule:ident, $traits:expr, $forms:expr;)* })*
+        $($dialect:ident {
+            $(
+                $(#[$doc:meta])*
+                $variant:ident $name:literal $class:expr => $rule:ident, $traits:expr, $forms:expr;
+            )*
+        })*
     ) => {
         $(#[$about])*
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -196,20 +201,23 @@ functions! {
     /// Functions of one variable of StableHLO and CHLO.
     Unary of 1;
     stablehlo {
-        Abs "abs" SIGNED.or(FLOAT).or(COMPLEX).or(QUANT) => Real, ARITHMETIC.and(IDEMPOTENT).and(EXACT_REAL), HLO_VHLO;
+        Abs "abs" SIGNED.or(FLOAT).or(COMPLEX).or(QUANT) => Real,
+            ARITHMETIC.and(IDEMPOTENT).and(EXACT_REAL), HLO_VHLO;
         Cbrt "cbrt" FLOAT.or(COMPLEX).or(QUANT) => Same, ARITHMETIC, accuracy(&[V1, (1, 10, 0)]);
         Ceil "ceil" FLOAT.or(QUANT) => Same, ARITHMETIC.and(IDEMPOTENT), HLO_VHLO;
         CountLeadingZeros "count_leading_zeros" INT => Same, ARITHMETIC, HLO_VHLO;
         Cosine "cosine" FLOAT.or(COMPLEX).or(QUANT) => Same, ARITHMETIC, accuracy(&[V1, (1, 10, 0)]);
         Exponential "exponential" FLOAT.or(COMPLEX).or(QUANT) => Same, ARITHMETIC, accuracy(&[V1, (1, 9, 0)]);
-        ExponentialMinusOne "exponential_minus_one" FLOAT.or(COMPLEX).or(QUANT) => Same, ARITHMETIC, accuracy(&[V1, (1, 10, 0)]);
+        ExponentialMinusOne "exponential_minus_one" FLOAT.or(COMPLEX).or(QUANT) => Same,
+            ARITHMETIC, accuracy(&[V1, (1, 10, 0)]);
         Floor "floor" FLOAT.or(QUANT) => Same, ARITHMETIC.and(IDEMPOTENT), HLO_VHLO;
         /// Imaginary part: complex to real.
         Imag "imag" FLOAT.or(COMPLEX) => Real, ARITHMETIC, HLO_VHLO;
         /// Returns `pred`.
         IsFinite "is_finite" FLOAT.or(QUANT) => Pred, ARITHMETIC, HLO_VHLO;
         Log "log" FLOAT.or(COMPLEX).or(QUANT) => Same, ARITHMETIC, accuracy(&[V1, (1, 10, 0)]);
-        LogPlusOne "log_plus_one" FLOAT.or(COMPLEX).or(QUANT) => Same, ARITHMETIC, accuracy(&[V1, (1, 10, 0)]);
+        LogPlusOne "log_plus_one" FLOAT.or(COMPLEX).or(QUANT) => Same,
+            ARITHMETIC, accuracy(&[V1, (1, 10, 0)]);
         Logistic "logistic" FLOAT.or(COMPLEX).or(QUANT) => Same, ARITHMETIC, accuracy(&[V1, (1, 10, 0)]);
         Negate "negate" INT.or(FLOAT).or(COMPLEX).or(QUANT) => Same, ARITHMETIC.and(EXACT_REAL), HLO_VHLO;
         Not "not" PRED.or(INT) => Same, ARITHMETIC.and(EXACT_REAL), HLO_VHLO;
@@ -263,17 +271,22 @@ functions! {
     Binary of 2;
     stablehlo {
         Add "add" ANY => Same, ARITHMETIC.and(COMMUTATIVE).and(ASSOCIATIVE).and(EXACT_REAL), HLO_VHLO;
-        And "and" PRED.or(INT) => Same, ARITHMETIC.and(COMMUTATIVE).and(ASSOCIATIVE).and(IDEMPOTENT), HLO_VHLO;
+        And "and" PRED.or(INT) => Same,
+            ARITHMETIC.and(COMMUTATIVE).and(ASSOCIATIVE).and(IDEMPOTENT), HLO_VHLO;
         Atan2 "atan2" FLOAT.or(COMPLEX).or(QUANT) => Same, ARITHMETIC, HLO_VHLO;
         /// Real and imaginary part to complex.
         Complex "complex" FLOAT => Complex, ARITHMETIC, HLO_VHLO;
         Divide "divide" INT.or(FLOAT).or(COMPLEX).or(QUANT) => Same, ARITHMETIC, HLO_VHLO;
-        Maximum "maximum" TENSOR => Same, ARITHMETIC.and(COMMUTATIVE).and(ASSOCIATIVE).and(IDEMPOTENT), HLO_VHLO;
-        Minimum "minimum" TENSOR => Same, ARITHMETIC.and(COMMUTATIVE).and(ASSOCIATIVE).and(IDEMPOTENT), HLO_VHLO;
-        Multiply "multiply" TENSOR => Same, ARITHMETIC.and(COMMUTATIVE).and(ASSOCIATIVE).and(EXACT_REAL), HLO_VHLO;
+        Maximum "maximum" TENSOR => Same,
+            ARITHMETIC.and(COMMUTATIVE).and(ASSOCIATIVE).and(IDEMPOTENT), HLO_VHLO;
+        Minimum "minimum" TENSOR => Same,
+            ARITHMETIC.and(COMMUTATIVE).and(ASSOCIATIVE).and(IDEMPOTENT), HLO_VHLO;
+        Multiply "multiply" TENSOR => Same,
+            ARITHMETIC.and(COMMUTATIVE).and(ASSOCIATIVE).and(EXACT_REAL), HLO_VHLO;
         Or "or" PRED.or(INT) => Same, ARITHMETIC.and(COMMUTATIVE).and(ASSOCIATIVE).and(IDEMPOTENT), HLO_VHLO;
         Power "power" INT.or(FLOAT).or(COMPLEX).or(QUANT) => Same, ARITHMETIC, HLO_VHLO;
-        Remainder "remainder" INT.or(FLOAT).or(COMPLEX).or(QUANT) => Same, ARITHMETIC.and(MAY_FAIL_ON_COMPLEX), HLO_VHLO;
+        Remainder "remainder" INT.or(FLOAT).or(COMPLEX).or(QUANT) => Same,
+            ARITHMETIC.and(MAY_FAIL_ON_COMPLEX), HLO_VHLO;
         ShiftLeft "shift_left" INT => Same, ARITHMETIC, HLO_VHLO;
         ShiftRightArithmetic "shift_right_arithmetic" INT => Same, ARITHMETIC, HLO_VHLO;
         ShiftRightLogical "shift_right_logical" INT => Same, ARITHMETIC, HLO_VHLO;

@@ -3,8 +3,8 @@
 //! An entry has the operation's name, from the operation table ([`crate::op::table`]), and its pretty form, a
 //! list of [`Directive`]s; [`crate::attributes`] creates the operation from its attributes. Both the parser
 //! ([`super::inst`]) and the printer ([`super::print`]) interpret the list, so each reads the output of the
-//! other. An entry without directives has only MLIR's generic form. Syntax that a list cannot express is a [`Hook`]: a pair of functions, in
-//! [`super::hooks`].
+//! other. An entry without directives has only MLIR's generic form. Syntax that a list cannot express is a
+//! [`Hook`]: a pair of functions, in [`super::hooks`].
 
 use std::sync::LazyLock;
 

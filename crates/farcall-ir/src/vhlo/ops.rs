@@ -1,7 +1,7 @@
 //! The versions of VHLO's operations, and the names of their attributes.
 //!
-//! Both follow from the operation table ([`crate::op::table`]), which has the releases of each version and the
-//! attributes in StableHLO. This file adds the differences: attributes that StableHLO has as one and VHLO as
+//! Both follow from the operation table ([`crate::op::table`]), which has the releases of each version and
+//! the attributes in StableHLO. This file adds the differences: attributes that StableHLO has as one and VHLO as
 //! several ([`parts`]), and attributes that only some versions have ([`CHANGES`]).
 
 use std::sync::LazyLock;
