@@ -46,6 +46,7 @@ from farcall._engine import (
 from farcall._farcall import MissingTargetError, Target, __version__
 from farcall._handlers import Handler, handler, report_crashes
 from farcall._lapack import register_lapack
+from farcall._limits import set_iteration_limit, set_memory_limit
 from farcall._ops import Library, Op, load
 from farcall._profile import Profile, StepTime
 
@@ -81,6 +82,8 @@ __all__ = [
     "register_lapack",
     "register_type",
     "report_crashes",
+    "set_iteration_limit",
+    "set_memory_limit",
 ]
 
 

@@ -400,3 +400,39 @@ def test_a_profile_of_a_function_of_jax():
     lowered = jax.jit(lambda x, *, y: {"sum": x + y["b"]}).lower(np.ones(3, np.float32), y={"b": np.ones(3, np.float32)})
     profile = farcall.compile(lowered).profile(np.ones(3, np.float32), y={"b": np.ones(3, np.float32)})
     assert len(profile.run_seconds) == 10 and len(profile.steps) == 1
+
+
+def test_limits():
+    loop = """
+    func.func @main(%n: tensor<i64>) -> tensor<i64> {
+      %r = stablehlo.while(%i = %n) : tensor<i64>
+      cond {
+        %zero = stablehlo.constant dense<0> : tensor<i64>
+        %more = stablehlo.compare GT, %i, %zero : (tensor<i64>, tensor<i64>) -> tensor<i1>
+        stablehlo.return %more : tensor<i1>
+      } do {
+        %one = stablehlo.constant dense<1> : tensor<i64>
+        %next = stablehlo.subtract %i, %one : tensor<i64>
+        stablehlo.return %next : tensor<i64>
+      }
+      return %r : tensor<i64>
+    }"""
+    counted = farcall.compile(loop)
+    large = "func.func @main(%x: tensor<f32>) -> tensor<4194304xf32> {\n"
+    large += "  %0 = stablehlo.broadcast_in_dim %x, dims = [] : (tensor<f32>) -> tensor<4194304xf32>\n"
+    large += "  return %0 : tensor<4194304xf32>\n}"
+    try:
+        farcall.set_iteration_limit(10)
+        assert counted(10)[0] == 0
+        with pytest.raises(RuntimeError, match="more than 10 iterations, which is the limit"):
+            counted(11)
+        farcall.set_memory_limit(1 << 20)
+        with pytest.raises(MemoryError, match="limit"):
+            farcall.compile(large)(1.0)
+    finally:
+        farcall.set_iteration_limit(None)
+        farcall.set_memory_limit(None)
+    assert counted(11)[0] == 0 and farcall.compile(large)(1.0)[0].size == 4194304
+    for set_limit in (farcall.set_memory_limit, farcall.set_iteration_limit):
+        with pytest.raises(ValueError, match="a limit is None, or a number"):
+            set_limit(-1)

@@ -18,7 +18,7 @@
 //! - `dim`: sizes that are numbers or symbolic.
 //! - `elements`: the elements of a tensor as a Python buffer.
 //! - `arrays`: NumPy arrays as arguments and results.
-//! - `run`: runs that Ctrl-C can end.
+//! - `run`: runs that Ctrl-C can end. `limits`: limits of memory and loop iterations.
 //! - `error`: conversion of errors and panics to exceptions.
 //!
 //! **Invariants.** This module contains no logic that Rust users would need. The interpreter's lock is
@@ -33,6 +33,7 @@ mod error;
 mod executable;
 mod handler;
 mod hlo;
+mod limits;
 mod linear;
 mod lowering;
 mod op;
@@ -69,6 +70,8 @@ mod _farcall {
     use crate::hlo::{custom_calls, entry_types, infer_root, verify_program};
     #[pymodule_export]
     use crate::linear::Linear;
+    #[pymodule_export]
+    use crate::limits::{set_iteration_limit, set_memory_limit};
     #[pymodule_export]
     use crate::op::{Call, Op};
     #[pymodule_export]
