@@ -134,9 +134,9 @@ fn by_axes(c: &mut Cursor<'_>, g: &AttrReader<'_, '_>) -> Read<(Vec<Vec<i64>>, u
     let across = (0..axes.len()).filter(|d| !along.contains(d));
     let order: Vec<usize> = across.chain(along.iter().copied()).collect();
     let sizes: Vec<usize> = axes.iter().map(|(_, size)| *size).collect();
-    let product = |dims: &[usize]| dims.iter().try_fold(1usize, |n, d| n.checked_mul(*d));
-    let width = product(&along.iter().map(|d| sizes[*d]).collect::<Vec<usize>>());
-    let (Some(total), Some(width)) = (product(&sizes), width.filter(|n| *n > 0)) else {
+    let width = checked_product(along.iter().map(|d| sizes[*d]));
+    let total = checked_product(sizes.iter().copied());
+    let (Some(total), Some(width)) = (total, width.filter(|n| *n > 0)) else {
         return Err(Expected::new(whole, "every axis of a mesh must have at least one device"));
     };
     numbered(whole, [total / width, width], &sizes, &order, g, c)
@@ -165,6 +165,11 @@ fn iota(c: &mut Cursor<'_>, g: &AttrReader<'_, '_>) -> Read<(Vec<Vec<i64>>, usiz
     numbered(whole, [*groups, *width], &from, &order, g, c)
 }
 
+/// Returns the product of sizes; `None` if it overflows.
+fn checked_product(mut sizes: impl Iterator<Item = usize>) -> Option<usize> {
+    sizes.try_fold(1usize, usize::checked_mul)
+}
+
 /// Returns groups of equal size: an iota of the shape `from`, transposed, flattened and cut into groups.
 fn numbered(
     whole: Span,
@@ -174,7 +179,7 @@ fn numbered(
     g: &AttrReader<'_, '_>,
     c: &Cursor<'_>,
 ) -> Read<(Vec<Vec<i64>>, usize)> {
-    let total = from.iter().try_fold(1usize, |n, d| n.checked_mul(*d)).unwrap_or(0);
+    let total = checked_product(from.iter().copied()).unwrap_or(0);
     let mut sorted = order.to_vec();
     sorted.sort_unstable();
     if total == 0 || groups.checked_mul(width) != Some(total) || !sorted.into_iter().eq(0..from.len()) {
