@@ -6,6 +6,10 @@ use std::fmt::Write;
 use std::path::Path;
 use std::{env, fs};
 
+mod fences;
+
+use fences::{Fences, Role};
+
 fn main() {
     println!("cargo:rerun-if-changed=src");
     let out = env::var("OUT_DIR").expect("Cargo sets OUT_DIR");
@@ -27,32 +31,24 @@ fn main() {
 
 /// The page with only those Rust blocks that are doctests.
 fn doctests(page: &str) -> String {
-    let (mut out, mut fence, mut directive) = (String::new(), None, None);
+    let (mut out, mut fences, mut directive) = (String::new(), Fences::default(), None);
     for line in page.lines() {
-        let trimmed = line.trim_start();
-        let ticks = trimmed.len() - trimmed.trim_start_matches('`').len();
-        match fence {
-            Some(opening) => {
-                if ticks >= opening && trimmed.trim_end().len() == ticks {
-                    fence = None;
-                }
-            }
-            None if ticks >= 3 => {
-                fence = Some(ticks);
-                let (indent, info) = (&line[..line.len() - trimmed.len()], &trimmed[ticks..]);
+        match fences.next(line) {
+            Role::Code => {}
+            Role::Opens(info) => {
                 let other = match directive.take() {
                     Some("fails") if info.starts_with("rust") => Some(format!("{info},compile_fail")),
                     Some(_) if info.starts_with("rust") => Some("text".to_owned()),
                     _ => None,
                 };
-                if let Some(info) = other {
-                    out += &format!("{indent}{}{info}\n", "`".repeat(ticks));
+                if let Some(other) = other {
+                    let fence = &line[..line.len() - info.len()];
+                    out += &format!("{fence}{other}\n");
                     continue;
                 }
             }
-            None => {
-                let comment =
-                    trimmed.trim_end().strip_prefix("<!--").and_then(|rest| rest.strip_suffix("-->"));
+            Role::Text => {
+                let comment = line.trim().strip_prefix("<!--").and_then(|rest| rest.strip_suffix("-->"));
                 directive = comment.map(str::trim);
             }
         }

@@ -5,6 +5,7 @@ use std::io::Write;
 use anyhow::{Context, Result};
 
 use crate::args::GuideArgs;
+use crate::fences::{Fences, Role};
 use crate::terminal::{self, BOLD, GREEN, styled};
 
 /// A page of the guide.
@@ -78,17 +79,18 @@ pub(crate) fn guide(args: &GuideArgs) -> Result<()> {
 /// The lines of a page that a book shows: without comments, and without lines of Rust code that begin with
 /// `# `.
 fn readable(text: &str) -> impl Iterator<Item = &str> {
-    // The language of the block around a line.
-    let mut block: Option<&str> = None;
+    let mut fences = Fences::default();
+    let mut language = "";
     text.lines().filter(move |line| {
-        let line = line.trim_start();
-        if let Some(info) = line.strip_prefix("```") {
-            block = block.is_none().then_some(info);
-            return true;
-        }
-        match block {
-            Some(language) => !(language.starts_with("rust") && (line == "#" || line.starts_with("# "))),
-            None => !(line.starts_with("<!--") && line.trim_end().ends_with("-->")),
+        let role = fences.next(line);
+        let line = line.trim();
+        match role {
+            Role::Opens(info) => {
+                language = info;
+                true
+            }
+            Role::Code => !(language.starts_with("rust") && (line == "#" || line.starts_with("# "))),
+            Role::Text => !(line.starts_with("<!--") && line.ends_with("-->")),
         }
     })
 }

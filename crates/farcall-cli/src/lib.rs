@@ -18,7 +18,7 @@
 //! - `profile`, `trace`: the time of runs, as a table, for Perfetto and as a page.
 //! - `bench`: times of programs, compared with the limits of the machine.
 //! - `op`, `new`: calling and explaining ops; creating libraries of ops. `guide`: the pages of the
-//!   guide.
+//!   guide, whose code blocks `fences` finds.
 //! - `test`: self-checking programs and the corpus, in separate processes. `compare` and `corpus` judge
 //!   outputs; `check_targets` has the targets of self-checking programs.
 //!
@@ -46,6 +46,7 @@ mod draw;
 mod execute;
 mod explain;
 mod export;
+mod fences;
 mod file;
 mod guide;
 mod inputs;
