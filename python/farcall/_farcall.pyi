@@ -151,6 +151,7 @@ class Op:
     has_side_effect: bool
     batch_partitionable: bool
     derivatives: list[str]
+    forward: str | None
 
     def number_types(self, given: Sequence[str], wide: bool) -> list[tuple[list[int], list[list[str]]]]: ...
     def bind(

@@ -19,6 +19,7 @@ Only `farcall._jax_internals` uses undocumented parts of JAX.
 
 import functools
 import os
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +46,9 @@ _PLATFORMS = {"Host": "cpu", "CUDA": "cuda", "ROCM": "rocm"}
 #: Element types and shapes. Sizes are numbers, or symbolic dimensions of JAX.
 Types = tuple[tuple[str, tuple[Any, ...]], ...]
 
+
+#: End of the description of an op that `#[vjp(residuals(…), …)]` generates.
+_GENERATED = re.compile(r"Also returns the residuals for the reverse derivative of `[^`]*`\.\s*$")
 
 is_tracing = Internal.is_tracing
 
@@ -283,6 +287,13 @@ class OpPrimitive:
         """Returns the op of the same library that is a derivative of this op."""
         return primitive_of(self.op._library[target])
 
+    @functools.cached_property
+    def generated_for(self) -> str | None:
+        """The op whose function returns residuals, if this op is the forward op generated from it."""
+        if self.native.derivatives or not _GENERATED.search(self.native.docs):
+            return None
+        return next((op.__name__ for op in self.op._library.values() if op._native.forward == self.name), None)
+
     @property
     def linear(self) -> "_Linear":
         if self._linear is None:
@@ -380,6 +391,16 @@ class _Linear:
     ) -> _farcall.Linear:
         return self.of.native.linear(types, attributes, moving)
 
+    def _require(self) -> None:
+        """Raises an exception if the op is one that `residuals(…)` generates, which has no derivatives."""
+        if (of := self.of.generated_for) is not None:
+            raise TypeError(
+                f"{of} has no second derivative: its residuals come from a generated op, {self.name}, which has no gradient;"
+                " compute them in an op of your own, #[vjp(forward = f, backward = …)], that has a gradient, or let the backward"
+                f" op compute from the operands and results of {of}; or use jax.lax.stop_gradient on the operands or"
+                " results; see: farcall guide derivatives"
+            )
+
     def saved(self, **params: Any) -> int:
         """Returns the number of leading operands in which the map is not linear."""
         return len(self._native(**params).saved)
@@ -392,6 +413,7 @@ class _Linear:
 
     def evaluate(self, *values: Any, specs: tuple[Any, ...], **params: Any) -> list[Any]:
         """Computes the tangents of the results with the tangent target."""
+        self._require()
         results = self.of.call_derivative(self._native(**params).tangent(), values)
         return [Internal.split_as(r, spec) for r, spec in zip(results, specs)]
 
@@ -404,6 +426,7 @@ class _Linear:
         zero = [type(c) is ad.Zero for c in cotangents]
         if all(zero):
             return [ad.Zero(v.aval) if ad.is_undefined_primal(v) else None for v in values]
+        self._require()
         gradients = self.of.call_derivative(native.backward(zero), values, cotangents)
         return [None] * saved + [
             Internal.split_as(gradient, v.aval.sharding.spec) if ad.is_undefined_primal(v) else None
@@ -419,6 +442,7 @@ class _Linear:
             # The map is linear in these tangents, so its derivative is the same map.
             moved = [ad.instantiate_zeros(t) for t in tangents[saved:]]
             return self.primitive.bind(*primals, **params), self.primitive.bind(*primals[:saved], *moved, **params)
+        self._require()
         native.second()
         moved = [i for i, t in enumerate(tangents) if type(t) is not ad.Zero]
 

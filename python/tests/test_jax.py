@@ -159,6 +159,19 @@ def test_a_derivative_that_is_missing(norm, op, arrays):
     jax.grad(lambda t: t * norm.rms_norm_fwd(x, scale)[0].sum())(1.0)
 
 
+def test_a_second_derivative_of_an_op_with_residuals(gallery):
+    x = jnp.ones((2, 3))
+    first = jax.grad(lambda x: gallery.normalize(x).sum())
+    with pytest.raises(TypeError, match=r"^normalize_bwd has no gradient: add #\[vjp"):
+        jax.jacrev(first)(x)
+    # If the backward op had a gradient, the generated forward op would be differentiated.
+    forward = lambda x: gallery.normalize_fwd(x)[0].sum()
+    told = r"^normalize has no second derivative: its residuals come from a generated op, normalize_fwd, .*derivatives"
+    for derivative in (jax.grad(forward), jax.jacfwd(forward)):
+        with pytest.raises(TypeError, match=told):
+            derivative(x)
+
+
 def test_derivatives_that_are_zero(gallery):
     x = jnp.arange(1.0, 5.0)
     nothing = jnp.zeros_like(x)

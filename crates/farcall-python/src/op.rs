@@ -300,6 +300,12 @@ impl Op {
         Ok(self.declaration()?.derivatives())
     }
 
+    /// Name of the op's forward op, if it has one.
+    #[getter]
+    fn forward(&self) -> PyResult<Option<&str>> {
+        Ok(self.declaration()?.vjp.as_ref().and_then(|vjp| vjp.forward.as_deref()))
+    }
+
     /// Returns the derivative of a call with respect to some of its operands.
     fn linear(
         &self,
