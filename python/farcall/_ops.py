@@ -10,6 +10,7 @@ import functools
 import inspect
 import keyword
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
@@ -92,6 +93,13 @@ class Library:
         return f"<farcall.Library {self.__path}: {', '.join(name for name in of if name not in derivatives)}>"
 
 
+def _element_types(signature: str) -> str:
+    """Returns a line with NumPy's names of the element types in a signature, if there are any."""
+    names = dict.fromkeys(re.findall(r"\b(?:pred|bf16|[sufc]\d+)\b", signature))
+    types = [f"{name} is {dtype_of(name)}" for name in names]
+    return f"element types: {', '.join(types)}.\n" if types else ""
+
+
 class Op:
     """An op of a library: a function of arrays.
 
@@ -130,7 +138,7 @@ class Op:
         self.__name__ = self.__qualname__ = native.name
         self.__module__ = "farcall"
         self.__signature__ = self._signature()
-        self.__doc__ = f"{native.docs.strip()}\n\n{native.markdown}".strip() + "\n"
+        self.__doc__ = f"{native.docs.strip()}\n\n{native.markdown}{_element_types(native.signature)}".strip() + "\n"
 
     @property
     def signature(self) -> str:

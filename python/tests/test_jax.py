@@ -172,6 +172,14 @@ def test_a_second_derivative_of_an_op_with_residuals(gallery):
             derivative(x)
 
 
+def test_the_documentation_names_derivatives_and_types(gallery):
+    doc = gallery.cross_entropy.__doc__
+    assert "\nvmap: native.\ngradient: vjp cross_entropy_bwd, jvp cross_entropy_jvp.\nsharding: " in doc
+    assert doc.endswith("\nelement types: f32 is float32, f64 is float64, s32 is int32.\n") or doc.endswith(
+        "\nelement types: s32 is int32, f32 is float32, f64 is float64.\n"
+    )
+
+
 def test_derivatives_that_are_zero(gallery):
     x = jnp.arange(1.0, 5.0)
     nothing = jnp.zeros_like(x)

@@ -48,7 +48,7 @@ pub(crate) fn targets(args: &TargetsArgs) -> Result<()> {
         let Some(declaration) = target.declaration() else { continue };
         writeln!(out, "\n{}{}", styled(BOLD, target.name()), declaration.signature)?;
         let role = derivative_of(target, &targets).map(|role| format!("; {role}")).unwrap_or_default();
-        writeln!(out, "  gradient  {}{role}", gradient(declaration))?;
+        writeln!(out, "  gradient  {}{role}", declaration.gradient())?;
         writeln!(out, "  batching  {}", declaration.batching())?;
         if let Some(partition) = declaration.partition() {
             writeln!(out, "  sharding  {partition}")?;
@@ -88,34 +88,6 @@ fn rules(targets: &[Arc<Target>]) -> Table {
         ]);
     }
     table
-}
-
-/// Formats the derivatives of an op: `vjp f + g, jvp t, transpose u`.
-pub(crate) fn gradient(declaration: &Declaration) -> String {
-    let vjp = declaration.vjp.as_ref().map(|vjp| match &vjp.forward {
-        Some(forward) => format!("vjp {forward} + {}", vjp.backward),
-        None => format!("vjp {}", vjp.backward),
-    });
-    let jvp = declaration.jvp.as_ref().map(|jvp| format!("jvp {}", jvp.tangent));
-    let transpose = declaration.transpose.as_ref().map(|name| format!("transpose {name}"));
-    let mut text = vjp.into_iter().chain(jvp).chain(transpose).collect::<Vec<_>>().join(", ");
-    if text.is_empty() {
-        text.push_str("none");
-    }
-    let zero = &declaration.zero_derivative;
-    let none: Vec<&str> = declaration
-        .non_differentiable
-        .iter()
-        .filter(|name| !zero.contains(name))
-        .map(String::as_str)
-        .collect();
-    if !none.is_empty() {
-        text.push_str(&format!("; not of {}", none.join(", ")));
-    }
-    if !zero.is_empty() {
-        text.push_str(&format!("; zero in {}", zero.join(", ")));
-    }
-    text
 }
 
 /// Returns the role of an op among the ops of its library: `the backward op of rms_norm`. Two ops that are

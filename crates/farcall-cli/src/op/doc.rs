@@ -73,10 +73,6 @@ pub(crate) fn explain(target: &Target, library: &Path, as_json: bool) -> Result<
         writeln!(out, "\n{docs}")?;
     }
     writeln!(out, "\n{}", declaration.markdown(target.name()).trim_end())?;
-    writeln!(out, "gradient: {}.", targets::gradient(declaration))?;
-    if let Some(partition) = declaration.partition() {
-        writeln!(out, "sharding: {partition}")?;
-    }
     if let Some(example) = example(target, library) {
         writeln!(out, "\nFor example:\n\n    {example}")?;
     }

@@ -238,9 +238,35 @@ impl Declaration {
         }
     }
 
-    /// Returns the op's documentation; see [`Signature::markdown`].
+    /// Returns the op's documentation: [`Signature::markdown`], and how it is differentiated and sharded.
     pub fn markdown(&self, op: &str) -> String {
-        self.signature.markdown_with(op, &self.batching())
+        let signature = self.signature.markdown_with(op, &self.batching());
+        let sharding = self.partition().map(|partition| format!("sharding: {partition}\n"));
+        format!("{signature}gradient: {}.\n{}", self.gradient(), sharding.unwrap_or_default())
+    }
+
+    /// Formats the derivatives of the op: `vjp f + g, jvp t, transpose u`.
+    pub fn gradient(&self) -> String {
+        let vjp = self.vjp.as_ref().map(|vjp| match &vjp.forward {
+            Some(forward) => format!("vjp {forward} + {}", vjp.backward),
+            None => format!("vjp {}", vjp.backward),
+        });
+        let jvp = self.jvp.as_ref().map(|jvp| format!("jvp {}", jvp.tangent));
+        let transpose = self.transpose.as_ref().map(|name| format!("transpose {name}"));
+        let mut text = vjp.into_iter().chain(jvp).chain(transpose).collect::<Vec<_>>().join(", ");
+        if text.is_empty() {
+            text.push_str("none");
+        }
+        let zero = &self.zero_derivative;
+        let none: Vec<&str> =
+            self.non_differentiable.iter().filter(|name| !zero.contains(name)).map(String::as_str).collect();
+        if !none.is_empty() {
+            text.push_str(&format!("; not of {}", none.join(", ")));
+        }
+        if !zero.is_empty() {
+            text.push_str(&format!("; zero in {}", zero.join(", ")));
+        }
+        text
     }
 
     /// Moves the targets of the op's derivatives into a namespace.
