@@ -497,6 +497,7 @@ def compile(
     Raises:
       ValueError: if the program is invalid, was exported for other platforms, or calls an unregistered
         target. The message lists all errors, with line, column and a caret.
+      FileNotFoundError: if the program is a path, and there is no such file.
     """
     content, known_as = _content(program)
     targets = _farcall.Registry.process() if registry is None else registry._native
@@ -563,6 +564,12 @@ def convert(program: Any, to: str, *, name: str | None = None) -> str | bytes:
 
 def _text_or_artifact(content: bytes, name: str) -> bytes:
     if not _farcall.is_artifact(content):
+        if _farcall.is_plan(content):
+            raise ValueError(
+                f"{name} is a compiled plan, not a program: pass the program that it was compiled from, or run the"
+                " plan with the command `farcall run`, or with `Executable::from_plan` in Rust;"
+                " see: farcall guide running-programs"
+            )
         try:
             content.decode("utf-8")
         except UnicodeDecodeError as error:
@@ -579,9 +586,9 @@ def _content(program: Any) -> tuple[str | bytes, str]:
     if isinstance(program, bytes) and (_farcall.is_artifact(program) or not _is_path(os.fsdecode(program))):
         return _text_or_artifact(program, "<program>"), "<program>"
     if isinstance(program, (str, bytes, os.PathLike)):
-        path = os.fsencode(program)
+        path = os.fsdecode(program)
         # A path need not be UTF-8, but a message has to be.
-        name = path.decode("utf-8", "replace")
+        name = os.fsencode(path).decode("utf-8", "replace")
         with open(path, "rb") as file:
             return _text_or_artifact(file.read(), name), name
     if hasattr(program, "as_text"):
@@ -621,7 +628,7 @@ def _is_path(text: str) -> bool:
     file."""
     if "\n" in text or "{" in text or not text.strip() or "\0" in text:
         return False
-    return text.endswith((".mlir", ".hlo", ".mlirbc", ".jax_export")) or os.path.isfile(text)
+    return text.endswith((".mlir", ".hlo", ".mlirbc", ".jax_export", ".plan")) or os.path.isfile(text)
 
 
 def capsules(

@@ -402,6 +402,19 @@ def test_a_profile_of_a_function_of_jax():
     assert len(profile.run_seconds) == 10 and len(profile.steps) == 1
 
 
+def test_a_path_that_is_no_program(tmp_path):
+    missing = str(tmp_path / "missing.mlir")
+    with pytest.raises(FileNotFoundError) as e:
+        farcall.compile(missing)
+    assert str(e.value) == f"[Errno 2] No such file or directory: {missing!r}"
+    plan = tmp_path / "x.plan"
+    plan.write_bytes(b"\x89FCPLAN\n" + bytes(8))
+    with pytest.raises(ValueError, match="x.plan is a compiled plan, not a program: .*`farcall run`"):
+        farcall.compile(str(plan))
+    with pytest.raises(FileNotFoundError):
+        farcall.compile("missing.plan")
+
+
 def test_limits():
     loop = """
     func.func @main(%n: tensor<i64>) -> tensor<i64> {

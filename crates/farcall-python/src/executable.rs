@@ -1,6 +1,7 @@
 //! Compiled programs, and programs that are compiled for the sizes of each call.
 
 use farcall::device::Device;
+use farcall::plan::file::MAGIC;
 use farcall::plan::{BlockChoice, BlockDecision};
 use farcall::sig::UnknownName;
 use farcall::{CompileOptions, PolymorphicError};
@@ -205,6 +206,12 @@ pub(crate) fn convert<'py>(
 #[pyfunction]
 pub(crate) fn is_artifact(program: PyBackedBytes) -> bool {
     read::is_artifact(&program)
+}
+
+/// Returns true for the bytes of a compiled plan.
+#[pyfunction]
+pub(crate) fn is_plan(program: PyBackedBytes) -> bool {
+    program.starts_with(&MAGIC)
 }
 
 /// Returns the trees of arguments and results of a function written by `jax.export`, the indices of the

@@ -63,15 +63,17 @@ mod _farcall {
     #[pymodule_export]
     use crate::error::panics;
     #[pymodule_export]
-    use crate::executable::{Executable, Polymorphic, compile, compile_call, convert, is_artifact, trees};
+    use crate::executable::{
+        Executable, Polymorphic, compile, compile_call, convert, is_artifact, is_plan, trees,
+    };
     #[pymodule_export]
     use crate::handler::{Handler, fail_run, forget_raised, report_crashes};
     #[pymodule_export]
     use crate::hlo::{custom_calls, entry_types, infer_root, verify_program};
     #[pymodule_export]
-    use crate::linear::Linear;
-    #[pymodule_export]
     use crate::limits::{set_iteration_limit, set_memory_limit};
+    #[pymodule_export]
+    use crate::linear::Linear;
     #[pymodule_export]
     use crate::op::{Call, Op};
     #[pymodule_export]
