@@ -314,3 +314,26 @@ def test_exports_for_two_platforms_need_no_flatbuffers():
     """
     result = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True)
     assert "was exported for cuda, tpu, not for cpu" in result.stdout, result.stderr
+
+
+def test_missing_targets_have_places():
+    """Artifacts have no text. Each missing target is listed once, at its line of Python."""
+
+    def call(name, x):
+        return jax.ffi.ffi_call(name, jax.ShapeDtypeStruct(x.shape, x.dtype))(x)
+
+    def function(x):
+        x = call("missing_a", x)
+        x = call("missing_b", x)
+        return jnp.linalg.cholesky(x) + jnp.linalg.qr(x)[0]
+
+    checks = [jax.export.DisabledSafetyCheck.custom_call(name) for name in ("missing_a", "missing_b")]
+    exported = jax.export.export(jax.jit(function), disabled_checks=checks)(np.eye(3, dtype=np.float32))
+    with pytest.raises(farcall.MissingTargetError) as error:
+        farcall.compile(exported.serialize())
+    text = str(error.value)
+    for name in ("missing_a", "missing_b"):
+        assert text.count(f"no target `{name}` is registered") == 1
+    places = [place for place in text.splitlines() if place.startswith("--> ")]
+    assert len(places) == text.count("error: ") and all("test_artifacts.py:" in place for place in places[:2]), text
+    assert text.count("`farcall.register_lapack()` registers") == 1, text

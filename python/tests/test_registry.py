@@ -240,6 +240,17 @@ def test_an_unregistered_target_is_explained_in_terms_of_python():
     assert "--load" not in str(e.value) and "Registry::load" not in str(e.value)
 
 
+def test_a_library_of_plain_symbols_is_explained_in_terms_of_python(tmp_path):
+    source, library = tmp_path / "plain.c", tmp_path / "plain.so"
+    source.write_text("void plain(void *out, const void **in) {}")
+    subprocess.run(["cc", "-shared", "-fPIC", source, "-o", library], check=True)
+    for load in (farcall.load, farcall.Registry().load):
+        with pytest.raises(ValueError) as e:
+            load(library)
+        assert 'name its handlers: farcall.Registry.load(LIB, ["NAME=SYMBOL"]); it exports plain' in str(e.value)
+        assert "--target" not in str(e.value)
+
+
 @pytest.fixture
 def copies(tmp_path):
     """Returns two files with the ops of the gallery."""

@@ -11,7 +11,10 @@ use farcall::ir::eval::{self, EvalError, Numerics};
 use farcall::ir::literal::Literal;
 use farcall::ir::module::{Func, Module};
 use farcall::ir::{Op, ProgramError, Source, bounded, elided, normalize, verify};
+use farcall::registry::advise;
 use farcall::{CompileError, CompileOptions, Executable, Plan, Registry, RunError};
+
+use crate::load::advice;
 
 /// A function of a verified program, ready to run any number of times.
 pub(crate) enum Ready<'m> {
@@ -23,7 +26,7 @@ pub(crate) enum Ready<'m> {
 
 /// Unwraps the [`ProgramError`] if the program is at fault, so that callers can downcast to it.
 pub(crate) fn refused(error: CompileError) -> anyhow::Error {
-    error.into_program().map_or_else(anyhow::Error::from, anyhow::Error::from)
+    error.into_program().map_or_else(anyhow::Error::from, |error| advise(error, advice).into())
 }
 
 impl<'m> Ready<'m> {
@@ -107,9 +110,9 @@ fn require_targets(module: &Module, registry: &Registry) -> Result<(), ProgramEr
             if let Op::CustomCall(call) = inst.op()
                 && let Err(e) = registry.resolve(call, Device::default().platform())
             {
-                diagnostics.push(e.at(inst.span()));
+                diagnostics.push(e.at(inst.span(), &inst.place(&module.source)));
             }
         });
     }
-    if diagnostics.is_empty() { Ok(()) } else { Err(diagnostics.into_error(&module.source)) }
+    if diagnostics.is_empty() { Ok(()) } else { Err(advise(diagnostics.into_error(&module.source), advice)) }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Result, anyhow, bail};
 use clap::builder::{OsStringValueParser, TypedValueParser};
-use farcall::registry::{FrontEnd, LoadError, LoadOptions, LoadReport, TargetSpec};
+use farcall::registry::{LoadError, LoadOptions, LoadReport, Remedy, TargetSpec};
 use farcall::sig::namespace::is_namespace;
 use farcall::{ErrorCode, Registry};
 
@@ -48,7 +48,7 @@ impl From<OsString> for LibraryArg {
 /// Creates the registry for `--load` and `--target`. `offered` lists targets to make from symbols, for
 /// libraries that do not register targets themselves.
 pub(crate) fn registry(args: &LoadArgs, offered: &[TargetSpec]) -> Result<Registry> {
-    let registry = Registry::new().for_front_end(FrontEnd::CommandLine);
+    let registry = Registry::new();
     registry.register_ops(check_targets::OPS)?;
     let mut without_targets = Vec::new();
     for library in &args.load {
@@ -57,7 +57,7 @@ pub(crate) fn registry(args: &LoadArgs, offered: &[TargetSpec]) -> Result<Regist
                 report.warnings.iter().for_each(|warning| anstream::eprintln!("warning: {warning}"))
             }
             Err(e) if e.code() == ErrorCode::NoTargets => without_targets.push((library, e)),
-            Err(e) => return Err(e.into()),
+            Err(e) => return Err(refused(&e)),
         }
     }
     for spec in &args.target {
@@ -70,11 +70,11 @@ pub(crate) fn registry(args: &LoadArgs, offered: &[TargetSpec]) -> Result<Regist
             match load(&registry, library, args.replace, std::slice::from_ref(spec)) {
                 Ok(_) => found = true,
                 Err(e) if e.code() == ErrorCode::MissingSymbol => {}
-                Err(e) => return Err(e.into()),
+                Err(e) => return Err(refused(&e)),
             }
         }
         if !found {
-            return Err(error.into());
+            return Err(refused(&error));
         }
     }
     Ok(registry)
@@ -97,6 +97,26 @@ pub(crate) fn load(
     unsafe { registry.load_with(&library.path, &options) }
 }
 
+/// Phrases a remedy in terms of the command line.
+pub(crate) fn advice(remedy: &Remedy) -> String {
+    match remedy {
+        Remedy::LoadTarget(name) => format!(
+            "load the library that has it: --load LIB; if it does not register itself, --load LIB --target \
+             {name}=SYMBOL; see: farcall guide running-programs"
+        ),
+        Remedy::NameSymbols => "name its handlers: --target NAME=SYMBOL".to_owned(),
+        Remedy::NamespaceOrReplace => {
+            "to have both, --load NAMESPACE=LIB; to replace the registered ones, --replace".to_owned()
+        }
+        other => other.to_string(),
+    }
+}
+
+/// Converts an error of loading a library.
+fn refused(error: &LoadError) -> anyhow::Error {
+    anyhow!(error.describe(advice))
+}
+
 /// Adds a target made from symbols of the first library that has them.
 fn add_symbols<'a>(registry: &Registry, args: &'a LoadArgs, spec: &TargetSpec) -> Result<&'a LibraryArg> {
     let mut missing = Vec::new();
@@ -104,7 +124,7 @@ fn add_symbols<'a>(registry: &Registry, args: &'a LoadArgs, spec: &TargetSpec) -
         match load(registry, library, args.replace, std::slice::from_ref(spec)) {
             Ok(_) => return Ok(library),
             Err(e) if e.code() == ErrorCode::MissingSymbol => missing.push(e),
-            Err(e) => return Err(e.into()),
+            Err(e) => return Err(refused(&e)),
         }
     }
     let errors: Vec<String> = missing.iter().map(ToString::to_string).collect();

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use farcall_host::ErrorCode;
 use farcall_host::device::Device;
-use farcall_host::registry::{Platform, Registry};
+use farcall_host::registry::{Platform, Registry, Remedy, advise};
 use farcall_ir::bounded;
 use farcall_ir::eval::{Denormals, Numerics, Semantics};
 use farcall_ir::interrupt::Interrupted;
@@ -132,8 +132,9 @@ pub enum CompileError {
     /// target something that the target does not accept.
     #[error(transparent)]
     Program(#[from] ProgramError),
-    /// The custom calls of the program cannot be made.
-    #[error("{error}")]
+    /// The custom calls of the program cannot be made. The message has advice for users of this crate; other
+    /// front ends use [`advise`].
+    #[error("{}", advise(error.clone(), Remedy::to_string))]
     Calls {
         /// The calls, each with its location in the program and the reason.
         error: ProgramError,

@@ -35,13 +35,14 @@ pub(super) fn resolve(form: &mut Module, registry: &Registry, platform: &Platfor
                 Ok(Cow::Owned(call)) => changed.push((inst.id(), call)),
                 Err(invalid) => {
                     let diagnostic = match *invalid {
-                        InvalidCall::Target(error) => error.at(inst.span()),
+                        InvalidCall::Target(error) => error.at(inst.span(), &inst.place(&form.source)),
                         InvalidCall::Call(diagnostic) => {
                             code = ErrorCode::InvalidProgram;
                             diagnostic
                         }
                     };
-                    if noted.insert((diagnostic.span, diagnostic.code)) {
+                    let what = (diagnostic.code, diagnostic.subject.clone());
+                    if noted.insert((diagnostic.span, diagnostic.place.clone(), what)) {
                         diagnostics.push(diagnostic);
                     }
                 }

@@ -189,6 +189,12 @@ pub struct Diagnostic {
     pub message: String,
     /// Suggested fixes, where one is known.
     pub notes: Vec<String>,
+    /// Location of the error if the source has no text: a location that the program records, such as a line
+    /// of Python.
+    pub place: Option<Arc<str>>,
+    /// Name of the thing that the error is about, for programs that handle errors: the target of a missing
+    /// target.
+    pub subject: Option<Arc<str>>,
 }
 
 /// Code: `interrupted`.
@@ -201,18 +207,25 @@ impl From<Interrupted> for Diagnostic {
 impl Diagnostic {
     /// An error at a position of the source.
     pub fn new(code: &'static str, span: Span, message: impl Into<String>) -> Diagnostic {
-        Diagnostic { code, span: Some(span), message: message.into(), notes: Vec::new() }
+        Diagnostic { span: Some(span), ..Diagnostic::global(code, message) }
     }
 
     /// An error of the program as a whole.
     pub fn global(code: &'static str, message: impl Into<String>) -> Diagnostic {
-        Diagnostic { code, span: None, message: message.into(), notes: Vec::new() }
+        let message = message.into();
+        Diagnostic { code, span: None, message, notes: Vec::new(), place: None, subject: None }
     }
 
     /// Returns the diagnostic with a note added.
     pub fn note(mut self, note: impl Into<String>) -> Diagnostic {
         self.notes.push(note.into());
         self
+    }
+
+    /// Returns the diagnostic with a location for programs without text; an empty one is ignored.
+    #[must_use]
+    pub fn place(self, place: impl Into<Arc<str>>) -> Diagnostic {
+        Diagnostic { place: Some(place.into()).filter(|place| !place.is_empty()), ..self }
     }
 
     /// Renders the message with source line and caret. `color` adds terminal escapes.
@@ -232,7 +245,7 @@ impl Diagnostic {
             let mut snippet = Snippet::source(text.to_owned())
                 .line_start(line)
                 .annotation(AnnotationKind::Primary.span(from..to));
-            group = Group::with_title(Level::ERROR.primary_title(title));
+            group = Group::with_title(Level::ERROR.primary_title(title.as_str()));
             if column == 1 + text[..from].chars().count() {
                 // The excerpt starts at the beginning of its line, so the renderer computes the same column.
                 snippet = snippet.path(source.name().to_owned());
@@ -240,6 +253,9 @@ impl Diagnostic {
                 group = group.element(annotate_snippets::Origin::path(origin));
             }
             group = group.element(snippet);
+        } else if let Some(place) = &self.place {
+            group = Group::with_title(Level::ERROR.primary_title(title.as_str()))
+                .element(annotate_snippets::Origin::path(shortened(place)));
         }
         for note in &notes {
             group = group.element(Level::NOTE.message(note.as_ref()));
@@ -405,6 +421,14 @@ mod tests {
                 source.place(span);
             }
         }
+    }
+
+    #[test]
+    fn a_program_without_text_may_record_places() {
+        let error = Diagnostic::new("c", Span::default(), "message").place("f at model.py:3:5");
+        assert_eq!(error.render(&Source::none(), false), "error: [c] message\n--> f at model.py:3:5");
+        let noted = error.note("a note").render(&Source::none(), false);
+        assert_eq!(noted, "error: [c] message\n--> f at model.py:3:5\n = note: a note");
     }
 
     #[test]

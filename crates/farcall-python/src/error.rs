@@ -15,6 +15,7 @@
 //! `PanicException`, which `except Exception` does not catch.
 
 use farcall::ffi::unwind::catch;
+use farcall::registry::{Remedy, advise};
 use farcall::{CompileError, ErrorCode};
 use farcall_ir::ProgramError;
 use pyo3::exceptions::{
@@ -87,13 +88,34 @@ pub(crate) fn program(error: &ProgramError) -> PyErr {
 }
 
 /// Returns the exception for a program that cannot be compiled.
-pub(crate) fn compile(error: &CompileError) -> PyErr {
-    match error {
-        CompileError::Program(error) => program(error),
-        CompileError::Calls { error, code: ErrorCode::MissingTarget } => {
-            exception(ErrorCode::MissingTarget, error.render(false))
+pub(crate) fn compile(error: CompileError) -> PyErr {
+    let code = match error.code() {
+        ErrorCode::MissingTarget => ErrorCode::MissingTarget,
+        _ => ErrorCode::InvalidProgram,
+    };
+    match error.into_program() {
+        Ok(error) => exception(code, advise(error, advice).render(false)),
+        Err(error) => exception(error.code(), error.to_string()),
+    }
+}
+
+/// Phrases a remedy in terms of the Python package.
+pub(crate) fn advice(remedy: &Remedy) -> String {
+    match remedy {
+        Remedy::LoadTarget(name) => format!(
+            "load the library that has it: farcall.load(LIB); if it does not register itself, \
+             Registry.load(LIB, [\"{name}=SYMBOL\"]); or register a function: \
+             farcall.ffi.register_ffi_target(\"{name}\", fn); see: farcall guide python"
+        ),
+        Remedy::RegisterLapack => {
+            "`farcall.register_lapack()` registers jaxlib's LAPACK handlers, all of them; pass the program's \
+             registry if it does not use the global one; see: farcall guide linear-algebra"
+                .to_owned()
         }
-        CompileError::Calls { error, .. } => program(error),
-        error => exception(error.code(), error.to_string()),
+        Remedy::NameSymbols => "name its handlers: farcall.Registry.load(LIB, [\"NAME=SYMBOL\"])".to_owned(),
+        Remedy::NamespaceOrReplace => "to have both, farcall.load(LIB, namespace=\"NAME\"); to replace the \
+             registered ones, farcall.load(LIB, replace=True)"
+            .to_owned(),
+        other => other.to_string(),
     }
 }

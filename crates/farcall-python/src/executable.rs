@@ -320,7 +320,7 @@ impl Polymorphic {
     fn compiled_for(&self, py: Python<'_>, types: &[TensorType]) -> PyResult<farcall::Executable> {
         compiling(py, || {
             self.inner.for_types(types).map_err(|e| match e {
-                PolymorphicError::Compile(e) => error::compile(&e),
+                PolymorphicError::Compile(e) => error::compile(e),
                 other => error::exception(other.code(), other.to_string()),
             })
         })
@@ -346,8 +346,7 @@ impl Executable {
         registry: &farcall::Registry,
         options: &CompileOptions,
     ) -> PyResult<Executable> {
-        let inner =
-            farcall::Executable::compile_owned(module, registry, options).map_err(|e| error::compile(&e))?;
+        let inner = farcall::Executable::compile_owned(module, registry, options).map_err(error::compile)?;
         Ok(Executable { inner })
     }
 }

@@ -15,7 +15,7 @@ use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use farcall::registry::{
-    self, ApiKind, FrontEnd, Handler, LoadError, LoadOptions, LoadReport, Origin, Platform, Rank, TargetSpec,
+    self, ApiKind, Handler, LoadError, LoadOptions, LoadReport, Origin, Platform, Rank, TargetSpec,
 };
 use farcall_ffi::abi::{self, HandlerBundle, Stage, TypeId, TypeInfo};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -36,13 +36,13 @@ pub(crate) struct Registry {
 impl Registry {
     #[new]
     fn new() -> Registry {
-        Registry { inner: farcall::Registry::new().for_front_end(FrontEnd::Python) }
+        Registry { inner: farcall::Registry::new() }
     }
 
     /// Returns the registry of the process.
     #[staticmethod]
     fn process() -> Registry {
-        Registry { inner: farcall::Registry::global().clone().for_front_end(FrontEnd::Python) }
+        Registry { inner: farcall::Registry::global().clone() }
     }
 
     /// Registers a target.
@@ -106,7 +106,7 @@ impl Registry {
         guarded(|| {
             let report = py
                 .detach(|| load(&self.inner, &path, &options))
-                .map_err(|e| error::exception(e.code(), e.to_string()))?;
+                .map_err(|e| error::exception(e.code(), e.describe(error::advice)))?;
             let targets = report.targets.into_iter().map(|inner| Target { inner }).collect();
             Ok((targets, report.warnings))
         })

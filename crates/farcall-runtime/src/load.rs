@@ -247,7 +247,13 @@ fn calls(plan: &Plan, registry: &Registry) -> Result<Vec<Arc<CallSite>>, Instant
     for spec in &plan.calls {
         match registry.resolve(&spec.call, &plan.platform) {
             Ok(target) => targets.push(target),
-            Err(error) => missing.push(error.at(spec.span.unwrap_or_default())),
+            Err(error) => {
+                let diagnostic = error.at(spec.span.unwrap_or_default(), &spec.place);
+                // A call in a function that is inlined several times is reported once.
+                if !missing.contains(&diagnostic) {
+                    missing.push(diagnostic);
+                }
+            }
         }
     }
     if !missing.is_empty() {

@@ -37,11 +37,18 @@ def _with_notes(message: str, program: str, elsewhere: Callable[[str], Sequence[
     def advised(error: str) -> str:
         target = re.match(r"error: .*?no target `(.*?)` is registered", error)
         note = re.search(r"^ *= note: ", error, re.MULTILINE)
-        if target is None or note is None:
+        if target is None:
             return error
         name = target[1]
-        ours = [] if name in told else [f"{note[0]}{line}\n" for line in _notes(name, program, elsewhere(name))]
+        lines = [] if name in told else list(_notes(name, program, elsewhere(name)))
         told.add(name)
+        if note is None:
+            # The engine gives advice that applies to several errors with the first of them.
+            margin = re.search(r"^( *)\|", error, re.MULTILINE)
+            body = error.rstrip("\n")
+            ours = [f"\n{margin[1] if margin else ' '}= note: {line}" for line in lines]
+            return body + "".join(ours) + error[len(body) :]
+        ours = [f"{note[0]}{line}\n" for line in lines]
         rest = re.sub(r"^ *= note: load the library that has it: .*\n?", "", error[note.start() :], flags=re.MULTILINE)
         return error[: note.start()] + "".join(ours) + rest
 

@@ -15,7 +15,7 @@ use farcall::ffi::abi::Stage;
 use farcall::ir::literal::Literal;
 use farcall::ir::module::Func;
 use farcall::ir::types::TensorType;
-use farcall::registry::{FrontEnd, Target};
+use farcall::registry::{Remedy, Target};
 use farcall::sig::nearest::nearest;
 use farcall::{Registry, RunError, op_program};
 use serde_json::{Value, json};
@@ -37,8 +37,10 @@ pub(crate) use given::AttrSpec;
 /// Lists, explains or calls ops.
 pub(crate) fn op(args: &OpArgs) -> Result<()> {
     let mut stats = Stats::default();
-    let registry = Registry::new().for_front_end(FrontEnd::CommandLine);
-    let loaded = stats.take("load", || load::load(&registry, &args.library, false, &[]))?;
+    let registry = Registry::new();
+    let loaded = stats.take("load", || {
+        load::load(&registry, &args.library, false, &[]).map_err(|error| anyhow!(error.describe(advice)))
+    })?;
     let library = &args.library.path;
     let ops: Vec<Arc<Target>> =
         loaded.targets.iter().filter(|t| t.platform() == Device::default().platform()).cloned().collect();
@@ -90,6 +92,17 @@ pub(crate) fn op(args: &OpArgs) -> Result<()> {
         stats.print(ready.plan())?;
     }
     Ok(())
+}
+
+/// Phrases a remedy for `farcall op`, which has no `--target`: a handler that is known by its symbol declares no
+/// op.
+fn advice(remedy: &Remedy) -> String {
+    match remedy {
+        Remedy::NameSymbols => "its handlers are no ops, since they have no signatures; a program can call \
+             them: farcall run PROGRAM --load LIB --target NAME=SYMBOL"
+            .to_owned(),
+        other => load::advice(other),
+    }
 }
 
 /// Formats a failure of the call with the op's name and message only, because the generated program has no

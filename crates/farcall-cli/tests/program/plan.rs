@@ -136,6 +136,39 @@ func.func @main(%x: tensor<?x2xf32>) -> tensor<?x4xf32> {
 }
 
 #[test]
+fn a_missing_target_of_a_program_without_text_has_a_place() {
+    let library = LIBRARY.to_str().unwrap();
+    let program = "\
+func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> {
+  %0 = call @f(%x) : (tensor<3xf32>) -> tensor<3xf32>
+  %1 = call @f(%0) : (tensor<3xf32>) -> tensor<3xf32>
+  return %1 : tensor<3xf32>
+}
+func.func private @f(%x: tensor<3xf32>) -> tensor<3xf32> {
+  %0 = stablehlo.custom_call @test.triple(%x) {api_version = 4 : i32, backend_config = {}}
+    : (tensor<3xf32>) -> tensor<3xf32>
+  return %0 : tensor<3xf32>
+}
+";
+    let folder = Folder::new().with("p.mlir", program);
+    let converted = folder.farcall(["convert", "p.mlir", "--to", "artifact", "-o", "p.mlirbc"]);
+    assert_eq!(converted.code, 0, "{}", converted.stderr);
+    let compiled = folder.farcall(["compile", "p.mlirbc", "-o", "p.plan", "--load", library]);
+    assert_eq!(compiled.code, 0, "{}", compiled.stderr);
+    // A call in a function that is inlined twice is reported once.
+    for file in ["p.mlirbc", "p.plan"] {
+        let ended = folder.farcall(["run", file, "-i", "ones"]);
+        assert_eq!((ended.code, ended.stderr.matches("no target `test.triple`").count()), (1, 1), "{file}");
+    }
+    let exported = concat!(env!("CARGO_MANIFEST_DIR"), "/../farcall-ir/tests/artifacts/calls.bin");
+    folder.fails(&["run", exported], expect![[r#"
+        error: [missing_target] no target `my_target` is registered for the platform Host
+        --> jit(calls)/ffi_call at make.py:54:66
+         = note: load the library that has it: --load LIB; if it does not register itself, --load LIB --target my_target=SYMBOL; see: farcall guide running-programs
+    "#]]);
+}
+
+#[test]
 fn what_cannot_be_asked_of_a_plan_is_an_error() {
     let folder = compiled(AFFINE, &[]).with("old.plan", b"\x89FCPLAN\n\x63\0\0\0\x05\0\0\09.9.9rest");
     folder.fails(&["run", "p.plan", "--entry", "main", "--passes", "cse"], expect![[r#"

@@ -183,10 +183,7 @@ impl Registry {
             replace: options.replace,
         });
         let Change { targets, dropped } = registered.map_err(|errors| match NameConflict::of(&errors) {
-            Some(others) => {
-                let advice = self.front_end.advice_on_conflicts();
-                LoadError::NameConflict { path: path.clone(), others, advice }
-            }
+            Some(others) => LoadError::NameConflict { path: path.clone(), others },
             None => LoadError::Refused { path: path.clone(), errors },
         })?;
         let warning = |what: String| {

@@ -1,12 +1,13 @@
 //! Errors of loading a library.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use farcall_sig::namespace;
 
 use super::link::LinkError;
+use super::remedy::Remedy;
 use super::{Origin, RegisterError};
 use crate::ErrorCode;
 
@@ -82,13 +83,13 @@ pub enum LoadError {
     },
     /// The library has no descriptor and registered nothing.
     #[error("library {} neither describes nor registers any targets{}{}", path.display(), reason(notes),
-            exports_hint(exports))]
+            nothing_hint(exports, Remedy::NameSymbols))]
     Nothing {
         /// The file.
         path: PathBuf,
         /// Observations made while loading the library.
         notes: Vec<String>,
-        /// Some of the symbols that the library exports.
+        /// Symbols that the library exports.
         exports: Vec<String>,
     },
     /// The file has changed, but the dynamic linker returns the earlier library.
@@ -107,14 +108,12 @@ pub enum LoadError {
         namespace: String,
     },
     /// Other libraries have targets of the same names, or lowerings for the same blocks.
-    #[error("{}; {advice}", taken(path, others))]
+    #[error("{}; {}", taken(path, others), Remedy::NamespaceOrReplace)]
     NameConflict {
         /// The file.
         path: PathBuf,
         /// The other libraries, with the conflicting names.
         others: Vec<NameConflict>,
-        /// Advice on loading the library nevertheless.
-        advice: &'static str,
     },
     /// The registry rejected targets or types of the library.
     #[error("library {}: {}", path.display(), all(errors))]
@@ -200,6 +199,25 @@ impl LoadError {
     }
 }
 
+impl LoadError {
+    /// Returns the message, with advice in the words of `phrase`. `Display` gives advice to users of this
+    /// crate.
+    pub fn describe(&self, phrase: impl Fn(&Remedy) -> String) -> String {
+        match self {
+            LoadError::Nothing { path, notes, exports } => format!(
+                "library {} neither describes nor registers any targets{}{}",
+                path.display(),
+                reason(notes),
+                nothing_hint(exports, phrase(&Remedy::NameSymbols))
+            ),
+            LoadError::NameConflict { path, others } => {
+                format!("{}; {}", taken(path, others), phrase(&Remedy::NamespaceOrReplace))
+            }
+            other => other.to_string(),
+        }
+    }
+}
+
 fn all(errors: &[RegisterError]) -> String {
     errors.iter().map(RegisterError::to_string).collect::<Vec<_>>().join("; ")
 }
@@ -216,11 +234,11 @@ fn reason(notes: &[String]) -> String {
     notes.iter().map(|note| format!(" ({note})")).collect()
 }
 
-fn exports_hint(exports: &[String]) -> String {
+fn nothing_hint(exports: &[String], advice: impl fmt::Display) -> String {
     if exports.is_empty() {
         return "; it exports no functions: is `farcall_ffi::library!` missing?".into();
     }
     let shown: Vec<&str> = exports.iter().take(8).map(String::as_str).collect();
     let more = if exports.len() > shown.len() { ", …" } else { "" };
-    format!("; name its handlers: --target NAME=SYMBOL; it exports {}{more}", shown.join(", "))
+    format!("; {advice}; it exports {}{more}", shown.join(", "))
 }

@@ -34,6 +34,7 @@ mod load_error;
 mod lowering;
 mod open;
 mod pages;
+mod remedy;
 mod spec;
 mod target;
 
@@ -45,6 +46,7 @@ pub use load_error::{LoadError, NameConflict};
 use lowering::Listed;
 pub use lowering::Registered;
 pub use lowering::{Lowering, Rank};
+pub use remedy::{Remedy, advise};
 pub use spec::{Symbols, TargetSpec, TargetSpecError};
 pub use target::{ApiKind, Handler, How, Origin, Target, UntypedHandler};
 
@@ -57,79 +59,6 @@ pub struct Registry {
     targets: Arc<RwLock<BTreeMap<Key, Arc<Target>>>>,
     /// Lowerings by tag, in the order in which they are called.
     lowerings: Arc<RwLock<BTreeMap<Arc<str>, Vec<Registered>>>>,
-    /// Front end of this clone; not shared.
-    front_end: FrontEnd,
-}
-
-/// The interface through which a registry is used. Error messages give advice in its terms.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-#[non_exhaustive]
-pub enum FrontEnd {
-    /// A Rust program.
-    #[default]
-    Rust,
-    /// The command-line program `farcall`.
-    CommandLine,
-    /// The Python package.
-    Python,
-}
-
-impl FrontEnd {
-    /// Returns advice on loading a library whose target names are already registered.
-    fn advice_on_conflicts(self) -> &'static str {
-        match self {
-            FrontEnd::Rust => {
-                "to have both, load it in a namespace (LoadOptions::namespace); to replace the registered ones, \
-                 LoadOptions::replace"
-            }
-            FrontEnd::CommandLine => {
-                "to have both, --load NAMESPACE=LIB; to replace the registered ones, --replace"
-            }
-            FrontEnd::Python => {
-                "to have both, farcall.load(LIB, namespace=\"NAME\"); to replace the registered ones, \
-                 farcall.load(LIB, replace=True)"
-            }
-        }
-    }
-
-    /// Returns advice on registering a target.
-    fn advice(self, name: &str) -> String {
-        if is_lapack(name) {
-            let python = "`farcall.register_lapack()` registers jaxlib's LAPACK handlers, all of them";
-            return match self {
-                FrontEnd::Python => {
-                    format!(
-                        "{python}; pass the program's registry if it does not use the global one; \
-                         see: farcall guide linear-algebra"
-                    )
-                }
-                FrontEnd::Rust | FrontEnd::CommandLine => format!(
-                    "LAPACK's handlers are jaxlib's, and only Python has them: there, {python}, and `farcall.compile` runs \
-                     the program; see: farcall guide linear-algebra"
-                ),
-            };
-        }
-        match self {
-            FrontEnd::Rust => format!(
-                "load the library that has it: Registry::load; if it does not register itself, Registry::load_symbols \
-                 with {name}=SYMBOL; see: farcall guide embedding"
-            ),
-            FrontEnd::CommandLine => format!(
-                "load the library that has it: --load LIB; if it does not register itself, --load LIB --target \
-                 {name}=SYMBOL; see: farcall guide running-programs"
-            ),
-            FrontEnd::Python => format!(
-                "load the library that has it: farcall.load(LIB); if it does not register itself, \
-                 Registry.load(LIB, [\"{name}=SYMBOL\"]); or register a function: \
-                 farcall.ffi.register_ffi_target(\"{name}\", fn); see: farcall guide python"
-            ),
-        }
-    }
-}
-
-/// Returns true for the names under which JAX calls LAPACK and BLAS: `lapack_spotrf_ffi`, `blas_strsm`.
-fn is_lapack(name: &str) -> bool {
-    name.starts_with("lapack_") || name.starts_with("blas_")
 }
 
 type Key = (Arc<str>, Platform, ApiKind);
@@ -166,17 +95,7 @@ impl Registry {
     pub fn fork(&self) -> Registry {
         let targets = self.targets.read().unwrap_or_else(PoisonError::into_inner).clone();
         let lowerings = self.lowerings.read().unwrap_or_else(PoisonError::into_inner).clone();
-        let front_end = self.front_end;
-        Registry {
-            targets: Arc::new(RwLock::new(targets)),
-            lowerings: Arc::new(RwLock::new(lowerings)),
-            front_end,
-        }
-    }
-
-    /// Returns the same registry with error messages for users of this front end.
-    pub fn for_front_end(self, front_end: FrontEnd) -> Registry {
-        Registry { front_end, ..self }
+        Registry { targets: Arc::new(RwLock::new(targets)), lowerings: Arc::new(RwLock::new(lowerings)) }
     }
 
     /// Returns the registry of the process. Handlers that register themselves through `XLA_FFI_GetApi` are
@@ -299,7 +218,7 @@ impl Registry {
     /// If no target has this name and platform, or only a target of the other API does.
     pub fn resolve(&self, call: &CustomCall, platform: &Platform) -> Result<Arc<Target>, ResolveError> {
         let name = &call.target;
-        let wanted = call_kind(call).map_err(|message| ResolveError { message, notes: Vec::new() })?;
+        let wanted = call_kind(call).map_err(ResolveError::new)?;
         let found = match wanted {
             Some(kind) => self.get(name, platform, kind),
             None => self.lookup(name, platform),
@@ -356,8 +275,7 @@ impl Registry {
             let now = other.edition();
             notes.push(format!("`{name}` is version {version} of `{base}`, which has version {now} here"));
         }
-        notes.push(self.front_end.advice(name));
-        ResolveError { message, notes }
+        ResolveError { message, notes, missing: Some(name.into()) }
     }
 }
 
@@ -420,7 +338,7 @@ fn mismatch(call: &CustomCall, wanted: ApiKind, found: &Target) -> ResolveError 
         found.kind(),
         found.origin()
     );
-    ResolveError { message, notes: Vec::new() }
+    ResolveError::new(message)
 }
 
 /// Reason why a custom call cannot be resolved to a target.
@@ -429,19 +347,35 @@ fn mismatch(call: &CustomCall, wanted: ApiKind, found: &Target) -> ResolveError 
 pub struct ResolveError {
     /// Description of the problem.
     pub message: String,
-    /// Similar names, and advice on loading the target.
+    /// Similar names, and platforms that have the target.
     pub notes: Vec<String>,
+    /// Name of the target if it is missing; `None` if the call cannot be made for another reason.
+    pub missing: Option<Arc<str>>,
 }
 
+/// Code of the diagnostics of missing targets.
+const MISSING_TARGET: &str = "missing_target";
+
 impl ResolveError {
+    fn new(message: String) -> ResolveError {
+        ResolveError { message, notes: Vec::new(), missing: None }
+    }
+
     /// Returns the kind of the error.
     pub fn code(&self) -> ErrorCode {
         ErrorCode::MissingTarget
     }
 
-    /// Converts the error to a diagnostic at the location of the call.
-    pub fn at(self, span: Span) -> Diagnostic {
-        Diagnostic { notes: self.notes, ..Diagnostic::new("missing_target", span, self.message) }
+    /// Returns what the user can do about a missing target.
+    pub fn remedy(&self) -> Option<Remedy> {
+        self.missing.as_ref().map(Remedy::of_target)
+    }
+
+    /// Converts the error to a diagnostic at the location of the call. `place` is the location in a program
+    /// without text; it may be empty. [`advise`] adds remedies to diagnostics.
+    pub fn at(self, span: Span, place: &str) -> Diagnostic {
+        let diagnostic = Diagnostic::new(MISSING_TARGET, span, self.message).place(place);
+        Diagnostic { notes: self.notes, subject: self.missing, ..diagnostic }
     }
 }
 
@@ -694,15 +628,12 @@ mod tests {
         let e = registry.resolve(&CustomCall::new("rms_nrom"), &Platform::Host).unwrap_err();
         assert_eq!(e.message, "no target `rms_nrom` is registered for the platform Host");
         assert_eq!(e.notes[0], "close names that are: rms_norm");
-        let advice = |front_end| {
-            let registry = registry.clone().for_front_end(front_end);
-            let call = CustomCall::new("lapack_spotrf_ffi");
-            registry.resolve(&call, &Platform::Host).unwrap_err().notes.pop().unwrap()
-        };
-        assert!(advice(FrontEnd::Python).starts_with("`farcall.register_lapack()` registers"));
-        assert!(advice(FrontEnd::CommandLine).contains("only Python has them"));
+        assert_eq!(e.remedy(), Some(Remedy::LoadTarget("rms_nrom".into())));
+        let e = registry.resolve(&CustomCall::new("lapack_spotrf_ffi"), &Platform::Host).unwrap_err();
+        assert_eq!(e.remedy(), Some(Remedy::RegisterLapack));
         let call = CustomCall { api_version: Some(4), ..CustomCall::new("rms_norm") };
         let e = registry.resolve(&call, &Platform::Host).unwrap_err();
+        assert_eq!(e.remedy(), None);
         assert_eq!(
             e.message,
             "the program calls `rms_norm` through the typed API (api_version = 4), but `rms_norm` is \

@@ -203,10 +203,13 @@ impl<'g> OpCall<'g, '_> {
         let known = types(&self.operands).into_iter().collect::<Option<Vec<Type>>>();
         let target = match self.registry.get(&self.name, &self.platform, ApiKind::Typed) {
             Some(target) => target,
-            None => self
-                .registry
-                .resolve(&CustomCall::new(&*self.name), &self.platform)
-                .map_err(|error| Box::new(error.at(Span::default())))?,
+            None => {
+                self.registry.resolve(&CustomCall::new(&*self.name), &self.platform).map_err(|error| {
+                    let advice = error.remedy().map(|remedy| remedy.to_string());
+                    let diagnostic = error.at(Span::default(), "");
+                    Box::new(advice.into_iter().fold(diagnostic, Diagnostic::note))
+                })?
+            }
         };
         let Some(operands) = known else { return Ok(None) };
         let tensors: Result<Vec<TensorType>, Box<Diagnostic>> = operands
