@@ -483,7 +483,7 @@ fn semantics() -> impl TypedValueParser<Value = Semantics> {
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Examples:\n  farcall inspect model.mlir\n  farcall inspect model.mlir --load libmy_ops.so --why\n  farcall inspect model.mlir --plan\n  farcall inspect model.mlir --plan --svg plan.svg\n  farcall inspect model.jax_export --load libmy_ops.so --why -i params.npz -i 'zeros:f32[8,4]'\n  farcall inspect model.mlir --load libmy_ops.so --json | jq .custom_calls"
+    after_help = "Examples:\n  farcall inspect model.mlir\n  farcall inspect model.mlir --load libmy_ops.so --why\n  farcall inspect model.mlir --plan\n  farcall inspect model.mlir --plan --passes default,-fuse\n  farcall inspect model.mlir --plan --svg plan.svg\n  farcall inspect model.jax_export --load libmy_ops.so --why -i params.npz -i 'zeros:f32[8,4]'\n  farcall inspect model.mlir --load libmy_ops.so --json | jq .custom_calls"
 )]
 pub(crate) struct InspectArgs {
     /// Program (StableHLO or HLO text, a portable artifact, a file of `jax.export`), or a plan from `farcall
@@ -507,6 +507,9 @@ pub(crate) struct InspectArgs {
     /// its last read. A program with dynamic sizes is compiled for inputs, given as for `farcall run`.
     #[arg(long)]
     pub plan: bool,
+    /// With --why or --plan, passes that rewrite the program, as for `farcall run`
+    #[arg(long, value_name = "LIST", value_parser = pipeline)]
+    pub passes: Option<Pipeline>,
     #[command(flatten)]
     pub draw: DrawArgs,
     #[command(flatten)]

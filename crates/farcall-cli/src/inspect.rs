@@ -31,6 +31,7 @@ pub(crate) fn inspect(args: &InspectArgs) -> Result<()> {
     ensure!(!only_colors, "--times is for drawings: add --svg or --dot");
     let needless = !compiles && (!args.inputs.inputs.is_empty() || args.inputs.fill.is_some());
     ensure!(!needless, "--input and --fill are for --why and --plan, which compile the program for them");
+    ensure!(compiles || args.passes.is_none(), "--passes is for --why and --plan, which compile the program");
     let code = match program::open(&args.program)? {
         Program::Code(code) => code,
         Program::Plan(plan) => return plan::inspect(args, &plan),

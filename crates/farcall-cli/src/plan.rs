@@ -113,6 +113,9 @@ pub(crate) fn inspect(args: &InspectArgs, plan: &Plan) -> Result<()> {
     if !args.inputs.inputs.is_empty() || args.inputs.fill.is_some() {
         bail!("{} is compiled: --input and --fill have no effect", args.program.display());
     }
+    if args.passes.is_some() {
+        bail!("{} is compiled: --passes has no effect", args.program.display());
+    }
     if args.plan {
         bail!(
             "{0} is compiled: --plan explains the compilation of a program; `farcall run {0} --dump plan` shows \

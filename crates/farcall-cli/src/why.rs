@@ -26,7 +26,8 @@ pub(crate) fn compiled(
     registry: &Registry,
 ) -> Result<Option<(Plan, Explanation)>> {
     let numerics = NumericsArgs { denormals: None, semantics: None };
-    let how = HowArgs { entry: args.entry.clone(), dump: None, passes: None, elided: None, numerics };
+    let (entry, passes) = (args.entry.clone(), args.passes.clone());
+    let how = HowArgs { entry, passes, dump: None, elided: None, numerics };
     let mut stats = Stats::default();
     let Some(front) = compile::front(code, &how, &args.inputs, &mut stats)? else { return Ok(None) };
     front.check(&args.inputs)?;

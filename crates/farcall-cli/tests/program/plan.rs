@@ -193,6 +193,12 @@ fn what_cannot_be_asked_of_a_plan_is_an_error() {
     "#]],
     );
     folder.fails(
+        &["inspect", "p.plan", "--passes", "needed"],
+        expect![[r#"
+            error: --passes is for --why and --plan, which compile the program
+        "#]],
+    );
+    folder.fails(
         &["compile", "p.plan", "-o", "q.plan"],
         expect![[r#"
         error: p.plan is a compiled plan already

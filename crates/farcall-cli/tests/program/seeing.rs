@@ -154,6 +154,30 @@ func.func @main(%x: tensor<8xf32>) -> (tensor<f32>, tensor<8xf32>, tensor<4xf32>
 ";
 
 #[test]
+fn a_plan_is_explained_for_chosen_passes() {
+    let program = "\
+func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
+  %0 = stablehlo.exponential %x : tensor<8xf32>
+  %1 = stablehlo.add %0, %x : tensor<8xf32>
+  return %1 : tensor<8xf32>
+}
+";
+    let folder = Folder::new().with("p.mlir", program);
+    let steps = |passes: &[&str]| {
+        let ended = folder.farcall([&["inspect", "p.mlir", "--plan", "--json"], passes].concat());
+        let json: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+        json["plan"]["steps"].as_array().unwrap().len()
+    };
+    assert_eq!((steps(&[]), steps(&["--passes", "needed"])), (1, 2));
+    folder.fails(
+        &["inspect", "p.mlir", "--passes", "needed"],
+        expect![[r#"
+        error: --passes is for --why and --plan, which compile the program
+    "#]],
+    );
+}
+
+#[test]
 fn a_plan_is_explained() {
     let folder = Folder::new().with("p.mlir", APART);
     let ended = folder.farcall(["inspect", "p.mlir", "--plan"]);
