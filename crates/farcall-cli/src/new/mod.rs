@@ -40,13 +40,24 @@ pub(crate) fn new(args: &NewArgs) -> Result<()> {
     if args.json {
         let steps: Vec<&str> = next.iter().map(|(command, _)| command.as_str()).collect();
         let value = json!({
-            "path": path, "crate": names.krate, "op": names.op, "library": names.library(), "next": steps,
+            "path": path, "crate": names.krate, "op": names.op, "library": names.library(),
+            "source": path.join("src/lib.rs"), "next": steps,
         });
         writeln!(out, "{}", serde_json::to_string_pretty(&value)?)?;
         return Ok(());
     }
     let made = format!("{}/", path.display());
-    writeln!(out, "Made {} with the op {}.\n", styled(GREEN, made), styled(BOLD, &names.op))?;
+    writeln!(out, "Made {} with the op {}.", styled(GREEN, made), styled(BOLD, &names.op))?;
+    if let Some(given) = args.op.as_deref().filter(|given| *given != names.op) {
+        writeln!(out, "`{given}` is `{}` in Rust and Python.", names.op)?;
+    }
+    writeln!(
+        out,
+        "Its kernel is a swish, x * sigmoid(beta * x) * scale. Replace it in {}: the function {}, its \
+         signature, its gradient and the tests.\n",
+        styled(BOLD, path.join("src/lib.rs").display()),
+        names.op
+    )?;
     writeln!(out, "Next:\n")?;
     for (command, what) in &next {
         match what.is_empty() {

@@ -5,7 +5,7 @@
 
 use farcall_ffi::prelude::*;
 
-/// Multiplies `x` by the gate `sigmoid(beta * x)` and by `scale`: `y = x * sigmoid(beta * x) * scale`.
+/// A swish, to be replaced: multiplies `x` by the gate `sigmoid(beta * x)` and by `scale`: `y = x * sigmoid(beta * x) * scale`.
 #[handler(name = "my_op")]
 #[signature((x: f32[*, n], scale: f32[n], beta: f32 = 1.0) -> (y: f32[*, n]) where n: map)]
 #[vjp(backward = my_op_bwd)]
@@ -15,6 +15,9 @@ fn my_op(
     beta: f32,
     y: &mut Buffer<f32>,
 ) -> Result<()> {
+    // The signature guarantees types and sizes. Check here what it cannot express, such as an even size:
+    // `ensure!(scale.len() % 2 == 0, "n is {}, which is odd", scale.len())`.
+    ensure!(beta.is_finite(), "beta is {beta}");
     for (x, y) in x.rows().zip(y.rows_mut()) {
         for i in 0..x.len() {
             y[i] = x[i] * sigmoid(beta * x[i]) * scale[i];

@@ -113,6 +113,7 @@ fn what_to_do_next_is_printed() {
     let text = text.replace(&format!(" {target}/release"), " target/release");
     expect![[r#"
         Made gates/ with the op gates.
+        Its kernel is a swish, x * sigmoid(beta * x) * scale. Replace it in gates/src/lib.rs: the function gates, its signature, its gradient and the tests.
 
         Next:
 
