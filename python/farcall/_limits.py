@@ -35,5 +35,5 @@ def set_iteration_limit(iterations: int | None) -> None:
 
 def _checked(limit: int | None) -> int | None:
     if limit is not None and not 0 <= limit < 1 << 64:
-        raise ValueError(f"a limit is None, or a number from 0 to 2**64 - 1, not {limit}")
+        raise ValueError(f"{limit} is an invalid limit: give a number from 0 to 2**64 - 1, or None")
     return limit

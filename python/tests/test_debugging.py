@@ -94,7 +94,7 @@ def here() -> int:
 
 def lines(text: str, callers: bool = False) -> set[tuple[str, int]]:
     """Returns the files and lines of the custom calls in a compiled program, from XLA's tables of files,
-    positions and frames; with `callers`, also those of all calling frames."""
+    positions and frames. With `callers`, the lines of all calling frames are included."""
 
     def table(name: str, entry: str) -> dict[str, Any]:
         return dict(re.findall(rf"^(\d+) {entry}", text.split(f"\n{name}\n")[1].split("\n\n")[0], re.M))
@@ -129,10 +129,9 @@ def test_metadata_has_lines_of_the_user(gallery):
     for function, line in functions:
         for on in x, jax.device_put(x, NamedSharding(mesh, P("d"))):
             compiled = jax.jit(function).lower(on).compile()
-            # From jaxlib 0.12 on, the operations in the loop of a partitioned call have the frames of their part
-            # below the frames of the call. XLA looks up the frames of the part, which are numbers in tables
-            # of its own, in the tables of the whole program, so they are arbitrary; and without frames of
-            # the user, JAX gives all operations of a part those of `.compile()`.
+            # From jaxlib 0.12 on, JAX gives the operations of a part the frames of `.compile()`. XLA puts these
+            # below the frames of the call, but looks up their numbers, which belong to the part's tables, in
+            # the tables of the whole program. The innermost frames in a loop are therefore arbitrary.
             is_looped_part = line == looped_at and on is not x
             if is_looped_part and jax.__version_info__ >= (0, 12):
                 assert ("test_debugging.py", line) in lines(compiled.as_text(), callers=True)

@@ -447,5 +447,5 @@ def test_limits():
         farcall.set_memory_limit(None)
     assert counted(11)[0] == 0 and farcall.compile(large)(1.0)[0].size == 4194304
     for set_limit in (farcall.set_memory_limit, farcall.set_iteration_limit):
-        with pytest.raises(ValueError, match="a limit is None, or a number"):
+        with pytest.raises(ValueError, match="-1 is an invalid limit: give a number"):
             set_limit(-1)
