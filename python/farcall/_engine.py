@@ -342,29 +342,39 @@ class Executable:
         Raises:
           ValueError: if `runs` is not positive. All exceptions of `run`.
         """
-        if runs < 1:
-            raise ValueError(f"runs must be at least 1, but is {runs}")
-        if self._trees is None:
-            inputs = _called(list, None, args, kwargs)
-        else:
-            inputs = self._trees.used(self._trees.leaves(args, kwargs))
-        times, steps = self._native.profile(_given(inputs, self._inputs), runs)
-        return Profile(
-            times,
-            [
-                StepTime(
-                    step, parent, operation, [tensor_type(*ty) for ty in results], origin,
-                    calls / runs, own / runs, total / runs, size, flops,
-                )
-                for step, parent, operation, results, origin, calls, own, total, size, flops in steps
-            ],
-        )
+        return _profiled(lambda given: self._native, self._inputs, self._trees, args, kwargs, runs)
 
     def __repr__(self) -> str:
         def join(types: list[TensorType]) -> str:
             return ", ".join(map(str, types))
 
         return f"<farcall.Executable ({join(self._inputs)}) -> ({join(self._outputs)})>"
+
+
+def _profiled(
+    compiled: Callable[[list[Any]], _farcall.Executable],
+    wanted: list[TensorType],
+    trees: _Trees | None,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    runs: int,
+) -> Profile:
+    """Times runs of the executable for the given inputs."""
+    if runs < 1:
+        raise ValueError(f"runs must be at least 1, but is {runs}")
+    inputs = _called(list, None, args, kwargs) if trees is None else trees.used(trees.leaves(args, kwargs))
+    given = _given(inputs, wanted)
+    times, steps = compiled(given).profile(given, runs)
+    return Profile(
+        times,
+        [
+            StepTime(
+                step, parent, operation, [tensor_type(*ty) for ty in results], origin,
+                calls / runs, own / runs, total / runs, size, flops,
+            )
+            for step, parent, operation, results, origin, calls, own, total, size, flops in steps
+        ],
+    )
 
 
 class Polymorphic:
@@ -443,6 +453,24 @@ class Polymorphic:
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Returns `run(args)`, or calls the function that JAX has exported."""
         return _called(self.run, self._trees, args, kwargs)
+
+    def profile(self, /, *args: Any, runs: int = 10, **kwargs: Any) -> Profile:
+        """Times runs on these arguments by the steps of the plan: `Executable.profile` of the executable for
+        their types.
+
+        Args:
+          args: arguments of the program, and `kwargs`.
+          runs: number of measured runs, after one run that is not counted. (If the function itself has an
+            argument of this name, it is passed by position.)
+
+        Returns:
+          The profile, which prints as a table.
+
+        Raises:
+          ValueError: if `runs` is not positive. All exceptions of `run`.
+        """
+        compiled = lambda given: self._native.for_types([(name, list(dims)) for name, dims, _ in given])
+        return _profiled(compiled, self._inputs, self._trees, args, kwargs, runs)
 
     def __repr__(self) -> str:
         inputs = ", ".join(f"{name}: {ty}" for name, ty in zip(self._names, self._inputs))

@@ -173,3 +173,15 @@ def test_symbolic_sizes_are_exported_for_several_devices(gallery):
         for rows in 2, 6:
             x = jax.device_put(Random(rows, np.float64).array(rows, 3), split)
             same(jax.jit(again.call)(x), op(np.asarray(x)))
+
+
+def test_a_profile_at_the_sizes_of_the_arguments():
+    [size] = jax.export.symbolic_shape("n")
+    program = farcall.compile(jax.export.export(jax.jit(lambda x: jnp.sin(x) + 1))(jax.ShapeDtypeStruct((size,), "float32")))
+    for n in (3, 5):
+        profile = program.profile(np.zeros(n, np.float32), runs=2)
+        assert len(profile.run_seconds) == 2 and [[ty.shape for ty in step.results] for step in profile.steps] == [[(n,)]]
+    with pytest.raises(ValueError, match="runs must be at least 1"):
+        program.profile(np.zeros(3, np.float32), runs=0)
+    with pytest.raises(TypeError):
+        program.profile()

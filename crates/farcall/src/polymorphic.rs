@@ -11,6 +11,7 @@ use farcall_ir::verify::verify;
 use farcall_ir::{Literal, Module, ProgramError, TensorType, interrupt, refine};
 
 use crate::{CompileError, CompileOptions, ErrorCode, Executable, Registry};
+use farcall_host::custom_call::RunContext;
 use farcall_host::device::Buffer;
 use farcall_runtime::RunError;
 
@@ -270,6 +271,16 @@ impl Polymorphic {
         Ok(self.for_types(&types)?.run(inputs)?)
     }
 
+    /// Runs the program like [`run`](Polymorphic::run), as part of a given run: see
+    /// [`Executable::execute_in`].
+    ///
+    /// # Errors
+    /// The errors of [`for_types`](Polymorphic::for_types) and of [`Executable::run_in`].
+    pub fn run_in(&self, inputs: &[Literal], run: &RunContext) -> Result<Vec<Literal>, PolymorphicError> {
+        let types: Vec<TensorType> = inputs.iter().map(Literal::ty).collect();
+        Ok(self.for_types(&types)?.run_in(inputs, run)?)
+    }
+
     /// Runs the program on buffers, as [`Executable::execute`] does.
     ///
     /// # Errors
@@ -281,5 +292,19 @@ impl Polymorphic {
         let inputs: Vec<Buffer> = inputs.into_iter().map(B::into).collect();
         let types: Vec<TensorType> = inputs.iter().map(Buffer::ty).collect();
         Ok(self.for_types(&types)?.execute(inputs)?)
+    }
+
+    /// Runs the program on buffers, as part of a given run: see [`Executable::execute_in`].
+    ///
+    /// # Errors
+    /// The errors of [`for_types`](Polymorphic::for_types) and of [`Executable::execute_in`].
+    pub fn execute_in<B: Into<Buffer>>(
+        &self,
+        inputs: impl IntoIterator<Item = B>,
+        run: &RunContext,
+    ) -> Result<Vec<Buffer>, PolymorphicError> {
+        let inputs: Vec<Buffer> = inputs.into_iter().map(B::into).collect();
+        let types: Vec<TensorType> = inputs.iter().map(Buffer::ty).collect();
+        Ok(self.for_types(&types)?.execute_in(inputs, run)?)
     }
 }

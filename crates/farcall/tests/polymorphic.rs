@@ -2,6 +2,7 @@
 
 use std::num::NonZeroUsize;
 
+use farcall::custom_call::RunContext;
 use farcall::ffi::{Block, Lowered};
 use farcall::ir::{DType, Literal, TensorType};
 use farcall::registry::Rank;
@@ -37,6 +38,16 @@ fn an_exported_function_runs_at_any_size() {
             results[1].as_slice::<f32>().iter().zip(row.iter().cycle()).all(|(a, b)| (a - b).abs() < 1e-6);
         assert!(close && results[1].dims() == [rows, 3], "{:?}", results[1]);
     }
+}
+
+#[test]
+fn a_run_may_have_a_context() {
+    let f = read(SYMBOLIC);
+    let inputs = [floats(&[3]), floats(&[4, 3]), floats(&[2, 4])];
+    let (plain, context) = (f.run(&inputs).unwrap(), RunContext::new());
+    assert_eq!(f.run_in(&inputs, &context).unwrap(), plain);
+    let buffers = f.execute_in(inputs, &context).unwrap();
+    assert_eq!(buffers[1].host(), Some(&plain[1]));
 }
 
 #[test]
