@@ -105,6 +105,9 @@ fn what_to_do_next_is_printed() {
     let data: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
     assert_eq!((&data["crate"], &data["op"]), (&"ops".into(), &"ops".into()));
     assert_eq!(data["next"][0], "cd 'my gates/ops'");
+    let ended = folder.farcall(["new", "leaky", "--op", "Leaky-ReLU"]);
+    let named = "Made leaky/ with the op leaky_re_lu.\n`Leaky-ReLU` is `leaky_re_lu` in Rust and Python.\n";
+    assert!(ended.stdout.starts_with(named), "{}", ended.stdout);
     let ended = folder.farcall(["new", "gates"]);
     let program = env!("CARGO_BIN_EXE_farcall");
     let root = root().canonicalize().unwrap().display().to_string();
