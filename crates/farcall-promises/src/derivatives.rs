@@ -48,6 +48,11 @@ impl<'a> Checker<'a> {
         if moving.is_empty() || (declaration.vjp.is_none() && declaration.jvp.is_none()) {
             return Ok(Vec::new());
         }
+        if !call.results.is_empty() && call.results.iter().all(|result| result.is_empty()) {
+            let why = "these operands give results without elements; give larger operands";
+            self.found.push(call.unchecked("derivatives".to_owned(), why.to_owned()));
+            return Ok(Vec::new());
+        }
         let linear = |moving: Vec<usize>| {
             let types = call.operands.iter().zip(&dims).map(|(x, dims)| (x.dtype(), dims.clone())).collect();
             Linear::new(call.op.target, types, &call.op.attrs, moving)

@@ -84,7 +84,10 @@ fn a_library_without_targets_says_how_to_name_them() {
     let e = load(&registry, libm, &[]).unwrap_err();
     assert!(matches!(&e, LoadError::Nothing { .. }), "{e}");
     assert_eq!(e.code(), ErrorCode::NoTargets);
-    assert!(e.to_string().contains("name its handlers: Registry::load_symbols with NAME=SYMBOL; it exports "), "{e}");
+    assert!(
+        e.to_string().contains("name its handlers: Registry::load_symbols with NAME=SYMBOL; it exports "),
+        "{e}"
+    );
     let e = load(&registry, libm, &["f=untyped:sinn".parse().unwrap()]).unwrap_err();
     assert!(
         e.to_string().contains("has no symbol `sinn` (for the handler of target `f`); it has sin"),

@@ -101,7 +101,7 @@ fn first_paragraph(docs: &str) -> Option<String> {
 fn example(target: &Target, library: &Path) -> Option<String> {
     let declaration = target.declaration()?;
     let of = CallRequest { attrs: &Attrs::new(), optional: false, ty: 0, batch: 2 };
-    let made::Call { operands, attrs } = made::calls(declaration, of).next()?;
+    let made::Call { operands, attrs, .. } = made::calls(declaration, of).next()?;
     let mut words =
         vec!["farcall op".to_owned(), quoted(&library.display().to_string()), target.name().to_owned()];
     words.extend(operands.iter().map(|ty| {

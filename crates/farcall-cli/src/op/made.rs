@@ -26,6 +26,8 @@ pub(crate) struct Call {
     pub operands: Vec<TensorType>,
     /// The given attributes, and the required ones.
     pub attrs: Attrs,
+    /// True if none of the results has an element.
+    is_empty: bool,
 }
 
 /// Rule for choosing the sizes of dimensions.
@@ -33,6 +35,9 @@ pub(crate) struct Call {
 enum Sizes {
     /// A different size for each name: 3, 4, …
     Different,
+    /// A different size for each name, from large to small: 12, 9, 6, 3. A window is then smaller than the
+    /// dimension that it slides along.
+    Descending,
     /// The same size for all dimensions.
     Same(i64),
 }
@@ -75,14 +80,24 @@ impl Alternatives {
     }
 }
 
-/// Returns calls that fit, best first; none if no sizes that fit are found.
+/// Returns calls that fit, best first; none if no sizes that fit are found. Calls whose results have no
+/// elements, about which nothing can be checked, come last.
 pub(crate) fn calls<'a>(
     declaration: &'a Declaration,
     wanted: CallRequest<'a>,
-) -> impl Iterator<Item = Call> + use<'a> {
-    let sizes = [Sizes::Different, Sizes::Same(4), Sizes::Same(2), Sizes::Same(1), Sizes::Same(16)];
+) -> impl Iterator<Item = Call> + use<> {
+    let sizes = [
+        Sizes::Different,
+        Sizes::Same(4),
+        Sizes::Same(2),
+        Sizes::Descending,
+        Sizes::Same(1),
+        Sizes::Same(16),
+    ];
     let tries = sizes.into_iter().flat_map(|sizes| [2, 1, 0, 4].map(|number| (sizes, number)));
-    tries.filter_map(move |(sizes, number)| try_call(declaration, wanted, sizes, number))
+    let calls = tries.filter_map(|(sizes, number)| try_call(declaration, wanted, sizes, number));
+    let (empty, full): (Vec<Call>, Vec<Call>) = calls.partition(|call| call.is_empty);
+    full.into_iter().chain(empty)
 }
 
 /// Returns a call with these sizes if it fits. Required attributes have the value `number`.
@@ -118,12 +133,13 @@ fn try_call(declaration: &Declaration, wanted: CallRequest<'_>, sizes: Sizes, nu
     }
     let types: Vec<OperandType<'_>> =
         operands.iter().map(|(dtype, dims)| OperandType { dtype: *dtype, dims }).collect();
-    declaration.infer(&types, &all).ok()?;
+    let results = declaration.infer(&types, &all).ok()?.results;
+    let is_empty = !results.is_empty() && results.iter().all(|result| result.dims.contains(&0));
     let size = |size: &i64| usize::try_from(*size).ok();
     let ty = |(dtype, dims): &(DType, Vec<i64>)| {
         Some(TensorType::new(*dtype, dims.iter().map(size).collect::<Option<Vec<_>>>()?))
     };
-    Some(Call { operands: operands.iter().map(ty).collect::<Option<_>>()?, attrs })
+    Some(Call { operands: operands.iter().map(ty).collect::<Option<_>>()?, attrs, is_empty })
 }
 
 /// Chooses the type of an operand. Batch dimensions (`*`) become one dimension. A name gets its size in
@@ -138,15 +154,17 @@ fn make(
 ) -> Option<(DType, Vec<i64>)> {
     let mut dims: Vec<i64> = match (operand.shape.any, operand.shape.batch) {
         (Some(_), _) => match sizes {
-            Sizes::Different => vec![2, 3],
+            Sizes::Different | Sizes::Descending => vec![2, 3],
             Sizes::Same(size) => vec![size],
         },
         (None, Some(_)) => vec![wanted.batch],
         (None, None) => Vec::new(),
     };
     for dim in &operand.shape.dims {
+        let named = i64::try_from(known.len() - attributes).ok()?;
         let next = match sizes {
-            Sizes::Different => 3 + i64::try_from(known.len() - attributes).ok()?,
+            Sizes::Different => 3 + named,
+            Sizes::Descending => (12 - 3 * named).max(1),
             Sizes::Same(size) => size,
         };
         dims.push(match dim {
@@ -155,7 +173,7 @@ fn make(
             // If all sizes are equal, most expressions have the same value.
             Dim::Size(_) => match sizes {
                 Sizes::Same(size) => size,
-                Sizes::Different => return None,
+                Sizes::Different | Sizes::Descending => return None,
             },
         });
     }

@@ -165,6 +165,35 @@ fn tail_transpose(y: &Buffer<f64>, offset: i64, x: &mut Buffer<f64>) -> Result<(
     Ok(())
 }
 
+/// Sums of `x` between neighboring starts, which must ascend. Of generated operands, only a single start does.
+#[handler(name = "strict.between")]
+#[signature((x: f64[n], starts: s32[s]) -> (y: f64[s - 1]) where s >= 1)]
+#[vjp(backward = between_bwd)]
+fn between(x: &Buffer<f64, 1>, starts: &Buffer<i32, 1>, y: &mut Buffer<f64, 1>) -> Result<()> {
+    ensure!(starts.windows(2).all(|pair| pair[0] < pair[1]), "starts must ascend");
+    for (pair, y) in zip!(starts.windows(2), y.iter_mut()) {
+        *y = x[pair[0] as usize..pair[1] as usize].iter().sum();
+    }
+    Ok(())
+}
+
+/// Spreads each gradient over the summed elements.
+#[handler(name = "strict.between_bwd")]
+#[signature((x: f64[n], starts: s32[s], dy: f64[s - 1]) -> (dx: f64[n]) where s >= 1)]
+fn between_bwd(
+    x: &Buffer<f64, 1>,
+    starts: &Buffer<i32, 1>,
+    dy: &Buffer<f64, 1>,
+    dx: &mut Buffer<f64, 1>,
+) -> Result<()> {
+    let _ = x;
+    dx.fill(0.0);
+    for (pair, dy) in zip!(starts.windows(2), dy.iter()) {
+        dx[pair[0] as usize..pair[1] as usize].fill(*dy);
+    }
+    Ok(())
+}
+
 /// Returns NaN for all operands.
 #[handler(name = "strict.nan")]
 #[signature((x: f64[*]) -> (y: f64[*]))]
@@ -216,6 +245,8 @@ farcall_ffi::library!(
         picky,
         tail,
         tail_transpose,
+        between,
+        between_bwd,
         nan,
         sampled
     ]

@@ -125,6 +125,18 @@ fn strict_checks_fail_where_nothing_can_be_told() {
 }
 
 #[test]
+fn empty_results_say_nothing_about_derivatives() {
+    let broken = || example("cli_broken_ops");
+    let ended = check(broken(), &["strict.between"]);
+    let told = "not checked: strict.between, derivatives: these operands give results without elements; give larger \
+                operands\n";
+    assert!(ended.code == 0 && ended.stdout.contains(told), "{}{}", ended.stdout, ended.stderr);
+    let ended = check(broken(), &["strict.between", "-i", "rand:f64[4]", "-i", "[0, 1, 3]"]);
+    let row = "strict.between vjp by strict.between_bwd in x ok".to_owned();
+    assert!(ended.code == 0 && rows(&ended).contains(&row), "{}{}", ended.stdout, ended.stderr);
+}
+
+#[test]
 fn authors_declare_samples() {
     let ended = check(example("cli_broken_ops"), &["strict.sampled", "--strict"]);
     assert_eq!((ended.code, ended.stderr.as_str()), (0, ""), "{}", ended.stdout);
