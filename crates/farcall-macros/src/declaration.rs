@@ -515,13 +515,19 @@ fn read_signature(attr: &Attribute, residuals: Option<&TokenStream>) -> Result<(
     };
     match source.text.parse::<Signature>() {
         Ok(signature) => Ok((signature, source)),
-        Err(error) if source.literal.is_some() => Err(source.error(error.span, error.render(&source.text))),
+        Err(error) if source.literal.is_some() => {
+            Err(source.error(error.span, format!("{}\n{GUIDE}", error.render(&source.text))))
+        }
         Err(error) => {
             let notes = error.notes.iter().map(|note| format!("\n= {note}"));
-            Err(source.error(error.span, format!("{}{}", error.message, notes.collect::<String>())))
+            let notes: String = notes.collect();
+            Err(source.error(error.span, format!("{}{notes}\n= {GUIDE}", error.message)))
         }
     }
 }
+
+/// Reference to the page that describes signatures.
+const GUIDE: &str = "see: farcall guide signatures";
 
 impl Source {
     fn literal(literal: &LitStr) -> Source {
