@@ -173,35 +173,8 @@ fn within(a: Scalar, e: Scalar, tolerance: f64) -> bool {
     }
 }
 
-/// Distance between two elements in representable numbers; for complex numbers, the larger distance of the
-/// two parts. `u64::MAX` for different integers, and for different elements of which one is not finite.
 fn distance(actual: &Literal, expected: &Literal, i: usize) -> u64 {
-    let dtype = expected.dtype();
-    if !dtype.is_float() && !dtype.is_complex() {
-        return if actual.get(i) == expected.get(i) { 0 } else { u64::MAX };
-    }
-    let part = dtype.real();
-    let bytes = |l: &Literal| l.bytes()[i * dtype.size()..(i + 1) * dtype.size()].to_vec();
-    let (a, e) = (bytes(actual), bytes(expected));
-    let parts = a.chunks_exact(part.size()).zip(e.chunks_exact(part.size()));
-    parts.map(|(a, e)| real_distance(part, a, e)).max().unwrap_or(0)
-}
-
-fn real_distance(dtype: DType, a: &[u8], e: &[u8]) -> u64 {
-    let (x, y) = (Scalar::from_bytes(dtype, a).as_f64(), Scalar::from_bytes(dtype, e).as_f64());
-    if a == e || (x.is_nan() && y.is_nan()) {
-        return 0;
-    }
-    if !x.is_finite() || !y.is_finite() {
-        return u64::MAX;
-    }
-    // Numbers of the same sign have the order of their bits, read as integers, and zero has the bits 0.
-    let code = |bytes: &[u8]| bytes.iter().rev().fold(0u64, |code, b| code << 8 | u64::from(*b));
-    // f8E8M0FNU has no sign.
-    let sign = if dtype == DType::F8E8M0FNU { 0 } else { 1u64 << (dtype.bits() - 1) };
-    let (a, e) = (code(a), code(e));
-    let (m, n) = (a & !sign, e & !sign);
-    if a & sign == e & sign { m.abs_diff(n) } else { m.saturating_add(n) }
+    actual.get(i).ulp_distance(expected.get(i), expected.dtype())
 }
 
 #[cfg(test)]

@@ -130,6 +130,26 @@ impl Scalar {
         Scalar::from_bytes(dtype, &bytes)
     }
 
+    /// Returns the distance to another element of type `dtype` in representable numbers (units in the last place
+    /// of `dtype`); for complex numbers, the larger distance of the two parts. It is zero for two NaNs and for two
+    /// zeros, and `u64::MAX` for different integers and for different numbers of which one is not finite.
+    pub fn ulp_distance(self, other: Scalar, dtype: DType) -> u64 {
+        match (self, other) {
+            (Scalar::Float(x), Scalar::Float(y)) => real_ulp_distance(x, y, dtype),
+            (Scalar::Complex(x), Scalar::Complex(y)) => {
+                let part = dtype.real();
+                real_ulp_distance(x.re, y.re, part).max(real_ulp_distance(x.im, y.im, part))
+            }
+            (x, y) => {
+                if x == y {
+                    0
+                } else {
+                    u64::MAX
+                }
+            }
+        }
+    }
+
     /// Returns true unless the value is zero.
     pub fn as_bool(self) -> bool {
         match self {
@@ -180,6 +200,26 @@ impl Scalar {
             Scalar::Complex(z) => z,
             other => Complex::new(other.as_f64(), 0.0),
         }
+    }
+}
+
+fn real_ulp_distance(x: f64, y: f64, dtype: DType) -> u64 {
+    if x == y || (x.is_nan() && y.is_nan()) {
+        return 0;
+    }
+    if !x.is_finite() || !y.is_finite() {
+        return u64::MAX;
+    }
+    // As integers, the bits of numbers with one sign are ordered and start at zero.
+    let code = |x: f64| {
+        let mut bytes = [0; 8];
+        Scalar::Float(x.abs()).write(dtype, &mut bytes);
+        u64::from_le_bytes(bytes)
+    };
+    if x.is_sign_negative() == y.is_sign_negative() {
+        code(x).abs_diff(code(y))
+    } else {
+        code(x).saturating_add(code(y))
     }
 }
 
