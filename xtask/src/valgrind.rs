@@ -23,11 +23,15 @@ const MEMCHECK: [&str; 6] = [
     "--error-exitcode=99",
 ];
 
-/// Test runs: a package, and the options that select its tests.
-const RUNS: [&[&str]; 2] = [
-    &["--package", "farcall-ffi", "--lib", "--tests"],
-    &["--package", "farcall", "--features", "cxx-exceptions", "--test", "host_*"],
+/// Test runs: a package with the options that select its test programs, and the tests of these programs (all if
+/// none).
+const RUNS: [(&[&str], &[&str]); 2] = [
+    (&["--package", "farcall-ffi", "--lib", "--tests"], &[]),
+    (&["--package", "farcall", "--features", "cxx-exceptions", "--test", "it"], &["host_"]),
 ];
+
+/// A test that otherwise runs in a child process, which valgrind would not see.
+const IN_THIS_PROCESS: &str = "host_ffi::scratch_memory";
 
 pub(crate) fn run() -> Result<bool> {
     if Command::new("valgrind").arg("--version").output().is_err() {
@@ -53,9 +57,10 @@ pub(crate) fn run() -> Result<bool> {
     let runner = format!("target.'cfg(all())'.runner = {runner:?}");
 
     let (mut passed, mut failed) = (0, 0);
-    for run in RUNS {
+    for (programs, filter) in RUNS {
         let mut tests = cargo(&["--config", &runner, "test", "--no-fail-fast"]);
-        tests.args(run).args(["--", "--test-threads=1"]).env("FARCALL_XLA_INCLUDE", &include);
+        tests.args(programs).args(["--", "--test-threads=1"]).args(filter);
+        tests.env("FARCALL_XLA_INCLUDE", &include).env("FARCALL_TEST_ALONE", IN_THIS_PROCESS);
         println!("\n## {}", show(&tests));
         let (ok, text) = output(&mut tests)?;
         let closing: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("test result: ")).collect();

@@ -183,6 +183,11 @@ fn dependencies_are_those_of_the_map() {
         };
         let forbidden = forbidden.iter().find(|on| depends(on));
         assert_eq!(forbidden, None, "{name} depends on a crate above it");
+        let (published, _) = manifest.split_once("[dev-dependencies]").unwrap_or((&manifest, ""));
+        assert!(
+            !published.contains("\nfarcall-testing."),
+            "{name} depends on farcall-testing outside of tests"
+        );
         if name == "farcall-linalg" {
             let (dependencies, _) = manifest.split_once("[dev-dependencies]").unwrap_or((&manifest, ""));
             assert!(!dependencies.contains("\nfarcall."), "farcall-linalg depends on the engine");

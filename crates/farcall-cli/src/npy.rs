@@ -284,6 +284,7 @@ mod tests {
     use super::*;
     use farcall::ir::Scalar;
     use farcall::ir::types::Dim;
+    use farcall_testing::{Random, fuzz};
 
     fn header(descr: &str, fortran: bool, shape: &str) -> Vec<u8> {
         let fortran = if fortran { "True" } else { "False" };
@@ -367,20 +368,15 @@ mod tests {
     /// number of iterations.
     #[test]
     fn damaged_files_are_tensors_or_errors() {
-        let iterations = std::env::var("FARCALL_FUZZ_ITERATIONS").map_or(20_000, |n| n.parse().unwrap());
+        let iterations = fuzz::iterations(20_000);
         let seeds = [
             (header("<f4", false, "(2, 3)"), DType::F32),
             (header(">i2", true, "(4, 2, 1)"), DType::S16),
             (header("|b1", false, "()"), DType::Pred),
             (header("<c16", true, "(3,)"), DType::C128),
         ];
-        let mut state = 0x2545_f491_4f6c_dd1d_u64;
-        let mut below = |n: usize| {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            (state % n as u64) as usize
-        };
+        let mut random = Random::new(fuzz::seed());
+        let mut below = |n: usize| random.below(n);
         let mut read = 0;
         for _ in 0..iterations {
             let (header, dtype) = &seeds[below(seeds.len())];
@@ -396,9 +392,9 @@ mod tests {
                 }
             }
             let any = TensorType::from_dims(*dtype, [Dim::UNBOUNDED; 2]);
-            read += usize::from(read_from(whole(&file), &any).is_ok());
+            read += u64::from(read_from(whole(&file), &any).is_ok());
             let outcome = read_one_of(whole(&file), &[*dtype, DType::BF16]);
-            read += usize::from(outcome.is_ok());
+            read += u64::from(outcome.is_ok());
         }
         assert!(read > iterations / 50, "{read} of {iterations}");
     }

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use crate::folder::{Ended, Folder, LIBRARY, example, library_of};
+use farcall_testing::library::library_of;
+
+use crate::folder::{Ended, Folder, LIBRARY, example};
 
 fn check(library: PathBuf, args: &[&str]) -> Ended {
     let library = library.into_os_string();

@@ -5,7 +5,9 @@ use std::os::unix::ffi::OsStrExt;
 
 use expect_test::expect;
 
-use crate::folder::{Folder, LIBRARY, library_of};
+use farcall_testing::library::library_of;
+
+use crate::folder::{Folder, LIBRARY};
 
 const DOUBLE: &str = "\
 func.func @main(%x: tensor<2x3xf32>, %y: tensor<2x3xi32>) -> (tensor<2x3xf32>, tensor<2x3xi32>) {

@@ -1,14 +1,11 @@
 //! Libraries that end the process: the program names the library and fails.
-#![expect(clippy::print_stdout, reason = "explains why nothing ran")]
 
 use std::process::{Command, ExitStatus};
 
 use expect_test::{Expect, expect};
 
 use crate::folder::Folder;
-
-#[path = "../../../farcall/tests/cc/plain.rs"]
-mod plain;
+use farcall_testing::library::plain_cc;
 
 const PROGRAM: &str = "\
 func.func @main(%x: tensor<f32>) -> tensor<f32> {
@@ -35,7 +32,7 @@ fn crash(function: &str, what: &str) {
 
 /// Returns the exit status and standard error of a run; `None` without a compiler.
 fn ended(function: &str, constructor: &str) -> Option<(ExitStatus, String)> {
-    let library = plain::build("ends", &format!("ends_{function}_{constructor}"), &["-pthread"])?;
+    let library = plain_cc("ends", &format!("ends_{function}_{constructor}"), &["-pthread"])?;
     let folder = Folder::new().with("p.mlir", PROGRAM);
     let output = Command::new(env!("CARGO_BIN_EXE_farcall"))
         .current_dir(folder.path("."))
@@ -88,8 +85,7 @@ fn a_handler_that_calls_exit() {
 
 #[test]
 fn a_description_that_crashes() {
-    let Some(library) = plain::build("../../../farcall/tests/cc/describes", "describes_6", &["-DHOW=6"])
-    else {
+    let Some(library) = plain_cc("../../../farcall/tests/cc/describes", "describes_6", &["-DHOW=6"]) else {
         return;
     };
     let output = Command::new(env!("CARGO_BIN_EXE_farcall")).arg("op").arg(&library).output().unwrap();

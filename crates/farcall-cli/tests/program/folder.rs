@@ -3,11 +3,12 @@
 //! Every run is checked for panics and signals, which must never occur.
 
 use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::LazyLock;
 
 use expect_test::Expect;
+use farcall_testing::library;
 
 /// A folder with the files of a test.
 pub(crate) struct Folder(pub(crate) tempfile::TempDir);
@@ -91,39 +92,10 @@ impl Folder {
     }
 }
 
-/// The library with test handlers. It is an example of this package: Cargo builds examples for all tests
-/// together, but not for a single selected test.
+/// The library with test handlers.
 pub(crate) static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| example("cli_test_ops"));
 
 /// Returns the library of an example of this package.
 pub(crate) fn example(name: &str) -> PathBuf {
-    let library = built().join(format!("examples/lib{name}.so"));
-    if !library.exists() {
-        build(&["--package", "farcall-cli", "--example", name]);
-    }
-    library
-}
-
-/// Builds the library of another package from the current sources.
-pub(crate) fn library_of(package: &str) -> PathBuf {
-    build(&["--package", package, "--lib"]);
-    built().join(format!("lib{}.so", package.replace('-', "_")))
-}
-
-/// Returns the folder of Cargo's build outputs.
-fn built() -> &'static Path {
-    Path::new(env!("CARGO_BIN_EXE_farcall")).parent().unwrap()
-}
-
-/// Builds a package in the profile of this test, unless the caller of the tests has built everything.
-fn build(what: &[&str]) {
-    if std::env::var("FARCALL_BUILT").as_deref() == Ok("1") {
-        return;
-    }
-    let mut build = Command::new(env!("CARGO"));
-    build.arg("build").args(what);
-    if built().ends_with("release") {
-        build.arg("--release");
-    }
-    assert!(build.status().unwrap().success());
+    library::example("farcall-cli", name)
 }

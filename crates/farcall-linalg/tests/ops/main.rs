@@ -8,12 +8,11 @@ mod qr;
 
 use farcall::ir::{DType, Literal, Scalar, Source, text};
 use farcall::{CompileOptions, Executable, Registry};
+use farcall_testing::engine;
 
 /// Returns a registry with the library's ops.
 fn registry() -> Registry {
-    let registry = Registry::new();
-    registry.register_ops(farcall_linalg::OPS).unwrap();
-    registry
+    engine::registry(farcall_linalg::OPS)
 }
 
 /// Runs a program.

@@ -1,70 +1,157 @@
-//! Random numbers and pointers for fuzzers.
+//! Random valid programs have the same results wherever they run: in the reference evaluator, in the middle
+//! form after passes in any order, and in the engine with all passes, without one pass, and without all
+//! optional passes.
+//!
+//! `generate` makes programs with the builder that infers types. Programs cover the whole language: all
+//! operations (except those in `EXCLUDED_OPS`, with reasons), all element types, sizes zero and one, nested
+//! regions, and calls. Results are compared bit by bit. Results of functions such as `exp` may differ by some
+//! units in the last place; sums and products of floats have small integers as terms.
+//!
+//! Runs are deterministic: the same seed and program count repeat a run, and `FARCALL_FUZZ_ONLY=123` repeats
+//! one program of it. A failing program is shrunk and printed as a filetest. A long run:
+//!
+//! ```text
+//! FARCALL_FUZZ_SEED=7 FARCALL_FUZZ_ITERATIONS=100000 cargo test -p farcall --test fuzz random:: -- --nocapture
+//! ```
 
-/// The generator splitmix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators").
-pub(crate) struct Random(u64);
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::sync::Mutex;
+use std::time::Instant;
 
-impl Random {
-    pub(crate) fn new(seed: u64) -> Random {
-        Random(seed)
-    }
+use farcall::Registry;
+use farcall::ffi::unwind::catch;
+use farcall::ir::eval::Denormals;
+use farcall::ir::op::Opcode;
+use farcall::ir::{Attr, DType, text};
+use farcall_testing::fuzz;
+use farcall_testing::process::alone;
 
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
+mod check;
+mod generate;
+mod movement;
+mod ops;
+mod products;
+mod regions;
+mod shrink;
 
-    pub(crate) fn below(&mut self, n: usize) -> usize {
-        (self.next() % n as u64) as usize
-    }
+use check::Outcome;
+use generate::Program;
 
-    /// Returns true once in `n` times on average.
-    pub(crate) fn one_in(&mut self, n: usize) -> bool {
-        self.below(n) == 0
-    }
+/// Number of failures after which a run ends.
+const MAX_FAILURES: usize = 10;
 
-    pub(crate) fn pick<T: Copy>(&mut self, from: &[T]) -> T {
-        from[self.below(from.len())]
-    }
+/// Number of programs of a run.
+const PROGRAMS: u64 = 1_500;
 
-    /// Returns a small number, an extreme number, or an arbitrary one.
-    pub(crate) fn number(&mut self) -> u64 {
-        match self.below(4) {
-            0 => self.next(),
-            1 => self.pick(&[u64::MAX, 1 << 63, (1 << 63) - 1, 1 << 62, 1 << 32, u64::from(u32::MAX)]),
-            _ => self.below(70) as u64,
-        }
-    }
+/// Message of the last panic.
+static PANIC: Mutex<String> = Mutex::new(String::new());
 
-    /// Returns a `struct_size`: mostly `right`, the valid one.
-    pub(crate) fn size(&mut self, right: usize) -> usize {
-        if !self.one_in(5) {
-            return right;
-        }
-        match self.below(4) {
-            0 => right.wrapping_sub(self.below(16)),
-            1 => right + self.below(100),
-            _ => self.number() as usize,
-        }
-    }
+/// Checks a program. A panic counts as a failure.
+fn checked(p: &Program, seed: u64, registry: &Registry) -> Result<Outcome, String> {
+    catch(|| check::check(p, seed, registry))
+        .unwrap_or_else(|_| Err(format!("panic: {}", PANIC.lock().unwrap())))
+}
 
-    /// Returns a member of an enum: mostly `right`, the valid one.
-    pub(crate) fn kind(&mut self, right: u32) -> u32 {
-        if self.one_in(6) { self.number() as u32 } else { right }
-    }
-
-    /// Returns mostly the pointer itself, otherwise null or a misaligned pointer (unless to bytes).
-    pub(crate) fn pointer<T>(&mut self, right: *mut T) -> *mut T {
-        let one_in = self.pick(&[4, 12]);
-        match self.below(one_in) {
-            0 => std::ptr::null_mut(),
-            // A misaligned pointer stays unchanged: moving it could align it again, at another address.
-            1 if !right.is_null() && right.is_aligned() => {
-                right.wrapping_byte_add(self.below(align_of::<T>()))
+#[test]
+fn random_programs_compute_the_same() {
+    alone("random::random_programs_compute_the_same", || {
+        std::panic::set_hook(Box::new(|info| {
+            *PANIC.lock().unwrap() = info.to_string();
+        }));
+        let registry = Registry::new();
+        let only = std::env::var_os("FARCALL_FUZZ_ONLY").map(|_| fuzz::number("FARCALL_FUZZ_ONLY", 0));
+        let programs = fuzz::iterations(PROGRAMS);
+        let (begin, mut refused, mut ran, mut found) = (Instant::now(), 0, 0, Vec::new());
+        for i in only.map_or(0..programs, |i| i..i + 1) {
+            if found.len() >= MAX_FAILURES {
+                break;
             }
-            _ => right,
+            let seed = fuzz::seed_of(i);
+            let p = generate::program(seed);
+            if only.is_some() {
+                eprintln!("{}", shown(&p));
+            }
+            if std::env::var_os("FARCALL_FUZZ_TRACE").is_some() {
+                eprintln!("program {i}");
+            }
+            ran += 1;
+            match checked(&p, seed, &registry) {
+                Ok(outcome) => refused += u64::from(outcome == Outcome::Refused),
+                Err(_) => {
+                    let report = report(&p, i, &registry);
+                    eprintln!("{report}");
+                    found.push(report);
+                }
+            }
+        }
+        let _hook = std::panic::take_hook();
+        let seed = fuzz::seed();
+        println!(
+            "{ran} programs with seed {seed} in {:.0?}, of which {refused} are refused",
+            begin.elapsed()
+        );
+        assert!(found.is_empty(), "{} programs fail:\n{}", found.len(), found.join("\n"));
+        assert!(refused * 10 <= ran, "{refused} of {ran} programs are not valid or end in errors");
+    });
+}
+
+/// Describes a failing program.
+fn report(p: &Program, i: u64, registry: &Registry) -> String {
+    let seed = fuzz::seed_of(i);
+    let small = shrink::shrink(p, &|p| checked(p, seed, registry).is_err());
+    let words = checked(&small, seed, registry).err().unwrap_or_default();
+    let of = fuzz::seed();
+    format!("--- program {i} of seed {of}: {words}\n{}", shown(&small))
+}
+
+/// Formats a program as a filetest.
+fn shown(p: &Program) -> String {
+    let mut out = text::print(&p.module);
+    if p.denormals == Denormals::Flush {
+        writeln!(out, "// denormals: flush").unwrap();
+    }
+    let dense = |l: &farcall::ir::Literal| Attr::Dense(l.clone()).to_string();
+    let inputs: Vec<String> = p.inputs.iter().map(dense).collect();
+    writeln!(out, "// run: {}", inputs.join(" ; ")).unwrap();
+    for result in check::evaluated(&p.module, &p.inputs, check::numerics(p)).unwrap_or_default() {
+        writeln!(out, "// = {}", dense(&result)).unwrap();
+    }
+    out
+}
+
+/// Operations that no program contains, with the reasons.
+const EXCLUDED_OPS: [(&str, &str); 6] = [
+    ("mhlo.fusion", "only the compiler makes it, from operations that programs have"),
+    ("stablehlo.custom_call", "computes whatever its target does; filetests and fuzz_programs have them"),
+    ("stablehlo.infeed", "its values come from outside of the program, or go there"),
+    ("stablehlo.outfeed", "its values come from outside of the program, or go there"),
+    ("stablehlo.recv", "its values come from outside of the program, or go there"),
+    ("stablehlo.send", "its values come from outside of the program, or go there"),
+];
+
+#[test]
+fn programs_have_every_operation_and_type() {
+    let (mut ops, mut types) = (BTreeMap::<&str, usize>::new(), BTreeSet::new());
+    let count = 6_000;
+    for i in 0..count {
+        let p = generate::program(1 << 40 | i);
+        for func in p.module.funcs() {
+            func.walk(&mut |inst| {
+                *ops.entry(inst.op().name()).or_default() += 1;
+                types.extend(inst.results().iter().filter_map(|v| func.tensor(*v)).map(|t| t.dtype));
+            });
         }
     }
+    if std::env::var_os("FARCALL_FUZZ_REFUSED").is_some() {
+        println!("{ops:#?}");
+    }
+    let missing: Vec<&str> = Opcode::all()
+        .map(|op| op.info().name)
+        .filter(|name| !ops.contains_key(name) && EXCLUDED_OPS.iter().all(|(never, _)| never != name))
+        .collect();
+    assert!(missing.is_empty(), "no program of {count} has {missing:?}");
+    let named = EXCLUDED_OPS.iter().filter(|(never, _)| ops.contains_key(never)).count();
+    assert_eq!(named, 0, "some programs have operations that are listed as excluded");
+    assert_eq!(types.len(), DType::VARIANTS.len(), "{types:?}");
 }

@@ -3,6 +3,8 @@
 
 use std::ffi::c_void;
 
+use farcall_testing::Random;
+
 use super::*;
 use crate::abi::{ArgType, Args, Buffer, CallFrame, RetType, Rets};
 
@@ -21,16 +23,6 @@ fn all() -> Vec<(Vectors, Compare)> {
         all.push((Vectors::Avx512, avx512::compare::<COUNT, COUNT>));
     }
     all
-}
-
-/// A pseudo-random number generator.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as usize % n
-    }
 }
 
 /// Buffers with these dimensions, in disjoint memory.
@@ -122,7 +114,7 @@ fn with_frame<R>(program: &Program, f: impl FnOnce(&CallFrame) -> R) -> R {
 #[test]
 fn all_instructions_find_what_the_checks_find() {
     let shape = Shape { operands: COUNT, results: COUNT, is_all: true };
-    let mut random = Random(7);
+    let mut random = Random::new(7);
     let mut moved = 0;
     for rank_of in [|_| MAX_DIMS, |i| i % (MAX_DIMS + 1), |_| 0] {
         let mut program = Program::new(rank_of);

@@ -1,0 +1,71 @@
+//! Comparison of numbers that may differ by rounding.
+
+use farcall_ir::{DType, Scalar};
+use num_complex::Complex;
+
+/// Maximum difference of a number from the expected one. NaNs are equal, and infinities equal only
+/// themselves.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Tolerance {
+    /// Part of the expected number's magnitude.
+    pub relative: f64,
+    /// Added to the relative part.
+    pub absolute: f64,
+}
+
+impl Tolerance {
+    /// A difference of at most `tolerance · (1 + |wanted|)`.
+    pub fn mixed(tolerance: f64) -> Tolerance {
+        Tolerance { relative: tolerance, absolute: tolerance }
+    }
+
+    /// A relative difference of a few times the epsilon of a type: the distance of 1 from the next number. It
+    /// is zero for integers.
+    pub fn epsilons(count: f64, dtype: DType) -> Tolerance {
+        let epsilon = match dtype.real() {
+            DType::F64 => f64::EPSILON,
+            DType::F32 => f64::from(f32::EPSILON),
+            DType::F16 => 2f64.powi(-10),
+            DType::BF16 => 2f64.powi(-7),
+            _ => 0.0,
+        };
+        Tolerance { relative: count * epsilon, absolute: 0.0 }
+    }
+
+    /// Returns the largest difference from an expected number of this magnitude.
+    pub fn of(self, magnitude: f64) -> f64 {
+        self.relative * magnitude + self.absolute
+    }
+
+    /// Returns true if a number equals the expected one or is near to it.
+    pub fn holds(self, found: f64, wanted: f64) -> bool {
+        self.holds_for(found, wanted, wanted.abs())
+    }
+
+    /// Compares both parts of a complex number, each with a tolerance relative to the larger part.
+    pub fn holds_for_parts(self, found: Complex<f64>, wanted: Complex<f64>) -> bool {
+        let magnitude = wanted.re.abs().max(wanted.im.abs());
+        let magnitude = if magnitude.is_finite() { magnitude } else { 0.0 };
+        self.holds_for(found.re, wanted.re, magnitude) && self.holds_for(found.im, wanted.im, magnitude)
+    }
+
+    /// Compares two elements of one type: real numbers, or each part of complex numbers by itself. Other
+    /// elements must be equal.
+    pub fn holds_for_scalars(self, found: Scalar, wanted: Scalar) -> bool {
+        match (found, wanted) {
+            (Scalar::Float(found), Scalar::Float(wanted)) => self.holds(found, wanted),
+            (Scalar::Complex(found), Scalar::Complex(wanted)) => {
+                self.holds(found.re, wanted.re) && self.holds(found.im, wanted.im)
+            }
+            (found, wanted) => found == wanted,
+        }
+    }
+
+    fn holds_for(self, found: f64, wanted: f64, magnitude: f64) -> bool {
+        if found == wanted || (found.is_nan() && wanted.is_nan()) {
+            return true;
+        }
+        let is_finite = found.is_finite() && wanted.is_finite();
+        is_finite && (found - wanted).abs() <= self.of(magnitude)
+    }
+}

@@ -1,0 +1,29 @@
+//! Tests that need a process of their own: they change limits, hooks or memory that other tests share.
+
+use std::process::Command;
+
+/// Set in a child process to the name of its test.
+const CHILD: &str = "FARCALL_TEST_ALONE";
+
+/// Runs the body of a test in a child process, in which no other test runs. `test` is the test's name within
+/// its binary, as `cargo test` prints it. The standard error of the child is the test's.
+///
+/// # Panics
+/// If the body panics, or the child process ends otherwise.
+pub fn alone(test: &str, body: impl FnOnce()) {
+    if std::env::var(CHILD).as_deref() == Ok(test) {
+        return body();
+    }
+    let this = std::env::current_exe().expect("tests have a path");
+    let mut child = Command::new(this);
+    child.args(["--exact", test, "--nocapture", "--test-threads=1"]).env(CHILD, test);
+    let output = child.output().expect("a test can run itself");
+    let (out, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    // The output of this test, except for the lines of its harness.
+    for line in out.lines().filter(|line| !line.starts_with("running ") && !line.starts_with("test result: "))
+    {
+        println!("{line}");
+    }
+    assert!(output.status.success(), "{}\n{out}\n{errors}", output.status);
+    assert!(out.contains("1 passed"), "the binary has no test `{test}`:\n{out}");
+}

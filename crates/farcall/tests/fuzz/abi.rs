@@ -1,0 +1,63 @@
+//! Malformed structs on both sides of the C interface: whatever their members are, nothing crashes, panics or
+//! hangs.
+//!
+//! Runs are deterministic: the same seed and iteration count (`FARCALL_FUZZ_SEED`, `FARCALL_FUZZ_ITERATIONS`)
+//! repeat a run. Pointers are null, misaligned, or to memory of the right size with arbitrary contents;
+//! sizes, counts, kinds and codes are arbitrary. Errors that no callee can detect are left out: dangling
+//! pointers, and lengths beyond the memory.
+#![expect(clippy::print_stdout, reason = "prints the seed, to repeat a run")]
+
+use farcall_testing::process::alone;
+use farcall_testing::{Random, fuzz};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+mod guest;
+mod host;
+mod lowerings;
+mod ops;
+mod rules;
+
+/// The host's functions and registration structs, called by handlers in all stages of calls.
+#[test]
+fn the_host_takes_anything() {
+    alone("abi::the_host_takes_anything", || fuzz("host", host::run));
+}
+
+/// Handlers and descriptors written with `farcall-ffi`.
+#[test]
+fn handlers_take_anything() {
+    alone("abi::handlers_take_anything", || fuzz("guest", guest::run));
+}
+
+/// Shape and batching functions, queried by arbitrary hosts; and the engine, with arbitrary answers.
+#[test]
+fn rules_take_anything() {
+    alone("abi::rules_take_anything", || fuzz("rules", rules::run));
+}
+
+/// Lowerings of libraries, queried by arbitrary hosts; and the engine, with arbitrary answers.
+#[test]
+fn lowerings_take_anything() {
+    alone("abi::lowerings_take_anything", || fuzz("lowerings", lowerings::run));
+}
+
+fn fuzz(what: &str, run: fn(&mut Random, usize) -> String) {
+    let (seed, iterations) = (fuzz::seed(), fuzz::iterations(100_000));
+    count_panics();
+    let start = Instant::now();
+    let seen = run(&mut Random::new(seed), iterations as usize);
+    println!("{what}: {iterations} iterations of seed {seed} in {:.1?}: {seen}", start.elapsed());
+    assert_eq!(PANICS.load(Ordering::Relaxed), 0, "a panic that became an error is a defect as well");
+}
+
+static PANICS: AtomicUsize = AtomicUsize::new(0);
+
+/// Counts panics, wherever they are caught, and prints them.
+fn count_panics() {
+    let print = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        PANICS.fetch_add(1, Ordering::Relaxed);
+        print(info);
+    }));
+}
