@@ -12,7 +12,7 @@ const CASE: &str = "demo/transformer_block";
 
 pub(crate) fn run() -> Result<bool> {
     step("Building the farcall program and a library of one Rust kernel");
-    must(&mut build())?;
+    must(&mut cargo(&["build", "--release", "--package", "farcall-cli", "--package", "rms-norm-ops"]))?;
     let release = target().join("release");
     let farcall = release.join("farcall");
     let library = release.join("librms_norm_ops.so");
@@ -32,11 +32,6 @@ pub(crate) fn run() -> Result<bool> {
     step("Comparing with what JAX computed");
     must(shown(&mut program(&farcall, &["test", "demo/manifest.json", "--load", &library])))?;
     Ok(true)
-}
-
-/// Returns the command that builds the release version of `farcall` and a library with one kernel.
-pub(crate) fn build() -> Command {
-    cargo(&["build", "--release", "--package", "farcall-cli", "--package", "rms-norm-ops"])
 }
 
 fn step(what: &str) {

@@ -19,6 +19,8 @@ mod valgrind;
 
 use std::process::ExitCode;
 
+use test::Extent;
+
 const HELP: &str = "\
 Tasks of the farcall project
 
@@ -27,11 +29,13 @@ Usage: cargo xtask <TASK>
 Tasks:
   demo           Build and run a transformer block exported from JAX, whose normalization is a custom
                  call to a Rust kernel. Needs no Python.
-  test           Formatting, lints, the oldest compiler (if installed), documentation, Rust tests,
-                 C++ and Python interop, and the suites in a folder `shared` beside the checkout,
-                 if it exists.
+  test           Formatting, lints, Rust tests, the guide, C++ and Python interop, and the suites in a
+                 folder `shared` beside the checkout, if it exists. Prints the time of each step.
                  Ends with `N passed, N failed`.
   test --quick   Like `test`, without the parts that need a Python package or the suites.
+  test --all     Like `test`, and what rarely breaks: the oldest compiler (if installed), documentation,
+                 old versions of jaxlib, and random tests with another seed that take ten times as
+                 long. Required before a release.
   test-newest [MIRROR]
                  The Python tests in a jaxlib that needs a newer Python than this machine's, in
                  a Debian system created by debootstrap from MIRROR, and the tests of C++ handlers with
@@ -86,8 +90,9 @@ fn main() -> ExitCode {
             return ExitCode::SUCCESS;
         }
         ["demo"] => demo::run(),
-        ["test"] => test::run(false),
-        ["test", "--quick"] => test::run(true),
+        ["test"] => test::run(Extent::Usual),
+        ["test", "--quick"] => test::run(Extent::Quick),
+        ["test", "--all"] => test::run(Extent::All),
         ["test-newest", mirror @ ..] if mirror.len() <= 1 => test::newest(mirror),
         ["jax-suite", rest @ ..] => jax_suite::run(rest),
         ["hlo-texts", rest @ ..] => hlo_texts::run(rest),

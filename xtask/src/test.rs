@@ -6,7 +6,6 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 
-use crate::demo;
 use crate::guide;
 use crate::python::{self, Venv};
 use crate::shell::{cargo, must, output, outputs, program, shared, show, target};
@@ -21,8 +20,20 @@ struct Tally {
     failures: Vec<String>,
 }
 
+/// How much `cargo xtask test` checks. Each extent includes the ones before.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Extent {
+    /// No Python package, no suites.
+    Quick,
+    /// Everything that a change is likely to break.
+    Usual,
+    /// Also the checks that rarely fail: old compilers and versions of jaxlib, documentation, long random
+    /// tests.
+    All,
+}
+
 /// Versions of jaxlib whose headers the C interface is checked against. Handlers are built with the headers
-/// of the first version.
+/// of the first version, the only one unless all checks run.
 pub(crate) const JAX: [&str; 2] = ["0.10.2", "0.8.1"];
 
 /// Version of JAX whose programs contain callbacks as calls of jaxlib's `xla_python_cpu_callback`.
@@ -31,24 +42,33 @@ const OLD_JAX: &str = "0.4.30";
 /// Oldest supported compiler of the SDK and its dependencies: `rust-version` of these packages.
 const OLDEST_RUST: &str = "1.89.0";
 
-pub(crate) fn run(quick: bool) -> Result<bool> {
+/// Parts of the names of the random tests.
+const RANDOM_TESTS: [&str; 5] = ["fuzz_", "random", "abi::", "programs::mutated", "damaged"];
+
+pub(crate) fn run(extent: Extent) -> Result<bool> {
     let started = Instant::now();
     let mut tally = Tally::default();
     tally.step("formatting", &mut cargo(&["fmt", "--all", "--check"]))?;
     let lints = ["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"];
     tally.step("lints", &mut cargo(&lints))?;
-    tally.oldest_compiler()?;
-    let mut docs = cargo(&["doc", "--quiet", "--workspace", "--no-deps"]);
-    tally.step("documentation", docs.env("RUSTDOCFLAGS", "-D warnings"))?;
-
-    let mut venvs = Vec::new();
-    if quick {
+    let versions = match extent {
+        Extent::Quick => &[][..],
+        Extent::Usual => &JAX[..1],
+        Extent::All => &JAX[..],
+    };
+    if extent < Extent::Usual {
         println!("\nnot run (--quick): C++ and Python interop, suites");
-    } else {
-        for version in JAX {
-            venvs.push(Venv::with_jax(version)?);
-        }
     }
+    if extent < Extent::All {
+        println!(
+            "\nnot run (only with --all): the oldest compiler, documentation, old jaxlibs, long random tests"
+        );
+    } else {
+        tally.oldest_compiler()?;
+        let mut docs = cargo(&["doc", "--quiet", "--workspace", "--no-deps"]);
+        tally.step("documentation", docs.env("RUSTDOCFLAGS", "-D warnings"))?;
+    }
+    let venvs = versions.iter().map(|version| Venv::with_jax(version)).collect::<Result<Vec<Venv>>>()?;
     let includes = venvs.iter().map(Venv::include).collect::<Result<Vec<PathBuf>>>()?;
     let [mut build, mut tests] =
         ["--no-run", "--no-fail-fast"].map(|how| cargo(&["test", "--workspace", how]));
@@ -60,21 +80,20 @@ pub(crate) fn run(quick: bool) -> Result<bool> {
     }
     // Libraries that tests load need not be built again.
     tests.env("FARCALL_BUILT", "1");
-    if quick {
-        // The default is a minute.
-        tests.env("FARCALL_FUZZ_SECONDS", "10");
-    }
     // Without a successful build, the tests would run outdated binaries.
     if tally.step("build", &mut python::build())? && tally.step("build of the Rust tests", &mut build)? {
-        tally.rust_tests(&mut tests)?;
+        tally.rust_tests("Rust tests", &mut tests)?;
         tally.links()?;
-        if !quick {
+        if extent >= Extent::Usual {
             tally.guide(&venvs[0])?;
             tally.python_interop(&venvs)?;
             match shared() {
                 None => println!("\nnot run: the suites; the folder `shared` beside the checkout is missing"),
                 Some(shared) => tally.suites(&shared, &includes[0])?,
             }
+        }
+        if extent >= Extent::All {
+            tally.long_random_tests(&venvs[0])?;
         }
     }
 
@@ -97,7 +116,7 @@ pub(crate) fn newest(mirror: &[&str]) -> Result<bool> {
     let includes = found.filter_map(|entry| Some(entry.ok()?.path().join("site-packages/jaxlib/include")));
     let include = includes.into_iter().find(|dir| dir.is_dir()).context("the new jaxlib has no headers")?;
     let mut tests = cargo(&["test", "--package", "farcall", "--package", "farcall-ffi"]);
-    tests.args(["--features", "farcall/cxx-exceptions", "--test", "host_*", "--test", "abi_layout"]);
+    tests.args(["--features", "farcall/cxx-exceptions", "--test", "it", "--", "host_", "abi_layout"]);
     must(tests.env("FARCALL_XLA_INCLUDE", include))?;
     Ok(true)
 }
@@ -139,8 +158,8 @@ impl Tally {
     }
 
     /// Runs `cargo test`. The summary line of each test binary gives the counts.
-    fn rust_tests(&mut self, command: &mut Command) -> Result<()> {
-        println!("\n## Rust tests: {}", show(command));
+    fn rust_tests(&mut self, what: &str, command: &mut Command) -> Result<()> {
+        println!("\n## {what}: {}", show(command));
         // Handlers panic in tests, so the standard error matters only if something fails.
         let started = Instant::now();
         let (ok, text, errors) = outputs(command)?;
@@ -160,7 +179,7 @@ impl Tally {
         if !ok {
             println!("{text}\n{errors}");
             if self.failed == before {
-                self.count("Rust tests did not run to their end", false);
+                self.count(&format!("{what} did not run to their end"), false);
             }
         }
         Ok(())
@@ -169,7 +188,9 @@ impl Tally {
     /// Runs `pytest`. Its summary line gives the counts.
     fn python_tests(&mut self, what: &str, command: &mut Command) -> Result<()> {
         println!("\n## {what}: {}", show(command));
+        let started = Instant::now();
         let (ok, text) = output(command)?;
+        println!("{} s", started.elapsed().as_secs());
         let closing = text.lines().last().unwrap_or_default();
         println!("{closing}");
         let failed = number_before(closing, " failed") + number_before(closing, " error");
@@ -185,8 +206,8 @@ impl Tally {
         Ok(())
     }
 
-    /// Tests handlers written in Rust in every jaxlib, callbacks of an old JAX in the engine, then the Python
-    /// package.
+    /// Tests handlers written in Rust in each jaxlib, then the Python package; with all versions of jaxlib, also
+    /// callbacks of an old JAX in the engine.
     fn python_interop(&mut self, venvs: &[Venv]) -> Result<()> {
         let library = target().join("debug/libjax_ffi_ops.so");
         for (venv, version) in venvs.iter().zip(JAX) {
@@ -195,14 +216,29 @@ impl Tally {
             self.python_tests(&format!("handlers in jaxlib {version}"), &mut pytest)?;
         }
         let package = python::package()?;
-        let mut pytest = Venv::with_old_jax(OLD_JAX)?.pytest("python/tests/test_callbacks.py");
-        self.python_tests(&format!("callbacks of jaxlib {OLD_JAX}"), pytest.env("PYTHONPATH", &package))?;
+        if venvs.len() == JAX.len() {
+            let mut pytest = Venv::with_old_jax(OLD_JAX)?.pytest("python/tests/test_callbacks.py");
+            self.python_tests(&format!("callbacks of jaxlib {OLD_JAX}"), pytest.env("PYTHONPATH", &package))?;
+        }
         let mut pytest = venvs[0].pytest("python/tests");
         // Each file runs in one process, because its tests may share process-wide registrations.
         pytest.args(["--numprocesses", "auto", "--dist", "loadfile"]);
         pytest.env("PYTHONPATH", package).env("FARCALL_JAX_FFI_LIB", &library);
         pytest.env("FARCALL_EXAMPLES", target().join("debug"));
         self.python_tests("the Python package, ops in JAX, jaxlib's LAPACK handlers", &mut pytest)
+    }
+
+    /// Runs the random tests with another seed and ten times as long.
+    fn long_random_tests(&mut self, venv: &Venv) -> Result<()> {
+        let longer = |command: &mut Command| {
+            command.env("FARCALL_FUZZ_SEED", "2").env("FARCALL_FUZZ_FACTOR", "10");
+        };
+        let mut tests = cargo(&["test", "--workspace", "--no-fail-fast", "--tests", "--"]);
+        longer(tests.args(RANDOM_TESTS).env("FARCALL_BUILT", "1"));
+        self.rust_tests("long random tests", &mut tests)?;
+        let mut pytest = venv.pytest("python/tests/test_random_programs.py");
+        longer(&mut pytest);
+        self.python_tests("random JAX programs", pytest.env("PYTHONPATH", python::package()?))
     }
 
     /// Checks the links of all Markdown files.
@@ -229,7 +265,6 @@ impl Tally {
 
     /// Runs the programs in the folder `shared`.
     fn suites(&mut self, shared: &Path, include: &Path) -> Result<()> {
-        self.step("release build", &mut demo::build())?;
         let library = suites::corpus_handlers(shared, include)?;
         let corpus = shared.join("corpus/cases");
         self.suite("corpus", suites::farcall_test(&corpus, Some(&library))?, suites::CORPUS_FAILS);
