@@ -3,12 +3,13 @@
 A program is a list of operations on earlier arrays, as text, so a failing program is printed and can be run
 by itself.
 
-    FARCALL_FUZZ_SECONDS=3600 pytest python/tests/test_random_programs.py     # a long run, of other seeds
-    each time FARCALL_FUZZ_SEED=1234 pytest python/tests/test_random_programs.py        # one program, printed
+    # A long run, of other programs:
+    FARCALL_FUZZ_SEED=2 FARCALL_FUZZ_ITERATIONS=9000 pytest python/tests/test_random_programs.py
+    # One program, printed:
+    FARCALL_FUZZ_ONLY=123 pytest python/tests/test_random_programs.py
 """
 
 import os
-import time
 
 import numpy as np
 import pytest
@@ -26,7 +27,8 @@ INTS = ["int32", "int32", "int8", "uint8", "int16", "uint32"]
 #: counts, because all results may depend on it.
 TOLERANCE = {"float32": 2e-4, "complex64": 2e-4, "bfloat16": 6e-2, "float16": 1e-2}
 
-#: Number of programs from seed 0 without a time budget, which takes about a minute.
+#: Number of programs of a run, which takes about a minute. FARCALL_FUZZ_ITERATIONS is another number, and
+#: FARCALL_FUZZ_FACTOR a multiple. FARCALL_FUZZ_SEED (1) is the number of the run.
 PROGRAMS = 150
 
 
@@ -340,7 +342,7 @@ def check(seed: int) -> None:
         arguments = "\n".join(f"{name} = {x!r}" for name, x in zip(program.parameters, program.arguments))
         raise AssertionError(
             f"seed {seed}: {error}\n\n{program.text}\n\n{arguments}\n\n"
-            f"FARCALL_FUZZ_SEED={seed} pytest python/tests/test_random_programs.py"
+            f"FARCALL_FUZZ_ONLY={seed} pytest python/tests/test_random_programs.py"
         ) from error
 
 
@@ -361,24 +363,19 @@ def quiet():
 
 
 def test_random_programs():
-    if seed := os.environ.get("FARCALL_FUZZ_SEED"):
+    if seed := os.environ.get("FARCALL_FUZZ_ONLY"):
         print(Program(int(seed)).text)
         return check(int(seed))
-    seconds = os.environ.get("FARCALL_FUZZ_SECONDS")
-    if seconds is None:
-        seeds = range(PROGRAMS)
-    else:
-        first = int(time.time()) * 1000
-        seeds = range(first, first + 10**9)
-    end = time.monotonic() + float(seconds or "inf")
+    number = lambda name, default: int(os.environ.get(f"FARCALL_FUZZ_{name}", default))  # noqa: E731
+    count = number("ITERATIONS", PROGRAMS * number("FACTOR", 1))
+    first = (number("SEED", 1) - 1) << 40
+    seeds = range(first, first + count)
     failures = []
     for seed in seeds:
-        if time.monotonic() > end:
-            break
         try:
             check(seed)
         except AssertionError as error:
             failures.append(str(error))
         if seed % 100 == 99:
             jax.clear_caches()
-    assert not failures, f"{len(failures)} of {seed - seeds[0] + 1} programs differ\n\n" + "\n\n".join(failures[:20])
+    assert not failures, f"{len(failures)} of {count} programs differ\n\n" + "\n\n".join(failures[:20])
