@@ -41,8 +41,8 @@ use generate::Program;
 /// Number of failures after which a run ends.
 const MAX_FAILURES: usize = 10;
 
-/// Number of programs of a run.
-const PROGRAMS: u64 = 1_500;
+/// Number of programs of a run: as many as a debug build checks in a minute.
+const PROGRAMS: u64 = 600;
 
 /// Message of the last panic.
 static PANIC: Mutex<String> = Mutex::new(String::new());
