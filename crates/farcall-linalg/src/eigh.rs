@@ -7,15 +7,11 @@ use faer::{ColRef, Mat, Par};
 use farcall_ffi::prelude::*;
 
 use crate::batch::{self, Entries, EntriesMut};
+use crate::blocks::MIN_SIGN_ENTRY_RATIO;
 use crate::blocks::lowering::lower_eigh;
 use crate::dense;
 use crate::gradient::eigh::{eigh_jvp, eigh_vjp};
 use crate::number::{Number, Real, scale};
-
-/// Minimum ratio of a large entry of an eigenvector to its largest entry. The first large entry determines
-/// the vector's sign. Entries are often as large as the largest up to rounding, or half as large, but seldom
-/// have this ratio.
-pub(crate) const MIN_SIGN_ENTRY_RATIO: f64 = 0.6;
 
 /// Declares the op for an element type.
 macro_rules! eigh {

@@ -11,11 +11,7 @@ use farcall_ir::op::{Binary, Direction, Unary};
 use farcall_ir::{Attr, AttrDict, DType, TensorType};
 
 use super::graph::{Build, Graph};
-use super::{Block, EIGH, Eigh, Unsupported, batched, options};
-
-/// Minimum ratio of a large entry of an eigenvector to its largest entry, as in the handler. The first large
-/// entry determines the vector's sign.
-const MIN_SIGN_ENTRY_RATIO: f64 = crate::eigh::MIN_SIGN_ENTRY_RATIO;
+use super::{Block, EIGH, Eigh, MIN_SIGN_ENTRY_RATIO, Unsupported, batched, options};
 
 impl Block for Eigh {
     const TAG: &'static str = EIGH;

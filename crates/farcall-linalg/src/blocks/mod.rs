@@ -33,6 +33,11 @@ pub const EIGH: &str = "farcall.eigh";
 /// Version of the semantics of both tags.
 pub const VERSION: i64 = 0;
 
+/// Minimum ratio of a large entry of an eigenvector to its largest entry. The first large entry determines
+/// the vector's sign. Entries are often as large as the largest up to rounding, or half as large, but seldom
+/// have this ratio.
+pub(crate) const MIN_SIGN_ENTRY_RATIO: f64 = 0.6;
+
 /// Number of columns of the factor `q`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Mode {
