@@ -43,10 +43,12 @@ use std::fmt;
 use super::Signature;
 use super::error::Span;
 use crate::text::Text;
+use fits::say_no_cotangent;
 use meaning::Source;
-use rule::{is_constant, is_differentiable, say_no_cotangent};
+use rule::{is_constant, is_differentiable};
 
 mod bindings;
+mod fits;
 mod meaning;
 mod outline;
 mod rule;
