@@ -6,7 +6,8 @@ use farcall_ir::module::NewInst;
 use farcall_ir::{Attr, AttrDict, Op, TensorType, Type};
 
 use super::error::Place;
-use super::graph::{Built, Graph};
+use super::graph::Graph;
+use super::region::Built;
 use super::value::{Value, Values};
 
 /// Builder for an instruction, returned by [`Graph::instruction`]. The instruction is added by

@@ -80,6 +80,7 @@ mod linalg;
 mod number;
 mod operators;
 mod reduction;
+mod region;
 mod value;
 
 pub use call::{Function, OpCall};

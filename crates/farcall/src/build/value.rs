@@ -5,6 +5,7 @@ use std::panic::Location;
 
 use farcall_ir::{Dim, FuncId, TensorType, Type, ValueId};
 
+use super::error::Place;
 use super::graph::Graph;
 
 /// A result of an instruction in a [`Graph`], or a parameter. Values are tensors, except for the results of
@@ -63,6 +64,24 @@ impl<'g> Value<'g> {
             }
         }
         self
+    }
+}
+
+impl Graph {
+    /// Returns a value of a function.
+    pub(super) fn value(&self, func: FuncId, value: ValueId) -> Value<'_> {
+        Value { graph: self, at: Some((func, value)) }
+    }
+
+    /// Returns a value without a type, as the result of an invalid operation.
+    pub(super) fn poison(&self) -> Value<'_> {
+        Value { graph: self, at: None }
+    }
+
+    /// Records an error and returns a value without a type.
+    pub(super) fn wrong(&self, place: Place, code: &'static str, message: impl Into<String>) -> Value<'_> {
+        self.fail(place, code, message);
+        self.poison()
     }
 }
 
