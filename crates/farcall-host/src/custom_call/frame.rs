@@ -1,7 +1,7 @@
 //! Call frames: the structs of the C interface for one call site in one run context.
 
-use std::ptr::{null, null_mut};
-use std::sync::{Arc, Mutex};
+use std::ptr::null_mut;
+use std::sync::Arc;
 
 use farcall_ffi::abi::{Error, ErrorCode, Stage};
 use farcall_ir::interrupt::Interrupted;
@@ -44,15 +44,24 @@ impl CallFrame {
     #[expect(clippy::missing_panics_doc, reason = "a registered target has an execute handler")]
     pub fn new(site: &Arc<CallSite>) -> CallFrame {
         let body = match &site.callee {
-            Callee::Typed { bundle, .. } => {
+            Callee::Typed { bundle, attrs, state } => {
                 let execute = bundle.execute.expect("a typed target has an execute handler");
-                Body::Typed(Typed::new(site, execute, site.operands(), site.results()))
+                Body::Typed(Typed::new(execute, attrs, state, site.operands(), site.results()))
             }
             Callee::Untyped(_) => {
                 Body::Untyped(vec![null_mut(); site.operands().len() + site.results().len()].into())
             }
         };
         CallFrame { site: Arc::clone(site), body, started: None }
+    }
+
+    /// Creates the frame of a call of the typed API that is not complete.
+    pub(super) fn of_incomplete_call(
+        site: Arc<CallSite>,
+        typed: Typed,
+        started: Arc<Completion>,
+    ) -> CallFrame {
+        CallFrame { site, body: Body::Typed(typed), started: Some(started) }
     }
 
     /// Returns the call site.
@@ -406,28 +415,7 @@ impl Drop for Pending<'_> {
     }
 }
 
-/// Runs a call site's instantiate stage, which leaves its state in the site.
-pub(super) fn instantiate(site: CallSite) -> Result<CallSite, CallError> {
-    let Callee::Typed { bundle, .. } = &site.callee else { return Ok(site) };
-    let Some(handler) = bundle.instantiate else { return Ok(site) };
-    // Like in XLA, this stage gets no operands and results.
-    let mut typed = Typed::new(&site, handler, &[], &[]);
-    // SAFETY: the call has no buffers, and an incomplete call keeps the frame and the site alive (`keep`
-    // below).
-    match unsafe { typed.run_to_end(site.name(), (Stage::INSTANTIATE, handler), null()) } {
-        Ok(Ok(())) => Ok(site),
-        Ok(Err(failure)) => Err(site.error(Stage::INSTANTIATE, failure)),
-        Err(completion) => {
-            let error = site.error(Stage::INSTANTIATE, interrupted());
-            let started = Some(Arc::clone(&completion));
-            let frame = CallFrame { site: Arc::new(site), body: Body::Typed(typed), started };
-            completion.keep(Arc::new(Mutex::new(frame)));
-            Err(error)
-        }
-    }
-}
-
 /// Returns the failure of a stage that an interrupt ended.
-fn interrupted() -> Failure {
+pub(super) fn interrupted() -> Failure {
     Failure::new(ErrorCode::CANCELLED, "the wait for its future was interrupted")
 }

@@ -1,39 +1,20 @@
 //! Call sites: places in a program where a target is called. All runs of an executable share them.
 
-use std::ptr::NonNull;
 use std::sync::Arc;
 
-use farcall_ffi::abi::{DataType, ErrorCode, HandlerBundle, Stage};
+use farcall_ffi::abi::{ErrorCode, HandlerBundle, Stage};
 use farcall_ir::diag::shortened;
 use farcall_ir::op::{CallConfig, CustomCall};
 use farcall_ir::{Span, Type};
 
 use super::error::CallError;
-use super::frame;
+use super::leaf::{Leaf, leaves};
 use super::untyped::UntypedCall;
 use crate::interface::attrs::EncodedAttrs;
 use crate::interface::context::StateSlot;
 use crate::interface::error::Failure;
 use crate::interface::exit::CallName;
 use crate::registry::{ApiKind, Handler, Target, call_kind};
-
-/// An operand or result as a handler sees it. A tuple is passed as its leaves.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Leaf {
-    /// Element type, or [`DataType::TOKEN`].
-    pub dtype: DataType,
-    /// Sizes of the dimensions, in logical order.
-    pub dims: Box<[i64]>,
-    /// Size of the elements in bytes; 0 for a token.
-    pub bytes: usize,
-}
-
-impl Leaf {
-    /// Returns true for a token, whose data pointer is meaningless.
-    pub fn is_token(&self) -> bool {
-        self.dtype == DataType::TOKEN
-    }
-}
 
 /// A call site. Executables keep one per custom call, and runs make [`CallFrame`](super::CallFrame)s from it.
 ///
@@ -61,23 +42,20 @@ pub(super) enum Callee {
 }
 
 impl CallSite {
-    /// Makes a call site and runs the target's instantiate stage.
-    ///
-    /// `operands` and `results` are the types of the call. `place` is its location in the program, for
-    /// messages.
+    /// Makes a call site without running the target's instantiate stage.
     ///
     /// # Errors
-    /// If the call asks for an API that is not the target's, a type has no size, an attribute cannot be
-    /// passed, or the instantiate stage fails.
-    pub fn new(
+    /// If the call asks for an API that is not the target's, a type has no size, or an attribute cannot be
+    /// passed.
+    pub(super) fn uninstantiated(
         target: Arc<Target>,
         call: &CustomCall,
         operands: &[Type],
         results: &[Type],
-        place: impl Into<Arc<str>>,
+        place: Arc<str>,
     ) -> Result<CallSite, CallError> {
         let library = target.origin().file.as_deref().map(Arc::from);
-        let name = CallName { target: target.shared_name(), place: place.into(), library };
+        let name = CallName { target: target.shared_name(), place, library };
         let error = |failure: Failure| CallError {
             target: Arc::clone(&name.target),
             place: Arc::clone(&name.place),
@@ -97,15 +75,14 @@ impl CallSite {
             }),
         };
         let callee = callee.map_err(error)?;
-        let site = CallSite {
+        Ok(CallSite {
             target: Arc::clone(&target),
             name: name.clone(),
             span: None,
             operands: operand_leaves,
             results: result_leaves,
             callee,
-        };
-        frame::instantiate(site)
+        })
     }
 
     /// Sets the span of the call in the program's text, for error messages.
@@ -159,14 +136,6 @@ impl CallSite {
             message: shortened(&without_name(&failure.message, self.target.name())).into_owned(),
         }
     }
-
-    /// Returns the slot for the state of the instantiate stage.
-    pub(super) fn state(&self) -> NonNull<StateSlot> {
-        match &self.callee {
-            Callee::Typed { state, .. } => NonNull::from(&**state),
-            Callee::Untyped(_) => NonNull::dangling(),
-        }
-    }
 }
 
 fn typed_callee(bundle: &HandlerBundle, call: &CustomCall) -> Result<Callee, Failure> {
@@ -192,26 +161,6 @@ fn check_kind(call: &CustomCall, kind: ApiKind) -> Result<(), Failure> {
         )),
         _ => Ok(()),
     }
-}
-
-/// Returns the leaves of the values, as handlers get them.
-fn leaves(types: &[Type]) -> Result<Box<[Leaf]>, String> {
-    let mut out = Vec::with_capacity(types.len());
-    // Tuples are unfolded in place, in order.
-    let mut rest: Vec<&Type> = types.iter().rev().collect();
-    while let Some(ty) = rest.pop() {
-        match ty {
-            Type::Tensor(t) => {
-                let bytes = t.bytes().ok_or_else(|| format!("{t} has no size before a run"))?;
-                let dims = t.sizes().iter().map(|d| i64::try_from(*d).unwrap_or(i64::MAX)).collect();
-                out.push(Leaf { dtype: DataType::from_dtype(t.dtype), dims, bytes });
-            }
-            Type::Token => out.push(Leaf { dtype: DataType::TOKEN, dims: Box::default(), bytes: 0 }),
-            Type::Tuple(parts) => rest.extend(parts.iter().rev()),
-            other => return Err(format!("a value of type {other} cannot be passed to a handler")),
-        }
-    }
-    Ok(out.into())
 }
 
 /// Removes the target's name from the start of a message. Handlers include the name for hosts that do not add

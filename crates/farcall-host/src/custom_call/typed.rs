@@ -12,8 +12,9 @@ use std::sync::Arc;
 use farcall_ffi::abi::{self, ArgType, Buffer, Error, Handler, RetType, Stage};
 use farcall_ffi::memo::FrameMemo;
 
-use super::site::{CallSite, Callee, Leaf};
-use crate::interface::context::{Context, Run};
+use super::leaf::Leaf;
+use crate::interface::attrs::EncodedAttrs;
+use crate::interface::context::{Context, Run, StateSlot};
 use crate::interface::error::{Failure, take_error};
 use crate::interface::exit::{CallName, Doing};
 use crate::interface::future::{self, Completion};
@@ -49,11 +50,17 @@ pub(super) enum Outcome {
 
 impl Typed {
     /// Creates a frame for calls with these operands and results.
-    pub(super) fn new(site: &CallSite, execute: Handler, operands: &[Leaf], results: &[Leaf]) -> Typed {
+    /// The attributes and the slot for the state of the instantiate stage belong to the call site, which
+    /// lives longer than the frame.
+    pub(super) fn new(
+        execute: Handler,
+        attrs: &EncodedAttrs,
+        state: &StateSlot,
+        operands: &[Leaf],
+        results: &[Leaf],
+    ) -> Typed {
         let mut frame = empty_frame(host_api(), Stage::EXECUTE);
-        if let Callee::Typed { attrs, .. } = &site.callee {
-            frame.attrs = attrs.abi();
-        }
+        frame.attrs = attrs.abi();
         let attributes = usize::try_from(frame.attrs.size).unwrap_or(0);
         let tables = Tables::new(operands, results, attributes);
         let kinds = |i| tables.at::<u32>(tables.layout().kinds).wrapping_add(i);
@@ -65,7 +72,7 @@ impl Typed {
         frame.rets.types = kinds(operands.len()).cast::<RetType>();
         frame.rets.rets = pointers(operands.len());
         let memo = FrameMemo::new(null(), tables.at::<c_void>(tables.layout().memo), tables.memo_bytes);
-        let context = Context::new(site.state());
+        let context = Context::new(NonNull::from(state));
         let mut structs = Box::new(Structs { frame, execute, context, memo });
         structs.memo.frame = &raw const structs.frame;
         Typed { structs, tables }

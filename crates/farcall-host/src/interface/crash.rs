@@ -34,7 +34,7 @@ const CRASHES: [(c_int, &[u8]); 6] = [
 /// The earlier actions of the signals, in the order of [`CRASHES`].
 static EARLIER: [OnceLock<libc::sigaction>; CRASHES.len()] = [const { OnceLock::new() }; CRASHES.len()];
 
-/// True if earlier handlers are called after the report. An [`ExitWatch`](exit::ExitWatch) sets it to false:
+/// True if earlier handlers are called after the report. An [`ExitWatch`](super::watch::ExitWatch) sets it to false:
 /// its program is written in Rust, and the handlers of Rust's standard library would only add another report.
 static CALLS_EARLIER: AtomicBool = AtomicBool::new(true);
 

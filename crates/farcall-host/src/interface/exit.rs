@@ -5,7 +5,7 @@
 //! calls it. Each thread keeps a pointer to the foreign code that it runs, which costs two stores per call.
 //!
 //! ```text
-//! exit, quick_exit     ExitWatch registers a function that these call
+//! exit, quick_exit     ExitWatch (watch.rs) registers a function that these call
 //! _exit, _Exit         ExitWatch, if the program exports functions of these names (watch_exits!)
 //! a signal             crash.rs
 //! pthread_exit         Inside is dropped: the thread unwinds, but nothing has panicked
@@ -16,8 +16,8 @@ use std::cell::Cell;
 use std::ffi::c_int;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicUsize, Ordering};
-use std::sync::{Arc, Once};
 
 use farcall_ffi::abi::Stage;
 
@@ -115,97 +115,31 @@ static WATCH_COUNT: AtomicUsize = AtomicUsize::new(0);
 /// Process id of the watching process. Child processes of handlers may end in any way.
 static WATCHER_PID: AtomicI32 = AtomicI32::new(0);
 
+/// Starts a watch. The calling thread is regarded as the thread that runs programs.
+pub(super) fn begin_watch() {
+    // SAFETY: `getpid` only returns a number.
+    WATCHER_PID.store(unsafe { libc::getpid() }, Ordering::Relaxed);
+    DOING.with(|own| WATCHER_DOING.store(std::ptr::from_ref(own).cast_mut(), Ordering::Relaxed));
+    WATCH_COUNT.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Ends a watch.
+pub(super) fn end_watch() {
+    WATCHER_DOING.store(std::ptr::null_mut(), Ordering::Relaxed);
+    WATCH_COUNT.fetch_sub(1, Ordering::Relaxed);
+}
+
 fn is_watching() -> bool {
     // SAFETY: `getpid` only returns a number.
     WATCH_COUNT.load(Ordering::Relaxed) > 0
         && WATCHER_PID.load(Ordering::Relaxed) == unsafe { libc::getpid() }
 }
 
-unsafe extern "C" {
-    fn at_quick_exit(function: extern "C" fn()) -> c_int;
-}
-
-/// Watches for the end of the process. While an `ExitWatch` lives, a process that foreign code ends reports
-/// the cause on the standard error, and its exit code is not 0. The causes are calls of `exit` (and of
-/// `_exit`, with [`watch_exits!`](crate::watch_exits)), crashes, and ends of threads. Intended for programs,
-/// which drop the watch when they are done. A library in another program leaves exits alone, and uses
-/// [`report_crashes`](super::crash::report_crashes).
-#[derive(Debug)]
-pub struct ExitWatch(());
-
-impl ExitWatch {
-    /// Starts watching. The calling thread is regarded as the thread that runs programs.
-    pub fn new() -> ExitWatch {
-        static REGISTERED: Once = Once::new();
-        REGISTERED.call_once(|| {
-            // SAFETY: the functions belong to this program, which is never unloaded. If the list is full,
-            // exits are not reported.
-            unsafe {
-                libc::atexit(at_exit);
-                at_quick_exit(at_quick_exit_of_process);
-            }
-            super::crash::install(false);
-        });
-        // SAFETY: `getpid` only returns a number.
-        WATCHER_PID.store(unsafe { libc::getpid() }, Ordering::Relaxed);
-        DOING.with(|own| WATCHER_DOING.store(std::ptr::from_ref(own).cast_mut(), Ordering::Relaxed));
-        WATCH_COUNT.fetch_add(1, Ordering::Relaxed);
-        ExitWatch(())
-    }
-}
-
-impl Default for ExitWatch {
-    fn default() -> ExitWatch {
-        ExitWatch::new()
-    }
-}
-
-impl Drop for ExitWatch {
-    fn drop(&mut self) {
-        WATCHER_DOING.store(std::ptr::null_mut(), Ordering::Relaxed);
-        WATCH_COUNT.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-/// Called by `exit`, on the thread that called `exit`.
-extern "C" fn at_exit() {
-    ends_by(b"`exit`");
-}
-
-extern "C" fn at_quick_exit_of_process() {
-    ends_by(b"`quick_exit`");
-}
-
-fn ends_by(function: &[u8]) {
+/// Reports that foreign code called a function that ends the process, while a watch lives.
+pub(super) fn ends_by(function: &[u8]) {
     if is_watching() {
         end(&[b"ended the process: it called ", function]);
     }
-}
-
-/// Reports libraries that call `_exit` or `_Exit` while an [`ExitWatch`] lives. Belongs in the root of a
-/// program whose build script exports both symbols (`-Wl,--export-dynamic-symbol=_exit`).
-#[macro_export]
-macro_rules! watch_exits {
-    () => {
-        const _: () = {
-            #[unsafe(no_mangle)]
-            pub extern "C" fn _exit(code: ::std::ffi::c_int) -> ! {
-                $crate::custom_call::exit_at_once(code)
-            }
-
-            #[unsafe(no_mangle)]
-            pub extern "C" fn _Exit(code: ::std::ffi::c_int) -> ! {
-                $crate::custom_call::exit_at_once(code)
-            }
-        };
-    };
-}
-
-/// Ends the process as `_exit` does. While an [`ExitWatch`] lives, only foreign code calls this function.
-#[doc(hidden)]
-pub fn exit_at_once(code: c_int) -> ! {
-    ends_by(b"`_exit`");
-    leave(code)
 }
 
 /// Ends the process, even if `_exit` is replaced.

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! enters     guard      entry points into foreign code; catches exceptions
-//!            exit, crash    report foreign code that ends the process or crashes
+//!            exit, watch, crash   report foreign code that ends the process or crashes
 //!            metadata   asks a handler for its metadata
 //!            trial      calls an unknown function in a child process first
 //!            rule       calls an op's shape and batching functions
@@ -44,3 +44,4 @@ mod seat;
 pub(crate) mod status;
 pub(crate) mod trial;
 pub(crate) mod types;
+pub(crate) mod watch;
