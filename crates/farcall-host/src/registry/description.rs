@@ -1,15 +1,16 @@
 //! Asks a library for its description, without trusting the answer.
 //!
 //! An exception is an error, and so is a pointer to unmapped memory. A function that crashes ends the
-//! process, and the report names the library (`host/exit.rs`).
+//! process, and the report names the library (`interface/exit.rs`).
 
 use std::ffi::c_void;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use farcall_ffi::abi::ByteSpan;
-use farcall_ffi::descriptor::{Library, LibraryDescriptor, LibraryFn, RawOpDescriptor, ReadError};
+use farcall_ffi::descriptor::{self, Library, LibraryDescriptor, LibraryFn, Op, RawOpDescriptor, ReadError};
 
 use super::RegisterError;
+use super::library::{Library as OpenLibrary, file_of, symbol_at};
 use super::pages::Readable;
 use crate::interface::exit::{self, Doing};
 use crate::interface::guard;
@@ -122,4 +123,28 @@ fn read<T: Copy>(at: *const T, memory: &Readable) -> Result<Option<T>, ()> {
         std::ptr::copy_nonoverlapping(at.cast::<u8>(), value.as_mut_ptr().cast::<u8>(), whole);
         Ok(Some(value.assume_init()))
     }
+}
+
+/// Returns the library that describes the function at an address as a handler, and the name of its target.
+/// Functions that a library exports for its handlers are recognized by their names.
+pub(super) fn described_at(address: usize) -> Option<(PathBuf, String)> {
+    let file = file_of(address)?;
+    let symbol = OpenLibrary::already_open(&file)?.symbol(descriptor::SYMBOL)?;
+    // `dlsym` also finds the symbols of the library's dependencies.
+    if file_of(symbol.addr())? != file {
+        return None;
+    }
+    // SAFETY: the name of the symbol implies its type, and the library stays loaded.
+    let library = unsafe { library(&file, symbol) }.ok()?;
+    let exported = symbol_at(address);
+    let is_of = |op: &Op<'_>| {
+        if exported.as_deref() == Some(op.name()) {
+            return true;
+        }
+        let bundle = op.bundle();
+        let stages = [bundle.instantiate, bundle.prepare, bundle.initialize, bundle.execute, bundle.record];
+        stages.into_iter().flatten().any(|handler| handler as usize == address)
+    };
+    let name = library.ops().find(is_of)?.name().to_owned();
+    Some((file, name))
 }

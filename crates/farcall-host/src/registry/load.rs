@@ -11,24 +11,22 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use farcall_ffi::abi::{self, HandlerBundle, Stage, TypeId, TypeInfo};
-use farcall_ffi::descriptor::{self, Op, OpDescriptor};
-use farcall_ffi::lowering::abi::{self as lowering, LoweringsFn};
+use farcall_ffi::descriptor::{Op, OpDescriptor};
 use farcall_sig::namespace::is_namespace;
 
 use super::elf::Facts;
 use super::exports::{HOST_SYMBOLS, host_symbol_addresses};
-use super::library::{self, Library};
-use super::link::LinkError;
-use super::load_error::{LoadError, NameConflict};
-use super::lowering::{Listed, ListedHow};
+use super::inspect::inspect;
+use super::library;
+use super::load_error::{LinkError, LoadError, NameConflict};
+use super::lowering::Listed;
 use super::open::{self, Loaded};
+use super::ops::from_ops;
 use super::spec::{STAGES, Symbols};
 use super::{
-    Addition, Change, Declaration, How, Origin, Platform, Rank, RegisterError, Registry, Target, TargetSpec,
-    UntypedHandler, declaration, description,
+    Addition, Change, How, Origin, Rank, RegisterError, Registry, Target, TargetSpec, UntypedHandler,
 };
-use crate::interface::exit::{self, Doing};
-use crate::interface::{api, guard};
+use crate::interface::api;
 
 /// Result of loading a library.
 #[derive(Clone, Debug)]
@@ -145,7 +143,7 @@ impl Registry {
         options: &LoadOptions,
     ) -> Result<LoadReport, LoadError> {
         let (given, specs) = (path.as_ref(), &options.targets);
-        let facts = library::inspect(given)?;
+        let facts = inspect(given)?;
         let path = given.canonicalize().unwrap_or_else(|_| given.to_owned());
         if let Some(namespace) = options.namespace.clone().filter(|namespace| !is_namespace(namespace)) {
             return Err(LoadError::Namespace { path, namespace });
@@ -242,109 +240,6 @@ impl Loaded {
         let tags: BTreeSet<&str> = self.lowerings.iter().map(|lowering| &*lowering.tag).collect();
         tags.into_iter().map(str::to_owned).collect()
     }
-}
-
-/// Returns the lowerings listed by a library's table of lowerings.
-pub(super) fn listed(origin: Origin, symbol: *mut std::ffi::c_void) -> Result<Vec<Listed>, RegisterError> {
-    // SAFETY: the name of the symbol implies its type.
-    let list = unsafe { std::mem::transmute::<*mut std::ffi::c_void, LoweringsFn>(symbol) };
-    let path = origin.file.clone().unwrap_or_default();
-    let entries = exit::within(&Doing::Describing(&path), || {
-        // SAFETY: a `LoweringsFn` takes no arguments and has no preconditions.
-        let listed = unsafe { guard::describe(list) };
-        let listed = listed.map_err(|failure| RegisterError::Description(failure.message))?;
-        // SAFETY: the library's function returned the list, which is part of the library. The library stays
-        // loaded.
-        unsafe { lowering::entries(listed) }.map_err(RegisterError::Lowerings)
-    })?;
-    let listed = |entry: lowering::Entry<'_>| Listed {
-        tag: entry.tag.into(),
-        platform: (!entry.platform.is_empty()).then(|| Platform::from(entry.platform)),
-        origin: origin.clone(),
-        how: ListedHow::Function(entry.lower),
-    };
-    Ok(entries.into_iter().map(listed).collect())
-}
-
-/// An op as described by its library: its target, and the lowering of the blocks that the target is called
-/// for.
-pub(super) type Described = Result<(Target, Option<Listed>), RegisterError>;
-
-/// Returns the namespace and the ops that a farcall library describes.
-pub(super) fn described(origin: Origin, symbol: *mut std::ffi::c_void) -> (Option<String>, Vec<Described>) {
-    let path = origin.file.clone().unwrap_or_default();
-    // SAFETY: the name of the symbol implies its type, and the library stays loaded.
-    match unsafe { description::library(&path, symbol) } {
-        Ok(library) => {
-            let ops: Vec<Op<'_>> = library.ops().collect();
-            // This asks the handlers for their metadata, which runs foreign code.
-            let described = exit::within(&Doing::Describing(&path), || from_ops(&ops, &origin));
-            (library.namespace().map(str::to_owned), described)
-        }
-        Err(e) => (None, vec![Err(e)]),
-    }
-}
-
-/// Returns the library that describes the function at an address as a handler, and the name of its target.
-/// Functions that a library exports for its handlers are recognized by their names.
-pub(super) fn described_at(address: usize) -> Option<(PathBuf, String)> {
-    let file = library::file_of(address)?;
-    let symbol = Library::already_open(&file)?.symbol(descriptor::SYMBOL)?;
-    // `dlsym` also finds the symbols of the library's dependencies.
-    if library::file_of(symbol.addr())? != file {
-        return None;
-    }
-    // SAFETY: the name of the symbol implies its type, and the library stays loaded.
-    let library = unsafe { description::library(&file, symbol) }.ok()?;
-    let exported = library::symbol_at(address);
-    let is_of = |op: &Op<'_>| {
-        if exported.as_deref() == Some(op.name()) {
-            return true;
-        }
-        let bundle = op.bundle();
-        let stages = [bundle.instantiate, bundle.prepare, bundle.initialize, bundle.execute, bundle.record];
-        stages.into_iter().flatten().any(|handler| handler as usize == address)
-    };
-    let name = library.ops().find(is_of)?.name().to_owned();
-    Some((file, name))
-}
-
-/// Returns the targets of ops that belong together, with their lowerings.
-fn from_ops(ops: &[Op<'_>], origin: &Origin) -> Vec<Described> {
-    let declarations = declaration::declarations(ops);
-    let target = |(op, declaration): (&Op<'_>, Result<Option<Declaration>, String>)| {
-        let declaration = declaration.map_err(RegisterError::Declaration)?;
-        let target = from_op(op, origin.clone())?;
-        let target = match declaration {
-            Some(declaration) => target.with_declaration(declaration),
-            None => target,
-        };
-        let lowering = op.lowers().map(|tag| lowering_of(op, tag, &target)).transpose()?;
-        Ok((target, lowering))
-    };
-    ops.iter().zip(declarations).map(target).collect()
-}
-
-/// Returns the lowering that an op lists.
-fn lowering_of(op: &Op<'_>, tag: &str, target: &Target) -> Result<Listed, RegisterError> {
-    let how = match op.lower() {
-        Some(function) => ListedHow::Function(function),
-        None if target.declaration().is_some() => ListedHow::Signature(Box::new(target.clone())),
-        None => {
-            let message =
-                format!("`{}` lowers `{tag}`, but has neither a signature nor a function for it", op.name());
-            return Err(RegisterError::Declaration(message));
-        }
-    };
-    let platform = Some(target.platform().clone());
-    Ok(Listed { tag: tag.into(), platform, origin: target.origin().clone(), how })
-}
-
-fn from_op(op: &Op<'_>, origin: Origin) -> Result<Target, RegisterError> {
-    // SAFETY: descriptors list handlers, and code with a descriptor (a library or this program) stays loaded.
-    let target =
-        unsafe { Target::typed(op.name(), Platform::from(op.platform()), op.bundle(), op.traits(), origin) }?;
-    Ok(target.with_docs(op.doc()))
 }
 
 /// Returns the host symbols that a library needs, with the addresses of this host's symbols.

@@ -1,4 +1,4 @@
-//! Errors of loading a library.
+//! Errors of opening and loading a library.
 
 use std::fmt::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use farcall_sig::namespace;
 
-use super::link::LinkError;
 use super::remedy::Remedy;
 use super::{Origin, RegisterError};
 use crate::ErrorCode;
@@ -125,6 +124,79 @@ pub enum LoadError {
     },
 }
 
+/// The reason why the dynamic linker rejected a library: a dependency that is missing.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum LinkError {
+    /// A library that it depends on is not found.
+    Library {
+        /// Name of the missing library.
+        name: String,
+        /// Library that needs it, if different from the library to be opened.
+        needed_by: Option<PathBuf>,
+    },
+    /// A library that it depends on is found, but in the wrong version.
+    Version {
+        /// Name of the dependency.
+        library: String,
+        /// Required version, such as `GLIBC_2.99`.
+        version: String,
+        /// Version of this system's C library, if the dependency is the C library.
+        here: Option<String>,
+    },
+    /// Neither the process nor the dependencies of the library define symbols that it needs.
+    Symbols {
+        /// Missing symbols; at least one.
+        names: Vec<String>,
+        /// Library that needs them, if different from the library to be opened.
+        needed_by: Option<PathBuf>,
+    },
+}
+
+impl fmt::Display for LinkError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let of = |library: &Option<PathBuf>| {
+            library.as_ref().map_or("it".to_owned(), |path| path.display().to_string())
+        };
+        match self {
+            LinkError::Library { name, needed_by } => {
+                let it = of(needed_by);
+                write!(f, "{it} depends on {name}, which is not found (is LD_LIBRARY_PATH set?)")
+            }
+            LinkError::Version { version, here: Some(here), .. } => write!(
+                f,
+                "it was built on a system with a newer C library ({version}, this one has glibc {here}); build it on \
+                 this system or an older one"
+            ),
+            LinkError::Version { library, version, here: None } => {
+                write!(f, "it needs another version of {library}, one that has {version}")
+            }
+            LinkError::Symbols { names, needed_by } => {
+                let it = of(needed_by);
+                match names.as_slice() {
+                    [name] => write!(
+                        f,
+                        "no library provides the symbol `{name}` that {it} needs; link the library that defines it"
+                    ),
+                    names => {
+                        let shown: Vec<String> = names.iter().take(3).map(|n| format!("`{n}`")).collect();
+                        let more = if names.len() > shown.len() {
+                            format!(" and {} more", names.len() - shown.len())
+                        } else {
+                            String::new()
+                        };
+                        write!(
+                            f,
+                            "no library provides the symbols {}{more} that {it} needs; link the library that defines them",
+                            shown.join(", ")
+                        )
+                    }
+                }
+            }
+        }
+    }
+}
+
 /// Names that another library already uses.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NameConflict {
@@ -241,4 +313,27 @@ fn nothing_hint(exports: &[String], advice: impl fmt::Display) -> String {
     let shown: Vec<&str> = exports.iter().take(8).map(String::as_str).collect();
     let more = if exports.len() > shown.len() { ", …" } else { "" };
     format!("; {advice}; it exports {}{more}", shown.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_name_the_missing_dependency() {
+        let symbols = |names: &[&str]| LinkError::Symbols {
+            names: names.iter().map(|n| (*n).to_owned()).collect(),
+            needed_by: Some("/x/liby.so".into()),
+        };
+        assert_eq!(
+            symbols(&["a"]).to_string(),
+            "no library provides the symbol `a` that /x/liby.so needs; link the library that defines it"
+        );
+        assert_eq!(
+            symbols(&["a", "b", "c", "d"]).to_string(),
+            "no library provides the symbols `a`, `b`, `c` and 1 more that /x/liby.so needs; link the library that defines them"
+        );
+        let version = LinkError::Version { library: "libz.so".into(), version: "Z_9".into(), here: None };
+        assert_eq!(version.to_string(), "it needs another version of libz.so, one that has Z_9");
+    }
 }

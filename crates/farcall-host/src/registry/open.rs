@@ -35,9 +35,9 @@ use rustc_hash::FxHasher;
 
 use super::elf::Facts;
 use super::library::{self, Library};
-use super::load::{described, listed};
 use super::load_error::LoadError;
 use super::lowering::Listed;
+use super::ops::{described, listed};
 use super::pages;
 use super::{How, Origin, Platform, RegisterError, Registry, Target};
 

@@ -13,8 +13,8 @@ use farcall_ffi::abi::{self, HandlerBundle, HandlerTraits, Stage, TypeId};
 use farcall_sig::Signature;
 use farcall_sig::namespace::qualified;
 
+use super::description::described_at;
 use super::exports::host_api;
-use super::load::described_at;
 use super::{Declaration, RegisterError};
 use crate::interface::api::API_VERSION;
 use crate::interface::metadata::{self, Kind, MetadataError};
