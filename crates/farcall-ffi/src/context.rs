@@ -1,17 +1,13 @@
 //! Services that a handler can request from its host during a call.
-//!
-//! **Invariants.** A function of the host's table is only called if the table's size covers it. The layout of
-//! its arguments follows the version in the host's table.
 
-use std::ffi::{CStr, CString, c_void};
-use std::mem::offset_of;
+use std::ffi::c_void;
 use std::ptr::null_mut;
 
-use crate::abi::{self, Api};
+use crate::abi;
 use crate::attr::{Attrs, Dict};
-use crate::error::{Error, ErrorCode, Result};
-use crate::pointer::unusable;
-use crate::pool::Tasks;
+use crate::error::{Error, Result};
+use crate::host::{Host, function};
+use crate::pool::{self, Pool, Tasks};
 
 /// The host's side of one call, as a parameter `&Context`.
 pub struct Context {
@@ -161,119 +157,60 @@ impl Context {
     }
 }
 
+/// The host's thread pool.
+impl Context {
+    /// Runs a task on the host's pool, or immediately on this thread if the host has no pool. If
+    /// [`Kept`](crate::Kept) buffers are moved into the task, the call is over when the task is. If the host
+    /// cannot continue in the meantime, the handler's thread runs the tasks that the pool has not started.
+    ///
+    /// A panic in the task is the error of the call if the task keeps buffers, and is only printed otherwise.
+    /// If the handler itself panics, tasks that have not started may be dropped.
+    ///
+    /// Do not wait for a task in the handler: the handler may be running on the pool's only thread.
+    /// [`parallel_for`](Self::parallel_for) waits without this risk of a deadlock.
+    ///
+    /// # Errors
+    /// The host's own error; the task is then dropped.
+    pub fn spawn(&self, task: impl FnOnce() + Send + 'static) -> Result<()> {
+        pool::spawn(&self.host, self.tasks.as_ref(), task)
+    }
+
+    /// Number of threads of the host's pool; 1 if it has none.
+    pub fn num_threads(&self) -> usize {
+        self.pool().num_threads()
+    }
+
+    /// Calls [`Pool::parallel_for`] on the host's pool.
+    pub fn parallel_for(&self, count: usize, work: impl Fn(usize) + Sync) {
+        self.pool().parallel_for(count, work);
+    }
+
+    /// Returns the host's pool, which threads may share; nested loops need it.
+    ///
+    /// ```
+    /// # use farcall_ffi::prelude::*;
+    /// #[handler(name = "fill")]
+    /// fn fill(x: &Buffer<f32, 1>, y: &mut Buffer<f32, 2>, host: &Context) -> Result<()> {
+    ///     let pool = host.pool();
+    ///     y.par_rows_mut().zip(x.par_chunks(1)).for_each(pool, |(y, x)| {
+    ///         y.par_chunks_mut(4096).for_each(pool, |part| part.fill(x[0]));
+    ///     });
+    ///     Ok(())
+    /// }
+    /// ```
+    pub fn pool(&self) -> Pool<'_> {
+        Pool::of(self.host)
+    }
+}
+
+impl<'a> From<&'a Context> for Pool<'a> {
+    fn from(context: &'a Context) -> Pool<'a> {
+        context.pool()
+    }
+}
+
 impl std::fmt::Debug for Context {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Context").field("host_version", &self.host.version).finish_non_exhaustive()
     }
-}
-
-/// A host, from a call frame.
-#[derive(Clone, Copy, Debug)]
-#[doc(hidden)]
-pub struct Host {
-    pub(crate) api: *const Api,
-    pub(crate) ctx: *mut abi::InvokeContext,
-    pub(crate) version: (i32, i32),
-}
-
-/// Returns a function of the host's table, or an `UNIMPLEMENTED` error.
-macro_rules! function {
-    ($host:expr, $name:ident) => {{
-        let api = $host.api;
-        // SAFETY: `Host::new` checked that the table starts with its size; a member within that size can be
-        // read.
-        let function = unsafe {
-            const OFFSET: usize = std::mem::offset_of!($crate::abi::Api, $name);
-            if $crate::abi::Api::offers((*api).struct_size, OFFSET) {
-                (&raw const (*api).$name).read()
-            } else {
-                None
-            }
-        };
-        function.ok_or_else(|| $crate::context::not_offered(stringify!($name)))
-    }};
-}
-pub(crate) use function;
-
-impl Host {
-    /// Returns the host of a call; `None` if the table is null, misaligned, or too small to contain its
-    /// version.
-    ///
-    /// # Safety
-    /// `api` is null or points to as many bytes as its first member, `struct_size`, says.
-    #[inline(always)]
-    pub(crate) unsafe fn new(api: *const Api, ctx: *mut abi::InvokeContext) -> Option<Host> {
-        // SAFETY: the pointer is usable, and `struct_size` is the first member.
-        if unusable(api) != 0 || unsafe { (*api).struct_size } < offset_of!(Api, internal_api) {
-            return None;
-        }
-        // SAFETY: the size covers the version.
-        let version = unsafe { ((*api).api_version.major_version, (*api).api_version.minor_version) };
-        Some(Host { api, ctx, version })
-    }
-
-    /// Returns true if the host implements version 0.`minor` or a later one.
-    pub(crate) fn at_least(&self, minor: i32) -> bool {
-        self.version.0 > 0 || self.version.1 >= minor
-    }
-
-    /// Makes an error of the host; null if the host's table has no function for this.
-    #[cold]
-    pub(crate) fn error(&self, error: &Error) -> *mut abi::Error {
-        let Ok(create) = function!(self, error_create) else { return null_mut() };
-        let message = error.message().replace('\0', "\u{fffd}");
-        let message = CString::new(message).expect("no null is left");
-        let mut args = abi::ErrorCreateArgs {
-            struct_size: abi::ErrorCreateArgs::STRUCT_SIZE,
-            extension_start: null_mut(),
-            message: message.as_ptr(),
-            errc: error.code().into(),
-        };
-        // SAFETY: a function of the host, with the arguments it expects; it copies the message.
-        unsafe { create(&mut args) }
-    }
-
-    /// Converts the return value of a host's function, and takes ownership of an error. Null is success.
-    pub(crate) fn check(&self, error: *mut abi::Error) -> Result<()> {
-        if error.is_null() { Ok(()) } else { Err(self.take_error(error)) }
-    }
-
-    #[cold]
-    fn take_error(&self, error: *mut abi::Error) -> Error {
-        let mut args = abi::ErrorGetDetailsArgs {
-            struct_size: abi::ErrorGetDetailsArgs::STRUCT_SIZE,
-            extension_start: null_mut(),
-            error,
-            message: std::ptr::null(),
-            errc: abi::ErrorCode::UNKNOWN,
-        };
-        if !self.at_least(5) {
-            args.struct_size = abi::ErrorGetMessageArgs::STRUCT_SIZE;
-        }
-        if let Ok(details) = function!(self, error_get_details) {
-            // SAFETY: a function of the host; `struct_size` limits the arguments that it accesses.
-            unsafe { details(&mut args) };
-        }
-        let message = if args.message.is_null() {
-            String::from("the host gave no reason")
-        } else {
-            // SAFETY: the pointer is not null, so it points to the message, which lives as long as the error.
-            unsafe { CStr::from_ptr(args.message) }.to_string_lossy().into_owned()
-        };
-        if let Ok(destroy) = function!(self, error_destroy) {
-            let mut args = abi::ErrorDestroyArgs {
-                struct_size: abi::ErrorDestroyArgs::STRUCT_SIZE,
-                extension_start: null_mut(),
-                error,
-            };
-            // SAFETY: a function of the host; this function owns the error, and does not use it any more.
-            unsafe { destroy(&mut args) };
-        }
-        Error::new(ErrorCode::from(args.errc), message)
-    }
-}
-
-#[cold]
-pub(crate) fn not_offered(function: &str) -> Error {
-    Error::unimplemented(format!("the host does not offer {function}"))
 }

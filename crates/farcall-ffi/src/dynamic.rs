@@ -14,6 +14,7 @@ use crate::attr::{Attr, Dict};
 use crate::buffer::{AnyBuffer, View};
 use crate::decode::{Buffers, Decoder, malformed};
 use crate::error::{Boxed, Error, Result};
+use crate::host::host_of;
 use crate::trampoline::{self, EntryInfo};
 use crate::unwind::catch;
 
@@ -89,7 +90,7 @@ pub unsafe fn enter(
     handler: impl FnOnce(&Call) -> Result<()>,
 ) -> *mut abi::Error {
     // SAFETY: the caller guarantees that the frame is null or valid (`# Safety` above).
-    let Some(host) = (unsafe { trampoline::host_of(frame) }) else {
+    let Some(host) = (unsafe { host_of(frame) }) else {
         return trampoline::print_error(name, &malformed(name, "it has no host"));
     };
     // SAFETY: the caller guarantees that the frame is null or valid (`# Safety` above).

@@ -4,8 +4,6 @@ use farcall_sig::{AttrValue, DType};
 
 pub use farcall_sig::Complex;
 
-use crate::float::Real;
-
 /// A Rust type of the elements of a typed [`Buffer`](crate::Buffer).
 ///
 /// | Rust | element type |
@@ -90,15 +88,6 @@ elements! {
     u8 => U8, u16 => U16, u32 => U32, u64 => U64,
     f32 => F32, f64 => F64,
     Pred => Pred,
-}
-
-// SAFETY: `Complex` is `repr(C)` with two numbers without invalid bit patterns; `Real` is only implemented
-// for `f32` and `f64`.
-unsafe impl<T: Real> Element for Complex<T> {
-    const DTYPE: DType = {
-        assert!(size_of::<Complex<T>>() == T::COMPLEX.size());
-        T::COMPLEX
-    };
 }
 
 #[cfg(feature = "half")]

@@ -6,9 +6,10 @@ use std::iter::Sum;
 use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssign};
 
 use farcall_sig::DType;
-use farcall_sig::complex::Part;
+use farcall_sig::complex::{Complex, Part};
 
 use crate::element::Element;
+use crate::exp::{exp_f32, exp_f64};
 
 /// Declares or implements functions of the standard library: first unary, then binary functions.
 macro_rules! float_functions {
@@ -157,7 +158,7 @@ impl Real for f32 {
 
     #[inline(always)]
     fn exp_in_loops(self) -> Self {
-        crate::simd::exp_f32(self)
+        exp_f32(self)
     }
 }
 
@@ -166,8 +167,17 @@ impl Real for f64 {
 
     #[inline(always)]
     fn exp_in_loops(self) -> Self {
-        crate::simd::exp_f64(self)
+        exp_f64(self)
     }
+}
+
+// SAFETY: `Complex` is `repr(C)` with two numbers without invalid bit patterns; `Real` is only implemented
+// for `f32` and `f64`.
+unsafe impl<T: Real> Element for Complex<T> {
+    const DTYPE: DType = {
+        assert!(size_of::<Complex<T>>() == T::COMPLEX.size());
+        T::COMPLEX
+    };
 }
 
 mod sealed {

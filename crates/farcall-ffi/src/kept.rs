@@ -18,8 +18,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::abi;
 use crate::buffer::{FromView, View};
-use crate::context::{Host, function};
 use crate::error::{Boxed, Error, Result};
+use crate::host::{Host, function};
 use crate::panics;
 use crate::pool::Tasks;
 

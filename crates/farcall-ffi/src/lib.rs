@@ -143,12 +143,16 @@ pub mod dynamic;
 mod element;
 pub mod encode;
 mod error;
+mod exp;
 mod float;
+mod host;
 mod kept;
 pub mod lowering;
 pub mod memo;
 #[cfg(feature = "ndarray")]
 mod nd;
+#[cfg(target_os = "linux")]
+mod object;
 mod panics;
 mod parts;
 mod pointer;
@@ -331,23 +335,23 @@ pub mod __private {
     use crate::error::{Error, Result};
 
     pub use crate::buffer::View;
-    pub use crate::context::Host;
     pub use crate::declared::{
         Declared, DeclaredOp, Derivative, Reason, fits, has_all_attributes, is_context,
     };
     pub use crate::decode::Role;
     pub use crate::decode::{
-        Decoder, Entered, Memory, Param, Proofs, Shape, Spec, attributes, begin, beside_proof, common,
-        finish, keeps, lasts, may_overlap, may_overlap_itself, memory, named, no_instance, no_overlap,
-        operand_is, positional, read, remember, renew, slot, take, view_of, zero,
+        Decoder, Memory, Param, Proofs, Shape, Spec, attributes, begin, beside_proof, common, finish, keeps,
+        lasts, may_overlap, may_overlap_itself, memory, named, no_instance, no_overlap, positional, read,
+        renew, slot, take, view_of, zero,
     };
-    pub use crate::decode::{Extent, Place, Residual, Term, with_residuals};
+    pub use crate::decode::{Extent, Place, Residual, Term};
     pub use crate::descriptor::{Declaration, OpParts, concat, conflict, count, params};
     pub use crate::error::Boxed;
+    pub use crate::host::Host;
     pub use crate::lowering::{LowerRule, lower_rule};
     pub use crate::rules::{BatchRule, Rule, ShapeRule, Shapes, batch_rule, shape_rule};
     pub use crate::samples::{Samples, samples_rule};
-    pub use crate::trampoline::{Entry, enter};
+    pub use crate::trampoline::{Entered, Entry, enter, operand_is, remember, with_residuals};
     pub use crate::zip::zip_two;
     pub use farcall_macros::{library, ops};
     pub use farcall_sig::{signature, text};

@@ -13,82 +13,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use crate::abi;
-use crate::context::{Context, Host, function};
 use crate::error::Result;
+use crate::host::{Host, function};
 use crate::panics::Panic;
 use crate::unwind::{catch, discard};
-
-impl Context {
-    /// Runs a task on the host's pool, or immediately on this thread if the host has no pool. If
-    /// [`Kept`](crate::Kept) buffers are moved into the task, the call is over when the task is. If the host
-    /// cannot continue in the meantime, the handler's thread runs the tasks that the pool has not started.
-    ///
-    /// A panic in the task is the error of the call if the task keeps buffers, and is only printed otherwise.
-    /// If the handler itself panics, tasks that have not started may be dropped.
-    ///
-    /// Do not wait for a task in the handler: the handler may be running on the pool's only thread.
-    /// [`parallel_for`](Self::parallel_for) waits without this risk of a deadlock.
-    ///
-    /// # Errors
-    /// The host's own error; the task is then dropped.
-    pub fn spawn(&self, task: impl FnOnce() + Send + 'static) -> Result<()> {
-        let task = Arc::new(Task(Mutex::new(Some(Box::new(task)))));
-        let Ok(schedule) = function!(self.host, thread_pool_schedule) else {
-            task.run();
-            return Ok(());
-        };
-        let mut args = abi::ThreadPoolScheduleArgs {
-            struct_size: abi::ThreadPoolScheduleArgs::STRUCT_SIZE,
-            extension_start: null_mut(),
-            ctx: self.host.ctx,
-            task: Some(run_task),
-            data: Arc::into_raw(Arc::clone(&task)).cast_mut().cast(),
-        };
-        // SAFETY: a function of the host, with the arguments it expects.
-        let error = unsafe { schedule(&mut args) };
-        self.host.check(error).inspect_err(|_| {
-            // SAFETY: the host refused the task, so it does not hold this reference.
-            drop(unsafe { Arc::from_raw(args.data.cast_const().cast::<Task>()) });
-        })?;
-        if let Some(tasks) = &self.tasks {
-            tasks.0.borrow_mut().push(task);
-        }
-        Ok(())
-    }
-
-    /// Number of threads of the host's pool; 1 if it has none.
-    pub fn num_threads(&self) -> usize {
-        self.pool().num_threads()
-    }
-
-    /// Calls [`Pool::parallel_for`] on the host's pool.
-    pub fn parallel_for(&self, count: usize, work: impl Fn(usize) + Sync) {
-        self.pool().parallel_for(count, work);
-    }
-
-    /// Returns the host's pool, which threads may share; nested loops need it.
-    ///
-    /// ```
-    /// # use farcall_ffi::prelude::*;
-    /// #[handler(name = "fill")]
-    /// fn fill(x: &Buffer<f32, 1>, y: &mut Buffer<f32, 2>, host: &Context) -> Result<()> {
-    ///     let pool = host.pool();
-    ///     y.par_rows_mut().zip(x.par_chunks(1)).for_each(pool, |(y, x)| {
-    ///         y.par_chunks_mut(4096).for_each(pool, |part| part.fill(x[0]));
-    ///     });
-    ///     Ok(())
-    /// }
-    /// ```
-    pub fn pool(&self) -> Pool<'_> {
-        Pool { host: self.host, call: PhantomData }
-    }
-}
 
 /// The host's thread pool, valid during a call.
 #[derive(Clone, Copy, Debug)]
 pub struct Pool<'a> {
     host: Host,
-    call: PhantomData<&'a Context>,
+    call: PhantomData<&'a ()>,
 }
 
 // SAFETY: only the host's functions for its pool are used, which any thread may call during the call.
@@ -96,13 +30,11 @@ unsafe impl Send for Pool<'_> {}
 // SAFETY: any thread may call the host's functions for its pool during the call.
 unsafe impl Sync for Pool<'_> {}
 
-impl<'a> From<&'a Context> for Pool<'a> {
-    fn from(context: &'a Context) -> Pool<'a> {
-        context.pool()
-    }
-}
-
 impl Pool<'_> {
+    pub(crate) fn of<'a>(host: Host) -> Pool<'a> {
+        Pool { host, call: PhantomData }
+    }
+
     /// Number of threads of the host's pool; 1 if it has none.
     pub fn num_threads(&self) -> usize {
         let Ok(function) = function!(self.host, thread_pool_num_threads) else { return 1 };
@@ -185,6 +117,32 @@ impl std::fmt::Debug for Tasks {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Tasks({})", self.0.borrow().len())
     }
+}
+
+/// Schedules a task on the host's pool and records the task in `tasks`. Without a pool, the task runs at once.
+pub(crate) fn spawn(host: &Host, tasks: Option<&Tasks>, task: impl FnOnce() + Send + 'static) -> Result<()> {
+    let task = Arc::new(Task(Mutex::new(Some(Box::new(task)))));
+    let Ok(schedule) = function!(host, thread_pool_schedule) else {
+        task.run();
+        return Ok(());
+    };
+    let mut args = abi::ThreadPoolScheduleArgs {
+        struct_size: abi::ThreadPoolScheduleArgs::STRUCT_SIZE,
+        extension_start: null_mut(),
+        ctx: host.ctx,
+        task: Some(run_task),
+        data: Arc::into_raw(Arc::clone(&task)).cast_mut().cast(),
+    };
+    // SAFETY: a function of the host, with the arguments it expects.
+    let error = unsafe { schedule(&mut args) };
+    host.check(error).inspect_err(|_| {
+        // SAFETY: the host refused the task, so it does not hold this reference.
+        drop(unsafe { Arc::from_raw(args.data.cast_const().cast::<Task>()) });
+    })?;
+    if let Some(tasks) = tasks {
+        tasks.0.borrow_mut().push(task);
+    }
+    Ok(())
 }
 
 /// A task, run by the first thread that claims it.

@@ -11,12 +11,12 @@
 
 use std::ffi::{CStr, CString, c_int, c_void};
 use std::ptr::null_mut;
-use std::sync::Once;
 
 use crate::abi::{self, Api};
-use crate::context::{Host, function};
 use crate::descriptor::{self, Library, LibraryDescriptor, Op};
 use crate::error::Result;
+use crate::host::{Host, function};
+use crate::object::stay_loaded;
 use crate::unwind::catch;
 
 /// Symbols that hosts export: a C function, and `xla::ffi::GetXlaFfiApi()`.
@@ -52,23 +52,6 @@ pub unsafe fn register(library: &'static LibraryDescriptor) -> usize {
         registered
     })
     .unwrap_or(0)
-}
-
-/// Keeps the library that contains this copy of the crate from being unloaded, since hosts never forget
-/// functions or types. Does nothing if the crate is part of the program itself.
-pub(crate) fn stay_loaded() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        // SAFETY: all members are pointers.
-        let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
-        // SAFETY: `dladdr` accepts any address and writes to `info`.
-        let found = unsafe { libc::dladdr((&raw const ONCE).cast(), &raw mut info) };
-        if found != 0 && !info.dli_fname.is_null() {
-            let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_NODELETE;
-            // SAFETY: the name of a loaded object. The handle is kept on purpose.
-            unsafe { libc::dlopen(info.dli_fname, flags) };
-        }
-    });
 }
 
 fn register_op(host: &Host, op: &Op<'_>, name: &str) -> Result<()> {

@@ -6,9 +6,10 @@ use std::ops::{Deref, DerefMut};
 use std::ptr::null_mut;
 
 use crate::abi;
-use crate::context::{Context, Host, function};
+use crate::context::Context;
 use crate::element::Element;
 use crate::error::{Error, Result};
+use crate::host::{Host, function};
 
 /// Alignment of scratch memory in bytes: a cache line, and the widest vectors.
 pub(crate) const ALIGNMENT: usize = 64;

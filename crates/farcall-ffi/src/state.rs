@@ -15,8 +15,8 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use crate::abi;
-use crate::context::{Host, function};
 use crate::error::{Error, Result};
+use crate::host::{Host, function};
 use crate::unwind::discard;
 
 /// State of this call site, as a parameter `&State<T>`: the value that the handler's `instantiate` function
@@ -229,7 +229,7 @@ fn register<T: Send + Sync + 'static>(host: &Host, name: String) -> Result<abi::
     let error = unsafe { function(&mut args) };
     host.check(error)?;
     #[cfg(target_os = "linux")]
-    crate::registration::stay_loaded();
+    crate::object::stay_loaded();
     let next = TYPE_NUMBERS.load(Ordering::Acquire);
     let node = TypeNumber { api: host.api, rust: TypeId::of::<T>(), number, _description: description, next };
     TYPE_NUMBERS.store(Box::leak(Box::new(node)), Ordering::Release);

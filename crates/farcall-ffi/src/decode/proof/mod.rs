@@ -143,7 +143,7 @@ impl Proofs {
     /// # Safety
     /// All checks of the frame have passed, for a handler with these proofs and this shape.
     #[inline(always)]
-    pub(super) unsafe fn add(&self, frame: *const abi::CallFrame, shape: Shape) {
+    pub(crate) unsafe fn add(&self, frame: *const abi::CallFrame, shape: Shape) {
         if let Some(vectors) = vectors() {
             // SAFETY: the caller guarantees that the frame was checked (`# Safety` above).
             unsafe { self.add_new(frame, shape, vectors) }

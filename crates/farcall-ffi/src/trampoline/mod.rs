@@ -9,13 +9,20 @@ use std::ptr::{null, null_mut};
 
 use crate::abi;
 use crate::buffer::View;
-use crate::context::Host;
-use crate::decode::{Entered, Known, Proofs, Shape, are_tables, check_tables, malformed};
+use crate::decode::{Proofs, Shape, are_tables, check_tables, malformed};
 use crate::error::{Boxed, Error, Result};
+use crate::host::{Host, host_of};
 use crate::kept::Guard;
 use crate::panics::{self, Panic};
-use crate::pointer::unusable;
 use crate::unwind::{Payload, catch};
+
+mod known;
+mod residuals;
+
+pub use known::{Entered, operand_is, remember};
+pub use residuals::with_residuals;
+
+use known::Known;
 
 /// Oldest version of the interface that a handler needs. The additions of newer hosts are only looked for
 /// when the handler is called, so this is the same for every handler.
@@ -104,24 +111,6 @@ unsafe fn refuse(frame: *const abi::CallFrame, name: &str, error: Error) -> *mut
     match unsafe { host_of(frame) } {
         Some(host) => fail(&host, name, error),
         None => print_error(name, &error),
-    }
-}
-
-/// Returns the frame's host; `None` if the frame is null, misaligned, or too small to have one.
-///
-/// # Safety
-/// Same requirements as [`enter`].
-#[inline(always)]
-pub(crate) unsafe fn host_of(frame: *const abi::CallFrame) -> Option<Host> {
-    const END: usize = std::mem::offset_of!(abi::CallFrame, stage);
-    // SAFETY: a usable pointer points to a frame, whose first member is `struct_size`; the size covers the
-    // two members.
-    unsafe {
-        if unusable(frame) != 0 || (*frame).struct_size < END {
-            None
-        } else {
-            Host::new((*frame).api, (*frame).ctx)
-        }
     }
 }
 
