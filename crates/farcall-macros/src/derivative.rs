@@ -12,8 +12,7 @@ use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
 use syn::{Error, Path, Result, Token, parenthesized, token};
 
-use crate::declaration::option;
-use crate::generic::descriptor_type;
+use crate::value::{descriptor_type, option};
 
 /// A handler that is a derivative.
 pub(crate) struct Derivative {

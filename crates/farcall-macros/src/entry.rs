@@ -7,10 +7,11 @@ use syn::{Error, GenericArgument, Index, Path, PathArguments, Result, ReturnType
 
 use crate::declaration::Declaration;
 use crate::derivative;
-use crate::function::{Function, stand_in};
+use crate::function::Function;
 use crate::generic::Instances;
 use crate::options::{HandlerOptions, Stage, crate_in};
 use crate::parameters;
+use crate::stand_in::stand_in;
 
 /// Returns the expansion of a function, or the error and a stand-in for the function.
 pub(crate) fn or_stand_in(

@@ -9,10 +9,11 @@ use farcall_sig::nearest::nearest;
 use farcall_sig::signature::{Arity, ElementType, TypeSet};
 use farcall_sig::{DType, Signature};
 use proc_macro2::{Ident, Span, TokenStream};
-use quote::{format_ident, quote, quote_spanned};
+use quote::{quote, quote_spanned};
 use syn::{Error, Result};
 
 use crate::function::Function;
+use crate::value::descriptor_type;
 
 /// Types that the type parameters of a function stand for.
 pub(crate) struct Instances {
@@ -207,10 +208,4 @@ fn rust_type(dtype: DType, span: Span) -> TokenStream {
             quote!(#name)
         }
     }
-}
-
-/// Returns the value that represents an element type.
-pub(crate) fn descriptor_type(dtype: DType) -> TokenStream {
-    let variant = format_ident!("{dtype:?}");
-    quote!(__ffi::DType::#variant)
 }

@@ -22,6 +22,7 @@
 use proc_macro::TokenStream;
 
 mod attribute;
+mod checker;
 mod declaration;
 mod derivative;
 mod entry;
@@ -31,6 +32,9 @@ mod generic;
 mod options;
 mod parameters;
 mod residuals;
+mod source;
+mod stand_in;
+mod value;
 
 /// Makes a function a handler of XLA's FFI.
 ///

@@ -6,7 +6,8 @@ use proc_macro2::{Group, Ident, TokenStream, TokenTree};
 use quote::{ToTokens, quote};
 use syn::{Error, Path, Result, parse_quote};
 
-use crate::declaration::{Checker, Declaration, SignatureEntry};
+use crate::checker::{Checker, SignatureEntry};
+use crate::declaration::Declaration;
 use crate::function::{Function, Param};
 use crate::generic::{Instances, has_rust_type};
 

@@ -5,32 +5,12 @@ use farcall_sig::DType;
 use farcall_sig::signature::{
     Arity, Dim, ElementType, Expr, Layout, Operand, ResultDecl, Shape, Signature, TypeSet,
 };
-use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote};
 use syn::{Error, Result};
 
-use crate::declaration::{Source, option};
-use crate::generic::descriptor_type;
-
-/// Returns the tokens of a signature with residuals appended to its results.
-pub(crate) fn append(signature: TokenStream, residuals: &TokenStream) -> TokenStream {
-    let mut lists = 0;
-    let with_residuals = |token: TokenTree| match token {
-        TokenTree::Group(group) if group.delimiter() == Delimiter::Parenthesis => {
-            lists += 1;
-            if lists != 2 {
-                return group.into_token_stream();
-            }
-            let results = group.stream();
-            let ends_list = |t: &TokenTree| matches!(t, TokenTree::Punct(punct) if punct.as_char() == ',');
-            let needs_comma = results.clone().into_iter().last().is_some_and(|last| !ends_list(&last));
-            let comma = needs_comma.then(|| quote!(,));
-            Group::new(Delimiter::Parenthesis, quote!(#results #comma #residuals)).into_token_stream()
-        }
-        other => other.into(),
-    };
-    signature.into_iter().flat_map(with_residuals).collect()
-}
+use crate::source::Source;
+use crate::value::{descriptor_type, option};
 
 /// The residuals of an op with the signature `op`: the last results of `forward`.
 pub(crate) struct Own<'a> {
