@@ -15,9 +15,8 @@ use farcall::ir::write::ProgramFormat;
 use farcall::sig::nearest::nearest;
 
 use crate::guide;
-use crate::inputs::{Elided, Fill, InputSpec};
-use crate::load::LibraryArg;
-use crate::op::AttrSpec;
+use crate::library::LibraryArg;
+use crate::spec::{AttrSpec, Elided, Fill, InputSpec};
 
 /// Run, inspect, convert and test StableHLO and HLO programs with custom calls.
 #[derive(Parser, Debug)]

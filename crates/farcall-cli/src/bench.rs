@@ -16,9 +16,10 @@ use serde_json::{Value, json};
 
 use crate::args::BenchArgs;
 use crate::execute::Ready;
-use crate::inputs::{Fill, count};
+use crate::inputs::count;
 use crate::program::{self, Program};
-use crate::stats::{Stats, bytes, duration, three_digits};
+use crate::spec::Fill;
+use crate::stats::{Stats, bytes, duration, three_digits, warn_of_debug_build};
 use crate::terminal::{self, BOLD, styled};
 use crate::{compile, inputs, load, machine, plan};
 
@@ -52,17 +53,6 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<()> {
         return Ok(());
     }
     report.print()
-}
-
-/// Warns that the times of a debug build are not representative.
-pub(crate) fn warn_of_debug_build() -> Result<()> {
-    if cfg!(debug_assertions) {
-        writeln!(
-            terminal::stderr(),
-            "warning: this is a debug build: its times are not representative of farcall's speed"
-        )?;
-    }
-    Ok(())
 }
 
 /// Compiles the program or loads the plan, and creates its inputs.

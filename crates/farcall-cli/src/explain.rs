@@ -9,9 +9,9 @@ use farcall::explain::{Explanation, FusionBoundary, LiveRange, Member, no_kernel
 use farcall::plan::{Origin, TensorSlice, Thunk, ThunkOp};
 use serde_json::{Value, json};
 
+use crate::evaluated::print_evaluated;
 use crate::inputs::count;
-use crate::profile::{print_evaluated, shortened};
-use crate::show::{short_type, short_types};
+use crate::show::{short_type, short_types, shortened};
 use crate::stats::bytes;
 use crate::terminal::{self, color};
 

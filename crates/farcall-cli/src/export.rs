@@ -7,7 +7,7 @@ use farcall::ir::exported::Exported;
 use farcall::ir::module::{Func, Module};
 use serde_json::{Value, json};
 
-use crate::inspect::{inputs, notes};
+use crate::boundary::{inputs, notes};
 use crate::terminal::{BOLD, DIM, styled};
 
 /// Prints the trees of arguments and results with their types, and the facts that callers need.

@@ -4,7 +4,6 @@ use std::io::Write;
 
 use anyhow::{Context, Result};
 
-use crate::args::GuideArgs;
 use crate::fences::{Fences, Role};
 use crate::terminal::{self, BOLD, GREEN, styled};
 
@@ -57,9 +56,10 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     PAGES.iter().map(|page| page.name)
 }
 
-pub(crate) fn guide(args: &GuideArgs) -> Result<()> {
+/// Prints the page of this name, or the list of pages.
+pub(crate) fn guide(name: Option<&str>) -> Result<()> {
     let mut out = terminal::stdout();
-    let Some(name) = &args.name else {
+    let Some(name) = name else {
         for page in PAGES {
             writeln!(out, "{}  {}", styled(GREEN, format!("{:22}", page.name)), page.summary)?;
         }

@@ -5,11 +5,12 @@
 //!                                    └───▶ load (registry of targets)
 //! ```
 //!
-//! - `args`: the command line and its help.
+//! - `args`: the command line and its help. `spec`, `library`: values of its options.
 //! - `program`, `load`, `execute`: shared by all commands.
 //! - `npy`, `archive`, `inputs`, `show`, `results`, `terminal`: tensors from files and as text; colors and
 //!   tables.
-//! - `explain`, `why`: the compiler's decisions about a program.
+//! - `boundary`, `calls`: inputs, outputs and custom calls of a program.
+//! - `explain`, `why`, `evaluated`: the compiler's decisions about a program.
 //! - `draw`: pictures of programs and plans.
 //! - `export`: output about functions exported by JAX.
 //! - `convert`: programs in other formats. `file`: atomic writes of files.
@@ -37,12 +38,15 @@ use farcall::ir::ProgramError;
 mod archive;
 mod args;
 mod bench;
+mod boundary;
+mod calls;
 mod check_targets;
 mod compare;
 mod compile;
 mod convert;
 mod corpus;
 mod draw;
+mod evaluated;
 mod execute;
 mod explain;
 mod export;
@@ -51,6 +55,7 @@ mod file;
 mod guide;
 mod inputs;
 mod inspect;
+mod library;
 mod load;
 mod machine;
 mod new;
@@ -62,6 +67,7 @@ mod program;
 mod results;
 mod run;
 mod show;
+mod spec;
 mod stats;
 mod stream;
 mod targets;
@@ -101,7 +107,7 @@ fn obey(command: Command) -> Result<ExitCode> {
         Command::Targets(args) => targets::targets(&args)?,
         Command::Bench(args) => bench::bench(&args)?,
         Command::New(args) => new::new(&args)?,
-        Command::Guide(args) => guide::guide(&args)?,
+        Command::Guide(args) => guide::guide(args.name.as_deref())?,
         Command::Op(args) => op::op(&args)?,
         Command::Test(args) => return test::test(&args),
         Command::Completions { shell } => {

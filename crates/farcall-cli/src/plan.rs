@@ -15,15 +15,16 @@ use farcall::{Executable, Plan, Registry};
 use serde_json::{Value, json};
 
 use crate::args::{Dump, HowArgs, InputArgs, InspectArgs, RunArgs};
+use crate::boundary::shape;
+use crate::calls::{self, Call, write_calls};
 use crate::compile::dump;
 use crate::execute::{Ready, refused};
 use crate::inputs;
-use crate::inspect::{Call, call_json, shape, write_calls};
 use crate::profile::RecordedRuns;
 use crate::show::short_type;
 use crate::stats::{Stats, bytes};
 use crate::terminal::{self, BOLD, DIM, styled};
-use crate::{draw, load, results, run, why};
+use crate::{draw, load, results, why};
 
 /// Runs a plan, like `run` does for a program.
 pub(crate) fn run(
@@ -48,9 +49,9 @@ pub(crate) fn run(
     ready.require_elements()?;
     let results = measured.run(&ready, &arguments, &mut stats).map_err(|e| Ready::explain(e, &source))?;
     if let Some(folder) = &args.output_dir {
-        stats.take("write", || run::write(folder, &results))?;
+        stats.take("write", || results::write(folder, &results))?;
     }
-    run::finish(args, &ready, &results, &stats, &measured, || {
+    measured.finish(&ready, &results, &stats, || {
         let mut out = terminal::stdout();
         if results.is_empty() {
             writeln!(out, "{name} ran; it has no results")?;
@@ -127,7 +128,7 @@ pub(crate) fn inspect(args: &InspectArgs, plan: &Plan) -> Result<()> {
         return draw::plan(&args.draw, &args.program.display().to_string(), plan);
     }
     let registry = load::registry(&args.load, &[])?;
-    let calls = calls(plan, &registry);
+    let calls = calls::of_plan(plan, &registry);
     let mut out = terminal::stdout();
     if args.json {
         let mut value = as_json(&args.program, plan, &calls);
@@ -171,20 +172,6 @@ pub(crate) fn inspect(args: &InspectArgs, plan: &Plan) -> Result<()> {
     write_calls(&mut out, &calls)
 }
 
-/// Returns the custom calls of a plan, including those in regions.
-pub(crate) fn calls<'p>(plan: &'p Plan, registry: &Registry) -> Vec<Call<'p>> {
-    let mut calls = Vec::new();
-    calls_of(plan, &mut |plan, spec| calls.push(Call::of_spec(plan, spec, registry)));
-    calls
-}
-
-/// Calls `visit` for every custom call, including those in regions.
-fn calls_of<'p>(plan: &'p Plan, visit: &mut dyn FnMut(&'p Plan, &'p farcall::plan::CallSpec)) {
-    plan.calls.iter().for_each(|spec| visit(plan, spec));
-    let nested = plan.references.iter().flat_map(|site| &site.calls);
-    nested.for_each(|call| calls_of(&call.plan, visit));
-}
-
 fn as_json(path: &Path, plan: &Plan, calls: &[Call<'_>]) -> Value {
     let ty = |ty: &farcall::ir::TensorType| json!({ "type": ty.to_string(), "dtype": ty.dtype.name(), "shape": shape(ty) });
     let input = |param: &farcall::plan::Param| {
@@ -207,6 +194,6 @@ fn as_json(path: &Path, plan: &Plan, calls: &[Call<'_>]) -> Value {
         "arena_bytes": plan.arena_size,
         "constant_bytes": plan.constant_bytes(),
         "thunks": thunks,
-        "custom_calls": calls.iter().map(call_json).collect::<Vec<_>>(),
+        "custom_calls": calls.iter().map(calls::as_json).collect::<Vec<_>>(),
     })
 }

@@ -12,11 +12,11 @@ use farcall::{Plan, Profile};
 use serde_json::{Value, json};
 
 use crate::args::{ProfileFormat, RunArgs};
-use crate::bench::warn_of_debug_build;
+use crate::evaluated::{evaluated, print_evaluated};
 use crate::execute::Ready;
 use crate::inputs::count;
-use crate::show::{short_type, short_types};
-use crate::stats::{Stats, bytes, duration, three_digits};
+use crate::show::{short_type, shortened};
+use crate::stats::{Stats, bytes, duration, three_digits, warn_of_debug_build};
 use crate::{file, results, terminal, trace};
 
 /// Maximum number of rows in the table. The remaining steps are summed up in one row.
@@ -83,8 +83,34 @@ impl<'a> RecordedRuns<'a> {
         Ok(results)
     }
 
+    /// Writes and prints the requested output after all runs. `print_results` shows the results.
+    pub(crate) fn finish(
+        &self,
+        ready: &Ready<'_>,
+        results: &[Literal],
+        stats: &Stats,
+        print_results: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
+        self.write(ready.plan())?;
+        self.warn_of_evaluator(ready.plan(), stats)?;
+        if self.is_json() {
+            let types: Vec<Value> = results.iter().map(results::as_json).collect();
+            let mut value = json!({ "results": types });
+            self.add_json(&mut value, ready.plan());
+            return results::print_json(value, self.args.stats.then_some(stats), ready);
+        }
+        if !self.args.quiet {
+            print_results()?;
+        }
+        self.print(ready.plan())?;
+        if self.args.stats {
+            stats.print(ready.plan())?;
+        }
+        Ok(())
+    }
+
     /// Warns about runs that are slow because operations have no kernel.
-    pub(crate) fn warn_of_evaluator(&self, plan: Option<&Plan>, stats: &Stats) -> Result<()> {
+    fn warn_of_evaluator(&self, plan: Option<&Plan>, stats: &Stats) -> Result<()> {
         let runs: Duration = stats.runs.iter().sum();
         let each = runs / u32::try_from(stats.runs.len()).unwrap_or(u32::MAX).max(1);
         let (Some(plan), true) = (plan, each > SLOW_RUN && self.evaluated * 10 > runs) else { return Ok(()) };
@@ -103,7 +129,7 @@ impl<'a> RecordedRuns<'a> {
     }
 
     /// Writes the trace, if one was requested.
-    pub(crate) fn write(&self, plan: Option<&Plan>) -> Result<()> {
+    fn write(&self, plan: Option<&Plan>) -> Result<()> {
         let (Some(path), Some(profile), Some(plan)) = (&self.args.trace, &self.profile, plan) else {
             return Ok(());
         };
@@ -120,60 +146,24 @@ impl<'a> RecordedRuns<'a> {
     }
 
     /// Returns true if the output is JSON.
-    pub(crate) fn is_json(&self) -> bool {
+    fn is_json(&self) -> bool {
         self.args.json || self.args.profile == Some(ProfileFormat::Json)
     }
 
     /// Adds the profile to the JSON of the results.
-    pub(crate) fn add_json(&self, value: &mut Value, plan: Option<&Plan>) {
+    fn add_json(&self, value: &mut Value, plan: Option<&Plan>) {
         if let (Some(profile), Some(plan), Some(_)) = (&self.profile, plan, self.args.profile) {
             value["profile"] = as_json(plan, profile);
         }
     }
 
     /// Prints the profile, if one was requested.
-    pub(crate) fn print(&self, plan: Option<&Plan>) -> Result<()> {
+    fn print(&self, plan: Option<&Plan>) -> Result<()> {
         match (&self.profile, plan, self.args.profile) {
             (Some(profile), Some(plan), Some(_)) => print(plan, profile),
             _ => Ok(()),
         }
     }
-}
-
-/// Steps that run on the reference evaluator: their numbers, and their operations with results, source
-/// location and reason.
-pub(crate) fn evaluated(plan: &Plan) -> Vec<(usize, String)> {
-    let of = |row: &Numbered<'_>| {
-        let reason = no_kernel(plan, row.thunk)?;
-        let results = short_types(row.thunk.results());
-        let from = plan.origin(row.thunk).short();
-        let from = if from.is_empty() { from } else { format!(", {from}") };
-        Some((row.number, format!("{} {}{from} ({reason})", plan.operation(row.thunk), results)))
-    };
-    plan.numbered().iter().filter_map(of).collect()
-}
-
-/// Prints the steps that the reference evaluator runs, and the reasons.
-pub(crate) fn print_evaluated(out: &mut impl Write, plan: &Plan) -> Result<()> {
-    let steps = evaluated(plan);
-    if steps.is_empty() {
-        return Ok(());
-    }
-    writeln!(out, "\n{} on the reference evaluator", count(steps.len(), "step"))?;
-    for (number, step) in steps {
-        writeln!(out, "  {number}  {step}")?;
-    }
-    Ok(())
-}
-
-/// Truncates text to `width` characters.
-pub(crate) fn shortened(text: String, width: usize) -> String {
-    if text.chars().count() <= width {
-        return text;
-    }
-    let mut short: String = text.chars().take(width - 1).collect();
-    short.push('…');
-    short
 }
 
 /// Returns the total time of the runs, and the total time of their thunks.

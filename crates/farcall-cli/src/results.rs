@@ -1,13 +1,15 @@
 //! Results of a run: computed, printed, and converted to JSON.
 
 use std::io::Write;
+use std::path::Path;
 use std::time::Instant;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use farcall::ir::literal::Literal;
 use serde_json::{Value, json};
 
 use crate::execute::Ready;
+use crate::npy;
 use crate::show;
 use crate::stats::Stats;
 use crate::terminal::{self, BOLD, DIM, styled};
@@ -26,6 +28,16 @@ pub(crate) fn of(
         stats.runs.push(start.elapsed());
     }
     Ok(results)
+}
+
+/// Writes the results to files in a folder: `out0.npy`, `out1.npy`, ….
+pub(crate) fn write(folder: &Path, results: &[Literal]) -> Result<()> {
+    std::fs::create_dir_all(folder)
+        .with_context(|| format!("cannot make the folder {}", folder.display()))?;
+    for (i, result) in results.iter().enumerate() {
+        npy::write(&folder.join(format!("out{i}.npy")), result)?;
+    }
+    Ok(())
 }
 
 /// Prints a result with its name.

@@ -1,21 +1,19 @@
 //! `farcall run`: runs a program on given inputs.
 
 use std::io::Write;
-use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use farcall::ir::literal::Literal;
 use farcall::ir::module::Func;
 use farcall::ir::types::Type;
-use serde_json::{Value, json};
 
 use crate::args::RunArgs;
 use crate::execute::Ready;
 use crate::profile::RecordedRuns;
 use crate::program::{self, Program};
 use crate::stats::Stats;
-use crate::{compile, inputs, load, npy, plan, results, terminal};
+use crate::{compile, inputs, load, plan, results, terminal};
 
 /// Runs a program or a plan, shows its results, and writes them if requested.
 pub(crate) fn run(args: &RunArgs) -> Result<()> {
@@ -49,45 +47,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
 
     let results = measured.run(&ready, arguments, &mut stats).map_err(|e| Ready::explain(e, &source))?;
     if let Some(folder) = &args.output_dir {
-        stats.take("write", || write(folder, &results))?;
+        stats.take("write", || results::write(folder, &results))?;
     }
-    finish(args, &ready, &results, &stats, &measured, || print(func, &results))
-}
-
-/// Writes and prints the requested output after all runs. `print` shows the results.
-pub(crate) fn finish(
-    args: &RunArgs,
-    ready: &Ready<'_>,
-    results: &[Literal],
-    stats: &Stats,
-    measured: &RecordedRuns<'_>,
-    print: impl FnOnce() -> Result<()>,
-) -> Result<()> {
-    measured.write(ready.plan())?;
-    measured.warn_of_evaluator(ready.plan(), stats)?;
-    if measured.is_json() {
-        let types: Vec<Value> = results.iter().map(results::as_json).collect();
-        let mut value = json!({ "results": types });
-        measured.add_json(&mut value, ready.plan());
-        return results::print_json(value, args.stats.then_some(stats), ready);
-    }
-    if !args.quiet {
-        print()?;
-    }
-    measured.print(ready.plan())?;
-    if args.stats {
-        stats.print(ready.plan())?;
-    }
-    Ok(())
-}
-
-pub(crate) fn write(folder: &Path, results: &[Literal]) -> Result<()> {
-    std::fs::create_dir_all(folder)
-        .with_context(|| format!("cannot make the folder {}", folder.display()))?;
-    for (i, result) in results.iter().enumerate() {
-        npy::write(&folder.join(format!("out{i}.npy")), result)?;
-    }
-    Ok(())
+    measured.finish(&ready, &results, &stats, || print(func, &results))
 }
 
 fn print(func: &Func, results: &[Literal]) -> Result<()> {

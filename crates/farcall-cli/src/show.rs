@@ -5,6 +5,7 @@ use std::fmt::Write;
 use farcall::ir::literal::Literal;
 use farcall::ir::scalar::Scalar;
 use farcall::ir::types::{TensorType, Type};
+use farcall::ir::{Source, Span};
 use farcall::plan::TensorSlice;
 use farcall::sig::{DType, DTypeClass};
 
@@ -25,6 +26,29 @@ pub(crate) fn short_type(ty: &TensorType) -> String {
 /// `f32[2,3], s32[4]`
 pub(crate) fn short_types(slices: &[TensorSlice]) -> String {
     slices.iter().map(|slice| short_type(&slice.ty)).collect::<Vec<_>>().join(", ")
+}
+
+/// Truncates text to `width` characters.
+pub(crate) fn shortened(text: String, width: usize) -> String {
+    if text.chars().count() <= width {
+        return text;
+    }
+    let mut short: String = text.chars().take(width - 1).collect();
+    short.push('…');
+    short
+}
+
+/// Formats the source location of a part of a program: its line and column, or `place` if the program has no
+/// text.
+pub(crate) fn place(source: &Source, span: Option<Span>, place: &str) -> String {
+    match span.filter(|_| !source.is_none()) {
+        Some(span) => {
+            let (line, column) = source.line_column(span.start);
+            format!("{line}:{column}")
+        }
+        None if place.is_empty() => "–".to_owned(),
+        None => place.to_owned(),
+    }
 }
 
 /// Formats any type for messages.

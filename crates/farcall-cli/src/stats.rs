@@ -104,6 +104,17 @@ impl Stats {
     }
 }
 
+/// Warns that the times of a debug build are not representative.
+pub(crate) fn warn_of_debug_build() -> Result<()> {
+    if cfg!(debug_assertions) {
+        writeln!(
+            terminal::stderr(),
+            "warning: this is a debug build: its times are not representative of farcall's speed"
+        )?;
+    }
+    Ok(())
+}
+
 /// Distribution of the times of several runs.
 struct Spread {
     fastest: Duration,

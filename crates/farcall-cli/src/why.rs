@@ -12,9 +12,8 @@ use serde_json::{Value, json};
 
 use crate::args::{HowArgs, InspectArgs, NumericsArgs};
 use crate::inputs::count;
-use crate::inspect::place;
 use crate::program::Code;
-use crate::show::short;
+use crate::show::{place, short};
 use crate::stats::Stats;
 use crate::terminal::{self, color};
 use crate::{compile, targets};

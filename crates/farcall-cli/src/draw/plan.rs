@@ -8,8 +8,7 @@ use farcall::plan::{Base, Slice, TensorSlice, Thunk, ThunkOp};
 
 use super::times::Times;
 use super::{Drawing, Kind, LINE_CHARS, Node, Panel, body_name};
-use crate::profile::shortened;
-use crate::show::{short_type, short_types};
+use crate::show::{short_type, short_types, shortened};
 
 /// Draws a plan. If `times` are given, each step shows its share of the run time.
 pub(super) fn drawing(name: &str, plan: &Plan, times: Option<&Times>) -> Drawing {

@@ -6,8 +6,7 @@ use farcall::ir::Op;
 use farcall::ir::module::{Func, Inst, Module, Region, ValueId};
 
 use super::{Drawing, Kind, LINE_CHARS, Node, Panel, body_name};
-use crate::profile::shortened;
-use crate::show::short;
+use crate::show::{short, shortened};
 
 /// Draws a function.
 pub(super) fn drawing(name: &str, module: &Module, func: &Func) -> Drawing {

@@ -17,8 +17,9 @@ use serde_json::{Value, json};
 use super::made::{self, Alternatives, CallRequest};
 use super::{given, in_its_words};
 use crate::args::OpArgs;
-use crate::inputs::{self, Fill, count};
+use crate::inputs::{self, count};
 use crate::show::short_type;
+use crate::spec::Fill;
 use crate::targets;
 use crate::terminal::{self, BOLD, color, quoted, styled};
 

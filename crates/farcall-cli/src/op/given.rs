@@ -1,7 +1,5 @@
 //! Operands and attributes of an op on the command line.
 
-use std::str::FromStr;
-
 use anyhow::{Context, Result, bail};
 use farcall::OpError;
 use farcall::ir::literal::Literal;
@@ -11,28 +9,9 @@ use farcall::sig::signature::{GivenType, NumberKind};
 use farcall::sig::{AttrValue, Attrs, DType};
 
 use super::known::Known;
-use crate::inputs::{self, Fill, InputSpec};
+use crate::inputs;
 use crate::npy;
-
-/// `--attr NAME=VALUE`
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct AttrSpec {
-    name: String,
-    value: String,
-}
-
-impl FromStr for AttrSpec {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<AttrSpec, String> {
-        match text.split_once('=') {
-            Some((name, value)) if !name.trim().is_empty() => {
-                Ok(AttrSpec { name: name.trim().to_owned(), value: value.trim().to_owned() })
-            }
-            _ => Err("an attribute is given as NAME=VALUE".to_owned()),
-        }
-    }
-}
+use crate::spec::{AttrSpec, Fill, InputSpec, word};
 
 /// An argument on the command line.
 enum Argument<'a> {
@@ -126,7 +105,7 @@ pub(crate) fn operands(
         (InputSpec::Fill(fill, _), None) => {
             let Some(ty) = declared(i).and_then(|operand| known.ty(operand)) else {
                 let is = declared(i).map(|o| format!(" ({o})")).unwrap_or_default();
-                let word = inputs::word(*fill);
+                let word = word(*fill);
                 bail!("operand {i}{is}: the other operands do not determine its type; give it, as in {word}:f32[4,8]")
             };
             inputs::make(*fill, &ty, seed(i)).with_context(|| named(i))

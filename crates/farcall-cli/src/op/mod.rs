@@ -32,8 +32,6 @@ mod given;
 mod known;
 mod made;
 
-pub(crate) use given::AttrSpec;
-
 /// Lists, explains or calls ops.
 pub(crate) fn op(args: &OpArgs) -> Result<()> {
     let mut stats = Stats::default();

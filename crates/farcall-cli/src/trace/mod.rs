@@ -17,7 +17,7 @@ use farcall::profile::{Event, EventKind, Span};
 use farcall::{Plan, Profile};
 use serde_json::{Value, json};
 
-use crate::show::{short_type, short_types};
+use crate::show::{short_type, short_types, shortened};
 
 /// Number of the only process in the trace.
 const PROCESS: u32 = 1;
@@ -39,7 +39,7 @@ fn page(out: &mut dyn Write, plan: &Plan, profile: &Profile) -> Result<()> {
     let steps = plan.numbered().into_iter().map(|row| {
         let (time, work) = (profile.thunk(row.number), plan.work(row.thunk));
         json!({
-            "name": crate::profile::shortened(plan.operation(row.thunk), 60),
+            "name": shortened(plan.operation(row.thunk), 60),
             "kind": row.thunk.op.kind(),
             "from": plan.origin(row.thunk).short(),
             "results": short_types(row.thunk.results()),
@@ -152,7 +152,7 @@ impl ThunkFields {
             "bytes": work.bytes,
             "flops": work.flops,
         });
-        let name = crate::profile::shortened(plan.operation(thunk), 60);
+        let name = shortened(plan.operation(thunk), 60);
         ThunkFields { name: json!(name).to_string(), kind: thunk.op.kind(), args: args.to_string() }
     }
 }
