@@ -1,6 +1,6 @@
-//! Checks ARCHITECTURE.md: its size, the paths that it names, and those invariants that can be read off the source.
+//! Checks ARCHITECTURE.md: its size, the paths that it names, and invariants that can be read off the source.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -28,6 +28,21 @@ const SAFE: [&str; 7] = [
     "crates/farcall-promises",
     "crates/farcall-linalg",
     "xtask",
+];
+
+/// Crates whose modules import each other in cycles. The list only shrinks.
+const CYCLIC: [&str; 2] = ["farcall-ir", "farcall-kernels"];
+
+/// Maximum number of lines of a file, without the test module at its end.
+const MAX_FILE_LINES: usize = 800;
+
+/// Files with more lines. The list only shrinks.
+const LONG_FILES: [&str; 5] = [
+    "farcall-ffi/src/descriptor.rs",
+    "farcall-ir/src/middle/passes/fuse.rs",
+    "farcall-kernels/src/math.rs",
+    "farcall-kernels/src/reduce.rs",
+    "farcall-sig/src/signature/infer.rs",
 ];
 
 fn root() -> PathBuf {
@@ -61,6 +76,124 @@ fn sources(folder: &str) -> Vec<PathBuf> {
 /// The lines of a file that are not comments.
 fn code(file: &Path) -> Vec<String> {
     read(file).lines().filter(|line| !line.trim_start().starts_with("//")).map(str::to_owned).collect()
+}
+
+/// The text of a file, without the test module at its end.
+fn without_tests(text: &str) -> &str {
+    text.split_once("#[cfg(test)]\nmod tests {").map_or(text, |(code, _)| code)
+}
+
+/// Names of the crates below `crates`.
+fn crates() -> Vec<String> {
+    let entries = fs::read_dir(root().join("crates")).expect("the folder is readable").flatten();
+    entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+}
+
+/// Adds the paths at the start of `text` to `found`: `a::{b, c::d}` has `a::b` and `a::c::d`. Returns the
+/// rest of the text.
+fn read_paths<'a>(mut text: &'a str, prefix: &[&'a str], found: &mut Vec<Vec<&'a str>>) -> &'a str {
+    let mut path = prefix.to_vec();
+    loop {
+        text = text.trim_start();
+        if let Some(mut list) = text.strip_prefix('{') {
+            loop {
+                // Skips `as NAME` and `*`.
+                let rest = read_paths(list, &path, found).trim_start_matches(|c| c != ',' && c != '}');
+                match rest.strip_prefix(',') {
+                    Some(next) => list = next,
+                    None => return rest.strip_prefix('}').unwrap_or(rest),
+                }
+            }
+        }
+        let end = text.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(text.len());
+        path.push(&text[..end]);
+        text = text[end..].trim_start();
+        match text.strip_prefix("::") {
+            Some(next) => text = next,
+            None => break,
+        }
+    }
+    found.push(path);
+    text
+}
+
+/// The paths in `use` declarations and in code that begin with `crate`, `super` or `self`. `code` has no
+/// comments.
+fn local_paths(code: &str) -> Vec<Vec<&str>> {
+    let mut found = Vec::new();
+    for (at, _) in code.match_indices("::") {
+        let before = code[..at].trim_end();
+        let start = before.rfind(|c: char| !c.is_alphanumeric() && c != '_').map_or(0, |i| i + 1);
+        let is_root = ["crate", "super", "self"].contains(&&before[start..]);
+        if is_root && !before[..start].ends_with(['$', ':']) {
+            read_paths(&code[start..], &[], &mut found);
+        }
+    }
+    found
+}
+
+/// The module that a path in `module` refers to, or that has the item that it refers to.
+fn resolve(module: &[String], path: &[&str], modules: &BTreeMap<Vec<String>, String>) -> Vec<String> {
+    let mut found = if path[0] == "crate" { Vec::new() } else { module.to_vec() };
+    for name in path {
+        match *name {
+            "crate" | "self" => {}
+            "super" => drop(found.pop()),
+            name => {
+                found.push(name.to_owned());
+                if !modules.contains_key(&found) {
+                    found.pop();
+                    break;
+                }
+            }
+        }
+    }
+    found
+}
+
+/// The imports of a crate among sibling modules: for each parent, pairs of a module that imports and one that
+/// is imported. A module and its children count as one.
+fn sibling_imports(name: &str) -> BTreeMap<Vec<String>, BTreeSet<(String, String)>> {
+    let source = Path::new("crates").join(name).join("src");
+    let mut modules = BTreeMap::new();
+    for file in sources(&source.to_string_lossy()) {
+        let path = file.strip_prefix(&source).expect("it is in the crate").with_extension("");
+        let mut module: Vec<String> = path.iter().map(|part| part.to_string_lossy().into_owned()).collect();
+        if module.iter().any(|part| part == "tests") {
+            continue;
+        }
+        module.pop_if(|last| ["mod", "lib", "main"].contains(&last.as_str()));
+        let text = read(&file);
+        let lines = without_tests(&text).lines();
+        let code: Vec<&str> =
+            lines.map(|line| line.split_once("//").map_or(line, |(code, _)| code)).collect();
+        modules.insert(module, code.join("\n"));
+    }
+    let mut imports: BTreeMap<Vec<String>, BTreeSet<(String, String)>> = BTreeMap::new();
+    for (module, code) in &modules {
+        for path in local_paths(code) {
+            let imported = resolve(module, &path, &modules);
+            let shared = module.iter().zip(&imported).take_while(|(a, b)| a == b).count();
+            if let (Some(from), Some(to)) = (module.get(shared), imported.get(shared)) {
+                imports.entry(module[..shared].to_vec()).or_default().insert((from.clone(), to.clone()));
+            }
+        }
+    }
+    imports
+}
+
+/// The imports on cycles: the imported module imports the importing one, perhaps through others.
+fn on_cycles(imports: &BTreeSet<(String, String)>) -> Vec<(String, String)> {
+    let reaches = |from: &str, to: &str| {
+        let (mut seen, mut rest) = (BTreeSet::new(), vec![from]);
+        while let Some(module) = rest.pop() {
+            if seen.insert(module) {
+                rest.extend(imports.iter().filter(|(a, _)| a == module).map(|(_, b)| b.as_str()));
+            }
+        }
+        seen.contains(to)
+    };
+    imports.iter().filter(|(a, b)| reaches(b, a)).cloned().collect()
 }
 
 /// The first names of the paths that follow `crate::` in the code of a folder.
@@ -114,6 +247,47 @@ fn each_folder_describes_its_contents() {
             assert!(read(&file).starts_with("//!"), "{} has no `//!`", file.display());
         }
     }
+}
+
+#[test]
+fn paths_are_found_in_declarations_and_in_code() {
+    let code = "use std::fmt;\nuse super::{a::{self, B as C}, d::*};\n$crate::no(crate::e::f::<T>(self.x));";
+    let found: Vec<String> = local_paths(code).iter().map(|path| path.join("::")).collect();
+    assert_eq!(found, ["super::a::self", "super::a::B", "super::d::", "crate::e::f::"]);
+    let pair = |(a, b): (&str, &str)| (a.to_owned(), b.to_owned());
+    let imports = [("top", "a"), ("a", "b"), ("b", "a"), ("b", "c"), ("c", "d"), ("d", "c")].map(pair);
+    let cycles = [("a", "b"), ("b", "a"), ("c", "d"), ("d", "c")].map(pair);
+    assert_eq!(on_cycles(&BTreeSet::from(imports)), cycles);
+}
+
+#[test]
+fn sibling_modules_import_each_other_without_cycles() {
+    for name in crates() {
+        let mut cycles = Vec::new();
+        for (parent, imports) in sibling_imports(&name) {
+            let parent = [&["crate".to_owned()], parent.as_slice()].concat().join("::");
+            let edges = on_cycles(&imports).into_iter();
+            cycles.extend(edges.map(|(from, to)| format!("{parent}: {from} imports {to}")));
+        }
+        if CYCLIC.contains(&name.as_str()) {
+            assert!(!cycles.is_empty(), "{name} has no cycle any more: remove it from `CYCLIC`");
+        } else {
+            assert!(cycles.is_empty(), "modules of {name} import each other:\n{}", cycles.join("\n"));
+        }
+    }
+}
+
+#[test]
+fn files_are_short() {
+    let is_counted = |file: &PathBuf| {
+        let mut parts = file.components().skip(2).map(|part| part.as_os_str().to_string_lossy());
+        parts.next().is_some_and(|part| part == "src") && !parts.any(|part| part.starts_with("tests"))
+    };
+    let is_long = |file: &PathBuf| without_tests(&read(file)).lines().count() > MAX_FILE_LINES;
+    let long: Vec<PathBuf> =
+        sources("crates").into_iter().filter(|file| is_counted(file) && is_long(file)).collect();
+    let expected: Vec<PathBuf> = LONG_FILES.iter().map(|file| Path::new("crates").join(file)).collect();
+    assert_eq!(long, expected, "files with more than {MAX_FILE_LINES} lines");
 }
 
 #[test]

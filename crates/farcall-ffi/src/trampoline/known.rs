@@ -1,4 +1,4 @@
-//! Frames about which something is known: the host keeps a memo of them, or they match a proof.
+//! Known frames: the host keeps a memo of the frame, or the frame matches a proof.
 
 use std::ffi::c_void;
 use std::ptr::null;

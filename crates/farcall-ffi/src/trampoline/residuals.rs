@@ -15,6 +15,9 @@ use crate::decode::{Residual, check_attrs};
 use crate::error::{Boxed, Error};
 
 /// Calls the forward op `F` with the call's `results` results, and with memory for its residuals.
+///
+/// # Errors
+/// If the frame does not fit the op, memory for a residual cannot be allocated, or the forward op fails.
 pub fn with_residuals<F: Entry>(entered: Entered, results: usize, residuals: &'static [Residual]) -> Boxed {
     let (handler, decoder) = (entered.handler, entered.decoder());
     let host = decoder.host()?;
