@@ -1,4 +1,4 @@
-//! Libraries that tests build and load: examples of a package, and C++ sources in `crates/farcall/tests/cc`.
+//! Libraries that tests build and load: examples of a package, and C++ sources in its folder `tests/cc`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -68,16 +68,16 @@ pub fn library_of(package: &str) -> PathBuf {
     profile_folder().join(format!("lib{}.so", package.replace('-', "_")))
 }
 
-/// Builds `tests/cc/SOURCE.cc` of the engine with these flags as a library with this name. The source needs
+/// Builds `tests/cc/SOURCE.cc` of a package with these flags as a library with this name. The source needs
 /// none of XLA's headers. Returns `None` without a compiler.
 ///
 /// # Panics
 /// If the source does not compile.
-pub fn plain_cc(source: &str, name: &str, flags: &[&str]) -> Option<PathBuf> {
+pub fn plain_cc(package: &str, source: &str, name: &str, flags: &[&str]) -> Option<PathBuf> {
     let _one = lock();
     let out = scratch_folder().join(format!("lib{name}.so"));
     let mut command = compiler();
-    command.args(["-std=c++17", "-Wall", "-shared", "-fPIC"]).args(flags).arg(cc_source(source));
+    command.args(["-std=c++17", "-Wall", "-shared", "-fPIC"]).args(flags).arg(cc_source(package, source));
     match run(command, &out) {
         Err(e) => {
             println!("NOT RUN: no C++ compiler ({e})");
@@ -105,7 +105,7 @@ fn one_version(dir: &Path, name: &str, flags: &[&str]) -> (PathBuf, i32) {
     let _one = lock();
     let minor = header_minor(dir);
     let out = scratch_folder().join(format!("{name}_0_{minor}.so"));
-    let source = cc_source("handlers");
+    let source = cc_source("farcall", "handlers");
     let age = |p: &Path| std::fs::metadata(p).and_then(|m| m.modified()).ok();
     let header = dir.join("xla/ffi/api/ffi.h");
     if age(&out) > age(&source).max(age(&header)) {
@@ -140,8 +140,8 @@ fn compiler() -> Command {
     Command::new(std::env::var("CXX").unwrap_or_else(|_| "c++".into()))
 }
 
-fn cc_source(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../farcall/tests/cc/{name}.cc"))
+fn cc_source(package: &str, name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../{package}/tests/cc/{name}.cc"))
 }
 
 /// Runs a compiler. A process may have opened the old library, so the new one replaces it by renaming.

@@ -32,7 +32,7 @@ fn crash(function: &str, what: &str) {
 
 /// Returns the exit status and standard error of a run; `None` without a compiler.
 fn ended(function: &str, constructor: &str) -> Option<(ExitStatus, String)> {
-    let library = plain_cc("ends", &format!("ends_{function}_{constructor}"), &["-pthread"])?;
+    let library = plain_cc("farcall-cli", "ends", &format!("ends_{function}_{constructor}"), &["-pthread"])?;
     let folder = Folder::new().with("p.mlir", PROGRAM);
     let output = Command::new(env!("CARGO_BIN_EXE_farcall"))
         .current_dir(folder.path("."))
@@ -85,7 +85,7 @@ fn a_handler_that_calls_exit() {
 
 #[test]
 fn a_description_that_crashes() {
-    let Some(library) = plain_cc("../../../farcall/tests/cc/describes", "describes_6", &["-DHOW=6"]) else {
+    let Some(library) = plain_cc("farcall", "describes", "describes_6", &["-DHOW=6"]) else {
         return;
     };
     let output = Command::new(env!("CARGO_BIN_EXE_farcall")).arg("op").arg(&library).output().unwrap();

@@ -669,7 +669,7 @@ fn alias_library() -> Option<(Registry, PathBuf)> {
     let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("../farcall-ffi/include");
     // Each test has its own library, as tests run concurrently.
     let name = format!("blocks_{}", std::thread::current().name().unwrap_or_default().replace(':', "_"));
-    let path = plain_cc("blocks", &name, &["-Wextra", "-I", include.to_str().unwrap()])?;
+    let path = plain_cc("farcall", "blocks", &name, &["-Wextra", "-I", include.to_str().unwrap()])?;
     let registry = Registry::new();
     let spec: TargetSpec = "qr_cpu_custom_call_f32_exla_alias=untyped:QrAlias".parse().unwrap();
     let report = load(&registry, &path, &[spec]).unwrap();

@@ -194,7 +194,7 @@ fn calls_that_do_not_fit_their_target() {
 /// Returns a registry with the functions of `untyped.cc` and the typed op, or `None` without a compiler.
 fn registry() -> Option<Registry> {
     static REGISTRY: LazyLock<Option<Registry>> = LazyLock::new(|| {
-        let library = plain_cc("untyped", "untyped", &[])?;
+        let library = plain_cc("farcall", "untyped", "untyped", &[])?;
         let registry = Registry::new();
         let specs = [
             "twice=untyped:Twice",

@@ -17,7 +17,7 @@ use farcall_testing::library::plain_cc;
 
 #[test]
 fn a_description_that_throws() {
-    let Some(path) = plain_cc("describes", "describes_0", &["-DHOW=0"]) else { return };
+    let Some(path) = plain_cc("farcall", "describes", "describes_0", &["-DHOW=0"]) else { return };
     let e = load(&Registry::new(), &path, &[]).unwrap_err().to_string();
     assert!(
         e.ends_with("its description of itself failed: C++ exception std::runtime_error: no ops today"),
@@ -132,7 +132,7 @@ fn a_deleter_that_throws_ends_there() {
 
 #[test]
 fn a_library_that_registers_itself_through_the_cxx_symbol() {
-    let Some(path) = plain_cc("throws", "throws_self", &["-DSELF_REGISTER"]) else { return };
+    let Some(path) = plain_cc("farcall", "throws", "throws_self", &["-DSELF_REGISTER"]) else { return };
     let registry = Registry::new();
     let report = load(&registry, &path, &[]).unwrap();
     assert_eq!((report.targets.len(), report.targets[0].name()), (1, "throws"));
@@ -150,7 +150,8 @@ struct Lib {
 
 impl Lib {
     fn get() -> Option<Lib> {
-        static PATH: LazyLock<Option<PathBuf>> = LazyLock::new(|| plain_cc("throws", "throws", &[]));
+        static PATH: LazyLock<Option<PathBuf>> =
+            LazyLock::new(|| plain_cc("farcall", "throws", "throws", &[]));
         static ALONE: Mutex<()> = Mutex::new(());
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let path = PATH.clone()?;

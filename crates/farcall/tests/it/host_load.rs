@@ -48,7 +48,9 @@ fn pointers_of_a_description_are_not_believed() {
         (5, "a function of an op is not code"),
     ] {
         let flag = format!("-DHOW={how}");
-        let Some(path) = plain_cc("describes", &format!("describes_{how}"), &[&flag]) else { return };
+        let Some(path) = plain_cc("farcall", "describes", &format!("describes_{how}"), &[&flag]) else {
+            return;
+        };
         let e = load(&Registry::new(), &path, &[]).unwrap_err();
         assert_eq!(e.code(), ErrorCode::RefusedTargets);
         assert!(e.to_string().ends_with(&format!("descriptor is malformed: {what}")), "{e}");
