@@ -8,8 +8,8 @@
 //! The module needs only Python's stable interface, and only the parts of NumPy's interface that all versions
 //! since 1.15 have. The package converts inputs that are not arrays of exactly the type that a program takes.
 //!
-//! - `registry`: registries, targets, capsules.
-//! - `executable`: compiled programs; programs in other formats.
+//! - `registry`: registries, targets. `capsule`: handlers in capsules.
+//! - `compile`: compiling programs; programs in other formats. `executable`: compiled programs.
 //! - `handler`: handlers written in Python.
 //! - `op`: the consequences of an op's signature, for `farcall.load` and JAX.
 //! - `linear`: derivatives of calls, for JAX.
@@ -27,6 +27,8 @@
 
 mod arrays;
 mod attributes;
+mod capsule;
+mod compile;
 mod dim;
 mod elements;
 mod error;
@@ -56,6 +58,10 @@ mod _farcall {
     #[pymodule_export]
     use crate::attributes::{Attributes, exact_attributes};
     #[pymodule_export]
+    use crate::capsule::{capsule, handler_capsule};
+    #[pymodule_export]
+    use crate::compile::{compile, compile_call, convert, is_artifact, is_plan, trees};
+    #[pymodule_export]
     use crate::elements::{element_types, holds};
     #[pymodule_export]
     use crate::error::MissingTargetError;
@@ -63,9 +69,7 @@ mod _farcall {
     #[pymodule_export]
     use crate::error::panics;
     #[pymodule_export]
-    use crate::executable::{
-        Executable, Polymorphic, compile, compile_call, convert, is_artifact, is_plan, trees,
-    };
+    use crate::executable::{Executable, Polymorphic};
     #[pymodule_export]
     use crate::handler::{Handler, fail_run, forget_raised, report_crashes};
     #[pymodule_export]
@@ -77,7 +81,7 @@ mod _farcall {
     #[pymodule_export]
     use crate::op::{Call, Op};
     #[pymodule_export]
-    use crate::registry::{Registry, Target, capsule, handler_capsule, register_type};
+    use crate::registry::{Registry, Target, register_type};
 
     use pyo3::prelude::*;
 

@@ -10,7 +10,6 @@ use pyo3::prelude::*;
 use crate::attributes::Attributes;
 use crate::dim::{self, Dim};
 use crate::error::{exception, guarded};
-use crate::op::Operands;
 
 /// The derivative of one call with respect to some of its operands, as a linear map.
 #[pyclass(frozen, module = "farcall._farcall")]
@@ -34,11 +33,11 @@ type Call = (String, Attributes, Vec<DerivativeOperand>, Vec<Option<usize>>);
 impl Linear {
     pub(crate) fn new(
         target: &Arc<Target>,
-        operands: Operands,
+        operands: Vec<(farcall_sig::DType, Vec<Dim>)>,
         attrs: &Attributes,
         moving: Vec<usize>,
     ) -> PyResult<Linear> {
-        let inner = farcall::Linear::new(target, operands.0, &attrs.inner, moving);
+        let inner = farcall::Linear::new(target, operands, &attrs.inner, moving);
         Ok(Linear { inner: inner.map_err(|e| raised(&e))? })
     }
 }

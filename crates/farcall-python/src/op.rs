@@ -19,12 +19,12 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use crate::attributes::{Attributes, from_python, to_python};
+use crate::capsule::capsules;
 use crate::dim::{self, Dim};
 use crate::elements::element_type;
 use crate::error::{exception, guarded};
 use crate::executable::Executable;
 use crate::linear::Linear;
-use crate::registry::capsules;
 
 /// An op: a target with a signature.
 #[pyclass(frozen, module = "farcall._farcall")]
@@ -314,7 +314,7 @@ impl Op {
         moving: Vec<usize>,
     ) -> PyResult<Linear> {
         let operands = Operands::new(operands)?;
-        guarded(|| Linear::new(&self.target, operands, attrs, moving))
+        guarded(|| Linear::new(&self.target, operands.0, attrs, moving))
     }
 
     /// Returns the sharding rule, in MLIR syntax, of a call that is split along its batch dimensions only.
