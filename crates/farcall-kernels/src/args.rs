@@ -10,9 +10,7 @@ use smallvec::{SmallVec, smallvec};
 use super::straight_line::StraightLine;
 
 /// The memory that one run of a kernel works on: inputs, outputs and scratch memory, as the kernel was
-/// prepared for.
-///
-/// The caller of [`Prepared::run`] guarantees that this memory is valid.
+/// prepared for. [`Args::new`] states what its creator guarantees, so that kernels may rely on it.
 #[derive(Clone, Copy)]
 pub struct Args<'a> {
     /// Inputs, outputs, then scratch memory, if the kernel asked for any.
@@ -88,13 +86,21 @@ impl Place {
 
 impl<'a> Args<'a> {
     /// Creates the arguments at these places, inputs first.
+    ///
+    /// # Safety
+    /// Each place is in the memory that starts at its base address, valid for reads and writes and aligned
+    /// to the largest element size, as long as the arguments exist. Places with the base [`NUMBERS`] are
+    /// constants of the kernel that the arguments are passed to.
     #[inline]
-    pub fn new(places: &'a [Place], inputs: usize, bases: &'a [*mut u8]) -> Args<'a> {
+    pub unsafe fn new(places: &'a [Place], inputs: usize, bases: &'a [*mut u8]) -> Args<'a> {
         Args { places, inputs, bases, numbers: &[], run: 0 }
     }
 
     /// Returns arguments at other places of the same memory.
-    pub(super) fn with<'b>(&self, places: &'b [Place], inputs: usize) -> Args<'b>
+    ///
+    /// # Safety
+    /// Same requirements as [`Args::new`], for these places.
+    pub(super) unsafe fn with<'b>(&self, places: &'b [Place], inputs: usize) -> Args<'b>
     where
         'a: 'b,
     {
@@ -105,7 +111,7 @@ impl<'a> Args<'a> {
     fn at<T>(&self, place: Place) -> *mut T {
         let at = match place.base {
             NUMBERS => self.numbers.as_ptr().cast_mut().cast::<u8>().wrapping_add(place.offset),
-            // SAFETY: the caller of `Prepared::run` guarantees that the places are valid memory.
+            // SAFETY: the creator of the arguments guarantees that the places are valid memory (`Args::new`).
             _ => unsafe { place.at(self.bases) },
         };
         let at = at.cast::<T>();
@@ -227,7 +233,8 @@ impl Prepared {
     pub(super) fn straight(line: StraightLine) -> Prepared {
         let line = Arc::new(line);
         let own = Arc::clone(&line);
-        Prepared { line: Some(line), ..Prepared::new(move |args| own.run(args)) }
+        // SAFETY: the arguments are memory of this kernel (`Prepared::run`).
+        Prepared { line: Some(line), ..Prepared::new(move |args| unsafe { own.run(args) }) }
     }
 
     /// Adds work that is done before the tasks.

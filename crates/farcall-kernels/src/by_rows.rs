@@ -95,7 +95,8 @@ pub(super) fn prepare(body: &Body) -> Option<Prepared> {
                 }
                 let (at, these) = (grid.at(block), Some((args.run_number(), block / alike)));
                 let wanted = steps.iter().filter(|step| !step.is_alike || packed != these);
-                wanted.for_each(|step| step.run(&bases, &at));
+                // SAFETY: the bases are operands, results and the memory of this task's blocks.
+                wanted.for_each(|step| unsafe { step.run(&bases, &at) });
                 packed = these;
             }
         });
@@ -635,14 +636,18 @@ struct Step {
 impl Step {
     /// Runs the step for the block that begins at row `at`. `bases` are operands, results, and the block's
     /// memory.
-    fn run(&self, bases: &[*mut u8], at: &[usize]) {
+    ///
+    /// # Safety
+    /// Operands and results have the types of the fusion, and the block's memory has the reserved size. No other
+    /// task computes this block.
+    unsafe fn run(&self, bases: &[*mut u8], at: &[usize]) {
         let place = |spot: &Spot| {
             let along: usize = spot.steps.iter().zip(at).map(|(step, i)| step * i).sum();
             Place { base: spot.home.base, offset: spot.home.at + along, size: spot.bytes }
         };
         let places: SmallVec<[Place; 12]> = self.spots.iter().map(place).collect();
-        // SAFETY: operands and results have the types that this was prepared for, and the blocks are within
-        // them; the memory between the stages has the reserved size. Tasks have different blocks.
+        // SAFETY: the caller guarantees the memory (`# Safety` above), and blocks are within operands and
+        // results.
         unsafe { self.prepared.run_here(&Args::new(&places, self.inputs, bases)) };
     }
 }

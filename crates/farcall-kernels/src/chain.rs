@@ -8,7 +8,7 @@ use farcall_ir::DType;
 use farcall_ir::op::{Binary, CompareKind, Direction, Unary};
 use smallvec::SmallVec;
 
-use super::map::Work;
+use super::map::VectorLoop;
 use super::native;
 use super::pair::Formula;
 
@@ -47,7 +47,7 @@ pub(super) enum Source {
 
 impl Chain {
     /// Returns the loop; `None` if an operation cannot be in a chain, or the processor has no generated code.
-    pub(super) fn work(&self) -> Option<Work> {
+    pub(super) fn work(&self) -> Option<VectorLoop> {
         native::chain(self)
     }
 }
@@ -234,7 +234,8 @@ mod tests {
                 *operand = Operand::each(values[*i].elements.as_ptr());
             }
             let mut elements = vec![0u8; n * to.size()];
-            work(&operands, elements.as_mut_ptr(), n);
+            // SAFETY: the operands have `n` elements of the types of the operation, and the result has, too.
+            unsafe { work.run(&operands, elements.as_mut_ptr(), n) };
             let formula = Formula::new(op, takes, *to).unwrap();
             let member = Member { formula, from: from.iter().map(|i| values[*i].source).collect() };
             chain.members.push(member);
@@ -255,7 +256,8 @@ mod tests {
             };
         }
         let mut found = vec![0u8; n * last.dtype.size()];
-        work(&operands, found.as_mut_ptr(), n);
+        // SAFETY: the operands have `n` elements or a block of copies, and the result has `n` elements.
+        unsafe { work.run(&operands, found.as_mut_ptr(), n) };
         let (found, expected) = (numbers(&found, last.dtype), numbers(&last.elements, last.dtype));
         assert_eq!(found, expected, "{n} elements, operand {repeated} repeated, of {chain:?}");
         true

@@ -9,7 +9,7 @@ use farcall_ir::eval::complex as exact;
 use farcall_ir::op::{Binary, Compare, Direction, Unary};
 use num_complex::Complex;
 
-use super::map::{Work, map1, map1_near, map2, map2_near};
+use super::map::{VectorLoop, map1, map1_near, map2, map2_near};
 use super::math;
 use super::number::Number;
 
@@ -217,7 +217,7 @@ fn minus_i(z: C) -> C {
 }
 
 /// Returns the loop of a unary operation on complex elements.
-pub(super) fn unary(op: Unary, dtype: DType) -> Option<Work> {
+pub(super) fn unary(op: Unary, dtype: DType) -> Option<VectorLoop> {
     match dtype {
         DType::C64 => unary_of::<f32>(op),
         DType::C128 => unary_of::<f64>(op),
@@ -225,7 +225,7 @@ pub(super) fn unary(op: Unary, dtype: DType) -> Option<Work> {
     }
 }
 
-fn unary_of<T: Component>(op: Unary) -> Option<Work> {
+fn unary_of<T: Component>(op: Unary) -> Option<VectorLoop> {
     let (one, one64) = (std::hint::black_box(T::UNIT), std::hint::black_box(1.0));
     let wide = move |z: Complex<T>| C::new(z.re.wide(one), z.im.wide(one));
     let narrow = move |z: C| Complex::new(T::narrow(z.re, one64), T::narrow(z.im, one64));
@@ -287,7 +287,7 @@ fn unary_of<T: Component>(op: Unary) -> Option<Work> {
 }
 
 /// Returns the loop of a binary operation on pairs of complex elements.
-pub(super) fn binary(op: Binary, dtype: DType) -> Option<Work> {
+pub(super) fn binary(op: Binary, dtype: DType) -> Option<VectorLoop> {
     match dtype {
         DType::C64 => binary_of::<f32>(op),
         DType::C128 => binary_of::<f64>(op),
@@ -295,7 +295,7 @@ pub(super) fn binary(op: Binary, dtype: DType) -> Option<Work> {
     }
 }
 
-fn binary_of<T: Component>(op: Binary) -> Option<Work> {
+fn binary_of<T: Component>(op: Binary) -> Option<VectorLoop> {
     exact::binary(op, C::new(0.5, 0.5), C::new(0.5, 0.5))?;
     let (one, one64) = (std::hint::black_box(T::UNIT), std::hint::black_box(1.0));
     let wide = move |z: Complex<T>| C::new(z.re.wide(one), z.im.wide(one));
@@ -334,8 +334,8 @@ fn binary_of<T: Component>(op: Binary) -> Option<Work> {
 }
 
 /// Returns the loop that compares pairs of complex elements for equality.
-pub(super) fn compare(c: Compare, dtype: DType) -> Option<Work> {
-    fn of<T: Component>(wanted: bool) -> Work {
+pub(super) fn compare(c: Compare, dtype: DType) -> Option<VectorLoop> {
+    fn of<T: Component>(wanted: bool) -> VectorLoop {
         let one = std::hint::black_box(T::UNIT);
         let part = move |x: T, y: T| x.wide(one) == y.wide(one);
         map2::<Complex<T>, Complex<T>, u8>(move |x, y| {
@@ -357,7 +357,7 @@ pub(super) fn compare(c: Compare, dtype: DType) -> Option<Work> {
 /// Returns the loop that converts elements from or to a complex type. The other type is a complex type or a
 /// float of four or eight bytes per part; integers of these sizes can also be converted to a complex type.
 /// The imaginary part of a converted real number is zero; converting to a real type drops it.
-pub(super) fn convert(from: DType, to: DType) -> Option<Work> {
+pub(super) fn convert(from: DType, to: DType) -> Option<VectorLoop> {
     // The multiplications flush subnormal numbers if the processor is set to flush them.
     let (one, one64) = (f32::opaque_one(), f64::opaque_one());
     macro_rules! to {

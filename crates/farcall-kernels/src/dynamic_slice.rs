@@ -1,14 +1,12 @@
 //! `dynamic_slice`: copies a window of the operand. The position of the window is computed at run time.
 
-use std::sync::Arc;
-
 use farcall_ir::{DType, Op, TensorType};
 use smallvec::SmallVec;
 
 use super::args::{Args, Prepared};
-use super::map::Operand;
+use super::map::{Operand, VectorLoop};
 use super::movement::{Movement, fill, row_major, run_parts};
-use super::straight_line::{self, At, Loop, StraightLine};
+use super::straight_line::{self, At, StraightLine};
 use super::types::{ReadIndex, index_reader};
 use super::{Kernel, Request, apart, nothing};
 
@@ -70,9 +68,12 @@ pub(super) struct Index {
 
 impl Index {
     /// Returns the number of elements by which an index shifts the window.
+    ///
+    /// # Safety
+    /// `at` is valid for the read of an aligned element of the index's type.
     #[inline(always)]
-    pub(super) fn shift(&self, at: &Operand) -> usize {
-        // SAFETY: the input has one element of the type that is read.
+    pub(super) unsafe fn shift(&self, at: &Operand) -> usize {
+        // SAFETY: the caller guarantees the element (`# Safety` above).
         self.stride * unsafe { (self.read)(at.at, self.limit) }
     }
 }
@@ -124,11 +125,12 @@ impl Start {
         while live.len() + usize::from(sum.is_some()) > 2 {
             let (at, index) = live.remove(0);
             let (from, adds): (Vec<At>, bool) = ([at].into_iter().chain(sum).collect(), sum.is_some());
-            let work: Loop = Arc::new(move |[i, before, _], to, _| {
+            let work = VectorLoop::new(move |[i, before, _], to, _| {
                 // SAFETY: the previous step has written the sum.
                 let before = if adds { unsafe { before.at.cast::<usize>().read() } } else { 0 };
-                // SAFETY: the register has room for the sum.
-                unsafe { to.cast::<usize>().write(before + index.shift(i)) };
+                let to = to.cast::<usize>();
+                // SAFETY: the register has room for the sum, and the operand is an index of this type.
+                unsafe { to.write(before + index.shift(i)) };
             });
             line.push(work, &from, At::Register(0), 1);
             sum = Some(At::Register(0));

@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 
 use super::args::Prepared;
 use super::halves::{Elements, Half, by_single, integer_to_odd};
-use super::map::{Work, map1, map1_near, map2, map2_near, map3};
+use super::map::{VectorLoop, map1, map1_near, map2, map2_near, map3};
 use super::math::double;
 use super::number::{Integer, Number};
 use super::types::{by_size, dispatch};
@@ -40,7 +40,7 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
 
 /// Returns the loop that computes an operation on elements of these types; `None` for operations that are not
 /// elementwise.
-pub(super) fn work(op: &Op, from: &[DType], to: DType) -> Option<Work> {
+pub(super) fn work(op: &Op, from: &[DType], to: DType) -> Option<VectorLoop> {
     match (op, from) {
         (Op::Unary(op), [x]) if op.info().result.dtype(*x) == Some(to) => unary(*op, *x),
         (Op::Binary(op), [a, b]) if a == b && op.info().result.dtype(*a) == Some(to) => binary(*op, *a),
@@ -97,7 +97,7 @@ fn describe(request: &Request<'_>) -> String {
 }
 
 /// Returns the loop of a unary operation on elements of a type.
-fn unary(op: Unary, dtype: DType) -> Option<Work> {
+fn unary(op: Unary, dtype: DType) -> Option<VectorLoop> {
     if dtype.is_complex() {
         return complex::unary(op, dtype);
     }
@@ -261,7 +261,7 @@ fn unary(op: Unary, dtype: DType) -> Option<Work> {
 }
 
 /// Returns the loop of a binary operation on pairs of elements of a type.
-fn binary(op: Binary, dtype: DType) -> Option<Work> {
+fn binary(op: Binary, dtype: DType) -> Option<VectorLoop> {
     if dtype.is_complex() {
         return complex::binary(op, dtype);
     }
@@ -349,13 +349,13 @@ fn binary(op: Binary, dtype: DType) -> Option<Work> {
 }
 
 /// Creates an operation on `f16` operands from the operation on `f32`, with results of type `to`.
-fn by_f32(work: Work, operands: usize, to: DType) -> Option<Work> {
+fn by_f32(work: VectorLoop, operands: usize, to: DType) -> Option<VectorLoop> {
     let to = if to == DType::F16 { Elements::Halves } else { Elements::Bytes(to.size()) };
     Some(by_single(work, operands, Elements::Halves, to))
 }
 
 /// Returns the loop of a function of two numbers that is computed in `f64` and rounded.
-fn rounded(dtype: DType, f: fn(f64, f64) -> f64) -> Option<Work> {
+fn rounded(dtype: DType, f: fn(f64, f64) -> f64) -> Option<VectorLoop> {
     let (one, one64) = (f32::opaque_one(), f64::opaque_one());
     let narrow = move |x: f32, y: f32| f((x * one).into(), (y * one).into());
     Some(match dtype {
@@ -368,7 +368,7 @@ fn rounded(dtype: DType, f: fn(f64, f64) -> f64) -> Option<Work> {
 }
 
 /// Returns the loop that compares pairs of elements.
-fn compare(c: Compare, dtype: DType) -> Option<Work> {
+fn compare(c: Compare, dtype: DType) -> Option<VectorLoop> {
     if dtype.is_complex() {
         return complex::compare(c, dtype);
     }
@@ -413,12 +413,12 @@ fn compare(c: Compare, dtype: DType) -> Option<Work> {
 }
 
 /// Returns the loop that selects elements of `size` bytes.
-fn select(size: usize) -> Option<Work> {
+fn select(size: usize) -> Option<VectorLoop> {
     by_size!(size, T => map3::<u8, T, T, T>(|p, x, y| if p != 0 { x } else { y }))
 }
 
 /// Returns the loop that clamps elements.
-fn clamp(dtype: DType) -> Option<Work> {
+fn clamp(dtype: DType) -> Option<VectorLoop> {
     if dtype == DType::F16 {
         return by_f32(clamp(DType::F32)?, 3, dtype);
     }
@@ -431,7 +431,7 @@ fn clamp(dtype: DType) -> Option<Work> {
 }
 
 /// Returns the loop that converts elements, each with a single rounding.
-fn convert(from: DType, to: DType) -> Option<Work> {
+fn convert(from: DType, to: DType) -> Option<VectorLoop> {
     if let Some(small) = minifloat::convert(from, to).or_else(|| parts_of_bytes(from, to)) {
         return Some(small);
     }
@@ -499,7 +499,7 @@ fn convert(from: DType, to: DType) -> Option<Work> {
 
 /// Converts integers between a byte and narrower types, which are stored in a byte each, sign-extended if
 /// signed.
-fn parts_of_bytes(from: DType, to: DType) -> Option<Work> {
+fn parts_of_bytes(from: DType, to: DType) -> Option<VectorLoop> {
     let is_byte = |d: DType| d.is_integer() && d.bits() <= 8;
     if !is_byte(from) || !is_byte(to) || (from.bits() == 8 && to.bits() == 8) {
         return None;
@@ -521,7 +521,7 @@ fn cut(dtype: DType) -> impl Fn(u8) -> u8 + Copy + Send + Sync + 'static {
 
 /// Converts floats to integers of 32 bits or fewer: truncated, saturating, and 0 for NaN. Values are clamped
 /// first, so that the compiler can vectorize the conversion.
-fn to_integer(from: DType, to: DType) -> Option<Work> {
+fn to_integer(from: DType, to: DType) -> Option<VectorLoop> {
     /// Truncates a number after clamping it.
     macro_rules! between {
         ($x:expr, $low:expr, $high:expr) => {{
@@ -561,7 +561,7 @@ fn to_integer(from: DType, to: DType) -> Option<Work> {
 }
 
 /// Converts elements that may not fit in an `f32` to 16-bit floats.
-fn to_half<T: Half>(from: DType) -> Option<Work> {
+fn to_half<T: Half>(from: DType) -> Option<VectorLoop> {
     let signed = |x: i64| {
         let magnitude = integer_to_odd(x.unsigned_abs());
         T::narrow64(if x < 0 { -magnitude } else { magnitude })

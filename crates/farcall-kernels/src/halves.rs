@@ -10,7 +10,7 @@ use std::mem::MaybeUninit;
 use farcall_ir::scalar::to_odd_f32;
 use half::{bf16, f16};
 
-use super::map::{BLOCK, Operand, Work};
+use super::map::{BLOCK, Operand, VectorLoop};
 use super::simd::vectorized;
 
 /// A 16-bit floating-point type.
@@ -201,8 +201,8 @@ impl Elements {
 
 /// Creates a loop over `f16` from a loop over `f32`. All operands have the format `from`, and the result has
 /// the format `to`.
-pub(super) fn by_single(work: Work, operands: usize, from: Elements, to: Elements) -> Work {
-    Box::new(move |inputs: &[Operand; 3], out, n| {
+pub(super) fn by_single(work: VectorLoop, operands: usize, from: Elements, to: Elements) -> VectorLoop {
+    VectorLoop::new(move |inputs: &[Operand; 3], out, n| {
         let (mut parts, mut made) = ([const { PartBuffer::new() }; 3], PartBuffer::new());
         for first in (0..n).step_by(PART_ELEMENTS) {
             let count = PART_ELEMENTS.min(n - first);
@@ -225,11 +225,14 @@ pub(super) fn by_single(work: Work, operands: usize, from: Elements, to: Element
             // SAFETY: `first` is below `n`, the number of results.
             let out = unsafe { out.add(first * to.bytes()) };
             if to == Elements::Halves {
-                work(&operands, made.at().cast(), count);
+                // SAFETY: the operands have `count` elements, in `parts` or in the caller's memory, and `made` has
+                // room for as many.
+                unsafe { work.run(&operands, made.at().cast(), count) };
                 // SAFETY: the loop has written `count` numbers.
                 unsafe { narrow(made.at(), out.cast(), count) };
             } else {
-                work(&operands, out, count);
+                // SAFETY: the operands have `count` elements, and the caller guarantees the results.
+                unsafe { work.run(&operands, out, count) };
             }
         }
     })
@@ -296,7 +299,8 @@ mod tests {
             Operand::repeated(factor.as_ptr().cast()),
             Operand::ABSENT,
         ];
-        work(&from, at.cast(), n);
+        // SAFETY: the first operand and the result are the same `n` elements, the second is a block of copies.
+        unsafe { work.run(&from, at.cast(), n) };
         assert!(here.iter().zip(&numbers).all(|(y, x)| y.to_f32() == 2.0 * x.to_f32()));
     }
 

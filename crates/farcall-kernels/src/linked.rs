@@ -14,9 +14,9 @@ use std::sync::{Arc, OnceLock};
 use farcall_ir::DType;
 
 use super::args::{Args, LONG_BYTES, NUMBERS, Place, Prepared};
-use super::map::Operand;
+use super::map::{Operand, VectorLoop};
 use super::native::Native;
-use super::straight_line::{Loop, What, copies};
+use super::straight_line::{What, copies};
 use super::types::branch;
 
 /// Number of base addresses with dedicated registers in generated code: the first ones. A run with fewer base
@@ -41,7 +41,7 @@ pub enum Linked {
 
 /// A loop over elements, with its places.
 pub struct Step {
-    pub(super) work: Loop,
+    pub(super) work: VectorLoop,
     /// Operands; true for operands with one element that is repeated.
     pub(super) from: [(Address, bool); 3],
     pub(super) to: Address,
@@ -175,16 +175,13 @@ pub struct Line {
 pub struct Code(Instruction);
 
 enum Instruction {
-    Step { work: *const Work, from: [Operand; 3], to: *mut u8, n: usize },
+    Step { work: *const VectorLoop, from: [Operand; 3], to: *mut u8, n: usize },
     Kernel(*const Kernel),
     Unless(*const u8, usize),
     Skip(usize),
     Back(usize),
     Choose(*const u8, DType, *const [usize]),
 }
-
-/// The unsized type that a [`Loop`] points to.
-type Work = dyn Fn(&[Operand; 3], *mut u8, usize) + Send + Sync;
 
 impl Line {
     /// Creates a line of these steps and jumps.
@@ -242,7 +239,7 @@ impl Line {
             // SAFETY: the caller guarantees that the places are in the memory of these base addresses.
             match unsafe { step.instruction(bases) } {
                 // SAFETY: the caller guarantees the elements of each step.
-                Instruction::Step { work, from, to, n } => unsafe { (*work)(&from, to, n) },
+                Instruction::Step { work, from, to, n } => unsafe { (*work).run(&from, to, n) },
                 Instruction::Kernel(kernel) => {
                     runner.kernel()?;
                     // SAFETY: the caller guarantees the requirements of each kernel.
@@ -273,7 +270,7 @@ impl Line {
                 Instruction::Step { work, from, to, n } => {
                     // SAFETY: the caller guarantees the elements of the step (`# Safety` above), and the loop
                     // belongs to a step of this line.
-                    unsafe { (**work)(from, *to, *n) };
+                    unsafe { (**work).run(from, *to, *n) };
                     at += 1;
                 }
                 Instruction::Kernel(kernel) => {
@@ -311,7 +308,7 @@ impl Linked {
         let at = |address: Address| unsafe { address_at(address, bases.as_ptr()) };
         match self {
             Linked::Step(Step { work, from, to, n, what: _ }) => Instruction::Step {
-                work: Arc::as_ptr(work),
+                work,
                 from: from.map(|(x, one)| Operand::new(at(x), one)),
                 to: at(*to),
                 n: *n,
@@ -347,7 +344,7 @@ impl Code {
     pub(super) unsafe fn run(&self) {
         if let Instruction::Step { work, from, to, n } = &self.0 {
             // SAFETY: the caller guarantees the elements of the step (`# Safety` above).
-            unsafe { (**work)(from, *to, *n) };
+            unsafe { (**work).run(from, *to, *n) };
         }
     }
 }
@@ -362,7 +359,8 @@ impl Step {
         // SAFETY: the caller guarantees that the places are in the memory of these base addresses (`# Safety`
         // above).
         let at = |address: Address| unsafe { address_at(address, bases) };
-        (self.work)(&self.from.map(|(x, one)| Operand::new(at(x), one)), at(self.to), self.n);
+        // SAFETY: the caller guarantees the elements of the step (`# Safety` above).
+        unsafe { self.work.run(&self.from.map(|(x, one)| Operand::new(at(x), one)), at(self.to), self.n) };
     }
 }
 

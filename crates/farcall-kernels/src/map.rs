@@ -5,13 +5,37 @@
 //! about aliasing.
 
 use std::mem::MaybeUninit;
+use std::sync::Arc;
 
 use super::simd::{end_block, vectorized_or};
 
-/// A loop that computes `n` elements from up to three aligned inputs. Each input is disjoint from the output,
-/// or is in exactly the same place with elements of the same size. The caller guarantees that the memory is
-/// valid for the element types that the loop was created for.
-pub(super) type Work = Box<dyn Fn(&[Operand; 3], *mut u8, usize) + Send + Sync>;
+/// Prebuilt code of a loop over elements, with at most three operands.
+///
+/// The closure inside reads and writes raw memory, so [`VectorLoop::run`] is the only way to call it.
+#[derive(Clone)]
+pub(super) struct VectorLoop(Arc<LoopFn>);
+
+/// The code of a [`VectorLoop`]: operands, result, number of elements.
+type LoopFn = dyn Fn(&[Operand; 3], *mut u8, usize) + Send + Sync;
+
+impl VectorLoop {
+    /// Creates a loop. The closure may rely on the requirements of [`VectorLoop::run`].
+    pub(super) fn new(f: impl Fn(&[Operand; 3], *mut u8, usize) + Send + Sync + 'static) -> VectorLoop {
+        VectorLoop(Arc::new(f))
+    }
+
+    /// Computes `n` elements.
+    ///
+    /// # Safety
+    /// The operands are valid for reads and `to` for writes of `n` aligned elements of the types that the
+    /// loop was created for; a repeated operand has the copies that [`Operand::repeated`] asks for. Each
+    /// operand is disjoint from the result, or is in exactly the same place with elements of the same size.
+    /// Loops with requirements of their own state them where they are created.
+    #[inline(always)]
+    pub(super) unsafe fn run(&self, from: &[Operand; 3], to: *mut u8, n: usize) {
+        (self.0)(from, to, n);
+    }
+}
 
 /// Number of elements in a block.
 pub(super) const BLOCK: usize = 32;
@@ -61,7 +85,7 @@ macro_rules! loops {
             f: impl Fn($($X),+) -> R + Send + Sync + 'static,
             near: impl Fn($($X),+) -> bool + Send + Sync + 'static,
             far: impl Fn($($X),+) -> R + Send + Sync + 'static,
-        ) -> Work {
+        ) -> VectorLoop {
             // Computes one element.
             macro_rules! single {
                 ($block:expr, $at:expr, $from:expr, $out:expr) => {{
@@ -71,7 +95,7 @@ macro_rules! loops {
                     $out.add(block * BLOCK + at).write(y);
                 }};
             }
-            Box::new(move |from: &[Operand; 3], out, n| {
+            VectorLoop::new(move |from: &[Operand; 3], out, n| {
                 vectorized_or(
                     || {
                         for i in 0..n {
@@ -135,7 +159,7 @@ loops! {
 }
 
 /// Returns a loop that computes `out[i] = f(a[i])`.
-pub(super) fn map1<A: Copy, R: Copy>(f: impl Fn(A) -> R + Copy + Send + Sync + 'static) -> Work {
+pub(super) fn map1<A: Copy, R: Copy>(f: impl Fn(A) -> R + Copy + Send + Sync + 'static) -> VectorLoop {
     of_one(f, |_| true, f)
 }
 
@@ -144,7 +168,7 @@ pub(super) fn map1_near<A: Copy, R: Copy>(
     f: impl Fn(A) -> R + Send + Sync + 'static,
     near: impl Fn(A) -> bool + Send + Sync + 'static,
     far: impl Fn(A) -> R + Send + Sync + 'static,
-) -> Work {
+) -> VectorLoop {
     of_one(f, near, far)
 }
 
@@ -154,19 +178,21 @@ pub(super) fn map2_near<A: Copy, R: Copy>(
     f: impl Fn(A, A) -> R + Send + Sync + 'static,
     near: impl Fn(A, A) -> bool + Send + Sync + 'static,
     far: impl Fn(A, A) -> R + Send + Sync + 'static,
-) -> Work {
+) -> VectorLoop {
     of_two(f, near, far)
 }
 
 /// Returns a loop that computes `out[i] = f(a[i], b[i])`.
-pub(super) fn map2<A: Copy, B: Copy, R: Copy>(f: impl Fn(A, B) -> R + Copy + Send + Sync + 'static) -> Work {
+pub(super) fn map2<A: Copy, B: Copy, R: Copy>(
+    f: impl Fn(A, B) -> R + Copy + Send + Sync + 'static,
+) -> VectorLoop {
     of_two(f, |_, _| true, f)
 }
 
 /// Returns a loop that computes `out[i] = f(a[i], b[i], c[i])`.
 pub(super) fn map3<A: Copy, B: Copy, C: Copy, R: Copy>(
     f: impl Fn(A, B, C) -> R + Copy + Send + Sync + 'static,
-) -> Work {
+) -> VectorLoop {
     of_three(f, |_, _, _| true, f)
 }
 
@@ -254,12 +280,15 @@ mod tests {
                     Operand::new(b.as_ptr().cast(), repeated),
                     Operand::ABSENT,
                 ];
-                work(&from, out.as_mut_ptr().cast(), n);
+                // SAFETY: operands and result have `n` elements; a repeated operand has as many copies.
+                unsafe { work.run(&from, out.as_mut_ptr().cast(), n) };
                 assert_eq!(out.pop(), Some(u32::MAX));
                 assert_eq!(out, expected);
                 let mut here = a.clone();
                 let at = here.as_mut_ptr();
-                work(&[Operand::each(at.cast_const().cast()), from[1], Operand::ABSENT], at.cast(), n);
+                let from = [Operand::each(at.cast_const().cast()), from[1], Operand::ABSENT];
+                // SAFETY: as before, with the result in the place of the first operand.
+                unsafe { work.run(&from, at.cast(), n) };
                 assert_eq!(here, expected);
             }
         }

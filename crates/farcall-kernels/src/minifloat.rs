@@ -9,11 +9,11 @@ use farcall_ir::scalar::to_odd_f32;
 use half::{bf16, f16};
 
 use super::halves::Half;
-use super::map::{Work, map1, map1_near};
+use super::map::{VectorLoop, map1, map1_near};
 
 /// Returns the loop that converts elements between two floating-point types, at least one of which is a
 /// minifloat.
-pub(super) fn convert(from: DType, to: DType) -> Option<Work> {
+pub(super) fn convert(from: DType, to: DType) -> Option<VectorLoop> {
     if is_small(from) {
         return decoding(from, to);
     }
@@ -37,8 +37,8 @@ fn is_small(dtype: DType) -> bool {
 
 /// Returns the loop that converts from a minifloat. Elements narrower than a byte are stored in one byte
 /// each, whose other bits are ignored.
-fn decoding(from: DType, to: DType) -> Option<Work> {
-    fn by_table<T: Copy + Send + Sync + 'static>(from: DType, value: impl Fn(f64) -> T) -> Work {
+fn decoding(from: DType, to: DType) -> Option<VectorLoop> {
+    fn by_table<T: Copy + Send + Sync + 'static>(from: DType, value: impl Fn(f64) -> T) -> VectorLoop {
         let mask = u8::MAX >> (8 - from.bits());
         let table: [T; 256] = std::array::from_fn(|code| value(minifloat::decode(from, code as u8 & mask)));
         let table = Arc::new(table);
@@ -61,7 +61,7 @@ fn decoding(from: DType, to: DType) -> Option<Work> {
 
 /// Returns the loop that converts floats to powers of two (`f8E8M0FNU`). It operates on bits, because the
 /// smallest of these powers is a subnormal `f32`, which the processor may flush to zero.
-fn power_of_two(from: DType) -> Option<Work> {
+fn power_of_two(from: DType) -> Option<VectorLoop> {
     Some(match from {
         DType::F64 => map1::<f64, u8>(|x| code_of_power(x.to_bits())),
         DType::F32 => map1::<f32, u8>(|x| code_of_single(x.to_bits())),
@@ -201,10 +201,11 @@ mod tests {
         DType::VARIANTS.into_iter().filter(|dtype| is_small(*dtype)).collect()
     }
 
-    fn run<X: Copy, Y: Copy + Default>(work: &Work, x: &[X]) -> Vec<Y> {
+    fn run<X: Copy, Y: Copy + Default>(work: &VectorLoop, x: &[X]) -> Vec<Y> {
         let mut y = vec![Y::default(); x.len()];
         let from = Operand::each(x.as_ptr().cast());
-        work(&[from, Operand::ABSENT, Operand::ABSENT], y.as_mut_ptr().cast(), x.len());
+        // SAFETY: operand and result have this number of elements.
+        unsafe { work.run(&[from, Operand::ABSENT, Operand::ABSENT], y.as_mut_ptr().cast(), x.len()) };
         y
     }
 

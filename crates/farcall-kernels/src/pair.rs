@@ -5,7 +5,7 @@
 use farcall_ir::op::{Binary, Compare, Unary};
 use farcall_ir::{DType, Op};
 
-use super::map::{Work, map2, map3};
+use super::map::{VectorLoop, map2, map3};
 use super::math;
 use super::number::{Integer, Number};
 
@@ -36,13 +36,13 @@ impl Formula {
     }
 
     /// Returns the loop that rotates elements by amounts.
-    pub(super) fn rotate_left() -> Work {
+    pub(super) fn rotate_left() -> VectorLoop {
         map2::<u32, u32, u32>(u32::rotate_left)
     }
 
     /// Returns the loop that computes `second(first(a, b), c)`, or `second(c, first(a, b))` if `swapped`. A
     /// second operation with one operand has no `c`.
-    pub(super) fn then(self, second: Formula, swapped: bool) -> Option<Work> {
+    pub(super) fn then(self, second: Formula, swapped: bool) -> Option<VectorLoop> {
         match (self, second) {
             (Formula::Binary(first, x), Formula::Binary(second, y)) if x == y => match x {
                 DType::F32 => floats::<f32>(first, second, swapped),
@@ -65,7 +65,7 @@ impl Formula {
     }
 }
 
-fn floats<T: Number>(first: Binary, second: Binary, swapped: bool) -> Option<Work> {
+fn floats<T: Number>(first: Binary, second: Binary, swapped: bool) -> Option<VectorLoop> {
     use Binary::{Add, Multiply, Subtract};
     macro_rules! pairs {
         ($($f:ident $first:ident, $g:ident $second:ident;)*) => {
@@ -92,7 +92,7 @@ fn floats<T: Number>(first: Binary, second: Binary, swapped: bool) -> Option<Wor
 }
 
 /// Returns the loop of two operations on 32-bit integers, signed or unsigned.
-fn words(first: Binary, second: Binary, swapped: bool) -> Option<Work> {
+fn words(first: Binary, second: Binary, swapped: bool) -> Option<VectorLoop> {
     Some(match (first, second, swapped) {
         (Binary::Add, Binary::Add, _) => map3::<u32, u32, u32, u32>(|x, y, z| x.add(y).add(z)),
         (Binary::Multiply, Binary::Add, _) => map3::<u32, u32, u32, u32>(|x, y, z| x.mul(y).add(z)),
@@ -115,11 +115,12 @@ mod tests {
     /// Number of elements: more than two blocks, and not a multiple of a block.
     const N: usize = 77;
 
-    fn run<T: Copy + Default>(work: &Work, operands: &[Operand]) -> Vec<T> {
+    fn run<T: Copy + Default>(work: &VectorLoop, operands: &[Operand]) -> Vec<T> {
         let mut from = [Operand::ABSENT; 3];
         from[..operands.len()].copy_from_slice(operands);
         let mut to = vec![T::default(); N];
-        work(&from, to.as_mut_ptr().cast(), N);
+        // SAFETY: operands have `N` elements or a block of copies, and the result has `N` elements.
+        unsafe { work.run(&from, to.as_mut_ptr().cast(), N) };
         to
     }
 

@@ -15,7 +15,7 @@ use num_complex::Complex;
 
 use super::args::{Args, Prepared};
 use super::halves::Half;
-use super::map::{self, Operand, Work};
+use super::map::{self, Operand, VectorLoop};
 use super::number::{Float, Integer, Nan, Number};
 use super::simd::vectorized;
 use super::types::dispatch;
@@ -114,7 +114,7 @@ pub(super) fn joined(sizes: &[usize], reduced: &[usize]) -> Vec<(usize, bool)> {
 
 /// Prepares the reduction of rows of `columns` elements. The inputs are the elements and a single initial
 /// value.
-pub(super) fn rows(op: Combine, dtype: DType, columns: usize) -> Option<Work> {
+pub(super) fn rows(op: Combine, dtype: DType, columns: usize) -> Option<VectorLoop> {
     combining(op, dtype, Rows(columns))
 }
 
@@ -132,14 +132,36 @@ pub(super) struct Accumulator {
     pub(super) kept: usize,
     /// Size of a part's memory in bytes.
     pub(super) bytes: usize,
+    begin: Box<dyn Fn(*mut u8) + Send + Sync>,
+    add: Box<dyn Fn(*const u8, usize, usize, *mut u8) + Send + Sync>,
+    end: Box<dyn Fn(*const u8, usize, *mut u8) + Send + Sync>,
+}
+
+impl Accumulator {
     /// Initializes the memory of a part.
-    pub(super) begin: Box<dyn Fn(*mut u8) + Send + Sync>,
-    /// Adds elements to a part: a pointer to the elements, their count, the column of the first, and the
-    /// part's memory.
-    pub(super) add: Box<dyn Fn(*const u8, usize, usize, *mut u8) + Send + Sync>,
-    /// Combines all parts, which are contiguous, and writes the result: the first part, the number of parts,
-    /// the result.
-    pub(super) end: Box<dyn Fn(*const u8, usize, *mut u8) + Send + Sync>,
+    ///
+    /// # Safety
+    /// `part` is valid for writes of [`Accumulator::bytes`] bytes.
+    pub(super) unsafe fn begin(&self, part: *mut u8) {
+        (self.begin)(part);
+    }
+
+    /// Adds `n` elements to a part. The first element belongs to this column.
+    ///
+    /// # Safety
+    /// `x` is valid for reads of `n` elements, `part` has been initialized, and `column` is less than
+    /// [`Accumulator::kept`].
+    pub(super) unsafe fn add(&self, x: *const u8, n: usize, column: usize, part: *mut u8) {
+        (self.add)(x, n, column, part);
+    }
+
+    /// Combines `count` parts, which are contiguous, and writes the result.
+    ///
+    /// # Safety
+    /// All parts have been initialized, and `out` is valid for writes of [`Accumulator::kept`] elements.
+    pub(super) unsafe fn end(&self, parts: *const u8, count: usize, out: *mut u8) {
+        (self.end)(parts, count, out);
+    }
 }
 
 struct Accumulators {
@@ -226,11 +248,11 @@ impl Instantiate for Tensor<'_> {
 struct Rows(usize);
 
 impl Instantiate for Rows {
-    type Output = Work;
+    type Output = VectorLoop;
 
-    fn combining<R: Reducer>(self, by: R) -> Work {
+    fn combining<R: Reducer>(self, by: R) -> VectorLoop {
         let Rows(columns) = self;
-        Box::new(move |[x, init, _]: &[Operand; 3], out, n| {
+        VectorLoop::new(move |[x, init, _]: &[Operand; 3], out, n| {
             let (x, out) = (x.at.cast::<R::Element>(), out.cast::<R::Element>());
             // SAFETY: the second operand is the initial value, one element of this type.
             let init = by.widen(unsafe { init.at.cast::<R::Element>().read() });

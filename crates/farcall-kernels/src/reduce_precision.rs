@@ -3,7 +3,7 @@
 use farcall_ir::{DType, Op};
 
 use super::args::Prepared;
-use super::map::{Work, map1};
+use super::map::{VectorLoop, map1};
 use super::{InPlace, Kernel, Request, tile};
 
 pub(super) static KERNEL: Kernel =
@@ -26,7 +26,7 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
 }
 
 /// Returns the loop that rounds elements of a type to floats with these numbers of bits.
-pub(super) fn work(dtype: DType, exponent_bits: u32, mantissa_bits: u32) -> Option<Work> {
+pub(super) fn work(dtype: DType, exponent_bits: u32, mantissa_bits: u32) -> Option<VectorLoop> {
     let format = |exponent, mantissa| Format::new(exponent, mantissa, exponent_bits, mantissa_bits);
     Some(match dtype {
         DType::BF16 => {

@@ -17,7 +17,7 @@ use smallvec::SmallVec;
 use super::args::{Args, Place, Prepared};
 use super::dynamic_slice::Index;
 use super::linked::{self, Address, Linked};
-use super::map::Operand;
+use super::map::{Operand, VectorLoop};
 use super::movement::Movement;
 use super::pair::Formula;
 use super::simd::vectorized;
@@ -28,9 +28,6 @@ use crate::cache::CACHE_LINE_BYTES;
 pub(super) const MAX_REGISTER_BYTES: usize = 32 << 10;
 /// Maximum number of moved bytes for which a movement is a straight-line program.
 pub(super) const MAX_MOVEMENT_BYTES: usize = 4096;
-
-/// A loop over `n` elements, from up to three operands to a result, like [`Work`](super::map::Work).
-pub(super) type Loop = Arc<dyn Fn(&[Operand; 3], *mut u8, usize) + Send + Sync>;
 
 /// A place that a step reads or writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,7 +45,7 @@ pub(super) enum At {
 }
 
 struct Step {
-    work: Loop,
+    work: VectorLoop,
     places: Places,
     n: usize,
     what: What,
@@ -113,13 +110,13 @@ impl StraightLine {
     }
 
     /// Adds a step: a loop over `n` elements with at most three operands.
-    pub(super) fn push(&mut self, work: Loop, from: &[At], to: At, n: usize) {
+    pub(super) fn push(&mut self, work: VectorLoop, from: &[At], to: At, n: usize) {
         let each: Vec<(At, bool)> = from.iter().map(|x| (*x, false)).collect();
         self.push_marked(work, &each, to, n);
     }
 
     /// Adds a step in which the marked operands have one repeated element.
-    pub(super) fn push_marked(&mut self, work: Loop, from: &[(At, bool)], to: At, n: usize) {
+    pub(super) fn push_marked(&mut self, work: VectorLoop, from: &[(At, bool)], to: At, n: usize) {
         // An absent operand gets an arbitrary place, which the loop does not read.
         let mut all = [(to, false); 3];
         all.iter_mut().zip(from).for_each(|(x, from)| *x = *from);
@@ -176,17 +173,31 @@ impl StraightLine {
     }
 
     /// Runs the program alone.
-    pub(super) fn run(&self, args: &Args<'_>) {
-        if self.registers == 0 { self.run_with(args, std::ptr::null_mut()) } else { self.on_stack(args) }
+    ///
+    /// # Safety
+    /// The arguments are memory of the kernel that the program was created for.
+    pub(super) unsafe fn run(&self, args: &Args<'_>) {
+        if self.registers == 0 {
+            // SAFETY: the caller guarantees the arguments (`# Safety` above); there are no registers.
+            unsafe { self.run_with(args, std::ptr::null_mut()) }
+        } else {
+            // SAFETY: same requirements as this function.
+            unsafe { self.on_stack(args) }
+        }
     }
 
+    /// # Safety
+    /// Same requirements as [`StraightLine::run`].
     #[inline(never)]
-    fn on_stack(&self, args: &Args<'_>) {
+    unsafe fn on_stack(&self, args: &Args<'_>) {
         let mut stack = Aligned::<MAX_REGISTER_BYTES>([const { MaybeUninit::uninit() }; MAX_REGISTER_BYTES]);
-        self.run_with(args, stack.0.as_mut_ptr().cast());
+        // SAFETY: the caller guarantees the arguments (`# Safety` above); no program has more registers.
+        unsafe { self.run_with(args, stack.0.as_mut_ptr().cast()) };
     }
 
-    fn run_with(&self, args: &Args<'_>, registers: *mut u8) {
+    /// # Safety
+    /// Same requirements as [`StraightLine::run`]; `registers` is valid for [`StraightLine::registers`] bytes.
+    unsafe fn run_with(&self, args: &Args<'_>, registers: *mut u8) {
         let at = |at: At| -> *mut u8 {
             match at {
                 At::Input(i) => args.input_ptr::<u8>(i).cast_mut(),
@@ -200,7 +211,8 @@ impl StraightLine {
         };
         for step in &self.steps {
             let Places { from, to } = step.places;
-            (step.work)(&from.map(|(x, one)| Operand::new(at(x), one)), at(to), step.n);
+            // SAFETY: the caller guarantees the memory of the kernel, and its steps stay within it.
+            unsafe { step.work.run(&from.map(|(x, one)| Operand::new(at(x), one)), at(to), step.n) };
         }
     }
 
@@ -215,7 +227,7 @@ impl StraightLine {
             if matches!(step.what, What::Copy(_)) && from[0].0 == to {
                 continue;
             }
-            let (work, what) = (Arc::clone(&step.work), step.what.clone());
+            let (work, what) = (step.work.clone(), step.what.clone());
             steps.push(Linked::Step(linked::Step { work, from, to, n: step.n, what }));
         }
         to.append(&mut steps);
@@ -293,8 +305,8 @@ impl Linking<'_> {
 }
 
 /// Returns a loop that copies elements of `size` bytes. Source and destination are the same, or disjoint.
-pub(super) fn copies(size: usize) -> Loop {
-    Arc::new(move |[x, ..], to, n| {
+pub(super) fn copies(size: usize) -> VectorLoop {
+    VectorLoop::new(move |[x, ..], to, n| {
         if !std::ptr::eq(x.at, to) {
             // SAFETY: the caller of a step guarantees `n` elements at both places.
             unsafe { copy(x.at, to, n * size) };
@@ -369,10 +381,10 @@ pub(super) fn movements(size: usize, all: impl IntoIterator<Item = (usize, Movem
 }
 
 /// Returns the loop of up to three movements, each of a different operand.
-fn in_one_step(moves: Vec<Moves>) -> (Loop, What) {
+fn in_one_step(moves: Vec<Moves>) -> (VectorLoop, What) {
     let moves: Arc<[Moves]> = moves.into();
     let what = What::Moves(Arc::clone(&moves));
-    let work: Loop = Arc::new(move |from, to, _| {
+    let work = VectorLoop::new(move |from, to, _| {
         for (moves, x) in moves.iter().zip(from) {
             // SAFETY: the caller of the step guarantees disjoint tensors of the types that the movements were
             // created for.
@@ -392,12 +404,14 @@ pub(super) fn moves_shifted(
     indices: SmallVec<[Index; 2]>,
     added: bool,
     reads: bool,
-) -> Option<(Loop, What)> {
+) -> Option<(VectorLoop, What)> {
     let window = Arc::new(Window { moves: Moves::new(movement, size)?, indices });
     let what = if added { What::Other } else { What::Window(Arc::clone(&window), reads) };
-    let work: Loop = Arc::new(move |from, to, _| {
+    let work = VectorLoop::new(move |from, to, _| {
         let Window { moves, indices } = &*window;
-        let mut shift: usize = indices.iter().zip(&from[1..]).map(|(index, x)| index.shift(x)).sum();
+        // SAFETY: the operands after the first are indices of these types.
+        let mut shift: usize =
+            indices.iter().zip(&from[1..]).map(|(index, x)| unsafe { index.shift(x) }).sum();
         if added {
             // SAFETY: the previous step has written the number.
             shift += unsafe { from[1 + indices.len()].at.cast::<usize>().read() };
@@ -411,7 +425,7 @@ pub(super) fn moves_shifted(
 
 /// Returns the loop that moves elements of `size` bytes: for each operand, pairs of source and destination
 /// elements.
-pub(super) fn moves_listed(size: usize, pairs: Vec<Vec<[usize; 2]>>) -> Option<(Loop, What)> {
+pub(super) fn moves_listed(size: usize, pairs: Vec<Vec<[usize; 2]>>) -> Option<(VectorLoop, What)> {
     let moves = pairs.into_iter().map(|pairs| Some(Moves { size, kind: Kind::listed(pairs, size)? }));
     Some(in_one_step(moves.collect::<Option<Vec<Moves>>>().filter(|moves| moves.len() <= 3)?))
 }

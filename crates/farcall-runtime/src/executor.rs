@@ -426,7 +426,8 @@ impl<'a, W: Watch> Executor<'a, W> {
     }
 
     fn compute(&self, kernel: &Prepared, step: &Step, inputs: usize) -> Result<(), RunError> {
-        let args = Args::new(&step.places, inputs, &self.context.bases);
+        // SAFETY: `Loaded::new` has validated the plan: the places are in the memory of the base addresses.
+        let args = unsafe { Args::new(&step.places, inputs, &self.context.bases) };
         let run = || {
             self.watch.tasks(step.number, &PoolTasks(self.run.pool()), |pool| {
                 // SAFETY: `Loaded::new` has validated the plan: the places have the sizes of the buffers that

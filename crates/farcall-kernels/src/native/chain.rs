@@ -11,7 +11,7 @@ use farcall_ir::DType;
 use farcall_ir::op::{Binary, Unary};
 
 use super::super::chain::{Chain, Kind, MAX_OPERANDS, Member, Source, kinds};
-use super::super::map::{BLOCK, Operand, Work};
+use super::super::map::{BLOCK, Operand, VectorLoop};
 use super::super::pair::Formula;
 use super::assembler::{Condition, Last, Memory, Opcode, R8, R9, RAX, RCX, RDI, RDX, RSI, Reg, Vector};
 use super::emitter::{AND, Emitter, OR, VECTOR_BYTES, XOR, arithmetic, float};
@@ -55,16 +55,21 @@ struct Code {
 }
 
 /// Compiles the loop of a chain; `None` if the processor or the system does not support it.
-pub(in super::super) fn chain(chain: &Chain) -> Option<Work> {
+pub(in super::super) fn chain(chain: &Chain) -> Option<VectorLoop> {
     if !is_x86_feature_detected!("avx2") {
         return None;
     }
     let code = RESIDENT_CONSTANTS.iter().find_map(|resident| Loop::new(chain)?.finish(*resident))?;
-    Some(Box::new(move |from: &[Operand; 3], to, n| code.run(from, to, n)))
+    Some(VectorLoop::new(move |from: &[Operand; 3], to, n| {
+        // SAFETY: the caller of the loop guarantees operands and results for `n` elements.
+        unsafe { code.run(from, to, n) }
+    }))
 }
 
 impl Code {
-    fn run(&self, from: &[Operand; 3], to: *mut u8, n: usize) {
+    /// # Safety
+    /// Same requirements as [`VectorLoop::run`].
+    unsafe fn run(&self, from: &[Operand; 3], to: *mut u8, n: usize) {
         let vector = VECTOR_BYTES / self.size;
         let (blocks, vectors, rest) = (n / BLOCK, n % BLOCK / vector, n % vector);
         let mut call = Call {
@@ -80,7 +85,8 @@ impl Code {
             (call.by_block[i], call.by_vector[i]) = (size * BLOCK, size * vector);
         }
         if n >= vector {
-            self.enter(&call);
+            // SAFETY: the blocks and vectors are within the caller's `n` elements.
+            unsafe { self.enter(&call) };
         }
         if rest == 0 {
             return;
@@ -98,7 +104,8 @@ impl Code {
             call.from[i] = vectors[i].0.as_ptr();
         }
         (call.to, call.blocks, call.vectors) = (result.0.as_mut_ptr(), 0, 1);
-        self.enter(&call);
+        // SAFETY: one vector is computed, from `vectors` to `result`.
+        unsafe { self.enter(&call) };
         // SAFETY: `rest` results remain to be written.
         unsafe {
             let to = to.add((n - rest) * self.size);
@@ -106,11 +113,13 @@ impl Code {
         }
     }
 
-    fn enter(&self, call: &Call) {
+    /// # Safety
+    /// The addresses of the call are valid for its blocks and vectors: operands for reads, the result for writes.
+    unsafe fn enter(&self, call: &Call) {
         type Entry = unsafe extern "sysv64" fn(*const Call);
         // SAFETY: the code was generated as a function of this type.
         let entry: Entry = unsafe { std::mem::transmute(self.instructions.begin()) };
-        // SAFETY: the caller of a [`Work`] guarantees the elements.
+        // SAFETY: the caller guarantees the addresses (`# Safety` above).
         unsafe { entry(call) };
     }
 }

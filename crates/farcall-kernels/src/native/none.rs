@@ -2,7 +2,7 @@
 
 use super::chain::Chain;
 use super::linked::{Linked, Runner};
-use super::map::Work;
+use super::map::VectorLoop;
 
 /// A compiled line, which does not exist on this processor.
 pub(super) enum Native {}
@@ -19,7 +19,7 @@ impl Native {
     }
 }
 
-pub(super) fn chain(_: &Chain) -> Option<Work> {
+pub(super) fn chain(_: &Chain) -> Option<VectorLoop> {
     None
 }
 

@@ -30,7 +30,7 @@ use smallvec::SmallVec;
 
 use super::args::Prepared;
 use super::elementwise;
-use super::map::Work;
+use super::map::VectorLoop;
 use super::mix::Turn;
 use super::pad::Padded;
 use super::pair::Formula;
@@ -115,7 +115,7 @@ struct Step {
 /// The operation that fills a register.
 enum Task {
     /// An operation.
-    Work(Work),
+    Work(VectorLoop),
     /// The only element of an operand.
     Splat(usize),
     /// Elements of an operand.

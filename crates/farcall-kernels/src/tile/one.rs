@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::super::args::Prepared;
-use super::super::straight_line::{At, Loop, StraightLine, What, moves_listed};
+use super::super::map::VectorLoop;
+use super::super::straight_line::{At, StraightLine, What, moves_listed};
 use super::program::{Compiled, Location, Program, Taken, Tile};
 use super::{Level, Task};
 
@@ -30,7 +31,8 @@ impl Program {
         let tile = Tile::new(0, self.n, self.columns);
         for total in &self.totals {
             let accumulator = Arc::clone(&total.accumulator);
-            let begin: Loop = Arc::new(move |_, to, _| (accumulator.begin)(to));
+            // SAFETY: the step has scratch memory for the part of the only task.
+            let begin = VectorLoop::new(move |_, to, _| unsafe { accumulator.begin(to) });
             line.push(begin, &[], At::Scratch(total.parts), 0);
         }
         // Constants by the first byte of their register, to which nothing else is written.
@@ -73,7 +75,9 @@ impl Program {
             line.does(what);
         }
         for total in self.totals {
-            let end: Loop = Arc::new(move |[parts, ..], to, _| (total.accumulator.end)(parts.at, 1, to));
+            // SAFETY: the first step has initialized the only part; the output has the result's elements.
+            let end =
+                VectorLoop::new(move |[parts, ..], to, _| unsafe { total.accumulator.end(parts.at, 1, to) });
             line.push(end, &[At::Scratch(total.parts)], At::Output(total.output), 0);
         }
         let prepared = Prepared::straight(line);
@@ -83,10 +87,11 @@ impl Program {
 
 impl Compiled {
     /// Returns the loop for the only tile.
-    fn into_loop(self, tile: Tile) -> Loop {
+    fn into_loop(self, tile: Tile) -> VectorLoop {
         match self.task {
-            Task::Work(work) if !self.row_by_row => Arc::from(work),
-            _ => Arc::new(move |from, to, _| self.compute(from.map(|x| x.at), to, tile)),
+            Task::Work(work) if !self.row_by_row => work,
+            // SAFETY: the caller of the loop guarantees operands and result for the only tile.
+            _ => VectorLoop::new(move |from, to, _| unsafe { self.compute(from.map(|x| x.at), to, tile) }),
         }
     }
 }

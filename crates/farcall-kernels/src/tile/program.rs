@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use farcall_ir::interrupt::Pace;
 
 use super::super::args::{Args, Prepared};
-use super::super::map::{BLOCK, Operand, Work};
+use super::super::map::{BLOCK, Operand, VectorLoop};
 use super::super::mix::{self, Turn, Words};
 use super::super::reduce::Accumulator;
 use super::super::straight_line::What;
@@ -265,7 +265,7 @@ impl Program {
                 if scratch == 0 { std::ptr::null_mut() } else { args.ptr::<u8>(args.scratch_place()) };
             for (accumulator, parts) in &begun {
                 // SAFETY: there is scratch memory for a part of each task.
-                (accumulator.begin)(unsafe { memory.add(parts + task * accumulator.bytes) });
+                unsafe { accumulator.begin(memory.add(parts + task * accumulator.bytes)) };
             }
             let begin = task * self.chunk;
             let end = (begin + self.chunk).min(self.n);
@@ -273,11 +273,14 @@ impl Program {
                 return;
             }
             if self.registers == 0 {
-                self.on_stack(args, memory, task, begin, end);
+                // SAFETY: the arguments are the kernel's, and the range belongs to this task.
+                unsafe { self.on_stack(args, memory, task, begin, end) };
             } else {
-                // SAFETY: there is scratch memory for the registers of each task.
-                let registers = unsafe { memory.add(task * self.registers) };
-                self.range(args, Memory { registers, scratch: memory, task }, begin, end);
+                // SAFETY: there is scratch memory for the registers of each task; the range belongs to this task.
+                unsafe {
+                    let registers = memory.add(task * self.registers);
+                    self.range(args, Memory { registers, scratch: memory, task }, begin, end);
+                }
             }
         });
         if totals.is_empty() {
@@ -287,25 +290,33 @@ impl Program {
             let memory = args.ptr::<u8>(args.scratch_place());
             for Total { accumulator, parts, output } in &totals {
                 // SAFETY: the tasks have made their parts.
-                (accumulator.end)(unsafe { memory.add(*parts) }, tasks, args.output_ptr(*output));
+                unsafe { accumulator.end(memory.add(*parts), tasks, args.output_ptr(*output)) };
             }
         };
         prepared.finally(end).with_scratch(scratch)
     }
 
-    fn on_stack(&self, args: &Args<'_>, scratch: *mut u8, task: usize, begin: usize, end: usize) {
+    /// # Safety
+    /// Same requirements as [`Program::range`].
+    unsafe fn on_stack(&self, args: &Args<'_>, scratch: *mut u8, task: usize, begin: usize, end: usize) {
         #[repr(C, align(64))]
         struct Stack([MaybeUninit<u8>; MAX_STACK_BYTES]);
         let mut stack = Stack([const { MaybeUninit::uninit() }; MAX_STACK_BYTES]);
         let memory = Memory { registers: stack.0.as_mut_ptr().cast(), scratch, task };
-        self.range(args, memory, begin, end);
+        // SAFETY: the caller guarantees the range; the stack has room for the registers.
+        unsafe { self.range(args, memory, begin, end) };
     }
 
     /// Computes the elements of a range.
-    fn range(&self, args: &Args<'_>, memory: Memory, begin: usize, end: usize) {
+    ///
+    /// # Safety
+    /// The arguments are memory of the kernel that the program was created for. `memory` has the registers and
+    /// the scratch memory of a task, and no other task computes elements of the range.
+    unsafe fn range(&self, args: &Args<'_>, memory: Memory, begin: usize, end: usize) {
         let first = Tile::new(begin, self.tile.min(end - begin), self.columns);
         for step in &self.uniform {
-            step.run(args, memory, first);
+            // SAFETY: the caller guarantees the memory of each tile of the range (`# Safety` above).
+            unsafe { step.run(args, memory, first) };
         }
         let (mut start, mut pace) = (begin, Pace::default());
         while start < end && !pace.is_due_after(self.tile) {
@@ -313,10 +324,13 @@ impl Program {
             start += tile.len;
             let next = Tile::new(start, self.tile.min(end - start), self.columns);
             for (i, step) in self.steps.iter().enumerate() {
-                if !self.streams.is_empty() {
-                    self.fetch(args, memory, next, i);
+                // SAFETY: the caller guarantees the memory of each tile of the range (`# Safety` above).
+                unsafe {
+                    if !self.streams.is_empty() {
+                        self.fetch(args, memory, next, i);
+                    }
+                    step.run(args, memory, tile);
                 }
-                step.run(args, memory, tile);
             }
         }
         if self.past {
@@ -326,7 +340,10 @@ impl Program {
 
     /// Prefetches a part of a tile while this step of the previous tile runs. Hardware prefetching does not
     /// cross pages, and does not cover lines that are written.
-    fn fetch(&self, args: &Args<'_>, memory: Memory, tile: Tile, step: usize) {
+    ///
+    /// # Safety
+    /// Same requirements as [`Compiled::run`].
+    unsafe fn fetch(&self, args: &Args<'_>, memory: Memory, tile: Tile, step: usize) {
         let parts = self.steps.len().min(MAX_FETCHES);
         let [part, next] = [step, step + 1].map(|i| i * parts / self.steps.len());
         if part == next {
@@ -334,7 +351,8 @@ impl Program {
         }
         for stream in &self.streams {
             let lines = (tile.len * stream.size).div_ceil(CACHE_LINE_BYTES);
-            let at = memory.at(args, stream.location, tile);
+            // SAFETY: the caller guarantees the elements of the tile (`# Safety` above).
+            let at = unsafe { memory.at(args, stream.location, tile) };
             for line in lines * part / parts..lines * next / parts {
                 prefetch_to_second_level(at.wrapping_add(line * CACHE_LINE_BYTES));
             }
@@ -445,15 +463,21 @@ fn tile(bytes: usize, n: usize) -> usize {
 }
 
 impl Compiled {
+    /// Computes a tile.
+    ///
+    /// # Safety
+    /// The arguments are memory of the kernel that the step was created for. `memory` has its registers and
+    /// scratch memory, and no other task computes elements of the tile.
     #[inline]
-    fn run(&self, args: &Args<'_>, memory: Memory, tile: Tile) {
+    unsafe fn run(&self, args: &Args<'_>, memory: Memory, tile: Tile) {
         if let Task::Parts(parts) = &self.task {
-            let ((start, len), to) = (tile.of(self.level), memory.at(args, self.to, tile));
+            let (start, len) = tile.of(self.level);
             // SAFETY: the parts were prepared for the operands; the register has room for a tile.
-            return unsafe { parts.run(|i| args.input_ptr(i), to, start, len) };
+            return unsafe { parts.run(|i| args.input_ptr(i), memory.at(args, self.to, tile), start, len) };
         }
         if let Task::Mix(turns) = &self.task {
-            return self.mix(turns, args, memory, tile);
+            // SAFETY: same requirements as this function.
+            return unsafe { self.mix(turns, args, memory, tile) };
         }
         let mut from = [std::ptr::null(); 3];
         let input = self.task.input();
@@ -461,22 +485,29 @@ impl Compiled {
             from[0] = args.input_ptr::<u8>(i);
         }
         for (x, source) in from.iter_mut().skip(usize::from(input.is_some())).zip(&self.from) {
-            *x = memory.at(args, source.location, tile).cast_const();
+            // SAFETY: the caller guarantees the elements of the tile (`# Safety` above).
+            *x = unsafe { memory.at(args, source.location, tile).cast_const() };
         }
-        self.compute(from, memory.at(args, self.to, tile), tile);
+        // SAFETY: the caller guarantees the elements of the tile (`# Safety` above).
+        unsafe { self.compute(from, memory.at(args, self.to, tile), tile) };
     }
 
     /// Applies rounds to the words of a tile.
-    fn mix(&self, turns: &[Turn], args: &Args<'_>, memory: Memory, tile: Tile) {
+    ///
+    /// # Safety
+    /// Same requirements as [`Compiled::run`].
+    unsafe fn mix(&self, turns: &[Turn], args: &Args<'_>, memory: Memory, tile: Tile) {
         let words = |x: &Source| Words {
-            at: memory.at(args, x.location, tile).cast_const().cast(),
+            // SAFETY: the caller guarantees the elements of the tile (`# Safety` above).
+            at: unsafe { memory.at(args, x.location, tile).cast_const().cast() },
             one: x.taken == Taken::One,
         };
         let all: SmallVec<[Words; 2 + MAX_ADDED_OPERANDS]> = self.from.iter().map(words).collect();
         let (&[a, b, ref operands @ ..], (_, len)) = (&all[..], tile.of(self.level)) else {
             unreachable!("two words at least")
         };
-        let to = memory.at(args, self.to, tile).cast::<u32>();
+        // SAFETY: the caller guarantees the elements of the tile (`# Safety` above).
+        let to = unsafe { memory.at(args, self.to, tile).cast::<u32>() };
         // SAFETY: full values have as many words as the tile, uniform values have one; the register has room
         // for two words per element, and overlaps none of the operands.
         unsafe { mix::run(turns, operands, [a, b], [to, to.add(len)], len) };
@@ -484,17 +515,23 @@ impl Compiled {
 
     /// Computes a tile. `from` has the addresses of the input that the task reads, if any, then of the step's
     /// operands.
+    ///
+    /// # Safety
+    /// The addresses are valid for the elements of the tile: operands for reads, `to` for writes. `to` may be
+    /// in exactly the place of an operand with elements of the same size.
     #[inline]
-    pub(super) fn compute(&self, from: [*const u8; 3], to: *mut u8, tile: Tile) {
+    pub(super) unsafe fn compute(&self, from: [*const u8; 3], to: *mut u8, tile: Tile) {
         let (start, len) = tile.of(self.level);
         match &self.task {
-            Task::Work(work) if self.row_by_row => self.row_by_row(work, from, to, tile),
+            // SAFETY: same requirements as this function.
+            Task::Work(work) if self.row_by_row => unsafe { self.row_by_row(work, from, to, tile) },
             Task::Work(work) => {
                 let mut operands = [Operand::ABSENT; 3];
                 for ((x, at), source) in operands.iter_mut().zip(from).zip(&self.from) {
                     *x = Operand::new(at, source.taken == Taken::One);
                 }
-                work(&operands, to, len);
+                // SAFETY: the caller guarantees the elements of the tile (`# Safety` above).
+                unsafe { work.run(&operands, to, len) };
             }
             // SAFETY: the operand has one element, and the register has room for as many as its level has.
             Task::Splat(_) => unsafe { splat(from[0], to, self.size, len) },
@@ -531,12 +568,18 @@ impl Compiled {
             Task::Copy => unsafe { std::ptr::copy(from[0], to, len * self.size) },
             // SAFETY: the register and the output have `len` elements.
             Task::CopyPast => unsafe { copy_past(from[0], to, len * self.size) },
-            Task::Accumulate(accumulator) => (accumulator.add)(from[0], len, start % accumulator.kept, to),
+            // SAFETY: `to` is the part of this task, which has been initialized; the operand has a tile.
+            Task::Accumulate(accumulator) => unsafe {
+                accumulator.add(from[0], len, start % accumulator.kept, to);
+            },
         }
     }
 
     /// Computes full values from operands of which some have one element per row.
-    fn row_by_row(&self, work: &Work, from: [*const u8; 3], to: *mut u8, tile: Tile) {
+    ///
+    /// # Safety
+    /// Same requirements as [`Compiled::compute`].
+    unsafe fn row_by_row(&self, work: &VectorLoop, from: [*const u8; 3], to: *mut u8, tile: Tile) {
         #[repr(C, align(64))]
         struct Block([MaybeUninit<u8>; BLOCK * MAX_ELEMENT_BYTES]);
         let mut blocks = [const { Block([const { MaybeUninit::uninit() }; BLOCK * MAX_ELEMENT_BYTES]) }; 3];
@@ -559,7 +602,7 @@ impl Compiled {
                 };
             }
             // SAFETY: rows of the result are contiguous, and the result has room for a tile.
-            work(&operands, unsafe { to.add(row * tile.columns * self.size) }, tile.columns);
+            unsafe { work.run(&operands, to.add(row * tile.columns * self.size), tile.columns) };
         }
     }
 }
@@ -577,8 +620,11 @@ impl Task {
 
 impl Memory {
     /// Returns the address of a tile's elements.
+    ///
+    /// # Safety
+    /// The arguments are memory of the kernel that the location belongs to, and the tile is in its range.
     #[inline(always)]
-    fn at(self, args: &Args<'_>, location: Location, tile: Tile) -> *mut u8 {
+    unsafe fn at(self, args: &Args<'_>, location: Location, tile: Tile) -> *mut u8 {
         match location {
             Location::Input(i, size, level) => {
                 // SAFETY: the operand has as many elements as values of its level.
