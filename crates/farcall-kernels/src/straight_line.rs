@@ -17,9 +17,9 @@ use smallvec::SmallVec;
 use super::args::{Args, Place, Prepared};
 use super::dynamic_slice::Index;
 use super::linked::{self, Address, Linked};
+use super::loops::expression::Expr;
 use super::map::{Operand, VectorLoop};
 use super::movement::Movement;
-use super::pair::Formula;
 use super::simd::vectorized;
 use super::types::by_size;
 use crate::cache::CACHE_LINE_BYTES;
@@ -64,11 +64,8 @@ pub(super) enum What {
     Copy(usize),
     /// Repeats the first element of the first operand. Its size is this number of bytes.
     Splat(usize),
-    /// One operation.
-    One(Formula),
-    /// Two operations. The second takes the result of the first and the last operand, in the opposite order
-    /// if swapped.
-    Two(Formula, Formula, bool),
+    /// An expression over the operands.
+    Compute(Arc<Expr>),
     /// Movements, each of a different operand.
     Moves(Arc<[Moves]>),
     /// A movement of the first operand, shifted by indices in the other operands. The shift applies to the

@@ -3,7 +3,7 @@
 use farcall_ir::DType;
 use farcall_ir::op::{Binary, Compare, CompareKind, Direction, Unary};
 
-use super::super::pair::Formula;
+use super::super::loops::expression::ScalarOp;
 use super::assembler::{Assembler, Last, Memory, Opcode, RAX, Vector};
 
 /// Size of a vector in bytes.
@@ -49,9 +49,10 @@ pub(super) struct Vectors {
 }
 
 impl Vectors {
-    /// Forgets all known bytes.
+    /// Forgets all contents.
     pub(super) fn forget(&mut self) {
         self.known.clear();
+        self.kept = 0;
     }
 
     fn touch(&mut self, register: Vector) -> Vector {
@@ -82,12 +83,12 @@ impl Vectors {
         self.kept.count_zeros()
     }
 
-    /// Returns the least recently used register that is not kept, for a new value.
-    pub(super) fn fresh(&mut self) -> Vector {
+    /// Returns the least recently used register that is not kept, for a new value; `None` if all are kept.
+    pub(super) fn fresh(&mut self) -> Option<Vector> {
         let free = (0..16u8).filter(|r| self.kept >> r & 1 == 0);
-        let oldest = free.min_by_key(|r| self.used[usize::from(*r)]).unwrap_or(0);
+        let oldest = free.min_by_key(|r| self.used[usize::from(*r)])?;
         self.known.retain(|k| k.register.0 != oldest);
-        self.touch(Vector(oldest))
+        Some(self.touch(Vector(oldest)))
     }
 
     /// Records that these bytes are written.
@@ -114,25 +115,32 @@ pub(super) struct Emitter {
 
 impl Emitter {
     /// Emits an operation on two vectors of this number of bytes.
-    pub(super) fn op(&mut self, op: Opcode, bytes: usize, x: Vector, y: Vector) -> Vector {
+    pub(super) fn op(&mut self, op: Opcode, bytes: usize, x: Vector, y: Vector) -> Option<Vector> {
         self.op_with(op, bytes, x, Last::Register(y.0))
     }
 
     /// Emits an operation on two vectors, of which the second may be in memory.
-    pub(super) fn op_with(&mut self, op: Opcode, bytes: usize, x: Vector, y: Last) -> Vector {
-        let to = self.vectors.fresh();
+    pub(super) fn op_with(&mut self, op: Opcode, bytes: usize, x: Vector, y: Last) -> Option<Vector> {
+        let to = self.vectors.fresh()?;
         self.assembler.vector(op, bytes == VECTOR_BYTES, to, x, y);
-        to
+        Some(to)
     }
 
-    pub(super) fn op_byte(&mut self, op: Opcode, bytes: usize, x: Vector, y: Vector, byte: u8) -> Vector {
-        let to = self.vectors.fresh();
+    pub(super) fn op_byte(
+        &mut self,
+        op: Opcode,
+        bytes: usize,
+        x: Vector,
+        y: Vector,
+        byte: u8,
+    ) -> Option<Vector> {
+        let to = self.vectors.fresh()?;
         self.assembler.vector_byte(op, bytes == VECTOR_BYTES, to, x, Last::Register(y.0), byte);
-        to
+        Some(to)
     }
 
     /// Emits an operation on one vector.
-    pub(super) fn map(&mut self, op: Opcode, bytes: usize, x: Vector) -> Vector {
+    pub(super) fn map(&mut self, op: Opcode, bytes: usize, x: Vector) -> Option<Vector> {
         self.op(op, bytes, Vector(0), x)
     }
 
@@ -143,8 +151,8 @@ impl Emitter {
     }
 
     /// Loads 1, 2, 4, 8, 16 or 32 bytes.
-    pub(super) fn load_from(&mut self, at: Memory, bytes: usize) -> Vector {
-        let to = self.vectors.fresh();
+    pub(super) fn load_from(&mut self, at: Memory, bytes: usize) -> Option<Vector> {
+        let to = self.vectors.fresh()?;
         match bytes {
             1 | 2 => {
                 self.assembler.load_narrow(bytes == 2, RAX, at);
@@ -156,13 +164,13 @@ impl Emitter {
                 self.assembler.vector(op, bytes == VECTOR_BYTES, to, Vector(0), Last::Memory(at));
             }
         }
-        to
+        Some(to)
     }
 
     /// Returns a register with a vector of 32 bytes.
-    pub(super) fn loaded(&mut self, x: Last) -> Vector {
+    pub(super) fn loaded(&mut self, x: Last) -> Option<Vector> {
         match x {
-            Last::Register(register) => Vector(register),
+            Last::Register(register) => Some(Vector(register)),
             Last::Memory(at) => self.load_from(at, VECTOR_BYTES),
         }
     }
@@ -182,79 +190,86 @@ impl Emitter {
     /// Returns the result of an operation on `bytes` bytes of elements of this size.
     pub(super) fn apply(
         &mut self,
-        formula: Formula,
+        op: ScalarOp,
         size: usize,
         bytes: usize,
         x: Vector,
         y: Vector,
     ) -> Option<Vector> {
-        match formula {
-            Formula::Binary(op, DType::F32 | DType::F64) => {
-                Some(self.op(float(arithmetic(op)?, size, bytes), bytes, x, y))
+        match op {
+            ScalarOp::Binary(op, DType::F32 | DType::F64) => {
+                self.op(float(arithmetic(op)?, size, bytes), bytes, x, y)
             }
-            Formula::Binary(op, dtype) => {
+            ScalarOp::Binary(op, dtype) => {
                 let op = integer(op, dtype)?;
-                Some(self.op(op, bytes, x, y))
+                self.op(op, bytes, x, y)
             }
-            Formula::Unary(op, DType::F32 | DType::F64) => match op {
-                Unary::Square => Some(self.op(float(0x59, size, bytes), bytes, x, x)),
-                Unary::Sqrt if bytes > size => Some(self.map(float(0x51, size, bytes), bytes, x)),
+            ScalarOp::Unary(op, DType::F32 | DType::F64) => match op {
+                Unary::Square => self.op(float(0x59, size, bytes), bytes, x, x),
+                Unary::Sqrt if bytes > size => self.map(float(0x51, size, bytes), bytes, x),
                 // For a single element, the instruction copies the rest of the result from an operand.
-                Unary::Sqrt => Some(self.op(float(0x51, size, bytes), bytes, x, x)),
+                Unary::Sqrt => self.op(float(0x51, size, bytes), bytes, x, x),
                 Unary::Negate => {
-                    let sign = self.ones(bytes, size, true, (8 * size - 1) as u8);
-                    Some(self.op(XOR, bytes, x, sign))
+                    let sign = self.ones(bytes, size, true, (8 * size - 1) as u8)?;
+                    self.op(XOR, bytes, x, sign)
                 }
                 Unary::Abs => {
-                    let rest = self.ones(bytes, size, false, 1);
-                    Some(self.op(AND, bytes, x, rest))
+                    let rest = self.ones(bytes, size, false, 1)?;
+                    self.op(AND, bytes, x, rest)
                 }
                 _ => None,
             },
-            Formula::Unary(op, _) => match op {
-                Unary::Not => Some(self.not(x, bytes)),
+            ScalarOp::Unary(op, _) => match op {
+                Unary::Not => self.not(x, bytes),
                 Unary::Negate => {
-                    let zero = self.op(XOR, bytes, x, x);
-                    Some(self.op(SUBTRACT[by_size(size)], bytes, zero, x))
+                    let zero = self.op(XOR, bytes, x, x)?;
+                    self.op(SUBTRACT[by_size(size)], bytes, zero, x)
                 }
                 _ => None,
             },
-            Formula::RotateLeft => {
+            ScalarOp::RotateLeft => {
                 // Computes 32 − y. The constant 32 is made from a word of ones, shifted right to 1 and then
                 // left by 5.
-                let one = self.ones(bytes, 4, false, 31);
-                let width = self.shift(one, bytes, 4, true, 5);
-                let back = self.op(SUBTRACT[0], bytes, width, y);
-                let low = self.op(SHIFT_RIGHT, bytes, x, back);
-                let high = self.op(SHIFT_LEFT, bytes, x, y);
-                Some(self.op(OR, bytes, low, high))
+                let one = self.ones(bytes, 4, false, 31)?;
+                let width = self.shift(one, bytes, 4, true, 5)?;
+                let back = self.op(SUBTRACT[0], bytes, width, y)?;
+                let low = self.op(SHIFT_RIGHT, bytes, x, back)?;
+                let high = self.op(SHIFT_LEFT, bytes, x, y)?;
+                self.op(OR, bytes, low, high)
             }
-            Formula::Compare(..) | Formula::Select(_) | Formula::Convert(..) => None,
+            ScalarOp::Compare(..) | ScalarOp::Select(_) | ScalarOp::Convert(..) => None,
         }
     }
 
     /// Returns words of `size` bytes in which all bits are set, shifted by `by`.
-    fn ones(&mut self, bytes: usize, size: usize, left: bool, by: u8) -> Vector {
-        let any = self.vectors.fresh();
+    fn ones(&mut self, bytes: usize, size: usize, left: bool, by: u8) -> Option<Vector> {
+        let any = self.vectors.fresh()?;
         self.assembler.vector(EQUAL[0], bytes == VECTOR_BYTES, any, any, Last::Register(any.0));
         self.shift(any, bytes, size, left, by)
     }
 
-    pub(super) fn shift(&mut self, x: Vector, bytes: usize, size: usize, left: bool, by: u8) -> Vector {
+    pub(super) fn shift(
+        &mut self,
+        x: Vector,
+        bytes: usize,
+        size: usize,
+        left: bool,
+        by: u8,
+    ) -> Option<Vector> {
         let (op, which) = (Opcode::new(1, 1, 0x72 + by_size(size) as u8), if left { 6 } else { 2 });
         self.shift_by(op, which, bytes, x, by)
     }
 
     /// Shifts eight integers of 32 bits to the right, keeping their signs.
-    pub(super) fn shift_signed(&mut self, x: Vector, by: u8) -> Vector {
+    pub(super) fn shift_signed(&mut self, x: Vector, by: u8) -> Option<Vector> {
         self.shift_by(Opcode::new(1, 1, 0x72), 4, VECTOR_BYTES, x, by)
     }
 
-    fn shift_by(&mut self, op: Opcode, which: u8, bytes: usize, x: Vector, by: u8) -> Vector {
-        let to = self.vectors.fresh();
+    fn shift_by(&mut self, op: Opcode, which: u8, bytes: usize, x: Vector, by: u8) -> Option<Vector> {
+        let to = self.vectors.fresh()?;
         // The `reg` field extends the opcode, and the second operand is the destination.
         self.assembler.vector_byte(op, bytes == VECTOR_BYTES, Vector(which), to, Last::Register(x.0), by);
-        to
+        Some(to)
     }
 
     /// Returns a mask for `bytes` bytes of elements: all bits of an element where the comparison holds, none
@@ -280,7 +295,7 @@ impl Emitter {
                 Direction::Ge => 0x1d,
                 Direction::Gt => 0x1e,
             };
-            return Some(self.compare_floats(size, bytes, x, y, predicate));
+            return self.compare_floats(size, bytes, x, y, predicate);
         }
         if !matches!(dtype, DType::S32 | DType::U32 | DType::S64 | DType::U64) {
             return None;
@@ -296,8 +311,8 @@ impl Emitter {
             _ => return None,
         };
         let (x, y) = if swapped { (y, x) } else { (x, y) };
-        let mask = self.op(op[by_size(size)], bytes, x, y);
-        Some(if not { self.not(mask, bytes) } else { mask })
+        let mask = self.op(op[by_size(size)], bytes, x, y)?;
+        if not { self.not(mask, bytes) } else { Some(mask) }
     }
 
     pub(super) fn compare_floats(
@@ -307,25 +322,32 @@ impl Emitter {
         x: Vector,
         y: Vector,
         predicate: u8,
-    ) -> Vector {
+    ) -> Option<Vector> {
         self.op_byte(Opcode::new(u8::from(size == 8), 1, 0xc2), bytes, x, y, predicate)
     }
 
     /// Inverts all bits.
-    pub(super) fn not(&mut self, x: Vector, bytes: usize) -> Vector {
-        let ones = self.op(EQUAL[0], bytes, x, x);
+    pub(super) fn not(&mut self, x: Vector, bytes: usize) -> Option<Vector> {
+        let ones = self.op(EQUAL[0], bytes, x, x)?;
         self.op(XOR, bytes, x, ones)
     }
 
     /// Returns the mask of `pred`s for elements of this size.
-    pub(super) fn widened(&mut self, preds: Vector, size: usize, bytes: usize) -> Vector {
-        let words = self.map(WIDEN_BYTES[by_size(size)], bytes, preds);
-        let zero = self.op(XOR, bytes, words, words);
+    pub(super) fn widened(&mut self, preds: Vector, size: usize, bytes: usize) -> Option<Vector> {
+        let words = self.map(WIDEN_BYTES[by_size(size)], bytes, preds)?;
+        let zero = self.op(XOR, bytes, words, words)?;
         self.op(GREATER[by_size(size)], bytes, words, zero)
     }
 
     /// Returns elements of `x` where a mask is set, and of `y` elsewhere.
-    pub(super) fn choose(&mut self, mask: Vector, size: usize, bytes: usize, x: Vector, y: Vector) -> Vector {
+    pub(super) fn choose(
+        &mut self,
+        mask: Vector,
+        size: usize,
+        bytes: usize,
+        x: Vector,
+        y: Vector,
+    ) -> Option<Vector> {
         self.op_byte(BLEND[by_size(size)], bytes, y, x, mask.0 << 4)
     }
 }

@@ -11,8 +11,9 @@
 //! so results have the same bits.
 
 mod assembler;
-mod chain;
+mod element_loop;
 mod emitter;
+mod expression;
 mod functions;
 mod memory;
 mod runs;
@@ -22,7 +23,7 @@ mod tests;
 
 use super::linked::{BASES, Kernel, Linked, Step, address_at};
 use super::types::branch;
-pub(super) use chain::chain;
+pub(super) use element_loop::expression;
 pub(super) use functions::has_functions;
 
 use assembler::{Condition, Jump, Memory, R12, R15, RAX, RBX, RCX, RDI, RDX, RSI, Reg};

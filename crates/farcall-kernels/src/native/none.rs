@@ -1,7 +1,7 @@
 //! Placeholder for processors without code generation.
 
-use super::chain::Chain;
 use super::linked::{Linked, Runner};
+use super::loops::expression::Expr;
 use super::map::VectorLoop;
 
 /// A compiled line, which does not exist on this processor.
@@ -19,7 +19,7 @@ impl Native {
     }
 }
 
-pub(super) fn chain(_: &Chain) -> Option<VectorLoop> {
+pub(super) fn expression(_: &Expr) -> Option<VectorLoop> {
     None
 }
 

@@ -1,14 +1,16 @@
 //! Code generation for steps.
 
 use farcall_ir::DType;
-use farcall_ir::op::{Binary, Compare, Direction};
+use farcall_ir::op::Direction;
 
 use super::super::linked::{Address, BASES, Step};
+use super::super::loops::capability::{Lane, Place};
+use super::super::loops::expression::{Expr, ScalarOp};
 use super::super::map::BLOCK;
-use super::super::pair::Formula;
 use super::super::straight_line::{Kind, Moves, What, Window};
 use super::assembler::{Condition, Last, Memory, Opcode, R12, RAX, RBX, RCX, RDX, RSI, Reg, Vector};
-use super::emitter::{Emitter, VECTOR_BYTES, WIDEN_BYTES, by_size};
+use super::emitter::{Emitter, VECTOR_BYTES, by_size};
+use super::expression::{Constants, Evaluator, Typed};
 
 /// A repeated operand has at least one vector of copies of its element.
 const _: () = assert!(VECTOR_BYTES <= BLOCK);
@@ -45,8 +47,7 @@ impl Emitter {
             What::Other => None,
             What::Copy(size) => self.copy(step, step.n.checked_mul(*size)?),
             What::Splat(size) => self.splat(step, *size),
-            What::One(formula) => self.one(step, *formula),
-            What::Two(first, second, swapped) => self.two(step, *first, *second, *swapped),
+            What::Compute(expr) => self.compute(step, expr),
             What::Moves(moves) => self.moves(step, moves),
             What::Window(window, reads) => self.window(step, window, *reads),
         }
@@ -69,7 +70,7 @@ impl Emitter {
             return Some(register);
         }
         let at = self.memory(address, byte)?;
-        let register = self.load_from(at, bytes);
+        let register = self.load_from(at, bytes)?;
         self.vectors.knows(address.base, begin, bytes, register);
         Some(register)
     }
@@ -108,7 +109,7 @@ impl Emitter {
             return None;
         }
         let from = self.memory(step.from[0].0, 0)?;
-        let x = self.vectors.fresh();
+        let x = self.vectors.fresh()?;
         self.assembler.vector(BROADCAST[by_size(size)], true, x, Vector(0), Last::Memory(from));
         for (at, count) in parts(step.n, size) {
             self.store(x, step.to, at * size, count * size)?;
@@ -116,37 +117,28 @@ impl Emitter {
         Some(())
     }
 
-    fn one(&mut self, step: &Step, formula: Formula) -> Option<()> {
-        match formula {
-            Formula::Compare(compare, dtype) => return self.compare(step, compare, dtype),
-            Formula::Select(size) => return self.select(step, size),
-            Formula::Convert(from, to) => return self.convert(step, from, to),
-            _ => {}
+    fn compute(&mut self, step: &Step, expr: &Expr) -> Option<()> {
+        use DType::{Pred, S32, S64, U32, U64};
+        if let (Some(ScalarOp::Compare(compare, dtype @ (Pred | S32 | U32 | S64 | U64))), 1) =
+            (expr.op(), step.n)
+        {
+            return self.compare_one(step, compare.direction, dtype);
         }
-        let (size, operands) = shape(formula)?;
-        self.is_short(step, size)?;
-        for (at, count) in parts(step.n, size) {
-            let x = self.operand(step.from[0], at, count, size)?;
-            let y = if operands == 2 { self.operand(step.from[1], at, count, size)? } else { x };
-            let result = self.apply(formula, size, count * size, x, y)?;
-            self.store(result, step.to, at * size, count * size)?;
-        }
-        Some(())
-    }
-
-    fn two(&mut self, step: &Step, first: Formula, second: Formula, swapped: bool) -> Option<()> {
-        let ((size, 2), (other, 2)) = (shape(first)?, shape(second)?) else { return None };
-        (size == other).then_some(())?;
+        let typed = Typed::new(expr, Place::Step)?;
+        let (size, result) = (typed.size, typed.result()?);
         self.is_short(step, size)?;
         for (at, count) in parts(step.n, size) {
             let bytes = count * size;
-            let x = self.operand(step.from[0], at, count, size)?;
-            let y = self.operand(step.from[1], at, count, size)?;
-            let z = self.operand(step.from[2], at, count, size)?;
-            let between = self.apply(first, size, bytes, x, y)?;
-            let (x, y) = if swapped { (z, between) } else { (between, z) };
-            let result = self.apply(second, size, bytes, x, y)?;
-            self.store(result, step.to, at * size, bytes)?;
+            let mut constants = Constants::default();
+            let mut evaluator = Evaluator { emitter: self, constants: &mut constants, size, bytes };
+            let x = evaluator.vector(&typed, |emitter, i, lane| {
+                let size = if let Lane::Elements(size) = lane { size } else { 1 };
+                emitter.operand(step.from[i], at, count, size)
+            })?;
+            match result {
+                Lane::Pred if size > 1 => self.preds(x, count, size, step.to, at)?,
+                _ => self.store(x, step.to, at * size, bytes)?,
+            }
         }
         Some(())
     }
@@ -154,22 +146,6 @@ impl Emitter {
     /// Returns `None` if a step has so many elements that running its loop is faster.
     fn is_short(&self, step: &Step, size: usize) -> Option<()> {
         (step.n * size <= MAX_STEP_BYTES).then_some(())
-    }
-
-    fn compare(&mut self, step: &Step, compare: Compare, dtype: DType) -> Option<()> {
-        use DType::{Pred, S32, S64, U32, U64};
-        let size = dtype.size();
-        if step.n == 1 && matches!(dtype, Pred | S32 | U32 | S64 | U64) {
-            return self.compare_one(step, compare.direction, dtype);
-        }
-        self.is_short(step, size)?;
-        for (at, count) in parts(step.n, size) {
-            let x = self.operand(step.from[0], at, count, size)?;
-            let y = self.operand(step.from[1], at, count, size)?;
-            let mask = self.mask(compare, dtype, count * size, x, y)?;
-            self.preds(mask, count, size, step.to, at)?;
-        }
-        Some(())
     }
 
     /// Compares two integers.
@@ -206,63 +182,21 @@ impl Emitter {
     fn preds(&mut self, mask: Vector, count: usize, size: usize, to: Address, at: usize) -> Option<()> {
         let mut words = mask;
         let upper = if count * size == VECTOR_BYTES {
-            let upper = self.vectors.fresh();
+            let upper = self.vectors.fresh()?;
             self.assembler.vector_byte(UPPER, true, mask, Vector(0), Last::Register(upper.0), 1);
             upper
         } else {
             mask
         };
         if size == 8 {
-            words = self.op(PACK_WORDS, 16, words, upper);
-            words = self.op(PACK_WORDS, 16, words, words);
+            words = self.op(PACK_WORDS, 16, words, upper)?;
+            words = self.op(PACK_WORDS, 16, words, words)?;
         } else {
-            words = self.op(PACK_WORDS, 16, words, upper);
+            words = self.op(PACK_WORDS, 16, words, upper)?;
         }
-        let bytes = self.op(PACK_HALVES, 16, words, words);
-        let preds = self.map(BYTES_ABS, 16, bytes);
+        let bytes = self.op(PACK_HALVES, 16, words, words)?;
+        let preds = self.map(BYTES_ABS, 16, bytes)?;
         self.store(preds, to, at, count)
-    }
-
-    fn select(&mut self, step: &Step, size: usize) -> Option<()> {
-        matches!(size, 4 | 8).then_some(())?;
-        self.is_short(step, size)?;
-        for (at, count) in parts(step.n, size) {
-            let bytes = count * size;
-            let pred = self.operand(step.from[0], at, count, 1)?;
-            let x = self.operand(step.from[1], at, count, size)?;
-            let y = self.operand(step.from[2], at, count, size)?;
-            let holds = self.widened(pred, size, bytes);
-            let result = self.choose(holds, size, bytes, x, y);
-            self.store(result, step.to, at * size, bytes)?;
-        }
-        Some(())
-    }
-
-    fn convert(&mut self, step: &Step, from: DType, to: DType) -> Option<()> {
-        let (narrow, wide) = (from.size(), to.size());
-        use DType::{F32, F64, Pred, S32, S64, U32, U64};
-        // The instructions, in order, each on a vector of the size of the result.
-        let ops: &[Opcode] = match (from, to) {
-            (Pred, S32 | U32) => &WIDEN_BYTES[..1],
-            (Pred, S64 | U64) => &WIDEN_BYTES[1..],
-            (Pred, F32) => const { &[WIDEN_BYTES[0], Opcode::new(0, 1, 0x5b)] },
-            (S32, F32) => const { &[Opcode::new(0, 1, 0x5b)] },
-            (S32, F64) => const { &[Opcode::new(2, 1, 0xe6)] },
-            (S32, S64 | U64) => const { &[Opcode::new(1, 2, 0x25)] },
-            (U32, S64 | U64) => const { &[Opcode::new(1, 2, 0x35)] },
-            (F32, F64) => const { &[Opcode::new(0, 1, 0x5a)] },
-            (S32 | U32, S32 | U32) | (S64 | U64, S64 | U64) => &[],
-            _ => return None,
-        };
-        self.is_short(step, wide)?;
-        for (at, count) in parts(step.n, wide) {
-            let mut x = self.operand(step.from[0], at, count, narrow)?;
-            for op in ops {
-                x = self.map(*op, count * wide, x);
-            }
-            self.store(x, step.to, at * wide, count * wide)?;
-        }
-        Some(())
     }
 
     fn moves(&mut self, step: &Step, moves: &[Moves]) -> Option<()> {
@@ -300,12 +234,12 @@ impl Emitter {
         if elements.len() * size == VECTOR_BYTES {
             let (low, high) = elements.split_at(elements.len() / 2);
             let (low, high) = (self.gathered(low, size)?, self.gathered(high, size)?);
-            return Some(self.op_byte(INSERT_UPPER, VECTOR_BYTES, low, high, 1));
+            return self.op_byte(INSERT_UPPER, VECTOR_BYTES, low, high, 1);
         }
         let mut x = self.load(elements[0].from, elements[0].x, size)?;
         for (i, element) in elements.iter().enumerate().skip(1) {
             let from = Last::Memory(self.memory(element.from, element.x)?);
-            let to = self.vectors.fresh();
+            let to = self.vectors.fresh()?;
             if size == 8 {
                 self.assembler.vector(LOAD_HIGH, false, to, x, from);
             } else {
@@ -349,7 +283,7 @@ impl Emitter {
             for (at, bytes) in parts(pairs.len() * size, 1) {
                 let [x, to] = first.map(|byte| byte + at);
                 if reads {
-                    let x = self.load_from(near(x)?, bytes);
+                    let x = self.load_from(near(x)?, bytes)?;
                     self.store(x, step.to, to, bytes)?;
                 } else {
                     let x = self.load(step.from[0].0, x, bytes)?;
@@ -395,18 +329,4 @@ fn listed(moves: &Moves) -> Option<Vec<[usize; 2]>> {
         Kind::List { pairs, .. } if pairs.len() * size <= MAX_STEP_BYTES => Some(pairs.clone()),
         _ => None,
     }
-}
-
-/// Returns the element size in bytes and the number of operands of an operation on elements of one type.
-pub(super) fn shape(formula: Formula) -> Option<(usize, usize)> {
-    use DType::{F32, F64, S32, S64, U32, U64};
-    let (dtype, operands) = match formula {
-        // A `pred` is a byte of value 0 or 1.
-        Formula::Binary(Binary::And | Binary::Or | Binary::Xor, DType::Pred) => return Some((1, 2)),
-        Formula::Binary(_, dtype) => (dtype, 2),
-        Formula::Unary(_, dtype) => (dtype, 1),
-        Formula::RotateLeft => (U32, 2),
-        Formula::Compare(..) | Formula::Select(_) | Formula::Convert(..) => return None,
-    };
-    matches!(dtype, F32 | F64 | S32 | S64 | U32 | U64).then(|| (dtype.size(), operands))
 }

@@ -1,16 +1,17 @@
 //! Merging of steps: two operations where only the second uses the first, shifts that form a rotation, rounds
-//! of rotations, and chains of arbitrary operations.
+//! of rotations, and expressions of arbitrary operations.
 
 use farcall_ir::DType;
 use farcall_ir::op::Binary;
 
-use super::super::pair::Formula;
-use super::chains::chains;
+use super::super::loops::expression::{Backend, Expr, ScalarOp};
+use super::super::map::map2;
+use super::expressions::expressions;
 use super::rounds::rounds;
 use super::{Level, MIN_ROUNDS_ELEMENTS, Slot, Step, Task};
 
 /// Minimum number of elements for which generating code pays off.
-const MIN_CHAINED_ELEMENTS: usize = 1 << 13;
+const MIN_GENERATED_ELEMENTS: usize = 1 << 13;
 
 /// Merges steps of a program of `n` elements where possible (rounds only if not `by_rows`), and removes steps
 /// without uses. `results` and `accumulators` are uses outside of the steps; they are updated to refer to the
@@ -45,8 +46,8 @@ pub(super) fn merge<'a>(
     if !by_rows && n >= MIN_ROUNDS_ELEMENTS {
         rounds(steps, &mut uses);
     }
-    if n >= MIN_CHAINED_ELEMENTS {
-        chains(steps, &mut uses);
+    if n >= MIN_GENERATED_ELEMENTS {
+        expressions(steps, &mut uses);
     }
     for s in 0..steps.len() {
         if uses[s] > 0 && steps[s].level != Level::Uniform {
@@ -112,15 +113,15 @@ pub(super) fn word(steps: &[Step], slot: Slot) -> Option<u32> {
 
 /// `(x << a) | (x >> (32 - a))`
 fn rotation(steps: &mut [Step], s: usize, uses: &mut [usize]) -> Option<()> {
-    let Some(Formula::Binary(Binary::Or | Binary::Xor | Binary::Add, DType::U32 | DType::S32)) =
-        steps[s].formula
+    let Some(ScalarOp::Binary(Binary::Or | Binary::Xor | Binary::Add, DType::U32 | DType::S32)) =
+        steps[s].op()
     else {
         return None;
     };
     let &[x, y] = &steps[s].from[..] else { return None };
     let (x, y) = (only(steps, x, steps[s].level, uses)?, only(steps, y, steps[s].level, uses)?);
-    let shift = |s: usize| match steps[s].formula? {
-        Formula::Binary(op, _) => Some((op, steps[s].from[0], steps[s].from[1])),
+    let shift = |s: usize| match steps[s].op()? {
+        ScalarOp::Binary(op, _) => Some((op, steps[s].from[0], steps[s].from[1])),
         _ => None,
     };
     let (left, right) = match (shift(x)?, shift(y)?) {
@@ -139,27 +140,27 @@ fn rotation(steps: &mut [Step], s: usize, uses: &mut [usize]) -> Option<()> {
         }
     }
     let step = &mut steps[s];
-    step.task = Task::Work(Formula::rotate_left());
+    step.task = Task::Work(map2::<u32, u32, u32>(u32::rotate_left));
     step.from = [left.1, left.2].into_iter().collect();
-    step.formula = Some(Formula::RotateLeft);
+    step.expr = Some(Expr::single(ScalarOp::RotateLeft));
     Some(())
 }
 
 /// `g(f(a, b), c)`
 fn pair(steps: &mut [Step], s: usize, uses: &mut [usize]) -> Option<()> {
-    let (step, second) = (&steps[s], steps[s].formula?);
+    let (step, second) = (&steps[s], steps[s].op()?);
     let found = step.from.iter().enumerate().find_map(|(i, slot)| {
         let first = only(steps, *slot, step.level, uses)?;
-        let by = steps[first].formula?;
-        Some((i, first, (by, second, i == 1), by.then(second, i == 1)?))
+        let expr = Expr::pair(steps[first].op()?, second, i == 1)?;
+        Some((i, first, expr.compile(Backend::Prebuilt)?, expr))
     });
-    let (i, first, pair, work) = found?;
+    let (i, first, work, expr) = found?;
     let mut from = steps[first].from.clone();
     from.extend(step.from.iter().enumerate().filter(|(j, _)| *j != i).map(|(_, slot)| *slot));
     uses[first] = 0;
     let cost = steps[first].cost;
     let step = &mut steps[s];
-    (step.task, step.from, step.formula, step.pair) = (Task::Work(work), from, None, Some(pair));
+    (step.task, step.from, step.expr) = (Task::Work(work), from, Some(expr));
     step.cost += cost;
     Some(())
 }

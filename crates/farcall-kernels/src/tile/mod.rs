@@ -15,7 +15,7 @@
 //!   when all tasks are done;
 //! - *other*: an operand with other elements, from which a step makes a value (by a broadcast, say).
 
-mod chains;
+mod expressions;
 mod merge;
 mod one;
 mod program;
@@ -30,10 +30,10 @@ use smallvec::SmallVec;
 
 use super::args::Prepared;
 use super::elementwise;
+use super::loops::expression::{Expr, ScalarOp};
 use super::map::VectorLoop;
 use super::mix::Turn;
 use super::pad::Padded;
-use super::pair::Formula;
 use super::part::{Part, Parts};
 use super::reduce::{self, Accumulator, Combine};
 use program::Program;
@@ -105,11 +105,15 @@ struct Step {
     level: Level,
     /// Cost in picoseconds per element.
     cost: usize,
-    /// The operation, if the step can be merged with others.
-    formula: Option<Formula>,
-    /// The two operations of a merged step, and true if the second takes the first one's result as its last
-    /// operand.
-    pair: Option<(Formula, Formula, bool)>,
+    /// What the step computes, if it is an expression over its operands.
+    expr: Option<Expr>,
+}
+
+impl Step {
+    /// Returns the operation of a step that has not been merged with others.
+    fn op(&self) -> Option<ScalarOp> {
+        self.expr.as_ref()?.op()
+    }
 }
 
 /// The operation that fills a register.
@@ -192,7 +196,7 @@ impl<'a> Builder<'a> {
         cost: usize,
     ) -> Slot {
         let from = from.into_iter().collect();
-        self.steps.push(Step { task, from, size, level, cost, formula: None, pair: None });
+        self.steps.push(Step { task, from, size, level, cost, expr: None });
         Slot::Step(self.steps.len() - 1)
     }
 
@@ -384,7 +388,7 @@ impl<'a> Builder<'a> {
         }
         let slot = self.step(Task::Work(work), from, ty.dtype.size(), level, elementwise::cost(op, ty.dtype));
         if let Some(step) = self.steps.last_mut() {
-            step.formula = Formula::new(op, &dtypes, ty.dtype);
+            step.expr = ScalarOp::new(op, &dtypes, ty.dtype).map(Expr::single);
         }
         let alone = repeated && level == Level::Row;
         Some(if alone { Value::Repeated(slot) } else { Value::At(level, slot) })

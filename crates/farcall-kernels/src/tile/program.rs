@@ -420,10 +420,9 @@ fn compile(steps: Vec<Step>, made: &[Source], input: impl Fn(usize) -> (usize, L
     let compiled = steps.into_iter().zip(made).map(|(step, made)| {
         let from: SmallVec<[Source; 3]> = step.from.iter().map(|slot| source(*slot, &step)).collect();
         let row_by_row = from.iter().any(|x| x.taken == Taken::Row);
-        let what = match (&step.task, step.pair, step.formula) {
-            (Task::Work(_), Some((first, second, swapped)), _) => What::Two(first, second, swapped),
-            (Task::Work(_), None, Some(formula)) => What::One(formula),
-            (Task::Splat(_) | Task::Fill, ..) => What::Splat(step.size),
+        let what = match (&step.task, step.expr) {
+            (Task::Work(_), Some(expr)) => What::Compute(Arc::new(expr)),
+            (Task::Splat(_) | Task::Fill, _) => What::Splat(step.size),
             _ => What::Other,
         };
         let Step { task, size, level, .. } = step;

@@ -11,8 +11,8 @@ use farcall_ir::DType;
 use farcall_ir::op::Binary;
 use smallvec::{SmallVec, smallvec};
 
+use super::super::loops::expression::ScalarOp;
 use super::super::mix::Turn;
-use super::super::pair::Formula;
 use super::merge::word;
 use super::{Level, Slot, Step, Task};
 
@@ -66,7 +66,7 @@ impl Graph<'_> {
     /// Returns the operands of a step if it is this operation on words of 32 bits.
     fn binary(self, s: usize, op: Binary) -> Option<[Slot; 2]> {
         let step = &self.steps[s];
-        let is = |dtype| step.formula == Some(Formula::Binary(op, dtype));
+        let is = |dtype| step.op() == Some(ScalarOp::Binary(op, dtype));
         let known = self.uses[s] > 0 && step.level == Level::Full && (is(DType::U32) || is(DType::S32));
         known.then(|| <[Slot; 2]>::try_from(&step.from[..]).ok()).flatten()
     }
@@ -77,7 +77,7 @@ impl Graph<'_> {
         [(x, y), (y, x)].into_iter().find_map(|(rotated, sum)| {
             let (Slot::Step(rotation), Slot::Step(sum)) = (rotated, sum) else { return None };
             let step = &self.steps[rotation];
-            let alone = step.formula == Some(Formula::RotateLeft) && self.uses[rotation] == 1;
+            let alone = step.op() == Some(ScalarOp::RotateLeft) && self.uses[rotation] == 1;
             let [b, by] = <[Slot; 2]>::try_from(&step.from[..]).ok().filter(|_| alone)?;
             let a = other(self.binary(sum, Binary::Add)?, b)?;
             Some(Round { from: [a, b], sum, rotation, by: word(self.steps, by)?, mixed })
@@ -204,18 +204,9 @@ fn install(
     let Some(place) = taken.iter().copied().filter(|s| *s < least).max() else { return };
     uses[place] = 2;
     let cost = TURN_PICOSECONDS * turns.len();
-    steps[place] =
-        Step { task: Task::Mix(turns), from, size: 8, level: Level::Full, cost, formula: None, pair: None };
+    steps[place] = Step { task: Task::Mix(turns), from, size: 8, level: Level::Full, cost, expr: None };
     for (half, end) in ends.into_iter().enumerate() {
         let from = smallvec![Slot::Step(place)];
-        steps[end] = Step {
-            task: Task::Half(half),
-            from,
-            size: 4,
-            level: Level::Full,
-            cost: 50,
-            formula: None,
-            pair: None,
-        };
+        steps[end] = Step { task: Task::Half(half), from, size: 4, level: Level::Full, cost: 50, expr: None };
     }
 }

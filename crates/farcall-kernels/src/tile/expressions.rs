@@ -1,7 +1,7 @@
-//! Merging of steps into chains: one loop, in which intermediate results stay in processor registers.
+//! Merging of steps into expressions: one loop, in which intermediate results stay in processor registers.
 //!
 //! ```text
-//! x ─┬─ · ─ · ─ + ─ · ──▶ sine ──▶ + ─ · ─ · ──▶       Operations between functions with loops form a chain.
+//! x ─┬─ · ─ · ─ + ─ · ──▶ sine ──▶ + ─ · ─ · ──▶   Operations between functions with loops form an expression.
 //!    ╰──────────╯                         ╰── x
 //! ```
 
@@ -9,15 +9,15 @@ use std::collections::BinaryHeap;
 
 use smallvec::SmallVec;
 
-use super::super::chain::{Chain, Kind, MAX_OPERANDS, Member, Source, kinds};
-use super::super::pair::Formula;
+use super::super::loops::capability::{Lane, Place, machine_code};
+use super::super::loops::expression::{Backend, Expr, Leaf, MAX_OPERANDS, Node, ScalarOp};
 use super::{Level, Slot, Step, Task};
 
-/// Maximum number of operations in a chain, to bound compile time and register pressure.
-const MAX_CHAIN_OPS: usize = 24;
+/// Maximum number of operations in an expression, to bound compile time and register pressure.
+const MAX_EXPR_OPS: usize = 24;
 
-/// Creates chains, starting from the last step. Each chain is as long as possible.
-pub(super) fn chains(steps: &mut [Step], uses: &mut [usize]) {
+/// Forms expressions, starting from the last step. Each expression is as long as possible.
+pub(super) fn expressions(steps: &mut [Step], uses: &mut [usize]) {
     for last in (0..steps.len()).rev() {
         if uses[last] > 0 && steps[last].level == Level::Full {
             let _installed = Group::of(steps, uses, last).and_then(|group| group.install(steps, uses));
@@ -25,11 +25,11 @@ pub(super) fn chains(steps: &mut [Step], uses: &mut [usize]) {
     }
 }
 
-/// Returns the operation of a step if it can be in a chain of elements of `size` bytes.
-fn formula(step: &Step, size: usize) -> Option<Formula> {
-    let formula = step.formula.filter(|_| step.level == Level::Full)?;
-    let (takes, _) = kinds(formula)?;
-    takes.iter().all(|kind| matches!(kind, Kind::Pred) || *kind == Kind::Elements(size)).then_some(formula)
+/// Returns the operation of a step if it can be in an expression over elements of `size` bytes.
+fn scalar_op(step: &Step, size: usize) -> Option<ScalarOp> {
+    let op = step.op().filter(|_| step.level == Level::Full)?;
+    let operands = machine_code(op, Place::Loop)?.operands;
+    operands.iter().all(|lane| matches!(lane, Lane::Pred) || *lane == Lane::Elements(size)).then_some(op)
 }
 
 /// Returns the bytes of the element if `slot` is a constant.
@@ -53,8 +53,8 @@ struct Group {
 
 impl Group {
     fn of(steps: &[Step], uses: &[usize], last: usize) -> Option<Group> {
-        let Kind::Elements(size) = kinds(steps[last].formula?)?.1 else { return None };
-        formula(&steps[last], size)?;
+        let Lane::Elements(size) = machine_code(steps[last].op()?, Place::Loop)?.result else { return None };
+        scalar_op(&steps[last], size)?;
         let mut group = Group { members: vec![last], operands: SmallVec::new(), size };
         let mut taken: BinaryHeap<usize> = BinaryHeap::new();
         group.takes(steps, last, &mut taken);
@@ -67,7 +67,8 @@ impl Group {
                 taken.pop();
                 count += 1;
             }
-            if group.members.len() == MAX_CHAIN_OPS || count < uses[s] || formula(&steps[s], size).is_none() {
+            if group.members.len() == MAX_EXPR_OPS || count < uses[s] || scalar_op(&steps[s], size).is_none()
+            {
                 continue;
             }
             let (operands, before) = (group.operands.clone(), taken.clone());
@@ -98,24 +99,24 @@ impl Group {
         }
     }
 
-    /// Replaces the last step of the group by the chain.
+    /// Replaces the last step of the group by the expression.
     fn install(self, steps: &mut [Step], uses: &mut [usize]) -> Option<()> {
         let Group { members, operands, size } = self;
-        let mut chain = Chain::default();
+        let mut expr = Expr { nodes: SmallVec::with_capacity(members.len()) };
         for s in &members {
-            let formula = formula(&steps[*s], size)?;
+            let op = scalar_op(&steps[*s], size)?;
             let source = |slot: &Slot| {
                 if let Some(bytes) = constant(steps, *slot) {
-                    return Some(Source::Constant(bytes));
+                    return Some(Leaf::Constant(bytes));
                 }
                 let member = members.iter().position(|member| Slot::Step(*member) == *slot);
                 let operand = || operands.iter().position(|operand| operand == slot);
-                member.map(Source::Member).or_else(|| operand().map(Source::Operand))
+                member.map(Leaf::Node).or_else(|| operand().map(Leaf::Operand))
             };
-            let from = steps[*s].from.iter().map(source).collect::<Option<_>>()?;
-            chain.members.push(Member { formula, from });
+            let operands = steps[*s].from.iter().map(source).collect::<Option<_>>()?;
+            expr.nodes.push(Node { op, operands });
         }
-        let work = chain.work()?;
+        let work = expr.compile(Backend::MachineCode)?;
         let (last, before) = members.split_last()?;
         for slot in members.iter().flat_map(|s| &steps[*s].from) {
             if let Slot::Step(s) = *slot {
@@ -127,10 +128,11 @@ impl Group {
                 uses[s] += 1;
             }
         }
-        debug_assert!(before.iter().all(|s| uses[*s] == 0), "others take a step of a chain");
+        debug_assert!(before.iter().all(|s| uses[*s] == 0), "others take a step of an expression");
         let cost = before.iter().map(|s| steps[*s].cost).sum::<usize>();
         let step = &mut steps[*last];
-        (step.task, step.from, step.formula) = (Task::Work(work), operands.into_iter().collect(), None);
+        (step.task, step.from) = (Task::Work(work), operands.into_iter().collect());
+        step.expr = Some(expr);
         step.cost += cost;
         Some(())
     }

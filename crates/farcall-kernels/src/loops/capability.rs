@@ -1,0 +1,123 @@
+//! Capabilities of the backends: the one place that says what they can compute.
+//!
+//! Expressions ask [`machine_code`] before they are formed, and the code generator emits exactly what it
+//! grants.
+
+use farcall_ir::DType;
+use farcall_ir::op::{Binary, CompareKind, Direction, Unary};
+use smallvec::{SmallVec, smallvec};
+
+use super::super::native;
+use super::expression::ScalarOp;
+
+/// Types of the operands and the result of an operation in generated code.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(in super::super) struct Signature {
+    pub(in super::super) operands: SmallVec<[Lane; 3]>,
+    pub(in super::super) result: Lane,
+    /// The expressions that can have the operation.
+    pub(in super::super) place: Place,
+}
+
+/// The type of a value in generated code.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in super::super) enum Lane {
+    /// Elements of this number of bytes.
+    Elements(usize),
+    Pred,
+}
+
+/// The expressions in which code for an operation can be generated.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in super::super) enum Place {
+    /// An expression of several operations in a loop, which has constants in memory.
+    Loop,
+    /// A single operation on few elements.
+    Step,
+    Anywhere,
+}
+
+impl Place {
+    fn covers(self, place: Place) -> bool {
+        self == Place::Anywhere || self == place
+    }
+}
+
+/// Returns the types of an operation for which code can be generated in this place; `None` for other
+/// operations.
+pub(in super::super) fn machine_code(op: ScalarOp, place: Place) -> Option<Signature> {
+    signature(op).filter(|signature| signature.place.covers(place))
+}
+
+fn signature(op: ScalarOp) -> Option<Signature> {
+    use DType::{F32, F64, Pred, S32, S64, U32, U64};
+    let elements = |dtype: DType| Lane::Elements(dtype.size());
+    let same = |count: usize, lane: Lane, place: Place| {
+        Some(Signature { operands: SmallVec::from_elem(lane, count), result: lane, place })
+    };
+    match op {
+        ScalarOp::Binary(Binary::And | Binary::Or | Binary::Xor, Pred) => {
+            same(2, Lane::Pred, Place::Anywhere)
+        }
+        // The code for extrema has a constant.
+        ScalarOp::Binary(Binary::Maximum | Binary::Minimum, dtype @ (F32 | F64)) => {
+            same(2, elements(dtype), Place::Loop)
+        }
+        ScalarOp::Binary(op, dtype) if is_binary(op, dtype) => same(2, elements(dtype), Place::Anywhere),
+        ScalarOp::Unary(Unary::Negate | Unary::Abs | Unary::Sqrt | Unary::Square, dtype @ (F32 | F64)) => {
+            same(1, elements(dtype), Place::Anywhere)
+        }
+        ScalarOp::Unary(Unary::Rsqrt, dtype @ (F32 | F64)) => same(1, elements(dtype), Place::Loop),
+        ScalarOp::Unary(Unary::Negate | Unary::Not, dtype @ (S32 | U32 | S64 | U64)) => {
+            same(1, elements(dtype), Place::Anywhere)
+        }
+        ScalarOp::Unary(Unary::Exponential | Unary::Tanh, F32) if native::has_functions() => {
+            same(1, elements(F32), Place::Loop)
+        }
+        ScalarOp::RotateLeft => same(2, elements(U32), Place::Anywhere),
+        ScalarOp::Compare(compare, dtype) => {
+            let holds = match dtype {
+                F32 | F64 => compare.kind != Some(CompareKind::TotalOrder),
+                S32 | S64 => true,
+                U32 | U64 => matches!(compare.direction, Direction::Eq | Direction::Ne),
+                _ => false,
+            };
+            holds.then(|| Signature {
+                operands: SmallVec::from_elem(elements(dtype), 2),
+                result: Lane::Pred,
+                place: Place::Anywhere,
+            })
+        }
+        ScalarOp::Select(size @ (4 | 8)) => {
+            let x = Lane::Elements(size);
+            Some(Signature { operands: smallvec![Lane::Pred, x, x], result: x, place: Place::Anywhere })
+        }
+        ScalarOp::Convert(from, to) => {
+            let place = match (from, to) {
+                (S32, F32) => Place::Anywhere,
+                (Pred, S32 | U32 | S64 | U64 | F32)
+                | (S32, F64 | S32 | U32 | S64 | U64)
+                | (U32, S32 | U32 | S64 | U64)
+                | (S64 | U64, S64 | U64)
+                | (F32, F64) => Place::Step,
+                _ => return None,
+            };
+            // The conversion of a `pred` is that of its byte.
+            Some(Signature { operands: smallvec![elements(from)], result: elements(to), place })
+        }
+        _ => None,
+    }
+}
+
+fn is_binary(op: Binary, dtype: DType) -> bool {
+    use Binary::{Add, And, Divide, Maximum, Minimum, Multiply, Or, ShiftLeft, Subtract, Xor};
+    use Binary::{ShiftRightArithmetic, ShiftRightLogical};
+    match dtype {
+        DType::F32 | DType::F64 => matches!(op, Add | Subtract | Multiply | Divide),
+        DType::S32 | DType::U32 if matches!(op, Multiply | Maximum | Minimum | ShiftRightArithmetic) => true,
+        DType::S32 | DType::U32 | DType::S64 | DType::U64 => {
+            matches!(op, Add | Subtract | And | Or | Xor | ShiftLeft | ShiftRightLogical)
+        }
+        _ => false,
+    }
+}
