@@ -1,13 +1,13 @@
 //! `dynamic_slice`: copies a window of the operand. The position of the window is computed at run time.
 
-use farcall_ir::{DType, Op, TensorType};
+use farcall_ir::{Op, TensorType};
 use smallvec::SmallVec;
 
 use super::args::{Args, Prepared};
-use super::map::{Operand, VectorLoop};
+use super::loops::moves::{Index, Moves, Window};
 use super::movement::{Movement, fill, row_major, run_parts};
 use super::straight_line::{self, At, StraightLine};
-use super::types::{ReadIndex, index_reader};
+use super::types::index_reader;
 use super::{Kernel, Request, apart, nothing};
 
 pub(super) static KERNEL: Kernel =
@@ -49,33 +49,6 @@ pub(super) struct Start {
     /// Number of the first index among the inputs.
     first: usize,
     steps: Vec<Index>,
-}
-
-/// A start index: rules for reading it, clamping it and converting it to a shift.
-#[derive(Clone, Copy)]
-pub(super) struct Index {
-    #[cfg_attr(
-        not(all(target_arch = "x86_64", unix)),
-        expect(dead_code, reason = "only read where machine code is generated")
-    )]
-    pub(super) dtype: DType,
-    read: ReadIndex,
-    /// The largest value that keeps the window inside; other values are clamped.
-    pub(super) limit: usize,
-    /// Stride in elements.
-    pub(super) stride: usize,
-}
-
-impl Index {
-    /// Returns the number of elements by which an index shifts the window.
-    ///
-    /// # Safety
-    /// `at` is valid for the read of an aligned element of the index's type.
-    #[inline(always)]
-    pub(super) unsafe fn shift(&self, at: &Operand) -> usize {
-        // SAFETY: the caller guarantees the element (`# Safety` above).
-        self.stride * unsafe { (self.read)(at.at, self.limit) }
-    }
 }
 
 impl Start {
@@ -124,22 +97,14 @@ impl Start {
         let mut sum = None;
         while live.len() + usize::from(sum.is_some()) > 2 {
             let (at, index) = live.remove(0);
-            let (from, adds): (Vec<At>, bool) = ([at].into_iter().chain(sum).collect(), sum.is_some());
-            let work = VectorLoop::new(move |[i, before, _], to, _| {
-                // SAFETY: the previous step has written the sum.
-                let before = if adds { unsafe { before.at.cast::<usize>().read() } } else { 0 };
-                let to = to.cast::<usize>();
-                // SAFETY: the register has room for the sum, and the operand is an index of this type.
-                unsafe { to.write(before + index.shift(i)) };
-            });
-            line.push(work, &from, At::Register(0), 1);
+            let from: SmallVec<[At; 2]> = [at].into_iter().chain(sum).collect();
+            line.shift(index, &from, At::Register(0));
             sum = Some(At::Register(0));
         }
         let (at, indices): (Vec<At>, SmallVec<[Index; 2]>) = live.into_iter().unzip();
         let from: Vec<At> = [moved].into_iter().chain(at).chain(sum).collect();
-        let (work, what) = straight_line::moves_shifted(size, movement, indices, sum.is_some(), reads)?;
-        line.push(work, &from, At::Output(0), 0);
-        line.does(what);
+        let moves = Moves::new(movement, size)?;
+        line.window(Window { moves, indices, reads, added: sum.is_some() }, &from, At::Output(0));
         Some(())
     }
 

@@ -14,9 +14,10 @@ use std::sync::{Arc, OnceLock};
 use farcall_ir::DType;
 
 use super::args::{Args, LONG_BYTES, NUMBERS, Place, Prepared};
+use super::loops::ir::{Access, LoopOp, Step};
+use super::loops::moves::copying;
 use super::map::{Operand, VectorLoop};
 use super::native::Native;
-use super::straight_line::{What, copies};
 use super::types::branch;
 
 /// Number of base addresses with dedicated registers in generated code: the first ones. A run with fewer base
@@ -26,7 +27,7 @@ pub(super) const BASES: usize = 3;
 /// A step of a kernel relative to base addresses, or a jump.
 pub enum Linked {
     /// A loop over elements.
-    Step(Step),
+    Step(Step<Address>),
     /// A kernel that is not a straight-line program.
     Kernel(Box<Kernel>),
     /// Jumps this number of steps forward if a `pred` is false. Otherwise an iteration of a loop begins.
@@ -37,20 +38,6 @@ pub enum Linked {
     Back(usize),
     /// Jumps forward by the number of steps listed for an index of this type.
     Choose(Address, DType, Box<[usize]>),
-}
-
-/// A loop over elements, with its places.
-pub struct Step {
-    pub(super) work: VectorLoop,
-    /// Operands; true for operands with one element that is repeated.
-    pub(super) from: [(Address, bool); 3],
-    pub(super) to: Address,
-    pub(super) n: usize,
-    #[cfg_attr(
-        not(all(target_arch = "x86_64", unix)),
-        expect(dead_code, reason = "only read where machine code is generated")
-    )]
-    pub(super) what: What,
 }
 
 /// A kernel with its places.
@@ -80,8 +67,8 @@ impl Linked {
         let (x, y) = (Address::of(from)?, Address::of(to)?);
         if x != y {
             (to.size < LONG_BYTES).then_some(())?;
-            let (work, what) = (copies(1), What::Copy(1));
-            list.push(Linked::Step(Step { work, from: [(x, false); 3], to: y, n: to.size, what }));
+            let (code, op, from) = (copying(1), Arc::new(LoopOp::Copy), [(x, Access::Each); 3]);
+            list.push(Linked::Step(Step { code, op, from, to: y, n: to.size, bytes: 1 }));
         }
         Some(())
     }
@@ -163,7 +150,8 @@ pub trait Runner {
 
 /// Steps and jumps that run without overhead between them.
 pub struct Line {
-    steps: Vec<Linked>,
+    /// Shared with the machine code, which has their addresses.
+    steps: Arc<Vec<Linked>>,
     jumps: bool,
     /// True if a kernel takes so long that interrupts must be able to end it.
     long: bool,
@@ -175,7 +163,7 @@ pub struct Line {
 pub struct Code(Instruction);
 
 enum Instruction {
-    Step { work: *const VectorLoop, from: [Operand; 3], to: *mut u8, n: usize },
+    Step { code: *const VectorLoop, from: [Operand; 3], to: *mut u8, n: usize },
     Kernel(*const Kernel),
     Unless(*const u8, usize),
     Skip(usize),
@@ -186,16 +174,9 @@ enum Instruction {
 impl Line {
     /// Creates a line of these steps and jumps.
     pub fn new(steps: Vec<Linked>) -> Line {
-        let mut line = Line { steps: Vec::new(), jumps: false, long: false, native: OnceLock::new() };
-        line.append(steps);
-        line
-    }
-
-    /// Adds steps at the end.
-    pub fn append(&mut self, mut steps: Vec<Linked>) {
-        self.jumps |= steps.iter().any(|s| !matches!(s, Linked::Step(_) | Linked::Kernel(_)));
-        self.long |= steps.iter().any(|s| matches!(s, Linked::Kernel(kernel) if kernel.prepared.is_long()));
-        self.steps.append(&mut steps);
+        let jumps = steps.iter().any(|s| !matches!(s, Linked::Step(_) | Linked::Kernel(_)));
+        let long = steps.iter().any(|s| matches!(s, Linked::Kernel(kernel) if kernel.prepared.is_long()));
+        Line { steps: Arc::new(steps), jumps, long, native: OnceLock::new() }
     }
 
     /// Returns true if a kernel of the line may take so long that interrupts must be able to end it.
@@ -203,9 +184,9 @@ impl Line {
         self.long
     }
 
-    /// Returns the steps, for use in another line.
-    pub fn into_steps(self) -> Vec<Linked> {
-        self.steps
+    /// Returns the steps, for use in another line; `None` if the line has run as machine code.
+    pub fn into_steps(self) -> Option<Vec<Linked>> {
+        Arc::into_inner(self.steps)
     }
 
     /// Runs the line; `code` is memory for its use.
@@ -228,18 +209,17 @@ impl Line {
             if let Some(native) = self.native.get_or_init(|| Native::new(&self.steps))
                 && bases.len() >= BASES
             {
-                // SAFETY: the caller guarantees the memory; the steps have not moved, since a line is not
-                // changed after its first run.
+                // SAFETY: the caller guarantees the memory (`# Safety` above).
                 return unsafe { native.run(bases, runner) };
             }
             // SAFETY: same requirements as this function.
             return unsafe { self.run_with_jumps(bases, code, runner) };
         }
-        for step in &self.steps {
+        for step in self.steps.iter() {
             // SAFETY: the caller guarantees that the places are in the memory of these base addresses.
             match unsafe { step.instruction(bases) } {
                 // SAFETY: the caller guarantees the elements of each step.
-                Instruction::Step { work, from, to, n } => unsafe { (*work).run(&from, to, n) },
+                Instruction::Step { code, from, to, n } => unsafe { (*code).run(&from, to, n) },
                 Instruction::Kernel(kernel) => {
                     runner.kernel()?;
                     // SAFETY: the caller guarantees the requirements of each kernel.
@@ -267,10 +247,10 @@ impl Line {
         while let Some(Code(step)) = code.get(at) {
             // SAFETY: the caller guarantees the requirements of `Line::run`; the steps belong to this line.
             match step {
-                Instruction::Step { work, from, to, n } => {
+                Instruction::Step { code, from, to, n } => {
                     // SAFETY: the caller guarantees the elements of the step (`# Safety` above), and the loop
                     // belongs to a step of this line.
-                    unsafe { (**work).run(from, *to, *n) };
+                    unsafe { (**code).run(from, *to, *n) };
                     at += 1;
                 }
                 Instruction::Kernel(kernel) => {
@@ -307,11 +287,11 @@ impl Linked {
         // above).
         let at = |address: Address| unsafe { address_at(address, bases.as_ptr()) };
         match self {
-            Linked::Step(Step { work, from, to, n, what: _ }) => Instruction::Step {
-                work,
-                from: from.map(|(x, one)| Operand::new(at(x), one)),
-                to: at(*to),
-                n: *n,
+            Linked::Step(step) => Instruction::Step {
+                code: &raw const step.code,
+                from: step.from.map(|(x, access)| Operand::new(at(x), access == Access::Uniform)),
+                to: at(step.to),
+                n: step.n,
             },
             Linked::Kernel(kernel) => Instruction::Kernel(&raw const **kernel),
             Linked::Unless(pred, steps) => Instruction::Unless(at(*pred), *steps),
@@ -342,14 +322,14 @@ impl Code {
     /// Same requirements as [`Line::run`].
     #[inline(always)]
     pub(super) unsafe fn run(&self) {
-        if let Instruction::Step { work, from, to, n } = &self.0 {
+        if let Instruction::Step { code, from, to, n } = &self.0 {
             // SAFETY: the caller guarantees the elements of the step (`# Safety` above).
-            unsafe { (**work).run(from, *to, *n) };
+            unsafe { (**code).run(from, *to, *n) };
         }
     }
 }
 
-impl Step {
+impl Step<Address> {
     /// Runs the step alone.
     ///
     /// # Safety
@@ -359,8 +339,9 @@ impl Step {
         // SAFETY: the caller guarantees that the places are in the memory of these base addresses (`# Safety`
         // above).
         let at = |address: Address| unsafe { address_at(address, bases) };
+        let from = self.from.map(|(x, access)| Operand::new(at(x), access == Access::Uniform));
         // SAFETY: the caller guarantees the elements of the step (`# Safety` above).
-        unsafe { self.work.run(&self.from.map(|(x, one)| Operand::new(at(x), one)), at(self.to), self.n) };
+        unsafe { self.code.run(&from, at(self.to), self.n) };
     }
 }
 

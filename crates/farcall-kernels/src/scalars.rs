@@ -10,7 +10,7 @@
 //! the program run one after another.
 
 use std::convert::Infallible;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use farcall_ir::TensorType;
 
@@ -29,7 +29,7 @@ const LINE_BYTES: usize = 64;
 
 /// A compiled region.
 pub(super) struct Scalars {
-    steps: Vec<Linked>,
+    steps: Arc<Vec<Linked>>,
     /// The region as machine code, on processors where code is generated. Created with the first frame.
     native: OnceLock<Option<Native>>,
     args: usize,
@@ -69,7 +69,7 @@ impl Scalars {
         let mut steps = Vec::new();
         line.link(&linking, &mut steps)?;
         Some(Scalars {
-            steps,
+            steps: Arc::new(steps),
             native: OnceLock::new(),
             args: inputs.len(),
             constants,

@@ -15,13 +15,11 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::args::{Args, Place, Prepared};
-use super::dynamic_slice::Index;
-use super::linked::{self, Address, Linked};
-use super::loops::expression::Expr;
+use super::linked::{Address, Linked};
+use super::loops::ir::{Access, LoopOp, Step};
+use super::loops::moves::{Index, Moves, Window, copying, moving, shift_sum, shifted};
 use super::map::{Operand, VectorLoop};
 use super::movement::Movement;
-use super::simd::vectorized;
-use super::types::by_size;
 use crate::cache::CACHE_LINE_BYTES;
 
 /// Maximum number of bytes of a program's registers, which may be on the stack.
@@ -44,53 +42,17 @@ pub(super) enum At {
     Constant(usize),
 }
 
-struct Step {
-    work: VectorLoop,
-    places: Places,
-    n: usize,
-    what: What,
-}
-
-/// Description of a step, from which code can be generated without its loop.
-#[derive(Clone)]
-#[cfg_attr(
-    not(all(target_arch = "x86_64", unix)),
-    expect(dead_code, reason = "only read where machine code is generated")
-)]
-pub(super) enum What {
-    /// No description: only the loop can compute the step.
-    Other,
-    /// Copies elements of this number of bytes.
-    Copy(usize),
-    /// Repeats the first element of the first operand. Its size is this number of bytes.
-    Splat(usize),
-    /// An expression over the operands.
-    Compute(Arc<Expr>),
-    /// Movements, each of a different operand.
-    Moves(Arc<[Moves]>),
-    /// A movement of the first operand, shifted by indices in the other operands. The shift applies to the
-    /// source if true, else to the destination.
-    Window(Arc<Window>, bool),
-}
-
-/// A movement that is shifted by indices.
-pub(super) struct Window {
-    pub(super) moves: Moves,
-    pub(super) indices: SmallVec<[Index; 2]>,
-}
-
 /// The places that a step reads and writes.
 #[derive(Clone, Copy)]
 struct Places {
-    /// Operands; true for operands with one element that is repeated.
-    from: [(At, bool); 3],
+    from: [(At, Access); 3],
     to: At,
 }
 
 /// A kernel as a sequence of steps.
 #[derive(Default)]
 pub struct StraightLine {
-    steps: Vec<Step>,
+    steps: Vec<Step<At>>,
     constants: Vec<Aligned<CACHE_LINE_BYTES>>,
     registers: usize,
 }
@@ -106,31 +68,45 @@ impl StraightLine {
         (registers <= MAX_REGISTER_BYTES).then(|| StraightLine { registers, ..StraightLine::default() })
     }
 
-    /// Adds a step: a loop over `n` elements with at most three operands.
-    pub(super) fn push(&mut self, work: VectorLoop, from: &[At], to: At, n: usize) {
-        let each: Vec<(At, bool)> = from.iter().map(|x| (*x, false)).collect();
-        self.push_marked(work, &each, to, n);
+    /// Adds a step that computes `n` elements of `bytes` bytes.
+    ///
+    /// # Panics
+    /// If there are more than three operands.
+    pub(super) fn push(
+        &mut self,
+        (code, op): (VectorLoop, Arc<LoopOp>),
+        from: &[(At, Access)],
+        to: At,
+        [n, bytes]: [usize; 2],
+    ) {
+        let mut all = [(to, Access::Each); 3];
+        all[..from.len()].copy_from_slice(from);
+        self.steps.push(Step { code, op, from: all, to, n, bytes });
     }
 
-    /// Adds a step in which the marked operands have one repeated element.
-    pub(super) fn push_marked(&mut self, work: VectorLoop, from: &[(At, bool)], to: At, n: usize) {
-        // An absent operand gets an arbitrary place, which the loop does not read.
-        let mut all = [(to, false); 3];
-        all.iter_mut().zip(from).for_each(|(x, from)| *x = *from);
-        self.steps.push(Step { work, places: Places { from: all, to }, n, what: What::Other });
+    /// Adds a step that copies `n` elements of `bytes` bytes, unless source and destination are the same.
+    pub(super) fn copy(&mut self, bytes: usize, from: At, to: At, n: usize) {
+        self.push((copying(bytes), Arc::new(LoopOp::Copy)), &[(from, Access::Each)], to, [n, bytes]);
     }
 
-    /// Adds a step that copies `n` elements of `size` bytes, unless source and destination are the same.
-    pub(super) fn copy(&mut self, size: usize, from: At, to: At, n: usize) {
-        self.push(copies(size), &[from], to, n);
-        self.does(What::Copy(size));
+    /// Adds movements, each of a different operand. There are at most three.
+    pub(super) fn moves(&mut self, moves: Vec<Moves>, from: &[At], to: At) {
+        let moves: Arc<[Moves]> = moves.into();
+        let code = (moving(Arc::clone(&moves)), Arc::new(LoopOp::Move(moves)));
+        self.push(code, &each(from), to, [0, 0]);
     }
 
-    /// Describes the last step.
-    pub(super) fn does(&mut self, what: What) {
-        if let Some(step) = self.steps.last_mut() {
-            step.what = what;
-        }
+    /// Adds the movement of a window. Its operand comes first, then the indices.
+    pub(super) fn window(&mut self, window: Window, from: &[At], to: At) {
+        let window = Arc::new(window);
+        let code = (shifted(Arc::clone(&window)), Arc::new(LoopOp::Window(window)));
+        self.push(code, &each(from), to, [0, 0]);
+    }
+
+    /// Adds a step that adds up the shifts of an index and, in the second operand, of earlier indices.
+    pub(super) fn shift(&mut self, index: Index, from: &[At], to: At) {
+        let code = shift_sum(index, from.len() > 1);
+        self.push((code, Arc::new(LoopOp::Shift)), &each(from), to, [1, size_of::<usize>()]);
     }
 
     /// Adds a constant with `n` copies of this element.
@@ -207,9 +183,9 @@ impl StraightLine {
             }
         };
         for step in &self.steps {
-            let Places { from, to } = step.places;
+            let from = step.from.map(|(x, access)| Operand::new(at(x), access == Access::Uniform));
             // SAFETY: the caller guarantees the memory of the kernel, and its steps stay within it.
-            unsafe { step.work.run(&from.map(|(x, one)| Operand::new(at(x), one)), at(to), step.n) };
+            unsafe { step.code.run(&from, at(step.to), step.n) };
         }
     }
 
@@ -218,14 +194,13 @@ impl StraightLine {
     pub fn link(&self, linking: &Linking<'_>, to: &mut Vec<Linked>) -> Option<()> {
         let mut steps = Vec::with_capacity(self.steps.len());
         for (step, places) in self.steps.iter().zip(self.without_copies(linking)) {
-            let Some(places) = places else { continue };
-            let [a, b, c] = places.from.map(|(x, one)| Some((linking.address(x)?, one)));
-            let (from, to) = ([a?, b?, c?], linking.address(places.to)?);
-            if matches!(step.what, What::Copy(_)) && from[0].0 == to {
+            let Some(Places { from, to: result }) = places else { continue };
+            let step = Step { code: step.code.clone(), op: Arc::clone(&step.op), from, to: result, ..*step };
+            let step = step.at(|place| linking.address(place))?;
+            if matches!(*step.op, LoopOp::Copy) && step.from[0].0 == step.to {
                 continue;
             }
-            let (work, what) = (step.work.clone(), step.what.clone());
-            steps.push(Linked::Step(linked::Step { work, from, to, n: step.n, what }));
+            steps.push(Linked::Step(step));
         }
         to.append(&mut steps);
         Some(())
@@ -235,8 +210,9 @@ impl StraightLine {
     /// step that writes the register can write the output directly, unless an input that is read later shares
     /// the output's memory.
     fn without_copies(&self, linking: &Linking<'_>) -> Vec<Option<Places>> {
-        let mut places: Vec<Option<Places>> = self.steps.iter().map(|step| Some(step.places)).collect();
-        for copy in (0..places.len()).filter(|s| matches!(self.steps[*s].what, What::Copy(_))) {
+        let mut places: Vec<Option<Places>> =
+            self.steps.iter().map(|step| Some(Places { from: step.from, to: step.to })).collect();
+        for copy in (0..places.len()).filter(|s| matches!(*self.steps[*s].op, LoopOp::Copy)) {
             let Some(Places { from: [(register @ At::Register(_), _), ..], to: output @ At::Output(_) }) =
                 places[copy]
             else {
@@ -301,66 +277,6 @@ impl Linking<'_> {
     }
 }
 
-/// Returns a loop that copies elements of `size` bytes. Source and destination are the same, or disjoint.
-pub(super) fn copies(size: usize) -> VectorLoop {
-    VectorLoop::new(move |[x, ..], to, n| {
-        if !std::ptr::eq(x.at, to) {
-            // SAFETY: the caller of a step guarantees `n` elements at both places.
-            unsafe { copy(x.at, to, n * size) };
-        }
-    })
-}
-
-/// Minimum number of bytes that are copied by the standard library.
-const MIN_LIBRARY_COPY_BYTES: usize = 512;
-
-/// Copies bytes. Short copies use parts of the sizes in which loops over elements read: store-to-load
-/// forwarding then works when the bytes are read soon after.
-///
-/// # Safety
-/// `x` is valid for reads and `to` for writes of this number of bytes, and they do not overlap.
-#[inline(always)]
-unsafe fn copy(x: *const u8, to: *mut u8, bytes: usize) {
-    if bytes >= MIN_LIBRARY_COPY_BYTES {
-        // SAFETY: the caller guarantees both sides for `bytes` bytes without overlap (`# Safety` above).
-        return unsafe { x.copy_to_nonoverlapping(to, bytes) };
-    }
-    let mut at = 0;
-    macro_rules! part {
-        ($part:ty) => {
-            // SAFETY: at least this number of bytes remain, and any bytes are a valid integer.
-            unsafe { to.add(at).cast::<$part>().write_unaligned(x.add(at).cast::<$part>().read_unaligned()) };
-            at += size_of::<$part>();
-        };
-    }
-    if bytes >= 32 {
-        at = vectorized(
-            #[inline(always)]
-            move || {
-                while at + 64 <= bytes {
-                    part!([u64; 8]);
-                }
-                if at + 32 <= bytes {
-                    part!([u64; 4]);
-                }
-                at
-            },
-        );
-    }
-    if bytes & 16 != 0 {
-        part!([u64; 2]);
-    }
-    if bytes & 8 != 0 {
-        part!(u64);
-    }
-    if bytes & 4 != 0 {
-        part!(u32);
-    }
-    while at < bytes {
-        part!(u8);
-    }
-}
-
 /// Prepares a kernel that moves the elements of inputs, one after another, to its only output. Elements have
 /// `size` bytes.
 pub(super) fn movements(size: usize, all: impl IntoIterator<Item = (usize, Movement)>) -> Option<Prepared> {
@@ -370,134 +286,12 @@ pub(super) fn movements(size: usize, all: impl IntoIterator<Item = (usize, Movem
     while !all.as_slice().is_empty() {
         // As many movements per step as a step has operands.
         let (from, moves): (Vec<At>, Vec<Moves>) = all.by_ref().take(3).unzip();
-        let (work, what) = in_one_step(moves);
-        line.push(work, &from, At::Output(0), 0);
-        line.does(what);
+        line.moves(moves, &from, At::Output(0));
     }
     Some(Prepared::straight(line))
 }
 
-/// Returns the loop of up to three movements, each of a different operand.
-fn in_one_step(moves: Vec<Moves>) -> (VectorLoop, What) {
-    let moves: Arc<[Moves]> = moves.into();
-    let what = What::Moves(Arc::clone(&moves));
-    let work = VectorLoop::new(move |from, to, _| {
-        for (moves, x) in moves.iter().zip(from) {
-            // SAFETY: the caller of the step guarantees disjoint tensors of the types that the movements were
-            // created for.
-            unsafe { moves.run(x.at, to, [0, 0]) };
-        }
-    });
-    (work, what)
-}
-
-/// Returns the loop of a movement of elements of `size` bytes from the first operand, shifted by indices in
-/// the other operands. The shift applies to the source if `reads`, else to the destination. If `added`,
-/// because there are more indices than a step has operands, the last operand is an additional shift in
-/// elements.
-pub(super) fn moves_shifted(
-    size: usize,
-    movement: Movement,
-    indices: SmallVec<[Index; 2]>,
-    added: bool,
-    reads: bool,
-) -> Option<(VectorLoop, What)> {
-    let window = Arc::new(Window { moves: Moves::new(movement, size)?, indices });
-    let what = if added { What::Other } else { What::Window(Arc::clone(&window), reads) };
-    let work = VectorLoop::new(move |from, to, _| {
-        let Window { moves, indices } = &*window;
-        // SAFETY: the operands after the first are indices of these types.
-        let mut shift: usize =
-            indices.iter().zip(&from[1..]).map(|(index, x)| unsafe { index.shift(x) }).sum();
-        if added {
-            // SAFETY: the previous step has written the number.
-            shift += unsafe { from[1 + indices.len()].at.cast::<usize>().read() };
-        }
-        // SAFETY: the caller of the step guarantees the tensors, and indices are clamped so that the shift
-        // fits.
-        unsafe { moves.run(from[0].at, to, if reads { [shift, 0] } else { [0, shift] }) };
-    });
-    Some((work, what))
-}
-
-/// Returns the loop that moves elements of `size` bytes: for each operand, pairs of source and destination
-/// elements.
-pub(super) fn moves_listed(size: usize, pairs: Vec<Vec<[usize; 2]>>) -> Option<(VectorLoop, What)> {
-    let moves = pairs.into_iter().map(|pairs| Some(Moves { size, kind: Kind::listed(pairs, size)? }));
-    Some(in_one_step(moves.collect::<Option<Vec<Moves>>>().filter(|moves| moves.len() <= 3)?))
-}
-
-/// Maximum number of elements in a movement that is stored as a list.
-const MAX_LISTED_ELEMENTS: usize = 16;
-
-/// A movement of few elements.
-pub(super) struct Moves {
-    /// Size of an element in bytes.
-    pub(super) size: usize,
-    pub(super) kind: Kind,
-}
-
-pub(super) enum Kind {
-    /// Contiguous elements on both sides: first bytes, and number of bytes.
-    Block {
-        first: [usize; 2],
-        bytes: usize,
-    },
-    /// The first bytes of each element in source and destination.
-    List {
-        pairs: Vec<[usize; 2]>,
-        run: unsafe fn(&[[usize; 2]], *const u8, *mut u8),
-    },
-    Other(Movement),
-}
-
-impl Kind {
-    /// Creates the movement of these pairs of elements, of `size` bytes each.
-    fn listed(pairs: Vec<[usize; 2]>, size: usize) -> Option<Kind> {
-        let bytes = |[src, dst]: [usize; 2]| [src * size, dst * size];
-        if pairs.windows(2).all(|p| p[0].map(|x| x + 1) == p[1]) {
-            let first = pairs.first().map_or([0, 0], |p| bytes(*p));
-            return Some(Kind::Block { first, bytes: pairs.len() * size });
-        }
-        let run = by_size!(size, T => each::<T> as unsafe fn(&[[usize; 2]], *const u8, *mut u8))?;
-        Some(Kind::List { pairs: pairs.into_iter().map(bytes).collect(), run })
-    }
-}
-
-impl Moves {
-    fn new(movement: Movement, size: usize) -> Option<Moves> {
-        let kind = match (movement.block(), movement.pairs(MAX_LISTED_ELEMENTS)) {
-            (Some((first, n)), _) => Kind::Block { first: first.map(|x| x * size), bytes: n * size },
-            (None, Some(pairs)) => Kind::listed(pairs, size)?,
-            (None, None) => Kind::Other(movement),
-        };
-        Some(Moves { size, kind })
-    }
-
-    /// # Safety
-    /// Same requirements as [`Movement::run_shifted`].
-    #[inline(always)]
-    unsafe fn run(&self, x: *const u8, to: *mut u8, shift: [usize; 2]) {
-        let [src, dst] = shift.map(|elements| elements * self.size);
-        // SAFETY: the caller guarantees the elements that the movement moves (`# Safety` above).
-        unsafe {
-            match &self.kind {
-                Kind::Block { first, bytes } => {
-                    copy(x.add(src + first[0]), to.add(dst + first[1]), *bytes);
-                }
-                Kind::List { pairs, run } => run(pairs, x.add(src), to.add(dst)),
-                Kind::Other(movement) => movement.run_shifted(x, to, shift),
-            }
-        }
-    }
-}
-
-/// # Safety
-/// At these distances from `x` and `to`, aligned elements of the size of `T` are valid for reads and writes,
-/// and they do not overlap.
-unsafe fn each<T: Copy>(pairs: &[[usize; 2]], x: *const u8, to: *mut u8) {
-    for [src, dst] in pairs {
-        // SAFETY: the caller guarantees the elements at these distances (`# Safety` above).
-        unsafe { to.add(*dst).cast::<T>().write(x.add(*src).cast::<T>().read()) };
-    }
+/// Marks operands that have one element for each result.
+fn each(from: &[At]) -> SmallVec<[(At, Access); 3]> {
+    from.iter().map(|x| (*x, Access::Each)).collect()
 }

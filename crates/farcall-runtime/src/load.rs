@@ -300,10 +300,13 @@ fn lines(bodies: &mut [Sequence]) -> Option<Vec<Vec<Linked>>> {
     let linear = |body: &Sequence| body.stretches.iter().all(|stretch| stretch.line.is_some());
     bodies.iter().all(linear).then_some(())?;
     let lines = bodies.iter_mut().map(|body| {
-        let lines = body.stretches.iter_mut().filter_map(|stretch| stretch.line.take());
-        lines.flat_map(Line::into_steps).collect()
+        let mut lines = body.stretches.iter_mut().filter_map(|stretch| stretch.line.take());
+        lines.try_fold(Vec::new(), |mut steps, line| {
+            steps.append(&mut line.into_steps()?);
+            Some(steps)
+        })
     });
-    Some(lines.collect())
+    lines.collect()
 }
 
 struct Loader<'a> {
@@ -339,19 +342,20 @@ impl Loader<'_> {
 
     /// Joins neighbouring thunks that can run without the executor between them.
     fn stretches(&mut self, thunks: &[Thunk], steps: &mut [Step]) -> Vec<Stretch> {
-        let mut stretches: Vec<Stretch> = Vec::new();
+        let mut stretches: Vec<(Range<usize>, Option<Vec<Linked>>)> = Vec::new();
         for (i, (thunk, step)) in thunks.iter().zip(steps).enumerate() {
             let linked = self.link(thunk, step);
             match (stretches.last_mut(), linked) {
-                (Some(Stretch { thunks, line: Some(line) }), Some(more)) => {
+                (Some((thunks, Some(line))), Some(mut more)) => {
                     thunks.end = i + 1;
-                    line.append(more);
+                    line.append(&mut more);
                 }
-                (Some(Stretch { thunks, line: None }), None) => thunks.end = i + 1,
-                (_, linked) => stretches.push(Stretch { thunks: i..i + 1, line: linked.map(Line::new) }),
+                (Some((thunks, None)), None) => thunks.end = i + 1,
+                (_, linked) => stretches.push((i..i + 1, linked)),
             }
         }
-        stretches
+        let stretch = |(thunks, line): (_, Option<_>)| Stretch { thunks, line: line.map(Line::new) };
+        stretches.into_iter().map(stretch).collect()
     }
 
     /// Links a thunk, if the executor has nothing to do between its steps.

@@ -2,6 +2,8 @@
 
 pub(super) mod capability;
 pub(super) mod expression;
+pub(super) mod ir;
+pub(super) mod moves;
 mod superinstructions;
 #[cfg(test)]
 mod tests;

@@ -4,7 +4,7 @@
 //! [`Linked`], in a sequence ──compile──▶ machine code ──a run──▶ results, or a reason to end early
 //! ```
 //!
-//! A step with a simple description ([`What`]) becomes a few instructions. All other steps become calls of
+//! A step with a simple operation ([`LoopOp`](super::loops::ir::LoopOp)) becomes a few instructions. All other steps become calls of
 //! the code that runs them without code generation. Every step writes its result to memory, where all other
 //! steps find it. The compiler also tracks which bytes of memory a vector register holds, because they were
 //! loaded or stored recently and not overwritten since. Operations on elements are the same as in the loops,
@@ -21,7 +21,10 @@ mod steps;
 #[cfg(test)]
 mod tests;
 
-use super::linked::{BASES, Kernel, Linked, Step, address_at};
+use std::sync::Arc;
+
+use super::linked::{Address, BASES, Kernel, Linked, address_at};
+use super::loops::ir::Step;
 use super::types::branch;
 pub(super) use element_loop::expression;
 pub(super) use functions::has_functions;
@@ -43,6 +46,8 @@ const MAX_UNCHECKED_ELEMENTS: usize = 1 << 14;
 /// A compiled line.
 pub(super) struct Native {
     code: Executable,
+    /// The steps, whose addresses are in the code.
+    _steps: Arc<Vec<Linked>>,
     /// Number of iterations that a loop starts without asking the runner.
     turns: u64,
 }
@@ -64,7 +69,7 @@ struct Asked {
 ///
 /// # Safety
 /// Same requirements as [`Line::run`](super::linked::Line::run); `bases` points to the first base address.
-unsafe extern "sysv64" fn run_step(step: *const Step, bases: *const *mut u8) {
+unsafe extern "sysv64" fn run_step(step: *const Step<Address>, bases: *const *mut u8) {
     // SAFETY: the caller guarantees the memory; the step belongs to the line that runs.
     unsafe { (*step).run(bases) };
 }
@@ -86,8 +91,8 @@ unsafe extern "sysv64" fn choose(choice: *const Linked, bases: *const *mut u8) -
 
 impl Native {
     /// Compiles a line; `None` if the processor or the system does not support it, or the line is too large.
-    /// The steps must not move as long as the compiled line is run.
-    pub(super) fn new(steps: &[Linked]) -> Option<Native> {
+    /// The code shares the steps, so that their addresses stay valid.
+    pub(super) fn new(steps: &Arc<Vec<Linked>>) -> Option<Native> {
         if steps.len() > MAX_STEPS || !is_x86_feature_detected!("avx2") {
             return None;
         }
@@ -100,7 +105,8 @@ impl Native {
         });
         let turns =
             (MAX_UNCHECKED_ELEMENTS / elements.sum::<usize>().max(1)).clamp(1, MAX_UNCHECKED_TURNS) as u64;
-        Some(Native { code: Executable::new(code).filter(|_| code.len() <= MAX_CODE_BYTES)?, turns })
+        let code = Executable::new(code).filter(|_| code.len() <= MAX_CODE_BYTES)?;
+        Some(Native { code, _steps: Arc::clone(steps), turns })
     }
 
     /// # Safety

@@ -1,5 +1,7 @@
 //! Placeholder for processors without code generation.
 
+use std::sync::Arc;
+
 use super::linked::{Linked, Runner};
 use super::loops::expression::Expr;
 use super::map::VectorLoop;
@@ -8,7 +10,7 @@ use super::map::VectorLoop;
 pub(super) enum Native {}
 
 impl Native {
-    pub(super) fn new(_: &[Linked]) -> Option<Native> {
+    pub(super) fn new(_: &Arc<Vec<Linked>>) -> Option<Native> {
         None
     }
 

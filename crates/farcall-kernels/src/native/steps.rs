@@ -3,11 +3,12 @@
 use farcall_ir::DType;
 use farcall_ir::op::Direction;
 
-use super::super::linked::{Address, BASES, Step};
+use super::super::linked::{Address, BASES};
 use super::super::loops::capability::{Lane, Place};
 use super::super::loops::expression::{Expr, ScalarOp};
+use super::super::loops::ir::{Access, LoopOp, Step};
+use super::super::loops::moves::{Kind, Moves, Window};
 use super::super::map::BLOCK;
-use super::super::straight_line::{Kind, Moves, What, Window};
 use super::assembler::{Condition, Last, Memory, Opcode, R12, RAX, RBX, RCX, RDX, RSI, Reg, Vector};
 use super::emitter::{Emitter, VECTOR_BYTES, by_size};
 use super::expression::{Constants, Evaluator, Typed};
@@ -42,14 +43,18 @@ fn parts(n: usize, size: usize) -> impl Iterator<Item = (usize, usize)> {
 
 impl Emitter {
     /// Emits the instructions of a step. `None` if the step needs its loop.
-    pub(super) fn step(&mut self, step: &Step) -> Option<()> {
-        match &step.what {
-            What::Other => None,
-            What::Copy(size) => self.copy(step, step.n.checked_mul(*size)?),
-            What::Splat(size) => self.splat(step, *size),
-            What::Compute(expr) => self.compute(step, expr),
-            What::Moves(moves) => self.moves(step, moves),
-            What::Window(window, reads) => self.window(step, window, *reads),
+    pub(super) fn step(&mut self, step: &Step<Address>) -> Option<()> {
+        // Rows are computed one after another.
+        if step.from.iter().any(|(_, access)| *access == Access::Row) {
+            return None;
+        }
+        match &*step.op {
+            LoopOp::Copy => self.copy(step, step.n.checked_mul(step.bytes)?),
+            LoopOp::Splat(_) | LoopOp::Fill => self.splat(step, step.bytes),
+            LoopOp::Compute(_, Some(expr)) => self.compute(step, expr),
+            LoopOp::Move(moves) => self.moves(step, moves),
+            LoopOp::Window(window) if !window.added => self.window(step, window),
+            _ => None,
         }
     }
 
@@ -87,15 +92,15 @@ impl Emitter {
     /// Loads `count` elements of an operand from element `at` on, or copies of its repeated element.
     fn operand(
         &mut self,
-        (address, one): (Address, bool),
+        (address, access): (Address, Access),
         at: usize,
         count: usize,
         size: usize,
     ) -> Option<Vector> {
-        self.load(address, if one { 0 } else { at * size }, count * size)
+        self.load(address, if access == Access::Uniform { 0 } else { at * size }, count * size)
     }
 
-    fn copy(&mut self, step: &Step, bytes: usize) -> Option<()> {
+    fn copy(&mut self, step: &Step<Address>, bytes: usize) -> Option<()> {
         (bytes <= MAX_STEP_BYTES).then_some(())?;
         for (at, count) in parts(bytes, 1) {
             let x = self.load(step.from[0].0, at, count)?;
@@ -104,7 +109,7 @@ impl Emitter {
         Some(())
     }
 
-    fn splat(&mut self, step: &Step, size: usize) -> Option<()> {
+    fn splat(&mut self, step: &Step<Address>, size: usize) -> Option<()> {
         if !matches!(size, 4 | 8) || step.n * size > MAX_STEP_BYTES {
             return None;
         }
@@ -117,7 +122,7 @@ impl Emitter {
         Some(())
     }
 
-    fn compute(&mut self, step: &Step, expr: &Expr) -> Option<()> {
+    fn compute(&mut self, step: &Step<Address>, expr: &Expr) -> Option<()> {
         use DType::{Pred, S32, S64, U32, U64};
         if let (Some(ScalarOp::Compare(compare, dtype @ (Pred | S32 | U32 | S64 | U64))), 1) =
             (expr.op(), step.n)
@@ -144,12 +149,12 @@ impl Emitter {
     }
 
     /// Returns `None` if a step has so many elements that running its loop is faster.
-    fn is_short(&self, step: &Step, size: usize) -> Option<()> {
+    fn is_short(&self, step: &Step<Address>, size: usize) -> Option<()> {
         (step.n * size <= MAX_STEP_BYTES).then_some(())
     }
 
     /// Compares two integers.
-    fn compare_one(&mut self, step: &Step, direction: Direction, dtype: DType) -> Option<()> {
+    fn compare_one(&mut self, step: &Step<Address>, direction: Direction, dtype: DType) -> Option<()> {
         let condition = match (direction, matches!(dtype, DType::S32 | DType::S64)) {
             (Direction::Eq, _) => Condition::Equal,
             (Direction::Ne, _) => Condition::NotEqual,
@@ -199,7 +204,7 @@ impl Emitter {
         self.store(preds, to, at, count)
     }
 
-    fn moves(&mut self, step: &Step, moves: &[Moves]) -> Option<()> {
+    fn moves(&mut self, step: &Step<Address>, moves: &[Moves]) -> Option<()> {
         let mut elements: Vec<Element> = Vec::new();
         let size = moves.first()?.size;
         for (moves, (from, _)) in moves.iter().zip(step.from) {
@@ -250,8 +255,9 @@ impl Emitter {
         Some(x)
     }
 
-    fn window(&mut self, step: &Step, window: &Window, reads: bool) -> Option<()> {
-        let Window { moves, indices } = window;
+    fn window(&mut self, step: &Step<Address>, window: &Window) -> Option<()> {
+        let Window { moves, indices, reads, .. } = window;
+        let reads = *reads;
         let (size, mut pairs) = (moves.size, listed(moves)?);
         pairs.sort_by_key(|pair| pair[1]);
         let shifted = if reads { step.from[0].0 } else { step.to };

@@ -6,18 +6,20 @@
 //! ```
 
 use std::collections::BinaryHeap;
+use std::sync::Arc;
 
 use smallvec::SmallVec;
 
 use super::super::loops::capability::{Lane, Place, machine_code};
 use super::super::loops::expression::{Backend, Expr, Leaf, MAX_OPERANDS, Node, ScalarOp};
-use super::{Level, Slot, Step, Task};
+use super::super::loops::ir::{Level, LoopOp, Slot};
+use super::SsaLoop;
 
 /// Maximum number of operations in an expression, to bound compile time and register pressure.
 const MAX_EXPR_OPS: usize = 24;
 
 /// Forms expressions, starting from the last step. Each expression is as long as possible.
-pub(super) fn expressions(steps: &mut [Step], uses: &mut [usize]) {
+pub(super) fn expressions(steps: &mut [SsaLoop], uses: &mut [usize]) {
     for last in (0..steps.len()).rev() {
         if uses[last] > 0 && steps[last].level == Level::Full {
             let _installed = Group::of(steps, uses, last).and_then(|group| group.install(steps, uses));
@@ -26,17 +28,17 @@ pub(super) fn expressions(steps: &mut [Step], uses: &mut [usize]) {
 }
 
 /// Returns the operation of a step if it can be in an expression over elements of `size` bytes.
-fn scalar_op(step: &Step, size: usize) -> Option<ScalarOp> {
-    let op = step.op().filter(|_| step.level == Level::Full)?;
+fn scalar_op(step: &SsaLoop, size: usize) -> Option<ScalarOp> {
+    let op = step.op.scalar_op().filter(|_| step.level == Level::Full)?;
     let operands = machine_code(op, Place::Loop)?.operands;
     operands.iter().all(|lane| matches!(lane, Lane::Pred) || *lane == Lane::Elements(size)).then_some(op)
 }
 
 /// Returns the bytes of the element if `slot` is a constant.
-fn constant(steps: &[Step], slot: Slot) -> Option<[u8; 8]> {
-    let Slot::Step(s) = slot else { return None };
-    match &steps[s].task {
-        Task::Constant(bytes) if matches!(steps[s].size, 4 | 8) => bytes[..8].try_into().ok(),
+fn constant(steps: &[SsaLoop], slot: Slot) -> Option<[u8; 8]> {
+    let Slot::Loop(s) = slot else { return None };
+    match &*steps[s].op {
+        LoopOp::Constant(bytes) if matches!(steps[s].bytes, 4 | 8) => bytes[..8].try_into().ok(),
         _ => None,
     }
 }
@@ -52,8 +54,10 @@ struct Group {
 }
 
 impl Group {
-    fn of(steps: &[Step], uses: &[usize], last: usize) -> Option<Group> {
-        let Lane::Elements(size) = machine_code(steps[last].op()?, Place::Loop)?.result else { return None };
+    fn of(steps: &[SsaLoop], uses: &[usize], last: usize) -> Option<Group> {
+        let Lane::Elements(size) = machine_code(steps[last].op.scalar_op()?, Place::Loop)?.result else {
+            return None;
+        };
         scalar_op(&steps[last], size)?;
         let mut group = Group { members: vec![last], operands: SmallVec::new(), size };
         let mut taken: BinaryHeap<usize> = BinaryHeap::new();
@@ -72,7 +76,7 @@ impl Group {
                 continue;
             }
             let (operands, before) = (group.operands.clone(), taken.clone());
-            group.operands.retain(|slot| *slot != Slot::Step(s));
+            group.operands.retain(|slot| *slot != Slot::Loop(s));
             group.takes(steps, s, &mut taken);
             if group.operands.len() <= MAX_OPERANDS {
                 group.members.push(s);
@@ -85,12 +89,12 @@ impl Group {
     }
 
     /// Records the operands of a member.
-    fn takes(&mut self, steps: &[Step], member: usize, taken: &mut BinaryHeap<usize>) {
-        for slot in &steps[member].from {
+    fn takes(&mut self, steps: &[SsaLoop], member: usize, taken: &mut BinaryHeap<usize>) {
+        for slot in &steps[member].operands {
             if constant(steps, *slot).is_some() {
                 continue;
             }
-            if let Slot::Step(s) = *slot {
+            if let Slot::Loop(s) = *slot {
                 taken.push(s);
             }
             if !self.operands.contains(slot) {
@@ -100,7 +104,7 @@ impl Group {
     }
 
     /// Replaces the last step of the group by the expression.
-    fn install(self, steps: &mut [Step], uses: &mut [usize]) -> Option<()> {
+    fn install(self, steps: &mut [SsaLoop], uses: &mut [usize]) -> Option<()> {
         let Group { members, operands, size } = self;
         let mut expr = Expr { nodes: SmallVec::with_capacity(members.len()) };
         for s in &members {
@@ -109,30 +113,30 @@ impl Group {
                 if let Some(bytes) = constant(steps, *slot) {
                     return Some(Leaf::Constant(bytes));
                 }
-                let member = members.iter().position(|member| Slot::Step(*member) == *slot);
+                let member = members.iter().position(|member| Slot::Loop(*member) == *slot);
                 let operand = || operands.iter().position(|operand| operand == slot);
                 member.map(Leaf::Node).or_else(|| operand().map(Leaf::Operand))
             };
-            let operands = steps[*s].from.iter().map(source).collect::<Option<_>>()?;
+            let operands = steps[*s].operands.iter().map(source).collect::<Option<_>>()?;
             expr.nodes.push(Node { op, operands });
         }
         let work = expr.compile(Backend::MachineCode)?;
         let (last, before) = members.split_last()?;
-        for slot in members.iter().flat_map(|s| &steps[*s].from) {
-            if let Slot::Step(s) = *slot {
+        for slot in members.iter().flat_map(|s| &steps[*s].operands) {
+            if let Slot::Loop(s) = *slot {
                 uses[s] -= 1;
             }
         }
         for slot in &operands {
-            if let Slot::Step(s) = *slot {
+            if let Slot::Loop(s) = *slot {
                 uses[s] += 1;
             }
         }
         debug_assert!(before.iter().all(|s| uses[*s] == 0), "others take a step of an expression");
         let cost = before.iter().map(|s| steps[*s].cost).sum::<usize>();
         let step = &mut steps[*last];
-        (step.task, step.from) = (Task::Work(work), operands.into_iter().collect());
-        step.expr = Some(expr);
+        step.operands = operands.into_iter().collect();
+        step.op = Arc::new(LoopOp::Compute(work, Some(expr)));
         step.cost += cost;
         Some(())
     }

@@ -1,14 +1,17 @@
 //! Merging of steps: two operations where only the second uses the first, shifts that form a rotation, rounds
 //! of rotations, and expressions of arbitrary operations.
 
+use std::sync::Arc;
+
 use farcall_ir::DType;
 use farcall_ir::op::Binary;
 
 use super::super::loops::expression::{Backend, Expr, ScalarOp};
+use super::super::loops::ir::{Level, LoopOp, Slot};
 use super::super::map::map2;
 use super::expressions::expressions;
 use super::rounds::rounds;
-use super::{Level, MIN_ROUNDS_ELEMENTS, Slot, Step, Task};
+use super::{MIN_ROUNDS_ELEMENTS, SsaLoop};
 
 /// Minimum number of elements for which generating code pays off.
 const MIN_GENERATED_ELEMENTS: usize = 1 << 13;
@@ -17,7 +20,7 @@ const MIN_GENERATED_ELEMENTS: usize = 1 << 13;
 /// without uses. `results` and `accumulators` are uses outside of the steps; they are updated to refer to the
 /// remaining steps.
 pub(super) fn merge<'a>(
-    steps: &mut Vec<Step>,
+    steps: &mut Vec<SsaLoop>,
     n: usize,
     by_rows: bool,
     results: impl Iterator<Item = &'a mut Slot>,
@@ -25,9 +28,9 @@ pub(super) fn merge<'a>(
 ) {
     let (mut results, mut accumulators): (Vec<_>, Vec<_>) = (results.collect(), accumulators.collect());
     let mut uses = vec![0usize; steps.len()];
-    let from = steps.iter().flat_map(|s| &s.from).chain(results.iter().map(|slot| &**slot));
+    let from = steps.iter().flat_map(|s| &s.operands).chain(results.iter().map(|slot| &**slot));
     for slot in from {
-        if let Slot::Step(s) = *slot {
+        if let Slot::Loop(s) = *slot {
             uses[s] += 1;
         }
     }
@@ -66,9 +69,9 @@ pub(super) fn merge<'a>(
     let mut taken = uses.iter().map(|uses| *uses > 0);
     steps.retain(|_| taken.next() == Some(true));
     let renumbered =
-        steps.iter_mut().flat_map(|s| &mut s.from).chain(results.iter_mut().map(|slot| &mut **slot));
+        steps.iter_mut().flat_map(|s| &mut s.operands).chain(results.iter_mut().map(|slot| &mut **slot));
     for slot in renumbered {
-        if let Slot::Step(s) = slot {
+        if let Slot::Loop(s) = slot {
             *s = numbers[*s];
         }
     }
@@ -78,11 +81,11 @@ pub(super) fn merge<'a>(
 }
 
 /// Removes the uses by a step without uses.
-fn release(steps: &[Step], s: usize, uses: &mut [usize]) {
+fn release(steps: &[SsaLoop], s: usize, uses: &mut [usize]) {
     let mut stack = vec![s];
     while let Some(s) = stack.pop() {
-        for slot in &steps[s].from {
-            if let Slot::Step(x) = *slot {
+        for slot in &steps[s].operands {
+            if let Slot::Loop(x) = *slot {
                 uses[x] -= 1;
                 if uses[x] == 0 {
                     stack.push(x);
@@ -93,18 +96,18 @@ fn release(steps: &[Step], s: usize, uses: &mut [usize]) {
 }
 
 /// Returns the step that produces an operand, if nothing else uses it and it has the same level.
-fn only(steps: &[Step], slot: Slot, level: Level, uses: &[usize]) -> Option<usize> {
+fn only(steps: &[SsaLoop], slot: Slot, level: Level, uses: &[usize]) -> Option<usize> {
     match slot {
-        Slot::Step(s) if uses[s] == 1 && steps[s].level == level => Some(s),
+        Slot::Loop(s) if uses[s] == 1 && steps[s].level == level => Some(s),
         _ => None,
     }
 }
 
 /// Returns a 32-bit constant.
-pub(super) fn word(steps: &[Step], slot: Slot) -> Option<u32> {
+pub(super) fn word(steps: &[SsaLoop], slot: Slot) -> Option<u32> {
     match slot {
-        Slot::Step(s) => match &steps[s].task {
-            Task::Constant([a, b, c, d, ..]) => Some(u32::from_ne_bytes([*a, *b, *c, *d])),
+        Slot::Loop(s) => match &*steps[s].op {
+            LoopOp::Constant([a, b, c, d, ..]) => Some(u32::from_ne_bytes([*a, *b, *c, *d])),
             _ => None,
         },
         Slot::Input(_) => None,
@@ -112,16 +115,16 @@ pub(super) fn word(steps: &[Step], slot: Slot) -> Option<u32> {
 }
 
 /// `(x << a) | (x >> (32 - a))`
-fn rotation(steps: &mut [Step], s: usize, uses: &mut [usize]) -> Option<()> {
+fn rotation(steps: &mut [SsaLoop], s: usize, uses: &mut [usize]) -> Option<()> {
     let Some(ScalarOp::Binary(Binary::Or | Binary::Xor | Binary::Add, DType::U32 | DType::S32)) =
-        steps[s].op()
+        steps[s].op.scalar_op()
     else {
         return None;
     };
-    let &[x, y] = &steps[s].from[..] else { return None };
+    let &[x, y] = &steps[s].operands[..] else { return None };
     let (x, y) = (only(steps, x, steps[s].level, uses)?, only(steps, y, steps[s].level, uses)?);
-    let shift = |s: usize| match steps[s].op()? {
-        ScalarOp::Binary(op, _) => Some((op, steps[s].from[0], steps[s].from[1])),
+    let shift = |s: usize| match steps[s].op.scalar_op()? {
+        ScalarOp::Binary(op, _) => Some((op, steps[s].operands[0], steps[s].operands[1])),
         _ => None,
     };
     let (left, right) = match (shift(x)?, shift(y)?) {
@@ -135,32 +138,32 @@ fn rotation(steps: &mut [Step], s: usize, uses: &mut [usize]) -> Option<()> {
         uses[shift] = 0;
     }
     for slot in [right.1, right.2] {
-        if let Slot::Step(x) = slot {
+        if let Slot::Loop(x) = slot {
             uses[x] -= 1;
         }
     }
     let step = &mut steps[s];
-    step.task = Task::Work(map2::<u32, u32, u32>(u32::rotate_left));
-    step.from = [left.1, left.2].into_iter().collect();
-    step.expr = Some(Expr::single(ScalarOp::RotateLeft));
+    let code = map2::<u32, u32, u32>(u32::rotate_left);
+    step.op = Arc::new(LoopOp::Compute(code, Some(Expr::single(ScalarOp::RotateLeft))));
+    step.operands = [left.1, left.2].into_iter().collect();
     Some(())
 }
 
 /// `g(f(a, b), c)`
-fn pair(steps: &mut [Step], s: usize, uses: &mut [usize]) -> Option<()> {
-    let (step, second) = (&steps[s], steps[s].op()?);
-    let found = step.from.iter().enumerate().find_map(|(i, slot)| {
+fn pair(steps: &mut [SsaLoop], s: usize, uses: &mut [usize]) -> Option<()> {
+    let (step, second) = (&steps[s], steps[s].op.scalar_op()?);
+    let found = step.operands.iter().enumerate().find_map(|(i, slot)| {
         let first = only(steps, *slot, step.level, uses)?;
-        let expr = Expr::pair(steps[first].op()?, second, i == 1)?;
+        let expr = Expr::pair(steps[first].op.scalar_op()?, second, i == 1)?;
         Some((i, first, expr.compile(Backend::Prebuilt)?, expr))
     });
     let (i, first, work, expr) = found?;
-    let mut from = steps[first].from.clone();
-    from.extend(step.from.iter().enumerate().filter(|(j, _)| *j != i).map(|(_, slot)| *slot));
+    let mut from = steps[first].operands.clone();
+    from.extend(step.operands.iter().enumerate().filter(|(j, _)| *j != i).map(|(_, slot)| *slot));
     uses[first] = 0;
     let cost = steps[first].cost;
     let step = &mut steps[s];
-    (step.task, step.from, step.expr) = (Task::Work(work), from, Some(expr));
+    (step.op, step.operands) = (Arc::new(LoopOp::Compute(work, Some(expr))), from);
     step.cost += cost;
     Some(())
 }

@@ -20,7 +20,7 @@ mod merge;
 mod one;
 mod program;
 mod rounds;
-mod walk;
+pub(super) mod walk;
 
 use std::sync::Arc;
 
@@ -31,11 +31,10 @@ use smallvec::SmallVec;
 use super::args::Prepared;
 use super::elementwise;
 use super::loops::expression::{Expr, ScalarOp};
-use super::map::VectorLoop;
-use super::mix::Turn;
+use super::loops::ir::{Level, Loop, LoopOp, Slot};
 use super::pad::Padded;
 use super::part::{Part, Parts};
-use super::reduce::{self, Accumulator, Combine};
+use super::reduce::{self, Combine};
 use program::Program;
 pub(super) use walk::splat;
 use walk::{Iota, Walk};
@@ -61,7 +60,7 @@ pub(super) struct Builder<'a> {
     values: Vec<Value>,
     /// Slices that are concatenated later.
     parts: Vec<Part>,
-    steps: Vec<Step>,
+    steps: Vec<SsaLoop>,
 }
 
 /// The state of a value while a tile is computed.
@@ -77,77 +76,8 @@ enum Value {
     Accumulated(usize),
 }
 
-/// The number of elements of a value.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Level {
-    Uniform,
-    Row,
-    Full,
-    /// One element per element of a tile, equal in every tile.
-    Fixed,
-}
-
-/// The origin of a value's elements.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Slot {
-    /// An operand.
-    Input(usize),
-    /// The result of a step.
-    Step(usize),
-}
-
-struct Step {
-    task: Task,
-    from: SmallVec<[Slot; 3]>,
-    /// Size of an element of the result in bytes.
-    size: usize,
-    /// Number of elements. Steps for uniform values run before the tiles.
-    level: Level,
-    /// Cost in picoseconds per element.
-    cost: usize,
-    /// What the step computes, if it is an expression over its operands.
-    expr: Option<Expr>,
-}
-
-impl Step {
-    /// Returns the operation of a step that has not been merged with others.
-    fn op(&self) -> Option<ScalarOp> {
-        self.expr.as_ref()?.op()
-    }
-}
-
-/// The operation that fills a register.
-enum Task {
-    /// An operation.
-    Work(VectorLoop),
-    /// The only element of an operand.
-    Splat(usize),
-    /// Elements of an operand.
-    Walk(usize, Walk),
-    /// Slices of operands.
-    Parts(Box<Parts>),
-    /// Elements of an operand, padded around and between with a uniform value.
-    Pad(usize, Box<Padded>),
-    /// A constant element.
-    Constant([u8; 16]),
-    /// Iota: indices computed from element numbers, by strides.
-    Iota(Iota),
-    /// A copy of another value.
-    Copy,
-    /// A copy of a step's result to an output, with non-temporal stores.
-    CopyPast,
-    /// The one element of a uniform value.
-    Fill,
-    /// Elements of a value of rows, each repeated for its row.
-    Repeat,
-    /// Pairs of words: the first two operands after rounds, in which the other operands are added. The result
-    /// has all first words of a tile, then all second words.
-    Mix(Vec<Turn>),
-    /// The first word of each pair (0) or the second (1).
-    Half(usize),
-    /// Adds elements to an accumulator.
-    Accumulate(Arc<Accumulator>),
-}
+/// A loop before registers are allocated.
+type SsaLoop = Loop<Slot>;
 
 impl<'a> Builder<'a> {
     /// Creates a builder for operands of these types, and full values of `n` elements in rows of `columns`
@@ -165,7 +95,7 @@ impl<'a> Builder<'a> {
         for (i, ty) in inputs.iter().enumerate() {
             let value = match builder.level(ty) {
                 Some(Level::Uniform) => {
-                    let slot = builder.step(Task::Splat(i), [], ty.dtype.size(), Level::Uniform, 0);
+                    let slot = builder.step(LoopOp::Splat(i), [], ty.dtype.size(), Level::Uniform, 0);
                     Value::At(Level::Uniform, slot)
                 }
                 Some(level) => Value::At(level, Slot::Input(i)),
@@ -189,15 +119,15 @@ impl<'a> Builder<'a> {
 
     fn step(
         &mut self,
-        task: Task,
-        from: impl IntoIterator<Item = Slot>,
-        size: usize,
+        op: LoopOp,
+        operands: impl IntoIterator<Item = Slot>,
+        bytes: usize,
         level: Level,
         cost: usize,
     ) -> Slot {
-        let from = from.into_iter().collect();
-        self.steps.push(Step { task, from, size, level, cost, expr: None });
-        Slot::Step(self.steps.len() - 1)
+        let operands = operands.into_iter().collect();
+        self.steps.push(Loop { op: Arc::new(op), operands, result: (), bytes, level, cost });
+        Slot::Loop(self.steps.len() - 1)
     }
 
     /// Adds an operation on earlier values: operands, then results of operations. `None` if tiles cannot be
@@ -224,10 +154,10 @@ impl<'a> Builder<'a> {
         let Value::At(level, init) = *self.values.get(*init)? else { return None };
         if !self.by_rows || rows::reduced(from, dims) != Some(self.columns) {
             let kept = rows::accumulated(from, dims).filter(|k| ty.elements() == Some(*k))?;
-            let Slot::Step(init) = init else { return None };
-            let Task::Constant(init) = self.steps[init].task else { return None };
+            let Slot::Loop(init) = init else { return None };
+            let LoopOp::Constant(init) = *self.steps[init].op else { return None };
             let accumulator = Arc::new(reduce::accumulator(combine, ty.dtype, kept, init)?);
-            self.step(Task::Accumulate(accumulator), [x], size, Level::Full, 2 * reduce::COST);
+            self.step(LoopOp::Accumulate(accumulator), [x], size, Level::Full, 2 * reduce::COST);
             self.values.push(Value::Accumulated(self.steps.len() - 1));
             return Some(());
         }
@@ -237,7 +167,8 @@ impl<'a> Builder<'a> {
             return None;
         }
         let work = reduce::rows(combine, ty.dtype, self.columns)?;
-        let slot = self.step(Task::Work(work), [x, init], size, Level::Row, self.columns * reduce::COST);
+        let slot =
+            self.step(LoopOp::ReduceRows(work), [x, init], size, Level::Row, self.columns * reduce::COST);
         self.values.push(Value::At(Level::Row, slot));
         Some(())
     }
@@ -246,8 +177,8 @@ impl<'a> Builder<'a> {
     fn full(&mut self, x: usize, size: usize) -> Option<Slot> {
         match *self.values.get(x)? {
             Value::At(Level::Full, slot) => Some(slot),
-            Value::At(Level::Uniform, slot) => Some(self.step(Task::Fill, [slot], size, Level::Full, 50)),
-            Value::Repeated(slot) => Some(self.step(Task::Repeat, [slot], size, Level::Full, 50)),
+            Value::At(Level::Uniform, slot) => Some(self.step(LoopOp::Fill, [slot], size, Level::Full, 50)),
+            Value::Repeated(slot) => Some(self.step(LoopOp::Repeat, [slot], size, Level::Full, 50)),
             _ => None,
         }
     }
@@ -265,11 +196,11 @@ impl<'a> Builder<'a> {
                 let mut bytes = [0; 16];
                 bytes.get_mut(..element.len())?.copy_from_slice(element);
                 (literal.dtype() == ty.dtype && element.len() == size).then_some(())?;
-                Some(self.made(Task::Constant(bytes), [], size, Level::Uniform, 0))
+                Some(self.made(LoopOp::Constant(bytes), [], size, Level::Uniform, 0))
             }
             (Op::Iota { dim }, []) => {
                 let iota = Iota::new(ty, *dim)?;
-                Some(self.made(Task::Iota(iota), [], size, level, 500))
+                Some(self.made(LoopOp::Iota(iota), [], size, level, 500))
             }
             (Op::Reshape, [(x, from)]) if from.dtype == ty.dtype => self.view(*x, from, ty),
             (Op::BitcastConvert, [(x, from)])
@@ -286,7 +217,7 @@ impl<'a> Builder<'a> {
                 (of_by.dtype == ty.dtype && (of == Level::Uniform || self.n == 1)).then_some(())?;
                 let padded = Padded::new(input, ty, pad)?;
                 let cost = 300 + 10_000 / padded.run_length();
-                Some(self.made(Task::Pad(*x, Box::new(padded)), [by], size, level, cost))
+                Some(self.made(LoopOp::Pad(*x, Box::new(padded)), [by], size, level, cost))
             }
             _ => self.compute(op, operands, ty),
         }
@@ -314,18 +245,18 @@ impl<'a> Builder<'a> {
             _ => return None,
         };
         let (parts, size) = (Parts::new(&parts, dim, ty)?, ty.dtype.size());
-        Some(self.made(Task::Parts(Box::new(parts)), [], size, Level::Full, 300))
+        Some(self.made(LoopOp::Slices(Box::new(parts)), [], size, Level::Full, 300))
     }
 
     fn made(
         &mut self,
-        task: Task,
-        from: impl IntoIterator<Item = Slot>,
-        size: usize,
+        op: LoopOp,
+        operands: impl IntoIterator<Item = Slot>,
+        bytes: usize,
         level: Level,
         cost: usize,
     ) -> Value {
-        Value::At(level, self.step(task, from, size, level, cost))
+        Value::At(level, self.step(op, operands, bytes, level, cost))
     }
 
     /// Returns the same elements in another shape or type.
@@ -349,14 +280,14 @@ impl<'a> Builder<'a> {
                 if self.columns >= MIN_REPEATED_COLUMNS {
                     return Some(Value::Repeated(slot));
                 }
-                Some(self.made(Task::Repeat, [slot], ty.dtype.size(), Level::Full, 100))
+                Some(self.made(LoopOp::Repeat, [slot], ty.dtype.size(), Level::Full, 100))
             }
             Value::Other(i) | Value::At(Level::Row, Slot::Input(i)) => {
                 // The operand may have been viewed with another shape.
                 let input = self.inputs.get(i)?;
                 (input.dtype == from.dtype && input.elements() == from.elements()).then_some(())?;
                 let walk = Walk::broadcast(from, ty, dims)?;
-                Some(self.made(Task::Walk(i, walk), [], ty.dtype.size(), self.level(ty)?, 300))
+                Some(self.made(LoopOp::Broadcast(i, walk), [], ty.dtype.size(), self.level(ty)?, 300))
             }
             Value::At(..) | Value::Repeated(_) | Value::Part(_) | Value::Accumulated(_) => None,
         }
@@ -386,10 +317,8 @@ impl<'a> Builder<'a> {
             level = level.max(of);
             from.push(slot);
         }
-        let slot = self.step(Task::Work(work), from, ty.dtype.size(), level, elementwise::cost(op, ty.dtype));
-        if let Some(step) = self.steps.last_mut() {
-            step.expr = ScalarOp::new(op, &dtypes, ty.dtype).map(Expr::single);
-        }
+        let compute = LoopOp::Compute(work, ScalarOp::new(op, &dtypes, ty.dtype).map(Expr::single));
+        let slot = self.step(compute, from, ty.dtype.size(), level, elementwise::cost(op, ty.dtype));
         let alone = repeated && level == Level::Row;
         Some(if alone { Value::Repeated(slot) } else { Value::At(level, slot) })
     }
@@ -421,17 +350,17 @@ impl<'a> Builder<'a> {
         let past = bytes >= MIN_STREAMED_BYTES && !self.by_rows;
         for (output, slot, level) in results {
             match slot {
-                Slot::Step(_) if past && level == Level::Full => {
+                Slot::Loop(_) if past && level == Level::Full => {
                     let size = outputs[output].dtype.size();
-                    self.step(Task::CopyPast, [slot], size, level, 100);
+                    self.step(LoopOp::StreamingCopy, [slot], size, level, 100);
                     direct.push(Some(output));
                 }
-                Slot::Step(s) if s + 1 >= last_read && direct[s].is_none() => {
+                Slot::Loop(s) if s + 1 >= last_read && direct[s].is_none() => {
                     direct[s] = Some(output);
                 }
                 slot => {
                     let size = outputs[output].dtype.size();
-                    self.step(Task::Copy, [slot], size, level, 100);
+                    self.step(LoopOp::Copy, [slot], size, level, 100);
                     direct.push(Some(output));
                 }
             }
@@ -447,22 +376,22 @@ impl<'a> Builder<'a> {
             Value::At(Level::Uniform, slot) => {
                 let level = self.level(ty)?.max(Level::Row);
                 (self.by_rows || level == Level::Full).then_some(())?;
-                return Some((level, self.step(Task::Fill, [slot], size, level, 50)));
+                return Some((level, self.step(LoopOp::Fill, [slot], size, level, 50)));
             }
             Value::At(level, slot) => (level, slot),
             Value::Repeated(_) => (Level::Full, self.full(value, size)?),
             Value::Other(_) | Value::Part(_) | Value::Accumulated(_) => return None,
         };
         Some(match slot {
-            Slot::Input(_) => (level, self.step(Task::Copy, [slot], size, level, 100)),
-            Slot::Step(_) => (level, slot),
+            Slot::Input(_) => (level, self.step(LoopOp::Copy, [slot], size, level, 100)),
+            Slot::Loop(_) => (level, slot),
         })
     }
 }
 
 /// Returns true if the step reads elements of an operand tile by tile.
-fn reads_operand(step: &Step) -> bool {
+fn reads_operand(step: &SsaLoop) -> bool {
     step.level != Level::Uniform
-        && (matches!(step.task, Task::Walk(..) | Task::Parts(_) | Task::Pad(..))
-            || step.from.iter().any(|s| matches!(s, Slot::Input(_))))
+        && (matches!(*step.op, LoopOp::Broadcast(..) | LoopOp::Slices(_) | LoopOp::Pad(..))
+            || step.operands.iter().any(|s| matches!(s, Slot::Input(_))))
 }

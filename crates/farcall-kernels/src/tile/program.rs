@@ -8,13 +8,14 @@ use smallvec::SmallVec;
 use farcall_ir::interrupt::Pace;
 
 use super::super::args::{Args, Prepared};
+use super::super::loops::ir::{Access, Level, Location, Loop, LoopOp, Operand as Source, Slot};
 use super::super::map::{BLOCK, Operand, VectorLoop};
 use super::super::mix::{self, Turn, Words};
 use super::super::reduce::Accumulator;
-use super::super::straight_line::What;
+
 use super::rounds::MAX_ADDED_OPERANDS;
 use super::walk::splat;
-use super::{Builder, Level, Slot, Step, Task};
+use super::{Builder, SsaLoop};
 use crate::cache::{
     CACHE_LINE_BYTES, MIN_UNCACHED_BYTES, copy_past, past_is_written, prefetch_to_second_level,
 };
@@ -40,50 +41,8 @@ const MAX_FETCHES: usize = 8;
 /// Size of the largest element type in bytes.
 const MAX_ELEMENT_BYTES: usize = 16;
 
-/// The location of a value's elements.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Location {
-    /// Elements of an operand, of this size.
-    Input(usize, usize, Level),
-    /// Elements of an output, of this size.
-    Output(usize, usize, Level),
-    /// Byte offset of a register.
-    Register(usize),
-    /// Accumulators of the tasks: byte offset of the first task's, and size of one.
-    Part(usize, usize),
-}
-
-/// An operand of a step.
-#[derive(Clone, Copy)]
-pub(super) struct Source {
-    pub(super) location: Location,
-    /// Size of an element in bytes.
-    size: usize,
-    pub(super) taken: Taken,
-}
-
-/// The way in which an operand's elements are used.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Taken {
-    /// One element for each result.
-    Each,
-    /// One element for all results.
-    One,
-    /// One element for each row.
-    Row,
-}
-
-pub(super) struct Compiled {
-    pub(super) task: Task,
-    pub(super) from: SmallVec<[Source; 3]>,
-    /// True if rows are computed one after another, because an operand has one element per row.
-    pub(super) row_by_row: bool,
-    pub(super) to: Location,
-    pub(super) size: usize,
-    pub(super) level: Level,
-    /// Description of the step, for generated code.
-    pub(super) what: What,
-}
+/// A loop with registers and memory for its values.
+pub(super) type PlacedLoop = Loop<Source, Location>;
 
 /// The range of elements in a tile, for full values and for values of rows.
 #[derive(Clone, Copy)]
@@ -141,8 +100,8 @@ pub(super) struct Program {
     /// Number of elements in a tile.
     pub(super) tile: usize,
     /// Steps that run before the tiles.
-    pub(super) uniform: Vec<Compiled>,
-    pub(super) steps: Vec<Compiled>,
+    pub(super) uniform: Vec<PlacedLoop>,
+    pub(super) steps: Vec<PlacedLoop>,
     /// Operands and outputs too large for the cache, which are prefetched.
     streams: Vec<Stream>,
     /// True if outputs are written with non-temporal stores.
@@ -175,7 +134,7 @@ impl Program {
             before_tiles(&mut steps, direct, columns);
         }
         let by_rows = by_rows || steps.iter().any(|s| s.level == Level::Row);
-        let past = steps.iter().any(|s| matches!(s.task, Task::CopyPast));
+        let past = steps.iter().any(|s| matches!(*s.op, LoopOp::StreamingCopy));
         let registers = Registers::assign(&steps, direct);
         let width = registers.width();
         let tile = match (by_rows, width) {
@@ -187,8 +146,10 @@ impl Program {
         };
         let (offsets, bytes) = registers.places(tile, columns)?;
         let on_stack = bytes <= MAX_STACK_BYTES;
-        let part =
-            steps.iter().filter_map(Step::accumulator).try_fold(0usize, |n, a| n.checked_add(a.bytes))?;
+        let part = steps
+            .iter()
+            .filter_map(|s| s.op.accumulator())
+            .try_fold(0usize, |n, a| n.checked_add(a.bytes))?;
         let wanted = (work(&steps, inputs.len() + direct.iter().flatten().count(), n, columns)
             / MIN_TASK_PICOSECONDS)
             .clamp(1, if on_stack { MAX_TASKS[0] } else { MAX_TASKS[1] })
@@ -200,34 +161,34 @@ impl Program {
         let mut scratch = if on_stack { 0 } else { tasks.checked_mul(bytes)? };
         let mut parts = vec![0; steps.len()];
         for (step, at) in steps.iter().zip(&mut parts) {
-            if let Some(accumulator) = step.accumulator() {
+            if let Some(accumulator) = step.op.accumulator() {
                 *at = scratch;
                 scratch = scratch.checked_add(tasks.checked_mul(accumulator.bytes)?)?;
             }
         }
         let total = |(s, output): &(usize, usize)| {
-            let accumulator = Arc::clone(steps[*s].accumulator()?);
+            let accumulator = Arc::clone(steps[*s].op.accumulator()?);
             Some(Total { accumulator, parts: parts[*s], output: *output })
         };
         let totals: Vec<Total> = accumulated.iter().map(total).collect::<Option<_>>()?;
         // Every accumulator is initialized and finished.
-        (steps.iter().filter(|s| s.accumulator().is_some()).count() == totals.len()).then_some(())?;
+        (steps.iter().filter(|s| s.op.accumulator().is_some()).count() == totals.len()).then_some(())?;
         let input = |i: usize| {
             let level = if inputs[i].elements() == Some(n) { Level::Full } else { Level::Row };
             (inputs[i].dtype.size(), level)
         };
         let made: Vec<Source> = (0..steps.len())
             .map(|s| {
-                let location = match (steps[s].accumulator(), direct[s], steps[s].level) {
+                let location = match (steps[s].op.accumulator(), direct[s], steps[s].level) {
                     (Some(accumulator), ..) => Location::Part(parts[s], accumulator.bytes),
-                    (None, Some(output), level) => Location::Output(output, steps[s].size, level),
+                    (None, Some(output), level) => Location::Output(output, steps[s].bytes, level),
                     (None, None, _) => Location::Register(offsets[s]),
                 };
-                Source { location, size: steps[s].size, taken: Taken::Each }
+                Source { location, bytes: steps[s].bytes, access: Access::Each }
             })
             .collect();
         let mut steps = compile(steps, &made, input);
-        let uniform: Vec<Compiled> =
+        let uniform: Vec<PlacedLoop> =
             steps.extract_if(.., |s| matches!(s.level, Level::Uniform | Level::Fixed)).collect();
         let streams = streams(&steps, n);
         let registers = if on_stack { 0 } else { bytes };
@@ -342,7 +303,7 @@ impl Program {
     /// cross pages, and does not cover lines that are written.
     ///
     /// # Safety
-    /// Same requirements as [`Compiled::run`].
+    /// Same requirements as [`PlacedLoop::run`].
     unsafe fn fetch(&self, args: &Args<'_>, memory: Memory, tile: Tile, step: usize) {
         let parts = self.steps.len().min(MAX_FETCHES);
         let [part, next] = [step, step + 1].map(|i| i * parts / self.steps.len());
@@ -362,9 +323,9 @@ impl Program {
 
 /// Returns the number of elements after which all broadcasts repeat, for programs of little else. With rows
 /// of this length, the broadcasts are computed once.
-fn period(steps: &[Step], n: usize) -> Option<usize> {
-    let periods = steps.iter().filter(|s| s.level == Level::Full).filter_map(|s| match &s.task {
-        Task::Walk(_, walk) => Some(walk.period()),
+fn period(steps: &[SsaLoop], n: usize) -> Option<usize> {
+    let periods = steps.iter().filter(|s| s.level == Level::Full).filter_map(|s| match &*s.op {
+        LoopOp::Broadcast(_, walk) => Some(walk.period()),
         _ => None,
     });
     let longest = periods.filter(|p| (1..=TILE_ELEMENTS[1]).contains(p)).max()?;
@@ -372,9 +333,9 @@ fn period(steps: &[Step], n: usize) -> Option<usize> {
 }
 
 /// Moves broadcasts that are equal in every row before the first tile, unless they are results.
-fn before_tiles(steps: &mut [Step], direct: &[Option<usize>], columns: usize) {
+fn before_tiles(steps: &mut [SsaLoop], direct: &[Option<usize>], columns: usize) {
     for (step, _) in steps.iter_mut().zip(direct).filter(|(_, output)| output.is_none()) {
-        if let (Task::Walk(_, walk), Level::Full) = (&step.task, step.level)
+        if let (LoopOp::Broadcast(_, walk), Level::Full) = (&*step.op, step.level)
             && columns.is_multiple_of(walk.period())
         {
             step.level = Level::Fixed;
@@ -383,11 +344,11 @@ fn before_tiles(steps: &mut [Step], direct: &[Option<usize>], columns: usize) {
 }
 
 /// Returns the large operands and outputs that steps read and write tile by tile.
-fn streams(steps: &[Compiled], n: usize) -> Vec<Stream> {
+fn streams(steps: &[PlacedLoop], n: usize) -> Vec<Stream> {
     let mut streams: Vec<Stream> = Vec::new();
     for step in steps {
-        let to = Some(step.to).filter(|_| !matches!(step.task, Task::CopyPast));
-        for location in step.from.iter().map(|x| x.location).chain(to) {
+        let to = Some(step.result).filter(|_| !matches!(*step.op, LoopOp::StreamingCopy));
+        for location in step.operands.iter().map(|x| x.location).chain(to) {
             if let Location::Input(_, size, Level::Full) | Location::Output(_, size, Level::Full) = location
                 && n.saturating_mul(size) >= MIN_UNCACHED_BYTES
                 && streams.iter().all(|s| s.location != location)
@@ -400,48 +361,33 @@ fn streams(steps: &[Compiled], n: usize) -> Vec<Stream> {
 }
 
 /// Compiles the steps. `made` has the location of each step's result.
-fn compile(steps: Vec<Step>, made: &[Source], input: impl Fn(usize) -> (usize, Level)) -> Vec<Compiled> {
+fn compile(steps: Vec<SsaLoop>, made: &[Source], input: impl Fn(usize) -> (usize, Level)) -> Vec<PlacedLoop> {
     let levels: Vec<Level> = steps.iter().map(|s| s.level).collect();
-    let source = |slot: Slot, by: &Step| {
+    let source = |slot: Slot, by: &SsaLoop| {
         let (source, level) = match slot {
             Slot::Input(i) => {
-                let (size, level) = input(i);
-                (Source { location: Location::Input(i, size, level), size, taken: Taken::Each }, level)
+                let (bytes, level) = input(i);
+                (Source { location: Location::Input(i, bytes, level), bytes, access: Access::Each }, level)
             }
-            Slot::Step(s) => (made[s], levels[s]),
+            Slot::Loop(s) => (made[s], levels[s]),
         };
-        let taken = match (level, by.level, &by.task) {
-            (Level::Uniform, ..) => Taken::One,
-            (Level::Row, Level::Full, Task::Work(_)) => Taken::Row,
-            _ => Taken::Each,
+        let access = match (level, by.level, &*by.op) {
+            (Level::Uniform, ..) => Access::Uniform,
+            (Level::Row, Level::Full, LoopOp::Compute(..)) => Access::Row,
+            _ => Access::Each,
         };
-        Source { taken, ..source }
+        Source { access, ..source }
     };
     let compiled = steps.into_iter().zip(made).map(|(step, made)| {
-        let from: SmallVec<[Source; 3]> = step.from.iter().map(|slot| source(*slot, &step)).collect();
-        let row_by_row = from.iter().any(|x| x.taken == Taken::Row);
-        let what = match (&step.task, step.expr) {
-            (Task::Work(_), Some(expr)) => What::Compute(Arc::new(expr)),
-            (Task::Splat(_) | Task::Fill, _) => What::Splat(step.size),
-            _ => What::Other,
-        };
-        let Step { task, size, level, .. } = step;
-        Compiled { task, from, row_by_row, to: made.location, size, level, what }
+        let operands: SmallVec<[Source; 3]> = step.operands.iter().map(|slot| source(*slot, &step)).collect();
+        let SsaLoop { op, bytes, level, cost, .. } = step;
+        Loop { op, operands, result: made.location, bytes, level, cost }
     });
     compiled.collect()
 }
 
-impl Step {
-    fn accumulator(&self) -> Option<&Arc<Accumulator>> {
-        match &self.task {
-            Task::Accumulate(accumulator) => Some(accumulator),
-            _ => None,
-        }
-    }
-}
-
 /// Returns the cost of a program in picoseconds, including memory accesses for operands and outputs.
-fn work(steps: &[Step], memory: usize, n: usize, columns: usize) -> usize {
+fn work(steps: &[SsaLoop], memory: usize, n: usize, columns: usize) -> usize {
     let level = |level: Level| steps.iter().filter(move |s| s.level == level).map(|s| s.cost).sum::<usize>();
     let full = n.saturating_mul(level(Level::Full) + 300 * memory);
     full.saturating_add((n / columns).saturating_mul(level(Level::Row)))
@@ -461,7 +407,7 @@ fn tile(bytes: usize, n: usize) -> usize {
     fits.min(n.next_multiple_of(least)).max(least)
 }
 
-impl Compiled {
+impl PlacedLoop {
     /// Computes a tile.
     ///
     /// # Safety
@@ -469,44 +415,46 @@ impl Compiled {
     /// scratch memory, and no other task computes elements of the tile.
     #[inline]
     unsafe fn run(&self, args: &Args<'_>, memory: Memory, tile: Tile) {
-        if let Task::Parts(parts) = &self.task {
+        if let LoopOp::Slices(parts) = &*self.op {
             let (start, len) = tile.of(self.level);
             // SAFETY: the parts were prepared for the operands; the register has room for a tile.
-            return unsafe { parts.run(|i| args.input_ptr(i), memory.at(args, self.to, tile), start, len) };
+            return unsafe {
+                parts.run(|i| args.input_ptr(i), memory.at(args, self.result, tile), start, len)
+            };
         }
-        if let Task::Mix(turns) = &self.task {
+        if let LoopOp::Rounds(turns) = &*self.op {
             // SAFETY: same requirements as this function.
             return unsafe { self.mix(turns, args, memory, tile) };
         }
         let mut from = [std::ptr::null(); 3];
-        let input = self.task.input();
+        let input = self.op.input();
         if let Some(i) = input {
             from[0] = args.input_ptr::<u8>(i);
         }
-        for (x, source) in from.iter_mut().skip(usize::from(input.is_some())).zip(&self.from) {
+        for (x, source) in from.iter_mut().skip(usize::from(input.is_some())).zip(&self.operands) {
             // SAFETY: the caller guarantees the elements of the tile (`# Safety` above).
             *x = unsafe { memory.at(args, source.location, tile).cast_const() };
         }
         // SAFETY: the caller guarantees the elements of the tile (`# Safety` above).
-        unsafe { self.compute(from, memory.at(args, self.to, tile), tile) };
+        unsafe { self.compute(from, memory.at(args, self.result, tile), tile) };
     }
 
     /// Applies rounds to the words of a tile.
     ///
     /// # Safety
-    /// Same requirements as [`Compiled::run`].
+    /// Same requirements as [`PlacedLoop::run`].
     unsafe fn mix(&self, turns: &[Turn], args: &Args<'_>, memory: Memory, tile: Tile) {
         let words = |x: &Source| Words {
             // SAFETY: the caller guarantees the elements of the tile (`# Safety` above).
             at: unsafe { memory.at(args, x.location, tile).cast_const().cast() },
-            one: x.taken == Taken::One,
+            one: x.access == Access::Uniform,
         };
-        let all: SmallVec<[Words; 2 + MAX_ADDED_OPERANDS]> = self.from.iter().map(words).collect();
+        let all: SmallVec<[Words; 2 + MAX_ADDED_OPERANDS]> = self.operands.iter().map(words).collect();
         let (&[a, b, ref operands @ ..], (_, len)) = (&all[..], tile.of(self.level)) else {
             unreachable!("two words at least")
         };
         // SAFETY: the caller guarantees the elements of the tile (`# Safety` above).
-        let to = unsafe { memory.at(args, self.to, tile).cast::<u32>() };
+        let to = unsafe { memory.at(args, self.result, tile).cast::<u32>() };
         // SAFETY: full values have as many words as the tile, uniform values have one; the register has room
         // for two words per element, and overlaps none of the operands.
         unsafe { mix::run(turns, operands, [a, b], [to, to.add(len)], len) };
@@ -521,77 +469,85 @@ impl Compiled {
     #[inline]
     pub(super) unsafe fn compute(&self, from: [*const u8; 3], to: *mut u8, tile: Tile) {
         let (start, len) = tile.of(self.level);
-        match &self.task {
+        match &*self.op {
             // SAFETY: same requirements as this function.
-            Task::Work(work) if self.row_by_row => unsafe { self.row_by_row(work, from, to, tile) },
-            Task::Work(work) => {
+            LoopOp::Compute(work, _) if self.is_by_row() => unsafe { self.row_by_row(work, from, to, tile) },
+            LoopOp::Compute(work, _) | LoopOp::ReduceRows(work) => {
                 let mut operands = [Operand::ABSENT; 3];
-                for ((x, at), source) in operands.iter_mut().zip(from).zip(&self.from) {
-                    *x = Operand::new(at, source.taken == Taken::One);
+                for ((x, at), source) in operands.iter_mut().zip(from).zip(&self.operands) {
+                    *x = Operand::new(at, source.access == Access::Uniform);
                 }
                 // SAFETY: the caller guarantees the elements of the tile (`# Safety` above).
                 unsafe { work.run(&operands, to, len) };
             }
             // SAFETY: the operand has one element, and the register has room for as many as its level has.
-            Task::Splat(_) => unsafe { splat(from[0], to, self.size, len) },
+            LoopOp::Splat(_) => unsafe { splat(from[0], to, self.bytes, len) },
             // SAFETY: elements have 16 bytes at most.
-            Task::Constant(element) => unsafe { splat(element.as_ptr(), to, self.size, len) },
+            LoopOp::Constant(element) => unsafe { splat(element.as_ptr(), to, self.bytes, len) },
             // SAFETY: a uniform value has an element; the register has room for `len` copies.
-            Task::Fill => unsafe { splat(from[0], to, self.size, len) },
-            Task::Repeat => {
+            LoopOp::Fill => unsafe { splat(from[0], to, self.bytes, len) },
+            LoopOp::Repeat => {
                 for row in 0..tile.rows {
                     // SAFETY: the operand has an element for each row, and there is room for a tile.
                     unsafe {
-                        let to = to.add(row * tile.columns * self.size);
-                        splat(from[0].add(row * self.size), to, self.size, tile.columns);
+                        let to = to.add(row * tile.columns * self.bytes);
+                        splat(from[0].add(row * self.bytes), to, self.bytes, tile.columns);
                     }
                 }
             }
             // SAFETY: the walk was made for the operand and values of this level.
-            Task::Walk(_, walk) => unsafe { (walk.run)(walk, from[0], to, start, len) },
+            LoopOp::Broadcast(_, walk) => unsafe { (walk.run)(walk, from[0], to, start, len) },
             // SAFETY: the padding was prepared for the operand and values of this level; the uniform value
             // has an element.
-            Task::Pad(_, padded) => unsafe {
-                splat(from[1], to, self.size, len);
+            LoopOp::Pad(_, padded) => unsafe {
+                splat(from[1], to, self.bytes, len);
                 padded.run(from[0], to, [start, len]);
             },
-            Task::Parts(_) | Task::Mix(_) => unreachable!("they take any number of operands"),
+            LoopOp::Slices(_) | LoopOp::Rounds(_) => unreachable!("they take any number of operands"),
+            LoopOp::Begin | LoopOp::End | LoopOp::Move(_) | LoopOp::Window(_) | LoopOp::Shift => {
+                unreachable!("they are only steps of straight-line programs")
+            }
             // SAFETY: the operand has two words for each element.
-            Task::Half(half) => unsafe {
+            LoopOp::Half(half) => unsafe {
                 std::ptr::copy_nonoverlapping(from[0].add(half * len * 4), to, len * 4)
             },
             // SAFETY: the register has room for a tile.
-            Task::Iota(iota) => unsafe { (iota.run)(iota, to, start, len) },
+            LoopOp::Iota(iota) => unsafe { (iota.run)(iota, to, start, len) },
             // SAFETY: both sides have `len` elements; they may overlap, because an output may share the
             // memory of an operand.
-            Task::Copy => unsafe { std::ptr::copy(from[0], to, len * self.size) },
+            LoopOp::Copy => unsafe { std::ptr::copy(from[0], to, len * self.bytes) },
             // SAFETY: the register and the output have `len` elements.
-            Task::CopyPast => unsafe { copy_past(from[0], to, len * self.size) },
+            LoopOp::StreamingCopy => unsafe { copy_past(from[0], to, len * self.bytes) },
             // SAFETY: `to` is the part of this task, which has been initialized; the operand has a tile.
-            Task::Accumulate(accumulator) => unsafe {
+            LoopOp::Accumulate(accumulator) => unsafe {
                 accumulator.add(from[0], len, start % accumulator.kept, to);
             },
         }
     }
 
+    /// Returns true if rows are computed one after another, because an operand has one element per row.
+    pub(super) fn is_by_row(&self) -> bool {
+        self.operands.iter().any(|x| x.access == Access::Row)
+    }
+
     /// Computes full values from operands of which some have one element per row.
     ///
     /// # Safety
-    /// Same requirements as [`Compiled::compute`].
+    /// Same requirements as [`PlacedLoop::compute`].
     unsafe fn row_by_row(&self, work: &VectorLoop, from: [*const u8; 3], to: *mut u8, tile: Tile) {
         #[repr(C, align(64))]
         struct Block([MaybeUninit<u8>; BLOCK * MAX_ELEMENT_BYTES]);
         let mut blocks = [const { Block([const { MaybeUninit::uninit() }; BLOCK * MAX_ELEMENT_BYTES]) }; 3];
         let mut operands = [Operand::ABSENT; 3];
         for row in 0..tile.rows {
-            let sources = self.from.iter().zip(from).zip(&mut operands).zip(&mut blocks);
+            let sources = self.operands.iter().zip(from).zip(&mut operands).zip(&mut blocks);
             for (((source, at), operand), block) in sources {
-                let size = source.size;
-                *operand = match source.taken {
+                let size = source.bytes;
+                *operand = match source.access {
                     // SAFETY: rows of a full value are contiguous.
-                    Taken::Each => Operand::each(unsafe { at.add(row * tile.columns * size) }),
-                    Taken::One => Operand::repeated(at),
-                    Taken::Row => {
+                    Access::Each => Operand::each(unsafe { at.add(row * tile.columns * size) }),
+                    Access::Uniform => Operand::repeated(at),
+                    Access::Row => {
                         let block = block.0.as_mut_ptr().cast::<u8>();
                         // SAFETY: the operand has an element for each row; the block has room for `BLOCK` elements of
                         // any type.
@@ -601,18 +557,7 @@ impl Compiled {
                 };
             }
             // SAFETY: rows of the result are contiguous, and the result has room for a tile.
-            unsafe { work.run(&operands, to.add(row * tile.columns * self.size), tile.columns) };
-        }
-    }
-}
-
-impl Task {
-    /// Returns the input that the task reads, in addition to the step's operands.
-    #[inline]
-    pub(super) fn input(&self) -> Option<usize> {
-        match self {
-            Task::Splat(i) | Task::Walk(i, _) | Task::Pad(i, _) => Some(*i),
-            _ => None,
+            unsafe { work.run(&operands, to.add(row * tile.columns * self.bytes), tile.columns) };
         }
     }
 }
@@ -652,11 +597,11 @@ struct Registers {
 impl Registers {
     /// Assigns registers. Values computed before the tiles keep their register; other registers are reused
     /// after the last step that reads them.
-    fn assign(steps: &[Step], direct: &[Option<usize>]) -> Registers {
+    fn assign(steps: &[SsaLoop], direct: &[Option<usize>]) -> Registers {
         let mut last: Vec<usize> = (0..steps.len()).collect();
         for (s, step) in steps.iter().enumerate() {
-            for slot in &step.from {
-                if let Slot::Step(x) = *slot {
+            for slot in &step.operands {
+                if let Slot::Loop(x) = *slot {
                     last[x] = s;
                 }
             }
@@ -666,8 +611,8 @@ impl Registers {
         let mut ends: Vec<Vec<usize>> = vec![Vec::new(); steps.len()];
         for (s, step) in steps.iter().enumerate() {
             // A step writes to no register that it reads.
-            if direct[s].is_none() && step.accumulator().is_none() {
-                let kind = (step.level, step.size);
+            if direct[s].is_none() && step.op.accumulator().is_none() {
+                let kind = (step.level, step.bytes);
                 let used = free.iter().rposition(|r| registers.all[*r] == kind).map(|i| free.remove(i));
                 let register = used.unwrap_or_else(|| {
                     registers.all.push(kind);

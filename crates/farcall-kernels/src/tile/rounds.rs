@@ -7,14 +7,17 @@
 //! b ────┴─▶ ⟲ ───╯
 //! ```
 
+use std::sync::Arc;
+
 use farcall_ir::DType;
 use farcall_ir::op::Binary;
 use smallvec::{SmallVec, smallvec};
 
 use super::super::loops::expression::ScalarOp;
+use super::super::loops::ir::{Level, Loop, LoopOp, Slot};
 use super::super::mix::Turn;
+use super::SsaLoop;
 use super::merge::word;
-use super::{Level, Slot, Step, Task};
 
 /// Rough cost of a turn in picoseconds.
 const TURN_PICOSECONDS: usize = 20;
@@ -24,11 +27,11 @@ const MIN_ROUNDS: usize = 4;
 pub(super) const MAX_ADDED_OPERANDS: usize = 24;
 
 /// Replaces consecutive rounds by one step for all rounds, and one step for each of the two final words.
-pub(super) fn rounds(steps: &mut [Step], uses: &mut [usize]) {
+pub(super) fn rounds(steps: &mut [SsaLoop], uses: &mut [usize]) {
     let mut users: Vec<Vec<usize>> = vec![Vec::new(); steps.len()];
     for (s, step) in steps.iter().enumerate().filter(|(s, _)| uses[*s] > 0) {
-        for slot in &step.from {
-            if let Slot::Step(x) = *slot {
+        for slot in &step.operands {
+            if let Slot::Loop(x) = *slot {
                 users[x].push(s);
             }
         }
@@ -46,7 +49,7 @@ pub(super) fn rounds(steps: &mut [Step], uses: &mut [usize]) {
 /// The steps of a program, with their users.
 #[derive(Clone, Copy)]
 struct Graph<'a> {
-    steps: &'a [Step],
+    steps: &'a [SsaLoop],
     uses: &'a [usize],
     /// The users of each step's result.
     users: &'a [Vec<usize>],
@@ -66,19 +69,19 @@ impl Graph<'_> {
     /// Returns the operands of a step if it is this operation on words of 32 bits.
     fn binary(self, s: usize, op: Binary) -> Option<[Slot; 2]> {
         let step = &self.steps[s];
-        let is = |dtype| step.op() == Some(ScalarOp::Binary(op, dtype));
+        let is = |dtype| step.op.scalar_op() == Some(ScalarOp::Binary(op, dtype));
         let known = self.uses[s] > 0 && step.level == Level::Full && (is(DType::U32) || is(DType::S32));
-        known.then(|| <[Slot; 2]>::try_from(&step.from[..]).ok()).flatten()
+        known.then(|| <[Slot; 2]>::try_from(&step.operands[..]).ok()).flatten()
     }
 
     /// Returns the round that ends with this step, if there is one.
     fn round(self, mixed: usize) -> Option<Round> {
         let [x, y] = self.binary(mixed, Binary::Xor)?;
         [(x, y), (y, x)].into_iter().find_map(|(rotated, sum)| {
-            let (Slot::Step(rotation), Slot::Step(sum)) = (rotated, sum) else { return None };
+            let (Slot::Loop(rotation), Slot::Loop(sum)) = (rotated, sum) else { return None };
             let step = &self.steps[rotation];
-            let alone = step.op() == Some(ScalarOp::RotateLeft) && self.uses[rotation] == 1;
-            let [b, by] = <[Slot; 2]>::try_from(&step.from[..]).ok().filter(|_| alone)?;
+            let alone = step.op.scalar_op() == Some(ScalarOp::RotateLeft) && self.uses[rotation] == 1;
+            let [b, by] = <[Slot; 2]>::try_from(&step.operands[..]).ok().filter(|_| alone)?;
             let a = other(self.binary(sum, Binary::Add)?, b)?;
             Some(Round { from: [a, b], sum, rotation, by: word(self.steps, by)?, mixed })
         })
@@ -147,9 +150,9 @@ impl<'a> Chain<'a> {
     fn add(&mut self, word: usize) -> bool {
         let added = || {
             let &[next] = &self.next(word)?[..] else { return None };
-            let key = other(self.graph.binary(next, Binary::Add)?, Slot::Step(self.words[word].step))?;
+            let key = other(self.graph.binary(next, Binary::Add)?, Slot::Loop(self.words[word].step))?;
             let known = match key {
-                Slot::Step(s) => {
+                Slot::Loop(s) => {
                     let level = self.graph.steps[s].level;
                     s < self.first && level == Level::Full || level == Level::Uniform
                 }
@@ -172,7 +175,7 @@ impl<'a> Chain<'a> {
             let rotation = if x == sum { *y } else { *x };
             let &[mixed] = &self.graph.users[rotation][..] else { return None };
             let round = self.graph.round(mixed)?;
-            let same = round.from == self.words.map(|w| Slot::Step(w.step)) && round.sum == *sum;
+            let same = round.from == self.words.map(|w| Slot::Loop(w.step)) && round.sum == *sum;
             same.then_some(round)
         };
         let Some(round) = round() else { return false };
@@ -183,7 +186,7 @@ impl<'a> Chain<'a> {
 
 /// Replaces the steps of a chain by three steps.
 fn install(
-    steps: &mut [Step],
+    steps: &mut [SsaLoop],
     uses: &mut [usize],
     ends: [usize; 2],
     turns: Vec<Turn>,
@@ -192,21 +195,28 @@ fn install(
 ) {
     let mut count = |slots: &[Slot], change: isize| {
         for slot in slots {
-            if let Slot::Step(s) = *slot {
+            if let Slot::Loop(s) = *slot {
                 uses[s] = uses[s].wrapping_add_signed(change);
             }
         }
     };
-    taken.iter().for_each(|s| count(&steps[*s].from, -1));
+    taken.iter().for_each(|s| count(&steps[*s].operands, -1));
     count(&from, 1);
     // The step goes before both ends, and after all steps that the chain replaces.
     let least = ends[0].min(ends[1]);
     let Some(place) = taken.iter().copied().filter(|s| *s < least).max() else { return };
     uses[place] = 2;
     let cost = TURN_PICOSECONDS * turns.len();
-    steps[place] = Step { task: Task::Mix(turns), from, size: 8, level: Level::Full, cost, expr: None };
+    let of = |op: LoopOp, operands: SmallVec<[Slot; 3]>, bytes: usize, cost: usize| Loop {
+        op: Arc::new(op),
+        operands,
+        result: (),
+        bytes,
+        level: Level::Full,
+        cost,
+    };
+    steps[place] = of(LoopOp::Rounds(turns), from, 8, cost);
     for (half, end) in ends.into_iter().enumerate() {
-        let from = smallvec![Slot::Step(place)];
-        steps[end] = Step { task: Task::Half(half), from, size: 4, level: Level::Full, cost: 50, expr: None };
+        steps[end] = of(LoopOp::Half(half), smallvec![Slot::Loop(place)], 4, 50);
     }
 }

@@ -36,7 +36,7 @@ pub(in super::super) unsafe fn splat(from: *const u8, to: *mut u8, size: usize, 
 }
 
 /// A traversal of an operand in the order of the output's elements.
-pub(super) struct Walk {
+pub(in super::super) struct Walk {
     /// Size, and stride in the operand, of each dimension from outer to inner.
     axes: SmallVec<[(usize, usize); MAX_AXES]>,
     /// Writes elements: the first element number, and the count.
@@ -166,7 +166,7 @@ unsafe fn line<T: Copy>(from: *const T, step: usize, to: *mut T, n: usize) {
 }
 
 /// The index `(element / stride) % size` of each element.
-pub(super) struct Iota {
+pub(in super::super) struct Iota {
     stride: usize,
     size: usize,
     /// Writes elements: the first element number, and the count.

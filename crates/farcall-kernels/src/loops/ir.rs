@@ -1,0 +1,183 @@
+//! Loops as data: what a loop computes, where its operands and its result are, and over how many elements.
+//!
+//! ```text
+//! Loop<Slot>  ──allocate──▶  Loop<Operand, Location>  ──one tile──▶  Step<At>  ──link──▶  Step<Address>
+//! (operands are values)      (registers, memory)                     (of a kernel)        (of a line)
+//! ```
+//!
+//! The operation of a loop, a [`LoopOp`], is the same in all four forms. Backends read it: prebuilt code runs
+//! it over tiles, and generated code replaces it where the code generator knows it.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::super::map::VectorLoop;
+use super::super::mix::Turn;
+use super::super::pad::Padded;
+use super::super::part::Parts;
+use super::super::reduce::Accumulator;
+use super::super::tile::walk::{Iota, Walk};
+use super::expression::{Expr, ScalarOp};
+use super::moves::{Moves, Window};
+
+/// The number of elements of a value.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(in super::super) enum Level {
+    /// One element; a block of memory has copies.
+    Uniform,
+    /// One element per row.
+    Row,
+    /// One element per element of a tile.
+    Full,
+    /// One element per element of a tile, equal in every tile.
+    Fixed,
+}
+
+/// A value before registers are allocated.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in super::super) enum Slot {
+    /// An operand of the program.
+    Input(usize),
+    /// The result of a loop, by its number.
+    Loop(usize),
+}
+
+/// The location of a value's elements.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in super::super) enum Location {
+    /// Elements of an operand, of this size.
+    Input(usize, usize, Level),
+    /// Elements of an output, of this size.
+    Output(usize, usize, Level),
+    /// Byte offset of a register.
+    Register(usize),
+    /// Accumulators of the tasks: byte offset of the first task's, and size of one.
+    Part(usize, usize),
+}
+
+/// The way in which a loop uses the elements of an operand.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in super::super) enum Access {
+    /// One element for each result.
+    Each,
+    /// One element for all results.
+    Uniform,
+    /// One element for each row.
+    Row,
+}
+
+/// An operand of a loop.
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) struct Operand {
+    pub(in super::super) location: Location,
+    /// Size of an element in bytes.
+    pub(in super::super) bytes: usize,
+    pub(in super::super) access: Access,
+}
+
+/// What a loop computes.
+pub(in super::super) enum LoopOp {
+    /// An operation or an expression on corresponding elements, as prebuilt or generated code. The code is
+    /// described by the expression, if there is one.
+    Compute(VectorLoop, Option<Expr>),
+    /// Reductions of rows.
+    ReduceRows(VectorLoop),
+    /// The only element of a program's operand.
+    Splat(usize),
+    /// Elements of a program's operand, in the order of a broadcast.
+    Broadcast(usize, Walk),
+    /// Slices of a program's operands.
+    Slices(Box<Parts>),
+    /// Elements of a program's operand, padded around and between with a uniform value.
+    Pad(usize, Box<Padded>),
+    /// A constant element.
+    Constant([u8; 16]),
+    /// Indices computed from element numbers, by strides.
+    Iota(Iota),
+    /// A copy of another value.
+    Copy,
+    /// A copy to an output, with non-temporal stores.
+    StreamingCopy,
+    /// The one element of a uniform value.
+    Fill,
+    /// Elements of a value of rows, each repeated for its row.
+    Repeat,
+    /// Pairs of words: the first two operands after rounds, in which the other operands are added. The result
+    /// has all first words of a tile, then all second words.
+    Rounds(Vec<Turn>),
+    /// The first word of each pair (0) or the second (1).
+    Half(usize),
+    /// Initializes an accumulator.
+    Begin,
+    /// Adds elements to an accumulator.
+    Accumulate(Arc<Accumulator>),
+    /// Writes the result of an accumulator.
+    End,
+    /// Movements, each of a different operand.
+    Move(Arc<[Moves]>),
+    /// A movement that is shifted by indices.
+    Window(Arc<Window>),
+    /// The sum of the shifts by some of a window's indices.
+    Shift,
+}
+
+impl LoopOp {
+    /// Returns the program's operand that the loop reads, in addition to the loop's own operands.
+    #[inline]
+    pub(in super::super) fn input(&self) -> Option<usize> {
+        match self {
+            LoopOp::Splat(i) | LoopOp::Broadcast(i, _) | LoopOp::Pad(i, _) => Some(*i),
+            _ => None,
+        }
+    }
+
+    /// Returns the operation on elements, if the loop applies only one.
+    pub(in super::super) fn scalar_op(&self) -> Option<ScalarOp> {
+        if let LoopOp::Compute(_, Some(expr)) = self { expr.op() } else { None }
+    }
+
+    pub(in super::super) fn accumulator(&self) -> Option<&Arc<Accumulator>> {
+        if let LoopOp::Accumulate(accumulator) = self { Some(accumulator) } else { None }
+    }
+}
+
+/// A loop over the elements of a tile.
+pub(in super::super) struct Loop<O, R = ()> {
+    pub(in super::super) op: Arc<LoopOp>,
+    pub(in super::super) operands: SmallVec<[O; 3]>,
+    pub(in super::super) result: R,
+    /// Size of an element of the result in bytes.
+    pub(in super::super) bytes: usize,
+    /// Number of elements. Loops for uniform and fixed values run before the tiles.
+    pub(in super::super) level: Level,
+    /// Cost in picoseconds per element.
+    pub(in super::super) cost: usize,
+}
+
+/// A loop of a program with a single tile: a step without anything left to decide.
+pub struct Step<L> {
+    /// The prebuilt code.
+    pub(in super::super) code: VectorLoop,
+    #[cfg_attr(
+        not(all(target_arch = "x86_64", unix)),
+        expect(dead_code, reason = "only read where machine code is generated")
+    )]
+    pub(in super::super) op: Arc<LoopOp>,
+    /// Operands. An absent operand has any place, which the code does not read.
+    pub(in super::super) from: [(L, Access); 3],
+    pub(in super::super) to: L,
+    /// Number of elements.
+    pub(in super::super) n: usize,
+    /// Size of an element of the result in bytes.
+    pub(in super::super) bytes: usize,
+}
+
+impl<L: Copy> Step<L> {
+    /// Returns the same step at other places; `None` if a place has no counterpart.
+    pub(in super::super) fn at<T>(&self, place: impl Fn(L) -> Option<T>) -> Option<Step<T>> {
+        let [a, b, c] = self.from.map(|(x, access)| Some((place(x)?, access)));
+        let (code, op) = (self.code.clone(), Arc::clone(&self.op));
+        Some(Step { code, op, from: [a?, b?, c?], to: place(self.to)?, n: self.n, bytes: self.bytes })
+    }
+}
