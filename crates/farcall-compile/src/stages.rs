@@ -50,6 +50,7 @@ pub(crate) fn compile_stages(
     let (fuses, reduces) = (kernels::fuses, kernels::reduces);
     let cx = passes::PassOptions {
         fuses,
+        duplicates: kernels::duplicates,
         reduces,
         computes: choose::has_kernel,
         ..passes::PassOptions::new(options.numerics)

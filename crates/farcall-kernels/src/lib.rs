@@ -83,6 +83,7 @@ pub use args::{Args, Element, LONG_BYTES, NUMBERS, Place, Prepared, Tasks};
 pub use body::{Body, BodyInst};
 pub use fusion::{fuses, reduces};
 pub use linked::{Code, Line, Linked, Runner};
+pub use loops::capability::duplicates;
 pub use straight_line::{Linking, StraightLine};
 pub use types::{branch, is_int};
 

@@ -8,6 +8,7 @@ use farcall_ir::{Op, TensorType};
 use smallvec::SmallVec;
 
 use super::args::Prepared;
+use super::loops::capability::{MAX_EXTENT, MAX_RANK, pads};
 use super::movement::{Axis, Movement, fill, row_major};
 use super::tile::splat;
 use super::types::by_size;
@@ -91,16 +92,10 @@ fn inside(x: &TensorType, y: &TensorType, p: &Pad) -> Option<Movement> {
     Movement::new([x, y], axes, [src, dst])
 }
 
-/// Maximum number of padded dimensions in a fusion.
-const MAX_AXES: usize = 8;
-
-/// Maximum padding on one side or between elements, and maximum number of elements of a tensor.
-const MAX_EXTENT: i64 = 1 << 40;
-
 /// Mapping of an operand's elements to a padded tensor, of which any range can be written.
 pub(super) struct Padded {
     /// From outer to inner, up to the last axis with padding.
-    axes: SmallVec<[PaddedAxis; MAX_AXES]>,
+    axes: SmallVec<[PaddedAxis; MAX_RANK]>,
     /// Number of elements of the remaining axes.
     block: usize,
     run: unsafe fn(&Padded, *const u8, *mut u8, [usize; 2]),
@@ -144,8 +139,7 @@ impl Padded {
     pub(super) fn new(x: &TensorType, y: &TensorType, p: &Pad) -> Option<Padded> {
         let rank = x.rank();
         let fits = [y.rank(), p.low.len(), p.high.len(), p.interior.len()] == [rank; 4] && x.dtype == y.dtype;
-        let small = |n: &i64| (-MAX_EXTENT..=MAX_EXTENT).contains(n);
-        let known = p.low.iter().chain(&p.interior).all(small) && p.interior.iter().all(|n| *n >= 0);
+        let known = pads(p) && p.interior.iter().all(|n| *n >= 0);
         let has_some = |t: &TensorType| t.elements().is_some_and(|n| n > 0 && n < MAX_EXTENT as usize);
         (fits && known && has_some(x) && has_some(y)).then_some(())?;
         let is_whole = |d: usize| {
@@ -153,7 +147,7 @@ impl Padded {
             p.low[d] == 0 && from == to && (p.interior[d] == 0 || from == 1)
         };
         let padded = (0..rank).rev().find(|d| !is_whole(*d)).map_or(0, |d| d + 1);
-        (padded <= MAX_AXES).then_some(())?;
+        (padded <= MAX_RANK).then_some(())?;
         let strides = row_major(x.sizes());
         let axes = (0..padded)
             .map(|d| PaddedAxis {
@@ -203,13 +197,13 @@ unsafe fn inside_of<T: Copy>(padded: &Padded, from: *const u8, to: *mut u8, [sta
     // `bases[d]` the operand's offset for the first `d` of them, or `None` in the padding.
     let mut first = start / block % last.size;
     let mut line = start / block / last.size;
-    let mut index = [0; MAX_AXES];
+    let mut index = [0; MAX_RANK];
     let mut rest = line;
     for (i, axis) in index.iter_mut().zip(outer).rev() {
         *i = rest % axis.size;
         rest /= axis.size;
     }
-    let mut bases = [Some(0); MAX_AXES + 1];
+    let mut bases = [Some(0); MAX_RANK + 1];
     let mut changed = 0;
     let whole = last.within(0, last.size);
     loop {

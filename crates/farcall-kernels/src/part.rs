@@ -4,11 +4,9 @@ use farcall_ir::op::Slice;
 use farcall_ir::{DType, TensorType};
 use smallvec::SmallVec;
 
+use super::loops::capability::MAX_RANK;
 use super::movement::{Axis, fill, normal, row_major};
 use super::types::by_size;
-
-/// Maximum number of dimensions of a slice.
-const MAX_AXES: usize = 8;
 
 /// A slice of an operand.
 #[derive(Clone)]
@@ -20,7 +18,7 @@ pub(super) struct Part {
     first: usize,
     sizes: SmallVec<[usize; 4]>,
     /// From outer to inner: size, and stride in the operand.
-    axes: SmallVec<[(usize, usize); MAX_AXES]>,
+    axes: SmallVec<[(usize, usize); MAX_RANK]>,
 }
 
 impl Part {
@@ -49,8 +47,7 @@ impl Part {
         }
         let step = |d: usize| strides[d].saturating_mul(isize::try_from(steps[d]).unwrap_or(isize::MAX));
         let axes: Vec<Axis> = normal(fill(to, step));
-        // A run keeps an index per axis in inline storage, because it does not allocate memory.
-        (axes.len() <= MAX_AXES).then_some(())?;
+        (axes.len() <= MAX_RANK).then_some(())?;
         let axes = axes.iter().map(|a| (a.size, a.src.unsigned_abs())).collect();
         Some(Part { input, dtype: from.dtype, first, sizes: to.sizes().iter().copied().collect(), axes })
     }
@@ -170,7 +167,7 @@ fn lines(part: &Part, start: usize, len: usize, mut line: impl FnMut(usize, usiz
     let Some(((inner, step), outer)) = part.axes.split_last() else { return line(0, 1, 1, 0) };
     // The index of the line that contains element `start`.
     let (mut rest, mut column, mut written) = (start / inner, start % inner, 0);
-    let (mut index, mut base) = ([0; MAX_AXES], 0);
+    let (mut index, mut base) = ([0; MAX_RANK], 0);
     for (i, (size, stride)) in index.iter_mut().zip(outer).rev() {
         *i = rest % size;
         rest /= size;

@@ -94,6 +94,15 @@ fn run(test: &str, place: &str) -> String {
         let has_tiles = |d: DType| d.is_bool() || d.bits() >= if d.is_float() { 16 } else { 8 };
         matches!(op, Op::Unary(_) | Op::Binary(_)) && operands.iter().all(|ty| has_tiles(ty.dtype))
     };
+    // It computes constants, iotas and broadcasts again in every fusion, and reads operands through movements.
+    let duplicates = |op: &Op, _: &[&TensorType], ty: &TensorType| match op {
+        Op::Constant(literal) => literal.is_splat() || ty.elements() == Some(1),
+        Op::Iota { .. } => !ty.dtype.is_bool() && !ty.dtype.is_complex(),
+        Op::BroadcastInDim { dims } => dims.is_sorted(),
+        Op::Slice(_) | Op::Concatenate { .. } => ty.rank() > 0,
+        Op::Pad(pad) => pad.low.iter().chain(&pad.interior).all(|n| n.unsigned_abs() <= 1 << 40),
+        _ => false,
+    };
     let reduces = |op: &Op, _: DType| matches!(op, Op::Binary(_));
     // The host has kernels for all fusions, and for sorts by one comparison.
     let computes = |inst: Inst<'_>| match inst.op() {
@@ -104,7 +113,14 @@ fn run(test: &str, place: &str) -> String {
         }
         _ => false,
     };
-    let cx = passes::PassOptions { on_rule, fuses, reduces, computes, ..passes::PassOptions::new(numerics) };
+    let cx = passes::PassOptions {
+        on_rule,
+        fuses,
+        duplicates,
+        reduces,
+        computes,
+        ..passes::PassOptions::new(numerics)
+    };
     let names = header(test, "passes").unwrap_or_else(|| panic!("{place}: no line `// passes: …`"));
     let list: Vec<_> = names
         .split(", ")

@@ -1,14 +1,48 @@
 //! Capabilities of the backends: the one place that says what they can compute.
 //!
+//! The pass `fuse` asks [`duplicates`] what a fusion can have besides operations on corresponding elements.
 //! Expressions ask [`machine_code`] before they are formed, and the code generator emits exactly what it
 //! grants.
 
-use farcall_ir::DType;
-use farcall_ir::op::{Binary, CompareKind, Direction, Unary};
+use farcall_ir::op::{Binary, CompareKind, Direction, Pad, Unary};
+use farcall_ir::{DType, Op, TensorType};
 use smallvec::{SmallVec, smallvec};
 
 use super::super::native;
 use super::expression::ScalarOp;
+
+/// Maximum number of dimensions of a broadcast, a slice or a padded tensor. A run keeps an index for each in
+/// inline storage, because it does not allocate memory.
+pub(in super::super) const MAX_RANK: usize = 8;
+/// Maximum padding on one side or between elements, and maximum number of elements of a padded tensor.
+pub(in super::super) const MAX_EXTENT: i64 = 1 << 40;
+/// Maximum number of operands of a concatenation inside a fusion.
+const MAX_CONCATENATED: usize = 16;
+
+/// Returns true for operations that a fusion computes again wherever it uses them: constants of one value,
+/// iotas, broadcasts, and movements of stored operands.
+pub fn duplicates(op: &Op, operands: &[&TensorType], ty: &TensorType) -> bool {
+    let is_plain = |t: &&TensorType| {
+        t.elements().is_some_and(|n| n > 0 && n < MAX_EXTENT as usize) && (1..=MAX_RANK).contains(&t.rank())
+    };
+    let moves = |operands: &[&TensorType]| ty.dtype.bits() >= 8 && operands.iter().chain([&ty]).all(is_plain);
+    match op {
+        Op::Constant(literal) => literal.is_splat() || ty.elements() == Some(1),
+        Op::Iota { .. } if ty.dtype.is_integer() => ty.dtype.bits() >= 8,
+        Op::Iota { .. } => ty.dtype.is_float() && ty.dtype.bits() >= 16,
+        Op::BroadcastInDim { dims } => dims.is_sorted() && ty.rank() <= MAX_RANK,
+        Op::Slice(_) => moves(operands),
+        Op::Concatenate { .. } => operands.len() <= MAX_CONCATENATED && moves(operands),
+        Op::Pad(pad) => pads(pad) && operands.first().is_some_and(|x| moves(&[x])),
+        _ => false,
+    }
+}
+
+/// Returns true if the extents of a padding are in the range that loops support.
+pub(in super::super) fn pads(pad: &Pad) -> bool {
+    let all = || pad.low.iter().chain(&pad.interior);
+    all().all(|n| (-MAX_EXTENT..=MAX_EXTENT).contains(n))
+}
 
 /// Types of the operands and the result of an operation in generated code.
 #[derive(Clone, PartialEq, Eq, Debug)]

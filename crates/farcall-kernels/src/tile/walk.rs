@@ -3,13 +3,11 @@
 use farcall_ir::TensorType;
 use smallvec::SmallVec;
 
+use super::super::loops::capability::MAX_RANK;
 use super::super::movement::{Axis, fill, normal, row_major};
 use super::super::number::Number;
 use super::super::simd::vectorized;
 use super::super::types::{by_size, dispatch};
-
-/// Maximum number of dimensions of a broadcast.
-const MAX_AXES: usize = 8;
 
 /// Writes one element `n` times.
 ///
@@ -38,7 +36,7 @@ pub(in super::super) unsafe fn splat(from: *const u8, to: *mut u8, size: usize, 
 /// A traversal of an operand in the order of the output's elements.
 pub(in super::super) struct Walk {
     /// Size, and stride in the operand, of each dimension from outer to inner.
-    axes: SmallVec<[(usize, usize); MAX_AXES]>,
+    axes: SmallVec<[(usize, usize); MAX_RANK]>,
     /// Writes elements: the first element number, and the count.
     pub(super) run: unsafe fn(&Walk, *const u8, *mut u8, usize, usize),
 }
@@ -63,8 +61,7 @@ impl Walk {
             Some(i) if from.sizes()[i] == to.sizes()[d] => strides[i],
             _ => 0,
         }));
-        // The index must fit in the inline storage, because a run does not allocate memory.
-        (axes.len() <= MAX_AXES).then_some(())?;
+        (axes.len() <= MAX_RANK).then_some(())?;
         let axes =
             axes.iter().map(|a| Some((a.size, usize::try_from(a.src).ok()?))).collect::<Option<_>>()?;
         let run =
@@ -83,7 +80,7 @@ unsafe fn walk<T: Copy>(walk: &Walk, from: *const u8, to: *mut u8, start: usize,
     let Some(((inner, step), outer)) = walk.axes.split_last() else { return };
     // The index of element `start`, from inner to outer.
     let mut rest = start / inner;
-    let mut index: SmallVec<[usize; MAX_AXES]> = SmallVec::from_elem(0, outer.len());
+    let mut index: SmallVec<[usize; MAX_RANK]> = SmallVec::from_elem(0, outer.len());
     let mut base = 0;
     for (i, (size, stride)) in index.iter_mut().zip(outer).rev() {
         *i = rest % size;

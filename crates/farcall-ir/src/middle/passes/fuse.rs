@@ -264,12 +264,7 @@ fn own_role(inst: Inst<'_>, cx: &PassOptions) -> Role {
         return Role::Other;
     }
     match inst.op() {
-        Op::Constant(literal) if literal.is_splat() || n == 1 => Role::Cheap,
-        // Only the element types for which kernels can compute iotas.
-        Op::Iota { .. } if ty.dtype.is_integer() && ty.dtype.bits() >= 8 => Role::Cheap,
-        Op::Iota { .. } if ty.dtype.is_float() && ty.dtype.bits() >= 16 => Role::Cheap,
-        Op::BroadcastInDim { dims } if dims.is_sorted() && ty.rank() <= 8 => Role::Cheap,
-        op if is_moved(op, &operands, ty) => Role::Cheap,
+        op if (cx.duplicates)(op, &operands, ty) => Role::Cheap,
         op if is_view(op, &operands, ty) => Role::Member(n, Level::Full),
         op if is_pure(inst) && (cx.fuses)(op, &operands, ty) => Role::Member(n, Level::Full),
         _ => Role::Other,
@@ -284,27 +279,6 @@ fn is_view(op: &Op, operands: &[&TensorType], ty: &TensorType) -> bool {
         Op::BitcastConvert => bits(ty) >= 8 && operands.iter().all(|t| bits(t) == bits(ty)),
         _ => false,
     }
-}
-
-/// Maximum number of operands of a concatenation inside a fusion.
-const MAX_CONCATENATED: usize = 16;
-/// Maximum padding inside a fusion, on either side and between elements.
-const MAX_PADDING: u64 = 1 << 40;
-
-/// Returns true for slices, concatenations and padding that a fusion can compute while it loads the stored
-/// operands. (Concatenated slices are rotations, for example.)
-fn is_moved(op: &Op, operands: &[&TensorType], ty: &TensorType) -> bool {
-    let plain = |t: &&TensorType| t.elements().is_some_and(|n| n > 0) && (1..=8).contains(&t.rank());
-    let (known, operands) = match op {
-        Op::Slice(_) => (true, operands),
-        Op::Concatenate { .. } => (operands.len() <= MAX_CONCATENATED, operands),
-        Op::Pad(pad) => {
-            let near = |n: &i64| n.unsigned_abs() <= MAX_PADDING;
-            (pad.low.iter().chain(&pad.interior).all(near), &operands[..1])
-        }
-        _ => (false, operands),
-    };
-    known && ty.dtype.bits() >= 8 && operands.iter().chain([&ty]).all(plain)
 }
 
 /// Instructions that become one fusion.

@@ -58,6 +58,10 @@ pub struct PassOptions {
     /// Returns true for operations, on operands and a result of these types, that [`fuse`] may put into a
     /// fusion. They need a tile kernel.
     pub fuses: fn(&Op, &[&TensorType], &TensorType) -> bool,
+    /// Returns true for operations, on operands and a result of these types, that [`fuse`] duplicates into
+    /// every fusion that uses them: values that are made from almost nothing, and movements of values from
+    /// outside the fusion.
+    pub duplicates: fn(&Op, &[&TensorType], &TensorType) -> bool,
     /// Returns true for operations on two elements of a type that can reduce the rows of a fusion.
     pub reduces: fn(&Op, DType) -> bool,
     /// Returns true for instructions that have a kernel: fusions of [`product_fusion`] and [`movement_fusion`], and
@@ -74,6 +78,7 @@ impl PassOptions {
             numerics: numerics.into(),
             fold_limit: 1024,
             fuses: |_, _, _| false,
+            duplicates: |_, _, _| false,
             reduces: |_, _| false,
             computes: |_| false,
             on_rule: |_| {},
