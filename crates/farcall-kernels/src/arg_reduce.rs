@@ -9,9 +9,10 @@ use farcall_ir::interrupt::Pace;
 use farcall_ir::memory::count;
 use farcall_ir::{DType, Op};
 
-use super::args::{Args, Prepared};
+use super::args::Args;
 use super::body::Body;
 use super::cases::{self, Columns, Numbers};
+use super::loops::prepared::Prepared;
 use super::number::{Compared, Integer};
 use super::reduce::{Shape, joined};
 use super::simd::vectorized;

@@ -1,14 +1,5 @@
 //! Prepared kernels, and the arguments of their runs.
 
-use std::fmt;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-
-use farcall_ir::interrupt;
-use smallvec::{SmallVec, smallvec};
-
-use super::straight_line::StraightLine;
-
 /// The memory that one run of a kernel works on: inputs, outputs and scratch memory, as the kernel was
 /// prepared for. [`Args::new`] states what its creator guarantees, so that kernels may rely on it.
 #[derive(Clone, Copy)]
@@ -107,6 +98,21 @@ impl<'a> Args<'a> {
         Args { places, inputs, ..*self }
     }
 
+    /// Returns the same arguments with these scalar constants.
+    #[inline]
+    pub(super) fn with_numbers<'b>(&self, numbers: &'b [Element]) -> Args<'b>
+    where
+        'a: 'b,
+    {
+        Args { numbers, ..*self }
+    }
+
+    /// Returns the same arguments for a run with this number.
+    #[inline]
+    pub(super) fn in_run(self, run: u64) -> Args<'a> {
+        Args { run, ..self }
+    }
+
     #[inline]
     fn at<T>(&self, place: Place) -> *mut T {
         let at = match place.base {
@@ -159,215 +165,5 @@ impl<'a> Args<'a> {
     #[inline]
     pub(super) fn ptr<T>(&self, place: Place) -> *mut T {
         self.at(place)
-    }
-}
-
-/// A runner for the tasks of a kernel, possibly on several threads.
-pub trait Tasks {
-    /// Calls `task` once with every number below `count`, in any order, and returns when all calls have
-    /// returned.
-    fn each(&self, count: usize, task: &(dyn Fn(usize) + Sync));
-}
-
-type TaskFn = Box<dyn Fn(&Args<'_>, usize) + Send + Sync>;
-
-/// Code that runs an operation on tensors of certain types.
-pub struct Prepared {
-    /// Phases, run one after another.
-    phases: SmallVec<[Phase; 1]>,
-    scratch: usize,
-    slow: bool,
-    long: bool,
-    numbered: bool,
-    /// The whole kernel as a straight-line program, if it is one.
-    line: Option<Arc<StraightLine>>,
-    /// Inputs that are scalar constants, not in memory.
-    numbers: Box<[Element]>,
-}
-
-/// Number of bytes that take ten milliseconds to move.
-pub const LONG_BYTES: usize = 32 << 20;
-
-/// Number for the next run of a kernel that needs run numbers ([`Prepared::numbered`]).
-static NEXT_RUN: AtomicU64 = AtomicU64::new(1);
-
-/// Tasks that may run concurrently.
-struct Phase {
-    tasks: usize,
-    work: TaskFn,
-}
-
-impl Prepared {
-    /// Creates a kernel of a single task.
-    ///
-    /// `work` is called with memory for the inputs, outputs and scratch bytes that the kernel was prepared
-    /// for, each aligned for all element types. They are disjoint, except where the kernel's `in_place`
-    /// allows sharing.
-    pub(super) fn new(work: impl Fn(&Args<'_>) + Send + Sync + 'static) -> Prepared {
-        Prepared::in_tasks(1, move |args, _| work(args))
-    }
-
-    /// Creates a kernel of `count` tasks, which run in any order, possibly on several threads. Each task
-    /// writes elements that no other task reads or writes.
-    ///
-    /// The number of tasks, and the elements that a task computes, must depend on the types only. A task
-    /// should take longer than waking a thread: a hundred microseconds. A task that may take longer than ten
-    /// milliseconds polls [`interrupt::is_due`], and returns early when it is true.
-    pub(super) fn in_tasks(
-        count: usize,
-        work: impl Fn(&Args<'_>, usize) + Send + Sync + 'static,
-    ) -> Prepared {
-        let phase = Phase { tasks: count, work: Box::new(work) };
-        Prepared {
-            phases: smallvec![phase],
-            scratch: 0,
-            slow: count > 1,
-            long: false,
-            numbered: false,
-            line: None,
-            numbers: Box::default(),
-        }
-    }
-
-    /// Creates a kernel from a straight-line program.
-    pub(super) fn straight(line: StraightLine) -> Prepared {
-        let line = Arc::new(line);
-        let own = Arc::clone(&line);
-        // SAFETY: the arguments are memory of this kernel (`Prepared::run`).
-        Prepared { line: Some(line), ..Prepared::new(move |args| unsafe { own.run(args) }) }
-    }
-
-    /// Adds work that is done before the tasks.
-    pub(super) fn first(mut self, before: impl Fn(&Args<'_>) + Send + Sync + 'static) -> Prepared {
-        self.line = None;
-        self.phases.insert(0, Phase { tasks: 1, work: Box::new(move |args, _| before(args)) });
-        self
-    }
-
-    /// Adds tasks, like [`Prepared::in_tasks`], that start when all previous tasks are done.
-    pub(super) fn then(
-        mut self,
-        count: usize,
-        work: impl Fn(&Args<'_>, usize) + Send + Sync + 'static,
-    ) -> Prepared {
-        self.line = None;
-        self.phases.push(Phase { tasks: count, work: Box::new(work) });
-        self.slow |= count > 1;
-        self
-    }
-
-    /// Adds work that is done when all tasks are done.
-    pub(super) fn finally(self, after: impl Fn(&Args<'_>) + Send + Sync + 'static) -> Prepared {
-        self.then(1, move |args, _| after(args))
-    }
-
-    /// Adds scratch memory of this size, as one place after the outputs. Its initial contents are
-    /// unspecified.
-    pub(super) fn with_scratch(self, bytes: usize) -> Prepared {
-        Prepared { scratch: bytes, ..self }
-    }
-
-    /// Marks a kernel that may take longer than ten milliseconds. The interrupt of the run can end it.
-    pub(super) fn slow(self) -> Prepared {
-        Prepared { slow: true, ..self }
-    }
-
-    /// Marks a kernel that moves this number of bytes on one thread.
-    pub(super) fn moving(self, bytes: usize) -> Prepared {
-        Prepared { long: bytes >= LONG_BYTES, ..self }
-    }
-
-    /// Gives each run a unique number, by which the tasks of one run recognize each other.
-    pub(super) fn numbered(self) -> Prepared {
-        Prepared { numbered: true, ..self }
-    }
-
-    /// Replaces some inputs by these scalar constants, which are not in the run's memory. Their places have
-    /// base [`NUMBERS`] and are [`Element::SIZE`] bytes apart.
-    pub fn knowing(self, numbers: Box<[Element]>) -> Prepared {
-        Prepared { numbers, ..self }
-    }
-
-    /// Returns the inputs that are scalar constants.
-    pub fn numbers(&self) -> &[Element] {
-        &self.numbers
-    }
-
-    /// Number of bytes of scratch memory.
-    pub fn scratch(&self) -> usize {
-        self.scratch
-    }
-
-    /// Returns the kernel as a straight-line program, if it is one.
-    pub fn line(&self) -> Option<&StraightLine> {
-        self.line.as_deref()
-    }
-
-    /// Returns true if a run may take long enough to use several threads.
-    pub fn is_slow(&self) -> bool {
-        self.slow
-    }
-
-    /// Returns true if a run may take so long that interrupts must be able to end it.
-    pub fn is_long(&self) -> bool {
-        self.slow || self.long
-    }
-
-    /// Runs the kernel. If an interrupt ended the work of this thread, the contents of the outputs are
-    /// unspecified.
-    ///
-    /// # Safety
-    /// The arguments are places of initialized memory for the inputs, outputs and scratch memory that this
-    /// kernel was prepared for. During the run, no other thread writes to this memory or reads the outputs.
-    /// The places are aligned to the largest element size, and disjoint except where the kernel's `in_place`
-    /// allows sharing.
-    #[inline]
-    pub unsafe fn run(&self, args: &Args<'_>, tasks: &dyn Tasks) {
-        // A kernel that is part of another one uses the constants of the outer kernel.
-        let numbers = if self.numbers.is_empty() { args.numbers } else { &self.numbers };
-        let run = if self.numbered { NEXT_RUN.fetch_add(1, Ordering::Relaxed) } else { 0 };
-        let args = Args { numbers, run, ..*args };
-        for (number, Phase { tasks: count, work }) in self.phases.iter().enumerate() {
-            // A phase may rely on the writes of earlier phases.
-            if number > 0 && interrupt::has_ended() {
-                return;
-            }
-            match *count {
-                1 => work(&args, 0),
-                count => tasks.each(count, &|i| {
-                    if !interrupt::is_due() {
-                        work(&args, i);
-                    }
-                }),
-            }
-        }
-    }
-
-    /// Runs the kernel on this thread.
-    ///
-    /// # Safety
-    /// Same requirements as [`Prepared::run`].
-    pub(super) unsafe fn run_here(&self, args: &Args<'_>) {
-        // SAFETY: the caller guarantees the requirements of `Prepared::run` (`# Safety` above).
-        unsafe { self.run(args, &ThisThread) };
-    }
-}
-
-/// Runs one task after another on this thread.
-struct ThisThread;
-
-impl Tasks for ThisThread {
-    fn each(&self, count: usize, task: &(dyn Fn(usize) + Sync)) {
-        (0..count).for_each(task);
-    }
-}
-
-impl fmt::Debug for Prepared {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let tasks: Vec<usize> = self.phases.iter().map(|p| p.tasks).collect();
-        f.debug_struct("Prepared")
-            .field("tasks", &tasks)
-            .field("scratch", &self.scratch)
-            .finish_non_exhaustive()
     }
 }

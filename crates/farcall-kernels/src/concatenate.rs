@@ -2,8 +2,8 @@
 
 use farcall_ir::Op;
 
-use super::args::Prepared;
-use super::moves::{View, concatenated};
+use super::loops::data_movement::{View, concatenated};
+use super::loops::prepared::Prepared;
 use super::{Kernel, Request, apart, nothing};
 
 pub(super) static KERNEL: Kernel =

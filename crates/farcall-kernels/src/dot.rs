@@ -3,7 +3,8 @@
 use farcall_ir::op::DotGeneral;
 use farcall_ir::{DType, Op, TensorType, dims};
 
-use super::args::{Args, Prepared};
+use super::args::Args;
+use super::loops::prepared::Prepared;
 use super::product::{self, Operand, Product, Source};
 use super::{Kernel, Request, apart, elementwise};
 use crate::cache::CACHE_LINE_BYTES;

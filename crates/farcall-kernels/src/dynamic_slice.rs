@@ -3,10 +3,11 @@
 use farcall_ir::{Op, TensorType};
 use smallvec::SmallVec;
 
-use super::args::{Args, Prepared};
-use super::loops::moves::{Index, Moves, Window};
+use super::args::Args;
+use super::loops::prepared::Prepared;
+use super::loops::straight_line::{self, At, StraightLine};
+use super::loops::vector::moves::{Index, Moves, Window};
 use super::movement::{Movement, fill, row_major, run_parts};
-use super::straight_line::{self, At, StraightLine};
 use super::types::index_reader;
 use super::{Kernel, Request, apart, nothing};
 

@@ -3,10 +3,10 @@
 
 use farcall_ir::Op;
 
-use super::args::Prepared;
 use super::dynamic_slice::{self, Start};
+use super::loops::prepared::Prepared;
+use super::loops::straight_line::{self, At, StraightLine};
 use super::movement::{Movement, copy_bytes, embed, run_parts};
-use super::straight_line::{self, At, StraightLine};
 use super::{InPlace, Kernel, Request, nothing};
 
 pub(super) static KERNEL: Kernel =

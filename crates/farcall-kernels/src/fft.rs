@@ -23,14 +23,15 @@ use farcall_ir::eval::Fourier;
 use farcall_ir::interrupt::{self, Pace};
 use farcall_ir::op::FftKind;
 use farcall_ir::{DType, Op, TensorType};
+use long::{Long, LongReal};
 use num_complex::Complex;
 use realfft::{ComplexToReal, RealFftPlanner, RealToComplex};
 use rustfft::num_traits::Zero;
 use rustfft::{Fft, FftDirection, FftNum, FftPlanner};
 
-use super::args::{Args, Prepared};
+use super::args::Args;
+use super::loops::prepared::Prepared;
 use super::{Kernel, Request, apart};
-use long::{Long, LongReal};
 
 pub(super) static KERNEL: Kernel = Kernel { name: "fft", prepare, in_place: apart, describe };
 

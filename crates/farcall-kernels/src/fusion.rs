@@ -1,16 +1,13 @@
-//! Kernel of fusions. A fusion of elementwise operations and reductions of rows becomes one tile program
-//! ([`tile`]). A fusion with products is computed by blocks of rows ([`by_rows`]), which also handles a
-//! product whose result is written transposed. A fusion that only moves elements becomes one movement
-//! ([`moves`]).
+//! Fusions of operations on corresponding elements and reductions of rows: one tile program for the whole
+//! fusion. A fusion with products is computed by blocks of rows ([`row_blocks`]), or is a product that is
+//! written transposed. A fusion that only moves elements is one movement ([`data_movement`]).
 
-use farcall_ir::middle::rows;
-use farcall_ir::{DType, Op, TensorType};
-use smallvec::SmallVec;
+use farcall_ir::{Op, TensorType};
 
-use super::args::Prepared;
 use super::body::{Body, BodyInst};
-use super::reduce::{self, Combine};
-use super::{InPlace, Kernel, Request, by_rows, dot, elementwise, moves, short_name, tile};
+use super::loops::prepared::Prepared;
+use super::loops::{data_movement, lower};
+use super::{InPlace, Kernel, Request, dot, row_blocks, short_name};
 
 /// Kernel for fusions created by the passes `fuse`, `product_fusion` and `movement_fusion`.
 pub(super) static KERNEL: Kernel = Kernel { name: "fusion", prepare, in_place, describe };
@@ -24,62 +21,20 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
         (body.ty(*value)? == *output).then_some(())?;
     }
     if body.insts.iter().any(|inst| matches!(inst.op, Op::DotGeneral(_))) {
-        return by_rows::prepare(body);
+        return row_blocks::prepare(body);
     }
-    let moved = if moves::are_all(body) { moves::prepare(body) } else { None };
-    moved.or_else(|| tiles(request.inputs, body, request.outputs))
+    let moved = if data_movement::are_all(body) { data_movement::prepare(body) } else { None };
+    moved.or_else(|| lower::tiles(request.inputs, body, request.outputs))
 }
 
-/// Prepares a kernel for a fusion without products.
-pub(super) fn tiles(inputs: &[&TensorType], body: &Body, outputs: &[&TensorType]) -> Option<Prepared> {
-    let first = outputs.first()?;
-    let n = reduced(body).or_else(|| first.elements())?;
-    let columns = body.insts.iter().filter_map(|inst| row(body, inst)).min();
-    let mut tile = tile::Builder::new(inputs, n, columns);
-    for inst in &body.insts {
-        let operands: Option<SmallVec<[(usize, &TensorType); 3]>> =
-            inst.operands.iter().map(|x| Some((*x, body.ty(*x)?))).collect();
-        match &inst.reducer {
-            None => tile.op(&inst.op, &operands?, &inst.ty)?,
-            Some(by) => tile.reduce(&inst.op, by, &operands?, &inst.ty)?,
+fn in_place(bodies: &[Body]) -> InPlace {
+    match bodies {
+        [body] if body.insts.iter().any(|inst| matches!(inst.op, Op::DotGeneral(_))) => {
+            row_blocks::in_place(body)
         }
+        [body] => lower::in_place(body),
+        _ => InPlace::Nowhere,
     }
-    tile.finish(&body.returned, outputs)
-}
-
-/// Returns the number of elements in the operand of every reduction, if there are reductions.
-fn reduced(body: &Body) -> Option<usize> {
-    let reduction = body.insts.iter().find(|inst| inst.reducer.is_some())?;
-    body.ty(*reduction.operands.first()?)?.elements()
-}
-
-/// Returns the number of elements in a row, if the instruction reduces rows.
-fn row(body: &Body, inst: &BodyInst) -> Option<usize> {
-    let Op::Reduce { dims } = &inst.op else { return None };
-    rows::reduced(body.ty(*inst.operands.first()?)?, dims)
-}
-
-/// Returns the outputs that may share memory with inputs: outputs with as many elements as the operands of
-/// the fusion's reductions, if any. Other outputs may be written while rows are still read. Inputs that are
-/// sliced or padded share no memory, because their elements are read and written at different positions.
-pub(super) fn in_place(bodies: &[Body]) -> InPlace {
-    let [body] = bodies else { return InPlace::Nowhere };
-    if body.insts.iter().any(|inst| matches!(inst.op, Op::DotGeneral(_))) {
-        return by_rows::in_place(body);
-    }
-    if moves::are_all(body) {
-        return InPlace::Nowhere;
-    }
-    let moved = body.insts.iter().filter(|inst| inst.op.moves_elements());
-    let mut inputs: SmallVec<_> =
-        moved.flat_map(|inst| &inst.operands).copied().filter(|x| *x < body.args.len()).collect();
-    inputs.sort_unstable();
-    inputs.dedup();
-    let all = reduced(body);
-    let is_other =
-        |o: &usize| all.is_some() && body.ty(body.returned[*o]).and_then(TensorType::elements) != all;
-    let outputs = (0..body.returned.len()).filter(is_other).collect();
-    InPlace::But { outputs, inputs }
 }
 
 fn describe(request: &Request<'_>) -> String {
@@ -93,16 +48,4 @@ fn describe(request: &Request<'_>) -> String {
     };
     let insts = request.bodies.iter().flat_map(|body| body.insts.iter().map(move |inst| (body, inst)));
     insts.map(name).collect::<Vec<String>>().join(" ")
-}
-
-/// Returns true if a fusion can reduce rows of this type by an operation.
-pub fn reduces(op: &Op, dtype: DType) -> bool {
-    Combine::by(op, dtype).is_some_and(|by| reduce::rows(by, dtype, 1).is_some())
-}
-
-/// Returns true if an operation on elements can be part of a fusion.
-pub fn fuses(op: &Op, operands: &[&TensorType], ty: &TensorType) -> bool {
-    let dtypes: SmallVec<[_; 3]> = operands.iter().map(|t| t.dtype).collect();
-    let plain = operands.iter().chain([&ty]).all(|t| t.quant.is_none());
-    plain && elementwise::work(op, &dtypes, ty.dtype).is_some()
 }

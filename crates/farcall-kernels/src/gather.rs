@@ -4,8 +4,9 @@ use farcall_ir::dims::indexed::{BatchAxis, IndexedDims, Placement, WindowAxis};
 use farcall_ir::op::Gather;
 use farcall_ir::{Op, TensorType};
 
-use super::args::{Args, Prepared};
+use super::args::Args;
 use super::index::{self, Reader, Starts};
+use super::loops::prepared::Prepared;
 use super::movement::{Axis, Movement, normal};
 use super::{Kernel, Request, apart};
 

@@ -3,7 +3,7 @@
 use farcall_ir::Op;
 use farcall_ir::memory::count;
 
-use super::args::Prepared;
+use super::loops::prepared::Prepared;
 use super::number::Number;
 use super::types::dispatch;
 use super::{Kernel, Request, apart};

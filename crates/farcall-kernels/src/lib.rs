@@ -21,10 +21,8 @@
 mod arg_reduce;
 mod args;
 mod body;
-mod by_rows;
 mod cache;
 mod cases;
-mod complex;
 mod concatenate;
 mod convolution;
 mod dot;
@@ -34,30 +32,19 @@ mod elementwise;
 mod fft;
 mod fusion;
 mod gather;
-mod halves;
 mod index;
 mod iota;
-mod linked;
 mod loops;
-mod map;
 mod math;
-mod minifloat;
-mod mix;
 mod movement;
-mod moves;
-#[cfg(all(target_arch = "x86_64", unix))]
-mod native;
-#[cfg(not(all(target_arch = "x86_64", unix)))]
-#[path = "native/none.rs"]
-mod native;
 mod number;
 mod pad;
-mod part;
 mod product;
 mod reduce;
 mod reduce_precision;
 mod reorder;
 mod rng_bit_generator;
+mod row_blocks;
 mod scalars;
 mod scatter;
 mod select;
@@ -66,10 +53,8 @@ mod simd;
 mod sort;
 mod special;
 mod squares;
-mod straight_line;
 #[cfg(test)]
 mod tests;
-mod tile;
 mod top_k;
 mod types;
 mod window;
@@ -79,12 +64,13 @@ use std::fmt;
 use farcall_ir::{Op, TensorType};
 use smallvec::SmallVec;
 
-pub use args::{Args, Element, LONG_BYTES, NUMBERS, Place, Prepared, Tasks};
+pub use args::{Args, Element, NUMBERS, Place};
 pub use body::{Body, BodyInst};
-pub use fusion::{fuses, reduces};
-pub use linked::{Code, Line, Linked, Runner};
-pub use loops::capability::duplicates;
-pub use straight_line::{Linking, StraightLine};
+pub use loops::capability::{duplicates, fuses, reduces};
+pub use loops::line::{Code, Line};
+pub use loops::linked::{Linked, Runner};
+pub use loops::prepared::{LONG_BYTES, Prepared, Tasks};
+pub use loops::straight_line::{Linking, StraightLine};
 pub use types::{branch, is_int};
 
 /// All kernels. The first one that supports an operation is chosen.

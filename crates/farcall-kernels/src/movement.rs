@@ -3,9 +3,8 @@
 
 use farcall_ir::{TensorType, dims, interrupt};
 
-use super::args::Prepared;
+use super::squares;
 use super::types::by_size;
-use super::{squares, straight_line};
 use crate::cache::CACHE_LINE_BYTES;
 
 /// Side, in elements, of the square tile that a transposition moves at once.
@@ -23,7 +22,7 @@ const MAX_UNCHECKED_BYTES: usize = 16 << 20;
 const MAX_TASKS: usize = 1 << 12;
 
 /// Returns the number of tasks for moving `bytes`.
-fn tasks(bytes: usize) -> usize {
+pub(super) fn tasks(bytes: usize) -> usize {
     (bytes / MIN_TASK_BYTES).clamp(1, PREFERRED_MAX_TASKS.max((bytes / MAX_UNCHECKED_BYTES).min(MAX_TASKS)))
 }
 
@@ -33,7 +32,7 @@ const MIN_STREAMED_BYTES: usize = 1 << 24;
 /// A copy of the element `src + Σ iᵢ·src_strideᵢ` to `dst + Σ iᵢ·dst_strideᵢ` for every index `i` below the
 /// sizes of the axes.
 #[derive(Clone, Debug)]
-pub(super) struct Movement {
+pub(crate) struct Movement {
     /// Axes from outer to inner in the destination, except that the axis along which the source is contiguous
     /// may come second to last. No axis has size 1, and adjacent axes are merged where possible.
     axes: Vec<Axis>,
@@ -204,30 +203,6 @@ impl Movement {
         // above).
         unsafe { (self.run)(self, src, dst, shift) };
     }
-}
-
-/// Prepares a kernel that moves elements of inputs to its only output, of type `to`, with one movement per
-/// input.
-pub(super) fn moved(all: impl IntoIterator<Item = (usize, Movement)>, to: &TensorType) -> Option<Prepared> {
-    let (size, bytes) = (to.dtype.size(), to.bytes()?);
-    if bytes <= straight_line::MAX_MOVEMENT_BYTES {
-        return straight_line::movements(size, all);
-    }
-    let parts = |(input, movement): (usize, Movement)| {
-        movement.parts(size).into_iter().map(move |part| (input, part))
-    };
-    let parts: Vec<(usize, Movement)> = all.into_iter().flat_map(parts).collect();
-    let share = parts.len().div_ceil(tasks(bytes)).max(1);
-    Some(Prepared::in_tasks(parts.len().div_ceil(share), move |args, task| {
-        for (i, (input, part)) in parts.iter().skip(task * share).take(share).enumerate() {
-            if i > 0 && interrupt::is_due() {
-                return;
-            }
-            // SAFETY: the tensors have the types that the movement was created for, and are disjoint; tasks
-            // have different parts.
-            unsafe { part.run(args.input_ptr(*input), args.output_ptr(0)) };
-        }
-    }))
 }
 
 /// Runs several parts of a movement on this thread.

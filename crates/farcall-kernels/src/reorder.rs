@@ -3,7 +3,8 @@
 use farcall_ir::op::Slice;
 use farcall_ir::{Op, TensorType};
 
-use super::args::Prepared;
+use super::loops::data_movement;
+use super::loops::prepared::Prepared;
 use super::movement::{self, Movement, fill, row_major};
 use super::{Kernel, Request, apart, nothing};
 
@@ -38,7 +39,7 @@ fn one(
 ) -> Option<Prepared> {
     let ([from], [to]) = (request.inputs, request.outputs) else { return None };
     let movement = movement(from, to).filter(|_| from.dtype == to.dtype)?;
-    movement::moved([(0, movement)], to)
+    data_movement::moved([(0, movement)], to)
 }
 
 fn broadcast(from: &TensorType, to: &TensorType, dims: &[usize]) -> Option<Movement> {

@@ -8,7 +8,8 @@ use farcall_ir::eval::random::{philox, threefry};
 use farcall_ir::op::RngAlgorithm;
 use farcall_ir::{DType, Op, TensorType};
 
-use super::args::{Args, Prepared};
+use super::args::Args;
+use super::loops::prepared::Prepared;
 use super::simd::vectorized;
 use super::{Kernel, Request, apart};
 

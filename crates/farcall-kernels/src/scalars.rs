@@ -14,12 +14,14 @@ use std::sync::{Arc, OnceLock};
 
 use farcall_ir::TensorType;
 
-use super::args::{Place, Prepared};
+use super::args::Place;
 use super::body::Body;
-use super::fusion;
-use super::linked::{BASES, Code, Linked, Runner};
-use super::native::Native;
-use super::straight_line::Linking;
+use super::loops::line::Code;
+use super::loops::linked::{BASES, Linked, Runner};
+use super::loops::lower;
+use super::loops::native::Native;
+use super::loops::prepared::Prepared;
+use super::loops::straight_line::Linking;
 use super::types::by_size;
 
 /// Distance in bytes between arguments or results: the alignment of every element type.
@@ -48,7 +50,7 @@ impl Scalars {
         let inputs: Vec<&TensorType> = body.args.iter().collect();
         let outputs: Vec<&TensorType> =
             body.returned.iter().map(|value| body.ty(*value)).collect::<Option<_>>()?;
-        let prepared: Prepared = fusion::tiles(&inputs, body, &outputs)?;
+        let prepared: Prepared = lower::tiles(&inputs, body, &outputs)?;
         let line = prepared.line().filter(|_| prepared.scratch() == 0)?;
         let elements = (inputs.len() + outputs.len()).checked_mul(ELEMENT_BYTES)?;
         let registers_at = elements.checked_next_multiple_of(LINE_BYTES)?;
@@ -67,7 +69,7 @@ impl Scalars {
             registers: at(registers_at, constants_at - registers_at),
         };
         let mut steps = Vec::new();
-        line.link(&linking, &mut steps)?;
+        Linked::program(line, &linking, &mut steps)?;
         Some(Scalars {
             steps: Arc::new(steps),
             native: OnceLock::new(),

@@ -15,12 +15,13 @@ use farcall_ir::op::Scatter;
 use farcall_ir::{DType, Op, TensorType};
 use farcall_ir::{dims, interrupt};
 
-use super::args::{Args, Prepared};
+use super::args::Args;
 use super::body::Body;
-use super::complex;
 use super::index::{self, OUTSIDE, Reader, Slices, Starts};
+use super::loops::prepared::Prepared;
+use super::loops::vector::combine::Combine;
+use super::loops::vector::complex;
 use super::number::{Integer, Number};
-use super::reduce::Combine;
 use super::simd::{end_block, vectorized};
 use super::types::{by_size, dispatch};
 use super::{InPlace, Kernel, Request};

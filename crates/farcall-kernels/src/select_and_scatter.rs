@@ -8,8 +8,9 @@ use farcall_ir::interrupt::Pace;
 use farcall_ir::op::{Binary, Direction, SelectAndScatter};
 use farcall_ir::{Op, TensorType};
 
-use super::args::{Args, Prepared};
+use super::args::Args;
 use super::body::Body;
+use super::loops::prepared::Prepared;
 use super::number::Compared;
 use super::simd::vectorized;
 use super::types::dispatch;

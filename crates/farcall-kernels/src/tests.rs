@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use farcall_ir::op::{Binary, Compare, CompareKind, Direction, DotGeneral, Gather, Pad, Slice, Unary};
 use farcall_ir::op::{
-    Convolution, ConvolutionDims, FftKind, ReduceWindow, RngAlgorithm, Scatter, SelectAndScatter,
+    Binary, Compare, CompareKind, Convolution, ConvolutionDims, Direction, DotGeneral, FftKind, Gather, Pad,
+    ReduceWindow, RngAlgorithm, Scatter, SelectAndScatter, Slice, Unary,
 };
 use farcall_ir::{DType, Op, TensorType};
 
@@ -594,7 +594,8 @@ fn run_linked(line: &StraightLine, places: &[Place], inputs: usize, mut bases: V
     };
     let (constants, registers) = (place(&mut constants), place(&mut registers));
     let mut steps = Vec::new();
-    line.link(&Linking { places, inputs, constants, registers }, &mut steps).expect("places are near");
+    let linking = Linking { places, inputs, constants, registers };
+    Linked::program(line, &linking, &mut steps).expect("places are near");
     if link == Link::InChoice {
         let branches = vec![std::mem::take(&mut steps)];
         Linked::choose(registers, DType::Pred, branches, &mut steps).expect("places are near");

@@ -5,7 +5,7 @@ use farcall_ir::interrupt::Pace;
 use farcall_ir::{DType, Op};
 use half::{bf16, f16};
 
-use super::args::Prepared;
+use super::loops::prepared::Prepared;
 use super::select::{self, Key};
 use super::simd::vectorized;
 use super::types::dispatch;

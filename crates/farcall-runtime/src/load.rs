@@ -398,7 +398,7 @@ impl Loader<'_> {
         };
         let places: SmallVec<[Place; 8]> = step.places.iter().map(place).collect();
         let linking = Linking { places: &places, inputs: thunk.inputs.len(), constants, registers };
-        line.link(&linking, linked)?;
+        Linked::program(line, &linking, linked)?;
         let (constants, numbers) = self.constants.as_mut_slice()[self.end..self.end + all].split_at_mut(size);
         line.write_constants(constants);
         for (number, to) in kernel.numbers().iter().zip(numbers.chunks_exact_mut(Element::SIZE)) {

@@ -3,11 +3,10 @@
 //!
 //! Neighbours are either the features at one position or the windows of one row.
 
-use farcall_ir::DType;
-use farcall_ir::interrupt;
+use farcall_ir::{DType, interrupt};
 use half::{bf16, f16};
 
-use super::super::args::Prepared;
+use super::super::loops::prepared::Prepared;
 use super::super::product::{Element, Ring, Stored};
 use super::super::simd::vectorized;
 use super::super::types::dispatch;

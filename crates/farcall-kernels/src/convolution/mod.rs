@@ -12,7 +12,7 @@ use std::mem;
 
 use farcall_ir::Op;
 
-use super::args::Prepared;
+use super::loops::prepared::Prepared;
 use super::product::{self, Dim, Operand, Product, Source, Step};
 use super::{Kernel, Request, apart};
 use depthwise::Depthwise;

@@ -4,18 +4,16 @@
 //! Expressions ask [`machine_code`] before they are formed, and the code generator emits exactly what it
 //! grants.
 
-use farcall_ir::op::{Binary, CompareKind, Direction, Pad, Unary};
+use farcall_ffi::simd::{Vectors, widest};
+use farcall_ir::op::{Binary, CompareKind, Direction, Unary};
 use farcall_ir::{DType, Op, TensorType};
 use smallvec::{SmallVec, smallvec};
 
-use super::super::native;
 use super::expression::ScalarOp;
+use super::vector::combine::{self, Combine};
+use super::vector::padding::pads;
+use super::vector::{MAX_EXTENT, MAX_RANK, operations};
 
-/// Maximum number of dimensions of a broadcast, a slice or a padded tensor. A run keeps an index for each in
-/// inline storage, because it does not allocate memory.
-pub(in super::super) const MAX_RANK: usize = 8;
-/// Maximum padding on one side or between elements, and maximum number of elements of a padded tensor.
-pub(in super::super) const MAX_EXTENT: i64 = 1 << 40;
 /// Maximum number of operands of a concatenation inside a fusion.
 const MAX_CONCATENATED: usize = 16;
 
@@ -38,24 +36,18 @@ pub fn duplicates(op: &Op, operands: &[&TensorType], ty: &TensorType) -> bool {
     }
 }
 
-/// Returns true if the extents of a padding are in the range that loops support.
-pub(in super::super) fn pads(pad: &Pad) -> bool {
-    let all = || pad.low.iter().chain(&pad.interior);
-    all().all(|n| (-MAX_EXTENT..=MAX_EXTENT).contains(n))
-}
-
 /// Types of the operands and the result of an operation in generated code.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(in super::super) struct Signature {
-    pub(in super::super) operands: SmallVec<[Lane; 3]>,
-    pub(in super::super) result: Lane,
+pub(crate) struct Signature {
+    pub(crate) operands: SmallVec<[Lane; 3]>,
+    pub(crate) result: Lane,
     /// The expressions that can have the operation.
-    pub(in super::super) place: Place,
+    pub(crate) place: Place,
 }
 
 /// The type of a value in generated code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in super::super) enum Lane {
+pub(crate) enum Lane {
     /// Elements of this number of bytes.
     Elements(usize),
     Pred,
@@ -63,7 +55,7 @@ pub(in super::super) enum Lane {
 
 /// The expressions in which code for an operation can be generated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in super::super) enum Place {
+pub(crate) enum Place {
     /// An expression of several operations in a loop, which has constants in memory.
     Loop,
     /// A single operation on few elements.
@@ -79,7 +71,7 @@ impl Place {
 
 /// Returns the types of an operation for which code can be generated in this place; `None` for other
 /// operations.
-pub(in super::super) fn machine_code(op: ScalarOp, place: Place) -> Option<Signature> {
+pub(crate) fn machine_code(op: ScalarOp, place: Place) -> Option<Signature> {
     signature(op).filter(|signature| signature.place.covers(place))
 }
 
@@ -105,7 +97,7 @@ fn signature(op: ScalarOp) -> Option<Signature> {
         ScalarOp::Unary(Unary::Negate | Unary::Not, dtype @ (S32 | U32 | S64 | U64)) => {
             same(1, elements(dtype), Place::Anywhere)
         }
-        ScalarOp::Unary(Unary::Exponential | Unary::Tanh, F32) if native::has_functions() => {
+        ScalarOp::Unary(Unary::Exponential | Unary::Tanh, F32) if has_functions() => {
             same(1, elements(F32), Place::Loop)
         }
         ScalarOp::RotateLeft => same(2, elements(U32), Place::Anywhere),
@@ -154,4 +146,21 @@ fn is_binary(op: Binary, dtype: DType) -> bool {
         }
         _ => false,
     }
+}
+
+/// Returns true if a fusion can reduce rows of this type by an operation.
+pub fn reduces(op: &Op, dtype: DType) -> bool {
+    Combine::by(op, dtype).is_some_and(|by| combine::rows(by, dtype, 1).is_some())
+}
+
+/// Returns true if an operation on elements can be part of a fusion.
+pub fn fuses(op: &Op, operands: &[&TensorType], ty: &TensorType) -> bool {
+    let dtypes: SmallVec<[_; 3]> = operands.iter().map(|t| t.dtype).collect();
+    let plain = operands.iter().chain([&ty]).all(|t| t.quant.is_none());
+    plain && operations::work(op, &dtypes, ty.dtype).is_some()
+}
+
+/// Returns true if generated code computes functions without loss: prebuilt loops do not use wider vectors.
+fn has_functions() -> bool {
+    cfg!(all(target_arch = "x86_64", unix)) && matches!(widest(), Vectors::Avx2)
 }

@@ -13,16 +13,12 @@ use farcall_ir::op::{Binary, Compare, Unary};
 use farcall_ir::{DType, Op};
 use smallvec::{SmallVec, smallvec};
 
-use super::super::map::VectorLoop;
-use super::super::native;
-use super::superinstructions;
-
 /// Maximum number of operands of an expression, besides constants.
-pub(in super::super) const MAX_OPERANDS: usize = 3;
+pub(crate) const MAX_OPERANDS: usize = 3;
 
 /// An operation on single elements of fixed types.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in super::super) enum ScalarOp {
+pub(crate) enum ScalarOp {
     Binary(Binary, DType),
     Unary(Unary, DType),
     /// Rotation of words to the left, by amounts below their size in bits.
@@ -35,7 +31,7 @@ pub(in super::super) enum ScalarOp {
 
 impl ScalarOp {
     /// Returns the operation on elements of these types, if expressions can have it.
-    pub(in super::super) fn new(op: &Op, dtypes: &[DType], to: DType) -> Option<ScalarOp> {
+    pub(crate) fn new(op: &Op, dtypes: &[DType], to: DType) -> Option<ScalarOp> {
         match (op, dtypes) {
             (Op::Binary(op), [x, y]) if x == y => Some(ScalarOp::Binary(*op, *x)),
             (Op::Unary(op), [x]) => Some(ScalarOp::Unary(*op, *x)),
@@ -58,29 +54,20 @@ impl ScalarOp {
 
 /// An expression over the corresponding elements of its operands. The last node is the result.
 #[derive(Clone, Debug)]
-pub(in super::super) struct Expr {
-    pub(in super::super) nodes: SmallVec<[Node; 2]>,
-}
-
-/// A way to make code for an expression.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in super::super) enum Backend {
-    /// A loop that is part of this library.
-    Prebuilt,
-    /// Code that is generated for the expression.
-    MachineCode,
+pub(crate) struct Expr {
+    pub(crate) nodes: SmallVec<[Node; 2]>,
 }
 
 /// A node of an expression.
 #[derive(Clone, Debug)]
-pub(in super::super) struct Node {
-    pub(in super::super) op: ScalarOp,
-    pub(in super::super) operands: SmallVec<[Leaf; MAX_OPERANDS]>,
+pub(crate) struct Node {
+    pub(crate) op: ScalarOp,
+    pub(crate) operands: SmallVec<[Leaf; MAX_OPERANDS]>,
 }
 
 /// An operand of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in super::super) enum Leaf {
+pub(crate) enum Leaf {
     /// An operand of the expression.
     Operand(usize),
     /// The bytes of an element, padded with zeros.
@@ -90,25 +77,21 @@ pub(in super::super) enum Leaf {
 }
 
 /// The last node that uses each operand and each node.
-#[cfg_attr(
-    not(all(target_arch = "x86_64", unix)),
-    expect(dead_code, reason = "only read where machine code is generated")
-)]
-pub(in super::super) struct LastUses {
-    pub(in super::super) operands: [usize; MAX_OPERANDS],
+pub(crate) struct LastUses {
+    pub(crate) operands: [usize; MAX_OPERANDS],
     /// A node that no other node uses is listed with its own number.
-    pub(in super::super) nodes: SmallVec<[usize; 2]>,
+    pub(crate) nodes: SmallVec<[usize; 2]>,
 }
 
 impl Expr {
     /// Creates the expression of one operation on the operands in order.
-    pub(in super::super) fn single(op: ScalarOp) -> Expr {
+    pub(crate) fn single(op: ScalarOp) -> Expr {
         Expr { nodes: smallvec![Node { op, operands: (0..op.arity()).map(Leaf::Operand).collect() }] }
     }
 
     /// Creates the expression `second(first(a, b), c)`, or `second(c, first(a, b))` if `swapped`. `None` if the
     /// operations do not have these operands. (A second operation of one operand has no `c`.)
-    pub(in super::super) fn pair(first: ScalarOp, second: ScalarOp, swapped: bool) -> Option<Expr> {
+    pub(crate) fn pair(first: ScalarOp, second: ScalarOp, swapped: bool) -> Option<Expr> {
         let mut operands: SmallVec<[Leaf; MAX_OPERANDS]> = smallvec![Leaf::Node(0), Leaf::Operand(2)];
         operands.truncate(second.arity());
         if first.arity() != 2 || second.arity() > 2 {
@@ -123,17 +106,8 @@ impl Expr {
     }
 
     /// Returns the operation, if the expression has only one.
-    pub(in super::super) fn op(&self) -> Option<ScalarOp> {
+    pub(crate) fn op(&self) -> Option<ScalarOp> {
         if let [node] = &self.nodes[..] { Some(node.op) } else { None }
-    }
-
-    /// Returns the code of a loop over many elements; `None` if the backend has none. (The prebuilt loops of
-    /// single operations are in [`elementwise`](super::super::elementwise).)
-    pub(in super::super) fn compile(&self, backend: Backend) -> Option<VectorLoop> {
-        match backend {
-            Backend::Prebuilt => superinstructions::of(self),
-            Backend::MachineCode => native::expression(self),
-        }
     }
 
     /// Returns the last use of each operand and each node.
@@ -141,7 +115,7 @@ impl Expr {
         not(all(target_arch = "x86_64", unix)),
         expect(dead_code, reason = "only called where machine code is generated")
     )]
-    pub(in super::super) fn last_uses(&self) -> LastUses {
+    pub(crate) fn last_uses(&self) -> LastUses {
         let mut last = LastUses { operands: [0; MAX_OPERANDS], nodes: (0..self.nodes.len()).collect() };
         for (i, node) in self.nodes.iter().enumerate() {
             for leaf in &node.operands {

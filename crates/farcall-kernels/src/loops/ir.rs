@@ -12,18 +12,19 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::super::map::VectorLoop;
-use super::super::mix::Turn;
-use super::super::pad::Padded;
-use super::super::part::Parts;
-use super::super::reduce::Accumulator;
-use super::super::tile::walk::{Iota, Walk};
 use super::expression::{Expr, ScalarOp};
-use super::moves::{Moves, Window};
+use super::vector::VectorLoop;
+use super::vector::broadcast::{Iota, Walk};
+use super::vector::combine::Accumulator;
+use super::vector::moves::{Moves, Window};
+use super::vector::padding::Padded;
+use super::vector::rounds::Turn;
+use super::vector::slices::Parts;
+use crate::args::Place;
 
 /// The number of elements of a value.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(in super::super) enum Level {
+pub(crate) enum Level {
     /// One element; a block of memory has copies.
     Uniform,
     /// One element per row.
@@ -36,7 +37,7 @@ pub(in super::super) enum Level {
 
 /// A value before registers are allocated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in super::super) enum Slot {
+pub(crate) enum Slot {
     /// An operand of the program.
     Input(usize),
     /// The result of a loop, by its number.
@@ -45,7 +46,7 @@ pub(in super::super) enum Slot {
 
 /// The location of a value's elements.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in super::super) enum Location {
+pub(crate) enum Location {
     /// Elements of an operand, of this size.
     Input(usize, usize, Level),
     /// Elements of an output, of this size.
@@ -58,7 +59,7 @@ pub(in super::super) enum Location {
 
 /// The way in which a loop uses the elements of an operand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in super::super) enum Access {
+pub(crate) enum Access {
     /// One element for each result.
     Each,
     /// One element for all results.
@@ -69,15 +70,15 @@ pub(in super::super) enum Access {
 
 /// An operand of a loop.
 #[derive(Clone, Copy, Debug)]
-pub(in super::super) struct Operand {
-    pub(in super::super) location: Location,
+pub(crate) struct Operand {
+    pub(crate) location: Location,
     /// Size of an element in bytes.
-    pub(in super::super) bytes: usize,
-    pub(in super::super) access: Access,
+    pub(crate) bytes: usize,
+    pub(crate) access: Access,
 }
 
 /// What a loop computes.
-pub(in super::super) enum LoopOp {
+pub(crate) enum LoopOp {
     /// An operation or an expression on corresponding elements, as prebuilt or generated code. The code is
     /// described by the expression, if there is one.
     Compute(VectorLoop, Option<Expr>),
@@ -115,9 +116,21 @@ pub(in super::super) enum LoopOp {
     /// Writes the result of an accumulator.
     End,
     /// Movements, each of a different operand.
-    Move(Arc<[Moves]>),
+    Move(
+        #[cfg_attr(
+            not(all(target_arch = "x86_64", unix)),
+            expect(dead_code, reason = "only read where machine code is generated")
+        )]
+        Arc<[Moves]>,
+    ),
     /// A movement that is shifted by indices.
-    Window(Arc<Window>),
+    Window(
+        #[cfg_attr(
+            not(all(target_arch = "x86_64", unix)),
+            expect(dead_code, reason = "only read where machine code is generated")
+        )]
+        Arc<Window>,
+    ),
     /// The sum of the shifts by some of a window's indices.
     Shift,
 }
@@ -125,7 +138,7 @@ pub(in super::super) enum LoopOp {
 impl LoopOp {
     /// Returns the program's operand that the loop reads, in addition to the loop's own operands.
     #[inline]
-    pub(in super::super) fn input(&self) -> Option<usize> {
+    pub(crate) fn input(&self) -> Option<usize> {
         match self {
             LoopOp::Splat(i) | LoopOp::Broadcast(i, _) | LoopOp::Pad(i, _) => Some(*i),
             _ => None,
@@ -133,49 +146,62 @@ impl LoopOp {
     }
 
     /// Returns the operation on elements, if the loop applies only one.
-    pub(in super::super) fn scalar_op(&self) -> Option<ScalarOp> {
+    pub(crate) fn scalar_op(&self) -> Option<ScalarOp> {
         if let LoopOp::Compute(_, Some(expr)) = self { expr.op() } else { None }
     }
 
-    pub(in super::super) fn accumulator(&self) -> Option<&Arc<Accumulator>> {
+    pub(crate) fn accumulator(&self) -> Option<&Arc<Accumulator>> {
         if let LoopOp::Accumulate(accumulator) = self { Some(accumulator) } else { None }
     }
 }
 
 /// A loop over the elements of a tile.
-pub(in super::super) struct Loop<O, R = ()> {
-    pub(in super::super) op: Arc<LoopOp>,
-    pub(in super::super) operands: SmallVec<[O; 3]>,
-    pub(in super::super) result: R,
+pub(crate) struct Loop<O, R = ()> {
+    pub(crate) op: Arc<LoopOp>,
+    pub(crate) operands: SmallVec<[O; 3]>,
+    pub(crate) result: R,
     /// Size of an element of the result in bytes.
-    pub(in super::super) bytes: usize,
+    pub(crate) bytes: usize,
     /// Number of elements. Loops for uniform and fixed values run before the tiles.
-    pub(in super::super) level: Level,
+    pub(crate) level: Level,
     /// Cost in picoseconds per element.
-    pub(in super::super) cost: usize,
+    pub(crate) cost: usize,
+}
+
+/// A place without its size.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Address {
+    pub(crate) base: u32,
+    pub(crate) offset: u32,
+}
+
+impl Address {
+    pub(crate) fn of(place: Place) -> Option<Address> {
+        Some(Address { base: u32::try_from(place.base).ok()?, offset: u32::try_from(place.offset).ok()? })
+    }
 }
 
 /// A loop of a program with a single tile: a step without anything left to decide.
 pub struct Step<L> {
     /// The prebuilt code.
-    pub(in super::super) code: VectorLoop,
+    pub(crate) code: VectorLoop,
     #[cfg_attr(
         not(all(target_arch = "x86_64", unix)),
         expect(dead_code, reason = "only read where machine code is generated")
     )]
-    pub(in super::super) op: Arc<LoopOp>,
+    pub(crate) op: Arc<LoopOp>,
     /// Operands. An absent operand has any place, which the code does not read.
-    pub(in super::super) from: [(L, Access); 3],
-    pub(in super::super) to: L,
+    pub(crate) from: [(L, Access); 3],
+    pub(crate) to: L,
     /// Number of elements.
-    pub(in super::super) n: usize,
+    pub(crate) n: usize,
     /// Size of an element of the result in bytes.
-    pub(in super::super) bytes: usize,
+    pub(crate) bytes: usize,
 }
 
 impl<L: Copy> Step<L> {
     /// Returns the same step at other places; `None` if a place has no counterpart.
-    pub(in super::super) fn at<T>(&self, place: impl Fn(L) -> Option<T>) -> Option<Step<T>> {
+    pub(crate) fn at<T>(&self, place: impl Fn(L) -> Option<T>) -> Option<Step<T>> {
         let [a, b, c] = self.from.map(|(x, access)| Some((place(x)?, access)));
         let (code, op) = (self.code.clone(), Arc::clone(&self.op));
         Some(Step { code, op, from: [a?, b?, c?], to: place(self.to)?, n: self.n, bytes: self.bytes })

@@ -4,11 +4,11 @@ use farcall_ir::op::{Binary, Compare, Direction, Unary};
 use farcall_ir::{DType, Op};
 use smallvec::SmallVec;
 
-use super::super::elementwise;
-use super::super::map::{BLOCK, Operand, VectorLoop};
-use super::super::tests::Random;
 use super::capability::{Place, machine_code};
-use super::expression::{Backend, Expr, Leaf, MAX_OPERANDS, Node, ScalarOp};
+use super::compile::{Backend, compile};
+use super::expression::{Expr, Leaf, MAX_OPERANDS, Node, ScalarOp};
+use super::vector::{BLOCK, Operand, VectorLoop, operations};
+use crate::tests::Random;
 
 /// Elements: blocks, vectors, and some that are left.
 const COUNTS: [usize; 5] = [1, 6, 32, 77, 269];
@@ -114,7 +114,7 @@ fn compare_expression(dtype: DType, n: usize, random: &mut Random) -> bool {
             let late = fits.len() - 1 - random.below(fits.len().min(3));
             from.push(fits[if random.below(3) == 0 { random.below(fits.len()) } else { late }]);
         }
-        let Some(work) = elementwise::work(op, takes, *to).filter(|_| from.len() == takes.len()) else {
+        let Some(work) = operations::work(op, takes, *to).filter(|_| from.len() == takes.len()) else {
             continue;
         };
         let mut operands = [Operand::ABSENT; 3];
@@ -129,7 +129,7 @@ fn compare_expression(dtype: DType, n: usize, random: &mut Random) -> bool {
         expr.nodes.push(Node { op, operands });
         values.push(Value { leaf: Leaf::Node(expr.nodes.len() - 1), dtype: *to, elements });
     }
-    let Some(work) = expr.compile(Backend::MachineCode) else { return false };
+    let Some(work) = compile(&expr, Backend::MachineCode) else { return false };
     let last = values.last().unwrap();
     let mut operands = [Operand::ABSENT; 3];
     let block: Vec<u8> = values.get(repeated).map_or(Vec::new(), |x| {
@@ -186,13 +186,13 @@ fn compare_pairs<T: Copy + Default, B: PartialEq + std::fmt::Debug>(
     use Binary::{Add, And, Multiply, Or, ShiftLeft, ShiftRightLogical, Subtract, Xor};
     let all = [Add, And, Multiply, Or, ShiftLeft, ShiftRightLogical, Subtract, Xor];
     let each = |x: &Vec<T>| Operand::each(x.as_ptr().cast());
-    let work = |op| elementwise::work(&Op::Binary(op), &[dtype, dtype], dtype);
+    let work = |op| operations::work(&Op::Binary(op), &[dtype, dtype], dtype);
     let mut count = 0;
     for (first, second, swapped) in
         all.iter().flat_map(|f| all.map(|s| (*f, s))).flat_map(|(f, s)| [(f, s, false), (f, s, true)])
     {
         let (f, s) = (ScalarOp::Binary(first, dtype), ScalarOp::Binary(second, dtype));
-        let both = Expr::pair(f, s, swapped).and_then(|expr| expr.compile(Backend::Prebuilt));
+        let both = Expr::pair(f, s, swapped).and_then(|expr| compile(&expr, Backend::Prebuilt));
         let Some(both) = both else { continue };
         let [a, b, _] = &operands;
         // The last operand is repeated: a block of copies of its first element.
@@ -234,14 +234,14 @@ fn functions_of_one_operation_have_their_bits() {
     let each = |x: &Vec<f32>| Operand::each(x.as_ptr().cast());
     let pairs = [(Binary::Subtract, Unary::Exponential), (Binary::Multiply, Unary::Tanh)];
     for (first, second) in pairs.map(|(f, s)| (Op::Binary(f), Op::Unary(s))) {
-        let work = elementwise::work(&first, &[DType::F32; 2], DType::F32).unwrap();
+        let work = operations::work(&first, &[DType::F32; 2], DType::F32).unwrap();
         let between: Vec<f32> = run(&work, &[each(&x), each(&y)]);
-        let work = elementwise::work(&second, &[DType::F32], DType::F32).unwrap();
+        let work = operations::work(&second, &[DType::F32], DType::F32).unwrap();
         let expected: Vec<f32> = run(&work, &[each(&between)]);
         let scalar =
             |op: &Op, operands: usize| ScalarOp::new(op, &[DType::F32; 2][..operands], DType::F32).unwrap();
         let pair = Expr::pair(scalar(&first, 2), scalar(&second, 1), false).unwrap();
-        let found: Vec<f32> = run(&pair.compile(Backend::Prebuilt).unwrap(), &[each(&x), each(&y)]);
+        let found: Vec<f32> = run(&compile(&pair, Backend::Prebuilt).unwrap(), &[each(&x), each(&y)]);
         assert_eq!(found, expected);
     }
 }

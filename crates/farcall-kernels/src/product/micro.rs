@@ -6,13 +6,13 @@
 
 use std::ops::{Add, Mul};
 
-#[cfg(target_arch = "x86_64")]
-use farcall_ffi::simd::{Vectors, widest};
 use half::{bf16, f16};
 use num_complex::Complex;
 
-use super::super::halves::{self, Half};
+use super::super::loops::vector::halves::{self, Half};
 use super::super::simd::vectorized;
+#[cfg(target_arch = "x86_64")]
+use farcall_ffi::simd::{Vectors, widest};
 
 /// A row-major tile of the result, with the factors whose products are added to it or replace it.
 #[derive(Clone, Copy)]

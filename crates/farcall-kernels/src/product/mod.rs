@@ -20,21 +20,20 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::thread::LocalKey;
 
-use farcall_ir::DType;
-use farcall_ir::interrupt;
+use farcall_ir::{DType, interrupt};
 use half::{bf16, f16};
 use num_complex::Complex;
 
-use super::args::{Args, Place, Prepared};
+use super::args::{Args, Place};
+use super::loops::prepared::Prepared;
 use super::types::dispatch;
 use crate::cache::CACHE_LINE_BYTES;
+use micro::{Micro, Tile};
+use operand::{Layout, PACKED_EFFORT, join};
+use vector::Vector;
 
 pub(super) use micro::{Element, Ring, Stored};
-use micro::{Micro, Tile};
-use operand::Layout;
 pub(super) use operand::{Axis, Dim, MAX_DIMS, Operand, Step};
-use operand::{PACKED_EFFORT, join};
-use vector::Vector;
 
 /// Minimum number of multiplications per task, which take about ten microseconds.
 const MIN_TASK_PRODUCTS: usize = 1 << 22;

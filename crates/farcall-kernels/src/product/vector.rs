@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use farcall_ir::interrupt;
 
-use super::super::args::Prepared;
+use super::super::loops::prepared::Prepared;
 use super::super::simd::vectorized;
 use super::abreast::{self, LINES};
 use super::micro::{Element, Ring, Stored};

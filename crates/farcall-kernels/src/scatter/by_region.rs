@@ -7,9 +7,10 @@
 use farcall_ir::{DType, Op, TensorType};
 use smallvec::SmallVec;
 
-use super::super::args::{Args, Place, Prepared};
+use super::super::args::{Args, Place};
 use super::super::body::Body;
-use super::super::fusion;
+use super::super::loops::lower;
+use super::super::loops::prepared::Prepared;
 use super::super::scalars::{CopyElement, Frame, Scalars, copy_element};
 use super::super::{Kernel, Request};
 use super::{InPlace, MIN_SLOW_ELEMENTS, OUTSIDE, Windows};
@@ -81,7 +82,7 @@ impl RowProgram {
         let inputs: Vec<&TensorType> = body.args.iter().collect();
         let outputs: Vec<&TensorType> =
             body.returned.iter().map(|value| body.ty(*value)).collect::<Option<_>>()?;
-        let prepared = fusion::tiles(&inputs, &body, &outputs)?;
+        let prepared = lower::tiles(&inputs, &body, &outputs)?;
         (prepared.scratch() == 0).then_some(RowProgram { elements, prepared })
     }
 }

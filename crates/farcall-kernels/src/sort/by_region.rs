@@ -7,12 +7,13 @@ use std::ops::Range;
 
 use farcall_ir::Op;
 
+use super::super::args::Args;
+use super::super::body::Body;
+use super::super::loops::prepared::Prepared;
+use super::super::scalars::{CopyElement, Frame, Scalars, copy_element};
+use super::super::{InPlace, Kernel, Request, nothing};
 use super::order::{self, Permute};
 use super::{Begin, MIN_TASK_ELEMENTS, Shape, Sorted, end};
-use crate::args::{Args, Prepared};
-use crate::body::Body;
-use crate::scalars::{CopyElement, Frame, Scalars, copy_element};
-use crate::{InPlace, Kernel, Request, nothing};
 
 pub(crate) static KERNEL: Kernel =
     Kernel { name: "sort_by_region", prepare, in_place: |_| InPlace::Corresponding, describe: nothing };

@@ -2,10 +2,10 @@
 
 use half::{bf16, f16};
 
+use super::super::number::Number;
 use super::comparator::Order;
 use super::line::Item;
 use super::radix::{Keyed, Narrow};
-use crate::number::Number;
 
 /// Unsigned integer type of keys.
 pub(super) trait Word: Keyed + Ord + Send + Sync + 'static {

@@ -10,14 +10,15 @@ use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::super::args::Args;
+use super::super::loops::prepared::Prepared;
+use super::super::simd::vectorized;
+use super::super::types::dispatch;
 use super::comparator::{Key, Order};
 use super::element::Element;
 use super::order::Permute;
 use super::quick::KeyLine;
 use super::{Begin, Operands, Shape, Sorter, end};
-use crate::args::{Args, Prepared};
-use crate::simd::vectorized;
-use crate::types::dispatch;
 
 /// Minimum number of elements of a line that is sorted in tasks.
 const MIN_LONG_ELEMENTS: usize = 1 << 16;

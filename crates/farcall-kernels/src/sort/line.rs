@@ -7,12 +7,12 @@
 
 use std::ops::Range;
 
+use super::super::args::Args;
+use super::super::types::dispatch;
 use super::comparator::{Key, Order};
 use super::element::{Element, Word};
 use super::radix::{self, Keyed, Narrow, Packed, Pair};
 use super::{Begin, Operands, Shape, Sorter, end, order};
-use crate::args::Args;
-use crate::types::dispatch;
 
 /// Makes a sorter of lines of one or two operands, as the module requires. Returns `None` for other lines.
 pub(super) fn sorter(operands: Operands<'_>, keys: &[Key], shape: Shape) -> Option<Sorter> {

@@ -28,7 +28,8 @@ use std::ops::Range;
 use farcall_ir::interrupt::Pace;
 use farcall_ir::{DType, Op, TensorType};
 
-use super::args::{Args, Prepared};
+use super::args::Args;
+use super::loops::prepared::Prepared;
 use super::{InPlace, Kernel, Request, apart, nothing};
 use comparator::{Key, Order};
 

@@ -5,12 +5,12 @@ use std::ops::Range;
 
 use farcall_ir::interrupt::{self, Pace};
 
+use super::super::args::Args;
+use super::super::types::{by_size, dispatch};
 use super::comparator::Key;
 use super::element::Element;
 use super::radix::{self, Keyed, Packed, Pair};
 use super::{Begin, Operands, Shape, Sorter, end};
-use crate::args::Args;
-use crate::types::{by_size, dispatch};
 
 /// Creates a sorter for lines of any operands, which writes the elements `part` of each sorted line. Returns
 /// `None` for unknown element types. `merges` is true if the sorter is only called for lines with unordered

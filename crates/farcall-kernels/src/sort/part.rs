@@ -5,15 +5,15 @@
 
 use std::ops::Range;
 
+use super::super::args::Args;
+use super::super::select;
+use super::super::simd::vectorized;
+use super::super::types::dispatch;
 use super::comparator::{Key, Order};
 use super::element::{Element, Word};
 use super::line::Strided;
 use super::order::Permute;
 use super::{Begin, Operands, Shape, Sorter, end};
-use crate::args::Args;
-use crate::select;
-use crate::simd::vectorized;
-use crate::types::dispatch;
 
 /// Makes a sorter that selects the first or the last elements of lines with one key. Returns `None` for other
 /// lines and other parts.

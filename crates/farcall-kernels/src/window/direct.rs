@@ -4,7 +4,8 @@
 //! Neighbours are reduced together: elements of the dimensions after the windowed dimensions or, if the last
 //! dimension is windowed, windows along it.
 
-use super::super::args::{Args, Prepared};
+use super::super::args::Args;
+use super::super::loops::prepared::Prepared;
 use super::super::simd::vectorized;
 use super::{Axis, Fold, MAX_DIRECT_ELEMENTS, MIN_TASK_COMBINATIONS, Run, product};
 

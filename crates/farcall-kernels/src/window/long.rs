@@ -10,7 +10,8 @@
 
 use farcall_ir::interrupt::{self, Pace};
 
-use super::super::args::{Args, Prepared};
+use super::super::args::Args;
+use super::super::loops::prepared::Prepared;
 use super::{Axis, Fold, MIN_TASK_COMBINATIONS, Run};
 
 /// Number of columns that are reduced at once.

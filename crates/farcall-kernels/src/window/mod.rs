@@ -14,12 +14,13 @@ use farcall_ir::{DType, Op, TensorType};
 use half::{bf16, f16};
 use num_complex::Complex;
 
-use super::args::Prepared;
-use super::complex;
+use super::loops::prepared::Prepared;
+use super::loops::vector::combine::Combine;
+use super::loops::vector::complex;
 use super::number::{Integer, Number};
-use super::reduce::Combine;
 use super::types::dispatch;
 use super::{Kernel, Request, apart};
+
 pub(super) use axis::{Axis, Run};
 
 pub(super) static KERNEL: Kernel = Kernel { name: "reduce_window", prepare, in_place: apart, describe };

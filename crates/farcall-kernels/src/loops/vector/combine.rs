@@ -1,0 +1,591 @@
+//! Prebuilt loops that combine elements by a single operation.
+//!
+//! The order of combination depends only on the sizes. A row is divided into blocks. The elements of a block
+//! are combined in lanes, and the totals of blocks pairwise. Sums of `f32` and of the 16-bit floats are
+//! accumulated in a wider type.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use farcall_ir::op::Binary;
+use farcall_ir::{DType, Op};
+use half::{bf16, f16};
+use num_complex::Complex;
+
+use super::super::vector;
+use super::halves::Half;
+use super::{Operand, VectorLoop};
+use crate::Body;
+use crate::cache::prefetch_ahead;
+#[cfg(target_arch = "x86_64")]
+use crate::cache::{PREFETCH_DISTANCE_BYTES, prefetch_to_second_level};
+use crate::number::{Float, Integer, Nan, Number};
+use crate::simd::vectorized;
+use crate::types::dispatch;
+
+/// Number of lanes: accumulators that each combine every sixteenth element of a row.
+pub(crate) const LANES: usize = 16;
+/// Number of elements that are combined in lanes. Blocks of this size are combined pairwise.
+pub(crate) const BLOCK_ELEMENTS: usize = 1024;
+/// Approximate cost of an element of a row, in picoseconds.
+pub(crate) const COST: usize = 100;
+
+/// An operation with specialized reduction loops.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Combine {
+    Add,
+    Multiply,
+    Maximum,
+    Minimum,
+    And,
+    Or,
+    Xor,
+}
+
+impl Combine {
+    /// Returns the operation of a reducer that only applies one operation to its two arguments of this type.
+    pub(crate) fn of(body: &Body, dtype: DType) -> Option<Combine> {
+        let only = body.reducer()?;
+        if body.args.iter().chain([&only.ty]).any(|t| t.dtype != dtype) {
+            return None;
+        }
+        Combine::by(&only.op, dtype)
+    }
+
+    /// Returns the operation on two elements of this type.
+    pub(crate) fn by(op: &Op, dtype: DType) -> Option<Combine> {
+        Some(match (op, dtype.is_bool()) {
+            (Op::Binary(Binary::Add), false) => Combine::Add,
+            (Op::Binary(Binary::Multiply), false) => Combine::Multiply,
+            (Op::Binary(Binary::Maximum), false) => Combine::Maximum,
+            (Op::Binary(Binary::Minimum), false) => Combine::Minimum,
+            (Op::Binary(Binary::And), _) | (Op::Binary(Binary::Multiply | Binary::Minimum), true) => {
+                Combine::And
+            }
+            (Op::Binary(Binary::Or), _) | (Op::Binary(Binary::Add | Binary::Maximum), true) => Combine::Or,
+            (Op::Binary(Binary::Xor), _) => Combine::Xor,
+            _ => return None,
+        })
+    }
+}
+
+/// Prepares the reduction of rows of `columns` elements. The inputs are the elements and a single initial
+/// value.
+pub(crate) fn rows(op: Combine, dtype: DType, columns: usize) -> Option<VectorLoop> {
+    combining(op, dtype, Rows(columns))
+}
+
+/// Prepares the combination of rows of `kept` elements into a single row, starting from an initial value.
+pub(crate) fn accumulator(op: Combine, dtype: DType, kept: usize, init: [u8; 16]) -> Option<Accumulator> {
+    // Totals have at most sixteen bytes.
+    kept.checked_mul(16)?.checked_next_multiple_of(64)?;
+    combining(op, dtype, Accumulators { kept, init })
+}
+
+/// Functions that combine rows in several parts. Each part has memory for its own totals, aligned for the
+/// largest element type.
+pub(crate) struct Accumulator {
+    /// Number of elements of the result.
+    pub(crate) kept: usize,
+    /// Size of a part's memory in bytes.
+    pub(crate) bytes: usize,
+    begin: Box<dyn Fn(*mut u8) + Send + Sync>,
+    add: Box<dyn Fn(*const u8, usize, usize, *mut u8) + Send + Sync>,
+    end: Box<dyn Fn(*const u8, usize, *mut u8) + Send + Sync>,
+}
+
+impl Accumulator {
+    /// Initializes the memory of a part.
+    ///
+    /// # Safety
+    /// `part` is valid for writes of [`Accumulator::bytes`] bytes.
+    pub(crate) unsafe fn begin(&self, part: *mut u8) {
+        (self.begin)(part);
+    }
+
+    /// Adds `n` elements to a part. The first element belongs to this column.
+    ///
+    /// # Safety
+    /// `x` is valid for reads of `n` elements, `part` has been initialized, and `column` is less than
+    /// [`Accumulator::kept`].
+    pub(crate) unsafe fn add(&self, x: *const u8, n: usize, column: usize, part: *mut u8) {
+        (self.add)(x, n, column, part);
+    }
+
+    /// Combines `count` parts, which are contiguous, and writes the result.
+    ///
+    /// # Safety
+    /// All parts have been initialized, and `out` is valid for writes of [`Accumulator::kept`] elements.
+    pub(crate) unsafe fn end(&self, parts: *const u8, count: usize, out: *mut u8) {
+        (self.end)(parts, count, out);
+    }
+}
+
+struct Accumulators {
+    kept: usize,
+    init: [u8; 16],
+}
+
+impl Instantiate for Accumulators {
+    type Output = Accumulator;
+
+    fn combining<R: Reducer>(self, by: R) -> Accumulator {
+        let Accumulators { kept, init } = self;
+        // SAFETY: `init` has sixteen bytes, and no element is larger.
+        let init = by.widen(unsafe { init.as_ptr().cast::<R::Element>().read_unaligned() });
+        let identity = by.identity(init);
+        let by = Arc::new(by);
+        let of_end = Arc::clone(&by);
+        let bytes = (kept * size_of::<R::Total>()).next_multiple_of(64);
+        Accumulator {
+            kept,
+            bytes,
+            begin: Box::new(move |to| {
+                for i in 0..kept {
+                    // SAFETY: the caller of `begin` provides `bytes` bytes, room for `kept` totals.
+                    unsafe { to.cast::<R::Total>().add(i).write(identity) };
+                }
+            }),
+            add: Box::new(move |x, n, column, to| {
+                let (x, to) = (x.cast::<R::Element>(), to.cast::<R::Total>());
+                if kept == 1 {
+                    // SAFETY: the caller of `add` provides `n` elements and a part, which has one total.
+                    unsafe { to.write(by.combine(to.read(), row(x, n, &*by, identity, false))) };
+                    return;
+                }
+                let (mut done, mut column) = (0, column);
+                while done < n {
+                    let run = (kept - column).min(n - done);
+                    vectorized(
+                        #[inline(always)]
+                        // SAFETY: the caller of `add` provides `n` elements and a part of `kept` totals;
+                        // `column + run` is at most `kept`.
+                        || unsafe { combine(x.add(done), to.add(column), run, &*by) },
+                    );
+                    done += run;
+                    column = 0;
+                }
+            }),
+            end: Box::new(move |parts, count, out| {
+                for i in 0..kept {
+                    let mut total = init;
+                    for part in 0..count {
+                        // SAFETY: the caller of `end` provides `count` parts, each of `kept` totals in
+                        // `bytes` bytes.
+                        let value = unsafe { parts.add(part * bytes).cast::<R::Total>().add(i).read() };
+                        total = of_end.combine(total, value);
+                    }
+                    // SAFETY: the caller of `end` provides a result of `kept` elements.
+                    unsafe { out.cast::<R::Element>().add(i).write(of_end.narrow(total)) };
+                }
+            }),
+        }
+    }
+}
+
+/// Something that is built for a reducer: a kernel, a loop or an accumulator.
+pub(crate) trait Instantiate {
+    type Output;
+
+    fn combining<R: Reducer>(self, by: R) -> Self::Output;
+}
+
+/// Reduction of rows with this number of elements.
+struct Rows(usize);
+
+impl Instantiate for Rows {
+    type Output = VectorLoop;
+
+    fn combining<R: Reducer>(self, by: R) -> VectorLoop {
+        let Rows(columns) = self;
+        VectorLoop::new(move |[x, init, _]: &[Operand; 3], out, n| {
+            let (x, out) = (x.at.cast::<R::Element>(), out.cast::<R::Element>());
+            // SAFETY: the second operand is the initial value, one element of this type.
+            let init = by.widen(unsafe { init.at.cast::<R::Element>().read() });
+            let identity = by.identity(init);
+            for i in 0..n {
+                // SAFETY: the caller provides `n` rows of `columns` elements, and room for `n` results.
+                unsafe {
+                    let row = row(x.add(i * columns), columns, &by, identity, false);
+                    out.add(i).write(by.narrow(by.combine(init, row)));
+                }
+            }
+        })
+    }
+}
+
+/// Calls `made` with the reducer of an operation on an element type.
+pub(crate) fn combining<L: Instantiate>(op: Combine, dtype: DType, made: L) -> Option<L::Output> {
+    macro_rules! go {
+        ($T:ty, $A:ty, $widen:expr, $narrow:expr, $identity:expr, $combine:expr) => {{
+            let how: FnReducer<$T, $A, _, _, _> = FnReducer {
+                widen: $widen,
+                narrow: $narrow,
+                combine: $combine,
+                identity: $identity,
+                element: PhantomData,
+            };
+            made.combining(how)
+        }};
+    }
+    Some(match (op, dtype) {
+        (Combine::Add, DType::F32) => made.combining(SumF32),
+        (Combine::Add, DType::F16) => {
+            go!(f16, f32, f16::widen, f16::narrow, Some(-0.0), |a: f32, b: f32| a + b)
+        }
+        (Combine::Add, DType::BF16) => {
+            go!(bf16, f32, bf16::widen, bf16::narrow, Some(-0.0), |a: f32, b: f32| a + b)
+        }
+        (Combine::Add, DType::F64) => go!(f64, f64, |x| x, |x| x, Some(-0.0), |a: f64, b: f64| a + b),
+        (Combine::Add, DType::C64) => {
+            go!(
+                Complex<f32>,
+                Complex<f64>,
+                wide,
+                narrow,
+                Some(-Complex::ZERO),
+                |a: Complex<f64>, b: Complex<f64>| a + b
+            )
+        }
+        (Combine::Add, DType::C128) => {
+            go!(
+                Complex<f64>,
+                Complex<f64>,
+                |x| x,
+                |x| x,
+                Some(-Complex::ZERO),
+                |a: Complex<f64>, b: Complex<f64>| a + b
+            )
+        }
+        (Combine::Add, _) => {
+            return dispatch!(dtype, [ints], T => go!(T, T, |x| x, |x| x, Some(T::ZERO), |a: T, b: T| a.add(b)));
+        }
+        (Combine::Multiply, DType::F16) => {
+            go!(f16, f32, f16::widen, f16::narrow, Some(1.0), |a: f32, b: f32| a * b)
+        }
+        (Combine::Multiply, DType::BF16) => {
+            go!(bf16, f32, bf16::widen, bf16::narrow, Some(1.0), |a: f32, b: f32| a * b)
+        }
+        (Combine::Multiply, DType::C64) => {
+            let one = Complex { re: 1.0, im: 0.0 };
+            go!(Complex<f32>, Complex<f64>, wide, narrow, Some(one), |a: Complex<f64>, b: Complex<f64>| a * b)
+        }
+        (Combine::Multiply, DType::C128) => {
+            let one = Complex { re: 1.0, im: 0.0 };
+            go!(Complex<f64>, Complex<f64>, |x| x, |x| x, Some(one), |a: Complex<f64>, b: Complex<f64>| a * b)
+        }
+        (Combine::Multiply, _) => {
+            return dispatch!(dtype, [ints, floats], T => {
+                go!(T, T, |x| x, |x| x, Some(T::UNIT), |a: T, b: T| a.mul(b))
+            });
+        }
+        // These operations are idempotent, so the initial value may be combined more than once.
+        // Floating-point numbers are converted to integer keys with the same order, and the keys are
+        // compared.
+        (Combine::Maximum, _) if dtype.is_float() => {
+            return dispatch!(dtype, [floats], T => {
+                let one = T::opaque_one();
+                go!(T, <T as Float>::Key, move |x: T| x.settle(one).key(Nan::Largest), T::of_key, None, Ord::max)
+            });
+        }
+        (Combine::Minimum, _) if dtype.is_float() => {
+            return dispatch!(dtype, [floats], T => {
+                let one = T::opaque_one();
+                go!(T, <T as Float>::Key, move |x: T| x.settle(one).key(Nan::Smallest), T::of_key, None, Ord::min)
+            });
+        }
+        (Combine::Maximum, _) => {
+            return dispatch!(dtype, [ints], T => go!(T, T, |x| x, |x| x, None, <T as Number>::max));
+        }
+        (Combine::Minimum, _) => {
+            return dispatch!(dtype, [ints], T => go!(T, T, |x| x, |x| x, None, <T as Number>::min));
+        }
+        (Combine::And, _) => {
+            return dispatch!(dtype, [ints, pred], T => {
+                go!(T, T, |x| x, |x| x, None, |a: T, b: T| a.and(b))
+            });
+        }
+        (Combine::Or, _) => {
+            return dispatch!(dtype, [ints, pred], T => {
+                go!(T, T, |x| x, |x| x, None, |a: T, b: T| a.or(b))
+            });
+        }
+        (Combine::Xor, DType::Pred) => go!(u8, u8, |x| x, |x| x, Some(0), |a: u8, b: u8| a ^ b),
+        (Combine::Xor, _) => {
+            return dispatch!(dtype, [ints], T => {
+                go!(T, T, |x| x, |x| x, Some(T::ZERO), |a: T, b: T| a.xor(b))
+            });
+        }
+    })
+}
+
+fn wide(z: Complex<f32>) -> Complex<f64> {
+    Complex::new(z.re.into(), z.im.into())
+}
+
+fn narrow(z: Complex<f64>) -> Complex<f32> {
+    Complex::new(z.re as f32, z.im as f32)
+}
+
+/// A binary operation on elements, and the type in which totals are accumulated.
+pub(crate) trait Reducer: Send + Sync + 'static {
+    type Element: Copy;
+    /// Type of the accumulators.
+    type Total: Copy + Send + Sync + 'static;
+    /// True if `lanes` prefetches elements that come from memory.
+    const FETCHES: bool = false;
+
+    fn widen(&self, x: Self::Element) -> Self::Total;
+    fn narrow(&self, total: Self::Total) -> Self::Element;
+    fn combine(&self, a: Self::Total, b: Self::Total) -> Self::Total;
+    /// Returns a value that can be combined with any total that includes `init` without changing it.
+    fn identity(&self, init: Self::Total) -> Self::Total;
+
+    /// Combines elements that are `LANES` apart, starting from the identity. `far` is true if the elements
+    /// come from memory rather than the cache.
+    ///
+    /// # Safety
+    /// `x` must be valid for reads of `n` elements, and `n` must be a multiple of `LANES`.
+    #[inline(always)]
+    unsafe fn lanes(
+        &self,
+        x: *const Self::Element,
+        n: usize,
+        identity: Self::Total,
+        _far: bool,
+    ) -> [Self::Total; LANES] {
+        // SAFETY: the contract is the same.
+        unsafe { lanes(self, x, n, identity) }
+    }
+}
+
+/// Combines elements in lanes: the loop of reducers that have no special one.
+///
+/// # Safety
+/// Same requirements as [`Reducer::lanes`].
+#[inline(always)]
+unsafe fn lanes<R: Reducer + ?Sized>(
+    by: &R,
+    x: *const R::Element,
+    n: usize,
+    identity: R::Total,
+) -> [R::Total; LANES] {
+    let mut lanes = [identity; LANES];
+    for i in (0..n).step_by(LANES) {
+        // SAFETY: `i + LANES <= n`.
+        let values = unsafe { x.add(i).cast::<[R::Element; LANES]>().read() };
+        for (lane, value) in lanes.iter_mut().zip(values) {
+            *lane = by.combine(*lane, by.widen(value));
+        }
+    }
+    lanes
+}
+
+/// Sums of `f32`, accumulated in `f64`.
+struct SumF32;
+
+impl Reducer for SumF32 {
+    type Element = f32;
+    type Total = f64;
+    const FETCHES: bool = true;
+
+    #[inline(always)]
+    fn widen(&self, x: f32) -> f64 {
+        x.into()
+    }
+
+    #[inline(always)]
+    fn narrow(&self, total: f64) -> f32 {
+        total as f32
+    }
+
+    #[inline(always)]
+    fn combine(&self, a: f64, b: f64) -> f64 {
+        a + b
+    }
+
+    #[inline(always)]
+    fn identity(&self, _: f64) -> f64 {
+        -0.0
+    }
+
+    // The compiler would turn the generic loop into one that converts two elements at a time.
+    #[inline(always)]
+    unsafe fn lanes(&self, x: *const f32, n: usize, identity: f64, far: bool) -> [f64; LANES] {
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx512f") {
+            // SAFETY: the processor has AVX-512F, and the caller guarantees `n` elements, a multiple of
+            // `LANES`.
+            return unsafe {
+                if far { sum_lanes::<true>(x, n, identity) } else { sum_lanes::<false>(x, n, identity) }
+            };
+        }
+        if far {
+            prefetch_ahead(x.cast(), size_of::<f32>() * n);
+        }
+        // SAFETY: the contract is the same.
+        unsafe { lanes(self, x, n, identity) }
+    }
+}
+
+/// Sums elements in two vectors of eight lanes.
+///
+/// # Safety
+/// Same requirements as [`Reducer::lanes`]; the processor must have AVX-512F.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f")]
+unsafe fn sum_lanes<const IS_FAR: bool>(x: *const f32, n: usize, identity: f64) -> [f64; LANES] {
+    use std::arch::x86_64::{
+        _mm256_loadu_ps, _mm512_add_pd, _mm512_cvtps_pd, _mm512_set1_pd, _mm512_storeu_pd,
+    };
+    let (mut low, mut high) = (_mm512_set1_pd(identity), _mm512_set1_pd(identity));
+    for i in (0..n).step_by(LANES) {
+        if IS_FAR {
+            prefetch_to_second_level(x.wrapping_add(i).wrapping_byte_add(PREFETCH_DISTANCE_BYTES).cast());
+        }
+        // SAFETY: `i + LANES <= n`.
+        let (a, b) = unsafe { (_mm256_loadu_ps(x.add(i)), _mm256_loadu_ps(x.add(i + LANES / 2))) };
+        low = _mm512_add_pd(low, _mm512_cvtps_pd(a));
+        high = _mm512_add_pd(high, _mm512_cvtps_pd(b));
+    }
+    let mut lanes = [0.0; LANES];
+    // SAFETY: each vector is half of the lanes.
+    unsafe {
+        _mm512_storeu_pd(lanes.as_mut_ptr(), low);
+        _mm512_storeu_pd(lanes.as_mut_ptr().add(LANES / 2), high);
+    }
+    lanes
+}
+
+/// A reducer made of functions.
+struct FnReducer<T, A, W, N, C> {
+    widen: W,
+    narrow: N,
+    combine: C,
+    /// The identity; `None` if the initial value serves as one.
+    identity: Option<A>,
+    element: PhantomData<fn(T)>,
+}
+
+impl<T, A, W, N, C> Reducer for FnReducer<T, A, W, N, C>
+where
+    T: Copy + 'static,
+    A: Copy + Send + Sync + 'static,
+    W: Fn(T) -> A + Send + Sync + 'static,
+    N: Fn(A) -> T + Send + Sync + 'static,
+    C: Fn(A, A) -> A + Send + Sync + 'static,
+{
+    type Element = T;
+    type Total = A;
+
+    #[inline(always)]
+    fn widen(&self, x: T) -> A {
+        (self.widen)(x)
+    }
+
+    #[inline(always)]
+    fn narrow(&self, total: A) -> T {
+        (self.narrow)(total)
+    }
+
+    #[inline(always)]
+    fn combine(&self, a: A, b: A) -> A {
+        (self.combine)(a, b)
+    }
+
+    #[inline(always)]
+    fn identity(&self, init: A) -> A {
+        self.identity.unwrap_or(init)
+    }
+}
+/// Combines each element with the corresponding total.
+///
+/// # Safety
+/// `x` must be valid for reads of `n` elements, `to` for reads and writes of `n` totals, and the two must not
+/// overlap.
+#[inline(always)]
+pub(crate) unsafe fn combine<R: Reducer>(x: *const R::Element, to: *mut R::Total, n: usize, by: &R) {
+    let whole = n / vector::BLOCK * vector::BLOCK;
+    for i in (0..whole).step_by(vector::BLOCK) {
+        // SAFETY: `i + vector::BLOCK` is at most `n`.
+        unsafe {
+            let values = x.add(i).cast::<[R::Element; vector::BLOCK]>().read();
+            let totals = to.add(i).cast::<[R::Total; vector::BLOCK]>().read();
+            vector::write_block(
+                to.add(i),
+                #[inline(always)]
+                |i| by.combine(totals[i], by.widen(values[i])),
+            );
+        }
+    }
+    for i in whole..n {
+        // SAFETY: `i < n`.
+        unsafe { to.add(i).write(by.combine(to.add(i).read(), by.widen(x.add(i).read()))) };
+    }
+}
+
+/// Combines contiguous elements. `far` is true if they come from memory rather than the cache.
+///
+/// # Safety
+/// `x` must be valid for reads of `n` elements.
+#[inline]
+pub(crate) unsafe fn row<R: Reducer>(
+    x: *const R::Element,
+    n: usize,
+    by: &R,
+    identity: R::Total,
+    far: bool,
+) -> R::Total {
+    if n < LANES {
+        // SAFETY: `i` is below `n`, for which the caller guarantees `x`.
+        return (0..n).fold(identity, |total, i| by.combine(total, by.widen(unsafe { x.add(i).read() })));
+    }
+    // SAFETY: the contract is the same, and `n` is at least `LANES`.
+    unsafe { lane_row(x, n, by, identity, far) }
+}
+
+/// Combines elements that fill lanes. Not inlined, as there are about a hundred instances.
+///
+/// # Safety
+/// Same requirements as [`row`]; `n` must be at least [`LANES`].
+#[inline(never)]
+unsafe fn lane_row<R: Reducer>(
+    x: *const R::Element,
+    n: usize,
+    by: &R,
+    identity: R::Total,
+    far: bool,
+) -> R::Total {
+    if n > BLOCK_ELEMENTS {
+        // The left half consists of whole blocks, so that its lanes stay full.
+        let half = (n / 2).next_multiple_of(BLOCK_ELEMENTS);
+        // SAFETY: `half < n`, as `n > BLOCK_ELEMENTS`.
+        let [left, right] =
+            unsafe { [row(x, half, by, identity, far), row(x.add(half), n - half, by, identity, far)] };
+        return by.combine(left, right);
+    }
+    if far && !R::FETCHES {
+        prefetch_ahead(x.cast(), n * size_of::<R::Element>());
+    }
+    let whole = n / LANES * LANES;
+    vectorized(
+        #[inline(always)]
+        || {
+            // SAFETY: `whole` is a multiple of `LANES` and at most `n`, for which the caller guarantees `x`.
+            let mut lanes = unsafe { by.lanes(x, whole, identity, far) };
+            let mut total = identity;
+            for i in whole..n {
+                // SAFETY: `i < n`.
+                total = by.combine(total, by.widen(unsafe { x.add(i).read() }));
+            }
+            let mut width = LANES / 2;
+            while width > 0 {
+                for i in 0..width {
+                    lanes[i] = by.combine(lanes[i], lanes[i + width]);
+                }
+                width /= 2;
+            }
+            by.combine(lanes[0], total)
+        },
+    )
+}
