@@ -185,10 +185,6 @@ impl Address {
 pub struct Step<L> {
     /// The prebuilt code.
     pub(crate) code: VectorLoop,
-    #[cfg_attr(
-        not(all(target_arch = "x86_64", unix)),
-        expect(dead_code, reason = "only read where machine code is generated")
-    )]
     pub(crate) op: Arc<LoopOp>,
     /// Operands. An absent operand has any place, which the code does not read.
     pub(crate) from: [(L, Access); 3],

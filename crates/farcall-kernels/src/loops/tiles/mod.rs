@@ -18,6 +18,7 @@
 mod expressions;
 mod merge;
 mod program;
+mod registers;
 mod rounds;
 mod single;
 

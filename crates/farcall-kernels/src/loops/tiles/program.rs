@@ -12,6 +12,7 @@ use super::super::vector::broadcast::splat;
 use super::super::vector::combine::Accumulator;
 use super::super::vector::rounds::{self, Turn, Words};
 use super::super::vector::{BLOCK, Operand, VectorLoop};
+use super::registers::Registers;
 use super::rounds::MAX_ADDED_OPERANDS;
 use super::{Builder, SsaLoop};
 use crate::args::Args;
@@ -157,14 +158,8 @@ impl Program {
         let chunk = n.div_ceil(wanted).next_multiple_of(if alone { TILE_ELEMENTS[1] } else { tile });
         let tasks = n.div_ceil(chunk.max(1)).max(1);
 
-        let mut scratch = if on_stack { 0 } else { tasks.checked_mul(bytes)? };
-        let mut parts = vec![0; steps.len()];
-        for (step, at) in steps.iter().zip(&mut parts) {
-            if let Some(accumulator) = step.op.accumulator() {
-                *at = scratch;
-                scratch = scratch.checked_add(tasks.checked_mul(accumulator.bytes)?)?;
-            }
-        }
+        let stacks = if on_stack { 0 } else { tasks.checked_mul(bytes)? };
+        let (parts, scratch) = accumulators(&steps, tasks, stacks)?;
         let total = |(s, output): &(usize, usize)| {
             let accumulator = Arc::clone(steps[*s].op.accumulator()?);
             Some(Total { accumulator, parts: parts[*s], output: *output })
@@ -176,16 +171,7 @@ impl Program {
             let level = if inputs[i].elements() == Some(n) { Level::Full } else { Level::Row };
             (inputs[i].dtype.size(), level)
         };
-        let made: Vec<Source> = (0..steps.len())
-            .map(|s| {
-                let location = match (steps[s].op.accumulator(), direct[s], steps[s].level) {
-                    (Some(accumulator), ..) => Location::Part(parts[s], accumulator.bytes),
-                    (None, Some(output), level) => Location::Output(output, steps[s].bytes, level),
-                    (None, None, _) => Location::Register(offsets[s]),
-                };
-                Source { location, bytes: steps[s].bytes, access: Access::Each }
-            })
-            .collect();
+        let made = locations(&steps, direct, &offsets, &parts);
         let mut steps = compile(steps, &made, input);
         let uniform: Vec<PlacedLoop> =
             steps.extract_if(.., |s| matches!(s.level, Level::Uniform | Level::Fixed)).collect();
@@ -357,6 +343,36 @@ fn streams(steps: &[PlacedLoop], n: usize) -> Vec<Stream> {
         }
     }
     streams
+}
+
+/// Returns the offset of each step's accumulators in scratch memory, from `begin` on, and the end of all.
+fn accumulators(steps: &[SsaLoop], tasks: usize, begin: usize) -> Option<(Vec<usize>, usize)> {
+    let (mut parts, mut end) = (vec![0; steps.len()], begin);
+    for (step, at) in steps.iter().zip(&mut parts) {
+        if let Some(accumulator) = step.op.accumulator() {
+            *at = end;
+            end = end.checked_add(tasks.checked_mul(accumulator.bytes)?)?;
+        }
+    }
+    Some((parts, end))
+}
+
+/// Returns the location of each step's result: an output, a register, or accumulators.
+fn locations(
+    steps: &[SsaLoop],
+    direct: &[Option<usize>],
+    registers: &[usize],
+    parts: &[usize],
+) -> Vec<Source> {
+    let location = |(s, step): (usize, &SsaLoop)| {
+        let location = match (step.op.accumulator(), direct[s]) {
+            (Some(accumulator), _) => Location::Part(parts[s], accumulator.bytes),
+            (None, Some(output)) => Location::Output(output, step.bytes, step.level),
+            (None, None) => Location::Register(registers[s]),
+        };
+        Source { location, bytes: step.bytes, access: Access::Each }
+    };
+    steps.iter().enumerate().map(location).collect()
 }
 
 /// Compiles the steps. `made` has the location of each step's result.
@@ -582,71 +598,5 @@ impl Memory {
             // SAFETY: every task has an accumulator.
             Location::Part(offset, size) => unsafe { self.scratch.add(offset + self.task * size) },
         }
-    }
-}
-
-/// The assignment of registers to steps.
-struct Registers {
-    /// The register of each step that has one.
-    of: Vec<Option<usize>>,
-    /// Level of the values of each register, and element size in bytes.
-    all: Vec<(Level, usize)>,
-}
-
-impl Registers {
-    /// Assigns registers. Values computed before the tiles keep their register; other registers are reused
-    /// after the last step that reads them.
-    fn assign(steps: &[SsaLoop], direct: &[Option<usize>]) -> Registers {
-        let mut last: Vec<usize> = (0..steps.len()).collect();
-        for (s, step) in steps.iter().enumerate() {
-            for slot in &step.operands {
-                if let Slot::Loop(x) = *slot {
-                    last[x] = s;
-                }
-            }
-        }
-        let mut registers = Registers { of: vec![None; steps.len()], all: Vec::new() };
-        let mut free: Vec<usize> = Vec::new();
-        let mut ends: Vec<Vec<usize>> = vec![Vec::new(); steps.len()];
-        for (s, step) in steps.iter().enumerate() {
-            // A step writes to no register that it reads.
-            if direct[s].is_none() && step.op.accumulator().is_none() {
-                let kind = (step.level, step.bytes);
-                let used = free.iter().rposition(|r| registers.all[*r] == kind).map(|i| free.remove(i));
-                let register = used.unwrap_or_else(|| {
-                    registers.all.push(kind);
-                    registers.all.len() - 1
-                });
-                registers.of[s] = Some(register);
-                if !matches!(step.level, Level::Uniform | Level::Fixed) {
-                    ends[last[s]].push(register);
-                }
-            }
-            free.append(&mut ends[s]);
-        }
-        registers
-    }
-
-    /// Returns the number of bytes per element of a tile, over the registers of all full values.
-    fn width(&self) -> usize {
-        let full = self.all.iter().filter(|(level, _)| matches!(level, Level::Full | Level::Fixed));
-        full.map(|(_, size)| size).sum()
-    }
-
-    /// Returns the byte offset of each step's register, and the total size in bytes.
-    fn places(&self, tile: usize, columns: usize) -> Option<(Vec<usize>, usize)> {
-        let mut bytes = 0usize;
-        let mut begins = Vec::with_capacity(self.all.len());
-        for (level, size) in &self.all {
-            begins.push(bytes);
-            let elements = match level {
-                Level::Uniform => BLOCK,
-                Level::Row => tile / columns,
-                Level::Full | Level::Fixed => tile,
-            };
-            // Every register starts at a cache line.
-            bytes = bytes.checked_add(elements.checked_mul(*size)?.checked_next_multiple_of(64)?)?;
-        }
-        Some((self.of.iter().map(|r| r.map_or(0, |r| begins[r])).collect(), bytes))
     }
 }
