@@ -2,8 +2,7 @@
 //! boundaries, so reading one line at a time stalls at each boundary. These loops read several lines at once.
 //! They use intrinsics, because the compiler's loops over several lines contain shuffles.
 
-use super::PARTIAL_SUM_PRODUCTS;
-use super::vector::joined;
+use super::{PARTIAL_SUM_PRODUCTS, Ring};
 
 /// Number of lines that are read at once.
 pub(super) const LINES: usize = 8;
@@ -114,6 +113,20 @@ unsafe fn avx(x: *const f32, line: usize, y: *const f32, count: usize) -> Sums {
     }
     // SAFETY: vectors have the layout of arrays of their lanes.
     unsafe { std::mem::transmute(all) }
+}
+
+/// Sums numbers pairwise, by adding the second half to the first half repeatedly. Their count must be a power
+/// of two.
+#[inline(always)]
+pub(super) fn joined<T: Ring>(sums: &mut [T]) -> T {
+    let mut n = sums.len();
+    while n > 1 {
+        n /= 2;
+        for i in 0..n {
+            sums[i] = sums[i].plus(sums[i + n]);
+        }
+    }
+    sums[0]
 }
 
 #[cfg(test)]

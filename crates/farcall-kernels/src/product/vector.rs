@@ -7,7 +7,7 @@ use farcall_ir::interrupt;
 
 use super::super::loops::prepared::Prepared;
 use super::super::simd::vectorized;
-use super::abreast::{self, LINES};
+use super::abreast::{self, LINES, joined};
 use super::micro::{Element, Ring, Stored};
 use super::{PARTIAL_SUM_PRODUCTS, Product, Source, join, with_buffer};
 
@@ -281,20 +281,6 @@ unsafe fn lanes<const N: usize, S: Stored<T>, T: Element + Ring>(
         }
     }
     joined(&mut sums)
-}
-
-/// Sums numbers pairwise, by adding the second half to the first half repeatedly. Their count must be a power
-/// of two.
-#[inline(always)]
-pub(super) fn joined<T: Ring>(sums: &mut [T]) -> T {
-    let mut n = sums.len();
-    while n > 1 {
-        n /= 2;
-        for i in 0..n {
-            sums[i] = sums[i].plus(sums[i + n]);
-        }
-    }
-    sums[0]
 }
 
 #[cfg(test)]

@@ -4,27 +4,8 @@ use half::{bf16, f16};
 
 use super::super::number::Number;
 use super::comparator::Order;
-use super::line::Item;
-use super::radix::{Keyed, Narrow};
-
-/// Unsigned integer type of keys.
-pub(super) trait Word: Keyed + Ord + Send + Sync + 'static {
-    fn flip(self, by: u64) -> Self;
-}
-
-impl Word for u32 {
-    #[inline(always)]
-    fn flip(self, by: u64) -> u32 {
-        self ^ by as u32
-    }
-}
-
-impl Word for u64 {
-    #[inline(always)]
-    fn flip(self, by: u64) -> u64 {
-        self ^ by
-    }
-}
+use super::item::{Item, Word};
+use super::radix::Narrow;
 
 /// Element type of an operand.
 pub(super) trait Element: Copy + Send + Sync + 'static {

@@ -17,6 +17,7 @@ mod by_region;
 mod comparator;
 mod element;
 mod in_place;
+mod item;
 mod line;
 mod order;
 mod part;
