@@ -364,7 +364,9 @@ impl<'a, W: Watch> Executor<'a, W> {
         let mut runner = LineRunner { interrupts: self.interrupts, iterations: &mut self.iterations };
         // SAFETY: `Loaded::new` has validated the plan, so the places hold the buffers that the kernels were
         // prepared for, buffers overlap only where the kernels allow it, and predicates and branch numbers
-        // lie where the jumps read them. `Context::new` has allocated the registers.
+        // lie where the jumps read them. `Context::new` has allocated the registers. `thunks` sets base
+        // addresses of separate memory: its own, donated inputs that nothing shares, and new results; other
+        // inputs may share memory, but are not written.
         let mut run = || unsafe { line.run(bases, code, &mut runner) };
         if line.is_long() { self.interrupts.during(run)? } else { run() }
     }
