@@ -106,6 +106,9 @@ impl Transfers {
     }
 
     /// Takes the values for an `infeed`.
+    ///
+    /// # Errors
+    /// If the run is interrupted, the queue is closed and empty, or its next values have other types.
     pub fn infeed(
         &self,
         types: &[TensorType],
@@ -115,6 +118,9 @@ impl Transfers {
     }
 
     /// Takes the values for a `recv`.
+    ///
+    /// # Errors
+    /// If the run is interrupted, the queue is closed and empty, or its next values have other types.
     pub fn recv(
         &self,
         channel: i64,

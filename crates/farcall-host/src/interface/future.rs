@@ -103,6 +103,9 @@ pub(crate) fn give_up(future: *mut abi::Future) {
 
 impl Completion {
     /// Waits for the outcome.
+    ///
+    /// # Errors
+    /// The failure with which the future was completed.
     pub fn wait(&self) -> Result<(), Failure> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
