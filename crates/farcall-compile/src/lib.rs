@@ -1,4 +1,4 @@
-//! The compiler: turns a module into a [`Plan`].
+//! The compiler: turns a module into a [`Plan`](farcall_plan::Plan).
 //!
 //! ```text
 //! Module ──blocks, build──▶ middle form ──resolve, passes, layouts──▶ middle form ──choose──▶ choices
@@ -7,15 +7,15 @@
 //! ```
 //!
 //! `blocks` asks lowerings which composites become custom calls. `resolve` finds the targets of custom calls
-//! and completes the calls with the targets' declarations. The passes are part of `farcall_ir` ([`middle`]).
-//! `choose` picks kernels. The passes that follow assign memory, and rewrite the form like any other
-//! pass: `copies` inserts copies where values must share memory, `coalesce` removes copies at the ends of
-//! loop bodies and branches, `donate` marks the inputs that the program may write to, and `assign` finds
-//! places in the arena and in these inputs. Finally, `lower` writes the thunks.
+//! and completes the calls with the targets' declarations. The passes are part of
+//! [`farcall_ir::middle`]. `choose` picks kernels. The passes that follow assign memory, and rewrite the form
+//! like any other pass: `copies` inserts copies where values must share memory, `coalesce` removes copies at
+//! the ends of loop bodies and branches, `donate` marks the inputs that the program may write to, and
+//! `assign` finds places in the arena and in these inputs. Finally, `lower` writes the thunks.
 //!
 //! **Invariants.** No stage of a target runs; lowerings and shape functions are the only foreign code that
 //! the compiler enters. The compiler does not depend on the runtime. The module has been verified and is
-//! static. All steps after `choose` walk lists ([`order`]) instead of regions, so that deep nesting cannot
+//! static. All steps after `choose` walk lists (`order`) instead of regions, so that deep nesting cannot
 //! overflow the stack.
 
 mod aliases;

@@ -14,7 +14,7 @@ use crate::device::{Buffer, BufferError};
 /// The caller keeps the queues, shares them with a [run](crate::custom_call::RunContext::with_transfers), and
 /// feeds and reads them before, during and after the run. A program that needs a value that has not arrived
 /// waits until the value arrives, the queues are [closed](Transfers::close) or the run is
-/// [interrupted](farcall_ir::Interrupt).
+/// [interrupted](farcall_ir::interrupt::Interrupt).
 ///
 /// ```
 /// use std::sync::Arc;

@@ -14,7 +14,7 @@ pub struct Args<'a> {
     run: u64,
 }
 
-/// Value of [`Place::base`] for scalar constants of a kernel ([`Prepared::knowing`]), which are not in the
+/// Value of [`Place::base`] for scalar constants of a kernel ([`Prepared::knowing`](crate::Prepared::knowing)), which are not in the
 /// memory of the run.
 pub const NUMBERS: usize = usize::MAX;
 

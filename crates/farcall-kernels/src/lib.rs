@@ -5,12 +5,12 @@
 //! (operation, types) ──find──▶ a kernel of [`TABLE`] ──prepare──▶ [`Prepared`] ──run, repeatedly──▶ elements
 //! ```
 //!
-//! The rest of the engine knows a kernel only by its entry in [`TABLE`]. The kernel's `prepare` takes an
+//! The rest of the engine knows a kernel only by its entry in `TABLE`. The kernel's `prepare` takes an
 //! operation with the types of its operands and results, and returns `None` or the code to run: the loop for
 //! these element types, with all strides. The compiler calls `prepare` to find a kernel for an operation.
 //! Loading a plan calls it again, so that a loop need not trust anything in a plan.
 //!
-//! A new kernel needs a file here with a `KERNEL`, an entry in [`TABLE`] before the more general kernels, and
+//! A new kernel needs a file here with a `KERNEL`, an entry in `TABLE` before the more general kernels, and
 //! a file in `filetests/`; ARCHITECTURE.md has the details. `top_k` is an example with scratch memory and
 //! tasks, `sort` has a region, and `iota` is the smallest.
 //!

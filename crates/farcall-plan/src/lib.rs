@@ -371,7 +371,7 @@ impl Thunk {
 
 impl Compute {
     /// Returns the request to a kernel for buffers of these types. `outputs` excludes scratch memory; `iotas`
-    /// describes the inputs ([`iotas`]).
+    /// describes the inputs (`iotas`).
     pub fn request<'a>(
         &'a self,
         inputs: &'a [&'a TensorType],
@@ -396,8 +396,8 @@ fn types(buffers: &[TensorSlice]) -> SmallVec<[&TensorType; 8]> {
     buffers.iter().map(|b| &b.ty).collect()
 }
 
-/// A thunk of a plan with its step number, as [`Profile`](farcall_runtime::Profile) and
-/// [`Explanation`](farcall_compile::Explanation) number steps.
+/// A thunk of a plan with its step number, as `Profile` and
+/// `Explanation` number steps.
 #[derive(Clone, Copy, Debug)]
 pub struct Numbered<'p> {
     /// Position of the thunk in the order of [`Plan::walk`].

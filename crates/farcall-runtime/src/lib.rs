@@ -120,7 +120,7 @@ pub enum RunError {
     /// An operation without a kernel failed.
     #[error(transparent)]
     Reference(EvalError),
-    /// The run's [`Interrupt`](farcall_ir::Interrupt) ended the run.
+    /// The run's [`Interrupt`](farcall_ir::interrupt::Interrupt) ended the run.
     #[error("the run was interrupted")]
     Interrupted,
     /// The loops of the program exceeded the limit on iterations.

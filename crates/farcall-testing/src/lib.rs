@@ -4,8 +4,8 @@
 //! - [`mutate`], [`programs`]: texts that are almost valid, and the programs to begin with.
 //! - [`process`]: tests that need a process of their own.
 //! - [`library`]: libraries that tests build and load.
-//! - [`compare`] (feature `ir`): numbers that differ by rounding.
-//! - [`engine`] (feature `engine`): programs compiled from text, and run in the engine and the evaluator.
+//! - `compare` (feature `ir`): numbers that differ by rounding.
+//! - `engine` (feature `engine`): programs compiled from text, and run in the engine and the evaluator.
 //!
 //! **Invariant.** The same seed gives the same random numbers in every build, so that a failure can be
 //! repeated.

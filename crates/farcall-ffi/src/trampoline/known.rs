@@ -189,7 +189,7 @@ pub fn remember<E: Entry, S>(entered: Entered, slots: &S) {
 }
 
 /// Returns true if an operand has this element type. Also true if the operand is missing or not a buffer,
-/// which is reported when the operand is read. [`begin`] has checked the number of operands, unless the frame
+/// which is reported when the operand is read. `begin` has checked the number of operands, unless the frame
 /// is known.
 #[inline(always)]
 pub fn operand_is(entered: &Entered, decoder: &Decoder, i: usize, dtype: DType) -> bool {

@@ -65,7 +65,7 @@ impl Line {
     /// The error of the runner.
     ///
     /// # Safety
-    /// Same requirements as [`Prepared::run`] for each linked kernel, with its places relative to these base
+    /// Same requirements as [`Prepared::run`](crate::Prepared::run) for each linked kernel, with its places relative to these base
     /// addresses. The constants have been written, nothing else uses the registers, and the values that jumps
     /// read are initialized. Memory that is written relative to one base address is not read or written
     /// relative to another, since machine code keeps values in registers that it knows by base and offset.

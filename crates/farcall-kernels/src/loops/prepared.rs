@@ -131,7 +131,7 @@ impl Prepared {
     }
 
     /// Replaces some inputs by these scalar constants, which are not in the run's memory. Their places have
-    /// base [`NUMBERS`] and are [`Element::SIZE`] bytes apart.
+    /// base [`NUMBERS`](crate::NUMBERS) and are [`Element::SIZE`] bytes apart.
     pub fn knowing(self, numbers: Box<[Element]>) -> Prepared {
         Prepared { numbers, ..self }
     }
