@@ -192,8 +192,7 @@ pub struct Diagnostic {
     /// Location of the error if the source has no text: a location that the program records, such as a line
     /// of Python.
     pub place: Option<Arc<str>>,
-    /// Name of the thing that the error is about, for programs that handle errors: the target of a missing
-    /// target.
+    /// Subject of the error, for programs that handle errors: the name of a missing target.
     pub subject: Option<Arc<str>>,
 }
 

@@ -25,7 +25,7 @@
 //! - [`expand`]: defines derived operations by simpler ones.
 //! - [`normalize`]: replaces custom calls that stand for operations by these operations.
 //! - [`refine`]: specializes programs with dynamic dimensions to static ones, for inputs of known types.
-//! - [`bounded`]: makes bounded dimensions static whose sizes are computed.
+//! - [`bounded`]: makes bounded dimensions with computed sizes static.
 //! - [`middle`]: the form that passes rewrite on the way to a plan, and the passes.
 //! - [`file_kind`]: recognizes files of other formats.
 //! - [`elided`]: constants whose elements a printer omitted.

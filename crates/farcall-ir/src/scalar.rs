@@ -130,9 +130,10 @@ impl Scalar {
         Scalar::from_bytes(dtype, &bytes)
     }
 
-    /// Returns the distance to another element of type `dtype` in representable numbers (units in the last place
-    /// of `dtype`); for complex numbers, the larger distance of the two parts. It is zero for two NaNs and for two
-    /// zeros, and `u64::MAX` for different integers and for different numbers of which one is not finite.
+    /// Returns the distance to another element of type `dtype` in representable numbers (units in the last
+    /// place of `dtype`); for complex numbers, the larger distance of the two parts. It is zero for two NaNs
+    /// and for two zeros, and `u64::MAX` for different integers and for different numbers of which one is not
+    /// finite.
     pub fn ulp_distance(self, other: Scalar, dtype: DType) -> u64 {
         match (self, other) {
             (Scalar::Float(x), Scalar::Float(y)) => real_ulp_distance(x, y, dtype),

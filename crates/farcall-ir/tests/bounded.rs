@@ -1,12 +1,12 @@
-//! Bounded dimensions whose sizes are computed: the lowered program must return what the evaluator computes on
-//! tensors of the exact sizes.
+//! Bounded dimensions whose sizes are computed: the lowered program must return what the evaluator computes
+//! on tensors of the exact sizes.
 
 use farcall_ir::eval::{self, Denormals, NoHost, Value, eval};
 use farcall_ir::{DType, Literal, Module, Scalar, Source, bounded, refine, text, verify};
 
-/// Inputs of every program: rows 0 to 23 of `4x6`, and two sizes.
+/// Inputs of every program: the numbers 0 to 23 as `4x6`, and two sizes.
 fn inputs(n: i64, m: i64) -> Vec<Literal> {
-    // In no order, so that sorts have work.
+    // Unordered, so that sorts have work.
     let table = Literal::from_fn(DType::F32, [4, 6], |i| Scalar::Float(((i * 7 + 3) % 24) as f64));
     let size = |n: i64| Literal::scalar(DType::S32, Scalar::Signed(n));
     vec![table, size(n), size(m)]

@@ -1,5 +1,5 @@
-//! Converts attribute dictionaries to operations and back. The names and meanings of each operation's
-//! attributes are defined here once, for every format with named attributes.
+//! Converts attribute dictionaries to operations and back. The meaning of each attribute is defined here
+//! once, for every format with named attributes.
 //!
 //! [`read`] takes an operation's attributes out of the dictionary and fills in the specification's defaults.
 //! [`write()`] returns a dictionary from which `read` creates the same operation, without attributes that

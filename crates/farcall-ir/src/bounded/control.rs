@@ -83,7 +83,7 @@ impl<'m> Lowering<'m> {
         Ok(to)
     }
 
-    /// The values, then the sizes of the dimensions that their types bound.
+    /// Returns the values, followed by the sizes of their dimensions with bounds.
     fn flat(&mut self, at: Inst<'_>, values: &[Tracked], types: &[&Type]) -> Vec<ValueId> {
         let mut ids: Vec<ValueId> = values.iter().map(|value| value.id).collect();
         for (value, ty) in values.iter().zip(types) {
@@ -102,13 +102,13 @@ fn bounds(ty: &Type) -> impl Iterator<Item = (usize, usize)> {
     dims.filter_map(|(dim, size)| Some((dim, size.bound()?)))
 }
 
-/// The types of the values that stand for values of these types.
+/// Returns the types of the values in [`Lowering::flat`], for values of these types.
 fn flat_types(types: &[&Type]) -> Vec<Type> {
     let sizes = types.iter().flat_map(|ty| bounds(ty)).map(|_| TensorType::scalar(DType::S32).into());
     types.iter().map(|ty| with_bounds(ty)).chain(sizes).collect()
 }
 
-/// Splits values as [`Lowering::flat`] joins them.
+/// Joins the values of [`Lowering::flat`] with their sizes again.
 fn tracked(ids: &[ValueId], types: &[&Type]) -> Vec<Tracked> {
     let mut sizes = ids[types.len().min(ids.len())..].iter().copied();
     let one = |(id, ty): (&ValueId, &&Type)| {

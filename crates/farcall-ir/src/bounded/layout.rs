@@ -1,4 +1,5 @@
-//! Operations whose results depend on where elements lie: they move the elements so that padding is last.
+//! Operations whose results depend on the positions of elements. Their lowerings move the elements so that
+//! the padding is last.
 
 use farcall_sig::DType;
 
@@ -43,7 +44,7 @@ impl<'m> Lowering<'m> {
                 is_outermost(&x.sizes[old.clone()], &from.sizes()[old.clone()])
                     && is_outermost(&sizes[new.clone()], &to.sizes()[new.clone()])
             });
-        // The numbers of the elements are `i32`.
+        // The elements are numbered by `i32`.
         if !stays && to.elements().is_none_or(|n| i32::try_from(n).is_err()) {
             return Err(unsupported(inst, "more than 2³¹ elements along"));
         }
@@ -87,7 +88,7 @@ impl<'m> Lowering<'m> {
         Ok(sizes)
     }
 
-    /// Writes the operands one after another, so that each overwrites the padding of the one before.
+    /// Writes the operands one after another, so that each overwrites the padding of the previous operand.
     pub(super) fn concatenate(
         &mut self,
         inst: Inst<'m>,
@@ -121,7 +122,7 @@ impl<'m> Lowering<'m> {
         Ok(())
     }
 
-    /// Reverses, and then moves the elements, which are behind the padding, to the front.
+    /// Reverses the dimensions. The elements are then behind the padding, so they are moved to the front.
     pub(super) fn reverse(&mut self, inst: Inst<'m>, x: &Tracked, dims: &[usize]) -> Result<(), Diagnostic> {
         let ty = self.ty(x.id);
         let ids = self.emit(inst, vec![x.id])?;
@@ -148,7 +149,7 @@ impl<'m> Lowering<'m> {
         Ok(())
     }
 
-    /// Sorts with a further operand, which is true for padding, and which the comparator compares first.
+    /// Sorts with an additional operand, true for padding, which the comparator compares first.
     pub(super) fn sort(
         &mut self,
         inst: Inst<'m>,
@@ -206,7 +207,7 @@ impl<'m> Lowering<'m> {
         Ok(())
     }
 
-    /// In a comparator: an element comes before padding; otherwise the answer is `less`.
+    /// Extends a comparator, whose result is `less`, so that elements come before padding.
     fn padding_last(
         &mut self,
         inst: Inst<'m>,

@@ -51,8 +51,8 @@ pub(crate) fn is_bounded(module: &Module) -> bool {
 /// parameters. The entry keeps its name.
 ///
 /// # Errors
-/// `dynamic-shape`: an operation whose bounded operands are not supported, or a bound that a size, which is
-/// an `i32`, cannot reach.
+/// `dynamic-shape`: an operation that does not support bounded operands, or a bound that exceeds the range of
+/// sizes (`i32`).
 pub(crate) fn lower(module: &Module, entry: &Func, params: &[Type]) -> Result<Module, Diagnostic> {
     for func in module.funcs() {
         let bounds = func.values().flat_map(|v| func.ty(v).tensors()).flat_map(TensorType::dims);
@@ -88,7 +88,7 @@ pub(crate) fn lower(module: &Module, entry: &Func, params: &[Type]) -> Result<Mo
 #[derive(Clone, Debug)]
 struct Tracked {
     id: ValueId,
-    /// One entry per dimension: the size as `tensor<i32>`, or `None` if it is the dimension of the type.
+    /// One entry per dimension: the size as `tensor<i32>`, or `None` if the dimension is not tracked.
     sizes: Vec<Option<ValueId>>,
 }
 
@@ -111,7 +111,7 @@ struct Lowering<'m> {
     to: Func,
     /// The region that new instructions are appended to.
     out: RegionId,
-    /// Values of the function that is walked.
+    /// Lowered values, by the values of the function that is walked.
     values: FxHashMap<ValueId, Tracked>,
     walked: usize,
     depth: usize,
@@ -360,7 +360,7 @@ fn masked(b: &mut Builder<'_>, x: ValueId, dim: usize, size: ValueId, fill: Valu
     masked_by(b, x, dim, size, fill)
 }
 
-/// Replaces the elements past a size along a dimension by those of another tensor.
+/// Replaces the elements past a size along a dimension by the elements of another tensor.
 fn masked_by(b: &mut Builder<'_>, x: ValueId, dim: usize, size: ValueId, others: ValueId) -> ValueId {
     let ty = b.ty(x);
     let index = b.iota(DType::S32, ty.sizes(), dim);

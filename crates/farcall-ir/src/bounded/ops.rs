@@ -27,7 +27,7 @@ impl<'m> Lowering<'m> {
             }
             Op::If | Op::Case => return self.branches(inst),
             Op::While => return self.while_loop(inst),
-            // Refinement finds the sizes of dimensions without a bound, which cannot be masked.
+            // Dimensions without a bound cannot be masked: refinement has to find their sizes.
             _ if !is_static && is_tracked => {
                 return Err(unsupported(inst, "a dimension without a bound next to"));
             }
@@ -102,7 +102,7 @@ impl<'m> Lowering<'m> {
         operands: &[Tracked],
         dim: usize,
     ) -> Result<(), Diagnostic> {
-        // A dimension that is declared as static has this size, even if its operand was cut.
+        // A dimension that is declared static has its declared size, even if the lowered operand is tracked.
         let declared = inst.func().tensor(inst.operands()[0]).and_then(|t| t.get_dim(dim)?.size());
         let size = operands[0].sizes.get(dim).copied().flatten();
         let bound = self.ty(operands[0].id).get_dim(dim).and_then(|d| d.size()).unwrap_or(0);
@@ -152,7 +152,8 @@ impl<'m> Lowering<'m> {
         declared.into_iter().enumerate().map(element).collect()
     }
 
-    /// The padded data of a tensor with the sizes of all its dimensions: the tensor itself, here.
+    /// Lowers a call that returns padded data and the sizes of all dimensions. The lowered operand is such
+    /// data.
     fn pad_to_static(&mut self, inst: Inst<'m>, operands: &[Tracked]) -> Result<(), Diagnostic> {
         let [x] = operands else { return Err(unsupported(inst, "an operand with")) };
         let dims = self.ty(x.id).sizes().to_vec();
@@ -167,7 +168,7 @@ impl<'m> Lowering<'m> {
         Ok(())
     }
 
-    /// A tensor and the sizes of all its dimensions.
+    /// Lowers a call that takes padded data and the sizes of all dimensions.
     fn slice_to_dynamic(&mut self, inst: Inst<'m>, operands: &[Tracked]) -> Result<(), Diagnostic> {
         let declared = inst.results().first().and_then(|r| inst.func().tensor(*r));
         let (Some((x, sizes)), Some(declared)) = (operands.split_first(), declared) else {
@@ -199,7 +200,7 @@ impl<'m> Lowering<'m> {
     }
 
     /// The size of a dimension that all operands share. If sizes differ, a size of 1 is broadcast, as in XLA;
-    /// of other sizes, the smaller counts.
+    /// otherwise the smallest size counts.
     fn common_size(&mut self, inst: Inst<'m>, operands: &mut [Tracked], dim: usize) -> Option<ValueId> {
         let size_of = |value: &Tracked| value.sizes.get(dim).copied().flatten();
         let mut found: Vec<ValueId> = operands.iter().filter_map(size_of).collect();
@@ -287,7 +288,8 @@ impl<'m> Lowering<'m> {
         ty.cloned().ok_or_else(|| unsupported(inst, "a result with"))
     }
 
-    /// A part of a dimension is a tensor of the declared size; a whole dimension stays tracked.
+    /// Lowers a slice. A dimension that is taken whole stays tracked; a part of a dimension has a static
+    /// size.
     fn slice(&mut self, inst: Inst<'m>, operands: &[Tracked], slice: &Slice) -> Result<(), Diagnostic> {
         let from = self.ty(operands[0].id);
         let whole =
@@ -336,7 +338,7 @@ impl<'m> Lowering<'m> {
     fn pad(&mut self, inst: Inst<'m>, operands: &[Tracked], pad: &Pad) -> Result<(), Diagnostic> {
         let [x, value] = operands else { return Err(unsupported(inst, "an operand with")) };
         let rank = x.sizes.len();
-        // The padding that is there already becomes a part of the new one.
+        // The existing padding becomes a part of the new padding.
         let data = self.masked(inst, x, 0..rank, value.id);
         let result = self.result(inst)?;
         let mut b = self.at(inst);

@@ -42,7 +42,7 @@ impl<'m> Lowering<'m> {
             let window = op.window[d].saturating_sub(1).saturating_mul(op.window_dilations[d]);
             let (low, high) = op.padding[d];
             let by = low.saturating_add(high).saturating_sub(i64::try_from(window).unwrap_or(i64::MAX)) - 1;
-            // The number of windows: one more than the strides that fit behind the first.
+            // The number of windows: the first, and one for each stride that fits behind it.
             let mut b = self.at(inst);
             let rest = shifted(&mut b, from, by);
             let stride = scalar(&mut b, op.strides[d]);
@@ -101,7 +101,7 @@ impl<'m> Lowering<'m> {
         if is_vector || !scatter.wrap.is_empty() {
             return Err(unsupported(inst, "an index vector along"));
         }
-        // The updates may be tracked alone.
+        // Updates may be tracked along dimensions where the indices are not.
         let mut limits = indices.clone();
         for update in &operands[count + 1..] {
             let of_updates = (0..update.sizes.len()).filter(|d| !scatter.update_window_dims.contains(d));
@@ -149,7 +149,7 @@ impl<'m> Lowering<'m> {
         for (input, init) in inputs.iter().zip(inits) {
             let fill = match neutral(inst, self.ty(input.id).dtype) {
                 Some(neutral) => self.at(inst).constant(neutral),
-                // As in XLA, the initial value is taken for neutral.
+                // As in XLA, the initial value is assumed to be neutral.
                 None => init.id,
             };
             let limits = Tracked { id: input.id, sizes: sizes.clone() };
@@ -205,7 +205,7 @@ fn neutral(inst: Inst<'_>, dtype: DType) -> Option<Literal> {
         None => None,
     };
     let element = match op {
-        // Of the two zeros, the sum with the negative one is always the other summand.
+        // Only negative zero is neutral: the sum of `-0` and `0` is `0`.
         Binary::Add if dtype.is_float() => Scalar::Float(-0.0),
         Binary::Add | Binary::Or | Binary::Xor => number(0.0),
         Binary::Multiply => number(1.0),

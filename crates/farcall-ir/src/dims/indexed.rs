@@ -27,12 +27,13 @@ pub struct IndexedDims<'a> {
     /// Dimensions of the indices, one per dimension of `operand_batching_dims`:
     /// `start_indices_batching_dims`, `scatter_indices_batching_dims`.
     pub indices_batching_dims: &'a [usize],
-    /// Dimension of the operand of each entry of an index vector: `start_index_map`,
+    /// The operand's dimension for each entry of an index vector: `start_index_map`,
     /// `scatter_dims_to_operand_dims`.
     pub indexed_dims: &'a [usize],
-    /// Dimension of the indices that holds index vectors. If it is their rank, vectors have one entry.
+    /// Dimension of the indices that holds index vectors. If it equals the rank of the indices, each vector
+    /// has one entry.
     pub index_vector_dim: usize,
-    /// Number added to each negative entry; empty if nothing is added.
+    /// Number that is added to each entry if the entry is negative; empty if nothing is added.
     pub wrap: &'a [usize],
 }
 

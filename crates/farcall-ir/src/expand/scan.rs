@@ -90,7 +90,7 @@ impl LoopTypes {
     }
 }
 
-/// The type of a slice along `dim`, which becomes `size`, or is dropped without a size.
+/// The type of a slice along `dim`: the dimension gets this size, or is dropped if there is none.
 fn sliced(ty: &TensorType, dim: usize, size: Option<usize>) -> TensorType {
     let mut dims = ty.sizes().to_vec();
     if dim < dims.len() {

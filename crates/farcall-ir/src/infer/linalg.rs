@@ -94,8 +94,8 @@ pub(super) fn fft(cx: &mut Cx<'_>, kind: FftKind, length: &[usize]) -> Option<Ty
         operand.dims().skip(rank - n).zip(length).take(count).all(|(dim, length)| dim.may_be(*length))
     };
     match kind {
-        // The specification omits this constraint for complex operands. A tensor without elements has no lines
-        // to transform, so XLA ignores their length.
+        // The specification omits this constraint for complex operands. A tensor without elements has no
+        // lines to transform, so XLA ignores their length.
         FftKind::Fft | FftKind::Ifft => {
             cx.check(same(n) || operand.elements() == Some(0), "fft_c4", || {
                 format!("the last dimensions of {operand} must be fft_length, {length:?}")

@@ -99,18 +99,19 @@ const TEXT: Forms = Forms { formats: Formats::TEXT, ..HLO_VHLO };
 /// Forms of CHLO's functions that HLO has.
 const HLO: Forms = Forms { formats: Formats::HLO, ..HLO_VHLO };
 
-/// StableHLO's function with an accuracy, which a second version in artifacts has since this release.
+/// Forms of StableHLO's functions with an accuracy, which the second version in artifacts adds. `versions`
+/// has the releases of the versions.
 const fn accuracy(versions: &'static [Release]) -> Forms {
     Forms { formats: Formats::HLO_VHLO.versions(versions), accuracy: true, ..HLO_VHLO }
 }
 
-/// The numbers of values of a function of `operands` variables.
+/// Declares the operands and the result of a function of `operands` variables.
 const fn function(operands: usize) -> OpInfo {
     arity(Count::Exactly(operands), Kind::Tensors, Count::Exactly(0), Count::Exactly(1))
 }
 
-/// Generates an enum of functions with `VARIANTS`, `info` and `name` from rows of variant, name, accepted element
-/// types, relation of the result's element type, traits, and forms.
+/// Generates an enum of functions with `VARIANTS`, `info` and `name` from rows of variant, name, accepted
+/// element types, relation of the result's element type, traits, and forms.
 macro_rules! functions {
     (
         $(#[$about:meta])*

@@ -126,7 +126,7 @@ enum Hlo {
     Named(&'static str),
 }
 
-/// The first version of every operation of the first release with artifacts.
+/// The first release with artifacts, which has version 1 of its operations.
 pub(crate) const V1: Release = (0, 9, 0);
 
 impl Formats {

@@ -5,7 +5,7 @@
 //! macro generates [`Opcode`] from the rows: an operation without its attributes. The tables of other modules
 //! match `Opcode` without a `_` arm (the readers of [`crate::attributes`], the pretty forms of text, the
 //! syntax of HLO), so the compiler points out the places that a new row needs. Functions of one and two
-//! variables have their rows in [`super::elementwise`]; they need no other place.
+//! variables have their rows in [`super::elementwise`]; these tables need nothing else for them.
 //!
 //! A row has the opcode, the pattern of its operations, name, arity, traits, attributes, and formats other
 //! than text.

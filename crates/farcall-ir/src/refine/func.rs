@@ -32,8 +32,8 @@ pub(super) struct Walk<'r, 'm> {
     values: HashMap<ValueId, ValueId>,
     /// Known elements of values of the specialized function.
     known: HashMap<ValueId, Literal>,
-    /// Values known to be the sum of another value and known elements. A slice with an unknown start and a
-    /// known size has such a limit.
+    /// Values known to be the sum of another value and known elements. The limit of a slice with an unknown
+    /// start and a known size is such a sum.
     sums: HashMap<ValueId, (ValueId, Literal)>,
     /// Small integer tensors by their computation, so that a repeated computation gives the same value.
     /// Programs often repeat the computation of a slice's start for its limit.

@@ -2,9 +2,9 @@
 //!
 //! An entry has the operation's name, from the operation table ([`crate::op::table`]), and its pretty form, a
 //! list of [`Directive`]s; [`crate::attributes`] creates the operation from its attributes. Both the parser
-//! ([`super::inst`]) and the printer ([`super::print`]) interpret the list, so each reads the output of the
-//! other. An entry without directives has only MLIR's generic form. Syntax that a list cannot express is a
-//! [`Hook`]: a pair of functions, in [`super::hooks`].
+//! ([`super::inst`]) and the printer ([`super::print`]) interpret the list, so the parser reads everything
+//! that the printer writes. An entry without directives has only MLIR's generic form. Syntax that a list
+//! cannot express is a [`Hook`]: a pair of functions, in [`super::hooks`].
 
 use std::sync::LazyLock;
 
@@ -436,7 +436,7 @@ impl Syntax {
 mod tests {
     use super::*;
 
-    /// Calls a function with each name of an attribute in a form.
+    /// Calls a function with the name of each attribute in a form.
     fn each_attribute(form: &[Directive], found: &mut impl FnMut(&'static str)) {
         for directive in form {
             match directive {

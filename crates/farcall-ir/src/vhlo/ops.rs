@@ -1,8 +1,8 @@
 //! The versions of VHLO's operations, and the names of their attributes.
 //!
 //! Both follow from the operation table ([`crate::op::table`]), which has the releases of each version and
-//! the attributes in StableHLO. This file adds the differences: attributes that StableHLO has as one and VHLO as
-//! several ([`parts`]), and attributes that only some versions have ([`CHANGES`]).
+//! the attributes in StableHLO. This file adds the differences: attributes that StableHLO has as one and VHLO
+//! as several ([`parts`]), and attributes that only some versions have ([`CHANGES`]).
 
 use std::sync::LazyLock;
 
@@ -96,7 +96,8 @@ fn attributes(op: Opcode, version: usize) -> Vec<&'static str> {
     attributes
 }
 
-/// The attributes of VHLO that StableHLO has as the single attribute `name`; empty if both have the same.
+/// The attributes of VHLO that StableHLO has as the single attribute `name`; empty if VHLO has this
+/// attribute, too.
 fn parts(op: Opcode, name: &str) -> &'static [&'static str] {
     match (op, name) {
         (Opcode::Gather | Opcode::DynamicGather, "dimension_numbers") => GATHER,

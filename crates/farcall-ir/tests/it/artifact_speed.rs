@@ -1,5 +1,6 @@
 //! Measures the time for large artifacts, on the clock and on a core; the two differ if other processes use
-//! the machine. Run with `cargo test --release -p farcall-ir --test it artifact_speed -- --ignored --nocapture`.
+//! the machine. Run with
+//! `cargo test --release -p farcall-ir --test it artifact_speed -- --ignored --nocapture`.
 
 use std::time::{Duration, Instant};
 

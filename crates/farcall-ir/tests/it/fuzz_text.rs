@@ -1,8 +1,8 @@
 //! Fuzzes the readers of StableHLO text with texts that are almost programs: the result is a module or a
 //! diagnostic, never a panic. Modules print as text that reads as the same module.
 //!
-//! The runs are deterministic: a seed and an iteration count (`FARCALL_FUZZ_SEED`,
-//! `FARCALL_FUZZ_ITERATIONS`) reproduce them. (The engine's `fuzz_programs.rs` fuzzes the later stages.)
+//! The runs are deterministic: a seed and an iteration count (`FARCALL_FUZZ_SEED`, `FARCALL_FUZZ_ITERATIONS`)
+//! reproduce them. (The engine's `fuzz/programs.rs` fuzzes the later stages.)
 
 use farcall_ir::{Attr, Source, Type, hlo, text, verify};
 use farcall_testing::fuzz::run;

@@ -1,7 +1,7 @@
 //! Tests of the program representation.
 //!
-//! They run in one process, beside each other: a test that changes something process-wide (limits of memory)
-//! does so in [`farcall_testing::process::alone`].
+//! They run in one process, in parallel: a test that changes something process-wide (limits of memory) does
+//! so in [`farcall_testing::process::alone`].
 
 mod artifact_memory;
 mod artifact_robust;

@@ -94,7 +94,8 @@ fn run(test: &str, place: &str) -> String {
         let has_tiles = |d: DType| d.is_bool() || d.bits() >= if d.is_float() { 16 } else { 8 };
         matches!(op, Op::Unary(_) | Op::Binary(_)) && operands.iter().all(|ty| has_tiles(ty.dtype))
     };
-    // It computes constants, iotas and broadcasts again in every fusion, and reads operands through movements.
+    // The engine computes constants, iotas and broadcasts again in every fusion, and reads operands through
+    // movements.
     let duplicates = |op: &Op, _: &[&TensorType], ty: &TensorType| match op {
         Op::Constant(literal) => literal.is_splat() || ty.elements() == Some(1),
         Op::Iota { .. } => !ty.dtype.is_bool() && !ty.dtype.is_complex(),

@@ -1,5 +1,5 @@
-//! Measures the time for large programs. Run with `cargo test --release -p farcall-ir --test it text_speed --
-//! --ignored --nocapture`.
+//! Measures the time for large programs. Run with
+//! `cargo test --release -p farcall-ir --test it text_speed -- --ignored --nocapture`.
 
 use std::fmt::Write;
 use std::time::Instant;

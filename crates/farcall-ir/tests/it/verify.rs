@@ -1,8 +1,8 @@
 //! Invalid programs and the verifier's diagnostics.
 //!
-//! Each `.mlir` file of `tests/verify` contains programs separated by `// -----`. The comments at the head of a program
-//! are the expected diagnostics, `[code] line:column: message`, with lines counted from the first line of the
-//! program; a valid program has none. `UPDATE_EXPECT=1 cargo test` rewrites these comments.
+//! Each `.mlir` file of `tests/verify` contains programs separated by `// -----`. The comments at the head of
+//! a program are the expected diagnostics, `[code] line:column: message`, with lines counted from the first
+//! line of the program; a valid program has none. `UPDATE_EXPECT=1 cargo test` rewrites these comments.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

@@ -93,7 +93,7 @@ pub(super) fn carried_to_captured(r: &mut Rewriter<'_>, id: InstId) {
         Some(Op::Constant(literal)) => Some(literal),
         _ => None,
     };
-    // The carried value that the body returns as this one.
+    // The index of the carried value that the body returns in position `i`.
     let source = |i: usize| body.own_args().iter().position(|arg| returned.get(i) == Some(arg));
     let is_fixed = |i: usize| {
         source(i) == Some(i)

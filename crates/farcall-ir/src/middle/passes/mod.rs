@@ -1,8 +1,8 @@
 //! Passes over the middle form, one file each.
 //!
 //! A pass rewrites a program in the middle form to one that computes the same bits in every result (except
-//! [`excess_precision`], which adds precision). Each pass has a [`Pass`] entry, which [`PASSES`] lists, and filetests in
-//! `filetests/passes`.
+//! [`excess_precision`], which adds precision). Each pass has a [`Pass`] entry, which [`PASSES`] lists, and
+//! filetests in `filetests/passes`.
 
 pub mod buffer_fills;
 pub mod canonicalize;
@@ -59,13 +59,14 @@ pub struct PassOptions {
     /// fusion. They need a tile kernel.
     pub fuses: fn(&Op, &[&TensorType], &TensorType) -> bool,
     /// Returns true for operations, on operands and a result of these types, that [`fuse`] duplicates into
-    /// every fusion that uses them: values that are made from almost nothing, and movements of values from
-    /// outside the fusion.
+    /// every fusion that uses them: cheap values (constants of one number, iotas, broadcasts), and movements
+    /// of values from outside the fusion.
     pub duplicates: fn(&Op, &[&TensorType], &TensorType) -> bool,
     /// Returns true for operations on two elements of a type that can reduce the rows of a fusion.
     pub reduces: fn(&Op, DType) -> bool,
-    /// Returns true for instructions that have a kernel: fusions of [`product_fusion`] and [`movement_fusion`], and
-    /// reductions and sorts that [`region_loops`] and [`if_conversion`] need not rewrite.
+    /// Returns true for instructions that have a kernel: fusions of [`product_fusion`] and
+    /// [`movement_fusion`], and reductions and sorts that [`region_loops`] and [`if_conversion`] need not
+    /// rewrite.
     pub computes: fn(Inst<'_>) -> bool,
     /// Called with the name of each applied rule of [`simplify`], for tests.
     pub on_rule: fn(&'static str),

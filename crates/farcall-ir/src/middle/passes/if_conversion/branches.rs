@@ -12,8 +12,8 @@ use farcall_sig::DType;
 /// function changed.
 pub(super) fn run(func: &mut Func) -> bool {
     let mut changed = false;
-    // Branches use no values except captured ones. An operation in a branch that cannot fail can therefore be
-    // hoisted to before the choice.
+    // Branches use no values except captured ones. An operation that cannot fail can therefore be hoisted out
+    // of its branch, to before the choice.
     let mut choices: Vec<InstId> = Vec::new();
     for region in regions_inside_out(func) {
         if is_within_elements(func, region) {
