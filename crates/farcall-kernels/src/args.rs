@@ -1,7 +1,8 @@
 //! Prepared kernels, and the arguments of their runs.
 
-/// The memory that one run of a kernel works on: inputs, outputs and scratch memory, as the kernel was
-/// prepared for. [`Args::new`] states what its creator guarantees, so that kernels may rely on it.
+/// The memory that one run of a kernel works on: inputs, outputs and scratch memory, with the types and sizes
+/// that the kernel was prepared for. [`Args::new`] states what its creator guarantees, so that kernels may
+/// rely on it.
 #[derive(Clone, Copy)]
 pub struct Args<'a> {
     /// Inputs, outputs, then scratch memory, if the kernel asked for any.

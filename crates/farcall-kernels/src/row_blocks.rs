@@ -639,8 +639,8 @@ impl Step {
     /// memory.
     ///
     /// # Safety
-    /// Operands and results have the types of the fusion, and the block's memory has the reserved size. No other
-    /// task computes this block.
+    /// Operands and results have the types of the fusion, and the block's memory has the reserved size. No
+    /// other task computes this block.
     unsafe fn run(&self, bases: &[*mut u8], at: &[usize]) {
         let place = |spot: &Spot| {
             let along: usize = spot.steps.iter().zip(at).map(|(step, i)| step * i).sum();

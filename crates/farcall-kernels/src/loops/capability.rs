@@ -1,8 +1,8 @@
-//! Capabilities of the backends: the one place that says what they can compute.
+//! Capabilities of the backends: the operations that fusions, expressions and generated code support.
 //!
-//! The pass `fuse` asks [`duplicates`] what a fusion can have besides operations on corresponding elements.
-//! Expressions ask [`machine_code`] before they are formed, and the code generator emits exactly what it
-//! grants.
+//! The pass `fuse` asks [`fuses`] for the operations on corresponding elements that a fusion can contain, and
+//! [`duplicates`] for the others. Expressions that are formed for generated code contain only operations for
+//! which [`machine_code`] has a signature; the code generator supports exactly these.
 
 use farcall_ffi::simd::{Vectors, widest};
 use farcall_ir::op::{Binary, CompareKind, Direction, Unary};
@@ -41,7 +41,7 @@ pub fn duplicates(op: &Op, operands: &[&TensorType], ty: &TensorType) -> bool {
 pub(crate) struct Signature {
     pub(crate) operands: SmallVec<[Lane; 3]>,
     pub(crate) result: Lane,
-    /// The expressions that can have the operation.
+    /// The expressions that can contain the operation.
     pub(crate) place: Place,
 }
 
@@ -128,7 +128,7 @@ fn signature(op: ScalarOp) -> Option<Signature> {
                 | (F32, F64) => Place::Step,
                 _ => return None,
             };
-            // The conversion of a `pred` is that of its byte.
+            // A `pred` is converted like its byte.
             Some(Signature { operands: smallvec![elements(from)], result: elements(to), place })
         }
         _ => None,
@@ -160,7 +160,8 @@ pub fn fuses(op: &Op, operands: &[&TensorType], ty: &TensorType) -> bool {
     plain && operations::work(op, &dtypes, ty.dtype).is_some()
 }
 
-/// Returns true if generated code computes functions without loss: prebuilt loops do not use wider vectors.
+/// Returns true if generated code computes functions without loss of speed: prebuilt loops do not use wider
+/// vectors.
 fn has_functions() -> bool {
     cfg!(all(target_arch = "x86_64", unix)) && matches!(widest(), Vectors::Avx2)
 }

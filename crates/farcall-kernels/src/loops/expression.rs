@@ -6,8 +6,8 @@
 //!              constant ─────╯
 //! ```
 //!
-//! A single operation is an expression of one node. Expressions of several nodes have the bits of their
-//! operations computed one after another, with one exception: an operation on two NaNs may return either.
+//! A single operation is an expression of one node. An expression of several nodes computes the same bits as
+//! its operations one after another, with one exception: an operation on two NaNs may return either.
 
 use farcall_ir::op::{Binary, Compare, Unary};
 use farcall_ir::{DType, Op};
@@ -89,8 +89,8 @@ impl Expr {
         Expr { nodes: smallvec![Node { op, operands: (0..op.arity()).map(Leaf::Operand).collect() }] }
     }
 
-    /// Creates the expression `second(first(a, b), c)`, or `second(c, first(a, b))` if `swapped`. `None` if the
-    /// operations do not have these operands. (A second operation of one operand has no `c`.)
+    /// Creates the expression `second(first(a, b), c)`, or `second(c, first(a, b))` if `swapped`. `None` if
+    /// the operations do not have these operands. (A second operation of one operand has no `c`.)
     pub(crate) fn pair(first: ScalarOp, second: ScalarOp, swapped: bool) -> Option<Expr> {
         let mut operands: SmallVec<[Leaf; MAX_OPERANDS]> = smallvec![Leaf::Node(0), Leaf::Operand(2)];
         operands.truncate(second.arity());

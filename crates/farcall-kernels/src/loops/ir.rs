@@ -25,7 +25,7 @@ use crate::args::Place;
 /// The number of elements of a value.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Level {
-    /// One element; a block of memory has copies.
+    /// One element, of which a block of memory holds copies.
     Uniform,
     /// One element per row.
     Row,
@@ -77,10 +77,10 @@ pub(crate) struct Operand {
     pub(crate) access: Access,
 }
 
-/// What a loop computes.
+/// Computation of a loop.
 pub(crate) enum LoopOp {
-    /// An operation or an expression on corresponding elements, as prebuilt or generated code. The code is
-    /// described by the expression, if there is one.
+    /// An operation or an expression on corresponding elements, as prebuilt or generated code. If there is an
+    /// expression, it describes the code.
     Compute(VectorLoop, Option<Expr>),
     /// Reductions of rows.
     ReduceRows(VectorLoop),
@@ -181,12 +181,12 @@ impl Address {
     }
 }
 
-/// A loop of a program with a single tile: a step without anything left to decide.
+/// A loop of a program with a single tile: a step with nothing left to decide.
 pub struct Step<L> {
     /// The prebuilt code.
     pub(crate) code: VectorLoop,
     pub(crate) op: Arc<LoopOp>,
-    /// Operands. An absent operand has any place, which the code does not read.
+    /// Operands. An absent operand has an arbitrary place, which the code does not read.
     pub(crate) from: [(L, Access); 3],
     pub(crate) to: L,
     /// Number of elements.

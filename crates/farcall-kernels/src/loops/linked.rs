@@ -44,8 +44,8 @@ pub struct Kernel {
 }
 
 impl Linked {
-    /// Adds the steps of a straight-line program, for a kernel with these places. `None` if a place is too far
-    /// from its base address; then nothing is added.
+    /// Adds the steps of a straight-line program, for a kernel with these places. `None` if a place is too
+    /// far from its base address; then nothing is added.
     pub fn program(line: &StraightLine, linking: &Linking<'_>, list: &mut Vec<Linked>) -> Option<()> {
         list.extend(line.link(linking)?.into_iter().map(Linked::Step));
         Some(())

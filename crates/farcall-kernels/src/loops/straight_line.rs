@@ -101,7 +101,8 @@ impl StraightLine {
         self.push(code, &each(from), to, [0, 0]);
     }
 
-    /// Adds a step that adds up the shifts of an index and, in the second operand, of earlier indices.
+    /// Adds a step that computes the shift by an index, plus the sum of earlier shifts in the second operand,
+    /// if any.
     pub(crate) fn shift(&mut self, index: Index, from: &[At], to: At) {
         let code = shift_sum(index, from.len() > 1);
         self.push((code, Arc::new(LoopOp::Shift)), &each(from), to, [1, size_of::<usize>()]);
@@ -167,7 +168,8 @@ impl StraightLine {
     }
 
     /// # Safety
-    /// Same requirements as [`StraightLine::run`]; `registers` is valid for [`StraightLine::registers`] bytes.
+    /// Same requirements as [`StraightLine::run`]; `registers` is valid for [`StraightLine::registers`]
+    /// bytes.
     unsafe fn run_with(&self, args: &Args<'_>, registers: *mut u8) {
         let at = |at: At| -> *mut u8 {
             match at {

@@ -37,7 +37,8 @@ impl Random {
     }
 }
 
-/// Returns operations on elements of a type that can be in an expression, with their operand and result types.
+/// Returns operations on elements of a type that can be in an expression, with their operand and result
+/// types.
 fn formulas(dtype: DType) -> Vec<(Op, Vec<DType>, DType)> {
     let binary = Binary::VARIANTS.iter().map(|op| (Op::Binary(*op), vec![dtype; 2], dtype));
     let unary = Unary::VARIANTS.iter().map(|op| (Op::Unary(*op), vec![dtype], dtype));

@@ -152,7 +152,7 @@ impl Pass {
 
     /// Number of units of work. A line is all elements with the same indices before the axis; a column is all
     /// elements of a line with the same indices after the axis. A unit has [`Pass::width`] columns of a line,
-    /// except for the last columns of the line: if they do not fill a unit, each is a unit of its own.
+    /// except for the last columns of the line: if they do not fill a unit, each is a separate unit.
     fn units(&self) -> usize {
         self.outer * self.per_line()
     }

@@ -110,7 +110,8 @@ impl Code {
     }
 
     /// # Safety
-    /// The addresses of the call are valid for its blocks and vectors: operands for reads, the result for writes.
+    /// The addresses of the call are valid for its blocks and vectors: operands for reads, the result for
+    /// writes.
     unsafe fn enter(&self, call: &Call) {
         type Entry = unsafe extern "sysv64" fn(*const Call);
         // SAFETY: the code was generated as a function of this type.

@@ -79,7 +79,8 @@ impl Constants {
         Some(self.resident.get(number).map_or(Last::Memory(memory), |x| Last::Register(x.0)))
     }
 
-    /// Adds the constants of an expression: first those that would otherwise be loaded for each vector.
+    /// Adds the constants of an expression: first the constants that would otherwise be loaded for each
+    /// vector.
     pub(crate) fn collect(&mut self, typed: &Typed<'_>) -> Option<()> {
         for node in &typed.expr.nodes {
             if let ScalarOp::Unary(op, DType::F32) = node.op {

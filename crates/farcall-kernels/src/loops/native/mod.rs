@@ -4,18 +4,18 @@
 //! [`Linked`], in a sequence ──compile──▶ machine code ──a run──▶ results, or a reason to end early
 //! ```
 //!
-//! A step with a simple operation ([`LoopOp`](super::ir::LoopOp)) becomes a few instructions. All other
-//! steps become calls of the code that runs them without code generation. Every step writes its result to
-//! memory, where all other steps find it. The compiler also tracks which bytes of memory a vector register holds, because they were
-//! loaded or stored recently and not overwritten since. Operations on elements are the same as in the loops,
-//! so results have the same bits.
+//! A step with a simple operation ([`LoopOp`](super::ir::LoopOp)) becomes a few instructions. All other steps
+//! become calls of the code that runs them without code generation. Every step writes its result to memory,
+//! where all other steps find it. The compiler also tracks which bytes of memory a vector register holds,
+//! because they were loaded or stored recently and not overwritten since. Operations on elements are the same
+//! as in the loops, so results have the same bits.
 //!
 //! **The encoder** writes about sixty instructions, whose opcodes are data, so that one function serves all
 //! operations of a shape. For 24 operations on four vectors, it takes 0.6 µs, `dynasm-rs` 0.7 µs, `iced-x86`
 //! 25 µs, and Cranelift 600 µs; their code takes the same time, except that Cranelift has vectors of 16 bytes
 //! only, with which the loop takes twice as long. (Mapping executable memory takes another 6 µs.) `dynasm-rs`
-//! would be the choice for more instructions or for AArch64: emitters of another processor replace `assembler`
-//! and `emitter`, and read the same expressions, steps and capabilities.
+//! would be the choice for more instructions or for AArch64: emitters of another processor replace
+//! `assembler` and `emitter`, and read the same expressions, steps and capabilities.
 
 mod assembler;
 mod element_loop;

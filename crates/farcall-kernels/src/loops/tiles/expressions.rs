@@ -1,7 +1,7 @@
 //! Merging of steps into expressions: one loop, in which intermediate results stay in processor registers.
 //!
 //! ```text
-//! x ─┬─ · ─ · ─ + ─ · ──▶ sine ──▶ + ─ · ─ · ──▶   Operations between functions with loops form an expression.
+//! x ─┬─ · ─ · ─ + ─ · ──▶ sine ──▶ + ─ · ─ · ──▶  Operations between functions with loops form expressions.
 //!    ╰──────────╯                         ╰── x
 //! ```
 

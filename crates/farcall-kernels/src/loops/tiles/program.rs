@@ -222,7 +222,8 @@ impl Program {
                 // SAFETY: the arguments are the kernel's, and the range belongs to this task.
                 unsafe { self.on_stack(args, memory, task, begin, end) };
             } else {
-                // SAFETY: there is scratch memory for the registers of each task; the range belongs to this task.
+                // SAFETY: there is scratch memory for the registers of each task; the range belongs to this
+                // task.
                 unsafe {
                     let registers = memory.add(task * self.registers);
                     self.range(args, Memory { registers, scratch: memory, task }, begin, end);
@@ -256,8 +257,8 @@ impl Program {
     /// Computes the elements of a range.
     ///
     /// # Safety
-    /// The arguments are memory of the kernel that the program was created for. `memory` has the registers and
-    /// the scratch memory of a task, and no other task computes elements of the range.
+    /// The arguments are memory of the kernel that the program was created for. `memory` has the registers
+    /// and the scratch memory of a task, and no other task computes elements of the range.
     unsafe fn range(&self, args: &Args<'_>, memory: Memory, begin: usize, end: usize) {
         let first = Tile::new(begin, self.tile.min(end - begin), self.columns);
         for step in &self.uniform {

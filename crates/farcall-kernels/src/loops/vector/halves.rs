@@ -225,8 +225,8 @@ pub(crate) fn by_single(work: VectorLoop, operands: usize, from: Elements, to: E
             // SAFETY: `first` is below `n`, the number of results.
             let out = unsafe { out.add(first * to.bytes()) };
             if to == Elements::Halves {
-                // SAFETY: the operands have `count` elements, in `parts` or in the caller's memory, and `made` has
-                // room for as many.
+                // SAFETY: the operands have `count` elements, in `parts` or in the caller's memory, and
+                // `made` has room for as many.
                 unsafe { work.run(&operands, made.at().cast(), count) };
                 // SAFETY: the loop has written `count` numbers.
                 unsafe { narrow(made.at(), out.cast(), count) };
@@ -299,7 +299,8 @@ mod tests {
             Operand::repeated(factor.as_ptr().cast()),
             Operand::ABSENT,
         ];
-        // SAFETY: the first operand and the result are the same `n` elements, the second is a block of copies.
+        // SAFETY: the first operand and the result are the same `n` elements, the second is a block of
+        // copies.
         unsafe { work.run(&from, at.cast(), n) };
         assert!(here.iter().zip(&numbers).all(|(y, x)| y.to_f32() == 2.0 * x.to_f32()));
     }

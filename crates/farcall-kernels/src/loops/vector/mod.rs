@@ -42,8 +42,8 @@ impl VectorLoop {
     /// # Safety
     /// The operands are valid for reads and `to` for writes of `n` aligned elements of the types that the
     /// loop was created for; a repeated operand has the copies that [`Operand::repeated`] asks for. Each
-    /// operand is disjoint from the result, or is in exactly the same place with elements of the same size.
-    /// Loops with requirements of their own state them where they are created.
+    /// operand is disjoint from the result, or is in exactly the same place with elements of the same size. A
+    /// loop with further requirements states them where it is created.
     #[inline(always)]
     pub(crate) unsafe fn run(&self, from: &[Operand; 3], to: *mut u8, n: usize) {
         (self.0)(from, to, n);

@@ -16,8 +16,8 @@ pub(crate) struct Window {
     pub(crate) indices: SmallVec<[Index; 2]>,
     /// True if the source is shifted, else the destination.
     pub(crate) reads: bool,
-    /// True if the last operand is an additional shift in elements, because there are more indices than a step
-    /// has operands.
+    /// True if the last operand is an additional shift in elements, because there are more indices than a
+    /// step has operands.
     pub(crate) added: bool,
 }
 

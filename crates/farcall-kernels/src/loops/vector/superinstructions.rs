@@ -1,5 +1,5 @@
 //! Prebuilt loops of two operations, with the intermediate result in a processor register. They serve
-//! processors without generated code, and loops too short for generating any.
+//! processors without generated code, and loops that are too short to generate code for.
 
 use farcall_ir::DType;
 use farcall_ir::op::{Binary, Unary};
