@@ -1,5 +1,5 @@
-//! Lets the test programs of this crate export the symbols that libraries register themselves through, as
-//! every program must that loads such libraries.
+//! Lets the test programs of this crate export the symbols through which libraries register themselves. Every
+//! program that loads such libraries has to export them.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

@@ -455,11 +455,10 @@ class Polymorphic:
         return _called(self.run, self._trees, args, kwargs)
 
     def profile(self, /, *args: Any, runs: int = 10, **kwargs: Any) -> Profile:
-        """Times runs on these arguments by the steps of the plan: `Executable.profile` of the executable for
-        their types.
+        """Times each step of the plan, in runs on these arguments, as `Executable.profile` does.
 
         Args:
-          args: arguments of the program, and `kwargs`.
+          args: positional arguments of the program. `kwargs` are its named arguments.
           runs: number of measured runs, after one run that is not counted. (If the function itself has an
             argument of this name, it is passed by position.)
 

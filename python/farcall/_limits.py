@@ -1,4 +1,4 @@
-"""Limits for programs that are not trusted."""
+"""Limits for untrusted programs."""
 
 from farcall import _farcall
 

@@ -24,7 +24,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 @pytest.fixture(scope="module", autouse=True)
 def small_heap():
-    """Frees what the modules before have left in JAX's caches, and hides the rest from the garbage collector.
+    """Empties JAX's caches after earlier modules, and hides the remaining objects from the garbage collector.
 
     The engine collects garbage after a call of a handler that seems to keep its arrays. With the programs of a
     thousand tests in the process, that takes longer than the test.

@@ -129,9 +129,10 @@ def test_metadata_has_lines_of_the_user(gallery):
     for function, line in functions:
         for on in x, jax.device_put(x, NamedSharding(mesh, P("d"))):
             compiled = jax.jit(function).lower(on).compile()
-            # From jaxlib 0.12 on, JAX gives the operations of a part the frames of `.compile()`. XLA puts these
-            # below the frames of the call, but looks up their numbers, which belong to the part's tables, in
-            # the tables of the whole program. The innermost frames in a loop are therefore arbitrary.
+            # From jaxlib 0.12 on, JAX gives the operations of a part the frames of `.compile()`. XLA puts
+            # these below the frames of the call, but looks up their numbers, which belong to the part's
+            # tables, in the tables of the whole program. The innermost frames in a loop are therefore
+            # arbitrary.
             is_looped_part = line == looped_at and on is not x
             if is_looped_part and jax.__version_info__ >= (0, 12):
                 assert ("test_debugging.py", line) in lines(compiled.as_text(), callers=True)

@@ -23,8 +23,8 @@ const MEMCHECK: [&str; 6] = [
     "--error-exitcode=99",
 ];
 
-/// Test runs: a package with the options that select its test programs, and the tests of these programs (all if
-/// none).
+/// Test runs: a package with the options that select its test programs, and the tests of these programs (all
+/// if none).
 const RUNS: [(&[&str], &[&str]); 2] = [
     (&["--package", "farcall-ffi", "--lib", "--tests"], &[]),
     (&["--package", "farcall", "--features", "cxx-exceptions", "--test", "it"], &["host_"]),

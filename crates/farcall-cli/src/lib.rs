@@ -1,8 +1,9 @@
 //! The `farcall` command: runs, inspects, converts and tests programs.
 //!
 //! ```text
-//! args ──▶ run, compile, convert, inspect, targets, op, test, bench ──▶ program (read, parse, verify) ──▶ execute (engine, evaluator)
-//!                                    └───▶ load (registry of targets)
+//! args ──▶ run, compile, convert, ────┬──▶ program (read, parse, verify) ──▶ execute (engine, evaluator)
+//!          inspect, targets, op,      └──▶ load (registry of targets)
+//!          test, bench
 //! ```
 //!
 //! - `args`: the command line and its help. `spec`, `library`: values of its options.

@@ -75,7 +75,7 @@ pub(crate) fn advice(remedy: &Remedy) -> String {
     }
 }
 
-/// Converts an error of loading a library.
+/// Converts a load error to a message with advice for the command line.
 fn refused(error: &LoadError) -> anyhow::Error {
     anyhow!(error.describe(advice))
 }

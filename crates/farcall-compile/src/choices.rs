@@ -1,4 +1,4 @@
-//! The choices for the instructions of a program: by a kernel, by the evaluator, or not at all.
+//! The choice for each instruction of a program: computed by a kernel, by the evaluator, or not at all.
 //!
 //! `choose` fills the table, and all passes that assign memory read it.
 
@@ -21,8 +21,8 @@ pub(super) enum Choice {
     Iota(usize),
     /// A copy of the operand's bytes.
     Copy,
-    /// A copy of a scalar constant without memory, computed by a kernel that fills a tensor with a number: the
-    /// operation that this kernel computes. `prepared` is moved out when the thunk is made.
+    /// A copy of a scalar constant that has no memory: a kernel fills a tensor with the number. `op` is the
+    /// operation that the kernel computes. `prepared` is moved out when the thunk is made.
     Fill { kernel: KernelId, op: Op, prepared: Option<Prepared> },
     /// A kernel, with its scratch memory in bytes. `prepared` is moved out when the thunk is made.
     Kernel { kernel: KernelId, bodies: Vec<Body>, scratch: usize, prepared: Option<Prepared> },

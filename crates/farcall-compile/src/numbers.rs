@@ -1,5 +1,5 @@
-//! Constants without memory: scalar constants that only kernels and copies read. Kernels get them by value,
-//! and kernels compute the copies ([`choose_fills`]).
+//! Constants without memory: scalar constants that only kernels and copies read. Kernels get these constants
+//! by value, and copies become fills of tensors ([`choose_fills`]).
 
 use farcall_ir::{Func, Literal, Op, ValueId};
 

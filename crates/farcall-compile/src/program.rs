@@ -192,7 +192,7 @@ impl CompileError {
 }
 
 /// Verifies and compiles a program for a platform, without running any of it. The targets of its custom calls
-/// are looked up in `registry` for their declarations only; they are entered when the plan is loaded
+/// are looked up in `registry` for their declarations only; none is entered before the plan is loaded
 /// (`farcall::Executable::from_plan`).
 ///
 /// ```

@@ -119,7 +119,8 @@ impl std::fmt::Debug for Tasks {
     }
 }
 
-/// Schedules a task on the host's pool and records the task in `tasks`. Without a pool, the task runs at once.
+/// Schedules a task on the host's pool and records the task in `tasks`. Without a pool, the task runs at
+/// once.
 pub(crate) fn spawn(host: &Host, tasks: Option<&Tasks>, task: impl FnOnce() + Send + 'static) -> Result<()> {
     let task = Arc::new(Task(Mutex::new(Some(Box::new(task)))));
     let Ok(schedule) = function!(host, thread_pool_schedule) else {

@@ -1,5 +1,5 @@
-//! Runs as the runtime sees them: the run that handlers belong to, its pending calls, and the memory that must
-//! outlive it.
+//! Runs as the runtime sees them: the run that handlers belong to, its pending calls, and the memory that
+//! must outlive it.
 
 pub use crate::interface::context::Run;
 pub use crate::interface::future::{Completion, Kept};

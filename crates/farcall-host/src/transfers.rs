@@ -12,9 +12,8 @@ use crate::device::{Buffer, BufferError};
 /// `outfeed` and `send`.
 ///
 /// The caller keeps the queues, shares them with a [run](crate::custom_call::RunContext::with_transfers), and
-/// feeds and reads them before, during and after the run. A program that needs a value that has not arrived
-/// waits until the value arrives, the queues are [closed](Transfers::close) or the run is
-/// [interrupted](farcall_ir::interrupt::Interrupt).
+/// feeds and reads them before, during and after the run. A program that needs a value waits until the value
+/// arrives, the queues are [closed](Transfers::close) or the run is [interrupted](farcall_ir::interrupt::Interrupt).
 ///
 /// ```
 /// use std::sync::Arc;
@@ -219,7 +218,7 @@ pub enum TransferError {
     /// The queue is empty, and its other side has closed it.
     #[error("{0} is closed and empty")]
     Closed(Queue),
-    /// The values have other types.
+    /// The types of the values in the queue differ from those that the program takes.
     #[error("the program takes ({}) from {queue}, but ({}) was put there", list(expected), list(found))]
     Types {
         /// The queue.

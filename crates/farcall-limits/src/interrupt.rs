@@ -1,7 +1,7 @@
 //! Ends long work early: runs, evaluation, compilation, parsing.
 //!
 //! ```text
-//! Interrupt ──during──▶ a scope of this thread ──is_due──▶ loops stop (values are arbitrary) ─▶ Err(Interrupted)
+//! Interrupt ──during──▶ a scope of this thread ──is_due──▶ loops stop (any values) ──▶ Err(Interrupted)
 //!                          └──Scope::current, Scope::enter──▶ threads that help
 //! ```
 //!

@@ -1,4 +1,4 @@
-//! A slot for one value. Many threads take the value and put values in, without a lock.
+//! A slot for one value, which many threads empty and fill without a lock.
 
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};

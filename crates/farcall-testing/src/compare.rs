@@ -7,7 +7,7 @@ use num_complex::Complex;
 /// themselves.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Tolerance {
-    /// Part of the expected number's magnitude.
+    /// Maximum difference as a fraction of the expected number's magnitude.
     pub relative: f64,
     /// Added to the relative part.
     pub absolute: f64,
@@ -19,8 +19,8 @@ impl Tolerance {
         Tolerance { relative: tolerance, absolute: tolerance }
     }
 
-    /// A relative difference of a few times the epsilon of a type: the distance of 1 from the next number. It
-    /// is zero for integers.
+    /// A relative difference of `count` times the epsilon of a type, which is the distance from 1 to the next
+    /// number. Zero for integers.
     pub fn epsilons(count: f64, dtype: DType) -> Tolerance {
         let epsilon = match dtype.real() {
             DType::F64 => f64::EPSILON,

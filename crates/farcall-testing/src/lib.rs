@@ -1,10 +1,10 @@
-//! Helpers for the tests of all crates. No package that is published depends on this one.
+//! Helpers for the tests of all crates. No published package needs this one.
 //!
 //! - [`random`], [`fuzz`]: random numbers, and the environment variables that seed and bound random tests.
-//! - [`mutate`], [`programs`]: texts that are almost valid, and the programs to begin with.
+//! - [`mutate`], [`programs`]: texts that are almost valid, and the programs from which they are made.
 //! - [`process`]: tests that need a process of their own.
 //! - [`library`]: libraries that tests build and load.
-//! - `compare` (feature `ir`): numbers that differ by rounding.
+//! - `compare` (feature `ir`): comparison of numbers that differ by rounding.
 //! - `engine` (feature `engine`): programs compiled from text, and run in the engine and the evaluator.
 //!
 //! **Invariant.** The same seed gives the same random numbers in every build, so that a failure can be

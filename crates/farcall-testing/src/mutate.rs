@@ -18,7 +18,7 @@ const MAX_SEED_BYTES: usize = 12_000;
 const MAX_TEXT_BYTES: usize = 40_000;
 
 impl Seeds {
-    /// Takes the texts that are short enough, and not empty.
+    /// Keeps the texts that are short enough and not empty.
     ///
     /// # Panics
     /// If there is none.

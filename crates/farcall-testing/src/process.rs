@@ -2,14 +2,14 @@
 
 use std::process::Command;
 
-/// Set in a child process to the name of its test.
+/// Environment variable of a child process: the name of its test.
 const CHILD: &str = "FARCALL_TEST_ALONE";
 
 /// Runs the body of a test in a child process, in which no other test runs. `test` is the test's name within
-/// its binary, as `cargo test` prints it. The standard error of the child is the test's.
+/// its binary, as `cargo test` prints it. If the child fails, the message has its output.
 ///
 /// # Panics
-/// If the body panics, or the child process ends otherwise.
+/// If the body panics, if the child process fails otherwise, or if there is no such test.
 pub fn alone(test: &str, body: impl FnOnce()) {
     if std::env::var(CHILD).as_deref() == Ok(test) {
         return body();

@@ -1,5 +1,5 @@
-//! Programs to test and to mutate: the engine's filetests, and the suites in `shared` beside the checkout or in
-//! a parent folder, if they exist.
+//! Programs to test and to mutate: the engine's filetests, and the suites in `shared` beside the checkout or
+//! in a parent folder, if they exist.
 
 use std::path::{Path, PathBuf};
 

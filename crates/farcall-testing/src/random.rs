@@ -1,6 +1,7 @@
-//! Random numbers, and members of malformed C structs.
+//! Random numbers, and random values for the members of C structs.
 
-/// Random number generator: splitmix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators").
+/// Random number generator: splitmix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number
+/// generators").
 #[derive(Clone, Debug, Default)]
 pub struct Random(u64);
 

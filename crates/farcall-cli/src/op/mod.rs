@@ -92,8 +92,8 @@ pub(crate) fn op(args: &OpArgs) -> Result<()> {
     Ok(())
 }
 
-/// Phrases a remedy for `farcall op`, which has no `--target`: a handler that is known by its symbol declares no
-/// op.
+/// Phrases a remedy for `farcall op`, which has no `--target`: a handler that is known by its symbol declares
+/// no op.
 fn advice(remedy: &Remedy) -> String {
     match remedy {
         Remedy::NameSymbols => "its handlers are no ops, since they have no signatures; a program can call \

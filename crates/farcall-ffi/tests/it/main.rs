@@ -1,5 +1,5 @@
-//! Tests of handlers and of the C interface, without an engine. (`self_registration.rs` has a process of its own:
-//! it counts the hosts in it.)
+//! Tests of handlers and of the C interface, without an engine. (`self_registration.rs` is a separate
+//! program, because it counts the hosts of its process.)
 
 mod abi_layout;
 mod handlers;

@@ -55,7 +55,7 @@ impl CallFrame {
         CallFrame { site: Arc::clone(site), body, started: None }
     }
 
-    /// Creates the frame of a call of the typed API that is not complete.
+    /// Creates the frame of an incomplete call of the typed API.
     pub(super) fn of_incomplete_call(
         site: Arc<CallSite>,
         typed: Typed,

@@ -49,9 +49,8 @@ pub(super) enum Outcome {
 }
 
 impl Typed {
-    /// Creates a frame for calls with these operands and results.
-    /// The attributes and the slot for the state of the instantiate stage belong to the call site, which
-    /// lives longer than the frame.
+    /// Creates a frame for calls with these operands and results. The attributes and the slot for the state
+    /// of the instantiate stage belong to the call site, which lives longer than the frame.
     pub(super) fn new(
         execute: Handler,
         attrs: &EncodedAttrs,

@@ -34,8 +34,9 @@ const CRASHES: [(c_int, &[u8]); 6] = [
 /// The earlier actions of the signals, in the order of [`CRASHES`].
 static EARLIER: [OnceLock<libc::sigaction>; CRASHES.len()] = [const { OnceLock::new() }; CRASHES.len()];
 
-/// True if earlier handlers are called after the report. An [`ExitWatch`](super::watch::ExitWatch) sets it to false:
-/// its program is written in Rust, and the handlers of Rust's standard library would only add another report.
+/// True if earlier handlers are called after the report. An [`ExitWatch`](super::watch::ExitWatch) sets it to
+/// false: its program is written in Rust, and the handlers of Rust's standard library would only add another
+/// report.
 static CALLS_EARLIER: AtomicBool = AtomicBool::new(true);
 
 /// Size in bytes of the alternate stack for a thread without one.

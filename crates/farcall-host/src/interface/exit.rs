@@ -1,8 +1,9 @@
 //! Reports foreign code that ends the process.
 //!
 //! A handler, or the static constructor of a library, may call `exit` with any code, or crash. The end cannot
-//! be prevented, but it can be reported: in one line that names the code, its library, and where the program
-//! calls it. Each thread keeps a pointer to the foreign code that it runs, which costs two stores per call.
+//! be prevented, but it can be reported: in one line that names the foreign code, its library, and the place
+//! in the program that calls it. Each thread keeps a pointer to the foreign code that it runs, which costs
+//! two stores per call.
 //!
 //! ```text
 //! exit, quick_exit     ExitWatch (watch.rs) registers a function that these call

@@ -189,8 +189,8 @@ impl ThreadPool {
 /// The engine's work, divided into parts. The submitting thread does all parts that no thread of the pool has
 /// begun.
 impl ThreadPool {
-    /// Calls `task` once with every number below `count`, in any order, on this thread and idle threads of the
-    /// pool. Returns when all calls have returned.
+    /// Calls `task` once with every number below `count`, in any order, on this thread and idle threads of
+    /// the pool. Returns when all calls have returned.
     ///
     /// # Panics
     /// If a call panics.

@@ -2,9 +2,9 @@
 //! wake.
 //!
 //! A virtual machine's kernel can mistake a sleeping core for a core that the hypervisor has given to other
-//! machines. The kernel then places a woken thread on the core of the waking thread, where one of the two waits
-//! for milliseconds while the other core does nothing. A seat therefore keeps its thread away from the core of
-//! the waking thread.
+//! machines. The kernel then places a woken thread on the core of the waking thread, where one of the two
+//! waits for milliseconds while the other core does nothing. A seat therefore keeps its thread away from the
+//! core of the waking thread.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -1,7 +1,7 @@
 //! Asks a library for its description, without trusting the answer.
 //!
-//! An exception is an error, and so is a pointer to unmapped memory. A function that crashes ends the
-//! process, and the report names the library (`interface/exit.rs`).
+//! An exception or a pointer to unmapped memory becomes an error. A function that crashes ends the process,
+//! and the report names the library (`interface/exit.rs`).
 
 use std::ffi::c_void;
 use std::path::{Path, PathBuf};

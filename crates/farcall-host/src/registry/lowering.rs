@@ -1,9 +1,9 @@
-//! Lowerings, which decide what becomes of the blocks of a program.
+//! Lowerings, which decide how the blocks of a program are compiled.
 //!
 //! A lowering belongs to a tag and has a [`Rank`]. For a block, the lowerings of its tag are called one after
 //! another, those of the application first, until one of them returns a call. The answer of each lowering is
-//! recorded in the plan ([`BlockDecision`](farcall_plan::BlockDecision)). If all lowerings skip the block, its
-//! default body is compiled.
+//! recorded in the plan ([`BlockDecision`](farcall_plan::BlockDecision)). If all lowerings skip the block,
+//! its default body is compiled.
 //!
 //! **Invariants.** All lowerings of one tag, platform and rank have the same origin. Several handlers of one
 //! library (or list of linked ops) may lower the same tag; they are called in the order in which the library

@@ -102,8 +102,8 @@ fn replace(Mapping { range, protection, .. }: &Mapping) {
     }
 }
 
-/// Returns true if an open library was opened from a file without this inode. That file was at the library's
-/// path when the library was opened.
+/// Returns true if an open library does not come from the file with this inode, because another file was at
+/// its path when the library was opened.
 pub(super) fn is_of_another_file(library: &Library, (_, inode): (u64, u64)) -> bool {
     let mappings = mappings(library);
     !mappings.is_empty() && mappings.iter().all(|m| m.inode != inode)

@@ -1,7 +1,7 @@
 //! Remedies: what a user can do about a library that was not loaded or a target that is missing.
 //!
-//! An error has facts; the engine derives the remedy from them. A front end phrases the remedy in the terms of
-//! its users. The phrase of [`Display`](fmt::Display) is for users of this crate.
+//! An error records facts, from which the engine derives the remedy. A front end phrases the remedy in the
+//! terms of its users; [`Display`](fmt::Display) phrases it for users of this crate.
 
 use std::collections::HashSet;
 use std::fmt;

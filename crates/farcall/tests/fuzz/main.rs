@@ -1,6 +1,6 @@
 //! Random tests of the engine, and comparisons of its kernels with the evaluator.
 //!
-//! Each is bounded by a count and a seed, and repeats itself: `FARCALL_FUZZ_SEED` and `FARCALL_FUZZ_ITERATIONS`
+//! Each test is bounded by a count, and is reproducible: `FARCALL_FUZZ_SEED` and `FARCALL_FUZZ_ITERATIONS`
 //! choose another run.
 
 #[path = "../plugin/mod.rs"]

@@ -11,7 +11,8 @@
 //! one program of it. A failing program is shrunk and printed as a filetest. A long run:
 //!
 //! ```text
-//! FARCALL_FUZZ_SEED=7 FARCALL_FUZZ_ITERATIONS=100000 cargo test -p farcall --test fuzz random:: -- --nocapture
+//! FARCALL_FUZZ_SEED=7 FARCALL_FUZZ_ITERATIONS=100000 \
+//!     cargo test -p farcall --test fuzz random:: -- --nocapture
 //! ```
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,7 +1,7 @@
 //! Tests of the engine, as its users see it.
 //!
-//! They run in one process, beside each other: a test that changes something process-wide (limits, panic
-//! hooks) does so in [`farcall_testing::process::alone`]. Random tests, and comparisons of every kernel with the
+//! They run in one process, in parallel: a test that changes something process-wide (limits, panic hooks)
+//! does so in [`farcall_testing::process::alone`]. Random tests, and comparisons of every kernel with the
 //! evaluator, are in `fuzz`.
 
 #[path = "../plugin/mod.rs"]

@@ -1,4 +1,5 @@
-//! Ops of the test programs. The libraries in this folder have the same ops, so that tests can also load them.
+//! Ops of the test programs. The libraries in this folder have the same ops, so that tests can also load
+//! them.
 
 pub(crate) mod blocks;
 pub(crate) mod by_hand;

@@ -22,8 +22,8 @@ pub(super) trait Instructions {
     /// The processor has the instructions.
     unsafe fn or_differs(differs: __m256i, a: __m256i, b: __m256i) -> __m256i;
 
-    /// Loads up to four integers: those whose mask bit is set. The other lanes are 0. The memory of their
-    /// integers is not accessed, so it need not exist.
+    /// Loads the integers whose mask bit is set, of up to four. The other lanes are 0, and their memory is
+    /// not accessed, so it need not be mapped.
     ///
     /// # Safety
     /// The processor has the instructions, and the integers whose mask bit is set are valid for reads.
@@ -51,8 +51,8 @@ pub(super) enum Comparison {
 ///
 /// # Safety
 /// The processor has the instructions. The proof describes a frame with `OPERANDS` operands and `RESULTS`
-/// results, and of the same stage. The frame covers its attributes. `views` has space for
-/// `OPERANDS + RESULTS` views.
+/// results, of the same stage. The frame covers its attributes. `views` has space for `OPERANDS + RESULTS`
+/// views.
 #[inline(always)]
 pub(super) unsafe fn compare_frame<I: Instructions, const OPERANDS: usize, const RESULTS: usize>(
     proof: &Proof,
