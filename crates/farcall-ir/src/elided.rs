@@ -11,9 +11,6 @@ use crate::module::{InstId, Module};
 use crate::op::Op;
 use crate::types::TensorType;
 
-/// Name of the resource that MLIR writes in place of the elements.
-pub(crate) const ELIDED: &str = "__elided__";
-
 /// Message of the error when a run needs the elements.
 pub(crate) const RUN_MESSAGE: &str = "the elements of this constant were left out when the program was printed; \
                                       `farcall run --elided zeros` or `--elided rand` chooses some, to measure times";

@@ -20,6 +20,9 @@ use crate::types::{TensorType, Type};
 pub use dict::AttrDict;
 pub(crate) use show::Dict;
 
+/// Name of the resource that MLIR writes in place of the elements of a constant.
+pub(crate) const ELIDED: &str = "__elided__";
+
 /// An attribute of StableHLO text. Deliberately not `non_exhaustive`: matches are exhaustive, so that the
 /// compiler points out all code that a new variant affects.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]

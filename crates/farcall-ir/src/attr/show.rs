@@ -7,8 +7,7 @@ use std::fmt::{self, Display, Formatter, Write};
 
 use farcall_sig::{DType, DTypeClass};
 
-use super::{Attr, AttrDict, DialectAttr, IntKind};
-use crate::elided::ELIDED;
+use super::{Attr, AttrDict, DialectAttr, ELIDED, IntKind};
 use crate::literal::Literal;
 use crate::quote::{Name, Quoted, is_bare};
 use crate::scalar::Scalar;
