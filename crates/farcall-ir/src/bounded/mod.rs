@@ -38,9 +38,14 @@ use crate::expand::builder::Builder;
 use crate::literal::Literal;
 use crate::module::{Func, FuncId, Inst, Module, NewInst, Region, RegionId, ValueId, ValueMap};
 use crate::op::{Binary, Direction, Op};
-use crate::refine::{MAX_DEPTH, MAX_WALKED};
 use crate::scalar::Scalar;
 use crate::types::{Dim, TensorType, Type};
+
+/// Maximum number of instructions after calls with bounded dimensions are inlined.
+const MAX_INLINED: usize = 500_000;
+
+/// Maximum nesting depth of calls and regions together.
+const MAX_DEPTH: usize = 200;
 
 /// True if a module has values with bounded dimensions.
 pub(crate) fn is_bounded(module: &Module) -> bool {
@@ -190,9 +195,10 @@ impl<'m> Lowering<'m> {
     fn body(&mut self, region: Region<'m>) -> Result<Vec<Tracked>, Diagnostic> {
         for inst in region.insts().filter(|inst| *inst.op() != Op::Return) {
             self.walked += 1;
-            if self.walked > MAX_WALKED {
-                let message =
-                    format!("inlined calls with bounded dimensions have more than {MAX_WALKED} instructions");
+            if self.walked > MAX_INLINED {
+                let message = format!(
+                    "inlined calls with bounded dimensions have more than {MAX_INLINED} instructions"
+                );
                 return Err(Diagnostic::new("refine-size", inst.span(), message));
             }
             self.inst(inst)?;
