@@ -1,8 +1,9 @@
 //! Control flow: selects the region or function that runs next.
 
-use super::machine::{Continuation, Machine, Step};
+use super::machine::Machine;
+use super::outcome::{Continuation, Step, is_true, region};
 use super::{EvalError, Value, tensor};
-use crate::module::{FuncId, Inst, Region};
+use crate::module::{FuncId, Inst};
 use crate::scalar::Scalar;
 
 /// `if`: runs the first region if the predicate is true, otherwise the second.
@@ -23,16 +24,6 @@ fn branch(inst: Inst<'_>, i: usize) -> Result<Step<'_>, EvalError> {
 /// `fusion`: runs its region.
 pub(super) fn fusion<'m>(inst: Inst<'m>, args: Vec<Value>) -> Result<Step<'m>, EvalError> {
     Ok(Step::Enter { region: region(inst, 0)?, args, after: Continuation::Bind(inst) })
-}
-
-/// `while`: runs the condition on a state.
-pub(super) fn while_(inst: Inst<'_>, state: Vec<Value>) -> Result<Step<'_>, EvalError> {
-    Ok(Step::Enter { region: region(inst, 0)?, args: state.clone(), after: Continuation::Test(inst, state) })
-}
-
-/// Runs the body of a `while` after its condition was true.
-pub(super) fn iterate(inst: Inst<'_>, state: Vec<Value>) -> Result<Step<'_>, EvalError> {
-    Ok(Step::Enter { region: region(inst, 1)?, args: state, after: Continuation::Again(inst) })
 }
 
 /// Calls the function of a `func.call` or the decomposition of a `composite`.
@@ -79,14 +70,4 @@ pub(super) fn async_done(xs: &[Value]) -> Result<Vec<Value>, EvalError> {
 pub(super) fn only_device(m: &Machine<'_>, inst: Inst<'_>) -> Result<Vec<Value>, EvalError> {
     let ty = m.result_type(inst, 0)?;
     super::one(crate::Literal::zeros(ty.dtype, []))
-}
-
-/// Returns true if the first value is a tensor whose first element is true.
-pub(super) fn is_true(values: &[Value]) -> bool {
-    matches!(values.first(), Some(Value::Tensor(l)) if l.iter().next().is_some_and(|s| s.as_bool()))
-}
-
-/// Region number `i` of an instruction.
-pub(super) fn region(inst: Inst<'_>, i: usize) -> Result<Region<'_>, EvalError> {
-    inst.region(i).ok_or_else(|| EvalError::new(format!("region {i} is missing")))
 }

@@ -3,7 +3,8 @@
 //! Every activation of a function owns a window of the environment, indexed by [`ValueId`]; regions share the
 //! window of their function. Calls, branches and loops push a [`Frame`] instead of recursing.
 
-use super::{Denormals, EvalError, Host, Numerics, Semantics, Value, check_values, control, quantize, step};
+use super::outcome::{Continuation, Step, is_true};
+use super::{Denormals, EvalError, Host, Numerics, Semantics, Value, check_values, quantize, step};
 use crate::interrupt::{self, Interrupted};
 use crate::iterations::Budget;
 use crate::module::{Func, FuncId, Inst, Module, Region, ValueId};
@@ -14,33 +15,6 @@ const MAX_CALLS: usize = 1_000;
 
 /// Maximum nesting depth of operations that apply a region to elements.
 const MAX_APPLICATIONS: usize = 64;
-
-/// Outcome of evaluating one instruction.
-pub(super) enum Step<'m> {
-    /// The results of the instruction.
-    Values(Vec<Value>),
-    /// The values that the current region returns.
-    Return(Vec<Value>),
-    /// A region has to run first.
-    Enter { region: Region<'m>, args: Vec<Value>, after: Continuation<'m> },
-    /// A function has to run first; it computes the results of the instruction.
-    Call { func: &'m Func, args: Vec<Value>, inst: Inst<'m> },
-}
-
-/// Continuation after a region returns.
-pub(super) enum Continuation<'m> {
-    /// The values are the result of the machine.
-    Finish,
-    /// The values are the results of this instruction.
-    Bind(Inst<'m>),
-    /// The values are the results of this call: the function's window is dropped, and the caller's window
-    /// becomes current.
-    Leave { inst: Inst<'m>, func: &'m Func, base: usize },
-    /// The values are the condition of this loop, with its current state.
-    Test(Inst<'m>, Vec<Value>),
-    /// The values are the next state of this loop.
-    Again(Inst<'m>),
-}
 
 /// An active region.
 struct Frame<'m> {
@@ -211,15 +185,15 @@ impl<'m> Machine<'m> {
                         self.calls -= 1;
                         (inst, values)
                     }
-                    Continuation::Test(inst, state) if control::is_true(&values) => {
+                    Continuation::Test(inst, state) if is_true(&values) => {
                         interrupt::check()?;
                         self.iterations.spend().map_err(|e| EvalError::from(e).at(self.module, inst))?;
-                        todo = control::iterate(inst, state)?;
+                        todo = Step::body(inst, state)?;
                         continue;
                     }
                     Continuation::Test(inst, state) => (inst, state),
                     Continuation::Again(inst) => {
-                        todo = control::while_(inst, values)?;
+                        todo = Step::condition(inst, values)?;
                         continue;
                     }
                 },

@@ -41,6 +41,7 @@ mod linalg;
 mod machine;
 mod number;
 mod numerics;
+mod outcome;
 mod quantize;
 pub mod random;
 mod reduction;
@@ -66,8 +67,9 @@ use crate::stack;
 use crate::types::{TensorType, Type};
 pub use error::{Cause, EvalError, HostError};
 pub use fourier::Fourier;
-use machine::{Machine, Step};
+use machine::Machine;
 pub use numerics::{Denormals, Numerics, Semantics};
+use outcome::Step;
 pub use values::{tensors, values};
 
 /// The contents of a value during evaluation.
@@ -317,7 +319,7 @@ fn step<'m>(m: &mut Machine<'m>, inst: Inst<'m>, operands: Vec<Value>) -> Result
 
         Op::If => return control::if_(inst, xs),
         Op::Case => return control::case(inst, xs),
-        Op::While => return control::while_(inst, operands),
+        Op::While => return Step::condition(inst, operands),
         Op::Fusion => return control::fusion(inst, operands),
         Op::Call { callee } => return control::call(m, inst, operands, *callee),
         Op::Composite(composite) => return control::call(m, inst, operands, composite.decomposition),

@@ -2,7 +2,7 @@
 
 use super::index::{known_sizes, zeros};
 use super::machine::Machine;
-use super::{EvalError, Value, control, tensor};
+use super::{EvalError, Value, outcome, tensor};
 use crate::literal::Literal;
 use crate::module::Inst;
 use crate::op::Scan;
@@ -15,7 +15,7 @@ pub(super) fn scan<'m>(
     xs: &[Value],
     scan: &Scan,
 ) -> Result<Vec<Value>, EvalError> {
-    let body = control::region(inst, 0)?;
+    let body = outcome::region(inst, 0)?;
     let (inputs, inits) =
         xs.split_at_checked(scan.inputs).ok_or_else(|| EvalError::new("an input is missing"))?;
     let size = match inputs.first() {
