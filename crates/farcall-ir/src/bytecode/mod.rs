@@ -24,7 +24,7 @@ use crate::diag::{Diagnostic, ProgramError, Source};
 use crate::memory::OutOfMemory;
 
 pub(crate) use cursor::Cursor;
-pub(crate) use file::{File, Resource};
+pub(crate) use file::{Entry, File, Resource};
 pub(crate) use ir::{Arg, Head, Ir};
 pub(crate) use write::{Bytes, Elements, OpHead, Tables};
 

@@ -7,7 +7,8 @@ use farcall_sig::DType;
 
 use super::dense;
 use super::table::Table;
-use super::types::{self, BOUNDS, Ty, bounds_text, first_message};
+use super::ty::Ty;
+use super::types::{self, BOUNDS, bounds_text, first_message};
 use crate::attr::{Attr, AttrDict, DialectAttr, IntKind};
 use crate::bytecode::{Cursor, Reading};
 use crate::scalar::Scalar;
@@ -149,24 +150,6 @@ fn measure(attr: &Attr) -> (u32, usize) {
         }
         _ => (1, 1),
     }
-}
-
-/// Upper bound of the length of an attribute's text in bytes.
-pub(super) fn text_bytes(attr: &Attr) -> usize {
-    const BYTES_PER_NODE: usize = 64;
-    BYTES_PER_NODE
-        + match attr {
-            Attr::Array(items) => items.iter().map(text_bytes).sum(),
-            Attr::Dict(entries) => entries.iter().map(|(key, value)| 4 * key.len() + text_bytes(value)).sum(),
-            Attr::Dialect(d) if d.params.is_empty() => d.text.len(),
-            Attr::Dialect(d) => d.text.len() + d.params.values().map(text_bytes).sum::<usize>(),
-            Attr::String(text) => 4 * text.len(),
-            Attr::Symbol(name) => 4 * name.len(),
-            Attr::Dense(l) | Attr::DenseArray(l) | Attr::DenseIndex(l) => {
-                l.len().saturating_mul(BYTES_PER_NODE)
-            }
-            _ => 0,
-        }
 }
 
 /// Returns the attribute `#name<text>`.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use farcall_sig::DType;
 
 use super::table::Table;
-use super::types::{self, Ty};
-use super::{attr, dense};
+use super::ty::Ty;
+use super::{attr, dense, types};
 use crate::attr::Attr;
 use crate::bytecode::{Cursor, Reading, Resource};
 use crate::module::Loc;

@@ -3,7 +3,7 @@
 use farcall_sig::DType;
 
 use super::table::Table;
-use super::types::Ty;
+use super::ty::Ty;
 use crate::attr::Attr;
 use crate::bytecode::{Cursor, Error, Reading};
 use crate::literal::{Literal, LiteralError};

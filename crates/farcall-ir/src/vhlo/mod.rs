@@ -3,7 +3,7 @@
 //! ```text
 //! bytes ─ bytecode::File ─▶ program ─▶ attributes ─▶ Module
 //!                             │ ├─ table: attributes, types and locations, each decoded once
-//!                             │ │    └─ builtin, attr, shardy, types, dense: decoding of their bytes
+//!                             │ │    └─ dialects ─▶ builtin, attr, shardy, types, dense: decoding of their bytes
 //!                             │ └─ upgrade: VHLO's attributes as StableHLO's
 //!                             └─ ops: the operations of all versions
 //! ```
@@ -26,6 +26,7 @@
 mod attr;
 mod builtin;
 mod dense;
+mod dialects;
 mod ops;
 mod plain;
 mod program;
@@ -34,6 +35,7 @@ mod symbols;
 mod table;
 #[cfg(test)]
 mod tests;
+mod ty;
 mod types;
 mod upgrade;
 mod write;

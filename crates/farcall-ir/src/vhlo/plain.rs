@@ -3,7 +3,8 @@
 
 use super::attr::{self, Enumeration, words, written};
 use super::table::Table;
-use super::types::{BOUNDS, Ty, bounds_text};
+use super::ty::Ty;
+use super::types::{BOUNDS, bounds_text};
 use crate::attr::Attr;
 use crate::bytecode::{Cursor, Reading};
 use crate::op::Opcode;

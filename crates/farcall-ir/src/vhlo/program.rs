@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use super::dialects::DECODERS;
 use super::symbols::Symbols;
 use super::table::Table;
-use super::types::not_a_value;
+use super::ty::not_a_value;
 use super::upgrade::upgrade;
 use super::{NEWEST, ops, plain};
 use crate::attr::{Attr, AttrDict};
@@ -79,7 +80,7 @@ impl<'f, 'a> Reader<'f, 'a> {
         Ok(Reader {
             file,
             name,
-            table: Table::new(file, len)?,
+            table: Table::new(file, len, DECODERS)?,
             symbols: Symbols::default(),
             diagnostics: Diagnostics::default(),
             module: Module::new(Source::none()),

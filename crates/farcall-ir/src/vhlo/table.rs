@@ -6,20 +6,33 @@ use std::sync::Arc;
 use farcall_sig::DType;
 use rustc_hash::FxHashMap;
 
-use super::types::Ty;
-use super::{
-    BYTES_PER_NODE, COPIED, COPIED_PER_BYTE, MAX_NESTING, NODES, NODES_PER_BYTE, attr, builtin, plain,
-    shardy, types,
-};
+use super::ty::Ty;
+use super::{BYTES_PER_NODE, COPIED, COPIED_PER_BYTE, MAX_NESTING, NODES, NODES_PER_BYTE};
 use crate::attr::Attr;
-use crate::bytecode::{Cursor, File, Reading};
+use crate::bytecode::{Cursor, Entry, File, Reading};
 use crate::module::Loc;
 use crate::text::MAX_LOC_DEPTH;
 use crate::types::Type;
 
+/// Decodes an entry of a file. Attributes and types within the entry are decoded through the table.
+type Decode<T> = for<'a> fn(&mut Table<'_, 'a>, &Entry, &mut Cursor<'a>) -> Reading<T>;
+
+/// Decodes a location nested in a number of locations. Returns its depth and value.
+type DecodeLocation =
+    for<'a> fn(&mut Table<'_, 'a>, &mut Cursor<'a>, u32) -> Reading<(u32, Option<Arc<Loc>>)>;
+
+/// Decoders of the entries of a file.
+#[derive(Clone, Copy)]
+pub(super) struct Decoders {
+    pub(super) attr: Decode<Attr>,
+    pub(super) ty: Decode<Ty>,
+    pub(super) location: DecodeLocation,
+}
+
 /// Decoded attributes, types and locations, with the budgets for their uses.
 pub(super) struct Table<'f, 'a> {
     pub(super) file: &'f File<'a>,
+    decoders: Decoders,
     attrs: Vec<Lazy<Attr>>,
     types: Vec<Lazy<Ty>>,
     /// Depth and value of each decoded location; the value of an unknown location is `None`.
@@ -55,7 +68,7 @@ struct Decoded<T> {
 }
 
 impl<'f, 'a> Table<'f, 'a> {
-    pub(super) fn new(file: &'f File<'a>, len: usize) -> Reading<Table<'f, 'a>> {
+    pub(super) fn new(file: &'f File<'a>, len: usize, decoders: Decoders) -> Reading<Table<'f, 'a>> {
         fn lazy<T: Clone>(n: usize, file: &File<'_>) -> Reading<Vec<Lazy<T>>> {
             let mut entries = file.ir.room(n)?;
             entries.resize(n, Lazy::Bytes);
@@ -63,6 +76,7 @@ impl<'f, 'a> Table<'f, 'a> {
         }
         Ok(Table {
             file,
+            decoders,
             attrs: lazy(file.attrs.len(), file)?,
             types: lazy(file.types.len(), file)?,
             locs: FxHashMap::default(),
@@ -94,16 +108,9 @@ impl<'f, 'a> Table<'f, 'a> {
             Lazy::Bytes => {
                 let entry = self.file.attrs[i];
                 let mut from = entry.cursor(self.file);
+                let decode = self.decoders.attr;
                 let (value, depth, nodes) = self.nested(here, |table| {
-                    let dialect = table.file.dialect(&entry);
-                    let value = match dialect {
-                        _ if !entry.custom => attr::of_text(table, &mut from)?,
-                        "vhlo" => attr::read(table, &mut from)?,
-                        "builtin" => builtin::attr(table, &mut from)?,
-                        "sdy" => shardy::read(table, &mut from)?,
-                        "stablehlo" => plain::attr(table, &mut from)?,
-                        _ => return Err(unsupported(&from, "an attribute", dialect)),
-                    };
+                    let value = decode(table, &entry, &mut from)?;
                     from.end()?;
                     Ok(value)
                 })?;
@@ -132,15 +139,9 @@ impl<'f, 'a> Table<'f, 'a> {
             Lazy::Bytes => {
                 let entry = self.file.types[i];
                 let mut from = entry.cursor(self.file);
+                let decode = self.decoders.ty;
                 let (value, depth, nodes) = self.nested(here, |table| {
-                    let dialect = table.file.dialect(&entry);
-                    let value = match dialect {
-                        _ if !entry.custom => types::of_text(&mut from)?,
-                        "vhlo" => types::read(table, &mut from)?,
-                        "builtin" => builtin::ty(table, &mut from)?,
-                        "stablehlo" => plain::ty(&mut from)?,
-                        _ => return Err(unsupported(&from, "a type", dialect)),
-                    };
+                    let value = decode(table, &entry, &mut from)?;
                     from.end()?;
                     Ok(value)
                 })?;
@@ -209,7 +210,7 @@ impl<'f, 'a> Table<'f, 'a> {
         let mut from = entry.cursor(self.file);
         let known = match (entry.custom, self.file.dialect(&entry)) {
             (true, "builtin") => {
-                let known = builtin::location(self, &mut from, outer)?;
+                let known = (self.decoders.location)(self, &mut from, outer)?;
                 from.end()?;
                 known
             }
@@ -252,7 +253,7 @@ impl<'f, 'a> Table<'f, 'a> {
 
     /// Returns the text of an attribute that becomes part of another attribute.
     pub(super) fn show(&mut self, attr: &Attr, here: &Cursor<'a>) -> Reading<String> {
-        self.copied(attr::text_bytes(attr), here)?;
+        self.copied(text_bytes(attr), here)?;
         Ok(attr.to_string())
     }
 
@@ -293,6 +294,20 @@ impl<'f, 'a> Table<'f, 'a> {
     }
 }
 
-fn unsupported(from: &Cursor<'_>, what: &str, dialect: &str) -> crate::bytecode::Error {
-    from.error("unsupported", format!("{what} of dialect {dialect} in a custom encoding"))
+/// Upper bound of the length of an attribute's text in bytes.
+fn text_bytes(attr: &Attr) -> usize {
+    const BYTES_PER_NODE: usize = 64;
+    BYTES_PER_NODE
+        + match attr {
+            Attr::Array(items) => items.iter().map(text_bytes).sum(),
+            Attr::Dict(entries) => entries.iter().map(|(key, value)| 4 * key.len() + text_bytes(value)).sum(),
+            Attr::Dialect(d) if d.params.is_empty() => d.text.len(),
+            Attr::Dialect(d) => d.text.len() + d.params.values().map(text_bytes).sum::<usize>(),
+            Attr::String(text) => 4 * text.len(),
+            Attr::Symbol(name) => 4 * name.len(),
+            Attr::Dense(l) | Attr::DenseArray(l) | Attr::DenseIndex(l) => {
+                l.len().saturating_mul(BYTES_PER_NODE)
+            }
+            _ => 0,
+        }
 }

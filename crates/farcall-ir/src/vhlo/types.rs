@@ -1,82 +1,17 @@
-//! VHLO's types.
+//! Decodes VHLO's types.
 
-use std::fmt;
 use std::sync::Arc;
 
 use farcall_sig::DType;
 
 use super::table::Table;
+use super::ty::{Ty, not_a_value};
 use crate::attr::Attr;
 use crate::bytecode::{Cursor, Reading};
 use crate::types::{Dim, FuncType, Quantization, TensorType, Type};
 
-/// A type, or a part of a type.
-#[derive(Clone, Debug)]
-pub(super) enum Ty {
-    /// A type that the module representation has.
-    Whole(Type),
-    /// An element type.
-    Element(DType),
-    /// A quantized element type.
-    Quantized(DType, Arc<Quantization>),
-    /// `index`
-    Index,
-    /// `tensor<…xindex>` with these dimensions; only the type of constants.
-    OfIndex(Vec<Dim>),
-    /// A type that only attributes may have.
-    Other(&'static str),
-}
-
 /// Encoding of a dynamic size.
 pub(super) const DYNAMIC: i64 = i64::MIN;
-
-impl Ty {
-    /// Returns the type of a value. If values cannot have this type, the error is the type.
-    pub(super) fn into_value(self) -> Result<Type, Type> {
-        match self {
-            Ty::Whole(ty) if is_value_type(&ty) => Ok(ty),
-            other => Err(other.into_attr()),
-        }
-    }
-
-    /// Converts the type to the form it has in attributes.
-    pub(super) fn into_attr(self) -> Type {
-        match self {
-            Ty::Whole(ty) => ty,
-            Ty::Element(dtype) => Type::Scalar(dtype),
-            Ty::Quantized(dtype, quant) => {
-                let tensor = TensorType::scalar(dtype).with_quant(Some(quant)).to_string();
-                let element = tensor.strip_prefix("tensor<").and_then(|t| t.strip_suffix('>'));
-                Type::Opaque(element.unwrap_or(&tensor).into())
-            }
-            Ty::Index => Type::Opaque("index".into()),
-            Ty::OfIndex(dims) => {
-                let dims: String = dims.iter().map(|d| format!("{d}x")).collect();
-                Type::Opaque(format!("tensor<{dims}index>").into())
-            }
-            Ty::Other(name) => Type::Opaque(name.into()),
-        }
-    }
-}
-
-impl fmt::Display for Ty {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.clone().into_attr().fmt(f)
-    }
-}
-
-/// Message for a value of this type.
-pub(super) fn not_a_value(ty: &Type) -> String {
-    format!("a value is a tensor, a token or a tuple, never of type {ty}")
-}
-
-fn is_value_type(ty: &Type) -> bool {
-    match ty {
-        Type::Tensor(_) | Type::Token | Type::Future(_) => true,
-        Type::Tuple(parts) => parts.iter().all(is_value_type),
-        Type::Function(_) | Type::Scalar(_) | Type::Opaque(_) => false,
-    }
-}
 
 /// Decodes a type that is stored as text.
 pub(super) fn of_text(from: &mut Cursor<'_>) -> Reading<Ty> {

@@ -8,9 +8,10 @@ use super::super::attr::{
     TYPE, TYPE_EXTENSIONS,
 };
 use super::super::builtin;
+use super::super::ty::Ty;
 use super::super::types::{
     self, COMPLEX, DYNAMIC, FUNCTION, FUTURE, QUANTIZED, QUANTIZED_PER_AXIS, SIGNED, TENSOR as TENSOR_TYPE,
-    TENSOR_WITH_ENCODING, TUPLE, Ty,
+    TENSOR_WITH_ENCODING, TUPLE,
 };
 use crate::attr::{Attr, AttrDict, DialectAttr, IntKind};
 use crate::bytecode::{Bytes, Elements, Tables};
