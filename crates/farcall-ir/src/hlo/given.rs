@@ -6,10 +6,10 @@ use std::fmt::{Display, Write};
 
 use farcall_sig::DType;
 
+use super::attr_syntax::AttrSyntax;
 use super::cursor::{Cursor, Expected, Read};
 use super::shape::{self, Shape};
 use super::syntax::Attribute;
-use super::table::AttrSyntax;
 use crate::attr::{Attr, AttrDict};
 use crate::attributes::{self, Fields, Symbols};
 use crate::diag::Span;

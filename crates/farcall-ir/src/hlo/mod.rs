@@ -26,6 +26,7 @@
 //! the text.
 
 mod asynchronous;
+mod attr_syntax;
 mod calls;
 mod control;
 mod cursor;

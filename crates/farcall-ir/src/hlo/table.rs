@@ -10,6 +10,7 @@ use std::sync::LazyLock;
 
 use rustc_hash::FxHashMap;
 
+use super::attr_syntax::AttrSyntax;
 use super::given::Hook;
 use super::{groups, hooks};
 use crate::op::{Op, Opcode};
@@ -28,46 +29,6 @@ pub(super) struct Row {
 pub(super) enum Form {
     Attrs(&'static [AttrSyntax]),
     Hook(&'static Hook),
-}
-
-/// Syntax of one attribute. The fields are its name in HLO and its name in [`crate::attributes`].
-pub(super) enum AttrSyntax {
-    /// `{1,2}`
-    Ints(&'static str, &'static str),
-    /// `{1}`, a single number.
-    One(&'static str, &'static str),
-    /// `1`
-    Int(&'static str, &'static str),
-    /// `true`; false if absent.
-    Flag(&'static str, &'static str),
-    /// `LT`, or with a prefix `rng_default`. Optional.
-    Word(&'static str, &'static str, &'static str),
-}
-
-impl AttrSyntax {
-    /// Name of the attribute in HLO.
-    pub(super) fn key(&self) -> &'static str {
-        match self {
-            AttrSyntax::Ints(key, _)
-            | AttrSyntax::One(key, _)
-            | AttrSyntax::Int(key, _)
-            | AttrSyntax::Flag(key, _)
-            | AttrSyntax::Word(key, _, _) => key,
-        }
-    }
-}
-
-impl AttrSyntax {
-    /// Name of the attribute in [`crate::attributes`].
-    pub(super) fn attr(&self) -> &'static str {
-        match self {
-            AttrSyntax::Ints(_, attr)
-            | AttrSyntax::One(_, attr)
-            | AttrSyntax::Int(_, attr)
-            | AttrSyntax::Flag(_, attr)
-            | AttrSyntax::Word(_, attr, _) => attr,
-        }
-    }
 }
 
 /// Looks up the row of an opcode.
