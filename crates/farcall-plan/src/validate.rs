@@ -54,9 +54,13 @@ impl Plan {
         for buffer in &self.results {
             self.value(buffer).map_err(whole)?;
         }
+        let (mut sizes, mut dims) = (FxHashSet::default(), FxHashSet::default());
+        if !self.cuts.iter().all(|cut| sizes.insert(cut.size) && dims.insert((cut.result, cut.dim))) {
+            return Err(whole("two cuts have the same size or dimension".to_owned()));
+        }
         for cut in &self.cuts {
             let ty = |i: usize| self.results.get(i).map(|r| &r.ty);
-            let is_cut = |i: usize| self.cuts.iter().any(|other| other.size == i);
+            let is_cut = |i: usize| sizes.contains(&i);
             let fits = ty(cut.result).is_some_and(|ty| cut.dim < ty.rank())
                 && ty(cut.size).is_some_and(|ty| *ty == TensorType::scalar(DType::S32))
                 && !is_cut(cut.result);
@@ -287,6 +291,7 @@ fn nested(plan: &Plan, site: &ReferenceSite, call: &NestedCall) -> Result<(), St
     let (operands, results) = (types(inst.own_operands()), types(inst.results()));
     let takes = operands.iter().flat_map(Type::tensors).eq(call.plan.params.iter().map(|p| &p.ty));
     let gives = results.iter().flat_map(Type::tensors).eq(call.plan.results.iter().map(|r| &r.ty));
+    need(call.plan.cuts.is_empty(), "the plan of a nested call cuts its results")?;
     need(takes && gives, "the plan of a nested call differs from it")
 }
 

@@ -1,7 +1,7 @@
 //! Compiled programs: the type that users of the engine hold.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -200,8 +200,8 @@ impl Executable {
             thunks: plan.thunk_counts(),
         };
         let inputs = plan.params.iter().map(|p| p.ty.clone()).collect();
-        let is_size = |i: usize| plan.cuts.iter().any(|cut| cut.size == i);
-        let outputs = plan.results.iter().enumerate().filter(|(i, _)| !is_size(*i));
+        let sizes: HashSet<usize> = plan.cuts.iter().map(|cut| cut.size).collect();
+        let outputs = plan.results.iter().enumerate().filter(|(i, _)| !sizes.contains(i));
         let outputs = outputs.map(|(_, r)| r.ty.clone()).collect();
         let inner = Inner { device, inputs, outputs, stats, program: Arc::new(loaded) };
         Ok(Executable { inner: Arc::new(inner) })

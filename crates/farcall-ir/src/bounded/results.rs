@@ -1,5 +1,7 @@
 //! Results of a lowered program: padded tensors, followed by their sizes.
 
+use std::collections::HashSet;
+
 use farcall_sig::DType;
 
 use crate::attr::AttrDict;
@@ -24,7 +26,7 @@ pub struct Cut {
 }
 
 /// Returns the dimensions of an entry's results that are to be cut. Marks that do not fit the types of the
-/// results are ignored.
+/// results, and further marks of the same dimension, are ignored.
 pub fn cuts(entry: &Func) -> Vec<Cut> {
     let ty = |i: usize| entry.results().get(i).and_then(Type::tensor);
     let is_marked = |i: usize| entry.result_attrs().get(i).is_some_and(|attrs| attrs.contains_key(SIZE_OF));
@@ -38,7 +40,9 @@ pub fn cuts(entry: &Func) -> Vec<Cut> {
         let [result, dim] = *list.as_slice() else { return None };
         Some(Cut { result: usize::try_from(result).ok()?, dim: usize::try_from(dim).ok()?, size })
     };
-    entry.result_attrs().iter().enumerate().filter_map(mark).filter(fits).collect()
+    let mut known = HashSet::new();
+    let mut is_new = |cut: &Cut| known.insert((cut.result, cut.dim));
+    entry.result_attrs().iter().enumerate().filter_map(mark).filter(|cut| fits(cut) && is_new(cut)).collect()
 }
 
 /// Cuts the results of a run to their sizes, and drops the results that hold the sizes.
@@ -53,8 +57,9 @@ pub fn cut(cuts: &[Cut], results: Vec<Literal>) -> Result<Vec<Literal>, EvalErro
             *dim = usize::try_from(size).unwrap_or(0).min(*dim);
         }
     }
+    let sizes: HashSet<usize> = cuts.iter().map(|cut| cut.size).collect();
     let kept = results.into_iter().zip(dims).enumerate();
-    kept.filter(|(i, _)| !cuts.iter().any(|cut| cut.size == *i))
+    kept.filter(|(i, _)| !sizes.contains(i))
         .map(|(_, (result, dims))| match *result.dims() == *dims {
             true => Ok(result),
             false => eval::corner(&result, &dims),
