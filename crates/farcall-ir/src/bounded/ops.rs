@@ -2,7 +2,7 @@
 
 use farcall_sig::DType;
 
-use super::{Lowering, Tracked, clamped, masked_by, scalar, scalar_op, unsupported, with_bounds};
+use super::{Lowering, Tracked, clamped, has_bound, masked_by, scalar, scalar_op, unsupported, with_bounds};
 use crate::diag::Diagnostic;
 use crate::expand::builder::Builder;
 use crate::literal::Literal;
@@ -43,7 +43,13 @@ impl<'m> Lowering<'m> {
             Op::CustomCall(call) if call.target == "SliceToDynamic" => {
                 return self.slice_to_dynamic(inst, &operands);
             }
-            _ if !is_tracked => return self.copy(inst),
+            _ if !is_tracked => {
+                let is_bounded = |result: &ValueId| inst.func().ty(*result).tensors().any(has_bound);
+                if inst.results().iter().any(is_bounded) {
+                    return Err(unsupported(inst, "a result with"));
+                }
+                return self.copy(inst);
+            }
             _ => {}
         }
         match inst.op() {

@@ -128,17 +128,20 @@ fn padding_is_sorted_last() {
 
 #[test]
 fn windows_ignore_padding() {
-    check(
-        &format!(
-            r#"  %w = "stablehlo.reduce_window"(%columns, %zero) ({{
+    for init in [0, 1] {
+        check(
+            &format!(
+                r#"  %init = stablehlo.constant dense<{init}.0> : tensor<f32>
+  %w = "stablehlo.reduce_window"(%columns, %init) ({{
   ^bb0(%a: tensor<f32>, %b: tensor<f32>):
     %sum = stablehlo.add %a, %b : tensor<f32>
     stablehlo.return %sum : tensor<f32>
   }}) {{window_dimensions = array<i64: 1, 3>, window_strides = array<i64: 1, 2>, padding = dense<[[0, 0], [1, 2]]> : tensor<2x2xi64>}} : ({COLUMNS}, tensor<f32>) -> tensor<4x?xf32, #stablehlo.bounds<?, 4>>
   return %w : tensor<4x?xf32, #stablehlo.bounds<?, 4>>"#
-        ),
-        "tensor<4x?xf32, #stablehlo.bounds<?, 4>>",
-    );
+            ),
+            "tensor<4x?xf32, #stablehlo.bounds<?, 4>>",
+        );
+    }
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod artifact_memory;
 mod artifact_robust;
 mod artifact_speed;
 mod artifacts;
+mod bounded;
 mod bytecode;
 mod eval_programs;
 mod eval_suite;
