@@ -33,7 +33,7 @@ Tasks:
                  folder `shared` beside the checkout, if it exists. Prints the time of each step.
                  Ends with `N passed, N failed`.
   test --quick   Like `test`, without the parts that need a Python package or the suites.
-  test --all     Like `test`, and what rarely breaks: the oldest compiler (if installed), documentation,
+  test --all     Like `test`, and what rarely breaks: the oldest compiler (if installed),
                  old versions of jaxlib, and random tests with another seed that take ten times as
                  long. Required before a release.
   test-newest [MIRROR]
