@@ -7,8 +7,6 @@
 //! [`check`] finds a wrong place, the result is its error message. `UPDATE_EXPECT=1` writes the results into
 //! the files.
 
-use std::path::{Path, PathBuf};
-
 use farcall_ir::eval::{NoHost, Numerics, Value, eval};
 use farcall_ir::{Literal, Scalar, Source, text};
 
@@ -16,13 +14,11 @@ use farcall_host::registry::Platform;
 use farcall_ir::middle::passes::{PassOptions, layouts};
 use farcall_ir::middle::{self, pipeline};
 use farcall_ir::{FuncId, Module};
+use farcall_testing::pass_files;
 
 use crate::options::Options;
 use crate::storage::{Sharing, Storage};
 use crate::{MEMORY_PASSES, assign, check, choose, coalesce, copies, donate, order};
-
-const SPLIT: &str = "// -----\n";
-const RESULT: &str = "// =>\n";
 
 fn form(source: &str) -> Module {
     let module = text::parse(&Source::new("test.mlir", source)).unwrap_or_else(|e| panic!("{e}"));
@@ -73,7 +69,7 @@ fn run(form: &mut Module, names: &[&str]) -> Result<(), String> {
 }
 
 fn left(test: &str, place: &str) -> String {
-    let source = test.split(RESULT).next().unwrap();
+    let source = pass_files::program(test);
     let names = source.lines().find_map(|l| l.strip_prefix("// passes: "));
     let names: Vec<&str> = names.unwrap_or_else(|| panic!("{place}: no passes")).split(", ").collect();
     let before = form(source);
@@ -92,41 +88,13 @@ fn left(test: &str, place: &str) -> String {
     printed
 }
 
-fn files() -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("filetests/passes");
-    let mut found: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
-    found.sort();
-    found
-}
-
 #[test]
 fn filetests() {
-    let update = std::env::var_os("UPDATE_EXPECT").is_some();
-    let mut failed = Vec::new();
-    for path in files() {
-        let text = std::fs::read_to_string(&path).unwrap();
-        let mut out = Vec::new();
-        for (i, test) in text.split(SPLIT).enumerate() {
-            let place = format!("{} {i}", path.file_name().unwrap().to_string_lossy());
-            let left = left(test, &place);
-            let whole = format!("{}{RESULT}{left}", test.split(RESULT).next().unwrap());
-            if whole != test && !update {
-                failed.push(format!("{place}:\n{left}"));
-            }
-            out.push(whole);
-        }
-        if update {
-            std::fs::write(&path, out.join(SPLIT)).unwrap();
-        }
-    }
-    assert!(failed.is_empty(), "UPDATE_EXPECT=1 accepts this:\n{}", failed.join("\n"));
+    pass_files::check(env!("CARGO_MANIFEST_DIR"), left);
 }
 
 #[test]
 fn every_pass_has_its_file() {
-    let stems: Vec<String> =
-        files().iter().map(|p| p.file_stem().unwrap().to_string_lossy().into_owned()).collect();
-    for pass in MEMORY_PASSES.iter().filter(|p| p.name != layouts::PASS.name) {
-        assert!(stems.iter().any(|s| s == pass.name), "filetests/passes/{}.mlir is missing", pass.name);
-    }
+    let passes = MEMORY_PASSES.iter().map(|pass| pass.name).filter(|name| *name != layouts::PASS.name);
+    pass_files::require(env!("CARGO_MANIFEST_DIR"), passes);
 }

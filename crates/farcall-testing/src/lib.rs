@@ -2,6 +2,7 @@
 //!
 //! - [`random`], [`fuzz`]: random numbers, and the environment variables that seed and bound random tests.
 //! - [`mutate`], [`programs`]: texts that are almost valid, and the programs from which they are made.
+//! - [`pass_files`]: programs with the results of passes.
 //! - [`process`]: tests that need a process of their own.
 //! - [`library`]: libraries that tests build and load.
 //! - `compare` (feature `ir`): comparison of numbers that differ by rounding.
@@ -18,6 +19,7 @@ pub mod engine;
 pub mod fuzz;
 pub mod library;
 pub mod mutate;
+pub mod pass_files;
 pub mod process;
 pub mod programs;
 pub mod random;

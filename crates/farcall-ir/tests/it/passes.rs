@@ -17,26 +17,16 @@
 //! `UPDATE_EXPECT=1` writes the results into the files.
 
 use std::cell::RefCell;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use farcall_ir::eval::{Denormals, NoHost, Numerics, Semantics, Value, eval};
 use farcall_ir::middle::{self, passes, pipeline};
 use farcall_ir::{DType, Inst, Literal, Module, Op, Scalar, Source, TensorType, Type, text, verify};
-
-const SPLIT: &str = "// -----\n";
-const RESULT: &str = "// =>\n";
+use farcall_testing::pass_files;
 
 thread_local! {
     /// The rules that were applied, in order.
     static APPLIED: RefCell<Vec<&'static str>> = const { RefCell::new(Vec::new()) };
-}
-
-fn files() -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("filetests/passes");
-    let mut found: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
-    found.retain(|p| p.extension().is_some_and(|e| e == "mlir"));
-    found.sort();
-    found
 }
 
 /// The value of a `// key: value` line.
@@ -81,7 +71,7 @@ fn convert(n: Scalar, dtype: farcall_ir::DType) -> Scalar {
 
 /// Runs a test and returns the resulting program.
 fn run(test: &str, place: &str) -> String {
-    let source = test.split(RESULT).next().unwrap();
+    let source = pass_files::program(test);
     let denormals =
         header(test, "denormals").map(|mode| mode.parse().unwrap_or_else(|e| panic!("{place}: {e}")));
     let denormals: Denormals = denormals.unwrap_or_default();
@@ -156,36 +146,13 @@ fn run(test: &str, place: &str) -> String {
 
 #[test]
 fn filetests() {
-    let update = std::env::var_os("UPDATE_EXPECT").is_some();
-    let mut failed = Vec::new();
-    for path in files() {
-        let text = std::fs::read_to_string(&path).unwrap();
-        let mut out = Vec::new();
-        for (i, test) in text.split(SPLIT).enumerate() {
-            let place = format!("{} {i}", path.file_name().unwrap().to_string_lossy());
-            let left = run(test, &place);
-            let source = test.split(RESULT).next().unwrap();
-            let whole = format!("{source}{RESULT}{left}");
-            if whole != test && !update {
-                failed.push(format!("{place}:\n{left}"));
-            }
-            out.push(whole);
-        }
-        if update {
-            std::fs::write(&path, out.join(SPLIT)).unwrap();
-        }
-    }
-    assert!(failed.is_empty(), "UPDATE_EXPECT=1 accepts this:\n{}", failed.join("\n"));
+    pass_files::check(env!("CARGO_MANIFEST_DIR"), run);
 }
 
 /// Every pass has a file, and every rule has a program that it changes and one that it does not change.
 #[test]
 fn nothing_is_untested() {
-    let stems: Vec<String> =
-        files().iter().map(|p| p.file_stem().unwrap().to_string_lossy().into_owned()).collect();
-    for pass in passes::PASSES {
-        assert!(stems.iter().any(|s| s == pass.name), "filetests/passes/{}.mlir is missing", pass.name);
-    }
+    pass_files::require(env!("CARGO_MANIFEST_DIR"), passes::PASSES.iter().map(|pass| pass.name));
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("filetests/passes");
     let text = std::fs::read_to_string(folder.join("simplify.mlir")).unwrap();
     for rule in passes::simplify::rules() {
