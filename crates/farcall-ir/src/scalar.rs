@@ -35,6 +35,22 @@ impl Scalar {
         }
     }
 
+    /// Returns the least number of an element type, or the greatest; `None` for floating-point types without
+    /// infinities.
+    pub fn extreme(dtype: DType, is_greatest: bool) -> Option<Scalar> {
+        let unused = 64_u32.saturating_sub(dtype.bits());
+        Some(match dtype.class() {
+            DTypeClass::Bool => Scalar::Bool(is_greatest),
+            DTypeClass::Signed => Scalar::Signed(if is_greatest { i64::MAX } else { i64::MIN } >> unused),
+            DTypeClass::Unsigned => Scalar::Unsigned(if is_greatest { u64::MAX >> unused } else { 0 }),
+            DTypeClass::Float | DTypeClass::Complex => {
+                let infinity = Scalar::Float(if is_greatest { f64::INFINITY } else { f64::NEG_INFINITY });
+                let kept = infinity.round_to(dtype.real()).as_f64();
+                return (kept == infinity.as_f64()).then_some(infinity);
+            }
+        })
+    }
+
     /// Reads an element from its little-endian bytes; bytes after the first [`DType::size`] are ignored.
     ///
     /// # Panics

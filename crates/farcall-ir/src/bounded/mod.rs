@@ -139,7 +139,7 @@ impl<'m> Lowering<'m> {
         let first = entry.body().first();
         for (param, ty) in entry.params().iter().zip(params) {
             if let (Some(declared), Some(given), Some(at)) = (entry.tensor(*param), ty.tensor(), first)
-                && declared.dims().any(|dim| dim.bound().is_some())
+                && has_bound(declared)
             {
                 let padded = self.padded_input(at, *param, declared, given);
                 self.values.insert(*param, padded);
@@ -260,6 +260,20 @@ impl<'m> Lowering<'m> {
         let types: Vec<Type> = inst.results().iter().map(|r| with_bounds(from.ty(*r))).collect();
         let id = self.to.push(self.out, new, types);
         Ok(self.to.inst(id).results().to_vec())
+    }
+
+    /// Appends an instruction. `sizes` has one list for each result, or one for all.
+    fn emit_sized(
+        &mut self,
+        inst: Inst<'m>,
+        operands: Vec<ValueId>,
+        sizes: &[Vec<Option<ValueId>>],
+    ) -> Result<(), Diagnostic> {
+        let ids = self.emit(inst, operands)?;
+        for ((result, id), sizes) in inst.results().iter().zip(ids).zip(sizes.iter().cycle()) {
+            self.values.insert(*result, Tracked { id, sizes: sizes.clone() });
+        }
+        Ok(())
     }
 
     /// Copies an instruction without tracked operands.

@@ -57,11 +57,8 @@ impl<'m> Lowering<'m> {
                 self.elementwise(inst, operands)
             }
             Op::OptimizationBarrier => {
-                let ids = self.emit(inst, operands.iter().map(|value| value.id).collect())?;
-                for ((result, id), operand) in inst.results().iter().zip(ids).zip(operands) {
-                    self.values.insert(*result, Tracked { id, sizes: operand.sizes });
-                }
-                Ok(())
+                let (ids, sizes): (Vec<_>, Vec<_>) = operands.into_iter().map(|x| (x.id, x.sizes)).unzip();
+                self.emit_sized(inst, ids, &sizes)
             }
             Op::BroadcastInDim { dims } => self.broadcast(inst, &operands, dims),
             Op::Transpose { permutation } => {
@@ -86,18 +83,14 @@ impl<'m> Lowering<'m> {
         }
     }
 
-    /// Appends an instruction with one result, whose sizes are given.
+    /// Appends an instruction whose results have these sizes.
     fn simple(
         &mut self,
         inst: Inst<'m>,
         operands: &[Tracked],
         sizes: Vec<Option<ValueId>>,
     ) -> Result<(), Diagnostic> {
-        let ids = self.emit(inst, operands.iter().map(|value| value.id).collect())?;
-        for (result, id) in inst.results().iter().zip(ids) {
-            self.values.insert(*result, Tracked { id, sizes: sizes.clone() });
-        }
-        Ok(())
+        self.emit_sized(inst, operands.iter().map(|value| value.id).collect(), &[sizes])
     }
 
     // --- sizes

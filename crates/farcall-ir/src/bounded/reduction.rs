@@ -3,7 +3,7 @@
 use farcall_sig::{DType, DTypeClass};
 
 use super::ops::shifted;
-use super::{Lowering, Tracked, clamped, scalar, scalar_op, unsupported, with_bounds};
+use super::{Lowering, Tracked, clamped, scalar, scalar_op, unsupported};
 use crate::diag::Diagnostic;
 use crate::literal::Literal;
 use crate::module::{Inst, ValueId};
@@ -29,11 +29,7 @@ impl<'m> Lowering<'m> {
             (op.window[d], op.strides[d], op.base_dilations[d], op.padding[d]) == (1, 1, 1, (0, 0))
         };
         let (operands, mut sizes) = self.without_padding(inst, operands, |d| !is_trivial(d))?;
-        let result = inst.results().first().map(|r| with_bounds(&inst.func()[*r]));
-        let result = result.as_ref().and_then(|ty| ty.tensor()?.static_sizes());
-        let Some(bounds) = result.map(<[usize]>::to_vec) else {
-            return Err(unsupported(inst, "a result without a bound for"));
-        };
+        let result = self.result(inst).map_err(|_| unsupported(inst, "a result without a bound for"))?;
         for (d, size) in sizes.iter_mut().enumerate().filter(|(d, _)| !is_trivial(*d)) {
             if op.base_dilations[d] != 1 && size.is_some() {
                 return Err(unsupported(inst, "a dilated operand with"));
@@ -48,7 +44,7 @@ impl<'m> Lowering<'m> {
             let stride = scalar(&mut b, op.strides[d]);
             let rest = shifted(&mut b, rest, i64::try_from(op.strides[d]).unwrap_or(i64::MAX));
             let windows = scalar_op(&mut b, Binary::Divide, rest, stride);
-            *size = Some(clamped(&mut b, windows, bounds[d]));
+            *size = Some(clamped(&mut b, windows, result.sizes()[d]));
         }
         self.emit_sized(inst, operands, &[sizes])
     }
@@ -113,10 +109,8 @@ impl<'m> Lowering<'m> {
             }
         }
         let dtype = self.ty(indices.id).dtype;
-        let most = dtype.integer_range().map_or(0, |(_, most)| most);
-        let most = match dtype.is_signed_integer() {
-            true => Scalar::Signed(i64::try_from(most).unwrap_or(i64::MAX)),
-            false => Scalar::Unsigned(u64::try_from(most).unwrap_or(u64::MAX)),
+        let Some(most) = Scalar::extreme(dtype, true) else {
+            return Err(unsupported(inst, "an operand with"));
         };
         let most = self.at(inst).constant(Literal::scalar(dtype, most));
         let masked = self.masked(inst, &limits, batch, most);
@@ -163,20 +157,6 @@ impl<'m> Lowering<'m> {
         let dtype = self.ty(x.id).dtype;
         self.at(at).splat(0.0, dtype, &[])
     }
-
-    /// Appends an instruction. `sizes` has one list for each result, or one for all.
-    fn emit_sized(
-        &mut self,
-        inst: Inst<'m>,
-        operands: Vec<ValueId>,
-        sizes: &[Vec<Option<ValueId>>],
-    ) -> Result<(), Diagnostic> {
-        let ids = self.emit(inst, operands)?;
-        for ((result, id), sizes) in inst.results().iter().zip(ids).zip(sizes.iter().cycle()) {
-            self.values.insert(*result, Tracked { id, sizes: sizes.clone() });
-        }
-        Ok(())
-    }
 }
 
 /// The element that a reduction ignores, if its region is a single operation that has one.
@@ -189,31 +169,16 @@ fn neutral(inst: Inst<'_>, dtype: DType) -> Option<Literal> {
         DTypeClass::Float => Scalar::Float(x),
         DTypeClass::Complex => Scalar::Complex(Scalar::Float(x).as_complex()),
     };
-    let has_infinity = matches!(dtype, DType::F16 | DType::BF16 | DType::F32 | DType::F64);
-    let range = dtype.integer_range();
-    let extreme = |greatest: bool| match range {
-        Some((least, most)) => {
-            let x = if greatest { most } else { least };
-            i64::try_from(x)
-                .map(Scalar::Signed)
-                .ok()
-                .filter(|_| dtype.is_signed_integer())
-                .or_else(|| u64::try_from(x).map(Scalar::Unsigned).ok())
-        }
-        None if dtype.is_bool() => Some(Scalar::Bool(greatest)),
-        None if has_infinity => Some(Scalar::Float(if greatest { f64::INFINITY } else { f64::NEG_INFINITY })),
-        None => None,
-    };
     let element = match op {
         // Only negative zero is neutral: the sum of `-0` and `0` is `0`.
         Binary::Add if dtype.is_float() => Scalar::Float(-0.0),
         Binary::Add | Binary::Or | Binary::Xor => number(0.0),
         Binary::Multiply => number(1.0),
-        Binary::Maximum => extreme(false)?,
-        Binary::Minimum => extreme(true)?,
+        Binary::Maximum => Scalar::extreme(dtype, false)?,
+        Binary::Minimum => Scalar::extreme(dtype, true)?,
         Binary::And => match dtype.is_signed_integer() {
             true => Scalar::Signed(-1),
-            false => extreme(true)?,
+            false => Scalar::extreme(dtype, true)?,
         },
         _ => return None,
     };

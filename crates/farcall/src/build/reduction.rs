@@ -261,20 +261,14 @@ impl<'g> Value<'g> {
     }
 }
 
-/// Returns the smallest number of an element type, or the largest; `None` for floating-point types without
+/// Returns the least number of an element type, or the greatest; `None` for floating-point types without
 /// infinities.
 fn extreme(dtype: DType, is_greatest: bool) -> Option<Number> {
-    let unused = 64_u32.saturating_sub(dtype.bits());
-    let infinity = if is_greatest { f64::INFINITY } else { f64::NEG_INFINITY };
-    match (Scalar::zero(dtype), is_greatest) {
-        (Scalar::Bool(_), _) => Some(is_greatest.into()),
-        (Scalar::Signed(_), false) => Some((i64::MIN >> unused).into()),
-        (Scalar::Signed(_), true) => Some((i64::MAX >> unused).into()),
-        (Scalar::Unsigned(_), false) => Some(0.into()),
-        (Scalar::Unsigned(_), true) => Some((u64::MAX >> unused).into()),
-        (Scalar::Float(_) | Scalar::Complex(_), _) => {
-            let kept = Scalar::Float(infinity).round_to(dtype.real()).as_f64();
-            (kept == infinity).then(|| infinity.into())
-        }
-    }
+    Some(match Scalar::extreme(dtype, is_greatest)? {
+        Scalar::Bool(x) => x.into(),
+        Scalar::Signed(x) => x.into(),
+        Scalar::Unsigned(x) => x.into(),
+        Scalar::Float(x) => x.into(),
+        Scalar::Complex(x) => x.into(),
+    })
 }
