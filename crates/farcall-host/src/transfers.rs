@@ -218,7 +218,7 @@ pub enum TransferError {
     /// The queue is empty, and its other side has closed it.
     #[error("{0} is closed and empty")]
     Closed(Queue),
-    /// The types of the values in the queue differ from those that the program takes.
+    /// The values in the queue do not have the types that the program takes.
     #[error("the program takes ({}) from {queue}, but ({}) was put there", list(expected), list(found))]
     Types {
         /// The queue.
