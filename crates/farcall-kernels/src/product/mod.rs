@@ -587,10 +587,10 @@ impl<T: Element> Block<T> {
         let p = &self.product;
         let [_, at, _] = p.matrix(0);
         for column in (0..p.columns).step_by(self.split.columns) {
-            if interrupt::is_due() {
-                return;
-            }
             self.each_part(column..(column + self.split.columns).min(p.columns), |columns, depth| {
+                if interrupt::is_due() {
+                    return;
+                }
                 // SAFETY: the columns and the depth are within the product. The offset of their panels is
                 // below `panel_bytes`, for which the caller guarantees room.
                 unsafe {
@@ -674,6 +674,9 @@ impl<T: Element> Block<T> {
             S::IS_IDENTITY && (p.rows == 1 || near && (*stride <= 1 || *line == 1))
         });
         for first in (0..to.rows).step_by(self.height) {
+            if first > 0 && interrupt::is_due() {
+                return;
+            }
             let rows = self.height.min(to.rows - first);
             let (left, layout) = match lies {
                 Some([line, stride]) => {
