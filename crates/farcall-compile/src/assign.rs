@@ -22,8 +22,8 @@ use super::arena::{Arena, Block, packed};
 use super::choices::Choices;
 use super::donate;
 use super::live::Lives;
-use super::numbers::Constants;
 use super::order::{self, Event};
+use super::scalar_constants::Constants;
 use super::storage::{ByteRange, Home, Piece, PieceId, Storage, shares, sharing};
 use farcall_plan::{Base, ParamId, ResultId, Slice};
 

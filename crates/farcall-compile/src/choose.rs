@@ -16,9 +16,9 @@ use farcall_ir::op::collective::{Grid, Role};
 use farcall_ir::{DType, Diagnostic, Func, Inst, Literal, Module, Op, Span, TensorType, ValueId, interrupt};
 
 use crate::choices::{Choice, Choices, internal, kernel};
-use crate::nested::CompileNested;
 use crate::options::Options;
-use crate::{aliases, body, counting, nested, order, parts};
+use crate::region_calls::CompileNested;
+use crate::{aliases, body, implicit_iotas, order, region_calls, slice_views};
 use farcall_kernels::{self as kernels, Request};
 use farcall_plan::{ConstantId, ReferenceId, ReferenceSite};
 
@@ -45,7 +45,7 @@ pub(super) fn choose(
         choices: Choices::new(func.inst_count()),
     };
     c.all().map_err(|d| Diagnostics::from_iter([d]))?;
-    parts::choose(func, entry, &mut c.choices);
+    slice_views::choose(func, entry, &mut c.choices);
     Ok(c.choices)
 }
 
@@ -62,7 +62,7 @@ struct Chooser<'m> {
 impl<'m> Chooser<'m> {
     fn all(&mut self) -> Result<(), Diagnostic> {
         self.func.params().iter().try_for_each(|p| has_size(self.ty(*p, self.func.span)?, self.func.span))?;
-        let mut counting = counting::choose(self.func);
+        let mut counting = implicit_iotas::choose(self.func);
         for inst in order::instructions(self.func) {
             interrupt::check()?;
             let choice = match counting.remove(&inst.id()) {
@@ -148,7 +148,7 @@ impl<'m> Chooser<'m> {
     fn reference(&mut self, inst: Inst<'m>) -> Result<Choice, Diagnostic> {
         let id = ReferenceId::new(self.choices.references.len());
         let program = Arc::new(self.form.extract(inst));
-        let calls = nested::calls(&program, self.compile_nested).map_err(|refused| {
+        let calls = region_calls::calls(&program, self.compile_nested).map_err(|refused| {
             let first = refused.diagnostics.kept().first().cloned();
             first.unwrap_or_else(|| internal(inst.span(), "a call that cannot be compiled"))
         })?;

@@ -13,7 +13,7 @@ use crate::explain::Placed;
 use crate::options::{Options, Refused};
 use crate::stage::Stage;
 use crate::storage::{Sharing, Storage};
-use crate::{assign, choose, coalesce, copies, donate, lower, numbers, order, resolve, stage};
+use crate::{assign, choose, coalesce, copies, donate, lower, order, resolve, scalar_constants, stage};
 use farcall_host::ErrorCode;
 use farcall_host::registry::Registry;
 use farcall_kernels as kernels;
@@ -88,7 +88,7 @@ pub(crate) fn compile_stages(
         panic!("assign left a value in a wrong place: {error}");
     }
     let is_number = |value| matches!(places.of(value).base, Base::Number(_));
-    numbers::choose_fills(func, &events, is_number, &mut choices);
+    scalar_constants::choose_fills(func, &events, is_number, &mut choices);
     let placed = Placed { places: &places, events: &events, choices: &choices, cx: &cx };
     after(&Stage::placed(&form, placed));
     let mut compiled = lower::lower(&form, &events, choices, &places, &input_names(entry), options);

@@ -3,4 +3,4 @@
 
 pub use crate::interface::context::Run;
 pub use crate::interface::future::{Completion, Kept};
-pub use crate::interface::keeper::Keeping;
+pub use crate::interface::kept_memory::Keeping;

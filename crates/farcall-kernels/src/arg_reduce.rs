@@ -11,7 +11,7 @@ use farcall_ir::{DType, Op};
 
 use super::args::Args;
 use super::body::Body;
-use super::cases::{self, Columns, Numbers};
+use super::case_analysis::{self, Columns, Numbers};
 use super::loops::prepared::Prepared;
 use super::number::{Compared, Integer};
 use super::reduce::{Shape, joined};
@@ -130,8 +130,8 @@ impl Choice {
         if body.args.len() != 4 || body.returned.len() != 2 || !body.args.iter().map(|t| t.dtype).eq(types) {
             return None;
         }
-        let numbers = cases::pairs(&cases::kinds(body, dtype)?);
-        let indices = cases::pairs(&cases::kinds(body, index)?);
+        let numbers = case_analysis::pairs(&case_analysis::kinds(body, dtype)?);
+        let indices = case_analysis::pairs(&case_analysis::kinds(body, index)?);
         let times = indices[0].len();
         // Limits the number of cases to try. A region that keeps the greater of two numbers has few
         // constants, and so few cases.
@@ -149,7 +149,7 @@ impl Choice {
         }
         for flush in [false, true] {
             let mut columns: Columns = [&a, &i, &b, &j].map(|c| Some(c.clone())).into();
-            cases::evaluate(body, &mut columns, flush);
+            case_analysis::evaluate(body, &mut columns, flush);
             let numbers = Numbers::of(dtype, flush)?;
             let (value, place) = (columns[body.returned[0]].as_ref()?, columns[body.returned[1]].as_ref()?);
             possible.retain(|keep| {

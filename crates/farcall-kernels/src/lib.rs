@@ -22,7 +22,7 @@ mod arg_reduce;
 mod args;
 mod body;
 mod cache;
-mod cases;
+mod case_analysis;
 mod concatenate;
 mod convolution;
 mod dot;
@@ -52,7 +52,7 @@ mod select_and_scatter;
 mod simd;
 mod sort;
 mod special;
-mod squares;
+mod square_transpose;
 #[cfg(test)]
 mod tests;
 mod top_k;

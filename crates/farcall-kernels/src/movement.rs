@@ -3,7 +3,7 @@
 
 use farcall_ir::{TensorType, dims, interrupt};
 
-use super::squares;
+use super::square_transpose;
 use super::types::by_size;
 use crate::cache::CACHE_LINE_BYTES;
 
@@ -40,7 +40,7 @@ pub(crate) struct Movement {
     src: usize,
     /// First element of the destination.
     dst: usize,
-    /// True if the bytes would not stay in the cache. Squares ([`squares::transpose`]) are then written with
+    /// True if the bytes would not stay in the cache. Squares ([`square_transpose::transpose`]) are then written with
     /// non-temporal stores.
     is_large: bool,
     /// The loop for this element size.
@@ -111,7 +111,7 @@ impl Movement {
         let pieces = |d: usize| self.axes[d].size.div_ceil(step(d)).min(wanted);
         // For a transposition with non-temporal stores, split the last axis, which goes from one source line
         // to the next, so that each line is read whole.
-        let lines = self.is_large && transposes && squares::side(size).is_some();
+        let lines = self.is_large && transposes && square_transpose::side(size).is_some();
         let lines = Some(rank.wrapping_sub(1)).filter(|d| lines && pieces(*d) == wanted);
         // Otherwise, split the outermost of the axes with the most parts.
         let Some(d) = lines.or_else(|| (0..rank).rev().max_by_key(|d| pieces(*d))) else {
@@ -342,7 +342,7 @@ unsafe fn line<T: Copy>(a: Axis, src: *const T, dst: *mut T) {
 /// Same requirements as [`Movement::run`], for two axes.
 unsafe fn plane<T: Copy>(outer: Axis, inner: Axis, src: *const T, dst: *mut T, streams: bool) {
     let mut done = [0, 0];
-    let large = squares::side(size_of::<T>()).filter(|side| outer.size.min(inner.size) >= *side);
+    let large = square_transpose::side(size_of::<T>()).filter(|side| outer.size.min(inner.size) >= *side);
     if let Some(side) = large
         && inner.dst == 1
         && inner.src > 0
@@ -353,7 +353,7 @@ unsafe fn plane<T: Copy>(outer: Axis, inner: Axis, src: *const T, dst: *mut T, s
             && (outer.dst as usize).is_multiple_of(side);
         let strides = [inner.src as usize, outer.dst as usize];
         // SAFETY: the caller guarantees the elements; `side` returned `Some` for their size.
-        done = unsafe { squares::transpose(src, dst, strides, [outer.size, inner.size], streams) };
+        done = unsafe { square_transpose::transpose(src, dst, strides, [outer.size, inner.size], streams) };
     }
     // The remainder to the right of the squares and below them.
     for (lines, elements) in [(0..done[0], done[1]..inner.size), (done[0]..outer.size, 0..inner.size)] {

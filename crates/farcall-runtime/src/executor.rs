@@ -14,7 +14,7 @@ use super::context::Context;
 use super::denormals::Mode;
 use super::load::{Loaded, Sequence, Step};
 use super::memory::in_large_pages;
-use super::watch::{Unwatched, Watch};
+use super::observer::{Unwatched, Watch};
 use super::{RunError, reference};
 use farcall_host::custom_call::{CallError, RunContext, ThreadPool};
 use farcall_host::runs::Keeping;

@@ -13,15 +13,15 @@
 //! **Invariants.** Places and types come from the validated plan, and are not checked again. The runtime does
 //! not depend on the compiler.
 
+mod atomic_slot;
 mod context;
 mod denormals;
 mod executor;
 mod load;
 mod memory;
+mod observer;
 pub mod profile;
 mod reference;
-mod spare;
-mod watch;
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -33,6 +33,7 @@ use farcall_ir::memory::OutOfMemory;
 use farcall_ir::stack;
 use farcall_ir::{Diagnostic, Literal, TensorType};
 
+use atomic_slot::Spare;
 use context::Context;
 pub use executor::Inputs;
 use farcall_host::ErrorCode;
@@ -46,10 +47,9 @@ use farcall_kernels::{KernelId, Prepared};
 use farcall_plan::Plan;
 pub use load::InstantiateError;
 use load::Loaded;
+use observer::Unwatched;
+pub use observer::Watch;
 pub use reference::values;
-use spare::Spare;
-use watch::Unwatched;
-pub use watch::Watch;
 
 /// A failed run. The executable can be run again.
 #[derive(Clone, Debug, thiserror::Error)]

@@ -14,8 +14,8 @@ use farcall::{ErrorCode, RunError};
 use farcall_promises::{self as promises, CheckError, Outcome, Promise};
 use serde_json::{Value, json};
 
-use super::made::{self, Alternatives, CallRequest};
-use super::{given, in_its_words};
+use super::samples::{self, Alternatives, CallRequest};
+use super::{in_its_words, operands};
 use crate::args::OpArgs;
 use crate::inputs::{self, count};
 use crate::show::short_type;
@@ -40,11 +40,11 @@ pub(super) fn one(target: &Arc<Target>, ops: &[Arc<Target>], args: &OpArgs) -> R
     let (inputs, attrs) = if args.inputs.is_empty() {
         (Vec::new(), args.attrs.iter().collect())
     } else {
-        given::arguments(target, &args.inputs, &args.attrs)?
+        operands::arguments(target, &args.inputs, &args.attrs)?
     };
-    let attrs = given::attrs(target, &attrs)?;
+    let attrs = operands::attrs(target, &attrs)?;
     if !inputs.is_empty() {
-        let operands = given::operands(target, &inputs, &attrs, args.seed)?;
+        let operands = operands::operands(target, &inputs, &attrs, args.seed)?;
         return print(&[on(target, ops, operands, &attrs).map_err(told)?], &[], args);
     }
     let mut checked = Vec::new();
@@ -124,7 +124,7 @@ fn on_made(
     }
     let has_optional = declaration.signature.operands().iter().any(|o| o.arity == Arity::Optional);
     let optional = [true, false].into_iter().skip(usize::from(!has_optional));
-    let types = 0..made::type_count(&declaration.signature);
+    let types = 0..samples::type_count(&declaration.signature);
     for wanted in optional.flat_map(|optional| {
         types.clone().map(move |ty| CallRequest { attrs, optional, ty, batch: BATCH_SIZE })
     }) {
@@ -154,7 +154,7 @@ fn made(
 ) -> Result<Checked, Option<CheckError>> {
     let mut refused = None;
     let Some(declaration) = target.declaration() else { return Err(None) };
-    for call in made::calls(declaration, wanted) {
+    for call in samples::calls(declaration, wanted) {
         let Ok(operands) = operands(&call, args.seed) else { continue };
         match on(target, ops, operands, &call.attrs) {
             // A panic is a fault of the op, not of the operands.
@@ -263,7 +263,7 @@ fn unmade(target: &Arc<Target>, ops: &[Arc<Target>], args: &OpArgs) -> String {
 /// Generates random operands. Numbers lie on both sides of 1, because many kernels treat numbers below and
 /// above 1 differently. Integers may be indices, so they are below every size and every attribute that may be
 /// a size.
-fn operands(call: &made::Call, seed: u64) -> Result<Vec<Literal>> {
+fn operands(call: &samples::Call, seed: u64) -> Result<Vec<Literal>> {
     let sizes = call.operands.iter().flat_map(|ty| ty.sizes()).copied().filter(|size| *size > 0);
     let attrs = call.attrs.iter().filter_map(|(_, value)| usize::try_from(value.as_int()?).ok());
     let least = sizes.chain(attrs.filter(|value| *value > 0)).min().unwrap_or(2) as u64;

@@ -9,7 +9,7 @@ use farcall::registry::Target;
 use farcall::sig::{AttrValue, Attrs};
 use serde_json::{Value, json};
 
-use super::made::{self, CallRequest};
+use super::samples::{self, CallRequest};
 use crate::inputs::count;
 use crate::show::short_type;
 use crate::targets;
@@ -101,7 +101,7 @@ fn first_paragraph(docs: &str) -> Option<String> {
 fn example(target: &Target, library: &Path) -> Option<String> {
     let declaration = target.declaration()?;
     let of = CallRequest { attrs: &Attrs::new(), optional: false, ty: 0, batch: 2 };
-    let made::Call { operands, attrs, .. } = made::calls(declaration, of).next()?;
+    let samples::Call { operands, attrs, .. } = samples::calls(declaration, of).next()?;
     let mut words =
         vec!["farcall op".to_owned(), quoted(&library.display().to_string()), target.name().to_owned()];
     words.extend(operands.iter().map(|ty| {

@@ -28,9 +28,9 @@ use crate::{load, npy, results, terminal};
 
 mod check;
 mod doc;
-mod given;
-mod known;
-mod made;
+mod infer_operand;
+mod operands;
+mod samples;
 
 /// Lists, explains or calls ops.
 pub(crate) fn op(args: &OpArgs) -> Result<()> {
@@ -55,9 +55,9 @@ pub(crate) fn op(args: &OpArgs) -> Result<()> {
         return doc::explain(target, library, args.json);
     }
 
-    let (inputs, attrs) = given::arguments(target, &args.inputs, &args.attrs)?;
-    let attrs = given::attrs(target, &attrs)?;
-    let operands = stats.take("inputs", || given::operands(target, &inputs, &attrs, args.seed))?;
+    let (inputs, attrs) = operands::arguments(target, &args.inputs, &args.attrs)?;
+    let attrs = operands::attrs(target, &attrs)?;
+    let operands = stats.take("inputs", || operands::operands(target, &inputs, &attrs, args.seed))?;
     let types: Vec<TensorType> = operands.iter().map(Literal::ty).collect();
     let module = op_program(target, &types, &attrs)?;
     let [func] = module.funcs() else { bail!("a call of {name} is more than one function") };

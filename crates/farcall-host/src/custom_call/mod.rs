@@ -54,7 +54,7 @@ pub use crate::interface::api::API_VERSION;
 pub use crate::interface::attrs::{AttrError, EncodedAttrs};
 pub use crate::interface::context::RunContext;
 pub use crate::interface::crash::report_crashes;
-pub use crate::interface::keeper::Keeper;
+pub use crate::interface::kept_memory::Keeper;
 pub use crate::interface::pool::ThreadPool;
 pub use crate::interface::watch::{ExitWatch, exit_at_once};
 pub use crate::registry::exports::{HOST_SYMBOLS, XLA_FFI_GetApi, get_xla_ffi_api, host_api};

@@ -4,7 +4,7 @@
 //! registered for the typed API by mistake would take the frame for its result, and the contents of the next
 //! register for its operands. Such a function therefore receives operands: zeros. If it writes a single
 //! result that is not too large, it returns, and the mistake becomes an error instead of a crash. A function
-//! of which only the address is known is first called in a child process ([`trial`]), where its writes do no
+//! of which only the address is known is first called in a child process ([`child_process`]), where its writes do no
 //! harm.
 
 use std::ffi::c_void;
@@ -16,9 +16,9 @@ use farcall_ffi::abi::{
 };
 
 use super::api::API_VERSION;
+use super::child_process::{self, Outcome};
 use super::error::{Failure, NOT_OURS, take_error};
 use super::guard;
-use super::trial::{self, Outcome};
 
 /// A handler's answer.
 #[derive(Clone, Copy, Debug)]
@@ -138,7 +138,7 @@ pub(crate) unsafe fn query(
     if kind == Kind::Claimed {
         // SAFETY: the caller guarantees that the function may be called in a child process (`# Safety`
         // above). A handler that is asked for its metadata does not wait for other threads.
-        match unsafe { trial::call(|| request.ask(handler).is_some()) } {
+        match unsafe { child_process::call(|| request.ask(handler).is_some()) } {
             Outcome::Returned(true) | Outcome::Unknown => {}
             Outcome::Returned(false) => return Err(is_none("returned without an answer")),
             Outcome::Crashed => return Err(is_none("crashed when it was asked")),

@@ -33,7 +33,7 @@ use super::error::{Failure, report_lost, take_error};
 use super::exit::{self, CallName, Doing};
 use super::float_mode::FloatMode;
 use super::guard;
-use super::seat::Seat;
+use super::parking::Seat;
 
 /// Maximum number of spare threads of a pool.
 const MAX_SPARE_THREADS: usize = 64;

@@ -11,7 +11,7 @@ use farcall_ffi::descriptor::{self, Library, LibraryDescriptor, LibraryFn, Op, R
 
 use super::RegisterError;
 use super::library::{Library as OpenLibrary, file_of, symbol_at};
-use super::pages::Readable;
+use super::private_pages::Readable;
 use crate::interface::exit::{self, Doing};
 use crate::interface::guard;
 

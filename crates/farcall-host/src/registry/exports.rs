@@ -3,7 +3,7 @@
 
 use farcall_ffi::abi::{Api, Error, HandlerRegisterArgs, HandlerRegisterArgsV4};
 
-use super::{Platform, open};
+use super::{Platform, open_libraries};
 use crate::interface::api;
 use crate::interface::error::Failure;
 use crate::interface::status;
@@ -64,7 +64,7 @@ unsafe extern "C" fn handler_register(args: *mut HandlerRegisterArgs) -> *mut Er
             };
             let name = api::text(args.name, "name of the target")?;
             let platform = Platform::from(api::text(args.platform, "name of the platform")?.as_str());
-            open::register_from_library(&name, platform, args.bundle, args.traits)
+            open_libraries::register_from_library(&name, platform, args.bundle, args.traits)
                 .map_err(|e| Failure::new(e.code().status().into(), e.to_string()))
         })
     }

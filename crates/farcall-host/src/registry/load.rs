@@ -20,7 +20,7 @@ use super::inspect::inspect;
 use super::library;
 use super::load_error::{LinkError, LoadError, NameConflict};
 use super::lowering::Listed;
-use super::open::{self, Loaded};
+use super::open_libraries::{self, Loaded};
 use super::ops::from_ops;
 use super::spec::{STAGES, Symbols};
 use super::{
@@ -149,7 +149,7 @@ impl Registry {
             return Err(LoadError::Namespace { path, namespace });
         }
         let notes = foreign_host_symbols(&facts);
-        let loaded = open::open(&path, &facts).map_err(name_host_symbols)?;
+        let loaded = open_libraries::open(&path, &facts).map_err(name_host_symbols)?;
         if !loaded.errors.is_empty() {
             return Err(LoadError::Refused { path, errors: loaded.errors.clone() });
         }

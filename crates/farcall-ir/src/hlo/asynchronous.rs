@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use farcall_sig::DType;
 
-use super::given::AttrReader;
+use super::attribute_fields::AttrReader;
 use super::groups;
 use super::lower::{At, Lowered, Lowering, wrong};
 use super::shape::Shape;

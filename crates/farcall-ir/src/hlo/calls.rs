@@ -1,7 +1,7 @@
 //! Custom calls: reads and writes the attributes of `custom-call`.
 
+use super::attribute_fields::{AttrReader, AttrWriter, braced};
 use super::cursor::{Cursor, Expected, Read, quoted};
-use super::given::{AttrReader, AttrWriter, braced};
 use super::shape::{self, Shape};
 use crate::attr::{Attr, Dict};
 use crate::diag::Span;

@@ -1,7 +1,7 @@
 //! Lowers calls, loops, branches and fusions.
 
+use super::attribute_fields::AttrReader;
 use super::cursor::{Cursor, Read};
-use super::given::AttrReader;
 use super::header::FRONTEND;
 use super::lower::{At, Lowered, Lowering, declared, wrong};
 use super::shape::Shape;

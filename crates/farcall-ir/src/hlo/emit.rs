@@ -1,8 +1,8 @@
 //! Prints instructions as HLO text, operation by operation.
 
+use super::attribute_fields::AttrWriter;
 use super::calls;
 use super::control::COMPOSITE;
-use super::given::AttrWriter;
 use super::header::FRONTEND;
 use super::hooks;
 use super::print::{Body, NoHlo, Printed, Printer, context, put_all, put_frontend};

@@ -2,7 +2,7 @@
 
 use farcall_sig::{DType, DTypeClass};
 
-use super::given::AttrReader;
+use super::attribute_fields::AttrReader;
 use super::hooks;
 use super::lower::{At, Lowered, Lowering, wrong};
 use super::shape::Shape;
@@ -30,7 +30,7 @@ impl<'s> Lowering<'_, 's> {
         };
         let carries = g.required("num_carries")?.usize()?;
         let is_reverse = g.flag("is_reverse")?;
-        let is_associative = g.read("is_associative", super::given::flag)?;
+        let is_associative = g.read("is_associative", super::attribute_fields::flag)?;
         let computation = self.named(g, "to_apply")?;
         let region = self.region(computation, at.inst.op_span)?;
         let values = self.flat_operands(at)?;

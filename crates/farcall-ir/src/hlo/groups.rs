@@ -3,8 +3,8 @@
 
 use farcall_sig::DType;
 
+use super::attribute_fields::{AttrReader, AttrWriter, Hook, braced};
 use super::cursor::{Cursor, Expected, Read};
-use super::given::{AttrReader, AttrWriter, Hook, braced};
 use super::hooks::hook;
 use crate::diag::Span;
 use crate::literal::Literal;

@@ -1,8 +1,8 @@
 //! Attributes with custom syntax: slices, padding, windows, and the dimensions of products, convolutions,
 //! gathers and scatters.
 
+use super::attribute_fields::{AttrReader, AttrWriter, Hook};
 use super::cursor::{Cursor, Expected, Read};
-use super::given::{AttrReader, AttrWriter, Hook};
 use crate::attr::Attr;
 use crate::op::{
     BatchNorm, Convolution, ConvolutionDims, Derived, DotGeneral, Gather, Op, Pad, Precision, RaggedDot,

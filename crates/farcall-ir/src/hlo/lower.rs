@@ -12,9 +12,9 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use super::attribute_fields::AttrReader;
 use super::cursor::{Cursor, Expected, Read};
-use super::given::AttrReader;
-use super::implied;
+use super::result_types;
 use super::shape::Shape;
 use super::stack;
 use super::syntax::{Attribute, Computation, Instruction, Operand, Text};
@@ -585,7 +585,7 @@ impl<'t, 's> Lowering<'t, 's> {
             regions.push(self.region(computation, at.inst.op_span)?);
         }
         let mut values = self.flat_operands(&at)?;
-        let element = implied::element_type(&op, g.operands);
+        let element = result_types::element_type(&op, g.operands);
         self.promote(&op, &mut values, shape.as_deref(), element, &at);
         let new = at.op(op, values).with_regions(regions);
         match shape {

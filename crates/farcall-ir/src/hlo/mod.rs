@@ -9,7 +9,7 @@
 //!
 //! - `cursor`: words, numbers and strings at a position; `shape`, `literal`: types and constants.
 //! - `syntax`: computations and instructions, without their meaning; `lower`: conversion to a module;
-//!   `value`: values of instructions; `implied`: inference of types that the text leaves out.
+//!   `value`: values of instructions; `result_types`: inference of types that the text leaves out.
 //! - `print`: computations of functions and regions; `emit`: single instructions.
 //! - `proto`: XLA's binary form, which is converted to text.
 //! - `table`: the opcodes, for reader and printer alike; `hooks`, `groups`, `calls`: attributes with custom
@@ -27,23 +27,23 @@
 
 mod asynchronous;
 mod attr_syntax;
+mod attribute_fields;
 mod calls;
+mod collectives;
 mod control;
 mod cursor;
 mod emit;
 mod expanded;
-mod given;
 mod groups;
 mod header;
 mod hooks;
-mod implied;
 mod literal;
 mod lower;
+mod non_operations;
 mod print;
 pub mod proto;
-mod several;
+mod result_types;
 mod shape;
-mod special;
 mod stack;
 mod syntax;
 mod table;

@@ -9,8 +9,8 @@ use std::collections::HashSet;
 use farcall_sig::DType;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::attribute_fields::AttrWriter;
 use super::cursor::quoted;
-use super::given::AttrWriter;
 use super::header::{ALIASING, COUNTS, DONOR, FRONTEND, SDY, SHARDING, XLA_MESHES, XLA_SDY};
 use super::shape::{self, Shape};
 use super::{literal, stack};

@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 use rustc_hash::FxHashMap;
 
 use super::attr_syntax::AttrSyntax;
-use super::given::Hook;
+use super::attribute_fields::Hook;
 use super::{groups, hooks};
 use crate::op::{Op, Opcode};
 

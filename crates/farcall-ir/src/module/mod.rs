@@ -17,13 +17,13 @@
 //! Two modules are equal (`==`) if they are the same program. The comparison ignores ids of values and
 //! instructions, positions in the source, locations and the module's name.
 
+mod equality;
 mod extract;
 mod func;
 mod loc;
 mod mesh;
 mod rewrite;
-mod same;
-mod side;
+mod side_table;
 mod table;
 mod view;
 
@@ -40,7 +40,7 @@ pub(crate) use loc::MAX_NAME;
 pub use mesh::NamedMesh;
 pub(crate) use rewrite::kept;
 pub use rewrite::{Rewriter, ValueMap};
-pub(crate) use side::{InstMap, InstSet};
+pub(crate) use side_table::{InstMap, InstSet};
 pub use view::{Inst, Insts, Region};
 
 /// A program: functions that call each other.

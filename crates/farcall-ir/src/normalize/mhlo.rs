@@ -1,6 +1,6 @@
 //! Operations of the dialect `mhlo`, which JAX exports as calls of the same name.
 
-use super::{Replacement, sorted};
+use super::{Replacement, top_k};
 use crate::attr::{Attr, AttrDict};
 use crate::module::Inst;
 use crate::op::{CustomCall, Op, Unary};
@@ -23,7 +23,7 @@ pub(super) fn replacement(inst: Inst<'_>, call: &CustomCall) -> Option<Replaceme
         ("topk", 2) => {
             let k = usize::try_from(attrs.get("k")?.as_i64()?).ok()?;
             if attrs.get("largest") == Some(&Attr::Bool(false)) {
-                return sorted::smallest(inst, k);
+                return top_k::smallest(inst, k);
             }
             Op::TopK { k }
         }

@@ -14,10 +14,10 @@
 //!   attributes (`mhlo`).
 //! - A sort of the operand together with the elements' indices, followed by slices of the first elements, for
 //!   `mhlo.topk` of the smallest elements (`sorted`).
-//! - A constant of zeros, for `AllocateBuffer`, whose elements are unspecified (`scaffolding`).
-//! - The value, for `stablehlo.shape_refinement_operand_wrapper` of a value and its shape (`scaffolding`).
+//! - A constant of zeros, for `AllocateBuffer`, whose elements are unspecified (`compiler_hints`).
+//! - The value, for `stablehlo.shape_refinement_operand_wrapper` of a value and its shape (`compiler_hints`).
 //! - Nothing, for `control_dep`, by which JAX orders two values: farcall runs instructions in order anyway
-//!   (`scaffolding`).
+//!   (`compiler_hints`).
 //! - A sort by the comparator, followed by slices of the first elements, for `ApproxTopK` and `TopK` with a
 //!   comparator. The answer is exact (`sorted`).
 //! - Copies of rows, each a gather and a select, for `ragged_all_to_all` of one participant (`ragged`).
@@ -39,15 +39,15 @@
 //! belongs to the family.
 
 mod check;
-mod decomposed;
+mod compiler_hints;
+mod decompositions;
 mod mhlo;
 mod placement;
 mod ragged;
-mod scaffolding;
-mod sorted;
+mod top_k;
 
 pub(crate) use check::{constant, has_constant};
-pub(crate) use decomposed::is_decomposition;
+pub(crate) use decompositions::is_decomposition;
 pub(crate) use placement::is_placement;
 
 use std::borrow::Cow;
@@ -69,13 +69,13 @@ enum Replacement {
     /// Nothing: the call is erased.
     Erased,
     /// The first elements of tensors that are sorted together.
-    Sorted(sorted::Sorted),
+    Sorted(top_k::Sorted),
     /// Copies of rows from one tensor into another.
     Ragged(ragged::Copies),
     /// A check in the form that its target takes.
     Check(check::Check),
     /// A matrix decomposition.
-    Decomposed(decomposed::Decomposition),
+    Decomposed(decompositions::Decomposition),
 }
 
 /// Returns the replacement of an instruction; `None` unless it is a call that stands for an operation.
@@ -84,11 +84,11 @@ fn replacement(inst: Inst<'_>) -> Option<Replacement> {
     let call: &CustomCall = call;
     placement::replacement(inst, call)
         .or_else(|| mhlo::replacement(inst, call))
-        .or_else(|| scaffolding::replacement(inst, call))
-        .or_else(|| sorted::replacement(inst, call))
+        .or_else(|| compiler_hints::replacement(inst, call))
+        .or_else(|| top_k::replacement(inst, call))
         .or_else(|| ragged::replacement(inst, call))
         .or_else(|| check::replacement(inst, call))
-        .or_else(|| decomposed::replacement(inst, call))
+        .or_else(|| decompositions::replacement(inst, call))
 }
 
 /// Replaces every call that stands for an operation. A verified module stays valid, because the verifier

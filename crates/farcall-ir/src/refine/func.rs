@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use farcall_sig::DType;
 
 use super::{
-    Callee, Refiner, Violations, Walked, custom_call, disguised, drop_unused_constants, dynamic, is_small,
-    is_static,
+    Callee, Refiner, Violations, Walked, custom_call, drop_unused_constants, dynamic, is_small, is_static,
+    shape_operands,
 };
 use crate::diag::{Diagnostic, Span};
 use crate::eval::{self, Denormals, NoHost, Value};
@@ -183,10 +183,10 @@ impl<'m> Walk<'_, 'm> {
         if custom_call::is_assertion(inst) {
             return custom_call::decide(self, call, &new).map_err(|d| vec![d]);
         }
-        if disguised::approx_top_k(self, call, inst, &new, out)? {
+        if shape_operands::approx_top_k(self, call, inst, &new, out)? {
             return Ok(());
         }
-        if !disguised::to_op(self, call, inst, &mut new)? {
+        if !shape_operands::to_op(self, call, inst, &mut new)? {
             self.pure = false;
             custom_call::refine(self, call, inst, &mut new)?;
         }

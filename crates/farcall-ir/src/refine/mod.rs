@@ -12,7 +12,7 @@
 //! known predicate is replaced by its branch. A function is walked once for each list of argument types and
 //! known arguments, since programs exported by JAX pass sizes of dimensions as arguments. Calls to
 //! `@shape_assertion` are decided here (`custom_call`), and calls that stand for operations are replaced by
-//! these operations (`disguised`).
+//! these operations (`shape_operands`).
 //!
 //! If that fails, and dimensions have bounds, the walk is repeated on the program that [`crate::bounded`]
 //! makes: sizes may then be computed, and further results of the entry hold the sizes of its results.
@@ -21,9 +21,9 @@
 //! position in the source. The work is bounded by [`MAX_WALKED`], and its depth by [`MAX_DEPTH`].
 
 mod custom_call;
-mod disguised;
 mod dynamic;
 mod func;
+mod shape_operands;
 
 pub use custom_call::is_assertion;
 

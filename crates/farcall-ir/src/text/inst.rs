@@ -3,9 +3,9 @@
 //! Both forms fill in a [`Draft`], from which one function creates the instruction. An operation that is not
 //! in the table is reported, and parsing continues after it.
 
-use super::foreign::{self, Foreign, Implied};
 use super::lexer::{Tok, next_token};
 use super::mesh;
+use super::other_dialects::{self, Foreign, Implied};
 use super::parser::{Parsed, Parser, hinted, span};
 use super::print::CAPTURES;
 use super::scope::{Operands, ResultName};
@@ -43,8 +43,8 @@ enum KnownOp {
 impl KnownOp {
     fn of(name: &str) -> Option<KnownOp> {
         let own = table::lookup(name).map(|syntax| KnownOp::Syntax(syntax, None));
-        own.or_else(|| foreign::mhlo(name).map(|(syntax, implied)| KnownOp::Syntax(syntax, implied)))
-            .or_else(|| foreign::lookup(name).map(KnownOp::Foreign))
+        own.or_else(|| other_dialects::mhlo(name).map(|(syntax, implied)| KnownOp::Syntax(syntax, implied)))
+            .or_else(|| other_dialects::lookup(name).map(KnownOp::Foreign))
     }
 }
 
@@ -98,7 +98,7 @@ impl<'s> Parser<'s> {
                         }
                         if name.starts_with("check.") && self.at(b'(') {
                             self.check_in_parentheses(&mut draft)?;
-                        } else if syntax.takes_operands_first() && foreign::is_in_parentheses(self) {
+                        } else if syntax.takes_operands_first() && other_dialects::is_in_parentheses(self) {
                             draft = self.generic(span(t))?;
                         } else {
                             self.directives(syntax.form, &mut draft)?;

@@ -9,8 +9,8 @@
 //! - `table`: the syntax of every operation, interpreted by `inst` and `print`; `hooks`: pieces of syntax
 //!   with their own code.
 //! - [`attributes`](crate::attributes): conversion between operations and attribute dictionaries.
-//! - `foreign`: operations of other dialects (MHLO, `arith`, `tensor`, `shape`) as operations of StableHLO;
-//!   `extents`: shapes as vectors. `parts`: several modules in one text.
+//! - `other_dialects`: operations of other dialects (MHLO, `arith`, `tensor`, `shape`) as operations of StableHLO;
+//!   `shape_operations`: shapes as vectors. `merge_modules`: several modules in one text.
 //! - `operation`: single operations, with attributes and nothing else.
 //!
 //! ARCHITECTURE.md lists the steps for a new operation. In this module, it needs an entry in `table`.
@@ -24,20 +24,20 @@
 mod alias;
 mod attr;
 mod dense;
-mod extents;
-mod foreign;
 mod hooks;
 mod inst;
 mod lexer;
+mod merge_modules;
 mod mesh;
 mod names;
 mod operation;
+mod other_dialects;
 mod parser;
-mod parts;
 mod print;
 mod program;
 mod region;
 mod scope;
+mod shape_operations;
 mod symbols;
 mod table;
 mod types;

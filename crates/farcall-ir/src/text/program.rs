@@ -4,9 +4,9 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::lexer::Tok;
+use super::merge_modules::Parts;
 use super::mesh::mesh_of_dict;
 use super::parser::{Parsed, Parser, hinted, span};
-use super::parts::Parts;
 use super::region::Arg;
 use crate::attr::{Attr, AttrDict};
 use crate::diag::{Diagnostic, Source, Span};

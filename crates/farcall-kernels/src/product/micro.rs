@@ -9,7 +9,7 @@ use std::ops::{Add, Mul};
 use half::{bf16, f16};
 use num_complex::Complex;
 
-use super::super::loops::vector::halves::{self, Half};
+use super::super::loops::vector::half_floats::{self, Half};
 use super::super::simd::vectorized;
 #[cfg(target_arch = "x86_64")]
 use farcall_ffi::simd::{Vectors, widest};
@@ -422,7 +422,7 @@ impl Stored<f32> for f16 {
     }
     unsafe fn widen_line(from: *const f16, to: *mut f32, count: usize) {
         // SAFETY: the caller guarantees that both are valid for `count` elements and do not overlap.
-        unsafe { halves::widen(from, to, count) };
+        unsafe { half_floats::widen(from, to, count) };
     }
 }
 

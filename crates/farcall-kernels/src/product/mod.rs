@@ -10,9 +10,9 @@
 //! **Invariants.** The order of summation depends only on the sizes of the product, never on its split into
 //! blocks.
 
-mod abreast;
 mod micro;
 mod operand;
+mod several_lines;
 mod vector;
 
 use std::cell::Cell;

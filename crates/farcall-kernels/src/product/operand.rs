@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use farcall_ir::dims;
 
-use super::super::squares;
+use super::super::square_transpose;
 use super::micro::Stored;
 
 /// Maximum number of dimensions of lines, of dimensions of depth, and of axes of an image.
@@ -551,13 +551,20 @@ unsafe fn copy<S: Stored<T>, T: Copy>(
         return;
     }
     let transposed = source[outer] == 1 && strides[inner] == 1 && can_transpose::<S, T>();
-    let large = squares::side(size_of::<T>()).is_some_and(|side| sizes[outer].min(sizes[inner]) >= side);
+    let large =
+        square_transpose::side(size_of::<T>()).is_some_and(|side| sizes[outer].min(sizes[inner]) >= side);
     let whole = match (transposed, large) {
         (true, true) => {
             let strides = [source[inner], strides[outer]];
             // SAFETY: the caller guarantees both blocks; the squares transposed lie within them.
             unsafe {
-                squares::transpose::<T>(from.cast(), to.cast(), strides, [sizes[outer], sizes[inner]], false)
+                square_transpose::transpose::<T>(
+                    from.cast(),
+                    to.cast(),
+                    strides,
+                    [sizes[outer], sizes[inner]],
+                    false,
+                )
             }
         }
         (true, false) => [sizes[outer] / SQUARE_SIDE * SQUARE_SIDE, sizes[inner] / SQUARE_SIDE * SQUARE_SIDE],

@@ -7,8 +7,8 @@ use farcall_ir::interrupt;
 
 use super::super::loops::prepared::Prepared;
 use super::super::simd::vectorized;
-use super::abreast::{self, LINES, joined};
 use super::micro::{Element, Ring, Stored};
+use super::several_lines::{self, LINES, joined};
 use super::{PARTIAL_SUM_PRODUCTS, Product, Source, join, with_buffer};
 
 /// Minimum number of matrix elements that a task reads, which takes about ten microseconds.
@@ -160,7 +160,8 @@ impl Vector {
         for first in (0..abreast).step_by(LINES) {
             // SAFETY: these are lines of the matrix and their results, and all types are `f32`.
             unsafe {
-                let sums = abreast::dots(x.add(first * self.line).cast(), self.line, y.cast(), self.depth);
+                let sums =
+                    several_lines::dots(x.add(first * self.line).cast(), self.line, y.cast(), self.depth);
                 for (i, sum) in sums.into_iter().enumerate() {
                     out.add((first + i) * self.out).cast::<f32>().write(sum);
                 }

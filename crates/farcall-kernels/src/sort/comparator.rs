@@ -11,7 +11,7 @@ use farcall_ir::op::{CompareKind, Direction};
 use farcall_ir::{DType, Op, TensorType};
 
 use super::super::body::{Body, BodyInst};
-use super::super::cases::{self, Columns, Numbers};
+use super::super::case_analysis::{self, Columns, Numbers};
 
 /// An operand by which lines are ordered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -111,7 +111,7 @@ fn by_cases(body: &Body, operands: usize, value: usize) -> Option<Vec<Key>> {
             columns[*part] = Some((0..cases).map(|case| u64::from(holds[relation(case, k)])).collect());
         }
     }
-    cases::evaluate(body, &mut columns, false);
+    case_analysis::evaluate(body, &mut columns, false);
     let less = columns.swap_remove(value)?;
     lexicographic(&orders, &mut vec![None; orders.len()], &less)
 }
@@ -138,7 +138,7 @@ fn support(body: &Body) -> Option<Vec<u64>> {
 /// depend only on these elements and are used elsewhere, with their values for each relation of two elements.
 fn relations(body: &Body, operand: usize, support: &[u64], value: usize) -> Option<(Order, Vec<PartTruth>)> {
     let own = |v: usize| support[v] == 1 << operand;
-    let is_pred = |v: usize| cases::dtype_of(body, v) == DType::Pred;
+    let is_pred = |v: usize| case_analysis::dtype_of(body, v) == DType::Pred;
     let used = |v: usize| {
         let beyond = |(i, inst): (usize, &_)| {
             let inst: &super::super::BodyInst = inst;
@@ -148,12 +148,12 @@ fn relations(body: &Body, operand: usize, support: &[u64], value: usize) -> Opti
     };
     let parts: Vec<usize> = (0..support.len()).filter(|v| own(*v) && is_pred(*v) && used(*v)).collect();
     let dtype = body.args[2 * operand].dtype;
-    let [left, right] = cases::pairs(&cases::kinds(body, dtype)?);
+    let [left, right] = case_analysis::pairs(&case_analysis::kinds(body, dtype)?);
     let tried = [false, true].map(|flush| {
         let mut columns: Columns = vec![None; support.len()];
         columns[2 * operand] = Some(left.clone());
         columns[2 * operand + 1] = Some(right.clone());
-        cases::evaluate(body, &mut columns, flush);
+        case_analysis::evaluate(body, &mut columns, flush);
         columns
     });
     let orders =

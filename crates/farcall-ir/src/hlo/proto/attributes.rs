@@ -2,8 +2,8 @@
 
 use super::literal::{list, shape};
 use super::wire::{Error, Message, Read};
+use crate::hlo::attribute_fields::{AttrWriter, braced};
 use crate::hlo::cursor::quoted;
-use crate::hlo::given::{AttrWriter, braced};
 
 /// Writes the attributes of the header: aliases, donors and frontend attributes.
 pub(super) fn header(module: &Message<'_>, out: &mut AttrWriter) -> Read<()> {

@@ -7,8 +7,8 @@ use rustc_hash::FxHashMap;
 use super::attributes;
 use super::literal;
 use super::wire::{Error, Message, Read};
+use crate::hlo::attribute_fields::AttrWriter;
 use crate::hlo::cursor::quoted;
-use crate::hlo::given::AttrWriter;
 use crate::literal::Literal;
 
 /// A module as text, with its constants.

@@ -13,7 +13,7 @@ use half::{bf16, f16};
 use num_complex::Complex;
 
 use super::super::vector;
-use super::halves::Half;
+use super::half_floats::Half;
 use super::{Operand, VectorLoop};
 use crate::Body;
 use crate::cache::prefetch_ahead;

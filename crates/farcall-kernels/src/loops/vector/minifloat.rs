@@ -8,7 +8,7 @@ use farcall_ir::minifloat::{self, Format};
 use farcall_ir::scalar::to_odd_f32;
 use half::{bf16, f16};
 
-use super::halves::Half;
+use super::half_floats::Half;
 use super::{VectorLoop, map1, map1_near};
 
 /// Returns the loop that converts elements between two floating-point types, at least one of which is a

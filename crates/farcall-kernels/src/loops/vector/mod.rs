@@ -7,7 +7,7 @@
 pub(crate) mod broadcast;
 pub(crate) mod combine;
 pub(crate) mod complex;
-pub(crate) mod halves;
+pub(crate) mod half_floats;
 pub(crate) mod minifloat;
 pub(crate) mod moves;
 pub(crate) mod operations;

@@ -6,7 +6,7 @@ use farcall_ir::{DType, Op};
 use half::{bf16, f16};
 use num_complex::Complex;
 
-use super::halves::{Elements, Half, by_single, integer_to_odd};
+use super::half_floats::{Elements, Half, by_single, integer_to_odd};
 use super::{VectorLoop, complex, map1, map1_near, map2, map2_near, map3, minifloat, reduce_precision};
 use crate::math::{self, double};
 use crate::number::{Integer, Number};

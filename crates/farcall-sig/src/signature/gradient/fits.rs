@@ -1,8 +1,8 @@
 //! The check that a derivative op fits its op.
 
-use super::meaning::{Names, Source, did_you_mean, say_binding};
-use super::outline::{Outline, Tensor};
+use super::roles::{Names, Source, did_you_mean, say_binding};
 use super::rule::{At, Misfit, Result, Rule, is_continuous, is_differentiable};
+use super::summary::{Outline, Tensor};
 use super::{Part, Role};
 use crate::dtype::DType;
 use crate::text::{Text, contains, same};

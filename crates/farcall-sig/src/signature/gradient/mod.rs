@@ -44,18 +44,18 @@ use super::Signature;
 use super::error::Span;
 use crate::text::Text;
 use fits::say_no_cotangent;
-use meaning::Source;
+use roles::Source;
 use rule::{is_constant, is_differentiable};
 
 mod bindings;
 mod fits;
-mod meaning;
-mod outline;
+mod roles;
 mod rule;
+mod summary;
 
 pub use bindings::{Binding, BindingError, Bindings, Role};
-pub use outline::{Attribute, Outline, Tensor};
 pub use rule::{At, Misfit, Rule, Said};
+pub use summary::{Attribute, Outline, Tensor};
 
 /// Calling convention of a VJP's backward op.
 #[derive(Clone, PartialEq, Eq, Debug)]

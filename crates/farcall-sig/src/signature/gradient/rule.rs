@@ -1,11 +1,11 @@
 //! The rule that decides whether a derivative op fits its op: the op, the derivative op and the declarations.
 //!
-//! `meaning` finds the role of each parameter, and `fits` compares the signatures. Everything in these
+//! `roles` finds the role of each parameter, and `fits` compares the signatures. Everything in these
 //! modules also runs in constants: the macros put an [`Outline`] into each op, and assert at compile time
 //! that the derivatives of the op [fit](Rule::fits). A host applies the same rule to the signatures in
 //! descriptors.
 
-use super::outline::{Outline, Tensor};
+use super::summary::{Outline, Tensor};
 use super::{Part, Role};
 use crate::dtype::DType;
 use crate::text::contains;

@@ -8,7 +8,7 @@ use farcall::sig::attr::{AttrType, MixedList};
 use farcall::sig::signature::{GivenType, NumberKind};
 use farcall::sig::{AttrValue, Attrs, DType};
 
-use super::known::Known;
+use super::infer_operand::Known;
 use crate::inputs;
 use crate::npy;
 use crate::spec::{AttrSpec, Fill, InputSpec, word};

@@ -38,7 +38,7 @@ use super::library::{self, Library};
 use super::load_error::LoadError;
 use super::lowering::Listed;
 use super::ops::{described, listed};
-use super::pages;
+use super::private_pages;
 use super::{How, Origin, Platform, RegisterError, Registry, Target};
 
 /// An open library with its targets and lowerings.
@@ -218,7 +218,7 @@ pub(super) fn open(path: &Path, facts: &Facts) -> Result<Arc<Loaded>, LoadError>
     };
     let name = copy.as_ref().map_or_else(|| free_name(path, inode, &open), name_of_copy);
     // Another part of the process may have opened the library before, and may be using it.
-    let (is_in_use, threads) = (Library::already_open(&name).is_some(), pages::threads());
+    let (is_in_use, threads) = (Library::already_open(&name).is_some(), private_pages::threads());
     let (library, mut targets, errors) = open_recording(&name, path, &origin)?;
     if open.iter().any(|e| e.loaded.library == library) {
         return Err(LoadError::NotReplaced { path: path.to_owned() });
@@ -230,9 +230,9 @@ pub(super) fn open(path: &Path, facts: &Facts) -> Result<Arc<Loaded>, LoadError>
         targets.extend(of_it.map(|t| Target::clone(t)));
     }
     // The file may have been replaced between reading and opening it.
-    let is_other = copy.is_none() && pages::is_of_another_file(&library, inode);
+    let is_other = copy.is_none() && private_pages::is_of_another_file(&library, inode);
     let (content, stamp) = if is_other { (None, None) } else { (Some(content), stamp) };
-    pages::own(&library, is_in_use || !pages::threads().is_subset(&threads));
+    private_pages::own(&library, is_in_use || !private_pages::threads().is_subset(&threads));
     let loaded = Arc::new(read(origin, library, facts, targets, errors));
     // The copy stays open, so that no other copy gets its name.
     let file = copy.unwrap_or(file);
@@ -271,8 +271,9 @@ fn same_bytes(a: &File, b: &File) -> io::Result<bool> {
 /// Returns a name for a path under which the linker knows no library, or only the library in the file with
 /// this inode.
 fn free_name(path: &Path, inode: Inode, open: &[OpenLibrary]) -> PathBuf {
-    let is_taken =
-        |l: Library| open.iter().any(|e| e.loaded.library == l) || pages::is_of_another_file(&l, inode);
+    let is_taken = |l: Library| {
+        open.iter().any(|e| e.loaded.library == l) || private_pages::is_of_another_file(&l, inode)
+    };
     let mut names = (0..MAX_VERSIONS).map(|n| another_name(path, n));
     names.find(|name| !Library::already_open(name).is_some_and(is_taken)).unwrap_or_else(|| path.to_owned())
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use farcall_sig::DType;
 
+use super::attribute_fields::AttrReader;
 use super::calls;
 use super::cursor::Cursor;
-use super::given::AttrReader;
 use super::literal;
 use super::lower::{At, Lowered, Lowering, parameter_number, wrong};
 use super::shape::Shape;
@@ -236,7 +236,7 @@ impl<'s> Lowering<'_, 's> {
         // In a module, `top_k` is always stable: of equal elements, the first ones are taken.
         g.take("is_stable");
         let k = g.required("k")?.usize()?;
-        let largest = g.read("largest", super::given::flag)?.unwrap_or(true);
+        let largest = g.read("largest", super::attribute_fields::flag)?.unwrap_or(true);
         let [Shaped { val: Val::One(x), .. }] = at.operands else {
             return wrong("operands", at.inst.op_span, "topk must have one operand, a tensor");
         };

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use farcall_sig::DType;
 
+use super::attribute_fields::AttrReader;
 use super::control;
-use super::given::AttrReader;
 use super::lower::{At, Lowered, Lowering, Stop, declared, wrong};
 use super::shape::{self, Shape};
 use super::table;

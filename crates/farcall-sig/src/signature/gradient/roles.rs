@@ -1,7 +1,7 @@
 //! Roles of a derivative op's parameters, given by explicit bindings or by the parameters' names.
 
-use super::outline::{Outline, Tensor};
 use super::rule::{At, Result, Rule, Said, is_differentiable};
+use super::summary::{Outline, Tensor};
 use super::{Part, Role};
 use crate::nearest;
 use crate::text::{Text, order, same};
