@@ -1,7 +1,7 @@
 //! Parser and printer for HLO text.
 //!
 //! ```text
-//! cursor ─▶ syntax (shape, literal, stack) ─▶ lower (special, …) ─▶ header ─▶ Module
+//! cursor ─▶ syntax (shape, literal, stack) ─▶ lower (calls, …) ─▶ header ─▶ Module
 //!                                              table (hooks, groups, calls) ──┤
 //! text ◀─────────────────────────────────────────── emit ◀── print ◀──────────┴─ Module
 //! bytes ─▶ proto ─▶ text

@@ -13,17 +13,17 @@
 //! - `chlo.top_k` for `mhlo.topk` of the largest elements, and `chlo.erf`, … for `mhlo.erf`, … without
 //!   attributes (`mhlo`).
 //! - A sort of the operand together with the elements' indices, followed by slices of the first elements, for
-//!   `mhlo.topk` of the smallest elements (`sorted`).
+//!   `mhlo.topk` of the smallest elements (`top_k`).
 //! - A constant of zeros, for `AllocateBuffer`, whose elements are unspecified (`compiler_hints`).
 //! - The value, for `stablehlo.shape_refinement_operand_wrapper` of a value and its shape (`compiler_hints`).
 //! - Nothing, for `control_dep`, by which JAX orders two values: farcall runs instructions in order anyway
 //!   (`compiler_hints`).
 //! - A sort by the comparator, followed by slices of the first elements, for `ApproxTopK` and `TopK` with a
-//!   comparator. The answer is exact (`sorted`).
+//!   comparator. The answer is exact (`top_k`).
 //! - Copies of rows, each a gather and a select, for `ragged_all_to_all` of one participant (`ragged`).
 //! - The algorithm (Householder reflections, Jacobi rotations), for `Qr`,
 //!   `ProductOfElementaryHouseholderReflectors` and `Eigh` of real matrices, as in programs exported for TPUs
-//!   (`decomposed`).
+//!   (`decompositions`).
 //! - A constant and the call without `_const`, for `check.expect_eq_const`, …; tolerances move to the call's
 //!   dictionary (`check`).
 //!
