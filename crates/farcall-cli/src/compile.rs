@@ -8,9 +8,11 @@ use farcall::ir::interface::Interface;
 use farcall::ir::literal::Literal;
 use farcall::ir::middle::passes;
 use farcall::ir::middle::pipeline::Pipeline;
-use farcall::ir::module::{Func, Module};
-use farcall::ir::{elided, text, verify};
-use farcall::{CompileOptions, Executable, MEMORY_PASSES, Plan, Registry, Stage, compile_plan_showing};
+use farcall::ir::module::Func;
+use farcall::ir::refine::{self, RefineError};
+use farcall::ir::verify::{StaticModule, entry, verify, verify_owned};
+use farcall::ir::{elided, text};
+use farcall::{CompileOptions, Executable, MEMORY_PASSES, Plan, Registry, Stage, compile_static};
 
 use crate::args::{CompileArgs, Dump, HowArgs, InputArgs};
 use crate::execute::refused;
@@ -38,9 +40,9 @@ pub(crate) fn compile(args: &CompileArgs) -> Result<()> {
     Ok(())
 }
 
-/// A verified program with static sizes.
-pub(crate) struct VerifiedProgram {
-    pub(crate) module: Module,
+/// A program that is ready to be compiled.
+pub(crate) struct FrontProgram {
+    pub(crate) module: StaticModule<'static>,
     /// Interface of the program.
     pub(crate) interface: Interface,
     /// The entry function.
@@ -52,9 +54,9 @@ pub(crate) struct VerifiedProgram {
     known: Vec<Option<Literal>>,
 }
 
-impl VerifiedProgram {
+impl FrontProgram {
     pub(crate) fn func(&self) -> Result<&Func> {
-        Ok(verify::entry(&self.module, Some(&self.entry))?)
+        Ok(entry(&self.module, Some(&self.entry))?)
     }
 
     /// Rejects inputs that do not fit, even if the program's sizes do not depend on them.
@@ -81,7 +83,7 @@ pub(crate) fn front(
     how: &HowArgs,
     given: &InputArgs,
     stats: &mut Stats,
-) -> Result<Option<VerifiedProgram>> {
+) -> Result<Option<FrontProgram>> {
     let (mut module, interface) = stats.take("parse", || code.program())?;
     if how.dump == Some(Dump::Text) {
         return dump(&text::print(&module)).map(|()| None);
@@ -89,12 +91,13 @@ pub(crate) fn front(
     if let Some(how) = how.elided {
         stats.take("elided", || elided::fill(&mut module, how.elements()))?;
     }
-    stats.take("verify", || verify::verify(&module))?;
     if how.dump == Some(Dump::Verified) {
+        verify(&module)?;
         return dump(&text::print(&module)).map(|()| None);
     }
+    let module = stats.take("verify", || verify_owned(module))?;
     // The inputs determine the dynamic sizes of parameters; other sizes may depend on elements of the inputs.
-    let func = verify::entry(&module, how.entry.as_deref())?;
+    let func = entry(&module, how.entry.as_deref())?;
     let interface = interface.filter(|_| how.entry.is_none()).unwrap_or_else(|| Interface::of(func));
     let made = |func| {
         let arguments = inputs::arguments(func, &interface, given)?;
@@ -102,24 +105,28 @@ pub(crate) fn front(
         anyhow::Ok(arguments)
     };
     let mut early = if program::is_open(func) { Some(stats.take("inputs", || made(func))?) } else { None };
-    let (refined, known) = match program::refined(&module, func, early.as_deref()) {
-        Err(e) if early.is_none() && program::needs_elements(&e) => {
-            early = Some(stats.take("inputs", || made(func)).map_err(|_| e)?);
-            program::refined(&module, func, early.as_deref())?
-        }
-        refined => refined?,
+    let name = func.name.clone();
+    let (module, known) = if refine::is_needed(&module) {
+        let (module, known) = match program::specialized(&module, func, early.as_deref()) {
+            Err(RefineError::UnknownShape(error)) if early.is_none() => {
+                early = Some(stats.take("inputs", || made(func)).map_err(|_| error)?);
+                program::specialized(&module, func, early.as_deref())?
+            }
+            specialized => specialized?,
+        };
+        (module.into_owned(), known)
+    } else {
+        (module.into_static()?, Vec::new())
     };
-    let entry = func.name.clone();
-    let module = refined.unwrap_or(module);
     if how.dump == Some(Dump::Refined) {
         return dump(&text::print(&module)).map(|()| None);
     }
-    Ok(Some(VerifiedProgram { module, interface, entry, arguments: early, known }))
+    Ok(Some(FrontProgram { module, interface, entry: name, arguments: early, known }))
 }
 
 /// Compiles a program and prepares it to run. Returns `None` if `--dump` ended the command.
 pub(crate) fn engine(
-    front: &VerifiedProgram,
+    front: &FrontProgram,
     how: &HowArgs,
     registry: &Registry,
     stats: &mut Stats,
@@ -130,20 +137,20 @@ pub(crate) fn engine(
 
 /// Compiles a program as `farcall run` does, and explains the compiler's decisions.
 pub(crate) fn explained(
-    front: &VerifiedProgram,
+    front: &FrontProgram,
     how: &HowArgs,
     registry: &Registry,
 ) -> Result<(Plan, Explanation)> {
     let mut explanation = None;
     let mut after = |stage: &Stage<'_>| explanation = stage.explain().or_else(|| explanation.take());
-    let plan = compile_plan_showing(&front.module, registry, &front.options(how), &mut after);
-    let plan = plan.map_err(refused)?;
+    let plan = compile_static(&front.module, registry, &front.options(how), &mut after);
+    let plan = plan.map_err(refused)?.plan;
     Ok((plan, explanation.context("the compiler did not reach its last stage; this is a bug in farcall")?))
 }
 
 /// Compiles a program. Returns `None` if `--dump` ended the command. No handler is called.
 pub(crate) fn plan(
-    front: &VerifiedProgram,
+    front: &FrontProgram,
     how: &HowArgs,
     registry: &Registry,
     stats: &mut Stats,
@@ -158,14 +165,14 @@ pub(crate) fn plan(
     let options = front.options(how);
     let compiled = stats.take("compile", || {
         let mut after = |stage: &Stage<'_>| shown.after(stage);
-        compile_plan_showing(&front.module, registry, &options, &mut after).map_err(refused)
+        compile_static(&front.module, registry, &options, &mut after).map_err(refused)
     });
     if !shown.text.is_empty() {
         dump(&shown.text)?;
         // The dump succeeded, so errors of later stages do not matter.
         return compiled.map(|_| None);
     }
-    let plan = compiled?;
+    let plan = compiled?.plan;
     if how.dump == Some(Dump::Plan) {
         return dump(&plan.to_string()).map(|()| None);
     }

@@ -10,7 +10,8 @@ use farcall::ir::diag::Diagnostics;
 use farcall::ir::eval::{self, EvalError, Numerics};
 use farcall::ir::literal::Literal;
 use farcall::ir::module::{Func, Module};
-use farcall::ir::{Op, ProgramError, Source, bounded, elided, normalize, verify};
+use farcall::ir::verify::StaticModule;
+use farcall::ir::{Op, ProgramError, Source, bounded, elided};
 use farcall::registry::advise;
 use farcall::{CompileError, CompileOptions, Executable, Plan, Registry, RunError};
 
@@ -21,7 +22,7 @@ pub(crate) enum Ready<'m> {
     /// Compiled by the engine.
     Engine(Executable),
     /// Evaluated operation by operation.
-    Evaluator { module: &'m Module, func: &'m Func, registry: &'m Registry, numerics: Numerics },
+    Evaluator { module: &'m StaticModule<'m>, func: &'m Func, registry: &'m Registry, numerics: Numerics },
 }
 
 /// Unwraps the [`ProgramError`] if the program is at fault, so that callers can downcast to it.
@@ -32,19 +33,18 @@ pub(crate) fn refused(error: CompileError) -> anyhow::Error {
 impl<'m> Ready<'m> {
     /// Prepares `func`, a function of `module`.
     pub(crate) fn new(
-        module: &'m Module,
+        module: &'m StaticModule<'m>,
         func: &'m Func,
         registry: &'m Registry,
         numerics: Numerics,
         evaluator: bool,
     ) -> Result<Ready<'m>> {
         if evaluator {
-            verify::require_static(module)?;
-            require_targets(&normalize::normalized(module), registry)?;
+            require_targets(module, registry)?;
             return Ok(Ready::Evaluator { module, func, registry, numerics });
         }
         let options = CompileOptions::new().entry(&func.name).numerics(numerics);
-        Executable::compile(module, registry, &options).map(Ready::Engine).map_err(refused)
+        Executable::compile_verified(module, registry, &options).map(Ready::Engine).map_err(refused)
     }
 
     /// Returns the plan if the function was compiled.
@@ -59,7 +59,7 @@ impl<'m> Ready<'m> {
     pub(crate) fn require_elements(&self) -> Result<()> {
         let refused = match self {
             Ready::Engine(executable) => executable.plan().elided(),
-            Ready::Evaluator { module, .. } => elided::refused([*module]),
+            Ready::Evaluator { module, .. } => elided::refused([module as &Module]),
         };
         refused.map_or(Ok(()), |error| Err(error.into()))
     }

@@ -9,7 +9,7 @@ use comfy_table::Cell;
 use farcall::ir::attr::AttrDict;
 use farcall::ir::module::{Func, Module};
 use farcall::ir::types::Type;
-use farcall::ir::{normalize, verify};
+use farcall::ir::verify::{entry, verify_owned};
 use serde_json::{Value, json};
 
 use crate::args::InspectArgs;
@@ -33,15 +33,14 @@ pub(crate) fn inspect(args: &InspectArgs) -> Result<()> {
         Program::Code(code) => code,
         Program::Plan(plan) => return plan::inspect(args, &plan),
     };
-    let mut module = match compiles {
+    let module = match compiles {
         true => code.program()?.0,
         false => code.module()?,
     };
-    verify::verify(&module)?;
+    // In a verified module, calls that stand for operations are these operations: they need no target.
+    let module = verify_owned(module)?;
     let exported = if args.entry.is_none() { code.exported()? } else { None };
-    // Calls that stand for built-in operations need no target.
-    normalize::run(&mut module);
-    let func = verify::entry(&module, args.entry.as_deref())?;
+    let func = entry(&module, args.entry.as_deref())?;
     let registry = load::registry(&args.load, &[])?;
     let compiled = if compiles { why::compiled(&code, args, &registry)? } else { None };
     let plan = compiled.as_ref().map(|(plan, _)| plan);

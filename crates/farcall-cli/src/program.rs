@@ -13,7 +13,9 @@ use farcall::ir::file_kind::FileKind;
 use farcall::ir::interface::Interface;
 use farcall::ir::literal::Literal;
 use farcall::ir::module::{Func, Module};
-use farcall::ir::{ProgramError, hlo, read, text, verify};
+use farcall::ir::refine::RefineError;
+use farcall::ir::verify::{StaticModule, Verified, verify_owned};
+use farcall::ir::{hlo, read, text};
 use farcall::plan::file::MAGIC;
 use farcall::{CompileOptions, Plan};
 
@@ -178,32 +180,24 @@ fn foreign(bytes: &[u8]) -> Option<String> {
     Some(format!("{kind}{hint}"))
 }
 
-/// Returns a verified program with the sizes that follow from its inputs (`None` if all sizes are static),
-/// and the elements that the sizes depend on. Without inputs, all sizes must follow from the types of the
-/// parameters.
-pub(crate) fn refined(
-    module: &Module,
+/// Returns a program with the sizes that follow from its inputs, and the elements that the sizes depend on.
+/// Without inputs, all sizes must follow from the types of the parameters.
+pub(crate) fn specialized<'m>(
+    module: &'m Verified<'_>,
     func: &Func,
     inputs: Option<&[Literal]>,
-) -> Result<(Option<Module>, Vec<Option<Literal>>)> {
+) -> Result<(StaticModule<'m>, Vec<Option<Literal>>), RefineError> {
     let mut options = CompileOptions::new().entry(&func.name);
     if let Some(inputs) = inputs {
         options = options.inputs(inputs.iter().map(Literal::ty));
     }
-    let refined = farcall::refine_for_inputs(module, &options).map_err(anyhow::Error::from);
-    match (refined, inputs) {
-        (Err(e), Some(inputs)) if needs_elements(&e) => {
+    match (farcall::specialize(module.borrowed(), &options), inputs) {
+        (Err(RefineError::UnknownShape(_)), Some(inputs)) => {
             let known: Vec<Option<Literal>> = inputs.iter().cloned().map(Some).collect();
-            Ok((farcall::refine_for_inputs(module, &options.known(known.iter().cloned()))?, known))
+            Ok((farcall::specialize(module.borrowed(), &options.known(known.iter().cloned()))?, known))
         }
-        (refined, _) => Ok((refined?, Vec::new())),
+        (specialized, _) => Ok((specialized?, Vec::new())),
     }
-}
-
-/// Returns true if a program could not be refined because sizes depend on unknown elements.
-pub(crate) fn needs_elements(error: &anyhow::Error) -> bool {
-    let error = error.downcast_ref::<ProgramError>();
-    error.is_some_and(|e| e.diagnostics.iter().any(|d| d.code == "dynamic-shape"))
 }
 
 /// Returns true if the types of the parameters have dynamic sizes.
@@ -226,10 +220,8 @@ fn parse(source: &Arc<Source>) -> Result<Module> {
 }
 
 /// Reads, parses and verifies a program.
-pub(crate) fn load(path: &Path) -> Result<Module> {
-    let module = parse(&source(path)?)?;
-    verify::verify(&module)?;
-    Ok(module)
+pub(crate) fn load(path: &Path) -> Result<Verified<'static>> {
+    Ok(verify_owned(parse(&source(path)?)?)?)
 }
 
 #[cfg(test)]

@@ -14,8 +14,8 @@
 //! `assign` finds places in the arena and in these inputs. Finally, `lower` writes the thunks.
 //!
 //! **Invariants.** No stage of a target runs; lowerings and shape functions are the only foreign code that
-//! the compiler enters. The compiler does not depend on the runtime. The module has been verified and is
-//! static. All steps after `choose` walk lists (`order`) instead of regions, so that deep nesting cannot
+//! the compiler enters. The compiler does not depend on the runtime. The module is
+//! [verified and static](farcall_ir::verify::StaticModule). All steps after `choose` walk lists (`order`) instead of regions, so that deep nesting cannot
 //! overflow the stack.
 
 mod aliases;
@@ -50,10 +50,7 @@ mod storage;
 mod tests;
 
 pub use explain::{Explanation, FusionBoundary, LiveRange, Member, Step, Unfused};
-pub use program::{
-    CompileError, CompileOptions, compile_plan, compile_plan_showing, compile_program,
-    compile_static_program, refine_for_inputs,
-};
+pub use program::{CompileError, CompileOptions, compile_plan, compile_static, specialize};
 pub use reason::{NoKernel, no_kernel};
 pub use stage::{MEMORY_PASSES, MemoryPass, Stage};
 pub use stages::Compiled;

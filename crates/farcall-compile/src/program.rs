@@ -1,9 +1,6 @@
 //! Compilation of programs: options, errors, and the steps before the stages of the compiler (verification,
 //! and refinement of dynamic dimensions).
 
-use std::borrow::Cow;
-use std::time::{Duration, Instant};
-
 use farcall_host::ErrorCode;
 use farcall_host::device::Device;
 use farcall_host::registry::{Platform, Registry, Remedy, advise};
@@ -12,8 +9,8 @@ use farcall_ir::eval::{Denormals, Numerics, Semantics};
 use farcall_ir::interrupt::Interrupted;
 use farcall_ir::memory::OutOfMemory;
 use farcall_ir::middle::pipeline::Pipeline;
-use farcall_ir::refine;
-use farcall_ir::verify::{self, entry, require_static};
+use farcall_ir::refine::{self, RefineError};
+use farcall_ir::verify::{StaticModule, Verified, entry, verify};
 use farcall_ir::{Literal, Module, ProgramError, TensorType};
 use farcall_plan::{InvalidPlan, Plan};
 
@@ -160,6 +157,12 @@ pub enum CompileError {
     },
 }
 
+impl From<RefineError> for CompileError {
+    fn from(error: RefineError) -> CompileError {
+        CompileError::Program(error.into())
+    }
+}
+
 impl From<Interrupted> for CompileError {
     fn from(_: Interrupted) -> CompileError {
         CompileError::Interrupted
@@ -218,42 +221,18 @@ pub fn compile_plan(
     registry: &Registry,
     options: &CompileOptions,
 ) -> Result<Plan, CompileError> {
-    compile_plan_showing(module, registry, options, &mut |_| {})
+    let module = specialize(verify(module)?, options)?;
+    compile_static(&module, registry, options, &mut |_| {}).map(|compiled| compiled.plan)
 }
 
-/// Compiles like [`compile_plan`], and shows the program in the middle form to `after`: once it is built
-/// (stage `build`), and after each pass (the stage has the name of the pass).
+/// Compiles a program that is [specialized](specialize) already, and shows it in the middle form to `after`:
+/// once it is built (stage `build`), and after each pass (the stage has the name of the pass). The input types
+/// in `options` are not used.
 ///
 /// # Errors
-/// Same errors as [`compile_plan`].
-pub fn compile_plan_showing(
-    module: &Module,
-    registry: &Registry,
-    options: &CompileOptions,
-    after: &mut dyn FnMut(&Stage<'_>),
-) -> Result<Plan, CompileError> {
-    compile_program(Cow::Borrowed(module), registry, options, after).map(|(compiled, _)| compiled.plan)
-}
-
-/// Verifies and compiles a program. Also returns the time that verification took.
-pub fn compile_program(
-    module: Cow<'_, Module>,
-    registry: &Registry,
-    options: &CompileOptions,
-    after: &mut dyn FnMut(&Stage<'_>),
-) -> Result<(Compiled, Duration), CompileError> {
-    let begin = Instant::now();
-    let verified = verify::verified(module)?;
-    let refined = refine_for_inputs(&verified, options)?;
-    let module = refined.as_ref().unwrap_or(&verified);
-    require_static(module)?;
-    let took = begin.elapsed();
-    Ok((compile_static_program(module, registry, options, after)?, took))
-}
-
-/// Compiles a verified program without dynamic dimensions.
-pub fn compile_static_program(
-    module: &Module,
+/// Every missing target, as [`compile_plan`] describes.
+pub fn compile_static(
+    module: &StaticModule<'_>,
     registry: &Registry,
     options: &CompileOptions,
     after: &mut dyn FnMut(&Stage<'_>),
@@ -275,19 +254,22 @@ pub fn compile_static_program(
     Ok(compiled)
 }
 
-/// Returns a verified program with the sizes that follow from the types of its inputs, or `None` if the
-/// program has no dynamic dimensions. Only the entry, the input types and the known elements of `options` are
-/// used.
+/// Specializes a program to the input types and the known elements of `options`, from which its sizes follow.
+/// A program without dynamic dimensions is returned as it is.
 ///
 /// # Errors
-/// The errors of [`refine`](farcall_ir::refine::refine), and any errors that the verifier finds once the
-/// sizes are known.
-pub fn refine_for_inputs(module: &Module, options: &CompileOptions) -> Result<Option<Module>, ProgramError> {
-    if !refine::is_needed(module) && options.inputs.is_none() && options.known.is_empty() {
-        return Ok(None);
-    }
-    let entry = entry(module, options.entry.as_deref())?;
-    let refined = refine::refine(module, entry, options.inputs.as_deref(), &options.known)?;
-    verify::verify(&refined)?;
-    Ok(Some(refined))
+/// The errors of [`refine`](farcall_ir::refine::refine) and [`Verified::into_static`].
+pub fn specialize<'m>(
+    module: Verified<'m>,
+    options: &CompileOptions,
+) -> Result<StaticModule<'m>, RefineError> {
+    let needed = refine::is_needed(&module) || options.inputs.is_some() || !options.known.is_empty();
+    let module = match needed {
+        false => module,
+        true => {
+            let entry = entry(&module, options.entry.as_deref()).map_err(RefineError::Invalid)?;
+            refine::refine(&module, entry, options.inputs.as_deref(), &options.known)?
+        }
+    };
+    module.into_static().map_err(RefineError::Invalid)
 }

@@ -9,7 +9,7 @@ use crate::options::Refused;
 use farcall_plan::{NestedCall, Plan, ThunkOp};
 
 /// Compiles a module that consists of one call.
-pub(super) type CompileNested<'a> = dyn Fn(&Module) -> Result<Plan, Refused> + 'a;
+pub(super) type CompileNested<'a> = dyn Fn(Module) -> Result<Plan, Refused> + 'a;
 
 /// Compiles the calls of a module.
 pub(super) fn calls(module: &Module, compile: &CompileNested<'_>) -> Result<Vec<NestedCall>, Refused> {
@@ -24,7 +24,7 @@ pub(super) fn calls(module: &Module, compile: &CompileNested<'_>) -> Result<Vec<
     found.sort_by_key(|(_, inst)| inst.span().start);
     let mut calls = Vec::with_capacity(found.len());
     for (func, inst) in found {
-        let plan = compile(&module.extract(inst))?;
+        let plan = compile(module.extract(inst))?;
         let mut side_effect = false;
         plan.walk(&mut |t| {
             side_effect |= matches!(&t.op, ThunkOp::CustomCall(call) if call.side_effect);

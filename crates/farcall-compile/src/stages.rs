@@ -4,7 +4,8 @@ use farcall_ir::diag::Diagnostics;
 use farcall_ir::interface::input_names;
 use farcall_ir::middle::passes::layouts;
 use farcall_ir::middle::{self, passes, pipeline};
-use farcall_ir::{Func, FuncId, Module, interrupt};
+use farcall_ir::verify::{StaticModule, verify_owned};
+use farcall_ir::{Func, FuncId, Module, ProgramError, interrupt};
 
 use crate::blocks::Blocks;
 #[cfg(debug_assertions)]
@@ -28,10 +29,10 @@ pub struct Compiled {
     pub prepared: Vec<(kernels::KernelId, kernels::Prepared)>,
 }
 
-/// Compiles the function `entry` of a verified module. (The plan is validated when it is loaded.) `after`
+/// Compiles `entry`, a function of the module. (The plan is validated when it is loaded.) `after`
 /// sees the middle form once it is built (`build`) and after each pass.
 pub(crate) fn compile_stages(
-    module: &Module,
+    module: &StaticModule<'_>,
     entry: &Func,
     registry: &Registry,
     options: &Options<'_>,
@@ -44,7 +45,7 @@ pub(crate) fn compile_stages(
     // A lowering may name a target that a call cannot have (for example `sdy.reshard`, which stands for an
     // operation).
     if blocks.iter().any(|block| matches!(block.choice, BlockChoice::Call { .. })) {
-        middle::verify(&form).map_err(|e| e.diagnostics.into_iter().collect::<Diagnostics>())?;
+        middle::verify(&form).map_err(diagnostics)?;
     }
     after(&Stage::new("build", &form));
     let (fuses, reduces) = (kernels::fuses, kernels::reduces);
@@ -68,8 +69,9 @@ pub(crate) fn compile_stages(
 
     interrupt::complete().map_err(|error| Diagnostics::from_iter([error.into()]))?;
 
-    let compile_nested = |module: &Module| {
-        compile_stages(module, &module.funcs()[0], registry, options, &mut |_| {}).map(|c| c.plan)
+    let compile_nested = |module: Module| {
+        let module = verify_owned(module).and_then(|module| module.into_static()).map_err(diagnostics)?;
+        compile_stages(&module, &module.funcs()[0], registry, options, &mut |_| {}).map(|c| c.plan)
     };
     let mut choices = choose::choose(&form, entry, options, &compile_nested)?;
     copies::insert(body(&mut form), &choices);
@@ -94,6 +96,11 @@ pub(crate) fn compile_stages(
     let mut compiled = lower::lower(&form, &events, choices, &places, &input_names(entry), options);
     compiled.plan.blocks = blocks;
     Ok(compiled)
+}
+
+/// Returns the diagnostics of an error.
+fn diagnostics(error: ProgramError) -> Diagnostics {
+    error.diagnostics.into_iter().collect()
 }
 
 /// Returns the only function of a form.

@@ -7,7 +7,7 @@
 //! [`check`] finds a wrong place, the result is its error message. `UPDATE_EXPECT=1` writes the results into
 //! the files.
 
-use farcall_ir::eval::{NoHost, Numerics, Value, eval};
+use farcall_ir::eval::{NoHost, Numerics, Value, eval_form};
 use farcall_ir::{Literal, Scalar, Source, text};
 
 use farcall_host::registry::Platform;
@@ -25,7 +25,8 @@ fn form(source: &str) -> Module {
     if middle::verify(&module).is_ok() {
         return module;
     }
-    farcall_ir::verify::verify(&module).unwrap_or_else(|e| panic!("{e}"));
+    let module = farcall_ir::verify::verify(&module).and_then(|module| module.into_static());
+    let module = module.unwrap_or_else(|e| panic!("{e}"));
     middle::build(&module, module.entry().unwrap()).unwrap_or_else(|e| panic!("{e:?}"))
 }
 
@@ -37,7 +38,7 @@ fn results(form: &Module) -> Option<Vec<Value>> {
     let inputs = tensors.enumerate().map(|(n, ty)| {
         Value::Tensor(Literal::from_fn(ty.dtype, ty.sizes(), |i| number(n, i).round_to(ty.dtype)))
     });
-    eval(form, func, &inputs.collect::<Vec<_>>(), &NoHost, Numerics::default()).ok()
+    eval_form(form, func, &inputs.collect::<Vec<_>>(), &NoHost, Numerics::default()).ok()
 }
 
 /// Runs passes over a form. The error is a value in a wrong place.

@@ -36,7 +36,7 @@ pub(crate) fn infer_root(program: PyBackedBytes) -> PyResult<Vec<Inferred>> {
 pub(crate) fn verify_program(program: PyBackedBytes) -> PyResult<()> {
     guarded(|| {
         let module = read::module(&program, "").map_err(|e| invalid(&e.diagnostics))?;
-        verify::verify(&module).map_err(|e| invalid(&e.diagnostics))
+        verify::verify(&module).map(drop).map_err(|e| invalid(&e.diagnostics))
     })
 }
 

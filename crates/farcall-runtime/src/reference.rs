@@ -5,7 +5,7 @@
 
 use std::cell::RefCell;
 
-use farcall_ir::eval::{self, Denormals, Host, HostCall, HostError, Value, eval_normal, tensors};
+use farcall_ir::eval::{self, Denormals, Host, HostCall, HostError, Value, eval_form, tensors};
 use farcall_ir::{Literal, TensorType, Type, interrupt};
 
 use super::RunError;
@@ -35,7 +35,7 @@ pub(super) fn run(
     // The evaluator itself flushes subnormal numbers where required. If the processor flushed them as well,
     // subnormal numbers that are only moved would be lost.
     let _mode = Mode::enter(Denormals::Ieee);
-    match eval_normal(&site.program, site.entry(), &values, &host, plan.numerics) {
+    match eval_form(&site.program, site.entry(), &values, &host, plan.numerics) {
         Ok(results) => Ok(results.iter().filter_map(|v| v.tensor().cloned()).collect()),
         Err(error) => Err(RunError::evaluating(error)),
     }

@@ -5,6 +5,7 @@ use std::path::Path;
 use farcall::eval_host::RegistryHost;
 use farcall::ir::eval::{self, Denormals, Value, eval};
 use farcall::ir::middle::pipeline::Pipeline;
+use farcall::ir::verify::verify;
 use farcall::ir::{Literal, Module, Source, text};
 use farcall::registry::{LoadError, LoadOptions, LoadReport, TargetSpec};
 use farcall::{CompileOptions, Executable, Registry};
@@ -42,7 +43,7 @@ pub fn compile(program: &str, registry: &Registry) -> Executable {
 /// Runs the entry of a module in the evaluator.
 ///
 /// # Errors
-/// The evaluator's error, as text.
+/// The error of the verifier or the evaluator, as text.
 ///
 /// # Panics
 /// If the module has no entry.
@@ -54,6 +55,7 @@ pub fn evaluate(
 ) -> Result<Vec<Literal>, String> {
     let values: Vec<Value> = inputs.iter().cloned().map(Value::Tensor).collect();
     let host = RegistryHost::new(registry, denormals);
+    let module = &verify(module).map_err(|e| e.to_string())?;
     let entry = module.entry().expect("a program has an entry");
     let results = eval(module, entry, &values, &host, denormals).map_err(|e| e.to_string())?;
     Ok(eval::tensors(&results))

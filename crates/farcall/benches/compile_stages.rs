@@ -12,8 +12,9 @@
 use std::time::{Duration, Instant};
 
 use farcall::ir::middle::pipeline::Pipeline;
+use farcall::ir::verify::Verified;
 use farcall::ir::{Source, text, verify};
-use farcall::{CompileOptions, Executable, Registry, compile_plan_showing};
+use farcall::{CompileOptions, Executable, Registry, compile_static};
 
 fn main() {
     let mut files = Vec::new();
@@ -59,10 +60,11 @@ fn stages(file: &str, program: &str, options: &CompileOptions, rounds: usize) {
         };
         let module = text::parse(&source).unwrap_or_else(|e| panic!("{e}"));
         note("read");
-        verify::verify(&module).unwrap_or_else(|e| panic!("{e}"));
+        let module =
+            verify::verify(&module).and_then(Verified::into_static).unwrap_or_else(|e| panic!("{e}"));
         note("verify");
-        let done = compile_plan_showing(&module, &registry, options, &mut |stage| note(stage.name))
-            .and_then(|plan| Executable::from_plan(plan, &registry));
+        let done = compile_static(&module, &registry, options, &mut |stage| note(stage.name))
+            .and_then(|compiled| Executable::from_plan(compiled.plan, &registry));
         let executable = done.unwrap_or_else(|e| panic!("{e}"));
         note("kernels, places, loading");
         std::hint::black_box(executable);

@@ -1,6 +1,5 @@
 //! Compiled programs: the type that users of the engine hold.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,10 +11,10 @@ use farcall_ir::interface::{Argument, Interface, SymbolicType};
 use farcall_ir::interrupt;
 use farcall_ir::memory;
 use farcall_ir::stack;
-use farcall_ir::verify::require_static;
-use farcall_ir::{Diagnostic, Literal, Module, Span, TensorType};
+use farcall_ir::verify::{Verified, verify, verify_owned};
+use farcall_ir::{Diagnostic, Literal, Module, ProgramError, Span, TensorType};
 
-use farcall_compile::{CompileError, CompileOptions, compile_program, compile_static_program};
+use farcall_compile::{CompileError, CompileOptions, compile_static, specialize};
 use farcall_host::ErrorCode;
 use farcall_host::custom_call::{CallError, RunContext};
 use farcall_host::device::{Buffer, BufferError, Device, Pending, Stream};
@@ -93,7 +92,7 @@ impl Executable {
         registry: &Registry,
         options: &CompileOptions,
     ) -> Result<Executable, CompileError> {
-        stack::with_room(|| Executable::of(Cow::Borrowed(module), registry, options))
+        stack::with_room(|| Executable::of(|| verify(module), registry, options))
     }
 
     /// Compiles like [`compile`](Executable::compile), and consumes the module. A module with custom calls
@@ -107,16 +106,33 @@ impl Executable {
         registry: &Registry,
         options: &CompileOptions,
     ) -> Result<Executable, CompileError> {
-        stack::with_room(|| Executable::of(Cow::Owned(module), registry, options))
+        stack::with_room(|| Executable::of(|| verify_owned(module), registry, options))
     }
 
-    fn of(
-        module: Cow<'_, Module>,
+    /// Compiles a program that has been verified, like [`compile`](Executable::compile).
+    ///
+    /// # Errors
+    /// Same errors as [`compile`](Executable::compile), except those of the verifier.
+    pub fn compile_verified(
+        module: &Verified<'_>,
+        registry: &Registry,
+        options: &CompileOptions,
+    ) -> Result<Executable, CompileError> {
+        stack::with_room(|| Executable::of(|| Ok(module.borrowed()), registry, options))
+    }
+
+    fn of<'m>(
+        verify: impl FnOnce() -> Result<Verified<'m>, ProgramError>,
         registry: &Registry,
         options: &CompileOptions,
     ) -> Result<Executable, CompileError> {
         let begin = Instant::now();
-        let planned = compile_program(module, registry, options, &mut |_| {});
+        let planned = || {
+            let module = specialize(verify()?, options)?;
+            let took = begin.elapsed();
+            Ok((compile_static(&module, registry, options, &mut |_| {})?, took))
+        };
+        let planned: Result<_, CompileError> = planned();
         // After an interrupt, the plan may be incomplete, and an error may only be a consequence.
         interrupt::complete()?;
         let (compiled, verify) = planned?;
@@ -135,9 +151,9 @@ impl Executable {
         registry: &Registry,
         numerics: Numerics,
     ) -> Result<Executable, CompileError> {
-        require_static(&module)?;
+        let module = verify_owned(module)?.into_static()?;
         let options = CompileOptions::new().numerics(numerics);
-        let compiled = compile_static_program(&module, registry, &options, &mut |_| {})?;
+        let compiled = compile_static(&module, registry, &options, &mut |_| {})?;
         Executable::loaded(compiled.plan, Some(compiled.prepared), registry)
     }
 

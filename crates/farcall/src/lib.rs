@@ -46,8 +46,8 @@ pub mod explain {
 pub use arguments::{ArgumentError, Arguments, bind};
 pub use executable::{CompileStats, Executable};
 pub use farcall_compile::{
-    CompileError, CompileOptions, MEMORY_PASSES, MemoryPass, Stage, compile_plan, compile_plan_showing,
-    refine_for_inputs,
+    CompileError, CompileOptions, Compiled, MEMORY_PASSES, MemoryPass, Stage, compile_plan, compile_static,
+    specialize,
 };
 pub use farcall_ffi as ffi;
 pub use farcall_host::attributes::value as attribute_value;

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use farcall_ir::interface::{Interface, Mismatch, MismatchKind};
 use farcall_ir::read::{self, Program};
-use farcall_ir::verify::verify;
-use farcall_ir::{Literal, Module, ProgramError, TensorType, interrupt, refine};
+use farcall_ir::verify::{Verified, verify_owned};
+use farcall_ir::{Literal, ProgramError, TensorType, interrupt, refine};
 
 use crate::{CompileError, CompileOptions, ErrorCode, Executable, Registry};
 use farcall_host::custom_call::RunContext;
@@ -33,7 +33,7 @@ pub struct Polymorphic {
 
 #[derive(Debug)]
 struct Inner {
-    module: Module,
+    module: Verified<'static>,
     interface: Interface,
     registry: Registry,
     options: CompileOptions,
@@ -204,7 +204,7 @@ impl Polymorphic {
         options: CompileOptions,
     ) -> Result<Polymorphic, ProgramError> {
         let Program { module, interface } = program;
-        verify(&module)?;
+        let module = verify_owned(module)?;
         let cache = Mutex::new(Cache { capacity: DEFAULT_CAPACITY, clock: 0, compilations: HashMap::new() });
         let open = refine::is_needed(&module);
         let inner = Inner { module, interface, registry: registry.clone(), options, open, cache };
@@ -244,7 +244,7 @@ impl Polymorphic {
         let compiled = compilation.get_or_init(|| {
             let options = inner.options.clone();
             let options = if inner.open { options.inputs(types.iter().cloned()) } else { options };
-            Executable::compile(&inner.module, &inner.registry, &options)
+            Executable::compile_verified(&inner.module, &inner.registry, &options)
         });
         drop(compiling);
         if compiled.is_err() {

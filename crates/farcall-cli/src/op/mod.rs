@@ -15,6 +15,7 @@ use farcall::ffi::abi::Stage;
 use farcall::ir::literal::Literal;
 use farcall::ir::module::Func;
 use farcall::ir::types::TensorType;
+use farcall::ir::verify::verify_owned;
 use farcall::registry::{Remedy, Target};
 use farcall::sig::nearest::nearest;
 use farcall::{Registry, RunError, op_program};
@@ -59,7 +60,7 @@ pub(crate) fn op(args: &OpArgs) -> Result<()> {
     let attrs = operands::attrs(target, &attrs)?;
     let operands = stats.take("inputs", || operands::operands(target, &inputs, &attrs, args.seed))?;
     let types: Vec<TensorType> = operands.iter().map(Literal::ty).collect();
-    let module = op_program(target, &types, &attrs)?;
+    let module = verify_owned(op_program(target, &types, &attrs)?)?.into_static()?;
     let [func] = module.funcs() else { bail!("a call of {name} is more than one function") };
     let given = args.outputs.len();
     let gives = func.results().len();

@@ -16,7 +16,8 @@ use farcall::ir::Literal;
 use farcall::ir::diag::Source;
 use farcall::ir::eval::{Numerics, Semantics};
 use farcall::ir::module::{Func, Module};
-use farcall::ir::{Op, ProgramError, Type, hlo, normalize, text, verify};
+use farcall::ir::verify::{entry, verify};
+use farcall::ir::{Op, ProgramError, Type, hlo, text};
 
 use super::pool::MARK;
 use super::{Outcome, Reply, Task};
@@ -198,11 +199,11 @@ fn is_place(text: &str) -> bool {
 
 /// Verifies a program, prints and parses it again, and runs it if it contains checks. Returns the reason if
 /// the program cannot run.
-fn one_program(mut module: Module, registry: &Registry, args: &TestArgs) -> Result<Option<String>> {
-    verify::verify(&module)?;
+fn one_program(module: Module, registry: &Registry, args: &TestArgs) -> Result<Option<String>> {
+    let verified = verify(&module)?;
     round_trip(&module)?;
-    // Normalization turns the checks into calls of the check targets.
-    normalize::run(&mut module);
+    // In a verified module, checks are calls of the check targets.
+    let module = verified;
     if !checks(&module) {
         return Ok(None);
     }
@@ -217,10 +218,9 @@ fn one_program(mut module: Module, registry: &Registry, args: &TestArgs) -> Resu
         if func.params().iter().any(|p| *func.ty(*p) != Type::Token) {
             return Ok(Some(format!("its checks cannot run: @{} takes arguments", func.name)));
         }
-        let (refined, _) = program::refined(&module, func, None)?;
-        let module = refined.as_ref().unwrap_or(&module);
-        let func = verify::entry(module, Some(&func.name))?;
-        let ready = Ready::new(module, func, registry, numerics, args.evaluator)?;
+        let (module, _) = program::specialized(&module, func, None)?;
+        let func = entry(&module, Some(&func.name))?;
+        let ready = Ready::new(&module, func, registry, numerics, args.evaluator)?;
         run_on_each(&ready, &[], args)?;
     }
     Ok(None)
@@ -293,14 +293,13 @@ fn case(case: &Case, folder: &Path, registry: &Registry, args: &TestArgs) -> Out
 
 fn run_case(case: &Case, folder: &Path, registry: &Registry, args: &TestArgs) -> Result<()> {
     let module = program::load(&case.program(folder))?;
-    let func = verify::entry(&module, None)?;
+    let func = entry(&module, None)?;
     let numerics =
         Numerics { denormals: case.denormals()?, semantics: args.semantics.unwrap_or(Semantics::Xla) };
     let inputs = case.inputs(folder)?;
-    let (refined, _) = program::refined(&module, func, program::is_open(func).then_some(&inputs))?;
-    let module = refined.as_ref().unwrap_or(&module);
-    let func = verify::entry(module, Some(&func.name))?;
-    let ready = Ready::new(module, func, registry, numerics, args.evaluator)?;
+    let (module, _) = program::specialized(&module, func, program::is_open(func).then_some(&inputs))?;
+    let func = entry(&module, Some(&func.name))?;
+    let ready = Ready::new(&module, func, registry, numerics, args.evaluator)?;
     let runs = case.repeat_outputs.as_ref().map_or(1, Vec::len);
     for run in 0..runs {
         // A case with several runs has a state.

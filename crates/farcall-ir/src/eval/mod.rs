@@ -55,16 +55,14 @@ mod transfer;
 mod values;
 mod windows;
 
-use std::borrow::Cow;
-
 use crate::elided;
 use crate::literal::Literal;
 use crate::memory::{self, OutOfMemory};
 use crate::module::{Func, Inst, Module, ValueId};
-use crate::normalize;
 use crate::op::{CustomCall, Op};
 use crate::stack;
 use crate::types::{TensorType, Type};
+use crate::verify::Verified;
 pub use error::{Cause, EvalError, HostError};
 pub use fourier::Fourier;
 use machine::Machine;
@@ -161,8 +159,7 @@ impl Host for NoHost {
     }
 }
 
-/// Runs a function and returns one value per result. Custom calls that stand for operations are evaluated as
-/// these operations ([`normalize`]) and never reach the host.
+/// Runs a function of the module and returns one value per result.
 ///
 /// Inputs are checked against the parameters (element type, dimensions).
 ///
@@ -170,27 +167,20 @@ impl Host for NoHost {
 /// If inputs do not match the parameters, if a custom call fails, or if the program exceeds a resource limit
 /// (available memory, loop iterations). The error names the position in the source.
 pub fn eval(
-    module: &Module,
+    module: &Verified<'_>,
     func: &Func,
     inputs: &[Value],
     host: &dyn Host,
     numerics: impl Into<Numerics>,
 ) -> Result<Vec<Value>, EvalError> {
-    match normalize::normalized(module) {
-        Cow::Borrowed(module) => eval_normal(module, func, inputs, host, numerics),
-        Cow::Owned(normal) => {
-            let func = normalize::counterpart(func, &normal);
-            eval_normal(&normal, func, inputs, host, numerics)
-        }
-    }
+    eval_form(module, func, inputs, host, numerics)
 }
 
-/// Runs a function like [`eval`], in a module that [`normalize`] or the [middle form](crate::middle) has
-/// produced: no custom call stands for an operation, so the module is not searched for such calls.
+/// Runs a function like [`eval`], in a module in the [middle form](crate::middle).
 ///
 /// # Errors
 /// Same errors as [`eval`].
-pub fn eval_normal(
+pub fn eval_form(
     module: &Module,
     func: &Func,
     inputs: &[Value],

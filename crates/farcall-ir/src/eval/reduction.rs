@@ -186,13 +186,13 @@ fn values(results: Result<Vec<Literal>, EvalError>) -> Result<Vec<Value>, EvalEr
 mod tests {
     use super::*;
     use crate::diag::Source;
-    use crate::eval::{Denormals, NoHost, eval};
+    use crate::eval::{Denormals, NoHost, eval_form};
     use crate::text;
 
     fn run(program: &str, inputs: &[Literal]) -> Vec<Literal> {
         let module = text::parse(&Source::new("test", program)).unwrap();
         let inputs: Vec<Value> = inputs.iter().cloned().map(Value::Tensor).collect();
-        let out = eval(&module, module.entry().unwrap(), &inputs, &NoHost, Denormals::Ieee).unwrap();
+        let out = eval_form(&module, module.entry().unwrap(), &inputs, &NoHost, Denormals::Ieee).unwrap();
         tensors(&out).unwrap()
     }
 

@@ -15,11 +15,11 @@ use crate::literal::Literal;
 use crate::module::{
     Func, FuncId, Inst, InstId, Module, NewInst, Region, RegionId, ValueDef, ValueId, ValueIds,
 };
-use crate::normalize;
 use crate::op::{Composite, CustomCall, Op};
 use crate::scalar::Scalar;
 use crate::stack;
 use crate::types::{FuncType, TensorType, Type};
+use crate::verify::StaticModule;
 
 use super::lower::{CompositeCall, Inline, Lower};
 
@@ -36,14 +36,13 @@ const MAX_DUPLICATED_ELEMENTS: usize = 64;
 /// Maximum number of active calls; the verifier's limit on the depth of call chains is lower.
 const MAX_CALL_DEPTH: usize = 1_100;
 
-/// Builds the middle form of the function `entry` of a verified module without dynamic dimensions. The result
-/// is a module whose only function has the name of `entry`. Composites are inlined.
+/// Builds the middle form of `entry`, a function of the module. The result is a module whose only function has the name of `entry`. Composites are inlined.
 ///
 /// # Errors
 /// - `compile`: a parameter cannot be passed.
 /// - `compile-size`, `compile-depth`: the program is too large, or nested too deeply, after its calls are
 ///   inlined.
-pub fn build(module: &Module, entry: &Func) -> Result<Module, Diagnostic> {
+pub fn build(module: &StaticModule<'_>, entry: &Func) -> Result<Module, Diagnostic> {
     build_lowered(module, entry, &mut Inline)
 }
 
@@ -52,14 +51,15 @@ pub fn build(module: &Module, entry: &Func) -> Result<Module, Diagnostic> {
 ///
 /// # Errors
 /// The errors of [`build`] and of `lower`.
-pub fn build_lowered(module: &Module, entry: &Func, lower: &mut dyn Lower) -> Result<Module, Diagnostic> {
+pub fn build_lowered(
+    module: &StaticModule<'_>,
+    entry: &Func,
+    lower: &mut dyn Lower,
+) -> Result<Module, Diagnostic> {
     stack::with_room(|| built(module, entry, lower))
 }
 
 fn built(module: &Module, entry: &Func, lower: &mut dyn Lower) -> Result<Module, Diagnostic> {
-    let normal = normalize::normalized(module);
-    let entry = normalize::counterpart(entry, &normal);
-    let module = &*normal;
     let mut func = Func::with_header_of(entry);
     func.reserve_as(entry);
     let mut b = FormBuilder {

@@ -4,14 +4,17 @@ use crate::diag::{Diagnostic, Diagnostics, ProgramError};
 use crate::module::{Func, Inst, Module, Region, ValueDef, ValueId};
 use crate::op::Traits;
 use crate::types::Type;
+use crate::verify::{require_static, verify_either};
 
 /// Checks that a module is valid and in the middle form.
 ///
 /// # Errors
-/// The errors of [`crate::verify::verify`], and violations of the middle form: `form-functions`,
-/// `form-operation`, `form-value`, `form-capture`, `form-open-region`.
+/// The errors of [`crate::verify::verify`] and [`Verified::into_static`](crate::verify::Verified), and
+/// violations of the middle form: `form-functions`, `form-operation`, `form-value`, `form-capture`,
+/// `form-open-region`.
 pub fn verify(module: &Module) -> Result<(), ProgramError> {
-    crate::verify::verify_either(module, true)?;
+    verify_either(module, true)?;
+    require_static(module)?;
     let mut diagnostics = Diagnostics::default();
     match module.funcs() {
         [func] => {

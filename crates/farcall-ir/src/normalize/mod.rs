@@ -29,11 +29,10 @@
 //!
 //! A call in any other form (with several values, or another shape) is left unchanged.
 //!
-//! Readers do not normalize: they preserve the text. The verifier checks both the calls and their
-//! replacements. Everything that executes or transforms a program normalizes it first, so callers need not do
-//! so: [`eval`](crate::eval::eval), [`refine`](crate::refine::refine) and
-//! [`middle::build`](crate::middle::build). To find the custom calls for which a program needs targets, look
-//! at [`normalized`].
+//! Readers do not normalize: they preserve the text. The verifier checks the calls, makes the replacements and
+//! checks these: a [`Verified`](crate::verify::Verified) module is normalized. So are all programs that are
+//! refined, evaluated or compiled, since they are verified. To find the custom calls for which a program needs
+//! targets, look at the verified module.
 //!
 //! Each family is one file with a function `replacement`, which returns the replacement of a call that
 //! belongs to the family.
@@ -50,9 +49,7 @@ pub(crate) use check::{constant, has_constant};
 pub(crate) use decompositions::is_decomposition;
 pub(crate) use placement::is_placement;
 
-use std::borrow::Cow;
-
-use crate::module::{Func, Inst, InstId, Module, Rewriter};
+use crate::module::{Inst, InstId, Module, Rewriter};
 use crate::op::{CustomCall, Op};
 use crate::stack;
 
@@ -91,9 +88,8 @@ fn replacement(inst: Inst<'_>) -> Option<Replacement> {
         .or_else(|| decompositions::replacement(inst, call))
 }
 
-/// Replaces every call that stands for an operation. A verified module stays valid, because the verifier
-/// checks replacements, too.
-pub fn run(module: &mut Module) {
+/// Replaces every call that stands for an operation.
+pub(crate) fn run(module: &mut Module) {
     run_where(module, &|_| true);
 }
 
@@ -154,26 +150,10 @@ fn apply(r: &mut Rewriter<'_>, inst: InstId, replacement: Replacement) {
 }
 
 /// True if the module has a call that [`run`] replaces.
-pub fn is_needed(module: &Module) -> bool {
+pub(crate) fn is_needed(module: &Module) -> bool {
     let mut found = false;
     for func in module.funcs() {
         func.walk(&mut |inst| found = found || replacement(inst).is_some());
     }
     found
-}
-
-/// Returns the module with all replacements made; borrowed if nothing is replaced.
-pub fn normalized(module: &Module) -> Cow<'_, Module> {
-    if !is_needed(module) {
-        return Cow::Borrowed(module);
-    }
-    let mut module = module.clone();
-    run(&mut module);
-    Cow::Owned(module)
-}
-
-/// The function of [`normalized`] that corresponds to a function of the original module, which has the same
-/// name.
-pub(crate) fn counterpart<'m>(func: &'m Func, normalized: &'m Module) -> &'m Func {
-    normalized.func(&func.name).unwrap_or(func)
 }

@@ -1,6 +1,6 @@
 //! Custom calls: assertions about sizes, and calls that take the shapes of their results as operands.
 
-use super::Violations;
+use super::Stop;
 use super::func::Walk;
 use crate::attr::Attr;
 use crate::diag::Diagnostic;
@@ -20,9 +20,9 @@ pub fn is_assertion(inst: Inst<'_>) -> bool {
 }
 
 /// Decides an assertion.
-pub(super) fn decide(walk: &Walk<'_, '_>, call: &CustomCall, new: &NewInst) -> Result<(), Diagnostic> {
-    let fail = |message: String| Err(Diagnostic::new("shape-assertion", new.span, message));
-    let open = |message: String| Err(Diagnostic::new("dynamic-shape", new.span, message));
+pub(super) fn decide(walk: &Walk<'_, '_>, call: &CustomCall, new: &NewInst) -> Result<(), Stop> {
+    let fail = |message: String| Err(Stop::Refused(Diagnostic::new("shape-assertion", new.span, message)));
+    let open = |message: String| Err(Stop::UnknownShape(Diagnostic::new("dynamic-shape", new.span, message)));
     let Some((condition, numbers)) = new.operands.split_first() else {
         return fail(format!("@{} has no condition", call.target));
     };
@@ -54,7 +54,7 @@ pub(super) fn refine<'m>(
     call: &CustomCall,
     inst: Inst<'m>,
     new: &mut NewInst,
-) -> Result<(), Violations> {
+) -> Result<(), Stop> {
     let mut call = Box::new(call.clone());
     for func in &mut call.called_computations {
         *func = walk.unspecialized(*func, inst)?;
@@ -67,7 +67,7 @@ pub(super) fn refine<'m>(
                 "{SHAPES} of @{} must name an operand for each result, found {shapes:?}",
                 call.target
             );
-            return Err(vec![Diagnostic::new("dynamic-shape", new.span, message)]);
+            return Err(Stop::UnknownShape(Diagnostic::new("dynamic-shape", new.span, message)));
         };
         for (result, operand) in inst.results().iter().zip(&indices) {
             let sizes = walk.integers(new.operands[*operand]);

@@ -1,6 +1,6 @@
 //! Replaces operations that take a shape as an operand by operations with the shape as an attribute.
 
-use super::Violations;
+use super::Stop;
 use super::func::Walk;
 use crate::diag::Diagnostic;
 use crate::module::{Inst, NewInst, RegionId, ValueId};
@@ -17,7 +17,7 @@ pub(super) fn to_static(
     inst: Inst<'_>,
     new: &mut NewInst,
     out: RegionId,
-) -> Result<(), Violations> {
+) -> Result<(), Stop> {
     match &new.op {
         Op::DynamicReshape => shaped(walk, inst, new, 1, Op::Reshape),
         Op::DynamicBroadcastInDim { dims } => {
@@ -44,7 +44,7 @@ pub(super) fn to_static(
                 let mut limit = ty.sizes().to_vec();
                 if let (Some(along), [size]) = (limit.get_mut(dim), sizes_of(new, vec![size])?.as_slice()) {
                     if size > along {
-                        return Err(vec![grows(new, dim, *along, *size)]);
+                        return Err(Stop::UnknownShape(grows(new, dim, *along, *size)));
                     }
                     *along = *size;
                 }
@@ -95,13 +95,7 @@ fn grows(new: &NewInst, dim: usize, from: usize, to: usize) -> Diagnostic {
 
 /// Rewrites an operation whose last operand, number `i`, is the shape of its result, to `op` without that
 /// operand.
-fn shaped(
-    walk: &mut Walk<'_, '_>,
-    inst: Inst<'_>,
-    new: &mut NewInst,
-    i: usize,
-    op: Op,
-) -> Result<(), Violations> {
+fn shaped(walk: &mut Walk<'_, '_>, inst: Inst<'_>, new: &mut NewInst, i: usize, op: Op) -> Result<(), Stop> {
     let declared = walk.declared(inst.results()[0]);
     if let Some(sizes) = walk.integers(new.operands[i]) {
         let dims = sizes_of(new, sizes)?;
@@ -115,17 +109,17 @@ fn shaped(
 }
 
 /// Converts numbers to sizes.
-fn sizes_of(new: &NewInst, numbers: Vec<i64>) -> Result<Vec<usize>, Violations> {
+fn sizes_of(new: &NewInst, numbers: Vec<i64>) -> Result<Vec<usize>, Stop> {
     let sizes: Result<Vec<usize>, _> = numbers.iter().map(|n| usize::try_from(*n)).collect();
     sizes.map_err(|_| {
         let message = format!("{}: {numbers:?} is not a shape: a size is negative", new.op.name());
-        vec![Diagnostic::new("dynamic-shape", new.span, message)]
+        Stop::UnknownShape(Diagnostic::new("dynamic-shape", new.span, message))
     })
 }
 
 /// `real_dynamic_slice`: operand, start_indices, limit_indices, strides. Becomes a slice if all are known.
 /// Becomes a dynamic slice if only the start is unknown and all strides are 1.
-fn slice(walk: &mut Walk<'_, '_>, new: &mut NewInst, out: RegionId) -> Result<(), Violations> {
+fn slice(walk: &mut Walk<'_, '_>, new: &mut NewInst, out: RegionId) -> Result<(), Stop> {
     let [start, limit] = [new.operands[1], new.operands[2]];
     let Some(strides) = walk.integers(new.operands[3]) else { return Ok(()) };
     if let (Some(from), Some(to)) = (walk.integers(start), walk.integers(limit)) {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use farcall_sig::DType;
 
 use super::{
-    Callee, Refiner, Violations, Walked, custom_call, drop_unused_constants, dynamic, is_small, is_static,
+    Callee, Refiner, Stop, Walked, custom_call, drop_unused_constants, dynamic, is_small, is_static,
     shape_operands,
 };
 use crate::diag::{Diagnostic, Span};
@@ -53,13 +53,13 @@ impl<'m> Refiner<'m> {
         types: &[Type],
         known: &[Option<Literal>],
         name: String,
-    ) -> Result<Walked, Violations> {
+    ) -> Result<Walked, Stop> {
         let mut to = Func::with_header_of(from);
         to.name = name;
         if let Some((i, ty)) = types.iter().enumerate().find(|(_, ty)| !is_static(ty)) {
             let message = format!("parameter {i} of @{}, {ty}, has a dynamic dimension", from.name);
             let note = "the types of the inputs determine its size";
-            return Err(vec![Diagnostic::new("dynamic-shape", from.span, message).note(note)]);
+            return Err(Stop::UnknownShape(Diagnostic::new("dynamic-shape", from.span, message).note(note)));
         }
         let mut walk = Walk {
             refiner: self,
@@ -93,7 +93,7 @@ impl<'m> Walk<'_, 'm> {
         types: &[Type],
         known: &[Option<Literal>],
         to: RegionId,
-    ) -> Result<(), Violations> {
+    ) -> Result<(), Stop> {
         for (i, (old, ty)) in from.args().iter().zip(types).enumerate() {
             let new = self.to.add_arg(to, ty.clone());
             self.values.insert(*old, new);
@@ -118,7 +118,7 @@ impl<'m> Walk<'_, 'm> {
         NewInst { attrs: inst.attrs().clone(), ..new }
     }
 
-    fn inst(&mut self, inst: Inst<'m>, out: RegionId) -> Result<(), Violations> {
+    fn inst(&mut self, inst: Inst<'m>, out: RegionId) -> Result<(), Stop> {
         self.refiner.count(inst)?;
         let new = self.draft(inst);
         match inst.op() {
@@ -140,7 +140,7 @@ impl<'m> Walk<'_, 'm> {
     }
 
     /// Handles an instruction that neither calls a function nor affects control flow.
-    fn simple(&mut self, inst: Inst<'m>, mut new: NewInst, out: RegionId) -> Result<(), Violations> {
+    fn simple(&mut self, inst: Inst<'m>, mut new: NewInst, out: RegionId) -> Result<(), Stop> {
         for region in inst.regions() {
             let types: Vec<Type> = match inst.op() {
                 Op::Scan(scan) => self.slices(scan, &new),
@@ -179,9 +179,9 @@ impl<'m> Walk<'_, 'm> {
         inst: Inst<'m>,
         mut new: NewInst,
         out: RegionId,
-    ) -> Result<(), Violations> {
+    ) -> Result<(), Stop> {
         if custom_call::is_assertion(inst) {
-            return custom_call::decide(self, call, &new).map_err(|d| vec![d]);
+            return custom_call::decide(self, call, &new);
         }
         if shape_operands::approx_top_k(self, call, inst, &new, out)? {
             return Ok(());
@@ -209,7 +209,7 @@ impl<'m> Walk<'_, 'm> {
         region: Region<'m>,
         types: &[Type],
         known: &[Option<Literal>],
-    ) -> Result<RegionId, Violations> {
+    ) -> Result<RegionId, Stop> {
         self.refiner.enter(inst)?;
         let to = self.to.new_region();
         self.region(region, types, known, to)?;
@@ -220,7 +220,7 @@ impl<'m> Walk<'_, 'm> {
     // --- results
 
     /// Creates a detached instruction. Its result types follow from its operands and from the declared types.
-    fn infer(&mut self, inst: Inst<'_>, new: NewInst) -> Result<InstId, Violations> {
+    fn infer(&mut self, inst: Inst<'_>, new: NewInst) -> Result<InstId, Stop> {
         let mut types = Vec::with_capacity(inst.results().len());
         for result in inst.results() {
             let declared = &self.from[*result];
@@ -236,16 +236,11 @@ impl<'m> Walk<'_, 'm> {
         self.infer_from(inst, new, types)
     }
 
-    fn infer_from(
-        &mut self,
-        inst: Inst<'_>,
-        new: NewInst,
-        declared: Vec<Type>,
-    ) -> Result<InstId, Violations> {
+    fn infer_from(&mut self, inst: Inst<'_>, new: NewInst, declared: Vec<Type>) -> Result<InstId, Stop> {
         let id = self.to.new_inst(new, declared);
         let new = self.to.inst(id);
         let (name, span) = (|| name_of(new.op()), new.span());
-        let inferred = infer::result_type_list(new)?;
+        let inferred = infer::result_type_list(new).map_err(Stop::Violations)?;
         let mut types = Vec::with_capacity(inferred.len());
         for (i, (result, inferred)) in new.results().iter().zip(&inferred).enumerate() {
             let declared = self.to[*result].clone();
@@ -258,7 +253,7 @@ impl<'m> Walk<'_, 'm> {
                     "{}: the shape of result {i}, {ty}, does not follow from the known inputs",
                     name()
                 );
-                return Err(vec![Diagnostic::new("dynamic-shape", span, message)]);
+                return Err(Stop::UnknownShape(Diagnostic::new("dynamic-shape", span, message)));
             }
             types.push(ty);
         }
@@ -269,7 +264,7 @@ impl<'m> Walk<'_, 'm> {
     }
 
     /// Binds a result to a value of the specialized function, which must match the declared type.
-    pub(super) fn bind(&mut self, result: ValueId, value: ValueId, new: &NewInst) -> Result<(), Violations> {
+    pub(super) fn bind(&mut self, result: ValueId, value: ValueId, new: &NewInst) -> Result<(), Stop> {
         let (declared, found) = (&self.from[result], &self.to[value]);
         if more_specific(declared, found).is_none() {
             return Err(contradiction(&name_of(&new.op), found, declared, new.span));
@@ -393,13 +388,7 @@ impl<'m> Walk<'_, 'm> {
 
     // --- calls
 
-    fn call(
-        &mut self,
-        callee: FuncId,
-        inst: Inst<'m>,
-        new: NewInst,
-        out: RegionId,
-    ) -> Result<(), Violations> {
+    fn call(&mut self, callee: FuncId, inst: Inst<'m>, new: NewInst, out: RegionId) -> Result<(), Stop> {
         let types = new.operands.iter().map(|v| self.to[*v].clone()).collect();
         let known = new.operands.iter().map(|v| self.known.get(v).cloned()).collect();
         let callee = self.refiner.callee(callee, types, known, inst)?;
@@ -407,7 +396,7 @@ impl<'m> Walk<'_, 'm> {
     }
 
     /// Specializes a function that an operation calls with arguments of the declared parameter types.
-    pub(super) fn unspecialized(&mut self, id: FuncId, inst: Inst<'_>) -> Result<FuncId, Violations> {
+    pub(super) fn unspecialized(&mut self, id: FuncId, inst: Inst<'_>) -> Result<FuncId, Stop> {
         let func = &self.refiner.module[id];
         let types: Vec<Type> = func.params().iter().map(|p| func.ty(*p).clone()).collect();
         let known = vec![None; types.len()];
@@ -415,7 +404,7 @@ impl<'m> Walk<'_, 'm> {
     }
 
     /// Inlines the body of a function as a region of an instruction.
-    pub(super) fn inlined(&mut self, id: FuncId, inst: Inst<'m>) -> Result<RegionId, Violations> {
+    pub(super) fn inlined(&mut self, id: FuncId, inst: Inst<'m>) -> Result<RegionId, Stop> {
         let func = &self.refiner.module[id];
         let (from, values) = (self.from, std::mem::take(&mut self.values));
         self.from = func;
@@ -431,7 +420,7 @@ impl<'m> Walk<'_, 'm> {
         mut new: NewInst,
         callee: Callee,
         out: RegionId,
-    ) -> Result<(), Violations> {
+    ) -> Result<(), Stop> {
         if callee.pure && callee.known.iter().all(Option::is_some) {
             for (result, literal) in inst.results().iter().zip(callee.known.into_iter().flatten()) {
                 self.constant(*result, literal, inst, out);
@@ -450,7 +439,7 @@ impl<'m> Walk<'_, 'm> {
 
     // --- control flow
 
-    fn branches(&mut self, inst: Inst<'m>, mut new: NewInst, out: RegionId) -> Result<(), Violations> {
+    fn branches(&mut self, inst: Inst<'m>, mut new: NewInst, out: RegionId) -> Result<(), Stop> {
         let known = self.known(new.operands[0]).and_then(|l| l.iter().next());
         if let Some(index) = known {
             // Only this branch can run, so it replaces the instruction.
@@ -477,7 +466,7 @@ impl<'m> Walk<'_, 'm> {
         Ok(())
     }
 
-    fn while_loop(&mut self, inst: Inst<'m>, mut new: NewInst, out: RegionId) -> Result<(), Violations> {
+    fn while_loop(&mut self, inst: Inst<'m>, mut new: NewInst, out: RegionId) -> Result<(), Stop> {
         let types: Vec<Type> = new.operands.iter().map(|v| self.to[*v].clone()).collect();
         // Values that the body returns unchanged stay known.
         let body = inst.region(1);
@@ -509,9 +498,9 @@ impl<'m> Walk<'_, 'm> {
 }
 
 /// The error for a type that contradicts the declared one.
-fn contradiction(what: &str, found: &Type, declared: &Type, at: Span) -> Violations {
+fn contradiction(what: &str, found: &Type, declared: &Type, at: Span) -> Stop {
     let message = format!("{what} is {found}, but {declared} is declared");
-    vec![Diagnostic::new("dynamic-shape", at, message)]
+    Stop::UnknownShape(Diagnostic::new("dynamic-shape", at, message))
 }
 
 /// The name of an operation in messages.

@@ -22,22 +22,25 @@
 
 mod custom_call;
 mod dynamic;
+mod error;
 mod func;
 mod shape_operands;
 
 pub use custom_call::is_assertion;
+pub use error::RefineError;
+use error::Stop;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::bounded;
-use crate::diag::{Diagnostic, Diagnostics, ProgramError};
+use crate::diag::Diagnostic;
 use crate::literal::Literal;
 use crate::module::{Func, FuncId, Inst, Module};
-use crate::normalize;
 use crate::op::Op;
 use crate::stack;
 use crate::types::{TensorType, Type};
+use crate::verify::{Verified, verify_owned};
 
 /// Maximum number of instructions walked. Instructions of a function that is walked several times count each
 /// time.
@@ -55,7 +58,7 @@ pub fn is_needed(module: &Module) -> bool {
     })
 }
 
-/// Specializes the entry of a verified module to inputs of these types, one for each tensor among the
+/// Specializes `entry`, a function of the module, to inputs of these types, one for each tensor among the
 /// parameters, with tuples flattened. Without types, the declared parameter types are used.
 ///
 /// `known` holds the elements of inputs, by index, where the caller knows them; only small tensors of
@@ -64,22 +67,23 @@ pub fn is_needed(module: &Module) -> bool {
 ///
 /// Results with computed sizes have their bounds as shapes: see [`crate::bounded::cut`].
 ///
-/// The result holds the functions that the entry calls, [normalized](crate::normalize). It has to be checked
-/// by [`crate::verify`]: with known sizes, operations may violate constraints.
+/// The result holds the functions that the entry calls.
 ///
 /// # Errors
+/// [`RefineError::UnknownShape`] with the code `dynamic-shape`; otherwise [`RefineError::Invalid`]:
 /// - `input-types`: the types do not match the parameters.
-/// - `dynamic-shape`: a shape does not follow from the inputs.
 /// - `shape-assertion`: the program's own shape assertion rejects the inputs.
 /// - `refine-size`, `refine-depth`: the program is too large or too deep.
 /// - Every constraint that an operation violates once the sizes are known.
 pub fn refine(
-    module: &Module,
+    module: &Verified<'_>,
     entry: &Func,
     inputs: Option<&[TensorType]>,
     known: &[Option<Literal>],
-) -> Result<Module, ProgramError> {
-    stack::with_room(|| refined(module, entry, inputs, known))
+) -> Result<Verified<'static>, RefineError> {
+    let refined = stack::with_room(|| refined(module, entry, inputs, known))?;
+    // With known sizes, operations may violate further constraints.
+    verify_owned(refined).map_err(RefineError::Invalid)
 }
 
 fn refined(
@@ -87,23 +91,23 @@ fn refined(
     entry: &Func,
     inputs: Option<&[TensorType]>,
     known: &[Option<Literal>],
-) -> Result<Module, ProgramError> {
-    let error = |diagnostics: Vec<Diagnostic>| {
-        diagnostics.into_iter().collect::<Diagnostics>().into_error(&module.source)
-    };
-    let normal = normalize::normalized(module);
-    let entry = normalize::counterpart(entry, &normal);
-    let module = &*normal;
-    let params = parameters(entry, inputs).map_err(|d| error(vec![d]))?;
+) -> Result<Module, RefineError> {
+    let params = parameters(entry, inputs).map_err(|d| Stop::Refused(d).into_error(&module.source))?;
     let known = known_params(&params, known);
-    let exact = specialized(module, entry, &params, &known);
-    if exact.is_ok() || !bounded::is_bounded(module) {
-        return exact.map_err(error);
-    }
+    let exact = match specialized(module, entry, &params, &known) {
+        Err(stop) if stop.may_have_bounds() && bounded::is_bounded(module) => stop,
+        exact => return exact.map_err(|stop| stop.into_error(&module.source)),
+    };
     // Sizes are computed, or sizes of operands differ: compute with the bounds.
-    let lowered = bounded::lower(module, entry, &params).map_err(|d| error(vec![d]))?;
-    let entry = lowered.func(&entry.name).unwrap_or(entry);
-    specialized(&lowered, entry, &params, &known).map_err(error)
+    let bounded = bounded::lower(module, entry, &params).map_err(Stop::UnknownShape).and_then(|lowered| {
+        let entry = lowered.func(&entry.name).unwrap_or(entry);
+        specialized(&lowered, entry, &params, &known)
+    });
+    bounded.map_err(|bounded| match exact {
+        // With further known elements, the sizes may follow.
+        Stop::UnknownShape(_) => RefineError::UnknownShape(bounded.into_error(&module.source).into()),
+        violations => violations.into_error(&module.source),
+    })
 }
 
 /// Specializes a normalized program to parameters of these types, some of which are known.
@@ -112,7 +116,7 @@ fn specialized(
     entry: &Func,
     params: &[Type],
     known: &[Option<Literal>],
-) -> Result<Module, Violations> {
+) -> Result<Module, Stop> {
     let mut refiner = Refiner {
         module,
         done: HashMap::new(),
@@ -215,9 +219,6 @@ fn is_small(literal: &Literal) -> bool {
     (literal.dtype().is_integer() || literal.dtype().is_bool()) && literal.len() <= MAX_KNOWN_ELEMENTS
 }
 
-/// At least one violation.
-type Violations = Vec<Diagnostic>;
-
 /// A function with the types and known elements of its arguments.
 type CallKey = (FuncId, Vec<Type>, Vec<Option<Literal>>);
 
@@ -261,7 +262,7 @@ impl<'m> Refiner<'m> {
         types: Vec<Type>,
         known: Vec<Option<Literal>>,
         at: Inst<'_>,
-    ) -> Result<Callee, Violations> {
+    ) -> Result<Callee, Stop> {
         let key = (id, types, known);
         if let Some(callee) = self.done.get(&key) {
             return Ok(callee.clone());
@@ -297,24 +298,24 @@ impl<'m> Refiner<'m> {
     }
 
     /// Counts one more level of calls and regions.
-    fn enter(&mut self, at: Inst<'_>) -> Result<(), Violations> {
+    fn enter(&mut self, at: Inst<'_>) -> Result<(), Stop> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
             let message =
                 format!("calls and regions around dynamic shapes are nested deeper than {MAX_DEPTH}");
-            return Err(vec![Diagnostic::new("refine-depth", at.span(), message)]);
+            return Err(Stop::Refused(Diagnostic::new("refine-depth", at.span(), message)));
         }
         Ok(())
     }
 
     /// Counts one more instruction.
-    fn count(&mut self, at: Inst<'_>) -> Result<(), Violations> {
+    fn count(&mut self, at: Inst<'_>) -> Result<(), Stop> {
         self.walked += 1;
         if self.walked > MAX_WALKED {
             let message = format!(
                 "functions are called with so many different shapes that they have more than {MAX_WALKED} instructions"
             );
-            return Err(vec![Diagnostic::new("refine-size", at.span(), message)]);
+            return Err(Stop::Refused(Diagnostic::new("refine-size", at.span(), message)));
         }
         Ok(())
     }

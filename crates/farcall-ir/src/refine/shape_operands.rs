@@ -9,7 +9,7 @@
 //! | `stablehlo.dynamic_approx_top_k` | N tensors, N initial values, k | the first k elements of a sort by the called computation |
 //! | `ApproxTopK` | N tensors, N initial values, shapes of the results | the first elements of a sort by the called computation |
 
-use super::Violations;
+use super::Stop;
 use super::func::Walk;
 use crate::attr::Attr;
 use crate::module::{Inst, NewInst, RegionId, ValueId};
@@ -23,7 +23,7 @@ pub(super) fn to_op<'m>(
     call: &CustomCall,
     inst: Inst<'m>,
     new: &mut NewInst,
-) -> Result<bool, Violations> {
+) -> Result<bool, Stop> {
     let found = match call.target.as_str() {
         "stablehlo.dynamic_reduce_window" => reduce_window(walk, call, new),
         "stablehlo.dynamic_rng_bit_generator" => rng_bit_generator(walk, inst, new),
@@ -48,7 +48,7 @@ pub(super) fn approx_top_k<'m>(
     inst: Inst<'m>,
     new: &NewInst,
     out: RegionId,
-) -> Result<bool, Violations> {
+) -> Result<bool, Stop> {
     let (CallConfig::Dict(config), [comparator]) = (&call.config, call.called_computations.as_slice()) else {
         return Ok(false);
     };

@@ -27,8 +27,8 @@
 //!
 //! The verifier is as strict as StableHLO's own: dynamic dimensions are compatible with every size, reducers
 //! may accumulate in wider types, and quantized results may have scales other than their operands. The
-//! evaluator and the engine also need static shapes, which [`require_static`] checks and [`crate::refine`]
-//! provides.
+//! evaluator and the engine also need static shapes, which [`Verified::into_static`] checks and
+//! [`crate::refine`] provides.
 //!
 //! Constraints among inputs are checked by [`crate::infer`]. The files named after op families compare
 //! results with the inferred types.
@@ -49,9 +49,12 @@ mod reduction;
 mod results;
 mod run;
 mod structure;
+mod verified;
 
 pub use callgraph::{MAX_CALL_DEPTH, MAX_INLINED};
-pub use run::{entry, require_static};
+pub use run::entry;
+pub(crate) use run::require_static;
+pub use verified::{StaticModule, Verified};
 
 use std::borrow::Cow;
 
@@ -63,20 +66,24 @@ use crate::normalize;
 use crate::op::Op;
 use crate::stack;
 
-/// Checks a module; the module documentation lists the guarantees.
+/// Checks a module and the replacements of its custom calls; the module documentation lists the guarantees.
+/// The module is copied if it has such calls.
 ///
 /// # Errors
 /// Every violation found, in the order of the source.
-pub fn verify(module: &Module) -> Result<(), ProgramError> {
-    verified(Cow::Borrowed(module)).map(drop)
+pub fn verify(module: &Module) -> Result<Verified<'_>, ProgramError> {
+    verified(Cow::Borrowed(module))
 }
 
-/// Checks a module and the replacements of its custom calls, and returns the result of
-/// [`normalize::normalized`]. An owned module is not copied.
+/// Checks a module like [`verify`], and consumes it, so that it is never copied.
 ///
 /// # Errors
 /// Same errors as [`verify`].
-pub fn verified(module: Cow<'_, Module>) -> Result<Cow<'_, Module>, ProgramError> {
+pub fn verify_owned(module: Module) -> Result<Verified<'static>, ProgramError> {
+    verified(Cow::Owned(module))
+}
+
+fn verified(module: Cow<'_, Module>) -> Result<Verified<'_>, ProgramError> {
     verify_either(&module, false)?;
     let mut diagnostics = Diagnostics::default();
     for func in module.funcs() {
@@ -89,12 +96,12 @@ pub fn verified(module: Cow<'_, Module>) -> Result<Cow<'_, Module>, ProgramError
     }
     report(&module, diagnostics)?;
     if !normalize::is_needed(&module) {
-        return Ok(module);
+        return Ok(Verified::new(module));
     }
-    let mut meant = module.into_owned();
-    normalize::run(&mut meant);
-    verify_either(&meant, false)?;
-    Ok(Cow::Owned(meant))
+    let mut module = module.into_owned();
+    normalize::run(&mut module);
+    verify_either(&module, false)?;
+    Ok(Verified::new(Cow::Owned(module)))
 }
 
 /// Checks a module, but not the replacements of its custom calls. If `form`, the module is in the [middle

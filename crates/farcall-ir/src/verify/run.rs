@@ -50,12 +50,11 @@ pub fn entry<'a>(module: &'a Module, name: Option<&str>) -> Result<&'a Func, Pro
     })
 }
 
-/// Checks that every value of a verified module has a static shape, and a size that fits in memory. The
-/// evaluator and the engine call this before a run.
+/// Checks that every value of a verified module has a static shape, and a size that fits in memory.
 ///
 /// # Errors
 /// `dynamic-shape` or `tensor-too-large` for each instruction or function that has such a value.
-pub fn require_static(module: &Module) -> Result<(), ProgramError> {
+pub(crate) fn require_static(module: &Module) -> Result<(), ProgramError> {
     let mut diagnostics = Diagnostics::default();
     for func in module.funcs() {
         for (i, param) in func.params().iter().enumerate() {

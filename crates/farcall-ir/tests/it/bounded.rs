@@ -28,6 +28,7 @@ fn module(body: &str, result: &str) -> Module {
 }
 
 fn run(module: &Module, inputs: &[Literal]) -> Result<Vec<Literal>, String> {
+    let module = &verify::verify(module).unwrap();
     let entry = module.entry().unwrap();
     let values: Vec<Value> = inputs.iter().cloned().map(Value::Tensor).collect();
     let results = eval(module, entry, &values, &NoHost, Denormals::Ieee).map_err(|e| e.to_string())?;
@@ -35,9 +36,9 @@ fn run(module: &Module, inputs: &[Literal]) -> Result<Vec<Literal>, String> {
 }
 
 fn lowered(module: &Module) -> Module {
-    let refined = refine::refine(module, module.entry().unwrap(), None, &[]).unwrap();
-    verify::verify(&refined).unwrap_or_else(|e| panic!("{e}\n{}", text::print(&refined)));
-    refined
+    let module = verify::verify(module).unwrap();
+    let refined = refine::refine(&module, module.entry().unwrap(), None, &[]);
+    Module::clone(&refined.unwrap_or_else(|e| panic!("{e}")))
 }
 
 /// Compares the lowered program with the evaluator, for all sizes.
@@ -261,6 +262,7 @@ fn an_operation_without_a_rule_is_named() {
         ),
         BOTH,
     );
+    let module = verify::verify(&module).unwrap();
     let error = refine::refine(&module, module.entry().unwrap(), None, &[]).unwrap_err().to_string();
     assert!(
         error.contains(

@@ -4,16 +4,21 @@ use std::cell::RefCell;
 use std::fmt::Write;
 
 use expect_test::{Expect, expect};
-use farcall_ir::eval::{Denormals, Host, HostCall, HostError, NoHost, Value, eval, eval_inst};
+use farcall_ir::eval::{Denormals, Host, HostCall, HostError, NoHost, Value, eval, eval_form, eval_inst};
+use farcall_ir::verify::{Verified, verify_owned};
 use farcall_ir::{DType, Literal, Module, Scalar, Source, TensorType};
 
 fn parse(text: &str) -> Module {
     farcall_ir::text::parse(&Source::new("test.mlir", text)).unwrap()
 }
 
+fn verified(text: &str) -> Verified<'static> {
+    verify_owned(parse(text)).unwrap_or_else(|e| panic!("{e}"))
+}
+
 /// The results of the entry function on scalar arguments, or the error.
 fn run(text: &str, args: &[Scalar], denormals: Denormals) -> String {
-    let module = parse(text);
+    let module = verified(text);
     let entry = module.entry().unwrap();
     let types = entry.params().iter().map(|p| entry.tensor(*p).unwrap());
     let inputs: Vec<Value> = types.zip(args).map(|(t, x)| Literal::scalar(t.dtype, *x).into()).collect();
@@ -299,7 +304,7 @@ impl Host for Doubling {
 
 #[test]
 fn custom_calls_run_inside_of_regions() {
-    let module = parse(
+    let module = verified(
         r#"
 func.func @main(%x: tensor<3xf32>) -> tensor<f32> {
   %zero = stablehlo.constant dense<0.0> : tensor<f32>
@@ -350,7 +355,7 @@ func.func @main(%x: tensor<3xf32>, %k: tensor<f32>) -> tensor<3xf32> {
 fn wrong_inputs_are_errors() {
     let program = "func.func @main(%x: tensor<f32>) -> tensor<f32> { return %x : tensor<f32> }";
     check(program, &[], expect!["@main: 1 parameters expected, 0 given"]);
-    let module = parse(program);
+    let module = verified(program);
     let input = Literal::zeros(DType::F32, [2]);
     let e = eval(&module, &module.funcs()[0], &[input.into()], &NoHost, Denormals::Ieee).unwrap_err();
     assert_eq!(e.to_string(), "@main: parameter 0 is tensor<f32>, but a tensor<2xf32> was given");
@@ -398,7 +403,11 @@ fn a_thousand_calls_need_little_stack() {
 #[test]
 fn endless_recursion_is_an_error() {
     let text = "func.func @main(%x: tensor<f32>) -> tensor<f32> {\n  %y = func.call @main(%x) : (tensor<f32>) -> tensor<f32>\n  return %y : tensor<f32>\n}";
-    check(text, &[Scalar::Float(1.0)], expect!["test.mlir:2:8: func.call: more than 1000 calls are active"]);
+    // The verifier rejects this program.
+    let module = parse(text);
+    let x = Literal::scalar(DType::F32, Scalar::Float(1.0)).into();
+    let error = eval_form(&module, &module.funcs()[0], &[x], &NoHost, Denormals::Ieee).unwrap_err();
+    assert_eq!(error.to_string(), "test.mlir:2:8: func.call: more than 1000 calls are active");
 }
 
 /// Functions whose reductions apply regions that call the next function.
@@ -490,8 +499,7 @@ const TRANSFERS: &str = r#"func.func @main() -> (tensor<2xi64>, tensor<i64>) {
 
 #[test]
 fn values_come_and_go_while_the_program_runs() {
-    let module = parse(TRANSFERS);
-    farcall_ir::verify::verify(&module).unwrap();
+    let module = verified(TRANSFERS);
     let host = Queues::default();
     let values = eval(&module, module.entry().unwrap(), &[], &host, Denormals::Ieee).unwrap();
     assert_eq!(show(&values), "tensor<2xi64>: 1 2\ntensor<i64>: 4\n");
@@ -508,12 +516,11 @@ fn a_host_without_queues_says_so() {
 #[test]
 fn what_is_received_is_checked() {
     let recv = |channel: i64, attrs: &str| {
-        let module = parse(&format!(
+        let module = verified(&format!(
             "func.func @main(%t: !stablehlo.token) -> tensor<i32> {{\n  %r:2 = \"stablehlo.recv\"(%t) <{{channel_handle = \
              #stablehlo.channel_handle<handle = {channel}, {attrs}}}> : (!stablehlo.token) -> (tensor<i32>, \
              !stablehlo.token)\n  return %r#0 : tensor<i32>\n}}"
         ));
-        farcall_ir::verify::verify(&module).unwrap();
         let inputs = [Value::Token];
         let result = eval(&module, module.entry().unwrap(), &inputs, &Queues::default(), Denormals::Ieee);
         result.unwrap_err().message
@@ -532,8 +539,7 @@ fn diagonals_of_large_tensors_without_elements() {
         "func.func @main(%x: tensor<0x{n}x{n}xf32>) -> tensor<0x{n}xf32> {{\n  %0 = stablehlo.unary_einsum %x, config = \
          \"baa->ba\" : (tensor<0x{n}x{n}xf32>) -> tensor<0x{n}xf32>\n  return %0 : tensor<0x{n}xf32>\n}}"
     );
-    let module = parse(&program);
-    farcall_ir::verify::verify(&module).unwrap();
+    let module = verified(&program);
     let entry = module.entry().unwrap();
     let input = Literal::zeros(DType::F32, vec![0, n as usize, n as usize]);
     let values = eval(&module, entry, &[input.into()], &NoHost, Denormals::Ieee).unwrap();

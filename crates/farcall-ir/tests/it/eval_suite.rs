@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use farcall_ir::eval::{Denormals, Host, HostCall, HostError, Value, eval};
 use farcall_ir::op::{CallConfig, Op, Traits};
 use farcall_ir::types::TensorType;
+use farcall_ir::verify::verify;
 use farcall_ir::{Attr, DType, Func, Literal, Module, Scalar, Source};
 use farcall_testing::programs::shared;
 
@@ -128,6 +129,8 @@ fn run_program(file: &Path, text: &str) -> Result<(), String> {
         if !entry.params().is_empty() && !text.contains("check.") {
             continue; // It checks nothing, and has no inputs: it only has to be read.
         }
+        let module = verify(&module).map_err(|e| e.to_string())?;
+        let entry = module.func(&entry.name).unwrap();
         eval(&module, entry, &[], &Checks::default(), Denormals::Ieee).map_err(|e| e.to_string())?;
     }
     Ok(())
@@ -171,7 +174,8 @@ impl Host for Checks {
 fn run_parallel(call: &HostCall<'_>, operands: &[Value]) -> Result<Vec<Value>, String> {
     let attrs = call.inst.attrs();
     let run = |func: &Func, inputs: &[Value], host: &Checks| {
-        eval(call.module, func, inputs, host, Denormals::Ieee).map_err(|e| e.to_string())
+        let module = verify(call.module).map_err(|e| e.to_string())?;
+        eval(&module, func, inputs, host, Denormals::Ieee).map_err(|e| e.to_string())
     };
     let mut programs = Vec::new();
     named(call.module, attrs.get("programs"), &mut programs)?;

@@ -69,7 +69,7 @@ fn judge(read: Result<Module, ProgramError>) -> bool {
         Ok(module) => {
             let printed = text::print(&module);
             match verify::verify(&module) {
-                Ok(()) => {
+                Ok(_) => {
                     if let Ok(artifact) = vhlo::write(&module) {
                         let again = vhlo::read(&artifact.bytes, "written");
                         assert!(again.is_ok(), "{again:?}\nprinted:\n{printed}");

@@ -532,7 +532,7 @@ func.func @main(%x: tensor<?xf32>, %d: tensor<1xi32>) -> tensor<?xf32> {
 
 /// Evaluates a program without inputs; returns its results as text.
 fn values(program: &str) -> Vec<String> {
-    let module = read(program);
+    let module = verify::verify_owned(read(program)).unwrap();
     let results = eval(&module, module.entry().unwrap(), &[], &NoHost, Denormals::Ieee);
     let text = |value: &Value| match value {
         Value::Tensor(v) => v.iter().map(|v| v.as_f64().to_string()).collect::<Vec<_>>().join(" "),
@@ -622,7 +622,7 @@ fn the_smallest_elements() {
         let program = format!(
             "HloModule k\nENTRY main {{\n  c = {ty}[4] constant({elements})\n  t = ({ty}[2], s32[2]) topk(c), k=2, largest=false\n  ROOT v = {ty}[2] get-tuple-element(t), index=0\n}}"
         );
-        let module = read(&program);
+        let module = verify::verify_owned(read(&program)).unwrap();
         let results = eval(&module, module.entry().unwrap(), &[], &NoHost, Denormals::Ieee).unwrap();
         let Value::Tensor(values) = &results[0] else { panic!("a tensor") };
         let values: Vec<f64> = Literal::iter(values).map(|s| s.as_f64()).collect();

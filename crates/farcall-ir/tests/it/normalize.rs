@@ -2,7 +2,7 @@
 
 use expect_test::{Expect, expect};
 use farcall_ir::eval::{self, Denormals, NoHost, Value};
-use farcall_ir::{Literal, Module, Op, Source, normalize, text, verify};
+use farcall_ir::{Literal, Module, Op, Source, text, verify};
 
 fn parse(text: &str) -> Module {
     text::parse(&Source::new("t", text)).unwrap_or_else(|e| panic!("{e}"))
@@ -12,15 +12,12 @@ fn parse(text: &str) -> Module {
 /// further normalization.
 fn check(program: &str, expect: Expect) {
     let read = parse(program);
-    verify::verify(&read).unwrap_or_else(|e| panic!("{e}"));
-    assert!(normalize::is_needed(&read));
-    let mut module = read.clone();
-    normalize::run(&mut module);
-    assert!(*normalize::normalized(&read) == module);
-    assert!(!normalize::is_needed(&module));
-    verify::verify(&module).unwrap_or_else(|e| panic!("{e}"));
+    let module = verify::verify(&read).unwrap_or_else(|e| panic!("{e}"));
+    assert!(*module != read, "nothing is replaced");
+    let again = verify::verify(&module).unwrap_or_else(|e| panic!("{e}"));
+    assert!(*again == *module, "a second normalization makes changes");
     let printed = text::print(&module);
-    assert!(parse(&printed) == module, "another module is read from\n{printed}");
+    assert!(parse(&printed) == *module, "another module is read from\n{printed}");
     let body = printed.split_once("  func.func").map_or("", |(_, rest)| rest);
     let body = format!("  func.func{}", body.strip_suffix("}\n").unwrap_or(body));
     let lines: Vec<&str> = body.lines().map(|l| l.strip_prefix("  ").unwrap_or(l)).collect();
@@ -174,7 +171,8 @@ fn rows_for_a_single_participant() {
           return %17 : tensor<3x2xf32>
         }"#]],
     );
-    assert!(!normalize::is_needed(&parse(&program("[[0, 1]]> : tensor<1x2xi64"))));
+    let other = parse(&program("[[0, 1]]> : tensor<1x2xi64"));
+    assert!(*verify::verify(&other).unwrap() == other);
 }
 
 #[test]
@@ -211,6 +209,7 @@ fn the_evaluator_normalizes_by_itself() {
             return %1 : tensor<2xf32>
         }",
     );
+    let module = verify::verify_owned(module).unwrap().into_static().unwrap();
     let x = Value::Tensor(Literal::from_slice(farcall_ir::DType::F32, [2], &[1.0f32, 2.0]));
     for func in module.funcs() {
         let out = eval::eval(&module, func, std::slice::from_ref(&x), &NoHost, Denormals::Ieee).unwrap();
@@ -259,7 +258,7 @@ func.func @main() -> (tensor<f64>, tensor<f64>, tensor<f64>) {
   %order = stablehlo.reduce(%steps init: %lowest) applies stablehlo.maximum across dimensions = [0, 1] : (tensor<2x2xf64>, tensor<f64>) -> tensor<f64>
   return %qr_error, %eigh_error, %order : tensor<f64>, tensor<f64>, tensor<f64>
 }"#;
-    let module = parse(program);
+    let module = verify::verify_owned(parse(program)).unwrap();
     let found = eval::eval(&module, module.entry().unwrap(), &[], &NoHost, Denormals::Ieee).unwrap();
     let number = |value: &Value| match value {
         Value::Tensor(v) => v.get(0).as_f64(),

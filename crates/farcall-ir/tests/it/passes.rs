@@ -19,8 +19,9 @@
 use std::cell::RefCell;
 use std::path::Path;
 
-use farcall_ir::eval::{Denormals, NoHost, Numerics, Semantics, Value, eval};
+use farcall_ir::eval::{Denormals, NoHost, Numerics, Semantics, Value, eval_form};
 use farcall_ir::middle::{self, passes, pipeline};
+use farcall_ir::verify::Verified;
 use farcall_ir::{DType, Inst, Literal, Module, Op, Scalar, Source, TensorType, Type, text, verify};
 use farcall_testing::pass_files;
 
@@ -41,7 +42,7 @@ fn form(source: &str) -> Module {
     if middle::verify(&module).is_ok() && header(source, "form").is_some() {
         return module;
     }
-    verify::verify(&module).unwrap_or_else(|e| panic!("{e}"));
+    let module = verify::verify(&module).and_then(Verified::into_static).unwrap_or_else(|e| panic!("{e}"));
     let form = middle::build(&module, module.entry().unwrap()).unwrap_or_else(|e| panic!("{e:?}"));
     middle::verify(&form).unwrap_or_else(|e| panic!("{e}\n{}", text::print(&form)));
     form
@@ -56,7 +57,7 @@ fn results(module: &Module, numerics: Numerics) -> Option<Vec<Value>> {
         let number = |i: usize| Scalar::Signed(((i * 7 + n * 3) % 5) as i64 - 2);
         inputs.push(Value::Tensor(Literal::from_fn(ty.dtype, ty.sizes(), |i| convert(number(i), ty.dtype))));
     }
-    eval(module, func, &inputs, &NoHost, numerics).ok()
+    eval_form(module, func, &inputs, &NoHost, numerics).ok()
 }
 
 fn convert(n: Scalar, dtype: farcall_ir::DType) -> Scalar {

@@ -3,12 +3,12 @@
 use expect_test::{Expect, expect};
 use farcall_ir::eval::{self, Denormals, NoHost, eval};
 use farcall_ir::types::Type;
-use farcall_ir::{DType, Literal, Module, ProgramError, Scalar, Source, TensorType, refine, text, verify};
+use farcall_ir::verify::{Verified, verify_owned};
+use farcall_ir::{DType, Literal, Module, ProgramError, Scalar, Source, TensorType, refine, text};
 
-fn parse(program: &str) -> Module {
+fn parse(program: &str) -> Verified<'static> {
     let module = text::parse(&Source::new("t.mlir", program)).unwrap_or_else(|e| panic!("{e}"));
-    verify::verify(&module).unwrap_or_else(|e| panic!("{e}"));
-    module
+    verify_owned(module).unwrap_or_else(|e| panic!("{e}"))
 }
 
 /// Refines a program for inputs of these types, which are written as in programs.
@@ -23,9 +23,7 @@ fn refined_for(program: &str, inputs: &[&str], known: &[Option<Literal>]) -> Res
         inputs.iter().map(|t| t.parse::<Type>().unwrap().tensor().unwrap().clone()).collect();
     let inputs = (!inputs.is_empty()).then_some(inputs.as_slice());
     let refined = refine::refine(&module, module.entry().unwrap(), inputs, known)?;
-    verify::verify(&refined)?;
-    verify::require_static(&refined)?;
-    Ok(refined)
+    Ok(Module::clone(&*refined.into_static()?))
 }
 
 /// Checks the text of the refined program.
@@ -664,8 +662,7 @@ fn programs_of_the_suite() {
             inputs.iter().map(|t| is_size(t).then(|| Literal::scalar(t.dtype, Scalar::Signed(3)))).collect();
         let refined = refine::refine(&module, entry, Some(&inputs), &known)
             .unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-        verify::require_static(&refined).unwrap();
-        verify::verify(&refined).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        refined.into_static().unwrap();
         done += 1;
     }
     assert!(done > 200, "{done} programs");
@@ -697,9 +694,8 @@ fn bounded_dimensions_grow() {
           ROOT n = get-dimension-size(w#0), dimensions={0}
         }";
     let module = farcall_ir::hlo::parse(&Source::new("stack.hlo", program)).unwrap_or_else(|e| panic!("{e}"));
-    verify::verify(&module).unwrap_or_else(|e| panic!("{e}"));
+    let module = verify_owned(module).unwrap_or_else(|e| panic!("{e}"));
     let refined = refine::refine(&module, module.entry().unwrap(), None, &[]).unwrap();
-    verify::verify(&refined).unwrap_or_else(|e| panic!("{e}"));
     let found = eval(&refined, refined.entry().unwrap(), &[], &NoHost, Denormals::Ieee).unwrap();
     assert_eq!(eval::tensors(&found), [Literal::scalar(DType::S32, Scalar::Signed(3))]);
 }

@@ -15,7 +15,7 @@ fn error(program: &str) -> String {
         Ok(module) => module,
     };
     verify::verify(&module)
-        .and_then(|()| verify::entry(&module, None).map(drop))
+        .and_then(|module| verify::entry(&module, None).map(drop))
         .expect_err("a mistake")
         .render(false)
 }

@@ -36,8 +36,8 @@ fn lines(error: &ProgramError) -> String {
 /// The verifier's diagnostics for a program.
 fn diagnose(program: &str) -> String {
     let parsed = text::parse(&Source::new("test.mlir", program));
-    match parsed.and_then(|module| verify::verify(&module)) {
-        Ok(()) => String::new(),
+    match parsed.and_then(|module| verify::verify_owned(module)) {
+        Ok(_) => String::new(),
         Err(error) => lines(&error),
     }
 }

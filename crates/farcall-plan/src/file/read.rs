@@ -8,7 +8,7 @@ use farcall_ir::eval::{Denormals, Numerics, Semantics};
 use farcall_ir::memory::{self, Charge, OutOfMemory};
 use farcall_ir::middle::{self, MAX_NESTING};
 use farcall_ir::op::CustomCall;
-use farcall_ir::verify::{require_static, verify};
+use farcall_ir::verify::verify;
 use farcall_ir::{
     Func, FuncId, InstId, Literal, Module, NewInst, Op, ProgramError, Scalar, Source, Span, TensorType, Type,
     text,
@@ -515,7 +515,7 @@ impl Reader<'_> {
         let place = self.bytes.text()?.into();
         let span = self.optional(|r| r.bytes.span())?;
         let module = calling(&call, &operands, &results);
-        let checked = verify(&module).and_then(|()| require_static(&module));
+        let checked = verify(&module).and_then(|module| module.into_static());
         self.bytes.parsed("a custom call", checked)?;
         let declared = call.types.as_ref();
         if declared.is_some_and(|t| t.params != operands || t.results != results) {
@@ -578,8 +578,7 @@ impl Reader<'_> {
         let text = self.bytes.text()?;
         let read = text::parse(&Source::new("<plan>", text));
         let mut module = self.bytes.parsed("an instruction", read)?;
-        let checked = middle::verify(&module).and_then(|()| require_static(&module));
-        self.bytes.parsed("an instruction", checked)?;
+        self.bytes.parsed("an instruction", middle::verify(&module))?;
         for id in module.func_ids() {
             let mut insts: Vec<InstId> = Vec::new();
             module[id].walk(&mut |inst| insts.push(inst.id()));

@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use farcall::eval_host::RegistryHost;
 use farcall::ir::eval::{self, Denormals, Value, eval};
 use farcall::ir::op::{Binary, Opcode, Unary};
+use farcall::ir::verify::Verified;
 use farcall::ir::{DType, Literal, Module, Scalar, Source, minifloat, text, verify};
 use farcall::{CompileOptions, Executable, Registry};
 use farcall_testing::compare::Tolerance;
@@ -506,11 +507,11 @@ fn tolerance(dtype: DType) -> Tolerance {
 }
 
 /// Compiles a program. Returns `None` if the operation is not defined for the types.
-fn compile(case: &Case) -> Option<(Module, Executable)> {
+fn compile(case: &Case) -> Option<(Verified<'static>, Executable)> {
     let module = text::parse(&Source::new("case", &case.program)).ok()?;
-    verify::verify(&module).ok()?;
+    let module = verify::verify_owned(module).ok()?;
     let options = CompileOptions::new().denormals(Denormals::Ieee);
-    let compiled = Executable::compile(&module, &Registry::new(), &options);
+    let compiled = Executable::compile_verified(&module, &Registry::new(), &options);
     Some((module, compiled.unwrap_or_else(|e| panic!("{}: {e}\n{}", case.name, case.program))))
 }
 

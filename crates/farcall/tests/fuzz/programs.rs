@@ -227,10 +227,13 @@ fn run(text: &str, registry: &Registry) -> Reached {
         text.len(),
         printed.len()
     );
-    if let Err(e) = verify::verify(&module) {
-        drop(e.to_string());
-        return reached;
-    }
+    let verified = match verify::verify(&module) {
+        Ok(verified) => verified,
+        Err(e) => {
+            drop(e.to_string());
+            return reached;
+        }
+    };
     reached.verified = true;
     let executable = match Executable::compile(&module, registry, &CompileOptions::new()) {
         Ok(executable) => executable,
@@ -241,8 +244,8 @@ fn run(text: &str, registry: &Registry) -> Reached {
     };
     reached.compiled = true;
     drop(executable.plan().to_string());
-    let Ok(main) = verify::entry(&module, None) else { return reached };
-    if work(&module, main) > MAX_WORK_ELEMENTS {
+    let Ok(main) = verify::entry(&verified, None) else { return reached };
+    if work(&verified, main) > MAX_WORK_ELEMENTS {
         reached.heavy = true;
         return reached;
     }
@@ -270,7 +273,7 @@ fn run(text: &str, registry: &Registry) -> Reached {
         .collect();
     if let Some(values) = values {
         let host = RegistryHost::new(registry, Denormals::Ieee);
-        match eval(&module, main, &values, &host, Denormals::Ieee) {
+        match eval(&verified, main, &values, &host, Denormals::Ieee) {
             Ok(_) => reached.evaluator = true,
             Err(e) => drop(e.to_string()),
         }

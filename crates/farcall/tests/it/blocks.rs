@@ -6,10 +6,11 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use expect_test::{Expect, expect};
+use farcall::ir::verify::{Verified, verify_owned};
 use farcall::ir::{DType, Literal, Module, Source, hlo, text};
 use farcall::plan::{BlockChoice, Plan};
 use farcall::registry::{LoadOptions, Platform, Rank, TargetSpec};
-use farcall::{CompileOptions, Executable, Registry, compile_plan, compile_plan_showing};
+use farcall::{CompileOptions, Executable, Registry, compile_plan, compile_static};
 use farcall_ffi::AttrValue;
 use farcall_ffi::lowering::abi as c;
 use farcall_ffi::prelude::*;
@@ -127,7 +128,8 @@ fn form(program: &str, registry: &Registry) -> String {
             form = text::print(&stage.form());
         }
     };
-    compile_plan_showing(&parse(program), registry, &CompileOptions::new(), &mut after).unwrap();
+    let module = verify_owned(parse(program)).and_then(Verified::into_static).unwrap();
+    compile_static(&module, registry, &CompileOptions::new(), &mut after).unwrap();
     form
 }
 

@@ -13,6 +13,7 @@ use farcall::ir::op::{
     Scatter, SelectAndScatter, TriangularSolve, TriangularTranspose, Unary,
 };
 use farcall::ir::types::Quantization;
+use farcall::ir::verify::verify_owned;
 use farcall::ir::{DType, Literal, Module, Scalar, TensorType, Type, hlo, text};
 use farcall::{CompileOptions, Executable, Registry};
 use farcall_testing::compare::Tolerance;
@@ -366,7 +367,7 @@ fn every_operation_is_built_by_a_method_of_its_name() {
     let mut built_ops = BTreeSet::new();
     let mut no_hlo = Vec::new();
     for family in [elementwise, data, reductions, products, random, control, collectives] {
-        let module = built(family);
+        let module = verify_owned(built(family)).unwrap();
         for func in module.funcs() {
             func.walk(&mut |inst| {
                 built_ops.insert(inst.op().name());
@@ -376,7 +377,7 @@ fn every_operation_is_built_by_a_method_of_its_name() {
         let printed = text::print(&module);
         let again = text::parse(&farcall::ir::Source::new("all", printed.clone()));
         let again = again.unwrap_or_else(|error| panic!("{error}\n{printed}"));
-        assert!(again == module, "{printed}");
+        assert!(again == *module, "{printed}");
         // The program printed as HLO can be read again, unless HLO has no equivalent of an operation.
         match hlo::print(&module) {
             // The HLO reader rejects `rng` with a shape operand, as its shape is dynamic until the program is
@@ -433,7 +434,7 @@ fn numbers(ty: &TensorType) -> Literal {
 #[test]
 fn built_programs_match_the_evaluator() {
     for family in [elementwise, data, reductions, products] {
-        let module = built(family);
+        let module = verify_owned(built(family)).unwrap();
         let entry = module.entry().unwrap();
         let inputs: Vec<Literal> =
             entry.params().iter().map(|param| numbers(entry.ty(*param).tensor().unwrap())).collect();

@@ -26,6 +26,7 @@ use std::path::{Path, PathBuf};
 use farcall::device::Buffer;
 use farcall::eval_host::RegistryHost;
 use farcall::ir::eval::{self, Denormals, Value, eval};
+use farcall::ir::verify::{StaticModule, verify};
 use farcall::ir::{Attr, Literal, Module, Scalar, Source, bounded, text};
 use farcall::registry::{Origin, Platform, Target};
 use farcall::sig::UnknownName;
@@ -156,10 +157,11 @@ fn compile(
     module: &Module,
     registry: &Registry,
     options: &CompileOptions,
-) -> Result<(Module, Executable), String> {
+) -> Result<(StaticModule<'static>, Executable), String> {
     let executable = Executable::compile(module, registry, options).map_err(|e| e.to_string())?;
-    let refined = farcall::refine_for_inputs(module, options).map_err(|e| e.to_string())?;
-    Ok((refined.unwrap_or_else(|| module.clone()), executable))
+    let module = verify(module).map_err(|e| e.to_string())?;
+    let module = farcall::specialize(module, options).map_err(|e| e.to_string())?;
+    Ok((module.into_owned(), executable))
 }
 
 /// Returns true if the types of the entry's parameters have dynamic dimensions.
@@ -177,7 +179,7 @@ fn inputs(line: &str) -> Result<Vec<Literal>, String> {
 /// Runs a program in evaluator and engine. Returns the lines that describe the results.
 fn run(
     line: &str,
-    module: &Module,
+    module: &StaticModule<'_>,
     executable: &Executable,
     registry: &Registry,
     denormals: Denormals,

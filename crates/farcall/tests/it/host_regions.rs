@@ -7,8 +7,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use expect_test::expect;
 use farcall::eval_host::RegistryHost;
 use farcall::ir::eval::{Denormals, Value, eval};
-use farcall::ir::verify::verify;
-use farcall::ir::{Literal, Module, Source, text};
+use farcall::ir::verify::{Verified, verify_owned};
+use farcall::ir::{Literal, Source, text};
 use farcall::{CompileOptions, Executable, Registry};
 use farcall_ffi::descriptor::OpDescriptor;
 use farcall_ffi::prelude::*;
@@ -339,10 +339,8 @@ fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn parse(program: &str) -> Module {
-    let module = text::parse(&Source::new("test.mlir", program)).unwrap();
-    verify(&module).unwrap();
-    module
+fn parse(program: &str) -> Verified<'static> {
+    verify_owned(text::parse(&Source::new("test.mlir", program)).unwrap()).unwrap()
 }
 
 /// Returns the engine's results, which must be the evaluator's, too.

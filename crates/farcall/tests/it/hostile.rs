@@ -21,7 +21,7 @@ fn both(program: &str) -> [Result<Vec<Literal>, String>; 2] {
             executable.inputs().iter().map(|ty| Literal::zeros(ty.dtype, ty.sizes())).collect();
         executable.run(&inputs).map_err(|e| e.to_string())
     });
-    let evaluator = verify::verify(&module).map_err(|e| e.to_string()).and_then(|()| {
+    let evaluator = verify::verify(&module).map_err(|e| e.to_string()).and_then(|module| {
         let main = module.entry().unwrap();
         let inputs: Vec<Value> = main
             .params()

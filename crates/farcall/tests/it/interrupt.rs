@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use farcall::custom_call::RunContext;
 use farcall::interrupt::{self, Interrupted};
 use farcall::ir::eval::{Denormals, NoHost, eval};
+use farcall::ir::verify::verify_owned;
 use farcall::ir::{DType, Literal, Scalar, Source, text};
 use farcall::{CompileOptions, ErrorCode, Executable, Interrupt, Registry, RunError};
 use farcall_testing::engine;
@@ -261,6 +262,7 @@ fn evaluation_compilation_and_parsing_are_ended() {
         }",
     ))
     .unwrap();
+    let folded = verify_owned(folded).unwrap();
     let compile = |module| {
         let compiled = Executable::compile(module, &Registry::new(), &CompileOptions::new());
         assert!(compiled.is_err_and(|e| e.code() == ErrorCode::Interrupted));

@@ -100,7 +100,7 @@ fn inputs(module: &Module) -> Vec<Literal> {
 /// Takes a program through all stages and formats.
 fn everything(program: String) {
     let module = text::parse(&Source::new("deep.mlir", program)).unwrap();
-    verify::verify(&module).unwrap();
+    let module = verify::verify_owned(module).unwrap();
     let printed = text::print(&module);
     assert!(
         !printed.is_empty() && !text::print_generic(&module).is_empty() && !format!("{module:?}").is_empty()
@@ -108,11 +108,11 @@ fn everything(program: String) {
     let _ = text::parse(&Source::new("printed.mlir", printed));
     if let Ok(printed) = hlo::print(&module) {
         let read = hlo::parse(&Source::new("deep.hlo", printed));
-        read.map(|module| verify::verify(&module).unwrap()).unwrap_or_else(nests);
+        read.map(|module| drop(verify::verify(&module).unwrap())).unwrap_or_else(nests);
     }
     if let Ok(artifact) = vhlo::write(&module) {
         let read = vhlo::read(&artifact.bytes, "deep.mlir.bc");
-        read.map(|module| verify::verify(&module).unwrap()).unwrap_or_else(nests);
+        read.map(|module| drop(verify::verify(&module).unwrap())).unwrap_or_else(nests);
     }
     let inputs = inputs(&module);
     let values: Vec<Value> = inputs.iter().cloned().map(Value::Tensor).collect();

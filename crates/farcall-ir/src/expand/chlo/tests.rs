@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::eval::{self, NoHost, Numerics, Value};
+use crate::verify::verify;
 use crate::{Module, Source, text};
 
 /// Results of a program with one function: computed directly, and by the definition.
@@ -18,11 +19,12 @@ fn results(name: &str, ty: &str, result: &str, operands: &[Literal]) -> [Vec<Lit
     let mut expanded = module.clone();
     run(expanded.func_mut(crate::FuncId::new(0)));
     assert!(!text::print(&expanded).contains("chlo."), "{}", text::print(&expanded));
-    crate::verify::verify(&expanded).unwrap();
+    verify(&expanded).unwrap();
     [module, expanded].map(|module| values(&module, operands))
 }
 
 fn values(module: &Module, operands: &[Literal]) -> Vec<Literal> {
+    let module = &verify(module).unwrap();
     let inputs: Vec<Value> = operands.iter().cloned().map(Value::Tensor).collect();
     eval::tensors(&eval::eval(module, &module.funcs()[0], &inputs, &NoHost, Numerics::default()).unwrap())
 }

@@ -28,11 +28,12 @@ fn parse(program: &str) -> Option<Module> {
 
 /// Runs the verifier. The types of a valid program can be inferred again.
 fn check(module: &Module) -> bool {
-    let valid = verify::verify(module).is_ok();
-    if valid {
-        let _ = verify::require_static(module);
+    let verified = verify::verify(module);
+    let valid = verified.is_ok();
+    if let Ok(verified) = verified {
+        let _ = verified.borrowed().into_static();
         // A refined program is static.
-        if let Some(Ok(refined)) = module.entry().map(|entry| refine::refine(module, entry, None, &[])) {
+        if let Some(Ok(refined)) = verified.entry().map(|entry| refine::refine(&verified, entry, None, &[])) {
             let values = refined.funcs().iter().flat_map(|f| f.values().map(|v| f.ty(v)));
             assert!(values.filter_map(|ty| ty.tensor()).all(|t| t.is_static()), "{}", text::print(&refined));
         }

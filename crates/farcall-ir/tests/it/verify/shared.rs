@@ -38,7 +38,7 @@ fn valid_programs_pass() {
                 // The parser has separate tests.
                 Err(_) => unread += 1,
                 Ok(module) => match verify::verify(&module) {
-                    Ok(()) => passed += 1,
+                    Ok(_) => passed += 1,
                     Err(error) => failed.push(error.to_string()),
                 },
             }

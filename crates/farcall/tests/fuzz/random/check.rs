@@ -6,11 +6,12 @@ use std::time::{Duration, Instant};
 
 use farcall::device::Buffer;
 use farcall::interrupt::{self, Interrupt};
-use farcall::ir::eval::{self, NoHost, Numerics, Semantics, Value, eval};
+use farcall::ir::eval::{self, NoHost, Numerics, Semantics, Value, eval_form};
 use farcall::ir::middle::pipeline::{self, Pipeline};
 use farcall::ir::middle::{self, passes};
+use farcall::ir::verify::Verified;
 use farcall::ir::{DType, Literal, Module, Scalar, Source, text, verify};
-use farcall::{CompileOptions, Executable, Profile, Registry, Stage, compile_plan_showing};
+use farcall::{CompileOptions, Executable, Profile, Registry, Stage, compile_static};
 use num_complex::Complex;
 
 use super::generate::Program;
@@ -38,7 +39,7 @@ pub(crate) fn evaluated(module: &Module, inputs: &[Literal], n: Numerics) -> Res
     // A shrunk program may have an endless loop.
     let end = Instant::now() + Duration::from_secs(10);
     let hurry = Arc::new(Interrupt::asking(move || Instant::now() > end));
-    let values = interrupt::during(&hurry, || eval(module, main, &inputs, &NoHost, n));
+    let values = interrupt::during(&hurry, || eval_form(module, main, &inputs, &NoHost, n));
     let values = values.map_err(|e| e.to_string())?.map_err(|e| e.to_string())?;
     Ok(eval::tensors(&values))
 }
@@ -83,8 +84,9 @@ fn reads_as_itself(module: &Module) -> Result<(), String> {
 
 /// Checks that the middle form has the same results, both as built and after passes in a random order.
 fn forms(p: &Program, seed: u64, wanted: &[Literal]) -> Result<(), String> {
-    let main = p.module.entry().ok_or("no entry")?;
-    let mut form = middle::build(&p.module, main).map_err(|e| format!("build: {e:?}"))?;
+    let module = verify::verify(&p.module).and_then(Verified::into_static).map_err(|e| e.to_string())?;
+    let main = module.entry().ok_or("no entry")?;
+    let mut form = middle::build(&module, main).map_err(|e| format!("build: {e:?}"))?;
     same_form(p, &form, wanted, "build")?;
     let cx = passes::PassOptions::new(numerics(p));
     let mut r = Random::new(seed ^ 0x5eed);
@@ -108,6 +110,7 @@ fn same_form(p: &Program, form: &Module, wanted: &[Literal], what: &str) -> Resu
 
 /// Checks that the engine has the same results with any passes.
 fn engine(p: &Program, wanted: &[Literal], registry: &Registry) -> Result<(), String> {
+    let module = verify::verify(&p.module).and_then(Verified::into_static).map_err(|e| e.to_string())?;
     let all = Pipeline::default();
     let mut pipelines = vec![Pipeline::needed(), all.clone()];
     for pass in passes::PASSES {
@@ -125,8 +128,8 @@ fn engine(p: &Program, wanted: &[Literal], registry: &Registry) -> Result<(), St
                 last = Some(stage.form().into_owned());
             }
         };
-        let executable = compile_plan_showing(&p.module, registry, &options, &mut after)
-            .and_then(|plan| Executable::from_plan(plan, registry))
+        let executable = compile_static(&module, registry, &options, &mut after)
+            .and_then(|compiled| Executable::from_plan(compiled.plan, registry))
             .map_err(|e| format!("{what}: {e}"))?;
         // The form after the engine's own passes is a program as well.
         if let Some(form) = last {
