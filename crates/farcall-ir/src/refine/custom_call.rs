@@ -1,7 +1,7 @@
 //! Custom calls: assertions about sizes, and calls that take the shapes of their results as operands.
 
 use super::Stop;
-use super::func::Walk;
+use super::walk::Walk;
 use crate::attr::Attr;
 use crate::diag::Diagnostic;
 use crate::module::{Inst, NewInst};
@@ -47,18 +47,14 @@ pub(super) fn decide(walk: &Walk<'_, '_>, call: &CustomCall, new: &NewInst) -> R
     fail(message)
 }
 
-/// Reads the shapes of the results from the operands that the call names as shapes, and removes these
-/// operands.
-pub(super) fn refine<'m>(
-    walk: &mut Walk<'_, 'm>,
-    call: &CustomCall,
-    inst: Inst<'m>,
+/// Makes `new` a call whose functions are specialized. Reads the shapes of the results from the operands that
+/// the call names as shapes, and removes these operands.
+pub(super) fn refine(
+    walk: &mut Walk<'_, '_>,
+    mut call: CustomCall,
+    inst: Inst<'_>,
     new: &mut NewInst,
 ) -> Result<(), Stop> {
-    let mut call = Box::new(call.clone());
-    for func in &mut call.called_computations {
-        *func = walk.unspecialized(*func, inst)?;
-    }
     if let Some(shapes) = new.attrs.get(SHAPES).and_then(Attr::as_i64_list) {
         let index = |i: &i64| usize::try_from(*i).ok().filter(|i| *i < new.operands.len());
         let indices: Option<Vec<usize>> = shapes.iter().map(index).collect();
@@ -79,7 +75,7 @@ pub(super) fn refine<'m>(
         new.attrs.remove(SHAPES);
         drop_operands(&mut call, new, &indices);
     }
-    new.op = Op::CustomCall(call);
+    new.op = Op::CustomCall(Box::new(call));
     Ok(())
 }
 

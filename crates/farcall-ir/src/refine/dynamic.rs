@@ -1,7 +1,7 @@
 //! Replaces operations that take a shape as an operand by operations with the shape as an attribute.
 
 use super::Stop;
-use super::func::Walk;
+use super::walk::Walk;
 use crate::diag::Diagnostic;
 use crate::module::{Inst, NewInst, RegionId, ValueId};
 use crate::op::{Convolution, Gather, Op, Pad, Slice};

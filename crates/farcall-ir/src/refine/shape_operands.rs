@@ -10,47 +10,47 @@
 //! | `ApproxTopK` | N tensors, N initial values, shapes of the results | the first elements of a sort by the called computation |
 
 use super::Stop;
-use super::func::Walk;
+use super::walk::Walk;
 use crate::attr::Attr;
-use crate::module::{Inst, NewInst, RegionId, ValueId};
+use crate::module::{FuncId, Inst, NewInst, RegionId, ValueId};
 use crate::op::{CallConfig, CustomCall, Op, ReduceWindow, RngAlgorithm, Slice};
 use crate::types::TensorType;
 
-/// Rewrites a call to the operation that it stands for. Returns false if it stands for none, or an operand is
-/// not known.
-pub(super) fn to_op<'m>(
-    walk: &mut Walk<'_, 'm>,
-    call: &CustomCall,
-    inst: Inst<'m>,
-    new: &mut NewInst,
-) -> Result<bool, Stop> {
+/// Rewrites a call to the operation that it stands for, without the region of a `reduce_window`. Returns
+/// false if the call stands for none, or an operand is not known.
+pub(super) fn to_op(walk: &mut Walk<'_, '_>, call: &CustomCall, inst: Inst<'_>, new: &mut NewInst) -> bool {
     let found = match call.target.as_str() {
         "stablehlo.dynamic_reduce_window" => reduce_window(walk, call, new),
         "stablehlo.dynamic_rng_bit_generator" => rng_bit_generator(walk, inst, new),
         "stablehlo.dynamic_top_k" => top_k(walk, new),
         _ => None,
     };
-    let Some((op, operands)) = found else { return Ok(false) };
-    if let Op::ReduceWindow(_) = &op {
-        let [reducer] = call.called_computations.as_slice() else { return Ok(false) };
-        let region = walk.inlined(*reducer, inst)?;
-        new.regions.push(region);
-    }
+    let Some((op, operands)) = found else { return false };
     new.op = op;
     new.operands.truncate(operands);
-    Ok(true)
+    true
 }
 
-/// Rewrites an approximate top-k to a sort whose first elements are used. Returns false for other calls.
-pub(super) fn approx_top_k<'m>(
-    walk: &mut Walk<'_, 'm>,
+/// An approximate top-k, which becomes a sort whose first elements are used.
+pub(super) struct ApproxTopK {
+    /// The computation that orders the elements.
+    pub(super) comparator: FuncId,
+    dim: usize,
+    k: usize,
+    sorted: Vec<ValueId>,
+    /// Types of the sorted tensors.
+    types: Vec<TensorType>,
+}
+
+/// Recognizes an approximate top-k whose `k` is known.
+pub(super) fn approx_top_k(
+    walk: &Walk<'_, '_>,
     call: &CustomCall,
-    inst: Inst<'m>,
+    inst: Inst<'_>,
     new: &NewInst,
-    out: RegionId,
-) -> Result<bool, Stop> {
+) -> Option<ApproxTopK> {
     let (CallConfig::Dict(config), [comparator]) = (&call.config, call.called_computations.as_slice()) else {
-        return Ok(false);
+        return None;
     };
     let number = |key: &str| config.get(key).and_then(Attr::as_i64).and_then(|n| usize::try_from(n).ok());
     let n = inst.results().len();
@@ -60,30 +60,43 @@ pub(super) fn approx_top_k<'m>(
             let k = new.operands.get(2 * n).and_then(|k| walk.integers(*k));
             k.and_then(|k| usize::try_from(*k.first()?).ok())
         }
-        _ => return Ok(false),
+        _ => None,
     };
-    let (Some(dim), Some(k)) = (number("reduction_dim"), k) else { return Ok(false) };
+    let (dim, k) = (number("reduction_dim")?, k?);
     let sorted: Vec<ValueId> = new.operands.iter().take(n).copied().collect();
     let types: Option<Vec<TensorType>> = sorted.iter().map(|v| walk.to.tensor(*v).cloned()).collect();
     let fits = |t: &TensorType| t.sizes().get(dim).is_some_and(|size| k <= *size);
-    let Some(types) = types.filter(|types| types.len() == n && n > 0 && types.iter().all(fits)) else {
-        return Ok(false);
-    };
-    let region = walk.inlined(*comparator, inst)?;
-    let here = |op: Op, operands: Vec<ValueId>| NewInst::new(op, operands).at(new.span, new.loc.clone());
-    let sort = here(Op::Sort { dim, is_stable: true, part: None }, sorted).with_regions([region]);
-    let sort = walk.to.push(out, sort, types.iter().cloned().map(Into::into));
-    let results = walk.to.inst(sort).results().to_vec();
-    for ((value, ty), result) in results.into_iter().zip(types).zip(inst.results()) {
-        let mut limit = ty.sizes().to_vec();
-        limit[dim] = k;
-        let ty = ty.with_sizes(limit.clone());
-        let slice = Slice { start: vec![0; limit.len()], strides: vec![1; limit.len()], limit };
-        let taken = walk.to.push(out, here(Op::Slice(slice), vec![value]), [ty.into()]);
-        let taken = walk.to.inst(taken).results()[0];
-        walk.bind(*result, taken, new)?;
+    let types = types.filter(|types| types.len() == n && n > 0 && types.iter().all(fits))?;
+    Some(ApproxTopK { comparator: *comparator, dim, k, sorted, types })
+}
+
+impl ApproxTopK {
+    /// Adds the sort to `out`, with its comparator as a region, and binds the results of the call to the first
+    /// elements.
+    pub(super) fn write(
+        self,
+        walk: &mut Walk<'_, '_>,
+        comparator: RegionId,
+        inst: Inst<'_>,
+        new: &NewInst,
+        out: RegionId,
+    ) -> Result<(), Stop> {
+        let ApproxTopK { dim, k, sorted, types, .. } = self;
+        let here = |op: Op, operands: Vec<ValueId>| NewInst::new(op, operands).at(new.span, new.loc.clone());
+        let sort = here(Op::Sort { dim, is_stable: true, part: None }, sorted).with_regions([comparator]);
+        let sort = walk.to.push(out, sort, types.iter().cloned().map(Into::into));
+        let results = walk.to.inst(sort).results().to_vec();
+        for ((value, ty), result) in results.into_iter().zip(types).zip(inst.results()) {
+            let mut limit = ty.sizes().to_vec();
+            limit[dim] = k;
+            let ty = ty.with_sizes(limit.clone());
+            let slice = Slice { start: vec![0; limit.len()], strides: vec![1; limit.len()], limit };
+            let taken = walk.to.push(out, here(Op::Slice(slice), vec![value]), [ty.into()]);
+            let taken = walk.to.inst(taken).results()[0];
+            walk.bind(*result, taken, new)?;
+        }
+        Ok(())
     }
-    Ok(true)
 }
 
 fn reduce_window(walk: &Walk<'_, '_>, call: &CustomCall, new: &NewInst) -> Option<(Op, usize)> {
