@@ -1,48 +1,15 @@
-//! Aliases (`#map = …`, `!t = …`, `#loc1 = loc(…)`) and locations.
+//! Parses definitions and uses of aliases (`#map = …`, `!t = …`, `#loc1 = loc(…)`).
 //!
 //! An alias may be used before its definition, as MLIR prints locations. Definitions begin a line, so they
 //! are found and read before everything else. Each use is charged with the size and depth of the aliased
 //! value, so a few lines of nested aliases cannot exhaust memory or the stack.
 
-use std::collections::HashMap;
-use std::sync::Arc;
-
+use super::aliases::{Alias, AliasValue};
 use super::lexer::{Tok, Token, next_token};
 use super::parser::{Parsed, Parser, span};
-use super::{MAX_ALIAS_NODES, MAX_LOC_DEPTH, MAX_NESTING};
+use super::{MAX_ALIAS_NODES, MAX_NESTING};
 use crate::attr::Attr;
-use crate::diag::Span;
-use crate::module::Loc;
 use crate::types::Type;
-
-/// The aliases of a program.
-#[derive(Default)]
-pub(super) struct Aliases<'s> {
-    /// Positions of definitions that have not been read yet, by name.
-    pending: HashMap<&'s str, usize>,
-    /// End of each definition that has been read, by the byte at which it begins.
-    ends: HashMap<usize, usize>,
-    known: HashMap<&'s str, Alias>,
-    /// Number of nodes that uses of aliases have added so far.
-    expanded: u64,
-}
-
-#[derive(Clone)]
-struct Alias {
-    value: AliasValue,
-    nodes: u64,
-    depth: u32,
-}
-
-#[derive(Clone)]
-enum AliasValue {
-    Attr(Attr),
-    Type(Type),
-    Loc(SharedLoc),
-}
-
-/// A location and its nesting depth.
-type SharedLoc = (Arc<Loc>, u32);
 
 impl<'s> Parser<'s> {
     /// Reads all definitions in the text, in order.
@@ -128,7 +95,8 @@ impl<'s> Parser<'s> {
         Ok(())
     }
 
-    fn alias(&mut self, t: Token) -> Parsed<AliasValue> {
+    /// Returns the value of an alias, which has been consumed.
+    pub(super) fn alias(&mut self, t: Token) -> Parsed<AliasValue> {
         let name = self.str_of(t);
         if let Some(at) = self.aliases.pending.get(name).copied() {
             self.enter()?;
@@ -166,114 +134,6 @@ impl<'s> Parser<'s> {
         match self.alias(t)? {
             AliasValue::Type(ty) => Ok(ty),
             _ => self.fail("undefined-alias", span(t), format!("{} is not a type", self.str_of(t))),
-        }
-    }
-
-    /// Parses `loc(…)` if it comes next.
-    pub(super) fn trailing_loc(&mut self) -> Parsed<Option<Arc<Loc>>> {
-        if self.at_word("loc") { Ok(Some(self.loc()?.0)) } else { Ok(None) }
-    }
-
-    fn loc(&mut self) -> Parsed<SharedLoc> {
-        self.expect_word("loc")?;
-        self.expect(b'(')?;
-        let loc = self.loc_body()?;
-        self.expect(b')')?;
-        Ok(loc)
-    }
-
-    fn loc_body(&mut self) -> Parsed<SharedLoc> {
-        self.enter()?;
-        let t = self.peek();
-        let word = if t.tok == Tok::Word { self.str_of(t) } else { "" };
-        let loc = match (t.tok, word) {
-            (Tok::Hash, _) => {
-                self.bump();
-                match self.alias(t)? {
-                    AliasValue::Loc(loc) => loc,
-                    // Other location attributes (`#dialect.loc<…>`) are not interpreted.
-                    _ => (Arc::new(Loc::Unknown), 0),
-                }
-            }
-            (_, "unknown") => {
-                self.bump();
-                (Arc::new(Loc::Unknown), 0)
-            }
-            (_, "loc") => self.loc()?,
-            (_, "callsite") => {
-                self.bump();
-                self.expect(b'(')?;
-                let callee = self.loc_body()?;
-                self.expect_word("at")?;
-                let caller = self.loc_body()?;
-                self.expect(b')')?;
-                let depth = callee.1.max(caller.1) + 1;
-                // Drop the outer end of a very long call stack.
-                if depth > MAX_LOC_DEPTH {
-                    callee
-                } else {
-                    (Arc::new(Loc::CallSite(callee.0, caller.0)), depth)
-                }
-            }
-            (_, "fused") => {
-                self.bump();
-                if self.eat(b'<') {
-                    self.attr()?;
-                    self.expect(b'>')?;
-                }
-                let (mut parts, mut depth) = (Vec::new(), 0);
-                self.expect(b'[')?;
-                self.list_until(b']', |p| {
-                    let (part, d) = p.loc_body()?;
-                    if d < MAX_LOC_DEPTH {
-                        parts.push(part);
-                        depth = depth.max(d + 1);
-                    }
-                    Ok(())
-                })?;
-                (Arc::new(Loc::Fused(parts)), depth)
-            }
-            (Tok::Str, _) => self.named_loc()?,
-            _ => return self.expected("a location"),
-        };
-        self.leave();
-        Ok(loc)
-    }
-
-    /// Parses `"file":1:2`, `"file":1:2 to 3:4`, `"name"` or `"name"(child)`.
-    fn named_loc(&mut self) -> Parsed<SharedLoc> {
-        let bytes = self.string_bytes()?;
-        let text = String::from_utf8_lossy(&bytes).into();
-        if self.eat(b'(') {
-            let (child, depth) = self.loc_body()?;
-            self.expect(b')')?;
-            if depth >= MAX_LOC_DEPTH {
-                return Ok((Arc::new(Loc::Name(text, None)), 0));
-            }
-            return Ok((Arc::new(Loc::Name(text, Some(child))), depth + 1));
-        }
-        if !self.eat(b':') {
-            return Ok((Arc::new(Loc::Name(text, None)), 0));
-        }
-        let line = self.line_number()?;
-        self.expect(b':')?;
-        let column = self.line_number()?;
-        if self.eat_word("to") {
-            if !self.at(b':') {
-                self.line_number()?;
-            }
-            self.expect(b':')?;
-            self.line_number()?;
-        }
-        Ok((Arc::new(Loc::File { file: text, line, column }), 0))
-    }
-
-    fn line_number(&mut self) -> Parsed<u32> {
-        let t = self.peek();
-        let n = self.unsigned("a number")?;
-        match u32::try_from(n) {
-            Ok(n) => Ok(n),
-            Err(_) => self.fail("parse", Span::new(t.start, t.end), "this number does not fit 32 bits"),
         }
     }
 }

@@ -1,11 +1,14 @@
 //! Parser and printer for StableHLO text.
 //!
 //! ```text
-//! lexer ─▶ parser (types, attr, dense, alias) ─▶ program ─▶ region ─▶ inst ─▶ attributes ─▶ Module
-//!                                                            table ──┤
-//! text ◀─────────────────────────────────────────── print ◀── names ◀┴─ attributes ◀────── Module
+//! lexer ─▶ parser (types, attr, dense, alias, …) ─▶ program ─▶ region ─▶ inst ─▶ attributes ─▶ Module
+//!                                                               table ──┤
+//! text ◀────────────────────────────────────────────── print ◀── names ◀┴─ attributes ◀────── Module
 //! ```
 //!
+//! - `parser`: the parser's state, with `scope` (names of values), `aliases` and `symbols` (names of functions).
+//!   Each piece of grammar is an `impl Parser` in a file of its own: `value`, `alias`, `loc`, `types`, `attr`,
+//!   `dense`, `region`, `inst`, `program`.
 //! - `table`: the syntax of every operation, interpreted by `inst` and `print`; `hooks`: pieces of syntax
 //!   with their own code.
 //! - [`attributes`](crate::attributes): conversion between operations and attribute dictionaries.
@@ -22,11 +25,13 @@
 //! the instruction that owns the region.
 
 mod alias;
+mod aliases;
 mod attr;
 mod dense;
 mod hooks;
 mod inst;
 mod lexer;
+mod loc;
 mod merge_modules;
 mod mesh;
 mod names;
@@ -41,6 +46,7 @@ mod shape_operations;
 mod symbols;
 mod table;
 mod types;
+mod value;
 
 use std::str::FromStr;
 use std::sync::Arc;

@@ -10,7 +10,7 @@ use farcall_sig::DType;
 use rustc_hash::FxHashMap;
 
 use super::MAX_NESTING;
-use super::alias::Aliases;
+use super::aliases::Aliases;
 use super::lexer::{Tok, Token, next_token, unescape};
 use super::scope::Scope;
 use super::symbols::Symbols;
