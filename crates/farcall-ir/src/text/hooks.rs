@@ -2,13 +2,12 @@
 //! functions, a parser and a printer.
 
 use super::attr::sharding_attr;
-use super::inst::Draft;
 use super::lexer::Tok;
 use super::parser::{Parsed, Parser, hinted, span};
-use super::print::{NotPretty, Printer, View};
+use super::printer::Printer;
 use super::region::Arg;
 use super::scope::Operand;
-use super::table::Types;
+use super::syntax::{Draft, Hook, NotPretty, Types, View};
 use crate::attr::{Attr, AttrDict, IntKind};
 use crate::attributes::reduction::segments;
 use crate::diag::{Diagnostic, Span};
@@ -18,14 +17,6 @@ use crate::reducer::{self, Reducer};
 use crate::types::{TensorType, Type};
 use farcall_sig::DType;
 use farcall_sig::nearest::nearest;
-
-/// Syntax with a custom parser and printer.
-pub(super) struct Hook {
-    pub(super) parse: for<'s> fn(&mut Parser<'s>, &mut Draft) -> Parsed<()>,
-    pub(super) print: for<'a> fn(&mut Printer<'a>, &mut View<'a>) -> Result<(), NotPretty>,
-    /// True if the syntax follows the operation's name without a space.
-    pub(super) tight: bool,
-}
 
 // --- sharding
 

@@ -7,9 +7,9 @@ use super::lexer::{Tok, next_token};
 use super::mesh;
 use super::other_dialects::{self, Foreign, Implied};
 use super::parser::{Parsed, Parser, hinted, span};
-use super::print::CAPTURES;
-use super::scope::{Operands, ResultName};
-use super::table::{self, Directive, Syntax, Types};
+use super::scope::ResultName;
+use super::syntax::{CAPTURES, Directive, Draft, Syntax, Types};
+use super::table;
 use super::types::is_value_type;
 use crate::attr::{Attr, AttrDict, IntKind};
 use crate::attributes::{self, Fields};
@@ -46,17 +46,6 @@ impl KnownOp {
         own.or_else(|| other_dialects::mhlo(name).map(|(syntax, implied)| KnownOp::Syntax(syntax, implied)))
             .or_else(|| other_dialects::lookup(name).map(KnownOp::Foreign))
     }
-}
-
-/// The parsed pieces of an instruction.
-#[derive(Default)]
-pub(super) struct Draft {
-    /// Position of the operation's name.
-    pub(super) span: Span,
-    pub(super) operands: Operands,
-    pub(super) attrs: AttrDict,
-    pub(super) regions: Vec<RegionId>,
-    pub(super) results: TypeList,
 }
 
 impl<'s> Parser<'s> {

@@ -9,8 +9,9 @@
 //! - `parser`: the parser's state, with `scope` (names of values), `aliases` and `symbols` (names of functions).
 //!   Each piece of grammar is an `impl Parser` in a file of its own: `value`, `alias`, `loc`, `types`, `attr`,
 //!   `dense`, `region`, `inst`, `program`.
-//! - `table`: the syntax of every operation, interpreted by `inst` and `print`; `hooks`: pieces of syntax
-//!   with their own code.
+//! - `table`: the syntax of every operation, interpreted by `inst` and `print`; `syntax`: the types of its
+//!   entries; `hooks`: pieces of syntax with their own code.
+//! - `printer`: the printer's state, with `names`; `print`: modules, functions and instructions.
 //! - [`attributes`](crate::attributes): conversion between operations and attribute dictionaries.
 //! - `other_dialects`: operations of other dialects (MHLO, `arith`, `tensor`, `shape`) as operations of StableHLO;
 //!   `shape_operations`: shapes as vectors. `merge_modules`: several modules in one text.
@@ -39,11 +40,13 @@ mod operation;
 mod other_dialects;
 mod parser;
 mod print;
+mod printer;
 mod program;
 mod region;
 mod scope;
 mod shape_operations;
 mod symbols;
+mod syntax;
 mod table;
 mod types;
 mod value;
@@ -59,7 +62,7 @@ use crate::stack;
 use crate::types::Type;
 pub(crate) use mesh::resolve as resolve_groups;
 use parser::{Parsed, Parser};
-pub(crate) use print::CAPTURES;
+pub(crate) use syntax::CAPTURES;
 
 /// Maximum nesting depth of regions, types, attributes and aliases combined. A region counts as two levels.
 pub const MAX_NESTING: u32 = 256;

@@ -1,9 +1,9 @@
 //! Single operations: a name and attributes, without operands, results or regions.
 
-use super::inst::Draft;
 use super::lexer::Tok;
 use super::parser::{Parsed, Parser, span};
 use super::scope::Operand;
+use super::syntax::Draft;
 use super::table;
 use crate::attr::Dict;
 use crate::attributes;

@@ -8,12 +8,12 @@
 use farcall_sig::DType;
 use smallvec::SmallVec;
 
-use super::inst::Draft;
 use super::lexer::{Tok, Token, next_token};
 use super::parser::{Parsed, Parser, span};
 use super::scope::{Operands, ResultName};
 use super::shape_operations::Emitter;
-use super::table::{self, MHLO_TOP_K, Syntax};
+use super::syntax::{Draft, Syntax};
+use super::table::{self, MHLO_TOP_K};
 use crate::attr::{Attr, AttrDict};
 use crate::diag::{Diagnostic, Span};
 use crate::literal::Literal;

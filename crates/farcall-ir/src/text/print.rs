@@ -2,22 +2,19 @@
 //! instruction, otherwise the generic form. Values without a name get the names that MLIR would choose:
 //! numbers, `%arg0`, `%c`, `%cst`, `%iterArg`. Locations are not printed.
 
-use std::fmt::Write;
 use std::sync::Arc;
 
 use farcall_sig::DType;
 
-use super::names::{Names, number};
-use super::table::{self, Directive, Syntax, Types};
+use super::printer::{Printer, put};
+use super::syntax::{CAPTURES, Directive, NotPretty, Syntax, Types, View};
+use super::table;
 use crate::attr::{Attr, AttrDict, Dict, IntKind};
 use crate::attributes;
-use crate::module::{Func, Inst, Module, Region, ValueId};
+use crate::module::{Inst, Module, Region};
 use crate::op::Op;
 use crate::quote::{Name, Quoted};
 use crate::types::{FuncType, Type};
-
-/// Attribute with which the middle form states the number of captured operands (see [`Inst::captures`]).
-pub(crate) const CAPTURES: &str = "farcall.captures";
 
 /// Prints a module as text that [`super::parse`] reads back as an equal module.
 pub(super) fn module(m: &Module, generic: bool) -> String {
@@ -36,7 +33,7 @@ pub(super) fn module(m: &Module, generic: bool) -> String {
         put(&mut out, format_args!("  {mesh}\n"));
     }
     for func in m.funcs() {
-        let mut p = Printer { out, module: m, func, names: number(func), indent: 1, generic };
+        let mut p = Printer::new(out, m, func, generic);
         p.func();
         out = p.out;
     }
@@ -63,7 +60,7 @@ fn generic_module(m: &Module) -> String {
         out.push_str(" : () -> ()\n");
     }
     for func in m.funcs() {
-        let mut p = Printer { out, module: m, func, names: number(func), indent: 1, generic: true };
+        let mut p = Printer::new(out, m, func, true);
         p.generic_func();
         out = p.out;
     }
@@ -79,47 +76,14 @@ fn generic_module(m: &Module) -> String {
 /// any other instruction.
 fn own_syntax(inst: Inst<'_>) -> Option<&'static Syntax> {
     match inst.op() {
-        Op::CustomCall(call) => Syntax::of_call(call),
+        Op::CustomCall(call) => table::of_call(call),
         _ => None,
     }
 }
 
-/// Appends formatted text. Writing to a `String` cannot fail.
-fn put(out: &mut String, text: std::fmt::Arguments<'_>) {
-    let _ = out.write_fmt(text);
-}
-
-pub(super) struct Printer<'a> {
-    pub(super) out: String,
-    module: &'a Module,
-    pub(super) func: &'a Func,
-    names: Names<'a>,
-    indent: usize,
-    /// Use only the generic form.
-    generic: bool,
-}
-
-/// The parts of an instruction that have not been printed yet.
-pub(super) struct View<'a> {
-    pub(super) inst: Inst<'a>,
-    /// Remaining operands.
-    pub(super) operands: &'a [ValueId],
-    /// Remaining attributes.
-    pub(super) attrs: AttrDict,
-    /// True if a hook printed the regions.
-    pub(super) regions_done: bool,
-}
-
-/// Error: the pretty form cannot express this instruction.
-pub(super) struct NotPretty;
-
 type Printed = Result<(), NotPretty>;
 
 impl<'a> Printer<'a> {
-    pub(super) fn put(&mut self, text: std::fmt::Arguments<'_>) {
-        put(&mut self.out, text);
-    }
-
     fn func(&mut self) {
         let f = self.func;
         let visibility = if f.public { "public" } else { "private" };
@@ -174,19 +138,6 @@ impl<'a> Printer<'a> {
         self.out.push(')');
         self.optional_dict(&f.attrs);
         self.out.push_str(" : () -> ()\n");
-    }
-
-    fn optional_dict(&mut self, d: &AttrDict) {
-        if !d.is_empty() {
-            self.put(format_args!(" {}", Dict(d)));
-        }
-    }
-
-    pub(super) fn new_line(&mut self) {
-        self.out.push('\n');
-        for _ in 0..self.indent {
-            self.out.push_str("  ");
-        }
     }
 
     /// Prints `{`, the instructions and `}`, without the region's arguments.
@@ -372,26 +323,6 @@ impl<'a> Printer<'a> {
         self.optional_dict(&rest);
     }
 
-    pub(super) fn value(&mut self, v: ValueId) {
-        self.put(format_args!("{}", self.names.of(v)));
-    }
-
-    pub(super) fn values(&mut self, values: &[ValueId]) {
-        for (i, v) in values.iter().enumerate() {
-            if i > 0 {
-                self.out.push_str(", ");
-            }
-            self.value(*v);
-        }
-    }
-
-    pub(super) fn type_list<'t>(&mut self, types: impl IntoIterator<Item = &'t Type>) {
-        for (i, ty) in types.into_iter().enumerate() {
-            let comma = if i > 0 { ", " } else { "" };
-            self.put(format_args!("{comma}{ty}"));
-        }
-    }
-
     pub(super) fn types(&mut self, types: Types, view: &View<'a>) -> Printed {
         let f = self.func;
         let operands: Vec<&Type> = view.inst.operands().iter().map(|v| &f[*v]).collect();
@@ -485,35 +416,5 @@ impl<'a> Printer<'a> {
         let operands: Vec<&Type> = inst.operands().iter().map(|v| &f[*v]).collect();
         let results: Vec<&Type> = inst.results().iter().map(|v| &f[*v]).collect();
         self.function(&operands, &results);
-    }
-}
-
-impl View<'_> {
-    pub(super) fn next_operand(&mut self) -> Result<ValueId, NotPretty> {
-        let (first, rest) = self.operands.split_first().ok_or(NotPretty)?;
-        self.operands = rest;
-        Ok(*first)
-    }
-
-    pub(super) fn take(&mut self, key: &str) -> Result<Attr, NotPretty> {
-        self.attrs.remove(key).ok_or(NotPretty)
-    }
-}
-
-impl Directive {
-    /// The attribute that a directive prints.
-    fn key(&self) -> Option<&'static str> {
-        match self {
-            Directive::Ints(k)
-            | Directive::Int(k, _)
-            | Directive::Flag(k)
-            | Directive::Float(k)
-            | Directive::Keyword(k, _)
-            | Directive::Symbol(k)
-            | Directive::Target(k)
-            | Directive::Text(k)
-            | Directive::Value(k) => Some(k),
-            _ => None,
-        }
     }
 }

@@ -2,9 +2,9 @@
 //!
 //! An entry has the operation's name, from the operation table ([`crate::op::table`]), and its pretty form, a
 //! list of [`Directive`]s; [`crate::attributes`] creates the operation from its attributes. Both the parser
-//! ([`super::inst`]) and the printer ([`super::print`]) interpret the list, so the parser reads everything
-//! that the printer writes. An entry without directives has only MLIR's generic form. Syntax that a list
-//! cannot express is a [`Hook`]: a pair of functions, in [`super::hooks`].
+//! (`inst`) and the printer (`print`) interpret the list, so the parser reads everything that the printer
+//! writes. An entry without directives has only MLIR's generic form. Syntax that a list cannot express is a
+//! [hook](super::hooks).
 
 use std::sync::LazyLock;
 
@@ -12,91 +12,9 @@ use rustc_hash::FxHashMap;
 
 use farcall_sig::DType;
 
-use super::hooks::{self, Hook};
+use super::hooks;
+use super::syntax::{Directive, Read, Syntax, Types};
 use crate::op::{Binary, CustomCall, Opcode};
-
-/// Syntax of an operation.
-pub(super) struct Syntax {
-    /// Name, including the dialect.
-    pub(super) name: &'static str,
-    /// Pretty form, after the name.
-    pub(super) form: &'static [Directive],
-    /// Representation of the operation once read.
-    pub(super) read: Read,
-}
-
-/// Representation of an operation once read.
-pub(super) enum Read {
-    /// The operation that [`crate::attributes`] creates from its attributes.
-    Op,
-    /// An operation of another dialect: a custom call with the operation's name as its target. The attributes
-    /// stay on the instruction.
-    Call { has_side_effect: bool },
-}
-
-/// One element of a pretty form. A field of type `&'static str` is the name of an attribute, except in
-/// [`Directive::Lit`].
-pub(super) enum Directive {
-    /// Tokens, printed exactly as they are written here.
-    Lit(&'static str),
-    /// `%a`
-    Operand,
-    /// `%a, %b`: all remaining operands; optionally `()` if none remain.
-    Operands,
-    /// `[1, 2]`: attribute `array<i64: 1, 2>`.
-    Ints(&'static str),
-    /// `5`: an integer attribute of this type.
-    Int(&'static str, DType),
-    /// `true`
-    Flag(&'static str),
-    /// `0.1`: an `f64` attribute.
-    Float(&'static str),
-    /// `FFT`: attribute `#stablehlo<kind FFT>`. The fields are the name of the attribute and its kind.
-    Keyword(&'static str, &'static str),
-    /// `@f`: a symbol attribute.
-    Symbol(&'static str),
-    /// `@f`: a string attribute.
-    Target(&'static str),
-    /// `"text"`: a string attribute.
-    Text(&'static str),
-    /// An attribute with its type.
-    Value(&'static str),
-    /// `{a = 1 : i64}`, if attributes remain.
-    Dict,
-    /// `{a = 1 : i64}` before the operands; always the first directive of a form.
-    PrefixDict,
-    /// Directives that apply if their first attribute is present. They begin with a [`Directive::Lit`].
-    Optional(&'static [Directive]),
-    /// The types of operands and results.
-    Types(Types),
-    /// Syntax with its own code.
-    Hook(&'static Hook),
-}
-
-/// Syntax for the types of operands and results.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Types {
-    /// `: (t, t) -> t`; the syntax of [`Types::Same`] is accepted, too.
-    Function,
-    /// `: t` if all operands and the result have this type, otherwise [`Types::Function`].
-    Same,
-    /// `: t` for the only result, without operands.
-    Result,
-    /// `: t, t` for the operands and the results, which have the same types; empty without operands.
-    Pairs,
-    /// `: t, t` for the operands, without results; empty without operands.
-    Operands,
-    /// `: t` for all operands, without results.
-    SameOperands,
-    /// `: t, t -> t` or `: t -> (t, t)`
-    Bare,
-    /// `: p, t` for the predicate, and for both values and the result; otherwise [`Types::Function`].
-    Select,
-    /// `: t` for the complex result of two real operands, otherwise [`Types::Function`].
-    Complex,
-    /// `: tuple<t, t>` for the result, whose elements have the types of the operands.
-    Tuple,
-}
 
 /// Looks up an operation by its full name.
 pub(super) fn lookup(name: &str) -> Option<&'static Syntax> {
@@ -106,6 +24,11 @@ pub(super) fn lookup(name: &str) -> Option<&'static Syntax> {
 /// Names of all operations.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
     TABLE.keys().copied()
+}
+
+/// The entry of the operation that a custom call was read from; `None` for other custom calls.
+pub(super) fn of_call(call: &CustomCall) -> Option<&'static Syntax> {
+    lookup(&call.target).filter(|syntax| syntax.call().is_some_and(|c| c == *call))
 }
 
 static TABLE: LazyLock<FxHashMap<&'static str, &'static Syntax>> = LazyLock::new(|| {
@@ -408,29 +331,6 @@ const CHECK_CLOSE: &[Directive] = &[
     Dict,
     Directive::Types(Types::Operands),
 ];
-
-impl Syntax {
-    /// True if the pretty form begins with operands.
-    pub(super) fn takes_operands_first(&self) -> bool {
-        let first = self.form.iter().find(|directive| !matches!(directive, PrefixDict));
-        matches!(first, Some(Operand | Operands))
-    }
-
-    /// The custom call that represents an operation of another dialect.
-    pub(super) fn call(&self) -> Option<CustomCall> {
-        match self.read {
-            Read::Call { has_side_effect } => {
-                Some(CustomCall { has_side_effect, ..CustomCall::new(self.name) })
-            }
-            _ => None,
-        }
-    }
-
-    /// The entry of the operation that a custom call was read from; `None` for other custom calls.
-    pub(super) fn of_call(call: &CustomCall) -> Option<&'static Syntax> {
-        lookup(&call.target).filter(|syntax| syntax.call().is_some_and(|c| c == *call))
-    }
-}
 
 #[cfg(test)]
 mod tests {
