@@ -64,7 +64,7 @@ pub(crate) fn load(
 pub(crate) fn advice(remedy: &Remedy) -> String {
     match remedy {
         Remedy::LoadTarget(name) => format!(
-            "load the library that has it: --load LIB; if it does not register itself, --load LIB --target \
+            "load the library that has it: --load LIB; if the library does not register it, --load LIB --target \
              {name}=SYMBOL; see: farcall guide running-programs"
         ),
         Remedy::NameSymbols => "name its handlers: --target NAME=SYMBOL".to_owned(),

@@ -103,7 +103,7 @@ pub(crate) fn compile(error: CompileError) -> PyErr {
 pub(crate) fn advice(remedy: &Remedy) -> String {
     match remedy {
         Remedy::LoadTarget(name) => format!(
-            "load the library that has it: farcall.load(LIB); if it does not register itself, \
+            "load the library that has it: farcall.load(LIB); if the library does not register it, \
              Registry.load(LIB, [\"{name}=SYMBOL\"]); or register a function: \
              farcall.ffi.register_ffi_target(\"{name}\", fn); see: farcall guide python"
         ),

@@ -12,7 +12,7 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
 // |   |        ^^^^^^^^^^^^^^^^^^^^^
 // |   |
 // |   = note: close names that are: scale
-// |   = note: load the library that has it: Registry::load; if it does not register itself, Registry::load_symbols with scales=SYMBOL; see: farcall guide embedding
+// |   = note: load the library that has it: Registry::load; if the library does not register it, Registry::load_symbols with scales=SYMBOL; see: farcall guide embedding
 // |
 // | error: [missing_target] no target `frobnicate` is registered for the platform Host
 // |  --> missing_targets.mlir:4:8
@@ -20,4 +20,4 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
 // | 4 |   %1 = stablehlo.custom_call @frobnicate(%0) {mhlo.backend_config = {}} : (tensor<4xf32>) -> tensor<4xf32>
 // |   |        ^^^^^^^^^^^^^^^^^^^^^
 // |   |
-// |   = note: load the library that has it: Registry::load; if it does not register itself, Registry::load_symbols with frobnicate=SYMBOL; see: farcall guide embedding
+// |   = note: load the library that has it: Registry::load; if the library does not register it, Registry::load_symbols with frobnicate=SYMBOL; see: farcall guide embedding

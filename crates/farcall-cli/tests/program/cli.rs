@@ -411,7 +411,7 @@ fn handlers_run_and_fail() {
           |        ^^^^^^^^^^^^^^^^^^^^^
           |
           = note: close names that are: test.triple
-          = note: load the library that has it: --load LIB; if it does not register itself, --load LIB --target test.tripel=SYMBOL; see: farcall guide running-programs
+          = note: load the library that has it: --load LIB; if the library does not register it, --load LIB --target test.tripel=SYMBOL; see: farcall guide running-programs
     "#]]);
     folder.fails(&["run", "refuse.mlir", "-i", "iota", "--load", library], expect![[r#"
         error: [custom_call] custom call `test.refuse` failed in its execute stage: INVALID_ARGUMENT: no, I would rather not

@@ -98,7 +98,7 @@ fn libraries_are_loaded_for_a_plan_again() {
         2 |   %0 = stablehlo.custom_call @test.triple(%x) {api_version = 4 : i32, backend_config = {}} : (tensor<3xf32>
           |        ^^^^^^^^^^^^^^^^^^^^^
           |
-          = note: load the library that has it: --load LIB; if it does not register itself, --load LIB --target test.triple=SYMBOL; see: farcall guide running-programs
+          = note: load the library that has it: --load LIB; if the library does not register it, --load LIB --target test.triple=SYMBOL; see: farcall guide running-programs
     "#]]);
     let shown = folder.farcall(["inspect", "p.plan"]).stdout;
     assert!(shown.contains("1 custom call") && shown.contains("not found"), "{shown}");
@@ -164,7 +164,7 @@ func.func private @f(%x: tensor<3xf32>) -> tensor<3xf32> {
     folder.fails(&["run", exported], expect![[r#"
         error: [missing_target] no target `my_target` is registered for the platform Host
         --> jit(calls)/ffi_call at make.py:54:66
-         = note: load the library that has it: --load LIB; if it does not register itself, --load LIB --target my_target=SYMBOL; see: farcall guide running-programs
+         = note: load the library that has it: --load LIB; if the library does not register it, --load LIB --target my_target=SYMBOL; see: farcall guide running-programs
     "#]]);
 }
 

@@ -36,7 +36,7 @@ impl fmt::Display for Remedy {
         match self {
             Remedy::LoadTarget(name) => write!(
                 f,
-                "load the library that has it: Registry::load; if it does not register itself, \
+                "load the library that has it: Registry::load; if the library does not register it, \
                  Registry::load_symbols with {name}=SYMBOL; see: farcall guide embedding"
             ),
             Remedy::RegisterLapack => f.write_str(

@@ -428,7 +428,7 @@ fn wrong_calls_are_errors_in_the_ops_own_words() {
         expect![[r#"
             -8: [missing_target] no target `scale` is registered for the platform Host
               close names that are: scaled
-              load the library that has it: Registry::load; if it does not register itself, Registry::load_symbols with scale=SYMBOL; see: farcall guide embedding
+              load the library that has it: Registry::load; if the library does not register it, Registry::load_symbols with scale=SYMBOL; see: farcall guide embedding
             -7: [op] scaled: takes 1 operand (x), but is given 2
             -6: [op] scaled: there is no attribute bye; did you mean by?
             -5: [op] scaled: attribute by must be f32, but is str

@@ -174,7 +174,7 @@ fn mistakes_are_found_when_the_program_is_compiled_and_failures_have_a_place() {
           |          ^^^^^^^^^^^^^^^^^^^^^
           |
           = note: close names that are: picky
-          = note: load the library that has it: Registry::load; if it does not register itself, Registry::load_symbols with picki=SYMBOL; see: farcall guide embedding"#]].assert_eq(&error.to_string());
+          = note: load the library that has it: Registry::load; if the library does not register it, Registry::load_symbols with picki=SYMBOL; see: farcall guide embedding"#]].assert_eq(&error.to_string());
 
     let executable = compile(&program("picky"), &registry);
     for _ in 0..2 {
