@@ -8,25 +8,31 @@ use crate::shell::{output, root};
 const METHOD: &str = "\
 # Accuracy
 
-How far results of elementary functions are from the exact ones, in farcall and in XLA:CPU (jaxlib). `cargo xtask accuracy` \
-wrote this page.
+Largest errors of elementary functions in farcall and in XLA:CPU (jaxlib), compared with exact results. `cargo
+xtask accuracy` writes this page.
 
-An error is the largest one that was found, in units in the last place: the distance of two neighbours of the type at the \
-exact result, where that is a normal number. Of f16 and bf16 all numbers were tried, of f32 numbers at equal distances over \
-all bits, of f64 numbers spread over all bits and around zero; the exact results come from NumPy and SciPy in f64, those of \
-f64 from mpmath. *At* is where the error is. *Subnormal* is the error where operand or result is subnormal, and *other* \
-counts results that are infinite or not a number where they should not be, or the other way round.
+Errors are in units in the last place: the distance between neighboring numbers of the type at the exact
+result. *Error* is the largest error for normal numbers, and *at* gives the operands that have it. *Subnormal*
+is the largest error where an operand or the result is subnormal. *Other* counts infinite and NaN results
+where the exact result is finite, and wrong results where the exact result is infinite or NaN.
 
-Known exceptions from two units: `cosh` and `sinh` of f32 are what the CHLO dialect defines, rounding of steps included; \
-`lgamma` and `digamma` of f64 lose digits near their zeros, as XLA's do; `erfc` of f64 is up to 2.3, and `bessel_i1e` of f64 up to 8.
+The operands are all numbers of f16 and bf16, and bit patterns of f32 at equal distances. For f64, they are
+random bit patterns and random numbers around zero. Functions of two operands are tested on random pairs. The
+exact results of f64 come from mpmath, all others from NumPy and SciPy in f64.
+
+Errors of farcall are below two units, except for these functions:
+
+- `cosh` and `sinh` of f32 follow the definition of the CHLO dialect, including the rounding of its steps.
+- `lgamma` and `digamma` of f64 lose digits near their zeros, as in XLA.
+- `erfc` of f64 has errors up to 2.3 units, and `bessel_i1e` of f64 up to 8 units.
 ";
 
-/// Tests every `step`-th number of f32.
+/// Runs the task. `step`, if given, tests every `step`-th number of f32 instead of the default.
 pub(crate) fn run(step: &[&str]) -> Result<bool> {
     if let Some(step) = step.first()
         && step.parse::<u64>().map_or(true, |n| n == 0)
     {
-        bail!("the step is a whole number above 0, and not `{step}`");
+        bail!("the step must be a whole number above 0, not `{step}`");
     }
     let venv = Venv::with_jax(crate::test::JAX[0])?;
     let mut script = venv.script("accuracy.py", &python::release_package()?);
