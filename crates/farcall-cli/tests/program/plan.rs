@@ -326,39 +326,39 @@ fn passes_are_listed_and_named() {
     folder.prints(
         &["passes"],
         expect![[r#"
-            ┌───────────────────┬──────────────────────────────────────────────────────────────────────┐
-            │ pass              ┆ what it does                                                         │
-            ╞═══════════════════╪══════════════════════════════════════════════════════════════════════╡
-            │ buffer_fills      ┆ fills buffers that are written to instead of copying constants       │
-            │ canonicalize      ┆ moves constants to the right, drops operations that change nothing   │
-            │ constant_folding  ┆ computes small operations on constants                               │
-            │ cse               ┆ merges equal operations on equal operands                            │
-            │ dce               ┆ drops instructions, carried values and captures that are never read  │
-            │ double_buffering  ┆ runs two iterations at once to save a copy in each                   │
-            │ excess_precision  ┆ computes bf16 arithmetic that is widened at once in f32, as XLA does │
-            │ expand            ┆ replaces operations that simpler ones define                         │
-            │ fuse              ┆ computes operations on corresponding elements together               │
-            │ if_conversion     ┆ turns branches of reducers into selects, computes sort keys once     │
-            │ licm              ┆ moves loop-invariant computations out of loops                       │
-            │ movement_fusion   ┆ fuses chains of broadcasts, reshapes and concatenations              │
-            │ negative_indices  ┆ lets gathers and scatters wrap negative indices                      │
-            │ outer_products    ┆ computes products of a single term elementwise                       │
-            │ product_fusion    ┆ fuses products with their users, by blocks of rows                   │
-            │ region_loops      ┆ turns reductions by arbitrary regions into loops over tensors        │
-            │ rematerialization ┆ recomputes values where that is cheaper than storing them            │
-            │ scatter_updates   ┆ turns scatters of one window into updates of a part                  │
-            │ simplify          ┆ applies algebraic rewrite rules                                      │
-            │ sink              ┆ moves the creation of large values to just before their users        │
-            │ slices            ┆ computes only the parts of values that slices use                    │
-            │ transpose_folding ┆ lets products read and write transposed tensors                      │
-            │ unroll            ┆ unrolls loops of a few iterations                                    │
-            │ widen             ┆ computes element types without kernels in wider ones                 │
-            │ layouts           ┆ transposes operands and results of calls with other layouts          │
-            │ copies            ┆ inserts copies where values must share memory                        │
-            │ coalesce          ┆ lets loops and branches write directly to their results              │
-            │ donate            ┆ marks inputs whose memory results may take over                      │
-            │ assign            ┆ gives every value a place                                            │
-            └───────────────────┴──────────────────────────────────────────────────────────────────────┘
+            ┌───────────────────┬─────────────────────────────────────────────────────────────────────┐
+            │ pass              ┆ what it does                                                        │
+            ╞═══════════════════╪═════════════════════════════════════════════════════════════════════╡
+            │ buffer_fills      ┆ fills buffers that are written to instead of copying constants      │
+            │ canonicalize      ┆ moves constants to the right, drops operations that change nothing  │
+            │ constant_folding  ┆ computes small operations on constants                              │
+            │ cse               ┆ merges equal operations on equal operands                           │
+            │ dce               ┆ drops instructions, carried values and captures that are never read │
+            │ double_buffering  ┆ runs two iterations at once to save a copy in each                  │
+            │ excess_precision  ┆ keeps bf16 results in f32 if they are only widened, as XLA does     │
+            │ expand            ┆ replaces operations that simpler ones define                        │
+            │ fuse              ┆ computes operations on corresponding elements together              │
+            │ if_conversion     ┆ turns branches of reducers into selects, computes sort keys once    │
+            │ licm              ┆ moves loop-invariant computations out of loops                      │
+            │ movement_fusion   ┆ fuses chains of broadcasts, reshapes and concatenations             │
+            │ negative_indices  ┆ lets gathers and scatters wrap negative indices                     │
+            │ outer_products    ┆ computes products of a single term elementwise                      │
+            │ product_fusion    ┆ fuses products with their users, by blocks of rows                  │
+            │ region_loops      ┆ turns reductions by arbitrary regions into loops over tensors       │
+            │ rematerialization ┆ recomputes values where that is cheaper than storing them           │
+            │ scatter_updates   ┆ turns scatters of one window into updates of a part                 │
+            │ simplify          ┆ applies algebraic rewrite rules                                     │
+            │ sink              ┆ moves the creation of large values to just before their users       │
+            │ slices            ┆ computes only the parts of values that slices use                   │
+            │ transpose_folding ┆ lets products read and write transposed tensors                     │
+            │ unroll            ┆ unrolls loops of a few iterations                                   │
+            │ widen             ┆ computes element types without kernels in wider ones                │
+            │ layouts           ┆ transposes operands and results of calls with other layouts         │
+            │ copies            ┆ inserts copies where values must share memory                       │
+            │ coalesce          ┆ lets loops and branches write directly to their results             │
+            │ donate            ┆ marks inputs whose memory results may take over                     │
+            │ assign            ┆ gives every value a place                                           │
+            └───────────────────┴─────────────────────────────────────────────────────────────────────┘
 
             run by default  expand,excess_precision,widen,canonicalize,if_conversion,region_loops,unroll,constant_folding,simplify,scatter_updates,transpose_folding,outer_products,negative_indices,cse,licm,dce,slices,cse,dce,double_buffering,rematerialization,fuse,dce,product_fusion,movement_fusion,buffer_fills,sink
             needed          expand,excess_precision,dce

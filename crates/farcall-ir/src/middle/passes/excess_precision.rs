@@ -18,7 +18,7 @@ use farcall_sig::DType;
 /// The excess precision pass.
 pub static PASS: Pass = Pass {
     name: "excess_precision",
-    about: "computes bf16 arithmetic that is widened at once in f32, as XLA does",
+    about: "keeps bf16 results in f32 if they are only widened, as XLA does",
     run,
 };
 
