@@ -446,7 +446,7 @@ impl Parser {
             (Some(operand), None) => Ok(Clause::Offset { operand, dim: Name { text, span } }),
             (_, several) => {
                 let span = several.map_or(span, |name| name.span);
-                Err(SignatureError::new(span, "an offset is one operand").note(note))
+                Err(SignatureError::new(span, "`offset` applies to one operand").note(note))
             }
         }
     }

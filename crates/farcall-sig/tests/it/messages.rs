@@ -905,7 +905,7 @@ fn what_is_done_with_dimensions() {
     check(
         "(x: f32[n], row: s32[]) -> (y: f32[n]) where n: map; row, x: offset(n)",
         expect![[r#"
-            an offset is one operand
+            `offset` applies to one operand
               | (x: f32[n], row: s32[]) -> (y: f32[n]) where n: map; row, x: offset(n)
               |                                                      ^^^
               = an offset belongs to a dimension: `row: offset(m)`"#]],
