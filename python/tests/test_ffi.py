@@ -39,8 +39,8 @@ def scale(capsule):
 
 @pytest.fixture(scope="module")
 def examples():
-    """Registers the targets of JAX's own example, in Rust, for both hosts; other tests use other targets of
-    these names."""
+    """Registers the targets of JAX's own example, written in Rust, for both hosts. Their names get a prefix,
+    since other tests register other targets under the original names."""
     for name, fn in farcall.capsules(example("jax_ffi_ops")).items():
         ffi.register_ffi_target(f"example_{name}", fn)
 

@@ -166,8 +166,8 @@ fn progress_bar(args: &BenchArgs) -> ProgressBar {
 struct Limits {
     /// Memory bandwidth in bytes per second, over as much memory as the inputs and results take.
     bandwidth: f64,
-    /// Memory bandwidth in bytes per second, over as much memory as inputs, results and the arena take, which
-    /// the steps read and write.
+    /// Memory bandwidth in bytes per second, over as much memory as the steps read and write: inputs, results
+    /// and the arena.
     of_steps: f64,
     /// Operations on `f32` per second.
     flops: f64,

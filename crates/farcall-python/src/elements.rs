@@ -30,8 +30,8 @@ unsafe impl Send for Elements {}
 unsafe impl Sync for Elements {}
 
 impl Elements {
-    /// Takes the elements of a literal, with a copy only if they are shared. To avoid copying with the
-    /// interpreter's lock held, callers unshare the elements before.
+    /// Takes the elements of a literal, with a copy only if they are shared. Callers unshare the elements
+    /// beforehand, to avoid copying while the interpreter's lock is held.
     ///
     /// # Errors
     /// If memory for a copy cannot be allocated.
@@ -130,8 +130,8 @@ fn of_buffer(py: Python<'_>, ty: &TensorType, buffer: PyUntypedBuffer) -> PyResu
     Ok(literal)
 }
 
-/// Returns the tensor of this type with the bytes at `data`. Few bytes are copied. For many bytes, `owner` is
-/// called and the tensor keeps the result instead.
+/// Returns the tensor of this type with the bytes at `data`. Booleans, and fewer than [`MIN_BORROWED_BYTES`]
+/// bytes, are copied. Otherwise, the tensor borrows the bytes and keeps the result of `owner`.
 ///
 /// # Errors
 /// If memory for a copy cannot be allocated.

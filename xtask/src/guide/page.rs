@@ -86,7 +86,7 @@ fn blocks(text: &str) -> Vec<Block> {
     blocks
 }
 
-/// The characters that open a fence, if the line does.
+/// Returns the backquotes at the beginning of a line that opens a fence; `None` for any other line.
 pub(super) fn fence(line: &str) -> Option<&str> {
     let end = line.find(|c| c != '`').filter(|end| *end >= 3)?;
     Some(&line[..end])

@@ -93,11 +93,11 @@ pub(crate) fn op(args: &OpArgs) -> Result<()> {
     Ok(())
 }
 
-/// Phrases a remedy for `farcall op`, which has no `--target`: a handler that is known by its symbol declares
-/// no op.
+/// Phrases a remedy for `farcall op`. The command has no `--target`, because a handler that is only known by
+/// its symbol declares no op.
 fn advice(remedy: &Remedy) -> String {
     match remedy {
-        Remedy::NameSymbols => "its handlers are no ops, since they have no signatures; a program can call \
+        Remedy::NameSymbols => "its handlers are not ops, since they have no signatures; a program can call \
              them: farcall run PROGRAM --load LIB --target NAME=SYMBOL"
             .to_owned(),
         other => load::advice(other),

@@ -8,7 +8,7 @@ pub(crate) fn read_constant(f: &mut Fields<'_>) -> Result<Op, Bad> {
     match f.required("value")? {
         Attr::Dense(literal) => Ok(Op::Constant(literal)),
         Attr::Elided(ty) => Ok(Op::Elided(ty)),
-        other => Err(format!("attribute `value` is dense<…> of a tensor, not {other}")),
+        other => Err(format!("attribute `value` must be dense<…> of a tensor, not {other}")),
     }
 }
 

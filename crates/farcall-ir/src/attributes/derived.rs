@@ -51,7 +51,7 @@ pub(crate) fn read_constant_like(f: &mut Fields<'_>) -> Result<Op, Bad> {
         Attr::Dialect(d) if d.name == "complex.number" => complex(&d.text),
         _ => None,
     };
-    let value = value.ok_or_else(|| format!("attribute `value` is an element of a tensor, not {attr}"))?;
+    let value = value.ok_or_else(|| format!("attribute `value` must be one tensor element, not {attr}"))?;
     Ok(Op::Derived(Derived::ConstantLike(value)))
 }
 

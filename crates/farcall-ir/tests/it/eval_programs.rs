@@ -56,7 +56,7 @@ fn check(text: &str, args: &[Scalar], expected: Expect) {
     expected.assert_eq(&run(text, args, Denormals::Ieee));
 }
 
-/// A function of constants, each given as `name: dense<…> : type`.
+/// Text of a function without parameters, with these instructions and result types.
 fn body(lines: &str, results: &str) -> String {
     format!("func.func @main() -> ({results}) {{\n{lines}\n}}")
 }

@@ -160,7 +160,8 @@ fn runs(s: &Spatial, count: usize, phase: impl Fn(&Spatial, usize) -> (Spatial, 
     runs
 }
 
-/// Number of phases. Windows this far apart begin at the same position relative to the nearest element.
+/// Number of phases. Windows whose indices differ by this number begin at the same position relative to the
+/// nearest element.
 fn count(s: &Spatial) -> usize {
     s.axis.dilation / num_integer::gcd(s.axis.dilation, s.along.unsigned_abs())
 }

@@ -4,8 +4,9 @@
 //! [`Linked`], in a sequence ──▶ [`Line`] ──a run──▶ [`Code`], or machine code
 //! ```
 //!
-//! A line without jumps resolves its places while it runs. A line with loops resolves them once, before its
-//! first step, since most of its steps run often, or runs as machine code.
+//! A line without jumps resolves its places while it runs. A line with jumps runs as machine code where code
+//! can be generated. Otherwise, it resolves all places before its first step, since most steps of a loop run
+//! often.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -65,10 +66,11 @@ impl Line {
     /// The error of the runner.
     ///
     /// # Safety
-    /// Same requirements as [`Prepared::run`](crate::Prepared::run) for each linked kernel, with its places relative to these base
-    /// addresses. The constants have been written, nothing else uses the registers, and the values that jumps
-    /// read are initialized. Memory that is written relative to one base address is not read or written
-    /// relative to another, since machine code keeps values in registers that it knows by base and offset.
+    /// Same requirements as [`Prepared::run`](crate::Prepared::run) for each linked kernel, with its places
+    /// relative to these base addresses. The constants have been written, nothing else uses the registers,
+    /// and the values that jumps read are initialized. Memory that the line writes relative to one base
+    /// address is not accessed relative to another: machine code keeps values in processor registers, and
+    /// identifies them by base and offset.
     #[inline]
     pub unsafe fn run<R: Runner>(
         &self,

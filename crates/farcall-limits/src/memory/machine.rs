@@ -12,7 +12,8 @@ pub(super) fn available() -> Option<usize> {
     meminfo("MemAvailable:").into_iter().chain(groups().iter().filter_map(Group::available)).min()
 }
 
-/// Total bytes of the machine, or the smallest limit of the control groups of the process.
+/// Minimum of the machine's memory and the limits of the process's control groups, in bytes; `None` if
+/// unknown.
 pub(super) fn physical() -> Option<usize> {
     meminfo("MemTotal:").into_iter().chain(groups().iter().filter_map(Group::limit)).min()
 }
@@ -83,7 +84,7 @@ fn groups_of(membership: &str, root: &Path) -> Vec<Group> {
             list if list.split(',').any(|c| c == "memory") => (root.join("memory"), &CONTROLLER),
             _ => continue,
         };
-        // A process outside of the root that it sees has a path with `..`.
+        // The path contains `..` if the group lies outside of the root of the control group namespace.
         let path = Path::new(path.trim_start_matches('/'));
         let inside = path.components().all(|c| matches!(c, std::path::Component::Normal(_)));
         let path = if inside { path } else { Path::new("") };
