@@ -4,7 +4,7 @@ Markdown.
     accuracy.py [STEP]
 
 f16 and bf16: all numbers. f32: every STEP-th number in the order of bit patterns (1: all). f64: numbers
-spread over all bit patterns. Errors are in units in the last place, the distance between neighbouring numbers
+spread over all bit patterns. Errors are in units in the last place, the distance between neighboring numbers
 at the exact result. Exact results are computed in f64 for the narrow types (NumPy, SciPy), and by mpmath for
 f64.
 """
@@ -74,7 +74,7 @@ def program(op, dtype, operands, n):
 
 
 def ulp(exact, dtype):
-    """Returns the distance between neighbouring numbers of a type at these values."""
+    """Returns the distance between neighboring numbers of a type at these values."""
     info = ml_dtypes.finfo(DTYPES[dtype])
     _, exponent = np.frexp(np.abs(exact))
     least = int(np.log2(float(info.smallest_normal))) if dtype != "f64" else -1022

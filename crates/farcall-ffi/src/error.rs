@@ -81,7 +81,7 @@ macro_rules! error_codes {
 }
 
 error_codes! {
-    /// The caller cancelled the operation.
+    /// The caller canceled the operation.
     Cancelled cancelled = CANCELLED,
     /// An unknown error.
     Unknown unknown = UNKNOWN,

@@ -31,7 +31,7 @@ use crate::pool::Pool;
 /// ```
 ///
 /// A loop runs on the host's pool and on the calling thread, and returns when all parts are done. Threads
-/// take runs of neighbouring parts; there are a few runs for each thread. Loops can be nested: the inner loop
+/// take runs of neighboring parts; there are a few runs for each thread. Loops can be nested: the inner loop
 /// takes the [`Pool`] ([`Context::pool`]), which threads may share. A panic in the loop's body is propagated
 /// to the caller.
 pub trait Parts: sealed::Sealed + Sized + Send + Sync {
@@ -132,7 +132,7 @@ mod sealed {
     impl<P> Sealed for super::Enumerate<P> {}
 }
 
-/// Returns the number of runs of neighbouring parts: several for each thread, so that the wait for a slow
+/// Returns the number of runs of neighboring parts: several for each thread, so that the wait for a slow
 /// thread is short.
 fn runs(count: usize, pool: Pool<'_>) -> usize {
     let threads = pool.num_threads();
@@ -151,7 +151,7 @@ fn each_run<P: Parts>(parts: &P, runs: usize, pool: Pool<'_>, work: impl Fn(usiz
     });
 }
 
-/// A run of neighbouring parts, which no other run takes.
+/// A run of neighboring parts, which no other run takes.
 struct Run<'p, P> {
     parts: &'p P,
     left: Range<usize>,

@@ -42,7 +42,7 @@ pub struct Source {
     line_starts: OnceLock<Vec<u32>>,
     /// Number of lines of the file that precede the text.
     lines_before: usize,
-    /// Memory of the text, if it counts towards the memory limit.
+    /// Memory of the text, if it counts toward the memory limit.
     _charge: Charge,
 }
 
@@ -77,7 +77,7 @@ impl Source {
         Source::of(name.into(), text.into(), lines_before, Charge::EMPTY)
     }
 
-    /// Creates a source whose text counts towards the memory limit.
+    /// Creates a source whose text counts toward the memory limit.
     pub fn charged(name: impl Into<String>, text: impl Into<String>, charge: Charge) -> Arc<Source> {
         Source::of(name.into(), text.into(), 0, charge)
     }

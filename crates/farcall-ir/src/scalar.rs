@@ -319,7 +319,7 @@ pub(crate) fn quieted(x: f64) -> f64 {
 pub fn to_odd_f32(x: f64) -> f32 {
     let near = x as f32;
     let (back, bits) = (f64::from(near), near.to_bits());
-    // The other `f32` neighbour of `x`.
+    // The other `f32` neighbor of `x`.
     let other = if back.abs() > x.abs() { bits.wrapping_sub(1) } else { bits.wrapping_add(1) };
     let exact = back == x || x.is_nan();
     f32::from_bits(if exact || bits & 1 == 1 { bits } else { other })

@@ -1,7 +1,7 @@
 //! `argmax` and `argmin`: a `reduce` of numbers with indices, by a region that keeps the largest or smallest
 //! number and its index.
 //!
-//! The behaviour of a region is found by trying every case ([`cases`]). A row is searched for the largest
+//! The behavior of a region is found by trying every case ([`cases`]). A row is searched for the largest
 //! number first, then for its index, so most indices are never read. Columns, and rows with NaNs, are reduced
 //! step by step, as the region specifies. Indices that are an iota are computed instead of read.
 

@@ -2,7 +2,7 @@
 //!
 //! Special numbers are the constants of the region, zeros, infinities and NaNs. The region treats two lists
 //! of arguments alike if their elements have the same order relative to each other and to the special
-//! numbers. One list for each such order, a *case*, therefore suffices to determine the behaviour of the
+//! numbers. One list for each such order, a *case*, therefore suffices to determine the behavior of the
 //! region, however it is written. Numbers are represented by integers, called keys, that have the same order
 //! as the numbers ([`key`]).
 

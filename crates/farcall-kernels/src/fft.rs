@@ -7,7 +7,7 @@
 //! ```
 //!
 //! *Rows* are the lines along the last dimension, which are contiguous. Lines along other dimensions are
-//! *columns*: a few neighbouring columns at a time are gathered, transformed and written back. Each phase
+//! *columns*: a few neighboring columns at a time are gathered, transformed and written back. Each phase
 //! transforms all lines of one dimension and divides them among its tasks.
 //!
 //! Lines of millions of elements are transformed in steps ([`long`]).
@@ -91,7 +91,7 @@ struct Shape {
 struct Columns {
     /// Number of elements of a line.
     length: usize,
-    /// Distance between the elements of a line, which is the number of neighbouring lines.
+    /// Distance between the elements of a line, which is the number of neighboring lines.
     inner: usize,
     /// Number of groups of `inner` lines.
     outer: usize,
@@ -388,7 +388,7 @@ enum Plan<W: ?Sized, L> {
     Long(L),
 }
 
-/// Returns neighbouring elements as real and imaginary parts. The number of elements is even.
+/// Returns neighboring elements as real and imaginary parts. The number of elements is even.
 fn pairs<T>(line: &[T]) -> &[Complex<T>] {
     // SAFETY: a complex number has the layout of its two parts, and there are half as many complex numbers.
     unsafe { std::slice::from_raw_parts(line.as_ptr().cast(), line.len() / 2) }
@@ -507,7 +507,7 @@ impl Columns {
 struct Strided<T> {
     columns: Columns,
     lines: Lines<dyn Fft<T>, T>,
-    /// Number of blocks of neighbouring columns.
+    /// Number of blocks of neighboring columns.
     blocks: usize,
     tasks: usize,
 }

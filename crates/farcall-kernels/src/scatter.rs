@@ -4,7 +4,7 @@
 //! Updates of an element are applied in row-major order of the indices. Where windows are rows, the rows of
 //! the result are divided among the tasks: each task goes through all indices in order, and applies the
 //! updates of the task's rows. Where the result is larger than a cache, a task first groups the updates by
-//! neighbouring rows, so that it reads and writes each row once.
+//! neighboring rows, so that it reads and writes each row once.
 
 mod by_region;
 

@@ -1,7 +1,7 @@
 //! `select_and_scatter` as in the gradient of pooling: each window selects its largest or smallest element,
 //! and a value is added at the position of that element.
 //!
-//! Neighbours along the dimensions after the windowed dimensions are selected together. Values are added in
+//! Neighbors along the dimensions after the windowed dimensions are selected together. Values are added in
 //! row-major order.
 
 use farcall_ir::interrupt::Pace;

@@ -66,7 +66,7 @@ pub(super) struct Sequence {
     pub(super) stretches: Vec<Stretch>,
 }
 
-/// Neighbouring thunks that run together.
+/// Neighboring thunks that run together.
 #[derive(Debug)]
 pub(super) struct Stretch {
     /// Indices of the thunks in their sequence.
@@ -340,7 +340,7 @@ impl Loader<'_> {
         Sequence { steps, stretches }
     }
 
-    /// Joins neighbouring thunks that can run without the executor between them.
+    /// Joins neighboring thunks that can run without the executor between them.
     fn stretches(&mut self, thunks: &[Thunk], steps: &mut [Step]) -> Vec<Stretch> {
         let mut stretches: Vec<(Range<usize>, Option<Vec<Linked>>)> = Vec::new();
         for (i, (thunk, step)) in thunks.iter().zip(steps).enumerate() {

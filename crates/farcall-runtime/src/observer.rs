@@ -9,7 +9,7 @@ use farcall_kernels::Tasks;
 /// text, nested thunks included. (Thunks of custom calls in regions that the evaluator applies are not
 /// observed; these calls are part of the evaluated thunk.)
 pub trait Watch {
-    /// True if the observer must be told when each thunk begins and ends. Otherwise, neighbouring thunks may
+    /// True if the observer must be told when each thunk begins and ends. Otherwise, neighboring thunks may
     /// run as one.
     const SEES_THUNKS: bool = true;
 

@@ -78,7 +78,7 @@ pub(crate) const fn distance_if_near(name: &str, candidate: &str) -> Option<usiz
     if distance <= limit { Some(distance) } else { None }
 }
 
-/// Optimal string alignment distance: counts insertions, deletions, substitutions and swaps of neighbours,
+/// Optimal string alignment distance: counts insertions, deletions, substitutions and swaps of neighbors,
 /// ignoring case.
 const fn distance(a: &[u8], b: &[u8]) -> usize {
     const fn min(a: usize, b: usize) -> usize {

@@ -337,12 +337,12 @@ def Reshape(operand: XlaOp, *sizes: Any, **kwargs: Any) -> XlaOp:
 
 
 def Collapse(operand: XlaOp, dimensions: Sequence[int]) -> XlaOp:
-    """Merges neighbouring dimensions into one."""
+    """Merges neighboring dimensions into one."""
     dims, sizes = list(dimensions), list(operand.shape.dimensions())
     if not dims:
         return operand
     if dims != list(range(dims[0], dims[0] + len(dims))) or dims[-1] >= len(sizes):
-        raise XlaRuntimeError(f"INVALID_ARGUMENT: Collapse: {dims} are not neighbouring dimensions of {operand.shape}")
+        raise XlaRuntimeError(f"INVALID_ARGUMENT: Collapse: {dims} are not neighboring dimensions of {operand.shape}")
     merged = math.prod(sizes[dim] for dim in dims)
     return Reshape(operand, [*sizes[: dims[0]], merged, *sizes[dims[-1] + 1 :]])
 

@@ -112,7 +112,7 @@ open_enum! {
     ErrorCode = "XLA_FFI_Error_Code_" {
         /// Not an error.
         OK = 0,
-        /// The caller cancelled the operation.
+        /// The caller canceled the operation.
         CANCELLED = 1,
         /// An unknown error.
         UNKNOWN = 2,

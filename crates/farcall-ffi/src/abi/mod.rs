@@ -26,7 +26,7 @@
 //! # Invariants
 //!
 //! - An enumeration that the other side of the interface writes is an open newtype over `u32` ([`DataType`],
-//!   [`AttrType`], …), never a Rust `enum`: an unknown value must not be undefined behaviour.
+//!   [`AttrType`], …), never a Rust `enum`: an unknown value must not be undefined behavior.
 //! - No struct implements `Default`: a zero `struct_size` is never right.
 //! - [`LAYOUTS`] lists every struct; a test compares it with the C headers.
 

@@ -1,5 +1,5 @@
 // passes: movement_fusion
-// Neighbours repeated in two dimensions, and put before others.
+// Neighbors repeated in two dimensions, and put before others.
 func.func @main(%x: tensor<2x3x4xf32>, %y: tensor<4x6x4xf32>) -> tensor<4x6x8xf32> {
   %0 = stablehlo.broadcast_in_dim %x, dims = [0, 2, 3] : (tensor<2x3x4xf32>) -> tensor<2x2x3x4xf32>
   %1 = stablehlo.reshape %0 : (tensor<2x2x3x4xf32>) -> tensor<4x3x4xf32>

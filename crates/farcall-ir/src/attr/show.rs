@@ -222,7 +222,7 @@ fn c_exponent(value: f64) -> String {
     format!("{mantissa}e{exponent:+03}")
 }
 
-/// Formats a float with the fewest digits that distinguish it from its neighbours, and with a decimal point.
+/// Formats a float with the fewest digits that distinguish it from its neighbors, and with a decimal point.
 fn shortest(value: f64, dtype: DType) -> String {
     let text = if dtype == DType::F64 { format!("{value:?}") } else { format!("{:?}", value as f32) };
     match text.split_once('e') {

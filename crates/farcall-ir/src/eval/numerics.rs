@@ -30,7 +30,7 @@ pub enum Semantics {
     StableHlo,
 }
 
-/// Numerical behaviour of the evaluator and the engine.
+/// Numerical behavior of the evaluator and the engine.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Numerics {
     /// Handling of subnormal numbers.

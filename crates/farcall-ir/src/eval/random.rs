@@ -116,7 +116,7 @@ fn generate(
 
 /// Generates bits for a tensor, and the counter after them.
 ///
-/// A 64-bit word is one block. For narrower types, the two words of a block belong to neighbours along one
+/// A 64-bit word is one block. For narrower types, the two words of a block belong to neighbors along one
 /// dimension: the first dimension of even size, or else the largest dimension. If its size is odd, the last
 /// word is dropped.
 fn threefry_bits(key: u64, counter: u64, dtype: DType, dims: &[usize]) -> (Vec<u64>, u64) {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! Module ──FuncId──▶ Func ──┬─ RegionId ─▶ arguments, first and last instruction
-//!                           ├─ InstId ───▶ operation, operands, results, regions; its neighbours
+//!                           ├─ InstId ───▶ operation, operands, results, regions; its neighbors
 //!                           └─ ValueId ──▶ type, where it is defined
 //! ```
 //!

@@ -110,7 +110,7 @@ fn groups_of(mesh: &Mesh, refs: &[AxisRef]) -> Result<Literal, String> {
         return Err(format!("the mesh has {count} devices, but {} device numbers", mesh.device_ids.len()));
     }
     // Split each axis into factors, so that every part of an axis in `refs` is a product of factors.
-    let mut factors: Vec<(usize, usize)> = Vec::new(); // (size, distance between neighbours)
+    let mut factors: Vec<(usize, usize)> = Vec::new(); // (size, distance between neighbors)
     let mut named: Vec<Vec<usize>> = vec![Vec::new(); refs.len()];
     let mut distance = count;
     for (name, size) in &mesh.axes {

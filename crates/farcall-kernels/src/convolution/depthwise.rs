@@ -1,7 +1,7 @@
 //! Convolutions in which each feature has its own kernel, or which have only one feature and one kernel.
-//! Their results are sums of few products, and are computed for several neighbours in memory at once.
+//! Their results are sums of few products, and are computed for several neighbors in memory at once.
 //!
-//! Neighbours are either the features at one position or the windows of one row.
+//! Neighbors are either the features at one position or the windows of one row.
 
 use farcall_ir::{DType, interrupt};
 use half::{bf16, f16};
@@ -92,7 +92,7 @@ impl Depthwise {
         self.spatial.last().map_or(1, |s| s.windows.0)
     }
 
-    /// Number of rows. If features are neighbours, a row consists of the windows along the last dimension,
+    /// Number of rows. If features are neighbors, a row consists of the windows along the last dimension,
     /// for all features. Otherwise, it consists of a part of these windows, for one feature.
     fn rows(&self, by_feature: bool) -> usize {
         let outer = self.spatial.split_last().map_or(&[][..], |(_, outer)| outer);
@@ -345,7 +345,7 @@ impl Depthwise {
         }
     }
 
-    /// Computes `width` neighbouring windows of a row, for one feature.
+    /// Computes `width` neighboring windows of a row, for one feature.
     ///
     /// # Safety
     /// Same requirements as [`Depthwise::row`].

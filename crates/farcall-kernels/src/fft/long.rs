@@ -112,7 +112,7 @@ impl<T: FftNum> LongReal<T> {
         })
     }
 
-    /// Transforms a real line to `half + 1` elements. In `from`, each pair of neighbours of the line is one
+    /// Transforms a real line to `half + 1` elements. In `from`, each pair of neighbors of the line is one
     /// complex number.
     pub(super) fn forward(&self, from: &[Complex<T>], to: &mut [Complex<T>], between: &mut Vec<Complex<T>>) {
         let (half, two) = (self.half, T::one() + T::one());
@@ -130,7 +130,7 @@ impl<T: FftNum> LongReal<T> {
         }
     }
 
-    /// Transforms `half + 1` elements back to a real line. In `to`, each pair of neighbours of the line is
+    /// Transforms `half + 1` elements back to a real line. In `to`, each pair of neighbors of the line is
     /// one complex number. The result is not scaled.
     pub(super) fn backward(
         &self,

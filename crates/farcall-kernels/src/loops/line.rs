@@ -1,4 +1,4 @@
-//! Lines: linked steps of neighbouring thunks that run without overhead between them.
+//! Lines: linked steps of neighboring thunks that run without overhead between them.
 //!
 //! ```text
 //! [`Linked`], in a sequence ──▶ [`Line`] ──a run──▶ [`Code`], or machine code

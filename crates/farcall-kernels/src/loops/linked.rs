@@ -1,4 +1,4 @@
-//! Linked straight-line programs of neighbouring thunks: steps whose places count from the base addresses of
+//! Linked straight-line programs of neighboring thunks: steps whose places count from the base addresses of
 //! a run, with the jumps of loops and choices between them.
 //!
 //! ```text

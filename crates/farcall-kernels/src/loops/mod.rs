@@ -13,7 +13,7 @@
 //! - [`ir`] has the representation: what a loop computes ([`ir::LoopOp`]), the locations of its operands and
 //!   its result, and the level of its elements. [`expression`] describes operations on single elements.
 //! - [`lower`], [`tiles`] and [`data_movement`] lower operations. A schedule is either tiles in tasks
-//!   ([`tiles`]), or a single tile ([`straight_line`]), which [`linked`] joins with neighbouring thunks.
+//!   ([`tiles`]), or a single tile ([`straight_line`]), which [`linked`] joins with neighboring thunks.
 //! - [`vector`] is the backend of prebuilt loops. It runs everywhere, and needs no time to compile.
 //! - `native` is the backend of generated machine code. It keeps the intermediate results of an expression in
 //!   registers, and runs the steps of a loop over few elements without calls.

@@ -6,7 +6,7 @@
 //!
 //! With few elements, running a kernel takes less time than deciding what to run. A straight-line program
 //! therefore has no tiles, tasks or branches, and its constants are written once. It can run like any other
-//! kernel, with [`Args`]. The runtime instead *links* the programs of neighbouring thunks: their loops
+//! kernel, with [`Args`]. The runtime instead *links* the programs of neighboring thunks: their loops
 //! address memory relative to the base addresses of the run, and no work is left between them.
 
 use std::mem::MaybeUninit;

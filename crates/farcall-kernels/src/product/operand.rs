@@ -137,7 +137,7 @@ impl<'a> Walk<'a> {
 }
 
 impl Operand {
-    /// Makes a matrix with these dimensions (size, stride). Contiguous neighbours are joined.
+    /// Makes a matrix with these dimensions (size, stride). Contiguous neighbors are joined.
     pub(in super::super) fn matrix(lines: &[(usize, usize)], depth: &[(usize, usize)]) -> Operand {
         let dims = |dims: &[(usize, usize)]| {
             let dims = join(dims).into_iter();
@@ -380,7 +380,7 @@ impl Operand {
             return unsafe { axis.line(from, [at, step], other, [count, width], zero, to, [stride, across]) };
         }
         // Every `phases` steps advance by a whole number of elements, so each phase contains either only
-        // neighbouring elements or only holes.
+        // neighboring elements or only holes.
         let dilation = axis.dilation as isize;
         let phases = axis.dilation / num_integer::gcd(axis.dilation, step.unsigned_abs());
         for phase in 0..phases.min(count) {

@@ -20,12 +20,12 @@ const DOT_LANES: usize = 64;
 /// Number of partial sums for the remainder of a line.
 const TAIL_LANES: usize = 8;
 
-/// Number of rows of the matrix that are added per pass, if neighbouring lines are adjacent in memory.
+/// Number of rows of the matrix that are added per pass, if neighboring lines are adjacent in memory.
 const ROWS_PER_PASS: usize = 4;
 
-/// Number of results that are computed together, if neighbouring lines are adjacent in memory.
+/// Number of results that are computed together, if neighboring lines are adjacent in memory.
 const MAX_BLOCK_RESULTS: usize = 2048;
-/// Minimum number of results of a task, if neighbouring lines are adjacent in memory.
+/// Minimum number of results of a task, if neighboring lines are adjacent in memory.
 const MIN_TASK_RESULTS: usize = 512;
 
 /// Product of the lines of a matrix and a vector. Distances are in elements.

@@ -1,7 +1,7 @@
 //! Windows of few elements, each reduced element by element in row-major order, starting with the initial
 //! value.
 //!
-//! Neighbours are reduced together: elements of the dimensions after the windowed dimensions or, if the last
+//! Neighbors are reduced together: elements of the dimensions after the windowed dimensions or, if the last
 //! dimension is windowed, windows along it.
 
 use super::super::args::Args;

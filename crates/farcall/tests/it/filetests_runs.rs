@@ -147,7 +147,7 @@ fn after_signal(x: Kept<Buffer<f32>>, mut y: KeptMut<Buffer<f32>>) -> Result<()>
         let given = lock.lock().unwrap();
         let (given, _) = changed.wait_timeout_while(given, Duration::from_secs(20), |given| !*given).unwrap();
         if !*given {
-            return y.fail(Error::unavailable("nobody signalled"));
+            return y.fail(Error::unavailable("nobody signaled"));
         }
         for (y, x) in y.iter_mut().zip(x.iter()) {
             *y = 10.0 * x;
