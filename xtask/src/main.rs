@@ -29,17 +29,18 @@ Usage: cargo xtask <TASK>
 Tasks:
   demo           Build and run a transformer block exported from JAX, whose normalization is a custom
                  call to a Rust kernel. Needs no Python.
-  test           Formatting, lints, Rust tests, the guide, C++ and Python interop, and the suites in a
-                 folder `shared` beside the checkout, if it exists. Prints the time of each step.
-                 Ends with `N passed, N failed`.
+  test           Checks formatting and lints, and runs the Rust tests, the guide, the tests of C++ and
+                 Python interop, and the suites in a folder `shared` beside the checkout, if it exists.
+                 Prints the time of each step. Ends with `N passed, N failed`.
   test --quick   Like `test`, without the parts that need a Python package or the suites.
-  test --all     Like `test`, and what rarely breaks: the oldest compiler (if installed),
-                 old versions of jaxlib, and random tests with another seed that take ten times as
-                 long. Required before a release.
+  test --all     Like `test`, plus checks that rarely fail: the oldest compiler (if installed), old
+                 versions of jaxlib, and random tests with another seed and ten times as many iterations.
+                 Required before a release.
   test-newest [MIRROR]
-                 The Python tests in a jaxlib that needs a newer Python than this machine's, in
-                 a Debian system created by debootstrap from MIRROR, and the tests of C++ handlers with
-                 jaxlib's headers. MIRROR defaults to this machine's package sources. Needs root.
+                 Runs the Python tests with a jaxlib that needs a newer Python than this machine has, in
+                 a Debian system that debootstrap installs from MIRROR (default: this machine's package
+                 sources). Then runs the tests of C++ handlers here, with the headers of that jaxlib.
+                 Needs root.
   jax-suite --jax CHECKOUT [--seconds N] [--rounds N] [FILES]
                  Runs JAX's own tests (all files, or FILES) from a checkout of JAX at the tag of the
                  version that the tests use, stores every program that they compile with its inputs
@@ -54,22 +55,22 @@ Tasks:
                  agrees on less than 99 % of the texts that jaxlib runs on one CPU device.
   hlo-texts --compare [TEXTS]
                  Only runs the stored texts (all, or TEXTS by name) in farcall again.
-  valgrind       The tests of both sides of the C interface under valgrind: no invalid accesses, no
-                 leaks. Ends with `N passed, N failed`.
+  valgrind       Runs the tests of both sides of the C interface under valgrind, which reports invalid
+                 accesses and leaks. Ends with `N passed, N failed`.
   bench [--bar] [--filter TEXT] [PARTS]
-                 Decoding, calls, compile times and run times of the corpus and of programs of realistic
-                 sizes, compared with jaxlib in one session. Creates its own venv. Writes
-                 docs/benchmarks.md; without AVX-512, docs/benchmarks-avx2.md or the like. The parts are
-                 decode, calls, kernels, handlers, corpus, elementwise, products, indexing, sorting,
-                 random, convolutions, loops and models. Only the named PARTS run again; the page takes
-                 the results of other parts from target/. Until all parts have run, the page itself is
-                 written to target/. All parts take about 15 minutes. With --filter, only programs with
+                 Measures decoding, calls, compile times and run times, and compares them with jaxlib in
+                 one session. The programs are the corpus and programs of realistic sizes. Creates its own
+                 venv. Writes docs/benchmarks.md; without AVX-512, docs/benchmarks-avx2.md or the like.
+                 The parts are decode, calls, kernels, handlers, corpus, elementwise, products, indexing,
+                 sorting, random, convolutions, loops and models. Only the named PARTS run again; the page
+                 takes the results of other parts from target/. Until all parts have run, the page itself
+                 is written to target/. All parts take about 15 minutes. With --filter, only programs with
                  TEXT in their names run, and their figures are printed. With --bar, it is an error if a
                  handler written in Python costs more than 5 µs a call.
   accuracy [STEP]
-                 Errors of elementary functions, compared with XLA: of every STEP-th number of f32
-                 (default 251; 1 tests all numbers and takes hours), all 16-bit floats, and samples of
-                 f64. Writes docs/accuracy.md.
+                 Compares the errors of elementary functions with XLA's. Tests every STEP-th number of
+                 f32 (default 251; 1 tests all numbers and takes hours), all 16-bit floats, and samples
+                 of f64. Writes docs/accuracy.md.
   guide          Builds the guide in docs/guide as a book with mdbook, which it installs from crates.io
                  under target/ if needed.
   guide test [PAGES]
