@@ -1,4 +1,5 @@
-// Elements repeated in two dimensions, then concatenated: one fusion moves them without intermediate values. The same for bytes, and for a constant without memory.
+// Elements repeated in two dimensions, then concatenated: one fusion moves them without intermediate values.
+// The same for bytes, and for a constant without memory.
 func.func @main(%x: tensor<2x3x2xf32>, %y: tensor<4x6x1xf32>, %b: tensor<3xui8>, %one: tensor<f32>) -> (tensor<4x6x3xf32>, tensor<12xui8>, tensor<3x1xf32>) {
   %0 = stablehlo.broadcast_in_dim %x, dims = [0, 2, 3] : (tensor<2x3x2xf32>) -> tensor<2x2x3x2xf32>
   %1 = stablehlo.reshape %0 : (tensor<2x2x3x2xf32>) -> tensor<4x3x2xf32>
