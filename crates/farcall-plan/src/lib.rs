@@ -371,7 +371,7 @@ impl Thunk {
 
 impl Compute {
     /// Returns the request to a kernel for buffers of these types. `outputs` excludes scratch memory; `iotas`
-    /// describes the inputs (`iotas`).
+    /// are the inputs' iota dimensions, as returned by the function `iotas`.
     pub fn request<'a>(
         &'a self,
         inputs: &'a [&'a TensorType],
@@ -396,8 +396,7 @@ fn types(buffers: &[TensorSlice]) -> SmallVec<[&TensorType; 8]> {
     buffers.iter().map(|b| &b.ty).collect()
 }
 
-/// A thunk of a plan with its step number, as `Profile` and
-/// `Explanation` number steps.
+/// A thunk of a plan with its step number, as `Profile` and `Explanation` number steps.
 #[derive(Clone, Copy, Debug)]
 pub struct Numbered<'p> {
     /// Position of the thunk in the order of [`Plan::walk`].
@@ -475,9 +474,9 @@ impl Plan {
         elided::refused(self.references.iter().map(|site| &*site.program))
     }
 
-    /// Gives elements to the constants whose elements the program's text left out ([`elided::fill`]), and
-    /// returns the number of these constants. A run copies these constants; a program whose constants are
-    /// filled before compilation reads them in place.
+    /// Fills the constants whose elements the program's text left out ([`elided::fill`]), and returns the
+    /// number of these constants. A run copies them; if constants are filled before compilation, the program
+    /// reads them in place.
     ///
     /// # Errors
     /// The first error that `elements` returns.

@@ -175,7 +175,7 @@ impl Plan {
             Base::Iota(_) | Base::Constant(_) | Base::Number(_) => false,
         };
         if let Some(o) = t.outputs.iter().find(|o| !owned(o)) {
-            return Err(format!("{} is written", o.slice));
+            return Err(format!("{} is written, but it is read-only", o.slice));
         }
         self.overlaps(t)?;
         if !matches!(t.op, ThunkOp::While | ThunkOp::Case) {
@@ -203,7 +203,7 @@ impl Plan {
             (ThunkOp::Copy, [x], [y]) => need(x.slice.size == y.slice.size, "sizes differ"),
             (ThunkOp::While, [pred], _) => {
                 need(pred.ty.dtype == DType::Pred && pred.slice.size == 1, "the condition is not a pred")?;
-                need(t.bodies.len() == 2, "a loop has condition and body")
+                need(t.bodies.len() == 2, "a loop must have a condition and a body")
             }
             (ThunkOp::Case, [index], _) => {
                 let d = index.ty.dtype;
@@ -212,7 +212,7 @@ impl Plan {
                     "the index is not one integer or pred",
                 )?;
                 need(!t.bodies.is_empty(), "no branches")?;
-                need(!d.is_bool() || t.bodies.len() == 2, "a choice by a pred has two branches")
+                need(!d.is_bool() || t.bodies.len() == 2, "a choice by a pred must have two branches")
             }
             (ThunkOp::CustomCall(call), _, _) => {
                 let spec = self.calls.get(call.id.index()).ok_or("no such call")?;
@@ -292,7 +292,7 @@ fn nested(plan: &Plan, site: &ReferenceSite, call: &NestedCall) -> Result<(), St
     let takes = operands.iter().flat_map(Type::tensors).eq(call.plan.params.iter().map(|p| &p.ty));
     let gives = results.iter().flat_map(Type::tensors).eq(call.plan.results.iter().map(|r| &r.ty));
     need(call.plan.cuts.is_empty(), "the plan of a nested call cuts its results")?;
-    need(takes && gives, "the plan of a nested call differs from it")
+    need(takes && gives, "the plan of a nested call has other operand or result types than the call")
 }
 
 /// Kernels with their prepared state.

@@ -444,7 +444,7 @@ mod tests {
         (plan, scratches)
     }
 
-    /// Creates a thunk with this scratch memory.
+    /// Function that creates a thunk with this scratch memory.
     type Spoil<'a> = &'a dyn Fn(Slice) -> Thunk;
     type Sequence<'a> = &'a dyn Fn(Spoil<'_>) -> Vec<Thunk>;
 
