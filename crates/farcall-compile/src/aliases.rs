@@ -25,12 +25,12 @@ pub(super) fn check(inst: Inst<'_>, call: &CustomCall) -> Result<Vec<(usize, usi
         let (to, from) = (ty(inst.results(), output)?, ty(inst.operands(), input)?);
         if to.bytes() != from.bytes() {
             let message = format!(
-                "result {output} cannot share memory with operand {input}: {to} is not of the size of {from}"
+                "result {output} cannot share memory with operand {input}: {to} and {from} differ in size"
             );
             return Err(Diagnostic::new("compile-alias", span, message));
         }
         if aliases.iter().any(|(o, i)| *o == output || *i == input) {
-            let message = "an operand can share memory with one result only".to_owned();
+            let message = "an operand can share memory with only one result".to_owned();
             return Err(Diagnostic::new("compile-alias", span, message));
         }
         aliases.push((output, input));

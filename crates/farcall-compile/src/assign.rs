@@ -155,8 +155,8 @@ struct Lodgers {
     room: Arena,
     /// Size of the memory, in bytes; 0 if it takes no lodgers.
     bytes: usize,
-    /// Position at which the life of the result begins, or the life of a value that the result replaces in
-    /// place, if that is earlier. The lives of all lodgers end before.
+    /// Position before which the lives of all lodgers end: the beginning of the result's life or, if that is
+    /// earlier, of the life of a value that the result replaces in place.
     leave: u32,
     /// Last position of all lodgers admitted so far.
     last: u32,
@@ -335,7 +335,8 @@ impl Assigner<'_> {
     }
 
     /// Finds an operand whose life ends here, and whose place this result may take over. The operand is in
-    /// the arena, or is a lodger whose destination the result leaves in time.
+    /// the arena, or is a lodger in a destination. In that case, the result ends before the destination is
+    /// needed.
     fn ending(&self, inst: Inst<'_>, result: usize, at: u32, taken: &[PieceId]) -> Option<PieceId> {
         let own = self.storage.of(inst.results()[result]);
         let Piece { bytes, alignment, .. } = self.storage.pieces[own.index()];

@@ -1,11 +1,11 @@
 //! Decides which values share memory.
 //!
 //! A [`Piece`] of memory belongs to one value and its aliases: other views of its bytes, arguments of regions
-//! that capture it, equal constants, and slices of it that are not copied ([`parts`](super::slice_views)). A value
-//! carried by a loop has one piece, from the operand through the arguments and the results of the body to the
-//! result of the loop. The result of a choice shares its piece with the results of the branches, and the
-//! result of a custom call shares its piece with the operand that it changes. [`copies`](super::copies)
-//! inserts the copies that make this sharing correct.
+//! that capture it, equal constants, and slices of it that are not copied
+//! ([`slice_views`](super::slice_views)). A value carried by a loop has one piece, from the operand through
+//! the arguments and the results of the body to the result of the loop. The result of a choice shares its
+//! piece with the results of the branches, and the result of a custom call shares its piece with the operand
+//! that it changes. [`copies`](super::copies) inserts the copies that make this sharing correct.
 
 use farcall_ir::{Func, Inst, InstId, Op, ValueId};
 use rustc_hash::{FxHashMap, FxHashSet};

@@ -81,10 +81,10 @@ fn left(test: &str, place: &str) -> String {
     middle::verify(&after).unwrap_or_else(|e| panic!("{place}: {e}\n{}", text::print(&after)));
     let printed = text::print(&after);
     let again = text::parse(&Source::new("printed", &printed)).unwrap_or_else(|e| panic!("{place}: {e}"));
-    assert!(again == after, "{place}: it reads as another program\n{printed}");
+    assert!(again == after, "{place}: the printed result parses as another program\n{printed}");
     let (expected, found) = (results(&before), results(&after));
     let calls = printed.contains("custom_call");
-    assert!(calls || expected.is_some(), "{place}: it does not run\n{printed}");
+    assert!(calls || expected.is_some(), "{place}: the program does not run\n{printed}");
     assert!(expected == found, "{place}: {expected:?} became {found:?}\n{printed}");
     printed
 }

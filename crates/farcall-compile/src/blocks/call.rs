@@ -121,11 +121,11 @@ fn aliases(
         let (to, from) = (at("result", results, *result)?, at("operand", operands, *operand)?);
         if to != from {
             return Err(Refused::Wrong(format!(
-                "result {result} cannot share memory with operand {operand}: {to} is another type than {from}"
+                "result {result} cannot share memory with operand {operand}: {to} and {from} are different types"
             )));
         }
         if asked[..i].iter().any(|(r, o)| r == result || o == operand) {
-            return Err(Refused::Wrong("an operand can share memory with one result only".to_owned()));
+            return Err(Refused::Wrong("an operand can share memory with only one result".to_owned()));
         }
         aliases.push(OutputAlias {
             output_tuple_indices: if results.len() == 1 { Vec::new() } else { vec![*result] },

@@ -419,8 +419,8 @@ fn an_answer_that_can_never_be_right_is_an_error() {
         [1] is not a layout of result 0, which has 1 dimensions
         there is no result 1: the block has one
         there is no operand 1: the block has one
-        an operand can share memory with one result only
-        result 0 cannot share memory with operand 0: tensor<4xf32> is another type than tensor<4xf16>
+        an operand can share memory with only one result
+        result 0 cannot share memory with operand 0: tensor<4xf32> and tensor<4xf16> are different types
         attribute k: "42 : i" is not an attribute in MLIR's syntax: unknown element type `i`
         attribute k: it is given twice
         result 0 cannot be converted from c64 to f32, which loses the imaginary part"#]]
