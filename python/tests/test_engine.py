@@ -181,7 +181,7 @@ def test_a_number_is_a_scalar():
 def test_wrong_inputs():
     add = farcall.compile(ADD)
     x = np.ones((2, 3), np.float32)
-    with pytest.raises(TypeError, match="the program takes 2 inputs, 1 were given"):
+    with pytest.raises(TypeError, match="the program takes 2 inputs .*, but 1 were given"):
         add(x)
     with pytest.raises(TypeError, match="input 1 is tensor<2x3xf64>, but the program takes tensor<2x3xf32>"):
         add(x, x.astype(np.float64))

@@ -56,7 +56,7 @@ pub use reference::values;
 #[non_exhaustive]
 pub enum RunError {
     /// Too few or too many inputs.
-    #[error("the program takes {} inputs, {found} were given (it takes {})", expected.len(), list(expected))]
+    #[error("the program takes {} inputs ({}), but {found} were given", expected.len(), list(expected))]
     InputCount {
         /// Types of the inputs that the program takes.
         expected: Box<[TensorType]>,
@@ -106,7 +106,7 @@ pub enum RunError {
         /// The device of the stream.
         found: Device,
     },
-    /// The arena, a copy of an input or a result does not fit into memory.
+    /// The arena, a copy of an input, or a result does not fit into memory.
     #[error("{what}: {error}")]
     Memory {
         /// Purpose of the memory.

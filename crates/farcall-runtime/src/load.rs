@@ -40,8 +40,8 @@ pub(super) struct Loaded {
     pub(super) sequence: Sequence,
     /// Places of the results.
     pub(super) results: Vec<Place>,
-    /// The plan's constants, aligned as custom calls may expect, then the constants of straight-line programs
-    /// and the scalar constants that these take.
+    /// The plan's constants, aligned as custom calls may expect. The constants of straight-line programs
+    /// follow, together with the scalar constants that these programs take.
     pub(super) constants: AlignedBytes,
     /// Bytes of the registers of straight-line programs. Only one program runs at a time, so all share them.
     pub(super) registers: usize,

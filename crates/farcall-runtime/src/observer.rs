@@ -16,7 +16,7 @@ pub trait Watch {
     /// Called when a thunk begins.
     fn enter(&mut self, thunk: u32);
 
-    /// Called when the thunk that began last and has not ended yet ends, even if it failed.
+    /// Called when the innermost running thunk ends, even if it failed.
     fn leave(&mut self, thunk: u32);
 
     /// Runs a kernel, which shares its work among threads through the given pool.

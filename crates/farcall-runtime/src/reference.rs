@@ -52,7 +52,9 @@ struct Nested<'a> {
 
 impl Nested<'_> {
     fn transfers(&self) -> Result<&Transfers, String> {
-        self.run.transfers().ok_or_else(|| "the caller of this run exchanges no values with it".to_owned())
+        self.run
+            .transfers()
+            .ok_or_else(|| "this run has no queues to exchange values with its caller".to_owned())
     }
 }
 

@@ -180,7 +180,7 @@ fn a_run_that_waits_for_values_ends() {
     let executable = compile(SUM);
     let message = |run: &RunContext| executable.execute_in(NOTHING, run).unwrap_err().to_string();
     let place = "test.mlir:8:14: stablehlo.infeed: ";
-    let none = "the caller of this run exchanges no values with it";
+    let none = "this run has no queues to exchange values with its caller";
     assert_eq!(message(&RunContext::new()), format!("{place}{none}"));
 
     let transfers = Arc::new(Transfers::new());

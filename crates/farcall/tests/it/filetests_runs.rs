@@ -40,7 +40,7 @@ fn f32s(values: &[f32]) -> Literal {
 fn wrong_inputs_are_named() {
     let executable = compile(ROOTS);
     let message = |inputs: &[Literal]| executable.run(inputs).unwrap_err().to_string();
-    expect!["the program takes 1 inputs, 0 were given (it takes tensor<2xf32>)"].assert_eq(&message(&[]));
+    expect!["the program takes 1 inputs (tensor<2xf32>), but 0 were given"].assert_eq(&message(&[]));
     expect!["input 0 is tensor<3xf32>, but the program takes tensor<2xf32>"]
         .assert_eq(&message(&[f32s(&[1.0, 2.0, 3.0])]));
     expect!["input 0 is tensor<2xi32>, but the program takes tensor<2xf32>"]
