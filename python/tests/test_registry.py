@@ -277,7 +277,7 @@ def test_a_namespace_keeps_ops_apart(copies):
     assert {op.__name__ for op in ops} == {f"acme.{op.__name__}" for op in plain}
     x = np.array([[3, 4]], np.float32)
     np.testing.assert_allclose(ops.normalize(x), [[0.6, 0.8]], rtol=1e-6)
-    with pytest.raises(ValueError, match="`a-b` is no namespace"):
+    with pytest.raises(ValueError, match="`a-b` is not a namespace"):
         farcall.load(copies[1], registry, namespace="a-b")
     jax = pytest.importorskip("jax")
     both = jax.jit(lambda x: (plain.normalize(x), jax.grad(lambda x: ops.normalize(x)[0, 0])(x)))

@@ -9,7 +9,7 @@
 //!
 //! While a handler runs, it calls back through the host's table of functions ([`host_api`]), which finds the
 //! run by the context pointer in the call frame. These functions, and everything else that foreign code
-//! interacts with, are in `host`. The mapping from calls to functions is in `registry`.
+//! interacts with, are in `interface`. The mapping from calls to functions is in `registry`.
 //!
 //! Operands and results are passed as XLA:CPU passes them. Tuples are passed as their leaves in order, and a
 //! token as a buffer of type `TOKEN` and rank 0. Functions of the untyped API get arrays of pointers:

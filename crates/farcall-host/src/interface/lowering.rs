@@ -1,4 +1,4 @@
-//! The host's side of a library's lowerings: asks one about a block, and collects its answer.
+//! The host's side of a library's lowerings: asks a lowering about a block, and collects its answer.
 //!
 //! **Invariants.** A lowering is foreign code, and is entered through `guard`. Values passed to a callback
 //! are checked for readability and copied before the callback returns. Whether they are meaningful is up to
@@ -178,7 +178,7 @@ unsafe fn layouts(first: *const NumberedLayout, count: usize) -> Result<Vec<(usi
     let all = unsafe { members(first, count, "layouts") }?;
     let one = |layout: NumberedLayout| {
         // SAFETY: the caller guarantees `layout.rank` dimensions (`# Safety` above).
-        let order = unsafe { members(layout.minor_to_major, layout.rank, "a layout") }?;
+        let order = unsafe { members(layout.minor_to_major, layout.rank, "layout dimensions") }?;
         let dim = |dim: i64| usize::try_from(dim).map_err(|_| format!("a layout has the dimension {dim}"));
         Ok((layout.index, order.into_iter().map(dim).collect::<Result<_, String>>()?))
     };
@@ -195,7 +195,7 @@ unsafe fn members<T: Copy>(first: *const T, count: usize, what: &str) -> Result<
         }
         _ => None,
     };
-    members.ok_or_else(|| format!("{what} of it cannot be read"))
+    members.ok_or_else(|| format!("its {what} cannot be read"))
 }
 
 /// # Safety
@@ -211,7 +211,7 @@ unsafe fn answer_at<'a>(host: *mut c_void) -> Option<&'a mut Answer> {
 unsafe fn text(span: ByteSpan) -> Result<String, String> {
     // SAFETY: the caller guarantees a valid span (`# Safety` above).
     let bytes = unsafe { span.as_bytes() };
-    std::str::from_utf8(bytes).map(str::to_owned).map_err(|_| "a text of it is not UTF-8".to_owned())
+    std::str::from_utf8(bytes).map(str::to_owned).map_err(|_| "one of its texts is not UTF-8".to_owned())
 }
 
 /// # Safety

@@ -79,7 +79,7 @@ unsafe fn read(call: *const SampleCall) -> Result<(Vec<Literal>, Attrs), String>
     let call = unsafe { call.read() };
     let is_table = call.operand_count == 0 || (!call.operands.is_null() && call.operands.is_aligned());
     if !is_table || call.operand_count > MAX_COUNT {
-        return Err("its table of operands".to_owned());
+        return Err("its table of operands is null, misaligned or too long".to_owned());
     }
     // SAFETY: the caller guarantees `operand_count` buffers in the table (`# Safety` above).
     let operands = (0..call.operand_count).map(|i| unsafe { operand(&*call.operands.add(i)) });
@@ -91,17 +91,18 @@ unsafe fn read(call: *const SampleCall) -> Result<(Vec<Literal>, Attrs), String>
 /// # Safety
 /// `dims` is null, misaligned, or points to `rank` sizes. `data` is null, or points to the elements.
 unsafe fn operand(buffer: &Buffer) -> Result<Literal, String> {
-    let dtype = buffer.dtype.dtype().ok_or("the element type of an operand")?;
-    let rank = usize::try_from(buffer.rank).ok().filter(|rank| *rank <= MAX_COUNT).ok_or("a rank")?;
+    let dtype = buffer.dtype.dtype().ok_or("an operand's element type is unknown")?;
+    let rank = usize::try_from(buffer.rank).ok().filter(|rank| *rank <= MAX_COUNT);
+    let rank = rank.ok_or("an operand's rank is negative or too large")?;
     if rank > 0 && (buffer.dims.is_null() || !buffer.dims.is_aligned()) {
-        return Err("the dimensions of an operand".to_owned());
+        return Err("an operand's dimensions are null or misaligned".to_owned());
     }
     // SAFETY: the caller guarantees `rank` sizes (`# Safety` above).
     let sizes = (0..rank).map(|i| usize::try_from(unsafe { *buffer.dims.add(i) }));
-    let sizes = sizes.collect::<Result<Vec<_>, _>>().map_err(|_| "a negative size")?;
-    let bytes = TensorType::new(dtype, sizes.clone()).bytes().ok_or("an operand that is too large")?;
+    let sizes = sizes.collect::<Result<Vec<_>, _>>().map_err(|_| "an operand has a negative size")?;
+    let bytes = TensorType::new(dtype, sizes.clone()).bytes().ok_or("an operand is too large")?;
     if bytes > 0 && buffer.data.is_null() {
-        return Err("the elements of an operand".to_owned());
+        return Err("the pointer to an operand's elements is null".to_owned());
     }
     let elements = match bytes {
         0 => &[][..],

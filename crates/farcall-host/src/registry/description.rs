@@ -41,7 +41,7 @@ pub(super) unsafe fn library(path: &Path, symbol: *mut c_void) -> Result<Library
 /// Checks that the pointers of a descriptor point to readable memory. [`Library::read`] checks for null and
 /// misaligned pointers.
 fn check(descriptor: *const LibraryDescriptor, memory: &Readable) -> Result<(), &'static str> {
-    let Some(library) = read(descriptor, memory).map_err(|()| "the pointer to it is not to memory")? else {
+    let Some(library) = read(descriptor, memory).map_err(|()| "it is not in readable memory")? else {
         return Ok(());
     };
     text(&[library.name, library.library_version, library.sdk_version, library.namespace], memory)?;
@@ -50,12 +50,12 @@ fn check(descriptor: *const LibraryDescriptor, memory: &Readable) -> Result<(), 
         return Ok(());
     }
     if !memory.has(library.ops.addr(), bytes) {
-        return Err("its table of ops is not in memory");
+        return Err("its table of ops is not in readable memory");
     }
     for i in 0..library.op_count {
         // SAFETY: the check above found all `op_count` members of the table readable.
         let op = unsafe { *library.ops.add(i) };
-        if let Some(op) = read(op.cast(), memory).map_err(|()| "the pointer to an op is not to memory")? {
+        if let Some(op) = read(op.cast(), memory).map_err(|()| "an op is not in readable memory")? {
             check_op(&op, memory)?;
         }
     }
@@ -76,7 +76,7 @@ fn check_op(op: &RawOpDescriptor, memory: &Readable) -> Result<(), &'static str>
     let lower = op.lower.into_iter().map(|function| function as usize);
     let samples = op.samples.into_iter().map(|function| function as usize);
     if !functions.chain(rules).chain(lower).chain(samples).all(|address| memory.has_code(address)) {
-        return Err("a function of an op is not code");
+        return Err("a function of an op is not in executable memory");
     }
     let stride = op.param_stride as usize;
     let bytes = op.param_count.saturating_mul(stride);
@@ -84,7 +84,7 @@ fn check_op(op: &RawOpDescriptor, memory: &Readable) -> Result<(), &'static str>
         return Ok(());
     }
     if !memory.has(op.params.addr(), bytes) {
-        return Err("the parameters of an op are not in memory");
+        return Err("the parameters of an op are not in readable memory");
     }
     if stride < size_of::<farcall_ffi::descriptor::ParamDescriptor>() || !stride.is_multiple_of(8) {
         return Ok(());
@@ -99,7 +99,7 @@ fn check_op(op: &RawOpDescriptor, memory: &Readable) -> Result<(), &'static str>
 fn text(spans: &[ByteSpan], memory: &Readable) -> Result<(), &'static str> {
     let is_there =
         |span: &ByteSpan| span.len == 0 || span.ptr.is_null() || memory.has(span.ptr.addr(), span.len);
-    if spans.iter().all(is_there) { Ok(()) } else { Err("a text is not in memory") }
+    if spans.iter().all(is_there) { Ok(()) } else { Err("a text is not in readable memory") }
 }
 
 /// Reads the part of a struct that its own size covers, and fills the rest with zeros. `None` for a null or

@@ -90,7 +90,7 @@ fn describe(start: &[u8]) -> String {
         return format!("{kind}{hint}");
     }
     let text = start.iter().all(|b| matches!(b, b'\t' | b'\n' | b'\r' | b' '..));
-    if text { "a text file".into() } else { "no ELF file".into() }
+    if text { "a text file".into() } else { "not an ELF file".into() }
 }
 
 #[cfg(test)]
@@ -102,7 +102,7 @@ mod tests {
         assert_eq!(describe(b""), "empty");
         assert_eq!(describe(b"\x89PNG\r\n"), "a PNG image");
         assert_eq!(describe(b"module {\n"), "a text file");
-        assert_eq!(describe(b"\0\x01\x02"), "no ELF file");
+        assert_eq!(describe(b"\0\x01\x02"), "not an ELF file");
         assert!(matches!(inspect(Path::new("/")), Err(LoadError::NotALibrary { .. })));
     }
 }

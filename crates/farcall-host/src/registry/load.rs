@@ -185,7 +185,7 @@ impl Registry {
             None => LoadError::Refused { path: path.clone(), errors },
         })?;
         let warning = |what: String| {
-            format!("{} has changed and lacks {what} now: it is not registered any more", path.display())
+            format!("{} has changed and lacks {what}, which is no longer registered", path.display())
         };
         warnings.extend(dropped.into_iter().map(warning));
         Ok(LoadReport { targets, tags: loaded.tags(), notes, warnings, path })

@@ -37,7 +37,7 @@ pub enum LoadError {
         what: String,
     },
     /// The library was built for another processor.
-    #[error("library {} was built for {found}, this program runs on {here}", path.display())]
+    #[error("library {} was built for {found}, but this program runs on {here}", path.display())]
     WrongMachine {
         /// The file.
         path: PathBuf,
@@ -92,14 +92,14 @@ pub enum LoadError {
         exports: Vec<String>,
     },
     /// The file has changed, but the dynamic linker returns the earlier library.
-    #[error("library {} has changed since this process loaded it, and the dynamic linker returns what was loaded then: \
-             start the process again to have the new one", path.display())]
+    #[error("library {} has changed since this process loaded it, but the dynamic linker returns the earlier \
+             library; restart the process to load the new one", path.display())]
     NotReplaced {
         /// The file.
         path: PathBuf,
     },
     /// The namespace is invalid.
-    #[error("library {}: `{namespace}` is no namespace: write {}", path.display(), namespace::FORM)]
+    #[error("library {}: `{namespace}` is not a namespace: write {}", path.display(), namespace::FORM)]
     Namespace {
         /// The file.
         path: PathBuf,

@@ -15,8 +15,8 @@
 //! the same library.
 //!
 //! Writing over a file changes the code of the processes that have mapped it, perhaps in the middle of a
-//! call. A library's pages are therefore copied to private memory as soon as it is open ([`pages`]). The copy
-//! takes as much memory as the library.
+//! call. A library's pages are therefore copied to private memory as soon as it is open
+//! ([`private_pages`]). The copy takes as much memory as the library.
 
 use std::cell::RefCell;
 use std::fs::{File, Metadata};

@@ -811,12 +811,12 @@ fn answers_of_a_library_are_not_trusted() {
         failure: out of luck
         null: the lowering returns a call that cannot be read
         short: the lowering returns a call that cannot be read
-        null table: the lowering returns a call, but element types of it cannot be read
-        endless table: the lowering returns a call, but attributes of it cannot be read
-        misaligned: the lowering returns a call, but attributes of it cannot be read
+        null table: the lowering returns a call, but its element types cannot be read
+        endless table: the lowering returns a call, but its attributes cannot be read
+        misaligned: the lowering returns a call, but its attributes cannot be read
         no type: the lowering returns a call, but 999 is not an element type
         negative: the lowering returns a call, but a layout has the dimension -1
-        no text: the lowering returns a call, but a text of it is not UTF-8
+        no text: the lowering returns a call, but one of its texts is not UTF-8
         else: no target `t` is registered for the platform Host"#]]
     .assert_eq(&lines.join("\n"));
 }

@@ -187,7 +187,7 @@ fn errors_of_functions_are_reported() {
             : [Some(0)] -> [0, 0] {how = "", k = 0}
             batch panics: wrong: the batching function: panicked … no batch for you
             batch fails: wrong: not yet
-            not moved: wrong: the batching function is wrong: x is batched, but is left as it is
+            not moved: wrong: the batching function is wrong: x is batched, but gets no axis in the one call
             elsewhere: wrong: the batching function is wrong: z of the one call is [7, 2, 3], but 7 of [2, 3] with the axis at 1 are [2, 7, 3]
             too far: wrong: the batching function is wrong: 7 is not a valid axis position in x of shape [2, 3]
             result too far: wrong: the batching function is wrong: z of the one call is [7, 2, 3], but 7 is not a valid axis position in [2, 3]

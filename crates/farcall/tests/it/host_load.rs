@@ -35,17 +35,17 @@ fn a_library_for_another_machine() {
     let mut bytes = std::fs::read(std::env::current_exe().unwrap()).unwrap();
     let riscv = 243u16;
     bytes[18..20].copy_from_slice(&riscv.to_le_bytes());
-    check("riscv.so", &bytes, "was built for RISC-V, this program runs on");
+    check("riscv.so", &bytes, "was built for RISC-V, but this program runs on");
 }
 
 #[test]
 fn pointers_of_a_description_are_not_believed() {
     for (how, what) in [
-        (1, "the pointer to it is not to memory"),
-        (2, "a text is not in memory"),
-        (3, "its table of ops is not in memory"),
-        (4, "the pointer to an op is not to memory"),
-        (5, "a function of an op is not code"),
+        (1, "it is not in readable memory"),
+        (2, "a text is not in readable memory"),
+        (3, "its table of ops is not in readable memory"),
+        (4, "an op is not in readable memory"),
+        (5, "a function of an op is not in executable memory"),
     ] {
         let flag = format!("-DHOW={how}");
         let Some(path) = plain_cc("farcall", "describes", &format!("describes_{how}"), &[&flag]) else {

@@ -80,7 +80,7 @@ fn a_namespace_keeps_ops_apart() {
     let e = load_with(&registry, &path, &in_namespace("a-b")).unwrap_err().to_string();
     assert!(
         e.ends_with(
-            "`a-b` is no namespace: write letters, digits and `_`, in parts joined by dots, as in `acme`"
+            "`a-b` is not a namespace: write letters, digits and `_`, in parts joined by dots, as in `acme`"
         ),
         "{e}"
     );

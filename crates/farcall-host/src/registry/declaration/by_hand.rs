@@ -85,7 +85,7 @@ impl BatchedCall<'_> {
         for (i, at) in operands.iter().enumerate() {
             match at {
                 None if self.batched[i] => {
-                    return wrong(format!("{} is batched, but is left as it is", names[i]));
+                    return wrong(format!("{} is batched, but gets no axis in the one call", names[i]));
                 }
                 None => dims.push(entries[i].dims.to_vec()),
                 Some(at) => match with_axis(entries[i].dims, *at, size) {
