@@ -1,9 +1,9 @@
 //! `argmax` and `argmin`: a `reduce` of numbers with indices, by a region that keeps the largest or smallest
 //! number and its index.
 //!
-//! The behavior of a region is found by trying every case ([`cases`]). A row is searched for the largest
-//! number first, then for its index, so most indices are never read. Columns, and rows with NaNs, are reduced
-//! step by step, as the region specifies. Indices that are an iota are computed instead of read.
+//! The behavior of a region is found by trying every case ([`case_analysis`]). A row is searched for the
+//! largest number first, then for its index, so most indices are never read. Columns, and rows with NaNs, are
+//! reduced step by step, as the region specifies. Indices that are an iota are computed instead of read.
 
 use farcall_ir::interrupt::Pace;
 use farcall_ir::memory::count;

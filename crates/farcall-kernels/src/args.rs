@@ -15,8 +15,8 @@ pub struct Args<'a> {
     run: u64,
 }
 
-/// Value of [`Place::base`] for scalar constants of a kernel ([`Prepared::knowing`](crate::Prepared::knowing)), which are not in the
-/// memory of the run.
+/// Value of [`Place::base`] for scalar constants of a kernel, which are not in the memory of the run
+/// ([`Prepared::knowing`](crate::Prepared::knowing)).
 pub const NUMBERS: usize = usize::MAX;
 
 /// An element of any type.

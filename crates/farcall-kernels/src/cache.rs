@@ -25,7 +25,8 @@ pub(crate) fn prefetch_to_second_level(at: *const u8) {
     let _ = at;
 }
 
-/// Prefetches bytes into the second-level cache: those that are [`PREFETCH_DISTANCE_BYTES`] bytes after the given ones.
+/// Prefetches into the second-level cache the bytes that are [`PREFETCH_DISTANCE_BYTES`] after the given
+/// bytes.
 #[inline(always)]
 pub(crate) fn prefetch_ahead(at: *const u8, bytes: usize) {
     for line in (0..bytes).step_by(CACHE_LINE_BYTES) {

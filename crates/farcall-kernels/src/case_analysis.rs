@@ -56,9 +56,7 @@ pub(super) fn dtype_of(body: &Body, value: usize) -> DType {
     body.inst(value).map_or_else(|| body.args[value].dtype, |inst| inst.ty.dtype)
 }
 
-/// Returns keys of a type, in order: the special numbers, and two numbers from each interval between special
-/// numbers.
-///
+/// Returns keys of a type, in order: the special numbers, and two numbers from each interval between them.
 /// `None` for types without an order, and if there are too many numbers.
 pub(super) fn kinds(body: &Body, dtype: DType) -> Option<Vec<u64>> {
     /// Maximum number of keys: a region that compares and selects has few constants.
@@ -73,7 +71,8 @@ pub(super) fn kinds(body: &Body, dtype: DType) -> Option<Vec<u64>> {
     special.sort_unstable();
     special.dedup();
     let mut kinds = special.clone();
-    // Two numbers per interval suffice for any two arguments. As a `u128`, every key has a successor.
+    // Two arguments need at most two different numbers from an interval. As a `u128`, every key has a
+    // successor.
     let mut next = 0;
     for point in special.into_iter().map(u128::from).chain([u128::from(numbers.all) + 1]) {
         if next < point {

@@ -40,8 +40,8 @@ pub(crate) struct Movement {
     src: usize,
     /// First element of the destination.
     dst: usize,
-    /// True if the bytes would not stay in the cache. Squares ([`square_transpose::transpose`]) are then written with
-    /// non-temporal stores.
+    /// True if the bytes would not stay in the cache. Squares ([`square_transpose::transpose`]) are then
+    /// written with non-temporal stores.
     is_large: bool,
     /// The loop for this element size.
     run: unsafe fn(&Movement, *const u8, *mut u8, [usize; 2]),

@@ -31,10 +31,11 @@ const MAX_DEPTH: usize = 256;
 /// Maximum size in bytes of the values between the stages of a block.
 const CACHE_BYTES: usize = 256 << 10;
 
-/// Minimum and maximum number of rows in a block, preferred number of blocks, and minimum number of blocks of
-/// a program with work for several threads.
+/// Minimum and maximum number of rows in a block.
 const BLOCK_ROWS: [usize; 2] = [32, 256];
+/// Preferred number of blocks.
 const PREFERRED_BLOCKS: usize = 8;
+/// Minimum number of blocks of a program with work for several threads.
 const MIN_BLOCKS: usize = 4;
 
 /// Maximum number of bytes of right factors that a thread keeps in panels for several blocks.
@@ -301,8 +302,8 @@ fn is_taken_after(body: &Body, inst: usize, stage: &Stage) -> bool {
     body.returned.contains(&value) || body.insts[stage.end..].iter().any(|i| i.operands.contains(&value))
 }
 
-/// Returns the dimensions along which every value goes, from the results to the operands; `None` if blocks
-/// cannot be computed one by one.
+/// Returns the dimensions along which every value goes. They are derived from the results back to the
+/// operands. `None` if blocks cannot be computed one by one.
 fn along(body: &Body, grid: &Grid) -> Option<Vec<Along>> {
     let mut all: Vec<Option<Along>> = vec![None; body.args.len() + body.insts.len()];
     let rows: Along = (0..grid.sizes.len()).map(Some).collect();

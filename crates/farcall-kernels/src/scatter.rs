@@ -51,7 +51,7 @@ const MIN_GROUPED_ROW_BYTES: usize = 128;
 const UPDATES_PER_FOUR_ELEMENTS: RangeInclusive<usize> = 1..=8;
 /// Maximum number of groups of rows in a task.
 const MAX_GROUPS: usize = 256;
-/// Number of updates that are applied between prefetching a row of updates and applying it.
+/// Distance, in updates, between the row of updates that is prefetched and the row that is applied.
 const PREFETCH_DISTANCE_UPDATES: usize = 16;
 
 fn prepare(request: &Request<'_>) -> Option<Prepared> {

@@ -53,8 +53,8 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     })
 }
 
-/// Returns the direction of the region's comparison: if it holds between the selected element and the next
-/// one, the selected element is kept. `None` for other regions.
+/// Returns the direction of the region's comparison of the selected element with the next one. If the
+/// comparison holds, the selected element is kept. `None` for other regions.
 fn selection(body: &Body, x: &TensorType) -> Option<Direction> {
     let only = body.reducer()?;
     let Op::Compare(compare) = &only.op else { return None };

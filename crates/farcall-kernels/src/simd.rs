@@ -6,10 +6,10 @@ use farcall_ffi::simd::{Vectors, widest};
 #[cfg(target_arch = "x86_64")]
 use farcall_ffi::simd::{avx2, avx512};
 
-/// Calls `f`, compiled for the widest vectors of the processor. This applies to everything that is inlined
-/// into `f`, so all loops should be. (A closure that is passed to `for_each`, for example, is a separate
-/// function, compiled for any processor, unless it is `#[inline(always)]`.) The results do not depend on the
-/// width of the vectors.
+/// Calls `f`, compiled for the widest vectors of the processor. Only code that is inlined into `f` is
+/// compiled in this way, so all loops should be inlined. (A closure that is passed to `for_each`, for
+/// example, is a separate function, compiled for any processor, unless it is `#[inline(always)]`.) The
+/// results do not depend on the width of the vectors.
 #[inline(always)]
 pub(super) fn vectorized<R>(f: impl FnOnce() -> R) -> R {
     match widest() {

@@ -1,4 +1,4 @@
-//! For any request, a kernel refuses it or stays within buffers of the requested types.
+//! Tests that every kernel refuses a request, or stays within buffers of the requested types.
 
 use std::collections::BTreeMap;
 

@@ -98,10 +98,9 @@ impl<T: Copy> Micro<T> {
     /// Computes a tile.
     ///
     /// # Safety
-    /// The rows and the columns of the tile must be at least one and at most [`Micro::rows`] and
-    /// [`Micro::columns`]; the depth must be at least one. The factors must be valid for reads; right factors
-    /// for whole vectors, that is for all columns that a tile can have. The tile must be valid for reads and
-    /// writes.
+    /// The tile must have 1 to [`Micro::rows`] rows and 1 to [`Micro::columns`] columns, and a depth of at
+    /// least one. The factors must be valid for reads, and right factors for all columns that a tile can have,
+    /// since whole vectors are read. The tile must be valid for reads and writes.
     #[inline]
     pub(super) unsafe fn run(&self, t: &Tile<T>) {
         match self.run {

@@ -42,8 +42,8 @@ const MIN_TASK_PRODUCTS: usize = 1 << 22;
 const TARGET_TASKS: usize = 8;
 
 /// Number of products in a partial sum before it is added to the total. The rounding error of a long sum
-/// grows with the length of its partial sums and with their number. A tile with a short depth does more loads
-/// and stores of sums than products.
+/// grows with the length of its partial sums and with their number. With a much shorter
+/// depth, a tile would load and store its sums more often than it adds products.
 const PARTIAL_SUM_PRODUCTS: usize = 192;
 
 /// Bytes of a row of right factors that are packed into panels at once. The depth of these panels is

@@ -3,9 +3,9 @@
 //! A single comparison is recognized directly. Any other comparator is recognized if it only compares and
 //! selects, however it is written. The analysis has two steps. The first step finds the booleans in the
 //! comparator that depend on a single operand, and evaluates them for all pairs of kinds of elements, such as
-//! -0 and NaN ([`cases`]). There must be an [`Order`] such that these booleans depend only on the relation of
-//! the two elements in that order. The second step evaluates the comparator for all combinations of the
-//! operands' relations.
+//! -0 and NaN ([`case_analysis`]). There must be an [`Order`] such that these booleans depend only on the
+//! relation of the two elements in that order. The second step evaluates the comparator for all combinations
+//! of the operands' relations.
 
 use farcall_ir::op::{CompareKind, Direction};
 use farcall_ir::{DType, Op, TensorType};
@@ -196,8 +196,8 @@ impl Order {
 }
 
 /// Returns keys in order of significance, if the comparator compares lexicographically by them. `less` is the
-/// comparator's result in each case. `fixed` is the relation of the keys that have been found already, which
-/// is always [`EQUAL`]; it is `None` for other keys.
+/// comparator's result in each case. `fixed` has an entry for each key: [`EQUAL`] for keys that have been
+/// found already, `None` for other keys.
 fn lexicographic(keys: &[Key], fixed: &mut Vec<Option<usize>>, less: &[u64]) -> Option<Vec<Key>> {
     // Returns the comparator's result if it is the same in all possible cases in which the keys found so far
     // are equal and, if `k` is given, the key `k.0` has the relation `k.1`.
