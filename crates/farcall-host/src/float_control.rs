@@ -24,8 +24,8 @@ mod processor {
         };
     }
 
-    /// Makes `value` the mode of this thread, whatever the mode was before. The exception flags are unspecified
-    /// afterwards.
+    /// Makes `value` the mode of this thread, whatever the mode was before. The exception flags are
+    /// unspecified afterwards.
     #[inline]
     pub fn ensure(value: u64) {
         write(value);

@@ -13,7 +13,8 @@ use crate::device::{Buffer, BufferError};
 ///
 /// The caller keeps the queues, shares them with a [run](crate::custom_call::RunContext::with_transfers), and
 /// feeds and reads them before, during and after the run. A program that needs a value waits until the value
-/// arrives, the queues are [closed](Transfers::close) or the run is [interrupted](farcall_ir::interrupt::Interrupt).
+/// arrives, the queues are [closed](Transfers::close) or the run is
+/// [interrupted](farcall_ir::interrupt::Interrupt).
 ///
 /// ```
 /// use std::sync::Arc;

@@ -556,9 +556,9 @@ impl Slots<'_> {
         slots.map(|(i, slot)| self.call("take", i, &with_view(quote!(&mut #slot), i))).collect()
     }
 
-    /// Returns an expression that is negative if any two parameters might share memory. With few parameters, it
-    /// combines a fast test of each pair. With many parameters, it is always negative, because a loop over the
-    /// pairs at run time is then the better code.
+    /// Returns an expression that is negative if any two parameters might share memory. With few parameters,
+    /// it combines a fast test of each pair. With many parameters, it is always negative, because a loop over
+    /// the pairs at run time is then the better code.
     fn may_overlap(&self) -> TokenStream {
         const MAX_PAIRWISE_PARAMS: usize = 16;
         let types: Vec<_> = self.function.params.iter().map(|param| &param.ty).collect();

@@ -5,8 +5,8 @@
 //! plan ─────plan─────▶                           ──dot──▶ DOT (Graphviz)
 //! ```
 //!
-//! A [`Drawing`] is a list of panels, one for each sequence of steps: the program, then the body of each loop and
-//! branch. Within a panel, edges lead from earlier nodes to later ones.
+//! A [`Drawing`] is a list of panels, one for each sequence of steps: the program, then the body of each loop
+//! and branch. Within a panel, edges lead from earlier nodes to later ones.
 
 mod dot;
 mod fold;

@@ -60,7 +60,8 @@ fn sequence(panels: &mut Vec<Panel>, module: &Module, func: &Func, region: Regio
     }
 }
 
-/// Draws an edge from the node that computes a value. Constants and values from outside of the region get none.
+/// Draws an edge from the node that computes a value. Constants and values from outside of the region get
+/// none.
 fn connect(panel: &mut Panel, sources: &HashMap<ValueId, usize>, func: &Func, value: ValueId, to: usize) {
     if let Some(from) = sources.get(&value) {
         panel.connect(*from, to, short(func.ty(value)));

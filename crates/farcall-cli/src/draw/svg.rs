@@ -1,5 +1,5 @@
-//! Drawings in SVG. The boxes of a panel are in layers, arranged so that few edges cross (the method of Sugiyama et
-//! al., by the `dagre` crate).
+//! Drawings in SVG. The boxes of a panel are in layers, arranged so that few edges cross (the method of
+//! Sugiyama et al., by the `dagre` crate).
 
 use std::fmt::Write;
 
@@ -276,7 +276,8 @@ pub(super) fn fill(node: &Node, timed: bool) -> String {
     }
 }
 
-/// The color of a share of the run time: white to red, with a square root so that shares of some percent show.
+/// The color of a share of the run time: white to red, with a square root so that shares of some percent
+/// show.
 fn heat(share: f64) -> String {
     let warm = share.clamp(0.0, 1.0).sqrt();
     let mix = |cold: f64, hot: f64| (cold + (hot - cold) * warm).round() as u8;

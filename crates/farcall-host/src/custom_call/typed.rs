@@ -194,7 +194,8 @@ impl Typed {
 }
 
 /// The tables that a frame's structs point to, operands before results, in one allocation. Owned here, but
-/// accessed through raw pointers, because the handlers also have pointers to the tables, and can write to them.
+/// accessed through raw pointers, because the handlers also have pointers to the tables, and can write to
+/// them.
 #[derive(Debug)]
 struct Tables {
     /// Words of 8 bytes, with the alignment of a [`FrameMemo`]'s memory.

@@ -4,8 +4,8 @@
 //! registered for the typed API by mistake would take the frame for its result, and the contents of the next
 //! register for its operands. Such a function therefore receives operands: zeros. If it writes a single
 //! result that is not too large, it returns, and the mistake becomes an error instead of a crash. A function
-//! of which only the address is known is first called in a child process ([`child_process`]), where its writes do no
-//! harm.
+//! of which only the address is known is first called in a child process ([`child_process`]), where its
+//! writes do no harm.
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
@@ -144,8 +144,8 @@ pub(crate) unsafe fn query(
             Outcome::Crashed => return Err(is_none("crashed when it was asked")),
         }
     }
-    // SAFETY: the caller guarantees that the function is a handler (`# Safety` above). For a claimed handler, the
-    // trial call has confirmed it, or was inconclusive.
+    // SAFETY: the caller guarantees that the function is a handler (`# Safety` above). For a claimed handler,
+    // the trial call has confirmed it, or was inconclusive.
     let answer = unsafe { request.ask(handler) };
     let (version, failure) = answer.ok_or_else(|| is_none("returned without an answer"))?;
     if let Some(failure) = failure {

@@ -3,8 +3,8 @@
 //!
 //! A library registers itself in static initializers, which run once per process. The registered targets are
 //! recorded, so that the library can be loaded into further registries. When the library's file has changed,
-//! its targets replace the earlier version's in the registry. Sites that were resolved before keep the earlier
-//! targets.
+//! its targets replace the earlier version's in the registry. Sites that were resolved before keep the
+//! earlier targets.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -61,9 +61,9 @@ impl Registry {
     /// Loads a library that describes its targets or registers them itself.
     ///
     /// Loading runs the library's code. The library stays loaded until the process ends. If its file has
-    /// changed since it was last loaded, the new version is loaded beside the earlier version, and replaces the
-    /// earlier version's targets and lowerings in this registry. Executables and sites keep the targets that
-    /// they have.
+    /// changed since it was last loaded, the new version is loaded beside the earlier version, and replaces
+    /// the earlier version's targets and lowerings in this registry. Executables and sites keep the targets
+    /// that they have.
     ///
     /// ```no_run
     /// use farcall::Registry;
@@ -301,7 +301,8 @@ fn from_symbols(loaded: &Loaded, spec: &TargetSpec, facts: &Facts) -> Result<Tar
             let address = find(symbol, "the handler")?;
             // SAFETY: the caller of `load_with` guarantees that the symbol is a function of the untyped API.
             let function = unsafe { std::mem::transmute::<*mut std::ffi::c_void, UntypedHandler>(address) };
-            // SAFETY: the caller of `load_with` guarantees the type of the function, and the library stays loaded.
+            // SAFETY: the caller of `load_with` guarantees the type of the function, and the library stays
+            // loaded.
             unsafe { Target::untyped(&spec.name, spec.platform.clone(), function, origin) }
         }
         Symbols::Typed { stages, state_type } => {
@@ -323,8 +324,8 @@ fn from_symbols(loaded: &Loaded, spec: &TargetSpec, facts: &Facts) -> Result<Tar
             }
             let [instantiate, prepare, initialize, execute, record] = handlers;
             let bundle = HandlerBundle { instantiate, prepare, initialize, execute, record };
-            // SAFETY: the caller of `load_with` guarantees that the symbols are handlers, and the library stays
-            // loaded.
+            // SAFETY: the caller of `load_with` guarantees that the symbols are handlers, and the library
+            // stays loaded.
             unsafe { Target::claimed(&spec.name, spec.platform.clone(), bundle, 0, origin) }
         }
     };

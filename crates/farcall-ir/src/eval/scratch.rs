@@ -2,8 +2,8 @@
 //! families work with.
 //!
 //! These vectors are allocated like any other, so a failed allocation would end the process. A bound of their
-//! size is therefore requested before the operation starts. The bound covers any implementation that is linear
-//! in the elements it reads and writes; an operation that needs more must add it here.
+//! size is therefore requested before the operation starts. The bound covers any implementation that is
+//! linear in the elements it reads and writes; an operation that needs more must add it here.
 
 use super::Value;
 use super::machine::Machine;

@@ -279,7 +279,8 @@ impl Window {
 }
 
 fn read_reduce_window(g: &mut AttrReader<'_, '_>) -> Read<Op> {
-    // The order of elements in a window (`rhs_reversal`) does not matter: reducers are associative and commutative.
+    // The order of elements in a window (`rhs_reversal`) does not matter: reducers are associative and
+    // commutative.
     let window = Window::read(g)?;
     Ok(Op::ReduceWindow(Box::new(ReduceWindow {
         strides: window.sizes(&window.stride),

@@ -99,8 +99,8 @@ impl<T: Copy> Micro<T> {
     ///
     /// # Safety
     /// The tile must have 1 to [`Micro::rows`] rows and 1 to [`Micro::columns`] columns, and a depth of at
-    /// least one. The factors must be valid for reads, and right factors for all columns that a tile can have,
-    /// since whole vectors are read. The tile must be valid for reads and writes.
+    /// least one. The factors must be valid for reads, and right factors for all columns that a tile can
+    /// have, since whole vectors are read. The tile must be valid for reads and writes.
     #[inline]
     pub(super) unsafe fn run(&self, t: &Tile<T>) {
         match self.run {

@@ -91,8 +91,8 @@ impl Vectors {
         Some(self.touch(Vector(oldest)))
     }
 
-    /// Records that these bytes are written. Registers with bytes relative to other base addresses stay valid,
-    /// because the caller of a line guarantees that these are other bytes.
+    /// Records that these bytes are written. Registers with bytes relative to other base addresses stay
+    /// valid, because the caller of a line guarantees that these are other bytes.
     pub(crate) fn written(&mut self, base: u32, begin: u64, len: u64) {
         self.known.retain(|k| k.base != base || k.begin >= begin + len || k.begin + k.len as u64 <= begin);
     }

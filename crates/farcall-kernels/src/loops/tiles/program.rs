@@ -565,8 +565,8 @@ impl PlacedLoop {
                     Access::Uniform => Operand::repeated(at),
                     Access::Row => {
                         let block = block.0.as_mut_ptr().cast::<u8>();
-                        // SAFETY: the operand has an element for each row; the block has room for `BLOCK` elements of
-                        // any type.
+                        // SAFETY: the operand has an element for each row; the block has room for `BLOCK`
+                        // elements of any type.
                         unsafe { splat(at.add(row * size), block, size, BLOCK) };
                         Operand::repeated(block)
                     }
