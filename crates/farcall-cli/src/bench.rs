@@ -10,7 +10,7 @@ use farcall::custom_call::{RunContext, ThreadPool};
 use farcall::ir::TensorType;
 use farcall::ir::literal::Literal;
 use farcall::plan::Cost;
-use farcall::{Executable, Plan, Profile};
+use farcall::{Executable, Plan, Profile, RunOptions};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
 
@@ -34,10 +34,10 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<()> {
     let source = Arc::clone(&executable.plan().source);
     let pool = args.threads.map_or_else(ThreadPool::global, |n| Arc::new(ThreadPool::new(usize::from(n))));
     let run = RunContext::new().with_pool(Arc::clone(&pool));
-    let times = Times::measure(args, || Ok(executable.run_in(&inputs, &run)?))
+    let times = Times::measure(args, || Ok(executable.run_with(&inputs, &run)?))
         .map_err(|e| Ready::explain(e, &source))?;
     let mut profile = Profile::new();
-    executable.run_profiled(&inputs, Some(&run), &mut profile)?;
+    executable.run_with(&inputs, RunOptions::new().context(&run).profile(&mut profile))?;
     let report = Report {
         program: args.program.display().to_string(),
         compile: stats,
@@ -62,13 +62,11 @@ fn prepare(args: &BenchArgs, stats: &mut Stats) -> Result<(Executable, Vec<Liter
     given.fill = given.fill.or(Some(Fill::Rand));
     let code = match stats.take("read", || program::open(&args.program))? {
         Program::Code(code) => code,
-        Program::Plan(mut plan) => {
+        Program::Plan(plan) => {
             plan::refuse(&args.program, &args.how(), false)?;
-            if let Some(how) = args.elided {
-                plan.fill_elided(how.elements())?;
-            }
+            let plan = plan::filled(*plan, args.elided)?;
             let registry = stats.take("load", || load::registry(&args.load, &[]))?;
-            let executable = stats.take("bind", || plan::executable(*plan, &registry))?;
+            let executable = stats.take("bind", || plan::executable(plan, &registry))?;
             let inputs = plan::arguments(&args.program, &executable, &given)?;
             return Ok((executable, inputs));
         }

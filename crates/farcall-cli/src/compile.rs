@@ -12,7 +12,7 @@ use farcall::ir::module::Func;
 use farcall::ir::refine::{self, RefineError};
 use farcall::ir::verify::{StaticModule, entry, verify, verify_owned};
 use farcall::ir::{elided, text};
-use farcall::{CompileOptions, Executable, MEMORY_PASSES, Plan, Registry, Stage, compile_static};
+use farcall::{CompileOptions, Executable, MEMORY_PASSES, Registry, Stage, ValidPlan, compile_static};
 
 use crate::args::{CompileArgs, Dump, HowArgs, InputArgs};
 use crate::execute::refused;
@@ -140,11 +140,11 @@ pub(crate) fn explained(
     front: &FrontProgram,
     how: &HowArgs,
     registry: &Registry,
-) -> Result<(Plan, Explanation)> {
+) -> Result<(ValidPlan, Explanation)> {
     let mut explanation = None;
     let mut after = |stage: &Stage<'_>| explanation = stage.explain().or_else(|| explanation.take());
     let plan = compile_static(&front.module, registry, &front.options(how), &mut after);
-    let plan = plan.map_err(refused)?.plan;
+    let plan = plan.map_err(refused)?;
     Ok((plan, explanation.context("the compiler did not reach its last stage; this is a bug in farcall")?))
 }
 
@@ -154,7 +154,7 @@ pub(crate) fn plan(
     how: &HowArgs,
     registry: &Registry,
     stats: &mut Stats,
-) -> Result<Option<Plan>> {
+) -> Result<Option<ValidPlan>> {
     let passes = how.passes.clone().unwrap_or_default();
     if let Some(Dump::Pass(name)) = how.dump {
         let always = MEMORY_PASSES.iter().any(|p| p.name == name);
@@ -172,7 +172,7 @@ pub(crate) fn plan(
         // The dump succeeded, so errors of later stages do not matter.
         return compiled.map(|_| None);
     }
-    let plan = compiled?.plan;
+    let plan = compiled?;
     if how.dump == Some(Dump::Plan) {
         return dump(&plan.to_string()).map(|()| None);
     }

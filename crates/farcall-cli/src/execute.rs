@@ -13,7 +13,7 @@ use farcall::ir::module::{Func, Module};
 use farcall::ir::verify::StaticModule;
 use farcall::ir::{Op, ProgramError, Source, bounded, elided};
 use farcall::registry::advise;
-use farcall::{CompileError, CompileOptions, Executable, Plan, Registry, RunError};
+use farcall::{CompileError, CompileOptions, Executable, Plan, Registry, RunError, RunOptions};
 
 use crate::load::advice;
 
@@ -82,10 +82,7 @@ impl<'m> Ready<'m> {
     /// Like [`run`](Self::run). On the engine, the run uses the given context.
     pub(crate) fn run_in(&self, inputs: &[Literal], run: Option<&RunContext>) -> Result<Vec<Literal>> {
         match self {
-            Ready::Engine(executable) => Ok(match run {
-                Some(run) => executable.run_in(inputs, run)?,
-                None => executable.run(inputs)?,
-            }),
+            Ready::Engine(executable) => Ok(executable.run_with(inputs, RunOptions::new().context(run))?),
             Ready::Evaluator { module, func, registry, numerics } => {
                 let host = RegistryHost::new(registry, *numerics);
                 let params = func.params().iter().map(|p| func.ty(*p));

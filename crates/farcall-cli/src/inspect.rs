@@ -6,6 +6,7 @@ use std::io::Write;
 
 use anyhow::{Result, ensure};
 use comfy_table::Cell;
+use farcall::Plan;
 use farcall::ir::attr::AttrDict;
 use farcall::ir::module::{Func, Module};
 use farcall::ir::types::Type;
@@ -43,7 +44,7 @@ pub(crate) fn inspect(args: &InspectArgs) -> Result<()> {
     let func = entry(&module, args.entry.as_deref())?;
     let registry = load::registry(&args.load, &[])?;
     let compiled = if compiles { why::compiled(&code, args, &registry)? } else { None };
-    let plan = compiled.as_ref().map(|(plan, _)| plan);
+    let plan: Option<&Plan> = compiled.as_ref().map(|(plan, _)| &**plan);
     let explained = compiled.as_ref().filter(|_| args.plan);
     if args.draw.is_requested() {
         return draw::program(&args.draw, code.name(), &module, func, plan);

@@ -11,7 +11,7 @@ use farcall::ir::eval::Numerics;
 use farcall::ir::interface::Interface;
 use farcall::ir::literal::Literal;
 use farcall::ir::types::Type;
-use farcall::{Executable, Plan, Registry};
+use farcall::{Executable, Plan, Registry, ValidPlan};
 use serde_json::{Value, json};
 
 use crate::args::{Dump, HowArgs, InputArgs, InspectArgs, RunArgs};
@@ -22,6 +22,7 @@ use crate::execute::{Ready, refused};
 use crate::inputs;
 use crate::profile::RecordedRuns;
 use crate::show::short_type;
+use crate::spec::Elided;
 use crate::stats::{Stats, bytes};
 use crate::terminal::{self, BOLD, DIM, styled};
 use crate::{draw, load, results, why};
@@ -29,7 +30,7 @@ use crate::{draw, load, results, why};
 /// Runs a plan, like `run` does for a program.
 pub(crate) fn run(
     args: &RunArgs,
-    mut plan: Plan,
+    plan: ValidPlan,
     mut stats: Stats,
     mut measured: RecordedRuns<'_>,
 ) -> Result<()> {
@@ -39,9 +40,7 @@ pub(crate) fn run(
     }
     let registry = stats.take("load", || load::registry(&args.load, &[]))?;
     let source = Arc::clone(&plan.source);
-    if let Some(how) = args.how.elided {
-        plan.fill_elided(how.elements())?;
-    }
+    let plan = filled(plan, args.how.elided)?;
     let executable = stats.take("bind", || executable(plan, &registry))?;
     let arguments = stats.take("inputs", || arguments(&args.program, &executable, &args.inputs))?;
     let name = args.program.display();
@@ -63,8 +62,16 @@ pub(crate) fn run(
     })
 }
 
+/// Fills elided constants as `--elided` says.
+pub(crate) fn filled(plan: ValidPlan, elided: Option<Elided>) -> Result<ValidPlan> {
+    let Some(how) = elided else { return Ok(plan) };
+    let mut plan = plan.into_plan();
+    plan.fill_elided(how.elements())?;
+    Ok(plan.validate()?)
+}
+
 /// Prepares a plan to run.
-pub(crate) fn executable(plan: Plan, registry: &Registry) -> Result<Executable> {
+pub(crate) fn executable(plan: ValidPlan, registry: &Registry) -> Result<Executable> {
     Executable::from_plan(plan, registry).map_err(refused)
 }
 

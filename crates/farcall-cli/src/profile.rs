@@ -73,7 +73,7 @@ impl<'a> RecordedRuns<'a> {
             Some(profile) => {
                 for _ in 0..self.args.repeat {
                     let start = Instant::now();
-                    results = executable.run_profiled(inputs, None, profile)?;
+                    results = executable.run_with(inputs, &mut *profile)?;
                     stats.runs.push(start.elapsed());
                 }
             }

@@ -17,7 +17,7 @@ use farcall::ir::refine::RefineError;
 use farcall::ir::verify::{StaticModule, Verified, verify_owned};
 use farcall::ir::{hlo, read, text};
 use farcall::plan::file::MAGIC;
-use farcall::{CompileOptions, Plan};
+use farcall::{CompileOptions, Plan, ValidPlan};
 
 use crate::stream::{Content, TextCheck};
 
@@ -26,7 +26,7 @@ pub(crate) enum Program {
     /// A program in one of the supported formats.
     Code(Code),
     /// A compiled program.
-    Plan(Box<Plan>),
+    Plan(Box<ValidPlan>),
 }
 
 /// A program before it is compiled.

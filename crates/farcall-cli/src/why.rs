@@ -7,7 +7,7 @@ use anyhow::Result;
 use comfy_table::{Cell, Color};
 use farcall::Registry;
 use farcall::explain::Explanation;
-use farcall::plan::{BlockChoice, BlockDecision, Plan};
+use farcall::plan::{BlockChoice, BlockDecision, Plan, ValidPlan};
 use serde_json::{Value, json};
 
 use crate::args::{HowArgs, InspectArgs, NumericsArgs};
@@ -23,7 +23,7 @@ pub(crate) fn compiled(
     code: &Code,
     args: &InspectArgs,
     registry: &Registry,
-) -> Result<Option<(Plan, Explanation)>> {
+) -> Result<Option<(ValidPlan, Explanation)>> {
     let numerics = NumericsArgs { denormals: None, semantics: None };
     let (entry, passes) = (args.entry.clone(), args.passes.clone());
     let how = HowArgs { entry, passes, dump: None, elided: None, numerics };

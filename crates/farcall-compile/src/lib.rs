@@ -53,4 +53,3 @@ pub use explain::{Explanation, FusionBoundary, LiveRange, Member, Step, Unfused}
 pub use program::{CompileError, CompileOptions, compile_plan, compile_static, specialize};
 pub use reason::{NoKernel, no_kernel};
 pub use stage::{MEMORY_PASSES, MemoryPass, Stage};
-pub use stages::Compiled;

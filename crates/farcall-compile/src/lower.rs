@@ -11,7 +11,8 @@ use farcall_ir::{DType, Inst, Module, Op, TensorType, ValueId};
 use super::assign::Places;
 use super::choices::{Choice, Choices};
 use super::order::Event;
-use super::{Compiled, resolve};
+use super::resolve;
+use super::stages::Compiled;
 use crate::options::Options;
 use farcall_kernels::{KernelId, Prepared};
 use farcall_plan::{
@@ -43,22 +44,14 @@ pub(super) fn lower(
     });
     let params = params.collect();
     let PlanWriter { choices: Choices { constants, references, .. }, calls, prepared, .. } = l;
-    let (constants, numbers) = places.constants.split(constants);
-    let plan = Plan {
-        arena_size: places.arena_size,
-        params,
-        constants,
-        numbers,
-        results,
-        cuts: Vec::new(),
-        thunks,
-        calls,
-        references,
-        blocks: Vec::new(),
-        platform: options.platform.clone(),
-        numerics: options.numerics,
-        source: Arc::clone(&form.source),
-    };
+    let mut plan = Plan::new(Arc::clone(&form.source), options.platform.clone(), options.numerics);
+    (plan.constants, plan.numbers) = places.constants.split(constants);
+    plan.arena_size = places.arena_size;
+    plan.params = params;
+    plan.results = results;
+    plan.thunks = thunks;
+    plan.calls = calls;
+    plan.references = references;
     Compiled { plan, prepared }
 }
 

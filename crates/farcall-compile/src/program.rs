@@ -12,11 +12,11 @@ use farcall_ir::middle::pipeline::Pipeline;
 use farcall_ir::refine::{self, RefineError};
 use farcall_ir::verify::{StaticModule, Verified, entry, verify};
 use farcall_ir::{Literal, Module, ProgramError, TensorType};
-use farcall_plan::{InvalidPlan, Plan};
+use farcall_plan::{InvalidPlan, ValidPlan};
 
 use crate::options::Options;
 use crate::stage::Stage;
-use crate::stages::{Compiled, compile_stages};
+use crate::stages::compile_stages;
 
 /// Compiler options.
 ///
@@ -220,9 +220,9 @@ pub fn compile_plan(
     module: &Module,
     registry: &Registry,
     options: &CompileOptions,
-) -> Result<Plan, CompileError> {
+) -> Result<ValidPlan, CompileError> {
     let module = specialize(verify(module)?, options)?;
-    compile_static(&module, registry, options, &mut |_| {}).map(|compiled| compiled.plan)
+    compile_static(&module, registry, options, &mut |_| {})
 }
 
 /// Compiles a program that is [specialized](specialize) already, and shows it in the middle form to `after`:
@@ -236,7 +236,7 @@ pub fn compile_static(
     registry: &Registry,
     options: &CompileOptions,
     after: &mut dyn FnMut(&Stage<'_>),
-) -> Result<Compiled, CompileError> {
+) -> Result<ValidPlan, CompileError> {
     let entry = entry(module, options.entry.as_deref())?;
     let stage_options =
         Options { platform: &options.platform, numerics: options.numerics, passes: options.passes.passes() };
@@ -251,7 +251,7 @@ pub fn compile_static(
     for (param, known) in compiled.plan.params.iter_mut().zip(&options.known) {
         param.known.clone_from(known);
     }
-    Ok(compiled)
+    Ok(compiled.validate()?)
 }
 
 /// Specializes a program to the input types and the known elements of `options`, from which its sizes follow.

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use farcall_ir::{FuncId, Inst, Module, Op};
 
 use crate::options::Refused;
-use farcall_plan::{NestedCall, Plan, ThunkOp};
+use farcall_plan::{NestedCall, ThunkOp, ValidPlan};
 
 /// Compiles a module that consists of one call.
-pub(super) type CompileNested<'a> = dyn Fn(Module) -> Result<Plan, Refused> + 'a;
+pub(super) type CompileNested<'a> = dyn Fn(Module) -> Result<ValidPlan, Refused> + 'a;
 
 /// Compiles the calls of a module.
 pub(super) fn calls(module: &Module, compile: &CompileNested<'_>) -> Result<Vec<NestedCall>, Refused> {

@@ -1,6 +1,6 @@
 //! The stages of the compiler, from a verified module to a plan.
 
-use farcall_ir::diag::Diagnostics;
+use farcall_ir::diag::{Diagnostic, Diagnostics};
 use farcall_ir::interface::input_names;
 use farcall_ir::middle::passes::layouts;
 use farcall_ir::middle::{self, passes, pipeline};
@@ -18,18 +18,27 @@ use crate::{assign, choose, coalesce, copies, donate, lower, order, resolve, sca
 use farcall_host::ErrorCode;
 use farcall_host::registry::Registry;
 use farcall_kernels as kernels;
-use farcall_plan::{Base, BlockChoice, Plan};
+use farcall_plan::{Base, BlockChoice, InvalidPlan, Plan, ValidPlan};
 
 /// A plan, and the prepared kernels of its compute thunks in the order of [`Plan::walk`]. `choose` has
-/// prepared these kernels, so loading the plan need not prepare them again.
-pub struct Compiled {
-    /// The plan.
-    pub plan: Plan,
-    /// The kernels of its compute thunks.
-    pub prepared: Vec<(kernels::KernelId, kernels::Prepared)>,
+/// prepared these kernels for the operations and types of the thunks.
+pub(crate) struct Compiled {
+    pub(crate) plan: Plan,
+    pub(crate) prepared: Vec<(kernels::KernelId, kernels::Prepared)>,
 }
 
-/// Compiles `entry`, a function of the module. (The plan is validated when it is loaded.) `after`
+impl Compiled {
+    /// Checks the other invariants of the plan.
+    pub(crate) fn validate(self) -> Result<ValidPlan, InvalidPlan> {
+        // SAFETY: `lower` writes a thunk with the operation and the types for which `choose` has prepared its
+        // kernel, and adds the kernel to the list at the same time. `assign` gives each value memory from
+        // before the thunk that writes it until after the last thunk that reads it, and debug builds check
+        // this.
+        unsafe { self.plan.with_kernels(self.prepared) }
+    }
+}
+
+/// Compiles `entry`, a function of the module. `after`
 /// sees the middle form once it is built (`build`) and after each pass.
 pub(crate) fn compile_stages(
     module: &StaticModule<'_>,
@@ -71,7 +80,10 @@ pub(crate) fn compile_stages(
 
     let compile_nested = |module: Module| {
         let module = verify_owned(module).and_then(|module| module.into_static()).map_err(diagnostics)?;
-        compile_stages(&module, &module.funcs()[0], registry, options, &mut |_| {}).map(|c| c.plan)
+        let compiled = compile_stages(&module, &module.funcs()[0], registry, options, &mut |_| {})?;
+        Ok(compiled
+            .validate()
+            .map_err(|error| Diagnostics::from_iter([Diagnostic::global("plan", error.to_string())]))?)
     };
     let mut choices = choose::choose(&form, entry, options, &compile_nested)?;
     copies::insert(body(&mut form), &choices);

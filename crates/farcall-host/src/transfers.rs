@@ -39,7 +39,7 @@ use crate::device::{Buffer, BufferError};
 /// let transfers = Arc::new(Transfers::new());
 /// transfers.feed([Literal::from_slice(DType::F32, [], &[1.5f32])]);
 /// let run = RunContext::new().with_transfers(Arc::clone(&transfers));
-/// double.execute_in([] as [Literal; 0], &run)?;
+/// double.execute_with([] as [Literal; 0], &run)?;
 /// let out = transfers.read(Duration::ZERO).ok_or("the outfeed is empty")?;
 /// assert_eq!(out[0].host().unwrap().as_slice::<f32>(), [3.0]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -5,7 +5,7 @@
 //! operation, the types of its buffers, and the name of a kernel. The kernel prepares code from the operation
 //! and the types. The compiler and the runtime both depend on this module, and never on each other.
 //!
-//! **Invariants**, checked once by [`Plan::validate`], so that the runtime may rely on them:
+//! **Invariants** of a [`ValidPlan`], on which the runtime relies:
 //!
 //! - Every slice is inside its base.
 //! - Only the arena, the stack, the results and donated inputs are written to.
@@ -20,6 +20,7 @@ mod blocks;
 mod display;
 pub mod file;
 mod origin;
+mod valid;
 mod validate;
 mod work;
 mod written;
@@ -38,6 +39,7 @@ use smallvec::SmallVec;
 pub use blocks::{BlockChoice, BlockDecision, Skipped};
 pub use farcall_kernels::{Body, BodyInst, KernelId};
 pub use origin::Origin;
+pub use valid::ValidPlan;
 pub use validate::InvalidPlan;
 pub use work::Cost;
 
@@ -54,8 +56,9 @@ pub const MIN_ALIGNMENT_BYTES: usize = 16;
 /// Size of [`Base::Stack`], in bytes.
 pub const STACK_SIZE: usize = 8 << 10;
 
-/// A compiled program.
+/// A compiled program, as data that may be changed. [`Plan::validate`] makes it a plan that can run.
 #[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
 pub struct Plan {
     /// Bytes of scratch memory that one run needs.
     pub arena_size: usize,
@@ -181,7 +184,7 @@ pub struct NestedCall {
     /// True if the call has a side effect.
     pub side_effect: bool,
     /// A plan of this call alone.
-    pub plan: Arc<Plan>,
+    pub plan: Arc<ValidPlan>,
 }
 
 /// The memory that contains a slice.
@@ -306,6 +309,27 @@ pub struct Call {
     pub aliases: Vec<(usize, usize)>,
     /// True if the call must run even if its results are unused.
     pub side_effect: bool,
+}
+
+impl Plan {
+    /// Creates a plan without inputs, thunks and results.
+    pub fn new(source: Arc<Source>, platform: Platform, numerics: Numerics) -> Plan {
+        Plan {
+            arena_size: 0,
+            params: Vec::new(),
+            constants: Vec::new(),
+            numbers: Vec::new(),
+            results: Vec::new(),
+            cuts: Vec::new(),
+            thunks: Vec::new(),
+            calls: Vec::new(),
+            references: Vec::new(),
+            blocks: Vec::new(),
+            platform,
+            numerics,
+            source,
+        }
+    }
 }
 
 impl ThunkOp {
@@ -528,6 +552,6 @@ mod tests {
         let module = text::parse(&Source::new("test.mlir", program)).unwrap();
         let options = farcall::CompileOptions::new();
         let plan = farcall::compile_plan(&module, &farcall::Registry::new(), &options).unwrap();
-        Plan::from_bytes(&plan.to_bytes().unwrap()).unwrap()
+        Plan::from_bytes(&plan.to_bytes().unwrap()).unwrap().into_plan()
     }
 }

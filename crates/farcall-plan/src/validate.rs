@@ -2,7 +2,8 @@
 
 use rustc_hash::FxHashSet;
 
-use farcall_ir::stack;
+use std::sync::Arc;
+
 use farcall_ir::{DType, Literal, Op, TensorType, Type, ValueId};
 
 use super::{
@@ -31,19 +32,14 @@ impl InvalidPlan {
 }
 
 impl Plan {
-    /// Checks the invariants of the [module](super).
-    ///
-    /// # Errors
-    /// Names the first thunk that violates an invariant.
-    pub fn validate(&self) -> Result<(), InvalidPlan> {
-        stack::with_room(|| self.prepare(None)).map(drop)
-    }
-
     /// Checks the invariants, and returns the prepared kernels of the thunks that compute, in the order of
     /// [`Plan::walk`]. If the prepared kernels are `given`, they are not prepared again, and reads of
-    /// unwritten bytes are not checked: the compiler of this plan has prepared the kernels for the same
-    /// operations on the same types, and has assigned memory to the values. (Debug builds check both.)
-    pub fn prepare(&self, given: Option<Vec<(KernelId, Prepared)>>) -> Result<Vec<Prepared>, InvalidPlan> {
+    /// unwritten bytes are not checked: the caller vouches for both ([`Plan::with_kernels`]). (Debug builds
+    /// check both.)
+    pub(super) fn prepare(
+        &self,
+        given: Option<Vec<(KernelId, Prepared)>>,
+    ) -> Result<Vec<Arc<Prepared>>, InvalidPlan> {
         let whole = |message: String| InvalidPlan { place: "plan".to_owned(), kind: "plan", message };
         if self.arena_size > isize::MAX as usize / 2 {
             return Err(whole(format!("an arena of {} bytes does not fit into memory", self.arena_size)));
@@ -85,7 +81,7 @@ impl Plan {
                     _ => Ok(()),
                 };
                 match once.and_then(|()| self.thunk(thunk, given.as_mut())) {
-                    Ok(kernel) => prepared.extend(kernel),
+                    Ok(kernel) => prepared.extend(kernel.map(Arc::new)),
                     Err(message) => {
                         let place = self.source.place(thunk.span);
                         error = Some(InvalidPlan { place, kind: thunk.op.kind(), message });
@@ -335,7 +331,7 @@ mod tests {
     /// validation error.
     fn changed(program: &str, change: impl Fn(&mut Plan)) -> String {
         let mut plan = compile(program);
-        assert_eq!(plan.validate(), Ok(()));
+        plan.clone().validate().unwrap();
         change(&mut plan);
         plan.validate().unwrap_err().message
     }

@@ -34,7 +34,7 @@ use farcall::sig::signature::{
 use self::arrays::{Difference, combined, concatenated, difference, later, other, part, rounding, stacked};
 use farcall::custom_call::{RunContext, ThreadPool};
 use farcall::registry::{Declaration, Registry, Target};
-use farcall::{CompileError, CompileOptions, Executable, OpError, RunError, op_program};
+use farcall::{CompileError, CompileOptions, Executable, OpError, RunError, RunOptions, op_program};
 
 mod arrays;
 mod derivatives;
@@ -168,10 +168,7 @@ impl<'a> Runner<'a> {
                 made
             }
         };
-        Ok(match run {
-            Some(run) => executable.run_in(operands, run)?,
-            None => executable.run(operands)?,
-        })
+        Ok(executable.run_with(operands, RunOptions::new().context(run))?)
     }
 
     fn with_attrs(&self, attrs: Attrs) -> Result<Runner<'a>, CheckError> {

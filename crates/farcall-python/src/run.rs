@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use farcall::custom_call::RunContext;
 use farcall::device::{Buffer, BufferError};
-use farcall::{ErrorCode, Executable, Interrupt, Profile, RunError, interrupt};
+use farcall::{ErrorCode, Executable, Interrupt, Profile, RunError, RunOptions, interrupt};
 use farcall_ir::Literal;
 use pyo3::exceptions::{PyException, PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::prelude::*;
@@ -33,12 +33,7 @@ thread_local! {
 /// exception that is not an `Exception`, such as `KeyboardInterrupt`, is returned unchanged if a Python
 /// handler or a signal handler raised it.
 pub(crate) fn run(py: Python<'_>, executable: &Executable, inputs: Vec<Literal>) -> PyResult<Vec<Literal>> {
-    interruptible(py, |run| {
-        literals(match run {
-            Some(run) => executable.execute_in(inputs, run),
-            None => executable.execute(inputs),
-        })
-    })
+    interruptible(py, |run| literals(executable.execute_with(inputs, RunOptions::new().context(run))))
 }
 
 /// Runs a program once, and then `runs` times with a profile.
@@ -52,9 +47,13 @@ pub(crate) fn profiled(
     runs: usize,
 ) -> PyResult<Profile> {
     let mut profile = Profile::new();
-    interruptible(py, |run| executable.run_profiled(inputs, run, &mut Profile::new()).map(drop))?;
+    interruptible(py, |run| {
+        executable.run_with(inputs, RunOptions::new().context(run).profile(&mut Profile::new())).map(drop)
+    })?;
     for _ in 0..runs {
-        interruptible(py, |run| executable.run_profiled(inputs, run, &mut profile).map(drop))?;
+        interruptible(py, |run| {
+            executable.run_with(inputs, RunOptions::new().context(run).profile(&mut profile)).map(drop)
+        })?;
     }
     Ok(profile)
 }

@@ -43,8 +43,7 @@ use farcall_host::registry::Registry;
 use farcall_host::runs::Keeping;
 use farcall_host::runs::Kept;
 use farcall_host::runs::Run;
-use farcall_kernels::{KernelId, Prepared};
-use farcall_plan::Plan;
+use farcall_plan::ValidPlan;
 pub use load::InstantiateError;
 use load::Loaded;
 use observer::Unwatched;
@@ -215,23 +214,17 @@ impl Program {
         Duration::from_nanos(self.loaded.evaluator_nanoseconds.load(Ordering::Relaxed))
     }
 
-    /// Checks a plan, prepares its kernels unless they are `prepared`, lays out its constants, and
-    /// instantiates the targets of its custom calls.
+    /// Lays out the constants of a plan, and instantiates the targets of its custom calls.
     ///
     /// # Errors
-    /// If the plan is invalid, the constants do not fit into memory, or a target is missing or refuses its
-    /// call.
-    pub fn new(
-        plan: Plan,
-        prepared: Option<Vec<(KernelId, Prepared)>>,
-        registry: &Registry,
-    ) -> Result<Program, InstantiateError> {
-        let loaded = Loaded::new(Arc::new(plan), prepared, registry)?;
+    /// If the constants do not fit into memory, or a target is missing or refuses its call.
+    pub fn new(plan: ValidPlan, registry: &Registry) -> Result<Program, InstantiateError> {
+        let loaded = Loaded::new(Arc::new(plan), registry)?;
         Ok(Program { loaded, last: Spare::new(), pool: Mutex::default() })
     }
 
     /// The plan.
-    pub fn plan(&self) -> &Plan {
+    pub fn plan(&self) -> &ValidPlan {
         &self.loaded.plan
     }
 

@@ -12,14 +12,12 @@ use smallvec::SmallVec;
 use super::memory::AlignedBytes;
 use farcall_host::custom_call::{CallError, CallSite};
 use farcall_host::registry::Registry;
-use farcall_kernels::{Element, KernelId, Line, Linked, Linking, NUMBERS, Place, Prepared, StraightLine};
-use farcall_plan::{ALIGNMENT, Base, InvalidPlan, Plan, Slice, TensorSlice, Thunk, ThunkOp};
+use farcall_kernels::{Element, Line, Linked, Linking, NUMBERS, Place, Prepared, StraightLine};
+use farcall_plan::{ALIGNMENT, Base, Plan, Slice, TensorSlice, Thunk, ThunkOp, ValidPlan};
 
 /// A plan that cannot be loaded.
 #[derive(Clone, Debug)]
 pub enum InstantiateError {
-    /// The plan violates an invariant.
-    Plan(InvalidPlan),
     /// The plan's constants do not fit into memory.
     Memory(OutOfMemory),
     /// Targets are missing.
@@ -31,7 +29,7 @@ pub enum InstantiateError {
 /// A plan that is ready to run.
 #[derive(Debug)]
 pub(super) struct Loaded {
-    pub(super) plan: Arc<Plan>,
+    pub(super) plan: Arc<ValidPlan>,
     /// The call site of each custom call of the plan.
     pub(super) calls: Vec<Arc<CallSite>>,
     /// Places of the operands and results of each call.
@@ -178,20 +176,15 @@ pub(super) const STACK: usize = 3;
 pub(super) const PARAMS: usize = 4;
 
 impl Loaded {
-    /// Checks and loads a plan and the plans of its nested calls. This runs the instantiate stages of the
-    /// targets.
-    pub(super) fn new(
-        plan: Arc<Plan>,
-        prepared: Option<Vec<(KernelId, Prepared)>>,
-        registry: &Registry,
-    ) -> Result<Loaded, InstantiateError> {
-        let prepared = plan.prepare(prepared).map_err(InstantiateError::Plan)?;
-        let lines = prepared.iter().filter_map(Prepared::line);
+    /// Loads a plan and the plans of its nested calls. This runs the instantiate stages of the targets.
+    pub(super) fn new(plan: Arc<ValidPlan>, registry: &Registry) -> Result<Loaded, InstantiateError> {
+        let prepared = plan.kernels();
+        let lines = prepared.iter().filter_map(|kernel| kernel.line());
         let registers = lines.clone().map(StraightLine::registers).max().unwrap_or(0);
-        let own = prepared.iter().map(own_bytes).sum();
+        let own = prepared.iter().map(|kernel| own_bytes(kernel)).sum();
         let (constants, offsets, end) = constants(&plan, own).map_err(InstantiateError::Memory)?;
         let outs = PARAMS + plan.params.len();
-        let prepared = prepared.into_iter();
+        let prepared = prepared.iter();
         let called = Vec::new();
         let mut loader = Loader {
             offsets: &offsets,
@@ -210,7 +203,7 @@ impl Loaded {
         let calls = calls(&plan, registry)?;
         let places = CallPlaces::new(&calls, called);
         let sites = plan.references.iter().map(|site| {
-            let calls = site.calls.iter().map(|call| Loaded::new(Arc::clone(&call.plan), None, registry));
+            let calls = site.calls.iter().map(|call| Loaded::new(Arc::clone(&call.plan), registry));
             calls.collect::<Result<Vec<Loaded>, InstantiateError>>()
         });
         let nested = sites.collect::<Result<Vec<Vec<Loaded>>, InstantiateError>>()?;
@@ -315,7 +308,7 @@ struct Loader<'a> {
     /// Index of the first result among the base addresses.
     outs: usize,
     /// The prepared kernels of the compute thunks, in the order of the plan's text.
-    prepared: std::vec::IntoIter<Prepared>,
+    prepared: std::slice::Iter<'a, Arc<Prepared>>,
     /// Number of the next thunk.
     next: u32,
     /// Places of each thunk that is a custom call, with the number of the call.
@@ -411,7 +404,7 @@ impl Loader<'_> {
     fn step(&mut self, t: &Thunk) -> Step {
         let number = self.next;
         self.next += 1;
-        let kernel = if t.op.is_computed() { self.prepared.next().map(Arc::new) } else { None };
+        let kernel = if t.op.is_computed() { self.prepared.next().cloned() } else { None };
         let stack = t.outputs.iter().filter(|b| b.slice.base == Base::Stack).map(|b| b.slice.size);
         self.stack = stack.fold(self.stack, usize::max);
         let mut numbers = 0;

@@ -12,7 +12,7 @@
 //! let double = Executable::compile(&module, &Registry::new(), &CompileOptions::new())?;
 //! let mut profile = Profile::new();
 //! for _ in 0..3 {
-//!     double.run_profiled(&[Literal::zeros(DType::F32, [2])], None, &mut profile)?;
+//!     double.run_with(&[Literal::zeros(DType::F32, [2])], &mut profile)?;
 //! }
 //! let total = profile.thunks()[0];
 //! assert_eq!((profile.runs().len(), total.calls), (3, 3));

@@ -64,7 +64,7 @@ fn stages(file: &str, program: &str, options: &CompileOptions, rounds: usize) {
             verify::verify(&module).and_then(Verified::into_static).unwrap_or_else(|e| panic!("{e}"));
         note("verify");
         let done = compile_static(&module, &registry, options, &mut |stage| note(stage.name))
-            .and_then(|compiled| Executable::from_plan(compiled.plan, &registry));
+            .and_then(|plan| Executable::from_plan(plan, &registry));
         let executable = done.unwrap_or_else(|e| panic!("{e}"));
         note("kernels, places, loading");
         std::hint::black_box(executable);

@@ -19,8 +19,7 @@ use farcall_host::ErrorCode;
 use farcall_host::custom_call::{CallError, RunContext};
 use farcall_host::device::{Buffer, BufferError, Device, Pending, Stream};
 use farcall_host::registry::Registry;
-use farcall_kernels::{KernelId, Prepared};
-use farcall_plan::{Param, Plan};
+use farcall_plan::{Param, Plan, ValidPlan};
 use farcall_runtime::profile::Profile;
 use farcall_runtime::{Inputs, InstantiateError, Program, RunError};
 
@@ -41,6 +40,58 @@ pub struct CompileStats {
     /// Number of thunks by kind, nested thunks included. `reference` counts the operations that have no
     /// kernel.
     pub thunks: BTreeMap<&'static str, usize>,
+}
+
+/// Options of one run of an executable. A [`RunContext`] or a [`Profile`] alone will do as options.
+///
+/// ```
+/// use farcall::custom_call::RunContext;
+/// use farcall::{Profile, RunOptions};
+///
+/// let (run, mut profile) = (RunContext::new(), Profile::new());
+/// let options = RunOptions::new().context(&run).profile(&mut profile);
+/// # drop(options);
+/// ```
+#[derive(Debug, Default)]
+pub struct RunOptions<'r> {
+    context: Option<&'r RunContext>,
+    profile: Option<&'r mut Profile>,
+}
+
+impl<'r> RunOptions<'r> {
+    /// Creates the default options; each setter documents its default.
+    pub fn new() -> RunOptions<'r> {
+        RunOptions::default()
+    }
+
+    /// Sets the context, which determines what handlers see of the run: its id, the device, the threads for
+    /// their tasks, and the embedder's data and options. By default, every run has a fresh id, is on device 0,
+    /// and uses the threads of the process.
+    #[must_use]
+    pub fn context(mut self, run: impl Into<Option<&'r RunContext>>) -> RunOptions<'r> {
+        self.context = run.into();
+        self
+    }
+
+    /// Adds the times of the run to a profile, which holds runs of one executable only. By default, times are
+    /// not measured.
+    #[must_use]
+    pub fn profile(mut self, profile: &'r mut Profile) -> RunOptions<'r> {
+        self.profile = Some(profile);
+        self
+    }
+}
+
+impl<'r> From<&'r RunContext> for RunOptions<'r> {
+    fn from(run: &'r RunContext) -> RunOptions<'r> {
+        RunOptions::new().context(run)
+    }
+}
+
+impl<'r> From<&'r mut Profile> for RunOptions<'r> {
+    fn from(profile: &'r mut Profile) -> RunOptions<'r> {
+        RunOptions::new().profile(profile)
+    }
 }
 
 /// A compiled program.
@@ -135,9 +186,9 @@ impl Executable {
         let planned: Result<_, CompileError> = planned();
         // After an interrupt, the plan may be incomplete, and an error may only be a consequence.
         interrupt::complete()?;
-        let (compiled, verify) = planned?;
+        let (plan, verify) = planned?;
         let took = begin.elapsed();
-        let mut executable = Executable::loaded(compiled.plan, Some(compiled.prepared), registry)?;
+        let mut executable = Executable::loaded(plan, registry)?;
         if let Some(inner) = Arc::get_mut(&mut executable.inner) {
             inner.stats.verify = verify;
             inner.stats.plan = took - verify;
@@ -153,27 +204,20 @@ impl Executable {
     ) -> Result<Executable, CompileError> {
         let module = verify_owned(module)?.into_static()?;
         let options = CompileOptions::new().numerics(numerics);
-        let compiled = compile_static(&module, registry, &options, &mut |_| {})?;
-        Executable::loaded(compiled.plan, Some(compiled.prepared), registry)
+        Executable::loaded(compile_static(&module, registry, &options, &mut |_| {})?, registry)
     }
 
-    /// Prepares a plan to run: checks it, lays out its constants, and instantiates the targets of its custom
-    /// calls, which are looked up in `registry`.
+    /// Prepares a plan to run: lays out its constants, and instantiates the targets of its custom calls, which
+    /// are looked up in `registry`.
     ///
     /// # Errors
-    /// If the plan is invalid, is for a device that does not exist here, needs more memory than is available,
+    /// If the plan is for a device that does not exist here, needs more memory than is available,
     /// or calls a target that is missing or refuses the call.
-    pub fn from_plan(plan: Plan, registry: &Registry) -> Result<Executable, CompileError> {
-        stack::with_room(|| Executable::loaded(plan, None, registry))
+    pub fn from_plan(plan: ValidPlan, registry: &Registry) -> Result<Executable, CompileError> {
+        stack::with_room(|| Executable::loaded(plan, registry))
     }
 
-    /// Loads a plan. `prepared` has the kernels that the compiler has already prepared for the thunks of the
-    /// plan.
-    fn loaded(
-        plan: Plan,
-        prepared: Option<Vec<(KernelId, Prepared)>>,
-        registry: &Registry,
-    ) -> Result<Executable, CompileError> {
+    fn loaded(plan: ValidPlan, registry: &Registry) -> Result<Executable, CompileError> {
         let begin = Instant::now();
         let device =
             Device::of(&plan.platform).ok_or_else(|| CompileError::NoDevice(plan.platform.clone()))?;
@@ -191,10 +235,9 @@ impl Executable {
             error: Diagnostics::from_iter(diagnostics).into_error(&source),
             code,
         };
-        let loaded = Program::new(plan, prepared, registry);
+        let loaded = Program::new(plan, registry);
         interrupt::complete()?;
         let loaded = loaded.map_err(|error| match error {
-            InstantiateError::Plan(error) => CompileError::Plan(error),
             InstantiateError::Memory(error) => {
                 CompileError::Memory { what: "the program's constants".to_owned(), error }
             }
@@ -303,22 +346,19 @@ impl Executable {
         &self,
         inputs: impl IntoIterator<Item = B>,
     ) -> Result<Vec<Buffer>, RunError> {
-        self.executed(inputs.into_iter().map(B::into).collect(), None)
+        self.execute_with(inputs, RunOptions::new())
     }
 
-    /// Runs the program like [`execute`](Executable::execute), as part of a given run. The [`RunContext`]
-    /// determines what handlers see of the run: its id, the device, the threads for their tasks, and the
-    /// embedder's data and options. Without one, every run has a fresh id, is on device 0, and uses the
-    /// threads of the process.
+    /// Runs the program like [`execute`](Executable::execute), with options.
     ///
     /// # Errors
     /// Same errors as [`execute`](Executable::execute).
-    pub fn execute_in<B: Into<Buffer>>(
+    pub fn execute_with<'r, B: Into<Buffer>>(
         &self,
         inputs: impl IntoIterator<Item = B>,
-        run: &RunContext,
+        options: impl Into<RunOptions<'r>>,
     ) -> Result<Vec<Buffer>, RunError> {
-        self.executed(inputs.into_iter().map(B::into).collect(), Some(run))
+        self.executed(inputs.into_iter().map(B::into).collect(), options.into())
     }
 
     /// Enqueues a run of the program on a stream. The run begins when all earlier work on the stream is done;
@@ -338,7 +378,7 @@ impl Executable {
             if device != executable.device() {
                 return Err(RunError::Device { expected: executable.device(), found: device });
             }
-            executable.execute_in(inputs, &run)
+            executable.execute_with(inputs, &run)
         })
     }
 
@@ -351,37 +391,33 @@ impl Executable {
     /// # Errors
     /// Same errors as [`execute`](Executable::execute).
     pub fn run(&self, inputs: &[Literal]) -> Result<Vec<Literal>, RunError> {
-        self.check(inputs)?;
-        self.cut(self.inner.program.run(Inputs::Borrowed(inputs), None)?)
+        self.run_with(inputs, RunOptions::new())
     }
 
-    /// Runs the program like [`run`](Executable::run), as part of a given run: see
-    /// [`execute_in`](Executable::execute_in).
+    /// Runs the program like [`run`](Executable::run), with options.
     ///
     /// # Errors
     /// Same errors as [`execute`](Executable::execute).
-    pub fn run_in(&self, inputs: &[Literal], run: &RunContext) -> Result<Vec<Literal>, RunError> {
-        self.check(inputs)?;
-        self.cut(self.inner.program.run(Inputs::Borrowed(inputs), Some(run))?)
-    }
-
-    /// Runs the program like [`run_in`](Executable::run_in), or with a fresh context if `run` is `None`, and
-    /// adds the times of the run to `profile`. A profile only holds runs of one executable.
-    ///
-    /// # Errors
-    /// Same errors as [`execute`](Executable::execute).
-    pub fn run_profiled(
+    pub fn run_with<'r>(
         &self,
         inputs: &[Literal],
-        run: Option<&RunContext>,
-        profile: &mut Profile,
+        options: impl Into<RunOptions<'r>>,
     ) -> Result<Vec<Literal>, RunError> {
         self.check(inputs)?;
-        let program = &self.inner.program;
-        self.cut(profile.measure(|profile| program.run_watched(Inputs::Borrowed(inputs), run, profile))?)
+        self.launch(Inputs::Borrowed(inputs), options.into())
     }
 
-    fn executed(&self, inputs: Vec<Buffer>, run: Option<&RunContext>) -> Result<Vec<Buffer>, RunError> {
+    /// Runs the program on inputs that have been checked.
+    fn launch(&self, inputs: Inputs<'_>, options: RunOptions<'_>) -> Result<Vec<Literal>, RunError> {
+        let RunOptions { context, profile } = options;
+        let program = &self.inner.program;
+        self.cut(match profile {
+            None => program.run(inputs, context),
+            Some(profile) => profile.measure(|profile| program.run_watched(inputs, context, profile)),
+        }?)
+    }
+
+    fn executed(&self, inputs: Vec<Buffer>, options: RunOptions<'_>) -> Result<Vec<Buffer>, RunError> {
         let device = self.device();
         if let Some(index) = inputs.iter().position(|input| input.device() != device) {
             let (expected, found) = (device, inputs[index].device());
@@ -391,7 +427,7 @@ impl Executable {
             inputs.into_iter().map(Buffer::into_literal).collect();
         let inputs = inputs.map_err(RunError::Buffer)?;
         self.check(&inputs)?;
-        let results = self.cut(self.inner.program.run(Inputs::Owned(inputs), run)?)?;
+        let results = self.launch(Inputs::Owned(inputs), options)?;
         Ok(results.into_iter().map(Buffer::from).collect())
     }
 

@@ -44,10 +44,9 @@ pub mod explain {
 }
 
 pub use arguments::{ArgumentError, Arguments, bind};
-pub use executable::{CompileStats, Executable};
+pub use executable::{CompileStats, Executable, RunOptions};
 pub use farcall_compile::{
-    CompileError, CompileOptions, Compiled, MEMORY_PASSES, MemoryPass, Stage, compile_plan, compile_static,
-    specialize,
+    CompileError, CompileOptions, MEMORY_PASSES, MemoryPass, Stage, compile_plan, compile_static, specialize,
 };
 pub use farcall_ffi as ffi;
 pub use farcall_host::attributes::value as attribute_value;
@@ -55,7 +54,7 @@ pub use farcall_host::{ErrorCode, Registry, Transfers, custom_call, device, regi
 pub use farcall_ir as ir;
 pub use farcall_ir::interrupt::{self, Interrupt};
 pub use farcall_ir::{iterations, memory};
-pub use farcall_plan::{self as plan, Plan};
+pub use farcall_plan::{self as plan, Plan, ValidPlan};
 pub use farcall_runtime::RunError;
 pub use farcall_runtime::profile::{self, Profile};
 pub use farcall_sig as sig;

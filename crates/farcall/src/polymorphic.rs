@@ -10,8 +10,7 @@ use farcall_ir::read::{self, Program};
 use farcall_ir::verify::{Verified, verify_owned};
 use farcall_ir::{Literal, ProgramError, TensorType, interrupt, refine};
 
-use crate::{CompileError, CompileOptions, ErrorCode, Executable, Registry};
-use farcall_host::custom_call::RunContext;
+use crate::{CompileError, CompileOptions, ErrorCode, Executable, Registry, RunOptions};
 use farcall_host::device::Buffer;
 use farcall_runtime::RunError;
 
@@ -271,14 +270,17 @@ impl Polymorphic {
         Ok(self.for_types(&types)?.run(inputs)?)
     }
 
-    /// Runs the program like [`run`](Polymorphic::run), as part of a given run: see
-    /// [`Executable::execute_in`].
+    /// Runs the program like [`run`](Polymorphic::run), with options.
     ///
     /// # Errors
-    /// The errors of [`for_types`](Polymorphic::for_types) and of [`Executable::run_in`].
-    pub fn run_in(&self, inputs: &[Literal], run: &RunContext) -> Result<Vec<Literal>, PolymorphicError> {
+    /// The errors of [`for_types`](Polymorphic::for_types) and of [`Executable::run`].
+    pub fn run_with<'r>(
+        &self,
+        inputs: &[Literal],
+        options: impl Into<RunOptions<'r>>,
+    ) -> Result<Vec<Literal>, PolymorphicError> {
         let types: Vec<TensorType> = inputs.iter().map(Literal::ty).collect();
-        Ok(self.for_types(&types)?.run_in(inputs, run)?)
+        Ok(self.for_types(&types)?.run_with(inputs, options)?)
     }
 
     /// Runs the program on buffers, as [`Executable::execute`] does.
@@ -294,17 +296,17 @@ impl Polymorphic {
         Ok(self.for_types(&types)?.execute(inputs)?)
     }
 
-    /// Runs the program on buffers, as part of a given run: see [`Executable::execute_in`].
+    /// Runs the program on buffers, as [`Executable::execute_with`] does.
     ///
     /// # Errors
-    /// The errors of [`for_types`](Polymorphic::for_types) and of [`Executable::execute_in`].
-    pub fn execute_in<B: Into<Buffer>>(
+    /// The errors of [`for_types`](Polymorphic::for_types) and of [`Executable::execute`].
+    pub fn execute_with<'r, B: Into<Buffer>>(
         &self,
         inputs: impl IntoIterator<Item = B>,
-        run: &RunContext,
+        options: impl Into<RunOptions<'r>>,
     ) -> Result<Vec<Buffer>, PolymorphicError> {
         let inputs: Vec<Buffer> = inputs.into_iter().map(B::into).collect();
         let types: Vec<TensorType> = inputs.iter().map(Buffer::ty).collect();
-        Ok(self.for_types(&types)?.execute_in(inputs, run)?)
+        Ok(self.for_types(&types)?.execute_with(inputs, options)?)
     }
 }

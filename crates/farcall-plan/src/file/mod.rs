@@ -24,7 +24,7 @@ use std::io::{self, Read, Write};
 use farcall_ir::memory::OutOfMemory;
 use farcall_ir::stack;
 
-use super::{InvalidPlan, Plan};
+use super::{InvalidPlan, Plan, ValidPlan};
 use farcall_host::ErrorCode;
 
 /// First bytes of a plan file. No text starts with byte 0x89.
@@ -142,7 +142,7 @@ impl Plan {
     /// let mut file = Vec::new();
     /// compiled.plan().write_to(&mut file)?;
     /// let plan = Plan::from_bytes(&file)?;
-    /// assert_eq!(&plan, compiled.plan());
+    /// assert_eq!(*plan, *compiled.plan());
     /// let executable = Executable::from_plan(plan, &Registry::new())?;
     /// # let _ = executable;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -159,7 +159,7 @@ impl Plan {
     ///
     /// # Errors
     /// If the bytes are not a valid plan.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Plan, FileError> {
+    pub fn from_bytes(bytes: &[u8]) -> Result<ValidPlan, FileError> {
         stack::with_room(|| read::plan(&mut &*bytes, Some(bytes.len() as u64)))
     }
 
@@ -169,7 +169,7 @@ impl Plan {
     ///
     /// # Errors
     /// If the bytes are not a valid plan, or the reader fails.
-    pub fn read_from(from: &mut dyn Read, length: Option<u64>) -> Result<Plan, FileError> {
+    pub fn read_from(from: &mut dyn Read, length: Option<u64>) -> Result<ValidPlan, FileError> {
         stack::with_room(|| read::plan(from, length))
     }
 }

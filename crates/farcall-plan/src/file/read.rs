@@ -18,6 +18,7 @@ use super::{
     DATA, FORMAT, FileError, LITERALS, MAGIC, MAX_PLAN_NESTING, MAX_WRITER_BYTES, OPERATIONS, PLAN, SOURCES,
     TYPES,
 };
+use crate::ValidPlan;
 use crate::{
     Base, BlockChoice, BlockDecision, Body, BodyInst, Call, CallId, CallSpec, Compute, ConstantId, KernelId,
     NestedCall, NumberId, Param, ParamId, Plan, ReferenceId, ReferenceSite, ResultId, Skipped, Slice,
@@ -27,7 +28,7 @@ use farcall_host::registry::{Platform, Rank};
 
 type Reading<T> = Result<T, FileError>;
 
-pub(super) fn plan(from: &mut dyn Read, length: Option<u64>) -> Reading<Plan> {
+pub(super) fn plan(from: &mut dyn Read, length: Option<u64>) -> Reading<ValidPlan> {
     let mut input = Input { from, at: 0, left: length };
     input.header()?;
     let sources = input.section(SOURCES, "sources")?;
@@ -444,7 +445,7 @@ impl Reader<'_> {
         if self.bytes.flag()? { one(self).map(Some) } else { Ok(None) }
     }
 
-    fn plan(&mut self, depth: usize) -> Reading<Plan> {
+    fn plan(&mut self, depth: usize) -> Reading<ValidPlan> {
         if depth > MAX_PLAN_NESTING {
             return self
                 .bytes
@@ -488,8 +489,7 @@ impl Reader<'_> {
             numerics,
             source,
         };
-        plan.validate()?;
-        Ok(plan)
+        Ok(plan.validate()?)
     }
 
     fn cut(&mut self) -> Reading<Cut> {

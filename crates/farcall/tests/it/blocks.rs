@@ -8,7 +8,7 @@ use std::time::Duration;
 use expect_test::{Expect, expect};
 use farcall::ir::verify::{Verified, verify_owned};
 use farcall::ir::{DType, Literal, Module, Source, hlo, text};
-use farcall::plan::{BlockChoice, Plan};
+use farcall::plan::{BlockChoice, Plan, ValidPlan};
 use farcall::registry::{LoadOptions, Platform, Rank, TargetSpec};
 use farcall::{CompileOptions, Executable, Registry, compile_plan, compile_static};
 use farcall_ffi::AttrValue;
@@ -65,11 +65,15 @@ func.func private @body(%x: tensor<{ty}>) -> tensor<{ty}> {{
     )
 }
 
-fn compile(program: &str, registry: &Registry) -> std::result::Result<Plan, String> {
+fn compile(program: &str, registry: &Registry) -> std::result::Result<ValidPlan, String> {
     compile_for(Platform::Host, program, registry)
 }
 
-fn compile_for(platform: Platform, program: &str, registry: &Registry) -> std::result::Result<Plan, String> {
+fn compile_for(
+    platform: Platform,
+    program: &str,
+    registry: &Registry,
+) -> std::result::Result<ValidPlan, String> {
     let options = CompileOptions::new().platform(platform);
     compile_plan(&parse(program), registry, &options).map_err(|e| e.to_string())
 }
@@ -108,7 +112,7 @@ fn short(origin: &str) -> String {
 }
 
 #[track_caller]
-fn check(plan: &std::result::Result<Plan, String>, expected: Expect) {
+fn check(plan: &std::result::Result<ValidPlan, String>, expected: Expect) {
     match plan {
         Ok(plan) => expected.assert_eq(&why(plan)),
         Err(error) => expected.assert_eq(error),

@@ -82,7 +82,7 @@ fn a_plan_for_a_missing_device_is_refused() {
     let mut plan = compile(program).plan().clone();
     plan.platform = Platform::Cuda;
     let read = farcall::Plan::from_bytes(&plan.to_bytes().unwrap()).unwrap();
-    assert_eq!(read, plan);
+    assert_eq!(*read, plan);
     let error = Executable::from_plan(read, &Registry::new()).unwrap_err();
     assert!(matches!(error, CompileError::NoDevice(Platform::Cuda)));
     assert_eq!(error.to_string(), "the program was compiled for platform CUDA, which has no device here");
@@ -142,7 +142,7 @@ fn a_program_is_fed_and_read_while_it_runs() {
     let transfers = Arc::new(Transfers::new());
     let run = RunContext::new().with_transfers(Arc::clone(&transfers));
     let total = thread::scope(|scope| {
-        let running = scope.spawn(|| executable.execute_in(NOTHING, &run));
+        let running = scope.spawn(|| executable.execute_with(NOTHING, &run));
         let mut sum = 0;
         for n in [5, 7, 0, -2] {
             transfers.feed([int(n)]);
@@ -170,7 +170,7 @@ fn channels_are_apart() {
     transfers.send(4, [int(1)]);
     transfers.send(3, [int(10)]);
     let run = RunContext::new().with_transfers(Arc::clone(&transfers));
-    assert_eq!(compile(program).execute_in(NOTHING, &run).unwrap(), [int(9)]);
+    assert_eq!(compile(program).execute_with(NOTHING, &run).unwrap(), [int(9)]);
     assert_eq!(transfers.receive(5, Duration::ZERO).unwrap(), [int(9)]);
     assert_eq!(transfers.receive(3, Duration::ZERO), None);
 }
@@ -178,7 +178,7 @@ fn channels_are_apart() {
 #[test]
 fn a_run_that_waits_for_values_ends() {
     let executable = compile(SUM);
-    let message = |run: &RunContext| executable.execute_in(NOTHING, run).unwrap_err().to_string();
+    let message = |run: &RunContext| executable.execute_with(NOTHING, run).unwrap_err().to_string();
     let place = "test.mlir:8:14: stablehlo.infeed: ";
     let none = "this run has no queues to exchange values with its caller";
     assert_eq!(message(&RunContext::new()), format!("{place}{none}"));
@@ -196,7 +196,7 @@ fn a_run_that_waits_for_values_ends() {
   %x:2 = \"stablehlo.infeed\"(%t) {infeed_config = \"\"} : (!stablehlo.token) -> (tensor<1xf32>, !stablehlo.token)
   return %x#0 : tensor<1xf32>
 }";
-    assert_eq!(compile(other).execute_in(NOTHING, &run).unwrap(), [f32s(&[1.0])]);
+    assert_eq!(compile(other).execute_with(NOTHING, &run).unwrap(), [f32s(&[1.0])]);
 
     let interrupt = Arc::new(Interrupt::new());
     let interrupted = run.with_interrupt(Arc::clone(&interrupt));
@@ -205,7 +205,7 @@ fn a_run_that_waits_for_values_ends() {
             thread::sleep(Duration::from_millis(30));
             interrupt.raise();
         });
-        let outcome = executable.execute_in(NOTHING, &interrupted);
+        let outcome = executable.execute_with(NOTHING, &interrupted);
         assert!(matches!(outcome, Err(RunError::Interrupted)), "{outcome:?}");
     });
 

@@ -244,7 +244,7 @@ fn run(
 fn from_file(executable: &Executable, registry: &Registry) -> Result<Executable, String> {
     let bytes = executable.plan().to_bytes().map_err(|e| e.to_string())?;
     let plan = Plan::from_bytes(&bytes).map_err(|e| e.to_string())?;
-    if plan != *executable.plan() {
+    if *plan != *executable.plan() {
         return Err(format!("the plan that was read is another:\n{plan}"));
     }
     if plan.to_bytes().ok().as_ref() != Some(&bytes) {

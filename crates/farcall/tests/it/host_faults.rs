@@ -312,9 +312,9 @@ fn the_wait_for_a_future_is_interrupted() {
             let run = RunContext::new().with_interrupt(soon());
             let started = begin(stage);
             let ended = if owned {
-                executable.execute_in(x(), &run).map(drop)
+                executable.execute_with(x(), &run).map(drop)
             } else {
-                executable.run_in(&x(), &run).map(drop)
+                executable.run_with(&x(), &run).map(drop)
             };
             assert!(matches!(ended, Err(RunError::Interrupted)), "{ended:?}");
             assert!(started.elapsed() < Duration::from_millis(400), "{:?}", started.elapsed());
@@ -329,7 +329,7 @@ fn the_wait_for_a_future_is_interrupted() {
     // The executable is dropped before the call is complete.
     begin(Stage::EXECUTE);
     let run = RunContext::new().with_interrupt(soon());
-    assert!(matches!(executable.run_in(&x(), &run), Err(RunError::Interrupted)));
+    assert!(matches!(executable.run_with(&x(), &run), Err(RunError::Interrupted)));
     drop((executable, run));
     assert_eq!((complete_later(), live_soon(0)), (3, 0));
 }
@@ -355,7 +355,7 @@ fn an_interrupt_that_is_reported_once_ends_a_run() {
     let once = Interrupt::asking(move || Instant::now() > end && !told.swap(true, Ordering::Relaxed));
     let run = RunContext::new().with_interrupt(Arc::new(once));
     let x = [farcall::ir::Literal::zeros(DType::F32, [2500, 2500])];
-    assert!(matches!(executable.run_in(&x, &run), Err(RunError::Interrupted)));
+    assert!(matches!(executable.run_with(&x, &run), Err(RunError::Interrupted)));
     FAULT.store(NO_FAULT.packed(), Ordering::Relaxed);
     let future = std::ptr::with_exposed_provenance_mut(PENDING_FUTURE.load(Ordering::Relaxed));
     assert!(complete(future).is_null());

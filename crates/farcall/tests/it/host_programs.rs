@@ -191,7 +191,7 @@ fn data_of_a_run_for_its_handlers() {
             run.set_user_data(*id(), (&raw mut value).cast());
         }
         for _ in 0..2 {
-            let out = executable.execute_in(Vec::<Literal>::new(), &run).unwrap();
+            let out = executable.execute_with(Vec::<Literal>::new(), &run).unwrap();
             assert_eq!(out[0].host().unwrap().as_slice::<i64>(), [run.run_id(), 2]);
             assert_eq!(
                 (out[1].host().unwrap().as_slice::<i64>(), out[2].host().unwrap().as_slice::<i64>()),
@@ -211,7 +211,7 @@ fn data_of_a_run_for_its_handlers() {
             let options = [("limit".to_owned(), Attr::i64(11))].into();
             let run = RunContext::new().with_options(EncodedAttrs::new(&options).unwrap());
             assert_eq!(
-                executable.execute_in(Vec::<Literal>::new(), &run).unwrap()[0]
+                executable.execute_with(Vec::<Literal>::new(), &run).unwrap()[0]
                     .host()
                     .unwrap()
                     .as_slice::<i64>(),
@@ -267,7 +267,7 @@ func.func @main(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<i64>) {
                         // The handler's tasks wait for nested tasks, with a single thread for all runs.
                         let run = RunContext::new().with_pool(Arc::clone(one));
                         let counts = (0..3).map(|_| {
-                            let out = executable.execute_in(vec![x.clone()], &run).unwrap();
+                            let out = executable.execute_with(vec![x.clone()], &run).unwrap();
                             assert_eq!(
                                 out[0].host().unwrap().as_slice::<f32>(),
                                 [2.0 * (f32::from(t) + 1.0); 4]

@@ -69,11 +69,11 @@ fn another_thread_ends_a_run() {
                 thread::sleep(Duration::from_millis(50));
                 interrupt.raise();
             });
-            assert!(matches!(executable.execute_in(number(i64::MAX), &run), Err(RunError::Interrupted)));
+            assert!(matches!(executable.execute_with(number(i64::MAX), &run), Err(RunError::Interrupted)));
         });
-        assert!(matches!(executable.execute_in(number(3), &run), Err(RunError::Interrupted)));
+        assert!(matches!(executable.execute_with(number(3), &run), Err(RunError::Interrupted)));
         interrupt.lower();
-        assert_eq!(executable.execute_in(number(3), &run).unwrap(), number(0));
+        assert_eq!(executable.execute_with(number(3), &run).unwrap(), number(0));
     }
 }
 
@@ -84,7 +84,7 @@ fn a_question_ends_a_run() {
         let begin = Instant::now();
         let interrupt = Interrupt::asking(move || begin.elapsed() > Duration::from_millis(120));
         let run = RunContext::new().with_interrupt(Arc::new(interrupt));
-        assert!(matches!(executable.execute_in(number(i64::MAX), &run), Err(RunError::Interrupted)));
+        assert!(matches!(executable.execute_with(number(i64::MAX), &run), Err(RunError::Interrupted)));
         assert!(begin.elapsed() >= Duration::from_millis(120));
     }
 }
@@ -100,7 +100,7 @@ fn the_question_is_asked_on_the_run_s_thread_and_not_often() {
     });
     let begin = Instant::now();
     let run = RunContext::new().with_interrupt(Arc::new(interrupt));
-    assert!(matches!(compile(COUNT_DOWN).execute_in(number(i64::MAX), &run), Err(RunError::Interrupted)));
+    assert!(matches!(compile(COUNT_DOWN).execute_with(number(i64::MAX), &run), Err(RunError::Interrupted)));
     assert_eq!(asked.load(std::sync::atomic::Ordering::Relaxed), 4);
     assert!(begin.elapsed() >= 4 * Interrupt::PERIOD);
 }
@@ -206,7 +206,7 @@ fn a_single_instruction_is_ended() {
             let begin = Instant::now();
             let interrupt = Interrupt::asking(move || begin.elapsed() > Duration::from_millis(60));
             let run = RunContext::new().with_interrupt(Arc::new(interrupt));
-            let ended = executable.run_in(&inputs, &run);
+            let ended = executable.run_with(&inputs, &run);
             let took = begin.elapsed();
             assert!(matches!(ended, Err(RunError::Interrupted)), "{name}, attempt {attempt}: {ended:?}");
             assert!(took < GRACE, "{name}, attempt {attempt}: {took:?}");
@@ -234,7 +234,7 @@ fn a_run_that_was_interrupted_leaves_nothing_behind() {
                 thread::sleep(Duration::from_millis(wait));
                 interrupt.raise();
             });
-            match executable.run_in(&x, &run) {
+            match executable.run_with(&x, &run) {
                 Ok(results) => assert!(results == expected, "some elements are missing"),
                 Err(error) => assert!(matches!(error, RunError::Interrupted), "{error}"),
             }

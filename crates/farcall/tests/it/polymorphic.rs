@@ -45,8 +45,8 @@ fn a_run_may_have_a_context() {
     let f = read(SYMBOLIC);
     let inputs = [floats(&[3]), floats(&[4, 3]), floats(&[2, 4])];
     let (plain, context) = (f.run(&inputs).unwrap(), RunContext::new());
-    assert_eq!(f.run_in(&inputs, &context).unwrap(), plain);
-    let buffers = f.execute_in(inputs, &context).unwrap();
+    assert_eq!(f.run_with(&inputs, &context).unwrap(), plain);
+    let buffers = f.execute_with(inputs, &context).unwrap();
     assert_eq!(buffers[1].host(), Some(&plain[1]));
 }
 

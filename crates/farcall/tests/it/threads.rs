@@ -28,7 +28,7 @@ fn check(program: &str) {
         executable.inputs().iter().map(|ty| input(ty.dtype, ty.sizes(), &mut r)).collect();
     let [one, others @ ..] = THREADS.map(|n| {
         let run = RunContext::new().with_pool(Arc::new(ThreadPool::new(n)));
-        executable.run_in(&inputs, &run).unwrap()
+        executable.run_with(&inputs, &run).unwrap()
     });
     for (results, n) in others.iter().zip(&THREADS[1..]) {
         for (i, (found, wanted)) in results.iter().zip(&one).enumerate() {

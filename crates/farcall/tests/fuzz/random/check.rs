@@ -129,7 +129,7 @@ fn engine(p: &Program, wanted: &[Literal], registry: &Registry) -> Result<(), St
             }
         };
         let executable = compile_static(&module, registry, &options, &mut after)
-            .and_then(|compiled| Executable::from_plan(compiled.plan, registry))
+            .and_then(|plan| Executable::from_plan(plan, registry))
             .map_err(|e| format!("{what}: {e}"))?;
         // The form after the engine's own passes is a program as well.
         if let Some(form) = last {
@@ -149,7 +149,7 @@ fn engine(p: &Program, wanted: &[Literal], registry: &Registry) -> Result<(), St
         }
         // A profiler sees thunks one by one; otherwise, adjacent thunks may run as one.
         let found = executable
-            .run_profiled(&p.inputs, None, &mut Profile::new())
+            .run_with(&p.inputs, &mut Profile::new())
             .map_err(|e| format!("{what}, profiled: {e}"))?;
         compare(wanted, &found, &p.exact)
             .map_err(|e| format!("{what}, profiled: {e}\n{}", executable.plan()))?;

@@ -1,0 +1,77 @@
+//! Plans that keep their invariants.
+
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use farcall_ir::stack;
+use farcall_kernels::{KernelId, Prepared};
+
+use super::{InvalidPlan, Plan};
+
+/// A plan that keeps the invariants of the [module](super), with its prepared kernels. Only such a plan can be
+/// loaded.
+#[derive(Clone, Debug)]
+pub struct ValidPlan {
+    plan: Plan,
+    kernels: Vec<Arc<Prepared>>,
+}
+
+impl Plan {
+    /// Checks the invariants of the [module](super), and prepares the kernels.
+    ///
+    /// # Errors
+    /// Names the first thunk that violates an invariant.
+    pub fn validate(self) -> Result<ValidPlan, InvalidPlan> {
+        let kernels = stack::with_room(|| self.prepare(None))?;
+        Ok(ValidPlan { plan: self, kernels })
+    }
+
+    /// Returns the plan with kernels that have been prepared already, for the compute thunks in the order of
+    /// [`Plan::walk`]. It checks the other invariants, except that no thunk reads unwritten memory. (Debug
+    /// builds check this, too.)
+    ///
+    /// # Errors
+    /// Names the first thunk that violates an invariant.
+    ///
+    /// # Safety
+    /// Each kernel must have been prepared for the operation of its thunk, on operands and results of the same
+    /// types, and every byte that a thunk reads must have been written.
+    pub unsafe fn with_kernels(self, kernels: Vec<(KernelId, Prepared)>) -> Result<ValidPlan, InvalidPlan> {
+        let kernels = stack::with_room(|| self.prepare(Some(kernels)))?;
+        Ok(ValidPlan { plan: self, kernels })
+    }
+}
+
+impl ValidPlan {
+    /// The prepared kernels of the compute thunks, in the order of [`Plan::walk`].
+    pub fn kernels(&self) -> &[Arc<Prepared>] {
+        &self.kernels
+    }
+
+    /// Returns the plan, which can then be changed and validated again.
+    pub fn into_plan(self) -> Plan {
+        self.plan
+    }
+}
+
+impl Deref for ValidPlan {
+    type Target = Plan;
+
+    fn deref(&self) -> &Plan {
+        &self.plan
+    }
+}
+
+impl fmt::Display for ValidPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.plan.fmt(f)
+    }
+}
+
+/// Compares the plans. Equal plans have the same kernels.
+impl PartialEq for ValidPlan {
+    fn eq(&self, other: &ValidPlan) -> bool {
+        self.plan == other.plan
+    }
+}
