@@ -9,11 +9,11 @@ use farcall_sig::DType;
 
 use super::attribute_fields::AttrReader;
 use super::groups;
-use super::lower::{At, Lowered, Lowering, wrong};
+use super::lowering::{Lowered, Lowering, wrong};
 use super::shape::Shape;
 use super::syntax::Instruction;
 use super::table;
-use super::value::{Shaped, Val, element};
+use super::value::{At, Shaped, Val, element};
 use crate::op::{Channel, Endpoint, Op, Transfer};
 use crate::types::TensorType;
 

@@ -7,10 +7,10 @@ use farcall_sig::DType;
 
 use super::attribute_fields::AttrReader;
 use super::groups;
-use super::lower::{At, Lowered, Lowering, wrong};
+use super::lowering::{Lowered, Lowering, MAX_DEVICES, wrong};
 use super::shape::Shape;
 use super::table;
-use super::value::{Shaped, Val, tensors};
+use super::value::{At, Shaped, Val, tensors};
 use crate::attr::Attr;
 use crate::literal::Literal;
 use crate::op::{AllToAll, CallConfig, CustomCall, Op, Slice};
@@ -108,7 +108,7 @@ impl<'s> Lowering<'_, 's> {
         let mut groups = groups::read_groups(g)?;
         if groups.ids.is_empty() {
             // Without groups, all replicas take part, or all partitions if there is a channel.
-            let all = g.participants[usize::from(groups.channel.is_some())].min(super::lower::MAX_DEVICES);
+            let all = g.participants[usize::from(groups.channel.is_some())].min(MAX_DEVICES);
             let ids: Vec<i64> = (0..all).map(|i| i64::try_from(i).unwrap_or(i64::MAX)).collect();
             groups.ids = Literal::from_slice(DType::S64, [1, ids.len()], &ids);
         }

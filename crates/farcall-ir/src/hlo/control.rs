@@ -3,9 +3,10 @@
 use super::attribute_fields::AttrReader;
 use super::cursor::{Cursor, Read};
 use super::header::FRONTEND;
-use super::lower::{At, Lowered, Lowering, declared, wrong};
+use super::lowering::{Lowered, Lowering, wrong};
 use super::shape::Shape;
-use super::value::{Shaped, Val};
+use super::syntax::declared;
+use super::value::{At, Shaped, Val};
 use crate::attr::{Attr, AttrDict};
 use crate::diag::Span;
 use crate::op::{Composite, Op};

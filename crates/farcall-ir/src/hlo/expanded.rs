@@ -4,9 +4,9 @@ use farcall_sig::{DType, DTypeClass};
 
 use super::attribute_fields::AttrReader;
 use super::hooks;
-use super::lower::{At, Lowered, Lowering, wrong};
+use super::lowering::{Lowered, Lowering, wrong};
 use super::shape::Shape;
-use super::value::Val;
+use super::value::{At, Val};
 use crate::literal::Literal;
 use crate::module::ValueId;
 use crate::op::{Binary, Compare, Direction, Op, Scan, Unary};

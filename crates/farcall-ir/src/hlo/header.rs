@@ -5,9 +5,8 @@ use farcall_sig::DType;
 
 use super::calls;
 use super::cursor::{Cursor, Expected, Read};
-use super::lower::{attribute, parameter_number};
 use super::shape::Shape;
-use super::syntax::{Computation, Text};
+use super::syntax::{Computation, Text, attribute, parameter_number};
 use crate::attr::{Attr, AttrDict, IntKind};
 use crate::diag::{Diagnostic, Diagnostics};
 use crate::module::{Func, Module, NamedMesh};

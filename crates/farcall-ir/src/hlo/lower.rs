@@ -6,85 +6,27 @@
 //! copied into each region; otherwise, all regions but the first call it. So the module's size stays
 //! proportional to the text.
 
-use std::cell::{Cell, OnceCell};
-use std::rc::Rc;
+use std::cell::Cell;
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
-
 use super::attribute_fields::AttrReader;
-use super::cursor::{Cursor, Expected, Read};
+use super::header;
+use super::lowering::{Lowered, Lowering, Stop, wrong};
 use super::result_types;
 use super::shape::Shape;
 use super::stack;
-use super::syntax::{Attribute, Computation, Instruction, Operand, Text};
+use super::syntax::{Computation, Instruction, Operand, Text, declared};
 use super::table::{self, Form, Row};
-use super::value::{Scope, Shaped, Val, build, element, known, tensors};
+use super::value::{At, Scope, Shaped, Val, build, element, known, tensors};
 use crate::attr::{Attr, AttrDict};
 use crate::diag::{Diagnostic, Diagnostics, Source, Span};
 use crate::literal::Literal;
-use crate::module::{Func, FuncId, Loc, Module, NewInst, RegionId, ValueId};
+use crate::module::{Func, Loc, Module, NewInst, RegionId, ValueId};
 use crate::op::Op;
 use crate::text::MAX_NESTING;
 
 /// Maximum length in bytes of a computation that is copied to each instruction that applies it.
 const MAX_COPIED_BYTES: usize = 2048;
-
-/// Maximum number of device numbers that all groups of a text expand to.
-pub(super) const MAX_DEVICES: usize = 1 << 22;
-
-/// Maximum number of names that are searched for suggestions for a mistyped name.
-const MAX_CANDIDATES: usize = 2000;
-
-pub(super) struct Lowering<'t, 's> {
-    pub(super) text: &'t Text<'s>,
-    /// Constants that the text refers to by number.
-    pub(super) constants: &'t [Literal],
-    pub(super) diagnostics: &'t mut Diagnostics,
-    /// Indices of computations by name.
-    names: FxHashMap<&'s str, usize>,
-    /// Function ids by computation.
-    funcs: FxHashMap<usize, FuncId>,
-    /// Computations that become functions, in the order of their ids.
-    order: Vec<usize>,
-    /// Parameters of computations, computed on the first use.
-    params: Vec<OnceCell<Rc<[&'t Instruction<'s>]>>>,
-    /// True for computations that have been inlined as a region.
-    used: Vec<bool>,
-    /// Computations that have been inlined as a region, in the order of their first use.
-    first_uses: Vec<usize>,
-    /// Inferred result shapes of computations whose result has no shape in the text.
-    results: Vec<Option<Arc<Shape>>>,
-    /// Stack of the computations that are being lowered.
-    active: Vec<usize>,
-    /// The function that is being built.
-    pub(super) func: Func,
-    pub(super) devices: Cell<usize>,
-    /// Numbers of replicas and partitions in the header.
-    participants: [usize; 2],
-    /// Budget for flattened tuple parts.
-    pub(super) parts: usize,
-}
-
-/// Reason why an instruction cannot be lowered.
-pub(super) enum Stop {
-    /// An error to report.
-    Wrong(Diagnostic),
-    /// The error has been reported.
-    Known,
-}
-
-pub(super) type Lowered<T> = Result<T, Stop>;
-
-impl From<Expected> for Stop {
-    fn from(e: Expected) -> Stop {
-        Stop::Wrong(Diagnostic::new("attribute", e.span, e.message))
-    }
-}
-
-pub(super) fn wrong<T>(code: &'static str, at: Span, message: impl Into<String>) -> Lowered<T> {
-    Err(Stop::Wrong(Diagnostic::new(code, at, message)))
-}
 
 /// Lowers a text to a module.
 pub(super) fn module(
@@ -95,46 +37,25 @@ pub(super) fn module(
 ) -> Module {
     let mut module = Module::new(Arc::clone(source));
     module.name = Some(text.name.to_owned());
-    let mut names = FxHashMap::default();
-    for (i, computation) in text.computations.iter().enumerate() {
-        if names.insert(computation.name, i).is_some() {
-            let message = format!("computation {} is already defined", computation.name);
-            diagnostics.push(Diagnostic::new("redefinition", computation.span, message));
-        }
-    }
+    let max_parts = (1 << 20) + 16 * source.text().len();
+    let mut lowering = Lowering::new(text, constants, diagnostics, header::participants(text), max_parts);
     let entries: Vec<usize> =
         (0..text.computations.len()).filter(|i| text.computations[*i].is_entry).collect();
     let entry = match (entries.as_slice(), text.computations.len()) {
         ([entry, rest @ ..], _) => {
             for other in rest {
                 let span = text.computations[*other].span;
-                diagnostics.push(Diagnostic::new("redefinition", span, "there is another ENTRY computation"));
+                let message = "there is another ENTRY computation";
+                lowering.diagnostics.push(Diagnostic::new("redefinition", span, message));
             }
             *entry
         }
         ([], 0) => {
-            diagnostics.push(Diagnostic::global("empty", "the program has no computations"));
+            lowering.diagnostics.push(Diagnostic::global("empty", "the program has no computations"));
             return module;
         }
         // Without `ENTRY`, XLA takes the last computation.
         ([], n) => n - 1,
-    };
-    let mut lowering = Lowering {
-        text,
-        constants,
-        diagnostics,
-        names,
-        funcs: FxHashMap::default(),
-        order: Vec::new(),
-        params: vec![OnceCell::new(); text.computations.len()],
-        used: vec![false; text.computations.len()],
-        first_uses: Vec::new(),
-        results: vec![None; text.computations.len()],
-        active: Vec::new(),
-        func: Func::new("", Span::default()),
-        devices: Cell::new(MAX_DEVICES),
-        participants: super::header::participants(text),
-        parts: (1 << 20) + 16 * source.text().len(),
     };
     let before = lowering.diagnostics.len();
     lowering.imply_results();
@@ -149,7 +70,7 @@ pub(super) fn module(
         next += 1;
     }
     let root = lowering.result_shape(entry, text.computations[entry].span).ok();
-    super::header::apply(&mut module, text, entry, root.as_deref(), lowering.diagnostics);
+    header::apply(&mut module, text, entry, root.as_deref(), lowering.diagnostics);
     name_entry(&mut module);
     module
 }
@@ -173,50 +94,8 @@ fn name_entry(module: &mut Module) {
     }
 }
 
-impl<'t, 's> Lowering<'t, 's> {
+impl<'s> Lowering<'_, 's> {
     // --- functions and regions
-
-    /// Returns the id of the function for a computation.
-    pub(super) fn callee(&mut self, computation: usize) -> FuncId {
-        let next = FuncId::new(self.order.len());
-        let id = *self.funcs.entry(computation).or_insert(next);
-        if id == next {
-            self.order.push(computation);
-        }
-        id
-    }
-
-    /// Looks up a computation by name.
-    pub(super) fn computation(&self, name: &str, at: Span) -> Lowered<usize> {
-        if let Some(i) = self.names.get(name) {
-            return Ok(*i);
-        }
-        let mut d = Diagnostic::new("unknown-function", at, format!("there is no computation {name}"));
-        let near = self.near(name, self.names.keys().copied());
-        if !near.is_empty() {
-            d = d.note(format!("did you mean {near}?"));
-        }
-        Err(Stop::Wrong(d))
-    }
-
-    /// Looks up the computation that an attribute names.
-    pub(super) fn named(&self, g: &mut AttrReader<'_, 's>, key: &str) -> Lowered<usize> {
-        let mut value = g.required(key)?;
-        if value.peek() == Some(b'{') {
-            // An inline computation is named by its text.
-            return self.computation(value.rest(), value.span());
-        }
-        let (name, span) = value.name()?;
-        value.finish()?;
-        self.computation(name, span)
-    }
-
-    fn near<'a>(&self, name: &str, candidates: impl Iterator<Item = &'a str>) -> String {
-        if self.diagnostics.is_full() {
-            return String::new();
-        }
-        farcall_sig::nearest::nearest(name, candidates.take(MAX_CANDIDATES)).join(" or ")
-    }
 
     fn function(&mut self, i: usize) -> Func {
         let computation = &self.text.computations[i];
@@ -258,22 +137,6 @@ impl<'t, 's> Lowering<'t, 's> {
         }
     }
 
-    /// Returns the shape of a computation's result.
-    pub(super) fn result_shape(&self, i: usize, at: Span) -> Lowered<Arc<Shape>> {
-        let computation = &self.text.computations[i];
-        match (computation.insts.get(computation.root), &self.results[i]) {
-            (Some(Instruction { shape: Some(shape), .. }), _) | (_, Some(shape)) => Ok(Arc::clone(shape)),
-            _ if computation.is_broken => Err(Stop::Known),
-            _ => {
-                let message = format!(
-                    "the result of {} has no type in the text: define that computation before this one",
-                    computation.name
-                );
-                wrong("type-mismatch", at, message)
-            }
-        }
-    }
-
     /// Appends the return of a region.
     fn finish(&mut self, root: Val, computation: &Computation<'s>, region: RegionId) {
         let span = computation.insts.get(computation.root).map_or(computation.span, |i| i.span);
@@ -282,12 +145,6 @@ impl<'t, 's> Lowering<'t, 's> {
             self.report(stop);
         }
         self.func.push(region, NewInst::new(Op::Return, returned).at(span, None), []);
-    }
-
-    pub(super) fn report(&mut self, stop: Stop) {
-        if let Stop::Wrong(diagnostic) = stop {
-            self.diagnostics.push(diagnostic);
-        }
     }
 
     /// Creates a region for a computation, with an argument for each part of each parameter.
@@ -360,39 +217,6 @@ impl<'t, 's> Lowering<'t, 's> {
 
     fn leave(&mut self) {
         self.active.pop();
-    }
-
-    /// Returns the parameters of a computation, by number.
-    pub(super) fn params(&self, i: usize) -> Lowered<Rc<[&'t Instruction<'s>]>> {
-        if let Some(known) = self.params[i].get() {
-            return Ok(Rc::clone(known));
-        }
-        let text = self.text;
-        let computation = &text.computations[i];
-        let mut found: Vec<Option<&Instruction<'s>>> = Vec::new();
-        for inst in computation.insts.iter().filter(|inst| inst.opcode == "parameter") {
-            let number = parameter_number(inst)?;
-            if number >= computation.insts.len() {
-                let message = format!("parameter {number} of a computation with fewer instructions");
-                return wrong("parameter", inst.args.span(), message);
-            }
-            if found.len() <= number {
-                found.resize(number + 1, None);
-            }
-            if found[number].replace(inst).is_some() {
-                return wrong("redefinition", inst.span, format!("there is another parameter {number}"));
-            }
-        }
-        if let Some(missing) = found.iter().position(Option::is_none) {
-            if computation.is_broken {
-                return Err(Stop::Known);
-            }
-            let message =
-                format!("computation {} has no parameter {missing}, but a later one", computation.name);
-            return wrong("parameter", computation.span, message);
-        }
-        let found: Rc<[&Instruction<'s>]> = found.into_iter().flatten().collect();
-        Ok(Rc::clone(self.params[i].get_or_init(|| found)))
     }
 
     /// Adds arguments to a region for the parameters of a computation.
@@ -607,10 +431,10 @@ impl<'t, 's> Lowering<'t, 's> {
     fn extras(&self, g: &mut AttrReader<'_, 's>) -> Lowered<(AttrDict, Option<Arc<Loc>>)> {
         let mut attrs = AttrDict::new();
         if let Some(value) = g.take("sharding") {
-            attrs.insert(super::header::SHARDING.to_owned(), Attr::string(value.rest()));
+            attrs.insert(header::SHARDING.to_owned(), Attr::string(value.rest()));
         }
         if let Some(value) = g.take("frontend_attributes") {
-            super::header::frontend(value, &mut attrs)?;
+            header::frontend(value, &mut attrs)?;
         }
         let loc = match g.take("metadata") {
             Some(value) => stack::metadata(value, &self.text.frames)?,
@@ -654,41 +478,3 @@ static IGNORED: &[&str] = &[
     "schedule",
     "statistics",
 ];
-
-/// An instruction that is being lowered: the region to append to, and the attributes that do not belong to
-/// its operation.
-pub(super) struct At<'i, 's> {
-    pub(super) inst: &'i Instruction<'s>,
-    pub(super) region: RegionId,
-    pub(super) attrs: AttrDict,
-    pub(super) loc: Option<Arc<Loc>>,
-    pub(super) operands: &'i [Shaped],
-}
-
-impl At<'_, '_> {
-    /// Creates an instruction for an operation, with the common attributes and the location.
-    pub(super) fn op(&self, op: Op, operands: impl IntoIterator<Item = ValueId>) -> NewInst {
-        let new = NewInst::new(op, operands).at(self.inst.op_span, self.loc.clone());
-        NewInst { attrs: self.attrs.clone(), ..new }
-    }
-}
-
-/// Returns the shape of an instruction in the text.
-pub(super) fn declared<'i>(inst: &'i Instruction<'_>) -> Read<&'i Arc<Shape>> {
-    let opcode = inst.opcode;
-    let message = || format!("{opcode} needs the type of its result before it, as in `f32[2] {opcode}(…)`");
-    inst.shape.as_ref().ok_or_else(|| Expected::new(inst.op_span, message()))
-}
-
-/// Parses the number of a parameter.
-pub(super) fn parameter_number(inst: &Instruction<'_>) -> Read<usize> {
-    let mut c = inst.args;
-    let number = c.usize()?;
-    c.finish()?;
-    Ok(number)
-}
-
-/// Looks up an attribute by name.
-pub(super) fn attribute<'s>(attrs: &[Attribute<'s>], key: &str) -> Option<Cursor<'s>> {
-    attrs.iter().find(|a| a.key == key).map(|a| a.value)
-}

@@ -8,8 +8,10 @@
 //! ```
 //!
 //! - `cursor`: words, numbers and strings at a position; `shape`, `literal`: types and constants.
-//! - `syntax`: computations and instructions, without their meaning; `lower`: conversion to a module;
-//!   `value`: values of instructions; `result_types`: inference of types that the text leaves out.
+//! - `syntax`: computations and instructions, without their meaning; `lower`: conversion to a module.
+//! - `lowering`: the state of the conversion, above which stand `value` (values of instructions), files per kind of
+//!   instruction (`control`, `collectives`, `asynchronous`, `expanded`, `non_operations`) and `result_types`
+//!   (inference of types that the text leaves out).
 //! - `print`: computations of functions and regions; `emit`: single instructions.
 //! - `proto`: XLA's binary form, which is converted to text.
 //! - `table`: the opcodes, for reader and printer alike; `hooks`, `groups`, `calls`: attributes with custom
@@ -39,6 +41,7 @@ mod header;
 mod hooks;
 mod literal;
 mod lower;
+mod lowering;
 mod non_operations;
 mod print;
 pub mod proto;

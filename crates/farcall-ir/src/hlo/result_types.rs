@@ -6,10 +6,11 @@ use farcall_sig::DType;
 
 use super::attribute_fields::AttrReader;
 use super::control;
-use super::lower::{At, Lowered, Lowering, Stop, declared, wrong};
+use super::lowering::{Lowered, Lowering, Stop, wrong};
 use super::shape::{self, Shape};
+use super::syntax::declared;
 use super::table;
-use super::value::{Shaped, build, element};
+use super::value::{At, Shaped, build, element};
 use crate::builder::Builder;
 use crate::module::{NewInst, ValueId};
 use crate::op::{Derived, Op};

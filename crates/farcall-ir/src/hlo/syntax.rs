@@ -404,3 +404,23 @@ fn attributes<'s>(c: &mut Cursor<'s>) -> Read<Vec<Attribute<'s>>> {
         None => Ok(out),
     }
 }
+
+/// Returns the shape of an instruction in the text.
+pub(super) fn declared<'i>(inst: &'i Instruction<'_>) -> Read<&'i Arc<Shape>> {
+    let opcode = inst.opcode;
+    let message = || format!("{opcode} needs the type of its result before it, as in `f32[2] {opcode}(…)`");
+    inst.shape.as_ref().ok_or_else(|| Expected::new(inst.op_span, message()))
+}
+
+/// Parses the number of a parameter.
+pub(super) fn parameter_number(inst: &Instruction<'_>) -> Read<usize> {
+    let mut c = inst.args;
+    let number = c.usize()?;
+    c.finish()?;
+    Ok(number)
+}
+
+/// Looks up an attribute by name.
+pub(super) fn attribute<'s>(attrs: &[Attribute<'s>], key: &str) -> Option<Cursor<'s>> {
+    attrs.iter().find(|a| a.key == key).map(|a| a.value)
+}

@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::lower::{At, Lowered, Lowering, Stop, wrong};
+use super::lowering::{Lowered, Lowering, Stop, wrong};
 use super::shape::{self, Shape};
+use super::syntax::Instruction;
+use crate::attr::AttrDict;
 use crate::diag::Span;
 use crate::literal::Literal;
-use crate::module::{Func, NewInst, RegionId, ValueId};
+use crate::module::{Func, Loc, NewInst, RegionId, ValueId};
 use crate::op::Op;
 use crate::types::{TensorType, Type};
 
@@ -37,6 +39,24 @@ pub(super) struct Scope<'s> {
 pub(super) struct Shaped {
     pub(super) val: Val,
     pub(super) shape: Arc<Shape>,
+}
+
+/// An instruction that is being lowered: the region to append to, and the attributes that do not belong to
+/// its operation.
+pub(super) struct At<'i, 's> {
+    pub(super) inst: &'i Instruction<'s>,
+    pub(super) region: RegionId,
+    pub(super) attrs: AttrDict,
+    pub(super) loc: Option<Arc<Loc>>,
+    pub(super) operands: &'i [Shaped],
+}
+
+impl At<'_, '_> {
+    /// Creates an instruction for an operation, with the common attributes and the location.
+    pub(super) fn op(&self, op: Op, operands: impl IntoIterator<Item = ValueId>) -> NewInst {
+        let new = NewInst::new(op, operands).at(self.inst.op_span, self.loc.clone());
+        NewInst { attrs: self.attrs.clone(), ..new }
+    }
 }
 
 impl<'s> Lowering<'_, 's> {
