@@ -7,7 +7,8 @@ use std::fmt;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{MAX_MEMBERS, Role, own_role};
+use super::MAX_MEMBERS;
+use super::roles::{Role, own_role};
 use crate::middle::passes::{PassOptions, is_pure, running_regions};
 use crate::module::{Func, Inst, InstId};
 use crate::op::Op;
