@@ -313,27 +313,7 @@ impl<'s> Parser<'s> {
                 let types = self.type_list()?;
                 self.operands_are(draft, &types);
             }
-            Types::Bare => {
-                let params = self.type_list()?;
-                // MHLO writes one type for the operands and the result.
-                if self.peek().tok != Tok::Arrow {
-                    self.all_operands_are(draft, &params[0]);
-                    draft.results.push(params[0].clone());
-                    return Ok(());
-                }
-                self.arrow()?;
-                self.operands_are(draft, &params);
-                if self.eat(b'(') {
-                    let results = &mut draft.results;
-                    self.list_until(b')', |p| {
-                        results.push(p.value_type()?);
-                        Ok(())
-                    })?;
-                } else {
-                    let ty = self.value_type()?;
-                    draft.results.push(ty);
-                }
-            }
+            Types::Bare => self.bare_types(draft)?,
             Types::Select => {
                 let pred = self.value_type()?;
                 self.expect(b',')?;
@@ -357,6 +337,30 @@ impl<'s> Parser<'s> {
                 }
                 draft.results.push(ty);
             }
+        }
+        Ok(())
+    }
+
+    /// Parses `t, t -> t` or `t -> (t, t)`.
+    fn bare_types(&mut self, draft: &mut Draft) -> Parsed<()> {
+        let params = self.type_list()?;
+        // MHLO writes one type for the operands and the result.
+        if self.peek().tok != Tok::Arrow {
+            self.all_operands_are(draft, &params[0]);
+            draft.results.push(params[0].clone());
+            return Ok(());
+        }
+        self.arrow()?;
+        self.operands_are(draft, &params);
+        if self.eat(b'(') {
+            let results = &mut draft.results;
+            self.list_until(b')', |p| {
+                results.push(p.value_type()?);
+                Ok(())
+            })?;
+        } else {
+            let ty = self.value_type()?;
+            draft.results.push(ty);
         }
         Ok(())
     }
