@@ -1,7 +1,7 @@
 //! State of lowering a text, and the computations of the text by name.
 //!
-//! `value` and the files per kind of instruction add to [`Lowering`] what they append to a function; `lower`
-//! walks through the text.
+//! `value` and the files per kind of instruction extend [`Lowering`] with functions that append instructions;
+//! `lower` walks through the text.
 
 use std::cell::{Cell, OnceCell};
 use std::rc::Rc;

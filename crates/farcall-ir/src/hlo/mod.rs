@@ -9,9 +9,9 @@
 //!
 //! - `cursor`: words, numbers and strings at a position; `shape`, `literal`: types and constants.
 //! - `syntax`: computations and instructions, without their meaning; `lower`: conversion to a module.
-//! - `lowering`: the state of the conversion, above which stand `value` (values of instructions), files per kind of
-//!   instruction (`control`, `collectives`, `asynchronous`, `expanded`, `non_operations`) and `result_types`
-//!   (inference of types that the text leaves out).
+//! - `lowering`: the state of the conversion. Above it are `value` (values of instructions), files per kind
+//!   of instruction (`control`, `collectives`, `asynchronous`, `expanded`, `non_operations`), and
+//!   `result_types` (inference of types that the text leaves out).
 //! - `print`: computations of functions and regions; `emit`: single instructions.
 //! - `proto`: XLA's binary form, which is converted to text.
 //! - `table`: the opcodes, for reader and printer alike; `hooks`, `groups`, `calls`: attributes with custom

@@ -71,8 +71,8 @@ pub(super) fn approx_top_k(
 }
 
 impl ApproxTopK {
-    /// Adds the sort to `out`, with its comparator as a region, and binds the results of the call to the first
-    /// elements.
+    /// Adds the sort to `out`, with its comparator as a region, and binds the results of the call to the
+    /// first elements.
     pub(super) fn write(
         self,
         walk: &mut Walk<'_, '_>,

@@ -1,4 +1,4 @@
-//! State of the walk through a function: the specialized function so far, and what is known about its values.
+//! State of the walk through a function: the specialized function so far, and facts about its values.
 //!
 //! `func` walks, and asks the rewrites of operations (`dynamic`, `custom_call`, `shape_operands`), which read
 //! and change this state but do not walk themselves.

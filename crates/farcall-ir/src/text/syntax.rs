@@ -137,7 +137,7 @@ pub(super) enum Types {
 pub(super) struct Hook {
     /// Parses the syntax into the draft.
     pub(super) parse: for<'s> fn(&mut Parser<'s>, &mut Draft) -> Parsed<()>,
-    /// Prints the syntax, and takes what it has printed from the view.
+    /// Prints the syntax, and removes the printed parts from the view.
     pub(super) print: for<'a> fn(&mut Printer<'a>, &mut View<'a>) -> Result<(), NotPretty>,
     /// True if the syntax follows the operation's name without a space.
     pub(super) tight: bool,

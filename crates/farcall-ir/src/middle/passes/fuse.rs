@@ -8,8 +8,8 @@
 //!
 //! `roles` decides which instructions can be members of a fusion, and which are duplicated into every fusion
 //! that uses them: cheap values (one-element constants, broadcasts, iotas, comparisons of iotas and numbers),
-//! and slices, concatenations of slices and padding of values from outside the fusion, which only change where
-//! elements are read.
+//! and slices, concatenations of slices and padding of values from outside the fusion, which only change
+//! where elements are read.
 //!
 //! Every instruction has a *generation* (`generations`): the highest generation among the producers of its
 //! operands, where a producer in another fusion counts one generation more. Members of the same generation
@@ -20,10 +20,10 @@
 //! until just before its users.
 //!
 //! Reductions of rows ([`rows`](crate::middle::rows)) are members as well, if all rows in a fusion have the
-//! same length. Such a fusion is computed row by row and has elements at two levels: all elements of the rows,
-//! and one element for each row. A broadcast of one element per row connects the levels, so that a mean can be
-//! subtracted from the elements it is computed from. A reduction across rows, or of all elements, is a member
-//! that no other member uses: its result is known only when the fusion is done.
+//! same length. Such a fusion is computed row by row and has elements at two levels: all elements of the
+//! rows, and one element for each row. A broadcast of one element per row connects the levels, so that a mean
+//! can be subtracted from the elements it is computed from. A reduction across rows, or of all elements, is a
+//! member that no other member uses: its result is known only when the fusion is done.
 
 mod explain;
 mod generations;
