@@ -13,7 +13,7 @@ const MAX_REGION_INSTS: usize = 256;
 /// Converts the regions of an instruction, whose last arguments are captured values. `None` if a region is
 /// too long, or contains regions other than those of reductions with a single operation.
 pub(super) fn bodies(inst: Inst<'_>) -> Option<Vec<Body>> {
-    let max_insts = if *inst.op() == Op::Fusion { fuse::MAX_FUSION_OPS } else { MAX_REGION_INSTS };
+    let max_insts = if inst.op().is_fusion() { fuse::MAX_FUSION_OPS } else { MAX_REGION_INSTS };
     inst.regions().map(|region| body(region, max_insts)).collect()
 }
 

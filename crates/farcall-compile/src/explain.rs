@@ -190,7 +190,7 @@ impl Explainer<'_> {
     }
 
     fn members(&self, inst: Inst<'_>) -> Vec<Member> {
-        let Some(region) = inst.region(0).filter(|_| *inst.op() == Op::Fusion) else { return Vec::new() };
+        let Some(region) = inst.region(0).filter(|_| inst.op().is_fusion()) else { return Vec::new() };
         region.insts().filter(|i| *i.op() != Op::Return).map(|i| self.member(i)).collect()
     }
 
@@ -204,7 +204,7 @@ impl Explainer<'_> {
     /// returns the instruction itself.
     fn result(&self, inst: Inst<'_>, number: Option<usize>) -> Member {
         let Some(number) = number else { return self.member(inst) };
-        let inside = inst.region(0).filter(|_| *inst.op() == Op::Fusion);
+        let inside = inst.region(0).filter(|_| inst.op().is_fusion());
         if let Some(made) = inside.and_then(|r| inst.func().defining_inst(*r.returned().get(number)?)) {
             return self.member(made);
         }

@@ -16,6 +16,7 @@ use farcall_ir::middle::{self, pipeline};
 use farcall_ir::{FuncId, Module};
 use farcall_testing::pass_files;
 
+use crate::choices::Choice;
 use crate::options::Options;
 use crate::storage::{Sharing, Storage};
 use crate::{MEMORY_PASSES, assign, check, choose, coalesce, copies, donate, order};
@@ -92,6 +93,35 @@ fn left(test: &str, place: &str) -> String {
 #[test]
 fn filetests() {
     pass_files::check(env!("CARGO_MANIFEST_DIR"), left);
+}
+
+/// A result of one element beside a larger one, for which an operand is repeated.
+#[test]
+fn the_evaluator_runs_fusions_without_a_kernel() {
+    let form = form(
+        r#"func.func @main(%x: tensor<2x3xf32>, %b: tensor<3xf32>, %s: tensor<f32>) -> (tensor<2x3xf32>, tensor<f32>) {
+  %r:2 = "farcall.fusion"(%x, %b, %s) ({
+  ^bb0(%a: tensor<2x3xf32>, %c: tensor<3xf32>, %d: tensor<f32>):
+    %e = stablehlo.broadcast_in_dim %c, dims = [1] : (tensor<3xf32>) -> tensor<2x3xf32>
+    %f = stablehlo.add %a, %e : tensor<2x3xf32>
+    %h = stablehlo.add %d, %d : tensor<f32>
+    "stablehlo.return"(%f, %h) : (tensor<2x3xf32>, tensor<f32>) -> ()
+  }) : (tensor<2x3xf32>, tensor<3xf32>, tensor<f32>) -> (tensor<2x3xf32>, tensor<f32>)
+  return %r#0, %r#1 : tensor<2x3xf32>, tensor<f32>
+}"#,
+    );
+    let options = Options { platform: &Platform::Host, numerics: Numerics::default(), passes: &[] };
+    let func = &form.funcs()[0];
+    let choices = choose::choose(&form, func, &options, &|_| unreachable!("no nested calls"))
+        .unwrap_or_else(|e| panic!("{e:?}"));
+    let fusion = func.body().first().unwrap();
+    assert!(matches!(choices.of(fusion.id()), Choice::Reference(_)));
+    let [Value::Tensor(many), Value::Tensor(one)] = &results(&form).unwrap()[..] else {
+        panic!("two tensors")
+    };
+    let numbers = |l: &Literal| l.iter().map(|n| n.as_f64()).collect::<Vec<_>>();
+    assert_eq!(numbers(many), [3.0, 2.0, 6.0, 4.0, 3.0, 2.0]);
+    assert_eq!(numbers(one), [2.0]);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! fusion. A fusion with products is computed by blocks of rows ([`row_blocks`]), or is a product that is
 //! written transposed. A fusion that only moves elements is one movement ([`data_movement`]).
 
+use farcall_ir::op::FormOp;
 use farcall_ir::{Op, TensorType};
 
 use super::body::{Body, BodyInst};
@@ -13,7 +14,7 @@ use super::{InPlace, Kernel, Request, dot, row_blocks, short_name};
 pub(super) static KERNEL: Kernel = Kernel { name: "fusion", prepare, in_place, describe };
 
 fn prepare(request: &Request<'_>) -> Option<Prepared> {
-    let (Op::Fusion, [body]) = (request.op, request.bodies) else { return None };
+    let (Op::Form(FormOp::Fusion), [body]) = (request.op, request.bodies) else { return None };
     if !body.args.iter().eq(request.inputs.iter().copied()) || body.returned.len() != request.outputs.len() {
         return None;
     }

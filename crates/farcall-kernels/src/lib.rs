@@ -168,9 +168,10 @@ fn nothing(_: &Request<'_>) -> String {
     String::new()
 }
 
-/// Returns the name of an operation without `stablehlo`.
+/// Returns the name of an operation without the dialects `stablehlo` and `farcall`.
 pub fn short_name(op: &Op) -> &'static str {
-    op.name().strip_prefix("stablehlo.").unwrap_or(op.name())
+    let name = op.name();
+    name.strip_prefix("stablehlo.").or(name.strip_prefix("farcall.")).unwrap_or(name)
 }
 
 /// An operation to find a kernel for.

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use farcall_ir::op::{
-    Binary, Compare, CompareKind, Convolution, ConvolutionDims, Direction, DotGeneral, FftKind, Gather, Pad,
-    ReduceWindow, RngAlgorithm, Scatter, SelectAndScatter, Slice, Unary,
+    Binary, Compare, CompareKind, Convolution, ConvolutionDims, Direction, DotGeneral, FftKind, FormOp,
+    Gather, Pad, ReduceWindow, RngAlgorithm, Scatter, SelectAndScatter, Slice, Unary,
 };
 use farcall_ir::{DType, Op, TensorType};
 
@@ -246,7 +246,7 @@ fn products(r: &mut Random, Start { dtype, .. }: Start) -> Question {
     ];
     let (args, insts) = (args[..count].to_vec(), insts[..count].to_vec());
     let body = Body { args: args.clone(), insts, returned: vec![2 * count - 1] };
-    (Op::Fusion, vec![body], args, vec![out])
+    (Op::Form(FormOp::Fusion), vec![body], args, vec![out])
 }
 
 /// Returns the numbers `0..n` in random order.
@@ -276,7 +276,7 @@ fn slices(r: &mut Random, Start { rank, x, y, .. }: Start) -> Question {
         BodyInst { op: Op::Unary(Unary::Negate), operands: vec![3], ty: whole.clone(), reducer: None },
     ];
     let body = Body { args: vec![x.clone(), y.clone()], insts, returned: vec![4] };
-    (Op::Fusion, vec![body], vec![x, y], vec![whole])
+    (Op::Form(FormOp::Fusion), vec![body], vec![x, y], vec![whole])
 }
 
 /// A fusion that repeats an operand, merges two dimensions of the result, and concatenates another operand.
@@ -303,7 +303,7 @@ fn repeats(r: &mut Random, Start { dtype, rank, x, y }: Start) -> Question {
         BodyInst { op: Op::Concatenate { dim }, operands: vec![3, 1], ty: whole.clone(), reducer: None },
     ];
     let body = Body { args: vec![x.clone(), y.clone()], insts, returned: vec![4] };
-    (Op::Fusion, vec![body], vec![x, y], vec![whole])
+    (Op::Form(FormOp::Fusion), vec![body], vec![x, y], vec![whole])
 }
 
 /// A fusion that pads an operand.
@@ -318,7 +318,7 @@ fn padding(r: &mut Random, start: Start) -> Question {
         BodyInst { op: Op::Unary(Unary::Negate), operands: vec![2], ty, reducer: None },
     ];
     let body = Body { args: inputs.clone(), insts, returned: vec![3] };
-    (Op::Fusion, vec![body], inputs, outputs)
+    (Op::Form(FormOp::Fusion), vec![body], inputs, outputs)
 }
 
 fn convolution(r: &mut Random, Start { dtype, .. }: Start) -> Question {

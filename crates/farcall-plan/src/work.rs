@@ -1,5 +1,6 @@
 //! Cost of thunks, to compare the rates that they achieve with the limits of the machine.
 
+use farcall_ir::op::FormOp;
 use farcall_ir::{Op, TensorType};
 
 use super::{Compute, Plan, Thunk, ThunkOp, types};
@@ -44,7 +45,7 @@ impl Plan {
 
 fn computed(compute: &Compute, inputs: &[&TensorType], results: &[&TensorType]) -> u64 {
     // A fusion applies its operations to whole tensors; all other operations apply their regions to elements.
-    if let (Op::Fusion, [body]) = (&compute.op, compute.bodies.as_slice()) {
+    if let (Op::Form(FormOp::Fusion), [body]) = (&compute.op, compute.bodies.as_slice()) {
         let each = body.insts.iter().map(|inst| {
             let operands: Option<Vec<&TensorType>> = inst.operands.iter().map(|x| body.ty(*x)).collect();
             flops(&inst.op, 1, &operands.unwrap_or_default(), &[&inst.ty])

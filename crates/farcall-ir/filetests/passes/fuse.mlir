@@ -12,7 +12,7 @@ func.func @main(%x: tensor<4x3xf32>, %b: tensor<3xf32>, %s: tensor<f32>) -> tens
 // =>
 module {
   func.func public @main(%arg0: tensor<4x3xf32>, %arg1: tensor<3xf32>, %arg2: tensor<f32>) -> tensor<4x3xf32> {
-    %0 = "mhlo.fusion"(%arg0, %arg1, %arg2) ({
+    %0 = "farcall.fusion"(%arg0, %arg1, %arg2) ({
     ^bb0(%arg3: tensor<4x3xf32>, %arg4: tensor<3xf32>, %arg5: tensor<f32>):
       %cst = stablehlo.constant dense<2.000000e+00> : tensor<4x3xf32>
       %1 = stablehlo.multiply %arg3, %cst : tensor<4x3xf32>
@@ -39,14 +39,14 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
 // =>
 module {
   func.func public @main(%arg0: tensor<4xf32>) -> tensor<4xf32> {
-    %0:2 = "mhlo.fusion"(%arg0) ({
+    %0:2 = "farcall.fusion"(%arg0) ({
     ^bb0(%arg1: tensor<4xf32>):
       %3 = stablehlo.sine %arg1 : tensor<4xf32>
       %4 = stablehlo.multiply %3, %3 : tensor<4xf32>
       stablehlo.return %3, %4 : tensor<4xf32>, tensor<4xf32>
     }) : (tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
     %1 = stablehlo.reverse %0#1, dims = [0] : tensor<4xf32>
-    %2 = "mhlo.fusion"(%0#0, %1) ({
+    %2 = "farcall.fusion"(%0#0, %1) ({
     ^bb0(%arg1: tensor<4xf32>, %arg2: tensor<4xf32>):
       %3 = stablehlo.divide %arg1, %arg2 : tensor<4xf32>
       %4 = stablehlo.negate %3 : tensor<4xf32>
@@ -67,7 +67,7 @@ func.func @main(%x: tensor<4xf32>, %y: tensor<2x2xi32>, %z: tensor<3xf32>) -> (t
 // =>
 module {
   func.func public @main(%arg0: tensor<4xf32>, %arg1: tensor<2x2xi32>, %arg2: tensor<3xf32>) -> (tensor<4xf32>, tensor<2x2xi32>, tensor<3xf32>) {
-    %0:2 = "mhlo.fusion"(%arg0, %arg1) ({
+    %0:2 = "farcall.fusion"(%arg0, %arg1) ({
     ^bb0(%arg3: tensor<4xf32>, %arg4: tensor<2x2xi32>):
       %2 = stablehlo.sine %arg3 : tensor<4xf32>
       %3 = stablehlo.add %arg4, %arg4 : tensor<2x2xi32>
@@ -92,7 +92,7 @@ func.func @main(%x: tensor<2x3xf32>, %y: tensor<6xf32>) -> tensor<3x2xf32> {
 // =>
 module {
   func.func public @main(%arg0: tensor<2x3xf32>, %arg1: tensor<6xf32>) -> tensor<3x2xf32> {
-    %0 = "mhlo.fusion"(%arg0, %arg1) ({
+    %0 = "farcall.fusion"(%arg0, %arg1) ({
     ^bb0(%arg2: tensor<2x3xf32>, %arg3: tensor<6xf32>):
       %1 = stablehlo.sine %arg2 : tensor<2x3xf32>
       %2 = stablehlo.reshape %1 : (tensor<2x3xf32>) -> tensor<6xf32>
@@ -122,7 +122,7 @@ module {
     %0 = stablehlo.sine %arg0 : tensor<4xf32>
     %1 = stablehlo.custom_call @take(%0) {has_side_effect = true} : (tensor<4xf32>) -> tensor<4xf32>
     %2 = stablehlo.custom_call @give(%arg0) {has_side_effect = true} : (tensor<4xf32>) -> tensor<4xf32>
-    %3 = "mhlo.fusion"(%2) ({
+    %3 = "farcall.fusion"(%2) ({
     ^bb0(%arg1: tensor<4xf32>):
       %4 = stablehlo.cosine %arg1 : tensor<4xf32>
       %5 = stablehlo.add %4, %4 : tensor<4xf32>
@@ -161,7 +161,7 @@ module {
     ^bb0(%iterArg: tensor<i32>, %iterArg_0: tensor<4xf32>, %iterArg_1: tensor<i32>, %iterArg_2: tensor<4xf32>):
       %c_3 = stablehlo.constant dense<1> : tensor<i32>
       %1 = stablehlo.add %iterArg, %c_3 : tensor<i32>
-      %2 = "mhlo.fusion"(%iterArg_0, %iterArg_2) ({
+      %2 = "farcall.fusion"(%iterArg_0, %iterArg_2) ({
       ^bb0(%arg2: tensor<4xf32>, %arg3: tensor<4xf32>):
         %3 = stablehlo.sine %arg2 : tensor<4xf32>
         %4 = stablehlo.add %3, %arg3 : tensor<4xf32>
@@ -188,7 +188,7 @@ func.func @main(%x: tensor<4x3xf32>, %b: tensor<4xf32>) -> (tensor<4x3xf32>, ten
 // =>
 module {
   func.func public @main(%arg0: tensor<4x3xf32>, %arg1: tensor<4xf32>) -> (tensor<4x3xf32>, tensor<4xf32>) {
-    %0:2 = "mhlo.fusion"(%arg0, %arg1) ({
+    %0:2 = "farcall.fusion"(%arg0, %arg1) ({
     ^bb0(%arg2: tensor<4x3xf32>, %arg3: tensor<4xf32>):
       %1 = stablehlo.exponential %arg2 : tensor<4x3xf32>
       %cst = stablehlo.constant dense<0.000000e+00> : tensor<f32>
@@ -219,7 +219,7 @@ func.func @main(%x: tensor<2x3x4xf32>) -> (tensor<2x3xf32>, tensor<2xf32>, tenso
 module {
   func.func public @main(%arg0: tensor<2x3x4xf32>) -> (tensor<2x3xf32>, tensor<2xf32>, tensor<4xf32>) {
     %cst = stablehlo.constant dense<0.000000e+00> : tensor<f32>
-    %0:3 = "mhlo.fusion"(%arg0) ({
+    %0:3 = "farcall.fusion"(%arg0) ({
     ^bb0(%arg1: tensor<2x3x4xf32>):
       %3 = stablehlo.exponential %arg1 : tensor<2x3x4xf32>
       %cst_0 = stablehlo.constant dense<0.000000e+00> : tensor<f32>
@@ -250,7 +250,7 @@ func.func @main(%x: tensor<3x3xf32>) -> tensor<3x3xf32> {
 // =>
 module {
   func.func public @main(%arg0: tensor<3x3xf32>) -> tensor<3x3xf32> {
-    %0:2 = "mhlo.fusion"(%arg0) ({
+    %0:2 = "farcall.fusion"(%arg0) ({
     ^bb0(%arg1: tensor<3x3xf32>):
       %3 = stablehlo.exponential %arg1 : tensor<3x3xf32>
       %cst = stablehlo.constant dense<0.000000e+00> : tensor<f32>
@@ -258,7 +258,7 @@ module {
       stablehlo.return %3, %4 : tensor<3x3xf32>, tensor<3xf32>
     }) : (tensor<3x3xf32>) -> (tensor<3x3xf32>, tensor<3xf32>)
     %1 = stablehlo.iota dim = 0 : tensor<3xf32>
-    %2 = "mhlo.fusion"(%0#1, %0#0, %1) ({
+    %2 = "farcall.fusion"(%0#1, %0#0, %1) ({
     ^bb0(%arg1: tensor<3xf32>, %arg2: tensor<3x3xf32>, %arg3: tensor<3xf32>):
       %3 = stablehlo.broadcast_in_dim %arg1, dims = [1] : (tensor<3xf32>) -> tensor<3x3xf32>
       %4 = stablehlo.divide %arg2, %3 : tensor<3x3xf32>
@@ -287,7 +287,7 @@ func.func @main(%x: tensor<4x6xf32>, %y: tensor<4x12xf32>) -> (tensor<4x6xf32>, 
 // =>
 module {
   func.func public @main(%arg0: tensor<4x6xf32>, %arg1: tensor<4x12xf32>) -> (tensor<4x6xf32>, tensor<4x6xf32>) {
-    %0 = "mhlo.fusion"(%arg1, %arg0) ({
+    %0 = "farcall.fusion"(%arg1, %arg0) ({
     ^bb0(%arg2: tensor<4x12xf32>, %arg3: tensor<4x6xf32>):
       %2 = stablehlo.slice %arg2 [0:4, 6:12] : (tensor<4x12xf32>) -> tensor<4x6xf32>
       %3 = stablehlo.slice %arg3 [0:4, 0:5] : (tensor<4x6xf32>) -> tensor<4x5xf32>
@@ -296,7 +296,7 @@ module {
       %6 = stablehlo.add %5, %2 : tensor<4x6xf32>
       stablehlo.return %6 : tensor<4x6xf32>
     }) : (tensor<4x12xf32>, tensor<4x6xf32>) -> tensor<4x6xf32>
-    %1 = "mhlo.fusion"(%0) ({
+    %1 = "farcall.fusion"(%0) ({
     ^bb0(%arg2: tensor<4x6xf32>):
       %2 = stablehlo.slice %arg2 [0:4, 0:3] : (tensor<4x6xf32>) -> tensor<4x3xf32>
       %3 = stablehlo.slice %arg2 [0:4, 3:6] : (tensor<4x6xf32>) -> tensor<4x3xf32>
@@ -323,7 +323,7 @@ module {
   func.func public @main(%arg0: tensor<4xf32>) -> tensor<4xf32> {
     %0 = stablehlo.cosine %arg0 : tensor<4xf32>
     %1 = stablehlo.reverse %0, dims = [0] : tensor<4xf32>
-    %2 = "mhlo.fusion"(%arg0, %1) ({
+    %2 = "farcall.fusion"(%arg0, %1) ({
     ^bb0(%arg1: tensor<4xf32>, %arg2: tensor<4xf32>):
       %3 = stablehlo.sine %arg1 : tensor<4xf32>
       %4 = stablehlo.multiply %3, %3 : tensor<4xf32>
@@ -348,7 +348,7 @@ func.func @main(%x: tensor<5x2xf32>, %y: tensor<4x2xf32>, %z: tensor<f32>) -> te
 module {
   func.func public @main(%arg0: tensor<5x2xf32>, %arg1: tensor<4x2xf32>, %arg2: tensor<f32>) -> tensor<9x2xf32> {
     %0 = stablehlo.sine %arg1 : tensor<4x2xf32>
-    %1 = "mhlo.fusion"(%0, %arg0, %arg2) ({
+    %1 = "farcall.fusion"(%0, %arg0, %arg2) ({
     ^bb0(%arg3: tensor<4x2xf32>, %arg4: tensor<5x2xf32>, %arg5: tensor<f32>):
       %cst = stablehlo.constant dense<0.000000e+00> : tensor<f32>
       %2 = stablehlo.pad %arg3, %cst, low = [1, 0], high = [1, 0], interior = [1, 0] : (tensor<4x2xf32>, tensor<f32>) -> tensor<9x2xf32>
@@ -378,13 +378,13 @@ func.func @main(%x: tensor<200xf32>, %y: tensor<200xf32>, %s: tensor<4xf32>, %t:
 // =>
 module {
   func.func public @main(%arg0: tensor<200xf32>, %arg1: tensor<200xf32>, %arg2: tensor<4xf32>, %arg3: tensor<4xf32>) -> (tensor<200xf32>, tensor<200xf32>, tensor<200xf32>, tensor<200xf32>, tensor<4xf32>, tensor<4xf32>) {
-    %0 = "mhlo.fusion"(%arg0) ({
+    %0 = "farcall.fusion"(%arg0) ({
     ^bb0(%arg4: tensor<200xf32>):
       %6 = stablehlo.sine %arg4 : tensor<200xf32>
       %7 = stablehlo.add %6, %arg4 : tensor<200xf32>
       stablehlo.return %7 : tensor<200xf32>
     }) : (tensor<200xf32>) -> tensor<200xf32>
-    %1 = "mhlo.fusion"(%arg1) ({
+    %1 = "farcall.fusion"(%arg1) ({
     ^bb0(%arg4: tensor<200xf32>):
       %6 = stablehlo.cosine %arg4 : tensor<200xf32>
       %7 = stablehlo.multiply %6, %arg4 : tensor<200xf32>
@@ -392,13 +392,13 @@ module {
     }) : (tensor<200xf32>) -> tensor<200xf32>
     %2 = stablehlo.reverse %0, dims = [0] : tensor<200xf32>
     %3 = stablehlo.reverse %1, dims = [0] : tensor<200xf32>
-    %4:2 = "mhlo.fusion"(%arg0, %arg1) ({
+    %4:2 = "farcall.fusion"(%arg0, %arg1) ({
     ^bb0(%arg4: tensor<200xf32>, %arg5: tensor<200xf32>):
       %6 = stablehlo.negate %arg4 : tensor<200xf32>
       %7 = stablehlo.abs %arg5 : tensor<200xf32>
       stablehlo.return %6, %7 : tensor<200xf32>, tensor<200xf32>
     }) : (tensor<200xf32>, tensor<200xf32>) -> (tensor<200xf32>, tensor<200xf32>)
-    %5:2 = "mhlo.fusion"(%arg2, %arg3) ({
+    %5:2 = "farcall.fusion"(%arg2, %arg3) ({
     ^bb0(%arg4: tensor<4xf32>, %arg5: tensor<4xf32>):
       %6 = stablehlo.negate %arg4 : tensor<4xf32>
       %7 = stablehlo.abs %arg5 : tensor<4xf32>
@@ -420,7 +420,7 @@ func.func @main(%x: tensor<4xf32>, %z: tensor<f32>) -> tensor<4xf32> {
 module {
   func.func public @main(%arg0: tensor<4xf32>, %arg1: tensor<f32>) -> tensor<4xf32> {
     %0 = stablehlo.pad %arg0, %arg1, low = [-2000000000000], high = [2000000000000], interior = [0] : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
-    %1 = "mhlo.fusion"(%0) ({
+    %1 = "farcall.fusion"(%0) ({
     ^bb0(%arg2: tensor<4xf32>):
       %2 = stablehlo.sine %arg2 : tensor<4xf32>
       %3 = stablehlo.add %2, %arg2 : tensor<4xf32>

@@ -11,7 +11,7 @@ func.func @main(%x: tensor<2x3x4xf32>, %y: tensor<4x6x4xf32>) -> tensor<4x6x8xf3
 // =>
 module {
   func.func public @main(%arg0: tensor<2x3x4xf32>, %arg1: tensor<4x6x4xf32>) -> tensor<4x6x8xf32> {
-    %0 = "mhlo.fusion"(%arg0, %arg1) ({
+    %0 = "farcall.fusion"(%arg0, %arg1) ({
     ^bb0(%arg2: tensor<2x3x4xf32>, %arg3: tensor<4x6x4xf32>):
       %1 = stablehlo.broadcast_in_dim %arg2, dims = [0, 2, 3] : (tensor<2x3x4xf32>) -> tensor<2x2x3x4xf32>
       %2 = stablehlo.reshape %1 : (tensor<2x2x3x4xf32>) -> tensor<4x3x4xf32>
@@ -36,7 +36,7 @@ func.func @main(%x: tensor<2x3xf32>) -> tensor<4x6xf32> {
 // =>
 module {
   func.func public @main(%arg0: tensor<2x3xf32>) -> tensor<4x6xf32> {
-    %0 = "mhlo.fusion"(%arg0) ({
+    %0 = "farcall.fusion"(%arg0) ({
     ^bb0(%arg1: tensor<2x3xf32>):
       %1 = stablehlo.broadcast_in_dim %arg1, dims = [0, 2] : (tensor<2x3xf32>) -> tensor<2x2x3xf32>
       %2 = stablehlo.reshape %1 : (tensor<2x2x3xf32>) -> tensor<4x3xf32>

@@ -11,7 +11,7 @@ func.func @main(%x: tensor<2x3xf32>, %w: tensor<3x4xf32>, %b: tensor<4xf32>, %u:
 // =>
 module {
   func.func public @main(%arg0: tensor<2x3xf32>, %arg1: tensor<3x4xf32>, %arg2: tensor<4xf32>, %arg3: tensor<4x5xf32>) -> tensor<2x5xf32> {
-    %0 = "mhlo.fusion"(%arg0, %arg1, %arg2, %arg3) ({
+    %0 = "farcall.fusion"(%arg0, %arg1, %arg2, %arg3) ({
     ^bb0(%arg4: tensor<2x3xf32>, %arg5: tensor<3x4xf32>, %arg6: tensor<4xf32>, %arg7: tensor<4x5xf32>):
       %1 = stablehlo.dot_general %arg4, %arg5, contracting_dims = [1] x [0] : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
       %2 = stablehlo.broadcast_in_dim %arg6, dims = [1] : (tensor<4xf32>) -> tensor<2x4xf32>
@@ -36,7 +36,7 @@ func.func @main(%x: tensor<2x3xf32>, %w: tensor<3x4xf32>, %u: tensor<4x5xf32>) -
 // =>
 module {
   func.func public @main(%arg0: tensor<2x3xf32>, %arg1: tensor<3x4xf32>, %arg2: tensor<4x5xf32>) -> (tensor<2x5xf32>, tensor<2x4xf32>) {
-    %0 = "mhlo.fusion"(%arg0, %arg1) ({
+    %0 = "farcall.fusion"(%arg0, %arg1) ({
     ^bb0(%arg3: tensor<2x3xf32>, %arg4: tensor<3x4xf32>):
       %2 = stablehlo.dot_general %arg3, %arg4, contracting_dims = [1] x [0] : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
       %3 = stablehlo.negate %2 : tensor<2x4xf32>
@@ -59,7 +59,7 @@ func.func @main(%x: tensor<2x3xf32>, %w: tensor<3x4xf32>) -> (tensor<2x4xf32>, t
 // =>
 module {
   func.func public @main(%arg0: tensor<2x3xf32>, %arg1: tensor<3x4xf32>) -> (tensor<2x4xf32>, tensor<2x4xf32>) {
-    %0:2 = "mhlo.fusion"(%arg0, %arg1) ({
+    %0:2 = "farcall.fusion"(%arg0, %arg1) ({
     ^bb0(%arg2: tensor<2x3xf32>, %arg3: tensor<3x4xf32>):
       %1 = stablehlo.dot_general %arg2, %arg3, contracting_dims = [1] x [0] : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
       %2 = stablehlo.negate %1 : tensor<2x4xf32>
@@ -82,7 +82,7 @@ func.func @main(%x: tensor<2x2xf32>) -> tensor<2x2xf32> {
 // =>
 module {
   func.func public @main(%arg0: tensor<2x2xf32>) -> tensor<2x2xf32> {
-    %0 = "mhlo.fusion"(%arg0) ({
+    %0 = "farcall.fusion"(%arg0) ({
     ^bb0(%arg1: tensor<2x2xf32>):
       %2 = stablehlo.dot_general %arg1, %arg1, contracting_dims = [1] x [0] : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>
       %3 = stablehlo.negate %2 : tensor<2x2xf32>
@@ -109,7 +109,7 @@ func.func @main(%x: tensor<2x3xf32>, %w: tensor<3x4xf32>, %b: tensor<1x2x4xf32>,
 // =>
 module {
   func.func public @main(%arg0: tensor<2x3xf32>, %arg1: tensor<3x4xf32>, %arg2: tensor<1x2x4xf32>, %arg3: tensor<4x5xf32>) -> tensor<5x2xf32> {
-    %0 = "mhlo.fusion"(%arg0, %arg1, %arg2, %arg3) ({
+    %0 = "farcall.fusion"(%arg0, %arg1, %arg2, %arg3) ({
     ^bb0(%arg4: tensor<2x3xf32>, %arg5: tensor<3x4xf32>, %arg6: tensor<1x2x4xf32>, %arg7: tensor<4x5xf32>):
       %2 = stablehlo.dot_general %arg4, %arg5, contracting_dims = [1] x [0] : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
       %3 = stablehlo.reshape %2 : (tensor<2x4xf32>) -> tensor<1x2x4xf32>
@@ -135,7 +135,7 @@ func.func @main(%x: tensor<2x3x4xf32>, %y: tensor<2x4x5xf32>) -> tensor<3x2x5xf3
 // =>
 module {
   func.func public @main(%arg0: tensor<2x3x4xf32>, %arg1: tensor<2x4x5xf32>) -> tensor<3x2x5xf32> {
-    %0 = "mhlo.fusion"(%arg0, %arg1) ({
+    %0 = "farcall.fusion"(%arg0, %arg1) ({
     ^bb0(%arg2: tensor<2x3x4xf32>, %arg3: tensor<2x4x5xf32>):
       %2 = stablehlo.dot_general %arg2, %arg3, batching_dims = [0] x [0], contracting_dims = [2] x [1] : (tensor<2x3x4xf32>, tensor<2x4x5xf32>) -> tensor<2x3x5xf32>
       %3 = stablehlo.transpose %2, dims = [1, 0, 2] : (tensor<2x3x5xf32>) -> tensor<3x2x5xf32>

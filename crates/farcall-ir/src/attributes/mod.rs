@@ -37,6 +37,7 @@ pub(crate) mod data;
 pub(crate) mod derived;
 pub(crate) mod elementwise;
 mod fields;
+pub(crate) mod form;
 pub(crate) mod indexing;
 pub(crate) mod linalg;
 pub(crate) mod random;
@@ -78,7 +79,6 @@ pub fn write(op: &Op, module: &Module) -> AttrDict {
         | Op::If
         | Op::Case
         | Op::While
-        | Op::Fusion
         | Op::Return
         | Op::OptimizationBarrier
         | Op::AfterAll
@@ -160,6 +160,7 @@ pub fn write(op: &Op, module: &Module) -> AttrDict {
         Op::CollectivePermute(op) => collective::write_collective_permute(op, &mut put),
         Op::Derived(op) => derived::write_derived(op, &mut put),
         Op::CustomCall(op) => call::write_custom_call(op, &symbol, &mut put),
+        Op::Form(op) => form::write(op, &mut put),
     }
     out
 }

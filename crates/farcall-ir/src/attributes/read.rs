@@ -1,7 +1,7 @@
 //! Creates operations from their attributes.
 
 use super::{
-    Bad, Fields, call, collective, contraction, control, data, derived, elementwise, indexing, linalg,
+    Bad, Fields, call, collective, contraction, control, data, derived, elementwise, form, indexing, linalg,
     random, reduction,
 };
 use crate::op::{Derived, Op, Opcode};
@@ -37,7 +37,6 @@ fn read_op(opcode: Opcode, f: &mut Fields<'_>) -> Result<Op, Bad> {
         Opcode::Convert => Ok(Op::Convert),
         Opcode::BitcastConvert => Ok(Op::BitcastConvert),
         Opcode::Copy => Ok(Op::Copy),
-        Opcode::Fusion => Ok(Op::Fusion),
         Opcode::ReducePrecision => elementwise::read_reduce_precision(f),
         Opcode::UniformQuantize => Ok(Op::UniformQuantize),
         Opcode::UniformDequantize => Ok(Op::UniformDequantize),
@@ -133,5 +132,7 @@ fn read_op(opcode: Opcode, f: &mut Fields<'_>) -> Result<Op, Bad> {
         Opcode::SinCos => Ok(Op::Derived(Derived::SinCos)),
         // call
         Opcode::CustomCall => call::read_custom_call(f),
+        // form
+        Opcode::Form(op) => form::read(op, f).map(Op::Form),
     }
 }

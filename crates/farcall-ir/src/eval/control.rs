@@ -21,11 +21,6 @@ fn branch(inst: Inst<'_>, i: usize) -> Result<Step<'_>, EvalError> {
     Ok(Step::Enter { region: region(inst, i)?, args: Vec::new(), after: Continuation::Bind(inst) })
 }
 
-/// `fusion`: runs its region.
-pub(super) fn fusion<'m>(inst: Inst<'m>, args: Vec<Value>) -> Result<Step<'m>, EvalError> {
-    Ok(Step::Enter { region: region(inst, 0)?, args, after: Continuation::Bind(inst) })
-}
-
 /// Calls the function of a `func.call` or the decomposition of a `composite`.
 pub(super) fn call<'m>(
     m: &Machine<'m>,

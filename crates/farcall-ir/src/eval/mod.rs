@@ -34,6 +34,7 @@ mod derived;
 mod elementwise;
 mod error;
 mod folding;
+mod form;
 mod fourier;
 mod index;
 mod indexing;
@@ -310,7 +311,6 @@ fn step<'m>(m: &mut Machine<'m>, inst: Inst<'m>, operands: Vec<Value>) -> Result
         Op::If => return control::if_(inst, xs),
         Op::Case => return control::case(inst, xs),
         Op::While => return Step::condition(inst, operands),
-        Op::Fusion => return control::fusion(inst, operands),
         Op::Call { callee } => return control::call(m, inst, operands, *callee),
         Op::Composite(composite) => return control::call(m, inst, operands, composite.decomposition),
         Op::Return => return Ok(Step::Return(operands)),
@@ -333,6 +333,8 @@ fn step<'m>(m: &mut Machine<'m>, inst: Inst<'m>, operands: Vec<Value>) -> Result
         Op::Derived(op) => derived::derived(m, inst, xs, op),
 
         Op::CustomCall(c) => call::custom_call(m, inst, xs, c),
+
+        Op::Form(op) => return form::form(inst, operands, op),
     };
     values.map(Step::Values)
 }

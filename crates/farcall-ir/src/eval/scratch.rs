@@ -9,7 +9,7 @@ use super::Value;
 use super::machine::Machine;
 use crate::memory::count;
 use crate::module::Inst;
-use crate::op::{Convolution, FftKind, Op};
+use crate::op::{Convolution, FftKind, FormOp, Op};
 use crate::scalar::Scalar;
 
 /// Bytes of one element of temporary memory: a scalar, two numbers, or a number and its position.
@@ -65,7 +65,6 @@ pub(super) fn bytes(m: &Machine<'_>, inst: Inst<'_>, xs: &[Value]) -> usize {
         Op::If
         | Op::Case
         | Op::While
-        | Op::Fusion
         | Op::Call { .. }
         | Op::Composite(_)
         | Op::Return
@@ -87,7 +86,8 @@ pub(super) fn bytes(m: &Machine<'_>, inst: Inst<'_>, xs: &[Value]) -> usize {
         | Op::CollectiveReduce(_)
         | Op::CollectivePermute(_)
         | Op::Derived(_)
-        | Op::CustomCall(_) => 0,
+        | Op::CustomCall(_)
+        | Op::Form(FormOp::Fusion) => 0,
 
         Op::Reduce { .. } | Op::Map { .. } => results(),
         // The partial results before and after one dimension is folded, and the run of each window.

@@ -221,7 +221,6 @@ fn syntax(op: Opcode) -> Option<Syntax> {
         | Opcode::Case
         | Opcode::While
         | Opcode::Call
-        | Opcode::Fusion
         | Opcode::Composite
         | Opcode::Return
         | Opcode::CreateToken
@@ -241,7 +240,8 @@ fn syntax(op: Opcode) -> Option<Syntax> {
         | Opcode::Einsum
         | Opcode::UnaryEinsum
         | Opcode::TorchIndexSelect
-        | Opcode::SinCos => return None,
+        | Opcode::SinCos
+        | Opcode::Form(_) => return None,
     })
 }
 

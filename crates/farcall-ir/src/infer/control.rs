@@ -50,17 +50,6 @@ pub(super) fn conditional(cx: &mut Cx<'_>, kind: Conditional) -> Option<TypeList
     Some(results)
 }
 
-/// Checks a `fusion`: the region's arguments have the operands' types.
-pub(super) fn fusion(cx: &mut Cx<'_>) -> Option<TypeList> {
-    let operands = cx.types(cx.inst.own_operands());
-    let region = cx.region(0);
-    let args = cx.types(region.own_args());
-    cx.check(args == operands, "fusion-arguments", || {
-        format!("the region must take the operands' types, {}, found {}", list(&operands), list(&args))
-    });
-    Some(cx.types(region.returned()))
-}
-
 pub(super) fn while_loop(cx: &mut Cx<'_>) -> Option<TypeList> {
     let carried = cx.types(cx.inst.own_operands());
     let (cond, body) = (cx.region(0), cx.region(1));
@@ -121,7 +110,7 @@ pub(super) fn device_id(_: &mut Cx<'_>) -> Option<TypeList> {
 }
 
 /// Formats a list of types: `(tensor<f32>, tensor<i1>)`.
-fn list(types: &[Type]) -> String {
+pub(super) fn list(types: &[Type]) -> String {
     let types: Vec<String> = types.iter().map(ToString::to_string).collect();
     format!("({})", types.join(", "))
 }

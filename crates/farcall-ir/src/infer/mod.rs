@@ -29,6 +29,7 @@ mod cx;
 mod data;
 mod derived;
 mod elementwise;
+mod form;
 mod indexing;
 mod linalg;
 mod random;
@@ -126,7 +127,6 @@ pub(crate) fn infer(cx: &mut Cx<'_>) -> Option<TypeList> {
 
         Op::If => control::conditional(cx, control::Conditional::If),
         Op::Case => control::conditional(cx, control::Conditional::Case),
-        Op::Fusion => control::fusion(cx),
         Op::While => control::while_loop(cx),
         Op::Call { .. } | Op::Composite(_) => control::call(cx),
         Op::Return => Some(TypeList::new()),
@@ -150,5 +150,7 @@ pub(crate) fn infer(cx: &mut Cx<'_>) -> Option<TypeList> {
         Op::Derived(op) => derived::derived(cx, op),
 
         Op::CustomCall(_) => call::custom_call(cx),
+
+        Op::Form(op) => form::form(cx, op),
     }
 }

@@ -71,6 +71,8 @@ impl Traits {
     pub const EXACT: Traits = Traits(1 << 14);
     /// [`Traits::EXACT`] holds for results that are not complex: the operation is correctly rounded.
     pub const EXACT_REAL: Traits = Traits(1 << 15);
+    /// The operation belongs to the middle form. Programs have no such operations.
+    pub const FORM: Traits = Traits(1 << 16);
 
     /// Returns the union of both sets.
     pub const fn and(self, other: Traits) -> Traits {

@@ -9,7 +9,8 @@
 //! One file holds one family: [`elementwise`], [`data`] (constants and data movement), [`indexing`] (gather,
 //! scatter, dynamic slices), [`reduction`] (reductions, windows, sorting), [`contraction`] (products and
 //! convolutions), [`linalg`], [`random`], [`control`], [`collective`] (communication between processes),
-//! [`call`] (custom calls), [`derived`] (operations defined by simpler ones).
+//! [`call`] (custom calls), [`derived`] (operations defined by simpler ones), [`form`] (operations that only
+//! the compiler creates).
 
 pub mod call;
 pub mod class;
@@ -20,6 +21,7 @@ pub mod data;
 pub mod derived;
 pub(crate) mod einsum;
 pub mod elementwise;
+pub mod form;
 pub mod indexing;
 pub mod info;
 pub mod linalg;
@@ -37,12 +39,13 @@ pub use control::{Composite, Endpoint, Transfer};
 pub use data::{Pad, Slice};
 pub use derived::{BatchNorm, Broadcasted, Broadcasting, Derived, RaggedDot};
 pub use elementwise::{Binary, Compare, CompareKind, Direction, Unary};
+pub use form::FormOp;
 pub use indexing::{Gather, Scatter};
 pub use info::{Count, Kind, OpInfo, Traits};
 pub use linalg::{FftKind, TriangularSolve, TriangularTranspose};
 pub use random::{RngAlgorithm, RngDistribution};
 pub use reduction::{ReduceWindow, Scan, SelectAndScatter};
-pub use table::Opcode;
+pub use table::{FormOpcode, Opcode};
 
 use std::ops::Range;
 
@@ -243,8 +246,6 @@ pub enum Op {
         /// The called function.
         callee: FuncId,
     },
-    /// `fusion`: a region over the operands that is computed as one kernel. Created by the compiler.
-    Fusion,
     /// `composite`: runs its decomposition function.
     Composite(Box<Composite>),
     /// `func.return`, `stablehlo.return`
@@ -298,6 +299,10 @@ pub enum Op {
     // call
     /// `custom_call`
     CustomCall(Box<CustomCall>),
+
+    // form
+    /// An operation of the middle form, which programs do not contain.
+    Form(FormOp),
 }
 
 impl Op {

@@ -15,14 +15,16 @@ use std::sync::LazyLock;
 use rustc_hash::FxHashMap;
 
 use super::info::{Count, Formats, Kind, OpInfo, Traits, V1, arity, name_in_hlo};
-use super::{Binary, Broadcasted, Broadcasting, Derived, Op, Transfer, Unary};
+use super::{Binary, Broadcasted, Broadcasting, Derived, FormOp, Op, Transfer, Unary};
 
-/// Generates [`Opcode`] from three groups of rows: variants of [`Op`], [`Transfer`] and [`Derived`].
+/// Generates [`Opcode`] and [`FormOpcode`] from four groups of rows: variants of [`Op`], [`Transfer`],
+/// [`Derived`] and [`FormOp`].
 macro_rules! operations {
     (
         op { $($op:ident($op_is:pat) $op_name:literal, $op_row:tt;)* }
         transfer { $($transfer:ident($transfer_is:pat) $transfer_name:literal, $transfer_row:tt;)* }
         derived { $($derived:ident($derived_is:pat) $derived_name:literal, $derived_row:tt;)* }
+        form { $($form:ident($form_is:pat) $form_name:literal, $form_row:tt;)* }
     ) => {
         /// An operation without its attributes.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -35,11 +37,22 @@ macro_rules! operations {
             $($op,)*
             $($transfer,)*
             $($derived,)*
+            /// Operations of the middle form.
+            Form(FormOpcode),
+        }
+
+        /// A [`FormOp`] without its attributes.
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+        #[expect(missing_docs, reason = "each variant is the operation of the same name")]
+        pub enum FormOpcode {
+            $($form,)*
         }
 
         /// Opcodes of all operations except functions of one and two variables.
-        const OTHERS: &[Opcode] =
-            &[$(Opcode::$op,)* $(Opcode::$transfer,)* $(Opcode::$derived,)*];
+        const OTHERS: &[Opcode] = &[
+            $(Opcode::$op,)* $(Opcode::$transfer,)* $(Opcode::$derived,)*
+            $(Opcode::Form(FormOpcode::$form),)*
+        ];
 
         impl Opcode {
             /// Returns the declaration of the operation.
@@ -51,6 +64,7 @@ macro_rules! operations {
                     $(Opcode::$op => row!($op_name, $op_row),)*
                     $(Opcode::$transfer => row!($transfer_name, $transfer_row),)*
                     $(Opcode::$derived => row!($derived_name, $derived_row),)*
+                    $(Opcode::Form(FormOpcode::$form) => row!($form_name, $form_row),)*
                 }
             }
         }
@@ -68,6 +82,7 @@ macro_rules! operations {
                         function: Broadcasted::Binary(function), ..
                     })) => Opcode::Broadcasting(*function),
                     $(Op::Derived($derived_is) => Opcode::$derived,)*
+                    $(Op::Form($form_is) => Opcode::Form(FormOpcode::$form),)*
                     $($op_is => Opcode::$op,)*
                 }
             }
@@ -146,6 +161,7 @@ const STRUCTURE: Traits = Traits::STRUCTURE;
 const ELEMENTWISE: Traits = Traits::ELEMENTWISE;
 const EXACT: Traits = Traits::EXACT;
 const FUSES_INTO_LOADS: Traits = Traits::FUSES_INTO_LOADS;
+const FORM: Traits = Traits::FORM;
 const MAY_FAIL: Traits = Traits::MAY_FAIL;
 const TRANSFER: Traits = Traits::SIDE_EFFECT.and(OPAQUE);
 
@@ -352,8 +368,6 @@ operations! {
             (arity(AtLeast(0), Anything, Exactly(2), AtLeast(0)), NONE, [], VHLO);
         Call(Op::Call { .. }) "func.call",
             (any(), STRUCTURE, ["callee"], VHLO);
-        Fusion(Op::Fusion) "mhlo.fusion",
-            (tensors(AtLeast(0), 1, AtLeast(0)), NONE, [], TEXT);
         Composite(Op::Composite(_)) "stablehlo.composite",
             (
                 any(),
@@ -506,6 +520,10 @@ operations! {
             (simple(3), NONE, ["precision_config?", "ragged_dot_dimension_numbers"], HLO);
         SinCos(Derived::SinCos) "chlo.sin_cos",
             (tensors(Exactly(1), 0, Exactly(2)), NONE, [], TEXT);
+    }
+    form {
+        Fusion(FormOp::Fusion) "farcall.fusion",
+            (tensors(AtLeast(0), 1, AtLeast(0)), FORM, [], TEXT);
     }
 }
 

@@ -14,7 +14,7 @@ use farcall_sig::DType;
 
 use super::hooks;
 use super::syntax::{Directive, Read, Syntax, Types};
-use crate::op::{Binary, CustomCall, Opcode};
+use crate::op::{Binary, CustomCall, FormOpcode, Opcode};
 
 /// Looks up an operation by its full name.
 pub(super) fn lookup(name: &str) -> Option<&'static Syntax> {
@@ -221,8 +221,7 @@ fn form(op: Opcode) -> &'static [Directive] {
         // call
         Opcode::CustomCall => &[Target("call_target_name"), Lit("("), Operands, Lit(")"), Dict, FUNCTION],
         // Operations without a pretty form.
-        Opcode::Fusion
-        | Opcode::Gather
+        Opcode::Gather
         | Opcode::DynamicGather
         | Opcode::Scatter
         | Opcode::ReduceWindow
@@ -251,7 +250,8 @@ fn form(op: Opcode) -> &'static [Directive] {
         | Opcode::BatchNormInference
         | Opcode::BatchNormTraining
         | Opcode::BatchNormGrad
-        | Opcode::RaggedDot => GENERIC,
+        | Opcode::RaggedDot
+        | Opcode::Form(FormOpcode::Fusion) => GENERIC,
     }
 }
 

@@ -11,10 +11,6 @@ pub(super) fn conditional(cx: &mut Cx<'_>, types: &[Type], code: &'static str) {
     check(cx, types, Codes::one(code));
 }
 
-pub(super) fn fusion(cx: &mut Cx<'_>, types: &[Type]) {
-    check(cx, types, Codes::one("fusion-results"));
-}
-
 pub(super) fn while_loop(cx: &mut Cx<'_>, types: &[Type]) {
     // while_c3
     check(cx, types, Codes::one("while_c3"));

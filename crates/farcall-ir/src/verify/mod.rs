@@ -19,11 +19,11 @@
 //!   `early-terminator`). A function returns its result types (`return-arity`, `return-type`).
 //! - Every instruction has the operands, results and regions of its operation (`operand-count`,
 //!   `operand-kind`, `result-count`, `result-kind`, `region-count`), satisfies the constraints of the
-//!   specification, and captures no operands, which only the middle form allows (`captures`). The layouts,
-//!   aliases, computations and configuration of a custom call fit its types (`custom-call-layout`,
-//!   `custom-call-alias`, `custom-call-config`, `custom-call-types`, `custom-call-version`). If a custom call
-//!   stands for an operation ([`crate::normalize`]), the replacement is valid, too (`check-value`,
-//!   `sharding-constraint`).
+//!   specification, and captures no operands, which only the middle form allows (`captures`). No operation
+//!   belongs to the middle form ([`Traits::FORM`], `form-operation`). The layouts, aliases, computations and
+//!   configuration of a custom call fit its types (`custom-call-layout`, `custom-call-alias`,
+//!   `custom-call-config`, `custom-call-types`, `custom-call-version`). If a custom call stands for an
+//!   operation ([`crate::normalize`]), the replacement is valid, too (`check-value`, `sharding-constraint`).
 //!
 //! The verifier is as strict as StableHLO's own: dynamic dimensions are compatible with every size, reducers
 //! may accumulate in wider types, and quantized results may have scales other than their operands. The
@@ -41,6 +41,7 @@ mod control;
 mod data;
 mod derived;
 mod elementwise;
+mod form;
 mod indexing;
 mod linalg;
 mod quantization;
@@ -63,7 +64,7 @@ use crate::infer::{self, Constants, Cx};
 use crate::interrupt::Pace;
 use crate::module::{Inst, Module, Region};
 use crate::normalize;
-use crate::op::Op;
+use crate::op::{Op, Traits};
 use crate::stack;
 
 /// Checks a module and the replacements of its custom calls; the module documentation lists the guarantees.
@@ -91,6 +92,11 @@ fn verified(module: Cow<'_, Module>) -> Result<Verified<'_>, ProgramError> {
             if !inst.captures().is_empty() {
                 let message = format!("{} captures operands, as the middle form does", inst.op().name());
                 diagnostics.push(Diagnostic::new("captures", inst.span(), message));
+            }
+            if inst.op().info().is(Traits::FORM) {
+                let message =
+                    format!("{} is an operation of the middle form, not of programs", inst.op().name());
+                diagnostics.push(Diagnostic::new("form-operation", inst.span(), message));
             }
         });
     }
@@ -218,7 +224,6 @@ fn instruction<'a>(
 
         Op::If => control::conditional(cx, &types, "if_c3"),
         Op::Case => control::conditional(cx, &types, "case_c4"),
-        Op::Fusion => control::fusion(cx, &types),
         Op::While => control::while_loop(cx, &types),
         Op::Call { callee } => control::call(cx, module, *callee),
         Op::Composite(op) => control::composite(cx, module, op),
@@ -246,6 +251,8 @@ fn instruction<'a>(
         Op::Derived(op) => derived::derived(cx, op, &types),
 
         Op::CustomCall(op) => call::custom_call(cx, op),
+
+        Op::Form(op) => form::form(cx, op, &types),
     }
     std::mem::take(&mut cx.diagnostics)
 }

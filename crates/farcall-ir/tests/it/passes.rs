@@ -21,6 +21,7 @@ use std::path::Path;
 
 use farcall_ir::eval::{Denormals, NoHost, Numerics, Semantics, Value, eval_form};
 use farcall_ir::middle::{self, passes, pipeline};
+use farcall_ir::op::FormOp;
 use farcall_ir::verify::Verified;
 use farcall_ir::{DType, Inst, Literal, Module, Op, Scalar, Source, TensorType, Type, text, verify};
 use farcall_testing::pass_files;
@@ -98,7 +99,7 @@ fn run(test: &str, place: &str) -> String {
     let reduces = |op: &Op, _: DType| matches!(op, Op::Binary(_));
     // The host has kernels for all fusions, and for sorts by one comparison.
     let computes = |inst: Inst<'_>| match inst.op() {
-        Op::Fusion => true,
+        Op::Form(FormOp::Fusion) => true,
         Op::Sort { .. } => {
             let by = inst.region(0).and_then(|region| region.exactly::<2>());
             by.is_some_and(|[compare, _]| matches!(compare.op(), Op::Compare(_)))

@@ -188,7 +188,7 @@ fn elementwise() {
             %10 = stablehlo.uniform_quantize %x : (tensor<2xf32>) -> tensor<2x!quant.uniform<u8:f32:0, {0.1:3, 0.5}>>
             %11 = stablehlo.uniform_dequantize %10 : (tensor<2x!quant.uniform<u8:f32:0, {0.1:3, 0.5}>>) -> tensor<2xf32>
             %12 = "mhlo.copy"(%x) : (tensor<2xf32>) -> tensor<2xf32>
-            %13 = "mhlo.fusion"(%x) ({
+            %13 = "farcall.fusion"(%x) ({
             ^bb0(%a: tensor<2xf32>):
               stablehlo.return %a : tensor<2xf32>
             }) : (tensor<2xf32>) -> tensor<2xf32>
@@ -209,7 +209,7 @@ fn elementwise() {
               %10 = stablehlo.uniform_quantize %arg0 : (tensor<2xf32>) -> tensor<2x!quant.uniform<u8:f32:0, {0.1:3, 0.5}>>
               %11 = stablehlo.uniform_dequantize %10 : (tensor<2x!quant.uniform<u8:f32:0, {0.1:3, 0.5}>>) -> tensor<2xf32>
               %12 = mhlo.copy %arg0 : tensor<2xf32>
-              %13 = "mhlo.fusion"(%arg0) ({
+              %13 = "farcall.fusion"(%arg0) ({
               ^bb0(%arg3: tensor<2xf32>):
                 stablehlo.return %arg3 : tensor<2xf32>
               }) : (tensor<2xf32>) -> tensor<2xf32>

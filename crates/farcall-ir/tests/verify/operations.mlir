@@ -190,7 +190,7 @@ func.func @f(%a: tensor<2xf32>) {
 // -----
 // [fusion-arguments] 2:8: the region must take the operands' types, (tensor<2xf32>), found (tensor<3xf32>)
 func.func @f(%a: tensor<2xf32>) {
-  %r = "mhlo.fusion"(%a) ({
+  %r = "farcall.fusion"(%a) ({
   ^bb0(%b: tensor<3xf32>):
     stablehlo.return %b : tensor<3xf32>
   }) : (tensor<2xf32>) -> tensor<3xf32>
@@ -199,10 +199,19 @@ func.func @f(%a: tensor<2xf32>) {
 // -----
 // [fusion-results] 2:8: result must be tensor<2xf32>, found tensor<2xi32>
 func.func @f(%a: tensor<2xf32>) {
-  %r = "mhlo.fusion"(%a) ({
+  %r = "farcall.fusion"(%a) ({
   ^bb0(%b: tensor<2xf32>):
     stablehlo.return %b : tensor<2xf32>
   }) : (tensor<2xf32>) -> tensor<2xi32>
+  return
+}
+// -----
+// [form-operation] 2:8: farcall.fusion is an operation of the middle form, not of programs
+func.func @f(%a: tensor<2xf32>) {
+  %r = "farcall.fusion"(%a) ({
+  ^bb0(%b: tensor<2xf32>):
+    stablehlo.return %b : tensor<2xf32>
+  }) : (tensor<2xf32>) -> tensor<2xf32>
   return
 }
 // -----

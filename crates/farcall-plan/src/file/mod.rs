@@ -31,7 +31,7 @@ use farcall_host::ErrorCode;
 pub const MAGIC: [u8; 8] = *b"\x89FCPLAN\n";
 
 /// Version of the format that this build writes, and the only one that it reads.
-pub const FORMAT: u32 = 8;
+pub const FORMAT: u32 = 9;
 
 /// Maximum length of a writer's version, in bytes.
 const MAX_WRITER_BYTES: usize = 64;

@@ -17,7 +17,7 @@ use super::simplify::filled_before;
 use super::{Pass, PassOptions, each_inst, erase_unused};
 use crate::literal::Literal;
 use crate::module::{Func, Inst, InstId, Rewriter, ValueId};
-use crate::op::Op;
+use crate::op::{FormOp, Op};
 use crate::types::TensorType;
 
 /// The pass that fills buffers.
@@ -51,7 +51,7 @@ fn run(func: &mut Func, _: &PassOptions) {
 fn filled<'r>(r: &'r Rewriter<'_>, inst: InstId, is_once: bool) -> impl Iterator<Item = usize> + use<'r> {
     let inst = r.func().inst(inst);
     let (written, once) = match inst.op() {
-        Op::Fusion | Op::CustomCall(_) => (0, false),
+        Op::Form(FormOp::Fusion) | Op::CustomCall(_) => (0, false),
         Op::While => (inst.own_operands().len(), false),
         Op::Scatter(_) => (inst.results().len(), is_once),
         Op::DynamicUpdateSlice => (1, is_once),

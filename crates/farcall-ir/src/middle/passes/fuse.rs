@@ -39,7 +39,7 @@ use super::{Pass, PassOptions, is_pure, running_regions, sink};
 use crate::module::{
     Func, Inst, InstId, InstMap, InstSet, NewInst, Region, RegionId, Rewriter, ValueDef, ValueId, ValueMap,
 };
-use crate::op::{Op, Traits};
+use crate::op::{FormOp, Op, Traits};
 use crate::types::{TensorType, Type};
 
 pub use explain::{FusionBoundary, Reason, Unfused, fusion_boundaries, unfused};
@@ -357,7 +357,7 @@ impl Plan {
             let returned: Vec<ValueId> = results.iter().map(|v| map[v]).collect();
             func.push(region, NewInst::new(Op::Return, returned), []);
         });
-        let new = NewInst::new(Op::Fusion, operands).with_regions([region]).at(span, loc);
+        let new = NewInst::new(FormOp::Fusion.into(), operands).with_regions([region]).at(span, loc);
         let fusion = r.insert_before(end, new, types);
         let values = r.func().inst(fusion).results().to_vec();
         for (old, new) in results.iter().zip(values) {

@@ -10,7 +10,7 @@
 
 use super::{Pass, PassOptions, each_inst, is_applied_to_elements};
 use crate::module::{Func, InstId, NewInst, RegionId, Rewriter, ValueId, ValueMap};
-use crate::op::Op;
+use crate::op::{FormOp, Op};
 use crate::types::Type;
 
 /// The product fusion pass.
@@ -54,7 +54,7 @@ fn chain(r: &Rewriter<'_>, region: RegionId, product: InstId) -> Vec<InstId> {
                 chain.push(id);
                 break;
             }
-            this @ (Op::DotGeneral(_) | Op::Fusion)
+            this @ (Op::DotGeneral(_) | Op::Form(FormOp::Fusion))
                 if last.is_none_or(|last| is_product(this) != is_product(last)) => {}
             _ => break,
         }
@@ -93,7 +93,7 @@ pub(super) fn join(r: &mut Rewriter<'_>, chain: &[InstId], cx: &PassOptions) -> 
     let types: Vec<Type> = results.iter().map(|v| func.ty(*v).clone()).collect();
     let (id, span, loc) = (last.id(), last.span(), last.loc().cloned());
     let region = r.new_region(|func, region| fill(func, region, chain, &operands, &results));
-    let new = NewInst::new(Op::Fusion, operands).with_regions([region]).at(span, loc);
+    let new = NewInst::new(FormOp::Fusion.into(), operands).with_regions([region]).at(span, loc);
     let joined = r.insert_before(id, new, types);
     if !(cx.computes)(r.func().inst(joined)) {
         r.erase(joined);
@@ -116,7 +116,7 @@ fn fill(func: &mut Func, region: RegionId, chain: &[InstId], operands: &[ValueId
     }
     for id in chain {
         let inst = func.inst(*id);
-        let Some(inside) = inst.region(0).filter(|_| *inst.op() == Op::Fusion) else {
+        let Some(inside) = inst.region(0).filter(|_| inst.op().is_fusion()) else {
             let copy = func.clone_inst(*id, &mut map);
             func.append(region, copy);
             continue;

@@ -1,6 +1,6 @@
 //! Compares generated code with loops, bit by bit.
 
-use farcall_ir::op::{Binary, Compare, Direction, Unary};
+use farcall_ir::op::{Binary, Compare, Direction, FormOp, Unary};
 use farcall_ir::{DType, Op, TensorType};
 
 use super::super::line::Line;
@@ -171,7 +171,9 @@ fn pairs_of_operations() {
                 let insts = vec![inst(first, [0, 1]), inst(second, last)];
                 let body = Body { args: vec![ty.clone(); 3], insts, returned: vec![4] };
                 let inputs = [ty.clone(), ty.clone(), ty.clone()];
-                let Some([a, b]) = both(&Op::Fusion, &[body], &inputs, &ty, n as u64) else { continue };
+                let Some([a, b]) = both(&Op::Form(FormOp::Fusion), &[body], &inputs, &ty, n as u64) else {
+                    continue;
+                };
                 assert_eq!(settled(&a, dtype), settled(&b, dtype), "{first:?} {second:?} {swapped} {ty:?}");
                 checked += 1;
             }

@@ -161,7 +161,7 @@ impl<'a> Explainer<'a> {
 
     /// The borders between an instruction and the producers of its operands.
     fn fusion_boundaries(&self, to: Inst<'a>) -> Vec<FusionBoundary> {
-        let is_fusion = |inst: Inst<'_>| *inst.op() == Op::Fusion;
+        let is_fusion = |inst: Inst<'_>| inst.op().is_fusion();
         let is_step = |inst: Inst<'_>| match own_role(inst, self.cx) {
             Role::Cheap | Role::Repeat(_) => false,
             _ if matches!(inst.op(), Op::Constant(_) | Op::Reshape) => false,
@@ -212,7 +212,7 @@ impl<'a> Explainer<'a> {
 
     fn of_cheap(&self, inst: Inst<'_>) -> (Reason, Option<InstId>) {
         let users = self.users.get(&inst.id()).map_or(&[][..], Vec::as_slice);
-        let other = users.iter().find(|u| *self.func.inst(**u).op() != Op::Fusion);
+        let other = users.iter().find(|u| !self.func.inst(**u).op().is_fusion());
         match (other.map(|u| self.func.inst(*u)), users.first()) {
             (Some(user), _) if *user.op() != Op::Return => {
                 (Reason::Taken { by: Some(name(user)) }, Some(user.id()))
@@ -255,7 +255,7 @@ impl<'a> Explainer<'a> {
     fn elements(&self, inst: Inst<'_>) -> Option<usize> {
         match own_role(inst, self.cx) {
             Role::Member(n, _) if *inst.op() != Op::Reshape => Some(n),
-            _ if *inst.op() == Op::Fusion => self.func.tensor(*inst.results().first()?)?.elements(),
+            _ if inst.op().is_fusion() => self.func.tensor(*inst.results().first()?)?.elements(),
             _ => None,
         }
     }
@@ -287,7 +287,7 @@ impl<'a> Explainer<'a> {
 /// The name of an operation without its dialect.
 fn name(inst: Inst<'_>) -> &'static str {
     let name = inst.op().name();
-    name.strip_prefix("stablehlo.").or(name.strip_prefix("mhlo.")).unwrap_or(name)
+    name.strip_prefix("stablehlo.").or(name.strip_prefix("farcall.")).unwrap_or(name)
 }
 
 #[cfg(test)]
