@@ -71,7 +71,8 @@ type FoundKernel = (KernelId, Vec<Body>, Prepared);
 
 /// Returns the kernel that runs an instruction, if it computes these operands instead of reading them.
 fn kernel(inst: Inst<'_>, iotas: &FxHashMap<ValueId, usize>) -> Option<FoundKernel> {
-    if !matches!(inst.op(), Op::Reduce { .. } | Op::Sort { .. }) || !inst.captures().is_empty() {
+    let op = inst.op();
+    if !(op.is_sort() || matches!(op, Op::Reduce { .. })) || !inst.captures().is_empty() {
         return None;
     }
     let dims: Vec<Option<usize>> = inst.operands().iter().map(|v| iotas.get(v).copied()).collect();

@@ -168,7 +168,9 @@ fn simple_bodies(op: &Op, inputs: &[TensorType]) -> Option<Vec<Body>> {
         Op::Reduce { .. } | Op::ReduceWindow(_) if others.len() == 1 => vec![add()],
         Op::Scatter(_) if others.len() == 2 => vec![add()],
         Op::SelectAndScatter(_) => vec![of(less(Direction::Ge), first.dtype, DType::Pred), add()],
-        Op::Sort { .. } if others.is_empty() => vec![of(less(Direction::Lt), first.dtype, DType::Pred)],
+        sort if sort.is_sort() && others.is_empty() => {
+            vec![of(less(Direction::Lt), first.dtype, DType::Pred)]
+        }
         _ => return None,
     })
 }

@@ -364,7 +364,7 @@ fn sort(r: &mut Random, Start { dtype, x, y, .. }: Start) -> Question {
     let kind = [None, Some(CompareKind::TotalOrder)][r.below(2)];
     let c = Op::Compare(Compare { direction: [Direction::Lt, Direction::Gt][r.below(2)], kind });
     let types = vec![x, y.with_dtype(r.dtype())];
-    let op = Op::Sort { dim: r.below(3), is_stable: true, part: None };
+    let op = Op::Sort { dim: r.below(3), is_stable: true };
     (op, vec![body(dtype, 4, c, DType::Pred)], types.clone(), types)
 }
 
@@ -381,7 +381,7 @@ fn sort_part(r: &mut Random, start: Start) -> Question {
         }
         *ty = ty.with_sizes(sizes);
     }
-    (Op::Sort { dim, is_stable, part: Some(part) }, bodies, inputs, outputs)
+    (FormOp::PartialSort { dim, is_stable, part }.into(), bodies, inputs, outputs)
 }
 
 fn top_k(r: &mut Random, Start { x, y, .. }: Start) -> Question {
@@ -640,7 +640,7 @@ fn kernels_stay_within_their_buffers() {
             (inputs.iter().collect(), outputs.iter().collect());
         // Sometimes, some operands are virtual iotas.
         let mut counts = |t: &TensorType| {
-            let can_count = matches!(op, Op::Reduce { .. } | Op::Sort { .. }) && t.dtype.is_integer();
+            let can_count = (op.is_sort() || matches!(op, Op::Reduce { .. })) && t.dtype.is_integer();
             let some = can_count && t.rank() > 0 && r.below(4) == 0;
             some.then(|| r.below(t.rank()))
         };

@@ -15,7 +15,7 @@ func.func @main(%x: tensor<2x32xf32>) -> (tensor<2x3xf32>, tensor<1x2xi32>) {
 module {
   func.func public @main(%arg0: tensor<2x32xf32>) -> (tensor<2x3xf32>, tensor<1x2xi32>) {
     %0 = stablehlo.iota dim = 1 : tensor<2x32xi32>
-    %1:2 = "stablehlo.sort"(%arg0, %0) <{dimension = 1 : i64, farcall.part = array<i64: 0, 3>, is_stable = true}> ({
+    %1:2 = "farcall.partial_sort"(%arg0, %0) <{dimension = 1 : i64, is_stable = true, part = array<i64: 0, 3>}> ({
     ^bb0(%arg1: tensor<f32>, %arg2: tensor<f32>, %arg3: tensor<i32>, %arg4: tensor<i32>):
       %3 = stablehlo.compare GT, %arg1, %arg2 : (tensor<f32>, tensor<f32>) -> tensor<i1>
       stablehlo.return %3 : tensor<i1>
@@ -41,7 +41,7 @@ func.func @main(%x: tensor<32x2xi32>) -> (tensor<2x2xi32>, tensor<2x2xi32>, tens
 // =>
 module {
   func.func public @main(%arg0: tensor<32x2xi32>) -> (tensor<2x2xi32>, tensor<2x2xi32>, tensor<1x2xi32>) {
-    %0 = "stablehlo.sort"(%arg0) <{dimension = 0 : i64, farcall.part = array<i64: 28, 32>}> ({
+    %0 = "farcall.partial_sort"(%arg0) <{dimension = 0 : i64, part = array<i64: 28, 32>}> ({
     ^bb0(%arg1: tensor<i32>, %arg2: tensor<i32>):
       %4 = stablehlo.compare LT, %arg1, %arg2 : (tensor<i32>, tensor<i32>) -> tensor<i1>
       stablehlo.return %4 : tensor<i1>
@@ -369,7 +369,7 @@ func.func @main(%x: tensor<100xf32>) -> tensor<4xf32> {
 // =>
 module {
   func.func public @main(%arg0: tensor<100xf32>) -> tensor<4xf32> {
-    %0 = "stablehlo.sort"(%arg0) <{dimension = 0 : i64, farcall.part = array<i64: 0, 7>}> ({
+    %0 = "farcall.partial_sort"(%arg0) <{dimension = 0 : i64, part = array<i64: 0, 7>}> ({
     ^bb0(%arg1: tensor<f32>, %arg2: tensor<f32>):
       %2 = stablehlo.compare LT, %arg1, %arg2, TOTALORDER : (tensor<f32>, tensor<f32>) -> tensor<i1>
       stablehlo.return %2 : tensor<i1>

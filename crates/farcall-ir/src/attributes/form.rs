@@ -1,16 +1,30 @@
 //! Attributes of operations of the middle form.
 
-use super::{Bad, Fields, Put};
+use super::{Bad, Fields, Put, reduction};
+use crate::attr::Attr;
 use crate::op::{FormOp, FormOpcode};
 
-pub(crate) fn read(opcode: FormOpcode, _: &mut Fields<'_>) -> Result<FormOp, Bad> {
+pub(crate) fn read(opcode: FormOpcode, f: &mut Fields<'_>) -> Result<FormOp, Bad> {
     match opcode {
         FormOpcode::Fusion => Ok(FormOp::Fusion),
+        FormOpcode::PartialSort => read_partial_sort(f),
     }
 }
 
-pub(crate) fn write(op: &FormOp, _: &mut Put<'_>) {
+pub(crate) fn write(op: &FormOp, put: &mut Put<'_>) {
     match op {
         FormOp::Fusion => {}
+        FormOp::PartialSort { dim, is_stable, part } => {
+            reduction::write_sort(*dim, *is_stable, put);
+            put("part", Attr::usize_array(&[part.start, part.end]));
+        }
+    }
+}
+
+fn read_partial_sort(f: &mut Fields<'_>) -> Result<FormOp, Bad> {
+    let (dim, is_stable) = (f.usize("dimension")?, f.flag("is_stable")?);
+    match f.usizes("part")?.as_slice() {
+        [start, limit] => Ok(FormOp::PartialSort { dim, is_stable, part: *start..*limit }),
+        _ => Err("attribute `part` is two numbers: the first element, and the one behind the last".into()),
     }
 }

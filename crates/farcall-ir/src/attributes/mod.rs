@@ -115,15 +115,7 @@ pub fn write(op: &Op, module: &Module) -> AttrDict {
         Op::ReduceWindow(op) => reduction::write_reduce_window(op, &mut put),
         Op::SelectAndScatter(op) => reduction::write_select_and_scatter(op, &mut put),
         Op::Scan(op) => reduction::write_scan(op, &mut put),
-        Op::Sort { dim, is_stable, part } => {
-            put("dimension", i64_attr(*dim));
-            if *is_stable {
-                put("is_stable", Attr::Bool(true));
-            }
-            if let Some(part) = part {
-                put("farcall.part", Attr::usize_array(&[part.start, part.end]));
-            }
-        }
+        Op::Sort { dim, is_stable } => reduction::write_sort(*dim, *is_stable, &mut put),
         Op::TopK { k } => put("k", i64_attr(*k)),
         Op::DotGeneral(op) => contraction::write_dot_general(op, &mut put),
         Op::Convolution(op) => contraction::write_convolution(op, false, &mut put),

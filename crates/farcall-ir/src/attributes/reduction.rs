@@ -51,17 +51,14 @@ pub(crate) fn read_sort(f: &mut Fields<'_>) -> Result<Op, Bad> {
     let from_first = if dim < 0 { dim + i64::try_from(rank).unwrap_or(i64::MAX) } else { dim };
     let dim = usize::try_from(from_first)
         .map_err(|_| format!("attribute `dimension` is {dim}, but the operands have rank {rank}"))?;
-    let part = match f.optional_usizes("farcall.part")?.as_deref() {
-        None => None,
-        Some([start, limit]) => Some(*start..*limit),
-        Some(_) => {
-            return Err(
-                "attribute `farcall.part` is two numbers: the first element, and the one behind the last"
-                    .into(),
-            );
-        }
-    };
-    Ok(Op::Sort { dim, is_stable: f.flag("is_stable")?, part })
+    Ok(Op::Sort { dim, is_stable: f.flag("is_stable")? })
+}
+
+pub(super) fn write_sort(dim: usize, is_stable: bool, put: &mut Put<'_>) {
+    put("dimension", i64_attr(dim));
+    if is_stable {
+        put("is_stable", Attr::Bool(true));
+    }
 }
 
 /// Writes window sizes, unless they have the default length and are all 1.

@@ -1,14 +1,23 @@
 //! Operations of the middle form.
 
+use super::machine::Machine;
 use super::outcome::{Continuation, Step, region};
-use super::{EvalError, Value};
+use super::{EvalError, Value, reduction};
 use crate::module::Inst;
 use crate::op::FormOp;
 
-pub(super) fn form<'m>(inst: Inst<'m>, operands: Vec<Value>, op: &FormOp) -> Result<Step<'m>, EvalError> {
-    match op {
+pub(super) fn form<'m>(
+    m: &mut Machine<'m>,
+    inst: Inst<'m>,
+    operands: Vec<Value>,
+    op: &FormOp,
+) -> Result<Step<'m>, EvalError> {
+    let values = match op {
         FormOp::Fusion => {
-            Ok(Step::Enter { region: region(inst, 0)?, args: operands, after: Continuation::Bind(inst) })
+            let after = Continuation::Bind(inst);
+            return Ok(Step::Enter { region: region(inst, 0)?, args: operands, after });
         }
-    }
+        FormOp::PartialSort { dim, part, .. } => reduction::partial_sort(m, inst, &operands, *dim, part),
+    };
+    values.map(Step::Values)
 }

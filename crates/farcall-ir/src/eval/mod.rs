@@ -294,7 +294,7 @@ fn step<'m>(m: &mut Machine<'m>, inst: Inst<'m>, operands: Vec<Value>) -> Result
         Op::SelectAndScatter(window) => reduction::select_and_scatter(m, inst, xs, window),
         Op::Map { .. } => reduction::map(m, inst, xs),
         Op::Scan(scan) => scan::scan(m, inst, xs, scan),
-        Op::Sort { dim, part, .. } => reduction::sort(m, inst, xs, *dim, part.as_ref()),
+        Op::Sort { dim, .. } => reduction::sort(m, inst, xs, *dim),
         Op::TopK { k } => reduction::top_k(m, inst, xs, *k),
 
         Op::DotGeneral(dot) => contraction::dot_general(m, inst, xs, dot),
@@ -334,7 +334,7 @@ fn step<'m>(m: &mut Machine<'m>, inst: Inst<'m>, operands: Vec<Value>) -> Result
 
         Op::CustomCall(c) => call::custom_call(m, inst, xs, c),
 
-        Op::Form(op) => return form::form(inst, operands, op),
+        Op::Form(op) => return form::form(m, inst, operands, op),
     };
     values.map(Step::Values)
 }

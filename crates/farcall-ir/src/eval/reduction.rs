@@ -85,12 +85,19 @@ pub(super) fn sort<'m>(
     inst: Inst<'m>,
     xs: &[Value],
     dim: usize,
-    part: Option<&Range<usize>>,
 ) -> Result<Vec<Value>, EvalError> {
-    let inputs = tensors(xs)?;
-    let mut body = applied(m, inst, 0)?;
-    let sorted = sorting::sort(&inputs, dim, &mut |args, out| body.call(m, args, out))?;
-    let Some(part) = part else { return values(Ok(sorted)) };
+    values(Ok(sorted(m, inst, xs, dim)?))
+}
+
+/// `farcall.partial_sort`: sorts whole lines, then takes a part of each.
+pub(super) fn partial_sort<'m>(
+    m: &mut Machine<'m>,
+    inst: Inst<'m>,
+    xs: &[Value],
+    dim: usize,
+    part: &Range<usize>,
+) -> Result<Vec<Value>, EvalError> {
+    let sorted = sorted(m, inst, xs, dim)?;
     let taken = sorted.iter().map(|line| {
         let (mut start, mut limit) = (vec![0; line.dims().len()], line.dims().to_vec());
         if let (Some(start), Some(limit)) = (start.get_mut(dim), limit.get_mut(dim)) {
@@ -99,6 +106,17 @@ pub(super) fn sort<'m>(
         sliced(line, &start, &limit, &vec![1; line.dims().len()])
     });
     values(taken.collect())
+}
+
+fn sorted<'m>(
+    m: &mut Machine<'m>,
+    inst: Inst<'m>,
+    xs: &[Value],
+    dim: usize,
+) -> Result<Vec<Literal>, EvalError> {
+    let inputs = tensors(xs)?;
+    let mut body = applied(m, inst, 0)?;
+    Ok(sorting::sort(&inputs, dim, &mut |args, out| body.call(m, args, out))?)
 }
 
 /// `top_k`: operand.

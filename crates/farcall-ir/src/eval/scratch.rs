@@ -95,12 +95,12 @@ pub(super) fn bytes(m: &Machine<'_>, inst: Inst<'_>, xs: &[Value]) -> usize {
         Op::SelectAndScatter(_) => sum([results(), operand(1).saturating_mul(2)]),
         // One slice at a time.
         Op::Scan(_) => 0,
-        Op::Sort { dim, part, .. } => {
+        Op::Sort { dim, .. } | Op::Form(FormOp::PartialSort { dim, .. }) => {
             let first = xs.first().and_then(Value::tensor);
             let line = first.and_then(|l| l.dims().get(*dim).copied()).unwrap_or(1).max(1);
             let lines = first.map_or(0, |l| l.len() / line);
             // If only a part is kept, whole lines are sorted first.
-            let whole = if part.is_some() { operands() } else { 0 };
+            let whole = if matches!(inst.op(), Op::Sort { .. }) { 0 } else { operands() };
             sum([line.saturating_mul(xs.len() + 1), lines, whole])
         }
         Op::TopK { .. } => {

@@ -1,13 +1,17 @@
 //! Operations of the middle form.
 
+use std::ops::Range;
+
 use crate::infer::control::list;
 use crate::infer::cx::Cx;
+use crate::infer::reduction;
 use crate::op::FormOp;
-use crate::types::TypeList;
+use crate::types::{Dim, Type, TypeList};
 
 pub(super) fn form(cx: &mut Cx<'_>, op: &FormOp) -> Option<TypeList> {
     match op {
         FormOp::Fusion => fusion(cx),
+        FormOp::PartialSort { dim, part, .. } => partial_sort(cx, *dim, part),
     }
 }
 
@@ -20,4 +24,22 @@ fn fusion(cx: &mut Cx<'_>) -> Option<TypeList> {
         format!("the region must take the operands' types, {}, found {}", list(&operands), list(&args))
     });
     Some(cx.types(region.returned()))
+}
+
+/// Checks a sort whose results hold a part of each line.
+fn partial_sort(cx: &mut Cx<'_>, dim: usize, part: &Range<usize>) -> Option<TypeList> {
+    let sorted = reduction::sort(cx, dim)?;
+    let first = cx.t(0);
+    let length = first.static_sizes().and_then(|sizes| sizes.get(dim).copied());
+    let fits = part.start <= part.end && length.is_some_and(|length| part.end <= length);
+    // sort_part
+    cx.check(fits, "sort_part", || {
+        format!(
+            "elements {} to {} are outside of a line of {first} along dimension {dim}",
+            part.start, part.end
+        )
+    });
+    let size = |(d, size)| if d == dim { Dim::Static(part.len()) } else { size };
+    let resized = sorted.iter().filter_map(Type::tensor).map(|t| t.with_dims(t.dims().enumerate().map(size)));
+    Some(resized.map(Type::from).collect())
 }

@@ -111,7 +111,7 @@ pub(crate) fn infer(cx: &mut Cx<'_>) -> Option<TypeList> {
         Op::SelectAndScatter(op) => reduction::select_and_scatter(cx, op),
         Op::Map { dims } => reduction::map(cx, dims),
         Op::Scan(op) => reduction::scan(cx, op),
-        Op::Sort { dim, part, .. } => reduction::sort(cx, *dim, part.as_ref()),
+        Op::Sort { dim, .. } => reduction::sort(cx, *dim),
         Op::TopK { k } => reduction::top_k(cx, *k),
 
         Op::DotGeneral(op) => contraction::dot_general(cx, op),

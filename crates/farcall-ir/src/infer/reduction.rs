@@ -1,7 +1,6 @@
 //! Reductions, windows, sorting.
 
 use smallvec::smallvec;
-use std::ops::Range;
 
 use farcall_sig::DType;
 
@@ -320,7 +319,7 @@ pub(super) fn scan(cx: &mut Cx<'_>, op: &Scan) -> Option<TypeList> {
     Some(whole.chain(carried).collect())
 }
 
-pub(super) fn sort(cx: &mut Cx<'_>, dim: usize, part: Option<&Range<usize>>) -> Option<TypeList> {
+pub(super) fn sort(cx: &mut Cx<'_>, dim: usize) -> Option<TypeList> {
     let inputs = cx.tensors(0..cx.operand_count());
     // sort_c1
     let Some(first) = inputs.first() else {
@@ -354,21 +353,7 @@ pub(super) fn sort(cx: &mut Cx<'_>, dim: usize, part: Option<&Range<usize>>) -> 
         )
     });
     // sort_c2
-    let Some(part) = part else { return Some(inputs.iter().map(|t| (*t).clone().into()).collect()) };
-    let length = first.static_sizes().and_then(|sizes| sizes.get(dim).copied());
-    let fits = part.start <= part.end && length.is_some_and(|length| part.end <= length);
-    // sort_part
-    cx.check(fits, "sort_part", || {
-        format!(
-            "elements {} to {} are outside of a line of {first} along dimension {dim}",
-            part.start, part.end
-        )
-    });
-    let resized = |t: &TensorType| {
-        let size = |(d, size)| if d == dim { Dim::Static(part.len()) } else { size };
-        t.with_dims(t.dims().enumerate().map(size)).into()
-    };
-    Some(inputs.iter().map(|t| resized(t)).collect())
+    Some(inputs.iter().map(|t| (*t).clone().into()).collect())
 }
 
 pub(super) fn top_k(cx: &mut Cx<'_>, k: usize) -> Option<TypeList> {

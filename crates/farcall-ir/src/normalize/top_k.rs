@@ -123,8 +123,7 @@ impl Sorted {
             let before = func.inst(compare).results().to_vec();
             func.push(body, new(Op::Return, before), []);
         });
-        let sort =
-            new(Op::Sort { dim: self.dim, is_stable: true, part: None }, operands).with_regions([body]);
+        let sort = new(Op::Sort { dim: self.dim, is_stable: true }, operands).with_regions([body]);
         let sort = r.insert_before(call, sort, types);
         let sorted = r.func().inst(sort).results().to_vec();
         let first: Vec<ValueId> = sorted

@@ -47,8 +47,6 @@ pub use random::{RngAlgorithm, RngDistribution};
 pub use reduction::{ReduceWindow, Scan, SelectAndScatter};
 pub use table::{FormOpcode, Opcode};
 
-use std::ops::Range;
-
 use crate::ids::FuncId;
 use crate::literal::Literal;
 use crate::types::TensorType;
@@ -194,9 +192,6 @@ pub enum Op {
         dim: usize,
         /// True if equal elements keep their order.
         is_stable: bool,
-        /// Range of the sorted elements of each line that the results hold; `None` means all elements.
-        /// Created by the pass [`slices`](crate::middle::passes::slices).
-        part: Option<Range<usize>>,
     },
     /// `chlo.top_k`: values and indices of the `k` largest along the last dimension.
     TopK {

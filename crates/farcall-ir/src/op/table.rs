@@ -524,6 +524,8 @@ operations! {
     form {
         Fusion(FormOp::Fusion) "farcall.fusion",
             (tensors(AtLeast(0), 1, AtLeast(0)), FORM, [], TEXT);
+        PartialSort(FormOp::PartialSort { .. }) "farcall.partial_sort",
+            (tensors(AtLeast(0), 1, AtLeast(0)), FORM, ["dimension", "is_stable?", "part"], TEXT);
     }
 }
 

@@ -83,7 +83,7 @@ impl ApproxTopK {
     ) -> Result<(), Stop> {
         let ApproxTopK { dim, k, sorted, types, .. } = self;
         let here = |op: Op, operands: Vec<ValueId>| NewInst::new(op, operands).at(new.span, new.loc.clone());
-        let sort = here(Op::Sort { dim, is_stable: true, part: None }, sorted).with_regions([comparator]);
+        let sort = here(Op::Sort { dim, is_stable: true }, sorted).with_regions([comparator]);
         let sort = walk.to.push(out, sort, types.iter().cloned().map(Into::into));
         let results = walk.to.inst(sort).results().to_vec();
         for ((value, ty), result) in results.into_iter().zip(types).zip(inst.results()) {

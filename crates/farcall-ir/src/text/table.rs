@@ -251,7 +251,7 @@ fn form(op: Opcode) -> &'static [Directive] {
         | Opcode::BatchNormTraining
         | Opcode::BatchNormGrad
         | Opcode::RaggedDot
-        | Opcode::Form(FormOpcode::Fusion) => GENERIC,
+        | Opcode::Form(FormOpcode::Fusion | FormOpcode::PartialSort) => GENERIC,
     }
 }
 

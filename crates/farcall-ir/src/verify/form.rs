@@ -1,5 +1,6 @@
 //! Checks the results of operations of the middle form.
 
+use super::reduction;
 use super::results::{Codes, check};
 use crate::infer::Cx;
 use crate::op::FormOp;
@@ -10,5 +11,6 @@ pub(super) fn form(cx: &mut Cx<'_>, op: &FormOp, types: &[Type]) {
         FormOp::Fusion => {
             check(cx, types, Codes::one("fusion-results"));
         }
+        FormOp::PartialSort { .. } => reduction::sort(cx, types),
     }
 }

@@ -436,7 +436,7 @@ func.func @f(%a: tensor<2xf32>) {
 // -----
 // [sort_part] 2:8: elements 1 to 3 are outside of a line of tensor<2xf32> along dimension 0
 func.func @f(%a: tensor<2xf32>) {
-  %r = "stablehlo.sort"(%a) <{dimension = 0 : i64, farcall.part = array<i64: 1, 3>}> ({ ^bb0(%x0: tensor<f32>, %x1: tensor<f32>): %z = stablehlo.constant dense<true> : tensor<i1> "stablehlo.return"(%z) : (tensor<i1>) -> () }) : (tensor<2xf32>) -> tensor<2xf32>
+  %r = "farcall.partial_sort"(%a) <{dimension = 0 : i64, part = array<i64: 1, 3>}> ({ ^bb0(%x0: tensor<f32>, %x1: tensor<f32>): %z = stablehlo.constant dense<true> : tensor<i1> "stablehlo.return"(%z) : (tensor<i1>) -> () }) : (tensor<2xf32>) -> tensor<2xf32>
   return
 }
 // -----

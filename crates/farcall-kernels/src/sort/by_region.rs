@@ -5,8 +5,6 @@
 
 use std::ops::Range;
 
-use farcall_ir::Op;
-
 use super::super::args::Args;
 use super::super::body::Body;
 use super::super::loops::prepared::Prepared;
@@ -22,7 +20,7 @@ pub(crate) static KERNEL: Kernel =
 const MAX_RUNS: usize = 16;
 
 fn prepare(request: &Request<'_>) -> Option<Prepared> {
-    let (Op::Sort { .. }, [body]) = (request.op, request.bodies) else { return None };
+    let [body] = request.bodies else { return None };
     let sorted = Sorted::of(request)?;
     let comparator = Comparator::new(request, body, &sorted)?;
     let permute = Permute::of(sorted.operands(), |_| true)?;

@@ -27,6 +27,7 @@ mod radix;
 use std::ops::Range;
 
 use farcall_ir::interrupt::Pace;
+use farcall_ir::op::FormOp;
 use farcall_ir::{DType, Op, TensorType};
 
 use super::args::Args;
@@ -49,16 +50,16 @@ const MIN_TASK_ELEMENTS: usize = 1 << 15;
 const MAX_TASKS: usize = 16;
 
 fn whole(request: &Request<'_>) -> Option<Prepared> {
-    if matches!(request.op, Op::Sort { part: None, .. }) { prepare(request) } else { None }
+    if matches!(request.op, Op::Sort { .. }) { prepare(request) } else { None }
 }
 
 fn some(request: &Request<'_>) -> Option<Prepared> {
-    if matches!(request.op, Op::Sort { part: Some(_), .. }) { prepare(request) } else { None }
+    if matches!(request.op, Op::Form(FormOp::PartialSort { .. })) { prepare(request) } else { None }
 }
 
 fn describe_part(request: &Request<'_>) -> String {
     match request.op {
-        Op::Sort { part: Some(part), .. } => format!("{} to {}", part.start, part.end),
+        Op::Form(FormOp::PartialSort { part, .. }) => format!("{} to {}", part.start, part.end),
         _ => String::new(),
     }
 }
@@ -77,14 +78,18 @@ struct Sorted {
 impl Sorted {
     /// Returns `None` if operands and results do not match. There must be as many operands as results.
     fn of(request: &Request<'_>) -> Option<Sorted> {
-        let Op::Sort { dim, part, .. } = request.op else { return None };
+        let (dim, part) = match request.op {
+            Op::Sort { dim, .. } => (dim, None),
+            Op::Form(FormOp::PartialSort { dim, part, .. }) => (dim, Some(part.clone())),
+            _ => return None,
+        };
         let outputs = request.outputs;
         let inputs = request.inputs.get(..outputs.len())?;
         let first = inputs.first()?;
         let elements = first.elements()?;
         let length = *first.sizes().get(*dim)?;
         u32::try_from(length).ok()?;
-        let part = part.clone().unwrap_or(0..length);
+        let part = part.unwrap_or(0..length);
         if part.start > part.end || part.end > length {
             return None;
         }

@@ -229,7 +229,7 @@ impl<'f> Graph<'f> {
         let less = self.region([key.clone(), key, entry.clone(), entry], |g, args| {
             Ok(vec![g.compare(Direction::Lt, args[0], args[1])?])
         })?;
-        let sort = Op::Sort { dim: 2, is_stable: true, part: None };
+        let sort = Op::Sort { dim: 2, is_stable: true };
         let sorted = self.b.inst(NewInst::new(sort, [keys, v]).with_regions([less]))?;
         let [keys, v] = [0, 1].map(|i| self.b.built().inst(sorted).results()[i]);
         let keys = self.slice(keys, 1, 0, 1)?;

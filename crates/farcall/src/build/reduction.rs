@@ -93,7 +93,7 @@ impl Graph {
     ) -> V {
         let given = values.values();
         let sides: Vec<Option<Type>> = elements(&given).into_iter().flat_map(|ty| [ty.clone(), ty]).collect();
-        let instruction = self.at(Location::caller(), Op::Sort { dim, is_stable, part: None }, given);
+        let instruction = self.at(Location::caller(), Op::Sort { dim, is_stable }, given);
         let body = |args: Vec<Value<'g>>| {
             let every_other = |from: usize| args.iter().skip(from).step_by(2).copied().collect();
             let [left, right] = [0, 1].map(|from| shaped(self, &values, every_other(from)));

@@ -212,7 +212,7 @@ impl Builder<'_> {
         let less = inner.unchecked(NewInst::new(Op::Compare(compare), [args[0], args[1]]), [pred]);
         let less = inner.func().inst(less).results().to_vec();
         inner.unchecked(NewInst::new(Op::Return, less), []);
-        let sort = NewInst::new(Op::Sort { dim, is_stable: true, part: None }, [x, y]).with_regions([region]);
+        let sort = NewInst::new(Op::Sort { dim, is_stable: true }, [x, y]).with_regions([region]);
         let sort = at.unchecked(sort, types.map(Type::Tensor));
         at.func().inst(sort).results().to_vec()
     }

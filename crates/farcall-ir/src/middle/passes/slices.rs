@@ -15,7 +15,7 @@ use rustc_hash::FxHashSet;
 use super::{Pass, PassOptions, running_regions};
 use crate::literal::Literal;
 use crate::module::{Func, Inst, InstId, Rewriter, ValueId};
-use crate::op::{Op, Slice};
+use crate::op::{FormOp, Op, Slice};
 use crate::types::Type;
 
 /// The slice propagation pass.
@@ -77,12 +77,12 @@ fn part(r: &Rewriter<'_>, inst: InstId) -> Option<Part> {
     let inst = r.func().inst(inst);
     // Among the operations with several results, only sorts can be computed in part; other results may differ
     // in size.
-    if inst.results().len() > 1 && !matches!(inst.op(), Op::Sort { .. }) {
+    if inst.results().len() > 1 && !inst.op().is_sort() {
         return None;
     }
     let from = r.func().tensor(*inst.results().first()?)?;
     let slice = taken(r, inst, from.sizes())?;
-    if let Op::Sort { dim, is_stable, part: None } = *inst.op() {
+    if let Op::Sort { dim, is_stable } = *inst.op() {
         let (start, limit, length) = (*slice.start.get(dim)?, *slice.limit.get(dim)?, from.sizes()[dim]);
         // The first elements of each line, or the last.
         let end = [0..limit, start..length]
@@ -90,7 +90,7 @@ fn part(r: &Rewriter<'_>, inst: InstId) -> Option<Part> {
             .find(|end| end.len().saturating_mul(MIN_SORT_SHRINK_FACTOR) <= length)?;
         let mut slice = Slice::all(from.sizes());
         (slice.start[dim], slice.limit[dim]) = (end.start, end.end);
-        let op = Op::Sort { dim, is_stable, part: Some(end) };
+        let op = FormOp::PartialSort { dim, is_stable, part: end }.into();
         return Some(Part { slice, op, operands: vec![None; inst.operands().len()] });
     }
     let made = slice.sizes().try_fold(MIN_SHRINK_FACTOR, usize::checked_mul)?;

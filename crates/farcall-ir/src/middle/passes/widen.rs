@@ -20,7 +20,7 @@ use super::simplify::splat_before;
 use super::{Pass, PassOptions, running_regions};
 use crate::eval::Semantics;
 use crate::module::{Func, Inst, InstId, NewInst, RegionId, Rewriter, ValueId};
-use crate::op::{Binary, Op, Unary};
+use crate::op::{Binary, FormOp, Op, Unary};
 use crate::reducer;
 use crate::scalar::Scalar;
 use crate::types::{TensorType, Type, TypeList};
@@ -141,6 +141,7 @@ impl Widening<'_, '_, '_> {
             | Op::SelectAndScatter(_)
             | Op::Map { .. }
             | Op::Sort { .. }
+            | Op::Form(FormOp::PartialSort { .. })
             | Op::TopK { .. } => self.whole(id),
             op if op.is_elementwise() => self.elementwise(id),
             _ => {}

@@ -269,7 +269,7 @@ fn sort(g: &mut Gen) -> Option<()> {
     }
     let metas: Vec<Meta> = inputs.iter().map(|v| g.meta_of(*v)).collect();
     let result_types = inputs.iter().map(|v| g.tensor(*v).into()).collect();
-    let op = Op::Sort { dim: g.r.below(ty.rank()), is_stable: g.r.one_in(2), part: None };
+    let op = Op::Sort { dim: g.r.below(ty.rank()), is_stable: g.r.one_in(2) };
     let dim = if let Op::Sort { dim, .. } = op { dim } else { 0 };
     let sorted = g.emit(NewInst::new(op, inputs).with_regions([body]), result_types, &metas)?;
     // Only some elements of each line are used.

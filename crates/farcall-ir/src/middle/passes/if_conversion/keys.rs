@@ -21,7 +21,7 @@ use farcall_sig::DType;
 
 pub(super) fn run(r: &mut Rewriter<'_>, id: InstId, cx: &PassOptions) {
     let inst = r.func().inst(id);
-    if !matches!(inst.op(), Op::Sort { .. }) || (cx.computes)(inst) {
+    if !inst.op().is_sort() || (cx.computes)(inst) {
         return;
     }
     let Some(comparator) = Comparator::of(inst) else { return };

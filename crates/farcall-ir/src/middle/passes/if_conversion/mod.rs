@@ -17,7 +17,7 @@ mod keys;
 use super::licm::{self, may_fail};
 use super::{Pass, PassOptions, dce, each_inst, is_applied_to_elements, is_pure};
 use crate::module::{Func, Inst, InstId, ValueId};
-use crate::op::{Op, Traits};
+use crate::op::{FormOp, Op, Traits};
 use crate::types::TensorType;
 
 /// The pass for regions that are applied to elements.
@@ -65,6 +65,7 @@ pub(super) fn applies_to_elements(inst: Inst<'_>) -> bool {
             | Op::SelectAndScatter(_)
             | Op::Scatter(_)
             | Op::Sort { .. }
+            | Op::Form(FormOp::PartialSort { .. })
             | Op::Map { .. }
     )
 }
