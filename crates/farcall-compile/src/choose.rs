@@ -12,6 +12,7 @@ use rustc_hash::FxHashMap;
 
 use farcall_ir::diag::Diagnostics;
 use farcall_ir::eval::Semantics;
+use farcall_ir::op::FormOp;
 use farcall_ir::op::collective::{Grid, Role};
 use farcall_ir::{DType, Diagnostic, Func, Inst, Literal, Module, Op, Span, TensorType, ValueId, interrupt};
 
@@ -90,7 +91,7 @@ impl<'m> Chooser<'m> {
         match inst.op() {
             Op::Return => return Ok(Choice::Return),
             Op::While | Op::If | Op::Case => return Ok(Choice::Control),
-            Op::Copy => return Ok(Choice::Copy),
+            Op::Form(FormOp::Copy) => return Ok(Choice::Copy),
             Op::CustomCall(call) => return aliases::check(inst, call).map(Choice::Call),
             Op::Constant(literal) if outputs.iter().all(|t| t.quant.is_none()) => {
                 return Ok(Choice::Constant(self.constant(literal)));

@@ -11,6 +11,7 @@
 use std::sync::Arc;
 
 use farcall_ir::module::{Loc, NewInst, Region};
+use farcall_ir::op::FormOp;
 use farcall_ir::{Func, Inst, InstId, Op, Span, ValueId};
 use rustc_hash::FxHashSet;
 
@@ -47,7 +48,7 @@ pub(super) fn insert(func: &mut Func, choices: &Choices) {
 
 fn insert_one(func: &mut Func, copy: &NeededCopy, value: ValueId) -> ValueId {
     let ty = func.ty(value).clone();
-    let new = NewInst::new(Op::Copy, [value]).at(copy.span, copy.loc.clone());
+    let new = NewInst::new(FormOp::Copy.into(), [value]).at(copy.span, copy.loc.clone());
     let id = func.new_inst(new, [ty]);
     func.insert_before(id, copy.before);
     func.inst(id).results()[0]

@@ -196,8 +196,7 @@ impl Explainer<'_> {
 
     fn member(&self, inst: Inst<'_>) -> Member {
         let ty = inst.results().first().and_then(|v| inst.func().tensor(*v)).cloned();
-        let op = short_name(inst.op());
-        Member { op: op.strip_prefix("mhlo.").unwrap_or(op), ty, origin: self.origin(inst) }
+        Member { op: short_name(inst.op()), ty, origin: self.origin(inst) }
     }
 
     /// Returns the operation that makes a result; for a fusion, the operation inside it. Without a number,

@@ -107,8 +107,8 @@ module {
   func.func public @main(%arg0: tensor<i32>, %arg1: tensor<4xf32> {farcall.donated = array<i64: 0>, tf.aliasing_output = 0 : i32}, %arg2: tensor<4xf32>) -> tensor<4xf32> {
     %c = stablehlo.constant {farcall.places = ["number0"]} dense<0> : tensor<i32>
     %0 = stablehlo.sine %arg2 {farcall.places = ["arena[0..16]"]} : tensor<4xf32>
-    %1 = mhlo.copy %c {farcall.places = ["arena[16..20]"]} : tensor<i32>
-    %2 = mhlo.copy %arg1 {farcall.places = ["in1"]} : tensor<4xf32>
+    %1 = farcall.copy %c {farcall.places = ["arena[16..20]"]} : tensor<i32>
+    %2 = farcall.copy %arg1 {farcall.places = ["in1"]} : tensor<4xf32>
     %3:2 = "stablehlo.while"(%1, %2, %arg0, %0) ({
     ^bb0(%iterArg: tensor<i32>, %iterArg_0: tensor<4xf32>, %iterArg_1: tensor<i32>, %iterArg_2: tensor<4xf32>):
       %4 = stablehlo.compare LT, %iterArg, %iterArg_1 {farcall.places = ["arena[32..33]"]} : (tensor<i32>, tensor<i32>) -> tensor<i1>
@@ -145,7 +145,7 @@ module {
       stablehlo.return %1 : tensor<4xf32>
     }, {
     ^bb0(%arg2: tensor<4xf32>):
-      %1 = mhlo.copy %arg2 {farcall.places = ["out0"]} : tensor<4xf32>
+      %1 = farcall.copy %arg2 {farcall.places = ["out0"]} : tensor<4xf32>
       stablehlo.return %1 : tensor<4xf32>
     }) {farcall.captures = 1 : i64, farcall.places = ["out0"]} : (tensor<i1>, tensor<4xf32>) -> tensor<4xf32>
     return %0 : tensor<4xf32>
@@ -165,9 +165,9 @@ func.func @main(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
 module {
   func.func public @main(%arg0: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
     %0 = stablehlo.sine %arg0 {farcall.places = ["arena[0..16]"]} : tensor<4xf32>
-    %1 = mhlo.copy %0 {farcall.places = ["arena[0..16]"]} : tensor<4xf32>
+    %1 = farcall.copy %0 {farcall.places = ["arena[0..16]"]} : tensor<4xf32>
     %2 = stablehlo.custom_call @f(%1) {farcall.places = ["arena[0..16]"], output_operand_aliases = [#stablehlo.output_operand_alias<output_tuple_indices = [], operand_index = 0, operand_tuple_indices = []>]} : (tensor<4xf32>) -> tensor<4xf32>
-    %3 = mhlo.copy %2 {farcall.places = ["out0"]} : tensor<4xf32>
+    %3 = farcall.copy %2 {farcall.places = ["out0"]} : tensor<4xf32>
     %4 = stablehlo.custom_call @f(%3) {farcall.places = ["out0"], output_operand_aliases = [#stablehlo.output_operand_alias<output_tuple_indices = [], operand_index = 0, operand_tuple_indices = []>]} : (tensor<4xf32>) -> tensor<4xf32>
     %5 = stablehlo.add %2, %4 {farcall.places = ["out1"]} : tensor<4xf32>
     return %4, %5 : tensor<4xf32>, tensor<4xf32>
@@ -185,7 +185,7 @@ module {
   func.func public @main(%arg0: tensor<2x3xf32>) -> tensor<2x3xf32> {
     %0 = stablehlo.transpose %arg0, dims = [1, 0] {farcall.places = ["out0"]} : (tensor<2x3xf32>) -> tensor<3x2xf32>
     %1 = stablehlo.reshape %0 {farcall.places = ["out0"]} : (tensor<3x2xf32>) -> tensor<2x3xf32>
-    %2 = mhlo.copy %1 {farcall.places = ["arena[0..24]"]} : tensor<2x3xf32>
+    %2 = farcall.copy %1 {farcall.places = ["arena[0..24]"]} : tensor<2x3xf32>
     %3 = stablehlo.custom_call @f(%2) {farcall.laid_out, farcall.places = ["arena[0..24]"], operand_layouts = [dense<[0, 1]> : tensor<2xindex>], output_operand_aliases = [#stablehlo.output_operand_alias<output_tuple_indices = [], operand_index = 0, operand_tuple_indices = []>], result_layouts = [dense<[0, 1]> : tensor<2xindex>]} : (tensor<2x3xf32>) -> tensor<2x3xf32>
     %4 = stablehlo.reshape %3 {farcall.places = ["arena[0..24]"]} : (tensor<2x3xf32>) -> tensor<3x2xf32>
     %5 = stablehlo.transpose %4, dims = [1, 0] {farcall.places = ["out0"]} : (tensor<3x2xf32>) -> tensor<2x3xf32>
@@ -211,7 +211,7 @@ func.func @main(%n: tensor<i1>, %x: tensor<4xf32>, %y: tensor<4xf32>) -> (tensor
 // passes: assign
 // And one that reads what a loop carries after the body has written it.
 func.func @main(%n: tensor<i1>, %x: tensor<4xf32>) -> tensor<4xf32> {
-  %c = mhlo.copy %x : tensor<4xf32>
+  %c = farcall.copy %x : tensor<4xf32>
   %0:2 = stablehlo.while(%p = %n, %a = %c) : tensor<i1>, tensor<4xf32>
     cond {
       stablehlo.return %p : tensor<i1>
@@ -255,13 +255,13 @@ func.func @main(%p: tensor<4xf32> {tf.aliasing_output = 0 : i32}, %q: tensor<i1>
 module {
   func.func public @main(%arg0: tensor<4xf32> {farcall.donated = array<i64: 0>, tf.aliasing_output = 0 : i32}, %arg1: tensor<i1>) -> (tensor<4xf32>, tensor<i1>) {
     %0 = stablehlo.add %arg0, %arg0 {farcall.places = ["out0"]} : tensor<4xf32>
-    %1 = mhlo.copy %arg1 {farcall.places = ["out1"]} : tensor<i1>
+    %1 = farcall.copy %arg1 {farcall.places = ["out1"]} : tensor<i1>
     %2:2 = stablehlo.while(%iterArg = %1, %iterArg_0 = %arg0) : tensor<i1>, tensor<4xf32> attributes {farcall.places = ["out1", "in0"]}
     cond {
       stablehlo.return %iterArg : tensor<i1>
     } do {
       %c = stablehlo.constant {farcall.places = ["number0"]} dense<false> : tensor<i1>
-      %3 = mhlo.copy %c {farcall.places = ["out1"]} : tensor<i1>
+      %3 = farcall.copy %c {farcall.places = ["out1"]} : tensor<i1>
       stablehlo.return %3, %iterArg_0 : tensor<i1>, tensor<4xf32>
     }
     return %0, %2#0 : tensor<4xf32>, tensor<i1>

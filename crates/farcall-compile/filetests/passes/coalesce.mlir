@@ -18,8 +18,8 @@ func.func @main(%n: tensor<i32>, %x: tensor<4xf32>) -> tensor<4xf32> {
 module {
   func.func public @main(%arg0: tensor<i32>, %arg1: tensor<4xf32>) -> tensor<4xf32> {
     %c = stablehlo.constant dense<0> : tensor<i32>
-    %0 = mhlo.copy %c : tensor<i32>
-    %1 = mhlo.copy %arg1 : tensor<4xf32>
+    %0 = farcall.copy %c : tensor<i32>
+    %1 = farcall.copy %arg1 : tensor<4xf32>
     %2:2 = "stablehlo.while"(%0, %1, %arg0) ({
     ^bb0(%iterArg: tensor<i32>, %iterArg_0: tensor<4xf32>, %iterArg_1: tensor<i32>):
       %3 = stablehlo.compare LT, %iterArg, %iterArg_1 : (tensor<i32>, tensor<i32>) -> tensor<i1>
@@ -55,8 +55,8 @@ func.func @main(%n: tensor<i1>, %x: tensor<4xf32>) -> tensor<4xf32> {
 // =>
 module {
   func.func public @main(%arg0: tensor<i1>, %arg1: tensor<4xf32>) -> tensor<4xf32> {
-    %0 = mhlo.copy %arg0 : tensor<i1>
-    %1 = mhlo.copy %arg1 : tensor<4xf32>
+    %0 = farcall.copy %arg0 : tensor<i1>
+    %1 = farcall.copy %arg1 : tensor<4xf32>
     %2:2 = stablehlo.while(%iterArg = %0, %iterArg_0 = %1) : tensor<i1>, tensor<4xf32>
     cond {
       stablehlo.return %iterArg : tensor<i1>
@@ -67,7 +67,7 @@ module {
       %6 = stablehlo.reshape %5 : (tensor<1xi1>) -> tensor<i1>
       %7 = stablehlo.not %6 : tensor<i1>
       %8 = stablehlo.and %7, %6 : tensor<i1>
-      %9 = mhlo.copy %3 : tensor<4xf32>
+      %9 = farcall.copy %3 : tensor<4xf32>
       stablehlo.return %8, %9 : tensor<i1>, tensor<4xf32>
     }
     return %2#1 : tensor<4xf32>
@@ -91,16 +91,16 @@ func.func @main(%n: tensor<i1>, %x: tensor<4xf32>) -> tensor<4xf32> {
 module {
   func.func public @main(%arg0: tensor<i1>, %arg1: tensor<4xf32>) -> tensor<4xf32> {
     %c = stablehlo.constant dense<false> : tensor<i1>
-    %0 = mhlo.copy %arg0 : tensor<i1>
-    %1 = mhlo.copy %arg1 : tensor<4xf32>
+    %0 = farcall.copy %arg0 : tensor<i1>
+    %1 = farcall.copy %arg1 : tensor<4xf32>
     %2:2 = stablehlo.while(%iterArg = %0, %iterArg_0 = %1) : tensor<i1>, tensor<4xf32>
     cond {
       stablehlo.return %iterArg : tensor<i1>
     } do {
       %3 = stablehlo.reverse %iterArg_0, dims = [0] : tensor<4xf32>
       %c_1 = stablehlo.constant dense<false> : tensor<i1>
-      %4 = mhlo.copy %c_1 : tensor<i1>
-      %5 = mhlo.copy %3 : tensor<4xf32>
+      %4 = farcall.copy %c_1 : tensor<i1>
+      %5 = farcall.copy %3 : tensor<4xf32>
       stablehlo.return %4, %5 : tensor<i1>, tensor<4xf32>
     }
     return %2#1 : tensor<4xf32>
@@ -123,18 +123,18 @@ func.func @main(%n: tensor<i1>, %x: tensor<4xf32>, %y: tensor<4xf32>) -> (tensor
 module {
   func.func public @main(%arg0: tensor<i1>, %arg1: tensor<4xf32>, %arg2: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
     %c = stablehlo.constant dense<false> : tensor<i1>
-    %0 = mhlo.copy %arg0 : tensor<i1>
-    %1 = mhlo.copy %arg1 : tensor<4xf32>
-    %2 = mhlo.copy %arg2 : tensor<4xf32>
+    %0 = farcall.copy %arg0 : tensor<i1>
+    %1 = farcall.copy %arg1 : tensor<4xf32>
+    %2 = farcall.copy %arg2 : tensor<4xf32>
     %3:3 = stablehlo.while(%iterArg = %0, %iterArg_0 = %1, %iterArg_1 = %2) : tensor<i1>, tensor<4xf32>, tensor<4xf32>
     cond {
       stablehlo.return %iterArg : tensor<i1>
     } do {
       %c_2 = stablehlo.constant dense<false> : tensor<i1>
-      %4 = mhlo.copy %iterArg_1 : tensor<4xf32>
-      %5 = mhlo.copy %iterArg_0 : tensor<4xf32>
-      %6 = mhlo.copy %c_2 : tensor<i1>
-      %7 = mhlo.copy %4 : tensor<4xf32>
+      %4 = farcall.copy %iterArg_1 : tensor<4xf32>
+      %5 = farcall.copy %iterArg_0 : tensor<4xf32>
+      %6 = farcall.copy %c_2 : tensor<i1>
+      %7 = farcall.copy %4 : tensor<4xf32>
       stablehlo.return %6, %7, %5 : tensor<i1>, tensor<4xf32>, tensor<4xf32>
     }
     return %3#1, %3#2 : tensor<4xf32>, tensor<4xf32>
@@ -159,12 +159,12 @@ module {
     %0:2 = "stablehlo.if"(%arg0, %arg1) ({
     ^bb0(%arg2: tensor<4xf32>):
       %1 = stablehlo.sine %arg2 : tensor<4xf32>
-      %2 = mhlo.copy %1 : tensor<4xf32>
+      %2 = farcall.copy %1 : tensor<4xf32>
       stablehlo.return %1, %2 : tensor<4xf32>, tensor<4xf32>
     }, {
     ^bb0(%arg2: tensor<4xf32>):
       %1 = stablehlo.cosine %arg2 : tensor<4xf32>
-      %2 = mhlo.copy %arg2 : tensor<4xf32>
+      %2 = farcall.copy %arg2 : tensor<4xf32>
       stablehlo.return %1, %2 : tensor<4xf32>, tensor<4xf32>
     }) {farcall.captures = 1 : i64} : (tensor<i1>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
     return %0#0, %0#1 : tensor<4xf32>, tensor<4xf32>
@@ -194,8 +194,8 @@ func.func @main(%n: tensor<i1>, %x: tensor<4xf32>) -> tensor<4xf32> {
 module {
   func.func public @main(%arg0: tensor<i1>, %arg1: tensor<4xf32>) -> tensor<4xf32> {
     %c = stablehlo.constant dense<false> : tensor<i1>
-    %0 = mhlo.copy %arg0 : tensor<i1>
-    %1 = mhlo.copy %arg1 : tensor<4xf32>
+    %0 = farcall.copy %arg0 : tensor<i1>
+    %1 = farcall.copy %arg1 : tensor<4xf32>
     %2:2 = "stablehlo.while"(%0, %1, %arg1) ({
     ^bb0(%iterArg: tensor<i1>, %iterArg_0: tensor<4xf32>, %iterArg_1: tensor<4xf32>):
       stablehlo.return %iterArg : tensor<i1>
@@ -211,7 +211,7 @@ module {
         stablehlo.return %5 : tensor<4xf32>
       }) {farcall.captures = 2 : i64} : (tensor<i1>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
       %c_2 = stablehlo.constant dense<false> : tensor<i1>
-      %4 = mhlo.copy %c_2 : tensor<i1>
+      %4 = farcall.copy %c_2 : tensor<i1>
       stablehlo.return %4, %3 : tensor<i1>, tensor<4xf32>
     }) {farcall.captures = 1 : i64} : (tensor<i1>, tensor<4xf32>, tensor<4xf32>) -> (tensor<i1>, tensor<4xf32>)
     return %2#1 : tensor<4xf32>
@@ -242,9 +242,9 @@ func.func @main(%n: tensor<i1>, %x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf
 module {
   func.func public @main(%arg0: tensor<i1>, %arg1: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
     %c = stablehlo.constant dense<false> : tensor<i1>
-    %0 = mhlo.copy %arg0 : tensor<i1>
-    %1 = mhlo.copy %arg1 : tensor<4xf32>
-    %2 = mhlo.copy %arg1 : tensor<4xf32>
+    %0 = farcall.copy %arg0 : tensor<i1>
+    %1 = farcall.copy %arg1 : tensor<4xf32>
+    %2 = farcall.copy %arg1 : tensor<4xf32>
     %3:3 = stablehlo.while(%iterArg = %0, %iterArg_0 = %1, %iterArg_1 = %2) : tensor<i1>, tensor<4xf32>, tensor<4xf32>
     cond {
       stablehlo.return %iterArg : tensor<i1>
@@ -260,8 +260,8 @@ module {
       }) {farcall.captures = 1 : i64} : (tensor<i1>, tensor<4xf32>) -> tensor<4xf32>
       %5 = stablehlo.add %iterArg_0, %iterArg_1 : tensor<4xf32>
       %c_2 = stablehlo.constant dense<false> : tensor<i1>
-      %6 = mhlo.copy %c_2 : tensor<i1>
-      %7 = mhlo.copy %4 : tensor<4xf32>
+      %6 = farcall.copy %c_2 : tensor<i1>
+      %7 = farcall.copy %4 : tensor<4xf32>
       stablehlo.return %6, %7, %5 : tensor<i1>, tensor<4xf32>, tensor<4xf32>
     }
     return %3#1, %3#2 : tensor<4xf32>, tensor<4xf32>
@@ -274,13 +274,13 @@ func.func @main(%p: tensor<i1>, %x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = "stablehlo.if"(%p, %x) ({
   ^bb0(%a: tensor<4xf32>):
     %1 = stablehlo.sine %a : tensor<4xf32>
-    %2 = mhlo.copy %1 : tensor<4xf32>
+    %2 = farcall.copy %1 : tensor<4xf32>
     %3 = stablehlo.add %2, %1 : tensor<4xf32>
-    %4 = mhlo.copy %3 : tensor<4xf32>
+    %4 = farcall.copy %3 : tensor<4xf32>
     stablehlo.return %4 : tensor<4xf32>
   }, {
   ^bb0(%a: tensor<4xf32>):
-    %1 = mhlo.copy %a : tensor<4xf32>
+    %1 = farcall.copy %a : tensor<4xf32>
     stablehlo.return %1 : tensor<4xf32>
   }) {farcall.captures = 1 : i64} : (tensor<i1>, tensor<4xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
@@ -291,12 +291,12 @@ module {
     %0 = "stablehlo.if"(%arg0, %arg1) ({
     ^bb0(%arg2: tensor<4xf32>):
       %1 = stablehlo.sine %arg2 : tensor<4xf32>
-      %2 = mhlo.copy %1 : tensor<4xf32>
+      %2 = farcall.copy %1 : tensor<4xf32>
       %3 = stablehlo.add %2, %1 : tensor<4xf32>
       stablehlo.return %3 : tensor<4xf32>
     }, {
     ^bb0(%arg2: tensor<4xf32>):
-      %1 = mhlo.copy %arg2 : tensor<4xf32>
+      %1 = farcall.copy %arg2 : tensor<4xf32>
       stablehlo.return %1 : tensor<4xf32>
     }) {farcall.captures = 1 : i64} : (tensor<i1>, tensor<4xf32>) -> tensor<4xf32>
     return %0 : tensor<4xf32>
@@ -329,8 +329,8 @@ func.func @main(%n: tensor<i1>, %x: tensor<4xf32>) -> tensor<4xf32> {
 // =>
 module {
   func.func public @main(%arg0: tensor<i1>, %arg1: tensor<4xf32>) -> tensor<4xf32> {
-    %0 = mhlo.copy %arg0 : tensor<i1>
-    %1 = mhlo.copy %arg1 : tensor<4xf32>
+    %0 = farcall.copy %arg0 : tensor<i1>
+    %1 = farcall.copy %arg1 : tensor<4xf32>
     %2:2 = stablehlo.while(%iterArg = %0, %iterArg_0 = %1) : tensor<i1>, tensor<4xf32>
     cond {
       stablehlo.return %iterArg : tensor<i1>
@@ -382,8 +382,8 @@ func.func @main(%n: tensor<i1>, %x: tensor<4xf32>) -> tensor<4xf32> {
 module {
   func.func public @main(%arg0: tensor<i1>, %arg1: tensor<4xf32>) -> tensor<4xf32> {
     %c = stablehlo.constant dense<false> : tensor<i1>
-    %0 = mhlo.copy %arg0 : tensor<i1>
-    %1 = mhlo.copy %arg1 : tensor<4xf32>
+    %0 = farcall.copy %arg0 : tensor<i1>
+    %1 = farcall.copy %arg1 : tensor<4xf32>
     %2:2 = stablehlo.while(%iterArg = %0, %iterArg_0 = %1) : tensor<i1>, tensor<4xf32>
     cond {
       stablehlo.return %iterArg : tensor<i1>
@@ -391,7 +391,7 @@ module {
       %3:2 = "stablehlo.if"(%iterArg, %iterArg_0, %iterArg) ({
       ^bb0(%arg2: tensor<4xf32>, %arg3: tensor<i1>):
         %6 = stablehlo.sine %arg2 : tensor<4xf32>
-        %7 = mhlo.copy %arg3 : tensor<i1>
+        %7 = farcall.copy %arg3 : tensor<i1>
         stablehlo.return %7, %6 : tensor<i1>, tensor<4xf32>
       }, {
       ^bb0(%arg2: tensor<4xf32>, %arg3: tensor<i1>):
@@ -403,7 +403,7 @@ module {
       }) {farcall.captures = 2 : i64} : (tensor<i1>, tensor<4xf32>, tensor<i1>) -> (tensor<i1>, tensor<4xf32>)
       %c_1 = stablehlo.constant dense<false> : tensor<i1>
       %4 = stablehlo.and %3#0, %c_1 : tensor<i1>
-      %5 = mhlo.copy %3#1 : tensor<4xf32>
+      %5 = farcall.copy %3#1 : tensor<4xf32>
       stablehlo.return %4, %5 : tensor<i1>, tensor<4xf32>
     }
     return %2#1 : tensor<4xf32>

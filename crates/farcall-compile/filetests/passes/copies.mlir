@@ -18,8 +18,8 @@ func.func @main(%n: tensor<i32>, %x: tensor<4xf32>) -> tensor<4xf32> {
 module {
   func.func public @main(%arg0: tensor<i32>, %arg1: tensor<4xf32>) -> tensor<4xf32> {
     %c = stablehlo.constant dense<0> : tensor<i32>
-    %0 = mhlo.copy %c : tensor<i32>
-    %1 = mhlo.copy %arg1 : tensor<4xf32>
+    %0 = farcall.copy %c : tensor<i32>
+    %1 = farcall.copy %arg1 : tensor<4xf32>
     %2:3 = stablehlo.while(%iterArg = %0, %iterArg_0 = %arg0, %iterArg_1 = %1) : tensor<i32>, tensor<i32>, tensor<4xf32>
     cond {
       %3 = stablehlo.compare LT, %iterArg, %iterArg_0 : (tensor<i32>, tensor<i32>) -> tensor<i1>
@@ -28,8 +28,8 @@ module {
       %c_2 = stablehlo.constant dense<1> : tensor<i32>
       %3 = stablehlo.add %iterArg, %c_2 : tensor<i32>
       %4 = stablehlo.sine %iterArg_1 : tensor<4xf32>
-      %5 = mhlo.copy %3 : tensor<i32>
-      %6 = mhlo.copy %4 : tensor<4xf32>
+      %5 = farcall.copy %3 : tensor<i32>
+      %6 = farcall.copy %4 : tensor<4xf32>
       stablehlo.return %5, %iterArg_0, %6 : tensor<i32>, tensor<i32>, tensor<4xf32>
     }
     return %2#2 : tensor<4xf32>
@@ -52,19 +52,19 @@ func.func @main(%n: tensor<i1>, %x: tensor<4xf32>, %y: tensor<4xf32>) -> (tensor
 module {
   func.func public @main(%arg0: tensor<i1>, %arg1: tensor<4xf32>, %arg2: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
     %c = stablehlo.constant dense<false> : tensor<i1>
-    %0 = mhlo.copy %arg0 : tensor<i1>
-    %1 = mhlo.copy %arg1 : tensor<4xf32>
-    %2 = mhlo.copy %arg2 : tensor<4xf32>
+    %0 = farcall.copy %arg0 : tensor<i1>
+    %1 = farcall.copy %arg1 : tensor<4xf32>
+    %2 = farcall.copy %arg2 : tensor<4xf32>
     %3:3 = stablehlo.while(%iterArg = %0, %iterArg_0 = %1, %iterArg_1 = %2) : tensor<i1>, tensor<4xf32>, tensor<4xf32>
     cond {
       stablehlo.return %iterArg : tensor<i1>
     } do {
       %c_2 = stablehlo.constant dense<false> : tensor<i1>
-      %4 = mhlo.copy %iterArg_1 : tensor<4xf32>
-      %5 = mhlo.copy %iterArg_0 : tensor<4xf32>
-      %6 = mhlo.copy %c_2 : tensor<i1>
-      %7 = mhlo.copy %4 : tensor<4xf32>
-      %8 = mhlo.copy %5 : tensor<4xf32>
+      %4 = farcall.copy %iterArg_1 : tensor<4xf32>
+      %5 = farcall.copy %iterArg_0 : tensor<4xf32>
+      %6 = farcall.copy %c_2 : tensor<i1>
+      %7 = farcall.copy %4 : tensor<4xf32>
+      %8 = farcall.copy %5 : tensor<4xf32>
       stablehlo.return %6, %7, %8 : tensor<i1>, tensor<4xf32>, tensor<4xf32>
     }
     return %3#1, %3#2 : tensor<4xf32>, tensor<4xf32>
@@ -91,9 +91,9 @@ module {
   func.func public @main(%arg0: tensor<i1>, %arg1: tensor<4xf32>) -> (tensor<4xf32>, tensor<2x2xf32>) {
     %c = stablehlo.constant dense<false> : tensor<i1>
     %cst = stablehlo.constant dense<0.000000e+00> : tensor<2x2xf32>
-    %0 = mhlo.copy %arg0 : tensor<i1>
-    %1 = mhlo.copy %arg1 : tensor<4xf32>
-    %2 = mhlo.copy %cst : tensor<2x2xf32>
+    %0 = farcall.copy %arg0 : tensor<i1>
+    %1 = farcall.copy %arg1 : tensor<4xf32>
+    %2 = farcall.copy %cst : tensor<2x2xf32>
     %3:3 = stablehlo.while(%iterArg = %0, %iterArg_0 = %1, %iterArg_1 = %2) : tensor<i1>, tensor<4xf32>, tensor<2x2xf32>
     cond {
       stablehlo.return %iterArg : tensor<i1>
@@ -101,10 +101,10 @@ module {
       %4 = stablehlo.sine %iterArg_0 : tensor<4xf32>
       %5 = stablehlo.reshape %iterArg_0 : (tensor<4xf32>) -> tensor<2x2xf32>
       %c_2 = stablehlo.constant dense<false> : tensor<i1>
-      %6 = mhlo.copy %5 : tensor<2x2xf32>
-      %7 = mhlo.copy %c_2 : tensor<i1>
-      %8 = mhlo.copy %4 : tensor<4xf32>
-      %9 = mhlo.copy %6 : tensor<2x2xf32>
+      %6 = farcall.copy %5 : tensor<2x2xf32>
+      %7 = farcall.copy %c_2 : tensor<i1>
+      %8 = farcall.copy %4 : tensor<4xf32>
+      %9 = farcall.copy %6 : tensor<2x2xf32>
       stablehlo.return %7, %8, %9 : tensor<i1>, tensor<4xf32>, tensor<2x2xf32>
     }
     return %3#1, %3#2 : tensor<4xf32>, tensor<2x2xf32>
@@ -127,15 +127,15 @@ func.func @main(%n: tensor<i1>, %x: tensor<4xf32>, %y: tensor<4xf32>) -> (tensor
 module {
   func.func public @main(%arg0: tensor<i1>, %arg1: tensor<4xf32>, %arg2: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
     %c = stablehlo.constant dense<false> : tensor<i1>
-    %0 = mhlo.copy %arg0 : tensor<i1>
-    %1 = mhlo.copy %arg2 : tensor<4xf32>
+    %0 = farcall.copy %arg0 : tensor<i1>
+    %1 = farcall.copy %arg2 : tensor<4xf32>
     %2:3 = stablehlo.while(%iterArg = %0, %iterArg_0 = %arg1, %iterArg_1 = %1) : tensor<i1>, tensor<4xf32>, tensor<4xf32>
     cond {
       stablehlo.return %iterArg : tensor<i1>
     } do {
       %c_2 = stablehlo.constant dense<false> : tensor<i1>
-      %3 = mhlo.copy %c_2 : tensor<i1>
-      %4 = mhlo.copy %iterArg_0 : tensor<4xf32>
+      %3 = farcall.copy %c_2 : tensor<i1>
+      %4 = farcall.copy %iterArg_0 : tensor<4xf32>
       stablehlo.return %3, %iterArg_0, %4 : tensor<i1>, tensor<4xf32>, tensor<4xf32>
     }
     return %2#1, %2#2 : tensor<4xf32>, tensor<4xf32>
@@ -160,14 +160,14 @@ module {
     %0:2 = "stablehlo.if"(%arg0, %arg1) ({
     ^bb0(%arg2: tensor<4xf32>):
       %1 = stablehlo.sine %arg2 : tensor<4xf32>
-      %2 = mhlo.copy %1 : tensor<4xf32>
-      %3 = mhlo.copy %1 : tensor<4xf32>
+      %2 = farcall.copy %1 : tensor<4xf32>
+      %3 = farcall.copy %1 : tensor<4xf32>
       stablehlo.return %2, %3 : tensor<4xf32>, tensor<4xf32>
     }, {
     ^bb0(%arg2: tensor<4xf32>):
       %cst = stablehlo.constant dense<0.000000e+00> : tensor<4xf32>
-      %1 = mhlo.copy %cst : tensor<4xf32>
-      %2 = mhlo.copy %arg2 : tensor<4xf32>
+      %1 = farcall.copy %cst : tensor<4xf32>
+      %2 = farcall.copy %arg2 : tensor<4xf32>
       stablehlo.return %1, %2 : tensor<4xf32>, tensor<4xf32>
     }) {farcall.captures = 1 : i64} : (tensor<i1>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
     return %0#0, %0#1 : tensor<4xf32>, tensor<4xf32>
@@ -183,7 +183,7 @@ func.func @main(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
 // =>
 module {
   func.func public @main(%arg0: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
-    %0 = mhlo.copy %arg0 : tensor<4xf32>
+    %0 = farcall.copy %arg0 : tensor<4xf32>
     %1 = stablehlo.custom_call @f(%0) {output_operand_aliases = [#stablehlo.output_operand_alias<output_tuple_indices = [], operand_index = 0, operand_tuple_indices = []>]} : (tensor<4xf32>) -> tensor<4xf32>
     return %1, %arg0 : tensor<4xf32>, tensor<4xf32>
   }

@@ -7,13 +7,14 @@ use crate::op::{FormOp, FormOpcode};
 pub(crate) fn read(opcode: FormOpcode, f: &mut Fields<'_>) -> Result<FormOp, Bad> {
     match opcode {
         FormOpcode::Fusion => Ok(FormOp::Fusion),
+        FormOpcode::Copy => Ok(FormOp::Copy),
         FormOpcode::PartialSort => read_partial_sort(f),
     }
 }
 
 pub(crate) fn write(op: &FormOp, put: &mut Put<'_>) {
     match op {
-        FormOp::Fusion => {}
+        FormOp::Fusion | FormOp::Copy => {}
         FormOp::PartialSort { dim, is_stable, part } => {
             reduction::write_sort(*dim, *is_stable, put);
             put("part", Attr::usize_array(&[part.start, part.end]));

@@ -17,6 +17,7 @@ pub(super) fn form<'m>(
             let after = Continuation::Bind(inst);
             return Ok(Step::Enter { region: region(inst, 0)?, args: operands, after });
         }
+        FormOp::Copy => Ok(operands),
         FormOp::PartialSort { dim, part, .. } => reduction::partial_sort(m, inst, &operands, *dim, part),
     };
     values.map(Step::Values)

@@ -87,7 +87,7 @@ pub(super) fn bytes(m: &Machine<'_>, inst: Inst<'_>, xs: &[Value]) -> usize {
         | Op::CollectivePermute(_)
         | Op::Derived(_)
         | Op::CustomCall(_)
-        | Op::Form(FormOp::Fusion) => 0,
+        | Op::Form(FormOp::Fusion | FormOp::Copy) => 0,
 
         Op::Reduce { .. } | Op::Map { .. } => results(),
         // The partial results before and after one dimension is folded, and the run of each window.

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use smallvec::smallvec;
+
 use crate::infer::control::list;
 use crate::infer::cx::Cx;
 use crate::infer::reduction;
@@ -11,6 +13,7 @@ use crate::types::{Dim, Type, TypeList};
 pub(super) fn form(cx: &mut Cx<'_>, op: &FormOp) -> Option<TypeList> {
     match op {
         FormOp::Fusion => fusion(cx),
+        FormOp::Copy => Some(smallvec![cx.t(0).clone().into()]),
         FormOp::PartialSort { dim, part, .. } => partial_sort(cx, *dim, part),
     }
 }

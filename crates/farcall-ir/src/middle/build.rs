@@ -15,7 +15,7 @@ use crate::literal::Literal;
 use crate::module::{
     Func, FuncId, Inst, InstId, Module, NewInst, Region, RegionId, ValueDef, ValueId, ValueIds,
 };
-use crate::op::{Composite, CustomCall, Op};
+use crate::op::{Composite, CustomCall, FormOp, Op};
 use crate::scalar::Scalar;
 use crate::stack;
 use crate::types::{FuncType, TensorType, Type};
@@ -206,6 +206,7 @@ impl<'m> FormBuilder<'m, '_> {
             Op::Call { callee } => return self.call(inst, *callee, operands()?),
             Op::Composite(composite) => return self.composite(inst, composite),
             Op::OptimizationBarrier => operands()?,
+            Op::Copy if self.keeps_type(inst) => operands()?,
             Op::CreateToken | Op::AfterAll => vec![Binding::Token],
             Op::Tuple => vec![Binding::Tuple(operands()?)],
             Op::GetTupleElement { index } => match operands()?.first() {
@@ -240,6 +241,13 @@ impl<'m> FormBuilder<'m, '_> {
             }
         };
         self.bind(inst.results(), results, inst.span())
+    }
+
+    /// Returns false for a copy that gives quantized elements another scale.
+    fn keeps_type(&self, copy: Inst<'_>) -> bool {
+        let types =
+            |values: &[ValueId]| values.iter().map(|v| self.program().ty(*v).clone()).collect::<Vec<_>>();
+        types(copy.operands()) == types(copy.results())
     }
 
     fn number(&mut self, n: i64, dtype: DType, at: Inst<'_>) -> Result<Binding, Diagnostic> {
@@ -430,6 +438,7 @@ impl<'m> FormBuilder<'m, '_> {
         operands.extend(captured.into_iter().map(|v| self.here(v)));
         let op = match inst.op() {
             Op::CustomCall(call) => Op::CustomCall(Box::new(self.typed(inst, call))),
+            Op::Copy => FormOp::Copy.into(),
             op => op.clone(),
         };
         let new = NewInst {

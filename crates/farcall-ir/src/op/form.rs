@@ -10,6 +10,8 @@ use super::Op;
 pub enum FormOp {
     /// `farcall.fusion`: a region over the operands that is computed as one kernel.
     Fusion,
+    /// `farcall.copy`: the same value in memory of its own.
+    Copy,
     /// `farcall.partial_sort`: a [`Op::Sort`] whose results hold only a part of each sorted line. Created by
     /// the pass [`slices`](crate::middle::passes::slices).
     PartialSort {

@@ -54,8 +54,8 @@ impl Traits {
     /// On quantized operands, the operation computes with the real numbers that they represent.
     pub const ARITHMETIC: Traits = Traits(1 << 8);
 
-    /// The operation structures the program: values other than tensors, calls, facts about the one device.
-    /// The middle form has no such operations.
+    /// The operation structures the program: values other than tensors, calls, names of equal values, facts
+    /// about the one device. The middle form has no such operations.
     pub const STRUCTURE: Traits = Traits(1 << 9);
     /// Each result element is computed from the corresponding operand elements.
     pub const ELEMENTWISE: Traits = Traits(1 << 10);

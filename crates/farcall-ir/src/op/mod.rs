@@ -76,7 +76,7 @@ pub enum Op {
     Convert,
     /// `bitcast_convert` to the result's element type.
     BitcastConvert,
-    /// `mhlo.copy`: the same value. In the middle form, the copy has its own memory.
+    /// `mhlo.copy`: the same value.
     Copy,
     /// `reduce_precision`
     ReducePrecision {

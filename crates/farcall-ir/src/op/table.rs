@@ -185,7 +185,7 @@ operations! {
         BitcastConvert(Op::BitcastConvert) "stablehlo.bitcast_convert",
             (simple(1), EXACT, [], HLO_VHLO);
         Copy(Op::Copy) "mhlo.copy",
-            (simple(1), EXACT, [], TEXT);
+            (simple(1), EXACT.and(STRUCTURE), [], TEXT);
         ReducePrecision(Op::ReducePrecision { .. }) "stablehlo.reduce_precision",
             (simple(1), ARITHMETIC.and(ELEMENTWISE).and(MAY_FAIL), ["exponent_bits", "mantissa_bits"], HLO_VHLO);
         UniformQuantize(Op::UniformQuantize) "stablehlo.uniform_quantize",
@@ -524,6 +524,8 @@ operations! {
     form {
         Fusion(FormOp::Fusion) "farcall.fusion",
             (tensors(AtLeast(0), 1, AtLeast(0)), FORM, [], TEXT);
+        Copy(FormOp::Copy) "farcall.copy",
+            (simple(1), EXACT.and(FORM), [], TEXT);
         PartialSort(FormOp::PartialSort { .. }) "farcall.partial_sort",
             (tensors(AtLeast(0), 1, AtLeast(0)), FORM, ["dimension", "is_stable?", "part"], TEXT);
     }

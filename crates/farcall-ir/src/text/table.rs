@@ -94,7 +94,7 @@ fn form(op: Opcode) -> &'static [Directive] {
         Opcode::Clamp => &[Operand, Lit(", "), Operand, Lit(", "), Operand, Dict, SAME_TYPE],
         Opcode::Convert => UNARY,
         Opcode::BitcastConvert => ONE_OPERAND,
-        Opcode::Copy => UNARY,
+        Opcode::Copy | Opcode::Form(FormOpcode::Copy) => UNARY,
         Opcode::ReducePrecision => {
             const { &[Operand, Lit(", format = "), H(&hooks::FLOAT_FORMAT), Dict, SAME_TYPE] }
         }

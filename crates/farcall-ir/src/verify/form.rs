@@ -1,7 +1,7 @@
 //! Checks the results of operations of the middle form.
 
-use super::reduction;
 use super::results::{Codes, check};
+use super::{elementwise, reduction};
 use crate::infer::Cx;
 use crate::op::FormOp;
 use crate::types::Type;
@@ -11,6 +11,7 @@ pub(super) fn form(cx: &mut Cx<'_>, op: &FormOp, types: &[Type]) {
         FormOp::Fusion => {
             check(cx, types, Codes::one("fusion-results"));
         }
+        FormOp::Copy => elementwise::copy(cx, types),
         FormOp::PartialSort { .. } => reduction::sort(cx, types),
     }
 }

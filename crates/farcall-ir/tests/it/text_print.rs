@@ -370,6 +370,31 @@ fn reduction() {
 }
 
 #[test]
+fn operations_of_the_middle_form() {
+    check(
+        r#"func.func @f(%x: tensor<4xf32>) {
+            %0 = "farcall.copy"(%x) : (tensor<4xf32>) -> tensor<4xf32>
+            %1 = "farcall.partial_sort"(%0) <{dimension = 0 : i64, part = array<i64: 1, 3>}> ({
+            ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+              %2 = stablehlo.compare LT, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1>
+              stablehlo.return %2 : tensor<i1>
+            }) : (tensor<4xf32>) -> tensor<2xf32>
+            return
+        }"#,
+        expect![[r#"
+            func.func public @f(%arg0: tensor<4xf32>) {
+              %0 = farcall.copy %arg0 : tensor<4xf32>
+              %1 = "farcall.partial_sort"(%0) <{dimension = 0 : i64, part = array<i64: 1, 3>}> ({
+              ^bb0(%arg1: tensor<f32>, %arg2: tensor<f32>):
+                %2 = stablehlo.compare LT, %arg1, %arg2 : (tensor<f32>, tensor<f32>) -> tensor<i1>
+                stablehlo.return %2 : tensor<i1>
+              }) : (tensor<4xf32>) -> tensor<2xf32>
+              return
+            }"#]],
+    );
+}
+
+#[test]
 fn contraction() {
     check(
         r#"func.func @f(%x: tensor<2x4x4xf32>, %i: tensor<1x8x8x3xf32>, %k: tensor<3x3x3x16xf32>, %p: tensor<2x2xi32>) {

@@ -68,7 +68,7 @@ fn unchanged(inst: Inst<'_>) -> Option<ValueId> {
         return None;
     }
     let same = match inst.op() {
-        Op::Convert | Op::BitcastConvert | Op::Reshape | Op::Copy => true,
+        Op::Convert | Op::BitcastConvert | Op::Reshape => true,
         Op::BroadcastInDim { dims } => dims.iter().copied().eq(0..to.rank()),
         Op::Transpose { permutation } => permutation.iter().copied().eq(0..to.rank()),
         // The shapes are equal, so the slice covers the whole operand.
