@@ -1,5 +1,5 @@
 //! The project's task runner: `cargo xtask demo`, `test`, `test-newest`, `jax-suite`, `hlo-texts`,
-//! `valgrind`, `bench`, `accuracy`, `guide`.
+//! `valgrind`, `bench`, `accuracy`, `size`, `guide`.
 //!
 //! Each task has one file. All outputs of tasks are under `target/`.
 #![forbid(unsafe_code)]
@@ -13,6 +13,7 @@ mod hlo_texts;
 mod jax_suite;
 mod python;
 mod shell;
+mod size;
 mod suites;
 mod test;
 mod valgrind;
@@ -71,6 +72,11 @@ Tasks:
                  Compares the errors of elementary functions with XLA's. Tests every STEP-th number of
                  f32 (default 251; 1 tests all numbers and takes hours), all 16-bit floats, and samples
                  of f64. Writes docs/accuracy.md.
+  size [--lines N] [FILES]
+                 Builds the command `farcall` and the Python extension with symbols in target/size, and
+                 prints their sections, and their code by instruction set, crate, module and function
+                 (the largest N of each, default 30). Fails if one is larger than 16 MB. With FILES,
+                 prints the same of these executables or shared libraries.
   guide          Builds the guide in docs/guide as a book with mdbook, which it installs from crates.io
                  under target/ if needed.
   guide test [PAGES]
@@ -101,6 +107,7 @@ fn main() -> ExitCode {
         ["bench", parts @ ..] => bench::run(parts),
         ["guide", args @ ..] => guide::run(args),
         ["accuracy", step @ ..] if step.len() <= 1 => accuracy::run(step),
+        ["size", args @ ..] => size::run(args),
         other => {
             eprintln!("error: no task `{}`\n\n{HELP}", other.join(" "));
             return ExitCode::from(2);
