@@ -5,9 +5,12 @@
 //! the result are divided among the tasks: each task goes through all indices in order, and applies the
 //! updates of the task's rows. Where the result is larger than a cache, a task first groups the updates by
 //! neighboring rows, so that it reads and writes each row once.
+//!
+//! Only [`Update`] is compiled for each element type and operation.
 
 mod by_region;
 
+use std::marker::PhantomData;
 use std::ops::{Range, RangeInclusive};
 
 use farcall_ir::dims::indexed::{IndexedDims, Placement, WindowAxis};
@@ -23,7 +26,7 @@ use super::loops::vector::combine::Combine;
 use super::loops::vector::complex;
 use super::number::{Integer, Number};
 use super::simd::{end_block, vectorized};
-use super::types::{by_size, dispatch};
+use super::types::{by_size, dispatch, unsigned};
 use super::{InPlace, Kernel, Request};
 use crate::cache::{CACHE_LINE_BYTES, prefetch};
 
@@ -51,7 +54,7 @@ const MIN_GROUPED_ROW_BYTES: usize = 128;
 const UPDATES_PER_FOUR_ELEMENTS: RangeInclusive<usize> = 1..=8;
 /// Maximum number of groups of rows in a task.
 const MAX_GROUPS: usize = 256;
-/// Distance, in updates, between the row of updates that is prefetched and the row that is applied.
+/// Number of updates that are applied at once, while the updates after them are prefetched.
 const PREFETCH_DISTANCE_UPDATES: usize = 16;
 
 fn prepare(request: &Request<'_>) -> Option<Prepared> {
@@ -61,8 +64,7 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
         return None;
     }
     let windows = Windows::new(s, x, indices, updates)?;
-    let operation = Operation::of(body, x.dtype)?;
-    operation.scatter(windows, x)
+    prepared(windows, x, Operation::of(body, x.dtype)?.update(x.dtype)?)
 }
 
 fn describe(request: &Request<'_>) -> String {
@@ -96,44 +98,118 @@ impl Operation {
         Combine::of(body, dtype).map(Operation::Combine)
     }
 
-    fn scatter(self, windows: Windows, x: &TensorType) -> Option<Prepared> {
-        let dtype = x.dtype;
-        macro_rules! go {
-            ($T:ty, $combine:expr) => {
-                prepared::<$T>(windows, x, $combine)
-            };
+    /// Returns the code that applies the operation to elements of this type.
+    fn update(self, dtype: DType) -> Option<Box<dyn Update>> {
+        fn update<T: Copy + 'static>(
+            combine: impl Fn(T, T) -> T + Copy + Send + Sync + 'static,
+        ) -> Box<dyn Update> {
+            Box::new(FnUpdate { combine, element: PhantomData })
         }
         let Operation::Combine(op) = self else {
-            return by_size!(dtype.size(), T => go!(T, |_, update| update))?;
+            return by_size!(dtype.size(), T => update::<T>(|_, update| update));
         };
         match op {
             Combine::Add if dtype.is_complex() => {
-                dispatch!(dtype, [complex], T => go!(T, |a: T, b: T| a + b))
+                dispatch!(dtype, [complex], T => update(|a: T, b: T| a + b))
             }
             Combine::Multiply if dtype.is_complex() => {
-                dispatch!(dtype, [complex], T => go!(T, |a: T, b: T| complex::product(a, b)))
+                dispatch!(dtype, [complex], T => update(|a: T, b: T| complex::product(a, b)))
             }
-            Combine::Add => dispatch!(dtype, [ints, floats], T => go!(T, <T as Number>::add)),
-            Combine::Multiply => dispatch!(dtype, [ints, floats], T => go!(T, <T as Number>::mul)),
+            Combine::Add => dispatch!(unsigned(dtype), [unsigned, floats], T => update(<T as Number>::add)),
+            Combine::Multiply => {
+                dispatch!(unsigned(dtype), [unsigned, floats], T => update(<T as Number>::mul))
+            }
             Combine::Maximum => dispatch!(dtype, [ints, floats], T => {
                 let one = T::opaque_one();
-                go!(T, move |a: T, b: T| Number::max(a.settle(one), b.settle(one)))
+                update(move |a: T, b: T| Number::max(a.settle(one), b.settle(one)))
             }),
             Combine::Minimum => dispatch!(dtype, [ints, floats], T => {
                 let one = T::opaque_one();
-                go!(T, move |a: T, b: T| Number::min(a.settle(one), b.settle(one)))
+                update(move |a: T, b: T| Number::min(a.settle(one), b.settle(one)))
             }),
-            Combine::And => dispatch!(dtype, [ints, pred], T => go!(T, <T as Integer>::and)),
-            Combine::Or => dispatch!(dtype, [ints, pred], T => go!(T, <T as Integer>::or)),
-            Combine::Xor => dispatch!(dtype, [ints, pred], T => go!(T, <T as Integer>::xor)),
-        }?
+            Combine::And => dispatch!(unsigned(dtype), [unsigned], T => update(<T as Integer>::and)),
+            Combine::Or => dispatch!(unsigned(dtype), [unsigned], T => update(<T as Integer>::or)),
+            Combine::Xor => dispatch!(unsigned(dtype), [unsigned], T => update(<T as Integer>::xor)),
+        }
     }
 }
 
+/// Application of updates to elements: the code of a scatter that depends on the element type and on the
+/// operation. All other code is the same for all scatters.
+///
+/// Positions and slices count elements from `out` and from `updates`.
+trait Update: Send + Sync {
+    /// Updates the element at each position other than [`OUTSIDE`].
+    ///
+    /// # Safety
+    /// `out` is valid for reads and writes of the elements at these positions, and `updates` for reads of the
+    /// first element of each slice. The two do not overlap, and are aligned for the elements.
+    unsafe fn elements(&self, positions: &[usize], slices: Slices, out: *mut u8, updates: *const u8);
+
+    /// Updates rows of `n` elements. Each pair is the position of a row, and of its updates.
+    ///
+    /// # Safety
+    /// Same requirements as [`Update::elements`], for these rows.
+    unsafe fn rows(&self, n: usize, pairs: &[Pair], out: *mut u8, updates: *const u8);
+
+    /// Updates a window of these dimensions.
+    ///
+    /// # Safety
+    /// Same requirements as [`Update::elements`], for this window.
+    unsafe fn window(&self, dims: &[WindowDim], pair: Pair, out: *mut u8, updates: *const u8);
+}
+
+/// Position of a window in the result, and of its updates.
+type Pair = (usize, usize);
+
+/// An [`Update`] by a function.
+struct FnUpdate<T, C> {
+    combine: C,
+    element: PhantomData<fn(T)>,
+}
+
+impl<T, C> Update for FnUpdate<T, C>
+where
+    T: Copy + 'static,
+    C: Fn(T, T) -> T + Copy + Send + Sync,
+{
+    unsafe fn elements(&self, positions: &[usize], slices: Slices, out: *mut u8, updates: *const u8) {
+        let (out, updates) = (out.cast::<T>(), updates.cast::<T>());
+        for (i, at) in positions.iter().enumerate().filter(|(_, at)| **at != OUTSIDE) {
+            // SAFETY: the caller guarantees the elements at positions and the slices (`# Safety` above).
+            unsafe {
+                let (to, from) = (out.add(*at), updates.add(slices.at(i)));
+                to.write((self.combine)(to.read(), from.read()));
+            }
+        }
+    }
+
+    unsafe fn rows(&self, n: usize, pairs: &[Pair], out: *mut u8, updates: *const u8) {
+        let (out, updates) = (out.cast::<T>(), updates.cast::<T>());
+        vectorized(
+            #[inline(always)]
+            || {
+                for (to, from) in pairs {
+                    // SAFETY: the caller guarantees the rows and their updates (`# Safety` above).
+                    unsafe { row(n, out.add(*to), updates.add(*from), self.combine) };
+                }
+            },
+        );
+    }
+
+    unsafe fn window(&self, dims: &[WindowDim], (to, from): Pair, out: *mut u8, updates: *const u8) {
+        // SAFETY: the caller guarantees the window and its updates (`# Safety` above).
+        unsafe { window(dims, out.cast::<T>().add(to), updates.cast::<T>().add(from), self.combine) };
+    }
+}
+
+/// A dimension of a window: size, stride in the updates, stride in the operand.
+type WindowDim = (usize, usize, usize);
+
 /// Placement of the windows and of their updates.
 struct Windows {
-    /// Dimensions of a window, from outer to inner: size, stride in the updates, stride in the operand.
-    window: Vec<(usize, usize, usize)>,
+    /// Dimensions of a window, from outer to inner.
+    window: Vec<WindowDim>,
     /// Number of elements of a window.
     size: usize,
     /// True if windows are rows: contiguous elements that start at a multiple of the window's size. The size
@@ -176,9 +252,9 @@ impl Windows {
     }
 }
 
-/// Dimensions of a window, without dimensions of size 1: size, stride in the updates, stride in the operand.
-/// Adjacent dimensions that can be walked as one are joined.
-fn joined(window: Vec<WindowAxis>) -> Vec<(usize, usize, usize)> {
+/// Returns the dimensions of a window, without dimensions of size 1. Adjacent dimensions that can be walked as
+/// one are joined.
+fn joined(window: Vec<WindowAxis>) -> Vec<WindowDim> {
     let window = window.into_iter().filter(|w| w.size != 1);
     let joined = dims::join(window, |outer, inner| {
         let continues = dims::continues(outer.windows, inner.size, inner.windows)
@@ -188,15 +264,11 @@ fn joined(window: Vec<WindowAxis>) -> Vec<(usize, usize, usize)> {
     joined.into_iter().map(|w| (w.size, w.windows, w.operand)).collect()
 }
 
-fn prepared<T: Copy + 'static>(
-    windows: Windows,
-    x: &TensorType,
-    combine: impl Fn(T, T) -> T + Copy + Send + Sync + 'static,
-) -> Option<Prepared> {
+fn prepared(windows: Windows, x: &TensorType, update: Box<dyn Update>) -> Option<Prepared> {
     let elements = x.elements()?;
     let size = windows.size;
     let updates = windows.starts.count().saturating_mul(size);
-    let bytes = size_of::<T>();
+    let bytes = x.dtype.size();
     let worth = elements.saturating_mul(bytes) >= MIN_GROUPED_RESULT_BYTES
         && size.saturating_mul(bytes) >= MIN_GROUPED_ROW_BYTES
         && UPDATES_PER_FOUR_ELEMENTS.contains(&(updates.saturating_mul(4) / elements));
@@ -204,7 +276,7 @@ fn prepared<T: Copy + 'static>(
         && worth
         && let Some(groups) = Groups::new(elements, &windows)
     {
-        return in_groups::<T>(windows, groups, combine);
+        return in_groups(windows, groups, update, bytes);
     }
     let tasks = if windows.rows && updates >= MIN_SPLIT_ELEMENTS {
         (size / MIN_TASK_COLUMNS).clamp(1, MAX_TASKS)
@@ -217,11 +289,11 @@ fn prepared<T: Copy + 'static>(
             1 => 0..elements,
             _ => rows * task / tasks * size..rows * (task + 1) / tasks * size,
         };
-        copy::<T>(args, own.start, own.len());
+        copy(args, own.start * bytes, own.len() * bytes);
         if updates > 0 {
             vectorized(
                 #[inline(always)]
-                || windows.apply::<T>(args, own, combine),
+                || windows.apply(args, own, &*update),
             );
         }
     };
@@ -230,11 +302,7 @@ fn prepared<T: Copy + 'static>(
 }
 
 /// Prepares a scatter into a result that is larger than a cache.
-fn in_groups<T: Copy + 'static>(
-    windows: Windows,
-    groups: Groups,
-    combine: impl Fn(T, T) -> T + Copy + Send + Sync + 'static,
-) -> Option<Prepared> {
+fn in_groups(windows: Windows, groups: Groups, update: Box<dyn Update>, bytes: usize) -> Option<Prepared> {
     let scratch = windows.starts.count().checked_mul(size_of::<u32>())?;
     let work = move |args: &Args<'_>, task: usize| {
         let own = groups.of_task(task);
@@ -247,7 +315,7 @@ fn in_groups<T: Copy + 'static>(
                 if interrupt::has_ended() {
                     return;
                 }
-                windows.apply_sorted::<T>(args, own, groups, &parts, words, combine);
+                windows.apply_sorted(args, own, groups, &parts, words, (&*update, bytes));
             },
         );
     };
@@ -305,11 +373,11 @@ impl Groups {
     }
 }
 
-/// Copies elements of the operand to the result, unless both are the same memory.
-fn copy<T: Copy>(args: &Args<'_>, first: usize, count: usize) {
-    let (x, out) = (args.input_ptr::<T>(0), args.output_ptr::<T>(0));
+/// Copies bytes of the operand to the result, unless both are the same memory.
+fn copy(args: &Args<'_>, first: usize, count: usize) {
+    let (x, out) = (args.input_ptr::<u8>(0), args.output_ptr::<u8>(0));
     if !std::ptr::eq(x, out) {
-        // SAFETY: the operand and the result have these elements and do not overlap.
+        // SAFETY: the operand and the result have these bytes and do not overlap.
         unsafe { out.add(first).copy_from_nonoverlapping(x.add(first), count) };
     }
 }
@@ -317,46 +385,42 @@ fn copy<T: Copy>(args: &Args<'_>, first: usize, count: usize) {
 impl Windows {
     /// Applies the updates to the elements `own`. Unless windows are rows, `own` must be all elements.
     #[inline(always)]
-    fn apply<T: Copy>(&self, args: &Args<'_>, own: Range<usize>, combine: impl Fn(T, T) -> T + Copy) {
-        let (updates, out) = (args.input_ptr::<T>(2), args.output_ptr::<T>(0));
-        macro_rules! each {
-            ($to:ident, $from:ident => $update:expr) => {
-                self.blocks(
-                    args,
-                    1,
-                    #[inline(always)]
-                    |positions, slices| {
-                        for (i, at) in positions.iter().enumerate().filter(|(_, at)| **at != OUTSIDE) {
-                            // SAFETY: a position other than `OUTSIDE` is that of a window inside the result,
-                            // and `slices.at(i)` is the start of the window's updates in the input.
-                            unsafe {
-                                let ($to, $from) = (out.add(*at), updates.add(slices.at(i)));
-                                $update;
-                            }
-                        }
-                    },
-                )
-            };
-        }
+    fn apply(&self, args: &Args<'_>, own: Range<usize>, update: &dyn Update) {
+        let (updates, out) = (args.input_ptr::<u8>(2), args.output_ptr::<u8>(0));
         match self.window[..] {
-            [] => each!(to, from => to.write(combine(to.read(), from.read()))),
+            [] => self.blocks(
+                args,
+                1,
+                #[inline(always)]
+                // SAFETY: positions are those of elements of the result, and the input has their updates.
+                |positions, slices| unsafe { update.elements(positions, slices, out, updates) },
+            ),
             [(n, 1, 1)] => {
-                let mut chosen = [0; index::BLOCK];
+                let mut pairs = [(0, 0); index::BLOCK];
                 self.blocks(
                     args,
                     1,
                     #[inline(always)]
                     |positions, slices| {
-                        let count = choose(positions, &own, &mut chosen);
-                        for i in &chosen[..count] {
-                            // SAFETY: `choose` selected the positions of windows inside the result, and
-                            // `slices.at(*i)` is the start of the window's updates in the input.
-                            unsafe { row(n, out.add(positions[*i]), updates.add(slices.at(*i)), combine) };
-                        }
+                        let count = choose(positions, slices, &own, &mut pairs);
+                        // SAFETY: `choose` selected the positions of windows inside the result, and the
+                        // input has their updates.
+                        unsafe { update.rows(n, &pairs[..count], out, updates) };
                     },
                 );
             }
-            _ => each!(to, from => window(&self.window, to, from, combine)),
+            _ => self.blocks(
+                args,
+                1,
+                #[inline(always)]
+                |positions, slices| {
+                    for (i, at) in positions.iter().enumerate().filter(|(_, at)| **at != OUTSIDE) {
+                        // SAFETY: a position other than `OUTSIDE` is that of a window inside the result, and
+                        // `slices.at(i)` is the start of the window's updates in the input.
+                        unsafe { update.window(&self.window, (*at, slices.at(i)), out, updates) };
+                    }
+                },
+            ),
         }
     }
 
@@ -422,7 +486,7 @@ impl Windows {
     /// and the number of the update. Returns the number of updates of earlier rows.
     #[inline(always)]
     fn own(&self, args: &Args<'_>, rows: Range<usize>, groups: Groups, mut f: impl FnMut(u32, u32)) -> usize {
-        let (own, mut chosen) = (rows.start * self.size..rows.end * self.size, [0; index::BLOCK]);
+        let (own, mut pairs) = (rows.start * self.size..rows.end * self.size, [(0, 0); index::BLOCK]);
         let mut before = 0;
         self.blocks(
             args,
@@ -432,9 +496,9 @@ impl Windows {
                 for at in positions {
                     before += usize::from(*at < own.start);
                 }
-                let count = choose(positions, &own, &mut chosen);
-                for i in &chosen[..count] {
-                    f(groups.row(positions[*i] - own.start), groups.row(slices.at(*i)));
+                let count = choose(positions, slices, &own, &mut pairs);
+                for (at, update) in &pairs[..count] {
+                    f(groups.row(at - own.start), groups.row(*update));
                 }
             },
         );
@@ -443,44 +507,54 @@ impl Windows {
 
     /// Copies these rows to the result and applies their updates, group by group.
     #[inline(always)]
-    fn apply_sorted<T: Copy>(
+    fn apply_sorted(
         &self,
         args: &Args<'_>,
         rows: Range<usize>,
         groups: Groups,
         parts: &[(u32, u32); MAX_GROUPS],
         words: &[u32],
-        combine: impl Fn(T, T) -> T + Copy,
+        (update, bytes): (&dyn Update, usize),
     ) {
-        let (updates, out) = (args.input_ptr::<T>(2), args.output_ptr::<T>(0));
+        let (updates, out) = (args.input_ptr::<u8>(2), args.output_ptr::<u8>(0));
         let n = self.size;
         for (first, (begin, end)) in rows.clone().step_by(1 << groups.group).zip(parts) {
             let count = (rows.end - first).min(1 << groups.group);
-            copy::<T>(args, first * n, count * n);
-            for i in *begin as usize..*end as usize {
-                if let Some(next) = words.get(i + PREFETCH_DISTANCE_UPDATES) {
-                    let next = updates.wrapping_add(groups.of_word(*next).1 * n).cast::<u8>();
-                    (0..n * size_of::<T>())
-                        .step_by(CACHE_LINE_BYTES)
-                        .for_each(|i| prefetch(next.wrapping_add(i), false));
+            copy(args, first * n * bytes, count * n * bytes);
+            let mut pairs = [(0, 0); PREFETCH_DISTANCE_UPDATES];
+            for begin in (*begin as usize..*end as usize).step_by(PREFETCH_DISTANCE_UPDATES) {
+                let mut chosen = 0;
+                for i in begin..(begin + PREFETCH_DISTANCE_UPDATES).min(*end as usize) {
+                    if let Some(next) = words.get(i + PREFETCH_DISTANCE_UPDATES) {
+                        let next = updates.wrapping_add(groups.of_word(*next).1 * n * bytes);
+                        (0..n * bytes)
+                            .step_by(CACHE_LINE_BYTES)
+                            .for_each(|i| prefetch(next.wrapping_add(i), false));
+                    }
+                    let (at, update) = groups.of_word(words[i]);
+                    pairs[chosen] = ((first + at) * n, update * n);
+                    chosen += usize::from(at < count);
                 }
-                let (at, update) = groups.of_word(words[i]);
-                if at < count {
-                    // SAFETY: the result has this row, and the input has its update.
-                    unsafe { row(n, out.add((first + at) * n), updates.add(update * n), combine) };
-                }
+                // SAFETY: the result has these rows, and the input has their updates.
+                unsafe { update.rows(n, &pairs[..chosen], out, updates) };
             }
         }
     }
 }
 
-/// Writes the indices of the positions in the range `own` to `chosen`, and returns their number.
+/// Writes the positions in the range `own`, with the positions of their updates, to `pairs`. Returns their
+/// number.
 #[inline(always)]
-fn choose(positions: &[usize], own: &Range<usize>, chosen: &mut [usize; index::BLOCK]) -> usize {
+fn choose(
+    positions: &[usize],
+    slices: Slices,
+    own: &Range<usize>,
+    pairs: &mut [Pair; index::BLOCK],
+) -> usize {
     // Branchless, as a branch would be mispredicted half of the time.
     let mut count = 0;
     for (i, at) in positions.iter().enumerate() {
-        chosen[count] = i;
+        pairs[count] = (*at, slices.at(i));
         count += usize::from(own.contains(at));
     }
     count
@@ -521,7 +595,7 @@ unsafe fn row<T: Copy>(n: usize, to: *mut T, from: *const T, combine: impl Fn(T,
 /// The window must lie in the tensor from `to` on and its updates in the tensor from `from` on; the two must
 /// not overlap.
 unsafe fn window<T: Copy>(
-    dims: &[(usize, usize, usize)],
+    dims: &[WindowDim],
     to: *mut T,
     from: *const T,
     combine: impl Fn(T, T) -> T + Copy,

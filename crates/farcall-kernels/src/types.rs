@@ -14,8 +14,14 @@ macro_rules! dispatch {
         dispatch!(@go $dtype, $T, $body, [$($rest),*], [$($arms)*
             S8 i8, S16 i16, S32 i32, S64 i64, U8 u8, U16 u16, U32 u32, U64 u64,])
     };
-    (@go $dtype:expr, $T:ident, $body:expr, [wide_ints $(, $rest:ident)*], [$($arms:tt)*]) => {
-        dispatch!(@go $dtype, $T, $body, [$($rest),*], [$($arms)* S32 i32, S64 i64, U32 u32, U64 u64,])
+    (@go $dtype:expr, $T:ident, $body:expr, [unsigned $(, $rest:ident)*], [$($arms:tt)*]) => {
+        dispatch!(@go $dtype, $T, $body, [$($rest),*], [$($arms)* U8 u8, U16 u16, U32 u32, U64 u64,])
+    };
+    (@go $dtype:expr, $T:ident, $body:expr, [common_ints $(, $rest:ident)*], [$($arms:tt)*]) => {
+        dispatch!(@go $dtype, $T, $body, [$($rest),*], [$($arms)* S8 i8, U8 u8, S32 i32, U32 u32, S64 i64,])
+    };
+    (@go $dtype:expr, $T:ident, $body:expr, [common_unsigned $(, $rest:ident)*], [$($arms:tt)*]) => {
+        dispatch!(@go $dtype, $T, $body, [$($rest),*], [$($arms)* U8 u8, U32 u32, U64 u64,])
     };
     (@go $dtype:expr, $T:ident, $body:expr, [signed $(, $rest:ident)*], [$($arms:tt)*]) => {
         dispatch!(@go $dtype, $T, $body, [$($rest),*], [$($arms)* S8 i8, S16 i16, S32 i32, S64 i64,])
@@ -61,6 +67,18 @@ macro_rules! by_size {
     };
 }
 pub(super) use by_size;
+
+/// Returns the unsigned type with as many bits as an integer or a truth value; floats stay the same. Sums,
+/// products and bitwise operations have the same bits in both types.
+pub(super) fn unsigned(dtype: DType) -> DType {
+    match dtype {
+        DType::S8 | DType::Pred => DType::U8,
+        DType::S16 => DType::U16,
+        DType::S32 => DType::U32,
+        DType::S64 => DType::U64,
+        other => other,
+    }
+}
 
 /// Integers of 8 to 64 bits.
 pub fn is_int(d: DType) -> bool {
