@@ -23,6 +23,30 @@ pub(super) fn vectorized<R>(f: impl FnOnce() -> R) -> R {
     }
 }
 
+/// Returns true if the processor has the vectors that [`with_vectors`] needs. Of x86-64 processors, the ones
+/// without AVX2 are rare. A kernel chooses loops for any processor there, which are slower, but need less
+/// code.
+pub(super) fn has_vectors() -> bool {
+    !cfg!(target_arch = "x86_64") || !matches!(widest(), Vectors::Plain)
+}
+
+/// Calls `f` like [`vectorized`]. Panics unless [`has_vectors`] is true.
+#[inline(always)]
+pub(super) fn with_vectors<R>(f: impl FnOnce() -> R) -> R {
+    match widest() {
+        // SAFETY: the processor has these instructions.
+        #[cfg(target_arch = "x86_64")]
+        Vectors::Avx512 => unsafe { avx512(f) },
+        // SAFETY: the processor has these instructions.
+        #[cfg(target_arch = "x86_64")]
+        Vectors::Avx2 => unsafe { avx2(f) },
+        #[cfg(target_arch = "x86_64")]
+        Vectors::Plain => unreachable!("the kernel was prepared for a processor with vectors"),
+        #[cfg(not(target_arch = "x86_64"))]
+        Vectors::Plain => f(),
+    }
+}
+
 /// Ends a block of elements in a loop over blocks. The compiler then vectorizes within blocks, not across
 /// them, where vectors would gather the same element of many blocks.
 #[inline(always)]

@@ -4,9 +4,11 @@
 //! Neighbors are reduced together: elements of the dimensions after the windowed dimensions or, if the last
 //! dimension is windowed, windows along it.
 
+use std::ops::Range;
+
 use super::super::args::Args;
 use super::super::loops::prepared::Prepared;
-use super::super::simd::vectorized;
+use super::super::simd::with_vectors;
 use super::{Axis, Fold, MAX_DIRECT_ELEMENTS, MIN_TASK_COMBINATIONS, Run, product};
 
 /// Maximum number of results that are computed together. Loops run over a number that is unknown at compile
@@ -53,24 +55,32 @@ impl Shape {
     }
 }
 
-pub(super) fn reduction<F: Fold>(axes: Vec<Axis>, fold: F) -> Prepared {
-    let shape = Shape::new(&axes);
+pub(super) fn reduction<F: Fold>(axes: &[Axis], fold: F) -> Prepared {
+    let shape = Shape::new(axes);
     let units = shape.units();
     let work = product(axes.iter().map(Axis::most).chain([shape.part, shape.inner]));
     let per_task = (MIN_TASK_COMBINATIONS / work.max(1)).max(1);
     let tasks = units.div_ceil(per_task).max(1);
     let prepared = Prepared::in_tasks(tasks, move |args, task| {
         let units = task * per_task..((task + 1) * per_task).min(units);
-        vectorized(
-            #[inline(always)]
-            || {
-                for unit in units {
-                    part(args, &shape, fold, unit);
-                }
-            },
-        );
+        if F::VECTORS {
+            with_vectors(
+                #[inline(always)]
+                || parts(args, &shape, fold, units),
+            );
+        } else {
+            parts(args, &shape, fold, units);
+        }
     });
     if tasks == 1 { prepared } else { prepared.slow() }
+}
+
+/// Computes units of work.
+#[inline(always)]
+fn parts<F: Fold>(args: &Args<'_>, shape: &Shape, fold: F, units: Range<usize>) {
+    for unit in units {
+        part(args, shape, fold, unit);
+    }
 }
 
 /// Computes some windows of a row.

@@ -47,8 +47,8 @@ enum Method {
     Each,
 }
 
-pub(super) fn reduction<F: Fold>(axes: Vec<Axis>, fold: F) -> Option<Prepared> {
-    let passes = passes(&axes)?;
+pub(super) fn reduction<F: Fold>(axes: &[Axis], fold: F) -> Option<Prepared> {
+    let passes = passes(axes)?;
     let between = |p: &Pass| p.outer.checked_mul(p.windows)?.checked_mul(p.inner);
     // Intermediate results between passes are in two alternating buffers.
     let mut room = 0;

@@ -4,10 +4,15 @@
 //! Small windows are reduced element by element, in the order of the specification ([`direct`]). Large
 //! windows and growing windows (`cumsum`) are reduced along one dimension after another, in time that does
 //! not depend on the window size ([`long`]); floats are then accumulated in a wider type.
+//!
+//! Common operations on common types have loops of their own. The others, such as the product of integers,
+//! share a loop per type that calls the operation.
 
 mod axis;
 mod direct;
 mod long;
+
+use std::marker::PhantomData;
 
 use farcall_ir::op::ReduceWindow;
 use farcall_ir::{DType, Op, TensorType};
@@ -18,7 +23,8 @@ use super::loops::prepared::Prepared;
 use super::loops::vector::combine::Combine;
 use super::loops::vector::complex;
 use super::number::{Integer, Number};
-use super::types::dispatch;
+use super::simd::has_vectors;
+use super::types::{dispatch, unsigned};
 use super::{Kernel, Request, apart};
 
 pub(super) use axis::{Axis, Run};
@@ -38,7 +44,7 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
         return None;
     }
     let axes = axes(x, y, w)?;
-    combining(Combine::of(body, x.dtype)?, x.dtype, axes)
+    combining(Combine::of(body, x.dtype)?, x.dtype, &axes)
 }
 
 fn describe(request: &Request<'_>) -> String {
@@ -85,23 +91,29 @@ pub(super) fn fits(axes: &[Axis], y: &TensorType) -> bool {
 trait Fold: Copy + Send + Sync + 'static {
     type T: Copy + 'static;
     type A: Copy + 'static;
+    /// True if loops are compiled for the vectors of processors ([`with_vectors`](super::simd::with_vectors)).
+    const VECTORS: bool;
     fn widen(self, x: Self::T) -> Self::A;
     fn narrow(self, x: Self::A) -> Self::T;
     fn combine(self, x: Self::A, y: Self::A) -> Self::A;
 }
 
-/// A [`Fold`] made of functions.
-struct FnFold<T, A, W, N, C>(W, N, C, std::marker::PhantomData<fn(T) -> A>);
+/// A [`Fold`] made of functions. Loops for `VECTORS` are compiled for each operation; the functions are then
+/// closures. Other loops are compiled once for all operations on a type, and call function pointers.
+struct FnFold<T, A, W, N, C, const VECTORS: bool>(W, N, C, PhantomData<fn(T) -> A>);
 
-impl<T, A, W: Copy, N: Copy, C: Copy> Clone for FnFold<T, A, W, N, C> {
+/// A [`FnFold`] for any processor.
+type PointerFold<T, A> = FnFold<T, A, fn(T) -> A, fn(A) -> T, fn(A, A) -> A, false>;
+
+impl<T, A, W: Copy, N: Copy, C: Copy, const VECTORS: bool> Clone for FnFold<T, A, W, N, C, VECTORS> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<T, A, W: Copy, N: Copy, C: Copy> Copy for FnFold<T, A, W, N, C> {}
+impl<T, A, W: Copy, N: Copy, C: Copy, const VECTORS: bool> Copy for FnFold<T, A, W, N, C, VECTORS> {}
 
-impl<T, A, W, N, C> Fold for FnFold<T, A, W, N, C>
+impl<T, A, W, N, C, const VECTORS: bool> Fold for FnFold<T, A, W, N, C, VECTORS>
 where
     T: Copy + 'static,
     A: Copy + 'static,
@@ -111,6 +123,7 @@ where
 {
     type T = T;
     type A = A;
+    const VECTORS: bool = VECTORS;
     #[inline(always)]
     fn widen(self, x: T) -> A {
         self.0(x)
@@ -156,20 +169,117 @@ impl Sum {
 }
 
 /// Prepares the reduction of windows by one operation.
-fn combining(op: Combine, dtype: DType, axes: Vec<Axis>) -> Option<Prepared> {
-    let terms = product(axes.iter().map(|a| a.window));
-    let wide = terms > MAX_DIRECT_ELEMENTS;
+fn combining(op: Combine, dtype: DType, axes: &[Axis]) -> Option<Prepared> {
+    let wide = product(axes.iter().map(|a| a.window)) > MAX_DIRECT_ELEMENTS;
+    let direct = product(axes.iter().map(|a| a.most().max(1))) <= MAX_DIRECT_ELEMENTS;
+    let fast = match (wide, direct) {
+        _ if !has_vectors() => None,
+        (false, _) => small_windows(op, dtype, axes),
+        (true, false) => large_windows(op, dtype, axes),
+        // Windows are larger than the operand, which is small.
+        (true, true) => None,
+    };
+    fast.or_else(|| any_windows(op, dtype, axes, wide, direct))
+}
+
+/// Prepares the direct reduction of windows by a common operation on a common type.
+fn small_windows(op: Combine, dtype: DType, axes: &[Axis]) -> Option<Prepared> {
+    fn go<T: Number>(
+        axes: &[Axis],
+        widen: impl Fn(T) -> T + Copy + Send + Sync + 'static,
+        combine: impl Fn(T, T) -> T + Copy + Send + Sync + 'static,
+    ) -> Prepared {
+        direct::reduction(axes, FnFold::<T, T, _, _, _, true>(widen, |x| x, combine, PhantomData))
+    }
+    match op {
+        Combine::Add => {
+            dispatch!(unsigned(dtype), [common_unsigned, floats], T => go(axes, |x| x, <T as Number>::add))
+        }
+        Combine::Multiply => dispatch!(dtype, [floats], T => go(axes, |x| x, <T as Number>::mul)),
+        Combine::Maximum => dispatch!(dtype, [common_ints, floats], T => {
+            let one = T::opaque_one();
+            go(axes, move |x: T| x.settle(one), <T as Number>::max)
+        }),
+        Combine::Minimum => dispatch!(dtype, [common_ints, floats], T => {
+            let one = T::opaque_one();
+            go(axes, move |x: T| x.settle(one), <T as Number>::min)
+        }),
+        Combine::And if dtype.is_bool() => Some(go(axes, |x| x, <u8 as Integer>::and)),
+        Combine::Or if dtype.is_bool() => Some(go(axes, |x| x, <u8 as Integer>::or)),
+        Combine::And | Combine::Or | Combine::Xor => None,
+    }
+}
+
+/// Prepares the reduction of windows along one dimension after another, by a common operation on a common
+/// type.
+fn large_windows(op: Combine, dtype: DType, axes: &[Axis]) -> Option<Prepared> {
     macro_rules! go {
         ($T:ty, $A:ty, $widen:expr, $narrow:expr, $combine:expr) => {
-            reduction(axes, FnFold::<$T, $A, _, _, _>($widen, $narrow, $combine, std::marker::PhantomData))
+            long::reduction(axes, FnFold::<$T, $A, _, _, _, true>($widen, $narrow, $combine, PhantomData))
+        };
+    }
+    let add = |a: f64, b: f64| a + b;
+    match (op, dtype) {
+        (Combine::Add, DType::F16) => go!(f16, f64, f16::to_f64, f16::from_f64, add),
+        (Combine::Add, DType::BF16) => go!(bf16, f64, bf16::to_f64, bf16::from_f64, add),
+        (Combine::Add, DType::F32) => go!(f32, f64, f64::from, |x: f64| x as f32, add),
+        (Combine::Add, DType::F64) => go!(f64, Sum, Sum::of, Sum::value, Sum::add),
+        (Combine::Add, _) => {
+            dispatch!(unsigned(dtype), [common_unsigned], T => go!(T, T, |x| x, |x| x, <T as Number>::add))?
+        }
+        (Combine::Multiply, DType::F32) => {
+            go!(f32, f64, f64::from, |x: f64| x as f32, |a: f64, b: f64| a * b)
+        }
+        (Combine::Multiply, DType::F64) => go!(f64, f64, |x| x, |x| x, |a: f64, b: f64| a * b),
+        (Combine::Maximum, _) => dispatch!(dtype, [signed, floats], T => {
+            let one = T::opaque_one();
+            go!(T, T, move |x: T| x.settle(one), |x| x, <T as Number>::max)
+        })?,
+        (Combine::Minimum, _) => dispatch!(dtype, [signed, floats], T => {
+            let one = T::opaque_one();
+            go!(T, T, move |x: T| x.settle(one), |x| x, <T as Number>::min)
+        })?,
+        _ => None,
+    }
+}
+
+/// Prepares the reduction of windows by any operation, with loops for any processor.
+fn any_windows(op: Combine, dtype: DType, axes: &[Axis], wide: bool, direct: bool) -> Option<Prepared> {
+    fn go<T: Copy + 'static, A: Copy + 'static>(
+        axes: &[Axis],
+        direct: bool,
+        widen: fn(T) -> A,
+        narrow: fn(A) -> T,
+        combine: fn(A, A) -> A,
+    ) -> Option<Prepared> {
+        let fold: PointerFold<T, A> = FnFold(widen, narrow, combine, PhantomData);
+        if direct { Some(direct::reduction(axes, fold)) } else { long::reduction(axes, fold) }
+    }
+    macro_rules! go {
+        ($T:ty, $A:ty, $widen:expr, $narrow:expr, $combine:expr) => {
+            go::<$T, $A>(axes, direct, $widen, $narrow, $combine)
+        };
+    }
+    // Integers of both signs share the loops for unsigned ones.
+    macro_rules! ordered {
+        ($name:ident) => {
+            match dtype {
+                DType::S8 => go!(u8, u8, |x| x, |x| x, |a, b| Number::$name(a as i8, b as i8) as u8),
+                DType::S16 => go!(u16, u16, |x| x, |x| x, |a, b| Number::$name(a as i16, b as i16) as u16),
+                DType::S32 => go!(u32, u32, |x| x, |x| x, |a, b| Number::$name(a as i32, b as i32) as u32),
+                DType::S64 => go!(u64, u64, |x| x, |x| x, |a, b| Number::$name(a as i64, b as i64) as u64),
+                _ => dispatch!(dtype, [unsigned, floats], T => {
+                    go!(T, T, |x: T| x.settle(T::opaque_one()), |x| x, <T as Number>::$name)
+                })?,
+            }
         };
     }
     macro_rules! wide {
         ($combine:expr) => {
             match dtype {
-                DType::F32 => Some(go!(f32, f64, f64::from, |x: f64| x as f32, $combine)),
-                DType::F16 => Some(go!(f16, f64, f16::to_f64, f16::from_f64, $combine)),
-                DType::BF16 => Some(go!(bf16, f64, bf16::to_f64, bf16::from_f64, $combine)),
+                DType::F32 => go!(f32, f64, f64::from, |x: f64| x as f32, $combine),
+                DType::F16 => go!(f16, f64, f16::to_f64, f16::from_f64, $combine),
+                DType::BF16 => go!(bf16, f64, bf16::to_f64, bf16::from_f64, $combine),
                 _ => None,
             }
         };
@@ -178,44 +288,37 @@ fn combining(op: Combine, dtype: DType, axes: Vec<Axis>) -> Option<Prepared> {
     let single = |z: Complex<f64>| Complex::new(z.re as f32, z.im as f32);
     match op {
         Combine::Add if wide && dtype == DType::C64 => {
-            Some(go!(Complex<f32>, Complex<f64>, double, single, |a: Complex<f64>, b: Complex<f64>| a + b))
+            go!(Complex<f32>, Complex<f64>, double, single, |a, b| a + b)
         }
         Combine::Multiply if wide && dtype == DType::C64 => {
-            Some(go!(Complex<f32>, Complex<f64>, double, single, complex::product))
+            go!(Complex<f32>, Complex<f64>, double, single, complex::product)
         }
         Combine::Add if dtype.is_complex() => {
-            dispatch!(dtype, [complex], T => go!(T, T, |x| x, |x| x, |a: T, b: T| a + b))
+            dispatch!(dtype, [complex], T => go!(T, T, |x| x, |x| x, |a, b| a + b))?
         }
         Combine::Multiply if dtype.is_complex() => {
-            dispatch!(dtype, [complex], T => go!(T, T, |x| x, |x| x, complex::product))
+            dispatch!(dtype, [complex], T => go!(T, T, |x| x, |x| x, complex::product))?
         }
-        Combine::Add if wide && dtype == DType::F64 => Some(go!(f64, Sum, Sum::of, Sum::value, Sum::add)),
-        Combine::Add if wide && dtype.is_float() => wide!(|a: f64, b: f64| a + b),
-        Combine::Multiply if wide && dtype.is_float() && dtype != DType::F64 => wide!(|a: f64, b: f64| a * b),
-        Combine::Add => dispatch!(dtype, [ints, floats], T => go!(T, T, |x| x, |x| x, <T as Number>::add)),
+        Combine::Add if wide && dtype == DType::F64 => go!(f64, Sum, Sum::of, Sum::value, Sum::add),
+        Combine::Add if wide && dtype.is_float() => wide!(|a, b| a + b),
+        Combine::Multiply if wide && dtype.is_float() && dtype != DType::F64 => wide!(|a, b| a * b),
+        Combine::Add => {
+            dispatch!(unsigned(dtype), [unsigned, floats], T => go!(T, T, |x| x, |x| x, <T as Number>::add))?
+        }
         Combine::Multiply => {
-            dispatch!(dtype, [ints, floats], T => go!(T, T, |x| x, |x| x, <T as Number>::mul))
+            dispatch!(unsigned(dtype), [unsigned, floats], T => go!(T, T, |x| x, |x| x, <T as Number>::mul))?
         }
-        Combine::Maximum => dispatch!(dtype, [ints, floats], T => {
-            let one = T::opaque_one();
-            go!(T, T, move |x: T| x.settle(one), |x| x, <T as Number>::max)
-        }),
-        Combine::Minimum => dispatch!(dtype, [ints, floats], T => {
-            let one = T::opaque_one();
-            go!(T, T, move |x: T| x.settle(one), |x| x, <T as Number>::min)
-        }),
-        Combine::And => dispatch!(dtype, [ints, pred], T => go!(T, T, |x| x, |x| x, <T as Integer>::and)),
-        Combine::Or => dispatch!(dtype, [ints, pred], T => go!(T, T, |x| x, |x| x, <T as Integer>::or)),
-        Combine::Xor => dispatch!(dtype, [ints, pred], T => go!(T, T, |x| x, |x| x, <T as Integer>::xor)),
-    }?
-}
-
-fn reduction<F: Fold>(axes: Vec<Axis>, fold: F) -> Option<Prepared> {
-    let most = product(axes.iter().map(|a| a.most().max(1)));
-    if most <= MAX_DIRECT_ELEMENTS {
-        Some(direct::reduction(axes, fold))
-    } else {
-        long::reduction(axes, fold)
+        Combine::Maximum => ordered!(max),
+        Combine::Minimum => ordered!(min),
+        Combine::And => {
+            dispatch!(unsigned(dtype), [unsigned], T => go!(T, T, |x| x, |x| x, <T as Integer>::and))?
+        }
+        Combine::Or => {
+            dispatch!(unsigned(dtype), [unsigned], T => go!(T, T, |x| x, |x| x, <T as Integer>::or))?
+        }
+        Combine::Xor => {
+            dispatch!(unsigned(dtype), [unsigned], T => go!(T, T, |x| x, |x| x, <T as Integer>::xor))?
+        }
     }
 }
 
