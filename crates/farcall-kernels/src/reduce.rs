@@ -11,8 +11,9 @@ use farcall_ir::{Op, dims};
 
 use super::args::Args;
 use super::loops::prepared::Prepared;
-use super::loops::vector::combine::{BLOCK_ELEMENTS, Combine, Instantiate, Reducer, combine, combining, row};
-use super::simd::vectorized;
+use super::loops::vector::combine::{
+    BLOCK_ELEMENTS, Combine, Instantiate, Reducer, by_vectors, combine, combining, row,
+};
 use super::{Kernel, Request, apart};
 use crate::cache::MIN_UNCACHED_BYTES;
 
@@ -59,6 +60,7 @@ pub(super) fn joined(sizes: &[usize], reduced: &[usize]) -> Vec<(usize, bool)> {
 }
 
 /// Reduction of a tensor with these joined dimensions.
+#[derive(Clone, Copy)]
 struct Tensor<'a>(&'a [(usize, bool)]);
 
 impl Instantiate for Tensor<'_> {
@@ -70,6 +72,7 @@ impl Instantiate for Tensor<'_> {
 }
 
 /// Layout of the elements of a reduction.
+#[derive(Clone)]
 pub(super) struct Shape {
     /// Sizes and strides of the kept and of the reduced dimensions, without the innermost dimension of the
     /// tensor.
@@ -164,9 +167,10 @@ fn reduction<R: Reducer>(shape: Shape, by: R) -> Prepared {
             let base = shape.base(number);
             if shape.rows && lines > 1 && shape.length <= MAX_SHORT_ROW {
                 // SAFETY: the rows lie within the operand.
-                let total = vectorized(
+                let total = by_vectors(
+                    &by,
                     #[inline(always)]
-                    || unsafe { short_rows(x.add(base), &shape, lines, &by, init) },
+                    |by| unsafe { short_rows(x.add(base), &shape, lines, by, init) },
                 );
                 // SAFETY: the output has one element per index of the kept dimensions.
                 unsafe { out.add(number).write(by.narrow(total)) };
@@ -186,13 +190,14 @@ fn reduction<R: Reducer>(shape: Shape, by: R) -> Prepared {
             } else {
                 let begin = part * MAX_COLUMNS;
                 let width = MAX_COLUMNS.min(shape.length - begin);
-                vectorized(
+                by_vectors(
+                    &by,
                     #[inline(always)]
-                    || {
+                    |by| {
                         // SAFETY: the operand has `width` columns from `begin` on, and so does the output.
                         unsafe {
                             let out = out.add(number * shape.length + begin);
-                            columns(x.add(base + begin), &shape, [lines, width], out, &by, init);
+                            columns(x.add(base + begin), &shape, [lines, width], out, by, init);
                         }
                     },
                 );

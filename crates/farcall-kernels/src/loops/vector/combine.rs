@@ -20,8 +20,8 @@ use crate::cache::prefetch_ahead;
 #[cfg(target_arch = "x86_64")]
 use crate::cache::{PREFETCH_DISTANCE_BYTES, prefetch_to_second_level};
 use crate::number::{Float, Integer, Nan, Number};
-use crate::simd::vectorized;
-use crate::types::dispatch;
+use crate::simd::{has_vectors, with_vectors};
+use crate::types::{dispatch, unsigned};
 
 /// Number of lanes: accumulators that each combine every sixteenth element of a row.
 pub(crate) const LANES: usize = 16;
@@ -121,6 +121,7 @@ impl Accumulator {
     }
 }
 
+#[derive(Clone, Copy)]
 struct Accumulators {
     kept: usize,
     init: [u8; 16],
@@ -156,11 +157,12 @@ impl Instantiate for Accumulators {
                 let (mut done, mut column) = (0, column);
                 while done < n {
                     let run = (kept - column).min(n - done);
-                    vectorized(
+                    by_vectors(
+                        &*by,
                         #[inline(always)]
                         // SAFETY: the caller of `add` provides `n` elements and a part of `kept` totals;
                         // `column + run` is at most `kept`.
-                        || unsafe { combine(x.add(done), to.add(column), run, &*by) },
+                        |by| unsafe { combine(x.add(done), to.add(column), run, by) },
                     );
                     done += run;
                     column = 0;
@@ -184,13 +186,14 @@ impl Instantiate for Accumulators {
 }
 
 /// Something that is built for a reducer: a kernel, a loop or an accumulator.
-pub(crate) trait Instantiate {
+pub(crate) trait Instantiate: Copy {
     type Output;
 
     fn combining<R: Reducer>(self, by: R) -> Self::Output;
 }
 
 /// Reduction of rows with this number of elements.
+#[derive(Clone, Copy)]
 struct Rows(usize);
 
 impl Instantiate for Rows {
@@ -216,9 +219,16 @@ impl Instantiate for Rows {
 
 /// Calls `made` with the reducer of an operation on an element type.
 pub(crate) fn combining<L: Instantiate>(op: Combine, dtype: DType, made: L) -> Option<L::Output> {
+    let common = if has_vectors() { with_vectors_of(op, dtype, made) } else { None };
+    common.or_else(|| for_any_processor(op, dtype, made))
+}
+
+/// Calls `made` with the reducer of a common operation on a common type. Its loops are compiled for the
+/// vectors of processors.
+fn with_vectors_of<L: Instantiate>(op: Combine, dtype: DType, made: L) -> Option<L::Output> {
     macro_rules! go {
         ($T:ty, $A:ty, $widen:expr, $narrow:expr, $identity:expr, $combine:expr) => {{
-            let how: FnReducer<$T, $A, _, _, _> = FnReducer {
+            let how: FnReducer<$T, $A, _, _, _, true> = FnReducer {
                 widen: $widen,
                 narrow: $narrow,
                 combine: $combine,
@@ -228,56 +238,31 @@ pub(crate) fn combining<L: Instantiate>(op: Combine, dtype: DType, made: L) -> O
             made.combining(how)
         }};
     }
+    let add = |a: f32, b: f32| a + b;
+    let multiply = |a: f32, b: f32| a * b;
+    let add_complex = |a: Complex<f64>, b: Complex<f64>| a + b;
+    let zero = Some(-Complex::ZERO);
     Some(match (op, dtype) {
+        (Combine::Add, DType::F16) => go!(f16, f32, f16::widen, f16::narrow, Some(-0.0), add),
+        (Combine::Add, DType::BF16) => go!(bf16, f32, bf16::widen, bf16::narrow, Some(-0.0), add),
         (Combine::Add, DType::F32) => made.combining(SumF32),
-        (Combine::Add, DType::F16) => {
-            go!(f16, f32, f16::widen, f16::narrow, Some(-0.0), |a: f32, b: f32| a + b)
-        }
-        (Combine::Add, DType::BF16) => {
-            go!(bf16, f32, bf16::widen, bf16::narrow, Some(-0.0), |a: f32, b: f32| a + b)
-        }
         (Combine::Add, DType::F64) => go!(f64, f64, |x| x, |x| x, Some(-0.0), |a: f64, b: f64| a + b),
-        (Combine::Add, DType::C64) => {
-            go!(
-                Complex<f32>,
-                Complex<f64>,
-                wide,
-                narrow,
-                Some(-Complex::ZERO),
-                |a: Complex<f64>, b: Complex<f64>| a + b
-            )
-        }
-        (Combine::Add, DType::C128) => {
-            go!(
-                Complex<f64>,
-                Complex<f64>,
-                |x| x,
-                |x| x,
-                Some(-Complex::ZERO),
-                |a: Complex<f64>, b: Complex<f64>| a + b
-            )
-        }
+        (Combine::Add, DType::C64) => go!(Complex<f32>, Complex<f64>, wide, narrow, zero, add_complex),
+        (Combine::Add, DType::C128) => go!(Complex<f64>, Complex<f64>, |x| x, |x| x, zero, add_complex),
         (Combine::Add, _) => {
-            return dispatch!(dtype, [ints], T => go!(T, T, |x| x, |x| x, Some(T::ZERO), |a: T, b: T| a.add(b)));
-        }
-        (Combine::Multiply, DType::F16) => {
-            go!(f16, f32, f16::widen, f16::narrow, Some(1.0), |a: f32, b: f32| a * b)
-        }
-        (Combine::Multiply, DType::BF16) => {
-            go!(bf16, f32, bf16::widen, bf16::narrow, Some(1.0), |a: f32, b: f32| a * b)
-        }
-        (Combine::Multiply, DType::C64) => {
-            let one = Complex { re: 1.0, im: 0.0 };
-            go!(Complex<f32>, Complex<f64>, wide, narrow, Some(one), |a: Complex<f64>, b: Complex<f64>| a * b)
-        }
-        (Combine::Multiply, DType::C128) => {
-            let one = Complex { re: 1.0, im: 0.0 };
-            go!(Complex<f64>, Complex<f64>, |x| x, |x| x, Some(one), |a: Complex<f64>, b: Complex<f64>| a * b)
-        }
-        (Combine::Multiply, _) => {
-            return dispatch!(dtype, [ints, floats], T => {
-                go!(T, T, |x| x, |x| x, Some(T::UNIT), |a: T, b: T| a.mul(b))
+            return dispatch!(unsigned(dtype), [common_unsigned], T => {
+                go!(T, T, |x| x, |x| x, Some(T::ZERO), |a: T, b: T| a.add(b))
             });
+        }
+        (Combine::Multiply, DType::F16) => go!(f16, f32, f16::widen, f16::narrow, Some(1.0), multiply),
+        (Combine::Multiply, DType::BF16) => go!(bf16, f32, bf16::widen, bf16::narrow, Some(1.0), multiply),
+        (Combine::Multiply, DType::F32) => go!(f32, f32, |x| x, |x| x, Some(1.0), multiply),
+        (Combine::Multiply, DType::F64) => go!(f64, f64, |x| x, |x| x, Some(1.0), |a: f64, b: f64| a * b),
+        (Combine::Multiply, DType::S32 | DType::U32) => {
+            go!(u32, u32, |x| x, |x| x, Some(1), |a: u32, b: u32| a.mul(b))
+        }
+        (Combine::Multiply, DType::S64 | DType::U64) => {
+            go!(u64, u64, |x| x, |x| x, Some(1), |a: u64, b: u64| a.mul(b))
         }
         // These operations are idempotent, so the initial value may be combined more than once.
         // Floating-point numbers are converted to integer keys with the same order, and the keys are
@@ -295,28 +280,99 @@ pub(crate) fn combining<L: Instantiate>(op: Combine, dtype: DType, made: L) -> O
             });
         }
         (Combine::Maximum, _) => {
-            return dispatch!(dtype, [ints], T => go!(T, T, |x| x, |x| x, None, <T as Number>::max));
+            return dispatch!(dtype, [common_ints], T => go!(T, T, |x| x, |x| x, None, <T as Number>::max));
         }
         (Combine::Minimum, _) => {
-            return dispatch!(dtype, [ints], T => go!(T, T, |x| x, |x| x, None, <T as Number>::min));
+            return dispatch!(dtype, [common_ints], T => go!(T, T, |x| x, |x| x, None, <T as Number>::min));
         }
-        (Combine::And, _) => {
-            return dispatch!(dtype, [ints, pred], T => {
-                go!(T, T, |x| x, |x| x, None, |a: T, b: T| a.and(b))
+        (Combine::And, DType::Pred) => go!(u8, u8, |x| x, |x| x, None, |a: u8, b: u8| a & b),
+        (Combine::Or, DType::Pred) => go!(u8, u8, |x| x, |x| x, None, |a: u8, b: u8| a | b),
+        (Combine::And, DType::S32 | DType::U32) => go!(u32, u32, |x| x, |x| x, None, |a: u32, b: u32| a & b),
+        (Combine::Or, DType::S32 | DType::U32) => go!(u32, u32, |x| x, |x| x, None, |a: u32, b: u32| a | b),
+        (Combine::Multiply | Combine::And | Combine::Or | Combine::Xor, _) => return None,
+    })
+}
+
+/// Functions that convert elements to totals, and totals to elements.
+type Conversions<T, A> = (fn(T) -> A, fn(A) -> T);
+
+/// Calls `made` with the reducer of any operation on any type. Its loops are compiled once for all operations
+/// on a type.
+fn for_any_processor<L: Instantiate>(op: Combine, dtype: DType, made: L) -> Option<L::Output> {
+    fn go<L: Instantiate, T: Copy + 'static, A: Copy + Send + Sync + 'static>(
+        made: L,
+        (widen, narrow): Conversions<T, A>,
+        identity: Option<A>,
+        combine: fn(A, A) -> A,
+    ) -> L::Output {
+        let how: PointerReducer<T, A> = FnReducer { widen, narrow, combine, identity, element: PhantomData };
+        made.combining(how)
+    }
+    // Integers of both signs share the loops for unsigned ones.
+    macro_rules! ordered {
+        ($name:ident, $nan:expr) => {
+            match dtype {
+                DType::S8 => go(made, (same, same), None, |a, b| Number::$name(a as i8, b as i8) as u8),
+                DType::S16 => go(made, (same, same), None, |a, b| Number::$name(a as i16, b as i16) as u16),
+                DType::S32 => go(made, (same, same), None, |a, b| Number::$name(a as i32, b as i32) as u32),
+                DType::S64 => go(made, (same, same), None, |a, b| Number::$name(a as i64, b as i64) as u64),
+                _ if dtype.is_float() => {
+                    return dispatch!(dtype, [floats], T => {
+                        let widen = |x: T| x.settle(T::opaque_one()).key($nan);
+                        go(made, (widen, T::of_key), None, Ord::$name)
+                    });
+                }
+                _ => {
+                    return dispatch!(dtype, [unsigned], T => {
+                        go(made, (same, same), None, <T as Number>::$name)
+                    });
+                }
+            }
+        };
+    }
+    let narrow_f32 = |x: f64| x as f32;
+    let complex_one = Some(Complex { re: 1.0, im: 0.0 });
+    Some(match (op, dtype) {
+        (Combine::Add, DType::F16) => go(made, (f16::widen, f16::narrow), Some(-0.0), |a, b| a + b),
+        (Combine::Add, DType::BF16) => go(made, (bf16::widen, bf16::narrow), Some(-0.0), |a, b| a + b),
+        (Combine::Add, DType::F32) => go(made, (f64::from, narrow_f32), Some(-0.0), |a, b| a + b),
+        (Combine::Add, DType::F64) => go(made, (same::<f64>, same), Some(-0.0), |a, b| a + b),
+        (Combine::Add, DType::C64) => go(made, (wide, narrow), Some(-Complex::ZERO), |a, b| a + b),
+        (Combine::Add, DType::C128) => {
+            go(made, (same::<Complex<f64>>, same), Some(-Complex::ZERO), |a, b| a + b)
+        }
+        (Combine::Add, _) => {
+            return dispatch!(unsigned(dtype), [unsigned], T => {
+                go(made, (same, same), Some(T::ZERO), <T as Number>::add)
             });
+        }
+        (Combine::Multiply, DType::F16) => go(made, (f16::widen, f16::narrow), Some(1.0), |a, b| a * b),
+        (Combine::Multiply, DType::BF16) => go(made, (bf16::widen, bf16::narrow), Some(1.0), |a, b| a * b),
+        (Combine::Multiply, DType::C64) => go(made, (wide, narrow), complex_one, |a, b| a * b),
+        (Combine::Multiply, DType::C128) => go(made, (same::<Complex<f64>>, same), complex_one, |a, b| a * b),
+        (Combine::Multiply, _) => {
+            return dispatch!(unsigned(dtype), [unsigned, floats], T => {
+                go(made, (same, same), Some(T::UNIT), <T as Number>::mul)
+            });
+        }
+        (Combine::Maximum, _) => ordered!(max, Nan::Largest),
+        (Combine::Minimum, _) => ordered!(min, Nan::Smallest),
+        (Combine::And, _) => {
+            return dispatch!(unsigned(dtype), [unsigned], T => go(made, (same, same), None, <T as Integer>::and));
         }
         (Combine::Or, _) => {
-            return dispatch!(dtype, [ints, pred], T => {
-                go!(T, T, |x| x, |x| x, None, |a: T, b: T| a.or(b))
-            });
+            return dispatch!(unsigned(dtype), [unsigned], T => go(made, (same, same), None, <T as Integer>::or));
         }
-        (Combine::Xor, DType::Pred) => go!(u8, u8, |x| x, |x| x, Some(0), |a: u8, b: u8| a ^ b),
         (Combine::Xor, _) => {
-            return dispatch!(dtype, [ints], T => {
-                go!(T, T, |x| x, |x| x, Some(T::ZERO), |a: T, b: T| a.xor(b))
+            return dispatch!(unsigned(dtype), [unsigned], T => {
+                go(made, (same, same), Some(T::ZERO), <T as Integer>::xor)
             });
         }
     })
+}
+
+fn same<T>(x: T) -> T {
+    x
 }
 
 fn wide(z: Complex<f32>) -> Complex<f64> {
@@ -334,6 +390,8 @@ pub(crate) trait Reducer: Send + Sync + 'static {
     type Total: Copy + Send + Sync + 'static;
     /// True if `lanes` prefetches elements that come from memory.
     const FETCHES: bool = false;
+    /// True if loops are compiled for the vectors of processors, by [`by_vectors`].
+    const VECTORS: bool;
 
     fn widen(&self, x: Self::Element) -> Self::Total;
     fn narrow(&self, total: Self::Total) -> Self::Element;
@@ -388,6 +446,7 @@ impl Reducer for SumF32 {
     type Element = f32;
     type Total = f64;
     const FETCHES: bool = true;
+    const VECTORS: bool = true;
 
     #[inline(always)]
     fn widen(&self, x: f32) -> f64 {
@@ -457,8 +516,9 @@ unsafe fn sum_lanes<const IS_FAR: bool>(x: *const f32, n: usize, identity: f64) 
     lanes
 }
 
-/// A reducer made of functions.
-struct FnReducer<T, A, W, N, C> {
+/// A reducer made of functions. Loops for `VECTORS` are compiled for each operation; the functions are then
+/// closures. Other loops are compiled once for all operations on a type, and call function pointers.
+struct FnReducer<T, A, W, N, C, const VECTORS: bool> {
     widen: W,
     narrow: N,
     combine: C,
@@ -467,7 +527,10 @@ struct FnReducer<T, A, W, N, C> {
     element: PhantomData<fn(T)>,
 }
 
-impl<T, A, W, N, C> Reducer for FnReducer<T, A, W, N, C>
+/// A [`FnReducer`] for any processor.
+type PointerReducer<T, A> = FnReducer<T, A, fn(T) -> A, fn(A) -> T, fn(A, A) -> A, false>;
+
+impl<T, A, W, N, C, const VECTORS: bool> Reducer for FnReducer<T, A, W, N, C, VECTORS>
 where
     T: Copy + 'static,
     A: Copy + Send + Sync + 'static,
@@ -477,6 +540,7 @@ where
 {
     type Element = T;
     type Total = A;
+    const VECTORS: bool = VECTORS;
 
     #[inline(always)]
     fn widen(&self, x: T) -> A {
@@ -498,6 +562,20 @@ where
         self.identity.unwrap_or(init)
     }
 }
+
+/// Calls `f` with a reducer, compiled for the vectors of the processor if the reducer has loops for them.
+#[inline(always)]
+pub(crate) fn by_vectors<R: Reducer, T>(by: &R, f: impl FnOnce(&R) -> T) -> T {
+    if R::VECTORS {
+        with_vectors(
+            #[inline(always)]
+            || f(by),
+        )
+    } else {
+        f(by)
+    }
+}
+
 /// Combines each element with the corresponding total.
 ///
 /// # Safety
@@ -568,9 +646,10 @@ unsafe fn lane_row<R: Reducer>(
         prefetch_ahead(x.cast(), n * size_of::<R::Element>());
     }
     let whole = n / LANES * LANES;
-    vectorized(
+    by_vectors(
+        by,
         #[inline(always)]
-        || {
+        |by| {
             // SAFETY: `whole` is a multiple of `LANES` and at most `n`, for which the caller guarantees `x`.
             let mut lanes = unsafe { by.lanes(x, whole, identity, far) };
             let mut total = identity;
