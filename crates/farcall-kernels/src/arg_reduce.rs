@@ -15,7 +15,7 @@ use super::case_analysis::{self, Columns, Numbers};
 use super::loops::prepared::Prepared;
 use super::number::{Compared, Integer};
 use super::reduce::{Shape, joined};
-use super::simd::vectorized;
+use super::simd::{has_vectors, vectorized, with_vectors};
 use super::types::dispatch;
 use super::{Kernel, Request, apart};
 
@@ -49,12 +49,24 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
         _ => return None,
     };
     let (elements, results) = (x.elements()?, y.elements()?);
-    dispatch!(x.dtype, [ints, floats], T => match places.dtype {
-        DType::S32 => reduction::<T, i32>(keep, shape, counted, elements, results),
-        DType::S64 => reduction::<T, i64>(keep, shape, counted, elements, results),
-        DType::U32 => reduction::<T, u32>(keep, shape, counted, elements, results),
+    macro_rules! go {
+        ($T:ty, $I:ty, $line:expr) => {
+            Some(reduction::<$T, $I>(keep, $line, shape.clone(), counted, elements, results))
+        };
+    }
+    let common = dispatch!(x.dtype, [common_ints, floats], T => match places.dtype {
+        DType::S32 if has_vectors() => go!(T, i32, vector_line),
+        DType::S64 if has_vectors() => go!(T, i64, vector_line),
         _ => None,
-    })?
+    });
+    common.flatten().or_else(|| {
+        dispatch!(x.dtype, [ints, floats], T => match places.dtype {
+            DType::S32 => go!(T, i32, line),
+            DType::S64 => go!(T, i64, line),
+            DType::U32 => go!(T, u32, line),
+            _ => None,
+        })?
+    })
 }
 
 /// Indices that are an iota: the number of an element determines its index.
@@ -202,11 +214,12 @@ impl Choice {
 
 fn reduction<T: Compared, I: Integer + Send + Sync>(
     keep: Choice,
+    line: Line<T, I>,
     shape: Shape,
     counted: Option<IotaIndices>,
     elements: usize,
     results: usize,
-) -> Option<Prepared> {
+) -> Prepared {
     // A unit is one result or, if columns are reduced, one block of columns at one index of the outer kept
     // dimensions.
     let columns = if shape.rows { 1 } else { shape.length.div_ceil(BLOCK_COLUMNS) };
@@ -216,26 +229,14 @@ fn reduction<T: Compared, I: Integer + Send + Sync>(
     let tasks = units.div_ceil(per_task).max(1);
     let prepared = Prepared::in_tasks(tasks, move |args, task| {
         let units = task * per_task..((task + 1) * per_task).min(units);
-        vectorized(
-            #[inline(always)]
-            || {
-                for unit in units {
-                    // SAFETY: `prepare` has checked that operands and results have elements of these types
-                    // and this shape.
-                    unsafe {
-                        part::<T, I>(
-                            args,
-                            keep,
-                            (&shape, counted),
-                            unit / columns,
-                            unit % columns * BLOCK_COLUMNS,
-                        )
-                    }
-                }
-            },
-        );
+        for unit in units {
+            let (unit, begin) = (unit / columns, unit % columns * BLOCK_COLUMNS);
+            // SAFETY: `prepare` has checked that operands and results have elements of these types and this
+            // shape.
+            unsafe { part::<T, I>(args, (keep, line), (&shape, counted), unit, begin) };
+        }
     });
-    Some(if elements < TASK_ELEMENTS { prepared } else { prepared.slow() })
+    if elements < TASK_ELEMENTS { prepared } else { prepared.slow() }
 }
 
 /// Computes the results of one index of the kept dimensions except for the innermost one. If columns are
@@ -243,10 +244,9 @@ fn reduction<T: Compared, I: Integer + Send + Sync>(
 ///
 /// # Safety
 /// Operands and results have elements of these types and this shape, and `unit` and `begin` are in range.
-#[inline(always)]
 unsafe fn part<T: Compared, I: Integer>(
     args: &Args<'_>,
-    keep: Choice,
+    (keep, line): (Choice, Line<T, I>),
     (shape, counted): (&Shape, Option<IotaIndices>),
     unit: usize,
     begin: usize,
@@ -284,15 +284,15 @@ unsafe fn part<T: Compared, I: Integer>(
         let at = base + begin + shape.line(i);
         // SAFETY: the operand has `width` elements from `at` on.
         let x = unsafe { std::slice::from_raw_parts(x.add(at), width) };
-        let kept = best[..width].iter_mut().zip(&mut at_best[..width]).zip(x);
+        let (best, at_best) = (&mut best[..width], &mut at_best[..width]);
         if counted.is_some() {
             // SAFETY: the operand has element `at`. All elements of the line have the same index.
             let j = unsafe { places.get(at) };
-            kept.for_each(|((a, i), b)| (*a, *i) = keep.step((*a, *i), (*b, j)));
+            line(keep, best, at_best, x, LineIndices::All(j));
         } else {
             // SAFETY: the indices have the operand's shape, so they have `width` elements from `at` on.
             let places = unsafe { std::slice::from_raw_parts(places.at.add(at), width) };
-            kept.zip(places).for_each(|(((a, i), b), j)| (*a, *i) = keep.step((*a, *i), (*b, *j)));
+            line(keep, best, at_best, x, LineIndices::Each(places));
         }
     }
     let to = unit * shape.length + begin;
@@ -303,11 +303,57 @@ unsafe fn part<T: Compared, I: Integer>(
     }
 }
 
+/// Indices of the elements of a line.
+enum LineIndices<'a, I> {
+    /// One index for all elements.
+    All(I),
+    Each(&'a [I]),
+}
+
+/// Compares the elements of a line with the chosen elements of their columns: the elements and their indices
+/// are chosen from both.
+type Line<T, I> = fn(Choice, &mut [T], &mut [I], &[T], LineIndices<'_, I>);
+
+/// The [`Line`] for any processor.
+#[inline(always)]
+fn line<T: Compared, I: Integer>(
+    keep: Choice,
+    best: &mut [T],
+    at_best: &mut [I],
+    x: &[T],
+    indices: LineIndices<'_, I>,
+) {
+    let kept = best.iter_mut().zip(at_best).zip(x);
+    match indices {
+        LineIndices::All(j) => kept.for_each(
+            #[inline(always)]
+            |((a, i), b)| (*a, *i) = keep.step((*a, *i), (*b, j)),
+        ),
+        LineIndices::Each(places) => kept.zip(places).for_each(
+            #[inline(always)]
+            |(((a, i), b), j)| (*a, *i) = keep.step((*a, *i), (*b, *j)),
+        ),
+    }
+}
+
+/// The [`Line`] for processors with vectors.
+fn vector_line<T: Compared, I: Integer>(
+    keep: Choice,
+    best: &mut [T],
+    at_best: &mut [I],
+    x: &[T],
+    indices: LineIndices<'_, I>,
+) {
+    with_vectors(
+        #[inline(always)]
+        || line(keep, best, at_best, x, indices),
+    );
+}
+
 /// Reduces a row whose first element has number `begin`.
 ///
 /// # Safety
 /// The operand has the elements of this row.
-#[inline(always)]
 unsafe fn row<T: Compared, I: Integer>(
     keep: Choice,
     init: (T, I),
@@ -323,36 +369,63 @@ unsafe fn row<T: Compared, I: Integer>(
         let place = |i: usize| if numbers { I::from_index(i) } else { place(i) };
         return x.iter().enumerate().fold(init, |kept, (i, x)| keep.step(kept, (*x, place(i))));
     }
-    let (whole, rest) = x.as_chunks::<LANES>();
-    let mut best = [init.0.wide(); LANES];
-    let is_nan = |x: &T| x.wide() != x.wide();
-    let mut nan = is_nan(&init.0) | rest.iter().any(is_nan);
-    for chunk in whole {
-        nan |= chunk.iter().fold(false, |any, x| any | is_nan(x));
-        for (best, x) in best.iter_mut().zip(chunk) {
-            let x = x.wide();
-            let is_better = if keep.largest { x > *best } else { x < *best };
-            *best = if is_better { x } else { *best };
-        }
-    }
-    let mut most = init.0.wide();
-    for x in best.into_iter().chain(rest.iter().map(|x| x.wide())) {
-        if if keep.largest { x > most } else { x < most } {
-            most = x;
-        }
-    }
-    if nan {
+    let Some(most) = most(keep, init.0, x) else {
         return x.iter().enumerate().fold(init, |kept, (i, x)| keep.step(kept, (*x, place(i))));
-    }
+    };
     // Only the elements that are equal to the best one, the largest or the smallest, matter.
-    let mut kept = init;
-    let mut step = |i: usize| kept = keep.step(kept, (x[i], place(i)));
-    for (c, chunk) in whole.iter().enumerate() {
-        let equal = chunk.iter().fold(false, |any, x| any | (x.wide() == most));
-        if equal {
-            (0..LANES).filter(|i| chunk[*i].wide() == most).for_each(|i| step(c * LANES + i));
+    let (mut kept, mut chunk) = (init, 0);
+    while let Some(found) = next_equal(x, most, chunk) {
+        for i in (found * LANES..x.len().min((found + 1) * LANES)).filter(|i| x[*i].wide() == most) {
+            kept = keep.step(kept, (x[i], place(i)));
         }
+        chunk = found + 1;
     }
-    (whole.len() * LANES..x.len()).filter(|i| x[*i].wide() == most).for_each(step);
     kept
+}
+
+/// Returns the largest or the smallest of a row's elements and the initial value; `None` if one is NaN.
+#[inline(never)]
+fn most<T: Compared>(keep: Choice, init: T, x: &[T]) -> Option<T::Wide> {
+    vectorized(
+        #[inline(always)]
+        || {
+            let (whole, rest) = x.as_chunks::<LANES>();
+            let mut best = [init.wide(); LANES];
+            let is_nan = |x: &T| x.wide() != x.wide();
+            let mut nan = is_nan(&init) | rest.iter().any(is_nan);
+            for chunk in whole {
+                nan |= chunk.iter().fold(false, |any, x| any | is_nan(x));
+                for (best, x) in best.iter_mut().zip(chunk) {
+                    let x = x.wide();
+                    let is_better = if keep.largest { x > *best } else { x < *best };
+                    *best = if is_better { x } else { *best };
+                }
+            }
+            let mut most = init.wide();
+            for x in best.into_iter().chain(rest.iter().map(|x| x.wide())) {
+                if if keep.largest { x > most } else { x < most } {
+                    most = x;
+                }
+            }
+            (!nan).then_some(most)
+        },
+    )
+}
+
+/// Returns the number of the first chunk of [`LANES`] elements, from a chunk on, that has an element equal to
+/// `most`. The last chunk may be shorter.
+#[inline(never)]
+fn next_equal<T: Compared>(x: &[T], most: T::Wide, from: usize) -> Option<usize> {
+    vectorized(
+        #[inline(always)]
+        || {
+            let (whole, rest) = x.as_chunks::<LANES>();
+            for (c, chunk) in whole.iter().enumerate().skip(from) {
+                if chunk.iter().fold(false, |any, x| any | (x.wide() == most)) {
+                    return Some(c);
+                }
+            }
+            (from <= whole.len() && rest.iter().any(|x| x.wide() == most)).then_some(whole.len())
+        },
+    )
 }
