@@ -12,7 +12,7 @@ use super::args::Args;
 use super::body::Body;
 use super::loops::prepared::Prepared;
 use super::number::Compared;
-use super::simd::vectorized;
+use super::simd::{has_vectors, with_vectors};
 use super::types::dispatch;
 use super::window::{Axis, fits, product};
 use super::{Kernel, Request, apart, nothing};
@@ -40,17 +40,46 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     if add.op != Op::Binary(Binary::Add) || scatter.args.iter().chain([&add.ty]).any(|t| t.dtype != dtype) {
         return None;
     }
-    macro_rules! by {
-        ($T:ty, $keeps:expr) => {
-            reduction::<$T>(shape, $keeps)
-        };
+    if dtype.is_float() && has_vectors() {
+        return dispatch!(dtype, [floats], T => reduction::<T>(shape, vector_selection(keep)));
     }
-    dispatch!(dtype, [ints, floats], T => match keep {
-        Direction::Ge => by!(T, |a, b| a >= b),
-        Direction::Gt => by!(T, |a, b| a > b),
-        Direction::Le => by!(T, |a, b| a <= b),
-        _ => by!(T, |a, b| a < b),
-    })
+    dispatch!(dtype, [ints, floats], T => reduction::<T>(shape, any_selection(keep)))
+}
+
+/// Finds, for each column, the row of the element that a window keeps. The arguments are the windows, the
+/// number of a window, the number of columns, the first element of these columns, and the rows to write.
+/// Returns false if the window is empty.
+type Select<T> = Box<dyn Fn(&Shape, usize, usize, *const T, &mut [u32; LANES]) -> bool + Send + Sync>;
+
+/// Returns the selection with loops for vectors, compiled for each comparison.
+fn vector_selection<T: Compared>(keep: Direction) -> Select<T> {
+    fn with<T: Compared>(
+        keeps: impl Fn(T::Wide, T::Wide) -> bool + Copy + Send + Sync + 'static,
+    ) -> Select<T> {
+        Box::new(move |shape, window, width, x, best| {
+            with_vectors(
+                #[inline(always)]
+                || select(shape, keeps, window, width, x, best),
+            )
+        })
+    }
+    match keep {
+        Direction::Ge => with(|a, b| a >= b),
+        Direction::Gt => with(|a, b| a > b),
+        Direction::Le => with(|a, b| a <= b),
+        _ => with(|a, b| a < b),
+    }
+}
+
+/// Returns the selection for any processor. Its loop is compiled once for all comparisons.
+fn any_selection<T: Compared>(keep: Direction) -> Select<T> {
+    let keeps: fn(T::Wide, T::Wide) -> bool = match keep {
+        Direction::Ge => |a, b| a >= b,
+        Direction::Gt => |a, b| a > b,
+        Direction::Le => |a, b| a <= b,
+        _ => |a, b| a < b,
+    };
+    Box::new(move |shape, window, width, x, best| select(shape, keeps, window, width, x, best))
 }
 
 /// Returns the direction of the region's comparison of the selected element with the next one. If the
@@ -137,10 +166,7 @@ impl Shape {
     }
 }
 
-fn reduction<T: Compared>(
-    shape: Shape,
-    keeps: impl Fn(T::Wide, T::Wide) -> bool + Copy + Send + Sync + 'static,
-) -> Prepared {
+fn reduction<T: Compared>(shape: Shape, select: Select<T>) -> Prepared {
     let under = shape.under();
     // A unit is a group of columns at one index of the leading dimensions. Units are independent.
     let columns = shape.inner.div_ceil(LANES);
@@ -150,27 +176,15 @@ fn reduction<T: Compared>(
     let tasks = units.div_ceil(per_task).max(1);
     let prepared = Prepared::in_tasks(tasks, move |args, task| {
         let units = task * per_task..((task + 1) * per_task).min(units);
-        vectorized(
-            #[inline(always)]
-            || {
-                for unit in units {
-                    part::<T>(args, &shape, keeps, unit / columns, unit % columns * LANES);
-                }
-            },
-        );
+        for unit in units {
+            part::<T>(args, &shape, &select, unit / columns, unit % columns * LANES);
+        }
     });
     prepared.slow()
 }
 
 /// Selects elements and adds values in a group of columns at one index of the leading dimensions.
-#[inline(always)]
-fn part<T: Compared>(
-    args: &Args<'_>,
-    shape: &Shape,
-    keeps: impl Fn(T::Wide, T::Wide) -> bool + Copy,
-    index: usize,
-    column: usize,
-) {
+fn part<T: Compared>(args: &Args<'_>, shape: &Shape, select: &Select<T>, index: usize, column: usize) {
     let inner = shape.inner;
     let width = LANES.min(inner - column);
     let (begin, values) = (index * shape.elements + column, index * shape.values + column);
@@ -196,7 +210,7 @@ fn part<T: Compared>(
             return;
         }
         let mut best = [0u32; LANES];
-        let selected = select(shape, keeps, window, width, x, &mut best);
+        let selected = select(shape, window, width, x, &mut best);
         if !selected {
             continue;
         }
@@ -210,7 +224,7 @@ fn part<T: Compared>(
     }
 }
 
-/// Finds, for each column, the row of the element that a window keeps. Returns false if the window is empty.
+/// The loop of a [`Select`].
 #[inline(always)]
 fn select<T: Compared>(
     shape: &Shape,
