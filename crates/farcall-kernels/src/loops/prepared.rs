@@ -17,7 +17,16 @@ pub trait Tasks {
     fn each(&self, count: usize, task: &(dyn Fn(usize) + Sync));
 }
 
-type TaskFn = Box<dyn Fn(&Args<'_>, usize) + Send + Sync>;
+/// The code of a task. Trait objects of `Fn` would contain a second copy of each closure, for `FnOnce`.
+trait Work: Send + Sync {
+    fn run(&self, args: &Args<'_>, task: usize);
+}
+
+impl<F: Fn(&Args<'_>, usize) + Send + Sync> Work for F {
+    fn run(&self, args: &Args<'_>, task: usize) {
+        self(args, task);
+    }
+}
 
 /// Code that runs an operation on tensors of certain types.
 pub struct Prepared {
@@ -42,7 +51,7 @@ static NEXT_RUN: AtomicU64 = AtomicU64::new(1);
 /// Tasks that may run concurrently.
 struct Phase {
     tasks: usize,
-    work: TaskFn,
+    work: Box<dyn Work>,
 }
 
 impl Prepared {
@@ -88,7 +97,8 @@ impl Prepared {
     /// Adds work that is done before the tasks.
     pub(crate) fn first(mut self, before: impl Fn(&Args<'_>) + Send + Sync + 'static) -> Prepared {
         self.line = None;
-        self.phases.insert(0, Phase { tasks: 1, work: Box::new(move |args, _| before(args)) });
+        self.phases
+            .insert(0, Phase { tasks: 1, work: Box::new(move |args: &Args<'_>, _: usize| before(args)) });
         self
     }
 
@@ -180,10 +190,10 @@ impl Prepared {
                 return;
             }
             match *count {
-                1 => work(&args, 0),
+                1 => work.run(&args, 0),
                 count => tasks.each(count, &|i| {
                     if !interrupt::is_due() {
-                        work(&args, i);
+                        work.run(&args, i);
                     }
                 }),
             }

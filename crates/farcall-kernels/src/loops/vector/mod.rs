@@ -26,10 +26,20 @@ use crate::simd::{end_block, vectorized_or};
 ///
 /// The closure inside reads and writes raw memory, so [`VectorLoop::run`] is the only way to call it.
 #[derive(Clone)]
-pub(crate) struct VectorLoop(Arc<LoopFn>);
+pub(crate) struct VectorLoop(Arc<dyn LoopCode>);
 
-/// The code of a [`VectorLoop`]: operands, result, number of elements.
-type LoopFn = dyn Fn(&[Operand; 3], *mut u8, usize) + Send + Sync;
+/// The code of a [`VectorLoop`]. Trait objects of `Fn` would contain a second copy of each closure, for
+/// `FnOnce`.
+trait LoopCode: Send + Sync {
+    /// Computes a number of elements of a result from operands.
+    fn run(&self, from: &[Operand; 3], to: *mut u8, n: usize);
+}
+
+impl<F: Fn(&[Operand; 3], *mut u8, usize) + Send + Sync> LoopCode for F {
+    fn run(&self, from: &[Operand; 3], to: *mut u8, n: usize) {
+        self(from, to, n);
+    }
+}
 
 impl VectorLoop {
     /// Creates a loop. The closure may rely on the requirements of [`VectorLoop::run`].
@@ -46,7 +56,7 @@ impl VectorLoop {
     /// loop with further requirements states them where it is created.
     #[inline(always)]
     pub(crate) unsafe fn run(&self, from: &[Operand; 3], to: *mut u8, n: usize) {
-        (self.0)(from, to, n);
+        self.0.run(from, to, n);
     }
 }
 
