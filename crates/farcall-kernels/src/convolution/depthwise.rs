@@ -9,7 +9,7 @@ use half::{bf16, f16};
 use super::super::loops::prepared::Prepared;
 use super::super::product::{Element, Ring, Stored};
 use super::super::simd::vectorized;
-use super::super::types::dispatch;
+use super::super::types::{dispatch, unsigned};
 use super::shape::{Shape, Spatial};
 
 /// Minimum number of products of a task.
@@ -78,7 +78,7 @@ impl Depthwise {
             (a, b) if a != b => return None,
             (DType::F32, _) => self.tasks::<f32, f32, f32>(by_feature),
             (DType::F64, _) => self.tasks::<f64, f64, f64>(by_feature),
-            _ => return dispatch!(from, [ints], T => self.tasks::<T, T, T>(by_feature)),
+            _ => return dispatch!(unsigned(from), [unsigned], T => self.tasks::<T, T, T>(by_feature)),
         })
     }
 

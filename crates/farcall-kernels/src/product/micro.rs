@@ -215,10 +215,6 @@ ring! {
     f64: add, mul;
     Complex<f32>: add, mul;
     Complex<f64>: add, mul;
-    i8: wrapping_add, wrapping_mul;
-    i16: wrapping_add, wrapping_mul;
-    i32: wrapping_add, wrapping_mul;
-    i64: wrapping_add, wrapping_mul;
     u8: wrapping_add, wrapping_mul;
     u16: wrapping_add, wrapping_mul;
     u32: wrapping_add, wrapping_mul;
@@ -237,7 +233,7 @@ macro_rules! plain {
 }
 
 plain! {
-    0 => i8 i16 i64 u8 u16 u64;
+    0 => u8 u16 u64;
     Complex { re: 0.0, im: 0.0 } => Complex<f32> Complex<f64>;
 }
 
@@ -258,7 +254,7 @@ macro_rules! words {
     )*};
 }
 
-words! { i32 u32 }
+words! { u32 }
 
 /// Number of columns of a tile of the plain loop.
 const TILE_COLUMNS: usize = 32;
@@ -407,7 +403,7 @@ macro_rules! same {
     )*};
 }
 
-same! { f32 f64 Complex<f32> Complex<f64> i8 i16 i32 i64 u8 u16 u32 u64 }
+same! { f32 f64 Complex<f32> Complex<f64> u8 u16 u32 u64 }
 
 impl Stored<f32> for f16 {
     const IS_IDENTITY: bool = false;
@@ -461,6 +457,5 @@ small! {
     i8 as f32 f64;
     u8 as f32 f64;
     i32 as f32 f64;
-    i16 as i32;
-    u16 as i32;
+    u16 as u32;
 }

@@ -26,7 +26,6 @@ use num_complex::Complex;
 
 use super::args::{Args, Place};
 use super::loops::prepared::Prepared;
-use super::types::dispatch;
 use crate::cache::CACHE_LINE_BYTES;
 use micro::{Micro, Tile};
 use operand::{Layout, PACKED_EFFORT, join};
@@ -276,11 +275,12 @@ fn computing(
     Some(match (from, to) {
         (DType::S8, DType::S32) => small!(i8, i32),
         (DType::U8, DType::S32) => small!(u8, i32),
-        // These sums wrap around modulo a power of two.
+        // These sums wrap around modulo a power of two, so integers of both signs have the same bits.
         (DType::S8, DType::S8) => small!(i8, i8),
         (DType::U8, DType::U8) => small!(u8, u8),
-        (DType::S16, DType::S16) => tasks::<i16, i32, i16>(products, places, alike),
-        (DType::U16, DType::U16) => tasks::<u16, i32, u16>(products, places, alike),
+        (DType::S16, DType::S16) | (DType::U16, DType::U16) => {
+            tasks::<u16, u32, u16>(products, places, alike)
+        }
         (DType::F16, DType::F16) => tasks::<f16, f32, f16>(products, places, alike),
         (DType::BF16, DType::BF16) => tasks::<bf16, f32, bf16>(products, places, alike),
         (DType::F16, DType::F32) => tasks::<f16, f32, f32>(products, places, alike),
@@ -290,7 +290,9 @@ fn computing(
         (DType::F64, _) => tasks::<f64, f64, f64>(products, places, alike),
         (DType::C64, _) => tasks::<Complex<f32>, Complex<f32>, Complex<f32>>(products, places, alike),
         (DType::C128, _) => tasks::<Complex<f64>, Complex<f64>, Complex<f64>>(products, places, alike),
-        _ => return dispatch!(from, [wide_ints], T => tasks::<T, T, T>(products, places, alike)),
+        (DType::S32 | DType::U32, _) => tasks::<u32, u32, u32>(products, places, alike),
+        (DType::S64 | DType::U64, _) => tasks::<u64, u64, u64>(products, places, alike),
+        _ => return None,
     })
 }
 
