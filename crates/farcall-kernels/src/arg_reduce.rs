@@ -372,11 +372,23 @@ unsafe fn row<T: Compared, I: Integer>(
     let Some(most) = most(keep, init.0, x) else {
         return x.iter().enumerate().fold(init, |kept, (i, x)| keep.step(kept, (*x, place(i))));
     };
+    // Equal numbers have the same bits, except zeros (and subnormals, if the processor flushes them to zero).
+    // Later equal numbers then change nothing if their indices are not wanted.
+    let ascends = |IotaIndices { stride, size }| begin % (stride * size) + x.len() <= stride * size;
+    let settled = (keep.first || most != T::ZERO.wide())
+        && match keep.tie {
+            Tie::Lower => places.counted.is_some_and(ascends),
+            Tie::First => true,
+            Tie::Second => false,
+        };
     // Only the elements that are equal to the best one, the largest or the smallest, matter.
     let (mut kept, mut chunk) = (init, 0);
     while let Some(found) = next_equal(x, most, chunk) {
         for i in (found * LANES..x.len().min((found + 1) * LANES)).filter(|i| x[*i].wide() == most) {
             kept = keep.step(kept, (x[i], place(i)));
+            if settled {
+                return kept;
+            }
         }
         chunk = found + 1;
     }
