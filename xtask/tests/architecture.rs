@@ -402,3 +402,31 @@ fn one_python_file_uses_undocumented_parts_of_jax() {
         }
     }
 }
+
+/// The features of each package that a crate is built with: of its dependencies, and of those of build scripts
+/// and macros.
+fn features(package: &str) -> BTreeMap<String, BTreeSet<String>> {
+    let mut cargo = std::process::Command::new(env!("CARGO"));
+    cargo.current_dir(root()).args(["tree", "--package", package, "--edges", "normal,build"]);
+    let out = cargo.args(["--prefix", "none", "--no-dedupe", "--format", "{p} [{f}]"]).output();
+    let out = String::from_utf8(out.expect("cargo runs").stdout).expect("cargo prints UTF-8");
+    let mut features = BTreeMap::<String, BTreeSet<String>>::new();
+    for line in out.lines() {
+        let (package, enabled) = line.rsplit_once(" [").expect("the format has a bracket");
+        features.entry(package.to_owned()).or_default().insert(enabled.to_owned());
+    }
+    features
+}
+
+/// A crate is built once for each set of features. If these differ, the engine is built once for the command
+/// and once for the extension module.
+#[test]
+fn the_command_and_the_extension_module_share_a_build() {
+    let [command, module] = ["farcall-cli", "farcall-python"].map(features);
+    let differ: Vec<_> = command
+        .iter()
+        .filter(|(package, enabled)| module.get(*package).is_some_and(|m| m != *enabled))
+        .collect();
+    assert!(command.keys().any(|package| module.contains_key(package)), "no package in common");
+    assert!(differ.is_empty(), "features of {differ:?}: see `syn-for-pyo3` in Cargo.toml");
+}
