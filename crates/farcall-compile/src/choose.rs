@@ -133,7 +133,7 @@ impl<'m> Chooser<'m> {
     /// Returns false for operations whose kernels follow XLA, if the program asks for the specification's
     /// results.
     fn is_for_kernels(&self, op: &Op) -> bool {
-        let decided = matches!(op, Op::ReduceWindow(_) | Op::Scatter(_));
+        let decided = matches!(op, Op::ReduceWindow(_)) || op.as_scatter().is_some();
         !decided || self.options.numerics.semantics == Semantics::Xla
     }
 

@@ -64,7 +64,7 @@ pub fn no_kernel(plan: &Plan, thunk: &Thunk) -> Option<NoKernel> {
     let ThunkOp::Reference(id) = thunk.op else { return None };
     let site = plan.references.get(id.index())?;
     let inst = site.entry().body().first()?;
-    let decided = matches!(inst.op(), Op::ReduceWindow(_) | Op::Scatter(_));
+    let decided = matches!(inst.op(), Op::ReduceWindow(_)) || inst.op().as_scatter().is_some();
     Some(match () {
         () if !site.calls.is_empty() => NoKernel::Call,
         () if decided && plan.numerics.semantics == Semantics::StableHlo => NoKernel::Semantics,
@@ -166,7 +166,7 @@ fn simple_bodies(op: &Op, inputs: &[TensorType]) -> Option<Vec<Body>> {
     let add = || of(Op::Binary(Binary::Add), first.dtype, first.dtype);
     Some(match op {
         Op::Reduce { .. } | Op::ReduceWindow(_) if others.len() == 1 => vec![add()],
-        Op::Scatter(_) if others.len() == 2 => vec![add()],
+        scatter if scatter.as_scatter().is_some() && others.len() == 2 => vec![add()],
         Op::SelectAndScatter(_) => vec![of(less(Direction::Ge), first.dtype, DType::Pred), add()],
         sort if sort.is_sort() && others.is_empty() => {
             vec![of(less(Direction::Lt), first.dtype, DType::Pred)]

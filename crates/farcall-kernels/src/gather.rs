@@ -1,8 +1,7 @@
 //! `gather`: copies slices of the operand. The positions of the slices are computed at run time.
 
+use farcall_ir::TensorType;
 use farcall_ir::dims::indexed::{BatchAxis, IndexedDims, Placement, WindowAxis};
-use farcall_ir::op::Gather;
-use farcall_ir::{Op, TensorType};
 
 use super::args::Args;
 use super::index::{self, Reader, Starts};
@@ -20,10 +19,9 @@ const TASK_ELEMENTS: usize = 1 << 17;
 const MIN_SLICE_ELEMENTS: usize = 8;
 
 fn prepare(request: &Request<'_>) -> Option<Prepared> {
-    let (Op::Gather(g), [x, indices], [y]) = (request.op, request.inputs, request.outputs) else {
-        return None;
-    };
-    let slices = Slices::new(g, x, indices, y)?;
+    let g = request.op.as_gather()?;
+    let ([x, indices], [y]) = (request.inputs, request.outputs) else { return None };
+    let slices = Slices::new(IndexedDims::of(request.op)?, &g.slice_sizes, x, indices, y)?;
     let (elements, count) = (y.elements()?, slices.starts.count());
     let per_task = (TASK_ELEMENTS / elements.checked_div(count).unwrap_or(0).max(MIN_SLICE_ELEMENTS)).max(1);
     let tasks = if elements == 0 { 1 } else { count.div_ceil(per_task).max(1) };
@@ -36,10 +34,8 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
 }
 
 fn describe(request: &Request<'_>) -> String {
-    match request.op {
-        Op::Gather(g) if g.wrap.iter().any(|n| *n > 0) => index::WRAPS.to_owned(),
-        _ => String::new(),
-    }
+    let wraps = IndexedDims::of(request.op).is_some_and(|numbers| numbers.wrap.iter().any(|n| *n > 0));
+    if wraps { index::WRAPS.to_owned() } else { String::new() }
 }
 
 /// The slices of the operand, and their positions in the result.
@@ -139,13 +135,18 @@ impl Piece {
 }
 
 impl Slices {
-    fn new(g: &Gather, x: &TensorType, indices: &TensorType, y: &TensorType) -> Option<Slices> {
+    fn new(
+        numbers: IndexedDims<'_>,
+        slice_sizes: &[usize],
+        x: &TensorType,
+        indices: &TensorType,
+        y: &TensorType,
+    ) -> Option<Slices> {
         if x.dtype != y.dtype {
             return None;
         }
         let sizes = [x.sizes(), indices.sizes(), y.sizes()];
-        let Placement { window, batch, entries, entry_stride } =
-            IndexedDims::from(g).placement(&g.slice_sizes, sizes)?;
+        let Placement { window, batch, entries, entry_stride } = numbers.placement(slice_sizes, sizes)?;
         let stride = |elements: usize| isize::try_from(elements).unwrap_or(isize::MAX);
         let axis = |w: WindowAxis| Axis { size: w.size, src: stride(w.operand), dst: stride(w.windows) };
         let mut axes: Vec<Axis> = window.into_iter().map(axis).collect();
@@ -207,7 +208,8 @@ fn each_row(axes: &[Axis], first: [isize; 2], f: &mut impl FnMut([isize; 2])) {
 
 #[cfg(test)]
 mod tests {
-    use farcall_ir::DType;
+    use farcall_ir::op::Gather;
+    use farcall_ir::{DType, Op};
 
     use super::*;
 

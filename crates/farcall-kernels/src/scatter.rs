@@ -14,8 +14,7 @@ use std::marker::PhantomData;
 use std::ops::{Range, RangeInclusive};
 
 use farcall_ir::dims::indexed::{IndexedDims, Placement, WindowAxis};
-use farcall_ir::op::Scatter;
-use farcall_ir::{DType, Op, TensorType};
+use farcall_ir::{DType, TensorType};
 use farcall_ir::{dims, interrupt};
 
 use super::args::Args;
@@ -58,17 +57,19 @@ const MAX_GROUPS: usize = 256;
 const PREFETCH_DISTANCE_UPDATES: usize = 16;
 
 fn prepare(request: &Request<'_>) -> Option<Prepared> {
-    let (Op::Scatter(s), [body]) = (request.op, request.bodies) else { return None };
+    request.op.as_scatter()?;
+    let [body] = request.bodies else { return None };
     let ([x, indices, updates], [y]) = (request.inputs, request.outputs) else { return None };
     if x != y || updates.dtype != x.dtype {
         return None;
     }
-    let windows = Windows::new(s, x, indices, updates)?;
+    let windows = Windows::new(IndexedDims::of(request.op)?, x, indices, updates)?;
     prepared(windows, x, Operation::of(body, x.dtype)?.update(x.dtype)?)
 }
 
 fn describe(request: &Request<'_>) -> String {
-    let (Op::Scatter(s), [body], [x, ..]) = (request.op, request.bodies, request.inputs) else {
+    let (Some(numbers), [body], [x, ..]) = (IndexedDims::of(request.op), request.bodies, request.inputs)
+    else {
         return String::new();
     };
     let mut text = match Operation::of(body, x.dtype) {
@@ -76,7 +77,7 @@ fn describe(request: &Request<'_>) -> String {
         Some(Operation::Set) => "set".to_owned(),
         None => return String::new(),
     };
-    if s.wrap.iter().any(|n| *n > 0) {
+    if numbers.wrap.iter().any(|n| *n > 0) {
         text = format!("{text}, {}", index::WRAPS);
     }
     text
@@ -220,11 +221,15 @@ struct Windows {
 }
 
 impl Windows {
-    fn new(s: &Scatter, x: &TensorType, indices: &TensorType, updates: &TensorType) -> Option<Windows> {
+    fn new(
+        numbers: IndexedDims<'_>,
+        x: &TensorType,
+        indices: &TensorType,
+        updates: &TensorType,
+    ) -> Option<Windows> {
         if x.elements()?.max(updates.elements()?) > isize::MAX as usize / 16 {
             return None;
         }
-        let numbers = IndexedDims::from(s);
         let sizes = numbers.window_sizes(x.rank(), updates.sizes())?;
         let Placement { window, batch, entries, entry_stride } =
             numbers.placement(&sizes, [x.sizes(), indices.sizes(), updates.sizes()])?;

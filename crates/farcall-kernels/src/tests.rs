@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use farcall_ir::op::{
     Binary, Compare, CompareKind, Convolution, ConvolutionDims, Direction, DotGeneral, FftKind, FormOp,
-    Gather, Pad, ReduceWindow, RngAlgorithm, Scatter, SelectAndScatter, Slice, Unary,
+    Gather, Pad, ReduceWindow, RngAlgorithm, Scatter, SelectAndScatter, Slice, Unary, Wrapping,
 };
 use farcall_ir::{DType, Op, TensorType};
 
@@ -435,11 +435,14 @@ fn gather(r: &mut Random, Start { rank, x, .. }: Start) -> Question {
         start_index_map: r.dims(rank),
         index_vector_dim: 1,
         slice_sizes: slices,
-        wrap: wrap(r),
         ..Gather::default()
     };
     let y = x.with_sizes([vec![indices.sizes()[0]], kept].concat());
-    (Op::Gather(Box::new(g)), vec![], vec![x, indices], vec![y])
+    let op = match wrap(r) {
+        wrap if wrap.is_empty() => Op::Gather(Box::new(g)),
+        wrap => FormOp::WrappingGather(Box::new(Wrapping { op: g, wrap })).into(),
+    };
+    (op, vec![], vec![x, indices], vec![y])
 }
 
 fn arg_reduce(r: &mut Random, Start { dtype, rank, x, .. }: Start) -> Question {
@@ -524,12 +527,15 @@ fn scatter(r: &mut Random, Start { dtype, rank, x, .. }: Start) -> Question {
         inserted_window_dims: inserted,
         scatter_dims_to_operand_dims: r.dims(rank),
         index_vector_dim: 1,
-        wrap: wrap(r),
         ..Scatter::default()
     };
     let updates = x.with_sizes([vec![indices.sizes()[0]], kept].concat());
     let body = body(dtype, 2, Op::Binary([Binary::Add, Binary::Maximum][r.below(2)]), dtype);
-    (Op::Scatter(Box::new(s)), vec![body], vec![x.clone(), indices, updates], vec![x])
+    let op = match wrap(r) {
+        wrap if wrap.is_empty() => Op::Scatter(Box::new(s)),
+        wrap => FormOp::WrappingScatter(Box::new(Wrapping { op: s, wrap })).into(),
+    };
+    (op, vec![body], vec![x.clone(), indices, updates], vec![x])
 }
 
 /// Number of bytes before and after each buffer.

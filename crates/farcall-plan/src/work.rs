@@ -73,7 +73,9 @@ fn flops(op: &Op, applied: u64, inputs: &[&TensorType], results: &[&TensorType])
             made.saturating_mul(size.saturating_sub(1).min(along)).saturating_mul(applied)
         }
         Op::Map { .. } => made.saturating_mul(applied),
-        Op::Scatter(_) => elements(inputs.last()).saturating_mul(applied),
+        Op::Scatter(_) | Op::Form(FormOp::WrappingScatter(_)) => {
+            elements(inputs.last()).saturating_mul(applied)
+        }
         Op::DotGeneral(dot) => {
             let sizes = inputs.first().map_or(&[][..], |lhs| lhs.sizes());
             let contracted = dot.lhs_contract.iter().filter_map(|d| sizes.get(*d));

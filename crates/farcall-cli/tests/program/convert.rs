@@ -260,16 +260,16 @@ fn artifacts_are_written() {
     let folder = folder.with(
         "wraps.mlir",
         r#"func.func @main(%x: tensor<3xf32>, %i: tensor<2x1xi32>) -> tensor<2xf32> {
-  %0 = "stablehlo.gather"(%x, %i) <{dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1>, farcall.wrap = array<i64: 3>}> : (tensor<3xf32>, tensor<2x1xi32>) -> tensor<2xf32>
+  %0 = "farcall.wrapping_gather"(%x, %i) <{dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1>, wrap = array<i64: 3>}> : (tensor<3xf32>, tensor<2x1xi32>) -> tensor<2xf32>
   return %0 : tensor<2xf32>
 }"#,
     );
     folder.fails(&["convert", "wraps.mlir", "--to", "artifact"], expect![[r#"
-        error: [unsupported] stablehlo.gather: artifacts have no attribute `farcall.wrap`
+        error: [unsupported] farcall.wrapping_gather: artifacts have no such operation
          --> wraps.mlir:2:8
           |
-        2 |   %0 = "stablehlo.gather"(%x, %i) <{dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0], start
-          |        ^^^^^^^^^^^^^^^^^^
+        2 |   %0 = "farcall.wrapping_gather"(%x, %i) <{dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0]
+          |        ^^^^^^^^^^^^^^^^^^^^^^^^^
     "#]]);
 }
 

@@ -21,8 +21,8 @@ func.func @main(%x: tensor<5x3xf32>, %i: tensor<4xi32>) -> tensor<5x3xf32> {
 module {
   func.func public @main(%arg0: tensor<5x3xf32>, %arg1: tensor<4xi32>) -> tensor<5x3xf32> {
     %0 = stablehlo.broadcast_in_dim %arg1, dims = [0] : (tensor<4xi32>) -> tensor<4x1xi32>
-    %1 = "stablehlo.gather"(%arg0, %0) <{dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, farcall.wrap = array<i64: 5>, slice_sizes = array<i64: 1, 3>}> : (tensor<5x3xf32>, tensor<4x1xi32>) -> tensor<4x3xf32>
-    %2 = "stablehlo.scatter"(%arg0, %0, %1) <{farcall.wrap = array<i64: 5>, scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({
+    %1 = "farcall.wrapping_gather"(%arg0, %0) <{dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1, 3>, wrap = array<i64: 5>}> : (tensor<5x3xf32>, tensor<4x1xi32>) -> tensor<4x3xf32>
+    %2 = "farcall.wrapping_scatter"(%arg0, %0, %1) <{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>, wrap = array<i64: 5>}> ({
     ^bb0(%arg2: tensor<f32>, %arg3: tensor<f32>):
       %3 = stablehlo.add %arg2, %arg3 : tensor<f32>
       stablehlo.return %3 : tensor<f32>
@@ -75,8 +75,8 @@ module {
       stablehlo.return %2 : tensor<i1>
     }, {
     ^bb0(%iterArg: tensor<2xf32>, %iterArg_0: tensor<2x1xi8>, %iterArg_1: tensor<5xf32>):
-      %1 = "stablehlo.gather"(%iterArg_1, %iterArg_0) <{dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, farcall.wrap = array<i64: 5>, slice_sizes = array<i64: 1>}> : (tensor<5xf32>, tensor<2x1xi8>) -> tensor<2xf32>
-      %2 = "stablehlo.gather"(%iterArg_1, %iterArg_0) <{dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, farcall.wrap = array<i64: 5>, slice_sizes = array<i64: 1>}> : (tensor<5xf32>, tensor<2x1xi8>) -> tensor<2xf32>
+      %1 = "farcall.wrapping_gather"(%iterArg_1, %iterArg_0) <{dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1>, wrap = array<i64: 5>}> : (tensor<5xf32>, tensor<2x1xi8>) -> tensor<2xf32>
+      %2 = "farcall.wrapping_gather"(%iterArg_1, %iterArg_0) <{dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1>, wrap = array<i64: 5>}> : (tensor<5xf32>, tensor<2x1xi8>) -> tensor<2xf32>
       %3 = stablehlo.add %1, %2 : tensor<2xf32>
       %4 = stablehlo.add %3, %iterArg : tensor<2xf32>
       %c = stablehlo.constant dense<1> : tensor<2x1xi8>
@@ -116,10 +116,10 @@ module {
     %1 = stablehlo.add %arg1, %c_0 : tensor<2x4xi64>
     %2 = stablehlo.select %0, %1, %arg1 : tensor<2x4xi1>, tensor<2x4xi64>
     %3 = stablehlo.transpose %arg1, dims = [1, 0] : (tensor<2x4xi64>) -> tensor<4x2xi64>
-    %4 = "stablehlo.gather"(%arg0, %3) <{dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0, 1], start_index_map = [1, 0], index_vector_dim = 1>, farcall.wrap = array<i64: 5, 5>, slice_sizes = array<i64: 1, 1>}> : (tensor<5x5xf32>, tensor<4x2xi64>) -> tensor<4xf32>
+    %4 = "farcall.wrapping_gather"(%arg0, %3) <{dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0, 1], start_index_map = [1, 0], index_vector_dim = 1>, slice_sizes = array<i64: 1, 1>, wrap = array<i64: 5, 5>}> : (tensor<5x5xf32>, tensor<4x2xi64>) -> tensor<4xf32>
     %5 = stablehlo.compare LT, %2, %c_0 : (tensor<2x4xi64>, tensor<2x4xi64>) -> tensor<2x4xi1>
     %6 = stablehlo.broadcast_in_dim %arg2, dims = [] : (tensor<i64>) -> tensor<3x1xi64>
-    %7 = "stablehlo.gather"(%arg0, %6) <{dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, farcall.wrap = array<i64: 5>, slice_sizes = array<i64: 1, 5>}> : (tensor<5x5xf32>, tensor<3x1xi64>) -> tensor<3x5xf32>
+    %7 = "farcall.wrapping_gather"(%arg0, %6) <{dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1, 5>, wrap = array<i64: 5>}> : (tensor<5x5xf32>, tensor<3x1xi64>) -> tensor<3x5xf32>
     return %4, %5, %7 : tensor<4xf32>, tensor<2x4xi1>, tensor<3x5xf32>
   }
 }
@@ -165,10 +165,10 @@ module {
     %10 = stablehlo.reshape %arg1 : (tensor<2xi32>) -> tensor<2x1xi32>
     %11 = stablehlo.reshape %arg2 : (tensor<2xi32>) -> tensor<2x1xi32>
     %12 = stablehlo.concatenate %10, %11, dim = 1 : (tensor<2x1xi32>, tensor<2x1xi32>) -> tensor<2x2xi32>
-    %13 = "stablehlo.gather"(%arg0, %12) <{dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0, 1], start_index_map = [0, 1], index_vector_dim = 1>, farcall.wrap = array<i64: 5, 7>, slice_sizes = array<i64: 1, 1>}> : (tensor<5x7xf32>, tensor<2x2xi32>) -> tensor<2xf32>
+    %13 = "farcall.wrapping_gather"(%arg0, %12) <{dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0, 1], start_index_map = [0, 1], index_vector_dim = 1>, slice_sizes = array<i64: 1, 1>, wrap = array<i64: 5, 7>}> : (tensor<5x7xf32>, tensor<2x2xi32>) -> tensor<2xf32>
     %14 = stablehlo.reshape %arg1 : (tensor<2xi32>) -> tensor<2x1xi32>
     %15 = stablehlo.concatenate %14, %8, dim = 1 : (tensor<2x1xi32>, tensor<2x1xi32>) -> tensor<2x2xi32>
-    %16 = "stablehlo.gather"(%arg0, %15) <{dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0, 1], start_index_map = [0, 1], index_vector_dim = 1>, farcall.wrap = array<i64: 5, 0>, slice_sizes = array<i64: 1, 1>}> : (tensor<5x7xf32>, tensor<2x2xi32>) -> tensor<2xf32>
+    %16 = "farcall.wrapping_gather"(%arg0, %15) <{dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0, 1], start_index_map = [0, 1], index_vector_dim = 1>, slice_sizes = array<i64: 1, 1>, wrap = array<i64: 5, 0>}> : (tensor<5x7xf32>, tensor<2x2xi32>) -> tensor<2xf32>
     %17 = "stablehlo.gather"(%arg0, %9) <{dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0, 1], start_index_map = [0, 1]>, slice_sizes = array<i64: 1, 1>}> : (tensor<5x7xf32>, tensor<2x2xi32>) -> tensor<2xf32>
     return %13, %16, %17 : tensor<2xf32>, tensor<2xf32>, tensor<2xf32>
   }
@@ -242,7 +242,7 @@ module {
     %0 = stablehlo.compare LT, %arg1, %c : (tensor<2x1xi32>, tensor<2x1xi32>) -> tensor<2x1xi1>
     %1 = stablehlo.add %arg1, %c_1 : tensor<2x1xi32>
     %2 = stablehlo.select %0, %1, %arg1 : tensor<2x1xi1>, tensor<2x1xi32>
-    %3 = "stablehlo.gather"(%arg0, %2) <{dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, farcall.wrap = array<i64: 5>, slice_sizes = array<i64: 1>}> : (tensor<5xf32>, tensor<2x1xi32>) -> tensor<2xf32>
+    %3 = "farcall.wrapping_gather"(%arg0, %2) <{dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1>, wrap = array<i64: 5>}> : (tensor<5xf32>, tensor<2x1xi32>) -> tensor<2xf32>
     %c_3 = stablehlo.constant dense<0> : tensor<2x1xui32>
     %c_4 = stablehlo.constant dense<5> : tensor<2x1xui32>
     %4 = stablehlo.compare LT, %arg2, %c_3 : (tensor<2x1xui32>, tensor<2x1xui32>) -> tensor<2x1xi1>

@@ -1,14 +1,22 @@
 //! Attributes of operations of the middle form.
 
-use super::{Bad, Fields, Put, reduction};
+use super::{Bad, Fields, Put, indexing, reduction};
 use crate::attr::Attr;
-use crate::op::{FormOp, FormOpcode};
+use crate::op::{FormOp, FormOpcode, Wrapping};
 
 pub(crate) fn read(opcode: FormOpcode, f: &mut Fields<'_>) -> Result<FormOp, Bad> {
     match opcode {
         FormOpcode::Fusion => Ok(FormOp::Fusion),
         FormOpcode::Copy => Ok(FormOp::Copy),
         FormOpcode::PartialSort => read_partial_sort(f),
+        FormOpcode::WrappingGather => {
+            let (op, wrap) = (indexing::read_static_gather(f)?, f.usizes("wrap")?);
+            Ok(FormOp::WrappingGather(Box::new(Wrapping { op, wrap })))
+        }
+        FormOpcode::WrappingScatter => {
+            let (op, wrap) = (indexing::read_scatter_numbers(f)?, f.usizes("wrap")?);
+            Ok(FormOp::WrappingScatter(Box::new(Wrapping { op, wrap })))
+        }
     }
 }
 
@@ -18,6 +26,14 @@ pub(crate) fn write(op: &FormOp, put: &mut Put<'_>) {
         FormOp::PartialSort { dim, is_stable, part } => {
             reduction::write_sort(*dim, *is_stable, put);
             put("part", Attr::usize_array(&[part.start, part.end]));
+        }
+        FormOp::WrappingGather(wrapping) => {
+            indexing::write_gather(&wrapping.op, false, put);
+            put("wrap", Attr::usize_array(&wrapping.wrap));
+        }
+        FormOp::WrappingScatter(wrapping) => {
+            indexing::write_scatter(&wrapping.op, put);
+            put("wrap", Attr::usize_array(&wrapping.wrap));
         }
     }
 }

@@ -6,9 +6,13 @@ use crate::attr::{Attr, AttrDict};
 use crate::op::{Gather, Op, Scatter};
 
 pub(crate) fn read_gather(f: &mut Fields<'_>) -> Result<Op, Bad> {
+    Ok(Op::Gather(Box::new(read_static_gather(f)?)))
+}
+
+pub(super) fn read_static_gather(f: &mut Fields<'_>) -> Result<Gather, Bad> {
     let mut gather = read_dimension_numbers(f)?;
     gather.slice_sizes = f.usizes("slice_sizes")?;
-    Ok(Op::Gather(Box::new(gather)))
+    Ok(gather)
 }
 
 pub(crate) fn read_dynamic_gather(f: &mut Fields<'_>) -> Result<Op, Bad> {
@@ -27,7 +31,6 @@ fn read_dimension_numbers(f: &mut Fields<'_>) -> Result<Gather, Bad> {
         index_vector_dim: number(&mut p, "index_vector_dim")?,
         slice_sizes: Vec::new(),
         indices_are_sorted: f.flag("indices_are_sorted")?,
-        wrap: read_wrap(f)?,
     };
     no_more("dimension_numbers", &p)?;
     Ok(gather)
@@ -49,10 +52,13 @@ pub(crate) fn write_gather(op: &Gather, dynamic: bool, put: &mut Put<'_>) {
     if op.indices_are_sorted {
         put("indices_are_sorted", Attr::Bool(true));
     }
-    write_wrap(&op.wrap, put);
 }
 
 pub(crate) fn read_scatter(f: &mut Fields<'_>) -> Result<Op, Bad> {
+    Ok(Op::Scatter(Box::new(read_scatter_numbers(f)?)))
+}
+
+pub(super) fn read_scatter_numbers(f: &mut Fields<'_>) -> Result<Scatter, Bad> {
     let mut p = f.params("scatter_dimension_numbers")?;
     let scatter = Scatter {
         update_window_dims: list(&mut p, "update_window_dims")?,
@@ -63,10 +69,9 @@ pub(crate) fn read_scatter(f: &mut Fields<'_>) -> Result<Op, Bad> {
         index_vector_dim: number(&mut p, "index_vector_dim")?,
         indices_are_sorted: f.flag("indices_are_sorted")?,
         unique_indices: f.flag("unique_indices")?,
-        wrap: read_wrap(f)?,
     };
     no_more("scatter_dimension_numbers", &p)?;
-    Ok(Op::Scatter(Box::new(scatter)))
+    Ok(scatter)
 }
 
 pub(crate) fn write_scatter(op: &Scatter, put: &mut Put<'_>) {
@@ -84,17 +89,6 @@ pub(crate) fn write_scatter(op: &Scatter, put: &mut Put<'_>) {
         if value {
             put(key, Attr::Bool(true));
         }
-    }
-    write_wrap(&op.wrap, put);
-}
-
-fn read_wrap(f: &mut Fields<'_>) -> Result<Vec<usize>, Bad> {
-    Ok(f.optional_usizes("farcall.wrap")?.unwrap_or_default())
-}
-
-fn write_wrap(wrap: &[usize], put: &mut Put<'_>) {
-    if !wrap.is_empty() {
-        put("farcall.wrap", Attr::usize_array(wrap));
     }
 }
 

@@ -307,7 +307,6 @@ fn rearranged(b: &mut Builder<'_>, x: &Tracked, to: &TensorType, sizes: &[Option
         index_vector_dim: dims.len(),
         slice_sizes: vec![1],
         indices_are_sorted: false,
-        wrap: Vec::new(),
     };
     b.emit(Op::Gather(Box::new(gather)), &[flat, position], to.clone())
 }

@@ -94,7 +94,7 @@ impl<'m> Lowering<'m> {
         let Some(indices) = operands.get(count) else { return Err(unsupported(inst, "an operand with")) };
         let batch = (0..indices.sizes.len()).filter(|d| *d != scatter.index_vector_dim);
         let is_vector = indices.sizes.get(scatter.index_vector_dim).is_some_and(Option::is_some);
-        if is_vector || !scatter.wrap.is_empty() {
+        if is_vector {
             return Err(unsupported(inst, "an index vector along"));
         }
         // Updates may be tracked along dimensions where the indices are not.

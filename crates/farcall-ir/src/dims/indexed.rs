@@ -11,7 +11,7 @@
 //! ```
 
 use super::{others, strides};
-use crate::op::{Gather, Op, Scatter};
+use crate::op::{FormOp, Gather, Op, Scatter};
 
 /// The dimension numbers of a gather or scatter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,7 +46,7 @@ impl<'a> From<&'a Gather> for IndexedDims<'a> {
             indices_batching_dims: &g.start_indices_batching_dims,
             indexed_dims: &g.start_index_map,
             index_vector_dim: g.index_vector_dim,
-            wrap: &g.wrap,
+            wrap: &[],
         }
     }
 }
@@ -60,7 +60,7 @@ impl<'a> From<&'a Scatter> for IndexedDims<'a> {
             indices_batching_dims: &s.scatter_indices_batching_dims,
             indexed_dims: &s.scatter_dims_to_operand_dims,
             index_vector_dim: s.index_vector_dim,
-            wrap: &s.wrap,
+            wrap: &[],
         }
     }
 }
@@ -71,6 +71,12 @@ impl<'a> IndexedDims<'a> {
         match op {
             Op::Gather(gather) => Some((&**gather).into()),
             Op::Scatter(scatter) => Some((&**scatter).into()),
+            Op::Form(FormOp::WrappingGather(wrapping)) => {
+                Some(IndexedDims { wrap: &wrapping.wrap, ..(&wrapping.op).into() })
+            }
+            Op::Form(FormOp::WrappingScatter(wrapping)) => {
+                Some(IndexedDims { wrap: &wrapping.wrap, ..(&wrapping.op).into() })
+            }
             _ => None,
         }
     }

@@ -2,7 +2,7 @@
 
 use super::machine::Machine;
 use super::outcome::{Continuation, Step, region};
-use super::{EvalError, Value, reduction};
+use super::{EvalError, Value, indexing, reduction};
 use crate::module::Inst;
 use crate::op::FormOp;
 
@@ -18,6 +18,10 @@ pub(super) fn form<'m>(
             return Ok(Step::Enter { region: region(inst, 0)?, args: operands, after });
         }
         FormOp::Copy => Ok(operands),
+        FormOp::WrappingGather(wrapping) => indexing::gather(&operands, &wrapping.op, &wrapping.wrap),
+        FormOp::WrappingScatter(wrapping) => {
+            indexing::scatter(m, inst, &operands, &wrapping.op, &wrapping.wrap)
+        }
         FormOp::PartialSort { dim, part, .. } => reduction::partial_sort(m, inst, &operands, *dim, part),
     };
     values.map(Step::Values)

@@ -30,23 +30,25 @@ pub(super) fn real_dynamic_slice(xs: &[Value]) -> Result<Vec<Value>, EvalError> 
     one(slice_between(tensor(xs, 0)?, tensor(xs, 1)?, tensor(xs, 2)?, tensor(xs, 3)?)?)
 }
 
-/// `gather`: operand, start indices.
-pub(super) fn gather(xs: &[Value], g: &Gather) -> Result<Vec<Value>, EvalError> {
-    one(gathered(tensor(xs, 0)?, tensor(xs, 1)?, g)?)
+/// `gather`: operand, start indices. `wrap` is added to negative indices, if it is not empty.
+pub(super) fn gather(xs: &[Value], g: &Gather, wrap: &[usize]) -> Result<Vec<Value>, EvalError> {
+    one(gathered(tensor(xs, 0)?, tensor(xs, 1)?, g, wrap)?)
 }
 
 /// `dynamic_gather`: operand, start indices, slice sizes.
 pub(super) fn dynamic_gather(xs: &[Value], g: &Gather) -> Result<Vec<Value>, EvalError> {
     let slice_sizes = sizes("slice size", tensor(xs, 2)?)?;
-    one(gathered(tensor(xs, 0)?, tensor(xs, 1)?, &Gather { slice_sizes, ..g.clone() })?)
+    one(gathered(tensor(xs, 0)?, tensor(xs, 1)?, &Gather { slice_sizes, ..g.clone() }, &[])?)
 }
 
-/// `scatter`: inputs, scatter indices, and one update for each input.
+/// `scatter`: inputs, scatter indices, and one update for each input. `wrap` is added to negative indices, if
+/// it is not empty.
 pub(super) fn scatter<'m>(
     m: &mut Machine<'m>,
     inst: Inst<'m>,
     xs: &[Value],
     s: &Scatter,
+    wrap: &[usize],
 ) -> Result<Vec<Value>, EvalError> {
     let all = tensors(xs)?;
     let n = all.len() / 2;
@@ -56,16 +58,21 @@ pub(super) fn scatter<'m>(
     }
     let mut body = applied(m, inst, 0)?;
     let updates = all.get(n + 1..).unwrap_or_default();
-    let (indices, semantics) = (tensor(xs, n)?, m.semantics);
+    let (starts, semantics) = (Starts::new(tensor(xs, n)?, s.index_vector_dim, wrap), m.semantics);
     let results =
-        scattered(&inputs, indices, updates, s, semantics, &mut |args, out| body.call(m, args, out))?;
+        scattered(&inputs, &starts, updates, s, semantics, &mut |args, out| body.call(m, args, out))?;
     Ok(results.into_iter().map(Value::Tensor).collect())
 }
 
 /// Gathers slices of the operand with the slice sizes of `g`. Starts are clamped, so that every slice lies
 /// within the operand.
-fn gathered(operand: &Literal, start_indices: &Literal, g: &Gather) -> Result<Literal, EvalError> {
-    let starts = Starts::new(start_indices, g.index_vector_dim, &g.wrap);
+fn gathered(
+    operand: &Literal,
+    start_indices: &Literal,
+    g: &Gather,
+    wrap: &[usize],
+) -> Result<Literal, EvalError> {
+    let starts = Starts::new(start_indices, g.index_vector_dim, wrap);
     let numbers = IndexedDims::from(g);
     let sliced = numbers.operand_window_dims(operand.dims().len());
     check_fits("slice", &g.slice_sizes, operand.dims())?;
@@ -115,7 +122,7 @@ fn gathered(operand: &Literal, start_indices: &Literal, g: &Gather) -> Result<Li
 /// followed by the elements of the updates.
 fn scattered(
     inputs: &[Literal],
-    scatter_indices: &Literal,
+    starts: &Starts<'_>,
     updates: &[Literal],
     s: &Scatter,
     semantics: Semantics,
@@ -126,7 +133,6 @@ fn scattered(
     let mut results = inputs.to_vec();
     results.iter_mut().try_for_each(Literal::unshare)?;
     let Some((input, update)) = inputs.first().zip(updates.first()) else { return Ok(results) };
-    let starts = Starts::new(scatter_indices, s.index_vector_dim, &s.wrap);
     let numbers = IndexedDims::from(s);
     let update_scatter_dims = numbers.windows_batch_dims(update.dims().len());
     starts.check_vectors(s.scatter_dims_to_operand_dims.len())?;
@@ -325,6 +331,10 @@ mod tests {
         Literal::from_fn(DType::S64, dims, |i| Scalar::Signed(i as i64 + 1))
     }
 
+    fn starts<'a>(indices: &'a Literal, s: &Scatter) -> Starts<'a> {
+        Starts::new(indices, s.index_vector_dim, &[])
+    }
+
     #[test]
     fn gather_clamps_starts() {
         let g = Gather {
@@ -336,7 +346,7 @@ mod tests {
             ..Gather::default()
         };
         let starts = s64(&[2, 3, 2], &[0, 0, 1, 0, 2, 1, 0, 1, 1, 1, 0, 9]);
-        let out = gathered(&count(&[3, 4, 2]), &starts, &g).unwrap();
+        let out = gathered(&count(&[3, 4, 2]), &starts, &g, &[]).unwrap();
         assert_eq!(out.dims(), [2, 3, 2, 2]);
         let expected =
             [1, 2, 3, 4, 3, 4, 5, 6, 13, 14, 15, 16, 9, 10, 11, 12, 11, 12, 13, 14, 17, 18, 19, 20];
@@ -354,7 +364,7 @@ mod tests {
             slice_sizes: vec![1, 1],
             ..Gather::default()
         };
-        let out = gathered(&count(&[3, 4]), &s64(&[3], &[2, -1, 7]), &g).unwrap();
+        let out = gathered(&count(&[3, 4]), &s64(&[3], &[2, -1, 7]), &g, &[]).unwrap();
         assert_eq!((out.dims(), out.as_slice::<i64>()), (&[3][..], &[3, 5, 12][..]));
     }
 
@@ -383,7 +393,8 @@ mod tests {
             *out = vec![Scalar::Signed(args[0].as_i64() + args[1].as_i64())];
             Ok(())
         };
-        let out = scattered(&[count(&[3, 4, 2])], &indices, &[ones], &s, Semantics::Xla, add).unwrap();
+        let out =
+            scattered(&[count(&[3, 4, 2])], &starts(&indices, &s), &[ones], &s, Semantics::Xla, add).unwrap();
         let expected =
             [1, 2, 5, 6, 7, 8, 7, 8, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 21, 22, 23, 24];
         assert_eq!(out[0].as_slice::<i64>(), expected);
@@ -404,8 +415,14 @@ mod tests {
                 Ok(())
             };
             let indices = s64(&[4, 1], &[-1, 2, 5, 9]);
-            let out =
-                scattered(&[count(&[6])], &indices, std::slice::from_ref(&nines), &s, semantics, replace);
+            let out = scattered(
+                &[count(&[6])],
+                &starts(&indices, &s),
+                std::slice::from_ref(&nines),
+                &s,
+                semantics,
+                replace,
+            );
             out.unwrap()[0].as_slice::<i64>().to_vec()
         };
         assert_eq!(run(Semantics::Xla), [1, 2, 9, 9, 5, 6]);
@@ -427,7 +444,7 @@ mod tests {
         let inputs = [count(&[3]), count(&[3])];
         let updates = [s64(&[2], &[10, 20]), s64(&[2], &[30, 40])];
         let indices = s64(&[2, 1], &[2, -1]);
-        let out = scattered(&inputs, &indices, &updates, &s, Semantics::Xla, swap).unwrap();
+        let out = scattered(&inputs, &starts(&indices, &s), &updates, &s, Semantics::Xla, swap).unwrap();
         assert_eq!(out[0].as_slice::<i64>(), [1, 2, 30]);
         assert_eq!(out[1].as_slice::<i64>(), [1, 2, 10]);
     }

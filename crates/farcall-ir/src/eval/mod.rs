@@ -285,9 +285,9 @@ fn step<'m>(m: &mut Machine<'m>, inst: Inst<'m>, operands: Vec<Value>) -> Result
         Op::DynamicSlice { sizes } => indexing::dynamic_slice(xs, sizes),
         Op::DynamicUpdateSlice => indexing::dynamic_update_slice(xs),
         Op::RealDynamicSlice => indexing::real_dynamic_slice(xs),
-        Op::Gather(gather) => indexing::gather(xs, gather),
+        Op::Gather(gather) => indexing::gather(xs, gather, &[]),
         Op::DynamicGather(gather) => indexing::dynamic_gather(xs, gather),
-        Op::Scatter(scatter) => indexing::scatter(m, inst, xs, scatter),
+        Op::Scatter(scatter) => indexing::scatter(m, inst, xs, scatter, &[]),
 
         Op::Reduce { dims } => reduction::reduce(m, inst, xs, dims),
         Op::ReduceWindow(window) => reduction::reduce_window(m, inst, xs, window),

@@ -58,7 +58,8 @@ pub(super) fn bytes(m: &Machine<'_>, inst: Inst<'_>, xs: &[Value]) -> usize {
         | Op::DynamicSlice { .. }
         | Op::DynamicUpdateSlice
         | Op::Gather(_)
-        | Op::Scatter(_) => 0,
+        | Op::Scatter(_)
+        | Op::Form(FormOp::WrappingGather(_) | FormOp::WrappingScatter(_)) => 0,
         // These operations need temporary memory only for lists of sizes.
         Op::DynamicPad | Op::RealDynamicSlice | Op::DynamicGather(_) => 0,
         // No temporary memory; nested instructions request their own.

@@ -13,9 +13,6 @@ use crate::module::{Inst, ValueId};
 use crate::op::{Composite, CustomCall, Op, Transfer, Unary};
 use crate::types::TensorType;
 
-/// Message for gathers and scatters that passes have changed to wrap negative indices.
-const NO_WRAP: &str = "HLO gathers and scatters cannot wrap negative indices";
-
 impl<'m> Printer<'m> {
     /// Prints one instruction, preceded by the instructions that it requires.
     pub(super) fn instruction(&mut self, body: &mut Body, inst: Inst<'m>) -> Printed<()> {
@@ -105,8 +102,6 @@ impl<'m> Printer<'m> {
             (_, Op::CollectiveBroadcast(op)) if op.dynamic_root => {
                 return self.fail(inst.span(), "HLO's collective-broadcast has no dynamic root");
             }
-            (_, Op::Gather(op)) if !op.wrap.is_empty() => return self.fail(inst.span(), NO_WRAP),
-            (_, Op::Scatter(op)) if !op.wrap.is_empty() => return self.fail(inst.span(), NO_WRAP),
             (Form::Attrs(syntax), op) => out.attrs(op, syntax, self.module),
             (Form::Hook(hook), op) => (hook.write)(op, &mut out),
         }

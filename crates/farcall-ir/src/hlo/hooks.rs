@@ -569,7 +569,6 @@ fn read_gather(g: &mut AttrReader<'_, '_>) -> Read<Op> {
         index_vector_dim: g.usize_or("index_vector_dim", 0)?,
         slice_sizes: g.usizes("slice_sizes")?,
         indices_are_sorted: g.flag("indices_are_sorted")?,
-        wrap: Vec::new(),
     })))
 }
 
@@ -594,7 +593,6 @@ fn read_scatter(g: &mut AttrReader<'_, '_>) -> Read<Op> {
         index_vector_dim: g.usize_or("index_vector_dim", 0)?,
         indices_are_sorted: g.flag("indices_are_sorted")?,
         unique_indices: g.flag("unique_indices")?,
-        wrap: Vec::new(),
     })))
 }
 

@@ -6,7 +6,7 @@ use smallvec::smallvec;
 
 use crate::infer::control::list;
 use crate::infer::cx::Cx;
-use crate::infer::reduction;
+use crate::infer::{indexing, reduction};
 use crate::op::FormOp;
 use crate::types::{Dim, Type, TypeList};
 
@@ -14,6 +14,17 @@ pub(super) fn form(cx: &mut Cx<'_>, op: &FormOp) -> Option<TypeList> {
     match op {
         FormOp::Fusion => fusion(cx),
         FormOp::Copy => Some(smallvec![cx.t(0).clone().into()]),
+        FormOp::WrappingGather(wrapping) => {
+            // gather_wrap
+            wrap(cx, "gather_wrap", &wrapping.wrap, wrapping.op.start_index_map.len(), 1);
+            indexing::gather(cx, &wrapping.op, false)
+        }
+        FormOp::WrappingScatter(wrapping) => {
+            let entries = wrapping.op.scatter_dims_to_operand_dims.len();
+            // scatter_wrap
+            wrap(cx, "scatter_wrap", &wrapping.wrap, entries, cx.operand_count() / 2);
+            indexing::scatter(cx, &wrapping.op)
+        }
         FormOp::PartialSort { dim, part, .. } => partial_sort(cx, *dim, part),
     }
 }
@@ -45,4 +56,18 @@ fn partial_sort(cx: &mut Cx<'_>, dim: usize, part: &Range<usize>) -> Option<Type
     let size = |(d, size)| if d == dim { Dim::Static(part.len()) } else { size };
     let resized = sorted.iter().filter_map(Type::tensor).map(|t| t.with_dims(t.dims().enumerate().map(size)));
     Some(resized.map(Type::from).collect())
+}
+
+/// Checks `wrap`, the numbers added to negative entries of the indices, which are the operand with number
+/// `place`: one number of the indices' type per entry.
+fn wrap(cx: &mut Cx<'_>, code: &'static str, wrap: &[usize], entries: usize, place: usize) {
+    if cx.length(code, "wrap", wrap.len(), entries, "one per entry of an index")
+        && let Some(indices) = cx.tensors(0..cx.operand_count()).get(place)
+    {
+        let bits = indices.dtype.bits();
+        let fits = |n: &usize| u64::try_from(*n).is_ok_and(|n| n >> (bits - 1) == 0);
+        cx.check(indices.dtype.is_signed_integer() && wrap.iter().all(fits), code, || {
+            format!("wrap must hold numbers of a signed index type, found {wrap:?} for {indices}")
+        });
+    }
 }

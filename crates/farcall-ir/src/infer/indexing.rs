@@ -206,20 +206,6 @@ fn gather_numbers(cx: &mut Cx<'_>, op: &Gather, operand: &TensorType, indices: &
     cx.unique(either!(dynamic, "c18"), "start_index_map and operand_batching_dims", &both);
     // gather_c19
     cx.in_range(either!(dynamic, "c19"), "start_index_map", &op.start_index_map, rank);
-    // gather_wrap
-    wrap(cx, either!(dynamic, "wrap"), &op.wrap, op.start_index_map.len(), indices);
-}
-
-/// Checks `wrap`, the numbers added to negative entries of indices: empty, or one number of the indices' type
-/// per entry.
-fn wrap(cx: &mut Cx<'_>, code: &'static str, wrap: &[usize], entries: usize, indices: &TensorType) {
-    if !wrap.is_empty() && cx.length(code, "wrap", wrap.len(), entries, "one per entry of an index") {
-        let bits = indices.dtype.bits();
-        let fits = |n: &usize| u64::try_from(*n).is_ok_and(|n| n >> (bits - 1) == 0);
-        cx.check(indices.dtype.is_signed_integer() && wrap.iter().all(fits), code, || {
-            format!("wrap must hold numbers of a signed index type, found {wrap:?} for {indices}")
-        });
-    }
 }
 
 /// Returns the slice sizes of a dynamic gather, which are its third operand. The inner value is `None` if the
@@ -439,8 +425,6 @@ fn scatter_numbers(
     cx.unique("scatter_c20", "scatter_dims_to_operand_dims and input_batching_dims", &both);
     // scatter_c21
     cx.in_range("scatter_c21", "scatter_dims_to_operand_dims", &op.scatter_dims_to_operand_dims, rank);
-    // scatter_wrap
-    wrap(cx, "scatter_wrap", &op.wrap, op.scatter_dims_to_operand_dims.len(), indices);
 }
 
 /// Checks the sizes of updates: scatter dimensions have the sizes of the indices, and window dimensions are

@@ -12,9 +12,6 @@ pub struct Gather {
     pub index_vector_dim: usize,
     pub slice_sizes: Vec<usize>,
     pub indices_are_sorted: bool,
-    /// Number added to each negative entry of an index before clamping; if empty, nothing is added. Created
-    /// by the pass [`wraps`](crate::middle::passes::negative_indices).
-    pub wrap: Vec<usize>,
 }
 
 /// `scatter`. Field names are the specification's.
@@ -29,6 +26,4 @@ pub struct Scatter {
     pub index_vector_dim: usize,
     pub indices_are_sorted: bool,
     pub unique_indices: bool,
-    /// Number added to each negative entry of an index, like [`Gather::wrap`].
-    pub wrap: Vec<usize>,
 }

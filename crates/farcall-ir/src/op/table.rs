@@ -528,6 +528,20 @@ operations! {
             (simple(1), EXACT.and(FORM), [], TEXT);
         PartialSort(FormOp::PartialSort { .. }) "farcall.partial_sort",
             (tensors(AtLeast(0), 1, AtLeast(0)), FORM, ["dimension", "is_stable?", "part"], TEXT);
+        WrappingGather(FormOp::WrappingGather(_)) "farcall.wrapping_gather",
+            (
+                simple(2),
+                FORM,
+                ["dimension_numbers", "indices_are_sorted?", "slice_sizes", "wrap"],
+                TEXT
+            );
+        WrappingScatter(FormOp::WrappingScatter(_)) "farcall.wrapping_scatter",
+            (
+                tensors(AtLeast(0), 1, AtLeast(0)),
+                FORM,
+                ["indices_are_sorted?", "scatter_dimension_numbers", "unique_indices?", "wrap"],
+                TEXT
+            );
     }
 }
 

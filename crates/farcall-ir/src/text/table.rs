@@ -251,7 +251,12 @@ fn form(op: Opcode) -> &'static [Directive] {
         | Opcode::BatchNormTraining
         | Opcode::BatchNormGrad
         | Opcode::RaggedDot
-        | Opcode::Form(FormOpcode::Fusion | FormOpcode::PartialSort) => GENERIC,
+        | Opcode::Form(
+            FormOpcode::Fusion
+            | FormOpcode::PartialSort
+            | FormOpcode::WrappingGather
+            | FormOpcode::WrappingScatter,
+        ) => GENERIC,
     }
 }
 

@@ -372,23 +372,33 @@ fn reduction() {
 #[test]
 fn operations_of_the_middle_form() {
     check(
-        r#"func.func @f(%x: tensor<4xf32>) {
+        r#"func.func @f(%x: tensor<4xf32>, %i: tensor<2x1xi32>) {
             %0 = "farcall.copy"(%x) : (tensor<4xf32>) -> tensor<4xf32>
             %1 = "farcall.partial_sort"(%0) <{dimension = 0 : i64, part = array<i64: 1, 3>}> ({
             ^bb0(%a: tensor<f32>, %b: tensor<f32>):
               %2 = stablehlo.compare LT, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1>
               stablehlo.return %2 : tensor<i1>
             }) : (tensor<4xf32>) -> tensor<2xf32>
+            %3 = "farcall.wrapping_gather"(%x, %i) <{dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1>, wrap = array<i64: 4>}> : (tensor<4xf32>, tensor<2x1xi32>) -> tensor<2xf32>
+            %4 = "farcall.wrapping_scatter"(%x, %i, %1) <{scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>, wrap = array<i64: 4>}> ({
+            ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+              stablehlo.return %b : tensor<f32>
+            }) : (tensor<4xf32>, tensor<2x1xi32>, tensor<2xf32>) -> tensor<4xf32>
             return
         }"#,
         expect![[r#"
-            func.func public @f(%arg0: tensor<4xf32>) {
+            func.func public @f(%arg0: tensor<4xf32>, %arg1: tensor<2x1xi32>) {
               %0 = farcall.copy %arg0 : tensor<4xf32>
               %1 = "farcall.partial_sort"(%0) <{dimension = 0 : i64, part = array<i64: 1, 3>}> ({
-              ^bb0(%arg1: tensor<f32>, %arg2: tensor<f32>):
-                %2 = stablehlo.compare LT, %arg1, %arg2 : (tensor<f32>, tensor<f32>) -> tensor<i1>
-                stablehlo.return %2 : tensor<i1>
+              ^bb0(%arg2: tensor<f32>, %arg3: tensor<f32>):
+                %4 = stablehlo.compare LT, %arg2, %arg3 : (tensor<f32>, tensor<f32>) -> tensor<i1>
+                stablehlo.return %4 : tensor<i1>
               }) : (tensor<4xf32>) -> tensor<2xf32>
+              %2 = "farcall.wrapping_gather"(%arg0, %arg1) <{dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1>, wrap = array<i64: 4>}> : (tensor<4xf32>, tensor<2x1xi32>) -> tensor<2xf32>
+              %3 = "farcall.wrapping_scatter"(%arg0, %arg1, %1) <{scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>, wrap = array<i64: 4>}> ({
+              ^bb0(%arg2: tensor<f32>, %arg3: tensor<f32>):
+                stablehlo.return %arg3 : tensor<f32>
+              }) : (tensor<4xf32>, tensor<2x1xi32>, tensor<2xf32>) -> tensor<4xf32>
               return
             }"#]],
     );

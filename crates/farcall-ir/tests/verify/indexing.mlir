@@ -681,26 +681,25 @@ func.func @f(%a: tensor<4x3xf32>, %b: tensor<5x1xi32>, %c: tensor<5x3xf32>) {
 // -----
 // [gather_wrap] 2:8: wrap must have 1 entries (one per entry of an index), found 2
 func.func @f(%a: tensor<3x4xf32>, %b: tensor<2x1xi32>) {
-  %r = "stablehlo.gather"(%a, %b) <{dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, farcall.wrap = array<i64: 3, 4>, slice_sizes = array<i64: 1, 4>}> : (tensor<3x4xf32>, tensor<2x1xi32>) -> tensor<2x4xf32>
+  %r = "farcall.wrapping_gather"(%a, %b) <{dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, wrap = array<i64: 3, 4>, slice_sizes = array<i64: 1, 4>}> : (tensor<3x4xf32>, tensor<2x1xi32>) -> tensor<2x4xf32>
   return
 }
 // -----
 // [gather_wrap] 2:8: wrap must hold numbers of a signed index type, found [128] for tensor<2x1xi8>
 func.func @f(%a: tensor<3x4xf32>, %b: tensor<2x1xi8>) {
-  %r = "stablehlo.gather"(%a, %b) <{dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, farcall.wrap = array<i64: 128>, slice_sizes = array<i64: 1, 4>}> : (tensor<3x4xf32>, tensor<2x1xi8>) -> tensor<2x4xf32>
+  %r = "farcall.wrapping_gather"(%a, %b) <{dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, wrap = array<i64: 128>, slice_sizes = array<i64: 1, 4>}> : (tensor<3x4xf32>, tensor<2x1xi8>) -> tensor<2x4xf32>
   return
 }
 // -----
-// [dynamic_gather_wrap] 3:8: wrap must hold numbers of a signed index type, found [3] for tensor<2x1xui32>
+// [gather_wrap] 2:8: wrap must hold numbers of a signed index type, found [3] for tensor<2x1xui32>
 func.func @f(%a: tensor<3x4xf32>, %b: tensor<2x1xui32>) {
-  %c = stablehlo.constant dense<[1, 4]> : tensor<2xi32>
-  %r = "stablehlo.dynamic_gather"(%a, %b, %c) <{dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, farcall.wrap = array<i64: 3>}> : (tensor<3x4xf32>, tensor<2x1xui32>, tensor<2xi32>) -> tensor<2x4xf32>
+  %r = "farcall.wrapping_gather"(%a, %b) <{dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1, 4>, wrap = array<i64: 3>}> : (tensor<3x4xf32>, tensor<2x1xui32>) -> tensor<2x4xf32>
   return
 }
 // -----
 // [scatter_wrap] 2:8: wrap must hold numbers of a signed index type, found [3] for tensor<2x1xui32>
 func.func @f(%a: tensor<3x4xf32>, %b: tensor<2x1xui32>, %u: tensor<2x4xf32>) {
-  %r = "stablehlo.scatter"(%a, %b, %u) <{farcall.wrap = array<i64: 3>, scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({
+  %r = "farcall.wrapping_scatter"(%a, %b, %u) <{wrap = array<i64: 3>, scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({
   ^bb0(%x: tensor<f32>, %y: tensor<f32>):
     "stablehlo.return"(%y) : (tensor<f32>) -> ()
   }) : (tensor<3x4xf32>, tensor<2x1xui32>, tensor<2x4xf32>) -> tensor<3x4xf32>

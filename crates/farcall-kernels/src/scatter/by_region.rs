@@ -4,7 +4,8 @@
 //! If the last dimension of windows is long and contiguous, it is called a row. The region is then compiled
 //! to a tile program and applied to a row at once.
 
-use farcall_ir::{DType, Op, TensorType};
+use farcall_ir::dims::IndexedDims;
+use farcall_ir::{DType, TensorType};
 use smallvec::SmallVec;
 
 use super::super::args::{Args, Place};
@@ -26,7 +27,8 @@ pub(in super::super) static KERNEL: Kernel = Kernel {
 const MIN_ROW_ELEMENTS: usize = 16;
 
 fn prepare(request: &Request<'_>) -> Option<Prepared> {
-    let (Op::Scatter(s), [body]) = (request.op, request.bodies) else { return None };
+    request.op.as_scatter()?;
+    let [body] = request.bodies else { return None };
     let count = request.outputs.len();
     let (operands, rest) = request.inputs.split_at_checked(count)?;
     let (indices, rest) = rest.split_first()?;
@@ -44,7 +46,7 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     if !same || !fits || captures.iter().any(|ty| ty.elements() != Some(1)) {
         return None;
     }
-    let mut windows = Windows::new(s, x, indices, u)?;
+    let mut windows = Windows::new(IndexedDims::of(request.op)?, x, indices, u)?;
     let (elements, all) = (x.elements()?, u.elements()?);
     let size = |dtype: DType| Some((dtype.size(), copy_element(dtype.size())?));
     let sizes: Vec<(usize, CopyElement)> = operands.iter().map(|ty| size(ty.dtype)).collect::<Option<_>>()?;

@@ -424,13 +424,40 @@ impl Indexing {
         )
     }
 
-    /// Returns the attribute with the numbers that are added to negative indices, or an empty string.
-    fn wrap(&self, r: &mut Random, dims: &[usize], index: DType) -> String {
+    /// Returns the lines of a program that compute the indices `%j` from `%i`: each entry of an index that is
+    /// negative counts from the end of its dimension, or no entry.
+    fn wrapped(&self, r: &mut Random, dims: &[usize], index: DType) -> String {
         if index.is_unsigned_integer() || self.indexed.is_empty() || r.below(2) == 0 {
             return String::new();
         }
-        format!(", farcall.wrap = {}", array(self.indexed.iter().map(|d| dims[*d])))
+        let sizes: Vec<usize> = self.indexed.iter().map(|d| dims[*d]).collect();
+        wrapped(index, &self.indices, &sizes)
     }
+}
+
+/// Returns the lines of a program that compute the indices `%j` from `%i`, as JAX does: a size is added to
+/// each negative entry of an index. The last dimension of the indices holds the entries.
+fn wrapped(index: DType, indices: &[usize], sizes: &[usize]) -> String {
+    let (last, outer) = indices.split_last().unwrap();
+    let whole = ty(index, indices);
+    let (one, mask) = (ty(index, &[outer, &[1]].concat()), ty(DType::Pred, &[outer, &[1]].concat()));
+    let mut lines = String::new();
+    for (e, size) in sizes.iter().enumerate() {
+        let all: String = outer.iter().map(|n| format!("0:{n}, ")).collect();
+        lines += &format!(
+            "%entry{e} = stablehlo.slice %i [{all}{e}:{}] : ({whole}) -> {one}
+%zero{e} = stablehlo.constant dense<0> : {one}
+%size{e} = stablehlo.constant dense<{size}> : {one}
+%negative{e} = stablehlo.compare LT, %entry{e}, %zero{e} : ({one}, {one}) -> {mask}
+%sum{e} = stablehlo.add %entry{e}, %size{e} : {one}
+%wrapped{e} = stablehlo.select %negative{e}, %sum{e}, %entry{e} : {mask}, {one}\n",
+            e + 1
+        );
+    }
+    let list = |item: &dyn Fn(usize) -> String| (0..*last).map(item).collect::<Vec<_>>().join(", ");
+    let (entries, types) = (list(&|e| format!("%wrapped{e}")), list(&|_| one.clone()));
+    let dim = outer.len();
+    lines + &format!("%j = stablehlo.concatenate {entries}, dim = {dim} : ({types}) -> {whole}\n")
 }
 
 #[test]
@@ -441,7 +468,8 @@ fn scatters_match_the_evaluator() {
         let dims = r.dims(if round % 5 == 0 { 40 } else { 5 }).into_iter().take(3).collect::<Vec<usize>>();
         let at = Indexing::new(&mut r, &dims, true);
         let index = r.pick(&[DType::S32, DType::U8, DType::S64, DType::S8]);
-        let wrap = at.wrap(&mut r, &dims, index);
+        let wrapped = at.wrapped(&mut r, &dims, index);
+        let at_indices = if wrapped.is_empty() { "%i" } else { "%j" };
         let numbers = at.dimension_numbers(
             "scatter",
             [
@@ -460,7 +488,7 @@ fn scatters_match_the_evaluator() {
         };
         let program = format!(
             "func.func @main(%x: {x}, %i: {i}, %u: {u}) -> {x} {{
-%0 = \"stablehlo.scatter\"(%x, %i, %u) <{{scatter_dimension_numbers = {numbers}{wrap}}}> {body} : ({x}, {i}, {u}) -> {x}
+{wrapped}%0 = \"stablehlo.scatter\"(%x, {at_indices}, %u) <{{scatter_dimension_numbers = {numbers}}}> {body} : ({x}, {i}, {u}) -> {x}
 return %0 : {x} }}"
         );
         let odd = r.below(2) == 0;
@@ -477,15 +505,16 @@ return %0 : {x} }}"
 #[test]
 fn large_scatters_match_the_evaluator() {
     let mut r = Random::new(12);
-    let wrap = ", farcall.wrap = array<i64: 8192>";
-    for (rows, columns, op, wrap) in
-        [(16_400, 65, "add", ""), (8_192, 128, "maximum", wrap), (16_400, 64, "", "")]
+    for (rows, columns, op, wraps) in
+        [(16_400, 65, "add", false), (8_192, 128, "maximum", true), (16_400, 64, "", false)]
     {
+        let wrapped = if wraps { wrapped(DType::S32, &[9000, 1], &[8192]) } else { String::new() };
+        let at_indices = if wraps { "%j" } else { "%i" };
         let [x, i, u] =
             [ty(DType::F64, &[rows, columns]), ty(DType::S32, &[9000, 1]), ty(DType::F64, &[9000, columns])];
         let program = format!(
             "func.func @main(%x: {x}, %i: {i}, %u: {u}) -> {x} {{
-%0 = \"stablehlo.scatter\"(%x, %i, %u) <{{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>{wrap}}}> {} : ({x}, {i}, {u}) -> {x}
+{wrapped}%0 = \"stablehlo.scatter\"(%x, {at_indices}, %u) <{{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}}> {} : ({x}, {i}, {u}) -> {x}
 return %0 : {x} }}",
             reducer(op, DType::F64)
         );
@@ -605,7 +634,8 @@ fn gathers_match_the_evaluator() {
         let dims = r.dims(if round % 5 == 0 { 40 } else { 5 }).into_iter().take(3).collect::<Vec<usize>>();
         let at = Indexing::new(&mut r, &dims, false);
         let index = r.pick(&[DType::S32, DType::U8, DType::S64, DType::S8]);
-        let wrap = at.wrap(&mut r, &dims, index);
+        let wrapped = at.wrapped(&mut r, &dims, index);
+        let at_indices = if wrapped.is_empty() { "%i" } else { "%j" };
         let names = [
             "offset_dims",
             "collapsed_slice_dims",
@@ -617,7 +647,7 @@ fn gathers_match_the_evaluator() {
         let [x, i, y] = [ty(dtype, &dims), ty(index, &at.indices), ty(dtype, &at.result)];
         let program = format!(
             "func.func @main(%x: {x}, %i: {i}) -> {y} {{
-%0 = \"stablehlo.gather\"(%x, %i) <{{dimension_numbers = {numbers}{wrap}, slice_sizes = {}}}> : ({x}, {i}) -> {y}
+{wrapped}%0 = \"stablehlo.gather\"(%x, {at_indices}) <{{dimension_numbers = {numbers}, slice_sizes = {}}}> : ({x}, {i}) -> {y}
 return %0 : {y} }}",
             array(&at.slices)
         );

@@ -53,7 +53,7 @@ fn filled<'r>(r: &'r Rewriter<'_>, inst: InstId, is_once: bool) -> impl Iterator
     let (written, once) = match inst.op() {
         Op::Form(FormOp::Fusion) | Op::CustomCall(_) => (0, false),
         Op::While => (inst.own_operands().len(), false),
-        Op::Scatter(_) => (inst.results().len(), is_once),
+        Op::Scatter(_) | Op::Form(FormOp::WrappingScatter(_)) => (inst.results().len(), is_once),
         Op::DynamicUpdateSlice => (1, is_once),
         _ => (0, is_once),
     };

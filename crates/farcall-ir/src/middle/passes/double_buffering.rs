@@ -13,7 +13,7 @@ use rustc_hash::FxHashSet;
 use super::unroll::{is_plain, trip_count};
 use super::{Pass, PassOptions, regions_inside_out};
 use crate::module::{Func, Inst, InstId, Region, Rewriter, ValueId, ValueMap};
-use crate::op::Op;
+use crate::op::{FormOp, Op};
 use crate::types::TensorType;
 
 /// The double buffering pass.
@@ -91,6 +91,7 @@ fn is_alone(op: &Op) -> bool {
         Op::Reverse { .. }
             | Op::Transpose { .. }
             | Op::Gather(_)
+            | Op::Form(FormOp::WrappingGather(_))
             | Op::DotGeneral(_)
             | Op::Convolution(_)
             | Op::ReduceWindow(_)

@@ -15,7 +15,7 @@ use super::simplify::number;
 use super::{Pass, PassOptions, running_regions};
 use crate::dims::IndexedDims;
 use crate::module::{Func, Inst, InstId, Rewriter, ValueId};
-use crate::op::{Binary, Direction, Op};
+use crate::op::{Binary, Direction, FormOp, Gather, Op, Scatter, Wrapping};
 use crate::scalar::Scalar;
 
 /// The pass for negative indices.
@@ -64,15 +64,21 @@ fn indices(inst: Inst<'_>) -> (usize, ValueId) {
 /// Makes a gather or scatter wrap these indices.
 fn wrap(r: &mut Rewriter<'_>, id: InstId, place: usize, (indices, wrap): Indices) {
     let inst = r.func().inst(id);
-    let (mut op, mut operands) = (inst.op().clone(), inst.operands().to_vec());
-    match &mut op {
-        // `indices_are_sorted` referred to the wrapped indices.
-        Op::Gather(g) => (g.wrap, g.indices_are_sorted) = (wrap, false),
-        Op::Scatter(s) => (s.wrap, s.indices_are_sorted) = (wrap, false),
+    let mut operands = inst.operands().to_vec();
+    // `indices_are_sorted` referred to the wrapped indices.
+    let op = match inst.op() {
+        Op::Gather(gather) => {
+            let op = Gather { indices_are_sorted: false, ..(**gather).clone() };
+            FormOp::WrappingGather(Box::new(Wrapping { op, wrap }))
+        }
+        Op::Scatter(scatter) => {
+            let op = Scatter { indices_are_sorted: false, ..(**scatter).clone() };
+            FormOp::WrappingScatter(Box::new(Wrapping { op, wrap }))
+        }
         _ => return,
-    }
+    };
     operands[place] = indices;
-    r.set_op(id, op);
+    r.set_op(id, op.into());
     r.set_operands(id, operands);
 }
 
@@ -153,7 +159,7 @@ fn is_for_elements(r: &Rewriter<'_>, value: ValueId) -> bool {
     r.users(value).iter().all(|user| {
         let user = r.func().inst(*user);
         match user.op() {
-            Op::Gather(_) | Op::Scatter(_) => {
+            op if IndexedDims::of(op).is_some() => {
                 let place = indices(user).0;
                 user.operands().iter().enumerate().all(|(i, operand)| (i == place) == (*operand == value))
             }

@@ -73,10 +73,7 @@ fn window(inst: Inst<'_>) -> Option<Slice> {
     let plain = |v: ValueId| func.tensor(v).filter(|ty| ty.quant.is_none() && ty.is_static());
     let (x, update, result) = (plain(x)?, plain(update)?, plain(*inst.results().first()?)?);
     let numbers = IndexedDims::from(&**scatter);
-    if !scatter.input_batching_dims.is_empty()
-        || !scatter.wrap.is_empty()
-        || [update.dtype, result.dtype] != [x.dtype; 2]
-    {
+    if !scatter.input_batching_dims.is_empty() || [update.dtype, result.dtype] != [x.dtype; 2] {
         return None;
     }
     let mut starts = vec![0; x.rank()];

@@ -126,16 +126,19 @@ impl Widening<'_, '_, '_> {
             Op::Iota { .. } if self.is_complex(inst.results()) => self.complex_iota(id),
             Op::DotGeneral(_) => self.contraction(id, true),
             Op::Convolution(_) => self.contraction(id, false),
-            Op::DynamicSlice { .. } | Op::Gather(_) => self.operands(id, |i| i >= 1),
+            Op::DynamicSlice { .. } | Op::Gather(_) | Op::Form(FormOp::WrappingGather(_)) => {
+                self.operands(id, |i| i >= 1)
+            }
             Op::DynamicUpdateSlice => self.operands(id, |i| i >= 2),
-            Op::Scatter(_) if moves_updates(inst) => {
+            op if op.as_scatter().is_some() && moves_updates(inst) => {
                 let indices = inst.own_operands().len() / 2;
                 self.operands(id, |i| i == indices);
             }
             // The evaluator computes these operations under the specification's semantics.
-            Op::Scatter(_) | Op::ReduceWindow(_) if !xla => {}
+            Op::Scatter(_) | Op::Form(FormOp::WrappingScatter(_)) | Op::ReduceWindow(_) if !xla => {}
             Op::Iota { .. }
             | Op::Scatter(_)
+            | Op::Form(FormOp::WrappingScatter(_))
             | Op::Reduce { .. }
             | Op::ReduceWindow(_)
             | Op::SelectAndScatter(_)

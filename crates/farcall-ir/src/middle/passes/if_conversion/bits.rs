@@ -7,7 +7,7 @@
 //! Here, types stand for `bitcast_convert`. The remaining reducer may have a kernel.
 
 use crate::module::{Func, Inst, InstId, NewInst, Region, RegionId, Rewriter, ValueId, ValueMap};
-use crate::op::Op;
+use crate::op::{FormOp, Op};
 use crate::types::{TensorType, Type};
 use farcall_sig::DType;
 
@@ -24,7 +24,7 @@ fn rewritten(r: &mut Rewriter<'_>, id: InstId) -> Option<InstId> {
     // the first `count` operands.
     let second = match inst.op() {
         Op::Reduce { .. } | Op::ReduceWindow(_) => count,
-        Op::Scatter(_) => count + 1,
+        Op::Scatter(_) | Op::Form(FormOp::WrappingScatter(_)) => count + 1,
         _ => return None,
     };
     let region = inst.region(0)?;

@@ -64,6 +64,7 @@ pub(super) fn applies_to_elements(inst: Inst<'_>) -> bool {
             | Op::ReduceWindow(_)
             | Op::SelectAndScatter(_)
             | Op::Scatter(_)
+            | Op::Form(FormOp::WrappingScatter(_))
             | Op::Sort { .. }
             | Op::Form(FormOp::PartialSort { .. })
             | Op::Map { .. }

@@ -75,7 +75,6 @@ pub(super) fn take_apart(r: &mut Rewriter<'_>, id: InstId, s: &SelectAndScatter)
         index_vector_dim: 1,
         indices_are_sorted: false,
         unique_indices: false,
-        wrap: Vec::new(),
     };
     let mut region = scatter;
     r.new_region(|func, _| region = func.clone_region(scatter, &mut ValueMap::default()));
