@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// A request to end work early: raised by any thread, or the answer of a callback.
+/// A request to end work early. Any thread may raise it, and a callback may make it.
 ///
 /// An interrupted run ([`RunContext::with_interrupt`]) ends with an error; other work is passed to
 /// [`during`]. An executable whose run was interrupted can be run again.
@@ -30,9 +30,9 @@ pub struct Interrupt {
     ask: Option<Box<dyn Fn() -> bool + Send + Sync>>,
     /// The origin of the times below.
     begin: Instant,
-    /// Checks until the clock is read again.
+    /// Number of checks left until the clock is read again.
     left: AtomicU32,
-    /// Checks between the last two readings of the clock.
+    /// Number of checks between the last two readings of the clock.
     pace: AtomicU32,
     /// Times of the last reading of the clock and of the last call of the callback, in microseconds.
     read: AtomicU64,
@@ -96,7 +96,8 @@ impl Interrupt {
         if self.ask.is_none() {
             return false;
         }
-        // Threads that share the interrupt may lose each other's count, which costs a reading of the clock.
+        // Threads that share the interrupt may overwrite each other's count. A lost count costs one extra
+        // reading of the clock.
         let left = self.left.load(Ordering::Relaxed);
         if left > 0 {
             self.left.store(left - 1, Ordering::Relaxed);
@@ -139,7 +140,7 @@ impl fmt::Debug for Interrupt {
 #[error("the work was interrupted")]
 pub struct Interrupted;
 
-/// Work that an interrupt may end, on all threads that do the work.
+/// Work that an interrupt may end. The threads that do the work share this value.
 #[derive(Clone, Debug)]
 pub struct Scope(Arc<ScopeState>);
 
@@ -243,7 +244,7 @@ pub fn check() -> Result<(), Interrupted> {
     if is_due() { Err(Interrupted) } else { Ok(()) }
 }
 
-/// Reads the clock at the next check, after a wait of this thread.
+/// Makes the next check read the clock. Meant for a thread that has waited.
 pub fn look_soon() {
     CURRENT.with_borrow(|current| {
         let mut scope = current.as_ref().map(|current| &current.scope);
@@ -254,7 +255,8 @@ pub fn look_soon() {
     });
 }
 
-/// Calls the callbacks of a scope. They may run other programs, so the thread's scope is not borrowed.
+/// Calls the callbacks of a scope. A callback may run other programs, so the thread's scope is not borrowed
+/// during the calls.
 #[cold]
 fn ask(scope: Scope) -> bool {
     let mut next = Some(&scope);

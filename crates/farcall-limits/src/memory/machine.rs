@@ -34,7 +34,8 @@ struct Group {
 struct Files {
     limit: &'static str,
     used: &'static str,
-    /// Key in `memory.stat` of the bytes of cached files, which are freed when memory is needed.
+    /// Key in `memory.stat` for the size of cached files in bytes. The system frees cached files when memory
+    /// is needed.
     cache: &'static str,
 }
 

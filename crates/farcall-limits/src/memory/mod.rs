@@ -2,9 +2,9 @@
 //! allocated.
 //!
 //! A few characters of text can request more memory than any machine has, and Rust aborts the process if an
-//! ordinary allocation fails. Worse, Linux grants memory that does not exist and kills the process once it is
-//! written to. So everything that grows with the sizes of a program's tensors is requested here ([`Charge`],
-//! [`reserved`], [`admit_scratch`]), and a refusal is an [`OutOfMemory`].
+//! ordinary allocation fails. Worse, Linux grants memory that does not exist, and kills the process when it
+//! writes to that memory. So everything that grows with the sizes of a program's tensors is requested here
+//! ([`Charge`], [`reserved`], [`admit_scratch`]), and a refusal is an [`OutOfMemory`].
 //!
 //! A request is refused
 //! - if it exceeds, together with all live tensors, the embedder's limit ([`set_limit`]);
@@ -174,11 +174,11 @@ pub fn admit_scratch(bytes: usize) -> Result<(), OutOfMemory> {
 /// Minimum number of bytes of scratch memory for which the allocator is tried.
 const MIN_ALLOCATOR_CHECK_BYTES: usize = 1 << 20;
 
-/// Checks whether a program that needs this much memory at once could run on this machine if nothing else
-/// did.
+/// Checks whether a program that needs this much memory at once could run on this machine if no other program
+/// ran.
 ///
 /// # Errors
-/// If it could not: the number of bytes it needs, and the reason.
+/// If the program could not run: the number of bytes that the program needs, and the reason.
 pub fn admit_program(bytes: usize) -> Result<(), OutOfMemory> {
     if bytes > limit() {
         return Err(OutOfMemory { bytes, reason: Reason::Limit { limit: limit(), taken: 0 } });
