@@ -23,8 +23,8 @@ pub fn iterations(default: u64) -> u64 {
     number("FARCALL_FUZZ_ITERATIONS", default * number("FARCALL_FUZZ_FACTOR", 1))
 }
 
-/// Returns the seed of iteration `i` of a run. Each iteration has a separate generator, so that it can be
-/// repeated alone.
+/// Returns the seed of iteration `i` of a run. Each iteration has a separate generator, so that one iteration
+/// can be repeated alone.
 pub fn seed_of(i: u64) -> u64 {
     seed() << 40 | i
 }

@@ -23,7 +23,7 @@ pub fn scratch_folder() -> PathBuf {
     folder
 }
 
-/// Returns true if the caller of the tests has built every package, with its examples.
+/// Returns true if every package and example was built before the tests started (`FARCALL_BUILT=1`).
 pub fn is_all_built() -> bool {
     std::env::var("FARCALL_BUILT").as_deref() == Ok("1")
 }
@@ -88,8 +88,8 @@ pub fn plain_cc(package: &str, source: &str, name: &str, flags: &[&str]) -> Opti
 }
 
 /// Builds `tests/cc/handlers.cc` of the engine with these flags as libraries with this name, for at most
-/// `versions` of the XLA headers in `FARCALL_XLA_INCLUDE`: include directories with `xla/ffi/api/ffi.h`,
-/// one per version, separated by `:`. Returns the path and the minor version of each.
+/// `versions` of the XLA headers in `FARCALL_XLA_INCLUDE`: include directories with `xla/ffi/api/ffi.h`, one
+/// per version, separated by `:`. Returns the path and the minor version of each library.
 ///
 /// # Panics
 /// If the source does not compile.
@@ -112,7 +112,8 @@ fn one_version(dir: &Path, name: &str, flags: &[&str]) -> (PathBuf, i32) {
         return (out, minor);
     }
     let mut command = compiler();
-    // The library gets a separate name, as files with the same bytes would be one library.
+    // Each library gets its own name (soname). Otherwise, two libraries could have the same bytes, and would
+    // be loaded as one library.
     command.args(["-std=c++17", "-w", "-shared", "-fPIC", &format!("-Wl,-soname,{name}")]);
     command.args(flags).arg("-I").arg(dir).arg(source);
     run(command, &out).expect("a C++ compiler");
@@ -130,7 +131,7 @@ pub fn header_minor(dir: &Path) -> i32 {
     line.and_then(|minor| minor.trim().parse().ok()).expect("the header's minor version")
 }
 
-/// Tests run concurrently. The lock keeps two of them from building one library.
+/// Tests run concurrently. The lock keeps two tests from building the same library at once.
 fn lock() -> impl Drop {
     static BUILD_LOCK: Mutex<()> = Mutex::new(());
     BUILD_LOCK.lock().unwrap_or_else(PoisonError::into_inner)
@@ -144,7 +145,8 @@ fn cc_source(package: &str, name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../{package}/tests/cc/{name}.cc"))
 }
 
-/// Runs a compiler. A process may have opened the old library, so the new one replaces it by renaming.
+/// Runs a compiler. A process may have opened the old library, so the new library is renamed over the old one
+/// instead of written into it.
 fn run(mut command: Command, out: &Path) -> std::io::Result<()> {
     let fresh = out.with_extension(format!("{}.so", std::process::id()));
     let output = command.arg("-o").arg(&fresh).output()?;

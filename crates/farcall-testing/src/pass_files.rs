@@ -27,8 +27,8 @@ pub fn program(test: &str) -> &str {
 }
 
 /// Compares the result of each test in [`files`] with the expected result, or writes the results into the
-/// files if the environment variable `UPDATE_EXPECT` is set. `result` gets a test and its place, for
-/// messages.
+/// files if the environment variable `UPDATE_EXPECT` is set. The function `result` returns the result of a
+/// test. Its second argument is the location of the test, for messages.
 ///
 /// # Panics
 /// If results differ, or a file cannot be read or written.

@@ -73,7 +73,8 @@ impl Random {
         let one_in = self.pick(&[4, 12]);
         match self.below(one_in) {
             0 => std::ptr::null_mut(),
-            // A misaligned pointer stays unchanged: moving it could align it again, at another address.
+            // A pointer that is already misaligned stays unchanged: moving the pointer could align it again,
+            // at another address.
             1 if !right.is_null() && right.is_aligned() => {
                 right.wrapping_byte_add(self.below(align_of::<T>()))
             }
