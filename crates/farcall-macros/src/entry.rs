@@ -277,8 +277,8 @@ fn expansion(
     let need_half = instances.need_half();
     let (generics, where_clause) = (&function.generics, &function.generics.where_clause);
     let doc = format!("Stands for the function `{name}` where a macro or a test asks for its entry.");
-    // The compiler only reports an unused type whose span is in the author's code. It would not report a type
-    // with a `#[derive]`, so `Debug` is implemented without one.
+    // The compiler only reports an unused type whose span is in the author's code. The compiler would not
+    // report a type with a `#[derive]`, so `Debug` is implemented by hand.
     let item = quote_spanned! { name.span()=> #vis enum #name {} };
     let unused = match function.may_be_unused() {
         true => quote! { #[allow(dead_code)] },
@@ -557,8 +557,8 @@ impl Slots<'_> {
     }
 
     /// Returns an expression that is negative if any two parameters might share memory. With few parameters,
-    /// it combines a fast test of each pair. With many parameters, it is always negative, because a loop over
-    /// the pairs at run time is then the better code.
+    /// the expression combines a fast test of each pair. With many parameters, the expression is always
+    /// negative, because a loop over the pairs at run time is then faster.
     fn may_overlap(&self) -> TokenStream {
         const MAX_PAIRWISE_PARAMS: usize = 16;
         let types: Vec<_> = self.function.params.iter().map(|param| &param.ty).collect();

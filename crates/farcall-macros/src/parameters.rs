@@ -51,8 +51,9 @@ pub(crate) fn complete(function: &mut Function, declaration: &Declaration, ffi: 
     Ok(())
 }
 
-/// Checks that each type variable for which a kernel can be built is a type parameter. An author who writes
-/// `T` does not mean `&AnyBuffer`.
+/// Checks that each type variable for which a kernel can be built is a type parameter. Without the type
+/// parameter, the tensors of type `T` would be `&AnyBuffer`, which is not what an author who writes `T`
+/// means.
 fn expect_type_parameters(function: &Function, signature: &Signature) -> Result<()> {
     let own = function.type_params();
     let operands = signature.operands().iter().filter_map(|o| o.element.variable());

@@ -73,7 +73,7 @@ fn left_to_signature(attrs: &[Attribute]) -> Vec<bool> {
         TokenTree::Group(group) if group.delimiter() == Delimiter::Parenthesis => Some(group.stream()),
         _ => None,
     });
-    // The words of each entry: first of the operands and attributes, then of the results.
+    // The words of each entry. The first list has the operands and attributes, the second one the results.
     let mut lists = lists.map(|list| {
         let tokens: Vec<TokenTree> = list.into_iter().collect();
         let is_comma = |token: &TokenTree| matches!(token, TokenTree::Punct(p) if p.as_char() == ',');

@@ -6,7 +6,7 @@ use expect_test::expect;
 use farcall_ffi::descriptor::{Op, OpDescriptor};
 use farcall_ffi::prelude::*;
 
-/// One kernel for two types.
+/// A generic handler with two element types.
 #[handler(name = "axpy")]
 #[signature((a: T[], x: T[*], y: T[*]) -> (z: T[*]) where T: f32 | f64)]
 #[vjp(backward = axpy_bwd)]
@@ -34,7 +34,8 @@ fn axpy_jvp(a: &AnyBuffer, dx: &AnyBuffer, dy: &AnyBuffer, dz: &mut AnyBuffer) -
     Ok(())
 }
 
-/// In place. Parameters of the host are not in the signature, and attributes may have any order.
+/// Updates an operand in place. Parameters of the host are not in the signature, and attributes may have any
+/// order.
 #[handler(name = "scatter_add")]
 #[signature(
     (base: f32[n, d], at: s32[k], rows: f32[k, d], wrap: bool = false, sizes: [i64]) -> (out: f32[n, d] aliases base)
@@ -51,7 +52,7 @@ fn scatter_add(
     Ok(())
 }
 
-/// Optional operands and results, and strings.
+/// Takes an optional operand and a string, and has an optional result.
 #[handler(name = "masked")]
 #[signature(
     (x: c64[*, n], mask: pred[*, n]?, side: "left" | "right" = "left", axis: i64?, label: str = "")
@@ -69,7 +70,7 @@ fn masked(
     Ok(())
 }
 
-/// Variadic, with a function of another stage that takes the attributes.
+/// Takes variadic operands. A function of another stage takes the attributes.
 #[handler(name = "concat", instantiate = plan)]
 #[signature("(xs: T[*, n..., d]..., k: i64) -> (ys: T[*, n..., d]...) where T: any; d: map")]
 fn concat(xs: &RestOperands, plan: &State<i64>, ys: &mut RestResults) -> Result<()> {
@@ -81,7 +82,7 @@ fn plan(k: i64) -> Result<i64> {
     Ok(k)
 }
 
-/// All attributes at once.
+/// Takes all attributes at once.
 #[handler(name = "generic")]
 #[signature = "(x: f32[*], k: i64, options: dict?) -> (y: f32[*])"]
 fn generic(x: &Buffer<f32>, attrs: &Attrs, y: &mut AnyBuffer) -> Result<()> {

@@ -33,7 +33,7 @@ impl<T: Real> Parts for Complex<T> {
     }
 }
 
-/// Two variables and four kernels. A third variable is not a type parameter.
+/// Has two type variables and four kernels. A third variable is not a type parameter.
 #[handler(name = "gather")]
 #[signature((x: T[n], at: I[k], rest: U[]) -> (y: T[k]) where T: f32 | s32; I: s32 | s64; U: any)]
 fn gather<T: Element, I: Element + TryInto<usize>>(
@@ -50,7 +50,7 @@ fn gather<T: Element, I: Element + TryInto<usize>>(
     Ok(())
 }
 
-/// Any number of operands, all of one type.
+/// Takes any number of operands, all of the same type.
 #[handler(name = "sum")]
 #[signature((xs: T[*]...) -> (y: T[*]) where T: f32 | f64)]
 fn sum<T: Float>(xs: &RestOperands<Buffer<T>>, y: &mut Buffer<T>) -> Result<()> {
@@ -58,7 +58,7 @@ fn sum<T: Float>(xs: &RestOperands<Buffer<T>>, y: &mut Buffer<T>) -> Result<()> 
     Ok(())
 }
 
-/// In place, with optional operands.
+/// Updates an operand in place, and takes optional operands.
 #[handler(name = "increment")]
 #[signature((x: T[*], by: T[*]?) -> (y: T[*] aliases x) where T: u8 | f64)]
 fn increment<T: Element + std::ops::AddAssign + From<u8>>(
