@@ -15,9 +15,9 @@ use crate::dtype::DType;
 
 type Result<T = ()> = std::result::Result<T, SignatureError>;
 
-/// Operands that a call must have for a name to be known: 0 for names known in every call, `i + 1` for names
-/// that need the optional operand `i`. Since optional operands are filled from the left, a name known at one
-/// level is known at every higher one.
+/// States in which calls a name is known: 0 if in every call, `i + 1` if only in calls that pass the optional
+/// operand `i`. Since optional operands are filled from the left, a name known at one level is known at every
+/// higher level.
 type Level = usize;
 
 pub(super) fn check(signature: &Signature) -> Result {
@@ -239,7 +239,7 @@ impl<'a> Checker<'a> {
             if element.functions.is_empty() {
                 return Ok(None);
             }
-            // The base is fixed, so the argument is ignored.
+            // The type has no variable, so `apply` ignores its argument.
             let error = error(element.span, format!("`{element}` does not depend on a type variable"));
             return Err(match element.apply(DType::F32) {
                 Some(dtype) => error.note(format!("write `{dtype}`")),

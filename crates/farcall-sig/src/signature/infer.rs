@@ -458,7 +458,7 @@ impl<'a, S: Size> Call<'a, S> {
                 self.types.insert(&variable.text, BoundType { dtype: *base, giver: i });
                 Ok(())
             }
-            // Several types map to this one: an operand further right decides.
+            // Several types map to this type, so an operand further right determines the variable.
             [_, _, ..] => Ok(()),
             [] if element.functions.is_empty() => {
                 wrong(format!("{name} must be {}, but is {dtype}", set.in_words()))
@@ -703,7 +703,7 @@ impl<'a, S: Size> Call<'a, S> {
 
     fn result_dtype(&self, decl: usize, result: &ResultDecl) -> Result<DType> {
         let base = match result.element.variable() {
-            // The base is fixed, so the argument is ignored.
+            // The type has no variable, so `apply` ignores its argument.
             None => Some(DType::F32),
             Some(variable) => self.types.get(variable.text.as_str()).map(|b| b.dtype),
         };
@@ -751,7 +751,7 @@ impl<'a, S: Size> Call<'a, S> {
         Ok(dims)
     }
 
-    /// Formats an error for an unknown name. A name is unknown only if a variadic operand has no entries.
+    /// Formats an error for an unknown name. This happens only if a variadic operand has no entries.
     fn needs_one(&self, what: &str) -> String {
         match self.signature.operands.iter().find(|o| o.arity == Arity::Variadic) {
             Some(operand) => format!("{what} is not known without at least one of {}", operand.name),
@@ -844,7 +844,7 @@ impl<'a, S: Size> Call<'a, S> {
 }
 
 enum EvalError {
-    /// A name that only variadic operands determine, in a call without entries.
+    /// The name is determined only by variadic operands, and the call passes none.
     Unknown(String),
     Size(SizeError),
 }

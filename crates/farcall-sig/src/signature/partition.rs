@@ -206,9 +206,9 @@ impl Signature {
     }
 }
 
-/// The split of a call along its batch dimensions, for a partitioner that knows only a number of leading
-/// dimensions: it splits these in every operand that has so many, and leaves the other operands whole. XLA's
-/// partitioner does so for custom calls.
+/// The split of a call along its batch dimensions, for a partitioner that is only given a number of leading
+/// dimensions, as XLA's partitioner is for custom calls. The partitioner splits these dimensions in every
+/// operand that has at least that many, and leaves the other operands whole.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BatchSplit {
     /// Number of leading dimensions to treat as batch dimensions.

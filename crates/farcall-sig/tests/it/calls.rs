@@ -21,7 +21,8 @@ fn tensor(text: &str) -> (DType, Vec<i64>) {
     (dtype.trim().parse::<DType>().unwrap(), dims.collect())
 }
 
-/// Formats a call on one line, `f32[2,3] f32[3] -> f32[2,3]`, or returns the mismatch.
+/// Formats the types of a call on one line, `f32[2,3] f32[3] -> f32[2,3]`; returns the message if the call
+/// does not fit.
 #[track_caller]
 fn call(signature: &str, operands: &str, attrs: &[(&str, AttrValue)]) -> String {
     let signature = signature.parse::<Signature>().unwrap();

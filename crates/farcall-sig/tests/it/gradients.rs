@@ -331,7 +331,7 @@ fn backward_jvp(tangent: &str, said: &str) -> Result<Jvp, String> {
 #[test]
 fn what_a_parameter_is_can_be_said() {
     use JvpSource::{Operand, Result, Tangent};
-    // Forward over reverse: `dx` is a result of the op, and the tangent of `x`.
+    // Forward over reverse: the name `dx` could be a result of the op or the tangent of `x`.
     let tangent = "(x: T[*], dy: T[*], tx: T[*], tdy: T[*]) -> (tdx: T[*]) where T: f32 | f64";
     let jvp = backward_jvp(tangent, "tangent(x) = tx, tangent(dy) = tdy, tangent(dx) = tdx").unwrap();
     assert_eq!(

@@ -229,7 +229,7 @@ fn a_native_batch_is_what_a_loop_gives() {
                 continue;
             };
             native += 1;
-            // Operands with the axis in front.
+            // Operands with the mapped axis as first dimension.
             let stacked: Vec<Tensor> = operands
                 .iter()
                 .enumerate()
