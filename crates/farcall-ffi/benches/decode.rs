@@ -4,8 +4,9 @@
 //! FARCALL_XLA_INCLUDE=…/jaxlib/include cargo bench -p farcall-ffi --bench decode
 //! ```
 //!
-//! Without `FARCALL_XLA_INCLUDE` (folders with `xla/ffi/api/ffi.h`, of which the first is used), only the
-//! Rust side runs. Each figure is the median of many rounds, in nanoseconds per call; the sides take turns.
+//! `FARCALL_XLA_INCLUDE` lists folders with `xla/ffi/api/ffi.h`; the benchmark uses the first one. Without
+//! this variable, only the Rust side runs. Each figure is the median of many rounds, in nanoseconds per call.
+//! The two sides take turns.
 //!
 //! - `again`: a frame as XLA passes it, the same in each call
 //! - `moved`: a frame whose first operand has its elements at a different address in each call
@@ -109,7 +110,7 @@ fn main() {
 
 use farcall_ffi::__private::enter;
 
-/// Measures our handler and, if available, the C++ one on the call's frame.
+/// Measures the Rust handler and, if available, the C++ handler on the call's frame.
 fn report(what: &str, ours: Handler, library: Option<&libloading::Library>, symbol: &str, call: Call<'_>) {
     let theirs = library.map(|library| {
         // SAFETY: the symbols of decode.cc are handlers.

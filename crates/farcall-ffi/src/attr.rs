@@ -55,7 +55,7 @@ pub trait FromAttr<'a>: Sized {
     const LASTS: Lasts<Self> = Lasts::NO;
 }
 
-/// Possibility of handing out a value more than once, which requires [`Copy`].
+/// States whether a value can be handed out more than once. Only a type that is [`Copy`] can.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Lasts<T>(Option<fn(&T) -> T>);

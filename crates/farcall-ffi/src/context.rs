@@ -160,14 +160,15 @@ impl Context {
 /// The host's thread pool.
 impl Context {
     /// Runs a task on the host's pool, or immediately on this thread if the host has no pool. If
-    /// [`Kept`](crate::Kept) buffers are moved into the task, the call is over when the task is. If the host
-    /// cannot continue in the meantime, the handler's thread runs the tasks that the pool has not started.
+    /// [`Kept`](crate::Kept) buffers are moved into the task, the call ends when the task ends. A host
+    /// without futures cannot continue with the program before then: the handler's thread waits, and runs the
+    /// tasks that the pool has not started.
     ///
     /// A panic in the task is the error of the call if the task keeps buffers, and is only printed otherwise.
     /// If the handler itself panics, tasks that have not started may be dropped.
     ///
-    /// Do not wait for a task in the handler: the handler may be running on the pool's only thread.
-    /// [`parallel_for`](Self::parallel_for) waits without this risk of a deadlock.
+    /// Do not wait for a task in the handler: if the handler runs on the pool's only thread, the task never
+    /// starts. [`parallel_for`](Self::parallel_for) waits without this risk of a deadlock.
     ///
     /// # Errors
     /// The host's own error; the task is then dropped.

@@ -8,7 +8,7 @@
 //! | [`Entries::scalar`] | scalar of its dtype |
 //! | [`Entries::array`] | array of its dtype, aligned for every element type |
 //! | [`Entries::string`] | string, which need not be UTF-8 |
-//! | [`Entries::dict`] | dictionary, sorted by name; the last of several entries with the same name |
+//! | [`Entries::dict`] | dictionary, sorted by name; of several entries with the same name, the last one is kept |
 //! | [`Entries::value`] | the form of the [`AttrValue`] |
 
 use std::ffi::c_void;

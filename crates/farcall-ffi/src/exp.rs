@@ -5,7 +5,8 @@ macro_rules! exp_in_loops {
         #[inline(always)]
         pub(crate) fn $name(x: $ty) -> $ty {
             const DIGITS: u32 = $ty::MANTISSA_DIGITS - 1;
-            // Adding this rounds to an integer, which is then in the low bits.
+            // Adding this to a small number rounds the number to an integer, which is then in the lowest
+            // bits.
             const ROUND: $ty = 1.5 * (1u64 << DIGITS) as $ty;
             const BIAS: $Bits = $ty::MAX_EXP as $Bits - 1;
             let (low, high): ($ty, $ty) = $limits;

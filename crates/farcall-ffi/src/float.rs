@@ -63,7 +63,8 @@ macro_rules! float_functions {
 /// }
 /// ```
 ///
-/// The functions are named as in the standard library. A kernel that needs more can have any other bound.
+/// The functions are named as in the standard library. A kernel that needs other functions can use any other
+/// trait as its bound.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a floating-point type",
     label = "not a type that kernels compute with",

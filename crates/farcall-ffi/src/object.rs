@@ -2,7 +2,7 @@
 
 use std::sync::Once;
 
-/// Keeps the library that contains this copy of the crate from being unloaded, since hosts never forget
+/// Keeps the library that contains this copy of the crate from being unloaded, since hosts never unregister
 /// functions or types. Does nothing if the crate is part of the program itself.
 pub(crate) fn stay_loaded() {
     static ONCE: Once = Once::new();

@@ -2,9 +2,10 @@
 //!
 //! **Invariants.** The panic hook is replaced once, by a hook that always calls the previous one. (Each copy
 //! of the standard library in a process has a panic hook; this is the hook of the copy that this copy of the
-//! crate is linked with.) Knowing whether a panic will become a call's error would cost a thread-local write
-//! in each call (0.6 ns of the 3 ns that an empty handler takes), and suppressing the message would lose
-//! backtraces and the effects of an author's hook.
+//! crate is linked with.) The hook does not suppress the message of a panic that becomes a call's error. To
+//! recognize such a panic, each call would have to write to thread-local memory, which takes 0.6 ns; a call
+//! of an empty handler takes 3 ns. Without the message, backtraces and the effects of an author's hook would
+//! be lost as well.
 
 use std::any::Any;
 use std::cell::RefCell;

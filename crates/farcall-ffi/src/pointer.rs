@@ -5,8 +5,8 @@
 #[inline(always)]
 pub(crate) fn unusable<T>(pointer: *const T) -> usize {
     let address = pointer.addr();
-    // The bits that must be zero become the highest bits, which are zero in every user-space address; null
-    // wraps around.
+    // The rotation moves the bits that must be zero to the top, where every user-space address has only
+    // zeros. For null, the subtraction wraps around and sets the top bits.
     address.rotate_right(align_of::<T>().trailing_zeros()).wrapping_sub(1) >> 60
 }
 

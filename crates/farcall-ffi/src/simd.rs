@@ -159,8 +159,8 @@ pub fn exp<T: Real>(x: T) -> T {
 /// be transposed.
 ///
 /// Products of tiles that fit the processor's caches, of some thousand elements each, are fast; larger
-/// products should be split into such tiles. Products and sums are fused into one rounding if the processor
-/// can.
+/// products should be split into such tiles. If the processor has fused multiply-add instructions, each
+/// product is added with a single rounding.
 ///
 /// # Panics
 /// If a matrix has fewer elements than its dimensions require.

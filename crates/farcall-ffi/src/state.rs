@@ -1,8 +1,9 @@
 //! State of a call site: created before the program runs, available in every call, owned by the host.
 //!
 //! A host identifies a type by a number, which it assigns when the type is registered. A type is registered
-//! when its number is first needed (the host asks the instantiate function for it before the target can be
-//! used). The number is cached per host and type, since one library may serve several hosts in a process.
+//! when its number is first needed. Before a target can be used, the host asks its instantiate function for
+//! the number. The number is cached per host and type, since one library may serve several hosts in a
+//! process.
 //!
 //! **Invariants.** The list of numbers only grows, so reading it takes no lock. The name under which a type
 //! is registered is unique in the process: it contains an address of this copy of the crate.

@@ -67,7 +67,7 @@ api_struct! {
         name: ByteSpan,
         /// In and out: number of the type.
         type_id: *mut TypeId,
-        /// Description of the type. Beyond `STRUCT_SIZE` in the header, but hosts read it.
+        /// Description of the type. The header's `STRUCT_SIZE` does not cover this member, but hosts read it.
         type_info: *const TypeInfo,
     } ends at type_id: *mut TypeId;
 }
@@ -187,7 +187,7 @@ api_struct! {
 api_struct! {
     /// Arguments of [`Api::future_create`].
     FutureCreateArgs = "XLA_FFI_Future_Create_Args" {
-        /// Out: the future. Beyond `STRUCT_SIZE` in the header.
+        /// Out: the future. The header's `STRUCT_SIZE` does not cover this member.
         future: *mut Future,
     } ends at extension_start: *mut ExtensionBase;
 }
@@ -256,8 +256,8 @@ abi_struct! {
     /// The host's functions.
     ///
     /// A table is as long as its `struct_size` says. Read it through a pointer, and only the members that
-    /// [`Api::offers`] accepts. Never make a reference to the whole struct unless the host is known to be
-    /// 0.5.
+    /// [`Api::offers`] accepts. Never make a reference to the whole struct unless the host is known to
+    /// implement version 0.5.
     Api = "XLA_FFI_Api" {
         /// Size of this host's table.
         struct_size: usize,

@@ -1,12 +1,18 @@
 //! Decodes a call frame into a handler's arguments.
 //!
 //! The macros expand to a sequence of calls into this module. [`read`] handles a frame about which nothing is
-//! known: [`begin`] counts its buffers, [`positional`] reads the parameters in order, [`named`] reads the
-//! attributes in order of their names (a frame's attributes are sorted, so one pass finds them all), then
-//! come [`finish`], [`may_overlap`] for each pair of parameters, and
-//! [`remember`](crate::trampoline::remember). Each parameter is decoded into its *slot*. A parameter that is
-//! always one buffer has a *view* instead, and a call has an array of such views. Afterwards [`zero`] is
-//! called for each result if the handler asks for zeroed results, and [`take`] for each argument.
+//! known, in these steps:
+//! - [`begin`] counts the buffers.
+//! - [`positional`] reads the parameters in order.
+//! - [`named`] reads the attributes in the order of their names. A frame's attributes are sorted, so one pass
+//!   finds them all.
+//! - [`finish`] checks that every attribute was read.
+//! - [`may_overlap`] tests each pair of parameters for shared memory.
+//! - [`remember`](crate::trampoline::remember) stores the outcome for later frames.
+//!
+//! Each parameter is decoded into its *slot*. A parameter that is always one buffer has a *view* instead, and
+//! a call has an array of such views. After decoding, [`zero`] is called for each result if the handler asks
+//! for zeroed results, and [`take`] for each argument.
 //!
 //! For a later frame, some of this may already be [known](crate::trampoline):
 //! - If the host keeps a [memo](crate::memo) of the frame and nothing has changed, slots and views are

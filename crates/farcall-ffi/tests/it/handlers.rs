@@ -400,7 +400,7 @@ fn variadic() {
     check(result, expect!["INVALID_ARGUMENT: sums: results y and more share memory"]);
 }
 
-/// Computes `sums[i] = xs[i] + ys[i]` and `differences[i] = xs[i] - ys[i]`, for the `n` entries of each.
+/// Computes `sums[i] = xs[i] + ys[i]` and `differences[i] = xs[i] - ys[i]`, for the `n` entries of each list.
 #[handler(name = "pairs")]
 #[rustfmt::skip]
 fn pairs(

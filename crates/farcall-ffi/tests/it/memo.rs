@@ -91,7 +91,7 @@ fn changed(call: Call<'_>, change: impl FnOnce(&mut CallFrame)) -> Result<()> {
     unsafe { call.run_changed(change) }
 }
 
-/// Calls `scale` on two numbers and the factor 3, with a frame that is changed before.
+/// Calls `scale` on two numbers and the factor 3, with a frame that `change` changes before the call.
 fn scaled(change: impl FnOnce(&mut CallFrame)) -> Result<()> {
     let (x, mut y) = ([1f32, 2.0], [0f32; 2]);
     let call = Call::to::<scale>().operand(&x, &[2]).result(&mut y, &[2]).attr("by", 3f32);
@@ -115,8 +115,8 @@ fn a_frame_that_does_not_change_is_decoded_once() {
             // SAFETY: the result's first element.
             assert_eq!(unsafe { *buffer(frame.rets.rets, 0).data.cast::<f32>() }, 3.0 * input);
         }
-        // The entry trusts the host, and reads nothing in the frame, so it does not notice the missing
-        // operand.
+        // The entry trusts the host's memo and reads nothing in the frame, so the entry does not notice the
+        // missing operand.
         frame.args.size = 0;
         call(enter::<scale>, frame);
         frame.args.size = 1;

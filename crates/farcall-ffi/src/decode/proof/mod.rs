@@ -17,8 +17,8 @@
 //! assumed to be as large as before. The host's function table is not compared either; it is checked when a
 //! function is needed. (For hosts that guarantee more, see [`crate::memo`].)
 //!
-//! Comparing only pays with vectors (`compare`), of AVX2 or AVX-512. Word by word, comparing takes longer
-//! than checking, so other processors have no proofs.
+//! Comparing is only faster than checking with the vector instructions of AVX2 or AVX-512 (`compare`).
+//! Comparing word by word takes longer than checking, so other processors have no proofs.
 //!
 //! **Invariants.** Proofs exist only if the processor has the vector instructions. A proof does not change
 //! and is never freed: another thread may be reading it, and arguments refer to its views. A handler has one
@@ -99,8 +99,8 @@ impl Proofs {
     unsafe fn site(&self, frame: *const abi::CallFrame) -> &AtomicPtr<Proof> {
         // SAFETY: the caller guarantees that the frame covers its operands and results (`# Safety` above).
         let (args, rets) = unsafe { ((*frame).args.args.addr(), (*frame).rets.rets.addr()) };
-        // Both tables may lie in the same allocation, hence the factor; their addresses are aligned, hence
-        // the division.
+        // The factor 2 keeps the sum distinct if both tables lie in the same allocation. The division removes
+        // the lowest bits, which are zero because the addresses are aligned.
         &self.sites.0[args.wrapping_add(rets.wrapping_mul(2)) / 16 % SITES_PER_HANDLER]
     }
 
@@ -216,7 +216,7 @@ struct Proof {
     dims_masks: [u8; 2 * MAX_BUFFERS],
     /// True if all buffers have the dimensions of the first one.
     has_one_shape: bool,
-    /// Vectors to compare with.
+    /// Vector instructions to compare with.
     vectors: Vectors,
     /// Size of each buffer's elements in bytes.
     sizes: [[u64; MAX_BUFFERS]; 2],
@@ -224,7 +224,7 @@ struct Proof {
     misaligned: [[u64; MAX_BUFFERS]; 2],
     /// Masks of the buffers that have elements.
     nonempty: [u8; 2],
-    /// The proof that this one replaced. Keeps the replaced proof reachable.
+    /// The proof that this proof replaced. The pointer keeps the replaced proof reachable.
     replaced: *mut Proof,
 }
 

@@ -38,7 +38,7 @@ fn in_front(_: &BatchCall<'_>) -> Result<Batch> {
     Ok(Batch::once([Some(0)], [0]))
 }
 
-/// Start of a counter, and how it continues.
+/// Options of a counter: its first number, and the distance to the next one.
 #[derive(FromAttr, Debug)]
 #[attr(crate = sdk::ffi)]
 pub struct Steps {
@@ -48,7 +48,7 @@ pub struct Steps {
     size: Option<Size>,
 }
 
-/// Read from a string.
+/// An enum that is read from a string.
 #[derive(FromAttr, Debug, PartialEq)]
 #[attr(crate = sdk::ffi)]
 pub enum Direction {
@@ -58,7 +58,7 @@ pub enum Direction {
     Down,
 }
 
-/// Read from an integer.
+/// An enum that is read from an integer.
 #[derive(FromAttr, Clone, Copy, Debug)]
 #[attr(crate = sdk::ffi)]
 pub enum Size {
