@@ -33,7 +33,8 @@ impl<'m> Lowering<'m> {
             Some(sizes) => sizes,
             None => self.reshaped_sizes(inst, x, &to, &groups)?,
         };
-        // In a group whose only tracked dimension is the outermost, padding is last before and after.
+        // In a group whose only tracked dimension is the outermost, the padding is last before and after the
+        // reshape.
         let is_outermost = |sizes: &[Option<ValueId>], dims: &[usize]| {
             let first = dims.iter().position(|d| *d != 1).unwrap_or(0);
             sizes.iter().enumerate().all(|(d, size)| size.is_none() || d <= first)
@@ -149,7 +150,7 @@ impl<'m> Lowering<'m> {
         Ok(())
     }
 
-    /// Sorts with an additional operand, true for padding, which the comparator compares first.
+    /// Sorts with an additional operand that is true for padding. The comparator compares this operand first.
     pub(super) fn sort(
         &mut self,
         inst: Inst<'m>,

@@ -151,8 +151,8 @@ impl<'m> Lowering<'m> {
         declared.into_iter().enumerate().map(element).collect()
     }
 
-    /// Lowers a call that returns padded data and the sizes of all dimensions. The lowered operand is such
-    /// data.
+    /// Lowers a call that returns padded data and the sizes of all dimensions. The lowered operand is already
+    /// padded.
     fn pad_to_static(&mut self, inst: Inst<'m>, operands: &[Tracked]) -> Result<(), Diagnostic> {
         let [x] = operands else { return Err(unsupported(inst, "an operand with")) };
         let dims = self.ty(x.id).sizes().to_vec();

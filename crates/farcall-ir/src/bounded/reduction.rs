@@ -38,7 +38,7 @@ impl<'m> Lowering<'m> {
             let window = op.window[d].saturating_sub(1).saturating_mul(op.window_dilations[d]);
             let (low, high) = op.padding[d];
             let by = low.saturating_add(high).saturating_sub(i64::try_from(window).unwrap_or(i64::MAX)) - 1;
-            // The number of windows: the first, and one for each stride that fits behind it.
+            // The number of windows: the first window, and one more for each stride that fits after it.
             let mut b = self.at(inst);
             let rest = shifted(&mut b, from, by);
             let stride = scalar(&mut b, op.strides[d]);

@@ -229,7 +229,8 @@ impl<'a> File<'a> {
     }
 
     fn read_resources(&mut self, mut data: Cursor<'a>, mut offsets: Cursor<'a>) -> Reading<()> {
-        // Resources of tools rather than dialects come first. Attributes do not refer to them.
+        // Resources that belong to tools come first, before the resources of dialects. Attributes do not
+        // refer to resources of tools.
         for _ in 0..offsets.count()? {
             self.string(&mut offsets)?;
             for _ in 0..offsets.count()? {

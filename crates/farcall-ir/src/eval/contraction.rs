@@ -255,8 +255,8 @@ impl<'a> ConvolutionPlan<'a> {
         out
     }
 
-    /// Offsets into lhs and rhs of the elements multiplied in the window at a spatial index of the result. In
-    /// the padding, lhs is zero, and is multiplied even by infinities of rhs, unless
+    /// Offsets into lhs and rhs of the elements multiplied in the window at a spatial index of the result.
+    /// Padding counts as zeros of lhs. These zeros are multiplied even by infinities of rhs, unless
     /// [`Convolution::skips_padding`]. Holes of dilation are skipped.
     fn taps(&self, index: &[usize]) -> Vec<(Option<usize>, usize)> {
         let (c, n) = (self.c, &self.c.dims);

@@ -30,7 +30,7 @@ pub struct EvalError {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Cause {
-    /// The program or its inputs: an operation is not defined for its operands.
+    /// A fault in the program or its inputs: an operation is not defined for its operands.
     Operation,
     /// Not enough memory.
     Memory(OutOfMemory),

@@ -84,7 +84,7 @@ fn transformed(
     denormals: Denormals,
 ) -> Result<Literal, EvalError> {
     if operand.is_empty() && matches!(kind, FftKind::Fft | FftKind::Ifft) {
-        // There are no lines, so the length may be any.
+        // There are no lines to transform, so any length is valid.
         return zeros(dtype, operand.dims());
     }
     let rank = operand.dims().len();

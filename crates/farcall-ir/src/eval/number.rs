@@ -17,7 +17,7 @@ use crate::scalar::Scalar;
 /// Maximum number of terms of a sum that is computed in its own type, rounding each step, as XLA does. For
 /// few terms, the order of the additions hardly matters; and if the terms cancel, results from XLA, with
 /// which tests compare, include the rounding errors. XLA splits longer sums into partial sums in several
-/// ways, so their best substitute is a sum in `f64`.
+/// ways, so a sum in `f64` is the best substitute for them.
 pub(super) const MAX_SHORT_SUM_TERMS: usize = 64;
 
 /// A ring of numbers.

@@ -1,5 +1,5 @@
-//! Bounds the temporary memory of an operation: the vectors of scalars, numbers and positions that the
-//! families work with.
+//! Bounds the temporary memory of an operation: the vectors of scalars, numbers and positions with which
+//! operations are evaluated.
 //!
 //! These vectors are allocated like any other, so a failed allocation would end the process. A bound of their
 //! size is therefore requested before the operation starts. The bound covers any implementation that is

@@ -10,7 +10,7 @@ pub(super) enum AttrSyntax {
     Int(&'static str, &'static str),
     /// `true`; false if absent.
     Flag(&'static str, &'static str),
-    /// `LT`, or with a prefix `rng_default`. Optional.
+    /// `LT`, or a word with a prefix, such as `rng_default`. Optional.
     Word(&'static str, &'static str, &'static str),
 }
 

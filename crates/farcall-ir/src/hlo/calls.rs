@@ -161,8 +161,8 @@ pub(super) fn write(
         (None, CallConfig::Dict(_)) => Some(TYPED_FFI),
         (version, _) => version,
     };
-    // XLA's parser does not know the name of version 0, which PyTorch/XLA writes. A call without a version
-    // uses the original interface.
+    // PyTorch/XLA writes calls of version 0, but XLA's parser does not know the name of that version. A call
+    // without a version uses the original interface.
     let named = version.filter(|v| *v != 0);
     if let Some(name) = named.and_then(|v| VERSIONS.get(usize::try_from(v).ok()?)) {
         out.put("api_version", name);

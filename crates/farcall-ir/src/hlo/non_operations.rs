@@ -186,8 +186,8 @@ impl<'s> Lowering<'_, 's> {
         };
         let in_memory = permuted(g.operands[0].as_ref().unwrap_or(to), &before);
         step(self, Op::Transpose { permutation: before }, in_memory.clone());
-        // If one element becomes several, these are a new last dimension. If several become one, they are the
-        // last dimension.
+        // If one element becomes several, the result has a new last dimension for these elements. If several
+        // elements become one, a reshape first makes them the last dimension.
         let mut sizes = in_memory.sizes().to_vec();
         if bits[0] > bits[1] {
             sizes.push(bits[0] / bits[1]);

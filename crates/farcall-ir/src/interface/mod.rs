@@ -162,7 +162,7 @@ pub(crate) fn stated_constraints(module: &Module) -> Vec<Constraint> {
             found.extend(constraint.filter(|c| seen.insert(c.to_string())));
         });
     }
-    // For each constraint that an expression is a multiple of a number, JAX adds an equivalent one.
+    // For each constraint that an expression is a multiple of a number, JAX adds an equivalent constraint.
     let implied: HashSet<String> = found.iter().filter_map(Constraint::implied).collect();
     found.retain(|constraint| !implied.contains(&constraint.to_string()));
     found

@@ -36,7 +36,8 @@ const MAX_DUPLICATED_ELEMENTS: usize = 64;
 /// Maximum number of active calls; the verifier's limit on the depth of call chains is lower.
 const MAX_CALL_DEPTH: usize = 1_100;
 
-/// Builds the middle form of `entry`, a function of the module. The result is a module whose only function has the name of `entry`. Composites are inlined.
+/// Builds the middle form of `entry`, a function of the module. The result is a module whose only function
+/// has the name of `entry`. Composites are inlined.
 ///
 /// # Errors
 /// - `compile`: a parameter cannot be passed.

@@ -55,7 +55,7 @@ impl Module {
             }
             next += 1;
         }
-        // If a called function has the name `main`, it keeps it, and the new entry gets another name.
+        // A called function with the name `main` keeps its name, and the new entry gets another name.
         let taken = program.funcs[1..].iter().any(|f| f.name == "main");
         if taken {
             program.funcs[0].name = "main.entry".to_owned();

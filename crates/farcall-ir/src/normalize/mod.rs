@@ -29,10 +29,10 @@
 //!
 //! A call in any other form (with several values, or another shape) is left unchanged.
 //!
-//! Readers do not normalize: they preserve the text. The verifier checks the calls, makes the replacements and
-//! checks these: a [`Verified`](crate::verify::Verified) module is normalized. So are all programs that are
-//! refined, evaluated or compiled, since they are verified. To find the custom calls for which a program needs
-//! targets, look at the verified module.
+//! Readers do not normalize: they preserve the text. The verifier checks the calls, makes the replacements
+//! and checks these: a [`Verified`](crate::verify::Verified) module is normalized. So are all programs that
+//! are refined, evaluated or compiled, since they are verified. To find the custom calls for which a program
+//! needs targets, look at the verified module.
 //!
 //! Each family is one file with a function `replacement`, which returns the replacement of a call that
 //! belongs to the family.

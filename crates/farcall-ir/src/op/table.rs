@@ -5,7 +5,8 @@
 //! macro generates [`Opcode`] from the rows: an operation without its attributes. The tables of other modules
 //! match `Opcode` without a `_` arm (the readers of [`crate::attributes`], the pretty forms of text, the
 //! syntax of HLO), so the compiler points out the places that a new row needs. Functions of one and two
-//! variables have their rows in [`super::elementwise`]; these tables need nothing else for them.
+//! variables have their rows in [`super::elementwise`]. The other tables treat all of these functions alike,
+//! so a new function needs only its row.
 //!
 //! A row has the opcode, the pattern of its operations, name, arity, traits, attributes, and formats other
 //! than text.

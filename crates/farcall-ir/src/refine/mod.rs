@@ -7,16 +7,16 @@
 //!
 //! The walk (`func`) visits a function in order, with the actual types of operands, and with the elements of
 //! small integer tensors where they are known: constants, sizes of dimensions, and values computed from them.
-//! `walk` holds the state: the specialized function, and the known elements of its values.
-//! Result types come from [`crate::infer`]. An operation that takes a shape as an operand becomes the
-//! operation with the shape as an attribute (`dynamic`), known values become constants, and an `if` with a
-//! known predicate is replaced by its branch. A function is walked once for each list of argument types and
-//! known arguments, since programs exported by JAX pass sizes of dimensions as arguments. Calls to
-//! `@shape_assertion` are decided here (`custom_call`), and calls that stand for operations are replaced by
-//! these operations (`shape_operands`).
+//! `walk` holds the state: the specialized function, and the known elements of its values. Result types come from
+//! [`crate::infer`]. An operation that takes a shape as an operand becomes the operation with the shape as an
+//! attribute (`dynamic`), known values become constants, and an `if` with a known predicate is replaced by
+//! its branch. A function is walked once for each list of argument types and known arguments, since programs
+//! exported by JAX pass sizes of dimensions as arguments. Calls to `@shape_assertion` are decided here
+//! (`custom_call`), and calls that stand for operations are replaced by these operations (`shape_operands`).
 //!
-//! If that fails, and dimensions have bounds, the walk is repeated on the program that [`crate::bounded`]
-//! makes: sizes may then be computed, and further results of the entry hold the sizes of its results.
+//! If the walk cannot determine a shape and dimensions have bounds, the walk is repeated on the program that
+//! [`crate::bounded`] makes. There, sizes may be computed at run time, and additional results of the entry
+//! hold the sizes of its results.
 //!
 //! **Invariants.** Either the result has no dynamic dimension, or the error names an operation and its
 //! position in the source. The work is bounded by [`MAX_WALKED`], and its depth by [`MAX_DEPTH`].
@@ -100,7 +100,7 @@ fn refined(
         Err(stop) if stop.may_have_bounds() && bounded::is_bounded(module) => stop,
         exact => return exact.map_err(|stop| stop.into_error(&module.source)),
     };
-    // Sizes are computed, or sizes of operands differ: compute with the bounds.
+    // The sizes are known only at run time, or sizes of operands differ: use the bounds instead of the sizes.
     let bounded = bounded::lower(module, entry, &params).map_err(Stop::UnknownShape).and_then(|lowered| {
         let entry = lowered.func(&entry.name).unwrap_or(entry);
         specialized(&lowered, entry, &params, &known)
@@ -233,7 +233,7 @@ struct Callee {
     results: Vec<Type>,
     /// Known elements of the results.
     known: Vec<Option<Literal>>,
-    /// The function has no effects beyond its results.
+    /// True if the function has no effects beyond its results.
     pure: bool,
 }
 

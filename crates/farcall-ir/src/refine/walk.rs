@@ -39,7 +39,7 @@ pub(super) struct Walk<'r, 'm> {
     pub(super) order: Vec<Computation>,
     /// Known shapes of results that are yet to be created.
     shapes: HashMap<ValueId, Vec<usize>>,
-    /// No instruction so far has effects beyond its results.
+    /// True as long as no instruction has effects beyond its results.
     pub(super) pure: bool,
 }
 

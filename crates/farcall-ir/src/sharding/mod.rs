@@ -20,7 +20,7 @@ pub(crate) use read::is_plain;
 pub struct Mesh {
     /// Name and size of each axis; the first changes slowest.
     pub axes: Vec<(String, usize)>,
-    /// Device numbers in that order. If empty, devices are numbered by their positions.
+    /// Device numbers, row-major over the axes. If empty, devices are numbered by their positions.
     pub device_ids: Vec<i64>,
 }
 

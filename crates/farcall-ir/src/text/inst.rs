@@ -238,7 +238,7 @@ impl<'s> Parser<'s> {
                 if self.at_literal("()") {
                     return self.literal("()");
                 }
-                // No operands: this is a result of the next instruction.
+                // The operation has no operands: the name is a result of the next instruction.
                 if t.tok == Tok::Percent && next_token(self.bytes(), t.end).tok == Tok::Punct(b'=') {
                     return Ok(());
                 }
@@ -290,7 +290,8 @@ impl<'s> Parser<'s> {
             Types::Function | Types::Same | Types::Select | Types::Complex if function => {
                 return self.function_types(draft);
             }
-            // Lenient: some versions write a single type if all operands and the result have that type.
+            // Some versions write a single type if all operands and the result have that type. Accept this
+            // form as well.
             Types::Function | Types::Same => {
                 let ty = self.value_type()?;
                 self.all_operands_are(draft, &ty);

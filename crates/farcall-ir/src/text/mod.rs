@@ -6,15 +6,15 @@
 //! text ◀────────────────────────────────────────────── print ◀── names ◀┴─ attributes ◀────── Module
 //! ```
 //!
-//! - `parser`: the parser's state, with `scope` (names of values), `symbols` (names of functions) and
-//!   `aliases`. The grammar is an `impl Parser` in each of `value`, `alias`, `loc`, `types`, `attr`, `dense`,
-//!   `region`, `inst` and `program`.
+//! - `parser`: the parser's state, with `scope` (names of values), `aliases` and `symbols` (names of
+//!   functions). Each piece of grammar is an `impl Parser` in a file of its own: `value`, `alias`, `loc`,
+//!   `types`, `attr`, `dense`, `region`, `inst`, `program`.
 //! - `table`: the syntax of every operation, interpreted by `inst` and `print`; `syntax`: the types of its
 //!   entries; `hooks`: pieces of syntax with their own code.
 //! - `printer`: the printer's state, with `names`; `print`: modules, functions and instructions.
 //! - [`attributes`](crate::attributes): conversion between operations and attribute dictionaries.
-//! - `other_dialects`: operations of other dialects (MHLO, `arith`, `tensor`, `shape`) as operations of StableHLO;
-//!   `shape_operations`: shapes as vectors. `merge_modules`: several modules in one text.
+//! - `other_dialects`: operations of other dialects (MHLO, `arith`, `tensor`, `shape`) as operations of
+//!   StableHLO; `shape_operations`: shapes as vectors. `merge_modules`: several modules in one text.
 //! - `operation`: single operations, with attributes and nothing else.
 //!
 //! ARCHITECTURE.md lists the steps for a new operation. In this module, it needs an entry in `table`.

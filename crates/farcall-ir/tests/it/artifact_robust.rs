@@ -1,5 +1,5 @@
-//! Artifacts and exported functions that no tool writes: cyclic or unboundedly nested ones, and ones that
-//! expand from a few bytes.
+//! Artifacts and exported functions that no tool writes: files with cycles or unbounded nesting, and files
+//! whose few bytes expand to large modules.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

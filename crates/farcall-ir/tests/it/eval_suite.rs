@@ -48,7 +48,8 @@ fn interpreter_tests_pass() {
 /// Runs every file of a folder. All files except `exceptions` have to pass; prints the reason for each
 /// failure.
 ///
-/// If `FARCALL_SUITE_FILTER` is set in the environment, only files whose path contains it are run.
+/// If the environment variable `FARCALL_SUITE_FILTER` is set, only files whose path contains its value are
+/// run.
 fn sweep(folder: &str, exceptions: &[&str]) {
     let Some(folder) = shared(folder) else {
         eprintln!("skipped: there is no shared/{folder} above {}", env!("CARGO_MANIFEST_DIR"));

@@ -21,7 +21,7 @@ fn check(program: &str, expect: Expect) {
 #[test]
 fn every_operation_is_printed_here() {
     let this = include_str!("text_print.rs");
-    // A test contains the operation's name, or lists its part after the dialect as a string.
+    // A test contains the full name of the operation, or the name without the dialect as a string.
     let printed = |name: &str| {
         let short = name.split('.').next_back().unwrap_or(name);
         let short = short.strip_prefix("broadcast_").unwrap_or(short);

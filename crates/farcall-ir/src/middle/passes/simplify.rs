@@ -447,7 +447,8 @@ fn transpose_of_ones(at: &Site<'_>) -> Option<Replacement> {
     })
 }
 
-/// A product of operands with dimensions of size 1. Without them, other passes recognize the product.
+/// A product of operands with dimensions of size 1. Other passes recognize the product once these dimensions
+/// are removed.
 fn product_of_ones(at: &Site<'_>) -> Option<Replacement> {
     let (Op::DotGeneral(dot), Some((x, y))) = (at.op(), at.pair()) else { return None };
     let [(lhs, of_lhs), (rhs, of_rhs)] = [at.ty(x)?, at.ty(y)?].map(without_ones);

@@ -6,9 +6,10 @@
 //! ```
 //!
 //! The last position of a sequence model's output is such a slice; so are `jax.numpy.sort(x)[-10:]`,
-//! `argsort(x)[:10]` and `approx_max_k`. (Not all these programs can use `chlo.top_k`, whose order gives NaNs
-//! a position.) Slices move up through elementwise operations and through operations that move elements. An
-//! operation that sums elements stays, since the order of its additions may depend on its size.
+//! `argsort(x)[:10]` and `approx_max_k`. (`chlo.top_k` cannot replace all of these programs, because it
+//! prescribes where NaNs are sorted.) Slices move up through elementwise operations and through operations
+//! that move elements. An operation that sums elements stays, since the order of its additions may depend on
+//! its size.
 
 use rustc_hash::FxHashSet;
 

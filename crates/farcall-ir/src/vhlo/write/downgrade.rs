@@ -19,7 +19,7 @@ pub(super) fn downgraded(
     mut attrs: AttrDict,
     inst: Inst<'_>,
 ) -> Result<(&'static str, Version, AttrDict), String> {
-    // An attribute of this engine only, and redundant: it follows from the results.
+    // This attribute exists only in farcall, and is redundant: it follows from the results.
     attrs.remove("farcall.types");
     match base {
         "dot_general" => {
