@@ -85,14 +85,14 @@ fn arities(signature: &Signature) -> Result {
                     before.name.span,
                     format!("the variadic operand `{}` must be the last", before.name),
                 )
-                .note(format!("`{name}` follows it; other variadic operands and attributes may")));
+                .note(format!("`{name}` follows it; only attributes and other variadic operands may")));
             }
             (Arity::Optional, Arity::Required) => {
-                return Err(error(name.span, format!("the operand `{name}` follows an optional one"))
+                return Err(error(name.span, format!("the operand `{name}` follows an optional operand"))
                     .note(format!("write it before `{}`, or make it optional", before.name)));
             }
             (Arity::Optional, Arity::Variadic) => {
-                return Err(error(name.span, "an op has optional operands or variadic ones, not both")
+                return Err(error(name.span, "an op cannot have both optional and variadic operands")
                     .note("a call's operands could not be told apart"));
             }
             _ => {}
@@ -227,7 +227,7 @@ impl<'a> Checker<'a> {
         }
         for variable in declared {
             if !self.tensors().any(|t| t.element.variable().is_some_and(|v| v.text == variable.text)) {
-                return Err(error(variable.span, format!("`{variable}` is not the type of anything")));
+                return Err(error(variable.span, format!("no operand or result has the type `{variable}`")));
             }
         }
         Ok(())
@@ -432,7 +432,7 @@ impl<'a> Checker<'a> {
                 return Err(error(
                     result.name.span,
                     format!(
-                        "`{}` is one for each entry of the variadic operands, but there are none",
+                        "`{}` is repeated for each entry of the variadic operands, but no operand is variadic",
                         result.name
                     ),
                 ));
@@ -478,7 +478,7 @@ impl<'a> Checker<'a> {
                     alias.span,
                     format!("`{alias}` may be missing, and then there is nothing to alias"),
                 )
-                .note(format!("`if {alias}` makes the result follow it")));
+                .note(format!("with `if {alias}`, the result exists only if `{alias}` is given")));
             }
             let earlier = |r: &&ResultDecl| r.aliases.as_ref().is_some_and(|a| a.text == alias.text);
             if let Some(other) = signature.results[..i].iter().find(earlier) {
@@ -689,7 +689,7 @@ impl<'a> Checker<'a> {
             }
             if let (Some(operand), Reducer::Sum | Reducer::Prod) = (&result.aliases, reducer) {
                 let message = format!(
-                    "`{}` continues from `{operand}`, which each part of `{name}` would repeat",
+                    "`{}` starts from the values of `{operand}`, which each part of `{name}` would include again",
                     result.name
                 );
                 return Err(error(name.span, message).note("leave the dimension whole"));

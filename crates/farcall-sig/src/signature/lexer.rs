@@ -104,7 +104,7 @@ fn string(text: &str, at: usize) -> Result<(Token, usize), SignatureError> {
                 Some((_, c)) => {
                     let span = Span { offset: at + i, len: 1 + c.len_utf8() };
                     return Err(SignatureError::new(span, format!("`\\{c}` is not an escape"))
-                        .note("a string knows `\\\"`, `\\\\`, `\\n` and `\\t`"));
+                        .note("the escapes of a string are `\\\"`, `\\\\`, `\\n` and `\\t`"));
                 }
                 None => break,
             },

@@ -88,7 +88,7 @@ impl Parser {
             Arity::Required
         };
         if self.is("=") {
-            return Err(SignatureError::new(self.span(), "an operand has no default")
+            return Err(SignatureError::new(self.span(), "an operand cannot have a default")
                 .note("an operand that may be missing is written `mask: pred[n]?`"));
         }
         let layout = self.layout()?;
@@ -108,7 +108,7 @@ impl Parser {
         let shape = self.shape()?;
         if self.is("?") {
             return Err(SignatureError::new(self.span(), "a result cannot be optional on its own")
-                .note("`if mask` makes it follow the optional operand `mask`"));
+                .note("with `if mask`, the result exists only if the optional operand `mask` is given"));
         }
         let variadic = self.eat("...");
         let layout = self.layout()?;
@@ -231,7 +231,7 @@ impl Parser {
                 other => {
                     return Err(SignatureError::new(
                         span,
-                        format!("a layout lists numbers, not {}", other.describe()),
+                        format!("a layout must list numbers, not {}", other.describe()),
                     )
                     .note("the first dimension after `*` is 0"));
                 }
@@ -322,7 +322,7 @@ impl Parser {
                     _ => Ok(AttrValue::Str(value)),
                 }
             }
-            AttrType::Dict => Err(SignatureError::new(self.span(), "a dictionary has no default")
+            AttrType::Dict => Err(SignatureError::new(self.span(), "a dictionary cannot have a default")
                 .note("one that may be missing is written `dict?`")),
         }
     }

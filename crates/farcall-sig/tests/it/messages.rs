@@ -283,7 +283,7 @@ fn element_types() {
     check(
         "(x: T[n]) -> () where T, S: f32",
         expect![[r#"
-        `S` is not the type of anything
+        no operand or result has the type `S`
           | (x: T[n]) -> () where T, S: f32
           |                          ^"#]],
     );
@@ -479,7 +479,7 @@ fn attributes() {
         `\q` is not an escape
           | (side: str = "a\q") -> ()
           |                ^^
-          = a string knows `\"`, `\\`, `\n` and `\t`"#]],
+          = the escapes of a string are `\"`, `\\`, `\n` and `\t`"#]],
     );
     check(
         r#"(side: str = "a"#,
@@ -507,7 +507,7 @@ fn attributes() {
     check(
         "(k: dict = 1) -> ()",
         expect![[r#"
-        a dictionary has no default
+        a dictionary cannot have a default
           | (k: dict = 1) -> ()
           |            ^
           = one that may be missing is written `dict?`"#]],
@@ -515,7 +515,7 @@ fn attributes() {
     check(
         "(x: f32[n] = 1) -> ()",
         expect![[r#"
-        an operand has no default
+        an operand cannot have a default
           | (x: f32[n] = 1) -> ()
           |            ^
           = an operand that may be missing is written `mask: pred[n]?`"#]],
@@ -548,7 +548,7 @@ fn names() {
     check(
         "(x: f32[n], mask: f32[n]?, y: f32[n]) -> ()",
         expect![[r#"
-        the operand `y` follows an optional one
+        the operand `y` follows an optional operand
           | (x: f32[n], mask: f32[n]?, y: f32[n]) -> ()
           |                            ^
           = write it before `mask`, or make it optional"#]],
@@ -559,12 +559,12 @@ fn names() {
         the variadic operand `xs` must be the last
           | (xs: f32[n]..., y: f32[n]) -> ()
           |  ^^
-          = `y` follows it; other variadic operands and attributes may"#]],
+          = `y` follows it; only attributes and other variadic operands may"#]],
     );
     check(
         "(mask: f32[n]?, xs: f32[n]...) -> ()",
         expect![[r#"
-        an op has optional operands or variadic ones, not both
+        an op cannot have both optional and variadic operands
           | (mask: f32[n]?, xs: f32[n]...) -> ()
           |                 ^^
           = a call's operands could not be told apart"#]],
@@ -699,7 +699,7 @@ fn dimensions() {
     check(
         "(x: f32[n]) -> (y: f32[n]...)",
         expect![[r#"
-        `y` is one for each entry of the variadic operands, but there are none
+        `y` is repeated for each entry of the variadic operands, but no operand is variadic
           | (x: f32[n]) -> (y: f32[n]...)
           |                 ^"#]],
     );
@@ -853,7 +853,7 @@ fn what_is_done_with_dimensions() {
     check(
         "(x: f32[*, n], acc: f32[n]) -> (y: f32[n] aliases acc) where *: sum",
         expect![[r#"
-        `y` continues from `acc`, which each part of `*` would repeat
+        `y` starts from the values of `acc`, which each part of `*` would include again
           | (x: f32[*, n], acc: f32[n]) -> (y: f32[n] aliases acc) where *: sum
           |                                                              ^
           = leave the dimension whole"#]],
@@ -977,7 +977,7 @@ fn memory_and_presence() {
         `x` may be missing, and then there is nothing to alias
           | (b: f32[n], x: f32[n]?) -> (y: f32[n] aliases x)
           |                                               ^
-          = `if x` makes the result follow it"#]],
+          = with `if x`, the result exists only if `x` is given"#]],
     );
     check(
         "(x: f32[n]) -> (y: f32[n] if x)",
@@ -993,7 +993,7 @@ fn memory_and_presence() {
         a result cannot be optional on its own
           | (x: f32[n]) -> (y: f32[n]?)
           |                          ^
-          = `if mask` makes it follow the optional operand `mask`"#]],
+          = with `if mask`, the result exists only if the optional operand `mask` is given"#]],
     );
     check(
         "(x: f32[n] column_major) -> ()",
@@ -1014,7 +1014,7 @@ fn memory_and_presence() {
     check(
         "(x: f32[m, n] layout(m, n)) -> ()",
         expect![[r#"
-        a layout lists numbers, not `m`
+        a layout must list numbers, not `m`
           | (x: f32[m, n] layout(m, n)) -> ()
           |                      ^
           = the first dimension after `*` is 0"#]],
