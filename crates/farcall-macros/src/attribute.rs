@@ -45,7 +45,7 @@ fn lifetime(input: &DeriveInput) -> Result<Option<&Lifetime>> {
         }
         (Some(first), _) => Err(Error::new(
             first.span(),
-            "a type that is read from an attribute has at most one parameter, a struct's lifetime",
+            "a type that is read from an attribute can have only one parameter, the lifetime of a struct",
         )),
     }
 }
@@ -122,7 +122,10 @@ fn substitute(tokens: TokenStream, lifetime: &Lifetime) -> TokenStream {
 
 fn enumeration(name: &Ident, data: &DataEnum, ffi: &Path) -> Result<TokenStream> {
     if let Some(variant) = data.variants.iter().find(|variant| !matches!(variant.fields, Fields::Unit)) {
-        return Err(Error::new(variant.span(), "a variant that is read from an attribute has no fields"));
+        return Err(Error::new(
+            variant.span(),
+            "a variant that is read from an attribute cannot have fields",
+        ));
     }
     if data.variants.is_empty() {
         return Err(Error::new(name.span(), "an enum without variants cannot be read"));
@@ -131,7 +134,10 @@ fn enumeration(name: &Ident, data: &DataEnum, ffi: &Path) -> Result<TokenStream>
     if data.variants.iter().any(|variant| variant.discriminant.is_some()) {
         if let Some(named) = data.variants.iter().find(|v| v.attrs.iter().any(|a| a.path().is_ident("attr")))
         {
-            return Err(Error::new(named.span(), "the enum is read from integers: a variant has no name"));
+            return Err(Error::new(
+                named.span(),
+                "the enum is read from integers, so its variants cannot have names",
+            ));
         }
         return Ok(quote! {
             impl<'__attr> #ffi::FromAttr<'__attr> for #name {

@@ -85,7 +85,7 @@ impl Parse for Lowers {
             )
         })?;
         if !is_tag(&tag.value()) {
-            let message = "a tag is a namespace and a name, as in \"my.tag\"";
+            let message = "a tag must be a namespace and a name, as in \"my.tag\"";
             return Err(Error::new(tag.span(), message));
         }
         let mut function = None;

@@ -67,7 +67,7 @@ pub(crate) fn handler(options: TokenStream, item: TokenStream) -> Result<TokenSt
             quote! { #entry #ops }
         }
     };
-    let used_by = "no `library!` or `ops!` lists this op, and it is no derivative of one that is listed";
+    let used_by = "no `library!` or `ops!` lists this op, and it is not a derivative of a listed op";
     Ok(expansion(
         &function,
         &instances,
@@ -249,7 +249,7 @@ pub(crate) fn stage(options: TokenStream, item: TokenStream) -> Result<TokenStre
     Ok(expansion(
         &function,
         &instances,
-        (&ffi, "no handler that is used has this stage"),
+        (&ffi, "this stage belongs to no handler that is used"),
         quote! {
             #implementation
 

@@ -80,7 +80,7 @@ impl Parse for Library {
         let brackets = bracketed!(list in input);
         let items = Punctuated::parse_terminated(&list)?;
         if items.is_empty() {
-            return Err(Error::new(brackets.span.join(), "a library has at least one op"));
+            return Err(Error::new(brackets.span.join(), "a library must have at least one op"));
         }
         let mut stages = None;
         let mut registers = None;
@@ -99,7 +99,7 @@ impl Parse for Library {
                 "namespace" => {
                     let given: LitStr = input.parse()?;
                     if !is_namespace(&given.value()) {
-                        let message = format!("a namespace is {}", namespace::FORM);
+                        let message = format!("a namespace must be {}", namespace::FORM);
                         return Err(Error::new(given.span(), message));
                     }
                     namespace.replace(given).is_some()

@@ -43,7 +43,7 @@ impl Parse for Function {
         let name: Ident = input.parse()?;
         let mut generics: Generics = input.parse()?;
         if let Some(other) = generics.params.iter().find(|p| !matches!(p, GenericParam::Type(_))) {
-            return Err(Error::new(other.span(), "a handler is generic over element types alone"));
+            return Err(Error::new(other.span(), "a handler can only be generic over element types"));
         }
         let list;
         let parens = syn::parenthesized!(list in input);

@@ -182,7 +182,7 @@ fn variable(param: &Ident, signature: Option<&Signature>) -> Result<Variable> {
             let operand = (i, operand.name.text.clone(), operand.element.clone());
             Ok(Variable { name, span: param.span(), set, operand })
         }
-        None => wrong(format!("no operand that has a fixed place in calls determines `{param}`")),
+        None => wrong(format!("`{param}` is not determined by an operand with a fixed position in calls")),
     }
 }
 
