@@ -239,7 +239,7 @@ fn names_and_files_that_do_not_fit() {
     folder.fails(&["run", "f.jax_export", "-i", "slip.npz", "-i", "shape.npz", "-i", "x.npy"], expect![[r#"
         error: cannot use slip.npz and shape.npz for layer: no argument is called `parms.b`; did you mean params['b'] or params['w']?
         no argument is called `unrelated`; there are params['b'], params['w'], x
-        `params.w` and `w` are both params['w']
+        `params.w` and `w` both name the argument params['w']
     "#]]);
     folder.fails(&["run", "f.jax_export", "-i", "shape.npz", "--fill", "ones"], expect![[r#"
         error: argument 1 of layer, params['w']: cannot use `w` of shape.npz: its shape is f32[3], but f32[4,3] is expected

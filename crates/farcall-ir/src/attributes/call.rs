@@ -19,7 +19,7 @@ pub(crate) fn read_custom_call(f: &mut Fields<'_>) -> Result<Op, Bad> {
         None => None,
         Some(a) => {
             let v = a.as_i64().and_then(|v| i32::try_from(v).ok());
-            Some(v.ok_or_else(|| format!("attribute `api_version` is a 32-bit integer, not {a}"))?)
+            Some(v.ok_or_else(|| format!("attribute `api_version` must be a 32-bit integer, not {a}"))?)
         }
     };
     Ok(Op::CustomCall(Box::new(CustomCall {
@@ -41,7 +41,9 @@ fn read_config(f: &mut Fields<'_>, api_version: Option<i32>) -> Result<CallConfi
     let plain = f.take("backend_config");
     match f.take("mhlo.backend_config") {
         Some(Attr::Dict(d)) => return Ok(CallConfig::Dict(d)),
-        Some(other) => return Err(format!("attribute `mhlo.backend_config` is a dictionary, not {other}")),
+        Some(other) => {
+            return Err(format!("attribute `mhlo.backend_config` must be a dictionary, not {other}"));
+        }
         None => {}
     }
     match plain {
@@ -55,7 +57,9 @@ fn read_config(f: &mut Fields<'_>, api_version: Option<i32>) -> Result<CallConfi
                 _ => Ok(CallConfig::Text(text)),
             }
         }
-        Some(other) => Err(format!("attribute `backend_config` is a string or a dictionary, not {other}")),
+        Some(other) => {
+            Err(format!("attribute `backend_config` must be a string or a dictionary, not {other}"))
+        }
     }
 }
 
@@ -65,7 +69,7 @@ fn read_layouts(f: &mut Fields<'_>, key: &str) -> Result<Option<Vec<Vec<usize>>>
         Some(Attr::Array(items)) => {
             items.iter().map(|a| to_usizes(key, a)).collect::<Result<_, _>>().map(Some)
         }
-        Some(other) => Err(format!("attribute `{key}` is a list of layouts, not {other}")),
+        Some(other) => Err(format!("attribute `{key}` must be a list of layouts, not {other}")),
     }
 }
 
@@ -74,7 +78,7 @@ fn read_aliases(f: &mut Fields<'_>) -> Result<Vec<OutputAlias>, Bad> {
     let items = match f.take(key) {
         None => return Ok(Vec::new()),
         Some(Attr::Array(items)) => items,
-        Some(other) => return Err(format!("attribute `{key}` is a list, not {other}")),
+        Some(other) => return Err(format!("attribute `{key}` must be a list, not {other}")),
     };
     let one = |attr: &Attr| match attr {
         Attr::Dialect(d) if d.name == "stablehlo.output_operand_alias" => {
@@ -85,7 +89,7 @@ fn read_aliases(f: &mut Fields<'_>) -> Result<Vec<OutputAlias>, Bad> {
                 operand_tuple_indices: list(&mut p, "operand_tuple_indices")?,
             })
         }
-        other => Err(format!("attribute `{key}` holds #stablehlo.output_operand_alias<…>, not {other}")),
+        other => Err(format!("attribute `{key}` must hold #stablehlo.output_operand_alias<…>, not {other}")),
     };
     items.iter().map(one).collect()
 }
@@ -97,7 +101,7 @@ fn read_types(f: &mut Fields<'_>) -> Result<Option<Arc<FuncType>>, Bad> {
     match f.take(TYPES) {
         None => Ok(None),
         Some(Attr::Type(Type::Function(types))) => Ok(Some(types)),
-        Some(other) => Err(format!("attribute `{TYPES}` is the type of a function, not {other}")),
+        Some(other) => Err(format!("attribute `{TYPES}` must be the type of a function, not {other}")),
     }
 }
 
@@ -109,8 +113,8 @@ fn read_called(f: &mut Fields<'_>) -> Result<Vec<FuncId>, Bad> {
             .iter()
             .map(|a| a.as_symbol().map(|name| f.symbols.func(name)))
             .collect::<Option<_>>()
-            .ok_or_else(|| format!("attribute `{key}` is a list of names")),
-        Some(other) => Err(format!("attribute `{key}` is a list of names, not {other}")),
+            .ok_or_else(|| format!("attribute `{key}` must be a list of names")),
+        Some(other) => Err(format!("attribute `{key}` must be a list of names, not {other}")),
     }
 }
 

@@ -94,7 +94,7 @@ pub(crate) fn write_groups(groups: &Groups, put: &mut Put<'_>) {
 pub(super) fn read_table(f: &mut Fields<'_>, key: &str) -> Result<Literal, Bad> {
     match f.required(key)? {
         Attr::Dense(ids) if ids.dtype().is_integer() && is_list(&ids) => Ok(ids),
-        other => Err(format!("attribute `{key}` is dense<…> of a tensor of integers, not {other}")),
+        other => Err(format!("attribute `{key}` must be dense<…> of a tensor of integers, not {other}")),
     }
 }
 

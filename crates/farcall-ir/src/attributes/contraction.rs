@@ -48,7 +48,7 @@ pub(super) fn read_precision(f: &mut Fields<'_>) -> Result<Vec<Precision>, Bad> 
             .iter()
             .map(|a| super::fields::to_keyword(key, a, &Precision::VARIANTS, Precision::name))
             .collect(),
-        Some(other) => Err(format!("attribute `{key}` is a list, not {other}")),
+        Some(other) => Err(format!("attribute `{key}` must be a list, not {other}")),
     }
 }
 
@@ -83,7 +83,7 @@ fn read_common(
         Some(Attr::DenseArray(l) | Attr::Dense(l)) if l.is_empty() => Vec::new(),
         Some(a) => a
             .as_bool_list()
-            .ok_or_else(|| format!("attribute `window_reversal` is a list of booleans, not {a}"))?,
+            .ok_or_else(|| format!("attribute `window_reversal` must be a list of booleans, not {a}"))?,
     };
     Ok(Convolution {
         strides: f.usizes_or("window_strides", rank, 1)?,
@@ -126,7 +126,7 @@ fn read_dims(f: &mut Fields<'_>) -> Result<ConvolutionDims, Bad> {
         _ => None,
     };
     parsed.ok_or_else(|| {
-        format!("attribute `dimension_numbers` is like #stablehlo.conv<[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]>, not {attr}")
+        format!("attribute `dimension_numbers` must be like #stablehlo.conv<[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]>, not {attr}")
     })
 }
 

@@ -8,7 +8,9 @@ pub(crate) fn read_composite(f: &mut Fields<'_>) -> Result<Op, Bad> {
     let attrs = match f.take("composite_attributes") {
         None => AttrDict::new(),
         Some(Attr::Dict(d)) => d,
-        Some(other) => return Err(format!("attribute `composite_attributes` is a dictionary, not {other}")),
+        Some(other) => {
+            return Err(format!("attribute `composite_attributes` must be a dictionary, not {other}"));
+        }
     };
     Ok(Op::Composite(Box::new(Composite {
         name: f.string("name")?,

@@ -83,7 +83,7 @@ pub(crate) fn read_unary_einsum(f: &mut Fields<'_>) -> Result<Op, Bad> {
 pub(crate) fn read_index_select(f: &mut Fields<'_>) -> Result<Op, Bad> {
     let mut number = |key: &str| {
         let attr = f.required(key)?;
-        attr.as_i64().ok_or_else(|| format!("attribute `{key}` is an integer, not {attr}"))
+        attr.as_i64().ok_or_else(|| format!("attribute `{key}` must be an integer, not {attr}"))
     };
     Ok(Op::Derived(Derived::TorchIndexSelect { dim: number("dim")?, batch_dims: number("batch_dims")? }))
 }
@@ -92,7 +92,7 @@ pub(crate) fn read_batch_norm(f: &mut Fields<'_>) -> Result<BatchNorm, Bad> {
     let epsilon = f.required("epsilon")?;
     let epsilon = epsilon
         .as_f64()
-        .ok_or_else(|| format!("attribute `epsilon` is a number of type f32, not {epsilon}"))?;
+        .ok_or_else(|| format!("attribute `epsilon` must be a number of type f32, not {epsilon}"))?;
     Ok(BatchNorm { epsilon_bits: (epsilon as f32).to_bits(), feature: f.usize("feature_index")? })
 }
 

@@ -52,7 +52,7 @@ impl Fields<'_> {
     pub(crate) fn i64_or(&mut self, key: &str, default: i64) -> Result<i64, Bad> {
         match self.take(key) {
             None => Ok(default),
-            Some(a) => a.as_i64().ok_or_else(|| format!("attribute `{key}` is an integer, not {a}")),
+            Some(a) => a.as_i64().ok_or_else(|| format!("attribute `{key}` must be an integer, not {a}")),
         }
     }
 
@@ -60,20 +60,20 @@ impl Fields<'_> {
     pub(crate) fn flag(&mut self, key: &str) -> Result<bool, Bad> {
         match self.take(key) {
             None => Ok(false),
-            Some(a) => a.as_bool().ok_or_else(|| format!("attribute `{key}` is true or false, not {a}")),
+            Some(a) => a.as_bool().ok_or_else(|| format!("attribute `{key}` must be true or false, not {a}")),
         }
     }
 
     /// Reads a function by its name.
     pub(crate) fn func(&mut self, key: &str) -> Result<FuncId, Bad> {
         let a = self.required(key)?;
-        let name = a.as_symbol().ok_or_else(|| format!("attribute `{key}` is a name, not {a}"))?;
+        let name = a.as_symbol().ok_or_else(|| format!("attribute `{key}` must be a name, not {a}"))?;
         Ok(self.symbols.func(name))
     }
 
     pub(crate) fn string(&mut self, key: &str) -> Result<String, Bad> {
         let a = self.required(key)?;
-        a.as_str().map(str::to_owned).ok_or_else(|| format!("attribute `{key}` is a string, not {a}"))
+        a.as_str().map(str::to_owned).ok_or_else(|| format!("attribute `{key}` must be a string, not {a}"))
     }
 
     pub(crate) fn i64s(&mut self, key: &str) -> Result<Vec<i64>, Bad> {
@@ -111,7 +111,7 @@ impl Fields<'_> {
         };
         match flat {
             Some(flat) if flat.len() % 2 == 0 => Ok(flat.chunks_exact(2).map(|p| (p[0], p[1])).collect()),
-            _ => Err(format!("attribute `{key}` is a list of pairs of integers, not {a}")),
+            _ => Err(format!("attribute `{key}` must be a list of pairs of integers, not {a}")),
         }
     }
 
@@ -149,14 +149,16 @@ impl Fields<'_> {
 fn to_usize(key: &str, attr: &Attr) -> Result<usize, Bad> {
     attr.as_i64()
         .and_then(|v| usize::try_from(v).ok())
-        .ok_or_else(|| format!("attribute `{key}` is an integer that is not negative, not {attr}"))
+        .ok_or_else(|| format!("attribute `{key}` must be an integer that is not negative, not {attr}"))
 }
 
 pub(crate) fn to_i64s(key: &str, attr: &Attr) -> Result<Vec<i64>, Bad> {
     match attr {
         // For example `dense<> : tensor<0xi64>`.
         Attr::DenseArray(l) | Attr::Dense(l) if l.is_empty() => Ok(Vec::new()),
-        _ => attr.as_i64_list().ok_or_else(|| format!("attribute `{key}` is a list of integers, not {attr}")),
+        _ => attr
+            .as_i64_list()
+            .ok_or_else(|| format!("attribute `{key}` must be a list of integers, not {attr}")),
     }
 }
 
@@ -180,6 +182,6 @@ pub(crate) fn to_keyword<T: Copy>(
     };
     all.iter().copied().find(|v| name(*v) == word).ok_or_else(|| {
         let names: Vec<&str> = all.iter().map(|v| name(*v)).collect();
-        format!("attribute `{key}` is one of {}, not {attr}", names.join(", "))
+        format!("attribute `{key}` must be one of {}, not {attr}", names.join(", "))
     })
 }

@@ -80,7 +80,7 @@ pub(super) fn put_padding(put: &mut Put<'_>, padding: &[(i64, i64)], rank: usize
 pub(crate) fn read_scan(f: &mut Fields<'_>) -> Result<Op, Bad> {
     let mut pair = |key: &str| match f.usizes(key)?.as_slice() {
         [a, b] => Ok([*a, *b]),
-        other => Err(format!("attribute `{key}` has two numbers, not {}", other.len())),
+        other => Err(format!("attribute `{key}` must have two numbers, not {}", other.len())),
     };
     let ([inputs, carries], [outputs, results]) = (pair("operandSegmentSizes")?, pair("resultSegmentSizes")?);
     if carries != results {
@@ -88,11 +88,13 @@ pub(crate) fn read_scan(f: &mut Fields<'_>) -> Result<Op, Bad> {
     }
     let size = f.take("scan_dim_size").map(|a| {
         let size = a.as_i64().and_then(|n| usize::try_from(n).ok());
-        size.ok_or_else(|| format!("attribute `scan_dim_size` is an integer that is not negative, not {a}"))
+        size.ok_or_else(|| {
+            format!("attribute `scan_dim_size` must be an integer that is not negative, not {a}")
+        })
     });
-    let is_associative = f
-        .take("is_associative")
-        .map(|a| a.as_bool().ok_or_else(|| format!("attribute `is_associative` is true or false, not {a}")));
+    let is_associative = f.take("is_associative").map(|a| {
+        a.as_bool().ok_or_else(|| format!("attribute `is_associative` must be true or false, not {a}"))
+    });
     Ok(Op::Scan(Scan {
         dim: f.usize("dimension")?,
         size: size.transpose()?,

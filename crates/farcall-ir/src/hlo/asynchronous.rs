@@ -63,7 +63,7 @@ impl<'s> Lowering<'_, 's> {
                 g.take("calls");
                 self.done(base, state, shape, at)
             }
-            _ => wrong("operands", at.inst.op_span, format!("{opcode} takes the value of {base}-start")),
+            _ => wrong("operands", at.inst.op_span, format!("{opcode} must take the value of {base}-start")),
         })
     }
 
@@ -84,7 +84,7 @@ impl<'s> Lowering<'_, 's> {
             _ => parts.and_then(|parts| parts.get(1)).cloned().map(Arc::new),
         };
         let Some(result) = result else {
-            let message = format!("{} returns a tuple: operands, result and contexts", at.inst.opcode);
+            let message = format!("{} must return a tuple: operands, result and contexts", at.inst.opcode);
             return wrong("type-mismatch", at.inst.shape_span, message);
         };
         let val = if base == "async" {
@@ -143,7 +143,7 @@ impl<'s> Lowering<'_, 's> {
             ("send-done", _, Some(token)) => return Ok(token),
             ("recv-done", Some(data), Some(token)) => return Ok(Val::Tuple(Rc::new([data, token]))),
             ("send-done" | "recv-done", _, _) => {
-                let message = format!("{opcode} has one operand, a tuple of three");
+                let message = format!("{opcode} must have one operand, a tuple of three");
                 return wrong("operands", at.inst.op_span, message);
             }
             _ => {}

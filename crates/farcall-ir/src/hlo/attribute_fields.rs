@@ -145,7 +145,7 @@ impl<'s> AttrReader<'_, 's> {
                 None => None,
                 Some((_, one)) if one.len() == 1 => Some(Attr::i64(one[0])),
                 Some((span, other)) => {
-                    let message = format!("`{key}` has one number, not {}", other.len());
+                    let message = format!("`{key}` must have one number, not {}", other.len());
                     return Err(Expected::new(span, message));
                 }
             },

@@ -336,7 +336,9 @@ fn read_precision(g: &mut AttrReader<'_, '_>) -> Read<Vec<Precision>> {
         let word = c.word()?;
         let span = crate::diag::Span::new(at, c.pos());
         let found = Precision::VARIANTS.into_iter().find(|p| p.name().eq_ignore_ascii_case(word));
-        found.ok_or_else(|| Expected::new(span, format!("precision is default, high or highest, not {word}")))
+        found.ok_or_else(|| {
+            Expected::new(span, format!("the precision must be default, high or highest, not {word}"))
+        })
     };
     Ok(g.read("operand_precision", |c| c.braced(one))?.unwrap_or_default())
 }

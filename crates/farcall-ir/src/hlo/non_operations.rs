@@ -155,7 +155,7 @@ impl<'s> Lowering<'_, 's> {
         let ([Shaped { val: Val::One(from), shape }], Some(Some(ty)), Some(to)) =
             (at.operands, g.operands.first(), result.tensor())
         else {
-            return wrong("operands", at.inst.op_span, "bitcast has one operand, a tensor");
+            return wrong("operands", at.inst.op_span, "bitcast must have one operand, a tensor");
         };
         let bits = [ty.dtype.bits(), to.dtype.bits()].map(|bits| bits as usize);
         let count = |ty: &TensorType| ty.static_sizes().map(|sizes| sizes.iter().product::<usize>());
@@ -216,11 +216,11 @@ impl<'s> Lowering<'_, 's> {
             return wrong(
                 "attribute",
                 g.span,
-                format!("rng: a distribution is rng_uniform or rng_normal, not {word}"),
+                format!("rng: the distribution must be rng_uniform or rng_normal, not {word}"),
             );
         };
         let Some(sizes) = shape.tensor().and_then(TensorType::static_sizes) else {
-            return wrong("unsupported", at.inst.shape_span, "rng gives a tensor of static dimensions");
+            return wrong("unsupported", at.inst.shape_span, "rng must return a tensor of static dimensions");
         };
         let mut values = self.flat_operands(at)?;
         // Old texts have the shape as an operand, too.

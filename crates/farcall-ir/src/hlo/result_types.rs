@@ -78,7 +78,7 @@ impl<'s> Lowering<'_, 's> {
                 let computation = self.named(&mut AttrReader { attrs: g.attrs.clone(), ..*g }, "to_apply")?;
                 let returned = self.result_shape(computation, at.inst.op_span)?;
                 let [dim] = attribute("dimensions")?.usizes()?[..] else {
-                    return wrong("attribute", at.inst.op_span, "scan: `dimensions` has one number");
+                    return wrong("attribute", at.inst.op_span, "scan: `dimensions` must have one number");
                 };
                 scanned(&returned, &*first()?, dim, attribute("num_carries")?.usize()?)
             }

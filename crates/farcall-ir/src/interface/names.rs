@@ -21,7 +21,7 @@ pub enum NameError {
         some: Vec<String>,
     },
     /// Several arguments match the name.
-    #[error("`{name}` may be any of {}", listed(meant))]
+    #[error("`{name}` is ambiguous: it may be any of {}", listed(meant))]
     Ambiguous {
         /// The name.
         name: String,
@@ -29,7 +29,7 @@ pub enum NameError {
         meant: Vec<String>,
     },
     /// Two names refer to one argument.
-    #[error("`{first}` and `{second}` are both {argument}")]
+    #[error("`{first}` and `{second}` both name the argument {argument}")]
     Twice {
         /// The argument's name.
         argument: String,
@@ -257,9 +257,9 @@ mod tests {
         };
         assert_eq!(
             message(&["kernel", "dense.kernal", "x", "arg3"]),
-            "`kernel` may be any of params['dense']['kernel'], params['out']['kernel']\n\
+            "`kernel` is ambiguous: it may be any of params['dense']['kernel'], params['out']['kernel']\n\
              no argument is called `dense.kernal`; did you mean params['dense']['kernel']?\n\
-             `x` and `arg3` are both x"
+             `x` and `arg3` both name the argument x"
         );
         assert_eq!(
             message(&["weights"]),

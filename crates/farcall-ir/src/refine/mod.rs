@@ -14,9 +14,9 @@
 //! exported by JAX pass sizes of dimensions as arguments. Calls to `@shape_assertion` are decided here
 //! (`custom_call`), and calls that stand for operations are replaced by these operations (`shape_operands`).
 //!
-//! If the walk cannot determine a shape and dimensions have bounds, the walk is repeated on the program that
-//! [`crate::bounded`] makes. There, sizes may be computed at run time, and additional results of the entry
-//! hold the sizes of its results.
+//! If the walk cannot determine a shape, or the sizes violate a constraint, and the program has dimensions
+//! with bounds, the walk is repeated on the program that [`crate::bounded`] makes. There, sizes may be
+//! computed at run time, and additional results of the entry hold the sizes of its results.
 //!
 //! **Invariants.** Either the result has no dynamic dimension, or the error names an operation and its
 //! position in the source. The work is bounded by [`MAX_WALKED`], and its depth by [`MAX_DEPTH`].

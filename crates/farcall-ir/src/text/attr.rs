@@ -196,7 +196,11 @@ impl<'s> Parser<'s> {
                     // does.
                     Ok(Attr::float(value, dtype))
                 }
-                _ => self.fail("parse", place, "a float is written with a point, or as hexadecimal bits"),
+                _ => self.fail(
+                    "parse",
+                    place,
+                    "a float must be written with a decimal point, or as hexadecimal bits",
+                ),
             },
             DTypeClass::Complex => self.fail("parse", place, "a number cannot have a complex type"),
             _ => self.int_attr(value, dtype, place),
@@ -209,7 +213,7 @@ impl<'s> Parser<'s> {
         if dtype.is_float() {
             return Ok(dtype);
         }
-        self.fail("parse", span(at), "a number with a point has a floating point type")
+        self.fail("parse", span(at), "a number with a decimal point must have a floating-point type")
     }
 
     /// Returns an integer attribute, or a boolean for `i1`.

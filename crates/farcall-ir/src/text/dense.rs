@@ -459,7 +459,7 @@ fn read_float(bytes: &[u8], start: usize, dtype: DType, out: &mut Vec<u8>) -> Re
         return wrong(pos, "");
     }
     if bytes.get(pos) != Some(&b'.') {
-        return wrong(pos, ": a float is written with a point, or as hexadecimal bits");
+        return wrong(pos, ": a float must be written with a decimal point, or as hexadecimal bits");
     }
     pos = digits(pos + 1);
     if matches!(bytes.get(pos), Some(b'e' | b'E')) {

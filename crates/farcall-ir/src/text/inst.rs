@@ -386,7 +386,7 @@ impl<'s> Parser<'s> {
                 return self.fail(
                     "type",
                     at,
-                    format!("a value is a tensor, a token or a tuple, never of type {ty}"),
+                    format!("a value must be a tensor, a token or a tuple, not of type {ty}"),
                 );
             }
         }

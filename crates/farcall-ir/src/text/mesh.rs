@@ -105,7 +105,7 @@ fn read(text: &str) -> Option<Mesh> {
 fn groups_of(mesh: &Mesh, refs: &[AxisRef]) -> Result<Literal, String> {
     let count = mesh.axes.iter().try_fold(1usize, |n, (_, size)| n.checked_mul(*size));
     let count = count.filter(|n| (1..=MAX_DEVICES).contains(n));
-    let count = count.ok_or_else(|| format!("a mesh has 1 to {MAX_DEVICES} devices"))?;
+    let count = count.ok_or_else(|| format!("a mesh must have 1 to {MAX_DEVICES} devices"))?;
     if !mesh.device_ids.is_empty() && mesh.device_ids.len() != count {
         return Err(format!("the mesh has {count} devices, but {} device numbers", mesh.device_ids.len()));
     }

@@ -99,7 +99,7 @@ impl<'s> Parser<'s> {
                     let returns = self.func.region(region).terminator().is_some();
                     // After an error, the return may be an instruction that was skipped.
                     if !returns && self.diagnostics.is_empty() {
-                        let message = "a region ends with a return, but this one does not";
+                        let message = "this region does not end with a return";
                         self.report(Diagnostic::new("terminator", span(t), message));
                     }
                     return Ok(());

@@ -90,7 +90,7 @@ impl<'s> Parser<'s> {
             return Ok(ty);
         }
         let at = crate::diag::Span::new(t.start, self.pos());
-        self.fail("type", at, format!("a value is a tensor, a token or a tuple, never of type {ty}"))
+        self.fail("type", at, format!("a value must be a tensor, a token or a tuple, not of type {ty}"))
     }
 
     /// Parses `(t, t) -> t` or `(t) -> (t, t)`.
@@ -369,7 +369,7 @@ impl<'s> Parser<'s> {
         })?;
         match parts.iter().find(|ty| ty.tensor().is_none()) {
             Some(other) => {
-                self.fail("type", span(t), format!("a future is of tensors, never of type {other}"))
+                self.fail("type", span(t), format!("a future must hold tensors, not values of type {other}"))
             }
             None => Ok(Type::Future(parts.into())),
         }

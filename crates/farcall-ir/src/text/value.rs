@@ -45,14 +45,14 @@ impl<'s> Parser<'s> {
             (Some(Binding::One(id)), None | Some(0)) => Some(*id),
             (Some(Binding::Many(ids)), Some(i)) if i < ids.len() => Some(ids[i]),
             (Some(Binding::One(_)), Some(_)) => {
-                let message = format!("{name} is one value, so that it has no result {}", index.unwrap_or(0));
+                let message = format!("{name} is one value, so it has no result {}", index.unwrap_or(0));
                 self.report(Diagnostic::new("undefined-value", place, message));
                 None
             }
             (Some(Binding::Many(ids)), i) => {
                 let n = ids.len();
                 let message = match i {
-                    Some(i) => format!("{name} is {n} values, so that it has no result {i}"),
+                    Some(i) => format!("{name} is {n} values, so it has no result {i}"),
                     None => format!("{name} is {n} values; write {name}#0 for the first"),
                 };
                 self.report(Diagnostic::new("undefined-value", place, message));

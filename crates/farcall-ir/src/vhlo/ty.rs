@@ -61,7 +61,7 @@ impl fmt::Display for Ty {
 
 /// Message for a value of this type.
 pub(super) fn not_a_value(ty: &Type) -> String {
-    format!("a value is a tensor, a token or a tuple, never of type {ty}")
+    format!("a value must be a tensor, a token or a tuple, not of type {ty}")
 }
 
 fn is_value_type(ty: &Type) -> bool {

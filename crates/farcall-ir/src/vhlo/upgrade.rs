@@ -119,7 +119,9 @@ fn number(attrs: &mut AttrDict, key: &str) -> Result<i64, String> {
     match attrs.remove(key) {
         // Absent, or a default of 0 that has been removed.
         None => Ok(0),
-        Some(attr) => attr.as_i64().ok_or_else(|| format!("attribute `{key}` is an integer, not {attr}")),
+        Some(attr) => {
+            attr.as_i64().ok_or_else(|| format!("attribute `{key}` must be an integer, not {attr}"))
+        }
     }
 }
 
@@ -127,9 +129,9 @@ fn numbers(attrs: &mut AttrDict, key: &str) -> Result<Vec<i64>, String> {
     match attrs.remove(key) {
         None => Err(format!("attribute `{key}` is missing")),
         Some(Attr::Dense(l)) if l.is_empty() => Ok(Vec::new()),
-        Some(attr) => {
-            attr.as_i64_list().ok_or_else(|| format!("attribute `{key}` is a list of integers, not {attr}"))
-        }
+        Some(attr) => attr
+            .as_i64_list()
+            .ok_or_else(|| format!("attribute `{key}` must be a list of integers, not {attr}")),
     }
 }
 

@@ -697,7 +697,7 @@ ENTRY main {
         9 |   f = f32[3] constant({1, 2})
           |                            ^
 
-        error: [attribute] compare: attribute `direction` is one of EQ, NE, GE, GT, LE, LT, not "LS"
+        error: [attribute] compare: attribute `direction` must be one of EQ, NE, GE, GT, LE, LT, not "LS"
           --> test.hlo:10:14
            |
         10 |   g = pred[] compare(x, x), direction=LS
@@ -804,13 +804,13 @@ fn other_errors() {
         error: [attribute] the groups must contain each device exactly once
         error: [attribute] the groups must contain each device exactly once
         error: [attribute] expected a number that f64 holds, found `0x1p-2147483648`
-        error: [operands] bitcast has one operand, a tensor
+        error: [operands] bitcast must have one operand, a tensor
         error: [type-mismatch] bitcast must keep the size in bytes, but f32[4]{0} and s32[2]{0} differ in size
         error: [attribute] expected a number that f32 holds, found `1e40`
         error: [attribute] expected a number that f8e4m3fn holds, found `500`
         error: [attribute] expected a number that f32 holds, found `-1e300`
         error: [parse] attribute `dimensions` is given twice
-        error: [operands] send-done has one operand, a tuple of three
+        error: [operands] send-done must have one operand, a tuple of three
         error: [attribute] iota needs the type of its result before it, as in `f32[2] iota(…)`
         error: [attribute] reshape needs the type of its result before it, as in `f32[2] reshape(…)`
         error: [parse] expected `,`, found `#`

@@ -207,13 +207,13 @@ fn values() {
             3 | %1 = stablehlo.negate %0 : tensor<2xf32>
               |                       ^^
 
-            error: [undefined-value] %0 is 2 values, so that it has no result 2
+            error: [undefined-value] %0 is 2 values, so it has no result 2
              --> t.mlir:4:23
               |
             4 | %2 = stablehlo.negate %0#2 : tensor<2xf32>
               |                       ^^^^
 
-            error: [undefined-value] %x is one value, so that it has no result 1
+            error: [undefined-value] %x is one value, so it has no result 1
              --> t.mlir:5:23
               |
             5 | %3 = stablehlo.negate %x#1 : tensor<2xf32>
@@ -244,7 +244,7 @@ fn attributes() {
     body(
         "%0 = \"stablehlo.iota\"() {iota_dimension = -1 : i64} : () -> tensor<2xi32>",
         expect![[r#"
-            error: [attribute] stablehlo.iota: attribute `iota_dimension` is an integer that is not negative, not -1 : i64
+            error: [attribute] stablehlo.iota: attribute `iota_dimension` must be an integer that is not negative, not -1 : i64
              --> t.mlir:2:6
               |
             2 | %0 = "stablehlo.iota"() {iota_dimension = -1 : i64} : () -> tensor<2xi32>
@@ -253,7 +253,7 @@ fn attributes() {
     body(
         "%0 = stablehlo.compare EG, %x, %x : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xi1>",
         expect![[r#"
-            error: [attribute] stablehlo.compare: attribute `comparison_direction` is one of EQ, NE, GE, GT, LE, LT, not #stablehlo<comparison_direction EG>
+            error: [attribute] stablehlo.compare: attribute `comparison_direction` must be one of EQ, NE, GE, GT, LE, LT, not #stablehlo<comparison_direction EG>
              --> t.mlir:2:6
               |
             2 | %0 = stablehlo.compare EG, %x, %x : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xi1>
@@ -271,7 +271,7 @@ fn attributes() {
     body(
         "%0 = stablehlo.custom_call @a() {api_version = \"2\"} : () -> tensor<f32>",
         expect![[r#"
-            error: [attribute] stablehlo.custom_call: attribute `api_version` is a 32-bit integer, not "2"
+            error: [attribute] stablehlo.custom_call: attribute `api_version` must be a 32-bit integer, not "2"
              --> t.mlir:2:6
               |
             2 | %0 = stablehlo.custom_call @a() {api_version = "2"} : () -> tensor<f32>
@@ -357,7 +357,7 @@ fn constants() {
         (
             "dense<[1, 2]> : tensor<2xf32>",
             expect![[r#"
-                error: [parse] expected an element of type f32: a float is written with a point, or as hexadecimal bits
+                error: [parse] expected an element of type f32: a float must be written with a decimal point, or as hexadecimal bits
                  --> t.mlir:2:32
                   |
                 2 | %0 = stablehlo.constant dense<[1, 2]> : tensor<2xf32>
@@ -493,7 +493,7 @@ fn grammar() {
     check(
         "func.func @f(%x: f32) { return }",
         expect![[r#"
-            error: [type] a value is a tensor, a token or a tuple, never of type f32
+            error: [type] a value must be a tensor, a token or a tuple, not of type f32
              --> t.mlir:1:18
               |
             1 | func.func @f(%x: f32) { return }
@@ -538,7 +538,7 @@ fn grammar() {
     check(
         "func.func @f() {\n}",
         expect![[r#"
-            error: [terminator] a region ends with a return, but this one does not
+            error: [terminator] this region does not end with a return
              --> t.mlir:2:1
               |
             2 | }

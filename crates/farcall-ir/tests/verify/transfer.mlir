@@ -50,7 +50,7 @@ func.func @f(%x: tensor<2xf32>) {
   return
 }
 // -----
-// [type] 1:36: a value is a tensor, a token or a tuple, never of type f32
+// [type] 1:36: a value must be a tensor, a token or a tuple, not of type f32
 func.func @f(%x: !stablehlo.future<f32>) {
   %r = "stablehlo.async_done"(%x) : (!stablehlo.future<f32>) -> tensor<2xf32>
   return

@@ -385,7 +385,7 @@ fn every_operation_is_built_by_a_method_of_its_name() {
             Ok(printed) if printed.contains("rng(") => {
                 let source = farcall::ir::Source::new("all", printed);
                 let error = hlo::parse(&source).unwrap_err().to_string();
-                assert!(error.contains("rng gives a tensor of static dimensions"), "{error}");
+                assert!(error.contains("rng must return a tensor of static dimensions"), "{error}");
             }
             Ok(printed) => {
                 hlo::parse(&farcall::ir::Source::new("all", printed))
