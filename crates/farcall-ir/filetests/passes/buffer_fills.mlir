@@ -1,5 +1,5 @@
 // passes: buffer_fills
-// Values that a loop changes. Small ones stay constants.
+// Initial values that a loop updates. Small values stay constants.
 func.func @main(%n: tensor<i32>) -> (tensor<64xf32>, tensor<2xi32>) {
   %zeros = stablehlo.constant dense<-0.0> : tensor<64xf32>
   %zero = stablehlo.constant dense<0> : tensor<2xi32>
@@ -40,7 +40,7 @@ module {
 }
 // -----
 // passes: buffer_fills
-// What is updated, and what is read as well; a constant of several numbers.
+// An operand that is updated and also read elsewhere, and a constant with different elements.
 func.func @main(%x: tensor<2x40xi64>, %i: tensor<i32>) -> (tensor<8x40xi64>, tensor<8x40xi64>, tensor<40xi64>) {
   %ones = stablehlo.constant dense<1> : tensor<8x40xi64>
   %zero = stablehlo.constant dense<0> : tensor<i32>
@@ -69,7 +69,7 @@ module {
 }
 // -----
 // passes: buffer_fills
-// A scatter writes to its operand, and reads its updates.
+// A scatter writes to its operand, which is filled. It only reads its updates, which stay a constant.
 func.func @main(%i: tensor<4x1xi32>) -> tensor<80xf32> {
   %zeros = stablehlo.constant dense<0.0> : tensor<80xf32>
   %ones = stablehlo.constant dense<1.0> : tensor<4xf32>
@@ -96,7 +96,7 @@ module {
 }
 // -----
 // passes: buffer_fills
-// What runs once takes its constants filled; what runs in a loop has them.
+// An instruction that runs once gets filled operands. Constants stay in a loop.
 func.func @main(%x: tensor<64xf32>, %n: tensor<i32>) -> (tensor<128xf32>, tensor<128xf32>, tensor<64xf32>) {
   %ones = stablehlo.constant dense<1.0> : tensor<64xf32>
   %y = stablehlo.concatenate %x, %ones, dim = 0 : (tensor<64xf32>, tensor<64xf32>) -> tensor<128xf32>
@@ -136,7 +136,7 @@ module {
 }
 // -----
 // passes: buffer_fills
-// What two scatters write to is filled for each.
+// Two scatters write to the same broadcast, so the broadcast is duplicated.
 func.func @main(%i: tensor<4x1xi32>, %x: tensor<4xf32>) -> (tensor<80xf32>, tensor<80xf32>) {
   %zero = stablehlo.constant dense<0.0> : tensor<f32>
   %zeros = stablehlo.broadcast_in_dim %zero, dims = [] : (tensor<f32>) -> tensor<80xf32>
@@ -174,7 +174,7 @@ module {
 }
 // -----
 // passes: buffer_fills
-// What a loop begins with twice.
+// A broadcast that is the initial value of two carried values.
 func.func @main(%n: tensor<i32>) -> (tensor<64xf32>, tensor<64xf32>) {
   %zero = stablehlo.constant dense<0.0> : tensor<f32>
   %zeros = stablehlo.broadcast_in_dim %zero, dims = [] : (tensor<f32>) -> tensor<64xf32>

@@ -1,5 +1,5 @@
 // passes: build
-// Calls are inlined, tuples and tokens go, regions are closed.
+// Calls are inlined, tuples are flattened, tokens are dropped, and regions are closed.
 func.func @main(%t: tuple<tensor<f32>, tensor<2xf32>>, %k: !stablehlo.token) -> tuple<tensor<f32>, tensor<f32>> {
   %0 = stablehlo.get_tuple_element %t[0] : (tuple<tensor<f32>, tensor<2xf32>>) -> tensor<f32>
   %1 = stablehlo.get_tuple_element %t[1] : (tuple<tensor<f32>, tensor<2xf32>>) -> tensor<2xf32>
@@ -38,7 +38,8 @@ module {
 }
 // -----
 // passes: build
-// A value goes through every region on its way in; a known branch takes the place of its choice.
+// Every region between the definition of a value and its use captures the value. An `if` with a known
+// predicate becomes its branch.
 func.func @main(%p: tensor<i1>, %x: tensor<f32>, %y: tensor<f32>) -> tensor<f32> {
   %0 = stablehlo.while(%i = %x) : tensor<f32>
     cond {

@@ -1,5 +1,5 @@
 // passes: canonicalize
-// Constants go to the right; what changes nothing goes.
+// Constants move to the right, and operations that change nothing are dropped.
 func.func @main(%a: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xi1>, tensor<2xf32>) {
   %c = stablehlo.constant dense<2.0> : tensor<2xf32>
   %0 = stablehlo.multiply %c, %a : tensor<2xf32>
@@ -21,7 +21,7 @@ module {
 }
 // -----
 // passes: canonicalize
-// What a loop hands on unchanged is captured; what changes places is not.
+// A carried value that the loop returns unchanged is captured. Two values that the loop swaps are not.
 func.func @main(%n: tensor<i32>, %x: tensor<f32>, %y: tensor<f32>) -> (tensor<f32>, tensor<f32>) {
   %c = stablehlo.constant dense<0> : tensor<i32>
   %0:4 = stablehlo.while(%i = %c, %m = %n, %a = %x, %b = %y) : tensor<i32>, tensor<i32>, tensor<f32>, tensor<f32>
@@ -54,7 +54,8 @@ module {
 }
 // -----
 // passes: canonicalize
-// Which of two complex zeros is the larger one depends on their places.
+// The operands of a complex maximum keep their order, because the order decides between zeros of different
+// sign.
 func.func @main(%a: tensor<complex<f32>>) -> (tensor<complex<f32>>, tensor<complex<f32>>) {
   %c = stablehlo.constant dense<(0.0, -0.0)> : tensor<complex<f32>>
   %0 = stablehlo.maximum %c, %a : tensor<complex<f32>>
@@ -72,7 +73,7 @@ module {
 }
 // -----
 // passes: canonicalize
-// A copy is what it is a copy of; where it has to lie is decided later.
+// A copy is replaced by its operand. Later passes decide which values need separate memory.
 func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {
   %0 = mhlo.copy %a : tensor<2xf32>
   %1 = stablehlo.add %0, %a : tensor<2xf32>
@@ -87,7 +88,8 @@ module {
   }
 }
 // -----
-// Values that always equal their initial values: one that is returned in another place, and a constant.
+// Carried values that always equal their initial values: a value returned in another position, and a
+// constant.
 // passes: canonicalize
 func.func @main(%x: tensor<f32>, %n: tensor<i32>) -> (tensor<i32>, tensor<f32>, tensor<f32>, tensor<i32>) {
   %zero = stablehlo.constant dense<0> : tensor<i32>

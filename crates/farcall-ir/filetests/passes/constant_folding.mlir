@@ -17,7 +17,7 @@ module {
 }
 // -----
 // passes: constant_folding, dce
-// Not what is large, and not what kernels may round in their own way.
+// Large results are not folded, and neither are functions that kernels may round differently.
 func.func @main() -> (tensor<2000xi32>, tensor<2xf32>) {
   %0 = stablehlo.constant dense<1> : tensor<i32>
   %1 = stablehlo.broadcast_in_dim %0, dims = [] : (tensor<i32>) -> tensor<2000xi32>

@@ -15,7 +15,7 @@ module {
 }
 // -----
 // passes: cse
-// Not what types, attributes or order make different, and no random numbers.
+// Not applied to operations with different result types, or to random numbers.
 func.func @main(%a: tensor<2xf32>, %s: tensor<1xi64>) -> (tensor<2xf32>, tensor<2xf64>, tensor<2xf16>, tensor<2xf32>, tensor<2xf32>) {
   %0 = stablehlo.convert %a : (tensor<2xf32>) -> tensor<2xf64>
   %1 = stablehlo.convert %a : (tensor<2xf32>) -> tensor<2xf16>
@@ -41,7 +41,7 @@ module {
 }
 // -----
 // passes: cse
-// Calls without a side effect, of the same target with the same attributes.
+// Calls without side effects are merged if they have the same target and the same attributes.
 func.func @main(%a: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) {
   %0:2 = stablehlo.custom_call @f(%a) {mhlo.backend_config = {n = 1 : i32}} : (tensor<2xf32>) -> (tensor<2xf32>, tensor<i32>)
   %1:2 = stablehlo.custom_call @f(%a) {mhlo.backend_config = {n = 1 : i32}} : (tensor<2xf32>) -> (tensor<2xf32>, tensor<i32>)
@@ -64,7 +64,7 @@ module {
 }
 // -----
 // passes: cse
-// One with a side effect is made as often as the program says.
+// Calls with side effects are not merged.
 func.func @main(%a: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
   %0 = stablehlo.custom_call @f(%a) {has_side_effect = true} : (tensor<2xf32>) -> tensor<2xf32>
   %1 = stablehlo.custom_call @f(%a) {has_side_effect = true} : (tensor<2xf32>) -> tensor<2xf32>
@@ -80,7 +80,7 @@ module {
 }
 // -----
 // passes: cse
-// Nor are calls one that tokens order, and those with other layouts.
+// Calls that tokens order are not merged, and neither are calls with different layouts.
 func.func @main(%a: tensor<2x3xf32>, %t: !stablehlo.token) -> (tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>, !stablehlo.token) {
   %0:2 = stablehlo.custom_call @f(%a, %t) : (tensor<2x3xf32>, !stablehlo.token) -> (tensor<2x3xf32>, !stablehlo.token)
   %1:2 = stablehlo.custom_call @f(%a, %0#1) : (tensor<2x3xf32>, !stablehlo.token) -> (tensor<2x3xf32>, !stablehlo.token)

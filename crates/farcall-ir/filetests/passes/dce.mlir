@@ -1,5 +1,5 @@
 // passes: dce
-// What nobody reads goes; calls with a side effect stay.
+// Instructions with unused results are dropped. Calls with side effects stay.
 func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {
   %0 = stablehlo.sine %a : tensor<2xf32>
   %1 = stablehlo.custom_call @pure(%0) : (tensor<2xf32>) -> tensor<2xf32>
@@ -17,7 +17,7 @@ module {
 }
 // -----
 // passes: dce
-// A value that a loop carries for itself alone, and what only that captures.
+// A carried value that only its own update uses is dropped, and so is a capture that only this update uses.
 func.func @main(%n: tensor<i32>, %x: tensor<f32>) -> tensor<i32> {
   %c = stablehlo.constant dense<0> : tensor<i32>
   %0:2 = stablehlo.while(%i = %c, %a = %x) : tensor<i32>, tensor<f32>
@@ -51,7 +51,7 @@ module {
 }
 // -----
 // passes: dce
-// A result of a choice, and what the branches compute for it.
+// An unused result of an `if` is dropped, together with the instructions in the branches that compute it.
 func.func @main(%p: tensor<i1>, %x: tensor<f32>) -> tensor<f32> {
   %0:2 = "stablehlo.if"(%p) ({
     %1 = stablehlo.sine %x : tensor<f32>
@@ -78,7 +78,7 @@ module {
 }
 // -----
 // passes: dce
-// A loop with a side effect in it stays, with what decides how often it goes round.
+// A loop that contains a side effect stays, together with the values that determine its trip count.
 func.func @main(%x: tensor<f32>) -> tensor<f32> {
   %c = stablehlo.constant dense<0> : tensor<i32>
   %0:2 = stablehlo.while(%i = %c, %a = %x) : tensor<i32>, tensor<f32>
@@ -115,7 +115,7 @@ module {
 }
 // -----
 // passes: dce
-// Nothing is called for the sake of a tensor without elements.
+// A call whose only used result has no elements is dropped.
 func.func @main(%a: tensor<0x3xf32>) -> (tensor<0x3xf32>, tensor<0x3xf32>) {
   %0:2 = stablehlo.custom_call @qr(%a) : (tensor<0x3xf32>) -> (tensor<0x3xf32>, tensor<3xf32>)
   %1 = stablehlo.sine %0#0 : tensor<0x3xf32>

@@ -1,5 +1,5 @@
 // passes: double_buffering
-// A step of a stencil reads what is beside the elements that it writes.
+// A stencil step reads the neighbors of the elements that it writes.
 func.func @main(%x: tensor<2048xf32>, %k: tensor<f32>) -> (tensor<2048xf32>, tensor<i32>) {
   %c = stablehlo.constant dense<0> : tensor<i32>
   %0:2 = stablehlo.while(%i = %c, %a = %x) : tensor<i32>, tensor<2048xf32>
@@ -53,7 +53,7 @@ module {
 }
 // -----
 // passes: double_buffering
-// An odd number of iterations; what is changed in place; a small value.
+// Not applied: an odd trip count; a value that is updated in place; a small value.
 func.func @main(%x: tensor<2048xf32>, %s: tensor<4xf32>) -> (tensor<2048xf32>, tensor<2048xf32>, tensor<4xf32>) {
   %c = stablehlo.constant dense<1> : tensor<i32>
   %0:2 = stablehlo.while(%i = %c, %a = %x) : tensor<i32>, tensor<2048xf32>
@@ -115,7 +115,7 @@ module {
 }
 // -----
 // passes: double_buffering
-// The inner part is made before what puts it between others, so that this can take the place of the value.
+// Not applied: the sine is computed before the concatenation, which can then overwrite the carried value.
 func.func @main(%x: tensor<2048xf32>, %b: tensor<1xf32>) -> tensor<2048xf32> {
   %c = stablehlo.constant dense<0> : tensor<i32>
   %0:2 = stablehlo.while(%i = %c, %a = %x) : tensor<i32>, tensor<2048xf32>

@@ -25,7 +25,7 @@ module {
 }
 // -----
 // passes: excess_precision, dce
-// A value with another use is rounded for all of them, and so is one that the program rounds.
+// A value with several uses is rounded for all of them, and so is a value that the program itself rounds.
 func.func @main(%a: tensor<2xbf16>, %b: tensor<2xbf16>) -> (tensor<2xf32>, tensor<2xbf16>, tensor<2xf32>) {
   %0 = stablehlo.multiply %a, %b : tensor<2xbf16>
   %1 = stablehlo.convert %0 : (tensor<2xbf16>) -> tensor<2xf32>

@@ -1,5 +1,5 @@
 // passes: fuse, dce
-// A chain: the constant and the broadcasts are made where they are taken.
+// A chain of operations. The constant and the broadcasts are duplicated into the fusion.
 func.func @main(%x: tensor<4x3xf32>, %b: tensor<3xf32>, %s: tensor<f32>) -> tensor<4x3xf32> {
   %c = stablehlo.constant dense<2.0> : tensor<4x3xf32>
   %0 = stablehlo.multiply %x, %c : tensor<4x3xf32>
@@ -27,7 +27,8 @@ module {
 }
 // -----
 // passes: fuse, dce
-// What lies between two members and is none of them splits them; a value that both need is a result.
+// An operation between two members that cannot be fused splits the fusion. A value that both parts need is a
+// result.
 func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = stablehlo.sine %x : tensor<4xf32>
   %1 = stablehlo.multiply %0, %0 : tensor<4xf32>
@@ -57,7 +58,7 @@ module {
 }
 // -----
 // passes: fuse, dce
-// Small operations with nothing in common are computed at once, too; one of other elements is not.
+// Small unrelated operations are fused, except an operation with a different number of elements.
 func.func @main(%x: tensor<4xf32>, %y: tensor<2x2xi32>, %z: tensor<3xf32>) -> (tensor<4xf32>, tensor<2x2xi32>, tensor<3xf32>) {
   %0 = stablehlo.sine %x : tensor<4xf32>
   %1 = stablehlo.add %y, %y : tensor<2x2xi32>
@@ -79,7 +80,7 @@ module {
 }
 // -----
 // passes: fuse, dce
-// In another shape: with what made it, or made again.
+// Reshapes of members and of operands are computed in the fusion.
 func.func @main(%x: tensor<2x3xf32>, %y: tensor<6xf32>) -> tensor<3x2xf32> {
   %0 = stablehlo.sine %x : tensor<2x3xf32>
   %1 = stablehlo.reshape %0 : (tensor<2x3xf32>) -> tensor<6xf32>
@@ -107,7 +108,7 @@ module {
 }
 // -----
 // passes: fuse, dce
-// Calls with side effects keep their order; what one takes is not fused with what another gives.
+// Calls with side effects keep their order, so an operand of one call is not fused with users of another.
 func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = stablehlo.sine %x : tensor<4xf32>
   %1 = stablehlo.custom_call @take(%0) {has_side_effect = true} : (tensor<4xf32>) -> tensor<4xf32>
@@ -133,7 +134,7 @@ module {
 }
 // -----
 // passes: fuse, dce
-// In the body of a loop.
+// Operations in the body of a loop are fused.
 func.func @main(%n: tensor<i32>, %x: tensor<4xf32>) -> tensor<4xf32> {
   %c = stablehlo.constant dense<0> : tensor<i32>
   %0:2 = stablehlo.while(%i = %c, %a = %x) : tensor<i32>, tensor<4xf32>
@@ -174,7 +175,7 @@ module {
 }
 // -----
 // passes: fuse, dce
-// A reduction of rows is computed with what it takes, and with what takes it for each element of a row.
+// A reduction of rows is fused with its operand, and with users of its result that work on whole rows.
 func.func @main(%x: tensor<4x3xf32>, %b: tensor<4xf32>) -> (tensor<4x3xf32>, tensor<4xf32>) {
   %z = stablehlo.constant dense<0.0> : tensor<f32>
   %0 = stablehlo.exponential %x : tensor<4x3xf32>
@@ -204,7 +205,7 @@ module {
 }
 // -----
 // passes: fuse, dce
-// Rows of another length, columns, and what does not come from a row are not.
+// A reduction of rows of a different length is not fused. A reduction across rows is.
 func.func @main(%x: tensor<2x3x4xf32>) -> (tensor<2x3xf32>, tensor<2xf32>, tensor<4xf32>) {
   %z = stablehlo.constant dense<0.0> : tensor<f32>
   %0 = stablehlo.exponential %x : tensor<2x3x4xf32>
@@ -235,7 +236,7 @@ module {
 }
 // -----
 // passes: fuse, dce
-// A square: what is repeated for columns is made outside.
+// A square matrix: the operand of a broadcast along columns is computed outside of the fusion.
 func.func @main(%x: tensor<3x3xf32>) -> tensor<3x3xf32> {
   %z = stablehlo.constant dense<0.0> : tensor<f32>
   %0 = stablehlo.exponential %x : tensor<3x3xf32>
@@ -271,7 +272,7 @@ module {
 }
 // -----
 // passes: fuse, dce
-// Slices of what is there are made again, alone or one after the other; of what is made here, they are outside.
+// Slices of operands, and concatenations of slices, are duplicated into fusions. Slices of members are not.
 func.func @main(%x: tensor<4x6xf32>, %y: tensor<4x12xf32>) -> (tensor<4x6xf32>, tensor<4x6xf32>) {
   %0 = stablehlo.slice %x [0:4, 5:6] : (tensor<4x6xf32>) -> tensor<4x1xf32>
   %1 = stablehlo.slice %x [0:4, 0:5] : (tensor<4x6xf32>) -> tensor<4x5xf32>
@@ -309,7 +310,7 @@ module {
 }
 // -----
 // passes: fuse, dce
-// What only a later member takes is computed with that.
+// A member whose only users belong to a later generation joins their fusion.
 func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = stablehlo.sine %x : tensor<4xf32>
   %1 = stablehlo.multiply %0, %0 : tensor<4xf32>
@@ -335,7 +336,7 @@ module {
 }
 // -----
 // passes: fuse, dce
-// Padding is read in the fusion, of what is there before it; what is padded is not made in it.
+// Padding of an operand is computed in the fusion. The padded value itself is not.
 func.func @main(%x: tensor<5x2xf32>, %y: tensor<4x2xf32>, %z: tensor<f32>) -> tensor<9x2xf32> {
   %0 = stablehlo.constant dense<0.0> : tensor<f32>
   %1 = stablehlo.sine %y : tensor<4x2xf32>
@@ -361,7 +362,7 @@ module {
 }
 // -----
 // passes: fuse, dce
-// What is made of the program's inputs can run later, and is in no fusion with others; small values, and what is returned, are.
+// Unrelated operations on inputs can be postponed, so they are not fused, unless they are small or returned.
 func.func @main(%x: tensor<200xf32>, %y: tensor<200xf32>, %s: tensor<4xf32>, %t: tensor<4xf32>) -> (tensor<200xf32>, tensor<200xf32>, tensor<200xf32>, tensor<200xf32>, tensor<4xf32>, tensor<4xf32>) {
   %0 = stablehlo.sine %x : tensor<200xf32>
   %1 = stablehlo.add %0, %x : tensor<200xf32>
@@ -409,7 +410,7 @@ module {
 }
 // -----
 // passes: fuse, dce
-// Padding by so much that nothing is left of the program, or of almost everything, is not read in fusions.
+// Padding by very large amounts, which cuts off all elements of the operand, is not computed in fusions.
 func.func @main(%x: tensor<4xf32>, %z: tensor<f32>) -> tensor<4xf32> {
   %0 = stablehlo.pad %x, %z, low = [-2000000000000], high = [2000000000000], interior = [0] : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
   %1 = stablehlo.sine %0 : tensor<4xf32>

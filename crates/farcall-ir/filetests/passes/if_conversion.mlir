@@ -1,5 +1,6 @@
 // passes: if_conversion
-// Branches become selects, in the order of their indices; the last one is that of any other index.
+// Branches become selects, in the order of their indices. The last branch is also taken for all other
+// indices.
 func.func @main(%x: tensor<4xi32>, %i: tensor<i32>) -> tensor<i32> {
   %r = stablehlo.reduce(%x init: %i) across dimensions = [0] : (tensor<4xi32>, tensor<i32>) -> tensor<i32>
    reducer(%a: tensor<i32>, %b: tensor<i32>) {
@@ -44,7 +45,7 @@ module {
 }
 // -----
 // passes: if_conversion
-// What depends on captured values alone is computed before the operation.
+// Values that depend only on captured values are computed before the operation.
 func.func @main(%x: tensor<4xi32>, %t: tensor<3xi32>) -> tensor<4xi32> {
   %r = "stablehlo.map"(%x) <{dimensions = array<i64: 0>}> ({
   ^bb0(%a: tensor<i32>):
@@ -70,7 +71,7 @@ module {
 }
 // -----
 // passes: if_conversion
-// A reducer of bits, beside one that uses its arguments otherwise.
+// A reducer of bit patterns, beside a reducer that uses its arguments as floats.
 func.func @main(%x: tensor<4xf32>, %y: tensor<4xf32>, %i: tensor<f32>) -> (tensor<f32>, tensor<f32>) {
   %r:2 = stablehlo.reduce(%x init: %i), (%y init: %i) across dimensions = [0] : (tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<f32>) -> (tensor<f32>, tensor<f32>)
    reducer(%a: tensor<f32>, %c: tensor<f32>) (%b: tensor<f32>, %d: tensor<f32>) {
@@ -104,7 +105,7 @@ module {
 }
 // -----
 // passes: if_conversion
-// A key that is computed of two operands, a captured value and a constant.
+// A key that is computed from two operands, a captured value and a constant.
 func.func @main(%x: tensor<4xi32>, %y: tensor<4xi32>, %m: tensor<i32>) -> (tensor<4xi32>, tensor<4xi32>) {
   %r:2 = "stablehlo.sort"(%x, %y) <{dimension = 0 : i64, is_stable = true}> ({
   ^bb0(%a: tensor<i32>, %b: tensor<i32>, %c: tensor<i32>, %d: tensor<i32>):
@@ -139,7 +140,7 @@ module {
 }
 // -----
 // passes: if_conversion
-// A choice between elements of one side is a key as well; there is none where both sides are computed with.
+// A select between values of one side is a key, too. An expression that combines both sides gives no key.
 func.func @main(%x: tensor<4xi32>) -> (tensor<4xi32>, tensor<4xi32>) {
   %r = "stablehlo.sort"(%x) <{dimension = 0 : i64, is_stable = true}> ({
   ^bb0(%a: tensor<i32>, %b: tensor<i32>):

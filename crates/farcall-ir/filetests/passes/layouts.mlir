@@ -1,5 +1,6 @@
 // passes: layouts
-// An operand and a result that lie column by column: transposed, and seen as what the call declares.
+// A column-major operand and a column-major result are transposed, and reshaped to the types that the call
+// declares.
 func.func @main(%a: tensor<2x3xf32>) -> tensor<2x3xf32> {
   %0 = stablehlo.custom_call @f(%a) {operand_layouts = [dense<[0, 1]> : tensor<2xindex>], result_layouts = [dense<[0, 1]> : tensor<2xindex>]} : (tensor<2x3xf32>) -> tensor<2x3xf32>
   return %0 : tensor<2x3xf32>
@@ -17,7 +18,7 @@ module {
 }
 // -----
 // passes: layouts
-// Three dimensions; an order and the one that undoes it differ.
+// Three dimensions: the permutation of the dimensions differs from its inverse.
 func.func @main(%a: tensor<2x3x4xf32>) -> tensor<2x3x4xf32> {
   %0 = stablehlo.custom_call @f(%a) {operand_layouts = [dense<[0, 2, 1]> : tensor<3xindex>], result_layouts = [dense<[1, 0, 2]> : tensor<3xindex>]} : (tensor<2x3x4xf32>) -> tensor<2x3x4xf32>
   return %0 : tensor<2x3x4xf32>
@@ -35,7 +36,8 @@ module {
 }
 // -----
 // passes: layouts, layouts
-// Row-major operands and unused results are left alone; square matrices need no other shape. The second run changes nothing.
+// Row-major operands and unused results are unchanged, and square matrices need no reshape. The second run
+// changes nothing.
 func.func @main(%a: tensor<2x2xf32>, %b: tensor<2x3xf32>) -> tensor<2x2xf32> {
   %0:2 = stablehlo.custom_call @f(%a, %b) {operand_layouts = [dense<[0, 1]> : tensor<2xindex>, dense<[1, 0]> : tensor<2xindex>], result_layouts = [dense<[0, 1]> : tensor<2xindex>, dense<[0, 1]> : tensor<2xindex>]} : (tensor<2x2xf32>, tensor<2x3xf32>) -> (tensor<2x2xf32>, tensor<2x3xf32>)
   return %0#0 : tensor<2x2xf32>
@@ -51,7 +53,7 @@ module {
 }
 // -----
 // passes: layouts
-// The layouts of a tuple are those of its parts; a token has none.
+// The layouts of a tuple are the layouts of its elements. A token has no layout.
 func.func @main(%a: tensor<2x3xf32>) -> tensor<2x3xf32> {
   %t = stablehlo.create_token : !stablehlo.token
   %0 = stablehlo.custom_call @f(%a, %t) {operand_layouts = [dense<[0, 1]> : tensor<2xindex>, dense<> : tensor<0xindex>], result_layouts = [dense<[0, 1]> : tensor<2xindex>, dense<[1, 0]> : tensor<2xindex>]} : (tensor<2x3xf32>, !stablehlo.token) -> tuple<tensor<2x3xf32>, tensor<2x3xf32>>
@@ -74,7 +76,7 @@ module {
 }
 // -----
 // passes: layouts
-// Quantized elements are moved as they are stored; the call stands in a branch.
+// Quantized tensors are transposed as their stored integers. The call is in a branch.
 func.func @main(%n: tensor<i1>, %a: tensor<2x3x!quant.uniform<i8:f32:1, {0.5, 0.25, 1.0}>>) -> tensor<2x3x!quant.uniform<i8:f32:1, {0.5, 0.25, 1.0}>> {
   %0 = "stablehlo.if"(%n) ({
     %1 = stablehlo.custom_call @f(%a) {operand_layouts = [dense<[0, 1]> : tensor<2xindex>], result_layouts = [dense<[0, 1]> : tensor<2xindex>]} : (tensor<2x3x!quant.uniform<i8:f32:1, {0.5, 0.25, 1.0}>>) -> tensor<2x3x!quant.uniform<i8:f32:1, {0.5, 0.25, 1.0}>>
@@ -108,7 +110,8 @@ module {
 }
 // -----
 // passes: layouts
-// What one call leaves column-major and another one takes so is not transposed in between, nor is what the program transposes.
+// A column-major result that another call takes in column-major order is not transposed. Transposes of the
+// program cancel as well.
 func.func @main(%a: tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<3x2xf32>, tensor<2x3xf32>) {
   %t = stablehlo.transpose %a, dims = [1, 0] : (tensor<2x3xf32>) -> tensor<3x2xf32>
   %0 = stablehlo.custom_call @f(%t) {operand_layouts = [dense<[0, 1]> : tensor<2xindex>], result_layouts = [dense<[0, 1]> : tensor<2xindex>]} : (tensor<3x2xf32>) -> tensor<2x3xf32>

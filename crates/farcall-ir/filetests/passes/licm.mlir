@@ -1,5 +1,5 @@
 // passes: licm
-// Both steps leave the loop; what depends on the counter stays.
+// The sine and the cosine leave the loop. Operations that depend on the induction variable stay.
 func.func @main(%n: tensor<i32>, %x: tensor<f32>) -> tensor<f32> {
   %c = stablehlo.constant dense<0> : tensor<i32>
   %0:2 = stablehlo.while(%i = %c, %a = %x) : tensor<i32>, tensor<f32>
@@ -43,7 +43,7 @@ module {
 }
 // -----
 // passes: licm
-// Not a call, and nothing that makes much of little.
+// Calls stay in the loop, and so do operations that make a large tensor from a small one.
 func.func @main(%n: tensor<i32>, %x: tensor<f32>) -> tensor<8xf32> {
   %c = stablehlo.constant dense<0> : tensor<i32>
   %z = stablehlo.constant dense<0.0> : tensor<8xf32>
@@ -88,7 +88,7 @@ module {
 }
 // -----
 // passes: licm
-// What may fail stays: the loop may go round no time at all.
+// Operations that may fail stay, because the loop may run zero times.
 func.func @main(%n: tensor<i32>, %x: tensor<3xf32>, %size: tensor<i32>, %y: tensor<2xf6E2M3FN>) -> (tensor<3xf32>, tensor<2xf6E2M3FN>) {
   %c = stablehlo.constant dense<0> : tensor<i32>
   %0:3 = stablehlo.while(%i = %c, %a = %x, %b = %y) : tensor<i32>, tensor<3xf32>, tensor<2xf6E2M3FN>
@@ -129,7 +129,8 @@ module {
 }
 // -----
 // passes: licm
-// A reduction with all that it takes, and a loop that ends; not a loop that may not, nor one that depends on the counter.
+// A reduction moves with its operands, and so does a loop with a known trip count. A loop that may not end
+// stays.
 func.func @main(%n: tensor<i32>, %x: tensor<4xf32>, %s: tensor<f32>) -> (tensor<f32>, tensor<i32>) {
   %c = stablehlo.constant dense<0> : tensor<i32>
   %0:3 = stablehlo.while(%i = %c, %a = %s, %k = %c) : tensor<i32>, tensor<f32>, tensor<i32>
@@ -218,7 +219,7 @@ module {
 }
 // -----
 // passes: licm
-// Of constants and iotas alone: what is small moves, what is large stays.
+// Among values computed only from constants and iotas, small values move and large values stay.
 func.func @main(%n: tensor<i32>) -> (tensor<8xf32>, tensor<100000xf32>) {
   %c = stablehlo.constant dense<0> : tensor<i32>
   %z = stablehlo.constant dense<0.0> : tensor<8xf32>
@@ -268,7 +269,7 @@ module {
 }
 // -----
 // passes: licm, dce
-// A sum of a large tensor that is computed of constants moves with all that it takes.
+// A sum of a large tensor that is computed only from constants moves together with its operands.
 func.func @main(%n: tensor<i32>) -> tensor<f32> {
   %zero = stablehlo.constant dense<0> : tensor<i32>
   %none = stablehlo.constant dense<0.0> : tensor<f32>

@@ -1,5 +1,5 @@
 // passes: movement_fusion
-// Neighbors repeated in two dimensions, and put before others.
+// Elements are repeated along two dimensions, and then concatenated with other elements.
 func.func @main(%x: tensor<2x3x4xf32>, %y: tensor<4x6x4xf32>) -> tensor<4x6x8xf32> {
   %0 = stablehlo.broadcast_in_dim %x, dims = [0, 2, 3] : (tensor<2x3x4xf32>) -> tensor<2x2x3x4xf32>
   %1 = stablehlo.reshape %0 : (tensor<2x2x3x4xf32>) -> tensor<4x3x4xf32>
@@ -25,7 +25,7 @@ module {
 }
 // -----
 // passes: movement_fusion
-// Repeated twice, with nothing behind it but another shape.
+// A repetition of a repetition is fused even without a concatenation.
 func.func @main(%x: tensor<2x3xf32>) -> tensor<4x6xf32> {
   %0 = stablehlo.broadcast_in_dim %x, dims = [0, 2] : (tensor<2x3xf32>) -> tensor<2x2x3xf32>
   %1 = stablehlo.reshape %0 : (tensor<2x2x3xf32>) -> tensor<4x3xf32>
@@ -49,7 +49,8 @@ module {
 }
 // -----
 // passes: movement_fusion
-// One broadcast, and a concatenation of what is there: nothing is made twice. What somebody else takes is made.
+// Not applied to a single broadcast, to a concatenation of existing values, or to a broadcast with another
+// user.
 func.func @main(%x: tensor<3xf32>, %y: tensor<2x3xf32>) -> (tensor<6xf32>, tensor<4x3xf32>, tensor<4x3xf32>, tensor<2x3xf32>) {
   %0 = stablehlo.broadcast_in_dim %x, dims = [1] : (tensor<3xf32>) -> tensor<2x3xf32>
   %1 = stablehlo.reshape %0 : (tensor<2x3xf32>) -> tensor<6xf32>

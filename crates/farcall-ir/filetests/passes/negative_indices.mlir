@@ -1,5 +1,5 @@
 // passes: negative_indices, dce
-// As JAX writes it, for a gather and a scatter of the same indices.
+// The code that JAX writes, for a gather and a scatter with the same indices.
 func.func @main(%x: tensor<5x3xf32>, %i: tensor<4xi32>) -> tensor<5x3xf32> {
   %zero = stablehlo.constant dense<0> : tensor<i32>
   %zeros = stablehlo.broadcast_in_dim %zero, dims = [] : (tensor<i32>) -> tensor<4xi32>
@@ -32,7 +32,7 @@ module {
 }
 // -----
 // passes: negative_indices, dce
-// Other words for it, in a loop: what is not negative stays, compared the other way round; less than 0 is at most -1.
+// Equivalent code in a loop: the comparison `0 <= i` with exchanged branches, and the comparison `-1 >= i`.
 func.func @main(%x: tensor<5xf32>, %i: tensor<2x1xi8>) -> (tensor<2xf32>, tensor<2x1xi8>) {
   %done = stablehlo.constant dense<false> : tensor<i1>
   %all = stablehlo.constant dense<0.0> : tensor<2xf32>
@@ -88,7 +88,7 @@ module {
 }
 // -----
 // passes: negative_indices, dce
-// Indices of two entries, which are also compared; and one index for all.
+// Index vectors of two entries that are also compared, and a single index that is broadcast.
 func.func @main(%x: tensor<5x5xf32>, %i: tensor<2x4xi64>, %n: tensor<i64>) -> (tensor<4xf32>, tensor<2x4xi1>, tensor<3x5xf32>) {
   %zeros = stablehlo.constant dense<0> : tensor<2x4xi64>
   %size = stablehlo.constant dense<5> : tensor<2x4xi64>
@@ -125,7 +125,8 @@ module {
 }
 // -----
 // passes: negative_indices, dce
-// Indices side by side, one of which is not wrapped; rows in which each is anything are not theirs.
+// Concatenated indices, one of which is not wrapped. Not applied if the index vectors are along another
+// dimension.
 func.func @main(%x: tensor<5x7xf32>, %i: tensor<2xi32>, %j: tensor<2xi32>) -> (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) {
   %zeros = stablehlo.constant dense<0> : tensor<2xi32>
   %five = stablehlo.constant dense<5> : tensor<2xi32>
@@ -175,7 +176,7 @@ module {
 }
 // -----
 // passes: negative_indices, dce
-// What is a result is made anyway.
+// The wrapped indices are also a result, so they are computed anyway.
 func.func @main(%x: tensor<5xf32>, %i: tensor<2x1xi32>) -> (tensor<2xf32>, tensor<2x1xi32>) {
   %zeros = stablehlo.constant dense<0> : tensor<2x1xi32>
   %size = stablehlo.constant dense<5> : tensor<2x1xi32>
@@ -199,8 +200,9 @@ module {
 }
 // -----
 // passes: negative_indices, dce
-// What is wrapped twice is so once before. Not what is unsigned, compared with something else, or moved down; nor other
-// indices than are compared.
+// Indices that are wrapped twice: only the outer wrapping becomes part of the gather. Not applied to unsigned
+// indices, to other comparisons, to a negative summand, or if the select uses other indices than the
+// comparison.
 func.func @main(%x: tensor<5xf32>, %i: tensor<2x1xi32>, %u: tensor<2x1xui32>, %o: tensor<2x1xi32>) -> (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) {
   %zeros = stablehlo.constant dense<0> : tensor<2x1xi32>
   %ones = stablehlo.constant dense<1> : tensor<2x1xi32>

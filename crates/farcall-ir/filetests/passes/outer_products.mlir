@@ -1,5 +1,5 @@
 // passes: outer_products
-// With a batch, and of two types.
+// A product with a batch dimension, of operands with different types.
 func.func @main(%x: tensor<4x2x1xbf16>, %y: tensor<4x1x5xf32>) -> tensor<4x2x5xf32> {
   %r = stablehlo.dot_general %x, %y, batching_dims = [0] x [0], contracting_dims = [2] x [1] : (tensor<4x2x1xbf16>, tensor<4x1x5xf32>) -> tensor<4x2x5xf32>
   return %r : tensor<4x2x5xf32>
@@ -21,7 +21,7 @@ module {
 }
 // -----
 // passes: outer_products
-// Of integers; and of batches alone.
+// A product of integers, and a product with only batch dimensions.
 func.func @main(%x: tensor<4xi8>, %y: tensor<3xi8>, %a: tensor<2x3xi32>, %b: tensor<2x3xi32>) -> (tensor<4x3xi32>, tensor<2x3xi32>) {
   %r = stablehlo.dot_general %x, %y, contracting_dims = [] x [] : (tensor<4xi8>, tensor<3xi8>) -> tensor<4x3xi32>
   %s = stablehlo.dot_general %a, %b, batching_dims = [0, 1] x [0, 1], contracting_dims = [] x [] : (tensor<2x3xi32>, tensor<2x3xi32>) -> tensor<2x3xi32>
@@ -41,7 +41,8 @@ module {
 }
 // -----
 // passes: outer_products
-// Sums of two; products that are rounded to a shorter type, once; and batches that are transposed.
+// Not applied to sums of two products, to products that are rounded afterwards, or to factors that need a
+// transpose.
 func.func @main(%x: tensor<4x2xf32>, %y: tensor<2x3xf32>, %v: tensor<4xf32>, %w: tensor<3xf32>, %h: tensor<4xf16>) -> (tensor<4x3xf32>, tensor<4x3xf16>, tensor<2x4x3xf32>, tensor<4x4xf16>) {
   %r = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0] : (tensor<4x2xf32>, tensor<2x3xf32>) -> tensor<4x3xf32>
   %s = stablehlo.dot_general %v, %w, contracting_dims = [] x [] : (tensor<4xf32>, tensor<3xf32>) -> tensor<4x3xf16>
@@ -62,7 +63,8 @@ module {
 // -----
 // passes: outer_products
 // denormals: flush
-// What is flushed keeps its sign, but not in a sum.
+// Not applied if denormals are flushed: a flushed product may be -0, but a sum that starts with 0 is never
+// -0.
 func.func @main(%x: tensor<4xf32>, %y: tensor<3xf32>) -> tensor<4x3xf32> {
   %r = stablehlo.dot_general %x, %y, contracting_dims = [] x [] : (tensor<4xf32>, tensor<3xf32>) -> tensor<4x3xf32>
   return %r : tensor<4x3xf32>

@@ -1,5 +1,5 @@
 // passes: fuse, dce, product_fusion
-// A product, what is computed of its result, and the product of that.
+// A product, a fusion of its result, and a product of the fusion's result.
 func.func @main(%x: tensor<2x3xf32>, %w: tensor<3x4xf32>, %b: tensor<4xf32>, %u: tensor<4x5xf32>) -> tensor<2x5xf32> {
   %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
   %1 = stablehlo.broadcast_in_dim %b, dims = [1] : (tensor<4xf32>) -> tensor<2x4xf32>
@@ -25,7 +25,7 @@ module {
 }
 // -----
 // passes: fuse, dce, product_fusion
-// What another instruction takes as well ends the chain.
+// A result with another user ends the chain.
 func.func @main(%x: tensor<2x3xf32>, %w: tensor<3x4xf32>, %u: tensor<4x5xf32>) -> (tensor<2x5xf32>, tensor<2x4xf32>) {
   %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
   %1 = stablehlo.negate %0 : tensor<2x4xf32>
@@ -49,7 +49,7 @@ module {
 }
 // -----
 // passes: fuse, dce, product_fusion
-// Two results of a fusion that ends the chain.
+// A fusion with two results ends the chain.
 func.func @main(%x: tensor<2x3xf32>, %w: tensor<3x4xf32>) -> (tensor<2x4xf32>, tensor<2x4xf32>) {
   %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
   %1 = stablehlo.negate %0 : tensor<2x4xf32>
@@ -71,7 +71,7 @@ module {
 }
 // -----
 // passes: fuse, dce, product_fusion
-// A product alone, and one that takes a result twice.
+// A product that uses one result as both operands is not part of the chain.
 func.func @main(%x: tensor<2x2xf32>) -> tensor<2x2xf32> {
   %0 = stablehlo.dot_general %x, %x, contracting_dims = [1] x [0] : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>
   %1 = stablehlo.negate %0 : tensor<2x2xf32>
@@ -95,7 +95,7 @@ module {
 }
 // -----
 // passes: fuse, dce, product_fusion
-// Shapes may change between a product and what takes its result.
+// Reshapes may separate a product and the users of its result.
 func.func @main(%x: tensor<2x3xf32>, %w: tensor<3x4xf32>, %b: tensor<1x2x4xf32>, %u: tensor<4x5xf32>) -> tensor<5x2xf32> {
   %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
   %1 = stablehlo.reshape %0 : (tensor<2x4xf32>) -> tensor<1x2x4xf32>
@@ -125,7 +125,7 @@ module {
 }
 // -----
 // passes: fuse, dce, product_fusion
-// A product is written in the order of the transpose that follows it.
+// A product is fused with the transpose that follows it, and written in transposed order.
 func.func @main(%x: tensor<2x3x4xf32>, %y: tensor<2x4x5xf32>) -> tensor<3x2x5xf32> {
   %0 = stablehlo.dot_general %x, %y, batching_dims = [0] x [0], contracting_dims = [2] x [1] : (tensor<2x3x4xf32>, tensor<2x4x5xf32>) -> tensor<2x3x5xf32>
   %1 = stablehlo.transpose %0, dims = [1, 0, 2] : (tensor<2x3x5xf32>) -> tensor<3x2x5xf32>

@@ -1,5 +1,5 @@
 // passes: region_loops
-// Two sums at once: a loop over the elements.
+// A reducer of two operands becomes a loop over the elements.
 func.func @main(%x: tensor<5xi32>, %y: tensor<5xi32>, %i: tensor<i32>, %j: tensor<i32>) -> (tensor<i32>, tensor<i32>) {
   %r:2 = "stablehlo.reduce"(%x, %y, %i, %j) <{dimensions = array<i64: 0>}> ({
   ^bb0(%a: tensor<i32>, %b: tensor<i32>, %c: tensor<i32>, %d: tensor<i32>):
@@ -42,7 +42,7 @@ module {
 }
 // -----
 // passes: region_loops
-// Windows that grow: one loop over the last dimension. The region has a constant.
+// Growing windows become one loop over the last dimension. The region contains a constant.
 func.func @main(%x: tensor<2x3xi32>, %i: tensor<i32>) -> tensor<2x3xi32> {
   %r = "stablehlo.reduce_window"(%x, %i) <{padding = dense<[[0, 0], [2, 0]]> : tensor<2x2xi64>, window_dimensions = array<i64: 1, 3>}> ({
   ^bb0(%a: tensor<i32>, %b: tensor<i32>):
@@ -85,7 +85,7 @@ module {
 }
 // -----
 // passes: region_loops
-// Windows: one place after the other. The region is not associative.
+// Windows are combined one position after the other. The region is not associative.
 func.func @main(%x: tensor<6xi32>, %i: tensor<i32>) -> tensor<2xi32> {
   %r = "stablehlo.reduce_window"(%x, %i) <{window_dimensions = array<i64: 3>, window_strides = array<i64: 3>}> ({
   ^bb0(%a: tensor<i32>, %b: tensor<i32>):
@@ -113,7 +113,7 @@ module {
 }
 // -----
 // passes: region_loops
-// Padding is left out.
+// Elements in the padding are left out.
 func.func @main(%x: tensor<3xi32>, %i: tensor<i32>) -> tensor<3xi32> {
   %r = "stablehlo.reduce_window"(%x, %i) <{padding = dense<[[1, 0]]> : tensor<1x2xi64>, window_dimensions = array<i64: 2>}> ({
   ^bb0(%a: tensor<i32>, %b: tensor<i32>):
@@ -147,7 +147,7 @@ module {
 }
 // -----
 // passes: region_loops
-// Rows of a dimension between others; the region takes a number from around it.
+// A reduction of a middle dimension. The region captures a value.
 func.func @main(%x: tensor<2x3x2xi32>, %i: tensor<i32>, %n: tensor<i32>) -> tensor<2x2xi32> {
   %r = "stablehlo.reduce"(%x, %i) <{dimensions = array<i64: 1>}> ({
   ^bb0(%a: tensor<i32>, %b: tensor<i32>):
@@ -206,7 +206,7 @@ module {
 }
 // -----
 // passes: region_loops
-// The host has a loop for this one, and nothing is made of no elements.
+// Not applied to a reduction that the host has a kernel for, or to a tensor without elements.
 func.func @main(%x: tensor<4xi32>, %y: tensor<0xi32>, %i: tensor<i32>) -> (tensor<i32>, tensor<i32>) {
   %r = stablehlo.reduce(%x init: %i) applies stablehlo.add across dimensions = [0] : (tensor<4xi32>, tensor<i32>) -> tensor<i32>
   %s = "stablehlo.reduce"(%y, %i) <{dimensions = array<i64: 0>}> ({
@@ -232,7 +232,7 @@ module {
 }
 // -----
 // passes: region_loops
-// A selection and a scatter. (The host has no tiles for the choice.)
+// A `select_and_scatter` becomes a window reduction and a scatter. (The host has no kernels for the region.)
 func.func @main(%x: tensor<4xi1>, %y: tensor<2xi1>, %i: tensor<i1>) -> tensor<4xi1> {
   %r = "stablehlo.select_and_scatter"(%x, %y, %i) <{window_dimensions = array<i64: 2>, window_strides = array<i64: 2>}> ({
   ^bb0(%a: tensor<i1>, %b: tensor<i1>):

@@ -1,5 +1,5 @@
 // passes: rematerialization
-// What is multiplied with the second product is made again: the exponential is stored, and so is %x.
+// The sum is recomputed for its use after the product, because the exponential is stored in any case.
 func.func @main(%x: tensor<128x128xf32>, %w: tensor<128x128xf32>) -> (tensor<128x128xf32>, tensor<128x128xf32>) {
   %one = stablehlo.constant dense<1.0> : tensor<128x128xf32>
   %0 = stablehlo.exponential %x : tensor<128x128xf32>
@@ -26,7 +26,7 @@ module {
 }
 // -----
 // passes: rematerialization
-// The exponential is stored, but nobody takes it later: it would be there for the sum alone.
+// The sum is not recomputed: the exponential has no other later user, so it would be stored only for the sum.
 func.func @main(%x: tensor<128x128xf32>, %w: tensor<128x128xf32>) -> tensor<128x128xf32> {
   %one = stablehlo.constant dense<1.0> : tensor<128x128xf32>
   %0 = stablehlo.exponential %x : tensor<128x128xf32>
@@ -50,7 +50,7 @@ module {
 }
 // -----
 // passes: rematerialization
-// Two generations take a sum, and one of them a product of it: each gets copies of its own.
+// Two later generations use the sum, one of them through a product. Each generation gets its own copies.
 func.func @main(%x: tensor<128x128xf32>, %y: tensor<128x128xf32>, %w: tensor<128x128xf32>) -> (tensor<128x128xf32>, tensor<128x128xf32>) {
   %0 = stablehlo.add %x, %y : tensor<128x128xf32>
   %1 = stablehlo.multiply %0, %y : tensor<128x128xf32>
@@ -79,7 +79,7 @@ module {
 }
 // -----
 // passes: rematerialization
-// A small value is stored.
+// A small value is stored, not recomputed.
 func.func @main(%x: tensor<64x64xf32>, %w: tensor<64x64xf32>) -> tensor<64x64xf32> {
   %0 = stablehlo.add %x, %x : tensor<64x64xf32>
   %1 = stablehlo.multiply %0, %x : tensor<64x64xf32>
@@ -99,7 +99,7 @@ module {
 }
 // -----
 // passes: rematerialization
-// Of a comparison, a byte is stored for eight that would be read.
+// A comparison is stored: its result has one byte for each eight bytes that recomputing would read.
 func.func @main(%x: tensor<256x256xf32>, %y: tensor<256x256xf32>, %w: tensor<256x256xf32>) -> tensor<256x256xf32> {
   %0 = stablehlo.compare GT, %x, %y : (tensor<256x256xf32>, tensor<256x256xf32>) -> tensor<256x256xi1>
   %1 = stablehlo.select %0, %x, %y : tensor<256x256xi1>, tensor<256x256xf32>
@@ -119,7 +119,7 @@ module {
 }
 // -----
 // passes: canonicalize, rematerialization
-// What a loop carries may be written over in place: the sum is stored.
+// The sum is stored, because the carried value that it is computed from may be overwritten in place.
 func.func @main(%x: tensor<128x128xf32>, %w: tensor<128x128xf32>) -> tensor<128x128xf32> {
   %zero = stablehlo.constant dense<0> : tensor<i32>
   %0:2 = stablehlo.while(%i = %zero, %a = %x) : tensor<i32>, tensor<128x128xf32>

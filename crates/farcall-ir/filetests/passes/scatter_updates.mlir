@@ -1,5 +1,5 @@
 // passes: scatter_updates
-// One window at a known place: `x.at[1:-1].set(v)`.
+// One window at a known position: `x.at[1:-1].set(v)`.
 func.func @main(%x: tensor<4x6xf32>, %v: tensor<2x4xf32>) -> tensor<4x6xf32> {
   %i = stablehlo.constant dense<[1, 2]> : tensor<2xi32>
   %r = "stablehlo.scatter"(%x, %i, %v) <{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [0, 1], scatter_dims_to_operand_dims = [0, 1]>, unique_indices = true}> ({
@@ -20,7 +20,7 @@ module {
 }
 // -----
 // passes: scatter_updates
-// A row that something is added to, and a window with a dimension less.
+// An update that combines a row with its current elements; the window lacks one dimension of the operand.
 func.func @main(%x: tensor<4x6xf32>, %v: tensor<6xf32>) -> tensor<4x6xf32> {
   %i = stablehlo.constant dense<3> : tensor<1xi64>
   %r = "stablehlo.scatter"(%x, %i, %v) <{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [0], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0]>}> ({
@@ -45,7 +45,7 @@ module {
 }
 // -----
 // passes: scatter_updates
-// Windows that are not inside, of which nothing is written, and two of them.
+// Not applied to windows that are partly outside of the operand, or to several windows.
 func.func @main(%x: tensor<4xf32>, %v: tensor<2xf32>, %w: tensor<2x2xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
   %far = stablehlo.constant dense<3> : tensor<1xi32>
   %r = "stablehlo.scatter"(%x, %far, %v) <{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [0], scatter_dims_to_operand_dims = [0]>}> ({

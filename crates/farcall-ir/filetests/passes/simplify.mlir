@@ -81,7 +81,7 @@ module {
 // passes: simplify
 // rule: subtract_self does not apply
 func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {
-  // Infinity less itself is NaN.
+  // Infinity minus infinity is NaN.
   %r = stablehlo.subtract %a, %a : tensor<2xf32>
   return %r : tensor<2xf32>
 }
@@ -144,7 +144,7 @@ module {
 // passes: simplify
 // rule: multiply_zero does not apply
 func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {
-  // Infinity, NaN and the sign of zero.
+  // A product with 0 may be NaN or -0.
   %z = stablehlo.constant dense<0.0> : tensor<2xf32>
   %r = stablehlo.multiply %a, %z : tensor<2xf32>
   return %r : tensor<2xf32>
@@ -177,7 +177,7 @@ module {
 // rule: divide_one does not apply
 func.func @main(%a: tensor<2xi32>) -> tensor<2xi32> {
   %o = stablehlo.constant dense<1> : tensor<2xi32>
-  // The one is divided.
+  // 1 is the dividend, not the divisor.
   %r = stablehlo.divide %o, %a : tensor<2xi32>
   return %r : tensor<2xi32>
 }
@@ -365,7 +365,7 @@ module {
 // passes: simplify
 // rule: not_of_compare applies
 func.func @main(%a: tensor<2xf32>, %b: tensor<2xf32>) -> (tensor<2xi1>, tensor<2xi1>) {
-  // NaNs are unequal, and have their places in the total order.
+  // `!(a == b)` is `a != b` even for NaN, and the total order compares NaNs as well.
   %c = stablehlo.compare EQ, %a, %b, FLOAT : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xi1>
   %d = stablehlo.compare GT, %a, %b, TOTALORDER : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xi1>
   %r = stablehlo.not %c : tensor<2xi1>
@@ -525,7 +525,7 @@ module {
 // passes: simplify, dce
 // rule: transpose_of_ones applies
 func.func @main(%a: tensor<2x3x1x4xf32>) -> tensor<1x2x3x4xf32> {
-  // The others stay in order.
+  // The dimensions other than 1 stay in order, so the transpose is a reshape.
   %r = stablehlo.transpose %a, dims = [2, 0, 1, 3] : (tensor<2x3x1x4xf32>) -> tensor<1x2x3x4xf32>
   return %r : tensor<1x2x3x4xf32>
 }
@@ -570,7 +570,7 @@ module {
 // passes: simplify, dce
 // rule: product_of_ones applies
 func.func @main(%x: tensor<2x3x4xf32>, %y: tensor<2x1x5x1x4xf32>) -> tensor<2x3x1x5xf32> {
-  // Of the batch, of what is contracted, and of the columns.
+  // The batch, contracting and column dimensions include dimensions of size 1.
   %a = stablehlo.reshape %x : (tensor<2x3x4xf32>) -> tensor<2x3x1x4xf32>
   %r = stablehlo.dot_general %a, %y, batching_dims = [0] x [0], contracting_dims = [2, 3] x [3, 4] : (tensor<2x3x1x4xf32>, tensor<2x1x5x1x4xf32>) -> tensor<2x3x1x5xf32>
   return %r : tensor<2x3x1x5xf32>
@@ -588,7 +588,7 @@ module {
 // passes: simplify, dce
 // rule: product_of_ones applies
 func.func @main(%x: tensor<1x1xf32>, %y: tensor<1x4xf32>) -> tensor<1x4xf32> {
-  // Of one element.
+  // All dimensions of the left operand have size 1.
   %r = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0] : (tensor<1x1xf32>, tensor<1x4xf32>) -> tensor<1x4xf32>
   return %r : tensor<1x4xf32>
 }
@@ -748,7 +748,7 @@ module {
 // passes: simplify
 // rule: known_start applies
 func.func @main(%a: tensor<5xf32>) -> tensor<2xf32> {
-  // Clamped so that the slice lies inside.
+  // The start is clamped so that the slice is within the operand.
   %i = stablehlo.constant dense<4> : tensor<i32>
   %r = stablehlo.dynamic_slice %a, %i, sizes = [2] : (tensor<5xf32>, tensor<i32>) -> tensor<2xf32>
   return %r : tensor<2xf32>
@@ -830,7 +830,7 @@ module {
 }
 // -----
 // passes: simplify
-// A slice of nothing may begin behind the end of what it is taken from.
+// An empty slice may begin after the end of its operand.
 // rule: slice_of_slice applies
 func.func @main(%a: tensor<5xf32>) -> tensor<0xf32> {
   %x = stablehlo.slice %a [4:5:3] : (tensor<5xf32>) -> tensor<1xf32>
@@ -847,7 +847,7 @@ module {
 }
 // -----
 // passes: simplify
-// A type without negative numbers.
+// This type has no negative numbers.
 // rule: double_inverse does not apply
 func.func @main(%a: tensor<2xf8E8M0FNU>) -> tensor<2xf8E8M0FNU> {
   %n = stablehlo.negate %a : tensor<2xf8E8M0FNU>
@@ -931,7 +931,7 @@ module {
 // -----
 // passes: simplify
 // rule: reduce_by_one applies
-// Floats, of which -0 and 0 make 0.
+// Floats: the sum of -0 and 0 is 0.
 func.func @main(%a: tensor<3x1xf32>, %i: tensor<f32>) -> tensor<3xf32> {
   %x = stablehlo.reduce(%a init: %i) applies stablehlo.add across dimensions = [1] : (tensor<3x1xf32>, tensor<f32>) -> tensor<3xf32>
   return %x : tensor<3xf32>
@@ -948,7 +948,7 @@ module {
 // -----
 // passes: simplify
 // rule: reduce_by_one does not apply
-// More than one, and a difference.
+// Not applied to dimensions of other sizes, or to a subtraction, which does not commute.
 func.func @main(%a: tensor<3x2xf32>, %b: tensor<3x1xf32>, %i: tensor<f32>) -> (tensor<3xf32>, tensor<3xf32>) {
   %x = stablehlo.reduce(%a init: %i) applies stablehlo.add across dimensions = [1] : (tensor<3x2xf32>, tensor<f32>) -> tensor<3xf32>
   %y = stablehlo.reduce(%b init: %i) applies stablehlo.subtract across dimensions = [1] : (tensor<3x1xf32>, tensor<f32>) -> tensor<3xf32>

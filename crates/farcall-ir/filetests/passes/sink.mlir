@@ -1,6 +1,6 @@
 // passes: sink
-// What is made of nothing, and what is made of that, moves to what takes it; what is small stays, and so does what is
-// read as long as its result.
+// A broadcast, and a value computed from it, move to their users. Small values stay, and so do values whose
+// operands would have to be kept as long.
 func.func @main(%x: tensor<64xf32>, %i: tensor<4x1xi32>, %u: tensor<4xf32>) -> tensor<64xf32> {
   %zero = stablehlo.constant dense<0.0> : tensor<f32>
   %zeros = stablehlo.broadcast_in_dim %zero, dims = [] : (tensor<f32>) -> tensor<64xf32>
@@ -38,7 +38,8 @@ module {
 }
 // -----
 // passes: sink
-// An input that a result takes the place of is not read for longer; others are. A view moves with what takes it.
+// An instruction that reads an input donated to a result does not move. An instruction that reads another
+// input does. A view moves together with its user.
 func.func @main(%x: tensor<64xf32> {tf.aliasing_output = 0 : i32}, %y: tensor<64xf32>) -> (tensor<64xf32>, tensor<128xf32>) {
   %a = stablehlo.negate %x : tensor<64xf32>
   %b = stablehlo.negate %y : tensor<64xf32>

@@ -1,5 +1,5 @@
 // passes: slices
-// Only the first elements are taken, of both results, and not as many of each.
+// Slices take the first elements of both results of a sort, a different number of each.
 func.func @main(%x: tensor<2x32xf32>) -> (tensor<2x3xf32>, tensor<1x2xi32>) {
   %i = stablehlo.iota dim = 1 : tensor<2x32xi32>
   %s:2 = "stablehlo.sort"(%x, %i) <{dimension = 1 : i64, is_stable = true}> ({
@@ -26,7 +26,7 @@ module {
 }
 // -----
 // passes: slices
-// The last ones, and some before them, of which one is left out.
+// Slices take the last elements and some elements before them; one slice skips an element.
 func.func @main(%x: tensor<32x2xi32>) -> (tensor<2x2xi32>, tensor<2x2xi32>, tensor<1x2xi32>) {
   %s = "stablehlo.sort"(%x) <{dimension = 0 : i64}> ({
   ^bb0(%a: tensor<i32>, %b: tensor<i32>):
@@ -54,7 +54,7 @@ module {
 }
 // -----
 // passes: slices
-// A quarter of them: as fast in order.
+// A quarter of the elements is too many: sorting the whole line is as fast.
 func.func @main(%x: tensor<16xi32>) -> tensor<4xi32> {
   %s = "stablehlo.sort"(%x) <{dimension = 0 : i64}> ({
   ^bb0(%a: tensor<i32>, %b: tensor<i32>):
@@ -78,7 +78,7 @@ module {
 }
 // -----
 // passes: slices
-// Something else takes all of them, too.
+// The sort has another user, which needs all elements.
 func.func @main(%x: tensor<16xi32>) -> (tensor<2xi32>, tensor<16xi32>) {
   %s = "stablehlo.sort"(%x) <{dimension = 0 : i64}> ({
   ^bb0(%a: tensor<i32>, %b: tensor<i32>):
@@ -102,7 +102,7 @@ module {
 }
 // -----
 // passes: slices
-// Nothing of it is taken.
+// The slice is empty.
 func.func @main(%x: tensor<16xi32>) -> tensor<0xi32> {
   %s = "stablehlo.sort"(%x) <{dimension = 0 : i64}> ({
   ^bb0(%a: tensor<i32>, %b: tensor<i32>):
@@ -126,7 +126,7 @@ module {
 }
 // -----
 // passes: slices
-// One in the middle: it takes as long as all of them.
+// A single element in the middle takes as long to find as sorting the whole line.
 func.func @main(%x: tensor<16xi32>) -> tensor<1xi32> {
   %s = "stablehlo.sort"(%x) <{dimension = 0 : i64}> ({
   ^bb0(%a: tensor<i32>, %b: tensor<i32>):
@@ -151,7 +151,7 @@ module {
 // -----
 // passes: slices
 func.func @main(%a: tensor<16x5xf32>) -> tensor<2x2xf32> {
-  // Rows 14 and 11.
+  // The slices take rows 14 and 11 of the sorted tensor.
   %s = "stablehlo.sort"(%a) <{dimension = 0 : i64}> ({
   ^bb0(%x: tensor<f32>, %y: tensor<f32>):
     %l = stablehlo.compare LT, %x, %y, TOTALORDER : (tensor<f32>, tensor<f32>) -> tensor<i1>
@@ -177,7 +177,7 @@ module {
 // -----
 // passes: slices
 func.func @main(%a: tensor<4xf32>) -> tensor<0xf32> {
-  // Nothing.
+  // The slice is empty.
   %s = "stablehlo.sort"(%a) <{dimension = 0 : i64}> ({
   ^bb0(%x: tensor<f32>, %y: tensor<f32>):
     %l = stablehlo.compare LT, %x, %y, TOTALORDER : (tensor<f32>, tensor<f32>) -> tensor<i1>
@@ -203,7 +203,7 @@ module {
 // -----
 // passes: slices
 func.func @main(%a: tensor<4xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
-  // Reversed once, for both.
+  // The tensor is reversed once, for both slices.
   %r = stablehlo.reverse %a, dims = [0] : tensor<4xf32>
   %even = stablehlo.slice %r [0:4:2] : (tensor<4xf32>) -> tensor<2xf32>
   %odd = stablehlo.slice %r [1:4:2] : (tensor<4xf32>) -> tensor<2xf32>
@@ -220,7 +220,7 @@ module {
 }
 // -----
 // passes: slices
-// One row of what operations on elements make, and of what moves them.
+// A slice of one row moves up through elementwise operations and through operations that move elements.
 func.func @main(%x: tensor<6x9xf32>, %p: tensor<i1>, %b: tensor<9xf32>, %one: tensor<6x1xf32>) -> tensor<1x9xf64> {
   %t = stablehlo.transpose %x, dims = [1, 0] : (tensor<6x9xf32>) -> tensor<9x6xf32>
   %e = stablehlo.exponential %t : tensor<9x6xf32>
@@ -255,7 +255,7 @@ module {
 }
 // -----
 // passes: slices
-// What is taken twice is made once.
+// A slice that two users need is computed once.
 func.func @main(%x: tensor<8xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
   %i = stablehlo.iota dim = 0 : tensor<8xf32>
   %a = stablehlo.add %x, %i : tensor<8xf32>
@@ -281,7 +281,7 @@ module {
 }
 // -----
 // passes: slices
-// Several parts, not the same: what lies around them all, of each row every second.
+// Different slices of one value: the value is computed for the smallest slice that contains all of them.
 func.func @main(%x: tensor<4x20xf32>) -> (tensor<2x1xf32>, tensor<2x2xf32>) {
   %y = stablehlo.slice %x [0:4:2, 0:20] : (tensor<4x20xf32>) -> tensor<2x20xf32>
   %e = stablehlo.exponential %y : tensor<2x20xf32>
@@ -301,7 +301,7 @@ module {
 }
 // -----
 // passes: slices
-// The halves of a value are all of it; what is returned is needed; and sums stay as they are.
+// Not applied if the slices cover the whole value, if the value has another user, or if it is a sum.
 func.func @main(%x: tensor<8x4xf32>) -> (tensor<4x4xf32>, tensor<4x4xf32>, tensor<8x4xf32>, tensor<1x4xf32>, tensor<1xf32>) {
   %e = stablehlo.exponential %x : tensor<8x4xf32>
   %s = stablehlo.slice %e [0:4, 0:4] : (tensor<8x4xf32>) -> tensor<4x4xf32>
@@ -329,7 +329,7 @@ module {
 }
 // -----
 // passes: slices
-// One row of relu, whose zero is a constant; and of what begins at the first of numbers that others take, too.
+// The slice of a splat constant becomes a smaller constant. An iota with another user is sliced as well.
 func.func @main(%x: tensor<8x4xf32>, %i: tensor<8x4xi32>) -> (tensor<1x4xf32>, tensor<1x4xi32>, tensor<8x4xi32>) {
   %zero = stablehlo.constant dense<0.0> : tensor<8x4xf32>
   %n = stablehlo.iota dim = 0 : tensor<8x4xi32>
@@ -355,7 +355,7 @@ module {
 }
 // -----
 // passes: simplify, dce, slices
-// A slice of a slice is one of the whole, and what it was made of is gone.
+// A slice of a slice is combined into one slice, and the unused slice is removed before the pass.
 func.func @main(%x: tensor<100xf32>) -> tensor<4xf32> {
   %s = "stablehlo.sort"(%x) <{dimension = 0 : i64}> ({
   ^bb0(%a: tensor<f32>, %b: tensor<f32>):
@@ -380,7 +380,7 @@ module {
 }
 // -----
 // passes: slices
-// In a loop: of what it carries, and of what is made outside of it.
+// Slices in a loop: of values computed from a carried value, and of a value from outside of the loop.
 func.func @main(%x: tensor<6xf32>, %n: tensor<i32>) -> tensor<2xf32> {
   %e = stablehlo.exponential %x : tensor<6xf32>
   %zero = stablehlo.constant dense<0> : tensor<i32>
@@ -438,7 +438,7 @@ module {
 }
 // -----
 // passes: slices
-// All but the first element is as good as all; an empty slice beside another one counts for where it lies.
+// Not applied to a slice of almost all elements. An empty slice counts with its position.
 func.func @main(%x: tensor<8xf32>, %y: tensor<8xf32>) -> (tensor<7xf32>, tensor<0xf32>, tensor<1xf32>) {
   %e = stablehlo.exponential %x : tensor<8xf32>
   %s = stablehlo.slice %e [1:8] : (tensor<8xf32>) -> tensor<7xf32>
@@ -460,7 +460,7 @@ module {
   }
 }
 // -----
-// Results of different ranks.
+// The results have different ranks.
 // passes: slices
 func.func @main(%p: tensor<i1>, %x: tensor<4x3xf32>, %w: tensor<3xf32>) -> (tensor<2x3xf32>, tensor<1xf32>) {
   %y:2 = "stablehlo.if"(%p) ({

@@ -1,5 +1,5 @@
 // passes: transpose_folding, dce
-// The gradient of a product, as JAX writes it: rows and columns are exchanged.
+// The gradient of a product as JAX writes it, with rows and columns exchanged.
 func.func @main(%x: tensor<3x4xf32>, %y: tensor<3x5xf32>) -> tensor<5x4xf32> {
   %0 = stablehlo.dot_general %x, %y, contracting_dims = [0] x [0], precision = [HIGHEST, DEFAULT] : (tensor<3x4xf32>, tensor<3x5xf32>) -> tensor<4x5xf32>
   %1 = stablehlo.transpose %0, dims = [1, 0] : (tensor<4x5xf32>) -> tensor<5x4xf32>
@@ -14,7 +14,7 @@ module {
 }
 // -----
 // passes: transpose_folding, dce
-// Of a batch, with two dimensions of rows.
+// A batched product with two row dimensions.
 func.func @main(%x: tensor<2x3x4x6xf32>, %y: tensor<3x5x2xf32>) -> tensor<2x5x4x6xf32> {
   %0 = stablehlo.dot_general %x, %y, batching_dims = [0] x [2], contracting_dims = [1] x [0] : (tensor<2x3x4x6xf32>, tensor<3x5x2xf32>) -> tensor<2x4x6x5xf32>
   %1 = stablehlo.transpose %0, dims = [0, 3, 1, 2] : (tensor<2x4x6x5xf32>) -> tensor<2x5x4x6xf32>
@@ -29,7 +29,7 @@ module {
 }
 // -----
 // passes: transpose_folding, dce
-// Not if the product is a result as well.
+// Not applied if the product has another user.
 func.func @main(%x: tensor<3x4xf32>, %y: tensor<3x5xf32>) -> (tensor<4x5xf32>, tensor<5x4xf32>) {
   %0 = stablehlo.dot_general %x, %y, contracting_dims = [0] x [0] : (tensor<3x4xf32>, tensor<3x5xf32>) -> tensor<4x5xf32>
   %1 = stablehlo.transpose %0, dims = [1, 0] : (tensor<4x5xf32>) -> tensor<5x4xf32>
@@ -45,7 +45,7 @@ module {
 }
 // -----
 // passes: transpose_folding, dce
-// Not if dimensions of the batch move.
+// Not applied if batch dimensions move.
 func.func @main(%x: tensor<2x4x3xf32>, %y: tensor<2x3x5xf32>) -> tensor<4x2x5xf32> {
   %0 = stablehlo.dot_general %x, %y, batching_dims = [0] x [0], contracting_dims = [2] x [1] : (tensor<2x4x3xf32>, tensor<2x3x5xf32>) -> tensor<2x4x5xf32>
   %1 = stablehlo.transpose %0, dims = [1, 0, 2] : (tensor<2x4x5xf32>) -> tensor<4x2x5xf32>
@@ -61,7 +61,7 @@ module {
 }
 // -----
 // passes: transpose_folding, dce
-// Operands are read as they are.
+// Products of transposed operands read the original operands.
 func.func @main(%x: tensor<4x3xf32>, %y: tensor<5x2x4xf32>) -> tensor<3x5x2xf32> {
   %0 = stablehlo.transpose %x, dims = [1, 0] : (tensor<4x3xf32>) -> tensor<3x4xf32>
   %1 = stablehlo.transpose %y, dims = [0, 2, 1] : (tensor<5x2x4xf32>) -> tensor<5x4x2xf32>
@@ -77,7 +77,7 @@ module {
 }
 // -----
 // passes: transpose_folding, dce
-// Not if dimensions of the result would change places.
+// Not applied if dimensions of the result would be reordered.
 func.func @main(%x: tensor<4x3xf32>, %y: tensor<5x2x4xf32>) -> tensor<3x2x5xf32> {
   %0 = stablehlo.transpose %y, dims = [1, 0, 2] : (tensor<5x2x4xf32>) -> tensor<2x5x4xf32>
   %1 = stablehlo.dot_general %x, %0, contracting_dims = [0] x [2] : (tensor<4x3xf32>, tensor<2x5x4xf32>) -> tensor<3x2x5xf32>
@@ -93,7 +93,7 @@ module {
 }
 // -----
 // passes: transpose_folding, dce
-// Columns before rows, and a dimension of the batch between them, which is transposed still.
+// Columns move before rows and before a batch dimension. The batch dimension still needs a transpose.
 func.func @main(%v: tensor<2x7x4x3xf32>, %p: tensor<2x4x5x7xf32>) -> tensor<2x5x4x3xf32> {
   %0 = stablehlo.dot_general %v, %p, batching_dims = [0, 2] x [0, 1], contracting_dims = [1] x [3] : (tensor<2x7x4x3xf32>, tensor<2x4x5x7xf32>) -> tensor<2x4x3x5xf32>
   %1 = stablehlo.transpose %0, dims = [0, 3, 1, 2] : (tensor<2x4x3x5xf32>) -> tensor<2x5x4x3xf32>

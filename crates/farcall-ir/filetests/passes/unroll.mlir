@@ -1,5 +1,5 @@
 // passes: unroll
-// The loop runs three times; its values are swapped each time.
+// The loop runs three iterations, each of which swaps the carried values.
 func.func @main(%x: tensor<4xf32>, %y: tensor<4xf32>, %d: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %c = stablehlo.constant dense<0> : tensor<i32>
   %0:3 = stablehlo.while(%i = %c, %a = %x, %b = %y) : tensor<i32>, tensor<4xf32>, tensor<4xf32>
@@ -29,7 +29,7 @@ module {
 }
 // -----
 // passes: unroll
-// It counts down, by a number from outside.
+// The induction variable counts down, in steps given by a constant from outside of the loop.
 func.func @main(%x: tensor<f32>) -> tensor<f32> {
   %c = stablehlo.constant dense<5> : tensor<i32>
   %step = stablehlo.constant dense<-2> : tensor<i32>
@@ -59,7 +59,7 @@ module {
 }
 // -----
 // passes: unroll
-// Too often, never, and nobody knows how often.
+// Not applied: too many iterations, no iterations, and an unknown trip count.
 func.func @main(%x: tensor<f32>, %m: tensor<i32>) -> tensor<f32> {
   %c = stablehlo.constant dense<0> : tensor<i32>
   %0:2 = stablehlo.while(%i = %c, %a = %x) : tensor<i32>, tensor<f32>

@@ -1,5 +1,6 @@
 // passes: widen
-// Operations on elements: each result is cut or rounded to its type, and conversions have kernels.
+// Elementwise operations: each result is truncated or rounded to its type. Conversions are split into steps
+// with kernels.
 func.func @main(%a: tensor<3xi4>, %b: tensor<3xi4>, %f: tensor<3xf8E4M3FN>, %h: tensor<3xbf16>) -> (tensor<3xi4>, tensor<3xf8E4M3FN>, tensor<3xcomplex<f32>>, tensor<3xi4>, tensor<3xui2>) {
   %0 = stablehlo.add %a, %b : tensor<3xi4>
   %1 = stablehlo.maximum %f, %f : tensor<3xf8E4M3FN>
@@ -43,7 +44,7 @@ module {
 }
 // -----
 // passes: widen
-// Operations on the bits of integers see as many as there are.
+// Operations on bits of integers give results for the original width.
 func.func @main(%a: tensor<3xi4>, %b: tensor<3xi4>, %c: tensor<3xui2>) -> (tensor<3xi4>, tensor<3xi4>, tensor<3xi4>, tensor<3xui2>, tensor<3xi4>) {
   %0 = stablehlo.shift_right_logical %a, %b : tensor<3xi4>
   %1 = stablehlo.popcnt %a : tensor<3xi4>
@@ -90,7 +91,7 @@ module {
 }
 // -----
 // passes: widen
-// Packed integers.
+// Conversions between a byte and the packed integers in it.
 func.func @main(%a: tensor<3xui8>, %b: tensor<3x2xi4>) -> (tensor<3x2xi4>, tensor<3xi8>) {
   %0 = stablehlo.bitcast_convert %a : (tensor<3xui8>) -> tensor<3x2xi4>
   %1 = stablehlo.bitcast_convert %b : (tensor<3x2xi4>) -> tensor<3xi8>
@@ -122,7 +123,8 @@ module {
 }
 // -----
 // passes: widen
-// Products: integers become floats of sixteen bits that hold them; of other types, both factors are what the result is.
+// Products: integers are converted to a 16-bit float that represents them; otherwise, to the type of the
+// result.
 func.func @main(%x: tensor<2x3xbf16>, %w: tensor<3x2xi4>, %i: tensor<2x3xi8>, %j: tensor<3x2xui8>, %p: tensor<2x3xi1>, %q: tensor<3x2xi1>) -> (tensor<2x2xbf16>, tensor<2x2xi32>, tensor<2x2xi1>) {
   %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<2x3xbf16>, tensor<3x2xi4>) -> tensor<2x2xbf16>
   %1 = stablehlo.dot_general %i, %j, contracting_dims = [1] x [0] : (tensor<2x3xi8>, tensor<3x2xui8>) -> tensor<2x2xi32>
@@ -147,7 +149,8 @@ module {
 }
 // -----
 // passes: widen
-// Regions: sums of integers and reductions of floats are rounded once, other results in each step. What moves elements stays.
+// Regions: sums of integers and reductions of floats are rounded once, other results in each step. Movements
+// of elements stay.
 func.func @main(%x: tensor<4x3xi4>, %i: tensor<i4>, %f: tensor<4x3xf8E5M2>, %g: tensor<f8E5M2>) -> (tensor<4xi4>, tensor<4xf8E5M2>, tensor<4x2xf8E5M2>, tensor<3x4xf8E5M2>, tensor<4x3xf8E5M2>) {
   %0 = stablehlo.reduce(%x init: %i) applies stablehlo.add across dimensions = [1] : (tensor<4x3xi4>, tensor<i4>) -> tensor<4xi4>
   %1 = stablehlo.reduce(%f init: %g) applies stablehlo.add across dimensions = [1] : (tensor<4x3xf8E5M2>, tensor<f8E5M2>) -> tensor<4xf8E5M2>
