@@ -94,7 +94,7 @@ pub(super) fn dynamic_reshape(xs: &[Value]) -> Result<Vec<Value>, EvalError> {
 fn reshaped(x: &Literal, dims: &[usize]) -> Result<Vec<Value>, EvalError> {
     let elements = dims.iter().try_fold(1usize, |n, d| n.checked_mul(*d));
     if elements != Some(x.len()) {
-        return Err(EvalError::new(format!("{} does not have the elements of {dims:?}", x.ty())));
+        return Err(EvalError::new(format!("{} does not have as many elements as {dims:?}", x.ty())));
     }
     one(x.reshape(dims))
 }

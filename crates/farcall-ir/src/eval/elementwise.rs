@@ -80,7 +80,7 @@ pub(super) fn bitcast_convert(
     } else if new > old && dims.last() == Some(&(new / old)) && new % old == 0 {
         dims.pop();
     } else if old != new {
-        return Err(EvalError::new(format!("{} has no bits of {to} elements", x.ty())));
+        return Err(EvalError::new(format!("the bits of {} do not form elements of {to}", x.ty())));
     }
     let mut out = zeros(to, &dims)?;
     let total = x.len() * old;

@@ -234,7 +234,7 @@ fn slice_between(
     for (d, dim) in operand.dims().iter().enumerate() {
         let bounds = start.get(d).copied().zip(limit.get(d).copied()).zip(steps.get(d).copied());
         let Some(((first, end), step)) = bounds else {
-            return Err(EvalError::new(format!("no bounds of the slice in dimension {d}")));
+            return Err(EvalError::new(format!("the bounds of the slice in dimension {d} are missing")));
         };
         if first > end || end > *dim || step == 0 {
             return Err(EvalError::new(format!(

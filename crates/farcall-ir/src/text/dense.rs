@@ -47,7 +47,9 @@ impl<'s> Parser<'s> {
         let tensor = if at.tok == Tok::Bang {
             match self.ty()? {
                 crate::types::Type::Tensor(ty) => Tensor::Of(ty),
-                other => return self.fail("type", span(at), format!("a constant cannot be {other}")),
+                other => {
+                    return self.fail("type", span(at), format!("a constant cannot have the type {other}"));
+                }
             }
         } else {
             self.tensor()?
@@ -108,7 +110,13 @@ impl<'s> Parser<'s> {
         let mut data = Vec::new();
         match bytes.get(pos) {
             None if ty.elements() == Some(0) => {}
-            None => return self.fail("parse", place, format!("no elements for {ty}")),
+            None => {
+                return self.fail(
+                    "parse",
+                    place,
+                    format!("a constant of type {ty} needs elements, but has none"),
+                );
+            }
             Some(b'"') => {
                 let text = self.slice(pos, end).trim().trim_matches('"');
                 let Some(raw) = decode_hex(text) else {

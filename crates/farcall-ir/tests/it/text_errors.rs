@@ -420,7 +420,7 @@ fn constants() {
         (
             "dense<> : tensor<2xi8>",
             expect![[r#"
-                error: [parse] no elements for tensor<2xi8>
+                error: [parse] a constant of type tensor<2xi8> needs elements, but has none
                  --> t.mlir:2:25
                   |
                 2 | %0 = stablehlo.constant dense<> : tensor<2xi8>

@@ -95,7 +95,7 @@ func.func @f(%a: tensor<2x3xf32>) {
   return
 }
 // -----
-// A string that is the text of a dictionary is one.
+// A string with the text of a dictionary counts as a dictionary.
 func.func @f(%a: tensor<2x3xf32>) {
   %r = "stablehlo.custom_call"(%a) <{call_target_name = "t", api_version = 4 : i32, backend_config = "{a = 1 : i32, b = \22x\22}"}> : (tensor<2x3xf32>) -> tensor<2x3xf32>
   return
