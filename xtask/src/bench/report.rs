@@ -7,18 +7,30 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 
 const METHOD: &str = "\
-`cargo xtask bench` wrote this page; it can be run again, as a whole or in parts.
+`cargo xtask bench` wrote this page. It can run all parts again, or some of them.
 
-Each program of a family is the same text on both sides, lowered by JAX, and gets the same inputs. Both sides are called from Python with \
-their arguments at hand: farcall with arrays of NumPy, XLA with arrays on its device through `execute_sharded`, the least that \
-a call of XLA from Python takes. Just before each run, on either side, its arguments are copied afresh, so that as much of \
-them is in the cache. A run ends when all results are there. The two run in turn, one run each, for about a second a program (0.3 \
-in the corpus) and at least five runs where these are not too long, after a run of each that is not counted. Times are medians. A ratio is XLA's time over farcall's: above 1, farcall is faster. Means of ratios are geometric. Compiling \
-is from the program's text to what runs, the median of three, or of up to nine where these are soon done. (farcall makes machine code of \
-some loops in their first run, which is not counted, in less than a millisecond.) Both use all cores. Memory is that of \
-temporary values and new results, here of constants, too. Results are compared: where they differ by \
-more than 10⁻⁴ of the largest element (in bf16 and the like, eight times the type's precision; integers: at all), the table says so (after 10⁴ steps, Lorenz's equations make a difference in the last \
-place a large one; 10⁵ steps add up their roundings; `ffi_context_probe` says whether its host has scratch memory, which XLA:CPU has not).
+Both sides get the same text of each program, lowered by JAX, and the same inputs. Both are called from Python
+with arguments that are ready: farcall with NumPy arrays, XLA with arrays on its device through
+`execute_sharded`, which has the least overhead of the ways to call XLA from Python. Just before each run, the
+arguments are copied on either side, so that the cache contains the same part of them. A run ends when all
+results are available.
+
+The two sides run alternately, one run each, after one run of each that is not counted. They run for about a
+second per program (0.3 seconds in the corpus), and at least five times if the runs are not too long. Both use
+all cores. Times are medians. A ratio is XLA's time divided by farcall's: above 1, farcall is faster. Means of
+ratios are geometric.
+
+The time to compile is the time from a program's text to an executable: the median of three compilations, or
+of up to nine if they are fast. (farcall generates machine code for some loops in their first run, which is
+not counted. That takes less than a millisecond.)
+
+Memory is the memory of temporary values and new results, and in farcall also of constants.
+
+Results are compared. The table notes a difference of more than 10⁻⁴ of the largest element. For `bf16` and
+other narrow types, the limit is eight times the type's precision; for integers, any difference counts. Some
+programs differ for a known reason: 10⁴ steps of Lorenz's equations amplify a difference in the last place,
+10⁵ steps add up their rounding errors, and `ffi_context_probe` reports whether its host has scratch memory,
+which XLA:CPU does not have.
 ";
 
 /// Results of one program.
