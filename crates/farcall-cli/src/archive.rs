@@ -27,7 +27,7 @@ enum Content {
     Safetensors { file: File, metadata: Metadata, names: Vec<String>, start: u64 },
 }
 
-/// First bytes of a zip archive: of one with files, and of an empty one.
+/// First bytes of a zip archive with files, and of an empty zip archive.
 const ZIP_SIGNATURES: [&[u8]; 2] = [b"PK\x03\x04", b"PK\x05\x06"];
 
 /// Maximum length of the header of a `.safetensors` file.

@@ -528,7 +528,7 @@ pub(crate) struct DrawArgs {
     /// Draw the program (with --plan, its steps) as a file for Graphviz
     #[arg(long, value_name = "FILE")]
     pub dot: Option<PathBuf>,
-    /// Color the steps by time: a file that `farcall run --profile json` has printed
+    /// Color the steps by time: a file with the output of `farcall run --profile=json`
     #[arg(long, value_name = "FILE")]
     pub times: Option<PathBuf>,
 }

@@ -89,7 +89,7 @@ pub(crate) fn open(path: &Path) -> Result<Program> {
     let read = (&mut input.from).take(MAGIC.len() as u64).read_to_end(&mut first);
     read.with_context(|| format!("cannot read {name}"))?;
     if first != MAGIC {
-        // This also works for input that cannot be read twice, such as a pipe.
+        // The first bytes are passed on, since input such as a pipe cannot be read twice.
         return as_code(name, input, first).map(Program::Code);
     }
     // A plan is read incrementally, so that its large constants are not in memory twice.

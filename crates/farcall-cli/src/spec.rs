@@ -119,10 +119,10 @@ impl FromStr for Array {
                 values.iter().map(|row| row.as_array()).collect();
             let size = rows.as_ref().and_then(|rows| Some(rows.first()?.len()));
             let (Some(rows), Some(size)) = (rows, size) else {
-                return Err(wrong("its rows are not alike"));
+                return Err(wrong("its rows have different shapes"));
             };
             if rows.iter().any(|row| row.len() != size) {
-                return Err(wrong("its rows are not alike"));
+                return Err(wrong("its rows have different shapes"));
             }
             dims.push(size);
             values = rows.into_iter().flatten().cloned().collect();
@@ -288,8 +288,8 @@ mod tests {
         assert_eq!(error("[1.5]", DType::S32), "1.5 is not s32");
         assert_eq!(error("[2]", DType::Pred), "2 is not pred");
         for (text, why) in [
-            ("[[1], [2, 3]]", "its rows are not alike"),
-            ("[1, [2]]", "its rows are not alike"),
+            ("[[1], [2, 3]]", "its rows have different shapes"),
+            ("[1, [2]]", "its rows have different shapes"),
             ("[null]", "its elements must be numbers or booleans"),
             ("[\"a\"]", "its elements must be numbers or booleans"),
             ("[1,", "EOF while parsing a value at line 1 column 3"),

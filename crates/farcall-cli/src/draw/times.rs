@@ -1,4 +1,4 @@
-//! Times of steps, from the file that `farcall run --profile json` prints.
+//! Times of steps, from the output of `farcall run --profile=json`.
 
 use std::path::Path;
 
@@ -46,7 +46,7 @@ impl Times {
         let shown = path.display();
         let text = std::fs::read(path).with_context(|| format!("cannot read {shown}"))?;
         let file: File = serde_json::from_slice(&text)
-            .with_context(|| format!("{shown} is not the output of `farcall run --profile json`"))?;
+            .with_context(|| format!("{shown} is not the output of `farcall run --profile=json`"))?;
         let kinds: Vec<&str> = plan.numbered().iter().map(|row| row.thunk.op.kind()).collect();
         let measured = file.profile.thunks.iter().map(|step| step.kind.as_str());
         ensure!(

@@ -28,7 +28,7 @@ impl Names {
         let op = snake_case(named);
         ensure!(
             op.starts_with(|c: char| c.is_ascii_lowercase()),
-            "`{named}` ({from}) cannot be an op's name: that is made of letters, digits and _, and begins with a letter{another}"
+            "`{named}` ({from}) cannot be an op's name: a name consists of letters, digits and _, and begins with a letter{another}"
         );
         let taken = |why: &str| format!("`{op}` ({from}) cannot be an op's name: {why}; how about {op}_op?");
         ensure!(!KEYWORDS.contains(&op.as_str()), taken("it is a keyword of Rust"));
@@ -182,7 +182,7 @@ mod tests {
             `tests` (the crate's name) cannot be an op's name: the kernel's source has a type or module of this name; how about tests_op?
             `lambda` (--op) cannot be an op's name: it is a keyword of Python; how about lambda_op?
             `match` (--op) cannot be an op's name: it is a keyword of Rust; how about match_op?
-            `3d` (--op) cannot be an op's name: that is made of letters, digits and _, and begins with a letter
-            `é` (--op) cannot be an op's name: that is made of letters, digits and _, and begins with a letter"#]].assert_eq(&messages.join("\n"));
+            `3d` (--op) cannot be an op's name: a name consists of letters, digits and _, and begins with a letter
+            `é` (--op) cannot be an op's name: a name consists of letters, digits and _, and begins with a letter"#]].assert_eq(&messages.join("\n"));
     }
 }

@@ -97,7 +97,7 @@ pub(crate) fn files(names: &Names, farcall: &Farcall, own_workspace: bool) -> BT
     let file = |(path, text): (&'static str, &str)| {
         let mut text = fill(text, &words.map(|(word, with)| (word, with.as_str())));
         if path == "Cargo.toml" && own_workspace {
-            text += "\n# Not a part of the workspace around it.\n[workspace]\n";
+            text += "\n# This crate is not a part of the workspace around it.\n[workspace]\n";
         }
         (path, text)
     };

@@ -176,9 +176,9 @@ fn made(
     Err(refused)
 }
 
-/// Tries other values of each attribute that is not in `given`: all values of a choice, one value of a
-/// number. `made` calls the op with attributes; it returns `None` if the op rejects them. The op's earlier
-/// calls are in `checked`, from index `first` on.
+/// Tries other values of each attribute that is not in `given`: all values if they are listed in the
+/// signature, one value of a number. `made` calls the op with attributes; it returns `None` if the op rejects
+/// them. The op's earlier calls are in `checked`, from index `first` on.
 fn vary(
     declaration: &Declaration,
     given: &Attrs,

@@ -212,7 +212,7 @@ fn a_crate_in_a_workspace_is_one_of_its_own() {
         [dependencies]
         farcall-ffi = { path = "FORK/crates/farcall-ffi" }
 
-        # Not a part of the workspace around it.
+        # This crate is not a part of the workspace around it.
         [workspace]
     "#]].assert_eq(&manifest.replace(&fork, "FORK"));
 }
