@@ -448,8 +448,10 @@ def _as_python(names: Iterable[str]) -> list[str]:
 
 
 def _is_for_jax(operands: list[Any], has_side_effect: bool) -> bool:
-    """Returns true for JAX arrays. Code of a traced function that JAX does not see runs once, during tracing.
-    This is fine for calls on NumPy arrays, which are constants there, but not for calls with a side effect.
+    """Returns true if JAX must make the call: if an operand is a JAX array, or while a function is traced.
+    One exception: while a function is traced, a call on NumPy arrays runs immediately, and only once, in
+    farcall's engine. Its operands are constants of the traced function. A call with a side effect is no such
+    exception, because the effect must occur in each run.
     """
     jax = sys.modules.get("jax")
     if jax is None or not hasattr(jax, "Array"):

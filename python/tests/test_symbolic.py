@@ -146,7 +146,7 @@ def test_what_symbolic_sizes_do_not_decide(gallery):
         given = Open(list(shapes), [], constraints=constraints).types()
         return restored(gallery, functools.partial(gallery[name], **attributes), given)
 
-    hint = r": export for known sizes, or, where that decides it, say more of symbolic ones \(jax.export.symbolic_shape\(…, constraints=\[…\]\)\)"
+    hint = r": export for known sizes, or declare constraints on the symbolic sizes that decide it \(jax.export.symbolic_shape\(…, constraints=\[…\]\)\)"
     with pytest.raises(NotImplementedError, match=r"top_k: k <= n may not hold \(k = 2, n = n\)" + hint):
         export("top_k", "b, n", k=2)
     export("top_k", "b, n", k=2, constraints=["n >= 2"])

@@ -3,8 +3,8 @@
 //!
 //! | op | results | element types | derivatives |
 //! | --- | --- | --- | --- |
-//! | `qr_cpu_custom_call_{f16,bf16,f32,f64}` | QR decompositions, reduced or complete | one each | VJP, JVP |
-//! | `eigh_cpu_custom_call_{f32,f64}` | eigenvalues and eigenvectors of symmetric matrices | one each | VJP, JVP |
+//! | `qr_cpu_custom_call_{f16,bf16,f32,f64}` | QR decompositions, reduced or complete | the one in the op's name | VJP, JVP |
+//! | `eigh_cpu_custom_call_{f32,f64}` | eigenvalues and eigenvectors of symmetric matrices | the one in the op's name | VJP, JVP |
 //! | `qr_vjp`, `qr_jvp`, `eigh_vjp`, `eigh_jvp` | these derivatives | all | none |
 //!
 //! Names, operands and results match the custom calls that EXLA emits. No attributes are needed: the type of

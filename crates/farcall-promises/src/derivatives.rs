@@ -174,7 +174,8 @@ fn zero_derivatives(call: &Call<'_>) -> Result<Vec<Promise>, CheckError> {
 /// A call, and its results and residuals.
 struct Point<'c, 'a> {
     call: &'c Call<'a>,
-    /// For operands that are made symmetric, the triangles that the op does not read; empty if no operand is.
+    /// For operands that are made symmetric, the triangles that the op does not read; empty if there are no
+    /// such operands.
     unread: &'c [Option<Triangle>],
     /// Results, then residuals.
     values: &'c [Literal],

@@ -8,7 +8,7 @@
 //! | `n: map`, `*: sum`, … | results for parts of the dimension, side by side or combined, with the whole |
 //! | `vmap` | one call of two entries with two calls, where `vmap` makes one call |
 //! | `threads` | the results on one thread and on two |
-//! | `forward op` | its results with the op's |
+//! | `forward op` | the results of the forward op with those of the op |
 //! | `jvp`, `vjp` | the declared derivatives with central differences |
 //! | `nondiff x = zero` | central differences with zero |
 //!

@@ -153,7 +153,7 @@ fn nested(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<AttrValue> {
             && !value.hasattr("addressable_shards").unwrap_or(false)
         {
             true => {
-                "is traced, but must be known when the program is: attributes are constants. Make it a static argument \
+                "is traced, but must be known when the program is traced: attributes are constants. Make it a static argument \
                  (jax.jit: static_argnames), or, where it changes within a program, an operand of the op, in its signature \
                  with brackets (`eps: f32[]`)"
             }

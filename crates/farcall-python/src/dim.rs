@@ -162,7 +162,7 @@ impl Size for Dim {
 pub(crate) fn explained(kind: MismatchKind, message: String) -> String {
     match kind {
         MismatchKind::Open => format!(
-            "{message}: export for known sizes, or, where that decides it, say more of symbolic ones \
+            "{message}: export for known sizes, or declare constraints on the symbolic sizes that decide it \
              (jax.export.symbolic_shape(…, constraints=[…]))"
         ),
         _ => message,

@@ -39,7 +39,7 @@ pub(crate) fn lower_eigh(block: &Block<'_>) -> Result<Lowered> {
 /// version.
 fn complete(block: &Block<'_>, dtype: DType, mut call: TargetCall) -> Lowered {
     if block.version() != VERSION {
-        return Lowered::skip(format!("version {} of it is unknown", block.version()));
+        return Lowered::skip(format!("version {} of the tag is unknown", block.version()));
     }
     if block.operands().iter().any(|x| x.dtype != dtype) {
         call = call.operand_type(0, dtype);

@@ -222,7 +222,7 @@ fn other_platforms_versions_and_lowerings() {
     let newer = text::print(&module).replace("decomposition =", "version = 7 : i32, decomposition =");
     let newer = text::parse(&Source::new("newer.mlir", newer)).unwrap();
     let why = chosen(&newer, Platform::Host, &registry()).unwrap_err();
-    assert!(why.contains("version 7 of it is unknown"), "{why}");
+    assert!(why.contains("version 7 of the tag is unknown"), "{why}");
     let registry = registry();
     let alias =
         |_: &ffi::Block<'_>| Ok(ffi::TargetCall::new("qr_cpu_custom_call_f32").attr("columns", 3i64).into());
