@@ -20,7 +20,7 @@ struct Tally {
     failures: Vec<String>,
 }
 
-/// How much `cargo xtask test` checks. Each extent includes the ones before.
+/// Extent of the checks of `cargo xtask test`. Each extent includes the checks of the previous one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Extent {
     /// No Python package, no suites.
@@ -276,13 +276,13 @@ impl Tally {
     /// as failures.
     fn suite(&mut self, what: &str, outcome: suites::Outcome, known: &[&str]) {
         let suites::Outcome { passed, failed } = outcome;
-        println!("{what}: {passed} pass, {} do not, {} are known not to", failed.len(), known.len());
+        println!("{what}: {passed} pass, {} do not, {} are known to fail", failed.len(), known.len());
         self.passed += passed;
         for name in failed.iter().filter(|name| !known.contains(&name.as_str())) {
             self.count(&format!("{what}: {name}"), false);
         }
         for name in known.iter().filter(|name| !failed.contains(**name)) {
-            self.count(&format!("{what}: {name} passes, but is known not to"), false);
+            self.count(&format!("{what}: {name} passes, but is listed as a known failure"), false);
         }
     }
 }

@@ -113,7 +113,7 @@ fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// Targets of links and images, with the line each is on.
+/// Targets of links and images, each with its line number.
 fn links(text: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for (number, line) in prose(text) {
@@ -170,7 +170,7 @@ fn headings(text: &str) -> HashSet<String> {
 fn slug(heading: &str) -> String {
     let mut title = String::new();
     let mut rest = heading.trim();
-    // Of a link, only its text counts.
+    // A link contributes only its text to the anchor.
     while let Some((before, after)) = rest.split_once("](") {
         title += before;
         rest = after.split_once(')').map_or("", |(_, rest)| rest);

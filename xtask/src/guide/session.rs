@@ -127,7 +127,7 @@ impl Session<'_> {
         for block in &page.blocks {
             if let Err(failure) = session.block(block, &mut output, &mut report) {
                 report.failures.push(failure);
-                // A later block depends on those before it.
+                // Later blocks depend on the failed block.
                 break;
             }
         }
