@@ -6,7 +6,7 @@
 //! ```
 //!
 //! The operation of a loop, a [`LoopOp`], is the same in all four forms. Backends read it: prebuilt code runs
-//! it over tiles, and generated code replaces it where the code generator knows it.
+//! it over tiles, and generated code replaces it where the code generator supports it.
 
 use std::sync::Arc;
 

@@ -10,7 +10,7 @@ use super::expression::{Expr, Leaf, MAX_OPERANDS, Node, ScalarOp};
 use super::vector::{BLOCK, Operand, VectorLoop, operations};
 use crate::tests::Random;
 
-/// Elements: blocks, vectors, and some that are left.
+/// Numbers of elements: with and without whole blocks, whole vectors and a remainder.
 const COUNTS: [usize; 5] = [1, 6, 32, 77, 269];
 
 impl Random {

@@ -24,7 +24,7 @@ use crate::cache::{
 const CACHE_BYTES: usize = 24 << 10;
 /// Maximum number of bytes of registers on the stack. Registers for longer rows are in scratch memory.
 const MAX_STACK_BYTES: usize = 64 << 10;
-/// Elements of a tile: the unit of which it is a multiple, and the maximum.
+/// Number of elements of a tile: the unit of which the number is a multiple, and the maximum.
 const TILE_ELEMENTS: [usize; 2] = [BLOCK, 1024];
 /// Maximum number of elements of a tile if outputs are written with non-temporal stores: reads and writes of
 /// memory alternate, and short alternations are faster.
@@ -307,8 +307,8 @@ impl Program {
     }
 }
 
-/// Returns the number of elements after which all broadcasts repeat, for programs of little else. With rows
-/// of this length, the broadcasts are computed once.
+/// Returns the number of elements after which all broadcasts repeat, for programs that do little else. If
+/// rows have this length, the broadcasts are computed only once.
 fn period(steps: &[SsaLoop], n: usize) -> Option<usize> {
     let periods = steps.iter().filter(|s| s.level == Level::Full).filter_map(|s| match &*s.op {
         LoopOp::Broadcast(_, walk) => Some(walk.period()),

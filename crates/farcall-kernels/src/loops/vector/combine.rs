@@ -396,7 +396,8 @@ pub(crate) trait Reducer: Send + Sync + 'static {
     fn widen(&self, x: Self::Element) -> Self::Total;
     fn narrow(&self, total: Self::Total) -> Self::Element;
     fn combine(&self, a: Self::Total, b: Self::Total) -> Self::Total;
-    /// Returns a value that can be combined with any total that includes `init` without changing it.
+    /// Returns a value that leaves a total unchanged when it is combined with the total, if the total
+    /// includes `init`.
     fn identity(&self, init: Self::Total) -> Self::Total;
 
     /// Combines elements that are `LANES` apart, starting from the identity. `far` is true if the elements
@@ -468,7 +469,7 @@ impl Reducer for SumF32 {
         -0.0
     }
 
-    // The compiler would turn the generic loop into one that converts two elements at a time.
+    // The compiler would turn the generic loop into a loop that converts only two elements at a time.
     #[inline(always)]
     unsafe fn lanes(&self, x: *const f32, n: usize, identity: f64, far: bool) -> [f64; LANES] {
         #[cfg(target_arch = "x86_64")]
