@@ -1,4 +1,4 @@
-// The approximate largest elements, of which how many follows from a shape, and of an operand whose shape is open.
+// Approximate top-k of an operand with a dynamic size, where a dynamic size also determines `k`.
 func.func private @greater(%a: tensor<f32>, %b: tensor<f32>, %i: tensor<i32>, %j: tensor<i32>) -> tensor<i1> {
   %0 = stablehlo.compare GT, %a, %b, TOTALORDER : (tensor<f32>, tensor<f32>) -> tensor<i1>
   return %0 : tensor<i1>

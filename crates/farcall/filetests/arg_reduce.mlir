@@ -1,5 +1,5 @@
-// Largest and smallest numbers with their indices, as JAX's `argmax` and `argmin` compile them: ties, NaNs, zeros of both
-// signs, rows and columns, nothing to reduce.
+// Largest and smallest numbers with their indices, as JAX compiles `argmax` and `argmin`: ties, NaNs, zeros
+// of both signs, reductions along rows and columns, and reductions of no elements.
 func.func @main(%x: tensor<2x5xf32>, %k: tensor<3x2xui8>, %e: tensor<2x0xf32>) -> (tensor<2xf32>, tensor<2xi32>, tensor<5xf32>, tensor<5xi64>, tensor<2xui8>, tensor<2xi32>, tensor<2xi32>) {
   %init = stablehlo.constant dense<0xFF800000> : tensor<f32>
   %c = stablehlo.constant dense<0> : tensor<i32>
@@ -17,7 +17,7 @@ func.func @main(%x: tensor<2x5xf32>, %k: tensor<3x2xui8>, %e: tensor<2x0xf32>) -
     %10 = stablehlo.select %8, %i, %j : tensor<i1>, tensor<i32>
     stablehlo.return %9, %10 : tensor<f32>, tensor<i32>
   }
-  // The last one of the smallest, by columns.
+  // The last of several equal smallest numbers, along columns.
   %high = stablehlo.constant dense<0x7F800000> : tensor<f32>
   %d = stablehlo.constant dense<-1> : tensor<i64>
   %row = stablehlo.iota dim = 0 : tensor<2x5xi64>
@@ -30,7 +30,7 @@ func.func @main(%x: tensor<2x5xf32>, %k: tensor<3x2xui8>, %e: tensor<2x0xf32>) -
     %10 = stablehlo.select %4, %i, %j : tensor<i1>, tensor<i64>
     stablehlo.return %9, %10 : tensor<f32>, tensor<i64>
   }
-  // Integers: the first one of the largest.
+  // Integers: the first of several equal largest numbers.
   %zero = stablehlo.constant dense<0> : tensor<ui8>
   %number = stablehlo.iota dim = 0 : tensor<3x2xi32>
   %bytes:2 = stablehlo.reduce(%k init: %zero), (%number init: %c) across dimensions = [0] : (tensor<3x2xui8>, tensor<3x2xi32>, tensor<ui8>, tensor<i32>) -> (tensor<2xui8>, tensor<2xi32>)

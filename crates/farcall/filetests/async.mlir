@@ -1,4 +1,4 @@
-// Operations that may go on beside others are done at once.
+// Asynchronous operations are executed immediately.
 func.func @main(%x: tensor<4xf32>, %i: tensor<i32>) -> (tensor<2xf32>, tensor<2xf32>, tensor<4xf32>, tensor<4xf32>) {
   %start = "stablehlo.async_start"(%x) ({
     %s = "stablehlo.slice"(%x) {start_indices = array<i64: 0>, limit_indices = array<i64: 4>, strides = array<i64: 2>} : (tensor<4xf32>) -> tensor<2xf32>

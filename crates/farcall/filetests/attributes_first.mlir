@@ -1,4 +1,4 @@
-// Attributes before the operands, where MLIR writes them for these two operations; a mesh with the full name of its attribute.
+// Two operations whose attributes MLIR writes before the operands, and a mesh with its attribute's full name.
 sdy.mesh @mesh = #sdy.mesh<["x"=1]>
 sdy.mesh {stablehlo.note} @other = <["y"=1]>
 func.func @main(%arg0: tensor<4xf32>) -> tensor<4xf32> {

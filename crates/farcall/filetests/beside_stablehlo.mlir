@@ -1,4 +1,4 @@
-// What frameworks write beside StableHLO: constants and casts of other dialects, shapes of dynamic tensors (torch-mlir, IREE).
+// Operations of other dialects that torch-mlir and IREE mix in: constants, casts, shapes of dynamic tensors.
 func.func @main(%arg0: tensor<?x4xf32>, %arg1: tensor<4xf32>) -> (tensor<?x4xf32>, tensor<?x4xf32>, tensor<2xi64>, tensor<i64>, tensor<?xf32>) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index

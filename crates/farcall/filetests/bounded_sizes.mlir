@@ -1,4 +1,4 @@
-// Results whose sizes are computed: they are cut after each run.
+// Results with computed sizes, which are cut to these sizes after each run.
 func.func @main(%x: tensor<4x3xi32>, %n: tensor<i32>) -> (tensor<?x3xi32, #stablehlo.bounds<4, ?>>, tensor<3xi32>, tensor<?xi32, #stablehlo.bounds<12>>) {
   %first = stablehlo.set_dimension_size %x, %n, dim = 0 : (tensor<4x3xi32>, tensor<i32>) -> tensor<?x3xi32, #stablehlo.bounds<4, ?>>
   %double = stablehlo.add %first, %first : tensor<?x3xi32, #stablehlo.bounds<4, ?>>

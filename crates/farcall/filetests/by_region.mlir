@@ -1,4 +1,4 @@
-// Comparators that compare no keys, and scatters of several operands, by regions with several captured values.
+// A comparator that does not compare keys, and scatters whose regions capture several values.
 func.func @main(%x: tensor<7xi32>, %y: tensor<7xi8>, %m: tensor<i32>, %n: tensor<i32>, %i: tensor<4x1xi32>) -> (tensor<7xi32>, tensor<7xi8>, tensor<7xi32>, tensor<7xi8>, tensor<3x2xi32>) {
   %sorted:2 = "stablehlo.sort"(%x, %y) <{dimension = 0 : i64, is_stable = true}> ({
   ^bb0(%a: tensor<i32>, %b: tensor<i32>, %c: tensor<i8>, %d: tensor<i8>):

@@ -1,4 +1,4 @@
-// Custom calls that say nothing that one device has to know.
+// Custom calls that have no effect in a program for one device.
 func.func @main(%x: tensor<2xf32>, %y: tensor<i32>) -> (tensor<2xf32>, tensor<2xf32>, tensor<i32>, tensor<2xi32>) {
   %shape = stablehlo.constant dense<2> : tensor<1xi32>
   %0 = stablehlo.custom_call @stablehlo.shape_refinement_operand_wrapper(%x, %shape) {indices_of_shape_operands = dense<1> : tensor<1xi64>} : (tensor<2xf32>, tensor<1xi32>) -> tensor<2xf32>

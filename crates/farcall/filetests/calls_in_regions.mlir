@@ -1,4 +1,4 @@
-// Functions that regions call: of elements alone, with constants, within each other, and beside what is captured.
+// Functions that regions call: on elements alone, with constants, in each other, and beside captured values.
 func.func private @before(%a: tensor<f32>, %b: tensor<f32>, %i: tensor<i32>, %j: tensor<i32>) -> tensor<i1> {
   %x = call @key(%a) : (tensor<f32>) -> tensor<f32>
   %y = call @key(%b) : (tensor<f32>) -> tensor<f32>

@@ -1,4 +1,4 @@
-// What arcsine and arccosine have in common.
+// The CHLO operation that arcsine and arccosine have in common.
 func.func @main(%z: tensor<10xcomplex<f32>>) -> tensor<10xcomplex<f32>> {
   %w = chlo._asin_acos_kernel %z : tensor<10xcomplex<f32>> -> tensor<10xcomplex<f32>>
   return %w : tensor<10xcomplex<f32>>

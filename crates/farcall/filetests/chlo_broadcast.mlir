@@ -1,4 +1,4 @@
-// CHLO's operations on operands of different shapes, against the same in NumPy and SciPy.
+// CHLO's operations on operands of different shapes, with results computed in NumPy and SciPy.
 func.func @main(%x: tensor<2x1x3xf32>, %y: tensor<4x1xf32>, %p: tensor<2x1x3xf32>, %q: tensor<4x1xf32>, %n: tensor<4x1xf32>, %pred: tensor<4x1xi1>, %v: tensor<2xf32>, %k: tensor<4x1xi32>, %m: tensor<3xi32>, %m7: tensor<3xi32>) -> (tensor<2x4x3xf32>, tensor<2x4x3xf32>, tensor<2x4x3xf32>, tensor<2x4x3xf32>, tensor<2x4x3xf32>, tensor<2x4x3xf32>, tensor<2x4x3xf32>, tensor<2x4x3xf32>, tensor<2x4x3xf32>, tensor<2x4x3xf32>, tensor<2x4x3xf32>, tensor<2x4x3xf32>, tensor<2x4x3xcomplex<f32>>, tensor<2x4x3xi1>, tensor<2x4x3xf32>, tensor<2x1x3xf32>, tensor<4x3xi32>, tensor<4x3xi32>, tensor<4x3xi32>, tensor<4x3xi32>, tensor<4x3xi32>, tensor<4x3xi32>, tensor<2x1x3xf32>, tensor<2xi32>) {
   %add = chlo.broadcast_add %x, %y : (tensor<2x1x3xf32>, tensor<4x1xf32>) -> tensor<2x4x3xf32>
   %subtract = chlo.broadcast_subtract %x, %y : (tensor<2x1x3xf32>, tensor<4x1xf32>) -> tensor<2x4x3xf32>

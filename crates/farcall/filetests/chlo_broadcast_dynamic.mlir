@@ -1,4 +1,4 @@
-// Shapes that broadcast once they are known.
+// Operands with dynamic shapes, which are broadcast once the shapes are known.
 func.func @main(%x: tensor<?xf32>, %y: tensor<?x?xf32>, %p: tensor<?xi1>) -> (tensor<?x?xf32>, tensor<?x?xi1>, tensor<?x?xf32>, tensor<?xf32>) {
   %sum = chlo.broadcast_add %x, %y : (tensor<?xf32>, tensor<?x?xf32>) -> tensor<?x?xf32>
   %less = chlo.broadcast_compare %x, %y {comparison_direction = #chlo<comparison_direction GE>, compare_type = #chlo<comparison_type FLOAT>} : (tensor<?xf32>, tensor<?x?xf32>) -> tensor<?x?xi1>

@@ -1,4 +1,4 @@
-// chlo.scan along several dimensions, forwards and backwards, against NumPy's cumulative sums.
+// chlo.scan along several dimensions, forwards and backwards; the results are NumPy's cumulative sums.
 func.func @main(%x: tensor<2x3x4xi32>, %y: tensor<2x3x4xi32>, %init: tensor<2x4xi32>) -> (tensor<2x3x4xi32>, tensor<2x4xi32>, tensor<2x3x4xi32>, tensor<2x4xi32>, tensor<2x3x4xi32>, tensor<2x3xi32>, tensor<2x4xi32>, tensor<5xi32>, tensor<i32>, tensor<0xi32>, tensor<i32>) {
   %zero = stablehlo.constant dense<0> : tensor<i32>
   %sum:2 = chlo.scan(%x) inits (%init) dimension = 1 {

@@ -1,4 +1,4 @@
-// A scan over as many slices as the input has.
+// A scan over a dynamic dimension of the input.
 func.func @main(%x: tensor<?x?xf32>, %init: tensor<?xf32>) -> (tensor<?x?xf32>, tensor<?xf32>) {
   %max:2 = chlo.scan(%x) inits (%init) dimension = 0 {
   ^bb0(%slice: tensor<?xf32>, %carry: tensor<?xf32>):

@@ -1,4 +1,4 @@
-// chlo.sin_cos: the sine and the cosine of each element.
+// chlo.sin_cos, which returns the sine and the cosine of each element.
 func.func @main(%x: tensor<5xf32>, %h: tensor<2x2xbf16>) -> (tensor<5xf32>, tensor<5xf32>, tensor<2x2xbf16>, tensor<2x2xbf16>) {
   %s, %c = chlo.sin_cos %x : tensor<5xf32> -> (tensor<5xf32>, tensor<5xf32>)
   %r:2 = "chlo.sin_cos"(%h) : (tensor<2x2xbf16>) -> (tensor<2x2xbf16>, tensor<2x2xbf16>)

@@ -1,4 +1,4 @@
-// A group of two: the other one is not here.
+// A group of two processes is an error, because the program runs in one process.
 func.func @main(%x: tensor<2x3xf32>) -> tensor<4x3xf32> {
   %0 = "stablehlo.all_gather"(%x) <{all_gather_dim = 0 : i64, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}> : (tensor<2x3xf32>) -> tensor<4x3xf32>
   return %0 : tensor<4x3xf32>

@@ -1,4 +1,4 @@
-// collective_reduce of who is alone or sends nothing, and groups that axes of a mesh name.
+// collective_reduce in a group of one, from a process that sends nothing, and with groups named by mesh axes.
 sdy.mesh @one = <["x"=1, "y"=1]>
 func.func @main(%x: tensor<2xf32>, %root: tensor<1xi32>) -> (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf64>, tensor<2xf32>) {
   %alone = "stablehlo.collective_reduce"(%x) <{replica_groups = dense<0> : tensor<1x1xi64>}> ({

@@ -1,4 +1,4 @@
-// A branch that a constant rules out is not compiled: what it calls need not be there.
+// A branch that a constant excludes is not compiled, so the target that it calls may be missing.
 func.func private @choose(%i: tensor<i32>, %x: tensor<2xf32>) -> tensor<2xf32> {
   %0 = "stablehlo.case"(%i) ({
     %a = stablehlo.negate %x : tensor<2xf32>

@@ -1,4 +1,4 @@
-// Floats of eight bits and fewer: to them, from them, and an operation fused with both.
+// Conversions to and from floats of at most eight bits, and an operation that is fused with both.
 func.func @main(%x: tensor<8xf32>, %y: tensor<4xf16>) -> (tensor<8xf8E4M3FN>, tensor<8xf32>, tensor<4xf8E5M2>, tensor<4xbf16>, tensor<4xf4E2M1FN>, tensor<2x2xf32>) {
   %a = stablehlo.convert %x : (tensor<8xf32>) -> tensor<8xf8E4M3FN>
   %b = stablehlo.convert %a : (tensor<8xf8E4M3FN>) -> tensor<8xf32>

@@ -1,5 +1,5 @@
-// Images with holes, which are never multiplied: a stride as large as the kernel, larger, smaller; reversed kernels; and the
-// gradient with respect to the kernel, whose windows are large and few.
+// Images with holes, which are never multiplied: strides equal to, above and below the size of the kernel,
+// reversed kernels, and the gradient with respect to the kernel, whose windows are large and few.
 func.func @main(%x: tensor<1x2x3x2xf32>, %k: tensor<4x4x1x2xf32>, %s: tensor<2x1x2x2xf32>, %l: tensor<5x3x2x1xf32>, %g: tensor<1x8x12x1xf32>) -> (tensor<1x8x12x1xf32>, tensor<1x6x10x1xf32>, tensor<1x5x7x2xf32>, tensor<1x7x9x1xf32>, tensor<1x4x4x2xf32>) {
   %equal = stablehlo.convolution(%x, %k) dim_numbers = [b, 0, 1, f]x[0, 1, o, i]->[b, 0, 1, f], window = {pad = [[3, 3], [3, 3]], lhs_dilate = [4, 4]} {feature_group_count = 1 : i64, batch_group_count = 1 : i64} : (tensor<1x2x3x2xf32>, tensor<4x4x1x2xf32>) -> tensor<1x8x12x1xf32>
   %reversed = stablehlo.convolution(%x, %k) dim_numbers = [b, 0, 1, f]x[0, 1, o, i]->[b, 0, 1, f], window = {pad = [[2, 2], [2, 2]], lhs_dilate = [4, 4], reverse = [1, 1]} {feature_group_count = 1 : i64, batch_group_count = 1 : i64} : (tensor<1x2x3x2xf32>, tensor<4x4x1x2xf32>) -> tensor<1x6x10x1xf32>

@@ -1,4 +1,4 @@
-// Copies of a program are the value that they copy.
+// A copy in a program is the same value as its operand.
 func.func @main(%x: tensor<4xf32>, %n: tensor<i32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %a = mhlo.copy %x : tensor<4xf32>
   %zero = stablehlo.constant dense<0> : tensor<i32>

@@ -1,4 +1,4 @@
-// Typed and untyped, in place, in a layout, in a loop, in a function that is called.
+// Custom calls: typed and untyped, in place, with a layout, in a loop, and in a called function.
 func.func private @scaled(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = stablehlo.custom_call @scale(%x) {mhlo.backend_config = {factor = 3.0 : f32}} : (tensor<4xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>

@@ -1,4 +1,4 @@
-// Ops with a signature: a default is filled in, batch dimensions are any number.
+// Ops with a signature: defaults are filled in, and any number of batch dimensions is accepted.
 func.func @main(%x: tensor<2x2xf32>, %scale: tensor<2xf32>) -> (tensor<2x2xf32>, tensor<2xf32>, tensor<2x2xf32>, tensor<2xf32>) {
   %0 = stablehlo.custom_call @affine(%x, %scale) {api_version = 4 : i32} : (tensor<2x2xf32>, tensor<2xf32>) -> tensor<2x2xf32>
   %1 = stablehlo.custom_call @affine(%scale, %scale) {mhlo.backend_config = {offset = 0.0 : f32}} : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>

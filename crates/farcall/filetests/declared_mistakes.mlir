@@ -1,4 +1,4 @@
-// Calls that do not fit the op's signature, in the op's words.
+// Calls that do not fit the op's signature. The errors use the names of the signature.
 func.func @main(%x: tensor<3x4xf32>, %y: tensor<4xf32>, %z: tensor<5xf32>, %d: tensor<4xf64>) -> tensor<3x4xf32> {
   %0 = stablehlo.custom_call @affine(%x, %z) {mhlo.backend_config = {}} : (tensor<3x4xf32>, tensor<5xf32>) -> tensor<3x4xf32>
   %1 = stablehlo.custom_call @affine(%x) {mhlo.backend_config = {}} : (tensor<3x4xf32>) -> tensor<3x4xf32>

@@ -1,4 +1,4 @@
-// Every operation that computes takes subnormal numbers as zero, and gives zero for them.
+// Every arithmetic operation treats subnormal operands as zero, and returns zero for subnormal results.
 func.func @main(%x: tensor<3xf32>) -> (tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xi1>, tensor<3xf32>) {
   %half = stablehlo.constant dense<0.5> : tensor<3xf32>
   %zero = stablehlo.constant dense<0.0> : tensor<3xf32>

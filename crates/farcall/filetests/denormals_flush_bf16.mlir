@@ -1,4 +1,4 @@
-// Subnormal numbers of `bf16` are zero as well, also where they are compared.
+// Subnormal numbers of `bf16` are zero, too, also in comparisons.
 func.func @main(%x: tensor<4xbf16>, %y: tensor<4xbf16>) -> (tensor<4xi1>, tensor<4xi1>, tensor<4xi1>, tensor<4xi1>, tensor<4xi1>, tensor<4xi1>, tensor<4xbf16>, tensor<4xbf16>, tensor<4xbf16>, tensor<4xbf16>) {
   %0 = stablehlo.compare EQ, %x, %y : (tensor<4xbf16>, tensor<4xbf16>) -> tensor<4xi1>
   %1 = stablehlo.compare NE, %x, %y : (tensor<4xbf16>, tensor<4xbf16>) -> tensor<4xi1>

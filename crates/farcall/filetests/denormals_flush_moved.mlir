@@ -1,5 +1,5 @@
-// Conversions between floats take subnormal numbers as zero, whatever they are converted by; operations without a kernel
-// that move numbers keep them, and so does one whose result is defined as the neighbor of zero.
+// Conversions between floats treat subnormal numbers as zero, whichever code converts. Operations without a
+// kernel that move numbers keep subnormals, as does an operation whose result is the neighbor of zero.
 func.func @main(%x: tensor<2xf32>, %b: tensor<2xbf16>) -> (tensor<2xbf16>, tensor<2xf32>, tensor<2xf64>, tensor<2xf32>, tensor<2xf32>) {
   %0 = stablehlo.convert %x : (tensor<2xf32>) -> tensor<2xbf16>
   %1 = stablehlo.convert %b : (tensor<2xbf16>) -> tensor<2xf32>

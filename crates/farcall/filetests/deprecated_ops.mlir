@@ -1,4 +1,4 @@
-// Operations that are on their way out of StableHLO, against the same in NumPy.
+// Operations that StableHLO has deprecated, with results computed in NumPy.
 func.func @main(%a: tensor<2x3xi32>, %b: tensor<3x4xi32>, %v: tensor<3xi32>, %square: tensor<3x3xi32>, %cube: tensor<2x3x3xi32>, %l: tensor<2x4x3xi32>, %r: tensor<2x3x5xi32>, %i: tensor<2x2xi32>) -> (tensor<5x1x3xi32>, tensor<2x4xi32>, tensor<2xi32>, tensor<i32>, tensor<4xi32>, tensor<4x2xi32>, tensor<2x5x4xi32>, tensor<3x2xi32>, tensor<i32>, tensor<2xi32>, tensor<3xi32>, tensor<2x3xi32>, tensor<2x2x3xi32>, tensor<2x4x2x2xi32>) {
   %broadcast = stablehlo.broadcast %v, sizes = [5, 1] : (tensor<3xi32>) -> tensor<5x1x3xi32>
   %mm = stablehlo.dot %a, %b, precision = [HIGHEST, DEFAULT] : (tensor<2x3xi32>, tensor<3x4xi32>) -> tensor<2x4xi32>

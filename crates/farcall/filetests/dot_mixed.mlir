@@ -1,4 +1,4 @@
-// Operands of different types take the result's, as in XLA: lax.dot(f32, i64) is written so.
+// Operands of different types are converted to the result's type, as in XLA. JAX lowers lax.dot(f32, i64) so.
 func.func @main(%x: tensor<2x2xf32>, %y: tensor<2x2xi64>) -> tensor<2x2xf32> {
   %0 = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0] : (tensor<2x2xf32>, tensor<2x2xi64>) -> tensor<2x2xf32>
   return %0 : tensor<2x2xf32>

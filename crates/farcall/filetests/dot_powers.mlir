@@ -1,4 +1,4 @@
-// Powers of two reach further than the types of the results: their products are the evaluator's.
+// Powers of two have a wider range than the types of the results, so the evaluator computes their products.
 func.func @main(%x: tensor<1x2xf8E8M0FNU>, %y: tensor<2x1xf8E8M0FNU>) -> (tensor<1x1xf16>, tensor<1x1xf32>) {
   %0 = stablehlo.dot %x, %y : (tensor<1x2xf8E8M0FNU>, tensor<2x1xf8E8M0FNU>) -> tensor<1x1xf16>
   %1 = stablehlo.dot %x, %y : (tensor<1x2xf8E8M0FNU>, tensor<2x1xf8E8M0FNU>) -> tensor<1x1xf32>

@@ -1,5 +1,5 @@
-// Sizes that are computed from those of the inputs, which are known: a function of any size is called with
-// two of them, and asked about its size.
+// Sizes that are computed from the known sizes of the inputs: a function with a dynamic parameter is called
+// with two sizes, and the program computes the size of its result.
 func.func @main(%x: tensor<5xf32>, %y: tensor<2xf32>) -> (tensor<10xf32>, tensor<4xf32>, tensor<?xi32>) {
   %n = stablehlo.constant dense<5> : tensor<i32>
   %m = stablehlo.constant dense<2> : tensor<i32>

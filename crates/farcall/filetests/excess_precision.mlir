@@ -1,4 +1,4 @@
-// A product of bf16 that is widened, or summed, is not rounded in between; one that has another use is.
+// A bf16 product that is only widened or summed is not rounded in between; with another use, it is rounded.
 func.func @main(%a: tensor<4xbf16>, %b: tensor<4xbf16>) -> (tensor<f32>, tensor<bf16>, tensor<f32>, tensor<4xbf16>) {
   %zero = stablehlo.constant dense<0.0> : tensor<f32>
   %0 = stablehlo.multiply %a, %b : tensor<4xbf16>

@@ -1,4 +1,4 @@
-// What is widened in one branch is widened again in the other; another name of the same value is not the value's use.
+// A product is rounded if other regions widen it, or if it is also a result under another name.
 func.func private @twice(%v: tensor<2xbf16>) -> (tensor<2xf32>, tensor<2xbf16>) {
   %w = stablehlo.convert %v : (tensor<2xbf16>) -> tensor<2xf32>
   return %w, %v : tensor<2xf32>, tensor<2xbf16>

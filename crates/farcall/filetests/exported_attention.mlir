@@ -1,4 +1,4 @@
-// Attention over sequences of any length, as JAX exports it with symbolic shapes. The results are what JAX gives.
+// Attention over sequences of any length, as JAX exports it with symbolic shapes, with JAX's results.
 module @jit__lambda attributes {jax.uses_shape_polymorphism = true, mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 1 : i32} {
   func.func public @main(%arg0: tensor<?x4xf32>, %arg1: tensor<?x4xf32>) -> (tensor<?x4xf32> {jax.result_info = "result[0]"}, tensor<?xf32> {jax.result_info = "result[1]"}) {
     %c = stablehlo.constant dense<1> : tensor<i32>

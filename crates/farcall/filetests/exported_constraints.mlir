@@ -1,4 +1,4 @@
-// Halves, windows and indices of any size, with what the exporter asks of the sizes. The results are what JAX gives.
+// Halves, windows and indices of any size, with the exporter's constraints on the sizes, and JAX's results.
 module @jit__lambda attributes {jax.uses_shape_polymorphism = true, mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 1 : i32} {
   func.func public @main(%arg0: tensor<?xf32>, %arg1: tensor<?xi32>) -> (tensor<?xf32> {jax.result_info = "result[0]"}, tensor<?xf32> {jax.result_info = "result[1]"}, tensor<?xf32> {jax.result_info = "result[2]"}, tensor<f32> {jax.result_info = "result[3]"}) {
     %c = stablehlo.constant dense<1> : tensor<i32>

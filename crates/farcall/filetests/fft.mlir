@@ -1,4 +1,4 @@
-// Two and three dimensions with batches, and halves of real transforms; the results of these are exact.
+// Fourier transforms of one to three dimensions with batches, complex and real, with exact results.
 func.func @main(%x: tensor<2x4xcomplex<f32>>, %r: tensor<2x2x4xf32>, %h: tensor<2x3xcomplex<f64>>, %p: tensor<1x2xcomplex<f64>>) -> (tensor<2x4xcomplex<f32>>, tensor<2x4xcomplex<f32>>, tensor<2x2x3xcomplex<f32>>, tensor<2x2x3xcomplex<f32>>, tensor<2x4xf64>, tensor<2x4xf64>, tensor<1x1xf64>) {
   %0 = stablehlo.fft %x, type = FFT, length = [4] : (tensor<2x4xcomplex<f32>>) -> tensor<2x4xcomplex<f32>>
   %1 = stablehlo.fft %x, type = IFFT, length = [2, 4] : (tensor<2x4xcomplex<f32>>) -> tensor<2x4xcomplex<f32>>

@@ -1,4 +1,4 @@
-// Broadcasts of what is made of smaller tensors: those are made before, the broadcasts where they are taken.
+// Broadcasts of smaller tensors: steps before the fusion compute the tensors; the fusion broadcasts them.
 func.func @main(%x: tensor<3x4xf32>, %m: tensor<3x1xf32>) -> tensor<3x4xf32> {
   %i = stablehlo.iota dim = 0 : tensor<3xi32>
   %j = stablehlo.iota dim = 0 : tensor<4xi32>

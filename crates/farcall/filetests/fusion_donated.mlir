@@ -1,4 +1,4 @@
-// A step of gradient descent with momentum: what is made of a product's rows takes the place of what it is made from.
+// A step of gradient descent with momentum: results that use rows of a product are written over the inputs.
 func.func @main(%w: tensor<64x3xf32> {tf.aliasing_output = 0 : i32}, %m: tensor<64x3xf32> {tf.aliasing_output = 1 : i32}, %x: tensor<32x64xf32>, %g: tensor<32x3xf32>) -> (tensor<64x3xf32>, tensor<64x3xf32>) {
   %rate = stablehlo.constant dense<0.125> : tensor<64x3xf32>
   %d = stablehlo.dot_general %x, %g, contracting_dims = [0] x [0] : (tensor<32x64xf32>, tensor<32x3xf32>) -> tensor<64x3xf32>

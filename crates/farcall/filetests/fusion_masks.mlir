@@ -1,5 +1,5 @@
-// Two masks of one comparison of indices, of which one is taken late: each is made where it is taken. A mask that is taken
-// as a whole, or repeated, is made once.
+// Two masks from one comparison of indices, one of them with a late use: each is computed where it is used.
+// A mask that is used as a whole tensor, or is repeated, is computed once.
 func.func @main(%x: tensor<16x16xf32>) -> (tensor<16x16xf32>, tensor<2x16xf32>) {
   %zero = stablehlo.constant dense<0.0> : tensor<f32>
   %i = stablehlo.iota dim = 0 : tensor<16x16xi32>

@@ -1,4 +1,4 @@
-// Rotations, halves that change places, and slices with steps are read where they lie by what takes them.
+// Rotations, swapped halves and strided slices are read in place by the operations that use them.
 func.func @main(%s: tensor<f32>) -> (tensor<4x6xf32>, tensor<4x6xf32>, tensor<4x6xf32>) {
   %s0 = stablehlo.broadcast_in_dim %s, dims = [] : (tensor<f32>) -> tensor<4x6xf32>
   %s1 = stablehlo.broadcast_in_dim %s, dims = [] : (tensor<f32>) -> tensor<9x12xf32>

@@ -1,5 +1,5 @@
-// A reshape of which slices are taken, and which is also taken as it is, is made before the fusion: no step is left to the
-// evaluator.
+// A reshape that is used directly and by slices is computed before the fusion, so that the evaluator runs no
+// step.
 func.func @main(%x: tensor<4x8xf32>, %v: tensor<f32>) -> (tensor<32xf32>, tensor<16xf32>) {
   %u = stablehlo.reshape %x : (tensor<4x8xf32>) -> tensor<32xf32>
   %a = stablehlo.slice %u [31:32] : (tensor<32xf32>) -> tensor<1xf32>

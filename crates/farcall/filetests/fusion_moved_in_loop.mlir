@@ -1,4 +1,4 @@
-// What is updated in its place in a loop is not read at other places of the same memory.
+// A loop body that reads a tensor at shifted positions does not update the tensor in place.
 func.func @main(%s: tensor<f32>) -> tensor<3xf32> {
   %i0 = stablehlo.iota dim = 0 : tensor<1200xf32>
   %s0 = stablehlo.broadcast_in_dim %s, dims = [] : (tensor<f32>) -> tensor<1200xf32>

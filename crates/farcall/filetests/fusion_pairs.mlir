@@ -1,5 +1,5 @@
-// Operations that one loop computes together: two of which the second one alone takes the first one's result, on either
-// side; shifts that are a rotation, and some that are none.
+// Pairs of operations that one loop computes: only the second operation uses the first one's result, on
+// either side; and shifts, some of which form a rotation.
 func.func @main(%x: tensor<5xui32>, %y: tensor<5xui32>, %f: tensor<5xf32>) -> (tensor<5xui32>, tensor<5xui32>, tensor<5xui32>, tensor<5xf32>, tensor<5xf32>) {
   %c13 = stablehlo.constant dense<13> : tensor<5xui32>
   %c19 = stablehlo.constant dense<19> : tensor<5xui32>

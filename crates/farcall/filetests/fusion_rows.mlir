@@ -1,5 +1,5 @@
-// Rows that are long enough that what is repeated in them is not written out, with more elements than whole blocks:
-// values that are computed of repeated ones alone, and taken as all elements.
+// Rows that are so long that repeated values are not written out, with a remainder after the whole blocks:
+// values that are computed only from repeated values, and used as full values.
 func.func @main(%s: tensor<f32>) -> (tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) {
   %zero = stablehlo.constant dense<0.0> : tensor<f32>
   %i = stablehlo.iota dim = 1 : tensor<3x100xf32>

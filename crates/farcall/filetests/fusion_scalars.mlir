@@ -1,4 +1,4 @@
-// A reduction of everything, and what takes it as the scalar that selects or clamps: no fusion has both.
+// A reduction of all elements, and a select and a clamp by the scalar result: no fusion contains both.
 func.func @main(%x: tensor<2x3xf32>, %y: tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xf32>) {
   %z = stablehlo.constant dense<0.0> : tensor<f32>
   %most = stablehlo.constant dense<3.0> : tensor<f32>

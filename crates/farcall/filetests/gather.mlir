@@ -1,4 +1,4 @@
-// Rows, columns, single elements, windows, and one element of each row; indices outside are clamped.
+// Rows, columns, single elements, windows, and one element of each row; indices out of bounds are clamped.
 func.func @main(%x: tensor<3x4xf32>, %i: tensor<2x2xi32>, %j: tensor<3xui8>) -> (tensor<2x2x4xf32>, tensor<3x2x2xf32>, tensor<2xf32>, tensor<2x2x3xf32>, tensor<3xf32>, tensor<0x4xf32>) {
   %rows = "stablehlo.gather"(%x, %i) <{dimension_numbers = #stablehlo.gather<offset_dims = [2], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 2>, indices_are_sorted = false, slice_sizes = array<i64: 1, 4>}> : (tensor<3x4xf32>, tensor<2x2xi32>) -> tensor<2x2x4xf32>
   %columns = "stablehlo.gather"(%x, %i) <{dimension_numbers = #stablehlo.gather<offset_dims = [0], collapsed_slice_dims = [1], start_index_map = [1], index_vector_dim = 2>, slice_sizes = array<i64: 3, 1>}> : (tensor<3x4xf32>, tensor<2x2xi32>) -> tensor<3x2x2xf32>

@@ -1,5 +1,5 @@
-// Padding has zeros, by which infinities of the kernel are multiplied; holes of dilation have nothing. Of lines with NaN and
-// infinities, a Fourier transform multiplies none by a part of a root that is 0.
+// Infinities of the kernel are multiplied by zeros of the padding, but not by holes of dilation. A Fourier
+// transform does not multiply NaN and infinities by a part of a root of unity that is 0.
 func.func @main(%x: tensor<1x2x3x3xf32>, %y: tensor<2x2x2x2xf32>, %z: tensor<2x1x2x2xf32>, %c: tensor<2x4xcomplex<f32>>, %r: tensor<2x4x4xf32>) -> (tensor<1x2x2x2xf32>, tensor<1x2x4x4xf32>, tensor<1x4x4x2xf32>, tensor<1x2x5x5xf32>, tensor<2x4xcomplex<f32>>, tensor<2x4xcomplex<f32>>, tensor<2x4x3xcomplex<f32>>, tensor<2x4xf32>) {
   %0 = stablehlo.convolution(%x, %y) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], window = {stride = [2, 2], pad = [[1, 0], [0, 1]]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x2x3x3xf32>, tensor<2x2x2x2xf32>) -> tensor<1x2x2x2xf32>
   %1 = stablehlo.convolution(%x, %z) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], window = {pad = [[1, 1], [1, 1]]} {batch_group_count = 1 : i64, feature_group_count = 2 : i64} : (tensor<1x2x3x3xf32>, tensor<2x1x2x2xf32>) -> tensor<1x2x4x4xf32>

@@ -1,4 +1,4 @@
-// As jet_test.py of JAX compiles it (JetTest.test_acosh), with XLA's results.
+// A program that JAX's jet_test.py compiles (JetTest.test_acosh), with XLA's results.
 module @jit_acosh attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 1 : i32} {
   func.func public @main(%arg0: tensor<2x3xf32>) -> (tensor<2x3xf32> {jax.result_info = "result"}) {
     %0 = chlo.acosh %arg0 : tensor<2x3xf32> -> tensor<2x3xf32>

@@ -1,4 +1,4 @@
-// As pmap_test.py of JAX compiles it (PythonPmapTest.testPpermuteWithZipObject), with XLA's results.
+// A program that JAX's pmap_test.py compiles (PythonPmapTest.testPpermuteWithZipObject), with XLA's results.
 module @jit__fun attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 1 : i32} {
   sdy.mesh @mesh = <["i"=1]> {stablehlo.mesh = {axes = [{name = "i", size = 1 : i64}]}}
   func.func public @main(%arg0: tensor<1xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"i"}]>}) -> (tensor<1xf32> {jax.result_info = "result", sdy.sharding = #sdy.sharding<@mesh, [{"i"}]>}) {

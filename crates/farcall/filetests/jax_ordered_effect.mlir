@@ -1,4 +1,4 @@
-// As jaxpr_effects_test.py of JAX compiles it (EffectfulJaxprLoweringTest.test_runtime_tokens_should_update_after_running_effectful_function), with XLA's results.
+// A program that JAX's jaxpr_effects_test.py compiles (EffectfulJaxprLoweringTest.test_runtime_tokens_should_update_after_running_effectful_function), with XLA's results.
 module @jit_f attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 1 : i32} {
   func.func public @main(%arg0: !stablehlo.token {jax.token = true}, %arg1: tensor<f32>) -> (!stablehlo.token {jax.token = true}, tensor<f32> {jax.result_info = "result"}) {
     %cst = stablehlo.constant dense<1.000000e+00> : tensor<f32>

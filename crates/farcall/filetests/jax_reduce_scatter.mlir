@@ -1,4 +1,4 @@
-// As pmap_test.py of JAX compiles it (PythonPmapTest.testGradOfReduceScatter), with XLA's results.
+// A program that JAX's pmap_test.py compiles (PythonPmapTest.testGradOfReduceScatter), with XLA's results.
 module @jit__fun attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 1 : i32} {
   func.func public @main(%arg0: tensor<1x1xf32>) -> (tensor<1xf32> {jax.result_info = ""}) {
     %0 = stablehlo.reshape %arg0 : (tensor<1x1xf32>) -> tensor<1xf32>

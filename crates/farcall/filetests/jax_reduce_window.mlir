@@ -1,4 +1,4 @@
-// As lax_test.py of JAX compiles it (LaxTest.testReduceWindow6), with XLA's results.
+// A program that JAX's lax_test.py compiles (LaxTest.testReduceWindow6), with XLA's results.
 module @jit_wrapped_fun attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 1 : i32} {
   func.func public @main(%arg0: tensor<4x6xf32>, %arg1: tensor<f32>) -> (tensor<4x6xf32> {jax.result_info = "result"}) {
     %0 = "stablehlo.reduce_window"(%arg0, %arg1) <{base_dilations = array<i64: 1, 1>, padding = dense<[[0, 1], [0, 0]]> : tensor<2x2xi64>, window_dilations = array<i64: 1, 2>, window_dimensions = array<i64: 2, 1>, window_strides = array<i64: 1, 1>}> ({

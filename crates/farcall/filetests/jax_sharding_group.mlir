@@ -1,4 +1,4 @@
-// As shard_alike_test.py of JAX compiles it (ShardAlikeTest.test_grad), with XLA's results.
+// A program that JAX's shard_alike_test.py compiles (ShardAlikeTest.test_grad), with XLA's results.
 module @jit_f attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 1 : i32} {
   func.func public @main(%arg0: tensor<f32>) -> (tensor<8xf32> {jax.result_info = ""}) {
     %0 = stablehlo.broadcast_in_dim %arg0, dims = [] : (tensor<f32>) -> tensor<8xf32>

@@ -1,4 +1,4 @@
-// MHLO, which JAX wrote before 2023: generic forms, lists in old spellings, attributes in quotes, forms in parentheses.
+// MHLO, which JAX wrote before 2023: generic and parenthesized forms, old lists, quoted attributes.
 module @jit_f.0 {
   func.func public @main(%arg0: tensor<2x3xf32> {mhlo.sharding = "{replicated}"}, %arg1: tensor<3x2xf32>) -> (tensor<2x2xf32>, tensor<2xf32>, tensor<2x3xi1>, tensor<3xf32>, tensor<2x1xf32>, tensor<2x2xf32>, tensor<2x2xi32>, tensor<3xi32>) {
     %0 = mhlo.constant dense<2.0> : tensor<f32>

@@ -1,4 +1,4 @@
-// A loop in a loop, with a choice and a call inside.
+// A loop in a loop, with a branch and a call inside.
 func.func private @twice(%x: tensor<2xf32>) -> tensor<2xf32> {
   %0 = stablehlo.add %x, %x : tensor<2xf32>
   return %0 : tensor<2xf32>

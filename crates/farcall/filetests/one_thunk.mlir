@@ -1,5 +1,5 @@
-// One instruction is one thunk: parts that are joined, padding with what it surrounds, an update in its operand's
-// place, a product whose operands are widened and laid out anew.
+// Operations that become one thunk each: a concatenation, padding together with its operand, an in-place
+// update, and a product whose operands are widened and rearranged.
 func.func @main(%x: tensor<2x3xf16>, %y: tensor<3x2x2xf32>) -> (tensor<2x8xf16>, tensor<4x4xf16>, tensor<2x3xf16>, tensor<3x2xf32>) {
   %i = stablehlo.constant dense<1> : tensor<i32>
   %zero = stablehlo.constant dense<0.0> : tensor<f16>

@@ -1,6 +1,6 @@
-// What is taken of an input in one stretch is read where it lies: whole matrices, rows of one, in a loop, and under
-// another name. Others are made: every second row, what does not begin where memory is aligned, results, what a loop
-// carries, and parts of an input that is given away.
+// A contiguous slice of an input is read in place: whole matrices, rows of a matrix, in a loop and under
+// another name. Others are copied: every second row, slices whose beginning is not aligned, results, values
+// that a loop carries, and slices of a donated input.
 func.func @main(%w: tensor<3x4x4xf32>, %x: tensor<2x4xf32>, %c: tensor<4x4xf32> {tf.aliasing_output = 3 : i32}) -> (tensor<2x4xf32>, tensor<2x4xf32>, tensor<1x4x4xf32>, tensor<4x4xf32>) {
   %zero = stablehlo.constant dense<0> : tensor<i32>
   %one = stablehlo.constant dense<1> : tensor<i32>

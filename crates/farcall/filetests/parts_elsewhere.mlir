@@ -1,5 +1,5 @@
-// Parts of inputs in a branch, as bits of another type, in the place of a part, and as what a call takes: that has memory of
-// its own.
+// Slices of inputs in a branch, as bits of another type, as slices of slices, and as operands of a call. Only
+// the operand of the call is copied to memory of its own.
 func.func @main(%w: tensor<4x16xf32>, %p: tensor<i1>) -> (tensor<16xf32>, tensor<1x8xui32>, tensor<1x16xf32>) {
   %row = stablehlo.slice %w [1:2, 0:16] : (tensor<4x16xf32>) -> tensor<1x16xf32>
   %bits = stablehlo.bitcast_convert %row : (tensor<1x16xf32>) -> tensor<1x16xui32>

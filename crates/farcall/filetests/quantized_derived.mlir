@@ -1,4 +1,4 @@
-// Operations that simpler ones define, on quantized tensors: they are done with the numbers that these stand for.
+// Derived operations on quantized tensors are computed with the dequantized numbers.
 func.func @main(%x: tensor<2x3xf32>, %v: tensor<3xf32>, %w: tensor<3xf32>) -> (tensor<2x3xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2x3xf32>) {
   %qx = stablehlo.uniform_quantize %x : (tensor<2x3xf32>) -> tensor<2x3x!quant.uniform<i8:f32, 0.25>>
   %qv = stablehlo.uniform_quantize %v : (tensor<3xf32>) -> tensor<3x!quant.uniform<i8:f32, 0.5>>

@@ -1,4 +1,4 @@
-// Rows from a participant to itself: two copies, of which the second may overwrite what the first wrote, or end behind the output.
+// Rows that a participant sends to itself: the second copy may overwrite the first or end beyond the output.
 func.func @main(%x: tensor<4x2xf32>, %y: tensor<5x2xf32>, %from: tensor<2xi32>, %sizes: tensor<2xi32>, %to: tensor<2xi32>) -> (tensor<5x2xf32>, tensor<5xui8>) {
   %0 = stablehlo.custom_call @ragged_all_to_all(%x, %y, %from, %sizes, %to, %sizes) {api_version = 4 : i32, backend_config = {replica_groups = dense<0> : tensor<1x1xi64>}} : (tensor<4x2xf32>, tensor<5x2xf32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>) -> tensor<5x2xf32>
   %in = stablehlo.constant dense<[7, 8, 9]> : tensor<3xui8>

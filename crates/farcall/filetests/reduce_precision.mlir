@@ -1,4 +1,4 @@
-// Fewer bits of exponent and mantissa, also in place: ties, subnormals, overflow, infinities and NaNs.
+// Rounding to fewer exponent and mantissa bits, also in place: ties, subnormals, overflow, infinities, NaNs.
 func.func @main(%x: tensor<12xf32>, %h: tensor<4xf16>, %d: tensor<3xf64>) -> (tensor<12xf32>, tensor<12xf32>, tensor<12xf32>, tensor<4xf16>, tensor<3xf64>) {
   %bf16 = stablehlo.reduce_precision %x, format = e8m7 : tensor<12xf32>
   %f16 = stablehlo.reduce_precision %x, format = e5m10 : tensor<12xf32>

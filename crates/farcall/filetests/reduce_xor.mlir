@@ -1,4 +1,4 @@
-// Reductions by xor: of rows, columns and everything; windows and a scatter.
+// Reductions by xor: of rows, of columns and of all elements; in windows and in a scatter.
 func.func @main(%x: tensor<3x4xi32>, %p: tensor<3x4xi1>, %i: tensor<3x1xi32>) -> (tensor<3xi32>, tensor<4xi32>, tensor<i32>, tensor<4xi1>, tensor<3x3xi32>, tensor<4xi32>) {
   %z = stablehlo.constant dense<0> : tensor<i32>
   %o = stablehlo.constant dense<1> : tensor<i32>

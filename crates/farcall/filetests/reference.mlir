@@ -1,4 +1,4 @@
-// An operation without a kernel is evaluated, and the dump says so.
+// The evaluator runs an operation without a kernel, and the plan's dump says so.
 func.func @main(%x: tensor<2x2xf32>) -> tensor<2x2xf32> {
   %0 = stablehlo.cholesky %x, lower = true : tensor<2x2xf32>
   return %0 : tensor<2x2xf32>

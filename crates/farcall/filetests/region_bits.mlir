@@ -1,5 +1,5 @@
-// Reducers of bit patterns keep every bit, those of signaling NaNs as well: of everything, of rows, of windows, in a scatter,
-// and where the region does more with its arguments.
+// Reducers of bit patterns keep every bit, also of signaling NaNs: in reductions of all elements, of rows and
+// of windows, in a scatter, and in a region with further operations on its arguments.
 func.func @main(%x: tensor<4x3xf32>, %h: tensor<6xbf16>, %i: tensor<3x1xi32>) -> (tensor<f32>, tensor<4xf32>, tensor<4x2xf32>, tensor<4xbf16>, tensor<bf16>, tensor<6xbf16>) {
   %z = stablehlo.constant dense<0.0> : tensor<f32>
   %hz = stablehlo.constant dense<0.0> : tensor<bf16>

@@ -1,4 +1,4 @@
-// A region may read an operand of its own instruction.
+// A region may capture an operand of its own instruction.
 func.func @main(%x: tensor<3xi32>, %init: tensor<i32>) -> (tensor<i32>, tensor<i32>, tensor<3xi32>, tensor<2xi32>) {
   %1:2 = stablehlo.reduce(%x init: %init), (%x init: %init) across dimensions = [0] : (tensor<3xi32>, tensor<3xi32>, tensor<i32>, tensor<i32>) -> (tensor<i32>, tensor<i32>)
    reducer(%a: tensor<i32>, %c: tensor<i32>) (%b: tensor<i32>, %d: tensor<i32>) {

@@ -1,4 +1,4 @@
-// Blocks of two and four words: of even and odd sizes, of no dimension, and of elements of all sizes.
+// Generators with blocks of two and of four words: even and odd sizes, scalars, and elements of all sizes.
 func.func @main(%s: tensor<2xui64>, %t: tensor<3xui64>) -> (tensor<2xui64>, tensor<3x5xui32>, tensor<3x4x2xui16>, tensor<3xui64>, tensor<ui8>, tensor<3xui64>, tensor<7xi32>, tensor<5xf64>, tensor<0xui32>) {
   %0:2 = stablehlo.rng_bit_generator %s, algorithm = THREE_FRY : (tensor<2xui64>) -> (tensor<2xui64>, tensor<3x5xui32>)
   %1:2 = stablehlo.rng_bit_generator %0#0, algorithm = THREE_FRY : (tensor<2xui64>) -> (tensor<2xui64>, tensor<3x4x2xui16>)

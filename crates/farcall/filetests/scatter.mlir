@@ -1,5 +1,5 @@
-// Scatters that have a kernel: rows that are added, windows that are set, batches, columns; indices that are too large or
-// negative; several updates of one element, in the order of the indices.
+// Scatters that have a kernel: rows that are added, windows that are replaced, batches, columns; indices that
+// are too large or negative; several updates of one element, applied in the order of the indices.
 func.func @main(%x: tensor<4x3xf32>, %i: tensor<5x1xi32>, %u: tensor<5x3xf32>, %j: tensor<2x2xi64>, %w: tensor<2x2x2xf32>, %b: tensor<4x2x1xui8>, %k: tensor<4x2xi16>, %y: tensor<4x3xi16>, %c: tensor<4x2xf32>, %n: tensor<2x1xi32>) -> (tensor<4x3xf32>, tensor<4x3xf32>, tensor<4x3xi16>, tensor<4x3xf32>) {
   %rows = "stablehlo.scatter"(%x, %i, %u) <{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({
   ^bb0(%a: tensor<f32>, %d: tensor<f32>):

@@ -1,5 +1,5 @@
-// The gradient of max pooling, with windows that meet, ties and NaNs; windows along the first dimension; of integers by
-// the smallest.
+// The gradient of max pooling, with overlapping windows, ties and NaNs; windows along the first dimension;
+// integers, of which the smallest is selected.
 func.func @main(%x: tensor<1x5x5x2xf32>, %v: tensor<1x2x2x2xf32>, %y: tensor<5xf32>, %u: tensor<4xf32>, %k: tensor<2x4xi16>, %s: tensor<2x2xi16>) -> (tensor<1x5x5x2xf32>, tensor<5xf32>, tensor<2x4xi16>) {
   %zero = stablehlo.constant dense<0.0> : tensor<f32>
   %one = stablehlo.constant dense<1> : tensor<i16>

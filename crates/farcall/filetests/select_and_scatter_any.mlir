@@ -1,5 +1,5 @@
-// Elements selected by a region that its kernel does not know, and scattered by another one: with padding, with windows that
-// meet and windows without an element; and with a captured value.
+// Elements selected by a region for which there is no special kernel, and scattered by another region: with
+// padding, with overlapping windows and windows without an element, and with a captured value.
 func.func @main(%x: tensor<2x6xf32>, %y: tensor<2x4xf32>, %z: tensor<2x3xf32>, %c: tensor<f32>) -> (tensor<2x6xf32>, tensor<2x6xf32>) {
   %init = stablehlo.constant dense<1.0> : tensor<f32>
   %near = "stablehlo.select_and_scatter"(%x, %y, %init) <{window_dimensions = array<i64: 1, 3>, window_strides = array<i64: 1, 2>, padding = dense<[[0, 0], [2, 1]]> : tensor<2x2xi64>}> ({

@@ -1,4 +1,4 @@
-// The first elements along a dimension, for a size that is known before the program runs, and for one that is not.
+// The first elements along a dimension, for a size that is known before the run, and for a computed size.
 func.func @main(%x: tensor<2x3xf32>, %n: tensor<i32>) -> (tensor<2x2xf32>, tensor<0x3xf32>, tensor<2x3xf32>) {
   %two = stablehlo.constant dense<2> : tensor<i32>
   %zero = stablehlo.constant dense<0> : tensor<i32>

@@ -1,4 +1,4 @@
-// A size that decides the shape of the result.
+// A size that determines the shape of the result.
 func.func @main(%x: tensor<?x3xf32>) -> tensor<?xf32> {
   %rows = stablehlo.get_dimension_size %x, dim = 0 : (tensor<?x3xf32>) -> tensor<i32>
   %one = stablehlo.constant dense<1> : tensor<i32>

@@ -11,7 +11,7 @@ func.func @main(%x: tensor<2x7xf32>, %k: tensor<7xi16>, %b: tensor<7xi1>) -> (te
     %c = stablehlo.compare GT, %l, %r, TOTALORDER : (tensor<f32>, tensor<f32>) -> tensor<i1>
     stablehlo.return %c : tensor<i1>
   }) {dimension = 1 : i64, is_stable = true} : (tensor<2x7xf32>) -> tensor<2x7xf32>
-  // What jax.numpy.sort compiles to.
+  // The sort that jax.numpy.sort compiles to.
   %jax = "stablehlo.sort"(%x) <{dimension = 1 : i64, is_stable = true}> ({
   ^bb0(%l: tensor<f32>, %r: tensor<f32>):
     %zero = stablehlo.constant dense<0.000000e+00> : tensor<f32>
@@ -27,7 +27,7 @@ func.func @main(%x: tensor<2x7xf32>, %k: tensor<7xi16>, %b: tensor<7xi1>) -> (te
     %c = stablehlo.compare LT, %3, %7, TOTALORDER : (tensor<f32>, tensor<f32>) -> tensor<i1>
     stablehlo.return %c : tensor<i1>
   }) : (tensor<2x7xf32>) -> tensor<2x7xf32>
-  // Numbers that are carried along, stably.
+  // A stable sort that carries other numbers along.
   %place = stablehlo.iota dim = 0 : tensor<7xi32>
   %down:2 = "stablehlo.sort"(%k, %place) ({
   ^bb0(%l: tensor<i16>, %r: tensor<i16>, %m: tensor<i32>, %n: tensor<i32>):

@@ -1,5 +1,5 @@
-// Comparators that compute keys of the elements of each side: one, by the bits; by a captured modulus; of a complex number; of
-// several operands.
+// Comparators that compute a key from each side's elements: from the bits, by a captured modulus, of complex
+// numbers, and of several operands.
 func.func @main(%x: tensor<2x5xf32>, %i: tensor<6xi32>, %m: tensor<i32>, %c: tensor<5xcomplex<f32>>) -> (tensor<2x5xf32>, tensor<2x5xf32>, tensor<6xi32>, tensor<5xcomplex<f32>>, tensor<6xi32>, tensor<6xi32>) {
   %abs = "stablehlo.sort"(%x) <{dimension = 1 : i64, is_stable = true}> ({
   ^bb0(%a: tensor<f32>, %b: tensor<f32>):

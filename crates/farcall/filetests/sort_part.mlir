@@ -1,5 +1,5 @@
-// The first and the last elements of what is sorted: of lines along either dimension, with NaNs that have a place in
-// the order, and with some that have none.
+// The first and last elements of sorted lines: along either dimension, with NaNs that the comparator orders,
+// and with NaNs that it does not order.
 func.func @main(%x: tensor<2x9xf32>, %k: tensor<9x1xi16>) -> (tensor<2x1xf32>, tensor<2x1xi32>, tensor<1xf32>, tensor<1x1xi16>, tensor<1x1xi16>, tensor<1x1xi32>) {
   %place = stablehlo.iota dim = 1 : tensor<2x9xi32>
   // approx_max_k
@@ -10,7 +10,7 @@ func.func @main(%x: tensor<2x9xf32>, %k: tensor<9x1xi16>) -> (tensor<2x1xf32>, t
   }) {dimension = 1 : i64, is_stable = true} : (tensor<2x9xf32>, tensor<2x9xi32>) -> (tensor<2x9xf32>, tensor<2x9xi32>)
   %values = stablehlo.slice %top#0 [0:2, 0:1] : (tensor<2x9xf32>) -> tensor<2x1xf32>
   %places = stablehlo.slice %top#1 [0:2, 0:1] : (tensor<2x9xi32>) -> tensor<2x1xi32>
-  // sort(x)[1, -1], where the last ones are NaNs.
+  // sort(x)[1, -1], where the last elements are NaNs.
   %all = "stablehlo.sort"(%x) ({
   ^bb0(%l: tensor<f32>, %r: tensor<f32>):
     %c = stablehlo.compare LT, %l, %r, TOTALORDER : (tensor<f32>, tensor<f32>) -> tensor<i1>
@@ -18,7 +18,7 @@ func.func @main(%x: tensor<2x9xf32>, %k: tensor<9x1xi16>) -> (tensor<2x1xf32>, t
   }) {dimension = 1 : i64, is_stable = true} : (tensor<2x9xf32>) -> tensor<2x9xf32>
   %last = stablehlo.slice %all [1:2, 8:9] : (tensor<2x9xf32>) -> tensor<1x1xf32>
   %number = stablehlo.reshape %last : (tensor<1x1xf32>) -> tensor<1xf32>
-  // The first one of a sort that is reversed; its place, of equal ones the last.
+  // The first element of a reversed sort, and its index: of equal elements, the last.
   %i = stablehlo.iota dim = 0 : tensor<9x1xi32>
   %keys:2 = "stablehlo.sort"(%k, %i) ({
   ^bb0(%l: tensor<i16>, %r: tensor<i16>, %m: tensor<i32>, %n: tensor<i32>):

@@ -1,4 +1,4 @@
-// Special functions are kernels for tiles, alone and fused.
+// Special functions have kernels for tiles, alone and in fusions.
 func.func @main(%x: tensor<9xf32>, %u: tensor<5xf32>, %d: tensor<3xf64>) -> (tensor<9xf32>, tensor<9xf32>, tensor<9xf32>, tensor<9xf32>, tensor<9xf32>, tensor<5xf32>, tensor<3xf64>, tensor<3xf64>) {
   %0 = chlo.erf %x : tensor<9xf32> -> tensor<9xf32>
   %1 = chlo.erfc %x : tensor<9xf32> -> tensor<9xf32>

@@ -1,4 +1,4 @@
-// Loops over few elements: what moves and computes them runs as one list of steps.
+// Loops over few elements: movements and computations run as one list of steps.
 func.func @main(%x: tensor<2x3xf32>, %dt: tensor<f32>, %k: tensor<i32>) -> (tensor<2x3xf32>, tensor<4x2x3xf32>, tensor<2xf32>, tensor<1x1x2xf32>) {
   %zero = stablehlo.constant dense<0> : tensor<i32>
   %one = stablehlo.constant dense<1> : tensor<i32>

@@ -1,4 +1,4 @@
-// The largest elements of lines: equal ones in the order of the operand, NaNs without a sign first, all of a line, none.
+// The largest elements of lines: ties in the operand's order, positive NaNs first, all elements, no elements.
 func.func @main(%x: tensor<2x7xf32>, %i: tensor<5xi64>, %b: tensor<1x4xi1>, %h: tensor<0x3xbf16>) -> (tensor<2x3xf32>, tensor<2x3xi32>, tensor<2x7xf32>, tensor<2x7xi32>, tensor<4xi64>, tensor<4xi32>, tensor<1x3xi1>, tensor<1x3xi32>, tensor<0x2xbf16>, tensor<0x2xi32>, tensor<2x0xf32>, tensor<2x0xi32>) {
   %some, %places = chlo.top_k(%x, k = 3) : tensor<2x7xf32> -> (tensor<2x3xf32>, tensor<2x3xi32>)
   %all:2 = chlo.top_k(%x, k = 7) : tensor<2x7xf32> -> (tensor<2x7xf32>, tensor<2x7xi32>)

@@ -1,4 +1,4 @@
-// The smallest elements of lines: equal ones in the order of the operand, NaNs with a sign first, -0 before 0, the integer minimum, all of a line, none.
+// The smallest elements: ties in the operand's order, negative NaNs first, -0 before 0, the smallest integer.
 func.func @main(%x: tensor<2x7xf32>, %i: tensor<5xi64>, %u: tensor<4xui8>, %b: tensor<1x4xi1>) -> (tensor<2x3xf32>, tensor<2x3xi32>, tensor<2x7xf32>, tensor<2x7xi32>, tensor<4xi64>, tensor<4xi32>, tensor<2xui8>, tensor<2xi32>, tensor<1x3xi1>, tensor<1x3xi32>, tensor<2x0xf32>, tensor<2x0xi32>) {
   %some:2 = stablehlo.custom_call @mhlo.topk(%x) {mhlo.attributes = {k = 3 : i64, largest = false}, mhlo.version = 1 : i64} : (tensor<2x7xf32>) -> (tensor<2x3xf32>, tensor<2x3xi32>)
   %all:2 = stablehlo.custom_call @mhlo.topk(%x) {mhlo.attributes = {k = 7 : i64, largest = false}, mhlo.version = 1 : i64} : (tensor<2x7xf32>) -> (tensor<2x7xf32>, tensor<2x7xi32>)

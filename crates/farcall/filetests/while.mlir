@@ -1,4 +1,4 @@
-// Values that are swapped, added up, written in place, and handed through.
+// Loop values that are swapped, summed, written in place, and passed through.
 func.func @main(%a: tensor<i32>, %b: tensor<i32>, %n: tensor<i32>) -> (tensor<i32>, tensor<i32>, tensor<i32>, tensor<4xi32>, tensor<i32>) {
   %zero = stablehlo.constant dense<0> : tensor<i32>
   %one = stablehlo.constant dense<1> : tensor<i32>

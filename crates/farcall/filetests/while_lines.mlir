@@ -1,5 +1,5 @@
-// Loops over small tensors run as one line with whatever is in them: loops, choices, windows at an index (which is clamped),
-// elements that change places, comparisons of vectors, kernels of their own.
+// Loops over small tensors run as one line, whatever they contain: loops, branches, windows at clamped
+// indices, swapped elements, comparisons of vectors, and kernels that are not straight-line programs.
 func.func @main(%x: tensor<5xf32>, %table: tensor<3x5xf32>, %keys: tensor<6xi32>, %n: tensor<i32>) -> (tensor<5xf32>, tensor<6x5xf32>, tensor<5xi32>, tensor<i32>) {
   %zero = stablehlo.constant dense<0> : tensor<i32>
   %one = stablehlo.constant dense<1> : tensor<i32>

@@ -1,5 +1,5 @@
-// Windows: pooling with padding on either side, strides and both dilations; sums that grow from the begin or the end;
-// windows of more than 64 elements; windows that cover nothing.
+// Windows: pooling with padding on both sides, strides and both dilations; sums that grow from the beginning
+// or the end; windows of more than 64 elements; windows that cover nothing.
 func.func @main(%x: tensor<1x4x4x2xf32>, %v: tensor<9xf32>, %k: tensor<70xi32>, %w: tensor<3x80xf32>) -> (tensor<1x2x2x2xf32>, tensor<9xf32>, tensor<9xf32>, tensor<5xf32>, tensor<70xi32>, tensor<3x80xf32>, tensor<3x40xf32>, tensor<4xi32>) {
   %low = stablehlo.constant dense<0xFF800000> : tensor<f32>
   %zero = stablehlo.constant dense<0.0> : tensor<f32>

@@ -1,5 +1,5 @@
-// Windows of many places by a region without a kernel, (1 + a)(1 + b) - 1: a loop over their places, with strides, dilation and
-// padding.
+// Windows of many elements, reduced by a region without a kernel, (1 + a)(1 + b) - 1: a loop over the
+// elements, with strides, dilation and padding.
 func.func @main(%x: tensor<70xi32>) -> (tensor<3xi32>, tensor<7xi32>) {
   %z = stablehlo.constant dense<4> : tensor<i32>
   %0 = "stablehlo.reduce_window"(%x, %z) <{window_dimensions = array<i64: 66>, window_strides = array<i64: 2>}> ({

@@ -1,5 +1,5 @@
-// Indices that count from the end where they are negative: rows, added and taken, by the smallest numbers there are and by
-// those that are outside also then; of two entries; in batches; none.
+// Negative indices, which count from the end: rows that are added and gathered, with the smallest integers
+// and with indices that remain out of bounds; index vectors of two entries; batches; no indices.
 func.func @main(%x: tensor<3x2xf32>, %i: tensor<8xi8>, %u: tensor<8x2xf32>, %j: tensor<4x2xi64>, %b: tensor<3x2xi16>, %e: tensor<0xi32>) -> (tensor<8x2xf32>, tensor<3x2xf32>, tensor<4xf32>, tensor<3x2xf32>, tensor<3x2xf32>, tensor<0x2xf32>) {
   %i0 = stablehlo.constant dense<0> : tensor<8xi8>
   %i3 = stablehlo.constant dense<3> : tensor<8xi8>

@@ -1,5 +1,5 @@
-// Where XLA and the specification differ, XLA's word counts: a window of a scatter that lies partly outside is
-// dropped as a whole; padding and holes of a reduce_window hold nothing.
+// Where XLA and the specification differ, XLA is followed: a scatter window that lies partly outside is
+// dropped as a whole; padding and holes of a reduce_window contribute nothing.
 func.func @main(%x: tensor<6xi32>, %i: tensor<4x1xi32>, %u: tensor<4x2xi32>, %init: tensor<i32>) -> (tensor<6xi32>, tensor<11xi32>, tensor<6xi32>) {
   %0 = "stablehlo.scatter"(%x, %i, %u) <{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({
   ^bb0(%a: tensor<i32>, %b: tensor<i32>):
