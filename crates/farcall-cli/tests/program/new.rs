@@ -206,7 +206,7 @@ fn a_crate_in_a_workspace_is_one_of_its_own() {
 
         [lib]
         name = "ops"
-        # The shared library that hosts load; and a Rust one, for tests and for libraries that take these ops in.
+        # A shared library that hosts load, and a Rust library for tests and for libraries that include these ops.
         crate-type = ["cdylib", "rlib"]
 
         [dependencies]

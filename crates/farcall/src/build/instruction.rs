@@ -116,7 +116,7 @@ impl<'g> Instruction<'g> {
         let (graph, place, name) = (self.graph, self.place, self.op.name());
         let values = self.emit();
         if let Some(values) = values.as_ref().filter(|values| values.len() != N) {
-            let message = format!("{name} gives {} values here, but {N} are taken", values.len());
+            let message = format!("{name} has {} results here, but {N} are expected", values.len());
             graph.fail(place, "result-count", message);
         }
         let values = values.unwrap_or_default();

@@ -435,7 +435,7 @@ fn wrong_calls_are_errors_in_the_ops_own_words() {
             -4: [op] scaled: x must be f32, but is f64
             -3: [op] mute: its library declares no signature for it, so its results are unknown
             -2: [op] scaled: operand 0 must be a tensor, found !stablehlo.token
-            -1: [result-count] stablehlo.custom_call gives 2 values here, but 1 are taken"#]],
+            -1: [result-count] stablehlo.custom_call has 2 results here, but 1 are expected"#]],
     );
 }
 
