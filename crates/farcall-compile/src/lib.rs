@@ -28,6 +28,7 @@ mod check;
 mod choices;
 mod choose;
 mod coalesce;
+mod compiled;
 mod copies;
 mod declared;
 mod donate;

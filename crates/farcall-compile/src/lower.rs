@@ -10,9 +10,9 @@ use farcall_ir::{DType, Inst, Module, Op, TensorType, ValueId};
 
 use super::assign::Places;
 use super::choices::{Choice, Choices};
+use super::compiled::Compiled;
 use super::order::Event;
 use super::resolve;
-use super::stages::Compiled;
 use crate::options::Options;
 use farcall_kernels::{KernelId, Prepared};
 use farcall_plan::{

@@ -10,6 +10,7 @@ use farcall_ir::{Func, FuncId, Module, ProgramError, interrupt};
 use crate::blocks::Blocks;
 #[cfg(debug_assertions)]
 use crate::check;
+use crate::compiled::Compiled;
 use crate::explain::Placed;
 use crate::options::{Options, Refused};
 use crate::stage::Stage;
@@ -18,25 +19,7 @@ use crate::{assign, choose, coalesce, copies, donate, lower, order, resolve, sca
 use farcall_host::ErrorCode;
 use farcall_host::registry::Registry;
 use farcall_kernels as kernels;
-use farcall_plan::{Base, BlockChoice, InvalidPlan, Plan, ValidPlan};
-
-/// A plan, and the prepared kernels of its compute thunks in the order of [`Plan::walk`]. `choose` has
-/// prepared these kernels for the operations and types of the thunks.
-pub(crate) struct Compiled {
-    pub(crate) plan: Plan,
-    pub(crate) prepared: Vec<(kernels::KernelId, kernels::Prepared)>,
-}
-
-impl Compiled {
-    /// Checks the other invariants of the plan.
-    pub(crate) fn validate(self) -> Result<ValidPlan, InvalidPlan> {
-        // SAFETY: `lower` writes a thunk with the operation and the types for which `choose` has prepared its
-        // kernel, and adds the kernel to the list at the same time. `assign` gives each value memory from
-        // before the thunk that writes it until after the last thunk that reads it, and debug builds check
-        // this.
-        unsafe { self.plan.with_kernels(self.prepared) }
-    }
-}
+use farcall_plan::{Base, BlockChoice};
 
 /// Compiles `entry`, a function of the module. `after`
 /// sees the middle form once it is built (`build`) and after each pass.

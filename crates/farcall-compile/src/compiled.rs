@@ -1,0 +1,22 @@
+//! The result of the last stage.
+
+use farcall_kernels::{KernelId, Prepared};
+use farcall_plan::{InvalidPlan, Plan, ValidPlan};
+
+/// A plan, and the prepared kernels of its compute thunks in the order of [`Plan::walk`]. `choose` has
+/// prepared these kernels for the operations and types of the thunks.
+pub(crate) struct Compiled {
+    pub(crate) plan: Plan,
+    pub(crate) prepared: Vec<(KernelId, Prepared)>,
+}
+
+impl Compiled {
+    /// Checks the other invariants of the plan.
+    pub(crate) fn validate(self) -> Result<ValidPlan, InvalidPlan> {
+        // SAFETY: `lower` writes a thunk with the operation and the types for which `choose` has prepared its
+        // kernel, and adds the kernel to the list at the same time. `assign` gives each value memory from
+        // before the thunk that writes it until after the last thunk that reads it, and debug builds check
+        // this.
+        unsafe { self.plan.with_kernels(self.prepared) }
+    }
+}
