@@ -265,7 +265,7 @@ fn artifacts_are_written() {
 }"#,
     );
     folder.fails(&["convert", "wraps.mlir", "--to", "artifact"], expect![[r#"
-        error: [unsupported] farcall.wrapping_gather: artifacts have no such operation
+        error: [form-operation] farcall.wrapping_gather is an operation of the middle form, not of programs
          --> wraps.mlir:2:8
           |
         2 |   %0 = "farcall.wrapping_gather"(%x, %i) <{dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0]

@@ -313,8 +313,12 @@ fn the_middle_form_is_shown() {
           }
         }
     "#]]);
-    // A dumped form is a valid program.
+    // A dumped form without operations of the middle form is a valid program.
     let form = folder.farcall(["run", "p.mlir", "--dump", "form"]).stdout;
+    let folder = folder.with("fused.mlir", form);
+    let refused = folder.farcall(["run", "fused.mlir", "-i", "iota"]).stderr;
+    assert!(refused.contains("farcall.fusion is an operation of the middle form"), "{refused}");
+    let form = folder.farcall(["run", "p.mlir", "--dump", "form", "--passes", "needed"]).stdout;
     let folder = folder.with("form.mlir", form);
     let results = ["p.mlir", "form.mlir"].map(|p| folder.farcall(["run", p, "-i", "iota"]).stdout);
     assert_eq!(results[0], results[1]);

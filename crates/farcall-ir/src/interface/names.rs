@@ -271,9 +271,10 @@ mod tests {
     fn messages_list_the_first_few_names() {
         let names: Vec<String> = (0..100).map(|i| format!("p{i}['w']")).collect();
         let f = interface(&names.iter().map(|name| (name.as_str(), None)).collect::<Vec<_>>());
-        for (name, start) in
-            [("something", "no argument is called `something`; there are"), ("w", "`w` may be any of")]
-        {
+        for (name, start) in [
+            ("something", "no argument is called `something`; there are"),
+            ("w", "`w` is ambiguous: it may be any of"),
+        ] {
             let message = f.bind(&[name]).unwrap_err()[0].to_string();
             assert_eq!(message, format!("{start} {}, …", names[..MAX_LISTED_NAMES].join(", ")));
         }
