@@ -1,6 +1,7 @@
 //! Registry of a command: the libraries named on the command line, and the built-in targets of this program.
 
 use anyhow::{Result, anyhow, bail};
+use farcall::CodedError;
 use farcall::registry::{LoadError, LoadOptions, LoadReport, Remedy, TargetSpec};
 use farcall::{ErrorCode, Registry};
 

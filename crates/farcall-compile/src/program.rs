@@ -1,9 +1,9 @@
 //! Compilation of programs: options, errors, and the steps before the stages of the compiler (verification,
 //! and refinement of dynamic dimensions).
 
-use farcall_host::ErrorCode;
 use farcall_host::device::Device;
 use farcall_host::registry::{Platform, Registry, Remedy, advise};
+use farcall_host::{CodedError, ErrorCode};
 use farcall_ir::bounded;
 use farcall_ir::eval::{Denormals, Numerics, Semantics};
 use farcall_ir::interrupt::Interrupted;
@@ -170,18 +170,6 @@ impl From<Interrupted> for CompileError {
 }
 
 impl CompileError {
-    /// Returns the error code.
-    pub fn code(&self) -> ErrorCode {
-        match self {
-            CompileError::Program(_) => ErrorCode::InvalidProgram,
-            CompileError::Calls { code, .. } => *code,
-            CompileError::Plan(error) => error.code(),
-            CompileError::NoDevice(_) => ErrorCode::Device,
-            CompileError::Interrupted => ErrorCode::Interrupted,
-            CompileError::Memory { .. } => ErrorCode::OutOfMemory,
-        }
-    }
-
     /// Returns the errors with their locations in the program, if this is an error of that kind.
     ///
     /// # Errors
@@ -190,6 +178,19 @@ impl CompileError {
         match self {
             CompileError::Program(error) | CompileError::Calls { error, .. } => Ok(error),
             other => Err(other),
+        }
+    }
+}
+
+impl CodedError for CompileError {
+    fn code(&self) -> ErrorCode {
+        match self {
+            CompileError::Program(_) => ErrorCode::InvalidProgram,
+            CompileError::Calls { code, .. } => *code,
+            CompileError::Plan(error) => error.code(),
+            CompileError::NoDevice(_) => ErrorCode::Device,
+            CompileError::Interrupted => ErrorCode::Interrupted,
+            CompileError::Memory { .. } => ErrorCode::OutOfMemory,
         }
     }
 }

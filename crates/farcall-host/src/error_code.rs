@@ -3,8 +3,13 @@
 use farcall_ffi::ErrorCode as Status;
 use farcall_sig::signature::MismatchKind;
 
-/// The kind of an error. Every error of the engine has a code (`code`), by which hosts choose exceptions and
-/// exit codes; the message is for people.
+/// An error of the engine. Its code tells kinds of errors apart, and its message is for people.
+pub trait CodedError: std::error::Error {
+    /// Returns the kind of the error.
+    fn code(&self) -> ErrorCode;
+}
+
+/// The kind of an error ([`CodedError::code`]), by which hosts choose exceptions and exit codes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum ErrorCode {

@@ -28,6 +28,6 @@ pub mod registry;
 pub mod runs;
 pub mod transfers;
 
-pub use error_code::ErrorCode;
+pub use error_code::{CodedError, ErrorCode};
 pub use registry::Registry;
 pub use transfers::Transfers;

@@ -4,6 +4,7 @@ use rustc_hash::FxHashSet;
 
 use std::sync::Arc;
 
+use farcall_host::CodedError;
 use farcall_ir::{DType, Literal, Op, TensorType, Type, ValueId};
 
 use super::{
@@ -24,9 +25,8 @@ pub struct InvalidPlan {
     pub message: String,
 }
 
-impl InvalidPlan {
-    /// Returns the error code.
-    pub fn code(&self) -> farcall_host::ErrorCode {
+impl CodedError for InvalidPlan {
+    fn code(&self) -> farcall_host::ErrorCode {
         farcall_host::ErrorCode::InvalidPlan
     }
 }

@@ -14,6 +14,7 @@
 //! A panic is a bug in the engine. It becomes a `RuntimeError` that asks for a report, not pyo3's
 //! `PanicException`, which `except Exception` does not catch.
 
+use farcall::CodedError;
 use farcall::ffi::unwind::catch;
 use farcall::registry::{Remedy, advise};
 use farcall::{CompileError, ErrorCode};

@@ -1,5 +1,6 @@
 //! Compiled programs, and programs that are compiled for the sizes of each call.
 
+use farcall::CodedError;
 use farcall::plan::{BlockChoice, BlockDecision};
 use farcall::{CompileOptions, PolymorphicError};
 use farcall_ir::interface::{Size, SymbolicType};

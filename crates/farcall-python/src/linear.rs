@@ -1,6 +1,7 @@
 //! Derivatives of calls, for Python. The engine decides which values a derivative needs and which op it
 //! calls.
 
+use farcall::CodedError;
 use std::sync::Arc;
 
 use farcall::registry::Target;

@@ -3,6 +3,7 @@
 //! The engine's crates make all decisions about an op; this file converts them to Python's types. A call is
 //! described by the element type and shape of each operand, and by [`Attributes`].
 
+use farcall::CodedError;
 use std::collections::HashMap;
 use std::sync::Arc;
 

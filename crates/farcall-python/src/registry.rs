@@ -1,5 +1,6 @@
 //! Registries and targets.
 
+use farcall::CodedError;
 use std::ffi::c_void;
 use std::path::PathBuf;
 use std::ptr::NonNull;

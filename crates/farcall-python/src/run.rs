@@ -5,6 +5,7 @@
 //! engine checks often, but rarely asks Python ([`Interrupt::PERIOD`]); only then is the interpreter's lock
 //! taken. Compilation and conversion can be interrupted in the same way.
 
+use farcall::CodedError;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 

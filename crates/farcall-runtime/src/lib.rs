@@ -36,13 +36,13 @@ use farcall_ir::{Diagnostic, Literal, TensorType};
 use atomic_slot::Spare;
 use context::Context;
 pub use executor::Inputs;
-use farcall_host::ErrorCode;
 use farcall_host::custom_call::{CallError, RunContext};
 use farcall_host::device::{BufferError, Device};
 use farcall_host::registry::Registry;
 use farcall_host::runs::Keeping;
 use farcall_host::runs::Kept;
 use farcall_host::runs::Run;
+use farcall_host::{CodedError, ErrorCode};
 use farcall_plan::ValidPlan;
 pub use load::InstantiateError;
 use load::Loaded;
@@ -133,29 +133,6 @@ fn list(types: &[TensorType]) -> String {
 }
 
 impl RunError {
-    /// Returns the error code.
-    pub fn code(&self) -> ErrorCode {
-        match self {
-            RunError::InputCount { .. } => ErrorCode::ArgumentCount,
-            RunError::Input { expected, found, .. } if expected.dtype != found.dtype => {
-                ErrorCode::ElementType
-            }
-            RunError::Input { .. } => ErrorCode::Shape,
-            RunError::KnownInput { .. } => ErrorCode::Elements,
-            RunError::InputDevice { .. } | RunError::Device { .. } => ErrorCode::Device,
-            RunError::Buffer(error) => error.code(),
-            RunError::Memory { .. } => ErrorCode::OutOfMemory,
-            RunError::CustomCall(error) => error.code(),
-            RunError::Reference(error) => match &error.cause {
-                Cause::Memory(_) => ErrorCode::OutOfMemory,
-                Cause::Iterations(_) => ErrorCode::TooManyIterations,
-                _ => ErrorCode::Operation,
-            },
-            RunError::Interrupted => ErrorCode::Interrupted,
-            RunError::Iterations(_) => ErrorCode::TooManyIterations,
-        }
-    }
-
     /// Converts an error of the reference evaluator. An error of a run that the evaluator itself started is
     /// passed on unchanged.
     fn evaluating(error: EvalError) -> RunError {
@@ -180,6 +157,30 @@ impl RunError {
             | RunError::Memory { .. }
             | RunError::Interrupted
             | RunError::Iterations(_) => None,
+        }
+    }
+}
+
+impl CodedError for RunError {
+    fn code(&self) -> ErrorCode {
+        match self {
+            RunError::InputCount { .. } => ErrorCode::ArgumentCount,
+            RunError::Input { expected, found, .. } if expected.dtype != found.dtype => {
+                ErrorCode::ElementType
+            }
+            RunError::Input { .. } => ErrorCode::Shape,
+            RunError::KnownInput { .. } => ErrorCode::Elements,
+            RunError::InputDevice { .. } | RunError::Device { .. } => ErrorCode::Device,
+            RunError::Buffer(error) => error.code(),
+            RunError::Memory { .. } => ErrorCode::OutOfMemory,
+            RunError::CustomCall(error) => error.code(),
+            RunError::Reference(error) => match &error.cause {
+                Cause::Memory(_) => ErrorCode::OutOfMemory,
+                Cause::Iterations(_) => ErrorCode::TooManyIterations,
+                _ => ErrorCode::Operation,
+            },
+            RunError::Interrupted => ErrorCode::Interrupted,
+            RunError::Iterations(_) => ErrorCode::TooManyIterations,
         }
     }
 }

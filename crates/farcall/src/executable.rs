@@ -1,5 +1,6 @@
 //! Compiled programs: the type that users of the engine hold.
 
+use crate::CodedError;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};

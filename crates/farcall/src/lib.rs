@@ -19,7 +19,7 @@
 //! - `host`: the host side of XLA's C interface.
 //! - [`custom_call`]: a program's calls through that interface.
 //! - [`profile`]: time profiles of runs.
-//! - [`ErrorCode`]: the kind of an error.
+//! - [`ErrorCode`]: the kind of an error ([`CodedError::code`]).
 //! - [`eval_host`]: custom calls for the reference evaluator.
 //!
 //! A program that embeds the engine needs no other crate: [`ir`] is the program representation
@@ -50,7 +50,9 @@ pub use farcall_compile::{
 };
 pub use farcall_ffi as ffi;
 pub use farcall_host::attributes::value as attribute_value;
-pub use farcall_host::{ErrorCode, Registry, Transfers, custom_call, device, registry, watch_exits};
+pub use farcall_host::{
+    CodedError, ErrorCode, Registry, Transfers, custom_call, device, registry, watch_exits,
+};
 pub use farcall_ir as ir;
 pub use farcall_ir::interrupt::{self, Interrupt};
 pub use farcall_ir::{iterations, memory};

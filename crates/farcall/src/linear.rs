@@ -17,7 +17,7 @@ use std::sync::Arc;
 use farcall_sig::signature::{Batching, Inference, JvpSource, Mismatch, OperandType, Size, VjpSource};
 use farcall_sig::{Attrs, DType};
 
-use crate::{ErrorCode, OpError};
+use crate::{CodedError, ErrorCode, OpError};
 use farcall_host::registry::{Declaration, Target, VjpTargets};
 
 /// The derivative of one call with respect to some of its operands.
@@ -139,9 +139,8 @@ pub enum DerivativeError {
     },
 }
 
-impl DerivativeError {
-    /// Returns the error code.
-    pub fn code(&self) -> ErrorCode {
+impl CodedError for DerivativeError {
+    fn code(&self) -> ErrorCode {
         ErrorCode::NotDifferentiable
     }
 }

@@ -17,8 +17,8 @@ use farcall_sig::{Attrs, Signature};
 
 use crate::arguments::ArgumentError;
 use crate::linear::DerivativeError;
-use farcall_host::ErrorCode;
 use farcall_host::registry::{Declaration, Target};
+use farcall_host::{CodedError, ErrorCode};
 
 /// An op that cannot be called on given operands with given attributes.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -81,9 +81,8 @@ pub enum OpError {
     },
 }
 
-impl OpError {
-    /// Returns the error code.
-    pub fn code(&self) -> ErrorCode {
+impl CodedError for OpError {
+    fn code(&self) -> ErrorCode {
         match self {
             OpError::NoSignature { .. } => ErrorCode::NoSignature,
             OpError::Arguments { .. } => ErrorCode::ArgumentCount,

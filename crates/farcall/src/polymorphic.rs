@@ -10,7 +10,7 @@ use farcall_ir::read::{self, Program};
 use farcall_ir::verify::{Verified, verify_owned};
 use farcall_ir::{Literal, ProgramError, TensorType, interrupt, refine};
 
-use crate::{CompileError, CompileOptions, ErrorCode, Executable, Registry, RunOptions};
+use crate::{CodedError, CompileError, CompileOptions, ErrorCode, Executable, Registry, RunOptions};
 use farcall_host::device::Buffer;
 use farcall_runtime::RunError;
 
@@ -112,9 +112,8 @@ pub enum PolymorphicError {
     Run(#[from] RunError),
 }
 
-impl PolymorphicError {
-    /// Returns the error code.
-    pub fn code(&self) -> ErrorCode {
+impl CodedError for PolymorphicError {
+    fn code(&self) -> ErrorCode {
         match self {
             PolymorphicError::Inputs(error) => match error.kind() {
                 MismatchKind::Count => ErrorCode::ArgumentCount,

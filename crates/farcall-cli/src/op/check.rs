@@ -1,5 +1,6 @@
 //! `farcall op --check`: checks the promises of ops ([`promises`]), on given or generated operands.
 
+use farcall::CodedError;
 use std::io::Write;
 use std::sync::Arc;
 

@@ -1,5 +1,6 @@
 //! Errors of custom calls.
 
+use crate::CodedError;
 use std::sync::Arc;
 
 use farcall_ffi::abi::{ErrorCode, Stage};
@@ -24,15 +25,16 @@ pub struct CallError {
 }
 
 impl CallError {
-    /// Returns the kind of the error.
-    pub fn code(&self) -> crate::ErrorCode {
-        crate::ErrorCode::CustomCall(farcall_ffi::ErrorCode::from(self.code))
-    }
-
     /// Converts the error to a diagnostic at the location in the program, if known.
     pub fn diagnostic(&self) -> Option<Diagnostic> {
         let nowhere = CallError { place: "".into(), ..self.clone() };
         self.span.map(|span| Diagnostic::new("custom_call", span, nowhere.to_string()))
+    }
+}
+
+impl CodedError for CallError {
+    fn code(&self) -> crate::ErrorCode {
+        crate::ErrorCode::CustomCall(farcall_ffi::ErrorCode::from(self.code))
     }
 }
 

@@ -6,7 +6,7 @@ use farcall_ir::memory::OutOfMemory;
 use farcall_ir::{DType, Literal, TensorType};
 
 use super::{Device, MemorySpace};
-use crate::ErrorCode;
+use crate::{CodedError, ErrorCode};
 
 /// A tensor in the memory of a device: the input and result type of executables.
 ///
@@ -51,9 +51,8 @@ pub enum BufferError {
     Memory(#[from] OutOfMemory),
 }
 
-impl BufferError {
-    /// Returns the error code.
-    pub fn code(&self) -> ErrorCode {
+impl CodedError for BufferError {
+    fn code(&self) -> ErrorCode {
         match self {
             BufferError::NoCopy { .. } => ErrorCode::Device,
             BufferError::Memory(_) => ErrorCode::OutOfMemory,

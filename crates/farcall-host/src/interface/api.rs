@@ -3,6 +3,7 @@
 //! One table serves handlers of every version: a function reads its arguments by their `struct_size`, which
 //! distinguishes the layouts of versions 0.2 to 0.5.
 
+use crate::CodedError;
 use std::ffi::{CStr, CString};
 use std::ptr::{null, null_mut};
 

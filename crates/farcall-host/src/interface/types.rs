@@ -10,7 +10,7 @@ use std::sync::{LazyLock, PoisonError, RwLock};
 
 use farcall_ffi::abi::TypeId;
 
-use crate::ErrorCode;
+use crate::{CodedError, ErrorCode};
 
 /// Function that destroys an object of a type.
 pub type Deleter = unsafe extern "C" fn(object: *mut c_void);
@@ -52,9 +52,8 @@ pub enum TypeError {
     },
 }
 
-impl TypeError {
-    /// Returns the kind of the error.
-    pub fn code(&self) -> ErrorCode {
+impl CodedError for TypeError {
+    fn code(&self) -> ErrorCode {
         match self {
             TypeError::EmptyName => ErrorCode::InvalidText,
             TypeError::Taken { .. } => ErrorCode::AlreadyRegistered,

@@ -1,6 +1,7 @@
 //! Symbols that libraries look up in the process, and the host's table of functions, through which libraries
 //! register themselves.
 
+use crate::CodedError;
 use farcall_ffi::abi::{Api, Error, HandlerRegisterArgs, HandlerRegisterArgsV4};
 
 use super::{Platform, open_libraries};

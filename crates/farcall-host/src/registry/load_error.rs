@@ -8,7 +8,7 @@ use farcall_sig::namespace;
 
 use super::remedy::Remedy;
 use super::{Origin, RegisterError};
-use crate::ErrorCode;
+use crate::{CodedError, ErrorCode};
 
 /// The reason why a library was not loaded.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -252,9 +252,8 @@ fn export_hint(symbols: &[&str]) -> String {
     out
 }
 
-impl LoadError {
-    /// Returns the kind of the error.
-    pub fn code(&self) -> ErrorCode {
+impl CodedError for LoadError {
+    fn code(&self) -> ErrorCode {
         match self {
             LoadError::NotFound { .. } => ErrorCode::FileNotFound,
             LoadError::Io { .. } => ErrorCode::UnreadableFile,

@@ -21,7 +21,7 @@ use farcall_ffi::descriptor::ReadError;
 use farcall_ir::op::{CallConfig, CustomCall};
 use farcall_ir::{Diagnostic, Span};
 
-use crate::ErrorCode;
+use crate::{CodedError, ErrorCode};
 
 mod declaration;
 mod description;
@@ -362,11 +362,6 @@ impl ResolveError {
         ResolveError { message, notes: Vec::new(), missing: None }
     }
 
-    /// Returns the kind of the error.
-    pub fn code(&self) -> ErrorCode {
-        ErrorCode::MissingTarget
-    }
-
     /// Returns what the user can do about a missing target.
     pub fn remedy(&self) -> Option<Remedy> {
         self.missing.as_ref().map(Remedy::of_target)
@@ -377,6 +372,12 @@ impl ResolveError {
     pub fn at(self, span: Span, place: &str) -> Diagnostic {
         let diagnostic = Diagnostic::new(MISSING_TARGET, span, self.message).place(place);
         Diagnostic { notes: self.notes, subject: self.missing, ..diagnostic }
+    }
+}
+
+impl CodedError for ResolveError {
+    fn code(&self) -> ErrorCode {
+        ErrorCode::MissingTarget
     }
 }
 
@@ -485,9 +486,8 @@ pub enum RegisterError {
     Descriptor(ReadError),
 }
 
-impl RegisterError {
-    /// Returns the kind of the error.
-    pub fn code(&self) -> ErrorCode {
+impl CodedError for RegisterError {
+    fn code(&self) -> ErrorCode {
         match self {
             RegisterError::Conflict { .. } | RegisterError::Lowering { .. } => ErrorCode::AlreadyRegistered,
             RegisterError::EmptyName

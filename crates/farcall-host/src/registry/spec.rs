@@ -12,7 +12,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::Platform;
-use crate::ErrorCode;
+use crate::{CodedError, ErrorCode};
 
 /// A target and the symbols that make it up, in the syntax shown in the module documentation.
 ///
@@ -59,9 +59,8 @@ pub struct TargetSpecError {
     problem: String,
 }
 
-impl TargetSpecError {
-    /// Returns the kind of the error.
-    pub fn code(&self) -> ErrorCode {
+impl CodedError for TargetSpecError {
+    fn code(&self) -> ErrorCode {
         ErrorCode::InvalidText
     }
 }

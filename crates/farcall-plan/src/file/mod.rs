@@ -25,7 +25,7 @@ use farcall_ir::memory::OutOfMemory;
 use farcall_ir::stack;
 
 use super::{InvalidPlan, Plan, ValidPlan};
-use farcall_host::ErrorCode;
+use farcall_host::{CodedError, ErrorCode};
 
 /// First bytes of a plan file. No text starts with byte 0x89.
 pub const MAGIC: [u8; 8] = *b"\x89FCPLAN\n";
@@ -100,9 +100,8 @@ pub enum FileError {
     Io(#[from] io::Error),
 }
 
-impl FileError {
-    /// Returns the error code.
-    pub fn code(&self) -> ErrorCode {
+impl CodedError for FileError {
+    fn code(&self) -> ErrorCode {
         match self {
             FileError::NotAPlan
             | FileError::Version { .. }

@@ -1,6 +1,7 @@
 //! Handlers that fail in every stage: the error has the handler's message, everything is released, and the
 //! next run works. (C++ exceptions are in `host_exceptions.rs`.)
 
+use farcall::CodedError;
 use std::ffi::{CString, c_void};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};

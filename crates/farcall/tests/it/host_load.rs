@@ -1,5 +1,6 @@
 //! Loading libraries: errors describe the defect of a file.
 
+use farcall::CodedError;
 use std::path::{Path, PathBuf};
 
 use farcall::registry::LoadError;

@@ -1,6 +1,7 @@
 //! An interrupt ends a run between thunks, between iterations and within a kernel, and the executable stays
 //! usable. It ends other work, too.
 
+use farcall::CodedError;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};

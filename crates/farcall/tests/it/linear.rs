@@ -1,5 +1,6 @@
 //! Derivatives of calls: the values they need, and calls of derivative ops.
 
+use farcall::CodedError;
 use std::sync::Arc;
 
 use expect_test::{Expect, expect};

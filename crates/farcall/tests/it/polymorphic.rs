@@ -1,5 +1,6 @@
 //! Programs with dynamic dimensions: specialized for the types of a call, and cached.
 
+use farcall::CodedError;
 use std::num::NonZeroUsize;
 
 use farcall::custom_call::RunContext;
