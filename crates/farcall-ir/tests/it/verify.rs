@@ -36,7 +36,7 @@ fn lines(error: &ProgramError) -> String {
 /// The verifier's diagnostics for a program.
 fn diagnose(program: &str) -> String {
     let parsed = text::parse(&Source::new("test.mlir", program));
-    match parsed.and_then(|module| verify::verify_owned(module)) {
+    match parsed.and_then(verify::verify_owned) {
         Ok(_) => String::new(),
         Err(error) => lines(&error),
     }
