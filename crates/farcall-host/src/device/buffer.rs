@@ -6,7 +6,7 @@ use farcall_ir::memory::OutOfMemory;
 use farcall_ir::{DType, Literal, TensorType};
 
 use super::{Device, MemorySpace};
-use crate::{CodedError, ErrorCode};
+use crate::error_code::{CodedError, ErrorCode};
 
 /// A tensor in the memory of a device: the input and result type of executables.
 ///
