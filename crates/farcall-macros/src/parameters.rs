@@ -11,8 +11,8 @@ use crate::declaration::Declaration;
 use crate::function::{Function, Param};
 use crate::generic::{Instances, has_rust_type};
 
-/// If all parameters of a function are parameters of the host, adds a parameter for each operand, attribute
-/// and result, in the signature's order, before the existing ones.
+/// If the host provides all parameters of a function (such as `&Context`; see [`Param::is_of_host`]), adds a
+/// parameter for each operand, attribute and result, in the signature's order, before the existing ones.
 pub(crate) fn complete(function: &mut Function, declaration: &Declaration, ffi: &Path) -> Result<()> {
     let Some((signature, source)) = declaration.source() else { return Ok(()) };
     let instances = Instances::new(function, Some(signature))?;
@@ -32,8 +32,10 @@ pub(crate) fn complete(function: &mut Function, declaration: &Declaration, ffi: 
     let params = entries.into_iter().map(|(name, entry)| {
         let span = source.span(name.span);
         let unwritable = |what: &str| {
-            let message =
-                format!("the {what} of `{name}` cannot be written in Rust: write this function's parameters");
+            let message = format!(
+                "cannot generate a parameter for `{name}`, whose {what} has no Rust form: declare this \
+                 function's parameters yourself"
+            );
             Error::new(span, message)
         };
         let raw = || syn::parse_str(&format!("r#{name}"));
@@ -51,9 +53,9 @@ pub(crate) fn complete(function: &mut Function, declaration: &Declaration, ffi: 
     Ok(())
 }
 
-/// Checks that each type variable for which a kernel can be built is a type parameter. Without the type
-/// parameter, the tensors of type `T` would be `&AnyBuffer`, which is not what an author who writes `T`
-/// means.
+/// Checks that a type variable of an operand is a type parameter of the function, if all types in its set
+/// have Rust types. Without the type parameter, the tensors of type `T` would be `&AnyBuffer`, which is not
+/// what an author who writes `T` means.
 fn expect_type_parameters(function: &Function, signature: &Signature) -> Result<()> {
     let own = function.type_params();
     let operands = signature.operands().iter().filter_map(|o| o.element.variable());
@@ -77,7 +79,8 @@ fn expect_type_parameters(function: &Function, signature: &Signature) -> Result<
     Err(Error::new(function.name.span(), message))
 }
 
-/// Returns a type as named in messages, with paths for the types that are not in the author's scope.
+/// Adds paths to the names in a type that may not be in the author's scope. [`Checker::ty`] writes types for
+/// messages, without paths.
 fn qualified(ty: TokenStream, ffi: &TokenStream) -> TokenStream {
     const OURS: [&str; 8] =
         ["Buffer", "AnyBuffer", "InOut", "RestOperands", "RestResults", "Complex", "Pred", "Dict"];
