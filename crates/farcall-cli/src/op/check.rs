@@ -177,9 +177,9 @@ fn made(
     Err(refused)
 }
 
-/// Tries other values of each attribute that is not in `given`: all values if they are listed in the
-/// signature, one value of a number. `made` calls the op with attributes; it returns `None` if the op rejects
-/// them. The op's earlier calls are in `checked`, from index `first` on.
+/// Tries other values of each attribute that is not in `given`: all values of a boolean or a choice, and for
+/// other types the first value that the op accepts. `made` calls the op with attributes; it returns `None` if
+/// the op rejects them. The op's earlier calls are in `checked`, from index `first` on.
 fn vary(
     declaration: &Declaration,
     given: &Attrs,
@@ -208,9 +208,8 @@ fn vary(
             false => checked.extend(found.next()),
         }
         if checked.len() == before {
-            let only = value(&base.1).map_or_else(|| "nothing".to_owned(), |value| value.to_string());
-            let why =
-                format!("no other value than {only} is known that fits; give one with --attr {name}=VALUE");
+            let except = value(&base.1).map_or_else(String::new, |value| format!(" other than {value}"));
+            let why = format!("no valid value{except} is known; give one with --attr {name}=VALUE");
             unvaried.push(Promise {
                 op: base.0.clone(),
                 promise: format!("attribute {name}"),
