@@ -68,7 +68,7 @@ use crate::op::{Op, Traits};
 use crate::stack;
 
 /// Checks a module and the replacements of its custom calls; the module documentation lists the guarantees.
-/// The module is copied if it has such calls.
+/// The module is copied if a custom call is replaced.
 ///
 /// # Errors
 /// Every violation found, in the order of the source.
@@ -90,7 +90,8 @@ fn verified(module: Cow<'_, Module>) -> Result<Verified<'_>, ProgramError> {
     for func in module.funcs() {
         func.walk(&mut |inst| {
             if !inst.captures().is_empty() {
-                let message = format!("{} captures operands, as the middle form does", inst.op().name());
+                let message =
+                    format!("{} captures operands, which only the middle form allows", inst.op().name());
                 diagnostics.push(Diagnostic::new("captures", inst.span(), message));
             }
             if inst.op().info().is(Traits::FORM) {
@@ -123,7 +124,7 @@ fn checked(module: &Module, form: bool) -> Result<(), ProgramError> {
         let found = structure::check(func);
         let sound = found.is_empty();
         diagnostics.extend(found);
-        // The checks of instructions read the types of values without further checks.
+        // The checks of instructions rely on the types of values, which a wrong structure makes unreliable.
         if sound {
             let constants = Constants::of(func);
             region(module, &constants, form, func.body(), &mut diagnostics);
