@@ -95,16 +95,18 @@ def handler(
     ...     np.multiply(x, factor, out=y)
 
     The arrays are the memory of the call, without copies: operands are read-only, results have unspecified
-    contents and must be written. (In another host of XLA's FFI, such as JAX, the arrays are copies, because
-    only farcall keeps memory that is still in use.) A function that keeps an array, or a view of an array,
-    makes the call fail: it must copy the array instead. (The memory then stays alive as long as the array,
-    and keeps its contents.) Tokens are left out. Attributes are Python numbers, booleans, strings, tuples of
-    numbers and dictionaries; a string that is not UTF-8 is passed as bytes.
+    contents and must be written. (Another host of XLA's FFI, such as JAX, reuses the memory of a call even
+    if arrays still refer to it, so the arrays are copies there.) A function that keeps an array, or a view of
+    an array, makes the call fail: it must copy the array instead. (After such a failure, the memory of the
+    call stays alive, with its contents, as long as the array.) Tokens are left out. Attributes are Python
+    numbers, booleans, strings, tuples of numbers and dictionaries; a string that is not UTF-8 is passed as
+    bytes.
 
-    An exception of the function becomes the call's error, with its traceback. It is the `__cause__` of the
-    `RuntimeError` of the calling program, without the local variables of its frames if these refer to arrays
-    of the call. An exception that is not an `Exception`, such as `KeyboardInterrupt`, is raised unchanged by
-    the program. The interpreter's lock is held only during the call.
+    An exception of the function becomes the call's error, with its traceback. The calling program raises a
+    `RuntimeError` whose `__cause__` is the exception. The frames of the exception lose their local variables
+    if these refer to arrays of the call. An exception that is not an `Exception`, such as
+    `KeyboardInterrupt`, is raised unchanged by the program. The interpreter's lock is held only during the
+    call.
 
     Args:
       function: the function; it returns nothing.
@@ -166,8 +168,8 @@ class NumberedCallbacks:
 
     def __init__(self, functions: Sequence[Callable[..., Sequence[Any]]]) -> None:
         def call(operands: Sequence[Any], results: Sequence[Any], attributes: dict[str, Any]) -> None:
-            # JAX creates arrays from the function's arguments that outlive the call, possibly without
-            # copying.
+            # JAX creates arrays from the function's arguments. The arrays may share memory with the arguments
+            # and outlive the call, so the arguments are copies.
             arguments = [None if operand is None else operand.copy() for operand in operands]
             returned = functions[attributes["index"]](*arguments)
             for result, value in zip(results, returned, strict=True):
@@ -186,7 +188,7 @@ class AddressedCallbacks:
     first operand. jaxlib's function `TARGET` calls the Python function in that object.
 
     Args:
-      objects: the owners of these objects.
+      objects: Python objects that own the jaxlib objects and keep them alive.
     """
 
     TARGET = "xla_python_cpu_callback"

@@ -63,7 +63,7 @@ def test_what_a_function_gets(callback):
 
 def test_every_element_type(callback):
     dtypes = ["bool", "int8", "uint8", "int16", "int32", "uint32", "float16", "bfloat16", "float32", "complex64", "float8_e4m3fn"]
-    if jax.__version_info__ >= (0, 5):  # earlier versions of JAX's own operations do not support it
+    if jax.__version_info__ >= (0, 5):  # before 0.5, JAX's own operations do not support int4
         dtypes.append("int4")
     for dtype in dtypes:
         x = jnp.array([[1, 0, 1], [0, 1, 1]]).astype(dtype)
