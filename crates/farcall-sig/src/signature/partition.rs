@@ -24,8 +24,9 @@ use super::size::Size;
 /// Factors of a call with a certain number of operands.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Partition {
-    /// Kind of the batch dimensions; `None` if no tensor has batch dimensions. A reduced batch is mapped for
-    /// the results that have it, and reduced for the others.
+    /// Kind of the batch dimensions; `None` if no tensor has batch dimensions. For
+    /// [`FactorKind::Reduce`], results with the batch are split like the operands, and the reducer combines
+    /// results without it.
     pub batch: Option<FactorKind>,
     /// The other factors, in order of appearance.
     pub factors: Vec<Factor>,
@@ -77,12 +78,12 @@ pub struct CallFactors<S = i64> {
     pub operands: Vec<Vec<usize>>,
     /// For each result, the factor indices of its dimensions.
     pub results: Vec<Vec<usize>>,
-    /// The operands that are offsets, with the factors that they belong to.
+    /// For each operand declared as `offset(dim)`, its index and the index of the factor of `dim`.
     pub offsets: Vec<(usize, usize)>,
 }
 
-/// A factor of one call. A reduced factor is mapped for the results that have it; the other results are
-/// combined.
+/// A factor of one call. For [`FactorKind::Reduce`], results with the factor are split along it, and the
+/// reducer combines results without it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CallFactor<S = i64> {
     /// Size of the dimension.
@@ -237,9 +238,10 @@ impl Signature {
 
     /// Returns the split of a call along its batch dimensions.
     ///
-    /// The partitioner gives up if the first operand has no dimensions besides the batch, and it treats the
-    /// leading dimensions of an operand without a batch as batch dimensions. Dimensions of size 1 are added
-    /// to the batch until neither happens.
+    /// The partitioner gives up if the first operand has no dimensions besides the batch. It also splits an
+    /// operand without a batch if the operand has `dims` dimensions or more. The added dimensions of size 1
+    /// prevent both: `dims` exceeds the rank of every operand without a batch, and every operand with a batch
+    /// has further dimensions.
     pub fn batch_split<S>(&self, call: &Inference<S>) -> BatchSplit {
         let BatchDims { operands, rank: batch } = self.batch_dims(call);
         let ranks = || call.operand_layouts.iter().map(Vec::len).zip(operands.iter().copied());
@@ -370,8 +372,8 @@ impl Partition {
     /// Returns the rule for Shardy, where `*` stands for `batch_rank` dimensions.
     ///
     /// A batch that may be split freely is written `...`, whatever its rank is. Otherwise each batch
-    /// dimension is a separate factor, because `...` cannot be listed as needing replication. (JAX has no
-    /// such rule for an op without results: an empty list after the arrow means one scalar.)
+    /// dimension is a separate factor, because `...` cannot be listed as needing replication. (JAX
+    /// cannot express the rule of an op without results: an empty list after the arrow means one scalar.)
     pub fn shardy(&self, batch_rank: usize) -> ShardyRule {
         let mut rule = ShardyRule {
             rule: String::new(),
