@@ -90,7 +90,8 @@ fn in_tasks(
         if task == 0 {
             let counter = state.counter.wrapping_add(count as u128);
             let next = [key, counter as u64, (counter >> 64) as u64];
-            // SAFETY: the new state has as many words.
+            // SAFETY: `next` has three words, and `words` is 2 or 3. `prepare` requires the new state to have
+            // the old state's type, so the output has `words` words, too.
             unsafe { to.copy_from_nonoverlapping(next.as_ptr(), words) };
         }
         fill(args, task * TASK_BLOCKS..((task + 1) * TASK_BLOCKS).min(count), state);
@@ -102,7 +103,7 @@ trait Bits: Copy + Default + Send + Sync + 'static {
     /// Number of elements in a block of Philox.
     const PHILOX: usize;
 
-    /// Returns element `i` of two words. For all but the widest type, one word makes an element.
+    /// Returns element `i` of two words: the low bits of word `i`, or both words for a 64-bit element.
     fn of(words: [u32; 2], i: usize) -> Self;
 }
 

@@ -1,8 +1,8 @@
 //! `select_and_scatter` as in the gradient of pooling: each window selects its largest or smallest element,
 //! and a value is added at the position of that element.
 //!
-//! Neighbors along the dimensions after the windowed dimensions are selected together. Values are added in
-//! row-major order.
+//! The positions along the dimensions after the windowed dimensions are columns. Neighboring columns are
+//! processed at once, but each column selects its own element. Values are added in row-major order.
 
 use farcall_ir::interrupt::Pace;
 use farcall_ir::op::{Binary, Direction, SelectAndScatter};
@@ -22,8 +22,8 @@ pub(super) static KERNEL: Kernel =
 
 /// Minimum number of comparisons of a task.
 const MIN_TASK_COMPARISONS: usize = 1 << 17;
-/// Maximum number of columns that are selected at once. Loops run over a number that is unknown at compile
-/// time: loops with a known trip count would be unrolled by the compiler instead of vectorized.
+/// Maximum number of columns that are processed at once. The loops over columns have a trip count that is
+/// unknown at compile time, because the compiler would unroll them otherwise instead of vectorizing them.
 const LANES: usize = 64;
 
 fn prepare(request: &Request<'_>) -> Option<Prepared> {
@@ -47,8 +47,8 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
 }
 
 /// Finds, for each column, the row of the element that a window keeps. The arguments are the windows, the
-/// number of a window, the number of columns, the first element of these columns, and the rows to write.
-/// Returns false if the window is empty.
+/// index of one window, the number of columns, a pointer to the first element of these columns, and the
+/// output, one row per column. Returns false if the window is empty.
 type Select<T> = Box<dyn Fn(&Shape, usize, usize, *const T, &mut [u32; LANES]) -> bool + Send + Sync>;
 
 /// Returns the selection with loops for vectors, compiled for each comparison.

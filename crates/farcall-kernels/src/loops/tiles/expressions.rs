@@ -1,8 +1,9 @@
-//! Merging of steps into expressions: one loop, in which intermediate results stay in processor registers.
+//! Merging of steps into expressions. An expression is one loop, in which intermediate results stay in
+//! processor registers.
 //!
 //! ```text
-//! x ─┬─ · ─ · ─ + ─ · ──▶ sine ──▶ + ─ · ─ · ──▶  Operations between functions with loops form expressions.
-//!    ╰──────────╯                         ╰── x
+//! x ─┬─ · ─ · ─ + ─ · ──▶ sine ──▶ + ─ · ─ · ──▶  Functions such as the sine have a loop of their own;
+//!    ╰──────────╯                         ╰── x       the operations around them form expressions.
 //! ```
 
 use std::collections::BinaryHeap;
@@ -133,7 +134,7 @@ impl Group {
                 uses[s] += 1;
             }
         }
-        debug_assert!(before.iter().all(|s| uses[*s] == 0), "others take a step of an expression");
+        debug_assert!(before.iter().all(|s| uses[*s] == 0), "a step outside of the group uses a member");
         let cost = before.iter().map(|s| steps[*s].cost).sum::<usize>();
         let step = &mut steps[*last];
         step.operands = operands.into_iter().collect();
