@@ -35,8 +35,9 @@ pub(crate) fn read_custom_call(f: &mut Fields<'_>) -> Result<Op, Bad> {
     })))
 }
 
-/// Reads the configuration. A dictionary may be in either attribute; `mhlo.backend_config` has priority. For
-/// a typed target, a string is parsed as a dictionary, as in HLO.
+/// Reads the configuration from `mhlo.backend_config`, which must be a dictionary, or otherwise from
+/// `backend_config`, a dictionary or a string. For a typed target, a string is parsed as a dictionary, as in
+/// HLO.
 fn read_config(f: &mut Fields<'_>, api_version: Option<i32>) -> Result<CallConfig, Bad> {
     let plain = f.take("backend_config");
     match f.take("mhlo.backend_config") {

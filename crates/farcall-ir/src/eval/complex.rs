@@ -420,7 +420,7 @@ fn asin_acos_kernel(z: C) -> C {
         return C::new(f64::NAN, f64::NAN);
     }
     let arc = arc(x, y);
-    // The third side of the triangle with this angle and the side `x`.
+    // The adjacent leg of the right triangle with the angle `arc.asin` and the opposite leg `x`.
     let re = match x {
         0.0 => libm::hypot(1.0, y),
         _ if arc.asin < 1.0 => x / libm::tan(arc.asin),

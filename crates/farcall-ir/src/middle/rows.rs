@@ -1,6 +1,6 @@
 //! Views of tensors as rows. A row is a run of contiguous elements that a reduction combines into one
-//! element, or that a broadcast copies from one. The pass `fuse` and the kernels share these views, to
-//! compute tensors row by row.
+//! element, or that a broadcast fills with copies of one element. The pass `fuse` and the kernels share these
+//! views, to compute tensors row by row.
 
 use crate::types::TensorType;
 
@@ -15,8 +15,8 @@ pub fn reduced(x: &TensorType, dims: &[usize]) -> Option<usize> {
         .filter(|columns| (2..=MAX_ROW_ELEMENTS).contains(columns))
 }
 
-/// Number of elements of the result, if a reduction over these dimensions combines elements across rows, or
-/// all elements.
+/// Number of elements of the result, if a reduction over these dimensions combines corresponding elements of
+/// all rows. A reduction of all elements to one counts as well.
 pub fn accumulated(x: &TensorType, dims: &[usize]) -> Option<usize> {
     x.elements()?;
     split(x, |d| dims.contains(&d)).filter(|[rows, _]| *rows > 1).map(|[_, columns]| columns)
@@ -88,6 +88,6 @@ mod tests {
         assert_eq!(repeated(&f32s([]), &f32s([3]), &[]), Some(3));
         assert_eq!(repeated(&f32s([3]), &f32s([2, 3]), &[1]), None);
         assert_eq!(repeated(&f32s([3]), &f32s([3, 3]), &[1]), None);
-        assert_eq!(repeated(&f32s([2]), &f32s([2, 1]), &[0]), None, "there is one of each");
+        assert_eq!(repeated(&f32s([2]), &f32s([2, 1]), &[0]), None, "nothing is repeated");
     }
 }

@@ -25,7 +25,8 @@ pub(super) enum Ty {
 }
 
 impl Ty {
-    /// Returns the type of a value. If values cannot have this type, the error is the type.
+    /// Converts the type to the form it has for values. If values cannot have this type, the error contains
+    /// the form it has in attributes, for a message.
     pub(super) fn into_value(self) -> Result<Type, Type> {
         match self {
             Ty::Whole(ty) if is_value_type(&ty) => Ok(ty),

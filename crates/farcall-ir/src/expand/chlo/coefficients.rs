@@ -28,7 +28,8 @@ pub(super) const ERFC_Q: [f64; 9] = [
     3439.3676741437216,
     1230.3393548037495,
 ];
-/// Numerator and denominator of the remainder of erfc(y) as polynomials in 1 / y², for y beyond 4.
+/// Numerator and denominator of r as polynomials in 1 / y², for y beyond 4, where
+/// erfc(y) = exp(-y²) (1 / √π - r / y²) / y.
 pub(super) const TAIL_P: [f64; 6] = [
     0.016315387137302097,
     0.30532663496123236,
