@@ -21,8 +21,8 @@ except ImportError:  # fall back to raw bits
     ml_dtypes = None
 
 
-#: For each element type of the engine: the kind of its numbers, the bytes of an element, the range of
-#: integers.
+#: For each element type of the engine: the kind of its numbers, the bytes of an element, and the smallest and
+#: largest number of an integer type.
 _ENGINE = {name: described for name, *described in _farcall.element_types()}
 
 
@@ -173,7 +173,7 @@ def numbers(value: Any, what: str) -> tuple[np.ndarray, str]:
     `float`, `complex`.
 
     Raises:
-      TypeError: if they are not numbers.
+      TypeError: if the values are not numbers.
       ValueError: if the lists differ in length.
     """
     try:

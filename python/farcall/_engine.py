@@ -176,8 +176,8 @@ class Registry:
 
 
 class _Trees(Protocol):
-    """Conversion of a function's arguments and results to flat lists: by `Lowered`, which imports JAX, or by
-    `Trees`."""
+    """Conversion between a function's trees of arguments and results and flat lists. It is implemented by
+    `Lowered`, which imports JAX, and by `Trees`, which does not."""
 
     def leaves(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]: ...
     def used(self, leaves: Sequence[Any]) -> Sequence[Any]: ...
@@ -196,7 +196,7 @@ def _called(
 
 
 def _given(inputs: Sequence[Any], wanted: list[TensorType]) -> list[Any]:
-    """Converts the inputs for the engine."""
+    """Converts the inputs to the form that the engine takes."""
     types: Sequence[TensorType | None] = wanted if len(inputs) == len(wanted) else [None] * len(inputs)
     return [to_engine(value, ty, i) for i, (value, ty) in enumerate(zip(inputs, types))]
 
@@ -236,10 +236,10 @@ class Executable:
     """A compiled program. Call it with one array per input; it returns a list with one array per result.
 
     A program that was lowered or exported by JAX is called like the JAX function: with the same trees of
-    arguments, by position or by name, except static ones. It returns the same tree of results, as NumPy
-    arrays.
+    arguments, by position or by name, but without the static arguments. It returns the same tree of results,
+    as NumPy arrays.
 
-    Several threads may call it at the same time. It stays usable after a failed run.
+    Several threads may call an executable at the same time. It stays usable after a failed run.
     """
 
     def __init__(
@@ -292,11 +292,11 @@ class Executable:
         """Runs the program.
 
         Args:
-          inputs: one array per input, of exactly its element type and shape; for a program lowered by JAX,
-            one array per leaf of the function's arguments, although JAX drops unused ones.
-            Python numbers and lists of numbers are converted to the element type, and so are integers of
-            NumPy's default type (int64) if they fit. Types that NumPy lacks are passed as arrays of
-            `ml_dtypes`, or as raw bits in `uint8` or `uint16`.
+          inputs: one array per input, of exactly its element type and shape. For a program lowered by JAX,
+            one array per leaf of the function's arguments, including unused arguments, which JAX drops from
+            the program. Python numbers and lists of numbers are converted to the element type, and so are
+            integers of NumPy's default type (int64) if they fit. Types that NumPy lacks are passed as arrays
+            of `ml_dtypes`, or as raw bits in `uint8` or `uint16`.
 
         Returns:
           One array per result. Each array owns its memory.
@@ -318,7 +318,7 @@ class Executable:
         return _called(self.run, self._trees, args, kwargs)
 
     def profile(self, /, *args: Any, runs: int = 10, **kwargs: Any) -> Profile:
-        """Times runs by the steps of the plan:
+        """Times each step of the plan in repeated runs:
 
         >>> import farcall, numpy as np
         >>> double = farcall.compile('''
@@ -331,8 +331,8 @@ class Executable:
         ('elementwise add', '%0 at 3:10', 1.0)
 
         Args:
-          args: arguments of the program, and `kwargs`. Steps have source locations if the program's text has
-            them: `farcall.compile(lowered.as_text(debug_info=True))`.
+          args: positional arguments of the program. `kwargs` are its named arguments. Steps have source
+            locations if the program's text has them: `farcall.compile(lowered.as_text(debug_info=True))`.
           runs: number of measured runs, after one run that is not counted. (If the function itself has an
             argument of this name, it is passed by position.)
 
@@ -488,8 +488,8 @@ def _symbolic_type(name: str, sizes: list[str]) -> TensorType:
     return tensor_type(name, [int(size) if size.isdecimal() else size for size in sizes])
 
 
-#: Functions that are called with each compiled program: its text, or the bytes of an artifact, and its name
-#: in messages.
+#: Functions that are called for each compiled program. The arguments are the program (its text, or the bytes
+#: of an artifact) and its name in messages.
 watchers: list[Callable[[bytes, str], None]] = []
 
 
@@ -634,7 +634,7 @@ def _exported(program: Any) -> bytes:
     try:
         return bytes(program.serialize())
     except (TypeError, ValueError):
-        # Its trees have nodes of a type that is not registered for serialization.
+        # The function's trees have nodes of a type that is not registered for serialization.
         from farcall._lowered import flat
 
         return bytes(flat(program).serialize())
@@ -644,8 +644,8 @@ def _exported(program: Any) -> bytes:
 
 
 def _platforms(program: Any) -> list[str] | None:
-    """Returns the platforms that a function was exported for, if there are several. Its text does not list
-    them."""
+    """Returns the platforms that a function was exported for, if there are several. The program's text does
+    not list them."""
     platforms = list(program.platforms) if hasattr(program, "mlir_module") else []
     return platforms if len(platforms) > 1 else None
 

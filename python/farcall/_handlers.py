@@ -16,7 +16,8 @@ from farcall import _farcall
 if TYPE_CHECKING:
     from farcall._engine import Registry
 
-#: `XLA_FFI_Error* handler(XLA_FFI_CallFrame*)`. The C function takes the interpreter's lock, on any thread.
+#: `XLA_FFI_Error* handler(XLA_FFI_CallFrame*)`. The C function acquires the interpreter's lock, on any
+#: thread.
 _C_HANDLER = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)
 
 
@@ -24,7 +25,7 @@ def address_of(function: Any) -> int:
     """Returns the address of a C function, given as a function of ctypes or as an address; 0 if it is null.
 
     Raises:
-      TypeError: if it is of another type.
+      TypeError: if `function` is of another type.
     """
     try:
         pointer = ctypes.c_void_p(function) if isinstance(function, int) else ctypes.cast(function, ctypes.c_void_p)
@@ -46,7 +47,8 @@ class _Entry:
 
 
 class Handler:
-    """A handler written in Python, created by `handler` from a function. Calling it calls the function.
+    """A handler written in Python, created by `handler` from a function. Calling the handler calls the
+    function.
 
     Programs of farcall's engine find the handler by its name. `capsule` is for other hosts of XLA's FFI:
     `jax.ffi.register_ffi_target(h.name, h.capsule)` registers it with JAX.
@@ -94,19 +96,19 @@ def handler(
     ... def scale(x, y, *, factor):
     ...     np.multiply(x, factor, out=y)
 
-    The arrays are the memory of the call, without copies: operands are read-only, results have unspecified
-    contents and must be written. (Another host of XLA's FFI, such as JAX, reuses the memory of a call even
-    if arrays still refer to it, so the arrays are copies there.) A function that keeps an array, or a view of
-    an array, makes the call fail: it must copy the array instead. (After such a failure, the memory of the
-    call stays alive, with its contents, as long as the array.) Tokens are left out. Attributes are Python
-    numbers, booleans, strings, tuples of numbers and dictionaries; a string that is not UTF-8 is passed as
-    bytes.
+    Operands are read-only. Results have unspecified contents and must be written. In farcall's engine,
+    the arrays are the memory of the call, without copies. In another host of XLA's FFI, such as JAX, they
+    are copies, because such a host reuses the memory of a call even if arrays still refer to it. A
+    function that keeps an array, or a view of an array, makes the call fail; the function must copy the
+    array instead. (After such a failure, the memory of the call stays alive, with its contents, as long
+    as the array.) Tokens are left out. Attributes are Python numbers, booleans, strings, tuples of
+    numbers and dictionaries; a string that is not UTF-8 is passed as bytes.
 
-    An exception of the function becomes the call's error, with its traceback. The calling program raises a
-    `RuntimeError` whose `__cause__` is the exception. The frames of the exception lose their local variables
-    if these refer to arrays of the call. An exception that is not an `Exception`, such as
-    `KeyboardInterrupt`, is raised unchanged by the program. The interpreter's lock is held only during the
-    call.
+    An exception of the function becomes the call's error, with its traceback. The calling program raises
+    a `RuntimeError` whose `__cause__` is the exception. The local variables of the functions in its
+    traceback are cleared if the exception would otherwise keep arrays of the call alive. An exception
+    that is not an `Exception`, such as `KeyboardInterrupt`, is raised unchanged by the program. The
+    interpreter's lock is held only during the call.
 
     Args:
       function: the function; it returns nothing.
@@ -162,8 +164,8 @@ class NumberedCallbacks:
         values.
     """
 
-    #: Names of the callback targets in JAX. The second one is called once for each device; there is one
-    #: device.
+    #: Names of the callback targets in JAX. A call of the second one runs once on each device; farcall's
+    #: engine has one device.
     TARGETS = ("xla_ffi_python_cpu_callback", "xla_ffi_partitioned_python_cpu_callback")
 
     def __init__(self, functions: Sequence[Callable[..., Sequence[Any]]]) -> None:

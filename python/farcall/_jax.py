@@ -7,8 +7,8 @@ Each op has two primitives:
   forward op, which also returns residuals) and leaves the tangents to the linear primitive.
 - The *linear* primitive maps tangents of operands to tangents of results, and carries the values that the
   derivatives need. Evaluating it calls the op's tangent target (JVP); transposing it calls the backward
-  target (VJP). An op can therefore have a JVP and a VJP, and a missing one is an error only when it is
-  needed.
+  target (VJP). An op can therefore have both a JVP and a VJP. If it lacks one of them, only a program that
+  needs the missing one fails.
 
 Derivatives are ops themselves, so they batch by their own signatures.
 
@@ -84,7 +84,7 @@ def _kind(array: jax.Array) -> str:
 
 
 def _is_known(name: str) -> bool:
-    """Returns true if JAX has the element type: without jax_enable_x64 it has no 64-bit types. The engine
+    """Returns true if JAX has the element type. Without jax_enable_x64, JAX has no 64-bit types. The engine
     decides which of an op's types are tried, and in which order (`number_types`)."""
     return jax.dtypes.canonicalize_dtype(dtype_of(name)) == dtype_of(name)
 
@@ -118,7 +118,7 @@ class OpPrimitive:
         """Returns the element types and shapes of arrays or abstract values, in the engine's terms."""
         types = []
         for operand in operands:
-            # JAX's own element types (of keys, of tangents of integers) are not NumPy types.
+            # JAX's own element types (for random keys and for tangents of integers) are not NumPy types.
             dtype = dtype_name(operand.dtype) if isinstance(operand.dtype, np.dtype) else None
             if dtype is None:
                 raise TypeError(f"{self.name}: an array of {operand.dtype} cannot be an operand of an op")
@@ -216,7 +216,7 @@ class OpPrimitive:
             return lower_partitioned(context, text, lambda *operands: self(operands, attributes), factors, operands)
         extra = {}
         if self.native.batch_partitionable:
-            # Partitioners of exported programs know only batch dimensions.
+            # A partitioner that splits an exported program can only split the batch dimensions of a call.
             if num_batch_dims is None:
                 num_batch_dims, added = call.batch_split if is_partitioned else (call.batch_rank, 0)
                 if added:
@@ -310,8 +310,8 @@ class OpPrimitive:
         if not linear.results or not moving:
             results = self(primals, attributes)
             return results, [ad.Zero(jax.typeof(r).to_tangent_aval()) for r in results]
-        # The derivatives with respect to these operands are zero, so derivative ops need not be
-        # differentiated with respect to them.
+        # The derivatives with respect to the operands in `zero` are zero, so the derivative ops are not
+        # differentiated with respect to these operands either.
         primals = [jax.lax.stop_gradient(x) if i in linear.zero else x for i, x in enumerate(primals)]
         if linear.forward is None:
             results, residuals = self(primals, attributes), []
@@ -365,7 +365,8 @@ class OpPrimitive:
 class _Linear:
     """The derivative of an op at a point, as a linear map from tangents of operands to tangents of results.
 
-    The derivative with respect to the point is the derivative of the tangent target, which is itself an op.
+    The map itself is differentiated with respect to the point by differentiating the tangent target, which is
+    an op.
 
     The operands are the values that the op's derivatives need, then the nonzero tangents. The parameters are
     the op's attributes, the types of the op's operands, the operands that have a tangent, and the partition
@@ -392,7 +393,7 @@ class _Linear:
         return self.of.native.linear(types, attributes, moving)
 
     def _require(self) -> None:
-        """Raises an exception if the op is one that `residuals(…)` generates, which has no derivatives."""
+        """Raises an exception if `residuals(…)` generated the op. Generated ops have no derivatives."""
         if (of := self.of.generated_for) is not None:
             raise TypeError(
                 f"{of} has no second derivative: its residuals come from a generated op, {self.name}, which has no gradient;"
@@ -439,7 +440,7 @@ class _Linear:
         native = self._native(**params)
         saved = len(native.saved)
         if all(type(t) is ad.Zero for t in tangents[:saved]):
-            # The map is linear in these tangents, so its derivative is the same map.
+            # Only operands in which the map is linear have tangents, so its derivative is the same map.
             moved = [ad.instantiate_zeros(t) for t in tangents[saved:]]
             return self.primitive.bind(*primals, **params), self.primitive.bind(*primals[:saved], *moved, **params)
         self._require()
@@ -475,7 +476,8 @@ _PRIMITIVES: dict[str, dict[int, OpPrimitive]] = {}
 
 
 def primitive_of(op: "Op") -> OpPrimitive:
-    """Returns the primitive of an op. XLA knows handlers by their process-wide names."""
+    """Returns the primitive of an op. Primitives are found by name, because XLA finds handlers by names that
+    are unique in the process."""
     edition = op._native.edition
     editions = _PRIMITIVES.setdefault(op.__name__, {})
     known = editions.get(edition)

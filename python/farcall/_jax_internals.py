@@ -41,8 +41,8 @@ class Internal:
     del allowed
     side_effect = SideEffect()
 
-    # Frames of the package are excluded, so that profiles, metadata of programs and errors name the user's
-    # lines.
+    # JAX ignores the frames of this package, so that profiles, metadata of programs and errors name the
+    # user's lines.
     package = os.path.dirname(__file__) + os.sep
     source_info_util.register_exclusion(package)
     traceback_util.register_exclusion(package)
@@ -121,8 +121,8 @@ class Internal:
 
     @classmethod
     def is_split_here(cls, context: mlir.LoweringRuleContext) -> bool:
-        """Returns true if this process splits the program, and not a process that loads an exported
-        program."""
+        """Returns true if this process splits the program. (An exported program is split by the process
+        that loads it.)"""
         return cls.is_partitioned(context) and not cls.is_exported(context)
 
     @classmethod

@@ -1,8 +1,9 @@
 """Loops that call an op for each index of an axis, if `vmap` cannot use one call for all indices.
 
 The loop is a separate primitive (`Loop`) instead of a loop of JAX, because XLA's partitioner does not split
-JAX's loops: it would gather the arrays that the loop iterates over. Split among devices, each device loops
-over its part of the axis. The primitive's other rules apply `jax.vmap` to the rules of a single call.
+JAX's loops: it would gather the arrays that the loop iterates over. If a `Loop` is split among devices, each
+device loops over its part of the axis. The primitive's other rules apply `jax.vmap` to the rules of a single
+call.
 """
 
 import functools
@@ -17,12 +18,12 @@ from jax.interpreters import ad, batching, mlir
 from farcall._jax_internals import Internal
 from farcall._sharding import Factors, lower_partitioned
 
-#: For each loop, outermost first: a flag for each operand, true if the operand has the loop's axis. The axes
-#: of an operand are in front, in this order.
+#: The loops of a call, outermost first. Each loop has one flag per operand, true if the operand has the
+#: loop's axis. The loops' axes are the first dimensions of an operand, in the order of the loops.
 Levels = tuple[tuple[bool, ...], ...]
 
-#: One call for all indices of an axis: the axis of each operand, the parameters of the call, the axis of each
-#: result.
+#: One call for all indices of a mapped axis: the position of this axis in each operand (`None` if the operand
+#: lacks it), the parameters of the call, and the position of the axis in each result.
 Larger = tuple[Sequence[int | None], dict[str, Any], Sequence[int]]
 
 
@@ -33,8 +34,9 @@ class Looped(Protocol):
     primitive: jax.extend.core.Primitive
 
     def larger(self, operands: Sequence[Any], mapped: Sequence[bool], size: int, split: Any, **params: Any) -> Larger | None:
-        """Returns one call for all indices of an axis, which the `mapped` operands have; `operands` are given
-        without the axis. In a mesh of explicit axes, `split` is the partition spec of the axis."""
+        """Returns one call for all indices of an axis, or `None` if a loop is needed. The `mapped` operands
+        have the axis, but `operands` are given without it. In a mesh of explicit axes, `split` is the
+        partition spec of the axis."""
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[list[Any], list[Any]]:
         """Returns results and tangents, as for JAX's JVP rules."""
@@ -86,7 +88,7 @@ class Loop:
     def batch(
         self, operands: Sequence[Any], axes: Sequence[int | None], params: dict[str, Any], levels: Levels = ()
     ) -> tuple[list[Any], list[int]]:
-        """Batches the calls in these loops: as larger calls, or as another loop."""
+        """Batches the calls in the loops of `levels`: each as one larger call, or all in another loop."""
         mapped = tuple(axis is not None for axis in axes)
         [size] = {x.shape[axis] for x, axis in zip(operands, axes) if axis is not None}
         depths = [sum(level[i] for level in levels) for i in range(len(operands))]
@@ -140,7 +142,7 @@ class Loop:
         return Internal.sharded(context, mlir.lower_fun(call, multiple_results=True)(context, *operands))
 
     def _loop(self, levels: Levels, params: dict[str, Any], *operands: Any) -> list[Any]:
-        """Expands to JAX's loops, in order."""
+        """Expands the levels to nested loops of JAX, outermost first."""
         if not levels:
             return self.of.primitive.bind(*operands, **params)
         return loop(functools.partial(self._loop, levels[1:], params), operands, levels[0])
@@ -197,7 +199,7 @@ class LinearLoop(Loop):
         return (*mapped[:saved], *[True] * len(mapped[saved:]))
 
     def _lower(self, context: mlir.LoweringRuleContext, *operands: Any, levels: Levels, **params: Any) -> Any:
-        """Lowers to calls of ops, which have separate loops."""
+        """Lowers to calls of ops, each of which has its own loops."""
         evaluate = _vmapped(functools.partial(self.of.evaluate, **params), levels)
         return mlir.lower_fun(evaluate, multiple_results=True)(context, *operands)
 
@@ -205,7 +207,7 @@ class LinearLoop(Loop):
 def loop(function: Callable[..., list[Any]], operands: Sequence[Any], mapped: Sequence[bool]) -> list[Any]:
     """Calls a function for each index of the first axis of some operands, in order, and stacks the
     results."""
-    # JAX's loop cannot be split, which must be explicit in a mesh of explicit axes.
+    # JAX's loop cannot be split. In a mesh of explicit axes, its arrays must therefore have an unsplit axis.
     entries = [Internal.whole_in_front(x) for x, m in zip(operands, mapped) if m]
 
     def one(entry: list[Any]) -> list[Any]:

@@ -12,7 +12,7 @@ from farcall._trees import used
 
 
 class Lowered:
-    """Facts about a function that JAX knows, but that the function's program does not contain.
+    """The trees, result types and callbacks of a function, which JAX knows and the program does not contain.
 
     Args:
       program: a `jax.stages.Lowered`, or a `jax.export.Exported`.
@@ -23,8 +23,8 @@ class Lowered:
         self._out = program.out_tree
         results = program.out_info if hasattr(program, "out_info") else program.out_avals
         self._types = [result.dtype for result in jax.tree.leaves(results)]
-        # Undocumented parts of JAX: the arguments that the program takes if some are unused, and the
-        # functions that it calls back.
+        # These attributes of JAX are undocumented. They hold the arguments that the program takes if some are
+        # unused, and the functions that the program calls back.
         lowering = getattr(program, "_lowering", None)
         kept = getattr(program, "module_kept_var_idx", getattr(lowering, "compile_args", {}).get("kept_var_idx"))
         self._kept = None if kept is None else sorted(kept)

@@ -48,7 +48,7 @@ class Library:
 
     @property
     def disabled_checks(self) -> list[Any]:
-        """Pass this list to `jax.export.export` as `disabled_checks`, to allow calls of these ops."""
+        """Value of the argument `disabled_checks` of `jax.export.export` that allows calls of these ops."""
         from jax.export import DisabledSafetyCheck
 
         return [DisabledSafetyCheck.custom_call(op.__name__) for op in self]
@@ -87,7 +87,7 @@ class Library:
         return self
 
     def __repr__(self) -> str:
-        # Two ops that are derivatives of each other are listed as ops.
+        # Derivatives are not listed, except for two ops that are derivatives of each other.
         of = {op.__name__: op.derivatives for op in self}
         derivatives = {name for op in self for name in op.derivatives if op.__name__ not in of[name]}
         return f"<farcall.Library {self.__path}: {', '.join(name for name in of if name not in derivatives)}>"
@@ -126,8 +126,8 @@ class Op:
         self._declared = dict(zip(_as_python(declared), declared))
         self._operands = [(name, *rest) for name, (_, *rest) in zip(self._declared, native.operands)]
         self._attributes = list(self._declared)[len(self._operands) :]
-        #: The offset operands, with the dimensions that they are indices into. They are passed by name; the
-        #: default is 0.
+        #: The offset operands, with the dimensions that they are indices into. Callers pass offsets by name;
+        #: the default is 0.
         self._offsets = {name: dim for name in self._declared for own, dim in native.offsets if own == self._declared[name]}
         #: Names of the variadic operands.
         self._lists = [name for name, arity in self._operands if arity == "variadic"]
@@ -147,7 +147,7 @@ class Op:
 
     @property
     def batching(self) -> str:
-        """`jax.vmap` rule of the op: `native`, or a loop with its reason."""
+        """`jax.vmap` rule of the op: `native`, or a loop, with the reason for the loop."""
         return self._native.batching
 
     @property
@@ -254,9 +254,9 @@ class Op:
         kinds: Sequence[str | None] | None = None,
         has: Callable[[str], bool] = lambda name: True,
     ) -> list[Any]:
-        """Returns the operands as arrays. Operands without an element type get one that the op supports:
-        Python numbers and lists of numbers, integers of NumPy's default type, and arrays with a kind of
-        numbers in `kinds`. `has` returns true for available types.
+        """Returns the operands as arrays. Operands without a fixed element type get one that the op supports.
+        These operands are Python numbers and lists of numbers, arrays of NumPy's default integer type, and
+        arrays with a kind of numbers in `kinds`. `has` returns true for available types.
         """
         values, said = list(operands), []
         for i, (value, kind) in enumerate(zip(operands, kinds or [None] * len(operands))):
@@ -383,7 +383,8 @@ def _load(
         )
     ops: dict[str, Op] = {}
     for name, platforms in by_name.items():
-        # All users of an op share its JAX traces and compiled programs.
+        # Loading a library again returns the same ops, so that their users share JAX traces and compiled
+        # programs.
         functions = tuple((platform, name, op.edition, *op.functions) for platform, op in sorted(platforms.items()))
         ops[name] = _OPS.get(functions) or _OPS.setdefault(functions, Op(platforms, ops))
     return {op._native.local_name: op for op in ops.values()}
@@ -449,9 +450,9 @@ def _as_python(names: Iterable[str]) -> list[str]:
 
 def _is_for_jax(operands: list[Any], has_side_effect: bool) -> bool:
     """Returns true if JAX must make the call: if an operand is a JAX array, or while a function is traced.
-    One exception: while a function is traced, a call on NumPy arrays runs immediately, and only once, in
-    farcall's engine. Its operands are constants of the traced function. A call with a side effect is no such
-    exception, because the effect must occur in each run.
+    There is one exception: while a function is traced, a call on NumPy arrays runs immediately, and only
+    once, in farcall's engine. Its operands are constants of the traced function. JAX still makes calls with a
+    side effect, because the effect must occur in each run.
     """
     jax = sys.modules.get("jax")
     if jax is None or not hasattr(jax, "Array"):

@@ -22,7 +22,7 @@ class StepTime:
       results: types of its results.
       origin: source location in the program: value, line and column, and the location recorded by JAX if the
         text contains it (`lowered.as_text(debug_info=True)`). For fused operations, the location of the last
-        one.
+        of them.
       calls: number of calls in a run.
       seconds: time of the step in a run, without the steps that it contains.
       total_seconds: time of the step in a run, with the steps that it contains.

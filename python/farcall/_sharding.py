@@ -5,9 +5,9 @@ determines how each may be split. If XLA partitions a program, Shardy receives t
 decides which axes of the mesh split which factors. Then each device calls the op on its parts, and partial
 results are combined (`lower_partitioned`).
 
-A factor that cannot be split soundly stays whole, without affecting other factors: if the signature requires
-it, if its size is not a multiple of the number of devices (a part would be padded with entries that a sum
-would count), or if its axis already splits another factor.
+A factor stays whole if the signature requires it, if its axis already splits another factor, or if its size
+is not a multiple of the number of devices. (In the last case, a part would be padded with entries that a sum
+would count.) Other factors are not affected.
 """
 
 import dataclasses
@@ -37,8 +37,8 @@ class Factors:
     factors: Sequence[tuple[int, str]]
     #: For each operand, the factors of its dimensions.
     operands: Sequence[Sequence[int]]
-    #: For each result, the factors of its dimensions. For a result that has its dimension, a reduced factor
-    #: counts as mapped.
+    #: For each result, the factors of its dimensions. If a result has a dimension of a reduced factor, its
+    #: partial results are not combined over this factor.
     results: Sequence[Sequence[int]]
     #: The offset operands with their factors. An offset is the index, in the whole factor, at which a
     #: device's part begins.
@@ -69,8 +69,8 @@ class Factors:
         return axes
 
     def conflict(self, specs: Sequence[Sequence[Any]]) -> tuple[int, int] | None:
-        """Returns two operands with conflicting partition specs: one factor split by two axes, or one axis
-        for two factors."""
+        """Returns two operands with conflicting partition specs, if there are any. In a conflict, different
+        axes split one factor, or one axis splits two factors."""
         splits: dict[int, tuple[tuple[str, ...], int]] = {}
         users: dict[str, tuple[int, int]] = {}
         for i, (factors, spec) in enumerate(zip(self.operands, specs)):
@@ -85,7 +85,8 @@ class Factors:
         return None
 
     def looped(self, size: int, mapped: Sequence[bool]) -> "Factors":
-        """Returns the factors of a loop. Its axis is in front of the `mapped` operands and of all results."""
+        """Returns the factors of a loop of calls. The loop's axis is the first dimension of the `mapped`
+        operands and of all results."""
         axis = len(self.factors)
         operands = [[axis, *own] if m else own for own, m in zip(self.operands, mapped)]
         return Factors([*self.factors, (size, "map")], operands, [[axis, *own] for own in self.results], self.offsets)
@@ -104,7 +105,8 @@ class Factors:
         return value
 
     def begun(self, operands: Sequence[Any], axes: Axes, mesh: Mapping[str, int]) -> list[Any]:
-        """Returns the operands of one part, with the part's offsets added."""
+        """Returns a device's operands. The index at which the device's part of a factor begins is added to
+        the factor's offset operand."""
         operands = list(operands)
         for i, factor in self.offsets:
             if axes[factor]:
@@ -133,7 +135,8 @@ def lower_partitioned(
 ) -> list[Any]:
     """Lowers a call that XLA's partitioner may split into calls on parts of the operands. `text` identifies
     the call."""
-    has_64_bits = jax.config.jax_enable_x64  # here, but perhaps not in the thread that partitions
+    # XLA may partition the call on another thread, on which JAX has another setting.
+    has_64_bits = jax.config.jax_enable_x64
 
     def axes_of(mesh: jax.sharding.Mesh, tensors: Iterable[Any]) -> Axes:
         split = zip([*factors.operands, *factors.results], tensors)
@@ -162,7 +165,8 @@ def lower_partitioned(
     split.def_partition(partition, infer, sharding_rule=factors.rule(), decode_shardings=False)
     meshed = Internal.with_mesh(context)
     lowered = mlir.lower_fun(split, multiple_results=True)(meshed, *operands)
-    # Everything that the functions above depend on. A readable attribute of the program also names the call.
+    # `what` contains everything that the functions above depend on. The attribute `farcall_call` names the
+    # call for readers of the program.
     what = repr((text, factors, context.avals_in, context.avals_out, has_64_bits, *Internal.partitioned_for(meshed)))
     for value in lowered[:1]:
         value.owner.attributes["mhlo.frontend_attributes"] = mlir.ir_attribute({"farcall_call": text})

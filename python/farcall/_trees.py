@@ -14,7 +14,8 @@ class Trees:
         Types that only their author's code can take apart are represented by names.
       results: the tree of the results in the same form.
       kept: indices of the arguments that the program takes.
-      count: number of arrays among the arguments, including those in types of other code.
+      count: number of arrays among the arguments, including those in values of types that are represented by
+        names.
     """
 
     def __init__(self, arguments: Any, results: Any, kept: list[int], count: int) -> None:
@@ -70,7 +71,7 @@ def used(leaves: Sequence[Any], count: int, kept: Sequence[int]) -> Sequence[Any
 
 
 def _flatten(wanted: Any, given: Any, path: str, leaves: list[Any]) -> None:
-    """Appends the arrays of a tree that has the structure of another tree.
+    """Appends the arrays in `given` to `leaves`, if the tree has the structure of `wanted`.
 
     Raises:
       TypeError: if the structures differ.

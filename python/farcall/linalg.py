@@ -27,10 +27,11 @@ _DECISIVE = 0.6
 
 
 def qr(x: Any, *, mode: str = "reduced", eps: float = 0.0) -> tuple[jax.Array, jax.Array]:
-    """The QR decomposition `x = q @ r` of matrices: the columns of `q` are orthonormal, `r` is upper
+    """Returns the QR decomposition `x = q @ r` of matrices: the columns of `q` are orthonormal, `r` is upper
     triangular.
 
-    Derivatives exist if the leading columns of `x`, as many as `q` has, are linearly independent.
+    Derivatives exist if the first `k` columns of `x` are linearly independent, where `k` is the number of
+    columns of `q`.
 
     Args:
       x: matrices `[..., m, n]` of real or complex numbers, or of integers, whose results are `float32`.
