@@ -1,8 +1,8 @@
 #!/bin/sh
 # Runs the Python tests with jaxlib 0.12 (FFI 0.5), which needs Python 3.12 or later, in a separate Debian
-# system. The tests use the artifacts built on this machine: Rust handlers in that jaxlib, and its compiled
-# handlers and C++ handlers built with its headers in the engine. `cargo xtask test-newest` calls this script,
-# as root, with debootstrap installed:
+# system. The tests use the artifacts built on this machine. They run Rust handlers in that jaxlib. In the
+# engine, they run the handlers compiled into that jaxlib, and C++ handlers built with its headers. `cargo
+# xtask test-newest` calls this script, as root, with debootstrap installed:
 #
 #     newest_jaxlib.sh EXAMPLES PACKAGE FOLDER [MIRROR]
 #

@@ -3,9 +3,9 @@ Markdown.
 
     accuracy.py [STEP]
 
-f16 and bf16: all numbers. f32: every STEP-th number in the order of bit patterns (1: all). f64: numbers
-spread over all bit patterns. Errors are in units in the last place, the distance between neighboring numbers
-at the exact result. Exact results are computed in f64 for the narrow types (NumPy, SciPy), and by mpmath for
+The operands are all numbers of f16 and bf16, and every STEP-th number of f32 in the order of bit patterns.
+For f64, they are spread over all bit patterns. Errors are in units in the last place, the distance between
+neighboring numbers at the exact result. Exact results are computed in f64 for the narrow types (NumPy, SciPy), and by mpmath for
 f64.
 """
 
@@ -82,7 +82,7 @@ def ulp(exact, dtype):
 
 
 class Errors:
-    """The largest errors so far: for normal numbers only, and including subnormal operands and results."""
+    """The largest errors so far, separately for normal numbers and for subnormal operands or results."""
 
     def __init__(self):
         self.normal, self.subnormal, self.odd = (0.0, None), (0.0, None), 0
@@ -99,7 +99,7 @@ class Errors:
             overflows = np.abs(exact) >= limit + ulp(np.array(limit), dtype) / 2 if dtype != "f64" else np.isinf(exact)
             exact = np.where(overflows & ~np.isnan(exact), np.copysign(np.inf, exact), exact)
             finite = np.isfinite(exact)
-            # Within four units of overflow, both the number and infinity are accepted.
+            # If the exact result is within four units of the largest number, an infinite result is accepted.
             edge = finite & np.isinf(wide) & (np.abs(exact) > limit * (1 - 4 * float(info.eps)))
             odd = ~finite & ~((np.isnan(wide) & np.isnan(exact)) | (wide == exact))
             odd |= finite & ~np.isfinite(wide) & ~edge

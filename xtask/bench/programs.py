@@ -33,9 +33,9 @@ VIEWS = {"bfloat16": ml_dtypes.bfloat16, "float8_e4m3fn": ml_dtypes.float8_e4m3f
 
 
 def handlers(library, targets):
-    """Returns a registry with jaxlib's handlers for LAPACK and the handlers of a library. XLA gets the
-    library's handlers as well if a symbol has the target's name in camel case, except handlers with state,
-    because a state type cannot belong to both sides."""
+    """Returns a registry with jaxlib's handlers for LAPACK and the handlers of a library. XLA also gets
+    each handler of the library whose symbol is the target's name in camel case. Handlers with state are
+    excluded, because a state type cannot belong to both sides."""
     registry = farcall.Registry()
     lapack._lapack.initialize()
     for name, capsule, api_version in lapack.registrations()["cpu"]:

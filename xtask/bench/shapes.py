@@ -7,8 +7,8 @@ from jax import lax
 
 
 def case(family, name):
-    """Returns the function and the arguments of a case: the same numbers each time, different ones for each
-    argument."""
+    """Returns the function and the arguments of a case. Each call returns the same numbers, which
+    differ between arguments."""
     global numbers
     numbers = np.random.default_rng(0)
     return FAMILIES[family][name]()

@@ -1,6 +1,7 @@
 """Runs HLO texts in farcall, one after another, and reports whether each agrees with jaxlib's results.
 
-A text that jaxlib can only read must be readable here: it is parsed, verified and written as StableHLO.
+If jaxlib can read a text but not run it, farcall must be able to parse the text, verify it and write it as
+StableHLO.
 """
 
 import dataclasses
@@ -30,8 +31,8 @@ class TextWorker(Worker):
         return path_of(self.store.root, program.name).read_text(encoding="utf-8")
 
     def compare(self, program: Program, outputs: list[np.ndarray]) -> dict:
-        """Compares results of bounded sizes with the elements that XLA wrote: they come first, in order. XLA
-        does not write the rest of the array, and farcall cuts its results to their sizes."""
+        """Compares results of bounded sizes with the elements that XLA wrote. These are the first elements of
+        XLA's array, which has the maximum size; farcall's result has the actual size."""
         results = _RESULTS.search(program.text)
         if results and "#stablehlo.bounds" in results[1] and len(outputs) == len(program.outputs):
             written = [_first(want, got.shape) for got, want in zip(outputs, program.outputs)]

@@ -18,7 +18,7 @@ import resource
 import sys
 from pathlib import Path
 
-# As in the JAX suite: no fused multiplications and additions.
+# As in the JAX suite, XLA must not fuse multiplications and additions.
 os.environ["XLA_FLAGS"] = "--xla_cpu_max_isa=AVX"
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 

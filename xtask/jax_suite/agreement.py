@@ -1,6 +1,6 @@
-"""Criteria for the agreement of two results: integers and booleans must be equal, floats must be within the
-default tolerance of JAX's own test utilities, or, given a more precise evaluation, have an error of at most
-twice XLA's.
+"""Criteria for the agreement of two results. Integers and booleans must be equal. Floats must be within the
+default tolerance of JAX's own test utilities. If a more precise evaluation is available, an error of at most
+twice XLA's error is also accepted.
 
 NaNs agree regardless of their bits, and a complex number with a NaN part is a NaN.
 """

@@ -24,8 +24,8 @@ def within_spread(
     """Returns true if results are at most twice as far from XLA's results as XLA's results are from each
     other.
 
-    Integers must all equal the integers of `want`, or all equal the integers of `run(inputs)`, another run of
-    XLA.
+    `want` has XLA's results. The integers of all results must equal those of `want`, or those of another run
+    of XLA on the same inputs.
     """
     base = run(inputs)
     random = np.random.default_rng(0)

@@ -1,7 +1,7 @@
 """Rewrites the text of a program for another precision: the same operations on wider or narrower floats.
 
-Integers keep their width. Where floats are reinterpreted as bits (`bitcast_convert`), they get their original
-width for that operation only.
+Integers keep their width. Floats that are reinterpreted as bits (`bitcast_convert`) are converted to their
+original width for that operation only.
 """
 
 import re

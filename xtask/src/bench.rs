@@ -54,7 +54,7 @@ pub(crate) fn run(args: &[&str]) -> Result<bool> {
     }
     let (name, page) = report::page(&bench.results, &TEXTS, &FAMILIES)?;
     let missing: Vec<&str> = all().filter(|part| !bench.has(part)).collect();
-    // A page of some parts must not replace a page of all parts.
+    // A page in `docs` has the results of all parts, so a page without some parts must not replace it.
     let folder = if missing.is_empty() { root().join("docs") } else { target().join("bench") };
     let path = folder.join(name);
     std::fs::write(&path, page)?;

@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 
 use crate::shell::{cargo, must, root, target};
 
-/// Time limit of a Python test in seconds. No test takes a tenth of it.
+/// Time limit of a Python test in seconds: more than ten times what any test takes.
 const TEST_TIMEOUT_SECONDS: &str = "600";
 
 /// A virtual environment with one version of JAX, created on first use.

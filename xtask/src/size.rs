@@ -213,7 +213,8 @@ fn starts(name: &str) -> impl Iterator<Item = usize> {
     name.char_indices().map(|(at, _)| at).filter(move |&at| is_start(at))
 }
 
-/// Returns the position after the bracket that closes the one at the start of a text, or the text's length.
+/// Returns the position after the bracket that closes the bracket at the start of a text. If there is no such
+/// bracket, returns the text's length.
 fn closing(text: &str) -> usize {
     let mut depth = 0;
     let mut before = ' ';

@@ -11,8 +11,7 @@ use crate::python::{self, Venv};
 use crate::shell::{cargo, must, output, outputs, program, shared, show, target};
 use crate::suites;
 
-/// Numbers of passed and failed checks. Each step counts as one, and so does each test and each file of a
-/// suite.
+/// Numbers of passed and failed checks. Each step, each test and each file of a suite counts as one check.
 #[derive(Default)]
 struct Tally {
     passed: u64,
@@ -23,9 +22,9 @@ struct Tally {
 /// Extent of the checks of `cargo xtask test`. Each extent includes the checks of the previous one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Extent {
-    /// No Python package, no suites.
+    /// Checks without the Python package and without the suites in `shared`.
     Quick,
-    /// Everything that a change is likely to break.
+    /// Also the checks that a change is likely to break.
     Usual,
     /// Also the checks that rarely fail: old compilers and versions of jaxlib, long random tests.
     All,

@@ -1,6 +1,6 @@
 //! `cargo xtask valgrind`: the tests of both sides of the C interface under valgrind's memcheck.
 //!
-//! Each test counts as one, and so does each test program. A program fails if memcheck finds an invalid
+//! Each test and each test program counts as one check. A program fails if memcheck finds an invalid
 //! access, or memory without any pointer to it when the program ends. Memory that is still reachable is not
 //! an error: a host keeps libraries and type ids until the process ends.
 
@@ -23,8 +23,8 @@ const MEMCHECK: [&str; 6] = [
     "--error-exitcode=99",
 ];
 
-/// Test runs: a package with the options that select its test programs, and the tests of these programs (all
-/// if none).
+/// Test runs. Each has a package, the options that select the package's test programs, and the names of the
+/// tests to run (all tests if there are none).
 const RUNS: [(&[&str], &[&str]); 2] = [
     (&["--package", "farcall-ffi", "--lib", "--tests"], &[]),
     (&["--package", "farcall", "--features", "cxx-exceptions", "--test", "it"], &["host_"]),

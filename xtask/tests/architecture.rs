@@ -33,7 +33,7 @@ const SAFE: [&str; 7] = [
 /// Maximum number of lines of a file, without the test module at its end.
 const MAX_FILE_LINES: usize = 800;
 
-/// Files with more lines. The list only shrinks.
+/// Files that have more lines than allowed. New files must not be added to the list.
 const LONG_FILES: [&str; 3] =
     ["farcall-ffi/src/descriptor.rs", "farcall-kernels/src/math.rs", "farcall-sig/src/signature/infer.rs"];
 
@@ -124,7 +124,8 @@ fn local_paths(code: &str) -> Vec<Vec<&str>> {
     found
 }
 
-/// The module that a path in `module` refers to, or that has the item that it refers to.
+/// Returns the module that a path in `module` refers to. If the path refers to an item, this is the item's
+/// module.
 fn resolve(module: &[String], path: &[&str], modules: &BTreeMap<Vec<String>, String>) -> Vec<String> {
     let mut found = if path[0] == "crate" { Vec::new() } else { module.to_vec() };
     for name in path {
@@ -143,8 +144,8 @@ fn resolve(module: &[String], path: &[&str], modules: &BTreeMap<Vec<String>, Str
     found
 }
 
-/// The imports of a crate among sibling modules: for each parent, pairs of a module that imports and one that
-/// is imported. A module and its children count as one.
+/// Returns the imports between sibling modules of a crate. Each parent module has pairs of an importing and
+/// an imported child. Imports by the descendants of a child count as imports by the child.
 fn sibling_imports(name: &str) -> BTreeMap<Vec<String>, BTreeSet<(String, String)>> {
     let source = Path::new("crates").join(name).join("src");
     let mut modules = BTreeMap::new();
@@ -174,7 +175,8 @@ fn sibling_imports(name: &str) -> BTreeMap<Vec<String>, BTreeSet<(String, String
     imports
 }
 
-/// The imports on cycles: the imported module imports the importing one, perhaps through others.
+/// Returns the imports on cycles. An import is on a cycle if the imported module imports the importing one,
+/// directly or through other modules.
 fn on_cycles(imports: &BTreeSet<(String, String)>) -> Vec<(String, String)> {
     let reaches = |from: &str, to: &str| {
         let (mut seen, mut rest) = (BTreeSet::new(), vec![from]);
@@ -403,8 +405,8 @@ fn one_python_file_uses_undocumented_parts_of_jax() {
     }
 }
 
-/// The features of each package that a crate is built with: of its dependencies, and of those of build scripts
-/// and macros.
+/// Returns the enabled features of each package that the build of a crate compiles, including the packages
+/// that build scripts and macros need.
 fn features(package: &str) -> BTreeMap<String, BTreeSet<String>> {
     let mut cargo = std::process::Command::new(env!("CARGO"));
     cargo.current_dir(root()).args(["tree", "--package", package, "--edges", "normal,build"]);
@@ -418,8 +420,8 @@ fn features(package: &str) -> BTreeMap<String, BTreeSet<String>> {
     features
 }
 
-/// A crate is built once for each set of features. If these differ, the engine is built once for the command
-/// and once for the extension module.
+/// A crate is built once for each set of features. If the sets of the command and of the extension module
+/// differ, the engine is built twice.
 #[test]
 fn the_command_and_the_extension_module_share_a_build() {
     let [command, module] = ["farcall-cli", "farcall-python"].map(features);

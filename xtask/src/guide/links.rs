@@ -1,5 +1,5 @@
-//! Checks the links of all Markdown files, relative files and anchors, and the pages that messages name.
-//! Links with a scheme are not followed.
+//! Checks the links of all Markdown files, and the pages of the guide that messages name. A link is broken if
+//! its file or its anchor does not exist. Links with a scheme are not followed.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Component, Path, PathBuf};
@@ -10,7 +10,7 @@ use super::folder;
 use super::page::{closes, fence};
 use crate::shell::{outputs, program, root};
 
-/// A line for each broken link: its place and the problem.
+/// Returns a line for each broken link and each unknown page: the place and the problem.
 pub(crate) fn check() -> Result<Vec<String>> {
     let root = root();
     let (_, files, _) =
@@ -33,7 +33,7 @@ pub(crate) fn check() -> Result<Vec<String>> {
     Ok(broken)
 }
 
-/// A line for each message in the sources that names a page which does not exist: `see: farcall guide NAME`.
+/// Returns a line for each message in the sources that names a missing page: `see: farcall guide NAME`.
 fn unknown_pages() -> Result<Vec<String>> {
     const NAMED: &str = "see: farcall guide ";
     let sources = ["crates", "examples", "python"];
@@ -52,7 +52,7 @@ fn unknown_pages() -> Result<Vec<String>> {
     Ok(unknown)
 }
 
-/// The problem of a link of a file, if it is broken.
+/// Returns the problem of a link in a file, if the link is broken.
 fn problem(
     file: &Path,
     link: &str,

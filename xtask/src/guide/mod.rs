@@ -44,7 +44,7 @@ pub(crate) fn run(args: &[&str]) -> Result<bool> {
     }
 }
 
-/// Builds the book with mdbook, which is installed under `target/` if it is not there. A warning is an error.
+/// Builds the book with mdbook, which is first installed under `target/` if necessary. A warning is an error.
 fn build() -> Result<bool> {
     let tools = target().join("mdbook");
     let mdbook = tools.join("bin/mdbook");
@@ -77,12 +77,12 @@ fn report_links() -> Result<bool> {
 /// Outcome of a test of pages.
 pub(crate) struct Outcome {
     pub(crate) passed: u64,
-    /// A line for each failure; the whole report has been printed.
+    /// A line for each failure. The full report of each failure has already been printed.
     pub(crate) failures: Vec<String>,
 }
 
-/// Runs the code blocks of pages, two pages at a time; of all pages if none are named. The command `farcall`
-/// and the Python package have been built.
+/// Runs the code blocks of the named pages, or of all pages, two pages at a time. The caller has built the
+/// command `farcall` and the Python package.
 pub(crate) fn test(venv: &Venv, names: &[&str]) -> Result<Outcome> {
     let pages = pages(names)?;
     let reports = session::run(venv, &pages)?;

@@ -26,11 +26,11 @@ pub(crate) struct Block {
 /// The test's treatment of a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
-    /// Run it; it must fail if `fails`.
+    /// Run the block. It must fail if `fails` is true.
     Run { fails: bool },
-    /// Write it to a file, or append it to one.
+    /// Write the block to a file, or append it to a file.
     Write { path: PathBuf, append: bool },
-    /// Compare it with the output of the last block that ran.
+    /// Compare the block with the output of the last block that ran.
     Output,
     /// A doctest of the crate `farcall-guide`.
     Doctest,
@@ -133,8 +133,9 @@ fn action(info: &str, directives: &[String]) -> Action {
     }
 }
 
-/// The first expected line that is missing in the output. Expected lines appear in order; other lines may lie
-/// between them. A `…` matches any characters, and a run of spaces any run of spaces.
+/// Returns the first expected line that is missing in the output. The output must contain the expected lines
+/// in order, but may have other lines between them. A `…` matches any characters, and a run of spaces matches
+/// any run of spaces.
 pub(crate) fn missing<'a>(expected: &'a str, output: &str) -> Option<&'a str> {
     let mut found = output.lines().map(squeeze);
     expected.lines().filter(|line| !matches!(line.trim(), "" | "…")).find(|line| {

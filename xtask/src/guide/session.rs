@@ -40,7 +40,7 @@ pub(crate) struct Failure {
     pub(crate) detail: String,
 }
 
-/// Runs the blocks of all pages, and reports in the order of the pages.
+/// Runs the blocks of all pages. The outcomes are in the order of the pages.
 pub(crate) fn run(venv: &Venv, pages: &[Page]) -> Result<Vec<Report>> {
     let environment = environment(venv)?;
     // Pages that build crates take longest: they start first.
@@ -179,7 +179,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// The folder that the last `sh` block ended in.
+    /// Returns the folder in which the last `sh` block ended.
     fn folder(&self) -> Result<PathBuf> {
         Ok(std::fs::read_to_string(self.state.join("cwd"))?.trim_end_matches('\n').into())
     }
