@@ -26,8 +26,8 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 def small_heap():
     """Empties JAX's caches after earlier modules, and hides the remaining objects from the garbage collector.
 
-    The engine collects garbage after a call of a handler that seems to keep its arrays. With the programs of a
-    thousand tests in the process, that takes longer than the test.
+    The engine runs the garbage collector after a call of a handler that seems to keep its arrays. With the
+    programs of a thousand tests in the process, a collection takes longer than the test.
     """
     if jax := sys.modules.get("jax"):
         jax.clear_caches()

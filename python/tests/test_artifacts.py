@@ -184,7 +184,7 @@ def test_trees_of_other_types(kind, platforms):
 
     weights, x = kind(np.ones((2, 3), "f"), np.ones(5, "f"), np.ones(4, "i4")), np.arange(3, dtype="f")
     function = export.export(jax.jit(f), platforms=platforms)(weights, {"u": np.zeros(7, "f")}, x)
-    # A live object has the types themselves, registered or not.
+    # A live object has the types themselves, whether they are registered or not.
     live = farcall.compile(function)
     result = live(weights, {"u": np.zeros(7, "f")}, x)
     assert isinstance(result, kind) and result.unused == 7

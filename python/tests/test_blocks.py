@@ -89,7 +89,7 @@ def test_blocks_of_exported_functions_have_a_place():
     for program in exported, exported.serialize():
         executable = farcall.compile(program, farcall.Registry())
         assert targets(executable) == [None, None]
-        # The name in JAX, and the line that created it.
+        # The block's name in JAX, and the line that created the block.
         assert all("composite at " in b.place and "test_blocks.py:" in b.place for b in executable.blocks), executable.blocks
         np.testing.assert_allclose(executable(x, weights), jax.jit(transformer_block)(x, weights), 1e-4, 1e-5)
 

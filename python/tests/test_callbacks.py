@@ -1,5 +1,5 @@
-"""JAX's callbacks in programs that farcall's engine runs, on one device. The tests check what JAX's own tests
-check."""
+"""JAX's callbacks in programs that farcall's engine runs on one device. The tests follow JAX's own tests of
+callbacks."""
 
 import contextlib
 import functools
@@ -63,7 +63,7 @@ def test_what_a_function_gets(callback):
 
 def test_every_element_type(callback):
     dtypes = ["bool", "int8", "uint8", "int16", "int32", "uint32", "float16", "bfloat16", "float32", "complex64", "float8_e4m3fn"]
-    if jax.__version_info__ >= (0, 5):  # before 0.5, JAX's own operations do not support int4
+    if jax.__version_info__ >= (0, 5):  # JAX's own operations support int4 only from 0.5 on
         dtypes.append("int4")
     for dtype in dtypes:
         x = jnp.array([[1, 0, 1], [0, 1, 1]]).astype(dtype)
@@ -72,7 +72,7 @@ def test_every_element_type(callback):
 
 
 def test_results_of_other_kinds(callback):
-    """Arrays that are not NumPy's, and arrays that are not row-major."""
+    """Callbacks may return arrays that are not NumPy's or not row-major."""
 
     class Own:
         def __array__(self, dtype=None, copy=None):

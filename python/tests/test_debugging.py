@@ -56,7 +56,7 @@ def test_debug_nans_on_numpy_arrays(gallery):
     gallery.normalize(x)
     with jax.debug_nans(True):
         gallery.normalize(x[:1])
-        # These results have no NaN, or no real or complex type.
+        # These results contain no NaN, or their type is neither real nor complex.
         gallery.top_k(x[:1], k=1)
         with pytest.raises(FloatingPointError, match=r"invalid value \(nan\) encountered in normalize"):
             gallery.normalize(x)

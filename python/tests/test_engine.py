@@ -257,7 +257,7 @@ def test_programs_from_files_and_from_jax(tmp_path: pathlib.Path):
 
 def test_large_arguments_are_read_in_place():
     jax = pytest.importorskip("jax")
-    # Arrays at all alignments; and a program that may write to an argument works on a copy.
+    # Arrays may have any alignment. A program that could write to an argument works on a copy.
     f = jax.jit(lambda x, y: (x + y, x), donate_argnums=0)
     step = farcall.compile(f.lower(*[jax.ShapeDtypeStruct((5000,), np.float32)] * 2))
     for offset in range(0, 68, 4):

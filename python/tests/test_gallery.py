@@ -24,7 +24,7 @@ jnp = jax.numpy
 import farcall  # noqa: E402
 from jax.test_util import check_grads  # noqa: E402
 
-#: Of operands: each test runs with several.
+#: Seeds for random operands. Each test runs with each seed.
 SEEDS = range(int(os.environ.get("FARCALL_SEEDS", 2)))
 
 
@@ -446,7 +446,7 @@ def test_forward_derivatives(gallery, name, seed):
     if CASES[name].vjp:
         cotangents = [random_like(random, y) for y in found[1]]
         gradients = jax.vjp(moved, *values)[1](list(map(jnp.asarray, cotangents)))
-        # In JAX's convention both sides are products without a conjugate, and the real parts are equal.
+        # Neither product conjugates a factor, as in JAX; only the real parts must be equal.
         along = sum(np.sum(np.real(c * t)) for c, t in zip(cotangents, found[1]))
         back = sum(np.sum(np.real(g * t)) for g, t in zip(gradients, tangents))
         np.testing.assert_allclose(along, back, rtol=1e-9, atol=1e-9)
@@ -586,7 +586,7 @@ def test_the_same_as_written(gallery):
 
 @pytest.mark.parametrize("causal", [False, True])
 def test_attention_in_tiles(gallery, causal):
-    """More queries and keys than a tile holds, with remainders."""
+    """There are more queries and keys than a tile holds, and their numbers are not multiples of its size."""
     random = Random(5, np.float32)
     q, k, v = (random.generator.normal(size=(2, heads, n, 20)).astype(np.float32) for heads, n in [(4, 70), (2, 150), (2, 150)])
     weights = random.generator.normal(size=q.shape).astype(np.float32)
@@ -668,7 +668,7 @@ def test_shape_and_batching_by_hand(gallery, rank):
     np.testing.assert_array_equal(op(x), np.transpose(x, perm))
     np.testing.assert_array_equal(jax.jit(op)(x), np.transpose(x, perm))
     check_grads(op, (jnp.asarray(x),), 1, ["rev"])
-    # One call with other attributes, at any position of the axis.
+    # The batch is one call with other attributes, wherever the mapped axis is.
     stack = random.array(*x.shape, 3)
     for axis in range(rank + 1):
         entries = np.moveaxis(stack, -1, axis)

@@ -186,7 +186,7 @@ def test_a_cause_is_not_what_another_host_has_called(registry, compiled_handlers
 
 
 def test_a_cause_is_not_what_an_earlier_call_of_the_run_has_caught(registry, compiled_handlers):
-    """A call of the run uses another host, whose handler raises an exception that is caught; then a C++
+    """A handler of the run calls another host, whose handler raises an exception, and catches it. Then a C++
     handler fails."""
     jax = pytest.importorskip("jax")
     registry.load(compiled_handlers(), ["fail=Fail"])
@@ -518,7 +518,7 @@ def test_callbacks_go_with_their_executable():
 
 
 def test_calls_that_no_function_takes(registry):
-    """Python reports the missing arguments, farcall the contents of the call."""
+    """Python reports the missing arguments, and farcall reports the contents of the call."""
     with pytest.raises(RuntimeError, match=r"missing 1 required positional argument: 'z': called with 1 operand and 1 result"):
         run(registry, lambda x, y, z: None)
     one = call("f", "3xf32 -> 3xf32", "mhlo.backend_config = {factor = 2.5 : f32}")
@@ -536,7 +536,7 @@ def test_calls_that_no_function_takes(registry):
 
 
 def test_what_a_call_costs(registry):
-    """At most 5 µs in a release build (`cargo xtask bench --bar`). This test detects calls that are many
+    """The limit is 5 µs in a release build (`cargo xtask bench --bar`). This test detects calls that are many
     times slower, in any build."""
     farcall.handler(name="f", registry=registry)(lambda x, y: None)
     calls = "".join(f"  %{i} = stablehlo.custom_call @f(%{i - 1}) : (tensor<8xf32>) -> tensor<8xf32>\n" for i in range(1, 101))

@@ -88,7 +88,7 @@ def test_numpy_arrays_run_in_the_engine(op, arrays):
     y = op(x, scale)
     assert type(y) is np.ndarray
     same(y, np.asarray(reference(x, scale)))
-    # Numbers get the op's type.
+    # Python numbers get an element type that the op supports.
     same(op([[1, 2], [3, 4]], [1.0, 0.5]), np.asarray(reference(np.float32([[1, 2], [3, 4]]), np.float32([1, 0.5]))))
 
 

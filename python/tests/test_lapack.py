@@ -1,7 +1,7 @@
 """jaxlib's compiled LAPACK handlers in farcall's engine.
 
-The programs are those by which JAX guards its serialized programs against changes: modules as text, with
-recorded outputs from other machines with other builds of LAPACK. If a factorization is not unique
+JAX uses the programs to check that later versions still run serialized programs. They are modules as text,
+with outputs recorded on other machines with other builds of LAPACK. If a factorization is not unique
 (eigenvectors up to a phase or a basis, singular vectors), the recorded outputs are only one of many answers.
 The tests then check the defining properties of the factorization, like JAX's own tests. A second test
 compares with XLA itself: on the same machine, with the same handlers, the bits must be equal.

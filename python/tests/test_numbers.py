@@ -23,7 +23,7 @@ def test_numbers_are_what_jax_makes_of_them(gallery):
     # Numbers that share a type.
     [a, b] = gallery.gemm([[1, 2]], [[0.5], [0.25]])[0].dtype, gallery.polar(1, [0.5, 1][0]).dtype
     assert (a, b) == (np.float32, np.complex64)
-    # Numbers that 32 bits cannot hold have 64 bits, if the op accepts them.
+    # Numbers that 32 bits cannot hold get a 64-bit type if the op supports such a type.
     assert gallery.soft_shrink([1e39]).dtype == np.float64
     assert gallery.axpy(1, [1e39], [2])[0] == 1e39
 

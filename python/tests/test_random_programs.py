@@ -23,12 +23,12 @@ import farcall  # noqa: E402, once JAX is known to be installed
 FLOATS = ["float32", "float32", "float32", "bfloat16", "float16"]
 INTS = ["int32", "int32", "int8", "uint8", "int16", "uint32"]
 
-#: Maximum difference of results, in units of the largest number of an array. The coarsest type of the program
-#: counts, because all results may depend on it.
+#: Maximum difference of results, relative to the largest number of an array. The tolerance of a program is that
+#: of its coarsest type, because all results may depend on values of this type.
 TOLERANCE = {"float32": 2e-4, "complex64": 2e-4, "bfloat16": 6e-2, "float16": 1e-2}
 
-#: Number of programs of a run, which takes about a minute. FARCALL_FUZZ_ITERATIONS is another number, and
-#: FARCALL_FUZZ_FACTOR a multiple. FARCALL_FUZZ_SEED (1) is the number of the run.
+#: Default number of programs in a run, which takes about a minute. FARCALL_FUZZ_ITERATIONS replaces it, and
+#: FARCALL_FUZZ_FACTOR multiplies it. FARCALL_FUZZ_SEED (default 1) selects the programs of the run.
 PROGRAMS = 150
 
 
@@ -46,7 +46,7 @@ class Program:
             if len(self.lines) >= wanted:
                 break
             self.operation()
-        # All intermediate values are results, so that the first differing one is at fault.
+        # All intermediate values are results, so that the first one that differs shows the wrong operation.
         results = [name for name, *_ in self.values[len(self.arguments) :]] or self.parameters
         self.text = "\n".join([f"def f({', '.join(self.parameters)}):", *self.lines, f"    return {', '.join(results)},"])
         self.text += self.transformed()

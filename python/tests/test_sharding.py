@@ -246,7 +246,7 @@ class Case:
         self.factors = factors_of(OPS[name], self.operands, bound)
 
     def splits(self) -> list[dict[int, Any]]:
-        """Returns splits as axes by factor: each factor alone, by one axis."""
+        """Returns one split for each factor: the axes by factor, where one axis splits this factor alone."""
         return [{i: "x"} for i in range(len(self.factors.factors)) if self.factors.is_split(i)]
 
     def all_splits(self) -> list[dict[int, Any]]:
@@ -429,7 +429,7 @@ def test_reducers(kind):
 
 @both_kinds
 def test_what_cannot_be_split_stays_whole(kind):
-    """Only the dimension that is needed whole is gathered; sizes that do not fit the mesh are not split."""
+    """Only a dimension that the op needs whole is gathered; sizes that do not fit the mesh are not split."""
     x = np.random.default_rng(0).uniform(size=(8, 6))
     [split] = on_mesh([x], [P("x", "y")], mesh(kind))
     compiled = jax.jit(GALLERY.softmax).lower(split).compile()

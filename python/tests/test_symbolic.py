@@ -21,8 +21,8 @@ from test_gallery import CASES, Random, every_case, gallery, of_moved, same, x64
 
 @dataclasses.dataclass
 class Open:
-    """An op at symbolic sizes: the shapes of operands, in terms of `sizes`. Numbers are real unless `kinds`
-    has another kind."""
+    """An op at symbolic sizes, with the shapes of its operands in terms of `sizes`. The operands hold real
+    numbers, except for those with another kind in `kinds`."""
 
     shapes: list[str]
     sizes: list[dict[str, int]]

@@ -491,7 +491,7 @@ def test_registrations_wait_for_their_handler():
     xla_client.register_custom_call_handler("interrupted", interrupted)
     assert later.pop() == "third" and xla_client.custom_call_targets("interrupted") == {}
 
-    # The CPU has a handler: the engine.
+    # The CPU already has a handler: the engine.
     xla_client.register_custom_call_handler("cpu", lambda *args: later.append(args))
     xla_client.register_custom_call_target("waits_not", lambda out, ins: None)
     assert len(later) == 2 and "waits_not" in xla_client.custom_call_targets("Host")
@@ -917,7 +917,7 @@ def test_graphs_in_both_hosts(name):
             np.testing.assert_allclose(ours, theirs, rtol=2e-6, atol=1e-6)
         else:
             np.testing.assert_array_equal(ours, theirs)
-    # The text can also be read here, and means the same.
+    # farcall also reads its own text, and the program returns the same results.
     assert str(xla_client.XlaComputation(text).as_hlo_text()) == text
     again = farcall.compile(text).run(arguments)
     for ours, theirs in zip(results, again):

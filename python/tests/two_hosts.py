@@ -1,7 +1,7 @@
 """Program that test_two_hosts.py runs in a separate process: `two_hosts.py LIBRARY FIRST SECOND`, of `ours`
 and `jaxlib`.
 
-The first host is used before the second one loads the library, and again after the second one was used.
+The first host is used before the second host loads the library, and again after the second host was used.
 """
 
 import ctypes
