@@ -269,7 +269,7 @@ class ComputationBuilder:
         return ops.ConcatInDim(self._builder, list(operands), dimension)
 
     def Reshape(self, operand: XlaOp, dimensions: Sequence[int] | None, new_sizes: Sequence[int]) -> XlaOp:
-        """Rearranges the elements, read in an order of the dimensions, into other dimensions."""
+        """Rearranges the elements into other dimensions. `dimensions` is the order for reading them."""
         return ops.Reshape(operand, dimensions, new_sizes)
 
     def Trans(self, operand: XlaOp) -> XlaOp:

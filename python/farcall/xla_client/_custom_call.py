@@ -18,7 +18,7 @@ class CustomCallApiVersion(enum.IntEnum):
     API_VERSION_UNSPECIFIED = 0
     #: `void f(void* out, const void** ins)`
     API_VERSION_ORIGINAL = 1
-    #: the original arguments, and `XlaCustomCallStatus* status`
+    #: the arguments of the original convention, and `XlaCustomCallStatus* status`
     API_VERSION_STATUS_RETURNING = 2
     #: like the previous one, with `const char* opaque, size_t opaque_len` before the status
     API_VERSION_STATUS_RETURNING_UNIFIED = 3

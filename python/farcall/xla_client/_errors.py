@@ -43,7 +43,7 @@ def _with_notes(message: str, program: str, elsewhere: Callable[[str], Sequence[
         lines = [] if name in told else list(_notes(name, program, elsewhere(name)))
         told.add(name)
         if note is None:
-            # The engine's advice is part of the first error to which it applies.
+            # The engine's advice is part of the first error to which the advice applies.
             margin = re.search(r"^( *)\|", error, re.MULTILINE)
             body = error.rstrip("\n")
             ours = [f"\n{margin[1] if margin else ' '}= note: {line}" for line in lines]
