@@ -5,8 +5,8 @@ Markdown.
 
 The operands are all numbers of f16 and bf16, and every STEP-th number of f32 in the order of bit patterns.
 For f64, they are spread over all bit patterns. Errors are in units in the last place, the distance between
-neighboring numbers at the exact result. Exact results are computed in f64 for the narrow types (NumPy, SciPy), and by mpmath for
-f64.
+neighboring numbers at the exact result. Exact results are computed in f64 for the narrow types (NumPy,
+SciPy), and by mpmath for f64.
 """
 
 import sys
