@@ -23,8 +23,8 @@ import farcall  # noqa: E402, once JAX is known to be installed
 FLOATS = ["float32", "float32", "float32", "bfloat16", "float16"]
 INTS = ["int32", "int32", "int8", "uint8", "int16", "uint32"]
 
-#: Maximum difference of results, relative to the largest number of an array. The tolerance of a program is that
-#: of its coarsest type, because all results may depend on values of this type.
+#: Maximum difference of results, relative to the largest number of an array. The tolerance of a program is
+#: the tolerance of its coarsest type, because all results may depend on values of this type.
 TOLERANCE = {"float32": 2e-4, "complex64": 2e-4, "bfloat16": 6e-2, "float16": 1e-2}
 
 #: Default number of programs in a run, which takes about a minute. FARCALL_FUZZ_ITERATIONS replaces it, and

@@ -12,8 +12,8 @@ from farcall.xla_client.ops import PrecisionConfig_Precision
 
 
 class PaddingType(enum.Enum):
-    """Positions of windows at the edges. With `VALID`, all windows are inside the array. With `SAME`, the array
-    is padded so that there is one window for each stride."""
+    """Positions of windows at the edges. With `VALID`, all windows are inside the array. With `SAME`, the
+    array is padded so that there is one window for each stride."""
 
     VALID = 1
     SAME = 2
