@@ -145,8 +145,8 @@ fn argument(ty: &TensorType, object: &Bound<'_, PyAny>) -> PyResult<Option<Liter
     of_array(ty, descr, &array)
 }
 
-/// Converts a Python number to an element, if the type is a common one, of the same kind, and can hold the
-/// number.
+/// Converts a Python number to an element. Returns `None` if the element type is an uncommon type, or
+/// cannot hold the number.
 fn number(dtype: DType, object: &Bound<'_, PyAny>) -> Option<Scalar> {
     if let Ok(x) = object.cast_exact::<PyFloat>() {
         let x = x.value();

@@ -68,8 +68,8 @@ pub(crate) fn from_python(value: &Bound<'_, PyAny>) -> PyResult<AttrValue> {
     nested(value, 0)
 }
 
-/// Converts the attributes of a call of a target without a signature; each keeps exactly the type that it is
-/// given with. A value with a NumPy type is passed as a tuple: name of the element type, bytes of the
+/// Converts the attributes of a call of a target without a signature. Each attribute keeps exactly the type
+/// of its value. A value with a NumPy type is passed as a tuple: name of the element type, bytes of the
 /// elements, true for a scalar. All other values are converted by [`from_python`].
 #[pyfunction]
 pub(crate) fn exact_attributes(entries: Vec<(String, Bound<'_, PyAny>)>) -> PyResult<Attributes> {
@@ -171,7 +171,7 @@ pub(crate) fn to_python<'py>(py: Python<'py>, value: &AttrValue) -> PyResult<Bou
     Ok(match value {
         AttrValue::Bool(v) => PyBool::new(py, *v).to_owned().into_any(),
         AttrValue::Int(v, _) => v.into_pyobject(py)?.into_any(),
-        // The shortest form, as it was written: 1e-6, not all digits of the nearest f32.
+        // The shortest form of the number, as its author wrote it: 1e-6, not all digits of the nearest f32.
         AttrValue::Float(v, ScalarType::F32) => {
             PyFloat::new(py, (*v as f32).to_string().parse().unwrap_or(*v)).into_any()
         }

@@ -2,8 +2,8 @@
 //!
 //! A capsule holds the address of a function. The capsules of `jax.ffi.pycapsule` and of jaxlib's handlers
 //! have no name, and libraries use the name `xla._CUSTOM_CALL_TARGET` for functions of both interfaces. Only
-//! a name of the typed interface, such as `XLA_FFI_Handler`, shows which interface a function has. In
-//! addition, the interface is known for handlers of this module, for handlers that were registered before,
+//! a capsule with a name of the typed interface, such as `XLA_FFI_Handler`, shows its function's interface.
+//! In addition, the interface is known for handlers of this module, for handlers that were registered before,
 //! and for handlers that their library describes. A function known to be typed is not registered for the
 //! untyped interface.
 

@@ -50,8 +50,8 @@ impl AsRef<[u8]> for Content {
 }
 
 /// Compiles a program: text or an artifact. The result is an [`Executable`] if the program has static sizes,
-/// else a [`Polymorphic`]. `platforms` are the platforms of a function exported for several platforms whose
-/// program is passed as text; the bytes of `jax.export` contain them.
+/// else a [`Polymorphic`]. If a function exported for several platforms is passed as text, `platforms` lists
+/// these platforms, because the text does not.
 #[pyfunction]
 #[pyo3(signature = (program, *, registry, name, entry, denormals, semantics, platforms = None))]
 #[expect(clippy::too_many_arguments, reason = "options of a compilation, passed by name")]

@@ -142,7 +142,7 @@ impl Size for Dim {
         }
         let (equal, unequal) = (comparison == Comparison::Eq, comparison == Comparison::Ne);
         if equal || unequal {
-            // JAX considers sizes that it cannot compare as different, without an exception.
+            // If JAX cannot compare two sizes, it considers them different and raises no exception.
             if left == right {
                 return Ok(equal);
             }

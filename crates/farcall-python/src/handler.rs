@@ -9,10 +9,10 @@
 //! are read-only, results are writable.
 //!
 //! **Invariants.** No array refers to freed memory. A function that keeps an array, or a view of an array,
-//! makes the call fail. In this engine, nothing is copied: the call's memory then stays alive as long as the
-//! array ([`Keeper`]). Another host reuses its memory despite such references, so the arrays are copies
-//! there. The exception of a function is stored until the run that called the function collects it, on the
-//! same thread ([`raised`]).
+//! makes the call fail. In this engine, arrays are never copies: after such a failure, the call's memory
+//! stays alive as long as the array ([`Keeper`]). Another host reuses its memory despite such references, so
+//! the arrays of its calls are copies. The exception of a function is stored until the run that called the
+//! function collects it, on the same thread ([`raised`]).
 
 use std::cell::RefCell;
 use std::ffi::c_int;
@@ -41,15 +41,15 @@ thread_local! {
 /// name.
 type UntypedError = Option<(String, PyErr)>;
 
-/// Collects the exceptions of Python functions during a run on this thread. A nested run has a separate
-/// frame.
+/// Collects the exceptions of Python functions during a run on this thread. The exceptions of a nested run
+/// are collected separately.
 pub(crate) struct UntypedErrorScope {
     outer: Option<UntypedError>,
 }
 
 impl UntypedErrorScope {
     pub(crate) fn new() -> UntypedErrorScope {
-        RAISED.set(None); // left by a call of another host
+        RAISED.set(None); // discards an exception that a call of another host left
         UntypedErrorScope { outer: UNTYPED_ERROR.replace(Some(None)) }
     }
 
@@ -199,8 +199,8 @@ impl Handler {
     }
 }
 
-/// Explains why Python could not enter a function, with the contents of the call; returns other exceptions
-/// unchanged.
+/// Adds the contents of the call to an exception that Python raised because the arguments do not fit the
+/// function. Returns other exceptions unchanged.
 #[cold]
 fn explained(py: Python<'_>, error: PyErr, given: impl FnOnce() -> String) -> PyErr {
     if error.traceback(py).is_some() || !error.get_type(py).is(py.get_type::<PyTypeError>()) {
@@ -231,7 +231,7 @@ struct CallArrays<'py> {
 
 impl<'py> CallArrays<'py> {
     /// Creates an array over the elements or over a copy; `None` for a token. `is_shared` is `None` for an
-    /// operand, and true for a result that shares its memory with an operand.
+    /// operand. For a result, it is true if the result shares its memory with an operand.
     fn array(
         &mut self,
         tensor: Option<Tensor<'_>>,

@@ -23,7 +23,7 @@
 //!
 //! **Invariants.** This module contains no logic that Rust users would need. The interpreter's lock is
 //! released while the engine compiles, runs or opens a library. It is held while elements are copied into the
-//! engine, and taken again for handlers and lowerings written in Python.
+//! engine, and while handlers and lowerings written in Python run.
 
 mod arrays;
 mod attributes;

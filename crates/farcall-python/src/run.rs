@@ -1,9 +1,9 @@
 //! Runs that Python's signals can end: Ctrl-C, and any exception that a signal handler raises. If a Python
 //! handler has raised an exception, that exception becomes the cause of the run's error.
 //!
-//! Python runs signal handlers only on its main thread, so only runs on that thread check for them. The
-//! engine checks often, but rarely asks Python ([`Interrupt::PERIOD`]); only then is the interpreter's lock
-//! taken. Compilation and conversion can be interrupted in the same way.
+//! Python runs signal handlers only on its main thread, so only runs on that thread check for signals. The
+//! engine checks often, but a check asks Python for signals only once in a while ([`Interrupt::PERIOD`]), and
+//! takes the interpreter's lock only then. Compilation and conversion can be interrupted in the same way.
 
 use farcall::CodedError;
 use std::cell::{Cell, RefCell};
