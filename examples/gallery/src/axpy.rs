@@ -1,4 +1,4 @@
-//! A sum in place: the result is in the buffer of an operand. The whole batch shares the factor.
+//! A sum in place: the result is in the buffer of the operand `y`. The whole batch shares the factor `a`.
 
 use farcall_ffi::prelude::*;
 

@@ -1,5 +1,5 @@
 //! Sums over the batch dimensions (`*`). Since the result has no batch dimensions, `vmap` must call the op in
-//! a loop. In this gallery, only some derivatives are like this, too.
+//! a loop. In this gallery, the only other ops of this kind are derivatives.
 
 use farcall_ffi::prelude::*;
 

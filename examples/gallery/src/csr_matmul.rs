@@ -1,5 +1,5 @@
-//! Products of sparse matrices in compressed row format with dense ones: sums of products, whose derivatives
-//! have the same terms.
+//! Products of sparse matrices in compressed row format with dense matrices. The results are sums of
+//! products, and the sums in the derivatives run over the same pairs of entries.
 
 use farcall_ffi::prelude::*;
 

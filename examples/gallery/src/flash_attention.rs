@@ -1,6 +1,6 @@
-//! Attention without a matrix of all scores: a tile of queries, side by side in vectors, and a tile of keys
-//! stay in the cache, and the softmax is relative to the largest score so far (Dao et al., *FlashAttention*,
-//! 2022).
+//! Attention without a matrix of all scores (Dao et al., *FlashAttention*, 2022). A tile of queries and a
+//! tile of keys stay in the cache, where the queries lie side by side in vectors. The softmax is relative to
+//! the largest score so far.
 
 use farcall_ffi::prelude::*;
 use farcall_ffi::simd::{add_product, exp, transposed, update, vectorized};

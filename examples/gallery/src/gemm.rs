@@ -1,4 +1,5 @@
-//! Matrix products: rows and columns may be split freely, the summed dimension if partial results are added.
+//! Matrix products. Rows and columns may be split freely. The summed dimension may also be split; the partial
+//! results are then added.
 
 use farcall_ffi::prelude::*;
 

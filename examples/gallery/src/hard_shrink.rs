@@ -1,5 +1,5 @@
-//! Hard thresholding, which sets small numbers to 0: an operand whose derivative is zero, and a tangent op
-//! that is its own transpose.
+//! Hard thresholding, which sets small numbers to 0. The derivative with respect to the threshold is zero,
+//! and the tangent op is its own transpose.
 
 use farcall_ffi::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The logarithm of a sum of exponentials: only a forward derivative, computed from the op's result.
+//! The logarithm of a sum of exponentials. It has only a forward derivative, computed from the op's result.
 
 use farcall_ffi::prelude::*;
 

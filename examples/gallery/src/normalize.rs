@@ -1,5 +1,5 @@
-//! Vectors of length 1: residuals keep the lengths for the backward op. They are dropped if no derivative is
-//! taken.
+//! Vectors of length 1. Residuals keep the original lengths for the backward op; without a derivative, the
+//! residuals are dropped.
 
 use farcall_ffi::prelude::*;
 

@@ -1,5 +1,4 @@
-//! Padding in four modes: a linear op. Its backward op is its transpose, and the op is the transpose of the
-//! backward op.
+//! Padding in four modes. The op is linear, and the op and its backward op are each other's transpose.
 
 use farcall_ffi::prelude::*;
 

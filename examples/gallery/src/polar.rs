@@ -1,4 +1,4 @@
-//! Complex numbers from moduli and angles: two element types, one of which determines the other.
+//! Complex numbers from moduli and angles. The op has two element types, one of which determines the other.
 
 use farcall_ffi::prelude::*;
 

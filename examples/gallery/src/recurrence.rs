@@ -1,5 +1,5 @@
-//! A linear recurrence. Its reverse derivative is not declared: the forward derivative is linear, and has a
-//! transpose. Both the forward derivative and the transpose have forward derivatives.
+//! A linear recurrence. Its reverse derivative need not be declared, because the forward derivative is linear
+//! and has a transpose. Both the forward derivative and the transpose have forward derivatives.
 
 use farcall_ffi::prelude::*;
 

@@ -1,4 +1,4 @@
-//! State that outlives a call: process-wide, or of a call site.
+//! State that outlives a call: one for the process, or one for each call site.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicI32, Ordering};

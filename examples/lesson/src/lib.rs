@@ -9,8 +9,8 @@
 //! | `nccl_allreduce` | yes | none |
 //!
 //! `cargo build -p lesson-ops` builds `liblesson_ops.so`, and the program `lesson` (`main.rs`), which builds
-//! a graph of the first two ops. The handlers check the shapes of their buffers, because XLA does not;
-//! farcall has compared the shapes with the signatures before the call. `farcall targets --table --load
+//! a graph of the first two ops. The handlers check the shapes of their buffers, because XLA does not check
+//! them. (farcall compares the shapes with the signatures before a call.) `farcall targets --table --load
 //! target/debug/liblesson_ops.so` prints the table.
 
 use farcall_ffi::descriptor::OpDescriptor;

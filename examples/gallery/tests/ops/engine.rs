@@ -66,8 +66,8 @@ impl Ops {
         executable.run(operands).map_err(|e| e.to_string())
     }
 
-    /// Computes the call's results, and the cotangent of each operand that has one from the cotangents of the
-    /// results.
+    /// Computes the call's results. From the cotangents of the results, also computes the cotangent of each
+    /// operand that has one.
     pub(crate) fn vjp(
         &self,
         op: &str,
@@ -92,8 +92,8 @@ impl Ops {
         (results, all)
     }
 
-    /// Computes the call's results, and the tangent of each result that has one from the tangents of the
-    /// operands.
+    /// Computes the call's results. From the tangents of the operands, also computes the tangent of each
+    /// result that has one.
     pub(crate) fn jvp(
         &self,
         op: &str,

@@ -157,8 +157,8 @@ fn forward_derivatives_are_those_of_finite_differences_and_fit_the_reverse_ones(
     );
 }
 
-/// A call with an additional batch dimension returns the results of separate calls. So do its derivatives,
-/// which sum the cotangents of shared operands.
+/// A call with an additional batch dimension returns the results of separate calls. The same is true for its
+/// derivatives, except that the cotangents of shared operands are sums over the batch.
 #[test]
 fn native_batches_are_loops() {
     let ops = Ops::new();
