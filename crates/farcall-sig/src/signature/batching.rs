@@ -1,4 +1,5 @@
-//! Rules for `vmap`: it prepends its axis to `*`, or calls the op once for each entry.
+//! Rules for `vmap`, which prepends the mapped axis to the batch dimensions `*` of a call, or calls the op
+//! once for each index of the axis.
 //!
 //! # Why prepending is sound
 //!

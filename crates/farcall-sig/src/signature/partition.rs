@@ -2,7 +2,8 @@
 //!
 //! A *factor* is a dimension seen across all tensors: splitting it splits every tensor that has it in the
 //! same way. The kernel then runs on each part. Splitting a mapped dimension is sound. Splitting a reduced
-//! dimension is sound if the results that lack it are combined afterwards. No other dimension may be split.
+//! dimension is sound if, for each result without the dimension, the partial results are combined afterwards.
+//! No other dimension may be split.
 //!
 //! [`Partition`] follows from the signature and the number of operands alone, for any sizes. [`CallFactors`]
 //! are the factors of one call, which a host splits: they have sizes, and each batch dimension is a separate
@@ -25,8 +26,8 @@ use super::size::Size;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Partition {
     /// Kind of the batch dimensions; `None` if no tensor has batch dimensions. For
-    /// [`FactorKind::Reduce`], results with the batch are split like the operands, and the reducer combines
-    /// results without it.
+    /// [`FactorKind::Reduce`], results with the batch are split like the operands. Each part of the call
+    /// yields a partial value of every result without the batch; the reducer combines these values.
     pub batch: Option<FactorKind>,
     /// The other factors, in order of appearance.
     pub factors: Vec<Factor>,
@@ -51,7 +52,7 @@ pub struct Factor {
 pub enum FactorKind {
     /// May be split.
     Split,
-    /// May be split; the reducer then combines the results that lack the factor.
+    /// May be split; the reducer then combines the partial values of each result without the factor.
     Reduce(Reducer),
     /// May not be split: the kernel needs the whole dimension.
     Whole,
@@ -83,7 +84,7 @@ pub struct CallFactors<S = i64> {
 }
 
 /// A factor of one call. For [`FactorKind::Reduce`], results with the factor are split along it, and the
-/// reducer combines results without it.
+/// reducer combines the partial values of each result without it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CallFactor<S = i64> {
     /// Size of the dimension.
@@ -214,8 +215,8 @@ impl Signature {
 pub struct BatchSplit {
     /// Number of leading dimensions to treat as batch dimensions.
     pub dims: usize,
-    /// Number of dimensions of size 1 to insert after the batch dimensions of all tensors with a batch, so
-    /// that `dims` is reached.
+    /// Number of dimensions of size 1 to insert after the batch dimensions of every tensor with a batch. They
+    /// extend the batch to `dims` dimensions. One more is inserted if an operand has only batch dimensions.
     pub added: usize,
 }
 
@@ -343,7 +344,7 @@ impl Factors<'_> {
     }
 
     fn factor(&mut self, key: FactorKey, kind: FactorKind, base: &str) -> usize {
-        // Equal numbers are not a common dimension: each is a separate factor.
+        // Two dimensions that are written as the same number do not share a factor.
         let is_number = key.dim.parse::<i64>().is_ok();
         if let Some(at) = self.keys.iter().position(|k| *k == key && !is_number) {
             return at;
