@@ -220,8 +220,8 @@ impl Checker<'_> {
         (declared, what, one_of(buffer.as_deref(), self.if_generic(&operand.element, &operand.shape), ty))
     }
 
-    /// Returns a type variable that the function could be generic over, if it stands for floating-point
-    /// types, and the buffer type of the generic function.
+    /// If the element type is a type variable whose types are all floating-point, returns the variable and
+    /// the buffer type in a function that is generic over it.
     fn if_generic<'e>(&self, element: &'e ElementType, shape: &Shape) -> Option<(&'e str, String)> {
         let variable = element.variable().filter(|_| element.functions.is_empty())?;
         match self.signature.type_set(&variable.text)? {

@@ -501,7 +501,7 @@ impl Slots<'_> {
         quote_spanned! { ty.span()=> __ffi::__private::#what::<#ty>(#arguments) }
     }
 
-    /// Returns the initial slots, before anything was read.
+    /// Returns the initial slots, before any parameter is read into them.
     fn empty(&self) -> Vec<TokenStream> {
         (0..self.slots.len()).map(|i| self.call("slot", i, &quote!())).collect()
     }
@@ -522,8 +522,8 @@ impl Slots<'_> {
         }
     }
 
-    /// Returns code that reads the parameters from the frame: by position, with the function `how`, then
-    /// attributes by name.
+    /// Returns code that reads the parameters from the frame: first with the function `how`, which reads by
+    /// position, then with the function `named`, which reads attributes by name.
     fn decode(&self, how: &str) -> TokenStream {
         let params = &self.function.params;
         let positional = (0..params.len()).map(|i| self.read(how, i));

@@ -2,8 +2,8 @@
 //!
 //! The type parameters of the function are type variables of its signature, which lists the types of each
 //! variable. The kernel is built once for every combination of types (an *instance*). The entry selects an
-//! instance by the element types of the operands that determine the variables, like the code that evaluates
-//! signatures. The author's code is not rewritten: an instance is the function with its type arguments.
+//! instance by the element types of the operands that determine the variables, as the evaluation of
+//! signatures does. The author's code is not rewritten: an instance is the function with its type arguments.
 
 use farcall_sig::nearest::nearest;
 use farcall_sig::signature::{Arity, ElementType, TypeSet};
@@ -62,7 +62,7 @@ impl Instances {
         Some(quote_spanned! { variable.span=> __ffi::__half_is_needed! {} })
     }
 
-    /// Returns the type arguments of each instance: `::<f32>`, or nothing.
+    /// Returns the type arguments of each instance, such as `::<f32>`; empty if the function is not generic.
     pub(crate) fn arguments(&self) -> Vec<TokenStream> {
         let of = |types: &Vec<DType>| {
             let types = self.variables.iter().zip(types).map(|(v, dtype)| rust_type(*dtype, v.span));

@@ -30,7 +30,7 @@ impl Own<'_> {
         self.residuals().iter().map(|r| r.name.text.as_str()).collect()
     }
 
-    /// Returns values of `farcall-ffi`'s `Residual`.
+    /// Returns an expression for the descriptions of all residuals, of type `&[Residual]` from `farcall-ffi`.
     pub(crate) fn describe(&self) -> Result<TokenStream> {
         if self.residuals().is_empty() {
             return Err(Error::new(self.key.span(), "expected residuals, as in residuals(r: f32[*], …)"));

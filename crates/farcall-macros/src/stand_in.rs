@@ -29,7 +29,7 @@ pub(crate) fn stand_in(item: TokenStream, ffi: &Path) -> TokenStream {
             });
             let (generics, where_clause) = match left.as_slice() {
                 [] => (generics.to_token_stream(), generics.where_clause.to_token_stream()),
-                // Nothing else determines the types of these parameters.
+                // The author wrote no types for these parameters; each accepts any type.
                 _ => (quote!(<#(#bounds),*>), TokenStream::new()),
             };
             let function = quote! {
