@@ -54,8 +54,8 @@ pub(crate) fn complete(function: &mut Function, declaration: &Declaration, ffi: 
 }
 
 /// Checks that the function has a type parameter for each type variable `T` of an operand, if all types in
-/// the variable's set have Rust types. Without the type parameter, the generated parameters for tensors of type `T` would be
-/// `&AnyBuffer`, although the author expects typed buffers.
+/// the variable's set have Rust types. Without the type parameter, the generated parameters for tensors of
+/// type `T` would be `&AnyBuffer`, although the author expects typed buffers.
 fn expect_type_parameters(function: &Function, signature: &Signature) -> Result<()> {
     let own = function.type_params();
     let operands = signature.operands().iter().filter_map(|o| o.element.variable());
