@@ -187,8 +187,9 @@ impl AttrType {
         }
     }
 
-    /// Converts a value to this type, if nothing is lost except the last digits of a fraction: an integer in
-    /// range, an integer to a float, an `f64` rounded to `f32`, and arrays of these.
+    /// Converts a value to this type, if nothing is lost except the last digits of a fraction. An integer
+    /// converts to an integer type whose range includes it and to a float, and an `f64` is rounded to `f32`.
+    /// Arrays of such values also convert.
     ///
     /// # Errors
     /// A message such as `must be i32, but is 3000000000`.

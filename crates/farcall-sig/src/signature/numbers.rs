@@ -130,7 +130,7 @@ impl NumberKind {
     }
 }
 
-/// Order of preference among types where 32 bits are preferred.
+/// Order of preference among types if 32-bit types are preferred.
 const ORDER: [DType; DType::VARIANTS.len()] = [
     DType::Pred,
     DType::S32,
@@ -169,8 +169,8 @@ const ORDER: [DType; DType::VARIANTS.len()] = [
 pub struct NumberTypes {
     /// Indices of the call's operands.
     pub operands: Vec<usize>,
-    /// Possible types, one for each operand, in order of preference. The caller takes the first entry in
-    /// which all numbers are in range.
+    /// Possible choices, in order of preference. Each entry has one type for each operand. The caller takes
+    /// the first entry for which all numbers are in the range of their types.
     pub choices: Vec<Vec<DType>>,
 }
 
