@@ -95,7 +95,7 @@ fn decompose<T: Number>(
 
 /// Memory for the decomposition of a matrix.
 struct Factors<R: Real> {
-    /// The matrix. Afterwards `r`, with the reflections below its diagonal.
+    /// The matrix before the decomposition; `r` after it, with the reflections below the diagonal.
     x: Mat<R>,
     /// Coefficients of the reflections: a triangular matrix for each block of reflections.
     coefficients: Mat<R>,

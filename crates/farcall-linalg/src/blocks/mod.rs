@@ -34,8 +34,8 @@ pub const EIGH: &str = "farcall.eigh";
 pub const VERSION: i64 = 0;
 
 /// Minimum ratio of a large entry of an eigenvector to its largest entry. The first large entry determines
-/// the vector's sign. Entries are often as large as the largest up to rounding, or half as large, but seldom
-/// have this ratio.
+/// the vector's sign. Ratios of 1 (up to rounding) and 1/2 are common; this ratio is rare, so rounding seldom
+/// decides which entry is the first large one.
 pub(crate) const MIN_SIGN_ENTRY_RATIO: f64 = 0.6;
 
 /// Number of columns of the factor `q`.
