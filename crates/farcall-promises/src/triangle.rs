@@ -34,7 +34,7 @@ impl Triangle {
     }
 
     /// Makes matrices symmetric (Hermitian if complex): replaces the triangle by the mirror image of the
-    /// other one.
+    /// other triangle.
     pub(super) fn mirrored(self, x: &Literal) -> Literal {
         self.replaced(x, |_, image| Scalar::Complex(x.get(image).as_complex().conj()))
     }
