@@ -10,7 +10,8 @@
 //! **Invariants.** Only the host knows about changes, and it reports them through [`FrameMemo::entry`]. The
 //! host guarantees that this member is null unless the frame and everything reachable from it, data pointers
 //! included, are unchanged since the handler set it. (The elements themselves may change, and so may `stage`,
-//! `ctx` and `future`.) A copy of a frame has no memo, because a memo has the address of its frame.
+//! `ctx` and `future`.) A memo records the address of its frame, so a copy of the frame at another address
+//! has no memo.
 
 use std::ffi::c_void;
 

@@ -51,7 +51,7 @@ impl Pool<'_> {
     }
 
     /// Calls `work(0)`, …, `work(count - 1)`, each once, on this thread and threads of the host's pool, and
-    /// returns when all calls have returned. If the host has no pool, it runs as a loop on this thread.
+    /// returns when all calls have returned. If the host has no pool, this thread makes all calls.
     ///
     /// The loop cannot deadlock, whatever the size of the pool: this thread does all the work that no other
     /// thread has started. A panic in `work` is propagated to the caller.

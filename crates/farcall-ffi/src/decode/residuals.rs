@@ -17,8 +17,8 @@ pub struct Residual {
     pub name: &'static str,
     /// Index of the operand that determines the element type.
     pub like: usize,
-    /// Pairs of that operand's element type and the residual's. Has one entry if all are mapped to the same
-    /// type.
+    /// Pairs of an element type of the operand `like` and the element type that the residual then has. Has
+    /// one entry if the residual has the same element type in all calls.
     pub types: &'static [(DType, DType)],
     /// Dimensions.
     pub dims: &'static [Extent],
