@@ -210,7 +210,7 @@ fn fits(queue: Queue, types: &[TensorType], values: &[Buffer]) -> Result<(), Tra
     Err(TransferError::Types { queue, expected: types.into(), found: found.into() })
 }
 
-/// A program cannot get the values that it waits for.
+/// Reason why a program cannot get the values that it waits for.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum TransferError {
     /// The run was interrupted.

@@ -2,8 +2,9 @@
 //!
 //! The first call of a function shows whether it is a handler at all. A function of the untyped API that was
 //! registered for the typed API by mistake would take the frame for its result, and the contents of the next
-//! register for its operands. Such a function therefore receives operands: zeros. If it writes a single
-//! result that is not too large, it returns, and the mistake becomes an error instead of a crash. A function
+//! register for its operands. The first call therefore also passes operands, whose bytes are all zero; a
+//! handler ignores this second argument. If a function of the untyped API writes a single result that is not
+//! too large, it returns, and the mistake becomes an error instead of a crash. A function
 //! of which only the address is known is first called in a child process ([`child_process`]), where its
 //! writes do no harm.
 
