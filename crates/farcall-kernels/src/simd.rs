@@ -33,18 +33,7 @@ pub(super) fn has_vectors() -> bool {
 /// Calls `f` like [`vectorized`]. Panics unless [`has_vectors`] is true.
 #[inline(always)]
 pub(super) fn with_vectors<R>(f: impl FnOnce() -> R) -> R {
-    match widest() {
-        // SAFETY: the processor has these instructions.
-        #[cfg(target_arch = "x86_64")]
-        Vectors::Avx512 => unsafe { avx512(f) },
-        // SAFETY: the processor has these instructions.
-        #[cfg(target_arch = "x86_64")]
-        Vectors::Avx2 => unsafe { avx2(f) },
-        #[cfg(target_arch = "x86_64")]
-        Vectors::Plain => unreachable!("the kernel was prepared for a processor with vectors"),
-        #[cfg(not(target_arch = "x86_64"))]
-        Vectors::Plain => f(),
-    }
+    choose(|| unreachable!("the kernel was prepared for a processor with vectors"), f)
 }
 
 /// Ends a block of elements in a loop over blocks. The compiler then vectorizes within blocks, not across
@@ -57,15 +46,21 @@ pub(super) fn end_block() {
 /// Calls `f` like [`vectorized`], except that x86-64 processors without AVX2 run `plain`. These processors
 /// are rare, so `f` is not compiled for them, which saves code.
 #[inline(always)]
-#[cfg_attr(
-    not(any(target_arch = "x86_64", test)),
-    expect(unused_variables, reason = "all of its processors have vectors")
-)]
 pub(super) fn vectorized_or<R>(plain: impl FnOnce() -> R, f: impl FnOnce() -> R) -> R {
     #[cfg(test)]
     if PLAIN.get() {
         return plain();
     }
+    choose(plain, f)
+}
+
+/// Calls `f` compiled for the widest vectors of the processor, or `plain` on x86-64 processors without AVX2.
+#[inline(always)]
+#[cfg_attr(
+    not(target_arch = "x86_64"),
+    expect(unused_variables, reason = "all of its processors have vectors")
+)]
+fn choose<R>(plain: impl FnOnce() -> R, f: impl FnOnce() -> R) -> R {
     match widest() {
         // SAFETY: the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
