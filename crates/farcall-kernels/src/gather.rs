@@ -34,7 +34,7 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
 }
 
 fn describe(request: &Request<'_>) -> String {
-    let wraps = IndexedDims::of(request.op).is_some_and(|numbers| numbers.wrap.iter().any(|n| *n > 0));
+    let wraps = IndexedDims::of(request.op).is_some_and(|numbers| numbers.wraps());
     if wraps { index::WRAPS.to_owned() } else { String::new() }
 }
 

@@ -77,7 +77,7 @@ fn describe(request: &Request<'_>) -> String {
         Some(Operation::Set) => "set".to_owned(),
         None => return String::new(),
     };
-    if numbers.wrap.iter().any(|n| *n > 0) {
+    if numbers.wraps() {
         text = format!("{text}, {}", index::WRAPS);
     }
     text

@@ -81,6 +81,11 @@ impl<'a> IndexedDims<'a> {
         }
     }
 
+    /// Returns true if the operation wraps negative indices.
+    pub fn wraps(&self) -> bool {
+        self.wrap.iter().any(|n| *n > 0)
+    }
+
     /// Returns the window dimensions of an operand of this rank, in the order of `window_dims`.
     pub fn operand_window_dims(&self, rank: usize) -> Vec<usize> {
         others(rank, &[self.missing_dims, self.operand_batching_dims])
