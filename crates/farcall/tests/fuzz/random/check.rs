@@ -9,7 +9,7 @@ use farcall::interrupt::{self, Interrupt};
 use farcall::ir::eval::{self, NoHost, Numerics, Semantics, Value, eval_form};
 use farcall::ir::middle::pipeline::{self, Pipeline};
 use farcall::ir::middle::{self, passes};
-use farcall::ir::verify::Verified;
+use farcall::ir::verify::StaticModule;
 use farcall::ir::{DType, Literal, Module, Scalar, Source, text, verify};
 use farcall::{CompileOptions, Executable, Profile, Registry, Stage, compile_static};
 use num_complex::Complex;
@@ -46,10 +46,13 @@ pub(crate) fn evaluated(module: &Module, inputs: &[Literal], n: Numerics) -> Res
 
 /// Runs a program in every way. `seed` decides which passes run alone. The error tells what differs.
 pub(crate) fn check(p: &Program, seed: u64, registry: &Registry) -> Result<Outcome, String> {
-    if let Err(error) = verify::verify(&p.module) {
-        say(&format!("invalid: {error}"));
-        return Ok(Outcome::Refused);
-    }
+    let module = match verify::verify(&p.module) {
+        Ok(module) => module,
+        Err(error) => {
+            say(&format!("invalid: {error}"));
+            return Ok(Outcome::Refused);
+        }
+    };
     reads_as_itself(&p.module)?;
     let wanted = match evaluated(&p.module, &p.inputs, numerics(p)) {
         Ok(wanted) => wanted,
@@ -59,8 +62,9 @@ pub(crate) fn check(p: &Program, seed: u64, registry: &Registry) -> Result<Outco
             return Ok(Outcome::Refused);
         }
     };
-    forms(p, seed, &wanted)?;
-    engine(p, &wanted, registry)?;
+    let module = module.into_static().map_err(|e| e.to_string())?;
+    forms(p, &module, seed, &wanted)?;
+    engine(p, &module, &wanted, registry)?;
     Ok(Outcome::Same)
 }
 
@@ -83,10 +87,9 @@ fn reads_as_itself(module: &Module) -> Result<(), String> {
 }
 
 /// Checks that the middle form has the same results, both as built and after passes in a random order.
-fn forms(p: &Program, seed: u64, wanted: &[Literal]) -> Result<(), String> {
-    let module = verify::verify(&p.module).and_then(Verified::into_static).map_err(|e| e.to_string())?;
+fn forms(p: &Program, module: &StaticModule<'_>, seed: u64, wanted: &[Literal]) -> Result<(), String> {
     let main = module.entry().ok_or("no entry")?;
-    let mut form = middle::build(&module, main).map_err(|e| format!("build: {e:?}"))?;
+    let mut form = middle::build(module, main).map_err(|e| format!("build: {e:?}"))?;
     same_form(p, &form, wanted, "build")?;
     let cx = passes::PassOptions::new(numerics(p));
     let mut r = Random::new(seed ^ 0x5eed);
@@ -109,8 +112,12 @@ fn same_form(p: &Program, form: &Module, wanted: &[Literal], what: &str) -> Resu
 }
 
 /// Checks that the engine has the same results with any passes.
-fn engine(p: &Program, wanted: &[Literal], registry: &Registry) -> Result<(), String> {
-    let module = verify::verify(&p.module).and_then(Verified::into_static).map_err(|e| e.to_string())?;
+fn engine(
+    p: &Program,
+    module: &StaticModule<'_>,
+    wanted: &[Literal],
+    registry: &Registry,
+) -> Result<(), String> {
     let all = Pipeline::default();
     let mut pipelines = vec![Pipeline::needed(), all.clone()];
     for pass in passes::PASSES {
@@ -128,7 +135,7 @@ fn engine(p: &Program, wanted: &[Literal], registry: &Registry) -> Result<(), St
                 last = Some(stage.form().into_owned());
             }
         };
-        let executable = compile_static(&module, registry, &options, &mut after)
+        let executable = compile_static(module, registry, &options, &mut after)
             .and_then(|plan| Executable::from_plan(plan, registry))
             .map_err(|e| format!("{what}: {e}"))?;
         // The form after the engine's own passes is a program as well.
