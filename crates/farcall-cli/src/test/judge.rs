@@ -203,22 +203,21 @@ fn one_program(module: Module, registry: &Registry, args: &TestArgs) -> Result<O
     let verified = verify(&module)?;
     round_trip(&module)?;
     // In a verified module, checks are calls of the check targets.
-    let module = verified;
-    if !checks(&module) {
+    if !checks(&verified) {
         return Ok(None);
     }
     let semantics = args.semantics.unwrap_or(Semantics::StableHlo);
     let numerics = Numerics { semantics, ..Numerics::default() };
-    let entries: Vec<&Func> = match module.entry() {
+    let entries: Vec<&Func> = match verified.entry() {
         Some(func) => vec![func],
         // Without a main function, each public function is a test.
-        None => module.funcs().iter().filter(|f| f.public).collect(),
+        None => verified.funcs().iter().filter(|f| f.public).collect(),
     };
     for func in entries {
         if func.params().iter().any(|p| *func.ty(*p) != Type::Token) {
             return Ok(Some(format!("its checks cannot run: @{} takes arguments", func.name)));
         }
-        let (module, _) = program::specialized(&module, func, None)?;
+        let (module, _) = program::specialized(&verified, func, None)?;
         let func = entry(&module, Some(&func.name))?;
         let ready = Ready::new(&module, func, registry, numerics, args.evaluator)?;
         run_on_each(&ready, &[], args)?;

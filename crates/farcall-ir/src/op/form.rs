@@ -41,7 +41,7 @@ pub struct Wrapping<T> {
 impl Op {
     /// Returns true for a fusion.
     pub fn is_fusion(&self) -> bool {
-        *self == Op::Form(FormOp::Fusion)
+        matches!(self, Op::Form(FormOp::Fusion))
     }
 
     /// Returns true for sorts, partial or not.

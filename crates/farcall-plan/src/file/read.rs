@@ -18,11 +18,10 @@ use super::{
     DATA, FORMAT, FileError, LITERALS, MAGIC, MAX_PLAN_NESTING, MAX_WRITER_BYTES, OPERATIONS, PLAN, SOURCES,
     TYPES,
 };
-use crate::ValidPlan;
 use crate::{
     Base, BlockChoice, BlockDecision, Body, BodyInst, Call, CallId, CallSpec, Compute, ConstantId, KernelId,
     NestedCall, NumberId, Param, ParamId, Plan, ReferenceId, ReferenceSite, ResultId, Skipped, Slice,
-    TensorSlice, Thunk, ThunkOp,
+    TensorSlice, Thunk, ThunkOp, ValidPlan,
 };
 use farcall_host::registry::{Platform, Rank};
 
