@@ -42,6 +42,9 @@ fn read_partial_sort(f: &mut Fields<'_>) -> Result<FormOp, Bad> {
     let (dim, is_stable) = (f.usize("dimension")?, f.flag("is_stable")?);
     match f.usizes("part")?.as_slice() {
         [start, limit] => Ok(FormOp::PartialSort { dim, is_stable, part: *start..*limit }),
-        _ => Err("attribute `part` is two numbers: the first element, and the one behind the last".into()),
+        _ => {
+            Err("attribute `part` must be two numbers: the first element, and the element after the last"
+                .into())
+        }
     }
 }

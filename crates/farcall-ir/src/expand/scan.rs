@@ -90,7 +90,7 @@ impl LoopTypes {
     }
 }
 
-/// The type of a slice along `dim`: the dimension gets this size, or is dropped if there is none.
+/// The type of a slice along `dim`. The dimension gets this size; without a size, it is removed.
 fn sliced(ty: &TensorType, dim: usize, size: Option<usize>) -> TensorType {
     let mut dims = ty.sizes().to_vec();
     if dim < dims.len() {

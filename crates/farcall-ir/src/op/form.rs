@@ -10,7 +10,7 @@ use super::{Gather, Op, Scatter};
 pub enum FormOp {
     /// `farcall.fusion`: a region over the operands that is computed as one kernel.
     Fusion,
-    /// `farcall.copy`: the same value in memory of its own.
+    /// `farcall.copy`: a copy of the value in separate memory.
     Copy,
     /// `farcall.partial_sort`: a [`Op::Sort`] whose results hold only a part of each sorted line. Created by
     /// the pass [`slices`](crate::middle::passes::slices).

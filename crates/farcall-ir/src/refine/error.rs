@@ -26,7 +26,7 @@ impl From<RefineError> for ProgramError {
 
 /// Reason why the walk ends early.
 pub(super) enum Stop {
-    /// A shape does not follow from what is known.
+    /// A shape does not follow from the known types and elements.
     UnknownShape(Diagnostic),
     /// An operation violates constraints with these sizes.
     Violations(Vec<Diagnostic>),

@@ -17,7 +17,8 @@ use crate::types::Type;
 /// Decodes an entry of a file. Attributes and types within the entry are decoded through the table.
 type Decode<T> = for<'a> fn(&mut Table<'_, 'a>, &Entry, &mut Cursor<'a>) -> Reading<T>;
 
-/// Decodes a location nested in a number of locations. Returns its depth and value.
+/// Decodes a location; the number counts the locations around it. Returns the number of levels of locations
+/// in it, itself included, and its value.
 type DecodeLocation =
     for<'a> fn(&mut Table<'_, 'a>, &mut Cursor<'a>, u32) -> Reading<(u32, Option<Arc<Loc>>)>;
 

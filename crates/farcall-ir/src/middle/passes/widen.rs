@@ -511,7 +511,8 @@ fn factors(a: DType, b: DType, to: DType, converts: bool) -> [DType; 3] {
     [if all.iter().any(double) { DType::F64 } else { DType::F32 }; 3]
 }
 
-/// Returns true if each result is a number of one of the operands, so that narrow numbers stay narrow.
+/// Returns true if each element of the result is an element of an operand, so that narrow numbers stay
+/// narrow.
 fn selects_a_number(op: &Op) -> bool {
     matches!(op, Op::Binary(Binary::Maximum | Binary::Minimum) | Op::Clamp)
 }

@@ -31,7 +31,7 @@ pub(crate) struct VectorLoop(Arc<dyn LoopCode>);
 /// The code of a [`VectorLoop`]. Trait objects of `Fn` would contain a second copy of each closure, for
 /// `FnOnce`.
 trait LoopCode: Send + Sync {
-    /// Computes a number of elements of a result from operands.
+    /// Computes `n` elements of a result from operands.
     fn run(&self, from: &[Operand; 3], to: *mut u8, n: usize);
 }
 
