@@ -14,7 +14,8 @@ use super::super::simd::vectorized;
 #[cfg(target_arch = "x86_64")]
 use farcall_ffi::simd::{Vectors, widest};
 
-/// A row-major tile of the result, with the factors whose products are added to it or replace it.
+/// A row-major tile of the result, with its factors. The sums of their products are added to the tile, or
+/// replace its contents.
 #[derive(Clone, Copy)]
 pub(super) struct Tile<T> {
     /// First element.
@@ -82,7 +83,7 @@ impl<T: Copy> Micro<T> {
         Micro { columns: all.len() / rows * lanes, rows, run: MicroKernel::Gemm { lanes, all, one } }
     }
 
-    /// Describes a loop of this file.
+    /// Creates the micro-kernels from a loop of this file.
     const fn plain(columns: usize, run: unsafe fn(&Tile<T>)) -> Micro<T> {
         Micro { columns, rows: TILE_ROWS, run: MicroKernel::Plain(run) }
     }
@@ -146,8 +147,8 @@ pub(in super::super) trait Element: Copy + Send + Sync + 'static {
     fn micro() -> Micro<Self>;
 }
 
-/// Selects a crate's table for the processor's instruction set. The numbers are the lanes of a vector without
-/// SIMD, with FMA, AVX-512 and NEON.
+/// Selects a crate's table for the processor's instruction set. The four numbers are the lanes of a vector:
+/// without SIMD, with FMA, with AVX-512, and with NEON.
 macro_rules! gemm {
     ($krate:ident, $ty:ident, [$scalar:expr, $fma:expr, $avx512:expr, $neon:expr]) => {{
         #[cfg(target_arch = "x86_64")]
@@ -423,7 +424,7 @@ impl Stored<f32> for f16 {
 
 impl Stored<f32> for bf16 {
     const IS_IDENTITY: bool = false;
-    /// Omits the check for NaNs: a product makes them quiet.
+    /// Omits the check for signaling NaNs, because the product makes them quiet.
     #[inline(always)]
     fn widen(self) -> f32 {
         f32::from_bits(u32::from(self.to_bits()) << 16)
@@ -434,9 +435,9 @@ impl Stored<f32> for bf16 {
     }
 }
 
-/// Conversions of integers to floats and to 32-bit integers, and of sums back to integers. Floats hold the
-/// products and their sums exactly if the depth is small enough ([`super::prepare`]); 32-bit integers hold
-/// the low bits of sums.
+/// Conversions of integers to the type in which products are computed, and of sums back to integers. Floats
+/// represent the products and their sums exactly if the depth is small enough ([`super::prepare`]). 32-bit
+/// integers hold the low bits of sums.
 macro_rules! small {
     ($($ty:ty as $($float:ty)*;)*) => {$($(
         impl Stored<$float> for $ty {

@@ -34,19 +34,19 @@ use vector::Vector;
 pub(super) use micro::{Element, Ring, Stored};
 pub(super) use operand::{Axis, Dim, MAX_DIMS, Operand, Step};
 
-/// Minimum number of multiplications per task, which take about ten microseconds.
+/// Minimum number of multiplications per task. They take about ten microseconds.
 const MIN_TASK_PRODUCTS: usize = 1 << 22;
 
 /// Number of tasks that a large product is split into.
 const TARGET_TASKS: usize = 8;
 
 /// Number of products in a partial sum before it is added to the total. The rounding error of a long sum
-/// grows with the length of its partial sums and with their number. With a much shorter
-/// depth, a tile would load and store its sums more often than it adds products.
+/// grows with the length of its partial sums and with their number. With much shorter partial sums, a tile
+/// would load and store its sums more often than it adds products.
 const PARTIAL_SUM_PRODUCTS: usize = 192;
 
-/// Bytes of a row of right factors that are packed into panels at once. The depth of these panels is
-/// [`PARTIAL_SUM_PRODUCTS`], or twice that if `PARTIAL_SUM_PRODUCTS` elements take fewer than
+/// Number of bytes of a row of right factors that are packed into panels at once. The depth of these panels
+/// is [`PARTIAL_SUM_PRODUCTS`], or twice that number if `PARTIAL_SUM_PRODUCTS` elements take fewer than
 /// `PANEL_ROW_BYTES` bytes.
 const PANEL_ROW_BYTES: usize = 1024;
 
@@ -91,8 +91,8 @@ impl InPlaceLimits {
 /// disjoint memory.
 const MIN_BLOCK_ROWS: usize = 32;
 
-/// Maximum distance in bytes between left factors that are read in place. If the six left factors of a tile
-/// are pages apart, they compete for cache sets with the other data in use.
+/// Maximum distance in bytes between left factors that are read in place. A tile reads one left factor per
+/// row (about six). If these are pages apart, they compete for cache sets with the other data in use.
 const MAX_IN_PLACE_STRIDE_BYTES: usize = 4096;
 
 /// Number of rows of tiles whose left factors are packed at once.
@@ -275,7 +275,7 @@ fn computing(
     Some(match (from, to) {
         (DType::S8, DType::S32) => small!(i8, i32),
         (DType::U8, DType::S32) => small!(u8, i32),
-        // These sums wrap around modulo a power of two, so integers of both signs have the same bits.
+        // These sums wrap around modulo a power of two, so signed and unsigned integers have the same bits.
         (DType::S8, DType::S8) => small!(i8, i8),
         (DType::U8, DType::U8) => small!(u8, u8),
         (DType::S16, DType::S16) | (DType::U16, DType::U16) => {
@@ -383,7 +383,7 @@ pub(super) struct Line(
 
 const _: () = assert!(align_of::<Line>() == CACHE_LINE_BYTES, "a line is aligned like a cache line");
 
-/// Maximum number of bytes that a thread keeps.
+/// Maximum size in bytes of a buffer that a thread keeps for its next task.
 const MAX_KEPT_BYTES: usize = 16 << 20;
 
 /// Calls a function with a buffer of at least `bytes` bytes.
@@ -611,8 +611,8 @@ impl<T: Element> Block<T> {
         if self.right.is_some() && whole > 0 { whole } else { width }
     }
 
-    /// Returns right factors in panels: those packed beforehand, the factors in place if they fill whole
-    /// vectors, or newly packed ones.
+    /// Returns right factors in panels. They are panels that were packed beforehand, or the factors in place
+    /// if these fill whole vectors, or newly packed panels.
     ///
     /// # Safety
     /// Same requirements as [`Block::run`]; the columns must be a [part](Block::part).
@@ -709,8 +709,8 @@ impl<T: Element> Block<T> {
     }
 
     /// Computes the tiles of all rows whose left factors are packed at once. `down` is the distance between
-    /// rows of tiles, `across` the distance between panels. A panel stays in cache for all rows: for `f32`
-    /// with AVX2, in the first level.
+    /// the left factors of neighboring rows of tiles, `across` the distance between panels. A panel stays in
+    /// cache for all rows: for `f32` with AVX2, in the first-level cache.
     ///
     /// # Safety
     /// Same requirements as [`Block::run`].

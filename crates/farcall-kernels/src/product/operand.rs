@@ -15,10 +15,10 @@ use super::micro::Stored;
 /// Maximum number of dimensions of lines, of dimensions of depth, and of axes of an image.
 pub(in super::super) const MAX_DIMS: usize = 8;
 
-/// Effort of packing an element of a matrix.
+/// [Effort](Operand::effort) of packing an element of a matrix.
 pub(super) const PACKED_EFFORT: usize = 4;
 
-/// Maximum number of features for which the dimension of features is joined with an axis.
+/// Maximum number of features for which the dimension of features is joined with an axis of the image.
 const MAX_JOINED_FEATURES: usize = 32;
 
 /// One dimension of lines or of depth.
@@ -59,8 +59,8 @@ pub(in super::super) struct Operand {
     axes: Vec<Axis>,
 }
 
-/// Layout of packed elements: distances between lines of a panel, along depth, and between panels, and the
-/// lines per panel.
+/// Layout of packed elements: the distances between lines of a panel, along the depth, and between panels;
+/// and the number of lines per panel.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
     pub(super) line: usize,
@@ -379,8 +379,8 @@ impl Operand {
             // SAFETY: `line` has the contract of this function.
             return unsafe { axis.line(from, [at, step], other, [count, width], zero, to, [stride, across]) };
         }
-        // Every `phases` steps advance by a whole number of elements, so each phase contains either only
-        // neighboring elements or only holes.
+        // Every `phases` steps advance by a whole number of elements. So a phase (every `phases`th step)
+        // leads either only to elements, which are equally far apart, or only to holes.
         let dilation = axis.dilation as isize;
         let phases = axis.dilation / num_integer::gcd(axis.dilation, step.unsigned_abs());
         for phase in 0..phases.min(count) {
@@ -482,8 +482,8 @@ pub(in super::super) fn join(dims: &[(usize, usize)]) -> Vec<(usize, usize)> {
     })
 }
 
-/// Number of indices of the depth that are copied for all panels before the next ones: the number of streams
-/// that the hardware prefetcher can follow.
+/// Number of indices of the depth that are copied for all panels before the next indices: the number of
+/// streams that the hardware prefetcher can follow.
 const PREFETCH_STREAMS: usize = 8;
 
 /// Packs a matrix with these strides.
@@ -528,7 +528,7 @@ unsafe fn fill<T: Copy>(x: T, sizes: [usize; 2], to: *mut T, strides: [usize; 2]
 /// Side of the squares in which a block is transposed, in elements.
 const SQUARE_SIDE: usize = 4;
 
-/// Copies a block. `source` and `strides` are its strides in memory at `from` and at `to`.
+/// Copies a block. `source` are the block's strides in memory at `from`, and `strides` those at `to`.
 ///
 /// # Safety
 /// `from` must be valid for reads of the block and `to` for writes, and the two must not overlap.
@@ -556,7 +556,7 @@ unsafe fn copy<S: Stored<T>, T: Copy>(
     let whole = match (transposed, large) {
         (true, true) => {
             let strides = [source[inner], strides[outer]];
-            // SAFETY: the caller guarantees both blocks; the squares transposed lie within them.
+            // SAFETY: the caller guarantees both blocks, and the transposed squares lie within them.
             unsafe {
                 square_transpose::transpose::<T>(
                     from.cast(),

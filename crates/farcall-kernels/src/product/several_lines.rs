@@ -35,8 +35,8 @@ pub(super) unsafe fn dots(x: *const f32, line: usize, y: *const f32, depth: usiz
     totals
 }
 
-/// Sums products per lane: lane `i` has the elements `i`, `i + LANES`, …. Products are rounded before they
-/// are added with every instruction set, so that the sums are the same.
+/// Sums products per lane: lane `i` has the elements `i`, `i + LANES`, …. With every instruction set,
+/// products are rounded before they are added, so that the sums are the same.
 ///
 /// # Safety
 /// Same requirements as [`dots`], for `count` elements, a multiple of [`LANES`].
@@ -115,8 +115,8 @@ unsafe fn avx(x: *const f32, line: usize, y: *const f32, count: usize) -> Sums {
     unsafe { std::mem::transmute(all) }
 }
 
-/// Sums numbers pairwise, by adding the second half to the first half repeatedly. Their count must be a power
-/// of two.
+/// Sums numbers pairwise, by adding the second half to the first half repeatedly. The number of summands must
+/// be a power of two.
 #[inline(always)]
 pub(super) fn joined<T: Ring>(sums: &mut [T]) -> T {
     let mut n = sums.len();

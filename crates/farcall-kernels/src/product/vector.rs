@@ -14,13 +14,14 @@ use super::{PARTIAL_SUM_PRODUCTS, Product, Source, join, with_buffer};
 /// Minimum number of matrix elements that a task reads, which takes about ten microseconds.
 const MIN_TASK_ELEMENTS: usize = 1 << 18;
 
-/// Number of partial sums (lanes) of a line. Lines are summed one at a time: for a loop over several lines at
-/// once, the compiler emits shuffles.
+/// Number of partial sums (lanes) of a line. Lines are summed one at a time, because the compiler emits
+/// shuffles for a loop over several lines at once.
 const DOT_LANES: usize = 64;
 /// Number of partial sums for the remainder of a line.
 const TAIL_LANES: usize = 8;
 
-/// Number of rows of the matrix that are added per pass, if neighboring lines are adjacent in memory.
+/// Number of rows of the matrix that are added to the sums in one pass, if neighboring lines are adjacent in
+/// memory.
 const ROWS_PER_PASS: usize = 4;
 
 /// Number of results that are computed together, if neighboring lines are adjacent in memory.
@@ -68,7 +69,7 @@ impl Vector {
         if S::IS_IDENTITY && self.vector == 1 { 0 } else { self.depth }
     }
 
-    /// Bytes of a task's buffer: a copy of the vector, and two levels of sums.
+    /// Size in bytes of a task's buffer: a copy of the vector, partial sums, and totals.
     pub(super) fn buffer<S: Stored<T>, T>(&self) -> usize {
         self.copied::<S, T>().saturating_add(2 * MAX_BLOCK_RESULTS).saturating_mul(size_of::<T>())
     }
@@ -109,7 +110,7 @@ impl Vector {
         if self.lines.saturating_mul(self.depth) > 4 * MIN_TASK_ELEMENTS { prepared.slow() } else { prepared }
     }
 
-    /// Computes the lines of this part.
+    /// Computes the results for the lines of this part.
     ///
     /// # Safety
     /// The factors must be valid for reads and the result for writes, of these sizes, and `buffer` for writes
@@ -144,7 +145,7 @@ impl Vector {
         );
     }
 
-    /// Computes lines whose elements are contiguous.
+    /// Computes the results for lines whose elements are contiguous.
     ///
     /// # Safety
     /// Same requirements as [`Vector::run`]; `y` is the vector.
@@ -176,7 +177,7 @@ impl Vector {
         }
     }
 
-    /// Computes lines that are next to each other in memory.
+    /// Computes the results for lines that are next to each other in memory.
     ///
     /// # Safety
     /// Same requirements as [`Vector::run`]; `y` is the vector, and `sums` must have room for
