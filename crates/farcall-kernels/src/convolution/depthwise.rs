@@ -1,5 +1,5 @@
-//! Convolutions in which each feature has its own kernel, or which have only one feature and one kernel.
-//! Their results are sums of few products, and are computed for several neighbors in memory at once.
+//! Convolutions in which each feature has its own kernel, or which have only one feature and one kernel. A
+//! result is the sum of few products. Several results that are neighbors in memory are computed at once.
 //!
 //! Neighbors are either the features at one position or the windows of one row.
 
@@ -20,7 +20,8 @@ const MIN_TASK_PRODUCTS: usize = 1 << 18;
 const FEATURES_PER_LARGE_BLOCK: usize = 64;
 /// Maximum size in bytes of a sum for which [`FEATURES_PER_LARGE_BLOCK`] sums fit in registers.
 const MAX_LARGE_BLOCK_SUM_BYTES: usize = 4;
-/// Number of features whose sums are kept in registers at once otherwise, and for the remaining features.
+/// Number of features whose sums are kept in registers at once if a sum is larger, or if fewer features are
+/// left.
 const FEATURES_PER_BLOCK: usize = 16;
 
 /// Number of windows that are computed together.
@@ -28,14 +29,14 @@ const LANES: usize = 64;
 /// Maximum number of windows of a row: longer rows are divided into parts.
 const MAX_ROW_WINDOWS: usize = 64 * LANES;
 
-/// Maximum number of products of a sum. Longer sums need partial sums; matrix products compute them.
+/// Maximum number of products of a sum. Longer sums need partial sums, which matrix products have.
 const MAX_TAPS: usize = 1024;
 
 /// Maximum number of spatial dimensions.
 const MAX_SPATIAL_DIMS: usize = 4;
 
 /// Returns true for coordinates at which a dilated image has a hole between two elements, and for coordinates
-/// in the padding that continue the pattern of holes. These are left out of the sums.
+/// in the padding that continue the pattern of holes. The sums leave out both.
 #[inline(always)]
 fn is_in_hole(place: isize, dilation: usize) -> bool {
     dilation > 1 && place.rem_euclid(dilation as isize) != 0
@@ -43,7 +44,7 @@ fn is_in_hole(place: isize, dilation: usize) -> bool {
 
 /// A convolution without sums over features.
 pub(super) struct Depthwise {
-    /// Number of images and of features, with strides in the image, the kernels and the result.
+    /// Number of images and number of features, each with strides in the image, the kernels and the result.
     batch: (usize, [usize; 3]),
     features: (usize, [usize; 3]),
     spatial: Vec<Spatial>,
@@ -297,7 +298,8 @@ impl Depthwise {
                 return;
             };
             // SAFETY: the caller guarantees the image and the kernels, which have `W` features at this
-            // position. These are references, as arrays read by value would be copied first.
+            // position. (The arrays are borrowed, because arrays that are read by value would be copied
+            // first.)
             let (x, y) = unsafe { (&*x.add(image).cast::<[S; W]>(), &*y.add(kernel).cast::<[S; W]>()) };
             for j in 0..W {
                 sums[j] = sums[j].plus(x[j].widen().times(y[j].widen()));

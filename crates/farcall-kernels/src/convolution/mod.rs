@@ -45,8 +45,8 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     product::prepare(products, [x.dtype, out.dtype], places.map(Source::Input))
 }
 
-/// Describes the largest product of the convolution: the number of matrices and their sizes; and the number
-/// of further products.
+/// Describes the largest product of the convolution (the number of matrices, and their sizes), and the number
+/// of smaller products.
 fn describe(request: &Request<'_>) -> String {
     let Some(shape) = shape(request) else { return String::new() };
     let sides = Sides::of(&shape);
@@ -66,7 +66,7 @@ fn shape(request: &Request<'_>) -> Option<Shape> {
     }
 }
 
-/// Side of the product that the image is on.
+/// The side of the product on which the image is.
 #[derive(Clone, Copy)]
 enum Sides {
     ImageLeft,
@@ -126,8 +126,9 @@ fn depth(s: &Shape) -> (Vec<Dim>, Vec<Extent>) {
     ordered(s, image, kernel, |d| (d.down, d.window))
 }
 
-/// Returns one dimension of the image and a step along each axis as dimensions, and the corresponding
-/// dimensions of another tensor. Both lists are in the order of that tensor.
+/// Returns dimensions of the image: the given one, and one for the steps along each axis. Also returns the
+/// corresponding dimensions of another tensor: `other`, and those that `each` returns with the steps. Both
+/// lists are in the order of the other tensor.
 fn ordered(
     s: &Shape,
     (size, stride): Extent,

@@ -1,9 +1,9 @@
 //! Convolutions of dilated images without multiplying the holes.
 //!
 //! A dilated image has holes between its elements. With a dilation of two, only every other index of a kernel
-//! meets an element; the others meet holes. Which indices meet elements depends on the position at which the
-//! window begins, relative to the nearest element. Windows with the same relative position form a *phase*:
-//! they are a convolution of the undilated image with a part of the kernels. Phases with equally many
+//! meets an element; the others meet holes. The indices that meet elements depend on the position at which
+//! the window begins, relative to the nearest element. Windows with the same relative position form a
+//! *phase*: a convolution of the undilated image with a part of the kernels. Phases with equally many
 //! elements share one product, whose columns are the kernels of all these phases. So the number of products
 //! stays small, however large the dilation is.
 //!
@@ -14,12 +14,12 @@
 use super::super::product::Axis;
 use super::shape::{Extent, Shape, Spatial};
 
-/// Maximum number of phases of a dimension: convolutions with more have no kernel.
+/// Maximum number of phases of a dimension. The engine has no kernel for convolutions with more phases.
 const MAX_PHASES: usize = 1 << 16;
-/// Maximum number of products that a convolution becomes.
+/// Maximum number of products into which a convolution is split.
 const MAX_PRODUCTS: usize = 1 << 12;
 
-/// One or more phases that share a product: their windows, as a convolution of an undilated image.
+/// One or more phases that share a product, and the convolution of an undilated image that they form.
 #[derive(Clone)]
 pub(super) struct Phase {
     pub(super) shape: Shape,
@@ -52,13 +52,13 @@ impl Phase {
     }
 }
 
-/// Returns true if there is nothing to multiply.
+/// Returns true if there is nothing to multiply along a dimension.
 fn is_empty(s: &Spatial) -> bool {
     s.window.0 == 0 || s.windows.0 == 0
 }
 
-/// Splits a convolution into phases that are one product each. A convolution without multiplications, or
-/// whose image has neither holes nor skipped padding, is returned whole.
+/// Splits a convolution into phases, each of which becomes one product. A convolution is returned whole if it
+/// has no multiplications, or if its image has neither holes nor skipped padding.
 pub(super) fn phases(shape: Shape) -> Vec<Phase> {
     let (all, skips_padding) = (0..shape.spatial.len(), shape.skips_padding);
     let mut phases = vec![Phase::whole(shape)];
@@ -122,7 +122,7 @@ struct PhaseRun {
 }
 
 impl PhaseRun {
-    /// Adds a phase if it continues the run, and returns true if it does.
+    /// Adds a phase if it continues the run. Returns true if the phase was added.
     fn takes(&mut self, spatial: &Spatial, place: usize, first: usize) -> bool {
         let last = |begin: usize, step: usize| begin.wrapping_add(step.wrapping_mul(self.count - 1));
         let steps = [
@@ -197,7 +197,8 @@ fn phase(s: &Spatial, first: usize) -> (Spatial, usize) {
 fn inside(s: &Spatial, window: usize) -> (Spatial, usize) {
     let begin = s.axis.start + window as isize * s.along;
     let end = s.axis.size as isize - 1;
-    // Distances from the beginning of the window to the first and to the last element, in its direction.
+    // Distances from the beginning of the window to the first and to the last element, in the direction of
+    // the window.
     let [near, far] = if s.down > 0 { [-begin, end - begin] } else { [begin - end, begin] };
     let by = s.down.unsigned_abs() as isize;
     let first = (near + by - 1).div_euclid(by).max(0);

@@ -9,7 +9,7 @@ use super::super::window;
 /// One dimension of a tensor: size, and stride in elements.
 pub(super) type Extent = (usize, usize);
 
-/// Shape of a convolution, group by group.
+/// Shape of a convolution. All groups have the same shape.
 #[derive(Clone)]
 pub(super) struct Shape {
     pub(super) groups: usize,
@@ -41,7 +41,7 @@ pub(super) struct Spatial {
 }
 
 impl Shape {
-    /// Returns the shape, or `None` if the operation and its types do not match.
+    /// Returns the shape, or `None` if the operation and the types do not match.
     pub(super) fn new(c: &Convolution, x: &TensorType, y: &TensorType, out: &TensorType) -> Option<Shape> {
         let d = &c.dims;
         let extents = |t: &TensorType| -> Vec<Extent> {
