@@ -1,4 +1,4 @@
-//! Sorts lines by any comparator, which is applied to elements in the evaluator's merge sort.
+//! Sorts lines by any comparator. The comparator is applied to elements in the evaluator's merge sort.
 //!
 //! The merge sort orders the indices of elements; then every operand is permuted accordingly. A long line is
 //! cut into runs, which are sorted in parallel. Each round of merges is a phase of tasks.
@@ -93,7 +93,8 @@ struct RegionSort {
     permute: Permute,
     shape: Shape,
     part: Range<usize>,
-    /// Offsets in the scratch memory. The sorted indices come first, then spare room for as many.
+    /// Offsets in the scratch memory, except for `frame`, the size of a frame. The sorted indices come first,
+    /// then (at `spare`) room for as many indices, then the frames, then room for permuted elements.
     spare: usize,
     frames_at: usize,
     frame: usize,
@@ -134,8 +135,8 @@ impl Comparing<'_> {
 
 /// # Safety
 /// For all functions: `begin` must be the first element of a line of the operands and results that the sort
-/// was prepared for, the scratch memory must have the prepared size, and nothing else may use the parts that
-/// a function names.
+/// was prepared for, and the scratch memory must have the prepared size. Nothing else may use the parts of
+/// the scratch memory that the `# Safety` section of a function names.
 impl RegionSort {
     /// Returns the comparator for a line, with its frame.
     ///
@@ -163,7 +164,7 @@ impl RegionSort {
         }
     }
 
-    /// Returns two parts of the scratch memory for this range: the sorted indices of elements, and spare
+    /// Returns two parts of the scratch memory for this range of elements: the sorted indices, and the spare
     /// room.
     ///
     /// # Safety
@@ -228,7 +229,7 @@ impl RegionSort {
         let lines = std::sync::Arc::new(self);
         let n = lines.shape.length;
         let begin = Begin { input: 0, output: 0 };
-        // The evaluator's merge sort merges the same runs, since their length is a power of two.
+        // The evaluator's merge sort merges the same runs, since the length of a run is a power of two.
         let run = n.div_ceil(MAX_RUNS).checked_next_power_of_two()?;
         let of = std::sync::Arc::clone(&lines);
         let mut all = Prepared::in_tasks(n.div_ceil(run), move |args, task| {

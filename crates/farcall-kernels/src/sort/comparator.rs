@@ -25,11 +25,12 @@ pub(super) struct Key {
 /// An order of numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Order {
-    /// Order by bits, `-NaN < -inf < … < -0 < +0 < … < inf < NaN`; the order of integers.
+    /// Order by bits: `-NaN < -inf < … < -0 < +0 < … < inf < NaN`. Integers always have this order.
     Total,
-    /// Order in which JAX sorts: zeros are equal, and NaNs are equal and come last.
+    /// Order in which JAX sorts: all zeros are equal; all NaNs are equal and come last.
     Jax,
-    /// Order of comparisons of numbers: zeros are equal, and a NaN is neither less nor greater than anything.
+    /// Order in which floating-point comparison sorts: all zeros are equal, and a NaN is neither less nor
+    /// greater than any number.
     Numbers,
 }
 

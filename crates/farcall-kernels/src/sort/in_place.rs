@@ -22,7 +22,7 @@ use super::{Begin, Operands, Shape, Sorter, end};
 
 /// Minimum number of elements of a line that is sorted in tasks.
 const MIN_LONG_ELEMENTS: usize = 1 << 16;
-/// Number of tasks of such a line.
+/// Number of tasks in which such a line is sorted.
 const LINE_TASKS: usize = 16;
 
 /// Makes a sorter of lines that have a single key with four-byte elements. Returns `None` for other lines.
@@ -40,8 +40,8 @@ pub(super) fn sorter(operands: Operands<'_>, keys: &[Key], shape: Shape) -> Opti
     })?
 }
 
-/// Prepares the sort of a single long line. Returns `None` if the line is short, has another key, or may have
-/// unordered elements.
+/// Prepares the sort of a single long line. Returns `None` if the line is short, does not have a single key
+/// with four-byte elements, or may have unordered elements.
 pub(super) fn long_line(operands: Operands<'_>, keys: &[Key], shape: Shape) -> Option<Prepared> {
     let key = key(keys, shape)?;
     if shape.length < MIN_LONG_ELEMENTS || key.may_be_unordered() {
@@ -61,7 +61,8 @@ struct InPlaceSort<T> {
     /// Mask that reverses the order if the sort is descending.
     flip: u32,
     others: Option<OtherOperands>,
-    /// Size in bytes of the scratch memory: keys, positions, and room for elements.
+    /// Size in bytes of the scratch memory: keys, positions, and room for elements. The offsets of the last
+    /// two are `places` and `room`.
     scratch: usize,
     places: usize,
     room: usize,
@@ -70,8 +71,8 @@ struct InPlaceSort<T> {
 
 /// Operands other than the key.
 struct OtherOperands {
-    /// Index of an operand whose elements count from zero, so that its result is the positions. They are
-    /// sorted directly in this result.
+    /// Index of an operand whose elements count from zero, so that its result is the positions. The positions
+    /// are sorted directly in this result.
     places: Option<usize>,
     permute: Permute,
 }
@@ -80,9 +81,9 @@ struct OtherOperands {
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct SharedState {
-    /// For each task, true if its part has elements that compare as equal but have different bits.
+    /// For each task, true if its part may have elements that compare as equal but have different bits.
     differ: [bool; LINE_TASKS],
-    /// Numbers of NaNs and of zeros that are moved to the front.
+    /// Number of NaNs and number of zeros that are moved to the front.
     front: [usize; 2],
     begins: [usize; LINE_TASKS + 1],
 }
@@ -320,7 +321,8 @@ impl<T: Element<Word = u32>> LineMemory<'_, T> {
         }
     }
 
-    /// Moves NaNs, then zeros, to the front, both in their order. Returns their numbers.
+    /// Moves all NaNs, and after them all zeros, to the front. Both keep their order. Returns the number of
+    /// NaNs and the number of zeros.
     unsafe fn put_first(&self) -> [usize; 2] {
         let one = T::opaque_one();
         // SAFETY: the contract is the same.
@@ -381,8 +383,8 @@ impl KeysAndPlaces<'_> {
         }
     }
 
-    /// Moves the items for which `meant` is true to the front of a range, keeping the order of all items.
-    /// Returns their number.
+    /// Moves the items for which `meant` is true to the front of a range. These items keep their order, and
+    /// so do the others. Returns the number of items for which `meant` is true.
     fn partition(&mut self, range: Range<usize>, meant: &impl Fn(i32) -> bool) -> usize {
         if range.len() < 2 {
             return range.filter(|i| meant(self.keys[*i])).count();

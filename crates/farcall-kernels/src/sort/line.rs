@@ -1,8 +1,9 @@
-//! Sorts lines of one operand, or of a key operand and a second operand of four bytes, the *payload*. An item
-//! has the key and the payload of an element, so the results are made of the sorted items alone.
+//! Sorts lines of one operand, or of a key operand and a second operand with elements of four bytes, the
+//! *payload*. An item has the key and the payload of an element, so the results are made of the sorted items
+//! alone.
 //!
 //! Elements that compare as equal but have different bits (zeros, NaNs) are an exception, as they have the
-//! same key. They are contiguous in the result and in the order of the operand, so they are read from the
+//! same key. In the result, they are contiguous and in the order of the operand, so they are read from the
 //! operand again.
 
 use std::ops::Range;
@@ -15,7 +16,7 @@ use super::item::{Carrier, Item, Word};
 use super::radix;
 use super::{Begin, Operands, Shape, Sorter, end, order};
 
-/// Makes a sorter of lines of one or two operands, as the module requires. Returns `None` for other lines.
+/// Makes a sorter of the lines that the module describes. Returns `None` for other lines.
 pub(super) fn sorter(operands: Operands<'_>, keys: &[Key], shape: Shape) -> Option<Sorter> {
     let [key] = *keys else { return None };
     let types = operands.types;
@@ -130,7 +131,7 @@ impl<T: Copy> Strided<T> {
         self.input.is_null()
     }
 
-    /// Calls `f` with each element of the operand, which must have memory.
+    /// Calls `f` with the index and the value of each element of the operand, which must have memory.
     #[inline(always)]
     fn each(&self, mut f: impl FnMut(usize, T)) {
         let Shape { length, stride } = self.shape;
@@ -167,7 +168,8 @@ impl<T: Copy> Strided<T> {
 }
 
 impl<T: Element> Strided<T> {
-    /// Calls `f` with each element of the operand and its position in an order.
+    /// Calls `f` with the index and the value of each element of the operand, and with the element's position
+    /// in an order.
     #[inline(always)]
     pub(super) fn each_place(&self, order: Order, mut f: impl FnMut(usize, T, T::Word)) {
         let one = T::opaque_one();
@@ -197,8 +199,8 @@ fn line<T: Element, I: Item<T::Word>>(
     spare: &mut [I],
 ) -> bool {
     let flip = if key.descending { u64::MAX >> (64 - T::BITS) } else { 0 };
-    // Short lines are sorted by comparisons, which would not keep the order of items with equal keys. Their
-    // items carry positions instead of the payload.
+    // Short lines are sorted by comparisons, which do not keep the order of items with equal keys. The items
+    // of such a line therefore carry positions instead of the payload, so that all items differ.
     let by_number = with.is_some() && items.len() <= radix::MAX_COMPARISON_ITEMS;
     let mut read = Read::default();
     x.each_place(key.order, |i, x, place| {
@@ -209,7 +211,7 @@ fn line<T: Element, I: Item<T::Word>>(
     if key.order == Order::Numbers && read.nan {
         return false;
     }
-    // A payload without memory is the position, which the items have already.
+    // A payload without memory consists of the positions, which the items have already.
     let read_with = with.filter(|with| !with.is_counted());
     if let Some(with) = read_with.filter(|_| !by_number) {
         with.each(|i, with| items[i] = I::new(items[i].word(), with));

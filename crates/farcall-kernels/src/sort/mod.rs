@@ -5,13 +5,14 @@
 //! comparator ──order──▶ keys ──read──▶ order-preserving integers ──quick, radix──▶ the sorted line
 //! ```
 //!
-//! Keys of four bytes are sorted directly in the result ([`in_place`]), other keys in scratch memory. Lines
-//! of one operand, or of a key with four bytes of payload, are sorted as items of the key and its payload, if
-//! any ([`line`]). For lines with more operands, the indices of the elements are sorted, and the operands
-//! permuted accordingly ([`order`]). If only the first or the last elements of a line are wanted, they are
-//! selected, and only these are sorted ([`part`]). Lines with elements that are neither less than, greater
-//! than nor equal to others (NaNs) are merged as in the evaluator, to produce the same permutation. Other
-//! comparators are applied to elements, in the same merge sort ([`by_region`]).
+//! Keys of four bytes are sorted directly in the result ([`in_place`]), other keys in scratch memory. If a
+//! line has one operand, or a key operand and a second operand with elements of four bytes (the payload), its
+//! items are sorted: each item is a key and its payload, if any ([`line`]). For lines with more operands, the
+//! indices of the elements are sorted, and the operands are permuted accordingly ([`order`]). If only the
+//! first or the last elements of a line are wanted, these elements are selected, and only they are sorted
+//! ([`part`]). Lines with elements that are neither less than, greater than nor equal to others (NaNs) are
+//! sorted by the evaluator's merge sort, to produce the same permutation. The same merge sort applies all
+//! other comparators to elements ([`by_region`]).
 
 mod by_region;
 mod comparator;
@@ -38,7 +39,7 @@ use comparator::{Key, Order};
 pub(super) static KERNEL: Kernel =
     Kernel { name: "sort", prepare: whole, in_place: |_| InPlace::Corresponding, describe: nothing };
 
-/// Sort of which only a part of each line is a result.
+/// Kernel for sorts of which only a part of each line is a result.
 pub(super) static PART_KERNEL: Kernel =
     Kernel { name: "sort_part", prepare: some, in_place: apart, describe: describe_part };
 
@@ -76,7 +77,8 @@ struct Sorted {
 }
 
 impl Sorted {
-    /// Returns `None` if operands and results do not match. There must be as many operands as results.
+    /// Returns `None` if operands and results do not match. There must be at least as many operands as
+    /// results.
     fn of(request: &Request<'_>) -> Option<Sorted> {
         let (dim, part) = match request.op {
             Op::Sort { dim, .. } => (dim, None),
@@ -140,7 +142,7 @@ struct Tasks {
 }
 
 impl Tasks {
-    /// Iterates over the first elements of a task's lines.
+    /// Iterates over the lines of a task, and returns the first element of each.
     fn lines(self, task: usize) -> impl Iterator<Item = Begin> {
         (task * self.per_task..((task + 1) * self.per_task).min(self.lines)).map(move |line| {
             let begin = |length: usize| line / self.stride * self.stride * length + line % self.stride;
@@ -169,7 +171,8 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     {
         return Some(prepared);
     }
-    // A line that is sorted by its elements may turn out to be unordered, which needs the second sorter.
+    // The sorter `alone` may find unordered elements in a line. The second sorter, `by_order`, then sorts the
+    // line.
     let alone = if is_whole {
         in_place::sorter(operands, &keys, shape).or_else(|| line::sorter(operands, &keys, shape))
     } else {

@@ -44,7 +44,7 @@ pub(super) fn sorter(
 /// given by a pointer to its first element and a stride.
 type ReadLine = dyn Fn(*const u8, usize, &[u32], &mut [u64]) + Send + Sync;
 
-/// Functions that read elements as keys: integers with the same order as the elements.
+/// Functions that read elements as keys. Keys are integers that have the order of the elements.
 struct ReadKeys {
     /// Reads the elements of a line that have the given indices.
     all: Box<ReadLine>,
@@ -87,8 +87,8 @@ enum Permuted {
 }
 
 impl Permute {
-    /// Makes a permutation of the operands for which `meant` is true. Returns `None` if it does not support
-    /// one of their types.
+    /// Makes a permutation of the operands for which `meant` is true. Returns `None` if the type of one of
+    /// them is not supported.
     pub(super) fn of(operands: Operands<'_>, meant: impl Fn(usize) -> bool) -> Option<Permute> {
         let line = |i: usize| {
             let (size, counted) = (operands.types[i].size(), operands.counted[i]);
@@ -119,9 +119,10 @@ impl Permute {
     /// result.
     ///
     /// # Safety
-    /// At `begin`, lines of all operands and results of these types must start. The lines of the results must
-    /// have `order.len()` elements, and each index must refer to an element. `room` must have
-    /// [`room`](Permute::room) bytes for `order.len()` elements.
+    /// A line of each operand and of each result must start at `begin`, and have elements of the operand's
+    /// type. The lines of the results must have `order.len()` elements, and each index must refer to an
+    /// element of the operands' lines. `room` must have [`room`](Permute::room) bytes for `order.len()`
+    /// elements.
     pub(super) unsafe fn lines(
         &self,
         args: &Args<'_>,
@@ -252,8 +253,8 @@ impl IndexSort {
             return true;
         }
         let wanted = &room.order[self.part.clone()];
-        // SAFETY: the caller guarantees the lines; `wanted` are indices of elements; the room is for elements
-        // of any operand.
+        // SAFETY: the caller guarantees the lines, `wanted` has indices of elements, and the room is large
+        // enough for as many elements of any operand.
         unsafe { self.permute.lines(args, begin, stride, wanted, room.items[0]) };
         true
     }
@@ -322,7 +323,8 @@ impl Buffers<'_> {
     }
 }
 
-/// The evaluator's merge sort. It calls `less` for the same pairs, so it gives the same order for any `less`.
+/// The evaluator's merge sort. It calls `less` for the same pairs as the evaluator, so both produce the same
+/// order, whatever `less` returns.
 pub(super) fn merge_sort<T: Copy>(order: &mut [T], spare: &mut [T], mut less: impl FnMut(T, T) -> bool) {
     let mut width = 1;
     while width < order.len() && !interrupt::is_due() {

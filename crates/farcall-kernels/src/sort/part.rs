@@ -1,7 +1,7 @@
 //! The first or the last elements of lines that are ordered by one operand. These elements are selected
 //! ([`select`]), and all operands are read at their positions.
 //!
-//! The last elements are the first elements of the reversed line in reverse order.
+//! The last elements of a line are the first elements of the reversed line, in reverse order.
 
 use std::ops::Range;
 
@@ -16,8 +16,8 @@ use super::line::Strided;
 use super::order::Permute;
 use super::{Begin, Operands, Shape, Sorter, end};
 
-/// Makes a sorter that selects the first or the last elements of lines with one key. Returns `None` for other
-/// lines and other parts.
+/// Makes a sorter that selects the first or the last elements of lines with one key. Returns `None` for lines
+/// with several keys, and for parts in the middle of a line.
 pub(super) fn sorter(
     operands: Operands<'_>,
     keys: &[Key],

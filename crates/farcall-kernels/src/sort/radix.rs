@@ -111,7 +111,7 @@ fn by_digits<'a, T: Keyed, const WIDTH: u32, const DIGITS: usize, const PASSES: 
     let passes = (bits.div_ceil(WIDTH) as usize).min(PASSES);
     let (mut from, mut to) = (items, spare);
     let mask = DIGITS - 1;
-    // Counts of digits at first, positions of the next items later.
+    // At first, the counts of digits; later, the positions of the next items with these digits.
     let mut counts = [[0u32; DIGITS]; PASSES];
     if interrupt::is_due() {
         return (from, to);

@@ -92,7 +92,7 @@ impl Lanes for Avx2 {
     }
 }
 
-/// For each mask, its lanes, then the other lanes.
+/// For each mask, the lanes in the mask, then the other lanes.
 static SPLIT_LANES: [[i32; LANES]; 1 << LANES] = {
     let (mut all, mut mask) = ([[0; LANES]; 1 << LANES], 0);
     while mask < 1 << LANES {

@@ -22,8 +22,8 @@ pub(super) trait Lanes: Copy {
     unsafe fn splat(x: i32) -> Self;
     /// Returns the lanes whose integer is less than the integer of `other`.
     unsafe fn less(self, other: Self) -> Self::Mask;
-    /// Returns the lanes whose integer is less than the integer of `other`, or greater if the lane's number
-    /// has `BIT`.
+    /// Returns the lanes whose integer is less than the integer of `other`. For lanes whose number has `BIT`,
+    /// returns those whose integer is greater.
     unsafe fn less_or_greater<const BIT: usize>(self, other: Self) -> Self::Mask;
     /// Returns the mask as bits.
     unsafe fn bits(mask: Self::Mask) -> u32;
@@ -37,9 +37,9 @@ pub(super) trait Lanes: Copy {
     unsafe fn swap<const XOR: usize>(self) -> Self;
     /// Interleaves the integers of both registers.
     unsafe fn zip(self, other: Self) -> (Self, Self);
-    /// Stores the integers of the lanes in `bits` from `left` on, and the others so that they end before
-    /// `right`, all in their order. As many integers as there are lanes may be overwritten, both from `left`
-    /// on and before `right`.
+    /// Stores the integers of the lanes in `bits` from `left` on, and the other integers so that they end
+    /// just before `right`. Both keep their order. A whole register of memory may be overwritten from `left`
+    /// on, and another one before `right`.
     unsafe fn split(self, bits: u32, left: *mut i32, right: *mut i32);
 }
 
@@ -62,8 +62,9 @@ pub(super) trait InLanes: Items {
 
     /// Copies items to memory that does not overlap.
     unsafe fn copy(from: Self::Place, to: Self::Place, count: usize);
-    /// Returns an item whose key is not less than any other key. It fills up incomplete registers. A sorted
-    /// item with positions is never identical to it; for keys alone, identical items do not matter.
+    /// Returns an item whose key is not less than any other key. This item fills up incomplete registers. No
+    /// item with a position is identical to it. A key alone may be identical, but identical keys need not be
+    /// told apart.
     fn last() -> Self::Item;
     /// Among the first `all` items, which are sorted, moves the `count` items that are not
     /// [`last`](InLanes::last) to the front.

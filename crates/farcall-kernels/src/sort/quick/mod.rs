@@ -1,5 +1,5 @@
-//! Sorts keys, with or without positions, in place. Quicksort partitions with vector registers, down to parts
-//! that fit in a few registers, which a sorting network sorts.
+//! Sorts keys, with or without positions, in place. Quicksort partitions the items with vector registers. A
+//! sorting network sorts the parts that fit in a few registers.
 //!
 //! After Wassenberg et al., "Vectorized and performance-portable Quicksort" (2022), and Bramas, "A novel
 //! hybrid Quicksort algorithm vectorized using AVX-512" (2017).
@@ -31,7 +31,7 @@ use vectors::InRegisters;
 trait Backend: Sorts<Keys> + Sorts<Pairs> {
     /// Maximum number of items that are sorted without being split.
     const MAX_SMALL_ITEMS: usize;
-    /// Number of keys whose median is the pivot, in parts shorter than [`MIN_LONG_ITEMS`].
+    /// Number of keys whose median is the pivot of a part shorter than [`MIN_LONG_ITEMS`].
     const SAMPLES: usize = 9;
 }
 
@@ -54,7 +54,7 @@ const MIN_LONG_ITEMS: usize = 1 << 11;
 /// Maximum number of samples for a median.
 const MAX_SAMPLES: usize = 128;
 
-/// Minimum number of items in a part for a check for an interrupt before it is split.
+/// Number of items in a part above which interrupts are checked before the part is split.
 const MIN_CHECKED_ITEMS: usize = 1 << 16;
 
 /// A line of keys, optionally with the positions of their elements. Positions are not negative.
@@ -195,7 +195,7 @@ unsafe fn sort<W: Backend + Sorts<V>, V: Items>(place: V::Place, count: usize) {
     }
 }
 
-/// Splits items at their approximate median. Returns the number of items below it.
+/// Splits items at their approximate median. Returns the number of items below the median.
 ///
 /// # Safety
 /// Same requirements as [`sort`].
