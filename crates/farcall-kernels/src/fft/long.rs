@@ -12,7 +12,8 @@ use num_complex::Complex;
 use rustfft::num_traits::Zero;
 use rustfft::{Fft, FftDirection, FftNum, FftPlanner};
 
-/// Minimum length of a line: its transform takes about twenty milliseconds.
+/// Minimum length of a line that is transformed in steps. Without steps, a line of this length takes about
+/// twenty milliseconds.
 const MIN_LENGTH: usize = 1 << 21;
 /// Minimum number of elements of the shorter side of the matrix.
 const MIN_SIDE: usize = 1 << 8;
@@ -51,7 +52,7 @@ impl<T: FftNum> Long<T> {
         }
     }
 
-    /// Transforms a line; `between` is resized to its length.
+    /// Transforms a line. `between` is work memory, which is resized to the line's length.
     pub(super) fn run(&self, from: &[Complex<T>], to: &mut [Complex<T>], between: &mut Vec<Complex<T>>) {
         let (rows, columns) = (self.rows, self.columns);
         between.resize(rows * columns, Complex::zero());
@@ -155,8 +156,8 @@ impl<T: FftNum> LongReal<T> {
     }
 }
 
-/// Roots of unity. Each is the product of an entry of `low` and one of `high`. The length of each table is
-/// about the square root of the number of roots.
+/// Roots of unity. Each root is the product of an entry of `low` and an entry of `high`. The length of each
+/// table is about the square root of the number of roots.
 struct Roots {
     low: Vec<Complex<f64>>,
     high: Vec<Complex<f64>>,

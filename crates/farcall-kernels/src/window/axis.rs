@@ -91,8 +91,8 @@ impl Axis {
         }
     }
 
-    /// Returns the range of those among the first `all` windows that have an element at each of their
-    /// positions. The elements of adjacent windows in this range are `stride` elements apart.
+    /// Returns the range of the windows that have an element at each of their positions, among the first
+    /// `all` windows. The elements of adjacent windows in this range are `stride` elements apart.
     pub(crate) fn inside(&self, all: usize) -> std::ops::Range<usize> {
         if self.base_dilation != 1 {
             return 0..0;

@@ -1,8 +1,8 @@
 //! Windows of few elements, each reduced element by element in row-major order, starting with the initial
 //! value.
 //!
-//! Neighbors are reduced together: elements of the dimensions after the windowed dimensions or, if the last
-//! dimension is windowed, windows along it.
+//! Neighbors in memory are reduced together: the elements of the dimensions after the windowed dimensions or,
+//! if the last dimension is windowed, the windows along it.
 
 use std::ops::Range;
 
@@ -11,8 +11,8 @@ use super::super::loops::prepared::Prepared;
 use super::super::simd::with_vectors;
 use super::{Axis, Fold, MAX_DIRECT_ELEMENTS, MIN_TASK_COMBINATIONS, Run, product};
 
-/// Maximum number of results that are computed together. Loops run over a number that is unknown at compile
-/// time: loops with a known trip count would be unrolled by the compiler instead of vectorized.
+/// Maximum number of results that are computed together. The loops over these results have a trip count that
+/// is unknown at compile time, because the compiler would otherwise unroll them instead of vectorizing them.
 const LANES: usize = 64;
 
 /// Layout of the elements under windows.
@@ -25,7 +25,7 @@ struct Shape {
     inner: usize,
     /// Number of windows along the last dimension in a unit of work.
     part: usize,
-    /// Number of such parts along the last dimension.
+    /// Number of units of work along the last dimension.
     parts: usize,
 }
 
@@ -83,7 +83,7 @@ fn parts<F: Fold>(args: &Args<'_>, shape: &Shape, fold: F, units: Range<usize>) 
     }
 }
 
-/// Computes some windows of a row.
+/// Computes the results of one unit of work: some windows along the last dimension.
 #[inline(always)]
 fn part<F: Fold>(args: &Args<'_>, shape: &Shape, fold: F, unit: usize) {
     let (x, to) = (args.input_ptr::<F::T>(0), args.output_ptr::<F::T>(0));
@@ -141,8 +141,8 @@ fn part<F: Fold>(args: &Args<'_>, shape: &Shape, fold: F, unit: usize) {
     (inside.end..range.end).for_each(single);
 }
 
-/// Returns the offsets of the lines under the windows of a row, along the last dimension with windows, in
-/// row-major order.
+/// Returns the offsets of the lines of the operand that the windows of a row cover, in row-major order. A
+/// line runs along the last dimension with windows. A row is all windows along that dimension.
 fn bases_of<'a>(
     outer: &[(Axis, usize, usize)],
     row: usize,

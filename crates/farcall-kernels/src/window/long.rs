@@ -1,12 +1,12 @@
 //! Windows of many elements. The dimensions are reduced one after another, from last to first. Windows share
 //! partial results, so the time does not depend on the window size.
 //!
-//! If all windows start at the beginning of the dimension, as in `cumsum`, each window extends the window
-//! before. If all windows stop at the end of the dimension, each extends the window after. Other windows are
-//! reduced by van Herk's method: the dimension is divided into blocks as long as a window, so that a window
-//! is the end of one block joined with the beginning of the next. A pass in each direction computes the ends
-//! and the beginnings for all positions. Nothing is subtracted, so the sums are as accurate as the sum of a
-//! single window.
+//! If all windows start at the beginning of the dimension, as in `cumsum`, each window extends the previous
+//! window. If all windows stop at the end of the dimension, each window extends the next one. Other windows
+//! are reduced by van Herk's method: the dimension is divided into blocks as long as a window, so that a
+//! window is the end of one block joined with the beginning of the next. A pass in each direction computes
+//! the ends and the beginnings for all positions. Nothing is subtracted, so each sum is as accurate as if its
+//! window were summed alone.
 
 use farcall_ir::interrupt::{self, Pace};
 
@@ -274,7 +274,8 @@ impl<A: Copy> PassMemory<'_, A> {
     }
 }
 
-/// Reduces windows of contiguous elements: the end of a block joined with the beginning of the next.
+/// Reduces windows of contiguous elements. Each window is the end of a block joined with the beginning of the
+/// next block.
 #[inline(always)]
 fn blocks<A: Copy>(
     axis: &Axis,

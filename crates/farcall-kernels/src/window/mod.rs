@@ -63,8 +63,8 @@ fn axes(x: &TensorType, y: &TensorType, w: &ReduceWindow) -> Option<Vec<Axis>> {
     if lengths != [rank; 4] || w.padding.len() != rank || y.rank() != rank {
         return None;
     }
-    // If a dimension has both dilations, the first element under a window is found by a search, which is long
-    // if the window dilation is large.
+    // If a dimension has both dilations, the first element under a window is found by a search, which takes
+    // long if the window dilation is large.
     let searches = |d: usize| w.base_dilations[d] > 1 && w.window_dilations[d] > 1024;
     if (0..rank).any(searches) {
         return None;
@@ -260,7 +260,7 @@ fn any_windows(op: Combine, dtype: DType, axes: &[Axis], wide: bool, direct: boo
             go::<$T, $A>(axes, direct, $widen, $narrow, $combine)
         };
     }
-    // Integers of both signs share the loops for unsigned ones.
+    // Signed integers share the loops for unsigned integers.
     macro_rules! ordered {
         ($name:ident) => {
             match dtype {
