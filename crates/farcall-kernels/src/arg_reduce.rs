@@ -2,8 +2,9 @@
 //! number and its index.
 //!
 //! The behavior of a region is found by trying every case ([`case_analysis`]). A row is searched for the
-//! largest number first, then for its index, so most indices are never read. Columns, and rows with NaNs, are
-//! reduced step by step, as the region specifies. Indices that are an iota are computed instead of read.
+//! largest (or smallest) number first, then for that number's index, so most indices are never read. Columns,
+//! and rows with NaNs, are reduced step by step, as the region specifies. Indices that are an iota are
+//! computed instead of read.
 
 use farcall_ir::interrupt::Pace;
 use farcall_ir::memory::count;
@@ -69,10 +70,10 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     })
 }
 
-/// Indices that are an iota: the number of an element determines its index.
+/// Indices that are an iota: the position of an element in the operand determines its index.
 #[derive(Clone, Copy)]
 struct IotaIndices {
-    /// Number of elements from one index to the next along the dimension.
+    /// Number of adjacent elements that have the same index.
     stride: usize,
     size: usize,
 }
@@ -90,7 +91,7 @@ impl IotaIndices {
 /// The indices of elements.
 #[derive(Clone, Copy)]
 struct Indices<I> {
-    /// Address of the indices, unless they are counted.
+    /// Address of the indices; not used if they are an iota.
     at: *const I,
     counted: Option<IotaIndices>,
 }
@@ -116,8 +117,9 @@ fn describe(request: &Request<'_>) -> String {
     keep.map_or(String::new(), |keep| (if keep.largest { "largest" } else { "smallest" }).to_owned())
 }
 
-/// The choice of a region between two numbers with their indices. The first number is kept if it is larger
-/// (or smaller) or NaN; otherwise the second.
+/// The choice of a region between two numbers with their indices. The region keeps the first number if that
+/// number is NaN, or is larger (or smaller, if `largest` is false) than the second. It keeps the second
+/// number in all other cases in which the two differ.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Choice {
     largest: bool,
@@ -239,8 +241,9 @@ fn reduction<T: Compared, I: Integer + Send + Sync>(
     if elements < TASK_ELEMENTS { prepared } else { prepared.slow() }
 }
 
-/// Computes the results of one index of the kept dimensions except for the innermost one. If columns are
-/// reduced, computes one block of columns, starting with column `begin`.
+/// Computes one result or, if columns are reduced, the results of the block of columns that starts with
+/// column `begin`. `unit` is the index along the kept dimensions; if columns are reduced, the innermost one
+/// is not counted.
 ///
 /// # Safety
 /// Operands and results have elements of these types and this shape, and `unit` and `begin` are in range.
@@ -310,8 +313,8 @@ enum LineIndices<'a, I> {
     Each(&'a [I]),
 }
 
-/// Compares the elements of a line with the chosen elements of their columns: the elements and their indices
-/// are chosen from both.
+/// Reduces the next line of columns. For each column, chooses between the element that was chosen so far and
+/// the line's element, each with its index.
 type Line<T, I> = fn(Choice, &mut [T], &mut [I], &[T], LineIndices<'_, I>);
 
 /// The [`Line`] for any processor.
@@ -350,7 +353,7 @@ fn vector_line<T: Compared, I: Integer>(
     );
 }
 
-/// Reduces a row whose first element has number `begin`.
+/// Reduces a row whose first element is at position `begin` of the operand.
 ///
 /// # Safety
 /// The operand has the elements of this row.
@@ -372,8 +375,10 @@ unsafe fn row<T: Compared, I: Integer>(
     let Some(most) = most(keep, init.0, x) else {
         return x.iter().enumerate().fold(init, |kept, (i, x)| keep.step(kept, (*x, place(i))));
     };
-    // Equal numbers have the same bits, except zeros (and subnormals, if the processor flushes them to zero).
-    // Later equal numbers then change nothing if their indices are not wanted.
+    // True if the first element that equals `most` determines the result. A later equal number matters if the
+    // region keeps that number's index. It also matters if the region keeps the number itself and the bits
+    // may differ: equal numbers have the same bits, except zeros (and subnormals, if the processor flushes
+    // them to zero).
     let ascends = |IotaIndices { stride, size }| begin % (stride * size) + x.len() <= stride * size;
     let settled = (keep.first || most != T::ZERO.wide())
         && match keep.tie {
@@ -381,7 +386,7 @@ unsafe fn row<T: Compared, I: Integer>(
             Tie::First => true,
             Tie::Second => false,
         };
-    // Only the elements that are equal to the best one, the largest or the smallest, matter.
+    // Only the elements that equal `most`, the largest or the smallest number, matter.
     let (mut kept, mut chunk) = (init, 0);
     while let Some(found) = next_equal(x, most, chunk) {
         for i in (found * LANES..x.len().min((found + 1) * LANES)).filter(|i| x[*i].wide() == most) {
@@ -424,8 +429,8 @@ fn most<T: Compared>(keep: Choice, init: T, x: &[T]) -> Option<T::Wide> {
     )
 }
 
-/// Returns the number of the first chunk of [`LANES`] elements, from a chunk on, that has an element equal to
-/// `most`. The last chunk may be shorter.
+/// Returns the number of the first chunk of [`LANES`] elements that has an element equal to `most`. The
+/// search starts with chunk `from`. The last chunk may be shorter.
 #[inline(never)]
 fn next_equal<T: Compared>(x: &[T], most: T::Wide, from: usize) -> Option<usize> {
     vectorized(

@@ -1,4 +1,4 @@
-//! Prepared kernels, and the arguments of their runs.
+//! The arguments of a kernel's run: the memory of its inputs, outputs and scratch memory.
 
 /// The memory that one run of a kernel works on: inputs, outputs and scratch memory, with the types and sizes
 /// that the kernel was prepared for. [`Args::new`] states what its creator guarantees, so that kernels may
@@ -149,14 +149,15 @@ impl<'a> Args<'a> {
         self.places[self.places.len() - 1]
     }
 
-    /// Returns the address of an input's elements. For kernels whose outputs may be in the same memory.
+    /// Returns the address of an input's elements. It is a pointer rather than a slice, because an output may
+    /// be in the same memory.
     #[inline]
     pub(super) fn input_ptr<T>(&self, i: usize) -> *const T {
         self.at(self.input_place(i))
     }
 
-    /// Returns the address of an output's elements. For kernels whose inputs may be in the same memory, and
-    /// for tasks, which share their outputs.
+    /// Returns the address of an output's elements. It is a pointer rather than a slice, because an input may
+    /// be in the same memory, and because the tasks of a run share the output.
     #[inline]
     pub(super) fn output_ptr<T>(&self, i: usize) -> *mut T {
         self.at(self.output_place(i))

@@ -24,12 +24,13 @@ pub struct BodyInst {
     pub operands: Vec<usize>,
     /// Type of the result.
     pub ty: TensorType,
-    /// Operation that combines two elements, for a reduction.
+    /// The operation that combines two elements, if the instruction is a reduction.
     pub reducer: Option<Op>,
 }
 
 impl Body {
-    /// Returns the only instruction, if its operands are the two arguments, in either order.
+    /// Returns the only instruction of a region with two arguments, if its operands are these arguments, in
+    /// either order, and the region returns its result.
     pub fn reducer(&self) -> Option<&BodyInst> {
         let ([_, _], [only]) = (&self.args[..], &self.insts[..]) else { return None };
         reducer::order(&[0, 1], &only.operands, &[2], &self.returned).map(|_| only)

@@ -11,8 +11,8 @@ pub(crate) const MIN_UNCACHED_BYTES: usize = 1 << 20;
 /// is prefetched at the same time. Processors prefetch sequential reads themselves, but not across pages.
 pub(crate) const PREFETCH_DISTANCE_BYTES: usize = 8 << 10;
 
-/// Prefetches the cache line into the second-level cache. Use this for many lines at once: only few lines can
-/// be in flight to the first level, and while they are, every other first-level miss waits.
+/// Prefetches the cache line into the second-level cache. Use this for many lines at once: only a few lines
+/// can be in flight to the first-level cache, and every other miss of that cache then waits.
 #[inline(always)]
 pub(crate) fn prefetch_to_second_level(at: *const u8) {
     #[cfg(target_arch = "x86_64")]
@@ -34,8 +34,8 @@ pub(crate) fn prefetch_ahead(at: *const u8, bytes: usize) {
     }
 }
 
-/// Copies bytes with non-temporal stores, which bypass the cache: the memory that is overwritten is not read
-/// first. Other threads may only read the bytes after [`past_is_written`].
+/// Copies bytes with non-temporal stores. These stores bypass the cache, so the old contents of the memory
+/// are not read first. Other threads may only read the bytes after [`past_is_written`].
 ///
 /// # Safety
 /// `from` must be valid for `bytes` reads, `to` must be valid for `bytes` writes, and the two must not

@@ -14,8 +14,8 @@ use super::body::{Body, BodyInst};
 /// For each value of a region, its key in each case; `None` if unknown.
 pub(super) type Columns = Vec<Option<Vec<u64>>>;
 
-/// Computes the columns of the instructions that follow from the given columns. With `flush`, subnormal
-/// numbers compare as zeros.
+/// Fills in the missing columns of all instructions that can be computed from the given columns. With
+/// `flush`, subnormal numbers compare as zeros.
 pub(super) fn evaluate(body: &Body, columns: &mut Columns, flush: bool) {
     columns.resize(body.args.len() + body.insts.len(), None);
     let cases = columns.iter().flatten().map(Vec::len).next().unwrap_or(0);

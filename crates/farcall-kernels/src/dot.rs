@@ -29,7 +29,8 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     Some(prepared.first(first).with_scratch(scratch))
 }
 
-/// Describes the number of matrices and the size of each. Returns an empty string for other requests.
+/// Describes a product: the number of matrices, and the rows, the depth and the columns of each. Returns an
+/// empty string for other operations.
 pub(super) fn describe(request: &Request<'_>) -> String {
     let product = parts(request).and_then(|(dot, inputs, [out])| product(dot, inputs, out));
     let Some(p) = product else { return String::new() };
@@ -44,8 +45,9 @@ fn parts<'a>(request: &Request<'a>) -> Option<(&'a DotGeneral, [&'a TensorType; 
     }
 }
 
-/// Returns the types of the factors and of the result of a product that needs no conversions. 16-bit floats
-/// are widened to `f32` as they are read, and 8-bit integers to floats that hold their sums.
+/// Returns the types of the factors and of the result of a product whose operands need not be converted
+/// first. 16-bit floats are widened to `f32` as they are read, and 8-bit integers to floats that represent
+/// the sums exactly.
 pub(super) fn types(x: &TensorType, y: &TensorType, out: &TensorType) -> Option<[DType; 2]> {
     let (from, to) = (x.dtype, out.dtype);
     let is_half = matches!(from, DType::F16 | DType::BF16) && to == DType::F32;
@@ -138,8 +140,8 @@ impl Input {
         Input { number, source: Source::Input(number), convert: None }
     }
 
-    /// Makes an operand, converted if necessary. `scratch` is the number of scratch bytes used so far and is
-    /// increased.
+    /// Creates an operand that is first converted to type `to` if it has another type. The converted operand
+    /// follows the first `scratch` bytes of the scratch memory, and its size is added to `scratch`.
     fn converted(number: usize, x: &TensorType, to: DType, scratch: &mut usize) -> Option<Input> {
         if x.dtype == to {
             return Some(Input::taken(number));
@@ -157,8 +159,8 @@ impl Input {
     fn convert(&self, args: &Args<'_>) {
         if let Some((convert, at)) = &self.convert {
             let places = [args.input_place(self.number), args.scratch_place().from(*at)];
-            // SAFETY: the input has the type of the operand, and the scratch memory has disjoint room for it
-            // in the wider type.
+            // SAFETY: the input has the type of the operand, and the scratch memory has room for the
+            // converted operand, which overlaps nothing else.
             unsafe { convert.run_here(&args.with(&places, 1)) };
         }
     }

@@ -53,8 +53,8 @@ pub(super) struct Start {
 }
 
 impl Start {
-    /// Creates the start of a window of the size of `part` in `whole`; `indices` are the inputs from `first`
-    /// on.
+    /// Creates the start of a window in `whole` that is as large as `part`. `indices` are the types of the
+    /// inputs from `first` on.
     pub(super) fn new(
         whole: &TensorType,
         part: &TensorType,
@@ -74,14 +74,14 @@ impl Start {
         Some(Start { first, steps: each.collect::<Option<_>>()? })
     }
 
-    /// Returns the largest shift.
+    /// Returns the largest number of elements by which the window can be shifted.
     pub(super) fn far(&self) -> Option<usize> {
         let mut steps = self.steps.iter();
         steps.try_fold(0usize, |n, index| n.checked_add(index.limit.checked_mul(index.stride)?))
     }
 
-    /// Adds the steps of a movement from `moved` to the output. The shift applies to the source if `reads`,
-    /// else to the destination.
+    /// Adds the steps that move elements from `moved` to the output. The start of the window shifts the
+    /// source of the movement if `reads` is true, else the destination.
     pub(super) fn in_steps(
         self,
         moved: At,
@@ -93,8 +93,8 @@ impl Start {
         // An index that can only be zero shifts nothing.
         let live = (self.first..).zip(self.steps).filter(|(_, index)| index.limit > 0);
         let mut live: Vec<(At, Index)> = live.map(|(i, index)| (At::Input(i), index)).collect();
-        // A step has room for two indices. Earlier steps add up the shifts of further indices in the first
-        // register.
+        // The step that moves elements has room for two indices. If there are more, earlier steps add up the
+        // shifts of the first indices in a register.
         let mut sum = None;
         while live.len() + usize::from(sum.is_some()) > 2 {
             let (at, index) = live.remove(0);

@@ -78,11 +78,11 @@ struct Shape {
     row: usize,
     /// Number of rows.
     rows: usize,
-    /// The other dimensions, from inner to outer.
+    /// The other transformed dimensions, from inner to outer.
     columns: Vec<Columns>,
     /// Number of elements of the operand.
     operand: usize,
-    /// Factor that every element is multiplied by.
+    /// Factor by which every element of the result is multiplied.
     scale: f64,
 }
 
@@ -266,7 +266,7 @@ impl Shape {
                             let (line, scratch) = resized(&mut memory.complex, half + plan.get_scratch_len())
                                 .split_at_mut(half);
                             line.copy_from_slice(from);
-                            // The first and the middle element are their own conjugates.
+                            // The first and the middle element are their own conjugates, so they are real.
                             line[0].im = T::zero();
                             if length.is_multiple_of(2) {
                                 line[half - 1].im = T::zero();
@@ -388,7 +388,8 @@ enum Plan<W: ?Sized, L> {
     Long(L),
 }
 
-/// Returns neighboring elements as real and imaginary parts. The number of elements is even.
+/// Returns each pair of neighboring elements as the real and the imaginary part of a complex number. The
+/// number of elements is even.
 fn pairs<T>(line: &[T]) -> &[Complex<T>] {
     // SAFETY: a complex number has the layout of its two parts, and there are half as many complex numbers.
     unsafe { std::slice::from_raw_parts(line.as_ptr().cast(), line.len() / 2) }
@@ -483,7 +484,7 @@ fn multiply<T: Number>(line: &mut [Complex<T>], factor: T) {
 }
 
 impl Columns {
-    /// Adds a phase to the kernel that transforms these lines of the tensor at `place`, in place.
+    /// Adds a phase to `kernel`. The phase transforms these lines of the tensor at `place`, in place.
     fn then<T: Number>(
         self,
         kernel: Prepared,

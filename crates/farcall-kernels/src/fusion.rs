@@ -1,6 +1,7 @@
 //! Fusions of operations on corresponding elements and reductions of rows: one tile program for the whole
-//! fusion. A fusion with products is computed by blocks of rows ([`row_blocks`]), or is a product that is
-//! written transposed. A fusion that only moves elements is one movement ([`data_movement`]).
+//! fusion. A fusion with products is computed by blocks of rows, or is a single product whose result is
+//! written transposed ([`row_blocks`]). A fusion that only moves elements is one movement
+//! ([`data_movement`]).
 
 use farcall_ir::op::FormOp;
 use farcall_ir::{Op, TensorType};

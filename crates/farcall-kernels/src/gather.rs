@@ -48,8 +48,8 @@ fn describe(request: &Request<'_>) -> String {
 ///       i = 3, 1, 1                       result, and close to each other in the operand.
 /// ```
 struct Slices {
-    /// Dimensions of a slice that, in the result, are outside of the dimension of adjacent slices, from outer
-    /// to inner.
+    /// The dimensions of a slice that are, in the result, outside of the dimension along which slices are
+    /// adjacent. They are ordered from outer to inner.
     rows: Vec<Axis>,
     /// The rest of a slice, within a row.
     piece: Piece,
@@ -64,7 +64,7 @@ enum Piece {
     /// Elements that are contiguous in operand and result: the number of bytes, and the function that copies
     /// them.
     Block(usize, CopyBlocks),
-    /// The movement of elements, relative to the first element in operand and result.
+    /// Any other elements: their movement, relative to the first element of the piece in operand and result.
     Moved(Movement),
 }
 
@@ -96,7 +96,7 @@ unsafe fn copy_fixed<const N: usize>(
     out: *mut u8,
 ) {
     for (i, at) in from.iter().enumerate() {
-        // SAFETY: the caller guarantees both blocks; arrays of bytes have no alignment.
+        // SAFETY: the caller guarantees both blocks; arrays of bytes need no alignment.
         unsafe {
             let block = x.add(at * size).cast::<[u8; N]>().read();
             out.add(to.at(i) * size).cast::<[u8; N]>().write(block);

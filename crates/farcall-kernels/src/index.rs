@@ -1,5 +1,6 @@
-//! Index vectors of `gather` and `scatter`: the first elements of slices of the operand. A block of index
-//! vectors at a time is converted to positions in the operand, by a loop for the index type.
+//! Index vectors of `gather` and `scatter`: each contains the indices of the first element of a slice of the
+//! operand. A loop for the index type converts a block of index vectors at a time to positions in the
+//! operand.
 
 use std::ops::Range;
 
@@ -18,12 +19,13 @@ pub(super) struct Reader {
     size: usize,
 }
 
-/// Adds one entry of each of several index vectors to their positions. Entries are `step` elements apart.
+/// For each of several index vectors, adds the effect of one of its entries to the vector's position. These
+/// entries are `step` elements apart in memory.
 type Read = unsafe fn(entries: *const u8, step: usize, entry: IndexEntry, positions: &mut [usize]);
 
 /// The position of a slice that is not entirely inside the operand.
 pub(super) const OUTSIDE: usize = usize::MAX;
-/// Description of kernels that add a number to negative entries.
+/// Description, in dumps, of kernels that add a number to negative entries of index vectors.
 pub(super) const WRAPS: &str = "wraps negative indices";
 /// Number of index vectors that are converted at once.
 pub(super) const BLOCK: usize = 256;
@@ -34,7 +36,8 @@ impl Reader {
         dispatch!(dtype, [ints], T => Reader { read: read::<T, false>, size: dtype.size() })
     }
 
-    /// Creates a reader that gives slices outside of the operand the position [`OUTSIDE`]; they are skipped.
+    /// Creates a reader for kernels that skip slices outside of the operand: the position of such a slice is
+    /// [`OUTSIDE`].
     pub(super) fn dropping(dtype: DType) -> Option<Reader> {
         dispatch!(dtype, [ints], T => Reader { read: read::<T, true>, size: dtype.size() })
     }
@@ -62,7 +65,7 @@ unsafe fn read<T: Integer, const DROPPING: bool>(
     );
 }
 
-/// Applies `moved` to each position and its entry of the index vector.
+/// Applies `moved` to each position and the corresponding entry, and stores the result as the new position.
 ///
 /// # Safety
 /// `entries` is valid for reads of one aligned element per position, `step` elements apart.
@@ -94,7 +97,7 @@ pub(super) struct Starts {
     batch: Vec<BatchAxis>,
     /// Meaning of each entry of an index vector.
     entries: Vec<IndexEntry>,
-    /// Distance between the entries.
+    /// Distance between the entries of an index vector, in elements.
     distance: usize,
 }
 
@@ -138,8 +141,9 @@ impl Starts {
         self.batch.iter().fold(1, |n, b| n.saturating_mul(b.size))
     }
 
-    /// Calls `f` with the positions of slices in the operand, and with the corresponding slices of the other
-    /// tensor. It visits the index vectors numbered `range` in row-major order, a few hundred at a time.
+    /// Calls `f` with the positions of slices in the operand, and with the corresponding slices of the result
+    /// or the updates. The index vectors with the numbers in `range` are visited in row-major order, a few
+    /// hundred at a time.
     ///
     /// If an interrupt is due, the remaining index vectors are skipped.
     ///

@@ -15,8 +15,9 @@
 //! tasks, `sort` has a region, and `iota` is the smallest.
 //!
 //! **Invariants.** `prepare` trusts nothing: for any arguments, it returns `None` or code that stays within
-//! buffers of these types. The prepared code trusts its caller for sizes, types and places. It computes the
-//! same bits for any number of threads. Kernels do not know the compiler, the plan or the runtime.
+//! buffers of these types. The prepared code trusts its caller: buffers have the sizes and types that the
+//! code was prepared for, and lie where the caller says. Prepared code computes the same bits for any number
+//! of threads. Kernels do not know the compiler, the plan or the runtime.
 
 mod arg_reduce;
 mod args;
@@ -104,7 +105,8 @@ static TABLE: &[&Kernel] = &[
     &top_k::KERNEL,
 ];
 
-/// Kernels that accept virtual operands ([`Request::iotas`]): they count instead of reading elements.
+/// Kernels that accept virtual operands ([`Request::iotas`]). These kernels compute the elements of such an
+/// operand instead of reading them.
 static COUNTING: &[&Kernel] = &[&arg_reduce::KERNEL, &sort::KERNEL, &sort::PART_KERNEL];
 
 /// Kernels that apply an arbitrary region to one element after another. Passes look for faster
@@ -133,12 +135,12 @@ pub enum InPlace {
     First,
     /// An output may be in the memory of the input with the same number.
     Corresponding,
-    /// Any output may be in the memory of any input, except these outputs and inputs, which are in ascending
-    /// order.
+    /// An output that is not in `outputs` may be in the memory of any input that is not in `inputs`. Both
+    /// lists are in ascending order.
     But {
-        /// Numbers of these outputs.
+        /// Numbers of the outputs that never share memory with an input.
         outputs: SmallVec<[usize; 2]>,
-        /// Numbers of these inputs.
+        /// Numbers of the inputs that never share memory with an output.
         inputs: SmallVec<[usize; 2]>,
     },
 }
@@ -185,8 +187,8 @@ pub struct Request<'a> {
     pub inputs: &'a [&'a TensorType],
     /// Types of the results.
     pub outputs: &'a [&'a TensorType],
-    /// Virtual operands, which are not in memory: the dimension along which the operand's elements count from
-    /// zero, as in an `iota`. Empty without virtual operands, else as long as `inputs`.
+    /// An entry for each of `inputs`, or no entries if no input is virtual. A virtual operand is not in
+    /// memory: its elements count from zero along a dimension, as in an `iota`. Its entry is that dimension.
     pub iotas: &'a [Option<usize>],
 }
 
@@ -264,8 +266,8 @@ impl Request<'_> {
         self.iotas.get(operand).copied().flatten()
     }
 
-    /// Returns true if every type has a size and plain elements, and the bodies only refer to values that
-    /// they define.
+    /// Returns true if every type has a known size, operands and results are not quantized, virtual operands
+    /// are integers, and the bodies only refer to values that they define.
     fn is_sound(&self) -> bool {
         let plain =
             |t: &&TensorType| t.quant.is_none() && t.bytes().is_some_and(|n| isize::try_from(n).is_ok());

@@ -3,10 +3,11 @@
 //! In `f32`, exponentials, logarithms and the error function use `f32` arithmetic with fused multiply-add.
 //! Their error is below two units in the last place, subnormal results included. Angles, functions of angles,
 //! inverse functions and powers are computed in `f64` and rounded once at the end, so approximations with a
-//! relative error of 10⁻⁹ give results within 0.51 units. The functions have no branches. Their bits are the
-//! same on all processors: multiply-add is fused wherever it is written, and nowhere else. If the processor
-//! is set to flush subnormal numbers to zero, exponentials and the functions made from them do so, too. The
-//! other functions do not flush reliably, so their callers flush operands and results.
+//! relative error of 10⁻⁹ give results within 0.51 units. The functions have no branches. Their results have
+//! the same bits on all processors: multiplication and addition are fused where the code calls `mul_add`, and
+//! nowhere else. If the processor is set to flush subnormal numbers to zero, exponentials and the functions
+//! made from them do so, too. The other functions do not flush reliably, so their callers flush operands and
+//! results.
 
 /// Adding this number rounds to an integer, which is then in the low bits of the sum.
 const ROUND: f64 = 6_755_399_441_055_744.0;
@@ -47,8 +48,8 @@ const ATANH: [f64; 10] = [
     1.0 / 19.0,
 ];
 
-/// Evaluates a polynomial whose coefficients start with the constant one. It is split into four polynomials
-/// in `t⁴`, which are independent of each other.
+/// Evaluates a polynomial whose coefficients start with the constant term. The polynomial is split into four
+/// polynomials in `t⁴`, which are independent of each other.
 #[inline(always)]
 pub(super) fn polynomial<const N: usize>(coefficients: &[f64; N], t: f64) -> f64 {
     let square = t * t;
@@ -235,7 +236,7 @@ const ERF_SMALL: f32 = 0.95;
 pub(super) fn erf(x: f32) -> f32 {
     let a = x.abs();
     let small = fma(a, horner(&ERF_REST, a * a), a);
-    // At 4, the function is 1. NaN stays NaN.
+    // At 4, the function rounds to 1. NaN stays NaN.
     let far = if a > 4.0 { 4.0 } else { a };
     let (p, k) = exp_parts_32(-horner(&ERF_FAR, far));
     let power = two_to_the(k);
@@ -423,8 +424,8 @@ const ATAN: [f64; 14] = [
     -1.0 / 27.0,
 ];
 
-/// Angle of a finite vector other than zero, with a relative error below 10⁻¹¹. `y` may be infinite if `x` is
-/// finite.
+/// Angle of the vector `(x, y)`, which is not zero, with a relative error below 10⁻¹¹. The vector is finite,
+/// except that `y` may be infinite if `x` is finite.
 #[inline(always)]
 pub(super) fn atan2_64(y: f64, x: f64) -> f64 {
     use std::f64::consts::{FRAC_PI_2, FRAC_PI_4, PI};
@@ -606,7 +607,7 @@ pub(super) mod double {
 
     #[inline(always)]
     pub(in super::super) fn tanh(x: f64) -> f64 {
-        // At 22, the function is 1. NaN stays NaN.
+        // At 22, the function rounds to 1. NaN stays NaN.
         let a = x.abs();
         let (p, k) = exp_parts(2.0 * if a > 22.0 { 22.0 } else { a });
         // e²ᵃ - 1
@@ -699,7 +700,7 @@ pub(super) mod double {
 pub(super) mod tests {
     use super::*;
 
-    /// Compares with the mathematics library, which is off by about half a unit in the last place.
+    /// Compares with the mathematics library, whose error is about half a unit in the last place.
     #[test]
     fn functions_of_f64_are_close() {
         type Function = fn(f64) -> f64;
@@ -742,8 +743,8 @@ pub(super) mod tests {
         }
     }
 
-    /// Measures the largest distance from the correctly rounded result, in units in the last place, for
-    /// numbers spread over all bit patterns, and compares it with `bound`.
+    /// Checks that the largest distance from the result of `exact`, in units in the last place, is below
+    /// `bound`. The numbers that are tried are spread over all bit patterns.
     pub(in super::super) fn worst(
         name: &str,
         f: fn(f32) -> f32,

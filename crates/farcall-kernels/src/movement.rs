@@ -122,7 +122,8 @@ impl Movement {
         let part = |first: usize| {
             let mut part = self.clone();
             part.axes[d].size = chunk.min(axis.size - first);
-            // The first element of the part is an element of the movement.
+            // The first element of the part is an element of the movement, so these additions do not
+            // overflow.
             part.src = part.src.wrapping_add_signed(first as isize * axis.src);
             part.dst = part.dst.wrapping_add_signed(first as isize * axis.dst);
             part
@@ -234,7 +235,7 @@ pub(super) unsafe fn copy_bytes(from: *const u8, to: *mut u8, bytes: usize) {
     }
 }
 
-/// Merges axes that can be traversed as one.
+/// Removes axes of size 1, and merges axes that can be traversed as one.
 pub(super) fn normal(axes: impl IntoIterator<Item = Axis>) -> Vec<Axis> {
     let mut normal = dims::join(axes.into_iter().filter(|axis| axis.size != 1), |outer, inner| {
         outer.joins(inner).then(|| Axis { size: outer.size.saturating_mul(inner.size), ..*inner })

@@ -224,8 +224,8 @@ macro_rules! floats {
             fn rem(self, b: $t) -> $t { self % b }
             #[inline(always)]
             fn max(self, b: $t) -> $t {
-                // The code has no branches, so that loops over it are vectorized. Equal numbers with
-                // different bits are zeros.
+                // The code has no branches, so that loops over it are vectorized. If equal numbers have
+                // different bits, they are zeros.
                 let nan = self + b;
                 let greater = if b > self { b } else { nan };
                 let greater = if self > b { self } else { greater };

@@ -98,7 +98,7 @@ impl Shape {
         if self.rows { 1 } else { self.length.max(1) }
     }
 
-    /// Number of indices of the kept dimensions, without the innermost dimension.
+    /// Number of indices of the kept dimensions, without the innermost dimension of the tensor.
     pub(super) fn outer(&self) -> usize {
         self.kept.iter().fold(1, |n, d| n.saturating_mul(d.0))
     }
@@ -108,7 +108,7 @@ impl Shape {
         nth_offset(&self.kept, number)
     }
 
-    /// Number of indices of the reduced dimensions, without the innermost dimension.
+    /// Number of indices of the reduced dimensions, without the innermost dimension of the tensor.
     pub(super) fn lines(&self) -> usize {
         self.reduced.iter().fold(1, |n, d| n.saturating_mul(d.0))
     }
@@ -133,7 +133,8 @@ fn nth_offset(dims: &[(usize, usize)], number: usize) -> usize {
     at
 }
 
-/// Returns the sizes of the dimensions of one kind, with their strides in a row-major tensor.
+/// Returns the sizes of the reduced dimensions (if `kind` is true) or of the kept dimensions, with their
+/// strides in a row-major tensor.
 fn strided(joined: &[(usize, bool)], kind: bool) -> Vec<(usize, usize)> {
     let sizes: Vec<usize> = joined.iter().map(|(size, _)| *size).collect();
     let all = joined.iter().zip(dims::strides(&sizes));
@@ -149,13 +150,13 @@ fn reduction<R: Reducer>(shape: Shape, by: R) -> Prepared {
     if shape.rows && lines == 1 && shape.outer() == 1 && work >= 2 * MIN_TASK_ELEMENTS {
         return long_row(shape.length, by);
     }
-    // A unit is combined at once: a row, or a group of columns.
+    // A unit of work is one result or, if columns are reduced, the results of a group of columns.
     let across = if shape.rows { 1 } else { shape.length.div_ceil(MAX_COLUMNS) };
     let units = shape.outer().saturating_mul(across);
     let tasks = (work / MIN_TASK_ELEMENTS).clamp(1, units.clamp(1, 256));
     let share = units.div_ceil(tasks);
-    // Prefetching runs ahead of the line. It is useful only if each result has a single line, since the next
-    // line to be read is then contiguous.
+    // Prefetching runs past the end of the line. It is useful only if each result has a single line, since
+    // the line that is read next then follows in memory.
     let far = lines == 1 && is_far::<R>(work);
     Prepared::in_tasks(tasks, move |args, task| {
         let (x, out) = (args.input_ptr::<R::Element>(0), args.output_ptr::<R::Element>(0));

@@ -1,4 +1,4 @@
-//! Operations that move each element to other places: `broadcast_in_dim`, `transpose`, `slice`, `reverse`.
+//! Operations that only move elements: `broadcast_in_dim`, `transpose`, `slice`, `reverse`.
 
 use farcall_ir::op::Slice;
 use farcall_ir::{Op, TensorType};

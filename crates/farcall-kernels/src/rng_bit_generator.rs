@@ -1,5 +1,5 @@
-//! `rng_bit_generator`: random bits as a function of a key and a counter per block, computed many blocks at a
-//! time.
+//! `rng_bit_generator`: random bits. A block of bits is a function of a key and of the block's counter. Many
+//! blocks are computed at a time.
 //!
 //! The generators are in the evaluator (`farcall_ir::eval::random`), which also documents the order of their
 //! words.
@@ -130,15 +130,16 @@ impl Bits for u64 {
     }
 }
 
-/// The elements that blocks of Threefry generate: one 64-bit element per block, or else two elements that are
-/// adjacent along one dimension.
+/// The elements that blocks of Threefry generate: one element per block if elements have 64 bits, else two
+/// elements that are adjacent along one dimension.
 struct Layout {
     /// Number of elements per block.
     each: usize,
-    /// Size of the dimension along which a block's elements are adjacent, and number of blocks along it.
+    /// Size of the dimension along which a block's elements are adjacent, and number of blocks along this
+    /// dimension.
     size: usize,
     half: usize,
-    /// Number of elements of the dimensions inside of that dimension, and of the dimensions outside of it.
+    /// Number of elements of the dimensions inside of this dimension, and of the dimensions outside of it.
     inner: usize,
     outer: usize,
 }
@@ -151,7 +152,7 @@ impl Layout {
             let size = product(dims);
             return Layout { each: 1, size, half: size, inner: 1, outer: 1 };
         }
-        // The first even dimension, or else the first of the largest.
+        // The first dimension of even size or, if there is none, the first of the largest dimensions.
         let largest = (0..dims.len()).rev().max_by_key(|d| dims[*d]).unwrap_or(0);
         let split = dims.iter().position(|d| d % 2 == 0).unwrap_or(largest);
         let (inner, outer) = (product(&dims[split + 1..]), product(&dims[..split]));

@@ -1,14 +1,15 @@
-//! Products and operations on their results, computed by blocks of rows, so that the values between the
-//! stages stay in the cache. Shapes may change between the stages. The last product, or a single one, may be
-//! written transposed.
+//! Products and operations on their results, computed in stages. Each block of rows passes through all stages
+//! before the next block, so that the values between the stages stay in the cache. Shapes may change between
+//! the stages. The last product, which may be the only one, may be written transposed.
 //!
 //! ```text
 //! dot ──▶ tiles ──▶ dot ──▶ transpose        for each block of rows: one stage after another
 //! ```
 //!
 //! The dimensions of a product's result that come from its left factor are the *grid*: all values between the
-//! stages have these dimensions. A value goes *along* the grid dimensions that are also dimensions of the
-//! value. Along the other grid dimensions, every block uses the same elements.
+//! stages have these dimensions. A value goes *along* a grid dimension if one of its own dimensions
+//! corresponds to the grid dimension. Along the other grid dimensions, every block uses the same elements of
+//! the value.
 
 use std::cell::Cell;
 
@@ -24,8 +25,8 @@ use super::loops::lower;
 use super::loops::prepared::Prepared;
 use super::product::{self, Alike, Computing, Line, Panels, Source};
 
-/// Maximum number of products per element of the first stage: with more, computing an element takes much
-/// longer than moving it.
+/// Maximum number of products that are summed for an element of the first stage. With more products,
+/// computing an element takes much longer than moving it.
 const MAX_DEPTH: usize = 256;
 
 /// Maximum size in bytes of the values between the stages of a block.
@@ -35,10 +36,10 @@ const CACHE_BYTES: usize = 256 << 10;
 const BLOCK_ROWS: [usize; 2] = [32, 256];
 /// Preferred number of blocks.
 const PREFERRED_BLOCKS: usize = 8;
-/// Minimum number of blocks of a program with work for several threads.
+/// Minimum number of blocks if there is work for several threads.
 const MIN_BLOCKS: usize = 4;
 
-/// Maximum number of bytes of right factors that a thread keeps in panels for several blocks.
+/// Maximum number of bytes of right factors that a thread packs into panels and keeps for several blocks.
 const MAX_PANEL_BYTES: usize = 2 << 20;
 
 /// Minimum number of multiplications in a task.
@@ -47,7 +48,8 @@ const MIN_TASK_PRODUCTS: usize = 1 << 22;
 /// Alignment of the parts of a block's memory.
 const ALIGNMENT: usize = 64;
 
-/// For each dimension of the grid, the dimension of a value that goes along it.
+/// For each dimension of the grid, the dimension of a value that corresponds to it; `None` if the value does
+/// not go along the grid dimension.
 type Along = SmallVec<[Option<usize>; 4]>;
 
 /// Prepares a kernel for the region of a fusion that begins with a product.
@@ -109,14 +111,15 @@ pub(super) fn prepare(body: &Body) -> Option<Prepared> {
     Some(prepared.numbered())
 }
 
-/// Returns true if all values have elements, and no quantization.
+/// Returns true if every value has elements, and none is quantized.
 fn is_plain(body: &Body) -> bool {
     let plain = |t: &TensorType| t.quant.is_none() && t.elements().is_some_and(|n| n > 0);
     body.args.iter().chain(body.insts.iter().map(|i| &i.ty)).all(plain)
 }
 
-/// Returns the outputs that may share memory with operands: the result of the last elementwise operations may
-/// be in the memory of an operand that nothing else reads and of which each block reads only its own rows.
+/// Returns the outputs that may share memory with operands. A result of the last elementwise operations may
+/// be in the memory of an operand, if no earlier stage reads the operand and each block reads only its own
+/// rows of it.
 pub(super) fn in_place(body: &Body) -> InPlace {
     let stages = stages(body);
     // The caller need not have prepared this body.
@@ -138,8 +141,8 @@ pub(super) fn in_place(body: &Body) -> InPlace {
     InPlace::But { outputs, inputs }
 }
 
-/// Returns the region before a final transpose of its last product that keeps columns contiguous, and the
-/// strides with which that product's result is written.
+/// If the region ends with a product and a transpose that keeps columns contiguous, returns the region
+/// without the transpose, and the strides with which the product's result is written instead.
 fn before_transpose(body: &Body) -> Option<(Body, Vec<usize>)> {
     let (last, insts) = body.insts.split_last()?;
     let (product, Op::Transpose { permutation }) = (insts.last()?, &last.op) else { return None };
@@ -157,7 +160,7 @@ fn before_transpose(body: &Body) -> Option<(Body, Vec<usize>)> {
     Some((body, strides))
 }
 
-/// Prepares a single product that is written with these strides.
+/// Prepares a single product whose result is written with these strides.
 fn transposed(body: &Body, inst: &BodyInst, strides: &[usize]) -> Option<Prepared> {
     let (Op::DotGeneral(d), &[x, y]) = (&inst.op, inst.operands.as_slice()) else { return None };
     let [of_x, of_y] = [body.args.get(x)?, body.args.get(y)?];
@@ -174,8 +177,8 @@ fn transposed(body: &Body, inst: &BodyInst, strides: &[usize]) -> Option<Prepare
 thread_local! {
     /// Values between the stages of a block.
     static MEMORY: Cell<Vec<Line>> = const { Cell::new(Vec::new()) };
-    /// The owner of the right factors in panels: the number of the run, and the group of blocks that share
-    /// them.
+    /// Identifies the right factors that `MEMORY` holds in panels: the number of the run, and the number of
+    /// the group of blocks that share these factors. `None` if there are no panels.
     static PACKED: Cell<Option<(u64, usize)>> = const { Cell::new(None) };
 }
 
@@ -197,17 +200,17 @@ fn is_product(body: &Body, inst: usize) -> bool {
     matches!(body.insts[inst].op, Op::DotGeneral(_))
 }
 
-/// The rows, and how they are split.
+/// The grid dimensions, and their division into blocks.
 struct Grid {
     sizes: Vec<usize>,
-    /// Sizes of a block.
+    /// Sizes of a block along these dimensions.
     block: Vec<usize>,
     /// Number of batch dimensions, which come first.
     batch: usize,
 }
 
 impl Grid {
-    /// Creates the grid of the product that a region begins with, if computing by blocks pays off.
+    /// Creates the grid for a region that begins with a product, if computing by blocks pays off.
     fn new(body: &Body, stages: &[Stage]) -> Option<Grid> {
         let first = body.insts.first()?;
         let Op::DotGeneral(d) = &first.op else { return None };
@@ -245,7 +248,7 @@ impl Grid {
         rows.map(|(size, block)| size / block).product()
     }
 
-    /// Returns the first row of a block.
+    /// Returns the index along the grid at which a block begins.
     fn at(&self, mut number: usize) -> SmallVec<[usize; 4]> {
         let mut at: SmallVec<[usize; 4]> = SmallVec::from_elem(0, self.sizes.len());
         for (d, at) in at.iter_mut().enumerate().rev() {
@@ -268,8 +271,8 @@ impl Grid {
     }
 }
 
-/// Returns the bytes that stages store for later stages, usually as [`Building::settle`] places them: the
-/// result of elementwise operations replaces an operand that is read for the last time.
+/// Estimates the number of bytes that stages store for later stages. Like [`Building::settle`], the estimate
+/// puts the results of elementwise operations into the memory of operands that are read for the last time.
 fn kept(body: &Body, stages: &[Stage]) -> Option<usize> {
     let mut bytes = 0usize;
     for stage in stages {
@@ -302,8 +305,8 @@ fn is_taken_after(body: &Body, inst: usize, stage: &Stage) -> bool {
     body.returned.contains(&value) || body.insts[stage.end..].iter().any(|i| i.operands.contains(&value))
 }
 
-/// Returns the dimensions along which every value goes. They are derived from the results back to the
-/// operands. `None` if blocks cannot be computed one by one.
+/// Returns, for each value, the dimensions that correspond to grid dimensions. They are derived backwards,
+/// from the results to the operands. `None` if blocks cannot be computed one by one.
 fn along(body: &Body, grid: &Grid) -> Option<Vec<Along>> {
     let mut all: Vec<Option<Along>> = vec![None; body.args.len() + body.insts.len()];
     let rows: Along = (0..grid.sizes.len()).map(Some).collect();
@@ -330,7 +333,7 @@ fn along(body: &Body, grid: &Grid) -> Option<Vec<Along>> {
     all.into_iter().collect()
 }
 
-/// Returns the dimensions along which the factors of a product go.
+/// Returns, for each factor of a product, the dimensions that correspond to grid dimensions.
 fn of_product(body: &Body, grid: &Grid, inst: &BodyInst, d: &DotGeneral) -> Option<Vec<Along>> {
     let &[x, y] = inst.operands.as_slice() else { return None };
     let rows = dot::free(body.ty(x)?.rank(), &d.lhs_batch, &d.lhs_contract)?;
@@ -350,8 +353,8 @@ fn of_product(body: &Body, grid: &Grid, inst: &BodyInst, d: &DotGeneral) -> Opti
     Some(vec![lhs, rhs])
 }
 
-/// Returns the dimensions along which the operands of a tile operation go, given the dimensions of the
-/// result.
+/// Returns, for each operand of a tile operation, the dimensions that correspond to grid dimensions. `own`
+/// has these dimensions for the result.
 fn of_elements(body: &Body, inst: &BodyInst, own: &Along) -> Option<Vec<Along>> {
     let whole: Along = own.iter().map(|_| None).collect();
     let types: Option<SmallVec<[&TensorType; 3]>> = inst.operands.iter().map(|x| body.ty(*x)).collect();
@@ -364,7 +367,7 @@ fn of_elements(body: &Body, inst: &BodyInst, own: &Along) -> Option<Vec<Along>> 
         (Op::Iota { dim }, []) => (!own.contains(&Some(*dim))).then(Vec::new)?,
         (Op::BroadcastInDim { dims }, [x]) => {
             let at = |d: usize| dims.iter().position(|to| *to == d);
-            // A repeated element is the same for all blocks.
+            // Along a dimension in which the operand is repeated, all blocks read the same elements.
             let from = |d: usize| at(d).filter(|i| x.sizes().get(*i) == inst.ty.sizes().get(d));
             vec![own.iter().map(|d| d.and_then(from)).collect()]
         }
@@ -405,8 +408,8 @@ fn reshaped(from: &[usize], to: &[usize]) -> Vec<(usize, usize)> {
     same
 }
 
-/// The start of a value: the number of the operand, the result or the block memory (in this order), and a
-/// byte offset.
+/// The start of a value: the number of a base, and a byte offset. Bases are the operands, then the results,
+/// then the memory of a block.
 #[derive(Clone, Copy)]
 struct Home {
     base: usize,
@@ -420,7 +423,7 @@ struct Building<'a> {
     along: &'a [Along],
     /// Strides of the only result, if it is not row-major.
     written: Option<&'a [usize]>,
-    /// Starts of values, as far as known.
+    /// Starts of the values that have been placed so far.
     homes: Vec<Option<Home>>,
     /// Size of a block's memory in bytes.
     bytes: usize,
@@ -434,7 +437,8 @@ impl Building<'_> {
         self.homes = (0..body.args.len()).map(|base| Some(Home { base, at: 0 })).collect();
         self.homes.resize(self.along.len(), None);
         for (i, value) in body.returned.iter().enumerate() {
-            // Each result is returned once, and computed here.
+            // A result must be computed by the region, not be one of its operands, and must be returned only
+            // once.
             self.homes[*value].is_none().then_some(())?;
             self.homes[*value] = Some(Home { base: body.args.len() + i, at: 0 });
         }
@@ -463,20 +467,20 @@ impl Building<'_> {
         Some(work / self.grid.blocks().max(1))
     }
 
-    /// Reserves memory in a block's memory.
+    /// Reserves a part of a block's memory.
     fn room(&mut self, bytes: usize) -> Option<Home> {
         let at = self.bytes;
         self.bytes = at.checked_add(bytes.checked_next_multiple_of(ALIGNMENT)?)?;
         Some(Home { base: self.memory(), at })
     }
 
-    /// Reserves memory in a block's memory, as a spot that is the same for every block.
+    /// Reserves a part of a block's memory, as a spot that is the same for every block.
     fn room_spot(&mut self, bytes: usize) -> Option<Spot> {
         let steps = SmallVec::from_elem(0, self.grid.sizes.len());
         Some(Spot { home: self.room(bytes)?, steps, bytes })
     }
 
-    /// Returns the number of the block memory.
+    /// Returns the number of the base that is a block's memory.
     fn memory(&self) -> usize {
         self.body.args.len() + self.body.returned.len()
     }
@@ -617,7 +621,8 @@ fn is_together(part: &Laid) -> bool {
     part.sizes.iter().zip(strides).all(|(n, (a, b))| *n == 1 || a == b)
 }
 
-/// The place of a value's block: a start, and a distance for each step along the grid.
+/// The place of a block's part of a value: the start of the value, and the distance between neighboring rows
+/// along each grid dimension.
 #[derive(Clone)]
 struct Spot {
     home: Home,
@@ -631,7 +636,7 @@ struct Step {
     prepared: Prepared,
     inputs: usize,
     spots: Vec<Spot>,
-    /// True if the step computes the same for all blocks with the same right factors.
+    /// True if the step computes the same values for all blocks with the same right factors.
     is_alike: bool,
 }
 

@@ -24,7 +24,7 @@ use super::loops::prepared::Prepared;
 use super::loops::straight_line::Linking;
 use super::types::by_size;
 
-/// Distance in bytes between arguments or results: the alignment of every element type.
+/// Distance in bytes between arguments or results. Multiples of it are aligned for every element type.
 const ELEMENT_BYTES: usize = 16;
 /// Alignment of registers and constants.
 const LINE_BYTES: usize = 64;
@@ -193,7 +193,7 @@ mod tests {
     use super::super::BodyInst;
     use super::*;
 
-    /// Compares `(a * a + 3) < bitcast(b)`, and returns the sum, too.
+    /// The region returns `(a * a + 3) < bitcast(b)`, and the sum.
     #[test]
     fn a_region_is_applied_to_several_tuples() {
         let (s32, f32) = (TensorType::scalar(DType::S32), TensorType::scalar(DType::F32));

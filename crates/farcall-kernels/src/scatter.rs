@@ -1,10 +1,10 @@
 //! `scatter` by one operation or by assignment, with XLA's semantics: a window that is not entirely inside
 //! the operand is dropped.
 //!
-//! Updates of an element are applied in row-major order of the indices. Where windows are rows, the rows of
-//! the result are divided among the tasks: each task goes through all indices in order, and applies the
-//! updates of the task's rows. Where the result is larger than a cache, a task first groups the updates by
-//! neighboring rows, so that it reads and writes each row once.
+//! Updates of an element are applied in row-major order of the indices. If windows are rows, the rows of the
+//! result are divided among the tasks: each task goes through all indices in order, and applies the updates
+//! of the task's rows. If the result is larger than a cache, a task first groups the updates by neighboring
+//! rows, so that it reads and writes each row once.
 //!
 //! Only [`Update`] is compiled for each element type and operation.
 
@@ -46,10 +46,10 @@ const BLOCK: usize = 16;
 const MAX_TASKS: usize = 4;
 /// Minimum size in bytes of a result for which updates are grouped: larger than a cache.
 const MIN_GROUPED_RESULT_BYTES: usize = 8 << 20;
-/// Minimum size in bytes of a row for which searching its updates pays off.
+/// Minimum size in bytes of a row for which grouping the updates pays off.
 const MIN_GROUPED_ROW_BYTES: usize = 128;
-/// Numbers of updated elements per four elements of the result for which updates are grouped. If there are
-/// fewer, most rows have no update; if there are more, rows are often found in a cache anyway.
+/// Range of the number of updated elements per four elements of the result for which updates are grouped. If
+/// there are fewer, most rows have no update; if there are more, rows are often found in a cache anyway.
 const UPDATES_PER_FOUR_ELEMENTS: RangeInclusive<usize> = 1..=8;
 /// Maximum number of groups of rows in a task.
 const MAX_GROUPS: usize = 256;
@@ -147,7 +147,7 @@ trait Update: Send + Sync {
     /// first element of each slice. The two do not overlap, and are aligned for the elements.
     unsafe fn elements(&self, positions: &[usize], slices: Slices, out: *mut u8, updates: *const u8);
 
-    /// Updates rows of `n` elements. Each pair is the position of a row, and of its updates.
+    /// Updates rows of `n` elements. Each pair has the position of a row, and the position of its updates.
     ///
     /// # Safety
     /// Same requirements as [`Update::elements`], for these rows.
@@ -160,7 +160,7 @@ trait Update: Send + Sync {
     unsafe fn window(&self, dims: &[WindowDim], pair: Pair, out: *mut u8, updates: *const u8);
 }
 
-/// Position of a window in the result, and of its updates.
+/// Position of a window in the result, and position of its updates.
 type Pair = (usize, usize);
 
 /// An [`Update`] by a function.
@@ -213,8 +213,8 @@ struct Windows {
     window: Vec<WindowDim>,
     /// Number of elements of a window.
     size: usize,
-    /// True if windows are rows: contiguous elements that start at a multiple of the window's size. The size
-    /// of the operand is also a multiple of it.
+    /// True if windows are rows: contiguous elements that start at a multiple of the window's size. The
+    /// number of elements of the operand is then also a multiple of the window's size.
     rows: bool,
     starts: Starts,
     reader: Reader,
@@ -359,8 +359,8 @@ impl Groups {
         (task * share).min(self.rows)..((task + 1) * share).min(self.rows)
     }
 
-    /// Returns the number of the row that starts at this element. A division would take longer than the rest
-    /// of the search.
+    /// Returns the number of the row that starts at this element. The number is computed without a division,
+    /// which would take longer than the rest of the grouping.
     #[inline(always)]
     fn row(self, first: usize) -> u32 {
         ((u128::from(self.inverse) * first as u128) >> 64) as u32
@@ -429,8 +429,8 @@ impl Windows {
         }
     }
 
-    /// Calls `f`, block by block, with the offsets of the windows in the result and of their updates. The
-    /// index vectors are in the input `indices`.
+    /// Calls `f`, block by block, with the positions of the windows in the result, and with their updates.
+    /// `indices` is the number of the input that contains the index vectors.
     #[inline(always)]
     fn blocks(&self, args: &Args<'_>, indices: usize, f: impl FnMut(&[usize], Slices)) {
         let indices = args.input_ptr(indices);
@@ -439,8 +439,8 @@ impl Windows {
     }
 
     /// Groups the updates of these rows, in the order of the indices within each group. Writes the beginning
-    /// and the end of each group to `parts`. The indices are read twice. The second reading stores at most as
-    /// many updates per group as the first has counted.
+    /// and the end of each group to `parts`. The indices are read twice: first to count the updates of each
+    /// group, then to store them. At most as many updates are stored as were counted.
     #[inline(always)]
     fn sort<'a>(
         &self,
@@ -547,8 +547,8 @@ impl Windows {
     }
 }
 
-/// Writes the positions in the range `own`, with the positions of their updates, to `pairs`. Returns their
-/// number.
+/// Writes a pair for each position in the range `own` to `pairs`: the position, and the position of its
+/// updates. Returns the number of pairs.
 #[inline(always)]
 fn choose(
     positions: &[usize],

@@ -1,9 +1,9 @@
-//! Selection of the first elements of a line in some order. In a long line, only elements that come before
-//! the last of the current candidates are examined further.
+//! Selection of the first elements of a line in some order. In a long line, an element is examined further
+//! only if it comes before the last of the candidates found so far.
 //!
-//! An element is converted to an integer, its key, in the requested order. The position of the element
-//! becomes the lower bits of its rank. Ranks are therefore distinct, and elements with equal keys come in the
-//! order of the line.
+//! An element is converted to an integer, its key; keys have the requested order. The rank of an element has
+//! its key in the upper bits and its position in the lower bits. Ranks are therefore distinct, and elements
+//! with equal keys come in the order of the line.
 
 /// Number of elements that are compared at once.
 const LANES: usize = 32;
@@ -47,8 +47,8 @@ keys! {
     u64, u128;
 }
 
-/// Number of ranks that [`first`] needs room for: those of a whole line or, if few elements are requested,
-/// several times their number.
+/// Number of ranks that [`first`] needs room for: the length of a line or, if few elements are requested,
+/// several times the number of requested elements.
 pub(super) fn room(k: usize, length: usize) -> usize {
     if k > length / 8 { length } else { (4 * k).max(256).min(length) }
 }
@@ -72,7 +72,8 @@ pub(super) fn first<'r, X: Copy, K: Key>(
     if k < ranks.len() {
         ranks.select_nth_unstable(k);
     }
-    // The last key among the current first elements. Later elements have to come before it.
+    // Returns the last key among the first `k` elements found so far. A later element is a candidate only if
+    // its key comes before this one.
     let last = |ranks: &[K::Rank]| ranks[..k].iter().copied().max().map(K::of);
     let before = |x: X, last: Option<K>| last.is_some_and(|last| key(x) < last);
     let (mut least, mut taken) = (last(ranks), k);

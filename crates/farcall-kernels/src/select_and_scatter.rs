@@ -46,9 +46,9 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     dispatch!(dtype, [ints, floats], T => reduction::<T>(shape, any_selection(keep)))
 }
 
-/// Finds, for each column, the row of the element that a window keeps. The arguments are the windows, the
+/// Finds, for each column, the row of the element that a window selects. The arguments are the windows, the
 /// index of one window, the number of columns, a pointer to the first element of these columns, and the
-/// output, one row per column. Returns false if the window is empty.
+/// output: one row number per column. Returns false if the window is empty.
 type Select<T> = Box<dyn Fn(&Shape, usize, usize, *const T, &mut [u32; LANES]) -> bool + Send + Sync>;
 
 /// Returns the selection with loops for vectors, compiled for each comparison.
@@ -110,8 +110,8 @@ struct Shape {
     elements: usize,
     /// Number of values per index of the leading dimensions.
     values: usize,
-    /// The dimensions up to the last one with windows: axis, number of windows, stride in rows of `inner`
-    /// elements.
+    /// The dimensions from the first to the last one with windows: axis, number of windows, and stride. The
+    /// stride counts rows, which have `inner` elements.
     axes: Vec<(Axis, usize, usize)>,
     /// Number of elements of the dimensions after the last one with windows.
     inner: usize,

@@ -23,9 +23,9 @@ pub(super) fn vectorized<R>(f: impl FnOnce() -> R) -> R {
     }
 }
 
-/// Returns true if the processor has the vectors that [`with_vectors`] needs. Of x86-64 processors, the ones
-/// without AVX2 are rare. A kernel chooses loops for any processor there, which are slower, but need less
-/// code.
+/// Returns true if the processor has the vectors that [`with_vectors`] needs. x86-64 processors without AVX2
+/// are rare. For them, a kernel chooses loops that run on any processor: these loops are slower, but need
+/// less code.
 pub(super) fn has_vectors() -> bool {
     !cfg!(target_arch = "x86_64") || !matches!(widest(), Vectors::Plain)
 }
@@ -36,8 +36,8 @@ pub(super) fn with_vectors<R>(f: impl FnOnce() -> R) -> R {
     choose(|| unreachable!("the kernel was prepared for a processor with vectors"), f)
 }
 
-/// Ends a block of elements in a loop over blocks. The compiler then vectorizes within blocks, not across
-/// them, where vectors would gather the same element of many blocks.
+/// Ends a block of elements in a loop over blocks. The compiler then vectorizes the code within a block. It
+/// could otherwise vectorize across blocks, and gather the same element of many blocks into a vector.
 #[inline(always)]
 pub(super) fn end_block() {
     compiler_fence(Ordering::SeqCst);

@@ -1,9 +1,9 @@
 //! Special functions of `f32` that the compiler can vectorize. Like the functions of `math`, they are
 //! computed in `f64` without branches, and rounded once at the end.
 //!
-//! Each is a polynomial that interpolates a smooth function at Chebyshev points, with a relative error below
-//! 2·10⁻¹⁰. The tables below are coefficients of powers of `t`, which ranges from -1 to 1, starting with the
-//! constant.
+//! Most are computed from a polynomial that interpolates a smooth function at Chebyshev points, with a
+//! relative error below 2·10⁻¹⁰. The tables below hold the coefficients of these polynomials in `t`, starting
+//! with the constant term; `t` ranges from -1 to 1.
 
 use super::math::{exp64, ln_or_special, ln64, polynomial, within};
 

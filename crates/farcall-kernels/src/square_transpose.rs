@@ -3,14 +3,14 @@
 #[cfg(target_arch = "x86_64")]
 use crate::cache::{past_is_written, prefetch_to_second_level};
 
-/// Number of squares that the cached variant transposes along the same source lines before it goes to the
-/// next lines. The hardware prefetcher can then follow the lines.
+/// Number of squares that the variant with ordinary stores transposes along the same source lines before it
+/// goes to the next lines. The hardware prefetcher can then follow the lines.
 #[cfg(target_arch = "x86_64")]
 const RUN_SQUARES: usize = 16;
 
-/// Size of a block that the streaming variant moves: the number of contiguous source elements per line, and
-/// the number of lines. Cache lines of the block that are adjacent in the destination are written one after
-/// another, because memory is faster that way.
+/// Size of a block that the variant with non-temporal stores moves: the number of contiguous source elements
+/// per line, and the number of lines. Cache lines of the block that are adjacent in the destination are
+/// written one after another, because memory is faster that way.
 #[cfg(target_arch = "x86_64")]
 const BLOCK_ELEMENTS: [usize; 2] = [128, 32];
 
@@ -32,8 +32,8 @@ pub(super) fn side(size: usize) -> Option<usize> {
 ///
 /// # Safety
 /// `from` is valid for reads of `sizes[1]` lines of `sizes[0]` elements, `strides[0]` apart, and `to` for
-/// writes of `sizes[0]` lines of `sizes[1]` elements, `strides[1]` apart. They do not overlap. Elements of
-/// their size [have squares](side).
+/// writes of `sizes[0]` lines of `sizes[1]` elements, `strides[1]` apart. The two do not overlap. [`side`]
+/// returns `Some` for the size of `T`.
 #[cfg(target_arch = "x86_64")]
 pub(super) unsafe fn transpose<T>(
     from: *const T,

@@ -25,7 +25,7 @@ impl Random {
     }
 
     fn list(&mut self, n: usize, mut item: impl FnMut(&mut Random) -> usize) -> Vec<usize> {
-        // Sometimes one more or less than the expected number.
+        // Sometimes the list has one entry more or less than expected.
         let n = match self.below(30) {
             0 => n + 1,
             1 => n.saturating_sub(1),
@@ -209,7 +209,7 @@ fn products(r: &mut Random, Start { dtype, .. }: Start) -> Question {
     let [batch, depth, columns, last] = [0; 4].map(|_| 1 + r.below(4));
     let ty = |sizes: &[usize]| TensorType::new(dtype, sizes);
     let dot = |r: &mut Random, lhs: usize, rhs: usize| {
-        // Sometimes a dimension that does not match the types.
+        // Sometimes the dimension does not match the types.
         let mut dim = |d: usize| if r.below(30) == 0 { r.below(4) } else { d };
         Op::DotGeneral(Box::new(DotGeneral {
             lhs_batch: vec![dim(0)],
@@ -236,7 +236,7 @@ fn products(r: &mut Random, Start { dtype, .. }: Start) -> Question {
         ty: ty(sizes),
         reducer: None,
     };
-    // With or without the second product.
+    // The fusion sometimes ends before the second product.
     let (count, out) = if r.below(3) == 0 { (3, ty(&all)) } else { (4, ty(&[batch, rows, last])) };
     let insts = [
         inst(first, &[0, 1], &all),
@@ -264,7 +264,7 @@ fn slices(r: &mut Random, Start { rank, x, y, .. }: Start) -> Question {
         (Op::Slice(Slice { start, limit, strides }), part)
     };
     let ((first, part), dim) = (slice(r, &x), r.below(3));
-    // Sometimes as large as both parts together.
+    // The sizes of the concatenation, if both parts have the same sizes along the other dimensions.
     let size = |d: usize| {
         let [a, b] = [&part, &y].map(|t| t.sizes().get(d).copied().unwrap_or(0));
         if d == dim { a.saturating_add(b) } else { b }
@@ -583,7 +583,7 @@ fn run(
 /// Way of linking a straight-line program.
 #[derive(Clone, Copy, PartialEq)]
 enum Link {
-    /// On its own, not in a choice.
+    /// On its own, outside of a choice.
     Alone,
     /// As the only branch of a choice, so that code is generated for it where possible.
     InChoice,
@@ -666,7 +666,7 @@ fn kernels_stay_within_their_buffers() {
         let count = served[which].entry(kernel.name()).or_default();
         *count += 1;
         if sizes.iter().all(|size| *size < 1 << 12) {
-            // Memory around the buffers is neither written nor read.
+            // The memory around the buffers must be neither written nor read.
             let run = |margin, link| run(&prepared, &sizes, inputs.len(), margin, round, link);
             let (a, b) = (run(0xa5, None), run(0x01, None));
             let (linked, chosen) = (run(0xa5, Some(Link::Alone)), run(0xa5, Some(Link::InChoice)));

@@ -1,5 +1,5 @@
 //! `chlo.top_k`: the largest elements of each line along the last dimension, largest first, and their
-//! indices. Equal elements are in the order of the operand; floats are in total order.
+//! indices. Equal elements are in the order of the operand. Floats are compared by the total order.
 
 use farcall_ir::interrupt::Pace;
 use farcall_ir::{DType, Op};
@@ -69,7 +69,7 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     })?
 }
 
-/// Sort key of an element, combined with its index.
+/// Key of an element, combined with its index ([`Key::Rank`]).
 type Rank<T> = <<T as Ranked>::Key as Key>::Rank;
 
 /// Writes the largest elements of a line and their indices. The line has at least `values.len()` elements.

@@ -4,8 +4,8 @@ use farcall_ir::DType;
 
 use super::number::Integer;
 
-/// Evaluates an expression with the Rust type `T` of an element type, if the type is listed; `None` for other
-/// types.
+/// Evaluates an expression in which `T` is the Rust type of an element type. `None` if the element type is
+/// not in the list.
 macro_rules! dispatch {
     ($dtype:expr, [$($kind:ident),*], $T:ident => $body:expr) => {
         dispatch!(@go $dtype, $T, $body, [$($kind),*], [])
@@ -51,7 +51,8 @@ macro_rules! dispatch {
 }
 pub(super) use dispatch;
 
-/// Evaluates an expression with some type `T` of a size in bytes; `None` for other sizes.
+/// Evaluates an expression in which `T` is a Rust type of this size in bytes. `None` for sizes other than 1,
+/// 2, 4, 8 and 16.
 macro_rules! by_size {
     ($size:expr, $T:ident => $body:expr) => {
         by_size!(@go $size, $T, $body, 1 u8, 2 u16, 4 u32, 8 [u32; 2], 16 [u64; 2],)
@@ -68,8 +69,8 @@ macro_rules! by_size {
 }
 pub(super) use by_size;
 
-/// Returns the unsigned type with as many bits as an integer or a truth value; floats stay the same. Sums,
-/// products and bitwise operations have the same bits in both types.
+/// Returns the unsigned type with as many bits as this integer type or `pred`; other types are returned
+/// unchanged. Sums, products and bitwise operations have the same bits in both types.
 pub(super) fn unsigned(dtype: DType) -> DType {
     match dtype {
         DType::S8 | DType::Pred => DType::U8,
@@ -101,7 +102,7 @@ pub(super) fn index_reader(dtype: DType) -> Option<ReadIndex> {
     dispatch!(dtype, [ints], T => read::<T> as ReadIndex)
 }
 
-/// Returns the number of the branch, among `count`, that a choice takes.
+/// Returns the number of the branch, among `count` branches, that the index or the predicate at `x` chooses.
 ///
 /// # Safety
 /// `x` is valid for reads of an aligned element of `dtype`, which is an integer or `pred`.
