@@ -1,4 +1,5 @@
-//! Decisions about the blocks (composites) of a program, with reasons.
+//! Decisions about the blocks of a program, with reasons. A block is a composite, which a lowering may
+//! replace by a custom call.
 
 use std::sync::Arc;
 
@@ -6,25 +7,25 @@ use farcall_ir::{Span, Type};
 
 use farcall_host::registry::Rank;
 
-/// The decision about a block (a composite) that the compiler met, with its reason.
+/// The compiler's decision about a block (a composite) of the program, and the reason for the decision.
 #[derive(Clone, PartialEq, Debug)]
 pub struct BlockDecision {
     /// The operation that the block stands for: the name of the composite.
     pub tag: String,
-    /// Version of the tag's meaning.
+    /// Version of the composite.
     pub version: i64,
     /// Types of the inputs.
     pub operands: Vec<Type>,
     /// Types of the outputs.
     pub results: Vec<Type>,
     /// Location of the block: `file:line:column`. For a program without text, the location that the program
-    /// gives for it (`jit(f)/norm at model.py:3:9`) or, if it gives none, the block's function and its number
-    /// in the function.
+    /// gives for the block (`jit(f)/norm at model.py:3:9`). If the program gives none, the block's function,
+    /// and the number of the block in the function.
     pub place: Arc<str>,
     /// Location of the block as a span of the program's text.
     pub span: Option<Span>,
-    /// The lowerings that skipped the block, with their reasons, in the order in which they were asked. A
-    /// lowering that answered with a call is not included.
+    /// The lowerings that skipped the block, with their reasons, in the order in which they were called. If a
+    /// lowering chose a custom call, this lowering is not included.
     pub skipped: Vec<Skipped>,
     /// The choice.
     pub choice: BlockChoice,
@@ -59,8 +60,8 @@ pub enum BlockChoice {
         target: String,
         /// Origin of the target.
         library: String,
-        /// Version of XLA's FFI that the target's handlers were built for, as (major, minor); `None` if
-        /// untyped.
+        /// Version of XLA's FFI that the target's handlers were built for, as (major, minor); `None` if the
+        /// target is untyped.
         api_version: Option<(i32, i32)>,
     },
 }

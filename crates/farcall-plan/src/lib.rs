@@ -1,9 +1,10 @@
-//! The plan: the compiled program, which the compiler makes and the runtime executes.
+//! The plan: a compiled program. The compiler makes a plan, and the runtime executes it.
 //!
-//! A [`Plan`] is a sequence of thunks over buffers. The compiler has assigned memory to each buffer: a slice
-//! of the arena, of a constant, of an input, or of a result. A plan is plain data: a compute thunk has an
-//! operation, the types of its buffers, and the name of a kernel. The kernel prepares code from the operation
-//! and the types. The compiler and the runtime both depend on this module, and never on each other.
+//! A [`Plan`] is a sequence of steps, the thunks, which read and write buffers. The compiler has assigned
+//! memory to each buffer: a slice of the arena, of a constant, of an input, or of a result. A plan is plain
+//! data: a compute thunk has an operation, the types of its buffers, and the name of a kernel. The kernel
+//! prepares code from the operation and the types. The compiler and the runtime both depend on this module,
+//! and never on each other.
 //!
 //! **Invariants** of a [`ValidPlan`], on which the runtime relies:
 //!
@@ -68,11 +69,11 @@ pub struct Plan {
     pub constants: Vec<Literal>,
     /// Deduplicated scalar constants, passed to kernels by value instead of through memory.
     pub numbers: Vec<Literal>,
-    /// Memory of the results after the last thunk has run. A result with base [`Base::Result`] and its own
-    /// number has memory of its own; any other result is an input, a constant, a slice of the arena, or an
-    /// alias of another result.
+    /// Memory of the results after the last thunk has run. A result has memory of its own if its base is
+    /// [`Base::Result`] with the result's own number. Any other result is an input, a constant, a slice of
+    /// the arena, or an alias of another result.
     pub results: Vec<TensorSlice>,
-    /// Dimensions of results that are cut after a run, to sizes that other results hold.
+    /// Dimensions of results that a run cuts at its end. Their sizes are the values of other results.
     pub cuts: Vec<Cut>,
     /// The thunks, in order of execution.
     pub thunks: Vec<Thunk>,
@@ -80,7 +81,8 @@ pub struct Plan {
     pub calls: Vec<CallSpec>,
     /// The instructions without a kernel, which the reference evaluator runs.
     pub references: Vec<ReferenceSite>,
-    /// Decision about each block (composite) of the program, and its reason. Runs ignore it.
+    /// The compiler's decision about each block (composite) of the program, with the reason. Runs ignore
+    /// these decisions.
     pub blocks: Vec<BlockDecision>,
     /// Platform of the device that the plan is for. The plan calls handlers of this platform.
     pub platform: Platform,
@@ -95,7 +97,7 @@ pub struct Plan {
 pub struct Param {
     /// Type of the input.
     pub ty: TensorType,
-    /// True if the program writes to the input's memory, so that a run must own it.
+    /// True if the program writes to the input's memory, so that a run must own this memory.
     pub donated: bool,
     /// Name of the input, if the program gives one.
     pub name: Option<String>,
@@ -122,8 +124,8 @@ pub struct CallSpec {
     pub operands: Vec<Type>,
     /// Types of the results.
     pub results: Vec<Type>,
-    /// Location of the call: `file:line:column` or, for a program without text, the call's location. May be
-    /// empty.
+    /// Location of the call: `file:line:column` or, for a program without text, the location that the program
+    /// gives for the call. May be empty.
     pub place: Arc<str>,
     /// Location of the call as a span of the program's text.
     pub span: Option<Span>,
@@ -160,7 +162,7 @@ impl ReferenceSite {
     }
 }
 
-/// Ignores the ids of instructions, as the equality of modules does.
+/// Ignores the ids of instructions, as `==` of modules does.
 impl PartialEq for ReferenceSite {
     fn eq(&self, other: &ReferenceSite) -> bool {
         let place = |site: &ReferenceSite, call: &NestedCall| site.call(call).map(|(place, _)| place);
@@ -192,7 +194,8 @@ pub struct NestedCall {
 pub enum Base {
     /// The run's temporary memory.
     Arena,
-    /// The stack of the thread that runs the program: scratch memory of kernels that need only a little.
+    /// The stack of the thread that runs the program: scratch memory of kernels that need at most
+    /// [`STACK_SIZE`] bytes.
     Stack,
     /// A constant.
     Constant(ConstantId),
@@ -200,8 +203,8 @@ pub enum Base {
     Number(NumberId),
     /// An input.
     Param(ParamId),
-    /// A virtual operand: an iota along this dimension, never materialized. Only kernels that opt in accept
-    /// it.
+    /// A virtual operand: an iota along this dimension, which has no memory. Only kernels that compute the
+    /// elements themselves accept it.
     Iota(u32),
     /// The memory of a result, returned to the caller. It may hold other values before the result is written.
     Result(ResultId),
@@ -278,8 +281,9 @@ pub enum ThunkOp {
     Copy,
     /// A loop. Bodies: condition, loop body. Input: the result of the condition.
     While,
-    /// A choice between branches. Bodies: the branches. Input: the index of the branch to run; the last
-    /// branch runs if the index is out of range. A `pred` input chooses the first branch when it is true.
+    /// A choice between branches. Bodies: the branches. Input: the index of the branch to run, or a `pred`.
+    /// If the index is out of range, the last branch runs. If the `pred` is true, the first branch runs, else
+    /// the second.
     Case,
     /// A custom call. The inputs and outputs are the operands and results of the call, without tokens.
     CustomCall(Call),
@@ -360,8 +364,8 @@ impl Thunk {
         }
     }
 
-    /// Results that may share memory with inputs. (A custom call that updates an operand in place has one
-    /// buffer for the operand and the result.)
+    /// Pairs of results and inputs that may share memory. (A custom call has no such pairs: if it updates an
+    /// operand in place, the operand and the result are one buffer.)
     pub fn in_place(&self) -> InPlace {
         match &self.op {
             ThunkOp::Compute(compute) => compute.kernel.in_place(&compute.bodies),
@@ -493,14 +497,15 @@ impl Plan {
         self.results.iter().enumerate().map(result).fold(0, usize::saturating_add)
     }
 
-    /// Returns the error that a run would report if the program's text left out elements of constants.
+    /// Returns the error that a run would report because the program's text left out elements of constants.
+    /// `None` if all constants have elements.
     pub fn elided(&self) -> Option<ProgramError> {
         elided::refused(self.references.iter().map(|site| &*site.program))
     }
 
     /// Fills the constants whose elements the program's text left out ([`elided::fill`]), and returns the
-    /// number of these constants. A run copies them; if constants are filled before compilation, the program
-    /// reads them in place.
+    /// number of these constants. A run copies such constants, whereas constants that were filled before
+    /// compilation are read in place.
     ///
     /// # Errors
     /// The first error that `elements` returns.
@@ -519,8 +524,8 @@ impl Plan {
         Ok(filled)
     }
 
-    /// Bytes of temporary memory that one run needs: the arena, and the memory of the custom calls that
-    /// evaluated instructions make.
+    /// Bytes of temporary memory that one run needs: the arena, and the memory for the plans of the custom
+    /// calls that evaluated instructions make.
     pub fn temporary_bytes(&self) -> usize {
         let nested = self.references.iter().flat_map(|site| &site.calls).map(|call| call.plan.memory());
         nested.fold(self.arena_size, usize::saturating_add)
@@ -547,7 +552,8 @@ mod tests {
 
     use super::Plan;
 
-    /// Compiles a program. The compiler depends on this crate without its tests, so the plan comes as bytes.
+    /// Compiles a program. The compiler depends on a build of this crate without tests, whose `Plan` is
+    /// another type, so the plan is passed on as bytes.
     pub(crate) fn compile(program: &str) -> Plan {
         let module = text::parse(&Source::new("test.mlir", program)).unwrap();
         let options = farcall::CompileOptions::new();

@@ -28,15 +28,15 @@ impl Plan {
     }
 
     /// Returns the plan with kernels that have been prepared already, for the compute thunks in the order of
-    /// [`Plan::walk`]. It checks the other invariants, except that no thunk reads unwritten memory. (Debug
-    /// builds check this, too.)
+    /// [`Plan::walk`]. Checks the other invariants, except for the one that no thunk reads unwritten memory.
+    /// (Debug builds check this invariant, too.)
     ///
     /// # Errors
     /// Names the first thunk that violates an invariant.
     ///
     /// # Safety
-    /// Each kernel must have been prepared for the operation of its thunk, on operands and results of the same
-    /// types, and every byte that a thunk reads must have been written.
+    /// Each kernel must have been prepared for the operation of its thunk and for the types of the thunk's
+    /// operands and results. Every byte that a thunk reads must have been written before.
     pub unsafe fn with_kernels(self, kernels: Vec<(KernelId, Prepared)>) -> Result<ValidPlan, InvalidPlan> {
         let kernels = stack::with_room(|| self.prepare(Some(kernels)))?;
         Ok(ValidPlan { plan: self, kernels })

@@ -32,10 +32,10 @@ impl CodedError for InvalidPlan {
 }
 
 impl Plan {
-    /// Checks the invariants, and returns the prepared kernels of the thunks that compute, in the order of
-    /// [`Plan::walk`]. If the prepared kernels are `given`, they are not prepared again, and reads of
-    /// unwritten bytes are not checked: the caller vouches for both ([`Plan::with_kernels`]). (Debug builds
-    /// check both.)
+    /// Checks the invariants, and returns the prepared kernels of the compute thunks, in the order of
+    /// [`Plan::walk`]. If prepared kernels are `given`, they are not prepared again, and reads of unwritten
+    /// bytes are not checked: the caller guarantees that the kernels fit and that no thunk reads unwritten
+    /// bytes ([`Plan::with_kernels`]). (Debug builds check both.)
     pub(super) fn prepare(
         &self,
         given: Option<Vec<(KernelId, Prepared)>>,
@@ -143,7 +143,8 @@ impl Plan {
         Ok(())
     }
 
-    /// Checks a buffer that holds a value: the stack only holds scratch memory.
+    /// Checks a buffer that holds a value. It must have memory other than the stack, which only holds scratch
+    /// memory.
     fn value(&self, b: &TensorSlice) -> Result<(), String> {
         if let Base::Stack | Base::Iota(_) | Base::Number(_) = b.slice.base {
             return Err(format!("{} holds a value", b.slice));
@@ -151,7 +152,7 @@ impl Plan {
         self.buffer(b)
     }
 
-    /// Checks a buffer that a thunk reads. Inputs without memory are allowed for thunks that compute.
+    /// Checks a buffer that a thunk reads. Only compute thunks may have inputs without memory.
     fn input(&self, t: &Thunk, b: &TensorSlice) -> Result<(), String> {
         match (&t.op, b.slice.base) {
             (ThunkOp::Compute(_), Base::Iota(_)) => self.slice(&b.slice),
@@ -291,11 +292,12 @@ fn nested(plan: &Plan, site: &ReferenceSite, call: &NestedCall) -> Result<(), St
     need(takes && gives, "the plan of a nested call has other operand or result types than the call")
 }
 
-/// Kernels with their prepared state.
+/// Iterator over the kernels of the compute thunks, each with its prepared code.
 type PreparedKernels = std::vec::IntoIter<(KernelId, Prepared)>;
 
-/// Returns the prepared kernel of a thunk, taken from `given` if there are prepared kernels. Checks that the
-/// kernel supports the operation and has the scratch memory that it asks for.
+/// Returns the prepared kernel of a thunk, which is the next of `given` if there are prepared kernels. Checks
+/// that the kernel supports the operation, and that the thunk has the scratch memory that the kernel asks
+/// for.
 fn kernel(t: &Thunk, compute: &Compute, given: Option<&mut PreparedKernels>) -> Result<Prepared, String> {
     let asked = || {
         let (inputs, outputs) = (types(&t.inputs), types(t.results()));
@@ -439,8 +441,8 @@ mod tests {
             changed(SORT, |plan| nowhere(&mut plan.thunks[1].outputs[0].slice, 0)),
             "iota(0) holds a value"
         );
-        // The kernel reads elements of keys, an elementwise sum does not accept iotas, and dimension 7 does
-        // not exist.
+        // The sort reads the elements of its keys, the elementwise sum does not accept iotas, and dimension 7
+        // does not exist.
         for (thunk, dim) in [(1, 0), (0, 0), (1, 7)] {
             let message = changed(SORT, |plan| nowhere(&mut plan.thunks[thunk].inputs[0].slice, dim));
             assert_eq!(message, "the kernel does not serve the operation");

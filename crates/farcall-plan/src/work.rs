@@ -1,20 +1,20 @@
-//! Cost of thunks, to compare the rates that they achieve with the limits of the machine.
+//! Cost of thunks. The cost and the time of a thunk give a rate, to compare with the limits of the machine.
 
 use farcall_ir::op::FormOp;
 use farcall_ir::{Op, TensorType};
 
 use super::{Compute, Plan, Thunk, ThunkOp, types};
 
-/// Minimum cost of one call of a thunk.
+/// Minimum work of one call of a thunk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Cost {
     /// Bytes of the inputs and results, each counted once, without scratch memory.
     pub bytes: u64,
     /// Operations on numbers. The count follows the specification's definition of the result, however the
     /// engine computes it. Long windows are the exception: they count three operations for each result and
-    /// dimension, which is all that the engine needs. A multiplication with an addition counts as two; an
-    /// elementary function counts as one, and so does a comparison. Moving elements does not count, nor does
-    /// the work of handlers.
+    /// dimension, which is all that the engine needs. A multiplication with an addition counts as two
+    /// operations. An elementary function and a comparison count as one operation each. Moving elements and
+    /// the work of handlers do not count.
     pub flops: u64,
 }
 
@@ -56,8 +56,8 @@ fn computed(compute: &Compute, inputs: &[&TensorType], results: &[&TensorType]) 
     flops(&compute.op, applied, inputs, results)
 }
 
-/// Counts the operations on numbers. `applied` is the number of operations in the region that the operation
-/// applies.
+/// Counts the operations on numbers that an operation of the program needs. `applied` is the number of
+/// operations in the region that this operation applies.
 fn flops(op: &Op, applied: u64, inputs: &[&TensorType], results: &[&TensorType]) -> u64 {
     let elements = |ty: Option<&&TensorType>| ty.and_then(|t| t.elements()).unwrap_or(0) as u64;
     let (taken, made) = (elements(inputs.first()), elements(results.first()));
@@ -68,7 +68,7 @@ fn flops(op: &Op, applied: u64, inputs: &[&TensorType], results: &[&TensorType])
         Op::ReduceWindow(windows) => {
             let window = &windows.window;
             let size = window.iter().fold(1u64, |n, size| n.saturating_mul(*size as u64));
-            // Long windows are computed along one dimension after the other.
+            // Long windows are computed along one dimension after another.
             let along = window.iter().filter(|size| **size > 1).count() as u64 * MAX_OPS_PER_WINDOW_DIM;
             made.saturating_mul(size.saturating_sub(1).min(along)).saturating_mul(applied)
         }

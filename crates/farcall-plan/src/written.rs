@@ -1,10 +1,10 @@
-//! Checks that a run reads only bytes that it has written, since successive runs, and successive values of a
-//! run, share memory.
+//! Checks that a run reads only bytes that it has written. Other bytes may be left over from an earlier run
+//! or from an earlier value of the run, which used the same memory.
 //!
-//! The check follows the set of bytes that are certainly written, as intervals. A thunk adds its results and
-//! removes its scratch memory, whose contents are unspecified. A loop starts with the bytes that are written
-//! before every iteration, and ends with the effects of its condition. A choice adds the bytes that all
-//! branches write.
+//! The check follows the set of bytes that are certainly written, as intervals. A thunk adds its results to
+//! the set, and removes its scratch memory, whose contents are unspecified. At the start of a loop, only the
+//! bytes that are written before every iteration remain in the set; after the loop, the effects of its
+//! condition are included. A choice adds the bytes that all branches write.
 //!
 //! The check walks the plan twice, without recursion, in time proportional to the size of the plan.
 //! [`Summary`] computes the effects of loops and choices, innermost first; [`Check`] follows a run. All
@@ -57,7 +57,7 @@ trait Visit<'p> {
     fn leave(&mut self, thunk: &'p Thunk);
 }
 
-/// A sequence that is being visited.
+/// A sequence of thunks that is being visited.
 struct OpenSequence<'p> {
     thunks: std::slice::Iter<'p, Thunk>,
     /// The thunk that contains the sequence, and the index of its body; `None` for the whole plan.
@@ -98,9 +98,9 @@ fn walk<'p>(thunks: &'p [Thunk], visit: &mut impl Visit<'p>) {
 /// Effects of a sequence on any set of written bytes.
 #[derive(Default, Debug)]
 struct Effects {
-    /// Bytes removed from the set, unless they are written again.
+    /// Bytes that the sequence removes from the set and does not write again.
     spoiled: Bytes,
-    /// Bytes added to the set.
+    /// Bytes that the sequence adds to the set.
     written: Bytes,
 }
 
@@ -280,8 +280,8 @@ enum Change {
 }
 
 impl Bytes {
-    /// Returns true if all bytes of a slice are in the set. Bytes that no thunk can write to always count as
-    /// written.
+    /// Returns true if all bytes of a slice are in the set. Constants and operands without memory always
+    /// count as written. So does the stack, which never holds values.
     fn has(&self, slice: &Slice) -> bool {
         let Slice { base, offset, size } = *slice;
         match base {
@@ -517,8 +517,8 @@ mod tests {
         assert_eq!(in_rounds(&|spoil| vec![repeat(vec![write(pred)], vec![write(a), spoil(a)])]), early(a));
     }
 
-    /// Checks that the time is proportional to the plan: nested choices and loops, with many values before
-    /// them.
+    /// Checks that the time is proportional to the size of the plan, which has nested choices and loops, and
+    /// many values before them.
     #[test]
     fn many_thunks_take_little_time() {
         let values: Vec<Slice> = (0..20_000).map(|i| slice(128 * i, 64)).collect();

@@ -5,10 +5,10 @@
 //! ```
 //!
 //! Numbers are little-endian. A section is a tag of four bytes, its length and its contents. Types and
-//! operations are StableHLO text, each stored once; everything else refers to them by number. An instruction
-//! that the evaluator runs is stored as a module in text form, with the span of each of its instructions in
-//! the program's text. Elements of constants come last, in their in-memory form, so that they are read
-//! directly into their final place.
+//! operations are StableHLO text. Each is stored once; everything else refers to it by number. An instruction
+//! that the evaluator runs is stored as a module in text form, with the span of each of the module's
+//! instructions in the program's text. The elements of constants come last, in their in-memory form, so that
+//! they are read directly into their final place.
 //!
 //! **Invariants.** A file is not trusted: whatever its bytes, reading returns a valid plan
 //! ([`Plan::validate`]) or an error with a description, a section and an offset. Lengths are compared with
@@ -33,7 +33,7 @@ pub const MAGIC: [u8; 8] = *b"\x89FCPLAN\n";
 /// Version of the format that this build writes, and the only one that it reads.
 pub const FORMAT: u32 = 9;
 
-/// Maximum length of a writer's version, in bytes.
+/// Maximum length in bytes of the version of the farcall that wrote a file.
 const MAX_WRITER_BYTES: usize = 64;
 
 /// Maximum nesting depth of plans. A custom call that the evaluator reaches in a region has a plan of its
@@ -162,9 +162,9 @@ impl Plan {
         stack::with_room(|| read::plan(&mut &*bytes, Some(bytes.len() as u64)))
     }
 
-    /// Reads a plan from a reader, to its end. `length` is the number of bytes that the reader gives, if
-    /// known. A section that claims to be longer than the remaining bytes is then rejected before memory is
-    /// allocated for it.
+    /// Reads a plan from a reader, to the reader's end. `length` is the number of bytes that the reader
+    /// gives, if this number is known: a section that claims to be longer than the remaining bytes is then
+    /// rejected before memory is allocated for it.
     ///
     /// # Errors
     /// If the bytes are not a valid plan, or the reader fails.

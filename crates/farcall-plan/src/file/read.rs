@@ -103,7 +103,7 @@ impl Input<'_> {
         Ok(out)
     }
 
-    /// Reads `n` bytes. Memory is allocated as they arrive.
+    /// Reads `n` bytes. Memory is allocated as the bytes arrive.
     fn take(&mut self, n: u64, section: &'static str) -> Reading<Vec<u8>> {
         self.has(n, section)?;
         let mut data = Vec::new();
@@ -112,7 +112,8 @@ impl Input<'_> {
         if came < n { Err(FileError::Truncated { section, at: self.at }) } else { Ok(data) }
     }
 
-    /// Reads magic, version and writer, which every version of the format begins with.
+    /// Reads the magic bytes, the version of the format, and the version of the writer. Every version of the
+    /// format begins with these.
     fn header(&mut self) -> Reading<()> {
         let mut magic = [0; MAGIC.len()];
         for (i, byte) in MAGIC.iter().enumerate() {
@@ -335,8 +336,8 @@ impl<'a> Bytes<'a> {
     }
 }
 
-/// Reads the elements of a constant of this type: `bytes` bytes of the file. A splat has the bytes of one
-/// element.
+/// Reads the elements of a constant of this type, which are `bytes` bytes of the file. For a splat, these are
+/// the bytes of one element.
 fn literal(ty: &TensorType, splat: bool, bytes: usize, input: &mut Input<'_>) -> Reading<Literal> {
     let refused = |e| out_of_memory(format!("a constant of type {ty}"), e);
     let literal = if splat {
@@ -348,7 +349,7 @@ fn literal(ty: &TensorType, splat: bool, bytes: usize, input: &mut Input<'_>) ->
         input.fill(literal.bytes_mut(), "constants")?;
         literal
     };
-    // An element of fewer than 8 bits is stored in a byte, and not every byte is a valid element.
+    // An element of fewer than 8 bits is stored in a byte. Not every value of the byte is a valid element.
     if ty.dtype.bits() < 8 {
         let is_one = |byte: u8| {
             let mut canonical = [0];
@@ -379,7 +380,7 @@ struct Tables {
 struct Reader<'a> {
     bytes: Bytes<'a>,
     tables: &'a Tables,
-    /// Memory that copies of operations take. An operation that is stored once may be used often.
+    /// Number of bytes that copies of operations take. An operation that is stored once may be copied often.
     spent: usize,
 }
 
@@ -600,8 +601,8 @@ impl Reader<'_> {
                 }
                 1 => Base::Constant(ConstantId::new(r.bytes.index(counts.constants, "constant")?)),
                 2 => Base::Param(ParamId::new(r.bytes.index(counts.params, "input")?)),
-                // The number of results is only known after all have been read, so validation checks this
-                // number.
+                // The number of results is only known after all have been read, so the validation of the plan
+                // checks whether this result exists.
                 3 => Base::Result(ResultId::new(r.bytes.index(u32::MAX as usize, "result")?)),
                 4 => {
                     r.bytes.index(1, "stack")?;
@@ -616,8 +617,8 @@ impl Reader<'_> {
         })
     }
 
-    /// Reads a sequence of thunks, nested thunks included. This is not recursive, since the file determines
-    /// the nesting.
+    /// Reads a sequence of thunks, nested thunks included. The function does not call itself, since the file
+    /// determines how deep thunks are nested.
     fn sequence(&mut self, counts: &Counts) -> Reading<Vec<Thunk>> {
         /// Minimum size of a thunk, in bytes.
         const MIN_THUNK_BYTES: usize = 21;

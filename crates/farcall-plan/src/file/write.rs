@@ -99,7 +99,8 @@ struct Writer<'p> {
     sources: Vec<&'p Arc<Source>>,
     types: Vec<Type>,
     type_numbers: HashMap<Type, u32>,
-    /// The texts of the operations, and the operand types without which the texts cannot be read.
+    /// The texts of the operations. Some texts can only be read with the types of the operands; the list then
+    /// has the numbers of these types.
     ops: Vec<(String, Vec<u32>)>,
     op_numbers: HashMap<(Op, Vec<Type>), u32>,
     literals: Vec<&'p Literal>,
@@ -145,7 +146,7 @@ impl<'p> Writer<'p> {
         for literal in self.literals.clone() {
             let splat = literal.is_splat();
             length += if splat { literal.dtype().size() } else { literal.byte_len() } as u64;
-            // `literal` has entered the type of every constant.
+            // The method `literal` has entered the type of every constant into the table.
             let ty = self.type_numbers.get(&Type::Tensor(literal.ty())).copied();
             out.u32(ty.ok_or_else(|| unwritable("a constant has no type"))?);
             out.flag(splat);
@@ -193,7 +194,8 @@ impl<'p> Writer<'p> {
         types.iter().try_for_each(|ty| self.ty(ty))
     }
 
-    /// Writes an operation. Most operations can be read without the types of their operands.
+    /// Writes an operation. The types of the operands are only written if the operation cannot be read
+    /// without them.
     fn op(&mut self, op: &Op, operands: Vec<Type>) -> io::Result<()> {
         let text = text::print_op(op);
         let reads = |types: &[Type]| text::parse_op(&text, types).ok().as_ref() == Some(op);
