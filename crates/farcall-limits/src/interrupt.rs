@@ -5,12 +5,12 @@
 //!                          └──Scope::current, Scope::enter──▶ threads that help
 //! ```
 //!
-//! Code that may run for a long time asks [`is_due`] at least every ten milliseconds or so, and stops early
-//! once it is true. The code need not report that it stopped. It may return any value of the right type,
-//! since [`during`] discards the result. Code that stores a value beyond the work (a cache, an open file)
-//! checks [`has_ended`] first.
+//! Code that may run for a long time calls [`is_due`] about every ten milliseconds or more often, and stops
+//! early once the function returns true. The code need not report that it stopped. It may return any value of
+//! the right type, since [`during`] discards the result. Code that stores a value which outlives the work (in
+//! a cache or a file) checks [`has_ended`] first.
 //!
-//! Outside of a scope, [`is_due`] is a load from thread-local memory.
+//! Outside of a scope, [`is_due`] only loads from thread-local memory.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -19,16 +19,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// A request to end work early. Any thread may raise it, and a callback may make it.
+/// A request to end work early. Any thread may make the request ([`raise`](Interrupt::raise)), and so may a
+/// callback ([`asking`](Interrupt::asking)).
 ///
-/// An interrupted run ([`RunContext::with_interrupt`]) ends with an error; other work is passed to
-/// [`during`]. An executable whose run was interrupted can be run again.
+/// A run is given an interrupt by [`RunContext::with_interrupt`]; if interrupted, it ends with an error.
+/// Other work is passed to [`during`]. An executable whose run was interrupted can be run again.
 ///
 /// [`RunContext::with_interrupt`]: https://docs.rs/farcall/latest/farcall/custom_call/struct.RunContext.html
 pub struct Interrupt {
     raised: AtomicBool,
     ask: Option<Box<dyn Fn() -> bool + Send + Sync>>,
-    /// The origin of the times below.
+    /// The time from which the times below are measured.
     begin: Instant,
     /// Number of checks left until the clock is read again.
     left: AtomicU32,
@@ -69,17 +70,17 @@ impl Interrupt {
         Interrupt { ask: Some(Box::new(ask)), ..Interrupt::new() }
     }
 
-    /// Interrupts all work under this interrupt, now and later. A signal handler may call it.
+    /// Interrupts all work under this interrupt, now and later. A signal handler may call this function.
     pub fn raise(&self) {
         self.raised.store(true, Ordering::Relaxed);
     }
 
-    /// Lets later work run.
+    /// Withdraws the request, so that later work runs.
     pub fn lower(&self) {
         self.raised.store(false, Ordering::Relaxed);
     }
 
-    /// Returns true if the work has to end. Usually a single load; it may call the callback.
+    /// Returns true if the work has to end. A call is usually a single load, but may call the callback.
     #[inline]
     pub fn is_due(&self) -> bool {
         self.raised.load(Ordering::Relaxed) || (self.may_ask() && self.read_clock())
@@ -105,7 +106,7 @@ impl Interrupt {
         left == 0
     }
 
-    /// Calls the callback if the last call is long enough ago.
+    /// Calls the callback if its last call is long enough ago.
     #[cold]
     fn read_clock(&self) -> bool {
         let Some(ask) = &self.ask else { return false };
@@ -140,7 +141,7 @@ impl fmt::Debug for Interrupt {
 #[error("the work was interrupted")]
 pub struct Interrupted;
 
-/// Work that an interrupt may end. The threads that do the work share this value.
+/// Work that an interrupt may end. All threads that do the work share this value.
 #[derive(Clone, Debug)]
 pub struct Scope(Arc<ScopeState>);
 
@@ -156,7 +157,7 @@ struct ScopeState {
 /// The scope of a thread.
 struct Current {
     scope: Scope,
-    /// True on the thread that began the work, which calls the callbacks.
+    /// True on the thread that began the work: only this thread calls the callbacks.
     asks: bool,
 }
 
@@ -203,8 +204,8 @@ pub fn during<R>(interrupt: &Arc<Interrupt>, work: impl FnOnce() -> R) -> Result
     }
 }
 
-/// Returns true if the work of this thread has to end. Once it has returned true, [`during`] returns an
-/// error.
+/// Returns true if the work of this thread has to end. Once this function has returned true, [`during`]
+/// returns an error.
 #[inline]
 pub fn is_due() -> bool {
     let mut to_ask = None;
@@ -229,14 +230,14 @@ pub fn complete() -> Result<(), Interrupted> {
 }
 
 /// Leaves the work if it has to end, by unwinding to [`during`]. Meant for code that has no value to return
-/// and no unsafe code around it, such as passes over a program. Does nothing where panics abort.
+/// and no unsafe code around it, such as passes over a program. Does nothing in builds in which panics abort.
 pub fn leave_if_due() {
     if cfg!(panic = "unwind") && is_due() {
         panic::resume_unwind(Box::new(Interrupted));
     }
 }
 
-/// [`is_due`] as an error.
+/// Returns an error if [`is_due`] returns true.
 ///
 /// # Errors
 /// If the work has to end.

@@ -1,11 +1,11 @@
-//! Limits the number of loop iterations in a run, to keep untrusted programs from running forever.
+//! Limits the number of loop iterations in a run, so that untrusted programs do not run forever.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 static LIMIT: AtomicU64 = AtomicU64::new(u64::MAX);
 
-/// Limits the iterations that all `while` loops of a run may take together. The limit applies to all runs in
-/// this process. Without a limit, a run ends when its loops do.
+/// Limits the total number of iterations of all `while` loops in a run. The limit applies to every run in
+/// this process. Without a limit, a run ends when its loops end.
 pub fn set_limit(iterations: u64) {
     LIMIT.store(iterations, Relaxed);
 }
@@ -46,7 +46,8 @@ impl Budget {
         self.spend_some(1).map(drop)
     }
 
-    /// Spends as many iterations as remain, up to `most` and at least one; returns the number spent.
+    /// Spends as many iterations as remain, up to `most` (at least one). Returns the number of iterations
+    /// spent.
     ///
     /// # Errors
     /// If no iterations remain.

@@ -7,7 +7,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// Bytes available to the machine and to every control group of the process; `None` if unknown.
+/// Number of bytes that are available to the process: the minimum of the machine's available memory and of
+/// the memory left in each control group of the process. `None` if unknown.
 pub(super) fn available() -> Option<usize> {
     meminfo("MemAvailable:").into_iter().chain(groups().iter().filter_map(Group::available)).min()
 }
@@ -61,7 +62,7 @@ impl Group {
     }
 }
 
-/// The groups of the process at the time of the first call.
+/// The control groups to which the process belonged at the first call.
 fn groups() -> &'static [Group] {
     static GROUPS: OnceLock<Vec<Group>> = OnceLock::new();
     GROUPS.get_or_init(|| {
@@ -72,9 +73,9 @@ fn groups() -> &'static [Group] {
     })
 }
 
-/// The groups of a process, innermost first. `membership` is the contents of `/proc/PID/cgroup`, whose lines
-/// are `0::/a/b` for the unified hierarchy and `4:memory:/a/b` for controllers. `root` is the mount point. A
-/// process in a container may see its own group as the root, so the root is always included.
+/// The control groups of a process, innermost first. `membership` is the contents of `/proc/PID/cgroup`,
+/// whose lines are `0::/a/b` for the unified hierarchy and `4:memory:/a/b` for controllers. `root` is the
+/// mount point. A process in a container may see its own group as the root, so the root is always included.
 fn groups_of(membership: &str, root: &Path) -> Vec<Group> {
     let mut groups = Vec::new();
     for line in membership.lines() {

@@ -1,9 +1,9 @@
-//! Accounting of memory whose size a program determines: requested, and possibly refused, before it is
-//! allocated.
+//! Accounting of memory whose size a program determines. Such memory is requested before it is allocated, and
+//! the request may be refused.
 //!
-//! A few characters of text can request more memory than any machine has, and Rust aborts the process if an
-//! ordinary allocation fails. Worse, Linux grants memory that does not exist, and kills the process when it
-//! writes to that memory. So everything that grows with the sizes of a program's tensors is requested here
+//! A few characters of a program can require more memory than any machine has, and Rust aborts the process if
+//! an ordinary allocation fails. Worse, Linux grants memory that does not exist, and kills the process when
+//! it writes to that memory. So all memory whose size grows with a program's tensors is requested here
 //! ([`Charge`], [`reserved`], [`admit_scratch`]), and a refusal is an [`OutOfMemory`].
 //!
 //! A request is refused
@@ -12,11 +12,11 @@
 //!   checked before a large request, and again after every [`PROBED`] bytes of smaller requests;
 //! - if the allocator fails.
 //!
-//! The memory of large tensors is kept for new tensors of the same size, since fresh memory is slow. The kept
-//! memory is a small part of the machine's memory; it is released before a request is refused, or by
-//! [`release`].
+//! When a large tensor is dropped, its memory is kept for new tensors of the same size, since memory that is
+//! new from the system is slow. The kept memory is a small part of the machine's memory. It is released
+//! before a request is refused, or by [`release`].
 //!
-//! **Invariant.** Requests below [`COUNTED`] bytes are always granted, so that small tensors cost no time
+//! **Invariant.** Requests below [`COUNTED`] bytes are always granted, so that small tensors take no time
 //! here.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -49,7 +49,7 @@ pub enum Reason {
     },
     /// Only this many bytes are available.
     Available(usize),
-    /// The allocator refused.
+    /// The allocator refused the request.
     Refused,
 }
 
@@ -142,7 +142,7 @@ fn admit_now(bytes: usize) -> Result<(), OutOfMemory> {
     probe(bytes)
 }
 
-/// Checks that the machine has this much memory available; small requests are accumulated into one check.
+/// Checks that the machine has this much memory available. Several small requests are checked together.
 fn probe(bytes: usize) -> Result<(), OutOfMemory> {
     if UNPROBED.fetch_add(bytes.min(PROBED), Relaxed).saturating_add(bytes) >= PROBED {
         UNPROBED.store(0, Relaxed);
@@ -156,7 +156,8 @@ fn probe(bytes: usize) -> Result<(), OutOfMemory> {
     Ok(())
 }
 
-/// Checks that scratch memory, which is allocated next and freed soon, is available.
+/// Checks that this many bytes of scratch memory are available. The caller then allocates the memory at once,
+/// and frees it soon.
 ///
 /// One check covers many vectors whose sizes are known together: after it succeeds, the vectors may be
 /// allocated as usual.
@@ -171,7 +172,7 @@ pub fn admit_scratch(bytes: usize) -> Result<(), OutOfMemory> {
     Ok(())
 }
 
-/// Minimum number of bytes of scratch memory for which the allocator is tried.
+/// Minimum number of bytes of scratch memory for which an allocation is tried.
 const MIN_ALLOCATOR_CHECK_BYTES: usize = 1 << 20;
 
 /// Checks whether a program that needs this much memory at once could run on this machine if no other program

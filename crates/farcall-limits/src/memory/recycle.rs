@@ -12,7 +12,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use super::Charge;
 use crate::memory;
 
-/// Minimum size in bytes of kept memory: allocators reuse smaller memory without the system.
+/// Minimum size in bytes of a kept block. Allocators reuse smaller blocks without asking the system.
 const MIN_BLOCK_BYTES: usize = 1 << 16;
 
 /// Maximum number of kept blocks, whatever their size.
@@ -68,7 +68,7 @@ fn max_bytes() -> usize {
         .get_or_init(|| memory::physical().map_or(MAX_BYTES, |bytes| (bytes / MEMORY_DIVISOR).min(MAX_BYTES)))
 }
 
-/// Takes a kept block of this many words; its contents are left over from its last use.
+/// Takes a kept block of this many words. The contents of the block are left over from its last use.
 pub fn take(words: usize) -> Option<Block> {
     if words * size_of::<u64>() < MIN_BLOCK_BYTES {
         return None;
@@ -76,19 +76,19 @@ pub fn take(words: usize) -> Option<Block> {
     free_list().take(words)
 }
 
-/// Keeps unused memory, or returns it to the system.
+/// Keeps a block of unused memory, or returns the block to the system.
 pub fn give(block: Block) {
     let bytes = size_of_val(&*block.0);
     if bytes < MIN_BLOCK_BYTES || bytes > max_bytes() {
         return;
     }
-    // Freeing memory is slow and other threads may wait for the lock, so displaced blocks are dropped after
-    // it is released.
+    // Freeing memory is slow, and other threads may wait for the lock. So displaced blocks are dropped after
+    // the lock is released.
     let gone = free_list().give(block, max_bytes());
     drop(gone);
 }
 
-/// Returns all kept memory to the system; returns the number of bytes.
+/// Gives all kept memory back to the system, and returns the number of bytes.
 pub(super) fn release() -> usize {
     // A concurrent caller waits until the memory has been released.
     static RELEASING: Mutex<()> = Mutex::new(());
