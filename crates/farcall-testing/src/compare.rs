@@ -3,13 +3,13 @@
 use farcall_ir::{DType, Scalar};
 use num_complex::Complex;
 
-/// Maximum difference of a number from the expected one. NaNs are equal, and infinities equal only
-/// themselves.
+/// Maximum difference between a number and the expected number. All NaNs are equal. An infinity equals only
+/// itself.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Tolerance {
     /// Maximum difference as a fraction of the expected number's magnitude.
     pub relative: f64,
-    /// Added to the relative part.
+    /// Maximum difference that is allowed in addition to the relative one.
     pub absolute: f64,
 }
 
@@ -37,7 +37,7 @@ impl Tolerance {
         self.relative * magnitude + self.absolute
     }
 
-    /// Returns true if a number equals the expected one or is near to it.
+    /// Returns true if a number equals the expected number or is near to it.
     pub fn holds(self, found: f64, wanted: f64) -> bool {
         self.holds_for(found, wanted, wanted.abs())
     }
@@ -49,8 +49,8 @@ impl Tolerance {
         self.holds_for(found.re, wanted.re, magnitude) && self.holds_for(found.im, wanted.im, magnitude)
     }
 
-    /// Compares two elements of one type: real numbers, or each part of complex numbers by itself. Other
-    /// elements must be equal.
+    /// Compares two elements of one type. Each part of a complex number is compared by itself. Elements that
+    /// are neither floats nor complex numbers must be equal.
     pub fn holds_for_scalars(self, found: Scalar, wanted: Scalar) -> bool {
         match (found, wanted) {
             (Scalar::Float(found), Scalar::Float(wanted)) => self.holds(found, wanted),

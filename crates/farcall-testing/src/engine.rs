@@ -1,4 +1,4 @@
-//! Programs as text, compiled by the engine, and run in the engine and in the evaluator.
+//! Compiles programs given as text, and runs them in the engine and in the evaluator.
 
 use std::path::Path;
 
@@ -24,7 +24,7 @@ pub fn registry(ops: &[&'static OpDescriptor]) -> Registry {
 /// Reads a program named `test.mlir`.
 ///
 /// # Panics
-/// If it is malformed.
+/// If the program is malformed.
 #[track_caller]
 pub fn parse(program: &str) -> Module {
     text::parse(&Source::new("test.mlir", program)).unwrap_or_else(|e| panic!("{e}\n{program}"))
@@ -33,7 +33,7 @@ pub fn parse(program: &str) -> Module {
 /// Compiles a program with the default options.
 ///
 /// # Panics
-/// If it is invalid, or the engine cannot compile it.
+/// If the program is invalid, or the engine cannot compile it.
 #[track_caller]
 pub fn compile(program: &str, registry: &Registry) -> Executable {
     let compiled = Executable::compile(&parse(program), registry, &CompileOptions::new());
@@ -61,7 +61,7 @@ pub fn evaluate(
     Ok(eval::tensors(&results))
 }
 
-/// The engine's executable of a program, its results, and the expected results.
+/// The engine's executable of a program, with the engine's results and the expected results.
 #[derive(Debug)]
 pub struct Both {
     /// The compiled program.
@@ -89,7 +89,7 @@ impl Both {
         Both { executable, found, wanted }
     }
 
-    /// Returns the number of thunks of this kernel.
+    /// Returns the number of thunks that this kernel computes.
     pub fn thunks(&self, kernel: &str) -> usize {
         self.executable.stats().thunks.get(kernel).copied().unwrap_or(0)
     }
@@ -97,7 +97,7 @@ impl Both {
     /// Iterates over pairs of results: the engine's and the evaluator's.
     ///
     /// # Panics
-    /// If their numbers differ.
+    /// If the two have different numbers of results.
     pub fn results(&self) -> impl Iterator<Item = (&Literal, &Literal)> {
         assert_eq!(self.found.len(), self.wanted.len());
         self.found.iter().zip(&self.wanted)

@@ -1,6 +1,7 @@
 //! Environment variables that repeat or extend a random test.
 //!
-//! Random tests are bounded by a count, never by time: a seed and a count repeat a run.
+//! Random tests are bounded by a count, never by time. The same seed and the same count therefore repeat a
+//! run.
 
 use crate::Random;
 

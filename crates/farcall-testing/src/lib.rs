@@ -1,4 +1,4 @@
-//! Helpers for the tests of all crates. No published package needs this one.
+//! Helpers for the tests of all crates. No published package depends on this crate.
 //!
 //! - [`random`], [`fuzz`]: random numbers, and the environment variables that seed and bound random tests.
 //! - [`mutate`], [`programs`]: texts that are almost valid, and the programs from which they are made.

@@ -1,10 +1,11 @@
-//! Libraries that tests build and load: examples of a package, and C++ sources in its folder `tests/cc`.
+//! Libraries that tests build and load: examples of a package, and C++ sources in the package's folder
+//! `tests/cc`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
-/// Returns the folder of Cargo's build outputs that contains this test: `target/debug`, for example.
+/// Returns the folder of Cargo's build outputs from which this test runs: `target/debug`, for example.
 ///
 /// # Panics
 /// If this program is not a test that Cargo has built.
@@ -49,8 +50,8 @@ pub fn build(what: &[&str]) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// Builds an example of a package, and returns the path of its library. Cargo builds examples for all tests
-/// together, but not for a single selected test.
+/// Builds an example of a package, and returns the path of its library. (If all tests run, Cargo has built
+/// the examples already, but not if a single test is selected.)
 ///
 /// # Panics
 /// If the build fails.
@@ -68,8 +69,8 @@ pub fn library_of(package: &str) -> PathBuf {
     profile_folder().join(format!("lib{}.so", package.replace('-', "_")))
 }
 
-/// Builds `tests/cc/SOURCE.cc` of a package with these flags as a library with this name. The source needs
-/// none of XLA's headers. Returns `None` without a compiler.
+/// Builds `tests/cc/SOURCE.cc` of a package with these flags as a library with this name. The source must not
+/// need XLA's headers. Returns `None` if there is no C++ compiler.
 ///
 /// # Panics
 /// If the source does not compile.
@@ -87,9 +88,10 @@ pub fn plain_cc(package: &str, source: &str, name: &str, flags: &[&str]) -> Opti
     }
 }
 
-/// Builds `tests/cc/handlers.cc` of the engine with these flags as libraries with this name, for at most
-/// `versions` of the XLA headers in `FARCALL_XLA_INCLUDE`: include directories with `xla/ffi/api/ffi.h`, one
-/// per version, separated by `:`. Returns the path and the minor version of each library.
+/// Builds `tests/cc/handlers.cc` of the engine with these flags as libraries with this name, one for each of
+/// the first `versions` versions of XLA's headers in `FARCALL_XLA_INCLUDE`. This variable lists include
+/// directories that contain `xla/ffi/api/ffi.h`, one per version, separated by `:`. Returns the path and the
+/// minor version of each library.
 ///
 /// # Panics
 /// If the source does not compile.
@@ -112,18 +114,18 @@ fn one_version(dir: &Path, name: &str, flags: &[&str]) -> (PathBuf, i32) {
         return (out, minor);
     }
     let mut command = compiler();
-    // Each library gets its own name (soname). Otherwise, two libraries could have the same bytes, and would
-    // be loaded as one library.
+    // Each library gets its own name (soname). Otherwise, two libraries could have the same bytes, and the
+    // loader would treat them as one library.
     command.args(["-std=c++17", "-w", "-shared", "-fPIC", &format!("-Wl,-soname,{name}")]);
     command.args(flags).arg("-I").arg(dir).arg(source);
     run(command, &out).expect("a C++ compiler");
     (out, minor)
 }
 
-/// Returns the minor version of the interface, 0.`minor`, in the headers of a folder.
+/// Returns the minor version of XLA's FFI in the headers of a folder. The major version is 0.
 ///
 /// # Panics
-/// If the folder has no headers of XLA.
+/// If the folder does not contain XLA's headers.
 pub fn header_minor(dir: &Path) -> i32 {
     let header = dir.join("xla/ffi/api/c_api.h");
     let text = std::fs::read_to_string(&header).unwrap_or_else(|e| panic!("{}: {e}", header.display()));
@@ -131,7 +133,8 @@ pub fn header_minor(dir: &Path) -> i32 {
     line.and_then(|minor| minor.trim().parse().ok()).expect("the header's minor version")
 }
 
-/// Tests run concurrently. The lock keeps two tests from building the same library at once.
+/// Returns a lock under which libraries are built. Tests run concurrently, and two of them could otherwise
+/// build the same library at once.
 fn lock() -> impl Drop {
     static BUILD_LOCK: Mutex<()> = Mutex::new(());
     BUILD_LOCK.lock().unwrap_or_else(PoisonError::into_inner)

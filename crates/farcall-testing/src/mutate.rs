@@ -1,8 +1,8 @@
 //! Texts that are almost valid: damaged bytes and tokens, changed numbers and types, and pieces of other
 //! texts.
 //!
-//! Some changes are made everywhere at once (a size, an element type, a name), so that many of the results
-//! are still valid programs, of unexpected sizes.
+//! Some changes (of a size, an element type, a name) are made everywhere in the text at once. Many of the
+//! results are therefore still valid programs, but with unexpected sizes.
 
 use crate::Random;
 
@@ -11,7 +11,7 @@ pub struct Seeds {
     texts: Vec<String>,
 }
 
-/// Maximum length of a seed in bytes. Longer seeds contain the same constructs at greater length.
+/// Maximum length of a seed in bytes. Longer texts contain the same constructs at greater length.
 const MAX_SEED_BYTES: usize = 12_000;
 
 /// Maximum length of a mutated text in bytes.
@@ -97,7 +97,8 @@ impl Seeds {
                 }
             }
             12 | 13 => match of(Kind::Name).as_slice() {
-                // A name replaces another, in one place or everywhere; often the name of an operation.
+                // A name replaces another, in one place or everywhere. The replaced name is often that of an
+                // operation.
                 [] => damage(text, random),
                 names => {
                     let (a, b) = (random.pick(names), random.pick(names));
@@ -113,7 +114,7 @@ impl Seeds {
             }
             15 => splice(text, text, random),
             16 | 17 => {
-                // An operation of another program replaces one here.
+                // An operation of another program replaces one of this program.
                 let other = &self.texts[random.below(self.texts.len())];
                 let names = |text: &str| -> Vec<Token> {
                     super::mutate::tokens(text)
@@ -176,7 +177,7 @@ impl Token {
     }
 }
 
-/// Splits text into numbers (also within types), names, and single characters.
+/// Splits text into numbers (also those within types), names, and other single characters.
 fn tokens(text: &str) -> Vec<Token> {
     let bytes = text.as_bytes();
     let mut out = Vec::new();
@@ -209,7 +210,7 @@ fn replaced(text: &str, token: Token, new: &str) -> String {
     [&text[..token.start], new, &text[token.end..]].concat()
 }
 
-/// A different number: near the old one, small, or at a limit of an integer type.
+/// Returns a different number: near the old number, small, or at a limit of an integer type.
 fn number(old: &str, random: &mut Random) -> String {
     let value = old.parse::<u64>().unwrap_or(0);
     match random.below(8) {

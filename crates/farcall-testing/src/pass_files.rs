@@ -1,14 +1,14 @@
-//! Programs as text with the results of passes: files in `filetests/passes`.
+//! Tests of passes: files in `filetests/passes`, with programs and the expected results of a pass.
 //!
-//! A file contains tests separated by lines `// -----`. In a test, the expected result comes after a line
-//! `// =>`.
+//! A file contains tests separated by lines `// -----`. In a test, the program comes first. The expected
+//! result follows after a line `// =>`.
 
 use std::path::{Path, PathBuf};
 
 const SEPARATOR: &str = "// -----\n";
 const RESULT: &str = "// =>\n";
 
-/// Returns the files with the tests of passes of a crate, sorted. `package` is its `CARGO_MANIFEST_DIR`.
+/// Returns the files that test the passes of a crate, sorted. `package` is the crate's `CARGO_MANIFEST_DIR`.
 ///
 /// # Panics
 /// If the folder cannot be read.
@@ -56,10 +56,10 @@ pub fn check(package: &str, result: impl Fn(&str, &str) -> String) {
     assert!(failed.is_empty(), "UPDATE_EXPECT=1 accepts this:\n{}", failed.join("\n"));
 }
 
-/// Requires a file for each of these passes.
+/// Checks that there is a file for each of these passes.
 ///
 /// # Panics
-/// If one is missing.
+/// If a file is missing.
 pub fn require(package: &str, passes: impl IntoIterator<Item = &'static str>) {
     let files = files(package);
     for pass in passes {

@@ -6,7 +6,7 @@ use std::process::Command;
 const CHILD: &str = "FARCALL_TEST_ALONE";
 
 /// Runs the body of a test in a child process, in which no other test runs. `test` is the test's name within
-/// its binary, as `cargo test` prints it. If the child fails, the message has its output.
+/// its binary, as `cargo test` prints it. If the child process fails, the panic message contains its output.
 ///
 /// # Panics
 /// If the body panics, if the child process fails otherwise, or if there is no such test.
@@ -19,7 +19,7 @@ pub fn alone(test: &str, body: impl FnOnce()) {
     child.args(["--exact", test, "--nocapture", "--test-threads=1"]).env(CHILD, test);
     let output = child.output().expect("a test can run itself");
     let (out, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    // The output of this test, except for the lines of its harness.
+    // The output of this test, without the lines that the test harness prints.
     for line in out.lines().filter(|line| !line.starts_with("running ") && !line.starts_with("test result: "))
     {
         println!("{line}");

@@ -9,7 +9,7 @@ pub fn shared(path: &str) -> Option<PathBuf> {
     here.ancestors().map(|dir| dir.join("shared").join(path)).find(|path| path.exists())
 }
 
-/// Returns every program; files of several programs are split.
+/// Returns every program. A file that contains several programs is split.
 pub fn programs() -> Vec<String> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut folders = vec![here.join("../farcall/filetests")];

@@ -68,13 +68,14 @@ impl Random {
         if self.one_in(6) { self.number() as u32 } else { right }
     }
 
-    /// Returns mostly the pointer itself, otherwise null or a misaligned pointer (unless to bytes).
+    /// Returns the pointer itself in most cases, otherwise null or a misaligned pointer. (A pointer to bytes
+    /// cannot be misaligned.)
     pub fn pointer<T>(&mut self, right: *mut T) -> *mut T {
         let one_in = self.pick(&[4, 12]);
         match self.below(one_in) {
             0 => std::ptr::null_mut(),
-            // A pointer that is already misaligned stays unchanged: moving the pointer could align it again,
-            // at another address.
+            // A pointer that is already misaligned stays unchanged, since moving it could align it at another
+            // address.
             1 if !right.is_null() && right.is_aligned() => {
                 right.wrapping_byte_add(self.below(align_of::<T>()))
             }
