@@ -8,7 +8,7 @@ use farcall::sig::signature::Reducer;
 use farcall::sig::{DType, DTypeClass};
 use num_complex::Complex;
 
-/// Returns some entries along a dimension.
+/// Returns the entries in this range along a dimension.
 pub(super) fn part(x: &Literal, axis: usize, range: Range<usize>) -> Literal {
     let mut dims = x.dims().to_vec();
     let (size, inner) = (dims[axis], dims[axis + 1..].iter().product::<usize>());
@@ -17,7 +17,7 @@ pub(super) fn part(x: &Literal, axis: usize, range: Range<usize>) -> Literal {
     Literal::from_fn(x.dtype(), dims, |i| x.get(i / row * size * inner + range.start * inner + i % row))
 }
 
-/// Returns the offset of a part that begins `by` entries later.
+/// Returns the value of an offset operand for a part that begins `by` entries later.
 pub(super) fn later(offset: &Literal, by: usize) -> Literal {
     match (offset.get(0), i64::try_from(by)) {
         (Scalar::Signed(start), Ok(by)) => Literal::scalar(offset.dtype(), Scalar::Signed(start + by)),
@@ -55,9 +55,9 @@ pub(super) fn stacked(entries: &[&Literal], axis: usize) -> Literal {
     concatenated(&entries.iter().collect::<Vec<_>>(), axis)
 }
 
-/// Returns different elements of the same kind. Floats and complex numbers keep their signs and are scaled by
-/// factors below one that vary by position. Integers and booleans, which may be indices, are rotated by one
-/// position.
+/// Returns a tensor of the same type with different elements. Floats and complex numbers keep their signs,
+/// and are scaled by factors below one that vary by position. Integers, which may be indices, and booleans
+/// are only rotated by one position.
 pub(super) fn other(x: &Literal) -> Literal {
     let (len, is_float) = (x.len(), x.dtype().real().is_float());
     Literal::from_fn(x.dtype(), x.dims().to_vec(), |i| match is_float {
@@ -101,8 +101,9 @@ fn combine(dtype: DType, reducer: Reducer, a: Scalar, b: Scalar) -> Scalar {
     }
 }
 
-/// Returns the coarsest rounding error of the floating-point and complex element types of some tensors: the
-/// distance from 1 to the next number. Without such tensors, returns the rounding error of `f64`.
+/// Returns the largest rounding error of the floating-point and complex element types of some tensors. The
+/// rounding error of a type is the distance from 1 to the next number. If no tensor has such a type, returns
+/// the rounding error of `f64`.
 pub(super) fn rounding<'a>(tensors: impl IntoIterator<Item = &'a Literal>) -> f64 {
     let of = |x: &Literal| match x.dtype().real() {
         real if !real.is_float() => 0.0,
@@ -115,10 +116,10 @@ pub(super) fn rounding<'a>(tensors: impl IntoIterator<Item = &'a Literal>) -> f6
     tensors.into_iter().map(of).fold(f64::EPSILON, f64::max)
 }
 
-/// The largest difference of two tensors.
+/// The largest difference between corresponding elements of two tensors.
 pub(super) struct Difference {
-    /// Difference relative to the largest value in either tensor. Infinite if integers differ, or if the two
-    /// values differ and at least one of them is not finite.
+    /// Difference relative to the largest absolute value in either tensor. Infinite if integers differ, or if
+    /// the two values differ and at least one of them is not finite.
     pub(super) relative: f64,
     /// Position of the difference.
     index: Vec<usize>,
@@ -154,7 +155,7 @@ pub(super) fn difference(found: &Literal, expected: &Literal) -> Difference {
     Difference { relative: worst.0, index, found: value(&a), expected: value(&b) }
 }
 
-/// Returns the largest absolute value of the finite values.
+/// Returns the largest absolute value, not counting infinities and NaNs.
 pub(super) fn largest(values: &[Complex<f64>]) -> f64 {
     values.iter().filter(|z| z.is_finite()).map(|z| z.norm()).fold(f64::MIN_POSITIVE, f64::max)
 }

@@ -1,10 +1,10 @@
 //! Compares declared derivatives with central differences.
 //!
-//! One direction is checked at a time. `(f(x + h·v) − f(x − h·v)) / 2h` must equal the tangent that a forward
-//! derivative returns for `v`. The product of this tangent with cotangents must equal the product of `v` with
-//! the result of a reverse derivative for these cotangents. Products do not conjugate, and only their real
-//! parts are compared, as in JAX. If half the step size gives another tangent, or the slopes to the two sides
-//! differ, the op is not smooth there, and the check is inconclusive.
+//! One direction `v` is checked at a time. The difference `(f(x + h·v) − f(x − h·v)) / 2h` must equal the
+//! tangent that a forward derivative returns for `v`. The product of this tangent with cotangents must equal
+//! the product of `v` with the result of a reverse derivative for these cotangents. Products do not
+//! conjugate, and only their real parts are compared, as in JAX. If half the step size gives another tangent,
+//! or the slopes to the two sides differ, the op is not smooth at `x`, and the check is inconclusive.
 
 use std::sync::Arc;
 
@@ -25,12 +25,12 @@ const DIRECTION_COUNT: u64 = 3;
 const NOT_SMOOTH: &str =
     "at or near these operands, the op is not smooth, not finite, or fails; give other operands";
 
-/// A call of a derivative op, which is an op itself.
+/// A call of a derivative op.
 pub(super) struct Derivative<'a> {
     pub(super) target: &'a Arc<Target>,
     pub(super) operands: Vec<Literal>,
     pub(super) attrs: Attrs,
-    /// True for the forward op, which computes the op's results.
+    /// True for the forward op, which computes the results of the differentiated op, and residuals.
     pub(super) is_forward: bool,
 }
 
@@ -112,7 +112,7 @@ impl<'a> Checker<'a> {
 }
 
 /// A call on symmetric matrices. An op that reads only one triangle of its matrices may be an op of symmetric
-/// matrices. Its derivatives then hold for symmetric changes only.
+/// matrices. The derivatives of such an op hold for symmetric changes only.
 struct Symmetric<'a> {
     call: Call<'a>,
     unread: Vec<Option<Triangle>>,
@@ -131,8 +131,9 @@ impl<'a> Checker<'a> {
         linear.forward().and_then(|op| Some((op.attrs, self.target(&op.target)?)))
     }
 
-    /// Finds the operands of which the call reads only one triangle, makes them symmetric, and returns the
-    /// resulting call. `None` if no operand qualifies, or if the op rejects the symmetric operands.
+    /// Finds the operands of which the call reads only one triangle, and returns a call in which these
+    /// operands are symmetric. `None` if there are no such operands, or if the op rejects the symmetric
+    /// operands.
     fn on_symmetric(&self, call: &Call<'a>, all: &Linear, moving: &[usize]) -> Option<Symmetric<'a>> {
         let unread = (0..call.operands.len())
             .map(|i| moving.contains(&i).then(|| Triangle::unread(call, i)).flatten());
@@ -149,8 +150,8 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// Reports that the transpose of a linear op is not checked by this call. A transpose is checked with an op
-/// whose derivative uses it.
+/// Reports that this call does not check the transpose of a linear op. A transpose is checked together with
+/// an op whose derivative uses it.
 fn untried_transpose(call: &Call<'_>) -> Option<Promise> {
     let declaration = call.op.declaration;
     let transpose = declaration.transpose.as_ref().filter(|_| declaration.vjp.is_none())?;
@@ -159,7 +160,7 @@ fn untried_transpose(call: &Call<'_>) -> Option<Promise> {
     Some(call.unchecked(format!("transpose {transpose}"), why.to_owned()))
 }
 
-/// Checks the promises that derivatives with respect to operands are zero.
+/// Checks the promises that the derivatives with respect to some operands are zero.
 fn zero_derivatives(call: &Call<'_>) -> Result<Vec<Promise>, CheckError> {
     let types = call.operands.iter().zip(sizes(&call.operands)).map(|(x, dims)| (x.dtype(), dims)).collect();
     let linear: Linear = Linear::new(call.op.target, types, &call.op.attrs, Vec::new())?;
@@ -171,17 +172,17 @@ fn zero_derivatives(call: &Call<'_>) -> Result<Vec<Promise>, CheckError> {
     Ok(linear.zero().into_iter().filter(moves).map(|i| point.try_zero(&linear.results(), i)).collect())
 }
 
-/// A call, and its results and residuals.
+/// A call with its results and residuals, at which derivatives are checked.
 struct Point<'c, 'a> {
     call: &'c Call<'a>,
-    /// For operands that are made symmetric, the triangles that the op does not read; empty if there are no
-    /// such operands.
+    /// For each operand that is made symmetric, the triangle that the op does not read; empty if no operand
+    /// is made symmetric.
     unread: &'c [Option<Triangle>],
     /// Results, then residuals.
     values: &'c [Literal],
 }
 
-/// Findings of one check in all directions.
+/// Findings of one check, over all directions.
 #[derive(Default)]
 struct Findings {
     largest: f64,
@@ -283,8 +284,8 @@ impl Point<'_, '_> {
         }
     }
 
-    /// Returns the error of a derivative in one direction, and a description if it is too large; `None` if
-    /// the direction is inconclusive.
+    /// Returns the error of a derivative in one direction, and a description of the error if it is too large.
+    /// `None` if the direction is inconclusive.
     #[expect(clippy::too_many_arguments, reason = "one derivative, one operand, one direction")]
     fn in_direction(
         &self,
@@ -399,8 +400,8 @@ impl Point<'_, '_> {
         Ok(Some(slopes))
     }
 
-    /// Returns cotangents of the results that have tangents; `None` for a result whose cotangent the backward
-    /// op does not take.
+    /// Returns a cotangent for each result that has a tangent; `None` for a result whose cotangent the
+    /// reverse derivative does not take.
     fn cotangents(&self, linear: &Linear, seed: u64) -> Vec<Option<Literal>> {
         let results = linear.results();
         let takes = |at: usize| {
@@ -466,7 +467,8 @@ fn shown(z: Complex<f64>) -> String {
     if z.im == 0.0 { short(z.re) } else { format!("{}{:+}i", short(z.re), z.im as f32) }
 }
 
-/// Returns a tensor like `like`, of floats or complex numbers between -1 and 1 that only depend on the seed.
+/// Returns a tensor of the type of `like`. Its elements are floats between -1 and 1, or complex numbers of
+/// two such floats, and only depend on the seed.
 fn noise(like: &Literal, seed: u64) -> Literal {
     // Applies SplitMix64's finalizer (Steele, Lea, Flood 2014) to the position of the number.
     let number = |i: usize| {

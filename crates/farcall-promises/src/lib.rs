@@ -1,5 +1,5 @@
-//! Checks of the promises that ops make. A signature promises how a call may be split, and derivatives are
-//! declared, but the compiler cannot see in a kernel whether these promises hold. This crate tests them on
+//! Checks of the promises that ops make. A signature promises how a call may be split, and an op may declare
+//! derivatives. The compiler cannot see in a kernel whether these promises hold. This crate tests them on
 //! given operands.
 //!
 //! | promise | compared values |
@@ -12,12 +12,12 @@
 //! | `jvp`, `vjp` | the declared derivatives with central differences |
 //! | `nondiff x = zero` | central differences with zero |
 //!
-//! The derivative ops of an op are checked as well, on the operands that they get as its derivatives. A
-//! promise that holds for some operands may not hold for others, but a promise found to be broken is broken.
-//! An op that reads one triangle of square matrices may be an op of symmetric matrices: its derivatives may
-//! hold for all changes or for symmetric changes only, and [`Promise::compared`] reports which. Other
-//! restrictions on operands (positive definite, say) are not recognized: central differences may violate
-//! them.
+//! The derivative ops of an op are checked as well, on the operands that they get in this role. A promise
+//! that holds for some operands may not hold for others, but a promise found to be broken is broken. An op
+//! that reads only one triangle of square matrices may be an op of symmetric matrices. The derivatives of
+//! such an op may hold for all changes or for symmetric changes only, and [`Promise::compared`] reports
+//! which. Other restrictions on operands (such as positive definite matrices) are not recognized: the
+//! operands of central differences may violate them.
 #![forbid(unsafe_code)]
 
 use std::cell::RefCell;
@@ -67,9 +67,9 @@ impl Promise {
 pub enum Outcome {
     /// The promise holds on these operands.
     Kept,
-    /// The promise is broken. Describes the difference and how to fix it.
+    /// The promise is broken. The text describes the difference and how to fix the op.
     Broken(String),
-    /// These operands are inconclusive, for this reason.
+    /// The check is inconclusive on these operands, for this reason.
     Unchecked(String),
 }
 
@@ -94,7 +94,7 @@ pub enum CheckError {
     },
 }
 
-/// Checks the promises of an op, and of its derivative ops, which are looked up in `library`.
+/// Checks the promises of an op, and of its derivative ops. The derivative ops are looked up in `library`.
 ///
 /// # Errors
 /// If the op cannot be called on these operands at all.
@@ -116,7 +116,7 @@ struct Checker<'a> {
     found: Vec<Promise>,
 }
 
-/// An op with attributes, to be called on operands of any types.
+/// An op with attributes, which can be called on operands of any types.
 struct Runner<'a> {
     target: &'a Arc<Target>,
     declaration: &'a Declaration,
@@ -142,7 +142,7 @@ impl<'a> Runner<'a> {
         }
         let attrs = declaration.signature.convert_attrs(attrs);
         let attrs = attrs.map_err(|mismatch| OpError::Mismatch { op: op(), mismatch })?;
-        // Uses this target itself, since another version may be registered under its name by now.
+        // Registers this target itself, since another version may be registered under its name by now.
         let registry = Registry::new();
         registry.replace(Target::clone(target));
         Ok(Runner { target, declaration, attrs, registry, compiled: RefCell::default() })
@@ -195,7 +195,8 @@ impl<'a> Call<'a> {
         &self.op.declaration.signature.results()[self.inference.results[i].decl].name.text
     }
 
-    /// Returns the largest difference, and the first result that differs by more than the tolerance.
+    /// Returns the largest difference, and the first result that differs by more than the tolerance, with its
+    /// difference.
     fn compare(&self, found: &[Literal], expected: &[Literal]) -> (f64, Option<(usize, Difference)>) {
         let tolerance = rounding(self.operands.iter().chain(&self.results)).powf(0.6);
         let (mut largest, mut wrong) = (0.0, None);
@@ -239,7 +240,7 @@ impl<'a> Call<'a> {
         Promise { op: self.op.name().to_owned(), promise, compared: String::new(), difference: None, outcome }
     }
 
-    /// Checks the dimensions that may be split.
+    /// Checks each dimension that may be split.
     fn parts(&self) -> Vec<Promise> {
         let dims = sizes(&self.operands);
         let signature = &self.op.declaration.signature;
@@ -254,7 +255,8 @@ impl<'a> Call<'a> {
         split.map(|factor| self.in_parts(&factors, factor, name(factor))).collect()
     }
 
-    /// Checks a dimension by splitting it into parts of one entry, or of several entries if there are many.
+    /// Checks a dimension by splitting it into parts. A part has one entry, or several if the dimension has
+    /// more than [`MAX_PARTS`] entries.
     fn in_parts(&self, factors: &CallFactors, factor: usize, name: &str) -> Promise {
         let kind = factors.factors[factor].kind;
         let promise = format!("{name}: {}", kind.name());
@@ -299,7 +301,7 @@ impl<'a> Call<'a> {
         self.judged(promise, format!("{} parts with the whole", ranges.len()), found, &self.results, &fix)
     }
 
-    /// Checks a call with a batch dimension, if `vmap` makes such a call.
+    /// Checks a call with a batch dimension. Returns `None` if `vmap` makes no such call.
     fn batched(&self) -> Option<Promise> {
         let declaration = self.op.declaration;
         let flags = match declaration.batching() {
@@ -383,13 +385,14 @@ impl<'a> Call<'a> {
     }
 }
 
-/// Returns true if the results are informative: they contain finite numbers, or no elements at all.
+/// Returns true if comparing with these results says something: they contain a finite number, or no elements
+/// at all.
 fn is_known(results: &[Literal]) -> bool {
     let mut numbers = results.iter().flat_map(Literal::iter).map(Scalar::as_complex).peekable();
     numbers.peek().is_none() || numbers.any(|z| z.is_finite())
 }
 
-/// Maximum number of calls with parts.
+/// Maximum number of parts into which a dimension is split.
 const MAX_PARTS: usize = 16;
 
 impl<'a> Checker<'a> {
@@ -425,8 +428,8 @@ impl<'a> Checker<'a> {
         Ok(())
     }
 
-    /// Drops, from position `before` on, the broken promises of a forward op that its op breaks too: the two
-    /// ops share a kernel, or compute the same results.
+    /// Drops, from position `before` on, the broken promises of a forward op that the differentiated op
+    /// breaks, too. The two ops share a kernel, or compute the same results.
     fn drop_repeated(&mut self, op: &str, forward: &str, before: usize) {
         let (told, new) = self.found.split_at(before);
         let is_told =
@@ -437,7 +440,7 @@ impl<'a> Checker<'a> {
         self.found.extend(new);
     }
 
-    /// Returns an op of the library.
+    /// Returns the op of the library with this name.
     fn target(&self, name: &str) -> Option<&'a Arc<Target>> {
         self.library.iter().find(|target| target.name() == name)
     }

@@ -1,6 +1,6 @@
 //! Recognizes operands that may be symmetric matrices: square matrices of which an op reads only one
-//! triangle. Derivatives of such an op may hold for symmetric changes only. The module finds these operands
-//! by changing the entries of a triangle and comparing the results.
+//! triangle. Derivatives of such an op may hold for symmetric changes only. To find these operands, the
+//! module changes the entries of a triangle and compares the results.
 
 use farcall::ir::{Literal, Scalar};
 
@@ -15,8 +15,8 @@ pub(super) enum Triangle {
 }
 
 impl Triangle {
-    /// Returns the triangle of an operand that the op does not read: changing its entries changes no result.
-    /// `None` if the op reads both triangles, or the operand is not a square matrix.
+    /// Returns the triangle of an operand that the op does not read: changing the triangle's entries changes
+    /// no result. `None` if the op reads both triangles, or the operand does not consist of square matrices.
     pub(super) fn unread(call: &Call<'_>, operand: usize) -> Option<Triangle> {
         let x = &call.operands[operand];
         let [.., rows, columns] = *x.dims() else { return None };
@@ -33,7 +33,7 @@ impl Triangle {
         })
     }
 
-    /// Makes matrices symmetric (Hermitian if complex): replaces the triangle by the mirror image of the
+    /// Makes matrices symmetric (Hermitian if complex): replaces this triangle by the mirror image of the
     /// other triangle.
     pub(super) fn mirrored(self, x: &Literal) -> Literal {
         self.replaced(x, |_, image| Scalar::Complex(x.get(image).as_complex().conj()))
@@ -56,7 +56,7 @@ impl Triangle {
 }
 
 impl<'a> Call<'a> {
-    /// Returns the same call on symmetric matrices, in place of the operands of which the op reads only one
+    /// Returns the same call with symmetric matrices, in place of the operands of which the op reads only one
     /// triangle.
     pub(super) fn on_symmetric(&self, unread: &[Option<Triangle>]) -> Result<Call<'a>, CheckError> {
         let operands = self.operands.iter().zip(unread);
