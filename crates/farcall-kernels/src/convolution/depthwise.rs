@@ -191,9 +191,9 @@ impl Depthwise {
         }
     }
 
-    /// Calls a function with every position of the window in the first `dims` dimensions that is not a hole.
-    /// The arguments are the offset of the position's element in the image (`None` in the padding, which is
-    /// zero) and the offset of its factor in the kernel.
+    /// Calls a function for every position of the window in the first `dims` dimensions, except for positions
+    /// that meet a hole. The arguments are the offset of the position's element in the image (`None` in the
+    /// padding, which is zero) and the offset of the position's factor in the kernel.
     #[inline(always)]
     fn taps(&self, dims: usize, at: &[isize; MAX_SPATIAL_DIMS], mut f: impl FnMut(Option<usize>, usize)) {
         let spatial = &self.spatial[..dims];
@@ -274,7 +274,7 @@ impl Depthwise {
         }
     }
 
-    /// Computes `W` features at one position of the result. Their sums stay in registers.
+    /// Computes `W` features at one position of the result. The sums stay in registers.
     ///
     /// # Safety
     /// Same requirements as [`Depthwise::row`].

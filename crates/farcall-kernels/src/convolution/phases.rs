@@ -111,7 +111,7 @@ fn split(
 /// Phases of one dimension that have equally many elements and are equally spaced.
 struct PhaseRun {
     spatial: Spatial,
-    /// First kernel index of the first phase that meets an element.
+    /// First kernel index that meets an element in the first phase.
     place: usize,
     /// First window of the first phase.
     first: usize,
@@ -215,7 +215,7 @@ fn inside(s: &Spatial, window: usize) -> (Spatial, usize) {
 mod tests {
     use super::*;
 
-    /// Returns all combinations of a window, a kernel index, and the element that it meets.
+    /// Returns all combinations of a window, a kernel index, and the element that this index meets.
     fn seen(s: &Spatial, [place, window]: [usize; 2], [step, apart]: [usize; 2]) -> Vec<[usize; 3]> {
         let mut all = Vec::new();
         for w in 0..s.windows.0 {

@@ -94,7 +94,7 @@ impl Spatial {
     }
 }
 
-/// Returns the spatial dimensions, or `None` if they are too many or do not match.
+/// Returns the spatial dimensions, or `None` if there are too many, or their sizes and steps are invalid.
 fn spatial(c: &Convolution, [image, kernel, result]: [&[Extent]; 3]) -> Option<Vec<Spatial>> {
     let rank = image.len();
     let lists =
@@ -119,7 +119,8 @@ fn spatial(c: &Convolution, [image, kernel, result]: [&[Extent]; 3]) -> Option<V
             window_dilation: c.rhs_dilation[i],
             padding: c.padding[i],
         };
-        // An empty window has no terms, and a convolution without windows has no results.
+        // The start matters neither for an empty window, which has no terms, nor for a convolution without
+        // windows, which has no results.
         let start = if window == 0 || result[i].0 == 0 {
             0
         } else if all.is_sound() && all.windows() == result[i].0 {

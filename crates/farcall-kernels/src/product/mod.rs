@@ -87,8 +87,8 @@ impl InPlaceLimits {
     }
 }
 
-/// Minimum number of rows in a block whose right factors are read in place. Blocks of whole rows write to
-/// disjoint memory.
+/// Minimum number of rows in a block whose right factors are read in place. Such blocks consist of whole
+/// rows, so that they write to separate ranges of memory.
 const MIN_BLOCK_ROWS: usize = 32;
 
 /// Maximum distance in bytes between left factors that are read in place. A tile reads one left factor per
@@ -224,7 +224,7 @@ pub(super) fn prepare(
 
 /// A product that [`block`] has prepared.
 pub(super) struct Computing {
-    /// Computes the product. If there are panels, it reads them instead of the right factor.
+    /// Computes the product. If there are panels, this code reads the panels instead of the right factor.
     pub(super) prepared: Prepared,
     pub(super) panels: Option<Panels>,
 }

@@ -219,7 +219,7 @@ impl Operand {
         distance(&self.lines) < distance(&self.depth)
     }
 
-    /// Distance of a step in memory.
+    /// Returns the distance in memory that a step covers.
     fn distance(&self, step: Step) -> usize {
         match step {
             Step::Stride(stride) => stride,
@@ -540,8 +540,8 @@ unsafe fn copy<S: Stored<T>, T: Copy>(
     to: *mut T,
     strides: [usize; 2],
 ) {
-    // The inner loop runs along contiguous destinations, unless only the other dimension has contiguous
-    // sources.
+    // The inner loop runs along the first dimension if its destinations are contiguous, unless it has a
+    // single element. Otherwise, it runs along the second dimension.
     let [outer, inner] = if strides[0] == 1 && (sizes[0] > 1 || sizes[1] == 1) { [1, 0] } else { [0, 1] };
     if source[inner] == 1 && strides[inner] == 1 {
         for i in 0..sizes[outer] {

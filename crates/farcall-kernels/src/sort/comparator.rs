@@ -135,8 +135,9 @@ fn support(body: &Body) -> Option<Vec<u64>> {
     Some(support)
 }
 
-/// Returns the order in which the comparator compares the elements of an operand, and the booleans that
-/// depend only on these elements and are used elsewhere, with their values for each relation of two elements.
+/// Returns the order in which the comparator compares the elements of an operand. Also returns the booleans
+/// that depend only on these elements and that the rest of the comparator uses, with their values for each
+/// relation of two elements.
 fn relations(body: &Body, operand: usize, support: &[u64], value: usize) -> Option<(Order, Vec<PartTruth>)> {
     let own = |v: usize| support[v] == 1 << operand;
     let is_pred = |v: usize| case_analysis::dtype_of(body, v) == DType::Pred;

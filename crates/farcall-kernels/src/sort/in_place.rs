@@ -1,10 +1,10 @@
 //! Sorts lines whose order depends on one operand with four-byte elements. These elements are sorted as
-//! integers, directly in the result. If there are other operands, the original positions of the elements are
-//! sorted together with them ([`quick`](super::quick)).
+//! integers, directly in the result. If there are other operands, the elements are sorted together with their
+//! original positions ([`quick`](super::quick)).
 //!
 //! Elements that compare as equal but have different bits (zeros, NaNs) keep their order. If a line has such
-//! elements, they are moved to the front, the rest of the line is sorted, and then they are moved to where
-//! they belong.
+//! elements, they are moved to the front, the rest of the line is sorted, and then they are moved to their
+//! places in the sorted line.
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -20,7 +20,7 @@ use super::order::Permute;
 use super::quick::KeyLine;
 use super::{Begin, Operands, Shape, Sorter, end};
 
-/// Minimum number of elements of a line that is sorted in tasks.
+/// Minimum number of elements of a line that is sorted in several tasks.
 const MIN_LONG_ELEMENTS: usize = 1 << 16;
 /// Number of tasks in which such a line is sorted.
 const LINE_TASKS: usize = 16;
@@ -144,7 +144,7 @@ impl<T: Element<Word = u32>> InPlaceSort<T> {
 
     /// Prepares the sort in phases of tasks. [`SharedState`] follows the other scratch memory.
     fn in_tasks(self: Arc<Self>) -> Option<Prepared> {
-        /// A phase of several tasks. Each task gets the line and its own number.
+        /// A phase of several tasks. Each task gets the line, the shared state and the number of the task.
         macro_rules! phase {
             (|$line:ident, $parts:ident, $task:ident| $work:expr) => {{
                 let lines = Arc::clone(&self);
@@ -339,7 +339,7 @@ impl<T: Element<Word = u32>> LineMemory<'_, T> {
         [nans, count - nans]
     }
 
-    /// Moves the NaNs and zeros at the front to where they belong among the others, which are sorted.
+    /// Moves the NaNs and zeros at the front to their places among the other items, which are sorted.
     unsafe fn put_back(&self, [nans, zeros]: [usize; 2]) {
         let Some(equals) = T::equals().filter(|_| nans + zeros > 0) else { return };
         let [zero, nan] = equals.map(|total| self.lines.key_of(total));

@@ -34,7 +34,7 @@ pub(super) fn sorter(operands: Operands<'_>, keys: &[Key], shape: Shape) -> Opti
     })?
 }
 
-/// Makes a sorter of lines of one operand with unordered elements (NaNs), which merges the elements.
+/// Makes a sorter of lines of one operand with unordered elements (NaNs). It uses the evaluator's merge sort.
 pub(super) fn merger(operands: Operands<'_>, keys: &[Key], shape: Shape) -> Option<Sorter> {
     let ([key], [_]) = (keys, operands.types) else { return None };
     let (key, n) = (*key, shape.length);

@@ -284,7 +284,7 @@ impl IndexSort {
 
 impl Buffers<'_> {
     /// Sorts the indices by the keys of their elements, which have `size` bytes. `read` writes the keys of
-    /// indices.
+    /// the elements with the given indices.
     ///
     /// # Safety
     /// Both lists of items must have room for one item per index.

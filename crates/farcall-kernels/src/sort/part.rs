@@ -1,5 +1,5 @@
 //! The first or the last elements of lines that are ordered by one operand. These elements are selected
-//! ([`select`]), and all operands are read at their positions.
+//! ([`select`]), and all operands are read at the positions of the selected elements.
 //!
 //! The last elements of a line are the first elements of the reversed line, in reverse order.
 

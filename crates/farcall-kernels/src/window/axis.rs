@@ -53,7 +53,7 @@ impl Axis {
         usize::try_from((padded - window) / self.stride as i64 + 1).unwrap_or(0)
     }
 
-    /// Returns true if window `r` is element `r`.
+    /// Returns true if each window `r` consists of element `r` alone.
     pub(crate) fn is_trivial(&self) -> bool {
         self.window == 1 && self.stride == 1 && self.base_dilation == 1 && self.padding == (0, 0)
     }
@@ -68,7 +68,7 @@ impl Axis {
     pub(crate) fn run(&self, r: usize) -> Run {
         let start = r as i64 * self.stride as i64 - self.padding.0;
         let (base, dilation) = (self.base_dilation as i64, self.window_dilation as i64);
-        // Number of elements before a position of the padded and dilated dimension.
+        // Returns the number of elements before a position of the padded and dilated dimension.
         let before = |at: i64| {
             let elements = if base == 1 { at } else { (at + base - 1).div_euclid(base) };
             elements.clamp(0, self.size as i64) as usize

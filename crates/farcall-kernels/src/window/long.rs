@@ -97,7 +97,7 @@ pub(super) fn reduction<F: Fold>(axes: &[Axis], fold: F) -> Option<Prepared> {
     Some(prepared.with_scratch(scratch.max(1)).slow())
 }
 
-/// Returns the dimensions to reduce, in order, or `None` if a window might be empty.
+/// Returns a pass for each dimension to reduce, in order, or `None` if a window might be empty.
 fn passes(axes: &[Axis]) -> Option<Vec<Pass>> {
     let mut sizes: Vec<usize> = axes.iter().map(|a| a.size).collect();
     let mut passes = Vec::new();

@@ -162,8 +162,8 @@ impl Sum {
 
     #[inline(always)]
     fn value(self) -> f64 {
-        // The rest of an infinite sum contains infinity minus infinity. A zero rest must not change the sign
-        // of a sum of negative zeros.
+        // The rest of an infinite sum is NaN, the result of infinity minus infinity. A zero rest must not
+        // change the sign of a sum of negative zeros.
         if self.sum.is_finite() && self.rest != 0.0 { self.sum + self.rest } else { self.sum }
     }
 }
