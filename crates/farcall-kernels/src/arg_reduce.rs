@@ -367,7 +367,7 @@ unsafe fn row<T: Compared, I: Integer>(
     // SAFETY: the caller guarantees that the row's elements have indices.
     let place = |i: usize| unsafe { places.get(begin + i) };
     if x.len() < LANES {
-        // Avoids divisions if the indices are the numbers of the row's elements.
+        // Avoids divisions if the index of each element is its position in the row.
         let numbers = places.counted.is_some_and(|c| c.stride == 1 && c.size == x.len());
         let place = |i: usize| if numbers { I::from_index(i) } else { place(i) };
         return x.iter().enumerate().fold(init, |kept, (i, x)| keep.step(kept, (*x, place(i))));

@@ -71,8 +71,8 @@ pub(super) fn kinds(body: &Body, dtype: DType) -> Option<Vec<u64>> {
     special.sort_unstable();
     special.dedup();
     let mut kinds = special.clone();
-    // Two arguments need at most two different numbers from an interval. As a `u128`, every key has a
-    // successor.
+    // Two arguments need at most two different numbers from an interval. Keys are converted to `u128`, so
+    // that every key has a successor.
     let mut next = 0;
     for point in special.into_iter().map(u128::from).chain([u128::from(numbers.all) + 1]) {
         if next < point {
@@ -145,8 +145,8 @@ impl Numbers {
     }
 
     /// Returns the keys of the special numbers that do not depend on the region: the zeros, the largest
-    /// numbers that are flushed to zero, and the infinities, with both signs. NaNs are the intervals beyond
-    /// the infinities.
+    /// numbers that are flushed to zero, and the infinities, with both signs. NaNs lie in the intervals
+    /// beyond the infinities.
     fn special(&self) -> Vec<u64> {
         let Some(Float { infinity, zero }) = self.float else { return Vec::new() };
         let sign = self.all / 2 + 1;

@@ -73,7 +73,8 @@ impl Laid {
     }
 }
 
-/// Returns the product of two tensors, or of parts of tensors, into a third.
+/// Returns the product of two tensors, or of parts of tensors, whose result is a third tensor or a part of
+/// it.
 pub(super) fn laid(d: &DotGeneral, [x, y, out]: [&Laid; 3]) -> Option<Product> {
     let free = [
         free(x.sizes.len(), &d.lhs_batch, &d.lhs_contract)?,
@@ -208,7 +209,7 @@ mod tests {
         out
     }
 
-    /// Without partial sums, the error is 3.5e-6.
+    /// Without partial sums, the error would be 3.5e-6.
     #[test]
     fn long_sums_are_added_up_in_parts() {
         let (m, n, k) = (32, 32, 600);
@@ -229,7 +230,7 @@ mod tests {
         let [m, k, n] = [700, 531, 211];
         let (mut x, mut y) = (random(m * k), random(k * n));
         let whole = dot(&mut x, &mut y, [m, k, n]);
-        // The split differs, and some tiles are not full.
+        // The product of a part is split differently, and some of its tiles are not full.
         for rows in [2, 100] {
             let part = dot(&mut x[..rows * k], &mut y, [rows, k, n]);
             assert!(whole.iter().zip(&part).all(|(a, b)| a.to_bits() == b.to_bits()), "{rows}");

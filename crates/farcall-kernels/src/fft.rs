@@ -266,7 +266,8 @@ impl Shape {
                             let (line, scratch) = resized(&mut memory.complex, half + plan.get_scratch_len())
                                 .split_at_mut(half);
                             line.copy_from_slice(from);
-                            // The first and the middle element are their own conjugates, so they are real.
+                            // The first and the middle element are their own conjugates, so their imaginary
+                            // parts are ignored.
                             line[0].im = T::zero();
                             if length.is_multiple_of(2) {
                                 line[half - 1].im = T::zero();
@@ -278,7 +279,7 @@ impl Shape {
                             long.backward(from, pairs_mut(to), &mut memory.packed, &mut memory.complex);
                         }
                     }
-                    // Imaginary parts of elements that are their own conjugates are ignored.
+                    // Also here, the imaginary parts of elements that are their own conjugates are ignored.
                     let counts = |k: usize, z: Complex<T>| match k == 0 || 2 * k == length {
                         true => Complex::new(z.re, T::zero()),
                         false => z,

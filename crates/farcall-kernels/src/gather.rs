@@ -15,7 +15,7 @@ pub(super) static KERNEL: Kernel = Kernel { name: "gather", prepare, in_place: a
 const MIN_SLOW_ELEMENTS: usize = 1 << 20;
 /// Number of elements of a task.
 const TASK_ELEMENTS: usize = 1 << 17;
-/// Minimum number of elements that a slice counts as when slices are divided among tasks.
+/// When slices are divided among tasks, a slice counts as at least this many elements.
 const MIN_SLICE_ELEMENTS: usize = 8;
 
 fn prepare(request: &Request<'_>) -> Option<Prepared> {

@@ -261,7 +261,8 @@ impl Kernel {
 }
 
 impl Request<'_> {
-    /// Returns the dimension along which a virtual operand counts.
+    /// Returns the dimension along which the elements of a virtual operand count; `None` for an operand in
+    /// memory.
     fn iota(&self, operand: usize) -> Option<usize> {
         self.iotas.get(operand).copied().flatten()
     }

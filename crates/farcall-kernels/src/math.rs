@@ -127,7 +127,7 @@ fn exp_rest_32(shifted: f32, r: f32) -> (f32, i32) {
     (fma(r * r, horner(&EXP_REST, r), r), (shifted.to_bits() as i32).wrapping_sub(ROUND_32.to_bits() as i32))
 }
 
-/// `2ᵏ` for normal numbers.
+/// Returns `2ᵏ`, which must be a normal number.
 #[inline(always)]
 fn two_to_the(k: i32) -> f32 {
     f32::from_bits((k.wrapping_add(127) as u32) << 23)
@@ -568,7 +568,7 @@ pub(super) mod double {
         y
     }
 
-    /// `2ᵏ` for normal numbers.
+    /// Returns `2ᵏ`, which must be a normal number.
     #[inline(always)]
     fn two_to_the(k: i64) -> f64 {
         f64::from_bits((k.wrapping_add(1023) as u64) << 52)

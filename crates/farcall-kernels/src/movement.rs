@@ -26,7 +26,8 @@ pub(super) fn tasks(bytes: usize) -> usize {
     (bytes / MIN_TASK_BYTES).clamp(1, PREFERRED_MAX_TASKS.max((bytes / MAX_UNCHECKED_BYTES).min(MAX_TASKS)))
 }
 
-/// Minimum number of bytes for which a transposition uses non-temporal stores. Fewer bytes stay in the cache.
+/// Minimum number of bytes for which a transposition uses non-temporal stores. A smaller result stays in the
+/// cache.
 const MIN_STREAMED_BYTES: usize = 1 << 24;
 
 /// A copy of the element `src + Σ iᵢ·src_strideᵢ` to `dst + Σ iᵢ·dst_strideᵢ` for every index `i` below the

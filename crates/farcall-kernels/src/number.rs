@@ -17,7 +17,7 @@ pub(super) trait Number: Copy + PartialOrd + 'static {
     fn max(self, b: Self) -> Self;
     /// Minimum: NaN if an operand is NaN; -0 is smaller than +0.
     fn min(self, b: Self) -> Self;
-    /// Power. For integers, wraps; a negative exponent gives 0 unless the base is 1 or -1.
+    /// Power. For integers, the power wraps, and a negative exponent gives 0 unless the base is 1 or -1.
     fn pow(self, b: Self) -> Self;
     fn neg(self) -> Self;
     fn abs(self) -> Self;

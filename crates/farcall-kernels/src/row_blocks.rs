@@ -122,7 +122,7 @@ fn is_plain(body: &Body) -> bool {
 /// rows of it.
 pub(super) fn in_place(body: &Body) -> InPlace {
     let stages = stages(body);
-    // The caller need not have prepared this body.
+    // This function may be called for a body that `prepare` does not support.
     let Some(last) = stages.last().filter(|_| body.is_sound() && is_plain(body)) else {
         return InPlace::Nowhere;
     };
@@ -299,7 +299,7 @@ fn kept(body: &Body, stages: &[Stage]) -> Option<usize> {
     Some(bytes)
 }
 
-/// Returns true if an instruction after a stage, or the region's end, uses the result of `inst`.
+/// Returns true if an instruction after a stage uses the result of `inst`, or the region returns it.
 fn is_taken_after(body: &Body, inst: usize, stage: &Stage) -> bool {
     let value = body.args.len() + inst;
     body.returned.contains(&value) || body.insts[stage.end..].iter().any(|i| i.operands.contains(&value))
@@ -337,7 +337,7 @@ fn along(body: &Body, grid: &Grid) -> Option<Vec<Along>> {
 fn of_product(body: &Body, grid: &Grid, inst: &BodyInst, d: &DotGeneral) -> Option<Vec<Along>> {
     let &[x, y] = inst.operands.as_slice() else { return None };
     let rows = dot::free(body.ty(x)?.rank(), &d.lhs_batch, &d.lhs_contract)?;
-    // A product with a vector sums in another order.
+    // A product with a vector sums in another order than a product of matrices.
     let columns = inst.ty.sizes().get(grid.sizes.len()..)?.iter().product::<usize>();
     if d.lhs_batch.len() != grid.batch
         || d.rhs_batch.len() != grid.batch
@@ -491,7 +491,7 @@ impl Building<'_> {
         Some(TensorType::new(ty.dtype, self.grid.part(ty, &self.along[value])))
     }
 
-    /// Returns the place of a block's part of a value, with its strides.
+    /// Returns the place of a block's part of a value, and the sizes and strides of the part.
     fn spot(&self, value: usize) -> Option<(Spot, Laid)> {
         let (ty, along, home) = (self.body.ty(value)?, &self.along[value], self.homes[value]?);
         let size = ty.dtype.size();

@@ -32,7 +32,8 @@ const LINE_BYTES: usize = 64;
 /// A compiled region.
 pub(super) struct Scalars {
     steps: Arc<Vec<Linked>>,
-    /// The region as machine code, on processors where code is generated. Created with the first frame.
+    /// The region as machine code, on processors for which the engine generates code. Created with the first
+    /// frame.
     native: OnceLock<Option<Native>>,
     args: usize,
     constants: Vec<u8>,

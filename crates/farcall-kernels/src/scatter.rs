@@ -6,7 +6,7 @@
 //! of the task's rows. If the result is larger than a cache, a task first groups the updates by neighboring
 //! rows, so that it reads and writes each row once.
 //!
-//! Only [`Update`] is compiled for each element type and operation.
+//! Only the implementations of [`Update`] are compiled for each element type and operation.
 
 mod by_region;
 

@@ -172,7 +172,7 @@ pub(super) fn lgamma(x: f32) -> f32 {
     let factor = if up { product } else { 1.0 };
     let factor = if x < 3.0 { 1.0 } else { factor };
     let factor = if x < 0.5 { x } else { factor };
-    // At 1, `near` is -0.
+    // At 1, `near` is -0. Adding 0 makes it +0.
     let value = (if x < 3.0 { near + 0.0 } else { far }) - ln64(factor);
     (if x == f64::INFINITY { x } else { value }) as f32
 }
@@ -193,7 +193,7 @@ pub(super) fn digamma(x: f32) -> f32 {
         i += 1;
     }
     let sum = if up { over / under } else { 0.0 };
-    // The series is 6.3.18, with Bernoulli numbers.
+    // The series is formula 6.3.18 of Abramowitz and Stegun, with Bernoulli numbers.
     let y = if up { x + 8.0 } else { x };
     let inverse = 1.0 / y;
     let z = inverse * inverse;

@@ -15,7 +15,7 @@ const RUN_SQUARES: usize = 16;
 const BLOCK_ELEMENTS: [usize; 2] = [128, 32];
 
 /// Returns the side of a square for elements of `size` bytes: the number of elements in a cache line. `None`
-/// if this size has no squares, or the processor lacks the instructions of [`transpose`].
+/// if [`transpose`] does not support elements of this size, or needs instructions that the processor lacks.
 pub(super) fn side(size: usize) -> Option<usize> {
     #[cfg(target_arch = "x86_64")]
     if matches!(size, 4 | 8) && (is_x86_feature_detected!("avx512f") || is_x86_feature_detected!("avx2")) {

@@ -97,8 +97,8 @@ struct Start {
     y: TensorType,
 }
 
-/// Generators of requests. At least one kernel accepts some of the requests of each generator. A new
-/// generator is one function here.
+/// Generators of requests. For each generator, at least one kernel accepts some of the requests. A new
+/// generator is one more entry here.
 const QUESTIONS: &[fn(&mut Random, Start) -> Question] = &[
     |_, s| (Op::Unary(Unary::Negate), vec![], vec![s.x], vec![s.y]),
     |r, s| {
@@ -542,7 +542,8 @@ fn scatter(r: &mut Random, Start { dtype, rank, x, .. }: Start) -> Question {
 const MARGIN: usize = 512;
 
 /// Runs a kernel on buffers of these sizes, surrounded by margins of a byte value, and returns the final
-/// contents of all buffers. `None` if the kernel wrote to a margin. A straight-line program may run linked.
+/// contents of all buffers. `None` if the kernel wrote to a margin. If `link` is given, a straight-line
+/// program is linked before it runs.
 fn run(
     prepared: &Prepared,
     sizes: &[usize],
@@ -611,7 +612,7 @@ fn run_linked(line: &StraightLine, places: &[Place], inputs: usize, mut bases: V
     let Ok(()) = unsafe { Line::new(steps).run(&bases, &mut Vec::new(), &mut Unlimited) };
 }
 
-/// A runner that allows everything.
+/// A runner without limits.
 struct Unlimited;
 
 impl Runner for Unlimited {
