@@ -376,7 +376,7 @@ impl Thunk {
         }
     }
 
-    /// Calls `visit` for this thunk and every thunk nested in it, in the order of the text.
+    /// Calls `visit` for this thunk and every thunk nested in it, in the order in which dumps list them.
     pub fn walk<'a>(&'a self, visit: &mut dyn FnMut(&'a Thunk)) {
         if self.bodies.is_empty() {
             return visit(self);
@@ -489,9 +489,9 @@ impl Plan {
     pub fn new_result_bytes(&self) -> usize {
         let result = |(i, r): (usize, &TensorSlice)| match r.slice.base {
             Base::Result(id) if id.index() == i => r.slice.size,
-            // A copy.
+            // The result is a copy.
             Base::Arena | Base::Stack | Base::Iota(_) | Base::Constant(_) | Base::Number(_) => r.slice.size,
-            // An alias.
+            // The result is an alias.
             Base::Param(_) | Base::Result(_) => 0,
         };
         self.results.iter().enumerate().map(result).fold(0, usize::saturating_add)

@@ -21,7 +21,7 @@ impl Plan {
     /// Checks the invariants of the [module](super), and prepares the kernels.
     ///
     /// # Errors
-    /// Names the first thunk that violates an invariant.
+    /// If the plan violates an invariant. The error names the first thunk that does.
     pub fn validate(self) -> Result<ValidPlan, InvalidPlan> {
         let kernels = stack::with_room(|| self.prepare(None))?;
         Ok(ValidPlan { plan: self, kernels })
@@ -32,7 +32,7 @@ impl Plan {
     /// (Debug builds check this invariant, too.)
     ///
     /// # Errors
-    /// Names the first thunk that violates an invariant.
+    /// If the plan violates an invariant. The error names the first thunk that does.
     ///
     /// # Safety
     /// Each kernel must have been prepared for the operation of its thunk and for the types of the thunk's

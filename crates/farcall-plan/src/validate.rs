@@ -95,7 +95,7 @@ impl Plan {
         if given.is_some_and(|mut given| given.next().is_some()) {
             return Err(whole("there are more prepared kernels than thunks that compute".to_owned()));
         }
-        // The compiler places values so that writes come before reads.
+        // In plans of the compiler, all bytes are written before they are read.
         if !is_compiled || cfg!(debug_assertions) {
             written::check(self)?;
         }
@@ -242,9 +242,9 @@ impl Plan {
         }
     }
 
-    /// Checks how the buffers of a thunk overlap. An output may have exactly the bytes of an input if the
-    /// operation allows it; otherwise outputs and inputs must be disjoint. Outputs must be disjoint from each
-    /// other.
+    /// Checks that the buffers of a thunk overlap only as allowed. An output may have exactly the bytes of an
+    /// input if the operation allows it; otherwise outputs and inputs must be disjoint. Outputs must be
+    /// disjoint from each other.
     fn overlaps(&self, t: &Thunk) -> Result<(), String> {
         if matches!(t.op, ThunkOp::While | ThunkOp::Case) {
             return Ok(());

@@ -19,7 +19,8 @@ use super::{Base, InvalidPlan, Plan, Slice, TensorSlice, Thunk, ThunkOp};
 /// Checks every read of the plan, and its results. The slices must be inside their bases.
 ///
 /// # Errors
-/// Names the first thunk that may read unwritten bytes, or the first result that may have unwritten bytes.
+/// If unwritten bytes may be read. The error names the first thunk that may read such bytes, or the first
+/// result that may have such bytes.
 pub(super) fn check(plan: &Plan) -> Result<(), InvalidPlan> {
     let mut summary = Summary { open: vec![Effects::default()], inner: FxHashMap::default() };
     walk(&plan.thunks, &mut summary);
@@ -263,8 +264,8 @@ fn results(thunk: &Thunk) -> impl Iterator<Item = &TensorSlice> {
 
 // ---- Sets of bytes -------------------------------------------------------------------------------
 
-/// A set of bytes in writable memory, as intervals that neither overlap nor touch: the end of each interval,
-/// by its base and start.
+/// A set of bytes in writable memory, as intervals that neither overlap nor touch. The map holds the end of
+/// each interval, by the interval's base and start.
 #[derive(Clone, Default, Debug)]
 struct Bytes {
     intervals: BTreeMap<(Base, usize), usize>,
@@ -373,7 +374,7 @@ impl Bytes {
         self.changes.len()
     }
 
-    /// Undoes all changes except for the first `begin`.
+    /// Undoes all changes except for the first `begin` changes.
     fn take_back(&mut self, begin: usize, is_noting: bool) {
         while self.changes.len() > begin {
             match self.changes.pop() {

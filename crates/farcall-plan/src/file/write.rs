@@ -138,7 +138,7 @@ impl<'p> Writer<'p> {
         Ok(out.0)
     }
 
-    /// Writes the types of the constants; returns them with the number of bytes that the elements take.
+    /// Returns the section with the types of the constants, and the number of bytes that the elements take.
     fn literal_section(&mut self) -> io::Result<(Vec<u8>, u64)> {
         let mut length = 0;
         let mut out = Bytes::default();
