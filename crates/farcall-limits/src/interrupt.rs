@@ -215,16 +215,18 @@ pub fn is_due() -> bool {
     due || to_ask.is_some_and(ask)
 }
 
-/// Returns true if a check of the current work has returned true, so that its results may be incomplete.
+/// Returns true if a check of the current work has returned true, so that the results of the work may be
+/// incomplete.
 #[inline]
 pub fn has_ended() -> bool {
     CURRENT.with_borrow(|current| current.as_ref().is_some_and(|current| current.scope.has_ended()))
 }
 
-/// Returns an error if a check of the current work has returned true, so that its results may be incomplete.
+/// Returns an error if a check of the current work has returned true, so that the results of the work may be
+/// incomplete.
 ///
 /// # Errors
-/// If [`has_ended`].
+/// If [`has_ended`] returns true.
 pub fn complete() -> Result<(), Interrupted> {
     if has_ended() { Err(Interrupted) } else { Ok(()) }
 }
@@ -300,7 +302,7 @@ impl Scope {
     }
 
     /// Returns true if the work has to end, as far as this is known without calling a callback. Sets `to_ask`
-    /// to a scope whose callback is due.
+    /// to a scope for which the clock has to be read and the callback may have to be called.
     fn is_due(&self, asks: bool, to_ask: &mut Option<Scope>) -> bool {
         if self.has_ended() {
             return true;
@@ -320,7 +322,7 @@ impl Scope {
     }
 }
 
-/// Counts the steps of a loop, each shorter than a microsecond, and asks [`is_due`] at every
+/// Counts the steps of a loop, each shorter than a microsecond, and calls [`is_due`] at every
 /// [`Pace::STEPS`]th step.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pace(usize);
@@ -359,7 +361,7 @@ impl Pace {
     /// Counts a step. Returns an error if the work has to end.
     ///
     /// # Errors
-    /// If [`Pace::is_due`].
+    /// If [`Pace::is_due`] returns true.
     #[inline]
     pub fn check(&mut self) -> Result<(), Interrupted> {
         if self.is_due() { Err(Interrupted) } else { Ok(()) }

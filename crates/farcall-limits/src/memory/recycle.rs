@@ -1,4 +1,4 @@
-//! Keeps the memory of dropped tensors for new ones of the same size.
+//! Keeps the memory of dropped tensors for new tensors of the same size.
 //!
 //! The system clears every page of new memory when it is first touched. For a large tensor, clearing takes
 //! longer than computing the tensor, and a program that runs repeatedly requests the same sizes each time.
@@ -20,7 +20,7 @@ const MAX_BLOCKS: usize = 64;
 
 /// Maximum number of kept bytes.
 const MAX_BYTES: usize = 256 << 20;
-/// Maximum kept part of the machine's memory, as a divisor.
+/// The machine's memory, divided by this number, is the maximum size of the kept memory.
 const MEMORY_DIVISOR: usize = 32;
 
 /// Memory of a dropped tensor, with its charge.
