@@ -97,7 +97,8 @@ impl<'a> Checker<'a> {
             }
             self.found.extend(found);
         }
-        // Calls of the derivative ops themselves, with all operands that they can be given.
+        // The derivative ops are then checked themselves, on calls with the tangents of all operands and the
+        // cotangents of all results that they take.
         let cotangents = point.cotangents(&all, 0);
         let tangents: Vec<Literal> = moving.iter().map(|i| point.direction(*i, 1 + *i as u64)).collect();
         let zero: Vec<bool> = cotangents.iter().map(Option::is_none).collect();
@@ -354,7 +355,8 @@ impl Point<'_, '_> {
         Ok(Some((error, wrong)))
     }
 
-    /// Returns the tangents of results by central differences; `None` if the op is not smooth or not finite.
+    /// Returns the tangents of results by central differences; `None` if the op is not smooth or its results
+    /// are not finite.
     fn numeric(
         &self,
         operand: usize,

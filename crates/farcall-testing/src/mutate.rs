@@ -21,7 +21,7 @@ impl Seeds {
     /// Keeps the texts that are short enough and not empty.
     ///
     /// # Panics
-    /// If there is none.
+    /// If there are no such texts.
     pub fn new(mut texts: Vec<String>) -> Seeds {
         texts.retain(|t| !t.trim().is_empty() && t.len() <= MAX_SEED_BYTES);
         assert!(!texts.is_empty(), "no texts to begin with");
@@ -50,7 +50,7 @@ impl Seeds {
         match random.below(20) {
             0 => damage(text, random),
             1 => {
-                // A token is removed, repeated, or replaced by another.
+                // A token is removed, repeated, or replaced by another token.
                 let (a, b) = (random.pick(&tokens), random.pick(&tokens));
                 let new = match random.below(3) {
                     0 => String::new(),
@@ -97,8 +97,8 @@ impl Seeds {
                 }
             }
             12 | 13 => match of(Kind::Name).as_slice() {
-                // A name replaces another, in one place or everywhere. The replaced name is often that of an
-                // operation.
+                // A name replaces another, in one place or everywhere. Often, the name of an operation is
+                // replaced.
                 [] => damage(text, random),
                 names => {
                     let (a, b) = (random.pick(names), random.pick(names));

@@ -37,7 +37,7 @@ impl Random {
     /// Returns one of the values.
     ///
     /// # Panics
-    /// If there is none.
+    /// If there are no values.
     pub fn pick<T: Copy>(&mut self, from: &[T]) -> T {
         from[self.below(from.len())]
     }
