@@ -22,7 +22,8 @@ use super::{Kernel, Request, apart};
 
 pub(super) static KERNEL: Kernel = Kernel { name: "arg_reduce", prepare, in_place: apart, describe };
 
-/// Number of elements of a task, and minimum number of elements for which the kernel is marked `slow`.
+/// Number of elements of a task, and minimum number of elements for which the kernel is marked
+/// [slow](Prepared::slow).
 const TASK_ELEMENTS: usize = 1 << 17;
 /// Number of columns that are reduced at once.
 const BLOCK_COLUMNS: usize = 256;

@@ -35,7 +35,7 @@ use super::{Kernel, Request, apart};
 
 pub(super) static KERNEL: Kernel = Kernel { name: "fft", prepare, in_place: apart, describe };
 
-/// Minimum number of elements for which the kernel is marked `slow`.
+/// Minimum number of elements for which the kernel is marked [slow](Prepared::slow).
 const MIN_SLOW_ELEMENTS: usize = 1 << 18;
 /// Minimum work of a task: the number of elements, multiplied by one plus the binary logarithm of the length
 /// of a line.

@@ -300,9 +300,9 @@ unsafe fn axes<T: Copy>(all: &[Axis], src: *const T, dst: *mut T, streams: bool)
     match all {
         // SAFETY: the caller guarantees one element on both sides.
         [] => unsafe { dst.write(src.read()) },
-        // SAFETY: same requirements as this function.
+        // SAFETY: the caller guarantees the requirements of this function, which are the same.
         [inner] => unsafe { line(*inner, src, dst) },
-        // SAFETY: same requirements as this function.
+        // SAFETY: the caller guarantees the requirements of this function, which are the same.
         [outer, inner] if outer.src == 1 && inner.src != 0 => unsafe {
             plane(*outer, *inner, src, dst, streams);
         },
@@ -364,7 +364,8 @@ unsafe fn plane<T: Copy>(outer: Axis, inner: Axis, src: *const T, dst: *mut T, s
                 for i in i0..(i0 + TILE_SIDE).min(lines.end) {
                     for j in j0..(j0 + TILE_SIDE).min(elements.end) {
                         let (i, j) = (i as isize, j as isize);
-                        // SAFETY: both indices are below the sizes.
+                        // SAFETY: both indices are below the sizes of the axes, whose elements the caller
+                        // guarantees.
                         unsafe {
                             let x = src.offset(i * outer.src + j * inner.src).read();
                             dst.offset(i * outer.dst + j * inner.dst).write(x);

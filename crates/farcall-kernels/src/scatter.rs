@@ -34,7 +34,7 @@ pub(super) static KERNEL: Kernel =
 
 pub(super) use by_region::KERNEL as BY_REGION;
 
-/// Minimum number of elements for which the kernel is marked `slow`.
+/// Minimum number of elements for which the kernel is marked [slow](Prepared::slow).
 const MIN_SLOW_ELEMENTS: usize = 1 << 16;
 /// Minimum number of updated elements for which a scatter is split into tasks.
 const MIN_SPLIT_ELEMENTS: usize = 1 << 19;

@@ -13,10 +13,10 @@ use farcall_ffi::simd::{avx2, avx512};
 #[inline(always)]
 pub(super) fn vectorized<R>(f: impl FnOnce() -> R) -> R {
     match widest() {
-        // SAFETY: the processor has these instructions.
+        // SAFETY: `widest` has detected these instructions.
         #[cfg(target_arch = "x86_64")]
         Vectors::Avx512 => unsafe { avx512(f) },
-        // SAFETY: the processor has these instructions.
+        // SAFETY: `widest` has detected these instructions.
         #[cfg(target_arch = "x86_64")]
         Vectors::Avx2 => unsafe { avx2(f) },
         Vectors::Plain => f(),
@@ -62,10 +62,10 @@ pub(super) fn vectorized_or<R>(plain: impl FnOnce() -> R, f: impl FnOnce() -> R)
 )]
 fn choose<R>(plain: impl FnOnce() -> R, f: impl FnOnce() -> R) -> R {
     match widest() {
-        // SAFETY: the processor has these instructions.
+        // SAFETY: `widest` has detected these instructions.
         #[cfg(target_arch = "x86_64")]
         Vectors::Avx512 => unsafe { avx512(f) },
-        // SAFETY: the processor has these instructions.
+        // SAFETY: `widest` has detected these instructions.
         #[cfg(target_arch = "x86_64")]
         Vectors::Avx2 => unsafe { avx2(f) },
         #[cfg(target_arch = "x86_64")]

@@ -207,7 +207,7 @@ impl Squares for f32 {
         // Returns a part of eight lines by four elements, starting at this line and element, as four lines of
         // eight elements.
         let four = |line: usize, element: usize| -> [__m256; 4] {
-            // SAFETY: four elements of two lines of the square.
+            // SAFETY: these are four elements of two lines of the square, which the caller guarantees.
             let two = |k: usize| unsafe {
                 let part = |line: usize| _mm_loadu_ps(from.add(line * strides[0] + element));
                 _mm256_insertf128_ps::<1>(_mm256_castps128_ps256(part(line + k)), part(line + k + 4))
@@ -225,7 +225,7 @@ impl Squares for f32 {
         for element in (0..Self::SIDE).step_by(4) {
             // Both halves of a cache line are written together.
             for (c, halves) in four(0, element).into_iter().zip(four(8, element)).enumerate() {
-                // SAFETY: a line of the square, aligned for streaming as the caller guarantees.
+                // SAFETY: this is a line of the square, which the caller has aligned if `STREAMS`.
                 unsafe { put_halves::<STREAMS>(halves, to.add((element + c) * strides[1])) };
             }
         }
@@ -251,7 +251,7 @@ impl Squares for f32 {
         // groups becomes `columns[4 * i + c]`.
         let mut columns = [_mm512_setzero_ps(); Self::SIDE];
         for (i, four) in columns.chunks_exact_mut(4).enumerate() {
-            // SAFETY: a line of the square.
+            // SAFETY: this is a line of the square, which the caller guarantees.
             let line = |k: usize| unsafe { _mm512_loadu_ps(from.add((4 * i + k) * strides[0])) };
             let (a, b, c, d) = (line(0), line(1), line(2), line(3));
             let (ab, cd) = (_mm512_unpacklo_ps(a, b), _mm512_unpacklo_ps(c, d));
@@ -261,7 +261,7 @@ impl Squares for f32 {
         }
         for c in 0..4 {
             let parts = [0, 4, 8, 12].map(|i| columns[i + c]);
-            // SAFETY: lines of the square, aligned for streaming as the caller guarantees.
+            // SAFETY: these are lines of the square, which the caller has aligned if `STREAMS`.
             unsafe { put_quarters::<STREAMS>(parts, to.add(c * strides[1]), 4 * strides[1]) };
         }
     }
@@ -277,7 +277,7 @@ impl Squares for f64 {
 
         // Returns a part of four lines by four elements, starting at this line and element, as four lines.
         let four = |line: usize, element: usize| -> [__m256; 4] {
-            // SAFETY: four elements of a line of the square.
+            // SAFETY: these are four elements of a line of the square, which the caller guarantees.
             let part = |k: usize| unsafe { _mm256_loadu_pd(from.add((line + k) * strides[0] + element)) };
             let (a, b, c, d) = (part(0), part(1), part(2), part(3));
             let (even, odd) = (
@@ -295,7 +295,7 @@ impl Squares for f64 {
         for element in (0..Self::SIDE).step_by(4) {
             // Both halves of a cache line are written together.
             for (c, halves) in four(0, element).into_iter().zip(four(4, element)).enumerate() {
-                // SAFETY: a line of the square, aligned for streaming as the caller guarantees.
+                // SAFETY: this is a line of the square, which the caller has aligned if `STREAMS`.
                 unsafe { put_halves::<STREAMS>(halves, to.add((element + c) * strides[1]).cast()) };
             }
         }
@@ -306,15 +306,15 @@ impl Squares for f64 {
     unsafe fn avx512<const STREAMS: bool>(from: *const f64, to: *mut f64, strides: [usize; 2]) {
         use std::arch::x86_64::{_mm512_castpd_ps, _mm512_loadu_pd, _mm512_unpackhi_pd, _mm512_unpacklo_pd};
 
-        // SAFETY: a line of the square.
+        // SAFETY: this is a line of the square, which the caller guarantees.
         let line = |k: usize| unsafe { _mm512_loadu_pd(from.add(k * strides[0])) };
         // `even` and `odd` interleave two lines each: their elements at even and at odd positions.
         let pairs = [0, 2, 4, 6].map(|k| (line(k), line(k + 1)));
         let even = pairs.map(|(x, y)| _mm512_castpd_ps(_mm512_unpacklo_pd(x, y)));
         let odd = pairs.map(|(x, y)| _mm512_castpd_ps(_mm512_unpackhi_pd(x, y)));
         for (c, parts) in [even, odd].into_iter().enumerate() {
-            // SAFETY: lines of the square, aligned for streaming as the caller guarantees; an `f64` is two
-            // elements of four bytes.
+            // SAFETY: these are lines of the square, which the caller has aligned if `STREAMS`. An `f64` is
+            // two elements of four bytes.
             unsafe { put_quarters::<STREAMS>(parts, to.add(c * strides[1]).cast(), 4 * strides[1]) };
         }
     }

@@ -201,7 +201,7 @@ impl RegionSort {
         range: Range<usize>,
         frame: usize,
     ) {
-        // SAFETY: the contract is the same; all indices are below the length of the line.
+        // SAFETY: the caller upholds the same contract; all indices are below the length of the line.
         unsafe {
             let [order, spare] = self.numbers(memory, range.clone());
             order.iter_mut().zip(range).for_each(|(to, i)| *to = i as u32);
@@ -216,7 +216,7 @@ impl RegionSort {
     /// # Safety
     /// Nothing else may use the scratch memory.
     unsafe fn permute(&self, args: &Args<'_>, begin: Begin, memory: *mut u8, swapped: bool) {
-        // SAFETY: the contract is the same; all indices are below the length of the line.
+        // SAFETY: the caller upholds the same contract; all indices are below the length of the line.
         unsafe {
             let numbers = self.numbers(memory, 0..self.shape.length);
             let order = &numbers[usize::from(swapped)][self.part.clone()];

@@ -266,7 +266,7 @@ impl<T: Element<Word = u32>> LineMemory<'_, T> {
                     }
                 }
                 // One specialized loop for each case.
-                // SAFETY: the contract is the same.
+                // SAFETY: the caller upholds the same contract.
                 unsafe {
                     match (self.lines.key.order, self.lines.shape.stride) {
                         (Order::Total, 1) => self.read_by(range, Order::Total, 1),
@@ -325,7 +325,7 @@ impl<T: Element<Word = u32>> LineMemory<'_, T> {
     /// NaNs and the number of zeros.
     unsafe fn put_first(&self) -> [usize; 2] {
         let one = T::opaque_one();
-        // SAFETY: the contract is the same.
+        // SAFETY: the caller upholds the same contract.
         let mut items = unsafe { self.items() };
         let is_nan = |key: i32| self.lines.element_of(key).is_nan();
         let mut count = 0;
@@ -343,7 +343,7 @@ impl<T: Element<Word = u32>> LineMemory<'_, T> {
     unsafe fn put_back(&self, [nans, zeros]: [usize; 2]) {
         let Some(equals) = T::equals().filter(|_| nans + zeros > 0) else { return };
         let [zero, nan] = equals.map(|total| self.lines.key_of(total));
-        // SAFETY: the contract is the same.
+        // SAFETY: the caller upholds the same contract.
         let mut items = unsafe { self.items() };
         for (begin, count, key) in [(nans, zeros, zero), (0, nans, nan)] {
             let less = items.keys[begin + count..].partition_point(|x| *x < key);

@@ -45,7 +45,8 @@ pub(super) static PART_KERNEL: Kernel =
 
 pub(super) use by_region::KERNEL as BY_REGION;
 
-/// Minimum number of elements of a task, and of an operand for which the kernel is marked `slow`.
+/// Minimum number of elements of a task, and of an operand for which the kernel is marked
+/// [slow](Prepared::slow).
 const MIN_TASK_ELEMENTS: usize = 1 << 15;
 /// Maximum number of tasks. Each task has scratch memory for a line.
 const MAX_TASKS: usize = 16;

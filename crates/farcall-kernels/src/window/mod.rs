@@ -31,7 +31,8 @@ pub(super) use axis::{Axis, Run};
 
 pub(super) static KERNEL: Kernel = Kernel { name: "reduce_window", prepare, in_place: apart, describe };
 
-/// Minimum number of combinations of a task. Direct reductions with more than one task are marked `slow`.
+/// Minimum number of combinations of a task. Direct reductions with more than one task are marked
+/// [slow](Prepared::slow).
 const MIN_TASK_COMBINATIONS: usize = 1 << 17;
 /// Maximum number of elements under a window that is reduced element by element, accumulating in the element
 /// type.

@@ -100,7 +100,7 @@ impl KeyLine {
     /// The keys and positions of the part must be valid for reads and writes, and nothing else may access
     /// them during the call.
     pub(super) unsafe fn sort(self, part: Range<usize>) {
-        // SAFETY: the contract is the same, and the processor has the widest registers that were detected.
+        // SAFETY: the caller upholds the same contract, and `widest` has detected the registers.
         unsafe { self.sort_in(widest(), part) }
     }
 
@@ -120,7 +120,7 @@ impl KeyLine {
     /// Same requirements as [`KeyLine::sort`].
     pub(super) unsafe fn split(self, part: Range<usize>) -> usize {
         let begin = part.start;
-        // SAFETY: the contract is the same, and the processor has the widest registers that were detected.
+        // SAFETY: the caller upholds the same contract, and `widest` has detected the registers.
         begin + unsafe { with_items!(widest(), self, part, split_in_two) }
     }
 }
@@ -131,7 +131,7 @@ impl KeyLine {
 /// Same requirements as [`sort`].
 #[inline(always)]
 unsafe fn sort_all<W: Backend + Sorts<V>, V: Items>(place: V::Place, count: usize) {
-    // SAFETY: the contract is the same; `each_equal` calls the function with parts of the items.
+    // SAFETY: the caller upholds the same contract; `each_equal` calls the function with parts of the items.
     unsafe {
         sort::<W, V>(place, count);
         V::each_equal(
@@ -204,7 +204,7 @@ unsafe fn split_in_two<W: Backend + Sorts<V>, V: Items>(place: V::Place, count: 
     if count <= W::MAX_SMALL_ITEMS {
         return 0;
     }
-    // SAFETY: the contract is the same, and there are more than `MAX_SMALL_ITEMS` items.
+    // SAFETY: the caller upholds the same contract, and there are more than `MAX_SMALL_ITEMS` items.
     unsafe { <W as Sorts<V>>::split::<false>(place, count, median::<W, V>(place, count)) }
 }
 

@@ -27,13 +27,13 @@ impl<L: Lanes> Backend for InRegisters<L> {
 impl<L: Lanes, V: InLanes> Sorts<V> for InRegisters<L> {
     #[inline(always)]
     unsafe fn sort_small(place: V::Place, count: usize) {
-        // SAFETY: the contract is the same.
+        // SAFETY: the caller upholds the same contract.
         unsafe { network::<V::Register<L>>(place, count) }
     }
 
     #[inline(always)]
     unsafe fn split<const TAKES_EQUAL: bool>(place: V::Place, count: usize, pivot: i32) -> usize {
-        // SAFETY: the contract is the same.
+        // SAFETY: the caller upholds the same contract.
         unsafe { split::<V::Register<L>, TAKES_EQUAL>(place, count, pivot) }
     }
 }
@@ -137,7 +137,7 @@ impl<V: Register> Sides<V> {
     /// Same requirements as [`Register::split`].
     #[inline(always)]
     unsafe fn put(&mut self, x: V, bits: u32) {
-        // SAFETY: the contract is the same, for the next positions on both sides.
+        // SAFETY: the caller upholds the same contract, for the next positions on both sides.
         unsafe { x.split(bits, V::Items::at(self.left, self.lower), V::Items::at(self.right, self.upper)) };
         let lower = bits.count_ones() as usize;
         self.lower += lower;
@@ -152,7 +152,7 @@ impl<V: Register> Sides<V> {
     #[inline(always)]
     unsafe fn put_block<const TAKES_EQUAL: bool>(&mut self, block: [V; BLOCK_REGISTERS], pivot: V::Keys) {
         for x in block {
-            // SAFETY: the contract is the same.
+            // SAFETY: the caller upholds the same contract.
             unsafe { self.put(x, x.goes_left::<TAKES_EQUAL>(pivot)) };
         }
     }
@@ -280,7 +280,7 @@ unsafe fn sort_lanes<V: Register, const N: usize>(v: &mut [V; N]) {
         }
     };
     for &[i, j] in network {
-        // SAFETY: the processor has the instructions.
+        // SAFETY: the caller guarantees that the processor has the instructions ([`Sorts`]).
         (v[i], v[j]) = unsafe { v[i].order(v[j]) };
     }
 }
@@ -292,7 +292,7 @@ unsafe fn sort_lanes<V: Register, const N: usize>(v: &mut [V; N]) {
 /// Same requirements as [`Sorts`].
 #[inline(always)]
 unsafe fn merge<V: Register, const N: usize, const XOR: usize, const BIT: usize>(v: &mut [V; N]) {
-    // SAFETY: the processor has the instructions.
+    // SAFETY: the caller guarantees that the processor has the instructions ([`Sorts`]).
     unsafe {
         // Compares the first item with the last, and so on.
         let from = *v;
