@@ -108,8 +108,8 @@ fn sizes(x: &Laid, dims: &[usize]) -> Vec<usize> {
     dims.iter().map(|d| x.sizes[*d]).collect()
 }
 
-/// Returns the dimensions that are neither batch nor contracting dimensions, or `None` if one of those is
-/// listed twice or does not exist.
+/// Returns the dimensions that are neither batch nor contracting dimensions. `None` if a batch or contracting
+/// dimension is listed twice or does not exist.
 pub(super) fn free(rank: usize, batch: &[usize], contract: &[usize]) -> Option<Vec<usize>> {
     let mut left: Vec<usize> = (0..rank).collect();
     for d in batch.iter().chain(contract) {

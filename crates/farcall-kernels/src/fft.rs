@@ -12,8 +12,8 @@
 //!
 //! Lines of millions of elements are transformed in steps ([`long`]).
 //!
-//! A kernel creates its plans (tables of factors) when it first runs, as it is prepared several times before
-//! that. It keeps the plans and the memory of its tasks.
+//! A kernel is prepared several times before it runs. It therefore creates its plans (tables of factors) only
+//! when it first runs. The plans and the memory of the tasks are kept for later runs.
 
 mod long;
 

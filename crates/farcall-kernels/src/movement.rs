@@ -236,7 +236,7 @@ pub(super) unsafe fn copy_bytes(from: *const u8, to: *mut u8, bytes: usize) {
     }
 }
 
-/// Removes axes of size 1, and merges axes that can be traversed as one.
+/// Removes axes of size 1, and merges axes that can be traversed as one axis.
 pub(super) fn normal(axes: impl IntoIterator<Item = Axis>) -> Vec<Axis> {
     let mut normal = dims::join(axes.into_iter().filter(|axis| axis.size != 1), |outer, inner| {
         outer.joins(inner).then(|| Axis { size: outer.size.saturating_mul(inner.size), ..*inner })
@@ -248,7 +248,7 @@ pub(super) fn normal(axes: impl IntoIterator<Item = Axis>) -> Vec<Axis> {
 }
 
 impl Axis {
-    /// Returns true if this axis and the one inside it can be traversed as one.
+    /// Returns true if this axis and the axis inside it can be traversed as one axis.
     fn joins(&self, inner: &Axis) -> bool {
         let Ok(n) = isize::try_from(inner.size) else { return false };
         inner.src.checked_mul(n) == Some(self.src) && inner.dst.checked_mul(n) == Some(self.dst)

@@ -53,7 +53,7 @@ const MIN_GROUPED_ROW_BYTES: usize = 128;
 const UPDATES_PER_FOUR_ELEMENTS: RangeInclusive<usize> = 1..=8;
 /// Maximum number of groups of rows in a task.
 const MAX_GROUPS: usize = 256;
-/// Number of updates that are applied at once, while the updates after them are prefetched.
+/// Number of updates that are applied at once, while the following updates are prefetched.
 const PREFETCH_DISTANCE_UPDATES: usize = 16;
 
 fn prepare(request: &Request<'_>) -> Option<Prepared> {
@@ -257,8 +257,8 @@ impl Windows {
     }
 }
 
-/// Returns the dimensions of a window, without dimensions of size 1. Adjacent dimensions that can be walked as
-/// one are joined.
+/// Returns the dimensions of a window, without dimensions of size 1. Adjacent dimensions that can be walked
+/// as one dimension are joined.
 fn joined(window: Vec<WindowAxis>) -> Vec<WindowDim> {
     let window = window.into_iter().filter(|w| w.size != 1);
     let joined = dims::join(window, |outer, inner| {
@@ -463,9 +463,9 @@ impl Windows {
             total += count;
         }
         // SAFETY: the scratch memory has a word for each update. Other tasks' slices are for the updates of
-        // their own rows, which are before or after these. They do not overlap as long as all tasks read the
-        // same indices: the caller of the kernel guarantees that nothing writes the operands during a run
-        // (`Prepared::run`).
+        // their own rows, which are before or after these rows. The slices do not overlap as long as all
+        // tasks read the same indices: the caller of the kernel guarantees that nothing writes the operands
+        // during a run (`Prepared::run`).
         let words = unsafe {
             let first = args.ptr::<u32>(args.scratch_place()).add(before);
             std::slice::from_raw_parts_mut(first, total as usize)

@@ -203,7 +203,7 @@ fn dot_general(r: &mut Random, Start { dtype, rank, x, .. }: Start) -> Question 
     (Op::DotGeneral(Box::new(d)), vec![], vec![x, rhs], vec![y])
 }
 
-/// A fusion of two products with operations between them, of enough rows for blocks.
+/// A fusion of two products with operations between them, with enough rows for several blocks.
 fn products(r: &mut Random, Start { dtype, .. }: Start) -> Question {
     let rows = [32, 33, 72, 1][r.below(4)];
     let [batch, depth, columns, last] = [0; 4].map(|_| 1 + r.below(4));

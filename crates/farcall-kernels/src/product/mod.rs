@@ -91,8 +91,9 @@ impl InPlaceLimits {
 /// rows, so that they write to separate ranges of memory.
 const MIN_BLOCK_ROWS: usize = 32;
 
-/// Maximum distance in bytes between left factors that are read in place. A tile reads one left factor per
-/// row (about six). If these are pages apart, they compete for cache sets with the other data in use.
+/// Maximum distance in bytes between left factors that are read in place. At each step, a tile reads one left
+/// factor per row (about six). If these factors are pages apart, they compete for cache sets with the other
+/// data in use.
 const MAX_IN_PLACE_STRIDE_BYTES: usize = 4096;
 
 /// Number of rows of tiles whose left factors are packed at once.

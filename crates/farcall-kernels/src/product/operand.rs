@@ -274,7 +274,7 @@ impl Operand {
         }
     }
 
-    /// Copies a part that is one run along the lines and one along the depth.
+    /// Copies a part that consists of one run along the lines and one run along the depth.
     ///
     /// # Safety
     /// Same requirements as [`Operand::pack`].
@@ -464,7 +464,7 @@ impl Axis {
     }
 }
 
-/// Joins adjacent dimensions with strides that can be walked as one.
+/// Joins adjacent dimensions with strides that can be walked as one dimension.
 fn joined_strides(dims: Vec<Dim>) -> Vec<Dim> {
     dims::join(dims, |outer, dim| match (outer.step, dim.step) {
         (Step::Stride(step), Step::Stride(stride)) if dims::continues(step, dim.size, stride) => {
@@ -474,7 +474,7 @@ fn joined_strides(dims: Vec<Dim>) -> Vec<Dim> {
     })
 }
 
-/// Joins adjacent dimensions (size and stride, from outer to inner) that can be walked as one.
+/// Joins adjacent dimensions (size and stride, from outer to inner) that can be walked as one dimension.
 pub(in super::super) fn join(dims: &[(usize, usize)]) -> Vec<(usize, usize)> {
     let dims = dims.iter().copied().filter(|(size, _)| *size != 1);
     dims::join(dims, |outer, inner| {

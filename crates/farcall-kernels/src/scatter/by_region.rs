@@ -1,5 +1,5 @@
-//! `scatter` of any number of operands by a region of plain operations, which is applied to one update after
-//! another.
+//! `scatter` of any number of operands by a region of plain operations. The region is applied to one update
+//! after another.
 //!
 //! If the last dimension of windows is long and contiguous, it is called a row. The region is then compiled
 //! to a tile program and applied to a row at once.
@@ -96,7 +96,7 @@ struct ByRegion {
     row: Option<RowProgram>,
     /// Number of elements of an operand.
     elements: usize,
-    /// For each operand: the size of an element in bytes, and the function that copies one.
+    /// For each operand: the size of an element in bytes, and the function that copies an element.
     sizes: Vec<(usize, CopyElement)>,
     captured: Vec<CopyElement>,
 }

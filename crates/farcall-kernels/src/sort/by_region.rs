@@ -53,7 +53,7 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
 struct Comparator {
     scalars: Scalars,
     /// Compared operands: the number of the operand, the size of an element in bytes, and the function that
-    /// copies one.
+    /// copies an element.
     compared: Vec<(usize, usize, CopyElement)>,
     /// Captured values: the input, the argument, and the function that copies the value.
     captured: Vec<(usize, usize, CopyElement)>,

@@ -26,8 +26,8 @@ pub(super) trait Element: Copy + Send + Sync + 'static {
     /// Returns true if the element compares as equal to zero; `one` is [`Element::opaque_one`].
     fn is_zero(self, one: Self) -> bool;
 
-    /// Returns a position that is the same for elements that are equal in `order`. One of the equal elements
-    /// represents them all, and this is its position in the total order.
+    /// Returns a position that is the same for elements that are equal in `order`: the position that their
+    /// representative has in the total order.
     #[inline(always)]
     fn place(self, order: Order, one: Self) -> Self::Word {
         match (order, Self::equals()) {

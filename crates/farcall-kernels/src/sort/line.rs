@@ -217,7 +217,7 @@ fn line<T: Element, I: Item<T::Word>>(
         with.each(|i, with| items[i] = I::new(items[i].word(), with));
     }
     let (sorted, spare) = radix::sort(items, spare, T::BITS);
-    // An interrupt leaves the items unsorted, so there would be no ranges of equal keys.
+    // After an interrupt, the items may be unsorted, so that equal keys are not contiguous.
     if farcall_ir::interrupt::has_ended() {
         return true;
     }

@@ -36,7 +36,7 @@ struct PartSort {
     key: Key,
     shape: Shape,
     count: usize,
-    /// True if the last elements are wanted, false if the first ones are.
+    /// True if the last elements are wanted, false if the first elements are wanted.
     is_last: bool,
 }
 

@@ -114,7 +114,7 @@ impl KeyLine {
     }
 
     /// Moves items of a part whose keys are below some pivot to the front, and returns the beginning of the
-    /// others. Items with equal keys are on the same side.
+    /// other items. Items with equal keys are on the same side.
     ///
     /// # Safety
     /// Same requirements as [`KeyLine::sort`].

@@ -64,7 +64,7 @@ unsafe fn split<V: Register, const TAKES_EQUAL: bool>(place: Place<V>, count: us
                     |upper| {
                         // Puts aside the odd items at the start, which do not fill a register, and a block at
                         // each end. The other lanes of the first register are loaded again with the next
-                        // block; here they are stored last among the upper items.
+                        // block. In `aside`, they come last among the upper items and are not copied back.
                         let odd = count % lanes;
                         let mut aside =
                             Sides::<V> { left: lower, right: upper, lower: 0, upper: ASIDE_ITEMS };
@@ -76,8 +76,8 @@ unsafe fn split<V: Register, const TAKES_EQUAL: bool>(place: Place<V>, count: us
                         let mut sides = Sides::<V> { left: place, right: place, lower: 0, upper: count };
                         let (mut from, mut until) = (odd + block, count - block);
                         if until - from >= block {
-                            // The next block is loaded before the current one is stored, so that the load
-                            // does not wait for the store position.
+                            // The next block is loaded before the current block is stored, so that the load
+                            // does not wait until the store position is known.
                             let mut taken =
                                 load_block(V::Items::at(place, sides.next(&mut from, &mut until, block)));
                             while until - from >= block {
