@@ -9,7 +9,7 @@ use num_complex::Complex;
 pub struct Tolerance {
     /// Maximum difference as a fraction of the expected number's magnitude.
     pub relative: f64,
-    /// Maximum difference that is allowed in addition to the relative one.
+    /// Maximum difference that is allowed in addition to the relative difference.
     pub absolute: f64,
 }
 

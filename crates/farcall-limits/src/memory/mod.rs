@@ -8,12 +8,12 @@
 //!
 //! A request is refused
 //! - if it exceeds, together with all live tensors, the embedder's limit ([`set_limit`]);
-//! - if the machine, or a control group of the process (`machine.rs`), has less memory available. That is
-//!   checked before a large request, and again after every [`PROBED`] bytes of smaller requests;
+//! - if the machine, or a control group of the process (`machine.rs`), has less memory available. Available
+//!   memory is checked before a large request, and again after every [`PROBED`] bytes of smaller requests;
 //! - if the allocator fails.
 //!
 //! When a large tensor is dropped, its memory is kept for new tensors of the same size, since memory that is
-//! new from the system is slow. The kept memory is a small part of the machine's memory. It is released
+//! new from the system is slow. The kept memory is a small part of the machine's memory, and is released
 //! before a request is refused, or by [`release`].
 //!
 //! **Invariant.** Requests below [`COUNTED`] bytes are always granted, so that small tensors take no time
