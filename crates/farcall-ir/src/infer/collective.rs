@@ -76,7 +76,7 @@ fn matrix(
     (rows > 0).then_some(columns)
 }
 
-/// Checks that global numbers come with a channel.
+/// Checks that global device numbers are used only with a channel and with explicit groups.
 fn global_ids(cx: &mut Cx<'_>, code: &'static str, groups: &Groups) {
     cx.check(!groups.global_ids || groups.channel_id() > 0, code, || {
         format!("use_global_device_ids needs a channel above 0, found {}", groups.channel_id())
@@ -325,7 +325,7 @@ pub(super) struct PairCodes {
     pub(super) matrix: &'static str,
     /// The matrix has two columns.
     pub(super) width: &'static str,
-    /// Numbers in the first column are distinct, and those in the second.
+    /// Numbers in the first column are distinct, and so are the numbers in the second column.
     pub(super) unique: [&'static str; 2],
     pub(super) range: &'static str,
 }

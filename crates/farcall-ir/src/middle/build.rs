@@ -29,8 +29,8 @@ pub const MAX_INSTRUCTIONS: usize = 4_000_000;
 /// Maximum nesting depth of regions, counted through calls.
 pub const MAX_NESTING: usize = 1_000;
 
-/// Maximum number of elements of a constant that is duplicated in a region rather than captured, unless all
-/// of its elements are equal.
+/// A constant with at most this many elements is duplicated in each region that uses it; a larger one is
+/// captured. A constant whose elements are all equal is duplicated whatever its size.
 const MAX_DUPLICATED_ELEMENTS: usize = 64;
 
 /// Maximum number of active calls; the verifier's limit on the depth of call chains is lower.
@@ -81,7 +81,8 @@ fn built(module: &Module, entry: &Func, lower: &mut dyn Lower) -> Result<Module,
     b.frames.push(Frame { next: entry.body().first(), exit: Exit::Entry });
     b.drive()?;
     let mut func = b.func;
-    // Parameter and result attributes are copied from the entry, where a tuple is one parameter or result.
+    // Attributes of parameters and results are copied from the entry. The entry counts a tuple as one
+    // parameter or result, but the middle form counts its tensors.
     func.infer_result_types();
     func.set_param_attrs(entry.param_attrs().iter().cloned());
     let mut form = Module::new(std::sync::Arc::clone(&module.source));
@@ -160,7 +161,7 @@ enum Exit<'m> {
 /// A region that is being built or is finished.
 struct OpenRegion {
     region: RegionId,
-    /// Maps values from outside to their copies or arguments in this region.
+    /// Maps each outside value that the region uses to its copy or argument in the region.
     inside: FxHashMap<ValueId, ValueId>,
     /// Captured values, in the order of their first use.
     captured: Vec<ValueId>,
@@ -312,7 +313,8 @@ impl<'m> FormBuilder<'m, '_> {
         Ok(self.func.inst(inst).results()[0])
     }
 
-    /// Walks the region of an `async_start` in place. The future is bound to the region's results.
+    /// Walks the region of an `async_start` in place, and binds the future to the values that the region
+    /// returns.
     fn async_start(&mut self, inst: Inst<'m>, operands: Vec<Binding>) -> Result<(), Diagnostic> {
         let Some(body) = inst.region(0) else {
             return Err(internal(inst.span(), "async_start without a region"));
@@ -324,8 +326,9 @@ impl<'m> FormBuilder<'m, '_> {
         Ok(())
     }
 
-    /// The branch of an `if` or `case` with a constant predicate. The other branches may call missing
-    /// functions: a program exported for several platforms has a branch for each.
+    /// Returns the branch that runs if the predicate of an `if` or `case` is constant. The other branches are
+    /// not built: a program that is exported for several platforms has a branch for each platform, and the
+    /// branches for other platforms may have custom calls whose targets are missing here.
     fn known_branch(&self, inst: Inst<'m>) -> Option<Region<'m>> {
         let env = &self.activations.last()?.env;
         let Binding::Tensor(index) = env.get(inst.operands().first()?.index())?.as_ref()? else {
@@ -388,8 +391,8 @@ impl<'m> FormBuilder<'m, '_> {
         self.push(NewInst::new(Op::Return, operands).at(span, None), []).map(drop)
     }
 
-    /// Returns a value as seen by the innermost region. A value from outside is captured by every region
-    /// between its definition and the innermost one; a small constant is duplicated.
+    /// Returns the value that stands for `value` in the innermost region. A value from outside is captured by
+    /// every region between its definition and the innermost one; a small constant is duplicated.
     fn here(&mut self, value: ValueId) -> ValueId {
         let region = match self.func.def(value) {
             ValueDef::Arg(region, _) => Some(region),
@@ -484,8 +487,8 @@ impl<'m> FormBuilder<'m, '_> {
         captured
     }
 
-    /// Returns the custom call. It records the types of its operands and results if they include tokens or
-    /// tuples.
+    /// Returns a copy of the custom call that records the types of operands and results if they include
+    /// tokens or tuples.
     fn typed(&self, inst: Inst<'_>, call: &CustomCall) -> CustomCall {
         let program = self.program();
         let types = |ids: &[ValueId]| ids.iter().map(|v| program.ty(*v).clone()).collect::<Vec<_>>();
@@ -509,7 +512,7 @@ impl<'m> FormBuilder<'m, '_> {
 
     // --- values
 
-    /// Adds arguments for the tensors in a type.
+    /// Adds an argument to the region for each tensor in a type.
     fn arg(&mut self, region: RegionId, ty: &Type, span: Span) -> Result<Binding, Diagnostic> {
         match ty {
             Type::Tensor(_) => Ok(Binding::Tensor(self.func.add_arg(region, ty.clone()))),

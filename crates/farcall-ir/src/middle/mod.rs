@@ -26,10 +26,10 @@
 //!
 //! Each pass is one file in [`passes`], with filetests: text in, text out. [`pipeline`] runs them.
 //!
-//! The form also records the compiler's decisions about memory. [`FormOp::Copy`](crate::op::FormOp::Copy) is a value
-//! in separate memory. `farcall.laid_out` marks a call whose operands and results already have the call's
-//! layouts ([`passes::layouts`]). The compiler's own passes add attributes for donated inputs and for the
-//! memory of results and scratch.
+//! The form also records the compiler's decisions about memory. A [`FormOp::Copy`](crate::op::FormOp::Copy)
+//! gives a value separate memory. `farcall.laid_out` marks a call whose operands and results are already in
+//! the layouts that the call requires ([`passes::layouts`]). The compiler's own passes add attributes for
+//! donated inputs and for the memory of results and scratch.
 
 mod build;
 mod lower;

@@ -38,7 +38,7 @@ pub fn repeated(from: &TensorType, to: &TensorType, dims: &[usize]) -> Option<us
 }
 
 /// Number of elements along the kept dimensions, and along the others, if the others are the inner
-/// dimensions. Dimensions of size 1 count as either.
+/// dimensions. Dimensions of size 1 count as either kind.
 fn split(x: &TensorType, kept: impl Fn(usize) -> bool) -> Option<[usize; 2]> {
     let [mut rows, mut columns] = [1usize; 2];
     for (d, size) in x.sizes().iter().enumerate().filter(|(_, size)| **size != 1) {

@@ -23,7 +23,8 @@ pub(super) fn custom_call(cx: &mut Cx<'_>, op: &CustomCall) {
     for alias in &op.aliases {
         output_alias(cx, op, alias);
     }
-    // Version 4 belongs to typed targets, which take a dictionary; versions 2 and 3 belong to untyped ones.
+    // API version 4 is for typed targets, which take a dictionary. Versions 2 and 3 are for untyped targets,
+    // which take a string.
     match (op.api_version, &op.config) {
         (Some(version), _) if !(0..=4).contains(&version) => {
             cx.fail("custom-call-version", format!("api_version must be in [0, 4], found {version}"));

@@ -9,8 +9,9 @@ use crate::op::Op;
 /// Maximum length of a chain of calls, including the first function. Later stages recurse over calls.
 pub const MAX_CALL_DEPTH: usize = 1_000;
 
-/// Maximum number of instructions of a function with all calls inlined, unless the text itself has more.
-/// Inlining a chain of functions that call the next one twice doubles the size with each function.
+/// Maximum number of instructions of a function once all calls are inlined. A module that has more
+/// instructions without inlining is allowed that many. The limit exists because inlining can be exponential:
+/// in a chain in which each function calls the next one twice, the size doubles with each function.
 pub const MAX_INLINED: u64 = 1 << 20;
 
 /// A reference from one function to another.
@@ -77,7 +78,8 @@ fn depths(module: &Module, edges: &[Vec<Edge>], diagnostics: &mut Vec<Diagnostic
                 depth[func] = Some(longest + 1);
                 active[func] = false;
                 stack.pop();
-                // Longer chains through this function are not reported again.
+                // Only the first function beyond the limit is reported, not its callers, whose chains are
+                // longer.
                 if longest == MAX_CALL_DEPTH {
                     let name = &module.funcs()[func].name;
                     let message = format!(
@@ -112,12 +114,13 @@ fn depths(module: &Module, edges: &[Vec<Edge>], diagnostics: &mut Vec<Diagnostic
     if cycles.is_empty() && too_deep.is_empty() {
         diagnostics.extend(too_large(module, edges, &depth));
     }
-    // Depth is undefined if there is a cycle.
+    // A function in a cycle has no depth, so only the cycles are reported if there are any.
     diagnostics.extend(if cycles.is_empty() { too_deep } else { cycles });
 }
 
-/// Returns an error for the first function, callees first, with more than [`MAX_INLINED`] instructions once
-/// all calls are inlined. `depth` is the length of the longest chain of calls from each function.
+/// Returns an error for the first function that has more than [`MAX_INLINED`] instructions once all calls are
+/// inlined. Callees are visited before their callers. `depth` is the length of the longest chain of calls
+/// from each function.
 fn too_large(module: &Module, edges: &[Vec<Edge>], depth: &[Option<usize>]) -> Option<Diagnostic> {
     let own: Vec<u64> = module
         .funcs()
@@ -128,7 +131,7 @@ fn too_large(module: &Module, edges: &[Vec<Edge>], depth: &[Option<usize>]) -> O
             count
         })
         .collect();
-    // A long text may have more instructions itself.
+    // A long program may have more than `MAX_INLINED` instructions without inlining.
     let limit = MAX_INLINED.max(own.iter().sum());
     let mut order: Vec<usize> = (0..edges.len()).collect();
     order.sort_by_key(|f| depth[*f]);

@@ -78,8 +78,8 @@ pub(super) fn convolution(cx: &mut Cx<'_>, types: &[Type], op: &Convolution, dyn
 }
 
 /// Checks the element types of a product. The codes name, in this order, the constraints on types that are
-/// not quantized, on the choice of quantized tensors, on storage types, on expressed types, on granularity,
-/// and on weights-only quantization.
+/// not quantized, on which tensors are quantized, on storage types, on expressed types, on granularity, and
+/// on weights-only quantization.
 fn quantized(cx: &mut Cx<'_>, codes: [&'static str; 6], result: &TensorType) {
     let [plain, which, storage, expressed, granularity, hybrid] = codes;
     let (lhs, rhs) = (cx.t(0), cx.t(1));

@@ -1,8 +1,8 @@
 //! The verifier. Later stages may rely on the guarantees of a verified module.
 //!
-//! The verifier finds *every* violation (and reports the first [`Diagnostics::MAX`]). Each has the
-//! specification's name of the constraint (`reduce_c4`) or, if the specification has none, one of the codes
-//! below.
+//! The verifier finds *every* violation (and reports the first [`Diagnostics::MAX`]). The code of a violation
+//! is the specification's name of the constraint (`reduce_c4`) or, if the specification has none, one of the
+//! codes below.
 //!
 //! Guarantees of a verified module:
 //!
@@ -26,8 +26,8 @@
 //!   operation ([`crate::normalize`]), the replacement is valid, too (`check-value`, `sharding-constraint`).
 //!
 //! The verifier is as strict as StableHLO's own: dynamic dimensions are compatible with every size, reducers
-//! may accumulate in wider types, and quantized results may have scales other than their operands. The
-//! evaluator and the engine also need static shapes, which [`Verified::into_static`] checks and
+//! may accumulate in wider types, and the scales of quantized results may differ from those of the operands.
+//! The evaluator and the engine also need static shapes, which [`Verified::into_static`] checks and
 //! [`crate::refine`] provides.
 //!
 //! Constraints among inputs are checked by [`crate::infer`]. The files named after op families compare

@@ -1,4 +1,4 @@
-//! Checks quantized types, and their changes by operations that move elements.
+//! Checks quantized types, and how operations that move elements change them.
 
 use farcall_sig::DType;
 
@@ -6,7 +6,7 @@ use crate::infer::Cx;
 use crate::types::{Dim, Quantization, TensorType, default_storage_range};
 
 /// Returns the violated constraint and a message for an invalid quantized tensor type. The message does not
-/// print the type, because its lists may have different lengths.
+/// print the type, because its lists of scales and zero points may have different lengths.
 pub(super) fn invalid(ty: &TensorType) -> Option<(&'static str, String)> {
     let q = ty.quant.as_ref()?;
     // quantized_type_c1, quantized_type_c2
@@ -87,8 +87,8 @@ pub(super) fn reshape_axis(cx: &mut Cx<'_>, code: &'static str, operand: &Tensor
     });
 }
 
-/// Checks that a broadcast moves the quantized dimension like the other dimensions, and repeats a single
-/// scale.
+/// Checks that a broadcast maps the operand's quantized dimension to the result's. If that dimension has size
+/// 1 in the operand, all scales of the result must be equal to its only scale.
 pub(super) fn broadcast_axis(
     cx: &mut Cx<'_>,
     code: &'static str,

@@ -23,8 +23,8 @@ impl Codes {
     }
 }
 
-/// Checks that there are as many declared types as inferred types, and that they are compatible. Each shape
-/// has a separate constraint.
+/// Checks that there are as many declared types as inferred types, and that they are compatible. The shape of
+/// each result has a constraint of its own in `shapes`.
 pub(super) fn check_each(cx: &mut Cx<'_>, inferred: &[Type], element: &'static str, shapes: &[&'static str]) {
     let codes = |i: usize| Codes::two(shapes.get(i).copied().unwrap_or(element), element);
     compare(cx, inferred, &codes);

@@ -58,7 +58,7 @@ impl Walk<'_> {
         }
     }
 
-    /// `span` is the position of the region's owner.
+    /// Checks a region. `span` is the position of the function or instruction that owns the region.
     fn region(&mut self, region: Region<'_>, span: Span, body: bool) {
         for arg in region.args() {
             self.define(*arg, span);

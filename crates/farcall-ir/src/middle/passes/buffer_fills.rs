@@ -1,10 +1,10 @@
 //! Fills the buffers that loops, scatters and updates write to, instead of copying constants into them.
 //!
 //! An instruction that updates a buffer in place starts with a copy of the initial value. If the initial
-//! value is a constant with one value everywhere, it is replaced by a broadcast of that value, and the
-//! program stores no constant of this size. (A broadcast with other users is duplicated: filling costs less
-//! than a copy, and usually saves a copy.) A constant with a single user outside of loops is replaced as
-//! well: its memory is then free for other values before and after.
+//! value is a constant whose elements are all equal, it is replaced by a broadcast of one element, and the
+//! program stores no constant of this size. (If the initial value is a broadcast with other users, it is
+//! duplicated: filling a buffer costs less than a copy, and usually saves one.) A constant with a single user
+//! outside of loops is replaced as well: its memory is then free for other values before and after.
 //!
 //! ```text
 //! zeros = constant dense<0>;  while(sums = zeros) …
@@ -46,8 +46,8 @@ fn run(func: &mut Func, _: &PassOptions) {
     });
 }
 
-/// Indices of the operands to fill: operands that the instruction, or a copy of it, writes to and, if the
-/// instruction runs once, operands without other users.
+/// Indices of the operands to fill: operands whose buffer, or a copy of it, the instruction writes to and, if
+/// the instruction runs once, operands without other users.
 fn filled<'r>(r: &'r Rewriter<'_>, inst: InstId, is_once: bool) -> impl Iterator<Item = usize> + use<'r> {
     let inst = r.func().inst(inst);
     let (written, once) = match inst.op() {
@@ -80,7 +80,7 @@ fn fill(r: &mut Rewriter<'_>, inst: InstId, found: Vec<(usize, Literal, TensorTy
     });
 }
 
-/// The single value and the type of a large splat constant, or of a broadcast with other users.
+/// The element and the type of a large splat constant, or of a broadcast with other users.
 fn number(r: &Rewriter<'_>, value: ValueId) -> Option<(Literal, TensorType)> {
     let func = r.func();
     let ty = func

@@ -83,8 +83,8 @@ fn unchanged(inst: Inst<'_>) -> Option<ValueId> {
 }
 
 /// Turns carried values that always equal their initial values into captures: values that the loop body
-/// returns unchanged, and the same constants inside and outside. A loop whose results are all such values is
-/// dead code, even if it never ends.
+/// returns unchanged, and values for which the body returns the same constant that they start with. A loop
+/// whose results are all such values is dead code, even if it never ends.
 pub(super) fn carried_to_captured(r: &mut Rewriter<'_>, id: InstId) {
     let inst = r.func().inst(id);
     let (Some(_), Some(body)) = (inst.region(0), inst.region(1)) else { return };

@@ -87,7 +87,7 @@ fn moved_splat(inst: Inst<'_>, operands: &[&Literal]) -> Option<Literal> {
     Literal::splat_of(ty.dtype, ty.shared_sizes(), element).ok()
 }
 
-/// Returns true for operations with the same bits in every implementation.
+/// Returns true for operations whose results have the same bits in every implementation.
 fn is_exact(inst: Inst<'_>) -> bool {
     let of = |v: Option<&ValueId>| v.and_then(|v| inst.func().tensor(*v));
     let discrete = |t: Option<&TensorType>| t.is_some_and(|t| t.dtype.is_integer() || t.dtype.is_bool());

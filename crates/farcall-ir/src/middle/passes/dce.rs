@@ -1,8 +1,8 @@
 //! Dead code elimination: drops instructions whose results are unused, and unused carried values and
 //! captures.
 //!
-//! Empty tensors become constants, so a call whose other results are all dead is dropped. (JAX's
-//! decompositions of empty matrices rely on that.)
+//! Results without elements are replaced by constants, so a call is dropped if all its other results are
+//! dead. (JAX's decompositions of empty matrices rely on this.)
 
 use smallvec::SmallVec;
 
@@ -84,8 +84,8 @@ impl Live {
             return;
         }
         match inst.op() {
-            // A `while` always reads its condition, an `if` or `case` its predicate. What else they read
-            // follows from their live results.
+            // A `while` always reads its condition, an `if` or `case` its predicate. Their live results
+            // determine what else they read.
             Op::While => todo.extend(inst.region(0).and_then(|r| r.returned().first())),
             Op::If | Op::Case => todo.extend(inst.own_operands()),
             _ => {

@@ -55,7 +55,7 @@ pub static PASS: Pass =
 const MAX_MEMBERS: usize = 256;
 /// Maximum number of operations in a fusion, duplicated operations included.
 pub const MAX_FUSION_OPS: usize = 4 * MAX_MEMBERS;
-/// Maximum number of elements at which unrelated operations are fused, too.
+/// Maximum number of elements of operations that are fused although they are unrelated.
 const MAX_UNRELATED_ELEMENTS: usize = 4096;
 /// Minimum size in bytes of a result for which postponing its computation pays.
 const MIN_POSTPONED_BYTES: usize = 512;
@@ -162,8 +162,8 @@ impl Plan {
         for alike in members.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
             let n = alike[0].1;
             let alike: Vec<InstId> = alike.iter().map(|(.., place)| insts[*place].id()).collect();
-            // No part uses a later one: parts are either unrelated, or consecutive runs of members in program
-            // order.
+            // No part uses results of a later part: parts are either unrelated, or consecutive runs of
+            // members in program order.
             let parts = self.parts(region, alike, n, &postponement, scratch);
             for part in parts.iter().flat_map(|p| p.chunks(MAX_MEMBERS)) {
                 split(region.func(), part, &self.roles)
@@ -233,8 +233,8 @@ impl Plan {
         }
     }
 
-    /// Splits members that are too many for one group in two. A single member forms no group, even if the
-    /// instructions duplicated for it are too many.
+    /// Splits members that are too many for one group into two halves. A single member forms no group, even
+    /// if the instructions duplicated for it are too many.
     fn halve(&mut self, func: &Func, members: &[InstId], scratch: &mut Scratch) {
         let (first, second) = members.split_at(members.len() / 2);
         for half in [first, second].into_iter().filter(|_| !first.is_empty()) {
@@ -255,8 +255,8 @@ impl Plan {
         }
     }
 
-    /// Orders the instructions and groups of a region, each after its operands. Otherwise the program order
-    /// is kept; a group takes the position of its last member.
+    /// Orders the instructions and groups of a region, each after the producers of its operands. Otherwise
+    /// the program order is kept; a group takes the position of its last member.
     fn order(&self, func: &Func, region: RegionId, groups: Range<usize>, scratch: &mut Scratch) -> Vec<Unit> {
         let Scratch { number, set } = scratch;
         let mut units: Vec<Unit> = groups.clone().map(Unit::Group).collect();
@@ -546,7 +546,7 @@ impl Scratch {
 /// Returns all units by number, each after its predecessors, and otherwise in the given order.
 fn topological(units: &[usize], needs: &[SmallVec<[usize; 4]>]) -> Vec<usize> {
     let mut out = Vec::with_capacity(units.len());
-    // For each unit: its predecessors have been pushed, and it has been emitted.
+    // Two flags for each unit: its predecessors have been pushed; the unit has been emitted.
     let mut done: Vec<(bool, bool)> = vec![(false, false); needs.len()];
     let mut stack = Vec::new();
     for unit in units {

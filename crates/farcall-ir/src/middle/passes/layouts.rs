@@ -80,8 +80,8 @@ fn order(layout: &[usize], ty: &TensorType) -> Option<Vec<usize>> {
     (valid && !order.iter().copied().eq(0..ty.rank())).then_some(order)
 }
 
-/// The layout of each tensor in values of these types. Tensors in a tuple have no layouts, except for the
-/// parts of a single tuple with one layout for each part.
+/// The layout of each tensor in values of these types. Tensors in a tuple have no layouts, except if the
+/// tuple is the only value and there is one layout for each of its parts.
 fn leaf_layouts<'l>(types: &[Type], layouts: Option<&'l [Vec<usize>]>) -> Vec<Option<&'l Vec<usize>>> {
     let layout = |i: usize| layouts.and_then(|l| l.get(i));
     let mut out = Vec::new();

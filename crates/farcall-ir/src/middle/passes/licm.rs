@@ -54,10 +54,10 @@ struct Motion {
     moves_constants: bool,
 }
 
-/// A value of a region that is known before the instruction with the region.
+/// Availability of a value of a region before the instruction that owns the region.
 #[derive(Clone, Copy)]
 enum Known {
-    /// This value, outside of the region or about to move there.
+    /// Equals this value, which is outside of the region or about to move there.
     Outside(ValueId),
     /// The result of a cheap instruction, which can be copied.
     Cheap,
@@ -138,8 +138,8 @@ fn has_no_failure(inst: Inst<'_>) -> bool {
     !may_fail && inst.regions().all(|region: Region<'_>| region.insts().all(has_no_failure))
 }
 
-/// Returns true for instructions that may end a run: operations whose operands may give a shape other than
-/// the declared one, and operations that are not implemented for every allowed type.
+/// Returns true for instructions that may end a run with an error: operations whose operands may give a shape
+/// other than the declared one, and operations that are not implemented for every allowed type.
 pub(super) fn may_fail(inst: Inst<'_>) -> bool {
     let complex = |v: &ValueId| inst.func().tensor(*v).is_some_and(|t| t.dtype.is_complex());
     let info = inst.op().info();

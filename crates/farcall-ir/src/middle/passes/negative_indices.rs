@@ -31,7 +31,7 @@ fn run(func: &mut Func, _: &PassOptions) {
     for region in regions {
         let takers = r.func().region(region).insts().filter(|inst| index_vectors(inst.op()).is_some());
         let takers: Vec<InstId> = takers.map(|inst| inst.id()).collect();
-        // Several users of the same indices often follow one another.
+        // A cache, since several gathers and scatters often use the same indices.
         let mut known: FxHashMap<(ValueId, usize), Option<Indices>> = FxHashMap::default();
         for id in takers {
             let inst = r.func().inst(id);
@@ -55,7 +55,8 @@ fn index_vectors(op: &Op) -> Option<(usize, usize)> {
     numbers.wrap.is_empty().then_some((numbers.index_vector_dim, numbers.indexed_dims.len()))
 }
 
-/// The indices of a gather or scatter, after the index of the operand that holds them.
+/// Returns the operand that holds the indices of a gather or scatter: its position among the operands, and
+/// the value.
 fn indices(inst: Inst<'_>) -> (usize, ValueId) {
     let place = inst.own_operands().len() / 2;
     (place, inst.own_operands()[place])

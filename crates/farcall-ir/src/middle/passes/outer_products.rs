@@ -21,9 +21,9 @@ use farcall_sig::DType;
 pub static PASS: Pass =
     Pass { name: "outer_products", about: "computes products of a single term elementwise", run };
 
-/// Floats that are summed in their own type.
+/// Float types whose products are accumulated in the same type.
 const ACCUMULATED_FLOATS: [DType; 2] = [DType::F32, DType::F64];
-/// Floats that are summed in one of [`ACCUMULATED_FLOATS`].
+/// Float types whose products are accumulated in one of [`ACCUMULATED_FLOATS`].
 const WIDENED_FLOATS: [DType; 2] = [DType::F16, DType::BF16];
 
 fn run(func: &mut Func, cx: &PassOptions) {

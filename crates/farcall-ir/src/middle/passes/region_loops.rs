@@ -101,7 +101,7 @@ fn has_kernel(inst: Inst<'_>, cx: &PassOptions) -> bool {
     (matches!(inst.op(), Op::Reduce { .. }) && by_one() == Some(true)) || (cx.computes)(inst)
 }
 
-/// A region that can be applied to tensors: only elementwise operations on scalars.
+/// A region that can be applied to whole tensors, because it has only elementwise operations on scalars.
 struct Applied {
     region: RegionId,
     /// Values from outside that the region's last arguments stand for.
@@ -423,7 +423,7 @@ impl Lowering<'_, '_> {
     }
 
     /// Applies the region to the values and the elements at one position in the window. If some elements are
-    /// `left_out`, the last tensor marks the elements that exist.
+    /// `left_out`, the last of `slices` marks the elements that exist.
     fn take_in(
         &mut self,
         here: InstId,

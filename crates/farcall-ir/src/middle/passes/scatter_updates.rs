@@ -1,13 +1,13 @@
-//! Scatters of a single window to a known position become updates of that part.
+//! Scatters of a single window to a known position become updates of that part of the operand.
 //!
 //! ```text
 //! y = scatter(x, [1, 1], v: [6, 6]) { set }    ──▶  y = dynamic_update_slice(x, v, 1, 1)
 //! y = scatter(x, [1, 1], v: [6, 6]) { add }    ──▶  y = dynamic_update_slice(x, slice(x) + v, 1, 1)
 //! ```
 //!
-//! `x.at[1:-1, 1:-1].set(v)` in JAX is such a scatter. An update copies lines, in place if possible, and its
-//! operands can be fused. Windows that are not inside the operand are left alone: a scatter skips them, an
-//! update would shift them.
+//! `x.at[1:-1, 1:-1].set(v)` in JAX is such a scatter. An update copies runs of contiguous elements, in place
+//! if possible, and its operands can be fused. Windows that are not inside the operand are left alone: a
+//! scatter skips them, an update would shift them.
 
 use super::simplify::{number, reshaped, splat_before};
 use super::{Pass, PassOptions, each_inst};

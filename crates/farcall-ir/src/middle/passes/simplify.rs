@@ -22,17 +22,17 @@ pub static PASS: Pass = Pass { name: "simplify", about: "applies algebraic rewri
 enum Replacement {
     /// An existing value.
     Value(ValueId),
-    /// A constant with one value everywhere.
+    /// A constant whose elements all equal this number.
     Splat(Scalar),
     /// A different operation on different operands.
     Op(Op, Vec<ValueId>),
-    /// A binary operation on the first value, a scalar, broadcast to the result's type, and the second value,
-    /// reshaped to that type.
+    /// A binary operation. Its operands are the first value, a scalar that is broadcast to the result's type,
+    /// and the second value, which is reshaped to that type.
     Each(Binary, [ValueId; 2]),
     /// A value multiplied by a number.
     Scaled(ValueId, Scalar),
-    /// An operation on operands that are reshaped to the given types. Its result has the last type and is
-    /// reshaped to the type of the replaced result.
+    /// An operation on operands that are reshaped to the given types. The result of the operation has the
+    /// type in the last field, and is reshaped to the type of the replaced result.
     Reshaped(Op, Vec<(ValueId, TensorType)>, TensorType),
     /// The values returned by this region of the instruction.
     Region(usize),
@@ -165,12 +165,13 @@ fn erase_reshape(r: &mut Rewriter<'_>, x: ValueId) {
     }
 }
 
-/// Adds a constant with one value everywhere before an instruction, with the given type.
+/// Adds a value of the given type before an instruction. All its elements equal `scalar`.
 pub(super) fn splat_before(r: &mut Rewriter<'_>, id: InstId, scalar: Scalar, ty: TensorType) -> ValueId {
     filled_before(r, id, Literal::splat(ty.dtype, [], scalar), ty)
 }
 
-/// Adds a value before an instruction that equals a constant of one element everywhere.
+/// Adds a value of the given type before an instruction. All its elements equal the single element of
+/// `number`.
 pub(super) fn filled_before(r: &mut Rewriter<'_>, id: InstId, number: Literal, ty: TensorType) -> ValueId {
     let number = r.value_before(id, Op::Constant(number), [], ty.with_sizes([]));
     match ty.rank() {
@@ -356,8 +357,8 @@ fn compare_self(at: &Site<'_>) -> Option<Replacement> {
     (a == b && at.is_discrete(a)).then_some(Replacement::Splat(Scalar::Bool(holds)))
 }
 
-/// `!(a < b)` is `a >= b`. Not valid for floats, since comparisons with NaN are false, except for equality
-/// and the total order.
+/// `!(a < b)` is `a >= b`. Not valid for floats, since `<` and `>=` are both false for NaN, unless the
+/// comparison is `==`, `!=` or uses the total order.
 fn not_of_compare(at: &Site<'_>) -> Option<Replacement> {
     let made = at.made(at.first()?)?;
     let (Op::Unary(Unary::Not), Op::Compare(compare)) = (at.op(), made.op()) else { return None };
@@ -388,8 +389,8 @@ fn select_same(at: &Site<'_>) -> Option<Replacement> {
     (a == b).then_some(Replacement::Value(*a))
 }
 
-/// The instruction that computes the first operand, and its own first operand, if `same` accepts both
-/// operations. `None` for quantized tensors.
+/// The instruction that computes the first operand, and its own first operand, if `same` accepts the
+/// operations of both instructions. `None` for quantized tensors.
 fn inner<'f>(at: &Site<'f>, same: impl Fn(&Op) -> bool) -> Option<(Inst<'f>, ValueId)> {
     let made = at.made(at.first()?)?;
     if !same(at.op()) || !same(made.op()) {
@@ -431,8 +432,8 @@ fn without_ones(ty: &TensorType) -> (TensorType, Vec<Option<usize>>) {
     (ty.with_sizes(sizes), numbers)
 }
 
-/// A transpose of a tensor with dimensions of size 1: the remaining dimensions are transposed, or stay in
-/// order.
+/// A transpose of a tensor with dimensions of size 1. It becomes a transpose of the remaining dimensions or,
+/// if these stay in order, a reshape.
 fn transpose_of_ones(at: &Site<'_>) -> Option<Replacement> {
     let (Op::Transpose { permutation }, Some(x)) = (at.op(), at.first()) else { return None };
     let (from, numbers) = without_ones(at.ty(x)?);

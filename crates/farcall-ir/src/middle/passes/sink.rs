@@ -6,9 +6,9 @@
 //!     ──▶  a = …;  b = f(a);  zeros = broadcast(0);  c = scatter(zeros, b)
 //! ```
 //!
-//! An instruction moves if its results take more memory than the operands whose live ranges grow. Views of an
-//! operand as another type always move. Moved instructions keep their relative order, so that every value is
-//! still defined before its users.
+//! An instruction moves if its results take more memory than the operands whose live ranges grow. Reshapes
+//! and bitcasts always move, since they are views of the operand's memory. Moved instructions keep their
+//! relative order, so that every value is still defined before its users.
 
 use rustc_hash::FxHashMap;
 

@@ -8,8 +8,8 @@
 //! The last position of a sequence model's output is such a slice; so are `jax.numpy.sort(x)[-10:]`,
 //! `argsort(x)[:10]` and `approx_max_k`. (`chlo.top_k` cannot replace all of these programs, because it
 //! prescribes where NaNs are sorted.) Slices move up through elementwise operations and through operations
-//! that move elements. An operation that sums elements stays, since the order of its additions may depend on
-//! its size.
+//! that move elements. An operation that sums elements is computed whole, since the order of its additions
+//! may depend on its size.
 
 use rustc_hash::FxHashSet;
 
@@ -23,11 +23,11 @@ use crate::types::Type;
 pub static PASS: Pass =
     Pass { name: "slices", about: "computes only the parts of values that slices use", run };
 
-/// Minimum ratio of a value's elements to the elements of a part that is computed alone. An operation that is
-/// separated from users of the whole value cannot be fused with them.
+/// Minimum ratio of a value's elements to the elements of a part that is computed alone. The gain must
+/// outweigh a lost fusion: an operation on a part cannot be fused with operations on whole tensors.
 const MIN_SHRINK_FACTOR: usize = 2;
 /// Minimum ratio of the length of a line (the elements that are sorted together) to the length of its sorted
-/// part. Longer parts are as fast to sort with the whole line.
+/// part. If the part is longer, sorting the whole line is as fast.
 const MIN_SORT_SHRINK_FACTOR: usize = 8;
 
 fn run(func: &mut Func, _: &PassOptions) {

@@ -42,7 +42,8 @@ fn transposed_operands(inst: Inst<'_>) -> Option<(Box<DotGeneral>, Vec<ValueId>)
     (lhs.is_some() || rhs.is_some()).then(|| (dot, vec![lhs.unwrap_or(x), rhs.unwrap_or(y)]))
 }
 
-/// The operand of the transpose that defines a value, if its free dimensions stay in order; renumbers `dims`.
+/// Returns the operand of the transpose that defines a value, if the transpose keeps the free dimensions in
+/// order. Changes `dims` to the corresponding dimensions of that operand.
 fn before_transpose(inst: Inst<'_>, operand: ValueId, dims: [&mut Vec<usize>; 2]) -> Option<ValueId> {
     let func = inst.func();
     let made = func.defining_inst(operand)?;

@@ -138,8 +138,8 @@ impl Unroller<'_, '_> {
     }
 }
 
-/// Returns true if the condition and the body consist of plain operations, few enough for this number of
-/// copies.
+/// Returns true if the condition and the body consist of plain operations, and `count` copies of the body
+/// have at most [`MAX_INSTRUCTIONS`] instructions.
 pub(super) fn is_plain(inst: Inst<'_>, count: usize) -> bool {
     let plain = |i: Inst<'_>| {
         let calls = matches!(i.op(), Op::CustomCall(_) | Op::Call { .. });
@@ -201,7 +201,8 @@ fn count_iterations(direction: Direction, first: i128, step: i128, bound: i128) 
     }
 }
 
-/// The value of an integer constant, either directly or through a capture of the loop.
+/// The integer that a value holds, if the value is a constant or an argument for which the loop captures a
+/// constant.
 fn integer(while_: Inst<'_>, value: ValueId) -> Option<i128> {
     let captured = while_.regions().find_map(|r| r.captured_args().iter().position(|a| *a == value));
     let literal = constant(while_.func(), captured.map_or(value, |i| while_.captures()[i]))?;

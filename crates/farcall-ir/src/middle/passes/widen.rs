@@ -168,8 +168,8 @@ impl Widening<'_, '_, '_> {
         self.dtype(value).and_then(wide).is_some()
     }
 
-    /// Returns the value in its wider type, for use at an instruction. A value whose type has kernels is
-    /// returned unchanged.
+    /// Returns the value in its wider type, for use by the instruction `here`. A value whose type has kernels
+    /// is returned unchanged.
     fn widened(&mut self, here: InstId, value: ValueId) -> ValueId {
         let Some(to) = self.dtype(value).and_then(wide) else { return value };
         if let Some(known) = self.wide.get(&value) {
@@ -294,7 +294,7 @@ impl Widening<'_, '_, '_> {
         self.r.func().inst(reduce).results()[0]
     }
 
-    /// Widens the operands of an instruction whose indices `which` selects.
+    /// Widens those operands of an instruction whose indices `which` accepts.
     fn operands(&mut self, id: InstId, which: impl Fn(usize) -> bool) {
         let operands = self.r.func().inst(id).operands().to_vec();
         let is_concerned = |(i, v): (usize, &ValueId)| which(i) && self.is_narrow(*v);
@@ -445,7 +445,7 @@ impl Widening<'_, '_, '_> {
         }
     }
 
-    /// Converts the factors of a product to types that have a kernel. `converts`: the kernel itself widens
+    /// Converts the factors of a product to types that have a kernel. If `converts`, the kernel itself widens
     /// the factors.
     fn contraction(&mut self, id: InstId, converts: bool) {
         let inst = self.r.func().inst(id);
@@ -511,8 +511,8 @@ fn factors(a: DType, b: DType, to: DType, converts: bool) -> [DType; 3] {
     [if all.iter().any(double) { DType::F64 } else { DType::F32 }; 3]
 }
 
-/// Returns true if each element of the result is an element of an operand, so that narrow numbers stay
-/// narrow.
+/// Returns true if each element of the result is an element of an operand, so that rounding to the narrow
+/// type does not change it.
 fn selects_a_number(op: &Op) -> bool {
     matches!(op, Op::Binary(Binary::Maximum | Binary::Minimum) | Op::Clamp)
 }
@@ -533,8 +533,9 @@ fn keeps_digits(inst: Inst<'_>) -> bool {
     }
 }
 
-/// Returns true if the only operation of a region may be applied repeatedly without rounding in between: the
-/// low bits of integers do not depend on the high bits.
+/// Returns true if the only operation of a region may be applied repeatedly without rounding in between.
+/// Integers need to be truncated only once, since the low bits of a result do not depend on the high bits of
+/// the operands.
 fn keeps_in_region(inst: Inst<'_>, keeps: bool) -> bool {
     let dtype = inst.results().first().and_then(|v| inst.func().tensor(*v)).map(|ty| ty.dtype);
     let Op::Binary(op) = inst.op() else { return matches!(inst.op(), Op::Compare(_)) };

@@ -76,7 +76,7 @@ pub enum Reason {
     Full,
     /// The operands are computed by a later fusion than the neighbor's operands.
     Later,
-    /// The operation is duplicated into every fusion that uses it, but this user is not a fusion.
+    /// The operation is duplicated into every fusion that uses it, but the user in `by` is not a fusion.
     Taken {
         /// The user; `None` if the operation is a result of the program.
         by: Option<&'static str>,
@@ -159,7 +159,7 @@ impl<'a> Explainer<'a> {
         running_regions(func).into_iter().flat_map(move |region| func.region(region).insts())
     }
 
-    /// The borders between an instruction and the producers of its operands.
+    /// The boundaries between an instruction and the producers of its operands.
     fn fusion_boundaries(&self, to: Inst<'a>) -> Vec<FusionBoundary> {
         let is_fusion = |inst: Inst<'_>| inst.op().is_fusion();
         let is_step = |inst: Inst<'_>| match own_role(inst, self.cx) {

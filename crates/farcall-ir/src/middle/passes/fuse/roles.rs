@@ -145,7 +145,8 @@ struct Reduction {
     n: usize,
     /// Number of elements in a row, if the reduction reduces rows.
     columns: Option<usize>,
-    /// Combines elements across rows, or all elements, starting from a constant.
+    /// True if the reduction starts from a constant and combines either elements of different rows or all
+    /// elements.
     accumulates: bool,
 }
 

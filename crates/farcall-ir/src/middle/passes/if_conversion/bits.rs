@@ -4,7 +4,8 @@
 //! reduce(x: f32) { (a, b) → f32(i32(a) ^ i32(b)) }   ──▶   f32(reduce(i32(x)) { (a, b) → a ^ b })
 //! ```
 //!
-//! Here, types stand for `bitcast_convert`. The remaining reducer may have a kernel.
+//! In this notation, a type in the place of a function is a `bitcast_convert` to that type. There may be a
+//! kernel for the simpler reducer, though there is none for the original one.
 
 use crate::module::{Func, Inst, InstId, NewInst, Region, RegionId, Rewriter, ValueId, ValueMap};
 use crate::op::{FormOp, Op};

@@ -1,4 +1,5 @@
-//! `if` and `case` in regions that are applied to elements: both branches are computed, and a select chooses.
+//! `if` and `case` in regions that are applied to elements: all branches are computed, and selects choose the
+//! results.
 
 use super::{MAX_INSTRUCTIONS, applies_to_elements, is_plain, number};
 use crate::literal::Literal;

@@ -5,9 +5,9 @@
 //! sort(x) { (a, b) → abs(a) < abs(b) }   ──▶   k = abs(x);  sort(x, k) { (a, b, j, k) → j < k }
 //! ```
 //!
-//! Both sides must use the same function of their elements. A comparator that computes several keys, such as
-//! the real and the imaginary part of a complex number, compares several tensors. The remaining comparator
-//! only compares and selects, which the sort kernel supports.
+//! Both sides must use the same function of their elements. If a comparator computes several keys, such as
+//! the real and the imaginary part of a complex number, the sort gets a tensor for each key. The comparator
+//! then only compares and selects, which the sort kernel supports.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
