@@ -19,7 +19,7 @@ pub(super) fn unary(op: Unary, dtype: DType, x: Scalar) -> Option<Scalar> {
     }
 }
 
-/// Applies an integer operation; unsigned operands are reinterpreted.
+/// Applies an integer operation. An unsigned operand is passed as the signed integer with the same bits.
 fn unary_integer(op: Unary, dtype: DType, x: i64) -> Option<i64> {
     let bits = dtype.bits();
     let mask = u64::MAX >> (64 - bits);
@@ -251,8 +251,9 @@ pub(super) fn clamp(dtype: DType, low: Scalar, x: Scalar, high: Scalar) -> Optio
     binary(Binary::Minimum, dtype, binary(Binary::Maximum, dtype, low, x)?, high)
 }
 
-/// Converts a value to another type: floats are truncated toward zero and saturated to integers (NaN becomes
-/// 0), nonzero values become true, and complex numbers lose their imaginary part in any other type.
+/// Converts a value to another type. Floats become integers by truncation toward zero and saturation (NaN
+/// becomes 0), nonzero values become true, and complex numbers lose their imaginary part unless the new type
+/// is complex.
 pub(super) fn convert(x: Scalar, to: DType) -> Scalar {
     match (to.class(), x) {
         (DTypeClass::Bool, Scalar::Complex(z)) => Scalar::Bool(z.re != 0.0),
@@ -276,8 +277,8 @@ pub(super) fn convert(x: Scalar, to: DType) -> Scalar {
     }
 }
 
-/// Converts an integer to 53 bits. If it does not fit, the last bit is set, so that a second rounding to
-/// fewer bits equals a single rounding.
+/// Converts an integer to a float with 53 significant bits. If the conversion drops nonzero bits, it sets the
+/// last bit, so that a later rounding to fewer bits gives the same result as a single rounding.
 fn to_odd(x: u64) -> f64 {
     let extra = 11u32.saturating_sub(x.leading_zeros());
     let lost = x & ((1 << extra) - 1);

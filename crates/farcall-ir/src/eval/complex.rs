@@ -190,7 +190,7 @@ fn norm_minus_one(x: f64, y: f64) -> f64 {
     };
     let (a, b) = if x.abs() >= y.abs() { (x, y) } else { (y, x) };
     let ((ah, al), (bh, bl)) = (square(a), square(b));
-    // `ah - 1` is exact near 1; the sum with `bh` may round.
+    // `ah - 1` is exact if `ah` is near 1; the sum with `bh` may round.
     let first = ah - 1.0;
     let lost_first = (ah - (first + 1.0)) - 0.0;
     let sum = first + bh;

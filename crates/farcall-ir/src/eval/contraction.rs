@@ -53,7 +53,8 @@ pub(super) fn dynamic_convolution(
     convolution(m, inst, xs, &Convolution { padding, ..c.clone() })
 }
 
-/// The product. Its dimensions are the batch dimensions, the free ones of lhs, then the free ones of rhs.
+/// Computes the product of two tensors. Its dimensions are the batch dimensions, then the free dimensions of
+/// lhs, then those of rhs.
 fn dot(
     lhs: &Literal,
     rhs: &Literal,
@@ -132,8 +133,8 @@ fn permuted_positions(dims: &[usize], order: &[&[usize]]) -> Vec<usize> {
     positions
 }
 
-/// The convolution. Feature groups split the features of lhs and the kernels of rhs; batch groups split the
-/// batch of lhs and the kernels of rhs. The kernels of group `g` only see group `g`'s part of lhs.
+/// Computes a convolution. Feature groups split the features of lhs and the kernels of rhs; batch groups
+/// split the batch of lhs and the kernels of rhs. The kernels of group `g` only see group `g`'s part of lhs.
 fn convolved(
     lhs: &Literal,
     rhs: &Literal,
@@ -255,8 +256,8 @@ impl<'a> ConvolutionPlan<'a> {
         out
     }
 
-    /// Offsets into lhs and rhs of the elements multiplied in the window at a spatial index of the result.
-    /// Padding counts as zeros of lhs. These zeros are multiplied even by infinities of rhs, unless
+    /// Offsets of the elements of lhs and rhs that are multiplied for the result at a spatial index. Padding
+    /// counts as zeros of lhs. These zeros are multiplied even by infinities of rhs, unless
     /// [`Convolution::skips_padding`]. Holes of dilation are skipped.
     fn taps(&self, index: &[usize]) -> Vec<(Option<usize>, usize)> {
         let (c, n) = (self.c, &self.c.dims);

@@ -254,7 +254,7 @@ pub(super) fn get_dimension_size(xs: &[Value], dim: usize) -> Result<Vec<Value>,
     one(Literal::scalar(DType::S32, Scalar::Signed(size as i64)))
 }
 
-/// Returns the shape that the elements of operand `i` give.
+/// Returns the shape whose sizes are the elements of operand `i`.
 pub(super) fn shape_operand(xs: &[Value], i: usize) -> Result<Vec<usize>, EvalError> {
     let sizes = tensor(xs, i)?.iter().map(|s| usize::try_from(s.as_i64()));
     sizes.collect::<Result<_, _>>().map_err(|_| EvalError::new("a size is negative"))

@@ -68,7 +68,8 @@ impl fmt::Display for HostError {
     }
 }
 
-/// This conversion prevents `HostError` from implementing `Error`.
+/// `HostError` cannot implement `Error`: this conversion would then overlap with the standard library's
+/// conversion of a type to itself.
 impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for HostError {
     fn from(error: E) -> HostError {
         HostError(error.into().into())

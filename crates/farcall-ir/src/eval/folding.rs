@@ -55,7 +55,7 @@ pub(super) fn fold(
 }
 
 /// The second half of `select_and_scatter`: combines each source value with the current value at its
-/// destination, which starts as the initial value.
+/// destination. All elements of the result start with the initial value.
 pub(super) fn scatter(
     dims: &[usize],
     source: &Literal,

@@ -249,8 +249,8 @@ fn slice_between(
     take(operand, &dims, |index| first + position(index, &step))
 }
 
-/// Index vectors along one dimension of a tensor. A tensor of scalars holds vectors of one element, along the
-/// dimension after its last.
+/// The index vectors that a tensor holds along one of its dimensions. If that dimension is one past the last,
+/// each element is an index vector with one entry.
 struct Starts<'a> {
     tensor: &'a Literal,
     /// Sizes of the other dimensions.
@@ -355,7 +355,7 @@ mod tests {
 
     #[test]
     fn gather_of_batches_and_scalar_indices() {
-        // Row i of the result is element starts[i] of row i.
+        // Element i of the result is element starts[i], clamped, of row i of the operand.
         let g = Gather {
             operand_batching_dims: vec![0],
             start_indices_batching_dims: vec![0],

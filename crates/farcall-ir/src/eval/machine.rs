@@ -243,7 +243,7 @@ impl<'m> Machine<'m> {
         Ok(result)
     }
 
-    /// `dequantize_op_quantize`
+    /// Evaluates arithmetic on quantized tensors, like the specification's `dequantize_op_quantize`.
     fn step_expressed(&mut self, inst: Inst<'m>, operands: Vec<Value>) -> Result<Step<'m>, EvalError> {
         let operands = quantize::express(self.func, inst, operands)?;
         self.expressed = true;

@@ -1,5 +1,5 @@
-//! The reference evaluator: runs any verified module, one operation at a time, in code that can be read
-//! against the StableHLO specification. Faster implementations are tested against it.
+//! The reference evaluator: runs any verified module, one operation at a time, in code that can be read side
+//! by side with the StableHLO specification. Faster implementations are tested against it.
 //!
 //! ```text
 //! eval ──▶ Machine::drive ──▶ step (matches Op) ──▶ the operation's family: elementwise, data, …

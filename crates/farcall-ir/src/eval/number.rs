@@ -15,12 +15,12 @@ use crate::literal::Literal;
 use crate::scalar::Scalar;
 
 /// Maximum number of terms of a sum that is computed in its own type, rounding each step, as XLA does. For
-/// few terms, the order of the additions hardly matters; and if the terms cancel, results from XLA, with
-/// which tests compare, include the rounding errors. XLA splits longer sums into partial sums in several
-/// ways, so a sum in `f64` is the best substitute for them.
+/// few terms, the order of the additions hardly matters. If the terms cancel, little but rounding errors is
+/// left, and tests compare with results of XLA that contain these errors. XLA splits longer sums into partial
+/// sums in several ways, so a sum in `f64` is the best substitute for them.
 pub(super) const MAX_SHORT_SUM_TERMS: usize = 64;
 
-/// A ring of numbers.
+/// Numbers that support addition and multiplication.
 pub(super) trait Number: Copy + Add<Output = Self> + Mul<Output = Self> {
     const ZERO: Self;
     fn from_scalar(x: Scalar) -> Self;

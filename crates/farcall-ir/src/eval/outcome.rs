@@ -24,7 +24,7 @@ pub(super) enum Continuation<'m> {
     /// The values are the results of this call: the function's window is dropped, and the caller's window
     /// becomes current.
     Leave { inst: Inst<'m>, func: &'m Func, base: usize },
-    /// The values are the condition of this loop, with its current state.
+    /// The value is the result of this loop's condition for the state in the second field.
     Test(Inst<'m>, Vec<Value>),
     /// The values are the next state of this loop.
     Again(Inst<'m>),

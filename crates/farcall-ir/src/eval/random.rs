@@ -116,9 +116,9 @@ fn generate(
 
 /// Generates bits for a tensor, and the counter after them.
 ///
-/// A 64-bit word is one block. For narrower types, the two words of a block belong to neighbors along one
-/// dimension: the first dimension of even size, or else the largest dimension. If its size is odd, the last
-/// word is dropped.
+/// An element of more than 32 bits takes a block of two words. For narrower types, the two words of a block
+/// belong to neighbors along one dimension: the first dimension of even size, or else the largest dimension.
+/// If the size of this dimension is odd, the second word of each last block along it is dropped.
 fn threefry_bits(key: u64, counter: u64, dtype: DType, dims: &[usize]) -> (Vec<u64>, u64) {
     let block = |i: usize| threefry(key, counter.wrapping_add(i as u64)).map(u64::from);
     let elements: usize = dims.iter().product();

@@ -141,8 +141,8 @@ pub(super) fn applied<'m>(m: &Machine<'m>, inst: Inst<'m>, i: usize) -> Result<A
 /// For many terms, a region that adds or multiplies floats is replaced by the same operation in `f64`, and
 /// the fold rounds once at its end. The specification leaves the order of a reduction, and thus the last
 /// digits of its result, to the implementation. A million `f32` numbers added one by one would be further
-/// from their sum than XLA's partial sums are. The same holds for a dozen `bf16` numbers, which XLA adds in
-/// `f32` for a reduction (`widen`); under a window, XLA rounds each step.
+/// from their sum than XLA's partial sums are. The same holds for a dozen `bf16` numbers: in a `reduce`, XLA
+/// adds them in `f32` (hence `widen`), but in a `reduce_window` it rounds each step.
 fn with_reducer<'m, R>(
     m: &mut Machine<'m>,
     inst: Inst<'m>,

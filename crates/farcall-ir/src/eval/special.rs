@@ -1,7 +1,8 @@
 //! Functions of one or two real variables that the mathematics library lacks, in double precision.
 //!
 //! The implementations are slow and simple: series, recurrences and iterations to convergence instead of
-//! tabulated approximations. Formulas are from Abramowitz and Stegun unless another source is named.
+//! tabulated approximations. Unless another source is named, formulas are from Abramowitz and Stegun's
+//! handbook, and numbers such as 6.3.7 are its numbers of formulas.
 
 use crate::scalar::Scalar;
 use farcall_sig::DType;
@@ -38,7 +39,7 @@ pub fn digamma(x: f64) -> f64 {
         let fraction = x - x.round();
         return digamma(1.0 - x) - PI / libm::tan(PI * fraction);
     }
-    // 6.3.5 until 6.3.18 converges.
+    // Apply 6.3.5 until `x` is so large that 6.3.18 converges.
     let (mut x, mut shift) = (x, 0.0);
     while x < 15.0 {
         shift += 1.0 / x;
@@ -203,7 +204,7 @@ pub(super) fn sinh_f32(x: f64) -> f64 {
     f64::from(half_exp(x) - half_exp(-x))
 }
 
-/// `eˣ / 2`; overflows only if the half does.
+/// `eˣ / 2`; overflows only if this result does, not if `eˣ` does.
 fn half_exp(x: f32) -> f32 {
     libm::exp(f64::from(x - std::f32::consts::LN_2)) as f32
 }

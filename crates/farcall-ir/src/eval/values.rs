@@ -1,5 +1,5 @@
-//! Conversion between the values of a program and the tensors of its caller: tokens contain nothing, tuples
-//! are flattened.
+//! Conversion between the values of a program and the tensors of its caller: tokens hold no tensors, and
+//! tuples are flattened.
 
 use super::Value;
 use crate::literal::Literal;

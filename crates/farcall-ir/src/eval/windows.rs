@@ -25,8 +25,8 @@ use crate::scalar::Scalar;
 /// `reduce_window`: each result combines the elements covered by one window, starting with the initial
 /// values.
 ///
-/// Padding and the holes of base dilation contain no elements; by the specification, they contain the initial
-/// values.
+/// Under XLA's semantics, padding and the holes of base dilation contain no elements. Under the
+/// specification's semantics, they contain the initial values.
 pub(super) fn fold_windows(
     inputs: &[Literal],
     init_values: &[Literal],
@@ -303,8 +303,8 @@ impl Folder<'_> {
     /// Folds the runs of one line of cells.
     ///
     /// Consecutive runs begin and end in order, so a single queue of two halves serves all runs: `front`
-    /// holds the partial results from each element to the end of its half, `back` the combination of the
-    /// elements added since.
+    /// holds, for each of its elements, the combination of this and all later elements of `front`; `back`
+    /// holds the combination of the elements that were added after `front` was filled.
     fn line(
         &mut self,
         cells: &Cells,

@@ -83,7 +83,7 @@ fn broadcast_shape(cx: &mut Cx<'_>, op: &Broadcasting, operands: &[&TensorType])
         }
         // chlo_broadcast_c3
         let in_order = dims.windows(2).all(|w| w[0] < w[1]) && dims.last().is_none_or(|d| *d < high);
-        // Operands of equal rank have the same dimensions.
+        // For operands of equal rank, each dimension must map to itself.
         let fits = in_order && (low < high || dims.iter().copied().eq(0..high));
         if !cx.check(fits, "chlo_broadcast_c3", || {
             format!(

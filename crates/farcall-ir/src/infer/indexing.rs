@@ -9,8 +9,8 @@ use crate::op::{Gather, Scatter};
 use crate::types::{Dim, TensorType, TypeList};
 use smallvec::smallvec;
 
-/// Checks the start indices, which are the operands from number `from` on: one scalar of the same integer
-/// type per dimension.
+/// Checks the start indices: one scalar for each dimension, all of the same integer type. The start indices
+/// are the operands from position `from` on.
 fn start_indices(cx: &mut Cx<'_>, codes: [&'static str; 3], from: usize, operand: &TensorType) -> bool {
     let [input, count, same] = codes;
     let starts = cx.tensors(from.min(cx.operand_count())..cx.operand_count());
@@ -266,8 +266,8 @@ struct BatchCodes {
     indices: &'static str,
 }
 
-/// Checks the batching dimensions of an operand and of the indices. `valid` is true if the operand's are in
-/// range.
+/// Checks the batching dimensions of an operand and of the indices. `valid` is true if those of the operand
+/// are in range.
 fn batching(
     cx: &mut Cx<'_>,
     codes: &BatchCodes,
