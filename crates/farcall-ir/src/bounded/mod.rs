@@ -190,8 +190,8 @@ impl<'m> Lowering<'m> {
         self.to
     }
 
-    /// Lowers the instructions of a region, whose arguments are mapped, and returns the values that the
-    /// region returns. The terminator is left to the caller.
+    /// Lowers the instructions of a region whose arguments already have lowered values, and returns the
+    /// values that the region returns. The terminator is left to the caller.
     fn body(&mut self, region: Region<'m>) -> Result<Vec<Tracked>, Diagnostic> {
         for inst in region.insts().filter(|inst| *inst.op() != Op::Return) {
             self.walked += 1;
@@ -242,7 +242,8 @@ impl<'m> Lowering<'m> {
         }
     }
 
-    /// Appends the instruction with other operands and with bounds as its shapes, and returns the results.
+    /// Appends a copy of the instruction with the given operands, and with bounds as the sizes of its
+    /// results. Returns the results.
     fn emit(&mut self, inst: Inst<'m>, operands: Vec<ValueId>) -> Result<Vec<ValueId>, Diagnostic> {
         let mut map = ValueMap::default();
         for free in inst.free_values() {

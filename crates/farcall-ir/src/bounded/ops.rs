@@ -198,8 +198,8 @@ impl<'m> Lowering<'m> {
         self.simple(inst, &operands, sizes)
     }
 
-    /// The size of a dimension that all operands share. If sizes differ, a size of 1 is broadcast, as in XLA;
-    /// otherwise the smallest size counts.
+    /// The size of a dimension that all operands share. If the sizes of the operands differ, operands of size
+    /// 1 are broadcast, as in XLA. Among other sizes, the smallest counts.
     fn common_size(&mut self, inst: Inst<'m>, operands: &mut [Tracked], dim: usize) -> Option<ValueId> {
         let size_of = |value: &Tracked| value.sizes.get(dim).copied().flatten();
         let mut found: Vec<ValueId> = operands.iter().filter_map(size_of).collect();

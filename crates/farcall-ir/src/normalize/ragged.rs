@@ -13,8 +13,8 @@ use crate::types::TensorType;
 /// Maximum number of copies that are expanded into instructions.
 const MAX_COPIES: usize = 64;
 
-/// Copies of rows. For each copy, operands of the call give the first row in the operand, the number of rows,
-/// and the first row in the output.
+/// Copies of rows. For each copy, further operands of the call hold the first row in `operand`, the number of
+/// rows, and the first row in `output`.
 pub(super) struct Copies {
     operand: TensorType,
     output: TensorType,

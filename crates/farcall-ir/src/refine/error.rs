@@ -35,7 +35,7 @@ pub(super) enum Stop {
 }
 
 impl Stop {
-    /// Returns true if the program may run with bounds of the sizes instead of the sizes.
+    /// Returns true if specialization may succeed with bounds in place of the exact sizes.
     pub(super) fn may_have_bounds(&self) -> bool {
         matches!(self, Stop::UnknownShape(_) | Stop::Violations(_))
     }

@@ -7,7 +7,8 @@
 //!
 //! The walk (`func`) visits a function in order, with the actual types of operands, and with the elements of
 //! small integer tensors where they are known: constants, sizes of dimensions, and values computed from them.
-//! `walk` holds the state: the specialized function, and the known elements of its values. Result types come from
+//! `walk` holds the state of the walk: the specialized function, and the known elements of its values. Result
+//! types come from
 //! [`crate::infer`]. An operation that takes a shape as an operand becomes the operation with the shape as an
 //! attribute (`dynamic`), known values become constants, and an `if` with a known predicate is replaced by
 //! its branch. A function is walked once for each list of argument types and known arguments, since programs

@@ -1,5 +1,5 @@
-//! Operations without a dynamic form: JAX writes them as custom calls whose operands would be attributes.
-//! Once these operands are known, the calls are replaced by the operations.
+//! Operations without a dynamic form: JAX writes them as custom calls, with operands in the place of the
+//! operation's attributes. Once these operands are known, the calls are replaced by the operations.
 //!
 //! | call | operands | is |
 //! | --- | --- | --- |
@@ -16,8 +16,8 @@ use crate::module::{FuncId, Inst, NewInst, RegionId, ValueId};
 use crate::op::{CallConfig, CustomCall, Op, ReduceWindow, RngAlgorithm, Slice};
 use crate::types::TensorType;
 
-/// Rewrites a call to the operation that it stands for, without the region of a `reduce_window`. Returns
-/// false if the call stands for none, or an operand is not known.
+/// Rewrites a call to the operation that it stands for. The caller adds the region of a `reduce_window`.
+/// Returns false if the call stands for no operation, or if a necessary operand is not known.
 pub(super) fn to_op(walk: &mut Walk<'_, '_>, call: &CustomCall, inst: Inst<'_>, new: &mut NewInst) -> bool {
     let found = match call.target.as_str() {
         "stablehlo.dynamic_reduce_window" => reduce_window(walk, call, new),

@@ -1,6 +1,6 @@
 //! State of the walk through a function: the specialized function so far, and facts about its values.
 //!
-//! `func` walks, and asks the rewrites of operations (`dynamic`, `custom_call`, `shape_operands`), which read
+//! `func` walks. It calls the rewrites of operations (`dynamic`, `custom_call`, `shape_operands`), which read
 //! and change this state but do not walk themselves.
 
 use std::collections::HashMap;
@@ -232,7 +232,8 @@ impl<'r, 'm> Walk<'r, 'm> {
         true
     }
 
-    /// Returns true if an equal small tensor of integers has been computed already, and uses it.
+    /// Returns true if an equal small tensor of integers has been computed already. The result is then bound
+    /// to that tensor.
     pub(super) fn is_repeated(&mut self, inst: Inst<'_>, new: InstId) -> bool {
         let new = self.to.inst(new);
         let ([result], true) = (new.results(), new.region_ids().is_empty()) else { return false };

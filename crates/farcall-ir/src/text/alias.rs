@@ -1,8 +1,8 @@
 //! Parses definitions and uses of aliases (`#map = …`, `!t = …`, `#loc1 = loc(…)`).
 //!
-//! An alias may be used before its definition, as MLIR prints locations. Definitions begin a line, so they
-//! are found and read before everything else. Each use is charged with the size and depth of the aliased
-//! value, so a few lines of nested aliases cannot exhaust memory or the stack.
+//! An alias may be used before its definition: MLIR prints the definitions of locations at the end.
+//! Definitions begin a line, so they are found and read before everything else. Each use is charged with the
+//! size and depth of the aliased value, so a few lines of nested aliases cannot exhaust memory or the stack.
 
 use super::aliases::{Alias, AliasValue};
 use super::lexer::{Tok, Token, next_token};

@@ -138,9 +138,9 @@ impl<'s> Parser<'s> {
             added.push((key, value, span(t)));
             Ok(())
         })?;
-        // The sort is stable, so the first of several equal names comes first and is kept. The attributes are
-        // added in bulk, because inserting many into a sorted list one by one would move its entries each
-        // time.
+        // The sort is stable. Of several equal names, the first in the text therefore comes first, and it is
+        // kept. The attributes are added in bulk, because inserting many into a sorted list one by one would
+        // move its entries each time.
         added.sort_by(|a, b| a.0.cmp(&b.0));
         for i in 0..added.len() {
             let (key, _, at) = &added[i];
@@ -153,7 +153,7 @@ impl<'s> Parser<'s> {
         Ok(())
     }
 
-    /// Adds an attribute, unless one of this name exists, which is reported.
+    /// Adds an attribute. If one of this name exists, reports an error instead.
     pub(super) fn insert(&mut self, out: &mut AttrDict, key: String, value: Attr, at: Span) {
         if out.contains_key(&key) {
             self.is_twice(&key, at);
@@ -192,8 +192,8 @@ impl<'s> Parser<'s> {
         match dtype.class() {
             DTypeClass::Float => match super::dense::float_of_bits(value, dtype) {
                 Some(value) if self.str_of(t).starts_with("0x") && !negative => {
-                    // The digits are the bits of the type. A NaN keeps its payload where `Scalar::from_bytes`
-                    // does.
+                    // The digits are the bits of the float. A NaN keeps its payload where
+                    // `Scalar::from_bytes` does.
                     Ok(Attr::float(value, dtype))
                 }
                 _ => self.fail(

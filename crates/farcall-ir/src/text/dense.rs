@@ -185,8 +185,8 @@ impl<'s> Parser<'s> {
             return self.literal_of(ty.dtype, ty.sizes(), raw, place);
         }
         let narrow = bits < 8;
-        // A single byte holds up to eight packed booleans, unless it is 0 or 0xff, one value for all
-        // elements.
+        // A single byte holds up to eight packed booleans, except 0 and 0xff, which stand for false and true
+        // in all elements.
         let packed = narrow
             && raw.len() != bytes
             && raw.len() == n.saturating_mul(bits).div_ceil(8)
@@ -297,7 +297,7 @@ fn read_list(
     out: &mut Vec<u8>,
 ) -> Result<(), ElementError> {
     let bytes = &text.as_bytes()[..end];
-    // Number of items read so far of each open list.
+    // Number of items read so far in each open list.
     let mut open: Vec<usize> = Vec::with_capacity(dims.len());
     let mut pos = start;
     let one = |pos: usize| Span::new(pos, pos + 1);

@@ -70,7 +70,8 @@ pub const MAX_NESTING: u32 = 256;
 /// Maximum number of attributes and types that all uses of aliases expand to.
 pub const MAX_ALIAS_NODES: u64 = 1 << 22;
 
-/// Maximum nesting depth of a location. Deeper locations (the outer end of a long call stack) are left out.
+/// Maximum nesting depth of a location. Deeper parts of a location (the outer end of a long call stack) are
+/// left out.
 pub const MAX_LOC_DEPTH: u32 = 128;
 
 /// Maximum number of names that are searched for suggestions for a mistyped name.

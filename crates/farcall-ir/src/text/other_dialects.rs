@@ -3,7 +3,7 @@
 //! MHLO is StableHLO under another name ([`mhlo`]). Operations that frameworks use beside StableHLO (`arith`,
 //! `tensor`, `shape`) are converted to StableHLO operations while they are read ([`lookup`]): a value of type
 //! `index` or `f32` becomes a tensor of rank 0, `index` becomes `i64`, and a shape becomes a vector of
-//! extents. Unknown operations are errors that name them.
+//! extents. An unknown operation is an error, whose message names the operation.
 
 use farcall_sig::DType;
 use smallvec::SmallVec;
@@ -22,8 +22,8 @@ use crate::op::{Binary, Op, Unary};
 use crate::scalar::Scalar;
 use crate::types::{TensorType, Type, TypeList};
 
-/// Looks up an operation of MHLO. It has the same operands and attributes as the StableHLO or CHLO operation
-/// that is returned, plus the attribute that its name implies.
+/// Looks up an operation of MHLO. Returns the StableHLO or CHLO operation with the same operands and
+/// attributes, and the additional attribute that the name in MHLO implies.
 pub(super) fn mhlo(name: &str) -> Option<(&'static Syntax, Implied)> {
     // The oldest programs use hyphens.
     let base = name.strip_prefix("mhlo.")?.replace('-', "_");

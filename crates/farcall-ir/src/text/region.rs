@@ -97,7 +97,7 @@ impl<'s> Parser<'s> {
                 Tok::Punct(b'}') => {
                     self.bump();
                     let returns = self.func.region(region).terminator().is_some();
-                    // After an error, the return may be an instruction that was skipped.
+                    // The return may be among the instructions that were skipped after an error.
                     if !returns && self.diagnostics.is_empty() {
                         let message = "this region does not end with a return";
                         self.report(Diagnostic::new("terminator", span(t), message));

@@ -104,7 +104,7 @@ impl<'s> Scope<'s> {
     }
 }
 
-/// The number of a numeric name such as `%12`, in canonical spelling.
+/// The number of a numeric name such as `%12`; `None` for other names, and for numbers with leading zeros.
 fn number(name: &str) -> Option<usize> {
     match name.as_bytes() {
         [b'%', b'0'] => Some(0),

@@ -228,7 +228,7 @@ impl<'f> Emitter<'f> {
         })
     }
 
-    /// True if the shapes have a common broadcast shape.
+    /// Computes a boolean that is true if the shapes have a common broadcast shape.
     pub(super) fn are_broadcastable(&mut self, shapes: &[ValueId]) -> Result<ValueId, String> {
         let aligned = self.aligned(shapes)?;
         let mut conditions = Vec::new();
@@ -249,7 +249,7 @@ impl<'f> Emitter<'f> {
         self.all(&conditions)
     }
 
-    /// True if all shapes are equal.
+    /// Computes a boolean that is true if all shapes are equal.
     pub(super) fn are_equal(&mut self, shapes: &[ValueId]) -> Result<ValueId, String> {
         let mut conditions = Vec::new();
         for pair in shapes.windows(2) {
@@ -262,7 +262,7 @@ impl<'f> Emitter<'f> {
         self.all(&conditions)
     }
 
-    /// True if all conditions hold.
+    /// Computes a boolean that is true if all conditions hold.
     pub(super) fn all(&mut self, conditions: &[ValueId]) -> Result<ValueId, String> {
         let ty = TensorType::scalar(DType::Pred);
         let all =

@@ -20,11 +20,11 @@ pub(super) struct Syntax {
     pub(super) name: &'static str,
     /// Pretty form, after the name.
     pub(super) form: &'static [Directive],
-    /// Representation of the operation once read.
+    /// Representation of the operation in a parsed module.
     pub(super) read: Read,
 }
 
-/// Representation of an operation once read.
+/// Representation of an operation in a parsed module.
 pub(super) enum Read {
     /// The operation that [`crate::attributes`] creates from its attributes.
     Op,

@@ -134,7 +134,7 @@ fn form(op: Opcode) -> &'static [Directive] {
         Opcode::SetDimensionSize => {
             &[Operand, Lit(", "), Operand, Lit(", dim = "), Int("dimension", DType::S64), Dict, FUNCTION]
         }
-        // indexing: a tensor of rank 0 has no start indices, but still both commas.
+        // indexing: for a tensor of rank 0, which has no start indices, both commas are still written.
         Opcode::DynamicSlice => {
             &[Operand, Lit(", "), Operands, Lit(", sizes = "), Ints("slice_sizes"), Dict, FUNCTION]
         }
