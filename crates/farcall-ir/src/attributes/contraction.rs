@@ -226,8 +226,8 @@ fn dims_text(d: &ConvolutionDims) -> String {
     if parse_dims(&text).as_ref() == Some(d) {
         return text;
     }
-    // Invalid dimension numbers that the short form cannot express; the verifier reports them, so they must
-    // not be lost.
+    // Dimension numbers that the short form cannot express are invalid. They must not be lost here, because
+    // the verifier reports them.
     format!(
         "raw input_batch_dimension = {}, input_feature_dimension = {}, input_spatial_dimensions = {:?}, \
          kernel_input_feature_dimension = {}, kernel_output_feature_dimension = {}, kernel_spatial_dimensions = {:?}, \

@@ -47,8 +47,8 @@ impl<'s> Lowering<'_, 's> {
         Some(Ok(Val::Tuple(values.into())))
     }
 
-    /// Lowers an all-to-all of one operand for each participant to an all-to-all of the stacked operands;
-    /// `None` if it splits its operand along a dimension.
+    /// Lowers an all-to-all with one operand for each participant to an all-to-all of the stacked operands.
+    /// `None` for the other form, which splits a single operand along a dimension.
     pub(super) fn all_to_all(
         &mut self,
         shape: &Shape,

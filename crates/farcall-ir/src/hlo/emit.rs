@@ -72,7 +72,7 @@ impl<'m> Printer<'m> {
         }
     }
 
-    /// Prints an instruction whose operands and results correspond one to one to the operation's.
+    /// Prints an instruction as one HLO instruction with the same operands and results.
     fn plain(&mut self, body: &mut Body, inst: Inst<'m>, opcode: &str, out: AttrWriter) -> Printed<()> {
         let operands = self.operands(body, inst.operands(), inst.span())?;
         self.define_inst(body, inst, opcode, &operands, out)
@@ -257,7 +257,8 @@ impl<'m> Printer<'m> {
         Ok(())
     }
 
-    /// Prints the instructions of the region in place: HLO text does not run them concurrently.
+    /// Prints the instructions of the region in place of the `async_start`: they do not run concurrently in
+    /// the printed text.
     fn async_start(&mut self, body: &mut Body, inst: Inst<'m>) -> Printed<()> {
         let Some(region) = inst.region(0) else { return Err(NoHlo) };
         for (arg, operand) in region.args().iter().zip(inst.operands()) {

@@ -42,7 +42,7 @@ pub(super) fn read(mut c: Cursor<'_>, ty: &TensorType) -> Read<Literal> {
 /// Reads nested lists of elements in one loop, so that deep nesting needs no stack. Commas are optional,
 /// because XLA treats them as white space.
 fn lists(c: &mut Cursor<'_>, ty: &TensorType, dims: &[usize], out: &mut Vec<u8>) -> Read<()> {
-    // Number of items read so far of each open list.
+    // Number of items read so far in each open list.
     let mut open: Vec<usize> = Vec::new();
     loop {
         while c.eat(b',') {}
@@ -298,8 +298,8 @@ fn put_number(out: &mut String, dtype: DType, bytes: &[u8]) {
         Scalar::Float(v) if v.is_nan() => put_nan(out, dtype, bytes),
         Scalar::Float(v) if v.is_infinite() => write!(out, "{v}"),
         Scalar::Float(v) if dtype == DType::F64 => write!(out, "{v:?}"),
-        // The value is exact in `f32`, and its shortest `f32` decimal is nearest to the same value in
-        // narrower types.
+        // The value is exact in `f32`. Its shortest decimal in `f32` reads back as the same value in narrower
+        // types, too.
         Scalar::Float(v) => write!(out, "{:?}", v as f32),
         Scalar::Complex(_) => Ok(()),
     };

@@ -175,7 +175,7 @@ impl<'s> Lowering<'_, 's> {
             return one.first().copied().ok_or(Stop::Known);
         };
         let parts = parts.iter().map(|part| self.packed(part, at)).collect::<Lowered<Vec<_>>>()?;
-        // Charge each element again, however often the tuple is an operand.
+        // Charge the elements for each use of the tuple as an operand.
         self.leaves(value, at.region, at.inst.op_span, &mut Vec::new())?;
         let ty = Type::Tuple(parts.iter().map(|v| self.func.ty(*v).clone()).collect());
         Ok(self.one(Op::Tuple, parts, ty, at.region, at.inst.op_span))

@@ -1,4 +1,5 @@
-//! Changes to functions: copies of regions and calls, and changes that need to know the users of a value.
+//! Changes to functions: copies of regions and instructions, and changes that need to know the users of a
+//! value.
 
 use std::cell::{Cell, OnceCell};
 use std::hash::Hash;
@@ -248,7 +249,8 @@ fn positions<K: Copy + Eq + Hash>(list: &[K]) -> Box<Positions<K>> {
 /// A function that is being rewritten. On first use it computes the users of every value, and it keeps them
 /// up to date through every change.
 ///
-/// The vocabulary: [`replace_uses`](Rewriter::replace_uses), [`insert_before`](Rewriter::insert_before),
+/// The methods that change a function: [`replace_uses`](Rewriter::replace_uses),
+/// [`insert_before`](Rewriter::insert_before),
 /// [`erase`](Rewriter::erase), [`replace`](Rewriter::replace), [`move_before`](Rewriter::move_before),
 /// [`inline`](Rewriter::inline), [`set_op`](Rewriter::set_op), [`set_operands`](Rewriter::set_operands).
 #[derive(Debug)]

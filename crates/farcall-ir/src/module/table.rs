@@ -8,7 +8,7 @@ const PIECE_ROWS: usize = 128;
 const FIRST_PIECE_ROWS: usize = 8;
 
 /// Rows by number, stored in pieces. A growing table neither copies its rows nor leaves ever larger freed
-/// blocks behind; both cost more than finding the piece.
+/// blocks behind; both would cost more than finding the piece of a row.
 #[derive(Clone, Debug)]
 pub(super) struct Table<T> {
     /// All pieces except the last are full.

@@ -11,10 +11,10 @@
 //! [`write()`] is the reverse.
 //!
 //! An artifact names the version of every operation (`vhlo.gather_v1`), and the meaning of a version never
-//! changes. Old versions are upgraded. Unknown versions and operations are errors that name them. StableHLO's
-//! `docs/vhlo.md` describes the dialect. Attributes and operations of other dialects (Shardy's, MLIR's own)
-//! are read if the text format has them. `plain` decodes StableHLO's own attributes and types in plain MLIR
-//! bytecode (`.mlirbc`), whose operations are read by the same code, without upgrades.
+//! changes. Old versions are upgraded. An unknown version or operation is an error, whose message names it.
+//! StableHLO's `docs/vhlo.md` describes the dialect. Attributes and operations of other dialects (Shardy's,
+//! MLIR's own) are read if the text format has them. `plain` decodes StableHLO's own attributes and types in
+//! plain MLIR bytecode (`.mlirbc`), whose operations are read by the same code, without upgrades.
 //!
 //! **Invariants.** Nothing in an artifact is trusted. Attributes and types nest at most [`MAX_NESTING`] deep,
 //! and regions as deep as in text. Attributes that an artifact shares are repeated in the module for each

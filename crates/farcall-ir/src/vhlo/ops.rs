@@ -117,8 +117,8 @@ enum Change {
     Removed(&'static [&'static str]),
 }
 
-/// Operations, the version that changes their attributes, and the change. (The second version of a function
-/// adds its accuracy.)
+/// Operations, the version that changes their attributes, and the change. (Not listed: the second version of
+/// each mathematical function adds `result_accuracy`.)
 static CHANGES: &[(&[Opcode], usize, Change)] = &[
     (&[Opcode::CollectiveBroadcast], 2, Change::Added(&["has_dynamic_root"])),
     (&[Opcode::CustomCall], 2, Change::Added(&["result_tilings"])),

@@ -17,8 +17,8 @@ use crate::types::Type;
 /// Decodes an entry of a file. Attributes and types within the entry are decoded through the table.
 type Decode<T> = for<'a> fn(&mut Table<'_, 'a>, &Entry, &mut Cursor<'a>) -> Reading<T>;
 
-/// Decodes a location; the number counts the locations around it. Returns the number of levels of locations
-/// in it, itself included, and its value.
+/// Decodes a location. The number is the number of locations that enclose it. Returns the nesting depth of
+/// the location, itself included, and its value.
 type DecodeLocation =
     for<'a> fn(&mut Table<'_, 'a>, &mut Cursor<'a>, u32) -> Reading<(u32, Option<Arc<Loc>>)>;
 
@@ -40,7 +40,7 @@ pub(super) struct Table<'f, 'a> {
     locs: FxHashMap<usize, (u32, Option<Arc<Loc>>)>,
     /// Nesting depth of the attribute or type that is being decoded.
     depth: u32,
-    /// Maximum depth of the attributes and types used since the current one was begun.
+    /// Maximum depth of the attributes and types used since the decoding of the current one began.
     deepest: u32,
     /// Strings used as attributes or names, by their address in the file.
     strings: FxHashMap<usize, Arc<[u8]>>,
