@@ -107,8 +107,9 @@ impl<'a> IndexedDims<'a> {
         indices.get(self.index_vector_dim).copied().unwrap_or(1)
     }
 
-    /// Returns the dimension of the operand that belongs to a batch dimension of the indices, if it is a
-    /// batching dimension.
+    /// Returns the dimension of the operand that belongs to a batch dimension of the indices. `Some(None)` if
+    /// the batch dimension is not a batching dimension; `None` if the operand lacks the corresponding
+    /// dimension.
     fn operand_batching_dim(&self, indices_dim: usize) -> Option<Option<usize>> {
         match self.indices_batching_dims.iter().position(|d| *d == indices_dim) {
             Some(i) => self.operand_batching_dims.get(i).map(|d| Some(*d)),

@@ -129,8 +129,8 @@ impl Groups {
         self.role_among(everyone, self.each(grid))
     }
 
-    /// Returns the role of process 0 in an `all_reduce`. As in XLA, the process of a program for one process
-    /// is alone, whatever the groups are.
+    /// Returns the role of process 0 in an `all_reduce`. As in XLA, a program for one process runs it alone,
+    /// whatever the groups are.
     pub fn reduction_role(&self, grid: Grid) -> Role {
         match self.role(grid) {
             Role::OneOf(_) if grid.processes() == 1 => Role::Alone,

@@ -62,11 +62,11 @@ impl Slice {
 /// elements off.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Pad {
-    /// Before the first element of each dimension.
+    /// Number of elements before the first element of each dimension.
     pub low: Vec<i64>,
-    /// After the last element of each dimension.
+    /// Number of elements after the last element of each dimension.
     pub high: Vec<i64>,
-    /// Between elements of each dimension, at least 0.
+    /// Number of elements between neighboring elements of each dimension, at least 0.
     pub interior: Vec<i64>,
 }
 

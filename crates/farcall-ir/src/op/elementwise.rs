@@ -225,7 +225,7 @@ functions! {
         Popcnt "popcnt" INT => Same, ARITHMETIC, HLO_VHLO;
         /// Real part: complex to real.
         Real "real" FLOAT.or(COMPLEX) => Real, ARITHMETIC, HLO_VHLO;
-        /// Half away from zero.
+        /// Rounds to the nearest integer, and halves away from zero.
         RoundNearestAfz "round_nearest_afz" FLOAT.or(QUANT) => Same, ARITHMETIC.and(IDEMPOTENT), HLO_VHLO;
         RoundNearestEven "round_nearest_even" FLOAT.or(QUANT) => Same, ARITHMETIC.and(IDEMPOTENT), HLO_VHLO;
         Rsqrt "rsqrt" FLOAT.or(COMPLEX).or(QUANT) => Same, ARITHMETIC, accuracy(&[V1, (1, 10, 0)]);

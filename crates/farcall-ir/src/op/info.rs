@@ -54,8 +54,9 @@ impl Traits {
     /// On quantized operands, the operation computes with the real numbers that they represent.
     pub const ARITHMETIC: Traits = Traits(1 << 8);
 
-    /// The operation structures the program: values other than tensors, calls, names of equal values, facts
-    /// about the one device. The middle form has no such operations.
+    /// The operation only structures the program: it handles values other than tensors, calls a function,
+    /// passes values on unchanged, or returns a fact about static sizes or the one device. The middle form
+    /// has no such operations.
     pub const STRUCTURE: Traits = Traits(1 << 9);
     /// Each result element is computed from the corresponding operand elements.
     pub const ELEMENTWISE: Traits = Traits(1 << 10);

@@ -46,7 +46,8 @@ pub(super) const TAIL_Q: [f64; 6] = [
     0.06051834131244132,
     0.0023352049762686918,
 ];
-/// Coefficients of the inverse error function divided by x, in w - 2.5, for w = -log(1 - x²) below 5.
+/// Coefficients of the inverse error function divided by x, as a polynomial in w - 2.5, where w = -log(1 -
+/// x²) is below 5.
 pub(super) const ERF_INV_NEAR: [f64; 9] = [
     2.81022636e-08,
     3.43273939e-07,
@@ -58,7 +59,7 @@ pub(super) const ERF_INV_NEAR: [f64; 9] = [
     0.246640727,
     1.50140941,
 ];
-/// Coefficients of the inverse error function divided by x, in √w - 3, for other w.
+/// Coefficients of the inverse error function divided by x, as a polynomial in √w - 3, for other w.
 pub(super) const ERF_INV_FAR: [f64; 9] = [
     -0.000200214257,
     0.000100950558,

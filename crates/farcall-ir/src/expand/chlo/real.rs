@@ -356,7 +356,7 @@ impl<'b, 'f> Real<'b, 'f> {
         let mut y = self.mul(p, a);
         if self.ty.dtype == DType::F64 {
             let half = self.is(Direction::Lt, a, 0.5);
-            // Newton's iteration; on the complement where the result of `erf` is near 1.
+            // Newton's iteration on `erf` or, where its result is near 1, on `erfc`.
             for _ in 0..3 {
                 let (erf, erfc) = (self.erf(y), self.erfc(y));
                 let (below, above) = (self.sub(a, erf), self.sub(erfc, low));
