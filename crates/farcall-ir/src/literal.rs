@@ -182,8 +182,8 @@ impl Literal {
         Literal::try_zeros(dtype, dims).unwrap_or_else(|e| panic!("{e}"))
     }
 
-    /// A tensor whose elements the caller will all overwrite. They are zeros or the elements of an earlier
-    /// tensor. Large tensors are allocated faster than with [`Literal::try_zeros`].
+    /// A tensor whose elements the caller will all overwrite. Until then, the elements are zeros or left over
+    /// from an earlier tensor. Large tensors are allocated faster than with [`Literal::try_zeros`].
     ///
     /// # Errors
     /// If there is not enough memory.
@@ -575,7 +575,7 @@ fn fill(bytes: &mut [u8], element: &[u8]) {
 }
 
 impl Words {
-    /// Zeroed pages: pages that are never written to take no memory.
+    /// Allocates zeroed pages. Pages that are never written to take no memory.
     fn zeros(bytes: usize) -> Result<Words, OutOfMemory> {
         let charge = Charge::new(bytes)?;
         let allocate = || bytemuck::allocation::try_zeroed_slice_box(bytes.div_ceil(8) + SPARE_WORDS).ok();

@@ -2,8 +2,9 @@
 //! even.
 //!
 //! The OCP 8-bit floating point and microscaling (MX) specifications define the formats. There are also
-//! `FNUZ` variants (finite, NaN at negative zero). A value that is too large becomes infinity if the format
-//! has one, otherwise NaN if the format has one, otherwise (`f4`, `f6`) the largest finite value.
+//! `FNUZ` variants, which have no infinities, and NaN in the place of negative zero. A value that is too
+//! large becomes infinity if the format has one, otherwise NaN if the format has one, otherwise (`f4`, `f6`)
+//! the largest finite value.
 
 use farcall_sig::DType;
 

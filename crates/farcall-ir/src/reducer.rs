@@ -20,9 +20,9 @@ pub fn of(region: Region<'_>) -> Option<Reducer<'_>> {
     inst.region_ids().is_empty().then_some(Reducer { inst, swapped })
 }
 
-/// Recognizes such a region in any representation, from its values: the arguments, the operands and results
-/// of its only instruction, and the returned values. Returns `Some(true)` if the instruction takes the second
-/// argument first, and `None` for any other region.
+/// Recognizes a region that applies one operation to its two arguments, in any representation of regions,
+/// from its values: the arguments, the operands and results of its only instruction, and the returned values.
+/// Returns `Some(true)` if the instruction takes the second argument first, and `None` for any other region.
 pub fn order<V: PartialEq>(args: &[V], operands: &[V], results: &[V], returned: &[V]) -> Option<bool> {
     let ([a, b], [x, y], [_]) = (args, operands, results) else { return None };
     let swapped = [x, y] == [b, a];

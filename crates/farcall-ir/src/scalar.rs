@@ -93,8 +93,8 @@ impl Scalar {
     }
 
     /// Writes the element as `dtype`, little-endian: floats are rounded to nearest even, integers are
-    /// truncated to the width. A scalar of another class is converted as by `as` (a complex number loses its
-    /// imaginary part).
+    /// truncated to the width. A scalar of another class is converted as by Rust's `as` (a complex number
+    /// loses its imaginary part).
     ///
     /// # Panics
     /// If `out` is shorter than one element.

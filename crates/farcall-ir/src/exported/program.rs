@@ -17,7 +17,7 @@ use crate::types::Type;
 
 impl Exported<'_> {
     /// Checks that the parts of the file agree. Each tree must have as many arrays as there are types. The
-    /// list of used arguments must be strictly increasing, and each must be below the number of arguments.
+    /// indices of the used arguments must be strictly increasing, and below the number of arguments.
     pub(super) fn parts_agree(&self) -> Result<(), String> {
         let arguments = self.in_avals.len();
         let is_call = matches!(&self.in_tree, Tree::Tuple(pair)
@@ -253,7 +253,8 @@ fn fix_first_param(module: &mut Module, value: usize) -> Result<(), ProgramError
 impl Tree {
     /// Returns the path of each array as a Python expression. In a tree of arguments, which is a pair of a
     /// tuple and a dictionary, paths look like `args[0]['w']` and `kwargs['x']`; in any other tree, like
-    /// `[0]['w']`. Arrays whose paths are too long or too numerous are numbered instead: `arg7`.
+    /// `[0]['w']`. An array is numbered instead (`arg7`) if its path is too long, or if all paths together
+    /// are.
     pub fn paths(&self) -> Vec<String> {
         let mut paths = Paths { at: String::new(), found: Vec::new(), left: NamesLeft::new() };
         match self {
