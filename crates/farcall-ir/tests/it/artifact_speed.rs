@@ -1,4 +1,4 @@
-//! Measures the time for large artifacts, on the clock and on a core; the two differ if other processes use
+//! Measures the wall-clock time and the CPU time for large artifacts; the two differ if other processes use
 //! the machine. Run with
 //! `cargo test --release -p farcall-ir --test it artifact_speed -- --ignored --nocapture`.
 

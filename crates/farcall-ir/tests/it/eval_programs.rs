@@ -361,7 +361,7 @@ fn wrong_inputs_are_errors() {
     assert_eq!(e.to_string(), "@main: parameter 0 is tensor<f32>, but a tensor<2xf32> was given");
 }
 
-/// Each function calls the next one from within two branches.
+/// Text of a chain of functions, each of which calls the next one from within two branches.
 fn chain(length: usize) -> String {
     let mut text = String::new();
     for i in 0..length {

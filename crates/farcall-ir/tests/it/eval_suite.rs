@@ -128,7 +128,7 @@ fn run_program(file: &Path, text: &str) -> Result<(), String> {
     let entries = module.entry().map_or_else(|| module.funcs().iter().collect(), |entry| vec![entry]);
     for entry in entries {
         if !entry.params().is_empty() && !text.contains("check.") {
-            continue; // It checks nothing, and has no inputs: it only has to be read.
+            continue; // The program checks nothing, and there are no inputs for it.
         }
         let module = verify(&module).map_err(|e| e.to_string())?;
         let entry = module.func(&entry.name).unwrap();

@@ -1,4 +1,4 @@
-//! Custom calls that stand for operations: their normalized form. Runtimes then never see these calls.
+//! Normalization replaces custom calls that stand for operations. Runtimes then never see these calls.
 
 use expect_test::{Expect, expect};
 use farcall_ir::eval::{self, Denormals, NoHost, Value};
@@ -220,8 +220,8 @@ fn the_evaluator_normalizes_by_itself() {
     form.funcs()[0].walk(&mut |inst| assert!(!matches!(inst.op(), Op::CustomCall(_))));
 }
 
-/// Programs exported for TPUs: a factorization is correct if the product of its factors is the original
-/// matrix.
+/// Programs exported for TPUs factorize matrices with custom calls. A factorization is correct if the product
+/// of its factors is the original matrix.
 #[test]
 fn decompositions_of_matrices() {
     let program = r#"
@@ -269,7 +269,7 @@ func.func @main() -> (tensor<f64>, tensor<f64>, tensor<f64>) {
     assert!(number(&found[2]) < 0.0, "{:?}", found[2]);
 }
 
-/// HLO passes several values to such a call as one tuple.
+/// HLO passes several values to a custom call as one tuple.
 #[test]
 fn the_elements_of_a_tuple_are_the_results() {
     check(

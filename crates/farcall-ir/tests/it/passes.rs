@@ -49,7 +49,8 @@ fn form(source: &str) -> Module {
     form
 }
 
-/// Results of a module on small numbers; `None` if it calls something.
+/// The results of a module for small numbers as inputs; `None` if it cannot be evaluated, for example because
+/// it calls something.
 fn results(module: &Module, numerics: Numerics) -> Option<Vec<Value>> {
     let func = &module.funcs()[0];
     let mut inputs = Vec::new();
@@ -80,13 +81,13 @@ fn run(test: &str, place: &str) -> String {
     let numerics = Numerics { denormals, semantics: Semantics::Xla };
     APPLIED.take();
     let on_rule = |name| APPLIED.with_borrow_mut(|applied| applied.push(name));
-    // A host with tile kernels for unary and binary functions of the usual types, which it also fuses with
-    // products.
+    // The host has tile kernels for unary and binary functions of the usual types, and also fuses these
+    // functions with products.
     let fuses = |op: &Op, operands: &[&TensorType], _: &TensorType| {
         let has_tiles = |d: DType| d.is_bool() || d.bits() >= if d.is_float() { 16 } else { 8 };
         matches!(op, Op::Unary(_) | Op::Binary(_)) && operands.iter().all(|ty| has_tiles(ty.dtype))
     };
-    // The engine computes constants, iotas and broadcasts again in every fusion, and reads operands through
+    // The engine recomputes constants, iotas and broadcasts in every fusion, and reads operands through
     // movements.
     let duplicates = |op: &Op, _: &[&TensorType], ty: &TensorType| match op {
         Op::Constant(literal) => literal.is_splat() || ty.elements() == Some(1),
