@@ -1,6 +1,6 @@
 //! Checks custom calls: layouts, aliases and configuration must fit the types.
 //!
-//! The specification has no numbered constraints for these, so the codes are our own.
+//! The specification has no numbered constraints on these three, so the codes are our own.
 
 use crate::infer::Cx;
 use crate::normalize;

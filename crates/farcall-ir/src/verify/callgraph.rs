@@ -9,9 +9,9 @@ use crate::op::Op;
 /// Maximum length of a chain of calls, including the first function. Later stages recurse over calls.
 pub const MAX_CALL_DEPTH: usize = 1_000;
 
-/// Maximum number of instructions of a function once all calls are inlined. A module that has more
-/// instructions without inlining is allowed that many. The limit exists because inlining can be exponential:
-/// in a chain in which each function calls the next one twice, the size doubles with each function.
+/// Maximum number of instructions of a function once all calls are inlined. If a module has more instructions
+/// even without inlining, their number is the limit. The limit exists because inlining can be exponential: in
+/// a chain in which each function calls the next one twice, the size doubles with each function.
 pub const MAX_INLINED: u64 = 1 << 20;
 
 /// A reference from one function to another.
@@ -20,7 +20,8 @@ struct Edge {
     span: Span,
 }
 
-/// Checks names, missing callees, recursion, and the length of call chains.
+/// Checks that functions have different names, that callees exist, that no function calls itself, and that
+/// neither chains of calls nor inlined functions exceed their limits.
 pub(super) fn check(module: &Module) -> Vec<Diagnostic> {
     let mut diagnostics = Vec::new();
     let mut names: HashSet<&str> = HashSet::new();

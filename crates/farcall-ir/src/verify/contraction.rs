@@ -84,7 +84,8 @@ fn quantized(cx: &mut Cx<'_>, codes: [&'static str; 6], result: &TensorType) {
     let [plain, which, storage, expressed, granularity, hybrid] = codes;
     let (lhs, rhs) = (cx.t(0), cx.t(1));
     if [lhs, rhs, result].iter().all(|t| t.quant.is_none()) {
-        // dot_general_c13, convolution_c27. The result may be wider, or a float of another precision.
+        // dot_general_c13, convolution_c27. The result's elements may be wider, or floats of another
+        // precision.
         cx.check(result.dtype.is_complex() == lhs.dtype.is_complex(), plain, || {
             format!("the result's element type must fit the operands', {lhs}, found {result}")
         });

@@ -47,7 +47,7 @@ pub(super) fn async_done(cx: &mut Cx<'_>, types: &[Type]) {
 
 pub(super) fn transfer(cx: &mut Cx<'_>, op: &Transfer, types: &[Type]) {
     match op {
-        // Received values have the declared types.
+        // Received values have whatever types the instruction declares.
         Transfer::Infeed { .. } | Transfer::Recv(_) => {}
         Transfer::Outfeed { .. } | Transfer::Send(_) if cx.form => {}
         // outfeed_o1
@@ -78,8 +78,8 @@ pub(super) fn composite(cx: &mut Cx<'_>, module: &Module, op: &Composite) {
     signature(cx, callee, ["composite_c3"; 2], ["composite_c4"; 2]);
 }
 
-/// Checks that operands and results have exactly the types that the function declares. The codes are those
-/// for the number and for the types.
+/// Checks that operands and results have exactly the types that the function declares. In each pair of codes,
+/// the first is for the number of values, and the second for their types.
 fn signature(cx: &mut Cx<'_>, callee: &Func, operands: [&'static str; 2], results: [&'static str; 2]) {
     let params: Vec<Type> = callee.params().iter().map(|v| callee.ty(*v).clone()).collect();
     let sides = [

@@ -67,7 +67,7 @@ use crate::normalize;
 use crate::op::{Op, Traits};
 use crate::stack;
 
-/// Checks a module and the replacements of its custom calls; the module documentation lists the guarantees.
+/// Checks a module and the replacements of its custom calls. [`crate::verify`](self) lists the guarantees.
 /// The module is copied if a custom call is replaced.
 ///
 /// # Errors
@@ -111,7 +111,7 @@ fn verified(module: Cow<'_, Module>) -> Result<Verified<'_>, ProgramError> {
     Ok(Verified::new(Cow::Owned(module)))
 }
 
-/// Checks a module, but not the replacements of its custom calls. If `form`, the module is in the [middle
+/// Checks a module, but not the replacements of its custom calls. `form` is true for a module in the [middle
 /// form](crate::middle).
 pub(crate) fn verify_either(module: &Module, form: bool) -> Result<(), ProgramError> {
     stack::with_room(|| checked(module, form))
