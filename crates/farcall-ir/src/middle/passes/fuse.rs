@@ -389,7 +389,8 @@ fn reduces_rows(func: &Func, id: InstId, roles: &Roles) -> bool {
 }
 
 /// Returns the members together with the instructions that are duplicated for them, which have as many
-/// elements as the members, or one value everywhere. On return, `set` holds exactly these instructions.
+/// elements as the members, or whose elements are all equal. On return, `set` holds exactly these
+/// instructions.
 fn inside(func: &Func, members: &[InstId], roles: &Roles, set: &mut InstSet) -> Vec<InstId> {
     let mut outside = FxHashSet::default();
     loop {

@@ -46,11 +46,11 @@ pub(super) fn hoist_all(func: &mut Func, inst: InstId) -> bool {
 
 /// Rules for the instructions that leave a region.
 struct Motion {
-    /// Returns true if an instruction may move once its operands are known.
+    /// Returns true if an instruction may move once its operands are available outside of the region.
     moves: fn(Inst<'_>) -> bool,
     /// Returns true if an instruction stays, and moved instructions use a copy.
     is_cheap: fn(Inst<'_>) -> bool,
-    /// Small values that depend on no value from outside of the region move as well.
+    /// True if small values that depend on no value from outside of the region move as well.
     moves_constants: bool,
 }
 

@@ -67,7 +67,7 @@ pub enum Reason {
     Sizes,
     /// A loop or branch separates the operation from its neighbor.
     Region,
-    /// An operation that is not elementwise lies on a path between the two.
+    /// An operation that is not elementwise lies on a path between the operation and its neighbor.
     Between {
         /// The operation in between.
         op: &'static str,
@@ -81,7 +81,7 @@ pub enum Reason {
         /// The user; `None` if the operation is a result of the program.
         by: Option<&'static str>,
     },
-    /// One of the two is not elementwise.
+    /// The operation or its neighbor is not elementwise.
     Whole {
         /// The operation that is not elementwise.
         op: &'static str,

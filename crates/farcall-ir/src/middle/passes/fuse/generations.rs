@@ -60,7 +60,7 @@ impl Generations {
     }
 
     /// Moves members whose users are all members of later generations, with the same number of elements, to
-    /// the earliest of these generations: their results need not be stored.
+    /// the earliest of these generations. The results of the moved members need not be stored.
     fn postpone(&mut self, insts: &[Inst<'_>], roles: &Roles) {
         for inst in insts.iter().rev() {
             let own = roles.of(inst.id());

@@ -194,7 +194,7 @@ fn masks(insts: &[Inst<'_>], rows: &FxHashMap<usize, usize>, cx: &PassOptions) -
     masks
 }
 
-/// Returns true if every operand is an iota or has one value everywhere.
+/// Returns true if every operand is an iota, or a value whose elements are all equal.
 fn compares_iotas_and_numbers(inst: Inst<'_>) -> bool {
     let func = inst.func();
     let is_iota = |v: ValueId| func.defining_inst(v).is_some_and(|from| matches!(from.op(), Op::Iota { .. }));
