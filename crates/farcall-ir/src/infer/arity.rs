@@ -7,8 +7,8 @@ use crate::infer::cx::Cx;
 use crate::op::{Count, Kind, Op};
 use crate::types::Type;
 
-/// Checks the number of results. Separate from [`check`], because result types are inferred before an
-/// instruction under construction has results.
+/// Checks the number of results. This function is separate from [`check`], because result types are inferred
+/// before an instruction under construction has results.
 pub(crate) fn results(cx: &mut Cx<'_>) -> bool {
     let inst = cx.inst;
     let (expected, found) = (inst.op().info().results, inst.results().len() + tokens_left_out(cx));

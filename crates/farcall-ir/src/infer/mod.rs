@@ -9,8 +9,8 @@
 //! constraint is therefore written once. A check is tagged with the specification's name for the constraint
 //! (`reduce_c4`), which is also the diagnostic's code. Constraints on operand types are named as in the
 //! specification's tables of inputs (`abs_i1`), those on results by their position in the table of outputs
-//! (`iota_o1`). CHLO's operations, which the specification does not number, follow the same pattern
-//! (`chlo_acos_c1`).
+//! (`iota_o1`). Constraints on CHLO's operations, which the specification does not number, are named by the
+//! same pattern (`chlo_acos_c1`).
 //!
 //! Some operations have a result type that the program chooses (`reshape`, `convert`, `iota`, `custom_call`,
 //! …). For these operations, inference takes the free parts from the declared type: `convert` returns the
@@ -51,7 +51,7 @@ use smallvec::smallvec;
 /// operation leaves free are used. The regions must be complete.
 ///
 /// # Errors
-/// Every violated constraint among operands, attributes and regions; at least one.
+/// Every violated constraint among operands, attributes and regions. The list is never empty.
 pub fn result_types(inst: Inst<'_>) -> Result<Vec<Type>, Vec<Diagnostic>> {
     result_type_list(inst).map(TypeList::into_vec)
 }

@@ -88,7 +88,8 @@ fn given(cx: &mut Cx<'_>, tensors: &'static str, token: &'static str) -> Option<
     Some(if cx.form { TypeList::new() } else { smallvec![Type::Token] })
 }
 
-/// Returns the types before the last one, which must be a token; in the middle form, all types.
+/// Returns the types before the last one, which must be a token. In the middle form, which has no tokens,
+/// returns all types.
 fn without_token<'t>(
     cx: &mut Cx<'_>,
     types: &'t [Type],

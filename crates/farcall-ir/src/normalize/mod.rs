@@ -7,8 +7,8 @@
 //!   `SPMDShardToFullShape`, `LayoutConstraint`, `annotate_device_placement`, `MoveToHost`, `MoveToDevice`,
 //!   `PinToDevice`, `PinToDeviceSram`, `SetBound`, `xla.sdy.FuncResultSharding`,
 //!   `xla.sdy.GlobalToLocalShape`, `xla.sdy.LocalToGlobalShape`, `sdy.sharding_constraint`, `sdy.reshard` and
-//!   `sdy.propagation_barrier`; the elements of the operand if it is a tuple and they are the results.
-//!   Programs run on one device, and the engine chooses layouts (`placement`).
+//!   `sdy.propagation_barrier`; the elements of the operand, if the operand is a tuple whose elements are the
+//!   results. Programs run on one device, and the engine chooses layouts (`placement`).
 //! - Nothing, for `sdy.sharding_group`, whose values are to be sharded alike (`placement`).
 //! - `chlo.top_k` for `mhlo.topk` of the largest elements, and `chlo.erf`, … for `mhlo.erf`, … without
 //!   attributes (`mhlo`).
@@ -29,8 +29,8 @@
 //!
 //! A call in any other form (with several values, or another shape) is left unchanged.
 //!
-//! Readers do not normalize: they preserve the text. The verifier checks the calls, makes the replacements
-//! and checks these: a [`Verified`](crate::verify::Verified) module is normalized. So are all programs that
+//! Readers do not normalize: they preserve the text. The verifier checks the calls, replaces them, and checks
+//! the replacements: a [`Verified`](crate::verify::Verified) module is normalized. So are all programs that
 //! are refined, evaluated or compiled, since they are verified. To find the custom calls for which a program
 //! needs targets, look at the verified module.
 //!
@@ -61,7 +61,7 @@ enum Replacement {
     Elements,
     /// An operation on the first operand.
     First(Op),
-    /// An operation on the same operands. These attributes determined the operation and are removed.
+    /// An operation on the same operands. The listed attributes determined the operation and are removed.
     FromAttrs(Op, &'static [&'static str]),
     /// Nothing: the call is erased.
     Erased,
