@@ -85,8 +85,8 @@ pub(super) fn bitcast_convert(
     let mut out = zeros(to, &dims)?;
     let total = x.len() * old;
     let (source, target) = (x.bytes(), out.bytes_mut());
-    // Bit by bit, since an element may not be a whole number of bytes; narrow elements take a byte each in
-    // memory.
+    // The bits are copied one by one, since an element may not be a whole number of bytes; narrow elements
+    // take a byte each in memory.
     let (old_step, new_step) = (from.size() * 8, to.size() * 8);
     for bit in Pace::until_due(0..total) {
         let at = bit / old * old_step + bit % old;

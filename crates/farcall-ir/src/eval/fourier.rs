@@ -3,7 +3,7 @@
 //! A transform follows Cooley and Tukey's recursion over the prime factors of the length. The roots of unity
 //! come from one table, so that errors do not accumulate along a line. Nothing is multiplied by a zero part
 //! of a root, not even an infinity. The engine uses this module for lines with NaNs or infinities, so that
-//! its results for them equal the evaluator's.
+//! its results for such lines equal the evaluator's.
 
 use std::f64::consts::FRAC_PI_4;
 

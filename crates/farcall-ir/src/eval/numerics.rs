@@ -5,8 +5,8 @@ use std::str::FromStr;
 
 use farcall_sig::UnknownName;
 
-/// Handling of subnormal numbers. Deliberately not `non_exhaustive`: matches are exhaustive, so that the
-/// compiler points out all code that a new variant affects.
+/// Handling of subnormal numbers. The enum is deliberately not `non_exhaustive`: matches are exhaustive, so
+/// that the compiler points out all code that a new variant affects.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Denormals {
     /// Subnormal numbers are ordinary numbers (IEEE 754).
@@ -19,8 +19,8 @@ pub enum Denormals {
 
 /// The semantics to follow where XLA and the StableHLO specification disagree.
 ///
-/// The page `semantics` of the guide lists every disagreement. Deliberately not `non_exhaustive`: matches are
-/// exhaustive, so that the compiler points out all code that a new variant affects.
+/// The page `semantics` of the guide lists every disagreement. The enum is deliberately not `non_exhaustive`:
+/// matches are exhaustive, so that the compiler points out all code that a new variant affects.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Semantics {
     /// XLA's semantics: programs come from JAX, whose users know XLA's results.

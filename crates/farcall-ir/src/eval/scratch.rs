@@ -94,7 +94,7 @@ pub(super) fn bytes(m: &Machine<'_>, inst: Inst<'_>, xs: &[Value]) -> usize {
         // The partial results before and after one dimension is folded, and the run of each window.
         Op::ReduceWindow(_) => sum([results(), operands()]).saturating_mul(2),
         Op::SelectAndScatter(_) => sum([results(), operand(1).saturating_mul(2)]),
-        // One slice at a time.
+        // The slices are handled one at a time.
         Op::Scan(_) => 0,
         Op::Sort { dim, .. } | Op::Form(FormOp::PartialSort { dim, .. }) => {
             let first = xs.first().and_then(Value::tensor);

@@ -528,7 +528,7 @@ mod tests {
         }
         // The initial value counts once, at the start.
         assert_eq!(run(&x, &w, 1, xla), s64(&[2, 2], &[1, 1, 4, 5]));
-        // By the specification, it also counts once for each position in padding or a hole.
+        // By the specification, the initial value also counts once for each position in padding or a hole.
         assert_eq!(run(&x, &w, 1, stablehlo), s64(&[2, 2], &[3, 3, 5, 6]));
         w.window[0] = 3;
         assert_eq!(run(&x, &w, 0, xla), s64(&[1, 2], &[5, 6]));

@@ -117,8 +117,9 @@ fn sizes_of(new: &NewInst, numbers: Vec<i64>) -> Result<Vec<usize>, Stop> {
     })
 }
 
-/// `real_dynamic_slice`: operand, start_indices, limit_indices, strides. Becomes a slice if all are known.
-/// Becomes a dynamic slice if only the start is unknown and all strides are 1.
+/// `real_dynamic_slice`: operand, start_indices, limit_indices, strides. The operation becomes a slice if the
+/// last three operands are known, and a dynamic slice if the sizes of the slice are known and the strides are
+/// all 1.
 fn slice(walk: &mut Walk<'_, '_>, new: &mut NewInst, out: RegionId) -> Result<(), Stop> {
     let [start, limit] = [new.operands[1], new.operands[2]];
     let Some(strides) = walk.integers(new.operands[3]) else { return Ok(()) };

@@ -28,7 +28,7 @@ impl From<RefineError> for ProgramError {
 pub(super) enum Stop {
     /// A shape does not follow from the known types and elements.
     UnknownShape(Diagnostic),
-    /// An operation violates constraints with these sizes.
+    /// With the sizes that are known, an operation violates constraints.
     Violations(Vec<Diagnostic>),
     /// An assertion of the program fails, or a limit is exceeded.
     Refused(Diagnostic),

@@ -1,7 +1,7 @@
 //! State of the walk through a function: the specialized function so far, and facts about its values.
 //!
-//! `func` walks. It calls the rewrites of operations (`dynamic`, `custom_call`, `shape_operands`), which read
-//! and change this state but do not walk themselves.
+//! The walk itself is in `func`. It calls the rewrites of operations (`dynamic`, `custom_call`,
+//! `shape_operands`), which read and change this state but do not walk.
 
 use std::collections::HashMap;
 
