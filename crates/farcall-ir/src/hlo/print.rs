@@ -28,7 +28,7 @@ const MAX_CONSTANT_RANK: usize = 64;
 /// Maximum number of elements of a splat that are printed one by one; larger splats become a broadcast.
 const MAX_SPLAT_ELEMENTS: usize = 1 << 16;
 
-/// Error: an instruction cannot be printed. It has been reported.
+/// Error: an instruction cannot be printed. The reason has been reported.
 pub(super) struct NoHlo;
 
 pub(super) type Printed<T> = Result<T, NoHlo>;

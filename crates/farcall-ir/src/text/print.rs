@@ -1,4 +1,4 @@
-//! Printer for modules. Uses the pretty forms of the syntax table where they can express the whole
+//! Printer for modules. It uses the pretty forms of the syntax table where they can express the whole
 //! instruction, otherwise the generic form. Values without a name get the names that MLIR would choose:
 //! numbers, `%arg0`, `%c`, `%cst`, `%iterArg`. Locations are not printed.
 

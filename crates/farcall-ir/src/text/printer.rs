@@ -14,7 +14,7 @@ pub(super) struct Printer<'a> {
     pub(super) func: &'a Func,
     pub(super) names: Names<'a>,
     pub(super) indent: usize,
-    /// Use only the generic form.
+    /// True if only the generic form is used.
     pub(super) generic: bool,
 }
 

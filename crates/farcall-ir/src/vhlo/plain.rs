@@ -178,7 +178,7 @@ const MAX_NAME_BYTES: usize = 64;
 
 fn stablehlo(name: &str) -> Option<&'static [&'static str]> {
     match name {
-        // Without `has_dynamic_root`, which StableHLO 1.20 adds.
+        // These are all properties except `has_dynamic_root`, which StableHLO 1.20 adds.
         "collective_broadcast" => Some(&["channel_handle?", "replica_groups"]),
         _ if name.len() > MAX_NAME_BYTES => None,
         _ => {

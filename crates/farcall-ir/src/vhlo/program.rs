@@ -198,7 +198,8 @@ impl<'f, 'a> Reader<'f, 'a> {
         Ok(())
     }
 
-    /// Removes the attribute `key`, a list of `n` dictionaries. If absent, all are empty.
+    /// Removes the attribute `key`, a list of `n` dictionaries, and returns the list. If the attribute is
+    /// absent, the dictionaries are empty.
     fn dicts(&mut self, attrs: &mut AttrDict, key: &str, n: usize, at: usize) -> Vec<AttrDict> {
         let items = match attrs.remove(key) {
             None => Vec::new(),
