@@ -196,7 +196,7 @@ pub struct Diagnostic {
     pub subject: Option<Arc<str>>,
 }
 
-/// Code: `interrupted`.
+/// The diagnostic has the code `interrupted`.
 impl From<Interrupted> for Diagnostic {
     fn from(error: Interrupted) -> Diagnostic {
         Diagnostic::global("interrupted", error.to_string())
@@ -367,7 +367,7 @@ impl Extend<Diagnostic> for Diagnostics {
 pub struct ProgramError {
     /// The source that the spans refer to.
     pub source: Arc<Source>,
-    /// At least one, sorted by position in the source.
+    /// The errors, of which there is at least one, sorted by position in the source.
     pub diagnostics: Vec<Diagnostic>,
     /// Number of further errors, which were only counted.
     pub omitted: usize,

@@ -21,8 +21,8 @@ use crate::types::TensorType;
 /// ([`Literal::as_slice`]). They begin at a multiple of [`Literal::ALIGNMENT`], except when they are borrowed
 /// ([`Literal::borrowed`]). Element types narrower than a byte take a byte each; `pred` is 0 or 1.
 ///
-/// A large tensor with one value everywhere ([`Literal::splat`]) stores only that value until its bytes are
-/// requested. Reading elements, comparing and hashing never expand it.
+/// A large tensor created by [`Literal::splat`], whose elements are all equal, stores only one element until
+/// its bytes are requested. Reading elements, comparing and hashing never expand it.
 #[derive(Clone)]
 pub struct Literal {
     dtype: DType,
@@ -221,8 +221,8 @@ impl Literal {
         Literal::try_from_fn(dtype, dims, f).unwrap_or_else(|e| panic!("{e}"))
     }
 
-    /// A tensor with one value everywhere, rounded to `dtype`. Large tensors store the value once until their
-    /// bytes are requested.
+    /// A tensor whose elements all equal `value`, rounded to `dtype`. Large tensors store the value once
+    /// until their bytes are requested.
     ///
     /// # Panics
     /// If the size in bytes overflows; check [`TensorType::bytes`] for untrusted shapes.

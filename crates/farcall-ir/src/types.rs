@@ -72,8 +72,8 @@ impl Dim {
 /// A list of types, usually of length 1.
 pub(crate) type TypeList = SmallVec<[Type; 1]>;
 
-/// The type of a value. Deliberately not `non_exhaustive`: matches are exhaustive, so the compiler points out
-/// all code that a new variant affects.
+/// The type of a value. The enum is deliberately not `non_exhaustive`: matches are exhaustive, so the
+/// compiler points out all code that a new variant affects.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Type {
     /// A tensor.
@@ -95,9 +95,9 @@ pub enum Type {
 /// The parameter and result types of a function.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct FuncType {
-    /// One per parameter.
+    /// One type for each parameter.
     pub params: Vec<Type>,
-    /// One per result.
+    /// One type for each result.
     pub results: Vec<Type>,
 }
 

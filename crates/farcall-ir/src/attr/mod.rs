@@ -23,8 +23,8 @@ pub(crate) use show::Dict;
 /// Name of the resource that MLIR writes in place of the elements of a constant.
 pub(crate) const ELIDED: &str = "__elided__";
 
-/// An attribute of StableHLO text. Deliberately not `non_exhaustive`: matches are exhaustive, so that the
-/// compiler points out all code that a new variant affects.
+/// An attribute of StableHLO text. The enum is deliberately not `non_exhaustive`: matches are exhaustive, so
+/// that the compiler points out all code that a new variant affects.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Attr {
     /// `unit`, or a name without a value.

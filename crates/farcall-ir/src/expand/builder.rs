@@ -63,7 +63,7 @@ impl<'a> Builder<'a> {
         self.emit(Op::Constant(value), &[], ty)
     }
 
-    /// A tensor with one number everywhere.
+    /// A tensor whose elements all equal a number.
     pub(crate) fn splat(&mut self, value: f64, dtype: DType, dims: &[usize]) -> ValueId {
         let value = match Scalar::zero(dtype) {
             Scalar::Bool(_) => Scalar::Bool(value != 0.0),

@@ -249,7 +249,7 @@ fn positions<K: Copy + Eq + Hash>(list: &[K]) -> Box<Positions<K>> {
 /// A function that is being rewritten. On first use it computes the users of every value, and it keeps them
 /// up to date through every change.
 ///
-/// The methods that change a function: [`replace_uses`](Rewriter::replace_uses),
+/// These methods change the function: [`replace_uses`](Rewriter::replace_uses),
 /// [`insert_before`](Rewriter::insert_before),
 /// [`erase`](Rewriter::erase), [`replace`](Rewriter::replace), [`move_before`](Rewriter::move_before),
 /// [`inline`](Rewriter::inline), [`set_op`](Rewriter::set_op), [`set_operands`](Rewriter::set_operands).

@@ -18,7 +18,7 @@ pub struct Inst<'f> {
     data: &'f InstData,
 }
 
-/// A region of a function. A single block: arguments, then instructions, the last of which returns.
+/// A region of a function. It is a single block: arguments, then instructions, the last of which returns.
 #[derive(Clone, Copy)]
 pub struct Region<'f> {
     func: &'f Func,

@@ -14,7 +14,7 @@ pub struct DotGeneral {
     pub lhs_contract: Vec<usize>,
     /// Contracting dimensions of rhs.
     pub rhs_contract: Vec<usize>,
-    /// One per operand, or empty.
+    /// One precision for each operand, or empty.
     pub precision: Vec<Precision>,
     /// `#stablehlo.dot_algorithm<…>`, kept as written.
     pub algorithm: Option<Attr>,
@@ -63,7 +63,7 @@ pub struct Convolution {
     pub feature_group_count: usize,
     /// Number of batch groups.
     pub batch_group_count: usize,
-    /// One per operand, or empty.
+    /// One precision for each operand, or empty.
     pub precision: Vec<Precision>,
 }
 

@@ -18,11 +18,11 @@ pub enum Derived {
     },
     /// `chlo.broadcast_add` and the like.
     Broadcasting(Broadcasting),
-    /// `chlo.constant_like`: this element everywhere, in the shape of the operand.
+    /// `chlo.constant_like`: a tensor in the shape of the operand, whose elements all equal this one.
     ConstantLike(Literal),
     /// `dot`: contracts the last dimension of lhs with the first of rhs.
     Dot {
-        /// One per operand, or empty.
+        /// One precision for each operand, or empty.
         precision: Vec<Precision>,
     },
     /// `einsum`: lhs, rhs.
@@ -160,7 +160,7 @@ pub struct RaggedDot {
     pub lhs_ragged: Vec<usize>,
     /// The group dimension of rhs: one element if the ragged dimension is free, else none.
     pub rhs_group: Vec<usize>,
-    /// One per operand, or empty.
+    /// One precision for each operand, or empty.
     pub precision: Vec<Precision>,
 }
 

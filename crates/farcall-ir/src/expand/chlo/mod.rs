@@ -87,7 +87,7 @@ fn expanded(func: &mut Func, inst: InstId) -> Option<Vec<ValueId>> {
 }
 
 impl Builder<'_> {
-    /// A tensor with one integer everywhere.
+    /// A tensor whose elements all equal an integer.
     fn integer(&mut self, value: i128, ty: &TensorType) -> ValueId {
         let value = if ty.dtype.is_unsigned_integer() {
             Scalar::Unsigned(value as u64)
