@@ -7,7 +7,7 @@
 //! Short windows are folded element by element, in row-major order. For long windows, the dimensions are
 //! folded one after the other, and overlapping windows share their partial results. The time is then linear
 //! in the number of elements, independent of the size of the window. The specification requires the reducer
-//! of a `reduce_window` to be associative; a running reduction (`cumsum`) does not even rely on that.
+//! of a `reduce_window` to be associative; a running reduction (`cumsum`) does not even need this property.
 
 use farcall_sig::DType;
 

@@ -2,9 +2,9 @@
 //!
 //! Tuples are flattened: a tuple becomes the values of its parts, so loops, calls and results have one value
 //! for each part. A computation becomes a function if it is called, and a region if an instruction applies it
-//! (a reducer, the body of a loop, a branch). If several instructions apply a computation, a short one is
-//! copied into each region; otherwise, all regions but the first call it. So the module's size stays
-//! proportional to the text.
+//! (a reducer, the body of a loop, a branch). If several instructions apply a computation, it is copied into
+//! each region if it is short and applies no computation itself. Otherwise, only the first region contains
+//! it, and the other regions call it, so the module's size stays proportional to the text.
 
 use std::cell::Cell;
 use std::sync::Arc;

@@ -6,7 +6,7 @@ use farcall_ir::{DType, Literal, Module, Scalar, Source, bounded, refine, text, 
 
 /// Inputs of every program: the numbers 0 to 23 as `4x6`, and two sizes.
 fn inputs(n: i64, m: i64) -> Vec<Literal> {
-    // Unordered, so that sorts have work.
+    // The elements are unordered, so that sorts have work.
     let table = Literal::from_fn(DType::F32, [4, 6], |i| Scalar::Float(((i * 7 + 3) % 24) as f64));
     let size = |n: i64| Literal::scalar(DType::S32, Scalar::Signed(n));
     vec![table, size(n), size(m)]

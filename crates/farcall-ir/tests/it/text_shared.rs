@@ -1,5 +1,6 @@
-//! Every program of the shared folder beside the checkout, if it exists. Each is read, printed and read again
-//! as the same module, or fails because of an operation that is not in the representation.
+//! Checks every program of the shared folder beside the checkout, if the folder exists. Each program is read,
+//! printed and read again as the same module, or fails because of an operation that is not in the
+//! representation.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -8,8 +8,8 @@
 //!
 //! `roles` decides which instructions can be members of a fusion, and which are duplicated into every fusion
 //! that uses them: cheap values (one-element constants, broadcasts, iotas, comparisons of iotas and numbers),
-//! and slices, concatenations of slices and padding of values from outside the fusion, which only change
-//! where elements are read.
+//! and movements of values from outside the fusion (slices, concatenations of slices, and padding), which
+//! only change where elements are read.
 //!
 //! Every instruction has a *generation* (`generations`): the highest generation among the producers of its
 //! operands, where a producer in another fusion counts one generation more. Members of the same generation

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Constraints that no text violates, because the parser rejects it first. `programs.rs` tests them on
-/// constructed programs.
+/// Constraints that no text violates, because the parser rejects such texts first. `programs.rs` tests them
+/// on constructed programs.
 const NOT_IN_TEXT: &[&str] = &[
     "case_c1",
     "composite_c2",
