@@ -67,7 +67,7 @@ use crate::normalize;
 use crate::op::{Op, Traits};
 use crate::stack;
 
-/// Checks a module and the replacements of its custom calls. [`crate::verify`](self) lists the guarantees.
+/// Checks a module and the replacements of its custom calls, for the [guarantees](self) of a verified module.
 /// The module is copied if a custom call is replaced.
 ///
 /// # Errors
