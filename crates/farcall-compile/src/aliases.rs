@@ -6,7 +6,8 @@ use farcall_ir::{Diagnostic, Inst, Type, ValueId};
 use super::choices::internal;
 use super::resolve;
 
-/// Returns the results and operands of a call that share memory, as indices of the call's tensors.
+/// Returns the pairs of a result and an operand of a call that share memory, as indices of the call's result
+/// tensors and operand tensors.
 ///
 /// # Errors
 /// `compile-alias`: an operand and its result have different sizes, or an operand or result shares memory

@@ -13,8 +13,8 @@ use farcall_plan::MIN_ALIGNMENT_BYTES;
 pub(super) struct Arena {
     /// Sizes of the holes, by offset. Holes are never adjacent.
     free: BTreeMap<usize, usize>,
-    /// For some sizes and alignments, an offset below which no hole is large enough. Otherwise each
-    /// allocation might search a million holes that are too small.
+    /// For some sizes and alignments, an offset below which no hole is large enough. Without these offsets,
+    /// each allocation might search a million holes that are too small.
     full_below: FxHashMap<(usize, usize), usize>,
     /// Maximum size of the arena so far, in bytes.
     pub(super) size: usize,
@@ -70,7 +70,7 @@ impl Arena {
         Some(at)
     }
 
-    /// Offset, before alignment, of memory that fits in no hole.
+    /// Returns the offset, before alignment, of memory that fits in no hole.
     fn end(&self) -> usize {
         match self.free.last_key_value() {
             Some((offset, size)) if offset.saturating_add(*size) == self.size => *offset,
@@ -138,8 +138,8 @@ pub(super) struct Block {
 /// Maximum number of blocks that are packed; packing takes quadratic time.
 const MAX_PACKED_BLOCKS: usize = 1 << 11;
 
-/// Returns the offsets of blocks placed largest first, and the number of bytes that they need; `None` if that
-/// is not less than `size`, or if there are too many blocks.
+/// Places the blocks largest first. Returns their offsets, and the number of bytes that the blocks need
+/// together; `None` if they need `size` bytes or more, or if there are too many blocks.
 pub(super) fn packed(blocks: &[Block], size: usize) -> Option<(Vec<usize>, usize)> {
     if blocks.len() > MAX_PACKED_BLOCKS || peak_bytes(blocks) >= size {
         return None;
@@ -271,7 +271,7 @@ mod tests {
         }
     }
 
-    /// Most holes are too small, as between results of one element each.
+    /// Most holes are too small, like those between results of one element each.
     #[test]
     fn many_holes_take_little_time() {
         let mut arena = Arena::default();

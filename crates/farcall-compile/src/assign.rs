@@ -1,6 +1,6 @@
-//! Assigns a place, which is a [`Slice`] of memory, to every value: computes live ranges over the program in
-//! order ([`live`](super::live)), then places the values first fit. Where first fit leaves holes, the arena
-//! is packed again, largest values first.
+//! Assigns a place, which is a [`Slice`] of memory, to every value. Live ranges are computed over the program
+//! in order ([`live`](super::live)), then the values are placed first fit. If first fit leaves holes, the
+//! arena is packed again, largest values first.
 //!
 //! A result may take over the place of an operand whose life ends at the same instruction, if the kernel
 //! allows it ([`Choices::in_place`]).
@@ -74,8 +74,8 @@ impl Places<'_> {
         written.filter_map(|base| if let Base::Param(id) = base { Some(id) } else { None }).collect()
     }
 
-    /// Writes the places into a program as attributes: `farcall.places` for results, `farcall.scratch` for
-    /// scratch memory.
+    /// Adds the places to the instructions of a program as attributes: `farcall.places` for results,
+    /// `farcall.scratch` for scratch memory.
     pub(super) fn annotate(&self, func: &mut Func) {
         let text = |slice: Slice| Attr::String(slice.to_string().into_bytes().into());
         let mut notes: Vec<(InstId, &str, Attr)> = Vec::new();
@@ -142,7 +142,7 @@ pub(super) fn assign<'s>(
 /// The memory that a result finally has: its own memory, or the memory of a donated input.
 struct Destination {
     base: Base,
-    /// The piece that has the memory, or had it last.
+    /// The piece that occupies the memory now, or that occupied it last.
     holder: Option<PieceId>,
     /// The result that the memory is for.
     heir: PieceId,
@@ -163,8 +163,8 @@ struct Lodgers {
 }
 
 impl Lodgers {
-    /// Creates the lodgings in a result's own memory. They close when the life of the result begins, or the
-    /// life of a value that the result replaces in place.
+    /// Opens a result's own memory to lodgers. They must leave before the life of the result begins, and
+    /// before the life of any value that the result replaces in place.
     fn of_result(heir: PieceId, storage: &Storage, lives: &Lives) -> Lodgers {
         // Inputs and constants have separate places, so the result is not computed in their memory.
         let is_made = |piece: &&PieceId| storage.pieces[piece.index()].home == Home::Open;
@@ -203,7 +203,7 @@ struct Destinations {
 }
 
 impl Destinations {
-    /// Promises each donated input to one result that fits it, and separate memory to every other result.
+    /// Promises each donated input to one result that fits it. Every other result gets memory of its own.
     fn promised(func: &Func, storage: &Storage, lives: &Lives) -> Destinations {
         let results: Vec<PieceId> = func.body().returned().iter().map(|r| storage.of(*r)).collect();
         let mut destinations = Destinations::default();
@@ -259,10 +259,10 @@ struct Assigner<'a> {
     lives: &'a Lives,
     /// Base of each piece, once it has a place.
     bases: Vec<Option<Base>>,
-    /// The destination in which each lodger is placed.
+    /// For each lodger, the index of the destination in which it is placed.
     lodging: FxHashMap<PieceId, usize>,
     offsets: Vec<usize>,
-    /// True if another piece took over the place.
+    /// For each piece, true if another piece has taken over its place.
     owner_moved: Vec<bool>,
     arena: Arena,
     /// The blocks of the arena, and the block of each piece that is in it.
@@ -317,7 +317,7 @@ impl Assigner<'_> {
     fn admitted(&mut self, piece: PieceId) -> bool {
         let (of, until) = (self.storage.pieces[piece.index()], self.lives.last[piece.index()]);
         let Destinations { all, lodgings, .. } = &mut self.destinations;
-        // Try the results that begin soonest after the piece ends, since later results have room for
+        // Try the results that begin soonest after the piece ends first, so that later results keep room for
         // longer-lived values.
         let first = lodgings.partition_point(|i| all[*i].lodgers.leave <= until);
         let open = lodgings[first..].iter().copied().take(MAX_HOSTS);
@@ -335,8 +335,8 @@ impl Assigner<'_> {
     }
 
     /// Finds an operand whose life ends here, and whose place this result may take over. The operand is in
-    /// the arena, or is a lodger in a destination. In that case, the result ends before the destination is
-    /// needed.
+    /// the arena, or is a lodger in a destination. If it is a lodger, the life of the result must also end
+    /// before the destination is needed.
     fn ending(&self, inst: Inst<'_>, result: usize, at: u32, taken: &[PieceId]) -> Option<PieceId> {
         let own = self.storage.of(inst.results()[result]);
         let Piece { bytes, alignment, .. } = self.storage.pieces[own.index()];
@@ -357,8 +357,8 @@ impl Assigner<'_> {
     fn inherit(&mut self, inst: Inst<'_>, result: usize, piece: PieceId, at: u32) -> bool {
         let (lives, storage, choices) = (self.lives, self.storage, self.choices);
         let bytes = |id: PieceId| storage.pieces[id.index()].bytes;
-        // Candidates are the destinations promised to this piece or to a result made from it, and the
-        // destinations that hold an input now.
+        // Candidates are the destinations promised to this piece or to a result that can replace it in place,
+        // and the destinations that hold an operand of the instruction now.
         let destinations = &mut self.destinations;
         let inputs = choices.inputs(inst).iter().map(|x| storage.of(*x));
         let held = inputs.filter_map(|x| destinations.by_holder.get(&x));

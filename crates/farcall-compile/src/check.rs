@@ -52,7 +52,7 @@ struct MemoryState {
     holds: Vec<Option<u32>>,
     /// Position at which each piece was last written.
     written: Vec<u32>,
-    /// The pieces with known contents, each with its end, by base and offset of the first byte.
+    /// The pieces with known contents, by base and offset of the first byte. Each has the offset of its end.
     held: BTreeMap<(Base, usize), (usize, PieceId)>,
 }
 
@@ -62,11 +62,11 @@ struct Check<'a> {
     /// Numbers of values. Aliases have the same number.
     same: Vec<u32>,
     state: MemoryState,
-    /// The loops that enclose the position: where each begins, and the values read in it that were written
-    /// before it.
+    /// The loops that enclose the position: where each begins, and the values that were written before the
+    /// loop and are read in it.
     loops: Vec<(u32, FxHashSet<ValueId>)>,
-    /// The choices that enclose the position: the state where each begins, and the state after all branches
-    /// so far.
+    /// The conditionals that enclose the position: the state where each begins, and the merged state after
+    /// all its branches so far.
     branches: Vec<(MemoryState, Option<MemoryState>)>,
 }
 

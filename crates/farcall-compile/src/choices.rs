@@ -11,7 +11,7 @@ use crate::body;
 /// Way in which an instruction runs.
 #[derive(Debug)]
 pub(super) enum Choice {
-    /// No thunk: each result is the operand of the same number.
+    /// No thunk: each result is the operand with the same index.
     View,
     /// No thunk: the result is a part of the operand, beginning at this byte.
     Part(usize),
@@ -28,9 +28,9 @@ pub(super) enum Choice {
     Kernel { kernel: KernelId, bodies: Vec<Body>, scratch: usize, prepared: Option<Prepared> },
     /// The reference evaluator.
     Reference(ReferenceId),
-    /// A custom call, with the pairs of results and operands, by number, that share memory.
+    /// A custom call, with the pairs of a result and an operand, by index, that share memory.
     Call(Vec<(usize, usize)>),
-    /// A loop or a choice among branches.
+    /// A loop or a conditional.
     Control,
     /// The end of a region.
     Return,
@@ -51,7 +51,7 @@ pub(super) struct Choices {
     /// The instructions that the evaluator runs.
     pub(super) references: Vec<ReferenceSite>,
     pub(super) has_loops: bool,
-    /// True if the program has a choice among branches.
+    /// True if the program has a conditional.
     pub(super) has_branches: bool,
     /// True if a call changes an operand.
     pub(super) has_aliases: bool,
@@ -65,8 +65,8 @@ impl Choices {
         Choices { by_inst, ..Choices::default() }
     }
 
-    /// Returns the choice for an instruction. Instructions that passes added later are not in the table;
-    /// passes only add copies.
+    /// Returns the choice for an instruction. An instruction that is not in the table was added by a later
+    /// pass, and is a copy, since later passes add only copies.
     pub(super) fn of(&self, inst: InstId) -> &Choice {
         self.by_inst.get(inst.index()).unwrap_or(&Choice::Copy)
     }
@@ -108,8 +108,8 @@ impl Choices {
     }
 }
 
-/// Returns the kernel that computes an instruction, with the regions that it was asked for and its prepared
-/// state. `iotas` marks the operands without memory ([`Request::iotas`]).
+/// Returns the kernel that computes an instruction, the instruction's regions as the kernel reads them, and
+/// the kernel's prepared state. `iotas` marks the operands without memory ([`Request::iotas`]).
 pub(super) fn kernel(inst: Inst<'_>, iotas: &[Option<usize>]) -> Option<(KernelId, Vec<Body>, Prepared)> {
     let types = |ids: &[ValueId]| -> Option<Vec<&TensorType>> {
         ids.iter().map(|id| inst.func().tensor(*id)).collect()

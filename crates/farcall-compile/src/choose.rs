@@ -1,10 +1,10 @@
 //! Chooses, once, how each instruction of a program in the middle form runs: by a kernel, by the evaluator,
-//! or not at all, because its results are its operands seen as other types.
+//! or not at all (for example because its results are its operands seen as other types).
 //!
-//! The possible places of values depend on these choices, so they are made before the passes that assign
-//! memory. All of these passes read the same table of choices. Regions that kernels and the evaluator apply
-//! to elements are parts of their instruction; regions of loops and branches hold instructions with separate
-//! choices.
+//! The possible places of values depend on these choices, so the choices are made before the passes that
+//! assign memory. All of these passes read the same table of choices. A region that a kernel or the evaluator
+//! applies to elements is a part of its instruction. In the regions of loops and conditionals, each
+//! instruction has a choice of its own.
 
 use std::sync::Arc;
 
@@ -23,8 +23,8 @@ use crate::{aliases, body, implicit_iotas, order, region_calls, slice_views};
 use farcall_kernels::{self as kernels, Request};
 use farcall_plan::{ConstantId, ReferenceId, ReferenceSite};
 
-/// Makes the choices for a program in the middle form, built from `entry`, after layouts of custom calls have
-/// been assigned.
+/// Makes the choices for a program in the middle form that was built from `entry`. The layouts of custom
+/// calls must have been assigned.
 ///
 /// # Errors
 /// The first instruction that cannot run: a tensor without a size, a collective of several participants, an
@@ -180,8 +180,8 @@ fn has_size(ty: &TensorType, span: Span) -> Result<(), Diagnostic> {
 fn is_view(op: &Op, x: &TensorType, y: &TensorType) -> bool {
     let plain = x.quant.is_none() && y.quant.is_none();
     match op {
-        // A bitcast of a quantized tensor only concerns the stored elements. A bitcast to elements of another
-        // size is a view if the parts of an element are in the order of its bytes.
+        // A bitcast of a quantized tensor only concerns the stored elements. A bitcast between element sizes
+        // is a view if the small elements lie in memory in the same order as the bytes of a large element.
         Op::BitcastConvert => {
             let whole = |t: &TensorType| t.dtype.bits() >= 8;
             let parts = cfg!(target_endian = "little") && whole(x) && whole(y) && x.bytes() == y.bytes();

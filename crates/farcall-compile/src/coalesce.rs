@@ -3,8 +3,8 @@
 //! branch write directly to the memory of the branch's results.
 //!
 //! A body ends with copies `c = copy y`. If all reads of `c`'s memory come before the first write of `y`, `y`
-//! can have that memory: the copy is removed, and the body returns `y`. Writes in one branch of a choice do
-//! not affect reads in another branch.
+//! can have that memory: the copy is removed, and the body returns `y`. Writes in one branch of a conditional
+//! do not affect reads in another branch.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -80,11 +80,12 @@ fn removed(func: &Func, kind: RegionKind, events: &[Event<'_>], choices: &Choice
     bodies.removed
 }
 
-/// Positions at which pieces of memory are read and written. Writes of a loop or a choice count at its end.
+/// Positions at which pieces of memory are read and written. Writes of a loop or a conditional count at its
+/// end.
 struct Accesses {
     /// Position of the first write of each piece.
     first_write: Vec<usize>,
-    /// All positions of each piece that a loop or a choice writes.
+    /// All positions of each piece that a loop or a conditional writes.
     all: Vec<Option<Box<Uses>>>,
 }
 
@@ -143,8 +144,8 @@ impl Accesses {
     }
 }
 
-/// The region that contains each event. The beginning and the end of a loop or choice belong to the region
-/// around it.
+/// The region that contains each event. The beginning and the end of a loop or a conditional belong to the
+/// region around it.
 struct Regions {
     of: Vec<usize>,
     /// The regions, by number; the body of the function is the first.
@@ -154,7 +155,7 @@ struct Regions {
 struct RegionAt {
     parent: usize,
     depth: usize,
-    /// Position of the beginning of the loop or choice that the region belongs to.
+    /// Position of the beginning of the loop or conditional that the region belongs to.
     owner: usize,
     kind: RegionKind,
 }
@@ -192,7 +193,8 @@ impl Regions {
         regions
     }
 
-    /// Returns true if two events are in different branches of one choice, so that only one event happens.
+    /// Returns true if two events are in different branches of one conditional, so that at most one of them
+    /// happens.
     fn exclude(&self, a: usize, b: usize) -> bool {
         let (mut a, mut b) = (self.of[a], self.of[b]);
         while a != b {
@@ -240,7 +242,7 @@ impl Bodies<'_> {
             let begins = self.accesses.first_write[from.index()];
             let local =
                 pieces[from.index()].home == Home::Open && span.contains(&begins) && begins < first_copy;
-            // A value that is copied to several pieces gets the memory of the first one.
+            // A value that is copied to several pieces gets the memory of the first of them.
             let taken = self.taken.contains(&from) || yielded.contains(&from);
             let twice = !written.insert(to);
             if !same_size || !local || taken || twice {

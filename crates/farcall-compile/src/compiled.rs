@@ -11,7 +11,8 @@ pub(crate) struct Compiled {
 }
 
 impl Compiled {
-    /// Checks the other invariants of the plan.
+    /// Checks the invariants of the plan, except those that the compiler itself guarantees: that the kernels
+    /// fit their thunks, and that no thunk reads unwritten memory.
     pub(crate) fn validate(self) -> Result<ValidPlan, InvalidPlan> {
         // SAFETY: `lower` writes a thunk with the operation and the types for which `choose` has prepared its
         // kernel, and adds the kernel to the list at the same time. `assign` gives each value memory from

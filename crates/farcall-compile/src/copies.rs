@@ -1,8 +1,8 @@
 //! Inserts copies where values must share memory ([`storage`](super::storage)).
 //!
 //! - A value that a loop carries and changes is copied before the loop; the loop owns the copy.
-//! - The values that a body or a branch returns are copied to their destinations, all at once: a value whose
-//!   own memory is about to be overwritten is saved first.
+//! - The values that a body or a branch returns are copied to their destinations, as if all at the same time:
+//!   a value whose own memory is the destination of another value is first saved by an additional copy.
 //! - An operand that a custom call changes is copied before the call.
 //!
 //! Many of these copies turn out to be redundant. [`coalesce`](super::coalesce) removes copies at the ends of
@@ -21,11 +21,12 @@ use super::storage::{PieceId, Sharing, Storage};
 
 /// A copy to insert.
 struct NeededCopy {
-    /// The instruction before which the copy is inserted, and the index of the operand that it replaces.
+    /// The instruction before which the copy is inserted, and the index of the operand that it replaces there.
     before: InstId,
     operand: usize,
     value: ValueId,
-    /// True if the value is saved by another copy first, before all other copies of the instruction.
+    /// True if an additional copy saves the value first. Such copies precede all others that are inserted
+    /// before the same instruction.
     saved: bool,
     span: Span,
     loc: Option<Arc<Loc>>,

@@ -90,9 +90,10 @@ fn infer(
     Ok(inference)
 }
 
-/// Returns attributes that follow from the sizes of the results, for a call without any attributes: a front
-/// end may state a size, such as a number of columns, by the result types alone. A size determines an
-/// attribute if it is declared as the attribute (`k`), or has the attribute as its lower bound (`max(k, n)`).
+/// Returns attributes that follow from the sizes of the results, for a call without any attributes. (A front
+/// end may state a size, such as a number of columns, by the result types alone.) The size of a dimension
+/// determines an attribute if the signature declares that size as the attribute itself (`k`), or with the
+/// attribute as its lower bound (`max(k, n)`).
 fn sizes_that_are_attributes(signature: &Signature, results: &[&TensorType]) -> Vec<(String, AttrValue)> {
     let mut found = Vec::new();
     for (declared, result) in signature.results().iter().zip(results) {
@@ -165,7 +166,7 @@ fn check_layouts(
     Ok(())
 }
 
-/// Returns the tensors in values of these types. Tokens are not operands of an op.
+/// Returns the tensors in values of these types. Tokens are left out, since they are not operands of an op.
 fn tensors(types: &[Type]) -> Vec<&TensorType> {
     types.iter().flat_map(Type::tensors).collect()
 }

@@ -1,5 +1,5 @@
 //! Explains the compiler's decisions to people: how each operation runs, which operations were fused, and
-//! where and for how long each value is stored. No other code depends on it.
+//! where and for how long each value is stored. No decision of the compiler depends on this module.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ pub struct Explanation {
     pub unfused: Vec<Unfused>,
     /// The boundaries of the fusions, each with the reason.
     pub fusion_boundaries: Vec<FusionBoundary>,
-    /// Live ranges of the values that the program writes, scratch memory included, sorted by the position in
+    /// Live ranges of the values that the program writes, scratch memory included, sorted by their places in
     /// memory.
     pub live_ranges: Vec<LiveRange>,
     /// Maximum number of bytes of the arena that are in use at one time, without gaps between values.
@@ -69,8 +69,8 @@ pub struct Unfused {
 /// A boundary of a fusion: the fusion and another step that exchange a value.
 #[derive(Clone, PartialEq, Debug)]
 pub struct FusionBoundary {
-    /// The producer of the value: the number of its step, and the operation. In a fusion, this is the
-    /// operation inside the fusion.
+    /// The producer of the value: the number of its step, and the operation. If the step is a fusion, this is
+    /// the operation inside the fusion that produces the value.
     pub from: (usize, Member),
     /// The consumer of the value.
     pub to: (usize, Member),
@@ -99,7 +99,7 @@ pub(super) struct Placed<'a> {
     pub(super) places: &'a Places<'a>,
     pub(super) events: &'a [Event<'a>],
     pub(super) choices: &'a Choices,
-    /// The context that the passes were given.
+    /// The options that the passes were given.
     pub(super) cx: &'a PassOptions,
 }
 
@@ -154,7 +154,8 @@ struct LivePiece {
     slice: Slice,
     first: u32,
     last: u32,
-    /// The owner of the memory: an instruction, with the index of the result, or `None` for scratch memory.
+    /// The owner of the memory: an instruction, with the index of one of its results. The index is `None` for
+    /// scratch memory.
     of: Option<(InstId, Option<usize>)>,
 }
 
@@ -199,8 +200,8 @@ impl Explainer<'_> {
         Member { op: short_name(inst.op()), ty, origin: self.origin(inst) }
     }
 
-    /// Returns the operation that makes a result; for a fusion, the operation inside it. Without a number,
-    /// returns the instruction itself.
+    /// Returns the operation that makes the result with this index; for a fusion, the operation inside it.
+    /// Without an index, returns the instruction itself.
     fn result(&self, inst: Inst<'_>, number: Option<usize>) -> Member {
         let Some(number) = number else { return self.member(inst) };
         let inside = inst.region(0).filter(|_| inst.op().is_fusion());

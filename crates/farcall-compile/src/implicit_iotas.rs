@@ -34,8 +34,8 @@ pub(super) fn choose(func: &Func) -> FxHashMap<InstId, Choice> {
             users.push((inst, kernel(inst, &iotas)));
         }
     }
-    // An iota that any instruction reads is materialized. An instruction that takes a materialized iota then
-    // reads all iotas that it takes.
+    // An iota is materialized if any instruction that takes it has to read it from memory. An instruction
+    // that takes one materialized iota reads all of its iotas from memory, so these are materialized as well.
     for round in 0.. {
         if round == MAX_ROUNDS {
             return FxHashMap::default();
@@ -69,7 +69,8 @@ pub(super) fn choose(func: &Func) -> FxHashMap<InstId, Choice> {
 /// A kernel that [`choices::kernel`] found.
 type FoundKernel = (KernelId, Vec<Body>, Prepared);
 
-/// Returns the kernel that runs an instruction, if it computes these operands instead of reading them.
+/// Returns a kernel that runs an instruction and computes these iotas instead of reading them, if there is
+/// one.
 fn kernel(inst: Inst<'_>, iotas: &FxHashMap<ValueId, usize>) -> Option<FoundKernel> {
     let op = inst.op();
     if !(op.is_sort() || matches!(op, Op::Reduce { .. })) || !inst.captures().is_empty() {

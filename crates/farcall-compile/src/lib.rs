@@ -7,16 +7,16 @@
 //! ```
 //!
 //! `blocks` asks lowerings which composites become custom calls. `resolve` finds the targets of custom calls
-//! and completes the calls with the targets' declarations. The passes are part of
-//! [`farcall_ir::middle`]. `choose` picks kernels. The passes that follow assign memory, and rewrite the form
-//! like any other pass: `copies` inserts copies where values must share memory, `coalesce` removes copies at
-//! the ends of loop bodies and branches, `donate` marks the inputs that the program may write to, and
-//! `assign` finds places in the arena and in these inputs. Finally, `lower` writes the thunks.
+//! and completes the calls with the targets' declarations. The passes between `resolve` and `choose` are part
+//! of [`farcall_ir::middle`]. `choose` picks kernels. The passes after `choose` assign memory, and rewrite
+//! the middle form like any other pass: `copies` inserts copies where values must share memory, `coalesce`
+//! removes copies at the ends of loop bodies and branches, `donate` marks the inputs that the program may
+//! write to, and `assign` finds places in the arena and in these inputs. Finally, `lower` writes the thunks.
 //!
-//! **Invariants.** No stage of a target runs; lowerings and shape functions are the only foreign code that
-//! the compiler enters. The compiler does not depend on the runtime. The module is
-//! [verified and static](farcall_ir::verify::StaticModule). All steps after `choose` walk lists (`order`) instead of regions, so that deep nesting cannot
-//! overflow the stack.
+//! **Invariants.** The compiler runs no stage of a target: the only foreign code that it enters are lowerings
+//! and shape functions. The compiler does not depend on the runtime. The module is
+//! [verified and static](farcall_ir::verify::StaticModule). All steps after `choose` walk lists (`order`)
+//! instead of regions, so that deep nesting cannot overflow the stack.
 
 mod aliases;
 mod arena;

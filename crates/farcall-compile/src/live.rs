@@ -14,7 +14,7 @@ use super::storage::{Home, PieceId, Storage, sharing};
 pub(super) struct Lives {
     pub(super) first: Vec<u32>,
     pub(super) last: Vec<u32>,
-    /// The results of the program, with the pieces that each can replace in place.
+    /// For each result of the program, the pieces that it can replace in place.
     pub(super) sources: FxHashMap<PieceId, Vec<PieceId>>,
     /// Loops that enclose the current position: the index in `ends`, and the position of the beginning.
     enclosing: Vec<(usize, u32)>,
@@ -89,7 +89,8 @@ impl Lives {
         }
     }
 
-    /// Records the operands that a result of the program can replace in place where it is first written.
+    /// Records the operands that results of the program can replace in place, if this instruction is the
+    /// first to write such a result.
     fn note_sources(&mut self, inst: Inst<'_>, choices: &Choices, storage: &Storage) {
         for (r, result) in inst.results().iter().enumerate() {
             let piece = storage.of(*result);
@@ -100,8 +101,8 @@ impl Lives {
         }
     }
 
-    /// Returns true if a piece ends before a result begins, or at the same position if the result can be
-    /// written in its place.
+    /// Returns true if the life of the piece ends before the life of the result begins. Both may be at the
+    /// same position if the result can be written in place of the piece.
     pub(super) fn comes_before(&self, piece: PieceId, result: PieceId) -> bool {
         let (last, first) = (self.last[piece.index()], self.first[result.index()]);
         let in_place = || self.sources.get(&result).is_some_and(|sources| sources.contains(&piece));

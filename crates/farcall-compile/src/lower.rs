@@ -172,8 +172,8 @@ impl PlanWriter<'_> {
     }
 }
 
-/// Returns true if an instruction that needs code becomes a thunk. Copies whose source and destination are
-/// the same slice do not.
+/// Returns true if an instruction that needs code becomes a thunk. Copies of no bytes, and copies whose
+/// source and destination are the same slice, do not become thunks.
 pub(super) fn has_thunk(inst: Inst<'_>, choices: &Choices, places: &Places<'_>) -> bool {
     match (choices.of(inst.id()), inst.operands(), inst.results()) {
         (Choice::Copy, [from, ..], [to, ..]) => {

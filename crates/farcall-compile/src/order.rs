@@ -13,9 +13,9 @@ use super::choices::{Choice, Choices};
 pub(super) enum Event<'f> {
     /// An instruction without regions of control flow.
     Do(Inst<'f>),
-    /// The beginning of a loop or a choice; its first region follows.
+    /// The beginning of a loop or a conditional; its first region follows.
     Begin(Inst<'f>),
-    /// The end of the region with this number; another region of the same instruction follows.
+    /// The end of the region with this index; another region of the same instruction follows.
     Next(Inst<'f>, usize),
     /// The end of the last region, and of the instruction.
     End(Inst<'f>),
@@ -24,8 +24,8 @@ pub(super) enum Event<'f> {
 /// Returns the instructions of a program that need code, as events.
 pub(super) fn events<'f>(func: &'f Func, choices: &Choices) -> Vec<Event<'f>> {
     let mut events = Vec::with_capacity(func.inst_count());
-    // Regions that are being walked, each with its instruction and its number; the body of the function has
-    // neither.
+    // The regions that are being walked. Each has its instruction and its index in that instruction, except
+    // the body of the function.
     let mut open: Vec<(Insts<'f>, Option<(Inst<'f>, usize)>)> = vec![(func.body().insts(), None)];
     while let Some((insts, owner)) = open.last_mut() {
         if let Some(inst) = insts.next() {

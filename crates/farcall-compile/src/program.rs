@@ -95,8 +95,8 @@ impl CompileOptions {
         self
     }
 
-    /// Sets the elements of the inputs that sizes depend on, by input number. The program is compiled for
-    /// these elements: a run with other elements is an error.
+    /// Sets the elements of those inputs on which sizes depend; `inputs` has one entry for each input, in
+    /// order. The program is compiled for these elements: a run with other elements is an error.
     #[must_use]
     pub fn known(mut self, inputs: impl IntoIterator<Item = Option<Literal>>) -> CompileOptions {
         self.known = inputs.into_iter().collect();
@@ -129,7 +129,7 @@ pub enum CompileError {
     /// target something that the target does not accept.
     #[error(transparent)]
     Program(#[from] ProgramError),
-    /// The custom calls of the program cannot be made. The message has advice for users of this crate; other
+    /// Custom calls of the program cannot be made. The message has advice for users of this crate; other
     /// front ends use [`advise`].
     #[error("{}", advise(error.clone(), Remedy::to_string))]
     Calls {
@@ -138,7 +138,7 @@ pub enum CompileError {
         /// [`ErrorCode::MissingTarget`], or the code of the first target that refuses its call.
         code: ErrorCode,
     },
-    /// The compiler made an invalid plan: a bug of the engine.
+    /// The compiler made an invalid plan, which is a bug in farcall.
     #[error(transparent)]
     Plan(#[from] InvalidPlan),
     /// The program was compiled for a device that does not exist here.
@@ -170,10 +170,10 @@ impl From<Interrupted> for CompileError {
 }
 
 impl CompileError {
-    /// Returns the errors with their locations in the program, if this is an error of that kind.
+    /// Returns the errors with their locations in the program, if this error has any.
     ///
     /// # Errors
-    /// The error itself, if it is of another kind.
+    /// The error itself, if it has no locations in the program.
     pub fn into_program(self) -> Result<ProgramError, CompileError> {
         match self {
             CompileError::Program(error) | CompileError::Calls { error, .. } => Ok(error),
@@ -226,9 +226,9 @@ pub fn compile_plan(
     compile_static(&module, registry, options, &mut |_| {})
 }
 
-/// Compiles a program that is [specialized](specialize) already, and shows it in the middle form to `after`:
-/// once it is built (stage `build`), and after each pass (the stage has the name of the pass). The input types
-/// in `options` are not used.
+/// Compiles a program that is [specialized](specialize) already. `after` is shown the middle form when it has
+/// been built (stage `build`), and after each pass (the stage has the name of the pass). The input types in
+/// `options` are not used.
 ///
 /// # Errors
 /// Every missing target, as [`compile_plan`] describes.

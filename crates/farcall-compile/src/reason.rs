@@ -28,7 +28,7 @@ pub enum NoKernel {
     Region(Vec<&'static str>),
     /// The region holds a custom call.
     Call,
-    /// Tensors are quantized.
+    /// An operand or a result is a quantized tensor.
     Quantized,
     /// The kernels compute the operation as XLA does, but the specification's semantics were requested.
     Semantics,
@@ -131,7 +131,8 @@ fn without_region(inst: Inst<'_>) -> NoKernel {
     }
 }
 
-/// Returns the type of the same class that most kernels support.
+/// Returns the usual type of the same class (`pred`, integers, other types): the type that most kernels
+/// support.
 fn common(dtype: DType) -> DType {
     match dtype {
         DType::Pred => DType::Pred,
@@ -140,7 +141,7 @@ fn common(dtype: DType) -> DType {
     }
 }
 
-/// Returns a region on elements of the usual types.
+/// Replaces the element types of a region by the usual types ([`common`]).
 fn usual(body: &Body) -> Body {
     let ty = |t: &TensorType| t.with_dtype(common(t.dtype));
     let inst = |inst: &BodyInst| BodyInst { ty: ty(&inst.ty), ..inst.clone() };

@@ -1,5 +1,5 @@
 //! Compiles custom calls in regions that the reference evaluator applies to elements (`map`, `sort`, a
-//! reducer …). Each call becomes a separate plan, which is made once.
+//! reducer …). Each call is compiled once, to a separate plan.
 
 use std::sync::Arc;
 

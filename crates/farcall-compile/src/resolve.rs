@@ -17,7 +17,7 @@ use crate::options::Refused;
 use farcall_host::ErrorCode;
 use farcall_host::registry::{Platform, Registry, ResolveError};
 
-/// Resolves the calls of a program in the middle form, for handlers of the platform.
+/// Resolves the calls of a program in the middle form to targets for this platform.
 ///
 /// # Errors
 /// Every missing target, and every call that does not match its target's declaration.
@@ -79,7 +79,7 @@ fn resolved<'c>(
     })
 }
 
-/// Returns the types of a call's operands and results as the program has them: with tokens and tuples.
+/// Returns the types of a call's operands and results as the program writes them: with tokens and tuples.
 pub(super) fn types(inst: Inst<'_>, call: &CustomCall) -> (Vec<Type>, Vec<Type>) {
     match &call.types {
         Some(types) => (types.params.clone(), types.results.clone()),

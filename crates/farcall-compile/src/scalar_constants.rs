@@ -14,7 +14,7 @@ use farcall_plan::{Base, ConstantId, NumberId};
 pub(super) struct Constants(Vec<Base>);
 
 impl Constants {
-    /// Decides which constants have no memory, in a program that returns these values.
+    /// Decides which constants have no memory. `returned` are the values that the program returns.
     pub(super) fn new(
         events: &[Event<'_>],
         choices: &Choices,

@@ -1,9 +1,9 @@
 //! Slices that are not copied: a slice that is one contiguous range of an input or a constant is read in
 //! place.
 //!
-//! A typical case is one tensor with the weights of all layers, of which each layer takes its own. Slices of
-//! computed values are copied: reading them in place would keep the whole value alive and prevent its
-//! in-place update. The same holds for an input that the program may change.
+//! A typical case is one tensor with the weights of all layers, of which each layer takes its own slice.
+//! Slices of computed values are copied: reading them in place would keep the whole value alive and prevent
+//! its in-place update. Slices of an input that the program may change are copied for the same reason.
 
 use farcall_ir::{Func, Inst, Op, ValueId};
 use rustc_hash::FxHashSet;
@@ -64,9 +64,9 @@ fn part(inst: Inst<'_>) -> Option<usize> {
     (is_stretch && offset.is_multiple_of(MIN_ALIGNMENT_BYTES)).then_some(offset)
 }
 
-/// Returns the values that cannot be parts of other values: results of the program, values that enter and
-/// leave loops and branches, and operands of calls, which may have to be aligned more strictly, or may be
-/// changed.
+/// Returns the values that cannot be parts of other values: results of the program, values that enter or
+/// leave loops and branches, and operands of calls. (A call may need a stricter alignment, or change its
+/// operands.)
 fn whole(func: &Func, choices: &Choices) -> FxHashSet<ValueId> {
     let mut whole = FxHashSet::default();
     let all: Vec<Inst<'_>> = order::instructions(func).collect();

@@ -10,7 +10,7 @@ use crate::explain::{self, Explanation, Placed};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct MemoryPass {
-    /// Name of the pass, which is the name of its file.
+    /// Name of the pass, which is also the name of its source file.
     pub name: &'static str,
     /// Description of the pass in one line.
     pub about: &'static str,
@@ -46,8 +46,8 @@ impl<'a> Stage<'a> {
         Stage { name: "assign", form, placed: Some(placed) }
     }
 
-    /// Returns the middle form. After the pass `assign`, instructions carry their places as attributes:
-    /// `farcall.places`, with one place for each result, and `farcall.scratch`.
+    /// Returns the middle form. After the pass `assign`, instructions have attributes for the places in
+    /// memory: `farcall.places`, with one place for each result, and `farcall.scratch`, for scratch memory.
     pub fn form(&self) -> Cow<'a, Module> {
         let Some(Placed { places, .. }) = self.placed else { return Cow::Borrowed(self.form) };
         let mut form = self.form.clone();
@@ -61,7 +61,7 @@ impl<'a> Stage<'a> {
     }
 }
 
-/// Verifies the form that a pass left, in debug builds, and shows it to `after`.
+/// Shows the form that a pass left to `after`. Debug builds verify the form first.
 ///
 /// # Panics
 /// In debug builds, if the form is invalid.

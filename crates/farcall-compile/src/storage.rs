@@ -3,9 +3,10 @@
 //! A [`Piece`] of memory belongs to one value and its aliases: other views of its bytes, arguments of regions
 //! that capture it, equal constants, and slices of it that are not copied
 //! ([`slice_views`](super::slice_views)). A value carried by a loop has one piece, from the operand through
-//! the arguments and the results of the body to the result of the loop. The result of a choice shares its
-//! piece with the results of the branches, and the result of a custom call shares its piece with the operand
-//! that it changes. [`copies`](super::copies) inserts the copies that make this sharing correct.
+//! the arguments and the results of the body to the result of the loop. The result of a conditional shares
+//! its piece with the results of the branches, and the result of a custom call shares its piece with the
+//! operand that the call changes. [`copies`](super::copies) inserts the copies that make this sharing
+//! correct.
 
 use farcall_ir::{Func, Inst, InstId, Op, ValueId};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -217,15 +218,14 @@ pub(super) fn sharing<'a>(
     let inputs = choices.inputs(inst).iter().enumerate();
     let (some, others): (SmallVec<[_; 8]>, SmallVec<[_; 8]>) = inputs.partition(allowed);
     let pieces = |of: SmallVec<[(usize, &'a ValueId); 8]>| of.into_iter().map(move |(_, x)| storage.of(*x));
-    // Few instructions take a piece both as an operand whose memory may be shared and as one whose memory may
-    // not.
+    // A piece is excluded if the instruction also takes it as an operand whose memory may not be shared.
     let others: FxHashSet<PieceId> =
         if some.is_empty() { FxHashSet::default() } else { pieces(others).collect() };
     pieces(some).filter(move |piece| !others.contains(piece))
 }
 
 /// Returns, for each value, true if the value exists at run time. Values of regions that are applied to
-/// elements do not, nor do results of removed instructions.
+/// elements, and results of removed instructions, do not exist at run time.
 fn running(func: &Func, choices: &Choices) -> Vec<bool> {
     let mut runs = vec![false; func.value_count()];
     let mut note = |values: &[ValueId]| values.iter().for_each(|v| runs[v.index()] = true);
@@ -243,7 +243,7 @@ fn running(func: &Func, choices: &Choices) -> Vec<bool> {
 struct Joined {
     /// Parent of each value: itself, or another value of its set.
     to: Vec<u32>,
-    /// A value of each constant.
+    /// For each constant, one of the values that are equal to it.
     constants: Vec<Option<ValueId>>,
     /// Values that are only a part of the memory that their set shares.
     parts: FxHashMap<ValueId, ByteRange>,

@@ -3,9 +3,9 @@
 //! The files have the same form as the filetests of `farcall-ir`'s passes: programs separated by lines
 //! `// -----`, each with a line `// passes: copies, coalesce`, and the expected result of these passes after
 //! a line `// =>`. A program in the middle form is used unchanged; other programs are converted to the middle
-//! form. The result must be in the middle form, read back as the same program, and compute the same bits. If
-//! [`check`] finds a wrong place, the result is its error message. `UPDATE_EXPECT=1` writes the results into
-//! the files.
+//! form. The result must be in the middle form, and must compute the same bits as the original program. The
+//! printed result must parse as the same program. If [`check`] finds a wrong place, the expected result is
+//! the error message of [`check`]. `UPDATE_EXPECT=1` writes the results into the files.
 
 use farcall_ir::eval::{NoHost, Numerics, Value, eval_form};
 use farcall_ir::{Literal, Scalar, Source, text};
@@ -42,7 +42,7 @@ fn results(form: &Module) -> Option<Vec<Value>> {
     eval_form(form, func, &inputs.collect::<Vec<_>>(), &NoHost, Numerics::default()).ok()
 }
 
-/// Runs passes over a form. The error is a value in a wrong place.
+/// Runs passes over a form. The error describes a value that is in a wrong place.
 fn run(form: &mut Module, names: &[&str]) -> Result<(), String> {
     let options = Options { platform: &Platform::Host, numerics: Numerics::default(), passes: &[] };
     let entry = form.funcs()[0].clone();
@@ -95,7 +95,7 @@ fn filetests() {
     pass_files::check(env!("CARGO_MANIFEST_DIR"), left);
 }
 
-/// A result of one element beside a larger one, for which an operand is repeated.
+/// The fusion has a result of one element beside a larger result, for which one operand is broadcast.
 #[test]
 fn the_evaluator_runs_fusions_without_a_kernel() {
     let form = form(

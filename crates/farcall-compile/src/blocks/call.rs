@@ -64,7 +64,8 @@ enum Direction {
     Out,
 }
 
-/// Returns the types of the call's operands or results.
+/// Returns the types of the call's operands or results: the block's types, with the element types that the
+/// answer asks for.
 fn converted(
     what: &str,
     block: &[Tensor<'_>],

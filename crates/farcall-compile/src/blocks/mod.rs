@@ -1,9 +1,9 @@
 //! Asks the registry's lowerings how to replace the blocks (composites) of a program, and checks their
 //! answers.
 //!
-//! A call is accepted if its target is registered for the platform and, if the target declares a signature,
-//! matches that signature. Otherwise the lowering counts as one that skipped the block. An answer that can
-//! never be right is an error at the block's location.
+//! A call is accepted if its target is registered for the platform, and the call matches the target's
+//! signature, if there is one. Otherwise the lowering counts as one that skipped the block. An answer that is
+//! invalid regardless of the target is an error at the block's location.
 
 use std::collections::HashMap;
 
@@ -29,8 +29,8 @@ pub(super) struct Blocks<'a> {
     source: &'a Source,
     registry: &'a Registry,
     options: &'a Options<'a>,
-    /// Decisions by function name and instruction number, so that a block in a function that is called often
-    /// is decided only once.
+    /// Decisions by function name and instruction number. A block in a function with many calls is decided
+    /// only once.
     known: HashMap<(String, InstId), Option<CompositeCall>>,
     /// One decision for each block, in the order of the program.
     pub(super) decisions: Vec<BlockDecision>,
@@ -101,7 +101,7 @@ impl Blocks<'_> {
         lines.fold(error, Diagnostic::note)
     }
 
-    /// Asks the lowerings for the block's tag until one answers with a call.
+    /// Asks the lowerings that are registered for the block's tag, in order, until one answers with a call.
     fn decide(&self, block: &Composite, operands: &[Type], results: &[Type]) -> Result<Decision, String> {
         let lowerings = self.registry.lowerings(&block.name);
         if lowerings.is_empty() {
