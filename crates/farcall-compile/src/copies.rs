@@ -21,7 +21,7 @@ use super::storage::{PieceId, Sharing, Storage};
 
 /// A copy to insert.
 struct NeededCopy {
-    /// The instruction before which the copy is inserted, and the index of the operand that it replaces there.
+    /// The instruction before which the copy is inserted, and the index of the operand to be replaced.
     before: InstId,
     operand: usize,
     value: ValueId,

@@ -21,11 +21,11 @@ pub(super) struct Context {
     pub(super) arena: AlignedBytes,
     /// Values that straight-line programs keep between their steps.
     pub(super) registers: AlignedBytes,
-    /// The steps of the straight-line program that is running, with addresses.
+    /// The steps of the straight-line program that is running, with their addresses in this run.
     pub(super) code: Vec<Code>,
     /// Indices of the calls whose targets have a prepare or an initialize stage.
     pub(super) staged: Vec<usize>,
-    /// Base addresses in the current run: of the arena, constants, registers, stack, inputs and results.
+    /// Base addresses in the current run, in this order: arena, constants, registers, stack, inputs, results.
     pub(super) bases: Vec<*mut u8>,
     /// The contexts of nested calls, by reference site and call.
     pub(super) nested: Vec<Vec<Context>>,
@@ -34,8 +34,8 @@ pub(super) struct Context {
 }
 
 // SAFETY: the raw pointers in `bases` and `code` are only dereferenced by the run that set them, which has
-// the context exclusively. All other fields are `Send`: frames (see `CallFrame`), memory, literals, and the
-// contexts in `nested`, for which the same holds.
+// exclusive access to the context. All other fields are `Send`: frames (see `CallFrame`), memory, literals,
+// and the contexts in `nested`, to which the same reasons apply.
 unsafe impl Send for Context {}
 
 impl Context {

@@ -105,7 +105,7 @@ pub(super) fn thunks<W: Watch>(
     let started = Vec::new();
     let mut executor = Executor { loaded, context, run, interrupts, mode, started, iterations, watch };
     let ran = executor.sequence(&plan.thunks, &loaded.sequence);
-    // Finish calls even after a failure: their handlers may still use the arena.
+    // Wait for incomplete calls even after a failure: their handlers may still use the arena.
     let finished = if matches!(ran, Err(RunError::Interrupted)) {
         executor.finish_complete();
         Ok(())
@@ -149,7 +149,7 @@ impl Stack {
     }
 }
 
-/// A literal for a result, whose bytes will all be overwritten.
+/// Creates a literal for a result. The caller must overwrite all of its bytes.
 fn for_overwrite(ty: &TensorType) -> Result<Literal, RunError> {
     let mut literal = Literal::try_for_overwrite(ty.dtype, ty.shared_sizes())
         .map_err(|error| RunError::Memory { what: "a result", error })?;
@@ -171,10 +171,11 @@ fn run_nested(
 
 /// The inputs of a run.
 pub enum Inputs<'a> {
-    /// Inputs of the caller, which are never written to: the run copies an input that the program donates.
+    /// Inputs that the caller keeps. They are never written to: the run copies an input that the program
+    /// donates.
     Borrowed(&'a [Literal]),
-    /// Inputs of the run, which are written to if the program donates them, unless they share their elements
-    /// with another literal.
+    /// Inputs that the run owns. The run writes to an input that the program donates; if the input shares its
+    /// elements with another literal, the elements are copied first.
     Owned(Vec<Literal>),
 }
 
@@ -190,7 +191,8 @@ fn stage(context: &mut Context, run: &RunContext, mode: &Mode, initialize: bool)
         let operands = vec![std::ptr::null_mut(); frame.site().operands().len()];
         let results = vec![std::ptr::null_mut(); frame.site().results().len()];
         let done = Interrupts::of(run).during(|| {
-            // SAFETY: pointers may be null before the run.
+            // SAFETY: in these stages, the pointers serve as addresses only, and may be null
+            // (`CallFrame::prepare`).
             unsafe {
                 if initialize {
                     frame.initialize(&operands, &results, run)
@@ -208,7 +210,8 @@ fn stage(context: &mut Context, run: &RunContext, mode: &Mode, initialize: bool)
     Ok(())
 }
 
-/// Destroys the states that the stages created, even if a stage failed. Waits for incomplete calls.
+/// Waits for incomplete calls, then destroys the states that the prepare and initialize stages created, even
+/// if a stage failed.
 pub(super) fn end_stages(context: &mut Context) {
     for number in &context.staged {
         context.frames[*number].end_run();
@@ -307,8 +310,8 @@ struct Started<'a> {
 }
 
 impl Started<'_> {
-    /// Returns true if a thunk has to wait for this call: the call or the thunk writes memory that the other
-    /// one reads or writes, both have side effects, or both are the same call site.
+    /// Returns true if the thunk `then` has to wait for this call: one of the two writes memory that the
+    /// other reads or writes, both have side effects, or both are the same call site.
     fn blocks(&self, plan: &Plan, then: &Thunk) -> bool {
         let meet = |a: &[TensorSlice], b: &[TensorSlice]| {
             a.iter().any(|a| b.iter().any(|b| a.slice.overlaps(&b.slice)))
@@ -342,8 +345,8 @@ impl<'a, W: Watch> Executor<'a, W> {
         reason = "in unoptimized code, `?` takes stack for another copy of the error"
     )]
     fn sequence(&mut self, thunks: &'a [Thunk], sequence: &'a Sequence) -> Result<(), RunError> {
-        // Loops rather than iterators, and returns rather than `?`: thunks nest deeply, and each level takes
-        // stack.
+        // Loops rather than iterators, and returns rather than `?`, to take little stack: thunks nest deeply,
+        // and each level is one call of this function.
         for stretch in &sequence.stretches {
             let done = match &stretch.line {
                 // A profiler must see every thunk, and any thunk may have to wait for a pending call.
@@ -364,9 +367,10 @@ impl<'a, W: Watch> Executor<'a, W> {
         let mut runner = LineRunner { interrupts: self.interrupts, iterations: &mut self.iterations };
         // SAFETY: `Loaded::new` has validated the plan, so the places hold the buffers that the kernels were
         // prepared for, buffers overlap only where the kernels allow it, and predicates and branch numbers
-        // lie where the jumps read them. `Context::new` has allocated the registers. `thunks` sets base
-        // addresses of separate memory: its own, donated inputs that nothing shares, and new results; other
-        // inputs may share memory, but are not written.
+        // lie where the jumps read them. `Context::new` has allocated the registers. `thunks` has set the
+        // base addresses. Memory that is written is separate: the context's own memory, donated inputs that
+        // share their elements with no other literal, and new results. The other inputs may share memory with
+        // each other, but are not written.
         let mut run = || unsafe { line.run(bases, code, &mut runner) };
         if line.is_long() { self.interrupts.during(run)? } else { run() }
     }
@@ -593,8 +597,8 @@ impl<'a, W: Watch> Executor<'a, W> {
         Ok(())
     }
 
-    /// Returns a result after all thunks have run. An input (possibly updated in place) or another result is
-    /// shared, not copied.
+    /// Returns a result after all thunks have run. If the result lies in the memory of an input (possibly
+    /// updated in place) or of another result, it shares that memory and is not copied.
     fn result(
         &self,
         b: &TensorSlice,

@@ -6,9 +6,9 @@
 //! ```
 //!
 //! A [`Program`] is shared by all runs of an executable. A context belongs to one run at a time. A run takes
-//! a context from the pool, or creates one. It returns the context to the pool even if it fails, unless a
-//! handler keeps views of the context's memory. An interrupted run leaves its context to the calls that are
-//! not complete.
+//! a context from the pool, or creates one. The run returns the context to the pool even if the run fails,
+//! unless a handler keeps views of the context's memory. An interrupted run leaves its context to the custom
+//! calls that are not complete.
 //!
 //! **Invariants.** Places and types come from the validated plan, and are not checked again. The runtime does
 //! not depend on the compiler.
@@ -133,8 +133,8 @@ fn list(types: &[TensorType]) -> String {
 }
 
 impl RunError {
-    /// Converts an error of the reference evaluator. An error of a run that the evaluator itself started is
-    /// passed on unchanged.
+    /// Converts an error of the reference evaluator. If the evaluator ran the plan of a nested custom call
+    /// and that run failed, the error of that run is returned unchanged.
     fn evaluating(error: EvalError) -> RunError {
         match &error.cause {
             Cause::Interrupted => RunError::Interrupted,
@@ -229,8 +229,8 @@ impl Program {
         &self.loaded.plan
     }
 
-    /// Runs the program on inputs that have been checked, as part of `run`. If `run` is `None`, the run gets
-    /// a fresh run id.
+    /// Runs the program as part of `run`, on inputs that have been checked already. If `run` is `None`, this
+    /// run gets a new run id.
     pub fn run(
         self: &Arc<Program>,
         inputs: Inputs<'_>,
@@ -287,7 +287,8 @@ impl Program {
     }
 }
 
-/// Memory that incomplete calls of an interrupted run may use, kept until these calls are complete.
+/// Memory that incomplete calls of an interrupted run may still use. It is kept until these calls are
+/// complete.
 struct InterruptedRun {
     pooled: Box<Pooled>,
     #[expect(dead_code, reason = "handlers may read its constants")]
@@ -297,7 +298,7 @@ struct InterruptedRun {
 }
 
 impl InterruptedRun {
-    /// Hands the memory to the pending calls, which share it.
+    /// Hands the memory to the pending calls, which own it together.
     fn keep(self) -> Kept {
         let pending = self.pooled.context.pending();
         let left: Kept = Arc::new(Mutex::new(self));

@@ -38,10 +38,11 @@ pub(super) struct Loaded {
     pub(super) sequence: Sequence,
     /// Places of the results.
     pub(super) results: Vec<Place>,
-    /// The plan's constants, aligned as custom calls may expect. The constants of straight-line programs
-    /// follow, together with the scalar constants that these programs take.
+    /// The plan's constants, with the alignment that custom calls may expect. After them come the constants
+    /// of the straight-line programs, and the scalar constants that these programs take.
     pub(super) constants: AlignedBytes,
-    /// Bytes of the registers of straight-line programs. Only one program runs at a time, so all share them.
+    /// Bytes of the registers of straight-line programs. Only one such program runs at a time in a context,
+    /// so all share the same registers.
     pub(super) registers: usize,
     /// Bytes of [`Base::Stack`] that are used.
     pub(super) stack: usize,
@@ -110,8 +111,8 @@ pub(super) struct CallPlaces {
 }
 
 impl CallPlaces {
-    /// Collects the places of all calls. `called` has, for each thunk that is a call, the call's number and
-    /// the places of its operands and results without tokens.
+    /// Collects the places of all calls. `called` has one entry for each thunk that is a call: the call's
+    /// number, and the places of its operands and results without tokens.
     fn new(calls: &[Arc<CallSite>], mut called: Vec<(u32, Arc<[Place]>)>) -> CallPlaces {
         called.sort_by_key(|(call, _)| *call);
         let mut places = CallPlaces { of_call: vec![0..0; calls.len()], ..CallPlaces::default() };
@@ -122,7 +123,8 @@ impl CallPlaces {
             let leaves = site.operands().iter().chain(site.results()).enumerate();
             for ((i, _), place) in leaves.filter(|(_, leaf)| !leaf.is_token()).zip(&*at) {
                 let at = CallPlace { number: number(i), base: number(place.base), offset: place.offset };
-                // The stages before a run set other addresses in the frame.
+                // Prepare and initialize stages set other addresses in the frame, so the addresses of such a
+                // call must be set again.
                 if matches!(place.base, ARENA | CONSTANTS) && !site.has_run_stages() {
                     places.fixed.push((call, at));
                 } else {
@@ -142,7 +144,7 @@ impl CallPlaces {
     }
 }
 
-/// Converts the number of an item of a plan, which has fewer than four billion of each kind.
+/// Converts the number of an item of a plan. A plan has fewer than 2³² items of each kind.
 fn number(i: usize) -> u32 {
     u32::try_from(i).expect("a plan of less than 2³² values")
 }
@@ -159,8 +161,8 @@ pub(super) struct Step {
     /// Places of the inputs, then of the outputs. Their bases are indices of base addresses, such as
     /// [`ARENA`].
     pub(super) places: Arc<[Place]>,
-    /// The thunk's bodies. If the thunk is part of a [`Line`], the lines of its bodies were moved into that
-    /// line.
+    /// The thunk's bodies. If the thunk is part of a [`Line`], the lines of its bodies have been moved into
+    /// that line.
     pub(super) bodies: Vec<Sequence>,
 }
 
@@ -282,13 +284,15 @@ fn constants(plan: &Plan, more: usize) -> Result<(AlignedBytes, Vec<usize>, usiz
     Ok((block, offsets, size))
 }
 
-/// Bytes of a straight-line kernel's constants and of the scalar constants that it takes, once it is linked.
+/// Returns the number of bytes that a straight-line kernel adds to the constants when it is linked: its
+/// constants, and the scalar constants that it takes.
 fn own_bytes(kernel: &Prepared) -> usize {
     let numbers = (kernel.numbers().len() * Element::SIZE).next_multiple_of(ALIGNMENT);
     kernel.line().map_or(0, |line| line.constant_bytes() + numbers)
 }
 
-/// Moves the linked steps out of the sequences; `None` if a sequence has a stretch without a line.
+/// Moves the linked steps out of the sequences. If a sequence has a stretch without a line, nothing is moved,
+/// and the result is `None`.
 fn lines(bodies: &mut [Sequence]) -> Option<Vec<Vec<Linked>>> {
     let linear = |body: &Sequence| body.stretches.iter().all(|stretch| stretch.line.is_some());
     bodies.iter().all(linear).then_some(())?;
@@ -333,7 +337,8 @@ impl Loader<'_> {
         Sequence { steps, stretches }
     }
 
-    /// Joins neighboring thunks that can run without the executor between them.
+    /// Groups the thunks into stretches. Neighboring thunks share a linked stretch if they can run without
+    /// the executor between them.
     fn stretches(&mut self, thunks: &[Thunk], steps: &mut [Step]) -> Vec<Stretch> {
         let mut stretches: Vec<(Range<usize>, Option<Vec<Linked>>)> = Vec::new();
         for (i, (thunk, step)) in thunks.iter().zip(steps).enumerate() {
@@ -351,7 +356,7 @@ impl Loader<'_> {
         stretches.into_iter().map(stretch).collect()
     }
 
-    /// Links a thunk, if the executor has nothing to do between its steps.
+    /// Links a thunk: converts it to steps of a [`Line`]. `None` if the executor has work between its steps.
     fn link(&mut self, thunk: &Thunk, step: &mut Step) -> Option<Vec<Linked>> {
         let mut linked = Vec::new();
         match (&thunk.op, &step.kernel) {

@@ -6,8 +6,8 @@
 use farcall_kernels::Tasks;
 
 /// An observer of a run. Thunks are identified by their numbers: their positions in the order of the plan's
-/// text, nested thunks included. (Thunks of custom calls in regions that the evaluator applies are not
-/// observed; these calls are part of the evaluated thunk.)
+/// text, nested thunks included. (Custom calls in regions that the evaluator applies have plans of their own,
+/// whose thunks are not observed. Such a call counts as a part of the thunk that the evaluator runs.)
 pub trait Watch {
     /// True if the observer must be told when each thunk begins and ends. Otherwise, neighboring thunks may
     /// run as one.
@@ -22,10 +22,10 @@ pub trait Watch {
     /// Runs a kernel, which shares its work among threads through the given pool.
     fn tasks<R>(&self, thunk: u32, pool: &dyn Tasks, kernel: impl FnOnce(&dyn Tasks) -> R) -> R;
 
-    /// Called when a call has returned, but completes later.
+    /// Called when the handler of a custom call has returned, but the call completes later.
     fn started(&mut self, thunk: u32);
 
-    /// Called when a started call is complete.
+    /// Called when a custom call that was reported as started is complete.
     fn completed(&mut self, thunk: u32);
 }
 

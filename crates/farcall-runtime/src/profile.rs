@@ -31,8 +31,9 @@ use farcall_kernels::Tasks;
 /// Times of the runs of one program. Thunks are numbered in the order in which
 /// [`Plan::walk`](farcall_plan::Plan::walk) visits them.
 ///
-/// Measuring a thunk takes some tens of nanoseconds, most of which are not counted as the thunk's time. For
-/// faster thunks, compare the times of whole runs with and without them.
+/// Measuring a thunk takes some tens of nanoseconds, most of which are not counted as the thunk's time. The
+/// time of a thunk that is faster than that is better found by timing whole programs with and without the
+/// thunk.
 #[derive(Debug)]
 pub struct Profile {
     origin: Instant,
@@ -93,7 +94,8 @@ pub enum EventKind {
     Thunk,
     /// One task, with its index, of a kernel that shares its work among threads.
     Task(usize),
-    /// The time from the return of a handler until its call was complete and had been waited for.
+    /// The time from the return of a handler until the executor has waited for its call, which is then
+    /// complete.
     Pending,
 }
 
@@ -132,13 +134,13 @@ impl Profile {
         }
     }
 
-    /// Records the first `limit` events as well. Each takes about 60 bytes.
+    /// Records the first `limit` events as well. Each event takes about 60 bytes.
     pub fn with_events(self, limit: usize) -> Profile {
         Profile { limit, ..self }
     }
 
-    /// The runs, in order, failed runs included. A run's interval includes the work before and after its
-    /// thunks: taking inputs, making results.
+    /// The runs, in order, failed runs included. A run's interval includes the work before its thunks (taking
+    /// inputs) and after them (making results).
     pub fn runs(&self) -> &[Span] {
         &self.runs
     }

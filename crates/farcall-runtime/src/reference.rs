@@ -1,7 +1,8 @@
 //! Operations without a kernel, which the reference evaluator runs on copies of the buffers.
 //!
-//! Each custom call in a region has a separate plan, whose contexts belong to the run. The states that a
-//! target created when the plan was loaded, and when the run began, are used for all elements.
+//! Each custom call in a region has a separate plan, whose contexts belong to the run. The call runs once for
+//! each element; all of these calls use the same states, which the target created when the plan was loaded
+//! and when the run began.
 
 use std::cell::RefCell;
 
@@ -32,8 +33,8 @@ pub(super) fn run(
 ) -> Result<Vec<Literal>, RunError> {
     let values: Vec<Value> = inputs.into_iter().map(Value::Tensor).collect();
     let host = Nested { nested, site, loaded, contexts: RefCell::new(contexts), run };
-    // The evaluator itself flushes subnormal numbers where required. If the processor flushed them as well,
-    // subnormal numbers that are only moved would be lost.
+    // The evaluator itself flushes subnormal numbers where required. If the processor also flushed them, the
+    // evaluator would lose subnormal numbers that it only moves.
     let _mode = Mode::enter(Denormals::Ieee);
     match eval_form(&site.program, site.entry(), &values, &host, plan.numerics) {
         Ok(results) => Ok(results.iter().filter_map(|v| v.tensor().cloned()).collect()),
@@ -89,7 +90,7 @@ impl Host for Nested<'_> {
     }
 }
 
-/// Returns true if the run has to end; called after a wait.
+/// Returns true if the run has to end. Called after a wait, during which an interrupt may have become due.
 fn is_due_after_wait() -> bool {
     interrupt::look_soon();
     interrupt::is_due()
