@@ -47,7 +47,7 @@ pub enum ArgumentError {
         /// Name of the operand.
         operand: String,
     },
-    /// An optional operand, or one of several variadic operands, is not given while a later operand is.
+    /// An optional operand, or one of several variadic operands, is not given, although a later operand is.
     Gap {
         /// Name of the operand.
         operand: String,

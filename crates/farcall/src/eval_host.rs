@@ -49,7 +49,7 @@ impl<'a> RegistryHost<'a> {
         let results = inst.results().iter().map(|id| func.ty(*id));
         let key = (func.name.clone(), inst.id());
         let mut known = self.known.borrow_mut();
-        // The entry may belong to another program.
+        // Another program may have an instruction with the same key.
         if let Some(known) = known.get(&key)
             && known.call == *site.call
             && known.operands.iter().eq(operands.clone())

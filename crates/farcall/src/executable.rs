@@ -43,7 +43,7 @@ pub struct CompileStats {
     pub thunks: BTreeMap<&'static str, usize>,
 }
 
-/// Options of one run of an executable. A [`RunContext`] or a [`Profile`] alone will do as options.
+/// Options of one run of an executable. A [`RunContext`] or a [`Profile`] can be passed in place of options.
 ///
 /// ```
 /// use farcall::custom_call::RunContext;
@@ -185,7 +185,8 @@ impl Executable {
             Ok((compile_static(&module, registry, options, &mut |_| {})?, took))
         };
         let planned: Result<_, CompileError> = planned();
-        // After an interrupt, the plan may be incomplete, and an error may only be a consequence.
+        // After an interrupt, the plan may be incomplete, and an error may only be a consequence of the
+        // interrupt.
         interrupt::complete()?;
         let (plan, verify) = planned?;
         let took = begin.elapsed();
@@ -212,8 +213,8 @@ impl Executable {
     /// are looked up in `registry`.
     ///
     /// # Errors
-    /// If the plan is for a device that does not exist here, needs more memory than is available,
-    /// or calls a target that is missing or refuses the call.
+    /// If the plan is for a device that does not exist here, needs more memory than is available, or calls a
+    /// target that is missing or refuses the call.
     pub fn from_plan(plan: ValidPlan, registry: &Registry) -> Result<Executable, CompileError> {
         stack::with_room(|| Executable::loaded(plan, registry))
     }
@@ -277,8 +278,8 @@ impl Executable {
         &self.inner.inputs
     }
 
-    /// Types of the results. A result with a bounded dimension whose size is computed has its bound here; the
-    /// result of a run is cut to the size.
+    /// Types of the results. A bounded dimension whose size is computed at run time has its bound as size
+    /// here; each run cuts the result to the computed size.
     pub fn outputs(&self) -> &[TensorType] {
         &self.inner.outputs
     }
@@ -384,7 +385,7 @@ impl Executable {
     }
 
     /// Runs the program on literals and returns one literal per result. This method is meant for tests, and
-    /// for inputs and results in host memory. Values that stay on a device between runs go through
+    /// for inputs and results in host memory. To keep values on a device between runs, use
     /// [`execute`](Executable::execute).
     ///
     /// The inputs stay unchanged: a donated input is copied first.

@@ -10,7 +10,8 @@
 //! followed by the tangents of the *moving* operands, with respect to which the derivative is taken. The
 //! tangents of all other operands are zero. Only results of real or complex types have tangents. An operand
 //! in which the derivative is declared to be zero is never a moving operand. Sizes may be symbolic
-//! ([`Size`]). Indices count the operands and results of the call, not of the declaration.
+//! ([`Size`]). Indices count the operands and results of the call, not of the declaration: a variadic operand
+//! of the declaration may be several operands of the call.
 
 use std::sync::Arc;
 
@@ -46,8 +47,7 @@ pub enum Saved {
 /// An operand of a derivative op.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Argument<S = i64> {
-    /// The value with this index in the list of the saved values followed by the tangents of the moving
-    /// operands.
+    /// A value, by its index in this list: the saved values, then the tangents of the moving operands.
     Value(usize),
     /// The cotangent of a result, by the result's index among the results that have tangents.
     Cotangent(usize),
@@ -55,12 +55,12 @@ pub enum Argument<S = i64> {
     Zeros(Tensor<S>),
 }
 
-/// A call of an op of the same library.
+/// A call of an op that belongs to the derivative, such as the forward op.
 #[derive(Clone, PartialEq, Debug)]
 pub struct OpCall {
     /// The op.
     pub target: String,
-    /// The attributes of the call that the op declares.
+    /// Those attributes of the differentiated call that this op declares.
     pub attrs: Attrs,
 }
 
@@ -71,8 +71,8 @@ pub struct DerivativeCall<S = i64> {
     pub op: OpCall,
     /// The operands of the call.
     pub operands: Vec<Argument<S>>,
-    /// Indices of results. For a tangent op: the tangent of each result that has one. For a backward op or a
-    /// transpose: the cotangent of each moving operand, if it has one.
+    /// Indices of results of the derivative op. For a tangent op: the tangent of each result that has one.
+    /// For a backward op or a transpose: the cotangent of each moving operand, if the op computes it.
     pub results: Vec<Option<usize>>,
 }
 
@@ -493,7 +493,7 @@ fn select(attrs: &Attrs, op: &Declaration) -> Attrs {
     of_signature(attrs, &op.signature)
 }
 
-/// Selects the attributes that an op of this signature declares.
+/// Selects the attributes that an op with this signature declares.
 fn of_signature(attrs: &Attrs, signature: &farcall_sig::Signature) -> Attrs {
     let names = signature.attrs().iter().map(|a| a.name.text.as_str());
     names.filter_map(|name| Some((name, attrs.get(name)?.clone()))).collect()

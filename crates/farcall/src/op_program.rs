@@ -101,8 +101,8 @@ impl CodedError for OpError {
 ///
 /// Attributes are converted to the declared types where the conversion is lossless, and defaults are filled
 /// in ([`Signature::convert_attrs`]). Parameters and results have the names of the signature, as
-/// `jax.arg_info` and `jax.result_info`. The module was not read from text, so messages about it give no
-/// location.
+/// `jax.arg_info` and `jax.result_info`. The module was not read from text, so messages about the module give
+/// no location.
 ///
 /// Compile the module with a registry that has the target.
 ///
@@ -145,7 +145,7 @@ pub(crate) fn declared_call(
     Ok((call(target, signature, &inference)?, result_types(&inference)))
 }
 
-/// Returns the op's signature and the inference of the call from it.
+/// Returns the op's signature, and the [`Inference`] of the call from the signature.
 fn inferred<'t>(
     target: &'t Target,
     operands: &[TensorType],
@@ -186,7 +186,7 @@ fn infer(declaration: &Declaration, operands: &[TensorType], attrs: &Attrs) -> R
     declaration.infer(&types.collect::<Vec<_>>(), &attrs)
 }
 
-/// Builds the call, with everything that the signature says about it.
+/// Builds the call, with the attributes, layouts, aliases and side effect that follow from the signature.
 fn call(target: &Target, signature: &Signature, inference: &Inference) -> Result<CustomCall, OpError> {
     let config = inference.attrs.iter().map(|(name, value)| Ok((name.to_owned(), Attr::try_from(value)?)));
     let config: AttrDict = config
@@ -236,8 +236,8 @@ fn program(
 /// Returns a module whose `main` takes the operands, makes the call, and returns its results. Targets without
 /// a signature are called on arrays this way.
 ///
-/// Nothing is checked here; the verifier checks the module when it is compiled. Messages about it give no
-/// location.
+/// Nothing is checked here; the verifier checks the module when it is compiled. Messages about the module
+/// give no location.
 ///
 /// ```
 /// use farcall::call_program;

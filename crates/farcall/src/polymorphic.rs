@@ -36,7 +36,7 @@ struct Inner {
     interface: Interface,
     registry: Registry,
     options: CompileOptions,
-    /// True if sizes are dynamic, or the program asserts something about them.
+    /// True if sizes are dynamic, or the program has assertions about sizes.
     open: bool,
     cache: Mutex<Cache>,
 }
@@ -47,7 +47,8 @@ impl Inner {
     }
 }
 
-/// A compilation and its result. Threads that ask for the result while another thread compiles wait.
+/// A compilation and its result. A thread that asks for the result while another thread compiles the program
+/// waits for that thread.
 type Compilation = Arc<OnceLock<Result<Executable, CompileError>>>;
 
 #[derive(Debug)]
@@ -254,7 +255,7 @@ impl Polymorphic {
             }
         }
         if matches!(compiled, Err(CompileError::Interrupted)) && !interrupt::has_ended() {
-            // The interrupt came on the thread that compiled, not on this one.
+            // The thread that compiled was interrupted. This thread was not, so it starts anew.
             return self.for_types(types);
         }
         Ok(compiled.clone()?)

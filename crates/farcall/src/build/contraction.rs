@@ -101,7 +101,8 @@ impl<'g> Value<'g> {
     }
 }
 
-/// Describes a product with `batch` leading batch dimensions.
+/// Describes a product with `batch` leading batch dimensions. `lhs` and `rhs` are the contracting dimensions
+/// of the left and the right operand.
 fn product(batch: usize, lhs: usize, rhs: usize) -> DotGeneral {
     DotGeneral {
         lhs_batch: (0..batch).collect(),

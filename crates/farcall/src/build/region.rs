@@ -187,7 +187,8 @@ impl State {
         ids
     }
 
-    /// Returns the value in the current region; `None` if the value has no type because of an earlier error.
+    /// Returns the id of a value that the current region may use; `None` if the value has no type because of
+    /// an earlier error. The error is the reason why the region may not use the value.
     fn find(&self, graph: &Graph, value: Value<'_>) -> Result<Option<ValueId>, String> {
         if !std::ptr::eq(value.graph, graph) {
             return Err("is a value of another graph".to_owned());

@@ -3,8 +3,8 @@
 //! Every operation is compiled for every element type that it is defined for, at a size at which its speed
 //! matters. The plan shows if the reference evaluator has to run it. At a small size, the engine's values are
 //! compared with the evaluator's. `kernels_by_type.txt` lists the cases without a kernel. The list only
-//! shrinks: a case that is not on it needs a kernel, and a case that has one leaves the list.
-//! `FARCALL_BLESS=1` removes the cases that have a kernel now.
+//! shrinks: a case that is not on the list must have a kernel, and a case that has a kernel must not be on
+//! the list. `FARCALL_BLESS=1` removes the cases that have a kernel now.
 
 use std::collections::BTreeSet;
 use std::path::Path;

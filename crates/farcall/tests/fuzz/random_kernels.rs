@@ -424,8 +424,9 @@ impl Indexing {
         )
     }
 
-    /// Returns the lines of a program that compute the indices `%j` from `%i`: each entry of an index that is
-    /// negative counts from the end of its dimension, or no entry.
+    /// Returns the lines of a program that compute the indices `%j` from `%i`, so that negative entries of an
+    /// index count from the end of their dimension ([`wrapped`]). At random, and for indices that cannot be
+    /// negative, returns no lines.
     fn wrapped(&self, r: &mut Random, dims: &[usize], index: DType) -> String {
         if index.is_unsigned_integer() || self.indexed.is_empty() || r.below(2) == 0 {
             return String::new();

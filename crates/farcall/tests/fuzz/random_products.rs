@@ -256,8 +256,8 @@ return %0 : {to} }}",
     }
 }
 
-/// Left factors that are more than a page apart are packed, for several rows of tiles at once. Some rows do
-/// not fill a tile.
+/// Left operands whose rows are more than a page apart are packed, for several rows of tiles at once. Some
+/// rows do not fill a tile.
 #[test]
 fn products_of_long_rows_match_the_evaluator() {
     let mut r = Random::new(21);

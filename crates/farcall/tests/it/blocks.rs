@@ -101,8 +101,8 @@ fn why(plan: &Plan) -> String {
     lines.join("\n")
 }
 
-/// Removes the folder and the test's name from an origin. If the libraries of two tests have the same bytes,
-/// the registry names the one that was loaded first.
+/// Removes the folder and the test's name from an origin, because the origin may name another test: if the
+/// libraries of two tests have the same bytes, the registry names the library that was loaded first.
 fn short(origin: &str) -> String {
     let origin = origin.rfind('/').map_or(origin, |at| &origin[at + 1..]);
     match (origin.starts_with("libblocks_"), origin.find(".so")) {
@@ -246,7 +246,8 @@ fn a_library_that_is_loaded_brings_its_lowerings() {
     );
     assert_eq!(run(&program, &registry, DType::F32, &[1.0f32, 2.0]), [3.0, 6.0]);
     assert_eq!(run(&one("my.twice", "", "2xi8"), &registry, DType::S8, &[1i8, 2]), [2, 4]);
-    // In a namespace, lowerings by signature and by function call the targets of that namespace.
+    // Once the library is loaded in a namespace, its lowerings (by signature and by function) call the
+    // targets of that namespace.
     let named = Registry::new();
     let options = LoadOptions { namespace: Some("acme".into()), ..LoadOptions::default() };
     load_with(&named, &path, &options).unwrap();

@@ -189,7 +189,7 @@ fn a_run_that_waits_for_values_ends() {
     let wrong = "the program takes (tensor<i32>) from the infeed, but (tensor<1xf32>) was put there";
     assert_eq!(message(&run), format!("{place}{wrong}"));
 
-    // The values stay, for a program that takes them.
+    // The values stay in the queue, for a program that takes them.
     assert_eq!(message(&run), format!("{place}{wrong}"));
     let other = "func.func @main() -> tensor<1xf32> {
   %t = stablehlo.create_token : !stablehlo.token

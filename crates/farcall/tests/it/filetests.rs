@@ -328,7 +328,7 @@ unsafe extern "C" fn add_one(out: *mut c_void, ins: *const *const c_void) {
     }
 }
 
-/// Adds the positions in memory of six elements, times 100, to the input.
+/// Adds 100 times its position in memory to each of six elements.
 unsafe extern "C" fn transposed(out: *mut c_void, ins: *const *const c_void) {
     // SAFETY: the programs call this function with six elements.
     unsafe {

@@ -1,5 +1,5 @@
 //! `api_version` 0 to 4: the parameters of a function, valid configurations of a call, and the errors for
-//! calls that do not match their target. Functions in C++, programs as text.
+//! calls that do not match their target. The functions are written in C++, the programs are text.
 
 use std::sync::LazyLock;
 
@@ -23,7 +23,7 @@ fn every_version_of_the_untyped_api() {
         ("@twice(%x) {backend_config = \"\"}", 5.0, 10.0),
         ("@twice(%x) {api_version = 0 : i32}", 5.0, 10.0),
         ("@twice(%x) {api_version = 1 : i32}", 5.0, 10.0),
-        // An original function does not get the string.
+        // A function of the original version does not get the string.
         ("@twice(%x) {api_version = 1 : i32, backend_config = \"text\"}", 5.0, 10.0),
         // API_VERSION_STATUS_RETURNING
         ("@checked(%x) {api_version = 2 : i32}", 5.0, 15.0),
@@ -147,10 +147,10 @@ fn every_way_to_configure_a_typed_call() {
         ("@scale(%x) {api_version = 4 : i32}", 14.0),
         ("@scale(%x) {api_version = 4 : i32, backend_config = \"\"}", 14.0),
         ("@scale(%x) {api_version = 4 : i32, backend_config = \"{factor = 3.0 : f32}\"}", 6.0),
-        // As JAX writes it.
+        // The configuration as JAX writes it.
         ("@scale(%x) {backend_config = \"\", mhlo.backend_config = {factor = 5.0 : f32}}", 10.0),
         ("@scale(%x) {backend_config = \"\", mhlo.backend_config = {}}", 14.0),
-        // The target decides.
+        // These calls do not say that their target is typed; the registered target decides.
         ("@scale(%x)", 14.0),
         ("@scale(%x) {api_version = 0 : i32}", 14.0),
         ("@scale(%x) {api_version = 1 : i32}", 14.0),

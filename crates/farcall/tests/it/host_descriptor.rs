@@ -55,7 +55,8 @@ fn a_library_whose_file_changes_is_loaded_beside_its_old_version() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(std::ffi::OsStr::from_bytes(b"lib\xff.so"));
     let (host, linked) = (example("farcall", "host_test_ops"), example("farcall", "linked_test_ops"));
-    // A linker renames a new file to the path of the old one; copying a file writes over the old one.
+    // The file changes in two ways: a linker renames a new file to the path of the old one, while a copy
+    // writes over the old file.
     let rename = |from: &Path| {
         std::fs::copy(from, folder.path().join("new.so")).unwrap();
         std::fs::rename(folder.path().join("new.so"), &path).unwrap();

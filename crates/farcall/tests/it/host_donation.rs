@@ -174,7 +174,7 @@ fn a_loop_works_in_the_memory() {
 #[test]
 fn an_input_that_is_read_too_late_is_not_reused() {
     for (program, wanted) in [
-        // Read after the result is written.
+        // The input is read after the result is written.
         (
             "func.func @main(%x: tensor<4xf32> {tf.aliasing_output = 0 : i32}) -> (tensor<4xf32>, tensor<4xf32>) {
   %a = stablehlo.add %x, %x : tensor<4xf32>
@@ -183,7 +183,7 @@ fn an_input_that_is_read_too_late_is_not_reused() {
 }",
             vec![f32s(&[2.0, 4.0, 6.0, 8.0]), f32s(&[2.0, 8.0, 18.0, 32.0])],
         ),
-        // Read and written by a step that needs all of it.
+        // The step that writes the result cannot run in place, since it needs all elements of the input.
         (
             "func.func @main(%x: tensor<4xf32> {tf.aliasing_output = 0 : i32}) -> tensor<4xf32> {
   %a = stablehlo.reverse %x, dims = [0] : tensor<4xf32>
@@ -191,7 +191,7 @@ fn an_input_that_is_read_too_late_is_not_reused() {
 }",
             vec![f32s(&[4.0, 3.0, 2.0, 1.0])],
         ),
-        // Read again by the next iteration of a loop.
+        // The next iteration of a loop reads the input again.
         (
             "func.func @main(%x: tensor<4xf32> {tf.aliasing_output = 0 : i32}) -> tensor<4xf32> {
   %c0 = stablehlo.constant dense<0> : tensor<i32>
@@ -213,7 +213,7 @@ fn an_input_that_is_read_too_late_is_not_reused() {
 }",
             vec![f32s(&[0.0, -7.0, -26.0, -63.0])],
         ),
-        // Passed through.
+        // The input itself is the result that it is donated to.
         (
             "func.func @main(%x: tensor<4xf32> {tf.aliasing_output = 1 : i32}) -> (tensor<4xf32>, tensor<4xf32>) {
   %a = stablehlo.add %x, %x : tensor<4xf32>
@@ -221,7 +221,8 @@ fn an_input_that_is_read_too_late_is_not_reused() {
 }",
             vec![f32s(&[2.0, 4.0, 6.0, 8.0]), f32s(&[1.0, 2.0, 3.0, 4.0])],
         ),
-        // Two branches: the second reads the input after the first has written it.
+        // A conditional: in program order, its second branch reads the input after its first branch has
+        // written the result, although only one branch runs.
         (
             "func.func @main(%x: tensor<4xf32> {tf.aliasing_output = 0 : i32}) -> tensor<4xf32> {
   %p = stablehlo.constant dense<false> : tensor<i1>

@@ -11,7 +11,8 @@ use farcall::{CompileOptions, Executable, Registry};
 use farcall_ffi::prelude::*;
 use farcall_testing::engine;
 
-/// Panics when it is dropped, with a payload that panics when it is dropped.
+/// Panics when it is dropped, unless the number is 0. The payload of the panic is a `Bomb` with the next
+/// lower number.
 struct Bomb(usize);
 
 impl Drop for Bomb {
@@ -22,7 +23,7 @@ impl Drop for Bomb {
     }
 }
 
-/// Panics without the hook, whose messages are of no use here.
+/// Panics without calling the panic hook, whose messages are of no use here.
 fn explode(more: usize) -> ! {
     std::panic::resume_unwind(Box::new(Bomb(more)))
 }

@@ -114,7 +114,8 @@ fn messages_of_a_plan_that_was_read_have_places() {
     assert!(messages[1].contains("far/away.mlir:2:8"), "{}", messages[1]);
 }
 
-/// Instructions for the evaluator are separate text in the plan. Their errors point to the program.
+/// A plan stores each instruction for the evaluator as separate text. The errors of these instructions point
+/// to the original program.
 #[test]
 fn evaluated_instructions_keep_their_places() {
     let mut found = 0;
@@ -287,7 +288,8 @@ fn damaged_plans_load_and_run_or_are_refused() {
                 executable.run_with(&inputs, &run).ok()
             });
             ran += u64::from(results[0].is_some());
-            // No run reads memory of an earlier one. (Handlers may read more than their operands.)
+            // No run reads memory that an earlier run has written. (Programs with calls are left out, as
+            // their handlers may read more than their operands.)
             if let [Some(first), Some(second)] = &results
                 && executable.plan().calls.is_empty()
             {

@@ -155,8 +155,9 @@ fn transposed_products() {
     check(&program("[1, 2, 0, 3, 4]", "2x40x3x5x7"), &inputs, 1);
 }
 
-/// Products that are not fused with their transposes: a product with a vector sums in an order that depends
-/// on the layout of the result, and sums that are far apart are written one by one.
+/// Products that are not fused with their transposes. A product with a vector sums in an order that depends
+/// on the layout of the result. In the other product, neighboring results would be far apart in memory, so
+/// that each would have to be written separately.
 #[test]
 fn transposed_products_that_stay() {
     let vectors = "func.func @main(%x: tensor<3x40x20x64xf32>, %y: tensor<3x64xf32>) -> tensor<40x3x20xf32> {

@@ -1,5 +1,5 @@
-//! A library of the ops of two crates, in which an op of one crate has its derivative in the other; and an op
-//! for two platforms.
+//! A library of the ops of two crates. An op of one crate has its derivative in the other crate, and one op
+//! is for two platforms.
 
 use farcall_ffi::prelude::*;
 use farcall_linked_ops::{double_bwd, double_bwd_cuda};

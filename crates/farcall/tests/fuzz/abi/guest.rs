@@ -1,6 +1,6 @@
 //! Call frames for handlers written with `farcall-ffi`, and descriptors for the SDK's reader.
 //!
-//! Any pointer in them may be null or misaligned.
+//! Any pointer in these frames and descriptors may be null or misaligned.
 
 use std::cell::RefCell;
 use std::ffi::c_void;
@@ -376,7 +376,7 @@ impl Side {
             }
         }
         // With a single huge dimension, the size in bytes could be valid, although there is no such memory.
-        // Such dimensions become small.
+        // Such a dimension is made small.
         let rank = usize::try_from(buffer.rank).unwrap_or(0).min(10);
         let dims = &mut self.dims[i];
         if dims[..rank].iter().filter(|d| **d > 2).count() == 1 {
@@ -498,7 +498,8 @@ impl Tables {
         table.struct_size = r.struct_size(Api::STRUCT_SIZE).min(Api::STRUCT_SIZE);
         match r.below(5) {
             0 => table.api_version.major_version = r.number() as i32,
-            // The host itself does not change, so it need not know older layouts of its arguments.
+            // Only the table names another version. The functions are still this host's, which need not know
+            // older layouts of their arguments, so the version is not lower than the host's own.
             1 => table.api_version.minor_version = (r.number() as i32).max(5),
             2 => table.api_version.struct_size = r.struct_size(ApiVersion::STRUCT_SIZE),
             3 => {

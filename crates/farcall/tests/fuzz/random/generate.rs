@@ -209,8 +209,8 @@ impl Gen {
         self.know(value, meta);
     }
 
-    /// Makes the function return up to `most` tensors, mostly recent ones. In one of three functions, it
-    /// returns slices of them, so that the compiler may compute only parts of the tensors.
+    /// Makes the function return up to `most` tensors, mostly recent ones. One in three functions returns
+    /// slices of these tensors instead, so that the compiler may compute only parts of the tensors.
     fn finish(&mut self, most: usize) -> Vec<ValueId> {
         let in_part = self.r.one_in(3);
         let tensors: Vec<ValueId> = self.scope.iter().copied().filter(|v| self.plain(*v)).collect();
@@ -256,7 +256,8 @@ impl Gen {
         self.budget = self.budget.saturating_sub(1);
         let results = self.func.inst(inst).results().to_vec();
         for (value, ty) in results.iter().zip(types) {
-            // The builder leaves sizes dynamic that depend on constants; the given types have these sizes.
+            // The builder infers dynamic sizes where sizes depend on constants. The given types have the
+            // values of these sizes.
             if self.func.tensor(*value).is_some_and(|t| !t.is_static()) {
                 self.func.set_ty(*value, ty);
             }

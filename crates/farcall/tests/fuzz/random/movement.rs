@@ -219,7 +219,7 @@ fn size(g: &mut Gen) -> Option<()> {
     let n = g.r.below(ty.sizes()[dim] + 1);
     let size = g.numbers(DType::S32, vec![], &[n as i64]);
     let y = g.value(Op::SetDimensionSize { dim }, &[x, size], g.meta_of(x))?;
-    // The size is a constant; the builder does not look at its value.
+    // The size is a constant, but the builder does not read the value of a constant.
     let mut dims = ty.sizes().to_vec();
     dims[dim] = n;
     g.func.set_ty(y, ty.with_sizes(dims).into());

@@ -1,4 +1,4 @@
-//! Ops of a crate that is not a library. Another crate links them, and names them as derivatives.
+//! Ops of a crate without `library!`. Another crate links them, and names them as derivatives of its ops.
 
 use farcall_ffi::descriptor::OpDescriptor;
 use farcall_ffi::prelude::*;
