@@ -12,9 +12,10 @@
 //! and streams), [`Transfers`] (the queues behind infeed and outfeed), [`platform`] (kinds of devices) and
 //! [`ErrorCode`], the kind of an error.
 //!
-//! **Invariants.** This crate knows no kernels, plans or compiler. Of programs, it knows calls with their
-//! types and attributes, tensors, and interrupts. Foreign code is entered only here. Users of the engine
-//! reach this crate through `farcall`, which exports its public modules under the same names.
+//! **Invariants.** This crate knows no kernels, plans or compiler. Of a program, it knows only the calls with
+//! their types and attributes, tensors, and interrupts. Foreign code is entered only here. Users of the
+//! engine reach this crate through `farcall`, which re-exports this crate's public modules under the same
+//! names.
 #![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 
 pub mod attributes;

@@ -25,9 +25,9 @@
 //!
 //! # Invariants
 //!
-//! - [`CallFrame::execute`] does not allocate, lock or hash. Host functions that a handler calls may.
-//! - A frame's memo records the checks that its handler has made. It is discarded as soon as a data pointer
-//!   or a dimension differs before a call (`typed.rs`).
+//! - [`CallFrame::execute`] does not allocate, lock or hash. Host functions that a handler calls may do so.
+//! - A frame's memo records the checks that its handler has made. The memo is discarded before a call if a
+//!   data pointer or a dimension has changed since the previous call (`typed.rs`).
 //! - Foreign code is not trusted: every entry point checks null and `struct_size`, and catches panics. Errors
 //!   and futures are passed as handles that are looked up, never as addresses.
 //! - Every misbehavior of a handler, short of corrupting memory or ending the process, becomes a

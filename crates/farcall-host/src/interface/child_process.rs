@@ -17,8 +17,8 @@ pub(crate) enum Outcome {
 /// Time limit of the child in milliseconds.
 const TIME_LIMIT_MS: i32 = 2000;
 
-/// Calls a function in a copy of this process, which then ends. The function's writes are not visible in this
-/// process.
+/// Calls a function in a copy of this process. The copy ends after the call, so the function's writes are not
+/// visible in this process.
 ///
 /// # Safety
 /// The function may be called after a fork in a process with threads, and does not wait for other threads.

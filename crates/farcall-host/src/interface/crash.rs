@@ -4,14 +4,14 @@
 //! its usual effect: an earlier handler of the signal is called, or the signal's default action ends the
 //! process, with a core dump if enabled.
 //!
-//! **Invariants.** The handler only calls functions that are safe in signal handlers (`signal-safety(7)`). It
-//! runs on the thread's alternate stack, so that a stack overflow can be reported. The thread that installs
-//! the handler gets an alternate stack, and so do threads of the pool that start later. In a Rust program,
-//! threads of the standard library have one.
+//! **Invariants.** The signal handler only calls functions that are safe in signal handlers
+//! (`signal-safety(7)`). It runs on the thread's alternate stack, so that a stack overflow can be reported.
+//! The thread that installs the signal handler gets an alternate stack, and so do threads of the pool that
+//! start later. In a Rust program, threads of the standard library already have one.
 //!
-//! **Limit.** In a library that was opened at run time, such as the Python module, the handler reads a
-//! thread-local value. On a thread that never entered a handler, the read may allocate: a thread that crashes
-//! inside the allocator may hang.
+//! **Limit.** The signal handler reads a thread-local value. In a library that was opened at run time, such
+//! as the Python module, that read may allocate on a thread that has never run foreign code. Such a thread
+//! may hang if it crashes inside the allocator.
 
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;

@@ -14,8 +14,8 @@
 //! library is opened ends the process, since the dynamic linker stays locked. With the feature, the exception
 //! is reported first ([`open`]).
 //!
-//! Exception: the two functions that return the id and the description of a state type are called directly
-//! (`registry/load.rs`).
+//! Two functions of a library are called directly, without the shim: those that return the id and the
+//! description of a state type (`registry/load.rs`).
 
 use std::ffi::{c_char, c_void};
 

@@ -45,8 +45,8 @@ impl fmt::Debug for Keeper {
     }
 }
 
-/// A run whose handlers may ask to keep its memory. Sets aside the keepers of the enclosing run until it is
-/// dropped.
+/// Guard of a run whose handlers may ask to keep the run's memory. The keepers of the enclosing run are set
+/// aside until the guard is dropped.
 pub struct Keeping {
     outer: Vec<Keeper>,
 }

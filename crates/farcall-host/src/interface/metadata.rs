@@ -1,12 +1,12 @@
 //! The metadata of a handler: version, traits, and type of its state.
 //!
-//! The first call of a function shows whether it is a handler at all. A function of the untyped API that was
-//! registered for the typed API by mistake would take the frame for its result, and the contents of the next
-//! register for its operands. The first call therefore also passes operands, whose bytes are all zero; a
-//! handler ignores this second argument. If a function of the untyped API writes a single result that is not
-//! too large, it returns, and the mistake becomes an error instead of a crash. A function
-//! of which only the address is known is first called in a child process ([`child_process`]), where its
-//! writes do no harm.
+//! The first call of a function asks for its metadata, and also shows whether the function is a handler at
+//! all. A function of the untyped API that was registered for the typed API by mistake would write its result
+//! over the frame, and take the contents of the next register for the pointers to its operands. The first
+//! call therefore passes a second argument, which a handler ignores: operands whose bytes are all zero. A
+//! function of the untyped API that writes a single result of limited size then returns, and the mistake
+//! becomes an error instead of a crash. A function of which only the address is known is first called in a
+//! child process ([`child_process`]), where its writes do no harm.
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
@@ -55,7 +55,7 @@ struct ResultSpace {
 /// Memory that a function of the untyped API may take for any of its operands.
 static OPERAND: [u64; 1 << 13] = [0; 1 << 13];
 
-/// Number of operands provided.
+/// Number of operands that are passed to a function that may belong to the untyped API.
 const OPERAND_COUNT: usize = 64;
 
 /// Evidence that a function is a handler.

@@ -66,7 +66,7 @@ mod linux {
         /// Core that the thread is kept away from, and the set of the other cores, which the thread may use
         /// until it roams again.
         avoided: Option<(c_int, cpu_set_t)>,
-        /// Cores that the thread may use otherwise.
+        /// Cores that the thread may use while it is not kept away from any.
         all: cpu_set_t,
     }
 

@@ -4,7 +4,7 @@
 //! even if the pool has a single thread. A task may schedule tasks and wait for them. If all threads are busy
 //! when a task schedules another task, a spare thread is started for as long as it is needed. Beyond
 //! [`MAX_SPARE_THREADS`], the scheduling thread runs the new task itself, before it continues. The XLA FFI
-//! allows a task to run at either time.
+//! allows both: a task may run during the call that schedules it, or later.
 //!
 //! A task treats subnormal numbers like the thread that scheduled it. A task that ends with an exception
 //! fails its call, if the call is still running. The exception is also printed immediately, since the handler
@@ -474,7 +474,7 @@ fn start(shared: &Arc<Shared>, spare: bool) -> bool {
 }
 
 impl Job {
-    /// Runs the job, on the thread of `seat` if the pool owns the thread.
+    /// Runs the job on this thread. `seat` is the thread's seat, if the thread belongs to the pool.
     fn run(self, seat: Option<&Seat>) {
         let _mode = self.mode.enter();
         if let (Task::Foreign(..) | Task::Own(_), Some(seat)) = (&self.task, seat) {

@@ -1,8 +1,8 @@
 //! The host's side of rules: calls an op's shape function or batching function, and collects its answer.
 //!
-//! **Invariants.** A rule is foreign code, and is entered through `guard`. Values passed to a callback are
-//! checked for readability and copied before the callback returns. Whether they are meaningful is up to the
-//! caller of this module to check.
+//! **Invariants.** A rule is foreign code, and is entered through `guard`. A callback checks that the values
+//! passed to it can be read, and copies them before it returns. The caller of this module checks whether the
+//! values make sense.
 
 use std::ffi::c_void;
 

@@ -312,7 +312,7 @@ impl Declaration {
     }
 }
 
-/// Operands whose sizes are all known. Functions of libraries take no others.
+/// Operands whose sizes are all known. Functions of libraries take only such operands.
 struct StaticOperands(Vec<(DType, Vec<i64>)>);
 
 impl StaticOperands {

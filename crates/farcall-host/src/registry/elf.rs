@@ -20,10 +20,10 @@ pub(super) struct Facts {
     pub(super) exports: Vec<String>,
     /// Symbols that must be resolved to open the library.
     pub(super) needs: Vec<String>,
-    /// Names of the libraries that it depends on.
+    /// Names of the libraries that this library depends on.
     pub(super) libraries: Vec<String>,
-    /// Folders (`DT_RPATH`) to search for its dependencies and, in turn, for their dependencies. `$ORIGIN`
-    /// stands for the library's own folder. Ignored if there are `run_paths`.
+    /// Folders (`DT_RPATH`) to search for this library's dependencies and, in turn, for their dependencies.
+    /// `$ORIGIN` stands for the library's own folder. Ignored if there are `run_paths`.
     pub(super) inherited_paths: Vec<String>,
     /// Folders (`DT_RUNPATH`) to search for its direct dependencies only.
     pub(super) run_paths: Option<Vec<String>>,

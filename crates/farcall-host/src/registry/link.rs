@@ -21,7 +21,7 @@ struct NeededLibrary {
     facts: Facts,
     /// Index of the first library that needs it.
     by: Option<usize>,
-    /// The library is open already, so its dependencies are satisfied.
+    /// True if the library is open already, so that its dependencies are satisfied.
     open: bool,
 }
 

@@ -9,7 +9,7 @@
 //! **Invariants.** The engine contains no target names. Only error messages recognize the names of LAPACK, to
 //! suggest a library. A target is identified by name, platform and API (typed or untyped). Registering the
 //! same functions twice under one name is allowed; registering different functions is an error, except with
-//! [`Registry::replace`]. Libraries stay loaded until the process ends, because executables, states with
+//! [`Registry::replace`]. A library stays loaded until the process ends, because executables, states with
 //! destructors, and threads that the library started may still use its code.
 
 use std::collections::BTreeMap;

@@ -30,8 +30,8 @@ pub(super) fn listed(origin: Origin, symbol: *mut std::ffi::c_void) -> Result<Ve
     Ok(entries.into_iter().map(listed).collect())
 }
 
-/// An op as described by its library: its target, and the lowering of the blocks that the target is called
-/// for.
+/// An op as described by its library: its target, and the lowering that replaces blocks by calls of the
+/// target, if the op lists one.
 pub(super) type Described = Result<(Target, Option<Listed>), RegisterError>;
 
 /// Returns the namespace and the ops that a farcall library describes.
