@@ -401,8 +401,8 @@ pub const fn concat<const N: usize>(
     all
 }
 
-/// Returns why a library cannot have these ops, and the index of the table with the offending op: two ops
-/// have the same name and platform, or a derivative is missing.
+/// Returns the reason why a library cannot have these ops, with the index of the table that has the offending
+/// op. The reason is that two ops have the same name and platform, or that a derivative is missing.
 #[doc(hidden)]
 pub const fn conflict(tables: &[&'static [&'static OpDescriptor]]) -> Option<(usize, Text)> {
     let mut t = 0;

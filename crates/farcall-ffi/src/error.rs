@@ -1,6 +1,6 @@
 //! The error type of handlers: one of XLA's sixteen codes and a message.
 //!
-//! Both reach the caller of the program; the message is prefixed with the handler's name.
+//! The code and the message reach the caller of the program. The message is prefixed with the handler's name.
 
 use std::any::Any;
 use std::fmt;

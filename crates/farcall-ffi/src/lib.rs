@@ -208,8 +208,8 @@ pub use state::{Initialized, Prepared, State};
 ///
 /// - `farcall_library_v1`, the library's descriptor, through which farcall loads it;
 /// - `size_t farcall_register_v1(void)`, which registers every op with every host in the process that exports
-///   `XLA_FFI_GetApi` or `xla::ffi::GetXlaFfiApi()`, and returns how many registrations succeeded. It also
-///   runs when the library is loaded, unless `register: manual` follows the list (Linux only);
+///   `XLA_FFI_GetApi` or `xla::ffi::GetXlaFfiApi()`, and returns how many registrations succeeded. The
+///   function also runs when the library is loaded, unless `register: manual` follows the list (Linux only);
 /// - `PyObject *farcall_registrations_v1(const char *platform)`, a dictionary of the ops of a platform, as
 ///   `{name: {stage: capsule}}`, for `jax.ffi.register_ffi_target` (Linux only; call it through
 ///   `ctypes.PyDLL`); and

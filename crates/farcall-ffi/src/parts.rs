@@ -241,7 +241,7 @@ impl<A: Parts, B: Parts> Parts for Zip<A, B> {
     }
 }
 
-/// Parts with their numbers, from [`Parts::enumerate`].
+/// Parts with their indices, from [`Parts::enumerate`].
 #[derive(Debug)]
 pub struct Enumerate<P>(P);
 

@@ -113,7 +113,8 @@ fn hosts() -> Vec<*const Api> {
                 tables.push(table);
             }
         }
-        // SAFETY: the handle was opened above. The object stays loaded, since others hold it.
+        // SAFETY: the handle was opened above. The object stays loaded, because the code that loaded it still
+        // has a handle.
         unsafe { libc::dlclose(object) };
     }
     tables

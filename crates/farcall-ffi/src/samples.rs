@@ -48,7 +48,7 @@ pub mod abi {
     /// each sample.
     pub type SamplesFn = unsafe extern "C" fn(call: *mut c_void);
 
-    /// The request for samples, with the functions that return them.
+    /// The request for samples, with the host's functions that receive the samples.
     #[repr(C)]
     #[derive(Clone, Copy, Debug)]
     pub struct SamplesCall {

@@ -127,7 +127,7 @@ static DETECTED: AtomicU8 = AtomicU8::new(0);
 #[cfg(target_arch = "x86_64")]
 #[cold]
 fn detect() -> Vectors {
-    // These imply the other AVX-512 features that `avx512` enables.
+    // These three features imply the other AVX-512 features that `avx512` enables.
     let has_avx512 = || {
         is_x86_feature_detected!("avx512bw")
             && is_x86_feature_detected!("avx512dq")

@@ -58,8 +58,8 @@ pub enum Place {
 }
 
 impl Decoder {
-    /// Returns element type and dimensions of a residual, or `None` if a tensor or attribute they depend on
-    /// cannot be read.
+    /// Returns the element type and the dimensions of a residual; `None` if they depend on a tensor or an
+    /// attribute that cannot be read.
     pub(crate) fn describe(&self, residual: &Residual) -> Boxed<Option<(DType, Vec<i64>)>> {
         let dtype = match *residual.types {
             [(_, dtype)] => Some(dtype),
@@ -95,7 +95,8 @@ impl Decoder {
         Ok(Some((dtype, dims)))
     }
 
-    /// Evaluates an expression; `None` if an operand or attribute it depends on cannot be read.
+    /// Evaluates an expression; `None` if the expression depends on an operand or an attribute that cannot be
+    /// read.
     fn size(&self, terms: &[Term]) -> Boxed<Option<Result<i64, SizeError>>> {
         let mut values: Vec<i64> = Vec::new();
         for term in terms {

@@ -24,8 +24,8 @@ pub use residuals::with_residuals;
 
 use known::Known;
 
-/// Oldest version of the interface that a handler needs. The additions of newer hosts are only looked for
-/// when the handler is called, so this is the same for every handler.
+/// Oldest version of the interface that a handler needs. This version is the same for every handler, because
+/// a handler looks for the additions of newer versions only when it is called.
 const MIN_API_VERSION: abi::ApiVersion = abi::ApiVersion::new(0, 1);
 
 /// Maximum number of extensions that are searched.

@@ -18,7 +18,8 @@ pub(super) unsafe fn compare<const OPERANDS: usize, const RESULTS: usize>(
     frame: *const abi::CallFrame,
     views: *mut View,
 ) -> *const View {
-    // SAFETY: the caller guarantees this (`# Safety` above).
+    // SAFETY: the caller guarantees AVX2, and the proof, frame and views that `compare_frame` requires
+    // (`# Safety` above).
     match unsafe { compare_frame::<Avx2, OPERANDS, RESULTS>(proof, frame, views) } {
         Comparison::Same => proof.views.as_ptr(),
         // SAFETY: only addresses of elements differ, so the buffers match the proof; the caller guarantees
