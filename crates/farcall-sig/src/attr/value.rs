@@ -28,13 +28,13 @@ pub enum AttrValue {
     /// A floating-point number of type `f32` or `f64`. If the type is `f32`, the value is exactly
     /// representable as an `f32`.
     Float(f64, ScalarType),
-    /// A complex number of two `f32`. No signature declares one.
+    /// A complex number of two `f32`. No signature declares such an attribute.
     C64(Complex<f32>),
-    /// A complex number of two `f64`. No signature declares one.
+    /// A complex number of two `f64`. No signature declares such an attribute.
     C128(Complex<f64>),
     /// A string.
     Str(String),
-    /// A string that is not UTF-8 ([`AttrValue::bytes`]). No signature declares one.
+    /// A string that is not UTF-8 ([`AttrValue::bytes`]). No signature declares such an attribute.
     Bytes(Vec<u8>),
     /// Numbers or booleans of one type.
     Array(AttrArray),

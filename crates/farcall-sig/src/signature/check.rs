@@ -1,8 +1,8 @@
 //! Validates the constraints of a signature that its grammar does not express.
 //!
-//! The checks run in the order in which a reader would ask: names are distinct; operands are in an order that
-//! a call can be matched with; each type and each dimension is determined; the promises about dimensions can
-//! hold. The first error is reported.
+//! The checks run in the order in which a reader would ask: names are distinct; the order of the operands
+//! leaves no doubt which operand each argument of a call is for; each type and each dimension is determined;
+//! the promises about dimensions can hold. The first error is reported.
 
 use std::collections::BTreeMap;
 
@@ -15,9 +15,9 @@ use crate::dtype::DType;
 
 type Result<T = ()> = std::result::Result<T, SignatureError>;
 
-/// States in which calls a name is known: 0 if in every call, `i + 1` if only in calls that pass the optional
-/// operand `i`. Since optional operands are filled from the left, a name known at one level is known at every
-/// higher level.
+/// The calls in which a name is known: level 0 stands for every call, and level `i + 1` for only those calls
+/// that pass the optional operand `i`. Since optional operands are filled from the left, a name known at one
+/// level is known at every higher level.
 type Level = usize;
 
 pub(super) fn check(signature: &Signature) -> Result {

@@ -63,8 +63,8 @@ impl SignatureError {
         }
     }
 
-    /// Formats the message, the line of the text with carets under the characters, and the notes. `text` must
-    /// be the text that was parsed.
+    /// Formats the message, the line of the text with carets under the faulty characters, and the notes.
+    /// `text` must be the text that was parsed.
     pub fn render(&self, text: &str) -> String {
         let offset = floor(text, self.span.offset);
         let start = text[..offset].rfind('\n').map_or(0, |i| i + 1);

@@ -49,7 +49,7 @@ pub struct ResultType<S = i64> {
 #[derive(Clone, PartialEq, Debug)]
 pub struct Inference<S = i64> {
     /// Results of the call. An absent optional result is left out; a variadic result is repeated for each
-    /// entry.
+    /// entry of the variadic operands.
     pub results: Vec<ResultType<S>>,
     /// For each operand of the call, the index of its declaration in [`Signature::operands`].
     pub operands: Vec<usize>,
@@ -81,9 +81,9 @@ pub struct Mismatch {
 pub enum MismatchKind {
     /// Too few or too many operands.
     Count,
-    /// An element type.
+    /// An operand of the wrong element type.
     Type,
-    /// The number of dimensions, a size, or a condition on sizes.
+    /// A wrong number of dimensions, a wrong size, or a condition on sizes that does not hold.
     Shape,
     /// A missing or unknown attribute.
     AttrName,
@@ -384,8 +384,9 @@ struct Call<'a, S> {
 }
 
 impl<'a, S: Size> Call<'a, S> {
-    /// Binds the variables of the operands from left to right: ranks, element types, batch dimensions, and
-    /// names that stand alone.
+    /// Processes the operands from left to right. Checks the rank of each operand, then binds the variables
+    /// that occur in it: the element type, the batch dimensions, and names that are a dimension by
+    /// themselves.
     fn bind(&mut self) -> Result {
         for i in 0..self.given.len() {
             let operand = &self.signature.operands[self.slots[i]];

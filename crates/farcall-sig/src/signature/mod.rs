@@ -104,7 +104,8 @@
 //! with dots (`ys: T[*, n...]...`) occurs once for each entry of the variadic operands.
 //!
 //! `x: T[..]` has arbitrary, unnamed dimensions. A result `y: T[..]` that aliases such an operand has the
-//! operand's dimensions; for any other, the op's *shape function* computes them (see [below](#limitations)).
+//! operand's dimensions; for any other such result, the op's *shape function* computes them (see
+//! [below](#limitations)).
 //! A signature with such tensors may also have other tensors. If a result is declared `[..]`, no dimension
 //! can be split, and `*` is `whole`.
 //!

@@ -403,8 +403,9 @@ impl<'a> Rule<'a> {
         None
     }
 
-    /// Returns the derivative op's name for a dimension of the op. The first parameter with the dimension
-    /// decides, up to dimension `d` of the parameter at `at`.
+    /// Returns the derivative op's name for the dimension `theirs` of the op. The first parameter that has
+    /// the dimension decides. The search ends with the parameter at `at`, whose dimension `d` decides if no
+    /// other does.
     const fn renamed(&self, theirs: &str, at: At, d: usize) -> &'a str {
         let operands = self.derivative.operands.len();
         let last = match at {

@@ -9,23 +9,24 @@
 //! | tangent | any of: operands and results by name; `dx`, the tangent of operand `x` | `dy`, the tangent of result `y` |
 //! | transpose | any of: operands in which the op is not linear, by name; `y`, the cotangent of result `y` | `x`, the cotangent of an operand `x` in which the op is linear |
 //!
-//! [`Bindings`] determine the roles of parameters whose names do not: an op `b(x, dy) -> (dx)` has a result
-//! `dx`, and its tangent op an operand that is the tangent of `x` (`tangent(x) = tx`). A name with two
-//! possible roles is an error.
+//! [`Bindings`] determine the roles of parameters whose names do not. For example, an op `b(x, dy) -> (dx)`
+//! has a result `dx`. In its tangent op, an operand `dx` could be that result or the tangent of `x`. The
+//! binding `tangent(x) = tx` states that the operand `tx` is the tangent of `x`. A name with two possible
+//! roles is an error.
 //!
-//! The attributes of a derivative op are attributes of the op. A derivative accepts every real and complex
-//! type that the op accepts. Backward, tangent and transpose ops may rename dimensions consistently. Operands
-//! and results whose types are all integers or booleans have no derivatives; any other operand without a
-//! derivative must be declared as not differentiable. The cotangent of an operand that the batch shares is
-//! summed over the batch.
+//! Each attribute of a derivative op must also be an attribute of the op. A derivative accepts every real and
+//! complex type that the op accepts. Backward, tangent and transpose ops may rename dimensions consistently.
+//! Operands and results whose types are all integers or booleans have no derivatives; any other operand
+//! without a derivative must be declared as not differentiable. The cotangent of an operand that the batch
+//! shares is summed over the batch.
 //!
 //! An op that has a *transpose* is jointly linear in the operands whose cotangents the transpose returns. The
 //! transpose is the reverse derivative of the op whose tangent op is this linear op ([`Jvp::transposed`]). An
 //! op that is linear in all operands that it is differentiated in is its own tangent op ([`Jvp::linear`]).
 //!
-//! [`Rule`] is the only implementation of these rules. It reads [`Outline`]s, which constants can hold, and
-//! the compiler can evaluate it, so a library whose derivatives do not fit does not compile. [`Vjp::new`] and
-//! [`Jvp::new`] apply it to signatures.
+//! [`Rule`] is the only implementation of these rules. It reads [`Outline`]s, which constants can hold, so
+//! the compiler can evaluate the rule: a library whose derivatives do not fit does not compile. [`Vjp::new`]
+//! and [`Jvp::new`] apply the rule to signatures.
 //!
 //! ```
 //! use farcall_sig::signature::{Bindings, Signature, Vjp, VjpSource::*};

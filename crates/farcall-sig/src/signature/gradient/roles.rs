@@ -192,7 +192,7 @@ impl<'a> Rule<'a> {
                 self.say_ambiguity(at, parameter, say);
                 self.wrong(at)
             }
-            // The derivative of a tensor that is not differentiable. The check of types reports why.
+            // The derivative of a tensor that is not differentiable. The check of types reports the reason.
             (None, Some(source)) => Ok(source),
             (None, None) => {
                 say.quote(parameter).add(" is not ").add(expected).add("; ");

@@ -1,4 +1,5 @@
-//! The rule that decides whether a derivative op fits its op: the op, the derivative op and the declarations.
+//! The rule that decides whether a derivative op fits its op. A [`Rule`] holds both ops and the op's
+//! declarations about its derivative op.
 //!
 //! `roles` finds the role of each parameter, and `fits` compares the signatures. Everything in these
 //! modules also runs in constants: the macros put an [`Outline`] into each op, and assert at compile time
@@ -10,7 +11,7 @@ use super::{Part, Role};
 use crate::dtype::DType;
 use crate::text::contains;
 
-/// A derivative op and the declarations of its op about it.
+/// A derivative op, its op, and the op's declarations about the derivative op.
 #[derive(Clone, Copy, Debug)]
 pub struct Rule<'a> {
     /// Kind of derivative: backward op, tangent op or transpose.
@@ -47,7 +48,7 @@ pub struct Misfit {
     pub at: At,
 }
 
-/// A parameter or a binding of a signature, by its number.
+/// A parameter or a binding of a signature, by its index.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[expect(missing_docs, reason = "each variant is named after its meaning")]
 pub enum At {
