@@ -1,4 +1,4 @@
-//! `#[derive(FromAttr)]`: structs from dictionaries, enums from strings or integers.
+//! `#[derive(FromAttr)]`: reads structs from dictionaries, and enums from strings or integers.
 
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};

@@ -1,5 +1,6 @@
-//! Compares the parameters of a function with the signature: names and order here, types by constant
-//! assertions over `farcall_ffi::__private::Declared`, since only the compiler can resolve types.
+//! Compares the parameters of a function with the signature. The code here compares names and order. For
+//! types, it generates constant assertions over `farcall_ffi::__private::Declared`, since only the compiler
+//! can resolve types.
 
 use farcall_sig::nearest::nearest;
 use farcall_sig::signature::{
@@ -53,9 +54,10 @@ impl Checker<'_> {
         self.params.iter().any(|p| p.name == name.text)
     }
 
-    /// Returns errors for operands and results without a parameter. Each error is at a parameter with a
-    /// similar unknown name, if any, otherwise in the signature. Attributes are only reported if a parameter
-    /// has a similar name; [`Checker::attributes`] reports the others.
+    /// Returns errors for operands and results without a parameter. If a parameter that is not in the
+    /// signature has a similar name, the error is reported at that parameter, otherwise in the signature.
+    /// Attributes are only reported if such a parameter has a similar name; [`Checker::attributes`] reports
+    /// the other attributes.
     pub(crate) fn missing(&self) -> Vec<Error> {
         let operands = self.signature.operands().iter().map(|o| ("operand", &o.name));
         let own = self.signature.results().iter().filter(|r| r.aliases.is_none());
@@ -101,7 +103,7 @@ impl Checker<'_> {
     }
 
     /// Returns assertions for attributes without a parameter. The assertions hold if the function takes all
-    /// attributes at once.
+    /// attributes at once, as `&Attrs`.
     pub(crate) fn attributes(&self) -> Vec<TokenStream> {
         let missing = self.signature.attrs().iter().filter(|a| !self.has_param(&a.name));
         let assertions = missing.map(|attr| {
@@ -190,7 +192,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Returns the type of a parameter; the most specific one if several match.
+    /// Returns the type of the parameter for an entry of the signature: the most specific type if several
+    /// types match.
     pub(crate) fn ty(&self, entry: SignatureEntry<'_>) -> String {
         let (_, _, types) = self.declared(entry);
         types.split('`').nth(1).unwrap_or_default().to_owned()
@@ -318,7 +321,8 @@ fn attribute(attr: &SigAttr) -> (TokenStream, String, String) {
         AttrType::Choice(_) => "&str".into(),
         AttrType::Dict => "&Dict".into(),
     };
-    // An attribute with a default may still be missing if a host does not know the signature.
+    // An attribute with a default may still be missing in a call from a host that does not know the
+    // signature.
     let (optional, ty) = match (attr.optional, &attr.default) {
         (true, _) => (option(Some(quote!(true))), format!("`Option<{ty}>`")),
         (false, Some(_)) => (option(None), format!("`{ty}`")),

@@ -102,8 +102,8 @@ impl Parse for Lowers {
     }
 }
 
-/// Returns true for valid names of composites: parts of letters, digits, `_` and (except in the first part)
-/// `$`, joined by dots.
+/// Returns true if `tag` is a valid name of a composite: two or more parts, joined by dots, of letters,
+/// digits, `_` and (except in the first part) `$`. The first part begins with a letter.
 fn is_tag(tag: &str) -> bool {
     let (first, rest) = tag.split_once('.').unwrap_or((tag, ""));
     let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
@@ -258,7 +258,7 @@ impl Declaration {
         Some(Own { key, op, forward, source })
     }
 
-    /// Returns the declaration of the forward op that the function also implements.
+    /// Returns the declaration of the forward op that the function also implements, if it returns residuals.
     pub(crate) fn of_forward(&self) -> Option<TokenStream> {
         let (signature, _) = &self.own_residuals.as_ref()?.forward;
         let (signature, shape) = (signature.to_string(), self.rule(self.shape.as_ref(), &SHAPE));
@@ -317,7 +317,7 @@ impl Declaration {
         }
     }
 
-    /// Returns the address of the function that returns sample calls.
+    /// Returns an expression for the address of the function that returns sample calls, or for `None`.
     fn samples(&self) -> TokenStream {
         option(self.samples.as_ref().map(|path| {
             let call = quote_spanned! { path.span()=>
@@ -338,11 +338,13 @@ impl Declaration {
         }))
     }
 
-    /// Returns the tag of the blocks that the op lowers, and the address of the function that lowers a block.
+    /// Returns expressions for the tag of the blocks that the op lowers, and for the address of the function
+    /// that lowers a block.
     fn lowering(&self) -> (TokenStream, TokenStream) {
         let Some(Lowers { tag, function }) = &self.lowers else { return (quote!(""), option(None)) };
         let address = function.as_ref().map(|path| {
-            // Created once, so that both uses have the same span, even if a macro generated the path.
+            // The identifier is created once, so that both its uses have the same span, even if a macro
+            // generated the path.
             let block = Ident::new("__block", Span::call_site());
             let call = quote_spanned! { path.span()=>
                 let __function: fn(&__ffi::Block<'_>) -> __ffi::Result<__ffi::Lowered> = #path;
@@ -363,7 +365,7 @@ impl Declaration {
         (quote!(#tag), option(address))
     }
 
-    /// Returns the address of a rule, or `None`.
+    /// Returns an expression for the address of the shape or batching function at `path`, or for `None`.
     fn rule(&self, path: Option<&Path>, rule: &RuleKind) -> TokenStream {
         let (Some(path), Some((signature, _))) = (path, &self.signature) else { return option(None) };
         let operands = signature.operands();
@@ -404,7 +406,7 @@ impl Declaration {
     }
 
     /// Compares the parameters with the signature. `has_stages` means that other functions get the same
-    /// attributes, so this function need not have all of them.
+    /// attributes, so this function need not have a parameter for each attribute.
     ///
     /// Returns assertions over the constants `SPECS` and `INSTANCES`.
     pub(crate) fn check(
@@ -429,7 +431,7 @@ impl Declaration {
         Ok(quote! { #(#params)* #(#attrs)* #derivatives })
     }
 
-    /// Returns assertions that the derivatives of the handler fit.
+    /// Returns assertions that the derivatives of the handler fit the handler's op.
     fn derivatives(&self) -> TokenStream {
         let mut all = TokenStream::new();
         for derivative in [&self.backward, &self.tangent, &self.transpose].into_iter().flatten() {
@@ -443,13 +445,13 @@ impl Declaration {
         all
     }
 
-    /// Returns the transpose of the handler.
+    /// Returns an expression that describes the handler's transpose, or for `None`.
     pub(crate) fn transpose(&self) -> TokenStream {
         option(self.transpose.as_ref().map(|t| t.describe(&self.non_differentiable, None)))
     }
 }
 
-/// Names in `farcall-ffi` for a kind of rule.
+/// Names in `farcall-ffi` for a kind of rule: a shape function or a batching function.
 struct RuleKind {
     implements: &'static str,
     method: &'static str,

@@ -1,5 +1,5 @@
-//! `#[vjp]`, `#[jvp]` and `#[transpose]`: the handlers of an op's derivatives, and the meaning of their
-//! parameters if names do not determine it.
+//! `#[vjp]`, `#[jvp]` and `#[transpose]`: the handlers of an op's derivatives, and the roles of those
+//! handlers' parameters if names do not determine the roles.
 
 use farcall_sig::nearest::nearest;
 use farcall_sig::signature::{Attribute, Binding, Bindings, Part, Role, Tensor};
@@ -14,7 +14,7 @@ use syn::{Error, Path, Result, Token, parenthesized, token};
 
 use crate::value::{descriptor_type, option};
 
-/// A handler that is a derivative.
+/// A handler that is a derivative of the op, and the bindings of its parameters.
 pub(crate) struct Derivative {
     pub(crate) part: Part,
     path: Path,
@@ -29,7 +29,7 @@ struct WrittenBinding {
     parameter: Ident,
 }
 
-/// `backward = f`, `tangent(x) = tx`, `residuals(r: T[*])`.
+/// One item of an attribute: `backward = f`, `tangent(x) = tx` or `residuals(r: T[*])`.
 enum Item {
     Op(Ident, Path),
     Binding(WrittenBinding),
@@ -128,7 +128,7 @@ pub(crate) fn transpose(attr: &syn::Attribute) -> Result<Derivative> {
     Ok(Derivative { part: Part::Transpose, path, written, bindings: Bindings::EMPTY })
 }
 
-/// Returns the ops by their keys, and the bindings of parameters.
+/// Sorts the items of an attribute: returns the op for each key, and the bindings of parameters.
 fn sort<const N: usize>(
     items: impl IntoIterator<Item = Item>,
     keys: [&str; N],
@@ -191,8 +191,8 @@ impl Derivative {
         Ok(())
     }
 
-    /// Expands `tangent(_) = t_` to a binding for each operand and result that has a tangent without an
-    /// explicit binding.
+    /// Expands `tangent(_) = t_` to a binding for each operand and result that has a tangent, unless the
+    /// tangent has an explicit binding.
     fn expand(&mut self, op: &Signature, non_differentiable: &[Ident]) -> Result<()> {
         let (all, mut written): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.written).into_iter().partition(|written| written.of == "_");
@@ -237,8 +237,8 @@ impl Derivative {
         (name(&self.path), self.bindings.to_string())
     }
 
-    /// Returns the value of `farcall-ffi`'s `Derivative`, for the handler that the constant `THIS` describes.
-    /// (Mentioning the handler's type would count as a use of the type.)
+    /// Returns an expression of `farcall-ffi`'s type `Derivative`. The constant `THIS` in it describes the op
+    /// that is differentiated. (Mentioning the type of that op's handler would count as a use of the type.)
     pub(crate) fn describe(&self, non_differentiable: &[String], forward: Option<&Path>) -> TokenStream {
         let part = self.part();
         let forward = option(forward.map(declared_op));
@@ -260,8 +260,8 @@ impl Derivative {
         quote!(__ffi::__private::signature::Part::#part)
     }
 
-    /// Returns an assertion that the handler is a valid derivative. The error is reported at the author's
-    /// code that does not fit.
+    /// Returns an assertion that the handler is a valid derivative. The compiler reports a failure at the
+    /// part of the author's code that does not fit.
     pub(crate) fn assertion(&self, described: &TokenStream, forward: Option<&Path>) -> TokenStream {
         let panic = |span| quote_spanned! { span=> ::core::panic!("{}", __reason.text.as_str()) };
         let part = quote!(__ffi::__private::signature::Part);
@@ -326,7 +326,8 @@ pub(crate) fn name(path: &Path) -> TokenStream {
     quote!(#op.name)
 }
 
-/// Returns the parts of a signature that are visible to the derivatives of other ops.
+/// Returns an expression for the outline of a signature: the parts that the compiler compares if the op has
+/// derivatives or is a derivative.
 pub(crate) fn outline(signature: Option<&Signature>) -> TokenStream {
     let tensor = |tensor: &Tensor<'_>| {
         let Tensor { name, derivative, ty, types, batch, any, dims, optional, variadic } = *tensor;

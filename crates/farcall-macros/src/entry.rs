@@ -1,4 +1,4 @@
-//! `#[handler]` and `#[stage]`: expansion of a function to the entry through which a host calls it.
+//! `#[handler]` and `#[stage]`: the expansion of a function to an entry, through which a host calls it.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
@@ -92,7 +92,7 @@ struct Op<'a> {
     params: TokenStream,
     doc: String,
     declaration: TokenStream,
-    /// Additional members.
+    /// Additional members of the `impl`.
     more: TokenStream,
     options: &'a HandlerOptions,
 }
@@ -128,9 +128,9 @@ impl Op<'_> {
     }
 }
 
-/// For a function that returns residuals: returns the type of its forward op, the name of that op's target,
-/// and both ops. Only the forward op decodes calls for the function. The op itself forwards its calls, with
-/// memory for the residuals.
+/// If the function returns residuals, returns the type of its forward op, the name of that op's target, and
+/// the implementations of both ops. Only the forward op decodes arguments and calls the function. The op
+/// itself adds memory for the residuals to a call, and passes the call on to the forward op.
 fn with_residuals(
     op: &Op<'_>,
     declaration: &Declaration,
@@ -324,7 +324,7 @@ struct Entry {
     traits: TokenStream,
     /// Type of the state that the function creates.
     state: Option<TokenStream>,
-    /// Results are zeros when the function is called.
+    /// True if the results are zeros when the function is called.
     zeroed: bool,
     strict: Strict,
 }
@@ -482,10 +482,11 @@ fn instance(function: &Function, body: &TokenStream) -> TokenStream {
     }
 }
 
-/// Storage of the parameters between the frame and the call: a tuple with a slot for each parameter.
+/// Storage of the parameters from the decoding of the frame to the call of the function: a tuple with a slot
+/// for each parameter.
 struct Slots<'a> {
     function: &'a Function,
-    /// Expression for each slot.
+    /// The expression `__slots.i` for each parameter `i`.
     slots: Vec<TokenStream>,
 }
 
@@ -495,7 +496,8 @@ impl Slots<'_> {
         Slots { function, slots }
     }
 
-    /// Returns a call of a private function of the SDK for the type of parameter `i`.
+    /// Returns a call of the SDK's private function `what`, with the type of parameter `i` as the type
+    /// argument.
     fn call(&self, what: &str, i: usize, arguments: &TokenStream) -> TokenStream {
         let (ty, what) = (&self.function.params[i].ty, format_ident!("{what}"));
         quote_spanned! { ty.span()=> __ffi::__private::#what::<#ty>(#arguments) }
@@ -527,7 +529,7 @@ impl Slots<'_> {
     fn decode(&self, how: &str) -> TokenStream {
         let params = &self.function.params;
         let positional = (0..params.len()).map(|i| self.read(how, i));
-        // Attributes arrive sorted by name, bytewise.
+        // The attributes of a frame are sorted by the bytes of their names.
         let mut by_name: Vec<_> = (0..params.len()).collect();
         by_name.sort_by(|&a, &b| params[a].name.as_bytes().cmp(params[b].name.as_bytes()));
         let named = by_name.into_iter().map(|i| self.read("named", i));
@@ -569,7 +571,7 @@ impl Slots<'_> {
         let pairs = (0..types.len()).flat_map(|i| (i + 1..types.len()).map(move |j| (i, j)));
         let pairs = pairs.map(|(i, j)| {
             let (p, q, p_slot, q_slot) = (types[i], types[j], &self.slots[i], &self.slots[j]);
-            // This span makes the compiler report an invalid parameter type only once.
+            // With the span of `q`, the compiler reports an invalid parameter type only once.
             let (p_view, q_view) = (view(i), view(j));
             quote_spanned! { q.span()=>
                 __ffi::__private::may_overlap::<#p, #q>((&#p_slot, #p_view), (&#q_slot, #q_view))
@@ -579,18 +581,18 @@ impl Slots<'_> {
     }
 }
 
-/// Returns the location of the view of parameter `i`, if the parameter is one buffer.
+/// Returns an expression for the location of the view of parameter `i`, if the parameter is a single buffer.
 fn view(i: usize) -> TokenStream {
     quote! { __entered.view(const { __ffi::__private::view_of(&SPECS, #i) }) }
 }
 
-/// Returns a slot and the location of the parameter's view.
+/// Returns two arguments: a slot, and the location of the view of parameter `i`.
 fn with_view(slot: TokenStream, i: usize) -> TokenStream {
     let view = view(i);
     quote! { #slot, #view }
 }
 
-/// Returns `T` of `Result<T>`; `None` if `T` is `()`.
+/// Returns the type `T` if the function returns `Result<T>`, or `None` if `T` is `()`.
 fn state_of(function: &Function, stage: Stage) -> Result<Option<TokenStream>> {
     let message = match stage {
         Stage::Instantiate => {

@@ -28,11 +28,11 @@ struct Library {
 enum Item {
     /// A handler by its path, exported under a symbol.
     Handler(Exported),
-    /// `..table`.
+    /// A table of ops: `..table`.
     Table(Path),
 }
 
-/// A path, with the name of its exported symbol.
+/// The path of a handler or a stage, with the name of its exported symbol.
 struct Exported {
     path: Path,
     symbol: Ident,

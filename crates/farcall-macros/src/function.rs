@@ -1,4 +1,4 @@
-//! Parses the signature of the function below an attribute. The body is passed through unchanged.
+//! Parses the function below an attribute, except for its body, which is passed through unchanged.
 
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote};
@@ -26,7 +26,7 @@ pub(crate) struct Param {
     attrs: Vec<Attribute>,
     mutability: Option<Token![mut]>,
     pub(crate) ident: Ident,
-    /// Name of the attribute, operand or result.
+    /// Name of the attribute, operand or result that the parameter stands for.
     pub(crate) name: String,
     pub(crate) ty: Type,
 }
@@ -127,8 +127,8 @@ impl Param {
         Param { attrs: Vec::new(), mutability: None, name: ident.unraw().to_string(), ident, ty }
     }
 
-    /// Returns true if the type's name shows that the parameter is not part of the signature: a type of the
-    /// host, or all attributes.
+    /// Returns true if the type's name shows that the parameter is not part of the op's signature: the host
+    /// provides it, or it stands for all attributes (`&Attrs`).
     pub(crate) fn is_of_host(&self) -> bool {
         const OURS: [&str; 5] = ["Context", "Attrs", "State", "Prepared", "Initialized"];
         let Type::Reference(reference) = &self.ty else { return false };
@@ -169,7 +169,7 @@ impl Function {
         self.generics.type_params().map(|param| &param.ident).collect()
     }
 
-    /// Returns the location of the return type, or of the name.
+    /// Returns the location of the return type, or of the function's name if there is no return type.
     pub(crate) fn output_span(&self) -> Span {
         match &self.output {
             ReturnType::Default => self.name.span(),
@@ -177,7 +177,8 @@ impl Function {
         }
     }
 
-    /// Converts a call to a `Result`. A function that returns nothing cannot fail.
+    /// Converts a call of the function to an expression of type `Result`. A function that returns nothing
+    /// cannot fail.
     pub(crate) fn result_of(&self, call: TokenStream) -> TokenStream {
         match self.output {
             ReturnType::Default => quote! { { #call; ::core::result::Result::Ok(()) } },

@@ -1,9 +1,9 @@
 //! Generic handlers: one kernel for several element types.
 //!
 //! The type parameters of the function are type variables of its signature, which lists the types of each
-//! variable. The kernel is built once for every combination of types (an *instance*). The entry selects an
-//! instance by the element types of the operands that determine the variables, as the evaluation of
-//! signatures does. The author's code is not rewritten: an instance is the function with its type arguments.
+//! variable. The kernel is built once for every combination of types (an *instance*). As in the evaluation of
+//! signatures, the element types of operands determine the variables, and so the instance that the entry
+//! selects. The author's code is not rewritten: an instance is the function with type arguments.
 
 use farcall_sig::nearest::nearest;
 use farcall_sig::signature::{Arity, ElementType, TypeSet};
@@ -71,8 +71,8 @@ impl Instances {
         self.types.iter().map(of).collect()
     }
 
-    /// Returns the possible types of an element type in an instance. There is only one, unless the element
-    /// type depends on a variable that the function is not generic over.
+    /// Returns the types that an element type can stand for in an instance. There is only one such type,
+    /// unless the element type depends on a variable that the function is not generic over.
     pub(crate) fn possible(
         &self,
         instance: usize,
@@ -106,8 +106,8 @@ impl Instances {
         Some("…".into())
     }
 
-    /// Returns code that calls `run` with the type arguments for the operands. The code is the last
-    /// expression of an entry.
+    /// Returns code that calls `run` with the type arguments that follow from the operands' types. The code
+    /// is the last expression of an entry.
     pub(crate) fn choose(&self, run: &TokenStream, counts: bool) -> TokenStream {
         let arms = self.types.iter().zip(self.arguments()).map(|(types, arguments)| {
             let conditions = self.variables.iter().zip(types).map(|(variable, dtype)| {
@@ -191,7 +191,7 @@ pub(crate) fn has_rust_type(dtype: DType) -> bool {
     matches!(dtype, Pred | S8 | S16 | S32 | S64 | U8 | U16 | U32 | U64 | F16 | BF16 | F32 | F64 | C64 | C128)
 }
 
-/// Returns the Rust type, whose errors are reported at `span`.
+/// Returns the Rust type for an element type. The compiler reports errors about the Rust type at `span`.
 fn rust_type(dtype: DType, span: Span) -> TokenStream {
     match dtype {
         DType::Pred => quote_spanned!(span=> __ffi::Pred),

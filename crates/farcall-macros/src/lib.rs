@@ -1,9 +1,9 @@
 //! Macros of `farcall-ffi`, which re-exports them and documents their use.
 //!
-//! The macros read only a function's signature. The role of a parameter follows from its type, through traits
-//! of `farcall-ffi`, so aliases and paths work. Expansions call `farcall_ffi::__private`. They contain
-//! `unsafe` code only in the implementations that connect a handler to its entry, and in the exported symbols
-//! of `library!`.
+//! The macros read a function's attributes, parameters and return type, but not its body. The role of a
+//! parameter follows from its type, through traits of `farcall-ffi`, so aliases and paths work. Expansions
+//! call `farcall_ffi::__private`. They contain `unsafe` code only in the implementations that connect a
+//! handler to its entry, and in the exported symbols of `library!`.
 //!
 //! - `function` parses the function below an attribute.
 //! - `attribute` expands `#[derive(FromAttr)]`.
@@ -12,7 +12,7 @@
 //! - `derivative` reads `#[vjp]`, `#[jvp]` and `#[transpose]`.
 //! - `entry` expands `#[handler]` and `#[stage]`.
 //! - `generic` determines the kernels of a generic handler.
-//! - `parameters` adds the parameters that a function leaves out because its signature gives them.
+//! - `parameters` adds the parameters that a function leaves out because its `#[signature]` gives them.
 //! - `residuals` makes a forward op from a function that returns residuals.
 //! - `options` parses the options in parentheses after an attribute's name.
 //! - `export` expands `library!` and `ops!`.
@@ -44,7 +44,7 @@ mod value;
 /// ```
 ///
 /// The function remains unchanged. A type of the same name represents the handler where `library!`, `ops!` or
-/// the test harness expect one. The doc comment becomes the op's documentation.
+/// the test harness expects a handler. The function's doc comment becomes the op's documentation.
 ///
 /// The function returns `Result<()>`, or nothing if it cannot fail.
 ///
@@ -61,7 +61,7 @@ mod value;
 /// | `prepare = f`, `initialize = f` | functions with `#[stage(prepare)]`, `#[stage(initialize)]`, whose results are the run's `&Prepared<T>` and `&Initialized<T>` |
 /// | `record = f` | a function with `#[stage(record)]`, for hosts that record calls (since version 0.5 of XLA's FFI) |
 /// | `zeroed` | results are zero when the host calls the function, which may accumulate into them; a result that `aliases` an operand contains the operand's values. The calling thread writes the zeros before the call |
-/// | `traits(command_buffer_compatible)` | guarantees of the handler for hosts |
+/// | `traits(command_buffer_compatible)` | guarantees that the handler gives to hosts |
 /// | `crate = path` | path of `farcall-ffi`, for a crate that has it under another name or through another crate; `::farcall_ffi` by default |
 ///
 /// # Declarations
@@ -75,7 +75,7 @@ mod value;
 ///
 /// | below `#[handler]` | |
 /// | --- | --- |
-/// | `#[signature((…) -> (…) where …)]` | operands, attributes and results of the op, in the language of `farcall_sig::signature`; also as a string |
+/// | `#[signature((…) -> (…) where …)]` | operands, attributes and results of the op, in the language of `farcall_sig::signature`, as tokens or as a string |
 /// | `#[vjp(backward = g)]`, `#[vjp(forward = f, backward = g)]` | the handlers of the op's reverse derivative |
 /// | `#[vjp(residuals(r: T[*]), backward = g)]` | the same, for a function that returns residuals in addition to the results |
 /// | `#[jvp(tangent = t)]` | the handler of the op's forward derivative |
@@ -88,11 +88,12 @@ mod value;
 /// | `#[samples(f)]` | the function that returns sample calls, for `farcall op --check` |
 /// | `#[lowers("my.tag")]`, `#[lowers("my.tag", with = f)]` | the blocks that the op is called for, and the function that lowers a block |
 ///
-/// An error in the signature is a compile error at its token. Operands, attributes and results of the
-/// signature are parameters of the function, by name. The operands have the signature's order, and so do the
-/// results. A result that `aliases` an operand is the operand's `&mut InOut<…>`. A parameter type that does
-/// not match is also a compile error. A function may leave out all these parameters. It then gets one for
-/// each operand, attribute and result, in the signature's order, operands and attributes first:
+/// An error in the signature is a compile error at the faulty token. Each operand, attribute and result of
+/// the signature is the function's parameter of the same name. The parameters for operands have the
+/// signature's order, and so do the parameters for results. A result that `aliases` an operand has no
+/// parameter of its own: the operand's parameter is a `&mut InOut<…>`. A parameter type that does not match
+/// the signature is also a compile error. A function may leave out all these parameters. It then gets a
+/// parameter for each operand, attribute and result, in the signature's order, operands and attributes first:
 ///
 /// ```text
 /// #[handler(name = "scale_bwd")]
@@ -152,16 +153,16 @@ mod value;
 /// `farcall_ffi::testing::Forward<normalize>` is the forward op in tests. `library!` exports no C symbol for
 /// it.
 ///
-/// An op may be differentiated with respect to an operand that is declared as `#[nondiff(x = zero)]`, even
-/// without any other derivative, and to any order. The results do not change with `x`, or change in steps, as
-/// with the threshold of a comparison. Derivative ops neither take the operand's tangent nor return its
-/// cotangent.
+/// An op may be differentiated with respect to an operand that is declared as `#[nondiff(x = zero)]`, to any
+/// order, and even if the op has no other derivative. Such a declaration is right if the results do not
+/// change with `x`, or change only in steps, as with the threshold of a comparison. Derivative ops neither
+/// take the tangent of `x` nor return its cotangent.
 ///
 /// An ambiguous name is a compile error. Derivatives can have derivatives, declared in the same way:
 /// `jax.hessian`, the forward derivative of a reverse derivative, uses the `#[jvp]` of the backward op.
 ///
-/// An op with a `#[transpose(t)]` is linear in the operands whose cotangents `t` returns. If the op is the
-/// tangent op of another op, that op needs no `#[vjp]`: its reverse derivative is the transpose. If an op is
+/// An op with a `#[transpose(t)]` is linear in the operands whose cotangents `t` returns. If the linear op is
+/// the tangent op of another op, the other op needs no `#[vjp]`: its reverse derivative is `t`. If an op is
 /// linear in all its differentiable operands, it needs neither `#[vjp]` nor `#[jvp]`: it is its own tangent
 /// op. An op that is its own transpose states the correspondence of its parameters:
 ///
@@ -180,16 +181,17 @@ mod value;
 /// fn double<T: Float>(x: &Buffer<T>, y: &mut Buffer<T>) -> Result<()> { … }
 /// ```
 ///
-/// A generic handler is built for each type that its signature lists for the variable of the same name. A
-/// call uses the kernel for the operands' type. The author chooses the bounds. With several variables, the
-/// handler is built for every combination. Tensors of types that the function is not generic over are taken
-/// as `&AnyBuffer`.
+/// A type parameter of the function is the signature's type variable of the same name. The function is built
+/// for each type that the signature lists for the variable, and a call uses the kernel for the types of its
+/// operands. The author chooses the bounds of the type parameter. With several type parameters, the function
+/// is built for every combination of types. Tensors whose type is a variable that the function is not generic
+/// over are taken as `&AnyBuffer`.
 ///
 /// # Parameters
 ///
 /// A parameter for an attribute has the attribute's name, or the name in `#[attr(name = "…")]` before the
-/// parameter. A handler rejects attributes that it does not name, unless it has other stages (which get the
-/// same attributes) or takes `&Attrs`.
+/// parameter. A handler rejects calls with attributes that it has no parameters for, unless it has other
+/// stages (which get the same attributes) or takes `&Attrs`.
 #[proc_macro_attribute]
 pub fn handler(options: TokenStream, item: TokenStream) -> TokenStream {
     entry::or_stand_in(entry::handler, options.into(), item.into()).into()
@@ -255,7 +257,8 @@ pub fn nondiff(_: TokenStream, item: TokenStream) -> TokenStream {
     declaration::misplaced("nondiff", item.into()).into()
 }
 
-/// Makes a function a stage of a handler, for the stages other than execute. The handler names the function.
+/// Makes a function a stage of a handler, for the stages other than execute. An option of [`macro@handler`]
+/// names the function.
 ///
 /// ```text
 /// #[stage(instantiate)]
@@ -304,10 +307,10 @@ pub fn ops(input: TokenStream) -> TokenStream {
 /// enum Level { Low = 1, High = 2 }                    // an integer of any type
 /// ```
 ///
-/// The types of a struct's fields are attribute types, or `Option`s of attribute types. A dictionary with
-/// other entries is rejected. An enum without fields is read from its variants' names in `snake_case`, or
-/// from integers if any of its variants has a discriminant. `#[attr(crate = path)]` before the type gives the
-/// path of `farcall-ffi`, as in [`macro@handler`].
+/// The types of a struct's fields are attribute types, or `Option`s of attribute types. A dictionary with an
+/// entry that is not a field is rejected. An enum, whose variants must not have fields, is read from the
+/// names of its variants in `snake_case`, or from integers if any of its variants has a discriminant.
+/// `#[attr(crate = path)]` before the type gives the path of `farcall-ffi`, as in [`macro@handler`].
 #[proc_macro_derive(FromAttr, attributes(attr))]
 pub fn from_attr(item: TokenStream) -> TokenStream {
     attribute::derive(item.into()).unwrap_or_else(syn::Error::into_compile_error).into()

@@ -16,7 +16,7 @@ pub(crate) struct HandlerOptions {
     pub(crate) initialize: Option<Path>,
     pub(crate) record: Option<Path>,
     pub(crate) command_buffer_compatible: bool,
-    /// Results are zeros when the function is called.
+    /// True if the results are zeros when the function is called.
     pub(crate) zeroed: bool,
     /// Path of `farcall-ffi`.
     pub(crate) ffi: Path,
@@ -84,7 +84,7 @@ impl HandlerOptions {
         })
     }
 
-    /// Returns the members of a bundle for the stages other than execute.
+    /// Returns the members of a `HandlerBundle` for the stages other than execute.
     pub(crate) fn bundle(&self) -> TokenStream {
         let others = [
             (quote!(instantiate), &self.instantiate),
@@ -111,7 +111,7 @@ impl HandlerOptions {
         }
     }
 
-    /// Returns true if the host calls other functions with the same attributes.
+    /// Returns true if the handler has other stages, whose functions the host calls with the same attributes.
     pub(crate) fn has_stages(&self) -> bool {
         let others = [&self.instantiate, &self.prepare, &self.initialize, &self.record];
         others.into_iter().any(Option::is_some)

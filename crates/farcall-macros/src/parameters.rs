@@ -1,4 +1,4 @@
-//! Adds the parameters that a function leaves to its signature.
+//! Adds the parameters that a function leaves out because its `#[signature]` gives them.
 
 use farcall_sig::signature::TypeSet;
 use farcall_sig::{DType, Signature};
@@ -11,14 +11,15 @@ use crate::declaration::Declaration;
 use crate::function::{Function, Param};
 use crate::generic::{Instances, has_rust_type};
 
-/// If the host provides all parameters of a function (such as `&Context`; see [`Param::is_of_host`]), adds a
-/// parameter for each operand, attribute and result, in the signature's order, before the existing ones.
+/// If a function only has parameters that the host provides (such as `&Context`; see [`Param::is_of_host`]),
+/// adds a parameter for each operand, attribute and result, in the signature's order, before the existing
+/// parameters.
 pub(crate) fn complete(function: &mut Function, declaration: &Declaration, ffi: &Path) -> Result<()> {
     let Some((signature, source)) = declaration.source() else { return Ok(()) };
     let instances = Instances::new(function, Some(signature))?;
     let checker = Checker { signature, source, params: &function.params, instances: &instances };
     let has_tensors = !(signature.operands().is_empty() && signature.results().is_empty());
-    // A function of attributes alone may take all attributes as `&Attrs`.
+    // A function whose signature has no tensors may take all attributes as `&Attrs`.
     if !has_tensors || !function.params.iter().all(Param::is_of_host) {
         return Ok(());
     }
@@ -79,8 +80,8 @@ fn expect_type_parameters(function: &Function, signature: &Signature) -> Result<
     Err(Error::new(function.name.span(), message))
 }
 
-/// Adds paths to the names in a type that may not be in the author's scope. [`Checker::ty`] writes types for
-/// messages, without paths.
+/// Adds paths to those names in a type that may not be in scope in the author's code. [`Checker::ty`] writes
+/// types as messages do, without paths.
 fn qualified(ty: TokenStream, ffi: &TokenStream) -> TokenStream {
     const OURS: [&str; 8] =
         ["Buffer", "AnyBuffer", "InOut", "RestOperands", "RestResults", "Complex", "Pred", "Dict"];

@@ -87,8 +87,8 @@ impl Own<'_> {
         })
     }
 
-    /// Returns the operand that determines an element type, and pairs of the operand's and the residual's
-    /// type.
+    /// Returns the index of the operand that determines a residual's element type, and the possible pairs of
+    /// the operand's type and the residual's type.
     fn types(&self, element: &ElementType) -> (usize, Vec<TokenStream>) {
         let pair = |of: DType, own: DType| {
             let (of, own) = (descriptor_type(of), descriptor_type(own));
@@ -112,7 +112,8 @@ impl Own<'_> {
         (*i, pairs.collect())
     }
 
-    /// Returns a dimension that can be computed from a call.
+    /// Returns an expression that describes a dimension, or `None` if the dimension cannot be computed from a
+    /// call.
     fn dim(&self, dim: &Dim) -> Option<TokenStream> {
         let Dim::Size(expr) = dim else { return None };
         let (mut terms, text) = (Vec::new(), dim.to_string());
@@ -143,7 +144,7 @@ impl Own<'_> {
         Some(())
     }
 
-    /// Returns an integer attribute that is always present.
+    /// Returns the term for the integer attribute `name`, if every call has a value for it.
     fn attribute(&self, name: &str) -> Option<TokenStream> {
         let attr = self.op.attrs().iter().find(|attr| attr.name.text == name && !attr.optional)?;
         let default = option(match &attr.default {
@@ -153,7 +154,7 @@ impl Own<'_> {
         Some(quote!(__ffi::__private::Term::Attribute(#name, #default)))
     }
 
-    /// Returns a dimension of an operand or a result.
+    /// Returns the term for the dimension `name` of a required operand or a result.
     fn like(&self, name: &str) -> Option<TokenStream> {
         let from_end = |shape: &Shape| {
             let is_it = |dim: &Dim| matches!(dim, Dim::Size(Expr::Name(own)) if own.text == name);

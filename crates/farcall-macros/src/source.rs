@@ -118,14 +118,14 @@ impl Source {
     }
 
     fn token(&mut self, text: &str, span: Span) {
-        // A placeholder with the token's span. Errors need tokens that begin and end at token boundaries.
+        // A placeholder with the token's span. Errors need whole tokens, and a bracket alone is not a token.
         let mark = Ident::new("_x", span);
         self.tokens.push((self.text.len(), quote!(#mark)));
         self.text.push_str(text);
         self.text.push(' ');
     }
 
-    /// Returns an error at the tokens that these bytes come from.
+    /// Returns an error at the tokens that these bytes of the text come from.
     pub(crate) fn error(&self, bytes: Bytes, message: impl std::fmt::Display) -> Error {
         if let Some(span) = self.literal {
             return Error::new(span, message);
@@ -133,7 +133,7 @@ impl Source {
         Error::new_spanned(self.tokens_of(bytes), message)
     }
 
-    /// Returns the span of the tokens that these bytes come from.
+    /// Returns the span of the tokens that these bytes of the text come from.
     pub(crate) fn span(&self, bytes: Bytes) -> Span {
         self.literal.unwrap_or_else(|| self.tokens_of(bytes).span())
     }

@@ -1,4 +1,4 @@
-//! Stands in for a function below an attribute with an error, so that one mistake is one error.
+//! Replaces a function below a faulty attribute by a stand-in, so that one mistake causes only one error.
 
 use proc_macro2::{Delimiter, Ident, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote};
@@ -8,9 +8,9 @@ use syn::{Attribute, Path, Result, Token, Visibility};
 use crate::declaration::is_declaration;
 use crate::function::{Function, Param};
 
-/// Returns a stand-in for the function below an attribute with an error, so that uses of its name do not
-/// cause further errors: a handler that does nothing, and the function without its body. Returns nothing for
-/// methods and for items other than functions.
+/// Returns a stand-in for the function below a faulty attribute, so that uses of the function's name do not
+/// cause further errors. The stand-in consists of a handler that does nothing, and the function without its
+/// body. Returns nothing for methods and for items other than functions.
 pub(crate) fn stand_in(item: TokenStream, ffi: &Path) -> TokenStream {
     let (vis, name, function) = match syn::parse2::<Function>(item.clone()) {
         Ok(Function { attrs, vis, name, generics, params, output, .. }) => {
@@ -29,7 +29,7 @@ pub(crate) fn stand_in(item: TokenStream, ffi: &Path) -> TokenStream {
             });
             let (generics, where_clause) = match left.as_slice() {
                 [] => (generics.to_token_stream(), generics.where_clause.to_token_stream()),
-                // The author wrote no types for these parameters; each accepts any type.
+                // The author wrote no types for these parameters, so each of them accepts any type.
                 _ => (quote!(<#(#bounds),*>), TokenStream::new()),
             };
             let function = quote! {
@@ -90,7 +90,7 @@ fn left_to_signature(attrs: &[Attribute]) -> Vec<bool> {
     taken.chain(made.iter().filter(|entry| alias(entry).is_none()).map(|_| true)).collect()
 }
 
-/// Returns visibility and name of a function that cannot be a handler; `None` if it is a method.
+/// Returns the visibility and the name of a function that cannot be a handler, or `None` if it is a method.
 fn name_of(input: ParseStream<'_>) -> Result<Option<(Visibility, Ident)>> {
     input.call(Attribute::parse_outer)?;
     let vis = input.parse()?;

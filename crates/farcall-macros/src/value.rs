@@ -1,4 +1,4 @@
-//! Values in generated code.
+//! Expressions for values in generated code.
 
 use farcall_sig::DType;
 use proc_macro2::TokenStream;
@@ -12,7 +12,7 @@ pub(crate) fn option(value: Option<TokenStream>) -> TokenStream {
     }
 }
 
-/// Returns the value that represents an element type.
+/// Returns the expression for an element type, as descriptors contain it.
 pub(crate) fn descriptor_type(dtype: DType) -> TokenStream {
     let variant = format_ident!("{dtype:?}");
     quote!(__ffi::DType::#variant)

@@ -6,7 +6,7 @@ use expect_test::expect;
 use farcall_ffi::descriptor::{Op, OpDescriptor};
 use farcall_ffi::prelude::*;
 
-/// A generic handler with two element types.
+/// Takes tensors of two element types, as `&AnyBuffer`.
 #[handler(name = "axpy")]
 #[signature((a: T[], x: T[*], y: T[*]) -> (z: T[*]) where T: f32 | f64)]
 #[vjp(backward = axpy_bwd)]
@@ -70,7 +70,7 @@ fn masked(
     Ok(())
 }
 
-/// Takes variadic operands. A function of another stage takes the attributes.
+/// Takes variadic operands. The function of another stage takes the attribute.
 #[handler(name = "concat", instantiate = plan)]
 #[signature("(xs: T[*, n..., d]..., k: i64) -> (ys: T[*, n..., d]...) where T: any; d: map")]
 fn concat(xs: &RestOperands, plan: &State<i64>, ys: &mut RestResults) -> Result<()> {

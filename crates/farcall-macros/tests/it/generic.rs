@@ -10,7 +10,7 @@ fn scaled<T: Float>(x: &Buffer<T>, factor: f32, y: &mut Buffer<T>) -> Result<()>
     Ok(())
 }
 
-/// The variable is determined by an operand whose type follows from the variable.
+/// The operand that determines the variable `T` has the type `real(T)`.
 #[handler(name = "lengths")]
 #[signature((weights: real(T)[*], z: T[*]) -> (r: real(T)[*]) where T: c64 | c128)]
 fn lengths<T: Parts>(weights: &Buffer<T::Real>, z: &Buffer<T>, r: &mut Buffer<T::Real>) -> Result<()>

@@ -38,7 +38,7 @@ fn squares_bwd<T: Float>() -> Result<()> {
     Ok(())
 }
 
-/// Integers have no tangents, and one name is given explicitly.
+/// The integers have no tangent, and the tangent of `y` has an explicit name.
 #[handler(name = "squares_jvp")]
 #[signature((x: T[*], tx: T[*]) -> (v: T[]) where T: f32 | f64; *: sum)]
 fn squares_jvp<T: Float>() {
@@ -55,7 +55,7 @@ fn reversed<T: Float>() {
     }
 }
 
-// No other list contains these ops.
+// No other list contains these ops, and an op that no list contains is an error.
 const _: &[&OpDescriptor] = ops![sums, squares, reversed];
 
 #[test]

@@ -30,8 +30,8 @@ fn unit_bwd<T: Float<Acc = T>>() -> Result<()> {
     Ok(())
 }
 
-/// The residual is between parameters of other kinds, has another name in the backward op, and its size is an
-/// attribute.
+/// The parameter for the residual is between parameters of other kinds. The residual has another name in the
+/// backward op, and its size is an attribute.
 #[handler(name = "first")]
 #[signature((x: f32[n], k: i64) -> (y: f32[k]) where k <= n)]
 #[vjp(backward = first_bwd, residuals(at: s32[k]), residual(at) = places)]
@@ -59,7 +59,7 @@ fn first_bwd(x: &Buffer<f32>, places: &Buffer<i32>, dy: &Buffer<f32>, dx: &mut B
 
 const OPS: &[&OpDescriptor] = ops![unit, unit_bwd, first, first_bwd];
 
-// The list of `unit` also contains its forward op.
+// Whoever lists `unit` also lists its forward op.
 farcall_ffi::library!("residuals", [unit, unit_bwd], register: manual);
 
 #[test]
@@ -102,7 +102,7 @@ fn residuals_are_returned_only_if_they_are_asked_for() {
     Call::to::<first>().operand(&x, &[3]).attr("k", 2i64).result(&mut y, &[2]).run().unwrap();
     assert_eq!(y, [1.0, 2.0]);
 
-    // Batches without rows, and without batch dimensions.
+    // A batch without rows, and a row without batch dimensions.
     Call::to::<unit>()
         .operand(&[0.0f32; 0], &[0, 2])
         .attr("label", "")
