@@ -38,7 +38,7 @@ pub(super) struct Places<'s> {
     slices: Vec<Slice>,
     /// The places of the constants.
     pub(super) constants: Constants,
-    /// Bytes of the arena.
+    /// Size of the arena, in bytes.
     pub(super) arena_size: usize,
 }
 
@@ -270,7 +270,7 @@ struct Assigner<'a> {
     block_of: Vec<Option<u32>>,
     /// Pieces in the arena and lodgers, by their last position.
     expiring: BinaryHeap<Reverse<(u32, PieceId)>>,
-    /// Memory besides the arena.
+    /// Memory other than the arena: the destinations of the program's results.
     destinations: Destinations,
 }
 

@@ -85,7 +85,7 @@ fn removed(func: &Func, kind: RegionKind, events: &[Event<'_>], choices: &Choice
 struct Accesses {
     /// Position of the first write of each piece.
     first_write: Vec<usize>,
-    /// All positions of each piece that a loop or a conditional writes.
+    /// All accesses of each piece that a loop or a conditional writes; `None` for other pieces.
     all: Vec<Option<Box<Uses>>>,
 }
 

@@ -62,7 +62,7 @@ pub enum RunError {
         /// Number of inputs that were given.
         found: usize,
     },
-    /// An input of another element type or shape.
+    /// An input with an element type or a shape that the program does not take.
     #[error("input {index} is {found}, but the program takes {expected}{}", name.as_ref().map(|n| format!(" (argument {n})")).unwrap_or_default())]
     Input {
         /// Index of the input, from 0.
@@ -82,7 +82,7 @@ pub enum RunError {
         /// Name of the argument, if the program gives one.
         name: Option<String>,
     },
-    /// An input on another device.
+    /// An input on a device other than the program's.
     #[error("input {index} is on {found}, but the program runs on {expected}{}", name.as_ref().map(|n| format!(" (argument {n})")).unwrap_or_default())]
     InputDevice {
         /// Index of the input, from 0.

@@ -41,8 +41,8 @@ pub(super) struct Loaded {
     /// The plan's constants, with the alignment that custom calls may expect. After them come the constants
     /// of the straight-line programs, and the scalar constants that these programs take.
     pub(super) constants: AlignedBytes,
-    /// Bytes of the registers of straight-line programs. Only one such program runs at a time in a context,
-    /// so all share the same registers.
+    /// Size, in bytes, of the registers of straight-line programs. Only one such program runs at a time in a
+    /// context, so all of them share the same registers.
     pub(super) registers: usize,
     /// Bytes of [`Base::Stack`] that are used.
     pub(super) stack: usize,
@@ -317,7 +317,7 @@ struct Loader<'a> {
     next: u32,
     /// Places of each thunk that is a custom call, with the number of the call.
     called: Vec<(u32, Arc<[Place]>)>,
-    /// Bytes of the registers.
+    /// Size of the registers, in bytes.
     registers: usize,
     /// Maximum number of stack bytes used by a thunk so far.
     stack: usize,

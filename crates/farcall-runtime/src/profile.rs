@@ -60,7 +60,7 @@ pub struct ThunkTime {
 /// An interval of time, relative to the creation of the profile.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Span {
-    /// Begin of the interval.
+    /// Beginning of the interval.
     pub begin: Duration,
     /// End of the interval.
     pub end: Duration,
