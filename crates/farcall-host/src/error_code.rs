@@ -18,13 +18,13 @@ pub enum ErrorCode {
     InvalidProgram,
     /// Too few or too many arguments.
     ArgumentCount,
-    /// An argument has another element type.
+    /// An argument has the wrong element type.
     ElementType,
-    /// An argument has another shape, or sizes of arguments contradict each other.
+    /// An argument has the wrong shape, or sizes of arguments contradict each other.
     Shape,
     /// An argument does not have the elements that the program was compiled for.
     Elements,
-    /// An attribute is missing, unknown, of another type, or cannot be passed through the C interface.
+    /// An attribute is missing, is unknown, has the wrong type, or cannot be passed through the C interface.
     Attribute,
     /// An op without a signature.
     NoSignature,

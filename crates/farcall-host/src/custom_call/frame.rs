@@ -17,9 +17,10 @@ use crate::interface::future::Completion;
 
 /// The structs passed to the handler of one call site, built once per run context.
 ///
-/// A run sets the data pointers that change, and calls. Nothing is allocated, locked or looked up. One frame
-/// serves one call at a time; each concurrent run has its own frame. A handler may record its checks in the
-/// frame's [`FrameMemo`](farcall_ffi::memo::FrameMemo), which remains valid as long as nothing changes.
+/// A run sets the data pointers that change, and calls the handler. Nothing is allocated, locked or looked
+/// up. One frame serves one call at a time; each concurrent run has its own frame. A handler may record its
+/// checks in the frame's [`FrameMemo`](farcall_ffi::memo::FrameMemo), which remains valid as long as nothing
+/// changes.
 #[derive(Debug)]
 pub struct CallFrame {
     site: Arc<CallSite>,

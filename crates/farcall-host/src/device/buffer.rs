@@ -82,7 +82,7 @@ impl Buffer {
         }
     }
 
-    /// Bytes of the elements.
+    /// Size of all elements, in bytes.
     pub fn byte_len(&self) -> usize {
         match &self.storage {
             Storage::Host(literal) => literal.byte_len(),

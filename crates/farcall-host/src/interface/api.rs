@@ -224,7 +224,7 @@ unsafe extern "C" fn invoke_context_get(args: *mut InvokeContextGetArgs) -> *mut
 
 unsafe extern "C" fn state_set(args: *mut StateSetArgs) -> *mut Error {
     // SAFETY: the interface requires the caller to pass valid arguments. Arguments without a stage have the
-    // layout of 0.2.
+    // layout of version 0.2.
     unsafe {
         enter(args, StateSetArgsV2::STRUCT_SIZE, |struct_size| {
             let (ctx, stage, id, state) = if struct_size >= StateSetArgs::STRUCT_SIZE {
@@ -240,7 +240,7 @@ unsafe extern "C" fn state_set(args: *mut StateSetArgs) -> *mut Error {
 
 unsafe extern "C" fn state_get(args: *mut StateGetArgs) -> *mut Error {
     // SAFETY: the interface requires the caller to pass valid arguments. Arguments without a stage have the
-    // layout of 0.2.
+    // layout of version 0.2.
     unsafe {
         enter(args, StateGetArgsV2::STRUCT_SIZE, |struct_size| {
             if struct_size >= StateGetArgs::STRUCT_SIZE {

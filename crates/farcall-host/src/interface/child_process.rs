@@ -85,7 +85,7 @@ fn child(answer: &OwnedFd, function: impl FnOnce() -> bool) -> ! {
 fn receive(answers: &OwnedFd) -> Outcome {
     let fd = answers.as_raw_fd();
     let mut wanted = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
-    // SAFETY: one element, a local variable.
+    // SAFETY: the list has one element, which is a local variable.
     if unsafe { libc::poll(&raw mut wanted, 1, TIME_LIMIT_MS) } != 1 {
         return Outcome::Unknown;
     }

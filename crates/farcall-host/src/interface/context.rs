@@ -280,7 +280,7 @@ pub(crate) struct Context {
     stage: AtomicU32,
     /// True if the handler used scratch memory or tasks, so that work may remain after the call.
     may_leave_work: AtomicBool,
-    /// Owned by the call site, which outlives its frames.
+    /// State of the instantiate stage. It belongs to the call site, which outlives its frames.
     instantiated: NonNull<StateSlot>,
     prepared: StateSlot,
     initialized: StateSlot,

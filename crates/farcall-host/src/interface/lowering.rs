@@ -27,7 +27,7 @@ const MAX_COUNT: usize = 1 << 16;
 /// The lowering's own error, or a missing answer.
 ///
 /// # Safety
-/// `lowering` is a lowering.
+/// `lowering` is a lowering of a library that is loaded.
 pub(crate) unsafe fn ask(lowering: LowerFn, block: &Block<'_>) -> Result<Lowered, String> {
     let span = |text: &str| ByteSpan::new(text.as_bytes());
     let texts = |texts: &[(&str, &str)]| -> Vec<NamedText> {
@@ -69,8 +69,8 @@ pub(crate) unsafe fn ask(lowering: LowerFn, block: &Block<'_>) -> Result<Lowered
         skip: Some(skip),
         call: Some(call),
     };
-    // SAFETY: the caller guarantees that `lowering` is a lowering. All parts of `question` live until it
-    // returns.
+    // SAFETY: the caller guarantees that `lowering` is a library's lowering (`# Safety` above). All parts of
+    // `question` live until the lowering returns.
     let error = unsafe { guard::task(lowering, (&raw mut question).cast()) };
     match (take_error(error), answer.error, answer.lowered) {
         (Some(failure), ..) => Err(failure.message),

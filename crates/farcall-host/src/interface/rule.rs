@@ -74,7 +74,7 @@ struct Answer {
 }
 
 /// # Safety
-/// `rule` is a rule.
+/// `rule` is a rule of an op whose library is loaded.
 unsafe fn ask(
     rule: RuleFn,
     operands: &[OperandType<'_>],
@@ -106,7 +106,8 @@ unsafe fn ask(
         each: Some(each),
         once: Some(once),
     };
-    // SAFETY: the caller guarantees that `rule` is a rule. All parts of `call` live until it returns.
+    // SAFETY: the caller guarantees that `rule` is an op's rule (`# Safety` above). All parts of `call` live
+    // until the rule returns.
     let error = unsafe { guard::task(rule, (&raw mut call).cast()) };
     match (take_error(error), answer.error.take()) {
         (Some(failure), _) => Err(failure.message),

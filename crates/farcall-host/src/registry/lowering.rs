@@ -23,7 +23,7 @@ use super::{Origin, Platform, RegisterError, Registry, Target};
 use crate::attributes::value;
 use crate::interface;
 
-/// A decision about the blocks of a tag. Functions that take a [`Block`] implement this trait.
+/// A lowering: it decides about the blocks of a tag. Functions that take a [`Block`] implement this trait.
 ///
 /// A lowering may be called from any thread while a program is compiled. Its answer must depend on the block
 /// alone. An error ends the compilation. A panic in an application's own lowering propagates to the caller of
