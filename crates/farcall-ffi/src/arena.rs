@@ -8,7 +8,7 @@ use std::ptr::NonNull;
 #[derive(Default)]
 pub(crate) struct Arena {
     chunks: Vec<Chunk>,
-    /// Used bytes of the last chunk.
+    /// Number of bytes of the last chunk that are in use.
     used: usize,
 }
 

@@ -279,7 +279,8 @@ fn encode_at(
     let Entries { arena, mut entries, .. } = entries;
     // SAFETY: `add` has put the names into the arena.
     let name = |entry: &EncodedAttr| unsafe { (*entry.name).as_bytes() };
-    // Readers expect bytewise sorted names. The sort is stable, so that the last of equal names can be kept.
+    // Readers expect names sorted by their bytes. The sort is stable, so that the last of equal names is
+    // kept.
     entries.sort_by(|a, b| name(a).cmp(name(b)));
     entries.dedup_by(|later, earlier| {
         let same = name(later) == name(earlier);

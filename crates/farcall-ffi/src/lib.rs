@@ -46,13 +46,13 @@
 //!
 //! | type | value |
 //! | --- | --- |
-//! | `&Buffer<T>`, `&Buffer<T, RANK>`, `&AnyBuffer`, `Option` of one | next operand |
-//! | `&mut Buffer<T>`, `&mut Buffer<T, RANK>`, `&mut AnyBuffer`, `Option` of one | next result |
+//! | `&Buffer<T>`, `&Buffer<T, RANK>`, `&AnyBuffer`, or an `Option` of such a type | next operand |
+//! | `&mut Buffer<T>`, `&mut Buffer<T, RANK>`, `&mut AnyBuffer`, or an `Option` of such a type | next result |
 //! | `&mut InOut<Buffer<T>>`, `&mut InOut<AnyBuffer>` | next operand and next result, sharing memory |
 //! | `Kept<Buffer<T>>`, `KeptMut<Buffer<T>>`, …`<AnyBuffer>` | next operand or result, which may be kept after the handler has returned |
 //! | `&RestOperands`, `&mut RestResults`, `&RestOperands<Buffer<T>>`, … | all remaining operands or results; several such parameters take the same number each, in order |
-//! | `f32`, `i64`, `bool`, `&str`, `&[T]`, `&Dict`, …, `Option` of one ([`FromAttr`]) | attribute with the name of the parameter |
-//! | a struct or enum with `#[derive(FromAttr)]`, `Option` of one | attribute with the name of the parameter |
+//! | `f32`, `i64`, `bool`, `&str`, `&[T]`, `&Dict`, …, or an `Option` of such a type ([`FromAttr`]) | attribute with the name of the parameter |
+//! | a struct or enum with `#[derive(FromAttr)]`, or an `Option` of such a type | attribute with the name of the parameter |
 //! | `&Attrs` | all attributes |
 //! | `&Context` | the host: thread pool, scratch memory, run id, user data, … |
 //! | `&State<T>`, `&Prepared<T>`, `&Initialized<T>` | return value of the `instantiate`, `prepare` or `initialize` function |

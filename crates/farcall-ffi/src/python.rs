@@ -21,7 +21,7 @@ struct Interpreter {
 /// Returns `{target: {stage: capsule}}` for the library's targets of a platform, as expected by
 /// `jax.ffi.register_ffi_target`. Returns null if the process has no Python interpreter.
 ///
-/// Platforms are compared without regard to case; `cpu` is `Host`, `gpu` is `CUDA`; null is `Host`.
+/// Platforms are compared without regard to case. `cpu` and null mean `Host`, and `gpu` means `CUDA`.
 ///
 /// # Safety
 /// `platform` is null or a null-terminated string. If the process has a Python interpreter, the caller holds

@@ -258,7 +258,7 @@ api_struct! {
 }
 
 api_struct! {
-    /// Attributes of a call, or a dictionary attribute: sorted by name, bytewise.
+    /// Attributes of a call, or entries of a dictionary attribute, sorted by the bytes of their names.
     Attrs = "XLA_FFI_Attrs" {
         /// Number of attributes.
         size: i64,

@@ -455,13 +455,13 @@ fn count<const N: usize>(
     Ok(())
 }
 
-/// Numbers of buffers of one side that the parameters take.
+/// Numbers of operands, or numbers of results, that the parameters take.
 struct Arity {
-    /// Buffers of required parameters.
+    /// Number of buffers that required parameters take.
     least: usize,
-    /// Buffers of optional parameters, which precede the lists.
+    /// Number of buffers that optional parameters take, which precede the lists.
     optional: usize,
-    /// Parameters that take a list of buffers; all lists have the same length.
+    /// Number of parameters that take a list of buffers; all lists have the same length.
     lists: usize,
 }
 

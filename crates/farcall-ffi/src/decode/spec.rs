@@ -156,7 +156,7 @@ pub const fn lasts<const N: usize>(specs: &[Spec; N]) -> bool {
     true
 }
 
-/// Numbers of parameters that are one buffer.
+/// Numbers of operands and of results whose parameters are always one buffer.
 #[derive(Clone, Copy, Debug)]
 #[doc(hidden)]
 pub struct Shape {

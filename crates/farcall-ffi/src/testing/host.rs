@@ -36,7 +36,7 @@ struct RunningCall<'a> {
     /// Objects with the names of their types.
     user_data: &'a [(&'static str, *mut c_void)],
     options: Option<abi::Attrs>,
-    /// Bytes of scratch memory that were not freed.
+    /// Number of bytes of scratch memory that the handler has not freed yet.
     scratch: AtomicUsize,
 }
 

@@ -48,7 +48,7 @@ pub trait Entry {
     const KEEPS: bool;
     /// True if decoded arguments stay valid for later calls, as long as the frame does not change.
     const LASTS: bool;
-    /// Numbers of parameters that are one buffer.
+    /// Numbers of operands and of results whose parameters are always one buffer.
     const SHAPE: Shape;
     /// Memory for the views of these parameters.
     type Views;

@@ -276,7 +276,7 @@ impl Signature {
     /// single number type call this before [`Signature::infer`] and before encoding the call.
     ///
     /// # Errors
-    /// An attribute that is missing, unknown, or of another type.
+    /// An attribute that is missing, unknown, or of the wrong type.
     pub fn convert_attrs(&self, given: &Attrs) -> Result<Attrs> {
         self.collect_attrs(given, |ty, value| ty.convert(value))
     }

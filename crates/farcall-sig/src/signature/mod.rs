@@ -105,9 +105,8 @@
 //!
 //! `x: T[..]` has arbitrary, unnamed dimensions. A result `y: T[..]` that aliases such an operand has the
 //! operand's dimensions; for any other such result, the op's *shape function* computes them (see
-//! [below](#limitations)).
-//! A signature with such tensors may also have other tensors. If a result is declared `[..]`, no dimension
-//! can be split, and `*` is `whole`.
+//! [below](#limitations)). A signature with such tensors may also have other tensors. If a result is declared
+//! `[..]`, no dimension can be split, and `*` is `whole`.
 //!
 //! A comparison among the clauses is a condition that every call must satisfy: `k <= n`.
 //!

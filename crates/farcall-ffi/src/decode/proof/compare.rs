@@ -40,7 +40,7 @@ pub(super) trait Instructions {
 pub(super) enum Comparison {
     /// The frame matches the proof.
     Same,
-    /// Only addresses of elements differ, and the new ones are not checked yet.
+    /// Only addresses of elements differ, and the frame's addresses are not checked yet.
     Moved,
     /// Anything else differs.
     Other,

@@ -105,7 +105,7 @@ impl Proofs {
     }
 
     /// Compares a frame with the proof in its site. Returns the views of the frame's operands if the frame
-    /// matches, or if only addresses of elements differ and the new ones are valid; returns null otherwise.
+    /// matches, or if only addresses of elements differ and the frame's are valid; returns null otherwise.
     /// On a match, the views of the results are written to `views`, after space for the operands' views.
     ///
     /// # Safety
