@@ -283,7 +283,7 @@ fn dispatch_by_dtype() {
     );
 }
 
-/// Takes every kind of attribute, not in the order of their names.
+/// Takes every kind of attribute. The parameters are not in the order of their names.
 #[handler(name = "attributes")]
 #[expect(clippy::too_many_arguments, reason = "one of each")]
 fn attributes(

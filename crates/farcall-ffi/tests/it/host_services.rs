@@ -12,7 +12,7 @@ use farcall_ffi::{AttrValue, Initialized, Prepared, UserData};
 
 // ---- Completion after the handler's return ---------------------------------------------------
 
-/// Doubles on the pool. `fault` is the kind of failure to cause, and its time.
+/// Doubles `x` on the pool. `fault` is the kind of failure to cause, and its time.
 #[handler(name = "later")]
 fn later(x: Kept<Buffer<f32>>, mut y: KeptMut<AnyBuffer>, fault: &str, host: &Context) -> Result<()> {
     let fault = fault.to_owned();

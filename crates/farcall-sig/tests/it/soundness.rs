@@ -3,8 +3,8 @@
 //!
 //! The model computes each element of a result as a hash of everything that the promises let it depend on:
 //! the operands' entries at the same batch and mapped indices, over the full range of all other dimensions.
-//! For a reduced dimension, the result is the sum of such hashes over its entries. A rule that assumes more
-//! than the promises allow changes the hashes.
+//! For a reduced dimension, the result is the sum of such hashes over the dimension's entries. A rule that
+//! assumes more than the promises allow changes the hashes.
 
 use farcall_sig::DType;
 use farcall_sig::attr::{AttrValue, Attrs};

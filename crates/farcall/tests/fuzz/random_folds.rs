@@ -71,7 +71,7 @@ fn operation(r: &mut Random, dims: &[usize]) -> (&'static str, String, bool, Vec
             ("reduce", format!("dimensions = {}", array(reduced)), true, kept)
         }
         kind => {
-            // Windows that grow along a dimension, or arbitrary ones.
+            // Windows that grow along a dimension, or arbitrary windows.
             let grows = (kind == 2 && rank > 0).then(|| r.below(rank));
             let mut pick = |d: usize, one: usize, most: usize| match grows {
                 Some(g) if g == d => one.max(dims[d]),

@@ -198,7 +198,7 @@ fn data_of_a_run_for_its_handlers() {
                 (&[123][..], &[123; 3][..])
             );
         }
-        // The data of a run is gone with the run.
+        // The data belonged to the earlier runs only, so a run without data fails.
         assert!(executable.run(&[]).is_err());
 
         if minor >= 5 {
