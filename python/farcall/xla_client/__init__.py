@@ -16,6 +16,21 @@ not needed.
 [array([3., 6.], dtype=float32)]
 
 There is one device, the host's CPU. Errors are `XlaRuntimeError`s with XLA's status codes.
+
+The modules, each of which builds on those before it:
+
+- `_farcall_internals`: the undocumented parts of farcall that this package uses
+- `_errors`, `_absent`: errors with status codes, and names of jaxlib that this package lacks
+- `_names`, `_protobuf`, `_layouts`, `_shapes`, `_sharding`: shapes, as text and as protocol buffers
+- `_builder`: computations, built one instruction at a time
+- `ops`: functions that add an instruction, a family of instructions in each module
+- `_dimensions`: dimension numbers and other arguments of instructions
+- `_registration`: targets of custom calls
+- `_client`: clients, devices, buffers and executables
+- `_computation_builder`: the builder of the first versions, on top of `ops`
+- `hlo`, `mlir`: modules of the same names in jaxlib
+
+The tests are in `python/tests/xla_client`.
 """
 
 import enum

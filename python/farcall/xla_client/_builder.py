@@ -1,6 +1,6 @@
 """Computations that are built one instruction at a time, as HLO text.
 
-Each instruction is stored as HLO text. The engine infers the shape of its result (`_farcall.infer_root`) and
+Each instruction is stored as HLO text. The engine infers the shape of its result (`infer_root`) and
 checks its operands and attributes, so the line of code that adds an invalid instruction raises the error.
 """
 
@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from farcall import _farcall
-from farcall._arrays import dtype_name
 from farcall.xla_client._errors import XlaRuntimeError
+from farcall.xla_client._farcall_internals import convert_content, dtype_name, entry_types, infer_root, verify_program
 from farcall.xla_client._names import decoded
 from farcall.xla_client._shapes import PrimitiveType, ProgramShape, Shape, primitive_type, shape_of_type
 
@@ -61,7 +60,7 @@ class XlaComputation:
             raise XlaRuntimeError(
                 "UNIMPLEMENTED: a serialized HloModuleProto is not supported; give the program's text (as_hlo_text())"
             )
-        converted = _farcall.convert(text.encode(), to="hlo", name="<computation>").decode()
+        converted = convert_content(text.encode(), to="hlo", name="<computation>").decode()
         self._text: str | None = text if text.lstrip().startswith("HloModule") else converted
         self._name = self._text.split(None, 2)[1].rstrip(",")
         self._instructions: tuple[Instruction, ...] = ()
@@ -287,13 +286,13 @@ class XlaBuilder:
             guess = Shape.scalar_shape(kind) if results == 1 else Shape.tuple_shape([Shape.scalar_shape(kind)] * results)
             shape = self._infer(Instruction(opcode, guess, numbers, argument, tuple(given), called), results)
         elif opcode not in _ALWAYS_FIT:
-            self._asked(_farcall.verify_program, Instruction(opcode, shape, numbers, argument, tuple(given), called))
+            self._asked(verify_program, Instruction(opcode, shape, numbers, argument, tuple(given), called))
         self._instructions.append(Instruction(opcode, shape, numbers, argument, tuple(given), called, name))
         return XlaOp(self, len(self._instructions) - 1)
 
     def _infer(self, instruction: Instruction, results: int) -> Shape:
         """Returns the shape that the engine infers."""
-        shapes = list(map(shape_of_type, self._asked(_farcall.infer_root, instruction)))
+        shapes = list(map(shape_of_type, self._asked(infer_root, instruction)))
         return shapes[0] if results == 1 and len(shapes) == 1 else Shape.tuple_shape(shapes)
 
     def _asked(self, question: Callable[[bytes], Any], instruction: Instruction) -> Any:
@@ -450,7 +449,7 @@ def _parameters(name: str, instructions: Sequence[Instruction]) -> list[Shape]:
 
 def _program_shape_of(text: str) -> ProgramShape:
     """Returns the shapes of a program's inputs and results."""
-    parameters, results = _farcall.entry_types(text.encode(), "<computation>")
+    parameters, results = entry_types(text.encode(), "<computation>")
     outs = list(map(shape_of_type, results))
     return ProgramShape(list(map(shape_of_type, parameters)), outs[0] if len(outs) == 1 else Shape.tuple_shape(outs))
 

@@ -7,13 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from farcall import _farcall
-from farcall._engine import Executable as _Executable
-from farcall._engine import MemoryAnalysis
-from farcall._engine import compile as _compile
-from farcall._engine import convert
+import farcall
 from farcall.xla_client._builder import HloModule, XlaComputation
 from farcall.xla_client._errors import XlaRuntimeError, as_xla_errors
+from farcall.xla_client._farcall_internals import is_artifact
 from farcall.xla_client._registration import waiting_platforms
 from farcall.xla_client._shapes import ProgramShape, Shape
 
@@ -279,7 +276,7 @@ class TupleBuffer:
 class LoadedExecutable:
     """A compiled computation."""
 
-    def __init__(self, client: "Client", executable: _Executable, program: XlaComputation | str | bytes) -> None:
+    def __init__(self, client: "Client", executable: farcall.Executable, program: XlaComputation | str | bytes) -> None:
         self.client = client
         self._executable = executable
         self._program = program
@@ -288,7 +285,7 @@ class LoadedExecutable:
         #: True for executables of `Computation.Compile`.
         self._is_old = False
 
-    def get_compiled_memory_stats(self) -> MemoryAnalysis:
+    def get_compiled_memory_stats(self) -> farcall.MemoryAnalysis:
         """Returns the memory that the program needs."""
         return self._executable.memory_analysis()
 
@@ -363,7 +360,7 @@ class LoadedExecutable:
     def _computation(self) -> XlaComputation:
         """Returns the compiled program, which is only parsed on request."""
         if not isinstance(self._program, XlaComputation):
-            self._program = XlaComputation(convert(self._program, "hlo"))
+            self._program = XlaComputation(farcall.convert(self._program, "hlo"))
         return self._program
 
     def delete(self) -> None:
@@ -381,7 +378,7 @@ class Client:
     """farcall's engine on the host's CPU."""
 
     platform = "cpu"
-    platform_version = f"farcall {_farcall.__version__}"
+    platform_version = f"farcall {farcall.__version__}"
     runtime_type = "farcall"
 
     def __init__(self) -> None:
@@ -412,8 +409,8 @@ class Client:
             raise XlaRuntimeError("UNIMPLEMENTED: host_callbacks are not supported by farcall.xla_client")
         program = _program(computation)
         with as_xla_errors(program if isinstance(program, str) else "", waiting_platforms):
-            executable = _compile(program, name="<computation>")
-        if not isinstance(executable, _Executable):
+            executable = farcall.compile(program, name="<computation>")
+        if not isinstance(executable, farcall.Executable):
             raise XlaRuntimeError("UNIMPLEMENTED: the program's inputs have dynamic sizes; use farcall.compile")
         _check_devices(executable_devices)
         _check_options(compile_options or CompileOptions(), executable)
@@ -575,7 +572,7 @@ def _program(computation: Any) -> str | bytes:
     computation = getattr(computation, "computation", computation)
     if isinstance(computation, (XlaComputation, HloModule)):
         return (computation._computation if isinstance(computation, HloModule) else computation).as_hlo_text()
-    if isinstance(computation, bytes) and not _farcall.is_artifact(computation):
+    if isinstance(computation, bytes) and not is_artifact(computation):
         try:
             computation = computation.decode()
         except UnicodeDecodeError:
@@ -588,7 +585,7 @@ def _program(computation: Any) -> str | bytes:
     raise TypeError(f"a program is an XlaComputation, text or a portable artifact, not a {type(computation).__name__}")
 
 
-def _check_options(options: CompileOptions, executable: _Executable) -> None:
+def _check_options(options: CompileOptions, executable: farcall.Executable) -> None:
     build = getattr(options, "executable_build_options", None)
     for holder in (options, build):
         for key in ("num_replicas", "num_partitions"):
@@ -622,7 +619,7 @@ def _is_one_device(assignment: Any) -> bool:
     return counts == (1, 1) and not (isinstance(assignment, DeviceAssignment) and assignment._assignment.any())
 
 
-def _check_result_layout(shape: Shape | None, executable: _Executable) -> None:
+def _check_result_layout(shape: Shape | None, executable: farcall.Executable) -> None:
     if shape is None:
         return
     leaves = [leaf for leaf in shape._leaves() if leaf.is_array()]
@@ -637,7 +634,7 @@ def _described(ty: Any) -> str:
     return f"{ty.name}[{','.join(map(str, ty.shape))}]"
 
 
-def _check_argument_layouts(layouts: Sequence[Shape] | None, executable: _Executable) -> None:
+def _check_argument_layouts(layouts: Sequence[Shape] | None, executable: farcall.Executable) -> None:
     if layouts is None:
         return
     if len(layouts) != len(executable.inputs):

@@ -4,7 +4,7 @@ import contextlib
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from farcall import _farcall
+from farcall import MissingTargetError
 
 
 class XlaRuntimeError(RuntimeError):
@@ -20,7 +20,7 @@ def as_xla_errors(program: str = "", elsewhere: Callable[[str], Sequence[str]] =
         yield
     except XlaRuntimeError:
         raise
-    except _farcall.MissingTargetError as error:
+    except MissingTargetError as error:
         raise XlaRuntimeError(f"UNIMPLEMENTED: {_with_notes(str(error), program, elsewhere)}") from error
     except (ValueError, TypeError) as error:
         raise XlaRuntimeError(f"INVALID_ARGUMENT: {error}") from error

@@ -14,9 +14,16 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol
 
-from farcall import _farcall
-from farcall._engine import register_type, watchers
-from farcall._handlers import Handler, address_of
+from farcall import Handler, register_type
+from farcall.xla_client._farcall_internals import (
+    ExtensionRegistry,
+    address_of,
+    capsule,
+    custom_calls,
+    fail_run,
+    forget_raised,
+    watchers,
+)
 from farcall.xla_client._names import decoded
 from farcall.xla_client._sharding import HloSharding
 
@@ -157,7 +164,7 @@ def custom_call_targets(platform: str) -> dict[str, Any]:
     """Returns the targets of a platform by name: dictionaries of capsules by stage, or capsules for untyped
     functions. For a platform without a handler, returns the waiting targets."""
     platform = xla_platform_names.get(platform, platform)
-    targets: dict[str, Any] = _farcall.Registry.process().capsules(platform)
+    targets: dict[str, Any] = ExtensionRegistry.process().capsules(platform)
     return {name: fn for name, fn, *_ in _calls.waiting(platform)} | targets
 
 
@@ -202,7 +209,7 @@ def _register_target(
     name: str, fn: Any, platform: str, api_version: int, traits: CustomCallTargetTraits = CustomCallTargetTraits.DEFAULT
 ) -> None:
     functions = _functions(name, fn, api_version)
-    _farcall.Registry.process().register(
+    ExtensionRegistry.process().register(
         name, functions, platform=platform, api_version=api_version, traits=int(traits), replace=False
     )
 
@@ -254,7 +261,7 @@ def _capsule(what: str, fn: Any, api_version: int) -> Any:
     if address == 0:
         raise ValueError(f"`{what}`: the function is a null pointer")
     _kept.append(fn)
-    return _farcall.capsule(address)
+    return capsule(address)
 
 
 def _address(fn: Any) -> int | None:
@@ -274,9 +281,9 @@ def _entry(name: str, function: Callable[..., Any]) -> Callable[..., None]:
         try:
             function(out, ins)
         except BaseException as error:
-            _farcall.fail_run(name, error)  # the C function cannot report its failure
+            fail_run(name, error)  # the C function cannot report its failure
         finally:
-            _farcall.forget_raised()
+            forget_raised()
 
     return enter
 
@@ -363,7 +370,7 @@ def _inspect_shardings(program: bytes, name: str) -> None:
     """
     if b"InspectSharding" not in program:
         return
-    for target, config in _farcall.custom_calls(program, name):
+    for target, config in custom_calls(program, name):
         if target == "InspectSharding":
             if config not in _inspectors:
                 raise ValueError(
@@ -374,6 +381,6 @@ def _inspect_shardings(program: bytes, name: str) -> None:
 
 
 watchers.append(_inspect_shardings)
-if not any(target.name == "InspectSharding" and not target.typed for target in _farcall.Registry.process().targets()):
+if not any(target.name == "InspectSharding" and not target.typed for target in ExtensionRegistry.process().targets()):
     # The call does nothing when the program runs.
     _register_target("InspectSharding", lambda out, ins: None, "Host", 0)

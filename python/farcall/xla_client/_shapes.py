@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from farcall._arrays import dtype_name, dtype_of, is_element_type
 from farcall.xla_client._errors import XlaRuntimeError
+from farcall.xla_client._farcall_internals import dtype_name, dtype_of, is_element_type
 from farcall.xla_client._layouts import COMBINED, NUMBERS, Layout
 from farcall.xla_client._protobuf import field, message, packed
 

@@ -1,6 +1,6 @@
 """Conversion of computations to MLIR modules and back, as text."""
 
-from farcall._engine import convert
+from farcall import convert
 from farcall.xla_client._builder import XlaComputation
 from farcall.xla_client._errors import XlaRuntimeError, as_xla_errors
 

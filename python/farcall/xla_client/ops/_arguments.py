@@ -1,5 +1,5 @@
-"""Checks of arguments by their annotations. If an argument should be an `XlaOp` but is not, the error names
-the argument."""
+"""Checks of arguments. `typed` checks them by their annotations: if an argument should be an `XlaOp` but is
+not, the error names the argument."""
 
 import functools
 import inspect
@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from farcall.xla_client._builder import XlaBuilder, XlaComputation, XlaOp
+from farcall.xla_client._errors import XlaRuntimeError
 from farcall.xla_client._shapes import Shape
 
 #: Arguments that are one instruction or several.
@@ -35,6 +36,22 @@ def typed(function: Callable[..., XlaOp], title: str = "") -> Callable[..., XlaO
         return function(*args, **kwargs)
 
     return checked
+
+
+def listed(given: Ops) -> list[XlaOp]:
+    """Returns one instruction or several as a list."""
+    return [given] if isinstance(given, XlaOp) else list(given)
+
+
+def arrays_builder(title: str, *operands: XlaOp) -> XlaBuilder:
+    """Returns the builder of an operation's operands, which must be arrays."""
+    if not all(operand.shape.is_array() for operand in operands):
+        shapes = ", ".join(str(operand.shape) for operand in operands)
+        raise XlaRuntimeError(f"INVALID_ARGUMENT: {title}: operands are arrays, not {shapes}")
+    builder = operands[0]._builder
+    for operand in operands:
+        builder._own(operand)
+    return builder
 
 
 def _is_op(value: Any) -> bool:

@@ -10,6 +10,7 @@ from farcall.xla_client._builder import OpMetadata, XlaBuilder, XlaOp, metadata_
 from farcall.xla_client._errors import XlaRuntimeError
 from farcall.xla_client._names import decoded
 from farcall.xla_client._shapes import Shape, ShapeIndex
+from farcall.xla_client.ops._arguments import typed
 
 
 class CustomCallApiVersion(enum.IntEnum):
@@ -34,6 +35,7 @@ class CustomCallSchedule(enum.IntEnum):
     SCHEDULE_EARLIEST = 2
 
 
+@typed
 def CustomCall(
     builder: XlaBuilder,
     call_target_name: str | bytes,
@@ -60,6 +62,7 @@ def CustomCall(
     return _custom_call(builder, call_target_name, operands, shape, None, opaque, has_side_effect, (), schedule, api_version)
 
 
+@typed
 def CustomCallWithLayout(
     builder: XlaBuilder,
     call_target_name: str | bytes,
@@ -86,6 +89,7 @@ def CustomCallWithLayout(
     )
 
 
+@typed
 def CustomCallWithAliasing(
     builder: XlaBuilder,
     call_target_name: str | bytes,
@@ -183,9 +187,13 @@ def _check_shapes(name: str, operands: Sequence[XlaOp], shapes: Sequence[Shape],
             )
 
 
+#: The names of this package and of `ops`, which is in it.
+_PACKAGES = (__package__.rpartition(".")[0], __package__)
+
+
 def _caller() -> str:
     """Returns the line that calls this package as metadata, for the positions of errors."""
     frame: Any = sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__package__") == __package__:
+    while frame.f_back is not None and frame.f_globals.get("__package__") in _PACKAGES:
         frame = frame.f_back
     return metadata_text(OpMetadata(source_file=frame.f_code.co_filename, source_line=frame.f_lineno))
