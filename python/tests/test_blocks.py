@@ -8,7 +8,7 @@ import subprocess
 
 import numpy as np
 import pytest
-from conftest import example
+from libraries import example
 
 import farcall
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import example
+from libraries import example
 
 jax = pytest.importorskip("jax")
 jnp = jax.numpy

@@ -12,7 +12,7 @@ import time
 
 import numpy as np
 import pytest
-from conftest import example
+from libraries import example
 
 import farcall
 from farcall import xla_client

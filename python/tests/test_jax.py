@@ -11,7 +11,7 @@ jnp = jax.numpy
 P = jax.sharding.PartitionSpec
 
 import farcall  # noqa: E402
-from conftest import example  # noqa: E402
+from libraries import example  # noqa: E402
 
 EPS = 1e-3
 

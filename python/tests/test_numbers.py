@@ -4,7 +4,7 @@ import inspect
 
 import numpy as np
 import pytest
-from conftest import example
+from libraries import example
 
 import farcall
 

@@ -5,7 +5,7 @@ import inspect
 
 import numpy as np
 import pytest
-from conftest import example
+from libraries import example
 from test_gallery import rotary
 
 jax = pytest.importorskip("jax")

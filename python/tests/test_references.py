@@ -11,7 +11,7 @@ import textwrap
 
 import numpy as np
 import pytest
-from conftest import example
+from libraries import example
 
 import farcall
 

@@ -254,7 +254,7 @@ def test_a_library_of_plain_symbols_is_explained_in_terms_of_python(tmp_path):
 @pytest.fixture
 def copies(tmp_path):
     """Returns two files with the ops of the gallery."""
-    from conftest import example
+    from libraries import example
 
     paths = [tmp_path / name for name in ("wheel.so", "checkout.so")]
     for path in paths:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import farcall
-from conftest import built
+from libraries import built
 
 jax = pytest.importorskip("jax")
 

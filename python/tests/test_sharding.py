@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import built, example
+from libraries import built, example
 
 jax = pytest.importorskip("jax")
 jnp = jax.numpy

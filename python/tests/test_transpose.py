@@ -4,7 +4,7 @@ import functools
 
 import numpy as np
 import pytest
-from conftest import example
+from libraries import example
 
 jax = pytest.importorskip("jax")
 jnp = jax.numpy

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from conftest import example
+from libraries import example
 
 
 @pytest.mark.parametrize("order", [("ours", "jaxlib"), ("jaxlib", "ours")], ids=" first, then ".join)

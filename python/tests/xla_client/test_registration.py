@@ -1,0 +1,379 @@
+"""Registration of targets: kinds of functions, their exceptions, other platforms."""
+
+import ctypes
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hosts import SCALAR, Shape, run
+from libraries import example
+
+import farcall
+from farcall import xla_client
+from farcall.xla_client import ops
+
+
+def subtract(name):
+    c = xla_client.XlaBuilder("subtract")
+    ops.CustomCall(c, name, [ops.Constant(c, np.float32(i)) for i in (5, 3)], SCALAR)
+    return c
+
+
+def test_kinds_of_functions(cython):
+    @ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p))
+    def by_ctypes(out, ins):
+        a, b = (ctypes.c_float.from_address(ins[i]).value for i in range(2))
+        ctypes.c_float.from_address(out).value = a - b
+
+    class Cfunc:
+        """Like a `cfunc` of Numba: an address, and a function of ctypes."""
+
+        address = ctypes.cast(by_ctypes, ctypes.c_void_p).value
+        ctypes = by_ctypes
+
+    class Server:
+        """An object with an address attribute that is not a C function."""
+
+        address = 80
+
+        def __call__(self, out, ins):
+            by_ctypes(out, ins)
+
+    by_address = ctypes.cast(by_ctypes, ctypes.c_void_p)
+    python = by_ctypes.__class__ and (lambda out, ins: by_ctypes(out, ins))
+    for i, fn in enumerate([by_ctypes, Cfunc(), by_address, by_address.value, python, Server()]):
+        xla_client.register_custom_call_target(f"kind_{i}".encode(), fn)
+        assert run(subtract(f"kind_{i}")) == [2]
+        assert not isinstance(xla_client.custom_call_targets("Host")[f"kind_{i}"], dict)
+
+
+def test_a_cfunc_of_numba():
+    numba = pytest.importorskip("numba", reason="Numba is not installed")
+    from numba import types
+
+    @numba.cfunc(types.void(types.CPointer(types.float32), types.CPointer(types.CPointer(types.float32))))
+    def numba_subtract(out, ins):
+        out[0] = ins[0][0] - ins[1][0]
+
+    xla_client.register_custom_call_target("numba_subtract", numba_subtract, platform="cpu")
+    assert run(subtract("numba_subtract")) == [2]
+    address = ctypes.pythonapi.PyCapsule_GetPointer
+    address.restype, address.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+    # The compiled code is called, not the Python function.
+    assert address(xla_client.custom_call_targets("cpu")["numba_subtract"], None) == numba_subtract.address
+
+
+def test_python_functions():
+    def views(x, y, z, *, scale=1):
+        np.multiply(x - y, scale, out=z)
+
+    xla_client.register_custom_call_target("python_views", views, api_version=1)
+    xla_client.register_custom_call_target("python_handler", farcall.handler(name="python_handler_too")(views), api_version=1)
+    assert run(subtract("python_views")) == run(subtract("python_handler")) == [2]
+
+    def fails(out, ins):
+        raise KeyError("of no use")
+
+    xla_client.register_custom_call_target("python_fails", fails)
+    with pytest.raises(xla_client.XlaRuntimeError, match="INTERNAL: custom call `python_fails`: KeyError: 'of no use'") as e:
+        run(subtract("python_fails"))
+    assert isinstance(e.value.__cause__, KeyError)
+    with pytest.raises(RuntimeError, match="python_fails"):
+        farcall.compile(subtract("python_fails").build().as_hlo_text())()
+    assert run(subtract("python_views")) == [2]  # no exception is left over
+
+    def interrupted(out, ins):
+        raise KeyboardInterrupt
+
+    xla_client.register_custom_call_target("python_interrupted", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run(subtract("python_interrupted"))
+
+
+def chain(*calls):
+    """Returns a chain of calls, each on the previous result: given by names, and for typed targets by pairs
+    with `True`."""
+    c = xla_client.XlaBuilder("chain")
+    x = ops.Constant(c, np.float32(1))
+    for name in calls:
+        name, typed = name if isinstance(name, tuple) else (name, False)
+        versions = ops.CustomCallApiVersion
+        version = versions.API_VERSION_TYPED_FFI if typed else versions.API_VERSION_ORIGINAL
+        x = ops.CustomCall(c, name, [x], SCALAR, api_version=version)
+    return farcall.compile(c.build().as_hlo_text())
+
+
+def raising(error, *words):
+    def function(*_):
+        raise error(*words)
+
+    return function
+
+
+def test_what_untyped_functions_raise_belongs_to_their_run(monkeypatch):
+    """Exceptions do not leak into a nested run, or into a run after a call by another host."""
+    xla_client.register_custom_call_target("untold_fails", raising(KeyError, "outer"))
+    xla_client.register_custom_call_target("untold_works", lambda out, ins: None)
+    inner, seen = chain("untold_works"), []
+    inner_fails = chain("untold_fails")
+
+    @farcall.handler(name="untold_runs")
+    def runs(x, y):
+        seen.append(inner())
+        try:
+            inner_fails()
+        except RuntimeError as error:
+            seen.append(str(error))
+        y[...] = x
+
+    with pytest.raises(RuntimeError, match="untold_fails.*outer"):
+        chain("untold_fails", ("untold_runs", True))()
+    assert len(seen) == 2 and "untold_fails" in seen[1]
+    chain(("untold_runs", True))()
+
+    printed = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda unraisable: printed.append((unraisable.exc_value, unraisable.object)))
+    get = ctypes.pythonapi.PyCapsule_GetPointer
+    get.restype, get.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+    [fn] = [fn for name, fn in xla_client.custom_call_targets("Host").items() if name == "untold_fails"]
+    name = ctypes.pythonapi.PyCapsule_GetName
+    name.restype, name.argtypes = ctypes.c_char_p, (ctypes.py_object,)
+    ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(get(fn, name(fn)))(None, None)
+    [(error, told)] = printed
+    assert isinstance(error, KeyError) and told == "custom call `untold_fails`"
+    chain("untold_works")()
+
+
+def test_what_is_no_exception_wins():
+    xla_client.register_custom_call_target("wins_error", raising(KeyError, "first"))
+    xla_client.register_custom_call_target("wins_interrupt", raising(KeyboardInterrupt))
+    farcall.handler(name="wins_typed")(raising(KeyboardInterrupt))
+    farcall.handler(name="wins_not")(raising(ValueError, "second"))
+    for calls in (["wins_error", "wins_interrupt"], ["wins_interrupt", "wins_error"], ["wins_error", ("wins_typed", True)]):
+        with pytest.raises(KeyboardInterrupt):
+            chain(*calls)()
+    with pytest.raises(RuntimeError, match="wins_error.*first"):
+        chain("wins_error", ("wins_not", True))()
+
+
+def test_stages(capsule):
+    types = {"type_id": pointed_to(capsule("CounterTypeId")), "type_info": pointed_to(capsule("CounterTypeInfo"))}
+    xla_client.register_custom_type("xla_client_counter", types)
+    number = ctypes.c_int64(0)
+    xla_client.register_custom_type_id("xla_client_bare", farcall.ffi.pycapsule(ctypes.addressof(number)))
+    assert number.value != 0
+    new, count = capsule("CounterNew"), capsule("CounterRun")
+    xla_client.register_custom_call_target("stages_dict", {"instantiate": new, "execute": count}, api_version=1)
+    xla_client.register_custom_call_target("stages_tuple", (new, None, None, count), api_version=1)
+    for name in ("stages_dict", "stages_tuple"):
+        c = xla_client.XlaBuilder("count")
+        shape = Shape.scalar_shape(np.dtype(np.int64))
+        ops.CustomCall(c, name, [], shape, has_side_effect=True, api_version=ops.CustomCallApiVersion.API_VERSION_TYPED_FFI)
+        counter = xla_client.make_cpu_client().compile(c.build())
+        assert [int(xla_client.execute_with_python_values(counter)[0]) for _ in range(3)] == [1, 2, 3]
+
+
+def pointed_to(function):
+    """Returns the capsule of the pointer that a function without parameters returns."""
+    get, new = ctypes.pythonapi.PyCapsule_GetPointer, ctypes.pythonapi.PyCapsule_New
+    get.restype, get.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+    new.restype, new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+    return new(ctypes.CFUNCTYPE(ctypes.c_void_p)(get(function, None))(), None, None)
+
+
+def test_the_wrong_interface(cython, capsule, compiled_handlers):
+    register = xla_client.register_custom_call_target
+    untyped = cython.cpu_custom_call_targets[b"test_subtract_f32"]
+
+    @farcall.handler
+    def wrong_interface(x, y):
+        y[...] = x
+
+    new = ctypes.pythonapi.PyCapsule_New
+    new.restype, new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+    named = new(1, b"XLA_FFI_Handler", None)
+    with pytest.raises(ValueError, match="its capsule, called \"XLA_FFI_Handler\", holds a handler of the typed one"):
+        register("wrong", named)
+    with pytest.raises(ValueError, match="the function is a handler of the typed one"):
+        register("wrong", wrong_interface.capsule)
+    register("wrong_interface_known", capsule("Scale"), api_version=1)
+    with pytest.raises(ValueError, match="the function is a handler of the typed one"):
+        register("wrong", capsule("Scale"))
+    with pytest.raises(ValueError, match="`wrong_2`.*api_version=1"):
+        register("wrong_2", wrong_interface)
+    with pytest.raises(ValueError, match="returned without an answer.*registered with api_version=0"):
+        register("wrong", untyped, api_version=1)
+    with pytest.raises(ValueError, match="returned without an answer.*registered with api_version=0"):
+        farcall.Registry().load(compiled_handlers(), ["wrong=add_one"])
+    with pytest.raises(ValueError, match="no handler for the execute stage"):
+        register("wrong", {"instantiate": capsule("CounterNew")}, api_version=1)
+    with pytest.raises(ValueError, match="there is no stage `run`"):
+        register("wrong", {"run": capsule("Scale")}, api_version=1)
+    with pytest.raises(TypeError, match="functions by stage are registered with api_version=1"):
+        register("wrong", {"execute": capsule("Scale")})
+    for null in (0, ctypes.c_void_p(), ctypes.CFUNCTYPE(None)()):
+        for version in (0, 1):
+            with pytest.raises(ValueError, match="the function is a null pointer"):
+                register("wrong", null, api_version=version)
+    with pytest.raises(ValueError, match="a tuple has a function for each of instantiate, prepare, initialize, execute"):
+        register("wrong", (capsule("Scale"),), api_version=1)
+    with pytest.raises(TypeError, match="not a str"):
+        register("wrong", "a string")
+    with pytest.raises(ValueError, match="api_version is 1"):
+        register("wrong", untyped, api_version=2)
+    assert "wrong" not in xla_client.custom_call_targets("cpu")
+
+
+def test_a_library_tells_what_its_functions_are():
+    handler = ctypes.CDLL(str(example("rms_norm_ops"))).rms_norm
+    with pytest.raises(ValueError, match="librms_norm_ops.so describes it as that of `rms_norm`; register it with api_version=1"):
+        xla_client.register_custom_call_target("wrong", handler)
+    xla_client.register_custom_call_target("right", handler, api_version=1)
+
+
+def test_the_same_name_again(cython):
+    one, other = (cython.cpu_custom_call_targets[name] for name in (b"test_subtract_f32", b"test_sum_and_product"))
+    xla_client.register_custom_call_target("again", one)
+    xla_client.register_custom_call_target("again", one)
+    with pytest.raises(ValueError, match="`again` is registered for Host already"):
+        xla_client.register_custom_call_target("again", other)
+
+
+def test_registrations_wait_for_their_handler():
+    seen, later = [], []
+    traits = xla_client.CustomCallTargetTraits
+    xla_client.register_custom_call_target("first", 1, platform="gpu")
+    xla_client.register_custom_call_target(b"second", 2, platform="CUDA", api_version=1, traits=traits.COMMAND_BUFFER_COMPATIBLE)
+    assert xla_client.custom_call_targets("gpu") == {"first": 1, "second": 2}
+    xla_client.register_custom_call_handler("gpu", lambda *args: seen.append(args))
+    assert seen == [("first", 1, "CUDA", 0, traits.DEFAULT), ("second", 2, "CUDA", 1, traits.COMMAND_BUFFER_COMPATIBLE)]
+    xla_client.register_custom_call_handler("CUDA", lambda *args: later.append(args))
+    xla_client.register_custom_call_target("third", 3, platform="gpu")
+    assert [name for name, *_ in seen] == ["first", "second", "third"] and not later
+    assert isinstance(traits.DEFAULT | traits.COMMAND_BUFFER_COMPATIBLE, int)
+
+    xla_client.register_custom_type_id("state", "id", platform="gpu")
+    xla_client.register_custom_type_id_handler("gpu", lambda *args: later.append(args))
+    xla_client.register_custom_type("state_2", {"type_id": "id"}, platform="gpu")
+    assert later == [("state", "id"), ("state_2", {"type_id": "id"})]
+
+    def picky(name, *_):
+        if name == "bad":
+            raise ValueError("no")
+        later.append(name)
+
+    for name in ("bad", "good"):
+        xla_client.register_custom_call_target(name, 1, platform="picky")
+    with pytest.raises(ValueError, match="no"):
+        xla_client.register_custom_call_handler("picky", picky)
+    assert later.pop() == "good" and xla_client.custom_call_targets("picky") == {}
+
+    # An exception that is not an `Exception` ends the attempt; the next attempt gets the remaining
+    # registrations.
+    def interrupted(name, *_):
+        if name == "second":
+            raise KeyboardInterrupt
+        later.append(name)
+
+    for name in ("first", "second", "third"):
+        xla_client.register_custom_call_target(name, 1, platform="interrupted")
+    with pytest.raises(KeyboardInterrupt):
+        xla_client.register_custom_call_handler("interrupted", interrupted)
+    assert later.pop() == "first" and list(xla_client.custom_call_targets("interrupted")) == ["third"]
+    xla_client.register_custom_call_handler("interrupted", interrupted)
+    assert later.pop() == "third" and xla_client.custom_call_targets("interrupted") == {}
+
+    # The CPU already has a handler: the engine.
+    xla_client.register_custom_call_handler("cpu", lambda *args: later.append(args))
+    xla_client.register_custom_call_target("waits_not", lambda out, ins: None)
+    assert len(later) == 2 and "waits_not" in xla_client.custom_call_targets("Host")
+
+
+def test_partitioners_are_kept():
+    functions = [lambda *args: args, lambda *args: args, lambda *args: args]
+    xla_client.register_custom_call_partitioner("split", *functions, can_side_effecting_have_replicated_sharding=True, c_api=None)
+    found = xla_client.custom_call_partitioners()["split"]
+    assert list(found) == [*functions, True] and found.partition(1) == (1,)
+    with pytest.raises(TypeError, match="a partitioner of `split` is three functions"):
+        xla_client.register_custom_call_partitioner("split", *functions[:2], None)
+    xla_client.register_custom_call_as_batch_partitionable("split")
+    assert "split" in xla_client.batch_partitionable_custom_calls()
+
+
+def test_inspect_sharding_reports_a_replicated_one():
+    seen = []
+    opaque = xla_client.encode_inspect_sharding_callback(seen.append)
+    assert isinstance(opaque, bytes)
+    c = xla_client.XlaBuilder("inspect")
+    x = ops.Parameter(c, 0, SCALAR)
+    ops.CustomCall(c, b"InspectSharding", [x], Shape.tuple_shape([]), opaque=opaque, has_side_effect=True)
+    computation = c.build(x)
+    executable = xla_client.make_cpu_client().compile(computation)
+    [sharding] = seen
+    assert sharding.is_replicated() and repr(sharding) == "{replicated}"
+    assert xla_client.execute_with_python_values(executable, [np.float32(1)]) == [1] and len(seen) == 1
+    farcall.compile(computation.as_hlo_text())
+    assert len(seen) == 2
+    c = xla_client.XlaBuilder("inspect")
+    ops.CustomCall(c, b"InspectSharding", [], Shape.tuple_shape([]), opaque=b"another", has_side_effect=True)
+    with pytest.raises(xla_client.XlaRuntimeError, match="not one that .*encode_inspect_sharding_callback has returned"):
+        xla_client.make_cpu_client().compile(c.build())
+    with pytest.raises(ValueError, match="inspected.hlo: InspectSharding"):
+        farcall.compile(c.build().as_hlo_text(), name="inspected.hlo")
+
+
+def test_programs_are_inspected_once_they_are_compiled():
+    seen = []
+    opaque = xla_client.encode_inspect_sharding_callback(seen.append)
+    c = xla_client.XlaBuilder("inspect")
+    ops.CustomCall(c, b"InspectSharding", [], Shape.tuple_shape([]), opaque=opaque, has_side_effect=True)
+    ops.CustomCall(c, b"nowhere", [], SCALAR)
+    with pytest.raises(farcall.MissingTargetError, match="inspected.hlo:"):
+        farcall.compile(c.build().as_hlo_text(), name="inspected.hlo")
+    with pytest.raises(ValueError, match="inspected.hlo:"):
+        farcall.compile("HloModule InspectSharding, wrong\n", name="inspected.hlo")
+    assert not seen
+
+
+def test_an_untyped_inspect_sharding_of_the_process_stays():
+    script = f"""
+import ctypes, sys
+sys.path[:0] = {sys.path!r}
+import farcall
+seen = []
+fn = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(lambda out, ins: seen.append(1))
+farcall.Registry.process().register("InspectSharding", farcall.ffi.pycapsule(fn), api_version=0)
+from farcall import xla_client
+c = xla_client.XlaBuilder("inspect")
+x = xla_client.ops.Constant(c, 1)
+opaque = xla_client.encode_inspect_sharding_callback(lambda sharding: seen.append(0))
+xla_client.ops.CustomCall(c, "InspectSharding", [], xla_client.Shape.tuple_shape([]), opaque=opaque, has_side_effect=True)
+farcall.compile(c.build(x).as_hlo_text())()
+assert seen == [0, 1], seen
+"""
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_a_missing_target_says_how_to_register_it():
+    xla_client.register_custom_call_target("missing_here", 1, platform="gpuu")
+    with pytest.raises(xla_client.XlaRuntimeError) as e:
+        run(subtract("missing_here"))
+    notes = [line.partition("= note: ")[2] for line in str(e.value).splitlines() if "= note: " in line]
+    assert "--load" not in str(e.value) and len(notes) == 3
+    assert notes[0].startswith("`missing_here` is registered for the platform 'gpuu', which has no handler")
+    assert notes[1].startswith(f"`missing_here` is called at {__file__}:") and notes[2].startswith("register it: farcall.xla_client.")
+    cause = e.value.__cause__
+    assert type(cause) is farcall.MissingTargetError and "farcall.load(LIB)" in str(cause)
+    copy = pickle.loads(pickle.dumps(cause))
+    assert type(copy) is farcall.MissingTargetError and copy.args == cause.args
+
+    c = xla_client.XlaBuilder("several")
+    # Calls whose results are never used need no targets.
+    ops.Tuple(c, [ops.CustomCall(c, name, [], SCALAR) for name in ("missing_a", "missing_b", "missing_a")])
+    with pytest.raises(xla_client.XlaRuntimeError) as e:
+        run(c)
+    text = str(e.value)
+    assert text.count("register_custom_call_target('missing_a'") == text.count("register_custom_call_target('missing_b'") == 1
+    assert text.count("no target `missing_a`") == 2
