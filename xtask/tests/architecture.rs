@@ -48,18 +48,23 @@ fn read(path: impl AsRef<Path>) -> String {
 
 /// The Rust files below a folder, relative to the checkout.
 fn sources(folder: &str) -> Vec<PathBuf> {
-    fn walk(folder: &Path, found: &mut Vec<PathBuf>) {
+    files(folder, "rs")
+}
+
+/// The files with an extension below a folder, relative to the checkout.
+fn files(folder: &str, extension: &str) -> Vec<PathBuf> {
+    fn walk(folder: &Path, extension: &str, found: &mut Vec<PathBuf>) {
         for entry in fs::read_dir(folder).expect("the folder is readable").flatten() {
             let path = entry.path();
             if path.is_dir() {
-                walk(&path, found);
-            } else if path.extension().is_some_and(|e| e == "rs") {
+                walk(&path, extension, found);
+            } else if path.extension().is_some_and(|e| e == extension) {
                 found.push(path);
             }
         }
     }
     let mut found = Vec::new();
-    walk(&root().join(folder), &mut found);
+    walk(&root().join(folder), extension, &mut found);
     assert!(!found.is_empty(), "{folder} has no sources");
     found.sort();
     found.iter().map(|path| path.strip_prefix(root()).expect("it is in the checkout").to_owned()).collect()
@@ -278,6 +283,9 @@ fn files_are_short() {
         sources("crates").into_iter().filter(|file| is_counted(file) && is_long(file)).collect();
     let expected: Vec<PathBuf> = LONG_FILES.iter().map(|file| Path::new("crates").join(file)).collect();
     assert_eq!(long, expected, "files with more than {MAX_FILE_LINES} lines");
+    let python = ["python", "xtask"].into_iter().flat_map(|folder| files(folder, "py"));
+    let long: Vec<PathBuf> = python.filter(|file| read(file).lines().count() > MAX_FILE_LINES).collect();
+    assert!(long.is_empty(), "Python files with more than {MAX_FILE_LINES} lines: {long:?}");
 }
 
 #[test]
@@ -390,16 +398,36 @@ fn macros_expand_to_unsafe_code_in_few_places() {
 
 #[test]
 fn one_python_file_uses_undocumented_parts_of_jax() {
-    for folder in ["python/farcall", "python/farcall/xla_client"] {
-        for entry in fs::read_dir(root().join(folder)).expect("the folder is readable").flatten() {
-            let path = entry.path();
-            if path.extension().is_some_and(|e| e == "py") && !path.ends_with("_jax_internals.py") {
-                let text = read(&path);
-                let is_import = |line: &str| {
-                    let line = line.trim_start();
-                    line.starts_with("from jax._src") || line.starts_with("import jax._src")
-                };
-                assert!(!text.lines().any(is_import), "{} imports from `jax._src`", path.display());
+    for path in files("python/farcall", "py") {
+        if !path.ends_with("_jax_internals.py") {
+            let text = read(&path);
+            let is_import = |line: &str| {
+                let line = line.trim_start();
+                line.starts_with("from jax._src") || line.starts_with("import jax._src")
+            };
+            assert!(!text.lines().any(is_import), "{} imports from `jax._src`", path.display());
+        }
+    }
+}
+
+#[test]
+fn one_python_file_connects_xla_client_with_private_parts_of_farcall() {
+    for path in files("python/farcall", "py") {
+        let is_inside = path.starts_with("python/farcall/xla_client");
+        for line in read(&path).lines().map(str::trim_start) {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let (module, names) = match words[..] {
+                ["from", module, "import", ref names @ ..] => (module, names),
+                ["import", module, ..] => (module, &[][..]),
+                _ => continue,
+            };
+            let is_xla_client = module.starts_with("farcall.xla_client");
+            let is_farcall = module == "farcall" || module.starts_with("farcall.");
+            if !is_inside {
+                assert!(!is_xla_client, "{} needs `xla_client`: {line}", path.display());
+            } else if is_farcall && !is_xla_client && !path.ends_with("_farcall_internals.py") {
+                let is_private = module.contains("._") || names.iter().any(|name| name.starts_with('_'));
+                assert!(!is_private, "{} uses a private part of farcall: {line}", path.display());
             }
         }
     }
