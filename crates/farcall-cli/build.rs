@@ -1,6 +1,6 @@
-//! Exports the symbols through which self-registering libraries find this program's registry, and through
-//! which libraries that end the process are reported (`farcall::watch_exits!`). Also reduces the size of the
-//! program.
+//! Exports symbols of the program to the libraries that it loads. Self-registering libraries find the
+//! program's registry through these symbols, and the exit functions among them (`farcall::watch_exits!`)
+//! report a library that ends the process. Also reduces the size of the program.
 
 fn main() {
     // A library looks these symbols up in the program that loads it: `farcall::custom_call::HOST_SYMBOLS`,

@@ -7,8 +7,9 @@
 //! | `check.expect_close` | is `min_ulp_difference` (0) to `max_ulp_difference` (3) representable numbers away, or both are NaN |
 //! | `check.eq` | equals the element of `expected` if it is an integer, is within 0.0001 of it otherwise; returns a `pred` |
 //!
-//! These targets mean the same in the StableHLO project's interpreter, with one exception: there, NaN does
-//! not equal NaN, so a program with NaN in a recorded result could never pass.
+//! Numbers in parentheses are defaults. These targets mean the same in the StableHLO project's interpreter,
+//! with one exception: there, NaN does not equal NaN, so a program with NaN in a recorded result never passes
+//! there.
 
 use farcall::ffi::descriptor::OpDescriptor;
 use farcall::ffi::prelude::*;
@@ -77,7 +78,7 @@ fn check_eq(actual: &AnyBuffer, expected: &AnyBuffer, holds: Option<&mut Buffer<
     verdict(actual, expected, check, holds)
 }
 
-/// Returns an attribute that counts representable numbers, of any integer type.
+/// Returns an attribute that counts representable numbers. The attribute may have any integer type.
 fn ulps(attrs: &Attrs, name: &str) -> Result<Option<u64>> {
     if let Ok(value) = attrs.get_opt::<u64>(name) {
         return Ok(value);

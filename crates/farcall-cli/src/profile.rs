@@ -1,4 +1,4 @@
-//! `farcall run --profile`: the time of a run, by thunk.
+//! `farcall run --profile`: the time of each step (thunk) of a run.
 
 use std::io::Write;
 use std::time::{Duration, Instant};

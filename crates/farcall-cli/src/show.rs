@@ -23,7 +23,7 @@ pub(crate) fn short_type(ty: &TensorType) -> String {
     format!("{quantized}{}[{}]", ty.dtype, dims.join(","))
 }
 
-/// `f32[2,3], s32[4]`
+/// Formats the types of several buffers: `f32[2,3], s32[4]`.
 pub(crate) fn short_types(slices: &[TensorSlice]) -> String {
     slices.iter().map(|slice| short_type(&slice.ty)).collect::<Vec<_>>().join(", ")
 }

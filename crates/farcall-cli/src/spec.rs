@@ -228,7 +228,7 @@ fn tensor_type(text: &str) -> Result<TensorType, String> {
     Ok(TensorType::new(dtype, dims.map(size).collect::<Result<Vec<usize>, String>>()?))
 }
 
-/// `--attr NAME=VALUE`
+/// Argument of `--attr`: `NAME=VALUE`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct AttrSpec {
     pub(crate) name: String,

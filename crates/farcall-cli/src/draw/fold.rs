@@ -11,9 +11,9 @@ const MAX_NAMES: usize = 3;
 /// Minimum share of the run time of a hot step.
 const HOT_SHARE: f64 = 0.02;
 
-/// Folds each run of neighboring nodes into one node, so that about [`MAX_NODES`] nodes are left. Up to half
-/// as many nodes stay unfolded: custom calls, steps of the evaluator, loops and hot steps, the most important
-/// ones first.
+/// Folds neighboring nodes into one node, so that about [`MAX_NODES`] nodes are left. Up to half of these
+/// nodes are single steps that stay unfolded: custom calls, steps of the evaluator, loops and hot steps, the
+/// most important ones first.
 pub(super) fn fold(panel: &mut Panel) {
     if panel.nodes.len() <= MAX_NODES {
         return;

@@ -126,7 +126,7 @@ impl Panel {
 }
 
 impl Edge {
-    /// `f32[2,3]`, or `f32[2,3] + 2`.
+    /// Formats the types of the values: the first one and the number of others, as in `f32[2,3] + 2`.
     fn label(&self) -> String {
         match self.types.as_slice() {
             [] => String::new(),

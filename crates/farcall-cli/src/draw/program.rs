@@ -35,7 +35,7 @@ fn sequence(panels: &mut Vec<Panel>, module: &Module, func: &Func, region: Regio
                 }
                 continue;
             }
-            // Constants are left out, because most boxes would be constants.
+            // Constants are left out, because most boxes would be constants otherwise.
             Op::Constant(_) => continue,
             _ => {}
         }
@@ -60,15 +60,15 @@ fn sequence(panels: &mut Vec<Panel>, module: &Module, func: &Func, region: Regio
     }
 }
 
-/// Draws an edge from the node that computes a value. Constants and values from outside of the region get
-/// none.
+/// Draws an edge from the node that computes a value. Constants and values from outside of the region get no
+/// edge.
 fn connect(panel: &mut Panel, sources: &HashMap<ValueId, usize>, func: &Func, value: ValueId, to: usize) {
     if let Some(from) = sources.get(&value) {
         panel.connect(*from, to, short(func.ty(value)));
     }
 }
 
-/// `add`, without the dialect.
+/// Returns an operation's name without the dialect: `add`.
 fn name(inst: Inst<'_>) -> &str {
     let name = inst.op().name();
     name.rsplit('.').next().unwrap_or(name)

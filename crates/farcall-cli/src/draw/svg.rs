@@ -285,7 +285,7 @@ fn heat(share: f64) -> String {
 }
 
 impl Node {
-    /// `12.5 %`, if the step was measured.
+    /// Formats the step's share of the run time: `12.5 %`. Empty if the step was not measured.
     pub(super) fn percent(&self) -> String {
         self.share.map(|share| format!("{:.1} %", 100.0 * share)).unwrap_or_default()
     }

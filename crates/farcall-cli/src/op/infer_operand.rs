@@ -48,7 +48,7 @@ impl<'s> Known<'s> {
 
     /// Returns the type of an operand if it is completely known.
     pub(crate) fn ty(&self, operand: &Operand) -> Option<TensorType> {
-        // A fixed element type does not depend on this value.
+        // An element type without a variable is fixed, so `apply` below ignores this value.
         let base = match operand.element.variable() {
             Some(variable) => *self.types.get(variable.text.as_str())?,
             None => DType::F32,

@@ -115,8 +115,8 @@ pub(crate) fn operands(
     rest.collect()
 }
 
-/// Creates the operands that are given as arrays of numbers. Their types are types that the op accepts
-/// together with the other operands.
+/// Creates the operands that are given as arrays of numbers. Their element types are chosen such that the op
+/// accepts them together with the other operands.
 ///
 /// # Errors
 /// If no types fit.

@@ -170,7 +170,7 @@ fn make(
         dims.push(match dim {
             Dim::Size(Expr::Literal(size, _)) => *size,
             Dim::Size(Expr::Name(name)) | Dim::Each(name) => *known.entry(name.text.clone()).or_insert(next),
-            // If all sizes are equal, most expressions have the same value.
+            // If all names have the same size, most expressions have this size, too.
             Dim::Size(_) => match sizes {
                 Sizes::Same(size) => size,
                 Sizes::Different | Sizes::Descending => return None,

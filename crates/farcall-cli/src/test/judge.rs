@@ -301,7 +301,7 @@ fn run_case(case: &Case, folder: &Path, registry: &Registry, args: &TestArgs) ->
     let ready = Ready::new(&module, func, registry, numerics, args.evaluator)?;
     let runs = case.repeat_outputs.as_ref().map_or(1, Vec::len);
     for run in 0..runs {
-        // A case with several runs has a state.
+        // A case with several runs has a state, so no run may be repeated on other numbers of threads.
         let results = if runs > 1 { ready.run(&inputs)? } else { run_on_each(&ready, &inputs, args)? };
         if case.expect_error.is_some() {
             continue;
