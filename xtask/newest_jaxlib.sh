@@ -17,7 +17,7 @@ folder=$3
 mirror=${4:-}
 checkout=$(realpath "$(dirname "$0")/..")
 certificates=/etc/ssl/certs/ca-certificates.crt
-# The number changes with the set of installed packages.
+# The number in the name changes with the set of packages that this script installs.
 complete=$folder/complete-3
 
 inside() {

@@ -4,8 +4,9 @@
     python calls.py FARCALL LIBNOOP [--rounds N]
 
 One program is a chain of 1,000 calls of a raw handler that returns immediately, the other has no calls. The
-difference divided by 1,000 is the time to enter and leave a handler inside a plan. The program without calls
-measures the overhead of a run: farcall is called from Rust, XLA through `execute_sharded` from Python.
+difference of their times divided by 1,000 is the time to enter and leave a handler inside a plan. The program
+without calls measures the overhead of a run: farcall is called from Rust, XLA through `execute_sharded` from
+Python.
 """
 import argparse
 import ctypes

@@ -133,8 +133,9 @@ def difference(ours, theirs):
 def compare(text, inputs, *, seconds=1.5, compiles=3, limit=60, options=None):
     """Times both sides in seconds, and compares their results.
 
-    -> {"compile": {"farcall", "xla"}, "run": {"farcall", "xla"}, "memory": {"farcall", "xla"}, "difference",
-    "agree"}; for times a median, a minimum and a count, for memory the bytes
+    Returns a dictionary. `compile`, `run` and `memory` have an entry for each side (`farcall` and `xla`): for
+    the two times a median, a minimum and a count, for memory the bytes. `difference` and `agree` are the
+    outcome of the comparison.
     """
     inputs = [unaligned(x) for x in inputs]
     builds = {"farcall": lambda: Farcall(text, **(options or {})), "xla": lambda: Xla(text)}

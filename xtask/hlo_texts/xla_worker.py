@@ -61,7 +61,8 @@ def judge(root: Path, name: str) -> dict:
         outputs = flat(shapes.result_shape())
         if "constant({...})" in text:
             return {"verdict": "read", "detail": "constants without their elements"}
-        # On one device, XLA returns only a part of the result, or counts participants that do not exist.
+        # XLA on one device returns only a part of such a program's result, or counts participants that do not
+        # exist.
         if SEVERAL_DEVICES.search(text):
             return {"verdict": "read", "detail": "collectives of several devices"}
         if sum(elements(shape) for shape in leaves + outputs) > MAX_ELEMENTS:

@@ -39,8 +39,8 @@ def _sorted(match: re.Match) -> str:
     scalars = [f"tensor<{_SHAPE.fullmatch(ty)[2]}>" for ty in sources for _ in range(2)]
     new = f"%t{result[1:]}"
     arguments = [f"{new}_arg{i}" for i in range(2 * count)]
-    # A single result is `%0`, several results are `%0#i`: the slices take the names of the call's results, in
-    # the form of a call.
+    # The program refers to several results of the call as `%0#0`, `%0#1` and so on. An `optimization_barrier`
+    # of the slices takes the place of the call, so that these names stay valid.
     lines = [
         f'{new}_sorted:{count} = "stablehlo.sort"({", ".join(values)}) <{{dimension = {dimension} : i64, is_stable = true}}> ({{',
         f"^bb0({', '.join(f'{a}: {s}' for a, s in zip(arguments, scalars))}):",

@@ -5,7 +5,8 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-# Set before JAX starts. XLA fuses multiplications and additions if the instruction set can, and AVX cannot.
+# Set before JAX starts. XLA fuses a multiplication and an addition if the instruction set has an instruction
+# for both, and AVX has none.
 os.environ["XLA_FLAGS"] = "--xla_cpu_max_isa=AVX"
 
 import jax

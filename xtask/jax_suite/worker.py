@@ -109,10 +109,10 @@ class Worker:
         return self.xla.run(widened(program.text), inputs, literal=True)
 
     def within_scaled_error(self, program: Program, outputs: list[np.ndarray]) -> bool:
-        """Rule for programs that are already in `f64`. XLA's error in `f32`, measured against `f64` on the
-        same inputs, times the ratio of the precisions estimates its error in `f64`. If farcall's error is at
-        most twice this estimate, and XLA's error is at most the estimate, then the two results differ by at
-        most three times the estimate.
+        """Rule for programs that are already in `f64`. XLA's error in `f32` is measured against `f64` on the
+        same inputs. This error times the ratio of the precisions is an estimate of XLA's error in `f64`. If
+        farcall's error is at most twice the estimate, and XLA's error is at most the estimate, then the two
+        results differ by at most three times the estimate.
         """
         rounded = [a.astype(_DOUBLES.get(a.dtype, a.dtype)) for a in program.inputs]
         in_f32 = self.xla.run(narrowed(program.text), rounded)

@@ -22,9 +22,9 @@ const TEXTS: [&str; 4] = ["decode", "calls", "kernels", "handlers"];
 const FAMILIES: [&str; 9] =
     ["corpus", "elementwise", "products", "indexing", "sorting", "random", "convolutions", "loops", "models"];
 
-/// Runs the named parts, or all parts. With `--bar` among them, handlers written in Python that cost more
-/// than their limit are an error. With `--filter TEXT`, only programs whose names contain the text run, and
-/// the results are not kept.
+/// Runs the named parts, or all parts. With `--bar` among them, a handler written in Python is an error if
+/// its call costs more than the limit. With `--filter TEXT`, only programs whose names contain the text run,
+/// and the results are not kept.
 pub(crate) fn run(args: &[&str]) -> Result<bool> {
     let (mut parts, mut has_bar, mut filter) = (Vec::new(), false, None);
     let mut args = args.iter();
@@ -72,7 +72,7 @@ struct Bench {
     package: PathBuf,
     /// Folder for the results of the parts.
     results: PathBuf,
-    /// True if handlers written in Python that cost more than their limit are an error.
+    /// True if a handler written in Python is an error when its call costs more than the limit.
     has_bar: bool,
 }
 

@@ -1,8 +1,8 @@
 //! `cargo xtask size`: the contents of the release artifacts, by section, crate, module and function.
 //!
 //! Both artifacts are built with symbols in a folder of their own, because the symbols of an ordinary release
-//! build are stripped. Mangled names of the v0 scheme contain type arguments. They tell apart the instances
-//! of a function, and code that is compiled for several instruction sets.
+//! build are stripped. Mangled names of the v0 scheme contain type arguments. These arguments tell apart the
+//! instances of a function, and code that is compiled for several instruction sets.
 
 use std::collections::BTreeMap;
 use std::fs;

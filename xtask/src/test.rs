@@ -31,7 +31,7 @@ pub(crate) enum Extent {
 }
 
 /// Versions of jaxlib whose headers the C interface is checked against. Handlers are built with the headers
-/// of the first version, the only one unless all checks run.
+/// of the first version. Only `cargo xtask test --all` uses the other versions.
 pub(crate) const JAX: [&str; 2] = ["0.10.2", "0.8.1"];
 
 /// Version of JAX whose programs contain callbacks as calls of jaxlib's `xla_python_cpu_callback`.

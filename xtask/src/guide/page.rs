@@ -53,7 +53,7 @@ impl Page {
         Ok(Page { name, path: path.to_owned(), blocks: blocks(&text) })
     }
 
-    /// `docs/guide/src/kernels.md:12`
+    /// Formats the place of a line: `docs/guide/src/kernels.md:12`.
     pub(crate) fn place(&self, line: usize) -> String {
         format!("docs/guide/src/{}.md:{line}", self.name)
     }

@@ -203,8 +203,8 @@ impl Session<'_> {
         command
     }
 
-    /// Runs a block in the folder where the last `sh` block ended, and with its variables, which `set -a`
-    /// exported.
+    /// Runs a block in the folder where the last `sh` block ended, and with the variables of that block,
+    /// which `set -a` exported.
     fn shell(&self, block: &Block) -> Result<(bool, String)> {
         let script = self.state.join("block.sh");
         let state = self.state.display();
