@@ -19,8 +19,8 @@ from farcall._trees import Trees
 
 
 class StaleLibraryWarning(RuntimeWarning):
-    """A library's file has changed since the process loaded it, and the new version lacks some targets, which
-    are gone."""
+    """A library's file has changed since the process loaded it, and the new version lacks some targets. These
+    targets are no longer registered."""
 
 
 # Always shown: in a notebook, the same line loads a library repeatedly.
@@ -36,7 +36,7 @@ class Registry:
     """
 
     def __init__(self) -> None:
-        """An empty registry."""
+        """Creates an empty registry."""
         self._native = _farcall.Registry()
 
     @staticmethod
@@ -340,7 +340,7 @@ class Executable:
           The profile, which prints as a table.
 
         Raises:
-          ValueError: if `runs` is not positive. All exceptions of `run`.
+          ValueError: if `runs` is not positive. The exceptions of `run` are raised, too.
         """
         return _profiled(lambda given: self._native, self._inputs, self._trees, args, kwargs, runs)
 
@@ -417,8 +417,8 @@ class Polymorphic:
         return self._native.constraints
 
     def for_types(self, types: Sequence[Any]) -> Executable:
-        """Returns the executable for inputs of these types, which provides the decisions about blocks
-        (`Executable.blocks`) and the plan (`Executable.plan`). It is compiled if it does not exist yet.
+        """Returns the executable for inputs of these types. It is compiled if it does not exist yet. The
+        executable provides the decisions about blocks (`Executable.blocks`) and the plan (`Executable.plan`).
 
         Args:
           types: the type of each input of `run`: an object with `dtype` and `shape`, such as a `TensorType`,
@@ -466,7 +466,7 @@ class Polymorphic:
           The profile, which prints as a table.
 
         Raises:
-          ValueError: if `runs` is not positive. All exceptions of `run`.
+          ValueError: if `runs` is not positive. The exceptions of `run` are raised, too.
         """
         compiled = lambda given: self._native.for_types([(name, list(dims)) for name, dims, _ in given])
         return _profiled(compiled, self._inputs, self._trees, args, kwargs, runs)

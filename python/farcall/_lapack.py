@@ -1,8 +1,8 @@
 """jaxlib's LAPACK handlers for the engine.
 
 JAX programs call LAPACK by names such as `lapack_sgetrf_ffi`. jaxlib has handlers with these names, which
-call routines of SciPy. They are registered only on request: a program runs only handlers that its user has
-registered.
+call routines of SciPy. The handlers are registered only on request: a program runs only handlers that its
+user has registered.
 """
 
 from farcall import _farcall

@@ -207,7 +207,8 @@ class LinearLoop(Loop):
 def loop(function: Callable[..., list[Any]], operands: Sequence[Any], mapped: Sequence[bool]) -> list[Any]:
     """Calls a function for each index of the first axis of some operands, in order, and stacks the
     results."""
-    # JAX's loop cannot be split. In a mesh of explicit axes, its arrays must therefore have an unsplit axis.
+    # JAX's loop cannot be split. In a mesh of explicit axes, the first axis of its arrays must therefore be
+    # unsplit.
     entries = [Internal.whole_in_front(x) for x, m in zip(operands, mapped) if m]
 
     def one(entry: list[Any]) -> list[Any]:

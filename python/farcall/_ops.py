@@ -147,7 +147,8 @@ class Op:
 
     @property
     def batching(self) -> str:
-        """`jax.vmap` rule of the op: `native`, or a loop, with the reason for the loop."""
+        """Rule of the op for `jax.vmap`, as text: `native` for one call, `by hand` if the library has a
+        batching function, or a loop, with the reason for the loop."""
         return self._native.batching
 
     @property

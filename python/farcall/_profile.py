@@ -19,7 +19,7 @@ class StepTime:
       parent: number of the loop or conditional that contains the step; `None` for a step of the program.
       operation: the kernel with details, or the target of a custom call. A product is shown with the number
         and the sizes of its matrices: `dot 8x[64x32x16]` has 8 products of 64x32 and 32x16 matrices.
-      results: types of its results.
+      results: types of the step's results.
       origin: source location in the program: value, line and column, and the location recorded by JAX if the
         text contains it (`lowered.as_text(debug_info=True)`). For fused operations, the location of the last
         of them.

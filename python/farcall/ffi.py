@@ -23,7 +23,8 @@ from farcall._ops import _is_for_jax, check_special
 
 __all__ = ["ffi_call", "include_dir", "pycapsule", "register_ffi_target", "register_ffi_type"]
 
-#: Registrations for JAX that are pending because JAX has not been imported yet: functions of `jax.ffi`.
+#: Registrations for JAX that are pending because JAX has not been imported yet. Each is a function that takes
+#: the module `jax.ffi`.
 _for_jax: list[Callable[[Any], None]] = []
 
 
@@ -80,8 +81,8 @@ def pycapsule(funcptr: Any) -> Any:
     open.
 
     Raises:
-      TypeError: if it is not a function of ctypes or an address.
-      ValueError: if it is null.
+      TypeError: if `funcptr` is neither a function of ctypes nor an address.
+      ValueError: if `funcptr` is null.
     """
     return _farcall.capsule(address_of(funcptr))
 
@@ -130,7 +131,7 @@ def ffi_call(
       result_shape_dtypes: an object with `shape` and `dtype`, or a sequence of such objects if there are
         several results.
       has_side_effect: the call runs even if its results are unused.
-      vmap_method: method of `jax.vmap`.
+      vmap_method: the way in which `jax.vmap` batches the call, as in `jax.ffi.ffi_call`.
       input_layouts: for each operand, `None` (row-major) or its dimensions from the slowest in memory to the
         fastest.
       output_layouts: layouts of the results; a single layout if `result_shape_dtypes` is a single object.

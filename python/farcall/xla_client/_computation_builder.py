@@ -114,7 +114,7 @@ class ComputationBuilder:
     def ParameterWithShape(
         self, shape: Shape, name: str | None = None, parameter_num: int | None = None, replicated: Any = None
     ) -> XlaOp:
-        """Adds a parameter; the next one if no number is given."""
+        """Adds a parameter. Without a number, the parameter gets the next number."""
         number = next(self._parameter_numbering) if parameter_num is None else parameter_num
         return ops.Parameter(self._builder, number, shape.with_major_to_minor_layout_if_absent(), name or "", replicated or ())
 
@@ -279,7 +279,7 @@ class ComputationBuilder:
     def Slice(
         self, operand: XlaOp, start_indices: Iterable[int], limit_indices: Iterable[int], strides: Iterable[int] | None = None
     ) -> XlaOp:
-        """Takes every `stride`-th element, from a start to before a limit."""
+        """Takes every `stride`-th element along each dimension, from a start index to before a limit."""
         starts = list(start_indices)
         return ops.Slice(operand, starts, list(limit_indices), [1] * len(starts) if strides is None else list(strides))
 

@@ -51,7 +51,7 @@ def Rev(operand: XlaOp, dimensions: Sequence[int]) -> XlaOp:
 
 @typed
 def Slice(operand: XlaOp, start_indices: Sequence[int], limit_indices: Sequence[int], strides: Sequence[int]) -> XlaOp:
-    """Takes every `stride`-th element, from a start to before a limit."""
+    """Takes every `stride`-th element along each dimension, from a start index to before a limit."""
     ranges = ", ".join(f"[{a}:{b}:{s}]" for a, b, s in zip(start_indices, limit_indices, strides, strict=True))
     return operand._builder._add("slice", [operand], attributes=[("slice", f"{{{ranges}}}")])
 
