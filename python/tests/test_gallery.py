@@ -634,7 +634,7 @@ def test_missing_derivatives(gallery):
         jax.jvp(gallery.flash_attention, (q, q, q), (q, q, q))
     with pytest.raises(TypeError, match=message):
         jax.hessian(lambda q: jnp.sum(gallery.flash_attention(q, q, q)[0]))(q)
-    # A mean of values, but not of indices, which have no derivative.
+    # The first result, the values, has a derivative. The second one, the indices, has none.
     assert jax.grad(lambda x: gallery.top_k(x, k=2)[0].sum())(x).tolist() == [0, 0, 1, 1]
 
 

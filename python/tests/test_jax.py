@@ -183,7 +183,8 @@ def test_the_documentation_names_derivatives_and_types(gallery):
 def test_derivatives_that_are_zero(gallery):
     x = jnp.arange(1.0, 5.0)
     nothing = jnp.zeros_like(x)
-    # Functions of integers, of an unused result, and of both.
+    # `top_k` and `tick` return integers here, so the derivative is zero. `median` has no derivative, but its
+    # result is unused.
     functions = [
         (lambda x: gallery.top_k(x, k=2)[1].sum() * 1.0, nothing),
         (lambda x: gallery.tick(x.sum().astype(int)) * 1.0, nothing),

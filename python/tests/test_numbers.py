@@ -20,7 +20,7 @@ def test_numbers_are_what_jax_makes_of_them(gallery):
         assert gallery.soft_shrink(numbers).dtype == np.float32
     x = np.ones(2)
     assert gallery.axpy(2, x, [1, 1]).dtype == np.float64
-    # Numbers that share a type.
+    # Numbers for operands that share an element type get one common type.
     [a, b] = gallery.gemm([[1, 2]], [[0.5], [0.25]])[0].dtype, gallery.polar(1, [0.5, 1][0]).dtype
     assert (a, b) == (np.float32, np.complex64)
     # Numbers that 32 bits cannot hold get a 64-bit type if the op supports such a type.

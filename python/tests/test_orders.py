@@ -129,7 +129,7 @@ def test_second_derivatives(gallery, name, seed, order):
     expected = jax.jit(ORDERS[order](curved(known), at))(*values)
     second = ORDERS[order](curved(moved), at)
     same(on_both(second, *values), expected)
-    # In a batch, and of a batch.
+    # The second derivatives of each entry of a batch, and then those of the batched function.
     stacks = [np.stack([random.like(x) for _ in range(3)], -1) for x in values]
     expected = jax.jit(jax.vmap(ORDERS[order](curved(known), at), -1))(*stacks)
     same(on_both(jax.vmap(second, -1), *stacks), expected)

@@ -87,8 +87,8 @@ def test_state_by_stage(capsule):
 
 
 def test_a_type_of_state_in_both_hosts(capsule):
-    """Runs after the test above, because a type is registered once in a process. Both hosts know the type by
-    the same id."""
+    """Both hosts know the type by the same id. This test runs after the test above, because a type is
+    registered once in a process."""
     ffi = farcall.ffi
     types = {name: pointed_to(capsule(f"Counter{symbol}")) for name, symbol in [("type_id", "TypeId"), ("type_info", "TypeInfo")]}
     ffi.register_ffi_type("counter", types)

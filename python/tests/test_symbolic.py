@@ -118,7 +118,8 @@ def test_symbolic_sizes(gallery, name):
 
 
 def test_symbolic_axes_and_exported_gradients(gallery):
-    """`vmap` over an axis of symbolic size, as one call and as a loop; the derivative in an artifact."""
+    """`vmap` works over an axis of symbolic size, as one call and as a loop. An artifact can contain the
+    derivative."""
     scope = jax.export.SymbolicScope()
     dims = lambda text: jax.ShapeDtypeStruct(jax.export.symbolic_shape(text, scope=scope), np.float64)
     norm = gallery.scaled_rms_norm

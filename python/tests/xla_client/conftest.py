@@ -30,7 +30,7 @@ def cython(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def targets(cython):
-    """Registers the functions of that module here and, if jaxlib is installed, there."""
+    """Registers the functions of the Cython module in farcall and, if jaxlib is installed, in jaxlib."""
     for name, fn in cython.cpu_custom_call_targets.items():
         xla_client.register_custom_call_target(name, fn, platform="cpu")
     if importlib.util.find_spec("jaxlib") is not None:

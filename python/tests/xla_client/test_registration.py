@@ -93,8 +93,9 @@ def test_python_functions():
 
 
 def chain(*calls):
-    """Returns a chain of calls, each on the previous result: given by names, and for typed targets by pairs
-    with `True`."""
+    """Returns a program of calls. The first call gets the number 1, and each other call the result of the
+    call before it. A call is given by its target's name, or, for a typed target, by a pair of the name and
+    `True`."""
     c = xla_client.XlaBuilder("chain")
     x = ops.Constant(c, np.float32(1))
     for name in calls:
