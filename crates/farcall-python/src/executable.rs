@@ -17,7 +17,8 @@ use crate::run;
 /// An element type's short name, and a shape.
 type DtypeAndShape = (&'static str, Vec<usize>);
 
-/// Decision about a block.
+/// Decision about a block: its tag, its place, the lowerings that were skipped (with rank, origin and
+/// reason), the target that is called, if any, and the reason for the decision.
 type BlockParts = (String, String, Vec<(&'static str, String, String)>, Option<String>, String);
 
 /// A compiled program.

@@ -45,8 +45,8 @@ mod run;
 
 use pyo3::prelude::*;
 
-/// Compiling a program makes many small allocations: with this allocator, it takes a tenth less time than
-/// with the C library's allocator.
+/// Allocator of the module. Compiling a program makes many small allocations: with this allocator,
+/// compilation takes a tenth less time than with the C library's allocator.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

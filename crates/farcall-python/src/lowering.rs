@@ -45,8 +45,9 @@ thread_local! {
     static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
 }
 
-/// Compiles a program without the interpreter's lock. If a lowering raises an exception, it becomes the cause
-/// of the error. An exception that is not an error (`KeyboardInterrupt`, `SystemExit`) is raised unchanged.
+/// Compiles a program without the interpreter's lock. If a lowering raises an exception, the exception
+/// becomes the cause of the compilation's error. An exception that is not an error (`KeyboardInterrupt`,
+/// `SystemExit`) is raised unchanged.
 pub(crate) fn compiling<T: Send>(
     py: Python<'_>,
     compile: impl FnOnce() -> PyResult<T> + Send,
