@@ -15,7 +15,7 @@
 //! | `concat` | any number of operands with different sizes | VJP |
 //! | `softmax` | an optional operand; a gradient from the result | VJP |
 //! | `log_sum_exp` | a tangent from the result | JVP |
-//! | `median` | – | none |
+//! | `median` | no derivative | none |
 //! | `soft_shrink` | an attribute whose name is a keyword of Python | VJP |
 //! | `hard_shrink` | an operand whose derivative is zero | of any order, by transposition |
 //! | `transpose` | any number of dimensions: functions for shape and batching | VJP |

@@ -1,5 +1,5 @@
 //! Sums of rows by segment id, and gathers of rows by segment id: both ops are linear, and each is the
-//! transpose of the other. Derivatives of any order need nothing more.
+//! transpose of the other. Derivatives of any order are therefore calls of these two ops.
 
 use farcall_ffi::prelude::*;
 

@@ -45,7 +45,7 @@ fn jvp<T: Float>(x: &Buffer<T>, v: &Buffer<T>, dx: &Buffer<T>, dv: &Buffer<T>, d
     Ok(())
 }
 
-/// `σ(x)` and `σ′(x)`
+/// Returns the logistic function and its derivative, `σ(x)` and `σ′(x)`.
 fn sigmoid<T: Float>(x: T) -> (T::Acc, T::Acc) {
     let y = (T::Acc::ONE + (-x.widen()).exp()).recip();
     (y, y * (T::Acc::ONE - y))

@@ -43,7 +43,7 @@ fn batch(call: &BatchCall<'_>) -> Result<Batch> {
     Ok(Batch::once([Some(0)], [0]).attr("perm", std::iter::once(0).chain(perm).collect::<Vec<i64>>()))
 }
 
-/// Converts `perm` to indices, if it is a permutation of this many dimensions.
+/// Converts `perm` to indices. It is an error if `perm` is not a permutation of this many dimensions.
 fn order(rank: usize, perm: &[i64]) -> Result<Vec<usize>> {
     let order = perm.iter().map(|k| usize::try_from(*k).unwrap_or(rank)).collect::<Vec<_>>();
     let is_one = order.len() == rank && (0..rank).all(|k| order.contains(&k));

@@ -73,7 +73,7 @@ fn check_same(x: &Buffer<f32>, y: &Buffer<f32>) -> Result<()> {
     Ok(())
 }
 
-/// `y += a·x`
+/// Computes `y += a·x`.
 fn add(y: &mut [f32], a: f32, x: &[f32]) {
     y.iter_mut().zip(x).for_each(|(y, x)| *y += a * x);
 }

@@ -1,4 +1,4 @@
-//! Random operands for each op, and the expected results by a plain formula.
+//! Random operands for each op, and a plain formula that computes the expected results.
 
 use farcall::ir::{DType, Literal};
 use farcall::sig::{AttrArray, AttrValue, Attrs};
@@ -6,7 +6,7 @@ use farcall::sig::{AttrArray, AttrValue, Attrs};
 use crate::engine::{f64s, literal, numbers};
 use crate::random::Random;
 
-/// An op of the gallery.
+/// An op of the gallery, with a generator of operands and a formula.
 pub(crate) struct Case {
     pub(crate) name: &'static str,
     pub(crate) operands: fn(&mut Random) -> (Vec<Literal>, Attrs),
@@ -127,7 +127,7 @@ fn one(random: &mut Random) -> (Vec<Literal>, Attrs) {
     (vec![random.array(&dims)], Attrs::new())
 }
 
-/// Rows, and a segment id for each. Most ids are below the number of segments.
+/// Rows, and a segment id for each. Some ids name no segment: they are negative or too large.
 fn segments(random: &mut Random) -> (Vec<Literal>, Attrs) {
     let (mut operands, mut attrs) = matrices(random);
     let dims = operands[0].dims()[..operands[0].dims().len() - 1].to_vec();

@@ -1,4 +1,4 @@
-//! Calls of ops and of their declared derivatives in the engine.
+//! Functions that call ops and their declared derivatives in the engine.
 
 use farcall::ir::{DType, Literal, Scalar, TensorType};
 use farcall::registry::{Declaration, Platform, Target};
@@ -76,7 +76,7 @@ impl Ops {
         cotangents: impl FnOnce(&[Literal]) -> Vec<Literal>,
     ) -> (Vec<Literal>, Vec<Option<Literal>>) {
         let linear = self.linear(op, operands, attrs);
-        // Derivatives are called with the op's defaults.
+        // The attributes of the calls below include the op's defaults.
         let forward = linear
             .forward()
             .unwrap_or_else(|| OpCall { target: op.to_owned(), attrs: linear.call().attrs.clone() });
@@ -130,7 +130,8 @@ impl Ops {
     }
 }
 
-/// Returns the saved values that derivatives need. Only a backward op has residuals.
+/// Returns the saved values that derivatives need. Only a backward op uses residuals; for a tangent op, they
+/// are replaced by empty tensors.
 fn saved(linear: &Linear, operands: &[Literal], results: &[Literal], residuals: &[Literal]) -> Vec<Literal> {
     let value = |saved| match saved {
         Saved::Operand(i) => operands[i].clone(),
@@ -140,7 +141,7 @@ fn saved(linear: &Linear, operands: &[Literal], results: &[Literal], residuals: 
     linear.saved().into_iter().map(value).collect()
 }
 
-/// A tensor of these numbers; complex numbers are alternating real and imaginary parts.
+/// Makes a tensor of these numbers. For a complex type, real and imaginary parts alternate in `values`.
 pub(crate) fn literal(dtype: DType, dims: &[usize], values: &[f64]) -> Literal {
     match dtype.is_complex() {
         true => Literal::from_bytes(
@@ -165,7 +166,7 @@ pub(crate) fn f64s(dims: &[usize], values: &[f64]) -> Literal {
     literal(DType::F64, dims, values)
 }
 
-/// The numbers of a tensor; complex numbers are alternating real and imaginary parts.
+/// Returns the numbers of a tensor. For a complex type, real and imaginary parts alternate.
 pub(crate) fn numbers(x: &Literal) -> Vec<f64> {
     let all = x.iter().flat_map(|scalar| match scalar {
         Scalar::Bool(value) => vec![f64::from(u8::from(value))],
@@ -177,7 +178,7 @@ pub(crate) fn numbers(x: &Literal) -> Vec<f64> {
     all.collect()
 }
 
-/// The real part of the sum of products, without a conjugate.
+/// Returns the real part of the sum of the elements' products. No factor is conjugated.
 pub(crate) fn product(a: &Literal, b: &Literal) -> f64 {
     let sign = |i: usize| if a.dtype().is_complex() && i % 2 == 1 { -1.0 } else { 1.0 };
     numbers(a).iter().zip(numbers(b)).enumerate().map(|(i, (a, b))| sign(i) * a * b).sum()

@@ -12,7 +12,7 @@ use farcall::sig::signature::Batching;
 use farcall::sig::{AttrValue, Attrs};
 use random::Random;
 
-/// Calls `check` with each case and random operands for it.
+/// Calls `check` several times for each case that `only` accepts, each time with other random operands.
 fn for_each_case(only: impl Fn(&Case) -> bool, check: impl Fn(&Case, &[Literal], &Attrs, &mut Random)) {
     for (i, case) in CASES.iter().enumerate().filter(|(_, case)| only(case)) {
         for seed in 0..20 {
@@ -38,7 +38,7 @@ fn random_like_all(all: &[Literal], random: &mut Random) -> Vec<Literal> {
     all.iter().map(|x| if is_continuous(x) { random_like(x, random) } else { x.clone() }).collect()
 }
 
-/// Ops that are only compared with `jax.numpy`.
+/// Ops without a case here. Python tests compare them with `jax.numpy`.
 const IN_PYTHON: [&str; 7] =
     ["complex_filter", "conv1d", "csr_matmul", "flash_attention", "hard_shrink", "rotary", "square_block"];
 

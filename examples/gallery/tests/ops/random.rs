@@ -29,18 +29,19 @@ impl Random {
         least + self.below(5)
     }
 
-    /// Batch dimensions: none, one or two; rarely an empty one.
+    /// Returns the sizes of zero, one or two batch dimensions. A size is rarely zero.
     pub(crate) fn batch(&mut self) -> Vec<usize> {
         let rank = self.below(3);
         (0..rank).map(|_| self.below(5).max(self.below(2))).collect()
     }
 
-    /// A number from -1 to 1.
+    /// Returns a number from -1 to 1.
     pub(crate) fn number(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1u64 << 52) as f64 - 1.0
     }
 
-    /// Numbers from -2 to 2, spaced so widely that a finite difference cannot change their order.
+    /// Returns an array of numbers from -2 to 2. They are spaced so widely that the step of a finite
+    /// difference cannot change their order.
     pub(crate) fn array(&mut self, dims: &[usize]) -> Literal {
         let len = dims.iter().product::<usize>();
         let mut steps: Vec<f64> = (0..len).map(|i| i as f64).collect();
