@@ -178,7 +178,7 @@ fn dtype(dtype: Dtype) -> Option<DType> {
         Dtype::F64 => DType::F64,
         Dtype::I64 => DType::S64,
         Dtype::U64 => DType::U64,
-        // Types with several elements in a byte, and types added in later versions.
+        // The other types have several elements in a byte, or were added in later versions of the format.
         _ => return None,
     })
 }

@@ -152,7 +152,7 @@ impl Times {
 
 fn progress_bar(args: &BenchArgs) -> ProgressBar {
     let length = args.runs.map_or(args.time.as_millis() as u64, u64::from);
-    // Hidden where standard error is not a terminal.
+    // The bar is hidden if standard error is not a terminal.
     let bar = ProgressBar::with_draw_target(Some(length), ProgressDrawTarget::stderr());
     if let Ok(style) = ProgressStyle::with_template("{bar:30.cyan/dim} {elapsed}") {
         bar.set_style(style.progress_chars("━━─"));

@@ -22,7 +22,7 @@ pub(crate) fn write(path: &Path, f: impl FnOnce(&mut dyn Write) -> Result<()>) -
     let path = followed.as_deref().unwrap_or(path);
     require_place(path)?;
     let folder = folder(path);
-    // The usual permissions of a new file, subject to the user's umask.
+    // The file gets the usual permissions of a new file, subject to the user's umask.
     let permissions = std::fs::Permissions::from_mode(0o666);
     let mut file = tempfile::Builder::new()
         .prefix(".farcall-")

@@ -78,8 +78,8 @@ fn triad(a: &mut [f32], b: &[f32], c: &[f32], s: f32) {
     });
 }
 
-/// Executes a batch of fused multiply-adds on independent numbers in registers `times` times. Returns the
-/// number of operations in a batch, which is large enough to hide their latency.
+/// Executes a batch of fused multiply-adds `times` times, on independent numbers in registers. A batch is
+/// large enough to hide the latency of its operations. Returns the number of operations in a batch.
 fn fused_multiply_adds(times: usize) -> usize {
     #[cfg(target_arch = "x86_64")]
     {

@@ -71,7 +71,7 @@ impl Content {
     }
 }
 
-/// Check that the first bytes of input are text, for input that may be endless.
+/// A check for input that may be endless: whether its first bytes are text.
 pub(crate) struct TextCheck<'a> {
     name: &'a str,
     /// Number of bytes that are known to be text.

@@ -18,7 +18,7 @@ pub(super) fn fold(panel: &mut Panel) {
     if panel.nodes.len() <= MAX_NODES {
         return;
     }
-    // With `n` nodes kept, at most `n + 1` runs lie between them.
+    // If `n` nodes stay unfolded, the other steps form at most `n + 1` groups of neighbors.
     let mut order: Vec<usize> =
         (0..panel.nodes.len()).filter(|i| importance(&panel.nodes[*i]) > 0.0).collect();
     order.sort_by(|a, b| importance(&panel.nodes[*b]).total_cmp(&importance(&panel.nodes[*a])));

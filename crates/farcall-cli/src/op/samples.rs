@@ -60,7 +60,7 @@ impl Alternatives {
             }
             AttrType::Scalar(_) => ([0.5, 1.5, 2.0, 0.25, -0.5].map(|value: f64| value.into()).into(), false),
             AttrType::Array(_) => {
-                // Permutations first, starting with one that is not the identity.
+                // For each length, permutations come first, and the identity is the last of these.
                 let counted = |len: i64| [(0..len).rev().collect(), (0..len).collect::<Vec<i64>>()];
                 let equal = |len: usize| [2, 1, 0].map(|value: i64| vec![value; len]);
                 let all = [2, 3, 1].into_iter().flat_map(|len| {
@@ -73,7 +73,7 @@ impl Alternatives {
             }
             AttrType::Str | AttrType::Dict => (Vec::new(), false),
         };
-        // Compared in printed form, to ignore the exact number types.
+        // Values are compared in printed form, which does not show the exact number types.
         let shown = from.map(AttrValue::to_string);
         let values = values.into_iter().filter(|value| Some(value.to_string()) != shown).collect();
         Alternatives { values, are_all }

@@ -12,8 +12,8 @@ use crate::corpus::{MANIFEST, Manifest};
 /// File extensions of programs in a folder.
 const EXTENSIONS: [&str; 3] = ["mlir", "hlo", "mlirbc"];
 
-/// Returns the tests under the paths. If `filters` is not empty, only tests whose names contain one of the
-/// filters.
+/// Returns the tests under the paths. If `filters` is not empty, returns only the tests whose names contain
+/// one of the filters.
 pub(super) fn tests(paths: &[PathBuf], filters: &[String]) -> Result<Vec<Test>> {
     let mut tests = Vec::new();
     for path in paths {

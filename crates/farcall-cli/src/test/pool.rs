@@ -61,7 +61,7 @@ pub(super) fn run(tests: &[Test], args: &TestArgs) -> Result<Vec<Judged>> {
 }
 
 fn progress_bar(len: usize) -> ProgressBar {
-    // Hidden where standard error is not a terminal.
+    // The bar is hidden if standard error is not a terminal.
     let bar = ProgressBar::with_draw_target(Some(len as u64), ProgressDrawTarget::stderr());
     if let Ok(style) = ProgressStyle::with_template("{bar:30.cyan/dim} {pos}/{len} {wide_msg:.dim}") {
         bar.set_style(style.progress_chars("━━─"));

@@ -51,7 +51,7 @@ fn page(out: &mut dyn Write, plan: &Plan, profile: &Profile) -> Result<()> {
     });
     let mut events: Vec<Value> = Vec::new();
     profile.events(&mut |event| {
-        // Same numbers as in page.html.
+        // The numbers are the same as in page.html.
         let kind = match event.kind {
             EventKind::Thunk => 0,
             EventKind::Task(_) => 1,
@@ -70,7 +70,7 @@ fn page(out: &mut dyn Write, plan: &Plan, profile: &Profile) -> Result<()> {
         "dropped": profile.dropped(),
     });
     let (before, after) = PAGE.split_once(PLACE_OF_TRACE).unwrap_or((PAGE, ""));
-    // Escaped, so that no tag in the trace ends the page's script early.
+    // `<` is escaped, so that no tag in the trace ends the page's script early.
     let trace = trace.to_string().replace('<', "\\u003c");
     write!(out, "{before}{trace}{after}")?;
     Ok(())
