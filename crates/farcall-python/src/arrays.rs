@@ -161,7 +161,7 @@ fn number(dtype: DType, object: &Bound<'_, PyAny>) -> Option<Scalar> {
     }
     let x: i64 = object.cast_exact::<PyInt>().ok()?.extract().ok()?;
     match dtype {
-        // Integers that these types represent exactly.
+        // Floating-point types represent integers up to this limit exactly.
         DType::F32 if x.unsigned_abs() <= 1 << f32::MANTISSA_DIGITS => Some(Scalar::Float(x as f64)),
         DType::F64 if x.unsigned_abs() <= 1 << f64::MANTISSA_DIGITS => Some(Scalar::Float(x as f64)),
         DType::S32 => i32::try_from(x).is_ok().then_some(Scalar::Signed(x)),

@@ -30,7 +30,7 @@ unsafe impl Send for Elements {}
 unsafe impl Sync for Elements {}
 
 impl Elements {
-    /// Takes the elements of a literal, with a copy only if they are shared. Callers unshare the elements
+    /// Takes the elements of a literal. They are copied only if they are shared. Callers unshare the elements
     /// beforehand, to avoid copying while the interpreter's lock is held.
     ///
     /// # Errors

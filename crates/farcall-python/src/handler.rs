@@ -306,7 +306,7 @@ struct Memory {
 
 /// A copy of elements.
 struct ElementCopy {
-    /// The call's own elements, valid until it returns.
+    /// The call's own elements, valid until the call returns.
     of: *mut u8,
     _elements: Box<[u128]>,
 }

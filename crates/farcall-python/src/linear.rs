@@ -112,7 +112,7 @@ impl Linear {
     }
 
     /// Returns the call that transposes the op with respect to the operands in `moving`. The call's results
-    /// are their cotangents. In the call, `("value", number)` is an operand of the op.
+    /// are the cotangents of these operands. In the call, `("value", number)` is an operand of the op.
     #[expect(clippy::needless_pass_by_value, reason = "made of a Python list")]
     fn transpose(&self, zero: Vec<bool>) -> PyResult<Call> {
         guarded(|| call(self.inner.transpose(&zero).map_err(|e| raised(&e))?))
