@@ -221,7 +221,7 @@ fn closing(text: &str) -> usize {
     for (at, c) in text.char_indices() {
         match c {
             '<' => depth += 1,
-            // Not the arrow of a function type.
+            // The `>` in the arrow of a function type closes no bracket.
             '>' if before != '-' => depth -= 1,
             _ => {}
         }

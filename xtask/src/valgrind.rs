@@ -18,7 +18,7 @@ const MEMCHECK: [&str; 6] = [
     "--leak-check=full",
     "--show-leak-kinds=definite",
     "--errors-for-leak-kinds=definite",
-    // Resolves symbols of libraries that have been closed when memcheck reports an error.
+    // Keeps the symbols of closed libraries, so that reports of later errors can name them.
     "--keep-debuginfo=yes",
     "--error-exitcode=99",
 ];

@@ -392,7 +392,7 @@ fn macros_expand_to_unsafe_code_in_few_places() {
     };
     let with: Vec<PathBuf> =
         sources("crates/farcall-macros/src").into_iter().filter(has_unsafe_code).collect();
-    // Entries of handlers, and exported symbols.
+    // These files write the entries of handlers, and exported symbols.
     assert_eq!(with, ["entry.rs", "export.rs"].map(|name| Path::new("crates/farcall-macros/src").join(name)));
 }
 
