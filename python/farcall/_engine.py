@@ -23,7 +23,7 @@ class StaleLibraryWarning(RuntimeWarning):
     targets are no longer registered."""
 
 
-# Always shown: in a notebook, the same line loads a library repeatedly.
+# The warning is always shown, because in a notebook the same line loads a library repeatedly.
 warnings.simplefilter("always", StaleLibraryWarning, append=True)
 
 
@@ -248,7 +248,7 @@ class Executable:
         self._native = native
         self._run_arrays = native.run_arrays
         self._trees = trees
-        #: Kept alive because the program may call them.
+        #: The callbacks are kept alive because the program may call them.
         self._callbacks = callbacks
 
     @cached_property
@@ -390,7 +390,7 @@ class Polymorphic:
     ) -> None:
         self._native = native
         self._trees = trees
-        #: Kept alive because the program may call them.
+        #: The callbacks are kept alive because the program may call them.
         self._callbacks = callbacks
         self._names = [name for name, _ in native.inputs]
         self._inputs = [_symbolic_type(*ty) for _, ty in native.inputs]

@@ -30,7 +30,7 @@ def register_lapack(registry: Registry | None = None) -> list[_farcall.Target]:
         raise ImportError(
             f"the LAPACK handlers are jaxlib's, and call routines of SciPy: pip install jaxlib scipy ({error})"
         ) from error
-    # Finds the routines in SciPy.
+    # `initialize` finds the routines in SciPy.
     lapack._lapack.initialize()
     registry = registry or Registry.process()
     handlers = lapack.registrations()["cpu"]

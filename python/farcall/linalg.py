@@ -301,7 +301,7 @@ def _round(a: jax.Array, v: jax.Array) -> tuple[jax.Array, jax.Array]:
     a = _combine(a, 2, cosine, jnp.conj(sine), sine)
     a = _combine(a, 1, cosine, sine, jnp.conj(sine))
     v = _combine(v, 2, cosine, jnp.conj(sine), sine)
-    # The exact values that the rotations are constructed to produce.
+    # These are the exact values that the rotations are constructed to produce.
     diagonal = diagonal + jnp.concatenate([-change, change], 1)
     rows, columns = (lax.broadcasted_iota(jnp.int32, (size, size), i) for i in range(2))
     a = jnp.where(rows == columns, diagonal[:, None, :].astype(a.dtype), a)
@@ -314,7 +314,7 @@ def _rotation(pairs: jax.Array, first: jax.Array, second: jax.Array) -> tuple[ja
     `first` and `second` intersect, and the amount that moves from the first eigenvalue to the second."""
     size = jnp.abs(pairs)
     divisor = jnp.where(size == 0, 1, size)
-    # The smaller solution of t² + 2·τ·t = 1.
+    # The tangent of the angle is the smaller solution `t` of t² + 2·τ·t = 1.
     tau = (second - first) / (2 * divisor)
     t = 1 / (jnp.abs(tau) + jnp.sqrt(tau * tau + 1))
     t = jnp.where(size == 0, 0, jnp.where(tau < 0, -t, t))

@@ -427,7 +427,7 @@ class Client:
 
         Raises:
           XlaRuntimeError: if the arguments do not match the parameters, or a custom call fails.
-          TypeError: if it is not an executable.
+          TypeError: if `executable` is not an executable.
         """
         if not isinstance(executable, LoadedExecutable):
             raise TypeError(f"an executable is what Client.compile returns, not a {type(executable).__name__}")

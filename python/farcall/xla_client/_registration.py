@@ -37,8 +37,8 @@ class CustomCallTargetTraits(enum.IntFlag):
     """Properties of a target's calls."""
 
     DEFAULT = 0
-    #: A call launches the same operations on its device each time, so they can be recorded. Typed handlers
-    #: only.
+    #: A call launches the same operations on its device each time, so they can be recorded. Only typed
+    #: handlers can have this trait.
     COMMAND_BUFFER_COMPATIBLE = 1
 
 

@@ -295,7 +295,7 @@ class Shape:
         return isinstance(other, Shape) and self._key() == other._key()
 
     def __hash__(self) -> int:
-        # Excludes the flags that `set_dynamic_dimension` changes.
+        # The hash excludes the flags that `set_dynamic_dimension` changes.
         return hash(self._key()[:-1])
 
 

@@ -60,7 +60,7 @@ class HloSharding:
 
     @staticmethod
     def manual() -> "HloSharding":
-        """Returns the sharding that the program itself manages."""
+        """Returns the sharding of a value that the program itself splits."""
         return HloSharding(_of_type(OpSharding.Type.MANUAL))
 
     @staticmethod

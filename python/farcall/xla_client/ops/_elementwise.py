@@ -153,14 +153,14 @@ def Clamp(min: XlaOp, operand: XlaOp, max: XlaOp) -> XlaOp:
 
 @typed
 def ConvertElementType(operand: XlaOp, new_element_type: PrimitiveType) -> XlaOp:
-    """Converts elements to another type with the same numbers."""
+    """Converts the numbers to another element type."""
     shape = Shape.array_shape(primitive_type(new_element_type), operand.shape.dimensions())
     return operand._builder._add("convert", [operand], shape)
 
 
 @typed
 def BitcastConvertType(operand: XlaOp, new_element_type: PrimitiveType) -> XlaOp:
-    """Converts elements to another type with the same bits. Wider elements absorb the last dimension,
+    """Reads the bits of the elements as another element type. Wider elements absorb the last dimension,
     narrower ones add a dimension."""
     dims, new = list(operand.shape.dimensions()), primitive_type(new_element_type)
     sizes = [np.dtype(Shape.scalar_shape(kind).element_type()).itemsize for kind in (operand.shape.xla_element_type(), new)]
