@@ -34,7 +34,7 @@ class Xla:
         return stats.temp_size_in_bytes + stats.output_size_in_bytes - stats.alias_size_in_bytes
 
     def prepare(self, inputs):
-        # Fresh copies for each run, because programs may donate their inputs.
+        # Each run gets fresh copies, because programs may donate their inputs.
         return jax.block_until_ready([jax.device_put(x) for x in inputs])
 
     def run(self, arguments):
@@ -111,7 +111,7 @@ def difference(ours, theirs):
     for a, b in zip(ours, theirs, strict=True):
         a, b = np.asarray(a), np.asarray(b)
         if b.dtype.kind in "biu":
-            # Compared directly, because not all 64-bit integers are representable in the type used below.
+            # Integers are compared directly, because the type used below does not have all 64-bit integers.
             agree, allowed = agree and np.array_equal(a, b), 0.0
         elif b.dtype.itemsize <= 2:
             allowed = 8 * float(ml_dtypes.finfo(b.dtype).eps)
@@ -144,7 +144,8 @@ def compare(text, inputs, *, seconds=1.5, compiles=3, limit=60, options=None):
     def all_of_it():
         begin = time.perf_counter()
         spent = lambda: time.perf_counter() - begin
-        # At least three compilations if they are fast, because the first one reads code from the disk.
+        # A program is compiled at least `compiles` times unless that takes too long, because the first
+        # compilation reads code from the disk.
         while (
             not sides
             or (len(compiled["xla"]) < compiles and spent() < 2 * seconds)

@@ -20,7 +20,7 @@ from store import Program, Store
 from texts import path_of
 from worker import Worker, message, serve, stage
 
-# The results of the entry in a program as jaxlib prints it.
+# Matches the result types of the entry function in a program as jaxlib prints it.
 _RESULTS = re.compile(r"func\.func (?:public )?@main\(.*\) -> (.*) \{$", re.MULTILINE)
 
 

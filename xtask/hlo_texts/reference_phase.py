@@ -31,7 +31,7 @@ def run(root: Path, checkout: Path, jobs: int, timeout: float, memory: int) -> N
     workers = Workers(command, root / "reference.log", jobs, timeout)
     pending = [name for name in texts if name not in known]
     print(f"{len(texts)} texts, {len(pending)} of them new")
-    # Saved at intervals, because a full run takes nearly an hour.
+    # The results are saved at intervals, because a full run takes nearly an hour.
     for first in range(0, len(pending), 100):
         known |= workers.judge(pending[first : first + 100])
         lines = [json.dumps({**known[name], "file": texts[name][1]}) for name in texts if name in known]

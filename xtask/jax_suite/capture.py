@@ -14,7 +14,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 
-# Files that run no programs here: they need other hardware or several hosts, or no compiler at all.
+# Files that run no programs here: they need other hardware or several hosts, or do not use the compiler.
 _ELSEWHERE = re.compile(r"gpu|mosaic|tpu|triton|multiprocess|distributed|torch|notebooks|local_wheel|profiler")
 
 

@@ -5,8 +5,8 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-# Set before JAX starts. XLA fuses a multiplication and an addition if the instruction set has an instruction
-# for both, and AVX has none.
+# The flags are set before JAX starts. XLA fuses a multiplication and an addition if the instruction set has
+# an instruction for both, and AVX has none.
 os.environ["XLA_FLAGS"] = "--xla_cpu_max_isa=AVX"
 
 import jax
@@ -23,7 +23,7 @@ def targets() -> farcall.Registry:
     for module in ("jaxlib.lapack", "jaxlib.cpu_sparse"):
         handlers: Any = importlib.import_module(module)
         if module == "jaxlib.lapack":
-            # Finds the LAPACK routines of SciPy, which the handlers call.
+            # `initialize` finds the LAPACK routines of SciPy, which the handlers call.
             handlers._lapack.initialize()
         for name, capsule, api_version in handlers.registrations()["cpu"]:
             registry.register(name, capsule, "cpu", api_version)
