@@ -33,7 +33,7 @@ pub(crate) enum Check {
 
 /// Returns true if a target of this name is a check.
 pub(crate) fn is_check(target: &str) -> bool {
-    OPS.iter().any(|op| farcall::ffi::descriptor::Op::of(op).name() == target)
+    OPS.iter().any(|op| farcall::ffi::descriptor::LibraryOp::of(op).name() == target)
 }
 
 /// Checks that `actual` equals `expected`.
@@ -107,7 +107,7 @@ fn verdict(
     }
     match mismatch {
         None => Ok(()),
-        Some(message) => Err(Error::new(ErrorCode::FailedPrecondition, message)),
+        Some(message) => Err(Error::new(StatusCode::FailedPrecondition, message)),
     }
 }
 

@@ -251,7 +251,7 @@ pub(crate) fn json(plan: &Plan, explanation: &Explanation) -> Value {
     })
 }
 
-fn place(slice: &farcall::plan::Slice) -> Value {
+fn place(slice: &farcall::plan::BufferSlice) -> Value {
     json!({ "in": slice.base.to_string(), "offset": slice.offset, "size": slice.size })
 }
 

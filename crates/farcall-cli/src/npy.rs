@@ -284,7 +284,7 @@ mod tests {
     use super::*;
     use farcall::ir::Scalar;
     use farcall::ir::types::Dim;
-    use farcall_testing::{Random, fuzz};
+    use farcall_testing::{SplitMix, fuzz};
 
     fn header(descr: &str, fortran: bool, shape: &str) -> Vec<u8> {
         let fortran = if fortran { "True" } else { "False" };
@@ -375,7 +375,7 @@ mod tests {
             (header("|b1", false, "()"), DType::Pred),
             (header("<c16", true, "(3,)"), DType::C128),
         ];
-        let mut random = Random::new(fuzz::seed());
+        let mut random = SplitMix::new(fuzz::seed());
         let mut below = |n: usize| random.below(n);
         let mut read = 0;
         for _ in 0..iterations {

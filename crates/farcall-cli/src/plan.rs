@@ -181,7 +181,7 @@ pub(crate) fn inspect(args: &InspectArgs, plan: &Plan) -> Result<()> {
 
 fn as_json(path: &Path, plan: &Plan, calls: &[Call<'_>]) -> Value {
     let ty = |ty: &farcall::ir::TensorType| json!({ "type": ty.to_string(), "dtype": ty.dtype.name(), "shape": shape(ty) });
-    let input = |param: &farcall::plan::Param| {
+    let input = |param: &farcall::plan::ParamSpec| {
         let mut value = ty(&param.ty);
         value["name"] = json!(param.name);
         value["donated"] = json!(param.donated);

@@ -1,4 +1,4 @@
-//! Assigns a place, which is a [`Slice`] of memory, to every value. Live ranges are computed over the program
+//! Assigns a place, which is a [`BufferSlice`] of memory, to every value. Live ranges are computed over the program
 //! in order ([`live`](super::live)), then the values are placed first fit. If first fit leaves holes, the
 //! arena is packed again, largest values first.
 //!
@@ -14,7 +14,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use farcall_ir::{Attr, Func, Inst, InstId, ValueId};
+use farcall_ir::{Attribute, Func, Inst, InstId, ValueId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
@@ -25,7 +25,7 @@ use super::live::Lives;
 use super::order::{self, Event};
 use super::scalar_constants::Constants;
 use super::storage::{ByteRange, Home, Piece, PieceId, Storage, shares, sharing};
-use farcall_plan::{Base, ParamId, ResultId, Slice};
+use farcall_plan::{Base, BufferSlice, ParamId, ResultId};
 
 /// Maximum number of results whose memory is tried for one lodger.
 const MAX_HOSTS: usize = 16;
@@ -35,7 +35,7 @@ const MAX_HOSTS: usize = 16;
 pub(super) struct Places<'s> {
     pub(super) storage: &'s Storage,
     /// The slices, by piece of memory.
-    slices: Vec<Slice>,
+    slices: Vec<BufferSlice>,
     /// The places of the constants.
     pub(super) constants: Constants,
     /// Size of the arena, in bytes.
@@ -44,21 +44,21 @@ pub(super) struct Places<'s> {
 
 impl Places<'_> {
     /// Returns the place of a value that exists at run time.
-    pub(super) fn of(&self, value: ValueId) -> Slice {
+    pub(super) fn of(&self, value: ValueId) -> BufferSlice {
         let slice = self.slice(self.storage.of(value));
         match self.storage.part(value) {
-            Some(ByteRange { offset, size }) => Slice { offset: slice.offset + offset, size, ..slice },
+            Some(ByteRange { offset, size }) => BufferSlice { offset: slice.offset + offset, size, ..slice },
             None => slice,
         }
     }
 
     /// Returns the place of a piece of memory.
-    pub(super) fn slice(&self, piece: PieceId) -> Slice {
+    pub(super) fn slice(&self, piece: PieceId) -> BufferSlice {
         self.slices[piece.index()]
     }
 
     /// Returns the scratch memory of an instruction, if it has any.
-    pub(super) fn scratch(&self, inst: InstId) -> Option<Slice> {
+    pub(super) fn scratch(&self, inst: InstId) -> Option<BufferSlice> {
         self.storage.scratch(inst).map(|id| self.slice(id))
     }
 
@@ -77,14 +77,14 @@ impl Places<'_> {
     /// Adds the places to the instructions of a program as attributes: `farcall.places` for results,
     /// `farcall.scratch` for scratch memory.
     pub(super) fn annotate(&self, func: &mut Func) {
-        let text = |slice: Slice| Attr::String(slice.to_string().into_bytes().into());
-        let mut notes: Vec<(InstId, &str, Attr)> = Vec::new();
+        let text = |slice: BufferSlice| Attribute::String(slice.to_string().into_bytes().into());
+        let mut notes: Vec<(InstId, &str, Attribute)> = Vec::new();
         for inst in order::instructions(func) {
             if inst.results().is_empty() {
                 continue;
             }
             let places = inst.results().iter().map(|r| text(self.of(*r))).collect();
-            notes.push((inst.id(), "farcall.places", Attr::Array(places)));
+            notes.push((inst.id(), "farcall.places", Attribute::Array(places)));
             if let Some(scratch) = self.scratch(inst.id()) {
                 notes.push((inst.id(), "farcall.scratch", text(scratch)));
             }
@@ -133,7 +133,7 @@ pub(super) fn assign<'s>(
             Home::Constant(id) => constants.base(id),
             Home::Param(id) => Base::Param(id),
         };
-        Slice { base, offset: a.offsets[i], size: piece.bytes }
+        BufferSlice { base, offset: a.offsets[i], size: piece.bytes }
     };
     let slices = storage.pieces.iter().enumerate().map(slice).collect();
     Places { storage, slices, constants, arena_size: a.arena.size }

@@ -3,7 +3,7 @@
 //! `choose` fills the table, and all passes that assign memory read it.
 
 use farcall_ir::{Diagnostic, Inst, InstId, Literal, Op, Span, TensorType, ValueId};
-use farcall_kernels::{self as kernels, InPlace, KernelId, Prepared, Request};
+use farcall_kernels::{self as kernels, InPlace, KernelId, PreparedKernel, Request};
 use farcall_plan::{Body, ConstantId, ReferenceId, ReferenceSite};
 
 use crate::body;
@@ -23,9 +23,9 @@ pub(super) enum Choice {
     Copy,
     /// A copy of a scalar constant that has no memory: a kernel fills a tensor with the number. `op` is the
     /// operation that the kernel computes. `prepared` is moved out when the thunk is made.
-    Fill { kernel: KernelId, op: Op, prepared: Option<Prepared> },
+    Fill { kernel: KernelId, op: Op, prepared: Option<PreparedKernel> },
     /// A kernel, with its scratch memory in bytes. `prepared` is moved out when the thunk is made.
-    Kernel { kernel: KernelId, bodies: Vec<Body>, scratch: usize, prepared: Option<Prepared> },
+    Kernel { kernel: KernelId, bodies: Vec<Body>, scratch: usize, prepared: Option<PreparedKernel> },
     /// The reference evaluator.
     Reference(ReferenceId),
     /// A custom call, with the pairs of a result and an operand, by index, that share memory.
@@ -37,7 +37,7 @@ pub(super) enum Choice {
 }
 
 impl Choice {
-    pub(super) fn kernel(kernel: KernelId, bodies: Vec<Body>, prepared: Prepared) -> Choice {
+    pub(super) fn kernel(kernel: KernelId, bodies: Vec<Body>, prepared: PreparedKernel) -> Choice {
         Choice::Kernel { kernel, bodies, scratch: prepared.scratch(), prepared: Some(prepared) }
     }
 }
@@ -80,7 +80,7 @@ impl Choices {
     }
 
     /// Moves out the regions of a kernel and its prepared state.
-    pub(super) fn take_kernel(&mut self, inst: InstId) -> (Vec<Body>, Option<Prepared>) {
+    pub(super) fn take_kernel(&mut self, inst: InstId) -> (Vec<Body>, Option<PreparedKernel>) {
         match self.by_inst.get_mut(inst.index()) {
             Some(Choice::Kernel { bodies, prepared, .. }) => (std::mem::take(bodies), prepared.take()),
             Some(Choice::Fill { prepared, .. }) => (Vec::new(), prepared.take()),
@@ -110,7 +110,10 @@ impl Choices {
 
 /// Returns the kernel that computes an instruction, the instruction's regions as the kernel reads them, and
 /// the kernel's prepared state. `iotas` marks the operands without memory ([`Request::iotas`]).
-pub(super) fn kernel(inst: Inst<'_>, iotas: &[Option<usize>]) -> Option<(KernelId, Vec<Body>, Prepared)> {
+pub(super) fn kernel(
+    inst: Inst<'_>,
+    iotas: &[Option<usize>],
+) -> Option<(KernelId, Vec<Body>, PreparedKernel)> {
     let types = |ids: &[ValueId]| -> Option<Vec<&TensorType>> {
         ids.iter().map(|id| inst.func().tensor(*id)).collect()
     };

@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 use farcall_ir::diag::Diagnostics;
 use farcall_ir::eval::Semantics;
 use farcall_ir::op::FormOp;
-use farcall_ir::op::collective::{Grid, Role};
+use farcall_ir::op::collective::{Grid, ProcessRole};
 use farcall_ir::{DType, Diagnostic, Func, Inst, Literal, Module, Op, Span, TensorType, ValueId, interrupt};
 
 use crate::choices::{Choice, Choices, internal, kernel};
@@ -102,9 +102,9 @@ impl<'m> Chooser<'m> {
             // A participant that is alone receives the values that it sends.
             let same = inputs.len() >= outputs.len() && inputs.iter().zip(&outputs).all(|(x, y)| x == y);
             match role {
-                Role::Alone if same => return Ok(Choice::View),
-                Role::Alone | Role::Outside => return self.reference(inst),
-                Role::OneOf(n) => {
+                ProcessRole::Alone if same => return Ok(Choice::View),
+                ProcessRole::Alone | ProcessRole::Outside => return self.reference(inst),
+                ProcessRole::OneOf(n) => {
                     let message = format!(
                         "{} takes {n} participants, but a program runs on one device here; see: farcall guide platforms-and-limits",
                         inst.op().name()
@@ -199,7 +199,7 @@ fn reinterprets(from: DType, to: DType) -> bool {
 }
 
 /// Returns the role of this device in a collective; `None` for other operations.
-fn role(op: &Op, grid: Grid) -> Option<Role> {
+fn role(op: &Op, grid: Grid) -> Option<ProcessRole> {
     Some(match op {
         Op::AllGather(op) => op.groups.role(grid),
         Op::AllReduce(groups) => groups.reduction_role(grid),

@@ -1,13 +1,13 @@
 //! The result of the last stage.
 
-use farcall_kernels::{KernelId, Prepared};
+use farcall_kernels::{KernelId, PreparedKernel};
 use farcall_plan::{InvalidPlan, Plan, ValidPlan};
 
 /// A plan, and the prepared kernels of its compute thunks in the order of [`Plan::walk`]. `choose` has
 /// prepared these kernels for the operations and types of the thunks.
 pub(crate) struct Compiled {
     pub(crate) plan: Plan,
-    pub(crate) prepared: Vec<(KernelId, Prepared)>,
+    pub(crate) prepared: Vec<(KernelId, PreparedKernel)>,
 }
 
 impl Compiled {

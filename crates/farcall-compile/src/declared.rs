@@ -6,9 +6,9 @@
 use std::borrow::Cow;
 
 use farcall_ir::op::{CallConfig, CustomCall};
-use farcall_ir::{Attr, AttrDict, TensorType, Type};
-use farcall_sig::signature::{Dim, Expr, Function, Inference, OperandType};
-use farcall_sig::{AttrType, AttrValue, Attrs, DType, Signature};
+use farcall_ir::{AttrDict, Attribute, TensorType, Type};
+use farcall_sig::signature::{DimDecl, Expr, ExprFn, Inference, OperandType};
+use farcall_sig::{AttrType, AttrValue, AttrValues, DType, Signature};
 
 use farcall_host::attributes::value;
 
@@ -36,7 +36,7 @@ pub(super) fn check<'c>(
             "attribute {name} is neither a number, a string, an array of numbers nor a dictionary"
         )),
     });
-    let attrs = attrs.collect::<Result<Attrs, String>>()?;
+    let attrs = attrs.collect::<Result<AttrValues, String>>()?;
     let tensors = tensors(operands);
     let dims: Vec<Vec<i64>> = tensors.iter().map(|t| dims(t)).collect();
     let types: Vec<OperandType<'_>> =
@@ -56,7 +56,10 @@ pub(super) fn check<'c>(
     if !defaults.is_empty() {
         let mut all = given.clone();
         for (name, value) in defaults {
-            all.insert(name.to_owned(), Attr::try_from(value).map_err(|e| format!("attribute {name}: {e}"))?);
+            all.insert(
+                name.to_owned(),
+                Attribute::try_from(value).map_err(|e| format!("attribute {name}: {e}"))?,
+            );
         }
         call.config = CallConfig::Dict(all);
     }
@@ -67,7 +70,7 @@ pub(super) fn check<'c>(
 fn infer(
     declaration: &Declaration,
     operands: &[OperandType<'_>],
-    mut attrs: Attrs,
+    mut attrs: AttrValues,
     results: &[Type],
 ) -> Result<Inference, String> {
     let signature = &declaration.signature;
@@ -100,8 +103,8 @@ fn sizes_that_are_attributes(signature: &Signature, results: &[&TensorType]) -> 
         let sizes = dims(result);
         for (dim, size) in declared.shape.dims.iter().rev().zip(sizes.into_iter().rev()) {
             let name = match dim {
-                Dim::Size(Expr::Name(name)) => name,
-                Dim::Size(Expr::Call(Function::Max, arguments, _)) => match arguments.as_slice() {
+                DimDecl::Size(Expr::Name(name)) => name,
+                DimDecl::Size(Expr::Call(ExprFn::Max, arguments, _)) => match arguments.as_slice() {
                     [Expr::Name(name), ..] => name,
                     _ => continue,
                 },

@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 
 use farcall_ir::diag::Diagnostics;
-use farcall_ir::{Attr, Diagnostic, Func, TensorType, Type};
+use farcall_ir::{Attribute, Diagnostic, Func, TensorType, Type};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::storage::{Home, Storage};
@@ -58,7 +58,7 @@ pub(super) fn donate(func: &mut Func, entry: &Func, storage: &Storage) -> Result
         if let Some(attrs) = func.param_attrs_mut().get_mut(param)
             && !results.is_empty()
         {
-            attrs.insert(DONATED.to_owned(), Attr::usize_array(&results));
+            attrs.insert(DONATED.to_owned(), Attribute::usize_array(&results));
         }
     }
     Ok(())
@@ -66,7 +66,7 @@ pub(super) fn donate(func: &mut Func, entry: &Func, storage: &Storage) -> Result
 
 /// Returns the indices of the donated inputs, with the indices of the results that may have their memory.
 pub(super) fn donated(func: &Func) -> Vec<(usize, Vec<usize>)> {
-    let results = |attr: &Attr| -> Vec<usize> {
+    let results = |attr: &Attribute| -> Vec<usize> {
         let numbers = attr.as_i64_list().unwrap_or_default();
         numbers.into_iter().filter_map(|n| usize::try_from(n).ok()).collect()
     };
@@ -117,7 +117,7 @@ fn requests(entry: &Func) -> Result<Requests<'_>, Diagnostics> {
             } else if let Type::Tensor(_) = ty {
                 requests.named.push((at, firsts[k]));
             }
-        } else if matches!(attr("jax.buffer_donor"), Some(Attr::Bool(true)))
+        } else if matches!(attr("jax.buffer_donor"), Some(Attribute::Bool(true)))
             && let Type::Tensor(ty) = ty
         {
             requests.free.push((at, ty));

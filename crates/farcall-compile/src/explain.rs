@@ -14,7 +14,7 @@ use super::lower::has_thunk;
 use super::order::{self, Event};
 use super::storage::{Home, PieceId};
 use farcall_kernels::short_name;
-use farcall_plan::{Base, Origin, Slice};
+use farcall_plan::{Base, BufferSlice, Origin};
 
 /// The result of a compilation, with reasons. Steps are the plan's thunks, in the order in which
 /// [`Plan::walk`](farcall_plan::Plan::walk) visits them.
@@ -61,7 +61,7 @@ pub struct Unfused {
     /// The operation.
     pub member: Member,
     /// Reason why it is not fused.
-    pub reason: fuse::Reason,
+    pub reason: fuse::UnfusedReason,
     /// The other operation that the reason refers to.
     pub beside: Option<Member>,
 }
@@ -75,14 +75,14 @@ pub struct FusionBoundary {
     /// The consumer of the value.
     pub to: (usize, Member),
     /// Reason why the two steps are not one fusion.
-    pub reason: fuse::Reason,
+    pub reason: fuse::UnfusedReason,
 }
 
 /// Live range of a value, and the memory that holds it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LiveRange {
     /// Memory of the value.
-    pub slice: Slice,
+    pub slice: BufferSlice,
     /// The operation that has the value as its result or scratch memory.
     pub value: Option<Member>,
     /// True if the value is scratch memory.
@@ -151,7 +151,7 @@ fn begins(event: Event<'_>, placed: &Placed<'_>) -> bool {
 /// A piece of memory that the program writes.
 #[derive(Clone, Copy)]
 struct LivePiece {
-    slice: Slice,
+    slice: BufferSlice,
     first: u32,
     last: u32,
     /// The owner of the memory: an instruction, with the index of one of its results. The index is `None` for

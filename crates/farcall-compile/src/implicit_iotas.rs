@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::choices::{self, Choice};
 use super::order;
-use farcall_kernels::{KernelId, Prepared};
+use farcall_kernels::{KernelId, PreparedKernel};
 use farcall_plan::Body;
 
 /// Maximum number of rounds in which the materialization of one iota is propagated to others. Few programs
@@ -67,7 +67,7 @@ pub(super) fn choose(func: &Func) -> FxHashMap<InstId, Choice> {
 }
 
 /// A kernel that [`choices::kernel`] found.
-type FoundKernel = (KernelId, Vec<Body>, Prepared);
+type FoundKernel = (KernelId, Vec<Body>, PreparedKernel);
 
 /// Returns a kernel that runs an instruction and computes these iotas instead of reading them, if there is
 /// one.

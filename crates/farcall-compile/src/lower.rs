@@ -14,9 +14,9 @@ use super::compiled::Compiled;
 use super::order::Event;
 use super::resolve;
 use crate::options::Options;
-use farcall_kernels::{KernelId, Prepared};
+use farcall_kernels::{KernelId, PreparedKernel};
 use farcall_plan::{
-    Call, CallId, CallSpec, Compute, Param, ParamId, Plan, Slice, TensorSlice, Thunk, ThunkOp,
+    BufferSlice, CallId, CallSpec, CallThunk, Compute, ParamId, ParamSpec, Plan, TensorSlice, Thunk, ThunkOp,
 };
 
 /// Writes the plan of a program, with the prepared kernels of its thunks. `names` are the names of its
@@ -36,7 +36,7 @@ pub(super) fn lower(
     let results = l.buffers(func.body().returned());
     let thunks = l.open.pop().map(|body| body.thunks).unwrap_or_default();
     let donated = places.donated();
-    let params = func.params().iter().enumerate().map(|(i, value)| Param {
+    let params = func.params().iter().enumerate().map(|(i, value)| ParamSpec {
         ty: l.buffer(*value).ty,
         donated: donated.contains(&ParamId::new(i)),
         name: names.get(i).cloned().flatten(),
@@ -68,7 +68,7 @@ struct PlanWriter<'a> {
     places: &'a Places<'a>,
     calls: Vec<CallSpec>,
     /// The prepared kernels of the compute thunks, in the order of the plan's text.
-    prepared: Vec<(KernelId, Prepared)>,
+    prepared: Vec<(KernelId, PreparedKernel)>,
     open: Vec<OpenSequence>,
 }
 
@@ -142,7 +142,7 @@ impl PlanWriter<'_> {
         Some(Thunk { op, inputs, outputs, bodies: Vec::new(), span: inst.span(), loc: loc(inst) })
     }
 
-    fn call(&mut self, inst: Inst<'_>, aliases: Vec<(usize, usize)>) -> Option<Call> {
+    fn call(&mut self, inst: Inst<'_>, aliases: Vec<(usize, usize)>) -> Option<CallThunk> {
         let Op::CustomCall(call) = inst.op() else { return None };
         let (operands, results) = resolve::types(inst, call);
         let id = CallId::new(self.calls.len());
@@ -155,7 +155,7 @@ impl PlanWriter<'_> {
             place: inst.place(&self.form.source).into(),
             span: Some(inst.span()),
         });
-        Some(Call { id, aliases, side_effect })
+        Some(CallThunk { id, aliases, side_effect })
     }
 
     fn buffers(&self, values: &[ValueId]) -> Vec<TensorSlice> {
@@ -189,6 +189,6 @@ fn loc(inst: Inst<'_>) -> Option<Arc<str>> {
     inst.loc()?.place().map(Arc::from)
 }
 
-fn scratch_buffer(slice: Slice) -> TensorSlice {
+fn scratch_buffer(slice: BufferSlice) -> TensorSlice {
     TensorSlice { slice, ty: TensorType::new(DType::U8, [slice.size]) }
 }

@@ -4,7 +4,7 @@
 use std::fmt;
 
 use farcall_ir::eval::Semantics;
-use farcall_ir::op::{Binary, Compare, CompareKind, Direction};
+use farcall_ir::op::{Binary, Compare, CompareKind, ComparisonDirection};
 use farcall_ir::{DType, Inst, Op, TensorType};
 
 use super::body::bodies;
@@ -159,7 +159,7 @@ fn simple_bodies(op: &Op, inputs: &[TensorType]) -> Option<Vec<Body>> {
         insts: vec![BodyInst { op, operands: vec![0, 1], ty: TensorType::scalar(result), reducer: None }],
         returned: vec![2],
     };
-    let less = |direction: Direction| {
+    let less = |direction: ComparisonDirection| {
         let kind: Option<CompareKind> = None;
         Op::Compare(Compare { direction, kind })
     };
@@ -168,9 +168,9 @@ fn simple_bodies(op: &Op, inputs: &[TensorType]) -> Option<Vec<Body>> {
     Some(match op {
         Op::Reduce { .. } | Op::ReduceWindow(_) if others.len() == 1 => vec![add()],
         scatter if scatter.as_scatter().is_some() && others.len() == 2 => vec![add()],
-        Op::SelectAndScatter(_) => vec![of(less(Direction::Ge), first.dtype, DType::Pred), add()],
+        Op::SelectAndScatter(_) => vec![of(less(ComparisonDirection::Ge), first.dtype, DType::Pred), add()],
         sort if sort.is_sort() && others.is_empty() => {
-            vec![of(less(Direction::Lt), first.dtype, DType::Pred)]
+            vec![of(less(ComparisonDirection::Lt), first.dtype, DType::Pred)]
         }
         _ => return None,
     })

@@ -7,7 +7,7 @@
 //! printed result must parse as the same program. If [`check`] finds a wrong place, the expected result is
 //! the error message of [`check`]. `UPDATE_EXPECT=1` writes the results into the files.
 
-use farcall_ir::eval::{NoHost, Numerics, Value, eval_form};
+use farcall_ir::eval::{EvalValue, NoHost, Numerics, eval_form};
 use farcall_ir::{Literal, Scalar, Source, text};
 
 use farcall_host::registry::Platform;
@@ -32,12 +32,12 @@ fn form(source: &str) -> Module {
 }
 
 /// Evaluates a form on small numbers; `None` if it makes a call.
-fn results(form: &Module) -> Option<Vec<Value>> {
+fn results(form: &Module) -> Option<Vec<EvalValue>> {
     let func = &form.funcs()[0];
     let tensors = func.params().iter().filter_map(|p| func.tensor(*p));
     let number = |n: usize, i: usize| Scalar::Signed(((i * 7 + n * 3) % 5) as i64);
     let inputs = tensors.enumerate().map(|(n, ty)| {
-        Value::Tensor(Literal::from_fn(ty.dtype, ty.sizes(), |i| number(n, i).round_to(ty.dtype)))
+        EvalValue::Tensor(Literal::from_fn(ty.dtype, ty.sizes(), |i| number(n, i).round_to(ty.dtype)))
     });
     eval_form(form, func, &inputs.collect::<Vec<_>>(), &NoHost, Numerics::default()).ok()
 }
@@ -116,7 +116,7 @@ fn the_evaluator_runs_fusions_without_a_kernel() {
         .unwrap_or_else(|e| panic!("{e:?}"));
     let fusion = func.body().first().unwrap();
     assert!(matches!(choices.of(fusion.id()), Choice::Reference(_)));
-    let [Value::Tensor(many), Value::Tensor(one)] = &results(&form).unwrap()[..] else {
+    let [EvalValue::Tensor(many), EvalValue::Tensor(one)] = &results(&form).unwrap()[..] else {
         panic!("two tensors")
     };
     let numbers = |l: &Literal| l.iter().map(|n| n.as_f64()).collect::<Vec<_>>();

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-use farcall_ffi::abi::{self, CallFrame, Error, ExtensionBase, ExtensionType, Handler};
+use farcall_ffi::abi::{self, CallFrame, Error, ExtensionBase, ExtensionType, HandlerFn};
 use farcall_ffi::memo::FrameMemo;
 use farcall_ffi::prelude::*;
 use farcall_ffi::testing::Call;
@@ -111,10 +111,10 @@ fn main() {
 use farcall_ffi::__private::enter;
 
 /// Measures the Rust handler and, if available, the C++ handler on the call's frame.
-fn report(what: &str, ours: Handler, library: Option<&libloading::Library>, symbol: &str, call: Call<'_>) {
+fn report(what: &str, ours: HandlerFn, library: Option<&libloading::Library>, symbol: &str, call: Call<'_>) {
     let theirs = library.map(|library| {
         // SAFETY: the symbols of decode.cc are handlers.
-        *unsafe { library.get::<Handler>(symbol) }.expect("decode.cc defines it")
+        *unsafe { library.get::<HandlerFn>(symbol) }.expect("decode.cc defines it")
     });
     let mut times: [Vec<f64>; 5] = Default::default();
     let mut room = [0u128; 64];
@@ -164,7 +164,7 @@ fn first(frame: &mut CallFrame) -> Option<&mut abi::Buffer> {
 }
 
 /// Returns nanoseconds per call.
-fn time(handler: Handler, frame: &mut CallFrame, change: impl Fn(&mut CallFrame, usize)) -> f64 {
+fn time(handler: HandlerFn, frame: &mut CallFrame, change: impl Fn(&mut CallFrame, usize)) -> f64 {
     let start = Instant::now();
     for call in 0..CALLS {
         change(frame, call);

@@ -5,9 +5,9 @@
 //! error at the parameter. Aliases and paths work, since types are compared, not their spelling.
 //!
 //! Derivatives are checked in the same way: each handler has the outline of its signature, and asserts that
-//! the derivatives that it names fit. `farcall_sig`'s [`Rule`] decides this, both here and in hosts.
+//! the derivatives that it names fit. `farcall_sig`'s [`DerivativeRule`] decides this, both here and in hosts.
 
-use farcall_sig::signature::{At, Outline, Part, Rule, Said};
+use farcall_sig::signature::{At, DerivativeRule, Outline, Part, Said};
 use farcall_sig::text::{Text, contains};
 
 use crate::abi::DataType;
@@ -182,7 +182,7 @@ impl Derivative {
         Some(Reason { part: Part::Tangent, at: At::Nothing, text })
     }
 
-    const fn rule(&self) -> Option<Rule<'static>> {
+    const fn rule(&self) -> Option<DerivativeRule<'static>> {
         let forward = match self.forward {
             Some(forward) => forward.outline,
             None => None,
@@ -190,7 +190,7 @@ impl Derivative {
         let Derivative { part, non_differentiable, said, .. } = *self;
         match (self.op.outline, self.derivative.outline) {
             (Some(op), Some(derivative)) => {
-                Some(Rule { part, op, forward, derivative, non_differentiable, said })
+                Some(DerivativeRule { part, op, forward, derivative, non_differentiable, said })
             }
             _ => None,
         }

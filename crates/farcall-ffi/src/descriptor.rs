@@ -251,13 +251,13 @@ pub struct OpParts {
     pub file: &'static str,
     pub line: u32,
     pub params: &'static [ParamDescriptor],
-    pub declaration: Declaration,
+    pub declaration: OpDeclarations,
 }
 
 /// Declarations that an op's author makes besides the function. Members that were not declared are empty.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
-pub struct Declaration {
+pub struct OpDeclarations {
     pub signature: &'static str,
     pub vjp_forward: &'static str,
     pub vjp_backward: &'static str,
@@ -276,8 +276,8 @@ pub struct Declaration {
     pub samples: Option<SamplesFn>,
 }
 
-impl Declaration {
-    pub const EMPTY: Declaration = Declaration {
+impl OpDeclarations {
+    pub const EMPTY: OpDeclarations = OpDeclarations {
         signature: "",
         vjp_forward: "",
         vjp_backward: "",
@@ -596,15 +596,15 @@ impl<'a> Library<'a> {
     }
 
     /// Iterates over the library's ops, in the order in which they were listed.
-    pub fn ops(&self) -> impl ExactSizeIterator<Item = Op<'a>> + use<'a> {
+    pub fn ops(&self) -> impl ExactSizeIterator<Item = LibraryOp<'a>> + use<'a> {
         let library = *self;
         (0..self.descriptor.op_count).map(move |i| library.op(i))
     }
 
-    fn op(&self, i: usize) -> Op<'a> {
+    fn op(&self, i: usize) -> LibraryOp<'a> {
         // SAFETY: `i < op_count`, and `read` checked that no op is null.
         let descriptor = unsafe { read_prefix((*self.descriptor.ops.add(i)).cast()) };
-        Op { descriptor, lifetime: PhantomData }
+        LibraryOp { descriptor, lifetime: PhantomData }
     }
 
     /// Namespace of the library's targets.
@@ -614,7 +614,7 @@ impl<'a> Library<'a> {
 
     /// Returns the name under which a host registers an op: the op's name, qualified with the library's
     /// namespace.
-    pub fn target_name(&self, op: &Op<'a>) -> Cow<'a, str> {
+    pub fn target_name(&self, op: &LibraryOp<'a>) -> Cow<'a, str> {
         match self.namespace() {
             Some(namespace) => Cow::Owned(qualified(namespace, op.name())),
             None => Cow::Borrowed(op.name()),
@@ -624,15 +624,15 @@ impl<'a> Library<'a> {
 
 /// An op of a [`Library`].
 #[derive(Clone, Copy, Debug)]
-pub struct Op<'a> {
+pub struct LibraryOp<'a> {
     descriptor: RawOpDescriptor,
     lifetime: PhantomData<&'a OpDescriptor>,
 }
 
-impl<'a> Op<'a> {
+impl<'a> LibraryOp<'a> {
     /// Returns an op of this process, as listed by [`ops!`](crate::ops).
-    pub fn of(descriptor: &'static OpDescriptor) -> Op<'static> {
-        Op { descriptor: descriptor.0, lifetime: PhantomData }
+    pub fn of(descriptor: &'static OpDescriptor) -> LibraryOp<'static> {
+        LibraryOp { descriptor: descriptor.0, lifetime: PhantomData }
     }
 
     /// Name of the target.
@@ -748,25 +748,25 @@ impl<'a> Op<'a> {
     }
 
     /// Iterates over the parameters, in the function's order.
-    pub fn params(&self) -> impl ExactSizeIterator<Item = Param<'a>> + use<'a> {
+    pub fn params(&self) -> impl ExactSizeIterator<Item = Parameter<'a>> + use<'a> {
         let RawOpDescriptor { params, param_count, param_stride, .. } = self.descriptor;
         (0..param_count).map(move |i| {
             // SAFETY: `params` has `param_count` members, `param_stride` bytes apart.
             let descriptor =
                 unsafe { read_bytes(params.byte_add(i * param_stride as usize), param_stride as usize) };
-            Param { descriptor, lifetime: PhantomData }
+            Parameter { descriptor, lifetime: PhantomData }
         })
     }
 }
 
-/// A parameter of an [`Op`].
+/// A parameter of an [`LibraryOp`].
 #[derive(Clone, Copy, Debug)]
-pub struct Param<'a> {
+pub struct Parameter<'a> {
     descriptor: ParamDescriptor,
     lifetime: PhantomData<&'a ParamDescriptor>,
 }
 
-impl<'a> Param<'a> {
+impl<'a> Parameter<'a> {
     /// Name of the parameter.
     pub fn name(&self) -> &'a str {
         text(self.descriptor.name)
@@ -892,14 +892,14 @@ mod tests {
             file: "src/lib.rs",
             line: 7,
             params: &[],
-            declaration: Declaration {
+            declaration: OpDeclarations {
                 signature: "(x: f32[*], at: f32[]) -> (y: f32[*])",
                 vjp_backward: "an_op_bwd",
                 vjp_bindings: "cotangent(y) = g",
                 transpose: "an_op_t",
                 non_differentiable: "at,x",
                 zero_derivative: "x",
-                ..Declaration::EMPTY
+                ..OpDeclarations::EMPTY
             },
         })
     };

@@ -7,7 +7,7 @@
 
 use std::ptr::null_mut;
 
-use farcall_sig::{AttrValue, Attrs, DType};
+use farcall_sig::{AttrValue, AttrValues, DType};
 
 use crate::abi;
 use crate::attr::{Attr, Dict};
@@ -29,7 +29,7 @@ const MAX_DICT_DEPTH: usize = 64;
 /// Operands and results are in the order of the call. An operand shares memory with a result only if the
 /// program declares it (`output_operand_aliases`).
 #[derive(Debug)]
-pub struct Call {
+pub struct DynamicCall {
     operands: Vec<Option<View>>,
     results: Vec<Option<View>>,
     attributes: *const abi::Attrs,
@@ -49,7 +49,7 @@ pub struct Tensor<'a> {
     pub bytes: usize,
 }
 
-impl Call {
+impl DynamicCall {
     /// Returns true if the call comes from the host with this function table.
     pub fn is_from(&self, api: *const abi::Api) -> bool {
         self.api == api
@@ -70,7 +70,7 @@ impl Call {
     ///
     /// # Errors
     /// `INVALID_ARGUMENT`, naming the attribute, if it cannot be read.
-    pub fn attributes(&self) -> Result<Attrs> {
+    pub fn attributes(&self) -> Result<AttrValues> {
         // SAFETY: `is_call` checked the struct, which stays valid during the call.
         let dict = unsafe { Dict::check(self.attributes) }.map_err(Error::invalid_argument)?;
         Ok(entries(dict, 0)?.into_iter().collect())
@@ -87,7 +87,7 @@ impl Call {
 pub unsafe fn enter(
     frame: *mut abi::CallFrame,
     name: &str,
-    handler: impl FnOnce(&Call) -> Result<()>,
+    handler: impl FnOnce(&DynamicCall) -> Result<()>,
 ) -> *mut abi::Error {
     // SAFETY: the caller guarantees that the frame is null or valid (`# Safety` above).
     let Some(host) = (unsafe { host_of(frame) }) else {
@@ -101,7 +101,7 @@ pub unsafe fn enter(
     }
 }
 
-unsafe fn run(frame: *mut abi::CallFrame, handler: impl FnOnce(&Call) -> Result<()>) -> Boxed {
+unsafe fn run(frame: *mut abi::CallFrame, handler: impl FnOnce(&DynamicCall) -> Result<()>) -> Boxed {
     const INFO: EntryInfo =
         EntryInfo { name: HANDLER_NAME, stage: abi::Stage::EXECUTE, traits: 0, state: None };
     // SAFETY: the caller, `enter`, guarantees that the frame is valid.
@@ -113,7 +113,7 @@ unsafe fn run(frame: *mut abi::CallFrame, handler: impl FnOnce(&Call) -> Result<
     let (operands, results, attributes) = decoder.tables();
     // SAFETY: `is_call` checked the frame, which stays valid during the call.
     let api = unsafe { (*frame).api };
-    let call = Call { operands: views(operands)?, results: views(results)?, attributes, api };
+    let call = DynamicCall { operands: views(operands)?, results: views(results)?, attributes, api };
     Ok(handler(&call)?)
 }
 

@@ -77,7 +77,7 @@ impl Encoded {
     ///
     /// # Errors
     /// The errors of [`Entries::value`].
-    pub fn of(attrs: &farcall_sig::Attrs) -> Result<Encoded, AttrError> {
+    pub fn of(attrs: &farcall_sig::AttrValues) -> Result<Encoded, AttrError> {
         Encoded::new(|entries| entries.values(attrs))
     }
 
@@ -229,7 +229,7 @@ impl Entries<'_> {
         }
     }
 
-    fn values(&mut self, attrs: &farcall_sig::Attrs) -> Result<(), AttrError> {
+    fn values(&mut self, attrs: &farcall_sig::AttrValues) -> Result<(), AttrError> {
         attrs.iter().try_for_each(|(name, value)| self.value(name, value))
     }
 
@@ -265,7 +265,10 @@ fn encode(
 ///
 /// # Errors
 /// `INVALID_ARGUMENT` for values that [`Entries::value`] rejects.
-pub(crate) fn encode_attrs(arena: &mut Arena, attrs: &farcall_sig::Attrs) -> crate::error::Result<Attrs> {
+pub(crate) fn encode_attrs(
+    arena: &mut Arena,
+    attrs: &farcall_sig::AttrValues,
+) -> crate::error::Result<Attrs> {
     encode(arena, |entries| entries.values(attrs)).map_err(|e| Error::invalid_argument(e.to_string()))
 }
 
@@ -310,7 +313,7 @@ mod tests {
     use super::*;
     use farcall_sig::{Complex, ScalarType};
 
-    fn read(encoded: &Encoded) -> Result<farcall_sig::Attrs, String> {
+    fn read(encoded: &Encoded) -> Result<farcall_sig::AttrValues, String> {
         // SAFETY: the dictionary is well-formed and alive.
         unsafe { crate::rules::read_attrs(encoded.as_ptr()) }
     }
@@ -322,7 +325,7 @@ mod tests {
             ScalarType::F32 | ScalarType::F64 => AttrValue::Float(-0.5, ty),
             _ => AttrValue::Int(ty.range().unwrap().1, ty),
         };
-        let mut attrs = farcall_sig::Attrs::new();
+        let mut attrs = farcall_sig::AttrValues::new();
         attrs.insert("text", "x\0y");
         attrs.insert("bytes", AttrValue::bytes(b"\xff"));
         attrs.insert("c64", Complex::new(0.5f32, -2.0));
@@ -364,10 +367,10 @@ mod tests {
             entries.dict("a", |entries| entries.dict("b", |_| Err(AttrError::new("c", "no"))))
         });
         assert_eq!(e.unwrap_err().to_string(), "attribute `a.b.c`: no");
-        let wide = farcall_sig::Attrs::from_iter([("n", AttrValue::Int(300, ScalarType::U8))]);
+        let wide = farcall_sig::AttrValues::from_iter([("n", AttrValue::Int(300, ScalarType::U8))]);
         assert_eq!(Encoded::of(&wide).unwrap_err().to_string(), "attribute `n`: 300 is out of range for u8");
         let deep = (0..100).fold(AttrValue::i64(1), |inner, _| AttrValue::Dict(vec![("d".into(), inner)]));
-        let e = Encoded::of(&farcall_sig::Attrs::from_iter([("x", deep)])).unwrap_err();
+        let e = Encoded::of(&farcall_sig::AttrValues::from_iter([("x", deep)])).unwrap_err();
         assert!(e.to_string().ends_with(".d`: dictionaries are nested too deep"), "{e}");
     }
 }

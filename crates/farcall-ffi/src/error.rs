@@ -17,12 +17,12 @@ pub type Boxed<T = ()> = std::result::Result<T, Box<Error>>;
 /// A failure, with one of XLA's codes.
 ///
 /// `?` converts any [`std::error::Error`] to this type. Well-known errors of the standard library get a
-/// suitable code, such as [`OutOfRange`](ErrorCode::OutOfRange) for a failed integer conversion; any other
-/// error is [`Unknown`](ErrorCode::Unknown). Because of this conversion, `Error` itself does not implement
+/// suitable code, such as [`OutOfRange`](StatusCode::OutOfRange) for a failed integer conversion; any other
+/// error is [`Unknown`](StatusCode::Unknown). Because of this conversion, `Error` itself does not implement
 /// `std::error::Error`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Error {
-    code: ErrorCode,
+    code: StatusCode,
     message: String,
 }
 
@@ -31,38 +31,38 @@ macro_rules! error_codes {
         /// The codes of `absl::Status`, which XLA and farcall share.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
         #[non_exhaustive]
-        pub enum ErrorCode {
+        pub enum StatusCode {
             $($(#[$meta])* $code,)*
         }
 
-        impl ErrorCode {
+        impl StatusCode {
             /// All codes, in the order of their numbers.
-            pub const VARIANTS: &[ErrorCode] = &[$(ErrorCode::$code,)*];
+            pub const VARIANTS: &[StatusCode] = &[$(StatusCode::$code,)*];
 
             /// Name in XLA's spelling: `INVALID_ARGUMENT`.
             pub const fn name(self) -> &'static str {
                 match self {
-                    $(ErrorCode::$code => stringify!($number),)*
+                    $(StatusCode::$code => stringify!($number),)*
                 }
             }
         }
 
         /// Returns the code's number in the C interface.
-        impl From<ErrorCode> for abi::ErrorCode {
-            fn from(code: ErrorCode) -> abi::ErrorCode {
+        impl From<StatusCode> for abi::ErrorCode {
+            fn from(code: StatusCode) -> abi::ErrorCode {
                 match code {
-                    $(ErrorCode::$code => abi::ErrorCode::$number,)*
+                    $(StatusCode::$code => abi::ErrorCode::$number,)*
                 }
             }
         }
 
         /// Returns the code with this number; `OK` and undefined numbers become
-        /// [`Unknown`](ErrorCode::Unknown).
-        impl From<abi::ErrorCode> for ErrorCode {
-            fn from(code: abi::ErrorCode) -> ErrorCode {
+        /// [`Unknown`](StatusCode::Unknown).
+        impl From<abi::ErrorCode> for StatusCode {
+            fn from(code: abi::ErrorCode) -> StatusCode {
                 match code {
-                    $(abi::ErrorCode::$number => ErrorCode::$code,)*
-                    _ => ErrorCode::Unknown,
+                    $(abi::ErrorCode::$number => StatusCode::$code,)*
+                    _ => StatusCode::Unknown,
                 }
             }
         }
@@ -73,7 +73,7 @@ macro_rules! error_codes {
                 #[doc = concat!("(`", stringify!($number), "`)")]
                 #[cold]
                 pub fn $constructor(message: impl Into<String>) -> Error {
-                    Error::new(ErrorCode::$code, message)
+                    Error::new(StatusCode::$code, message)
                 }
             )*
         }
@@ -118,12 +118,12 @@ error_codes! {
 impl Error {
     /// Makes an error with this code and message.
     #[cold]
-    pub fn new(code: ErrorCode, message: impl Into<String>) -> Error {
+    pub fn new(code: StatusCode, message: impl Into<String>) -> Error {
         Error { code, message: message.into() }
     }
 
     /// Code of the error.
-    pub fn code(&self) -> ErrorCode {
+    pub fn code(&self) -> StatusCode {
         self.code
     }
 
@@ -158,32 +158,32 @@ impl<E: std::error::Error + 'static> From<E> for Error {
     }
 }
 
-fn code_of(error: &dyn Any) -> ErrorCode {
+fn code_of(error: &dyn Any) -> StatusCode {
     use std::io::ErrorKind;
     if let Some(io) = error.downcast_ref::<std::io::Error>() {
         return match io.kind() {
-            ErrorKind::NotFound => ErrorCode::NotFound,
-            ErrorKind::PermissionDenied => ErrorCode::PermissionDenied,
-            ErrorKind::AlreadyExists => ErrorCode::AlreadyExists,
-            ErrorKind::TimedOut => ErrorCode::DeadlineExceeded,
-            ErrorKind::OutOfMemory | ErrorKind::StorageFull => ErrorCode::ResourceExhausted,
-            ErrorKind::InvalidInput => ErrorCode::InvalidArgument,
-            ErrorKind::InvalidData | ErrorKind::UnexpectedEof => ErrorCode::DataLoss,
-            _ => ErrorCode::Unknown,
+            ErrorKind::NotFound => StatusCode::NotFound,
+            ErrorKind::PermissionDenied => StatusCode::PermissionDenied,
+            ErrorKind::AlreadyExists => StatusCode::AlreadyExists,
+            ErrorKind::TimedOut => StatusCode::DeadlineExceeded,
+            ErrorKind::OutOfMemory | ErrorKind::StorageFull => StatusCode::ResourceExhausted,
+            ErrorKind::InvalidInput => StatusCode::InvalidArgument,
+            ErrorKind::InvalidData | ErrorKind::UnexpectedEof => StatusCode::DataLoss,
+            _ => StatusCode::Unknown,
         };
     }
     if error.is::<std::num::TryFromIntError>() {
-        ErrorCode::OutOfRange
+        StatusCode::OutOfRange
     } else if error.is::<std::num::ParseIntError>()
         || error.is::<std::num::ParseFloatError>()
         || error.is::<std::str::Utf8Error>()
         || error.is::<std::array::TryFromSliceError>()
     {
-        ErrorCode::InvalidArgument
+        StatusCode::InvalidArgument
     } else if error.is::<std::collections::TryReserveError>() {
-        ErrorCode::ResourceExhausted
+        StatusCode::ResourceExhausted
     } else {
-        ErrorCode::Unknown
+        StatusCode::Unknown
     }
 }
 
@@ -212,19 +212,19 @@ mod tests {
 
     #[test]
     fn sixteen_codes_go_there_and_back() {
-        assert_eq!(ErrorCode::VARIANTS.len(), 16);
-        for (i, code) in ErrorCode::VARIANTS.iter().enumerate() {
+        assert_eq!(StatusCode::VARIANTS.len(), 16);
+        for (i, code) in StatusCode::VARIANTS.iter().enumerate() {
             assert_eq!(abi::ErrorCode::from(*code), abi::ErrorCode(i as u32 + 1));
-            assert_eq!(ErrorCode::from(abi::ErrorCode::from(*code)), *code);
+            assert_eq!(StatusCode::from(abi::ErrorCode::from(*code)), *code);
         }
-        assert_eq!(ErrorCode::from(abi::ErrorCode(77)), ErrorCode::Unknown);
+        assert_eq!(StatusCode::from(abi::ErrorCode(77)), StatusCode::Unknown);
     }
 
     #[test]
     fn std_errors_get_codes() {
         let convert = || -> Result<i8> { Ok(i8::try_from(1000)?) };
-        assert_eq!(convert().unwrap_err().code(), ErrorCode::OutOfRange);
+        assert_eq!(convert().unwrap_err().code(), StatusCode::OutOfRange);
         let read = || -> Result<String> { Ok(std::fs::read_to_string("/no/such/file")?) };
-        assert_eq!(read().unwrap_err().code(), ErrorCode::NotFound);
+        assert_eq!(read().unwrap_err().code(), StatusCode::NotFound);
     }
 }

@@ -6,7 +6,7 @@ use std::iter::Sum;
 use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssign};
 
 use farcall_sig::DType;
-use farcall_sig::complex::{Complex, Part};
+use farcall_sig::complex::{Complex, ComplexPart};
 
 use crate::element::Element;
 use crate::exp::{exp_f32, exp_f64};
@@ -145,7 +145,7 @@ pub trait Float:
 ///     Ok(())
 /// }
 /// ```
-pub trait Real: Float<Acc = Self> + Part {
+pub trait Real: Float<Acc = Self> + ComplexPart {
     /// Complex element type with such parts.
     #[doc(hidden)]
     const COMPLEX: DType;

@@ -8,7 +8,7 @@ use std::mem::offset_of;
 use std::ptr::null_mut;
 
 use crate::abi::{self, Api};
-use crate::error::{Error, ErrorCode, Result};
+use crate::error::{Error, Result, StatusCode};
 use crate::pointer::unusable;
 
 /// A host, from a call frame.
@@ -113,7 +113,7 @@ impl Host {
             // SAFETY: a function of the host; this function owns the error, and does not use it any more.
             unsafe { destroy(&mut args) };
         }
-        Error::new(ErrorCode::from(args.errc), message)
+        Error::new(StatusCode::from(args.errc), message)
     }
 }
 

@@ -179,7 +179,7 @@ pub use buffer::{ANY_RANK, AnyBuffer, Buffer, InOut};
 pub use context::{Context, UserData};
 pub use decode::{RestOperands, RestResults, Role};
 pub use element::{Complex, Element, Pred};
-pub use error::{Error, ErrorCode, Result};
+pub use error::{Error, Result, StatusCode};
 pub use farcall_macros::{
     FromAttr, batch, handler, jvp, lowers, nondiff, samples, shape, signature, stage, transpose, vjp,
 };
@@ -239,9 +239,10 @@ pub mod prelude {
     pub use crate::descriptor::OpDescriptor;
     pub use crate::{
         AnyBuffer, Attrs, Batch, BatchCall, Block, Buffer, Complex, Context, DType, Dict, Element, Error,
-        ErrorCode, Float, FromAttr, InOut, Kept, KeptMut, Lowered, ParallelSlice, Parts, Pred, Random, Real,
-        RestOperands, RestResults, Result, Sample, Scratch, ShapeCall, State, TargetCall, batch, dispatch,
-        ensure, handler, jvp, lowers, nondiff, ops, samples, shape, signature, stage, transpose, vjp, zip,
+        Float, FromAttr, InOut, Kept, KeptMut, Lowered, ParallelSlice, Parts, Pred, Random, Real,
+        RestOperands, RestResults, Result, Sample, Scratch, ShapeCall, State, StatusCode, TargetCall, batch,
+        dispatch, ensure, handler, jvp, lowers, nondiff, ops, samples, shape, signature, stage, transpose,
+        vjp, zip,
     };
 }
 
@@ -284,7 +285,7 @@ macro_rules! __stand_in {
                 > = ::core::option::Option::None;
                 const KEEPS: bool = false;
                 const LASTS: bool = false;
-                const SHAPE: __private::Shape = __private::Shape::of::<0>(&[]);
+                const SHAPE: __private::BufferCounts = __private::BufferCounts::of::<0>(&[]);
                 type Views = ();
 
                 fn call(_: __private::Entered) -> __private::Boxed {
@@ -292,7 +293,7 @@ macro_rules! __stand_in {
                 }
             }
 
-            impl __private::Op for $name {
+            impl __private::HandlerOp for $name {
                 const DESCRIPTOR: &'static $crate::descriptor::OpDescriptor =
                     // SAFETY: the descriptor has no functions.
                     &unsafe {
@@ -311,7 +312,7 @@ macro_rules! __stand_in {
                             file: "",
                             line: 0,
                             params: &[],
-                            declaration: __private::Declaration::EMPTY,
+                            declaration: __private::OpDeclarations::EMPTY,
                         })
                     };
                 const DECLARED: __private::DeclaredOp =
@@ -340,12 +341,12 @@ pub mod __private {
     };
     pub use crate::decode::Role;
     pub use crate::decode::{
-        Decoder, Memory, Param, Proofs, Shape, Spec, attributes, begin, beside_proof, common, finish, keeps,
-        lasts, may_overlap, may_overlap_itself, memory, named, no_instance, no_overlap, positional, read,
-        renew, slot, take, view_of, zero,
+        BufferCounts, Decoder, Footprint, Param, Proofs, Spec, attributes, begin, beside_proof, common,
+        finish, keeps, lasts, may_overlap, may_overlap_itself, memory, named, no_instance, no_overlap,
+        positional, read, renew, slot, take, view_of, zero,
     };
-    pub use crate::decode::{Extent, Place, Residual, Term};
-    pub use crate::descriptor::{Declaration, OpParts, concat, conflict, count, params};
+    pub use crate::decode::{Extent, Residual, TensorIndex, Term};
+    pub use crate::descriptor::{OpDeclarations, OpParts, concat, conflict, count, params};
     pub use crate::error::Boxed;
     pub use crate::host::Host;
     pub use crate::lowering::{LowerRule, lower_rule};
@@ -372,7 +373,7 @@ pub mod __private {
         message = "`{Self}` is not a handler",
         label = "not a function with `#[handler]`"
     )]
-    pub trait Op: Entry {
+    pub trait HandlerOp: Entry {
         /// Description of the op.
         const DESCRIPTOR: &'static OpDescriptor;
         /// Declaration of the op, for checking the ops that it is a derivative of.
@@ -389,9 +390,9 @@ pub mod __private {
         message = "`{Self}` has no residuals",
         label = "no handler with `#[vjp(residuals(…), …)]`"
     )]
-    pub trait HasForward: Op {
+    pub trait HasForward: HandlerOp {
         /// The forward op.
-        type Forward: Op;
+        type Forward: HandlerOp;
     }
 
     /// A function that a handler names as one of its other stages. Implemented by `#[stage]`.
@@ -419,7 +420,7 @@ pub mod __private {
     pub enum record {}
 
     /// Returns an entry's function pointer, after checking its stage at compile time.
-    pub const fn entry<E: StageOf<S>, S>() -> crate::abi::Handler {
+    pub const fn entry<E: StageOf<S>, S>() -> crate::abi::HandlerFn {
         enter::<E>
     }
 

@@ -5,7 +5,7 @@ use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr::{null, null_mut};
 
 use crate::abi;
-use crate::descriptor::{Library, LibraryDescriptor, Op};
+use crate::descriptor::{Library, LibraryDescriptor, LibraryOp};
 
 /// An owned reference to a Python object.
 type Object = *mut c_void;
@@ -115,7 +115,7 @@ impl Interpreter {
     ///
     /// # Safety
     /// The interpreter's lock is held.
-    unsafe fn stages(&self, op: &Op<'_>) -> Option<Object> {
+    unsafe fn stages(&self, op: &LibraryOp<'_>) -> Option<Object> {
         let abi::HandlerBundle { instantiate, prepare, initialize, execute, record } = op.bundle();
         let stages = [
             ("instantiate", instantiate),

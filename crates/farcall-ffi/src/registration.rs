@@ -13,7 +13,7 @@ use std::ffi::{CStr, CString, c_int, c_void};
 use std::ptr::null_mut;
 
 use crate::abi::{self, Api};
-use crate::descriptor::{self, Library, LibraryDescriptor, Op};
+use crate::descriptor::{self, Library, LibraryDescriptor, LibraryOp};
 use crate::error::Result;
 use crate::host::{Host, function};
 use crate::object::stay_loaded;
@@ -54,7 +54,7 @@ pub unsafe fn register(library: &'static LibraryDescriptor) -> usize {
     .unwrap_or(0)
 }
 
-fn register_op(host: &Host, op: &Op<'_>, name: &str) -> Result<()> {
+fn register_op(host: &Host, op: &LibraryOp<'_>, name: &str) -> Result<()> {
     let register = function!(host, handler_register)?;
     // The host copies the name.
     let name = abi::ByteSpan::new(name.as_bytes());

@@ -28,7 +28,7 @@
 use std::ffi::c_void;
 use std::ptr::null_mut;
 
-use farcall_sig::{AttrValue, Attrs};
+use farcall_sig::{AttrValue, AttrValues};
 
 use crate::abi as c;
 use crate::arena::Arena;
@@ -81,7 +81,7 @@ pub mod abi {
 #[derive(Clone, Debug, Default)]
 pub struct Sample {
     operands: Vec<Operand>,
-    attrs: Attrs,
+    attrs: AttrValues,
 }
 
 /// A dense array.

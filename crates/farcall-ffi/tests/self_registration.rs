@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use expect_test::expect;
-use farcall_ffi::abi::Handler;
+use farcall_ffi::abi::HandlerFn;
 use farcall_ffi::descriptor::{self, LibraryFn};
 use libloading::Library;
 
@@ -55,7 +55,7 @@ fn registers_with_every_host_of_the_process() {
     let mut results = String::new();
     for (i, host) in early.iter().chain([&late]).enumerate() {
         // SAFETY: host.cc defines a function of this type.
-        let run = unsafe { host.get::<unsafe extern "C" fn(Handler, Handler, i64) -> i64>(b"host_run") };
+        let run = unsafe { host.get::<unsafe extern "C" fn(HandlerFn, HandlerFn, i64) -> i64>(b"host_run") };
         // SAFETY: the arguments are two handlers of the library.
         let result = unsafe { run.expect("host.cc defines it")(instantiate, execute, i as i64 * 7) };
         assert_eq!(result, i as i64 * 7, "{}", notes(host));
@@ -99,7 +99,7 @@ fn library() -> PathBuf {
 }
 
 /// Returns the functions of the op `start`.
-fn handlers(library: &Library) -> (Handler, Handler) {
+fn handlers(library: &Library) -> (HandlerFn, HandlerFn) {
     // SAFETY: `library!` exports the function, and the library stays loaded.
     let library = unsafe {
         let describe = library.get::<LibraryFn>(descriptor::SYMBOL.as_bytes()).expect("exported");

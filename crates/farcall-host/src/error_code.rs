@@ -1,6 +1,6 @@
 //! Error codes, for callers that handle some errors differently.
 
-use farcall_ffi::ErrorCode as Status;
+use farcall_ffi::StatusCode as Status;
 use farcall_sig::signature::MismatchKind;
 
 /// An error of the engine. Its code tells kinds of errors apart, and its message is for people.

@@ -2,5 +2,5 @@
 //! must outlive it.
 
 pub use crate::interface::context::Run;
-pub use crate::interface::future::{Completion, Kept};
+pub use crate::interface::future::{Completion, KeptMemory};
 pub use crate::interface::kept_memory::Keeping;

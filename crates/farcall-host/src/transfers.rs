@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use farcall_ir::{Literal, TensorType};
 
-use crate::device::{Buffer, BufferError};
+use crate::device::{BufferError, DeviceBuffer};
 
 /// Queues to and from a running program: the program reads with `infeed` and `recv`, and writes with
 /// `outfeed` and `send`.
@@ -52,7 +52,7 @@ pub struct Transfers {
 
 #[derive(Debug, Default)]
 struct Queues {
-    all: BTreeMap<Queue, VecDeque<Vec<Buffer>>>,
+    all: BTreeMap<Queue, VecDeque<Vec<DeviceBuffer>>>,
     closed: bool,
 }
 
@@ -79,22 +79,22 @@ impl Transfers {
     }
 
     /// Appends values to the infeed queue: one per tensor that the `infeed` returns.
-    pub fn feed<B: Into<Buffer>>(&self, values: impl IntoIterator<Item = B>) {
+    pub fn feed<B: Into<DeviceBuffer>>(&self, values: impl IntoIterator<Item = B>) {
         self.put(Queue::Infeed, values.into_iter().map(B::into).collect());
     }
 
     /// Takes the oldest unread values of `outfeed`, waiting up to `wait` for them.
-    pub fn read(&self, wait: Duration) -> Option<Vec<Buffer>> {
+    pub fn read(&self, wait: Duration) -> Option<Vec<DeviceBuffer>> {
         self.take_within(Queue::Outfeed, wait)
     }
 
     /// Appends values to the queue that `recv` reads on a channel: one per tensor that the `recv` returns.
-    pub fn send<B: Into<Buffer>>(&self, channel: i64, values: impl IntoIterator<Item = B>) {
+    pub fn send<B: Into<DeviceBuffer>>(&self, channel: i64, values: impl IntoIterator<Item = B>) {
         self.put(Queue::ToProgram(channel), values.into_iter().map(B::into).collect());
     }
 
     /// Takes the oldest unread values of `send` on a channel, waiting up to `wait` for them.
-    pub fn receive(&self, channel: i64, wait: Duration) -> Option<Vec<Buffer>> {
+    pub fn receive(&self, channel: i64, wait: Duration) -> Option<Vec<DeviceBuffer>> {
         self.take_within(Queue::ToHost(channel), wait)
     }
 
@@ -132,24 +132,24 @@ impl Transfers {
 
     /// Puts values of an `outfeed` into the queue.
     pub fn outfeed(&self, values: Vec<Literal>) {
-        self.put(Queue::Outfeed, values.into_iter().map(Buffer::from).collect());
+        self.put(Queue::Outfeed, values.into_iter().map(DeviceBuffer::from).collect());
     }
 
     /// Puts values of a `send` on a channel into the queue.
     pub fn sent(&self, channel: i64, values: Vec<Literal>) {
-        self.put(Queue::ToHost(channel), values.into_iter().map(Buffer::from).collect());
+        self.put(Queue::ToHost(channel), values.into_iter().map(DeviceBuffer::from).collect());
     }
 
     fn lock(&self) -> MutexGuard<'_, Queues> {
         self.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn put(&self, queue: Queue, values: Vec<Buffer>) {
+    fn put(&self, queue: Queue, values: Vec<DeviceBuffer>) {
         self.lock().all.entry(queue).or_default().push_back(values);
         self.changed.notify_all();
     }
 
-    fn take_within(&self, queue: Queue, wait: Duration) -> Option<Vec<Buffer>> {
+    fn take_within(&self, queue: Queue, wait: Duration) -> Option<Vec<DeviceBuffer>> {
         let begin = Instant::now();
         let mut queues = self.lock();
         loop {
@@ -202,8 +202,8 @@ impl Transfers {
 }
 
 /// Checks that the values have the types that the program takes.
-fn fits(queue: Queue, types: &[TensorType], values: &[Buffer]) -> Result<(), TransferError> {
-    let found: Vec<TensorType> = values.iter().map(Buffer::ty).collect();
+fn fits(queue: Queue, types: &[TensorType], values: &[DeviceBuffer]) -> Result<(), TransferError> {
+    let found: Vec<TensorType> = values.iter().map(DeviceBuffer::ty).collect();
     if found == types {
         return Ok(());
     }

@@ -75,7 +75,7 @@ pub mod verify;
 pub mod vhlo;
 pub mod write;
 
-pub use attr::{Attr, AttrDict, UnwritableAttr};
+pub use attr::{AttrDict, Attribute, UnwritableAttr};
 pub use diag::{Diagnostic, ProgramError, Source, Span};
 pub use farcall_limits::{interrupt, iterations, memory};
 pub use farcall_sig::DType;

@@ -5,7 +5,7 @@ use crate::module::{Inst, Region};
 
 /// A region that applies one operation to its two arguments.
 #[derive(Clone, Copy, Debug)]
-pub struct Reducer<'a> {
+pub struct BinaryRegion<'a> {
     /// The operation.
     pub inst: Inst<'a>,
     /// True if the operation takes the second argument first.
@@ -14,10 +14,10 @@ pub struct Reducer<'a> {
 
 /// Returns the operation that the region applies to its two arguments. `None` if the region does anything
 /// else.
-pub fn of(region: Region<'_>) -> Option<Reducer<'_>> {
+pub fn of(region: Region<'_>) -> Option<BinaryRegion<'_>> {
     let [inst, _] = region.exactly()?;
     let swapped = order(region.args(), inst.operands(), inst.results(), region.returned())?;
-    inst.region_ids().is_empty().then_some(Reducer { inst, swapped })
+    inst.region_ids().is_empty().then_some(BinaryRegion { inst, swapped })
 }
 
 /// Recognizes a region that applies one operation to its two arguments, in any representation of regions,

@@ -13,7 +13,7 @@ use farcall_ir::{DType, Op};
 use super::args::Args;
 use super::body::Body;
 use super::case_analysis::{self, Columns, Numbers};
-use super::loops::prepared::Prepared;
+use super::loops::prepared::PreparedKernel;
 use super::number::{Compared, Integer};
 use super::reduce::{Shape, joined};
 use super::simd::{has_vectors, vectorized, with_vectors};
@@ -30,7 +30,7 @@ const BLOCK_COLUMNS: usize = 256;
 /// Number of elements that are compared at once.
 const LANES: usize = 32;
 
-fn prepare(request: &Request<'_>) -> Option<Prepared> {
+fn prepare(request: &Request<'_>) -> Option<PreparedKernel> {
     let (Op::Reduce { dims }, [body]) = (request.op, request.bodies) else { return None };
     let ([x, places, init, first], [y, found]) = (request.inputs, request.outputs) else { return None };
     let kept = (0..x.rank()).filter(|d| !dims.contains(d)).map(|d| x.sizes()[d]);
@@ -222,7 +222,7 @@ fn reduction<T: Compared, I: Integer + Send + Sync>(
     counted: Option<IotaIndices>,
     elements: usize,
     results: usize,
-) -> Prepared {
+) -> PreparedKernel {
     // A unit is one result or, if columns are reduced, one block of columns at one index of the outer kept
     // dimensions.
     let columns = if shape.rows { 1 } else { shape.length.div_ceil(BLOCK_COLUMNS) };
@@ -230,7 +230,7 @@ fn reduction<T: Compared, I: Integer + Send + Sync>(
     let work = (elements / units.max(1)).max(1);
     let per_task = (TASK_ELEMENTS / work).max(1);
     let tasks = units.div_ceil(per_task).max(1);
-    let prepared = Prepared::in_tasks(tasks, move |args, task| {
+    let prepared = PreparedKernel::in_tasks(tasks, move |args, task| {
         let units = task * per_task..((task + 1) * per_task).min(units);
         for unit in units {
             let (unit, begin) = (unit / columns, unit % columns * BLOCK_COLUMNS);

@@ -10,32 +10,32 @@ pub struct Args<'a> {
     inputs: usize,
     bases: &'a [*mut u8],
     /// Scalar constants: the elements that places with the base [`NUMBERS`] refer to.
-    numbers: &'a [Element],
+    numbers: &'a [ElementBytes],
     /// Unique number of this run, for kernels that asked for one.
     run: u64,
 }
 
 /// Value of [`Place::base`] for scalar constants of a kernel, which are not in the memory of the run
-/// ([`Prepared::knowing`](crate::Prepared::knowing)).
+/// ([`Prepared::knowing`](crate::PreparedKernel::knowing)).
 pub const NUMBERS: usize = usize::MAX;
 
 /// An element of any type.
 #[derive(Clone, Copy)]
 #[repr(C, align(16))]
-pub struct Element([u8; Element::SIZE]);
+pub struct ElementBytes([u8; ElementBytes::SIZE]);
 
-impl Element {
+impl ElementBytes {
     /// Distance between elements in bytes.
     pub const SIZE: usize = 16;
 
     /// Creates an element from its bytes.
     ///
     /// # Panics
-    /// If there are more than [`Element::SIZE`] bytes.
-    pub fn new(bytes: &[u8]) -> Element {
-        let mut all = [0; Element::SIZE];
+    /// If there are more than [`ElementBytes::SIZE`] bytes.
+    pub fn new(bytes: &[u8]) -> ElementBytes {
+        let mut all = [0; ElementBytes::SIZE];
         all[..bytes.len()].copy_from_slice(bytes);
-        Element(all)
+        ElementBytes(all)
     }
 
     /// Returns the element's bytes, followed by zeros.
@@ -101,7 +101,7 @@ impl<'a> Args<'a> {
 
     /// Returns the same arguments with these scalar constants.
     #[inline]
-    pub(super) fn with_numbers<'b>(&self, numbers: &'b [Element]) -> Args<'b>
+    pub(super) fn with_numbers<'b>(&self, numbers: &'b [ElementBytes]) -> Args<'b>
     where
         'a: 'b,
     {

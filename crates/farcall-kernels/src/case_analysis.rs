@@ -6,7 +6,7 @@
 //! region, however it is written. Numbers are represented by integers, called keys, that have the same order
 //! as the numbers ([`key`]).
 
-use farcall_ir::op::{Binary, Compare, CompareKind, Direction, Unary};
+use farcall_ir::op::{Binary, Compare, CompareKind, ComparisonDirection, Unary};
 use farcall_ir::{DType, Literal, Op};
 
 use super::body::{Body, BodyInst};
@@ -168,14 +168,14 @@ impl Numbers {
     fn holds(&self, compare: &Compare, x: u64, y: u64) -> bool {
         let total = self.float.is_none() || compare.kind == Some(CompareKind::TotalOrder);
         let (x, y) = if total { (Some(x), Some(y)) } else { (self.number(x), self.number(y)) };
-        let (Some(x), Some(y)) = (x, y) else { return compare.direction == Direction::Ne };
+        let (Some(x), Some(y)) = (x, y) else { return compare.direction == ComparisonDirection::Ne };
         match compare.direction {
-            Direction::Lt => x < y,
-            Direction::Gt => x > y,
-            Direction::Le => x <= y,
-            Direction::Ge => x >= y,
-            Direction::Eq => x == y,
-            Direction::Ne => x != y,
+            ComparisonDirection::Lt => x < y,
+            ComparisonDirection::Gt => x > y,
+            ComparisonDirection::Le => x <= y,
+            ComparisonDirection::Ge => x >= y,
+            ComparisonDirection::Eq => x == y,
+            ComparisonDirection::Ne => x != y,
         }
     }
 }

@@ -4,14 +4,14 @@ use farcall_ir::op::DotGeneral;
 use farcall_ir::{DType, Op, TensorType, dims};
 
 use super::args::Args;
-use super::loops::prepared::Prepared;
+use super::loops::prepared::PreparedKernel;
 use super::product::{self, Operand, Product, Source};
 use super::{Kernel, Request, apart, elementwise};
 use crate::cache::CACHE_LINE_BYTES;
 
 pub(super) static KERNEL: Kernel = Kernel { name: "dot", prepare, in_place: apart, describe };
 
-fn prepare(request: &Request<'_>) -> Option<Prepared> {
+fn prepare(request: &Request<'_>) -> Option<PreparedKernel> {
     let (dot, [x, y], [out]) = parts(request)?;
     let product = product(dot, [x, y], out)?;
     let mut scratch = 0;
@@ -133,7 +133,7 @@ struct Input {
     number: usize,
     source: Source,
     /// Conversion of the operand, and its offset in the scratch memory.
-    convert: Option<(Prepared, usize)>,
+    convert: Option<(PreparedKernel, usize)>,
 }
 
 impl Input {

@@ -4,7 +4,7 @@ use farcall_ir::{Op, TensorType};
 use smallvec::SmallVec;
 
 use super::args::Args;
-use super::loops::prepared::Prepared;
+use super::loops::prepared::PreparedKernel;
 use super::loops::straight_line::{self, At, StraightLine};
 use super::loops::vector::moves::{Index, Moves, Window};
 use super::movement::{Movement, fill, row_major, run_parts};
@@ -14,7 +14,7 @@ use super::{Kernel, Request, apart, nothing};
 pub(super) static KERNEL: Kernel =
     Kernel { name: "dynamic_slice", prepare, in_place: apart, describe: nothing };
 
-fn prepare(request: &Request<'_>) -> Option<Prepared> {
+fn prepare(request: &Request<'_>) -> Option<PreparedKernel> {
     let (Op::DynamicSlice { sizes }, [x, indices @ ..], [y]) = (request.op, request.inputs, request.outputs)
     else {
         return None;
@@ -31,10 +31,10 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     if y.bytes().is_some_and(|n| n <= straight_line::MAX_MOVEMENT_BYTES) {
         let mut line = StraightLine::new(SHIFT_BYTES)?;
         start.in_steps(At::Input(0), y.dtype.size(), movement, true, &mut line)?;
-        return Some(Prepared::straight(line));
+        return Some(PreparedKernel::straight(line));
     }
     let parts = movement.parts(y.dtype.size());
-    let prepared = Prepared::new(move |args| {
+    let prepared = PreparedKernel::new(move |args| {
         // SAFETY: the tensors have these types and do not overlap. Indices are clamped, so the shift is at
         // most `start.far()`, with which the movement fits (checked in `prepare`).
         unsafe { run_parts(&parts, args.input_ptr(0), args.output_ptr(0), [start.shift(args), 0]) };

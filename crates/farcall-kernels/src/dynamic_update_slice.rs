@@ -4,7 +4,7 @@
 use farcall_ir::Op;
 
 use super::dynamic_slice::{self, Start};
-use super::loops::prepared::Prepared;
+use super::loops::prepared::PreparedKernel;
 use super::loops::straight_line::{self, At, StraightLine};
 use super::movement::{Movement, copy_bytes, embed, run_parts};
 use super::{InPlace, Kernel, Request, nothing};
@@ -12,7 +12,7 @@ use super::{InPlace, Kernel, Request, nothing};
 pub(super) static KERNEL: Kernel =
     Kernel { name: "dynamic_update_slice", prepare, in_place: |_| InPlace::First, describe: nothing };
 
-fn prepare(request: &Request<'_>) -> Option<Prepared> {
+fn prepare(request: &Request<'_>) -> Option<PreparedKernel> {
     let (Op::DynamicUpdateSlice, [x, update, indices @ ..], [y]) =
         (request.op, request.inputs, request.outputs)
     else {
@@ -31,10 +31,10 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
         let mut line = StraightLine::new(dynamic_slice::SHIFT_BYTES)?;
         line.copy(1, At::Input(0), At::Output(0), bytes);
         start.in_steps(At::Input(1), y.dtype.size(), movement, false, &mut line)?;
-        return Some(Prepared::straight(line));
+        return Some(PreparedKernel::straight(line));
     }
     let parts = movement.parts(y.dtype.size());
-    let prepared = Prepared::new(move |args| {
+    let prepared = PreparedKernel::new(move |args| {
         let (x, out) = (args.input_ptr::<u8>(0), args.output_ptr::<u8>(0));
         // SAFETY: the tensors have these types. The output does not overlap the inputs, except that it may be
         // exactly the memory of the operand. Indices are clamped, so the shift is at most `start.far()`, with

@@ -3,7 +3,7 @@
 use farcall_ir::{DType, Op, TensorType};
 use smallvec::SmallVec;
 
-use super::loops::prepared::Prepared;
+use super::loops::prepared::PreparedKernel;
 use super::loops::tiles;
 use super::{InPlace, Kernel, Request, short_name};
 
@@ -11,7 +11,7 @@ use super::{InPlace, Kernel, Request, short_name};
 pub(super) static KERNEL: Kernel =
     Kernel { name: "elementwise", prepare, in_place: |_| InPlace::Anywhere, describe };
 
-fn prepare(request: &Request<'_>) -> Option<Prepared> {
+fn prepare(request: &Request<'_>) -> Option<PreparedKernel> {
     let [y] = request.outputs else { return None };
     let computes = matches!(
         request.op,
@@ -29,7 +29,7 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
 }
 
 /// Prepares the conversion of a tensor's elements.
-pub(super) fn converted(x: &TensorType, to: DType) -> Option<Prepared> {
+pub(super) fn converted(x: &TensorType, to: DType) -> Option<PreparedKernel> {
     let (inputs, y) = ([x], x.with_dtype(to));
     let mut tile = tiles::Builder::new(&inputs, x.elements()?, None);
     tile.op(&Op::Convert, &[(0, x)], &y)?;

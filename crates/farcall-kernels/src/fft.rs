@@ -30,7 +30,7 @@ use rustfft::num_traits::Zero;
 use rustfft::{Fft, FftDirection, FftNum, FftPlanner};
 
 use super::args::Args;
-use super::loops::prepared::Prepared;
+use super::loops::prepared::PreparedKernel;
 use super::{Kernel, Request, apart};
 
 pub(super) static KERNEL: Kernel = Kernel { name: "fft", prepare, in_place: apart, describe };
@@ -50,7 +50,7 @@ const COLUMN_GAP_ELEMENTS: usize = 8;
 /// Number of elements in a group of rows, which are transformed and then scaled while they are in cache.
 const ROW_GROUP_ELEMENTS: usize = 1 << 12;
 
-fn prepare(request: &Request<'_>) -> Option<Prepared> {
+fn prepare(request: &Request<'_>) -> Option<PreparedKernel> {
     let (Op::Fft { kind, length }, [x], [y]) = (request.op, request.inputs, request.outputs) else {
         return None;
     };
@@ -141,9 +141,9 @@ impl Shape {
         })
     }
 
-    fn prepared<T: Number>(self) -> Prepared {
+    fn prepared<T: Number>(self) -> PreparedKernel {
         if self.elements == 0 {
-            return Prepared::new(|_| ());
+            return PreparedKernel::new(|_| ());
         }
         let slow = self.elements.max(self.operand) >= MIN_SLOW_ELEMENTS;
         let prepared = match self.kind {
@@ -156,7 +156,7 @@ impl Shape {
     }
 
     /// Prepares FFT and IFFT.
-    fn complex<T: Number>(&self, direction: FftDirection) -> Prepared {
+    fn complex<T: Number>(&self, direction: FftDirection) -> PreparedKernel {
         let (length, scale) = (self.row, self.scale::<T>());
         let lines = Lines::new(length, move || {
             Arc::new(match Long::new(length, direction) {
@@ -195,7 +195,7 @@ impl Shape {
     }
 
     /// Prepares RFFT.
-    fn forward<T: Number>(&self) -> Prepared {
+    fn forward<T: Number>(&self) -> PreparedKernel {
         let (length, half) = (self.row, self.row / 2 + 1);
         let lines = Lines::new(length, move || {
             Arc::new(match LongReal::new(length, FftDirection::Forward) {
@@ -238,7 +238,7 @@ impl Shape {
     }
 
     /// Prepares IRFFT.
-    fn backward<T: Number>(&self) -> Prepared {
+    fn backward<T: Number>(&self) -> PreparedKernel {
         let (length, half, scale) = (self.row, self.row / 2 + 1, self.scale::<T>());
         let lines = Lines::new(length, move || {
             Arc::new(match LongReal::new(length, FftDirection::Inverse) {
@@ -299,7 +299,7 @@ impl Shape {
         let Some((outermost, others)) = self.columns.split_last() else { return self.each_row(work) };
         // The outermost columns are read from the operand.
         let first = outermost.all::<T>(FftDirection::Inverse);
-        let columns = Prepared::in_tasks(first.tasks, move |args, task| {
+        let columns = PreparedKernel::in_tasks(first.tasks, move |args, task| {
             first.run(args.input_ptr(0), args.ptr(args.scratch_place()), task);
         });
         let columns = others.iter().fold(columns, |prepared, columns| {
@@ -312,9 +312,9 @@ impl Shape {
     }
 
     /// Makes a phase that processes all rows.
-    fn each_row(&self, work: impl Fn(&Args<'_>, &Rows) + Send + Sync + 'static) -> Prepared {
+    fn each_row(&self, work: impl Fn(&Args<'_>, &Rows) + Send + Sync + 'static) -> PreparedKernel {
         let (tasks, rows) = (tasks(self.rows, self.row), self.rows);
-        Prepared::in_tasks(tasks, move |args, task| work(args, &Rows::of(task, tasks, rows)))
+        PreparedKernel::in_tasks(tasks, move |args, task| work(args, &Rows::of(task, tasks, rows)))
     }
 
     fn scale<T: Number>(&self) -> T {
@@ -488,10 +488,10 @@ impl Columns {
     /// Adds a phase to `kernel`. The phase transforms these lines of the tensor at `place`, in place.
     fn then<T: Number>(
         self,
-        kernel: Prepared,
+        kernel: PreparedKernel,
         direction: FftDirection,
         place: fn(&Args<'_>) -> *mut Complex<T>,
-    ) -> Prepared {
+    ) -> PreparedKernel {
         let strided = self.all::<T>(direction);
         kernel.then(strided.tasks, move |args, task| strided.run(place(args), place(args), task))
     }

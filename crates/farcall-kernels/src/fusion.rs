@@ -7,14 +7,14 @@ use farcall_ir::op::FormOp;
 use farcall_ir::{Op, TensorType};
 
 use super::body::{Body, BodyInst};
-use super::loops::prepared::Prepared;
+use super::loops::prepared::PreparedKernel;
 use super::loops::{data_movement, lower};
 use super::{InPlace, Kernel, Request, dot, row_blocks, short_name};
 
 /// Kernel for fusions created by the passes `fuse`, `product_fusion` and `movement_fusion`.
 pub(super) static KERNEL: Kernel = Kernel { name: "fusion", prepare, in_place, describe };
 
-fn prepare(request: &Request<'_>) -> Option<Prepared> {
+fn prepare(request: &Request<'_>) -> Option<PreparedKernel> {
     let (Op::Form(FormOp::Fusion), [body]) = (request.op, request.bodies) else { return None };
     if !body.args.iter().eq(request.inputs.iter().copied()) || body.returned.len() != request.outputs.len() {
         return None;

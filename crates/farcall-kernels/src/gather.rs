@@ -5,7 +5,7 @@ use farcall_ir::dims::indexed::{BatchAxis, IndexedDims, Placement, WindowAxis};
 
 use super::args::Args;
 use super::index::{self, Reader, Starts};
-use super::loops::prepared::Prepared;
+use super::loops::prepared::PreparedKernel;
 use super::movement::{Axis, Movement, normal};
 use super::{Kernel, Request, apart};
 
@@ -18,14 +18,14 @@ const TASK_ELEMENTS: usize = 1 << 17;
 /// When slices are divided among tasks, a slice counts as at least this many elements.
 const MIN_SLICE_ELEMENTS: usize = 8;
 
-fn prepare(request: &Request<'_>) -> Option<Prepared> {
+fn prepare(request: &Request<'_>) -> Option<PreparedKernel> {
     let g = request.op.as_gather()?;
     let ([x, indices], [y]) = (request.inputs, request.outputs) else { return None };
     let slices = Slices::new(IndexedDims::of(request.op)?, &g.slice_sizes, x, indices, y)?;
     let (elements, count) = (y.elements()?, slices.starts.count());
     let per_task = (TASK_ELEMENTS / elements.checked_div(count).unwrap_or(0).max(MIN_SLICE_ELEMENTS)).max(1);
     let tasks = if elements == 0 { 1 } else { count.div_ceil(per_task).max(1) };
-    let prepared = Prepared::in_tasks(tasks, move |args, task| {
+    let prepared = PreparedKernel::in_tasks(tasks, move |args, task| {
         if elements > 0 {
             slices.take(args, task * per_task..((task + 1) * per_task).min(count));
         }

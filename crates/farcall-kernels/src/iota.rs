@@ -3,7 +3,7 @@
 use farcall_ir::Op;
 use farcall_ir::memory::count;
 
-use super::loops::prepared::Prepared;
+use super::loops::prepared::PreparedKernel;
 use super::number::Number;
 use super::types::dispatch;
 use super::{Kernel, Request, apart};
@@ -20,7 +20,7 @@ fn describe(request: &Request<'_>) -> String {
     }
 }
 
-fn prepare(request: &Request<'_>) -> Option<Prepared> {
+fn prepare(request: &Request<'_>) -> Option<PreparedKernel> {
     let (Op::Iota { dim }, [], [y]) = (request.op, request.inputs, request.outputs) else { return None };
     let (size, elements) = (*y.sizes().get(*dim)?, y.elements()?);
     let inner = count(&y.sizes()[dim + 1..]).max(1);
@@ -28,7 +28,7 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     let share =
         if inner < TASK_ELEMENTS { TASK_ELEMENTS / inner * inner } else { inner.min(16 * TASK_ELEMENTS) };
     let tasks = elements.div_ceil(share).max(1);
-    dispatch!(y.dtype, [ints, floats], T => Prepared::in_tasks(tasks, move |args, task| {
+    dispatch!(y.dtype, [ints, floats], T => PreparedKernel::in_tasks(tasks, move |args, task| {
         let begin = task * share;
         let len = share.min(elements - begin);
         // SAFETY: the output has elements of this type, and tasks write disjoint elements; an iota has no

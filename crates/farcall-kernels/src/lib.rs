@@ -2,7 +2,7 @@
 //! machinery that kernels share.
 //!
 //! ```text
-//! (operation, types) ──find──▶ a kernel of [`TABLE`] ──prepare──▶ [`Prepared`] ──run, repeatedly──▶ elements
+//! (operation, types) ──find──▶ a kernel of [`TABLE`] ──prepare──▶ [`PreparedKernel`] ──run, repeatedly──▶ elements
 //! ```
 //!
 //! The rest of the engine knows a kernel only by its entry in `TABLE`. The kernel's `prepare` takes an
@@ -65,12 +65,12 @@ use std::fmt;
 use farcall_ir::{Op, TensorType};
 use smallvec::SmallVec;
 
-pub use args::{Args, Element, NUMBERS, Place};
+pub use args::{Args, ElementBytes, NUMBERS, Place};
 pub use body::{Body, BodyInst};
 pub use loops::capability::{duplicates, fuses, reduces};
 pub use loops::line::{Code, Line};
 pub use loops::linked::{Linked, Runner};
-pub use loops::prepared::{LONG_BYTES, Prepared, Tasks};
+pub use loops::prepared::{LONG_BYTES, PreparedKernel, Tasks};
 pub use loops::straight_line::{Linking, StraightLine};
 pub use types::{branch, is_int};
 
@@ -118,7 +118,7 @@ struct Kernel {
     /// Name in plans, dumps and statistics.
     name: &'static str,
     /// Prepares the code to run; `None` if the kernel does not support the operation.
-    prepare: fn(&Request<'_>) -> Option<Prepared>,
+    prepare: fn(&Request<'_>) -> Option<PreparedKernel>,
     /// Returns the outputs that may share memory with inputs, for an operation with these regions.
     in_place: fn(bodies: &[Body]) -> InPlace,
     /// Returns a description of the operation for dumps, in addition to the kernel's name; may be empty.
@@ -222,7 +222,7 @@ impl KernelId {
     }
 
     /// Prepares the code to run, if this kernel supports the operation.
-    pub fn prepare(self, request: &Request<'_>) -> Option<Prepared> {
+    pub fn prepare(self, request: &Request<'_>) -> Option<PreparedKernel> {
         if request.is_sound() { self.kernel().asked(request) } else { None }
     }
 
@@ -244,7 +244,7 @@ impl fmt::Debug for KernelId {
 }
 
 /// Finds the kernel for an operation, and prepares its code.
-pub fn find(request: &Request<'_>) -> Option<(KernelId, Prepared)> {
+pub fn find(request: &Request<'_>) -> Option<(KernelId, PreparedKernel)> {
     if !request.is_sound() {
         return None;
     }
@@ -254,7 +254,7 @@ pub fn find(request: &Request<'_>) -> Option<(KernelId, Prepared)> {
 
 impl Kernel {
     /// Prepares the code to run for a sound request.
-    fn asked(&'static self, request: &Request<'_>) -> Option<Prepared> {
+    fn asked(&'static self, request: &Request<'_>) -> Option<PreparedKernel> {
         let counts = || COUNTING.iter().any(|kernel| std::ptr::eq(*kernel, self));
         if request.iotas.is_empty() || counts() { (self.prepare)(request) } else { None }
     }

@@ -3,7 +3,7 @@
 use farcall_ir::op::Pad;
 use farcall_ir::{Op, TensorType};
 
-use super::loops::prepared::Prepared;
+use super::loops::prepared::PreparedKernel;
 use super::loops::vector::broadcast::splat;
 use super::loops::vector::padding::Padded;
 use super::loops::{data_movement, straight_line};
@@ -12,7 +12,7 @@ use super::{Kernel, Request, apart, nothing};
 
 pub(super) static KERNEL: Kernel = Kernel { name: "pad", prepare, in_place: apart, describe: nothing };
 
-fn prepare(request: &Request<'_>) -> Option<Prepared> {
+fn prepare(request: &Request<'_>) -> Option<PreparedKernel> {
     let (Op::Pad(p), [x, value], [y]) = (request.op, request.inputs, request.outputs) else { return None };
     if x.dtype != y.dtype || value.dtype != y.dtype || value.elements() != Some(1) {
         return None;
@@ -24,7 +24,7 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     }
     match Padded::new(x, y, p) {
         Some(padded) => parts(padded, y),
-        None => Some(Prepared::new(move |args| {
+        None => Some(PreparedKernel::new(move |args| {
             // SAFETY: the tensors have these types, and the output does not overlap the inputs.
             unsafe {
                 filling.run(args.input_ptr(1), args.output_ptr(0));
@@ -41,10 +41,10 @@ const PART_ELEMENTS: usize = 1 << 12;
 const MIN_TASK_BYTES: usize = 1 << 18;
 
 /// Prepares a kernel that writes one part of the padded tensor after another, in tasks.
-fn parts(padded: Padded, y: &TensorType) -> Option<Prepared> {
+fn parts(padded: Padded, y: &TensorType) -> Option<PreparedKernel> {
     let (n, size) = (y.elements()?, y.dtype.size());
     let share = (MIN_TASK_BYTES / size).max(PART_ELEMENTS);
-    Some(Prepared::in_tasks(n.div_ceil(share), move |args, task| {
+    Some(PreparedKernel::in_tasks(n.div_ceil(share), move |args, task| {
         let (from, value, to) = (args.input_ptr(0), args.input_ptr(1), args.output_ptr::<u8>(0));
         let end = ((task + 1) * share).min(n);
         for start in (task * share..end).step_by(PART_ELEMENTS) {

@@ -10,7 +10,7 @@ use farcall_ir::interrupt::Pace;
 use farcall_ir::{Op, dims};
 
 use super::args::Args;
-use super::loops::prepared::Prepared;
+use super::loops::prepared::PreparedKernel;
 use super::loops::vector::combine::{
     BLOCK_ELEMENTS, Combine, Instantiate, Reducer, by_vectors, combine, combining, row,
 };
@@ -26,7 +26,7 @@ const MAX_SHORT_ROW: usize = 64;
 /// Reductions of one operand by one operation.
 pub(super) static KERNEL: Kernel = Kernel { name: "reduce", prepare, in_place: apart, describe };
 
-fn prepare(request: &Request<'_>) -> Option<Prepared> {
+fn prepare(request: &Request<'_>) -> Option<PreparedKernel> {
     let (Op::Reduce { dims: reduced }, [x, init], [y]) = (request.op, request.inputs, request.outputs) else {
         return None;
     };
@@ -64,9 +64,9 @@ pub(super) fn joined(sizes: &[usize], reduced: &[usize]) -> Vec<(usize, bool)> {
 struct Tensor<'a>(&'a [(usize, bool)]);
 
 impl Instantiate for Tensor<'_> {
-    type Output = Prepared;
+    type Output = PreparedKernel;
 
-    fn combining<R: Reducer>(self, by: R) -> Prepared {
+    fn combining<R: Reducer>(self, by: R) -> PreparedKernel {
         reduction(Shape::new(self.0), by)
     }
 }
@@ -144,7 +144,7 @@ fn strided(joined: &[(usize, bool)], kind: bool) -> Vec<(usize, usize)> {
 /// Minimum number of elements that a task combines.
 const MIN_TASK_ELEMENTS: usize = 200_000;
 
-fn reduction<R: Reducer>(shape: Shape, by: R) -> Prepared {
+fn reduction<R: Reducer>(shape: Shape, by: R) -> PreparedKernel {
     let lines = shape.lines();
     let work = shape.outer().saturating_mul(lines).saturating_mul(shape.length);
     if shape.rows && lines == 1 && shape.outer() == 1 && work >= 2 * MIN_TASK_ELEMENTS {
@@ -158,7 +158,7 @@ fn reduction<R: Reducer>(shape: Shape, by: R) -> Prepared {
     // Prefetching runs past the end of the line. It is useful only if each result has a single line, since
     // the line that is read next then follows in memory.
     let far = lines == 1 && is_far::<R>(work);
-    Prepared::in_tasks(tasks, move |args, task| {
+    PreparedKernel::in_tasks(tasks, move |args, task| {
         let (x, out) = (args.input_ptr::<R::Element>(0), args.output_ptr::<R::Element>(0));
         for unit in task * share..((task + 1) * share).min(units) {
             // SAFETY: the task has a result to compute, so input 1 is the initial value, one element of this
@@ -213,7 +213,7 @@ fn is_far<R: Reducer>(elements: usize) -> bool {
 }
 
 /// Reduces all elements to one result, in parts that several threads can compute.
-fn long_row<R: Reducer>(length: usize, by: R) -> Prepared {
+fn long_row<R: Reducer>(length: usize, by: R) -> PreparedKernel {
     let by = Arc::new(by);
     let tasks = (length / MIN_TASK_ELEMENTS).clamp(1, 256);
     let share = length.div_ceil(tasks).next_multiple_of(BLOCK_ELEMENTS);
@@ -245,7 +245,7 @@ fn long_row<R: Reducer>(length: usize, by: R) -> Prepared {
         // SAFETY: the output has a single element.
         unsafe { args.output_ptr::<R::Element>(0).write(last.narrow(total)) };
     };
-    Prepared::in_tasks(parts, work).finally(combine).with_scratch(parts * size_of::<R::Total>())
+    PreparedKernel::in_tasks(parts, work).finally(combine).with_scratch(parts * size_of::<R::Total>())
 }
 
 /// Combines columns of a tensor.

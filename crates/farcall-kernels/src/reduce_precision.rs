@@ -2,7 +2,7 @@
 
 use farcall_ir::Op;
 
-use super::loops::prepared::Prepared;
+use super::loops::prepared::PreparedKernel;
 use super::loops::tiles;
 use super::{InPlace, Kernel, Request};
 
@@ -16,7 +16,7 @@ fn describe(request: &Request<'_>) -> String {
     }
 }
 
-fn prepare(request: &Request<'_>) -> Option<Prepared> {
+fn prepare(request: &Request<'_>) -> Option<PreparedKernel> {
     let (Op::ReducePrecision { .. }, [x], [y]) = (request.op, request.inputs, request.outputs) else {
         return None;
     };

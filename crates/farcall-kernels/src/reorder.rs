@@ -4,7 +4,7 @@ use farcall_ir::op::Slice;
 use farcall_ir::{Op, TensorType};
 
 use super::loops::data_movement;
-use super::loops::prepared::Prepared;
+use super::loops::prepared::PreparedKernel;
 use super::movement::{self, Movement, fill, row_major};
 use super::{Kernel, Request, apart, nothing};
 
@@ -28,7 +28,7 @@ pub(super) static REVERSE: Kernel = kernel("reverse", |r| match r.op {
     _ => None,
 });
 
-const fn kernel(name: &'static str, prepare: fn(&Request<'_>) -> Option<Prepared>) -> Kernel {
+const fn kernel(name: &'static str, prepare: fn(&Request<'_>) -> Option<PreparedKernel>) -> Kernel {
     Kernel { name, prepare, in_place: apart, describe: nothing }
 }
 
@@ -36,7 +36,7 @@ const fn kernel(name: &'static str, prepare: fn(&Request<'_>) -> Option<Prepared
 fn one(
     request: &Request<'_>,
     movement: impl Fn(&TensorType, &TensorType) -> Option<Movement>,
-) -> Option<Prepared> {
+) -> Option<PreparedKernel> {
     let ([from], [to]) = (request.inputs, request.outputs) else { return None };
     let movement = movement(from, to).filter(|_| from.dtype == to.dtype)?;
     data_movement::moved([(0, movement)], to)

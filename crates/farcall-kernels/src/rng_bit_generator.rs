@@ -9,7 +9,7 @@ use farcall_ir::op::RngAlgorithm;
 use farcall_ir::{DType, Op, TensorType};
 
 use super::args::Args;
-use super::loops::prepared::Prepared;
+use super::loops::prepared::PreparedKernel;
 use super::simd::vectorized;
 use super::{Kernel, Request, apart};
 
@@ -20,7 +20,7 @@ const TASK_BLOCKS: usize = 1 << 14;
 /// Number of blocks that are computed at once.
 const BATCH_BLOCKS: usize = 64;
 
-fn prepare(request: &Request<'_>) -> Option<Prepared> {
+fn prepare(request: &Request<'_>) -> Option<PreparedKernel> {
     let (Op::RngBitGenerator(algorithm), [state], [next, y]) = (request.op, request.inputs, request.outputs)
     else {
         return None;
@@ -47,7 +47,7 @@ fn describe(request: &Request<'_>) -> String {
     }
 }
 
-fn prepared<T: Bits>(algorithm: RngAlgorithm, words: usize, y: &TensorType) -> Option<Prepared> {
+fn prepared<T: Bits>(algorithm: RngAlgorithm, words: usize, y: &TensorType) -> Option<PreparedKernel> {
     let prepared = match (algorithm, words) {
         (RngAlgorithm::ThreeFry, 2) => {
             let layout = Layout::new::<T>(y);
@@ -80,8 +80,8 @@ fn in_tasks(
     count: usize,
     words: usize,
     fill: impl Fn(&Args<'_>, std::ops::Range<usize>, State) + Send + Sync + 'static,
-) -> Prepared {
-    Prepared::in_tasks(count.div_ceil(TASK_BLOCKS).max(1), move |args, task| {
+) -> PreparedKernel {
+    PreparedKernel::in_tasks(count.div_ceil(TASK_BLOCKS).max(1), move |args, task| {
         let (from, to) = (args.input_ptr::<u64>(0), args.output_ptr::<u64>(0));
         // SAFETY: a state has two or three words. If there are two, the key is also the high part of Philox's
         // counter.

@@ -22,7 +22,7 @@ use super::args::{Args, Place};
 use super::body::{Body, BodyInst};
 use super::dot::{self, Laid};
 use super::loops::lower;
-use super::loops::prepared::Prepared;
+use super::loops::prepared::PreparedKernel;
 use super::product::{self, Alike, Computing, Line, Panels, Source};
 
 /// Maximum number of products that are summed for an element of the first stage. With more products,
@@ -53,7 +53,7 @@ const ALIGNMENT: usize = 64;
 type Along = SmallVec<[Option<usize>; 4]>;
 
 /// Prepares a kernel for the region of a fusion that begins with a product.
-pub(super) fn prepare(body: &Body) -> Option<Prepared> {
+pub(super) fn prepare(body: &Body) -> Option<PreparedKernel> {
     is_plain(body).then_some(())?;
     let before = before_transpose(body);
     let (body, written) =
@@ -84,7 +84,7 @@ pub(super) fn prepare(body: &Body) -> Option<Prepared> {
     }
     let per_task = (MIN_TASK_PRODUCTS / work.max(1)).max(1);
     let alike = grid.blocks_alike();
-    let prepared = Prepared::in_tasks(blocks.div_ceil(per_task), move |args, task| {
+    let prepared = PreparedKernel::in_tasks(blocks.div_ceil(per_task), move |args, task| {
         // From here the panels belong to this task; if it panics, they are discarded.
         let mut packed = PACKED.take();
         let is_kept = product::with_memory(&MEMORY, bytes, |memory| {
@@ -161,7 +161,7 @@ fn before_transpose(body: &Body) -> Option<(Body, Vec<usize>)> {
 }
 
 /// Prepares a single product whose result is written with these strides.
-fn transposed(body: &Body, inst: &BodyInst, strides: &[usize]) -> Option<Prepared> {
+fn transposed(body: &Body, inst: &BodyInst, strides: &[usize]) -> Option<PreparedKernel> {
     let (Op::DotGeneral(d), &[x, y]) = (&inst.op, inst.operands.as_slice()) else { return None };
     let [of_x, of_y] = [body.args.get(x)?, body.args.get(y)?];
     let types = dot::types(of_x, of_y, &inst.ty)?;
@@ -633,7 +633,7 @@ struct Spot {
 
 /// A step that computes a stage of a block.
 struct Step {
-    prepared: Prepared,
+    prepared: PreparedKernel,
     inputs: usize,
     spots: Vec<Spot>,
     /// True if the step computes the same values for all blocks with the same right factors.

@@ -20,7 +20,7 @@ use super::loops::line::Code;
 use super::loops::linked::{BASES, Linked, Runner};
 use super::loops::lower;
 use super::loops::native::Native;
-use super::loops::prepared::Prepared;
+use super::loops::prepared::PreparedKernel;
 use super::loops::straight_line::Linking;
 use super::types::by_size;
 
@@ -51,7 +51,7 @@ impl Scalars {
         let inputs: Vec<&TensorType> = body.args.iter().collect();
         let outputs: Vec<&TensorType> =
             body.returned.iter().map(|value| body.ty(*value)).collect::<Option<_>>()?;
-        let prepared: Prepared = lower::tiles(&inputs, body, &outputs)?;
+        let prepared: PreparedKernel = lower::tiles(&inputs, body, &outputs)?;
         let line = prepared.line().filter(|_| prepared.scratch() == 0)?;
         let elements = (inputs.len() + outputs.len()).checked_mul(ELEMENT_BYTES)?;
         let registers_at = elements.checked_next_multiple_of(LINE_BYTES)?;
@@ -188,7 +188,7 @@ unsafe fn copy<T: Copy>(from: *const u8, to: *mut u8) {
 
 #[cfg(test)]
 mod tests {
-    use farcall_ir::op::{Binary, Compare, Direction};
+    use farcall_ir::op::{Binary, Compare, ComparisonDirection};
     use farcall_ir::{DType, Literal, Op};
 
     use super::super::BodyInst;
@@ -204,7 +204,7 @@ mod tests {
             ty: ty.clone(),
             reducer: None,
         };
-        let less = Op::Compare(Compare { direction: Direction::Lt, kind: None });
+        let less = Op::Compare(Compare { direction: ComparisonDirection::Lt, kind: None });
         let insts = vec![
             inst(Op::Binary(Binary::Multiply), &[0, 0], &s32),
             inst(Op::Constant(Literal::from_slice(DType::S32, [], &[3i32])), &[], &s32),

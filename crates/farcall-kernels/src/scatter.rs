@@ -20,7 +20,7 @@ use farcall_ir::{dims, interrupt};
 use super::args::Args;
 use super::body::Body;
 use super::index::{self, OUTSIDE, Reader, Slices, Starts};
-use super::loops::prepared::Prepared;
+use super::loops::prepared::PreparedKernel;
 use super::loops::vector::combine::Combine;
 use super::loops::vector::complex;
 use super::number::{Integer, Number};
@@ -34,7 +34,7 @@ pub(super) static KERNEL: Kernel =
 
 pub(super) use by_region::KERNEL as BY_REGION;
 
-/// Minimum number of elements for which the kernel is marked [slow](Prepared::slow).
+/// Minimum number of elements for which the kernel is marked [slow](PreparedKernel::slow).
 const MIN_SLOW_ELEMENTS: usize = 1 << 16;
 /// Minimum number of updated elements for which a scatter is split into tasks.
 const MIN_SPLIT_ELEMENTS: usize = 1 << 19;
@@ -56,7 +56,7 @@ const MAX_GROUPS: usize = 256;
 /// Number of updates that are applied at once, while the following updates are prefetched.
 const PREFETCH_DISTANCE_UPDATES: usize = 16;
 
-fn prepare(request: &Request<'_>) -> Option<Prepared> {
+fn prepare(request: &Request<'_>) -> Option<PreparedKernel> {
     request.op.as_scatter()?;
     let [body] = request.bodies else { return None };
     let ([x, indices, updates], [y]) = (request.inputs, request.outputs) else { return None };
@@ -269,7 +269,7 @@ fn joined(window: Vec<WindowAxis>) -> Vec<WindowDim> {
     joined.into_iter().map(|w| (w.size, w.windows, w.operand)).collect()
 }
 
-fn prepared(windows: Windows, x: &TensorType, update: Box<dyn Update>) -> Option<Prepared> {
+fn prepared(windows: Windows, x: &TensorType, update: Box<dyn Update>) -> Option<PreparedKernel> {
     let elements = x.elements()?;
     let size = windows.size;
     let updates = windows.starts.count().saturating_mul(size);
@@ -302,12 +302,17 @@ fn prepared(windows: Windows, x: &TensorType, update: Box<dyn Update>) -> Option
             );
         }
     };
-    let prepared = Prepared::in_tasks(tasks, work);
+    let prepared = PreparedKernel::in_tasks(tasks, work);
     Some(if elements.max(updates) < MIN_SLOW_ELEMENTS { prepared } else { prepared.slow() })
 }
 
 /// Prepares a scatter into a result that is larger than a cache.
-fn in_groups(windows: Windows, groups: Groups, update: Box<dyn Update>, bytes: usize) -> Option<Prepared> {
+fn in_groups(
+    windows: Windows,
+    groups: Groups,
+    update: Box<dyn Update>,
+    bytes: usize,
+) -> Option<PreparedKernel> {
     let scratch = windows.starts.count().checked_mul(size_of::<u32>())?;
     let work = move |args: &Args<'_>, task: usize| {
         let own = groups.of_task(task);
@@ -324,7 +329,7 @@ fn in_groups(windows: Windows, groups: Groups, update: Box<dyn Update>, bytes: u
             },
         );
     };
-    Some(Prepared::in_tasks(groups.tasks, work).with_scratch(scratch).slow())
+    Some(PreparedKernel::in_tasks(groups.tasks, work).with_scratch(scratch).slow())
 }
 
 /// Groups of rows that fit in a cache. An update of a group is encoded as a word: the row's number in the
@@ -465,7 +470,7 @@ impl Windows {
         // SAFETY: the scratch memory has a word for each update. Other tasks' slices are for the updates of
         // their own rows, which are before or after these rows. The slices do not overlap as long as all
         // tasks read the same indices: the caller of the kernel guarantees that nothing writes the operands
-        // during a run (`Prepared::run`).
+        // during a run (`PreparedKernel::run`).
         let words = unsafe {
             let first = args.ptr::<u32>(args.scratch_place()).add(before);
             std::slice::from_raw_parts_mut(first, total as usize)

@@ -5,12 +5,12 @@
 //! processed at once, but each column selects its own element. Values are added in row-major order.
 
 use farcall_ir::interrupt::Pace;
-use farcall_ir::op::{Binary, Direction, SelectAndScatter};
+use farcall_ir::op::{Binary, ComparisonDirection, SelectAndScatter};
 use farcall_ir::{Op, TensorType};
 
 use super::args::Args;
 use super::body::Body;
-use super::loops::prepared::Prepared;
+use super::loops::prepared::PreparedKernel;
 use super::number::Compared;
 use super::simd::{has_vectors, with_vectors};
 use super::types::dispatch;
@@ -26,7 +26,7 @@ const MIN_TASK_COMPARISONS: usize = 1 << 17;
 /// unknown at compile time, because the compiler would unroll them otherwise instead of vectorizing them.
 const LANES: usize = 64;
 
-fn prepare(request: &Request<'_>) -> Option<Prepared> {
+fn prepare(request: &Request<'_>) -> Option<PreparedKernel> {
     let (Op::SelectAndScatter(s), [select, scatter]) = (request.op, request.bodies) else { return None };
     let ([x, source, init], [y]) = (request.inputs, request.outputs) else { return None };
     let dtype = x.dtype;
@@ -52,7 +52,7 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
 type Select<T> = Box<dyn Fn(&Shape, usize, usize, *const T, &mut [u32; LANES]) -> bool + Send + Sync>;
 
 /// Returns the selection with loops for vectors, compiled for each comparison.
-fn vector_selection<T: Compared>(keep: Direction) -> Select<T> {
+fn vector_selection<T: Compared>(keep: ComparisonDirection) -> Select<T> {
     fn with<T: Compared>(
         keeps: impl Fn(T::Wide, T::Wide) -> bool + Copy + Send + Sync + 'static,
     ) -> Select<T> {
@@ -64,19 +64,19 @@ fn vector_selection<T: Compared>(keep: Direction) -> Select<T> {
         })
     }
     match keep {
-        Direction::Ge => with(|a, b| a >= b),
-        Direction::Gt => with(|a, b| a > b),
-        Direction::Le => with(|a, b| a <= b),
+        ComparisonDirection::Ge => with(|a, b| a >= b),
+        ComparisonDirection::Gt => with(|a, b| a > b),
+        ComparisonDirection::Le => with(|a, b| a <= b),
         _ => with(|a, b| a < b),
     }
 }
 
 /// Returns the selection for any processor. Its loop is compiled once for all comparisons.
-fn any_selection<T: Compared>(keep: Direction) -> Select<T> {
+fn any_selection<T: Compared>(keep: ComparisonDirection) -> Select<T> {
     let keeps: fn(T::Wide, T::Wide) -> bool = match keep {
-        Direction::Ge => |a, b| a >= b,
-        Direction::Gt => |a, b| a > b,
-        Direction::Le => |a, b| a <= b,
+        ComparisonDirection::Ge => |a, b| a >= b,
+        ComparisonDirection::Gt => |a, b| a > b,
+        ComparisonDirection::Le => |a, b| a <= b,
         _ => |a, b| a < b,
     };
     Box::new(move |shape, window, width, x, best| select(shape, keeps, window, width, x, best))
@@ -84,7 +84,7 @@ fn any_selection<T: Compared>(keep: Direction) -> Select<T> {
 
 /// Returns the direction of the region's comparison of the selected element with the next one. If the
 /// comparison holds, the selected element is kept. `None` for other regions.
-fn selection(body: &Body, x: &TensorType) -> Option<Direction> {
+fn selection(body: &Body, x: &TensorType) -> Option<ComparisonDirection> {
     let only = body.reducer()?;
     let Op::Compare(compare) = &only.op else { return None };
     let total = compare.kind == Some(farcall_ir::op::CompareKind::TotalOrder) && x.dtype.is_float();
@@ -93,11 +93,11 @@ fn selection(body: &Body, x: &TensorType) -> Option<Direction> {
     }
     let swapped = only.operands == [1, 0];
     Some(match (compare.direction, swapped) {
-        (Direction::Ge, false) | (Direction::Le, true) => Direction::Ge,
-        (Direction::Gt, false) | (Direction::Lt, true) => Direction::Gt,
-        (Direction::Le, false) | (Direction::Ge, true) => Direction::Le,
-        (Direction::Lt, false) | (Direction::Gt, true) => Direction::Lt,
-        (Direction::Eq | Direction::Ne, _) => return None,
+        (ComparisonDirection::Ge, false) | (ComparisonDirection::Le, true) => ComparisonDirection::Ge,
+        (ComparisonDirection::Gt, false) | (ComparisonDirection::Lt, true) => ComparisonDirection::Gt,
+        (ComparisonDirection::Le, false) | (ComparisonDirection::Ge, true) => ComparisonDirection::Le,
+        (ComparisonDirection::Lt, false) | (ComparisonDirection::Gt, true) => ComparisonDirection::Lt,
+        (ComparisonDirection::Eq | ComparisonDirection::Ne, _) => return None,
     })
 }
 
@@ -166,7 +166,7 @@ impl Shape {
     }
 }
 
-fn reduction<T: Compared>(shape: Shape, select: Select<T>) -> Prepared {
+fn reduction<T: Compared>(shape: Shape, select: Select<T>) -> PreparedKernel {
     let under = shape.under();
     // A unit is a group of columns at one index of the leading dimensions. Units are independent.
     let columns = shape.inner.div_ceil(LANES);
@@ -174,7 +174,7 @@ fn reduction<T: Compared>(shape: Shape, select: Select<T>) -> Prepared {
     let work = (shape.values / columns.max(1)).saturating_mul(under.max(1));
     let per_task = (MIN_TASK_COMPARISONS / work.max(1)).max(1);
     let tasks = units.div_ceil(per_task).max(1);
-    let prepared = Prepared::in_tasks(tasks, move |args, task| {
+    let prepared = PreparedKernel::in_tasks(tasks, move |args, task| {
         let units = task * per_task..((task + 1) * per_task).min(units);
         for unit in units {
             part::<T>(args, &shape, &select, unit / columns, unit % columns * LANES);

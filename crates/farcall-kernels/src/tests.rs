@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use farcall_ir::op::{
-    Binary, Compare, CompareKind, Convolution, ConvolutionDims, Direction, DotGeneral, FftKind, FormOp,
-    Gather, Pad, ReduceWindow, RngAlgorithm, Scatter, SelectAndScatter, Slice, Unary, Wrapping,
+    Binary, Compare, CompareKind, ComparisonDirection, Convolution, ConvolutionDims, DotGeneral, FftKind,
+    FormOp, Gather, Pad, ReduceWindow, RngAlgorithm, Scatter, SelectAndScatter, Slice, Unary, Wrapping,
 };
 use farcall_ir::{DType, Op, TensorType};
 
@@ -362,7 +362,10 @@ fn convolution(r: &mut Random, Start { dtype, .. }: Start) -> Question {
 
 fn sort(r: &mut Random, Start { dtype, x, y, .. }: Start) -> Question {
     let kind = [None, Some(CompareKind::TotalOrder)][r.below(2)];
-    let c = Op::Compare(Compare { direction: [Direction::Lt, Direction::Gt][r.below(2)], kind });
+    let c = Op::Compare(Compare {
+        direction: [ComparisonDirection::Lt, ComparisonDirection::Gt][r.below(2)],
+        kind,
+    });
     let types = vec![x, y.with_dtype(r.dtype())];
     let op = Op::Sort { dim: r.below(3), is_stable: true };
     (op, vec![body(dtype, 4, c, DType::Pred)], types.clone(), types)
@@ -449,7 +452,7 @@ fn arg_reduce(r: &mut Random, Start { dtype, rank, x, .. }: Start) -> Question {
     let dims = r.dims(rank);
     let kept: Vec<usize> = (0..rank).filter(|d| !dims.contains(d)).map(|d| x.sizes()[d]).collect();
     let index = DType::S32;
-    let compare = Op::Compare(Compare { direction: Direction::Ge, kind: None });
+    let compare = Op::Compare(Compare { direction: ComparisonDirection::Ge, kind: None });
     let inst = |op: Op, operands: &[usize], to: DType| BodyInst {
         op,
         operands: operands.to_vec(),
@@ -460,7 +463,11 @@ fn arg_reduce(r: &mut Random, Start { dtype, rank, x, .. }: Start) -> Question {
         args: [dtype, index, dtype, index].map(TensorType::scalar).to_vec(),
         insts: vec![
             inst(compare, &[0, 2], DType::Pred),
-            inst(Op::Compare(Compare { direction: Direction::Ne, kind: None }), &[0, 0], DType::Pred),
+            inst(
+                Op::Compare(Compare { direction: ComparisonDirection::Ne, kind: None }),
+                &[0, 0],
+                DType::Pred,
+            ),
             inst(Op::Binary(Binary::Or), &[4, 5], DType::Pred),
             inst(Op::Select, &[6, 0, 2], dtype),
             inst(Op::Select, &[6, 1, 3], index),
@@ -511,7 +518,10 @@ fn reduce_window(r: &mut Random, Start { dtype, x, .. }: Start) -> Question {
 fn select_and_scatter(r: &mut Random, Start { dtype, x, y, .. }: Start) -> Question {
     let (w, results) = windows(r, &x, false);
     let source = x.with_sizes(results);
-    let compare = Op::Compare(Compare { direction: [Direction::Gt, Direction::Le][r.below(2)], kind: None });
+    let compare = Op::Compare(Compare {
+        direction: [ComparisonDirection::Gt, ComparisonDirection::Le][r.below(2)],
+        kind: None,
+    });
     let bodies = vec![body(dtype, 2, compare, DType::Pred), body(dtype, 2, Op::Binary(Binary::Add), dtype)];
     let op = SelectAndScatter { window: w.window, strides: w.strides, padding: w.padding };
     (Op::SelectAndScatter(op), bodies, vec![x, source, TensorType::scalar(dtype)], vec![y])
@@ -545,7 +555,7 @@ const MARGIN: usize = 512;
 /// contents of all buffers. `None` if the kernel wrote to a margin. If `link` is given, a straight-line
 /// program is linked before it runs.
 fn run(
-    prepared: &Prepared,
+    prepared: &PreparedKernel,
     sizes: &[usize],
     inputs: usize,
     margin: u8,

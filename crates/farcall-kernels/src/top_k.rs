@@ -5,7 +5,7 @@ use farcall_ir::interrupt::Pace;
 use farcall_ir::{DType, Op};
 use half::{bf16, f16};
 
-use super::loops::prepared::Prepared;
+use super::loops::prepared::PreparedKernel;
 use super::select::{self, Key};
 use super::simd::vectorized;
 use super::types::dispatch;
@@ -26,7 +26,7 @@ fn describe(request: &Request<'_>) -> String {
     }
 }
 
-fn prepare(request: &Request<'_>) -> Option<Prepared> {
+fn prepare(request: &Request<'_>) -> Option<PreparedKernel> {
     let (Op::TopK { k }, [x], [values, places]) = (request.op, request.inputs, request.outputs) else {
         return None;
     };
@@ -44,7 +44,7 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     dispatch!(x.dtype, [ints, floats, pred], T => {
         let room = select::room(k, length);
         let bytes = room.checked_mul(size_of::<Rank<T>>())?.checked_next_multiple_of(64)?;
-        let prepared = Prepared::in_tasks(tasks, move |args, task| {
+        let prepared = PreparedKernel::in_tasks(tasks, move |args, task| {
             let mut pace = Pace::default();
             for at in task * per_task..((task + 1) * per_task).min(lines) {
                 if pace.is_due_after(length) {

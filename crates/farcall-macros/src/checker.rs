@@ -4,7 +4,7 @@
 
 use farcall_sig::nearest::nearest;
 use farcall_sig::signature::{
-    Arity, Attr as SigAttr, ElementType, Name, Operand, ResultDecl, Shape, TypeSet,
+    Arity, AttrDecl as SigAttr, ElementType, Name, OperandDecl, ResultDecl, Shape, TypeSet,
 };
 use farcall_sig::{AttrType, DType, ScalarType, Signature};
 use proc_macro2::TokenStream;
@@ -30,7 +30,7 @@ const ATTRIBUTE: &str = "attribute";
 /// An entry of a signature.
 #[derive(Clone, Copy)]
 pub(crate) enum SignatureEntry<'a> {
-    Operand(&'a Operand),
+    Operand(&'a OperandDecl),
     Attr(&'a SigAttr),
     Result(&'a ResultDecl),
 }
@@ -199,7 +199,7 @@ impl Checker<'_> {
         types.split('`').nth(1).unwrap_or_default().to_owned()
     }
 
-    fn operand(&self, operand: &Operand) -> (Vec<TokenStream>, String, String) {
+    fn operand(&self, operand: &OperandDecl) -> (Vec<TokenStream>, String, String) {
         let name = &operand.name.text;
         let in_out =
             self.signature.results().iter().any(|r| r.aliases.as_ref().is_some_and(|a| a.text == *name));

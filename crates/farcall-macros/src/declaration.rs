@@ -264,11 +264,11 @@ impl Declaration {
         let (signature, shape) = (signature.to_string(), self.rule(self.shape.as_ref(), &SHAPE));
         let never_batched = self.never_batched;
         Some(quote! {
-            __ffi::__private::Declaration {
+            __ffi::__private::OpDeclarations {
                 signature: #signature,
                 shape: #shape,
                 never_batched: #never_batched,
-                ..__ffi::__private::Declaration::EMPTY
+                ..__ffi::__private::OpDeclarations::EMPTY
             }
         })
     }
@@ -296,7 +296,7 @@ impl Declaration {
         let (lowers, lower) = self.lowering();
         let samples = self.samples();
         quote! {
-            __ffi::__private::Declaration {
+            __ffi::__private::OpDeclarations {
                 signature: #signature,
                 vjp_forward: #forward,
                 vjp_backward: #backward,

@@ -2,7 +2,7 @@
 //! handlers' parameters if names do not determine the roles.
 
 use farcall_sig::nearest::nearest;
-use farcall_sig::signature::{Attribute, Binding, Bindings, Part, Role, Tensor};
+use farcall_sig::signature::{AttrOutline, Binding, BindingRole, Bindings, Part, TensorOutline};
 use farcall_sig::{DType, Signature};
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
@@ -96,7 +96,7 @@ pub(crate) fn vjp(attr: &syn::Attribute) -> Result<(Residuals, Derivative)> {
         (None, None) => Residuals::None,
     };
     if let (Residuals::None, Some(residual)) =
-        (&residuals, written.iter().find(|s| s.role == Role::Residual.name()))
+        (&residuals, written.iter().find(|s| s.role == BindingRole::Residual.name()))
     {
         let message = "the op has no residuals: #[vjp(residuals(r: …), backward = g)], or of a forward op, \
                        #[vjp(forward = f, backward = g)]";
@@ -171,12 +171,12 @@ impl Derivative {
         self.expand(op, non_differentiable)?;
         for WrittenBinding { role, of, parameter } in &self.written {
             let (name, parameter_name) = (of.unraw().to_string(), parameter.unraw().to_string());
-            let Some(known) = Role::named(&role.to_string()) else { continue };
+            let Some(known) = BindingRole::named(&role.to_string()) else { continue };
             let names = known.of(op);
-            if known != Role::Residual && !names.contains(&name.as_str()) {
+            if known != BindingRole::Residual && !names.contains(&name.as_str()) {
                 let what = match known {
-                    Role::Operand => "operand",
-                    Role::Result => "result",
+                    BindingRole::Operand => "operand",
+                    BindingRole::Result => "result",
                     _ => "operand or result",
                 };
                 let hint = match nearest(&name, names.iter().copied().filter(|n| n.len() > 1)).as_slice() {
@@ -200,7 +200,7 @@ impl Derivative {
             self.written = written;
             return Ok(());
         };
-        if *role != Role::Tangent.name() {
+        if *role != BindingRole::Tangent.name() {
             return Err(Error::new(of.span(), "`_` stands for all that have tangents: `tangent(_) = t_`"));
         }
         if let Some(second) = all.get(1) {
@@ -216,10 +216,9 @@ impl Derivative {
         let operands = operands.filter(|o| moves(&o.element)).map(|o| &o.name.text);
         let results = op.results().iter().filter(|r| moves(&r.element)).map(|r| &r.name.text);
         for name in operands.chain(results) {
-            if written
-                .iter()
-                .all(|written| written.role != Role::Tangent.name() || written.of.unraw() != name.as_str())
-            {
+            if written.iter().all(|written| {
+                written.role != BindingRole::Tangent.name() || written.of.unraw() != name.as_str()
+            }) {
                 let parameter = Ident::new(&format!("{prefix}{name}"), parameter.span());
                 written.push(WrittenBinding {
                     role: role.clone(),
@@ -296,7 +295,7 @@ impl Derivative {
             const _: () = {
                 #[allow(long_running_const_eval, reason = "ops may have many parameters")]
                 const __REASON: ::core::option::Option<__ffi::__private::Reason> =
-                    #described.untransposed(<#path as __ffi::__private::Op>::TRANSPOSE);
+                    #described.untransposed(<#path as __ffi::__private::HandlerOp>::TRANSPOSE);
                 if let ::core::option::Option::Some(__reason) = &__REASON {
                     #panic
                 }
@@ -309,7 +308,7 @@ fn binding_value(Binding { role, of, parameter }: &Binding) -> TokenStream {
     let role = Ident::new(&format!("{role:?}"), Span::call_site());
     quote! {
         __ffi::__private::signature::Said {
-            role: __ffi::__private::signature::Role::#role,
+            role: __ffi::__private::signature::BindingRole::#role,
             of: #of,
             parameter: #parameter,
         }
@@ -317,7 +316,7 @@ fn binding_value(Binding { role, of, parameter }: &Binding) -> TokenStream {
 }
 
 fn declared_op(path: &Path) -> TokenStream {
-    quote_spanned! { path.span()=> <#path as __ffi::__private::Op>::DECLARED }
+    quote_spanned! { path.span()=> <#path as __ffi::__private::HandlerOp>::DECLARED }
 }
 
 /// Returns the name of the handler that a path leads to.
@@ -329,8 +328,8 @@ pub(crate) fn name(path: &Path) -> TokenStream {
 /// Returns an expression for the outline of a signature: the parts that the compiler compares if the op has
 /// derivatives or is a derivative.
 pub(crate) fn outline(signature: Option<&Signature>) -> TokenStream {
-    let tensor = |tensor: &Tensor<'_>| {
-        let Tensor { name, derivative, ty, types, batch, any, dims, optional, variadic } = *tensor;
+    let tensor = |tensor: &TensorOutline<'_>| {
+        let TensorOutline { name, derivative, ty, types, batch, any, dims, optional, variadic } = *tensor;
         let types = if types == DType::VARIANTS {
             quote!(__ffi::DType::VARIANTS)
         } else {
@@ -338,7 +337,7 @@ pub(crate) fn outline(signature: Option<&Signature>) -> TokenStream {
             quote!([#(#types),*])
         };
         quote! {
-            __ffi::__private::signature::Tensor {
+            __ffi::__private::signature::TensorOutline {
                 name: #name,
                 derivative: #derivative,
                 ty: #ty,
@@ -355,8 +354,8 @@ pub(crate) fn outline(signature: Option<&Signature>) -> TokenStream {
         signature.outline(|outline| {
             let operands = outline.operands.iter().map(tensor);
             let results = outline.results.iter().map(tensor);
-            let attrs = outline.attrs.iter().map(|Attribute { name, ty, optional }| {
-                quote!(__ffi::__private::signature::Attribute { name: #name, ty: #ty, optional: #optional })
+            let attrs = outline.attrs.iter().map(|AttrOutline { name, ty, optional }| {
+                quote!(__ffi::__private::signature::AttrOutline { name: #name, ty: #ty, optional: #optional })
             });
             let sums_batch = outline.sums_batch;
             quote! {

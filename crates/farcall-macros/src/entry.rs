@@ -103,7 +103,7 @@ impl Op<'_> {
         let platform = options.platform.as_ref().map_or_else(|| "Host".to_owned(), syn::LitStr::value);
         let (bundle, traits) = (options.bundle(), options.traits());
         quote! {
-            impl __ffi::__private::Op for #ty {
+            impl __ffi::__private::HandlerOp for #ty {
                 const DECLARED: __ffi::__private::DeclaredOp = #declared;
                 const TRANSPOSE: ::core::option::Option<__ffi::__private::Derivative> = #transpose;
                 const DESCRIPTOR: &'static __ffi::descriptor::OpDescriptor =
@@ -177,7 +177,7 @@ fn with_residuals(
         more: quote! {
             const LISTED: &'static [&'static __ffi::descriptor::OpDescriptor] = &[
                 Self::DESCRIPTOR,
-                <#forward as __ffi::__private::Op>::DESCRIPTOR,
+                <#forward as __ffi::__private::HandlerOp>::DESCRIPTOR,
             ];
         },
         options,
@@ -204,7 +204,7 @@ fn with_residuals(
                 ::std::option::Option::None;
             const KEEPS: bool = false;
             const LASTS: bool = false;
-            const SHAPE: __ffi::__private::Shape = __ffi::__private::Shape::of::<0>(&[]);
+            const SHAPE: __ffi::__private::BufferCounts = __ffi::__private::BufferCounts::of::<0>(&[]);
             type Views = ();
 
             fn call(__entered: __ffi::__private::Entered) -> __ffi::__private::Boxed {
@@ -361,7 +361,7 @@ impl Entry {
                 > = #state_type;
                 const KEEPS: bool = __ffi::__private::keeps(&SPECS);
                 const LASTS: bool = __ffi::__private::lasts(&SPECS);
-                const SHAPE: __ffi::__private::Shape = __ffi::__private::Shape::of(&SPECS);
+                const SHAPE: __ffi::__private::BufferCounts = __ffi::__private::BufferCounts::of(&SPECS);
                 type Views = [
                     ::std::mem::MaybeUninit<__ffi::__private::View>;
                     <#ty as __ffi::__private::Entry>::SHAPE.views()

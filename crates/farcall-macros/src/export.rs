@@ -256,5 +256,5 @@ fn leading_crate(input: ParseStream<'_>) -> Result<Path> {
 
 /// Returns the ops that a handler contributes to a list.
 fn listed(path: &Path, ffi: &Path) -> TokenStream {
-    quote_spanned! { path.span()=> <#path as #ffi::__private::Op>::LISTED }
+    quote_spanned! { path.span()=> <#path as #ffi::__private::HandlerOp>::LISTED }
 }

@@ -3,7 +3,7 @@
 
 use farcall_sig::DType;
 use farcall_sig::signature::{
-    Arity, Dim, ElementType, Expr, Layout, Operand, ResultDecl, Shape, Signature, TypeSet,
+    Arity, DimDecl, ElementType, Expr, Layout, OperandDecl, ResultDecl, Shape, Signature, TypeSet,
 };
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote};
@@ -66,7 +66,7 @@ impl Own<'_> {
             let found = operands.chain(results).find(|(_, shape)| shape.batch.is_some());
             found.map(|(place, shape)| {
                 let after = shape.dims.len();
-                quote!(__ffi::__private::Extent::Batch(__ffi::__private::Place::#place, #after))
+                quote!(__ffi::__private::Extent::Batch(__ffi::__private::TensorIndex::#place, #after))
             })
         });
         let dims = residual.shape.dims.iter().map(|dim| self.dim(dim));
@@ -100,7 +100,7 @@ impl Own<'_> {
         };
         let Some(variable) = element.variable() else { return fixed() };
         let is_like =
-            |o: &&(usize, &Operand)| o.1.element.variable().is_some_and(|v| v.text == variable.text);
+            |o: &&(usize, &OperandDecl)| o.1.element.variable().is_some_and(|v| v.text == variable.text);
         let operands: Vec<_> = self.operands().collect();
         let (Some((i, operand)), Some(set)) =
             (operands.iter().find(is_like), self.op.type_set(&variable.text))
@@ -114,8 +114,8 @@ impl Own<'_> {
 
     /// Returns an expression that describes a dimension, or `None` if the dimension cannot be computed from a
     /// call.
-    fn dim(&self, dim: &Dim) -> Option<TokenStream> {
-        let Dim::Size(expr) = dim else { return None };
+    fn dim(&self, dim: &DimDecl) -> Option<TokenStream> {
+        let DimDecl::Size(expr) = dim else { return None };
         let (mut terms, text) = (Vec::new(), dim.to_string());
         self.terms(expr, &mut terms)?;
         Some(quote!(__ffi::__private::Extent::Size(&[#(#terms),*], #text)))
@@ -136,7 +136,7 @@ impl Own<'_> {
                 arguments.iter().try_for_each(|argument| self.terms(argument, terms))?;
                 let (function, count) =
                     (Ident::new(&format!("{function:?}"), Span::call_site()), arguments.len());
-                quote!(__ffi::__private::Term::Call(__ffi::__private::signature::Function::#function, #count))
+                quote!(__ffi::__private::Term::Call(__ffi::__private::signature::ExprFn::#function, #count))
             }
             Expr::Fold(..) | Expr::Len(_) => return None,
         };
@@ -157,18 +157,18 @@ impl Own<'_> {
     /// Returns the term for the dimension `name` of a required operand or a result.
     fn like(&self, name: &str) -> Option<TokenStream> {
         let from_end = |shape: &Shape| {
-            let is_it = |dim: &Dim| matches!(dim, Dim::Size(Expr::Name(own)) if own.text == name);
+            let is_it = |dim: &DimDecl| matches!(dim, DimDecl::Size(Expr::Name(own)) if own.text == name);
             let at = shape.dims.iter().position(is_it)?;
             Some(shape.dims.len() - at)
         };
         let operand = self.operands().find_map(|(i, o)| Some((quote!(Operand(#i)), from_end(&o.shape)?)));
         let result = || self.results().find_map(|(i, r)| Some((quote!(Result(#i)), from_end(&r.shape)?)));
         let (place, from_end) = operand.or_else(result)?;
-        Some(quote!(__ffi::__private::Term::Like(__ffi::__private::Place::#place, #from_end)))
+        Some(quote!(__ffi::__private::Term::Like(__ffi::__private::TensorIndex::#place, #from_end)))
     }
 
     /// Returns the required operands, with their indices.
-    fn operands(&self) -> impl Iterator<Item = (usize, &Operand)> {
+    fn operands(&self) -> impl Iterator<Item = (usize, &OperandDecl)> {
         self.op.operands().iter().enumerate().filter(|(_, o)| o.arity == Arity::Required)
     }
 

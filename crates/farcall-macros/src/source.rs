@@ -4,7 +4,7 @@
 //! to tokens, so that an error is reported at its token.
 
 use farcall_sig::Signature;
-use farcall_sig::signature::Span as Bytes;
+use farcall_sig::signature::TextRange as Bytes;
 use proc_macro2::{Delimiter, Group, Ident, Spacing, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote};
 use syn::spanned::Spanned;

@@ -2,13 +2,13 @@
 
 use std::fmt::{self, Write as _};
 
-use super::{Base, Plan, Slice, TensorSlice, Thunk, ThunkOp, iotas, types};
+use super::{Base, BufferSlice, Plan, TensorSlice, Thunk, ThunkOp, iotas, types};
 use farcall_ir::bounded::Cut;
 use farcall_ir::eval::{Numerics, Semantics};
 use farcall_ir::stack;
 use farcall_kernels::short_name;
 
-impl fmt::Display for Slice {
+impl fmt::Display for BufferSlice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.base)?;
         if matches!(self.base, Base::Arena | Base::Stack) || self.offset > 0 {

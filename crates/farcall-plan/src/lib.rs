@@ -64,7 +64,7 @@ pub struct Plan {
     /// Bytes of scratch memory that one run needs.
     pub arena_size: usize,
     /// The inputs.
-    pub params: Vec<Param>,
+    pub params: Vec<ParamSpec>,
     /// The constants, deduplicated.
     pub constants: Vec<Literal>,
     /// Deduplicated scalar constants, passed to kernels by value instead of through memory.
@@ -94,7 +94,7 @@ pub struct Plan {
 
 /// An input of a plan.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Param {
+pub struct ParamSpec {
     /// Type of the input.
     pub ty: TensorType,
     /// True if the program writes to the input's memory, so that a run must own this memory.
@@ -212,7 +212,7 @@ pub enum Base {
 
 /// A range of bytes, assigned when the program is compiled.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Slice {
+pub struct BufferSlice {
     /// The memory that contains the range.
     pub base: Base,
     /// Offset of the first byte.
@@ -221,9 +221,9 @@ pub struct Slice {
     pub size: usize,
 }
 
-impl Slice {
+impl BufferSlice {
     /// True if the two slices have bytes in common.
-    pub fn overlaps(&self, other: &Slice) -> bool {
+    pub fn overlaps(&self, other: &BufferSlice) -> bool {
         self.base == other.base
             && self.offset < other.offset + other.size
             && other.offset < self.offset + self.size
@@ -234,7 +234,7 @@ impl Slice {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TensorSlice {
     /// Memory of the tensor.
-    pub slice: Slice,
+    pub slice: BufferSlice,
     /// Type of the tensor.
     pub ty: TensorType,
 }
@@ -286,7 +286,7 @@ pub enum ThunkOp {
     /// the second.
     Case,
     /// A custom call. The inputs and outputs are the operands and results of the call, without tokens.
-    CustomCall(Call),
+    CustomCall(CallThunk),
     /// An operation without a kernel, run by the reference evaluator.
     Reference(ReferenceId),
 }
@@ -306,7 +306,7 @@ pub struct Compute {
 
 /// A custom call.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Call {
+pub struct CallThunk {
     /// The call site.
     pub id: CallId,
     /// Pairs of outputs and inputs that share memory, by their indices in the thunk.

@@ -5,7 +5,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use farcall_ir::stack;
-use farcall_kernels::{KernelId, Prepared};
+use farcall_kernels::{KernelId, PreparedKernel};
 
 use super::{InvalidPlan, Plan};
 
@@ -14,7 +14,7 @@ use super::{InvalidPlan, Plan};
 #[derive(Clone, Debug)]
 pub struct ValidPlan {
     plan: Plan,
-    kernels: Vec<Arc<Prepared>>,
+    kernels: Vec<Arc<PreparedKernel>>,
 }
 
 impl Plan {
@@ -37,7 +37,10 @@ impl Plan {
     /// # Safety
     /// Each kernel must have been prepared for the operation of its thunk and for the types of the thunk's
     /// operands and results. Every byte that a thunk reads must have been written before.
-    pub unsafe fn with_kernels(self, kernels: Vec<(KernelId, Prepared)>) -> Result<ValidPlan, InvalidPlan> {
+    pub unsafe fn with_kernels(
+        self,
+        kernels: Vec<(KernelId, PreparedKernel)>,
+    ) -> Result<ValidPlan, InvalidPlan> {
         let kernels = stack::with_room(|| self.prepare(Some(kernels)))?;
         Ok(ValidPlan { plan: self, kernels })
     }
@@ -45,7 +48,7 @@ impl Plan {
 
 impl ValidPlan {
     /// The prepared kernels of the compute thunks, in the order of [`Plan::walk`].
-    pub fn kernels(&self) -> &[Arc<Prepared>] {
+    pub fn kernels(&self) -> &[Arc<PreparedKernel>] {
         &self.kernels
     }
 

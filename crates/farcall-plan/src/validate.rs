@@ -8,10 +8,10 @@ use farcall_host::CodedError;
 use farcall_ir::{DType, Literal, Op, TensorType, Type, ValueId};
 
 use super::{
-    ALIGNMENT, Base, Compute, MIN_ALIGNMENT_BYTES, NestedCall, Plan, ReferenceSite, STACK_SIZE, Slice,
+    ALIGNMENT, Base, BufferSlice, Compute, MIN_ALIGNMENT_BYTES, NestedCall, Plan, ReferenceSite, STACK_SIZE,
     TensorSlice, Thunk, ThunkOp, iotas, types, written,
 };
-use farcall_kernels::{Element, KernelId, Prepared, is_int};
+use farcall_kernels::{ElementBytes, KernelId, PreparedKernel, is_int};
 
 /// An invalid plan: a bug in the compiler or a damaged file, never an error of a program.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -38,8 +38,8 @@ impl Plan {
     /// bytes ([`Plan::with_kernels`]). (Debug builds check both.)
     pub(super) fn prepare(
         &self,
-        given: Option<Vec<(KernelId, Prepared)>>,
-    ) -> Result<Vec<Arc<Prepared>>, InvalidPlan> {
+        given: Option<Vec<(KernelId, PreparedKernel)>>,
+    ) -> Result<Vec<Arc<PreparedKernel>>, InvalidPlan> {
         let whole = |message: String| InvalidPlan { place: "plan".to_owned(), kind: "plan", message };
         if self.arena_size > isize::MAX as usize / 2 {
             return Err(whole(format!("an arena of {} bytes does not fit into memory", self.arena_size)));
@@ -102,7 +102,7 @@ impl Plan {
         Ok(prepared)
     }
 
-    fn slice(&self, slice: &Slice) -> Result<(), String> {
+    fn slice(&self, slice: &BufferSlice) -> Result<(), String> {
         let bytes = match slice.base {
             Base::Arena => self.arena_size,
             Base::Stack => STACK_SIZE,
@@ -161,7 +161,11 @@ impl Plan {
         }
     }
 
-    fn thunk(&self, t: &Thunk, given: Option<&mut PreparedKernels>) -> Result<Option<Prepared>, String> {
+    fn thunk(
+        &self,
+        t: &Thunk,
+        given: Option<&mut PreparedKernels>,
+    ) -> Result<Option<PreparedKernel>, String> {
         let (results, scratch) = t.outputs.split_at(t.results().len());
         t.inputs.iter().try_for_each(|b| self.input(t, b))?;
         results.iter().try_for_each(|b| self.value(b))?;
@@ -185,9 +189,9 @@ impl Plan {
     }
 
     /// Returns the scalar constants among the inputs of a thunk.
-    fn known(&self, t: &Thunk) -> Box<[Element]> {
+    fn known(&self, t: &Thunk) -> Box<[ElementBytes]> {
         let number = |b: &TensorSlice| match b.slice.base {
-            Base::Number(id) => Some(Element::new(self.numbers[id.index()].element(0))),
+            Base::Number(id) => Some(ElementBytes::new(self.numbers[id.index()].element(0))),
             _ => None,
         };
         t.inputs.iter().filter_map(number).collect()
@@ -249,7 +253,7 @@ impl Plan {
         if matches!(t.op, ThunkOp::While | ThunkOp::Case) {
             return Ok(());
         }
-        let apart = |a: &Slice, b: &Slice| !a.overlaps(b) || a.size == 0 || b.size == 0;
+        let apart = |a: &BufferSlice, b: &BufferSlice| !a.overlaps(b) || a.size == 0 || b.size == 0;
         let (in_place, results) = (t.in_place(), t.results().len());
         for (o, output) in t.outputs.iter().enumerate() {
             let others = || t.outputs[..o].iter().map(|b| &b.slice);
@@ -293,19 +297,23 @@ fn nested(plan: &Plan, site: &ReferenceSite, call: &NestedCall) -> Result<(), St
 }
 
 /// Iterator over the kernels of the compute thunks, each with its prepared code.
-type PreparedKernels = std::vec::IntoIter<(KernelId, Prepared)>;
+type PreparedKernels = std::vec::IntoIter<(KernelId, PreparedKernel)>;
 
 /// Returns the prepared kernel of a thunk, which is the next of `given` if there are prepared kernels. Checks
 /// that the kernel supports the operation, and that the thunk has the scratch memory that the kernel asks
 /// for.
-fn kernel(t: &Thunk, compute: &Compute, given: Option<&mut PreparedKernels>) -> Result<Prepared, String> {
+fn kernel(
+    t: &Thunk,
+    compute: &Compute,
+    given: Option<&mut PreparedKernels>,
+) -> Result<PreparedKernel, String> {
     let asked = || {
         let (inputs, outputs) = (types(&t.inputs), types(t.results()));
         compute.kernel.prepare(&compute.request(&inputs, &outputs, &iotas(&t.inputs)))
     };
     let prepared = match given {
         Some(given) => {
-            let of_this = |(kernel, _): &(KernelId, Prepared)| *kernel == compute.kernel;
+            let of_this = |(kernel, _): &(KernelId, PreparedKernel)| *kernel == compute.kernel;
             let given = given.next().filter(of_this).map(|(_, prepared)| prepared);
             given.filter(|_| !cfg!(debug_assertions) || asked().is_some())
         }
@@ -325,7 +333,7 @@ fn need(holds: bool, message: &str) -> Result<(), String> {
 mod tests {
     use farcall_ir::op::{CustomCall, Slice as SliceOp};
 
-    use super::super::{Call, CallId, CallSpec, ResultId};
+    use super::super::{CallId, CallSpec, CallThunk, ResultId};
     use super::*;
     use crate::tests::compile;
 
@@ -389,7 +397,8 @@ mod tests {
                 place: "".into(),
                 span: None,
             });
-            thunk.op = ThunkOp::CustomCall(Call { id: CallId::new(0), aliases: vec![], side_effect: false });
+            thunk.op =
+                ThunkOp::CustomCall(CallThunk { id: CallId::new(0), aliases: vec![], side_effect: false });
             let once_more = thunk.clone();
             plan.thunks.push(once_more);
         });
@@ -422,7 +431,7 @@ mod tests {
 
     #[test]
     fn values_on_the_stack_are_refused() {
-        let on_stack = |slice: &mut Slice| (slice.base, slice.offset) = (Base::Stack, 0);
+        let on_stack = |slice: &mut BufferSlice| (slice.base, slice.offset) = (Base::Stack, 0);
         let changes: [&dyn Fn(&mut Plan); 3] = [
             &|plan| on_stack(&mut plan.thunks[1].inputs[0].slice),
             &|plan| on_stack(&mut plan.thunks[1].outputs[0].slice),
@@ -435,7 +444,8 @@ mod tests {
 
     #[test]
     fn inputs_without_memory_are_for_kernels_that_accept_them() {
-        let nowhere = |slice: &mut Slice, dim| *slice = Slice { base: Base::Iota(dim), offset: 0, size: 0 };
+        let nowhere =
+            |slice: &mut BufferSlice, dim| *slice = BufferSlice { base: Base::Iota(dim), offset: 0, size: 0 };
         assert_eq!(changed(SORT, |plan| nowhere(&mut plan.results[0].slice, 0)), "iota(0) holds a value");
         assert_eq!(
             changed(SORT, |plan| nowhere(&mut plan.thunks[1].outputs[0].slice, 0)),
@@ -448,7 +458,7 @@ mod tests {
             assert_eq!(message, "the kernel does not serve the operation");
         }
         let message = changed(SORT, |plan| {
-            plan.thunks[1].inputs[0].slice = Slice { base: Base::Iota(0), offset: 0, size: 16 };
+            plan.thunks[1].inputs[0].slice = BufferSlice { base: Base::Iota(0), offset: 0, size: 16 };
         });
         assert_eq!(message, "iota(0) is not inside its 0 bytes");
     }

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
-use super::{Base, InvalidPlan, Plan, Slice, TensorSlice, Thunk, ThunkOp};
+use super::{Base, BufferSlice, InvalidPlan, Plan, TensorSlice, Thunk, ThunkOp};
 
 /// Checks every read of the plan, and its results. The slices must be inside their bases.
 ///
@@ -28,7 +28,7 @@ pub(super) fn check(plan: &Plan) -> Result<(), InvalidPlan> {
         Check { written: Bytes::default(), branches: Vec::new(), inner: summary.inner, unwritten: None };
     for (i, param) in plan.params.iter().enumerate() {
         let (base, size) = (Base::Param(super::ParamId::new(i)), param.ty.bytes().unwrap_or(0));
-        check.written.insert(Slice { base, offset: 0, size });
+        check.written.insert(BufferSlice { base, offset: 0, size });
     }
     walk(&plan.thunks, &mut check);
     if let Some((thunk, slice)) = check.unwritten {
@@ -199,7 +199,7 @@ struct Check<'p> {
     branches: Vec<usize>,
     inner: FxHashMap<*const Thunk, Effects>,
     /// The first read of bytes that may be unwritten.
-    unwritten: Option<(&'p Thunk, Slice)>,
+    unwritten: Option<(&'p Thunk, BufferSlice)>,
 }
 
 impl<'p> Check<'p> {
@@ -283,8 +283,8 @@ enum Change {
 impl Bytes {
     /// Returns true if all bytes of a slice are in the set. Constants and operands without memory always
     /// count as written. So does the stack, which never holds values.
-    fn has(&self, slice: &Slice) -> bool {
-        let Slice { base, offset, size } = *slice;
+    fn has(&self, slice: &BufferSlice) -> bool {
+        let BufferSlice { base, offset, size } = *slice;
         match base {
             Base::Stack | Base::Constant(_) | Base::Number(_) | Base::Iota(_) => true,
             Base::Arena | Base::Param(_) | Base::Result(_) => {
@@ -299,7 +299,7 @@ impl Bytes {
         (*of == base).then_some((*start, *end))
     }
 
-    fn insert(&mut self, slice: Slice) {
+    fn insert(&mut self, slice: BufferSlice) {
         let (mut start, mut end) = (slice.offset, slice.offset + slice.size);
         if slice.size == 0 {
             return;
@@ -311,7 +311,7 @@ impl Bytes {
         self.put((slice.base, start), end);
     }
 
-    fn remove(&mut self, slice: Slice) {
+    fn remove(&mut self, slice: BufferSlice) {
         let (start, end) = (slice.offset, slice.offset + slice.size);
         if slice.size == 0 {
             return;
@@ -327,8 +327,8 @@ impl Bytes {
         }
     }
 
-    fn slices(&self) -> impl Iterator<Item = Slice> {
-        self.intervals.iter().map(|((base, start), end)| Slice {
+    fn slices(&self) -> impl Iterator<Item = BufferSlice> {
+        self.intervals.iter().map(|((base, start), end)| BufferSlice {
             base: *base,
             offset: *start,
             size: end - start,
@@ -342,7 +342,7 @@ impl Bytes {
         while let (Some(((a, from), until)), Some(((b, start), end))) = (left.peek(), right.peek()) {
             let (first, last) = ((*from).max(*start), (**until).min(**end));
             if a == b && first < last {
-                common.insert(Slice { base: *a, offset: first, size: last - first });
+                common.insert(BufferSlice { base: *a, offset: first, size: last - first });
             }
             if (a, *until) <= (b, *end) {
                 left.next();
@@ -398,12 +398,12 @@ mod tests {
     const INPUT: Base = Base::Param(ParamId::new(0));
     const OUTPUT: Base = Base::Result(ResultId::new(0));
 
-    fn buffer(slice: Slice) -> TensorSlice {
+    fn buffer(slice: BufferSlice) -> TensorSlice {
         TensorSlice { slice, ty: TensorType::new(DType::U8, [slice.size]) }
     }
 
-    fn thunk(op: ThunkOp, inputs: &[Slice], outputs: &[Slice], bodies: Vec<Vec<Thunk>>) -> Thunk {
-        let buffers = |slices: &[Slice]| slices.iter().map(|slice| buffer(*slice)).collect();
+    fn thunk(op: ThunkOp, inputs: &[BufferSlice], outputs: &[BufferSlice], bodies: Vec<Vec<Thunk>>) -> Thunk {
+        let buffers = |slices: &[BufferSlice]| slices.iter().map(|slice| buffer(*slice)).collect();
         Thunk {
             op,
             inputs: buffers(inputs),
@@ -414,16 +414,16 @@ mod tests {
         }
     }
 
-    fn write(at: Slice) -> Thunk {
+    fn write(at: BufferSlice) -> Thunk {
         thunk(ThunkOp::Copy, &[], &[at], Vec::new())
     }
 
-    fn read(at: Slice) -> Thunk {
-        thunk(ThunkOp::Copy, &[at], &[Slice { base: OUTPUT, ..at }], Vec::new())
+    fn read(at: BufferSlice) -> Thunk {
+        thunk(ThunkOp::Copy, &[at], &[BufferSlice { base: OUTPUT, ..at }], Vec::new())
     }
 
     fn choice(branches: Vec<Vec<Thunk>>) -> Thunk {
-        thunk(ThunkOp::Case, &[Slice { base: INPUT, ..slice(0, 4) }], &[], branches)
+        thunk(ThunkOp::Case, &[BufferSlice { base: INPUT, ..slice(0, 4) }], &[], branches)
     }
 
     fn repeat(condition: Vec<Thunk>, body: Vec<Thunk>) -> Thunk {
@@ -446,21 +446,22 @@ mod tests {
     }
 
     /// Function that creates a thunk with this scratch memory.
-    type Spoil<'a> = &'a dyn Fn(Slice) -> Thunk;
+    type Spoil<'a> = &'a dyn Fn(BufferSlice) -> Thunk;
     type Sequence<'a> = &'a dyn Fn(Spoil<'_>) -> Vec<Thunk>;
 
     /// Returns the message for a plan of these thunks with a result of `size` bytes; empty for a valid plan.
     fn missing(size: usize, thunks: Sequence<'_>) -> String {
         let (mut plan, scratches) = compiled();
-        let spoil = |at: Slice| Thunk { inputs: Vec::new(), outputs: vec![buffer(at)], ..scratches.clone() };
+        let spoil =
+            |at: BufferSlice| Thunk { inputs: Vec::new(), outputs: vec![buffer(at)], ..scratches.clone() };
         plan.thunks = thunks(&spoil);
-        plan.results = vec![buffer(Slice { base: OUTPUT, ..slice(0, size) })];
+        plan.results = vec![buffer(BufferSlice { base: OUTPUT, ..slice(0, size) })];
         check(&plan).err().map(|e| e.message).unwrap_or_default()
     }
 
     #[test]
     fn bytes_are_written_before_they_are_read() {
-        let early = |at: Slice| format!("{at} is read, but may not have been written");
+        let early = |at: BufferSlice| format!("{at} is read, but may not have been written");
         let (a, half, other) = (slice(0, 64), slice(0, 32), slice(32, 32));
         assert_eq!(missing(64, &|_| vec![write(a), read(a)]), "");
         assert_eq!(missing(64, &|_| vec![read(a)]), early(a));
@@ -470,7 +471,7 @@ mod tests {
         assert_eq!(missing(32, &|spoil| vec![write(a), spoil(other), read(half)]), "");
         assert_eq!(missing(64, &|_| vec![write(a), read(half)]), "out0 is not written as a whole");
         // The memory of a result counts as unwritten until the run writes it.
-        let out = Slice { base: OUTPUT, ..a };
+        let out = BufferSlice { base: OUTPUT, ..a };
         assert_eq!(
             missing(64, &|_| vec![thunk(ThunkOp::Copy, &[out], &[a], Vec::new()), write(out)]),
             early(out)
@@ -479,7 +480,7 @@ mod tests {
 
     #[test]
     fn a_choice_writes_the_bytes_that_all_branches_write() {
-        let early = |at: Slice| format!("{at} is read, but may not have been written");
+        let early = |at: BufferSlice| format!("{at} is read, but may not have been written");
         let (a, half) = (slice(0, 64), slice(0, 32));
         let both = |spoil: Spoil<'_>| vec![vec![write(a)], vec![spoil(a), write(half), write(a)]];
         assert_eq!(missing(64, &|spoil| vec![choice(both(spoil)), read(a)]), "");
@@ -496,7 +497,7 @@ mod tests {
 
     #[test]
     fn a_loop_may_not_run_and_may_run_again() {
-        let early = |at: Slice| format!("{at} is read, but may not have been written");
+        let early = |at: BufferSlice| format!("{at} is read, but may not have been written");
         let (pred, a) = (slice(0, 1), slice(64, 64));
         assert_eq!(missing(0, &|_| vec![repeat(vec![write(pred)], vec![])]), "");
         assert_eq!(missing(0, &|_| vec![repeat(vec![], vec![write(pred)])]), early(pred));
@@ -522,7 +523,7 @@ mod tests {
     /// many values before them.
     #[test]
     fn many_thunks_take_little_time() {
-        let values: Vec<Slice> = (0..20_000).map(|i| slice(128 * i, 64)).collect();
+        let values: Vec<BufferSlice> = (0..20_000).map(|i| slice(128 * i, 64)).collect();
         let mut inner = vec![write(slice(0, 1))];
         for _ in 0..500 {
             let other = inner.iter().take(1).cloned().collect();
@@ -540,8 +541,8 @@ mod tests {
         assert!(start.elapsed() < std::time::Duration::from_secs(10), "{:?}", start.elapsed());
     }
 
-    fn slice(offset: usize, size: usize) -> Slice {
-        Slice { base: Base::Arena, offset, size }
+    fn slice(offset: usize, size: usize) -> BufferSlice {
+        BufferSlice { base: Base::Arena, offset, size }
     }
 
     fn intervals(bytes: &Bytes) -> Vec<(usize, usize)> {

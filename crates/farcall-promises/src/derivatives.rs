@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use farcall::ir::{Literal, Scalar};
-use farcall::sig::Attrs;
+use farcall::sig::AttrValues;
 use num_complex::Complex;
 
 use super::arrays::{largest, rounding, short};
@@ -29,7 +29,7 @@ const NOT_SMOOTH: &str =
 pub(super) struct Derivative<'a> {
     pub(super) target: &'a Arc<Target>,
     pub(super) operands: Vec<Literal>,
-    pub(super) attrs: Attrs,
+    pub(super) attrs: AttrValues,
     /// True for the forward op, which computes the results of the differentiated op, and residuals.
     pub(super) is_forward: bool,
 }
@@ -128,7 +128,7 @@ impl Symmetric<'_> {
 
 impl<'a> Checker<'a> {
     /// Returns the forward op, if it exists, and its attributes.
-    fn forward(&self, linear: &Linear) -> Option<(Attrs, &'a Arc<Target>)> {
+    fn forward(&self, linear: &Linear) -> Option<(AttrValues, &'a Arc<Target>)> {
         linear.forward().and_then(|op| Some((op.attrs, self.target(&op.target)?)))
     }
 

@@ -26,7 +26,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use farcall::ir::{Literal, Scalar, TensorType};
-use farcall::sig::Attrs;
+use farcall::sig::AttrValues;
 use farcall::sig::signature::{
     BatchSummary, Batching, CallFactors, FactorKind, Inference, Mismatch, OperandType,
 };
@@ -102,7 +102,7 @@ pub fn check(
     library: &[Arc<Target>],
     target: &Arc<Target>,
     operands: Vec<Literal>,
-    attrs: &Attrs,
+    attrs: &AttrValues,
 ) -> Result<Vec<Promise>, CheckError> {
     let mut checker = Checker { library, seen: Vec::new(), found: Vec::new() };
     checker.op(target, operands, attrs)?;
@@ -120,7 +120,7 @@ struct Checker<'a> {
 struct Runner<'a> {
     target: &'a Arc<Target>,
     declaration: &'a Declaration,
-    attrs: Attrs,
+    attrs: AttrValues,
     registry: Registry,
     compiled: RefCell<HashMap<Vec<TensorType>, Executable>>,
 }
@@ -134,7 +134,7 @@ struct Call<'a> {
 }
 
 impl<'a> Runner<'a> {
-    fn new(target: &'a Arc<Target>, attrs: &Attrs) -> Result<Runner<'a>, CheckError> {
+    fn new(target: &'a Arc<Target>, attrs: &AttrValues) -> Result<Runner<'a>, CheckError> {
         let op = || target.name().to_owned();
         let declaration = target.declaration().ok_or_else(|| OpError::NoSignature { op: op() })?;
         if declaration.signature.has_side_effect() {
@@ -171,7 +171,7 @@ impl<'a> Runner<'a> {
         Ok(executable.run_with(operands, RunOptions::new().context(run))?)
     }
 
-    fn with_attrs(&self, attrs: Attrs) -> Result<Runner<'a>, CheckError> {
+    fn with_attrs(&self, attrs: AttrValues) -> Result<Runner<'a>, CheckError> {
         Runner::new(self.target, &attrs)
     }
 
@@ -181,7 +181,11 @@ impl<'a> Runner<'a> {
 }
 
 impl<'a> Call<'a> {
-    fn new(target: &'a Arc<Target>, operands: Vec<Literal>, attrs: &Attrs) -> Result<Call<'a>, CheckError> {
+    fn new(
+        target: &'a Arc<Target>,
+        operands: Vec<Literal>,
+        attrs: &AttrValues,
+    ) -> Result<Call<'a>, CheckError> {
         let op = Runner::new(target, attrs)?;
         let dims = sizes(&operands);
         let inference = op.declaration.infer(&types(&operands, &dims), &op.attrs);
@@ -400,7 +404,7 @@ impl<'a> Checker<'a> {
         &mut self,
         target: &'a Arc<Target>,
         operands: Vec<Literal>,
-        attrs: &Attrs,
+        attrs: &AttrValues,
     ) -> Result<(), CheckError> {
         self.seen.push(target.name().to_owned());
         let call = Call::new(target, operands, attrs)?;

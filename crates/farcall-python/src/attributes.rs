@@ -2,8 +2,8 @@
 
 use std::hash::{Hash, Hasher};
 
-use farcall_ir::{Attr, AttrDict, UnwritableAttr};
-use farcall_sig::{AttrArray, AttrValue, Attrs, ScalarType};
+use farcall_ir::{AttrDict, Attribute, UnwritableAttr};
+use farcall_sig::{AttrArray, AttrValue, AttrValues, ScalarType};
 use pyo3::exceptions::{PyMemoryError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyComplex, PyDict, PyFloat, PyInt, PyMapping, PyString, PyTuple};
@@ -14,7 +14,7 @@ use crate::elements::element_type;
 #[pyclass(frozen, eq, hash, module = "farcall._farcall")]
 #[derive(PartialEq)]
 pub(crate) struct Attributes {
-    pub(crate) inner: Attrs,
+    pub(crate) inner: AttrValues,
     /// Text in StableHLO syntax. It distinguishes values that differ in their bits.
     text: String,
 }
@@ -46,14 +46,15 @@ impl Attributes {
     /// # Errors
     /// If memory cannot be allocated.
     pub(crate) fn dict(&self) -> PyResult<AttrDict> {
-        let entries = self.inner.iter().map(|(name, value)| Ok((name.to_owned(), Attr::try_from(value)?)));
+        let entries =
+            self.inner.iter().map(|(name, value)| Ok((name.to_owned(), Attribute::try_from(value)?)));
         entries.collect::<Result<_, UnwritableAttr>>().map_err(|e| PyMemoryError::new_err(e.to_string()))
     }
 
     /// # Errors
     /// If a program cannot represent the attributes: memory cannot be allocated, or one is a complex number.
-    pub(crate) fn new(inner: Attrs) -> PyResult<Attributes> {
-        let entry = |(name, value)| Ok(format!("{name} = {}", Attr::try_from(value)?));
+    pub(crate) fn new(inner: AttrValues) -> PyResult<Attributes> {
+        let entry = |(name, value)| Ok(format!("{name} = {}", Attribute::try_from(value)?));
         let entries: Result<Vec<String>, UnwritableAttr> = inner.iter().map(entry).collect();
         let entries = entries.map_err(|e| match e {
             UnwritableAttr::Memory(_) => PyMemoryError::new_err(e.to_string()),
@@ -73,7 +74,7 @@ pub(crate) fn from_python(value: &Bound<'_, PyAny>) -> PyResult<AttrValue> {
 /// elements, true for a scalar. All other values are converted by [`from_python`].
 #[pyfunction]
 pub(crate) fn exact_attributes(entries: Vec<(String, Bound<'_, PyAny>)>) -> PyResult<Attributes> {
-    let mut attrs = Attrs::new();
+    let mut attrs = AttrValues::new();
     for (name, value) in entries {
         let exact = exact(&value, 0)
             .map_err(|e| PyTypeError::new_err(format!("attribute {name} {}", e.value(value.py()))))?;

@@ -86,13 +86,13 @@ pub(crate) fn note_typed(target: &registry::Target) {
 pub(crate) fn bundle(name: &str, fn_: &Bound<'_, PyAny>) -> PyResult<HandlerBundle> {
     let mut bundle =
         HandlerBundle { instantiate: None, prepare: None, initialize: None, execute: None, record: None };
-    let typed = |capsule: &Bound<'_, PyAny>, stage: &str| -> PyResult<Option<abi::Handler>> {
+    let typed = |capsule: &Bound<'_, PyAny>, stage: &str| -> PyResult<Option<abi::HandlerFn>> {
         if capsule.is_none() {
             return Ok(None);
         }
         let address = handler(capsule, &format!("{name}: {stage}"))?;
         // SAFETY: a data pointer and a function pointer have the same representation.
-        Ok(Some(unsafe { std::mem::transmute::<NonNull<c_void>, abi::Handler>(address) }))
+        Ok(Some(unsafe { std::mem::transmute::<NonNull<c_void>, abi::HandlerFn>(address) }))
     };
     let Ok(stages) = fn_.cast::<PyDict>() else {
         bundle.execute = typed(fn_, Stage::EXECUTE.name())?;

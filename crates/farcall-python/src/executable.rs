@@ -3,7 +3,7 @@
 use farcall::CodedError;
 use farcall::plan::{BlockChoice, BlockDecision};
 use farcall::{CompileOptions, PolymorphicError};
-use farcall_ir::interface::{Size, SymbolicType};
+use farcall_ir::interface::{SymbolicSize, SymbolicType};
 use farcall_ir::{Literal, Module, TensorType};
 use pyo3::prelude::*;
 
@@ -37,7 +37,7 @@ pub(crate) struct Polymorphic {
 type Symbolic = (&'static str, Vec<String>);
 
 fn symbolic(ty: &SymbolicType) -> Symbolic {
-    (ty.dtype.name(), ty.sizes.iter().map(Size::to_string).collect())
+    (ty.dtype.name(), ty.sizes.iter().map(SymbolicSize::to_string).collect())
 }
 
 #[pymethods]

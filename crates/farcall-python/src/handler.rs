@@ -135,7 +135,7 @@ impl Handler {
 }
 
 impl Handler {
-    fn call(&self, py: Python<'_>, call: &dynamic::Call) -> Result<()> {
+    fn call(&self, py: Python<'_>, call: &dynamic::DynamicCall) -> Result<()> {
         let mut views = CallArrays { py, is_own_host: call.is_from(host_api()), memory: Vec::new() };
         let called = self.called(py, call, &mut views);
         forget_raised();
@@ -160,7 +160,7 @@ impl Handler {
     fn called<'py>(
         &self,
         py: Python<'py>,
-        call: &dynamic::Call,
+        call: &dynamic::DynamicCall,
         views: &mut CallArrays<'py>,
     ) -> PyResult<()> {
         let attributes = call.attributes().map_err(|e| PyTypeError::new_err(e.to_string()))?;

@@ -9,7 +9,7 @@ use farcall::attribute_value;
 use farcall::registry::Lowering;
 use farcall_ffi::lowering::{Block, CallAttr, Lowered, TargetCall};
 use farcall_ffi::{Error, Result};
-use farcall_ir::Attr;
+use farcall_ir::Attribute;
 use farcall_sig::DType;
 use farcall_sig::signature::OperandType;
 use pyo3::exceptions::{PyException, PyValueError};
@@ -107,7 +107,7 @@ impl PythonLowering {
 fn options<'py>(py: Python<'py>, block: &Block<'_>) -> PyResult<Bound<'py, PyDict>> {
     let options = PyDict::new(py);
     for (name, text) in block.options().texts() {
-        match text.parse::<Attr>().ok().as_ref().and_then(attribute_value) {
+        match text.parse::<Attribute>().ok().as_ref().and_then(attribute_value) {
             Some(value) => options.set_item(name, (to_python(py, &value)?, false))?,
             None => options.set_item(name, (text, true))?,
         }

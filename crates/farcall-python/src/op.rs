@@ -14,7 +14,7 @@ use farcall_sig::signature::{
     Arity, BatchDims, BatchSplit, BatchSummary, Batching, CallFactors, GivenType, Inference, Mismatch,
     NumberKind, OperandType,
 };
-use farcall_sig::{Attrs, DType, Signature};
+use farcall_sig::{AttrValues, DType, Signature};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -246,7 +246,7 @@ impl Op {
             other => other,
         });
         let arguments = arguments.map_err(|e| exception(e.code(), e.to_string()))?;
-        let mut attrs = Attrs::new();
+        let mut attrs = AttrValues::new();
         for (name, value) in arguments.attributes {
             let value = from_python(&value).map_err(|e| {
                 let op = self.target.name();

@@ -7,7 +7,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use farcall::registry::{
-    self, ApiKind, LoadError, LoadOptions, LoadReport, Origin, Platform, Rank, TargetSpec,
+    self, ApiKind, LoadError, LoadOptions, LoadReport, Platform, Rank, TargetOrigin, TargetSpec,
 };
 use farcall_ffi::abi::{self, HandlerBundle, TypeId, TypeInfo};
 use pyo3::exceptions::PyValueError;
@@ -50,7 +50,7 @@ impl Registry {
         replace: bool,
     ) -> PyResult<Target> {
         let platform = Platform::from(platform);
-        let origin = Origin::program();
+        let origin = TargetOrigin::program();
         let target = match api_version {
             // SAFETY: the caller of `register` vouches for the handlers in the capsules; `handler` keeps the
             // owner of their code until the process ends.
@@ -135,13 +135,13 @@ impl Registry {
             let address = std::ptr::with_exposed_provenance::<c_void>(address);
             // SAFETY: a null pointer is `None`; a data pointer and a function pointer have the same
             // representation.
-            let execute = unsafe { std::mem::transmute::<*const c_void, Option<abi::Handler>>(address) };
+            let execute = unsafe { std::mem::transmute::<*const c_void, Option<abi::HandlerFn>>(address) };
             let bundle =
                 HandlerBundle { instantiate: None, prepare: None, initialize: None, execute, record: None };
             // SAFETY: the caller of `with_handlers` vouches for the handlers at these addresses, and keeps
             // them valid.
             let target =
-                unsafe { registry::Target::typed(&name, Platform::Host, bundle, 0, Origin::program()) };
+                unsafe { registry::Target::typed(&name, Platform::Host, bundle, 0, TargetOrigin::program()) };
             inner.replace(target.map_err(|e| error::exception(e.code(), e.to_string()))?);
         }
         Ok(Registry { inner })

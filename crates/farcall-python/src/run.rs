@@ -10,7 +10,7 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use farcall::custom_call::RunContext;
-use farcall::device::{Buffer, BufferError};
+use farcall::device::{BufferError, DeviceBuffer};
 use farcall::{ErrorCode, Executable, Interrupt, Profile, RunError, RunOptions, interrupt};
 use farcall_ir::Literal;
 use pyo3::exceptions::{PyException, PyKeyboardInterrupt, PyRuntimeError};
@@ -137,9 +137,9 @@ fn failure(py: Python<'_>, error: &RunError) -> PyErr {
 }
 
 /// Converts results to literals that are not shared, because Python may write to them.
-fn literals(results: Result<Vec<Buffer>, RunError>) -> Result<Vec<Literal>, RunError> {
+fn literals(results: Result<Vec<DeviceBuffer>, RunError>) -> Result<Vec<Literal>, RunError> {
     let literals: Result<Vec<Literal>, BufferError> =
-        results?.into_iter().map(Buffer::into_literal).collect();
+        results?.into_iter().map(DeviceBuffer::into_literal).collect();
     let mut literals = literals?;
     let unshared = literals.iter_mut().try_for_each(Literal::unshare);
     unshared.map_err(|error| RunError::Memory { what: "a result", error })?;

@@ -18,8 +18,8 @@ use super::observer::{Unwatched, Watch};
 use super::{RunError, reference};
 use farcall_host::custom_call::{CallError, RunContext, ThreadPool};
 use farcall_host::runs::Keeping;
-use farcall_kernels::{self as kernels, Args, LONG_BYTES, Line, Place, Prepared, Runner, Tasks};
-use farcall_plan::{Base, Call, Plan, ResultId, STACK_SIZE, TensorSlice, Thunk, ThunkOp};
+use farcall_kernels::{self as kernels, Args, LONG_BYTES, Line, Place, PreparedKernel, Runner, Tasks};
+use farcall_plan::{Base, CallThunk, Plan, ResultId, STACK_SIZE, TensorSlice, Thunk, ThunkOp};
 
 /// Runs a plan once, as part of `run`, observed by `watch`. The inputs have the types of the plan's
 /// parameters.
@@ -306,7 +306,7 @@ struct Executor<'a, W: Watch> {
 struct Started<'a> {
     thunk: &'a Thunk,
     number: u32,
-    call: &'a Call,
+    call: &'a CallThunk,
 }
 
 impl Started<'_> {
@@ -431,7 +431,7 @@ impl<'a, W: Watch> Executor<'a, W> {
         }
     }
 
-    fn compute(&self, kernel: &Prepared, step: &Step, inputs: usize) -> Result<(), RunError> {
+    fn compute(&self, kernel: &PreparedKernel, step: &Step, inputs: usize) -> Result<(), RunError> {
         // SAFETY: `Loaded::new` has validated the plan: the places are in the memory of the base addresses.
         let args = unsafe { Args::new(&step.places, inputs, &self.context.bases) };
         let run = || {

@@ -5,7 +5,7 @@
 //!        ──▶ steps, one by one, or several as one straight line ──▶ results
 //! ```
 //!
-//! A [`Program`] is shared by all runs of an executable. A context belongs to one run at a time. A run takes
+//! A [`LoadedPlan`] is shared by all runs of an executable. A context belongs to one run at a time. A run takes
 //! a context from the pool, or creates one. The run returns the context to the pool even if the run fails,
 //! unless a handler keeps views of the context's memory. An interrupted run leaves its context to the custom
 //! calls that are not complete.
@@ -40,7 +40,7 @@ use farcall_host::custom_call::{CallError, RunContext};
 use farcall_host::device::{BufferError, Device};
 use farcall_host::registry::Registry;
 use farcall_host::runs::Keeping;
-use farcall_host::runs::Kept;
+use farcall_host::runs::KeptMemory;
 use farcall_host::runs::Run;
 use farcall_host::{CodedError, ErrorCode};
 use farcall_plan::ValidPlan;
@@ -187,7 +187,7 @@ impl CodedError for RunError {
 
 /// A plan that is ready to run.
 #[derive(Debug)]
-pub struct Program {
+pub struct LoadedPlan {
     loaded: Loaded,
     /// The context that the last run returned.
     last: Spare<Pooled>,
@@ -209,7 +209,7 @@ struct Pooled {
 /// Maximum number of contexts in the pool.
 const MAX_POOLED_CONTEXTS: usize = 64;
 
-impl Program {
+impl LoadedPlan {
     /// Time that all runs have spent in the reference evaluator.
     pub fn evaluator_time(&self) -> Duration {
         Duration::from_nanos(self.loaded.evaluator_nanoseconds.load(Ordering::Relaxed))
@@ -219,9 +219,9 @@ impl Program {
     ///
     /// # Errors
     /// If the constants do not fit into memory, or a target is missing or refuses its call.
-    pub fn new(plan: ValidPlan, registry: &Registry) -> Result<Program, InstantiateError> {
+    pub fn new(plan: ValidPlan, registry: &Registry) -> Result<LoadedPlan, InstantiateError> {
         let loaded = Loaded::new(Arc::new(plan), registry)?;
-        Ok(Program { loaded, last: Spare::new(), pool: Mutex::default() })
+        Ok(LoadedPlan { loaded, last: Spare::new(), pool: Mutex::default() })
     }
 
     /// The plan.
@@ -232,16 +232,16 @@ impl Program {
     /// Runs the program as part of `run`, on inputs that have been checked already. If `run` is `None`, this
     /// run gets a new run id.
     pub fn run(
-        self: &Arc<Program>,
+        self: &Arc<LoadedPlan>,
         inputs: Inputs<'_>,
         run: Option<&RunContext>,
     ) -> Result<Vec<Literal>, RunError> {
         self.run_watched(inputs, run, Unwatched)
     }
 
-    /// Runs the program like [`run`](Program::run), observed by `watch`.
+    /// Runs the program like [`run`](LoadedPlan::run), observed by `watch`.
     pub fn run_watched<W: Watch>(
-        self: &Arc<Program>,
+        self: &Arc<LoadedPlan>,
         inputs: Inputs<'_>,
         run: Option<&RunContext>,
         watch: W,
@@ -292,16 +292,16 @@ impl Program {
 struct InterruptedRun {
     pooled: Box<Pooled>,
     #[expect(dead_code, reason = "handlers may read its constants")]
-    program: Arc<Program>,
+    program: Arc<LoadedPlan>,
     #[expect(dead_code, reason = "handlers may ask for the run")]
     run: Arc<Run>,
 }
 
 impl InterruptedRun {
     /// Hands the memory to the pending calls, which own it together.
-    fn keep(self) -> Kept {
+    fn keep(self) -> KeptMemory {
         let pending = self.pooled.context.pending();
-        let left: Kept = Arc::new(Mutex::new(self));
+        let left: KeptMemory = Arc::new(Mutex::new(self));
         for call in pending {
             call.keep(Arc::clone(&left));
         }

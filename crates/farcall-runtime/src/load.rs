@@ -12,8 +12,8 @@ use smallvec::SmallVec;
 use super::memory::AlignedBytes;
 use farcall_host::custom_call::{CallError, CallSite};
 use farcall_host::registry::Registry;
-use farcall_kernels::{Element, Line, Linked, Linking, NUMBERS, Place, Prepared, StraightLine};
-use farcall_plan::{ALIGNMENT, Base, Plan, Slice, TensorSlice, Thunk, ThunkOp, ValidPlan};
+use farcall_kernels::{ElementBytes, Line, Linked, Linking, NUMBERS, Place, PreparedKernel, StraightLine};
+use farcall_plan::{ALIGNMENT, Base, BufferSlice, Plan, TensorSlice, Thunk, ThunkOp, ValidPlan};
 
 /// A plan that cannot be loaded.
 #[derive(Clone, Debug)]
@@ -155,7 +155,7 @@ pub(super) struct Step {
     /// Number of the thunk, in the order of the plan's text.
     pub(super) number: u32,
     /// The prepared kernel, if a kernel computes the thunk.
-    pub(super) kernel: Option<Arc<Prepared>>,
+    pub(super) kernel: Option<Arc<PreparedKernel>>,
     /// Number of the custom call, if the thunk is one.
     pub(super) call: Option<u32>,
     /// Places of the inputs, then of the outputs. Their bases are indices of base addresses, such as
@@ -286,8 +286,8 @@ fn constants(plan: &Plan, more: usize) -> Result<(AlignedBytes, Vec<usize>, usiz
 
 /// Returns the number of bytes that a straight-line kernel adds to the constants when it is linked: its
 /// constants, and the scalar constants that it takes.
-fn own_bytes(kernel: &Prepared) -> usize {
-    let numbers = (kernel.numbers().len() * Element::SIZE).next_multiple_of(ALIGNMENT);
+fn own_bytes(kernel: &PreparedKernel) -> usize {
+    let numbers = (kernel.numbers().len() * ElementBytes::SIZE).next_multiple_of(ALIGNMENT);
     kernel.line().map_or(0, |line| line.constant_bytes() + numbers)
 }
 
@@ -312,7 +312,7 @@ struct Loader<'a> {
     /// Index of the first result among the base addresses.
     outs: usize,
     /// The prepared kernels of the compute thunks, in the order of the plan's text.
-    prepared: std::slice::Iter<'a, Arc<Prepared>>,
+    prepared: std::slice::Iter<'a, Arc<PreparedKernel>>,
     /// Number of the next thunk.
     next: u32,
     /// Places of each thunk that is a custom call, with the number of the call.
@@ -381,7 +381,7 @@ impl Loader<'_> {
     /// Links a straight-line program, and writes its constants.
     fn link_line(
         &mut self,
-        kernel: &Prepared,
+        kernel: &PreparedKernel,
         line: &StraightLine,
         thunk: &Thunk,
         step: &Step,
@@ -399,7 +399,7 @@ impl Loader<'_> {
         Linked::program(line, &linking, linked)?;
         let (constants, numbers) = self.constants.as_mut_slice()[self.end..self.end + all].split_at_mut(size);
         line.write_constants(constants);
-        for (number, to) in kernel.numbers().iter().zip(numbers.chunks_exact_mut(Element::SIZE)) {
+        for (number, to) in kernel.numbers().iter().zip(numbers.chunks_exact_mut(ElementBytes::SIZE)) {
             to.copy_from_slice(number.bytes());
         }
         self.end += all;
@@ -416,7 +416,7 @@ impl Loader<'_> {
         let place = |b: &TensorSlice| match b.slice.base {
             Base::Number(_) => {
                 numbers += 1;
-                Place { base: NUMBERS, offset: (numbers - 1) * Element::SIZE, size: b.slice.size }
+                Place { base: NUMBERS, offset: (numbers - 1) * ElementBytes::SIZE, size: b.slice.size }
             }
             _ => self.place(&b.slice),
         };
@@ -433,8 +433,8 @@ impl Loader<'_> {
         Step { number, kernel, call, places, bodies }
     }
 
-    fn place(&self, slice: &Slice) -> Place {
-        let Slice { base, offset, size } = *slice;
+    fn place(&self, slice: &BufferSlice) -> Place {
+        let BufferSlice { base, offset, size } = *slice;
         match base {
             Base::Arena => Place { base: ARENA, offset, size },
             Base::Stack => Place { base: STACK, offset, size },

@@ -37,7 +37,7 @@ use farcall_kernels::Tasks;
 #[derive(Debug)]
 pub struct Profile {
     origin: Instant,
-    runs: Vec<Span>,
+    runs: Vec<Interval>,
     thunks: Vec<ThunkTime>,
     /// Thunks that have begun but not ended, the innermost last.
     open: Vec<RunningThunk>,
@@ -59,14 +59,14 @@ pub struct ThunkTime {
 
 /// An interval of time, relative to the creation of the profile.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Span {
+pub struct Interval {
     /// Beginning of the interval.
     pub begin: Duration,
     /// End of the interval.
     pub end: Duration,
 }
 
-impl Span {
+impl Interval {
     /// Length of the interval.
     pub fn length(&self) -> Duration {
         self.end.saturating_sub(self.begin)
@@ -83,7 +83,7 @@ pub struct Event {
     /// Index of the thread in [`Profile::threads`].
     pub thread: usize,
     /// Time of the event.
-    pub span: Span,
+    pub span: Interval,
 }
 
 /// The kind of an event.
@@ -141,7 +141,7 @@ impl Profile {
 
     /// The runs, in order, failed runs included. A run's interval includes the work before its thunks (taking
     /// inputs) and after them (making results).
-    pub fn runs(&self) -> &[Span] {
+    pub fn runs(&self) -> &[Interval] {
         &self.runs
     }
 
@@ -184,8 +184,8 @@ impl Profile {
         self.recording.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn span(&self, begin: Instant, end: Instant) -> Span {
-        Span { begin: begin - self.origin, end: end - self.origin }
+    fn span(&self, begin: Instant, end: Instant) -> Interval {
+        Interval { begin: begin - self.origin, end: end - self.origin }
     }
 
     /// Records an event of this thread.

@@ -6,7 +6,7 @@
 
 use std::cell::RefCell;
 
-use farcall_ir::eval::{self, Denormals, Host, HostCall, HostError, Value, eval_form, tensors};
+use farcall_ir::eval::{self, Denormals, EvalHost, EvalValue, HostCall, HostError, eval_form, tensors};
 use farcall_ir::{Literal, TensorType, Type, interrupt};
 
 use super::RunError;
@@ -31,7 +31,7 @@ pub(super) fn run(
     run: &RunContext,
     inputs: Vec<Literal>,
 ) -> Result<Vec<Literal>, RunError> {
-    let values: Vec<Value> = inputs.into_iter().map(Value::Tensor).collect();
+    let values: Vec<EvalValue> = inputs.into_iter().map(EvalValue::Tensor).collect();
     let host = Nested { nested, site, loaded, contexts: RefCell::new(contexts), run };
     // The evaluator itself flushes subnormal numbers where required. If the processor also flushed them, the
     // evaluator would lose subnormal numbers that it only moves.
@@ -59,8 +59,8 @@ impl Nested<'_> {
     }
 }
 
-impl Host for Nested<'_> {
-    fn custom_call(&self, site: &HostCall<'_>, operands: &[Value]) -> Result<Vec<Value>, HostError> {
+impl EvalHost for Nested<'_> {
+    fn custom_call(&self, site: &HostCall<'_>, operands: &[EvalValue]) -> Result<Vec<EvalValue>, HostError> {
         let is_this = |call: &NestedCall| {
             call.inst == site.inst.id() && site.module[call.func].name == site.inst.func().name
         };
@@ -108,6 +108,6 @@ fn failed(error: TransferError) -> HostError {
 pub fn values<'t>(
     types: impl Iterator<Item = &'t Type>,
     tensors: Vec<Literal>,
-) -> Result<Vec<Value>, String> {
+) -> Result<Vec<EvalValue>, String> {
     eval::values(types, tensors).ok_or_else(|| "the call returned the wrong number of results".to_owned())
 }

@@ -26,7 +26,7 @@ pub struct Complex<T> {
 }
 
 /// Type of the parts of a complex number: `f32` or `f64`.
-pub trait Part:
+pub trait ComplexPart:
     Copy
     + PartialOrd
     + Neg<Output = Self>
@@ -66,7 +66,7 @@ macro_rules! parts {
     ($($ty:ident),*) => {$(
         impl sealed::Sealed for $ty {}
 
-        impl Part for $ty {
+        impl ComplexPart for $ty {
             const PART_ZERO: $ty = 0.0;
             const PART_HALF: $ty = 0.5;
 
@@ -122,7 +122,7 @@ impl<T> Complex<T> {
     }
 }
 
-impl<T: Part> Complex<T> {
+impl<T: ComplexPart> Complex<T> {
     /// Zero.
     pub const ZERO: Complex<T> = Complex::new(T::PART_ZERO, T::PART_ZERO);
 
@@ -207,14 +207,14 @@ impl<T: Part> Complex<T> {
     }
 }
 
-impl<T: Part> From<T> for Complex<T> {
+impl<T: ComplexPart> From<T> for Complex<T> {
     #[inline]
     fn from(re: T) -> Complex<T> {
         Complex::new(re, T::PART_ZERO)
     }
 }
 
-impl<T: Part> Neg for Complex<T> {
+impl<T: ComplexPart> Neg for Complex<T> {
     type Output = Complex<T>;
 
     #[inline]
@@ -223,7 +223,7 @@ impl<T: Part> Neg for Complex<T> {
     }
 }
 
-impl<T: Part> Add for Complex<T> {
+impl<T: ComplexPart> Add for Complex<T> {
     type Output = Complex<T>;
 
     #[inline]
@@ -232,7 +232,7 @@ impl<T: Part> Add for Complex<T> {
     }
 }
 
-impl<T: Part> Sub for Complex<T> {
+impl<T: ComplexPart> Sub for Complex<T> {
     type Output = Complex<T>;
 
     #[inline]
@@ -241,7 +241,7 @@ impl<T: Part> Sub for Complex<T> {
     }
 }
 
-impl<T: Part> Mul for Complex<T> {
+impl<T: ComplexPart> Mul for Complex<T> {
     type Output = Complex<T>;
 
     #[inline]
@@ -252,7 +252,7 @@ impl<T: Part> Mul for Complex<T> {
 
 /// Divides by Smith's method, which overflows in intermediate results only near the largest numbers. A
 /// quotient by 0 is NaN.
-impl<T: Part> Div for Complex<T> {
+impl<T: ComplexPart> Div for Complex<T> {
     type Output = Complex<T>;
 
     #[inline]
@@ -269,7 +269,7 @@ impl<T: Part> Div for Complex<T> {
     }
 }
 
-impl<T: Part> Add<T> for Complex<T> {
+impl<T: ComplexPart> Add<T> for Complex<T> {
     type Output = Complex<T>;
 
     #[inline]
@@ -278,7 +278,7 @@ impl<T: Part> Add<T> for Complex<T> {
     }
 }
 
-impl<T: Part> Sub<T> for Complex<T> {
+impl<T: ComplexPart> Sub<T> for Complex<T> {
     type Output = Complex<T>;
 
     #[inline]
@@ -287,7 +287,7 @@ impl<T: Part> Sub<T> for Complex<T> {
     }
 }
 
-impl<T: Part> Mul<T> for Complex<T> {
+impl<T: ComplexPart> Mul<T> for Complex<T> {
     type Output = Complex<T>;
 
     #[inline]
@@ -296,7 +296,7 @@ impl<T: Part> Mul<T> for Complex<T> {
     }
 }
 
-impl<T: Part> Div<T> for Complex<T> {
+impl<T: ComplexPart> Div<T> for Complex<T> {
     type Output = Complex<T>;
 
     #[inline]
@@ -307,7 +307,7 @@ impl<T: Part> Div<T> for Complex<T> {
 
 macro_rules! assigning {
     ($($name:ident::$function:ident by $operation:ident::$operator:ident,)*) => {$(
-        impl<T: Part, U> $name<U> for Complex<T>
+        impl<T: ComplexPart, U> $name<U> for Complex<T>
         where
             Complex<T>: $operation<U, Output = Complex<T>>,
         {
@@ -326,13 +326,13 @@ assigning! {
     DivAssign::div_assign by Div::div,
 }
 
-impl<T: Part> Sum for Complex<T> {
+impl<T: ComplexPart> Sum for Complex<T> {
     fn sum<I: Iterator<Item = Complex<T>>>(numbers: I) -> Complex<T> {
         numbers.fold(T::PART_ZERO.into(), Add::add)
     }
 }
 
-impl<'a, T: Part> Sum<&'a Complex<T>> for Complex<T> {
+impl<'a, T: ComplexPart> Sum<&'a Complex<T>> for Complex<T> {
     fn sum<I: Iterator<Item = &'a Complex<T>>>(numbers: I) -> Complex<T> {
         numbers.copied().sum()
     }

@@ -18,7 +18,7 @@ pub mod reserved;
 pub mod signature;
 pub mod text;
 
-pub use attr::{AttrArray, AttrElement, AttrType, AttrValue, Attrs, ScalarType};
+pub use attr::{AttrArray, AttrElement, AttrType, AttrValue, AttrValues, ScalarType};
 pub use complex::Complex;
 pub use dtype::{DType, DTypeClass};
 pub use nearest::UnknownName;

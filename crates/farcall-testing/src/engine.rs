@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use farcall::eval_host::RegistryHost;
-use farcall::ir::eval::{self, Denormals, Value, eval};
+use farcall::ir::eval::{self, Denormals, EvalValue, eval};
 use farcall::ir::middle::pipeline::Pipeline;
 use farcall::ir::verify::verify;
 use farcall::ir::{Literal, Module, Source, text};
@@ -53,7 +53,7 @@ pub fn evaluate(
     inputs: &[Literal],
     denormals: Denormals,
 ) -> Result<Vec<Literal>, String> {
-    let values: Vec<Value> = inputs.iter().cloned().map(Value::Tensor).collect();
+    let values: Vec<EvalValue> = inputs.iter().cloned().map(EvalValue::Tensor).collect();
     let host = RegistryHost::new(registry, denormals);
     let module = &verify(module).map_err(|e| e.to_string())?;
     let entry = module.entry().expect("a program has an entry");

@@ -3,7 +3,7 @@
 //! Random tests are bounded by a count, never by time. The same seed and the same count therefore repeat a
 //! run.
 
-use crate::Random;
+use crate::SplitMix;
 
 /// Returns the number in an environment variable, or `default` if the variable is not set.
 ///
@@ -32,10 +32,10 @@ pub fn seed_of(i: u64) -> u64 {
 
 /// Calls a function in each iteration of a run, with the generator of the iteration. Returns the number of
 /// iterations.
-pub fn run(default: u64, mut one: impl FnMut(&mut Random)) -> u64 {
+pub fn run(default: u64, mut one: impl FnMut(&mut SplitMix)) -> u64 {
     let iterations = iterations(default);
     for i in 0..iterations {
-        one(&mut Random::new(seed_of(i)));
+        one(&mut SplitMix::new(seed_of(i)));
     }
     iterations
 }

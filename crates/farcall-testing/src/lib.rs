@@ -24,4 +24,4 @@ pub mod process;
 pub mod programs;
 pub mod random;
 
-pub use random::Random;
+pub use random::SplitMix;

@@ -4,7 +4,7 @@
 //! Some changes (of a size, an element type, a name) are made everywhere in the text at once. Many of the
 //! results are therefore still valid programs, but with unexpected sizes.
 
-use crate::Random;
+use crate::SplitMix;
 
 /// Texts to mutate.
 pub struct Seeds {
@@ -29,7 +29,7 @@ impl Seeds {
     }
 
     /// Returns one of the texts with a few changes.
-    pub fn mutated(&self, random: &mut Random) -> String {
+    pub fn mutated(&self, random: &mut SplitMix) -> String {
         let mut text = self.texts[random.below(self.texts.len())].clone();
         let most = random.pick(&[1, 1, 2, 4, 8]);
         for _ in 0..=random.below(most) {
@@ -41,7 +41,7 @@ impl Seeds {
         text
     }
 
-    fn change(&self, text: &str, random: &mut Random) -> String {
+    fn change(&self, text: &str, random: &mut SplitMix) -> String {
         let tokens = tokens(text);
         if tokens.is_empty() {
             return "()".to_owned();
@@ -211,7 +211,7 @@ fn replaced(text: &str, token: Token, new: &str) -> String {
 }
 
 /// Returns a different number: near the old number, small, or at a limit of an integer type.
-fn number(old: &str, random: &mut Random) -> String {
+fn number(old: &str, random: &mut SplitMix) -> String {
     let value = old.parse::<u64>().unwrap_or(0);
     match random.below(8) {
         0 => value.wrapping_add(1).to_string(),
@@ -239,7 +239,7 @@ fn number(old: &str, random: &mut Random) -> String {
 }
 
 /// Inserts, removes or replaces a character.
-fn damage(text: &str, random: &mut Random) -> String {
+fn damage(text: &str, random: &mut SplitMix) -> String {
     const POOL: &str = "0123456789abcxf%#!@^<>()[]{}\"\\,:=-+*?. \n\t\0/_~\u{7f}é🦀\u{301}";
     let mut chars: Vec<char> = text.chars().collect();
     let pool: Vec<char> = POOL.chars().collect();
@@ -253,7 +253,7 @@ fn damage(text: &str, random: &mut Random) -> String {
 }
 
 /// Removes, repeats, swaps or moves lines, or truncates the text.
-fn lines(text: &str, random: &mut Random) -> String {
+fn lines(text: &str, random: &mut SplitMix) -> String {
     let mut lines: Vec<&str> = text.split_inclusive('\n').collect();
     let (a, b) = (random.below(lines.len().max(1)), random.below(lines.len().max(1)));
     if lines.is_empty() {
@@ -273,7 +273,7 @@ fn lines(text: &str, random: &mut Random) -> String {
 }
 
 /// Inserts some lines of another text between the lines of this one.
-fn splice(text: &str, other: &str, random: &mut Random) -> String {
+fn splice(text: &str, other: &str, random: &mut SplitMix) -> String {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let others: Vec<&str> = other.split_inclusive('\n').collect();
     let at = random.below(lines.len() + 1);

@@ -3,12 +3,12 @@
 /// Random number generator: splitmix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number
 /// generators").
 #[derive(Clone, Debug, Default)]
-pub struct Random(u64);
+pub struct SplitMix(u64);
 
-impl Random {
+impl SplitMix {
     /// Returns the generator with this seed.
-    pub fn new(seed: u64) -> Random {
-        Random(seed)
+    pub fn new(seed: u64) -> SplitMix {
+        SplitMix(seed)
     }
 
     /// Returns any number.

@@ -13,7 +13,7 @@
 use std::fmt;
 
 use farcall_sig::Signature;
-use farcall_sig::signature::{Arity, Operand};
+use farcall_sig::signature::{Arity, OperandDecl};
 
 use crate::OpError;
 use farcall_host::registry::Target;
@@ -128,7 +128,7 @@ fn bind_to<T>(
     named: impl IntoIterator<Item = (String, Option<T>)>,
 ) -> Result<Arguments<T>, ArgumentError> {
     let declared = signature.operands();
-    let name = |operand: &Operand| operand.name.text.clone();
+    let name = |operand: &OperandDecl| operand.name.text.clone();
     let is_variadic = declared.last().is_some_and(|last| last.arity == Arity::Variadic);
     if !is_variadic && positional.len() > declared.len() {
         return Err(ArgumentError::TooMany {
@@ -157,7 +157,7 @@ fn bind_to<T>(
     while !is_variadic && operands.last().is_some_and(Option::is_none) {
         operands.pop();
     }
-    let is_missing = |(i, operand): &(usize, &Operand)| {
+    let is_missing = |(i, operand): &(usize, &OperandDecl)| {
         operand.arity == Arity::Required && operands.get(*i).is_none_or(Option::is_none)
     };
     let missing: Vec<String> = declared.iter().enumerate().filter(is_missing).map(|(_, o)| name(o)).collect();

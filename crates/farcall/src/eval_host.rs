@@ -6,7 +6,7 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use farcall_ir::eval::{Host, HostCall, HostError, Numerics, Value, tensors};
+use farcall_ir::eval::{EvalHost, EvalValue, HostCall, HostError, Numerics, tensors};
 use farcall_ir::op::CustomCall;
 use farcall_ir::{InstId, Type};
 
@@ -70,8 +70,8 @@ impl<'a> RegistryHost<'a> {
     }
 }
 
-impl Host for RegistryHost<'_> {
-    fn custom_call(&self, site: &HostCall<'_>, operands: &[Value]) -> Result<Vec<Value>, HostError> {
+impl EvalHost for RegistryHost<'_> {
+    fn custom_call(&self, site: &HostCall<'_>, operands: &[EvalValue]) -> Result<Vec<EvalValue>, HostError> {
         let executable = self.executable(site)?;
         let outputs = executable.run(&tensors(operands))?;
         Ok(values(site.results(), outputs)?)

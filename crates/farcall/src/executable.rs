@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use farcall_ir::bounded;
 use farcall_ir::diag::Diagnostics;
 use farcall_ir::eval::Numerics;
-use farcall_ir::interface::{Argument, Interface, SymbolicType};
+use farcall_ir::interface::{ArgumentInfo, Interface, SymbolicType};
 use farcall_ir::interrupt;
 use farcall_ir::memory;
 use farcall_ir::stack;
@@ -18,11 +18,11 @@ use farcall_ir::{Diagnostic, Literal, Module, ProgramError, Span, TensorType};
 use farcall_compile::{CompileError, CompileOptions, compile_static, specialize};
 use farcall_host::ErrorCode;
 use farcall_host::custom_call::{CallError, RunContext};
-use farcall_host::device::{Buffer, BufferError, Device, Pending, Stream};
+use farcall_host::device::{BufferError, Device, DeviceBuffer, DeviceStream, Pending};
 use farcall_host::registry::Registry;
-use farcall_plan::{Param, Plan, ValidPlan};
+use farcall_plan::{ParamSpec, Plan, ValidPlan};
 use farcall_runtime::profile::Profile;
-use farcall_runtime::{Inputs, InstantiateError, Program, RunError};
+use farcall_runtime::{Inputs, InstantiateError, LoadedPlan, RunError};
 
 /// Statistics of a compilation: its time and its result.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -106,7 +106,7 @@ pub struct Executable {
 
 #[derive(Debug)]
 struct Inner {
-    program: Arc<Program>,
+    program: Arc<LoadedPlan>,
     device: Device,
     inputs: Vec<TensorType>,
     outputs: Vec<TensorType>,
@@ -237,7 +237,7 @@ impl Executable {
             error: Diagnostics::from_iter(diagnostics).into_error(&source),
             code,
         };
-        let loaded = Program::new(plan, registry);
+        let loaded = LoadedPlan::new(plan, registry);
         interrupt::complete()?;
         let loaded = loaded.map_err(|error| match error {
             InstantiateError::Memory(error) => {
@@ -294,7 +294,7 @@ impl Executable {
     /// the program gives names.
     pub fn interface(&self) -> Interface {
         let params = self.plan().params.iter().enumerate();
-        let arguments = params.map(|(i, param)| Argument {
+        let arguments = params.map(|(i, param)| ArgumentInfo {
             name: param.name.clone().unwrap_or_else(|| format!("arg{i}")),
             path: None,
             ty: SymbolicType::of(&param.ty),
@@ -344,10 +344,10 @@ impl Executable {
     /// # Errors
     /// If there are too few or too many inputs, if an input does not have the type of the parameter or is on
     /// another device, or if a custom call fails. The inputs are consumed even then.
-    pub fn execute<B: Into<Buffer>>(
+    pub fn execute<B: Into<DeviceBuffer>>(
         &self,
         inputs: impl IntoIterator<Item = B>,
-    ) -> Result<Vec<Buffer>, RunError> {
+    ) -> Result<Vec<DeviceBuffer>, RunError> {
         self.execute_with(inputs, RunOptions::new())
     }
 
@@ -355,11 +355,11 @@ impl Executable {
     ///
     /// # Errors
     /// Same errors as [`execute`](Executable::execute).
-    pub fn execute_with<'r, B: Into<Buffer>>(
+    pub fn execute_with<'r, B: Into<DeviceBuffer>>(
         &self,
         inputs: impl IntoIterator<Item = B>,
         options: impl Into<RunOptions<'r>>,
-    ) -> Result<Vec<Buffer>, RunError> {
+    ) -> Result<Vec<DeviceBuffer>, RunError> {
         self.executed(inputs.into_iter().map(B::into).collect(), options.into())
     }
 
@@ -371,10 +371,10 @@ impl Executable {
     /// stream belongs to another device.
     pub fn enqueue(
         &self,
-        inputs: Vec<Buffer>,
+        inputs: Vec<DeviceBuffer>,
         run: RunContext,
-        stream: &Stream,
-    ) -> Pending<Result<Vec<Buffer>, RunError>> {
+        stream: &DeviceStream,
+    ) -> Pending<Result<Vec<DeviceBuffer>, RunError>> {
         let (executable, device) = (self.clone(), stream.device());
         stream.enqueue(move || {
             if device != executable.device() {
@@ -419,18 +419,22 @@ impl Executable {
         }?)
     }
 
-    fn executed(&self, inputs: Vec<Buffer>, options: RunOptions<'_>) -> Result<Vec<Buffer>, RunError> {
+    fn executed(
+        &self,
+        inputs: Vec<DeviceBuffer>,
+        options: RunOptions<'_>,
+    ) -> Result<Vec<DeviceBuffer>, RunError> {
         let device = self.device();
         if let Some(index) = inputs.iter().position(|input| input.device() != device) {
             let (expected, found) = (device, inputs[index].device());
             return Err(RunError::InputDevice { index, name: self.name(index), expected, found });
         }
         let inputs: Result<Vec<Literal>, BufferError> =
-            inputs.into_iter().map(Buffer::into_literal).collect();
+            inputs.into_iter().map(DeviceBuffer::into_literal).collect();
         let inputs = inputs.map_err(RunError::Buffer)?;
         self.check(&inputs)?;
         let results = self.launch(Inputs::Owned(inputs), options)?;
-        Ok(results.into_iter().map(Buffer::from).collect())
+        Ok(results.into_iter().map(DeviceBuffer::from).collect())
     }
 
     /// Cuts results with bounded dimensions to their sizes.
@@ -462,7 +466,8 @@ impl Executable {
                 });
             }
         }
-        let differs = |(given, param): (&Literal, &Param)| param.known.as_ref().is_some_and(|k| k != given);
+        let differs =
+            |(given, param): (&Literal, &ParamSpec)| param.known.as_ref().is_some_and(|k| k != given);
         match inputs.iter().zip(&self.plan().params).position(differs) {
             None => Ok(()),
             Some(index) => Err(RunError::KnownInput { index, name: self.name(index) }),

@@ -16,7 +16,7 @@
 use std::sync::Arc;
 
 use farcall_sig::signature::{Batching, Inference, JvpSource, Mismatch, OperandType, Size, VjpSource};
-use farcall_sig::{Attrs, DType};
+use farcall_sig::{AttrValues, DType};
 
 use crate::{CodedError, ErrorCode, OpError};
 use farcall_host::registry::{Declaration, Target, VjpTargets};
@@ -61,7 +61,7 @@ pub struct OpCall {
     /// The op.
     pub target: String,
     /// Those attributes of the differentiated call that this op declares.
-    pub attrs: Attrs,
+    pub attrs: AttrValues,
 }
 
 /// A call of a derivative op.
@@ -155,7 +155,7 @@ impl<S: Size> Linear<S> {
     pub fn new(
         target: &Arc<Target>,
         operands: Vec<Tensor<S>>,
-        attrs: &Attrs,
+        attrs: &AttrValues,
         moving: Vec<usize>,
     ) -> Result<Linear<S>, OpError> {
         let op = || target.name().to_owned();
@@ -489,12 +489,12 @@ fn value<S>(saved: &[Saved], wanted: Saved) -> Argument<S> {
     )
 }
 
-fn select(attrs: &Attrs, op: &Declaration) -> Attrs {
+fn select(attrs: &AttrValues, op: &Declaration) -> AttrValues {
     of_signature(attrs, &op.signature)
 }
 
 /// Selects the attributes that an op with this signature declares.
-fn of_signature(attrs: &Attrs, signature: &farcall_sig::Signature) -> Attrs {
+fn of_signature(attrs: &AttrValues, signature: &farcall_sig::Signature) -> AttrValues {
     let names = signature.attrs().iter().map(|a| a.name.text.as_str());
     names.filter_map(|name| Some((name, attrs.get(name)?.clone()))).collect()
 }

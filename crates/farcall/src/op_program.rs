@@ -10,10 +10,10 @@
 
 use farcall_ir::op::{CallConfig, CustomCall, OutputAlias};
 use farcall_ir::{
-    Attr, AttrDict, Func, Module, NewInst, Op, Source, Span, TensorType, Type, UnwritableAttr, ValueId,
+    AttrDict, Attribute, Func, Module, NewInst, Op, Source, Span, TensorType, Type, UnwritableAttr, ValueId,
 };
-use farcall_sig::signature::{Inference, Mismatch, MismatchKind, OperandType, Place, ResultType};
-use farcall_sig::{Attrs, Signature};
+use farcall_sig::signature::{CallPart, Inference, Mismatch, MismatchKind, OperandType, ResultType};
+use farcall_sig::{AttrValues, Signature};
 
 use crate::arguments::ArgumentError;
 use crate::linear::DerivativeError;
@@ -116,7 +116,7 @@ impl CodedError for OpError {
 /// unsafe { registry.load("librms_norm_ops.so") }?;
 /// let op = registry.lookup("rms_norm", &Platform::Host).ok_or("no such op")?;
 /// let types = [TensorType::new(DType::F32, [2, 64]), TensorType::new(DType::F32, [64])];
-/// let module = op_program(&op, &types, &farcall_sig::Attrs::new())?;
+/// let module = op_program(&op, &types, &farcall_sig::AttrValues::new())?;
 /// let executable = Executable::compile(&module, &registry, &CompileOptions::new())?;
 /// let y = executable.run(&types.map(|t| Literal::zeros(t.dtype, t.sizes())))?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -125,7 +125,7 @@ impl CodedError for OpError {
 /// # Errors
 /// If the target has no signature, or the call does not match it:
 /// `rms_norm: scale has n = 64 but x has n = 128`.
-pub fn op_program(target: &Target, operands: &[TensorType], attrs: &Attrs) -> Result<Module, OpError> {
+pub fn op_program(target: &Target, operands: &[TensorType], attrs: &AttrValues) -> Result<Module, OpError> {
     let (signature, inference) = inferred(target, operands, attrs)?;
     let names = signature.operand_names(operands.len()).unwrap_or_default();
     let call = call(target, signature, &inference)?;
@@ -139,7 +139,7 @@ pub fn op_program(target: &Target, operands: &[TensorType], attrs: &Attrs) -> Re
 pub(crate) fn declared_call(
     target: &Target,
     operands: &[TensorType],
-    attrs: &Attrs,
+    attrs: &AttrValues,
 ) -> Result<(CustomCall, Vec<TensorType>), OpError> {
     let (signature, inference) = inferred(target, operands, attrs)?;
     Ok((call(target, signature, &inference)?, result_types(&inference)))
@@ -149,7 +149,7 @@ pub(crate) fn declared_call(
 fn inferred<'t>(
     target: &'t Target,
     operands: &[TensorType],
-    attrs: &Attrs,
+    attrs: &AttrValues,
 ) -> Result<(&'t Signature, Inference), OpError> {
     let op = || target.name().to_owned();
     let declaration = target.declaration().ok_or_else(|| OpError::NoSignature { op: op() })?;
@@ -166,7 +166,11 @@ fn result_types(inference: &Inference) -> Vec<TensorType> {
     inference.results.iter().map(ty).collect()
 }
 
-fn infer(declaration: &Declaration, operands: &[TensorType], attrs: &Attrs) -> Result<Inference, Mismatch> {
+fn infer(
+    declaration: &Declaration,
+    operands: &[TensorType],
+    attrs: &AttrValues,
+) -> Result<Inference, Mismatch> {
     let signature = &declaration.signature;
     let attrs = signature.convert_attrs(attrs)?;
     let names = signature.operand_names(operands.len())?;
@@ -174,7 +178,7 @@ fn infer(declaration: &Declaration, operands: &[TensorType], attrs: &Attrs) -> R
     for (i, (ty, name)) in operands.iter().zip(&names).enumerate() {
         let wrong = |kind, what: &str| {
             let message = format!("{name} is {ty}; {what}");
-            Mismatch { kind, place: Place::Operand(i), message }
+            Mismatch { kind, place: CallPart::Operand(i), message }
         };
         if ty.quant.is_some() {
             return Err(wrong(MismatchKind::Type, "an op takes no quantized tensors"));
@@ -188,7 +192,8 @@ fn infer(declaration: &Declaration, operands: &[TensorType], attrs: &Attrs) -> R
 
 /// Builds the call, with the attributes, layouts, aliases and side effect that follow from the signature.
 fn call(target: &Target, signature: &Signature, inference: &Inference) -> Result<CustomCall, OpError> {
-    let config = inference.attrs.iter().map(|(name, value)| Ok((name.to_owned(), Attr::try_from(value)?)));
+    let config =
+        inference.attrs.iter().map(|(name, value)| Ok((name.to_owned(), Attribute::try_from(value)?)));
     let config: AttrDict = config
         .collect::<Result<_, UnwritableAttr>>()
         .map_err(|error| OpError::Attribute { op: target.name().to_owned(), error })?;
@@ -226,7 +231,7 @@ fn program(
     inference: &Inference,
 ) -> Module {
     let mut func = call_function(call, operands, &result_types(inference));
-    let named = |key: &str, name: &str| AttrDict::from([(key.to_owned(), Attr::string(name))]);
+    let named = |key: &str, name: &str| AttrDict::from([(key.to_owned(), Attribute::string(name))]);
     func.set_param_attrs(names.iter().map(|name| named("jax.arg_info", name)));
     let result_names = result_names(signature, inference);
     func.set_result_attrs(result_names.iter().map(|name| named("jax.result_info", name)));

@@ -5,13 +5,13 @@ use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use farcall_ir::interface::{Interface, Mismatch, MismatchKind};
+use farcall_ir::interface::{InputMismatch, InputMismatchKind, Interface};
 use farcall_ir::read::{self, Program};
 use farcall_ir::verify::{Verified, verify_owned};
 use farcall_ir::{Literal, ProgramError, TensorType, interrupt, refine};
 
 use crate::{CodedError, CompileError, CompileOptions, ErrorCode, Executable, Registry, RunOptions};
-use farcall_host::device::Buffer;
+use farcall_host::device::DeviceBuffer;
 use farcall_runtime::RunError;
 
 /// Default maximum number of executables in the cache.
@@ -101,7 +101,7 @@ impl Cache {
 pub enum PolymorphicError {
     /// The program does not accept inputs of these types. Nothing was compiled.
     #[error(transparent)]
-    Inputs(#[from] Mismatch),
+    Inputs(#[from] InputMismatch),
     /// The program cannot be compiled for these types.
     #[error(transparent)]
     Compile(#[from] CompileError),
@@ -117,9 +117,9 @@ impl CodedError for PolymorphicError {
     fn code(&self) -> ErrorCode {
         match self {
             PolymorphicError::Inputs(error) => match error.kind() {
-                MismatchKind::Count => ErrorCode::ArgumentCount,
-                MismatchKind::ElementType => ErrorCode::ElementType,
-                MismatchKind::Shape => ErrorCode::Shape,
+                InputMismatchKind::Count => ErrorCode::ArgumentCount,
+                InputMismatchKind::ElementType => ErrorCode::ElementType,
+                InputMismatchKind::Shape => ErrorCode::Shape,
             },
             PolymorphicError::Compile(error) => error.code(),
             PolymorphicError::Reentered => ErrorCode::InvalidProgram,
@@ -287,12 +287,12 @@ impl Polymorphic {
     ///
     /// # Errors
     /// The errors of [`for_types`](Polymorphic::for_types) and of [`Executable::execute`].
-    pub fn execute<B: Into<Buffer>>(
+    pub fn execute<B: Into<DeviceBuffer>>(
         &self,
         inputs: impl IntoIterator<Item = B>,
-    ) -> Result<Vec<Buffer>, PolymorphicError> {
-        let inputs: Vec<Buffer> = inputs.into_iter().map(B::into).collect();
-        let types: Vec<TensorType> = inputs.iter().map(Buffer::ty).collect();
+    ) -> Result<Vec<DeviceBuffer>, PolymorphicError> {
+        let inputs: Vec<DeviceBuffer> = inputs.into_iter().map(B::into).collect();
+        let types: Vec<TensorType> = inputs.iter().map(DeviceBuffer::ty).collect();
         Ok(self.for_types(&types)?.execute(inputs)?)
     }
 
@@ -300,13 +300,13 @@ impl Polymorphic {
     ///
     /// # Errors
     /// The errors of [`for_types`](Polymorphic::for_types) and of [`Executable::execute`].
-    pub fn execute_with<'r, B: Into<Buffer>>(
+    pub fn execute_with<'r, B: Into<DeviceBuffer>>(
         &self,
         inputs: impl IntoIterator<Item = B>,
         options: impl Into<RunOptions<'r>>,
-    ) -> Result<Vec<Buffer>, PolymorphicError> {
-        let inputs: Vec<Buffer> = inputs.into_iter().map(B::into).collect();
-        let types: Vec<TensorType> = inputs.iter().map(Buffer::ty).collect();
+    ) -> Result<Vec<DeviceBuffer>, PolymorphicError> {
+        let inputs: Vec<DeviceBuffer> = inputs.into_iter().map(B::into).collect();
+        let types: Vec<TensorType> = inputs.iter().map(DeviceBuffer::ty).collect();
         Ok(self.for_types(&types)?.execute_with(inputs, options)?)
     }
 }

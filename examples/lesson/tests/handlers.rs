@@ -3,8 +3,8 @@
 
 use farcall::build::Graph;
 use farcall::ir::op::{CallConfig, CustomCall};
-use farcall::ir::{Attr, AttrDict, DType, Literal, TensorType};
-use farcall::registry::{Handler, Origin, Platform, Target};
+use farcall::ir::{AttrDict, Attribute, DType, Literal, TensorType};
+use farcall::registry::{Handler, Platform, Target, TargetOrigin};
 use farcall::{CompileOptions, Executable, Registry};
 
 /// Returns the ops without their signatures.
@@ -14,7 +14,7 @@ fn registry() -> Registry {
         let Handler::Typed(bundle) = *op.handler() else { panic!("{} is untyped", op.name()) };
         // SAFETY: the handlers are functions of this program, which stay valid.
         let bare =
-            unsafe { Target::typed(op.name(), Platform::Host, bundle, op.traits(), Origin::program()) };
+            unsafe { Target::typed(op.name(), Platform::Host, bundle, op.traits(), TargetOrigin::program()) };
         registry.register(bare.unwrap()).unwrap();
     }
     registry
@@ -80,7 +80,7 @@ fn sparse_products_of_wrong_shapes_are_errors() {
         let rows = Literal::zeros(DType::S32, [rows]);
         let (entries, columns) = (Literal::zeros(DType::F32, [entries]), Literal::zeros(DType::S32, [2]));
         let inputs = [entries, rows, columns, Literal::zeros(DType::F32, [3, 4])];
-        let attrs = [("m".to_owned(), Attr::i64(m))].into_iter().collect();
+        let attrs = [("m".to_owned(), Attribute::i64(m))].into_iter().collect();
         call("sparse_matmul", attrs, &inputs, &[result]).map_err(|error| {
             let message = error.lines().next().unwrap_or_default();
             message.rsplit(": ").next().unwrap_or_default().to_owned()

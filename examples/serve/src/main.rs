@@ -9,7 +9,7 @@ use std::error::Error;
 use std::io::{Read, Write, copy, sink};
 use std::net::{TcpListener, TcpStream};
 
-use farcall::ir::interface::Size;
+use farcall::ir::interface::SymbolicSize;
 use farcall::ir::{Literal, TensorType};
 use farcall::{CompileOptions, Polymorphic, Registry};
 
@@ -31,7 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// Answers the requests of one connection.
 fn serve(model: &Polymorphic, mut stream: &TcpStream) -> Result<(), Box<dyn Error>> {
     let x = model.interface().inputs().first().ok_or("the function has no arguments")?.ty.clone();
-    let fixed = |size: &Size| if let Size::Fixed(size) = size { Some(*size) } else { None };
+    let fixed = |size: &SymbolicSize| if let SymbolicSize::Fixed(size) = size { Some(*size) } else { None };
     let row: Option<Vec<usize>> = x.sizes.iter().skip(1).map(fixed).collect();
     let row = row.ok_or_else(|| format!("only the first size of {x} may be open"))?;
     let mut rows = [0; 4];

@@ -4,7 +4,7 @@
 use farcall::ir::attributes;
 use farcall::ir::module::{Func, Inst, Module, Region, ValueId};
 use farcall::ir::types::Type;
-use farcall::ir::{Attr, AttrDict};
+use farcall::ir::{AttrDict, Attribute};
 use serde_json::{Map, Value, json};
 
 /// Version of the format.
@@ -95,7 +95,7 @@ fn dict(attrs: &AttrDict) -> Value {
 }
 
 /// Converts an attribute: its text, and its value if JSON can represent it.
-fn attr(attr: &Attr) -> Value {
+fn attr(attr: &Attribute) -> Value {
     let mut out = Map::from_iter([("mlir".to_owned(), Value::from(attr.to_string()))]);
     if let Some(value) = value(attr) {
         out.insert("value".to_owned(), value);
@@ -103,18 +103,18 @@ fn attr(attr: &Attr) -> Value {
     Value::Object(out)
 }
 
-fn value(attr: &Attr) -> Option<Value> {
+fn value(attr: &Attribute) -> Option<Value> {
     match attr {
-        Attr::Unit => Some(true.into()),
-        Attr::Array(items) => items.iter().map(value).collect::<Option<Vec<_>>>().map(Value::from),
-        Attr::Dict(dict) => {
-            let entry = |(key, v): (&String, &Attr)| Some((key.clone(), value(v)?));
+        Attribute::Unit => Some(true.into()),
+        Attribute::Array(items) => items.iter().map(value).collect::<Option<Vec<_>>>().map(Value::from),
+        Attribute::Dict(dict) => {
+            let entry = |(key, v): (&String, &Attribute)| Some((key.clone(), value(v)?));
             dict.iter().map(entry).collect::<Option<Map<_, _>>>().map(Value::from)
         }
-        Attr::DenseArray(_) => {
+        Attribute::DenseArray(_) => {
             (attr.as_i64_list().map(Value::from)).or_else(|| attr.as_bool_list().map(Value::from))
         }
-        Attr::Symbol(name) => Some((**name).into()),
+        Attribute::Symbol(name) => Some((**name).into()),
         _ => attr
             .as_bool()
             .map(Value::from)

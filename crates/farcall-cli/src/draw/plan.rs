@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use farcall::Plan;
 use farcall::explain::no_kernel;
-use farcall::plan::{Base, Slice, TensorSlice, Thunk, ThunkOp};
+use farcall::plan::{Base, BufferSlice, TensorSlice, Thunk, ThunkOp};
 
 use super::times::Times;
 use super::{Drawing, Kind, LINE_CHARS, Node, Panel, body_name};
@@ -20,7 +20,7 @@ pub(super) fn drawing(name: &str, plan: &Plan, times: Option<&Times>) -> Drawing
         let mut node = Node::new(Kind::Input, param.name.clone().unwrap_or_else(|| format!("in{i}")));
         node.detail = short_type(&param.ty);
         let base = Base::Param(farcall::plan::ParamId::new(i));
-        sources.add(Slice { base, offset: 0, size: param.ty.bytes().unwrap_or(0) }, panel.add(node));
+        sources.add(BufferSlice { base, offset: 0, size: param.ty.bytes().unwrap_or(0) }, panel.add(node));
     }
     // The program's panel comes first, but is only complete after the panels of its loops have been added.
     draw.panels.push(Panel::new(""));
@@ -95,7 +95,7 @@ impl Draw<'_> {
 }
 
 /// Calls `f` with each slice that a step or its bodies write.
-fn written(thunk: &Thunk, f: &mut impl FnMut(Slice)) {
+fn written(thunk: &Thunk, f: &mut impl FnMut(BufferSlice)) {
     thunk.walk(&mut |thunk| thunk.results().iter().for_each(|buffer| f(buffer.slice)));
 }
 
@@ -109,15 +109,15 @@ fn connect(panel: &mut Panel, sources: &Sources, buffer: &TensorSlice, to: usize
 
 /// The nodes that wrote memory so far, in order.
 #[derive(Default)]
-struct Sources(HashMap<Base, Vec<(Slice, usize)>>);
+struct Sources(HashMap<Base, Vec<(BufferSlice, usize)>>);
 
 impl Sources {
-    fn add(&mut self, slice: Slice, node: usize) {
+    fn add(&mut self, slice: BufferSlice, node: usize) {
         self.0.entry(slice.base).or_default().push((visible(slice), node));
     }
 
     /// Returns the last node that wrote a part of the slice.
-    fn last(&self, slice: &Slice) -> Option<usize> {
+    fn last(&self, slice: &BufferSlice) -> Option<usize> {
         let read = visible(*slice);
         let (_, node) = self.0.get(&slice.base)?.iter().rev().find(|(written, _)| written.overlaps(&read))?;
         Some(*node)
@@ -125,6 +125,6 @@ impl Sources {
 }
 
 /// Returns the slice with at least one byte, so that tensors without elements have edges, too.
-fn visible(slice: Slice) -> Slice {
-    Slice { size: slice.size.max(1), ..slice }
+fn visible(slice: BufferSlice) -> BufferSlice {
+    BufferSlice { size: slice.size.max(1), ..slice }
 }

@@ -10,7 +10,7 @@ use farcall::ir::literal::Literal;
 use farcall::ir::scalar::Scalar;
 use farcall::registry::{Declaration, Target};
 use farcall::sig::signature::Arity;
-use farcall::sig::{Attrs, DType};
+use farcall::sig::{AttrValues, DType};
 use farcall::{ErrorCode, RunError};
 use farcall_promises::{self as promises, CheckError, Outcome, Promise};
 use serde_json::{Value, json};
@@ -29,7 +29,7 @@ struct Checked {
     op: String,
     call: String,
     /// Attributes of the call that differ from the signature's defaults.
-    attrs: Attrs,
+    attrs: AttrValues,
     promises: Vec<Promise>,
 }
 
@@ -66,7 +66,7 @@ pub(super) fn all(ops: &[Arc<Target>], args: &OpArgs) -> Result<()> {
         if targets::derivative_of(target, ops).is_some() {
             continue;
         }
-        if let Err(error) = on_made(target, ops, &Attrs::new(), args, &mut checked) {
+        if let Err(error) = on_made(target, ops, &AttrValues::new(), args, &mut checked) {
             unchecked.push((target.name(), format!("{error:#}")));
         }
     }
@@ -77,7 +77,7 @@ fn on(
     target: &Arc<Target>,
     ops: &[Arc<Target>],
     operands: Vec<Literal>,
-    attrs: &Attrs,
+    attrs: &AttrValues,
 ) -> Result<Checked, CheckError> {
     let names = target.signature().and_then(|s| s.operand_names(operands.len()).ok()).unwrap_or_default();
     let operand = |(i, x): (usize, &Literal)| match names.get(i) {
@@ -99,7 +99,7 @@ fn on(
 fn on_made(
     target: &Arc<Target>,
     ops: &[Arc<Target>],
-    attrs: &Attrs,
+    attrs: &AttrValues,
     args: &OpArgs,
     checked: &mut Vec<Checked>,
 ) -> Result<()> {
@@ -119,7 +119,7 @@ fn on_made(
         let Some((operands, own)) = samples.first() else {
             bail!("{name}: its author has declared no samples")
         };
-        let made = |changed: &Attrs| on(target, ops, operands.clone(), &with(own, changed)).ok();
+        let made = |changed: &AttrValues| on(target, ops, operands.clone(), &with(own, changed)).ok();
         vary(declaration, attrs, first, checked, made);
         return Ok(());
     }
@@ -182,16 +182,16 @@ fn made(
 /// the op rejects them. The op's earlier calls are in `checked`, from index `first` on.
 fn vary(
     declaration: &Declaration,
-    given: &Attrs,
+    given: &AttrValues,
     first: usize,
     checked: &mut Vec<Checked>,
-    made: impl Fn(&Attrs) -> Option<Checked>,
+    made: impl Fn(&AttrValues) -> Option<Checked>,
 ) {
     let Some(base) = checked.get(first).map(|call| (call.op.clone(), call.attrs.clone())) else { return };
     let mut unvaried = Vec::new();
     for attr in declaration.signature.attrs() {
         let name = attr.name.text.as_str();
-        let value = |attrs: &Attrs| attrs.get(name).cloned().or_else(|| attr.default.clone());
+        let value = |attrs: &AttrValues| attrs.get(name).cloned().or_else(|| attr.default.clone());
         let is_varied = checked[first..].iter().any(|call| value(&call.attrs) != value(&base.1));
         if given.get(name).is_some() || is_varied {
             continue;
@@ -221,12 +221,12 @@ fn vary(
     }
     if !unvaried.is_empty() {
         let (op, call) = (base.0.clone(), format!("{} with other attributes", base.0));
-        checked.push(Checked { op, call, attrs: Attrs::new(), promises: unvaried });
+        checked.push(Checked { op, call, attrs: AttrValues::new(), promises: unvaried });
     }
 }
 
 /// Returns the attributes of a sample, overridden by the given ones.
-fn with(sample: &Attrs, given: &Attrs) -> Attrs {
+fn with(sample: &AttrValues, given: &AttrValues) -> AttrValues {
     let mut attrs = sample.clone();
     given.iter().for_each(|(name, value)| attrs.insert(name, value.clone()));
     attrs
@@ -238,7 +238,7 @@ const BATCH_SIZE: i64 = 5;
 const MAX_MAGNITUDE: f64 = 3.0;
 
 fn has_panicked(error: &RunError) -> bool {
-    error.code() == ErrorCode::CustomCall(farcall::ffi::ErrorCode::Internal)
+    error.code() == ErrorCode::CustomCall(farcall::ffi::StatusCode::Internal)
 }
 
 /// Returns advice for the user if no operands could be generated for an op.

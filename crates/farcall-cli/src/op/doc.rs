@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use farcall::registry::Target;
-use farcall::sig::{AttrValue, Attrs};
+use farcall::sig::{AttrValue, AttrValues};
 use serde_json::{Value, json};
 
 use super::samples::{self, CallRequest};
@@ -100,7 +100,7 @@ fn first_paragraph(docs: &str) -> Option<String> {
 /// found.
 fn example(target: &Target, library: &Path) -> Option<String> {
     let declaration = target.declaration()?;
-    let of = CallRequest { attrs: &Attrs::new(), optional: false, ty: 0, batch: 2 };
+    let of = CallRequest { attrs: &AttrValues::new(), optional: false, ty: 0, batch: 2 };
     let samples::Call { operands, attrs, .. } = samples::calls(declaration, of).next()?;
     let mut words =
         vec!["farcall op".to_owned(), quoted(&library.display().to_string()), target.name().to_owned()];

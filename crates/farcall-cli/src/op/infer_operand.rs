@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 
 use farcall::ir::types::TensorType;
-use farcall::sig::signature::{Dim, Expr, Operand};
-use farcall::sig::{Attrs, DType, Signature};
+use farcall::sig::signature::{DimDecl, Expr, OperandDecl};
+use farcall::sig::{AttrValues, DType, Signature};
 
 /// Known values of the names in a signature: sizes and element types. Contradictions are not detected here:
 /// the op reports them when it is called.
@@ -18,7 +18,7 @@ pub(crate) struct Known<'s> {
 
 impl<'s> Known<'s> {
     /// Starts with the values of integer attributes, which may name sizes.
-    pub(crate) fn new(signature: &'s Signature, attrs: &Attrs) -> Known<'s> {
+    pub(crate) fn new(signature: &'s Signature, attrs: &AttrValues) -> Known<'s> {
         let attrs = signature.convert_attrs(attrs).unwrap_or_else(|_| attrs.clone());
         let size = |name: &'s str| Some((name, usize::try_from(attrs.get(name)?.as_int()?).ok()?));
         let dims = signature.attrs().iter().filter_map(|a| size(&a.name.text)).collect();
@@ -26,7 +26,7 @@ impl<'s> Known<'s> {
     }
 
     /// Learns from an operand and its type.
-    pub(crate) fn learn(&mut self, operand: &'s Operand, ty: &TensorType) {
+    pub(crate) fn learn(&mut self, operand: &'s OperandDecl, ty: &TensorType) {
         if let Some(variable) = operand.element.variable()
             && operand.element.functions.is_empty()
         {
@@ -40,14 +40,14 @@ impl<'s> Known<'s> {
             Some(_) => self.batch = Some(ty.sizes()[..batch].to_vec()),
         }
         for (dim, size) in operand.shape.dims.iter().zip(&ty.sizes()[batch..]) {
-            if let Dim::Size(Expr::Name(name)) = dim {
+            if let DimDecl::Size(Expr::Name(name)) = dim {
                 self.dims.entry(&name.text).or_insert(*size);
             }
         }
     }
 
     /// Returns the type of an operand if it is completely known.
-    pub(crate) fn ty(&self, operand: &Operand) -> Option<TensorType> {
+    pub(crate) fn ty(&self, operand: &OperandDecl) -> Option<TensorType> {
         // An element type without a variable is fixed, so `apply` below ignores this value.
         let base = match operand.element.variable() {
             Some(variable) => *self.types.get(variable.text.as_str())?,
@@ -60,10 +60,10 @@ impl<'s> Known<'s> {
             Some(_) => self.batch.clone()?,
             None => Vec::new(),
         };
-        let size = |dim: &Dim| match dim {
-            Dim::Size(Expr::Name(name)) => self.dims.get(name.text.as_str()).copied(),
-            Dim::Size(Expr::Literal(size, _)) => usize::try_from(*size).ok(),
-            Dim::Size(_) | Dim::Each(_) => None,
+        let size = |dim: &DimDecl| match dim {
+            DimDecl::Size(Expr::Name(name)) => self.dims.get(name.text.as_str()).copied(),
+            DimDecl::Size(Expr::Literal(size, _)) => usize::try_from(*size).ok(),
+            DimDecl::Size(_) | DimDecl::Each(_) => None,
         };
         let dims: Option<Vec<usize>> = operand.shape.dims.iter().map(size).collect();
         Some(TensorType::new(operand.element.apply(base)?, [batch, dims?].concat()))

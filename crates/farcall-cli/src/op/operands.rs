@@ -6,7 +6,7 @@ use farcall::ir::literal::Literal;
 use farcall::registry::Target;
 use farcall::sig::attr::{AttrType, MixedList};
 use farcall::sig::signature::{GivenType, NumberKind};
-use farcall::sig::{AttrValue, Attrs, DType};
+use farcall::sig::{AttrValue, AttrValues, DType};
 
 use super::infer_operand::Known;
 use crate::inputs;
@@ -67,7 +67,7 @@ pub(crate) fn arguments<'a>(
 pub(crate) fn operands(
     target: &Target,
     inputs: &[&InputSpec],
-    attrs: &Attrs,
+    attrs: &AttrValues,
     seed: u64,
 ) -> Result<Vec<Literal>> {
     let signature = target.signature();
@@ -156,7 +156,7 @@ fn arrays(target: &Target, inputs: &[&InputSpec], made: &mut [Option<Literal>]) 
 ///
 /// # Errors
 /// If a list in a dictionary contains items other than numbers.
-pub(crate) fn attrs(target: &Target, given: &[&AttrSpec]) -> Result<Attrs> {
+pub(crate) fn attrs(target: &Target, given: &[&AttrSpec]) -> Result<AttrValues> {
     let declared = target.signature().map(|s| s.attrs()).unwrap_or_default();
     let value = |spec: &&AttrSpec| {
         let ty = declared.iter().find(|a| a.name.text == spec.name).map(|a| &a.ty);

@@ -5,14 +5,14 @@ use std::collections::HashMap;
 use farcall::ir::types::TensorType;
 use farcall::registry::Declaration;
 use farcall::sig::attr::AttrType;
-use farcall::sig::signature::{Arity, Attr, Dim, Expr, Operand, OperandType};
-use farcall::sig::{AttrValue, Attrs, DType, ScalarType, Signature};
+use farcall::sig::signature::{Arity, AttrDecl, DimDecl, Expr, OperandDecl, OperandType};
+use farcall::sig::{AttrValue, AttrValues, DType, ScalarType, Signature};
 
 /// Requirements for generated calls.
 #[derive(Clone, Copy)]
 pub(crate) struct CallRequest<'a> {
     /// Attributes that are given.
-    pub attrs: &'a Attrs,
+    pub attrs: &'a AttrValues,
     /// True if optional operands are included.
     pub optional: bool,
     /// Index among the possible types of each operand. If an operand has fewer types, its last type is used.
@@ -25,7 +25,7 @@ pub(crate) struct CallRequest<'a> {
 pub(crate) struct Call {
     pub operands: Vec<TensorType>,
     /// The given attributes, and the required ones.
-    pub attrs: Attrs,
+    pub attrs: AttrValues,
     /// True if none of the results has an element.
     is_empty: bool,
 }
@@ -52,7 +52,7 @@ pub(crate) struct Alternatives {
 impl Alternatives {
     /// Returns values that differ from `from`, the attribute's present value; `from` is `None` if it is
     /// absent.
-    pub(crate) fn of(attr: &Attr, from: Option<&AttrValue>) -> Alternatives {
+    pub(crate) fn of(attr: &AttrDecl, from: Option<&AttrValue>) -> Alternatives {
         let (values, are_all): (Vec<AttrValue>, bool) = match &attr.ty {
             AttrType::Scalar(ScalarType::Bool) => (vec![true.into(), false.into()], true),
             AttrType::Scalar(scalar) if scalar.is_integer() => {
@@ -146,7 +146,7 @@ fn try_call(declaration: &Declaration, wanted: CallRequest<'_>, sizes: Sizes, nu
 /// `known`, such as the value of an attribute, or else the next size.
 fn make(
     signature: &Signature,
-    operand: &Operand,
+    operand: &OperandDecl,
     sizes: Sizes,
     wanted: CallRequest<'_>,
     attributes: usize,
@@ -168,10 +168,12 @@ fn make(
             Sizes::Same(size) => size,
         };
         dims.push(match dim {
-            Dim::Size(Expr::Literal(size, _)) => *size,
-            Dim::Size(Expr::Name(name)) | Dim::Each(name) => *known.entry(name.text.clone()).or_insert(next),
+            DimDecl::Size(Expr::Literal(size, _)) => *size,
+            DimDecl::Size(Expr::Name(name)) | DimDecl::Each(name) => {
+                *known.entry(name.text.clone()).or_insert(next)
+            }
             // If all names have the same size, most expressions have this size, too.
-            Dim::Size(_) => match sizes {
+            DimDecl::Size(_) => match sizes {
                 Sizes::Same(size) => size,
                 Sizes::Different | Sizes::Descending => return None,
             },

@@ -178,7 +178,7 @@ fn failure(which: &str, error: &anyhow::Error) -> Outcome {
 /// position and without details that differ between tests.
 fn cause(reason: &str) -> String {
     let line = reason.lines().next().unwrap_or_default();
-    for target in check_targets::OPS.iter().map(|op| farcall::ffi::descriptor::Op::of(op).name()) {
+    for target in check_targets::OPS.iter().map(|op| farcall::ffi::descriptor::LibraryOp::of(op).name()) {
         if line.contains(target) {
             return format!("{target} does not hold");
         }

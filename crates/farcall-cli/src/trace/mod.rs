@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use farcall::plan::{TensorSlice, Thunk};
-use farcall::profile::{Event, EventKind, Span};
+use farcall::profile::{Event, EventKind, Interval};
 use farcall::{Plan, Profile};
 use serde_json::{Value, json};
 
@@ -159,7 +159,7 @@ impl ThunkFields {
 
 fn one(out: &mut dyn Write, thunk: &ThunkFields, event: &Event, pending: &mut u64) -> Result<()> {
     let ThunkFields { name, kind, args } = thunk;
-    let Event { thread, span: Span { begin, .. }, .. } = *event;
+    let Event { thread, span: Interval { begin, .. }, .. } = *event;
     let (at, length) = (micros(begin), micros(event.span.length()));
     let place = format!("\"pid\":{PROCESS},\"tid\":{thread}");
     match event.kind {

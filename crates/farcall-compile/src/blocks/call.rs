@@ -5,7 +5,7 @@ use std::sync::Arc;
 use farcall_ffi::lowering::{CallAttr, TargetCall};
 use farcall_ir::middle::CompositeCall;
 use farcall_ir::op::{CallConfig, CustomCall, OutputAlias};
-use farcall_ir::{Attr, AttrDict, TensorType, Type};
+use farcall_ir::{AttrDict, Attribute, TensorType, Type};
 use farcall_sig::{AttrValue, DType};
 
 use super::question::{Question, Tensor};
@@ -144,8 +144,8 @@ fn config(attrs: &[(String, CallAttr)]) -> Result<CallConfig, Refused> {
     for (name, attr) in attrs {
         let wrong = |why: String| Refused::Wrong(format!("attribute {name}: {why}"));
         let attr = match attr {
-            CallAttr::Value(value) => Attr::try_from(value).map_err(|e| wrong(e.to_string()))?,
-            CallAttr::Text(text) => text.parse::<Attr>().map_err(|e| {
+            CallAttr::Value(value) => Attribute::try_from(value).map_err(|e| wrong(e.to_string()))?,
+            CallAttr::Text(text) => text.parse::<Attribute>().map_err(|e| {
                 let first = e.diagnostics.first().map_or("it is invalid", |d| d.message.as_str());
                 wrong(format!("{text:?} is not an attribute in MLIR's syntax: {first}"))
             })?,
@@ -162,10 +162,10 @@ fn options(call: &mut CustomCall, question: &Question<'_>, declaration: &Declara
     let declared = declaration.signature.attrs().iter();
     let open = declared
         .filter(|attr| !matches!(&call.config, CallConfig::Dict(d) if d.contains_key(&attr.name.text)));
-    let found: Vec<(String, Attr)> = open
+    let found: Vec<(String, Attribute)> = open
         .filter_map(|attr| {
             let option = value(question.option(&attr.name.text)?)?;
-            Some((attr.name.text.clone(), Attr::try_from(&attr.ty.convert(&option).ok()?).ok()?))
+            Some((attr.name.text.clone(), Attribute::try_from(&attr.ty.convert(&option).ok()?).ok()?))
         })
         .collect();
     if found.is_empty() {
@@ -184,7 +184,7 @@ fn exact(call: &mut CustomCall, given: &[(String, CallAttr)], declaration: &Decl
     let declared = declaration.signature.attrs();
     let exact = |name: &str, value: &AttrValue| {
         let ty = &declared.iter().find(|attr| attr.name.text == name)?.ty;
-        Attr::try_from(&ty.convert(value).ok()?).ok()
+        Attribute::try_from(&ty.convert(value).ok()?).ok()
     };
     for (name, attr) in given {
         if let CallAttr::Value(value) = attr

@@ -3,8 +3,8 @@
 use farcall_ffi::encode::Encoded;
 use farcall_ffi::lowering::{Block, Client, Options as BlockOptions};
 use farcall_ir::op::Composite;
-use farcall_ir::{Attr, TensorType, Type};
-use farcall_sig::Attrs;
+use farcall_ir::{Attribute, TensorType, Type};
+use farcall_sig::AttrValues;
 use farcall_sig::signature::OperandType;
 
 use crate::options::Options;
@@ -45,7 +45,7 @@ impl<'a> Question<'a> {
                 "it has a token, a tuple or a quantized tensor among its operands or results".to_owned()
             );
         };
-        let values: Attrs =
+        let values: AttrValues =
             block.attrs.iter().filter_map(|(name, attr)| Some((name.as_str(), value(attr)?))).collect();
         let values = Encoded::of(&values).map_err(|e| format!("its options cannot be passed on: {e}"))?;
         let texts = block.attrs.iter().map(|(name, attr)| (name.as_str(), attr.to_string())).collect();
@@ -53,7 +53,7 @@ impl<'a> Question<'a> {
     }
 
     /// Returns the option of this name, as the program writes it.
-    pub(super) fn option(&self, name: &str) -> Option<&Attr> {
+    pub(super) fn option(&self, name: &str) -> Option<&Attribute> {
         self.block.attrs.get(name)
     }
 

@@ -84,7 +84,7 @@ type Opaque = std::marker::PhantomData<(*mut u8, std::marker::PhantomPinned)>;
 
 /// `XLA_FFI_Handler`: entry point of a handler. Returns null on success, and otherwise an error that the
 /// caller owns.
-pub type Handler = unsafe extern "C" fn(call_frame: *mut CallFrame) -> *mut Error;
+pub type HandlerFn = unsafe extern "C" fn(call_frame: *mut CallFrame) -> *mut Error;
 
 /// `XLA_FFI_Task`: work for a thread pool. Must not unwind.
 pub type Task = unsafe extern "C" fn(data: *mut c_void);
@@ -302,16 +302,16 @@ abi_struct! {
     #[derive(Clone, Copy)]
     HandlerBundle = "XLA_FFI_Handler_Bundle" since 5 {
         /// Called once per call site, when the program is compiled; may create state.
-        instantiate: Option<Handler>,
+        instantiate: Option<HandlerFn>,
         /// Called before each run, to request resources.
-        prepare: Option<Handler>,
+        prepare: Option<HandlerFn>,
         /// Called before each run, when the resources are available.
-        initialize: Option<Handler>,
+        initialize: Option<HandlerFn>,
         /// Called for the call itself. Required.
-        execute: Option<Handler>,
+        execute: Option<HandlerFn>,
         /// Called to record the call into a command buffer.
-        record: Option<Handler>,
-    } ends at record: Option<Handler>;
+        record: Option<HandlerFn>,
+    } ends at record: Option<HandlerFn>;
 }
 
 abi_struct! {
@@ -319,14 +319,14 @@ abi_struct! {
     #[derive(Clone, Copy)]
     HandlerBundleV4 = "XLA_FFI_Handler_Bundle" until 4 {
         /// See [`HandlerBundle::instantiate`].
-        instantiate: Option<Handler>,
+        instantiate: Option<HandlerFn>,
         /// See [`HandlerBundle::prepare`].
-        prepare: Option<Handler>,
+        prepare: Option<HandlerFn>,
         /// See [`HandlerBundle::initialize`].
-        initialize: Option<Handler>,
+        initialize: Option<HandlerFn>,
         /// See [`HandlerBundle::execute`].
-        execute: Option<Handler>,
-    } ends at execute: Option<Handler>;
+        execute: Option<HandlerFn>,
+    } ends at execute: Option<HandlerFn>;
 }
 
 impl From<HandlerBundleV4> for HandlerBundle {

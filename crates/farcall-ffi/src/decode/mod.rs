@@ -56,11 +56,11 @@ mod proof;
 mod residuals;
 mod spec;
 
-pub use overlap::{Memory, may_overlap, may_overlap_itself, no_overlap};
+pub use overlap::{Footprint, may_overlap, may_overlap_itself, no_overlap};
 pub use params::{RestOperands, RestResults};
 pub use proof::Proofs;
-pub use residuals::{Extent, Place, Residual, Term};
-pub use spec::{Role, Shape, Spec, common, keeps, lasts, view_of};
+pub use residuals::{Extent, Residual, TensorIndex, Term};
+pub use spec::{BufferCounts, Role, Spec, common, keeps, lasts, view_of};
 
 use spec::Side;
 
@@ -98,8 +98,8 @@ pub trait Param<'a>: Sized {
 
     /// Memory that the argument gives access to.
     #[inline(always)]
-    fn memory(_: &Self::Slot, _: ViewAt) -> Memory<'_> {
-        Memory::EMPTY
+    fn memory(_: &Self::Slot, _: ViewAt) -> Footprint<'_> {
+        Footprint::EMPTY
     }
 
     /// Start and end addresses of the only buffer of `memory`; both are 0 if it has no buffer.
@@ -655,7 +655,7 @@ fn unknown_attr<const N: usize>(
 
 /// Returns the memory of a parameter that was read.
 #[inline(always)]
-pub fn memory<'s, 'a, P: Param<'a>>(slot: &'s P::Slot, view: ViewAt) -> Memory<'s> {
+pub fn memory<'s, 'a, P: Param<'a>>(slot: &'s P::Slot, view: ViewAt) -> Footprint<'s> {
     P::memory(slot, view)
 }
 

@@ -7,13 +7,13 @@ use crate::error::{Boxed, Error};
 /// Views of the buffers that an argument reads and of the buffers that it writes.
 #[derive(Clone, Copy)]
 #[doc(hidden)]
-pub struct Memory<'s> {
+pub struct Footprint<'s> {
     pub(super) reads: &'s [View],
     pub(super) writes: &'s [View],
 }
 
-impl Memory<'_> {
-    pub(super) const EMPTY: Memory<'static> = Memory { reads: &[], writes: &[] };
+impl Footprint<'_> {
+    pub(super) const EMPTY: Footprint<'static> = Footprint { reads: &[], writes: &[] };
 }
 
 /// Returns a negative number if [`no_overlap`] must check two parameters: at least one is written, and their
@@ -43,7 +43,7 @@ pub fn may_overlap_itself<'a, P: Param<'a>>() -> isize {
 #[inline(always)]
 pub fn no_overlap<const N: usize>(
     decoder: &Decoder,
-    memory: [Memory<'_>; N],
+    memory: [Footprint<'_>; N],
     names: &[&'static str; N],
 ) -> Boxed {
     find_overlap(decoder.handler, &memory, names)
@@ -51,7 +51,7 @@ pub fn no_overlap<const N: usize>(
 
 #[cold]
 #[inline(never)]
-fn find_overlap(handler: &str, memory: &[Memory<'_>], names: &[&str]) -> Boxed {
+fn find_overlap(handler: &str, memory: &[Footprint<'_>], names: &[&str]) -> Boxed {
     let n = memory.len();
     for i in 0..n {
         for (a, written) in memory[i].writes.iter().enumerate() {

@@ -1,6 +1,6 @@
 //! The types of a handler's parameters: how each is decoded, and which memory it gives access to.
 
-use super::{Buffers, Decoder, Memory, Param, Role, Spec, ViewAt, malformed};
+use super::{Buffers, Decoder, Footprint, Param, Role, Spec, ViewAt, malformed};
 use crate::abi;
 use crate::attr::{Attr, Attrs, Dict, FromAttr};
 use crate::buffer::{AnyBuffer, Buffer, FromView, InOut, View};
@@ -37,8 +37,8 @@ macro_rules! buffer_parameters {
             }
 
             #[inline(always)]
-            fn memory((): &(), view: ViewAt) -> Memory<'_> {
-                Memory { reads: std::slice::from_ref(viewed(view)), writes: &[] }
+            fn memory((): &(), view: ViewAt) -> Footprint<'_> {
+                Footprint { reads: std::slice::from_ref(viewed(view)), writes: &[] }
             }
 
             #[inline(always)]
@@ -67,8 +67,8 @@ macro_rules! buffer_parameters {
             }
 
             #[inline(always)]
-            fn memory((): &(), view: ViewAt) -> Memory<'_> {
-                Memory { reads: &[], writes: std::slice::from_ref(viewed(view)) }
+            fn memory((): &(), view: ViewAt) -> Footprint<'_> {
+                Footprint { reads: &[], writes: std::slice::from_ref(viewed(view)) }
             }
 
             #[inline(always)]
@@ -98,8 +98,8 @@ macro_rules! buffer_parameters {
             }
 
             #[inline(always)]
-            fn memory(slot: &Option<View>, _: ViewAt) -> Memory<'_> {
-                Memory { reads: slot.as_slice(), writes: &[] }
+            fn memory(slot: &Option<View>, _: ViewAt) -> Footprint<'_> {
+                Footprint { reads: slot.as_slice(), writes: &[] }
             }
 
             #[inline(always)]
@@ -129,8 +129,8 @@ macro_rules! buffer_parameters {
             }
 
             #[inline(always)]
-            fn memory(slot: &Option<View>, _: ViewAt) -> Memory<'_> {
-                Memory { reads: &[], writes: slot.as_slice() }
+            fn memory(slot: &Option<View>, _: ViewAt) -> Footprint<'_> {
+                Footprint { reads: &[], writes: slot.as_slice() }
             }
 
             #[inline(always)]
@@ -195,12 +195,12 @@ impl<'a, B: FromView + ?Sized> Param<'a> for &'a mut InOut<B> {
         InOut::from_mut(unsafe { B::from_view_mut(result) })
     }
 
-    fn memory(slot: &InOutSlot, _: ViewAt) -> Memory<'_> {
+    fn memory(slot: &InOutSlot, _: ViewAt) -> Footprint<'_> {
         let writes = std::slice::from_ref(&slot.result);
         if slot.operand.same_memory(&slot.result) {
-            Memory { reads: &[], writes }
+            Footprint { reads: &[], writes }
         } else {
-            Memory { reads: std::slice::from_ref(&slot.operand), writes }
+            Footprint { reads: std::slice::from_ref(&slot.operand), writes }
         }
     }
 }
@@ -248,8 +248,8 @@ impl<'a, B: FromView + ?Sized> Param<'a> for &'a RestOperands<B> {
         slot
     }
 
-    fn memory(slot: &RestOperands<B>, _: ViewAt) -> Memory<'_> {
-        Memory { reads: &slot.0, writes: &[] }
+    fn memory(slot: &RestOperands<B>, _: ViewAt) -> Footprint<'_> {
+        Footprint { reads: &slot.0, writes: &[] }
     }
 }
 
@@ -298,8 +298,8 @@ impl<'a, B: FromView + ?Sized> Param<'a> for &'a mut RestResults<B> {
         slot
     }
 
-    fn memory(slot: &RestResults<B>, _: ViewAt) -> Memory<'_> {
-        Memory { reads: &[], writes: &slot.0 }
+    fn memory(slot: &RestResults<B>, _: ViewAt) -> Footprint<'_> {
+        Footprint { reads: &[], writes: &slot.0 }
     }
 }
 
@@ -490,8 +490,8 @@ impl<'a, B: FromView + ?Sized> Param<'a> for Kept<B> {
         slot.keep()
     }
 
-    fn memory(slot: &kept::Slot, _: ViewAt) -> Memory<'_> {
-        Memory { reads: std::slice::from_ref(&slot.view), writes: &[] }
+    fn memory(slot: &kept::Slot, _: ViewAt) -> Footprint<'_> {
+        Footprint { reads: std::slice::from_ref(&slot.view), writes: &[] }
     }
 
     fn span(slot: &kept::Slot, _: ViewAt) -> (usize, usize) {
@@ -514,8 +514,8 @@ impl<'a, B: FromView + ?Sized> Param<'a> for KeptMut<B> {
         slot.keep_mut()
     }
 
-    fn memory(slot: &kept::Slot, _: ViewAt) -> Memory<'_> {
-        Memory { reads: &[], writes: std::slice::from_ref(&slot.view) }
+    fn memory(slot: &kept::Slot, _: ViewAt) -> Footprint<'_> {
+        Footprint { reads: &[], writes: std::slice::from_ref(&slot.view) }
     }
 
     fn span(slot: &kept::Slot, _: ViewAt) -> (usize, usize) {

@@ -1,7 +1,7 @@
 //! Element types and dimensions of residuals, computed from a frame.
 
 use farcall_sig::DType;
-use farcall_sig::signature::{BinaryOp, Function, Size, SizeError};
+use farcall_sig::signature::{BinaryOp, ExprFn, Size, SizeError};
 
 use super::Decoder;
 use crate::abi;
@@ -28,7 +28,7 @@ pub struct Residual {
 #[derive(Debug)]
 pub enum Extent {
     /// The batch dimensions of a tensor: all but the given number of trailing dimensions.
-    Batch(Place, usize),
+    Batch(TensorIndex, usize),
     /// The value of an expression, and the expression's text.
     Size(&'static [Term], &'static str),
 }
@@ -39,18 +39,18 @@ pub enum Term {
     /// A constant.
     Number(i64),
     /// A dimension of a tensor, counted from the end: 1 is the last one.
-    Like(Place, usize),
+    Like(TensorIndex, usize),
     /// An integer attribute, and its default.
     Attribute(&'static str, Option<i64>),
     /// A binary operator.
     Binary(BinaryOp),
     /// A function and its number of arguments.
-    Call(Function, usize),
+    Call(ExprFn, usize),
 }
 
 /// A tensor of a call, by its index.
 #[derive(Clone, Copy, Debug)]
-pub enum Place {
+pub enum TensorIndex {
     /// An operand.
     Operand(usize),
     /// A result of the op.
@@ -130,7 +130,7 @@ impl Decoder {
     }
 
     /// Splits a tensor's dimensions before the last `at_end` ones; `None` if the tensor is missing.
-    fn split(&self, place: Place, at_end: usize) -> Boxed<Option<(&[i64], &[i64])>> {
+    fn split(&self, place: TensorIndex, at_end: usize) -> Boxed<Option<(&[i64], &[i64])>> {
         let Some(all) = self.dims(place) else { return Ok(None) };
         match all.len().checked_sub(at_end) {
             Some(before) => Ok(Some(all.split_at(before))),
@@ -139,10 +139,10 @@ impl Decoder {
     }
 
     /// Returns the dimensions of a tensor; `None` if it is not a valid buffer.
-    fn dims(&self, place: Place) -> Option<&[i64]> {
+    fn dims(&self, place: TensorIndex) -> Option<&[i64]> {
         let (buffers, i) = match place {
-            Place::Operand(i) => (&self.operands, i),
-            Place::Result(i) => (&self.results, i),
+            TensorIndex::Operand(i) => (&self.operands, i),
+            TensorIndex::Result(i) => (&self.results, i),
         };
         // Returns early unless this is a complete and aligned buffer.
         buffers.dtype(i)?;
@@ -157,22 +157,22 @@ impl Decoder {
     }
 }
 
-fn call(function: Function, arguments: &[i64]) -> Result<i64, SizeError> {
+fn call(function: ExprFn, arguments: &[i64]) -> Result<i64, SizeError> {
     match (function, arguments) {
-        (Function::CeilDiv, [left, right]) => {
+        (ExprFn::CeilDiv, [left, right]) => {
             let negated = |size| i64::compute(BinaryOp::Sub, &0, size);
             negated(&i64::compute(BinaryOp::Div, &negated(left)?, right)?)
         }
-        (Function::Min, all) => Ok(all.iter().copied().min().unwrap_or_default()),
-        (Function::Max | Function::CeilDiv, all) => Ok(all.iter().copied().max().unwrap_or_default()),
+        (ExprFn::Min, all) => Ok(all.iter().copied().min().unwrap_or_default()),
+        (ExprFn::Max | ExprFn::CeilDiv, all) => Ok(all.iter().copied().max().unwrap_or_default()),
     }
 }
 
 #[cold]
-fn too_few(handler: &str, place: Place, expected: usize, found: usize) -> Box<Error> {
+fn too_few(handler: &str, place: TensorIndex, expected: usize, found: usize) -> Box<Error> {
     let (what, i) = match place {
-        Place::Operand(i) => ("operand", i),
-        Place::Result(i) => ("result", i),
+        TensorIndex::Operand(i) => ("operand", i),
+        TensorIndex::Result(i) => ("result", i),
     };
     let s = if expected == 1 { "" } else { "s" };
     let message = format!("{handler}: {what} {i}: expected at least {expected} dimension{s}, found {found}");

@@ -159,7 +159,7 @@ pub const fn lasts<const N: usize>(specs: &[Spec; N]) -> bool {
 /// Numbers of operands and of results whose parameters are always one buffer.
 #[derive(Clone, Copy, Debug)]
 #[doc(hidden)]
-pub struct Shape {
+pub struct BufferCounts {
     pub operands: usize,
     pub results: usize,
     /// True if no other parameter has memory, so that these are all buffers of the frame. False with `InOut`,
@@ -167,9 +167,9 @@ pub struct Shape {
     pub is_all: bool,
 }
 
-impl Shape {
-    pub const fn of<const N: usize>(specs: &[Spec; N]) -> Shape {
-        let (mut shape, mut i) = (Shape { operands: 0, results: 0, is_all: true }, 0);
+impl BufferCounts {
+    pub const fn of<const N: usize>(specs: &[Spec; N]) -> BufferCounts {
+        let (mut shape, mut i) = (BufferCounts { operands: 0, results: 0, is_all: true }, 0);
         while i < N {
             if specs[i].is_one_buffer() {
                 match specs[i].role {
@@ -209,6 +209,6 @@ pub const fn view_of<const N: usize>(specs: &[Spec; N], i: usize) -> (Role, usiz
     }
     match specs[i].role {
         Role::Operand => (Role::Operand, before),
-        role => (role, Shape::of(specs).operands + before),
+        role => (role, BufferCounts::of(specs).operands + before),
     }
 }

@@ -201,7 +201,7 @@ pub struct Alias {
 
 /// A checked [`LoweringEntry`].
 #[derive(Clone, Copy, Debug)]
-pub struct Entry<'a> {
+pub struct CheckedEntry<'a> {
     /// Tag of the blocks that the lowering is called for.
     pub tag: &'a str,
     /// Platform of the programs that the lowering is called for; empty for any.
@@ -217,7 +217,7 @@ pub struct Entry<'a> {
 ///
 /// # Safety
 /// `lowerings` is null or was returned by the [`SYMBOL`] of a library that stays loaded during `'a`.
-pub unsafe fn entries<'a>(lowerings: *const LoweringTable) -> Result<Vec<Entry<'a>>, &'static str> {
+pub unsafe fn entries<'a>(lowerings: *const LoweringTable) -> Result<Vec<CheckedEntry<'a>>, &'static str> {
     if lowerings.is_null() || !lowerings.is_aligned() {
         return Err("it is null or misaligned");
     }
@@ -238,7 +238,7 @@ pub unsafe fn entries<'a>(lowerings: *const LoweringTable) -> Result<Vec<Entry<'
         let lower = lower.ok_or("a lowering has no function")?;
         match text(tag)? {
             "" => Err("a lowering has no tag"),
-            tag => Ok(Entry { tag, platform: text(platform)?, lower }),
+            tag => Ok(CheckedEntry { tag, platform: text(platform)?, lower }),
         }
     };
     entries.into_iter().map(read).collect()

@@ -447,7 +447,7 @@ impl Template {
 impl TargetCall {
     /// Passes the call, in the form of the C interface, to a function.
     fn tell(&self, say: impl FnOnce(*const LowerCall)) -> Result<()> {
-        let mut values = farcall_sig::Attrs::new();
+        let mut values = farcall_sig::AttrValues::new();
         let mut texts = Vec::new();
         for (name, attr) in &self.attrs {
             match attr {

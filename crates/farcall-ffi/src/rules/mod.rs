@@ -181,7 +181,7 @@ pub struct Batch(Answer);
 #[derive(Clone, Debug)]
 enum Answer {
     Each(String),
-    Once { operands: Vec<Option<usize>>, results: Vec<usize>, attrs: farcall_sig::Attrs },
+    Once { operands: Vec<Option<usize>>, results: Vec<usize>, attrs: farcall_sig::AttrValues },
 }
 
 impl Batch {
@@ -200,7 +200,7 @@ impl Batch {
         results: impl IntoIterator<Item = usize>,
     ) -> Batch {
         let (operands, results) = (operands.into_iter().collect(), results.into_iter().collect());
-        Batch(Answer::Once { operands, results, attrs: farcall_sig::Attrs::new() })
+        Batch(Answer::Once { operands, results, attrs: farcall_sig::AttrValues::new() })
     }
 
     /// Changes an attribute of the one call. The value must have exactly the declared type.
@@ -429,9 +429,9 @@ fn span(text: &str) -> c::ByteSpan {
 /// # Safety
 /// `attrs` is null, or points to as many bytes as its `struct_size` says, and everything reachable from it is
 /// valid.
-pub unsafe fn read_attrs(attrs: *const c::Attrs) -> Result<farcall_sig::Attrs, String> {
+pub unsafe fn read_attrs(attrs: *const c::Attrs) -> Result<farcall_sig::AttrValues, String> {
     if attrs.is_null() {
-        return Ok(farcall_sig::Attrs::new());
+        return Ok(farcall_sig::AttrValues::new());
     }
     if !attrs.is_aligned() {
         return Err("its attributes are misaligned".into());

@@ -7,13 +7,13 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, LazyLock, Mutex, OnceLock, PoisonError};
 
-use farcall_sig::Attrs;
+use farcall_sig::AttrValues;
 
 use super::{Call, Metadata, frame};
 use crate::abi::{self, Api};
 use crate::arena::Arena;
 use crate::encode::encode_attrs;
-use crate::error::{Error, ErrorCode, Result};
+use crate::error::{Error, Result, StatusCode};
 
 /// A call site after instantiation, with its state.
 #[derive(Debug)]
@@ -81,7 +81,7 @@ impl Drop for Instance {
 
 /// Calls an entry with a frame for the call.
 pub(super) fn call(
-    entry: Option<abi::Handler>,
+    entry: Option<abi::HandlerFn>,
     stage: abi::Stage,
     call: &Call<'_>,
     instance: &Instance,
@@ -135,7 +135,7 @@ pub(super) fn call(
 }
 
 /// Requests the metadata of an entry.
-pub(super) fn metadata(entry: Option<abi::Handler>, minor: i32) -> Result<Metadata> {
+pub(super) fn metadata(entry: Option<abi::HandlerFn>, minor: i32) -> Result<Metadata> {
     let mut metadata = abi::Metadata {
         struct_size: abi::Metadata::STRUCT_SIZE,
         api_version: abi::ApiVersion::new(-1, -1),
@@ -159,7 +159,7 @@ pub(super) fn metadata(entry: Option<abi::Handler>, minor: i32) -> Result<Metada
         stage: abi::Stage::EXECUTE,
         args: frame::args(&mut arena, &[]),
         rets: frame::rets(&mut arena, &[]),
-        attrs: encode_attrs(&mut arena, &Attrs::new())?,
+        attrs: encode_attrs(&mut arena, &AttrValues::new())?,
         future: null_mut(),
     };
     enter(entry, &mut frame)?;
@@ -171,7 +171,7 @@ pub(super) fn metadata(entry: Option<abi::Handler>, minor: i32) -> Result<Metada
     })
 }
 
-fn enter(entry: Option<abi::Handler>, frame: &mut abi::CallFrame) -> Result<()> {
+fn enter(entry: Option<abi::HandlerFn>, frame: &mut abi::CallFrame) -> Result<()> {
     let entry = entry.ok_or_else(|| Error::unimplemented("the handler has no such stage"))?;
     // SAFETY: a handler's entry, with a call frame.
     let error = unsafe { entry(frame) };
@@ -246,7 +246,7 @@ fn table(minor: i32) -> Api {
 unsafe extern "C" fn error_create(args: *mut abi::ErrorCreateArgs) -> *mut abi::Error {
     // SAFETY: the caller passes valid arguments, and the message is null-terminated.
     let (code, message) = unsafe { ((*args).errc, CStr::from_ptr((*args).message)) };
-    new_error(Error::new(ErrorCode::from(code), message.to_string_lossy()))
+    new_error(Error::new(StatusCode::from(code), message.to_string_lossy()))
 }
 
 unsafe extern "C" fn error_get_details(args: *mut abi::ErrorGetDetailsArgs) {

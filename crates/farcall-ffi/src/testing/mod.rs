@@ -27,13 +27,13 @@
 use std::ffi::c_void;
 use std::marker::PhantomData;
 
-use farcall_sig::{AttrValue, Attrs};
+use farcall_sig::{AttrValue, AttrValues};
 
 use crate::abi;
 use crate::context::UserData;
 use crate::descriptor::OpDescriptor;
 use crate::element::Element;
-use crate::error::{Error, ErrorCode, Result};
+use crate::error::{Error, Result, StatusCode};
 
 mod frame;
 mod host;
@@ -46,12 +46,12 @@ pub struct Call<'a> {
     op: &'static OpDescriptor,
     operands: Vec<Tensor>,
     results: Vec<Tensor>,
-    attrs: Attrs,
+    attrs: AttrValues,
     instance: Option<&'a Instance>,
     minor: i32,
     /// Objects with the names of their types.
     user_data: Vec<(&'static str, *mut c_void)>,
-    options: Option<Attrs>,
+    options: Option<AttrValues>,
     buffers: PhantomData<&'a mut [u8]>,
 }
 
@@ -69,12 +69,12 @@ pub type Forward<H> = <H as crate::__private::HasForward>::Forward;
 
 impl<'a> Call<'a> {
     /// Prepares a call of a handler: `Call::to::<rms_norm>()`.
-    pub fn to<H: crate::__private::Op>() -> Call<'a> {
+    pub fn to<H: crate::__private::HandlerOp>() -> Call<'a> {
         Call {
             op: H::DESCRIPTOR,
             operands: Vec::new(),
             results: Vec::new(),
-            attrs: Attrs::new(),
+            attrs: AttrValues::new(),
             instance: None,
             minor: abi::API_MINOR,
             user_data: Vec::new(),
@@ -185,7 +185,7 @@ impl<'a> Call<'a> {
         let outcome = host::call(bundle.execute, abi::Stage::EXECUTE, &self, instance, change);
         outcome.map_err(|error| {
             let needs_state = bundle.instantiate.is_some() && self.instance.is_none();
-            if needs_state && error.code() == ErrorCode::NotFound { without_state(&error) } else { error }
+            if needs_state && error.code() == StatusCode::NotFound { without_state(&error) } else { error }
         })
     }
 

@@ -96,7 +96,7 @@ impl Known {
 /// Address that identifies a handler in a host's memo.
 #[inline(always)]
 fn entry<E: Entry>() -> *const c_void {
-    enter::<E> as abi::Handler as *const c_void
+    enter::<E> as abi::HandlerFn as *const c_void
 }
 
 /// Layout of the arguments that a handler stores in the host's memo.

@@ -9,7 +9,7 @@ use std::ptr::{null, null_mut};
 
 use crate::abi;
 use crate::buffer::View;
-use crate::decode::{Proofs, Shape, are_tables, check_tables, malformed};
+use crate::decode::{BufferCounts, Proofs, are_tables, check_tables, malformed};
 use crate::error::{Boxed, Error, Result};
 use crate::host::{Host, host_of};
 use crate::kept::Guard;
@@ -49,7 +49,7 @@ pub trait Entry {
     /// True if decoded arguments stay valid for later calls, as long as the frame does not change.
     const LASTS: bool;
     /// Numbers of operands and of results whose parameters are always one buffer.
-    const SHAPE: Shape;
+    const SHAPE: BufferCounts;
     /// Memory for the views of these parameters.
     type Views;
 

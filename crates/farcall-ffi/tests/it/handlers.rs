@@ -511,14 +511,15 @@ fn optional_operand() {
 
 #[handler(name = "fails")]
 fn fails(code: i32) -> Result<()> {
-    let code =
-        ErrorCode::VARIANTS.get(usize::try_from(code)?).ok_or_else(|| Error::out_of_range("no such code"))?;
+    let code = StatusCode::VARIANTS
+        .get(usize::try_from(code)?)
+        .ok_or_else(|| Error::out_of_range("no such code"))?;
     Err(Error::new(*code, format!("as asked: {}", code.name())))
 }
 
 #[test]
 fn errors_arrive_with_the_handler_s_name() {
-    for (i, code) in ErrorCode::VARIANTS.iter().enumerate() {
+    for (i, code) in StatusCode::VARIANTS.iter().enumerate() {
         let error = Call::to::<fails>().attr("code", i as i32).run().unwrap_err();
         assert_eq!(
             (error.code(), error.message()),
@@ -540,7 +541,7 @@ fn panics(x: &Buffer<i32>) -> Result<()> {
 #[test]
 fn a_panic_is_an_error_with_its_place() {
     let error = Call::to::<panics>().operand(&[11], &[1]).run().unwrap_err();
-    assert_eq!(error.code(), ErrorCode::Internal);
+    assert_eq!(error.code(), StatusCode::Internal);
     let message = error.message();
     assert!(message.starts_with("panics: panicked at ") && message.ends_with(": x is 11"), "{message}");
     assert!(message.contains("handlers.rs:"), "{message}");
@@ -587,7 +588,7 @@ fn state_lives_with_the_call_site() {
         expect!["INVALID_ARGUMENT: counter_new: start = -1 is negative"],
     );
     let error = Call::to::<counter>().attr("start", 5i64).result(&mut [0i64], &[]).run().unwrap_err();
-    assert_eq!(error.code(), ErrorCode::NotFound);
+    assert_eq!(error.code(), StatusCode::NotFound);
     assert!(error.message().contains(".instantiate()?` makes a call site with a state"), "{error}");
 }
 

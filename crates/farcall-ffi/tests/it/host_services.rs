@@ -103,7 +103,7 @@ fn reverse(x: &Buffer<i64>, y: &mut Buffer<i64>, host: &Context) -> Result<()> {
     let device = host.device_memory(100, 64)?;
     ensure!(device.as_ptr().addr() % 64 == 0 && device.size() == 100, "{device:?}");
     let too_much = host.scratch::<i64>(usize::MAX / 2).unwrap_err();
-    assert_eq!(too_much.code(), ErrorCode::ResourceExhausted);
+    assert_eq!(too_much.code(), StatusCode::ResourceExhausted);
     Ok(())
 }
 

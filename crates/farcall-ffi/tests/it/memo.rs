@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use farcall_ffi::__private::enter;
-use farcall_ffi::abi::{self, CallFrame, Handler};
+use farcall_ffi::abi::{self, CallFrame, HandlerFn};
 use farcall_ffi::memo::FrameMemo;
 use farcall_ffi::prelude::*;
 use farcall_ffi::testing::Call;
@@ -75,7 +75,7 @@ impl AttachedMemo {
     }
 }
 
-fn call(handler: Handler, frame: &mut CallFrame) {
+fn call(handler: HandlerFn, frame: &mut CallFrame) {
     // SAFETY: `frame` is a valid call frame for `handler`.
     assert!(unsafe { handler(frame) }.is_null());
 }
@@ -162,9 +162,9 @@ fn a_memo_is_of_one_frame_and_one_handler() {
     scaled(|frame| {
         let mut kept = AttachedMemo::attach(frame, MEMO_BYTES);
         // Another handler's arguments have other types.
-        kept.memo.entry = enter::<count> as Handler as *const _;
+        kept.memo.entry = enter::<count> as HandlerFn as *const _;
         call(enter::<scale>, frame);
-        assert_eq!(kept.memo.entry, enter::<scale> as Handler as *const _);
+        assert_eq!(kept.memo.entry, enter::<scale> as HandlerFn as *const _);
         // A handler that calls another one with a changed frame passes a copy of its own frame.
         let mut other = [0f32; 2];
         let mut result = abi::Buffer { data: other.as_mut_ptr().cast(), ..*buffer(frame.rets.rets, 0) };
@@ -244,7 +244,7 @@ fn contexts_and_copied_operands_are_renewed_in_each_call() {
 #[test]
 fn arguments_that_do_not_last_are_read_again() {
     let (x, mut n) = ([1f32, 2.0], [0i64]);
-    let is_never_filled = |handler: Handler| {
+    let is_never_filled = |handler: HandlerFn| {
         move |frame: &mut CallFrame| {
             let kept = AttachedMemo::attach(frame, MEMO_BYTES);
             for _ in 0..2 {

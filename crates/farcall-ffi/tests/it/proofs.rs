@@ -7,11 +7,11 @@ use std::cell::RefCell;
 use std::ffi::c_void;
 use std::ptr::null_mut;
 
-use farcall_ffi::__private::{Op, enter};
-use farcall_ffi::abi::{self, CallFrame, Handler};
+use farcall_ffi::__private::{HandlerOp, enter};
+use farcall_ffi::abi::{self, CallFrame, HandlerFn};
 use farcall_ffi::prelude::*;
 use farcall_ffi::testing::Call;
-use farcall_testing::Random;
+use farcall_testing::SplitMix;
 
 /// Makes a call with a changed frame.
 fn changed(call: Call<'_>, change: impl FnOnce(&mut CallFrame)) -> Result<()> {
@@ -113,7 +113,7 @@ fn look_at_type<T: Element>(x: &Buffer<T>, y: &mut Buffer<T>) -> Result<()> {
 }
 
 /// Calls a handler, and returns the buffers that it saw; `None` if the call is refused.
-fn seen(handler: Handler, frame: &mut CallFrame) -> Option<Seen> {
+fn seen(handler: HandlerFn, frame: &mut CallFrame) -> Option<Seen> {
     SEEN.take();
     // SAFETY: `frame` is a call frame for `handler`; the handler checks for itself whatever a test has made
     // invalid.
@@ -121,7 +121,7 @@ fn seen(handler: Handler, frame: &mut CallFrame) -> Option<Seen> {
 }
 
 /// Calls a handler without proofs, by adding an unknown extension to the operands.
-fn seen_anew(handler: Handler, frame: &mut CallFrame) -> Option<Seen> {
+fn seen_anew(handler: HandlerFn, frame: &mut CallFrame) -> Option<Seen> {
     let mut unknown = abi::ExtensionBase {
         struct_size: size_of::<abi::ExtensionBase>(),
         r#type: abi::ExtensionType(77),
@@ -145,7 +145,7 @@ fn result(frame: &mut CallFrame, i: usize) -> &mut abi::Buffer {
 
 /// Calls a handler with a buffer whose `struct_size` is 0. The call is refused, unless the frame matches a
 /// proof.
-fn seen_undersized(handler: Handler, frame: &mut CallFrame, place: Location) -> Option<Seen> {
+fn seen_undersized(handler: HandlerFn, frame: &mut CallFrame, place: Location) -> Option<Seen> {
     // SAFETY: a buffer of the frame.
     let size = unsafe { std::mem::take(&mut (*place.buffer).struct_size) };
     let seen = seen(handler, frame);
@@ -154,12 +154,12 @@ fn seen_undersized(handler: Handler, frame: &mut CallFrame, place: Location) -> 
     seen
 }
 
-fn is_proved(handler: Handler, frame: &mut CallFrame, place: Location) -> bool {
+fn is_proved(handler: HandlerFn, frame: &mut CallFrame, place: Location) -> bool {
     seen_undersized(handler, frame, place).is_some()
 }
 
 /// Calls a handler, and returns true if another call with the same frame matches a proof.
-fn are_proved(handler: Handler, frame: &mut CallFrame) -> bool {
+fn are_proved(handler: HandlerFn, frame: &mut CallFrame) -> bool {
     assert!(seen(handler, frame).is_some());
     let first: *mut abi::Buffer = operand(frame, 0);
     is_proved(handler, frame, Location { buffer: first, dims: null_mut() })
@@ -176,7 +176,7 @@ struct Location {
 
 /// Runs a test with a frame of a handler. Each buffer has space for eight dimensions, and all elements are in
 /// one allocation. Unless `one_shape`, ranks differ, and the second buffer is empty.
-fn with_frame<H: Op>(
+fn with_frame<H: HandlerOp>(
     operands: usize,
     results: usize,
     one_shape: bool,
@@ -246,7 +246,7 @@ fn change(
     operands: usize,
     memory: *mut u8,
     places: &[Location],
-    random: &mut Random,
+    random: &mut SplitMix,
 ) -> Box<dyn FnOnce(&mut CallFrame)> {
     let i = random.below(places.len());
     let Location { buffer: at, dims } = places[i];
@@ -339,14 +339,14 @@ fn change(
 
 /// Changes a frame in many ways, and checks that the handler sees the same buffers as without proofs.
 fn change_often(
-    handler: Handler,
+    handler: HandlerFn,
     frame: &mut CallFrame,
     operands: usize,
     memory: *mut u8,
     places: &[Location],
     rounds: usize,
 ) {
-    let mut random = Random::new(rounds as u64 + places.len() as u64);
+    let mut random = SplitMix::new(rounds as u64 + places.len() as u64);
     let (mut refused, mut taken, mut proved) = (0, 0, 0);
     for round in 0..rounds {
         assert!(seen(handler, frame).is_some(), "round {round}: the frame is right");
@@ -369,7 +369,7 @@ fn change_often(
 #[test]
 fn changed_frames_are_seen_as_without_proofs() {
     with_typed_frame(|frame, memory, places| change_often(enter::<look>, frame, 3, memory, places, 10_000));
-    fn any<H: Op>(operands: usize, results: usize) {
+    fn any<H: HandlerOp>(operands: usize, results: usize) {
         for one_shape in [true, false] {
             with_frame::<H>(operands, results, one_shape, |frame, memory, places| {
                 change_often(enter::<H>, frame, operands, memory, places, 3_000);
@@ -424,7 +424,7 @@ fn attributes_are_read_in_every_call() {
     let (x, mut y) = ([1f32, 2.0], [0f32; 2]);
     let call = Call::to::<scaled>().operand(&x, &[2]).result(&mut y, &[2]).attr("by", 3f32);
     let outcome = changed(call, |frame| {
-        let handler: Handler = enter::<scaled>;
+        let handler: HandlerFn = enter::<scaled>;
         let run = |frame: &mut CallFrame| {
             // SAFETY: `frame` is a valid call frame for `handler`, whose result has a first element.
             unsafe { handler(frame).is_null().then(|| *result(frame, 0).data.cast::<f32>()) }

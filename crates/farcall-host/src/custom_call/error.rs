@@ -34,7 +34,7 @@ impl CallError {
 
 impl CodedError for CallError {
     fn code(&self) -> crate::ErrorCode {
-        crate::ErrorCode::CustomCall(farcall_ffi::ErrorCode::from(self.code))
+        crate::ErrorCode::CustomCall(farcall_ffi::StatusCode::from(self.code))
     }
 }
 

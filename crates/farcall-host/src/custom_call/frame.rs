@@ -147,11 +147,14 @@ impl CallFrame {
     /// Same requirements as [`CallFrame::call`]. If the call is pending, the pointers and `run` stay valid,
     /// and the buffers untouched, until it is complete.
     #[inline]
-    pub unsafe fn launch<'a>(&'a mut self, run: &'a RunContext) -> Result<Option<Pending<'a>>, CallError> {
+    pub unsafe fn launch<'a>(
+        &'a mut self,
+        run: &'a RunContext,
+    ) -> Result<Option<PendingCall<'a>>, CallError> {
         // SAFETY: the caller guarantees that pointers and `run` stay valid until the call is complete
         // (`# Safety` above).
         unsafe { self.begin(run) }.map_err(|error| *error)?;
-        Ok(if self.is_started() { Some(Pending { frame: self }) } else { None })
+        Ok(if self.is_started() { Some(PendingCall { frame: self }) } else { None })
     }
 
     /// Prefetches the memory that a call accesses.
@@ -390,11 +393,11 @@ impl Drop for CallFrame {
 /// Dropping the value waits for the call.
 #[derive(Debug)]
 #[must_use]
-pub struct Pending<'a> {
+pub struct PendingCall<'a> {
     frame: &'a mut CallFrame,
 }
 
-impl Pending<'_> {
+impl PendingCall<'_> {
     /// Waits until the call is complete.
     ///
     /// # Errors
@@ -403,13 +406,13 @@ impl Pending<'_> {
         self.frame.finish()
     }
 
-    /// Returns true if [`Pending::wait`] would return immediately.
+    /// Returns true if [`PendingCall::wait`] would return immediately.
     pub fn is_complete(&self) -> bool {
         self.frame.started.as_ref().is_none_or(|completion| completion.is_complete())
     }
 }
 
-impl Drop for Pending<'_> {
+impl Drop for PendingCall<'_> {
     fn drop(&mut self) {
         // The handler may use buffers and context until the call is complete. Its outcome is not wanted.
         let _outcome: Result<(), CallError> = self.frame.finish();

@@ -46,7 +46,7 @@ mod typed;
 mod untyped;
 
 pub use error::CallError;
-pub use frame::{CallFrame, Pending};
+pub use frame::{CallFrame, PendingCall};
 pub use leaf::Leaf;
 pub use site::CallSite;
 

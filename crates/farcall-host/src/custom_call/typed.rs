@@ -9,7 +9,7 @@ use std::mem::offset_of;
 use std::ptr::{NonNull, null, null_mut};
 use std::sync::Arc;
 
-use farcall_ffi::abi::{self, ArgType, Buffer, Error, Handler, RetType, Stage};
+use farcall_ffi::abi::{self, ArgType, Buffer, Error, HandlerFn, RetType, Stage};
 use farcall_ffi::memo::FrameMemo;
 
 use super::leaf::Leaf;
@@ -36,7 +36,7 @@ pub(super) struct Typed {
 #[repr(C)]
 struct Structs {
     frame: abi::CallFrame,
-    execute: Handler,
+    execute: HandlerFn,
     context: Context,
     memo: FrameMemo,
 }
@@ -52,7 +52,7 @@ impl Typed {
     /// Creates a frame for calls with these operands and results. The attributes and the slot for the state
     /// of the instantiate stage belong to the call site, which lives longer than the frame.
     pub(super) fn new(
-        execute: Handler,
+        execute: HandlerFn,
         attrs: &EncodedAttrs,
         state: &StateSlot,
         operands: &[Leaf],
@@ -79,7 +79,7 @@ impl Typed {
 
     /// Returns the handler of the execute stage.
     #[inline]
-    pub(super) fn execute(&self) -> Handler {
+    pub(super) fn execute(&self) -> HandlerFn {
         self.structs.execute
     }
 
@@ -124,7 +124,7 @@ impl Typed {
     pub(super) unsafe fn enter(
         &mut self,
         name: &CallName,
-        (stage, handler): (Stage, Handler),
+        (stage, handler): (Stage, HandlerFn),
         run: *const Run,
     ) -> *mut Error {
         let structs = &mut *self.structs;
@@ -179,7 +179,7 @@ impl Typed {
     pub(super) unsafe fn run_to_end(
         &mut self,
         name: &CallName,
-        (stage, handler): (Stage, Handler),
+        (stage, handler): (Stage, HandlerFn),
         run: *const Run,
     ) -> Result<Result<(), Failure>, Arc<Completion>> {
         // SAFETY: the caller guarantees the contract of `enter` (`# Safety` above).

@@ -15,15 +15,15 @@ use crate::error_code::{CodedError, ErrorCode};
 /// [`Literal`] copy nothing if the memory is the host's.
 ///
 /// ```
-/// use farcall::device::{Buffer, Device};
+/// use farcall::device::{Device, DeviceBuffer};
 /// use farcall::ir::{DType, Literal};
 ///
-/// let buffer = Buffer::from(Literal::from_slice(DType::F32, [2], &[1f32, 2.0]));
+/// let buffer = DeviceBuffer::from(Literal::from_slice(DType::F32, [2], &[1f32, 2.0]));
 /// assert_eq!(buffer.device(), Device::host());
 /// assert_eq!(buffer.host().unwrap().as_slice::<f32>(), [1.0, 2.0]);
 /// ```
 #[derive(Clone)]
-pub struct Buffer {
+pub struct DeviceBuffer {
     memory: MemorySpace,
     storage: Storage,
 }
@@ -60,7 +60,7 @@ impl CodedError for BufferError {
     }
 }
 
-impl Buffer {
+impl DeviceBuffer {
     /// The type of the tensor.
     pub fn ty(&self) -> TensorType {
         match &self.storage {
@@ -128,7 +128,7 @@ impl Buffer {
     ///
     /// # Errors
     /// If copies between the two memories are not supported, or there is not enough memory.
-    pub fn to_memory(&self, memory: MemorySpace) -> Result<Buffer, BufferError> {
+    pub fn to_memory(&self, memory: MemorySpace) -> Result<DeviceBuffer, BufferError> {
         if memory == self.memory {
             return Ok(self.clone());
         }
@@ -139,7 +139,7 @@ impl Buffer {
     ///
     /// # Errors
     /// If there is not enough memory.
-    pub fn to_owned_copy(&self) -> Result<Buffer, BufferError> {
+    pub fn to_owned_copy(&self) -> Result<DeviceBuffer, BufferError> {
         let mut copy = self.clone();
         match &mut copy.storage {
             Storage::Host(literal) => literal.unshare()?,
@@ -149,24 +149,24 @@ impl Buffer {
 }
 
 /// Makes a buffer in the host's memory.
-impl From<Literal> for Buffer {
-    fn from(literal: Literal) -> Buffer {
-        Buffer { memory: Device::host().default_memory(), storage: Storage::Host(literal) }
+impl From<Literal> for DeviceBuffer {
+    fn from(literal: Literal) -> DeviceBuffer {
+        DeviceBuffer { memory: Device::host().default_memory(), storage: Storage::Host(literal) }
     }
 }
 
 /// Compares the memory, the type and the bits.
-impl PartialEq for Buffer {
-    fn eq(&self, other: &Buffer) -> bool {
+impl PartialEq for DeviceBuffer {
+    fn eq(&self, other: &DeviceBuffer) -> bool {
         let Storage::Host(other_elements) = &other.storage;
         self.memory == other.memory && *self == *other_elements
     }
 }
 
-impl Eq for Buffer {}
+impl Eq for DeviceBuffer {}
 
 /// Compares the type and the bits.
-impl PartialEq<Literal> for Buffer {
+impl PartialEq<Literal> for DeviceBuffer {
     fn eq(&self, other: &Literal) -> bool {
         match &self.storage {
             Storage::Host(literal) => literal == other,
@@ -174,7 +174,7 @@ impl PartialEq<Literal> for Buffer {
     }
 }
 
-impl fmt::Debug for Buffer {
+impl fmt::Debug for DeviceBuffer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Buffer({}, {})", self.ty(), self.memory)
     }

@@ -15,8 +15,8 @@ mod stream;
 
 use std::fmt;
 
-pub use buffer::{Buffer, BufferError};
-pub use stream::{Pending, Stream};
+pub use buffer::{BufferError, DeviceBuffer};
+pub use stream::{DeviceStream, Pending};
 
 use crate::platform::Platform;
 

@@ -17,7 +17,7 @@ type Task = Box<dyn FnOnce() + Send>;
 /// for its work, except where work on the stream itself drops it. Work that waits for values from outside
 /// must therefore receive them, or be interrupted. Work must not wait for later work on its own stream.
 #[derive(Debug)]
-pub struct Stream {
+pub struct DeviceStream {
     device: Device,
     /// `None` once the stream ends.
     queue: Option<Sender<Task>>,
@@ -31,16 +31,16 @@ pub struct Pending<T> {
     outcome: Receiver<Result<T, Payload>>,
 }
 
-impl Stream {
+impl DeviceStream {
     /// Creates a stream without work.
     ///
     /// # Errors
     /// If the system cannot create a thread for the stream.
-    pub fn new(device: Device) -> io::Result<Stream> {
+    pub fn new(device: Device) -> io::Result<DeviceStream> {
         let (queue, work) = mpsc::channel::<Task>();
         let run = move || work.into_iter().for_each(|task| task());
         let worker = thread::Builder::new().name(format!("farcall-stream-{device}")).spawn(run)?;
-        Ok(Stream { device, queue: Some(queue), worker: Some(worker) })
+        Ok(DeviceStream { device, queue: Some(queue), worker: Some(worker) })
     }
 
     /// The device that does the work.
@@ -81,7 +81,7 @@ impl Stream {
     }
 }
 
-impl Drop for Stream {
+impl Drop for DeviceStream {
     fn drop(&mut self) {
         self.queue.take();
         // Work may hold the last handle of the stream that runs it. The worker thread cannot join itself.
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn work_is_done_in_order() {
-        let stream = Stream::new(Device::host()).unwrap();
+        let stream = DeviceStream::new(Device::host()).unwrap();
         let done = Arc::new(Mutex::new(Vec::new()));
         let pending: Vec<Pending<i32>> = (0..100)
             .map(|i| {
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn a_panic_reaches_the_waiting_caller() {
-        let stream = Stream::new(Device::host()).unwrap();
+        let stream = DeviceStream::new(Device::host()).unwrap();
         let bad = stream.enqueue(|| panic!("on purpose"));
         let good = stream.enqueue(|| 3);
         assert!(catch(|| bad.wait()).is_err());
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn unfinished_work_can_be_polled_again() {
-        let stream = Stream::new(Device::host()).unwrap();
+        let stream = DeviceStream::new(Device::host()).unwrap();
         let (go, wait) = mpsc::channel::<()>();
         let pending = stream.enqueue(move || wait.recv().is_ok());
         let pending = pending.try_wait().unwrap_err();

@@ -17,7 +17,7 @@ use farcall_ffi::abi::Attrs;
 use farcall_ffi::encode::{Encoded, Entries};
 use farcall_ir::attr::IntKind;
 use farcall_ir::memory;
-use farcall_ir::{Attr, AttrDict, DType, Literal, Scalar};
+use farcall_ir::{AttrDict, Attribute, DType, Literal, Scalar};
 
 pub use farcall_ffi::encode::AttrError;
 
@@ -60,7 +60,7 @@ fn fill(entries: &mut Entries<'_>, dict: &AttrDict) -> Result<(), AttrError> {
     dict.iter().try_for_each(|(name, attr)| entry(entries, name, attr))
 }
 
-fn entry(entries: &mut Entries<'_>, name: &str, attr: &Attr) -> Result<(), AttrError> {
+fn entry(entries: &mut Entries<'_>, name: &str, attr: &Attribute) -> Result<(), AttrError> {
     let error = |problem: &str| Err(AttrError::new(name, problem));
     if let Some((dtype, scalar)) = scalar(attr) {
         let mut element = [0; 16];
@@ -68,25 +68,31 @@ fn entry(entries: &mut Entries<'_>, name: &str, attr: &Attr) -> Result<(), AttrE
         return entries.scalar(name, dtype, &element[..dtype.size()]);
     }
     match attr {
-        Attr::String(text) => {
+        Attribute::String(text) => {
             entries.string(name, text);
             Ok(())
         }
-        Attr::Dense(literal) | Attr::DenseArray(literal) | Attr::DenseIndex(literal) => {
+        Attribute::Dense(literal) | Attribute::DenseArray(literal) | Attribute::DenseIndex(literal) => {
             array(entries, name, literal)
         }
-        Attr::Array(items) => match list(items) {
+        Attribute::Array(items) => match list(items) {
             Ok(list) => array(entries, name, &list),
             Err(problem) => error(&problem),
         },
-        Attr::Dict(dict) => entries.dict(name, |entries| fill(entries, dict)),
-        Attr::Unit => error("a unit attribute cannot be passed to a handler; write `true`"),
-        Attr::Symbol(_) => error("a symbol cannot be passed to a handler; write its name as a string"),
-        Attr::Type(_) => error("a type cannot be passed to a handler"),
-        Attr::Sharding(_) | Attr::ShardingPerValue(_) => error("a sharding cannot be passed to a handler"),
-        Attr::Elided(_) => error("the elements of this constant were left out when the program was printed"),
-        Attr::Dialect(d) => error(&format!("`#{}` cannot be passed to a handler", d.name)),
-        Attr::Bool(_) | Attr::Int(..) | Attr::Float(..) => error("this number has no element type"),
+        Attribute::Dict(dict) => entries.dict(name, |entries| fill(entries, dict)),
+        Attribute::Unit => error("a unit attribute cannot be passed to a handler; write `true`"),
+        Attribute::Symbol(_) => error("a symbol cannot be passed to a handler; write its name as a string"),
+        Attribute::Type(_) => error("a type cannot be passed to a handler"),
+        Attribute::Sharding(_) | Attribute::ShardingPerValue(_) => {
+            error("a sharding cannot be passed to a handler")
+        }
+        Attribute::Elided(_) => {
+            error("the elements of this constant were left out when the program was printed")
+        }
+        Attribute::Dialect(d) => error(&format!("`#{}` cannot be passed to a handler", d.name)),
+        Attribute::Bool(_) | Attribute::Int(..) | Attribute::Float(..) => {
+            error("this number has no element type")
+        }
     }
 }
 
@@ -97,7 +103,7 @@ fn array(entries: &mut Entries<'_>, name: &str, literal: &Literal) -> Result<(),
 }
 
 /// Returns the type and value of an attribute that is a number.
-fn scalar(attr: &Attr) -> Option<(DType, Scalar)> {
+fn scalar(attr: &Attribute) -> Option<(DType, Scalar)> {
     let integer = |value: i128, dtype: DType| {
         let scalar = if dtype.is_bool() {
             Scalar::Bool(value != 0)
@@ -109,16 +115,16 @@ fn scalar(attr: &Attr) -> Option<(DType, Scalar)> {
         (dtype, scalar)
     };
     match attr {
-        Attr::Bool(b) => Some((DType::Pred, Scalar::Bool(*b))),
-        Attr::Int(value, IntKind::Typed(dtype)) => Some(integer(*value, *dtype)),
-        Attr::Int(value, IntKind::Index) => Some(integer(*value, DType::S64)),
-        Attr::Float(bits, dtype) => Some((*dtype, Scalar::Float(f64::from_bits(*bits)))),
+        Attribute::Bool(b) => Some((DType::Pred, Scalar::Bool(*b))),
+        Attribute::Int(value, IntKind::Typed(dtype)) => Some(integer(*value, *dtype)),
+        Attribute::Int(value, IntKind::Index) => Some(integer(*value, DType::S64)),
+        Attribute::Float(bits, dtype) => Some((*dtype, Scalar::Float(f64::from_bits(*bits)))),
         _ => None,
     }
 }
 
 /// Returns the items of `[a, b]` as one array, if they are scalars of one type.
-fn list(items: &[Attr]) -> Result<Literal, String> {
+fn list(items: &[Attribute]) -> Result<Literal, String> {
     let scalars: Option<Vec<(DType, Scalar)>> = items.iter().map(scalar).collect();
     let Some(scalars) = scalars else {
         return Err("a list can be passed to a handler only if its items are numbers".into());
@@ -137,7 +143,7 @@ mod tests {
     use super::*;
     use farcall_ffi::abi::{Array, AttrType, ByteSpan, Scalar as AbiScalar};
 
-    fn dict(entries: Vec<(&str, Attr)>) -> AttrDict {
+    fn dict(entries: Vec<(&str, Attribute)>) -> AttrDict {
         entries.into_iter().map(|(k, v)| (k.to_owned(), v)).collect()
     }
 
@@ -181,16 +187,16 @@ mod tests {
     #[test]
     fn every_kind_can_be_read_back() {
         let attrs = dict(vec![
-            ("z", Attr::Bool(true)),
-            ("a", Attr::Int(-5, IntKind::Typed(DType::S8))),
-            ("u", Attr::Int(i128::from(u64::MAX), IntKind::Typed(DType::U64))),
-            ("i", Attr::Int(7, IntKind::Index)),
-            ("h", Attr::float(1.5, DType::F16)),
-            ("s", Attr::string("x\0y")),
-            ("e", Attr::DenseArray(Literal::zeros(DType::F32, [0]))),
-            ("m", Attr::Dense(Literal::from_slice(DType::S32, [2, 2], &[1, 2, 3, 4]))),
-            ("l", Attr::Array(vec![Attr::i64(1), Attr::i64(2)])),
-            ("d", Attr::Dict(dict(vec![("k", Attr::i64(9))]))),
+            ("z", Attribute::Bool(true)),
+            ("a", Attribute::Int(-5, IntKind::Typed(DType::S8))),
+            ("u", Attribute::Int(i128::from(u64::MAX), IntKind::Typed(DType::U64))),
+            ("i", Attribute::Int(7, IntKind::Index)),
+            ("h", Attribute::float(1.5, DType::F16)),
+            ("s", Attribute::string("x\0y")),
+            ("e", Attribute::DenseArray(Literal::zeros(DType::F32, [0]))),
+            ("m", Attribute::Dense(Literal::from_slice(DType::S32, [2, 2], &[1, 2, 3, 4]))),
+            ("l", Attribute::Array(vec![Attribute::i64(1), Attribute::i64(2)])),
+            ("d", Attribute::Dict(dict(vec![("k", Attribute::i64(9))]))),
         ]);
         let encoded = EncodedAttrs::new(&attrs).unwrap();
         expect_test::expect![[r#"
@@ -210,18 +216,18 @@ mod tests {
 
     #[test]
     fn errors_name_the_attribute() {
-        let fail = |attr: Attr| {
-            let outer = dict(vec![("outer", Attr::Dict(dict(vec![("x", attr)])))]);
+        let fail = |attr: Attribute| {
+            let outer = dict(vec![("outer", Attribute::Dict(dict(vec![("x", attr)])))]);
             EncodedAttrs::new(&outer).unwrap_err().to_string()
         };
         assert_eq!(
-            fail(Attr::Array(vec![Attr::i64(1), Attr::Bool(true)])),
+            fail(Attribute::Array(vec![Attribute::i64(1), Attribute::Bool(true)])),
             "attribute `outer.x`: a list of s64 and pred cannot be passed to a handler"
         );
-        assert!(fail(Attr::Unit).starts_with("attribute `outer.x`: a unit attribute"));
-        let mut deep = Attr::i64(1);
+        assert!(fail(Attribute::Unit).starts_with("attribute `outer.x`: a unit attribute"));
+        let mut deep = Attribute::i64(1);
         for _ in 0..100 {
-            deep = Attr::Dict(dict(vec![("d", deep)]));
+            deep = Attribute::Dict(dict(vec![("d", deep)]));
         }
         assert!(fail(deep).ends_with("dictionaries are nested too deep"));
     }

@@ -29,11 +29,11 @@ pub struct Completion {
 struct State {
     outcome: Option<Result<(), Failure>>,
     /// Memory of an interrupted run that the handler may use until there is an outcome.
-    kept: Option<Kept>,
+    kept: Option<KeptMemory>,
 }
 
 /// Memory that an interrupted run leaves to its incomplete calls.
-pub type Kept = Arc<dyn Any + Send + Sync>;
+pub type KeptMemory = Arc<dyn Any + Send + Sync>;
 
 impl fmt::Debug for State {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -140,7 +140,7 @@ impl Completion {
     }
 
     /// Keeps an object until the call is complete, then drops it.
-    pub fn keep(&self, kept: Kept) {
+    pub fn keep(&self, kept: KeptMemory) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.outcome.is_none() {
             state.kept = Some(kept);

@@ -47,13 +47,13 @@ type Probed = unsafe extern "C" fn(*mut c_void, *const *const c_void) -> *mut Er
 /// Same requirements as for a call of the handler. In addition, `ins` and `frame` point to memory that a
 /// function of the untyped API may take for operands and a result.
 pub(crate) unsafe fn probe(
-    handler: abi::Handler,
+    handler: abi::HandlerFn,
     frame: *mut abi::CallFrame,
     ins: *const *const c_void,
 ) -> *mut Error {
     // SAFETY: the same function with one more parameter. In the C calling conventions, excess arguments are
     // ignored.
-    let function = unsafe { std::mem::transmute::<abi::Handler, Probed>(handler) };
+    let function = unsafe { std::mem::transmute::<abi::HandlerFn, Probed>(handler) };
     // SAFETY: the caller guarantees that `function` may be called with these arguments (`# Safety` above).
     unsafe { imp::probe(function, frame.cast(), ins) }
 }
@@ -100,7 +100,7 @@ pub(crate) unsafe fn describe<T>(function: unsafe extern "C" fn() -> *const T) -
 mod imp {
     use std::ffi::{CStr, c_char, c_int, c_void};
 
-    use farcall_ffi::abi::{self, Error, ErrorCode, Handler, Task};
+    use farcall_ffi::abi::{self, Error, ErrorCode, HandlerFn, Task};
     use farcall_ffi::unwind::catch;
 
     use super::super::error::{Failure, new_error, take_error};
@@ -121,7 +121,8 @@ mod imp {
             description: *mut *const c_void,
             thrown: Thrown,
         ) -> *mut Error;
-        fn farcall_shim_handler(handler: Handler, frame: *mut abi::CallFrame, thrown: Thrown) -> *mut Error;
+        fn farcall_shim_handler(handler: HandlerFn, frame: *mut abi::CallFrame, thrown: Thrown)
+        -> *mut Error;
         fn farcall_shim_probe(
             function: Probed,
             frame: *mut c_void,
@@ -201,7 +202,7 @@ mod imp {
     /// # Safety
     /// Same requirements as for a call of the handler.
     #[inline]
-    pub(crate) unsafe fn handler(handler: Handler, frame: *mut abi::CallFrame) -> *mut Error {
+    pub(crate) unsafe fn handler(handler: HandlerFn, frame: *mut abi::CallFrame) -> *mut Error {
         // SAFETY: the caller guarantees the handler's contract (`# Safety` above).
         unsafe { farcall_shim_handler(handler, frame, thrown) }
     }
@@ -295,7 +296,7 @@ mod imp {
     use std::ffi::{CStr, c_int, c_void};
     use std::ptr::null_mut;
 
-    use farcall_ffi::abi::{self, Error, ErrorCode, Handler, Task};
+    use farcall_ffi::abi::{self, Error, ErrorCode, HandlerFn, Task};
     use farcall_ffi::unwind::catch;
 
     use super::super::error::{Failure, new_error};
@@ -325,10 +326,10 @@ mod imp {
     /// # Safety
     /// Same requirements as for a call of the handler.
     #[inline]
-    pub(crate) unsafe fn handler(handler: Handler, frame: *mut abi::CallFrame) -> *mut Error {
+    pub(crate) unsafe fn handler(handler: HandlerFn, frame: *mut abi::CallFrame) -> *mut Error {
         type Unwinding = unsafe extern "C-unwind" fn(*mut abi::CallFrame) -> *mut Error;
         // SAFETY: the same function, but it may unwind.
-        let handler = unsafe { std::mem::transmute::<Handler, Unwinding>(handler) };
+        let handler = unsafe { std::mem::transmute::<HandlerFn, Unwinding>(handler) };
         // SAFETY: the caller guarantees the handler's contract (`# Safety` above).
         contained(|| unsafe { handler(frame) })
     }

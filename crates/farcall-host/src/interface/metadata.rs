@@ -90,7 +90,7 @@ impl Request {
     ///
     /// # Safety
     /// Same requirements as [`query`].
-    unsafe fn ask(&mut self, handler: abi::Handler) -> Option<((i32, i32), Option<Failure>)> {
+    unsafe fn ask(&mut self, handler: abi::HandlerFn) -> Option<((i32, i32), Option<Failure>)> {
         let answer = &raw mut self.answer;
         let mut extension = MetadataExtension {
             extension_base: ExtensionBase {
@@ -124,7 +124,7 @@ impl Request {
 /// process to find out whether it is a handler. `api` is the host's table.
 pub(crate) unsafe fn query(
     api: *const Api,
-    handler: abi::Handler,
+    handler: abi::HandlerFn,
     stage: Stage,
     kind: Kind,
 ) -> Result<Facts, MetadataError> {

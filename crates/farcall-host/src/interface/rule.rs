@@ -10,7 +10,7 @@ use farcall_ffi::abi::{ByteSpan, DataType};
 use farcall_ffi::encode::Encoded;
 use farcall_ffi::rules::abi::{RuleCall, RuleFn, RuleOnce, RuleOperand};
 use farcall_ffi::rules::read_attrs;
-use farcall_sig::Attrs;
+use farcall_sig::AttrValues;
 use farcall_sig::signature::OperandType;
 
 use super::error::take_error;
@@ -22,7 +22,7 @@ pub(crate) enum Batched {
     /// One call per index, for this reason.
     Each(String),
     /// A single call: the position of the axis in each operand and result, and the attributes that change.
-    Once { operands: Vec<Option<usize>>, results: Vec<usize>, attrs: Attrs },
+    Once { operands: Vec<Option<usize>>, results: Vec<usize>, attrs: AttrValues },
 }
 
 /// Maximum length of an array of numbers from a rule, and maximum number of shapes.
@@ -38,7 +38,7 @@ const MAX_COUNT: usize = 1 << 16;
 pub(crate) unsafe fn shapes(
     rule: RuleFn,
     operands: &[OperandType<'_>],
-    attrs: &Attrs,
+    attrs: &AttrValues,
 ) -> Result<Vec<Vec<i64>>, String> {
     // SAFETY: the caller guarantees that `rule` is a shape function (`# Safety` above).
     let answer = unsafe { ask(rule, operands, None, attrs) }?;
@@ -58,7 +58,7 @@ pub(crate) unsafe fn batching(
     operands: &[OperandType<'_>],
     batched: &[bool],
     axis_size: i64,
-    attrs: &Attrs,
+    attrs: &AttrValues,
 ) -> Result<Batched, String> {
     // SAFETY: the caller guarantees that `rule` is a batching function (`# Safety` above).
     let answer = unsafe { ask(rule, operands, Some((batched, axis_size)), attrs) }?;
@@ -79,7 +79,7 @@ unsafe fn ask(
     rule: RuleFn,
     operands: &[OperandType<'_>],
     batched: Option<(&[bool], i64)>,
-    attrs: &Attrs,
+    attrs: &AttrValues,
 ) -> Result<Answer, String> {
     let encoded = Encoded::of(attrs).map_err(|e| e.to_string())?;
     let table: Vec<RuleOperand> = operands

@@ -9,13 +9,13 @@ use farcall_ffi::abi::{Buffer, ByteSpan};
 use farcall_ffi::rules::read_attrs;
 use farcall_ffi::samples::abi::{SampleCall, SamplesCall, SamplesFn};
 use farcall_ir::{Literal, TensorType};
-use farcall_sig::Attrs;
+use farcall_sig::AttrValues;
 
 use super::error::take_error;
 use super::guard;
 
 /// Operands and attributes of sample calls.
-pub type SampleCalls = Vec<(Vec<Literal>, Attrs)>;
+pub type SampleCalls = Vec<(Vec<Literal>, AttrValues)>;
 
 /// Maximum number of operands, and of dimensions, in a sample.
 const MAX_COUNT: usize = 1 << 10;
@@ -70,7 +70,7 @@ unsafe extern "C" fn sample(host: *mut c_void, call: *const SampleCall) {
 
 /// # Safety
 /// Same requirements as [`sample`].
-unsafe fn read(call: *const SampleCall) -> Result<(Vec<Literal>, Attrs), String> {
+unsafe fn read(call: *const SampleCall) -> Result<(Vec<Literal>, AttrValues), String> {
     // SAFETY: `call` is neither null nor misaligned, and its first member is the size.
     if call.is_null() || !call.is_aligned() || unsafe { (*call).struct_size } < size_of::<SampleCall>() {
         return Err("it is null, misaligned, or too small".to_owned());

@@ -8,16 +8,16 @@
 
 use std::collections::HashMap;
 
-use farcall_ffi::descriptor::Op;
+use farcall_ffi::descriptor::LibraryOp;
 use farcall_ffi::rules::abi::RuleFn;
 use farcall_ffi::samples::abi::SamplesFn;
 use farcall_sig::namespace::qualified;
 use farcall_sig::nearest::nearest;
 use farcall_sig::signature::{
-    BatchSummary, Batching, Bindings, Inference, Jvp, Mismatch, MismatchKind, OperandType, Part, Partition,
-    Place, Size, Vjp,
+    BatchSummary, Batching, Bindings, CallPart, Inference, Jvp, Mismatch, MismatchKind, OperandType, Part,
+    Partition, Size, Vjp,
 };
-use farcall_sig::{Attrs, DType, Signature};
+use farcall_sig::{AttrValues, DType, Signature};
 
 use self::by_hand::BatchedCall;
 use super::Platform;
@@ -57,7 +57,7 @@ struct Rules {
 }
 
 impl Rules {
-    fn of(op: &Op<'_>) -> Rules {
+    fn of(op: &LibraryOp<'_>) -> Rules {
         let (shape, batch, samples) = (op.shape(), op.batch(), op.samples());
         Rules { shape, batch, never_batched: op.never_batched(), samples }
     }
@@ -138,7 +138,7 @@ impl Declaration {
     pub fn infer<S: Size>(
         &self,
         operands: &[OperandType<'_, S>],
-        attrs: &Attrs,
+        attrs: &AttrValues,
     ) -> Result<Inference<S>, Mismatch> {
         let Some(shape) = self.rules.shape else { return self.signature.infer(operands, attrs) };
         let mut open = false;
@@ -174,7 +174,7 @@ impl Declaration {
         &self,
         operands: &[OperandType<'_, S>],
         batched: &[bool],
-        attrs: &Attrs,
+        attrs: &AttrValues,
     ) -> Result<Batching, Mismatch> {
         if operands.len() != batched.len() {
             let message = format!(
@@ -182,11 +182,11 @@ impl Declaration {
                 operands.len(),
                 batched.len()
             );
-            return Err(Mismatch { kind: MismatchKind::Count, place: Place::Call, message });
+            return Err(Mismatch { kind: MismatchKind::Count, place: CallPart::Call, message });
         }
         if self.rules.never_batched && batched.contains(&true) {
             let message = "it cannot be vmapped: it is declared with #[batch(none)]".to_owned();
-            return Err(Mismatch { kind: MismatchKind::Batching, place: Place::Call, message });
+            return Err(Mismatch { kind: MismatchKind::Batching, place: CallPart::Call, message });
         }
         match self.rules.batch {
             Some(function) if batched.contains(&true) => match StaticOperands::of(operands) {
@@ -329,7 +329,7 @@ impl StaticOperands {
 }
 
 /// Returns the declarations of ops that belong together, in order. Each error names its op.
-pub(super) fn declarations(ops: &[Op<'_>]) -> Vec<Result<Option<Declaration>, String>> {
+pub(super) fn declarations(ops: &[LibraryOp<'_>]) -> Vec<Result<Option<Declaration>, String>> {
     let mut signatures = HashMap::new();
     let mut malformed = HashMap::new();
     for op in ops {
@@ -343,7 +343,7 @@ pub(super) fn declarations(ops: &[Op<'_>]) -> Vec<Result<Option<Declaration>, St
             }
         }
     }
-    let declare = |op: &Op<'_>| {
+    let declare = |op: &LibraryOp<'_>| {
         let key = (op.name(), Platform::from(op.platform()));
         if let Some(why) = malformed.get(&key) {
             return Err(why.clone());
@@ -379,13 +379,13 @@ pub(super) fn declarations(ops: &[Op<'_>]) -> Vec<Result<Option<Declaration>, St
 /// Checks that the declarations of one op for several platforms are equal. Platforms without a declaration
 /// are ignored.
 fn agree(
-    op: &Op<'_>,
+    op: &LibraryOp<'_>,
     signature: &Signature,
-    ops: &[Op<'_>],
+    ops: &[LibraryOp<'_>],
     signatures: &HashMap<(&str, Platform), Signature>,
 ) -> Result<(), String> {
     let name = op.name();
-    let platform = |op: &Op<'_>| Platform::from(op.platform());
+    let platform = |op: &LibraryOp<'_>| Platform::from(op.platform());
     let same_name = ops.iter().filter(|other| other.name() == name);
     let first = same_name.filter_map(|other| Some((other, signatures.get(&(name, platform(other)))?))).next();
     let Some((first, first_signature)) = first else { return Ok(()) };
@@ -408,7 +408,7 @@ fn agree(
 }
 
 /// Describes the parts of a declaration other than the signature, for error messages.
-fn declared(op: &Op<'_>) -> [String; 10] {
+fn declared(op: &LibraryOp<'_>) -> [String; 10] {
     let named = |what, name: Option<&str>| {
         name.map_or_else(|| format!("no {what}"), |name| format!("the {what} `{name}`"))
     };
@@ -446,7 +446,7 @@ struct Derivatives {
 }
 
 /// Returns the operands with respect to which the derivative is zero.
-fn zero_derivative(op: &Op<'_>) -> Result<Vec<String>, String> {
+fn zero_derivative(op: &LibraryOp<'_>) -> Result<Vec<String>, String> {
     match op.zero_derivative().find(|zero| op.non_differentiable().all(|other| other != *zero)) {
         None => Ok(op.zero_derivative().map(str::to_owned).collect()),
         Some(zero) => {
@@ -461,13 +461,13 @@ fn zero_derivative(op: &Op<'_>) -> Result<Vec<String>, String> {
 /// The ops of one platform, which can be each other's derivatives.
 struct Family<'a> {
     platform: Platform,
-    ops: &'a [Op<'a>],
+    ops: &'a [LibraryOp<'a>],
     signatures: &'a HashMap<(&'a str, Platform), Signature>,
 }
 
 impl<'a> Family<'a> {
     /// Returns the derivatives that an op declares, or the derivatives that follow from its linear operands.
-    fn derivatives(&self, op: &Op<'a>, signature: &Signature) -> Result<Derivatives, String> {
+    fn derivatives(&self, op: &LibraryOp<'a>, signature: &Signature) -> Result<Derivatives, String> {
         let transpose = self.transpose(op, signature)?;
         let jvp = match self.jvp(op, signature)? {
             None => transpose.as_ref().and_then(|transpose| own_tangent(op, signature, transpose)),
@@ -488,7 +488,7 @@ impl<'a> Family<'a> {
         Ok(Derivatives { vjp, jvp, transposes })
     }
 
-    fn vjp(&self, op: &Op<'a>, signature: &Signature) -> Result<Option<VjpTargets>, String> {
+    fn vjp(&self, op: &LibraryOp<'a>, signature: &Signature) -> Result<Option<VjpTargets>, String> {
         let Some(backward) = op.vjp_backward() else {
             return match op.vjp_forward() {
                 Some(_) => Err(format!("`{}` declares a forward op, but no backward op", op.name())),
@@ -512,7 +512,7 @@ impl<'a> Family<'a> {
         }))
     }
 
-    fn jvp(&self, op: &Op<'a>, signature: &Signature) -> Result<Option<JvpTargets>, String> {
+    fn jvp(&self, op: &LibraryOp<'a>, signature: &Signature) -> Result<Option<JvpTargets>, String> {
         let Some(tangent) = op.jvp_tangent() else { return Ok(None) };
         let constants: Vec<&str> = op.non_differentiable().collect();
         let tangent_op = Box::new(self.derivative(op, "tangent op", tangent)?);
@@ -524,7 +524,7 @@ impl<'a> Family<'a> {
 
     /// Returns the transpose that an op declares, as the reverse derivative with respect to its linear
     /// operands.
-    fn transpose(&self, op: &Op<'a>, signature: &Signature) -> Result<Option<VjpTargets>, String> {
+    fn transpose(&self, op: &LibraryOp<'a>, signature: &Signature) -> Result<Option<VjpTargets>, String> {
         let Some(name) = op.transpose() else { return Ok(None) };
         let constants: Vec<&str> = op.non_differentiable().collect();
         let backward_op = Box::new(self.derivative(op, "transpose", name)?);
@@ -538,7 +538,7 @@ impl<'a> Family<'a> {
     /// transpose.
     fn transposed(
         &self,
-        op: &Op<'a>,
+        op: &LibraryOp<'a>,
         signature: &Signature,
         jvp: &JvpTargets,
     ) -> Result<Option<VjpTargets>, String> {
@@ -551,12 +551,12 @@ impl<'a> Family<'a> {
         Ok(Some(VjpTargets { rule, ..transpose }))
     }
 
-    fn op(&self, name: &str) -> Option<&'a Op<'a>> {
+    fn op(&self, name: &str) -> Option<&'a LibraryOp<'a>> {
         self.ops.iter().find(|o| o.name() == name && Platform::from(o.platform()) == self.platform)
     }
 
     /// Returns the declaration of an op that is a derivative of another op, without its own derivatives.
-    fn derivative(&self, of: &Op<'a>, what: &str, name: &'a str) -> Result<Declaration, String> {
+    fn derivative(&self, of: &LibraryOp<'a>, what: &str, name: &'a str) -> Result<Declaration, String> {
         let of = of.name();
         if let Some(signature) = self.signatures.get(&(name, self.platform.clone())) {
             let rules = self.op(name).map(Rules::of).unwrap_or_default();
@@ -574,7 +574,8 @@ impl<'a> Family<'a> {
         if self.op(name).is_some() {
             return Err(format!("`{name}`, the {what} of `{of}`, has no signature"));
         }
-        let own = self.ops.iter().filter(|o| Platform::from(o.platform()) == self.platform).map(Op::name);
+        let own =
+            self.ops.iter().filter(|o| Platform::from(o.platform()) == self.platform).map(LibraryOp::name);
         let hint = match nearest(name, own.filter(|other| *other != of)).as_slice() {
             [] => format!("add it to the list of `library!` or `ops!`, for the platform {}", self.platform),
             near => format!("close names that are: {}", near.join(", ")),
@@ -584,7 +585,7 @@ impl<'a> Family<'a> {
 }
 
 /// Returns the forward derivative of an op that is linear in all its differentiable operands: the op itself.
-fn own_tangent(op: &Op<'_>, signature: &Signature, transpose: &VjpTargets) -> Option<JvpTargets> {
+fn own_tangent(op: &LibraryOp<'_>, signature: &Signature, transpose: &VjpTargets) -> Option<JvpTargets> {
     let constants: Vec<&str> = op.non_differentiable().collect();
     let rule = Jvp::linear(signature, &transpose.rule, &constants)?;
     let tangent_op = Box::new(Declaration {
@@ -601,11 +602,11 @@ fn own_tangent(op: &Op<'_>, signature: &Signature, transpose: &VjpTargets) -> Op
 }
 
 /// Parses the bindings that an op declares for the parameters of one of its derivatives.
-fn bindings(op: &Op<'_>, text: &str) -> Result<Bindings, String> {
+fn bindings(op: &LibraryOp<'_>, text: &str) -> Result<Bindings, String> {
     text.parse().map_err(|e| format!("`{}`: {e}", op.name()))
 }
 
-fn does_not_fit(op: &Op<'_>, part: Part, message: &str) -> String {
+fn does_not_fit(op: &LibraryOp<'_>, part: Part, message: &str) -> String {
     let (name, what) = match part {
         Part::NonDifferentiable => return format!("`{}`: {message}", op.name()),
         Part::Forward => (op.vjp_forward(), "forward op"),
@@ -619,32 +620,32 @@ fn does_not_fit(op: &Op<'_>, part: Part, message: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use farcall_ffi::__private::{Declaration as Given, OpParts};
+    use farcall_ffi::__private::{OpDeclarations as Given, OpParts};
     use farcall_ffi::abi::HandlerBundle;
     use farcall_ffi::descriptor::OpDescriptor;
 
-    fn op(name: &'static str, declaration: Given) -> Op<'static> {
+    fn op(name: &'static str, declaration: Given) -> LibraryOp<'static> {
         op_on(name, "Host", declaration)
     }
 
-    fn op_on(name: &'static str, platform: &'static str, declaration: Given) -> Op<'static> {
+    fn op_on(name: &'static str, platform: &'static str, declaration: Given) -> LibraryOp<'static> {
         let bundle =
             HandlerBundle { instantiate: None, prepare: None, initialize: None, execute: None, record: None };
         let (doc, file, params) = ("", "", [].as_slice());
         let parts = OpParts { name, platform, bundle, traits: 0, doc, file, line: 0, params, declaration };
         // SAFETY: the test never calls these ops.
-        Op::of(Box::leak(Box::new(unsafe { OpDescriptor::new(parts) })))
+        LibraryOp::of(Box::leak(Box::new(unsafe { OpDescriptor::new(parts) })))
     }
 
-    fn norm(declaration: Given) -> Op<'static> {
+    fn norm(declaration: Given) -> LibraryOp<'static> {
         op("norm", Given { signature: "(x: f32[*, n], at: s32[]) -> (y: f32[*, n])", ..declaration })
     }
 
-    fn bwd(signature: &'static str) -> Op<'static> {
+    fn bwd(signature: &'static str) -> LibraryOp<'static> {
         op("norm_bwd", Given { signature, ..Given::EMPTY })
     }
 
-    fn mistake(ops: &[Op<'_>]) -> String {
+    fn mistake(ops: &[LibraryOp<'_>]) -> String {
         declarations(ops).into_iter().find_map(Result::err).unwrap_or_default()
     }
 

@@ -7,7 +7,9 @@ use std::ffi::c_void;
 use std::path::{Path, PathBuf};
 
 use farcall_ffi::abi::ByteSpan;
-use farcall_ffi::descriptor::{self, Library, LibraryDescriptor, LibraryFn, Op, RawOpDescriptor, ReadError};
+use farcall_ffi::descriptor::{
+    self, Library, LibraryDescriptor, LibraryFn, LibraryOp, RawOpDescriptor, ReadError,
+};
 
 use super::RegisterError;
 use super::library::{Library as OpenLibrary, file_of, symbol_at};
@@ -137,7 +139,7 @@ pub(super) fn described_at(address: usize) -> Option<(PathBuf, String)> {
     // SAFETY: the name of the symbol implies its type, and the library stays loaded.
     let library = unsafe { library(&file, symbol) }.ok()?;
     let exported = symbol_at(address);
-    let is_of = |op: &Op<'_>| {
+    let is_of = |op: &LibraryOp<'_>| {
         if exported.as_deref() == Some(op.name()) {
             return true;
         }

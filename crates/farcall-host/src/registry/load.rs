@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use farcall_ffi::abi::{self, HandlerBundle, Stage, TypeId, TypeInfo};
-use farcall_ffi::descriptor::{Op, OpDescriptor};
+use farcall_ffi::descriptor::{LibraryOp, OpDescriptor};
 use farcall_sig::namespace::is_namespace;
 
 use super::elf::Facts;
@@ -24,7 +24,7 @@ use super::open_libraries::{self, Loaded};
 use super::ops::from_ops;
 use super::spec::{STAGES, Symbols};
 use super::{
-    Addition, Change, How, Origin, Rank, RegisterError, Registry, Target, TargetSpec, UntypedHandler,
+    Addition, Change, How, Rank, RegisterError, Registry, Target, TargetOrigin, TargetSpec, UntypedHandler,
 };
 use crate::interface::api;
 
@@ -220,8 +220,9 @@ impl Registry {
         ops: &[&'static OpDescriptor],
         rank: Rank,
     ) -> Result<Vec<Arc<Target>>, RegisterError> {
-        let ops: Vec<Op<'_>> = ops.iter().map(|op| Op::of(op)).collect();
-        let described = from_ops(&ops, &Origin::program()).into_iter().collect::<Result<Vec<_>, _>>()?;
+        let ops: Vec<LibraryOp<'_>> = ops.iter().map(|op| LibraryOp::of(op)).collect();
+        let described =
+            from_ops(&ops, &TargetOrigin::program()).into_iter().collect::<Result<Vec<_>, _>>()?;
         let (targets, lowerings): (Vec<Target>, Vec<Option<Listed>>) = described.into_iter().unzip();
         let lowerings = lowerings.into_iter().flatten().collect();
         let registered = self.register_all(Addition { targets, lowerings, rank, of: None, replace: false });
@@ -294,7 +295,7 @@ fn from_symbols(loaded: &Loaded, spec: &TargetSpec, facts: &Facts) -> Result<Tar
             }
         })
     };
-    let origin = Origin { how: How::Symbols(spec.symbols.to_string()), ..loaded.origin.clone() };
+    let origin = TargetOrigin { how: How::Symbols(spec.symbols.to_string()), ..loaded.origin.clone() };
     let refused = |error: RegisterError| LoadError::Refused { path: path.clone(), errors: vec![error] };
     let target = match &spec.symbols {
         Symbols::Untyped(symbol) => {
@@ -320,7 +321,7 @@ fn from_symbols(loaded: &Loaded, spec: &TargetSpec, facts: &Facts) -> Result<Tar
                 // SAFETY: only changes the type of a function's address. The caller of `load_with` guarantees
                 // that the symbol is a handler.
                 *handler =
-                    Some(unsafe { std::mem::transmute::<*mut std::ffi::c_void, abi::Handler>(address) });
+                    Some(unsafe { std::mem::transmute::<*mut std::ffi::c_void, abi::HandlerFn>(address) });
             }
             let [instantiate, prepare, initialize, execute, record] = handlers;
             let bundle = HandlerBundle { instantiate, prepare, initialize, execute, record };

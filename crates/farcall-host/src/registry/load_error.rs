@@ -7,7 +7,7 @@ use std::sync::Arc;
 use farcall_sig::namespace;
 
 use super::remedy::Remedy;
-use super::{Origin, RegisterError};
+use super::{RegisterError, TargetOrigin};
 use crate::{CodedError, ErrorCode};
 
 /// The reason why a library was not loaded.
@@ -201,7 +201,7 @@ impl fmt::Display for LinkError {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NameConflict {
     /// The other library.
-    pub by: Origin,
+    pub by: TargetOrigin,
     /// Names of targets, and blocks as `the blocks TAG`, in order.
     pub names: Vec<String>,
 }
@@ -219,7 +219,7 @@ impl NameConflict {
             match all.iter_mut().find(|taken| taken.by.place() == by.place()) {
                 Some(taken) if taken.names.contains(&name) => {}
                 Some(taken) => taken.names.push(name),
-                None => all.push(NameConflict { by: Origin::clone(by), names: vec![name] }),
+                None => all.push(NameConflict { by: TargetOrigin::clone(by), names: vec![name] }),
             }
         }
         errors.iter().any(|e| matches!(e, RegisterError::Conflict { .. })).then_some(all)

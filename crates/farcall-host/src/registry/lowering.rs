@@ -17,9 +17,9 @@ use std::sync::{Arc, PoisonError};
 use farcall_ffi::lowering::abi::LowerFn;
 use farcall_ffi::lowering::{Block, Lowered, TargetCall};
 use farcall_ffi::{Error, Result};
-use farcall_sig::Attrs;
+use farcall_sig::AttrValues;
 
-use super::{Origin, Platform, RegisterError, Registry, Target};
+use super::{Platform, RegisterError, Registry, Target, TargetOrigin};
 use crate::attributes::value;
 use crate::interface;
 
@@ -80,7 +80,7 @@ pub struct Registered {
     /// Rank of the lowering.
     pub rank: Rank,
     /// Source of the lowering.
-    pub origin: Origin,
+    pub origin: TargetOrigin,
     /// Platform of the handler that the lowering belongs to; `None` if the lowering applies to all platforms.
     pub platform: Option<Platform>,
     /// The lowering.
@@ -116,7 +116,7 @@ impl fmt::Debug for Registered {
 pub(super) struct Listed {
     pub(super) tag: Arc<str>,
     pub(super) platform: Option<Platform>,
-    pub(super) origin: Origin,
+    pub(super) origin: TargetOrigin,
     pub(super) how: ListedHow,
 }
 
@@ -228,7 +228,7 @@ pub(super) fn added(
     known: &BTreeMap<Arc<str>, Vec<Registered>>,
     listed: Vec<Listed>,
     (rank, replace): (Rank, bool),
-    stays: impl Fn(&Origin) -> bool,
+    stays: impl Fn(&TargetOrigin) -> bool,
     errors: &mut Vec<RegisterError>,
 ) -> Added {
     let mut added = Added::new();
@@ -260,7 +260,7 @@ pub(super) fn add(known: &mut BTreeMap<Arc<str>, Vec<Registered>>, added: Added)
 
 impl Registered {
     fn by_program(rank: Rank, lowering: impl Lowering + 'static) -> Registered {
-        let (lowering, origin) = (Arc::new(lowering), Origin::program());
+        let (lowering, origin) = (Arc::new(lowering), TargetOrigin::program());
         Registered { rank, origin, platform: None, lowering, identity: Identity::Unique }
     }
 
@@ -313,7 +313,7 @@ impl Lowering for BySignature {
 impl BySignature {
     fn call(&self, block: &Block<'_>) -> std::result::Result<TargetCall, String> {
         let declaration = self.0.declaration().ok_or("it has no signature")?;
-        let mut given = Attrs::new();
+        let mut given = AttrValues::new();
         for (name, text) in block.options().texts() {
             let value = text.parse().ok().as_ref().and_then(value).ok_or_else(|| {
                 format!("option {name} is neither a number, a string, an array of numbers nor a dictionary")

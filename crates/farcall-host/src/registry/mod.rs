@@ -49,7 +49,7 @@ pub use lowering::Registered;
 pub use lowering::{Lowering, Rank};
 pub use remedy::{Remedy, advise};
 pub use spec::{Symbols, TargetSpec, TargetSpecError};
-pub use target::{ApiKind, Handler, How, Origin, Target, UntypedHandler};
+pub use target::{ApiKind, Handler, How, Target, TargetOrigin, UntypedHandler};
 
 pub use crate::interface::samples::SampleCalls;
 pub use crate::interface::types::{Deleter, TypeError, register_type, type_name};
@@ -71,7 +71,7 @@ struct Addition {
     /// Rank of the lowerings.
     rank: Rank,
     /// The library. All targets and lowerings of its other versions are removed.
-    of: Option<Origin>,
+    of: Option<TargetOrigin>,
     /// Lets the targets and lowerings replace registered ones with the same names and tags. Otherwise such
     /// conflicts are errors.
     replace: bool,
@@ -128,7 +128,7 @@ impl Registry {
 
     /// Returns specs of the targets that were registered by symbol name from other versions of a library's
     /// file.
-    fn named_in_other_versions(&self, library: &Origin) -> Vec<TargetSpec> {
+    fn named_in_other_versions(&self, library: &TargetOrigin) -> Vec<TargetSpec> {
         let spec = |target: Arc<Target>| match &target.origin().how {
             How::Symbols(symbols) if target.origin().is_replaced_by(library) => {
                 let spec: TargetSpec = format!("f={symbols}").parse().ok()?;
@@ -146,7 +146,7 @@ impl Registry {
     /// Adds all targets and lowerings of a library, or adds nothing.
     fn register_all(&self, addition: Addition) -> Result<Change, Vec<RegisterError>> {
         let Addition { targets, lowerings, rank, of, replace } = addition;
-        let stays = |origin: &Origin| !of.as_ref().is_some_and(|new| origin.is_replaced_by(new));
+        let stays = |origin: &TargetOrigin| !of.as_ref().is_some_and(|new| origin.is_replaced_by(new));
         let mut known = self.targets.write().unwrap_or_else(PoisonError::into_inner);
         let mut known_lowerings = self.lowerings.write().unwrap_or_else(PoisonError::into_inner);
         let (mut all, mut new, mut errors) = (Vec::new(), BTreeMap::new(), Vec::new());
@@ -396,9 +396,9 @@ pub enum RegisterError {
         /// Platform of the target.
         platform: Platform,
         /// Origin of the registered target.
-        existing: Box<Origin>,
+        existing: Box<TargetOrigin>,
         /// Origin of the new target.
-        new: Box<Origin>,
+        new: Box<TargetOrigin>,
     },
     /// A tag already has a lowering of the same rank.
     #[error(
@@ -411,9 +411,9 @@ pub enum RegisterError {
         /// Rank of both lowerings.
         rank: Rank,
         /// Origin of the registered lowering.
-        existing: Box<Origin>,
+        existing: Box<TargetOrigin>,
         /// Origin of the new lowering.
-        new: Box<Origin>,
+        new: Box<TargetOrigin>,
     },
     /// The name is empty.
     #[error("a target needs a name")]
@@ -524,7 +524,7 @@ mod tests {
         type Function = unsafe extern "C" fn(*mut f32, *const *const f32);
         // SAFETY: only `guard::probe` calls the function, with arguments that are valid for both function
         // types.
-        let execute = Some(unsafe { std::mem::transmute::<Function, farcall_ffi::abi::Handler>(subtract) });
+        let execute = Some(unsafe { std::mem::transmute::<Function, farcall_ffi::abi::HandlerFn>(subtract) });
         let bundle = farcall_ffi::abi::HandlerBundle {
             instantiate: None,
             prepare: None,
@@ -533,7 +533,8 @@ mod tests {
             record: None,
         };
         // SAFETY: not a handler, which is the subject of this test. The function writes to the frame only.
-        let error = unsafe { Target::typed("f", Platform::Host, bundle, 0, Origin::program()) }.unwrap_err();
+        let error =
+            unsafe { Target::typed("f", Platform::Host, bundle, 0, TargetOrigin::program()) }.unwrap_err();
         assert!(error.to_string().ends_with("is registered with api_version=0"), "{error}");
     }
 
@@ -552,7 +553,7 @@ mod tests {
 
     #[test]
     fn a_function_that_is_called_as_a_handler_does_no_harm() {
-        type Handler = farcall_ffi::abi::Handler;
+        type Handler = farcall_ffi::abi::HandlerFn;
         type Several = unsafe extern "C" fn(*mut *mut u8, *const *const u8);
         type Large = unsafe extern "C" fn(*mut u8, *const *const u8);
         // SAFETY: both are functions of the C calling convention, and are only called in a child process.
@@ -568,15 +569,15 @@ mod tests {
                 record: None,
             };
             // SAFETY: the functions may be called in a child process, and never answer like a handler.
-            let error =
-                unsafe { Target::claimed("f", Platform::Host, bundle, 0, Origin::program()) }.unwrap_err();
+            let error = unsafe { Target::claimed("f", Platform::Host, bundle, 0, TargetOrigin::program()) }
+                .unwrap_err();
             assert!(error.to_string().contains("it crashed when it was asked; is the symbol"), "{error}");
         }
     }
 
     fn untyped(name: &str, f: UntypedHandler) -> Target {
         // SAFETY: the test never calls the function.
-        unsafe { Target::untyped(name, Platform::Host, f, Origin::program()) }.expect("has a name")
+        unsafe { Target::untyped(name, Platform::Host, f, TargetOrigin::program()) }.expect("has a name")
     }
 
     #[test]

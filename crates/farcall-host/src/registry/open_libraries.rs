@@ -39,14 +39,14 @@ use super::load_error::LoadError;
 use super::lowering::Listed;
 use super::ops::{described, listed};
 use super::private_pages;
-use super::{How, Origin, Platform, RegisterError, Registry, Target};
+use super::{How, Platform, RegisterError, Registry, Target, TargetOrigin};
 
 /// An open library with its targets and lowerings.
 #[derive(Debug)]
 pub(super) struct Loaded {
     /// Library file, and its version: the position of the file, from 1, among all files that have been at its
     /// path.
-    pub(super) origin: Origin,
+    pub(super) origin: TargetOrigin,
     pub(super) library: Library,
     /// Namespace that the library's author chose for its targets.
     pub(super) namespace: Option<String>,
@@ -139,7 +139,7 @@ impl OpenLibrary {
 
 /// Registrations of the library that this thread is opening.
 struct Recording {
-    origin: Origin,
+    origin: TargetOrigin,
     targets: Vec<Target>,
     errors: Vec<RegisterError>,
 }
@@ -162,8 +162,8 @@ pub(super) fn register_from_library(
     let recorded = RECORDING.with_borrow(|r| r.as_ref().map(|r| r.origin.clone()));
     let is_loading = recorded.is_some();
     let file_of = || bundle.execute.and_then(|f| library::file_of(f as usize));
-    let of_file = || Some(Origin::library(&file_of()?, How::SelfRegistered, 1));
-    let origin = recorded.or_else(of_file).unwrap_or_else(Origin::program);
+    let of_file = || Some(TargetOrigin::library(&file_of()?, How::SelfRegistered, 1));
+    let origin = recorded.or_else(of_file).unwrap_or_else(TargetOrigin::program);
     // SAFETY: `XLA_FFI_Handler_Register` requires that these are handlers, and libraries with handlers stay
     // loaded.
     let target = unsafe { Target::typed(name, platform, bundle, traits, origin) };
@@ -210,7 +210,7 @@ pub(super) fn open(path: &Path, facts: &Facts) -> Result<Arc<Loaded>, LoadError>
     let first_file = library.unwrap_or_else(|| path.to_owned());
     let earlier = open.iter().filter(|e| e.library == first_file).count();
     let version = u32::try_from(earlier + 1).unwrap_or(u32::MAX);
-    let origin = Origin::version_of(&first_file, path, How::SelfRegistered, version);
+    let origin = TargetOrigin::version_of(&first_file, path, How::SelfRegistered, version);
     let copy = if open.iter().any(|e| e.inode == inode) {
         Some(copy_to_memory(&mut file, path).map_err(io)?)
     } else {
@@ -317,7 +317,7 @@ fn name_of_copy(copy: &File) -> PathBuf {
 fn open_recording(
     name: &Path,
     path: &Path,
-    origin: &Origin,
+    origin: &TargetOrigin,
 ) -> Result<(Library, Vec<Target>, Vec<RegisterError>), LoadError> {
     let (targets, errors) = (Vec::new(), Vec::new());
     let outer = RECORDING.replace(Some(Recording { origin: origin.clone(), targets, errors }));
@@ -335,7 +335,7 @@ fn open_recording(
 /// Reads the targets and lowerings that an open library describes and lists, in addition to its registered
 /// targets.
 fn read(
-    own: Origin,
+    own: TargetOrigin,
     library: Library,
     facts: &Facts,
     mut targets: Vec<Target>,
@@ -347,7 +347,7 @@ fn read(
         let exports = facts.exports.iter().any(|symbol| symbol == name);
         exports.then(|| library.symbol(name)).flatten()
     };
-    let origin = |how| Origin { how, ..own.clone() };
+    let origin = |how| TargetOrigin { how, ..own.clone() };
     let described = symbol(descriptor::SYMBOL).map(|at| described(origin(How::Descriptor), at));
     let (namespace, ops) = described.unwrap_or_default();
     for op in ops {

@@ -1,15 +1,18 @@
 //! Ops that a library describes, and lowerings that it lists, as targets and lowerings of a registry.
 
-use farcall_ffi::descriptor::Op;
+use farcall_ffi::descriptor::LibraryOp;
 use farcall_ffi::lowering::abi::{self as lowering, LoweringsFn};
 
 use super::lowering::{Listed, ListedHow};
-use super::{Declaration, Origin, Platform, RegisterError, Target, declaration, description};
+use super::{Declaration, Platform, RegisterError, Target, TargetOrigin, declaration, description};
 use crate::interface::exit::{self, Doing};
 use crate::interface::guard;
 
 /// Returns the lowerings listed by a library's table of lowerings.
-pub(super) fn listed(origin: Origin, symbol: *mut std::ffi::c_void) -> Result<Vec<Listed>, RegisterError> {
+pub(super) fn listed(
+    origin: TargetOrigin,
+    symbol: *mut std::ffi::c_void,
+) -> Result<Vec<Listed>, RegisterError> {
     // SAFETY: the name of the symbol implies its type.
     let list = unsafe { std::mem::transmute::<*mut std::ffi::c_void, LoweringsFn>(symbol) };
     let path = origin.file.clone().unwrap_or_default();
@@ -21,7 +24,7 @@ pub(super) fn listed(origin: Origin, symbol: *mut std::ffi::c_void) -> Result<Ve
         // loaded.
         unsafe { lowering::entries(listed) }.map_err(RegisterError::Lowerings)
     })?;
-    let listed = |entry: lowering::Entry<'_>| Listed {
+    let listed = |entry: lowering::CheckedEntry<'_>| Listed {
         tag: entry.tag.into(),
         platform: (!entry.platform.is_empty()).then(|| Platform::from(entry.platform)),
         origin: origin.clone(),
@@ -35,12 +38,15 @@ pub(super) fn listed(origin: Origin, symbol: *mut std::ffi::c_void) -> Result<Ve
 pub(super) type Described = Result<(Target, Option<Listed>), RegisterError>;
 
 /// Returns the namespace and the ops that a farcall library describes.
-pub(super) fn described(origin: Origin, symbol: *mut std::ffi::c_void) -> (Option<String>, Vec<Described>) {
+pub(super) fn described(
+    origin: TargetOrigin,
+    symbol: *mut std::ffi::c_void,
+) -> (Option<String>, Vec<Described>) {
     let path = origin.file.clone().unwrap_or_default();
     // SAFETY: the name of the symbol implies its type, and the library stays loaded.
     match unsafe { description::library(&path, symbol) } {
         Ok(library) => {
-            let ops: Vec<Op<'_>> = library.ops().collect();
+            let ops: Vec<LibraryOp<'_>> = library.ops().collect();
             // This asks the handlers for their metadata, which runs foreign code.
             let described = exit::within(&Doing::Describing(&path), || from_ops(&ops, &origin));
             (library.namespace().map(str::to_owned), described)
@@ -50,9 +56,9 @@ pub(super) fn described(origin: Origin, symbol: *mut std::ffi::c_void) -> (Optio
 }
 
 /// Returns the targets of ops that belong together, with their lowerings.
-pub(super) fn from_ops(ops: &[Op<'_>], origin: &Origin) -> Vec<Described> {
+pub(super) fn from_ops(ops: &[LibraryOp<'_>], origin: &TargetOrigin) -> Vec<Described> {
     let declarations = declaration::declarations(ops);
-    let target = |(op, declaration): (&Op<'_>, Result<Option<Declaration>, String>)| {
+    let target = |(op, declaration): (&LibraryOp<'_>, Result<Option<Declaration>, String>)| {
         let declaration = declaration.map_err(RegisterError::Declaration)?;
         let target = from_op(op, origin.clone())?;
         let target = match declaration {
@@ -66,7 +72,7 @@ pub(super) fn from_ops(ops: &[Op<'_>], origin: &Origin) -> Vec<Described> {
 }
 
 /// Returns the lowering that an op lists.
-fn lowering_of(op: &Op<'_>, tag: &str, target: &Target) -> Result<Listed, RegisterError> {
+fn lowering_of(op: &LibraryOp<'_>, tag: &str, target: &Target) -> Result<Listed, RegisterError> {
     let how = match op.lower() {
         Some(function) => ListedHow::Function(function),
         None if target.declaration().is_some() => ListedHow::Signature(Box::new(target.clone())),
@@ -80,7 +86,7 @@ fn lowering_of(op: &Op<'_>, tag: &str, target: &Target) -> Result<Listed, Regist
     Ok(Listed { tag: tag.into(), platform, origin: target.origin().clone(), how })
 }
 
-fn from_op(op: &Op<'_>, origin: Origin) -> Result<Target, RegisterError> {
+fn from_op(op: &LibraryOp<'_>, origin: TargetOrigin) -> Result<Target, RegisterError> {
     // SAFETY: descriptors list handlers, and code with a descriptor (a library or this program) stays loaded.
     let target =
         unsafe { Target::typed(op.name(), Platform::from(op.platform()), op.bundle(), op.traits(), origin) }?;

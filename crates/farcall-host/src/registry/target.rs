@@ -80,7 +80,7 @@ fn stages(bundle: &HandlerBundle) -> [usize; 5] {
 /// Source of a target.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
-pub struct Origin {
+pub struct TargetOrigin {
     /// File of the library; `None` for code of the program itself.
     pub file: Option<PathBuf>,
     /// Way in which the target was found.
@@ -110,32 +110,32 @@ pub enum How {
     Program,
 }
 
-impl Origin {
+impl TargetOrigin {
     /// Returns the origin of code of the program itself.
-    pub fn program() -> Origin {
-        Origin { file: None, how: How::Program, version: 1, namespace: None, library: None }
+    pub fn program() -> TargetOrigin {
+        TargetOrigin { file: None, how: How::Program, version: 1, namespace: None, library: None }
     }
 
     /// Returns the origin of code in the given version of a library's file.
-    pub fn library(file: &Path, how: How, version: u32) -> Origin {
-        Origin::version_of(file, file, how, version)
+    pub fn library(file: &Path, how: How, version: u32) -> TargetOrigin {
+        TargetOrigin::version_of(file, file, how, version)
     }
 
     /// Returns the origin of code in `file`, which is the given version of the library whose first file was
     /// `library`.
-    pub(super) fn version_of(library: &Path, file: &Path, how: How, version: u32) -> Origin {
+    pub(super) fn version_of(library: &Path, file: &Path, how: How, version: u32) -> TargetOrigin {
         let (file, library) = (Some(file.to_owned()), Some(library.to_owned()));
-        Origin { file, how, version, namespace: None, library }
+        TargetOrigin { file, how, version, namespace: None, library }
     }
 
     /// Moves the origin into a namespace.
     #[must_use]
-    pub fn in_namespace(self, namespace: Option<&str>) -> Origin {
-        Origin { namespace: namespace.map(Into::into), ..self }
+    pub fn in_namespace(self, namespace: Option<&str>) -> TargetOrigin {
+        TargetOrigin { namespace: namespace.map(Into::into), ..self }
     }
 
     /// Returns true if `new` is another version of the same library, in the same namespace.
-    pub(super) fn is_replaced_by(&self, new: &Origin) -> bool {
+    pub(super) fn is_replaced_by(&self, new: &TargetOrigin) -> bool {
         self.library.is_some()
             && (&self.library, &self.namespace) == (&new.library, &new.namespace)
             && self.version != new.version
@@ -147,7 +147,7 @@ impl Origin {
     }
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for TargetOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.place())?;
         match &self.how {
@@ -187,7 +187,7 @@ pub struct Target {
     api_version: Option<(i32, i32)>,
     traits: HandlerTraits,
     state_type: Option<TypeId>,
-    origin: Origin,
+    origin: TargetOrigin,
     docs: String,
     declaration: Option<Declaration>,
     edition: u32,
@@ -207,7 +207,7 @@ impl Target {
         platform: Platform,
         bundle: HandlerBundle,
         traits: HandlerTraits,
-        origin: Origin,
+        origin: TargetOrigin,
     ) -> Result<Target, RegisterError> {
         // SAFETY: the caller guarantees that the functions are handlers that stay loaded (`# Safety` above).
         unsafe { Target::with_metadata(name, platform, bundle, traits, origin, |_| Kind::Handler) }
@@ -228,7 +228,7 @@ impl Target {
         platform: Platform,
         bundle: HandlerBundle,
         traits: HandlerTraits,
-        origin: Origin,
+        origin: TargetOrigin,
     ) -> Result<Target, RegisterError> {
         let kind = |handler| match described_at(handler as usize) {
             Some(_) => Kind::Handler,
@@ -250,8 +250,8 @@ impl Target {
         platform: Platform,
         bundle: HandlerBundle,
         traits: HandlerTraits,
-        origin: Origin,
-        kind: impl Fn(abi::Handler) -> Kind,
+        origin: TargetOrigin,
+        kind: impl Fn(abi::HandlerFn) -> Kind,
     ) -> Result<Target, RegisterError> {
         let Some(execute) = bundle.execute else {
             return Err(RegisterError::NoExecute { name: name.into() });
@@ -296,7 +296,7 @@ impl Target {
         name: &str,
         platform: Platform,
         function: UntypedHandler,
-        origin: Origin,
+        origin: TargetOrigin,
     ) -> Result<Target, RegisterError> {
         if let Some((file, target)) = described_at(function as usize) {
             return Err(RegisterError::Typed { name: name.into(), target, file });
@@ -308,7 +308,7 @@ impl Target {
         name: &str,
         platform: Platform,
         handler: Handler,
-        origin: Origin,
+        origin: TargetOrigin,
     ) -> Result<Target, RegisterError> {
         if name.is_empty() {
             return Err(RegisterError::EmptyName);
@@ -432,7 +432,7 @@ impl Target {
     }
 
     /// Returns where the target came from.
-    pub fn origin(&self) -> &Origin {
+    pub fn origin(&self) -> &TargetOrigin {
         &self.origin
     }
 

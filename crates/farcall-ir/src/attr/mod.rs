@@ -1,8 +1,8 @@
 //! Attributes: the constants that programs attach to operations, functions and modules.
 //!
-//! An [`Attr`] is syntax: anything that MLIR writes as an attribute, including types, symbols and shardings.
+//! An [`Attribute`] is syntax: anything that MLIR writes as an attribute, including types, symbols and shardings.
 //! The C interface passes fewer kinds of attributes to a handler; [`AttrValue`] models these
-//! ([`Attr::try_from`]).
+//! ([`Attribute::try_from`]).
 
 mod dict;
 mod show;
@@ -26,7 +26,7 @@ pub(crate) const ELIDED: &str = "__elided__";
 /// An attribute of StableHLO text. The enum is deliberately not `non_exhaustive`: matches are exhaustive, so
 /// that the compiler points out all code that a new variant affects.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub enum Attr {
+pub enum Attribute {
     /// `unit`, or a name without a value.
     Unit,
     /// `true`, `false`
@@ -38,7 +38,7 @@ pub enum Attr {
     /// `"text"`; MLIR strings are bytes.
     String(Arc<[u8]>),
     /// `[a, b]`
-    Array(Vec<Attr>),
+    Array(Vec<Attribute>),
     /// `{k = v}`
     Dict(AttrDict),
     /// `dense<…> : tensor<…>`
@@ -80,42 +80,42 @@ pub struct DialectAttr {
     pub name: String,
     /// The text between `<` and `>`, as written, without outer white space.
     pub text: String,
-    /// The parameters, if the text is a list of `key = value` (a lone `key` is [`Attr::Unit`]); otherwise
+    /// The parameters, if the text is a list of `key = value` (a lone `key` is [`Attribute::Unit`]); otherwise
     /// empty.
     pub params: AttrDict,
 }
 
-impl Attr {
+impl Attribute {
     /// An `i64` attribute.
-    pub fn i64(value: i64) -> Attr {
-        Attr::Int(i128::from(value), IntKind::Typed(DType::S64))
+    pub fn i64(value: i64) -> Attribute {
+        Attribute::Int(i128::from(value), IntKind::Typed(DType::S64))
     }
 
     /// A string attribute.
-    pub fn string(text: impl AsRef<[u8]>) -> Attr {
-        Attr::String(text.as_ref().into())
+    pub fn string(text: impl AsRef<[u8]>) -> Attribute {
+        Attribute::String(text.as_ref().into())
     }
 
     /// A float attribute of a type; the value is rounded to the type.
-    pub fn float(value: f64, dtype: DType) -> Attr {
+    pub fn float(value: f64, dtype: DType) -> Attribute {
         let rounded = Scalar::Float(value).round_to(dtype).as_f64();
-        Attr::Float(rounded.to_bits(), dtype)
+        Attribute::Float(rounded.to_bits(), dtype)
     }
 
     /// `array<i64: …>`
-    pub fn i64_array(values: &[i64]) -> Attr {
-        Attr::DenseArray(Literal::from_slice(DType::S64, [values.len()], values))
+    pub fn i64_array(values: &[i64]) -> Attribute {
+        Attribute::DenseArray(Literal::from_slice(DType::S64, [values.len()], values))
     }
 
     /// `array<i64: …>` of sizes or dimension numbers.
-    pub fn usize_array(values: &[usize]) -> Attr {
+    pub fn usize_array(values: &[usize]) -> Attribute {
         let values: Vec<i64> = values.iter().map(|v| i64::try_from(*v).unwrap_or(i64::MAX)).collect();
-        Attr::i64_array(&values)
+        Attribute::i64_array(&values)
     }
 
     /// `#dialect.name<text>` without parameters.
-    pub fn dialect(name: &str, text: impl Into<String>) -> Attr {
-        Attr::Dialect(Arc::new(DialectAttr {
+    pub fn dialect(name: &str, text: impl Into<String>) -> Attribute {
+        Attribute::Dialect(Arc::new(DialectAttr {
             name: name.to_owned(),
             text: text.into(),
             params: AttrDict::new(),
@@ -125,7 +125,7 @@ impl Attr {
     /// The integer, if the attribute is an integer that fits.
     pub fn as_i64(&self) -> Option<i64> {
         match self {
-            Attr::Int(v, _) => i64::try_from(*v).ok(),
+            Attribute::Int(v, _) => i64::try_from(*v).ok(),
             _ => None,
         }
     }
@@ -133,7 +133,7 @@ impl Attr {
     /// The boolean, if the attribute is one.
     pub fn as_bool(&self) -> Option<bool> {
         match self {
-            Attr::Bool(b) => Some(*b),
+            Attribute::Bool(b) => Some(*b),
             _ => None,
         }
     }
@@ -141,7 +141,7 @@ impl Attr {
     /// The number, if the attribute is a float.
     pub fn as_f64(&self) -> Option<f64> {
         match self {
-            Attr::Float(bits, _) => Some(f64::from_bits(*bits)),
+            Attribute::Float(bits, _) => Some(f64::from_bits(*bits)),
             _ => None,
         }
     }
@@ -149,7 +149,7 @@ impl Attr {
     /// The text, if the attribute is a UTF-8 string.
     pub fn as_str(&self) -> Option<&str> {
         match self {
-            Attr::String(bytes) => std::str::from_utf8(bytes).ok(),
+            Attribute::String(bytes) => std::str::from_utf8(bytes).ok(),
             _ => None,
         }
     }
@@ -157,7 +157,7 @@ impl Attr {
     /// The symbol's name without `@`, if the attribute is a symbol.
     pub fn as_symbol(&self) -> Option<&str> {
         match self {
-            Attr::Symbol(name) => Some(name),
+            Attribute::Symbol(name) => Some(name),
             _ => None,
         }
     }
@@ -166,8 +166,8 @@ impl Attr {
     /// (of any rank, row-major), or a list of type `index`.
     pub fn as_i64_list(&self) -> Option<Vec<i64>> {
         match self {
-            Attr::Array(items) => items.iter().map(Attr::as_i64).collect(),
-            Attr::Dense(l) | Attr::DenseArray(l) | Attr::DenseIndex(l)
+            Attribute::Array(items) => items.iter().map(Attribute::as_i64).collect(),
+            Attribute::Dense(l) | Attribute::DenseArray(l) | Attribute::DenseIndex(l)
                 if l.dtype().is_integer() && is_list(l) =>
             {
                 Some(l.iter().map(|s| s.as_i64()).collect())
@@ -179,8 +179,8 @@ impl Attr {
     /// The booleans of any list of booleans.
     pub fn as_bool_list(&self) -> Option<Vec<bool>> {
         match self {
-            Attr::Array(items) => items.iter().map(Attr::as_bool).collect(),
-            Attr::Dense(l) | Attr::DenseArray(l) if l.dtype().is_bool() && is_list(l) => {
+            Attribute::Array(items) => items.iter().map(Attribute::as_bool).collect(),
+            Attribute::Dense(l) | Attribute::DenseArray(l) if l.dtype().is_bool() && is_list(l) => {
                 Some(l.iter().map(|s| s.as_bool()).collect())
             }
             _ => None,
@@ -208,25 +208,26 @@ pub enum UnwritableAttr {
 }
 
 /// Converts a value to the attribute that a program would write.
-impl TryFrom<&AttrValue> for Attr {
+impl TryFrom<&AttrValue> for Attribute {
     type Error = UnwritableAttr;
 
-    fn try_from(value: &AttrValue) -> Result<Attr, UnwritableAttr> {
+    fn try_from(value: &AttrValue) -> Result<Attribute, UnwritableAttr> {
         Ok(match value {
-            AttrValue::Bool(b) => Attr::Bool(*b),
-            AttrValue::Int(v, ty) => Attr::Int(*v, IntKind::Typed(ty.dtype())),
-            AttrValue::Float(v, ty) => Attr::float(*v, ty.dtype()),
+            AttrValue::Bool(b) => Attribute::Bool(*b),
+            AttrValue::Int(v, ty) => Attribute::Int(*v, IntKind::Typed(ty.dtype())),
+            AttrValue::Float(v, ty) => Attribute::float(*v, ty.dtype()),
             AttrValue::C64(_) | AttrValue::C128(_) => return Err(UnwritableAttr::Complex),
-            AttrValue::Str(text) => Attr::string(text),
-            AttrValue::Bytes(bytes) => Attr::string(bytes),
+            AttrValue::Str(text) => Attribute::string(text),
+            AttrValue::Bytes(bytes) => Attribute::string(bytes),
             AttrValue::Array(values) => {
                 let mut literal = Literal::try_for_overwrite(values.dtype(), [values.len()])?;
                 literal.bytes_mut().copy_from_slice(values.bytes());
-                Attr::DenseArray(literal)
+                Attribute::DenseArray(literal)
             }
             AttrValue::Dict(entries) => {
-                let entry = |(name, value): &(String, AttrValue)| Ok((name.clone(), Attr::try_from(value)?));
-                Attr::Dict(entries.iter().map(entry).collect::<Result<_, UnwritableAttr>>()?)
+                let entry =
+                    |(name, value): &(String, AttrValue)| Ok((name.clone(), Attribute::try_from(value)?));
+                Attribute::Dict(entries.iter().map(entry).collect::<Result<_, UnwritableAttr>>()?)
             }
         })
     }

@@ -1,4 +1,4 @@
-//! Attributes as MLIR text: `Display` of [`Attr`], floats, dense constants.
+//! Attributes as MLIR text: `Display` of [`Attribute`], floats, dense constants.
 //!
 //! Reading the text returns the same bits: floats are written as the shortest decimal number with this
 //! property, or as hexadecimal bits.
@@ -7,7 +7,7 @@ use std::fmt::{self, Display, Formatter, Write};
 
 use farcall_sig::{DType, DTypeClass};
 
-use super::{Attr, AttrDict, DialectAttr, ELIDED, IntKind};
+use super::{AttrDict, Attribute, DialectAttr, ELIDED, IntKind};
 use crate::literal::Literal;
 use crate::quote::{Name, Quoted, is_bare};
 use crate::scalar::Scalar;
@@ -18,21 +18,21 @@ use crate::types::TensorType;
 const HEX_ELEMENTS: usize = 100;
 
 /// Writes the attribute in StableHLO syntax: `5 : i64`, `dense<[1, 2]> : tensor<2xi32>`.
-impl Display for Attr {
+impl Display for Attribute {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
-            Attr::Unit => f.write_str("unit"),
-            Attr::Bool(b) => write!(f, "{b}"),
-            Attr::Int(v, IntKind::Index) => write!(f, "{v} : index"),
-            Attr::Int(v, IntKind::Typed(d)) => write!(f, "{v} : {}", d.mlir()),
-            Attr::Float(bits, d) => {
+            Attribute::Unit => f.write_str("unit"),
+            Attribute::Bool(b) => write!(f, "{b}"),
+            Attribute::Int(v, IntKind::Index) => write!(f, "{v} : index"),
+            Attribute::Int(v, IntKind::Typed(d)) => write!(f, "{v} : {}", d.mlir()),
+            Attribute::Float(bits, d) => {
                 let mut bytes = [0; 8];
                 Scalar::Float(f64::from_bits(*bits)).write(*d, &mut bytes);
                 write_float(f, *d, &bytes)?;
                 write!(f, " : {}", d.mlir())
             }
-            Attr::String(bytes) => write!(f, "{}", Quoted(bytes)),
-            Attr::Array(items) => {
+            Attribute::String(bytes) => write!(f, "{}", Quoted(bytes)),
+            Attribute::Array(items) => {
                 f.write_str("[")?;
                 for (i, item) in items.iter().enumerate() {
                     let comma = if i > 0 { ", " } else { "" };
@@ -40,13 +40,13 @@ impl Display for Attr {
                 }
                 f.write_str("]")
             }
-            Attr::Dict(d) => write!(f, "{}", Dict(d)),
-            Attr::Dense(l) => {
+            Attribute::Dict(d) => write!(f, "{}", Dict(d)),
+            Attribute::Dense(l) => {
                 write_literal(f, l)?;
                 write!(f, " : {}", TensorType::new(l.dtype(), l.dims()))
             }
-            Attr::Elided(ty) => write!(f, "dense_resource<{ELIDED}> : {ty}"),
-            Attr::DenseIndex(l) => {
+            Attribute::Elided(ty) => write!(f, "dense_resource<{ELIDED}> : {ty}"),
+            Attribute::DenseIndex(l) => {
                 write_literal(f, l)?;
                 f.write_str(" : tensor<")?;
                 for d in l.dims() {
@@ -54,7 +54,7 @@ impl Display for Attr {
                 }
                 f.write_str("index>")
             }
-            Attr::DenseArray(l) => {
+            Attribute::DenseArray(l) => {
                 write!(f, "array<{}", l.dtype().mlir())?;
                 for i in 0..l.len() {
                     f.write_str(if i == 0 { ": " } else { ", " })?;
@@ -62,17 +62,17 @@ impl Display for Attr {
                 }
                 f.write_str(">")
             }
-            Attr::Symbol(name) => {
+            Attribute::Symbol(name) => {
                 for (i, part) in name.split("::@").enumerate() {
                     let separator = if i > 0 { "::" } else { "" };
                     write!(f, "{separator}@{}", Name(part))?;
                 }
                 Ok(())
             }
-            Attr::Type(ty) => write!(f, "{ty}"),
-            Attr::Dialect(d) => write_dialect(f, d),
-            Attr::Sharding(sharding) => write!(f, "#sdy.sharding<{sharding}>"),
-            Attr::ShardingPerValue(shardings) => crate::sharding::write_per_value(f, shardings),
+            Attribute::Type(ty) => write!(f, "{ty}"),
+            Attribute::Dialect(d) => write_dialect(f, d),
+            Attribute::Sharding(sharding) => write!(f, "#sdy.sharding<{sharding}>"),
+            Attribute::ShardingPerValue(shardings) => crate::sharding::write_per_value(f, shardings),
         }
     }
 }
@@ -104,7 +104,7 @@ impl Display for Dict<'_> {
         for (i, (key, value)) in self.0.iter().enumerate() {
             let comma = if i > 0 { ", " } else { "" };
             write!(f, "{comma}{}", Name(key))?;
-            if *value != Attr::Unit {
+            if *value != Attribute::Unit {
                 write!(f, " = {value}")?;
             }
         }

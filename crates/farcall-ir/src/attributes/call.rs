@@ -8,7 +8,7 @@ use super::fields::to_usizes;
 use super::indexing::{list, number};
 use super::{Bad, Fields, Put, Symbol, i32_attr};
 
-use crate::attr::{Attr, AttrDict};
+use crate::attr::{AttrDict, Attribute};
 use crate::literal::Literal;
 use crate::module::FuncId;
 use crate::op::{CallConfig, CustomCall, Op, OutputAlias};
@@ -41,7 +41,7 @@ pub(crate) fn read_custom_call(f: &mut Fields<'_>) -> Result<Op, Bad> {
 fn read_config(f: &mut Fields<'_>, api_version: Option<i32>) -> Result<CallConfig, Bad> {
     let plain = f.take("backend_config");
     match f.take("mhlo.backend_config") {
-        Some(Attr::Dict(d)) => return Ok(CallConfig::Dict(d)),
+        Some(Attribute::Dict(d)) => return Ok(CallConfig::Dict(d)),
         Some(other) => {
             return Err(format!("attribute `mhlo.backend_config` must be a dictionary, not {other}"));
         }
@@ -49,12 +49,12 @@ fn read_config(f: &mut Fields<'_>, api_version: Option<i32>) -> Result<CallConfi
     }
     match plain {
         None => Ok(CallConfig::Absent),
-        Some(Attr::Dict(d)) => Ok(CallConfig::Dict(d)),
-        Some(Attr::String(text)) if text.is_empty() => Ok(CallConfig::Absent),
-        Some(Attr::String(text)) => {
+        Some(Attribute::Dict(d)) => Ok(CallConfig::Dict(d)),
+        Some(Attribute::String(text)) if text.is_empty() => Ok(CallConfig::Absent),
+        Some(Attribute::String(text)) => {
             let written = std::str::from_utf8(&text).ok().filter(|_| api_version == Some(4));
             match written.and_then(f.parse) {
-                Some(Attr::Dict(d)) => Ok(CallConfig::Dict(d)),
+                Some(Attribute::Dict(d)) => Ok(CallConfig::Dict(d)),
                 _ => Ok(CallConfig::Text(text)),
             }
         }
@@ -67,7 +67,7 @@ fn read_config(f: &mut Fields<'_>, api_version: Option<i32>) -> Result<CallConfi
 fn read_layouts(f: &mut Fields<'_>, key: &str) -> Result<Option<Vec<Vec<usize>>>, Bad> {
     match f.take(key) {
         None => Ok(None),
-        Some(Attr::Array(items)) => {
+        Some(Attribute::Array(items)) => {
             items.iter().map(|a| to_usizes(key, a)).collect::<Result<_, _>>().map(Some)
         }
         Some(other) => Err(format!("attribute `{key}` must be a list of layouts, not {other}")),
@@ -78,11 +78,11 @@ fn read_aliases(f: &mut Fields<'_>) -> Result<Vec<OutputAlias>, Bad> {
     let key = "output_operand_aliases";
     let items = match f.take(key) {
         None => return Ok(Vec::new()),
-        Some(Attr::Array(items)) => items,
+        Some(Attribute::Array(items)) => items,
         Some(other) => return Err(format!("attribute `{key}` must be a list, not {other}")),
     };
-    let one = |attr: &Attr| match attr {
-        Attr::Dialect(d) if d.name == "stablehlo.output_operand_alias" => {
+    let one = |attr: &Attribute| match attr {
+        Attribute::Dialect(d) if d.name == "stablehlo.output_operand_alias" => {
             let mut p: AttrDict = d.params.clone();
             Ok(OutputAlias {
                 output_tuple_indices: list(&mut p, "output_tuple_indices")?,
@@ -101,7 +101,7 @@ const TYPES: &str = "farcall.types";
 fn read_types(f: &mut Fields<'_>) -> Result<Option<Arc<FuncType>>, Bad> {
     match f.take(TYPES) {
         None => Ok(None),
-        Some(Attr::Type(Type::Function(types))) => Ok(Some(types)),
+        Some(Attribute::Type(Type::Function(types))) => Ok(Some(types)),
         Some(other) => Err(format!("attribute `{TYPES}` must be the type of a function, not {other}")),
     }
 }
@@ -110,7 +110,7 @@ fn read_called(f: &mut Fields<'_>) -> Result<Vec<FuncId>, Bad> {
     let key = "called_computations";
     match f.take(key) {
         None => Ok(Vec::new()),
-        Some(Attr::Array(items)) => items
+        Some(Attribute::Array(items)) => items
             .iter()
             .map(|a| a.as_symbol().map(|name| f.symbols.func(name)))
             .collect::<Option<_>>()
@@ -120,26 +120,26 @@ fn read_called(f: &mut Fields<'_>) -> Result<Vec<FuncId>, Bad> {
 }
 
 pub(crate) fn write_custom_call(op: &CustomCall, symbol: Symbol<'_>, put: &mut Put<'_>) {
-    put("call_target_name", Attr::string(&op.target));
+    put("call_target_name", Attribute::string(&op.target));
     if let Some(version) = op.api_version {
         put("api_version", i32_attr(i64::from(version)));
     }
     match &op.config {
         CallConfig::Absent => {}
-        CallConfig::Text(text) => put("backend_config", Attr::String(text.clone())),
-        CallConfig::Dict(d) if op.api_version == Some(4) => put("backend_config", Attr::Dict(d.clone())),
-        CallConfig::Dict(d) => put("mhlo.backend_config", Attr::Dict(d.clone())),
+        CallConfig::Text(text) => put("backend_config", Attribute::String(text.clone())),
+        CallConfig::Dict(d) if op.api_version == Some(4) => put("backend_config", Attribute::Dict(d.clone())),
+        CallConfig::Dict(d) => put("mhlo.backend_config", Attribute::Dict(d.clone())),
     }
     if op.has_side_effect {
-        put("has_side_effect", Attr::Bool(true));
+        put("has_side_effect", Attribute::Bool(true));
     }
     for (key, layouts) in [("operand_layouts", &op.operand_layouts), ("result_layouts", &op.result_layouts)] {
         if let Some(layouts) = layouts {
             let layouts = layouts.iter().map(|l| {
                 let dims: Vec<i64> = l.iter().map(|d| i64::try_from(*d).unwrap_or(i64::MAX)).collect();
-                Attr::DenseIndex(Literal::from_slice(DType::S64, [dims.len()], &dims))
+                Attribute::DenseIndex(Literal::from_slice(DType::S64, [dims.len()], &dims))
             });
-            put(key, Attr::Array(layouts.collect()));
+            put(key, Attribute::Array(layouts.collect()));
         }
     }
     if !op.aliases.is_empty() {
@@ -148,15 +148,15 @@ pub(crate) fn write_custom_call(op: &CustomCall, symbol: Symbol<'_>, put: &mut P
                 "output_tuple_indices = {:?}, operand_index = {}, operand_tuple_indices = {:?}",
                 a.output_tuple_indices, a.operand_index, a.operand_tuple_indices
             );
-            Attr::dialect("stablehlo.output_operand_alias", text)
+            Attribute::dialect("stablehlo.output_operand_alias", text)
         };
-        put("output_operand_aliases", Attr::Array(op.aliases.iter().map(alias).collect()));
+        put("output_operand_aliases", Attribute::Array(op.aliases.iter().map(alias).collect()));
     }
     if let Some(types) = &op.types {
-        put(TYPES, Attr::Type(Type::Function(types.clone())));
+        put(TYPES, Attribute::Type(Type::Function(types.clone())));
     }
     if !op.called_computations.is_empty() {
         let names = op.called_computations.iter().map(|f| symbol(*f));
-        put("called_computations", Attr::Array(names.collect()));
+        put("called_computations", Attribute::Array(names.collect()));
     }
 }

@@ -1,7 +1,7 @@
 //! Attributes of collectives.
 
 use super::{Bad, Fields, Put, i64_attr};
-use crate::attr::{Attr, is_list};
+use crate::attr::{Attribute, is_list};
 use crate::literal::Literal;
 use crate::op::collective::Channel;
 use crate::op::{AllGather, AllToAll, CollectiveBroadcast, CollectivePermute, Groups, Op, ReduceScatter};
@@ -60,7 +60,7 @@ pub(crate) fn read_collective_reduce(f: &mut Fields<'_>) -> Result<Op, Bad> {
 pub(crate) fn write_collective_broadcast(op: &CollectiveBroadcast, put: &mut Put<'_>) {
     write_groups(&op.groups, put);
     if op.dynamic_root {
-        put("has_dynamic_root", Attr::Unit);
+        put("has_dynamic_root", Attribute::Unit);
     }
 }
 
@@ -70,7 +70,7 @@ pub(crate) fn read_collective_permute(f: &mut Fields<'_>) -> Result<Op, Bad> {
 }
 
 pub(crate) fn write_collective_permute(op: &CollectivePermute, put: &mut Put<'_>) {
-    put("source_target_pairs", Attr::Dense(op.pairs.clone()));
+    put("source_target_pairs", Attribute::Dense(op.pairs.clone()));
     write_channel(op.channel, put);
 }
 
@@ -83,24 +83,24 @@ fn read_groups(f: &mut Fields<'_>) -> Result<Groups, Bad> {
 }
 
 pub(crate) fn write_groups(groups: &Groups, put: &mut Put<'_>) {
-    put("replica_groups", Attr::Dense(groups.ids.clone()));
+    put("replica_groups", Attribute::Dense(groups.ids.clone()));
     write_channel(groups.channel, put);
     if groups.global_ids {
-        put("use_global_device_ids", Attr::Unit);
+        put("use_global_device_ids", Attribute::Unit);
     }
 }
 
 /// Reads a constant of integers.
 pub(super) fn read_table(f: &mut Fields<'_>, key: &str) -> Result<Literal, Bad> {
     match f.required(key)? {
-        Attr::Dense(ids) if ids.dtype().is_integer() && is_list(&ids) => Ok(ids),
+        Attribute::Dense(ids) if ids.dtype().is_integer() && is_list(&ids) => Ok(ids),
         other => Err(format!("attribute `{key}` must be dense<…> of a tensor of integers, not {other}")),
     }
 }
 
 /// Reads a flag that may be present with or without a value.
 fn read_unit(f: &mut Fields<'_>, key: &str) -> Result<bool, Bad> {
-    if f.attrs.get(key) == Some(&Attr::Unit) {
+    if f.attrs.get(key) == Some(&Attribute::Unit) {
         f.take(key);
         return Ok(true);
     }
@@ -114,7 +114,7 @@ pub(super) fn read_channel(f: &mut Fields<'_>) -> Result<Option<Channel>, Bad> {
     }
     let params = f.params(key)?;
     let number = |name: &str| {
-        let value = params.get(name).and_then(Attr::as_i64);
+        let value = params.get(name).and_then(Attribute::as_i64);
         value.ok_or_else(|| format!("attribute `{key}` has no number `{name}`"))
     };
     Ok(Some(Channel { handle: number("handle")?, kind: number("type")? }))
@@ -123,6 +123,6 @@ pub(super) fn read_channel(f: &mut Fields<'_>) -> Result<Option<Channel>, Bad> {
 pub(super) fn write_channel(channel: Option<Channel>, put: &mut Put<'_>) {
     if let Some(Channel { handle, kind }) = channel {
         let text = format!("handle = {handle}, type = {kind}");
-        put("channel_handle", Attr::dialect("stablehlo.channel_handle", text));
+        put("channel_handle", Attribute::dialect("stablehlo.channel_handle", text));
     }
 }

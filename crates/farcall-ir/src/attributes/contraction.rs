@@ -4,7 +4,7 @@ use super::fields::to_usizes;
 use super::indexing::{list, no_more, params};
 use super::reduction::{put_padding, put_sizes};
 use super::{Bad, Fields, Put};
-use crate::attr::{Attr, AttrDict};
+use crate::attr::{AttrDict, Attribute};
 use crate::literal::Literal;
 use crate::op::{Convolution, ConvolutionDims, DotGeneral, Op, Precision};
 use farcall_sig::DType;
@@ -33,7 +33,7 @@ pub(crate) fn write_dot_general(op: &DotGeneral, put: &mut Put<'_>) {
         ("lhs_contracting_dimensions", &op.lhs_contract),
         ("rhs_contracting_dimensions", &op.rhs_contract),
     ]);
-    put("dot_dimension_numbers", Attr::dialect("stablehlo.dot", text));
+    put("dot_dimension_numbers", Attribute::dialect("stablehlo.dot", text));
     write_precision(&op.precision, PRECISION, put);
     if let Some(algorithm) = &op.algorithm {
         put("algorithm", algorithm.clone());
@@ -44,7 +44,7 @@ pub(super) fn read_precision(f: &mut Fields<'_>) -> Result<Vec<Precision>, Bad> 
     let key = "precision_config";
     match f.take(key) {
         None => Ok(Vec::new()),
-        Some(Attr::Array(items)) => items
+        Some(Attribute::Array(items)) => items
             .iter()
             .map(|a| super::fields::to_keyword(key, a, &Precision::VARIANTS, Precision::name))
             .collect(),
@@ -54,8 +54,8 @@ pub(super) fn read_precision(f: &mut Fields<'_>) -> Result<Vec<Precision>, Bad> 
 
 pub(super) fn write_precision(precision: &[Precision], kind: &str, put: &mut Put<'_>) {
     if !precision.is_empty() {
-        let items = precision.iter().map(|p| Attr::dialect(kind, p.name()));
-        put("precision_config", Attr::Array(items.collect()));
+        let items = precision.iter().map(|p| Attribute::dialect(kind, p.name()));
+        put("precision_config", Attribute::Array(items.collect()));
     }
 }
 
@@ -80,7 +80,7 @@ fn read_common(
     let reversal = match f.take("window_reversal") {
         None => vec![false; rank],
         // An empty list of any type is a list of booleans.
-        Some(Attr::DenseArray(l) | Attr::Dense(l)) if l.is_empty() => Vec::new(),
+        Some(Attribute::DenseArray(l) | Attribute::Dense(l)) if l.is_empty() => Vec::new(),
         Some(a) => a
             .as_bool_list()
             .ok_or_else(|| format!("attribute `window_reversal` must be a list of booleans, not {a}"))?,
@@ -109,9 +109,9 @@ pub(crate) fn write_convolution(op: &Convolution, dynamic: bool, put: &mut Put<'
     if op.reversal.len() != rank || op.reversal.contains(&true) {
         let bytes: Vec<u8> = op.reversal.iter().map(|b| u8::from(*b)).collect();
         let literal = Literal::from_slice(DType::Pred, [bytes.len()], &bytes);
-        put("window_reversal", Attr::DenseArray(literal));
+        put("window_reversal", Attribute::DenseArray(literal));
     }
-    put("dimension_numbers", Attr::dialect("stablehlo.conv", dims_text(&op.dims)));
+    put("dimension_numbers", Attribute::dialect("stablehlo.conv", dims_text(&op.dims)));
     put("feature_group_count", super::i64_attr(op.feature_group_count));
     put("batch_group_count", super::i64_attr(op.batch_group_count));
     write_precision(&op.precision, PRECISION, put);
@@ -120,9 +120,9 @@ pub(crate) fn write_convolution(op: &Convolution, dynamic: bool, put: &mut Put<'
 fn read_dims(f: &mut Fields<'_>) -> Result<ConvolutionDims, Bad> {
     let attr = f.required("dimension_numbers")?;
     let parsed = match &attr {
-        Attr::Dialect(d) if d.name == "stablehlo.conv" => parse_dims(&d.text),
+        Attribute::Dialect(d) if d.name == "stablehlo.conv" => parse_dims(&d.text),
         // The oldest programs use a dictionary.
-        Attr::Dict(dict) => dims_of_dict(dict),
+        Attribute::Dict(dict) => dims_of_dict(dict),
         _ => None,
     };
     parsed.ok_or_else(|| {

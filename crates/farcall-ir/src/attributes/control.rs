@@ -1,13 +1,13 @@
 //! Attributes of control flow.
 
 use super::{Bad, Fields, Put, Symbol, collective, i32_attr};
-use crate::attr::{Attr, AttrDict};
+use crate::attr::{AttrDict, Attribute};
 use crate::op::{Composite, Endpoint, Op, Transfer};
 
 pub(crate) fn read_composite(f: &mut Fields<'_>) -> Result<Op, Bad> {
     let attrs = match f.take("composite_attributes") {
         None => AttrDict::new(),
-        Some(Attr::Dict(d)) => d,
+        Some(Attribute::Dict(d)) => d,
         Some(other) => {
             return Err(format!("attribute `composite_attributes` must be a dictionary, not {other}"));
         }
@@ -21,9 +21,9 @@ pub(crate) fn read_composite(f: &mut Fields<'_>) -> Result<Op, Bad> {
 }
 
 pub(crate) fn write_composite(op: &Composite, symbol: Symbol<'_>, put: &mut Put<'_>) {
-    put("name", Attr::string(&op.name));
+    put("name", Attribute::string(&op.name));
     if !op.attrs.is_empty() {
-        put("composite_attributes", Attr::Dict(op.attrs.clone()));
+        put("composite_attributes", Attribute::Dict(op.attrs.clone()));
     }
     put("decomposition", symbol(op.decomposition));
     if op.version != 0 {
@@ -63,7 +63,7 @@ fn read_endpoint(f: &mut Fields<'_>) -> Result<Endpoint, Bad> {
 pub(crate) fn write_transfer(op: &Transfer, put: &mut Put<'_>) {
     let mut config = |key: &str, text: &str| {
         if !text.is_empty() {
-            put(key, Attr::string(text));
+            put(key, Attribute::string(text));
         }
     };
     match op {
@@ -77,10 +77,10 @@ pub(crate) fn write_transfer(op: &Transfer, put: &mut Put<'_>) {
         Transfer::Send(end) | Transfer::Recv(end) => {
             collective::write_channel(Some(end.channel), put);
             if end.is_host {
-                put("is_host_transfer", Attr::Bool(true));
+                put("is_host_transfer", Attribute::Bool(true));
             }
             if let Some(pairs) = &end.pairs {
-                put("source_target_pairs", Attr::Dense(pairs.clone()));
+                put("source_target_pairs", Attribute::Dense(pairs.clone()));
             }
         }
     }

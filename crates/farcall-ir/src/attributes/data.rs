@@ -1,13 +1,13 @@
 //! Attributes of operations that create or move elements.
 
 use super::{Bad, Fields, Put};
-use crate::attr::Attr;
+use crate::attr::Attribute;
 use crate::op::{Op, Pad, Slice};
 
 pub(crate) fn read_constant(f: &mut Fields<'_>) -> Result<Op, Bad> {
     match f.required("value")? {
-        Attr::Dense(literal) => Ok(Op::Constant(literal)),
-        Attr::Elided(ty) => Ok(Op::Elided(ty)),
+        Attribute::Dense(literal) => Ok(Op::Constant(literal)),
+        Attribute::Elided(ty) => Ok(Op::Elided(ty)),
         other => Err(format!("attribute `value` must be dense<…> of a tensor, not {other}")),
     }
 }
@@ -20,9 +20,9 @@ pub(crate) fn read_slice(f: &mut Fields<'_>) -> Result<Op, Bad> {
 }
 
 pub(crate) fn write_slice(op: &Slice, put: &mut Put<'_>) {
-    put("start_indices", Attr::usize_array(&op.start));
-    put("limit_indices", Attr::usize_array(&op.limit));
-    put("strides", Attr::usize_array(&op.strides));
+    put("start_indices", Attribute::usize_array(&op.start));
+    put("limit_indices", Attribute::usize_array(&op.limit));
+    put("strides", Attribute::usize_array(&op.strides));
 }
 
 pub(crate) fn read_pad(f: &mut Fields<'_>) -> Result<Op, Bad> {
@@ -34,7 +34,7 @@ pub(crate) fn read_pad(f: &mut Fields<'_>) -> Result<Op, Bad> {
 }
 
 pub(crate) fn write_pad(op: &Pad, put: &mut Put<'_>) {
-    put("edge_padding_low", Attr::i64_array(&op.low));
-    put("edge_padding_high", Attr::i64_array(&op.high));
-    put("interior_padding", Attr::i64_array(&op.interior));
+    put("edge_padding_low", Attribute::i64_array(&op.low));
+    put("edge_padding_high", Attribute::i64_array(&op.high));
+    put("interior_padding", Attribute::i64_array(&op.interior));
 }

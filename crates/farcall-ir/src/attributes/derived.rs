@@ -3,10 +3,11 @@
 use super::contraction::{read_precision, write_precision};
 use super::indexing::{list, no_more, params};
 use super::{Bad, Fields, Put, elementwise, i64_attr};
-use crate::attr::{Attr, IntKind};
+use crate::attr::{Attribute, IntKind};
 use crate::literal::Literal;
 use crate::op::{
-    BatchNorm, Binary, Broadcasted, Broadcasting, Compare, CompareKind, Derived, Direction, Op, RaggedDot,
+    BatchNorm, Binary, Broadcasted, Broadcasting, Compare, CompareKind, ComparisonDirection, Derived, Op,
+    RaggedDot,
 };
 use crate::scalar::Scalar;
 use farcall_sig::{DType, DTypeClass};
@@ -39,16 +40,16 @@ pub(crate) fn read_constant_like(f: &mut Fields<'_>) -> Result<Op, Bad> {
     let attr = f.required("value")?;
     let element = |dtype, value| Literal::scalar(dtype, value);
     let value = match &attr {
-        Attr::Bool(value) => Some(element(DType::Pred, Scalar::Bool(*value))),
-        Attr::Int(value, IntKind::Typed(dtype)) if dtype.is_signed_integer() => {
+        Attribute::Bool(value) => Some(element(DType::Pred, Scalar::Bool(*value))),
+        Attribute::Int(value, IntKind::Typed(dtype)) if dtype.is_signed_integer() => {
             i64::try_from(*value).ok().map(|v| element(*dtype, Scalar::Signed(v)))
         }
-        Attr::Int(value, IntKind::Typed(dtype)) => {
+        Attribute::Int(value, IntKind::Typed(dtype)) => {
             u64::try_from(*value).ok().map(|v| element(*dtype, Scalar::Unsigned(v)))
         }
-        Attr::Float(bits, dtype) => Some(element(*dtype, Scalar::Float(f64::from_bits(*bits)))),
-        Attr::Dense(literal) if literal.dims().is_empty() => Some(literal.clone()),
-        Attr::Dialect(d) if d.name == "complex.number" => complex(&d.text),
+        Attribute::Float(bits, dtype) => Some(element(*dtype, Scalar::Float(f64::from_bits(*bits)))),
+        Attribute::Dense(literal) if literal.dims().is_empty() => Some(literal.clone()),
+        Attribute::Dialect(d) if d.name == "complex.number" => complex(&d.text),
         _ => None,
     };
     let value = value.ok_or_else(|| format!("attribute `value` must be one tensor element, not {attr}"))?;
@@ -113,10 +114,10 @@ pub(crate) fn read_ragged_dot(f: &mut Fields<'_>) -> Result<Op, Bad> {
 
 pub(crate) fn write_derived(op: &Derived, put: &mut Put<'_>) {
     match op {
-        Derived::Broadcast { sizes } => put("broadcast_sizes", Attr::usize_array(sizes)),
+        Derived::Broadcast { sizes } => put("broadcast_sizes", Attribute::usize_array(sizes)),
         Derived::Broadcasting(op) => {
             if let Some(dims) = &op.dims {
-                put("broadcast_dimensions", Attr::usize_array(dims));
+                put("broadcast_dimensions", Attribute::usize_array(dims));
             }
             if let Broadcasted::Compare(compare) = &op.function {
                 write_compare(compare, put);
@@ -125,16 +126,16 @@ pub(crate) fn write_derived(op: &Derived, put: &mut Put<'_>) {
         Derived::ConstantLike(value) => put("value", element(value)),
         Derived::Dot { precision } => write_precision(precision, "stablehlo.precision", put),
         Derived::Einsum { config } | Derived::UnaryEinsum { config } => {
-            put("einsum_config", Attr::string(config));
+            put("einsum_config", Attribute::string(config));
         }
         Derived::TorchIndexSelect { dim, batch_dims } => {
-            put("dim", Attr::i64(*dim));
-            put("batch_dims", Attr::i64(*batch_dims));
+            put("dim", Attribute::i64(*dim));
+            put("batch_dims", Attribute::i64(*batch_dims));
         }
         Derived::BatchNormInference(norm)
         | Derived::BatchNormTraining(norm)
         | Derived::BatchNormGrad(norm) => {
-            put("epsilon", Attr::float(f64::from(norm.epsilon()), DType::F32));
+            put("epsilon", Attribute::float(f64::from(norm.epsilon()), DType::F32));
             put("feature_index", i64_attr(norm.feature));
         }
         Derived::RaggedDot(dot) => {
@@ -146,7 +147,7 @@ pub(crate) fn write_derived(op: &Derived, put: &mut Put<'_>) {
                 ("lhs_ragged_dimensions", &dot.lhs_ragged),
                 ("rhs_group_dimensions", &dot.rhs_group),
             ];
-            put("ragged_dot_dimension_numbers", Attr::dialect("chlo.ragged_dot", params(&dims)));
+            put("ragged_dot_dimension_numbers", Attribute::dialect("chlo.ragged_dot", params(&dims)));
             write_precision(&dot.precision, "chlo.precision", put);
         }
         Derived::SinCos => {}
@@ -154,24 +155,24 @@ pub(crate) fn write_derived(op: &Derived, put: &mut Put<'_>) {
 }
 
 fn write_compare(op: &Compare, put: &mut Put<'_>) {
-    let direction: &str = Direction::name(op.direction);
-    put("comparison_direction", Attr::dialect("chlo.comparison_direction", direction));
+    let direction: &str = ComparisonDirection::name(op.direction);
+    put("comparison_direction", Attribute::dialect("chlo.comparison_direction", direction));
     if let Some(kind) = op.kind {
-        put("compare_type", Attr::dialect("chlo.comparison_type", CompareKind::name(kind)));
+        put("compare_type", Attribute::dialect("chlo.comparison_type", CompareKind::name(kind)));
     }
 }
 
 /// Converts an element to an attribute.
-fn element(value: &Literal) -> Attr {
+fn element(value: &Literal) -> Attribute {
     let dtype = value.dtype();
     match (dtype.class(), value.get(0)) {
-        (DTypeClass::Bool, x) => Attr::Bool(x.as_bool()),
-        (DTypeClass::Unsigned, x) => Attr::Int(i128::from(x.as_u64()), IntKind::Typed(dtype)),
-        (DTypeClass::Float, x) => Attr::float(x.as_f64(), dtype),
+        (DTypeClass::Bool, x) => Attribute::Bool(x.as_bool()),
+        (DTypeClass::Unsigned, x) => Attribute::Int(i128::from(x.as_u64()), IntKind::Typed(dtype)),
+        (DTypeClass::Float, x) => Attribute::float(x.as_f64(), dtype),
         (DTypeClass::Complex, x) => {
             let (z, part) = (x.as_complex(), dtype.real().mlir());
-            Attr::dialect("complex.number", format!(":{part} {:?}, {:?}", z.re, z.im))
+            Attribute::dialect("complex.number", format!(":{part} {:?}, {:?}", z.re, z.im))
         }
-        (DTypeClass::Signed, x) => Attr::Int(i128::from(x.as_i64()), IntKind::Typed(dtype)),
+        (DTypeClass::Signed, x) => Attribute::Int(i128::from(x.as_i64()), IntKind::Typed(dtype)),
     }
 }

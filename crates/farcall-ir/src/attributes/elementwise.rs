@@ -1,8 +1,8 @@
 //! Attributes of elementwise operations.
 
 use super::{Bad, Fields, Put};
-use crate::attr::Attr;
-use crate::op::{Compare, CompareKind, Direction, Op};
+use crate::attr::Attribute;
+use crate::op::{Compare, CompareKind, ComparisonDirection, Op};
 
 /// Default accuracy of functions of floating-point numbers.
 const DEFAULT_ACCURACY: &str = "DEFAULT";
@@ -10,9 +10,9 @@ const DEFAULT_ACCURACY: &str = "DEFAULT";
 /// Removes an accuracy that equals the default.
 pub(crate) fn drop_default_accuracy(f: &mut Fields<'_>) {
     let is_default = match f.attrs.get("result_accuracy") {
-        Some(Attr::Dialect(d)) => match d.params.get("mode") {
-            Some(Attr::Dialect(mode)) => mode.text == DEFAULT_ACCURACY,
-            other => other.and_then(Attr::as_str) == Some(DEFAULT_ACCURACY),
+        Some(Attribute::Dialect(d)) => match d.params.get("mode") {
+            Some(Attribute::Dialect(mode)) => mode.text == DEFAULT_ACCURACY,
+            other => other.and_then(Attribute::as_str) == Some(DEFAULT_ACCURACY),
         },
         _ => false,
     };
@@ -26,9 +26,10 @@ pub(crate) fn read_compare(f: &mut Fields<'_>) -> Result<Op, Bad> {
 }
 
 pub(super) fn read_comparison(f: &mut Fields<'_>) -> Result<Compare, Bad> {
-    let direction = f.keyword("comparison_direction", &Direction::VARIANTS, Direction::name)?;
+    let direction =
+        f.keyword("comparison_direction", &ComparisonDirection::VARIANTS, ComparisonDirection::name)?;
     // Older programs write the default explicitly.
-    if matches!(f.attrs.get("compare_type"), Some(Attr::Dialect(d)) if d.text == "NOTYPE") {
+    if matches!(f.attrs.get("compare_type"), Some(Attribute::Dialect(d)) if d.text == "NOTYPE") {
         f.attrs.remove("compare_type");
     }
     let kind = f.optional_keyword("compare_type", &CompareKind::VARIANTS, CompareKind::name)?;
@@ -36,10 +37,10 @@ pub(super) fn read_comparison(f: &mut Fields<'_>) -> Result<Compare, Bad> {
 }
 
 pub(crate) fn write_compare(op: &Compare, put: &mut Put<'_>) {
-    let direction = Attr::dialect("stablehlo.comparison_direction", op.direction.name());
+    let direction = Attribute::dialect("stablehlo.comparison_direction", op.direction.name());
     put("comparison_direction", direction);
     if let Some(kind) = op.kind {
-        put("compare_type", Attr::dialect("stablehlo.comparison_type", kind.name()));
+        put("compare_type", Attribute::dialect("stablehlo.comparison_type", kind.name()));
     }
 }
 

@@ -1,12 +1,12 @@
 //! Reads the attributes of one operation. Attributes that are read are removed from the dictionary; the
 //! remaining ones belong to the instruction rather than to the operation.
 
-use crate::attr::{Attr, AttrDict};
+use crate::attr::{AttrDict, Attribute};
 use crate::module::FuncId;
 use crate::types::TensorType;
 
 /// Ids of functions, for a reader that encounters their names before it has read all functions.
-pub trait Symbols {
+pub trait FunctionIds {
     /// Returns the id of the function with a name; reserves an id if the function has not been read yet.
     fn func(&mut self, name: &str) -> FuncId;
 }
@@ -18,9 +18,9 @@ pub struct Fields<'a> {
     /// Returns the type of an operand by its index, if the operand exists and is a tensor.
     pub operand: &'a dyn Fn(usize) -> Option<&'a TensorType>,
     /// Assigns ids to functions.
-    pub symbols: &'a mut dyn Symbols,
+    pub symbols: &'a mut dyn FunctionIds,
     /// Parses an attribute from the text of another one.
-    pub parse: &'a dyn Fn(&str) -> Option<Attr>,
+    pub parse: &'a dyn Fn(&str) -> Option<Attribute>,
 }
 
 /// Description of an invalid attribute: a sentence that names it.
@@ -32,11 +32,11 @@ impl Fields<'_> {
         (self.operand)(i)
     }
 
-    pub(crate) fn take(&mut self, key: &str) -> Option<Attr> {
+    pub(crate) fn take(&mut self, key: &str) -> Option<Attribute> {
         self.attrs.remove(key)
     }
 
-    pub(crate) fn required(&mut self, key: &str) -> Result<Attr, Bad> {
+    pub(crate) fn required(&mut self, key: &str) -> Result<Attribute, Bad> {
         self.take(key).ok_or_else(|| format!("attribute `{key}` is missing"))
     }
 
@@ -102,8 +102,8 @@ impl Fields<'_> {
         let Some(a) = self.take(key) else { return Ok(vec![(0, 0); rank]) };
         let flat = match &a {
             // `[[1, 1], [1, 1]]`, as in the pretty form of a convolution.
-            Attr::Array(rows) if rows.iter().all(|r| matches!(r, Attr::Array(_))) => {
-                let rows: Option<Vec<_>> = rows.iter().map(Attr::as_i64_list).collect();
+            Attribute::Array(rows) if rows.iter().all(|r| matches!(r, Attribute::Array(_))) => {
+                let rows: Option<Vec<_>> = rows.iter().map(Attribute::as_i64_list).collect();
                 rows.map(|r| r.concat())
             }
             // A list with one number for each side of each dimension, in any shape.
@@ -138,31 +138,31 @@ impl Fields<'_> {
     /// Reads the parameters of `#dialect.name<…>`.
     pub(crate) fn params(&mut self, key: &str) -> Result<AttrDict, Bad> {
         match self.required(key)? {
-            Attr::Dialect(d) if d.text.is_empty() || !d.params.is_empty() => Ok(d.params.clone()),
+            Attribute::Dialect(d) if d.text.is_empty() || !d.params.is_empty() => Ok(d.params.clone()),
             // The oldest programs use a dictionary.
-            Attr::Dict(dict) => Ok(dict),
+            Attribute::Dict(dict) => Ok(dict),
             other => Err(format!("attribute `{key}` has no parameters: {other}")),
         }
     }
 }
 
-fn to_usize(key: &str, attr: &Attr) -> Result<usize, Bad> {
+fn to_usize(key: &str, attr: &Attribute) -> Result<usize, Bad> {
     attr.as_i64()
         .and_then(|v| usize::try_from(v).ok())
         .ok_or_else(|| format!("attribute `{key}` must be an integer that is not negative, not {attr}"))
 }
 
-pub(crate) fn to_i64s(key: &str, attr: &Attr) -> Result<Vec<i64>, Bad> {
+pub(crate) fn to_i64s(key: &str, attr: &Attribute) -> Result<Vec<i64>, Bad> {
     match attr {
         // For example `dense<> : tensor<0xi64>`.
-        Attr::DenseArray(l) | Attr::Dense(l) if l.is_empty() => Ok(Vec::new()),
+        Attribute::DenseArray(l) | Attribute::Dense(l) if l.is_empty() => Ok(Vec::new()),
         _ => attr
             .as_i64_list()
             .ok_or_else(|| format!("attribute `{key}` must be a list of integers, not {attr}")),
     }
 }
 
-pub(crate) fn to_usizes(key: &str, attr: &Attr) -> Result<Vec<usize>, Bad> {
+pub(crate) fn to_usizes(key: &str, attr: &Attribute) -> Result<Vec<usize>, Bad> {
     to_i64s(key, attr)?
         .into_iter()
         .map(|v| usize::try_from(v).map_err(|_| format!("attribute `{key}` has the negative number {v}")))
@@ -171,12 +171,12 @@ pub(crate) fn to_usizes(key: &str, attr: &Attr) -> Result<Vec<usize>, Bad> {
 
 pub(crate) fn to_keyword<T: Copy>(
     key: &str,
-    attr: &Attr,
+    attr: &Attribute,
     all: &[T],
     name: fn(T) -> &'static str,
 ) -> Result<T, Bad> {
     let word = match attr {
-        Attr::Dialect(d) => d.text.as_str(),
+        Attribute::Dialect(d) => d.text.as_str(),
         // The oldest programs use a string.
         other => other.as_str().unwrap_or(""),
     };

@@ -1,7 +1,7 @@
 //! Attributes of operations of the middle form.
 
 use super::{Bad, Fields, Put, indexing, reduction};
-use crate::attr::Attr;
+use crate::attr::Attribute;
 use crate::op::{FormOp, FormOpcode, Wrapping};
 
 pub(crate) fn read(opcode: FormOpcode, f: &mut Fields<'_>) -> Result<FormOp, Bad> {
@@ -25,15 +25,15 @@ pub(crate) fn write(op: &FormOp, put: &mut Put<'_>) {
         FormOp::Fusion | FormOp::Copy => {}
         FormOp::PartialSort { dim, is_stable, part } => {
             reduction::write_sort(*dim, *is_stable, put);
-            put("part", Attr::usize_array(&[part.start, part.end]));
+            put("part", Attribute::usize_array(&[part.start, part.end]));
         }
         FormOp::WrappingGather(wrapping) => {
             indexing::write_gather(&wrapping.op, false, put);
-            put("wrap", Attr::usize_array(&wrapping.wrap));
+            put("wrap", Attribute::usize_array(&wrapping.wrap));
         }
         FormOp::WrappingScatter(wrapping) => {
             indexing::write_scatter(&wrapping.op, put);
-            put("wrap", Attr::usize_array(&wrapping.wrap));
+            put("wrap", Attribute::usize_array(&wrapping.wrap));
         }
     }
 }

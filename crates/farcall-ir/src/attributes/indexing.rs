@@ -2,7 +2,7 @@
 
 use super::fields::{to_i64s, to_usizes};
 use super::{Bad, Fields, Put};
-use crate::attr::{Attr, AttrDict};
+use crate::attr::{AttrDict, Attribute};
 use crate::op::{Gather, Op, Scatter};
 
 pub(crate) fn read_gather(f: &mut Fields<'_>) -> Result<Op, Bad> {
@@ -45,12 +45,12 @@ pub(crate) fn write_gather(op: &Gather, dynamic: bool, put: &mut Put<'_>) {
         ("start_index_map", &op.start_index_map),
     ]);
     let text = with_index_vector_dim(text, op.index_vector_dim);
-    put("dimension_numbers", Attr::dialect("stablehlo.gather", text));
+    put("dimension_numbers", Attribute::dialect("stablehlo.gather", text));
     if !dynamic {
-        put("slice_sizes", Attr::usize_array(&op.slice_sizes));
+        put("slice_sizes", Attribute::usize_array(&op.slice_sizes));
     }
     if op.indices_are_sorted {
-        put("indices_are_sorted", Attr::Bool(true));
+        put("indices_are_sorted", Attribute::Bool(true));
     }
 }
 
@@ -83,11 +83,11 @@ pub(crate) fn write_scatter(op: &Scatter, put: &mut Put<'_>) {
         ("scatter_dims_to_operand_dims", &op.scatter_dims_to_operand_dims),
     ]);
     let text = with_index_vector_dim(text, op.index_vector_dim);
-    put("scatter_dimension_numbers", Attr::dialect("stablehlo.scatter", text));
+    put("scatter_dimension_numbers", Attribute::dialect("stablehlo.scatter", text));
     for (key, value) in [("indices_are_sorted", op.indices_are_sorted), ("unique_indices", op.unique_indices)]
     {
         if value {
-            put(key, Attr::Bool(true));
+            put(key, Attribute::Bool(true));
         }
     }
 }
@@ -100,7 +100,7 @@ pub(super) fn list(params: &mut AttrDict, key: &str) -> Result<Vec<usize>, Bad> 
 /// Reads a number from the parameters; 0 if absent.
 pub(super) fn number(params: &mut AttrDict, key: &str) -> Result<usize, Bad> {
     let Some(a) = params.remove(key) else { return Ok(0) };
-    let one = to_i64s(key, &Attr::Array(vec![a]))?[0];
+    let one = to_i64s(key, &Attribute::Array(vec![a]))?[0];
     usize::try_from(one).map_err(|_| format!("`{key}` is negative"))
 }
 

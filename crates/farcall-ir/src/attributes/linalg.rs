@@ -1,7 +1,7 @@
 //! Attributes of linear algebra and Fourier transforms.
 
 use super::{Bad, Fields, Put};
-use crate::attr::Attr;
+use crate::attr::Attribute;
 use crate::op::{FftKind, Op, TriangularSolve, TriangularTranspose};
 
 pub(crate) fn read_triangular_solve(f: &mut Fields<'_>) -> Result<Op, Bad> {
@@ -14,10 +14,10 @@ pub(crate) fn read_triangular_solve(f: &mut Fields<'_>) -> Result<Op, Bad> {
 }
 
 pub(crate) fn write_triangular_solve(op: &TriangularSolve, put: &mut Put<'_>) {
-    put("left_side", Attr::Bool(op.left_side));
-    put("lower", Attr::Bool(op.lower));
-    put("unit_diagonal", Attr::Bool(op.unit_diagonal));
-    put("transpose_a", Attr::dialect("stablehlo.transpose", op.transpose_a.name()));
+    put("left_side", Attribute::Bool(op.left_side));
+    put("lower", Attribute::Bool(op.lower));
+    put("unit_diagonal", Attribute::Bool(op.unit_diagonal));
+    put("transpose_a", Attribute::dialect("stablehlo.transpose", op.transpose_a.name()));
 }
 
 pub(crate) fn read_fft(f: &mut Fields<'_>) -> Result<Op, Bad> {

@@ -12,7 +12,7 @@
 //!
 //! ```
 //! use farcall_ir::attributes::{self, Fields, Symbols};
-//! use farcall_ir::{Attr, AttrDict, FuncId, Op};
+//! use farcall_ir::{AttrDict, Attribute, FuncId, Op};
 //!
 //! struct NoFunctions;
 //! impl Symbols for NoFunctions {
@@ -22,7 +22,7 @@
 //! }
 //!
 //! let mut attrs =
-//!     AttrDict::from([("iota_dimension".to_owned(), Attr::i64(1)), ("mine".to_owned(), Attr::Unit)]);
+//!     AttrDict::from([("iota_dimension".to_owned(), Attribute::i64(1)), ("mine".to_owned(), Attribute::Unit)]);
 //! let mut fields =
 //!     Fields { attrs: &mut attrs, operand: &|_| None, symbols: &mut NoFunctions, parse: &|_| None };
 //! assert_eq!(attributes::read("stablehlo.iota", &mut fields), Some(Ok(Op::Iota { dim: 1 })));
@@ -44,20 +44,20 @@ pub(crate) mod random;
 mod read;
 pub(crate) mod reduction;
 
-pub use fields::{Bad, Fields, Symbols};
+pub use fields::{Bad, Fields, FunctionIds};
 pub use read::read;
 
 use farcall_sig::DType;
 
-use crate::attr::{Attr, AttrDict, IntKind};
+use crate::attr::{AttrDict, Attribute, IntKind};
 use crate::module::{FuncId, Module};
 use crate::op::{Op, Opcode};
 
 /// Returns the attributes of an operation by their names in MLIR's generic form.
 pub fn write(op: &Op, module: &Module) -> AttrDict {
-    let symbol = |id| Attr::Symbol(module.get(id).map_or("?", |f| f.name.as_str()).into());
+    let symbol = |id| Attribute::Symbol(module.get(id).map_or("?", |f| f.name.as_str()).into());
     let mut out = AttrDict::new();
-    let mut put = |key: &str, value: Attr| {
+    let mut put = |key: &str, value: Attribute| {
         debug_assert!(is_declared(op.opcode(), key), "the row of {} lacks the attribute {key}", op.name());
         out.insert(key.to_owned(), value);
     };
@@ -93,22 +93,22 @@ pub fn write(op: &Op, module: &Module) -> AttrDict {
             put("exponent_bits", i32_attr(i64::from(*exponent_bits)));
             put("mantissa_bits", i32_attr(i64::from(*mantissa_bits)));
         }
-        Op::Constant(literal) => put("value", Attr::Dense(literal.clone())),
-        Op::Elided(ty) => put("value", Attr::Elided(ty.clone())),
+        Op::Constant(literal) => put("value", Attribute::Dense(literal.clone())),
+        Op::Elided(ty) => put("value", Attribute::Elided(ty.clone())),
         Op::Iota { dim } | Op::DynamicIota { dim } => put("iota_dimension", i64_attr(*dim)),
         Op::BroadcastInDim { dims } | Op::DynamicBroadcastInDim { dims } => {
-            put("broadcast_dimensions", Attr::usize_array(dims));
+            put("broadcast_dimensions", Attribute::usize_array(dims));
         }
-        Op::Transpose { permutation } => put("permutation", Attr::usize_array(permutation)),
+        Op::Transpose { permutation } => put("permutation", Attribute::usize_array(permutation)),
         Op::Slice(op) => data::write_slice(op, &mut put),
         Op::Concatenate { dim } | Op::GetDimensionSize { dim } | Op::SetDimensionSize { dim } => {
             put("dimension", i64_attr(*dim))
         }
         Op::Pad(op) => data::write_pad(op, &mut put),
         Op::Reverse { dims } | Op::Reduce { dims } | Op::Map { dims } => {
-            put("dimensions", Attr::usize_array(dims));
+            put("dimensions", Attribute::usize_array(dims));
         }
-        Op::DynamicSlice { sizes } => put("slice_sizes", Attr::usize_array(sizes)),
+        Op::DynamicSlice { sizes } => put("slice_sizes", Attribute::usize_array(sizes)),
         Op::Gather(op) => indexing::write_gather(op, false, &mut put),
         Op::DynamicGather(op) => indexing::write_gather(op, true, &mut put),
         Op::Scatter(op) => indexing::write_scatter(op, &mut put),
@@ -122,19 +122,19 @@ pub fn write(op: &Op, module: &Module) -> AttrDict {
         Op::DynamicConvolution(op) => contraction::write_convolution(op, true, &mut put),
         Op::Cholesky { lower } => {
             if *lower {
-                put("lower", Attr::Bool(true));
+                put("lower", Attribute::Bool(true));
             }
         }
         Op::TriangularSolve(op) => linalg::write_triangular_solve(op, &mut put),
         Op::Fft { kind, length } => {
-            put("fft_type", Attr::dialect("stablehlo.fft_type", kind.name()));
-            put("fft_length", Attr::usize_array(length));
+            put("fft_type", Attribute::dialect("stablehlo.fft_type", kind.name()));
+            put("fft_length", Attribute::usize_array(length));
         }
         Op::RngBitGenerator(algorithm) => {
-            put("rng_algorithm", Attr::dialect("stablehlo.rng_algorithm", algorithm.name()));
+            put("rng_algorithm", Attribute::dialect("stablehlo.rng_algorithm", algorithm.name()));
         }
         Op::Rng(distribution) => {
-            put("rng_distribution", Attr::dialect("stablehlo.rng_distribution", distribution.name()));
+            put("rng_distribution", Attribute::dialect("stablehlo.rng_distribution", distribution.name()));
         }
         Op::Call { callee } => put("callee", symbol(*callee)),
         Op::Composite(op) => control::write_composite(op, &symbol, &mut put),
@@ -163,16 +163,16 @@ fn is_declared(opcode: Opcode, key: &str) -> bool {
     key.contains('.') || opcode.info().attribute_names().any(|name| name == key)
 }
 
-fn i64_attr(value: usize) -> Attr {
-    Attr::i64(i64::try_from(value).unwrap_or(i64::MAX))
+fn i64_attr(value: usize) -> Attribute {
+    Attribute::i64(i64::try_from(value).unwrap_or(i64::MAX))
 }
 
-fn i32_attr(value: i64) -> Attr {
-    Attr::Int(i128::from(value), IntKind::Typed(DType::S32))
+fn i32_attr(value: i64) -> Attribute {
+    Attribute::Int(i128::from(value), IntKind::Typed(DType::S32))
 }
 
 /// Converts the name of a function to an attribute.
-type Symbol<'a> = &'a dyn Fn(FuncId) -> Attr;
+type Symbol<'a> = &'a dyn Fn(FuncId) -> Attribute;
 
 /// The callback with which the helpers of [`write`] add attributes.
-type Put<'a> = dyn FnMut(&str, Attr) + 'a;
+type Put<'a> = dyn FnMut(&str, Attribute) + 'a;

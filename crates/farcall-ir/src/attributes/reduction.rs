@@ -3,7 +3,7 @@
 use farcall_sig::DType;
 
 use super::{Bad, Fields, Put, i64_attr};
-use crate::attr::Attr;
+use crate::attr::Attribute;
 use crate::literal::Literal;
 use crate::op::{Op, ReduceWindow, Scan, SelectAndScatter};
 
@@ -20,7 +20,7 @@ pub(crate) fn read_reduce_window(f: &mut Fields<'_>) -> Result<Op, Bad> {
 }
 
 pub(crate) fn write_reduce_window(op: &ReduceWindow, put: &mut Put<'_>) {
-    put("window_dimensions", Attr::usize_array(&op.window));
+    put("window_dimensions", Attribute::usize_array(&op.window));
     put_sizes(put, "window_strides", &op.strides, op.window.len());
     put_sizes(put, "base_dilations", &op.base_dilations, op.window.len());
     put_sizes(put, "window_dilations", &op.window_dilations, op.window.len());
@@ -39,7 +39,7 @@ pub(crate) fn read_select_and_scatter(f: &mut Fields<'_>) -> Result<Op, Bad> {
 }
 
 pub(crate) fn write_select_and_scatter(op: &SelectAndScatter, put: &mut Put<'_>) {
-    put("window_dimensions", Attr::usize_array(&op.window));
+    put("window_dimensions", Attribute::usize_array(&op.window));
     put_sizes(put, "window_strides", &op.strides, op.window.len());
     put_padding(put, &op.padding, op.window.len());
 }
@@ -57,14 +57,14 @@ pub(crate) fn read_sort(f: &mut Fields<'_>) -> Result<Op, Bad> {
 pub(super) fn write_sort(dim: usize, is_stable: bool, put: &mut Put<'_>) {
     put("dimension", i64_attr(dim));
     if is_stable {
-        put("is_stable", Attr::Bool(true));
+        put("is_stable", Attribute::Bool(true));
     }
 }
 
 /// Writes window sizes, unless they have the default length and are all 1.
 pub(super) fn put_sizes(put: &mut Put<'_>, key: &str, sizes: &[usize], rank: usize) {
     if sizes.len() != rank || sizes.iter().any(|s| *s != 1) {
-        put(key, Attr::usize_array(sizes));
+        put(key, Attribute::usize_array(sizes));
     }
 }
 
@@ -74,7 +74,7 @@ pub(super) fn put_padding(put: &mut Put<'_>, padding: &[(i64, i64)], rank: usize
         return;
     }
     let flat: Vec<i64> = padding.iter().flat_map(|(l, h)| [*l, *h]).collect();
-    put("padding", Attr::Dense(Literal::from_slice(DType::S64, [padding.len(), 2], &flat)));
+    put("padding", Attribute::Dense(Literal::from_slice(DType::S64, [padding.len(), 2], &flat)));
 }
 
 pub(crate) fn read_scan(f: &mut Fields<'_>) -> Result<Op, Bad> {
@@ -112,17 +112,17 @@ pub(crate) fn write_scan(op: &Scan, put: &mut Put<'_>) {
         put("scan_dim_size", i64_attr(size));
     }
     if op.is_reverse {
-        put("is_reverse", Attr::Bool(true));
+        put("is_reverse", Attribute::Bool(true));
     }
     if let Some(is_associative) = op.is_associative {
-        put("is_associative", Attr::Bool(is_associative));
+        put("is_associative", Attribute::Bool(is_associative));
     }
     put("operandSegmentSizes", segments(op.inputs, op.carries));
     put("resultSegmentSizes", segments(op.outputs, op.carries));
 }
 
 /// The sizes of two lists of values, as an attribute.
-pub(crate) fn segments(first: usize, second: usize) -> Attr {
+pub(crate) fn segments(first: usize, second: usize) -> Attribute {
     let sizes = [first, second].map(|n| i32::try_from(n).unwrap_or(i32::MAX));
-    Attr::DenseArray(Literal::from_slice(DType::S32, [2], &sizes))
+    Attribute::DenseArray(Literal::from_slice(DType::S32, [2], &sizes))
 }

@@ -7,7 +7,7 @@ use super::{Lowering, Tracked, clamped, masked, scalar, scalar_op, unsupported};
 use crate::diag::Diagnostic;
 use crate::expand::builder::Builder;
 use crate::module::{Inst, NewInst, RegionId, ValueId, ValueMap};
-use crate::op::{Binary, Direction, Gather, Op, Pad};
+use crate::op::{Binary, ComparisonDirection, Gather, Op, Pad};
 use crate::types::{TensorType, Type};
 
 /// Ranges of operand and result dimensions with equal products of sizes.
@@ -217,7 +217,7 @@ impl<'m> Lowering<'m> {
         less: ValueId,
     ) -> ValueId {
         let mut b = Builder::at_end_of(&mut self.to, region, inst);
-        let differ = b.is(Direction::Ne, left, right);
+        let differ = b.is(ComparisonDirection::Ne, left, right);
         b.select(differ, right, less)
     }
 }

@@ -32,12 +32,12 @@ use std::sync::Arc;
 use farcall_sig::DType;
 use rustc_hash::FxHashMap;
 
-use crate::attr::Attr;
+use crate::attr::Attribute;
 use crate::diag::Diagnostic;
 use crate::expand::builder::Builder;
 use crate::literal::Literal;
 use crate::module::{Func, FuncId, Inst, Module, NewInst, Region, RegionId, ValueId, ValueMap};
-use crate::op::{Binary, Direction, Op};
+use crate::op::{Binary, ComparisonDirection, Op};
 use crate::scalar::Scalar;
 use crate::types::{Dim, TensorType, Type};
 
@@ -185,7 +185,7 @@ impl<'m> Lowering<'m> {
         self.to.infer_result_types();
         let first = entry.results().len();
         for (attrs, mark) in self.to.result_attrs_mut()[first..].iter_mut().zip(&marks) {
-            attrs.insert(SIZE_OF.to_owned(), Attr::usize_array(mark));
+            attrs.insert(SIZE_OF.to_owned(), Attribute::usize_array(mark));
         }
         self.to
     }
@@ -386,6 +386,6 @@ fn masked_by(b: &mut Builder<'_>, x: ValueId, dim: usize, size: ValueId, others:
     let ty = b.ty(x);
     let index = b.iota(DType::S32, ty.sizes(), dim);
     let limit = b.broadcast(size, &[], ty.sizes());
-    let inside = b.is(Direction::Lt, index, limit);
+    let inside = b.is(ComparisonDirection::Lt, index, limit);
     b.select(inside, x, others)
 }

@@ -7,7 +7,7 @@ use crate::diag::Diagnostic;
 use crate::expand::builder::Builder;
 use crate::literal::Literal;
 use crate::module::{Inst, ValueId};
-use crate::op::{Binary, Direction, Gather, Op, Pad, Slice};
+use crate::op::{Binary, ComparisonDirection, Gather, Op, Pad, Slice};
 use crate::scalar::Scalar;
 use crate::types::{Dim, TensorType};
 
@@ -214,7 +214,7 @@ impl<'m> Lowering<'m> {
             let least = scalar_op(&mut b, Binary::Minimum, common, *size);
             let most = scalar_op(&mut b, Binary::Maximum, common, *size);
             let one = scalar(&mut b, 1);
-            let broadcasts = b.is(Direction::Eq, least, one);
+            let broadcasts = b.is(ComparisonDirection::Eq, least, one);
             common = b.select(broadcasts, most, least);
         }
         for operand in operands {
@@ -232,7 +232,7 @@ impl<'m> Lowering<'m> {
             let dims: Vec<usize> = (0..ty.rank()).collect();
             let repeated = b.emit(Op::BroadcastInDim { dims }, &[first], ty.clone());
             let one = scalar(&mut b, 1);
-            let is_one = b.is(Direction::Eq, size, one);
+            let is_one = b.is(ComparisonDirection::Eq, size, one);
             operand.id = b.emit(Op::Select, &[is_one, repeated, operand.id], ty);
         }
         Some(common)

@@ -4,7 +4,7 @@
 //! integers truncated to its width. `None` means that the operation is not defined for the type.
 
 use super::{complex, special};
-use crate::op::{Binary, Compare, CompareKind, Direction, Unary};
+use crate::op::{Binary, Compare, CompareKind, ComparisonDirection, Unary};
 use crate::scalar::Scalar;
 use farcall_sig::{DType, DTypeClass};
 
@@ -229,20 +229,20 @@ pub(super) fn compare(c: &Compare, a: Scalar, b: Scalar) -> Option<bool> {
         (Scalar::Float(a), Scalar::Float(b)) => a.partial_cmp(&b),
         (Scalar::Complex(a), Scalar::Complex(b)) => {
             return match c.direction {
-                Direction::Eq => Some(a == b),
-                Direction::Ne => Some(a != b),
+                ComparisonDirection::Eq => Some(a == b),
+                ComparisonDirection::Ne => Some(a != b),
                 _ => None,
             };
         }
         _ => return None,
     };
     Some(match c.direction {
-        Direction::Eq => order == Some(Ordering::Equal),
-        Direction::Ne => order != Some(Ordering::Equal),
-        Direction::Ge => matches!(order, Some(Ordering::Greater | Ordering::Equal)),
-        Direction::Gt => order == Some(Ordering::Greater),
-        Direction::Le => matches!(order, Some(Ordering::Less | Ordering::Equal)),
-        Direction::Lt => order == Some(Ordering::Less),
+        ComparisonDirection::Eq => order == Some(Ordering::Equal),
+        ComparisonDirection::Ne => order != Some(Ordering::Equal),
+        ComparisonDirection::Ge => matches!(order, Some(Ordering::Greater | Ordering::Equal)),
+        ComparisonDirection::Gt => order == Some(Ordering::Greater),
+        ComparisonDirection::Le => matches!(order, Some(Ordering::Less | Ordering::Equal)),
+        ComparisonDirection::Lt => order == Some(Ordering::Less),
     })
 }
 

@@ -1,7 +1,7 @@
 //! Custom calls, which the host runs.
 
 use super::machine::Machine;
-use super::{EvalError, HostCall, Value, check_values};
+use super::{EvalError, EvalValue, HostCall, check_values};
 use crate::module::Inst;
 use crate::op::CustomCall;
 
@@ -9,9 +9,9 @@ use crate::op::CustomCall;
 pub(super) fn custom_call(
     m: &Machine<'_>,
     inst: Inst<'_>,
-    xs: &[Value],
+    xs: &[EvalValue],
     call: &CustomCall,
-) -> Result<Vec<Value>, EvalError> {
+) -> Result<Vec<EvalValue>, EvalError> {
     let site = HostCall { call, inst, func: m.func, module: m.module };
     let name = format!("@{}: ", call.target);
     let values = m.host.custom_call(&site, xs).map_err(|error| EvalError::host(&name, error))?;

@@ -2,11 +2,11 @@
 
 use super::index::{known_sizes, zeros};
 use super::machine::Machine;
-use super::{EvalError, Value, elementwise, quantize, tensor};
+use super::{EvalError, EvalValue, elementwise, quantize, tensor};
 use crate::literal::Literal;
 use crate::module::Inst;
 use crate::op::CollectiveBroadcast;
-use crate::op::collective::{Grid, Role};
+use crate::op::collective::{Grid, ProcessRole};
 use crate::scalar::Scalar;
 
 /// The device grid that the program is written for.
@@ -18,14 +18,14 @@ pub(super) fn grid(m: &Machine<'_>) -> Grid {
 pub(super) fn gathered(
     m: &Machine<'_>,
     inst: Inst<'_>,
-    xs: &[Value],
-    role: Role,
-) -> Result<Vec<Value>, EvalError> {
+    xs: &[EvalValue],
+    role: ProcessRole,
+) -> Result<Vec<EvalValue>, EvalError> {
     match role {
         // `Outside` does not occur in verified programs, since the groups of these operations cover all
         // processes.
-        Role::Alone | Role::Outside => converted(m, inst, xs),
-        Role::OneOf(n) => Err(several(n)),
+        ProcessRole::Alone | ProcessRole::Outside => converted(m, inst, xs),
+        ProcessRole::OneOf(n) => Err(several(n)),
     }
 }
 
@@ -33,9 +33,9 @@ pub(super) fn gathered(
 pub(super) fn rooted(
     m: &Machine<'_>,
     inst: Inst<'_>,
-    xs: &[Value],
+    xs: &[EvalValue],
     op: &CollectiveBroadcast,
-) -> Result<Vec<Value>, EvalError> {
+) -> Result<Vec<EvalValue>, EvalError> {
     let roots = if op.dynamic_root { xs.len().saturating_sub(1) } else { xs.len() };
     exchanged(m, inst, &xs[..roots], op.groups.exchange_role(grid(m)))
 }
@@ -44,12 +44,12 @@ pub(super) fn rooted(
 pub(super) fn exchanged(
     m: &Machine<'_>,
     inst: Inst<'_>,
-    xs: &[Value],
-    role: Role,
-) -> Result<Vec<Value>, EvalError> {
+    xs: &[EvalValue],
+    role: ProcessRole,
+) -> Result<Vec<EvalValue>, EvalError> {
     match role {
-        Role::Alone => converted(m, inst, xs),
-        Role::Outside => (0..inst.results().len())
+        ProcessRole::Alone => converted(m, inst, xs),
+        ProcessRole::Outside => (0..inst.results().len())
             .map(|i| {
                 let ty = m.result_type(inst, i)?;
                 let mut out = zeros(ty.dtype, known_sizes(&ty)?)?;
@@ -58,15 +58,15 @@ pub(super) fn exchanged(
                     let zero = Scalar::Signed(q.zero_points.first().copied().unwrap_or(0));
                     (0..out.len()).for_each(|i| out.set(i, zero));
                 }
-                Ok(Value::Tensor(out))
+                Ok(EvalValue::Tensor(out))
             })
             .collect(),
-        Role::OneOf(n) => Err(several(n)),
+        ProcessRole::OneOf(n) => Err(several(n)),
     }
 }
 
 /// Converts the operands to the result types, which may be wider for reductions.
-fn converted(m: &Machine<'_>, inst: Inst<'_>, xs: &[Value]) -> Result<Vec<Value>, EvalError> {
+fn converted(m: &Machine<'_>, inst: Inst<'_>, xs: &[EvalValue]) -> Result<Vec<EvalValue>, EvalError> {
     (0..xs.len())
         .map(|i| {
             let (x, from, to) = (tensor(xs, i)?, m.operand_type(inst, i)?, m.result_type(inst, i)?);
@@ -74,10 +74,10 @@ fn converted(m: &Machine<'_>, inst: Inst<'_>, xs: &[Value]) -> Result<Vec<Value>
                 return Ok(xs[i].clone());
             }
             if from.quant.is_some() || to.quant.is_some() {
-                return quantize::quantized(&quantize::dequantized(x, &from)?, &to).map(Value::Tensor);
+                return quantize::quantized(&quantize::dequantized(x, &from)?, &to).map(EvalValue::Tensor);
             }
             let element = |i| elementwise::convert_element(m.denormals, from.dtype, to.dtype, x.get(i));
-            Ok(Value::Tensor(Literal::try_from_fn(to.dtype, x.dims(), element)?))
+            Ok(EvalValue::Tensor(Literal::try_from_fn(to.dtype, x.dims(), element)?))
         })
         .collect()
 }

@@ -14,7 +14,7 @@ use super::machine::Machine;
 use super::number::{MAX_SHORT_SUM_TERMS, Number, load, store};
 use super::space::{pick, same_sizes};
 use super::windows::windows;
-use super::{Denormals, EvalError, Value, one, tensor};
+use super::{Denormals, EvalError, EvalValue, one, tensor};
 use crate::dims::{self, strides};
 use crate::interrupt::{self, Pace};
 use crate::literal::Literal;
@@ -25,9 +25,9 @@ use crate::op::{Convolution, DotGeneral};
 pub(super) fn dot_general(
     m: &Machine<'_>,
     inst: Inst<'_>,
-    xs: &[Value],
+    xs: &[EvalValue],
     d: &DotGeneral,
-) -> Result<Vec<Value>, EvalError> {
+) -> Result<Vec<EvalValue>, EvalError> {
     one(dot(tensor(xs, 0)?, tensor(xs, 1)?, d, m.result_type(inst, 0)?.dtype, m.denormals)?)
 }
 
@@ -35,9 +35,9 @@ pub(super) fn dot_general(
 pub(super) fn convolution(
     m: &Machine<'_>,
     inst: Inst<'_>,
-    xs: &[Value],
+    xs: &[EvalValue],
     c: &Convolution,
-) -> Result<Vec<Value>, EvalError> {
+) -> Result<Vec<EvalValue>, EvalError> {
     one(convolved(tensor(xs, 0)?, tensor(xs, 1)?, c, m.result_type(inst, 0)?.dtype, m.denormals)?)
 }
 
@@ -45,9 +45,9 @@ pub(super) fn convolution(
 pub(super) fn dynamic_convolution(
     m: &Machine<'_>,
     inst: Inst<'_>,
-    xs: &[Value],
+    xs: &[EvalValue],
     c: &Convolution,
-) -> Result<Vec<Value>, EvalError> {
+) -> Result<Vec<EvalValue>, EvalError> {
     let flat: Vec<i64> = tensor(xs, 2)?.iter().map(|x| x.as_i64()).collect();
     let padding = flat.chunks_exact(2).map(|p| (p[0], p[1])).collect();
     convolution(m, inst, xs, &Convolution { padding, ..c.clone() })

@@ -2,17 +2,17 @@
 
 use super::machine::Machine;
 use super::outcome::{Continuation, Step, is_true, region};
-use super::{EvalError, Value, tensor};
+use super::{EvalError, EvalValue, tensor};
 use crate::module::{FuncId, Inst};
 use crate::scalar::Scalar;
 
 /// `if`: runs the first region if the predicate is true, otherwise the second.
-pub(super) fn if_<'m>(inst: Inst<'m>, xs: &[Value]) -> Result<Step<'m>, EvalError> {
+pub(super) fn if_<'m>(inst: Inst<'m>, xs: &[EvalValue]) -> Result<Step<'m>, EvalError> {
     branch(inst, usize::from(!is_true(xs)))
 }
 
 /// `case`: runs the region that the operand selects, or the last region if the index is out of range.
-pub(super) fn case<'m>(inst: Inst<'m>, xs: &[Value]) -> Result<Step<'m>, EvalError> {
+pub(super) fn case<'m>(inst: Inst<'m>, xs: &[EvalValue]) -> Result<Step<'m>, EvalError> {
     let index = tensor(xs, 0)?.iter().next().unwrap_or(Scalar::Signed(-1));
     branch(inst, inst.chosen(index))
 }
@@ -25,17 +25,17 @@ fn branch(inst: Inst<'_>, i: usize) -> Result<Step<'_>, EvalError> {
 pub(super) fn call<'m>(
     m: &Machine<'m>,
     inst: Inst<'m>,
-    args: Vec<Value>,
+    args: Vec<EvalValue>,
     callee: FuncId,
 ) -> Result<Step<'m>, EvalError> {
     Ok(Step::Call { func: m.callee(callee)?, args, inst })
 }
 
 /// `get_tuple_element`
-pub(super) fn get_tuple_element(xs: &[Value], index: usize) -> Result<Vec<Value>, EvalError> {
+pub(super) fn get_tuple_element(xs: &[EvalValue], index: usize) -> Result<Vec<EvalValue>, EvalError> {
     match xs {
-        [Value::Tuple(parts)] if index < parts.len() => Ok(vec![parts[index].clone()]),
-        [Value::Tuple(parts)] => {
+        [EvalValue::Tuple(parts)] if index < parts.len() => Ok(vec![parts[index].clone()]),
+        [EvalValue::Tuple(parts)] => {
             Err(EvalError::new(format!("a tuple of {} has no element {index}", parts.len())))
         }
         _ => Err(EvalError::new("the operand is not a tuple")),
@@ -46,23 +46,23 @@ pub(super) fn get_tuple_element(xs: &[Value], index: usize) -> Result<Vec<Value>
 pub(super) fn async_start<'m>(
     m: &mut Machine<'m>,
     inst: Inst<'m>,
-    operands: Vec<Value>,
-) -> Result<Vec<Value>, EvalError> {
+    operands: Vec<EvalValue>,
+) -> Result<Vec<EvalValue>, EvalError> {
     let body = region(inst, 0)?;
     let args = if body.args().is_empty() { Vec::new() } else { operands };
-    Ok(vec![Value::Tuple(m.call_region(body, args)?)])
+    Ok(vec![EvalValue::Tuple(m.call_region(body, args)?)])
 }
 
 /// `async_done`
-pub(super) fn async_done(xs: &[Value]) -> Result<Vec<Value>, EvalError> {
+pub(super) fn async_done(xs: &[EvalValue]) -> Result<Vec<EvalValue>, EvalError> {
     match xs {
-        [Value::Tuple(values)] => Ok(values.clone()),
+        [EvalValue::Tuple(values)] => Ok(values.clone()),
         _ => Err(EvalError::new("the operand is not a future")),
     }
 }
 
 /// `partition_id` and `replica_id`: programs run on a single device, number 0.
-pub(super) fn only_device(m: &Machine<'_>, inst: Inst<'_>) -> Result<Vec<Value>, EvalError> {
+pub(super) fn only_device(m: &Machine<'_>, inst: Inst<'_>) -> Result<Vec<EvalValue>, EvalError> {
     let ty = m.result_type(inst, 0)?;
     super::one(crate::Literal::zeros(ty.dtype, []))
 }

@@ -2,7 +2,7 @@
 
 use super::index::{for_each, known_sizes, position, strided, zeros};
 use super::machine::Machine;
-use super::{EvalError, Value, one, tensor};
+use super::{EvalError, EvalValue, one, tensor};
 use crate::dims::strides;
 use crate::literal::Literal;
 use crate::module::Inst;
@@ -12,13 +12,13 @@ use crate::types::Dim;
 use farcall_sig::DType;
 
 /// `constant`
-pub(super) fn constant(literal: &Literal) -> Result<Vec<Value>, EvalError> {
+pub(super) fn constant(literal: &Literal) -> Result<Vec<EvalValue>, EvalError> {
     literal.expand()?;
     one(literal.clone())
 }
 
 /// `iota`
-pub(super) fn iota(m: &Machine<'_>, inst: Inst<'_>, dim: usize) -> Result<Vec<Value>, EvalError> {
+pub(super) fn iota(m: &Machine<'_>, inst: Inst<'_>, dim: usize) -> Result<Vec<EvalValue>, EvalError> {
     let ty = m.result_type(inst, 0)?;
     one(counting(ty.dtype, known_sizes(&ty)?, dim)?)
 }
@@ -27,9 +27,9 @@ pub(super) fn iota(m: &Machine<'_>, inst: Inst<'_>, dim: usize) -> Result<Vec<Va
 pub(super) fn dynamic_iota(
     m: &Machine<'_>,
     inst: Inst<'_>,
-    xs: &[Value],
+    xs: &[EvalValue],
     dim: usize,
-) -> Result<Vec<Value>, EvalError> {
+) -> Result<Vec<EvalValue>, EvalError> {
     let ty = m.result_type(inst, 0)?;
     one(counting(ty.dtype, &shape_operand(xs, 0)?, dim)?)
 }
@@ -49,14 +49,17 @@ fn counting(dtype: DType, dims: &[usize], dim: usize) -> Result<Literal, EvalErr
 pub(super) fn broadcast_in_dim(
     m: &Machine<'_>,
     inst: Inst<'_>,
-    xs: &[Value],
+    xs: &[EvalValue],
     dims: &[usize],
-) -> Result<Vec<Value>, EvalError> {
+) -> Result<Vec<EvalValue>, EvalError> {
     one(broadcast(tensor(xs, 0)?, known_sizes(&m.result_type(inst, 0)?)?, dims)?)
 }
 
 /// `dynamic_broadcast_in_dim`
-pub(super) fn dynamic_broadcast_in_dim(xs: &[Value], dims: &[usize]) -> Result<Vec<Value>, EvalError> {
+pub(super) fn dynamic_broadcast_in_dim(
+    xs: &[EvalValue],
+    dims: &[usize],
+) -> Result<Vec<EvalValue>, EvalError> {
     one(broadcast(tensor(xs, 0)?, &shape_operand(xs, 1)?, dims)?)
 }
 
@@ -82,16 +85,20 @@ fn broadcast(x: &Literal, shape: &[usize], dims: &[usize]) -> Result<Literal, Ev
 }
 
 /// `reshape`
-pub(super) fn reshape(m: &Machine<'_>, inst: Inst<'_>, xs: &[Value]) -> Result<Vec<Value>, EvalError> {
+pub(super) fn reshape(
+    m: &Machine<'_>,
+    inst: Inst<'_>,
+    xs: &[EvalValue],
+) -> Result<Vec<EvalValue>, EvalError> {
     reshaped(tensor(xs, 0)?, known_sizes(&m.result_type(inst, 0)?)?)
 }
 
 /// `dynamic_reshape`
-pub(super) fn dynamic_reshape(xs: &[Value]) -> Result<Vec<Value>, EvalError> {
+pub(super) fn dynamic_reshape(xs: &[EvalValue]) -> Result<Vec<EvalValue>, EvalError> {
     reshaped(tensor(xs, 0)?, &shape_operand(xs, 1)?)
 }
 
-fn reshaped(x: &Literal, dims: &[usize]) -> Result<Vec<Value>, EvalError> {
+fn reshaped(x: &Literal, dims: &[usize]) -> Result<Vec<EvalValue>, EvalError> {
     let elements = dims.iter().try_fold(1usize, |n, d| n.checked_mul(*d));
     if elements != Some(x.len()) {
         return Err(EvalError::new(format!("{} does not have as many elements as {dims:?}", x.ty())));
@@ -100,7 +107,7 @@ fn reshaped(x: &Literal, dims: &[usize]) -> Result<Vec<Value>, EvalError> {
 }
 
 /// `transpose`
-pub(super) fn transpose(xs: &[Value], permutation: &[usize]) -> Result<Vec<Value>, EvalError> {
+pub(super) fn transpose(xs: &[EvalValue], permutation: &[usize]) -> Result<Vec<EvalValue>, EvalError> {
     let x = tensor(xs, 0)?;
     let old = strides(x.dims());
     let dims = permutation.iter().map(|d| x.dims().get(*d).copied()).collect::<Option<Vec<usize>>>();
@@ -112,7 +119,7 @@ pub(super) fn transpose(xs: &[Value], permutation: &[usize]) -> Result<Vec<Value
 }
 
 /// `slice`
-pub(super) fn slice(xs: &[Value], s: &Slice) -> Result<Vec<Value>, EvalError> {
+pub(super) fn slice(xs: &[EvalValue], s: &Slice) -> Result<Vec<EvalValue>, EvalError> {
     one(sliced(tensor(xs, 0)?, &s.start, &s.limit, &s.strides)?)
 }
 
@@ -141,7 +148,7 @@ pub(super) fn sliced(
 }
 
 /// `concatenate`
-pub(super) fn concatenate(xs: &[Value], dim: usize) -> Result<Vec<Value>, EvalError> {
+pub(super) fn concatenate(xs: &[EvalValue], dim: usize) -> Result<Vec<EvalValue>, EvalError> {
     let first = tensor(xs, 0)?;
     let mut dims = first.dims().to_vec();
     let mut size = 0;
@@ -181,12 +188,12 @@ pub(super) fn concatenate(xs: &[Value], dim: usize) -> Result<Vec<Value>, EvalEr
 }
 
 /// `pad`
-pub(super) fn pad(xs: &[Value], p: &Pad) -> Result<Vec<Value>, EvalError> {
+pub(super) fn pad(xs: &[EvalValue], p: &Pad) -> Result<Vec<EvalValue>, EvalError> {
     one(padded(tensor(xs, 0)?, tensor(xs, 1)?, &p.low, &p.high, &p.interior)?)
 }
 
 /// `dynamic_pad`
-pub(super) fn dynamic_pad(xs: &[Value]) -> Result<Vec<Value>, EvalError> {
+pub(super) fn dynamic_pad(xs: &[EvalValue]) -> Result<Vec<EvalValue>, EvalError> {
     let list = |i| Ok::<Vec<i64>, EvalError>(tensor(xs, i)?.iter().map(|s| s.as_i64()).collect());
     one(padded(tensor(xs, 0)?, tensor(xs, 1)?, &list(2)?, &list(3)?, &list(4)?)?)
 }
@@ -235,7 +242,7 @@ fn padded(
 }
 
 /// `reverse`
-pub(super) fn reverse(xs: &[Value], dims: &[usize]) -> Result<Vec<Value>, EvalError> {
+pub(super) fn reverse(xs: &[EvalValue], dims: &[usize]) -> Result<Vec<EvalValue>, EvalError> {
     let x = tensor(xs, 0)?;
     let mut steps: Vec<isize> = strides(x.dims()).iter().map(|s| *s as isize).collect();
     let mut offset = 0;
@@ -248,14 +255,14 @@ pub(super) fn reverse(xs: &[Value], dims: &[usize]) -> Result<Vec<Value>, EvalEr
 }
 
 /// `get_dimension_size`
-pub(super) fn get_dimension_size(xs: &[Value], dim: usize) -> Result<Vec<Value>, EvalError> {
+pub(super) fn get_dimension_size(xs: &[EvalValue], dim: usize) -> Result<Vec<EvalValue>, EvalError> {
     let size = tensor(xs, 0)?.dims().get(dim).copied();
     let size = size.ok_or_else(|| EvalError::new(format!("there is no dimension {dim}")))?;
     one(Literal::scalar(DType::S32, Scalar::Signed(size as i64)))
 }
 
 /// Returns the shape whose sizes are the elements of operand `i`.
-pub(super) fn shape_operand(xs: &[Value], i: usize) -> Result<Vec<usize>, EvalError> {
+pub(super) fn shape_operand(xs: &[EvalValue], i: usize) -> Result<Vec<usize>, EvalError> {
     let sizes = tensor(xs, i)?.iter().map(|s| usize::try_from(s.as_i64()));
     sizes.collect::<Result<_, _>>().map_err(|_| EvalError::new("a size is negative"))
 }
@@ -264,9 +271,9 @@ pub(super) fn shape_operand(xs: &[Value], i: usize) -> Result<Vec<usize>, EvalEr
 pub(super) fn set_dimension_size(
     m: &Machine<'_>,
     inst: Inst<'_>,
-    xs: &[Value],
+    xs: &[EvalValue],
     dim: usize,
-) -> Result<Vec<Value>, EvalError> {
+) -> Result<Vec<EvalValue>, EvalError> {
     let x = tensor(xs, 0)?;
     let size = tensor(xs, 1)?.iter().next().map_or(-1, |s| s.as_i64());
     let mut limit = x.dims().to_vec();

@@ -5,7 +5,7 @@ use super::index::zeros;
 use super::machine::Machine;
 use super::number::flush;
 use super::quantize::{dequantized, quantized};
-use super::{Denormals, EvalError, Value, one, tensor};
+use super::{Denormals, EvalError, EvalValue, one, tensor};
 use crate::interrupt::Pace;
 use crate::literal::Literal;
 use crate::module::Inst;
@@ -16,14 +16,14 @@ use farcall_sig::DType;
 use num_complex::Complex;
 
 /// Functions of one variable.
-pub(super) fn unary(m: &Machine<'_>, xs: &[Value], op: Unary) -> Result<Vec<Value>, EvalError> {
+pub(super) fn unary(m: &Machine<'_>, xs: &[EvalValue], op: Unary) -> Result<Vec<EvalValue>, EvalError> {
     let x = tensor(xs, 0)?;
     let (from, to) = (x.dtype(), result_dtype(op.info(), x.dtype())?);
     map(to, [x], |[x]| unary_element(m.denormals, op, from, to, x))
 }
 
 /// Functions of two variables.
-pub(super) fn binary(m: &Machine<'_>, xs: &[Value], op: Binary) -> Result<Vec<Value>, EvalError> {
+pub(super) fn binary(m: &Machine<'_>, xs: &[EvalValue], op: Binary) -> Result<Vec<EvalValue>, EvalError> {
     let (a, b) = (tensor(xs, 0)?, tensor(xs, 1)?);
     let (from, to) = (a.dtype(), result_dtype(op.info(), a.dtype())?);
     map(to, [a, b], |[a, b]| binary_element(m.denormals, op, from, to, a, b))
@@ -36,21 +36,21 @@ fn result_dtype(info: &FunctionInfo, operand: DType) -> Result<DType, EvalError>
 }
 
 /// `compare`
-pub(super) fn compare(m: &Machine<'_>, xs: &[Value], c: &Compare) -> Result<Vec<Value>, EvalError> {
+pub(super) fn compare(m: &Machine<'_>, xs: &[EvalValue], c: &Compare) -> Result<Vec<EvalValue>, EvalError> {
     let (a, b) = (tensor(xs, 0)?, tensor(xs, 1)?);
     let dtype = a.dtype();
     map(DType::Pred, [a, b], |[a, b]| compare_element(m.denormals, c, dtype, a, b))
 }
 
 /// `select`
-pub(super) fn select(xs: &[Value]) -> Result<Vec<Value>, EvalError> {
+pub(super) fn select(xs: &[EvalValue]) -> Result<Vec<EvalValue>, EvalError> {
     let (pred, a, b) = (tensor(xs, 0)?, tensor(xs, 1)?, tensor(xs, 2)?);
     let pred = spread(pred, a)?;
     map(a.dtype(), [&pred, a, b], |[p, a, b]| Some(if p.as_bool() { a } else { b }))
 }
 
 /// `clamp`
-pub(super) fn clamp(m: &Machine<'_>, xs: &[Value]) -> Result<Vec<Value>, EvalError> {
+pub(super) fn clamp(m: &Machine<'_>, xs: &[EvalValue]) -> Result<Vec<EvalValue>, EvalError> {
     let (low, x, high) = (tensor(xs, 0)?, tensor(xs, 1)?, tensor(xs, 2)?);
     let dtype = x.dtype();
     let (low, high) = (spread(low, x)?, spread(high, x)?);
@@ -58,7 +58,11 @@ pub(super) fn clamp(m: &Machine<'_>, xs: &[Value]) -> Result<Vec<Value>, EvalErr
 }
 
 /// `convert`
-pub(super) fn convert(m: &Machine<'_>, inst: Inst<'_>, xs: &[Value]) -> Result<Vec<Value>, EvalError> {
+pub(super) fn convert(
+    m: &Machine<'_>,
+    inst: Inst<'_>,
+    xs: &[EvalValue],
+) -> Result<Vec<EvalValue>, EvalError> {
     let x = tensor(xs, 0)?;
     let (from, to) = (x.dtype(), m.result_type(inst, 0)?.dtype);
     map(to, [x], |[x]| Some(convert_element(m.denormals, from, to, x)))
@@ -69,8 +73,8 @@ pub(super) fn convert(m: &Machine<'_>, inst: Inst<'_>, xs: &[Value]) -> Result<V
 pub(super) fn bitcast_convert(
     m: &Machine<'_>,
     inst: Inst<'_>,
-    xs: &[Value],
-) -> Result<Vec<Value>, EvalError> {
+    xs: &[EvalValue],
+) -> Result<Vec<EvalValue>, EvalError> {
     let x = tensor(xs, 0)?;
     let (from, to) = (x.dtype(), m.result_type(inst, 0)?.dtype);
     let (old, new) = (from.bits() as usize, to.bits() as usize);
@@ -103,7 +107,11 @@ pub(super) fn bitcast_convert(
 
 /// `reduce_precision`: rounds to a format with these numbers of bits. Values that are too large become
 /// infinite; values below the smallest normal number of the format become zero.
-pub(super) fn reduce_precision(xs: &[Value], exponent: u32, mantissa: u32) -> Result<Vec<Value>, EvalError> {
+pub(super) fn reduce_precision(
+    xs: &[EvalValue],
+    exponent: u32,
+    mantissa: u32,
+) -> Result<Vec<EvalValue>, EvalError> {
     let x = tensor(xs, 0)?;
     let dtype = x.dtype();
     map(dtype, [x], |[x]| reduce_precision_element(dtype, x, exponent, mantissa))
@@ -113,8 +121,8 @@ pub(super) fn reduce_precision(xs: &[Value], exponent: u32, mantissa: u32) -> Re
 pub(super) fn uniform_quantize(
     m: &Machine<'_>,
     inst: Inst<'_>,
-    xs: &[Value],
-) -> Result<Vec<Value>, EvalError> {
+    xs: &[EvalValue],
+) -> Result<Vec<EvalValue>, EvalError> {
     let float = dequantized(tensor(xs, 0)?, &m.operand_type(inst, 0)?)?;
     one(quantized(&float, &m.result_type(inst, 0)?)?)
 }
@@ -123,8 +131,8 @@ pub(super) fn uniform_quantize(
 pub(super) fn uniform_dequantize(
     m: &Machine<'_>,
     inst: Inst<'_>,
-    xs: &[Value],
-) -> Result<Vec<Value>, EvalError> {
+    xs: &[EvalValue],
+) -> Result<Vec<EvalValue>, EvalError> {
     one(dequantized(tensor(xs, 0)?, &m.operand_type(inst, 0)?)?)
 }
 
@@ -133,7 +141,7 @@ fn map<const N: usize>(
     dtype: DType,
     xs: [&Literal; N],
     f: impl Fn([Scalar; N]) -> Option<Scalar>,
-) -> Result<Vec<Value>, EvalError> {
+) -> Result<Vec<EvalValue>, EvalError> {
     let dims = xs[0].dims();
     if let Some(other) = xs.iter().find(|x| x.dims() != dims) {
         return Err(EvalError::new(format!("{} and {} differ in shape", xs[0].ty(), other.ty())));

@@ -42,7 +42,7 @@ pub enum Cause {
     Host(HostError),
 }
 
-/// An error of a [`Host`](super::Host): any error type, or a message.
+/// An error of a [`Host`](super::EvalHost): any error type, or a message.
 ///
 /// ```
 /// use farcall_ir::eval::HostError;

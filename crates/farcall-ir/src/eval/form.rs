@@ -2,14 +2,14 @@
 
 use super::machine::Machine;
 use super::outcome::{Continuation, Step, region};
-use super::{EvalError, Value, indexing, reduction};
+use super::{EvalError, EvalValue, indexing, reduction};
 use crate::module::Inst;
 use crate::op::FormOp;
 
 pub(super) fn form<'m>(
     m: &mut Machine<'m>,
     inst: Inst<'m>,
-    operands: Vec<Value>,
+    operands: Vec<EvalValue>,
     op: &FormOp,
 ) -> Result<Step<'m>, EvalError> {
     let values = match op {

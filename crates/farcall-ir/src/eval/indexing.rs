@@ -7,36 +7,36 @@ use super::index::{for_each, position, try_for_each};
 use super::machine::Machine;
 use super::reduction::applied;
 use super::space::{clamp_start, coordinate, pick, recast, same_dims, same_sizes, take, tensors};
-use super::{EvalError, Semantics, Value, one, tensor};
+use super::{EvalError, EvalValue, Semantics, one, tensor};
 use crate::dims::{IndexedDims, strides};
 use crate::literal::Literal;
 use crate::module::Inst;
 use crate::op::{Gather, Scatter};
 
 /// `dynamic_slice`: operand, start indices.
-pub(super) fn dynamic_slice(xs: &[Value], sizes: &[usize]) -> Result<Vec<Value>, EvalError> {
+pub(super) fn dynamic_slice(xs: &[EvalValue], sizes: &[usize]) -> Result<Vec<EvalValue>, EvalError> {
     let all = tensors(xs)?;
     one(slice_at(tensor(xs, 0)?, all.get(1..).unwrap_or_default(), sizes)?)
 }
 
 /// `dynamic_update_slice`: operand, update, start indices.
-pub(super) fn dynamic_update_slice(xs: &[Value]) -> Result<Vec<Value>, EvalError> {
+pub(super) fn dynamic_update_slice(xs: &[EvalValue]) -> Result<Vec<EvalValue>, EvalError> {
     let all = tensors(xs)?;
     one(update_at(tensor(xs, 0)?, tensor(xs, 1)?, all.get(2..).unwrap_or_default())?)
 }
 
 /// `real_dynamic_slice`: operand, start indices, limit indices, strides.
-pub(super) fn real_dynamic_slice(xs: &[Value]) -> Result<Vec<Value>, EvalError> {
+pub(super) fn real_dynamic_slice(xs: &[EvalValue]) -> Result<Vec<EvalValue>, EvalError> {
     one(slice_between(tensor(xs, 0)?, tensor(xs, 1)?, tensor(xs, 2)?, tensor(xs, 3)?)?)
 }
 
 /// `gather`: operand, start indices. `wrap` is added to negative indices, if it is not empty.
-pub(super) fn gather(xs: &[Value], g: &Gather, wrap: &[usize]) -> Result<Vec<Value>, EvalError> {
+pub(super) fn gather(xs: &[EvalValue], g: &Gather, wrap: &[usize]) -> Result<Vec<EvalValue>, EvalError> {
     one(gathered(tensor(xs, 0)?, tensor(xs, 1)?, g, wrap)?)
 }
 
 /// `dynamic_gather`: operand, start indices, slice sizes.
-pub(super) fn dynamic_gather(xs: &[Value], g: &Gather) -> Result<Vec<Value>, EvalError> {
+pub(super) fn dynamic_gather(xs: &[EvalValue], g: &Gather) -> Result<Vec<EvalValue>, EvalError> {
     let slice_sizes = sizes("slice size", tensor(xs, 2)?)?;
     one(gathered(tensor(xs, 0)?, tensor(xs, 1)?, &Gather { slice_sizes, ..g.clone() }, &[])?)
 }
@@ -46,10 +46,10 @@ pub(super) fn dynamic_gather(xs: &[Value], g: &Gather) -> Result<Vec<Value>, Eva
 pub(super) fn scatter<'m>(
     m: &mut Machine<'m>,
     inst: Inst<'m>,
-    xs: &[Value],
+    xs: &[EvalValue],
     s: &Scatter,
     wrap: &[usize],
-) -> Result<Vec<Value>, EvalError> {
+) -> Result<Vec<EvalValue>, EvalError> {
     let all = tensors(xs)?;
     let n = all.len() / 2;
     let mut inputs = Vec::with_capacity(n);
@@ -61,7 +61,7 @@ pub(super) fn scatter<'m>(
     let (starts, semantics) = (Starts::new(tensor(xs, n)?, s.index_vector_dim, wrap), m.semantics);
     let results =
         scattered(&inputs, &starts, updates, s, semantics, &mut |args, out| body.call(m, args, out))?;
-    Ok(results.into_iter().map(Value::Tensor).collect())
+    Ok(results.into_iter().map(EvalValue::Tensor).collect())
 }
 
 /// Gathers slices of the operand with the slice sizes of `g`. Starts are clamped, so that every slice lies
@@ -371,10 +371,10 @@ mod tests {
     #[test]
     fn dynamic_gather_rejects_slices_that_do_not_fit() {
         let g = Gather { offset_dims: vec![0], start_index_map: vec![0], ..Gather::default() };
-        let xs = [count(&[3]), s64(&[1], &[0]), s64(&[1], &[4])].map(Value::Tensor);
+        let xs = [count(&[3]), s64(&[1], &[0]), s64(&[1], &[4])].map(EvalValue::Tensor);
         let e = dynamic_gather(&xs, &g).unwrap_err();
         assert_eq!(e.message, "slice sizes [4] do not fit into dimensions [3]");
-        let xs = [count(&[3]), s64(&[1], &[0]), s64(&[1], &[-4])].map(Value::Tensor);
+        let xs = [count(&[3]), s64(&[1], &[0]), s64(&[1], &[-4])].map(EvalValue::Tensor);
         assert_eq!(dynamic_gather(&xs, &g).unwrap_err().message, "slice size -4 is not a size");
     }
 

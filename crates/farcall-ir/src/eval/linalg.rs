@@ -8,7 +8,7 @@ use super::index::{for_each, position, zeros};
 use super::machine::Machine;
 use super::number::{Divisible, load, store};
 use super::space::same_sizes;
-use super::{Denormals, EvalError, Value, one, tensor};
+use super::{Denormals, EvalError, EvalValue, one, tensor};
 use crate::dims::strides;
 use crate::interrupt::Pace;
 use crate::literal::Literal;
@@ -20,9 +20,9 @@ use crate::op::{FftKind, TriangularSolve, TriangularTranspose};
 pub(super) fn cholesky(
     m: &Machine<'_>,
     _inst: Inst<'_>,
-    xs: &[Value],
+    xs: &[EvalValue],
     lower: bool,
-) -> Result<Vec<Value>, EvalError> {
+) -> Result<Vec<EvalValue>, EvalError> {
     let a = tensor(xs, 0)?;
     let n = square(a)?;
     one(if a.dtype().is_complex() {
@@ -40,9 +40,9 @@ pub(super) fn cholesky(
 pub(super) fn triangular_solve(
     m: &Machine<'_>,
     _inst: Inst<'_>,
-    xs: &[Value],
+    xs: &[EvalValue],
     s: &TriangularSolve,
-) -> Result<Vec<Value>, EvalError> {
+) -> Result<Vec<EvalValue>, EvalError> {
     let (a, b) = (tensor(xs, 0)?, tensor(xs, 1)?);
     let n = square(a)?;
     let [.., rows, columns] = *b.dims() else {
@@ -69,10 +69,10 @@ pub(super) fn triangular_solve(
 pub(super) fn fft(
     m: &Machine<'_>,
     inst: Inst<'_>,
-    xs: &[Value],
+    xs: &[EvalValue],
     kind: FftKind,
     length: &[usize],
-) -> Result<Vec<Value>, EvalError> {
+) -> Result<Vec<EvalValue>, EvalError> {
     one(transformed(tensor(xs, 0)?, kind, length, m.result_type(inst, 0)?.dtype, m.denormals)?)
 }
 

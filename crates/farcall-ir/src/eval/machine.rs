@@ -4,7 +4,7 @@
 //! window of their function. Calls, branches and loops push a [`Frame`] instead of recursing.
 
 use super::outcome::{Continuation, Step, is_true};
-use super::{Denormals, EvalError, Host, Numerics, Semantics, Value, check_values, quantize, step};
+use super::{Denormals, EvalError, EvalHost, EvalValue, Numerics, Semantics, check_values, quantize, step};
 use crate::interrupt::{self, Interrupted};
 use crate::iterations::Budget;
 use crate::module::{Func, FuncId, Inst, Module, Region, ValueId};
@@ -28,11 +28,11 @@ pub(super) struct Machine<'m> {
     pub(super) module: &'m Module,
     /// The function of the current instruction.
     pub(super) func: &'m Func,
-    pub(super) host: &'m dyn Host,
+    pub(super) host: &'m dyn EvalHost,
     pub(super) denormals: Denormals,
     pub(super) semantics: Semantics,
-    captured: &'m dyn Fn(ValueId) -> Option<Value>,
-    env: Vec<Option<Value>>,
+    captured: &'m dyn Fn(ValueId) -> Option<EvalValue>,
+    env: Vec<Option<EvalValue>>,
     /// Start of the current function's window.
     base: usize,
     calls: usize,
@@ -46,9 +46,9 @@ impl<'m> Machine<'m> {
     pub(super) fn new(
         module: &'m Module,
         func: &'m Func,
-        host: &'m dyn Host,
+        host: &'m dyn EvalHost,
         numerics: Numerics,
-        captured: &'m dyn Fn(ValueId) -> Option<Value>,
+        captured: &'m dyn Fn(ValueId) -> Option<EvalValue>,
     ) -> Machine<'m> {
         Machine {
             module,
@@ -72,7 +72,11 @@ impl<'m> Machine<'m> {
     }
 
     /// Runs a region of the current function and returns its values.
-    pub(super) fn run(&mut self, region: Region<'m>, args: Vec<Value>) -> Result<Vec<Value>, EvalError> {
+    pub(super) fn run(
+        &mut self,
+        region: Region<'m>,
+        args: Vec<EvalValue>,
+    ) -> Result<Vec<EvalValue>, EvalError> {
         self.drive(Step::Enter { region, args, after: Continuation::Finish })
     }
 
@@ -80,8 +84,8 @@ impl<'m> Machine<'m> {
     pub(super) fn run_inst(
         &mut self,
         inst: Inst<'m>,
-        mut operands: Vec<Value>,
-    ) -> Result<Vec<Value>, EvalError> {
+        mut operands: Vec<EvalValue>,
+    ) -> Result<Vec<EvalValue>, EvalError> {
         if !inst.region_ids().is_empty() {
             // A region may read an operand of the instruction that contains it.
             self.bind(inst.operands(), operands.clone());
@@ -97,8 +101,8 @@ impl<'m> Machine<'m> {
     pub(super) fn call_region(
         &mut self,
         region: Region<'m>,
-        args: Vec<Value>,
-    ) -> Result<Vec<Value>, EvalError> {
+        args: Vec<EvalValue>,
+    ) -> Result<Vec<EvalValue>, EvalError> {
         if self.applications == MAX_APPLICATIONS {
             return Err(EvalError::new(format!(
                 "more than {MAX_APPLICATIONS} operations apply regions within each other's regions"
@@ -140,7 +144,7 @@ impl<'m> Machine<'m> {
     }
 
     /// The value that an instruction of the current function refers to.
-    pub(super) fn lookup(&self, id: ValueId) -> Result<Value, EvalError> {
+    pub(super) fn lookup(&self, id: ValueId) -> Result<EvalValue, EvalError> {
         let found = match self.env.get(self.base + id.index()) {
             Some(Some(value)) => Some(value.clone()),
             _ if self.base == 0 => (self.captured)(id),
@@ -152,7 +156,7 @@ impl<'m> Machine<'m> {
     /// Runs until the values of the first step are available.
     ///
     /// Restores the current function and window, even after an error.
-    fn drive(&mut self, first: Step<'m>) -> Result<Vec<Value>, EvalError> {
+    fn drive(&mut self, first: Step<'m>) -> Result<Vec<EvalValue>, EvalError> {
         let (func, base, calls, height) = (self.func, self.base, self.calls, self.env.len());
         let out = self.drive_frames(first);
         (self.func, self.base, self.calls) = (func, base, calls);
@@ -160,7 +164,7 @@ impl<'m> Machine<'m> {
         out
     }
 
-    fn drive_frames(&mut self, first: Step<'m>) -> Result<Vec<Value>, EvalError> {
+    fn drive_frames(&mut self, first: Step<'m>) -> Result<Vec<EvalValue>, EvalError> {
         let mut frames: Vec<Frame<'m>> = Vec::new();
         let mut todo = first;
         loop {
@@ -227,7 +231,7 @@ impl<'m> Machine<'m> {
     }
 
     /// Evaluates one instruction; immediate results are checked against the result types.
-    fn checked_step(&mut self, inst: Inst<'m>, operands: Vec<Value>) -> Result<Step<'m>, EvalError> {
+    fn checked_step(&mut self, inst: Inst<'m>, operands: Vec<EvalValue>) -> Result<Step<'m>, EvalError> {
         let result = if quantize::is_arithmetic(inst.op()) && quantize::touches(self.func, inst) {
             self.step_expressed(inst, operands)
         } else {
@@ -244,7 +248,7 @@ impl<'m> Machine<'m> {
     }
 
     /// Evaluates arithmetic on quantized tensors, like the specification's `dequantize_op_quantize`.
-    fn step_expressed(&mut self, inst: Inst<'m>, operands: Vec<Value>) -> Result<Step<'m>, EvalError> {
+    fn step_expressed(&mut self, inst: Inst<'m>, operands: Vec<EvalValue>) -> Result<Step<'m>, EvalError> {
         let operands = quantize::express(self.func, inst, operands)?;
         self.expressed = true;
         let result = step(self, inst, operands);
@@ -255,7 +259,7 @@ impl<'m> Machine<'m> {
         }
     }
 
-    fn check_results(&self, inst: Inst<'_>, values: &[Value]) -> Result<(), EvalError> {
+    fn check_results(&self, inst: Inst<'_>, values: &[EvalValue]) -> Result<(), EvalError> {
         check_values("result", self.func, inst.results(), values)
             .map_err(|m| EvalError::new(m).at(self.module, inst))
     }
@@ -264,7 +268,7 @@ impl<'m> Machine<'m> {
         &mut self,
         frames: &mut Vec<Frame<'m>>,
         region: Region<'m>,
-        args: Vec<Value>,
+        args: Vec<EvalValue>,
         after: Continuation<'m>,
     ) -> Result<(), EvalError> {
         if region.own_args().len() != args.len() {
@@ -276,7 +280,7 @@ impl<'m> Machine<'m> {
         }
         self.bind(region.own_args(), args);
         if let Some(owner) = region.owner().filter(|i| !i.captures().is_empty()) {
-            let captured: Result<Vec<Value>, EvalError> =
+            let captured: Result<Vec<EvalValue>, EvalError> =
                 owner.captures().iter().map(|v| self.lookup(*v)).collect();
             self.bind(region.captured_args(), captured?);
         }
@@ -288,7 +292,7 @@ impl<'m> Machine<'m> {
         &mut self,
         frames: &mut Vec<Frame<'m>>,
         func: &'m Func,
-        args: Vec<Value>,
+        args: Vec<EvalValue>,
         inst: Inst<'m>,
     ) -> Result<(), EvalError> {
         if self.calls == MAX_CALLS {
@@ -308,7 +312,7 @@ impl<'m> Machine<'m> {
         Ok(())
     }
 
-    fn bind(&mut self, ids: &[ValueId], values: Vec<Value>) {
+    fn bind(&mut self, ids: &[ValueId], values: Vec<EvalValue>) {
         let end = self.base + self.func.value_count();
         if self.env.len() < end {
             self.env.resize(end, None);

@@ -73,22 +73,22 @@ pub use values::{tensors, values};
 
 /// The contents of a value during evaluation.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Value {
+pub enum EvalValue {
     /// A tensor.
     Tensor(Literal),
     /// A token.
     Token,
     /// A tuple, or the contents of a future.
-    Tuple(Vec<Value>),
+    Tuple(Vec<EvalValue>),
 }
 
 /// Runs custom calls for the evaluator, and exchanges values with the program.
-pub trait Host {
+pub trait EvalHost {
     /// Runs one custom call and returns one value per result, of the result's type.
     ///
     /// # Errors
     /// Any error of the host; the evaluator adds the target and the position in the source to its message.
-    fn custom_call(&self, call: &HostCall<'_>, operands: &[Value]) -> Result<Vec<Value>, HostError>;
+    fn custom_call(&self, call: &HostCall<'_>, operands: &[EvalValue]) -> Result<Vec<EvalValue>, HostError>;
 
     /// Returns the next values fed to the program (`infeed`), one tensor of each type.
     ///
@@ -103,7 +103,7 @@ pub trait Host {
     /// Accepts the values that the program emits (`outfeed`).
     ///
     /// # Errors
-    /// Same errors as [`infeed`](Host::infeed).
+    /// Same errors as [`infeed`](EvalHost::infeed).
     fn outfeed(&self, config: &str, values: Vec<Literal>) -> Result<(), HostError> {
         let _ = (config, values);
         Err("nothing reads the program's outfeed here".into())
@@ -112,7 +112,7 @@ pub trait Host {
     /// Accepts the values that the program sends to the host on a channel (`send`).
     ///
     /// # Errors
-    /// Same errors as [`infeed`](Host::infeed).
+    /// Same errors as [`infeed`](EvalHost::infeed).
     fn send(&self, channel: i64, values: Vec<Literal>) -> Result<(), HostError> {
         let _ = values;
         Err(format!("nothing receives on channel {channel} here").into())
@@ -122,7 +122,7 @@ pub trait Host {
     /// type.
     ///
     /// # Errors
-    /// Same errors as [`infeed`](Host::infeed).
+    /// Same errors as [`infeed`](EvalHost::infeed).
     fn recv(&self, channel: i64, types: &[TensorType]) -> Result<Vec<Literal>, HostError> {
         let _ = types;
         Err(format!("nothing sends on channel {channel} here").into())
@@ -154,8 +154,8 @@ impl<'a> HostCall<'a> {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoHost;
 
-impl Host for NoHost {
-    fn custom_call(&self, _: &HostCall<'_>, _: &[Value]) -> Result<Vec<Value>, HostError> {
+impl EvalHost for NoHost {
+    fn custom_call(&self, _: &HostCall<'_>, _: &[EvalValue]) -> Result<Vec<EvalValue>, HostError> {
         Err("custom calls cannot run here".into())
     }
 }
@@ -170,10 +170,10 @@ impl Host for NoHost {
 pub fn eval(
     module: &Verified<'_>,
     func: &Func,
-    inputs: &[Value],
-    host: &dyn Host,
+    inputs: &[EvalValue],
+    host: &dyn EvalHost,
     numerics: impl Into<Numerics>,
-) -> Result<Vec<Value>, EvalError> {
+) -> Result<Vec<EvalValue>, EvalError> {
     eval_form(module, func, inputs, host, numerics)
 }
 
@@ -184,20 +184,20 @@ pub fn eval(
 pub fn eval_form(
     module: &Module,
     func: &Func,
-    inputs: &[Value],
-    host: &dyn Host,
+    inputs: &[EvalValue],
+    host: &dyn EvalHost,
     numerics: impl Into<Numerics>,
-) -> Result<Vec<Value>, EvalError> {
+) -> Result<Vec<EvalValue>, EvalError> {
     stack::with_room(|| evaluated(module, func, inputs, host, numerics.into()))
 }
 
 fn evaluated(
     module: &Module,
     func: &Func,
-    inputs: &[Value],
-    host: &dyn Host,
+    inputs: &[EvalValue],
+    host: &dyn EvalHost,
     numerics: Numerics,
-) -> Result<Vec<Value>, EvalError> {
+) -> Result<Vec<EvalValue>, EvalError> {
     check_values("parameter", func, func.params(), inputs)
         .map_err(|m| EvalError::new(format!("@{}: {m}", func.name)))?;
     inputs.iter().try_for_each(expand)?;
@@ -224,22 +224,22 @@ pub(crate) fn corner(x: &Literal, dims: &[usize]) -> Result<Literal, EvalError> 
 pub fn eval_inst(
     module: &Module,
     inst: Inst<'_>,
-    operands: &[Value],
-    captured: &dyn Fn(ValueId) -> Option<Value>,
-    host: &dyn Host,
+    operands: &[EvalValue],
+    captured: &dyn Fn(ValueId) -> Option<EvalValue>,
+    host: &dyn EvalHost,
     numerics: impl Into<Numerics>,
-) -> Result<Vec<Value>, EvalError> {
+) -> Result<Vec<EvalValue>, EvalError> {
     stack::with_room(|| evaluated_inst(module, inst, operands, captured, host, numerics.into()))
 }
 
 fn evaluated_inst(
     module: &Module,
     inst: Inst<'_>,
-    operands: &[Value],
-    captured: &dyn Fn(ValueId) -> Option<Value>,
-    host: &dyn Host,
+    operands: &[EvalValue],
+    captured: &dyn Fn(ValueId) -> Option<EvalValue>,
+    host: &dyn EvalHost,
     numerics: Numerics,
-) -> Result<Vec<Value>, EvalError> {
+) -> Result<Vec<EvalValue>, EvalError> {
     let func = inst.func();
     check_values("operand", func, inst.operands(), operands)
         .map_err(|m| EvalError::new(m).at(module, inst))?;
@@ -248,7 +248,7 @@ fn evaluated_inst(
 }
 
 /// Evaluates one operation. Its family returns the results, or a region or function to run first.
-fn step<'m>(m: &mut Machine<'m>, inst: Inst<'m>, operands: Vec<Value>) -> Result<Step<'m>, EvalError> {
+fn step<'m>(m: &mut Machine<'m>, inst: Inst<'m>, operands: Vec<EvalValue>) -> Result<Step<'m>, EvalError> {
     let xs = operands.as_slice();
     memory::admit_scratch(scratch::bytes(m, inst, xs))?;
     let values = match inst.op() {
@@ -315,8 +315,8 @@ fn step<'m>(m: &mut Machine<'m>, inst: Inst<'m>, operands: Vec<Value>) -> Result
         Op::Composite(composite) => return control::call(m, inst, operands, composite.decomposition),
         Op::Return => return Ok(Step::Return(operands)),
         Op::OptimizationBarrier | Op::Copy => return Ok(Step::Values(operands)),
-        Op::AfterAll | Op::CreateToken => Ok(vec![Value::Token]),
-        Op::Tuple => Ok(vec![Value::Tuple(operands)]),
+        Op::AfterAll | Op::CreateToken => Ok(vec![EvalValue::Token]),
+        Op::Tuple => Ok(vec![EvalValue::Tuple(operands)]),
         Op::GetTupleElement { index } => control::get_tuple_element(xs, *index),
         Op::AsyncStart => control::async_start(m, inst, operands),
         Op::AsyncDone => control::async_done(xs),
@@ -339,11 +339,11 @@ fn step<'m>(m: &mut Machine<'m>, inst: Inst<'m>, operands: Vec<Value>) -> Result
     values.map(Step::Values)
 }
 
-impl Value {
+impl EvalValue {
     /// The tensor, if it is one.
     pub fn tensor(&self) -> Option<&Literal> {
         match self {
-            Value::Tensor(l) => Some(l),
+            EvalValue::Tensor(l) => Some(l),
             _ => None,
         }
     }
@@ -351,13 +351,13 @@ impl Value {
     /// Returns true if the value can have a type: element types and known dimensions agree, and bounds hold.
     pub fn is_of(&self, ty: &Type) -> bool {
         match (self, ty) {
-            (Value::Tensor(l), Type::Tensor(t)) => {
+            (EvalValue::Tensor(l), Type::Tensor(t)) => {
                 l.dtype() == t.dtype
                     && l.dims().len() == t.rank()
                     && l.dims().iter().zip(t.dims()).all(|(size, dim)| dim.admits(*size))
             }
-            (Value::Token, Type::Token) => true,
-            (Value::Tuple(values), Type::Tuple(types) | Type::Future(types)) => {
+            (EvalValue::Token, Type::Token) => true,
+            (EvalValue::Tuple(values), Type::Tuple(types) | Type::Future(types)) => {
                 values.len() == types.len() && values.iter().zip(types.iter()).all(|(v, t)| v.is_of(t))
             }
             _ => false,
@@ -367,24 +367,24 @@ impl Value {
     /// The type of the value, for messages.
     fn describe(&self) -> String {
         match self {
-            Value::Tensor(l) => l.ty().to_string(),
-            Value::Token => Type::Token.to_string(),
-            Value::Tuple(parts) => {
-                let parts: Vec<String> = parts.iter().map(Value::describe).collect();
+            EvalValue::Tensor(l) => l.ty().to_string(),
+            EvalValue::Token => Type::Token.to_string(),
+            EvalValue::Tuple(parts) => {
+                let parts: Vec<String> = parts.iter().map(EvalValue::describe).collect();
                 format!("tuple<{}>", parts.join(", "))
             }
         }
     }
 }
 
-impl From<Literal> for Value {
-    fn from(l: Literal) -> Value {
-        Value::Tensor(l)
+impl From<Literal> for EvalValue {
+    fn from(l: Literal) -> EvalValue {
+        EvalValue::Tensor(l)
     }
 }
 
 /// Checks the number and types of values against the declared ones.
-fn check_values(what: &str, func: &Func, declared: &[ValueId], values: &[Value]) -> Result<(), String> {
+fn check_values(what: &str, func: &Func, declared: &[ValueId], values: &[EvalValue]) -> Result<(), String> {
     if declared.len() != values.len() {
         return Err(format!("{} {what}s expected, {} given", declared.len(), values.len()));
     }
@@ -398,24 +398,24 @@ fn check_values(what: &str, func: &Func, declared: &[ValueId], values: &[Value])
 }
 
 /// Allocates all elements of the tensors in a value.
-fn expand(value: &Value) -> Result<(), OutOfMemory> {
+fn expand(value: &EvalValue) -> Result<(), OutOfMemory> {
     match value {
-        Value::Tensor(l) => l.expand(),
-        Value::Token => Ok(()),
-        Value::Tuple(parts) => parts.iter().try_for_each(expand),
+        EvalValue::Tensor(l) => l.expand(),
+        EvalValue::Token => Ok(()),
+        EvalValue::Tuple(parts) => parts.iter().try_for_each(expand),
     }
 }
 
 /// Operand number `i`, which must be a tensor in a verified module.
-fn tensor(operands: &[Value], i: usize) -> Result<&Literal, EvalError> {
+fn tensor(operands: &[EvalValue], i: usize) -> Result<&Literal, EvalError> {
     match operands.get(i) {
-        Some(Value::Tensor(l)) => Ok(l),
+        Some(EvalValue::Tensor(l)) => Ok(l),
         Some(other) => Err(EvalError::new(format!("operand {i} is a {}, not a tensor", other.describe()))),
         None => Err(EvalError::new(format!("operand {i} is missing"))),
     }
 }
 
 /// A single tensor as the results of an operation.
-fn one(l: Literal) -> Result<Vec<Value>, EvalError> {
-    Ok(vec![Value::Tensor(l)])
+fn one(l: Literal) -> Result<Vec<EvalValue>, EvalError> {
+    Ok(vec![EvalValue::Tensor(l)])
 }

@@ -3,7 +3,7 @@
 //! Arithmetic on quantized tensors is the specification's `dequantize_op_quantize`, in the expressed type.
 
 use super::index::zeros;
-use super::{EvalError, Value};
+use super::{EvalError, EvalValue};
 use crate::interrupt::Pace;
 use crate::literal::Literal;
 use crate::module::{Func, Inst, ValueId};
@@ -24,18 +24,26 @@ pub(super) fn touches(func: &Func, inst: Inst<'_>) -> bool {
 }
 
 /// Dequantizes the quantized operands of an instruction.
-pub(super) fn express(func: &Func, inst: Inst<'_>, operands: Vec<Value>) -> Result<Vec<Value>, EvalError> {
-    let express = |(id, value): (&ValueId, Value)| match (func.tensor(*id), value) {
-        (Some(ty), Value::Tensor(l)) => Ok(Value::Tensor(dequantized(&l, ty)?)),
+pub(super) fn express(
+    func: &Func,
+    inst: Inst<'_>,
+    operands: Vec<EvalValue>,
+) -> Result<Vec<EvalValue>, EvalError> {
+    let express = |(id, value): (&ValueId, EvalValue)| match (func.tensor(*id), value) {
+        (Some(ty), EvalValue::Tensor(l)) => Ok(EvalValue::Tensor(dequantized(&l, ty)?)),
         (_, other) => Ok(other),
     };
     inst.own_operands().iter().zip(operands).map(express).collect()
 }
 
 /// Quantizes the results of an instruction that have quantized types.
-pub(super) fn store(func: &Func, inst: Inst<'_>, values: Vec<Value>) -> Result<Vec<Value>, EvalError> {
-    let store = |(id, value): (&ValueId, Value)| match (func.tensor(*id), value) {
-        (Some(ty), Value::Tensor(l)) => Ok(Value::Tensor(quantized(&l, ty)?)),
+pub(super) fn store(
+    func: &Func,
+    inst: Inst<'_>,
+    values: Vec<EvalValue>,
+) -> Result<Vec<EvalValue>, EvalError> {
+    let store = |(id, value): (&ValueId, EvalValue)| match (func.tensor(*id), value) {
+        (Some(ty), EvalValue::Tensor(l)) => Ok(EvalValue::Tensor(quantized(&l, ty)?)),
         (_, other) => Ok(other),
     };
     inst.results().iter().zip(values).map(store).collect()

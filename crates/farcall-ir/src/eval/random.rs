@@ -13,7 +13,7 @@ use farcall_sig::DType;
 
 use super::index::{for_each, known_sizes, position, zeros};
 use super::machine::Machine;
-use super::{EvalError, Value, one, tensor};
+use super::{EvalError, EvalValue, one, tensor};
 use crate::dims::strides;
 use crate::interrupt::{self, Pace};
 use crate::literal::Literal;
@@ -26,9 +26,9 @@ use crate::scalar::Scalar;
 pub(super) fn rng_bit_generator(
     m: &Machine<'_>,
     inst: Inst<'_>,
-    xs: &[Value],
+    xs: &[EvalValue],
     algorithm: RngAlgorithm,
-) -> Result<Vec<Value>, EvalError> {
+) -> Result<Vec<EvalValue>, EvalError> {
     let state = tensor(xs, 0)?;
     let ty = m.result_type(inst, 1)?;
     let sizes = known_sizes(&ty)?;
@@ -42,7 +42,7 @@ pub(super) fn rng_bit_generator(
         write_bits(bits, ty.dtype, element);
     }
     let new_state = Literal::from_fn(state.dtype(), state.dims(), |i| Scalar::Unsigned(new_state[i]));
-    Ok(vec![Value::Tensor(new_state), Value::Tensor(random)])
+    Ok(vec![EvalValue::Tensor(new_state), EvalValue::Tensor(random)])
 }
 
 /// `rng`: a, b, shape.
@@ -53,9 +53,9 @@ pub(super) fn rng_bit_generator(
 pub(super) fn rng(
     m: &Machine<'_>,
     inst: Inst<'_>,
-    xs: &[Value],
+    xs: &[EvalValue],
     distribution: RngDistribution,
-) -> Result<Vec<Value>, EvalError> {
+) -> Result<Vec<EvalValue>, EvalError> {
     let (a, b) = (tensor(xs, 0)?, tensor(xs, 1)?);
     let shape = tensor(xs, 2)?.iter().map(|x| usize::try_from(x.as_i64()));
     let dims: Vec<usize> =

@@ -12,7 +12,7 @@ use super::machine::Machine;
 use super::number::{MAX_SHORT_SUM_TERMS, flush};
 use super::region::Applied;
 use super::space::tensors;
-use super::{EvalError, Value, sorting, tensor, windows};
+use super::{EvalError, EvalValue, sorting, tensor, windows};
 use crate::interrupt::Pace;
 use crate::literal::Literal;
 use crate::module::{Inst, Region};
@@ -24,9 +24,9 @@ use crate::scalar::Scalar;
 pub(super) fn reduce<'m>(
     m: &mut Machine<'m>,
     inst: Inst<'m>,
-    xs: &[Value],
+    xs: &[EvalValue],
     dims: &[usize],
-) -> Result<Vec<Value>, EvalError> {
+) -> Result<Vec<EvalValue>, EvalError> {
     let all = tensors(xs)?;
     let (inputs, inits) = all.split_at(all.len() / 2);
     let dtypes = result_dtypes(m, inst)?;
@@ -39,9 +39,9 @@ pub(super) fn reduce<'m>(
 pub(super) fn reduce_window<'m>(
     m: &mut Machine<'m>,
     inst: Inst<'m>,
-    xs: &[Value],
+    xs: &[EvalValue],
     window: &ReduceWindow,
-) -> Result<Vec<Value>, EvalError> {
+) -> Result<Vec<EvalValue>, EvalError> {
     let all = tensors(xs)?;
     let (inputs, inits) = all.split_at(all.len() / 2);
     let dtypes = result_dtypes(m, inst)?;
@@ -56,9 +56,9 @@ pub(super) fn reduce_window<'m>(
 pub(super) fn select_and_scatter<'m>(
     m: &mut Machine<'m>,
     inst: Inst<'m>,
-    xs: &[Value],
+    xs: &[EvalValue],
     window: &SelectAndScatter,
-) -> Result<Vec<Value>, EvalError> {
+) -> Result<Vec<EvalValue>, EvalError> {
     let (operand, source, init) = (tensor(xs, 0)?, tensor(xs, 1)?, tensor(xs, 2)?);
     let dtype = m.result_type(inst, 0)?.dtype;
     let mut select = applied(m, inst, 0)?;
@@ -72,7 +72,11 @@ pub(super) fn select_and_scatter<'m>(
 }
 
 /// `map`: inputs.
-pub(super) fn map<'m>(m: &mut Machine<'m>, inst: Inst<'m>, xs: &[Value]) -> Result<Vec<Value>, EvalError> {
+pub(super) fn map<'m>(
+    m: &mut Machine<'m>,
+    inst: Inst<'m>,
+    xs: &[EvalValue],
+) -> Result<Vec<EvalValue>, EvalError> {
     let inputs = tensors(xs)?;
     let dtypes = result_dtypes(m, inst)?;
     let mut body = applied(m, inst, 0)?;
@@ -83,9 +87,9 @@ pub(super) fn map<'m>(m: &mut Machine<'m>, inst: Inst<'m>, xs: &[Value]) -> Resu
 pub(super) fn sort<'m>(
     m: &mut Machine<'m>,
     inst: Inst<'m>,
-    xs: &[Value],
+    xs: &[EvalValue],
     dim: usize,
-) -> Result<Vec<Value>, EvalError> {
+) -> Result<Vec<EvalValue>, EvalError> {
     values(Ok(sorted(m, inst, xs, dim)?))
 }
 
@@ -93,10 +97,10 @@ pub(super) fn sort<'m>(
 pub(super) fn partial_sort<'m>(
     m: &mut Machine<'m>,
     inst: Inst<'m>,
-    xs: &[Value],
+    xs: &[EvalValue],
     dim: usize,
     part: &Range<usize>,
-) -> Result<Vec<Value>, EvalError> {
+) -> Result<Vec<EvalValue>, EvalError> {
     let sorted = sorted(m, inst, xs, dim)?;
     let taken = sorted.iter().map(|line| {
         let (mut start, mut limit) = (vec![0; line.dims().len()], line.dims().to_vec());
@@ -111,7 +115,7 @@ pub(super) fn partial_sort<'m>(
 fn sorted<'m>(
     m: &mut Machine<'m>,
     inst: Inst<'m>,
-    xs: &[Value],
+    xs: &[EvalValue],
     dim: usize,
 ) -> Result<Vec<Literal>, EvalError> {
     let inputs = tensors(xs)?;
@@ -123,9 +127,9 @@ fn sorted<'m>(
 pub(super) fn top_k(
     _m: &Machine<'_>,
     _inst: Inst<'_>,
-    xs: &[Value],
+    xs: &[EvalValue],
     k: usize,
-) -> Result<Vec<Value>, EvalError> {
+) -> Result<Vec<EvalValue>, EvalError> {
     let (largest, places) = sorting::top_k(tensor(xs, 0)?, k)?;
     values(Ok(vec![largest, places]))
 }
@@ -196,8 +200,8 @@ fn result_dtypes(m: &Machine<'_>, inst: Inst<'_>) -> Result<Vec<DType>, EvalErro
     (0..inst.results().len()).map(|i| Ok(m.result_type(inst, i)?.dtype)).collect()
 }
 
-fn values(results: Result<Vec<Literal>, EvalError>) -> Result<Vec<Value>, EvalError> {
-    Ok(results?.into_iter().map(Value::Tensor).collect())
+fn values(results: Result<Vec<Literal>, EvalError>) -> Result<Vec<EvalValue>, EvalError> {
+    Ok(results?.into_iter().map(EvalValue::Tensor).collect())
 }
 
 #[cfg(test)]
@@ -209,7 +213,7 @@ mod tests {
 
     fn run(program: &str, inputs: &[Literal]) -> Vec<Literal> {
         let module = text::parse(&Source::new("test", program)).unwrap();
-        let inputs: Vec<Value> = inputs.iter().cloned().map(Value::Tensor).collect();
+        let inputs: Vec<EvalValue> = inputs.iter().cloned().map(EvalValue::Tensor).collect();
         let out = eval_form(&module, module.entry().unwrap(), &inputs, &NoHost, Denormals::Ieee).unwrap();
         tensors(&out).unwrap()
     }

@@ -9,7 +9,7 @@ use super::elementwise::{
     binary_element, clamp_element, compare_element, convert_element, reduce_precision_element, unary_element,
 };
 use super::machine::Machine;
-use super::{EvalError, Value};
+use super::{EvalError, EvalValue};
 use crate::interrupt::Pace;
 use crate::literal::Literal;
 use crate::module::{Func, Inst, Region, ValueId};
@@ -115,7 +115,7 @@ impl<'m> Translated<'m> {
         let captures = region.owner().map_or(&[][..], |i| i.captures());
         for (arg, value) in region.captured_args().iter().zip(captures) {
             if element_type(m.func, *arg).is_some()
-                && let Value::Tensor(captured) = m.lookup(*value).ok()?
+                && let EvalValue::Tensor(captured) = m.lookup(*value).ok()?
             {
                 numbers.insert(*arg, new.slots.len());
                 new.slots.push(captured.iter().next()?);
@@ -186,7 +186,7 @@ impl<'m> Translated<'m> {
             return None;
         }
         element_type(func, id)?;
-        let Value::Tensor(captured) = m.lookup(id).ok()? else { return None };
+        let EvalValue::Tensor(captured) = m.lookup(id).ok()? else { return None };
         numbers.insert(id, self.slots.len());
         self.slots.push(captured.iter().next()?);
         Some(self.slots.len() - 1)

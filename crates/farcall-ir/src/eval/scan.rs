@@ -2,7 +2,7 @@
 
 use super::index::{known_sizes, zeros};
 use super::machine::Machine;
-use super::{EvalError, Value, outcome, tensor};
+use super::{EvalError, EvalValue, outcome, tensor};
 use crate::literal::Literal;
 use crate::module::Inst;
 use crate::op::Scan;
@@ -12,14 +12,14 @@ use crate::types::Dim;
 pub(super) fn scan<'m>(
     m: &mut Machine<'m>,
     inst: Inst<'m>,
-    xs: &[Value],
+    xs: &[EvalValue],
     scan: &Scan,
-) -> Result<Vec<Value>, EvalError> {
+) -> Result<Vec<EvalValue>, EvalError> {
     let body = outcome::region(inst, 0)?;
     let (inputs, inits) =
         xs.split_at_checked(scan.inputs).ok_or_else(|| EvalError::new("an input is missing"))?;
     let size = match inputs.first() {
-        Some(Value::Tensor(input)) => input.dims().get(scan.dim).copied(),
+        Some(EvalValue::Tensor(input)) => input.dims().get(scan.dim).copied(),
         _ => scan.size,
     };
     let size = size.ok_or_else(|| EvalError::new("the number of slices is unknown"))?;
@@ -36,7 +36,7 @@ pub(super) fn scan<'m>(
         let at = if scan.is_reverse { size - 1 - step } else { step };
         let mut args = Vec::with_capacity(xs.len());
         for i in 0..inputs.len() {
-            args.push(Value::Tensor(slice(tensor(inputs, i)?, scan.dim, at)?));
+            args.push(EvalValue::Tensor(slice(tensor(inputs, i)?, scan.dim, at)?));
         }
         args.append(&mut carried);
         let mut returned = m.call_region(body, args)?;
@@ -45,7 +45,7 @@ pub(super) fn scan<'m>(
             put(tensor(&returned, i)?, output, scan.dim, at)?;
         }
     }
-    Ok(outputs.into_iter().map(Value::Tensor).chain(carried).collect())
+    Ok(outputs.into_iter().map(EvalValue::Tensor).chain(carried).collect())
 }
 
 /// Bytes of a contiguous run within one slice along a dimension.

@@ -5,7 +5,7 @@
 //! size is therefore requested before the operation starts. The bound covers any implementation that is
 //! linear in the elements it reads and writes; an operation that needs more must add it here.
 
-use super::Value;
+use super::EvalValue;
 use super::machine::Machine;
 use crate::memory::count;
 use crate::module::Inst;
@@ -19,8 +19,8 @@ const ELEMENT_BYTES: usize = {
 };
 
 /// Upper bound of the bytes that an instruction needs besides its results.
-pub(super) fn bytes(m: &Machine<'_>, inst: Inst<'_>, xs: &[Value]) -> usize {
-    let operand = |i: usize| xs.get(i).and_then(Value::tensor).map_or(0, |l| l.len());
+pub(super) fn bytes(m: &Machine<'_>, inst: Inst<'_>, xs: &[EvalValue]) -> usize {
+    let operand = |i: usize| xs.get(i).and_then(EvalValue::tensor).map_or(0, |l| l.len());
     let operands = || (0..xs.len()).fold(0usize, |n, i| n.saturating_add(operand(i)));
     let results = || {
         let each = inst.results().iter().filter_map(|r| m.func.tensor(*r));
@@ -97,7 +97,7 @@ pub(super) fn bytes(m: &Machine<'_>, inst: Inst<'_>, xs: &[Value]) -> usize {
         // The slices are handled one at a time.
         Op::Scan(_) => 0,
         Op::Sort { dim, .. } | Op::Form(FormOp::PartialSort { dim, .. }) => {
-            let first = xs.first().and_then(Value::tensor);
+            let first = xs.first().and_then(EvalValue::tensor);
             let line = first.and_then(|l| l.dims().get(*dim).copied()).unwrap_or(1).max(1);
             let lines = first.map_or(0, |l| l.len() / line);
             // If only a part is kept, whole lines are sorted first.
@@ -105,7 +105,7 @@ pub(super) fn bytes(m: &Machine<'_>, inst: Inst<'_>, xs: &[Value]) -> usize {
             sum([line.saturating_mul(xs.len() + 1), lines, whole])
         }
         Op::TopK { .. } => {
-            xs.first().and_then(Value::tensor).and_then(|l| l.dims().last().copied()).unwrap_or(1)
+            xs.first().and_then(EvalValue::tensor).and_then(|l| l.dims().last().copied()).unwrap_or(1)
         }
         Op::DotGeneral(_) => sum([operands().saturating_mul(2), results()]),
         Op::Convolution(c) | Op::DynamicConvolution(c) => sum([operands(), results(), taps(c, xs)]),
@@ -126,8 +126,8 @@ fn sum<const N: usize>(parts: [usize; N]) -> usize {
 }
 
 /// Number of positions of a kernel, which are listed for each window.
-fn taps(c: &Convolution, xs: &[Value]) -> usize {
-    let kernel = xs.get(1).and_then(Value::tensor);
+fn taps(c: &Convolution, xs: &[EvalValue]) -> usize {
+    let kernel = xs.get(1).and_then(EvalValue::tensor);
     let size = |d: &usize| kernel.and_then(|l| l.dims().get(*d).copied()).unwrap_or(1);
     c.dims.kernel_spatial.iter().map(size).fold(2, usize::saturating_mul)
 }

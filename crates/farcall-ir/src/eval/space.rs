@@ -4,12 +4,12 @@
 use farcall_sig::DType;
 
 use super::index::{for_each, zeros};
-use super::{EvalError, Value, tensor};
+use super::{EvalError, EvalValue, tensor};
 use crate::literal::Literal;
 use crate::scalar::Scalar;
 
 /// The operands, which must all be tensors in a verified module.
-pub(super) fn tensors(operands: &[Value]) -> Result<Vec<Literal>, EvalError> {
+pub(super) fn tensors(operands: &[EvalValue]) -> Result<Vec<Literal>, EvalError> {
     (0..operands.len()).map(|i| tensor(operands, i).cloned()).collect()
 }
 

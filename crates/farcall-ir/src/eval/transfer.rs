@@ -1,7 +1,7 @@
 //! Transfers: values that enter and leave the program while it runs, exchanged with the host.
 
 use super::machine::Machine;
-use super::{EvalError, Value, collective};
+use super::{EvalError, EvalValue, collective};
 use crate::literal::Literal;
 use crate::module::Inst;
 use crate::op::Transfer;
@@ -10,10 +10,10 @@ use crate::types::{TensorType, Type};
 pub(super) fn transfer(
     m: &Machine<'_>,
     inst: Inst<'_>,
-    xs: &[Value],
+    xs: &[EvalValue],
     transfer: &Transfer,
-) -> Result<Vec<Value>, EvalError> {
-    let values = || -> Vec<Literal> { xs.iter().filter_map(Value::tensor).cloned().collect() };
+) -> Result<Vec<EvalValue>, EvalError> {
+    let values = || -> Vec<Literal> { xs.iter().filter_map(EvalValue::tensor).cloned().collect() };
     let types: Vec<TensorType> = inst.results().iter().filter_map(|r| m.func.tensor(*r).cloned()).collect();
     if let Transfer::Send(end) | Transfer::Recv(end) = transfer
         && !end.is_host
@@ -28,6 +28,6 @@ pub(super) fn transfer(
     };
     let received = received.map_err(|error| EvalError::host("", error))?;
     // The middle form has no tokens.
-    let token = inst.results().iter().any(|r| *m.func.ty(*r) == Type::Token).then_some(Value::Token);
-    Ok(received.into_iter().map(Value::Tensor).chain(token).collect())
+    let token = inst.results().iter().any(|r| *m.func.ty(*r) == Type::Token).then_some(EvalValue::Token);
+    Ok(received.into_iter().map(EvalValue::Tensor).chain(token).collect())
 }

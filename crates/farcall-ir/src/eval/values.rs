@@ -1,17 +1,17 @@
 //! Conversion between the values of a program and the tensors of its caller: tokens hold no tensors, and
 //! tuples are flattened.
 
-use super::Value;
+use super::EvalValue;
 use crate::literal::Literal;
 use crate::types::Type;
 
 /// The tensors within values, in order.
-pub fn tensors(values: &[Value]) -> Vec<Literal> {
-    fn visit(value: &Value, out: &mut Vec<Literal>) {
+pub fn tensors(values: &[EvalValue]) -> Vec<Literal> {
+    fn visit(value: &EvalValue, out: &mut Vec<Literal>) {
         match value {
-            Value::Tensor(l) => out.push(l.clone()),
-            Value::Token => {}
-            Value::Tuple(parts) => parts.iter().for_each(|p| visit(p, out)),
+            EvalValue::Tensor(l) => out.push(l.clone()),
+            EvalValue::Token => {}
+            EvalValue::Tuple(parts) => parts.iter().for_each(|p| visit(p, out)),
         }
     }
     let mut out = Vec::new();
@@ -21,15 +21,18 @@ pub fn tensors(values: &[Value]) -> Vec<Literal> {
 
 /// Assembles values of these types from tensors; `None` if the number of tensors does not match. Tensor types
 /// are not compared.
-pub fn values<'t>(types: impl IntoIterator<Item = &'t Type>, tensors: Vec<Literal>) -> Option<Vec<Value>> {
-    fn value(ty: &Type, tensors: &mut dyn Iterator<Item = Literal>) -> Option<Value> {
+pub fn values<'t>(
+    types: impl IntoIterator<Item = &'t Type>,
+    tensors: Vec<Literal>,
+) -> Option<Vec<EvalValue>> {
+    fn value(ty: &Type, tensors: &mut dyn Iterator<Item = Literal>) -> Option<EvalValue> {
         match ty {
-            Type::Token => Some(Value::Token),
+            Type::Token => Some(EvalValue::Token),
             Type::Tuple(parts) | Type::Future(parts) => {
-                let parts: Option<Vec<Value>> = parts.iter().map(|p| value(p, tensors)).collect();
-                parts.map(Value::Tuple)
+                let parts: Option<Vec<EvalValue>> = parts.iter().map(|p| value(p, tensors)).collect();
+                parts.map(EvalValue::Tuple)
             }
-            _ => tensors.next().map(Value::Tensor),
+            _ => tensors.next().map(EvalValue::Tensor),
         }
     }
     let mut tensors = tensors.into_iter();

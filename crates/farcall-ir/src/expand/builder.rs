@@ -5,7 +5,7 @@ use farcall_sig::DType;
 use crate::builder;
 use crate::literal::Literal;
 use crate::module::{Func, Inst, InstId, NewInst, RegionId, ValueId};
-use crate::op::{Binary, Compare, Direction, Op, Pad, Slice, Unary};
+use crate::op::{Binary, Compare, ComparisonDirection, Op, Pad, Slice, Unary};
 use crate::scalar::Scalar;
 use crate::types::{TensorType, Type};
 
@@ -91,7 +91,7 @@ impl<'a> Builder<'a> {
         self.emit(Op::Compare(op), &[a, b], ty)
     }
 
-    pub(crate) fn is(&mut self, direction: Direction, a: ValueId, b: ValueId) -> ValueId {
+    pub(crate) fn is(&mut self, direction: ComparisonDirection, a: ValueId, b: ValueId) -> ValueId {
         self.compare(Compare { direction, kind: None }, a, b)
     }
 

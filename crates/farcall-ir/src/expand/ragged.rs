@@ -4,7 +4,7 @@
 use super::builder::Builder;
 use crate::module::ValueId;
 use crate::op::derived::Ragged;
-use crate::op::{Binary, Direction, DotGeneral, Op, RaggedDot};
+use crate::op::{Binary, ComparisonDirection, DotGeneral, Op, RaggedDot};
 use crate::types::TensorType;
 
 /// The groups of a ragged dimension.
@@ -112,7 +112,8 @@ impl Builder<'_> {
         let mut positions = if limit.rank() == 1 { Vec::new() } else { shifted(prefix) };
         positions.push(0);
         let [start, end] = [groups.starts, groups.ends].map(|limit| self.in_order(limit, &positions, &all));
-        let (after, before) = (self.is(Direction::Ge, index, start), self.is(Direction::Lt, index, end));
+        let (after, before) =
+            (self.is(ComparisonDirection::Ge, index, start), self.is(ComparisonDirection::Lt, index, end));
         self.binary(Binary::And, after, before)
     }
 
@@ -133,7 +134,7 @@ impl Builder<'_> {
         // Element [i, j] is the size of group i if i ≤ j.
         let spread = self.broadcast(sizes, &(0..rank).collect::<Vec<_>>(), &all);
         let (i, j) = (self.iota(ty.dtype, &all, rank - 1), self.iota(ty.dtype, &all, rank));
-        let counts = self.is(Direction::Le, i, j);
+        let counts = self.is(ComparisonDirection::Le, i, j);
         let zero = self.splat(0.0, ty.dtype, &all);
         let counted = self.select(counts, spread, zero);
         let ends = self.sum(counted, &[rank - 1]);

@@ -4,7 +4,7 @@ use farcall_sig::DType;
 
 use super::builder::Builder;
 use crate::module::{Func, Inst, InstId, NewInst, RegionId, ValueId, ValueMap};
-use crate::op::{Binary, Direction, Op, Scan};
+use crate::op::{Binary, ComparisonDirection, Op, Scan};
 use crate::types::{TensorType, Type};
 
 /// Inserts an equivalent loop before a scan, and returns the values of the scan's results. The arguments of
@@ -102,7 +102,7 @@ fn sliced(ty: &TensorType, dim: usize, size: Option<usize>) -> TensorType {
 fn fill_condition(func: &mut Func, scan: InstId, to: RegionId, size: usize, counter: ValueId) {
     let mut b = Builder::inside(func, to, scan);
     let size = b.splat(size as f64, DType::S64, &[]);
-    let goes_on = b.is(Direction::Lt, counter, size);
+    let goes_on = b.is(ComparisonDirection::Lt, counter, size);
     b.finish(vec![goes_on]);
 }
 

@@ -76,9 +76,9 @@ pub struct Exported<'a> {
     /// True if the module refers to constants of the process that wrote it.
     pub uses_global_constants: bool,
     /// Shardings of the flat arguments; `None` for arguments without one.
-    pub in_shardings: Vec<Option<Sharding>>,
+    pub in_shardings: Vec<Option<AvalSharding>>,
     /// Shardings of the flat results; `None` for results without one.
-    pub out_shardings: Vec<Option<Sharding>>,
+    pub out_shardings: Vec<Option<AvalSharding>>,
     /// The portable artifact, and the byte of the file at which it begins.
     pub artifact: (&'a [u8], usize),
     /// The derivative (VJP): a function from the arguments and the cotangents of the results to the
@@ -149,7 +149,7 @@ pub enum Memory {
 
 /// Sharding of an array among devices.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Sharding {
+pub enum AvalSharding {
     /// XLA's encoding of an HLO sharding; written up to schema version 8.
     Hlo(Vec<u8>),
     /// Named sharding: dimensions are split along the axes of a mesh.

@@ -8,7 +8,7 @@ use farcall_sig::DType;
 
 use super::{Aval, AvalDType, DisabledCheck, Exported, Tree};
 use crate::diag::{Diagnostic, ProgramError, Source};
-use crate::interface::{self, Argument, Interface, NamesLeft, Size, SymbolicType};
+use crate::interface::{self, ArgumentInfo, Interface, NamesLeft, SymbolicSize, SymbolicType};
 use crate::literal::Literal;
 use crate::module::{Func, Module, NewInst, ValueId, ValueMap};
 use crate::op::Op;
@@ -105,7 +105,7 @@ impl Exported<'_> {
             let path = paths.get(i).cloned().unwrap_or_else(|| format!("arg{i}"));
             let name = param.and_then(|param| left.keep(names.get(&param)?));
             let ty = main.zip(param).map(|(main, param)| main.ty(param));
-            Argument {
+            ArgumentInfo {
                 name: name.unwrap_or_else(|| path.clone()),
                 path: Some(path),
                 ty: symbolic(aval, ty),
@@ -161,9 +161,9 @@ fn symbolic(aval: &Aval, ty: Option<&Type>) -> SymbolicType {
     let written = tensor.map_or_else(Vec::new, |tensor| tensor.sizes);
     let rest = written.get(aval.shape.len()..).unwrap_or_default();
     let size = |(i, text): (usize, &String)| match (written.get(i), text.parse()) {
-        (Some(Size::Fixed(size)), _) => Size::Fixed(*size),
+        (Some(SymbolicSize::Fixed(size)), _) => SymbolicSize::Fixed(*size),
         (_, Ok(size)) => size,
-        (written, Err(_)) => written.cloned().unwrap_or(Size::Any(None)),
+        (written, Err(_)) => written.cloned().unwrap_or(SymbolicSize::Any(None)),
     };
     let sizes = aval.shape.iter().enumerate().map(size).chain(rest.iter().cloned());
     SymbolicType { dtype, sizes: sizes.collect() }

@@ -3,7 +3,7 @@
 use farcall_sig::DType;
 
 use super::flat::{Bytes, Error, List, Reading, Table};
-use super::{Aval, AvalDType, DisabledCheck, Exported, MAX_DEPTH, Memory, Sharding, Tree};
+use super::{Aval, AvalDType, AvalSharding, DisabledCheck, Exported, MAX_DEPTH, Memory, Tree};
 use crate::bytecode;
 
 // Fields of `Exported`.
@@ -108,7 +108,7 @@ struct Reader {
 }
 
 type Avals = Vec<Aval>;
-type Shardings = Vec<Option<Sharding>>;
+type Shardings = Vec<Option<AvalSharding>>;
 
 impl Reader {
     fn charge(&mut self, items: usize, table: &Table<'_>) -> Reading<()> {
@@ -340,7 +340,7 @@ impl Reader {
         names.into_iter().enumerate().map(|(i, name)| Ok((name, sizes.u32(i)?))).collect()
     }
 
-    fn named(&mut self, table: &Table<'_>, meshes: &[Vec<(String, u32)>]) -> Reading<Sharding> {
+    fn named(&mut self, table: &Table<'_>, meshes: &[Vec<(String, u32)>]) -> Reading<AvalSharding> {
         self.charge(1, table)?;
         let mesh = match table.table(0)? {
             Some(mesh) => self.mesh(&mesh)?,
@@ -364,7 +364,7 @@ impl Reader {
                 spec.push(self.texts_of(&table, &axes)?);
             }
         }
-        Ok(Sharding::Named { mesh, spec, memory_kind: self.text(table, 2)? })
+        Ok(AvalSharding::Named { mesh, spec, memory_kind: self.text(table, 2)? })
     }
 
     /// Reads shardings by their indices into the list of unique shardings (since version 10), or else from a
@@ -373,7 +373,7 @@ impl Reader {
         &mut self,
         table: &Table<'_>,
         (indices, list): (usize, usize),
-        named: &[Sharding],
+        named: &[AvalSharding],
         meshes: &[Vec<(String, u32)>],
     ) -> Reading<Shardings> {
         let mut out = Vec::new();
@@ -403,7 +403,7 @@ impl Reader {
                 1 => {
                     let (proto, _) = table.bytes(1)?;
                     self.charge_text(proto.len(), &table)?;
-                    Some(Sharding::Hlo(proto.to_vec()))
+                    Some(AvalSharding::Hlo(proto.to_vec()))
                 }
                 2 => match table.table(2)? {
                     Some(table) => Some(self.named(&table, meshes)?),
@@ -415,8 +415,8 @@ impl Reader {
         Ok(out)
     }
 
-    fn charge_sharding(&mut self, sharding: &Sharding, table: &Table<'_>) -> Reading<()> {
-        if let Sharding::Named { mesh, spec, .. } = sharding {
+    fn charge_sharding(&mut self, sharding: &AvalSharding, table: &Table<'_>) -> Reading<()> {
+        if let AvalSharding::Named { mesh, spec, .. } = sharding {
             for text in mesh.iter().map(|(name, _)| name).chain(spec.iter().flatten()) {
                 self.charge_text(text.len(), table)?;
             }

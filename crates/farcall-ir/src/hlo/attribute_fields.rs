@@ -9,9 +9,9 @@ use farcall_sig::DType;
 use super::attr_syntax::AttrSyntax;
 use super::cursor::{Cursor, Expected, Read};
 use super::shape::{self, Shape};
-use super::syntax::Attribute;
-use crate::attr::{Attr, AttrDict};
-use crate::attributes::{self, Fields, Symbols};
+use super::syntax::KeyValue;
+use crate::attr::{AttrDict, Attribute};
+use crate::attributes::{self, Fields, FunctionIds};
 use crate::diag::Span;
 use crate::module::{FuncId, Module};
 use crate::op::Op;
@@ -26,7 +26,7 @@ pub(super) struct Hook {
 /// The attributes of an instruction that have not been read yet, with the instruction's context.
 pub(super) struct AttrReader<'a, 's> {
     /// Attributes that have not been taken.
-    pub(super) attrs: Vec<Attribute<'s>>,
+    pub(super) attrs: Vec<KeyValue<'s>>,
     /// The opcode, for messages.
     pub(super) opcode: &'s str,
     pub(super) span: Span,
@@ -135,15 +135,15 @@ impl<'s> AttrReader<'_, 's> {
         }
     }
 
-    fn attr(&mut self, syntax: &AttrSyntax) -> Read<Option<(&'static str, Attr)>> {
+    fn attr(&mut self, syntax: &AttrSyntax) -> Read<Option<(&'static str, Attribute)>> {
         let key = syntax.key();
         let attr = match syntax {
-            AttrSyntax::Ints(..) => self.read(key, Cursor::ints)?.map(|v| Attr::i64_array(&v)),
-            AttrSyntax::Int(..) => self.read(key, Cursor::int)?.map(Attr::i64),
-            AttrSyntax::Flag(..) => self.read(key, flag)?.map(Attr::Bool),
+            AttrSyntax::Ints(..) => self.read(key, Cursor::ints)?.map(|v| Attribute::i64_array(&v)),
+            AttrSyntax::Int(..) => self.read(key, Cursor::int)?.map(Attribute::i64),
+            AttrSyntax::Flag(..) => self.read(key, flag)?.map(Attribute::Bool),
             AttrSyntax::One(..) => match self.read(key, |c| Ok((c.span(), c.ints()?)))? {
                 None => None,
-                Some((_, one)) if one.len() == 1 => Some(Attr::i64(one[0])),
+                Some((_, one)) if one.len() == 1 => Some(Attribute::i64(one[0])),
                 Some((span, other)) => {
                     let message = format!("`{key}` must have one number, not {}", other.len());
                     return Err(Expected::new(span, message));
@@ -151,7 +151,7 @@ impl<'s> AttrReader<'_, 's> {
             },
             AttrSyntax::Word(_, _, prefix) => self.read(key, Cursor::word)?.map(|word| {
                 let word = word.strip_prefix(prefix).unwrap_or(word);
-                Attr::string(if prefix.is_empty() { word.to_owned() } else { word.to_ascii_uppercase() })
+                Attribute::string(if prefix.is_empty() { word.to_owned() } else { word.to_ascii_uppercase() })
             }),
         };
         Ok(attr.map(|attr| (syntax.attr(), attr)))
@@ -161,7 +161,7 @@ impl<'s> AttrReader<'_, 's> {
 /// Resolver for operations that refer to no functions.
 struct NoFunctions;
 
-impl Symbols for NoFunctions {
+impl FunctionIds for NoFunctions {
     fn func(&mut self, _: &str) -> FuncId {
         FuncId::new(0)
     }
@@ -218,7 +218,7 @@ impl AttrWriter {
                 AttrSyntax::Int(..) => self.put(key, attr.as_i64().unwrap_or(0)),
                 AttrSyntax::Flag(..) => self.flag(key, attr.as_bool().unwrap_or(false)),
                 AttrSyntax::Word(_, _, prefix) => {
-                    let Attr::Dialect(word) = attr else { continue };
+                    let Attribute::Dialect(word) = attr else { continue };
                     if prefix.is_empty() {
                         self.put(key, &word.text);
                     } else {

@@ -3,7 +3,7 @@
 use super::attribute_fields::{AttrReader, AttrWriter, braced};
 use super::cursor::{Cursor, Expected, Read, quoted};
 use super::shape::{self, Shape};
-use crate::attr::{Attr, Dict};
+use crate::attr::{Attribute, Dict};
 use crate::diag::Span;
 use crate::module::{FuncId, Inst};
 use crate::op::{Binary, CallConfig, CustomCall, Op, OutputAlias, Unary};
@@ -88,7 +88,7 @@ fn read_config(mut value: Cursor<'_>, version: Option<i32>) -> Read<CallConfig> 
         value.finish()?;
         let dict = std::str::from_utf8(&text).ok().filter(|_| typed).and_then(|text| text.parse().ok());
         return Ok(match dict {
-            Some(Attr::Dict(dict)) => CallConfig::Dict(dict),
+            Some(Attribute::Dict(dict)) => CallConfig::Dict(dict),
             _ if text.is_empty() => CallConfig::Absent,
             _ => CallConfig::Text(text.into()),
         });
@@ -97,8 +97,8 @@ fn read_config(mut value: Cursor<'_>, version: Option<i32>) -> Read<CallConfig> 
     if !typed {
         return Ok(CallConfig::Text(text.as_bytes().into()));
     }
-    match text.parse::<Attr>() {
-        Ok(Attr::Dict(dict)) => Ok(CallConfig::Dict(dict)),
+    match text.parse::<Attribute>() {
+        Ok(Attribute::Dict(dict)) => Ok(CallConfig::Dict(dict)),
         Ok(_) => Err(Expected::new(value.span(), "expected a dictionary such as `{a = 1 : i32}`")),
         Err(e) => {
             let first = e.diagnostics.first();

@@ -11,7 +11,7 @@ use super::lowering::{Lowered, Lowering, MAX_DEVICES, wrong};
 use super::shape::Shape;
 use super::table;
 use super::value::{At, Shaped, Val, tensors};
-use crate::attr::Attr;
+use crate::attr::Attribute;
 use crate::literal::Literal;
 use crate::op::{AllToAll, CallConfig, CustomCall, Op, Slice};
 use crate::types::TensorType;
@@ -114,9 +114,9 @@ impl<'s> Lowering<'_, 's> {
         }
         let mut call = CustomCall::new("ragged_all_to_all".to_owned());
         call.api_version = Some(4);
-        let mut config = vec![("replica_groups".to_owned(), Attr::Dense(groups.ids))];
+        let mut config = vec![("replica_groups".to_owned(), Attribute::Dense(groups.ids))];
         if let Some(channel) = groups.channel {
-            config.push(("channel_id".to_owned(), Attr::i64(channel.handle)));
+            config.push(("channel_id".to_owned(), Attribute::i64(channel.handle)));
         }
         call.config = CallConfig::Dict(config.into_iter().collect());
         let values = self.flat_operands(at)?;

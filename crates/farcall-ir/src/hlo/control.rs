@@ -7,7 +7,7 @@ use super::lowering::{Lowered, Lowering, wrong};
 use super::shape::Shape;
 use super::syntax::declared;
 use super::value::{At, Shaped, Val};
-use crate::attr::{Attr, AttrDict};
+use crate::attr::{AttrDict, Attribute};
 use crate::diag::Span;
 use crate::op::{Composite, Op};
 
@@ -137,10 +137,11 @@ pub(super) const COMPOSITE: [&str; 3] = ["composite.name", "composite.attributes
 
 /// Removes and returns the description of a composite in the frontend attributes.
 fn take_composite(attrs: &mut AttrDict) -> Option<(String, AttrDict, i64)> {
-    let Some(Attr::Dict(dict)) = attrs.get_mut(FRONTEND) else { return None };
-    let [name, inner, version] = COMPOSITE.map(|key| dict.get(key).and_then(Attr::as_str).map(str::to_owned));
+    let Some(Attribute::Dict(dict)) = attrs.get_mut(FRONTEND) else { return None };
+    let [name, inner, version] =
+        COMPOSITE.map(|key| dict.get(key).and_then(Attribute::as_str).map(str::to_owned));
     let inner = match inner.as_deref().unwrap_or("{}").parse() {
-        Ok(Attr::Dict(inner)) => inner,
+        Ok(Attribute::Dict(inner)) => inner,
         _ => return None,
     };
     let version: i32 = version.as_deref().unwrap_or("0").parse().ok()?;

@@ -8,7 +8,7 @@ use super::hooks;
 use super::print::{Body, NoHlo, Printed, Printer, context, put_all, put_frontend};
 use super::shape::{self, Shape};
 use super::table::{self, Form, Row};
-use crate::attr::{Attr, AttrDict, Dict};
+use crate::attr::{AttrDict, Attribute, Dict};
 use crate::module::{Inst, ValueId};
 use crate::op::{Composite, CustomCall, Op, Transfer, Unary};
 use crate::types::TensorType;
@@ -244,11 +244,13 @@ impl<'m> Printer<'m> {
         out.put("to_apply", self.callee(op.decomposition));
         out.put("is_composite", true);
         let mut dict = match inst.attrs().get(FRONTEND) {
-            Some(Attr::Dict(dict)) => dict.clone(),
+            Some(Attribute::Dict(dict)) => dict.clone(),
             _ => AttrDict::new(),
         };
         let said = [op.name.clone(), Dict(&op.attrs).to_string(), op.version.to_string()];
-        dict.extend(COMPOSITE.iter().zip(said).map(|(key, text)| ((*key).to_owned(), Attr::string(text))));
+        dict.extend(
+            COMPOSITE.iter().zip(said).map(|(key, text)| ((*key).to_owned(), Attribute::string(text))),
+        );
         put_frontend(&dict, &mut out);
         let operands = self.operands(body, inst.operands(), inst.span())?;
         let shapes =

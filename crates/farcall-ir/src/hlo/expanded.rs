@@ -9,7 +9,7 @@ use super::shape::Shape;
 use super::value::{At, Val};
 use crate::literal::Literal;
 use crate::module::ValueId;
-use crate::op::{Binary, Compare, Direction, Op, Scan, Unary};
+use crate::op::{Binary, Compare, ComparisonDirection, Op, Scan, Unary};
 use crate::scalar::Scalar;
 use crate::types::TensorType;
 
@@ -158,7 +158,7 @@ impl<'s> Lowering<'_, 's> {
         let pred = from.with_dtype(DType::Pred);
         let zero = splat!(from, Scalar::Float(0.0));
         let sign = step!(Op::Unary(Unary::Sign), [operand], from);
-        let is_negative = step!(compare(Direction::Lt), [sign, zero], pred);
+        let is_negative = step!(compare(ComparisonDirection::Lt), [sign, zero], pred);
         let size = step!(Op::Unary(Unary::Abs), [operand], from);
         let whole = step!(Op::Unary(Unary::Floor), [size], from);
         let fraction = step!(Op::Binary(Binary::Subtract), [size, whole], from);
@@ -168,7 +168,7 @@ impl<'s> Lowering<'_, 's> {
         let scale = splat!(wide, Scalar::Float(2f64.powi(random_ty.dtype.bits().cast_signed())));
         let fixed = step!(Op::Binary(Binary::Multiply), [fraction, scale], wide);
         let (fixed, _) = self.converted((fixed, wide), random_ty.dtype, at);
-        let is_up = step!(compare(Direction::Lt), [random, fixed], pred);
+        let is_up = step!(compare(ComparisonDirection::Lt), [random, fixed], pred);
         let (whole, _) = self.converted((whole, from.clone()), to.dtype, at);
         let one = splat!(to, Scalar::Signed(1));
         let next = step!(Op::Binary(Binary::Add), [whole, one], to);
@@ -176,7 +176,7 @@ impl<'s> Lowering<'_, 's> {
         let negated = step!(Op::Unary(Unary::Negate), [rounded], to);
         let mut result = step!(Op::Select, [is_negative, negated, rounded], to);
         let (least, most) = to.dtype.integer_range().unwrap_or((0, 0));
-        for (bound, direction) in [(least, Direction::Le), (most, Direction::Ge)] {
+        for (bound, direction) in [(least, ComparisonDirection::Le), (most, ComparisonDirection::Ge)] {
             let limit = splat!(from, Scalar::Float(bound as f64));
             let is_out = step!(compare(direction), [operand, limit], pred);
             let bound = splat!(to, Scalar::Signed(bound as i64));

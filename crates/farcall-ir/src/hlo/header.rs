@@ -7,7 +7,7 @@ use super::calls;
 use super::cursor::{Cursor, Expected, Read};
 use super::shape::Shape;
 use super::syntax::{Computation, Text, attribute, parameter_number};
-use crate::attr::{Attr, AttrDict, IntKind};
+use crate::attr::{AttrDict, Attribute, IntKind};
 use crate::diag::{Diagnostic, Diagnostics};
 use crate::module::{Func, Module, NamedMesh};
 use crate::sharding::Mesh;
@@ -83,8 +83,8 @@ pub(super) fn apply(
 }
 
 /// Returns the attribute `1 : i32`.
-fn int(n: i32) -> Attr {
-    Attr::Int(i128::from(n), IntKind::Typed(DType::S32))
+fn int(n: i32) -> Attribute {
+    Attribute::Int(i128::from(n), IntKind::Typed(DType::S32))
 }
 
 /// Parses `{a="b",xla.sdy.sharding="…"}`: a dictionary of strings. The sharding becomes a separate attribute.
@@ -104,27 +104,27 @@ pub(super) fn frontend(mut c: Cursor<'_>, out: &mut AttrDict) -> Read<()> {
     c.finish()?;
     let mut others = Vec::new();
     for (key, text) in entries {
-        let sharding = || std::str::from_utf8(&text).ok()?.parse::<Attr>().ok();
+        let sharding = || std::str::from_utf8(&text).ok()?.parse::<Attribute>().ok();
         match if key == XLA_SDY { sharding() } else { None } {
-            Some(attr @ (Attr::Sharding(_) | Attr::ShardingPerValue(_))) => {
+            Some(attr @ (Attribute::Sharding(_) | Attribute::ShardingPerValue(_))) => {
                 out.insert(SDY.to_owned(), attr);
             }
-            _ => others.push((key, Attr::string(text))),
+            _ => others.push((key, Attribute::string(text))),
         }
     }
     if !others.is_empty() {
-        out.insert(FRONTEND.to_owned(), Attr::Dict(AttrDict::from_iter(others)));
+        out.insert(FRONTEND.to_owned(), Attribute::Dict(AttrDict::from_iter(others)));
     }
     Ok(())
 }
 
 /// Parses `{mesh = #sdy.mesh<["x"=2]>}` into the meshes of the module.
 fn take_meshes(attrs: &mut AttrDict, module: &mut Module) {
-    let Some(Attr::Dict(dict)) = attrs.get_mut(FRONTEND) else { return };
-    let meshes = dict.get(XLA_MESHES).and_then(Attr::as_str).and_then(|text| text.parse().ok());
-    let Some(Attr::Dict(meshes)) = meshes else { return };
-    let mesh = |(name, attr): (String, Attr)| match attr {
-        Attr::Dialect(d) if d.name == "sdy.mesh" => {
+    let Some(Attribute::Dict(dict)) = attrs.get_mut(FRONTEND) else { return };
+    let meshes = dict.get(XLA_MESHES).and_then(Attribute::as_str).and_then(|text| text.parse().ok());
+    let Some(Attribute::Dict(meshes)) = meshes else { return };
+    let mesh = |(name, attr): (String, Attribute)| match attr {
+        Attribute::Dialect(d) if d.name == "sdy.mesh" => {
             Some(NamedMesh { name, mesh: Mesh::read(&d.text)?, attrs: AttrDict::new() })
         }
         _ => None,
@@ -200,7 +200,7 @@ fn params(func: &mut Func, computation: &Computation<'_>) -> Read<()> {
                 out.extend(attrs.clone());
             }
             if let Some(text) = each.as_ref().and_then(|each| each.get(i)) {
-                out.insert(SHARDING.to_owned(), Attr::string(text));
+                out.insert(SHARDING.to_owned(), Attribute::string(text));
             }
         }
     }
@@ -225,7 +225,7 @@ fn results(func: &mut Func, computation: &Computation<'_>, shape: Option<&Shape>
     let Some(value) = attribute(&root.attrs, "sharding") else { return };
     let each = split(value, shape, func.results().len()).unwrap_or_default();
     for (attrs, text) in func.result_attrs_mut().iter_mut().zip(each) {
-        attrs.insert(SHARDING.to_owned(), Attr::string(text));
+        attrs.insert(SHARDING.to_owned(), Attribute::string(text));
     }
 }
 
@@ -263,7 +263,7 @@ fn donors(mut c: Cursor<'_>, func: &mut Func, entry: &Computation<'_>) -> Read<(
     for (param, path) in found {
         let place = places.get(param).and_then(|place| place.leaf(&path));
         if let Some(attrs) = place.and_then(|i| func.param_attrs_mut().get_mut(i)) {
-            attrs.insert(DONOR.to_owned(), Attr::Bool(true));
+            attrs.insert(DONOR.to_owned(), Attribute::Bool(true));
         }
     }
     Ok(())

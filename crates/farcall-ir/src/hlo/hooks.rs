@@ -3,7 +3,7 @@
 
 use super::attribute_fields::{AttrReader, AttrWriter, Hook};
 use super::cursor::{Cursor, Expected, Read};
-use crate::attr::Attr;
+use crate::attr::Attribute;
 use crate::op::{
     BatchNorm, Convolution, ConvolutionDims, Derived, DotGeneral, Gather, Op, Pad, Precision, RaggedDot,
     ReduceWindow, Scatter, SelectAndScatter, Slice, Transfer,
@@ -366,7 +366,7 @@ const ALGORITHMS: [(&str, &str, &str, u32, bool); 13] = [
     ("dot_f64_f64_f64", "f64", "f64", 1, false),
 ];
 
-fn algorithm(row: &(&str, &str, &str, u32, bool)) -> Option<Attr> {
+fn algorithm(row: &(&str, &str, &str, u32, bool)) -> Option<Attribute> {
     let (_, operand, sum, products, imprecise) = row;
     let text = format!(
         "#stablehlo.dot_algorithm<lhs_precision_type = {operand}, rhs_precision_type = {operand}, \
@@ -376,7 +376,7 @@ fn algorithm(row: &(&str, &str, &str, u32, bool)) -> Option<Attr> {
     text.parse().ok()
 }
 
-fn read_algorithm(g: &mut AttrReader<'_, '_>) -> Read<Option<Attr>> {
+fn read_algorithm(g: &mut AttrReader<'_, '_>) -> Read<Option<Attribute>> {
     let Some(value) = g.take("algorithm") else { return Ok(None) };
     match value.rest() {
         "dot_unset" => Ok(None),

@@ -18,7 +18,7 @@ use super::stack;
 use super::syntax::{Computation, Instruction, Operand, Text, declared};
 use super::table::{self, Form, Row};
 use super::value::{At, Scope, Shaped, Val, build, element, known, tensors};
-use crate::attr::{Attr, AttrDict};
+use crate::attr::{AttrDict, Attribute};
 use crate::diag::{Diagnostic, Diagnostics, Source, Span};
 use crate::literal::Literal;
 use crate::module::{Func, Loc, Module, NewInst, RegionId, ValueId};
@@ -431,7 +431,7 @@ impl<'s> Lowering<'_, 's> {
     fn extras(&self, g: &mut AttrReader<'_, 's>) -> Lowered<(AttrDict, Option<Arc<Loc>>)> {
         let mut attrs = AttrDict::new();
         if let Some(value) = g.take("sharding") {
-            attrs.insert(header::SHARDING.to_owned(), Attr::string(value.rest()));
+            attrs.insert(header::SHARDING.to_owned(), Attribute::string(value.rest()));
         }
         if let Some(value) = g.take("frontend_attributes") {
             header::frontend(value, &mut attrs)?;

@@ -14,7 +14,7 @@ use super::cursor::quoted;
 use super::header::{ALIASING, COUNTS, DONOR, FRONTEND, SDY, SHARDING, XLA_MESHES, XLA_SDY};
 use super::shape::{self, Shape};
 use super::{literal, stack};
-use crate::attr::{Attr, AttrDict, Dict};
+use crate::attr::{AttrDict, Attribute, Dict};
 use crate::diag::{Diagnostic, Diagnostics, ProgramError, Span};
 use crate::literal::Literal;
 use crate::module::{Func, FuncId, Inst, Module, Region, ValueDef, ValueId};
@@ -179,7 +179,7 @@ impl<'m> Printer<'m> {
         let func = &self.module[entry];
         let mut out = AttrWriter::default();
         for (key, name) in COUNTS {
-            let count = self.module.attrs.get(name).and_then(Attr::as_i64).filter(|n| *n > 0);
+            let count = self.module.attrs.get(name).and_then(Attribute::as_i64).filter(|n| *n > 0);
             if let Some(n) = count {
                 out.put(key, n);
             }
@@ -196,7 +196,7 @@ impl<'m> Printer<'m> {
             out.put("input_output_alias", format_args!("{{ {} }}", aliases.join(", ")));
         }
         let donors = func.param_attrs().iter().enumerate();
-        let donors = donors.filter(|(_, attrs)| attr(attrs, DONOR) == Some(Attr::Bool(true)));
+        let donors = donors.filter(|(_, attrs)| attr(attrs, DONOR) == Some(Attribute::Bool(true)));
         let donors: Vec<String> = donors.map(|(i, _)| format!("({i}, {{}})")).collect();
         if !donors.is_empty() {
             out.put("buffer_donor", format_args!("{{ {} }}", donors.join(", ")));
@@ -216,13 +216,13 @@ impl<'m> Printer<'m> {
             out.put("entry_computation_layout", format_args!("{{{params}->{results}}}"));
         }
         let mut frontend = AttrDict::new();
-        if let Some(Attr::Dict(dict)) = self.module.attrs.get(FRONTEND) {
+        if let Some(Attribute::Dict(dict)) = self.module.attrs.get(FRONTEND) {
             frontend.clone_from(dict);
         }
         if !self.module.meshes.is_empty() {
             let mesh = |m: &crate::module::NamedMesh| format!("{} = #sdy.mesh<{}>", Name(&m.name), m.mesh);
             let meshes: Vec<String> = self.module.meshes.iter().map(mesh).collect();
-            frontend.insert(XLA_MESHES.to_owned(), Attr::string(format!("{{{}}}", meshes.join(", "))));
+            frontend.insert(XLA_MESHES.to_owned(), Attribute::string(format!("{{{}}}", meshes.join(", "))));
         }
         put_frontend(&frontend, &mut out);
         let name = self.module.name.as_deref().unwrap_or("main");
@@ -602,15 +602,15 @@ pub(super) fn context() -> Shape {
 
 /// Writes the sharding and the frontend attributes.
 fn put_extras(attrs: &AttrDict, out: &mut AttrWriter) {
-    if let Some(text) = attrs.get(SHARDING).and_then(Attr::as_str).filter(|t| t.starts_with('{')) {
+    if let Some(text) = attrs.get(SHARDING).and_then(Attribute::as_str).filter(|t| t.starts_with('{')) {
         out.put("sharding", text);
     }
     let mut dict = match attrs.get(FRONTEND) {
-        Some(Attr::Dict(dict)) => dict.clone(),
+        Some(Attribute::Dict(dict)) => dict.clone(),
         _ => AttrDict::new(),
     };
-    if let Some(sharding @ (Attr::Sharding(_) | Attr::ShardingPerValue(_))) = attrs.get(SDY) {
-        dict.insert(XLA_SDY.to_owned(), Attr::string(sharding.to_string()));
+    if let Some(sharding @ (Attribute::Sharding(_) | Attribute::ShardingPerValue(_))) = attrs.get(SDY) {
+        dict.insert(XLA_SDY.to_owned(), Attribute::string(sharding.to_string()));
     }
     put_frontend(&dict, out);
 }
@@ -619,10 +619,10 @@ pub(super) fn put_frontend(dict: &AttrDict, out: &mut AttrWriter) {
     if dict.is_empty() {
         return;
     }
-    let entry = |(key, value): (&String, &Attr)| {
+    let entry = |(key, value): (&String, &Attribute)| {
         let text = match value {
-            Attr::String(bytes) => quoted(bytes),
-            Attr::Dict(dict) => quoted(Dict(dict).to_string().as_bytes()),
+            Attribute::String(bytes) => quoted(bytes),
+            Attribute::Dict(dict) => quoted(Dict(dict).to_string().as_bytes()),
             other => quoted(other.to_string().as_bytes()),
         };
         if plain(key) == *key {

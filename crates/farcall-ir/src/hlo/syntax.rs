@@ -17,7 +17,7 @@ use crate::text::MAX_NESTING;
 #[derive(Default)]
 pub(super) struct Text<'s> {
     pub(super) name: &'s str,
-    pub(super) attrs: Vec<Attribute<'s>>,
+    pub(super) attrs: Vec<KeyValue<'s>>,
     pub(super) frames: Frames,
     pub(super) computations: Vec<Computation<'s>>,
 }
@@ -52,7 +52,7 @@ pub(super) struct Instruction<'s> {
     /// The text between the parentheses.
     pub(super) args: Cursor<'s>,
     pub(super) operands: Vec<Operand<'s>>,
-    pub(super) attrs: Vec<Attribute<'s>>,
+    pub(super) attrs: Vec<KeyValue<'s>>,
 }
 
 /// An operand of an instruction.
@@ -66,7 +66,7 @@ pub(super) enum Operand<'s> {
 
 /// `key=value`
 #[derive(Clone, Copy)]
-pub(super) struct Attribute<'s> {
+pub(super) struct KeyValue<'s> {
     pub(super) key: &'s str,
     pub(super) span: Span,
     pub(super) value: Cursor<'s>,
@@ -380,7 +380,7 @@ fn literal<'s>(c: &mut Cursor<'s>) -> Read<Cursor<'s>> {
 }
 
 /// Parses `key=value, key=value`.
-fn attributes<'s>(c: &mut Cursor<'s>) -> Read<Vec<Attribute<'s>>> {
+fn attributes<'s>(c: &mut Cursor<'s>) -> Read<Vec<KeyValue<'s>>> {
     let mut out = Vec::new();
     loop {
         c.skip();
@@ -389,7 +389,7 @@ fn attributes<'s>(c: &mut Cursor<'s>) -> Read<Vec<Attribute<'s>>> {
         let span = Span::new(start, c.pos());
         c.expect(b'=')?;
         let value = if key == "literal" { literal(c)? } else { c.value()? };
-        out.push(Attribute { key, span, value });
+        out.push(KeyValue { key, span, value });
         if !c.eat(b',') {
             break;
         }
@@ -421,6 +421,6 @@ pub(super) fn parameter_number(inst: &Instruction<'_>) -> Read<usize> {
 }
 
 /// Looks up an attribute by name.
-pub(super) fn attribute<'s>(attrs: &[Attribute<'s>], key: &str) -> Option<Cursor<'s>> {
+pub(super) fn attribute<'s>(attrs: &[KeyValue<'s>], key: &str) -> Option<Cursor<'s>> {
     attrs.iter().find(|a| a.key == key).map(|a| a.value)
 }

@@ -1,6 +1,6 @@
 //! Products and convolutions.
 
-use crate::attr::Attr;
+use crate::attr::Attribute;
 use crate::infer::cx::Cx;
 use crate::infer::shape::{WindowDim, compatible_elements};
 use crate::op::Class;
@@ -76,13 +76,13 @@ fn precision(cx: &mut Cx<'_>, code: &'static str, precision: &[Precision]) {
     });
 }
 
-fn dot_algorithm(cx: &mut Cx<'_>, algorithm: &Attr, precision: &[Precision]) {
+fn dot_algorithm(cx: &mut Cx<'_>, algorithm: &Attribute, precision: &[Precision]) {
     // dot_general_c21
     let default = precision.iter().all(|p| *p == Precision::Default);
     cx.check(default, "dot_general_c21", || {
         "precision_config must be DEFAULT where an algorithm is given".to_owned()
     });
-    let Attr::Dialect(algorithm) = algorithm else { return };
+    let Attribute::Dialect(algorithm) = algorithm else { return };
     // dot_general_c22, dot_general_c23, dot_general_c24
     let counts = [
         ("dot_general_c22", "lhs_component_count"),
@@ -90,7 +90,7 @@ fn dot_algorithm(cx: &mut Cx<'_>, algorithm: &Attr, precision: &[Precision]) {
         ("dot_general_c24", "num_primitive_operations"),
     ];
     for (code, name) in counts {
-        if let Some(count) = algorithm.params.get(name).and_then(Attr::as_i64) {
+        if let Some(count) = algorithm.params.get(name).and_then(Attribute::as_i64) {
             cx.check(count > 0, code, || format!("{name} must be positive, found {count}"));
         }
     }

@@ -23,14 +23,14 @@ use std::fmt;
 
 use farcall_sig::DType;
 
-use crate::attr::Attr;
+use crate::attr::Attribute;
 use crate::module::{Func, MAX_NAME, Module};
 use crate::refine;
 use crate::types::{TensorType, Type};
 
 pub use names::NameError;
-pub use size::{Constraint, Expr, MAX_NESTING, Size, SizeError};
-pub use solve::{Mismatch, MismatchKind, Symbols};
+pub use size::{Constraint, InvalidSize, MAX_NESTING, SymbolicExpr, SymbolicSize};
+pub use solve::{InputMismatch, InputMismatchKind, SymbolValues};
 
 /// Arguments and results of a program.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -38,7 +38,7 @@ pub struct Interface {
     /// The function's name.
     pub name: String,
     /// The arguments, including unused ones.
-    pub arguments: Vec<Argument>,
+    pub arguments: Vec<ArgumentInfo>,
     /// The results.
     pub results: Vec<SymbolicType>,
     /// Constraints on the symbols. (All symbols are also positive.)
@@ -47,7 +47,7 @@ pub struct Interface {
 
 /// An argument.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Argument {
+pub struct ArgumentInfo {
     /// The author's name for the argument (`params['w']`), or else its position: `args[0]['w']`, `arg0`.
     pub name: String,
     /// Path in the argument trees of an exported function.
@@ -64,7 +64,7 @@ pub struct SymbolicType {
     /// Type of the elements.
     pub dtype: DType,
     /// Sizes of the dimensions.
-    pub sizes: Vec<Size>,
+    pub sizes: Vec<SymbolicSize>,
 }
 
 impl Interface {
@@ -74,7 +74,7 @@ impl Interface {
         let params = func.params().iter().enumerate();
         let tensors = params.flat_map(|(i, p)| func.ty(*p).tensors().map(move |ty| (i, ty)));
         let mut names = NamesLeft::new();
-        let arguments = tensors.enumerate().map(|(input, (i, ty))| Argument {
+        let arguments = tensors.enumerate().map(|(input, (i, ty))| ArgumentInfo {
             name: func
                 .param_name(i)
                 .and_then(|name| names.keep(name))
@@ -94,12 +94,12 @@ impl Interface {
     /// Returns true if an input has a size that is not fixed.
     pub fn is_open(&self) -> bool {
         let inputs = self.arguments.iter().filter(|argument| argument.input.is_some());
-        inputs.flat_map(|argument| &argument.ty.sizes).any(|size| !matches!(size, Size::Fixed(_)))
+        inputs.flat_map(|argument| &argument.ty.sizes).any(|size| !matches!(size, SymbolicSize::Fixed(_)))
     }
 
     /// Returns the arguments that are inputs of the program, in the order of the inputs.
-    pub fn inputs(&self) -> Vec<&Argument> {
-        let mut inputs: Vec<&Argument> = self.arguments.iter().filter(|a| a.input.is_some()).collect();
+    pub fn inputs(&self) -> Vec<&ArgumentInfo> {
+        let mut inputs: Vec<&ArgumentInfo> = self.arguments.iter().filter(|a| a.input.is_some()).collect();
         inputs.sort_by_key(|a| a.input);
         inputs
     }
@@ -108,14 +108,14 @@ impl Interface {
 impl SymbolicType {
     /// Returns the type of a tensor.
     pub fn of(ty: &TensorType) -> SymbolicType {
-        SymbolicType { dtype: ty.dtype, sizes: ty.dims().map(Size::of).collect() }
+        SymbolicType { dtype: ty.dtype, sizes: ty.dims().map(SymbolicSize::of).collect() }
     }
 }
 
 /// `f32[b,4]`
 impl fmt::Display for SymbolicType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let sizes: Vec<String> = self.sizes.iter().map(Size::to_string).collect();
+        let sizes: Vec<String> = self.sizes.iter().map(SymbolicSize::to_string).collect();
         write!(f, "{}[{}]", self.dtype.name(), sizes.join(","))
     }
 }
@@ -155,7 +155,7 @@ pub(crate) fn stated_constraints(module: &Module) -> Vec<Constraint> {
     let (mut found, mut seen) = (Vec::new(), HashSet::new());
     for func in module.funcs() {
         func.walk(&mut |inst| {
-            let message = inst.attrs().get("error_message").and_then(Attr::as_str);
+            let message = inst.attrs().get("error_message").and_then(Attribute::as_str);
             let message = message.filter(|_| refine::is_assertion(inst));
             let stated = message.and_then(|m| m.strip_prefix(STATED.0));
             let constraint = stated.and_then(|m| m.split_once(STATED.1)?.0.parse::<Constraint>().ok());

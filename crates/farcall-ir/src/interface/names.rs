@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use farcall_sig::nearest::nearest;
 
-use super::{Argument, Interface};
+use super::{ArgumentInfo, Interface};
 
 /// A name that does not identify one argument.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -66,7 +66,7 @@ fn parts(name: &str) -> Vec<&str> {
     name.split(['.', '/', '[', ']', '\'', '"']).filter(|part| !part.is_empty()).collect()
 }
 
-impl Argument {
+impl ArgumentInfo {
     /// Returns the argument's spellings: its name, its path, and the path without `kwargs`.
     fn spellings(&self) -> impl Iterator<Item = &str> {
         let path = self.path.as_deref();
@@ -93,7 +93,7 @@ fn note<K: Eq + std::hash::Hash>(map: &mut HashMap<K, Vec<usize>>, key: K, argum
 
 impl<'i> Index<'i> {
     /// Builds the index. `joined` has the parts of all spellings, joined with dots.
-    fn of(arguments: &'i [Argument], joined: &'i [Vec<String>]) -> Index<'i> {
+    fn of(arguments: &'i [ArgumentInfo], joined: &'i [Vec<String>]) -> Index<'i> {
         let mut index = Index { spelled: HashMap::new(), parts: HashMap::new(), ends: HashMap::new() };
         for (i, (argument, joined)) in arguments.iter().zip(joined).enumerate() {
             argument.spellings().for_each(|spelling| note(&mut index.spelled, spelling, i));
@@ -134,7 +134,7 @@ impl Interface {
     pub fn bind(&self, names: &[&str]) -> Result<Vec<usize>, Vec<NameError>> {
         let (mut bound, mut errors) = (Vec::with_capacity(names.len()), Vec::new());
         let mut named: HashMap<usize, &str> = HashMap::new();
-        let joined = |argument: &Argument| argument.spellings().map(|s| parts(s).join(".")).collect();
+        let joined = |argument: &ArgumentInfo| argument.spellings().map(|s| parts(s).join(".")).collect();
         let joined: Vec<Vec<String>> = self.arguments.iter().map(joined).collect();
         let index = Index::of(&self.arguments, &joined);
         for name in names {
@@ -182,7 +182,7 @@ impl Interface {
             let end = parts.len().saturating_sub(given.len());
             [parts.join("."), parts[end..].join(".")]
         };
-        let known: Vec<(String, &Argument)> = self
+        let known: Vec<(String, &ArgumentInfo)> = self
             .arguments
             .iter()
             .flat_map(|a| a.spellings().flat_map(spelled).map(move |spelling| (spelling, a)))
@@ -207,7 +207,7 @@ mod tests {
     use super::*;
 
     fn interface(names: &[(&str, Option<&str>)]) -> Interface {
-        let argument = |(i, (name, path)): (usize, &(&str, Option<&str>))| Argument {
+        let argument = |(i, (name, path)): (usize, &(&str, Option<&str>))| ArgumentInfo {
             name: (*name).to_owned(),
             path: path.map(str::to_owned),
             ty: SymbolicType { dtype: DType::F32, sizes: Vec::new() },

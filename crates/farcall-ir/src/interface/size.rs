@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
-use super::Symbols;
+use super::SymbolValues;
 use crate::types::Dim;
 
 /// Maximum nesting depth of an expression.
@@ -12,48 +12,48 @@ pub const MAX_NESTING: usize = 32;
 
 /// The size of a dimension.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Size {
+pub enum SymbolicSize {
     /// A number.
     Fixed(usize),
     /// Any size, up to the bound if present.
     Any(Option<usize>),
     /// An expression of symbols.
-    Symbolic(Expr),
+    Symbolic(SymbolicExpr),
 }
 
-impl Size {
+impl SymbolicSize {
     /// Returns the size of a dimension of a program.
-    pub fn of(dim: Dim) -> Size {
-        dim.size().map_or(Size::Any(dim.bound()), Size::Fixed)
+    pub fn of(dim: Dim) -> SymbolicSize {
+        dim.size().map_or(SymbolicSize::Any(dim.bound()), SymbolicSize::Fixed)
     }
 }
 
 /// Parses a number or an expression.
-impl FromStr for Size {
-    type Err = SizeError;
+impl FromStr for SymbolicSize {
+    type Err = InvalidSize;
 
-    fn from_str(text: &str) -> Result<Size, SizeError> {
+    fn from_str(text: &str) -> Result<SymbolicSize, InvalidSize> {
         match text.trim().parse() {
-            Ok(size) => Ok(Size::Fixed(size)),
-            Err(_) => text.parse().map(Size::Symbolic),
+            Ok(size) => Ok(SymbolicSize::Fixed(size)),
+            Err(_) => text.parse().map(SymbolicSize::Symbolic),
         }
     }
 }
 
-impl fmt::Display for Size {
+impl fmt::Display for SymbolicSize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Size::Fixed(size) => size.fmt(f),
-            Size::Any(None) => f.write_str("?"),
-            Size::Any(Some(bound)) => write!(f, "<={bound}"),
-            Size::Symbolic(expr) => expr.fmt(f),
+            SymbolicSize::Fixed(size) => size.fmt(f),
+            SymbolicSize::Any(None) => f.write_str("?"),
+            SymbolicSize::Any(Some(bound)) => write!(f, "<={bound}"),
+            SymbolicSize::Symbolic(expr) => expr.fmt(f),
         }
     }
 }
 
 /// A symbolic expression: a sum of products. It prints as it was written.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Expr {
+pub struct SymbolicExpr {
     text: String,
     terms: Vec<Term>,
 }
@@ -68,8 +68,8 @@ pub(super) struct Term {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Factor {
     Symbol(String),
-    Call(Function, Expr, Expr),
-    Sum(Expr),
+    Call(Function, SymbolicExpr, SymbolicExpr),
+    Sum(SymbolicExpr),
     /// A factor raised to a power.
     Power(Box<Factor>, u32),
 }
@@ -83,13 +83,13 @@ pub(super) enum Function {
     Min,
 }
 
-impl Expr {
+impl SymbolicExpr {
     pub(super) fn terms(&self) -> &[Term] {
         &self.terms
     }
 
     /// Returns the value; `None` if a symbol has no value or the result does not fit in 64 bits.
-    pub fn value(&self, symbols: &Symbols) -> Option<i64> {
+    pub fn value(&self, symbols: &SymbolValues) -> Option<i64> {
         self.terms.iter().try_fold(0i64, |sum, term| sum.checked_add(term.value(symbols)?))
     }
 
@@ -106,7 +106,7 @@ impl Expr {
 }
 
 impl Term {
-    pub(super) fn value(&self, symbols: &Symbols) -> Option<i64> {
+    pub(super) fn value(&self, symbols: &SymbolValues) -> Option<i64> {
         self.factors.iter().try_fold(self.coefficient, |product, f| product.checked_mul(f.value(symbols)?))
     }
 }
@@ -123,7 +123,7 @@ impl Factor {
         }
     }
 
-    fn value(&self, symbols: &Symbols) -> Option<i64> {
+    fn value(&self, symbols: &SymbolValues) -> Option<i64> {
         match self {
             Factor::Symbol(name) => symbols.get(name),
             Factor::Sum(expr) => expr.value(symbols),
@@ -148,7 +148,7 @@ impl Factor {
     }
 }
 
-impl fmt::Display for Expr {
+impl fmt::Display for SymbolicExpr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }
@@ -158,9 +158,9 @@ impl fmt::Display for Expr {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Constraint {
     text: String,
-    left: Expr,
+    left: SymbolicExpr,
     relation: Relation,
-    right: Expr,
+    right: SymbolicExpr,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -172,7 +172,7 @@ enum Relation {
 
 impl Constraint {
     /// Returns true if the constraint holds; `None` if the known symbols do not decide it.
-    pub fn holds(&self, symbols: &Symbols) -> Option<bool> {
+    pub fn holds(&self, symbols: &SymbolValues) -> Option<bool> {
         let (left, right) = (self.left.value(symbols)?, self.right.value(symbols)?);
         Some(match self.relation {
             Relation::AtLeast => left >= right,
@@ -195,9 +195,9 @@ impl Constraint {
 }
 
 impl FromStr for Constraint {
-    type Err = SizeError;
+    type Err = InvalidSize;
 
-    fn from_str(text: &str) -> Result<Constraint, SizeError> {
+    fn from_str(text: &str) -> Result<Constraint, InvalidSize> {
         let relations = [("==", Relation::Equal), (">=", Relation::AtLeast), ("<=", Relation::AtMost)];
         for (sign, relation) in relations {
             if let Some((left, right)) = text.split_once(sign) {
@@ -205,7 +205,7 @@ impl FromStr for Constraint {
                 return Ok(Constraint { text: text.trim().to_owned(), left, relation, right });
             }
         }
-        Err(SizeError { text: text.to_owned(), wanted: "`==`, `>=` or `<=`", at: text.len() })
+        Err(InvalidSize { text: text.to_owned(), wanted: "`==`, `>=` or `<=`", at: text.len() })
     }
 }
 
@@ -218,16 +218,16 @@ impl fmt::Display for Constraint {
 /// Text that is not a size.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("`{text}` is not a size: {wanted} is expected at character {at}")]
-pub struct SizeError {
+pub struct InvalidSize {
     text: String,
     wanted: &'static str,
     at: usize,
 }
 
-impl FromStr for Expr {
-    type Err = SizeError;
+impl FromStr for SymbolicExpr {
+    type Err = InvalidSize;
 
-    fn from_str(text: &str) -> Result<Expr, SizeError> {
+    fn from_str(text: &str) -> Result<SymbolicExpr, InvalidSize> {
         let mut parser = Parser { text, at: 0, depth: 0 };
         let expr = parser.sum()?;
         if parser.peek().is_some() { parser.wanted("the end") } else { Ok(expr) }
@@ -241,8 +241,8 @@ struct Parser<'t> {
 }
 
 impl<'t> Parser<'t> {
-    fn wanted<T>(&self, wanted: &'static str) -> Result<T, SizeError> {
-        Err(SizeError { text: self.text.to_owned(), wanted, at: self.at })
+    fn wanted<T>(&self, wanted: &'static str) -> Result<T, InvalidSize> {
+        Err(InvalidSize { text: self.text.to_owned(), wanted, at: self.at })
     }
 
     fn peek(&mut self) -> Option<char> {
@@ -257,12 +257,12 @@ impl<'t> Parser<'t> {
         found
     }
 
-    fn expect(&mut self, c: char, name: &'static str) -> Result<(), SizeError> {
+    fn expect(&mut self, c: char, name: &'static str) -> Result<(), InvalidSize> {
         if self.eat(c) { Ok(()) } else { self.wanted(name) }
     }
 
     /// Parses `- a + 2*b`.
-    fn sum(&mut self) -> Result<Expr, SizeError> {
+    fn sum(&mut self) -> Result<SymbolicExpr, InvalidSize> {
         if self.depth >= MAX_NESTING {
             return self.wanted("a simpler expression");
         }
@@ -283,11 +283,11 @@ impl<'t> Parser<'t> {
         }
         self.depth -= 1;
         let text = self.text[start..self.at].trim_end().to_owned();
-        Ok(Expr { text, terms })
+        Ok(SymbolicExpr { text, terms })
     }
 
     /// Parses `2*a*b^2`.
-    fn product(&mut self, negative: bool) -> Result<Term, SizeError> {
+    fn product(&mut self, negative: bool) -> Result<Term, InvalidSize> {
         let mut term = Term { coefficient: if negative { -1 } else { 1 }, factors: Vec::new() };
         loop {
             self.factor(&mut term)?;
@@ -297,7 +297,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn factor(&mut self, term: &mut Term) -> Result<(), SizeError> {
+    fn factor(&mut self, term: &mut Term) -> Result<(), InvalidSize> {
         let signed = self.eat('-');
         let (number, factor) = match self.peek() {
             Some('0'..='9') => (Some(self.number()?), None),
@@ -328,7 +328,7 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
-    fn number(&mut self) -> Result<i64, SizeError> {
+    fn number(&mut self) -> Result<i64, InvalidSize> {
         self.peek();
         let rest = &self.text[self.at..];
         let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
@@ -338,7 +338,7 @@ impl<'t> Parser<'t> {
     }
 
     /// Parses `b` or `mod(b, 4)`.
-    fn symbol(&mut self) -> Result<Factor, SizeError> {
+    fn symbol(&mut self) -> Result<Factor, InvalidSize> {
         let rest = &self.text[self.at..];
         let len = rest.len() - rest.trim_start_matches(|c: char| c.is_alphanumeric() || c == '_').len();
         let name = &rest[..len];
@@ -372,7 +372,9 @@ mod tests {
     use super::*;
 
     fn value(text: &str) -> Option<i64> {
-        text.parse::<Expr>().unwrap().value(&Symbols::from_iter([("b".to_owned(), 7), ("c".to_owned(), -3)]))
+        text.parse::<SymbolicExpr>()
+            .unwrap()
+            .value(&SymbolValues::from_iter([("b".to_owned(), 7), ("c".to_owned(), -3)]))
     }
 
     #[test]
@@ -394,7 +396,7 @@ mod tests {
             ("2*(b - 1)^3 - b^0", 431),
         ] {
             assert_eq!(value(text), Some(expected), "{text}");
-            assert_eq!(text.parse::<Expr>().unwrap().to_string(), text);
+            assert_eq!(text.parse::<SymbolicExpr>().unwrap().to_string(), text);
         }
         for text in ["d", "mod(b, 0)", "9223372036854775807*b"] {
             assert_eq!(value(text), None, "{text}");
@@ -404,8 +406,8 @@ mod tests {
     /// The size of an expression, and the time to parse it, are proportional to its text.
     #[test]
     fn powers_nest() {
-        let nested: Expr = "((((((((b)^16)^16)^16)^16)^16)^16)^16)^16".parse().unwrap();
-        let value = |b| nested.value(&Symbols::from_iter([("b".to_owned(), b)]));
+        let nested: SymbolicExpr = "((((((((b)^16)^16)^16)^16)^16)^16)^16)^16".parse().unwrap();
+        let value = |b| nested.value(&SymbolValues::from_iter([("b".to_owned(), b)]));
         assert_eq!([value(1), value(-1), value(2)], [Some(1), Some(1), None]);
         assert_eq!(nested.symbols(), BTreeSet::from(["b"]));
     }
@@ -423,14 +425,14 @@ mod tests {
             ("99999999999999999999*b", "a number is expected at character 0"),
             (&deep, "a simpler expression is expected at character 32"),
         ] {
-            let error = text.parse::<Expr>().unwrap_err().to_string();
+            let error = text.parse::<SymbolicExpr>().unwrap_err().to_string();
             assert_eq!(error, format!("`{text}` is not a size: {why}"));
         }
     }
 
     #[test]
     fn constraints() {
-        let symbols = Symbols::from_iter([("b".to_owned(), 8)]);
+        let symbols = SymbolValues::from_iter([("b".to_owned(), 8)]);
         let holds = |text: &str| text.parse::<Constraint>().unwrap().holds(&symbols);
         assert_eq!(holds("b >= 2"), Some(true));
         assert_eq!(holds("2*b <= 15"), Some(false));

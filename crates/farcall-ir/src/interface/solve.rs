@@ -3,15 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 
-use super::size::{Expr, Factor};
-use super::{Argument, Interface, Size, SymbolicType};
+use super::size::{Factor, SymbolicExpr};
+use super::{ArgumentInfo, Interface, SymbolicSize, SymbolicType};
 use crate::types::TensorType;
 
 /// Values of symbols.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Symbols(BTreeMap<String, i64>);
+pub struct SymbolValues(BTreeMap<String, i64>);
 
-impl Symbols {
+impl SymbolValues {
     /// Returns the value of a symbol.
     pub fn get(&self, name: &str) -> Option<i64> {
         self.0.get(name).copied()
@@ -23,18 +23,18 @@ impl Symbols {
     }
 }
 
-impl FromIterator<(String, i64)> for Symbols {
-    fn from_iter<I: IntoIterator<Item = (String, i64)>>(symbols: I) -> Symbols {
-        Symbols(symbols.into_iter().collect())
+impl FromIterator<(String, i64)> for SymbolValues {
+    fn from_iter<I: IntoIterator<Item = (String, i64)>>(symbols: I) -> SymbolValues {
+        SymbolValues(symbols.into_iter().collect())
     }
 }
 
 /// Inputs that a program does not accept, with reasons in the author's terms.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub struct Mismatch {
+pub struct InputMismatch {
     /// The function.
     name: String,
-    kind: MismatchKind,
+    kind: InputMismatchKind,
     /// Descriptions of the mismatches.
     reasons: Vec<String>,
 }
@@ -44,7 +44,7 @@ const MAX_LISTED: usize = 20;
 
 /// Kinds of mismatch between inputs and a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum MismatchKind {
+pub enum InputMismatchKind {
     /// The number of inputs.
     Count,
     /// The element type of an input.
@@ -53,9 +53,9 @@ pub enum MismatchKind {
     Shape,
 }
 
-impl Mismatch {
+impl InputMismatch {
     /// Returns the kind of the first mismatch.
-    pub fn kind(&self) -> MismatchKind {
+    pub fn kind(&self) -> InputMismatchKind {
         self.kind
     }
 
@@ -65,7 +65,7 @@ impl Mismatch {
     }
 }
 
-impl fmt::Display for Mismatch {
+impl fmt::Display for InputMismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} does not take these inputs: {}", self.name, self.reasons.join("\n"))
     }
@@ -74,14 +74,14 @@ impl fmt::Display for Mismatch {
 /// An equation: the symbolic size of a dimension and its actual size.
 struct Equation<'i> {
     place: ArgumentDim<'i>,
-    expr: &'i Expr,
+    expr: &'i SymbolicExpr,
     found: usize,
 }
 
 /// A dimension of an argument.
 #[derive(Clone, Copy)]
 struct ArgumentDim<'i> {
-    argument: &'i Argument,
+    argument: &'i ArgumentInfo,
     dim: usize,
 }
 
@@ -112,12 +112,12 @@ impl Interface {
     /// ```
     ///
     /// # Errors
-    /// [`Mismatch`] if the number of types is wrong; if a type has a different element type, number of
+    /// [`InputMismatch`] if the number of types is wrong; if a type has a different element type, number of
     /// dimensions or fixed size; if no values of the symbols give these sizes; or if the values violate a
     /// constraint.
-    pub fn solve(&self, types: &[TensorType]) -> Result<Symbols, Mismatch> {
+    pub fn solve(&self, types: &[TensorType]) -> Result<SymbolValues, InputMismatch> {
         let wrong = |kind, reasons: Reasons| {
-            Err(Mismatch { name: self.name.clone(), kind, reasons: reasons.into_vec() })
+            Err(InputMismatch { name: self.name.clone(), kind, reasons: reasons.into_vec() })
         };
         let mut reasons = Reasons::default();
         let inputs = self.inputs();
@@ -127,7 +127,7 @@ impl Interface {
             let more = (n > MAX_LISTED).then(|| "…".to_owned());
             let taken: Vec<String> = listed.chain(more).collect();
             reasons.add(format_args!("it takes {n} ({}), but {given} were given", taken.join(", ")));
-            return wrong(MismatchKind::Count, reasons);
+            return wrong(InputMismatchKind::Count, reasons);
         }
         let pairs = || inputs.iter().copied().zip(types);
         for (argument, ty) in pairs().filter(|(argument, ty)| !argument.ty.may_be(ty)) {
@@ -136,12 +136,15 @@ impl Interface {
         }
         if !reasons.listed.is_empty() {
             let like = pairs().all(|(argument, ty)| argument.ty.dtype == ty.dtype);
-            return wrong(if like { MismatchKind::Shape } else { MismatchKind::ElementType }, reasons);
+            return wrong(
+                if like { InputMismatchKind::Shape } else { InputMismatchKind::ElementType },
+                reasons,
+            );
         }
         let equations = pairs().flat_map(|(argument, ty)| {
             let sizes = argument.ty.sizes.iter().zip(ty.dims()).enumerate();
             sizes.filter_map(move |(dim, (size, found))| match (size, found.size()) {
-                (Size::Symbolic(expr), Some(found)) => {
+                (SymbolicSize::Symbolic(expr), Some(found)) => {
                     Some(Equation { place: ArgumentDim { argument, dim }, expr, found })
                 }
                 _ => None,
@@ -158,7 +161,7 @@ impl Interface {
         if system.reasons.listed.is_empty() {
             Ok(system.symbols)
         } else {
-            wrong(MismatchKind::Shape, system.reasons)
+            wrong(InputMismatchKind::Shape, system.reasons)
         }
     }
 }
@@ -166,10 +169,10 @@ impl Interface {
 impl SymbolicType {
     /// Returns true if a type fits for some values of the symbols, regardless of the other arguments.
     fn may_be(&self, ty: &TensorType) -> bool {
-        let fits = |(size, found): (&Size, Option<usize>)| match (size, found) {
-            (Size::Fixed(size), Some(found)) => *size == found,
-            (Size::Any(Some(bound)), Some(found)) => found <= *bound,
-            (Size::Any(None) | Size::Symbolic(_), _) | (_, None) => true,
+        let fits = |(size, found): (&SymbolicSize, Option<usize>)| match (size, found) {
+            (SymbolicSize::Fixed(size), Some(found)) => *size == found,
+            (SymbolicSize::Any(Some(bound)), Some(found)) => found <= *bound,
+            (SymbolicSize::Any(None) | SymbolicSize::Symbolic(_), _) | (_, None) => true,
         };
         self.dtype == ty.dtype
             && self.sizes.len() == ty.rank()
@@ -180,7 +183,7 @@ impl SymbolicType {
 /// A system of equations, solved one by one: each equation for its only unknown symbol.
 #[derive(Default)]
 struct System<'i> {
-    symbols: Symbols,
+    symbols: SymbolValues,
     /// The dimension that determined each symbol.
     from: BTreeMap<&'i str, ArgumentDim<'i>>,
     reasons: Reasons,
@@ -312,7 +315,7 @@ mod tests {
 
     /// Creates the function `f(x, y)` with these sizes.
     fn interface(x: &str, y: &str, constraints: &[&str]) -> Interface {
-        let argument = |(i, (name, sizes)): (usize, (&str, &str))| Argument {
+        let argument = |(i, (name, sizes)): (usize, (&str, &str))| ArgumentInfo {
             name: name.to_owned(),
             path: None,
             ty: SymbolicType {

@@ -2,7 +2,7 @@
 //! an ordinary custom call whose target takes two tensors, with tolerances in a dictionary.
 
 use super::Replacement;
-use crate::attr::{Attr, AttrDict};
+use crate::attr::{AttrDict, Attribute};
 use crate::literal::Literal;
 use crate::module::{Inst, InstId, Rewriter};
 use crate::op::{CallConfig, CustomCall, Op};
@@ -35,7 +35,7 @@ pub(crate) fn has_constant(target: &str) -> bool {
 /// The constant of a check, if it has one.
 pub(crate) fn constant(attrs: &AttrDict) -> Option<&Literal> {
     match attrs.get(VALUE) {
-        Some(Attr::Dense(literal)) => Some(literal),
+        Some(Attribute::Dense(literal)) => Some(literal),
         _ => None,
     }
 }

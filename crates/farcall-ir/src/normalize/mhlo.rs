@@ -1,7 +1,7 @@
 //! Operations of the dialect `mhlo`, which JAX exports as calls of the same name.
 
 use super::{Replacement, top_k};
-use crate::attr::{Attr, AttrDict};
+use crate::attr::{AttrDict, Attribute};
 use crate::module::Inst;
 use crate::op::{CustomCall, Op, Unary};
 
@@ -15,14 +15,14 @@ pub(super) fn replacement(inst: Inst<'_>, call: &CustomCall) -> Option<Replaceme
     }
     let none = AttrDict::new();
     let attrs = match inst.attrs().get(ATTRIBUTES) {
-        Some(Attr::Dict(attrs)) => attrs,
+        Some(Attribute::Dict(attrs)) => attrs,
         None => &none,
         Some(_) => return None,
     };
     let op = match (name, inst.results().len()) {
         ("topk", 2) => {
             let k = usize::try_from(attrs.get("k")?.as_i64()?).ok()?;
-            if attrs.get("largest") == Some(&Attr::Bool(false)) {
+            if attrs.get("largest") == Some(&Attribute::Bool(false)) {
                 return top_k::smallest(inst, k);
             }
             Op::TopK { k }

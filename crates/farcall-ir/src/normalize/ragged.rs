@@ -5,9 +5,9 @@
 use farcall_sig::DType;
 
 use super::Replacement;
-use crate::attr::Attr;
+use crate::attr::Attribute;
 use crate::module::{Inst, InstId, Rewriter, ValueId};
-use crate::op::{Binary, CallConfig, Compare, CustomCall, Direction, Gather, Op, Slice};
+use crate::op::{Binary, CallConfig, Compare, ComparisonDirection, CustomCall, Gather, Op, Slice};
 use crate::types::TensorType;
 
 /// Maximum number of copies that are expanded into instructions.
@@ -28,7 +28,7 @@ pub(super) fn replacement(inst: Inst<'_>, call: &CustomCall) -> Option<Replaceme
         return None;
     }
     let CallConfig::Dict(config) = &call.config else { return None };
-    let Some(Attr::Dense(groups)) = config.get("replica_groups") else { return None };
+    let Some(Attribute::Dense(groups)) = config.get("replica_groups") else { return None };
     let is_alone = groups.len() == 1 && groups.get(0).as_i64() == 0;
     let ty = |v: &ValueId| inst.func().ty(*v).tensor().filter(|t| t.is_static() && t.quant.is_none());
     let ([operand, output, numbers @ ..], [result]) = (inst.operands(), inst.results()) else { return None };
@@ -74,8 +74,10 @@ impl Copies {
                 r.value_before(call, op, [a, b], rows.with_dtype(DType::Pred))
             };
             let moved = r.value_before(call, Op::Binary(Binary::Subtract), [place, to], rows.clone());
-            let (begun, open) =
-                (compare(r, Direction::Ge, place, to), compare(r, Direction::Lt, moved, size));
+            let (begun, open) = (
+                compare(r, ComparisonDirection::Ge, place, to),
+                compare(r, ComparisonDirection::Lt, moved, size),
+            );
             let written =
                 r.value_before(call, Op::Binary(Binary::And), [begun, open], rows.with_dtype(DType::Pred));
             let written = r.value_before(

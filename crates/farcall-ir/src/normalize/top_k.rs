@@ -5,7 +5,7 @@ use farcall_sig::DType;
 
 use super::Replacement;
 use crate::module::{FuncId, Inst, InstId, NewInst, Rewriter, ValueId};
-use crate::op::{CallConfig, Compare, CompareKind, CustomCall, Direction, Op, Slice};
+use crate::op::{CallConfig, Compare, CompareKind, ComparisonDirection, CustomCall, Op, Slice};
 use crate::types::{TensorType, Type};
 
 /// A sort of which only the first elements are used.
@@ -142,5 +142,8 @@ impl Sorted {
 /// The comparison that orders elements of a tensor ascending.
 fn less(ty: &Type) -> Op {
     let is_float = ty.tensor().is_some_and(|t| t.dtype.is_float());
-    Op::Compare(Compare { direction: Direction::Lt, kind: is_float.then_some(CompareKind::TotalOrder) })
+    Op::Compare(Compare {
+        direction: ComparisonDirection::Lt,
+        kind: is_float.then_some(CompareKind::TotalOrder),
+    })
 }

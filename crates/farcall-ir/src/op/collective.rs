@@ -1,7 +1,7 @@
 //! Collectives: operations that several processes execute together.
 //!
 //! A program runs as one process, number 0 of its grid. If that process is the only one of its group, a
-//! collective is the identity; if the process receives nothing, the collective returns zeros ([`Role`]).
+//! collective is the identity; if the process receives nothing, the collective returns zeros ([`ProcessRole`]).
 
 use crate::attr::AttrDict;
 use crate::literal::Literal;
@@ -77,7 +77,7 @@ pub struct CollectivePermute {
 
 /// Role of process 0 in a collective.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Role {
+pub enum ProcessRole {
     /// The only process of its group, which receives its own values.
     Alone,
     /// A process in no group, which receives zeros where the operation defines that.
@@ -124,30 +124,30 @@ impl Groups {
     }
 
     /// Returns the role of process 0 in an operation that reduces or gathers.
-    pub fn role(&self, grid: Grid) -> Role {
+    pub fn role(&self, grid: Grid) -> ProcessRole {
         let everyone = if self.global_ids { grid.processes() } else { grid.replicas };
         self.role_among(everyone, self.each(grid))
     }
 
     /// Returns the role of process 0 in an `all_reduce`. As in XLA, a program for one process runs it alone,
     /// whatever the groups are.
-    pub fn reduction_role(&self, grid: Grid) -> Role {
+    pub fn reduction_role(&self, grid: Grid) -> ProcessRole {
         match self.role(grid) {
-            Role::OneOf(_) if grid.processes() == 1 => Role::Alone,
+            ProcessRole::OneOf(_) if grid.processes() == 1 => ProcessRole::Alone,
             role => role,
         }
     }
 
     /// Returns the role of process 0 in an operation whose groups consist of replicas or, with a channel, of
     /// partitions.
-    pub fn exchange_role(&self, grid: Grid) -> Role {
+    pub fn exchange_role(&self, grid: Grid) -> ProcessRole {
         self.role_among(if self.channel_id() > 0 { grid.partitions } else { grid.replicas }, 1)
     }
 
-    fn role_among(&self, everyone: usize, each: usize) -> Role {
+    fn role_among(&self, everyone: usize, each: usize) -> ProcessRole {
         let sized = |n: usize| match n.saturating_mul(each) {
-            0 | 1 => Role::Alone,
-            n => Role::OneOf(n),
+            0 | 1 => ProcessRole::Alone,
+            n => ProcessRole::OneOf(n),
         };
         if self.ids.is_empty() {
             return sized(everyone);
@@ -155,21 +155,21 @@ impl Groups {
         let width = self.ids.dims().last().copied().unwrap_or(1).max(1);
         let ids: Vec<i64> = self.ids.iter().map(|s| s.as_i64()).collect();
         let group = ids.chunks(width).find(|group| group.contains(&0));
-        group.map_or(Role::Outside, |group| sized(group.iter().filter(|id| **id >= 0).count()))
+        group.map_or(ProcessRole::Outside, |group| sized(group.iter().filter(|id| **id >= 0).count()))
     }
 }
 
 impl CollectivePermute {
     /// Returns the role of process 0: alone if it sends to itself, outside if no process sends to it.
-    pub fn role(&self) -> Role {
+    pub fn role(&self) -> ProcessRole {
         let mut ids: Vec<i64> = self.pairs.iter().map(|s| s.as_i64()).collect();
         match ids.chunks_exact(2).find(|pair| pair[1] == 0) {
-            None => return Role::Outside,
-            Some([0, _]) => return Role::Alone,
+            None => return ProcessRole::Outside,
+            Some([0, _]) => return ProcessRole::Alone,
             Some(_) => {}
         }
         ids.sort_unstable();
         ids.dedup();
-        Role::OneOf(ids.len())
+        ProcessRole::OneOf(ids.len())
     }
 }

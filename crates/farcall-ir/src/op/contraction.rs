@@ -1,6 +1,6 @@
 //! Products and convolutions.
 
-use crate::attr::Attr;
+use crate::attr::Attribute;
 
 /// `dot_general`. The result has the batching dimensions, then the free dimensions of lhs, then the free
 /// dimensions of rhs.
@@ -17,7 +17,7 @@ pub struct DotGeneral {
     /// One precision for each operand, or empty.
     pub precision: Vec<Precision>,
     /// `#stablehlo.dot_algorithm<…>`, kept as written.
-    pub algorithm: Option<Attr>,
+    pub algorithm: Option<Attribute>,
 }
 
 /// Required exactness of a product.

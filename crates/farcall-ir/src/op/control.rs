@@ -1,6 +1,6 @@
 //! Control flow, and values that enter and leave the program while it runs.
 
-use crate::attr::{Attr, AttrDict};
+use crate::attr::{AttrDict, Attribute};
 use crate::ids::FuncId;
 use crate::literal::Literal;
 use crate::op::collective::Channel;
@@ -26,7 +26,7 @@ pub enum Transfer {
         /// Configuration whose meaning is up to the sender.
         config: String,
         /// Order of dimensions in memory, kept as written.
-        layout: Option<Attr>,
+        layout: Option<Attribute>,
     },
     /// `outfeed`: tensors and a token; result: a token.
     Outfeed {

@@ -307,7 +307,7 @@ functions! {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Compare {
     /// The relation.
-    pub direction: Direction,
+    pub direction: ComparisonDirection,
     /// Ordering of numbers; `None` if the text does not specify it.
     pub kind: Option<CompareKind>,
 }
@@ -315,7 +315,7 @@ pub struct Compare {
 /// The relation of a comparison.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[expect(missing_docs, reason = "named as in the specification")]
-pub enum Direction {
+pub enum ComparisonDirection {
     Eq,
     Ne,
     Ge,
@@ -337,31 +337,37 @@ pub enum CompareKind {
     Unsigned,
 }
 
-impl Direction {
+impl ComparisonDirection {
     /// Returns the direction of the same comparison with its operands exchanged.
-    pub fn mirrored(self) -> Direction {
+    pub fn mirrored(self) -> ComparisonDirection {
         match self {
-            Direction::Lt => Direction::Gt,
-            Direction::Gt => Direction::Lt,
-            Direction::Le => Direction::Ge,
-            Direction::Ge => Direction::Le,
-            same @ (Direction::Eq | Direction::Ne) => same,
+            ComparisonDirection::Lt => ComparisonDirection::Gt,
+            ComparisonDirection::Gt => ComparisonDirection::Lt,
+            ComparisonDirection::Le => ComparisonDirection::Ge,
+            ComparisonDirection::Ge => ComparisonDirection::Le,
+            same @ (ComparisonDirection::Eq | ComparisonDirection::Ne) => same,
         }
     }
 
     /// All directions.
-    pub const VARIANTS: [Direction; 6] =
-        [Direction::Eq, Direction::Ne, Direction::Ge, Direction::Gt, Direction::Le, Direction::Lt];
+    pub const VARIANTS: [ComparisonDirection; 6] = [
+        ComparisonDirection::Eq,
+        ComparisonDirection::Ne,
+        ComparisonDirection::Ge,
+        ComparisonDirection::Gt,
+        ComparisonDirection::Le,
+        ComparisonDirection::Lt,
+    ];
 
     /// Returns the spelling in StableHLO text.
     pub const fn name(self) -> &'static str {
         match self {
-            Direction::Eq => "EQ",
-            Direction::Ne => "NE",
-            Direction::Ge => "GE",
-            Direction::Gt => "GT",
-            Direction::Le => "LE",
-            Direction::Lt => "LT",
+            ComparisonDirection::Eq => "EQ",
+            ComparisonDirection::Ne => "NE",
+            ComparisonDirection::Ge => "GE",
+            ComparisonDirection::Gt => "GT",
+            ComparisonDirection::Le => "LE",
+            ComparisonDirection::Lt => "LT",
         }
     }
 }

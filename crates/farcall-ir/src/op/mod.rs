@@ -38,7 +38,7 @@ pub use contraction::{Convolution, ConvolutionDims, DotGeneral, Precision};
 pub use control::{Composite, Endpoint, Transfer};
 pub use data::{Pad, Slice};
 pub use derived::{BatchNorm, Broadcasted, Broadcasting, Derived, RaggedDot};
-pub use elementwise::{Binary, Compare, CompareKind, Direction, Unary};
+pub use elementwise::{Binary, Compare, CompareKind, ComparisonDirection, Unary};
 pub use form::{FormOp, Wrapping};
 pub use indexing::{Gather, Scatter};
 pub use info::{Count, Kind, OpInfo, Traits};

@@ -2,7 +2,7 @@
 
 use super::Stop;
 use super::walk::Walk;
-use crate::attr::Attr;
+use crate::attr::Attribute;
 use crate::diag::Diagnostic;
 use crate::module::{Inst, NewInst};
 use crate::op::{CustomCall, Op, OutputAlias};
@@ -32,7 +32,7 @@ pub(super) fn decide(walk: &Walk<'_, '_>, call: &CustomCall, new: &NewInst) -> R
     if holds.as_bool() {
         return Ok(());
     }
-    let mut message = match new.attrs.get("error_message").and_then(Attr::as_str) {
+    let mut message = match new.attrs.get("error_message").and_then(Attribute::as_str) {
         Some(message) => message.to_owned(),
         None => "an assertion about the shapes of the inputs does not hold".to_owned(),
     };
@@ -55,7 +55,7 @@ pub(super) fn refine(
     inst: Inst<'_>,
     new: &mut NewInst,
 ) -> Result<(), Stop> {
-    if let Some(shapes) = new.attrs.get(SHAPES).and_then(Attr::as_i64_list) {
+    if let Some(shapes) = new.attrs.get(SHAPES).and_then(Attribute::as_i64_list) {
         let index = |i: &i64| usize::try_from(*i).ok().filter(|i| *i < new.operands.len());
         let indices: Option<Vec<usize>> = shapes.iter().map(index).collect();
         let Some(indices) = indices.filter(|i| i.len() == inst.results().len()) else {

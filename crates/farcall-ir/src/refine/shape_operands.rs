@@ -11,7 +11,7 @@
 
 use super::Stop;
 use super::walk::Walk;
-use crate::attr::Attr;
+use crate::attr::Attribute;
 use crate::module::{FuncId, Inst, NewInst, RegionId, ValueId};
 use crate::op::{CallConfig, CustomCall, Op, ReduceWindow, RngAlgorithm, Slice};
 use crate::types::TensorType;
@@ -52,7 +52,8 @@ pub(super) fn approx_top_k(
     let (CallConfig::Dict(config), [comparator]) = (&call.config, call.called_computations.as_slice()) else {
         return None;
     };
-    let number = |key: &str| config.get(key).and_then(Attr::as_i64).and_then(|n| usize::try_from(n).ok());
+    let number =
+        |key: &str| config.get(key).and_then(Attribute::as_i64).and_then(|n| usize::try_from(n).ok());
     let n = inst.results().len();
     let k = match call.target.as_str() {
         "ApproxTopK" => number("top_k"),
@@ -121,7 +122,7 @@ fn rng_bit_generator(walk: &mut Walk<'_, '_>, inst: Inst<'_>, new: &mut NewInst)
     let ([_, shape], [_, bits]) = (new.operands.as_slice(), inst.results()) else { return None };
     let dims: Option<Vec<usize>> =
         walk.integers(*shape)?.into_iter().map(|n| usize::try_from(n).ok()).collect();
-    let Some(Attr::Dialect(named)) = new.attrs.get("rng_algorithm") else { return None };
+    let Some(Attribute::Dialect(named)) = new.attrs.get("rng_algorithm") else { return None };
     let algorithm = RngAlgorithm::VARIANTS.into_iter().find(|a| a.name() == named.text)?;
     walk.shape_is(*bits, dims?);
     new.attrs.remove("rng_algorithm");

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use super::{MAX_KNOWN_ELEMENTS, Refiner, Stop, is_small, is_static};
 use crate::diag::{Diagnostic, Span};
-use crate::eval::{self, Denormals, NoHost, Value};
+use crate::eval::{self, Denormals, EvalValue, NoHost};
 use crate::infer;
 use crate::literal::Literal;
 use crate::module::{Func, Inst, InstId, NewInst, RegionId, ValueId};
@@ -216,8 +216,8 @@ impl<'r, 'm> Walk<'r, 'm> {
         if !foldable {
             return false;
         }
-        let operands: Vec<Value> =
-            new.operands().iter().map(|v| Value::Tensor(self.known[v].clone())).collect();
+        let operands: Vec<EvalValue> =
+            new.operands().iter().map(|v| EvalValue::Tensor(self.known[v].clone())).collect();
         let module = self.refiner.module;
         let values = eval::eval_inst(module, new, &operands, &|_| None, &NoHost, Denormals::Ieee);
         // If evaluation fails, the instruction stays and fails at run time.

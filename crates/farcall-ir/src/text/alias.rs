@@ -8,7 +8,7 @@ use super::aliases::{Alias, AliasValue};
 use super::lexer::{Tok, Token, next_token};
 use super::parser::{Parsed, Parser, span};
 use super::{MAX_ALIAS_NODES, MAX_NESTING};
-use crate::attr::Attr;
+use crate::attr::Attribute;
 use crate::types::Type;
 
 impl<'s> Parser<'s> {
@@ -121,11 +121,11 @@ impl<'s> Parser<'s> {
     }
 
     /// Returns the attribute of `#name`, which has been consumed.
-    pub(super) fn attr_alias(&mut self, t: Token) -> Parsed<Attr> {
+    pub(super) fn attr_alias(&mut self, t: Token) -> Parsed<Attribute> {
         match self.alias(t)? {
             AliasValue::Attr(a) => Ok(a),
-            AliasValue::Loc(_) => Ok(Attr::dialect("builtin.loc", "unknown")),
-            AliasValue::Type(ty) => Ok(Attr::Type(ty)),
+            AliasValue::Loc(_) => Ok(Attribute::dialect("builtin.loc", "unknown")),
+            AliasValue::Type(ty) => Ok(Attribute::Type(ty)),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::attr::Attr;
+use crate::attr::Attribute;
 use crate::module::Loc;
 use crate::types::Type;
 
@@ -33,7 +33,7 @@ pub(super) struct Alias {
 /// The value for which an alias stands.
 #[derive(Clone)]
 pub(super) enum AliasValue {
-    Attr(Attr),
+    Attr(Attribute),
     Type(Type),
     Loc(SharedLoc),
 }

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use super::lexer::Tok;
 use super::parser::{Parsed, Parser, span};
-use crate::attr::{Attr, AttrDict, DialectAttr, IntKind};
+use crate::attr::{AttrDict, Attribute, DialectAttr, IntKind};
 use crate::diag::{Diagnostic, Span};
 use crate::quote::is_bare;
 use crate::scalar::Scalar;
@@ -35,16 +35,16 @@ const IN_STABLEHLO: [&str; 16] = [
 ];
 
 /// Parses the attribute `#name<body>` if it is a sharding.
-pub(super) fn sharding_attr(name: &str, body: &str) -> Option<Attr> {
+pub(super) fn sharding_attr(name: &str, body: &str) -> Option<Attribute> {
     match name {
-        "sdy.sharding" => Some(Attr::Sharding(Sharding::read(body)?.into())),
-        "sdy.sharding_per_value" => Some(Attr::ShardingPerValue(Sharding::read_per_value(body)?.into())),
+        "sdy.sharding" => Some(Attribute::Sharding(Sharding::read(body)?.into())),
+        "sdy.sharding_per_value" => Some(Attribute::ShardingPerValue(Sharding::read_per_value(body)?.into())),
         _ => None,
     }
 }
 
 impl<'s> Parser<'s> {
-    pub(super) fn attr(&mut self) -> Parsed<Attr> {
+    pub(super) fn attr(&mut self) -> Parsed<Attribute> {
         self.enter()?;
         self.nodes += 1;
         let t = self.peek();
@@ -56,15 +56,15 @@ impl<'s> Parser<'s> {
                     items.push(p.attr()?);
                     Ok(())
                 })?;
-                Attr::Array(items)
+                Attribute::Array(items)
             }
-            Tok::Punct(b'{') => Attr::Dict(self.dict()?),
+            Tok::Punct(b'{') => Attribute::Dict(self.dict()?),
             Tok::Str => {
                 let bytes = self.string_bytes()?;
                 if self.eat(b':') {
                     self.ty()?;
                 }
-                Attr::String(bytes.into())
+                Attribute::String(bytes.into())
             }
             Tok::At => {
                 let mut name = self.symbol()?;
@@ -73,18 +73,18 @@ impl<'s> Parser<'s> {
                     name.push_str("::@");
                     name.push_str(&self.symbol()?);
                 }
-                Attr::Symbol(name.into())
+                Attribute::Symbol(name.into())
             }
             Tok::Hash => self.dialect_attr()?,
             Tok::Int | Tok::Float | Tok::Punct(b'-') => self.number()?,
             Tok::Word => match self.str_of(t) {
                 "true" | "false" => {
                     self.bump();
-                    Attr::Bool(self.str_of(t) == "true")
+                    Attribute::Bool(self.str_of(t) == "true")
                 }
                 "unit" => {
                     self.bump();
-                    Attr::Unit
+                    Attribute::Unit
                 }
                 "dense" => self.dense()?,
                 "dense_resource" => self.dense_resource()?,
@@ -92,17 +92,17 @@ impl<'s> Parser<'s> {
                 "affine_map" | "affine_set" | "strided" => {
                     self.bump();
                     let body = self.balanced()?;
-                    Attr::dialect(&format!("builtin.{}", self.str_of(t)), body)
+                    Attribute::dialect(&format!("builtin.{}", self.str_of(t)), body)
                 }
                 "opaque" => self.opaque()?,
                 "loc" => {
                     self.trailing_loc()?;
-                    Attr::dialect("builtin.loc", "unknown")
+                    Attribute::dialect("builtin.loc", "unknown")
                 }
-                _ if self.at_type() => Attr::Type(self.ty()?),
+                _ if self.at_type() => Attribute::Type(self.ty()?),
                 _ => return self.expected("an attribute"),
             },
-            _ if self.at_type() => Attr::Type(self.ty()?),
+            _ if self.at_type() => Attribute::Type(self.ty()?),
             _ => return self.expected("an attribute"),
         };
         self.leave();
@@ -123,7 +123,7 @@ impl<'s> Parser<'s> {
     }
 
     fn entries(&mut self, close: u8, out: &mut AttrDict) -> Parsed<()> {
-        let mut added: SmallVec<[(String, Attr, Span); 2]> = SmallVec::new();
+        let mut added: SmallVec<[(String, Attribute, Span); 2]> = SmallVec::new();
         self.list_until(close, |p| {
             let t = p.peek();
             let key = match t.tok {
@@ -134,7 +134,7 @@ impl<'s> Parser<'s> {
                 Tok::Str => p.string()?,
                 _ => return p.expected("the name of an attribute"),
             };
-            let value = if p.eat(b'=') { p.attr()? } else { Attr::Unit };
+            let value = if p.eat(b'=') { p.attr()? } else { Attribute::Unit };
             added.push((key, value, span(t)));
             Ok(())
         })?;
@@ -154,7 +154,7 @@ impl<'s> Parser<'s> {
     }
 
     /// Adds an attribute. If one of this name exists, reports an error instead.
-    pub(super) fn insert(&mut self, out: &mut AttrDict, key: String, value: Attr, at: Span) {
+    pub(super) fn insert(&mut self, out: &mut AttrDict, key: String, value: Attribute, at: Span) {
         if out.contains_key(&key) {
             self.is_twice(&key, at);
         } else {
@@ -167,7 +167,7 @@ impl<'s> Parser<'s> {
     }
 
     /// Parses `5`, `-5 : i32`, `1.5 : f32`, `0x7F800000 : f32`, `5 : index`.
-    fn number(&mut self) -> Parsed<Attr> {
+    fn number(&mut self) -> Parsed<Attribute> {
         let start = self.peek();
         let negative = self.eat(b'-');
         let t = self.peek();
@@ -175,7 +175,7 @@ impl<'s> Parser<'s> {
             self.bump();
             let value = self.decimal(t, negative)?;
             let dtype = if self.eat(b':') { self.float_type()? } else { DType::F64 };
-            return Ok(Attr::float(value, dtype));
+            return Ok(Attribute::float(value, dtype));
         }
         if t.tok != Tok::Int {
             return self.expected("a number");
@@ -186,7 +186,7 @@ impl<'s> Parser<'s> {
             return self.int_attr(value, DType::S64, place);
         }
         if self.eat_word("index") {
-            return Ok(Attr::Int(value, IntKind::Index));
+            return Ok(Attribute::Int(value, IntKind::Index));
         }
         let dtype = self.dtype()?;
         match dtype.class() {
@@ -194,7 +194,7 @@ impl<'s> Parser<'s> {
                 Some(value) if self.str_of(t).starts_with("0x") && !negative => {
                     // The digits are the bits of the float. A NaN keeps its payload where
                     // `Scalar::from_bytes` does.
-                    Ok(Attr::float(value, dtype))
+                    Ok(Attribute::float(value, dtype))
                 }
                 _ => self.fail(
                     "parse",
@@ -217,11 +217,11 @@ impl<'s> Parser<'s> {
     }
 
     /// Returns an integer attribute, or a boolean for `i1`.
-    fn int_attr(&mut self, value: i128, dtype: DType, at: Span) -> Parsed<Attr> {
+    fn int_attr(&mut self, value: i128, dtype: DType, at: Span) -> Parsed<Attribute> {
         match super::dense::int_in_range(value, dtype) {
-            Some(Scalar::Bool(b)) => Ok(Attr::Bool(b)),
-            Some(Scalar::Unsigned(v)) => Ok(Attr::Int(i128::from(v), IntKind::Typed(dtype))),
-            Some(v) => Ok(Attr::Int(i128::from(v.as_i64()), IntKind::Typed(dtype))),
+            Some(Scalar::Bool(b)) => Ok(Attribute::Bool(b)),
+            Some(Scalar::Unsigned(v)) => Ok(Attribute::Int(i128::from(v), IntKind::Typed(dtype))),
+            Some(v) => Ok(Attribute::Int(i128::from(v.as_i64()), IntKind::Typed(dtype))),
             None => self.fail("parse", at, format!("{value} does not fit {}", dtype.mlir())),
         }
     }
@@ -238,7 +238,7 @@ impl<'s> Parser<'s> {
     }
 
     /// Parses `#alias`, `#dialect.name<…>` or `#dialect<name …>`.
-    fn dialect_attr(&mut self) -> Parsed<Attr> {
+    fn dialect_attr(&mut self) -> Parsed<Attribute> {
         let t = self.bump();
         let name = &self.str_of(t)[1..];
         let has_body = self.bytes().get(t.end) == Some(&b'<');
@@ -246,7 +246,7 @@ impl<'s> Parser<'s> {
             if !name.contains('.') {
                 return self.attr_alias(t);
             }
-            return Ok(Attr::dialect(name, ""));
+            return Ok(Attribute::dialect(name, ""));
         }
         if !name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
             return self.fail("parse", span(t), "the name of a dialect starts with a letter");
@@ -280,7 +280,7 @@ impl<'s> Parser<'s> {
             name = format!("stablehlo.{base}");
         }
         let params = self.params(body);
-        Ok(Attr::Dialect(Arc::new(DialectAttr { name, text: body.to_owned(), params })))
+        Ok(Attribute::Dialect(Arc::new(DialectAttr { name, text: body.to_owned(), params })))
     }
 
     /// Parses the parameters of a dialect attribute if its text is a list of parameters; otherwise returns an
@@ -292,7 +292,7 @@ impl<'s> Parser<'s> {
             let mut out = Vec::new();
             while p.peek().tok != Tok::Eof {
                 let key = p.word("a name")?;
-                let value = if p.eat(b'=') { p.param()? } else { Attr::Unit };
+                let value = if p.eat(b'=') { p.param()? } else { Attribute::Unit };
                 out.push((p.str_of(key).to_owned(), value));
                 if p.peek().tok != Tok::Eof {
                     p.expect(b',')?;
@@ -305,7 +305,7 @@ impl<'s> Parser<'s> {
     }
 
     /// Parses a parameter: an attribute, or a word such as `tf32` or `DEFAULT`.
-    fn param(&mut self) -> Parsed<Attr> {
+    fn param(&mut self) -> Parsed<Attribute> {
         let t = self.peek();
         let keyword = t.tok == Tok::Word
             && !self.at_type()
@@ -315,29 +315,29 @@ impl<'s> Parser<'s> {
             );
         if keyword {
             self.bump();
-            return Ok(Attr::string(self.str_of(t)));
+            return Ok(Attribute::string(self.str_of(t)));
         }
         self.attr()
     }
 
     /// Parses `opaque<"elided_large_const", "0xDEADBEEF"> : type`, which MLIR wrote before 2023 in place of
     /// many elements.
-    fn opaque(&mut self) -> Parsed<Attr> {
+    fn opaque(&mut self) -> Parsed<Attribute> {
         let word = self.bump();
         let body = self.balanced()?;
         if !self.at(b':') {
-            return Ok(Attr::dialect("builtin.opaque", body));
+            return Ok(Attribute::dialect("builtin.opaque", body));
         }
         self.bump();
         let ty = self.ty()?;
         match ty {
-            Type::Tensor(ty) if ty.is_static() && body.contains("DEADBEEF") => Ok(Attr::Elided(ty)),
+            Type::Tensor(ty) if ty.is_static() && body.contains("DEADBEEF") => Ok(Attribute::Elided(ty)),
             _ => self.fail("type", span(word), "the elements of this constant are of another dialect"),
         }
     }
 
     /// Parses `array<i64: 1, 2>`.
-    fn dense_array(&mut self) -> Parsed<Attr> {
+    fn dense_array(&mut self) -> Parsed<Attribute> {
         self.bump();
         self.expect(b'<')?;
         let dtype = self.dtype()?;
@@ -351,6 +351,6 @@ impl<'s> Parser<'s> {
             })?;
         }
         let n = bytes.len() / dtype.size();
-        self.literal_of(dtype, [n], &bytes, Span::default()).map(Attr::DenseArray)
+        self.literal_of(dtype, [n], &bytes, Span::default()).map(Attribute::DenseArray)
     }
 }

@@ -12,7 +12,7 @@ use farcall_sig::{DType, DTypeClass};
 use super::lexer::{Tok, skip_space};
 use super::parser::{Parsed, Parser, span};
 use super::types::Tensor;
-use crate::attr::Attr;
+use crate::attr::Attribute;
 use crate::diag::Span;
 use crate::literal::Literal;
 use crate::scalar::Scalar;
@@ -23,7 +23,7 @@ type ElementError = (Span, String);
 
 impl<'s> Parser<'s> {
     /// Parses `dense<…> : type`.
-    pub(super) fn dense(&mut self) -> Parsed<Attr> {
+    pub(super) fn dense(&mut self) -> Parsed<Attribute> {
         let word = self.expect_word("dense")?;
         let open = self.expect(b'<')?;
         let (start, end) = (open.end, self.end_of_dense(open.end)?);
@@ -35,8 +35,8 @@ impl<'s> Parser<'s> {
         let literal = self.dense_body(start, end, dtype, &dims, place)?;
         self.jump(after);
         Ok(match index {
-            true => Attr::DenseIndex(literal),
-            false => Attr::Dense(literal),
+            true => Attribute::DenseIndex(literal),
+            false => Attribute::Dense(literal),
         })
     }
 
@@ -222,7 +222,7 @@ impl<'s> Parser<'s> {
 
     /// Parses `dense_resource<name> : tensor<…>`. The elements are in `{-# dialect_resources: … #-}`; if the
     /// printer left them out, the result is a constant without elements.
-    pub(super) fn dense_resource(&mut self) -> Parsed<Attr> {
+    pub(super) fn dense_resource(&mut self) -> Parsed<Attribute> {
         self.expect_word("dense_resource")?;
         let body = self.peek();
         let name = self.balanced()?.trim_matches('"').to_owned();
@@ -234,7 +234,7 @@ impl<'s> Parser<'s> {
                 let message = format!("the elements of `{name}` are not in this text");
                 return self.fail("resource", place, message);
             }
-            return Ok(Attr::Elided(TensorType::new(dtype, dims)));
+            return Ok(Attribute::Elided(TensorType::new(dtype, dims)));
         };
         // The first four bytes give the alignment.
         let raw = decode_hex(blob).filter(|b| b.len() >= 4);
@@ -248,8 +248,8 @@ impl<'s> Parser<'s> {
         let ty = TensorType::new(dtype, Arc::clone(&dims));
         let literal = self.literal_of_raw(&raw[4..], &ty, place)?;
         Ok(match index {
-            true => Attr::DenseIndex(literal),
-            false => Attr::Dense(literal),
+            true => Attribute::DenseIndex(literal),
+            false => Attribute::Dense(literal),
         })
     }
 

@@ -11,7 +11,7 @@ use super::scope::ResultName;
 use super::syntax::{CAPTURES, Directive, Draft, Syntax, Types};
 use super::table;
 use super::types::is_value_type;
-use crate::attr::{Attr, AttrDict, IntKind};
+use crate::attr::{AttrDict, Attribute, IntKind};
 use crate::attributes::{self, Fields};
 use crate::diag::{Diagnostic, Span};
 use crate::module::{NewInst, RegionId, ValueId, ValueIds};
@@ -113,7 +113,7 @@ impl<'s> Parser<'s> {
     /// Adds the attribute that the operation's name implies.
     fn imply(&mut self, implied: Implied, draft: &mut Draft) {
         if let Some((key, word)) = implied {
-            self.insert(&mut draft.attrs, key.to_owned(), Attr::string(word), draft.span);
+            self.insert(&mut draft.attrs, key.to_owned(), Attribute::string(word), draft.span);
         }
     }
 
@@ -249,29 +249,30 @@ impl<'s> Parser<'s> {
             Directive::Dict | Directive::PrefixDict => return self.optional_dict(&mut draft.attrs),
             Directive::Ints(key) => {
                 // Older programs have a constant here.
-                let value = if self.at(b'[') { Attr::i64_array(&self.integers()?) } else { self.attr()? };
+                let value =
+                    if self.at(b'[') { Attribute::i64_array(&self.integers()?) } else { self.attr()? };
                 (key, value)
             }
             Directive::Int(key, dtype) => {
                 let v = self.integer64()?;
-                (key, Attr::Int(i128::from(v), IntKind::Typed(*dtype)))
+                (key, Attribute::Int(i128::from(v), IntKind::Typed(*dtype)))
             }
             Directive::Flag(key) => {
                 let word = self.word("`true` or `false`")?;
                 match self.str_of(word) {
-                    "true" => (key, Attr::Bool(true)),
-                    "false" => (key, Attr::Bool(false)),
+                    "true" => (key, Attribute::Bool(true)),
+                    "false" => (key, Attribute::Bool(false)),
                     _ => return self.fail("parse", span(word), "expected `true` or `false`"),
                 }
             }
-            Directive::Float(key) => (key, Attr::float(self.bare_float()?, DType::F64)),
+            Directive::Float(key) => (key, Attribute::float(self.bare_float()?, DType::F64)),
             Directive::Keyword(key, kind) => {
                 let word = self.word("a keyword")?;
-                (key, Attr::dialect(&format!("stablehlo.{kind}"), self.str_of(word)))
+                (key, Attribute::dialect(&format!("stablehlo.{kind}"), self.str_of(word)))
             }
-            Directive::Symbol(key) => (key, Attr::Symbol(self.symbol()?.into())),
-            Directive::Target(key) => (key, Attr::string(self.symbol()?)),
-            Directive::Text(key) => (key, Attr::String(self.string_bytes()?.into())),
+            Directive::Symbol(key) => (key, Attribute::Symbol(self.symbol()?.into())),
+            Directive::Target(key) => (key, Attribute::string(self.symbol()?)),
+            Directive::Text(key) => (key, Attribute::String(self.string_bytes()?.into())),
             Directive::Value(key) => (key, self.attr()?),
             Directive::Optional(_) | Directive::Types(_) | Directive::Hook(_) => return Ok(()),
         };
@@ -473,13 +474,13 @@ impl<'s> Parser<'s> {
     /// Converts a draft's attributes, which are removed from the draft, to an operation.
     pub(super) fn op_of(&mut self, syntax: &'static Syntax, draft: &mut Draft) -> Option<Op> {
         if std::ptr::eq(syntax, &table::MHLO_TOP_K)
-            && draft.attrs.remove("largest").is_some_and(|largest| largest == Attr::Bool(false))
+            && draft.attrs.remove("largest").is_some_and(|largest| largest == Attribute::Bool(false))
         {
             // `largest = false` selects the smallest elements. Only the custom call that XLA makes of the
             // operation can express that.
             let said = draft.attrs.remove("k").map(|k| ("k".to_owned(), k));
-            let said = said.into_iter().chain([("largest".to_owned(), Attr::Bool(false))]).collect();
-            draft.attrs.insert("mhlo.attributes".to_owned(), Attr::Dict(said));
+            let said = said.into_iter().chain([("largest".to_owned(), Attribute::Bool(false))]).collect();
+            draft.attrs.insert("mhlo.attributes".to_owned(), Attribute::Dict(said));
             return Some(Op::CustomCall(Box::new(CustomCall::new("mhlo.topk"))));
         }
         if let Some(call) = syntax.call() {

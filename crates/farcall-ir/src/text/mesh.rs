@@ -7,7 +7,7 @@
 
 use farcall_sig::DType;
 
-use crate::attr::{Attr, AttrDict};
+use crate::attr::{AttrDict, Attribute};
 use crate::literal::Literal;
 use crate::sharding::{AxisRef, Mesh, is_plain};
 
@@ -15,18 +15,18 @@ use crate::sharding::{AxisRef, Mesh, is_plain};
 const MAX_DEVICES: usize = 1 << 20;
 
 /// Reads the mesh of an attribute `stablehlo.mesh = {axes = [{name = "x", size = 2 : i64}]}`.
-pub(super) fn mesh_of_dict(attr: &Attr) -> Option<Mesh> {
-    let Attr::Dict(dict) = attr else { return None };
-    let Attr::Array(axes) = dict.get("axes")? else { return None };
-    let axis = |axis: &Attr| match axis {
-        Attr::Dict(d) => {
+pub(super) fn mesh_of_dict(attr: &Attribute) -> Option<Mesh> {
+    let Attribute::Dict(dict) = attr else { return None };
+    let Attribute::Array(axes) = dict.get("axes")? else { return None };
+    let axis = |axis: &Attribute| match axis {
+        Attribute::Dict(d) => {
             let name = d.get("name")?.as_str().filter(|name| is_plain(name))?;
             Some((name.to_owned(), usize::try_from(d.get("size")?.as_i64()?).ok()?))
         }
         _ => None,
     };
     let axes = axes.iter().map(axis).collect::<Option<_>>()?;
-    let device_ids = dict.get("device_ids").and_then(Attr::as_i64_list).unwrap_or_default();
+    let device_ids = dict.get("device_ids").and_then(Attribute::as_i64_list).unwrap_or_default();
     if device_ids.iter().any(|id| *id < 0) {
         return None;
     }
@@ -39,7 +39,7 @@ pub(super) fn mesh_of_dict(attr: &Attr) -> Option<Mesh> {
 /// A sentence that describes the problem.
 pub(crate) fn resolve(attrs: &mut AttrDict, mesh: impl Fn(&str) -> Option<Mesh>) -> Result<(), String> {
     const KEY: &str = "replica_groups";
-    let Some(Attr::Dialect(groups)) = attrs.get(KEY) else { return Ok(()) };
+    let Some(Attribute::Dialect(groups)) = attrs.get(KEY) else { return Ok(()) };
     if groups.name != "stablehlo.replica_group_mesh_axes" {
         return Ok(());
     }
@@ -61,7 +61,7 @@ pub(crate) fn resolve(attrs: &mut AttrDict, mesh: impl Fn(&str) -> Option<Mesh>)
     let refs: Option<Vec<AxisRef>> = refs.into_iter().map(axis).collect();
     let refs = refs.ok_or_else(|| format!("attribute `{KEY}`: {axes} are not axes of a mesh"))?;
     let ids = groups_of(&mesh, &refs).map_err(|message| format!("attribute `{KEY}`: {message}"))?;
-    attrs.insert(KEY.to_owned(), Attr::Dense(ids));
+    attrs.insert(KEY.to_owned(), Attribute::Dense(ids));
     Ok(())
 }
 
@@ -217,10 +217,10 @@ mod tests {
     fn groups(mesh: &str, axes: impl std::fmt::Display) -> Result<Vec<Vec<i64>>, String> {
         let text = format!("#stablehlo.replica_group_mesh_axes<mesh = {mesh}, axes = {axes}>");
         let mut attrs = AttrDict::new();
-        attrs.insert("replica_groups".to_owned(), text.parse::<Attr>().unwrap());
+        attrs.insert("replica_groups".to_owned(), text.parse::<Attribute>().unwrap());
         let defined = Mesh::read(r#"["x"=2, "y"=4], device_ids=[7, 6, 5, 4, 3, 2, 1, 0]"#);
         resolve(&mut attrs, |name| defined.clone().filter(|_| name == "m"))?;
-        let Some(Attr::Dense(ids)) = attrs.get("replica_groups") else { panic!("{attrs:?}") };
+        let Some(Attribute::Dense(ids)) = attrs.get("replica_groups") else { panic!("{attrs:?}") };
         let ids: (usize, Vec<i64>) = (ids.dims()[1], ids.iter().map(|s| s.as_i64()).collect());
         Ok(ids.1.chunks(ids.0).map(<[i64]>::to_vec).collect())
     }

@@ -54,7 +54,7 @@ mod value;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use crate::attr::{Attr, AttrDict, Dict};
+use crate::attr::{AttrDict, Attribute, Dict};
 use crate::diag::{Diagnostic, ProgramError, Source, Span};
 use crate::module::Module;
 use crate::op::Op;
@@ -172,10 +172,10 @@ impl FromStr for Type {
 
 /// Parses an attribute: `dense<[1, 2]> : tensor<2xi32>`. Errors give the problem and its position in the
 /// text.
-impl FromStr for Attr {
+impl FromStr for Attribute {
     type Err = ProgramError;
 
-    fn from_str(text: &str) -> Result<Attr, ProgramError> {
+    fn from_str(text: &str) -> Result<Attribute, ProgramError> {
         whole("<attribute>", text, |p| p.attr())
     }
 }

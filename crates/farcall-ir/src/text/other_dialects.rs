@@ -14,7 +14,7 @@ use super::scope::{Operands, ResultName};
 use super::shape_operations::Emitter;
 use super::syntax::{Draft, Syntax};
 use super::table::{self, MHLO_TOP_K};
-use crate::attr::{Attr, AttrDict};
+use crate::attr::{AttrDict, Attribute};
 use crate::diag::{Diagnostic, Span};
 use crate::literal::Literal;
 use crate::module::{RegionId, ValueId};
@@ -176,7 +176,7 @@ impl<'s> Parser<'s> {
                 Tok::Word if matches!(self.str_of(at), "atol" | "rtol") => {
                     self.bump();
                     let key = if self.str_of(at) == "atol" { "tolerance" } else { "rtol" };
-                    (key, Attr::float(self.bare_float()?, DType::F64))
+                    (key, Attribute::float(self.bare_float()?, DType::F64))
                 }
                 _ => ("value", self.attr()?),
             };
@@ -361,7 +361,7 @@ impl<'s> Parser<'s> {
                 let x = next()?;
                 let mut indices: Vec<ValueId> = given.collect();
                 if indices.is_empty()
-                    && let Some(i) = value.as_ref().and_then(Attr::as_i64)
+                    && let Some(i) = value.as_ref().and_then(Attribute::as_i64)
                 {
                     indices.push(e.integer(i));
                 }
@@ -384,8 +384,11 @@ impl<'s> Parser<'s> {
                 e.assert(holds, "shapes differ")?
             }
             Foreign::Require => {
-                let message =
-                    value.as_ref().and_then(Attr::as_str).unwrap_or("a condition does not hold").to_owned();
+                let message = value
+                    .as_ref()
+                    .and_then(Attribute::as_str)
+                    .unwrap_or("a condition does not hold")
+                    .to_owned();
                 let holds = next()?;
                 e.assert(holds, &message)?
             }
@@ -417,19 +420,19 @@ fn tensor_type(ty: &Type) -> Option<TensorType> {
 }
 
 /// Converts an attribute to a constant.
-fn constant(e: &mut Emitter<'_>, value: Attr) -> Result<ValueId, String> {
+fn constant(e: &mut Emitter<'_>, value: Attribute) -> Result<ValueId, String> {
     use crate::attr::IntKind;
     let scalar = |dtype, scalar| Literal::scalar(dtype, scalar);
     let literal = match value {
-        Attr::Dense(literal) | Attr::DenseIndex(literal) => literal,
-        Attr::Elided(ty) => return Ok(e.op(Op::Elided(ty.clone()), &[], ty)),
-        Attr::Bool(b) => scalar(DType::Pred, Scalar::Bool(b)),
-        Attr::Int(v, IntKind::Index) => scalar(DType::S64, Scalar::Signed(v as i64)),
-        Attr::Int(v, IntKind::Typed(dtype)) if dtype.is_unsigned_integer() => {
+        Attribute::Dense(literal) | Attribute::DenseIndex(literal) => literal,
+        Attribute::Elided(ty) => return Ok(e.op(Op::Elided(ty.clone()), &[], ty)),
+        Attribute::Bool(b) => scalar(DType::Pred, Scalar::Bool(b)),
+        Attribute::Int(v, IntKind::Index) => scalar(DType::S64, Scalar::Signed(v as i64)),
+        Attribute::Int(v, IntKind::Typed(dtype)) if dtype.is_unsigned_integer() => {
             scalar(dtype, Scalar::Unsigned(v as u64))
         }
-        Attr::Int(v, IntKind::Typed(dtype)) => scalar(dtype, Scalar::Signed(v as i64)),
-        Attr::Float(bits, dtype) => scalar(dtype, Scalar::Float(f64::from_bits(bits))),
+        Attribute::Int(v, IntKind::Typed(dtype)) => scalar(dtype, Scalar::Signed(v as i64)),
+        Attribute::Float(bits, dtype) => scalar(dtype, Scalar::Float(f64::from_bits(bits))),
         other => match other.as_i64_list() {
             Some(list) => Literal::from_slice(DType::S64, [list.len()], &list),
             None => return Err(format!("a constant cannot be {other}")),

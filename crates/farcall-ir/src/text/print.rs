@@ -9,7 +9,7 @@ use farcall_sig::DType;
 use super::printer::{Printer, put};
 use super::syntax::{CAPTURES, Directive, NotPretty, Syntax, Types, View};
 use super::table;
-use crate::attr::{Attr, AttrDict, Dict, IntKind};
+use crate::attr::{AttrDict, Attribute, Dict, IntKind};
 use crate::attributes;
 use crate::module::{Inst, Module, Region};
 use crate::op::Op;
@@ -122,15 +122,18 @@ impl<'a> Printer<'a> {
         let params: Vec<Type> = f.params().iter().map(|p| f[*p].clone()).collect();
         let ty = Type::Function(Arc::new(FuncType { params, results: f.results().to_vec() }));
         let mut attrs = AttrDict::from([
-            ("function_type".to_owned(), Attr::Type(ty)),
-            ("sym_name".to_owned(), Attr::string(&f.name)),
+            ("function_type".to_owned(), Attribute::Type(ty)),
+            ("sym_name".to_owned(), Attribute::string(&f.name)),
         ]);
         if !f.public {
-            attrs.insert("sym_visibility".to_owned(), Attr::string("private"));
+            attrs.insert("sym_visibility".to_owned(), Attribute::string("private"));
         }
         for (key, dicts) in [("arg_attrs", f.param_attrs()), ("res_attrs", f.result_attrs())] {
             if dicts.iter().any(|d| !d.is_empty()) {
-                attrs.insert(key.to_owned(), Attr::Array(dicts.iter().cloned().map(Attr::Dict).collect()));
+                attrs.insert(
+                    key.to_owned(),
+                    Attribute::Array(dicts.iter().cloned().map(Attribute::Dict).collect()),
+                );
             }
         }
         self.put(format_args!("  \"func.func\"() <{}> (", Dict(&attrs)));
@@ -270,7 +273,7 @@ impl<'a> Printer<'a> {
                 self.put(format_args!("{ints:?}"));
             }
             Directive::Int(key, dtype) => match view.take(key)? {
-                Attr::Int(v, IntKind::Typed(of)) if of == *dtype => self.put(format_args!("{v}")),
+                Attribute::Int(v, IntKind::Typed(of)) if of == *dtype => self.put(format_args!("{v}")),
                 _ => return Err(NotPretty),
             },
             Directive::Flag(key) => {
@@ -280,14 +283,14 @@ impl<'a> Printer<'a> {
             Directive::Float(key) => {
                 let attr = view.take(key)?;
                 let finite = attr.as_f64().is_some_and(f64::is_finite);
-                if !finite || !matches!(attr, Attr::Float(_, DType::F64)) {
+                if !finite || !matches!(attr, Attribute::Float(_, DType::F64)) {
                     return Err(NotPretty);
                 }
                 let text = attr.to_string();
                 self.out.push_str(text.split(" : ").next().unwrap_or(&text));
             }
             Directive::Keyword(key, _) => match view.take(key)? {
-                Attr::Dialect(d) => self.out.push_str(&d.text),
+                Attribute::Dialect(d) => self.out.push_str(&d.text),
                 _ => return Err(NotPretty),
             },
             Directive::Symbol(key) | Directive::Value(key) => {
@@ -408,7 +411,7 @@ impl<'a> Printer<'a> {
             Ok(0) => self.optional_dict(inst.attrs()),
             n => {
                 let mut attrs = inst.attrs().clone();
-                attrs.insert(CAPTURES.to_owned(), Attr::i64(n.unwrap_or(i64::MAX)));
+                attrs.insert(CAPTURES.to_owned(), Attribute::i64(n.unwrap_or(i64::MAX)));
                 self.optional_dict(&attrs);
             }
         }

@@ -8,7 +8,7 @@ use super::merge_modules::Parts;
 use super::mesh::mesh_of_dict;
 use super::parser::{Parsed, Parser, hinted, span};
 use super::region::Arg;
-use crate::attr::{Attr, AttrDict};
+use crate::attr::{AttrDict, Attribute};
 use crate::diag::{Diagnostic, Source, Span};
 use crate::module::{Func, FuncId, Module, NamedMesh};
 use crate::sharding::Mesh;
@@ -371,7 +371,7 @@ impl<'s> Parser<'s> {
             None => true,
         };
         let params = match attrs.remove("function_type") {
-            Some(Attr::Type(Type::Function(ty))) => {
+            Some(Attribute::Type(Type::Function(ty))) => {
                 func.set_result_types(ty.results.iter().cloned());
                 ty.params.clone()
             }
@@ -393,13 +393,13 @@ impl<'s> Parser<'s> {
     fn dicts(&mut self, attrs: &mut AttrDict, key: &str, n: usize, at: Span) -> Vec<AttrDict> {
         let items = match attrs.remove(key) {
             None => return vec![AttrDict::new(); n],
-            Some(Attr::Array(items)) => items,
+            Some(Attribute::Array(items)) => items,
             Some(_) => Vec::new(),
         };
         let dicts: Vec<AttrDict> = items
             .into_iter()
             .filter_map(|a| match a {
-                Attr::Dict(d) => Some(d),
+                Attribute::Dict(d) => Some(d),
                 _ => None,
             })
             .collect();
@@ -461,9 +461,9 @@ impl<'s> Parser<'s> {
 }
 
 /// Reads the mesh of `#sdy.mesh<["x"=2]>`.
-fn mesh_of_attr(attr: &Attr) -> Option<Mesh> {
+fn mesh_of_attr(attr: &Attribute) -> Option<Mesh> {
     match attr {
-        Attr::Dialect(d) if d.name == "sdy.mesh" => Mesh::read(&d.text),
+        Attribute::Dialect(d) if d.name == "sdy.mesh" => Mesh::read(&d.text),
         _ => None,
     }
 }

@@ -2,11 +2,11 @@
 
 use farcall_sig::DType;
 
-use crate::attr::Attr;
+use crate::attr::Attribute;
 use crate::diag::Span;
 use crate::literal::Literal;
 use crate::module::{Func, NewInst, RegionId, ValueId};
-use crate::op::{Binary, Compare, CustomCall, Direction, Op, Slice};
+use crate::op::{Binary, Compare, ComparisonDirection, CustomCall, Op, Slice};
 use crate::scalar::Scalar;
 use crate::types::{TensorType, Type};
 
@@ -204,7 +204,7 @@ impl<'f> Emitter<'f> {
         shapes.iter().zip(lens).map(pad).collect()
     }
 
-    fn compare(&mut self, direction: Direction, a: ValueId, b: ValueId) -> Result<ValueId, String> {
+    fn compare(&mut self, direction: ComparisonDirection, a: ValueId, b: ValueId) -> Result<ValueId, String> {
         let ty = self.tensor(a)?.with_dtype(DType::Pred);
         Ok(self.op(Op::Compare(Compare { direction, kind: None }), &[a, b], ty))
     }
@@ -212,7 +212,7 @@ impl<'f> Emitter<'f> {
     fn is_one(&mut self, extents: ValueId) -> Result<ValueId, String> {
         let n = self.len(extents)?;
         let ones = self.integers(&vec![1; n]);
-        self.compare(Direction::Eq, extents, ones)
+        self.compare(ComparisonDirection::Eq, extents, ones)
     }
 
     /// The common shape of a broadcast: an extent of 1 is replaced by the other shape's extent.
@@ -237,7 +237,7 @@ impl<'f> Emitter<'f> {
         // shape.
         let mut common = *first;
         for b in others {
-            let equal = self.compare(Direction::Eq, common, *b)?;
+            let equal = self.compare(ComparisonDirection::Eq, common, *b)?;
             let ty = self.tensor(equal)?;
             let (one, other) = (self.is_one(common)?, self.is_one(*b)?);
             let either = self.op(Op::Binary(Binary::Or), &[one, other], ty.clone());
@@ -256,7 +256,7 @@ impl<'f> Emitter<'f> {
             if self.len(pair[0])? != self.len(pair[1])? {
                 return Ok(self.boolean(false));
             }
-            let equal = self.compare(Direction::Eq, pair[0], pair[1])?;
+            let equal = self.compare(ComparisonDirection::Eq, pair[0], pair[1])?;
             conditions.extend(self.elements(equal)?);
         }
         self.all(&conditions)
@@ -274,7 +274,7 @@ impl<'f> Emitter<'f> {
     pub(super) fn assert(&mut self, condition: ValueId, message: &str) -> Result<ValueId, String> {
         let call = CustomCall { has_side_effect: true, ..CustomCall::new("shape_assertion") };
         let mut new = NewInst::new(Op::CustomCall(Box::new(call)), [condition]).at(self.at, None);
-        new.attrs.insert("error_message".to_owned(), Attr::string(message));
+        new.attrs.insert("error_message".to_owned(), Attribute::string(message));
         self.func.push(self.region, new, []);
         Ok(condition)
     }

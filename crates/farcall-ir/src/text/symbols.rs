@@ -18,7 +18,7 @@ pub(super) struct Symbols {
     declared: Vec<(FuncId, Span)>,
 }
 
-impl attributes::Symbols for Symbols {
+impl attributes::FunctionIds for Symbols {
     fn func(&mut self, name: &str) -> FuncId {
         self.id(name)
     }

@@ -8,7 +8,7 @@ use farcall_sig::DType;
 use super::parser::{Parsed, Parser};
 use super::printer::Printer;
 use super::scope::Operands;
-use crate::attr::{Attr, AttrDict};
+use crate::attr::{AttrDict, Attribute};
 use crate::diag::Span;
 use crate::module::{Inst, RegionId, ValueId};
 use crate::op::CustomCall;
@@ -174,7 +174,7 @@ impl View<'_> {
     }
 
     /// Takes a remaining attribute.
-    pub(super) fn take(&mut self, key: &str) -> Result<Attr, NotPretty> {
+    pub(super) fn take(&mut self, key: &str) -> Result<Attribute, NotPretty> {
         self.attrs.remove(key).ok_or(NotPretty)
     }
 }

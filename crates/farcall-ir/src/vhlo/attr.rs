@@ -9,7 +9,7 @@ use super::dense;
 use super::table::Table;
 use super::ty::Ty;
 use super::types::{self, BOUNDS, bounds_text, first_message};
-use crate::attr::{Attr, AttrDict, DialectAttr, IntKind};
+use crate::attr::{AttrDict, Attribute, DialectAttr, IntKind};
 use crate::bytecode::{Cursor, Reading};
 use crate::scalar::Scalar;
 
@@ -58,21 +58,23 @@ const MESH: u64 = 25;
 const MAX_API_VERSION: u64 = 4;
 
 /// Decodes an attribute of VHLO.
-pub(super) fn read<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<Attr> {
+pub(super) fn read<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<Attribute> {
     let before = *from;
     let code = from.number()?;
     if let Some(kind) = ENUMS.iter().find(|e| e.code == code) {
         return word(kind, from, &before);
     }
     match code {
-        ARRAY => Ok(Attr::Array(from.list(|from| table.attr(from))?)),
+        ARRAY => Ok(Attribute::Array(from.list(|from| table.attr(from))?)),
         BOOLEAN => match from.number()? {
-            0 => Ok(Attr::Bool(false)),
-            1 => Ok(Attr::Bool(true)),
+            0 => Ok(Attribute::Bool(false)),
+            1 => Ok(Attribute::Bool(true)),
             other => before.damaged(format!("a boolean that is {other}")),
         },
         API_VERSION => match from.number()? {
-            version @ 0..=MAX_API_VERSION => Ok(Attr::Int(i128::from(version), IntKind::Typed(DType::S32))),
+            version @ 0..=MAX_API_VERSION => {
+                Ok(Attribute::Int(i128::from(version), IntKind::Typed(DType::S32)))
+            }
             other => Err(before.error("unsupported", format!("version {other} of custom calls"))),
         },
         DICTIONARY => dictionary(table, from),
@@ -83,17 +85,18 @@ pub(super) fn read<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Read
         TENSOR => dense::read(table, from),
         TYPE => {
             let ty = table.ty(from)?;
-            table.written(ty, from).map(Attr::Type)
+            table.written(ty, from).map(Attribute::Type)
         }
-        TYPE_EXTENSIONS => Ok(Attr::dialect(BOUNDS, bounds_text(&from.list(Cursor::signed)?))),
+        TYPE_EXTENSIONS => Ok(Attribute::dialect(BOUNDS, bounds_text(&from.list(Cursor::signed)?))),
         RESULT_ACCURACY => result_accuracy(table, from),
-        SUB_AXIS => {
-            Ok(Attr::dialect("stablehlo.sub_axis_info", format!("({}){}", from.signed()?, from.signed()?)))
-        }
+        SUB_AXIS => Ok(Attribute::dialect(
+            "stablehlo.sub_axis_info",
+            format!("({}){}", from.signed()?, from.signed()?),
+        )),
         AXIS_REF => axis_ref(table, from),
         MESH_GROUPS => mesh_groups(table, from),
         MESH_AXIS => {
-            let name = Attr::string(table.name(from)?);
+            let name = Attribute::string(table.name(from)?);
             written("stablehlo.mesh_axis", format!("name = {name}, size = {}", from.signed()?), &before)
         }
         MESH => mesh(table, from),
@@ -102,7 +105,7 @@ pub(super) fn read<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Read
 }
 
 /// Decodes a value of an enumeration.
-pub(super) fn word(kind: &Enumeration, from: &mut Cursor<'_>, before: &Cursor<'_>) -> Reading<Attr> {
+pub(super) fn word(kind: &Enumeration, from: &mut Cursor<'_>, before: &Cursor<'_>) -> Reading<Attribute> {
     let value = from.size()?;
     match kind.words.get(value) {
         Some(word) if !word.is_empty() => Ok(keyword(kind.kind, word)),
@@ -111,18 +114,22 @@ pub(super) fn word(kind: &Enumeration, from: &mut Cursor<'_>, before: &Cursor<'_
 }
 
 /// Returns the attribute `#stablehlo<kind WORD>`, as parsed from text.
-fn keyword(kind: &str, word: &str) -> Attr {
-    let params = AttrDict::from([(word.to_owned(), Attr::Unit)]);
-    Attr::Dialect(Arc::new(DialectAttr { name: format!("stablehlo.{kind}"), text: word.to_owned(), params }))
+fn keyword(kind: &str, word: &str) -> Attribute {
+    let params = AttrDict::from([(word.to_owned(), Attribute::Unit)]);
+    Attribute::Dialect(Arc::new(DialectAttr {
+        name: format!("stablehlo.{kind}"),
+        text: word.to_owned(),
+        params,
+    }))
 }
 
 /// Decodes an attribute that is stored as text.
-pub(super) fn of_text<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<Attr> {
+pub(super) fn of_text<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<Attribute> {
     let before = *from;
     let Ok(text) = std::str::from_utf8(from.terminated()?) else {
         return before.damaged("the text of an attribute that is not UTF-8");
     };
-    match text.parse::<Attr>() {
+    match text.parse::<Attribute>() {
         Ok(attr) => {
             let (depth, nodes) = measure(&attr);
             table.measured(depth, nodes, &before)?;
@@ -133,19 +140,19 @@ pub(super) fn of_text<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> R
 }
 
 /// Returns the nesting depth of an attribute and the number of nodes that a use of it costs.
-fn measure(attr: &Attr) -> (u32, usize) {
-    let list = |items: &mut dyn Iterator<Item = &Attr>| {
+fn measure(attr: &Attribute) -> (u32, usize) {
+    let list = |items: &mut dyn Iterator<Item = &Attribute>| {
         items.fold((1, 1), |(depth, nodes): (u32, usize), item| {
             let (d, n) = measure(item);
             (depth.max(d + 1), nodes + n)
         })
     };
     match attr {
-        Attr::Array(items) => list(&mut items.iter()),
-        Attr::Dict(entries) => list(&mut entries.values()),
-        Attr::Dialect(d) => list(&mut d.params.values()),
-        Attr::Type(ty) => types::measure(ty),
-        Attr::Dense(l) | Attr::DenseArray(l) | Attr::DenseIndex(l) => {
+        Attribute::Array(items) => list(&mut items.iter()),
+        Attribute::Dict(entries) => list(&mut entries.values()),
+        Attribute::Dialect(d) => list(&mut d.params.values()),
+        Attribute::Type(ty) => types::measure(ty),
+        Attribute::Dense(l) | Attribute::DenseArray(l) | Attribute::DenseIndex(l) => {
             (1, 1 + l.byte_len().min(dense::MAX_EXPANDED_BYTES) / super::BYTES_PER_NODE)
         }
         _ => (1, 1),
@@ -153,17 +160,17 @@ fn measure(attr: &Attr) -> (u32, usize) {
 }
 
 /// Returns the attribute `#name<text>`.
-pub(super) fn written(name: &str, text: impl Display, at: &Cursor<'_>) -> Reading<Attr> {
+pub(super) fn written(name: &str, text: impl Display, at: &Cursor<'_>) -> Reading<Attribute> {
     let text = text.to_string();
     if text.is_empty() {
-        return Ok(Attr::dialect(name, text));
+        return Ok(Attribute::dialect(name, text));
     }
     let text = format!("#{name}<{text}>");
-    text.parse::<Attr>().or_else(|e| at.damaged(format!("{text}: {}", first_message(&e))))
+    text.parse::<Attribute>().or_else(|e| at.damaged(format!("{text}: {}", first_message(&e))))
 }
 
 /// Decodes names and values. Each name must be unique.
-pub(super) fn dictionary<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<Attr> {
+pub(super) fn dictionary<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<Attribute> {
     let (mut all, mut places) = (Vec::new(), Vec::new());
     for _ in 0..from.count()? {
         let before = *from;
@@ -172,35 +179,35 @@ pub(super) fn dictionary<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -
         places.push(before);
         all.push((name, table.attr(from)?));
     }
-    AttrDict::unique(all).map(Attr::Dict).map_err(|(again, name)| {
+    AttrDict::unique(all).map(Attribute::Dict).map_err(|(again, name)| {
         places[again].error("redefinition", format!("attribute `{name}` is given twice"))
     })
 }
 
 /// Decodes a type and the bits of a float of that type.
-pub(super) fn float<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<Attr> {
+pub(super) fn float<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<Attribute> {
     let before = *from;
     let dtype = table.element(from)?;
     if !dtype.is_float() {
         return before.damaged(format!("a floating point number of type {}", dtype.mlir()));
     }
     let bits = bits(dtype.bits(), from)?;
-    Ok(Attr::float(Scalar::from_bytes(dtype, &bits.to_le_bytes()).as_f64(), dtype))
+    Ok(Attribute::float(Scalar::from_bytes(dtype, &bits.to_le_bytes()).as_f64(), dtype))
 }
 
 /// Decodes a type and an integer of that type.
-pub(super) fn integer<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<Attr> {
+pub(super) fn integer<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<Attribute> {
     let before = *from;
     match table.ty(from)? {
-        Ty::Index => Ok(Attr::Int(i128::from(from.signed()?), IntKind::Index)),
+        Ty::Index => Ok(Attribute::Int(i128::from(from.signed()?), IntKind::Index)),
         Ty::Element(dtype) if dtype.is_integer() || dtype.is_bool() => {
             let bits = bits(dtype.bits(), from)?;
             let value = match Scalar::from_bytes(dtype, &bits.to_le_bytes()) {
-                Scalar::Bool(b) => return Ok(Attr::Bool(b)),
+                Scalar::Bool(b) => return Ok(Attribute::Bool(b)),
                 Scalar::Unsigned(v) => i128::from(v),
                 other => i128::from(other.as_i64()),
             };
-            Ok(Attr::Int(value, IntKind::Typed(dtype)))
+            Ok(Attribute::Int(value, IntKind::Typed(dtype)))
         }
         other => before.damaged(format!("an integer of type {other}")),
     }
@@ -211,7 +218,7 @@ fn bits(width: u32, from: &mut Cursor<'_>) -> Reading<u64> {
     if width <= 8 { Ok(u64::from(from.byte()?)) } else { Ok(from.signed()?.cast_unsigned()) }
 }
 
-pub(super) fn alias(from: &mut Cursor<'_>) -> Reading<Attr> {
+pub(super) fn alias(from: &mut Cursor<'_>) -> Reading<Attribute> {
     let before = *from;
     let output = from.list(Cursor::signed)?;
     let operand = from.signed()?;
@@ -223,7 +230,7 @@ pub(super) fn alias(from: &mut Cursor<'_>) -> Reading<Attr> {
 }
 
 /// Decodes absolute and relative tolerance, units in the last place, and the mode.
-pub(super) fn result_accuracy<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<Attr> {
+pub(super) fn result_accuracy<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<Attribute> {
     let before = *from;
     let number = |from: &mut Cursor<'a>| Ok(f64::from_bits(from.signed()?.cast_unsigned()));
     let (atol, rtol) = (number(from)?, number(from)?);
@@ -232,27 +239,27 @@ pub(super) fn result_accuracy<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'
     let mut parts = Vec::new();
     for (name, value) in [("atol", atol), ("rtol", rtol)] {
         if value != 0.0 {
-            let value = Attr::float(value, DType::F64).to_string();
+            let value = Attribute::float(value, DType::F64).to_string();
             parts.push(format!("{name} = {}", value.strip_suffix(" : f64").unwrap_or(&value)));
         }
     }
     if ulps != 0 {
         parts.push(format!("ulps = {ulps}"));
     }
-    let Attr::Dialect(mode) = mode else {
+    let Attribute::Dialect(mode) = mode else {
         return before.damaged("the mode of an accuracy is expected");
     };
     parts.push(format!("mode = #stablehlo.result_accuracy_mode<{}>", mode.text));
     written("stablehlo.result_accuracy", parts.join(", "), &before)
 }
 
-fn axis_ref<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<Attr> {
+fn axis_ref<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<Attribute> {
     let before = *from;
-    let name = Attr::string(table.name(from)?);
+    let name = Attribute::string(table.name(from)?);
     let part = match from.number()? {
         0 => String::new(),
         1 => match table.attr(from)? {
-            Attr::Dialect(d) if d.name == "stablehlo.sub_axis_info" => {
+            Attribute::Dialect(d) if d.name == "stablehlo.sub_axis_info" => {
                 format!(", sub_axis_info = {}", d.text)
             }
             _ => return before.damaged("the part of an axis is expected"),
@@ -263,11 +270,11 @@ fn axis_ref<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<Att
 }
 
 /// Decodes replica groups that are given by mesh axes. The mesh is a name or an attribute.
-fn mesh_groups<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<Attr> {
+fn mesh_groups<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<Attribute> {
     let before = *from;
     let mesh = match table.attr(from)? {
-        Attr::String(name) => match std::str::from_utf8(&name) {
-            Ok(name) => Attr::Symbol(name.into()),
+        Attribute::String(name) => match std::str::from_utf8(&name) {
+            Ok(name) => Attribute::Symbol(name.into()),
             Err(_) => return before.damaged("the name of a mesh that is not UTF-8"),
         },
         other => other,
@@ -277,7 +284,7 @@ fn mesh_groups<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<
     written("stablehlo.replica_group_mesh_axes", format!("mesh = {mesh}, axes = {axes}"), &before)
 }
 
-fn mesh<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<Attr> {
+fn mesh<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<Attribute> {
     let before = *from;
     let axes = table.attr(from)?;
     let inner = *from;

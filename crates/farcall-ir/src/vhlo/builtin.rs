@@ -7,7 +7,7 @@ use farcall_sig::DType;
 use super::table::Table;
 use super::ty::Ty;
 use super::{attr, dense, types};
-use crate::attr::Attr;
+use crate::attr::Attribute;
 use crate::bytecode::{Cursor, Reading, Resource};
 use crate::module::Loc;
 use crate::types::Type;
@@ -38,11 +38,11 @@ const DISTINCT: u64 = 21;
 const FILE_RANGE: u64 = 22;
 
 /// Decodes an attribute of the dialect `builtin`.
-pub(super) fn attr<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<Attr> {
+pub(super) fn attr<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<Attribute> {
     let before = *from;
     let code = from.number()?;
     match code {
-        ARRAY => Ok(Attr::Array(from.list(|from| table.attr(from))?)),
+        ARRAY => Ok(Attribute::Array(from.list(|from| table.attr(from))?)),
         DICTIONARY => attr::dictionary(table, from),
         STRING => table.string(from),
         STRING_WITH_TYPE => {
@@ -50,26 +50,26 @@ pub(super) fn attr<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Read
             table.ty(from)?;
             Ok(string)
         }
-        SYMBOL => Ok(Attr::Symbol(table.name(from)?.into())),
+        SYMBOL => Ok(Attribute::Symbol(table.name(from)?.into())),
         NESTED_SYMBOL => {
             let mut name = table.name(from)?;
             for part in from.list(|from| table.attr(from))? {
-                let Attr::Symbol(part) = part else { return before.damaged("a name is expected") };
+                let Attribute::Symbol(part) = part else { return before.damaged("a name is expected") };
                 name.push_str("::@");
                 name.push_str(&part);
             }
-            Ok(Attr::Symbol(name.into()))
+            Ok(Attribute::Symbol(name.into()))
         }
         TYPE => {
             let ty = table.ty(from)?;
-            table.written(ty, from).map(Attr::Type)
+            table.written(ty, from).map(Attribute::Type)
         }
-        UNIT => Ok(Attr::Unit),
+        UNIT => Ok(Attribute::Unit),
         INTEGER => attr::integer(table, from),
         FLOAT => attr::float(table, from),
         CALL_SITE..=UNKNOWN | FILE_RANGE => {
             from.take(from.left())?;
-            Ok(Attr::dialect("builtin.loc", "unknown"))
+            Ok(Attribute::dialect("builtin.loc", "unknown"))
         }
         DENSE_RESOURCE => {
             let ty = table.ty(from)?;
@@ -90,7 +90,7 @@ pub(super) fn attr<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Read
             let raw = from.take(len)?;
             let ty = Type::Tensor(crate::types::TensorType::new(dtype, [n]));
             match dense::of_raw(table, Ty::Whole(ty), raw, &before)? {
-                Attr::Dense(literal) => Ok(Attr::DenseArray(literal)),
+                Attribute::Dense(literal) => Ok(Attribute::DenseArray(literal)),
                 other => Ok(other),
             }
         }
@@ -153,7 +153,7 @@ pub(super) fn location<'a>(
 fn text<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<Arc<str>> {
     let before = *from;
     match table.attr(from)? {
-        Attr::String(text) => {
+        Attribute::String(text) => {
             table.copied(text.len(), &before)?;
             Ok(String::from_utf8_lossy(&text).into())
         }

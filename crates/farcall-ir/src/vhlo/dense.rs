@@ -4,7 +4,7 @@ use farcall_sig::DType;
 
 use super::table::Table;
 use super::ty::Ty;
-use crate::attr::Attr;
+use crate::attr::Attribute;
 use crate::bytecode::{Cursor, Error, Reading};
 use crate::literal::{Literal, LiteralError};
 use crate::memory;
@@ -12,7 +12,7 @@ use crate::scalar::Scalar;
 use crate::types::{Dim, TensorType, Type};
 
 /// Decodes a type, the number of bytes, and the bytes.
-pub(super) fn read<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<Attr> {
+pub(super) fn read<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<Attribute> {
     let before = *from;
     let ty = table.ty(from)?;
     let len = from.size()?;
@@ -21,7 +21,12 @@ pub(super) fn read<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Read
 }
 
 /// Returns the constant of a type with these elements.
-pub(super) fn of_raw<'a>(table: &mut Table<'_, 'a>, ty: Ty, raw: &[u8], at: &Cursor<'a>) -> Reading<Attr> {
+pub(super) fn of_raw<'a>(
+    table: &mut Table<'_, 'a>,
+    ty: Ty,
+    raw: &[u8],
+    at: &Cursor<'a>,
+) -> Reading<Attribute> {
     let (dtype, dims, index) = match ty {
         Ty::Whole(Type::Tensor(t)) => (t.dtype, t.dims().collect(), false),
         Ty::OfIndex(dims) => (DType::S64, dims, true),
@@ -34,7 +39,7 @@ pub(super) fn of_raw<'a>(table: &mut Table<'_, 'a>, ty: Ty, raw: &[u8], at: &Cur
     let literal = literal(TensorType::new(dtype, sizes), raw, at)?;
     // A small constant is stored in full, even if the artifact has only one element.
     table.copied(literal.byte_len().min(MAX_EXPANDED_BYTES).saturating_add(8 * literal.dims().len()), at)?;
-    Ok(if index { Attr::DenseIndex(literal) } else { Attr::Dense(literal) })
+    Ok(if index { Attribute::DenseIndex(literal) } else { Attribute::Dense(literal) })
 }
 
 /// Maximum size in bytes of a constant whose elements are stored in full even if all are equal.

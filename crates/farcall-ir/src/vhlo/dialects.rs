@@ -3,13 +3,13 @@
 use super::table::{Decoders, Table};
 use super::ty::Ty;
 use super::{attr, builtin, plain, shardy, types};
-use crate::attr::Attr;
+use crate::attr::Attribute;
 use crate::bytecode::{Cursor, Entry, Reading};
 
 /// Decoders for all supported dialects.
 pub(super) const DECODERS: Decoders = Decoders { attr: attribute, ty, location: builtin::location };
 
-fn attribute<'a>(table: &mut Table<'_, 'a>, entry: &Entry, from: &mut Cursor<'a>) -> Reading<Attr> {
+fn attribute<'a>(table: &mut Table<'_, 'a>, entry: &Entry, from: &mut Cursor<'a>) -> Reading<Attribute> {
     match table.file.dialect(entry) {
         _ if !entry.custom => attr::of_text(table, from),
         "vhlo" => attr::read(table, from),

@@ -5,7 +5,7 @@ use super::attr::{self, Enumeration, words, written};
 use super::table::Table;
 use super::ty::Ty;
 use super::types::{BOUNDS, bounds_text};
-use crate::attr::Attr;
+use crate::attr::Attribute;
 use crate::bytecode::{Cursor, Reading};
 use crate::op::Opcode;
 use crate::types::Type;
@@ -95,7 +95,7 @@ fn parameters(code: u64) -> Option<(&'static str, &'static [Param])> {
 }
 
 /// Decodes an attribute of the dialect `stablehlo`.
-pub(super) fn attr<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<Attr> {
+pub(super) fn attr<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<Attribute> {
     let before = *from;
     let code = from.number()?;
     if let Some(kind) = ENUMS.iter().find(|e| e.code == code) {
@@ -115,7 +115,7 @@ pub(super) fn attr<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Read
     }
     match code {
         CONVOLUTION => convolution(from, &before),
-        TYPE_EXTENSIONS => Ok(Attr::dialect(BOUNDS, bounds_text(&from.list(Cursor::signed)?))),
+        TYPE_EXTENSIONS => Ok(Attribute::dialect(BOUNDS, bounds_text(&from.list(Cursor::signed)?))),
         ALIAS => attr::alias(from),
         RESULT_ACCURACY => attr::result_accuracy(table, from),
         _ => Err(before.error("unsupported", format!("a StableHLO attribute with the unknown code {code}"))),
@@ -124,7 +124,7 @@ pub(super) fn attr<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Read
 
 /// Decodes `[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]` from three pairs of named dimensions, each with its
 /// spatial dimensions.
-fn convolution(from: &mut Cursor<'_>, before: &Cursor<'_>) -> Reading<Attr> {
+fn convolution(from: &mut Cursor<'_>, before: &Cursor<'_>) -> Reading<Attribute> {
     let mut sides = Vec::new();
     for names in [["b", "f"], ["i", "o"], ["b", "f"]] {
         let named = [from.signed()?, from.signed()?];

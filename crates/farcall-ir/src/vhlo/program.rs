@@ -10,7 +10,7 @@ use super::table::Table;
 use super::ty::not_a_value;
 use super::upgrade::upgrade;
 use super::{NEWEST, ops, plain};
-use crate::attr::{Attr, AttrDict};
+use crate::attr::{AttrDict, Attribute};
 use crate::attributes::{self, Fields};
 use crate::bytecode::{Arg, Cursor, Error, File, Head, Ir, Reading};
 use crate::diag::{Diagnostic, Diagnostics, ProgramError, Source, Span, shortened};
@@ -169,7 +169,7 @@ impl<'f, 'a> Reader<'f, 'a> {
         let Some(name) = take_name(&mut attrs, "sym_name") else {
             return Err(at.error("attribute", "a function without `sym_name`"));
         };
-        let Some(Attr::Type(Type::Function(ty))) = attrs.remove("function_type") else {
+        let Some(Attribute::Type(Type::Function(ty))) = attrs.remove("function_type") else {
             return Err(at.error("attribute", format!("function @{name} without `function_type`")));
         };
         self.func = Func::new(name, Span::default());
@@ -203,7 +203,7 @@ impl<'f, 'a> Reader<'f, 'a> {
     fn dicts(&mut self, attrs: &mut AttrDict, key: &str, n: usize, at: usize) -> Vec<AttrDict> {
         let items = match attrs.remove(key) {
             None => Vec::new(),
-            Some(Attr::Array(items)) => items,
+            Some(Attribute::Array(items)) => items,
             Some(other) => vec![other],
         };
         if items.is_empty() {
@@ -212,7 +212,7 @@ impl<'f, 'a> Reader<'f, 'a> {
         let dicts: Option<Vec<AttrDict>> = items
             .into_iter()
             .map(|item| match item {
-                Attr::Dict(dict) => Some(dict),
+                Attribute::Dict(dict) => Some(dict),
                 _ => None,
             })
             .collect();
@@ -226,7 +226,7 @@ impl<'f, 'a> Reader<'f, 'a> {
         let mut attrs = self.attrs(head, at)?;
         let name = take_name(&mut attrs, "sym_name");
         let mesh = match attrs.remove("mesh") {
-            Some(Attr::Dialect(d)) if d.name == "sdy.mesh" => Mesh::read(&d.text),
+            Some(Attribute::Dialect(d)) if d.name == "sdy.mesh" => Mesh::read(&d.text),
             _ => None,
         };
         let (Some(name), Some(mesh)) = (name, mesh) else {
@@ -474,7 +474,7 @@ impl<'f, 'a> Reader<'f, 'a> {
         let mut out = match head.attrs {
             None => AttrDict::new(),
             Some(i) => match self.table.attr_at(i, at)? {
-                Attr::Dict(dict) => dict,
+                Attribute::Dict(dict) => dict,
                 other => return at.damaged(format!("the attributes of an operation are {other}")),
             },
         };
@@ -593,21 +593,23 @@ fn count(mut from: Cursor<'_>) -> Reading<usize> {
 }
 
 /// Length of the names in an attribute in bytes.
-fn text_bytes(attr: &Attr) -> usize {
+fn text_bytes(attr: &Attribute) -> usize {
     match attr {
-        Attr::String(text) => text.len(),
-        Attr::Symbol(name) => name.len(),
-        Attr::Dialect(d) => d.text.len(),
-        Attr::Array(items) => items.iter().map(text_bytes).sum(),
+        Attribute::String(text) => text.len(),
+        Attribute::Symbol(name) => name.len(),
+        Attribute::Dialect(d) => d.text.len(),
+        Attribute::Array(items) => items.iter().map(text_bytes).sum(),
         _ => 0,
     }
 }
 
 /// Size of the lists of numbers in an attribute in bytes.
-fn list_bytes(attr: &Attr) -> usize {
+fn list_bytes(attr: &Attribute) -> usize {
     match attr {
-        Attr::Dense(l) | Attr::DenseArray(l) | Attr::DenseIndex(l) if !l.is_splat() => l.byte_len(),
-        Attr::Array(items) => items.iter().map(list_bytes).sum(),
+        Attribute::Dense(l) | Attribute::DenseArray(l) | Attribute::DenseIndex(l) if !l.is_splat() => {
+            l.byte_len()
+        }
+        Attribute::Array(items) => items.iter().map(list_bytes).sum(),
         _ => 0,
     }
 }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::attr::written;
 use super::table::Table;
-use crate::attr::Attr;
+use crate::attr::Attribute;
 use crate::bytecode::{Cursor, Reading};
 use crate::sharding::is_plain;
 
@@ -31,7 +31,7 @@ const DIMENSION_MAPPING_PART: &str = "sdy.dim_mapping";
 const TENSOR_MAPPING_PART: &str = "sdy.tensor_mapping";
 
 /// Decodes an attribute of Shardy.
-pub(super) fn read<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<Attr> {
+pub(super) fn read<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<Attribute> {
     let before = *from;
     match from.number()? {
         MESH_AXIS => {
@@ -78,11 +78,11 @@ pub(super) fn read<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Read
 }
 
 /// Decodes a sharding: a mesh, the shardings of the dimensions, and further axes.
-fn sharding<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>, has_unreduced: bool) -> Reading<Attr> {
+fn sharding<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>, has_unreduced: bool) -> Reading<Attribute> {
     let before = *from;
     let mesh = match table.attr(from)? {
-        Attr::Symbol(name) => Attr::Symbol(name).to_string(),
-        Attr::Dialect(d) if d.name == "sdy.mesh" => format!("mesh<{}>", d.text),
+        Attribute::Symbol(name) => Attribute::Symbol(name).to_string(),
+        Attribute::Dialect(d) if d.name == "sdy.mesh" => format!("mesh<{}>", d.text),
         other => return before.damaged(format!("a mesh is expected, not {other}")),
     };
     let mut text = format!("{mesh}, [{}]", parts(table, from, DIMENSION_PART)?);
@@ -98,7 +98,7 @@ fn sharding<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>, has_unreduced:
 
 /// Decodes a propagation rule: the sizes of factors, the factors of each dimension of operands and results,
 /// and the factors with special roles.
-fn rule<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<Attr> {
+fn rule<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<Attribute> {
     let before = *from;
     let sizes = from.list(Cursor::signed)?;
     let mut tensors = |from: &mut Cursor<'a>| {
@@ -161,10 +161,10 @@ fn optional<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>, kind: &str) ->
     text_of(table, &attr, kind, &before).map(Some)
 }
 
-fn text_of<'a>(table: &mut Table<'_, 'a>, attr: &Attr, kind: &str, at: &Cursor<'a>) -> Reading<String> {
+fn text_of<'a>(table: &mut Table<'_, 'a>, attr: &Attribute, kind: &str, at: &Cursor<'a>) -> Reading<String> {
     let text = match attr {
-        Attr::Dialect(d) if d.name == kind => d.text.clone(),
-        Attr::Sharding(sharding) if kind == SHARDING_NAME => sharding.to_string(),
+        Attribute::Dialect(d) if d.name == kind => d.text.clone(),
+        Attribute::Sharding(sharding) if kind == SHARDING_NAME => sharding.to_string(),
         other => return at.damaged(format!("{kind} is expected, not {other}")),
     };
     table.copied(text.len(), at)?;

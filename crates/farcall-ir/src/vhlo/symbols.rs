@@ -14,7 +14,7 @@ pub(super) struct Symbols {
     uses: Vec<(FuncId, usize)>,
 }
 
-impl attributes::Symbols for Symbols {
+impl attributes::FunctionIds for Symbols {
     fn func(&mut self, name: &str) -> FuncId {
         let next = FuncId::new(self.by_name.len());
         match self.by_name.get(name) {

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use super::ty::Ty;
 use super::{BYTES_PER_NODE, COPIED, COPIED_PER_BYTE, MAX_NESTING, NODES, NODES_PER_BYTE};
-use crate::attr::Attr;
+use crate::attr::Attribute;
 use crate::bytecode::{Cursor, Entry, File, Reading};
 use crate::module::Loc;
 use crate::text::MAX_LOC_DEPTH;
@@ -25,7 +25,7 @@ type DecodeLocation =
 /// Decoders of the entries of a file.
 #[derive(Clone, Copy)]
 pub(super) struct Decoders {
-    pub(super) attr: Decode<Attr>,
+    pub(super) attr: Decode<Attribute>,
     pub(super) ty: Decode<Ty>,
     pub(super) location: DecodeLocation,
 }
@@ -34,7 +34,7 @@ pub(super) struct Decoders {
 pub(super) struct Table<'f, 'a> {
     pub(super) file: &'f File<'a>,
     decoders: Decoders,
-    attrs: Vec<Lazy<Attr>>,
+    attrs: Vec<Lazy<Attribute>>,
     types: Vec<Lazy<Ty>>,
     /// Depth and value of each decoded location; the value of an unknown location is `None`.
     locs: FxHashMap<usize, (u32, Option<Arc<Loc>>)>,
@@ -91,14 +91,14 @@ impl<'f, 'a> Table<'f, 'a> {
     }
 
     /// Reads the number of an attribute, and decodes the attribute.
-    pub(super) fn attr(&mut self, from: &mut Cursor<'a>) -> Reading<Attr> {
+    pub(super) fn attr(&mut self, from: &mut Cursor<'a>) -> Reading<Attribute> {
         let before = *from;
         let i = from.index(self.attrs.len(), "attribute")?;
         self.attr_at(i, &before)
     }
 
     /// Decodes attribute number `i`, which is used at `here`.
-    pub(super) fn attr_at(&mut self, i: usize, here: &Cursor<'a>) -> Reading<Attr> {
+    pub(super) fn attr_at(&mut self, i: usize, here: &Cursor<'a>) -> Reading<Attribute> {
         match std::mem::replace(&mut self.attrs[i], Lazy::InProgress) {
             Lazy::InProgress => here.damaged(format!("attribute {i} contains itself")),
             Lazy::Decoded(known) => {
@@ -180,11 +180,11 @@ impl<'f, 'a> Table<'f, 'a> {
     }
 
     /// Reads the number of a string, and returns the string as an attribute.
-    pub(super) fn string(&mut self, from: &mut Cursor<'a>) -> Reading<Attr> {
+    pub(super) fn string(&mut self, from: &mut Cursor<'a>) -> Reading<Attribute> {
         let string = self.file.string(from)?;
         // A string is stored once in the file, and all its uses share one copy.
         let known = self.strings.entry(string.as_ptr() as usize).or_insert_with(|| string.into());
-        Ok(Attr::String(Arc::clone(known)))
+        Ok(Attribute::String(Arc::clone(known)))
     }
 
     /// Decodes the location of an operation, which is attribute number `i`.
@@ -253,7 +253,7 @@ impl<'f, 'a> Table<'f, 'a> {
     }
 
     /// Returns the text of an attribute that becomes part of another attribute.
-    pub(super) fn show(&mut self, attr: &Attr, here: &Cursor<'a>) -> Reading<String> {
+    pub(super) fn show(&mut self, attr: &Attribute, here: &Cursor<'a>) -> Reading<String> {
         self.copied(text_bytes(attr), here)?;
         Ok(attr.to_string())
     }
@@ -296,17 +296,19 @@ impl<'f, 'a> Table<'f, 'a> {
 }
 
 /// Upper bound of the length of an attribute's text in bytes.
-fn text_bytes(attr: &Attr) -> usize {
+fn text_bytes(attr: &Attribute) -> usize {
     const BYTES_PER_NODE: usize = 64;
     BYTES_PER_NODE
         + match attr {
-            Attr::Array(items) => items.iter().map(text_bytes).sum(),
-            Attr::Dict(entries) => entries.iter().map(|(key, value)| 4 * key.len() + text_bytes(value)).sum(),
-            Attr::Dialect(d) if d.params.is_empty() => d.text.len(),
-            Attr::Dialect(d) => d.text.len() + d.params.values().map(text_bytes).sum::<usize>(),
-            Attr::String(text) => 4 * text.len(),
-            Attr::Symbol(name) => 4 * name.len(),
-            Attr::Dense(l) | Attr::DenseArray(l) | Attr::DenseIndex(l) => {
+            Attribute::Array(items) => items.iter().map(text_bytes).sum(),
+            Attribute::Dict(entries) => {
+                entries.iter().map(|(key, value)| 4 * key.len() + text_bytes(value)).sum()
+            }
+            Attribute::Dialect(d) if d.params.is_empty() => d.text.len(),
+            Attribute::Dialect(d) => d.text.len() + d.params.values().map(text_bytes).sum::<usize>(),
+            Attribute::String(text) => 4 * text.len(),
+            Attribute::Symbol(name) => 4 * name.len(),
+            Attribute::Dense(l) | Attribute::DenseArray(l) | Attribute::DenseIndex(l) => {
                 l.len().saturating_mul(BYTES_PER_NODE)
             }
             _ => 0,

@@ -6,7 +6,7 @@ use farcall_sig::DType;
 
 use super::table::Table;
 use super::ty::{Ty, not_a_value};
-use crate::attr::Attr;
+use crate::attr::Attribute;
 use crate::bytecode::{Cursor, Reading};
 use crate::types::{Dim, FuncType, Quantization, TensorType, Type};
 
@@ -187,8 +187,8 @@ pub(super) fn tensor<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>, encod
 pub(super) const BOUNDS: &str = "stablehlo.bounds";
 
 /// Parses `#stablehlo.bounds<3, ?>`, as created by [`super::attr`] or by text.
-fn bounds(attr: &Attr) -> Option<Vec<Option<usize>>> {
-    let Attr::Dialect(d) = attr else { return None };
+fn bounds(attr: &Attribute) -> Option<Vec<Option<usize>>> {
+    let Attribute::Dialect(d) = attr else { return None };
     if d.name != BOUNDS {
         return None;
     }

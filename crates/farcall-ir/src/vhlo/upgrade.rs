@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use crate::attr::{Attr, AttrDict, DialectAttr};
+use crate::attr::{AttrDict, Attribute, DialectAttr};
 
 type Upgraded = Result<(), String>;
 
@@ -92,18 +92,18 @@ static DEFAULTS: &[(&str, &str, DefaultValue)] = &[
 ];
 
 impl DefaultValue {
-    fn is(&self, attr: &Attr) -> bool {
+    fn is(&self, attr: &Attribute) -> bool {
         match self {
             DefaultValue::Int(v) => attr.as_i64() == Some(*v),
             DefaultValue::Empty => match attr {
-                Attr::Array(items) => items.is_empty(),
-                Attr::Dict(entries) => entries.is_empty(),
-                Attr::String(text) => text.is_empty(),
-                Attr::Dense(l) | Attr::DenseArray(l) | Attr::DenseIndex(l) => l.is_empty(),
+                Attribute::Array(items) => items.is_empty(),
+                Attribute::Dict(entries) => entries.is_empty(),
+                Attribute::String(text) => text.is_empty(),
+                Attribute::Dense(l) | Attribute::DenseArray(l) | Attribute::DenseIndex(l) => l.is_empty(),
                 _ => false,
             },
             DefaultValue::AllWords(word) => match attr {
-                Attr::Array(items) => items.iter().all(|item| is_word(item, word)),
+                Attribute::Array(items) => items.iter().all(|item| is_word(item, word)),
                 _ => false,
             },
             DefaultValue::Word(word) => is_word(attr, word),
@@ -111,8 +111,8 @@ impl DefaultValue {
     }
 }
 
-fn is_word(attr: &Attr, word: &str) -> bool {
-    matches!(attr, Attr::Dialect(d) if d.text == word)
+fn is_word(attr: &Attribute, word: &str) -> bool {
+    matches!(attr, Attribute::Dialect(d) if d.text == word)
 }
 
 fn number(attrs: &mut AttrDict, key: &str) -> Result<i64, String> {
@@ -128,7 +128,7 @@ fn number(attrs: &mut AttrDict, key: &str) -> Result<i64, String> {
 fn numbers(attrs: &mut AttrDict, key: &str) -> Result<Vec<i64>, String> {
     match attrs.remove(key) {
         None => Err(format!("attribute `{key}` is missing")),
-        Some(Attr::Dense(l)) if l.is_empty() => Ok(Vec::new()),
+        Some(Attribute::Dense(l)) if l.is_empty() => Ok(Vec::new()),
         Some(attr) => attr
             .as_i64_list()
             .ok_or_else(|| format!("attribute `{key}` must be a list of integers, not {attr}")),
@@ -143,11 +143,11 @@ fn symbol(attrs: &mut AttrDict, key: &str) -> Upgraded {
     Ok(())
 }
 
-fn to_symbol(key: &str, attr: &Attr) -> Result<Attr, String> {
+fn to_symbol(key: &str, attr: &Attribute) -> Result<Attribute, String> {
     match attr {
-        Attr::String(_) => {
+        Attribute::String(_) => {
             let name = attr.as_str().ok_or_else(|| format!("attribute `{key}` is not UTF-8"))?;
-            Ok(Attr::Symbol(name.into()))
+            Ok(Attribute::Symbol(name.into()))
         }
         other => Ok(other.clone()),
     }
@@ -159,7 +159,7 @@ fn custom_call(attrs: &mut AttrDict) -> Upgraded {
         attrs.remove("operand_layouts");
         attrs.remove("result_layouts");
     }
-    if let Some(Attr::Array(called)) = attrs.get_mut("called_computations") {
+    if let Some(Attribute::Array(called)) = attrs.get_mut("called_computations") {
         for attr in called {
             *attr = to_symbol("called_computations", attr)?;
         }
@@ -170,17 +170,17 @@ fn custom_call(attrs: &mut AttrDict) -> Upgraded {
 /// Converts a list to StableHLO's kind of list.
 fn array(attrs: &mut AttrDict, key: &str) {
     if let Some(attr) = attrs.get_mut(key)
-        && let Attr::Dense(literal) = attr
+        && let Attribute::Dense(literal) = attr
     {
-        *attr = Attr::DenseArray(literal.clone());
+        *attr = Attribute::DenseArray(literal.clone());
     }
 }
 
 fn channel(attrs: &mut AttrDict, handle: i64, kind: i64) {
-    let params = [("handle".to_owned(), Attr::i64(handle)), ("type".to_owned(), Attr::i64(kind))];
+    let params = [("handle".to_owned(), Attribute::i64(handle)), ("type".to_owned(), Attribute::i64(kind))];
     let name = "stablehlo.channel_handle".to_owned();
     let attr = DialectAttr { name, text: String::new(), params: AttrDict::from(params) };
-    attrs.insert("channel_handle".to_owned(), Attr::Dialect(Arc::new(attr)));
+    attrs.insert("channel_handle".to_owned(), Attribute::Dialect(Arc::new(attr)));
 }
 
 pub(super) const DOT: &[&str] = &[
@@ -232,7 +232,7 @@ fn join(
         parts.iter().filter_map(|part| Some(((*part).to_owned(), attrs.remove(part)?))).collect();
     let text = text(&mut params)?;
     let attr = DialectAttr { name: format!("stablehlo.{kind}"), text, params };
-    attrs.insert(key.to_owned(), Attr::Dialect(Arc::new(attr)));
+    attrs.insert(key.to_owned(), Attribute::Dialect(Arc::new(attr)));
     Ok(())
 }
 
@@ -277,21 +277,21 @@ pub(super) const ALGORITHM: &[&str] = &[
 
 fn dot_general(attrs: &mut AttrDict) -> Upgraded {
     join(attrs, "dot_dimension_numbers", "dot", DOT, |_| Ok(String::new()))?;
-    let parts: Vec<(&str, Attr)> =
+    let parts: Vec<(&str, Attribute)> =
         ALGORITHM.iter().filter_map(|part| attrs.remove(part).map(|attr| (*part, attr))).collect();
-    let is_none = |attr: &Attr| matches!(attr, Attr::Type(ty) if ty.to_string() == "none");
+    let is_none = |attr: &Attribute| matches!(attr, Attribute::Type(ty) if ty.to_string() == "none");
     if parts.iter().all(|(_, attr)| is_none(attr)) {
         return Ok(());
     }
     let text: Vec<String> = parts
         .iter()
         .map(|(key, attr)| match attr {
-            Attr::Int(value, _) => format!("{key} = {value}"),
+            Attribute::Int(value, _) => format!("{key} = {value}"),
             other => format!("{key} = {other}"),
         })
         .collect();
     let text = format!("#stablehlo.dot_algorithm<{}>", text.join(", "));
-    match text.parse::<Attr>() {
+    match text.parse::<Attribute>() {
         Ok(attr) => {
             attrs.insert("algorithm".to_owned(), attr);
             Ok(())

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use farcall_ir::exported::{AvalDType, DisabledCheck, Exported, Tree, is_exported};
-use farcall_ir::interface::Argument;
+use farcall_ir::interface::ArgumentInfo;
 use farcall_ir::{DType, Module, Source, bytecode, text, verify, vhlo};
 
 /// The folder `shared` in a parent folder of this crate.
@@ -238,7 +238,7 @@ fn exported_functions_have_an_interface() {
     };
     let described = |exported: &Exported<'_>, module: &Module| {
         let interface = exported.interface(module);
-        let argument = |a: &Argument| {
+        let argument = |a: &ArgumentInfo| {
             format!("{} = {}: {} at {:?}", a.name, a.path.as_deref().unwrap_or_default(), a.ty, a.input)
         };
         let results: Vec<String> = interface.results.iter().map(ToString::to_string).collect();

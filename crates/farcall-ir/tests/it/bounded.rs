@@ -1,7 +1,7 @@
 //! Bounded dimensions whose sizes are computed: the lowered program must return what the evaluator computes
 //! on tensors of the exact sizes.
 
-use farcall_ir::eval::{self, Denormals, NoHost, Value, eval};
+use farcall_ir::eval::{self, Denormals, EvalValue, NoHost, eval};
 use farcall_ir::{DType, Literal, Module, Scalar, Source, bounded, refine, text, verify};
 
 /// Inputs of every program: the numbers 0 to 23 as `4x6`, and two sizes.
@@ -30,7 +30,7 @@ fn module(body: &str, result: &str) -> Module {
 fn run(module: &Module, inputs: &[Literal]) -> Result<Vec<Literal>, String> {
     let module = &verify::verify(module).unwrap();
     let entry = module.entry().unwrap();
-    let values: Vec<Value> = inputs.iter().cloned().map(Value::Tensor).collect();
+    let values: Vec<EvalValue> = inputs.iter().cloned().map(EvalValue::Tensor).collect();
     let results = eval(module, entry, &values, &NoHost, Denormals::Ieee).map_err(|e| e.to_string())?;
     bounded::cut(&bounded::cuts(entry), eval::tensors(&results)).map_err(|e| e.to_string())
 }

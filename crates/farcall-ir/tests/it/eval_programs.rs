@@ -4,7 +4,9 @@ use std::cell::RefCell;
 use std::fmt::Write;
 
 use expect_test::{Expect, expect};
-use farcall_ir::eval::{Denormals, Host, HostCall, HostError, NoHost, Value, eval, eval_form, eval_inst};
+use farcall_ir::eval::{
+    Denormals, EvalHost, EvalValue, HostCall, HostError, NoHost, eval, eval_form, eval_inst,
+};
 use farcall_ir::verify::{Verified, verify_owned};
 use farcall_ir::{DType, Literal, Module, Scalar, Source, TensorType};
 
@@ -21,18 +23,18 @@ fn run(text: &str, args: &[Scalar], denormals: Denormals) -> String {
     let module = verified(text);
     let entry = module.entry().unwrap();
     let types = entry.params().iter().map(|p| entry.tensor(*p).unwrap());
-    let inputs: Vec<Value> = types.zip(args).map(|(t, x)| Literal::scalar(t.dtype, *x).into()).collect();
+    let inputs: Vec<EvalValue> = types.zip(args).map(|(t, x)| Literal::scalar(t.dtype, *x).into()).collect();
     match eval(&module, entry, &inputs, &NoHost, denormals) {
         Ok(values) => show(&values),
         Err(e) => e.to_string(),
     }
 }
 
-fn show(values: &[Value]) -> String {
+fn show(values: &[EvalValue]) -> String {
     let mut out = String::new();
     for value in values {
         match value {
-            Value::Tensor(l) => {
+            EvalValue::Tensor(l) => {
                 let elements: Vec<String> = l.iter().map(show_scalar).collect();
                 writeln!(out, "{}: {}", l.ty(), elements.join(" ")).unwrap();
             }
@@ -294,8 +296,8 @@ fn a_missing_host_names_target_and_place() {
 /// Records its operands, and doubles them.
 struct Doubling(RefCell<Vec<String>>);
 
-impl Host for Doubling {
-    fn custom_call(&self, call: &HostCall<'_>, operands: &[Value]) -> Result<Vec<Value>, HostError> {
+impl EvalHost for Doubling {
+    fn custom_call(&self, call: &HostCall<'_>, operands: &[EvalValue]) -> Result<Vec<EvalValue>, HostError> {
         self.0.borrow_mut().push(format!("{} -> {} results", call.call.target, call.results().len()));
         let x = operands[0].tensor().ok_or("no tensor")?;
         Ok(vec![Literal::from_fn(x.dtype(), x.dims(), |i| Scalar::Float(x.get(i).as_f64() * 2.0)).into()])
@@ -344,7 +346,7 @@ func.func @main(%x: tensor<3xf32>, %k: tensor<f32>) -> tensor<3xf32> {
     let captured = |id| (id == k).then(|| Literal::scalar(DType::F32, Scalar::Float(10.0)).into());
     let x = Literal::from_slice(DType::F32, [3], &[1f32, 2.0, 3.0]);
     let inst = func.body().first().unwrap();
-    let run = |captured: &dyn Fn(farcall_ir::ValueId) -> Option<Value>| {
+    let run = |captured: &dyn Fn(farcall_ir::ValueId) -> Option<EvalValue>| {
         eval_inst(&module, inst, &[x.clone().into()], captured, &NoHost, Denormals::Ieee)
     };
     assert_eq!(show(&run(&captured).unwrap()), "tensor<3xf32>: 10.0 20.0 30.0\n");
@@ -453,13 +455,13 @@ struct Queues {
 
 impl Queues {
     fn note(&self, what: &str, values: &[Literal]) {
-        let values: Vec<Value> = values.iter().cloned().map(Value::Tensor).collect();
+        let values: Vec<EvalValue> = values.iter().cloned().map(EvalValue::Tensor).collect();
         write!(self.log.borrow_mut(), "{what}: {}", show(&values)).unwrap();
     }
 }
 
-impl Host for Queues {
-    fn custom_call(&self, _: &HostCall<'_>, _: &[Value]) -> Result<Vec<Value>, HostError> {
+impl EvalHost for Queues {
+    fn custom_call(&self, _: &HostCall<'_>, _: &[EvalValue]) -> Result<Vec<EvalValue>, HostError> {
         Err("no custom calls".into())
     }
 
@@ -521,7 +523,7 @@ fn what_is_received_is_checked() {
              #stablehlo.channel_handle<handle = {channel}, {attrs}}}> : (!stablehlo.token) -> (tensor<i32>, \
              !stablehlo.token)\n  return %r#0 : tensor<i32>\n}}"
         ));
-        let inputs = [Value::Token];
+        let inputs = [EvalValue::Token];
         let result = eval(&module, module.entry().unwrap(), &inputs, &Queues::default(), Denormals::Ieee);
         result.unwrap_err().message
     };

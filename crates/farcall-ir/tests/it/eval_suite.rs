@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use farcall_ir::eval::{Denormals, Host, HostCall, HostError, Value, eval};
+use farcall_ir::eval::{Denormals, EvalHost, EvalValue, HostCall, HostError, eval};
 use farcall_ir::op::{CallConfig, Op, Traits};
 use farcall_ir::types::TensorType;
 use farcall_ir::verify::verify;
-use farcall_ir::{Attr, DType, Func, Literal, Module, Scalar, Source};
+use farcall_ir::{Attribute, DType, Func, Literal, Module, Scalar, Source};
 use farcall_testing::programs::shared;
 
 /// Programs lowered from JAX. The expected values of the exceptions depend on the rounding of intermediate
@@ -155,8 +155,8 @@ struct Checks {
     queue: Mutex<VecDeque<Vec<Literal>>>,
 }
 
-impl Host for Checks {
-    fn custom_call(&self, call: &HostCall<'_>, operands: &[Value]) -> Result<Vec<Value>, HostError> {
+impl EvalHost for Checks {
+    fn custom_call(&self, call: &HostCall<'_>, operands: &[EvalValue]) -> Result<Vec<EvalValue>, HostError> {
         match call.call.target.as_str() {
             "interpreter.run_parallel" => Ok(run_parallel(call, operands)?),
             "interpreter.print" => Ok(Vec::new()),
@@ -172,9 +172,9 @@ impl Host for Checks {
 
 /// Runs the functions of a grid of processes, given by an attribute, one after the other. Several functions
 /// must not depend on each other, since they cannot exchange values here.
-fn run_parallel(call: &HostCall<'_>, operands: &[Value]) -> Result<Vec<Value>, String> {
+fn run_parallel(call: &HostCall<'_>, operands: &[EvalValue]) -> Result<Vec<EvalValue>, String> {
     let attrs = call.inst.attrs();
-    let run = |func: &Func, inputs: &[Value], host: &Checks| {
+    let run = |func: &Func, inputs: &[EvalValue], host: &Checks| {
         let module = verify(call.module).map_err(|e| e.to_string())?;
         eval(&module, func, inputs, host, Denormals::Ieee).map_err(|e| e.to_string())
     };
@@ -189,7 +189,7 @@ fn run_parallel(call: &HostCall<'_>, operands: &[Value]) -> Result<Vec<Value>, S
     for queue in queues {
         let values = run(queue, &[], &host)?;
         let tensors = values.iter().filter_map(|value| match value {
-            Value::Tensor(literal) => Some(literal.clone()),
+            EvalValue::Tensor(literal) => Some(literal.clone()),
             _ => None,
         });
         host.queue.lock().unwrap().push_back(tensors.collect());
@@ -205,11 +205,13 @@ fn run_parallel(call: &HostCall<'_>, operands: &[Value]) -> Result<Vec<Value>, S
 }
 
 /// Collects the functions that an attribute names: one symbol, or a list of such attributes.
-fn named<'m>(module: &'m Module, attr: Option<&Attr>, to: &mut Vec<&'m Func>) -> Result<(), String> {
+fn named<'m>(module: &'m Module, attr: Option<&Attribute>, to: &mut Vec<&'m Func>) -> Result<(), String> {
     match attr {
         None => {}
-        Some(Attr::Symbol(name)) => to.push(module.func(name).ok_or_else(|| format!("there is no @{name}"))?),
-        Some(Attr::Array(items)) => items.iter().try_for_each(|item| named(module, Some(item), to))?,
+        Some(Attribute::Symbol(name)) => {
+            to.push(module.func(name).ok_or_else(|| format!("there is no @{name}"))?)
+        }
+        Some(Attribute::Array(items)) => items.iter().try_for_each(|item| named(module, Some(item), to))?,
         Some(other) => return Err(format!("{other} names no functions")),
     }
     Ok(())
@@ -227,8 +229,8 @@ fn notices_others(func: &Func) -> bool {
 }
 
 /// Compares two tensors as the target specifies.
-fn check(call: &HostCall<'_>, operands: &[Value]) -> Result<Vec<Value>, String> {
-    let [Value::Tensor(actual), Value::Tensor(expected)] = operands else {
+fn check(call: &HostCall<'_>, operands: &[EvalValue]) -> Result<Vec<EvalValue>, String> {
+    let [EvalValue::Tensor(actual), EvalValue::Tensor(expected)] = operands else {
         return Err("a check takes two tensors".to_owned());
     };
     if actual.dims() != expected.dims() || actual.dtype() != expected.dtype() {
@@ -240,11 +242,11 @@ fn check(call: &HostCall<'_>, operands: &[Value]) -> Result<Vec<Value>, String> 
         "check.expect_eq" => differs(actual, expected, |a, b| parts(a, b, equal)),
         "check.eq" => differs(actual, expected, |a, b| parts(a, b, |a, b| almost(a, b, 1e-4))),
         "check.expect_almost_eq" => {
-            let tolerance = parameter(call, "tolerance").and_then(Attr::as_f64).unwrap_or(1e-3);
+            let tolerance = parameter(call, "tolerance").and_then(Attribute::as_f64).unwrap_or(1e-3);
             differs(actual, expected, |a, b| parts(a, b, |a, b| almost(a, b, tolerance)))
         }
         "check.expect_close" => {
-            let limit = |name| parameter(call, name).and_then(Attr::as_i64).map(i64::cast_unsigned);
+            let limit = |name| parameter(call, name).and_then(Attribute::as_i64).map(i64::cast_unsigned);
             let min = limit("min_ulp_difference").unwrap_or(0);
             let max = limit("max_ulp_difference").unwrap_or(3);
             differs(actual, expected, |a, b| (min..=max).contains(&a.ulp_distance(b, actual.dtype())))
@@ -259,7 +261,7 @@ fn check(call: &HostCall<'_>, operands: &[Value]) -> Result<Vec<Value>, String> 
 }
 
 /// An attribute in the call's dictionary.
-fn parameter<'a>(call: &HostCall<'a>, name: &str) -> Option<&'a Attr> {
+fn parameter<'a>(call: &HostCall<'a>, name: &str) -> Option<&'a Attribute> {
     match &call.call.config {
         CallConfig::Dict(attrs) => attrs.get(name),
         _ => None,

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use farcall_ir::exported::{Exported, is_exported};
 use farcall_ir::{Module, ProgramError, Source, text, verify, vhlo};
 use farcall_testing::programs::shared;
-use farcall_testing::{Random, fuzz};
+use farcall_testing::{SplitMix, fuzz};
 
 /// Every artifact in the folder `artifacts`, and in the shared corpus if it exists.
 fn seeds() -> Vec<Vec<u8>> {
@@ -29,7 +29,7 @@ fn seeds() -> Vec<Vec<u8>> {
 }
 
 /// Returns one of the seeds with a few changes.
-fn mutated(random: &mut Random, seeds: &[Vec<u8>]) -> Vec<u8> {
+fn mutated(random: &mut SplitMix, seeds: &[Vec<u8>]) -> Vec<u8> {
     let mut bytes = seeds[random.below(seeds.len())].clone();
     for _ in 0..=random.below(4) {
         if bytes.is_empty() {
@@ -129,7 +129,7 @@ fn artifacts() {
     let n = fuzz::iterations(3_000);
     let (mut read, mut slowest) = (0, Duration::ZERO);
     for i in 0..n {
-        let mut random = Random::new(fuzz::seed_of(i));
+        let mut random = SplitMix::new(fuzz::seed_of(i));
         let bytes = mutated(&mut random, &seeds);
         let start = Instant::now();
         match std::panic::catch_unwind(|| target(&bytes)) {

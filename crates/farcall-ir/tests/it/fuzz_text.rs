@@ -4,7 +4,7 @@
 //! The runs are deterministic: a seed and an iteration count (`FARCALL_FUZZ_SEED`, `FARCALL_FUZZ_ITERATIONS`)
 //! reproduce them. (The engine's `fuzz/programs.rs` fuzzes the later stages.)
 
-use farcall_ir::{Attr, Source, Type, hlo, text, verify};
+use farcall_ir::{Attribute, Source, Type, hlo, text, verify};
 use farcall_testing::fuzz::run;
 use farcall_testing::mutate::Seeds;
 use farcall_testing::programs::programs;
@@ -59,10 +59,10 @@ fn hlo_target(text: &str) -> bool {
 
 /// Tests the readers of types and attributes.
 fn small_target(text: &str) {
-    if let Ok(attr) = text.parse::<Attr>() {
+    if let Ok(attr) = text.parse::<Attribute>() {
         let printed = attr.to_string();
         let again =
-            printed.parse::<Attr>().unwrap_or_else(|e| panic!("{e}\nprinted: {printed}\nread: {text}"));
+            printed.parse::<Attribute>().unwrap_or_else(|e| panic!("{e}\nprinted: {printed}\nread: {text}"));
         assert_eq!(again, attr, "printed: {printed}\nread: {text}");
     }
     match text.parse::<Type>() {

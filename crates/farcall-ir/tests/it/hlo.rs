@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use expect_test::{Expect, expect};
-use farcall_ir::eval::{Denormals, NoHost, Value, eval};
+use farcall_ir::eval::{Denormals, EvalValue, NoHost, eval};
 use farcall_ir::{Literal, Module, Source, hlo, text, verify};
 
 fn read(program: &str) -> Module {
@@ -534,8 +534,8 @@ func.func @main(%x: tensor<?xf32>, %d: tensor<1xi32>) -> tensor<?xf32> {
 fn values(program: &str) -> Vec<String> {
     let module = verify::verify_owned(read(program)).unwrap();
     let results = eval(&module, module.entry().unwrap(), &[], &NoHost, Denormals::Ieee);
-    let text = |value: &Value| match value {
-        Value::Tensor(v) => v.iter().map(|v| v.as_f64().to_string()).collect::<Vec<_>>().join(" "),
+    let text = |value: &EvalValue| match value {
+        EvalValue::Tensor(v) => v.iter().map(|v| v.as_f64().to_string()).collect::<Vec<_>>().join(" "),
         other => format!("{other:?}"),
     };
     let results = results.unwrap_or_else(|e| panic!("{e}"));
@@ -624,7 +624,7 @@ fn the_smallest_elements() {
         );
         let module = verify::verify_owned(read(&program)).unwrap();
         let results = eval(&module, module.entry().unwrap(), &[], &NoHost, Denormals::Ieee).unwrap();
-        let Value::Tensor(values) = &results[0] else { panic!("a tensor") };
+        let EvalValue::Tensor(values) = &results[0] else { panic!("a tensor") };
         let values: Vec<f64> = Literal::iter(values).map(|s| s.as_f64()).collect();
         assert_eq!(format!("{values:?}").replace(".0", ""), found);
     }

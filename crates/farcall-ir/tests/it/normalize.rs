@@ -1,7 +1,7 @@
 //! Normalization replaces custom calls that stand for operations. Runtimes then never see these calls.
 
 use expect_test::{Expect, expect};
-use farcall_ir::eval::{self, Denormals, NoHost, Value};
+use farcall_ir::eval::{self, Denormals, EvalValue, NoHost};
 use farcall_ir::{Literal, Module, Op, Source, text, verify};
 
 fn parse(text: &str) -> Module {
@@ -210,7 +210,7 @@ fn the_evaluator_normalizes_by_itself() {
         }",
     );
     let module = verify::verify_owned(module).unwrap().into_static().unwrap();
-    let x = Value::Tensor(Literal::from_slice(farcall_ir::DType::F32, [2], &[1.0f32, 2.0]));
+    let x = EvalValue::Tensor(Literal::from_slice(farcall_ir::DType::F32, [2], &[1.0f32, 2.0]));
     for func in module.funcs() {
         let out = eval::eval(&module, func, std::slice::from_ref(&x), &NoHost, Denormals::Ieee).unwrap();
         assert_eq!(out, std::slice::from_ref(&x));
@@ -260,8 +260,8 @@ func.func @main() -> (tensor<f64>, tensor<f64>, tensor<f64>) {
 }"#;
     let module = verify::verify_owned(parse(program)).unwrap();
     let found = eval::eval(&module, module.entry().unwrap(), &[], &NoHost, Denormals::Ieee).unwrap();
-    let number = |value: &Value| match value {
-        Value::Tensor(v) => v.get(0).as_f64(),
+    let number = |value: &EvalValue| match value {
+        EvalValue::Tensor(v) => v.get(0).as_f64(),
         other => panic!("{other:?}"),
     };
     assert!(number(&found[0]) < 1e-14, "{:?}", found[0]);

@@ -19,7 +19,7 @@
 use std::cell::RefCell;
 use std::path::Path;
 
-use farcall_ir::eval::{Denormals, NoHost, Numerics, Semantics, Value, eval_form};
+use farcall_ir::eval::{Denormals, EvalValue, NoHost, Numerics, Semantics, eval_form};
 use farcall_ir::middle::{self, passes, pipeline};
 use farcall_ir::op::FormOp;
 use farcall_ir::verify::Verified;
@@ -51,13 +51,15 @@ fn form(source: &str) -> Module {
 
 /// The results of a module for small numbers as inputs; `None` if it cannot be evaluated, for example because
 /// it calls something.
-fn results(module: &Module, numerics: Numerics) -> Option<Vec<Value>> {
+fn results(module: &Module, numerics: Numerics) -> Option<Vec<EvalValue>> {
     let func = &module.funcs()[0];
     let mut inputs = Vec::new();
     for (n, param) in func.params().iter().enumerate() {
         let Type::Tensor(ty) = func.ty(*param) else { return None };
         let number = |i: usize| Scalar::Signed(((i * 7 + n * 3) % 5) as i64 - 2);
-        inputs.push(Value::Tensor(Literal::from_fn(ty.dtype, ty.sizes(), |i| convert(number(i), ty.dtype))));
+        inputs.push(EvalValue::Tensor(Literal::from_fn(ty.dtype, ty.sizes(), |i| {
+            convert(number(i), ty.dtype)
+        })));
     }
     eval_form(module, func, &inputs, &NoHost, numerics).ok()
 }

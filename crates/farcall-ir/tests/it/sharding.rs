@@ -1,7 +1,7 @@
 //! Meshes and shardings are read, kept and printed in JAX's syntax.
 
 use farcall_ir::sharding::{Mesh, MeshRef};
-use farcall_ir::{Attr, Module, Op, Source, text, verify};
+use farcall_ir::{Attribute, Module, Op, Source, text, verify};
 
 fn parse(text: &str) -> Module {
     text::parse(&Source::new("t", text)).unwrap_or_else(|e| panic!("{e}"))
@@ -74,7 +74,7 @@ fn shardings_are_data() {
     let axes = vec![("x".to_owned(), 2), ("y".to_owned(), 4)];
     assert_eq!(mesh.mesh, Mesh { axes, device_ids: vec![] });
     let main = module.func("main").unwrap();
-    let Some(Attr::Sharding(sharding)) = main.param_attrs()[0].get("sdy.sharding") else {
+    let Some(Attribute::Sharding(sharding)) = main.param_attrs()[0].get("sdy.sharding") else {
         panic!("a sharding")
     };
     assert_eq!(sharding.mesh, MeshRef::Named("mesh".to_owned()));
@@ -86,7 +86,9 @@ fn shardings_are_data() {
             constraints.push(inst.attrs()["sharding"].clone());
         }
     });
-    let [Attr::Sharding(first), Attr::Sharding(second)] = constraints.as_slice() else { panic!("two") };
+    let [Attribute::Sharding(first), Attribute::Sharding(second)] = constraints.as_slice() else {
+        panic!("two")
+    };
     assert_eq!(first.dims[0].axes.len(), 2);
     assert!(second.dims[0].open && second.dims[0].axes.is_empty());
 }

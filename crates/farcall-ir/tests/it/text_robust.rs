@@ -1,8 +1,8 @@
 //! Inputs that no tool would write: deep nesting, truncation, damage, excessive requests. Each leads to a
 //! module or a diagnostic, on the small stack of a test thread.
 
-use farcall_ir::{Attr, Source, text};
-use farcall_testing::Random;
+use farcall_ir::{Attribute, Source, text};
+use farcall_testing::SplitMix;
 
 /// A program with most kinds of syntax.
 const SAMPLE: &str = r##"
@@ -85,7 +85,7 @@ fn truncation_is_never_a_panic() {
 
 #[test]
 fn damage_is_never_a_panic() {
-    let mut random = Random::new(1);
+    let mut random = SplitMix::new(1);
     let pool = b"0123456789abcxf%#!@^<>()[]{}\"\\,:=-+*?. \n\t\0/_~\x7f";
     let mut read = 0;
     for _ in 0..3000 {
@@ -242,12 +242,12 @@ fn every_small_float_round_trips() {
         for chunk in codes.clone().collect::<Vec<_>>().chunks(64) {
             let list: Vec<String> = chunk.iter().map(|c| format!("0x{c:X}")).collect();
             let text = format!("dense<[{}]> : tensor<{}x{ty}>", list.join(", "), chunk.len());
-            let attr = text.parse::<Attr>().unwrap_or_else(|e| panic!("{e}"));
-            assert_eq!(attr.to_string().parse::<Attr>().unwrap_or_else(|e| panic!("{e}")), attr);
+            let attr = text.parse::<Attribute>().unwrap_or_else(|e| panic!("{e}"));
+            assert_eq!(attr.to_string().parse::<Attribute>().unwrap_or_else(|e| panic!("{e}")), attr);
         }
         for code in codes.step_by(if bits == 16 { 7 } else { 1 }) {
-            let attr = format!("0x{code:X} : {ty}").parse::<Attr>().unwrap_or_else(|e| panic!("{e}"));
-            let again = attr.to_string().parse::<Attr>().unwrap_or_else(|e| panic!("{e}"));
+            let attr = format!("0x{code:X} : {ty}").parse::<Attribute>().unwrap_or_else(|e| panic!("{e}"));
+            let again = attr.to_string().parse::<Attribute>().unwrap_or_else(|e| panic!("{e}"));
             assert_eq!(again, attr, "0x{code:X} : {ty}");
         }
     }
@@ -255,7 +255,7 @@ fn every_small_float_round_trips() {
 
 #[test]
 fn floats_round_trip() {
-    let mut random = Random::new(7);
+    let mut random = SplitMix::new(7);
     for ty in ["f32", "f64"] {
         let list: Vec<String> = (0..100)
             .map(|_| {
@@ -264,8 +264,8 @@ fn floats_round_trip() {
             })
             .collect();
         let text = format!("dense<[{}]> : tensor<100x{ty}>", list.join(", "));
-        let attr = text.parse::<Attr>().unwrap_or_else(|e| panic!("{e}"));
-        assert_eq!(attr.to_string().parse::<Attr>().unwrap_or_else(|e| panic!("{e}")), attr);
+        let attr = text.parse::<Attribute>().unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(attr.to_string().parse::<Attribute>().unwrap_or_else(|e| panic!("{e}")), attr);
     }
 }
 

@@ -6,7 +6,7 @@
 use farcall_ir::{DType, interrupt};
 use half::{bf16, f16};
 
-use super::super::loops::prepared::Prepared;
+use super::super::loops::prepared::PreparedKernel;
 use super::super::product::{Element, Ring, Stored};
 use super::super::simd::vectorized;
 use super::super::types::{dispatch, unsigned};
@@ -67,7 +67,7 @@ impl Depthwise {
 
     /// Prepares the convolution. Returns `None` for types that have no loop here, and if neither features nor
     /// windows are contiguous.
-    pub(super) fn prepare(self, [from, to]: [DType; 2]) -> Option<Prepared> {
+    pub(super) fn prepare(self, [from, to]: [DType; 2]) -> Option<PreparedKernel> {
         let by_feature = self.features.0 > 1 && self.features.1 == [1; 3];
         let by_window = self.spatial.last().is_some_and(|s| s.windows.1 == 1);
         if !by_feature && !by_window {
@@ -105,13 +105,13 @@ impl Depthwise {
         }
     }
 
-    fn tasks<S: Stored<T>, T: Element + Ring, R: Stored<T>>(self, by_feature: bool) -> Prepared {
+    fn tasks<S: Stored<T>, T: Element + Ring, R: Stored<T>>(self, by_feature: bool) -> PreparedKernel {
         let rows = self.rows(by_feature);
         let (taps, along) = (self.taps_of_window(), self.along());
         let row = if by_feature { along.saturating_mul(self.features.0) } else { along.min(MAX_ROW_WINDOWS) };
         let per_task = (MIN_TASK_PRODUCTS / row.saturating_mul(taps).max(1)).max(1);
         let tasks = if row == 0 { 0 } else { rows.div_ceil(per_task) };
-        Prepared::in_tasks(tasks, move |args, task| {
+        PreparedKernel::in_tasks(tasks, move |args, task| {
             let (x, y, out) = (args.input_ptr::<S>(0), args.input_ptr::<S>(1), args.output_ptr::<R>(0));
             vectorized(
                 #[inline(always)]

@@ -12,7 +12,7 @@ use std::mem;
 
 use farcall_ir::Op;
 
-use super::loops::prepared::Prepared;
+use super::loops::prepared::PreparedKernel;
 use super::product::{self, Dim, Operand, Product, Source, Step};
 use super::{Kernel, Request, apart};
 use depthwise::Depthwise;
@@ -21,7 +21,7 @@ use shape::{Extent, Shape, Spatial};
 
 pub(super) static KERNEL: Kernel = Kernel { name: "convolution", prepare, in_place: apart, describe };
 
-fn prepare(request: &Request<'_>) -> Option<Prepared> {
+fn prepare(request: &Request<'_>) -> Option<PreparedKernel> {
     let (shape, &[x, y], &[out]) = (shape(request)?, request.inputs, request.outputs) else { return None };
     if x.dtype != y.dtype {
         return None;

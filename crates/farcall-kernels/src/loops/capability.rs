@@ -5,7 +5,7 @@
 //! which [`machine_code`] has a signature; the code generator supports exactly these.
 
 use farcall_ffi::simd::{Vectors, widest};
-use farcall_ir::op::{Binary, CompareKind, Direction, Unary};
+use farcall_ir::op::{Binary, CompareKind, ComparisonDirection, Unary};
 use farcall_ir::{DType, Op, TensorType};
 use smallvec::{SmallVec, smallvec};
 
@@ -105,7 +105,7 @@ fn signature(op: ScalarOp) -> Option<Signature> {
             let holds = match dtype {
                 F32 | F64 => compare.kind != Some(CompareKind::TotalOrder),
                 S32 | S64 => true,
-                U32 | U64 => matches!(compare.direction, Direction::Eq | Direction::Ne),
+                U32 | U64 => matches!(compare.direction, ComparisonDirection::Eq | ComparisonDirection::Ne),
                 _ => false,
             };
             holds.then(|| Signature {

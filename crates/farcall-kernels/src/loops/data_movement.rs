@@ -4,7 +4,7 @@
 use farcall_ir::{Op, TensorType, dims, interrupt};
 use smallvec::{SmallVec, smallvec};
 
-use super::prepared::Prepared;
+use super::prepared::PreparedKernel;
 use super::straight_line::{At, MAX_MOVEMENT_BYTES, StraightLine};
 use super::vector::moves::Moves;
 use crate::body::Body;
@@ -17,7 +17,7 @@ pub(crate) fn are_all(body: &Body) -> bool {
 }
 
 /// Prepares a kernel for a fusion that consists only of movements.
-pub(crate) fn prepare(body: &Body) -> Option<Prepared> {
+pub(crate) fn prepare(body: &Body) -> Option<PreparedKernel> {
     let [returned] = body.returned[..] else { return None };
     let (last, before) = body.insts.split_last()?;
     let mut views: Vec<View> = body.args.iter().enumerate().map(|(i, ty)| View::whole(i, ty)).collect();
@@ -41,7 +41,7 @@ pub(crate) fn concatenated<'v>(
     dim: usize,
     operands: &[impl std::borrow::Borrow<TensorType>],
     to: &TensorType,
-) -> Option<Prepared> {
+) -> Option<PreparedKernel> {
     let stride = *dims::strides(to.sizes()).get(dim)?;
     let (mut parts, mut at) = (Vec::new(), 0usize);
     for view in views {
@@ -58,7 +58,10 @@ pub(crate) fn concatenated<'v>(
 
 /// Prepares a kernel that moves elements of inputs to its only output, of type `to`, with one movement per
 /// input.
-pub(crate) fn moved(all: impl IntoIterator<Item = (usize, Movement)>, to: &TensorType) -> Option<Prepared> {
+pub(crate) fn moved(
+    all: impl IntoIterator<Item = (usize, Movement)>,
+    to: &TensorType,
+) -> Option<PreparedKernel> {
     let (size, bytes) = (to.dtype.size(), to.bytes()?);
     if bytes <= MAX_MOVEMENT_BYTES {
         return movements(size, all);
@@ -68,7 +71,7 @@ pub(crate) fn moved(all: impl IntoIterator<Item = (usize, Movement)>, to: &Tenso
     };
     let parts: Vec<(usize, Movement)> = all.into_iter().flat_map(parts).collect();
     let share = parts.len().div_ceil(tasks(bytes)).max(1);
-    Some(Prepared::in_tasks(parts.len().div_ceil(share), move |args, task| {
+    Some(PreparedKernel::in_tasks(parts.len().div_ceil(share), move |args, task| {
         for (i, (input, part)) in parts.iter().skip(task * share).take(share).enumerate() {
             if i > 0 && interrupt::is_due() {
                 return;
@@ -82,7 +85,10 @@ pub(crate) fn moved(all: impl IntoIterator<Item = (usize, Movement)>, to: &Tenso
 
 /// Prepares a kernel that moves the elements of inputs, one after another, to its only output. Elements have
 /// `size` bytes.
-pub(crate) fn movements(size: usize, all: impl IntoIterator<Item = (usize, Movement)>) -> Option<Prepared> {
+pub(crate) fn movements(
+    size: usize,
+    all: impl IntoIterator<Item = (usize, Movement)>,
+) -> Option<PreparedKernel> {
     let all = all.into_iter().map(|(input, movement)| Some((At::Input(input), Moves::new(movement, size)?)));
     let mut all = all.collect::<Option<Vec<(At, Moves)>>>()?.into_iter();
     let mut line = StraightLine::default();
@@ -91,7 +97,7 @@ pub(crate) fn movements(size: usize, all: impl IntoIterator<Item = (usize, Movem
         let (from, moves): (Vec<At>, Vec<Moves>) = all.by_ref().take(3).unzip();
         line.moves(moves, &from, At::Output(0));
     }
-    Some(Prepared::straight(line))
+    Some(PreparedKernel::straight(line))
 }
 
 /// A tensor consisting of elements of an operand.

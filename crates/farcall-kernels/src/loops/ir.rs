@@ -1,7 +1,7 @@
 //! Loops as data: what a loop computes, where its operands and its result are, and over how many elements.
 //!
 //! ```text
-//! Loop<Slot>  ──allocate──▶  Loop<Operand, Location>  ──one tile──▶  Step<At>  ──link──▶  Step<Address>
+//! Loop<Slot>  ──allocate──▶  Loop<Operand, Location>  ──one tile──▶  LoopStep<At>  ──link──▶  LoopStep<Address>
 //! (operands are values)      (registers, memory)                     (of a kernel)        (of a line)
 //! ```
 //!
@@ -182,7 +182,7 @@ impl Address {
 }
 
 /// A loop of a program with a single tile: a step with nothing left to decide.
-pub struct Step<L> {
+pub struct LoopStep<L> {
     /// The prebuilt code.
     pub(crate) code: VectorLoop,
     pub(crate) op: Arc<LoopOp>,
@@ -195,11 +195,11 @@ pub struct Step<L> {
     pub(crate) bytes: usize,
 }
 
-impl<L: Copy> Step<L> {
+impl<L: Copy> LoopStep<L> {
     /// Returns the same step at other places; `None` if a place has no counterpart.
-    pub(crate) fn at<T>(&self, place: impl Fn(L) -> Option<T>) -> Option<Step<T>> {
+    pub(crate) fn at<T>(&self, place: impl Fn(L) -> Option<T>) -> Option<LoopStep<T>> {
         let [a, b, c] = self.from.map(|(x, access)| Some((place(x)?, access)));
         let (code, op) = (self.code.clone(), Arc::clone(&self.op));
-        Some(Step { code, op, from: [a?, b?, c?], to: place(self.to)?, n: self.n, bytes: self.bytes })
+        Some(LoopStep { code, op, from: [a?, b?, c?], to: place(self.to)?, n: self.n, bytes: self.bytes })
     }
 }

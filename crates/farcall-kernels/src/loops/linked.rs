@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use farcall_ir::DType;
 
-use super::ir::{Access, Address, LoopOp, Step};
-use super::prepared::{LONG_BYTES, Prepared};
+use super::ir::{Access, Address, LoopOp, LoopStep};
+use super::prepared::{LONG_BYTES, PreparedKernel};
 use super::straight_line::{Linking, StraightLine};
 use super::vector::Operand;
 use super::vector::moves::copying;
@@ -23,7 +23,7 @@ pub(crate) const BASES: usize = 3;
 /// A step of a kernel relative to base addresses, or a jump.
 pub enum Linked {
     /// A loop over elements.
-    Step(Step<Address>),
+    Step(LoopStep<Address>),
     /// A kernel that is not a straight-line program.
     Kernel(Box<Kernel>),
     /// Jumps this number of steps forward if a `pred` is false. Otherwise an iteration of a loop begins.
@@ -38,7 +38,7 @@ pub enum Linked {
 
 /// A kernel with its places.
 pub struct Kernel {
-    pub(crate) prepared: Arc<Prepared>,
+    pub(crate) prepared: Arc<PreparedKernel>,
     places: Arc<[Place]>,
     inputs: usize,
 }
@@ -58,14 +58,14 @@ impl Linked {
         if x != y {
             (to.size < LONG_BYTES).then_some(())?;
             let (code, op, from) = (copying(1), Arc::new(LoopOp::Copy), [(x, Access::Each); 3]);
-            list.push(Linked::Step(Step { code, op, from, to: y, n: to.size, bytes: 1 }));
+            list.push(Linked::Step(LoopStep { code, op, from, to: y, n: to.size, bytes: 1 }));
         }
         Some(())
     }
 
     /// Creates a step that runs a kernel with these places, inputs first. `None` if the kernel should use
     /// several threads.
-    pub fn kernel(prepared: &Arc<Prepared>, places: &Arc<[Place]>, inputs: usize) -> Option<Linked> {
+    pub fn kernel(prepared: &Arc<PreparedKernel>, places: &Arc<[Place]>, inputs: usize) -> Option<Linked> {
         let (prepared, places) = (Arc::clone(prepared), Arc::clone(places));
         (!prepared.is_slow()).then(|| Linked::Kernel(Box::new(Kernel { prepared, places, inputs })))
     }
@@ -134,7 +134,7 @@ pub trait Runner {
     fn kernel(&mut self) -> Result<(), Self::Error>;
 }
 
-impl Step<Address> {
+impl LoopStep<Address> {
     /// Runs the step alone.
     ///
     /// # Safety
@@ -172,9 +172,9 @@ impl Kernel {
     }
 
     /// # Safety
-    /// Same requirements as [`Prepared::run`].
+    /// Same requirements as [`PreparedKernel::run`].
     pub unsafe fn run(&self, bases: &[*mut u8]) {
-        // SAFETY: the caller guarantees the requirements of `Prepared::run` (`# Safety` above).
+        // SAFETY: the caller guarantees the requirements of `PreparedKernel::run` (`# Safety` above).
         unsafe { self.prepared.run_here(&Args::new(&self.places, self.inputs, bases)) };
     }
 }

@@ -4,13 +4,13 @@ use farcall_ir::middle::rows;
 use farcall_ir::{Op, TensorType};
 use smallvec::SmallVec;
 
-use super::prepared::Prepared;
+use super::prepared::PreparedKernel;
 use super::{data_movement, tiles};
 use crate::InPlace;
 use crate::body::{Body, BodyInst};
 
 /// Prepares a kernel for a fusion without products.
-pub(crate) fn tiles(inputs: &[&TensorType], body: &Body, outputs: &[&TensorType]) -> Option<Prepared> {
+pub(crate) fn tiles(inputs: &[&TensorType], body: &Body, outputs: &[&TensorType]) -> Option<PreparedKernel> {
     let first = outputs.first()?;
     let n = reduced(body).or_else(|| first.elements())?;
     let columns = body.insts.iter().filter_map(|inst| row(body, inst)).min();

@@ -8,7 +8,7 @@ use farcall_ir::interrupt;
 use smallvec::{SmallVec, smallvec};
 
 use super::straight_line::StraightLine;
-use crate::args::{Args, Element};
+use crate::args::{Args, ElementBytes};
 
 /// A runner for the tasks of a kernel, possibly on several threads.
 pub trait Tasks {
@@ -29,7 +29,7 @@ impl<F: Fn(&Args<'_>, usize) + Send + Sync> Work for F {
 }
 
 /// Code that runs an operation on tensors of certain types.
-pub struct Prepared {
+pub struct PreparedKernel {
     /// Phases, run one after another.
     phases: SmallVec<[Phase; 1]>,
     scratch: usize,
@@ -39,13 +39,13 @@ pub struct Prepared {
     /// The whole kernel as a straight-line program, if it is one.
     line: Option<Arc<StraightLine>>,
     /// Inputs that are scalar constants, not in memory.
-    numbers: Box<[Element]>,
+    numbers: Box<[ElementBytes]>,
 }
 
 /// Number of bytes that take ten milliseconds to move.
 pub const LONG_BYTES: usize = 32 << 20;
 
-/// Number for the next run of a kernel that needs run numbers ([`Prepared::numbered`]).
+/// Number for the next run of a kernel that needs run numbers ([`PreparedKernel::numbered`]).
 static NEXT_RUN: AtomicU64 = AtomicU64::new(1);
 
 /// Tasks that may run concurrently.
@@ -54,14 +54,14 @@ struct Phase {
     work: Box<dyn Work>,
 }
 
-impl Prepared {
+impl PreparedKernel {
     /// Creates a kernel of a single task.
     ///
     /// `work` is called with memory for the inputs, outputs and scratch bytes that the kernel was prepared
     /// for, each aligned for all element types. They are disjoint, except where the kernel's `in_place`
     /// allows sharing.
-    pub fn new(work: impl Fn(&Args<'_>) + Send + Sync + 'static) -> Prepared {
-        Prepared::in_tasks(1, move |args, _| work(args))
+    pub fn new(work: impl Fn(&Args<'_>) + Send + Sync + 'static) -> PreparedKernel {
+        PreparedKernel::in_tasks(1, move |args, _| work(args))
     }
 
     /// Creates a kernel of `count` tasks, which run in any order, possibly on several threads. Each task
@@ -73,9 +73,9 @@ impl Prepared {
     pub(crate) fn in_tasks(
         count: usize,
         work: impl Fn(&Args<'_>, usize) + Send + Sync + 'static,
-    ) -> Prepared {
+    ) -> PreparedKernel {
         let phase = Phase { tasks: count, work: Box::new(work) };
-        Prepared {
+        PreparedKernel {
             phases: smallvec![phase],
             scratch: 0,
             slow: count > 1,
@@ -87,27 +87,27 @@ impl Prepared {
     }
 
     /// Creates a kernel from a straight-line program.
-    pub(crate) fn straight(line: StraightLine) -> Prepared {
+    pub(crate) fn straight(line: StraightLine) -> PreparedKernel {
         let line = Arc::new(line);
         let own = Arc::clone(&line);
-        // SAFETY: the arguments are memory of this kernel (`Prepared::run`).
-        Prepared { line: Some(line), ..Prepared::new(move |args| unsafe { own.run(args) }) }
+        // SAFETY: the arguments are memory of this kernel (`PreparedKernel::run`).
+        PreparedKernel { line: Some(line), ..PreparedKernel::new(move |args| unsafe { own.run(args) }) }
     }
 
     /// Adds work that is done before the tasks.
-    pub(crate) fn first(mut self, before: impl Fn(&Args<'_>) + Send + Sync + 'static) -> Prepared {
+    pub(crate) fn first(mut self, before: impl Fn(&Args<'_>) + Send + Sync + 'static) -> PreparedKernel {
         self.line = None;
         self.phases
             .insert(0, Phase { tasks: 1, work: Box::new(move |args: &Args<'_>, _: usize| before(args)) });
         self
     }
 
-    /// Adds tasks, like [`Prepared::in_tasks`], that start when all previous tasks are done.
+    /// Adds tasks, like [`PreparedKernel::in_tasks`], that start when all previous tasks are done.
     pub(crate) fn then(
         mut self,
         count: usize,
         work: impl Fn(&Args<'_>, usize) + Send + Sync + 'static,
-    ) -> Prepared {
+    ) -> PreparedKernel {
         self.line = None;
         self.phases.push(Phase { tasks: count, work: Box::new(work) });
         self.slow |= count > 1;
@@ -115,39 +115,39 @@ impl Prepared {
     }
 
     /// Adds work that is done when all tasks are done.
-    pub(crate) fn finally(self, after: impl Fn(&Args<'_>) + Send + Sync + 'static) -> Prepared {
+    pub(crate) fn finally(self, after: impl Fn(&Args<'_>) + Send + Sync + 'static) -> PreparedKernel {
         self.then(1, move |args, _| after(args))
     }
 
     /// Adds scratch memory of this size, as one place after the outputs. Its initial contents are
     /// unspecified.
-    pub(crate) fn with_scratch(self, bytes: usize) -> Prepared {
-        Prepared { scratch: bytes, ..self }
+    pub(crate) fn with_scratch(self, bytes: usize) -> PreparedKernel {
+        PreparedKernel { scratch: bytes, ..self }
     }
 
     /// Marks a kernel that may take longer than ten milliseconds. The interrupt of the run can end it.
-    pub(crate) fn slow(self) -> Prepared {
-        Prepared { slow: true, ..self }
+    pub(crate) fn slow(self) -> PreparedKernel {
+        PreparedKernel { slow: true, ..self }
     }
 
     /// Marks a kernel that moves this number of bytes on one thread.
-    pub(crate) fn moving(self, bytes: usize) -> Prepared {
-        Prepared { long: bytes >= LONG_BYTES, ..self }
+    pub(crate) fn moving(self, bytes: usize) -> PreparedKernel {
+        PreparedKernel { long: bytes >= LONG_BYTES, ..self }
     }
 
     /// Gives each run a unique number, by which the tasks of one run recognize each other.
-    pub(crate) fn numbered(self) -> Prepared {
-        Prepared { numbered: true, ..self }
+    pub(crate) fn numbered(self) -> PreparedKernel {
+        PreparedKernel { numbered: true, ..self }
     }
 
     /// Replaces some inputs by these scalar constants, which are not in the run's memory. Their places have
-    /// base [`NUMBERS`](crate::NUMBERS) and are [`Element::SIZE`] bytes apart.
-    pub fn knowing(self, numbers: Box<[Element]>) -> Prepared {
-        Prepared { numbers, ..self }
+    /// base [`NUMBERS`](crate::NUMBERS) and are [`ElementBytes::SIZE`] bytes apart.
+    pub fn knowing(self, numbers: Box<[ElementBytes]>) -> PreparedKernel {
+        PreparedKernel { numbers, ..self }
     }
 
     /// Returns the inputs that are scalar constants.
-    pub fn numbers(&self) -> &[Element] {
+    pub fn numbers(&self) -> &[ElementBytes] {
         &self.numbers
     }
 
@@ -203,9 +203,9 @@ impl Prepared {
     /// Runs the kernel on this thread.
     ///
     /// # Safety
-    /// Same requirements as [`Prepared::run`].
+    /// Same requirements as [`PreparedKernel::run`].
     pub(crate) unsafe fn run_here(&self, args: &Args<'_>) {
-        // SAFETY: the caller guarantees the requirements of `Prepared::run` (`# Safety` above).
+        // SAFETY: the caller guarantees the requirements of `PreparedKernel::run` (`# Safety` above).
         unsafe { self.run(args, &ThisThread) };
     }
 }
@@ -219,7 +219,7 @@ impl Tasks for ThisThread {
     }
 }
 
-impl fmt::Debug for Prepared {
+impl fmt::Debug for PreparedKernel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let tasks: Vec<usize> = self.phases.iter().map(|p| p.tasks).collect();
         f.debug_struct("Prepared")

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::ir::{Access, Address, LoopOp, Step};
+use super::ir::{Access, Address, LoopOp, LoopStep};
 use super::vector::moves::{Index, Moves, Window, copying, moving, shift_sum, shifted};
 use super::vector::{Operand, VectorLoop};
 use crate::args::{Args, Place};
@@ -50,7 +50,7 @@ struct Places {
 /// A kernel as a sequence of steps.
 #[derive(Default)]
 pub struct StraightLine {
-    steps: Vec<Step<At>>,
+    steps: Vec<LoopStep<At>>,
     constants: Vec<Aligned<CACHE_LINE_BYTES>>,
     registers: usize,
 }
@@ -79,7 +79,7 @@ impl StraightLine {
     ) {
         let mut all = [(to, Access::Each); 3];
         all[..from.len()].copy_from_slice(from);
-        self.steps.push(Step { code, op, from: all, to, n, bytes });
+        self.steps.push(LoopStep { code, op, from: all, to, n, bytes });
     }
 
     /// Adds a step that copies `n` elements of `bytes` bytes, unless source and destination are the same.
@@ -191,11 +191,12 @@ impl StraightLine {
 
     /// Returns the program's steps for a kernel with these places. `None` if a place is too far from its base
     /// address.
-    pub fn link(&self, linking: &Linking<'_>) -> Option<Vec<Step<Address>>> {
+    pub fn link(&self, linking: &Linking<'_>) -> Option<Vec<LoopStep<Address>>> {
         let mut steps = Vec::with_capacity(self.steps.len());
         for (step, places) in self.steps.iter().zip(self.without_copies(linking)) {
             let Some(Places { from, to: result }) = places else { continue };
-            let step = Step { code: step.code.clone(), op: Arc::clone(&step.op), from, to: result, ..*step };
+            let step =
+                LoopStep { code: step.code.clone(), op: Arc::clone(&step.op), from, to: result, ..*step };
             let step = step.at(|place| linking.address(place))?;
             if matches!(*step.op, LoopOp::Copy) && step.from[0].0 == step.to {
                 continue;

@@ -1,6 +1,6 @@
 //! Compares loops over expressions with the loops of their operations, run one after another.
 
-use farcall_ir::op::{Binary, Compare, Direction, Unary};
+use farcall_ir::op::{Binary, Compare, ComparisonDirection, Unary};
 use farcall_ir::{DType, Op};
 use smallvec::SmallVec;
 
@@ -42,7 +42,7 @@ impl Random {
 fn formulas(dtype: DType) -> Vec<(Op, Vec<DType>, DType)> {
     let binary = Binary::VARIANTS.iter().map(|op| (Op::Binary(*op), vec![dtype; 2], dtype));
     let unary = Unary::VARIANTS.iter().map(|op| (Op::Unary(*op), vec![dtype], dtype));
-    let compare = Direction::VARIANTS.iter().map(|direction| {
+    let compare = ComparisonDirection::VARIANTS.iter().map(|direction| {
         (Op::Compare(Compare { direction: *direction, kind: None }), vec![dtype; 2], DType::Pred)
     });
     let preds =

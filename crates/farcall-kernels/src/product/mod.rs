@@ -25,7 +25,7 @@ use half::{bf16, f16};
 use num_complex::Complex;
 
 use super::args::{Args, Place};
-use super::loops::prepared::Prepared;
+use super::loops::prepared::PreparedKernel;
 use crate::cache::CACHE_LINE_BYTES;
 use micro::{Micro, Tile};
 use operand::{Layout, PACKED_EFFORT, join};
@@ -219,14 +219,14 @@ pub(super) fn prepare(
     products: Vec<Product>,
     [from, to]: [DType; 2],
     places: [Source; 2],
-) -> Option<Prepared> {
+) -> Option<PreparedKernel> {
     computing(products, [from, to], places, None).map(|computing| computing.prepared)
 }
 
 /// A product that [`block`] has prepared.
 pub(super) struct Computing {
     /// Computes the product. If there are panels, this code reads the panels instead of the right factor.
-    pub(super) prepared: Prepared,
+    pub(super) prepared: PreparedKernel,
     pub(super) panels: Option<Panels>,
 }
 
@@ -235,7 +235,7 @@ pub(super) struct Panels {
     /// Size of all panels in bytes. The memory must start at a cache line.
     pub(super) bytes: usize,
     /// Packs the right factor into the panels.
-    pub(super) pack: Prepared,
+    pub(super) pack: PreparedKernel,
 }
 
 /// Description of several blocks of rows that share a right factor.
@@ -339,7 +339,7 @@ fn tasks<S: Stored<T>, T: Element + Ring, R: Stored<T>>(
         .collect();
     let panels = blocks.first().filter(|(_, block)| block.in_panels).map(|(_, block)| {
         let (bytes, block) = (panel_bytes(&block.product, &block.micro), Arc::clone(block));
-        let pack = Prepared::new(move |args| {
+        let pack = PreparedKernel::new(move |args| {
             // SAFETY: input 0 is the right factor, of type `S`, and output 0 has room for all panels
             // (`Panels::bytes`).
             unsafe { block.pack(args.input_ptr::<S>(0), args.output_ptr(0)) };
@@ -347,7 +347,7 @@ fn tasks<S: Stored<T>, T: Element + Ring, R: Stored<T>>(
         Panels { bytes, pack }
     });
     let buffer = blocks.iter().map(|(_, b)| b.buffer()).max().unwrap_or(0);
-    let prepared = Prepared::in_tasks(count, move |args, task| {
+    let prepared = PreparedKernel::in_tasks(count, move |args, task| {
         let [x, y] = places.map(|p| args.ptr::<S>(p.place(args)).cast_const());
         let out = args.output_ptr::<R>(0);
         let (first, block) = &blocks[blocks.partition_point(|(first, _)| *first <= task) - 1];

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use farcall_ir::interrupt;
 
-use super::super::loops::prepared::Prepared;
+use super::super::loops::prepared::PreparedKernel;
 use super::super::simd::vectorized;
 use super::micro::{Element, Ring, Stored};
 use super::several_lines::{self, LINES, joined};
@@ -78,7 +78,7 @@ impl Vector {
         self,
         product: Product,
         places: [Source; 2],
-    ) -> Prepared {
+    ) -> PreparedKernel {
         let least = if self.down == 1 { LINES } else { MIN_TASK_RESULTS };
         let lines =
             (MIN_TASK_ELEMENTS / self.depth).next_multiple_of(least).clamp(least, self.lines.max(least));
@@ -87,7 +87,7 @@ impl Vector {
         let per_task = (MIN_TASK_ELEMENTS / self.depth.saturating_mul(lines)).max(1);
         let [matrix, vector] = if self.is_right { [1, 0] } else { [0, 1] };
         let buffer = self.buffer::<S, T>();
-        let prepared = Prepared::in_tasks(units.div_ceil(per_task), move |args, task| {
+        let prepared = PreparedKernel::in_tasks(units.div_ceil(per_task), move |args, task| {
             let [x, y] = [matrix, vector].map(|i| args.ptr::<S>(places[i].place(args)).cast_const());
             let out = args.output_ptr::<R>(0);
             with_buffer(buffer, |buffer| {

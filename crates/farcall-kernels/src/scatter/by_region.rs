@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 use super::super::args::{Args, Place};
 use super::super::body::Body;
 use super::super::loops::lower;
-use super::super::loops::prepared::Prepared;
+use super::super::loops::prepared::PreparedKernel;
 use super::super::scalars::{CopyElement, Frame, Scalars, copy_element};
 use super::super::{Kernel, Request};
 use super::{InPlace, MIN_SLOW_ELEMENTS, OUTSIDE, Windows};
@@ -26,7 +26,7 @@ pub(in super::super) static KERNEL: Kernel = Kernel {
 /// Minimum number of elements of a row.
 const MIN_ROW_ELEMENTS: usize = 16;
 
-fn prepare(request: &Request<'_>) -> Option<Prepared> {
+fn prepare(request: &Request<'_>) -> Option<PreparedKernel> {
     request.op.as_scatter()?;
     let [body] = request.bodies else { return None };
     let count = request.outputs.len();
@@ -59,14 +59,14 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     }
     let scratch = scalars.frame_bytes();
     let by_region = ByRegion { windows, scalars, row, elements, sizes, captured };
-    let prepared = Prepared::new(move |args| by_region.run(args)).with_scratch(scratch);
+    let prepared = PreparedKernel::new(move |args| by_region.run(args)).with_scratch(scratch);
     Some(if elements.max(all) < MIN_SLOW_ELEMENTS { prepared } else { prepared.slow() })
 }
 
 /// The region, compiled for rows.
 struct RowProgram {
     elements: usize,
-    prepared: Prepared,
+    prepared: PreparedKernel,
 }
 
 impl RowProgram {

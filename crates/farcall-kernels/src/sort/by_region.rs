@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use super::super::args::Args;
 use super::super::body::Body;
-use super::super::loops::prepared::Prepared;
+use super::super::loops::prepared::PreparedKernel;
 use super::super::scalars::{CopyElement, Frame, Scalars, copy_element};
 use super::super::{InPlace, Kernel, Request, nothing};
 use super::order::{self, Permute};
@@ -19,7 +19,7 @@ pub(crate) static KERNEL: Kernel =
 /// Maximum number of runs of a long line that are sorted in parallel.
 const MAX_RUNS: usize = 16;
 
-fn prepare(request: &Request<'_>) -> Option<Prepared> {
+fn prepare(request: &Request<'_>) -> Option<PreparedKernel> {
     let [body] = request.bodies else { return None };
     let sorted = Sorted::of(request)?;
     let comparator = Comparator::new(request, body, &sorted)?;
@@ -38,7 +38,7 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     if is_long {
         return Some(lines.in_rounds()?.with_scratch(scratch));
     }
-    let prepared = Prepared::in_tasks(tasks.count, move |args, task| {
+    let prepared = PreparedKernel::in_tasks(tasks.count, move |args, task| {
         let memory = args.ptr::<u8>(args.scratch_place().from(task * scratch));
         for begin in tasks.lines(task) {
             // SAFETY: the line lies in the operands and results, and no other task uses this scratch memory.
@@ -225,14 +225,14 @@ impl RegionSort {
     }
 
     /// Prepares the sort of a single long line.
-    fn in_rounds(self) -> Option<Prepared> {
+    fn in_rounds(self) -> Option<PreparedKernel> {
         let lines = std::sync::Arc::new(self);
         let n = lines.shape.length;
         let begin = Begin { input: 0, output: 0 };
         // The evaluator's merge sort merges the same runs, since the length of a run is a power of two.
         let run = n.div_ceil(MAX_RUNS).checked_next_power_of_two()?;
         let of = std::sync::Arc::clone(&lines);
-        let mut all = Prepared::in_tasks(n.div_ceil(run), move |args, task| {
+        let mut all = PreparedKernel::in_tasks(n.div_ceil(run), move |args, task| {
             let range = task * run..((task + 1) * run).min(n);
             // SAFETY: this is the only line; tasks use disjoint indices and frames.
             unsafe { of.sort_run(args, begin, args.ptr(args.scratch_place()), range, task) };

@@ -7,7 +7,7 @@
 //! relation of the two elements in that order. The second step evaluates the comparator for all combinations
 //! of the operands' relations.
 
-use farcall_ir::op::{CompareKind, Direction};
+use farcall_ir::op::{CompareKind, ComparisonDirection};
 use farcall_ir::{DType, Op, TensorType};
 
 use super::super::body::{Body, BodyInst};
@@ -76,8 +76,8 @@ fn plain(body: &Body) -> Option<Key> {
     let dtype = body.args.get(a)?.dtype;
     Numbers::of(dtype, false)?;
     let descending = match compare.direction {
-        Direction::Lt => !in_order,
-        Direction::Gt => in_order,
+        ComparisonDirection::Lt => !in_order,
+        ComparisonDirection::Gt => in_order,
         _ => return None,
     };
     let is_total = !dtype.is_float() || compare.kind == Some(CompareKind::TotalOrder);
@@ -248,7 +248,7 @@ mod tests {
     fn one_comparison_matches_its_cases() {
         let mut known = 0;
         for dtype in DType::VARIANTS {
-            for direction in Direction::VARIANTS {
+            for direction in ComparisonDirection::VARIANTS {
                 for kind in [None, Some(CompareKind::Float), Some(CompareKind::TotalOrder)] {
                     for operands in [vec![2, 3], vec![3, 2], vec![0, 3], vec![2, 2]] {
                         let scalar = |dtype| TensorType::scalar(dtype);

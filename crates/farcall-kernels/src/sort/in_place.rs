@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::super::args::Args;
-use super::super::loops::prepared::Prepared;
+use super::super::loops::prepared::PreparedKernel;
 use super::super::simd::vectorized;
 use super::super::types::dispatch;
 use super::comparator::{Key, Order};
@@ -42,7 +42,7 @@ pub(super) fn sorter(operands: Operands<'_>, keys: &[Key], shape: Shape) -> Opti
 
 /// Prepares the sort of a single long line. Returns `None` if the line is short, does not have a single key
 /// with four-byte elements, or may have unordered elements.
-pub(super) fn long_line(operands: Operands<'_>, keys: &[Key], shape: Shape) -> Option<Prepared> {
+pub(super) fn long_line(operands: Operands<'_>, keys: &[Key], shape: Shape) -> Option<PreparedKernel> {
     let key = key(keys, shape)?;
     if shape.length < MIN_LONG_ELEMENTS || key.may_be_unordered() {
         return None;
@@ -143,7 +143,7 @@ impl<T: Element<Word = u32>> InPlaceSort<T> {
     }
 
     /// Prepares the sort in phases of tasks. [`SharedState`] follows the other scratch memory.
-    fn in_tasks(self: Arc<Self>) -> Option<Prepared> {
+    fn in_tasks(self: Arc<Self>) -> Option<PreparedKernel> {
         /// A phase of several tasks. Each task gets the line, the shared state and the number of the task.
         macro_rules! phase {
             (|$line:ident, $parts:ident, $task:ident| $work:expr) => {{
@@ -164,7 +164,7 @@ impl<T: Element<Word = u32>> InPlaceSort<T> {
         }
         let n = self.shape.length;
         let stretch = move |task: usize| task * n / LINE_TASKS..(task + 1) * n / LINE_TASKS;
-        let mut all = Prepared::in_tasks(
+        let mut all = PreparedKernel::in_tasks(
             LINE_TASKS,
             phase!(|line, parts, task| (&raw mut (*parts).differ)
                 .cast::<bool>()

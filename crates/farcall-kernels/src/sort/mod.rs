@@ -32,7 +32,7 @@ use farcall_ir::op::FormOp;
 use farcall_ir::{DType, Op, TensorType};
 
 use super::args::Args;
-use super::loops::prepared::Prepared;
+use super::loops::prepared::PreparedKernel;
 use super::{InPlace, Kernel, Request, apart, nothing};
 use comparator::{Key, Order};
 
@@ -51,11 +51,11 @@ const MIN_TASK_ELEMENTS: usize = 1 << 15;
 /// Maximum number of tasks. Each task has scratch memory for a line.
 const MAX_TASKS: usize = 16;
 
-fn whole(request: &Request<'_>) -> Option<Prepared> {
+fn whole(request: &Request<'_>) -> Option<PreparedKernel> {
     if matches!(request.op, Op::Sort { .. }) { prepare(request) } else { None }
 }
 
-fn some(request: &Request<'_>) -> Option<Prepared> {
+fn some(request: &Request<'_>) -> Option<PreparedKernel> {
     if matches!(request.op, Op::Form(FormOp::PartialSort { .. })) { prepare(request) } else { None }
 }
 
@@ -152,7 +152,7 @@ impl Tasks {
     }
 }
 
-fn prepare(request: &Request<'_>) -> Option<Prepared> {
+fn prepare(request: &Request<'_>) -> Option<PreparedKernel> {
     let [body] = request.bodies else { return None };
     if request.inputs.len() != request.outputs.len() {
         return None;
@@ -187,7 +187,7 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     let scratch = [&alone, &by_order].into_iter().flatten().map(|s| s.scratch).max().unwrap_or(0);
     let scratch = scratch.checked_next_multiple_of(64)?;
     let tasks = sorted.tasks();
-    let prepared = Prepared::in_tasks(tasks.count, move |args, task| {
+    let prepared = PreparedKernel::in_tasks(tasks.count, move |args, task| {
         // Scratch memory that no other task uses.
         let room = args.ptr::<u8>(args.scratch_place().from(task * scratch));
         let mut pace = Pace::default();

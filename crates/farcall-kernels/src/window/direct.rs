@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use super::super::args::Args;
-use super::super::loops::prepared::Prepared;
+use super::super::loops::prepared::PreparedKernel;
 use super::super::simd::with_vectors;
 use super::{Axis, Fold, MAX_DIRECT_ELEMENTS, MIN_TASK_COMBINATIONS, Run, product};
 
@@ -55,13 +55,13 @@ impl Shape {
     }
 }
 
-pub(super) fn reduction<F: Fold>(axes: &[Axis], fold: F) -> Prepared {
+pub(super) fn reduction<F: Fold>(axes: &[Axis], fold: F) -> PreparedKernel {
     let shape = Shape::new(axes);
     let units = shape.units();
     let work = product(axes.iter().map(Axis::most).chain([shape.part, shape.inner]));
     let per_task = (MIN_TASK_COMBINATIONS / work.max(1)).max(1);
     let tasks = units.div_ceil(per_task).max(1);
-    let prepared = Prepared::in_tasks(tasks, move |args, task| {
+    let prepared = PreparedKernel::in_tasks(tasks, move |args, task| {
         let units = task * per_task..((task + 1) * per_task).min(units);
         if F::VECTORS {
             with_vectors(

@@ -11,7 +11,7 @@
 use farcall_ir::interrupt::{self, Pace};
 
 use super::super::args::Args;
-use super::super::loops::prepared::Prepared;
+use super::super::loops::prepared::PreparedKernel;
 use super::{Axis, Fold, MIN_TASK_COMBINATIONS, Run};
 
 /// Number of columns that are reduced at once.
@@ -47,7 +47,7 @@ enum Method {
     Each,
 }
 
-pub(super) fn reduction<F: Fold>(axes: &[Axis], fold: F) -> Option<Prepared> {
+pub(super) fn reduction<F: Fold>(axes: &[Axis], fold: F) -> Option<PreparedKernel> {
     let passes = passes(axes)?;
     let between = |p: &Pass| p.outer.checked_mul(p.windows)?.checked_mul(p.inner);
     // Intermediate results between passes are in two alternating buffers.
@@ -84,7 +84,7 @@ pub(super) fn reduction<F: Fold>(axes: &[Axis], fold: F) -> Option<Prepared> {
         }
     };
     let count = before.len();
-    let prepared = Prepared::in_tasks(tasks, move |args, task| {
+    let prepared = PreparedKernel::in_tasks(tasks, move |args, task| {
         let units = task * per_task..((task + 1) * per_task).min(units);
         run(args, count, &last, units, task);
     });

@@ -19,7 +19,7 @@ use farcall_ir::{DType, Op, TensorType};
 use half::{bf16, f16};
 use num_complex::Complex;
 
-use super::loops::prepared::Prepared;
+use super::loops::prepared::PreparedKernel;
 use super::loops::vector::combine::Combine;
 use super::loops::vector::complex;
 use super::number::{Integer, Number};
@@ -38,7 +38,7 @@ const MIN_TASK_COMBINATIONS: usize = 1 << 17;
 /// type.
 const MAX_DIRECT_ELEMENTS: usize = 64;
 
-fn prepare(request: &Request<'_>) -> Option<Prepared> {
+fn prepare(request: &Request<'_>) -> Option<PreparedKernel> {
     let (Op::ReduceWindow(w), [body]) = (request.op, request.bodies) else { return None };
     let ([x, init], [y]) = (request.inputs, request.outputs) else { return None };
     if init.dtype != x.dtype || y.dtype != x.dtype || init.elements() != Some(1) {
@@ -170,7 +170,7 @@ impl Sum {
 }
 
 /// Prepares the reduction of windows by one operation.
-fn combining(op: Combine, dtype: DType, axes: &[Axis]) -> Option<Prepared> {
+fn combining(op: Combine, dtype: DType, axes: &[Axis]) -> Option<PreparedKernel> {
     let wide = product(axes.iter().map(|a| a.window)) > MAX_DIRECT_ELEMENTS;
     let direct = product(axes.iter().map(|a| a.most().max(1))) <= MAX_DIRECT_ELEMENTS;
     let fast = match (wide, direct) {
@@ -184,12 +184,12 @@ fn combining(op: Combine, dtype: DType, axes: &[Axis]) -> Option<Prepared> {
 }
 
 /// Prepares the direct reduction of windows by a common operation on a common type.
-fn small_windows(op: Combine, dtype: DType, axes: &[Axis]) -> Option<Prepared> {
+fn small_windows(op: Combine, dtype: DType, axes: &[Axis]) -> Option<PreparedKernel> {
     fn go<T: Number>(
         axes: &[Axis],
         widen: impl Fn(T) -> T + Copy + Send + Sync + 'static,
         combine: impl Fn(T, T) -> T + Copy + Send + Sync + 'static,
-    ) -> Prepared {
+    ) -> PreparedKernel {
         direct::reduction(axes, FnFold::<T, T, _, _, _, true>(widen, |x| x, combine, PhantomData))
     }
     match op {
@@ -213,7 +213,7 @@ fn small_windows(op: Combine, dtype: DType, axes: &[Axis]) -> Option<Prepared> {
 
 /// Prepares the reduction of windows along one dimension after another, by a common operation on a common
 /// type.
-fn large_windows(op: Combine, dtype: DType, axes: &[Axis]) -> Option<Prepared> {
+fn large_windows(op: Combine, dtype: DType, axes: &[Axis]) -> Option<PreparedKernel> {
     macro_rules! go {
         ($T:ty, $A:ty, $widen:expr, $narrow:expr, $combine:expr) => {
             long::reduction(axes, FnFold::<$T, $A, _, _, _, true>($widen, $narrow, $combine, PhantomData))
@@ -245,14 +245,14 @@ fn large_windows(op: Combine, dtype: DType, axes: &[Axis]) -> Option<Prepared> {
 }
 
 /// Prepares the reduction of windows by any operation, with loops for any processor.
-fn any_windows(op: Combine, dtype: DType, axes: &[Axis], wide: bool, direct: bool) -> Option<Prepared> {
+fn any_windows(op: Combine, dtype: DType, axes: &[Axis], wide: bool, direct: bool) -> Option<PreparedKernel> {
     fn go<T: Copy + 'static, A: Copy + 'static>(
         axes: &[Axis],
         direct: bool,
         widen: fn(T) -> A,
         narrow: fn(A) -> T,
         combine: fn(A, A) -> A,
-    ) -> Option<Prepared> {
+    ) -> Option<PreparedKernel> {
         let fold: PointerFold<T, A> = FnFold(widen, narrow, combine, PhantomData);
         if direct { Some(direct::reduction(axes, fold)) } else { long::reduction(axes, fold) }
     }

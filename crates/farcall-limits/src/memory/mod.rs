@@ -33,13 +33,13 @@ pub struct OutOfMemory {
     /// Number of bytes requested; `usize::MAX` if the number overflows.
     pub bytes: usize,
     /// Reason for the refusal.
-    pub reason: Reason,
+    pub reason: Refusal,
 }
 
 /// Reason why a request for memory was refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
-pub enum Reason {
+pub enum Refusal {
     /// The request exceeds the unused part of the limit.
     Limit {
         /// The limit in bytes, as set by [`set_limit`].
@@ -61,12 +61,12 @@ impl std::fmt::Display for OutOfMemory {
         }
         f.write_str(" of memory are needed")?;
         match self.reason {
-            Reason::Limit { limit, taken: 0 } => write!(f, ", but the limit is {limit}"),
-            Reason::Limit { limit, taken } => {
+            Refusal::Limit { limit, taken: 0 } => write!(f, ", but the limit is {limit}"),
+            Refusal::Limit { limit, taken } => {
                 write!(f, ", but the limit is {limit}, of which {taken} are taken")
             }
-            Reason::Available(bytes) => write!(f, ", but only {bytes} are available"),
-            Reason::Refused => f.write_str(", but cannot be allocated"),
+            Refusal::Available(bytes) => write!(f, ", but only {bytes} are available"),
+            Refusal::Refused => f.write_str(", but cannot be allocated"),
         }
     }
 }
@@ -74,12 +74,12 @@ impl std::fmt::Display for OutOfMemory {
 impl OutOfMemory {
     /// The error for a size that overflows.
     pub fn uncountable() -> OutOfMemory {
-        OutOfMemory { bytes: usize::MAX, reason: Reason::Refused }
+        OutOfMemory { bytes: usize::MAX, reason: Refusal::Refused }
     }
 
     /// The error for memory that the allocator refused.
     pub fn refused(bytes: usize) -> OutOfMemory {
-        OutOfMemory { bytes, reason: Reason::Refused }
+        OutOfMemory { bytes, reason: Refusal::Refused }
     }
 }
 
@@ -137,7 +137,7 @@ fn admit_now(bytes: usize) -> Result<(), OutOfMemory> {
     }
     let (limit, taken) = (limit(), taken());
     if bytes > limit.saturating_sub(taken) {
-        return Err(OutOfMemory { bytes, reason: Reason::Limit { limit, taken } });
+        return Err(OutOfMemory { bytes, reason: Refusal::Limit { limit, taken } });
     }
     probe(bytes)
 }
@@ -150,7 +150,7 @@ fn probe(bytes: usize) -> Result<(), OutOfMemory> {
         let available = machine::available().map(|a| a - a / 16);
         if let Some(available) = available.filter(|a| *a < bytes) {
             UNPROBED.store(PROBED, Relaxed);
-            return Err(OutOfMemory { bytes, reason: Reason::Available(available) });
+            return Err(OutOfMemory { bytes, reason: Refusal::Available(available) });
         }
     }
     Ok(())
@@ -182,13 +182,13 @@ const MIN_ALLOCATOR_CHECK_BYTES: usize = 1 << 20;
 /// If the program could not run: the number of bytes that the program needs, and the reason.
 pub fn admit_program(bytes: usize) -> Result<(), OutOfMemory> {
     if bytes > limit() {
-        return Err(OutOfMemory { bytes, reason: Reason::Limit { limit: limit(), taken: 0 } });
+        return Err(OutOfMemory { bytes, reason: Refusal::Limit { limit: limit(), taken: 0 } });
     }
     if bytes < PROBED {
         return Ok(());
     }
     match machine::physical().filter(|p| *p < bytes) {
-        Some(physical) => Err(OutOfMemory { bytes, reason: Reason::Available(physical) }),
+        Some(physical) => Err(OutOfMemory { bytes, reason: Refusal::Available(physical) }),
         None => Ok(()),
     }
 }
@@ -229,7 +229,7 @@ impl Charge {
         // One atomic update, so that two threads cannot both take the last free bytes.
         let limit = limit();
         let fits = |taken: usize| taken.checked_add(bytes).filter(|all| *all <= limit);
-        let refused = |taken| OutOfMemory { bytes, reason: Reason::Limit { limit, taken } };
+        let refused = |taken| OutOfMemory { bytes, reason: Refusal::Limit { limit, taken } };
         TAKEN.fetch_update(Relaxed, Relaxed, fits).map_err(refused)?;
         let charge = Charge(bytes);
         probe(bytes)?;

@@ -7,8 +7,8 @@
 //! returns to its position.
 
 use farcall_ir::module::ValueId;
-use farcall_ir::op::{Binary, Direction, Unary};
-use farcall_ir::{Attr, AttrDict, DType, TensorType};
+use farcall_ir::op::{Binary, ComparisonDirection, Unary};
+use farcall_ir::{AttrDict, Attribute, DType, TensorType};
 
 use super::graph::{Build, Graph};
 use super::{Block, EIGH, Eigh, MIN_SIGN_ENTRY_RATIO, Unsupported, batched, options};
@@ -17,7 +17,10 @@ impl Block for Eigh {
     const TAG: &'static str = EIGH;
 
     fn attrs(&self) -> AttrDict {
-        options([("max_iter", Attr::i64(self.max_iter.into())), ("eps", Attr::float(self.eps, DType::F64))])
+        options([
+            ("max_iter", Attribute::i64(self.max_iter.into())),
+            ("eps", Attribute::float(self.eps, DType::F64)),
+        ])
     }
 
     fn results(
@@ -60,14 +63,14 @@ impl Eigh {
         let swept = g.repeat(
             vec![zero, a, v],
             |g, state| {
-                let is_early = g.compare(Direction::Lt, state[0], sweeps)?;
+                let is_early = g.compare(ComparisonDirection::Lt, state[0], sweeps)?;
                 let is_coarse = self.is_coarse(g, state[1])?;
                 g.binary(Binary::And, is_early, is_coarse)
             },
             |g, state| {
                 let swept = g.repeat(
                     vec![zero, state[1], state[2]],
-                    |g, state| g.compare(Direction::Lt, state[0], rounds),
+                    |g, state| g.compare(ComparisonDirection::Lt, state[0], rounds),
                     |g, state| {
                         let [a, v] = round(g, state[1], state[2])?;
                         Ok(vec![g.add(state[0], one)?, a, v])
@@ -94,11 +97,11 @@ impl Eigh {
         let [all, off] = sums;
         let part = g.like(all, self.eps * self.eps)?;
         let allowed = g.mul(all, part)?;
-        let is_coarse = g.compare(Direction::Gt, off, allowed)?;
+        let is_coarse = g.compare(ComparisonDirection::Gt, off, allowed)?;
         let is_coarse = g.convert(is_coarse, DType::S32)?;
         let is_coarse = g.reduce(is_coarse, 0, Binary::Add)?;
         let zero = g.like(is_coarse, 0.0)?;
-        g.compare(Direction::Gt, is_coarse, zero)
+        g.compare(ComparisonDirection::Gt, is_coarse, zero)
     }
 }
 
@@ -109,8 +112,10 @@ fn prepared(g: &mut Graph<'_>, x: ValueId) -> Build<(ValueId, ValueId)> {
     let dims = g.dims(x);
     let (count, n) = (dims[0], dims[1]);
     let [rows, columns] = [g.iota(&dims, 1)?, g.iota(&dims, 2)?];
-    let [is_lower, is_diagonal] =
-        [g.compare(Direction::Gt, rows, columns)?, g.compare(Direction::Eq, rows, columns)?];
+    let [is_lower, is_diagonal] = [
+        g.compare(ComparisonDirection::Gt, rows, columns)?,
+        g.compare(ComparisonDirection::Eq, rows, columns)?,
+    ];
     let zero = g.like(x, 0.0)?;
     let lower = g.select(is_lower, x, zero)?;
     let upper = g.transpose(lower, &[0, 2, 1])?;
@@ -123,7 +128,7 @@ fn prepared(g: &mut Graph<'_>, x: ValueId) -> Build<(ValueId, ValueId)> {
     let largest = g.reduce(sizes, 2, Binary::Maximum)?;
     let largest = g.reduce(largest, 1, Binary::Maximum)?;
     let [zero, one] = [g.like(largest, 0.0)?, g.like(largest, 1.0)?];
-    let is_zero = g.compare(Direction::Eq, largest, zero)?;
+    let is_zero = g.compare(ComparisonDirection::Eq, largest, zero)?;
     let scale = g.select(is_zero, one, largest)?;
     let all = g.convert(scale, g.dtype(a))?;
     let all = g.broadcast(all, &[0], &dims)?;
@@ -143,7 +148,7 @@ fn mask(g: &mut Graph<'_>, dims: &[usize], by: usize) -> Build<ValueId> {
     let [rows, columns] = [g.iota(dims, 1)?, g.iota(dims, 2)?];
     let by = g.like(rows, by as f64)?;
     let rows = g.add(rows, by)?;
-    g.compare(Direction::Eq, rows, columns)
+    g.compare(ComparisonDirection::Eq, rows, columns)
 }
 
 /// Returns the real parts of the diagonal: `[b, n]`.
@@ -202,7 +207,7 @@ struct Rotation {
 fn rotation(g: &mut Graph<'_>, pairs: ValueId, first: ValueId, second: ValueId) -> Build<Rotation> {
     let size = g.abs(pairs)?;
     let [zero, one] = [g.like(size, 0.0)?, g.like(size, 1.0)?];
-    let is_zero = g.compare(Direction::Eq, size, zero)?;
+    let is_zero = g.compare(ComparisonDirection::Eq, size, zero)?;
     let divisor = g.select(is_zero, one, size)?;
     let dtype = g.dtype(pairs);
     let phase_divisor = g.convert(divisor, dtype)?;
@@ -218,7 +223,7 @@ fn rotation(g: &mut Graph<'_>, pairs: ValueId, first: ValueId, second: ValueId) 
     let denominator = g.add(tau_size, root)?;
     let t = g.div(one, denominator)?;
     let opposite = g.unary(Unary::Negate, t)?;
-    let is_negative = g.compare(Direction::Lt, tau, zero)?;
+    let is_negative = g.compare(ComparisonDirection::Lt, tau, zero)?;
     let t = g.select(is_negative, opposite, t)?;
     let t = g.select(is_zero, zero, t)?;
     let square = g.square(t)?;
@@ -277,13 +282,13 @@ fn with_signs(g: &mut Graph<'_>, v: ValueId) -> Build<ValueId> {
     let part = g.like(largest, MIN_SIGN_ENTRY_RATIO)?;
     let least = g.mul(largest, part)?;
     let least = g.broadcast(least, &[0, 2], &dims)?;
-    let decides = g.compare(Direction::Ge, sizes, least)?;
+    let decides = g.compare(ComparisonDirection::Ge, sizes, least)?;
     let rows = g.iota(&dims, 1)?;
     let none = g.like(rows, dims[1] as f64)?;
     let deciding = g.select(decides, rows, none)?;
     let first = g.reduce(deciding, 1, Binary::Minimum)?;
     let first = g.broadcast(first, &[0, 2], &dims)?;
-    let is_first = g.compare(Direction::Eq, rows, first)?;
+    let is_first = g.compare(ComparisonDirection::Eq, rows, first)?;
     let zero = g.like(v, 0.0)?;
     let entry = g.select(is_first, v, zero)?;
     let entry = g.reduce(entry, 1, Binary::Add)?;

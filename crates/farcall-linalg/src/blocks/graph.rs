@@ -2,7 +2,9 @@
 
 use farcall_ir::builder::Builder;
 use farcall_ir::module::{Func, NewInst, RegionId, ValueId};
-use farcall_ir::op::{Binary, Compare, CompareKind, Direction, DotGeneral, Op, Precision, Slice, Unary};
+use farcall_ir::op::{
+    Binary, Compare, CompareKind, ComparisonDirection, DotGeneral, Op, Precision, Slice, Unary,
+};
 use farcall_ir::{DType, Diagnostic, Literal, Scalar, TensorType, Type};
 use num_complex::Complex;
 
@@ -110,7 +112,12 @@ impl<'f> Graph<'f> {
         self.b.value_of(Op::Convert, [x], TensorType::new(dtype, self.dims(x)))
     }
 
-    pub(super) fn compare(&mut self, direction: Direction, a: ValueId, b: ValueId) -> Build<ValueId> {
+    pub(super) fn compare(
+        &mut self,
+        direction: ComparisonDirection,
+        a: ValueId,
+        b: ValueId,
+    ) -> Build<ValueId> {
         let kind = if self.dtype(a).is_integer() { CompareKind::Signed } else { CompareKind::Float };
         self.b.value(Op::Compare(Compare { direction, kind: Some(kind) }), [a, b])
     }
@@ -227,7 +234,7 @@ impl<'f> Graph<'f> {
         let keys = self.broadcast(w, &[0, 2], &dims)?;
         let [key, entry] = [w, v].map(|x| TensorType::scalar(self.dtype(x)));
         let less = self.region([key.clone(), key, entry.clone(), entry], |g, args| {
-            Ok(vec![g.compare(Direction::Lt, args[0], args[1])?])
+            Ok(vec![g.compare(ComparisonDirection::Lt, args[0], args[1])?])
         })?;
         let sort = Op::Sort { dim: 2, is_stable: true };
         let sorted = self.b.inst(NewInst::new(sort, [keys, v]).with_regions([less]))?;

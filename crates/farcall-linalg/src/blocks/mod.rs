@@ -22,7 +22,7 @@ mod qr;
 use farcall_ir::builder::Builder;
 use farcall_ir::module::{Func, Module, NewInst, ValueId};
 use farcall_ir::op::{Composite, Op};
-use farcall_ir::{Attr, AttrDict, DType, Source, Span, TensorType};
+use farcall_ir::{AttrDict, Attribute, DType, Source, Span, TensorType};
 
 use graph::{Build, Graph};
 
@@ -255,6 +255,6 @@ fn batched(batch: &[usize], dtype: DType, dims: &[usize]) -> TensorType {
     TensorType::new(dtype, [batch, dims].concat())
 }
 
-fn options(options: impl IntoIterator<Item = (&'static str, Attr)>) -> AttrDict {
+fn options(options: impl IntoIterator<Item = (&'static str, Attribute)>) -> AttrDict {
     options.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }

@@ -2,8 +2,8 @@
 //! `r`, then backward for `q`.
 
 use farcall_ir::module::ValueId;
-use farcall_ir::op::{Binary, Direction, Unary};
-use farcall_ir::{Attr, AttrDict, DType, TensorType};
+use farcall_ir::op::{Binary, ComparisonDirection, Unary};
+use farcall_ir::{AttrDict, Attribute, DType, TensorType};
 
 use super::graph::{Build, Graph};
 use super::{Block, Mode, QR, Qr, Unsupported, batched, options};
@@ -16,7 +16,7 @@ impl Block for Qr {
             Mode::Reduced => "reduced",
             Mode::Complete => "complete",
         };
-        options([("mode", Attr::string(mode)), ("eps", Attr::float(self.eps, DType::F64))])
+        options([("mode", Attribute::string(mode)), ("eps", Attribute::float(self.eps, DType::F64))])
     }
 
     fn results(
@@ -33,7 +33,7 @@ impl Block for Qr {
         let (dtype, dims) = (g.dtype(x), g.dims(x));
         let (count, m, n) = (dims[0], dims[1], dims[2]);
         let (reflections, k) = (m.min(n), self.columns(m, n));
-        let diagonal = triangle(g, &[count, m, k], Direction::Eq)?;
+        let diagonal = triangle(g, &[count, m, k], ComparisonDirection::Eq)?;
         let q = g.convert(diagonal, dtype)?;
         if reflections == 0 {
             return Ok([q, g.slice(x, 1, 0, k)?]);
@@ -45,7 +45,7 @@ impl Block for Qr {
         let one = g.fill(DType::S32, &[], 1.0)?;
         let forward = g.repeat(
             vec![first, x, v, tau],
-            |g, state| g.compare(Direction::Lt, state[0], end),
+            |g, state| g.compare(ComparisonDirection::Lt, state[0], end),
             |g, state| {
                 let [j, r, v, tau] = [state[0], state[1], state[2], state[3]];
                 let (v_j, tau_j) = reflector(g, r, j, self.eps)?;
@@ -60,7 +60,7 @@ impl Block for Qr {
         let last = g.sub(end, one)?;
         let backward = g.repeat(
             vec![last, q],
-            |g, state| g.compare(Direction::Ge, state[0], first),
+            |g, state| g.compare(ComparisonDirection::Ge, state[0], first),
             |g, state| {
                 let j = state[0];
                 let v_j = g.at(v, 2, j)?;
@@ -71,7 +71,7 @@ impl Block for Qr {
             },
         )?;
         let r = g.slice(r, 1, 0, k)?;
-        let [upper, zero] = [triangle(g, &[count, k, n], Direction::Le)?, g.like(r, 0.0)?];
+        let [upper, zero] = [triangle(g, &[count, k, n], ComparisonDirection::Le)?, g.like(r, 0.0)?];
         Ok([backward[1], g.select(upper, r, zero)?])
     }
 }
@@ -86,7 +86,7 @@ impl Qr {
 }
 
 /// Returns a mask of the entries of matrices `[b, m, n]` whose row and column indices satisfy a comparison.
-fn triangle(g: &mut Graph<'_>, dims: &[usize], direction: Direction) -> Build<ValueId> {
+fn triangle(g: &mut Graph<'_>, dims: &[usize], direction: ComparisonDirection) -> Build<ValueId> {
     let [rows, columns] = [g.iota(dims, 1)?, g.iota(dims, 2)?];
     g.compare(direction, rows, columns)
 }
@@ -100,7 +100,8 @@ fn reflector(g: &mut Graph<'_>, r: ValueId, j: ValueId, eps: f64) -> Build<(Valu
     let column = g.at(r, 2, j)?;
     let column = g.reshape(column, &[count, m])?;
     let [rows, at] = [g.iota(&[count, m], 1)?, g.broadcast(j, &[], &[count, m])?];
-    let [below, here] = [g.compare(Direction::Gt, rows, at)?, g.compare(Direction::Eq, rows, at)?];
+    let [below, here] =
+        [g.compare(ComparisonDirection::Gt, rows, at)?, g.compare(ComparisonDirection::Eq, rows, at)?];
     let [zero, one] = [g.like(column, 0.0)?, g.like(column, 1.0)?];
     let tail = g.select(below, column, zero)?;
     let alpha = g.at(column, 1, j)?;
@@ -109,15 +110,15 @@ fn reflector(g: &mut Graph<'_>, r: ValueId, j: ValueId, eps: f64) -> Build<(Valu
     let length = norm(g, both)?;
     let real = g.real(alpha)?;
     let real_zero = g.like(real, 0.0)?;
-    let is_negative = g.compare(Direction::Lt, real, real_zero)?;
+    let is_negative = g.compare(ComparisonDirection::Lt, real, real_zero)?;
     let negative = g.unary(Unary::Negate, length)?;
     let beta = g.select(is_negative, length, negative)?;
     let eps = g.like(tail_norm, eps)?;
-    let mut done = g.compare(Direction::Le, tail_norm, eps)?;
+    let mut done = g.compare(ComparisonDirection::Le, tail_norm, eps)?;
     if g.dtype(alpha).is_complex() {
         let imaginary = g.unary(Unary::Imag, alpha)?;
         let imaginary = g.abs(imaginary)?;
-        let is_real = g.compare(Direction::Le, imaginary, eps)?;
+        let is_real = g.compare(ComparisonDirection::Le, imaginary, eps)?;
         done = g.binary(Binary::And, done, is_real)?;
     }
     let beta = g.convert(beta, g.dtype(alpha))?;
@@ -139,7 +140,7 @@ fn norm(g: &mut Graph<'_>, x: ValueId) -> Build<ValueId> {
     let size = g.abs(x)?;
     let largest = g.reduce(size, 1, Binary::Maximum)?;
     let [zero, one] = [g.like(largest, 0.0)?, g.like(largest, 1.0)?];
-    let is_zero = g.compare(Direction::Eq, largest, zero)?;
+    let is_zero = g.compare(ComparisonDirection::Eq, largest, zero)?;
     let scale = g.select(is_zero, one, largest)?;
     let all = g.broadcast(scale, &[0], &dims)?;
     let scaled = g.div(size, all)?;

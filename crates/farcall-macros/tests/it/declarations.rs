@@ -3,7 +3,7 @@
 #![allow(unused_variables, reason = "kernels of which only the declaration matters")]
 
 use expect_test::expect;
-use farcall_ffi::descriptor::{Op, OpDescriptor};
+use farcall_ffi::descriptor::{LibraryOp, OpDescriptor};
 use farcall_ffi::prelude::*;
 
 /// Takes tensors of two element types, as `&AnyBuffer`.
@@ -100,7 +100,7 @@ const OPS: &[&OpDescriptor] =
 #[test]
 fn descriptors_have_declarations() {
     let lines = OPS.iter().map(|op| {
-        let op = Op::of(op);
+        let op = LibraryOp::of(op);
         let mut line = format!("{}{}", op.name(), op.signature().unwrap_or(" –"));
         let derivatives =
             [("forward", op.vjp_forward()), ("backward", op.vjp_backward()), ("tangent", op.jvp_tangent())];

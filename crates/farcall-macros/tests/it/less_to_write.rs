@@ -2,7 +2,7 @@
 //! tangents.
 
 use expect_test::expect;
-use farcall_ffi::descriptor::{Op, OpDescriptor};
+use farcall_ffi::descriptor::{LibraryOp, OpDescriptor};
 use farcall_ffi::dot;
 use farcall_ffi::prelude::*;
 use farcall_ffi::testing::Call;
@@ -87,7 +87,7 @@ fn an_op_is_its_own_transpose() {
     let mut y = [0f32; 4];
     Call::to::<reversed>().operand(&[1f32, 2.0, 3.0, 4.0], &[2, 2]).result(&mut y, &[2, 2]).run().unwrap();
     assert_eq!(y, [2.0, 1.0, 4.0, 3.0]);
-    let op = Op::of(<reversed as farcall_ffi::__private::Op>::DESCRIPTOR);
+    let op = LibraryOp::of(<reversed as farcall_ffi::__private::HandlerOp>::DESCRIPTOR);
     assert_eq!(
         (op.transpose(), op.transpose_bindings()),
         (Some("reversed"), "cotangent(y) = x, cotangent(x) = y")
@@ -96,6 +96,6 @@ fn an_op_is_its_own_transpose() {
 
 #[test]
 fn tangents_are_named_by_a_rule() {
-    let op = Op::of(<squares as farcall_ffi::__private::Op>::DESCRIPTOR);
+    let op = LibraryOp::of(<squares as farcall_ffi::__private::HandlerOp>::DESCRIPTOR);
     expect!["tangent(y) = v, tangent(x) = tx"].assert_eq(op.jvp_bindings());
 }

@@ -1,7 +1,7 @@
 //! Residuals that an op's own function returns.
 
 use expect_test::expect;
-use farcall_ffi::descriptor::{Op, OpDescriptor};
+use farcall_ffi::descriptor::{LibraryOp, OpDescriptor};
 use farcall_ffi::prelude::*;
 use farcall_ffi::testing::{Call, Forward};
 
@@ -65,7 +65,7 @@ farcall_ffi::library!("residuals", [unit, unit_bwd], register: manual);
 #[test]
 fn both_ops_are_listed() {
     let lines = OPS.iter().map(|op| {
-        let op = Op::of(op);
+        let op = LibraryOp::of(op);
         let forward = op.vjp_forward().map_or(String::new(), |forward| format!("\n    forward {forward}"));
         let params: Vec<&str> = op.params().map(|param| param.name()).collect();
         format!("{}{}{forward}\n    {}", op.name(), op.signature().unwrap_or_default(), params.join(", "))

@@ -19,9 +19,9 @@ use super::{
     TYPES,
 };
 use crate::{
-    Base, BlockChoice, BlockDecision, Body, BodyInst, Call, CallId, CallSpec, Compute, ConstantId, KernelId,
-    NestedCall, NumberId, Param, ParamId, Plan, ReferenceId, ReferenceSite, ResultId, Skipped, Slice,
-    TensorSlice, Thunk, ThunkOp, ValidPlan,
+    Base, BlockChoice, BlockDecision, Body, BodyInst, BufferSlice, CallId, CallSpec, CallThunk, Compute,
+    ConstantId, KernelId, NestedCall, NumberId, ParamId, ParamSpec, Plan, ReferenceId, ReferenceSite,
+    ResultId, Skipped, TensorSlice, Thunk, ThunkOp, ValidPlan,
 };
 use farcall_host::registry::{Platform, Rank};
 
@@ -497,12 +497,12 @@ impl Reader<'_> {
         Ok(Cut { result, dim, size })
     }
 
-    fn param(&mut self) -> Reading<Param> {
+    fn param(&mut self) -> Reading<ParamSpec> {
         let ty = self.tensor()?;
         let donated = self.bytes.flag()?;
         let name = self.optional(|r| r.bytes.text().map(str::to_owned))?;
         let known = self.optional(Self::literal)?;
-        Ok(Param { ty, donated, name, known })
+        Ok(ParamSpec { ty, donated, name, known })
     }
 
     /// Reads a custom call, and verifies it as in a program.
@@ -612,7 +612,7 @@ impl Reader<'_> {
                 6 => Base::Number(NumberId::new(r.bytes.index(counts.numbers, "number")?)),
                 other => return r.bytes.damaged(format!("there is no memory of kind {other}")),
             };
-            let slice = Slice { base, offset: r.bytes.size()?, size: r.bytes.size()? };
+            let slice = BufferSlice { base, offset: r.bytes.size()?, size: r.bytes.size()? };
             Ok(TensorSlice { slice, ty: r.tensor()? })
         })
     }
@@ -665,7 +665,7 @@ impl Reader<'_> {
             4 => {
                 let id = CallId::new(self.bytes.index(counts.calls, "custom call")?);
                 let aliases = self.bytes.list(8, |b| Ok((b.number()?, b.number()?)))?;
-                ThunkOp::CustomCall(Call { id, aliases, side_effect: self.bytes.flag()? })
+                ThunkOp::CustomCall(CallThunk { id, aliases, side_effect: self.bytes.flag()? })
             }
             5 => ThunkOp::Reference(ReferenceId::new(self.bytes.index(counts.references, "instruction")?)),
             other => return self.bytes.damaged(format!("there is no thunk of kind {other}")),

@@ -9,7 +9,7 @@ use farcall_ir::{Literal, Module, Op, Source, Span, TensorType, Type, text};
 
 use super::{DATA, FORMAT, LITERALS, MAGIC, OPERATIONS, PLAN, SOURCES, TYPES};
 use crate::{
-    Base, BlockChoice, BlockDecision, Body, CallSpec, Compute, Param, Plan, ReferenceSite, Skipped,
+    Base, BlockChoice, BlockDecision, Body, CallSpec, Compute, ParamSpec, Plan, ReferenceSite, Skipped,
     TensorSlice, Thunk, ThunkOp,
 };
 use farcall_host::registry::Rank;
@@ -258,7 +258,7 @@ impl<'p> Writer<'p> {
         self.sequence(&plan.thunks)
     }
 
-    fn param(&mut self, param: &'p Param) -> io::Result<()> {
+    fn param(&mut self, param: &'p ParamSpec) -> io::Result<()> {
         self.tensor(&param.ty)?;
         self.out.flag(param.donated);
         self.out.flag(param.name.is_some());

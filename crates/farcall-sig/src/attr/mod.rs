@@ -2,7 +2,7 @@
 //!
 //! [`AttrValue`] is the only model of attributes as the C interface passes them: signatures, handlers, rules,
 //! hosts and languages that call ops all use it. (The text of a program allows more kinds of attributes:
-//! `farcall_ir::Attr`.) A value carries its exact type: an `f32` is not an `f64`. [`AttrType::convert`]
+//! `farcall_ir::Attribute`.) A value carries its exact type: an `f32` is not an `f64`. [`AttrType::convert`]
 //! converts values from a language with a single number type to the declared type.
 
 use std::fmt;
@@ -15,7 +15,7 @@ mod array;
 mod value;
 
 pub use array::{AttrArray, AttrElement, NotElements};
-pub use value::{AttrValue, Attrs, MixedList};
+pub use value::{AttrValue, AttrValues, MixedList};
 
 /// Type of a number or boolean, with its Rust name.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -222,8 +222,8 @@ impl<T: AttrElement> From<Vec<T>> for AttrValue {
 }
 
 /// Converts to a dictionary.
-impl From<Attrs> for AttrValue {
-    fn from(attrs: Attrs) -> AttrValue {
+impl From<AttrValues> for AttrValue {
+    fn from(attrs: AttrValues) -> AttrValue {
         AttrValue::Dict(attrs.0)
     }
 }
@@ -263,12 +263,12 @@ impl fmt::Display for AttrValue {
 
 /// Attributes of a call by name, in any order.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Attrs(Vec<(String, AttrValue)>);
+pub struct AttrValues(Vec<(String, AttrValue)>);
 
-impl Attrs {
+impl AttrValues {
     /// Creates an empty set of attributes.
-    pub fn new() -> Attrs {
-        Attrs::default()
+    pub fn new() -> AttrValues {
+        AttrValues::default()
     }
 
     /// Returns the attribute of this name.
@@ -301,8 +301,8 @@ impl Attrs {
     }
 }
 
-impl<S: Into<String>> FromIterator<(S, AttrValue)> for Attrs {
-    fn from_iter<I: IntoIterator<Item = (S, AttrValue)>>(entries: I) -> Attrs {
+impl<S: Into<String>> FromIterator<(S, AttrValue)> for AttrValues {
+    fn from_iter<I: IntoIterator<Item = (S, AttrValue)>>(entries: I) -> AttrValues {
         let (mut attrs, mut places) = (Vec::new(), HashMap::new());
         for (name, value) in entries {
             let name = name.into();
@@ -314,7 +314,7 @@ impl<S: Into<String>> FromIterator<(S, AttrValue)> for Attrs {
                 }
             }
         }
-        Attrs(attrs)
+        AttrValues(attrs)
     }
 }
 

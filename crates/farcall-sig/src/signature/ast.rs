@@ -5,7 +5,7 @@
 
 use std::fmt::{self, Display};
 
-use super::error::Span;
+use super::error::TextRange;
 use crate::attr::{AttrType, AttrValue};
 use crate::dtype::DType;
 
@@ -15,12 +15,12 @@ pub struct Name {
     /// Text of the name.
     pub text: String,
     /// Position in the text.
-    pub span: Span,
+    pub span: TextRange,
 }
 
 /// An operand: `mask: pred[*, n]?`.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Operand {
+pub struct OperandDecl {
     /// Name of the operand.
     pub name: Name,
     /// Element type.
@@ -46,7 +46,7 @@ pub enum Arity {
 
 /// An attribute: `eps: f32 = 1e-6`.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Attr {
+pub struct AttrDecl {
     /// Name of the attribute.
     pub name: Name,
     /// Type of the attribute.
@@ -57,7 +57,7 @@ pub struct Attr {
     pub optional: bool,
 }
 
-impl Attr {
+impl AttrDecl {
     /// Returns true if every call has to pass the attribute.
     pub fn is_required(&self) -> bool {
         self.default.is_none() && !self.optional
@@ -91,7 +91,7 @@ pub struct ElementType {
     /// Innermost type.
     pub base: TypeBase,
     /// Position in the text.
-    pub span: Span,
+    pub span: TextRange,
 }
 
 /// The innermost part of an element type.
@@ -161,13 +161,13 @@ impl ElementType {
 #[derive(Clone, PartialEq, Debug)]
 pub struct Shape {
     /// Position of `*`, if present.
-    pub batch: Option<Span>,
+    pub batch: Option<TextRange>,
     /// The other dimensions.
-    pub dims: Vec<Dim>,
+    pub dims: Vec<DimDecl>,
     /// Position of `..`, if present. `..` stands for all dimensions and must be alone.
-    pub any: Option<Span>,
+    pub any: Option<TextRange>,
     /// Position in the text, including the brackets.
-    pub span: Span,
+    pub span: TextRange,
 }
 
 impl Shape {
@@ -178,13 +178,13 @@ impl Shape {
 
     /// Returns true if one of the dimensions is exactly this name.
     pub(super) fn has(&self, name: &str) -> bool {
-        self.dims.iter().any(|dim| matches!(dim, Dim::Size(Expr::Name(own)) if own.text == name))
+        self.dims.iter().any(|dim| matches!(dim, DimDecl::Size(Expr::Name(own)) if own.text == name))
     }
 }
 
 /// A dimension.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Dim {
+pub enum DimDecl {
     /// `n`, `3`, `2*n+1`
     Size(Expr),
     /// `n...`: a separate size for each variadic operand.
@@ -195,13 +195,13 @@ pub enum Dim {
 #[derive(Clone, PartialEq, Debug)]
 pub enum Expr {
     /// `3`
-    Literal(i64, Span),
+    Literal(i64, TextRange),
     /// A dimension or an integer attribute.
     Name(Name),
     /// `2*n`
     Binary(BinaryOp, Box<Expr>, Box<Expr>),
     /// `min(m, n)`
-    Call(Function, Vec<Expr>, Span),
+    Call(ExprFn, Vec<Expr>, TextRange),
     /// `sum(n)`, of a dimension with dots.
     Fold(Fold, Name),
     /// `len(xs)`, of a variadic operand.
@@ -241,7 +241,7 @@ impl BinaryOp {
 
 /// A function in an expression.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Function {
+pub enum ExprFn {
     /// The minimum of two or more sizes.
     Min,
     /// The maximum of two or more sizes.
@@ -250,12 +250,12 @@ pub enum Function {
     CeilDiv,
 }
 
-impl Function {
+impl ExprFn {
     pub(super) fn name(self) -> &'static str {
         match self {
-            Function::Min => "min",
-            Function::Max => "max",
-            Function::CeilDiv => "ceil_div",
+            ExprFn::Min => "min",
+            ExprFn::Max => "max",
+            ExprFn::CeilDiv => "ceil_div",
         }
     }
 }
@@ -283,7 +283,7 @@ impl Fold {
 
 impl Expr {
     /// Returns the position in the text, from the first character to the last.
-    pub fn span(&self) -> Span {
+    pub fn span(&self) -> TextRange {
         match self {
             Expr::Literal(_, span) | Expr::Call(_, _, span) => *span,
             Expr::Name(name) | Expr::Fold(_, name) | Expr::Len(name) => name.span,
@@ -313,9 +313,9 @@ pub enum Layout {
     /// The last dimension varies fastest. This is the default and has no syntax.
     RowMajor,
     /// `column_major`: the second-to-last dimension varies fastest.
-    ColumnMajor(Span),
+    ColumnMajor(TextRange),
     /// `layout(2, 0, 1)`: from slowest to fastest, without batch dimensions.
-    Order(Vec<usize>, Span),
+    Order(Vec<usize>, TextRange),
 }
 
 impl Layout {
@@ -365,7 +365,7 @@ pub enum Clause {
         dim: Name,
     },
     /// `side_effect`
-    SideEffect(Span),
+    SideEffect(TextRange),
 }
 
 /// Set of types that a variable stands for.
@@ -502,7 +502,7 @@ impl Display for Name {
     }
 }
 
-impl Display for Operand {
+impl Display for OperandDecl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let suffix = match self.arity {
             Arity::Required => "",
@@ -513,7 +513,7 @@ impl Display for Operand {
     }
 }
 
-impl Display for Attr {
+impl Display for AttrDecl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}{}", self.name, self.ty, if self.optional { "?" } else { "" })?;
         match &self.default {
@@ -565,11 +565,11 @@ impl Display for Shape {
     }
 }
 
-impl Display for Dim {
+impl Display for DimDecl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Dim::Size(expr) => write!(f, "{expr}"),
-            Dim::Each(name) => write!(f, "{name}..."),
+            DimDecl::Size(expr) => write!(f, "{expr}"),
+            DimDecl::Each(name) => write!(f, "{name}..."),
         }
     }
 }

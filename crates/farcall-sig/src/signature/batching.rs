@@ -23,7 +23,7 @@ use std::fmt;
 use super::Signature;
 use super::ast::{Arity, DimUse};
 use super::infer::{Mismatch, slot_names};
-use crate::attr::Attrs;
+use crate::attr::AttrValues;
 
 /// Batching rule for one call.
 #[derive(Clone, PartialEq, Debug)]
@@ -43,7 +43,7 @@ pub enum Batching {
         /// batched unchanged.
         operands: Vec<Option<usize>>,
         /// All attributes of the changed call, including defaults.
-        attrs: Attrs,
+        attrs: AttrValues,
         /// For each result, the position of the axis.
         results: Vec<usize>,
     },

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use super::ast::*;
-use super::error::{SignatureError, Span};
+use super::error::{SignatureError, TextRange};
 use super::parser::FUNCTIONS;
 use super::{Signature, offset};
 use crate::attr::AttrType;
@@ -34,7 +34,7 @@ pub(super) fn check(signature: &Signature) -> Result {
     offset::check(signature)
 }
 
-fn error(span: Span, message: impl Into<String>) -> SignatureError {
+fn error(span: TextRange, message: impl Into<String>) -> SignatureError {
     SignatureError::new(span, message)
 }
 
@@ -124,9 +124,9 @@ fn dims(signature: &Signature) -> Result<BTreeMap<&str, Known>> {
     for tensor in operand_tensors(signature) {
         for dim in &tensor.shape.dims {
             let (name, each) = match dim {
-                Dim::Size(Expr::Name(name)) => (name, false),
-                Dim::Each(name) => (name, true),
-                Dim::Size(_) => continue,
+                DimDecl::Size(Expr::Name(name)) => (name, false),
+                DimDecl::Each(name) => (name, true),
+                DimDecl::Size(_) => continue,
             };
             if each && !tensor.variadic {
                 return Err(error(
@@ -322,16 +322,16 @@ impl<'a> Checker<'a> {
         Ok(())
     }
 
-    fn dim(&self, dim: &Dim, tensor: &Tensor<'_>, is_result: bool) -> Result {
+    fn dim(&self, dim: &DimDecl, tensor: &Tensor<'_>, is_result: bool) -> Result {
         match dim {
-            Dim::Size(expr) => self.expr(expr, tensor.level),
-            Dim::Each(name) if !is_result => self.known(name, tensor.level, true),
-            Dim::Each(name) if !tensor.variadic => Err(error(
+            DimDecl::Size(expr) => self.expr(expr, tensor.level),
+            DimDecl::Each(name) if !is_result => self.known(name, tensor.level, true),
+            DimDecl::Each(name) if !tensor.variadic => Err(error(
                 name.span,
                 format!("`{name}...` differs between variadic operands, but `{}` is one result", tensor.name),
             )
             .note(format!("`sum({name})`, `min({name})` and `max({name})` combine the sizes"))),
-            Dim::Each(name) => self.known(name, tensor.level, true),
+            DimDecl::Each(name) => self.known(name, tensor.level, true),
         }
     }
 
@@ -402,7 +402,7 @@ impl<'a> Checker<'a> {
         let mut inside: Option<&Expr> = None;
         for tensor in operand_tensors(self.signature) {
             for dim in &tensor.shape.dims {
-                if let Dim::Size(expr) = dim {
+                if let DimDecl::Size(expr) = dim {
                     expr.visit(&mut |n, _| inside = inside.or((n.text == name.text).then_some(expr)));
                 }
             }
@@ -413,7 +413,7 @@ impl<'a> Checker<'a> {
             ));
         }
         let mut names: Vec<&str> = self.dims.keys().copied().collect();
-        let integer = |a: &&Attr| matches!(a.ty, AttrType::Scalar(ty) if ty.is_integer());
+        let integer = |a: &&AttrDecl| matches!(a.ty, AttrType::Scalar(ty) if ty.is_integer());
         names.extend(self.signature.attrs.iter().filter(integer).map(|a| a.name.text.as_str()));
         let message = format!("`{name}` is neither a dimension of an operand nor an integer attribute");
         known_names(error(name.span, message), &name.text, "dimensions", &names)
@@ -634,8 +634,8 @@ impl<'a> Checker<'a> {
             let mut alone = 0;
             for dim in &tensor.shape.dims {
                 match dim {
-                    Dim::Size(Expr::Name(n)) => alone += usize::from(n.text == name.text),
-                    Dim::Size(expr) if occurs(expr) => {
+                    DimDecl::Size(Expr::Name(n)) => alone += usize::from(n.text == name.text),
+                    DimDecl::Size(expr) if occurs(expr) => {
                         return Err(error(
                             name.span,
                             format!(
@@ -722,8 +722,8 @@ fn is_injective(element: &ElementType, set: &TypeSet) -> bool {
 /// Returns true if the name is part of a dimension.
 fn mentions(shape: &Shape, name: &str) -> bool {
     shape.dims.iter().any(|dim| match dim {
-        Dim::Each(n) => n.text == name,
-        Dim::Size(expr) => {
+        DimDecl::Each(n) => n.text == name,
+        DimDecl::Size(expr) => {
             let mut found = false;
             expr.visit(&mut |n, _| found |= n.text == name);
             found

@@ -45,7 +45,7 @@ impl Signature {
     pub fn markdown_with(&self, op: &str, batching: &BatchSummary) -> String {
         let mut out = format!("    {}\n", self.call_line(op));
         let first = self.operands.iter().find(|o| o.arity == Arity::Variadic);
-        let sizes = |operand: &Operand| match (operand.arity, first) {
+        let sizes = |operand: &OperandDecl| match (operand.arity, first) {
             (Arity::Required, _) => String::new(),
             (Arity::Optional, _) => ", optional".into(),
             (Arity::Variadic, Some(first)) if first.name != operand.name => {
@@ -114,7 +114,7 @@ impl Signature {
         for operand in &self.operands {
             let star = operand.shape.batch.map(|_| "*");
             let dims = operand.shape.dims.iter().filter_map(|d| match d {
-                Dim::Size(Expr::Name(name)) | Dim::Each(name) if self.attr(&name.text).is_none() => {
+                DimDecl::Size(Expr::Name(name)) | DimDecl::Each(name) if self.attr(&name.text).is_none() => {
                     Some(name.text.as_str())
                 }
                 _ => None,

@@ -6,22 +6,22 @@ use std::fmt;
 ///
 /// All spans compare equal, so that the position of a declaration does not affect equality of signatures.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Span {
+pub struct TextRange {
     /// Offset of the first byte.
     pub offset: usize,
     /// Number of bytes; 0 for the end of the text.
     pub len: usize,
 }
 
-impl Span {
+impl TextRange {
     /// Returns the span from the start of this span to the end of another.
-    pub fn to(self, end: Span) -> Span {
-        Span { offset: self.offset, len: (end.offset + end.len).saturating_sub(self.offset) }
+    pub fn to(self, end: TextRange) -> TextRange {
+        TextRange { offset: self.offset, len: (end.offset + end.len).saturating_sub(self.offset) }
     }
 }
 
-impl PartialEq for Span {
-    fn eq(&self, _: &Span) -> bool {
+impl PartialEq for TextRange {
+    fn eq(&self, _: &TextRange) -> bool {
         true
     }
 }
@@ -31,7 +31,7 @@ impl PartialEq for Span {
 #[non_exhaustive]
 pub struct SignatureError {
     /// The characters that the error is about.
-    pub span: Span,
+    pub span: TextRange,
     /// Error message.
     pub message: String,
     /// Hints: valid alternatives, or probable corrections.
@@ -39,7 +39,7 @@ pub struct SignatureError {
 }
 
 impl SignatureError {
-    pub(super) fn new(span: Span, message: impl Into<String>) -> SignatureError {
+    pub(super) fn new(span: TextRange, message: impl Into<String>) -> SignatureError {
         SignatureError { span, message: message.into(), notes: Vec::new() }
     }
 

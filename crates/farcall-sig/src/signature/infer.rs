@@ -9,7 +9,7 @@ use std::fmt;
 use super::Signature;
 use super::ast::*;
 use super::size::{Size, SizeError};
-use crate::attr::{AttrType, AttrValue, Attrs};
+use crate::attr::{AttrType, AttrValue, AttrValues};
 use crate::dtype::DType;
 use crate::nearest::nearest;
 
@@ -62,7 +62,7 @@ pub struct Inference<S = i64> {
     /// Types of the type variables.
     pub types: BTreeMap<String, DType>,
     /// All attributes in the order of [`Signature::attrs`], with defaults filled in.
-    pub attrs: Attrs,
+    pub attrs: AttrValues,
 }
 
 /// A call that does not fit a signature.
@@ -71,7 +71,7 @@ pub struct Mismatch {
     /// Kind of error.
     pub kind: MismatchKind,
     /// Part of the call that the error is about.
-    pub place: Place,
+    pub place: CallPart,
     /// Error message, without the op's name.
     pub message: String,
 }
@@ -97,7 +97,7 @@ pub enum MismatchKind {
 
 /// Part of a call that a mismatch is about.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Place {
+pub enum CallPart {
     /// The call as a whole.
     Call,
     /// The operand of the call with this index.
@@ -125,7 +125,7 @@ impl std::error::Error for Mismatch {}
 
 type Result<T = ()> = std::result::Result<T, Mismatch>;
 
-fn mismatch<T>(kind: MismatchKind, place: Place, message: String) -> Result<T> {
+fn mismatch<T>(kind: MismatchKind, place: CallPart, message: String) -> Result<T> {
     Err(Mismatch { kind, place, message })
 }
 
@@ -138,7 +138,11 @@ impl Signature {
     /// # Errors
     /// The first mismatch, in the order operand count, attributes, operands from left to right, conditions,
     /// results; or the first check that symbolic sizes do not decide ([`MismatchKind::Open`]).
-    pub fn infer<S: Size>(&self, operands: &[OperandType<'_, S>], attrs: &Attrs) -> Result<Inference<S>> {
+    pub fn infer<S: Size>(
+        &self,
+        operands: &[OperandType<'_, S>],
+        attrs: &AttrValues,
+    ) -> Result<Inference<S>> {
         self.infer_with(operands, attrs, |_, results| match results {
             [] => Ok(Vec::new()),
             [name, ..] => Err(format!("the shape of {name} is given by a shape function, which is missing")),
@@ -156,8 +160,8 @@ impl Signature {
     pub fn infer_with<S: Size>(
         &self,
         operands: &[OperandType<'_, S>],
-        attrs: &Attrs,
-        shapes: impl FnOnce(&Attrs, &[String]) -> std::result::Result<Vec<Vec<S>>, String>,
+        attrs: &AttrValues,
+        shapes: impl FnOnce(&AttrValues, &[String]) -> std::result::Result<Vec<Vec<S>>, String>,
     ) -> Result<Inference<S>> {
         let slots = self.operand_slots(operands.len())?;
         let attrs = self.complete_attrs(attrs)?;
@@ -228,7 +232,7 @@ impl Signature {
             })
             .collect();
         let names = if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) };
-        mismatch(MismatchKind::Count, Place::Call, format!("takes {takes}{names}, but is given {count}"))
+        mismatch(MismatchKind::Count, CallPart::Call, format!("takes {takes}{names}, but is given {count}"))
     }
 
     /// Returns the number of variadic operands. They come last, and all have the same number of entries.
@@ -277,11 +281,11 @@ impl Signature {
     ///
     /// # Errors
     /// An attribute that is missing, unknown, or of the wrong type.
-    pub fn convert_attrs(&self, given: &Attrs) -> Result<Attrs> {
+    pub fn convert_attrs(&self, given: &AttrValues) -> Result<AttrValues> {
         self.collect_attrs(given, |ty, value| ty.convert(value))
     }
 
-    fn complete_attrs(&self, given: &Attrs) -> Result<Attrs> {
+    fn complete_attrs(&self, given: &AttrValues) -> Result<AttrValues> {
         self.collect_attrs(given, |ty, value| match ty.accepts(value) {
             true => Ok(value.clone()),
             false => Err(ty.complaint(value)),
@@ -290,9 +294,9 @@ impl Signature {
 
     fn collect_attrs(
         &self,
-        given: &Attrs,
+        given: &AttrValues,
         take: impl Fn(&AttrType, &AttrValue) -> std::result::Result<AttrValue, String>,
-    ) -> Result<Attrs> {
+    ) -> Result<AttrValues> {
         for (name, _) in given.iter() {
             if self.attr(name).is_none() {
                 let near = nearest(name, self.attrs.iter().map(|a| a.name.text.as_str()));
@@ -305,7 +309,7 @@ impl Signature {
                     }
                     near => format!("; did you mean {}?", near.join(" or ")),
                 };
-                let place = Place::Attr(name.into());
+                let place = CallPart::Attr(name.into());
                 return mismatch(
                     MismatchKind::AttrName,
                     place,
@@ -313,10 +317,10 @@ impl Signature {
                 );
             }
         }
-        let mut attrs = Attrs::new();
+        let mut attrs = AttrValues::new();
         for attr in &self.attrs {
             let name = attr.name.text.as_str();
-            let place = || Place::Attr(name.into());
+            let place = || CallPart::Attr(name.into());
             match (given.get(name), &attr.default) {
                 (Some(value), _) => match take(&attr.ty, value) {
                     Ok(value) => attrs.insert(name, value),
@@ -373,7 +377,7 @@ struct Call<'a, S> {
     given: &'a [OperandType<'a, S>],
     names: Vec<String>,
     slots: Vec<usize>,
-    attrs: &'a Attrs,
+    attrs: &'a AttrValues,
     /// Batch dimensions, and the first operand that has them.
     batch: Option<(&'a [S], usize)>,
     /// Size of each dimension, and the first operand that has it.
@@ -402,7 +406,7 @@ impl<'a, S: Size> Call<'a, S> {
                             "{} has batch dimensions {batch:?} but {} has {known:?}",
                             self.names[i], self.names[giver]
                         );
-                        return mismatch(MismatchKind::Shape, Place::Operand(i), message);
+                        return mismatch(MismatchKind::Shape, CallPart::Operand(i), message);
                     }
                     Some(_) => {}
                 }
@@ -412,7 +416,7 @@ impl<'a, S: Size> Call<'a, S> {
         Ok(())
     }
 
-    fn check_rank(&self, i: usize, operand: &Operand, dims: &[S]) -> Result {
+    fn check_rank(&self, i: usize, operand: &OperandDecl, dims: &[S]) -> Result {
         let name = &self.names[i];
         let fixed = operand.shape.dims.len();
         let fits = match (operand.shape.any, operand.shape.batch) {
@@ -427,13 +431,13 @@ impl<'a, S: Size> Call<'a, S> {
                 operand.shape,
                 counted(fixed, "dimension")
             );
-            return mismatch(MismatchKind::Shape, Place::Operand(i), message);
+            return mismatch(MismatchKind::Shape, CallPart::Operand(i), message);
         }
         match dims.iter().position(|d| d.known().is_some_and(|d| d < 0)) {
             None => Ok(()),
             Some(_) => {
                 let message = format!("{name} has shape {dims:?}, with a negative dimension");
-                mismatch(MismatchKind::Shape, Place::Operand(i), message)
+                mismatch(MismatchKind::Shape, CallPart::Operand(i), message)
             }
         }
     }
@@ -441,7 +445,7 @@ impl<'a, S: Size> Call<'a, S> {
     fn bind_type(&mut self, i: usize, element: &'a ElementType) -> Result {
         let dtype = self.given[i].dtype;
         let name = &self.names[i];
-        let wrong = |message| mismatch(MismatchKind::Type, Place::Operand(i), message);
+        let wrong = |message| mismatch(MismatchKind::Type, CallPart::Operand(i), message);
         let Some(variable) = element.variable() else {
             return match element.apply(dtype) {
                 Some(fixed) if fixed == dtype => Ok(()),
@@ -488,7 +492,7 @@ impl<'a, S: Size> Call<'a, S> {
             }
             _ => format!("{name} is {dtype} but {giver} is {giver_type}"),
         };
-        mismatch(MismatchKind::Type, Place::Operand(i), message)
+        mismatch(MismatchKind::Type, CallPart::Operand(i), message)
     }
 
     /// Checks element types that depend on a variable, once every variable is known. A derived type such as
@@ -503,18 +507,18 @@ impl<'a, S: Size> Call<'a, S> {
         Ok(())
     }
 
-    fn bind_dims(&mut self, i: usize, operand: &'a Operand, sizes: &[S]) -> Result {
+    fn bind_dims(&mut self, i: usize, operand: &'a OperandDecl, sizes: &[S]) -> Result {
         let variadic = operand.arity == Arity::Variadic;
         let entry = entry(&self.slots, i);
         for (k, (dim, size)) in operand.shape.dims.iter().zip(sizes).enumerate() {
             let shape = || format!("{} has shape {:?}", self.names[i], self.given[i].dims);
             match dim {
-                Dim::Size(Expr::Literal(literal, _)) if S::of(*literal) != *size => {
+                DimDecl::Size(Expr::Literal(literal, _)) if S::of(*literal) != *size => {
                     let message =
                         format!("{}, but its dimension {k} of {} must be {literal}", shape(), operand.shape);
-                    return mismatch(MismatchKind::Shape, Place::Operand(i), message);
+                    return mismatch(MismatchKind::Shape, CallPart::Operand(i), message);
                 }
-                Dim::Size(Expr::Name(name)) => {
+                DimDecl::Size(Expr::Name(name)) => {
                     let name = name.text.as_str();
                     if let Some(value) = self.attr_size(name) {
                         if size.known().map(i128::from) != Some(value) {
@@ -522,7 +526,7 @@ impl<'a, S: Size> Call<'a, S> {
                                 "{} has {name} = {size} but attribute {name} is {value}",
                                 self.names[i]
                             );
-                            return mismatch(MismatchKind::Shape, Place::Operand(i), message);
+                            return mismatch(MismatchKind::Shape, CallPart::Operand(i), message);
                         }
                         continue;
                     }
@@ -539,11 +543,11 @@ impl<'a, S: Size> Call<'a, S> {
                                 self.names[i], self.names[*giver]
                             ),
                         };
-                        return mismatch(MismatchKind::Shape, Place::Operand(i), message);
+                        return mismatch(MismatchKind::Shape, CallPart::Operand(i), message);
                     }
                 }
-                Dim::Size(_) => {}
-                Dim::Each(name) if variadic => {
+                DimDecl::Size(_) => {}
+                DimDecl::Each(name) if variadic => {
                     let sizes = self.each.entry(&name.text).or_default();
                     match sizes.get(entry) {
                         None => sizes.push(size.clone()),
@@ -559,12 +563,12 @@ impl<'a, S: Size> Call<'a, S> {
                                     self.names[i]
                                 ),
                             };
-                            return mismatch(MismatchKind::Shape, Place::Operand(i), message);
+                            return mismatch(MismatchKind::Shape, CallPart::Operand(i), message);
                         }
                         Some(_) => {}
                     }
                 }
-                Dim::Each(_) => {}
+                DimDecl::Each(_) => {}
             }
         }
         Ok(())
@@ -577,12 +581,12 @@ impl<'a, S: Size> Call<'a, S> {
             let dims = self.given[i].dims;
             let sizes = &dims[dims.len() - operand.shape.dims.len()..];
             for (dim, size) in operand.shape.dims.iter().zip(sizes) {
-                let Dim::Size(expr @ (Expr::Binary(..) | Expr::Call(..) | Expr::Fold(..) | Expr::Len(_))) =
+                let DimDecl::Size(expr @ (Expr::Binary(..) | Expr::Call(..) | Expr::Fold(..) | Expr::Len(_))) =
                     dim
                 else {
                     continue;
                 };
-                let expected = self.size(expr, Place::Operand(i))?;
+                let expected = self.size(expr, CallPart::Operand(i))?;
                 if expected != *size {
                     let message = format!(
                         "{} has shape {dims:?}, but {} needs {expr} = {expected}, not {size}{}",
@@ -590,7 +594,7 @@ impl<'a, S: Size> Call<'a, S> {
                         operand.shape,
                         self.with_values(&[expr])
                     );
-                    return mismatch(MismatchKind::Shape, Place::Operand(i), message);
+                    return mismatch(MismatchKind::Shape, CallPart::Operand(i), message);
                 }
             }
         }
@@ -600,15 +604,16 @@ impl<'a, S: Size> Call<'a, S> {
     fn check_conditions(&self) -> Result {
         for clause in &self.signature.clauses {
             let Clause::Condition(left, comparison, right) = clause else { continue };
-            let (left_size, right_size) = (self.size(left, Place::Call)?, self.size(right, Place::Call)?);
+            let (left_size, right_size) =
+                (self.size(left, CallPart::Call)?, self.size(right, CallPart::Call)?);
             let holds = S::compare(*comparison, &left_size, &right_size);
             let holds = holds.or_else(|_| {
                 let message = format!("{clause} may not hold{}", self.with_values(&[left, right]));
-                mismatch(MismatchKind::Open, Place::Call, message)
+                mismatch(MismatchKind::Open, CallPart::Call, message)
             })?;
             if !holds {
                 let message = format!("{clause} does not hold{}", self.with_values(&[left, right]));
-                return mismatch(MismatchKind::Shape, Place::Call, message);
+                return mismatch(MismatchKind::Shape, CallPart::Call, message);
             }
         }
         Ok(())
@@ -640,7 +645,7 @@ impl<'a, S: Size> Call<'a, S> {
     fn any_results(
         &self,
         results: &mut [ResultType<S>],
-        shapes: impl FnOnce(&Attrs, &[String]) -> std::result::Result<Vec<Vec<S>>, String>,
+        shapes: impl FnOnce(&AttrValues, &[String]) -> std::result::Result<Vec<Vec<S>>, String>,
     ) -> Result {
         let mut unknown: Vec<(usize, String)> = Vec::new();
         for i in 0..results.len() {
@@ -670,7 +675,7 @@ impl<'a, S: Size> Call<'a, S> {
         let names: Vec<String> = unknown.iter().map(|(_, name)| name.clone()).collect();
         let given = match shapes(self.attrs, &names) {
             Ok(given) => given,
-            Err(message) => return mismatch(MismatchKind::Shape, Place::Call, message),
+            Err(message) => return mismatch(MismatchKind::Shape, CallPart::Call, message),
         };
         if given.len() != names.len() {
             let message = format!(
@@ -679,10 +684,10 @@ impl<'a, S: Size> Call<'a, S> {
                 names.len(),
                 names.join(", ")
             );
-            return mismatch(MismatchKind::Shape, Place::Call, message);
+            return mismatch(MismatchKind::Shape, CallPart::Call, message);
         }
         for ((i, name), dims) in unknown.into_iter().zip(given) {
-            let place = Place::Result(results[i].decl);
+            let place = CallPart::Result(results[i].decl);
             if dims.len() > MAX_RANK {
                 let message = format!(
                     "the shape function returns {name} {} dimensions; the maximum is {MAX_RANK}",
@@ -712,14 +717,14 @@ impl<'a, S: Size> Call<'a, S> {
             Some(dtype) => Ok(dtype),
             None => mismatch(
                 MismatchKind::Count,
-                Place::Result(decl),
+                CallPart::Result(decl),
                 self.needs_one(&result.element.to_string()),
             ),
         }
     }
 
     fn result_dims(&self, decl: usize, result: &ResultDecl, entry: usize) -> Result<Vec<S>> {
-        let place = Place::Result(decl);
+        let place = CallPart::Result(decl);
         let mut dims = match (result.shape.batch, self.batch) {
             (None, _) => Vec::new(),
             (Some(_), Some((batch, _))) => batch.to_vec(),
@@ -727,8 +732,8 @@ impl<'a, S: Size> Call<'a, S> {
         };
         for dim in &result.shape.dims {
             let size = match dim {
-                Dim::Size(expr) => self.size(expr, place.clone())?,
-                Dim::Each(name) => match self.each.get(name.text.as_str()).and_then(|s| s.get(entry)) {
+                DimDecl::Size(expr) => self.size(expr, place.clone())?,
+                DimDecl::Each(name) => match self.each.get(name.text.as_str()).and_then(|s| s.get(entry)) {
                     Some(size) => size.clone(),
                     None => return mismatch(MismatchKind::Count, place, self.needs_one(&name.text)),
                 },
@@ -736,8 +741,8 @@ impl<'a, S: Size> Call<'a, S> {
             let fits = S::compare(Comparison::Ge, &size, &S::of(0));
             if fits != Ok(true) {
                 let values = match dim {
-                    Dim::Size(expr) => self.with_values(&[expr]),
-                    Dim::Each(_) => String::new(),
+                    DimDecl::Size(expr) => self.with_values(&[expr]),
+                    DimDecl::Each(_) => String::new(),
                 };
                 let message = format!("{} would have the size {dim} = {size}{values}", result.name);
                 return match fits {
@@ -765,7 +770,7 @@ impl<'a, S: Size> Call<'a, S> {
         self.attrs.get(name)?.as_int()
     }
 
-    fn size(&self, expr: &Expr, place: Place) -> Result<S> {
+    fn size(&self, expr: &Expr, place: CallPart) -> Result<S> {
         match self.eval(expr) {
             Ok(size) => Ok(size),
             Err(EvalError::Unknown(name)) => mismatch(MismatchKind::Count, place, self.needs_one(&name)),
@@ -794,12 +799,12 @@ impl<'a, S: Size> Call<'a, S> {
                 let values =
                     arguments.iter().map(|a| self.eval(a)).collect::<std::result::Result<Vec<_>, _>>()?;
                 match (function, values.as_slice()) {
-                    (Function::CeilDiv, [left, right]) => {
+                    (ExprFn::CeilDiv, [left, right]) => {
                         let negated = |size| S::compute(BinaryOp::Sub, &S::of(0), size);
                         Ok(negated(&S::compute(BinaryOp::Div, &negated(left)?, right)?)?)
                     }
-                    (Function::Min, values) => extreme(false, values, expr),
-                    (Function::Max | Function::CeilDiv, values) => extreme(true, values, expr),
+                    (ExprFn::Min, values) => extreme(false, values, expr),
+                    (ExprFn::Max | ExprFn::CeilDiv, values) => extreme(true, values, expr),
                 }
             }
             Expr::Fold(fold, name) => {

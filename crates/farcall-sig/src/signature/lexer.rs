@@ -1,6 +1,6 @@
 //! Splits text into tokens. Every token is also one or several tokens of Rust.
 
-use super::error::{SignatureError, Span};
+use super::error::{SignatureError, TextRange};
 
 /// A token of the signature language.
 #[derive(Clone, PartialEq, Debug)]
@@ -38,14 +38,14 @@ const SYMBOLS: [&str; 26] = [
 ];
 
 /// Returns all tokens of the text, ending with [`Token::End`].
-pub(super) fn tokens(text: &str) -> Result<Vec<(Token, Span)>, SignatureError> {
+pub(super) fn tokens(text: &str) -> Result<Vec<(Token, TextRange)>, SignatureError> {
     let mut out = Vec::new();
     let mut at = 0;
     loop {
         at += text[at..].len() - text[at..].trim_start().len();
         let rest = &text[at..];
         let Some(first) = rest.chars().next() else {
-            out.push((Token::End, Span { offset: text.len(), len: 0 }));
+            out.push((Token::End, TextRange { offset: text.len(), len: 0 }));
             return Ok(out);
         };
         let (token, len) = if first.is_ascii_alphabetic() || first == '_' {
@@ -58,10 +58,10 @@ pub(super) fn tokens(text: &str) -> Result<Vec<(Token, Span)>, SignatureError> {
         } else if let Some(symbol) = SYMBOLS.into_iter().find(|s| rest.starts_with(s)) {
             (Token::Symbol(symbol), symbol.len())
         } else {
-            let span = Span { offset: at, len: first.len_utf8() };
+            let span = TextRange { offset: at, len: first.len_utf8() };
             return Err(SignatureError::new(span, format!("`{first}` has no meaning in a signature")));
         };
-        out.push((token, Span { offset: at, len }));
+        out.push((token, TextRange { offset: at, len }));
         at += len;
     }
 }
@@ -102,7 +102,7 @@ fn string(text: &str, at: usize) -> Result<(Token, usize), SignatureError> {
                 Some((_, 't')) => value.push('\t'),
                 Some((_, c @ ('"' | '\\'))) => value.push(c),
                 Some((_, c)) => {
-                    let span = Span { offset: at + i, len: 1 + c.len_utf8() };
+                    let span = TextRange { offset: at + i, len: 1 + c.len_utf8() };
                     return Err(SignatureError::new(span, format!("`\\{c}` is not an escape"))
                         .note("the escapes of a string are `\\\"`, `\\\\`, `\\n` and `\\t`"));
                 }
@@ -111,5 +111,5 @@ fn string(text: &str, at: usize) -> Result<(Token, usize), SignatureError> {
             c => value.push(c),
         }
     }
-    Err(SignatureError::new(Span { offset: at, len: text.len() }, "the string does not end"))
+    Err(SignatureError::new(TextRange { offset: at, len: text.len() }, "the string does not end"))
 }

@@ -228,16 +228,16 @@ use std::str::FromStr;
 use crate::dtype::DType;
 
 pub use ast::{
-    Arity, Attr, BinaryOp, Clause, Comparison, Dim, DimUse, ElementFn, ElementType, Expr, Fold, Function,
-    Layout, Name, Operand, Reducer, ResultDecl, Shape, TypeBase, TypeSet,
+    Arity, AttrDecl, BinaryOp, Clause, Comparison, DimDecl, DimUse, ElementFn, ElementType, Expr, ExprFn,
+    Fold, Layout, Name, OperandDecl, Reducer, ResultDecl, Shape, TypeBase, TypeSet,
 };
 pub use batching::{BatchSummary, Batching};
-pub use error::{SignatureError, Span};
+pub use error::{SignatureError, TextRange};
 pub use gradient::{
-    At, Attribute, Binding, BindingError, Bindings, GradientError, Jvp, JvpSource, Misfit, Outline, Part,
-    Role, Rule, Said, Tensor, Vjp, VjpSource,
+    At, AttrOutline, Binding, BindingError, BindingRole, Bindings, DerivativeRule, GradientError, Jvp,
+    JvpSource, Misfit, Outline, Part, Said, TensorOutline, Vjp, VjpSource,
 };
-pub use infer::{Inference, Mismatch, MismatchKind, OperandType, Place, ResultType};
+pub use infer::{CallPart, Inference, Mismatch, MismatchKind, OperandType, ResultType};
 pub use numbers::{GivenType, NumberKind, NumberTypes};
 pub use partition::{
     BatchDims, BatchSplit, CallFactor, CallFactors, Factor, FactorKind, Mapping, Partition, ShardyRule,
@@ -248,8 +248,8 @@ pub use size::{Size, SizeError};
 #[derive(Clone, PartialEq, Debug)]
 pub struct Signature {
     params: Vec<Param>,
-    operands: Vec<Operand>,
-    attrs: Vec<Attr>,
+    operands: Vec<OperandDecl>,
+    attrs: Vec<AttrDecl>,
     results: Vec<ResultDecl>,
     clauses: Vec<Clause>,
 }
@@ -288,12 +288,12 @@ impl FromStr for Signature {
 impl Signature {
     /// Operands in the order of the call. Optional or variadic operands come last; an op does not have both
     /// kinds.
-    pub fn operands(&self) -> &[Operand] {
+    pub fn operands(&self) -> &[OperandDecl] {
         &self.operands
     }
 
     /// Attributes in the order in which they are written.
-    pub fn attrs(&self) -> &[Attr] {
+    pub fn attrs(&self) -> &[AttrDecl] {
         &self.attrs
     }
 
@@ -373,11 +373,11 @@ impl Signature {
         pairs.into_iter().find(|(ours, theirs)| ours != theirs)
     }
 
-    fn attr(&self, name: &str) -> Option<&Attr> {
+    fn attr(&self, name: &str) -> Option<&AttrDecl> {
         self.attrs.iter().find(|a| a.name.text == name)
     }
 
-    fn operand(&self, name: &str) -> Option<&Operand> {
+    fn operand(&self, name: &str) -> Option<&OperandDecl> {
         self.operands.iter().find(|o| o.name.text == name)
     }
 }

@@ -6,7 +6,7 @@
 
 use std::str::FromStr;
 
-use super::infer::{Mismatch, Place};
+use super::infer::{CallPart, Mismatch};
 use super::{MismatchKind, Signature};
 use crate::dtype::{DType, DTypeClass};
 use crate::nearest::UnknownName;
@@ -248,7 +248,7 @@ impl Signature {
         names.dedup();
         Mismatch {
             kind: MismatchKind::Type,
-            place: Place::Operand(operands[n]),
+            place: CallPart::Operand(operands[n]),
             message: format!("{name} must be {}, but is {}", names.join(" or "), kinds[n].words()),
         }
     }

@@ -5,7 +5,7 @@
 //! different offsets.
 
 use super::Signature;
-use super::ast::{Arity, Clause, Dim, Expr, Name, TypeBase};
+use super::ast::{Arity, Clause, DimDecl, Expr, Name, TypeBase};
 use super::error::SignatureError;
 use crate::dtype::DType;
 
@@ -47,7 +47,7 @@ pub(super) fn check(signature: &Signature) -> Result<(), SignatureError> {
                 format!("`{name}` is an offset, so it is one number: `{name}: s32[]` or `{name}: s64[]`");
             return Err(error(name, message));
         }
-        let is_alone = |d: &Dim| matches!(d, Dim::Size(Expr::Name(n)) if n.text == dim.text);
+        let is_alone = |d: &DimDecl| matches!(d, DimDecl::Size(Expr::Name(n)) if n.text == dim.text);
         let in_operand = signature.operands.iter().any(|o| o.shape.dims.iter().any(is_alone));
         if !in_operand || signature.attr(&dim.text).is_some() {
             let message = format!("`{dim}` is not a dimension of an operand, so it has no offset");

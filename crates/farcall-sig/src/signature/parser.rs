@@ -4,7 +4,7 @@
 //! stack.
 
 use super::ast::*;
-use super::error::{SignatureError, Span};
+use super::error::{SignatureError, TextRange};
 use super::lexer::{Token, tokens};
 use super::{Param, Signature};
 use crate::attr::{self, AttrArray, AttrType, AttrValue, ScalarType};
@@ -24,7 +24,7 @@ pub(super) fn parse(text: &str) -> Result<Signature> {
 
 struct Parser {
     /// Tokens, ending with [`Token::End`], which the parser never moves past.
-    tokens: Vec<(Token, Span)>,
+    tokens: Vec<(Token, TextRange)>,
     at: usize,
     nodes: usize,
     nesting: usize,
@@ -92,7 +92,7 @@ impl Parser {
                 .note("an operand that may be missing is written `mask: pred[n]?`"));
         }
         let layout = self.layout()?;
-        signature.operands.push(Operand { name, element, shape, arity, layout });
+        signature.operands.push(OperandDecl { name, element, shape, arity, layout });
         signature.params.push(Param::Operand);
         Ok(())
     }
@@ -202,14 +202,14 @@ impl Parser {
         Ok(shape)
     }
 
-    fn dim(&mut self) -> Result<Dim> {
+    fn dim(&mut self) -> Result<DimDecl> {
         let expr = self.expr()?;
         if !self.is("...") {
-            return Ok(Dim::Size(expr));
+            return Ok(DimDecl::Size(expr));
         }
         let dots = self.next().1;
         match expr {
-            Expr::Name(name) => Ok(Dim::Each(name)),
+            Expr::Name(name) => Ok(DimDecl::Each(name)),
             other => Err(SignatureError::new(other.span().to(dots), "only a name can have dots: `n...`")),
         }
     }
@@ -243,7 +243,7 @@ impl Parser {
         Ok(Layout::Order(order, start.to(self.next().1)))
     }
 
-    fn attr(&mut self, name: Name) -> Result<Attr> {
+    fn attr(&mut self, name: Name) -> Result<AttrDecl> {
         let (token, span) = self.next();
         let ty = match token {
             Token::Symbol("[") => {
@@ -291,7 +291,7 @@ impl Parser {
         } else {
             None
         };
-        Ok(Attr { name, ty, default, optional })
+        Ok(AttrDecl { name, ty, default, optional })
     }
 
     fn value(&mut self, ty: &AttrType) -> Result<AttrValue> {
@@ -566,7 +566,7 @@ impl Parser {
         }
     }
 
-    fn call(&mut self, word: &str, start: Span) -> Result<Expr> {
+    fn call(&mut self, word: &str, start: TextRange) -> Result<Expr> {
         self.nest(start)?;
         self.at += 1;
         let mut arguments = Vec::new();
@@ -585,9 +585,9 @@ impl Parser {
             _ => None,
         };
         match (word, count, single) {
-            ("min", 2.., _) => Ok(Expr::Call(Function::Min, arguments, span)),
-            ("max", 2.., _) => Ok(Expr::Call(Function::Max, arguments, span)),
-            ("ceil_div", 2, _) => Ok(Expr::Call(Function::CeilDiv, arguments, span)),
+            ("min", 2.., _) => Ok(Expr::Call(ExprFn::Min, arguments, span)),
+            ("max", 2.., _) => Ok(Expr::Call(ExprFn::Max, arguments, span)),
+            ("ceil_div", 2, _) => Ok(Expr::Call(ExprFn::CeilDiv, arguments, span)),
             ("sum", 1, Some(name)) => Ok(Expr::Fold(Fold::Sum, name)),
             ("min", 1, Some(name)) => Ok(Expr::Fold(Fold::Min, name)),
             ("max", 1, Some(name)) => Ok(Expr::Fold(Fold::Max, name)),
@@ -605,7 +605,7 @@ impl Parser {
         }
     }
 
-    fn nest(&mut self, span: Span) -> Result<()> {
+    fn nest(&mut self, span: TextRange) -> Result<()> {
         self.nesting += 1;
         if self.nesting > MAX_NESTING {
             return Err(SignatureError::new(
@@ -651,11 +651,11 @@ impl Parser {
         self.tokens.get(self.at).map_or(&Token::End, |(token, _)| token)
     }
 
-    fn span(&self) -> Span {
-        self.tokens.get(self.at).or(self.tokens.last()).map_or(Span::default(), |(_, span)| *span)
+    fn span(&self) -> TextRange {
+        self.tokens.get(self.at).or(self.tokens.last()).map_or(TextRange::default(), |(_, span)| *span)
     }
 
-    fn next(&mut self) -> (Token, Span) {
+    fn next(&mut self) -> (Token, TextRange) {
         let next = (self.peek().clone(), self.span());
         self.at += usize::from(next.0 != Token::End);
         next
@@ -677,7 +677,7 @@ impl Parser {
         found
     }
 
-    fn expect(&mut self, symbol: &str, note: &str) -> Result<Span> {
+    fn expect(&mut self, symbol: &str, note: &str) -> Result<TextRange> {
         let span = self.span();
         if self.eat(symbol) {
             return Ok(span);
@@ -693,12 +693,12 @@ impl Parser {
 /// Names of the functions on sizes.
 pub(super) const FUNCTIONS: [&str; 5] = ["min", "max", "ceil_div", "sum", "len"];
 
-fn too_large(span: Span) -> SignatureError {
+fn too_large(span: TextRange) -> SignatureError {
     SignatureError::new(span, "the number is too large")
 }
 
 /// Returns the element type of this name, or an error with likely alternatives.
-fn dtype(word: &str, span: Span) -> Result<DType> {
+fn dtype(word: &str, span: TextRange) -> Result<DType> {
     if let Ok(dtype) = word.parse::<DType>() {
         return Ok(dtype);
     }
@@ -753,7 +753,7 @@ fn as_attribute(dtype: DType) -> Option<ScalarType> {
 }
 
 /// Returns the attribute type of this name, or an error with likely alternatives.
-fn scalar_type(word: &str, span: Span) -> Result<ScalarType> {
+fn scalar_type(word: &str, span: TextRange) -> Result<ScalarType> {
     if let Ok(ty) = word.parse::<ScalarType>() {
         return Ok(ty);
     }

@@ -18,8 +18,8 @@
 use std::fmt;
 
 use super::Signature;
-use super::ast::{Dim, DimUse, Expr, Reducer, Shape};
-use super::infer::{Inference, Mismatch, MismatchKind, OperandType, Place, entry, slot_names};
+use super::ast::{DimDecl, DimUse, Expr, Reducer, Shape};
+use super::infer::{CallPart, Inference, Mismatch, MismatchKind, OperandType, entry, slot_names};
 use super::size::Size;
 
 /// Factors of a call with a certain number of operands.
@@ -127,7 +127,7 @@ impl Signature {
         let results = self.results.iter().map(|r| (&r.name, &r.shape));
         if let Some((name, _)) = operands.chain(results).find(|(_, shape)| shape.any.is_some()) {
             let message = format!("{name} can have any dimensions, and is not split");
-            return Err(Mismatch { kind: MismatchKind::Shape, place: Place::Call, message });
+            return Err(Mismatch { kind: MismatchKind::Shape, place: CallPart::Call, message });
         }
         let slots = self.operand_slots(operand_count)?;
         let (factors, operands, results) = self.mappings(&slots, &self.result_slots(operand_count)?);
@@ -328,11 +328,13 @@ impl Factors<'_> {
             .iter()
             .map(|dim| {
                 let (dim, entry, kind, base) = match dim {
-                    Dim::Size(Expr::Name(n)) => {
+                    DimDecl::Size(Expr::Name(n)) => {
                         (n.text.clone(), None, self.signature.factor_kind(&n.text), n.text.clone())
                     }
-                    Dim::Each(n) => (n.text.clone(), Some(entry), FactorKind::Whole, format!("{n}{entry}")),
-                    Dim::Size(expr) => (expr.to_string(), None, FactorKind::Whole, "d".to_owned()),
+                    DimDecl::Each(n) => {
+                        (n.text.clone(), Some(entry), FactorKind::Whole, format!("{n}{entry}"))
+                    }
+                    DimDecl::Size(expr) => (expr.to_string(), None, FactorKind::Whole, "d".to_owned()),
                 };
                 let occurrence = own.iter().filter(|key| key.dim == dim && key.entry == entry).count();
                 let key = FactorKey { dim, entry, occurrence };
@@ -481,13 +483,13 @@ impl fmt::Display for ShardyRule {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Attrs, DType};
+    use crate::{AttrValues, DType};
 
     /// Formats the batch split and the sharding rule of a call with operands of these dimensions.
     fn split(signature: &str, operands: &[&[i64]]) -> String {
         let signature: Signature = signature.parse().unwrap();
         let operands: Vec<_> = operands.iter().map(|dims| OperandType { dtype: DType::F32, dims }).collect();
-        let call = signature.infer(&operands, &Attrs::new()).unwrap();
+        let call = signature.infer(&operands, &AttrValues::new()).unwrap();
         let BatchSplit { dims, added } = signature.batch_split(&call);
         format!("{dims} {added} {}", signature.batch_sharding_rule(&operands, &call))
     }
@@ -515,7 +517,7 @@ mod tests {
             let signature: Signature = signature.parse().unwrap();
             let operands: Vec<_> =
                 operands.iter().map(|dims| OperandType { dtype: DType::F32, dims }).collect();
-            let call = signature.infer(&operands, &Attrs::new()).unwrap();
+            let call = signature.infer(&operands, &AttrValues::new()).unwrap();
             let CallFactors { factors, operands, results, .. } = signature.call_factors(&operands, &call);
             let factors: Vec<String> =
                 factors.iter().map(|f| format!("{} {}", f.size, f.kind.name())).collect();
@@ -558,7 +560,7 @@ mod tests {
             OperandType { dtype: DType::F32, dims: &[6, 2, 3] },
             OperandType { dtype: DType::S32, dims: &[] },
         ];
-        let call = signature.infer(&operands, &Attrs::new()).unwrap();
+        let call = signature.infer(&operands, &AttrValues::new()).unwrap();
         assert_eq!(signature.call_factors(&operands, &call).offsets, [(1, 2)]);
     }
 

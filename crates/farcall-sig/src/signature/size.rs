@@ -93,7 +93,7 @@ mod tests {
 
     use super::*;
     use crate::signature::{MismatchKind, OperandType};
-    use crate::{Attrs, DType, Signature};
+    use crate::{AttrValues, DType, Signature};
 
     /// A size that is represented by its text.
     #[derive(Clone, PartialEq)]
@@ -144,7 +144,7 @@ mod tests {
         let dims = |text: &&str| text.split_whitespace().map(|size| Text(size.into())).collect::<Vec<_>>();
         let dims: Vec<_> = operands.iter().map(dims).collect();
         let types: Vec<_> = dims.iter().map(|dims| OperandType { dtype: DType::F32, dims }).collect();
-        match signature.infer(&types, &Attrs::new()) {
+        match signature.infer(&types, &AttrValues::new()) {
             Ok(call) => call.results.iter().map(|r| format!("{:?}", r.dims)).collect::<Vec<_>>().join(" "),
             Err(mismatch) => {
                 format!("{}: {mismatch}", if mismatch.kind == MismatchKind::Open { "open" } else { "wrong" })

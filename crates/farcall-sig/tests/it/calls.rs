@@ -2,8 +2,8 @@
 
 use expect_test::{Expect, expect};
 use farcall_sig::DType;
-use farcall_sig::attr::{AttrValue, Attrs, ScalarType};
-use farcall_sig::signature::{Arity, GivenType, MismatchKind, NumberKind, OperandType, Place, Signature};
+use farcall_sig::attr::{AttrValue, AttrValues, ScalarType};
+use farcall_sig::signature::{Arity, CallPart, GivenType, MismatchKind, NumberKind, OperandType, Signature};
 
 const RMS_NORM: &str = "(x: T[*, n], scale: T[n], eps: f32 = 1e-6) -> (y: T[*, n]) where T: f32 | f64";
 const RMS_NORM_GRAD: &str =
@@ -28,7 +28,7 @@ fn call(signature: &str, operands: &str, attrs: &[(&str, AttrValue)]) -> String 
     let signature = signature.parse::<Signature>().unwrap();
     let operands: Vec<_> = operands.split_whitespace().map(tensor).collect();
     let types: Vec<_> = operands.iter().map(|(dtype, dims)| OperandType { dtype: *dtype, dims }).collect();
-    let attrs: Attrs = attrs.iter().cloned().collect();
+    let attrs: AttrValues = attrs.iter().cloned().collect();
     match signature.infer(&types, &attrs) {
         Err(mismatch) => mismatch.in_op("op"),
         Ok(inference) => {
@@ -341,8 +341,8 @@ fn a_mismatch_says_where_and_of_what_kind() {
     let signature = RMS_NORM.parse::<Signature>().unwrap();
     let x = OperandType { dtype: DType::F32, dims: &[2, 3] };
     let scale = OperandType { dtype: DType::F32, dims: &[4] };
-    let mismatch = signature.infer(&[x, scale], &Attrs::new()).unwrap_err();
-    assert_eq!((mismatch.kind, &mismatch.place), (MismatchKind::Shape, &Place::Operand(1)));
+    let mismatch = signature.infer(&[x, scale], &AttrValues::new()).unwrap_err();
+    assert_eq!((mismatch.kind, &mismatch.place), (MismatchKind::Shape, &CallPart::Operand(1)));
     assert_eq!(mismatch.in_op("rms_norm"), "rms_norm: scale has n = 4 but x has n = 3");
 }
 
@@ -350,7 +350,7 @@ fn a_mismatch_says_where_and_of_what_kind() {
 fn what_names_stand_for_is_told() {
     let signature = QR.parse::<Signature>().unwrap();
     let x = OperandType { dtype: DType::C64, dims: &[6, 2, 3] };
-    let inference = signature.infer(&[x], &Attrs::new()).unwrap();
+    let inference = signature.infer(&[x], &AttrValues::new()).unwrap();
     assert_eq!(inference.batch, [6]);
     assert_eq!((inference.dims["m"], inference.dims["n"], inference.types["T"]), (2, 3, DType::C64));
     assert_eq!(inference.operand_layouts, [[1, 2, 0]]);
@@ -365,11 +365,11 @@ fn what_names_stand_for_is_told() {
 fn attributes_of_python_are_brought_to_their_types() {
     let signature =
         r#"(eps: f32 = 1e-6, k: i32, p: [f32] = [1], m: "a" | "b"?) -> ()"#.parse::<Signature>().unwrap();
-    let given: Attrs = [("k", i64(3)), ("eps", i64(1))].into_iter().collect();
+    let given: AttrValues = [("k", i64(3)), ("eps", i64(1))].into_iter().collect();
     let attrs = signature.convert_attrs(&given).unwrap();
     let shown: Vec<String> = attrs.iter().map(|(n, v)| format!("{n}: {} = {v}", v.type_name())).collect();
     assert_eq!(shown, ["eps: f32 = 1.0", "k: i32 = 3", "p: [f32] = [1.0]"]);
-    let wrong: Attrs = [("k", AttrValue::Float(0.5, ScalarType::F64))].into_iter().collect();
+    let wrong: AttrValues = [("k", AttrValue::Float(0.5, ScalarType::F64))].into_iter().collect();
     assert_eq!(signature.convert_attrs(&wrong).unwrap_err().message, "attribute k must be i32, but is f64");
 }
 
@@ -380,7 +380,7 @@ fn shape_functions() {
         let operands: Vec<_> = operands.split_whitespace().map(tensor).collect();
         let types: Vec<_> =
             operands.iter().map(|(dtype, dims)| OperandType { dtype: *dtype, dims }).collect();
-        match signature.infer_with(&types, &Attrs::new(), |_, names| {
+        match signature.infer_with(&types, &AttrValues::new(), |_, names| {
             assert!(!names.is_empty());
             shapes
         }) {

@@ -1,9 +1,9 @@
 //! Printing and parsing are inverse, and no text causes a panic.
 
 use farcall_sig::DType;
-use farcall_sig::attr::Attrs;
+use farcall_sig::attr::AttrValues;
 use farcall_sig::signature::{OperandType, Signature};
-use farcall_testing::Random;
+use farcall_testing::SplitMix;
 
 /// Returns the signatures under "Examples" in the language reference.
 fn examples() -> Vec<(String, String)> {
@@ -69,7 +69,7 @@ fn every_form_prints_back() {
 }
 
 /// Checks that a parsed signature round-trips and that every rule can be evaluated.
-fn exercise(text: &str, random: &mut Random) -> bool {
+fn exercise(text: &str, random: &mut SplitMix) -> bool {
     let signature = match text.parse::<Signature>() {
         Ok(signature) => signature,
         Err(error) => {
@@ -88,7 +88,7 @@ fn exercise(text: &str, random: &mut Random) -> bool {
     let types = [DType::F32, DType::F64, DType::S32];
     let operands: Vec<OperandType<'_>> =
         dims.iter().map(|dims| OperandType { dtype: types[random.below(3)], dims }).collect();
-    if let Ok(inference) = signature.infer(&operands, &Attrs::new()) {
+    if let Ok(inference) = signature.infer(&operands, &AttrValues::new()) {
         assert!(inference.results.iter().all(|r| r.dims.iter().all(|d| *d >= 0)));
     }
     let batched: Vec<bool> = (0..count).map(|_| random.below(2) == 1).collect();
@@ -156,7 +156,7 @@ fn changed_signatures_never_panic() {
         "\n",
         "{",
     ];
-    let mut random = Random::new(1);
+    let mut random = SplitMix::new(1);
     let examples = examples();
     let mut valid = 0;
     for _ in 0..40_000 {
@@ -187,7 +187,7 @@ fn random_tokens_never_panic() {
         "(", ")", "[", "]", "x", ":", "f32", "T", "n", "*", ",", "->", "where", "...", "\"", "1.5e", "é",
         "😀",
     ];
-    let mut random = Random::new(42);
+    let mut random = SplitMix::new(42);
     for _ in 0..40_000 {
         let text: String = (0..random.below(20)).map(|_| pieces[random.below(pieces.len())]).collect();
         exercise(&text, &mut random);

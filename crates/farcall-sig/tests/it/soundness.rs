@@ -7,9 +7,9 @@
 //! assumes more than the promises allow changes the hashes.
 
 use farcall_sig::DType;
-use farcall_sig::attr::{AttrValue, Attrs};
+use farcall_sig::attr::{AttrValue, AttrValues};
 use farcall_sig::signature::{
-    Batching, Dim, DimUse, Expr, FactorKind, OperandType, Reducer, Shape, Signature,
+    Batching, DimDecl, DimUse, Expr, FactorKind, OperandType, Reducer, Shape, Signature,
 };
 
 /// A tensor of hashes.
@@ -79,7 +79,7 @@ impl Tensor {
 fn names(shape: &Shape, rank: usize) -> Vec<Option<String>> {
     let batch = rank - shape.dims.len();
     let fixed = shape.dims.iter().map(|d| match d {
-        Dim::Size(Expr::Name(name)) => Some(name.text.clone()),
+        DimDecl::Size(Expr::Name(name)) => Some(name.text.clone()),
         _ => None,
     });
     (0..batch).map(|i| Some(format!("*{i}"))).chain(fixed).collect()
@@ -95,7 +95,7 @@ fn usage(signature: &Signature, name: &str, of_result: &[Option<String>]) -> Dim
 
 struct Op {
     signature: Signature,
-    attrs: Attrs,
+    attrs: AttrValues,
 }
 
 impl Op {
@@ -173,16 +173,16 @@ impl Op {
             let shape = &self.signature.operands()[*slot].shape;
             let batch = if shape.batch.is_some() { vec![2, 4] } else { vec![] };
             let fixed = shape.dims.iter().map(|d| match d {
-                Dim::Size(Expr::Name(name)) => {
+                DimDecl::Size(Expr::Name(name)) => {
                     if name.text == "n" {
                         4
                     } else {
                         2
                     }
                 }
-                Dim::Size(Expr::Literal(size, _)) => *size as usize,
-                Dim::Each(_) => 1 + i,
-                Dim::Size(other) => panic!("{other}"),
+                DimDecl::Size(Expr::Literal(size, _)) => *size as usize,
+                DimDecl::Each(_) => 1 + i,
+                DimDecl::Size(other) => panic!("{other}"),
             });
             Tensor::random(batch.into_iter().chain(fixed).collect(), i as u64)
         };

@@ -4,7 +4,7 @@ use std::panic::Location;
 
 use farcall_ir::op::{Composite, CustomCall, Op};
 use farcall_ir::{AttrDict, Diagnostic, FuncId, Span, TensorType, Type};
-use farcall_sig::{AttrValue, Attrs};
+use farcall_sig::{AttrValue, AttrValues};
 
 use super::error::Place;
 use super::graph::Graph;
@@ -16,14 +16,14 @@ use farcall_host::registry::{ApiKind, Platform, Registry};
 /// Builder for a call of a declared op, returned by [`Graph::op`].
 #[derive(Debug)]
 #[must_use = "the call is only added to the graph by `value`, `values` or `many`"]
-pub struct OpCall<'g, 'r> {
+pub struct OpCallBuilder<'g, 'r> {
     graph: &'g Graph,
     registry: &'r Registry,
     platform: Platform,
     place: Place,
     name: String,
     operands: Vec<Value<'g>>,
-    attrs: Attrs,
+    attrs: AttrValues,
 }
 
 impl Graph {
@@ -51,15 +51,15 @@ impl Graph {
         registry: &'r Registry,
         name: &str,
         operands: impl Values<'g>,
-    ) -> OpCall<'g, 'r> {
-        OpCall {
+    ) -> OpCallBuilder<'g, 'r> {
+        OpCallBuilder {
             graph: self,
             registry,
             platform: Platform::Host,
             place: Location::caller(),
             name: name.to_owned(),
             operands: operands.values(),
-            attrs: Attrs::new(),
+            attrs: AttrValues::new(),
         }
     }
 
@@ -150,7 +150,7 @@ impl Graph {
     }
 }
 
-impl<'g> OpCall<'g, '_> {
+impl<'g> OpCallBuilder<'g, '_> {
     /// Sets an attribute. The value is converted to the declared type: an integer to any integer or float
     /// type that can hold it, an `f64` to an `f32` by rounding; see
     /// [`AttrType::convert`](farcall_sig::AttrType::convert). Attributes that are not set have the
@@ -162,7 +162,7 @@ impl<'g> OpCall<'g, '_> {
 
     /// Looks the op up for a platform other than the host.
     pub fn platform(self, platform: Platform) -> Self {
-        OpCall { platform, ..self }
+        OpCallBuilder { platform, ..self }
     }
 
     /// Adds the call and returns its result. An error is recorded if the number of results is not 1.
@@ -184,7 +184,7 @@ impl<'g> OpCall<'g, '_> {
 
     /// Adds the call. `None` if the call is invalid, after recording the error.
     fn instruction(self) -> Option<Instruction<'g>> {
-        let OpCall { graph, place, .. } = self;
+        let OpCallBuilder { graph, place, .. } = self;
         match self.resolved() {
             Ok(found) => {
                 let (call, results) = found?;

@@ -3,7 +3,7 @@
 use std::panic::Location;
 
 use farcall_ir::op::{
-    Binary, Broadcasted, Broadcasting, Compare, CompareKind, Derived, Direction, Op, Unary,
+    Binary, Broadcasted, Broadcasting, Compare, CompareKind, ComparisonDirection, Derived, Op, Unary,
 };
 use farcall_ir::{DType, TensorType};
 
@@ -120,7 +120,7 @@ macro_rules! relations {
                 )]
                 #[track_caller]
                 pub fn $method(self, other: impl Into<Operand<'g>>) -> Value<'g> {
-                    let compare = Compare { direction: Direction::$direction, kind: None };
+                    let compare = Compare { direction: ComparisonDirection::$direction, kind: None };
                     self.against(Location::caller(), compare, other.into())
                 }
             )*
@@ -142,7 +142,7 @@ impl<'g> Value<'g> {
     #[track_caller]
     pub fn compare(
         self,
-        direction: Direction,
+        direction: ComparisonDirection,
         kind: CompareKind,
         other: impl Into<Operand<'g>>,
     ) -> Value<'g> {

@@ -3,7 +3,7 @@
 use std::panic::Location;
 
 use farcall_ir::module::NewInst;
-use farcall_ir::{Attr, AttrDict, Op, TensorType, Type};
+use farcall_ir::{AttrDict, Attribute, Op, TensorType, Type};
 
 use super::error::Place;
 use super::graph::Graph;
@@ -31,11 +31,11 @@ impl Graph {
     /// ```
     /// use farcall::build::Graph;
     /// use farcall::ir::op::Op;
-    /// use farcall::ir::{Attr, DType, TensorType};
+    /// use farcall::ir::{Attribute, DType, TensorType};
     ///
     /// let graph = Graph::new("sharded");
     /// let x = graph.parameter("x", TensorType::new(DType::F32, [4]));
-    /// let y = graph.instruction(Op::Copy, x).attr("mhlo.sharding", Attr::string("{replicated}")).value();
+    /// let y = graph.instruction(Op::Copy, x).attr("mhlo.sharding", Attribute::string("{replicated}")).value();
     /// assert!(farcall::ir::hlo::print(&graph.finish(y)?)?.contains("sharding={replicated}"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -99,7 +99,7 @@ impl<'g> Instruction<'g> {
 
     /// Sets an attribute that is not part of the operation, such as `mhlo.sharding` or
     /// `mhlo.frontend_attributes`.
-    pub fn attr(mut self, name: &str, value: Attr) -> Instruction<'g> {
+    pub fn attr(mut self, name: &str, value: Attribute) -> Instruction<'g> {
         self.attrs.insert(name.to_owned(), value);
         self
     }

@@ -83,7 +83,7 @@ mod reduction;
 mod region;
 mod value;
 
-pub use call::{Function, OpCall};
+pub use call::{Function, OpCallBuilder};
 pub use error::{BuildError, BuildErrors};
 pub use graph::Graph;
 pub use instruction::Instruction;

@@ -8,7 +8,7 @@
 #![expect(clippy::print_stdout, reason = "prints the seed, to repeat a run")]
 
 use farcall_testing::process::alone;
-use farcall_testing::{Random, fuzz};
+use farcall_testing::{SplitMix, fuzz};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
@@ -42,11 +42,11 @@ fn lowerings_take_anything() {
     alone("abi::lowerings_take_anything", || fuzz("lowerings", lowerings::run));
 }
 
-fn fuzz(what: &str, run: fn(&mut Random, usize) -> String) {
+fn fuzz(what: &str, run: fn(&mut SplitMix, usize) -> String) {
     let (seed, iterations) = (fuzz::seed(), fuzz::iterations(100_000));
     count_panics();
     let start = Instant::now();
-    let seen = run(&mut Random::new(seed), iterations as usize);
+    let seen = run(&mut SplitMix::new(seed), iterations as usize);
     println!("{what}: {iterations} iterations of seed {seed} in {:.1?}: {seen}", start.elapsed());
     assert_eq!(PANICS.load(Ordering::Relaxed), 0, "a panic that became an error is a defect as well");
 }

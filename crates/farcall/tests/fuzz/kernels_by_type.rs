@@ -12,7 +12,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use farcall::eval_host::RegistryHost;
-use farcall::ir::eval::{self, Denormals, Value, eval};
+use farcall::ir::eval::{self, Denormals, EvalValue, eval};
 use farcall::ir::op::{Binary, Opcode, Traits, Unary};
 use farcall::ir::verify::Verified;
 use farcall::ir::{DType, Literal, Module, Scalar, Source, minifloat, text, verify};
@@ -560,7 +560,7 @@ fn values_match_the_evaluator() {
         }
         let inputs = inputs(&module);
         let found = executable.run(&inputs).unwrap_or_else(|e| panic!("{}: {e}", case.name));
-        let values: Vec<Value> = inputs.iter().cloned().map(Value::Tensor).collect();
+        let values: Vec<EvalValue> = inputs.iter().cloned().map(EvalValue::Tensor).collect();
         let registry = Registry::new();
         let host = RegistryHost::new(&registry, Denormals::Ieee);
         let wanted = eval(&module, module.entry().unwrap(), &values, &host, Denormals::Ieee)

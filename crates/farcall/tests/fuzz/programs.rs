@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use farcall::eval_host::RegistryHost;
-use farcall::ir::eval::{Denormals, Value, eval};
+use farcall::ir::eval::{Denormals, EvalValue, eval};
 use farcall::ir::{
     Func, FuncId, Inst, Literal, Module, Op, Region, Scalar, Source, TensorType, Type, text, verify,
 };
@@ -34,7 +34,7 @@ use crate::plugin::ops::{count, panics, scale};
 use farcall_testing::engine::registry;
 use farcall_testing::mutate::Seeds;
 use farcall_testing::programs::programs;
-use farcall_testing::{Random, fuzz};
+use farcall_testing::{SplitMix, fuzz};
 
 const OPS: &[&OpDescriptor] = farcall_ffi::ops![
     scale,
@@ -186,7 +186,7 @@ fn child() {
 
 /// Returns program number `i`.
 fn program(seeds: &Seeds, i: u64) -> String {
-    seeds.mutated(&mut Random::new(fuzz::seed_of(i)))
+    seeds.mutated(&mut SplitMix::new(fuzz::seed_of(i)))
 }
 
 fn limits() {
@@ -262,12 +262,12 @@ fn run(text: &str, registry: &Registry) -> Reached {
     }
     drop(executable);
     let mut tensors = inputs.into_iter();
-    let values: Option<Vec<Value>> = main
+    let values: Option<Vec<EvalValue>> = main
         .params()
         .iter()
         .map(|p| match main.ty(*p) {
-            Type::Tensor(_) => tensors.next().map(Value::Tensor),
-            Type::Token => Some(Value::Token),
+            Type::Tensor(_) => tensors.next().map(EvalValue::Tensor),
+            Type::Token => Some(EvalValue::Token),
             _ => None,
         })
         .collect();

@@ -24,7 +24,7 @@ use farcall::Registry;
 use farcall::ffi::unwind::catch;
 use farcall::ir::eval::Denormals;
 use farcall::ir::op::{Opcode, Traits};
-use farcall::ir::{Attr, DType, text};
+use farcall::ir::{Attribute, DType, text};
 use farcall_testing::fuzz;
 use farcall_testing::process::alone;
 
@@ -112,7 +112,7 @@ fn shown(p: &Program) -> String {
     if p.denormals == Denormals::Flush {
         writeln!(out, "// denormals: flush").unwrap();
     }
-    let dense = |l: &farcall::ir::Literal| Attr::Dense(l.clone()).to_string();
+    let dense = |l: &farcall::ir::Literal| Attribute::Dense(l.clone()).to_string();
     let inputs: Vec<String> = p.inputs.iter().map(dense).collect();
     writeln!(out, "// run: {}", inputs.join(" ; ")).unwrap();
     for result in check::evaluated(&p.module, &p.inputs, check::numerics(p)).unwrap_or_default() {

@@ -5,7 +5,7 @@
 use farcall::ir::eval::Denormals;
 use farcall::ir::middle::pipeline::Pipeline;
 use farcall::ir::{DType, Literal, Scalar};
-use farcall_testing::Random;
+use farcall_testing::SplitMix;
 use farcall_testing::compare::Tolerance;
 use farcall_testing::engine::Both;
 use num_complex::Complex;
@@ -13,7 +13,7 @@ use num_complex::Complex;
 const N: usize = 1000;
 
 /// Returns a real or imaginary part.
-fn part(r: &mut Random) -> f64 {
+fn part(r: &mut SplitMix) -> f64 {
     let sign = r.pick(&[1.0, -1.0]);
     let fraction = r.next() as f64 / u64::MAX as f64;
     sign * match r.below(40) {
@@ -36,7 +36,7 @@ fn part(r: &mut Random) -> f64 {
     }
 }
 
-fn numbers(r: &mut Random, dtype: DType) -> Literal {
+fn numbers(r: &mut SplitMix, dtype: DType) -> Literal {
     Literal::from_fn(dtype, [N], |_| match dtype {
         _ if dtype.is_complex() => Scalar::Complex(Complex::new(part(r), part(r))),
         DType::Pred => Scalar::Bool(r.below(2) == 0),
@@ -53,7 +53,7 @@ fn tolerance(epsilon: f64) -> Tolerance {
 
 /// Runs an operation in the engine and in the evaluator. No part of the program may run on the reference
 /// kernel.
-fn check(op: &str, operands: &[DType], result: DType, r: &mut Random, epsilon: f64) {
+fn check(op: &str, operands: &[DType], result: DType, r: &mut SplitMix, epsilon: f64) {
     let ty = |dtype: DType| format!("tensor<{N}x{}>", dtype.mlir());
     let args: Vec<String> = operands.iter().enumerate().map(|(i, d)| format!("%{i}: {}", ty(*d))).collect();
     let names: Vec<String> = (0..operands.len()).map(|i| format!("%{i}")).collect();
@@ -92,7 +92,7 @@ fn epsilon(dtype: DType) -> f64 {
 
 #[test]
 fn functions() {
-    let mut r = Random::new(1);
+    let mut r = SplitMix::new(1);
     let unary = [
         "negate",
         "exponential",
@@ -132,7 +132,7 @@ fn functions() {
 
 #[test]
 fn conversions() {
-    let mut r = Random::new(2);
+    let mut r = SplitMix::new(2);
     let all = [
         DType::Pred,
         DType::S8,
@@ -166,7 +166,7 @@ fn conversions() {
 
 #[test]
 fn sums_and_products() {
-    let mut r = Random::new(4);
+    let mut r = SplitMix::new(4);
     for dtype in [DType::C64, DType::C128] {
         let mut near_one = |dims: &[usize]| {
             let mut part = || (r.below(1000) as f64 - 500.0) / 1000.0;

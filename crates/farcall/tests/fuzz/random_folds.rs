@@ -5,7 +5,7 @@
 use farcall::ir::eval::Denormals;
 use farcall::ir::middle::pipeline::Pipeline;
 use farcall::ir::{DType, Literal, Scalar};
-use farcall_testing::Random;
+use farcall_testing::SplitMix;
 use farcall_testing::engine::Both;
 
 fn ty(dtype: DType, dims: &[usize]) -> String {
@@ -18,7 +18,7 @@ fn array(values: impl IntoIterator<Item = usize>) -> String {
     if all.is_empty() { "array<i64>".to_owned() } else { format!("array<i64: {}>", all.join(", ")) }
 }
 
-fn tensor(r: &mut Random, dtype: DType, dims: &[usize]) -> Literal {
+fn tensor(r: &mut SplitMix, dtype: DType, dims: &[usize]) -> Literal {
     Literal::from_fn(dtype, dims, |_| match dtype {
         DType::F32 => Scalar::Float((r.below(33) as f64 - 16.0) / 8.0),
         _ => Scalar::Signed(r.below(33) as i64 - 16),
@@ -27,7 +27,7 @@ fn tensor(r: &mut Random, dtype: DType, dims: &[usize]) -> Literal {
 
 /// Returns a region of accumulated values and elements, one or two of each. `%n` is a number from outside of
 /// the region.
-fn region(r: &mut Random, dtype: DType, count: usize) -> String {
+fn region(r: &mut SplitMix, dtype: DType, count: usize) -> String {
     let t = ty(dtype, &[]);
     let bodies = [
         "%s = stablehlo.multiply %b, %b : TYPE
@@ -61,7 +61,7 @@ fn region(r: &mut Random, dtype: DType, count: usize) -> String {
 
 /// Returns an operation on tensors of these sizes: its name, its attributes, true if it has initial values,
 /// and the sizes of its results.
-fn operation(r: &mut Random, dims: &[usize]) -> (&'static str, String, bool, Vec<usize>) {
+fn operation(r: &mut SplitMix, dims: &[usize]) -> (&'static str, String, bool, Vec<usize>) {
     let rank = dims.len();
     match r.below(4) {
         0 => ("map", format!("dimensions = {}", array(0..rank)), false, dims.to_vec()),
@@ -116,7 +116,7 @@ fn operation(r: &mut Random, dims: &[usize]) -> (&'static str, String, bool, Vec
 
 #[test]
 fn regions_match_the_evaluator() {
-    let mut r = Random::new(3);
+    let mut r = SplitMix::new(3);
     for _ in 0..600 {
         let dtype = r.pick(&[DType::F32, DType::S32]);
         let dims: Vec<usize> = (0..r.below(4)).map(|_| 1 + r.below(9)).collect();

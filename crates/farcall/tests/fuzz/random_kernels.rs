@@ -5,7 +5,7 @@
 use farcall::ir::eval::Denormals;
 use farcall::ir::middle::pipeline::Pipeline;
 use farcall::ir::{DType, Literal, Scalar};
-use farcall_testing::Random;
+use farcall_testing::SplitMix;
 use farcall_testing::compare::Tolerance;
 use farcall_testing::engine::Both;
 
@@ -33,7 +33,7 @@ trait Inputs {
     fn dims(&mut self, most: usize) -> Vec<usize>;
 }
 
-impl Inputs for Random {
+impl Inputs for SplitMix {
     fn float(&mut self, odd: bool) -> f64 {
         match self.below(if odd { 14 } else { 200 }) {
             0 => 0.0,
@@ -136,7 +136,7 @@ fn reducer(op: &str, dtype: DType) -> String {
 }
 
 /// Returns an operation that has kernels for this type.
-fn operation(r: &mut Random, dtype: DType) -> &'static str {
+fn operation(r: &mut SplitMix, dtype: DType) -> &'static str {
     if dtype == DType::Pred {
         r.pick(&["and", "or"])
     } else if dtype.is_integer() {
@@ -172,7 +172,7 @@ impl Window {
         format!("dense<{text}> : tensor<{}x2xi64>", pairs.len())
     }
 
-    fn check(&self, r: &mut Random, round: usize, dtype: DType, dims: &[usize], op: &str) {
+    fn check(&self, r: &mut SplitMix, round: usize, dtype: DType, dims: &[usize], op: &str) {
         let [x, y, init] = [ty(dtype, dims), ty(dtype, &self.results(dims)), ty(dtype, &[])];
         let program = format!(
             "func.func @main(%x: {x}, %i: {init}) -> {y} {{
@@ -195,7 +195,7 @@ return %0 : {y} }}",
 
 #[test]
 fn windows_match_the_evaluator() {
-    let mut r = Random::new(1);
+    let mut r = SplitMix::new(1);
     for round in 0..100 {
         let dtype = DTYPES[round % DTYPES.len()];
         let dims: Vec<usize> = r.dims(if round % 3 == 0 { 40 } else { 7 }).into_iter().take(3).collect();
@@ -215,7 +215,7 @@ fn windows_match_the_evaluator() {
 
 #[test]
 fn large_windows_match_the_evaluator() {
-    let mut r = Random::new(2);
+    let mut r = SplitMix::new(2);
     for round in 0..26 {
         let dtype = DTYPES[round % DTYPES.len()];
         let d = r.below(2);
@@ -276,7 +276,7 @@ const SPELLINGS: [&str; 3] = [
 
 #[test]
 fn arg_reductions_match_the_evaluator() {
-    let mut r = Random::new(3);
+    let mut r = SplitMix::new(3);
     for round in 0..100 {
         let dtype = DTYPES[round % (DTYPES.len() - 1)];
         let index = r.pick(&[DType::S32, DType::S64, DType::U32]);
@@ -316,12 +316,12 @@ return %0#0, %0#1 : {y}, {f} }}",
 
 #[test]
 fn selections_match_the_evaluator() {
-    let mut r = Random::new(4);
+    let mut r = SplitMix::new(4);
     for round in 0..80 {
         let dtype = DTYPES[round % (DTYPES.len() - 1)];
         let dims = r.dims(if round % 3 == 0 { 40 } else { 7 }).into_iter().take(3).collect::<Vec<usize>>();
         let windowed: Vec<bool> = dims.iter().map(|_| r.below(2) == 0).collect();
-        let pick = |r: &mut Random, n: usize| {
+        let pick = |r: &mut SplitMix, n: usize| {
             windowed.iter().map(|w| if *w { 1 + r.below(n) } else { 1 }).collect::<Vec<usize>>()
         };
         let (window, strides) = (pick(&mut r, 3), pick(&mut r, 3));
@@ -356,7 +356,7 @@ return %0 : {x} }}",
 }
 
 /// Returns a random subset of the numbers below `all`, in order.
-fn some(r: &mut Random, all: usize) -> Vec<usize> {
+fn some(r: &mut SplitMix, all: usize) -> Vec<usize> {
     (0..all).filter(|_| r.below(2) == 0).collect()
 }
 
@@ -375,7 +375,7 @@ struct Indexing {
 }
 
 impl Indexing {
-    fn new(r: &mut Random, dims: &[usize], behind: bool) -> Indexing {
+    fn new(r: &mut SplitMix, dims: &[usize], behind: bool) -> Indexing {
         let all: Vec<usize> = (0..dims.len()).collect();
         let batching: Vec<usize> = all.iter().copied().filter(|_| r.below(6) == 0).collect();
         let rest = |taken: &[&[usize]]| -> Vec<usize> {
@@ -388,7 +388,7 @@ impl Indexing {
         if indexed.len() > 1 && r.below(2) == 0 {
             indexed.swap(0, 1);
         }
-        let slice = |r: &mut Random, d: usize| match () {
+        let slice = |r: &mut SplitMix, d: usize| match () {
             () if collapsed.contains(&d) => 1,
             () if batching.contains(&d) => dims[d].min(1),
             () if r.below(2) == 0 => dims[d],
@@ -427,7 +427,7 @@ impl Indexing {
     /// Returns the lines of a program that compute the indices `%j` from `%i`, so that negative entries of an
     /// index count from the end of their dimension ([`wrapped`]). At random, and for indices that cannot be
     /// negative, returns no lines.
-    fn wrapped(&self, r: &mut Random, dims: &[usize], index: DType) -> String {
+    fn wrapped(&self, r: &mut SplitMix, dims: &[usize], index: DType) -> String {
         if index.is_unsigned_integer() || self.indexed.is_empty() || r.below(2) == 0 {
             return String::new();
         }
@@ -463,7 +463,7 @@ fn wrapped(index: DType, indices: &[usize], sizes: &[usize]) -> String {
 
 #[test]
 fn scatters_match_the_evaluator() {
-    let mut r = Random::new(5);
+    let mut r = SplitMix::new(5);
     for round in 0..150 {
         let dtype = DTYPES[round % DTYPES.len()];
         let dims = r.dims(if round % 5 == 0 { 40 } else { 5 }).into_iter().take(3).collect::<Vec<usize>>();
@@ -505,7 +505,7 @@ return %0 : {x} }}"
 /// Results that are larger than a cache, which are computed in parts.
 #[test]
 fn large_scatters_match_the_evaluator() {
-    let mut r = Random::new(12);
+    let mut r = SplitMix::new(12);
     for (rows, columns, op, wraps) in
         [(16_400, 65, "add", false), (8_192, 128, "maximum", true), (16_400, 64, "", false)]
     {
@@ -535,7 +535,7 @@ return %0 : {x} }}",
 
 #[test]
 fn one_element_and_many_are_concatenated() {
-    let mut r = Random::new(15);
+    let mut r = SplitMix::new(15);
     let program = "func.func @main(%x: tensor<1x1xf32>, %y: tensor<1x2000xf32>) -> tensor<1x2001xf32> {
         %0 = stablehlo.concatenate %x, %y, dim = 1 : (tensor<1x1xf32>, tensor<1x2000xf32>) -> tensor<1x2001xf32>
         return %0 : tensor<1x2001xf32> }";
@@ -546,7 +546,7 @@ fn one_element_and_many_are_concatenated() {
 /// Results that are larger than a cache, which are written with non-temporal stores.
 #[test]
 fn non_temporal_stores_match_the_evaluator() {
-    let mut r = Random::new(14);
+    let mut r = SplitMix::new(14);
     let n = (1 << 21) + 13;
     let [x, p] = [DType::F64, DType::Pred].map(|dtype| ty(dtype, &[n]));
     let program = format!(
@@ -585,7 +585,7 @@ fn non_temporal_stores_match_the_evaluator() {
 /// Rounds of add, rotate and xor on two words, with keys in between and occasional other operations.
 #[test]
 fn rounds_match_the_evaluator() {
-    let mut r = Random::new(13);
+    let mut r = SplitMix::new(13);
     for _ in 0..60 {
         let n = r.pick(&[5, 256, 1000, 4133]);
         let full = ty(DType::U32, &[n]);
@@ -629,7 +629,7 @@ fn rounds_match_the_evaluator() {
 
 #[test]
 fn gathers_match_the_evaluator() {
-    let mut r = Random::new(6);
+    let mut r = SplitMix::new(6);
     for round in 0..150 {
         let dtype = DTYPES[round % DTYPES.len()];
         let dims = r.dims(if round % 5 == 0 { 40 } else { 5 }).into_iter().take(3).collect::<Vec<usize>>();
@@ -675,7 +675,7 @@ struct Rows {
 }
 
 impl Rows {
-    fn new(r: &mut Random, dtype: DType) -> Rows {
+    fn new(r: &mut SplitMix, dtype: DType) -> Rows {
         let mut sizes = |rank: usize, most: usize| (0..rank).map(|_| 1 + r.below(most)).collect::<Vec<_>>();
         let (mut outer, mut inner) = (sizes(1, 12), sizes(1, 300));
         match r.below(4) {
@@ -701,7 +701,7 @@ impl Rows {
         [&self.outer[..], &self.inner].concat()
     }
 
-    fn step(&mut self, r: &mut Random, i: usize) {
+    fn step(&mut self, r: &mut SplitMix, i: usize) {
         let (x, row) = (ty(self.dtype, &self.all()), ty(self.dtype, &self.outer));
         let of_inner = ty(self.dtype, &self.inner);
         let op = r.pick(&["add", "subtract", "multiply", "maximum", "minimum"]);
@@ -757,7 +757,7 @@ impl Rows {
 
 #[test]
 fn rows_match_the_evaluator() {
-    let mut r = Random::new(11);
+    let mut r = SplitMix::new(11);
     let mut fused = 0;
     for round in 0..150 {
         let dtype = [DType::F32, DType::F64, DType::S32, DType::F16, DType::U8][round % 5];
@@ -791,7 +791,7 @@ fn rows_match_the_evaluator() {
 /// Padding in fusions of many tiles, with tasks that begin anywhere.
 #[test]
 fn large_paddings_match_the_evaluator() {
-    let mut r = Random::new(11);
+    let mut r = SplitMix::new(11);
     for (from, low, high, interior) in [
         (&[3001][..], &[0][..], &[1][..], &[1][..]),
         (&[70, 31, 5], &[2, -1, 0], &[-3, 2, 0], &[0, 1, 0]),
@@ -817,7 +817,7 @@ fn large_paddings_match_the_evaluator() {
 /// Unrolled loops with two iterations at once, with values that are swapped, kept, and constant.
 #[test]
 fn stencils_in_loops_match_the_evaluator() {
-    let mut r = Random::new(12);
+    let mut r = SplitMix::new(12);
     for turns in [2, 9, 10, 100] {
         let program = format!(
             "func.func @main(%x: tensor<1500xf32>, %y: tensor<1500xf32>) -> (tensor<1500xf32>, tensor<1500xf32>, tensor<1500xf32>, tensor<i32>) {{
@@ -850,7 +850,7 @@ fn stencils_in_loops_match_the_evaluator() {
 /// before or after the result.
 #[test]
 fn repeated_neighbours_match_the_evaluator() {
-    let mut r = Random::new(13);
+    let mut r = SplitMix::new(13);
     for round in 0..40 {
         let dtype = [DType::F32, DType::U8, DType::F64][r.below(3)];
         // In one task, and in several.

@@ -5,7 +5,7 @@
 use farcall::ir::eval::Denormals;
 use farcall::ir::middle::pipeline::Pipeline;
 use farcall::ir::{DType, Literal, Scalar};
-use farcall_testing::Random;
+use farcall_testing::SplitMix;
 use farcall_testing::engine::Both;
 use num_complex::Complex;
 
@@ -30,7 +30,7 @@ trait Inputs {
     fn tensor(&mut self, dtype: DType, dims: &[usize]) -> Literal;
 }
 
-impl Inputs for Random {
+impl Inputs for SplitMix {
     fn order(&mut self, n: usize) -> Vec<usize> {
         let mut left: Vec<usize> = (0..n).collect();
         (0..n).map(|_| left.remove(self.below(left.len()))).collect()
@@ -75,7 +75,10 @@ fn check(program: &str, inputs: &[Literal], kernel: &str) {
 
 /// Orders the dimensions of an operand at random. Returns their sizes, and a function that returns the
 /// positions of the dimensions of a kind.
-fn arranged(r: &mut Random, kinds: &[(usize, usize)]) -> (Vec<usize>, impl Fn(usize) -> Vec<usize> + use<>) {
+fn arranged(
+    r: &mut SplitMix,
+    kinds: &[(usize, usize)],
+) -> (Vec<usize>, impl Fn(usize) -> Vec<usize> + use<>) {
     let order = r.order(kinds.len());
     let sizes = order.iter().map(|k| kinds[*k].1).collect();
     let kinds = kinds.to_vec();
@@ -88,11 +91,11 @@ fn arranged(r: &mut Random, kinds: &[(usize, usize)]) -> (Vec<usize>, impl Fn(us
 
 #[test]
 fn products_match_the_evaluator() {
-    let mut r = Random::new(1);
+    let mut r = SplitMix::new(1);
     for round in 0..150 {
         let dtype = DTYPES[round % DTYPES.len()];
         let mut sizes = |count: usize, most: usize| -> Vec<usize> {
-            let one = |r: &mut Random| if r.below(25) == 0 { 0 } else { 1 + r.below(most) };
+            let one = |r: &mut SplitMix| if r.below(25) == 0 { 0 } else { 1 + r.below(most) };
             (0..count).map(|_| one(&mut r)).collect()
         };
         let large = round % 5 == 0;
@@ -148,8 +151,8 @@ struct Spatial {
 }
 
 impl Spatial {
-    fn any(r: &mut Random, most: usize) -> Spatial {
-        let dilation = |r: &mut Random| if r.below(4) == 0 { 2 + r.below(2) } else { 1 };
+    fn any(r: &mut SplitMix, most: usize) -> Spatial {
+        let dilation = |r: &mut SplitMix| if r.below(4) == 0 { 2 + r.below(2) } else { 1 };
         Spatial {
             size: if r.below(20) == 0 { 0 } else { 1 + r.below(most) },
             window: 1 + r.below(4),
@@ -170,7 +173,7 @@ impl Spatial {
 
 /// Orders the dimensions of one operand or result at random. Returns their sizes, and their names as in
 /// dimension numbers.
-fn named(r: &mut Random, names: [&str; 2], sizes: &[usize]) -> (Vec<usize>, String) {
+fn named(r: &mut SplitMix, names: [&str; 2], sizes: &[usize]) -> (Vec<usize>, String) {
     let order = if r.below(3) == 0 { (0..sizes.len()).collect() } else { r.order(sizes.len()) };
     let name = |d: &usize| if *d < 2 { names[*d].to_owned() } else { (d - 2).to_string() };
     (order.iter().map(|d| sizes[*d]).collect(), list(order.iter().map(name)))
@@ -178,13 +181,13 @@ fn named(r: &mut Random, names: [&str; 2], sizes: &[usize]) -> (Vec<usize>, Stri
 
 #[test]
 fn convolutions_match_the_evaluator() {
-    convolutions(&mut Random::new(2), 250, Spatial::any);
+    convolutions(&mut SplitMix::new(2), 250, Spatial::any);
 }
 
 /// Windows that cover mostly padding.
 #[test]
 fn convolutions_of_small_images_match_the_evaluator() {
-    convolutions(&mut Random::new(23), 150, |r, _| {
+    convolutions(&mut SplitMix::new(23), 150, |r, _| {
         let (window, reversed) = (4 + r.below(8), r.below(3) == 0);
         let padding = (r.below(window + 2) as i64 - 1, window as i64);
         Spatial { size: 1 + r.below(4), window, padding, reversed, ..Spatial::any(r, 1) }
@@ -192,7 +195,7 @@ fn convolutions_of_small_images_match_the_evaluator() {
 }
 
 /// Checks random convolutions. `spatial` makes a spatial dimension of up to the given number of elements.
-fn convolutions(r: &mut Random, rounds: usize, spatial: fn(&mut Random, usize) -> Spatial) {
+fn convolutions(r: &mut SplitMix, rounds: usize, spatial: fn(&mut SplitMix, usize) -> Spatial) {
     for round in 0..rounds {
         let dtype = DTYPES[round % DTYPES.len()];
         let rank = [2, 2, 1, 3, 0][round % 5];
@@ -232,7 +235,7 @@ return %0 : {to} }}",
 /// Convolutions of one feature and one kernel, in which rows of windows are computed in parts.
 #[test]
 fn convolutions_of_one_feature_match_the_evaluator() {
-    let mut r = Random::new(22);
+    let mut r = SplitMix::new(22);
     for (dtype, sizes, window, stride) in [
         (DType::F32, [1, 9000], [1, 9], 1),
         (DType::F32, [3, 9000], [2, 3], 2),
@@ -260,7 +263,7 @@ return %0 : {to} }}",
 /// rows do not fill a tile.
 #[test]
 fn products_of_long_rows_match_the_evaluator() {
-    let mut r = Random::new(21);
+    let mut r = SplitMix::new(21);
     let few = [(7, 1100, 40), (25, 2050, 17), (1, 3000, 70)].map(|sizes| (DType::F32, sizes));
     let many = [(DType::F32, (203, 1100, 40)), (DType::S32, (139, 1100, 35)), (DType::C64, (70, 520, 9))];
     for (dtype, (rows, depth, columns)) in few.into_iter().chain(many) {

@@ -6,7 +6,7 @@ use farcall::ir::eval::Denormals;
 use farcall::ir::middle::pipeline::Pipeline;
 use farcall::ir::{DType, Literal, Scalar, Source, text};
 use farcall::{CompileOptions, Executable, Registry};
-use farcall_testing::Random;
+use farcall_testing::SplitMix;
 use farcall_testing::engine::Both;
 
 const TYPES: [(&str, DType, &str); 4] = [
@@ -18,7 +18,7 @@ const TYPES: [(&str, DType, &str); 4] = [
 
 /// Returns a zero, subnormal number, infinity or repeated small number, or, if `nans` is set, a NaN of
 /// either sign.
-fn float(random: &mut Random, nans: bool) -> f64 {
+fn float(random: &mut SplitMix, nans: bool) -> f64 {
     match random.below(12) {
         0 => 0.0,
         1 => -0.0,
@@ -52,7 +52,7 @@ fn prepared(x: &str) -> String {
 }
 
 /// Returns the instructions of a comparator: `%r` from the floats `%a` and `%b`, and `%c` and `%d` of `s32`.
-fn comparator(r: &mut Random) -> String {
+fn comparator(r: &mut SplitMix) -> String {
     let direction = ["LT", "GT"][r.below(2)];
     let float = ["FLOAT", "TOTALORDER"][r.below(2)];
     let both = |first: [&str; 2], kind: &str, then: String| {
@@ -71,7 +71,7 @@ fn comparator(r: &mut Random) -> String {
 
 #[test]
 fn sorts_match_the_evaluator() {
-    let mut r = Random::new(1);
+    let mut r = SplitMix::new(1);
     for round in 0..400 {
         let dims = [1 + r.below(70), 1 + r.below(4)];
         let (comparator, dim) = (comparator(&mut r), r.below(2));
@@ -82,7 +82,7 @@ fn sorts_match_the_evaluator() {
 /// Checks a sort by a comparator of floats and `s32`, which must be served by a kernel. If the comparator
 /// uses only the floats, the sort may have no other operand. At times, only the first or last elements of
 /// each line are wanted.
-fn check_sort(r: &mut Random, round: usize, comparator: &str, dims: [usize; 2], dim: usize) {
+fn check_sort(r: &mut SplitMix, round: usize, comparator: &str, dims: [usize; 2], dim: usize) {
     let (name, dtype, nan) = TYPES[r.below(4)];
     let alone = !comparator.contains("%c") && r.below(2) == 0;
     let mut types = format!("tensor<{0}x{1}xTY>, tensor<{0}x{1}xi32>", dims[0], dims[1]);
@@ -180,7 +180,7 @@ const SPELLINGS: [&str; 6] = [
 
 #[test]
 fn comparators_are_recognized_by_their_meaning() {
-    let mut r = Random::new(3);
+    let mut r = SplitMix::new(3);
     for (round, spelling) in SPELLINGS.iter().cycle().take(60).enumerate() {
         check_sort(&mut r, round, spelling, [1 + round * 37 % 300, 2], 0);
     }
@@ -188,7 +188,7 @@ fn comparators_are_recognized_by_their_meaning() {
 
 #[test]
 fn long_lines_are_sorted_like_short_ones() {
-    let mut r = Random::new(4);
+    let mut r = SplitMix::new(4);
     for (round, length) in [159, 160, 161, 1000, 3000].into_iter().cycle().take(30).enumerate() {
         let comparator = comparator(&mut r);
         check_sort(&mut r, round, &comparator, [length, 1], 0);
@@ -205,7 +205,7 @@ fn long_lines_are_sorted_like_short_ones() {
 #[test]
 fn a_line_that_is_sorted_in_tasks_keeps_the_order_of_equals() {
     const LENGTH: usize = 70_001;
-    let mut r = Random::new(5);
+    let mut r = SplitMix::new(5);
     for (round, direction) in ["LT", "GT", "LT", "GT"].into_iter().enumerate() {
         let comparator =
             prepared("a") + &prepared("b") + &compare("r", direction, ["jax_a", "jax_b"], "TOTALORDER");
@@ -315,7 +315,7 @@ stablehlo.return %2 : tensor<i1>
 
 #[test]
 fn comparators_that_compute_sort_as_in_the_evaluator() {
-    let mut r = Random::new(6);
+    let mut r = SplitMix::new(6);
     for (round, (comparator, kernel)) in COMPUTED.into_iter().cycle().take(41).enumerate() {
         // The last lines are sorted in rounds of merges.
         let dims = if round < 36 { [1 + r.below(300), 1 + r.below(3)] } else { [33_000 + round, 1] };
@@ -377,7 +377,7 @@ fn top_k_matches_the_evaluator() {
         ("f32", DType::F32),
         ("f64", DType::F64),
     ];
-    let mut r = Random::new(2);
+    let mut r = SplitMix::new(2);
     for round in 0..390 {
         let (name, dtype) = TYPES[round % TYPES.len()];
         // Long lines, with few wanted elements.

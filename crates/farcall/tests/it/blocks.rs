@@ -575,7 +575,7 @@ fn a_target_that_is_an_operation_is_an_error() {
     let target = registry.lookup("twice_f32", &Platform::Host).unwrap();
     let farcall::registry::Handler::Typed(bundle) = *target.handler() else { unreachable!() };
     let name = "check.expect_eq_const";
-    let origin = farcall::registry::Origin::program();
+    let origin = farcall::registry::TargetOrigin::program();
     // SAFETY: these are the handlers of another target, which is valid.
     let target = unsafe { farcall::registry::Target::typed(name, Platform::Host, bundle, 0, origin) };
     registry.register(target.unwrap()).unwrap();

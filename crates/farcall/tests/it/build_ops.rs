@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use farcall::build::{Graph, Value};
 use farcall::eval_host::RegistryHost;
 use farcall::ir::attr::AttrDict;
-use farcall::ir::eval::{Denormals, Value as EvalValue, eval};
+use farcall::ir::eval::{Denormals, EvalValue, eval};
 use farcall::ir::op::{
     self, AllGather, AllToAll, BatchNorm, Binary, Broadcasted, Channel, CollectiveBroadcast,
-    CollectivePermute, Compare, CompareKind, Convolution, ConvolutionDims, CustomCall, Direction, DotGeneral,
-    Endpoint, FftKind, Gather, Groups, RaggedDot, ReduceScatter, ReduceWindow, RngAlgorithm, RngDistribution,
-    Scatter, SelectAndScatter, TriangularSolve, TriangularTranspose, Unary,
+    CollectivePermute, Compare, CompareKind, ComparisonDirection, Convolution, ConvolutionDims, CustomCall,
+    DotGeneral, Endpoint, FftKind, Gather, Groups, RaggedDot, ReduceScatter, ReduceWindow, RngAlgorithm,
+    RngDistribution, Scatter, SelectAndScatter, TriangularSolve, TriangularTranspose, Unary,
 };
 use farcall::ir::types::Quantization;
 use farcall::ir::verify::verify_owned;
@@ -91,7 +91,7 @@ fn elementwise(g: &Graph) -> Vec<Value<'_>> {
         |x| x.gt(0),
         |x| x.ge(0).select(x, 0),
         |x| x.clamp(0, 1),
-        |x| x.compare(Direction::Le, CompareKind::TotalOrder, 0),
+        |x| x.compare(ComparisonDirection::Le, CompareKind::TotalOrder, 0),
         |x| x.convert(DType::F64),
         |x| x.bitcast_convert(DType::U8),
     ];
@@ -117,7 +117,7 @@ fn elementwise(g: &Graph) -> Vec<Value<'_>> {
         z.conj(),
         z.asin_acos_kernel(),
     ]);
-    let function = Broadcasted::Compare(Compare { direction: Direction::Lt, kind: None });
+    let function = Broadcasted::Compare(Compare { direction: ComparisonDirection::Lt, kind: None });
     all.extend(Broadcasted::binary().map(|function| {
         let class = function.info().operand;
         let x = [x, i].into_iter().find(|x| x.tensor().is_some_and(|ty| class.has(&ty))).unwrap_or(z);

@@ -6,7 +6,7 @@ use farcall::ir::{DType, Literal, Source, TensorType, text};
 use farcall::registry::{Platform, Target};
 use farcall::{CompileOptions, Executable, Registry, op_program};
 use farcall_ffi::prelude::{Batch, BatchCall, Buffer, Error, Result, ShapeCall, handler};
-use farcall_sig::Attrs;
+use farcall_sig::AttrValues;
 use farcall_sig::signature::{Batching, OperandType};
 use farcall_testing::engine;
 
@@ -20,12 +20,12 @@ fn target(op: &str) -> std::sync::Arc<Target> {
     registry().lookup(op, &Platform::Host).unwrap()
 }
 
-fn perm(perm: &[i64]) -> Attrs {
-    Attrs::from_iter([("perm", perm.into())])
+fn perm(perm: &[i64]) -> AttrValues {
+    AttrValues::from_iter([("perm", perm.into())])
 }
 
 /// Infers the results of a call with these f32 operands.
-fn infer(op: &str, operands: &[&[i64]], attrs: &Attrs) -> String {
+fn infer(op: &str, operands: &[&[i64]], attrs: &AttrValues) -> String {
     let types: Vec<_> = operands.iter().map(|dims| OperandType { dtype: DType::F32, dims }).collect();
     match target(op).declaration().unwrap().infer(&types, attrs) {
         Ok(inference) => inference
@@ -39,7 +39,7 @@ fn infer(op: &str, operands: &[&[i64]], attrs: &Attrs) -> String {
 }
 
 /// Returns the batching of a call; operands with `true` have the axis in front.
-fn batch(op: &str, operands: &[(&[i64], bool)], attrs: &Attrs) -> String {
+fn batch(op: &str, operands: &[(&[i64], bool)], attrs: &AttrValues) -> String {
     let types: Vec<_> = operands.iter().map(|(dims, _)| OperandType { dtype: DType::F32, dims }).collect();
     let batched: Vec<bool> = operands.iter().map(|(_, batched)| *batched).collect();
     match target(op).declaration().unwrap().batch_rule(&types, &batched, attrs) {
@@ -73,12 +73,12 @@ fn shapes_are_asked_for() {
             infer("transpose", &[&[2, 3, 4]], &perm(&[2, 0, 1])),
             infer("transpose", &[&[]], &perm(&[])),
             infer("transpose", &[&[2, 3]], &perm(&[0, 0])),
-            infer("transpose", &[&[2, 3]], &Attrs::new()),
+            infer("transpose", &[&[2, 3]], &AttrValues::new()),
             infer("transpose", &[], &perm(&[])),
             infer("transpose_bwd", &[&[4, 2, 3]], &perm(&[2, 0, 1])),
-            infer("stack", &[], &Attrs::new()),
-            infer("stack", &[&[5], &[5], &[5]], &Attrs::new()),
-            infer("stack", &[&[5], &[6]], &Attrs::new()),
+            infer("stack", &[], &AttrValues::new()),
+            infer("stack", &[&[5], &[5], &[5]], &AttrValues::new()),
+            infer("stack", &[&[5], &[6]], &AttrValues::new()),
         ],
         expect![[r#"
             f32[4, 2, 3]
@@ -95,7 +95,7 @@ fn shapes_are_asked_for() {
 
 #[test]
 fn batching_is_asked_for() {
-    let none = Attrs::new();
+    let none = AttrValues::new();
     check(
         &[
             target("transpose").declaration().unwrap().batching().to_string(),
@@ -135,7 +135,7 @@ fn batching_is_asked_for() {
 
 #[test]
 fn errors_of_functions_are_reported() {
-    let how = |how: &str| Attrs::from_iter([("how", how.into())]);
+    let how = |how: &str| AttrValues::from_iter([("how", how.into())]);
     let shapes = [
         "",
         "panics",
@@ -223,7 +223,7 @@ fn programs_are_checked_and_run() {
 fn one_call_is_all_of_them() {
     let registry = registry();
     let op = target("transpose");
-    let call = |x: &Literal, attrs: &Attrs| {
+    let call = |x: &Literal, attrs: &AttrValues| {
         let types: Vec<TensorType> = vec![x.ty()];
         let module = op_program(&op, &types, attrs).unwrap();
         let executable = Executable::compile(&module, &registry, &CompileOptions::new()).unwrap();

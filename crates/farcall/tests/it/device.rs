@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use farcall::custom_call::RunContext;
-use farcall::device::{Buffer, Device, Stream};
+use farcall::device::{Device, DeviceBuffer, DeviceStream};
 use farcall::ir::{DType, Literal};
 use farcall::registry::Platform;
 use farcall::{CompileError, Executable, Interrupt, Registry, RunError, Transfers};
@@ -20,7 +20,7 @@ fn f32s(values: &[f32]) -> Literal {
     Literal::from_slice(DType::F32, [values.len()], values)
 }
 
-fn address(buffer: &Buffer) -> *const u8 {
+fn address(buffer: &DeviceBuffer) -> *const u8 {
     buffer.host().unwrap().bytes().as_ptr()
 }
 
@@ -35,7 +35,7 @@ fn buffers_go_from_run_to_run() {
 }",
     );
     assert_eq!(step.device(), Device::host());
-    let mut state = Buffer::from(f32s(&[1.0, 2.0, 3.0, 4.0]));
+    let mut state = DeviceBuffer::from(f32s(&[1.0, 2.0, 3.0, 4.0]));
     let at = address(&state);
     for _ in 0..3 {
         let mut results = step.execute([state]).unwrap();
@@ -63,7 +63,7 @@ fn large_results_are_in_memory_that_is_used_again() {
 }}"
     );
     let double = compile(&program);
-    let x = Buffer::from(f32s(&vec![1.5; n]));
+    let x = DeviceBuffer::from(f32s(&vec![1.5; n]));
     let first = double.execute([x.clone()]).unwrap().remove(0);
     let at = address(&first);
     drop(first);
@@ -99,7 +99,7 @@ fn runs_on_a_stream_are_in_order() {
 }",
     );
     let number = |n: i64| Literal::from_slice(DType::S64, [], &[n]);
-    let stream = Stream::new(Device::host()).unwrap();
+    let stream = DeviceStream::new(Device::host()).unwrap();
     let transfers = Arc::new(Transfers::new());
     let run = || RunContext::new().with_transfers(Arc::clone(&transfers));
     let pending: Vec<_> =

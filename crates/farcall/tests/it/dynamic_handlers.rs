@@ -1,10 +1,10 @@
 //! Handlers without a static signature (`farcall_ffi::dynamic`), in the engine.
 
 use farcall::ir::{Literal, Source, text};
-use farcall::registry::{Origin, Platform, Target};
+use farcall::registry::{Platform, Target, TargetOrigin};
 use farcall::{CompileOptions, Executable, Registry, RunError};
 use farcall_ffi::abi::{self, HandlerBundle};
-use farcall_ffi::dynamic::{self, Call};
+use farcall_ffi::dynamic::{self, DynamicCall};
 use farcall_ffi::{AttrValue, Error, Result};
 
 /// Writes a description of the call to its last result, one byte per element. Fails or panics if an attribute
@@ -14,7 +14,7 @@ unsafe extern "C" fn describe(frame: *mut abi::CallFrame) -> *mut abi::Error {
     unsafe { dynamic::enter(frame, "describe", description) }
 }
 
-fn description(call: &Call) -> Result<()> {
+fn description(call: &DynamicCall) -> Result<()> {
     let attributes = call.attributes()?;
     if let Some(AttrValue::Str(message)) = attributes.get("fail") {
         return Err(Error::not_found(message.to_string()));
@@ -47,7 +47,8 @@ fn run(program: &str, inputs: &[Literal]) -> std::result::Result<String, RunErro
         record: None,
     };
     // SAFETY: the bundle's handler is a function of this program.
-    let target = unsafe { Target::typed("describe", Platform::Host, bundle, 0, Origin::program()) }.unwrap();
+    let target =
+        unsafe { Target::typed("describe", Platform::Host, bundle, 0, TargetOrigin::program()) }.unwrap();
     assert_eq!(target.api_version(), Some((0, 1)));
     registry.register(target).unwrap();
     let module =

@@ -23,12 +23,12 @@ use std::ffi::c_void;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use farcall::device::Buffer;
+use farcall::device::DeviceBuffer;
 use farcall::eval_host::RegistryHost;
-use farcall::ir::eval::{self, Denormals, Value, eval};
+use farcall::ir::eval::{self, Denormals, EvalValue, eval};
 use farcall::ir::verify::{StaticModule, verify};
-use farcall::ir::{Attr, Literal, Module, Scalar, Source, bounded, text};
-use farcall::registry::{Origin, Platform, Target};
+use farcall::ir::{Attribute, Literal, Module, Scalar, Source, bounded, text};
+use farcall::registry::{Platform, Target, TargetOrigin};
 use farcall::sig::UnknownName;
 use farcall::{CompileOptions, Executable, Plan, Registry};
 use farcall_ffi::descriptor::OpDescriptor;
@@ -191,7 +191,7 @@ fn run(
     let entry = module.entry().ok_or("no entry")?;
     let params = entry.params().iter().map(|p| entry.ty(*p));
     let values = eval::values(params, inputs.clone());
-    let values = values.unwrap_or_else(|| inputs.iter().cloned().map(Value::Tensor).collect());
+    let values = values.unwrap_or_else(|| inputs.iter().cloned().map(EvalValue::Tensor).collect());
     let evaluated = eval(module, entry, &values, &host, denormals).map_err(|e| e.to_string());
     let evaluated: Result<Vec<Literal>, String> = evaluated.and_then(|values| {
         bounded::cut(&bounded::cuts(entry), eval::tensors(&values)).map_err(|e| e.to_string())
@@ -201,7 +201,7 @@ fn run(
     let second = executable.run(&inputs).map_err(|e| e.to_string());
     let read = from_file(executable, registry)?.run(&inputs).map_err(|e| e.to_string());
     let donated = donating(module, registry, denormals)?.execute(inputs.clone()).map_err(|e| e.to_string());
-    let donated = donated.map(|results| results.iter().filter_map(Buffer::host).cloned().collect());
+    let donated = donated.map(|results| results.iter().filter_map(DeviceBuffer::host).cloned().collect());
     let written: Result<Vec<Literal>, String> = if let Some(message) = expected.strip_prefix("// fails: ") {
         Err(message.to_owned())
     } else {
@@ -233,7 +233,7 @@ fn run(
     Ok(match wanted {
         Ok(literals) => {
             let lines: Vec<String> =
-                literals.iter().map(|l| format!("// = {}", Attr::Dense(l.clone()))).collect();
+                literals.iter().map(|l| format!("// = {}", Attribute::Dense(l.clone()))).collect();
             lines.join("\n")
         }
         Err(message) => format!("// fails: {message}"),
@@ -259,7 +259,7 @@ fn donating(module: &Module, registry: &Registry, denormals: Denormals) -> Resul
     let name = module.entry().ok_or("no entry")?.name.clone();
     let entry = module.func_id(&name).ok_or("no entry")?;
     for attrs in module.func_mut(entry).param_attrs_mut() {
-        attrs.insert("jax.buffer_donor".to_owned(), Attr::Bool(true));
+        attrs.insert("jax.buffer_donor".to_owned(), Attribute::Bool(true));
     }
     let options = CompileOptions::new().denormals(denormals);
     Executable::compile(&module, registry, &options).map_err(|e| e.to_string())
@@ -275,8 +275,8 @@ fn holds(written: &Result<Vec<Literal>, String>, found: &Result<Vec<Literal>, St
 }
 
 fn literal(text: &str) -> Result<Literal, String> {
-    match text.parse::<Attr>().map_err(|e| e.to_string())? {
-        Attr::Dense(l) => Ok(l),
+    match text.parse::<Attribute>().map_err(|e| e.to_string())? {
+        Attribute::Dense(l) => Ok(l),
         other => Err(format!("{other:?} is no tensor")),
     }
 }
@@ -313,7 +313,7 @@ fn registry() -> Registry {
             unsafe { std::mem::transmute::<*const (), farcall::registry::UntypedHandler>(function) };
         // SAFETY: the parameters are those of `api_version` 1, and functions of this program are never
         // unloaded.
-        let target = unsafe { Target::untyped(name, Platform::Host, function, Origin::program()) };
+        let target = unsafe { Target::untyped(name, Platform::Host, function, TargetOrigin::program()) };
         registry.register(target.unwrap()).unwrap();
     }
     registry

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use expect_test::expect;
 use farcall::eval_host::RegistryHost;
-use farcall::ir::eval::{Denormals, Value, eval};
+use farcall::ir::eval::{Denormals, EvalValue, eval};
 use farcall::ir::verify::verify;
 use farcall::ir::{DType, Literal, Source, text};
 use farcall::{CompileOptions, Executable, Registry};
@@ -232,7 +232,7 @@ fn run_program(registry: &Registry, program: &str, inputs: &[Literal]) -> Result
         Executable::compile(&module, registry, &CompileOptions::new()).map_err(|e| e.to_string())?;
     let out = executable.run(inputs).map_err(|e| e.to_string())?;
     let host = RegistryHost::new(registry, Denormals::Ieee);
-    let values: Vec<Value> = inputs.iter().cloned().map(Value::Tensor).collect();
+    let values: Vec<EvalValue> = inputs.iter().cloned().map(EvalValue::Tensor).collect();
     let module = verify(&module).unwrap();
     let wanted = eval(&module, module.entry().unwrap(), &values, &host, Denormals::Ieee).unwrap();
     let wanted: Vec<Literal> = wanted.iter().filter_map(|v| v.tensor().cloned()).collect();

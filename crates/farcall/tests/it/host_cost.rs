@@ -12,7 +12,7 @@ use std::time::Instant;
 use farcall::custom_call::{CallFrame, CallSite, RunContext};
 use farcall::ir::op::{CallConfig, CustomCall};
 use farcall::ir::{DType, Literal, Source, TensorType, Type, text};
-use farcall::registry::{Origin, Platform, Target};
+use farcall::registry::{Platform, Target, TargetOrigin};
 use farcall::{CompileOptions, Executable, Registry};
 use farcall_ffi::abi::{self, HandlerBundle, MetadataExtension};
 
@@ -43,10 +43,11 @@ fn a_chain_of_no_ops() {
         record: None,
     };
     // SAFETY: the bundle's handler is a function of this program.
-    let typed = unsafe { Target::typed("no_op", Platform::Host, bundle, 0, Origin::program()) }.unwrap();
+    let typed =
+        unsafe { Target::typed("no_op", Platform::Host, bundle, 0, TargetOrigin::program()) }.unwrap();
     // SAFETY: the function uses no parameter.
     let untyped =
-        unsafe { Target::untyped("no_op", Platform::Host, untyped_no_op, Origin::program()) }.unwrap();
+        unsafe { Target::untyped("no_op", Platform::Host, untyped_no_op, TargetOrigin::program()) }.unwrap();
     println!("exceptions caught: {}", cfg!(feature = "cxx-exceptions"));
     measure("typed", typed, CallConfig::Dict(Default::default()));
     measure("untyped", untyped, CallConfig::Absent);
@@ -64,7 +65,7 @@ fn programs_that_do_little() {
     }
     let registry = Registry::new();
     // SAFETY: the function uses no parameter.
-    let target = unsafe { Target::untyped("no_op", Platform::Host, untyped_no_op, Origin::program()) };
+    let target = unsafe { Target::untyped("no_op", Platform::Host, untyped_no_op, TargetOrigin::program()) };
     registry.register(target.unwrap()).unwrap();
     for (what, body, runs) in [
         ("nothing", "return %v0 : tensor<8xf32>".to_owned(), 100_001),

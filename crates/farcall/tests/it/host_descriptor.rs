@@ -7,7 +7,7 @@ use expect_test::expect;
 use farcall::Registry;
 use farcall::custom_call::{CallError, CallFrame, CallSite, RunContext};
 use farcall::ir::op::{CallConfig, CustomCall};
-use farcall::ir::{Attr, DType, TensorType, Type};
+use farcall::ir::{Attribute, DType, TensorType, Type};
 use farcall::registry::Platform;
 use farcall_ffi::descriptor::OpDescriptor;
 
@@ -123,7 +123,7 @@ fn check_calls(registry: &Registry) {
     let run = RunContext::new();
 
     let site =
-        site(registry, "scale", "factor", Attr::float(3.0, DType::F32), &[f32x2()], &[f32x2()]).unwrap();
+        site(registry, "scale", "factor", Attribute::float(3.0, DType::F32), &[f32x2()], &[f32x2()]).unwrap();
     let (mut x, mut y) = ([1.0f32, -2.0], [0.0f32; 2]);
     let mut frame = CallFrame::new(&site);
     // SAFETY: both buffers are two floats.
@@ -139,7 +139,7 @@ fn check_calls(registry: &Registry) {
         assert!(e.message.contains("there was nothing"), "{e}");
     }
 
-    let site = self::site(registry, "count", "start", Attr::i64(5), &[], &[i64x1()]).unwrap();
+    let site = self::site(registry, "count", "start", Attribute::i64(5), &[], &[i64x1()]).unwrap();
     let mut frame = CallFrame::new(&site);
     for expected in 5..8 {
         let mut n = [0i64];
@@ -147,7 +147,7 @@ fn check_calls(registry: &Registry) {
         unsafe { frame.execute(&[], &[n.as_mut_ptr().cast()], &run) }.unwrap();
         assert_eq!(n, [expected]);
     }
-    let e = self::site(registry, "count", "start", Attr::i64(-5), &[], &[i64x1()]).unwrap_err();
+    let e = self::site(registry, "count", "start", Attribute::i64(-5), &[], &[i64x1()]).unwrap_err();
     assert!(e.to_string().contains("`count` at p.mlir:1:1 failed in its instantiate stage"), "{e}");
     assert!(e.message.contains("start is -5"), "{e}");
 }
@@ -156,7 +156,7 @@ fn site(
     registry: &Registry,
     name: &str,
     key: &str,
-    attr: Attr,
+    attr: Attribute,
     operands: &[Type],
     results: &[Type],
 ) -> Result<Arc<CallSite>, CallError> {

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 
 use expect_test::{Expect, expect};
 use farcall::ir::{DType, Literal, Source, text};
-use farcall::registry::{Origin, Platform, Target, UntypedHandler};
+use farcall::registry::{Platform, Target, TargetOrigin, UntypedHandler};
 use farcall::{CompileOptions, Executable, Registry};
 use farcall_testing::engine;
 
@@ -343,7 +343,7 @@ fn compile(program: &str) -> Executable {
     let function = unsafe { std::mem::transmute::<*const (), UntypedHandler>(in_place as *const ()) };
     // SAFETY: the function has the parameters of `api_version` 1, and functions of this program are never
     // unloaded.
-    let target = unsafe { Target::untyped("in_place", Platform::Host, function, Origin::program()) };
+    let target = unsafe { Target::untyped("in_place", Platform::Host, function, TargetOrigin::program()) };
     registry.register(target.unwrap()).unwrap();
     engine::compile(program, &registry)
 }

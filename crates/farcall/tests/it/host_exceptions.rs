@@ -9,7 +9,7 @@ use farcall::Registry;
 use farcall::custom_call::{CallError, CallFrame, CallSite, RunContext, ThreadPool};
 use farcall::ir::attr::IntKind;
 use farcall::ir::op::{CallConfig, CustomCall};
-use farcall::ir::{Attr, DType, TensorType, Type};
+use farcall::ir::{Attribute, DType, TensorType, Type};
 use farcall::registry::Platform;
 use farcall_ffi::abi::ErrorCode;
 use farcall_testing::engine::load;
@@ -198,7 +198,7 @@ impl Lib {
 }
 
 fn call(target: &str, kind: i32, stage: i32) -> CustomCall {
-    let int = |v: i32| Attr::Int(v.into(), IntKind::Typed(DType::S32));
+    let int = |v: i32| Attribute::Int(v.into(), IntKind::Typed(DType::S32));
     let attrs = [("kind".to_owned(), int(kind)), ("stage".to_owned(), int(stage))];
     CustomCall { config: CallConfig::Dict(attrs.into()), ..CustomCall::new(target) }
 }

@@ -12,8 +12,8 @@ use expect_test::expect;
 use farcall::custom_call::{CallError, CallFrame, CallSite, RunContext, ThreadPool};
 use farcall::interrupt::{self, Interrupt, Interrupted};
 use farcall::ir::op::{CallConfig, CustomCall};
-use farcall::ir::{Attr, AttrDict, DType, Source, TensorType, Type, text};
-use farcall::registry::{Origin, Platform, Target, register_type};
+use farcall::ir::{AttrDict, Attribute, DType, Source, TensorType, Type, text};
+use farcall::registry::{Platform, Target, TargetOrigin, register_type};
 use farcall::{CompileError, CompileOptions, Executable, Registry, RunError, compile_plan};
 use farcall_ffi::abi::{self, *};
 
@@ -156,7 +156,7 @@ fn compiling_enters_no_handler() {
     let plan = compile_plan(&module, &host.registry, &CompileOptions::new()).unwrap();
     assert_eq!(live(), 0);
     let error = Executable::from_plan(plan.clone(), &host.registry).unwrap_err();
-    let code = farcall::ErrorCode::CustomCall(farcall_ffi::ErrorCode::FailedPrecondition);
+    let code = farcall::ErrorCode::CustomCall(farcall_ffi::StatusCode::FailedPrecondition);
     assert!(matches!(&error, CompileError::Calls { .. }) && error.code() == code, "{error}");
     FAULT.store(NO_FAULT.packed(), Ordering::Relaxed);
     Executable::from_plan(plan, &host.registry).unwrap();
@@ -215,7 +215,8 @@ fn a_record_stage_is_taken_along_but_never_called_here() {
     let host = Host::alone();
     let bundle = HandlerBundle { record: Some(record), ..BUNDLE };
     // SAFETY: the bundle's handlers are functions of this program.
-    let target = unsafe { Target::typed("faulty", Platform::Host, bundle, 0, Origin::program()) }.unwrap();
+    let target =
+        unsafe { Target::typed("faulty", Platform::Host, bundle, 0, TargetOrigin::program()) }.unwrap();
     assert!(target.stages().contains(&Stage::RECORD));
     host.registry.replace(target);
     host.run(NO_FAULT).unwrap();
@@ -226,7 +227,7 @@ fn operands_that_do_not_fit_the_handler() {
     let registry = Registry::new();
     registry.register_ops(farcall_ffi::ops![scale, panics, count]).unwrap();
     let (f32x2, f32x3, f64x2) = (ty(DType::F32, &[2]), ty(DType::F32, &[3]), ty(DType::F64, &[2]));
-    let factor = || dict([("factor", Attr::float(2.0, DType::F32))]);
+    let factor = || dict([("factor", Attribute::float(2.0, DType::F32))]);
     let try_call = |name: &str, attrs: AttrDict, ins: &[Type], outs: &[Type]| {
         let site = site(&registry, name, attrs, ins, outs)?;
         let mut memory = [[0u64; 8]; 4];
@@ -245,7 +246,7 @@ fn operands_that_do_not_fit_the_handler() {
         (factor(), vec![f32x2.clone()], vec![f32x3]),
         (factor(), vec![Type::Token], vec![f32x2.clone()]),
         (dict([]), vec![f32x2.clone()], vec![f32x2.clone()]),
-        (dict([("factor", Attr::i64(2))]), vec![f32x2.clone()], vec![f32x2.clone()]),
+        (dict([("factor", Attribute::i64(2))]), vec![f32x2.clone()], vec![f32x2.clone()]),
     ] {
         let e = try_call("scale", attrs, &ins, &outs).unwrap_err();
         assert_eq!(e.code, ErrorCode::INVALID_ARGUMENT, "{e}");
@@ -268,7 +269,8 @@ fn operands_that_do_not_fit_the_handler() {
     .assert_eq(&words);
     let e = try_call("panics", dict([]), &[], &[]).unwrap_err();
     assert!(e.message.contains("there was nothing"), "{e}");
-    let e = try_call("count", dict([("start", Attr::i64(-1))]), &[], &[ty(DType::S64, &[])]).unwrap_err();
+    let e =
+        try_call("count", dict([("start", Attribute::i64(-1))]), &[], &[ty(DType::S64, &[])]).unwrap_err();
     assert_eq!(e.stage, Stage::INSTANTIATE);
 }
 
@@ -665,7 +667,7 @@ impl Host {
         let registry = Registry::new();
         // SAFETY: the bundle's handlers are functions of this program.
         let target =
-            unsafe { Target::typed("faulty", Platform::Host, BUNDLE, 0, Origin::program()) }.unwrap();
+            unsafe { Target::typed("faulty", Platform::Host, BUNDLE, 0, TargetOrigin::program()) }.unwrap();
         registry.register(target).unwrap();
         Host { registry, _alone: alone }
     }
@@ -708,7 +710,7 @@ fn site(
     CallSite::new(target, &call, ins, outs, "p.mlir:3:8").map(Arc::new)
 }
 
-fn dict<const N: usize>(entries: [(&str, Attr); N]) -> AttrDict {
+fn dict<const N: usize>(entries: [(&str, Attribute); N]) -> AttrDict {
     entries.into_iter().map(|(k, v)| (k.to_owned(), v)).collect()
 }
 
@@ -751,7 +753,7 @@ fn a_handler_that_overwrites_its_dims_does_not_harm_the_next_call() {
     };
     let registry = Registry::new();
     // SAFETY: the bundle's handler is a function of this program.
-    let target = unsafe { Target::typed("scribbles", Platform::Host, bundle, 0, Origin::program()) };
+    let target = unsafe { Target::typed("scribbles", Platform::Host, bundle, 0, TargetOrigin::program()) };
     registry.register(target.unwrap()).unwrap();
     let program = "func.func @main(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
       %0 = stablehlo.custom_call @scribbles(%x) {api_version = 4 : i32, backend_config = {}} : (tensor<2x3xf32>) -> tensor<2x3xf32>
@@ -771,7 +773,7 @@ fn a_frame_is_checked_again_when_a_pointer_changes() {
     let registry = Registry::new();
     registry.register_ops(farcall_ffi::ops![scale]).unwrap();
     let f32x2 = || ty(DType::F32, &[2]);
-    let factor = dict([("factor", Attr::float(2.0, DType::F32))]);
+    let factor = dict([("factor", Attribute::float(2.0, DType::F32))]);
     let site = site(&registry, "scale", factor, &[f32x2()], &[f32x2()]).unwrap();
     let (mut frame, run) = (CallFrame::new(&site), RunContext::new());
     let mut memory = [[0f32; 2]; 3];

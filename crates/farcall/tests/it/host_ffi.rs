@@ -10,7 +10,7 @@ use farcall::Registry;
 use farcall::custom_call::{CallError, CallFrame, CallSite, RunContext, ThreadPool};
 use farcall::ir::attr::IntKind;
 use farcall::ir::op::{CallConfig, CustomCall};
-use farcall::ir::{Attr, AttrDict, DType, Literal, TensorType, Type};
+use farcall::ir::{AttrDict, Attribute, DType, Literal, TensorType, Type};
 use farcall::registry::{ApiKind, LoadError, Platform, TargetSpec};
 use farcall_ffi::abi::{ErrorCode, TypeId};
 use farcall_testing::engine::load;
@@ -53,9 +53,9 @@ fn plain_symbols() {
 #[test]
 fn attributes_of_every_kind() {
     each_version(|lib| {
-        let int = |v: i64, d: DType| Attr::Int(i128::from(v), IntKind::Typed(d));
+        let int = |v: i64, d: DType| Attribute::Int(i128::from(v), IntKind::Typed(d));
         let attrs = dict([
-            ("b", Attr::Bool(true)),
+            ("b", Attribute::Bool(true)),
             ("i8", int(-8, DType::S8)),
             ("i16", int(-1600, DType::S16)),
             ("i32", int(-320_000, DType::S32)),
@@ -64,12 +64,12 @@ fn attributes_of_every_kind() {
             ("u16", int(60_000, DType::U16)),
             ("u32", int(4_000_000_000, DType::U32)),
             ("u64", int(1 << 50, DType::U64)),
-            ("f32", Attr::float(0.25, DType::F32)),
-            ("f64", Attr::float(-1e-3, DType::F64)),
-            ("s", Attr::string("four")),
-            ("af32", Attr::Dense(Literal::from_slice(DType::F32, [3], &[0.5f32, 1.5, -3.0]))),
-            ("ai64", Attr::i64_array(&[1, -2, 1 << 40])),
-            ("d", Attr::Dict(dict([("name", Attr::string("xyz")), ("k", Attr::i64(7))]))),
+            ("f32", Attribute::float(0.25, DType::F32)),
+            ("f64", Attribute::float(-1e-3, DType::F64)),
+            ("s", Attribute::string("four")),
+            ("af32", Attribute::Dense(Literal::from_slice(DType::F32, [3], &[0.5f32, 1.5, -3.0]))),
+            ("ai64", Attribute::i64_array(&[1, -2, 1 << 40])),
+            ("d", Attribute::Dict(dict([("name", Attribute::string("xyz")), ("k", Attribute::i64(7))]))),
         ]);
         let out = lib.run("zoo", attrs, &[], &[ty(DType::F64, &[16])]).unwrap();
         let (two40, two50) = ((1i64 << 40) as f64, (1i64 << 50) as f64);
@@ -102,8 +102,8 @@ fn errors_keep_code_and_words() {
     each_version(|lib| {
         for code in 1..=16 {
             let attrs = dict([
-                ("code", Attr::Int(code, IntKind::Typed(DType::S32))),
-                ("message", Attr::string("because")),
+                ("code", Attribute::Int(code, IntKind::Typed(DType::S32))),
+                ("message", Attribute::string("because")),
             ]);
             let e = lib.run("fail", attrs, &[], &[]).unwrap_err();
             assert_eq!((i128::from(e.code.0), e.message.as_str()), (code, "because"));
@@ -124,9 +124,9 @@ fn state_lives_as_long_as_its_call_site() {
         let live = || lib.call_int("LiveStates");
         let before = live();
         let site =
-            lib.site("counter", dict([("start", Attr::i64(40))]), &[], &[ty(DType::S64, &[])]).unwrap();
+            lib.site("counter", dict([("start", Attribute::i64(40))]), &[], &[ty(DType::S64, &[])]).unwrap();
         let other =
-            lib.site("counter", dict([("start", Attr::i64(0))]), &[], &[ty(DType::S64, &[])]).unwrap();
+            lib.site("counter", dict([("start", Attribute::i64(0))]), &[], &[ty(DType::S64, &[])]).unwrap();
         assert_eq!(live(), before + 2);
         let mut frames = [CallFrame::new(&site), CallFrame::new(&site)];
         let got: Vec<i64> = (0..4).map(|i| int_of(&mut frames[i % 2])).collect();
@@ -135,8 +135,9 @@ fn state_lives_as_long_as_its_call_site() {
         assert_eq!(live(), before + 1);
         drop(site);
         assert_eq!(live(), before);
-        let e =
-            lib.site("counter", dict([("start", Attr::i64(-1))]), &[], &[ty(DType::S64, &[])]).unwrap_err();
+        let e = lib
+            .site("counter", dict([("start", Attribute::i64(-1))]), &[], &[ty(DType::S64, &[])])
+            .unwrap_err();
         expect!["custom call `counter` at p.mlir:3:8 failed in its instantiate stage: INVALID_ARGUMENT: start is negative"]
             .assert_eq(&e.to_string());
     });
@@ -183,7 +184,7 @@ fn scratch_memory() {
 #[test]
 fn calls_that_complete_later() {
     each_version(|lib| {
-        let attrs = |fail: bool| dict([("fail", Attr::Bool(fail))]);
+        let attrs = |fail: bool| dict([("fail", Attribute::Bool(fail))]);
         let out = lib.run("later", attrs(false), &[f32s(&[3.0])], &[ty(DType::F32, &[1])]).unwrap();
         assert_eq!(out[0].as_slice::<f32>(), [3.0]);
         let e = lib.run("later", attrs(true), &[f32s(&[3.0])], &[ty(DType::F32, &[1])]).unwrap_err();
@@ -523,7 +524,7 @@ fn int_of(frame: &mut CallFrame) -> i64 {
     execute(frame, &[], &RunContext::new()).unwrap()[0].as_slice::<i64>()[0]
 }
 
-fn dict<const N: usize>(entries: [(&str, Attr); N]) -> AttrDict {
+fn dict<const N: usize>(entries: [(&str, Attribute); N]) -> AttrDict {
     entries.into_iter().map(|(k, v)| (k.to_owned(), v)).collect()
 }
 

@@ -63,7 +63,7 @@ fn a_missing_library() {
     let e = load(&Registry::new(), "/no/such/lib.so", &[]).unwrap_err();
     assert_eq!(e.to_string(), "library /no/such/lib.so does not exist");
     assert_eq!(e.code(), ErrorCode::FileNotFound);
-    assert_eq!(e.code().status(), farcall_ffi::ErrorCode::NotFound);
+    assert_eq!(e.code().status(), farcall_ffi::StatusCode::NotFound);
 }
 
 #[test]

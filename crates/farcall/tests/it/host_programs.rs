@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use expect_test::{Expect, expect};
 use farcall::Registry;
 use farcall::custom_call::{EncodedAttrs, RunContext, ThreadPool};
-use farcall::ir::{Attr, DType, Literal, Source, text};
-use farcall::registry::{Origin, Platform, Target, UntypedHandler};
+use farcall::ir::{Attribute, DType, Literal, Source, text};
+use farcall::registry::{Platform, Target, TargetOrigin, UntypedHandler};
 use farcall_ffi::abi::TypeId;
 use farcall_ffi::descriptor::OpDescriptor;
 use farcall_ffi::prelude::*;
@@ -208,7 +208,7 @@ fn data_of_a_run_for_its_handlers() {
   return %0 : tensor<i64>
 }";
             let executable = compile(program, registry);
-            let options = [("limit".to_owned(), Attr::i64(11))].into();
+            let options = [("limit".to_owned(), Attribute::i64(11))].into();
             let run = RunContext::new().with_options(EncodedAttrs::new(&options).unwrap());
             assert_eq!(
                 executable.execute_with(Vec::<Literal>::new(), &run).unwrap()[0]
@@ -354,7 +354,7 @@ fn rust_ops() -> Registry {
     let function = unsafe { std::mem::transmute::<*const (), UntypedHandler>(note_token as *const ()) };
     // SAFETY: the function has the parameters of `api_version` 3, and functions of this program are never
     // unloaded.
-    let target = unsafe { Target::untyped("note_token", Platform::Host, function, Origin::program()) };
+    let target = unsafe { Target::untyped("note_token", Platform::Host, function, TargetOrigin::program()) };
     registry.register(target.unwrap()).unwrap();
     registry
 }

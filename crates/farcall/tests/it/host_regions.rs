@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use expect_test::expect;
 use farcall::eval_host::RegistryHost;
-use farcall::ir::eval::{Denormals, Value, eval};
+use farcall::ir::eval::{Denormals, EvalValue, eval};
 use farcall::ir::verify::{Verified, verify_owned};
 use farcall::ir::{Literal, Source, text};
 use farcall::{CompileOptions, Executable, Registry};
@@ -348,7 +348,7 @@ fn both(program: &str, registry: &Registry, inputs: &[Literal]) -> Result<Vec<Li
     let module = parse(program);
     let found = compile(program, registry).run(inputs).map_err(|e| e.to_string())?;
     let host = RegistryHost::new(registry, Denormals::Ieee);
-    let inputs: Vec<Value> = inputs.iter().cloned().map(Value::Tensor).collect();
+    let inputs: Vec<EvalValue> = inputs.iter().cloned().map(EvalValue::Tensor).collect();
     let wanted = eval(&module, module.entry().unwrap(), &inputs, &host, Denormals::Ieee);
     let wanted: Vec<Literal> = wanted.unwrap().iter().map(|v| v.tensor().unwrap().clone()).collect();
     assert_eq!(found, wanted);

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use farcall::eval_host::RegistryHost;
-use farcall::ir::eval::{Denormals, Value, eval};
+use farcall::ir::eval::{Denormals, EvalValue, eval};
 use farcall::ir::{DType, Literal, Scalar, Source, text, verify};
 use farcall::{CompileOptions, Executable, Registry};
 use farcall_testing::process::alone;
@@ -23,11 +23,11 @@ fn both(program: &str) -> [Result<Vec<Literal>, String>; 2] {
     });
     let evaluator = verify::verify(&module).map_err(|e| e.to_string()).and_then(|module| {
         let main = module.entry().unwrap();
-        let inputs: Vec<Value> = main
+        let inputs: Vec<EvalValue> = main
             .params()
             .iter()
             .filter_map(|p| main.tensor(*p))
-            .map(|ty| Value::Tensor(Literal::zeros(ty.dtype, ty.sizes())))
+            .map(|ty| EvalValue::Tensor(Literal::zeros(ty.dtype, ty.sizes())))
             .collect();
         let registry = Registry::new();
         let host = RegistryHost::new(&registry, Denormals::Ieee);

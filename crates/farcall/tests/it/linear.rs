@@ -8,7 +8,7 @@ use farcall::ir::DType;
 use farcall::registry::{Platform, Target};
 use farcall::{ErrorCode, Linear, LinearBatch, OpError, Registry};
 use farcall_ffi::prelude::*;
-use farcall_sig::Attrs;
+use farcall_sig::AttrValues;
 
 /// Rows times a scale; `at` is not differentiable, `i` has no derivatives.
 #[handler(name = "product")]
@@ -165,12 +165,12 @@ fn target(op: &str) -> Arc<Target> {
 fn product_in(moving: &[usize]) -> Linear {
     let f32s = |dims: &[i64]| (DType::F32, dims.to_vec());
     let operands = vec![f32s(&[2, 3]), f32s(&[3]), f32s(&[3]), (DType::S32, vec![])];
-    Linear::new(&target("product"), operands, &Attrs::new(), moving.to_vec()).unwrap()
+    Linear::new(&target("product"), operands, &AttrValues::new(), moving.to_vec()).unwrap()
 }
 
 /// Returns the derivative of an op of one vector.
 fn of_vector(op: &str) -> Linear {
-    Linear::new(&target(op), vec![(DType::F32, vec![2])], &Attrs::new(), vec![0]).unwrap()
+    Linear::new(&target(op), vec![(DType::F32, vec![2])], &AttrValues::new(), vec![0]).unwrap()
 }
 
 fn fails<T: std::fmt::Debug>(outcome: Result<T, OpError>, expected: Expect) {
@@ -182,7 +182,7 @@ fn fails<T: std::fmt::Debug>(outcome: Result<T, OpError>, expected: Expect) {
 #[test]
 fn active_operands() {
     for moving in [vec![1], vec![99], vec![0, 0]] {
-        let linear = Linear::new(&target("pair"), vec![(DType::F32, vec![2])], &Attrs::new(), moving);
+        let linear = Linear::new(&target("pair"), vec![(DType::F32, vec![2])], &AttrValues::new(), moving);
         let error = linear.unwrap_err();
         assert_eq!(error.code(), ErrorCode::ArgumentCount);
         expect!["pair: the operands to differentiate must be distinct indices below 1, in ascending order"]
@@ -253,7 +253,7 @@ fn a_derivative_may_be_zero_by_declaration() {
     let steps_in = |moving: &[usize]| {
         let f32s = |dims: &[i64]| (DType::F32, dims.to_vec());
         let operands = vec![f32s(&[2]), f32s(&[]), f32s(&[2])];
-        Linear::new(&target("steps"), operands, &Attrs::new(), moving.to_vec()).unwrap()
+        Linear::new(&target("steps"), operands, &AttrValues::new(), moving.to_vec()).unwrap()
     };
     let linear = steps_in(&[0, 1]);
     assert_eq!((linear.moving(), linear.zero()), (&[0][..], vec![1]));
@@ -295,7 +295,7 @@ fn a_linear_op_is_transposed() {
     // operand of the call.
     let operands = vec![(DType::F32, vec![2]); 2];
     let tangent = |moving| {
-        let linear = Linear::new(&target("bend_jvp"), operands.clone(), &Attrs::new(), moving).unwrap();
+        let linear = Linear::new(&target("bend_jvp"), operands.clone(), &AttrValues::new(), moving).unwrap();
         linear.transpose(&[false])
     };
     let call = tangent(vec![1]).unwrap();

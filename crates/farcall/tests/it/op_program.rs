@@ -6,7 +6,7 @@ use farcall::ir::{DType, Literal, TensorType, text};
 use farcall::registry::Platform;
 use farcall::{CompileOptions, Executable, Registry, op_program};
 use farcall_ffi::prelude::*;
-use farcall_sig::{AttrValue, Attrs, ScalarType};
+use farcall_sig::{AttrValue, AttrValues, ScalarType};
 use farcall_testing::engine;
 
 /// `x` times `by`.
@@ -71,7 +71,7 @@ fn call(op: &str, inputs: &[Literal], attrs: &[(&str, AttrValue)]) -> Result<Vec
     let registry = registry();
     let target = registry.lookup(op, &Platform::Host).ok_or("no such op")?;
     let types: Vec<TensorType> = inputs.iter().map(Literal::ty).collect();
-    let attrs: Attrs = attrs.iter().cloned().collect();
+    let attrs: AttrValues = attrs.iter().cloned().collect();
     let module = op_program(&target, &types, &attrs).map_err(|e| e.to_string())?;
     let executable =
         Executable::compile(&module, &registry, &CompileOptions::new()).map_err(|e| e.to_string())?;
@@ -156,7 +156,7 @@ fn sizes_that_cannot_be_are_errors() {
 fn sizes_of_operands_must_be_known() {
     let target = registry().lookup("scaled", &Platform::Host).unwrap();
     let ty = TensorType::from_dims(DType::F32, [Dim::Static(2), Dim::UNBOUNDED]);
-    let error = op_program(&target, &[ty], &Attrs::new()).unwrap_err();
+    let error = op_program(&target, &[ty], &AttrValues::new()).unwrap_err();
     expect!["scaled: x is tensor<2x?xf32>; its sizes must be known"].assert_eq(&error.to_string());
 }
 
@@ -165,7 +165,7 @@ fn the_module_says_all_of_it() {
     let registry = registry();
     let target = registry.lookup("accumulate", &Platform::Host).unwrap();
     let ty = TensorType::new(DType::F32, [3]);
-    let module = op_program(&target, &[ty.clone(), ty], &Attrs::new()).unwrap();
+    let module = op_program(&target, &[ty.clone(), ty], &AttrValues::new()).unwrap();
     expect![[r#"
         module {
           func.func public @main(%arg0: tensor<3xf32> {jax.arg_info = "sum"}, %arg1: tensor<3xf32> {jax.arg_info = "x"}) -> (tensor<3xf32> {jax.result_info = "out"}, tensor<i32> {jax.result_info = "count"}) {

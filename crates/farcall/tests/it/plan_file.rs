@@ -15,7 +15,7 @@ use farcall_ffi::descriptor::OpDescriptor;
 use farcall_ffi::{Block, TargetCall};
 use farcall_testing::engine::registry;
 use farcall_testing::process::alone;
-use farcall_testing::{Random, fuzz};
+use farcall_testing::{SplitMix, fuzz};
 
 use crate::plugin::declared::{affine, affine_bwd};
 use crate::plugin::ops::{count, panics, scale};
@@ -220,7 +220,7 @@ fn lengths_are_not_believed() {
 }
 
 /// Changes something in a file.
-fn change(random: &mut Random, bytes: &mut [u8], others: &[(String, Vec<u8>)]) {
+fn change(random: &mut SplitMix, bytes: &mut [u8], others: &[(String, Vec<u8>)]) {
     let at = 12 + random.below(bytes.len() - 12);
     match random.below(8) {
         0 => bytes[at] ^= 1 << random.below(8),
@@ -265,7 +265,7 @@ fn damaged_plans_load_and_run_or_are_refused() {
             })
             .collect();
         let registry = registry(OPS);
-        let mut random = Random::new(fuzz::seed());
+        let mut random = SplitMix::new(fuzz::seed());
         let (mut loaded, mut ran) = (0u64, 0u64);
         for round in 0..rounds {
             let mut bytes = seeds[random.below(seeds.len())].1.clone();

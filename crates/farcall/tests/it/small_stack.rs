@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::thread;
 
-use farcall::ir::eval::{self, Denormals, NoHost, Value, eval};
+use farcall::ir::eval::{self, Denormals, EvalValue, NoHost, eval};
 use farcall::ir::{DType, Literal, Module, Scalar, Source, hlo, text, verify, vhlo};
 use farcall::{CompileOptions, Executable, Plan, Registry};
 
@@ -115,7 +115,7 @@ fn everything(program: String) {
         read.map(|module| drop(verify::verify(&module).unwrap())).unwrap_or_else(nests);
     }
     let inputs = inputs(&module);
-    let values: Vec<Value> = inputs.iter().cloned().map(Value::Tensor).collect();
+    let values: Vec<EvalValue> = inputs.iter().cloned().map(EvalValue::Tensor).collect();
     let entry = &module.funcs()[0];
     let evaluated = eval(&module, entry, &values, &NoHost, Denormals::Ieee).unwrap();
     let options = CompileOptions::new().entry(&entry.name);

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use farcall::custom_call::{RunContext, ThreadPool};
 use farcall::ir::{DType, Literal, Scalar, Source, text};
 use farcall::{CompileOptions, Executable, Registry};
-use farcall_testing::Random;
+use farcall_testing::SplitMix;
 
 const THREADS: [usize; 3] = [1, 2, 7];
 
 /// Returns numbers whose sum depends on the order, or integers that serve as indices.
-fn input(dtype: DType, sizes: &[usize], r: &mut Random) -> Literal {
+fn input(dtype: DType, sizes: &[usize], r: &mut SplitMix) -> Literal {
     Literal::from_fn(dtype, sizes, |_| match dtype {
         DType::S32 => Scalar::Signed(r.below(997) as i64),
         DType::U64 => Scalar::Unsigned(r.below(1 << 40) as u64),
@@ -23,7 +23,7 @@ fn input(dtype: DType, sizes: &[usize], r: &mut Random) -> Literal {
 fn check(program: &str) {
     let module = text::parse(&Source::new("threads.mlir", program)).unwrap();
     let executable = Executable::compile(&module, &Registry::new(), &CompileOptions::new()).unwrap();
-    let mut r = Random::new(3);
+    let mut r = SplitMix::new(3);
     let inputs: Vec<Literal> =
         executable.inputs().iter().map(|ty| input(ty.dtype, ty.sizes(), &mut r)).collect();
     let [one, others @ ..] = THREADS.map(|n| {

@@ -1,7 +1,7 @@
 //! Random operands for each op, and a plain formula that computes the expected results.
 
 use farcall::ir::{DType, Literal};
-use farcall::sig::{AttrArray, AttrValue, Attrs};
+use farcall::sig::{AttrArray, AttrValue, AttrValues};
 
 use crate::engine::{f64s, literal, numbers};
 use crate::random::Random;
@@ -9,9 +9,9 @@ use crate::random::Random;
 /// An op of the gallery, with a generator of operands and a formula.
 pub(crate) struct Case {
     pub(crate) name: &'static str,
-    pub(crate) operands: fn(&mut Random) -> (Vec<Literal>, Attrs),
+    pub(crate) operands: fn(&mut Random) -> (Vec<Literal>, AttrValues),
     /// Computes the results for operands of type `f64`.
-    pub(crate) plain: fn(&[Literal], &Attrs) -> Vec<Literal>,
+    pub(crate) plain: fn(&[Literal], &AttrValues) -> Vec<Literal>,
 }
 
 pub(crate) const CASES: &[Case] = &[
@@ -41,23 +41,23 @@ pub(crate) const CASES: &[Case] = &[
 
 // ---- Operands ------------------------------------------------------------------------------
 
-fn rows(random: &mut Random) -> (Vec<Literal>, Attrs) {
+fn rows(random: &mut Random) -> (Vec<Literal>, AttrValues) {
     let dims = [random.batch(), vec![random.size(1)]].concat();
-    (vec![random.array(&dims)], Attrs::new())
+    (vec![random.array(&dims)], AttrValues::new())
 }
 
-fn shrunk(random: &mut Random) -> (Vec<Literal>, Attrs) {
+fn shrunk(random: &mut Random) -> (Vec<Literal>, AttrValues) {
     let attrs = [("lambda", AttrValue::f32(0.75))].into_iter().map(|(name, value)| (name.to_owned(), value));
     let dims = random.batch();
     (vec![random.array(&dims)], attrs.collect())
 }
 
-fn matrices(random: &mut Random) -> (Vec<Literal>, Attrs) {
+fn matrices(random: &mut Random) -> (Vec<Literal>, AttrValues) {
     let dims = [random.batch(), vec![random.size(0), random.size(0)]].concat();
-    (vec![random.array(&dims)], Attrs::new())
+    (vec![random.array(&dims)], AttrValues::new())
 }
 
-fn normed(random: &mut Random) -> (Vec<Literal>, Attrs) {
+fn normed(random: &mut Random) -> (Vec<Literal>, AttrValues) {
     let (mut operands, mut attrs) = rows(random);
     let n = *operands[0].dims().last().unwrap();
     operands.push(random.array(&[n]));
@@ -67,20 +67,20 @@ fn normed(random: &mut Random) -> (Vec<Literal>, Attrs) {
     (operands, attrs)
 }
 
-fn factors(random: &mut Random) -> (Vec<Literal>, Attrs) {
+fn factors(random: &mut Random) -> (Vec<Literal>, AttrValues) {
     let (batch, m, k, n) = (random.batch(), random.size(0), random.size(0), random.size(0));
     let [a, b] = [[m, k], [k, n]].map(|last| [batch.as_slice(), &last].concat());
-    (vec![random.array(&a), random.array(&b)], Attrs::new())
+    (vec![random.array(&a), random.array(&b)], AttrValues::new())
 }
 
-fn ranked(random: &mut Random) -> (Vec<Literal>, Attrs) {
+fn ranked(random: &mut Random) -> (Vec<Literal>, AttrValues) {
     let (operands, mut attrs) = rows(random);
     let n = *operands[0].dims().last().unwrap();
     attrs.insert("k", random.below(n + 1) as i64);
     (operands, attrs)
 }
 
-fn permuted(random: &mut Random) -> (Vec<Literal>, Attrs) {
+fn permuted(random: &mut Random) -> (Vec<Literal>, AttrValues) {
     let (operands, mut attrs) = matrices(random);
     let mut left: Vec<i64> = (0..operands[0].dims().len() as i64).collect();
     let perm = std::iter::from_fn(|| (!left.is_empty()).then(|| left.remove(random.below(left.len()))));
@@ -88,17 +88,17 @@ fn permuted(random: &mut Random) -> (Vec<Literal>, Attrs) {
     (operands, attrs)
 }
 
-fn two_alike(random: &mut Random) -> (Vec<Literal>, Attrs) {
+fn two_alike(random: &mut Random) -> (Vec<Literal>, AttrValues) {
     let dims = random.batch();
-    (vec![random.array(&dims), random.array(&dims)], Attrs::new())
+    (vec![random.array(&dims), random.array(&dims)], AttrValues::new())
 }
 
-fn scaled(random: &mut Random) -> (Vec<Literal>, Attrs) {
+fn scaled(random: &mut Random) -> (Vec<Literal>, AttrValues) {
     let (operands, attrs) = two_alike(random);
     ([vec![random.array(&[])], operands].concat(), attrs)
 }
 
-fn several(random: &mut Random) -> (Vec<Literal>, Attrs) {
+fn several(random: &mut Random) -> (Vec<Literal>, AttrValues) {
     let (batch, d) = (random.batch(), random.size(0));
     let count = random.size(1);
     let mut operands = Vec::new();
@@ -106,10 +106,10 @@ fn several(random: &mut Random) -> (Vec<Literal>, Attrs) {
         let dims = [batch.as_slice(), &[random.size(0), d]].concat();
         operands.push(random.array(&dims));
     }
-    (operands, Attrs::new())
+    (operands, AttrValues::new())
 }
 
-fn masked(random: &mut Random) -> (Vec<Literal>, Attrs) {
+fn masked(random: &mut Random) -> (Vec<Literal>, AttrValues) {
     let (mut operands, attrs) = rows(random);
     if random.below(2) == 0 {
         let dims = operands[0].dims().to_vec();
@@ -122,13 +122,13 @@ fn masked(random: &mut Random) -> (Vec<Literal>, Attrs) {
     (operands, attrs)
 }
 
-fn one(random: &mut Random) -> (Vec<Literal>, Attrs) {
+fn one(random: &mut Random) -> (Vec<Literal>, AttrValues) {
     let dims = random.batch();
-    (vec![random.array(&dims)], Attrs::new())
+    (vec![random.array(&dims)], AttrValues::new())
 }
 
 /// Rows, and a segment id for each. Some ids name no segment: they are negative or too large.
-fn segments(random: &mut Random) -> (Vec<Literal>, Attrs) {
+fn segments(random: &mut Random) -> (Vec<Literal>, AttrValues) {
     let (mut operands, mut attrs) = matrices(random);
     let dims = operands[0].dims()[..operands[0].dims().len() - 1].to_vec();
     let ids: Vec<f64> = (0..dims.iter().product()).map(|_| random.below(6) as f64 - 1.0).collect();
@@ -137,7 +137,7 @@ fn segments(random: &mut Random) -> (Vec<Literal>, Attrs) {
     (operands, attrs)
 }
 
-fn segments_taken(random: &mut Random) -> (Vec<Literal>, Attrs) {
+fn segments_taken(random: &mut Random) -> (Vec<Literal>, AttrValues) {
     let (mut operands, mut attrs) = segments(random);
     let mut dims = operands[0].dims().to_vec();
     let rows = dims.len() - 2;
@@ -147,7 +147,7 @@ fn segments_taken(random: &mut Random) -> (Vec<Literal>, Attrs) {
     (operands, attrs)
 }
 
-fn padded(random: &mut Random) -> (Vec<Literal>, Attrs) {
+fn padded(random: &mut Random) -> (Vec<Literal>, AttrValues) {
     let (operands, mut attrs) = rows(random);
     attrs.insert("low", random.size(0) as i64);
     attrs.insert("high", random.size(0) as i64);
@@ -155,14 +155,14 @@ fn padded(random: &mut Random) -> (Vec<Literal>, Attrs) {
     (operands, attrs)
 }
 
-fn two_rows(random: &mut Random) -> (Vec<Literal>, Attrs) {
+fn two_rows(random: &mut Random) -> (Vec<Literal>, AttrValues) {
     let (mut operands, attrs) = rows(random);
     let dims = operands[0].dims().to_vec();
     operands.push(random.array(&dims));
     (operands, attrs)
 }
 
-fn labelled(random: &mut Random) -> (Vec<Literal>, Attrs) {
+fn labelled(random: &mut Random) -> (Vec<Literal>, AttrValues) {
     let (mut operands, attrs) = rows(random);
     let dims = operands[0].dims()[..operands[0].dims().len() - 1].to_vec();
     let labels: Vec<f64> = (0..dims.iter().product()).map(|_| random.below(6) as f64 - 1.0).collect();
@@ -170,15 +170,15 @@ fn labelled(random: &mut Random) -> (Vec<Literal>, Attrs) {
     (operands, attrs)
 }
 
-fn mixed(random: &mut Random) -> (Vec<Literal>, Attrs) {
+fn mixed(random: &mut Random) -> (Vec<Literal>, AttrValues) {
     let (dims, count) = (random.batch(), random.size(1));
     let mut operands = vec![random.array(&[count])];
     operands.extend((0..count).map(|_| random.array(&dims)));
-    (operands, Attrs::new())
+    (operands, AttrValues::new())
 }
 
-fn trained(random: &mut Random) -> (Vec<Literal>, Attrs) {
-    let (dims, mut attrs) = (random.batch(), Attrs::new());
+fn trained(random: &mut Random) -> (Vec<Literal>, AttrValues) {
+    let (dims, mut attrs) = (random.batch(), AttrValues::new());
     attrs.insert("rate", 0.25);
     (vec![random.array(&dims), random.array(&dims), random.array(&dims)], attrs)
 }
@@ -207,7 +207,7 @@ fn each_row(x: &Literal, f: impl Fn(usize, &[f64]) -> Vec<f64>) -> Vec<Literal> 
     })]
 }
 
-fn scaled_rms_norm(operands: &[Literal], attrs: &Attrs) -> Vec<Literal> {
+fn scaled_rms_norm(operands: &[Literal], attrs: &AttrValues) -> Vec<Literal> {
     let scale = numbers(&operands[1]);
     let eps = if attrs.is_empty() { f64::from(1e-6f32) } else { 0.25 };
     each_row(&operands[0], |_, x| {
@@ -216,14 +216,14 @@ fn scaled_rms_norm(operands: &[Literal], attrs: &Attrs) -> Vec<Literal> {
     })
 }
 
-fn normalize(operands: &[Literal], _: &Attrs) -> Vec<Literal> {
+fn normalize(operands: &[Literal], _: &AttrValues) -> Vec<Literal> {
     each_row(&operands[0], |_, x| {
         let length = x.iter().map(|x| x * x).sum::<f64>().sqrt();
         x.iter().map(|x| x / length).collect()
     })
 }
 
-fn gemm(operands: &[Literal], _: &Attrs) -> Vec<Literal> {
+fn gemm(operands: &[Literal], _: &AttrValues) -> Vec<Literal> {
     let [k, n] = *operands[1].dims().last_chunk().unwrap();
     let b = numbers(&operands[1]);
     vec![each(&operands[0], 2, |batch, inner, a| {
@@ -241,40 +241,40 @@ fn descending(x: &[f64]) -> Vec<usize> {
     order
 }
 
-fn top_k(operands: &[Literal], attrs: &Attrs) -> Vec<Literal> {
+fn top_k(operands: &[Literal], attrs: &AttrValues) -> Vec<Literal> {
     let k = attrs.get("k").unwrap().as_int().unwrap() as usize;
     let values = each_row(&operands[0], |_, x| descending(x)[..k].iter().map(|i| x[*i]).collect());
     let places = each_row(&operands[0], |_, x| descending(x)[..k].iter().map(|i| *i as f64).collect());
     vec![values[0].clone(), literal(DType::S32, places[0].dims(), &numbers(&places[0]))]
 }
 
-fn diagonal(operands: &[Literal], _: &Attrs) -> Vec<Literal> {
+fn diagonal(operands: &[Literal], _: &AttrValues) -> Vec<Literal> {
     vec![each(&operands[0], 2, |_, inner, x| {
         let size = inner[0].min(inner[1]);
         (vec![size], (0..size).map(|i| x[i * inner[1] + i]).collect())
     })]
 }
 
-fn polar(operands: &[Literal], _: &Attrs) -> Vec<Literal> {
+fn polar(operands: &[Literal], _: &AttrValues) -> Vec<Literal> {
     let (r, theta) = (numbers(&operands[0]), numbers(&operands[1]));
     let parts: Vec<f64> = r.iter().zip(theta).flat_map(|(r, t)| [r * t.cos(), r * t.sin()]).collect();
     vec![literal(DType::C128, operands[0].dims(), &parts)]
 }
 
-fn axpy(operands: &[Literal], _: &Attrs) -> Vec<Literal> {
+fn axpy(operands: &[Literal], _: &AttrValues) -> Vec<Literal> {
     let [a, x, y] = [0, 1, 2].map(|i| numbers(&operands[i]));
     let sum: Vec<f64> = x.iter().zip(y).map(|(x, y)| a[0] * x + y).collect();
     vec![f64s(operands[1].dims(), &sum)]
 }
 
-fn column_sums(operands: &[Literal], _: &Attrs) -> Vec<Literal> {
+fn column_sums(operands: &[Literal], _: &AttrValues) -> Vec<Literal> {
     let n = *operands[0].dims().last().unwrap();
     let mut sums = vec![0.0; n];
     numbers(&operands[0]).iter().enumerate().for_each(|(i, x)| sums[i % n] += x);
     vec![f64s(&[n], &sums)]
 }
 
-fn concat(operands: &[Literal], _: &Attrs) -> Vec<Literal> {
+fn concat(operands: &[Literal], _: &AttrValues) -> Vec<Literal> {
     let all: Vec<Vec<f64>> = operands.iter().map(numbers).collect();
     let d = *operands[0].dims().last().unwrap();
     vec![each(&operands[0], 2, |batch, _, _| {
@@ -287,12 +287,12 @@ fn concat(operands: &[Literal], _: &Attrs) -> Vec<Literal> {
     })]
 }
 
-fn soft_shrink(operands: &[Literal], _: &Attrs) -> Vec<Literal> {
+fn soft_shrink(operands: &[Literal], _: &AttrValues) -> Vec<Literal> {
     let shrink = |x: &f64| if x.abs() > 0.75 { x - 0.75 * x.signum() } else { 0.0 };
     vec![f64s(operands[0].dims(), &numbers(&operands[0]).iter().map(shrink).collect::<Vec<_>>())]
 }
 
-fn softmax(operands: &[Literal], _: &Attrs) -> Vec<Literal> {
+fn softmax(operands: &[Literal], _: &AttrValues) -> Vec<Literal> {
     let mask = operands.get(1).map(numbers);
     each_row(&operands[0], |row, x| {
         let weight = |i: usize| mask.as_ref().and_then(|mask| mask.get(row * x.len() + i)).unwrap_or(&1.0);
@@ -306,15 +306,15 @@ fn reduced(x: &Literal, f: impl Fn(&[f64]) -> f64) -> Vec<Literal> {
     vec![each(x, 1, |_, _, row| (vec![], vec![f(row)]))]
 }
 
-fn log_sum_exp(operands: &[Literal], _: &Attrs) -> Vec<Literal> {
+fn log_sum_exp(operands: &[Literal], _: &AttrValues) -> Vec<Literal> {
     reduced(&operands[0], |x| x.iter().map(|x| x.exp()).sum::<f64>().ln())
 }
 
-fn median(operands: &[Literal], _: &Attrs) -> Vec<Literal> {
+fn median(operands: &[Literal], _: &AttrValues) -> Vec<Literal> {
     reduced(&operands[0], |x| x[descending(x)[x.len() / 2]])
 }
 
-fn transpose(operands: &[Literal], attrs: &Attrs) -> Vec<Literal> {
+fn transpose(operands: &[Literal], attrs: &AttrValues) -> Vec<Literal> {
     let Some(AttrValue::Array(perm)) = attrs.get("perm") else { panic!("no perm") };
     let perm = perm.iter().map(|k| k.as_int().unwrap() as usize);
     let (perm, x) = (perm.collect::<Vec<_>>(), numbers(&operands[0]));
@@ -332,17 +332,17 @@ fn transpose(operands: &[Literal], attrs: &Attrs) -> Vec<Literal> {
     vec![literal(operands[0].dtype(), &to, &y)]
 }
 
-fn softplus(operands: &[Literal], _: &Attrs) -> Vec<Literal> {
+fn softplus(operands: &[Literal], _: &AttrValues) -> Vec<Literal> {
     let y: Vec<f64> = numbers(&operands[0]).iter().map(|x| x.exp().ln_1p()).collect();
     vec![f64s(operands[0].dims(), &y)]
 }
 
 /// Returns an attribute as a size.
-fn size(attrs: &Attrs, name: &str) -> usize {
+fn size(attrs: &AttrValues, name: &str) -> usize {
     attrs.get(name).unwrap().as_int().unwrap() as usize
 }
 
-fn segment_sum(operands: &[Literal], attrs: &Attrs) -> Vec<Literal> {
+fn segment_sum(operands: &[Literal], attrs: &AttrValues) -> Vec<Literal> {
     let (ids, segments) = (numbers(&operands[1]), size(attrs, "segments"));
     vec![each(&operands[0], 2, |batch, inner, x| {
         let [n, d] = [inner[0], inner[1]];
@@ -352,7 +352,7 @@ fn segment_sum(operands: &[Literal], attrs: &Attrs) -> Vec<Literal> {
     })]
 }
 
-fn segment_take(operands: &[Literal], _: &Attrs) -> Vec<Literal> {
+fn segment_take(operands: &[Literal], _: &AttrValues) -> Vec<Literal> {
     let (ids, n) = (numbers(&operands[1]), *operands[1].dims().last().unwrap());
     vec![each(&operands[0], 2, |batch, inner, y| {
         let [segments, d] = [inner[0], inner[1]];
@@ -362,7 +362,7 @@ fn segment_take(operands: &[Literal], _: &Attrs) -> Vec<Literal> {
     })]
 }
 
-fn pad(operands: &[Literal], attrs: &Attrs) -> Vec<Literal> {
+fn pad(operands: &[Literal], attrs: &AttrValues) -> Vec<Literal> {
     let (low, high) = (size(attrs, "low"), size(attrs, "high"));
     let Some(AttrValue::Str(mode)) = attrs.get("mode") else { panic!("no mode") };
     each_row(&operands[0], |_, x| {
@@ -383,7 +383,7 @@ fn pad(operands: &[Literal], attrs: &Attrs) -> Vec<Literal> {
     })
 }
 
-fn recurrence(operands: &[Literal], _: &Attrs) -> Vec<Literal> {
+fn recurrence(operands: &[Literal], _: &AttrValues) -> Vec<Literal> {
     let a = numbers(&operands[0]);
     each_row(&operands[1], |row, b| {
         let mut h = vec![0.0];
@@ -392,7 +392,7 @@ fn recurrence(operands: &[Literal], _: &Attrs) -> Vec<Literal> {
     })
 }
 
-fn cross_entropy(operands: &[Literal], _: &Attrs) -> Vec<Literal> {
+fn cross_entropy(operands: &[Literal], _: &AttrValues) -> Vec<Literal> {
     let labels = numbers(&operands[1]);
     let loss = each(&operands[0], 1, |i, _, x| {
         let sum = x.iter().map(|x| x.exp()).sum::<f64>();
@@ -405,14 +405,14 @@ fn cross_entropy(operands: &[Literal], _: &Attrs) -> Vec<Literal> {
     vec![loss]
 }
 
-fn mix(operands: &[Literal], _: &Attrs) -> Vec<Literal> {
+fn mix(operands: &[Literal], _: &AttrValues) -> Vec<Literal> {
     let xs: Vec<Vec<f64>> = operands[1..].iter().map(numbers).collect();
     let weights = numbers(&operands[0]);
     let entry = |i: usize| weights.iter().zip(&xs).map(|(weight, x)| weight * x[i]).sum::<f64>();
     vec![f64s(operands[1].dims(), &(0..operands[1].len()).map(entry).collect::<Vec<_>>())]
 }
 
-fn sgd_step(operands: &[Literal], _: &Attrs) -> Vec<Literal> {
+fn sgd_step(operands: &[Literal], _: &AttrValues) -> Vec<Literal> {
     let [weights, velocity, gradient] = [0, 1, 2].map(|i| numbers(&operands[i]));
     let v: Vec<f64> = velocity.iter().zip(&gradient).map(|(v, g)| 0.9 * v + g).collect();
     let w: Vec<f64> = weights.iter().zip(&v).map(|(w, v)| w - 0.25 * v).collect();

@@ -2,7 +2,7 @@
 
 use farcall::ir::{DType, Literal, Scalar, TensorType};
 use farcall::registry::{Declaration, Platform, Target};
-use farcall::sig::Attrs;
+use farcall::sig::AttrValues;
 use farcall::sig::signature::{Batching, OperandType};
 use farcall::{
     Argument, CompileOptions, DerivativeCall, Executable, Linear, OpCall, Registry, Saved, op_program,
@@ -35,7 +35,7 @@ impl Ops {
     }
 
     /// Returns the derivative of a call with respect to all differentiable operands.
-    fn linear(&self, op: &str, operands: &[Literal], attrs: &Attrs) -> Linear {
+    fn linear(&self, op: &str, operands: &[Literal], attrs: &AttrValues) -> Linear {
         let declaration = self.declaration(op);
         let tensors: Vec<(DType, Vec<i64>)> =
             operands.iter().map(|x| (x.dtype(), x.dims().iter().map(|d| *d as i64).collect())).collect();
@@ -52,13 +52,18 @@ impl Ops {
     }
 
     /// Returns the batching rule of a call of one operand, along its first dimension.
-    pub(crate) fn batching_of(&self, op: &str, operand: &Literal, attrs: &Attrs) -> Batching {
+    pub(crate) fn batching_of(&self, op: &str, operand: &Literal, attrs: &AttrValues) -> Batching {
         let dims: Vec<i64> = operand.dims().iter().map(|d| *d as i64).collect();
         let types = [OperandType { dtype: operand.dtype(), dims: &dims }];
         self.declaration(op).batch_rule(&types, &[true], attrs).unwrap()
     }
 
-    pub(crate) fn call(&self, op: &str, operands: &[Literal], attrs: &Attrs) -> Result<Vec<Literal>, String> {
+    pub(crate) fn call(
+        &self,
+        op: &str,
+        operands: &[Literal],
+        attrs: &AttrValues,
+    ) -> Result<Vec<Literal>, String> {
         let types: Vec<TensorType> = operands.iter().map(Literal::ty).collect();
         let module = op_program(&self.target(op), &types, attrs).map_err(|e| e.to_string())?;
         let executable =
@@ -72,7 +77,7 @@ impl Ops {
         &self,
         op: &str,
         operands: &[Literal],
-        attrs: &Attrs,
+        attrs: &AttrValues,
         cotangents: impl FnOnce(&[Literal]) -> Vec<Literal>,
     ) -> (Vec<Literal>, Vec<Option<Literal>>) {
         let linear = self.linear(op, operands, attrs);
@@ -98,7 +103,7 @@ impl Ops {
         &self,
         op: &str,
         operands: &[Literal],
-        attrs: &Attrs,
+        attrs: &AttrValues,
         tangents: &[Literal],
     ) -> (Vec<Literal>, Vec<Option<Literal>>) {
         let linear = self.linear(op, operands, attrs);

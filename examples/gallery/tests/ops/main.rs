@@ -9,11 +9,11 @@ use cases::{CASES, Case};
 use engine::{Ops, assert_close, f64s, is_continuous, literal, numbers, product, stack};
 use farcall::ir::{DType, Literal};
 use farcall::sig::signature::Batching;
-use farcall::sig::{AttrValue, Attrs};
+use farcall::sig::{AttrValue, AttrValues};
 use random::Random;
 
 /// Calls `check` several times for each case that `only` accepts, each time with other random operands.
-fn for_each_case(only: impl Fn(&Case) -> bool, check: impl Fn(&Case, &[Literal], &Attrs, &mut Random)) {
+fn for_each_case(only: impl Fn(&Case) -> bool, check: impl Fn(&Case, &[Literal], &AttrValues, &mut Random)) {
     for (i, case) in CASES.iter().enumerate().filter(|(_, case)| only(case)) {
         for seed in 0..20 {
             let mut random = Random::new(1000 * i as u64 + seed);
@@ -273,7 +273,7 @@ fn what_is_reduced_over_the_batch_loops() {
 fn what_does_not_fit_is_said_in_the_words_of_the_op() {
     let ops = Ops::new();
     let says = |op: &str, operands: &[Literal], attrs: &[(&str, AttrValue)], message: &str| {
-        let attrs: Attrs = attrs.iter().cloned().collect();
+        let attrs: AttrValues = attrs.iter().cloned().collect();
         assert_eq!(ops.call(op, operands, &attrs).unwrap_err(), message);
     };
     let x = f64s(&[2, 3], &[0.0; 6]);
@@ -294,7 +294,7 @@ fn what_does_not_fit_is_said_in_the_words_of_the_op() {
 fn an_operand_in_place_is_not_overwritten_for_the_caller() {
     let ops = Ops::new();
     let (a, x, y) = (f64s(&[], &[2.0]), f64s(&[2], &[1.0, 1.0]), f64s(&[2], &[5.0, 6.0]));
-    let sum = ops.call("axpy", &[a, x, y.clone()], &Attrs::new()).unwrap();
+    let sum = ops.call("axpy", &[a, x, y.clone()], &AttrValues::new()).unwrap();
     assert_eq!((numbers(&sum[0]), numbers(&y)), (vec![7.0, 8.0], vec![5.0, 6.0]));
 }
 
@@ -302,7 +302,7 @@ fn an_operand_in_place_is_not_overwritten_for_the_caller() {
 fn a_side_effect_happens_at_every_call() {
     let ops = Ops::new();
     let tick = |by: f64| {
-        numbers(&ops.call("tick", &[literal(DType::S32, &[], &[by])], &Attrs::new()).unwrap()[0])[0]
+        numbers(&ops.call("tick", &[literal(DType::S32, &[], &[by])], &AttrValues::new()).unwrap()[0])[0]
     };
     let start = tick(0.0);
     assert_eq!([tick(2.0), tick(2.0), tick(0.0)], [start + 2.0, start + 4.0, start + 4.0]);

@@ -30,7 +30,7 @@ use std::ffi::c_void;
 use std::mem::offset_of;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
-use super::spec::{Shape, Side};
+use super::spec::{BufferCounts, Side};
 use crate::abi;
 use crate::buffer::{self, AnyBuffer, View};
 use crate::simd::{Vectors, widest};
@@ -143,7 +143,7 @@ impl Proofs {
     /// # Safety
     /// All checks of the frame have passed, for a handler with these proofs and this shape.
     #[inline(always)]
-    pub(crate) unsafe fn add(&self, frame: *const abi::CallFrame, shape: Shape) {
+    pub(crate) unsafe fn add(&self, frame: *const abi::CallFrame, shape: BufferCounts) {
         if let Some(vectors) = vectors() {
             // SAFETY: the caller guarantees that the frame was checked (`# Safety` above).
             unsafe { self.add_new(frame, shape, vectors) }
@@ -152,7 +152,7 @@ impl Proofs {
 
     #[cold]
     #[inline(never)]
-    unsafe fn add_new(&self, frame: *const abi::CallFrame, shape: Shape, vectors: Vectors) {
+    unsafe fn add_new(&self, frame: *const abi::CallFrame, shape: BufferCounts, vectors: Vectors) {
         // SAFETY: the caller, `add`, requires a checked frame.
         let site = unsafe { self.site(frame) };
         let old = site.load(Ordering::Acquire);
@@ -178,7 +178,7 @@ impl Proofs {
     }
 }
 
-impl Shape {
+impl BufferCounts {
     /// Returns true if frames of a handler can have proofs.
     pub const fn has_proofs(self) -> bool {
         cfg!(all(target_arch = "x86_64", not(miri)))
@@ -261,7 +261,7 @@ impl Proof {
     ///
     /// # Safety
     /// Same requirements as [`Proofs::add`].
-    unsafe fn of(frame: *const abi::CallFrame, shape: Shape, vectors: Vectors) -> Option<Proof> {
+    unsafe fn of(frame: *const abi::CallFrame, shape: BufferCounts, vectors: Vectors) -> Option<Proof> {
         // SAFETY: the caller guarantees that the frame was checked (`# Safety` above).
         let (args, rets) = unsafe { (&(*frame).args, &(*frame).rets) };
         // SAFETY: the caller guarantees that the frame was checked (`# Safety` above).

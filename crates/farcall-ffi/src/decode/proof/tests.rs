@@ -3,7 +3,7 @@
 
 use std::ffi::c_void;
 
-use farcall_testing::Random;
+use farcall_testing::SplitMix;
 
 use super::*;
 use crate::abi::{ArgType, Args, Buffer, CallFrame, RetType, Rets};
@@ -57,7 +57,7 @@ impl Program {
     }
 
     /// Changes something in a buffer, most often its address. Returns the previous state, to undo the change.
-    fn change(&mut self, i: usize, random: &mut Random) -> (Buffer, [i64; MAX_DIMS]) {
+    fn change(&mut self, i: usize, random: &mut SplitMix) -> (Buffer, [i64; MAX_DIMS]) {
         let all = self.memory.as_mut_ptr().cast::<u8>();
         let (buffer, dims) = (&mut self.buffers[i], &mut self.dims[i]);
         let before = (Buffer { ..*buffer }, *dims);
@@ -113,8 +113,8 @@ fn with_frame<R>(program: &Program, f: impl FnOnce(&CallFrame) -> R) -> R {
 
 #[test]
 fn all_instructions_find_what_the_checks_find() {
-    let shape = Shape { operands: COUNT, results: COUNT, is_all: true };
-    let mut random = Random::new(7);
+    let shape = BufferCounts { operands: COUNT, results: COUNT, is_all: true };
+    let mut random = SplitMix::new(7);
     let mut moved = 0;
     for rank_of in [|_| MAX_DIMS, |i| i % (MAX_DIMS + 1), |_| 0] {
         let mut program = Program::new(rank_of);

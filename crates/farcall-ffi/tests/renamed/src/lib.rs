@@ -44,14 +44,14 @@ fn in_front(_: &BatchCall<'_>) -> Result<Batch> {
 pub struct Steps {
     #[attr(name = "from")]
     start: i64,
-    direction: Option<Direction>,
-    size: Option<Size>,
+    direction: Option<CountingDirection>,
+    size: Option<StepSize>,
 }
 
 /// An enum that is read from a string.
 #[derive(FromAttr, Debug, PartialEq)]
 #[attr(crate = sdk::ffi)]
-pub enum Direction {
+pub enum CountingDirection {
     /// `"up"`
     Up,
     /// `"down"`
@@ -61,7 +61,7 @@ pub enum Direction {
 /// An enum that is read from an integer.
 #[derive(FromAttr, Clone, Copy, Debug)]
 #[attr(crate = sdk::ffi)]
-pub enum Size {
+pub enum StepSize {
     /// Every number.
     One = 1,
     /// Every second number.
@@ -78,8 +78,8 @@ pub struct Counter {
 /// Makes the state of a call site of `counter`.
 #[stage(instantiate, crate = sdk::ffi)]
 pub fn counter_new(steps: Steps) -> Result<Counter> {
-    let size = steps.size.unwrap_or(Size::One) as i64;
-    let step = if steps.direction == Some(Direction::Down) { -size } else { size };
+    let size = steps.size.unwrap_or(StepSize::One) as i64;
+    let step = if steps.direction == Some(CountingDirection::Down) { -size } else { size };
     Ok(Counter { next: steps.start.into(), step })
 }
 
@@ -97,7 +97,7 @@ sdk::ffi::library!("renamed_ops", [..OPS, counter as renamed_counter]);
 
 #[cfg(test)]
 mod tests {
-    use super::sdk::ffi::descriptor::Op;
+    use super::sdk::ffi::descriptor::LibraryOp;
     use super::sdk::ffi::testing::Call;
 
     #[test]
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn the_library_lists_them() {
-        let names: Vec<&str> = super::OPS.iter().map(|op| Op::of(op).name()).collect();
+        let names: Vec<&str> = super::OPS.iter().map(|op| LibraryOp::of(op).name()).collect();
         assert_eq!(names, ["scale", "scale_bwd"]);
     }
 }

@@ -1,8 +1,8 @@
 //! Calls batching functions and checks their answers.
 
 use farcall_ffi::rules::abi::RuleFn;
-use farcall_sig::Attrs;
-use farcall_sig::signature::{Batching, Inference, Mismatch, MismatchKind, OperandType, Place};
+use farcall_sig::AttrValues;
+use farcall_sig::signature::{Batching, CallPart, Inference, Mismatch, MismatchKind, OperandType};
 
 use super::Declaration;
 use crate::interface::rule::{self, Batched};
@@ -17,7 +17,7 @@ pub(super) struct BatchedCall<'a> {
 }
 
 impl BatchedCall<'_> {
-    pub(super) fn rule(&self, attrs: &Attrs) -> Result<Batching, Mismatch> {
+    pub(super) fn rule(&self, attrs: &AttrValues) -> Result<Batching, Mismatch> {
         let size = self.axis_size()?;
         let entries: Vec<OperandType<'_>> = self
             .operands
@@ -69,8 +69,8 @@ impl BatchedCall<'_> {
         entry: &Inference,
         operands: &[Option<usize>],
         results: &[usize],
-        changed: &Attrs,
-    ) -> Result<Attrs, Mismatch> {
+        changed: &AttrValues,
+    ) -> Result<AttrValues, Mismatch> {
         let wrong = |what: String| Err(shape_mismatch(format!("the batching function is wrong: {what}")));
         let signature = &self.declaration.signature;
         let names = signature.operand_names(entries.len())?;
@@ -139,5 +139,5 @@ fn with_axis(dims: &[i64], at: usize, size: i64) -> Option<Vec<i64>> {
 }
 
 fn shape_mismatch(message: String) -> Mismatch {
-    Mismatch { kind: MismatchKind::Shape, place: Place::Call, message }
+    Mismatch { kind: MismatchKind::Shape, place: CallPart::Call, message }
 }

@@ -14,7 +14,7 @@ use farcall_sig::DType;
 use super::builder::Builder;
 use crate::literal::Literal;
 use crate::module::{Func, Inst, InstId, NewInst, ValueId, ValueMap};
-use crate::op::{Binary, Compare, CompareKind, Direction, Op, Slice, Unary};
+use crate::op::{Binary, Compare, CompareKind, ComparisonDirection, Op, Slice, Unary};
 use crate::scalar::Scalar;
 use crate::types::{TensorType, Type};
 use real::Real;
@@ -102,7 +102,7 @@ impl Builder<'_> {
         let dim = ty.rank().checked_sub(1)?;
         let places = self.iota(DType::S32, ty.sizes(), dim);
         let kind = if ty.dtype.is_float() { Some(CompareKind::TotalOrder) } else { None };
-        let sorted = self.sorted(x, places, dim, Compare { direction: Direction::Gt, kind });
+        let sorted = self.sorted(x, places, dim, Compare { direction: ComparisonDirection::Gt, kind });
         let mut limit = ty.sizes().to_vec();
         limit[dim] = k;
         let slice = Op::Slice(Slice {
@@ -141,22 +141,22 @@ impl Builder<'_> {
         let sign_a = self.binary(Binary::And, a, sign)?;
         let sign_b = self.binary(Binary::And, b, sign)?;
         // Away from zero if the signs are equal and `y` is larger, otherwise toward zero.
-        let opposite = self.is(Direction::Ne, sign_a, sign_b);
-        let larger = self.is(Direction::Gt, size_a, size_b);
+        let opposite = self.is(ComparisonDirection::Ne, sign_a, sign_b);
+        let larger = self.is(ComparisonDirection::Gt, size_a, size_b);
         let inwards = self.binary(Binary::Or, opposite, larger)?;
         let minus_one = self.integer(-1, &int);
         let step = self.select(inwards, minus_one, one);
         let moved = self.binary(Binary::Add, a, step)?;
         // From zero to the smallest number with the sign of `y`.
         let smallest = self.binary(Binary::Or, sign_b, one)?;
-        let from_zero = self.is(Direction::Eq, size_a, zero);
+        let from_zero = self.is(ComparisonDirection::Eq, size_a, zero);
         let moved = self.select(from_zero, smallest, moved);
         let moved = self.emit(Op::BitcastConvert, &[moved], ty.clone());
-        let equal = self.is(Direction::Eq, x, y);
+        let equal = self.is(ComparisonDirection::Eq, x, y);
         let moved = self.select(equal, y, moved);
         // NaN if either operand is NaN.
         let sum = self.binary(Binary::Add, x, y)?;
-        let [x_nan, y_nan] = [x, y].map(|v| self.is(Direction::Ne, v, v));
+        let [x_nan, y_nan] = [x, y].map(|v| self.is(ComparisonDirection::Ne, v, v));
         let nan = self.binary(Binary::Or, x_nan, y_nan)?;
         Some(self.select(nan, sum, moved))
     }

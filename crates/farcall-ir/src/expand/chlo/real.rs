@@ -8,7 +8,7 @@ use super::coefficients::*;
 use crate::expand::builder::Builder;
 use crate::literal::Literal;
 use crate::module::ValueId;
-use crate::op::{Binary, Direction, Op, Unary};
+use crate::op::{Binary, ComparisonDirection, Op, Unary};
 use crate::scalar::Scalar;
 use crate::types::TensorType;
 
@@ -87,7 +87,7 @@ impl<'b, 'f> Real<'b, 'f> {
         self.f(Unary::Sqrt, x)
     }
 
-    fn is(&mut self, direction: Direction, x: ValueId, c: f64) -> ValueId {
+    fn is(&mut self, direction: ComparisonDirection, x: ValueId, c: f64) -> ValueId {
         let c = self.c(c);
         self.b.is(direction, x, c)
     }
@@ -172,7 +172,7 @@ impl<'b, 'f> Real<'b, 'f> {
                 let difference = self.sub(up, down);
                 let half = self.times(difference, 0.5);
                 // Preserves the sign of zero.
-                let zero = self.is(Direction::Eq, x, 0.0);
+                let zero = self.is(ComparisonDirection::Eq, x, 0.0);
                 self.select(zero, x, half)
             }
             Unary::Cosh => {
@@ -188,10 +188,10 @@ impl<'b, 'f> Real<'b, 'f> {
             Unary::BesselI1e => self.bessel_i1e(x),
             Unary::IsInf => {
                 let size = self.f(Unary::Abs, x);
-                self.is(Direction::Eq, size, f64::INFINITY)
+                self.is(ComparisonDirection::Eq, size, f64::INFINITY)
             }
-            Unary::IsPosInf => self.is(Direction::Eq, x, f64::INFINITY),
-            Unary::IsNegInf => self.is(Direction::Eq, x, f64::NEG_INFINITY),
+            Unary::IsPosInf => self.is(ComparisonDirection::Eq, x, f64::INFINITY),
+            Unary::IsNegInf => self.is(ComparisonDirection::Eq, x, f64::NEG_INFINITY),
             _ => return None,
         })
     }
@@ -222,14 +222,14 @@ impl<'b, 'f> Real<'b, 'f> {
         let sum = self.add(e, ratio);
         let small = self.times(sum, 0.5);
         let size = self.f(Unary::Abs, x);
-        let is_small = self.is(Direction::Lt, size, 1.0);
+        let is_small = self.is(ComparisonDirection::Lt, size, 1.0);
         self.select(is_small, small, large)
     }
 
     /// Returns true for numbers whose square would overflow.
     fn is_huge(&mut self, size: ValueId) -> ValueId {
         let limit = if self.ty.dtype == DType::F64 { 1e150 } else { 1e18 };
-        self.is(Direction::Gt, size, limit)
+        self.is(ComparisonDirection::Gt, size, limit)
     }
 
     fn acosh(&mut self, x: ValueId) -> ValueId {
@@ -243,7 +243,7 @@ impl<'b, 'f> Real<'b, 'f> {
         let far = self.plus(log, LN_2);
         let is_huge = self.is_huge(x);
         let y = self.select(is_huge, far, near);
-        let outside = self.is(Direction::Lt, x, 1.0);
+        let outside = self.is(ComparisonDirection::Lt, x, 1.0);
         self.set(outside, f64::NAN, y)
     }
 
@@ -266,9 +266,9 @@ impl<'b, 'f> Real<'b, 'f> {
     /// Gives a non-negative `y` the sign of `x`; returns `x` itself if it is zero.
     fn with_sign_of(&mut self, y: ValueId, x: ValueId) -> ValueId {
         let minus = self.neg(y);
-        let negative = self.is(Direction::Lt, x, 0.0);
+        let negative = self.is(ComparisonDirection::Lt, x, 0.0);
         let signed = self.select(negative, minus, y);
-        let zero = self.is(Direction::Eq, x, 0.0);
+        let zero = self.is(ComparisonDirection::Eq, x, 0.0);
         self.select(zero, x, signed)
     }
 
@@ -296,7 +296,7 @@ impl<'b, 'f> Real<'b, 'f> {
         let minus = self.neg(product);
         let rest = self.plus(minus, 1.0 / PI.sqrt());
         let tail = self.div(rest, y);
-        let is_middle = self.is(Direction::Le, y, 4.0);
+        let is_middle = self.is(ComparisonDirection::Le, y, 4.0);
         let factor = self.select(is_middle, middle, tail);
         // `exp(-y²)`; the exponent is split so that its rounding error is not magnified.
         let sixteenths = self.times(y, 16.0);
@@ -320,7 +320,7 @@ impl<'b, 'f> Real<'b, 'f> {
         let minus = self.neg(complement);
         let large = self.plus(minus, 1.0);
         let large = self.with_sign_of(large, x);
-        let is_small = self.is(Direction::Le, size, 0.46875);
+        let is_small = self.is(ComparisonDirection::Le, size, 0.46875);
         self.select(is_small, small, large)
     }
 
@@ -332,9 +332,9 @@ impl<'b, 'f> Real<'b, 'f> {
         let large = self.erfc_large(size);
         let minus = self.neg(large);
         let mirrored = self.plus(minus, 2.0);
-        let negative = self.is(Direction::Lt, x, 0.0);
+        let negative = self.is(ComparisonDirection::Lt, x, 0.0);
         let large = self.select(negative, mirrored, large);
-        let is_small = self.is(Direction::Le, size, 0.46875);
+        let is_small = self.is(ComparisonDirection::Le, size, 0.46875);
         self.select(is_small, small, large)
     }
 
@@ -351,11 +351,11 @@ impl<'b, 'f> Real<'b, 'f> {
         let root = self.sqrt(w);
         let shifted = self.plus(root, -3.0);
         let far = self.polynomial(shifted, &ERF_INV_FAR);
-        let is_near = self.is(Direction::Lt, w, 5.0);
+        let is_near = self.is(ComparisonDirection::Lt, w, 5.0);
         let p = self.select(is_near, near, far);
         let mut y = self.mul(p, a);
         if self.ty.dtype == DType::F64 {
-            let half = self.is(Direction::Lt, a, 0.5);
+            let half = self.is(ComparisonDirection::Lt, a, 0.5);
             // Newton's iteration on `erf` or, where its result is near 1, on `erfc`.
             for _ in 0..3 {
                 let (erf, erfc) = (self.erf(y), self.erfc(y));
@@ -368,9 +368,9 @@ impl<'b, 'f> Real<'b, 'f> {
                 y = self.add(y, step);
             }
         }
-        let end = self.is(Direction::Eq, a, 1.0);
+        let end = self.is(ComparisonDirection::Eq, a, 1.0);
         let y = self.set(end, f64::INFINITY, y);
-        let outside = self.is(Direction::Gt, a, 1.0);
+        let outside = self.is(ComparisonDirection::Gt, a, 1.0);
         let y = self.set(outside, f64::NAN, y);
         self.with_sign_of(y, x)
     }
@@ -378,7 +378,7 @@ impl<'b, 'f> Real<'b, 'f> {
     /// Intermediate values of Lanczos's formulas: the argument `z`, `z + 7.5`, its logarithm, and the mask of
     /// reflected arguments.
     fn lanczos(&mut self, x: ValueId) -> [ValueId; 4] {
-        let reflected = self.is(Direction::Lt, x, 0.5);
+        let reflected = self.is(ComparisonDirection::Lt, x, 0.5);
         let (minus, less) = (self.neg(x), self.plus(x, -1.0));
         let z = self.select(reflected, minus, less);
         let t = self.plus(z, 7.5);
@@ -417,7 +417,7 @@ impl<'b, 'f> Real<'b, 'f> {
         let fraction = self.sub(size, floor);
         let minus = self.neg(fraction);
         let rest = self.plus(minus, 1.0);
-        let beyond = self.is(Direction::Gt, fraction, 0.5);
+        let beyond = self.is(ComparisonDirection::Gt, fraction, 0.5);
         let fraction = self.select(beyond, rest, fraction);
         let angle = self.times(fraction, PI);
         let sine = self.f(Unary::Sine, angle);
@@ -426,10 +426,10 @@ impl<'b, 'f> Real<'b, 'f> {
         let mirror = self.plus(minus, PI.ln());
         let mirror = self.sub(mirror, y);
         // At a pole, the sine is 0.
-        let pole = self.is(Direction::Eq, fraction, 0.0);
+        let pole = self.is(ComparisonDirection::Eq, fraction, 0.0);
         let mirror = self.set(pole, f64::INFINITY, mirror);
         let y = self.select(reflected, mirror, y);
-        let infinite = self.is(Direction::Eq, size, f64::INFINITY);
+        let infinite = self.is(ComparisonDirection::Eq, size, f64::INFINITY);
         self.set(infinite, f64::INFINITY, y)
     }
 
@@ -452,15 +452,15 @@ impl<'b, 'f> Real<'b, 'f> {
         let y = self.select(reflected, mirror, y);
         let pole = self.is_pole(x);
         let y = self.set(pole, f64::NAN, y);
-        let below = self.is(Direction::Eq, x, f64::NEG_INFINITY);
+        let below = self.is(ComparisonDirection::Eq, x, f64::NEG_INFINITY);
         self.set(below, f64::NAN, y)
     }
 
     /// Returns true for integers that are not positive.
     fn is_pole(&mut self, x: ValueId) -> ValueId {
         let floor = self.f(Unary::Floor, x);
-        let integer = self.b.is(Direction::Eq, x, floor);
-        let low = self.is(Direction::Le, x, 0.0);
+        let integer = self.b.is(ComparisonDirection::Eq, x, floor);
+        let low = self.is(ComparisonDirection::Le, x, 0.0);
         self.both(integer, low)
     }
 
@@ -495,23 +495,23 @@ impl<'b, 'f> Real<'b, 'f> {
             factor = self.div(grown, square);
         }
         let floor = self.f(Unary::Floor, s);
-        let integer = self.b.is(Direction::Eq, s, floor);
+        let integer = self.b.is(ComparisonDirection::Eq, s, floor);
         let half = self.times(s, 0.5);
         let floor = self.f(Unary::Floor, half);
-        let even = self.b.is(Direction::Eq, half, floor);
+        let even = self.b.is(ComparisonDirection::Eq, half, floor);
         let (infinity, nan) = (self.c(f64::INFINITY), self.c(f64::NAN));
         let at_pole = self.select(even, infinity, nan);
         let pole = self.is_pole(q);
         let y = self.select(pole, at_pole, sum);
-        let negative = self.is(Direction::Lt, q, 0.0);
+        let negative = self.is(ComparisonDirection::Lt, q, 0.0);
         let broken = self.f(Unary::Not, integer);
         let undefined = self.both(negative, broken);
-        let low = self.is(Direction::Lt, s, 1.0);
+        let low = self.is(ComparisonDirection::Lt, s, 1.0);
         let undefined = self.either(undefined, low);
         let y = self.set(undefined, f64::NAN, y);
-        let one = self.is(Direction::Eq, s, 1.0);
+        let one = self.is(ComparisonDirection::Eq, s, 1.0);
         let y = self.set(one, f64::INFINITY, y);
-        let nan = self.b.is(Direction::Ne, q, q);
+        let nan = self.b.is(ComparisonDirection::Ne, q, q);
         self.select(nan, q, y)
     }
 
@@ -523,15 +523,15 @@ impl<'b, 'f> Real<'b, 'f> {
         let product = self.mul(factorial, zeta);
         let half = self.times(n, 0.5);
         let floor = self.f(Unary::Floor, half);
-        let even = self.b.is(Direction::Eq, half, floor);
+        let even = self.b.is(ComparisonDirection::Eq, half, floor);
         let minus = self.neg(product);
         let y = self.select(even, minus, product);
         let digamma = self.digamma(x);
-        let zero = self.is(Direction::Eq, n, 0.0);
+        let zero = self.is(ComparisonDirection::Eq, n, 0.0);
         let y = self.select(zero, digamma, y);
         let floor = self.f(Unary::Floor, n);
-        let broken = self.b.is(Direction::Ne, n, floor);
-        let negative = self.is(Direction::Lt, n, 0.0);
+        let broken = self.b.is(ComparisonDirection::Ne, n, floor);
+        let negative = self.is(ComparisonDirection::Lt, n, 0.0);
         let undefined = self.either(broken, negative);
         self.set(undefined, f64::NAN, y)
     }
@@ -548,7 +548,7 @@ impl<'b, 'f> Real<'b, 'f> {
         let far = self.chebyshev(t, &BESSEL_FAR);
         let root = self.sqrt(size);
         let far = self.div(far, root);
-        let is_near = self.is(Direction::Le, size, 8.0);
+        let is_near = self.is(ComparisonDirection::Le, size, 8.0);
         let y = self.select(is_near, near, far);
         self.with_sign_of(y, x)
     }

@@ -1,7 +1,7 @@
 //! Compares functions computed by their definitions with the evaluator.
 
 use super::*;
-use crate::eval::{self, NoHost, Numerics, Value};
+use crate::eval::{self, EvalValue, NoHost, Numerics};
 use crate::verify::verify;
 use crate::{Module, Source, text};
 
@@ -25,7 +25,7 @@ fn results(name: &str, ty: &str, result: &str, operands: &[Literal]) -> [Vec<Lit
 
 fn values(module: &Module, operands: &[Literal]) -> Vec<Literal> {
     let module = &verify(module).unwrap();
-    let inputs: Vec<Value> = operands.iter().cloned().map(Value::Tensor).collect();
+    let inputs: Vec<EvalValue> = operands.iter().cloned().map(EvalValue::Tensor).collect();
     eval::tensors(&eval::eval(module, &module.funcs()[0], &inputs, &NoHost, Numerics::default()).unwrap())
 }
 

@@ -7,7 +7,7 @@
 use smallvec::SmallVec;
 
 use super::{Pass, PassOptions, each_inst, is_pure};
-use crate::eval::{NoHost, Value, eval_inst, tensors};
+use crate::eval::{EvalValue, NoHost, eval_inst, tensors};
 use crate::literal::Literal;
 use crate::module::{Func, Inst, InstId, Module, NewInst, Rewriter, ValueId};
 use crate::op::{Op, Traits};
@@ -63,7 +63,7 @@ pub(super) fn folded<'l>(
     if let Some(splat) = moved_splat(inst, &operands) {
         return Some(vec![splat]);
     }
-    let operands: Vec<Value> = operands.into_iter().map(|l| Value::Tensor(l.clone())).collect();
+    let operands: Vec<EvalValue> = operands.into_iter().map(|l| EvalValue::Tensor(l.clone())).collect();
     // If evaluation fails, the instruction stays and fails at run time.
     let values = eval_inst(nothing, inst, &operands, &|_| None, &NoHost, cx.numerics).ok()?;
     let literals = tensors(&values);

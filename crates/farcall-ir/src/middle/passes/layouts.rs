@@ -11,7 +11,7 @@
 //! whose operands and results have already been transposed, so that the pass does not transpose them twice.
 
 use super::{Pass, PassOptions, erase_unused};
-use crate::attr::Attr;
+use crate::attr::Attribute;
 use crate::module::{Func, Inst, InstId, Rewriter, ValueId};
 use crate::op::{CustomCall, Op};
 use crate::types::{TensorType, Type};
@@ -42,7 +42,7 @@ fn run(func: &mut Func, _: &PassOptions) {
     for (id, layouts) in found {
         operands(&mut r, id, &layouts.operands);
         results(&mut r, id, &layouts.results);
-        r.attrs_mut(id).insert(LAID_OUT.to_owned(), Attr::Unit);
+        r.attrs_mut(id).insert(LAID_OUT.to_owned(), Attribute::Unit);
     }
 }
 

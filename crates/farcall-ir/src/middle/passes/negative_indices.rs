@@ -15,7 +15,7 @@ use super::simplify::number;
 use super::{Pass, PassOptions, running_regions};
 use crate::dims::IndexedDims;
 use crate::module::{Func, Inst, InstId, Rewriter, ValueId};
-use crate::op::{Binary, Direction, FormOp, Gather, Op, Scatter, Wrapping};
+use crate::op::{Binary, ComparisonDirection, FormOp, Gather, Op, Scatter, Wrapping};
 use crate::scalar::Scalar;
 
 /// The pass for negative indices.
@@ -140,8 +140,8 @@ fn wrapped(select: Inst<'_>) -> Option<(ValueId, usize)> {
         _ => return None,
     };
     let (moved, kept) = match (direction, bound) {
-        (Direction::Lt, 0) | (Direction::Le, -1) => (chosen, other),
-        (Direction::Ge, 0) | (Direction::Gt, -1) => (other, chosen),
+        (ComparisonDirection::Lt, 0) | (ComparisonDirection::Le, -1) => (chosen, other),
+        (ComparisonDirection::Ge, 0) | (ComparisonDirection::Gt, -1) => (other, chosen),
         _ => return None,
     };
     let sum = func.defining_inst(moved)?;

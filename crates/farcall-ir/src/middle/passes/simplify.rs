@@ -9,7 +9,7 @@ use super::{Pass, PassOptions, each_inst};
 use crate::eval::Denormals;
 use crate::literal::Literal;
 use crate::module::{Func, Inst, InstId, Rewriter, ValueId};
-use crate::op::{Binary, Compare, CompareKind, Direction, DotGeneral, Op, Slice, Traits, Unary};
+use crate::op::{Binary, Compare, CompareKind, ComparisonDirection, DotGeneral, Op, Slice, Traits, Unary};
 use crate::reducer;
 use crate::scalar::Scalar;
 use crate::types::TensorType;
@@ -353,7 +353,10 @@ fn double_inverse(at: &Site<'_>) -> Option<Replacement> {
 fn compare_self(at: &Site<'_>) -> Option<Replacement> {
     let Op::Compare(compare) = at.op() else { return None };
     let (a, b) = at.pair()?;
-    let holds = matches!(compare.direction, Direction::Eq | Direction::Ge | Direction::Le);
+    let holds = matches!(
+        compare.direction,
+        ComparisonDirection::Eq | ComparisonDirection::Ge | ComparisonDirection::Le
+    );
     (a == b && at.is_discrete(a)).then_some(Replacement::Splat(Scalar::Bool(holds)))
 }
 
@@ -364,14 +367,14 @@ fn not_of_compare(at: &Site<'_>) -> Option<Replacement> {
     let (Op::Unary(Unary::Not), Op::Compare(compare)) = (at.op(), made.op()) else { return None };
     let a = *made.operands().first()?;
     let direction = match compare.direction {
-        Direction::Eq => Direction::Ne,
-        Direction::Ne => Direction::Eq,
-        Direction::Ge => Direction::Lt,
-        Direction::Gt => Direction::Le,
-        Direction::Le => Direction::Gt,
-        Direction::Lt => Direction::Ge,
+        ComparisonDirection::Eq => ComparisonDirection::Ne,
+        ComparisonDirection::Ne => ComparisonDirection::Eq,
+        ComparisonDirection::Ge => ComparisonDirection::Lt,
+        ComparisonDirection::Gt => ComparisonDirection::Le,
+        ComparisonDirection::Le => ComparisonDirection::Gt,
+        ComparisonDirection::Lt => ComparisonDirection::Ge,
     };
-    let equality = matches!(direction, Direction::Eq | Direction::Ne);
+    let equality = matches!(direction, ComparisonDirection::Eq | ComparisonDirection::Ne);
     let total = compare.kind == Some(CompareKind::TotalOrder);
     let always = at.ty(a).is_some() && (equality || total || at.is_discrete(a));
     let op = Op::Compare(Compare { direction, ..*compare });

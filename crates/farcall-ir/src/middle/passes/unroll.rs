@@ -11,7 +11,7 @@ use super::constant_folding::{constant, folded, no_module};
 use super::{Pass, PassOptions, is_pure, regions_inside_out};
 use crate::literal::Literal;
 use crate::module::{Func, Inst, InstId, Module, Rewriter, ValueId, ValueMap};
-use crate::op::{Binary, Direction, Op, Traits};
+use crate::op::{Binary, ComparisonDirection, Op, Traits};
 use crate::scalar::Scalar;
 
 /// The loop unrolling pass.
@@ -183,18 +183,18 @@ pub(super) fn trip_count(inst: Inst<'_>) -> Option<i128> {
 }
 
 /// Number of iterations before the comparison with the bound fails; `None` if it never fails.
-fn count_iterations(direction: Direction, first: i128, step: i128, bound: i128) -> Option<i128> {
+fn count_iterations(direction: ComparisonDirection, first: i128, step: i128, bound: i128) -> Option<i128> {
     let distance = bound - first;
     match direction {
-        Direction::Lt if distance <= 0 => Some(0),
-        Direction::Lt => (step > 0).then(|| (distance + step - 1) / step),
-        Direction::Le => count_iterations(Direction::Lt, first, step, bound + 1),
-        Direction::Gt => count_iterations(Direction::Lt, -first, -step, -bound),
-        Direction::Ge => count_iterations(Direction::Le, -first, -step, -bound),
-        Direction::Eq if distance != 0 => Some(0),
-        Direction::Eq => (step != 0).then_some(1),
-        Direction::Ne if distance == 0 => Some(0),
-        Direction::Ne => {
+        ComparisonDirection::Lt if distance <= 0 => Some(0),
+        ComparisonDirection::Lt => (step > 0).then(|| (distance + step - 1) / step),
+        ComparisonDirection::Le => count_iterations(ComparisonDirection::Lt, first, step, bound + 1),
+        ComparisonDirection::Gt => count_iterations(ComparisonDirection::Lt, -first, -step, -bound),
+        ComparisonDirection::Ge => count_iterations(ComparisonDirection::Le, -first, -step, -bound),
+        ComparisonDirection::Eq if distance != 0 => Some(0),
+        ComparisonDirection::Eq => (step != 0).then_some(1),
+        ComparisonDirection::Ne if distance == 0 => Some(0),
+        ComparisonDirection::Ne => {
             let ends = step != 0 && distance % step == 0 && distance / step > 0;
             ends.then(|| distance / step)
         }
@@ -221,15 +221,15 @@ mod tests {
     use super::*;
 
     /// Counts the iterations one by one; `None` if there are too many.
-    fn counted(direction: Direction, mut value: i128, step: i128, bound: i128) -> Option<i128> {
+    fn counted(direction: ComparisonDirection, mut value: i128, step: i128, bound: i128) -> Option<i128> {
         for count in 0..100 {
             let holds = match direction {
-                Direction::Lt => value < bound,
-                Direction::Le => value <= bound,
-                Direction::Gt => value > bound,
-                Direction::Ge => value >= bound,
-                Direction::Eq => value == bound,
-                Direction::Ne => value != bound,
+                ComparisonDirection::Lt => value < bound,
+                ComparisonDirection::Le => value <= bound,
+                ComparisonDirection::Gt => value > bound,
+                ComparisonDirection::Ge => value >= bound,
+                ComparisonDirection::Eq => value == bound,
+                ComparisonDirection::Ne => value != bound,
             };
             if !holds {
                 return Some(count);
@@ -241,7 +241,7 @@ mod tests {
 
     #[test]
     fn turns_are_those_that_are_counted() {
-        for direction in Direction::VARIANTS {
+        for direction in ComparisonDirection::VARIANTS {
             for first in -7..8 {
                 for bound in -7..8 {
                     for step in -4..5 {

@@ -1,6 +1,6 @@
 //! Hooks for dimension numbers, precisions and windows of products and convolutions.
 
-use crate::attr::{Attr, AttrDict, DialectAttr};
+use crate::attr::{AttrDict, Attribute, DialectAttr};
 use crate::diag::Span;
 use crate::op::{Derived, Op, Precision};
 use crate::text::parser::{Parsed, Parser, span};
@@ -33,10 +33,10 @@ fn parse_dot_dims(p: &mut Parser<'_>, draft: &mut Draft) -> Parsed<()> {
     let text: Vec<String> = params.iter().map(|(k, v)| format!("{k} = {v:?}")).collect();
     let dict: AttrDict = params
         .into_iter()
-        .map(|(k, v)| (k.to_owned(), Attr::Array(v.into_iter().map(Attr::i64).collect())))
+        .map(|(k, v)| (k.to_owned(), Attribute::Array(v.into_iter().map(Attribute::i64).collect())))
         .collect();
     let dims = DialectAttr { name: "stablehlo.dot".to_owned(), text: text.join(", "), params: dict };
-    p.insert(&mut draft.attrs, "dot_dimension_numbers".to_owned(), Attr::Dialect(dims.into()), span(at));
+    p.insert(&mut draft.attrs, "dot_dimension_numbers".to_owned(), Attribute::Dialect(dims.into()), span(at));
     while p.at_literal(", precision") || p.at_literal(", algorithm") {
         p.expect(b',')?;
         let word = p.bump();
@@ -65,7 +65,7 @@ fn print_dot_dims<'a>(p: &mut Printer<'a>, view: &mut View<'a>) -> Result<(), No
     put_precision(p, &dot.precision);
     match &dot.algorithm {
         None => {}
-        Some(Attr::Dialect(d)) if d.name == "stablehlo.dot_algorithm" => {
+        Some(Attribute::Dialect(d)) if d.name == "stablehlo.dot_algorithm" => {
             p.put(format_args!(", algorithm = <{}>", d.text));
         }
         Some(other) => p.put(format_args!(", algorithm = {other}")),
@@ -122,14 +122,14 @@ fn parse_convolution_dims(p: &mut Parser<'_>, draft: &mut Draft) -> Parsed<()> {
         p.literal(separator)?;
     }
     let end = p.pos();
-    let value = Attr::dialect("stablehlo.conv", p.slice(start.start, end));
+    let value = Attribute::dialect("stablehlo.conv", p.slice(start.start, end));
     p.insert(&mut draft.attrs, "dimension_numbers".to_owned(), value, Span::new(start.start, end));
     Ok(())
 }
 
 fn print_convolution_dims<'a>(p: &mut Printer<'a>, view: &mut View<'a>) -> Result<(), NotPretty> {
     match view.take("dimension_numbers")? {
-        Attr::Dialect(d) if d.text.starts_with('[') => {
+        Attribute::Dialect(d) if d.text.starts_with('[') => {
             p.out.push_str(&d.text);
             Ok(())
         }
@@ -146,9 +146,9 @@ fn parse_window(p: &mut Parser<'_>, draft: &mut Draft) -> Parsed<()> {
         let word = p.word("stride, pad, lhs_dilate, rhs_dilate or reverse")?;
         p.expect(b'=')?;
         let (key, value) = match p.str_of(word) {
-            "stride" => ("window_strides", Attr::i64_array(&p.integers()?)),
-            "lhs_dilate" => ("lhs_dilation", Attr::i64_array(&p.integers()?)),
-            "rhs_dilate" => ("rhs_dilation", Attr::i64_array(&p.integers()?)),
+            "stride" => ("window_strides", Attribute::i64_array(&p.integers()?)),
+            "lhs_dilate" => ("lhs_dilation", Attribute::i64_array(&p.integers()?)),
+            "rhs_dilate" => ("rhs_dilation", Attribute::i64_array(&p.integers()?)),
             // `[true, false]`; older programs have numbers.
             "reverse" => {
                 let bits = p.attr()?;
@@ -158,7 +158,7 @@ fn parse_window(p: &mut Parser<'_>, draft: &mut Draft) -> Parsed<()> {
                 let Some(bools) = bools else {
                     return p.fail("parse", span(word), "`reverse` must be a list of booleans");
                 };
-                ("window_reversal", Attr::Array(bools.into_iter().map(Attr::Bool).collect()))
+                ("window_reversal", Attribute::Array(bools.into_iter().map(Attribute::Bool).collect()))
             }
             "pad" => ("padding", p.attr()?),
             _ => {
@@ -201,23 +201,23 @@ fn print_window<'a>(p: &mut Printer<'a>, view: &mut View<'a>) -> Result<(), NotP
 
 impl Parser<'_> {
     /// Parses `[HIGH, DEFAULT]`.
-    fn precisions(&mut self) -> Parsed<Attr> {
+    fn precisions(&mut self) -> Parsed<Attribute> {
         let mut items = Vec::new();
         self.expect(b'[')?;
         self.list_until(b']', |p| {
             let word = p.word("DEFAULT, HIGH or HIGHEST")?;
-            items.push(Attr::dialect("stablehlo.precision", p.str_of(word)));
+            items.push(Attribute::dialect("stablehlo.precision", p.str_of(word)));
             Ok(())
         })?;
-        Ok(Attr::Array(items))
+        Ok(Attribute::Array(items))
     }
 
     /// Parses the `<…>` of a dot algorithm.
-    fn algorithm(&mut self) -> Parsed<Attr> {
+    fn algorithm(&mut self) -> Parsed<Attribute> {
         let text = self.balanced()?;
-        match format!("#stablehlo.dot_algorithm<{text}>").parse::<Attr>() {
+        match format!("#stablehlo.dot_algorithm<{text}>").parse::<Attribute>() {
             Ok(attr) => Ok(attr),
-            Err(_) => Ok(Attr::dialect("stablehlo.dot_algorithm", text)),
+            Err(_) => Ok(Attribute::dialect("stablehlo.dot_algorithm", text)),
         }
     }
 }

@@ -18,7 +18,7 @@ use super::lexer::Tok;
 use super::parser::{Parsed, Parser, span};
 use super::printer::Printer;
 use super::syntax::{Draft, Hook, NotPretty, View};
-use crate::attr::{Attr, IntKind};
+use crate::attr::{Attribute, IntKind};
 use crate::types::{TensorType, Type};
 
 // --- sharding
@@ -33,7 +33,7 @@ fn parse_sharding(p: &mut Parser<'_>, draft: &mut Draft) -> Parsed<()> {
         Tok::Hash => p.attr()?,
         _ => {
             let body = p.balanced()?;
-            sharding_attr(name, body).unwrap_or_else(|| Attr::dialect(name, body))
+            sharding_attr(name, body).unwrap_or_else(|| Attribute::dialect(name, body))
         }
     };
     p.insert(&mut draft.attrs, "sharding".to_owned(), attr, span(at));
@@ -42,11 +42,11 @@ fn parse_sharding(p: &mut Parser<'_>, draft: &mut Draft) -> Parsed<()> {
 
 fn print_sharding<'a>(p: &mut Printer<'a>, view: &mut View<'a>) -> Result<(), NotPretty> {
     match view.take("sharding")? {
-        Attr::Sharding(sharding) => {
+        Attribute::Sharding(sharding) => {
             p.put(format_args!("<{sharding}>"));
             Ok(())
         }
-        Attr::Dialect(d) if d.name == "sdy.sharding" && d.params.is_empty() => {
+        Attribute::Dialect(d) if d.name == "sdy.sharding" && d.params.is_empty() => {
             p.put(format_args!("<{}>", d.text));
             Ok(())
         }
@@ -67,13 +67,13 @@ fn parse_direction(p: &mut Parser<'_>, draft: &mut Draft) -> Parsed<()> {
     let Some((number, _)) = (0..).zip(DIRECTIONS).find(|(_, name)| *name == p.str_of(word)) else {
         return p.fail("parse", span(word), format!("expected one of {}", DIRECTIONS.join(", ")));
     };
-    let attr = Attr::Int(number, IntKind::Typed(DType::S32));
+    let attr = Attribute::Int(number, IntKind::Typed(DType::S32));
     p.insert(&mut draft.attrs, "allowed_direction".to_owned(), attr, span(word));
     Ok(())
 }
 
 fn print_direction<'a>(p: &mut Printer<'a>, view: &mut View<'a>) -> Result<(), NotPretty> {
-    let Attr::Int(number, IntKind::Typed(DType::S32)) = view.take("allowed_direction")? else {
+    let Attribute::Int(number, IntKind::Typed(DType::S32)) = view.take("allowed_direction")? else {
         return Err(NotPretty);
     };
     let name = usize::try_from(number).ok().and_then(|i| DIRECTIONS.get(i)).ok_or(NotPretty)?;
@@ -96,11 +96,11 @@ fn parse_constant(p: &mut Parser<'_>, draft: &mut Draft) -> Parsed<()> {
     p.optional_dict(&mut draft.attrs)?;
     let at = p.peek();
     let value = match p.attr()? {
-        Attr::DenseIndex(literal) => Attr::Dense(literal),
+        Attribute::DenseIndex(literal) => Attribute::Dense(literal),
         value => value,
     };
     match value {
-        value @ (Attr::Dense(_) | Attr::Elided(_)) => {
+        value @ (Attribute::Dense(_) | Attribute::Elided(_)) => {
             draft.results.extend(constant_type(&value).map(Type::Tensor));
             p.insert(&mut draft.attrs, "value".to_owned(), value, span(at));
             Ok(())
@@ -126,10 +126,10 @@ fn print_constant<'a>(p: &mut Printer<'a>, view: &mut View<'a>) -> Result<(), No
 }
 
 /// The tensor type of a constant attribute.
-fn constant_type(value: &Attr) -> Option<TensorType> {
+fn constant_type(value: &Attribute) -> Option<TensorType> {
     match value {
-        Attr::Dense(literal) => Some(literal.ty()),
-        Attr::Elided(ty) => Some(ty.clone()),
+        Attribute::Dense(literal) => Some(literal.ty()),
+        Attribute::Elided(ty) => Some(ty.clone()),
         _ => None,
     }
 }
@@ -150,7 +150,7 @@ fn parse_slice(p: &mut Parser<'_>, draft: &mut Draft) -> Parsed<()> {
         Ok(())
     })?;
     for (key, list) in [("start_indices", start), ("limit_indices", limit), ("strides", strides)] {
-        p.insert(&mut draft.attrs, key.to_owned(), Attr::i64_array(&list), span(at));
+        p.insert(&mut draft.attrs, key.to_owned(), Attribute::i64_array(&list), span(at));
     }
     Ok(())
 }
@@ -187,7 +187,7 @@ fn parse_float_format(p: &mut Parser<'_>, draft: &mut Draft) -> Parsed<()> {
         return p.fail("parse", span(t), "expected a format such as `e5m10`");
     };
     for (key, bits) in [("exponent_bits", exponent), ("mantissa_bits", mantissa)] {
-        let value = Attr::Int(i128::from(bits), IntKind::Typed(DType::S32));
+        let value = Attribute::Int(i128::from(bits), IntKind::Typed(DType::S32));
         p.insert(&mut draft.attrs, key.to_owned(), value, span(t));
     }
     Ok(())

@@ -2,12 +2,12 @@
 
 use farcall_sig::nearest::nearest;
 
-use crate::attr::Attr;
+use crate::attr::Attribute;
 use crate::attributes::reduction::segments;
 use crate::diag::Diagnostic;
 use crate::module::{Inst, NewInst, Region};
 use crate::op::{Binary, Op};
-use crate::reducer::{self, Reducer};
+use crate::reducer::{self, BinaryRegion};
 use crate::text::lexer::Tok;
 use crate::text::parser::{Parsed, Parser, hinted, span};
 use crate::text::printer::Printer;
@@ -122,7 +122,7 @@ fn parse_scan(p: &mut Parser<'_>, draft: &mut Draft) -> Parsed<()> {
     }
     p.literal("dimension =")?;
     let at = p.peek();
-    let dim = Attr::i64(p.integer64()?);
+    let dim = Attribute::i64(p.integer64()?);
     p.insert(&mut draft.attrs, "dimension".to_owned(), dim, span(at));
     if p.eat_word("attributes") {
         p.optional_dict(&mut draft.attrs)?;
@@ -197,7 +197,7 @@ fn parse_reduce(p: &mut Parser<'_>, draft: &mut Draft) -> Parsed<()> {
         if p.eat_word("applies") { Some(p.word("an operation such as `stablehlo.add`")?) } else { None };
     p.literal("across dimensions =")?;
     let at = p.peek();
-    let dims = Attr::i64_array(&p.integers()?);
+    let dims = Attribute::i64_array(&p.integers()?);
     p.insert(&mut draft.attrs, "dimensions".to_owned(), dims, span(at));
     p.optional_dict(&mut draft.attrs)?;
     p.expect(b':')?;
@@ -294,7 +294,7 @@ fn print_reduce<'a>(p: &mut Printer<'a>, view: &mut View<'a>) -> Result<(), NotP
 /// Returns the operation that a reducer applies to its two arguments, if the short form can express the
 /// reducer: it does nothing else, and all types are as implied by the short form.
 fn applied(p: &Printer<'_>, inst: Inst<'_>, region: Region<'_>) -> Option<&'static str> {
-    let Reducer { inst: apply, swapped: false } = reducer::of(region)? else { return None };
+    let BinaryRegion { inst: apply, swapped: false } = reducer::of(region)? else { return None };
     let init = inst.operands().get(1).filter(|_| inst.operands().len() == 2)?;
     let init = p.func[*init].tensor()?;
     let scalar = Type::Tensor(init.with_sizes([]));

@@ -5,7 +5,7 @@ use farcall_sig::DType;
 use super::super::Version;
 use super::super::ops;
 use super::super::upgrade::{ALGORITHM, CONVOLUTION, DOT, GATHER, SCATTER};
-use crate::attr::{Attr, AttrDict, DialectAttr, IntKind};
+use crate::attr::{AttrDict, Attribute, DialectAttr, IntKind};
 use crate::literal::Literal;
 use crate::module::Inst;
 
@@ -48,7 +48,7 @@ pub(super) fn downgraded(
             attrs.remove(key);
         }
     }
-    if attrs.get("has_dynamic_root") == Some(&Attr::Bool(false)) {
+    if attrs.get("has_dynamic_root") == Some(&Attribute::Bool(false)) {
         attrs.remove("has_dynamic_root");
     }
     let mut refused = String::new();
@@ -96,30 +96,30 @@ fn complete(
     Ok(out)
 }
 
-fn is_empty(attr: &Attr) -> bool {
+fn is_empty(attr: &Attribute) -> bool {
     match attr {
-        Attr::Array(items) => items.is_empty(),
-        Attr::Dense(literal) => literal.is_empty(),
+        Attribute::Array(items) => items.is_empty(),
+        Attribute::Dense(literal) => literal.is_empty(),
         _ => false,
     }
 }
 
 /// Returns a list of `i64`.
-fn list(values: &[i64]) -> Attr {
-    Attr::Dense(Literal::from_slice(DType::S64, [values.len()], values))
+fn list(values: &[i64]) -> Attribute {
+    Attribute::Dense(Literal::from_slice(DType::S64, [values.len()], values))
 }
 
 /// Converts an attribute to the kind that VHLO uses.
-fn spell(key: &str, attr: &mut Attr) {
+fn spell(key: &str, attr: &mut Attribute) {
     match attr {
-        Attr::Unit => *attr = Attr::Bool(true),
-        Attr::DenseArray(literal) => *attr = Attr::Dense(literal.clone()),
-        Attr::Symbol(name) => *attr = Attr::string(name.as_ref()),
-        Attr::Array(items) if key == "called_computations" => {
+        Attribute::Unit => *attr = Attribute::Bool(true),
+        Attribute::DenseArray(literal) => *attr = Attribute::Dense(literal.clone()),
+        Attribute::Symbol(name) => *attr = Attribute::string(name.as_ref()),
+        Attribute::Array(items) if key == "called_computations" => {
             items.iter_mut().for_each(|item| spell("", item));
         }
-        Attr::Int(version, _) if key == "api_version" => {
-            *attr = Attr::dialect("vhlo.api_version", version.to_string());
+        Attribute::Int(version, _) if key == "api_version" => {
+            *attr = Attribute::dialect("vhlo.api_version", version.to_string());
         }
         _ => {}
     }
@@ -131,8 +131,8 @@ pub(super) fn params(d: &DialectAttr) -> Result<AttrDict, String> {
         return Ok(d.params.clone());
     }
     let text = format!("#{}<{}>", d.name, d.text);
-    match text.parse::<Attr>() {
-        Ok(Attr::Dialect(d)) => Ok(d.params.clone()),
+    match text.parse::<Attribute>() {
+        Ok(Attribute::Dialect(d)) => Ok(d.params.clone()),
         _ => Err(format!("{text} is not understood")),
     }
 }
@@ -140,13 +140,13 @@ pub(super) fn params(d: &DialectAttr) -> Result<AttrDict, String> {
 /// Splits an attribute into several attributes of VHLO.
 fn split(attrs: &mut AttrDict, key: &str, parts: &[&str]) -> Result<(), String> {
     let Some(attr) = attrs.remove(key) else { return Ok(()) };
-    let Attr::Dialect(d) = &attr else { return Err(format!("attribute `{key}` is {attr}")) };
+    let Attribute::Dialect(d) = &attr else { return Err(format!("attribute `{key}` is {attr}")) };
     let mut params = params(d)?;
     for part in parts {
         let value = match params.remove(part) {
-            Some(Attr::Int(value, _)) => Attr::Int(value, IntKind::Typed(DType::S64)),
+            Some(Attribute::Int(value, _)) => Attribute::Int(value, IntKind::Typed(DType::S64)),
             Some(value) => value.as_i64_list().map_or(value, |values| list(&values)),
-            None if *part == "index_vector_dim" => Attr::i64(0),
+            None if *part == "index_vector_dim" => Attribute::i64(0),
             None => list(&[]),
         };
         attrs.insert((*part).to_owned(), value);
@@ -160,7 +160,7 @@ fn split(attrs: &mut AttrDict, key: &str, parts: &[&str]) -> Result<(), String> 
 /// Splits `[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]` into the numbers of the dimensions.
 fn convolution(attrs: &mut AttrDict) -> Result<(), String> {
     let Some(attr) = attrs.remove("dimension_numbers") else { return Ok(()) };
-    let Attr::Dialect(d) = &attr else { return Err(format!("attribute `dimension_numbers` is {attr}")) };
+    let Attribute::Dialect(d) = &attr else { return Err(format!("attribute `dimension_numbers` is {attr}")) };
     let wrong = || format!("the dimension numbers {} are not understood", d.text);
     let (inputs, output) = d.text.split_once("->").ok_or_else(wrong)?;
     let (lhs, rhs) = inputs.split_once("]x[").ok_or_else(wrong)?;
@@ -170,7 +170,7 @@ fn convolution(attrs: &mut AttrDict) -> Result<(), String> {
         let marks: Vec<&str> = side.trim_matches(['[', ']', ' ']).split(',').map(str::trim).collect();
         let place = |mark: &str| marks.iter().position(|m| *m == mark).map(|at| at as i64).ok_or_else(wrong);
         for (letter, key) in letters.iter().zip(keys) {
-            attrs.insert((*key).to_owned(), Attr::i64(place(letter)?));
+            attrs.insert((*key).to_owned(), Attribute::i64(place(letter)?));
         }
         let numbers = (0..marks.len().saturating_sub(2)).map(|i| place(&i.to_string()));
         attrs.insert(keys[2].to_owned(), list(&numbers.collect::<Result<Vec<i64>, String>>()?));
@@ -180,27 +180,27 @@ fn convolution(attrs: &mut AttrDict) -> Result<(), String> {
 
 /// Splits a channel into its number, and for `send` and `recv` its kind.
 fn channel(attrs: &mut AttrDict, base: &str) -> Result<(), String> {
-    let Some(Attr::Dialect(d)) = attrs.remove("channel_handle") else { return Ok(()) };
+    let Some(Attribute::Dialect(d)) = attrs.remove("channel_handle") else { return Ok(()) };
     let params = params(&d)?;
-    let number = |key: &str| params.get(key).and_then(Attr::as_i64).unwrap_or(0);
-    attrs.insert("channel_id".to_owned(), Attr::i64(number("handle")));
+    let number = |key: &str| params.get(key).and_then(Attribute::as_i64).unwrap_or(0);
+    attrs.insert("channel_id".to_owned(), Attribute::i64(number("handle")));
     if matches!(base, "send" | "recv") {
-        attrs.insert("channel_type".to_owned(), Attr::i64(number("type")));
+        attrs.insert("channel_type".to_owned(), Attribute::i64(number("type")));
     }
     Ok(())
 }
 
 /// Returns VHLO's value for an attribute that StableHLO leaves out.
-fn default(base: &str, key: &str, attrs: &AttrDict) -> Option<Attr> {
-    let rank = |key: &str| attrs.get(key).and_then(Attr::as_i64_list).map(|l| l.len());
+fn default(base: &str, key: &str, attrs: &AttrDict) -> Option<Attribute> {
+    let rank = |key: &str| attrs.get(key).and_then(Attribute::as_i64_list).map(|l| l.len());
     let window = || match base {
         "convolution" | "dynamic_conv" => rank("input_spatial_dimensions"),
         _ => rank("window_dimensions"),
     };
     Some(match key {
-        "channel_id" | "channel_type" => Attr::i64(0),
-        "version" => Attr::Int(0, IntKind::Typed(DType::S32)),
-        "dimension" if base == "sort" => Attr::i64(-1),
+        "channel_id" | "channel_type" => Attribute::i64(0),
+        "version" => Attribute::Int(0, IntKind::Typed(DType::S32)),
+        "dimension" if base == "sort" => Attribute::i64(-1),
         "has_dynamic_root"
         | "has_side_effect"
         | "indices_are_sorted"
@@ -208,30 +208,30 @@ fn default(base: &str, key: &str, attrs: &AttrDict) -> Option<Attr> {
         | "is_stable"
         | "lower"
         | "unique_indices"
-        | "use_global_device_ids" => Attr::Bool(false),
-        "compare_type" => Attr::dialect("stablehlo.comparison_type", "NOTYPE"),
-        "composite_attributes" => Attr::Dict(AttrDict::new()),
-        "backend_config" | "infeed_config" | "outfeed_config" => Attr::string(""),
-        "api_version" => Attr::dialect("vhlo.api_version", "1"),
+        | "use_global_device_ids" => Attribute::Bool(false),
+        "compare_type" => Attribute::dialect("stablehlo.comparison_type", "NOTYPE"),
+        "composite_attributes" => Attribute::Dict(AttrDict::new()),
+        "backend_config" | "infeed_config" | "outfeed_config" => Attribute::string(""),
+        "api_version" => Attribute::dialect("vhlo.api_version", "1"),
         "called_computations"
         | "operand_layouts"
         | "result_layouts"
         | "output_operand_aliases"
         | "result_tilings"
-        | "layout" => Attr::Array(Vec::new()),
-        "precision_config" => Attr::Array(vec![Attr::dialect("stablehlo.precision", "DEFAULT"); 2]),
+        | "layout" => Attribute::Array(Vec::new()),
+        "precision_config" => Attribute::Array(vec![Attribute::dialect("stablehlo.precision", "DEFAULT"); 2]),
         "known_expanding_dimensions"
         | "known_nonexpanding_dimensions"
         | "operand_batching_dims"
         | "start_indices_batching_dims"
         | "input_batching_dims"
         | "scatter_indices_batching_dims" => list(&[]),
-        "source_target_pairs" => Attr::Dense(Literal::zeros(DType::S64, [0, 2])),
+        "source_target_pairs" => Attribute::Dense(Literal::zeros(DType::S64, [0, 2])),
         "window_strides" | "lhs_dilation" | "rhs_dilation" | "base_dilations" | "window_dilations" => {
             list(&vec![1; window()?])
         }
-        "padding" if base != "dynamic_conv" => Attr::Dense(Literal::zeros(DType::S64, [window()?, 2])),
-        "window_reversal" => Attr::Dense(Literal::zeros(DType::Pred, [window()?])),
+        "padding" if base != "dynamic_conv" => Attribute::Dense(Literal::zeros(DType::S64, [window()?, 2])),
+        "window_reversal" => Attribute::Dense(Literal::zeros(DType::Pred, [window()?])),
         _ => return None,
     })
 }

@@ -13,7 +13,7 @@ use super::super::types::{
     self, COMPLEX, DYNAMIC, FUNCTION, FUTURE, QUANTIZED, QUANTIZED_PER_AXIS, SIGNED, TENSOR as TENSOR_TYPE,
     TENSOR_WITH_ENCODING, TUPLE,
 };
-use crate::attr::{Attr, AttrDict, DialectAttr, IntKind};
+use crate::attr::{AttrDict, Attribute, DialectAttr, IntKind};
 use crate::bytecode::{Bytes, Elements, Tables};
 use crate::literal::Literal;
 use crate::scalar::Scalar;
@@ -88,7 +88,7 @@ impl Encoder {
         let mut entries = Vec::with_capacity(attrs.len());
         for (key, value) in attrs {
             let value = match value {
-                Attr::String(text) => self.builtin_string(text),
+                Attribute::String(text) => self.builtin_string(text),
                 value => self.text(value),
             };
             entries.push((self.builtin_string(key.as_bytes()), value));
@@ -97,10 +97,10 @@ impl Encoder {
     }
 
     /// Encodes an attribute as text.
-    fn text(&mut self, attr: &Attr) -> usize {
+    fn text(&mut self, attr: &Attribute) -> usize {
         let dialect = match attr {
-            Attr::Dialect(d) => d.name.split_once('.').map_or("builtin", |(dialect, _)| dialect),
-            Attr::Sharding(_) | Attr::ShardingPerValue(_) => "sdy",
+            Attribute::Dialect(d) => d.name.split_once('.').map_or("builtin", |(dialect, _)| dialect),
+            Attribute::Sharding(_) | Attribute::ShardingPerValue(_) => "sdy",
             _ => "builtin",
         };
         self.tables.attr_text(dialect, &attr.to_string())
@@ -115,11 +115,11 @@ impl Encoder {
         self.tables.attr("vhlo", bytes)
     }
 
-    pub(super) fn attr(&mut self, attr: &Attr) -> Encoded {
+    pub(super) fn attr(&mut self, attr: &Attribute) -> Encoded {
         Ok(match attr {
-            Attr::Unit => self.builtin(builtin::UNIT, |_| {}),
-            Attr::Bool(value) => self.vhlo(BOOLEAN, |out| out.byte(u8::from(*value) << 1 | 1)),
-            Attr::Int(value, IntKind::Index) => {
+            Attribute::Unit => self.builtin(builtin::UNIT, |_| {}),
+            Attribute::Bool(value) => self.vhlo(BOOLEAN, |out| out.byte(u8::from(*value) << 1 | 1)),
+            Attribute::Int(value, IntKind::Index) => {
                 let ty = self.plain_type(&Type::Opaque("index".into()))?;
                 let value = i64::try_from(*value).map_err(|_| "an index that is too large".to_owned())?;
                 self.vhlo(INTEGER, |out| {
@@ -127,30 +127,30 @@ impl Encoder {
                     out.signed(value);
                 })
             }
-            Attr::Int(value, IntKind::Typed(dtype)) => {
+            Attribute::Int(value, IntKind::Typed(dtype)) => {
                 let ty = self.element(*dtype)?;
                 let bits = *value as u64 & (u64::MAX >> (64 - dtype.bits().min(64)));
                 self.vhlo(INTEGER, |out| number(out, ty, dtype.bits(), bits))
             }
-            Attr::Float(value, dtype) => {
+            Attribute::Float(value, dtype) => {
                 let ty = self.element(*dtype)?;
                 let mut element = [0; 16];
                 Scalar::Float(f64::from_bits(*value)).write(*dtype, &mut element[..dtype.size()]);
                 let bits = u64::from_le_bytes(std::array::from_fn(|i| element[i]));
                 self.vhlo(FLOAT, |out| number(out, ty, dtype.bits(), bits))
             }
-            Attr::String(text) => {
+            Attribute::String(text) => {
                 let text = self.tables.string(text);
                 self.vhlo(STRING, |out| out.size(text))
             }
-            Attr::Array(items) => {
+            Attribute::Array(items) => {
                 let items = items.iter().map(|item| self.attr(item)).collect::<Result<Vec<_>, String>>()?;
                 self.vhlo(ARRAY, |out| out.list(items.iter(), |out, item| out.size(*item)))
             }
-            Attr::Dict(dict) => {
+            Attribute::Dict(dict) => {
                 let mut entries = Vec::with_capacity(dict.len());
                 for (key, value) in dict {
-                    entries.push((self.attr(&Attr::string(key))?, self.attr(value)?));
+                    entries.push((self.attr(&Attribute::string(key))?, self.attr(value)?));
                 }
                 self.vhlo(DICTIONARY, |out| {
                     out.list(entries.iter(), |out, (key, value)| {
@@ -159,32 +159,32 @@ impl Encoder {
                     });
                 })
             }
-            Attr::Dense(literal) | Attr::DenseArray(literal) => {
+            Attribute::Dense(literal) | Attribute::DenseArray(literal) => {
                 let ty = self.ty(&Type::Tensor(literal.ty()))?;
                 self.dense(ty, literal)
             }
-            Attr::Elided(ty) => {
+            Attribute::Elided(ty) => {
                 return Err(format!(
                     "artifacts hold all elements, and those of this constant ({ty}) were left out; \
                      `farcall convert --elided zeros` fills them in"
                 ));
             }
-            Attr::DenseIndex(literal) => {
+            Attribute::DenseIndex(literal) => {
                 let element = self.plain_type(&Type::Opaque("index".into()))?;
                 let dims: Vec<Dim> = literal.dims().iter().map(|d| Dim::Static(*d)).collect();
                 let ty = self.tensor_of(&dims, element);
                 self.dense(ty, literal)
             }
-            Attr::Symbol(name) => {
+            Attribute::Symbol(name) => {
                 let name = self.builtin_string(name.as_bytes());
                 self.builtin(builtin::SYMBOL, |out| out.size(name))
             }
-            Attr::Type(ty) => {
+            Attribute::Type(ty) => {
                 let ty = self.plain_type(ty)?;
                 self.vhlo(TYPE, |out| out.size(ty))
             }
-            Attr::Dialect(d) => self.dialect(d, attr)?,
-            Attr::Sharding(_) | Attr::ShardingPerValue(_) => self.text(attr),
+            Attribute::Dialect(d) => self.dialect(d, attr)?,
+            Attribute::Sharding(_) | Attribute::ShardingPerValue(_) => self.text(attr),
         })
     }
 
@@ -207,7 +207,7 @@ impl Encoder {
         self.tables.attr_of_elements("vhlo", bytes, Elements { literal: literal.clone(), len, write })
     }
 
-    fn dialect(&mut self, d: &DialectAttr, attr: &Attr) -> Encoded {
+    fn dialect(&mut self, d: &DialectAttr, attr: &Attribute) -> Encoded {
         let kind = d.name.strip_prefix("stablehlo.");
         if let Some(e) = ENUMS.iter().find(|e| Some(e.kind) == kind) {
             let word = e.words.iter().position(|w| *w == d.text);
@@ -221,8 +221,8 @@ impl Encoder {
             }
             "stablehlo.output_operand_alias" => {
                 let params = parsed(d)?;
-                let ints = |key: &str| params.get(key).and_then(Attr::as_i64_list).unwrap_or_default();
-                let operand = params.get("operand_index").and_then(Attr::as_i64).unwrap_or(0);
+                let ints = |key: &str| params.get(key).and_then(Attribute::as_i64_list).unwrap_or_default();
+                let operand = params.get("operand_index").and_then(Attribute::as_i64).unwrap_or(0);
                 Ok(self.vhlo(ALIAS, |out| {
                     out.list(ints("output_tuple_indices").into_iter(), Bytes::signed);
                     out.signed(operand);
@@ -232,11 +232,11 @@ impl Encoder {
             "stablehlo.result_accuracy" => {
                 self.needs((1, 9, 0));
                 let params = parsed(d)?;
-                let float = |key: &str| params.get(key).and_then(Attr::as_f64).unwrap_or(0.0).to_bits();
-                let ulps = params.get("ulps").and_then(Attr::as_i64).unwrap_or(0);
+                let float = |key: &str| params.get(key).and_then(Attribute::as_f64).unwrap_or(0.0).to_bits();
+                let ulps = params.get("ulps").and_then(Attribute::as_i64).unwrap_or(0);
                 let mode = match params.get("mode") {
                     Some(mode) => mode.clone(),
-                    None => Attr::dialect("stablehlo.result_accuracy_mode", "DEFAULT"),
+                    None => Attribute::dialect("stablehlo.result_accuracy_mode", "DEFAULT"),
                 };
                 let mode = self.attr(&mode)?;
                 Ok(self.vhlo(RESULT_ACCURACY, |out| {

@@ -9,7 +9,7 @@ mod encode;
 use std::collections::HashMap;
 
 use super::Version;
-use crate::attr::{Attr, AttrDict};
+use crate::attr::{AttrDict, Attribute};
 use crate::attributes;
 use crate::bytecode::{Bytes, OpHead};
 use crate::diag::{Diagnostic, Diagnostics, ProgramError};
@@ -93,7 +93,7 @@ impl<'m> Writer<'m> {
     fn module(&mut self) {
         let module = self.module;
         let mut attrs = module.attrs.clone();
-        attrs.extend(module.name.iter().map(|name| ("sym_name".to_owned(), Attr::string(name))));
+        attrs.extend(module.name.iter().map(|name| ("sym_name".to_owned(), Attribute::string(name))));
         let attrs = self.encoder.builtin_dictionary(&attrs);
         let name = self.encoder.tables.op("builtin", "module");
         let location = self.encoder.unknown_location();
@@ -103,8 +103,8 @@ impl<'m> Writer<'m> {
         self.ir.region(module.meshes.len() + module.funcs().len(), 0, &[]);
         for mesh in &module.meshes {
             let mut attrs = mesh.attrs.clone();
-            attrs.insert("sym_name".to_owned(), Attr::string(&mesh.name));
-            attrs.insert("mesh".to_owned(), Attr::dialect("sdy.mesh", mesh.mesh.to_string()));
+            attrs.insert("sym_name".to_owned(), Attribute::string(&mesh.name));
+            attrs.insert("mesh".to_owned(), Attribute::dialect("sdy.mesh", mesh.mesh.to_string()));
             let attrs = self.encoder.builtin_dictionary(&attrs);
             let name = self.encoder.tables.op("sdy", "mesh");
             self.ir.op(&OpHead { name, location, attrs, results, operands, regions: 0, isolated: false });
@@ -120,13 +120,13 @@ impl<'m> Writer<'m> {
         let dicts = |dicts: &[AttrDict]| {
             let none = dicts.iter().all(AttrDict::is_empty);
             let dicts = if none { &[] } else { dicts };
-            Attr::Array(dicts.iter().cloned().map(Attr::Dict).collect())
+            Attribute::Array(dicts.iter().cloned().map(Attribute::Dict).collect())
         };
         let mut attrs = func.attrs.clone();
         attrs.extend([
-            ("sym_name".to_owned(), Attr::string(&func.name)),
-            ("sym_visibility".to_owned(), Attr::string(if func.public { "public" } else { "private" })),
-            ("function_type".to_owned(), Attr::Type(ty)),
+            ("sym_name".to_owned(), Attribute::string(&func.name)),
+            ("sym_visibility".to_owned(), Attribute::string(if func.public { "public" } else { "private" })),
+            ("function_type".to_owned(), Attribute::Type(ty)),
             ("arg_attrs".to_owned(), dicts(func.param_attrs())),
             ("res_attrs".to_owned(), dicts(func.result_attrs())),
         ]);

@@ -1,7 +1,7 @@
 //! Emission of vector instructions: register allocation, and operations on registers.
 
 use farcall_ir::DType;
-use farcall_ir::op::{Binary, Compare, CompareKind, Direction, Unary};
+use farcall_ir::op::{Binary, Compare, CompareKind, ComparisonDirection, Unary};
 
 use super::super::expression::ScalarOp;
 use super::assembler::{Assembler, Last, Memory, Opcode, RAX, Vector};
@@ -289,12 +289,12 @@ impl Emitter {
                 return None;
             }
             let predicate = match compare.direction {
-                Direction::Eq => 0,
-                Direction::Ne => 4,
-                Direction::Lt => 0x11,
-                Direction::Le => 0x12,
-                Direction::Ge => 0x1d,
-                Direction::Gt => 0x1e,
+                ComparisonDirection::Eq => 0,
+                ComparisonDirection::Ne => 4,
+                ComparisonDirection::Lt => 0x11,
+                ComparisonDirection::Le => 0x12,
+                ComparisonDirection::Ge => 0x1d,
+                ComparisonDirection::Gt => 0x1e,
             };
             return self.compare_floats(size, bytes, x, y, predicate);
         }
@@ -303,12 +303,12 @@ impl Emitter {
         }
         let signed = matches!(dtype, DType::S32 | DType::S64);
         let (op, swapped, not) = match compare.direction {
-            Direction::Eq => (EQUAL, false, false),
-            Direction::Ne => (EQUAL, false, true),
-            Direction::Gt if signed => (GREATER, false, false),
-            Direction::Le if signed => (GREATER, false, true),
-            Direction::Lt if signed => (GREATER, true, false),
-            Direction::Ge if signed => (GREATER, true, true),
+            ComparisonDirection::Eq => (EQUAL, false, false),
+            ComparisonDirection::Ne => (EQUAL, false, true),
+            ComparisonDirection::Gt if signed => (GREATER, false, false),
+            ComparisonDirection::Le if signed => (GREATER, false, true),
+            ComparisonDirection::Lt if signed => (GREATER, true, false),
+            ComparisonDirection::Ge if signed => (GREATER, true, true),
             _ => return None,
         };
         let (x, y) = if swapped { (y, x) } else { (x, y) };

@@ -31,7 +31,7 @@ mod tests;
 
 use std::sync::Arc;
 
-use super::ir::{Address, Step};
+use super::ir::{Address, LoopStep};
 use super::linked::{BASES, Kernel, Linked, address_at};
 use crate::types::branch;
 use assembler::{Condition, Jump, Memory, R12, R15, RAX, RBX, RCX, RDI, RDX, RSI, Reg};
@@ -76,7 +76,7 @@ struct Asked {
 ///
 /// # Safety
 /// Same requirements as [`Line::run`](super::line::Line::run); `bases` points to the first base address.
-unsafe extern "sysv64" fn run_step(step: *const Step<Address>, bases: *const *mut u8) {
+unsafe extern "sysv64" fn run_step(step: *const LoopStep<Address>, bases: *const *mut u8) {
     // SAFETY: the caller guarantees the memory; the step belongs to the line that runs.
     unsafe { (*step).run(bases) };
 }

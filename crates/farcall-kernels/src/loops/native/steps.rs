@@ -1,11 +1,11 @@
 //! Code generation for steps.
 
 use farcall_ir::DType;
-use farcall_ir::op::Direction;
+use farcall_ir::op::ComparisonDirection;
 
 use super::super::capability::{Lane, Place};
 use super::super::expression::{Expr, ScalarOp};
-use super::super::ir::{Access, Address, LoopOp, Step};
+use super::super::ir::{Access, Address, LoopOp, LoopStep};
 use super::super::linked::BASES;
 use super::super::vector::BLOCK;
 use super::super::vector::moves::{Kind, Moves, Window};
@@ -43,7 +43,7 @@ fn parts(n: usize, size: usize) -> impl Iterator<Item = (usize, usize)> {
 
 impl Emitter {
     /// Emits the instructions of a step. `None` if the step needs its loop.
-    pub(crate) fn step(&mut self, step: &Step<Address>) -> Option<()> {
+    pub(crate) fn step(&mut self, step: &LoopStep<Address>) -> Option<()> {
         // Rows are computed one after another.
         if step.from.iter().any(|(_, access)| *access == Access::Row) {
             return None;
@@ -100,7 +100,7 @@ impl Emitter {
         self.load(address, if access == Access::Uniform { 0 } else { at * size }, count * size)
     }
 
-    fn copy(&mut self, step: &Step<Address>, bytes: usize) -> Option<()> {
+    fn copy(&mut self, step: &LoopStep<Address>, bytes: usize) -> Option<()> {
         (bytes <= MAX_STEP_BYTES).then_some(())?;
         for (at, count) in parts(bytes, 1) {
             let x = self.load(step.from[0].0, at, count)?;
@@ -109,7 +109,7 @@ impl Emitter {
         Some(())
     }
 
-    fn splat(&mut self, step: &Step<Address>, size: usize) -> Option<()> {
+    fn splat(&mut self, step: &LoopStep<Address>, size: usize) -> Option<()> {
         if !matches!(size, 4 | 8) || step.n * size > MAX_STEP_BYTES {
             return None;
         }
@@ -122,7 +122,7 @@ impl Emitter {
         Some(())
     }
 
-    fn compute(&mut self, step: &Step<Address>, expr: &Expr) -> Option<()> {
+    fn compute(&mut self, step: &LoopStep<Address>, expr: &Expr) -> Option<()> {
         use DType::{Pred, S32, S64, U32, U64};
         if let (Some(ScalarOp::Compare(compare, dtype @ (Pred | S32 | U32 | S64 | U64))), 1) =
             (expr.op(), step.n)
@@ -149,23 +149,28 @@ impl Emitter {
     }
 
     /// Returns `None` if a step has so many elements that running its loop is faster.
-    fn is_short(&self, step: &Step<Address>, size: usize) -> Option<()> {
+    fn is_short(&self, step: &LoopStep<Address>, size: usize) -> Option<()> {
         (step.n * size <= MAX_STEP_BYTES).then_some(())
     }
 
     /// Compares two integers.
-    fn compare_one(&mut self, step: &Step<Address>, direction: Direction, dtype: DType) -> Option<()> {
+    fn compare_one(
+        &mut self,
+        step: &LoopStep<Address>,
+        direction: ComparisonDirection,
+        dtype: DType,
+    ) -> Option<()> {
         let condition = match (direction, matches!(dtype, DType::S32 | DType::S64)) {
-            (Direction::Eq, _) => Condition::Equal,
-            (Direction::Ne, _) => Condition::NotEqual,
-            (Direction::Lt, true) => Condition::Less,
-            (Direction::Le, true) => Condition::LessEqual,
-            (Direction::Gt, true) => Condition::Greater,
-            (Direction::Ge, true) => Condition::GreaterEqual,
-            (Direction::Lt, false) => Condition::Below,
-            (Direction::Le, false) => Condition::BelowEqual,
-            (Direction::Gt, false) => Condition::Above,
-            (Direction::Ge, false) => Condition::AboveEqual,
+            (ComparisonDirection::Eq, _) => Condition::Equal,
+            (ComparisonDirection::Ne, _) => Condition::NotEqual,
+            (ComparisonDirection::Lt, true) => Condition::Less,
+            (ComparisonDirection::Le, true) => Condition::LessEqual,
+            (ComparisonDirection::Gt, true) => Condition::Greater,
+            (ComparisonDirection::Ge, true) => Condition::GreaterEqual,
+            (ComparisonDirection::Lt, false) => Condition::Below,
+            (ComparisonDirection::Le, false) => Condition::BelowEqual,
+            (ComparisonDirection::Gt, false) => Condition::Above,
+            (ComparisonDirection::Ge, false) => Condition::AboveEqual,
         };
         for (register, (from, _)) in [RAX, RCX].into_iter().zip(step.from) {
             let x = self.memory(from, 0)?;
@@ -204,7 +209,7 @@ impl Emitter {
         self.store(preds, to, at, count)
     }
 
-    fn moves(&mut self, step: &Step<Address>, moves: &[Moves]) -> Option<()> {
+    fn moves(&mut self, step: &LoopStep<Address>, moves: &[Moves]) -> Option<()> {
         let mut elements: Vec<Element> = Vec::new();
         let size = moves.first()?.size;
         for (moves, (from, _)) in moves.iter().zip(step.from) {
@@ -255,7 +260,7 @@ impl Emitter {
         Some(x)
     }
 
-    fn window(&mut self, step: &Step<Address>, window: &Window) -> Option<()> {
+    fn window(&mut self, step: &LoopStep<Address>, window: &Window) -> Option<()> {
         let Window { moves, indices, reads, .. } = window;
         let reads = *reads;
         let (size, mut pairs) = (moves.size, listed(moves)?);

@@ -1,6 +1,6 @@
 //! Compares generated code with loops, bit by bit.
 
-use farcall_ir::op::{Binary, Compare, Direction, FormOp, Unary};
+use farcall_ir::op::{Binary, Compare, ComparisonDirection, FormOp, Unary};
 use farcall_ir::{DType, Op, TensorType};
 
 use super::super::line::Line;
@@ -138,7 +138,7 @@ fn operations() {
         for op in Unary::VARIANTS {
             checked += check(&Op::Unary(op), &[], &[dtype], dtype);
         }
-        for direction in Direction::VARIANTS {
+        for direction in ComparisonDirection::VARIANTS {
             let compare = Op::Compare(Compare { direction, kind: None });
             checked += check(&compare, &[], &[dtype; 2], DType::Pred);
         }
@@ -186,7 +186,7 @@ fn pairs_of_operations() {
 /// iterations left.
 fn counted(to: i64, turns: u64) -> (i64, Result<u64, u64>) {
     let ty = TensorType::scalar(DType::S64);
-    let less = Op::Compare(Compare { direction: Direction::Lt, kind: None });
+    let less = Op::Compare(Compare { direction: ComparisonDirection::Lt, kind: None });
     let (mut numbers, mut pred) = ([0i64, to, 1], 0u8);
     let mut bases: Vec<*mut u8> = numbers.iter_mut().map(|x| std::ptr::from_mut(x).cast()).collect();
     bases.push(&raw mut pred);

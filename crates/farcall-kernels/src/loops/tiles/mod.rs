@@ -30,7 +30,7 @@ use smallvec::SmallVec;
 
 use super::expression::{Expr, ScalarOp};
 use super::ir::{Level, Loop, LoopOp, Slot};
-use super::prepared::Prepared;
+use super::prepared::PreparedKernel;
 use super::vector::broadcast::{Iota, Walk};
 use super::vector::combine::{self, Combine};
 use super::vector::operations;
@@ -325,7 +325,7 @@ impl<'a> Builder<'a> {
     /// Finishes the program, whose outputs are these values.
     ///
     /// An output may be in exactly the memory of an operand that has as many elements of the same size.
-    pub(crate) fn finish(mut self, returned: &[usize], outputs: &[&TensorType]) -> Option<Prepared> {
+    pub(crate) fn finish(mut self, returned: &[usize], outputs: &[&TensorType]) -> Option<PreparedKernel> {
         let (mut results, mut accumulated) = (Vec::with_capacity(returned.len()), Vec::new());
         for (output, (value, ty)) in returned.iter().zip(outputs).enumerate() {
             if let Value::Accumulated(step) = *self.values.get(*value)? {

@@ -7,7 +7,7 @@ use farcall_ir::interrupt::Pace;
 use smallvec::SmallVec;
 
 use super::super::ir::{Access, Level, Location, Loop, LoopOp, Operand as Source, Slot};
-use super::super::prepared::Prepared;
+use super::super::prepared::PreparedKernel;
 use super::super::vector::broadcast::splat;
 use super::super::vector::combine::Accumulator;
 use super::super::vector::rounds::{self, Turn, Words};
@@ -194,19 +194,19 @@ impl Program {
         })
     }
 
-    pub(crate) fn prepared(self) -> Option<Prepared> {
+    pub(crate) fn prepared(self) -> Option<PreparedKernel> {
         match self.line() {
             Some(line) => self.in_steps(line),
             None => Some(self.in_tiles()),
         }
     }
 
-    fn in_tiles(mut self) -> Prepared {
+    fn in_tiles(mut self) -> PreparedKernel {
         let (tasks, scratch) = (self.tasks, self.scratch);
         let totals = std::mem::take(&mut self.totals);
         let begun: Vec<(Arc<Accumulator>, usize)> =
             totals.iter().map(|t| (Arc::clone(&t.accumulator), t.parts)).collect();
-        let prepared = Prepared::in_tasks(tasks, move |args, task| {
+        let prepared = PreparedKernel::in_tasks(tasks, move |args, task| {
             let memory =
                 if scratch == 0 { std::ptr::null_mut() } else { args.ptr::<u8>(args.scratch_place()) };
             for (accumulator, parts) in &begun {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::super::ir::{Access, Level, Location, LoopOp};
-use super::super::prepared::Prepared;
+use super::super::prepared::PreparedKernel;
 use super::super::straight_line::{At, StraightLine};
 use super::super::vector::VectorLoop;
 use super::super::vector::moves::{Kind, Moves};
@@ -30,7 +30,7 @@ impl Program {
     }
 
     /// Converts the program to a straight-line program.
-    pub(crate) fn in_steps(self, mut line: StraightLine) -> Option<Prepared> {
+    pub(crate) fn in_steps(self, mut line: StraightLine) -> Option<PreparedKernel> {
         let tile = Tile::new(0, self.n, self.columns);
         for total in &self.totals {
             let accumulator = Arc::clone(&total.accumulator);
@@ -84,7 +84,7 @@ impl Program {
             let parts = (At::Scratch(total.parts), Access::Each);
             line.push((code, Arc::new(LoopOp::End)), &[parts], At::Output(total.output), [0, 0]);
         }
-        let prepared = Prepared::straight(line);
+        let prepared = PreparedKernel::straight(line);
         Some(if self.scratch == 0 { prepared } else { prepared.with_scratch(self.scratch) })
     }
 }

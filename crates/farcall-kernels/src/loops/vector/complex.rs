@@ -6,7 +6,7 @@ use std::ops::{Add, Mul, Neg, Sub};
 
 use farcall_ir::DType;
 use farcall_ir::eval::complex as exact;
-use farcall_ir::op::{Binary, Compare, Direction, Unary};
+use farcall_ir::op::{Binary, Compare, ComparisonDirection, Unary};
 use num_complex::Complex;
 
 use super::{VectorLoop, map1, map1_near, map2, map2_near};
@@ -343,8 +343,8 @@ pub(crate) fn compare(c: Compare, dtype: DType) -> Option<VectorLoop> {
         })
     }
     let wanted = match c.direction {
-        Direction::Eq => true,
-        Direction::Ne => false,
+        ComparisonDirection::Eq => true,
+        ComparisonDirection::Ne => false,
         _ => return None,
     };
     match dtype {

@@ -1,7 +1,7 @@
 //! Prebuilt loops of single operations, for all element types.
 
 use farcall_ir::eval::special as exact;
-use farcall_ir::op::{Binary, Compare, CompareKind, Direction, Unary};
+use farcall_ir::op::{Binary, Compare, CompareKind, ComparisonDirection, Unary};
 use farcall_ir::{DType, Op};
 use half::{bf16, f16};
 use num_complex::Complex;
@@ -356,18 +356,18 @@ fn compare(c: Compare, dtype: DType) -> Option<VectorLoop> {
         return by_f32(compare(c, DType::F32)?, 2, DType::Pred);
     }
     match (c.direction, total) {
-        (Direction::Eq, false) => numbers!(x, y, x == y),
-        (Direction::Ne, false) => numbers!(x, y, x != y),
-        (Direction::Ge, false) => numbers!(x, y, x >= y),
-        (Direction::Gt, false) => numbers!(x, y, x > y),
-        (Direction::Le, false) => numbers!(x, y, x <= y),
-        (Direction::Lt, false) => numbers!(x, y, x < y),
-        (Direction::Eq, true) => relation!(x, y, Number::total_cmp(x, y).is_eq()),
-        (Direction::Ne, true) => relation!(x, y, Number::total_cmp(x, y).is_ne()),
-        (Direction::Ge, true) => relation!(x, y, Number::total_cmp(x, y).is_ge()),
-        (Direction::Gt, true) => relation!(x, y, Number::total_cmp(x, y).is_gt()),
-        (Direction::Le, true) => relation!(x, y, Number::total_cmp(x, y).is_le()),
-        (Direction::Lt, true) => relation!(x, y, Number::total_cmp(x, y).is_lt()),
+        (ComparisonDirection::Eq, false) => numbers!(x, y, x == y),
+        (ComparisonDirection::Ne, false) => numbers!(x, y, x != y),
+        (ComparisonDirection::Ge, false) => numbers!(x, y, x >= y),
+        (ComparisonDirection::Gt, false) => numbers!(x, y, x > y),
+        (ComparisonDirection::Le, false) => numbers!(x, y, x <= y),
+        (ComparisonDirection::Lt, false) => numbers!(x, y, x < y),
+        (ComparisonDirection::Eq, true) => relation!(x, y, Number::total_cmp(x, y).is_eq()),
+        (ComparisonDirection::Ne, true) => relation!(x, y, Number::total_cmp(x, y).is_ne()),
+        (ComparisonDirection::Ge, true) => relation!(x, y, Number::total_cmp(x, y).is_ge()),
+        (ComparisonDirection::Gt, true) => relation!(x, y, Number::total_cmp(x, y).is_gt()),
+        (ComparisonDirection::Le, true) => relation!(x, y, Number::total_cmp(x, y).is_le()),
+        (ComparisonDirection::Lt, true) => relation!(x, y, Number::total_cmp(x, y).is_lt()),
     }
 }
 

@@ -8,7 +8,7 @@ use super::super::Signature;
 
 /// Role of a parameter of a derivative op.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Role {
+pub enum BindingRole {
     /// An operand of the op.
     Operand,
     /// A result of the op.
@@ -21,35 +21,41 @@ pub enum Role {
     Tangent,
 }
 
-impl Role {
-    const VARIANTS: [Role; 5] = [Role::Operand, Role::Result, Role::Residual, Role::Cotangent, Role::Tangent];
+impl BindingRole {
+    const VARIANTS: [BindingRole; 5] = [
+        BindingRole::Operand,
+        BindingRole::Result,
+        BindingRole::Residual,
+        BindingRole::Cotangent,
+        BindingRole::Tangent,
+    ];
 
     /// Name in the syntax of bindings.
     pub const fn name(self) -> &'static str {
         match self {
-            Role::Operand => "operand",
-            Role::Result => "result",
-            Role::Residual => "residual",
-            Role::Cotangent => "cotangent",
-            Role::Tangent => "tangent",
+            BindingRole::Operand => "operand",
+            BindingRole::Result => "result",
+            BindingRole::Residual => "residual",
+            BindingRole::Cotangent => "cotangent",
+            BindingRole::Tangent => "tangent",
         }
     }
 
     /// Returns the role with this name.
-    pub fn named(name: &str) -> Option<Role> {
-        Role::VARIANTS.into_iter().find(|role| role.name() == name)
+    pub fn named(name: &str) -> Option<BindingRole> {
+        BindingRole::VARIANTS.into_iter().find(|role| role.name() == name)
     }
 
-    /// Returns the operands and results of `op` that this role can refer to. Empty for [`Role::Residual`],
+    /// Returns the operands and results of `op` that this role can refer to. Empty for [`BindingRole::Residual`],
     /// because residuals belong to the forward op.
     pub fn of(self, op: &Signature) -> Vec<&str> {
         let operands = op.operands().iter().map(|o| &o.name);
         let results = op.results().iter().map(|r| &r.name);
         let names: Vec<_> = match self {
-            Role::Operand => operands.collect(),
-            Role::Result => results.collect(),
-            Role::Residual => Vec::new(),
-            Role::Cotangent | Role::Tangent => operands.chain(results).collect(),
+            BindingRole::Operand => operands.collect(),
+            BindingRole::Result => results.collect(),
+            BindingRole::Residual => Vec::new(),
+            BindingRole::Cotangent | BindingRole::Tangent => operands.chain(results).collect(),
         };
         names.into_iter().map(|name| name.text.as_str()).collect()
     }
@@ -59,7 +65,7 @@ impl Role {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Binding {
     /// Role of the parameter.
-    pub role: Role,
+    pub role: BindingRole,
     /// Operand, result or residual that the role refers to.
     pub of: String,
     /// Operand or result of the derivative op that has the role.
@@ -76,10 +82,10 @@ impl fmt::Display for Binding {
 /// its name.
 ///
 /// ```
-/// use farcall_sig::signature::{Bindings, Role};
+/// use farcall_sig::signature::{BindingRole, Bindings};
 ///
 /// let bindings = "tangent(x) = tx, result(dx) = dx".parse::<Bindings>()?;
-/// assert_eq!(bindings.iter().map(|b| b.role).collect::<Vec<_>>(), [Role::Tangent, Role::Result]);
+/// assert_eq!(bindings.iter().map(|b| b.role).collect::<Vec<_>>(), [BindingRole::Tangent, BindingRole::Result]);
 /// assert_eq!(bindings.to_string(), "tangent(x) = tx, result(dx) = dx");
 /// # Ok::<(), farcall_sig::signature::BindingError>(())
 /// ```
@@ -153,7 +159,7 @@ fn read(part: &str) -> Option<Binding> {
     let is_name =
         |name: &&str| name.starts_with(|c: char| c.is_ascii_lowercase()) && name.chars().all(is_part);
     let [of, parameter] = names.map(str::to_owned);
-    names.iter().all(is_name).then_some(Binding { role: Role::named(role.trim())?, of, parameter })
+    names.iter().all(is_name).then_some(Binding { role: BindingRole::named(role.trim())?, of, parameter })
 }
 
 fn is_part(c: char) -> bool {

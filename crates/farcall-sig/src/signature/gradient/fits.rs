@@ -1,9 +1,9 @@
 //! The check that a derivative op fits its op.
 
 use super::roles::{Names, Source, did_you_mean, say_binding};
-use super::rule::{At, Misfit, Result, Rule, is_continuous, is_differentiable};
-use super::summary::{Outline, Tensor};
-use super::{Part, Role};
+use super::rule::{At, DerivativeRule, Misfit, Result, is_continuous, is_differentiable};
+use super::summary::{Outline, TensorOutline};
+use super::{BindingRole, Part};
 use crate::dtype::DType;
 use crate::text::{Text, contains, same};
 
@@ -18,7 +18,7 @@ macro_rules! attempt {
 }
 
 /// In the loops over all parameters, the operands of the derivative op come first, then its results.
-impl<'a> Rule<'a> {
+impl<'a> DerivativeRule<'a> {
     /// Checks that the derivative op fits. If it does not, writes the reason to `say`.
     ///
     /// # Errors
@@ -49,7 +49,7 @@ impl<'a> Rule<'a> {
 
     /// Returns true if the transpose of a tangent op makes a reverse derivative, which requires that the
     /// tangent op be linear in all tangents. Otherwise writes the reason to `say`.
-    pub const fn is_transposed_by(&self, transpose: &Rule<'_>, say: &mut Text) -> bool {
+    pub const fn is_transposed_by(&self, transpose: &DerivativeRule<'_>, say: &mut Text) -> bool {
         let mut k = 0;
         while k < self.derivative.operands.len() {
             if let Ok(Source::Derivative(i)) = self.operand(k, say)
@@ -235,9 +235,11 @@ impl<'a> Rule<'a> {
                 k += 1;
             }
             if !is_taken {
-                let Tensor { name, derivative, .. } = self.op.operands[i];
+                let TensorOutline { name, derivative, .. } = self.op.operands[i];
                 say.add("the tangent op takes no tangent of ").quote(name).add(": add an operand ");
-                say.quote(self.called(Role::Tangent, name, derivative)).add(", or declare ").quote(name);
+                say.quote(self.called(BindingRole::Tangent, name, derivative))
+                    .add(", or declare ")
+                    .quote(name);
                 say.add(" as not differentiable");
                 return self.wrong(At::Nothing);
             }
@@ -253,19 +255,19 @@ impl<'a> Rule<'a> {
         let all = if is_tangent { self.op.results } else { self.op.operands };
         let mut i = 0;
         while i < all.len() {
-            let Tensor { name, derivative, .. } = all[i];
+            let TensorOutline { name, derivative, .. } = all[i];
             let is_returned = self.returned(i).is_some();
             match self.part {
                 Part::Transpose if is_returned => return Ok(()),
                 Part::Transpose => {}
                 Part::Tangent if !is_returned && is_differentiable(&all[i]) => {
                     say.add("the tangent op returns no tangent for ").quote(name).add(": add a result ");
-                    say.quote(self.called(Role::Tangent, name, derivative));
+                    say.quote(self.called(BindingRole::Tangent, name, derivative));
                     return self.wrong(At::Nothing);
                 }
                 Part::Backward if !is_returned && !self.is_constant(i) => {
                     say.add("the backward op returns no cotangent for ").quote(name).add(": add a result ");
-                    say.quote(self.called(Role::Cotangent, name, derivative))
+                    say.quote(self.called(BindingRole::Cotangent, name, derivative))
                         .add(", or declare ")
                         .quote(name);
                     say.add(" as not differentiable");
@@ -312,7 +314,7 @@ impl<'a> Rule<'a> {
 
     /// Returns the name of the parameter that is the tangent or cotangent of `of`, or `otherwise` if no
     /// binding names one.
-    const fn called(&self, role: Role, of: &str, otherwise: &'a str) -> &'a str {
+    const fn called(&self, role: BindingRole, of: &str, otherwise: &'a str) -> &'a str {
         let mut i = 0;
         while i < self.said.len() {
             if self.said[i].role as u8 == role as u8 && same(self.said[i].of, of) {
@@ -327,7 +329,7 @@ impl<'a> Rule<'a> {
 
     /// Returns the tensor of the op to which the parameter belongs, as that tensor itself or as its
     /// derivative.
-    const fn known(&self, at: At) -> Option<&'a Tensor<'a>> {
+    const fn known(&self, at: At) -> Option<&'a TensorOutline<'a>> {
         let say = &mut Text::new();
         let Outline { operands, results, .. } = *self.op;
         match at {
@@ -438,7 +440,7 @@ pub(super) const fn say_no_cotangent(operand: &str, of: &str, say: &mut Text) {
     say.add(", the tangent of ").quote(of);
 }
 
-const fn say_types(known: &Tensor<'_>, own: &Tensor<'_>, say: &mut Text) {
+const fn say_types(known: &TensorOutline<'_>, own: &TensorOutline<'_>, say: &mut Text) {
     say.quote(own.name).add(" is ").quote(own.ty);
     say.add(", but ").quote(known.name).add(" of the op is ").quote(known.ty);
 }
@@ -476,7 +478,7 @@ const fn attributes(part: Part, op: &Outline<'_>, derivative: &Outline<'_>, say:
 }
 
 /// Checks that two tensors have the same number of dimensions and the same arity.
-const fn same_form(known: &Tensor<'_>, own: &Tensor<'_>, say: &mut Text) -> bool {
+const fn same_form(known: &TensorOutline<'_>, own: &TensorOutline<'_>, say: &mut Text) -> bool {
     let fits = known.batch == own.batch
         && known.any == own.any
         && known.dims.len() == own.dims.len()
@@ -489,7 +491,12 @@ const fn same_form(known: &Tensor<'_>, own: &Tensor<'_>, say: &mut Text) -> bool
 }
 
 /// Checks that the parameter can have each element type that the op is differentiated in.
-const fn same_elements(part: Part, known: &Tensor<'_>, own: &Tensor<'_>, say: &mut Text) -> bool {
+const fn same_elements(
+    part: Part,
+    known: &TensorOutline<'_>,
+    own: &TensorOutline<'_>,
+    say: &mut Text,
+) -> bool {
     let mut t = 0;
     while t < known.types.len() {
         let needed = known.types[t];
@@ -506,7 +513,7 @@ const fn same_elements(part: Part, known: &Tensor<'_>, own: &Tensor<'_>, say: &m
 }
 
 /// Checks that a forward op declares a tensor like the op, with the same dimension names.
-const fn same_names(known: &Tensor<'_>, own: &Tensor<'_>, say: &mut Text) -> bool {
+const fn same_names(known: &TensorOutline<'_>, own: &TensorOutline<'_>, say: &mut Text) -> bool {
     if !same_form(known, own, say) || !same_elements(Part::Forward, known, own, say) {
         return false;
     }
@@ -521,7 +528,7 @@ const fn same_names(known: &Tensor<'_>, own: &Tensor<'_>, say: &mut Text) -> boo
     true
 }
 
-const fn has_type(tensor: &Tensor<'_>, dtype: DType) -> bool {
+const fn has_type(tensor: &TensorOutline<'_>, dtype: DType) -> bool {
     let mut t = 0;
     while t < tensor.types.len() {
         if tensor.types[t] as u8 == dtype as u8 {
@@ -541,7 +548,7 @@ const fn is_literal(dim: &str) -> bool {
     i == dim.len()
 }
 
-const fn find(tensors: &[Tensor<'_>], name: &str) -> Option<usize> {
+const fn find(tensors: &[TensorOutline<'_>], name: &str) -> Option<usize> {
     let mut i = 0;
     while i < tensors.len() {
         if same(tensors[i].name, name) {

@@ -24,7 +24,7 @@
 //! transpose is the reverse derivative of the op whose tangent op is this linear op ([`Jvp::transposed`]). An
 //! op that is linear in all operands that it is differentiated in is its own tangent op ([`Jvp::linear`]).
 //!
-//! [`Rule`] is the only implementation of these rules. It reads [`Outline`]s, which constants can hold, so
+//! [`DerivativeRule`] is the only implementation of these rules. It reads [`Outline`]s, which constants can hold, so
 //! the compiler can evaluate the rule: a library whose derivatives do not fit does not compile. [`Vjp::new`]
 //! and [`Jvp::new`] apply the rule to signatures.
 //!
@@ -42,7 +42,7 @@
 use std::fmt;
 
 use super::Signature;
-use super::error::Span;
+use super::error::TextRange;
 use crate::text::Text;
 use fits::say_no_cotangent;
 use roles::Source;
@@ -54,9 +54,9 @@ mod roles;
 mod rule;
 mod summary;
 
-pub use bindings::{Binding, BindingError, Bindings, Role};
-pub use rule::{At, Misfit, Rule, Said};
-pub use summary::{Attribute, Outline, Tensor};
+pub use bindings::{Binding, BindingError, BindingRole, Bindings};
+pub use rule::{At, DerivativeRule, Misfit, Said};
+pub use summary::{AttrOutline, Outline, TensorOutline};
 
 /// Calling convention of a VJP's backward op.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -121,16 +121,18 @@ pub enum Part {
 
 impl Part {
     /// Returns the roles that bindings can give to the parameters of such an op.
-    pub const fn roles(self) -> &'static [Role] {
+    pub const fn roles(self) -> &'static [BindingRole] {
         match self {
             Part::NonDifferentiable | Part::Forward => &[],
-            Part::Backward => &[Role::Operand, Role::Result, Role::Residual, Role::Cotangent],
-            Part::Tangent => &[Role::Operand, Role::Result, Role::Tangent],
-            Part::Transpose => &[Role::Operand, Role::Cotangent],
+            Part::Backward => {
+                &[BindingRole::Operand, BindingRole::Result, BindingRole::Residual, BindingRole::Cotangent]
+            }
+            Part::Tangent => &[BindingRole::Operand, BindingRole::Result, BindingRole::Tangent],
+            Part::Transpose => &[BindingRole::Operand, BindingRole::Cotangent],
         }
     }
 
-    const fn has_role(self, role: Role) -> bool {
+    const fn has_role(self, role: BindingRole) -> bool {
         let roles = self.roles();
         let mut i = 0;
         while i < roles.len() {
@@ -165,7 +167,7 @@ pub struct GradientError {
     /// The signature that is at fault.
     pub part: Part,
     /// Span of the error in the signature; `None` if something is missing.
-    pub span: Option<Span>,
+    pub span: Option<TextRange>,
     /// Error message.
     pub message: String,
 }
@@ -187,13 +189,13 @@ fn matched<R>(
     forward: Option<&Signature>,
     derivative: &Signature,
     (non_differentiable, bindings): (&[&str], &Bindings),
-    read: impl FnOnce(&Rule<'_>) -> R,
+    read: impl FnOnce(&DerivativeRule<'_>) -> R,
 ) -> Result<R> {
     let said = bindings.iter().map(|b| Said { role: b.role, of: &b.of, parameter: &b.parameter });
     let said: Vec<Said<'_>> = said.collect();
     let fits = |op: &Outline<'_>, forward_outline: Option<&Outline<'_>>, outline: &Outline<'_>| {
         let (forward_op, derivative_op) = (forward_outline, outline);
-        let rule = Rule {
+        let rule = DerivativeRule {
             part,
             op,
             forward: forward_op,
@@ -251,7 +253,7 @@ impl Vjp {
         matched(Part::Transpose, op, None, transpose, (non_differentiable, bindings), Vjp::of)
     }
 
-    fn of(rule: &Rule<'_>) -> Vjp {
+    fn of(rule: &DerivativeRule<'_>) -> Vjp {
         let source = |source| match source {
             Source::Operand(i) => VjpSource::Operand(i),
             Source::Result(i) => VjpSource::Result(i),
@@ -294,7 +296,7 @@ impl Jvp {
     /// differentiated in. `transpose` is the result of [`Vjp::transpose`] for the op. Returns `None` if the
     /// op is not linear in one of these operands.
     pub fn linear(op: &Signature, transpose: &Vjp, non_differentiable: &[&str]) -> Option<Jvp> {
-        let source = |(i, operand): (usize, &Tensor<'_>)| match transpose.cotangents[i] {
+        let source = |(i, operand): (usize, &TensorOutline<'_>)| match transpose.cotangents[i] {
             Some(_) => Some(JvpSource::Tangent(i)),
             None => is_constant(operand, non_differentiable).then_some(JvpSource::Operand(i)),
         };

@@ -1,8 +1,8 @@
 //! Roles of a derivative op's parameters, given by explicit bindings or by the parameters' names.
 
-use super::rule::{At, Result, Rule, Said, is_differentiable};
-use super::summary::{Outline, Tensor};
-use super::{Part, Role};
+use super::rule::{At, DerivativeRule, Result, Said, is_differentiable};
+use super::summary::{Outline, TensorOutline};
+use super::{BindingRole, Part};
 use crate::nearest;
 use crate::text::{Text, order, same};
 
@@ -19,7 +19,7 @@ pub(super) enum Source {
 /// A candidate role for a parameter of a derivative op.
 #[derive(Clone, Copy)]
 struct RoleCandidate<'a> {
-    role: Role,
+    role: BindingRole,
     /// The operand, result or residual that the role refers to.
     of: &'a str,
     /// Name of the parameter, unless a binding gives another.
@@ -31,17 +31,22 @@ struct RoleCandidate<'a> {
 
 impl<'a> RoleCandidate<'a> {
     /// An operand, result or residual, which keeps its name.
-    const fn itself(role: Role, of: &Tensor<'a>, source: Source) -> RoleCandidate<'a> {
+    const fn itself(role: BindingRole, of: &TensorOutline<'a>, source: Source) -> RoleCandidate<'a> {
         RoleCandidate { role, of: of.name, name: of.name, exists: true, source }
     }
 
     /// The tangent or cotangent of `x`, with the name `dx`.
-    const fn derivative(role: Role, of: &Tensor<'a>, exists: bool, source: Source) -> RoleCandidate<'a> {
+    const fn derivative(
+        role: BindingRole,
+        of: &TensorOutline<'a>,
+        exists: bool,
+        source: Source,
+    ) -> RoleCandidate<'a> {
         RoleCandidate { role, of: of.name, name: of.derivative, exists, source }
     }
 }
 
-impl<'a> Rule<'a> {
+impl<'a> DerivativeRule<'a> {
     /// Returns the source of an operand of the derivative op.
     pub(super) const fn operand(&self, k: usize, say: &mut Text) -> Result<Source> {
         let expected = match self.part {
@@ -74,30 +79,39 @@ impl<'a> Rule<'a> {
                 let (both, each) = (2 * operands.len(), i / 2);
                 if i < both && i.is_multiple_of(2) {
                     return Some(RoleCandidate::itself(
-                        Role::Operand,
+                        BindingRole::Operand,
                         &operands[each],
                         Source::Operand(each),
                     ));
                 }
                 if i < both {
                     let (exists, source) = (!self.is_constant(each), Source::Derivative(each));
-                    return Some(RoleCandidate::derivative(Role::Tangent, &operands[each], exists, source));
+                    return Some(RoleCandidate::derivative(
+                        BindingRole::Tangent,
+                        &operands[each],
+                        exists,
+                        source,
+                    ));
                 }
                 let i = i - both;
                 if i < results.len() {
-                    return Some(RoleCandidate::itself(Role::Result, &results[i], Source::Result(i)));
+                    return Some(RoleCandidate::itself(BindingRole::Result, &results[i], Source::Result(i)));
                 }
                 None
             }
             _ => {
                 if i < operands.len() {
-                    return Some(RoleCandidate::itself(Role::Operand, &operands[i], Source::Operand(i)));
+                    return Some(RoleCandidate::itself(
+                        BindingRole::Operand,
+                        &operands[i],
+                        Source::Operand(i),
+                    ));
                 }
                 let i = i - operands.len();
                 if self.part.is(Part::Transpose) {
                     if i < results.len() {
                         return Some(RoleCandidate::itself(
-                            Role::Cotangent,
+                            BindingRole::Cotangent,
                             &results[i],
                             Source::Derivative(i),
                         ));
@@ -106,16 +120,25 @@ impl<'a> Rule<'a> {
                 }
                 let (both, each) = (2 * results.len(), i / 2);
                 if i < both && i.is_multiple_of(2) {
-                    return Some(RoleCandidate::itself(Role::Result, &results[each], Source::Result(each)));
+                    return Some(RoleCandidate::itself(
+                        BindingRole::Result,
+                        &results[each],
+                        Source::Result(each),
+                    ));
                 }
                 if i < both {
                     let (exists, source) = (is_differentiable(&results[each]), Source::Derivative(each));
-                    return Some(RoleCandidate::derivative(Role::Cotangent, &results[each], exists, source));
+                    return Some(RoleCandidate::derivative(
+                        BindingRole::Cotangent,
+                        &results[each],
+                        exists,
+                        source,
+                    ));
                 }
                 let i = i - both;
                 match self.residual(i) {
                     Some(residual) => {
-                        Some(RoleCandidate::itself(Role::Residual, residual, Source::Residual(i)))
+                        Some(RoleCandidate::itself(BindingRole::Residual, residual, Source::Residual(i)))
                     }
                     None => None,
                 }
@@ -126,8 +149,8 @@ impl<'a> Rule<'a> {
     /// Returns the `i`-th candidate role for a result of the derivative op.
     const fn result_meaning(&self, i: usize) -> Option<RoleCandidate<'a>> {
         let (role, all) = match self.part {
-            Part::Tangent => (Role::Tangent, self.op.results),
-            _ => (Role::Cotangent, self.op.operands),
+            Part::Tangent => (BindingRole::Tangent, self.op.results),
+            _ => (BindingRole::Cotangent, self.op.operands),
         };
         if i >= all.len() {
             return None;
@@ -245,7 +268,7 @@ impl<'a> Rule<'a> {
 
     /// Returns the `i`-th of some names: `None` after the last one, `Some(None)` for a name to skip.
     const fn name(&self, names: Names, i: usize) -> Option<Option<&'a str>> {
-        let (first, second): (&'a [Tensor<'a>], &'a [Tensor<'a>]) = match names {
+        let (first, second): (&'a [TensorOutline<'a>], &'a [TensorOutline<'a>]) = match names {
             Names::Possible(at) => {
                 return match self.possible(at, i) {
                     Some(meaning) if self.is_said(&meaning) => Some(None),
@@ -253,16 +276,16 @@ impl<'a> Rule<'a> {
                     None => None,
                 };
             }
-            Names::Operands | Names::Of(Role::Operand) => (self.op.operands, &[]),
+            Names::Operands | Names::Of(BindingRole::Operand) => (self.op.operands, &[]),
             Names::Own => (self.derivative.operands, self.derivative.results),
-            Names::Of(Role::Result) => (self.op.results, &[]),
-            Names::Of(Role::Residual) => {
+            Names::Of(BindingRole::Result) => (self.op.results, &[]),
+            Names::Of(BindingRole::Residual) => {
                 return match self.residual(i) {
                     Some(residual) => Some(Some(residual.name)),
                     None => None,
                 };
             }
-            Names::Of(Role::Cotangent | Role::Tangent) => (self.op.operands, self.op.results),
+            Names::Of(BindingRole::Cotangent | BindingRole::Tangent) => (self.op.operands, self.op.results),
         };
         if i < first.len() {
             return Some(Some(first[i].name));
@@ -365,7 +388,7 @@ pub(super) enum Names {
     /// The parameters of the derivative op.
     Own,
     /// The tensors that a role can refer to.
-    Of(Role),
+    Of(BindingRole),
 }
 
 const fn is_before(a: (usize, &str), b: (usize, &str)) -> bool {
@@ -389,7 +412,7 @@ pub(super) const fn say_binding(said: &Said<'_>, say: &mut Text) {
 }
 
 /// Writes the role of a parameter in words.
-const fn say_role(role: Role, of: &str, say: &mut Text) {
-    let joint = if matches!(role, Role::Cotangent | Role::Tangent) { " of " } else { " " };
+const fn say_role(role: BindingRole, of: &str, say: &mut Text) {
+    let joint = if matches!(role, BindingRole::Cotangent | BindingRole::Tangent) { " of " } else { " " };
     say.add("the ").add(role.name()).add(joint).quote(of);
 }

@@ -3,17 +3,17 @@
 //!
 //! `roles` finds the role of each parameter, and `fits` compares the signatures. Everything in these
 //! modules also runs in constants: the macros put an [`Outline`] into each op, and assert at compile time
-//! that the derivatives of the op [fit](Rule::fits). A host applies the same rule to the signatures in
+//! that the derivatives of the op [fit](DerivativeRule::fits). A host applies the same rule to the signatures in
 //! descriptors.
 
-use super::summary::{Outline, Tensor};
-use super::{Part, Role};
+use super::summary::{Outline, TensorOutline};
+use super::{BindingRole, Part};
 use crate::dtype::DType;
 use crate::text::contains;
 
 /// A derivative op, its op, and the op's declarations about the derivative op.
 #[derive(Clone, Copy, Debug)]
-pub struct Rule<'a> {
+pub struct DerivativeRule<'a> {
     /// Kind of derivative: backward op, tangent op or transpose.
     pub part: Part,
     /// The op.
@@ -32,7 +32,7 @@ pub struct Rule<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct Said<'a> {
     /// Role of the parameter in the derivative op.
-    pub role: Role,
+    pub role: BindingRole,
     /// Operand, result or residual that the role refers to.
     pub of: &'a str,
     /// Operand or result of the derivative op that has the role.
@@ -62,7 +62,7 @@ pub enum At {
 
 pub(super) type Result<T = ()> = std::result::Result<T, Misfit>;
 
-impl<'a> Rule<'a> {
+impl<'a> DerivativeRule<'a> {
     pub(super) const fn wrong<T>(&self, at: At) -> Result<T> {
         Err(Misfit { part: self.part, at })
     }
@@ -72,7 +72,7 @@ impl<'a> Rule<'a> {
         is_constant(&self.op.operands[operand], self.non_differentiable)
     }
 
-    pub(super) const fn residual(&self, i: usize) -> Option<&'a Tensor<'a>> {
+    pub(super) const fn residual(&self, i: usize) -> Option<&'a TensorOutline<'a>> {
         match self.forward {
             Some(forward) if self.op.results.len() + i < forward.results.len() => {
                 Some(&forward.results[self.op.results.len() + i])
@@ -81,7 +81,7 @@ impl<'a> Rule<'a> {
         }
     }
 
-    pub(super) const fn parameter(&self, at: At) -> &'a Tensor<'a> {
+    pub(super) const fn parameter(&self, at: At) -> &'a TensorOutline<'a> {
         match at {
             At::Operand(k) => &self.derivative.operands[k],
             At::Result(k) => &self.derivative.results[k],
@@ -91,11 +91,11 @@ impl<'a> Rule<'a> {
 }
 
 /// Returns true if an operand has no derivative, because of its type or because of the author's declaration.
-pub(super) const fn is_constant(operand: &Tensor<'_>, non_differentiable: &[&str]) -> bool {
+pub(super) const fn is_constant(operand: &TensorOutline<'_>, non_differentiable: &[&str]) -> bool {
     contains(non_differentiable, operand.name) || !is_differentiable(operand)
 }
 
-pub(super) const fn is_differentiable(tensor: &Tensor<'_>) -> bool {
+pub(super) const fn is_differentiable(tensor: &TensorOutline<'_>) -> bool {
     let mut t = 0;
     while t < tensor.types.len() {
         if is_continuous(tensor.types[t]) {

@@ -8,18 +8,18 @@ use crate::dtype::DType;
 #[derive(Clone, Copy, Debug)]
 pub struct Outline<'a> {
     /// The operands.
-    pub operands: &'a [Tensor<'a>],
+    pub operands: &'a [TensorOutline<'a>],
     /// The results.
-    pub results: &'a [Tensor<'a>],
+    pub results: &'a [TensorOutline<'a>],
     /// The attributes.
-    pub attrs: &'a [Attribute<'a>],
+    pub attrs: &'a [AttrOutline<'a>],
     /// True if results without `*` may be sums over the batch.
     pub sums_batch: bool,
 }
 
 /// An operand or a result.
 #[derive(Clone, Copy, Debug)]
-pub struct Tensor<'a> {
+pub struct TensorOutline<'a> {
     /// Name of the tensor.
     pub name: &'a str,
     /// Default name of its tangent or cotangent, used unless a binding gives another: `dx`.
@@ -42,7 +42,7 @@ pub struct Tensor<'a> {
 
 /// An attribute.
 #[derive(Clone, Copy, Debug)]
-pub struct Attribute<'a> {
+pub struct AttrOutline<'a> {
     /// Name of the attribute.
     pub name: &'a str,
     /// Type in its printed form.
@@ -76,7 +76,7 @@ impl Signature {
                 derivative: format!("d{name}"),
                 ty: format!("{element}{shape}{suffix}"),
                 types: self.possible_types(element),
-                dims: shape.dims.iter().map(Dim::to_string).collect(),
+                dims: shape.dims.iter().map(DimDecl::to_string).collect(),
                 shape,
                 arity,
             }
@@ -93,7 +93,7 @@ impl Signature {
         let texts: Vec<Texts<'_>> = operands.chain(results).collect();
         let dims: Vec<Vec<&str>> =
             texts.iter().map(|t| t.dims.iter().map(String::as_str).collect()).collect();
-        let tensors = texts.iter().zip(&dims).map(|(t, dims)| Tensor {
+        let tensors = texts.iter().zip(&dims).map(|(t, dims)| TensorOutline {
             name: t.name,
             derivative: &t.derivative,
             ty: &t.ty,
@@ -104,12 +104,12 @@ impl Signature {
             optional: t.arity == Arity::Optional,
             variadic: t.arity == Arity::Variadic,
         });
-        let tensors: Vec<Tensor<'_>> = tensors.collect();
+        let tensors: Vec<TensorOutline<'_>> = tensors.collect();
         let (operands, results) = tensors.split_at(self.operands.len());
         let types: Vec<String> = self.attrs.iter().map(|a| a.ty.to_string()).collect();
         let attrs = self.attrs.iter().zip(&types);
-        let attrs = attrs.map(|(a, ty)| Attribute { name: &a.name.text, ty, optional: a.optional });
-        let attrs: Vec<Attribute<'_>> = attrs.collect();
+        let attrs = attrs.map(|(a, ty)| AttrOutline { name: &a.name.text, ty, optional: a.optional });
+        let attrs: Vec<AttrOutline<'_>> = attrs.collect();
         let sums_batch = matches!(self.dim_use("*"), DimUse::Reduce(Reducer::Sum) | DimUse::Whole);
         use_it(&Outline { operands, results, attrs: &attrs, sums_batch })
     }

@@ -10,15 +10,17 @@ use std::sync::Arc;
 use farcall::custom_call::{CallFrame, CallSite, RunContext, ThreadPool, host_api};
 use farcall::ir::AttrDict;
 use farcall::ir::op::{CallConfig, CustomCall};
-use farcall::registry::{Origin, Platform, Target};
+use farcall::registry::{Platform, Target, TargetOrigin};
 use farcall_ffi::abi::{self, *};
-use farcall_ffi::descriptor::{self, LibraryDescriptor, Op, OpDescriptor, ParamDescriptor, RawOpDescriptor};
+use farcall_ffi::descriptor::{
+    self, LibraryDescriptor, LibraryOp, OpDescriptor, ParamDescriptor, RawOpDescriptor,
+};
 
 use super::ops::{attributes, stateful, typed, variadic};
-use farcall_testing::Random;
+use farcall_testing::SplitMix;
 
 /// Calls handlers. Returns statistics as text.
-pub(crate) fn run(random: &mut Random, iterations: usize) -> String {
+pub(crate) fn run(random: &mut SplitMix, iterations: usize) -> String {
     let bundle = HandlerBundle {
         instantiate: None,
         prepare: None,
@@ -27,13 +29,14 @@ pub(crate) fn run(random: &mut Random, iterations: usize) -> String {
         record: None,
     };
     // SAFETY: the bundle's handler is a function of this program.
-    let target = unsafe { Target::typed("fuzz", Platform::Host, bundle, 0, Origin::program()) }.unwrap();
+    let target =
+        unsafe { Target::typed("fuzz", Platform::Host, bundle, 0, TargetOrigin::program()) }.unwrap();
     let call = CustomCall { config: CallConfig::Dict(AttrDict::new()), ..CustomCall::new("fuzz") };
     let site = Arc::new(CallSite::new(Arc::new(target), &call, &[], &[], "").unwrap());
     let mut frame = CallFrame::new(&site);
     let run = RunContext::new().with_pool(Arc::new(ThreadPool::new(1)));
     SESSION.set(Some(Session {
-        random: Random::new(random.next()),
+        random: SplitMix::new(random.next()),
         left: iterations,
         fine: 0,
         libraries: 0,
@@ -54,7 +57,7 @@ thread_local! {
 }
 
 struct Session {
-    random: Random,
+    random: SplitMix,
     left: usize,
     fine: usize,
     libraries: usize,
@@ -237,7 +240,7 @@ impl Frame {
     }
 
     /// Corrupts a member.
-    fn spoil(&mut self, r: &mut Random, tables: &mut Tables) {
+    fn spoil(&mut self, r: &mut SplitMix, tables: &mut Tables) {
         let other: *mut u64 = self.other.as_mut_ptr();
         match r.below(24) {
             0 => self.frame.struct_size = r.struct_size(abi::CallFrame::STRUCT_SIZE),
@@ -275,7 +278,7 @@ impl Frame {
     }
 
     /// Adds extensions.
-    fn extend(&mut self, r: &mut Random) {
+    fn extend(&mut self, r: &mut SplitMix) {
         self.metadata.struct_size = r.struct_size(Metadata::STRUCT_SIZE);
         self.metadata.api_version = ApiVersion::new(-1, -1);
         self.metadata.api_version.struct_size = r.struct_size(ApiVersion::STRUCT_SIZE);
@@ -308,13 +311,13 @@ impl Frame {
     }
 }
 
-fn any_dtype(r: &mut Random) -> DataType {
+fn any_dtype(r: &mut SplitMix) -> DataType {
     let known = r.below(40) as u32;
     DataType(r.enum_value(known))
 }
 
 /// Returns a random count: a negative number, or at most `room`.
-fn count(r: &mut Random, room: usize) -> i64 {
+fn count(r: &mut SplitMix, room: usize) -> i64 {
     match r.below(4) {
         0 => r.pick(&[-1, i64::MIN, i64::MIN + 1, -(1 << 32)]),
         _ => r.below(room + 1) as i64,
@@ -340,7 +343,7 @@ impl Side {
         }
     }
 
-    fn spoil(&mut self, r: &mut Random) {
+    fn spoil(&mut self, r: &mut SplitMix) {
         let i = r.below(3);
         let buffer = &mut self.buffers[i].buffer;
         match r.below(8) {
@@ -385,7 +388,7 @@ impl Side {
     }
 }
 
-fn spoil_attrs(attrs: &mut abi::Attrs, r: &mut Random) {
+fn spoil_attrs(attrs: &mut abi::Attrs, r: &mut SplitMix) {
     match r.below(5) {
         0 => attrs.struct_size = r.struct_size(abi::Attrs::STRUCT_SIZE),
         1 => attrs.size = count(r, ATTRS),
@@ -443,7 +446,7 @@ impl Dictionary {
         };
     }
 
-    fn spoil(&mut self, r: &mut Random) {
+    fn spoil(&mut self, r: &mut SplitMix) {
         let i = r.below(8);
         // More bytes than any memory has.
         let too_much = usize::MAX - r.below(1000);
@@ -490,7 +493,7 @@ impl Tables {
 
     /// Returns a table that differs from this host's. There are only sixteen tables, each with few changes,
     /// because handlers cache properties of hosts.
-    fn pick(&mut self, r: &mut Random) -> *mut Api {
+    fn pick(&mut self, r: &mut SplitMix) -> *mut Api {
         let i = r.below(self.0.len());
         let table = &mut self.0[i].0;
         // SAFETY: the host's table has all members.
@@ -527,7 +530,7 @@ impl Session {
             return;
         }
         let op = r.below(OPS.len());
-        let bundle = Op::of(OPS[op]).bundle();
+        let bundle = LibraryOp::of(OPS[op]).bundle();
         let instantiate = bundle.instantiate.filter(|_| r.one_in(2));
         let (entry, stage) = match instantiate {
             Some(entry) => (entry, Stage::INSTANTIATE),
@@ -558,7 +561,7 @@ impl Session {
 }
 
 /// Reads a descriptor with changed members. Returns true if it could be read.
-fn read_descriptor(r: &mut Random) -> bool {
+fn read_descriptor(r: &mut SplitMix) -> bool {
     let mut ops: Vec<RawOpDescriptor> = OPS.iter().map(|op| *op.raw()).collect();
     let mut changed: Vec<Vec<ParamDescriptor>> = Vec::new();
     let mut library = LibraryDescriptor {
@@ -566,7 +569,7 @@ fn read_descriptor(r: &mut Random) -> bool {
         op_count: ops.len(),
         ..LibraryDescriptor::new("fuzz", "1", OPS)
     };
-    let spoil_text = |r: &mut Random, text: &mut ByteSpan| match r.below(4) {
+    let spoil_text = |r: &mut SplitMix, text: &mut ByteSpan| match r.below(4) {
         0 => text.ptr = std::ptr::null(),
         1 => text.len /= 2,
         2 => *text = ByteSpan::new(b"\xff\xfe"),

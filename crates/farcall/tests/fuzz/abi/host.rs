@@ -9,15 +9,15 @@ use farcall::Registry;
 use farcall::custom_call::{CallFrame, CallSite, RunContext, ThreadPool, host_api};
 use farcall::ir::AttrDict;
 use farcall::ir::op::{CallConfig, CustomCall};
-use farcall::registry::{Origin, Platform, Target};
+use farcall::registry::{Platform, Target, TargetOrigin};
 use farcall_ffi::abi::{self, *};
-use farcall_testing::Random;
+use farcall_testing::SplitMix;
 
 /// Number of calls per handler.
 const BATCH: usize = 100;
 
 /// Calls functions of the host. Returns statistics as text.
-pub(crate) fn run(random: &mut Random, iterations: usize) -> String {
+pub(crate) fn run(random: &mut SplitMix, iterations: usize) -> String {
     let bundle = HandlerBundle {
         instantiate: Some(handler),
         prepare: Some(handler),
@@ -26,7 +26,8 @@ pub(crate) fn run(random: &mut Random, iterations: usize) -> String {
         record: None,
     };
     // SAFETY: the bundle's handlers are functions of this program.
-    let target = unsafe { Target::typed("fuzz", Platform::Host, bundle, 0, Origin::program()) }.unwrap();
+    let target =
+        unsafe { Target::typed("fuzz", Platform::Host, bundle, 0, TargetOrigin::program()) }.unwrap();
     let target = Arc::new(target);
     let call = CustomCall { config: CallConfig::Dict(AttrDict::new()), ..CustomCall::new("fuzz") };
     let run = RunContext::new().with_pool(Arc::new(ThreadPool::new(1)));
@@ -147,7 +148,7 @@ unsafe extern "C" fn forget(_: *mut c_void) {}
 /// Objects that a handler can use in calls.
 #[derive(Default)]
 struct Session {
-    random: Random,
+    random: SplitMix,
     left: usize,
     fine: usize,
     errors: Vec<*mut Error>,
@@ -209,7 +210,7 @@ fn api() -> &'static Api {
 
 impl Session {
     fn new(seed: u64, left: usize) -> Session {
-        Session { random: Random::new(seed), left, other: vec![0; 256].into(), ..Session::default() }
+        Session { random: SplitMix::new(seed), left, other: vec![0; 256].into(), ..Session::default() }
     }
 
     /// Calls the host in a handler, or without a context.
@@ -399,7 +400,7 @@ impl Session {
         let s = self;
         let (name, platform) = (s.span(), s.span());
         let mut one = || {
-            let all: [Option<Handler>; 8] =
+            let all: [Option<HandlerFn>; 8] =
                 [None, None, None, Some(proper), Some(silent), Some(stray), Some(wild), Some(odd)];
             s.random.pick(&all)
         };

@@ -10,19 +10,19 @@ use std::ptr::null_mut;
 use farcall::ir::{Module, Source, text};
 use farcall::{CompileOptions, Registry, compile_plan};
 use farcall_ffi::abi::{self, AttrType, ByteSpan, DataType, Scalar};
-use farcall_ffi::descriptor::{Op, OpDescriptor};
+use farcall_ffi::descriptor::{LibraryOp, OpDescriptor};
 use farcall_ffi::lowering::abi::{
     Alias, LowerCall, LowerQuestion, LoweringEntry, LoweringTable, NamedText, NumberedLayout, NumberedType,
     Template, entries,
 };
 
 use crate::plugin::blocks::{scale_f32, scale_f64, twice_f32};
-use farcall_testing::Random;
+use farcall_testing::SplitMix;
 
 const OPS: &[&OpDescriptor] = farcall_ffi::ops![scale_f32, twice_f32, scale_f64];
 
 /// Queries lowerings and answers the host. Returns statistics as text.
-pub(crate) fn run(random: &mut Random, iterations: usize) -> String {
+pub(crate) fn run(random: &mut SplitMix, iterations: usize) -> String {
     let (mut answered, mut taken, mut listed) = (0, 0, 0);
     let (registry, program) = answering();
     for i in 0..iterations {
@@ -54,8 +54,8 @@ unsafe extern "C" fn called(host: *mut c_void, _: *const LowerCall) {
 }
 
 /// Queries a lowering. Returns true if it answered.
-fn ask(r: &mut Random) -> bool {
-    let lower = Op::of(OPS[1]).lower().expect("it has a function");
+fn ask(r: &mut SplitMix) -> bool {
+    let lower = LibraryOp::of(OPS[1]).lower().expect("it has a function");
     let dims = [2i64, 3];
     let template = Template { dtype: DataType::S32, reserved: 0, rank: 2, dims: dims.as_ptr() };
     let mut templates = [template; 3];
@@ -152,12 +152,12 @@ fn answering() -> (Registry, Module) {
 }
 
 thread_local! {
-    static RANDOM: RefCell<Random> = RefCell::new(Random::new(1));
+    static RANDOM: RefCell<SplitMix> = RefCell::new(SplitMix::new(1));
 }
 
 /// Compiles the program. Returns true if the answer was accepted.
-fn answer(r: &mut Random, registry: &Registry, program: &Module) -> bool {
-    RANDOM.set(Random::new(r.next()));
+fn answer(r: &mut SplitMix, registry: &Registry, program: &Module) -> bool {
+    RANDOM.set(SplitMix::new(r.next()));
     let plan = compile_plan(program, registry, &CompileOptions::new());
     plan.is_ok_and(|plan| !plan.calls.is_empty())
 }
@@ -234,7 +234,7 @@ unsafe extern "C" fn say(question: *mut c_void) {
 // ---- Tables --------------------------------------------------------------------------------------
 
 /// Reads a library's table of lowerings. Returns true if it is valid.
-fn list(r: &mut Random) -> bool {
+fn list(r: &mut SplitMix) -> bool {
     let spans: [&[u8]; 4] = [b"my.tag", b"my.tag", b"", b"\xff"];
     let span = |i: usize| ByteSpan::new(spans[i]);
     let lower = r.pick(&[Some(say as unsafe extern "C" fn(*mut c_void)), None]);

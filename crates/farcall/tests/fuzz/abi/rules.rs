@@ -12,18 +12,18 @@ use farcall::Registry;
 use farcall::ir::DType;
 use farcall::registry::{Platform, Target};
 use farcall_ffi::abi::{self, AttrType, ByteSpan, DataType, Scalar};
-use farcall_ffi::descriptor::{Op, OpDescriptor};
+use farcall_ffi::descriptor::{LibraryOp, OpDescriptor};
 use farcall_ffi::rules::abi::{RuleCall, RuleFn, RuleOnce, RuleOperand};
 use farcall_sig::signature::OperandType;
-use farcall_sig::{AttrValue, Attrs};
+use farcall_sig::{AttrValue, AttrValues};
 
 use crate::plugin::by_hand::{stack, transpose, transpose_bwd, transpose_jvp};
-use farcall_testing::Random;
+use farcall_testing::SplitMix;
 
 const OPS: &[&OpDescriptor] = farcall_ffi::ops![transpose, transpose_jvp, transpose_bwd, stack];
 
 /// Queries rules and answers the host. Returns statistics as text.
-pub(crate) fn run(random: &mut Random, iterations: usize) -> String {
+pub(crate) fn run(random: &mut SplitMix, iterations: usize) -> String {
     let (mut answered, mut taken) = (0, 0);
     let target = answering();
     for i in 0..iterations {
@@ -71,8 +71,8 @@ unsafe extern "C" fn once(host: *mut c_void, _: *const RuleOnce) {
 }
 
 /// Queries a rule. Returns true if it answered.
-fn ask(r: &mut Random) -> bool {
-    let op = Op::of(OPS[r.below(OPS.len())]);
+fn ask(r: &mut SplitMix) -> bool {
+    let op = LibraryOp::of(OPS[r.below(OPS.len())]);
     let rules: Vec<RuleFn> = op.shape().into_iter().chain(op.batch()).collect();
     let rule = rules[r.below(rules.len())];
     let dims = [2i64, 3, 4];
@@ -156,15 +156,15 @@ fn answering() -> Arc<Target> {
 }
 
 thread_local! {
-    static RANDOM: RefCell<Random> = RefCell::new(Random::new(1));
+    static RANDOM: RefCell<SplitMix> = RefCell::new(SplitMix::new(1));
 }
 
 /// Queries the op as the engine does. Returns true if the answer was accepted.
-fn answer(r: &mut Random, target: &Target) -> bool {
-    RANDOM.set(Random::new(r.next()));
+fn answer(r: &mut SplitMix, target: &Target) -> bool {
+    RANDOM.set(SplitMix::new(r.next()));
     let declaration = target.declaration().expect("it has one");
     let operands = [OperandType { dtype: DType::F32, dims: &[2, 3] }; 2];
-    let attrs: Attrs = std::iter::empty::<(String, AttrValue)>().collect();
+    let attrs: AttrValues = std::iter::empty::<(String, AttrValue)>().collect();
     if r.one_in(2) {
         return declaration.infer(&operands, &attrs).is_ok();
     }

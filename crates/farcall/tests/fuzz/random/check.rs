@@ -4,9 +4,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use farcall::device::Buffer;
+use farcall::device::DeviceBuffer;
 use farcall::interrupt::{self, Interrupt};
-use farcall::ir::eval::{self, NoHost, Numerics, Semantics, Value, eval_form};
+use farcall::ir::eval::{self, EvalValue, NoHost, Numerics, Semantics, eval_form};
 use farcall::ir::middle::pipeline::{self, Pipeline};
 use farcall::ir::middle::{self, passes};
 use farcall::ir::verify::StaticModule;
@@ -15,7 +15,7 @@ use farcall::{CompileOptions, Executable, Profile, Registry, Stage, compile_stat
 use num_complex::Complex;
 
 use super::generate::Program;
-use farcall_testing::Random;
+use farcall_testing::SplitMix;
 use farcall_testing::compare::Tolerance;
 
 /// Outcome for a program without errors.
@@ -35,7 +35,7 @@ pub(crate) fn numerics(p: &Program) -> Numerics {
 /// Evaluates a program in the evaluator.
 pub(crate) fn evaluated(module: &Module, inputs: &[Literal], n: Numerics) -> Result<Vec<Literal>, String> {
     let main = module.entry().ok_or("no entry")?;
-    let inputs: Vec<Value> = inputs.iter().cloned().map(Value::Tensor).collect();
+    let inputs: Vec<EvalValue> = inputs.iter().cloned().map(EvalValue::Tensor).collect();
     // A shrunk program may have an endless loop.
     let end = Instant::now() + Duration::from_secs(10);
     let hurry = Arc::new(Interrupt::asking(move || Instant::now() > end));
@@ -92,7 +92,7 @@ fn forms(p: &Program, module: &StaticModule<'_>, seed: u64, wanted: &[Literal]) 
     let mut form = middle::build(module, main).map_err(|e| format!("build: {e:?}"))?;
     same_form(p, &form, wanted, "build")?;
     let cx = passes::PassOptions::new(numerics(p));
-    let mut r = Random::new(seed ^ 0x5eed);
+    let mut r = SplitMix::new(seed ^ 0x5eed);
     let mut done = "build".to_owned();
     for _ in 0..4 {
         let pass = r.pick(passes::PASSES);
@@ -149,7 +149,7 @@ fn engine(
                 None => executable.run(&p.inputs),
                 Some(given) => executable
                     .execute(given)
-                    .map(|results| results.iter().filter_map(Buffer::host).cloned().collect()),
+                    .map(|results| results.iter().filter_map(DeviceBuffer::host).cloned().collect()),
             };
             let found = found.map_err(|e| format!("{what}: {e}"))?;
             compare(wanted, &found, &p.exact).map_err(|e| format!("{what}: {e}\n{}", executable.plan()))?;

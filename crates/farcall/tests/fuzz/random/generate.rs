@@ -8,13 +8,13 @@ use std::collections::HashMap;
 use farcall::ir::builder::Builder;
 use farcall::ir::eval::Denormals;
 use farcall::ir::{
-    Attr, AttrDict, DType, Func, FuncId, Literal, Module, NewInst, Op, RegionId, Scalar, Source, Span,
+    AttrDict, Attribute, DType, Func, FuncId, Literal, Module, NewInst, Op, RegionId, Scalar, Source, Span,
     TensorType, Type, ValueId,
 };
 use num_complex::Complex;
 
 use super::{movement, ops};
-use farcall_testing::Random;
+use farcall_testing::SplitMix;
 
 /// A program with everything that a run of it needs.
 #[derive(Clone)]
@@ -121,7 +121,7 @@ pub(crate) struct Callee {
 
 /// State of a program under construction.
 pub(crate) struct Gen {
-    pub(crate) r: Random,
+    pub(crate) r: SplitMix,
     pub(crate) func: Func,
     pub(crate) callees: Vec<Callee>,
     region: RegionId,
@@ -135,7 +135,7 @@ pub(crate) struct Gen {
 
 /// Makes the program of a seed.
 pub(crate) fn program(seed: u64) -> Program {
-    let r = Random::new(seed);
+    let r = SplitMix::new(seed);
     let mut g = Gen {
         r,
         func: Func::new("main", Span::default()),
@@ -193,7 +193,7 @@ impl Gen {
             let literal = self.literal(&ty);
             self.param(&ty, meta_of(&literal));
             if self.r.one_in(6) {
-                let donated = AttrDict::from_iter([("jax.buffer_donor".to_owned(), Attr::Bool(true))]);
+                let donated = AttrDict::from_iter([("jax.buffer_donor".to_owned(), Attribute::Bool(true))]);
                 *self.func.param_attrs_mut().last_mut().unwrap() = donated;
             }
             inputs.push(literal);

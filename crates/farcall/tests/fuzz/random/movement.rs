@@ -1,6 +1,6 @@
 //! Constants, data movement, and dynamic indices.
 
-use farcall::ir::op::{Binary, Compare, Direction, Gather, Pad, Scatter, Slice};
+use farcall::ir::op::{Binary, Compare, ComparisonDirection, Gather, Pad, Scatter, Slice};
 use farcall::ir::{DType, NewInst, Op, TensorType, ValueId};
 
 use super::generate::{Gen, Meta, Need};
@@ -316,8 +316,8 @@ fn wrapped(g: &mut Gen, indices: ValueId, ty: &TensorType) -> Option<ValueId> {
     let sizes = g.numbers(ty.dtype, ty.sizes().to_vec(), &vec![size; count]);
     let moved = g.value(Op::Binary(Binary::Add), &[indices, sizes], Meta::BITS)?;
     let (direction, chosen) = match g.r.one_in(2) {
-        true => (Direction::Lt, [moved, indices]),
-        false => (Direction::Ge, [indices, moved]),
+        true => (ComparisonDirection::Lt, [moved, indices]),
+        false => (ComparisonDirection::Ge, [indices, moved]),
     };
     let pred = g.value(Op::Compare(Compare { direction, kind: None }), &[indices, zeros], Meta::BITS)?;
     g.value(Op::Select, &[pred, chosen[0], chosen[1]], Meta::BITS)

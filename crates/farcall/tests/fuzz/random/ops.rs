@@ -1,6 +1,6 @@
 //! Choice of the next instruction: elementwise functions, and the table of all kinds of instructions.
 
-use farcall::ir::op::{Binary, Compare, CompareKind, Derived, Direction, Unary};
+use farcall::ir::op::{Binary, Compare, CompareKind, ComparisonDirection, Derived, Unary};
 use farcall::ir::{DType, NewInst, Op, TensorType};
 
 use super::generate::{Gen, Meta, Need, is_float, largest_integer};
@@ -206,9 +206,9 @@ pub(crate) fn comparison(
 ) -> Option<farcall::ir::ValueId> {
     let dtype = g.tensor(operands[0]).dtype;
     let direction = if dtype.is_complex() {
-        g.r.pick(&[Direction::Eq, Direction::Ne])
+        g.r.pick(&[ComparisonDirection::Eq, ComparisonDirection::Ne])
     } else {
-        g.r.pick(&Direction::VARIANTS)
+        g.r.pick(&ComparisonDirection::VARIANTS)
     };
     let kind = match dtype {
         d if d.is_float() && total => Some(CompareKind::TotalOrder),

@@ -2,8 +2,9 @@
 
 use farcall::ir::op::{
     AllGather, AllToAll, BatchNorm, Binary, Broadcasted, Broadcasting, CollectiveBroadcast,
-    CollectivePermute, Compare, Convolution, ConvolutionDims, Derived, Direction, DotGeneral, FftKind,
-    Groups, RaggedDot, ReduceScatter, RngAlgorithm, RngDistribution, TriangularSolve, TriangularTranspose,
+    CollectivePermute, Compare, ComparisonDirection, Convolution, ConvolutionDims, Derived, DotGeneral,
+    FftKind, Groups, RaggedDot, ReduceScatter, RngAlgorithm, RngDistribution, TriangularSolve,
+    TriangularTranspose,
 };
 use farcall::ir::{DType, Literal, NewInst, Op, Scalar, TensorType, ValueId};
 
@@ -271,7 +272,9 @@ fn broadcasting(g: &mut Gen) -> Option<()> {
     let fuzzy = matches!(op, Binary::Atan2 | Binary::Power | Binary::Polygamma | Binary::Zeta);
     let need = if fuzzy { Need::Integers(8) } else { Need::Exact };
     let function = match g.r.below(6) {
-        0 => Broadcasted::Compare(Compare { direction: g.r.pick(&Direction::VARIANTS), kind: None }),
+        0 => {
+            Broadcasted::Compare(Compare { direction: g.r.pick(&ComparisonDirection::VARIANTS), kind: None })
+        }
         1 => Broadcasted::Select,
         _ => Broadcasted::Binary(op),
     };

@@ -1,7 +1,7 @@
 //! Operations that apply regions, control flow, and calls.
 
 use farcall::ir::op::{
-    Binary, Compare, CompareKind, Composite, Direction, ReduceWindow, Scan, SelectAndScatter, Slice,
+    Binary, Compare, CompareKind, ComparisonDirection, Composite, ReduceWindow, Scan, SelectAndScatter, Slice,
 };
 use farcall::ir::{AttrDict, DType, NewInst, Op, RegionId, TensorType, Type, ValueId};
 
@@ -128,7 +128,7 @@ fn reduce_pair(g: &mut Gen, x: ValueId, dims: Vec<usize>) -> Option<()> {
     let (a, b) = (g.scalar(ty.dtype, Need::Exact), g.scalar(DType::S32, Need::Exact));
     let types = [scalar(ty.dtype), scalar(DType::S32), scalar(ty.dtype), scalar(DType::S32)];
     let args: Vec<(Type, Meta)> = types.iter().map(|t| (t.clone(), Meta::EXACT)).collect();
-    let direction = g.r.pick(&[Direction::Ge, Direction::Lt, Direction::Gt]);
+    let direction = g.r.pick(&[ComparisonDirection::Ge, ComparisonDirection::Lt, ComparisonDirection::Gt]);
     let meta = g.meta_of(x).or(g.meta_of(a));
     let body = g.region(&args, false, |g, args| {
         let op = Op::Compare(Compare { direction, kind: None });
@@ -256,7 +256,7 @@ fn sort(g: &mut Gen) -> Option<()> {
         types.iter().flat_map(|d| [*d, *d]).map(|d| (scalar(d), Meta::BITS)).collect();
     let key = g.r.below(inputs.len());
     let mut valid = !types[key].is_complex();
-    let direction = g.r.pick(&[Direction::Lt, Direction::Gt]);
+    let direction = g.r.pick(&[ComparisonDirection::Lt, ComparisonDirection::Gt]);
     let second = if inputs.len() > 1 && g.r.one_in(2) { Some((key + 1) % inputs.len()) } else { None };
     let second = second.filter(|k| !types[*k].is_complex());
     let body = g.region(&args, false, |g, args| {
@@ -295,7 +295,7 @@ fn in_order(
     g: &mut Gen,
     args: &[ValueId],
     types: &[DType],
-    (key, direction): (usize, Direction),
+    (key, direction): (usize, ComparisonDirection),
     second: Option<usize>,
 ) -> Option<ValueId> {
     let ordered = |g: &mut Gen, k: usize, direction| {
@@ -304,7 +304,8 @@ fn in_order(
     };
     let first = ordered(g, key, direction)?;
     let Some(then) = second else { return Some(first) };
-    let (same, then) = (ordered(g, key, Direction::Eq)?, ordered(g, then, Direction::Lt)?);
+    let (same, then) =
+        (ordered(g, key, ComparisonDirection::Eq)?, ordered(g, then, ComparisonDirection::Lt)?);
     let both = g.value(Op::Binary(Binary::And), &[same, then], Meta::BITS)?;
     g.value(Op::Binary(Binary::Or), &[first, both], Meta::BITS)
 }
@@ -376,7 +377,7 @@ fn repeat(g: &mut Gen) -> Option<()> {
     let mut failed = false;
     let cond = g.region(&args, true, |g, args| {
         let limit = if captured { limit } else { g.numbers(dtype, vec![], &[times]) };
-        let op = Op::Compare(Compare { direction: Direction::Lt, kind: None });
+        let op = Op::Compare(Compare { direction: ComparisonDirection::Lt, kind: None });
         let mut goes = g.value(op, &[args[place], limit], Meta::BITS);
         if g.r.one_in(5) {
             let steps = 1 + g.r.below(2);

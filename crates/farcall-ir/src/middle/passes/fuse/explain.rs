@@ -15,31 +15,31 @@ use crate::op::Op;
 
 /// An elementwise operation that is in no fusion.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Unfused {
+pub struct UnfusedInst {
     /// The operation.
     pub inst: InstId,
     /// Reason why the operation is in no fusion.
-    pub reason: Reason,
+    pub reason: UnfusedReason,
     /// The operation that the reason refers to: a neighbor, or an operation between it and a neighbor.
     pub beside: Option<InstId>,
 }
 
 /// An edge between a fusion and the producer of an operand or the user of a result.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct FusionBoundary {
+pub struct FusionEdge {
     /// The producer of the value.
     pub from: InstId,
     /// The user of the value.
     pub to: InstId,
     /// Reason why producer and user are not in one fusion. The reason speaks of `to` as the operation, and of
     /// `from` as its neighbor.
-    pub reason: Reason,
+    pub reason: UnfusedReason,
 }
 
 /// Reason why an operation is not in the fusion beside it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
-pub enum Reason {
+pub enum UnfusedReason {
     /// The operation has a side effect.
     SideEffect,
     /// The operation works on quantized tensors.
@@ -88,24 +88,32 @@ pub enum Reason {
     },
 }
 
-impl fmt::Display for Reason {
+impl fmt::Display for UnfusedReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Reason::SideEffect => f.write_str("it has a side effect"),
-            Reason::Quantized => f.write_str("fusions do not support quantized tensors"),
-            Reason::Empty => f.write_str("it has no elements"),
-            Reason::NoTile { op, dtypes } if dtypes.is_empty() => write!(f, "fusions do not have this {op}"),
-            Reason::NoTile { op, dtypes } => write!(f, "fusions do not have {op} of {}", dtypes.join(", ")),
-            Reason::Alone => f.write_str("it has no elementwise neighbor"),
-            Reason::Elements { own, other } => write!(f, "it has {own} elements, its neighbor {other}"),
-            Reason::Sizes => f.write_str("the fusion that uses it has a different number of elements"),
-            Reason::Region => f.write_str("a loop or branch separates it from its neighbor"),
-            Reason::Between { op } => write!(f, "{op} lies between it and its neighbor"),
-            Reason::Full => write!(f, "its neighbor has {MAX_MEMBERS} members, the maximum for a fusion"),
-            Reason::Later => f.write_str("its operands are computed after those of its neighbor"),
-            Reason::Taken { by: Some(op) } => write!(f, "its user {op} is in no fusion"),
-            Reason::Taken { by: None } => f.write_str("it is a result of the program"),
-            Reason::Whole { op } => write!(f, "{op} is a separate step: it is not elementwise"),
+            UnfusedReason::SideEffect => f.write_str("it has a side effect"),
+            UnfusedReason::Quantized => f.write_str("fusions do not support quantized tensors"),
+            UnfusedReason::Empty => f.write_str("it has no elements"),
+            UnfusedReason::NoTile { op, dtypes } if dtypes.is_empty() => {
+                write!(f, "fusions do not have this {op}")
+            }
+            UnfusedReason::NoTile { op, dtypes } => {
+                write!(f, "fusions do not have {op} of {}", dtypes.join(", "))
+            }
+            UnfusedReason::Alone => f.write_str("it has no elementwise neighbor"),
+            UnfusedReason::Elements { own, other } => {
+                write!(f, "it has {own} elements, its neighbor {other}")
+            }
+            UnfusedReason::Sizes => f.write_str("the fusion that uses it has a different number of elements"),
+            UnfusedReason::Region => f.write_str("a loop or branch separates it from its neighbor"),
+            UnfusedReason::Between { op } => write!(f, "{op} lies between it and its neighbor"),
+            UnfusedReason::Full => {
+                write!(f, "its neighbor has {MAX_MEMBERS} members, the maximum for a fusion")
+            }
+            UnfusedReason::Later => f.write_str("its operands are computed after those of its neighbor"),
+            UnfusedReason::Taken { by: Some(op) } => write!(f, "its user {op} is in no fusion"),
+            UnfusedReason::Taken { by: None } => f.write_str("it is a result of the program"),
+            UnfusedReason::Whole { op } => write!(f, "{op} is a separate step: it is not elementwise"),
         }
     }
 }
@@ -115,14 +123,14 @@ const MAX_VISITED: usize = 4096;
 
 /// Lists every elementwise operation that is in no fusion, after the pass has run, in the order of their
 /// regions. Constants and reshapes, which need no computation, are left out.
-pub fn unfused(func: &Func, cx: &PassOptions) -> Vec<Unfused> {
+pub fn unfused(func: &Func, cx: &PassOptions) -> Vec<UnfusedInst> {
     let explainer = Explainer::new(func, cx);
     explainer.insts().filter(|inst| is_on_elements(inst.op())).map(|inst| explainer.why(inst)).collect()
 }
 
 /// Lists where fusions end, after the pass has run, in the order of the users. Operations that [`unfused`]
 /// reports, and operations that only rearrange a value, are left out.
-pub fn fusion_boundaries(func: &Func, cx: &PassOptions) -> Vec<FusionBoundary> {
+pub fn fusion_boundaries(func: &Func, cx: &PassOptions) -> Vec<FusionEdge> {
     let explainer = Explainer::new(func, cx);
     explainer.insts().flat_map(|to| explainer.fusion_boundaries(to)).collect()
 }
@@ -160,7 +168,7 @@ impl<'a> Explainer<'a> {
     }
 
     /// The boundaries between an instruction and the producers of its operands.
-    fn fusion_boundaries(&self, to: Inst<'a>) -> Vec<FusionBoundary> {
+    fn fusion_boundaries(&self, to: Inst<'a>) -> Vec<FusionEdge> {
         let is_fusion = |inst: Inst<'_>| inst.op().is_fusion();
         let is_step = |inst: Inst<'_>| match own_role(inst, self.cx) {
             Role::Cheap | Role::Repeat(_) => false,
@@ -176,53 +184,53 @@ impl<'a> Explainer<'a> {
         let border = |from: Inst<'a>| {
             let reason = match (self.elements(to), self.elements(from)) {
                 (Some(n), Some(m)) => self.of_neighbors((to, n), &[(from, m)]).0,
-                (Some(_), None) => Reason::Whole { op: name(from) },
-                (None, _) => Reason::Whole { op: name(to) },
+                (Some(_), None) => UnfusedReason::Whole { op: name(from) },
+                (None, _) => UnfusedReason::Whole { op: name(to) },
             };
-            FusionBoundary { from: from.id(), to: to.id(), reason }
+            FusionEdge { from: from.id(), to: to.id(), reason }
         };
         beside.map(border).collect()
     }
 
-    fn why(&self, inst: Inst<'_>) -> Unfused {
+    fn why(&self, inst: Inst<'_>) -> UnfusedInst {
         let (reason, beside) = match own_role(inst, self.cx) {
             Role::Member(n, _) => self.of_member(inst, n),
             Role::Cheap | Role::Repeat(_) => self.of_cheap(inst),
             _ => (self.of_other(inst), None),
         };
-        Unfused { inst: inst.id(), reason, beside }
+        UnfusedInst { inst: inst.id(), reason, beside }
     }
 
-    fn of_other(&self, inst: Inst<'_>) -> Reason {
+    fn of_other(&self, inst: Inst<'_>) -> UnfusedReason {
         let types = || inst.operands().iter().chain(inst.results()).filter_map(|v| self.func.tensor(*v));
         if types().any(|t| t.quant.is_some()) {
-            return Reason::Quantized;
+            return UnfusedReason::Quantized;
         }
         if types().any(|t| t.elements() == Some(0)) {
-            return Reason::Empty;
+            return UnfusedReason::Empty;
         }
         if !is_pure(inst) {
-            return Reason::SideEffect;
+            return UnfusedReason::SideEffect;
         }
         let operands = inst.operands().iter().filter_map(|v| self.func.tensor(*v));
         let mut dtypes: Vec<&'static str> = operands.map(|t| t.dtype.name()).collect();
         dtypes.dedup();
-        Reason::NoTile { op: name(inst), dtypes }
+        UnfusedReason::NoTile { op: name(inst), dtypes }
     }
 
-    fn of_cheap(&self, inst: Inst<'_>) -> (Reason, Option<InstId>) {
+    fn of_cheap(&self, inst: Inst<'_>) -> (UnfusedReason, Option<InstId>) {
         let users = self.users.get(&inst.id()).map_or(&[][..], Vec::as_slice);
         let other = users.iter().find(|u| !self.func.inst(**u).op().is_fusion());
         match (other.map(|u| self.func.inst(*u)), users.first()) {
             (Some(user), _) if *user.op() != Op::Return => {
-                (Reason::Taken { by: Some(name(user)) }, Some(user.id()))
+                (UnfusedReason::Taken { by: Some(name(user)) }, Some(user.id()))
             }
-            (None, Some(fusion)) => (Reason::Sizes, Some(*fusion)),
-            _ => (Reason::Taken { by: None }, None),
+            (None, Some(fusion)) => (UnfusedReason::Sizes, Some(*fusion)),
+            _ => (UnfusedReason::Taken { by: None }, None),
         }
     }
 
-    fn of_member(&self, inst: Inst<'_>, n: usize) -> (Reason, Option<InstId>) {
+    fn of_member(&self, inst: Inst<'_>, n: usize) -> (UnfusedReason, Option<InstId>) {
         let users = self.users.get(&inst.id()).into_iter().flatten().map(|id| self.func.inst(*id));
         let beside: Vec<(Inst<'_>, usize)> =
             producers(inst).chain(users).filter_map(|other| Some((other, self.elements(other)?))).collect();
@@ -234,20 +242,21 @@ impl<'a> Explainer<'a> {
         &self,
         (inst, n): (Inst<'_>, usize),
         beside: &[(Inst<'_>, usize)],
-    ) -> (Reason, Option<InstId>) {
+    ) -> (UnfusedReason, Option<InstId>) {
         let region = |i: Inst<'_>| i.parent().map(|r| r.id());
         let mut alike = beside.iter().filter(|(other, m)| *m == n && region(*other) == region(inst));
         if let Some((other, _)) = alike.next() {
             if let Some(between) = self.between(inst, *other).or_else(|| self.between(*other, inst)) {
-                return (Reason::Between { op: name(between) }, Some(between.id()));
+                return (UnfusedReason::Between { op: name(between) }, Some(between.id()));
             }
-            let reason = if self.members(*other) >= MAX_MEMBERS { Reason::Full } else { Reason::Later };
+            let reason =
+                if self.members(*other) >= MAX_MEMBERS { UnfusedReason::Full } else { UnfusedReason::Later };
             return (reason, Some(other.id()));
         }
         match beside.first() {
-            Some((other, m)) if *m != n => (Reason::Elements { own: n, other: *m }, Some(other.id())),
-            Some((other, _)) => (Reason::Region, Some(other.id())),
-            None => (Reason::Alone, None),
+            Some((other, m)) if *m != n => (UnfusedReason::Elements { own: n, other: *m }, Some(other.id())),
+            Some((other, _)) => (UnfusedReason::Region, Some(other.id())),
+            None => (UnfusedReason::Alone, None),
         }
     }
 
@@ -303,7 +312,7 @@ mod tests {
     /// The names and reasons of the operations in no fusion.
     fn reasons(body: &str) -> Vec<String> {
         fused(body, |func, cx| {
-            let said = |u: Unfused| format!("{}: {}", name(func.inst(u.inst)), u.reason);
+            let said = |u: UnfusedInst| format!("{}: {}", name(func.inst(u.inst)), u.reason);
             unfused(func, cx).into_iter().map(said).collect()
         })
     }
@@ -367,7 +376,7 @@ mod tests {
             %d = stablehlo.add %c, %b : tensor<8xf32>
             return %d : tensor<8xf32>";
         let said = |func: &Func, cx: &PassOptions| {
-            let names = |b: FusionBoundary| {
+            let names = |b: FusionEdge| {
                 [name(func.inst(b.from)), name(func.inst(b.to)), &b.reason.to_string()].join(", ")
             };
             let mut said: Vec<String> = fusion_boundaries(func, cx).into_iter().map(names).collect();

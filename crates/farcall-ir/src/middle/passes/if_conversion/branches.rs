@@ -5,7 +5,7 @@ use super::{MAX_INSTRUCTIONS, applies_to_elements, is_plain, number};
 use crate::literal::Literal;
 use crate::middle::passes::{each_inst, licm, regions_inside_out};
 use crate::module::{Func, Inst, InstId, Region, RegionId, Rewriter, ValueId, ValueMap};
-use crate::op::{Compare, Direction, Op};
+use crate::op::{Compare, ComparisonDirection, Op};
 use crate::scalar::Scalar;
 use farcall_sig::DType;
 
@@ -100,6 +100,6 @@ fn equals(r: &mut Rewriter<'_>, id: InstId, index: ValueId, branch: usize) -> Va
     let number = Literal::scalar(ty.dtype, Scalar::Signed(i64::try_from(branch).unwrap_or(i64::MAX)));
     let pred = ty.with_dtype(DType::Pred);
     let number = r.value_before(id, Op::Constant(number), [], ty);
-    let compare = Op::Compare(Compare { direction: Direction::Eq, kind: None });
+    let compare = Op::Compare(Compare { direction: ComparisonDirection::Eq, kind: None });
     r.value_before(id, compare, [index, number], pred)
 }

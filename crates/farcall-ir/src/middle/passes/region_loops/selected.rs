@@ -4,7 +4,7 @@
 use super::Values;
 use crate::literal::Literal;
 use crate::module::{Inst, InstId, NewInst, RegionId, Rewriter, ValueId, ValueMap};
-use crate::op::{Binary, Compare, Direction, Op, ReduceWindow, Scatter, SelectAndScatter, Unary};
+use crate::op::{Binary, Compare, ComparisonDirection, Op, ReduceWindow, Scatter, SelectAndScatter, Unary};
 use crate::scalar::Scalar;
 use crate::types::{TensorType, Type};
 use farcall_sig::DType;
@@ -134,7 +134,7 @@ fn selector(r: &mut Rewriter<'_>, id: InstId, select: RegionId, [x, index_ty]: [
     let keeps = returned.first().and_then(|v| map.get(v)).copied().unwrap_or(given[0]);
     let zero = Literal::splat(index_ty.dtype, [], Scalar::Signed(0));
     let zero = r.value_before(end, Op::Constant(zero), [], number.clone());
-    let exists = Op::Compare(Compare { direction: Direction::Ge, kind: None });
+    let exists = Op::Compare(Compare { direction: ComparisonDirection::Ge, kind: None });
     let first = r.value_before(end, exists.clone(), [given[1], zero], pred.clone());
     let second = r.value_before(end, exists, [given[3], zero], pred.clone());
     let no_second = r.value_before(end, Op::Unary(Unary::Not), [second], pred.clone());
