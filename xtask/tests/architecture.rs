@@ -288,6 +288,38 @@ fn files_are_short() {
     assert!(long.is_empty(), "Python files with more than {MAX_FILE_LINES} lines: {long:?}");
 }
 
+/// Returns the name in the declaration of a public type; `None` for a macro's `$name`.
+fn public_type(line: &str) -> Option<&str> {
+    let rest = line.trim_start().strip_prefix("pub ")?;
+    let rest = rest.strip_prefix("unsafe ").unwrap_or(rest);
+    let kinds = ["struct ", "enum ", "union ", "trait ", "type "];
+    let name = kinds.iter().find_map(|kind| rest.strip_prefix(kind))?;
+    let name = &name[..name.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(name.len())];
+    (!name.is_empty()).then_some(name)
+}
+
+#[test]
+fn names_of_public_types_are_found() {
+    let lines =
+        ["pub struct A(u8);", "  pub unsafe trait B: C {", "pub(crate) enum D {", "pub type $name = u8;"];
+    assert_eq!(lines.map(public_type), [Some("A"), Some("B"), None, None]);
+}
+
+/// `Error` is an idiom of modules. A trait named `Sealed` is in a private module.
+#[test]
+fn a_name_stands_for_one_public_type() {
+    let mut places = BTreeMap::<String, Vec<PathBuf>>::new();
+    for file in ["crates", "examples"].iter().flat_map(|folder| sources(folder)) {
+        for name in without_tests(&read(&file)).lines().filter_map(public_type) {
+            places.entry(name.to_owned()).or_default().push(file.clone());
+        }
+    }
+    assert!(places.len() > 300, "{} types", places.len());
+    places.retain(|name, places| places.len() > 1 && name != "Error" && name != "Sealed");
+    let found: Vec<String> = places.iter().map(|(name, places)| format!("`{name}`: {places:?}")).collect();
+    assert!(found.is_empty(), "public types with the same name; rename one of each:\n{}", found.join("\n"));
+}
+
 #[test]
 fn modules_of_the_host_import_only_lower_ones() {
     let forbidden = [

@@ -5,7 +5,8 @@
 //! error at the parameter. Aliases and paths work, since types are compared, not their spelling.
 //!
 //! Derivatives are checked in the same way: each handler has the outline of its signature, and asserts that
-//! the derivatives that it names fit. `farcall_sig`'s [`DerivativeRule`] decides this, both here and in hosts.
+//! the derivatives that it names fit. `farcall_sig`'s [`DerivativeRule`] decides this, both here and in
+//! hosts.
 
 use farcall_sig::signature::{At, DerivativeRule, Outline, Part, Said};
 use farcall_sig::text::{Text, contains};

@@ -1,5 +1,5 @@
-//! Converts the attributes of calls from a program's form to the form that signatures see. (`Attribute::try_from`
-//! converts back.)
+//! Converts the attributes of calls from a program's form to the form that signatures see.
+//! (`Attribute::try_from` converts back.)
 
 use farcall_ir::attr::IntKind;
 use farcall_ir::memory;

@@ -16,7 +16,7 @@ pub struct Args<'a> {
 }
 
 /// Value of [`Place::base`] for scalar constants of a kernel, which are not in the memory of the run
-/// ([`Prepared::knowing`](crate::PreparedKernel::knowing)).
+/// ([`PreparedKernel::knowing`](crate::PreparedKernel::knowing)).
 pub const NUMBERS: usize = usize::MAX;
 
 /// An element of any type.
@@ -45,7 +45,7 @@ impl ElementBytes {
 }
 
 // SAFETY: only kernels use the pointers, during a run, and the tasks of one run access disjoint memory, as
-// `Prepared::in_tasks` requires of each kernel.
+// `PreparedKernel::in_tasks` requires of each kernel.
 unsafe impl Sync for Args<'_> {}
 
 /// A range of bytes, relative to one of a run's base addresses.

@@ -2,7 +2,7 @@
 //! machinery that kernels share.
 //!
 //! ```text
-//! (operation, types) ──find──▶ a kernel of [`TABLE`] ──prepare──▶ [`PreparedKernel`] ──run, repeatedly──▶ elements
+//! (operation, types) ─find─▶ a kernel of [`TABLE`] ─prepare─▶ [`PreparedKernel`] ─run, repeatedly─▶ elements
 //! ```
 //!
 //! The rest of the engine knows a kernel only by its entry in `TABLE`. The kernel's `prepare` takes an

@@ -1,7 +1,7 @@
 //! Attributes: the constants that programs attach to operations, functions and modules.
 //!
-//! An [`Attribute`] is syntax: anything that MLIR writes as an attribute, including types, symbols and shardings.
-//! The C interface passes fewer kinds of attributes to a handler; [`AttrValue`] models these
+//! An [`Attribute`] is syntax: anything that MLIR writes as an attribute, including types, symbols and
+//! shardings. The C interface passes fewer kinds of attributes to a handler; [`AttrValue`] models these
 //! ([`Attribute::try_from`]).
 
 mod dict;
@@ -80,8 +80,8 @@ pub struct DialectAttr {
     pub name: String,
     /// The text between `<` and `>`, as written, without outer white space.
     pub text: String,
-    /// The parameters, if the text is a list of `key = value` (a lone `key` is [`Attribute::Unit`]); otherwise
-    /// empty.
+    /// The parameters, if the text is a list of `key = value` (a lone `key` is [`Attribute::Unit`]);
+    /// otherwise empty.
     pub params: AttrDict,
 }
 

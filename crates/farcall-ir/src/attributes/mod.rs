@@ -21,8 +21,9 @@
 //!     }
 //! }
 //!
-//! let mut attrs =
-//!     AttrDict::from([("iota_dimension".to_owned(), Attribute::i64(1)), ("mine".to_owned(), Attribute::Unit)]);
+//! let named = |name: &str, attribute| (name.to_owned(), attribute);
+//! let iota = named("iota_dimension", Attribute::i64(1));
+//! let mut attrs = AttrDict::from([iota, named("mine", Attribute::Unit)]);
 //! let mut fields =
 //!     Fields { attrs: &mut attrs, operand: &|_| None, symbols: &mut NoFunctions, parse: &|_| None };
 //! assert_eq!(attributes::read("stablehlo.iota", &mut fields), Some(Ok(Op::Iota { dim: 1 })));

@@ -1,7 +1,8 @@
 //! Collectives: operations that several processes execute together.
 //!
 //! A program runs as one process, number 0 of its grid. If that process is the only one of its group, a
-//! collective is the identity; if the process receives nothing, the collective returns zeros ([`ProcessRole`]).
+//! collective is the identity; if the process receives nothing, the collective returns zeros
+//! ([`ProcessRole`]).
 
 use crate::attr::AttrDict;
 use crate::literal::Literal;

@@ -1,8 +1,8 @@
 //! Loops as data: what a loop computes, where its operands and its result are, and over how many elements.
 //!
 //! ```text
-//! Loop<Slot>  ──allocate──▶  Loop<Operand, Location>  ──one tile──▶  LoopStep<At>  ──link──▶  LoopStep<Address>
-//! (operands are values)      (registers, memory)                     (of a kernel)        (of a line)
+//! Loop<Slot>  ──allocate──▶  Loop<Operand, Location>  ─one tile─▶  LoopStep<At>  ─link─▶  LoopStep<Address>
+//! (operands are values)      (registers, memory)                   (of a kernel)          (of a line)
 //! ```
 //!
 //! The operation of a loop, a [`LoopOp`], is the same in all four forms. Backends read it: prebuilt code runs

@@ -66,11 +66,11 @@ impl Line {
     /// The error of the runner.
     ///
     /// # Safety
-    /// Same requirements as [`Prepared::run`](crate::PreparedKernel::run) for each linked kernel, with its places
-    /// relative to these base addresses. The constants have been written, nothing else uses the registers,
-    /// and the values that jumps read are initialized. Memory that the line writes relative to one base
-    /// address is not accessed relative to another: machine code keeps values in processor registers, and
-    /// identifies them by base and offset.
+    /// Same requirements as [`PreparedKernel::run`](crate::PreparedKernel::run) for each linked kernel, with
+    /// its places relative to these base addresses. The constants have been written, nothing else uses the
+    /// registers, and the values that jumps read are initialized. Memory that the line writes relative to one
+    /// base address is not accessed relative to another: machine code keeps values in processor registers,
+    /// and identifies them by base and offset.
     #[inline]
     pub unsafe fn run<R: Runner>(
         &self,

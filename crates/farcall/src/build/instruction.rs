@@ -35,7 +35,8 @@ impl Graph {
     ///
     /// let graph = Graph::new("sharded");
     /// let x = graph.parameter("x", TensorType::new(DType::F32, [4]));
-    /// let y = graph.instruction(Op::Copy, x).attr("mhlo.sharding", Attribute::string("{replicated}")).value();
+    /// let sharding = Attribute::string("{replicated}");
+    /// let y = graph.instruction(Op::Copy, x).attr("mhlo.sharding", sharding).value();
     /// assert!(farcall::ir::hlo::print(&graph.finish(y)?)?.contains("sharding={replicated}"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -46,8 +46,8 @@ impl BindingRole {
         BindingRole::VARIANTS.into_iter().find(|role| role.name() == name)
     }
 
-    /// Returns the operands and results of `op` that this role can refer to. Empty for [`BindingRole::Residual`],
-    /// because residuals belong to the forward op.
+    /// Returns the operands and results of `op` that this role can refer to. Empty for
+    /// [`BindingRole::Residual`], because residuals belong to the forward op.
     pub fn of(self, op: &Signature) -> Vec<&str> {
         let operands = op.operands().iter().map(|o| &o.name);
         let results = op.results().iter().map(|r| &r.name);
@@ -85,7 +85,8 @@ impl fmt::Display for Binding {
 /// use farcall_sig::signature::{BindingRole, Bindings};
 ///
 /// let bindings = "tangent(x) = tx, result(dx) = dx".parse::<Bindings>()?;
-/// assert_eq!(bindings.iter().map(|b| b.role).collect::<Vec<_>>(), [BindingRole::Tangent, BindingRole::Result]);
+/// let roles: Vec<BindingRole> = bindings.iter().map(|b| b.role).collect();
+/// assert_eq!(roles, [BindingRole::Tangent, BindingRole::Result]);
 /// assert_eq!(bindings.to_string(), "tangent(x) = tx, result(dx) = dx");
 /// # Ok::<(), farcall_sig::signature::BindingError>(())
 /// ```

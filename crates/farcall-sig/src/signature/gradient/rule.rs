@@ -3,8 +3,8 @@
 //!
 //! `roles` finds the role of each parameter, and `fits` compares the signatures. Everything in these
 //! modules also runs in constants: the macros put an [`Outline`] into each op, and assert at compile time
-//! that the derivatives of the op [fit](DerivativeRule::fits). A host applies the same rule to the signatures in
-//! descriptors.
+//! that the derivatives of the op [fit](DerivativeRule::fits). A host applies the same rule to the signatures
+//! in descriptors.
 
 use super::summary::{Outline, TensorOutline};
 use super::{BindingRole, Part};
