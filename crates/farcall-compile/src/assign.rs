@@ -1,6 +1,6 @@
-//! Assigns a place, which is a [`BufferSlice`] of memory, to every value. Live ranges are computed over the program
-//! in order ([`live`](super::live)), then the values are placed first fit. If first fit leaves holes, the
-//! arena is packed again, largest values first.
+//! Assigns a place, which is a [`BufferSlice`] of memory, to every value. Live ranges are computed over the
+//! program in order ([`live`](super::live)), then the values are placed first fit. If first fit leaves holes,
+//! the arena is packed again, largest values first.
 //!
 //! A result may take over the place of an operand whose life ends at the same instruction, if the kernel
 //! allows it ([`Choices::in_place`]).

@@ -6,8 +6,8 @@ use half::{bf16, f16};
 
 /// A type used for arithmetic: `f32` or `f64`.
 pub(crate) trait Real: Float + RealField {
-    /// Numbers between 2^−`SAFE_EXPONENT` and 2^`SAFE_EXPONENT` need no scaling: a sum of their products stays
-    /// within the type's range, even if it has one term for each entry of a matrix.
+    /// Numbers between 2^−`SAFE_EXPONENT` and 2^`SAFE_EXPONENT` need no scaling: a sum of their products
+    /// stays within the type's range, even if it has one term for each entry of a matrix.
     const SAFE_EXPONENT: i32;
     /// Exponent of the largest power of two that is a normal number and whose inverse is also normal.
     const MAX_EXPONENT: i32;

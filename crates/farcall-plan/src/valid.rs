@@ -9,8 +9,8 @@ use farcall_kernels::{KernelId, PreparedKernel};
 
 use super::{InvalidPlan, Plan};
 
-/// A plan that keeps the invariants of the [module](super), with its prepared kernels. Only such a plan can be
-/// loaded.
+/// A plan that keeps the invariants of the [module](super), with its prepared kernels. Only such a plan can
+/// be loaded.
 #[derive(Clone, Debug)]
 pub struct ValidPlan {
     plan: Plan,

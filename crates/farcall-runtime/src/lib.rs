@@ -5,10 +5,10 @@
 //!        ──▶ steps, one by one, or several as one straight line ──▶ results
 //! ```
 //!
-//! A [`LoadedPlan`] is shared by all runs of an executable. A context belongs to one run at a time. A run takes
-//! a context from the pool, or creates one. The run returns the context to the pool even if the run fails,
-//! unless a handler keeps views of the context's memory. An interrupted run leaves its context to the custom
-//! calls that are not complete.
+//! A [`LoadedPlan`] is shared by all runs of an executable. A context belongs to one run at a time. A run
+//! takes a context from the pool, or creates one. The run returns the context to the pool even if the run
+//! fails, unless a handler keeps views of the context's memory. An interrupted run leaves its context to the
+//! custom calls that are not complete.
 //!
 //! **Invariants.** Places and types come from the validated plan, and are not checked again. The runtime does
 //! not depend on the compiler.

@@ -66,8 +66,8 @@ impl<'r> RunOptions<'r> {
     }
 
     /// Sets the context, which determines what handlers see of the run: its id, the device, the threads for
-    /// their tasks, and the embedder's data and options. By default, every run has a fresh id, is on device 0,
-    /// and uses the threads of the process.
+    /// their tasks, and the embedder's data and options. By default, every run has a fresh id, is on device
+    /// 0, and uses the threads of the process.
     #[must_use]
     pub fn context(mut self, run: impl Into<Option<&'r RunContext>>) -> RunOptions<'r> {
         self.context = run.into();
@@ -209,8 +209,8 @@ impl Executable {
         Executable::loaded(compile_static(&module, registry, &options, &mut |_| {})?, registry)
     }
 
-    /// Prepares a plan to run: lays out its constants, and instantiates the targets of its custom calls, which
-    /// are looked up in `registry`.
+    /// Prepares a plan to run: lays out its constants, and instantiates the targets of its custom calls,
+    /// which are looked up in `registry`.
     ///
     /// # Errors
     /// If the plan is for a device that does not exist here, needs more memory than is available, or calls a

@@ -92,7 +92,8 @@ pub(super) fn fits(axes: &[Axis], y: &TensorType) -> bool {
 trait Fold: Copy + Send + Sync + 'static {
     type T: Copy + 'static;
     type A: Copy + 'static;
-    /// True if loops are compiled for the vectors of processors ([`with_vectors`](super::simd::with_vectors)).
+    /// True if loops are compiled for the vectors of processors
+    /// ([`with_vectors`](super::simd::with_vectors)).
     const VECTORS: bool;
     fn widen(self, x: Self::T) -> Self::A;
     fn narrow(self, x: Self::A) -> Self::T;

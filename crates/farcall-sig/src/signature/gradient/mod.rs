@@ -24,9 +24,9 @@
 //! transpose is the reverse derivative of the op whose tangent op is this linear op ([`Jvp::transposed`]). An
 //! op that is linear in all operands that it is differentiated in is its own tangent op ([`Jvp::linear`]).
 //!
-//! [`DerivativeRule`] is the only implementation of these rules. It reads [`Outline`]s, which constants can hold, so
-//! the compiler can evaluate the rule: a library whose derivatives do not fit does not compile. [`Vjp::new`]
-//! and [`Jvp::new`] apply the rule to signatures.
+//! [`DerivativeRule`] is the only implementation of these rules. It reads [`Outline`]s, which constants can
+//! hold, so the compiler can evaluate the rule: a library whose derivatives do not fit does not compile.
+//! [`Vjp::new`] and [`Jvp::new`] apply the rule to signatures.
 //!
 //! ```
 //! use farcall_sig::signature::{Bindings, Signature, Vjp, VjpSource::*};
