@@ -2,8 +2,9 @@
 
 use farcall_ir::Op;
 
-use super::loops::data_movement::{View, concatenated};
+use super::loops::data_movement::concatenated;
 use super::loops::prepared::PreparedKernel;
+use super::view::View;
 use super::{Kernel, Request, apart, nothing};
 
 pub(super) static KERNEL: Kernel =

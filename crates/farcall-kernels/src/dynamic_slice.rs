@@ -30,10 +30,10 @@ fn prepare(request: &Request<'_>) -> Option<PreparedKernel> {
     }
     if y.bytes().is_some_and(|n| n <= straight_line::MAX_MOVEMENT_BYTES) {
         let mut line = StraightLine::new(SHIFT_BYTES)?;
-        start.in_steps(At::Input(0), y.dtype.size(), movement, true, &mut line)?;
+        start.in_steps(At::Input(0), movement, true, &mut line)?;
         return Some(PreparedKernel::straight(line));
     }
-    let parts = movement.parts(y.dtype.size());
+    let parts = movement.parts();
     let prepared = PreparedKernel::new(move |args| {
         // SAFETY: the tensors have these types and do not overlap. Indices are clamped, so the shift is at
         // most `start.far()`, with which the movement fits (checked in `prepare`).
@@ -85,7 +85,6 @@ impl Start {
     pub(super) fn in_steps(
         self,
         moved: At,
-        size: usize,
         movement: Movement,
         reads: bool,
         line: &mut StraightLine,
@@ -104,7 +103,7 @@ impl Start {
         }
         let (at, indices): (Vec<At>, SmallVec<[Index; 2]>) = live.into_iter().unzip();
         let from: Vec<At> = [moved].into_iter().chain(at).chain(sum).collect();
-        let moves = Moves::new(movement, size)?;
+        let moves = Moves::new(movement)?;
         line.window(Window { moves, indices, reads, added: sum.is_some() }, &from, At::Output(0));
         Some(())
     }

@@ -30,10 +30,10 @@ fn prepare(request: &Request<'_>) -> Option<PreparedKernel> {
     if update.bytes().is_some_and(|n| n <= straight_line::MAX_MOVEMENT_BYTES) {
         let mut line = StraightLine::new(dynamic_slice::SHIFT_BYTES)?;
         line.copy(1, At::Input(0), At::Output(0), bytes);
-        start.in_steps(At::Input(1), y.dtype.size(), movement, false, &mut line)?;
+        start.in_steps(At::Input(1), movement, false, &mut line)?;
         return Some(PreparedKernel::straight(line));
     }
-    let parts = movement.parts(y.dtype.size());
+    let parts = movement.parts();
     let prepared = PreparedKernel::new(move |args| {
         let (x, out) = (args.input_ptr::<u8>(0), args.output_ptr::<u8>(0));
         // SAFETY: the tensors have these types. The output does not overlap the inputs, except that it may be

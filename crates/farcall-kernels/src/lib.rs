@@ -58,6 +58,7 @@ mod square_transpose;
 mod tests;
 mod top_k;
 mod types;
+mod view;
 mod window;
 
 use std::fmt;

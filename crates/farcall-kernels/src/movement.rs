@@ -1,7 +1,11 @@
-//! Strided copies: the common implementation of broadcasts, transposes, slices, reversals, concatenations and
-//! paddings.
+//! Strided copies, whole or in parts: the common implementation of broadcasts, transposes, slices, reversals,
+//! concatenations and paddings.
 
+use std::ops::Range;
+
+use farcall_ir::op::Pad;
 use farcall_ir::{TensorType, dims, interrupt};
+use smallvec::SmallVec;
 
 use super::square_transpose;
 use super::types::by_size;
@@ -30,8 +34,14 @@ pub(super) fn tasks(bytes: usize) -> usize {
 /// cache.
 const MIN_STREAMED_BYTES: usize = 1 << 24;
 
+/// Number of axes whose indices a traversal keeps in inline storage. Fusions have no maps of more dimensions.
+pub(super) const MAX_RANK: usize = 8;
+
+/// Maximum number of contiguous elements that are copied in a loop rather than by the standard library.
+const MAX_SHORT_COPY: usize = 16;
+
 /// A copy of the element `src + Σ iᵢ·src_strideᵢ` to `dst + Σ iᵢ·dst_strideᵢ` for every index `i` below the
-/// sizes of the axes.
+/// sizes of the axes. The moved elements have numbers, in the order of their indices.
 #[derive(Clone, Debug)]
 pub(crate) struct Movement {
     /// Axes from outer to inner in the destination, except that the axis along which the source is contiguous
@@ -41,12 +51,17 @@ pub(crate) struct Movement {
     src: usize,
     /// First element of the destination.
     dst: usize,
+    /// Size of an element in bytes.
+    size: usize,
     /// True if the bytes would not stay in the cache. Squares ([`square_transpose::transpose`]) are then
     /// written with non-temporal stores.
     is_large: bool,
     /// The loop for this element size.
-    run: unsafe fn(&Movement, *const u8, *mut u8, [usize; 2]),
+    run: Run,
 }
+
+/// Moves the elements with these numbers, between tensors that begin at these addresses.
+type Run = unsafe fn(&Movement, *const u8, *mut u8, Range<usize>);
 
 /// One axis of a movement; strides are in elements.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -67,10 +82,9 @@ impl Movement {
         axes: impl IntoIterator<Item = Axis>,
         [src, dst]: [usize; 2],
     ) -> Option<Movement> {
-        if from.dtype.size() != to.dtype.size() {
-            return None;
-        }
-        let run = by_size!(to.dtype.size(), T => move_all::<T> as unsafe fn(&Movement, *const u8, *mut u8, [usize; 2]))?;
+        let size = to.dtype.size();
+        (from.dtype.size() == size).then_some(())?;
+        let run = by_size!(size, T => move_part::<T> as Run)?;
         let mut axes = normal(axes);
         // The order of the axes is free. The axis along which the source is contiguous is moved next to the
         // axis along which the destination is contiguous.
@@ -80,9 +94,38 @@ impl Movement {
         {
             outer[d..].rotate_left(1);
         }
-        let size = axes.iter().fold(to.dtype.size(), |n: usize, a| n.saturating_mul(a.size));
-        let movement = Movement { axes, src, dst, is_large: size >= MIN_STREAMED_BYTES, run };
+        let mut movement = Movement { axes, src, dst, size, is_large: false, run };
+        movement.is_large = movement.bytes() >= MIN_STREAMED_BYTES;
         movement.fits([from, to], [0, 0]).then_some(movement)
+    }
+
+    /// Creates the movement of an operand's elements to their places in a padded tensor. Elements that fall
+    /// outside are cut off.
+    pub(super) fn pad(x: &TensorType, y: &TensorType, p: &Pad) -> Option<Movement> {
+        let rank = x.rank();
+        if [y.rank(), p.low.len(), p.interior.len()] != [rank; 3] || p.interior.iter().any(|i| *i < 0) {
+            return None;
+        }
+        let (src_strides, dst_strides) = (row_major(x.sizes()), row_major(y.sizes()));
+        let (mut axes, mut src, mut dst) = (Vec::new(), 0usize, 0usize);
+        for (d, size) in x.sizes().iter().enumerate() {
+            // Element `i` goes to `low + i * step`.
+            let step = i128::from(p.interior[d]) + 1;
+            let (low, end) = (i128::from(p.low[d]), y.sizes()[d] as i128);
+            let first = if low < 0 { (-low + step - 1) / step } else { 0 };
+            let last = ((end - 1 - low).div_euclid(step)).min(*size as i128 - 1);
+            let size = usize::try_from(last - first + 1).unwrap_or(0);
+            // If all elements are cut off, no element of the operand is moved.
+            let at = |first: i128, stride: isize| match size {
+                0 => Some(0),
+                _ => usize::try_from(first).ok()?.checked_mul(stride.unsigned_abs()),
+            };
+            src = src.checked_add(at(first, src_strides[d])?)?;
+            dst = dst.checked_add(at(low + first * step, dst_strides[d])?)?;
+            let step = isize::try_from(step).unwrap_or(isize::MAX);
+            axes.push(Axis { size, src: src_strides[d], dst: dst_strides[d].saturating_mul(step) });
+        }
+        Movement::new([x, y], axes, [src, dst])
     }
 
     /// Returns true if the movement stays in tensors of these types when its first elements are shifted by
@@ -99,10 +142,23 @@ impl Movement {
             && inside(self.dst, dst, |a| a.dst, to) == Some(true)
     }
 
-    /// Splits the movement into one part per task, for elements of `size` bytes.
-    pub(super) fn parts(&self, size: usize) -> Vec<Movement> {
-        let bytes = self.axes.iter().fold(size, |n: usize, a| n.saturating_mul(a.size));
-        let wanted = tasks(bytes);
+    /// Number of moved elements.
+    pub(super) fn count(&self) -> usize {
+        self.axes.iter().fold(1, |n: usize, a| n.saturating_mul(a.size))
+    }
+
+    fn bytes(&self) -> usize {
+        self.count().saturating_mul(self.size)
+    }
+
+    /// Size of an element in bytes.
+    pub(super) fn size(&self) -> usize {
+        self.size
+    }
+
+    /// Splits the movement into one part per task.
+    pub(super) fn parts(&self) -> Vec<Movement> {
+        let wanted = tasks(self.bytes());
         if wanted == 1 {
             return vec![self.clone()];
         }
@@ -112,7 +168,7 @@ impl Movement {
         let pieces = |d: usize| self.axes[d].size.div_ceil(step(d)).min(wanted);
         // For a transposition with non-temporal stores, split the last axis, which goes from one source line
         // to the next, so that each line is read whole.
-        let lines = self.is_large && transposes && square_transpose::side(size).is_some();
+        let lines = self.is_large && transposes && square_transpose::side(self.size).is_some();
         let lines = Some(rank.wrapping_sub(1)).filter(|d| lines && pieces(*d) == wanted);
         // Otherwise, split the outermost of the axes with the most parts.
         let Some(d) = lines.or_else(|| (0..rank).rev().max_by_key(|d| pieces(*d))) else {
@@ -136,6 +192,22 @@ impl Movement {
     /// transposed.
     fn transposes(&self) -> bool {
         matches!(self.axes[..], [.., outer, inner] if outer.src == 1 && inner.src != 0)
+    }
+
+    /// Returns the movement if its parts can be moved: if its axes are in the order of the destination.
+    pub(super) fn in_order(self) -> Option<Movement> {
+        (!self.transposes()).then_some(self)
+    }
+
+    /// Number of elements of the destination after which the source repeats.
+    pub(super) fn period(&self) -> usize {
+        let repeated = self.axes.iter().take_while(|a| a.src == 0).count();
+        self.axes[repeated..].iter().map(|a| a.size).product()
+    }
+
+    /// Number of elements that are contiguous on both sides.
+    pub(super) fn run_length(&self) -> usize {
+        self.axes.last().filter(|a| (a.src, a.dst) == (1, 1)).map_or(1, |a| a.size)
     }
 
     /// Returns true if no element is moved.
@@ -168,21 +240,36 @@ impl Movement {
         Some(([self.src, self.dst], n))
     }
 
-    /// Returns the element numbers in source and destination of each moved element; `None` if there are more
-    /// than `most`.
-    pub(super) fn pairs(&self, most: usize) -> Option<Vec<[usize; 2]>> {
-        let count = self.axes.iter().try_fold(1usize, |n, a| n.checked_mul(a.size))?;
-        let all = (0..count).take_while(|_| count <= most).map(|number| {
-            let (mut rest, mut pair) = (number, [self.src, self.dst]);
-            for a in self.axes.iter().rev() {
-                let i = isize::try_from(rest % a.size).ok()?;
-                pair = [pair[0].checked_add_signed(i * a.src)?, pair[1].checked_add_signed(i * a.dst)?];
-                rest /= a.size;
-            }
-            Some(pair)
+    /// Returns the positions in source and destination of the elements with these numbers.
+    pub(super) fn pairs(&self, numbers: Range<usize>) -> Vec<[usize; 2]> {
+        let mut pairs = Vec::with_capacity(numbers.len());
+        each_lines(&self.axes, numbers, |at, next, line| {
+            let each = (0..next.size as isize).flat_map(|i| (0..line.size as isize).map(move |j| (i, j)));
+            pairs.extend(each.map(|(i, j)| {
+                let [src, dst] = [at[0] + i * next.src + j * line.src, at[1] + i * next.dst + j * line.dst];
+                [self.src.wrapping_add_signed(src), self.dst.wrapping_add_signed(dst)]
+            }));
         });
-        let all: Vec<[usize; 2]> = all.collect::<Option<_>>()?;
-        (all.len() == count).then_some(all)
+        pairs
+    }
+
+    /// Returns the number of moved elements whose destination is before element `end`, for movements in the
+    /// order of the destination.
+    fn before(&self, end: usize) -> usize {
+        let Some(mut rest) = end.checked_sub(self.dst).filter(|_| !self.is_empty()) else { return 0 };
+        let (mut number, mut inner) = (0, self.count());
+        for (d, a) in self.axes.iter().enumerate() {
+            inner /= a.size;
+            let stride = a.dst.unsigned_abs();
+            let last = d + 1 == self.axes.len();
+            let i = if last { rest.div_ceil(stride) } else { rest / stride };
+            if i >= a.size {
+                return number + a.size * inner;
+            }
+            number += i * inner;
+            rest -= (i * stride).min(rest);
+        }
+        if self.axes.is_empty() { rest.min(1) } else { number }
     }
 
     /// Moves elements.
@@ -192,7 +279,7 @@ impl Movement {
     /// for. Both are aligned for their elements, and they do not overlap.
     pub(super) unsafe fn run(&self, src: *const u8, dst: *mut u8) {
         // SAFETY: the caller guarantees tensors of the movement's types (`# Safety` above).
-        unsafe { (self.run)(self, src, dst, [0, 0]) };
+        unsafe { (self.run)(self, src, dst, 0..self.count()) };
     }
 
     /// Moves elements; the shifts are added to the first elements of source and destination.
@@ -201,9 +288,36 @@ impl Movement {
     /// Same requirements as [`Movement::run`]. The movement [fits](Movement::fits) with these shifts or with
     /// larger ones.
     pub(super) unsafe fn run_shifted(&self, src: *const u8, dst: *mut u8, shift: [usize; 2]) {
+        let [from, to] = shift.map(|elements| elements * self.size);
         // SAFETY: the caller guarantees tensors of the movement's types, and shifts that fit (`# Safety`
         // above).
-        unsafe { (self.run)(self, src, dst, shift) };
+        unsafe { self.run(src.wrapping_add(from), dst.wrapping_add(to)) };
+    }
+
+    /// Moves the elements with these numbers. `to` is the address of the destination's element `origin`.
+    ///
+    /// # Safety
+    /// Same requirements as [`Movement::run`], for the destinations of these elements. The movement is
+    /// [in order](Movement::in_order).
+    pub(super) unsafe fn run_numbers(
+        &self,
+        src: *const u8,
+        to: *mut u8,
+        origin: usize,
+        numbers: Range<usize>,
+    ) {
+        // SAFETY: the caller guarantees the elements (`# Safety` above).
+        unsafe { (self.run)(self, src, to.wrapping_sub(origin * self.size), numbers) };
+    }
+
+    /// Moves the elements whose destination is among the `len` elements from `start` on. `to` is the address
+    /// of element `start`.
+    ///
+    /// # Safety
+    /// Same requirements as [`Movement::run_numbers`].
+    pub(super) unsafe fn run_within(&self, src: *const u8, to: *mut u8, [start, len]: [usize; 2]) {
+        // SAFETY: the caller guarantees the elements (`# Safety` above).
+        unsafe { self.run_numbers(src, to, start, self.before(start)..self.before(start + len)) };
     }
 }
 
@@ -273,45 +387,93 @@ pub(super) fn embed(part: &TensorType, whole: &TensorType) -> Vec<Axis> {
     sizes.map(|((size, src), dst)| Axis { size: *size, src, dst }).collect()
 }
 
-/// Returns the movement to a row-major tensor whose dimension `i` is dimension `permutation[i]` of `from`.
-pub(super) fn transpose(from: &TensorType, to: &TensorType, permutation: &[usize]) -> Option<Movement> {
-    let strides = row_major(from.sizes());
-    let same = permutation.iter().map(|p| from.sizes().get(*p)).eq(to.sizes().iter().map(Some));
-    if !same {
-        return None;
-    }
-    Movement::new([from, to], fill(to, |d| strides[permutation[d]]), [0, 0])
-}
-
 /// # Safety
-/// Same requirements as [`Movement::run_shifted`], for elements of the size of `T` and at least its
-/// alignment.
-unsafe fn move_all<T: Copy>(m: &Movement, src: *const u8, dst: *mut u8, shift: [usize; 2]) {
-    if !m.is_empty() {
-        let (src, dst) = (src.cast::<T>(), dst.cast::<T>());
-        // SAFETY: the caller guarantees tensors that have the elements of the movement (`# Safety` above).
-        unsafe { axes(&m.axes, src.add(m.src + shift[0]), dst.add(m.dst + shift[1]), m.is_large) };
-    }
-}
-
-/// # Safety
-/// Same requirements as [`Movement::run`].
-unsafe fn axes<T: Copy>(all: &[Axis], src: *const T, dst: *mut T, streams: bool) {
-    match all {
-        // SAFETY: the caller guarantees one element on both sides.
-        [] => unsafe { dst.write(src.read()) },
-        // SAFETY: the caller guarantees the requirements of this function, which are the same.
-        [inner] => unsafe { line(*inner, src, dst) },
-        // SAFETY: the caller guarantees the requirements of this function, which are the same.
-        [outer, inner] if outer.src == 1 && inner.src != 0 => unsafe {
-            plane(*outer, *inner, src, dst, streams);
-        },
-        [outer, rest @ ..] => {
-            for i in 0..outer.size as isize {
-                // SAFETY: `i` is below the size of the axis, so the requirements hold for the remaining axes.
-                unsafe { axes(rest, src.offset(i * outer.src), dst.offset(i * outer.dst), streams) };
+/// Same requirements as [`Movement::run`] for the elements with these numbers, of the size of `T` and at least
+/// its alignment. A movement that transposes is moved as a whole.
+unsafe fn move_part<T: Copy>(m: &Movement, src: *const u8, dst: *mut u8, numbers: Range<usize>) {
+    let (src, dst) = (src.cast::<T>().wrapping_add(m.src), dst.cast::<T>().wrapping_add(m.dst));
+    let places = |at: [isize; 2], next: Axis, i: isize| {
+        (src.wrapping_offset(at[0] + i * next.src), dst.wrapping_offset(at[1] + i * next.dst))
+    };
+    if let [planes @ .., inner] = &m.axes[..]
+        && m.transposes()
+        && !numbers.is_empty()
+    {
+        return each_lines(planes, 0..numbers.len() / inner.size, |at, next, outer| {
+            for i in 0..next.size as isize {
+                let (src, dst) = places(at, next, i);
+                // SAFETY: the caller guarantees all elements of the movement (`# Safety` above).
+                unsafe { plane(outer, *inner, src, dst, m.is_large) };
             }
+        });
+    }
+    each_lines(&m.axes, numbers, |at, next, a| {
+        let is_repeated = next.src == 0 && (a.dst, next.dst) == (1, a.size as isize);
+        for i in 0..if is_repeated { 1 } else { next.size as isize } {
+            let (src, dst) = places(at, next, i);
+            // SAFETY: the caller guarantees the elements of each line (`# Safety` above).
+            unsafe { line(a, src, dst) };
         }
+        if is_repeated && next.size > 1 {
+            // SAFETY: the first line has been written; the caller guarantees the elements of the others.
+            unsafe { repeat(places(at, next, 0).1, a.size, (next.size - 1) * a.size) };
+        }
+    });
+}
+
+/// Visits the indices with these numbers, line by line. A line goes along the last axis; consecutive whole
+/// lines along the axis before are visited at once. `visit` gets the distance of the first element from
+/// the first of all, in source and destination, the axis of lines, and the axis of the elements of a line.
+#[inline(always)]
+fn each_lines(axes: &[Axis], numbers: Range<usize>, mut visit: impl FnMut([isize; 2], Axis, Axis)) {
+    const ONE: Axis = Axis { size: 1, src: 0, dst: 0 };
+    if numbers.is_empty() {
+        return;
+    }
+    let (inner, outer) = axes.split_last().unwrap_or((&ONE, &[]));
+    let (mut rest, mut column) = (numbers.start / inner.size, (numbers.start % inner.size) as isize);
+    let mut left = numbers.len();
+    // The index of the line that contains the first element, and its distances.
+    let mut index: SmallVec<[usize; MAX_RANK]> = SmallVec::from_elem(0, outer.len());
+    let mut at = [0isize; 2];
+    let moved = |at: [isize; 2], a: &Axis, steps: isize| [at[0] + steps * a.src, at[1] + steps * a.dst];
+    for (i, a) in index.iter_mut().zip(outer).rev() {
+        *i = rest % a.size;
+        rest /= a.size;
+        at = moved(at, a, *i as isize);
+    }
+    while left > 0 {
+        let count = (inner.size - column as usize).min(left);
+        let next = outer.last().zip(index.last()).filter(|_| count == inner.size);
+        let next = next.map_or(ONE, |(a, i)| Axis { size: (a.size - i).min(left / count), ..*a });
+        visit(moved(at, inner, column), next, Axis { size: count, ..*inner });
+        left -= next.size * count;
+        column = 0;
+        let mut steps = next.size;
+        for (i, a) in index.iter_mut().zip(outer).rev() {
+            *i += steps;
+            at = moved(at, a, steps as isize);
+            if *i < a.size {
+                break;
+            }
+            at = moved(at, a, -(a.size as isize));
+            (*i, steps) = (0, 1);
+        }
+    }
+}
+
+/// Repeats the first `n` elements in the `more` elements after them.
+///
+/// # Safety
+/// The `n` elements are initialized, and the `more` elements after them are valid for writes.
+unsafe fn repeat<T: Copy>(first: *mut T, n: usize, more: usize) {
+    let (mut written, end) = (n, n + more);
+    while written < end {
+        // Copies everything written so far: a multiple of `n` elements, except in the last iteration.
+        let run = written.min(end - written);
+        // SAFETY: the caller guarantees the elements; the destination is after the source.
+        unsafe { std::ptr::copy_nonoverlapping(first, first.add(written), run) };
+        written += run;
     }
 }
 
@@ -320,7 +482,13 @@ unsafe fn axes<T: Copy>(all: &[Axis], src: *const T, dst: *mut T, streams: bool)
 unsafe fn line<T: Copy>(a: Axis, src: *const T, dst: *mut T) {
     match (a.src, a.dst) {
         // SAFETY: the caller guarantees `size` contiguous elements on both sides, which do not overlap.
-        (1, 1) => unsafe { std::ptr::copy_nonoverlapping(src, dst, a.size) },
+        (1, 1) if a.size > MAX_SHORT_COPY => unsafe { std::ptr::copy_nonoverlapping(src, dst, a.size) },
+        (1, 1) => {
+            for i in 0..a.size {
+                // SAFETY: the caller guarantees `size` contiguous elements on both sides.
+                unsafe { dst.add(i).write(src.add(i).read()) };
+            }
+        }
         (0, 1) => {
             // SAFETY: the caller guarantees the source element.
             let value = unsafe { src.read() };
@@ -404,9 +572,10 @@ mod tests {
     #[test]
     fn pairs_list_the_moved_elements() {
         let axes = [Axis { size: 2, src: 1, dst: 3 }, Axis { size: 3, src: 2, dst: 1 }];
-        let pairs = moves(7, &axes, 1).unwrap().pairs(6).unwrap();
-        assert_eq!(pairs, [[1, 0], [3, 1], [5, 2], [2, 3], [4, 4], [6, 5]]);
-        assert!(moves(7, &axes, 1).unwrap().pairs(5).is_none());
+        let movement = moves(7, &axes, 1).unwrap();
+        assert_eq!(movement.count(), 6);
+        assert_eq!(movement.pairs(0..6), [[1, 0], [3, 1], [5, 2], [2, 3], [4, 4], [6, 5]]);
+        assert_eq!(movement.pairs(2..4), [[5, 2], [2, 3]]);
     }
 
     #[test]

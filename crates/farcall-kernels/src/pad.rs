@@ -1,13 +1,11 @@
 //! `pad`: padding around and between the operand's elements.
 
-use farcall_ir::op::Pad;
 use farcall_ir::{Op, TensorType};
 
 use super::loops::prepared::PreparedKernel;
-use super::loops::vector::broadcast::splat;
-use super::loops::vector::padding::Padded;
+use super::loops::vector::fill::splat;
 use super::loops::{data_movement, straight_line};
-use super::movement::{Axis, Movement, fill, row_major};
+use super::movement::{Movement, fill};
 use super::{Kernel, Request, apart, nothing};
 
 pub(super) static KERNEL: Kernel = Kernel { name: "pad", prepare, in_place: apart, describe: nothing };
@@ -18,20 +16,11 @@ fn prepare(request: &Request<'_>) -> Option<PreparedKernel> {
         return None;
     }
     let filling = Movement::new([value, y], fill(y, |_| 0), [0, 0])?;
-    let inside = inside(x, y, p)?;
+    let inside = Movement::pad(x, y, p)?;
     if y.bytes().is_some_and(|n| n <= straight_line::MAX_MOVEMENT_BYTES) {
-        return data_movement::movements(y.dtype.size(), [(1, filling), (0, inside)]);
+        return data_movement::movements([(1, filling), (0, inside)]);
     }
-    match Padded::new(x, y, p) {
-        Some(padded) => parts(padded, y),
-        None => Some(PreparedKernel::new(move |args| {
-            // SAFETY: the tensors have these types, and the output does not overlap the inputs.
-            unsafe {
-                filling.run(args.input_ptr(1), args.output_ptr(0));
-                inside.run(args.input_ptr(0), args.output_ptr(0));
-            }
-        })),
-    }
+    parts(inside.in_order()?, y)
 }
 
 /// Number of elements that are filled with the padding value before the operand's elements are written over
@@ -41,7 +30,7 @@ const PART_ELEMENTS: usize = 1 << 12;
 const MIN_TASK_BYTES: usize = 1 << 18;
 
 /// Prepares a kernel that writes one part of the padded tensor after another, in tasks.
-fn parts(padded: Padded, y: &TensorType) -> Option<PreparedKernel> {
+fn parts(inside: Movement, y: &TensorType) -> Option<PreparedKernel> {
     let (n, size) = (y.elements()?, y.dtype.size());
     let share = (MIN_TASK_BYTES / size).max(PART_ELEMENTS);
     Some(PreparedKernel::in_tasks(n.div_ceil(share), move |args, task| {
@@ -54,36 +43,71 @@ fn parts(padded: Padded, y: &TensorType) -> Option<PreparedKernel> {
             unsafe {
                 let to = to.add(start * size);
                 splat(value, to, size, len);
-                padded.run(from, to, [start, len]);
+                inside.run_within(from, to, [start, len]);
             }
         }
     }))
 }
 
-/// Returns the movement of the operand's elements to their places in the result.
-fn inside(x: &TensorType, y: &TensorType, p: &Pad) -> Option<Movement> {
-    let rank = x.rank();
-    if [y.rank(), p.low.len(), p.interior.len()] != [rank; 3] || p.interior.iter().any(|i| *i < 0) {
-        return None;
+#[cfg(test)]
+mod tests {
+    use farcall_ir::DType;
+    use farcall_ir::op::Pad;
+
+    use super::*;
+    use crate::tests::Random;
+
+    /// Compares parts of padded tensors with their elements, computed one by one.
+    #[test]
+    fn parts_of_padded_tensors() {
+        let mut r = Random(1);
+        let mut below = |n: usize| r.below(n);
+        let mut checked = 0;
+        for _ in 0..4000 {
+            let rank = 1 + below(3);
+            let mut sizes = || (0..rank).map(|_| 1 + below(4)).collect::<Vec<usize>>();
+            let from = sizes();
+            let plain = below(3);
+            let mut edge = |d: usize| if d % 3 == plain { 0 } else { below(5) as i64 - 2 };
+            let [low, high]: [Vec<i64>; 2] = [0; 2].map(|_| (0..rank).map(&mut edge).collect());
+            let interior: Vec<i64> =
+                (0..rank).map(|d| if d % 3 == plain { 0 } else { below(3) as i64 }).collect();
+            let size = |d: usize| low[d] + high[d] + from[d] as i64 + (from[d] as i64 - 1) * interior[d];
+            let Some(to) = (0..rank)
+                .map(|d| usize::try_from(size(d)).ok().filter(|n| *n > 0))
+                .collect::<Option<Vec<_>>>()
+            else {
+                continue;
+            };
+            let [x, y] = [&from, &to].map(|sizes| TensorType::new(DType::U16, sizes.clone()));
+            let pad = Pad { low: low.clone(), high, interior: interior.clone() };
+            let padded = Movement::pad(&x, &y, &pad).and_then(Movement::in_order).unwrap();
+            let elements: Vec<u16> = (1..=x.elements().unwrap() as u16).collect();
+            let wanted: Vec<u16> = (0..y.elements().unwrap())
+                .map(|number| {
+                    let (mut rest, mut at, mut stride) = (number, 0, 1);
+                    for d in (0..rank).rev() {
+                        let place = (rest % to[d]) as i64 - low[d];
+                        rest /= to[d];
+                        let element = place.div_euclid(interior[d] + 1);
+                        if place < 0 || place % (interior[d] + 1) != 0 || element >= from[d] as i64 {
+                            return 0;
+                        }
+                        at += element as usize * stride;
+                        stride *= from[d];
+                    }
+                    elements[at]
+                })
+                .collect();
+            let start = below(wanted.len());
+            let len = 1 + below(wanted.len() - start);
+            let mut found = vec![0u16; len];
+            // SAFETY: the tensor has the type that `padded` was created for, and `found` has room for the
+            // elements.
+            unsafe { padded.run_within(elements.as_ptr().cast(), found.as_mut_ptr().cast(), [start, len]) };
+            assert_eq!(found, wanted[start..start + len], "{pad:?} of {from:?}, {len} from {start}");
+            checked += 1;
+        }
+        assert!(checked > 2000, "{checked} of 4000");
     }
-    let (src_strides, dst_strides) = (row_major(x.sizes()), row_major(y.sizes()));
-    let (mut axes, mut src, mut dst) = (Vec::new(), 0usize, 0usize);
-    for (d, size) in x.sizes().iter().enumerate() {
-        // Element `i` goes to `low + i * step`; elements that fall outside are cut off.
-        let step = i128::from(p.interior[d]) + 1;
-        let (low, end) = (i128::from(p.low[d]), y.sizes()[d] as i128);
-        let first = if low < 0 { (-low + step - 1) / step } else { 0 };
-        let last = ((end - 1 - low).div_euclid(step)).min(*size as i128 - 1);
-        let size = usize::try_from(last - first + 1).unwrap_or(0);
-        // If all elements are cut off, no element of the operand is moved.
-        let at = |first: i128, stride: isize| match size {
-            0 => Some(0),
-            _ => usize::try_from(first).ok()?.checked_mul(stride.unsigned_abs()),
-        };
-        src = src.checked_add(at(first, src_strides[d])?)?;
-        dst = dst.checked_add(at(low + first * step, dst_strides[d])?)?;
-        let step = isize::try_from(step).unwrap_or(isize::MAX);
-        axes.push(Axis { size, src: src_strides[d], dst: dst_strides[d].saturating_mul(step) });
-    }
-    Movement::new([x, y], axes, [src, dst])
 }

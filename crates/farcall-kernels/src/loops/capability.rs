@@ -11,8 +11,8 @@ use smallvec::{SmallVec, smallvec};
 
 use super::expression::ScalarOp;
 use super::vector::combine::{self, Combine};
-use super::vector::padding::pads;
-use super::vector::{MAX_EXTENT, MAX_RANK, operations};
+use super::vector::operations;
+use crate::movement::MAX_RANK;
 
 /// Maximum number of operands of a concatenation inside a fusion.
 const MAX_CONCATENATED: usize = 16;
@@ -20,9 +20,8 @@ const MAX_CONCATENATED: usize = 16;
 /// Returns true for operations that a fusion computes again wherever it uses them: constants of one value,
 /// iotas, broadcasts, and movements of stored operands.
 pub fn duplicates(op: &Op, operands: &[&TensorType], ty: &TensorType) -> bool {
-    let is_plain = |t: &&TensorType| {
-        t.elements().is_some_and(|n| n > 0 && n < MAX_EXTENT as usize) && (1..=MAX_RANK).contains(&t.rank())
-    };
+    let is_plain =
+        |t: &&TensorType| t.elements().is_some_and(|n| n > 0) && (1..=MAX_RANK).contains(&t.rank());
     let moves = |operands: &[&TensorType]| ty.dtype.bits() >= 8 && operands.iter().chain([&ty]).all(is_plain);
     match op {
         Op::Constant(literal) => literal.is_splat() || ty.elements() == Some(1),
@@ -31,7 +30,7 @@ pub fn duplicates(op: &Op, operands: &[&TensorType], ty: &TensorType) -> bool {
         Op::BroadcastInDim { dims } => dims.is_sorted() && ty.rank() <= MAX_RANK,
         Op::Slice(_) => moves(operands),
         Op::Concatenate { .. } => operands.len() <= MAX_CONCATENATED && moves(operands),
-        Op::Pad(pad) => pads(pad) && operands.first().is_some_and(|x| moves(&[x])),
+        Op::Pad(_) => operands.first().is_some_and(|x| moves(&[x])),
         _ => false,
     }
 }

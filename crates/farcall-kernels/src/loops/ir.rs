@@ -14,13 +14,13 @@ use smallvec::SmallVec;
 
 use super::expression::{Expr, ScalarOp};
 use super::vector::VectorLoop;
-use super::vector::broadcast::{Iota, Walk};
 use super::vector::combine::Accumulator;
+use super::vector::fill::Iota;
 use super::vector::moves::{Moves, Window};
-use super::vector::padding::Padded;
 use super::vector::rounds::Turn;
 use super::vector::slices::Parts;
 use crate::args::Place;
+use crate::movement::Movement;
 
 /// The number of elements of a value.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -87,11 +87,11 @@ pub(crate) enum LoopOp {
     /// The only element of a program's operand.
     Splat(usize),
     /// Elements of a program's operand, in the order of a broadcast.
-    Broadcast(usize, Walk),
+    Broadcast(usize, Movement),
     /// Slices of a program's operands.
     Slices(Box<Parts>),
     /// Elements of a program's operand, padded around and between with a uniform value.
-    Pad(usize, Box<Padded>),
+    Pad(usize, Movement),
     /// A constant element.
     Constant([u8; 16]),
     /// Indices computed from element numbers, by strides.

@@ -31,11 +31,12 @@ use smallvec::SmallVec;
 use super::expression::{Expr, ScalarOp};
 use super::ir::{Level, Loop, LoopOp, Slot};
 use super::prepared::PreparedKernel;
-use super::vector::broadcast::{Iota, Walk};
 use super::vector::combine::{self, Combine};
+use super::vector::fill::Iota;
 use super::vector::operations;
-use super::vector::padding::Padded;
 use super::vector::slices::{Part, Parts};
+use crate::movement::Movement;
+use crate::view::{self, View};
 use program::Program;
 
 /// Minimum length of a row for which a repeated value stays one element per row. For shorter rows, a step
@@ -208,15 +209,15 @@ impl<'a> Builder<'a> {
                 self.view(*x, from, ty)
             }
             (Op::Convert, [(x, from)]) if from.dtype == ty.dtype => self.view(*x, from, ty),
-            (Op::BroadcastInDim { dims }, [(x, from)]) => self.broadcast(*x, from, ty, dims),
+            (Op::BroadcastInDim { dims }, [(x, from)]) => self.broadcast(op, *x, from, ty, dims),
             (Op::Pad(pad), [(x, from), (by, of_by)]) => {
                 let input = self.inputs.get(*x).filter(|input| *input == from && level == Level::Full)?;
                 let Value::At(of, by) = *self.values.get(*by)? else { return None };
                 // A single element may be the padding of all elements, too.
                 (of_by.dtype == ty.dtype && (of == Level::Uniform || self.n == 1)).then_some(())?;
-                let padded = Padded::new(input, ty, pad)?;
-                let cost = 300 + 10_000 / padded.run_length();
-                Some(self.made(LoopOp::Pad(*x, Box::new(padded)), [by], size, level, cost))
+                let inside = Movement::pad(input, ty, pad)?.in_order()?;
+                let cost = 300 + 10_000 / inside.run_length().max(1);
+                Some(self.made(LoopOp::Pad(*x, inside), [by], size, level, cost))
             }
             _ => self.compute(op, operands, ty),
         }
@@ -224,10 +225,14 @@ impl<'a> Builder<'a> {
 
     /// Adds a slice of an operand, or a concatenation of slices.
     fn moved(&mut self, op: &Op, operands: &[(usize, &TensorType)], ty: &TensorType) -> Option<Value> {
+        let inputs = self.inputs;
+        let input = |x: usize, from: &TensorType| inputs.get(x).filter(|input| **input == from).map(|_| x);
+        let part = |input: usize, ty: &TensorType, movement: Option<Movement>| {
+            Some(Part { input, ty: ty.clone(), movement: movement?.in_order()? })
+        };
         let (parts, dim) = match (op, operands) {
-            (Op::Slice(slice), [(x, from)]) => {
-                let input = self.inputs.get(*x).filter(|input| *input == from)?;
-                let part = Part::new(*x, input, Some(slice), ty)?;
+            (Op::Slice(_), [(x, from)]) => {
+                let part = part(input(*x, from)?, ty, view::movement(op, from, ty))?;
                 if ty.elements()? != self.n {
                     self.parts.push(part);
                     return Some(Value::Part(self.parts.len() - 1));
@@ -237,13 +242,13 @@ impl<'a> Builder<'a> {
             (Op::Concatenate { dim }, parts) if ty.elements()? == self.n => {
                 let part = |(x, from): &(usize, &TensorType)| match self.values.get(*x)? {
                     Value::Part(part) => self.parts.get(*part).cloned(),
-                    _ => Part::new(*x, self.inputs.get(*x).filter(|input| *input == from)?, None, from),
+                    _ => part(input(*x, from)?, from, View::whole(0, from).movement(from, from, 0)),
                 };
                 (parts.iter().map(part).collect::<Option<Vec<Part>>>()?, *dim)
             }
             _ => return None,
         };
-        let (parts, size) = (Parts::new(&parts, dim, ty)?, ty.dtype.size());
+        let (parts, size) = (Parts::new(parts, dim, ty)?, ty.dtype.size());
         Some(self.made(LoopOp::Slices(Box::new(parts)), [], size, Level::Full, 300))
     }
 
@@ -264,7 +269,14 @@ impl<'a> Builder<'a> {
         self.values.get(x).copied()
     }
 
-    fn broadcast(&mut self, x: usize, from: &TensorType, ty: &TensorType, dims: &[usize]) -> Option<Value> {
+    fn broadcast(
+        &mut self,
+        op: &Op,
+        x: usize,
+        from: &TensorType,
+        ty: &TensorType,
+        dims: &[usize],
+    ) -> Option<Value> {
         // In another order, the broadcast is also a transposition.
         if from.dtype != ty.dtype || dims.len() != from.rank() || !dims.is_sorted() {
             return None;
@@ -285,8 +297,8 @@ impl<'a> Builder<'a> {
                 // The operand may have been viewed with another shape.
                 let input = self.inputs.get(i)?;
                 (input.dtype == from.dtype && input.elements() == from.elements()).then_some(())?;
-                let walk = Walk::broadcast(from, ty, dims)?;
-                Some(self.made(LoopOp::Broadcast(i, walk), [], ty.dtype.size(), self.level(ty)?, 300))
+                let movement = view::movement(op, from, ty)?.in_order()?;
+                Some(self.made(LoopOp::Broadcast(i, movement), [], ty.dtype.size(), self.level(ty)?, 300))
             }
             Value::At(..) | Value::Repeated(_) | Value::Part(_) | Value::Accumulated(_) => None,
         }

@@ -8,8 +8,8 @@ use smallvec::SmallVec;
 
 use super::super::ir::{Access, Level, Location, Loop, LoopOp, Operand as Source, Slot};
 use super::super::prepared::PreparedKernel;
-use super::super::vector::broadcast::splat;
 use super::super::vector::combine::Accumulator;
+use super::super::vector::fill::splat;
 use super::super::vector::rounds::{self, Turn, Words};
 use super::super::vector::{BLOCK, Operand, VectorLoop};
 use super::registers::Registers;
@@ -311,7 +311,7 @@ impl Program {
 /// rows have this length, the broadcasts are computed only once.
 fn period(steps: &[SsaLoop], n: usize) -> Option<usize> {
     let periods = steps.iter().filter(|s| s.level == Level::Full).filter_map(|s| match &*s.op {
-        LoopOp::Broadcast(_, walk) => Some(walk.period()),
+        LoopOp::Broadcast(_, movement) => Some(movement.period()),
         _ => None,
     });
     let longest = periods.filter(|p| (1..=TILE_ELEMENTS[1]).contains(p)).max()?;
@@ -321,8 +321,8 @@ fn period(steps: &[SsaLoop], n: usize) -> Option<usize> {
 /// Moves broadcasts that are equal in every row before the first tile, unless they are results.
 fn before_tiles(steps: &mut [SsaLoop], direct: &[Option<usize>], columns: usize) {
     for (step, _) in steps.iter_mut().zip(direct).filter(|(_, output)| output.is_none()) {
-        if let (LoopOp::Broadcast(_, walk), Level::Full) = (&*step.op, step.level)
-            && columns.is_multiple_of(walk.period())
+        if let (LoopOp::Broadcast(_, movement), Level::Full) = (&*step.op, step.level)
+            && columns.is_multiple_of(movement.period())
         {
             step.level = Level::Fixed;
         }
@@ -435,7 +435,7 @@ impl PlacedLoop {
             let (start, len) = tile.of(self.level);
             // SAFETY: the parts were prepared for the operands; the register has room for a tile.
             return unsafe {
-                parts.run(|i| args.input_ptr(i), memory.at(args, self.result, tile), start, len)
+                parts.run(|i| args.input_ptr(i), memory.at(args, self.result, tile), [start, len])
             };
         }
         if let LoopOp::Rounds(turns) = &*self.op {
@@ -511,13 +511,15 @@ impl PlacedLoop {
                     }
                 }
             }
-            // SAFETY: the walk was made for the operand and values of this level.
-            LoopOp::Broadcast(_, walk) => unsafe { (walk.run)(walk, from[0], to, start, len) },
-            // SAFETY: the padding was prepared for the operand and values of this level; the uniform value
-            // has an element.
-            LoopOp::Pad(_, padded) => unsafe {
+            // SAFETY: the movement was made for the operand and values of this level.
+            LoopOp::Broadcast(_, movement) => unsafe {
+                movement.run_numbers(from[0], to, start, start..start + len);
+            },
+            // SAFETY: the movement was made for the operand and values of this level; the uniform value has
+            // an element.
+            LoopOp::Pad(_, inside) => unsafe {
                 splat(from[1], to, self.bytes, len);
-                padded.run(from[0], to, [start, len]);
+                inside.run_within(from[0], to, [start, len]);
             },
             LoopOp::Slices(_) | LoopOp::Rounds(_) => unreachable!("they take any number of operands"),
             LoopOp::Begin | LoopOp::End | LoopOp::Move(_) | LoopOp::Window(_) | LoopOp::Shift => {

@@ -4,14 +4,13 @@
 //! place of an input, if their elements have the same size, and lets the compiler vectorize without knowing
 //! about aliasing.
 
-pub(crate) mod broadcast;
 pub(crate) mod combine;
 pub(crate) mod complex;
+pub(crate) mod fill;
 pub(crate) mod half_floats;
 pub(crate) mod minifloat;
 pub(crate) mod moves;
 pub(crate) mod operations;
-pub(crate) mod padding;
 pub(crate) mod reduce_precision;
 pub(crate) mod rounds;
 pub(crate) mod slices;
@@ -60,11 +59,6 @@ impl VectorLoop {
     }
 }
 
-/// Maximum number of dimensions of a broadcast, a slice or a padded tensor. A run keeps an index for each in
-/// inline storage, because it does not allocate memory.
-pub(crate) const MAX_RANK: usize = 8;
-/// Maximum padding on one side or between elements, and maximum number of elements of a padded tensor.
-pub(crate) const MAX_EXTENT: i64 = 1 << 40;
 /// Number of elements in a block.
 pub(crate) const BLOCK: usize = 32;
 

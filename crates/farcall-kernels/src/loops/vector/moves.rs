@@ -185,11 +185,12 @@ impl Kind {
 }
 
 impl Moves {
-    pub(crate) fn new(movement: Movement, size: usize) -> Option<Moves> {
-        let kind = match (movement.block(), movement.pairs(MAX_LISTED_ELEMENTS)) {
-            (Some((first, n)), _) => Kind::Block { first: first.map(|x| x * size), bytes: n * size },
-            (None, Some(pairs)) => Kind::listed(pairs, size)?,
-            (None, None) => Kind::Other(movement),
+    pub(crate) fn new(movement: Movement) -> Option<Moves> {
+        let (size, count) = (movement.size(), movement.count());
+        let kind = match movement.block() {
+            Some((first, n)) => Kind::Block { first: first.map(|x| x * size), bytes: n * size },
+            None if count <= MAX_LISTED_ELEMENTS => Kind::listed(movement.pairs(0..count), size)?,
+            None => Kind::Other(movement),
         };
         Some(Moves { size, kind })
     }
