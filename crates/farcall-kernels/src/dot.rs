@@ -25,8 +25,8 @@ fn prepare(request: &Request<'_>) -> Option<PreparedKernel> {
     if scratch == 0 {
         return Some(prepared);
     }
-    let first = move |args: &Args<'_>| inputs.iter().for_each(|input| input.convert(args));
-    Some(prepared.first(first).with_scratch(scratch))
+    let first = PreparedKernel::new(move |args| inputs.iter().for_each(|input| input.convert(args)));
+    Some(first.then(prepared).with_scratch(scratch))
 }
 
 /// Describes a product: the number of matrices, and the rows, the depth and the columns of each. Returns an

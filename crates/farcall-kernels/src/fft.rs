@@ -35,7 +35,7 @@ use super::{Kernel, Request, apart};
 
 pub(super) static KERNEL: Kernel = Kernel { name: "fft", prepare, in_place: apart, describe };
 
-/// Minimum number of elements for which the kernel is marked [slow](Prepared::slow).
+/// Minimum number of elements for which the kernel is marked [slow](PreparedKernel::slow).
 const MIN_SLOW_ELEMENTS: usize = 1 << 18;
 /// Minimum work of a task: the number of elements, multiplied by one plus the binary logarithm of the length
 /// of a line.
@@ -307,7 +307,7 @@ impl Shape {
         });
         let (tasks, rows) = (tasks(self.rows, length), self.rows);
         columns
-            .then(tasks, move |args, task| work(args, &Rows::of(task, tasks, rows)))
+            .then(PreparedKernel::in_tasks(tasks, move |args, task| work(args, &Rows::of(task, tasks, rows))))
             .with_scratch(self.operand * size_of::<Complex<T>>())
     }
 
@@ -493,7 +493,9 @@ impl Columns {
         place: fn(&Args<'_>) -> *mut Complex<T>,
     ) -> PreparedKernel {
         let strided = self.all::<T>(direction);
-        kernel.then(strided.tasks, move |args, task| strided.run(place(args), place(args), task))
+        let tasks = strided.tasks;
+        let work = move |args: &Args<'_>, task| strided.run(place(args), place(args), task);
+        kernel.then(PreparedKernel::in_tasks(tasks, work))
     }
 
     fn all<T: Number>(self, direction: FftDirection) -> Strided<T> {

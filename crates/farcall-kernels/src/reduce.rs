@@ -245,7 +245,9 @@ fn long_row<R: Reducer>(length: usize, by: R) -> PreparedKernel {
         // SAFETY: the output has a single element.
         unsafe { args.output_ptr::<R::Element>(0).write(last.narrow(total)) };
     };
-    PreparedKernel::in_tasks(parts, work).finally(combine).with_scratch(parts * size_of::<R::Total>())
+    PreparedKernel::in_tasks(parts, work)
+        .then(PreparedKernel::new(combine))
+        .with_scratch(parts * size_of::<R::Total>())
 }
 
 /// Combines columns of a tensor.

@@ -12,17 +12,18 @@
 //! the value.
 
 use std::cell::Cell;
+use std::sync::Arc;
 
 use farcall_ir::op::DotGeneral;
 use farcall_ir::{Op, TensorType, interrupt};
 use smallvec::SmallVec;
 
 use super::InPlace;
-use super::args::{Args, Place};
+use super::args::Place;
 use super::body::{Body, BodyInst};
 use super::dot::{self, Laid};
 use super::loops::lower;
-use super::loops::prepared::PreparedKernel;
+use super::loops::prepared::{PlacedKernel, PreparedKernel};
 use super::product::{self, Alike, Computing, Line, Panels, Source};
 
 /// Maximum number of products that are summed for an element of the first stage. With more products,
@@ -408,14 +409,6 @@ fn reshaped(from: &[usize], to: &[usize]) -> Vec<(usize, usize)> {
     same
 }
 
-/// The start of a value: the number of a base, and a byte offset. Bases are the operands, then the results,
-/// then the memory of a block.
-#[derive(Clone, Copy)]
-struct Home {
-    base: usize,
-    at: usize,
-}
-
 struct Building<'a> {
     body: &'a Body,
     stages: &'a [Stage],
@@ -423,8 +416,9 @@ struct Building<'a> {
     along: &'a [Along],
     /// Strides of the only result, if it is not row-major.
     written: Option<&'a [usize]>,
-    /// Starts of the values that have been placed so far.
-    homes: Vec<Option<Home>>,
+    /// Starts of values, as far as known: the number of the operand, the result or the block memory (in this
+    /// order), and a byte offset.
+    homes: Vec<Option<(usize, usize)>>,
     /// Size of a block's memory in bytes.
     bytes: usize,
     /// Size of the panels in bytes.
@@ -434,13 +428,13 @@ struct Building<'a> {
 impl Building<'_> {
     fn steps(&mut self) -> Option<Vec<Step>> {
         let body = self.body;
-        self.homes = (0..body.args.len()).map(|base| Some(Home { base, at: 0 })).collect();
+        self.homes = (0..body.args.len()).map(|base| Some((base, 0))).collect();
         self.homes.resize(self.along.len(), None);
         for (i, value) in body.returned.iter().enumerate() {
             // A result must be computed by the region, not be one of its operands, and must be returned only
             // once.
             self.homes[*value].is_none().then_some(())?;
-            self.homes[*value] = Some(Home { base: body.args.len() + i, at: 0 });
+            self.homes[*value] = Some((body.args.len() + i, 0));
         }
         let mut steps = Vec::new();
         for stage in self.stages {
@@ -467,17 +461,17 @@ impl Building<'_> {
         Some(work / self.grid.blocks().max(1))
     }
 
-    /// Reserves a part of a block's memory.
-    fn room(&mut self, bytes: usize) -> Option<Home> {
+    /// Reserves memory in a block's memory.
+    fn room(&mut self, bytes: usize) -> Option<(usize, usize)> {
         let at = self.bytes;
         self.bytes = at.checked_add(bytes.checked_next_multiple_of(ALIGNMENT)?)?;
-        Some(Home { base: self.memory(), at })
+        Some((self.memory(), at))
     }
 
     /// Reserves a part of a block's memory, as a spot that is the same for every block.
     fn room_spot(&mut self, bytes: usize) -> Option<Spot> {
-        let steps = SmallVec::from_elem(0, self.grid.sizes.len());
-        Some(Spot { home: self.room(bytes)?, steps, bytes })
+        let (base, offset) = self.room(bytes)?;
+        Some(Spot { place: Place { base, offset, size: bytes }, steps: SmallVec::new() })
     }
 
     /// Returns the number of the base that is a block's memory.
@@ -493,13 +487,13 @@ impl Building<'_> {
 
     /// Returns the place of a block's part of a value, and the sizes and strides of the part.
     fn spot(&self, value: usize) -> Option<(Spot, Laid)> {
-        let (ty, along, home) = (self.body.ty(value)?, &self.along[value], self.homes[value]?);
+        let (ty, along) = (self.body.ty(value)?, &self.along[value]);
+        let (base, offset) = self.homes[value]?;
         let size = ty.dtype.size();
         let sizes = self.grid.part(ty, along);
-        if home.base == self.memory() {
-            let bytes = sizes.iter().product::<usize>() * size;
-            let steps = along.iter().map(|_| 0).collect();
-            return Some((Spot { home, steps, bytes }, Laid::row_major(&sizes)));
+        if base == self.memory() {
+            let place = Place { base, offset, size: sizes.iter().product::<usize>() * size };
+            return Some((Spot { place, steps: SmallVec::new() }, Laid::row_major(&sizes)));
         }
         let strides = match self.written.filter(|_| self.body.returned == [value]) {
             Some(strides) => strides.to_vec(),
@@ -507,7 +501,8 @@ impl Building<'_> {
         };
         let steps = along.iter().map(|own| own.map_or(0, |d| strides[d] * size)).collect();
         let reach: usize = sizes.iter().zip(&strides).map(|(n, stride)| (n - 1) * stride).sum();
-        Some((Spot { home, steps, bytes: (reach + 1) * size }, Laid { sizes, strides }))
+        let place = Place { base, offset, size: (reach + 1) * size };
+        Some((Spot { place, steps }, Laid { sizes, strides }))
     }
 
     fn product(&mut self, inst: &BodyInst, d: &DotGeneral, stage: &Stage) -> Option<SmallVec<[Step; 2]>> {
@@ -529,11 +524,10 @@ impl Building<'_> {
         if let Some(Panels { bytes, pack }) = panels {
             self.panels += bytes;
             let panels = self.room_spot(bytes)?;
-            let spots = vec![right, panels.clone()];
-            steps.push(Step { prepared: pack, inputs: 1, spots, is_alike: true });
+            steps.push(Step::new(pack, vec![right, panels.clone()], 1, true));
             right = panels;
         }
-        steps.push(Step { prepared, inputs: 2, spots: vec![x.0, right, out.0], is_alike: false });
+        steps.push(Step::new(prepared, vec![x.0, right, out.0], 2, false));
         Some(steps)
     }
 
@@ -578,7 +572,7 @@ impl Building<'_> {
         if prepared.scratch() > 0 {
             spots.push(self.room_spot(prepared.scratch())?);
         }
-        Some(Step { prepared, inputs: inputs.len(), spots, is_alike: false })
+        Some(Step::new(prepared, spots, inputs.len(), false))
     }
 
     /// Places the results of a stage for later stages: in the memory of operands that are read for the last
@@ -596,7 +590,7 @@ impl Building<'_> {
                 from.is_some_and(|from| from.elements() == ty.elements())
             };
             let in_place = inputs.iter().enumerate().find(|(i, x)| {
-                self.homes[**x].is_some_and(|home| home.base == self.memory())
+                self.homes[**x].is_some_and(|(base, _)| base == self.memory())
                     && !taken.contains(i)
                     && !is_taken_after(self.body, **x - self.body.args.len(), stage)
                     && same(**x)
@@ -621,26 +615,30 @@ fn is_together(part: &Laid) -> bool {
     part.sizes.iter().zip(strides).all(|(n, (a, b))| *n == 1 || a == b)
 }
 
-/// The place of a block's part of a value: the start of the value, and the distance between neighboring rows
-/// along each grid dimension.
+/// The place of a value's first block, and its distance in bytes from row to row along each dimension of the
+/// grid. Values in the block memory have no distances.
 #[derive(Clone)]
 struct Spot {
-    home: Home,
-    /// Distances in bytes.
+    place: Place,
     steps: SmallVec<[usize; 4]>,
-    bytes: usize,
 }
 
 /// A step that computes a stage of a block.
 struct Step {
-    prepared: PreparedKernel,
-    inputs: usize,
-    spots: Vec<Spot>,
-    /// True if the step computes the same values for all blocks with the same right factors.
+    /// The kernel, placed for the first block.
+    kernel: PlacedKernel,
+    /// Distances of each place from row to row along the grid.
+    steps: Vec<SmallVec<[usize; 4]>>,
+    /// True if the step computes the same for all blocks with the same right factors.
     is_alike: bool,
 }
 
 impl Step {
+    fn new(prepared: PreparedKernel, spots: Vec<Spot>, inputs: usize, is_alike: bool) -> Step {
+        let (places, steps): (Vec<Place>, _) = spots.into_iter().map(|s| (s.place, s.steps)).unzip();
+        Step { kernel: PlacedKernel::new(Arc::new(prepared), places.into(), inputs), steps, is_alike }
+    }
+
     /// Runs the step for the block that begins at row `at`. `bases` are operands, results, and the block's
     /// memory.
     ///
@@ -648,13 +646,9 @@ impl Step {
     /// Operands and results have the types of the fusion, and the block's memory has the reserved size. No
     /// other task computes this block.
     unsafe fn run(&self, bases: &[*mut u8], at: &[usize]) {
-        let place = |spot: &Spot| {
-            let along: usize = spot.steps.iter().zip(at).map(|(step, i)| step * i).sum();
-            Place { base: spot.home.base, offset: spot.home.at + along, size: spot.bytes }
-        };
-        let places: SmallVec<[Place; 12]> = self.spots.iter().map(place).collect();
+        let distance = |i: usize| self.steps[i].iter().zip(at).map(|(step, row)| step * row).sum();
         // SAFETY: the caller guarantees the memory (`# Safety` above), and blocks are within operands and
         // results.
-        unsafe { self.prepared.run_here(&Args::new(&places, self.inputs, bases)) };
+        unsafe { self.kernel.run_moved(bases, distance) };
     }
 }

@@ -6,20 +6,17 @@
 //! ```
 //!
 //! A *frame* holds the arguments, results, registers and constants of the program. A caller writes arguments
-//! into the frame, applies the region, and reads results. On processors without generated code, the loops of
-//! the program run one after another.
+//! into the frame, applies the region, and reads results.
 
 use std::convert::Infallible;
-use std::sync::{Arc, OnceLock};
 
 use farcall_ir::TensorType;
 
 use super::args::Place;
 use super::body::Body;
-use super::loops::line::Code;
+use super::loops::line::Line;
 use super::loops::linked::{BASES, Linked, Runner};
 use super::loops::lower;
-use super::loops::native::Native;
 use super::loops::prepared::PreparedKernel;
 use super::loops::straight_line::Linking;
 use super::types::by_size;
@@ -31,10 +28,7 @@ const LINE_BYTES: usize = 64;
 
 /// A compiled region.
 pub(super) struct Scalars {
-    steps: Arc<Vec<Linked>>,
-    /// The region as machine code, on processors for which the engine generates code. Created with the first
-    /// frame.
-    native: OnceLock<Option<Native>>,
+    line: Line,
     args: usize,
     constants: Vec<u8>,
     constants_at: usize,
@@ -72,8 +66,7 @@ impl Scalars {
         let mut steps = Vec::new();
         Linked::program(line, &linking, &mut steps)?;
         Some(Scalars {
-            steps: Arc::new(steps),
-            native: OnceLock::new(),
+            line: Line::repeated(steps),
             args: inputs.len(),
             constants,
             constants_at,
@@ -97,14 +90,7 @@ impl Scalars {
         unsafe {
             memory.add(self.constants_at).copy_from_nonoverlapping(constants.as_ptr(), constants.len());
         }
-        let native = self.native.get_or_init(|| Native::new(&self.steps)).as_ref();
-        let bases = [memory; BASES];
-        let code = match native {
-            Some(_) => Vec::new(),
-            // SAFETY: all addresses are in the frame.
-            None => self.steps.iter().map(|step| unsafe { step.code(&bases) }).collect(),
-        };
-        Frame { scalars: self, bases, native, code }
+        Frame { scalars: self, bases: [memory; BASES] }
     }
 }
 
@@ -112,9 +98,6 @@ impl Scalars {
 pub(super) struct Frame<'a> {
     scalars: &'a Scalars,
     bases: [*mut u8; BASES],
-    native: Option<&'a Native>,
-    /// The steps with their addresses; empty with generated code.
-    code: Vec<Code>,
 }
 
 impl Frame<'_> {
@@ -137,20 +120,8 @@ impl Frame<'_> {
     /// The caller has written the arguments that the region uses, as elements of their types.
     #[inline]
     pub(super) unsafe fn apply(&mut self) {
-        match self.native {
-            Some(native) => {
-                // SAFETY: the caller has written the arguments; the code was generated from the steps, whose
-                // addresses are in the frame.
-                let Ok(()) = unsafe { native.run(&self.bases, &mut NoLoops) };
-            }
-            None => {
-                for step in &self.code {
-                    // SAFETY: the caller has written the arguments; the addresses of the steps are in the
-                    // frame.
-                    unsafe { step.run() };
-                }
-            }
-        }
+        // SAFETY: the caller has written the arguments; the addresses of the steps are in the frame.
+        let Ok(()) = unsafe { self.scalars.line.run(&self.bases, &mut NoLoops) };
     }
 }
 

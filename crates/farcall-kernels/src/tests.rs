@@ -619,7 +619,7 @@ fn run_linked(line: &StraightLine, places: &[Place], inputs: usize, mut bases: V
     }
     // SAFETY: the buffers are disjoint and have the sizes that the kernel was prepared for. Constants and
     // registers have their own memory.
-    let Ok(()) = unsafe { Line::new(steps).run(&bases, &mut Vec::new(), &mut Unlimited) };
+    let Ok(()) = unsafe { Line::new(steps).run(&bases, &mut Unlimited) };
 }
 
 /// A runner without limits.

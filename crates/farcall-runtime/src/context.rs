@@ -6,7 +6,6 @@ use farcall_ir::Literal;
 
 use farcall_host::custom_call::CallFrame;
 use farcall_host::runs::Completion;
-use farcall_kernels::Code;
 
 use super::RunError;
 use super::load::{Loaded, PARAMS};
@@ -21,8 +20,6 @@ pub(super) struct Context {
     pub(super) arena: AlignedBytes,
     /// Values that straight-line programs keep between their steps.
     pub(super) registers: AlignedBytes,
-    /// The steps of the straight-line program that is running, with their addresses in this run.
-    pub(super) code: Vec<Code>,
     /// Indices of the calls whose targets have a prepare or an initialize stage.
     pub(super) staged: Vec<usize>,
     /// Base addresses in the current run, in this order: arena, constants, registers, stack, inputs, results.
@@ -33,9 +30,9 @@ pub(super) struct Context {
     pub(super) left: Vec<Literal>,
 }
 
-// SAFETY: the raw pointers in `bases` and `code` are only dereferenced by the run that set them, which has
-// exclusive access to the context. All other fields are `Send`: frames (see `CallFrame`), memory, literals,
-// and the contexts in `nested`, to which the same reasons apply.
+// SAFETY: the raw pointers in `bases` are only dereferenced by the run that set them, which has
+// the context exclusively. All other fields are `Send`: frames (see `CallFrame`), memory, literals, and the
+// contexts in `nested`, for which the same holds.
 unsafe impl Send for Context {}
 
 impl Context {
@@ -63,7 +60,6 @@ impl Context {
             arena,
             registers,
             nested: nested.collect::<Result<_, _>>()?,
-            code: Vec::new(),
             staged,
             left: Vec::new(),
             bases: Vec::with_capacity(PARAMS + plan.params.len() + plan.results.len()),

@@ -363,15 +363,14 @@ impl<'a, W: Watch> Executor<'a, W> {
     #[inline]
     fn line(&mut self, line: &Line) -> Result<(), RunError> {
         self.interrupts.check()?;
-        let Context { bases, code, .. } = &mut *self.context;
+        let bases = &self.context.bases;
         let mut runner = LineRunner { interrupts: self.interrupts, iterations: &mut self.iterations };
         // SAFETY: `Loaded::new` has validated the plan, so the places hold the buffers that the kernels were
         // prepared for, buffers overlap only where the kernels allow it, and predicates and branch numbers
-        // lie where the jumps read them. `Context::new` has allocated the registers. `thunks` has set the
-        // base addresses. Memory that is written is separate: the context's own memory, donated inputs that
-        // share their elements with no other literal, and new results. The other inputs may share memory with
-        // each other, but are not written.
-        let mut run = || unsafe { line.run(bases, code, &mut runner) };
+        // lie where the jumps read them. `Context::new` has allocated the registers. `thunks` sets base
+        // addresses of separate memory: its own, donated inputs that nothing shares, and new results; other
+        // inputs may share memory, but are not written.
+        let mut run = || unsafe { line.run(bases, &mut runner) };
         if line.is_long() { self.interrupts.during(run)? } else { run() }
     }
 

@@ -10,11 +10,11 @@ use std::sync::Arc;
 use farcall_ir::DType;
 
 use super::ir::{Access, Address, LoopOp, LoopStep};
-use super::prepared::{LONG_BYTES, PreparedKernel};
+use super::prepared::{LONG_BYTES, PlacedKernel, PreparedKernel};
 use super::straight_line::{Linking, StraightLine};
 use super::vector::Operand;
 use super::vector::moves::copying;
-use crate::args::{Args, NUMBERS, Place};
+use crate::args::Place;
 
 /// Number of base addresses with dedicated registers in generated code: the first ones. A run with fewer base
 /// addresses does not use generated code.
@@ -25,7 +25,7 @@ pub enum Linked {
     /// A loop over elements.
     Step(LoopStep<Address>),
     /// A kernel that is not a straight-line program.
-    Kernel(Box<Kernel>),
+    Kernel(Box<PlacedKernel>),
     /// Jumps this number of steps forward if a `pred` is false. Otherwise an iteration of a loop begins.
     Unless(Address, usize),
     /// Jumps this number of steps forward.
@@ -34,13 +34,6 @@ pub enum Linked {
     Back(usize),
     /// Jumps forward by the number of steps listed for an index of this type.
     Choose(Address, DType, Box<[usize]>),
-}
-
-/// A kernel with its places.
-pub struct Kernel {
-    pub(crate) prepared: Arc<PreparedKernel>,
-    places: Arc<[Place]>,
-    inputs: usize,
 }
 
 impl Linked {
@@ -67,7 +60,7 @@ impl Linked {
     /// several threads.
     pub fn kernel(prepared: &Arc<PreparedKernel>, places: &Arc<[Place]>, inputs: usize) -> Option<Linked> {
         let (prepared, places) = (Arc::clone(prepared), Arc::clone(places));
-        (!prepared.is_slow()).then(|| Linked::Kernel(Box::new(Kernel { prepared, places, inputs })))
+        (!prepared.is_slow()).then(|| Linked::Kernel(Box::new(PlacedKernel::new(prepared, places, inputs))))
     }
 
     /// Adds a loop: runs the body as long as the condition writes true to `pred`.
@@ -158,23 +151,4 @@ impl LoopStep<Address> {
 pub(crate) unsafe fn address_at(address: Address, bases: *const *mut u8) -> *mut u8 {
     // SAFETY: the caller guarantees the base address and the offset (`# Safety` above).
     unsafe { (*bases.add(address.base as usize)).add(address.offset as usize) }
-}
-
-impl Kernel {
-    /// # Safety
-    /// Same requirements as [`Kernel::run`]; `bases` points to the first base address.
-    #[cfg_attr(not(all(target_arch = "x86_64", unix)), expect(dead_code, reason = "machine code calls it"))]
-    pub(crate) unsafe fn run_from(&self, bases: *const *mut u8) {
-        let counted = self.places.iter().map(|place| place.base).filter(|base| *base != NUMBERS);
-        let count = counted.max().map_or(0, |last| last + 1);
-        // SAFETY: the caller guarantees all base addresses that the places use.
-        unsafe { self.run(std::slice::from_raw_parts(bases, count)) };
-    }
-
-    /// # Safety
-    /// Same requirements as [`PreparedKernel::run`].
-    pub unsafe fn run(&self, bases: &[*mut u8]) {
-        // SAFETY: the caller guarantees the requirements of `PreparedKernel::run` (`# Safety` above).
-        unsafe { self.prepared.run_here(&Args::new(&self.places, self.inputs, bases)) };
-    }
 }

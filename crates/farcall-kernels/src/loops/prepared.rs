@@ -8,7 +8,7 @@ use farcall_ir::interrupt;
 use smallvec::{SmallVec, smallvec};
 
 use super::straight_line::StraightLine;
-use crate::args::{Args, ElementBytes};
+use crate::args::{Args, ElementBytes, NUMBERS, Place};
 
 /// A runner for the tasks of a kernel, possibly on several threads.
 pub trait Tasks {
@@ -94,29 +94,12 @@ impl PreparedKernel {
         PreparedKernel { line: Some(line), ..PreparedKernel::new(move |args| unsafe { own.run(args) }) }
     }
 
-    /// Adds work that is done before the tasks.
-    pub(crate) fn first(mut self, before: impl Fn(&Args<'_>) + Send + Sync + 'static) -> PreparedKernel {
+    /// Adds the work of another kernel, which starts when all tasks of this kernel are done.
+    pub(crate) fn then(mut self, next: PreparedKernel) -> PreparedKernel {
         self.line = None;
-        self.phases
-            .insert(0, Phase { tasks: 1, work: Box::new(move |args: &Args<'_>, _: usize| before(args)) });
+        self.phases.extend(next.phases);
+        self.slow |= next.slow;
         self
-    }
-
-    /// Adds tasks, like [`PreparedKernel::in_tasks`], that start when all previous tasks are done.
-    pub(crate) fn then(
-        mut self,
-        count: usize,
-        work: impl Fn(&Args<'_>, usize) + Send + Sync + 'static,
-    ) -> PreparedKernel {
-        self.line = None;
-        self.phases.push(Phase { tasks: count, work: Box::new(work) });
-        self.slow |= count > 1;
-        self
-    }
-
-    /// Adds work that is done when all tasks are done.
-    pub(crate) fn finally(self, after: impl Fn(&Args<'_>) + Send + Sync + 'static) -> PreparedKernel {
-        self.then(1, move |args, _| after(args))
     }
 
     /// Adds scratch memory of this size, as one place after the outputs. Its initial contents are
@@ -207,6 +190,52 @@ impl PreparedKernel {
     pub(crate) unsafe fn run_here(&self, args: &Args<'_>) {
         // SAFETY: the caller guarantees the requirements of `PreparedKernel::run` (`# Safety` above).
         unsafe { self.run(args, &ThisThread) };
+    }
+}
+
+/// A kernel with its places.
+pub struct PlacedKernel {
+    prepared: Arc<PreparedKernel>,
+    /// Places of inputs, outputs and scratch memory.
+    places: Arc<[Place]>,
+    inputs: usize,
+}
+
+impl PlacedKernel {
+    /// Places a kernel, inputs first.
+    pub(crate) fn new(prepared: Arc<PreparedKernel>, places: Arc<[Place]>, inputs: usize) -> PlacedKernel {
+        PlacedKernel { prepared, places, inputs }
+    }
+
+    /// Returns true if the kernel may take so long that interrupts must be able to end it.
+    pub(crate) fn is_long(&self) -> bool {
+        self.prepared.is_long()
+    }
+
+    /// Number of base addresses that the places use.
+    pub(crate) fn bases(&self) -> usize {
+        let used = self.places.iter().map(|place| place.base).filter(|base| *base != NUMBERS);
+        used.max().map_or(0, |last| last + 1)
+    }
+
+    /// Runs the kernel on this thread.
+    ///
+    /// # Safety
+    /// Same requirements as [`PreparedKernel::run`].
+    pub(crate) unsafe fn run(&self, bases: &[*mut u8]) {
+        // SAFETY: the caller guarantees the requirements of `PreparedKernel::run` (`# Safety` above).
+        unsafe { self.prepared.run_here(&Args::new(&self.places, self.inputs, bases)) };
+    }
+
+    /// Runs the kernel with places that are moved by a number of bytes.
+    ///
+    /// # Safety
+    /// Same requirements as [`PreparedKernel::run`], for the moved places.
+    pub(crate) unsafe fn run_moved(&self, bases: &[*mut u8], bytes: impl Fn(usize) -> usize) {
+        let moved = |(i, place): (usize, &Place)| Place { offset: place.offset + bytes(i), ..*place };
+        let places: SmallVec<[Place; 12]> = self.places.iter().enumerate().map(moved).collect();
+        // SAFETY: the caller guarantees the requirements of `PreparedKernel::run` (`# Safety` above).
+        unsafe { self.prepared.run_here(&Args::new(&places, self.inputs, bases)) };
     }
 }
 

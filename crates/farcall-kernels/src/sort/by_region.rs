@@ -240,7 +240,7 @@ impl RegionSort {
         let (mut width, mut swapped) = (run, false);
         while width < n {
             let of = std::sync::Arc::clone(&lines);
-            all = all.then(n.div_ceil(2 * width), move |args, task| {
+            all = all.then(PreparedKernel::in_tasks(n.div_ceil(2 * width), move |args, task| {
                 let range = task * 2 * width..((task + 1) * 2 * width).min(n);
                 // SAFETY: this is the only line; tasks use disjoint indices and frames.
                 unsafe {
@@ -252,13 +252,13 @@ impl RegionSort {
                     let mut comparing = of.comparing(args, begin, memory, task);
                     order::merge_runs(from, to, width, |a, b| comparing.less(a, b));
                 }
-            });
+            }));
             (width, swapped) = (2 * width, !swapped);
         }
-        all = all.finally(move |args| {
+        all = all.then(PreparedKernel::new(move |args| {
             // SAFETY: this is the only line, and no other task is running.
             unsafe { lines.permute(args, begin, args.ptr(args.scratch_place()), swapped) };
-        });
+        }));
         Some(all.slow())
     }
 }

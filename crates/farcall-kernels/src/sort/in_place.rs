@@ -171,7 +171,7 @@ impl<T: Element<Word = u32>> InPlaceSort<T> {
                 .add(task)
                 .write(line.read(stretch(task)))),
         );
-        all = all.then(
+        all = all.then(PreparedKernel::in_tasks(
             1,
             phase!(|line, parts, _task| {
                 let differ = (&raw const (*parts).differ).read().contains(&true);
@@ -181,29 +181,33 @@ impl<T: Element<Word = u32>> InPlaceSort<T> {
                 begins.write(front[0] + front[1]);
                 begins.add(LINE_TASKS).write(line.lines.shape.length);
             }),
-        );
+        ));
         let mut width = LINE_TASKS;
         while width > 1 {
-            all = all.then(
+            all = all.then(PreparedKernel::in_tasks(
                 LINE_TASKS / width,
                 phase!(|line, parts, task| {
                     let begin = (&raw mut (*parts).begins).cast::<usize>().add(task * width);
                     begin.add(width / 2).write(line.line.split(begin.read()..begin.add(width).read()));
                 }),
-            );
+            ));
             width /= 2;
         }
-        all = all.then(
+        all = all.then(PreparedKernel::in_tasks(
             LINE_TASKS,
             phase!(|line, parts, task| {
                 let begin = (&raw const (*parts).begins).cast::<usize>().add(task);
                 line.line.sort(begin.read()..begin.add(1).read());
             }),
-        );
-        all = all.then(1, phase!(|line, parts, _task| line.put_back((&raw const (*parts).front).read())));
-        all = all.then(LINE_TASKS, phase!(|line, _parts, task| line.write(stretch(task))));
+        ));
+        let put_back = phase!(|line, parts, _task| line.put_back((&raw const (*parts).front).read()));
+        all = all.then(PreparedKernel::in_tasks(1, put_back));
+        all = all.then(PreparedKernel::in_tasks(
+            LINE_TASKS,
+            phase!(|line, _parts, task| line.write(stretch(task))),
+        ));
         if self.others.is_some() {
-            all = all.then(1, phase!(|line, _parts, _task| line.permute_others()));
+            all = all.then(PreparedKernel::in_tasks(1, phase!(|line, _parts, _task| line.permute_others())));
         }
         Some(all.with_scratch(end(self.scratch, 1, size_of::<SharedState>())?))
     }

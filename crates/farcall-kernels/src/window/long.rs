@@ -88,13 +88,13 @@ pub(super) fn reduction<F: Fold>(axes: &[Axis], fold: F) -> Option<PreparedKerne
         let units = task * per_task..((task + 1) * per_task).min(units);
         run(args, count, &last, units, task);
     });
-    let prepared = prepared.first(move |args| {
+    let first = PreparedKernel::new(move |args| {
         for (p, pass) in before.iter().enumerate() {
             run(args, p, pass, 0..pass.units(), 0);
         }
     });
     let scratch = lines.checked_mul(tasks)?.checked_add(room.checked_mul(2)?)?;
-    Some(prepared.with_scratch(scratch.max(1)).slow())
+    Some(first.then(prepared).with_scratch(scratch.max(1)).slow())
 }
 
 /// Returns a pass for each dimension to reduce, in order, or `None` if a window might be empty.

@@ -32,7 +32,8 @@ mod tests;
 use std::sync::Arc;
 
 use super::ir::{Address, LoopStep};
-use super::linked::{BASES, Kernel, Linked, address_at};
+use super::linked::{BASES, Linked, address_at};
+use super::prepared::PlacedKernel;
 use crate::types::branch;
 use assembler::{Condition, Jump, Memory, R12, R15, RAX, RBX, RCX, RDI, RDX, RSI, Reg};
 use emitter::Emitter;
@@ -67,7 +68,7 @@ struct Asked {
     /// Called when an iteration starts and none is left; returns 1 to end the run.
     turn: unsafe extern "sysv64" fn(*mut Asked) -> u8,
     /// Runs a kernel; returns 1 to end the run.
-    kernel: unsafe extern "sysv64" fn(*mut Asked, *const Kernel, *const *mut u8) -> u8,
+    kernel: unsafe extern "sysv64" fn(*mut Asked, *const PlacedKernel, *const *mut u8) -> u8,
     /// Number of iterations to ask for at once.
     most: u64,
 }

@@ -2,7 +2,8 @@
 
 use farcall_ffi::unwind::{Payload, catch};
 
-use super::super::linked::{Kernel, Runner};
+use super::super::linked::Runner;
+use super::super::prepared::PlacedKernel;
 use super::{Asked, Native};
 
 /// The interface of generated code, followed by the runner.
@@ -49,15 +50,16 @@ impl Native {
         /// the rest.
         unsafe extern "sysv64" fn kernel<R: Runner>(
             asked: *mut Asked,
-            kernel: *const Kernel,
+            kernel: *const PlacedKernel,
             bases: *const *mut u8,
         ) -> u8 {
             // SAFETY: the caller guarantees that `asked` is the first field of a valid `Asking`.
             let asking = unsafe { &mut *asked.cast::<Asking<'_, R>>() };
             asking.answer(|runner, _| {
                 runner.kernel()?;
-                // SAFETY: the caller guarantees the memory; the kernel belongs to the line.
-                unsafe { (*kernel).run_from(bases) };
+                // SAFETY: the caller guarantees the memory, and all base addresses that the places of the
+                // kernel, which belongs to the line, use.
+                unsafe { (*kernel).run(std::slice::from_raw_parts(bases, (*kernel).bases())) };
                 Ok(())
             })
         }

@@ -85,7 +85,7 @@ fn both(op: &Op, bodies: &[Body], inputs: &[TensorType], to: &TensorType, seed: 
             Linked::program(line, &linking, &mut steps).unwrap();
             Linked::choose(registers, DType::S32, vec![steps], &mut list).unwrap();
             // SAFETY: the places belong to the operation, and are disjoint.
-            unsafe { Line::new(list).run(&bases, &mut Vec::new(), &mut Turns(0)) }.unwrap();
+            unsafe { Line::new(list).run(&bases, &mut Turns(0)) }.unwrap();
         } else {
             // SAFETY: the places belong to the operation, and are disjoint.
             unsafe { prepared.run_here(&Args::new(&places, inputs.len(), &bases)) };
@@ -205,7 +205,7 @@ fn counted(to: i64, turns: u64) -> (i64, Result<u64, u64>) {
     let (mut list, mut runner) = (Vec::new(), Turns(turns));
     Linked::repeat(is_less, condition, body, &mut list).unwrap();
     // SAFETY: the places belong to the operations.
-    let ran = unsafe { Line::new(list).run(&bases, &mut Vec::new(), &mut runner) };
+    let ran = unsafe { Line::new(list).run(&bases, &mut runner) };
     (numbers[0], ran.map(|()| runner.0))
 }
 

@@ -240,7 +240,7 @@ impl Program {
                 unsafe { accumulator.end(memory.add(*parts), tasks, args.output_ptr(*output)) };
             }
         };
-        prepared.finally(end).with_scratch(scratch)
+        prepared.then(PreparedKernel::new(end)).with_scratch(scratch)
     }
 
     /// # Safety
