@@ -5,7 +5,6 @@ use std::ops::Range;
 
 use farcall_ir::op::Pad;
 use farcall_ir::{TensorType, dims, interrupt};
-use smallvec::SmallVec;
 
 use super::square_transpose;
 use super::types::by_size;
@@ -434,7 +433,13 @@ fn each_lines(axes: &[Axis], numbers: Range<usize>, mut visit: impl FnMut([isize
     let (mut rest, mut column) = (numbers.start / inner.size, (numbers.start % inner.size) as isize);
     let mut left = numbers.len();
     // The index of the line that contains the first element, and its distances.
-    let mut index: SmallVec<[usize; MAX_RANK]> = SmallVec::from_elem(0, outer.len());
+    let (mut few, mut many) = ([0; MAX_RANK], Vec::new());
+    let index = if outer.len() <= MAX_RANK {
+        &mut few[..outer.len()]
+    } else {
+        many.resize(outer.len(), 0);
+        &mut many[..]
+    };
     let mut at = [0isize; 2];
     let moved = |at: [isize; 2], a: &Axis, steps: isize| [at[0] + steps * a.src, at[1] + steps * a.dst];
     for (i, a) in index.iter_mut().zip(outer).rev() {
@@ -444,8 +449,12 @@ fn each_lines(axes: &[Axis], numbers: Range<usize>, mut visit: impl FnMut([isize
     }
     while left > 0 {
         let count = (inner.size - column as usize).min(left);
-        let next = outer.last().zip(index.last()).filter(|_| count == inner.size);
-        let next = next.map_or(ONE, |(a, i)| Axis { size: (a.size - i).min(left / count), ..*a });
+        let next = match (outer, &*index) {
+            ([.., a], [.., i]) if left >= 2 * count && count == inner.size => {
+                Axis { size: (a.size - i).min(left / count), ..*a }
+            }
+            _ => ONE,
+        };
         visit(moved(at, inner, column), next, Axis { size: count, ..*inner });
         left -= next.size * count;
         column = 0;
@@ -495,6 +504,12 @@ unsafe fn line<T: Copy>(a: Axis, src: *const T, dst: *mut T) {
             for i in 0..a.size {
                 // SAFETY: the caller guarantees `size` contiguous destination elements.
                 unsafe { dst.add(i).write(value) };
+            }
+        }
+        (step, 1) => {
+            for i in 0..a.size {
+                // SAFETY: `i` is below the size of the axis; the caller guarantees its elements.
+                unsafe { dst.add(i).write(src.offset(i as isize * step).read()) };
             }
         }
         _ => {
