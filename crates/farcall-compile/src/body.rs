@@ -1,7 +1,7 @@
 //! Converts regions to the form that kernels read.
 
-use farcall_ir::middle::passes::fuse;
 use farcall_ir::{Inst, Op, Region, ValueId, reducer};
+use farcall_kernels::FUSION_LIMITS;
 use rustc_hash::FxHashMap;
 
 use farcall_plan::{Body, BodyInst};
@@ -13,7 +13,7 @@ const MAX_REGION_INSTS: usize = 256;
 /// Converts the regions of an instruction, whose last arguments are captured values. `None` if a region is
 /// too long, or contains regions other than those of reductions with a single operation.
 pub(super) fn bodies(inst: Inst<'_>) -> Option<Vec<Body>> {
-    let max_insts = if inst.op().is_fusion() { fuse::MAX_FUSION_OPS } else { MAX_REGION_INSTS };
+    let max_insts = if inst.op().is_fusion() { FUSION_LIMITS.ops } else { MAX_REGION_INSTS };
     inst.regions().map(|region| body(region, max_insts)).collect()
 }
 

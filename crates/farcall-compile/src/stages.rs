@@ -45,6 +45,7 @@ pub(crate) fn compile_stages(
         fuses,
         duplicates: kernels::duplicates,
         reduces,
+        fusion_limits: kernels::FUSION_LIMITS,
         computes: choose::has_kernel,
         ..passes::PassOptions::new(options.numerics)
     };

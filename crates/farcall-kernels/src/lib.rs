@@ -68,7 +68,7 @@ use smallvec::SmallVec;
 
 pub use args::{Args, ElementBytes, NUMBERS, Place};
 pub use body::{Body, BodyInst};
-pub use loops::capability::{duplicates, fuses, reduces};
+pub use loops::capability::{FUSION_LIMITS, duplicates, fuses, reduces};
 pub use loops::line::Line;
 pub use loops::linked::{Linked, Runner};
 pub use loops::prepared::{LONG_BYTES, PreparedKernel, Tasks};

@@ -4,15 +4,10 @@
 
 use crate::types::TensorType;
 
-/// Maximum number of elements of a row that is reduced at once.
-pub const MAX_ROW_ELEMENTS: usize = 16_384;
-
 /// Number of elements of each row, if a reduction over these dimensions reduces each row to one element.
 pub fn reduced(x: &TensorType, dims: &[usize]) -> Option<usize> {
     x.elements()?;
-    split(x, |d| !dims.contains(&d))
-        .map(|[_, columns]| columns)
-        .filter(|columns| (2..=MAX_ROW_ELEMENTS).contains(columns))
+    split(x, |d| !dims.contains(&d)).map(|[_, columns]| columns).filter(|columns| *columns > 1)
 }
 
 /// Number of elements of the result, if a reduction over these dimensions combines corresponding elements of

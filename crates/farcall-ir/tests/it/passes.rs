@@ -115,6 +115,7 @@ fn run(test: &str, place: &str) -> String {
         duplicates,
         reduces,
         computes,
+        fusion_limits: passes::FusionLimits { members: 256, ops: 1024, row_elements: 16_384 },
         ..passes::PassOptions::new(numerics)
     };
     let names = header(test, "passes").unwrap_or_else(|| panic!("{place}: no line `// passes: …`"));

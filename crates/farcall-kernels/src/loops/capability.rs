@@ -5,6 +5,7 @@
 //! which [`machine_code`] has a signature; the code generator supports exactly these.
 
 use farcall_ffi::simd::{Vectors, widest};
+use farcall_ir::middle::passes::FusionLimits;
 use farcall_ir::op::{Binary, CompareKind, ComparisonDirection, Unary};
 use farcall_ir::{DType, Op, TensorType};
 use smallvec::{SmallVec, smallvec};
@@ -13,6 +14,9 @@ use super::expression::ScalarOp;
 use super::vector::combine::{self, Combine};
 use super::vector::operations;
 use crate::movement::MAX_RANK;
+
+/// Maximum sizes of fusions. JAX's random bits and the operations that use them fit into one fusion.
+pub const FUSION_LIMITS: FusionLimits = FusionLimits { members: 256, ops: 4 * 256, row_elements: 16_384 };
 
 /// Maximum number of operands of a concatenation inside a fusion.
 const MAX_CONCATENATED: usize = 16;

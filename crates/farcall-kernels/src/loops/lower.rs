@@ -4,6 +4,7 @@ use farcall_ir::middle::rows;
 use farcall_ir::{Op, TensorType};
 use smallvec::SmallVec;
 
+use super::capability::FUSION_LIMITS;
 use super::prepared::PreparedKernel;
 use super::{data_movement, tiles};
 use crate::InPlace;
@@ -35,7 +36,8 @@ fn reduced(body: &Body) -> Option<usize> {
 /// Returns the number of elements in a row, if the instruction reduces rows.
 fn row(body: &Body, inst: &BodyInst) -> Option<usize> {
     let Op::Reduce { dims } = &inst.op else { return None };
-    rows::reduced(body.ty(*inst.operands.first()?)?, dims)
+    let columns = rows::reduced(body.ty(*inst.operands.first()?)?, dims)?;
+    (columns <= FUSION_LIMITS.row_elements).then_some(columns)
 }
 
 /// Returns the outputs that may share memory with inputs: full outputs, which have all elements. Other

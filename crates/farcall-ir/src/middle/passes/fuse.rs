@@ -35,7 +35,7 @@ use std::ops::Range;
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
-use super::{Pass, PassOptions, is_pure, running_regions, sink};
+use super::{FusionLimits, Pass, PassOptions, is_pure, running_regions, sink};
 use crate::module::{
     Func, Inst, InstId, InstMap, InstSet, NewInst, Region, RegionId, Rewriter, ValueDef, ValueId, ValueMap,
 };
@@ -50,12 +50,7 @@ pub(super) use roles::{Level, Role, Roles};
 pub static PASS: Pass =
     Pass { name: "fuse", about: "computes operations on corresponding elements together", run };
 
-/// Maximum number of members of a fusion. JAX's random bits and the operations that use them fit into one
-/// fusion.
-const MAX_MEMBERS: usize = 256;
-/// Maximum number of operations in a fusion, duplicated operations included.
-pub const MAX_FUSION_OPS: usize = 4 * MAX_MEMBERS;
-/// Maximum number of elements of operations that are fused although they are unrelated.
+/// Maximum number of elements at which unrelated operations are fused, too.
 const MAX_UNRELATED_ELEMENTS: usize = 4096;
 /// Minimum size in bytes of a result for which postponing its computation pays.
 const MIN_POSTPONED_BYTES: usize = 512;
@@ -85,6 +80,7 @@ struct Plan {
     /// The group of each member.
     of: InstMap<usize>,
     roles: Roles,
+    limits: FusionLimits,
 }
 
 /// Facts about a region that decide which of its members can be postponed.
@@ -127,7 +123,8 @@ fn is_made_of(inst: Inst<'_>, these: impl Fn(InstId) -> bool) -> bool {
 impl Plan {
     fn new(func: &Func, cx: &PassOptions, scratch: &mut Scratch) -> Plan {
         let (roles, of) = (Roles::new(func), InstMap::new(func));
-        let mut plan = Plan { groups: Vec::new(), regions: Vec::new(), of, roles };
+        let limits = cx.fusion_limits;
+        let mut plan = Plan { groups: Vec::new(), regions: Vec::new(), of, roles, limits };
         let mut generations = Generations::new(func);
         for region in running_regions(func) {
             let first = plan.groups.len();
@@ -165,7 +162,7 @@ impl Plan {
             // No part uses results of a later part: parts are either unrelated, or consecutive runs of
             // members in program order.
             let parts = self.parts(region, alike, n, &postponement, scratch);
-            for part in parts.iter().flat_map(|p| p.chunks(MAX_MEMBERS)) {
+            for part in parts.iter().flat_map(|p| p.chunks(cx.fusion_limits.members)) {
                 split(region.func(), part, &self.roles)
                     .into_iter()
                     .for_each(|m| self.add(region.func(), m, scratch));
@@ -225,7 +222,7 @@ impl Plan {
         };
         if more || first.is_some_and(takes_cheap) {
             let inside = inside(func, &members, roles, &mut scratch.set);
-            if inside.len() > MAX_FUSION_OPS {
+            if inside.len() > self.limits.ops {
                 return self.halve(func, &members, scratch);
             }
             members.iter().for_each(|m| self.of.insert(*m, self.groups.len()));

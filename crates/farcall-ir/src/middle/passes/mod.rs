@@ -64,12 +64,25 @@ pub struct PassOptions {
     pub duplicates: fn(&Op, &[&TensorType], &TensorType) -> bool,
     /// Returns true for operations on two elements of a type that can reduce the rows of a fusion.
     pub reduces: fn(&Op, DType) -> bool,
+    /// Maximum sizes of fusions.
+    pub fusion_limits: FusionLimits,
     /// Returns true for instructions that have a kernel: fusions of [`product_fusion`] and
     /// [`movement_fusion`], and reductions and sorts that [`region_loops`] and [`if_conversion`] need not
     /// rewrite.
     pub computes: fn(Inst<'_>) -> bool,
     /// Called with the name of each applied rule of [`simplify`], for tests.
     pub on_rule: fn(&'static str),
+}
+
+/// Maximum sizes of the fusions that the engine has kernels for.
+#[derive(Clone, Copy, Debug)]
+pub struct FusionLimits {
+    /// Maximum number of members: operations that a fusion does not duplicate.
+    pub members: usize,
+    /// Maximum number of operations, duplicated operations included.
+    pub ops: usize,
+    /// Maximum number of elements of a row that is reduced at once.
+    pub row_elements: usize,
 }
 
 impl PassOptions {
@@ -81,6 +94,7 @@ impl PassOptions {
             fuses: |_, _, _| false,
             duplicates: |_, _, _| false,
             reduces: |_, _| false,
+            fusion_limits: FusionLimits { members: usize::MAX, ops: usize::MAX, row_elements: usize::MAX },
             computes: |_| false,
             on_rule: |_| {},
         }

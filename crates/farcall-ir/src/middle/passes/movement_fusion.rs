@@ -9,7 +9,7 @@
 //!
 //! The pass runs after [`fuse`], which has already fused the movements that elementwise operations use.
 
-use super::{Pass, PassOptions, each_inst, fuse, is_applied_to_elements, product_fusion};
+use super::{Pass, PassOptions, each_inst, is_applied_to_elements, product_fusion};
 use crate::module::{Func, InstId, RegionId, Rewriter};
 use crate::op::Op;
 
@@ -27,7 +27,7 @@ fn run(func: &mut Func, cx: &PassOptions) {
         }
         let chain = chain(r, region, inst);
         let is_repeat = |id: &&InstId| matches!(r.func().inst(**id).op(), Op::BroadcastInDim { .. });
-        if chain.len() <= fuse::MAX_FUSION_OPS && chain.iter().filter(is_repeat).count() >= least {
+        if chain.len() <= cx.fusion_limits.ops && chain.iter().filter(is_repeat).count() >= least {
             product_fusion::join(r, &chain, cx);
         }
     });

@@ -7,7 +7,6 @@ use std::fmt;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::MAX_MEMBERS;
 use super::roles::{Role, own_role};
 use crate::middle::passes::{PassOptions, is_pure, running_regions};
 use crate::module::{Func, Inst, InstId};
@@ -73,7 +72,10 @@ pub enum UnfusedReason {
         op: &'static str,
     },
     /// The neighbor has the maximum number of members of a fusion.
-    Full,
+    Full {
+        /// That number.
+        members: usize,
+    },
     /// The operands are computed by a later fusion than the neighbor's operands.
     Later,
     /// The operation is duplicated into every fusion that uses it, but the user in `by` is not a fusion.
@@ -107,8 +109,8 @@ impl fmt::Display for UnfusedReason {
             UnfusedReason::Sizes => f.write_str("the fusion that uses it has a different number of elements"),
             UnfusedReason::Region => f.write_str("a loop or branch separates it from its neighbor"),
             UnfusedReason::Between { op } => write!(f, "{op} lies between it and its neighbor"),
-            UnfusedReason::Full => {
-                write!(f, "its neighbor has {MAX_MEMBERS} members, the maximum for a fusion")
+            UnfusedReason::Full { members } => {
+                write!(f, "its neighbor has {members} members, the maximum for a fusion")
             }
             UnfusedReason::Later => f.write_str("its operands are computed after those of its neighbor"),
             UnfusedReason::Taken { by: Some(op) } => write!(f, "its user {op} is in no fusion"),
@@ -249,8 +251,9 @@ impl<'a> Explainer<'a> {
             if let Some(between) = self.between(inst, *other).or_else(|| self.between(*other, inst)) {
                 return (UnfusedReason::Between { op: name(between) }, Some(between.id()));
             }
-            let reason =
-                if self.members(*other) >= MAX_MEMBERS { UnfusedReason::Full } else { UnfusedReason::Later };
+            let members = self.cx.fusion_limits.members;
+            let is_full = self.members(*other) >= members;
+            let reason = if is_full { UnfusedReason::Full { members } } else { UnfusedReason::Later };
             return (reason, Some(other.id()));
         }
         match beside.first() {
@@ -304,7 +307,7 @@ mod tests {
     use super::*;
     use crate::diag::Source;
     use crate::eval::Numerics;
-    use crate::middle::passes::{dce, fuse};
+    use crate::middle::passes::{FusionLimits, dce, fuse};
     use crate::module::FuncId;
     use crate::text;
     use crate::types::TensorType;
@@ -317,6 +320,8 @@ mod tests {
         })
     }
 
+    const MAX_MEMBERS: usize = 256;
+
     /// The explanations for a program after the pass has run.
     fn fused(body: &str, said: impl FnOnce(&Func, &PassOptions) -> Vec<String>) -> Vec<String> {
         let program =
@@ -325,7 +330,8 @@ mod tests {
         let fuses = |op: &Op, _: &[&TensorType], _: &TensorType| {
             matches!(op, Op::Unary(_) | Op::Binary(_) | Op::Select)
         };
-        let cx = PassOptions { fuses, ..PassOptions::new(Numerics::default()) };
+        let fusion_limits = FusionLimits { members: MAX_MEMBERS, ops: 1024, row_elements: 1024 };
+        let cx = PassOptions { fuses, fusion_limits, ..PassOptions::new(Numerics::default()) };
         let func = module.func_mut(FuncId::new(0));
         (fuse::PASS.run)(func, &cx);
         (dce::PASS.run)(func, &cx);

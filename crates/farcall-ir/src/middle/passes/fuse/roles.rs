@@ -161,8 +161,9 @@ fn reduction(inst: Inst<'_>, cx: &PassOptions) -> Option<Reduction> {
     let of_elements = combine.results().iter().chain(combine.operands());
     let plain = [x, init, y].iter().all(|t| t.quant.is_none() && t.dtype == x.dtype)
         && of_elements.filter_map(|v| func.tensor(*v)).all(|t| t.dtype == x.dtype && t.rank() == 0);
-    let (columns, kept) = (rows::reduced(x, dims), rows::accumulated(x, dims));
-    let accumulates = constant && kept.is_some_and(|k| k <= rows::MAX_ROW_ELEMENTS);
+    let is_short = |elements: &usize| *elements <= cx.fusion_limits.row_elements;
+    let columns = rows::reduced(x, dims).filter(is_short);
+    let accumulates = constant && rows::accumulated(x, dims).is_some_and(|kept| is_short(&kept));
     let n = x.elements().filter(|_| plain && (cx.reduces)(combine.op(), x.dtype))?;
     (columns.is_some() || accumulates).then_some(Reduction { n, columns, accumulates })
 }
