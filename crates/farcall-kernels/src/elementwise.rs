@@ -1,7 +1,6 @@
 //! Elementwise kernels: the loops for operations and element types.
 
 use farcall_ir::{DType, Op, TensorType};
-use smallvec::SmallVec;
 
 use super::loops::prepared::PreparedKernel;
 use super::loops::tiles;
@@ -22,18 +21,12 @@ fn prepare(request: &Request<'_>) -> Option<PreparedKernel> {
     if !computes && !reinterprets {
         return None;
     }
-    let operands: SmallVec<[_; 3]> = request.inputs.iter().copied().enumerate().collect();
-    let mut tile = tiles::Builder::new(request.inputs, y.elements()?, None);
-    tile.op(request.op, &operands, y)?;
-    tile.finish(&[operands.len()], request.outputs)
+    tiles::Builder::single(request.op, request.inputs, y)
 }
 
 /// Prepares the conversion of a tensor's elements.
 pub(super) fn converted(x: &TensorType, to: DType) -> Option<PreparedKernel> {
-    let (inputs, y) = ([x], x.with_dtype(to));
-    let mut tile = tiles::Builder::new(&inputs, x.elements()?, None);
-    tile.op(&Op::Convert, &[(0, x)], &y)?;
-    tile.finish(&[1], &[&y])
+    tiles::Builder::single(&Op::Convert, &[x], &x.with_dtype(to))
 }
 
 fn describe(request: &Request<'_>) -> String {

@@ -106,6 +106,18 @@ impl<'a> Builder<'a> {
         builder
     }
 
+    /// Prepares a single operation on all inputs.
+    pub(crate) fn single(
+        op: &Op,
+        inputs: &'a [&'a TensorType],
+        output: &TensorType,
+    ) -> Option<PreparedKernel> {
+        let operands: SmallVec<[_; 3]> = inputs.iter().copied().enumerate().collect();
+        let mut builder = Builder::new(inputs, output.elements()?, None);
+        builder.op(op, &operands, output)?;
+        builder.finish(&[operands.len()], &[output])
+    }
+
     /// Returns the level of values of this type, if it has one. (A single element may also be the element of
     /// the only row.)
     fn level(&self, ty: &TensorType) -> Option<Level> {

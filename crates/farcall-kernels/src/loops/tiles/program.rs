@@ -231,7 +231,7 @@ impl Program {
             }
         });
         if totals.is_empty() {
-            return if scratch == 0 { prepared } else { prepared.with_scratch(scratch) };
+            return prepared.with_scratch(scratch);
         }
         let end = move |args: &Args<'_>| {
             let memory = args.ptr::<u8>(args.scratch_place());

@@ -84,8 +84,7 @@ impl Program {
             let parts = (At::Scratch(total.parts), Access::Each);
             line.push((code, Arc::new(LoopOp::End)), &[parts], At::Output(total.output), [0, 0]);
         }
-        let prepared = PreparedKernel::straight(line);
-        Some(if self.scratch == 0 { prepared } else { prepared.with_scratch(self.scratch) })
+        Some(PreparedKernel::straight(line).with_scratch(self.scratch))
     }
 }
 
