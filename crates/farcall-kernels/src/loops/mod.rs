@@ -20,7 +20,6 @@
 //! - [`capability`] is the table of what both can compute. Fusion, lowering and code generation read it.
 
 pub(crate) mod capability;
-pub(crate) mod compile;
 pub(crate) mod data_movement;
 pub(crate) mod expression;
 pub(crate) mod ir;

@@ -40,13 +40,6 @@ pub(crate) enum At {
     Constant(usize),
 }
 
-/// The places that a step reads and writes.
-#[derive(Clone, Copy)]
-struct Places {
-    from: [(At, Access); 3],
-    to: At,
-}
-
 /// A kernel as a sequence of steps.
 #[derive(Default)]
 pub struct StraightLine {
@@ -149,22 +142,21 @@ impl StraightLine {
     /// # Safety
     /// The arguments are memory of the kernel that the program was created for.
     pub(crate) unsafe fn run(&self, args: &Args<'_>) {
-        if self.registers == 0 {
-            // SAFETY: the caller guarantees the arguments (`# Safety` above); there are no registers.
-            unsafe { self.run_with(args, std::ptr::null_mut()) }
-        } else {
-            // SAFETY: same requirements as this function.
-            unsafe { self.on_stack(args) }
+        // A function of its own, so that programs without registers need no such stack.
+        #[inline(never)]
+        unsafe fn on_stack(line: &StraightLine, args: &Args<'_>) {
+            let mut stack =
+                Aligned::<MAX_REGISTER_BYTES>([const { MaybeUninit::uninit() }; MAX_REGISTER_BYTES]);
+            // SAFETY: same requirements as `run`; no program has more registers.
+            unsafe { line.run_with(args, stack.0.as_mut_ptr().cast()) };
         }
-    }
-
-    /// # Safety
-    /// Same requirements as [`StraightLine::run`].
-    #[inline(never)]
-    unsafe fn on_stack(&self, args: &Args<'_>) {
-        let mut stack = Aligned::<MAX_REGISTER_BYTES>([const { MaybeUninit::uninit() }; MAX_REGISTER_BYTES]);
-        // SAFETY: the caller guarantees the arguments (`# Safety` above); no program has more registers.
-        unsafe { self.run_with(args, stack.0.as_mut_ptr().cast()) };
+        // SAFETY: the caller guarantees the arguments (`# Safety` above).
+        unsafe {
+            match self.registers {
+                0 => self.run_with(args, std::ptr::null_mut()),
+                _ => on_stack(self, args),
+            }
+        }
     }
 
     /// # Safety
@@ -192,56 +184,42 @@ impl StraightLine {
     /// Returns the program's steps for a kernel with these places. `None` if a place is too far from its base
     /// address.
     pub fn link(&self, linking: &Linking<'_>) -> Option<Vec<LoopStep<Address>>> {
-        let mut steps = Vec::with_capacity(self.steps.len());
-        for (step, places) in self.steps.iter().zip(self.without_copies(linking)) {
-            let Some(Places { from, to: result }) = places else { continue };
-            let step =
-                LoopStep { code: step.code.clone(), op: Arc::clone(&step.op), from, to: result, ..*step };
-            let step = step.at(|place| linking.address(place))?;
-            if matches!(*step.op, LoopOp::Copy) && step.from[0].0 == step.to {
-                continue;
-            }
-            steps.push(step);
-        }
+        let steps = self.without_copies(linking);
+        let mut steps: Vec<LoopStep<Address>> =
+            steps.iter().map(|step| step.at(|place| linking.address(place))).collect::<Option<_>>()?;
+        steps.retain(|step| !matches!(*step.op, LoopOp::Copy) || step.from[0].0 != step.to);
         Some(steps)
     }
 
-    /// Returns the places of the steps, without unnecessary copies from registers to outputs (`None`). The
+    /// Returns the steps, in which unnecessary copies from registers to outputs copy an output to itself. The
     /// step that writes the register can write the output directly, unless an input that is read later shares
     /// the output's memory.
-    fn without_copies(&self, linking: &Linking<'_>) -> Vec<Option<Places>> {
-        let mut places: Vec<Option<Places>> =
-            self.steps.iter().map(|step| Some(Places { from: step.from, to: step.to })).collect();
-        for copy in (0..places.len()).filter(|s| matches!(*self.steps[*s].op, LoopOp::Copy)) {
-            let Some(Places { from: [(register @ At::Register(_), _), ..], to: output @ At::Output(_) }) =
-                places[copy]
+    fn without_copies(&self, linking: &Linking<'_>) -> Vec<LoopStep<At>> {
+        let mut steps: Vec<LoopStep<At>> = self.steps.iter().filter_map(|step| step.at(Some)).collect();
+        for copy in (0..steps.len()).filter(|s| matches!(*self.steps[*s].op, LoopOp::Copy)) {
+            let ([(register @ At::Register(_), _), ..], output @ At::Output(_)) =
+                (steps[copy].from, steps[copy].to)
             else {
                 continue;
             };
-            let writes = |place: &Option<Places>| place.is_some_and(|p| p.to == register);
-            let Some(made) = places[..copy].iter().rposition(writes) else { continue };
-            let mut reads = places[made..copy].iter().flatten().flat_map(|p| p.from);
+            let Some(made) = steps[..copy].iter().rposition(|step| step.to == register) else { continue };
+            let mut reads = steps[made..copy].iter().flat_map(|step| step.from);
             let taken = reads.any(|(from, _)| linking.meet(from, output));
             // A uniform value has a block of elements in its register, but may have only one per row in the
             // output.
-            if taken || self.steps[made].n != self.steps[copy].n {
+            if taken || steps[made].n != steps[copy].n {
                 continue;
             }
-            places[copy] = None;
-            for (s, place) in places.iter_mut().enumerate().skip(made) {
-                let Some(place) = place else { continue };
-                if s > made {
-                    let same = place.from.iter_mut().filter(|x| x.0 == register);
-                    same.for_each(|x| x.0 = output);
-                    if place.to == register {
-                        break;
-                    }
-                } else {
-                    place.to = output;
+            steps[made].to = output;
+            for step in &mut steps[made + 1..] {
+                let same = step.from.iter_mut().filter(|x| x.0 == register);
+                same.for_each(|x| x.0 = output);
+                if step.to == register {
+                    break;
                 }
             }
         }
-        places
+        steps
     }
 }
 

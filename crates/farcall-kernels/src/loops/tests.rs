@@ -5,9 +5,9 @@ use farcall_ir::{DType, Op};
 use smallvec::SmallVec;
 
 use super::capability::{Place, machine_code};
-use super::compile::{Backend, compile};
 use super::expression::{Expr, Leaf, MAX_OPERANDS, Node, ScalarOp};
-use super::vector::{BLOCK, Operand, VectorLoop, operations};
+use super::native;
+use super::vector::{BLOCK, Operand, VectorLoop, operations, superinstructions};
 use crate::tests::Random;
 
 /// Numbers of elements: with and without whole blocks, whole vectors and a remainder.
@@ -130,7 +130,7 @@ fn compare_expression(dtype: DType, n: usize, random: &mut Random) -> bool {
         expr.nodes.push(Node { op, operands });
         values.push(Value { leaf: Leaf::Node(expr.nodes.len() - 1), dtype: *to, elements });
     }
-    let Some(work) = compile(&expr, Backend::MachineCode) else { return false };
+    let Some(work) = native::expression(&expr) else { return false };
     let last = values.last().unwrap();
     let mut operands = [Operand::ABSENT; 3];
     let block: Vec<u8> = values.get(repeated).map_or(Vec::new(), |x| {
@@ -193,7 +193,7 @@ fn compare_pairs<T: Copy + Default, B: PartialEq + std::fmt::Debug>(
         all.iter().flat_map(|f| all.map(|s| (*f, s))).flat_map(|(f, s)| [(f, s, false), (f, s, true)])
     {
         let (f, s) = (ScalarOp::Binary(first, dtype), ScalarOp::Binary(second, dtype));
-        let both = Expr::pair(f, s, swapped).and_then(|expr| compile(&expr, Backend::Prebuilt));
+        let both = Expr::pair(f, s, swapped).and_then(|expr| superinstructions::of(&expr));
         let Some(both) = both else { continue };
         let [a, b, _] = &operands;
         // The last operand is repeated: a block of copies of its first element.
@@ -242,7 +242,7 @@ fn functions_of_one_operation_have_their_bits() {
         let scalar =
             |op: &Op, operands: usize| ScalarOp::new(op, &[DType::F32; 2][..operands], DType::F32).unwrap();
         let pair = Expr::pair(scalar(&first, 2), scalar(&second, 1), false).unwrap();
-        let found: Vec<f32> = run(&compile(&pair, Backend::Prebuilt).unwrap(), &[each(&x), each(&y)]);
+        let found: Vec<f32> = run(&superinstructions::of(&pair).unwrap(), &[each(&x), each(&y)]);
         assert_eq!(found, expected);
     }
 }

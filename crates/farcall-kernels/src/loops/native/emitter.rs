@@ -1,7 +1,7 @@
 //! Emission of vector instructions: register allocation, and operations on registers.
 
 use farcall_ir::DType;
-use farcall_ir::op::{Binary, Compare, CompareKind, ComparisonDirection, Unary};
+use farcall_ir::op::{Binary, Compare, ComparisonDirection, Unary};
 
 use super::super::expression::ScalarOp;
 use super::assembler::{Assembler, Last, Memory, Opcode, RAX, Vector};
@@ -274,7 +274,7 @@ impl Emitter {
     }
 
     /// Returns a mask for `bytes` bytes of elements: all bits of an element where the comparison holds, none
-    /// elsewhere.
+    /// elsewhere. The capabilities of generated code contain the comparison.
     pub(crate) fn mask(
         &mut self,
         compare: Compare,
@@ -285,9 +285,6 @@ impl Emitter {
     ) -> Option<Vector> {
         let size = dtype.size();
         if dtype.is_float() {
-            if !matches!(dtype, DType::F32 | DType::F64) || compare.kind == Some(CompareKind::TotalOrder) {
-                return None;
-            }
             let predicate = match compare.direction {
                 ComparisonDirection::Eq => 0,
                 ComparisonDirection::Ne => 4,
@@ -297,9 +294,6 @@ impl Emitter {
                 ComparisonDirection::Gt => 0x1e,
             };
             return self.compare_floats(size, bytes, x, y, predicate);
-        }
-        if !matches!(dtype, DType::S32 | DType::U32 | DType::S64 | DType::U64) {
-            return None;
         }
         let signed = matches!(dtype, DType::S32 | DType::S64);
         let (op, swapped, not) = match compare.direction {

@@ -12,9 +12,9 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::super::capability::{Lane, Place, machine_code};
-use super::super::compile::{Backend, compile};
 use super::super::expression::{Expr, Leaf, MAX_OPERANDS, Node, ScalarOp};
 use super::super::ir::{Level, LoopOp, Slot};
+use super::super::native;
 use super::SsaLoop;
 
 /// Maximum number of operations in an expression, to bound compile time and register pressure.
@@ -122,7 +122,7 @@ impl Group {
             let operands = steps[*s].operands.iter().map(source).collect::<Option<_>>()?;
             expr.nodes.push(Node { op, operands });
         }
-        let work = compile(&expr, Backend::MachineCode)?;
+        let work = native::expression(&expr)?;
         let (last, before) = members.split_last()?;
         for slot in members.iter().flat_map(|s| &steps[*s].operands) {
             if let Slot::Loop(s) = *slot {

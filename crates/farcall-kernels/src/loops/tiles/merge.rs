@@ -6,10 +6,9 @@ use std::sync::Arc;
 use farcall_ir::DType;
 use farcall_ir::op::Binary;
 
-use super::super::compile::{Backend, compile};
 use super::super::expression::{Expr, ScalarOp};
 use super::super::ir::{Level, LoopOp, Slot};
-use super::super::vector::map2;
+use super::super::vector::{map2, superinstructions};
 use super::expressions::expressions;
 use super::rounds::rounds;
 use super::{MIN_ROUNDS_ELEMENTS, SsaLoop, word};
@@ -18,25 +17,19 @@ use super::{MIN_ROUNDS_ELEMENTS, SsaLoop, word};
 const MIN_GENERATED_ELEMENTS: usize = 1 << 13;
 
 /// Merges steps of a program of `n` elements where possible (rounds only if not `by_rows`), and removes steps
-/// without uses. `results` and `accumulators` are uses outside of the steps; they are updated to refer to the
-/// remaining steps.
+/// without uses. `roots` are uses outside of the steps; they are updated to refer to the remaining steps.
 pub(crate) fn merge<'a>(
     steps: &mut Vec<SsaLoop>,
     n: usize,
     by_rows: bool,
-    results: impl Iterator<Item = &'a mut Slot>,
-    accumulators: impl Iterator<Item = &'a mut usize>,
+    roots: impl Iterator<Item = &'a mut Slot>,
 ) {
-    let (mut results, mut accumulators): (Vec<_>, Vec<_>) = (results.collect(), accumulators.collect());
+    let roots: Vec<&mut Slot> = roots.collect();
     let mut uses = vec![0usize; steps.len()];
-    let from = steps.iter().flat_map(|s| &s.operands).chain(results.iter().map(|slot| &**slot));
-    for slot in from {
+    for slot in steps.iter().flat_map(|s| &s.operands).chain(roots.iter().map(|slot| &**slot)) {
         if let Slot::Loop(s) = *slot {
             uses[s] += 1;
         }
-    }
-    for s in &accumulators {
-        uses[**s] += 1;
     }
     // Operands precede their users, so going backwards from the last step, all uses are known.
     for s in (0..steps.len()).rev().filter(|s| uses[*s] == 0).collect::<Vec<_>>() {
@@ -69,15 +62,10 @@ pub(crate) fn merge<'a>(
         .collect();
     let mut taken = uses.iter().map(|uses| *uses > 0);
     steps.retain(|_| taken.next() == Some(true));
-    let renumbered =
-        steps.iter_mut().flat_map(|s| &mut s.operands).chain(results.iter_mut().map(|slot| &mut **slot));
-    for slot in renumbered {
+    for slot in steps.iter_mut().flat_map(|s| &mut s.operands).chain(roots) {
         if let Slot::Loop(s) = slot {
             *s = numbers[*s];
         }
-    }
-    for s in &mut accumulators {
-        **s = numbers[**s];
     }
 }
 
@@ -145,7 +133,7 @@ fn pair(steps: &mut [SsaLoop], s: usize, uses: &mut [usize]) -> Option<()> {
     let found = step.operands.iter().enumerate().find_map(|(i, slot)| {
         let first = only(steps, *slot, step.level, uses)?;
         let expr = Expr::pair(steps[first].op.scalar_op()?, second, i == 1)?;
-        Some((i, first, compile(&expr, Backend::Prebuilt)?, expr))
+        Some((i, first, superinstructions::of(&expr)?, expr))
     });
     let (i, first, work, expr) = found?;
     let mut from = steps[first].operands.clone();

@@ -353,7 +353,7 @@ impl<'a> Builder<'a> {
         let (mut results, mut accumulated) = (Vec::with_capacity(returned.len()), Vec::new());
         for (output, (value, ty)) in returned.iter().zip(outputs).enumerate() {
             if let Value::Accumulated(step) = *self.values.get(*value)? {
-                accumulated.push((step, output));
+                accumulated.push((Slot::Loop(step), output));
                 continue;
             }
             let (level, slot) = self.result(*value, ty)?;
@@ -361,9 +361,9 @@ impl<'a> Builder<'a> {
             (ty.elements() == Some(elements)).then_some(())?;
             results.push((output, slot, level));
         }
-        let roots = results.iter_mut().map(|(_, slot, _)| slot);
-        let of_accumulators = accumulated.iter_mut().map(|(step, _)| step);
-        merge::merge(&mut self.steps, self.n, self.by_rows, roots, of_accumulators);
+        let roots =
+            results.iter_mut().map(|(_, slot, _)| slot).chain(accumulated.iter_mut().map(|(slot, _)| slot));
+        merge::merge(&mut self.steps, self.n, self.by_rows, roots);
         // Values that no single step computes are copied at the end, because outputs may be in the memory of
         // operands.
         let last_read = self.steps.iter().rposition(reads_operand).map_or(0, |i| i + 1);

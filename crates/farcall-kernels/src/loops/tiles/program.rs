@@ -124,7 +124,7 @@ impl Program {
     pub(crate) fn new(
         builder: Builder<'_>,
         direct: &[Option<usize>],
-        accumulated: &[(usize, usize)],
+        accumulated: &[(Slot, usize)],
     ) -> Option<Program> {
         let Builder { n, mut columns, mut by_rows, inputs, mut steps, .. } = builder;
         if let Some(period) = period(&steps, n).filter(|_| !by_rows) {
@@ -160,9 +160,10 @@ impl Program {
 
         let stacks = if on_stack { 0 } else { tasks.checked_mul(bytes)? };
         let (parts, scratch) = accumulators(&steps, tasks, stacks)?;
-        let total = |(s, output): &(usize, usize)| {
-            let accumulator = Arc::clone(steps[*s].op.accumulator()?);
-            Some(Total { accumulator, parts: parts[*s], output: *output })
+        let total = |(slot, output): &(Slot, usize)| {
+            let Slot::Loop(s) = *slot else { return None };
+            let accumulator = Arc::clone(steps[s].op.accumulator()?);
+            Some(Total { accumulator, parts: parts[s], output: *output })
         };
         let totals: Vec<Total> = accumulated.iter().map(total).collect::<Option<_>>()?;
         // Every accumulator is initialized and finished.

@@ -7,25 +7,19 @@ use super::{VectorLoop, map1};
 /// Returns the loop that rounds elements of a type to floats with these numbers of bits.
 pub(crate) fn work(dtype: DType, exponent_bits: u32, mantissa_bits: u32) -> Option<VectorLoop> {
     let format = |exponent, mantissa| Format::new(exponent, mantissa, exponent_bits, mantissa_bits);
-    Some(match dtype {
-        DType::BF16 => {
-            let format = format(8, 7);
-            map1::<u16, u16>(move |x| format.round(u64::from(x)) as u16)
-        }
-        DType::F16 => {
-            let format = format(5, 10);
-            map1::<u16, u16>(move |x| format.round(u64::from(x)) as u16)
-        }
-        DType::F32 => {
-            let format = format(8, 23);
-            map1::<u32, u32>(move |x| format.round(u64::from(x)) as u32)
-        }
-        DType::F64 => {
-            let format = format(11, 52);
-            map1::<u64, u64>(move |x| format.round(x))
-        }
-        _ => return None,
-    })
+    macro_rules! rounding {
+        ($bits:ty, $format:expr) => {{
+            let format = $format;
+            Some(map1::<$bits, $bits>(move |x| format.round(u64::from(x)) as $bits))
+        }};
+    }
+    match dtype {
+        DType::BF16 => rounding!(u16, format(8, 7)),
+        DType::F16 => rounding!(u16, format(5, 10)),
+        DType::F32 => rounding!(u32, format(8, 23)),
+        DType::F64 => rounding!(u64, format(11, 52)),
+        _ => None,
+    }
 }
 
 /// Parameters for reducing the bits of a float.
