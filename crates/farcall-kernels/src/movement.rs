@@ -407,17 +407,82 @@ unsafe fn move_part<T: Copy>(m: &Movement, src: *const u8, dst: *mut u8, numbers
         });
     }
     each_lines(&m.axes, numbers, |at, next, a| {
-        let is_repeated = next.src == 0 && (a.dst, next.dst) == (1, a.size as isize);
-        for i in 0..if is_repeated { 1 } else { next.size as isize } {
-            let (src, dst) = places(at, next, i);
-            // SAFETY: the caller guarantees the elements of each line (`# Safety` above).
-            unsafe { line(a, src, dst) };
-        }
-        if is_repeated && next.size > 1 {
-            // SAFETY: the first line has been written; the caller guarantees the elements of the others.
-            unsafe { repeat(places(at, next, 0).1, a.size, (next.size - 1) * a.size) };
+        let (src, dst) = places(at, next, 0);
+        // SAFETY: the caller guarantees the elements of each line (`# Safety` above). Contiguous elements do
+        // not overlap.
+        unsafe {
+            if next.size == 1 && (a.src, a.dst) == (1, 1) && a.size > MAX_SHORT_COPY {
+                std::ptr::copy_nonoverlapping(src, dst, a.size);
+            } else {
+                lines(next, a, src, dst);
+            }
         }
     });
+}
+
+/// Moves lines. A function of its own: inlined, the loops for short and strided lines would take the
+/// registers of their caller.
+///
+/// # Safety
+/// Same requirements as [`Movement::run`], for lines along the axis `a`, of which each begins a step of
+/// `next` after the line before.
+#[inline(never)]
+unsafe fn lines<T: Copy>(next: Axis, a: Axis, src: *const T, dst: *mut T) {
+    if next.size > 1 && next.src == 0 && (a.dst, next.dst) == (1, a.size as isize) {
+        // SAFETY: the caller guarantees the elements of all lines, which are equal and contiguous.
+        unsafe {
+            lines(Axis { size: 1, ..next }, a, src, dst);
+            repeat(dst, a.size, (next.size - 1) * a.size);
+        }
+        return;
+    }
+    match (a.src, a.dst) {
+        (1, 1) if a.size > MAX_SHORT_COPY => each(next, src, dst, |src, dst| {
+            // SAFETY: the caller guarantees `size` contiguous elements on both sides, which do not overlap.
+            unsafe { std::ptr::copy_nonoverlapping(src, dst, a.size) }
+        }),
+        (1, 1) => each(next, src, dst, |src, dst| {
+            for i in 0..a.size {
+                // SAFETY: the caller guarantees `size` contiguous elements on both sides.
+                unsafe { dst.add(i).write(src.add(i).read()) };
+            }
+        }),
+        (0, 1) => each(next, src, dst, |src, dst| {
+            // SAFETY: the caller guarantees the source element.
+            let value = unsafe { src.read() };
+            for i in 0..a.size {
+                // SAFETY: the caller guarantees `size` contiguous destination elements.
+                unsafe { dst.add(i).write(value) };
+            }
+        }),
+        // The compiler vectorizes only steps that it knows.
+        (2, 1) => each(next, src, dst, |src, dst| {
+            for i in 0..a.size {
+                // SAFETY: `i` is below the size of the axis; the caller guarantees its elements.
+                unsafe { dst.add(i).write(src.add(2 * i).read()) };
+            }
+        }),
+        (step, 1) => each(next, src, dst, |src, dst| {
+            for i in 0..a.size {
+                // SAFETY: `i` is below the size of the axis; the caller guarantees its elements.
+                unsafe { dst.add(i).write(src.offset(i as isize * step).read()) };
+            }
+        }),
+        _ => each(next, src, dst, |src, dst| {
+            for i in 0..a.size as isize {
+                // SAFETY: `i` is below the size of the axis; the caller guarantees its elements.
+                unsafe { dst.offset(i * a.dst).write(src.offset(i * a.src).read()) };
+            }
+        }),
+    }
+}
+
+/// Calls `line` with the first elements of each line.
+#[inline(always)]
+fn each<T>(next: Axis, src: *const T, dst: *mut T, line: impl Fn(*const T, *mut T)) {
+    for i in 0..next.size as isize {
+        line(src.wrapping_offset(i * next.src), dst.wrapping_offset(i * next.dst));
+    }
 }
 
 /// Visits the indices with these numbers, line by line. A line goes along the last axis; consecutive whole
@@ -426,12 +491,23 @@ unsafe fn move_part<T: Copy>(m: &Movement, src: *const u8, dst: *mut u8, numbers
 #[inline(always)]
 fn each_lines(axes: &[Axis], numbers: Range<usize>, mut visit: impl FnMut([isize; 2], Axis, Axis)) {
     const ONE: Axis = Axis { size: 1, src: 0, dst: 0 };
-    if numbers.is_empty() {
+    let mut left = numbers.len();
+    if left == 0 {
         return;
     }
     let (inner, outer) = axes.split_last().unwrap_or((&ONE, &[]));
-    let (mut rest, mut column) = (numbers.start / inner.size, (numbers.start % inner.size) as isize);
-    let mut left = numbers.len();
+    let (mut rest, mut column) = (numbers.start / inner.size, numbers.start % inner.size);
+    let moved = |at: [isize; 2], a: &Axis, steps: usize| {
+        [at[0] + steps as isize * a.src, at[1] + steps as isize * a.dst]
+    };
+    let mut at = [0; 2];
+    if left <= inner.size - column {
+        for a in outer.iter().rev() {
+            at = moved(at, a, rest % a.size);
+            rest /= a.size;
+        }
+        return visit(moved(at, inner, column), ONE, Axis { size: left, ..*inner });
+    }
     // The index of the line that contains the first element, and its distances.
     let (mut few, mut many) = ([0; MAX_RANK], Vec::new());
     let index = if outer.len() <= MAX_RANK {
@@ -440,15 +516,13 @@ fn each_lines(axes: &[Axis], numbers: Range<usize>, mut visit: impl FnMut([isize
         many.resize(outer.len(), 0);
         &mut many[..]
     };
-    let mut at = [0isize; 2];
-    let moved = |at: [isize; 2], a: &Axis, steps: isize| [at[0] + steps * a.src, at[1] + steps * a.dst];
     for (i, a) in index.iter_mut().zip(outer).rev() {
         *i = rest % a.size;
         rest /= a.size;
-        at = moved(at, a, *i as isize);
+        at = moved(at, a, *i);
     }
     while left > 0 {
-        let count = (inner.size - column as usize).min(left);
+        let count = (inner.size - column).min(left);
         let next = match (outer, &*index) {
             ([.., a], [.., i]) if left >= 2 * count && count == inner.size => {
                 Axis { size: (a.size - i).min(left / count), ..*a }
@@ -461,11 +535,12 @@ fn each_lines(axes: &[Axis], numbers: Range<usize>, mut visit: impl FnMut([isize
         let mut steps = next.size;
         for (i, a) in index.iter_mut().zip(outer).rev() {
             *i += steps;
-            at = moved(at, a, steps as isize);
+            at = moved(at, a, steps);
             if *i < a.size {
                 break;
             }
-            at = moved(at, a, -(a.size as isize));
+            let back = a.size as isize;
+            at = [at[0] - back * a.src, at[1] - back * a.dst];
             (*i, steps) = (0, 1);
         }
     }
@@ -483,41 +558,6 @@ unsafe fn repeat<T: Copy>(first: *mut T, n: usize, more: usize) {
         // SAFETY: the caller guarantees the elements; the destination is after the source.
         unsafe { std::ptr::copy_nonoverlapping(first, first.add(written), run) };
         written += run;
-    }
-}
-
-/// # Safety
-/// Same requirements as [`Movement::run`], for one axis.
-unsafe fn line<T: Copy>(a: Axis, src: *const T, dst: *mut T) {
-    match (a.src, a.dst) {
-        // SAFETY: the caller guarantees `size` contiguous elements on both sides, which do not overlap.
-        (1, 1) if a.size > MAX_SHORT_COPY => unsafe { std::ptr::copy_nonoverlapping(src, dst, a.size) },
-        (1, 1) => {
-            for i in 0..a.size {
-                // SAFETY: the caller guarantees `size` contiguous elements on both sides.
-                unsafe { dst.add(i).write(src.add(i).read()) };
-            }
-        }
-        (0, 1) => {
-            // SAFETY: the caller guarantees the source element.
-            let value = unsafe { src.read() };
-            for i in 0..a.size {
-                // SAFETY: the caller guarantees `size` contiguous destination elements.
-                unsafe { dst.add(i).write(value) };
-            }
-        }
-        (step, 1) => {
-            for i in 0..a.size {
-                // SAFETY: `i` is below the size of the axis; the caller guarantees its elements.
-                unsafe { dst.add(i).write(src.offset(i as isize * step).read()) };
-            }
-        }
-        _ => {
-            for i in 0..a.size as isize {
-                // SAFETY: `i` is below the size of the axis; the caller guarantees its elements.
-                unsafe { dst.offset(i * a.dst).write(src.offset(i * a.src).read()) };
-            }
-        }
     }
 }
 

@@ -43,13 +43,21 @@ impl Parts {
         (at == ty.sizes()[dim]).then_some(Parts { period: at * inner, parts: all })
     }
 
-    /// Returns the part that has element `at`, the numbers of its elements from there on, before `end`, and
-    /// the number of elements before `at`.
-    fn part(&self, at: usize, end: usize) -> (&Part, Range<usize>) {
-        let (turn, within) = (at / self.period, at % self.period);
-        let (begin, own, part) = &self.parts[self.parts.partition_point(|(begin, ..)| *begin <= within) - 1];
-        let first = turn * own + within - begin;
-        (part, first..first + (begin + own - within).min(end - at))
+    /// Visits `len` elements from element `start` on, part by part: the part and the numbers of its elements.
+    fn each(&self, [start, len]: [usize; 2], mut visit: impl FnMut(&Part, Range<usize>)) {
+        let (mut turn, within) = (start / self.period, start % self.period);
+        let mut number = self.parts.partition_point(|(begin, ..)| *begin <= within) - 1;
+        let mut skipped = within - self.parts[number].0;
+        let mut left = len;
+        while left > 0 {
+            let (_, own, part) = &self.parts[number];
+            let (first, count) = (turn * own + skipped, (own - skipped).min(left));
+            visit(part, first..first + count);
+            (left, skipped, number) = (left - count, 0, number + 1);
+            if number == self.parts.len() {
+                (number, turn) = (0, turn + 1);
+            }
+        }
     }
 
     /// Copies `len` elements, starting at element `start`.
@@ -57,15 +65,9 @@ impl Parts {
     /// # Safety
     /// `operand` returns tensors of the types that the parts were created for, and `to` is valid for writes
     /// of `len` elements.
-    pub(crate) unsafe fn run(
-        &self,
-        operand: impl Fn(usize) -> *const u8,
-        to: *mut u8,
-        [start, len]: [usize; 2],
-    ) {
+    pub(crate) unsafe fn run(&self, operand: impl Fn(usize) -> *const u8, to: *mut u8, range: [usize; 2]) {
         let mut done = 0;
-        while done < len {
-            let (Part { input, movement, .. }, numbers) = self.part(start + done, start + len);
+        self.each(range, |Part { input, movement, .. }, numbers| {
             let count = numbers.len();
             // SAFETY: the part has these elements, and there is room for them.
             unsafe {
@@ -73,25 +75,23 @@ impl Parts {
                 movement.run_numbers(operand(*input), to, numbers.start, numbers);
             }
             done += count;
-        }
+        });
     }
 
     /// Returns the operands of the first `n` elements, with pairs of source and destination elements for each
     /// operand.
     pub(crate) fn pairs(&self, n: usize) -> Vec<(usize, Vec<[usize; 2]>)> {
         let mut all: Vec<(usize, Vec<[usize; 2]>)> = Vec::new();
-        let mut at = 0;
-        while at < n {
-            let (part, numbers) = self.part(at, n);
+        let mut done = 0;
+        self.each([0, n], |part, numbers| {
             let i = all.iter().position(|(input, _)| *input == part.input).unwrap_or_else(|| {
                 all.push((part.input, Vec::new()));
                 all.len() - 1
             });
             let pairs = part.movement.pairs(numbers);
-            at += pairs.len();
-            let before = at - pairs.len();
-            all[i].1.extend(pairs.iter().zip(before..).map(|([src, _], to)| [*src, to]));
-        }
+            all[i].1.extend(pairs.iter().zip(done..).map(|([src, _], to)| [*src, to]));
+            done += pairs.len();
+        });
         all
     }
 }
