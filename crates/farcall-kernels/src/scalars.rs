@@ -131,11 +131,11 @@ struct NoLoops;
 impl Runner for NoLoops {
     type Error = Infallible;
 
-    fn turns(&mut self, most: u64) -> Result<u64, Infallible> {
+    fn request_iterations(&mut self, most: u64) -> Result<u64, Infallible> {
         Ok(most)
     }
 
-    fn unused(&mut self, _: u64) {}
+    fn return_iterations(&mut self, _: u64) {}
 
     fn kernel(&mut self) -> Result<(), Infallible> {
         Ok(())

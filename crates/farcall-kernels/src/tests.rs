@@ -628,11 +628,11 @@ struct Unlimited;
 impl Runner for Unlimited {
     type Error = std::convert::Infallible;
 
-    fn turns(&mut self, most: u64) -> Result<u64, Self::Error> {
+    fn request_iterations(&mut self, most: u64) -> Result<u64, Self::Error> {
         Ok(most)
     }
 
-    fn unused(&mut self, _: u64) {}
+    fn return_iterations(&mut self, _: u64) {}
 
     fn kernel(&mut self) -> Result<(), Self::Error> {
         Ok(())

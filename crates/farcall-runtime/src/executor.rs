@@ -274,13 +274,13 @@ impl Runner for LineRunner<'_> {
     type Error = RunError;
 
     #[inline]
-    fn turns(&mut self, most: u64) -> Result<u64, RunError> {
+    fn request_iterations(&mut self, most: u64) -> Result<u64, RunError> {
         self.interrupts.check()?;
         Ok(self.iterations.spend_some(most)?)
     }
 
-    fn unused(&mut self, turns: u64) {
-        self.iterations.give_back(turns);
+    fn return_iterations(&mut self, count: u64) {
+        self.iterations.give_back(count);
     }
 
     #[inline]
@@ -371,7 +371,7 @@ impl<'a, W: Watch> Executor<'a, W> {
         // addresses of separate memory: its own, donated inputs that nothing shares, and new results; other
         // inputs may share memory, but are not written.
         let mut run = || unsafe { line.run(bases, &mut runner) };
-        if line.is_long() { self.interrupts.during(run)? } else { run() }
+        if line.needs_interrupts() { self.interrupts.during(run)? } else { run() }
     }
 
     #[inline]
@@ -440,7 +440,7 @@ impl<'a, W: Watch> Executor<'a, W> {
                 unsafe { kernel.run(&args, pool) }
             });
         };
-        if kernel.is_long() {
+        if kernel.needs_interrupts() {
             return self.interrupts.during(run);
         }
         run();

@@ -21,7 +21,7 @@ pub const FUSION_LIMITS: FusionLimits = FusionLimits { members: 256, ops: 4 * 25
 /// Maximum number of operands of a concatenation inside a fusion.
 const MAX_CONCATENATED: usize = 16;
 
-/// Returns true for operations that a fusion computes again wherever it uses them: constants of one value,
+/// Returns true for operations that are duplicated into every fusion that uses them: constants of one value,
 /// iotas, broadcasts, and movements of stored operands.
 pub fn duplicates(op: &Op, operands: &[&TensorType], ty: &TensorType) -> bool {
     let is_plain =
@@ -100,7 +100,7 @@ fn signature(op: ScalarOp) -> Option<Signature> {
         ScalarOp::Unary(Unary::Negate | Unary::Not, dtype @ (S32 | U32 | S64 | U64)) => {
             same(1, elements(dtype), Place::Anywhere)
         }
-        ScalarOp::Unary(Unary::Exponential | Unary::Tanh, F32) if has_functions() => {
+        ScalarOp::Unary(Unary::Exponential | Unary::Tanh, F32) if has_fast_exponentials() => {
             same(1, elements(F32), Place::Loop)
         }
         ScalarOp::RotateLeft => same(2, elements(U32), Place::Anywhere),
@@ -163,8 +163,8 @@ pub fn fuses(op: &Op, operands: &[&TensorType], ty: &TensorType) -> bool {
     plain && operations::work(op, &dtypes, ty.dtype).is_some()
 }
 
-/// Returns true if generated code computes functions without loss of speed: prebuilt loops do not use wider
-/// vectors.
-fn has_functions() -> bool {
+/// Returns true if generated code computes exponentials as fast as prebuilt loops do: if no prebuilt loop has
+/// wider vectors.
+fn has_fast_exponentials() -> bool {
     cfg!(all(target_arch = "x86_64", unix)) && matches!(widest(), Vectors::Avx2)
 }

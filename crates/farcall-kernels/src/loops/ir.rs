@@ -5,8 +5,8 @@
 //! (operands are values)      (registers, memory)                   (of a kernel)          (of a line)
 //! ```
 //!
-//! The operation of a loop, a [`LoopOp`], is the same in all four forms. Backends read it: prebuilt code runs
-//! it over tiles, and generated code replaces it where the code generator supports it.
+//! The operation of a loop, a [`LoopOp`], is the same in all four forms. Both backends read it: prebuilt
+//! code computes every operation, and generated code those that the code generator supports.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ use crate::movement::Movement;
 /// The number of elements of a value.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Level {
-    /// One element, of which a block of memory holds copies.
+    /// One element. A block of memory is filled with copies of it.
     Uniform,
     /// One element per row.
     Row,
@@ -47,14 +47,14 @@ pub(crate) enum Slot {
 /// The location of a value's elements.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Location {
-    /// Elements of an operand, of this size.
+    /// Elements of an operand: its number, and the size of an element in bytes.
     Input(usize, usize, Level),
-    /// Elements of an output, of this size.
+    /// Elements of an output: its number, and the size of an element in bytes.
     Output(usize, usize, Level),
     /// Byte offset of a register.
     Register(usize),
-    /// Accumulators of the tasks: byte offset of the first task's, and size of one.
-    Part(usize, usize),
+    /// Accumulators, one for each task: byte offset of the first, and size of each in bytes.
+    Accumulators(usize, usize),
 }
 
 /// The way in which a loop uses the elements of an operand.
@@ -104,9 +104,9 @@ pub(crate) enum LoopOp {
     Fill,
     /// Elements of a value of rows, each repeated for its row.
     Repeat,
-    /// Pairs of words: the first two operands after rounds, in which the other operands are added. The result
-    /// has all first words of a tile, then all second words.
-    Rounds(Vec<Turn>),
+    /// Rounds of a hash on pairs of words. The first two operands are the words; the rounds add the other
+    /// operands. The result has all first words of a tile, then all second words.
+    HashRounds(Vec<Turn>),
     /// The first word of each pair (0) or the second (1).
     Half(usize),
     /// Initializes an accumulator.
@@ -131,7 +131,7 @@ pub(crate) enum LoopOp {
         )]
         Arc<Window>,
     ),
-    /// The sum of the shifts by some of a window's indices.
+    /// The shift by one index of a window, plus an earlier shift.
     Shift,
 }
 

@@ -1,10 +1,11 @@
 //! Lines: linked steps of neighboring thunks that run without overhead between them.
 //!
 //! ```text
-//! [`Linked`], in a sequence ──▶ [`Line`] ──the first run, if there are jumps──▶ machine code
+//! [`Linked`], in a sequence ──▶ [`Line`] ──first run──▶ machine code, if the line repeats steps
 //! ```
 //!
-//! A line that repeats steps runs as machine code where code can be generated. Other lines are interpreted.
+//! A line that repeats steps runs as machine code, on processors for which code can be generated. Any other
+//! line is interpreted: its steps run one after another.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -16,32 +17,33 @@ use crate::types::branch;
 
 /// Steps and jumps that run without overhead between them.
 pub struct Line {
-    /// Shared with the machine code, which has their addresses.
+    /// Shared with the machine code, which contains the addresses of the steps.
     steps: Arc<Vec<Linked>>,
-    /// True if steps run often, so that machine code pays off.
+    /// True if the steps run often enough for machine code to pay off.
     repeats: bool,
     /// True if a kernel takes so long that interrupts must be able to end it.
-    long: bool,
+    needs_interrupts: bool,
     /// The line as machine code, where code can be generated. Created by the first run.
     native: OnceLock<Option<Native>>,
 }
 
 impl Line {
-    /// Creates a line of these steps and jumps.
+    /// Creates a line of steps and jumps. With jumps, it becomes machine code.
     pub fn new(steps: Vec<Linked>) -> Line {
         let repeats = steps.iter().any(|s| !matches!(s, Linked::Step(_) | Linked::Kernel(_)));
         Line { repeats, ..Line::repeated(steps) }
     }
 
-    /// Creates a line that runs often.
+    /// Creates a line that runs often, and therefore as machine code even without jumps.
     pub(crate) fn repeated(steps: Vec<Linked>) -> Line {
-        let long = steps.iter().any(|s| matches!(s, Linked::Kernel(kernel) if kernel.is_long()));
-        Line { steps: Arc::new(steps), repeats: true, long, native: OnceLock::new() }
+        let needs_interrupts =
+            steps.iter().any(|s| matches!(s, Linked::Kernel(kernel) if kernel.needs_interrupts()));
+        Line { steps: Arc::new(steps), repeats: true, needs_interrupts, native: OnceLock::new() }
     }
 
     /// Returns true if a kernel of the line may take so long that interrupts must be able to end it.
-    pub fn is_long(&self) -> bool {
-        self.long
+    pub fn needs_interrupts(&self) -> bool {
+        self.needs_interrupts
     }
 
     /// Returns the steps, for use in another line; `None` if the line has run as machine code.
@@ -87,7 +89,7 @@ impl Line {
                         next += steps;
                         continue;
                     }
-                    runner.turns(1)?;
+                    runner.request_iterations(1)?;
                 }
                 Linked::Skip(steps) => {
                     next += steps;

@@ -1,5 +1,5 @@
-//! Linked straight-line programs of neighboring thunks: steps whose places count from the base addresses of
-//! a run, with the jumps of loops and choices between them.
+//! Linked straight-line programs of neighboring thunks. A linked step addresses memory by an offset from one
+//! of the run's base addresses. Loops and choices are jumps between steps.
 //!
 //! ```text
 //! programs, copies, other kernels, loops ──▶ [`Linked`], in a sequence ──▶ `Line`
@@ -20,7 +20,7 @@ use crate::args::Place;
 /// addresses does not use generated code.
 pub(crate) const BASES: usize = 3;
 
-/// A step of a kernel relative to base addresses, or a jump.
+/// A step, whose addresses are offsets from base addresses, or a jump.
 pub enum Linked {
     /// A loop over elements.
     Step(LoopStep<Address>),
@@ -32,13 +32,13 @@ pub enum Linked {
     Skip(usize),
     /// Jumps this number of steps back.
     Back(usize),
-    /// Jumps forward by the number of steps listed for an index of this type.
+    /// Jumps forward. The number of steps is an element of the list, selected by an index of this type.
     Choose(Address, DType, Box<[usize]>),
 }
 
 impl Linked {
-    /// Adds the steps of a straight-line program, for a kernel with these places. `None` if a place is too
-    /// far from its base address; then nothing is added.
+    /// Adds the steps of a straight-line program, for a kernel with these places. Adds nothing and returns
+    /// `None` if a place is too far from its base address.
     pub fn program(line: &StraightLine, linking: &Linking<'_>, list: &mut Vec<Linked>) -> Option<()> {
         list.extend(line.link(linking)?.into_iter().map(Linked::Step));
         Some(())
@@ -56,8 +56,8 @@ impl Linked {
         Some(())
     }
 
-    /// Creates a step that runs a kernel with these places, inputs first. `None` if the kernel should use
-    /// several threads.
+    /// Creates a step that runs a kernel with these places, inputs first. `None` if the kernel is worth
+    /// several threads, which a line does not use.
     pub fn kernel(prepared: &Arc<PreparedKernel>, places: &Arc<[Place]>, inputs: usize) -> Option<Linked> {
         let (prepared, places) = (Arc::clone(prepared), Arc::clone(places));
         (!prepared.is_slow()).then(|| Linked::Kernel(Box::new(PlacedKernel::new(prepared, places, inputs))))
@@ -105,20 +105,20 @@ impl Linked {
     }
 }
 
-/// The environment of a run of a line: accounts for loop iterations, and may end the run.
+/// The environment of a run of a line. It counts the iterations of loops, and can end the run.
 pub trait Runner {
     /// The reason why a run ends early.
     type Error;
 
-    /// Allows loops to start at most `most` more iterations, and at least one. Returns the number of
-    /// iterations that they may start.
+    /// Requests up to `most` further iterations of loops. Returns the number of iterations that may start,
+    /// which is at least one.
     ///
     /// # Errors
     /// If no further iteration is allowed.
-    fn turns(&mut self, most: u64) -> Result<u64, Self::Error>;
+    fn request_iterations(&mut self, most: u64) -> Result<u64, Self::Error>;
 
-    /// Returns iterations that loops were allowed to start but did not.
-    fn unused(&mut self, turns: u64);
+    /// Gives back iterations that were requested but not started.
+    fn return_iterations(&mut self, count: u64);
 
     /// Announces a kernel that is not a straight-line program.
     ///

@@ -34,7 +34,7 @@ pub struct PreparedKernel {
     phases: SmallVec<[Phase; 1]>,
     scratch: usize,
     slow: bool,
-    long: bool,
+    needs_interrupts: bool,
     numbered: bool,
     /// The whole kernel as a straight-line program, if it is one.
     line: Option<Arc<StraightLine>>,
@@ -79,7 +79,7 @@ impl PreparedKernel {
             phases: smallvec![phase],
             scratch: 0,
             slow: count > 1,
-            long: false,
+            needs_interrupts: false,
             numbered: false,
             line: None,
             numbers: Box::default(),
@@ -115,7 +115,7 @@ impl PreparedKernel {
 
     /// Marks a kernel that moves this number of bytes on one thread.
     pub(crate) fn moving(self, bytes: usize) -> PreparedKernel {
-        PreparedKernel { long: bytes >= LONG_BYTES, ..self }
+        PreparedKernel { needs_interrupts: bytes >= LONG_BYTES, ..self }
     }
 
     /// Gives each run a unique number, by which the tasks of one run recognize each other.
@@ -150,8 +150,8 @@ impl PreparedKernel {
     }
 
     /// Returns true if a run may take so long that interrupts must be able to end it.
-    pub fn is_long(&self) -> bool {
-        self.slow || self.long
+    pub fn needs_interrupts(&self) -> bool {
+        self.slow || self.needs_interrupts
     }
 
     /// Runs the kernel. If an interrupt ended the work of this thread, the contents of the outputs are
@@ -208,8 +208,8 @@ impl PlacedKernel {
     }
 
     /// Returns true if the kernel may take so long that interrupts must be able to end it.
-    pub(crate) fn is_long(&self) -> bool {
-        self.prepared.is_long()
+    pub(crate) fn needs_interrupts(&self) -> bool {
+        self.prepared.needs_interrupts()
     }
 
     /// Number of base addresses that the places use.

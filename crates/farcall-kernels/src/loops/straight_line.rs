@@ -4,10 +4,10 @@
 //! a tile program of one tile, a movement ──▶ [`StraightLine`] ──link──▶ steps, part of a `Line`
 //! ```
 //!
-//! With few elements, running a kernel takes less time than deciding what to run. A straight-line program
+//! For few elements, the computation takes less time than the decisions before it. A straight-line program
 //! therefore has no tiles, tasks or branches, and its constants are written once. It can run like any other
-//! kernel, with [`Args`]. The runtime instead *links* the programs of neighboring thunks: their loops
-//! address memory relative to the base addresses of the run, and no work is left between them.
+//! kernel, with [`Args`]. The runtime, however, *links* the programs of neighboring thunks: their steps
+//! address memory relative to the base addresses of the run, and follow one another without work in between.
 
 use std::mem::MaybeUninit;
 use std::sync::Arc;
@@ -184,17 +184,17 @@ impl StraightLine {
     /// Returns the program's steps for a kernel with these places. `None` if a place is too far from its base
     /// address.
     pub fn link(&self, linking: &Linking<'_>) -> Option<Vec<LoopStep<Address>>> {
-        let steps = self.without_copies(linking);
+        let steps = self.with_direct_outputs(linking);
         let mut steps: Vec<LoopStep<Address>> =
             steps.iter().map(|step| step.at(|place| linking.address(place))).collect::<Option<_>>()?;
         steps.retain(|step| !matches!(*step.op, LoopOp::Copy) || step.from[0].0 != step.to);
         Some(steps)
     }
 
-    /// Returns the steps, in which unnecessary copies from registers to outputs copy an output to itself. The
-    /// step that writes the register can write the output directly, unless an input that is read later shares
-    /// the output's memory.
-    fn without_copies(&self, linking: &Linking<'_>) -> Vec<LoopStep<At>> {
+    /// Returns steps that write outputs directly, rather than a register that a later step copies to the
+    /// output. The step stays as it is if an input that is read until then shares the output's memory. A copy
+    /// that becomes unnecessary copies the output to itself.
+    fn with_direct_outputs(&self, linking: &Linking<'_>) -> Vec<LoopStep<At>> {
         let mut steps: Vec<LoopStep<At>> = self.steps.iter().filter_map(|step| step.at(Some)).collect();
         for copy in (0..steps.len()).filter(|s| matches!(*self.steps[*s].op, LoopOp::Copy)) {
             let ([(register @ At::Register(_), _), ..], output @ At::Output(_)) =

@@ -41,7 +41,7 @@ impl Native {
             // SAFETY: the caller guarantees that `asked` is the first field of a valid `Asking`.
             let asking = unsafe { &mut *asked.cast::<Asking<'_, R>>() };
             asking.answer(|runner, asked| {
-                asked.turns = runner.turns(asked.most)? as i64 - 1;
+                asked.turns = runner.request_iterations(asked.most)? as i64 - 1;
                 Ok(())
             })
         }
@@ -68,7 +68,7 @@ impl Native {
         // SAFETY: the caller guarantees the memory. (The pointer has the provenance of the whole `Asking`.)
         unsafe { self.enter(bases, (&raw mut asking).cast()) };
         let Asking { asked, runner, end } = asking;
-        runner.unused(u64::try_from(asked.turns).unwrap_or(0));
+        runner.return_iterations(u64::try_from(asked.turns).unwrap_or(0));
         match end {
             None => Ok(()),
             Some(Ok(error)) => Err(error),

@@ -15,19 +15,19 @@ const NUMBERS: [DType; 6] = [DType::F32, DType::F64, DType::S32, DType::U32, DTy
 const COUNTS: [usize; 6] = [1, 3, 4, 7, 12, 45];
 
 /// A runner that allows this number of iterations.
-struct Turns(u64);
+struct Iterations(u64);
 
-impl Runner for Turns {
+impl Runner for Iterations {
     type Error = u64;
 
-    fn turns(&mut self, most: u64) -> Result<u64, u64> {
+    fn request_iterations(&mut self, most: u64) -> Result<u64, u64> {
         let granted = self.0.min(most);
         self.0 -= granted;
         if granted == 0 { Err(self.0) } else { Ok(granted) }
     }
 
-    fn unused(&mut self, turns: u64) {
-        self.0 += turns;
+    fn return_iterations(&mut self, count: u64) {
+        self.0 += count;
     }
 
     fn kernel(&mut self) -> Result<(), u64> {
@@ -85,7 +85,7 @@ fn both(op: &Op, bodies: &[Body], inputs: &[TensorType], to: &TensorType, seed: 
             Linked::program(line, &linking, &mut steps).unwrap();
             Linked::choose(registers, DType::S32, vec![steps], &mut list).unwrap();
             // SAFETY: the places belong to the operation, and are disjoint.
-            unsafe { Line::new(list).run(&bases, &mut Turns(0)) }.unwrap();
+            unsafe { Line::new(list).run(&bases, &mut Iterations(0)) }.unwrap();
         } else {
             // SAFETY: the places belong to the operation, and are disjoint.
             unsafe { prepared.run_here(&Args::new(&places, inputs.len(), &bases)) };
@@ -202,7 +202,7 @@ fn counted(to: i64, turns: u64) -> (i64, Result<u64, u64>) {
     let [count, end, one, is_less] = [place(0, 8), place(1, 8), place(2, 8), place(3, 1)];
     let condition = steps(&less, &TensorType::scalar(DType::Pred), [count, end, is_less]);
     let body = steps(&Op::Binary(Binary::Add), &ty, [count, one, count]);
-    let (mut list, mut runner) = (Vec::new(), Turns(turns));
+    let (mut list, mut runner) = (Vec::new(), Iterations(turns));
     Linked::repeat(is_less, condition, body, &mut list).unwrap();
     // SAFETY: the places belong to the operations.
     let ran = unsafe { Line::new(list).run(&bases, &mut runner) };

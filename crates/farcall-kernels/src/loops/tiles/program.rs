@@ -368,7 +368,7 @@ fn locations(
 ) -> Vec<Source> {
     let location = |(s, step): (usize, &SsaLoop)| {
         let location = match (step.op.accumulator(), direct[s]) {
-            (Some(accumulator), _) => Location::Part(parts[s], accumulator.bytes),
+            (Some(accumulator), _) => Location::Accumulators(parts[s], accumulator.bytes),
             (None, Some(output)) => Location::Output(output, step.bytes, step.level),
             (None, None) => Location::Register(registers[s]),
         };
@@ -439,7 +439,7 @@ impl PlacedLoop {
                 parts.run(|i| args.input_ptr(i), memory.at(args, self.result, tile), [start, len])
             };
         }
-        if let LoopOp::Rounds(turns) = &*self.op {
+        if let LoopOp::HashRounds(turns) = &*self.op {
             // SAFETY: same requirements as this function.
             return unsafe { self.mix(turns, args, memory, tile) };
         }
@@ -522,7 +522,7 @@ impl PlacedLoop {
                 splat(from[1], to, self.bytes, len);
                 inside.run_within(from[0], to, [start, len]);
             },
-            LoopOp::Slices(_) | LoopOp::Rounds(_) => unreachable!("they take any number of operands"),
+            LoopOp::Slices(_) | LoopOp::HashRounds(_) => unreachable!("they take any number of operands"),
             LoopOp::Begin | LoopOp::End | LoopOp::Move(_) | LoopOp::Window(_) | LoopOp::Shift => {
                 unreachable!("they are only steps of straight-line programs")
             }
@@ -600,7 +600,7 @@ impl Memory {
             // SAFETY: a register has room for a tile.
             Location::Register(offset) => unsafe { self.registers.add(offset) },
             // SAFETY: every task has an accumulator.
-            Location::Part(offset, size) => unsafe { self.scratch.add(offset + self.task * size) },
+            Location::Accumulators(offset, size) => unsafe { self.scratch.add(offset + self.task * size) },
         }
     }
 }

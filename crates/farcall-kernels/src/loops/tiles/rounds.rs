@@ -214,7 +214,7 @@ fn install(
         level: Level::Full,
         cost,
     };
-    steps[place] = of(LoopOp::Rounds(turns), from, 8, cost);
+    steps[place] = of(LoopOp::HashRounds(turns), from, 8, cost);
     for (half, end) in ends.into_iter().enumerate() {
         steps[end] = of(LoopOp::Half(half), smallvec![Slot::Loop(place)], 4, 50);
     }

@@ -22,7 +22,7 @@ impl Program {
         let listed = |step: &PlacedLoop| match &*step.op {
             LoopOp::Slices(parts) => self.n <= MAX_LISTED_ELEMENTS && parts.pairs(self.n).len() <= 3,
             // A mix may have more operands than a step.
-            LoopOp::Rounds(_) => false,
+            LoopOp::HashRounds(_) => false,
             _ => true,
         };
         let all = one && self.uniform.iter().chain(&self.steps).all(listed);
@@ -51,7 +51,7 @@ impl Program {
             let at = |location: Location| match location {
                 Location::Input(i, ..) => At::Input(i),
                 Location::Output(i, ..) => At::Output(i),
-                Location::Part(offset, _) => At::Scratch(offset),
+                Location::Accumulators(offset, _) => At::Scratch(offset),
                 Location::Register(offset) => {
                     let constant = constants.iter().find(|(register, _)| *register == offset);
                     constant.map_or(At::Register(offset), |(_, at)| *at)
