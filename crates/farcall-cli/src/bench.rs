@@ -31,7 +31,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<()> {
     warn_of_debug_build()?;
     let mut stats = Stats::default();
     let (executable, inputs) = prepare(args, &mut stats)?;
-    let source = Arc::clone(&executable.plan().source);
+    let source = Arc::clone(executable.plan().source());
     let pool = args.threads.map_or_else(ThreadPool::global, |n| Arc::new(ThreadPool::new(usize::from(n))));
     let run = RunContext::new().with_pool(Arc::clone(&pool));
     let times = Times::measure(args, || Ok(executable.run_with(&inputs, &run)?))
@@ -174,7 +174,7 @@ struct Limits {
 impl Limits {
     fn measure(executable: &Executable, pool: &ThreadPool) -> Limits {
         let set = working_set(executable);
-        let all = set.saturating_add(executable.plan().arena_size);
+        let all = set.saturating_add(executable.plan().arena_size());
         let bandwidth = machine::triad_bandwidth(set, pool);
         Limits {
             bandwidth,
@@ -247,7 +247,7 @@ impl Report<'_> {
         writeln!(
             out,
             "arena {}, constants {}",
-            bytes(self.plan.arena_size),
+            bytes(self.plan.arena_size()),
             bytes(self.plan.constant_bytes())
         )?;
         Ok(())
@@ -279,7 +279,7 @@ impl Report<'_> {
                 "step_triad_bytes_per_second": limits.of_steps,
                 "fma_flops_per_second": limits.flops,
             },
-            "arena_bytes": self.plan.arena_size,
+            "arena_bytes": self.plan.arena_size(),
             "constant_bytes": self.plan.constant_bytes(),
         })
     }

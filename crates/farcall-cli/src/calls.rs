@@ -41,7 +41,7 @@ impl<'a> Call<'a> {
             func: None,
             operands: spec.operands.iter().map(short).collect(),
             results: spec.results.iter().map(short).collect(),
-            place: place(&plan.source, spec.span, &spec.place),
+            place: place(plan.source(), spec.span, &spec.place),
             loc: None,
             target: target(&spec.call, registry),
         }
@@ -81,8 +81,8 @@ pub(crate) fn of_plan<'p>(plan: &'p Plan, registry: &Registry) -> Vec<Call<'p>> 
 
 /// Calls `visit` for every custom call, including those in regions.
 fn calls_of<'p>(plan: &'p Plan, visit: &mut dyn FnMut(&'p Plan, &'p CallSpec)) {
-    plan.calls.iter().for_each(|spec| visit(plan, spec));
-    let nested = plan.references.iter().flat_map(|site| &site.calls);
+    plan.calls().iter().for_each(|spec| visit(plan, spec));
+    let nested = plan.references().iter().flat_map(|site| &site.calls);
     nested.for_each(|call| calls_of(&call.plan, visit));
 }
 

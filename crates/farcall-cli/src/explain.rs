@@ -149,9 +149,9 @@ fn fusion_boundaries(out: &mut impl Write, explanation: &Explanation) -> Result<
 
 /// Returns the number of bytes that a run needs at one time: inputs, results, constants, the arena.
 fn needs(plan: &Plan) -> [usize; 4] {
-    let inputs = plan.params.iter().filter_map(|param| param.ty.bytes()).sum();
-    let results = plan.results.iter().map(|r| r.slice.size).sum();
-    [inputs, results, plan.constant_bytes(), plan.arena_size]
+    let inputs = plan.params().iter().filter_map(|param| param.ty.bytes()).sum();
+    let results = plan.results().iter().map(|r| r.slice.size).sum();
+    [inputs, results, plan.constant_bytes(), plan.arena_size()]
 }
 
 fn memory(out: &mut impl Write, plan: &Plan, explanation: &Explanation) -> Result<()> {

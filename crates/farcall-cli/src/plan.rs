@@ -39,7 +39,7 @@ pub(crate) fn run(
         return dump(&plan.to_string());
     }
     let registry = stats.take("load", || load::registry(&args.load, &[]))?;
-    let source = Arc::clone(&plan.source);
+    let source = Arc::clone(plan.source());
     let plan = filled(plan, args.how.elided)?;
     let executable = stats.take("bind", || executable(plan, &registry))?;
     let arguments = stats.take("inputs", || arguments(&args.program, &executable, &args.inputs))?;
@@ -145,9 +145,9 @@ pub(crate) fn inspect(args: &InspectArgs, plan: &Plan) -> Result<()> {
         writeln!(out, "{}", serde_json::to_string_pretty(&value)?)?;
         return Ok(());
     }
-    let of = if plan.source.is_none() { String::new() } else { format!(", of {}", plan.source.name()) };
+    let of = if plan.source().is_none() { String::new() } else { format!(", of {}", plan.source().name()) };
     writeln!(out, "{}{of}", styled(BOLD, format!("plan {}", args.program.display())))?;
-    for (i, param) in plan.params.iter().enumerate() {
+    for (i, param) in plan.params().iter().enumerate() {
         let known = param.known.as_ref().map(|_| "compiled for one value".to_owned());
         let donated = param.donated.then(|| "donated".to_owned());
         let notes: Vec<String> = param.name.clone().into_iter().chain(donated).chain(known).collect();
@@ -155,15 +155,17 @@ pub(crate) fn inspect(args: &InspectArgs, plan: &Plan) -> Result<()> {
             if notes.is_empty() { String::new() } else { styled(DIM, format!("  {}", notes.join(", "))) };
         writeln!(out, "  in{i}   {}{notes}", short_type(&param.ty))?;
     }
-    for (i, result) in plan.results.iter().enumerate() {
+    for (i, result) in plan.results().iter().enumerate() {
         writeln!(out, "  out{i}  {}", short_type(&result.ty))?;
     }
-    let Numerics { denormals, semantics } = plan.numerics;
+    let Numerics { denormals, semantics } = plan.numerics();
     let mut table = terminal::table(&["plan", ""]);
-    let platform = Cell::new(&plan.platform).set_alignment(CellAlignment::Right);
+    let platform = Cell::new(plan.platform()).set_alignment(CellAlignment::Right);
     table.add_row([Cell::new("platform"), platform]);
-    table
-        .add_row([Cell::new("arena"), Cell::new(bytes(plan.arena_size)).set_alignment(CellAlignment::Right)]);
+    table.add_row([
+        Cell::new("arena"),
+        Cell::new(bytes(plan.arena_size())).set_alignment(CellAlignment::Right),
+    ]);
     let constants = Cell::new(bytes(plan.constant_bytes())).set_alignment(CellAlignment::Right);
     table.add_row([Cell::new("constants"), constants]);
     table.add_row([Cell::new("denormals"), Cell::new(denormals).set_alignment(CellAlignment::Right)]);
@@ -188,17 +190,17 @@ fn as_json(path: &Path, plan: &Plan, calls: &[Call<'_>]) -> Value {
         value["known"] = json!(param.known.is_some());
         value
     };
-    let Numerics { denormals, semantics } = plan.numerics;
+    let Numerics { denormals, semantics } = plan.numerics();
     let thunks: BTreeMap<&str, usize> = plan.thunk_counts();
     json!({
         "plan": path.display().to_string(),
-        "program": (!plan.source.is_none()).then(|| plan.source.name()),
-        "inputs": plan.params.iter().map(input).collect::<Vec<_>>(),
-        "outputs": plan.results.iter().map(|r| ty(&r.ty)).collect::<Vec<_>>(),
-        "platform": plan.platform.name(),
+        "program": (!plan.source().is_none()).then(|| plan.source().name()),
+        "inputs": plan.params().iter().map(input).collect::<Vec<_>>(),
+        "outputs": plan.results().iter().map(|r| ty(&r.ty)).collect::<Vec<_>>(),
+        "platform": plan.platform().name(),
         "denormals": denormals.name(),
         "semantics": semantics.name(),
-        "arena_bytes": plan.arena_size,
+        "arena_bytes": plan.arena_size(),
         "constant_bytes": plan.constant_bytes(),
         "thunks": thunks,
         "custom_calls": calls.iter().map(calls::as_json).collect::<Vec<_>>(),

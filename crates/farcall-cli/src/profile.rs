@@ -237,7 +237,7 @@ fn print(plan: &Plan, profile: &Profile) -> Result<()> {
         count(number as usize, "run"),
         duration(runs / number),
         duration(median),
-        bytes(plan.arena_size)
+        bytes(plan.arena_size())
     )?;
     writeln!(out, "{}", table.trim_fmt())?;
     print_evaluated(&mut out, plan)?;

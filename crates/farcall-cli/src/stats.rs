@@ -63,7 +63,7 @@ impl Stats {
         writeln!(out, "{table}")?;
         if let Some(plan) = plan {
             let mut table = terminal::table(&["plan", ""]);
-            table.add_row(["arena".to_owned(), bytes(plan.arena_size)]);
+            table.add_row(["arena".to_owned(), bytes(plan.arena_size())]);
             table.add_row(["constants".to_owned(), bytes(plan.constant_bytes())]);
             for (kind, count) in plan.thunk_counts() {
                 table.add_row([format!("{kind} thunks"), count.to_string()]);
@@ -89,7 +89,7 @@ impl Stats {
             });
         }
         if let Some(plan) = plan {
-            stats["arena_bytes"] = json!(plan.arena_size);
+            stats["arena_bytes"] = json!(plan.arena_size());
             stats["constant_bytes"] = json!(plan.constant_bytes());
             stats["thunks"] = json!(plan.thunk_counts());
         }

@@ -35,13 +35,13 @@ pub(crate) fn compiled(
 
 /// Prints the blocks of a plan, one per row.
 pub(crate) fn write(out: &mut impl Write, plan: &Plan) -> Result<()> {
-    if plan.blocks.is_empty() {
+    if plan.blocks().is_empty() {
         writeln!(out, "\nno blocks")?;
         return Ok(());
     }
-    writeln!(out, "\n{}", count(plan.blocks.len(), "block"))?;
+    writeln!(out, "\n{}", count(plan.blocks().len(), "block"))?;
     let mut table = terminal::table(&["block", "operands", "results", "at", "becomes", "why"]);
-    for block in &plan.blocks {
+    for block in plan.blocks() {
         let (becomes, shade) = match &block.choice {
             BlockChoice::Call { target, .. } => (format!("call of {target}"), Color::Green),
             BlockChoice::DefaultBody { .. } => ("default body".to_owned(), Color::Yellow),
@@ -51,7 +51,7 @@ pub(crate) fn write(out: &mut impl Write, plan: &Plan) -> Result<()> {
             Cell::new(&block.tag),
             Cell::new(types(&block.operands)),
             Cell::new(types(&block.results)),
-            Cell::new(place(&plan.source, block.span, &block.place)),
+            Cell::new(place(plan.source(), block.span, &block.place)),
             color(Cell::new(becomes), shade),
             Cell::new(reasons(block).join("\n")),
         ]);
@@ -110,11 +110,11 @@ pub(crate) fn json(plan: &Plan) -> Vec<Value> {
             "version": block.version,
             "operands": types(&block.operands),
             "results": types(&block.results),
-            "place": place(&plan.source, block.span, &block.place),
+            "place": place(plan.source(), block.span, &block.place),
             "skipped": skipped.collect::<Vec<_>>(),
             "call": call,
             "default_body": reason,
         })
     };
-    plan.blocks.iter().map(one).collect()
+    plan.blocks().iter().map(one).collect()
 }

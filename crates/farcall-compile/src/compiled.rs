@@ -1,12 +1,12 @@
 //! The result of the last stage.
 
 use farcall_kernels::{KernelId, PreparedKernel};
-use farcall_plan::{InvalidPlan, Plan, ValidPlan};
+use farcall_plan::{InvalidPlan, Plan, PlanParts, ValidPlan};
 
-/// A plan, and the prepared kernels of its compute thunks in the order of [`Plan::walk`]. `choose` has
+/// The parts of a plan, and the prepared kernels of its compute thunks in the order of [`Plan::walk`]. `choose` has
 /// prepared these kernels for the operations and types of the thunks.
 pub(crate) struct Compiled {
-    pub(crate) plan: Plan,
+    pub(crate) plan: PlanParts,
     pub(crate) prepared: Vec<(KernelId, PreparedKernel)>,
 }
 
@@ -18,6 +18,6 @@ impl Compiled {
         // kernel, and adds the kernel to the list at the same time. `assign` gives each value memory from
         // before the thunk that writes it until after the last thunk that reads it, and debug builds check
         // this.
-        unsafe { self.plan.with_kernels(self.prepared) }
+        unsafe { Plan::from(self.plan).with_kernels(self.prepared) }
     }
 }

@@ -16,7 +16,8 @@ use super::resolve;
 use crate::options::Options;
 use farcall_kernels::{KernelId, PreparedKernel};
 use farcall_plan::{
-    BufferSlice, CallId, CallSpec, CallThunk, Compute, ParamId, ParamSpec, Plan, TensorSlice, Thunk, ThunkOp,
+    BufferSlice, CallId, CallSpec, CallThunk, Compute, ParamId, ParamSpec, PlanParts, TensorSlice, Thunk,
+    ThunkOp,
 };
 
 /// Writes the plan of a program, with the prepared kernels of its thunks. `names` are the names of its
@@ -44,7 +45,7 @@ pub(super) fn lower(
     });
     let params = params.collect();
     let PlanWriter { choices: Choices { constants, references, .. }, calls, prepared, .. } = l;
-    let mut plan = Plan::new(Arc::clone(&form.source), options.platform.clone(), options.numerics);
+    let mut plan = PlanParts::new(Arc::clone(&form.source), options.platform.clone(), options.numerics);
     (plan.constants, plan.numbers) = places.constants.split(constants);
     plan.arena_size = places.arena_size;
     plan.params = params;

@@ -62,12 +62,12 @@ impl fmt::Display for NoKernel {
 /// Returns the reason why the reference evaluator runs a step; `None` for other steps.
 pub fn no_kernel(plan: &Plan, thunk: &Thunk) -> Option<NoKernel> {
     let ThunkOp::Reference(id) = thunk.op else { return None };
-    let site = plan.references.get(id.index())?;
+    let site = plan.references().get(id.index())?;
     let inst = site.entry().body().first()?;
     let decided = matches!(inst.op(), Op::ReduceWindow(_)) || inst.op().as_scatter().is_some();
     Some(match () {
         () if !site.calls.is_empty() => NoKernel::Call,
-        () if decided && plan.numerics.semantics == Semantics::StableHlo => NoKernel::Semantics,
+        () if decided && plan.numerics().semantics == Semantics::StableHlo => NoKernel::Semantics,
         () => reason(inst),
     })
 }

@@ -31,32 +31,32 @@ impl fmt::Display for TensorSlice {
 /// Writes a readable dump: sizes, inputs, constants, thunks with their slices, results.
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Numerics { denormals, semantics } = self.numerics;
-        write!(f, "plan: arena {} bytes, denormals {denormals}", self.arena_size)?;
+        let Numerics { denormals, semantics } = self.parts.numerics;
+        write!(f, "plan: arena {} bytes, denormals {denormals}", self.parts.arena_size)?;
         if semantics != Semantics::default() {
             write!(f, ", semantics {semantics}")?;
         }
         writeln!(f)?;
-        for (i, p) in self.params.iter().enumerate() {
+        for (i, p) in self.parts.params.iter().enumerate() {
             write!(f, "in{i}: {}", p.ty)?;
             if p.donated {
                 f.write_str(", donated")?;
             }
             writeln!(f)?;
         }
-        for (i, n) in self.numbers.iter().enumerate() {
+        for (i, n) in self.parts.numbers.iter().enumerate() {
             writeln!(f, "number{i}: {} = {}", n.ty(), number(n.get(0)))?;
         }
-        for (i, c) in self.constants.iter().enumerate() {
+        for (i, c) in self.parts.constants.iter().enumerate() {
             let shown: Vec<String> = c.iter().take(4).map(number).collect();
             let more = if c.len() > 4 && !c.is_splat() { ", …" } else { "" };
             let shown = if c.is_splat() { shown[0].clone() } else { shown.join(", ") };
             writeln!(f, "const{i}: {} = {shown}{more}", c.ty())?;
         }
-        stack::with_room(|| sequence(f, self, &self.thunks, 0))?;
-        let results: Vec<String> = self.results.iter().map(TensorSlice::to_string).collect();
+        stack::with_room(|| sequence(f, self, &self.parts.thunks, 0))?;
+        let results: Vec<String> = self.parts.results.iter().map(TensorSlice::to_string).collect();
         writeln!(f, "return {}", results.join(", "))?;
-        for Cut { result, dim, size } in &self.cuts {
+        for Cut { result, dim, size } in &self.parts.cuts {
             writeln!(f, "cut out{result}: dimension {dim} has the size in out{size}")?;
         }
         Ok(())
@@ -116,16 +116,16 @@ impl Plan {
             }
             ThunkOp::Copy | ThunkOp::While | ThunkOp::Case => String::new(),
             ThunkOp::CustomCall(call) => {
-                let mut text = format!("@{}", self.calls[call.id.index()].call.target);
+                let mut text = format!("@{}", self.parts.calls[call.id.index()].call.target);
                 for (output, input) in &call.aliases {
                     let _ = write!(text, " out{output}=in{input}");
                 }
                 text
             }
             ThunkOp::Reference(id) => {
-                let site = &self.references[id.index()];
+                let site = &self.parts.references[id.index()];
                 let mut text = site.op().map_or("nothing", short_name).to_owned();
-                for call in site.calls.iter().flat_map(|nested| &nested.plan.calls) {
+                for call in site.calls.iter().flat_map(|nested| &nested.plan.parts.calls) {
                     let _ = write!(text, " @{}", call.call.target);
                 }
                 text

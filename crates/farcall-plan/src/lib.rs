@@ -57,10 +57,15 @@ pub const MIN_ALIGNMENT_BYTES: usize = 16;
 /// Size of [`Base::Stack`], in bytes.
 pub const STACK_SIZE: usize = 8 << 10;
 
-/// A compiled program, as data that may be changed. [`Plan::validate`] makes it a plan that can run.
+/// A compiled program. [`Plan::validate`] makes it a plan that can run.
 #[derive(Clone, PartialEq, Debug)]
-#[non_exhaustive]
 pub struct Plan {
+    parts: PlanParts,
+}
+
+/// The parts of a [`Plan`], as data that may be changed.
+#[derive(Clone, PartialEq, Debug)]
+pub struct PlanParts {
     /// Bytes of scratch memory that one run needs.
     pub arena_size: usize,
     /// The inputs.
@@ -315,10 +320,10 @@ pub struct CallThunk {
     pub side_effect: bool,
 }
 
-impl Plan {
-    /// Creates a plan without inputs, thunks and results.
-    pub fn new(source: Arc<Source>, platform: Platform, numerics: Numerics) -> Plan {
-        Plan {
+impl PlanParts {
+    /// Creates the parts of a plan without inputs, thunks and results.
+    pub fn new(source: Arc<Source>, platform: Platform, numerics: Numerics) -> PlanParts {
+        PlanParts {
             arena_size: 0,
             params: Vec::new(),
             constants: Vec::new(),
@@ -333,6 +338,79 @@ impl Plan {
             numerics,
             source,
         }
+    }
+}
+
+impl From<PlanParts> for Plan {
+    fn from(parts: PlanParts) -> Plan {
+        Plan { parts }
+    }
+}
+
+impl Plan {
+    /// Returns the parts of the plan.
+    pub fn into_parts(self) -> PlanParts {
+        self.parts
+    }
+
+    /// Bytes of scratch memory that one run needs.
+    pub fn arena_size(&self) -> usize {
+        self.parts.arena_size
+    }
+
+    /// The inputs.
+    pub fn params(&self) -> &[ParamSpec] {
+        &self.parts.params
+    }
+
+    /// The constants, deduplicated.
+    pub fn constants(&self) -> &[Literal] {
+        &self.parts.constants
+    }
+
+    /// Memory of the results after the last thunk has run ([`PlanParts::results`]).
+    pub fn results(&self) -> &[TensorSlice] {
+        &self.parts.results
+    }
+
+    /// Dimensions of results that are cut after a run, to sizes that other results hold.
+    pub fn cuts(&self) -> &[Cut] {
+        &self.parts.cuts
+    }
+
+    /// The thunks, in order of execution.
+    pub fn thunks(&self) -> &[Thunk] {
+        &self.parts.thunks
+    }
+
+    /// The custom calls.
+    pub fn calls(&self) -> &[CallSpec] {
+        &self.parts.calls
+    }
+
+    /// The instructions without a kernel, which the reference evaluator runs.
+    pub fn references(&self) -> &[ReferenceSite] {
+        &self.parts.references
+    }
+
+    /// Decision about each block (composite) of the program, and its reason.
+    pub fn blocks(&self) -> &[BlockDecision] {
+        &self.parts.blocks
+    }
+
+    /// Platform of the device that the plan is for.
+    pub fn platform(&self) -> &Platform {
+        &self.parts.platform
+    }
+
+    /// Numerics of a run.
+    pub fn numerics(&self) -> Numerics {
+        self.parts.numerics
+    }
+
+    /// Text of the program that the plan was made from.
+    pub fn source(&self) -> &Arc<Source> {
+        &self.parts.source
     }
 }
 
@@ -440,14 +518,15 @@ pub struct Numbered<'p> {
 impl Plan {
     /// Calls `visit` for every thunk, nested thunks included.
     pub fn walk<'a>(&'a self, visit: &mut dyn FnMut(&'a Thunk)) {
-        self.thunks.iter().for_each(|t| t.walk(visit));
+        self.parts.thunks.iter().for_each(|t| t.walk(visit));
     }
 
     /// Returns every thunk in the order of [`Plan::walk`], with its number and nesting.
     pub fn numbered(&self) -> Vec<Numbered<'_>> {
         // Stack of unfinished sequences, the innermost last, each with the number of the thunk that contains
         // it.
-        let mut open: Vec<(std::slice::Iter<'_, Thunk>, Option<usize>)> = vec![(self.thunks.iter(), None)];
+        let mut open: Vec<(std::slice::Iter<'_, Thunk>, Option<usize>)> =
+            vec![(self.parts.thunks.iter(), None)];
         let mut all: Vec<Numbered<'_>> = Vec::new();
         while let Some((thunks, parent)) = open.last_mut() {
             let Some(thunk) = thunks.next() else {
@@ -471,12 +550,12 @@ impl Plan {
 
     /// Returns the result with this number, if it has memory of its own.
     pub fn own_result(&self, id: ResultId) -> Option<&TensorSlice> {
-        self.results.get(id.index()).filter(|r| r.slice.base == Base::Result(id))
+        self.parts.results.get(id.index()).filter(|r| r.slice.base == Base::Result(id))
     }
 
     /// Bytes of all constants.
     pub fn constant_bytes(&self) -> usize {
-        self.constants.iter().fold(0, |sum, c| sum.saturating_add(c.byte_len()))
+        self.parts.constants.iter().fold(0, |sum, c| sum.saturating_add(c.byte_len()))
     }
 
     /// Bytes that one run needs in total: temporary memory, constants and results.
@@ -494,13 +573,13 @@ impl Plan {
             // The result is an alias.
             Base::Param(_) | Base::Result(_) => 0,
         };
-        self.results.iter().enumerate().map(result).fold(0, usize::saturating_add)
+        self.parts.results.iter().enumerate().map(result).fold(0, usize::saturating_add)
     }
 
     /// Returns the error that a run would report because the program's text left out elements of constants.
     /// `None` if all constants have elements.
     pub fn elided(&self) -> Option<ProgramError> {
-        elided::refused(self.references.iter().map(|site| &*site.program))
+        elided::refused(self.parts.references.iter().map(|site| &*site.program))
     }
 
     /// Fills the constants whose elements the program's text left out ([`elided::fill`]), and returns the
@@ -514,7 +593,7 @@ impl Plan {
         mut elements: impl FnMut(&TensorType) -> Result<Literal, E>,
     ) -> Result<usize, E> {
         let mut filled = 0;
-        for site in &mut self.references {
+        for site in &mut self.parts.references {
             if elided::refused([&*site.program]).is_some() {
                 let mut program = Module::clone(&site.program);
                 filled += elided::fill(&mut program, &mut elements)?;
@@ -527,8 +606,8 @@ impl Plan {
     /// Bytes of temporary memory that one run needs: the arena, and the memory for the plans of the custom
     /// calls that evaluated instructions make.
     pub fn temporary_bytes(&self) -> usize {
-        let nested = self.references.iter().flat_map(|site| &site.calls).map(|call| call.plan.memory());
-        nested.fold(self.arena_size, usize::saturating_add)
+        let nested = self.parts.references.iter().flat_map(|site| &site.calls).map(|call| call.plan.memory());
+        nested.fold(self.parts.arena_size, usize::saturating_add)
     }
 }
 

@@ -21,7 +21,7 @@ impl Plan {
     /// Returns the origin of a thunk of this plan. If the thunk computes several operations, this is the
     /// origin of the last one.
     pub fn origin(&self, thunk: &Thunk) -> Origin {
-        Origin::at(&self.source, thunk.span, thunk.loc.clone())
+        Origin::at(&self.parts.source, thunk.span, thunk.loc.clone())
     }
 }
 

@@ -52,7 +52,7 @@ impl ValidPlan {
         &self.kernels
     }
 
-    /// Returns the plan, which can then be changed and validated again.
+    /// Returns the plan without its kernels, for [changes](Plan::into_parts).
     pub fn into_plan(self) -> Plan {
         self.plan
     }

@@ -41,21 +41,24 @@ impl Plan {
         given: Option<Vec<(KernelId, PreparedKernel)>>,
     ) -> Result<Vec<Arc<PreparedKernel>>, InvalidPlan> {
         let whole = |message: String| InvalidPlan { place: "plan".to_owned(), kind: "plan", message };
-        if self.arena_size > isize::MAX as usize / 2 {
-            return Err(whole(format!("an arena of {} bytes does not fit into memory", self.arena_size)));
+        if self.parts.arena_size > isize::MAX as usize / 2 {
+            return Err(whole(format!(
+                "an arena of {} bytes does not fit into memory",
+                self.parts.arena_size
+            )));
         }
-        if let Some(many) = self.numbers.iter().find(|number| number.len() != 1) {
+        if let Some(many) = self.parts.numbers.iter().find(|number| number.len() != 1) {
             return Err(whole(format!("a {} is not a scalar constant", many.ty())));
         }
-        for buffer in &self.results {
+        for buffer in &self.parts.results {
             self.value(buffer).map_err(whole)?;
         }
         let (mut sizes, mut dims) = (FxHashSet::default(), FxHashSet::default());
-        if !self.cuts.iter().all(|cut| sizes.insert(cut.size) && dims.insert((cut.result, cut.dim))) {
+        if !self.parts.cuts.iter().all(|cut| sizes.insert(cut.size) && dims.insert((cut.result, cut.dim))) {
             return Err(whole("two cuts have the same size or dimension".to_owned()));
         }
-        for cut in &self.cuts {
-            let ty = |i: usize| self.results.get(i).map(|r| &r.ty);
+        for cut in &self.parts.cuts {
+            let ty = |i: usize| self.parts.results.get(i).map(|r| &r.ty);
             let is_cut = |i: usize| sizes.contains(&i);
             let fits = ty(cut.result).is_some_and(|ty| cut.dim < ty.rank())
                 && ty(cut.size).is_some_and(|ty| *ty == TensorType::scalar(DType::S32))
@@ -83,7 +86,7 @@ impl Plan {
                 match once.and_then(|()| self.thunk(thunk, given.as_mut())) {
                     Ok(kernel) => prepared.extend(kernel.map(Arc::new)),
                     Err(message) => {
-                        let place = self.source.place(thunk.span);
+                        let place = self.parts.source.place(thunk.span);
                         error = Some(InvalidPlan { place, kind: thunk.op.kind(), message });
                     }
                 }
@@ -104,19 +107,19 @@ impl Plan {
 
     fn slice(&self, slice: &BufferSlice) -> Result<(), String> {
         let bytes = match slice.base {
-            Base::Arena => self.arena_size,
+            Base::Arena => self.parts.arena_size,
             Base::Stack => STACK_SIZE,
             Base::Iota(_) => 0,
-            Base::Constant(id) => self.constants.get(id.index()).map_or(0, Literal::byte_len),
-            Base::Number(id) => self.numbers.get(id.index()).map_or(0, Literal::byte_len),
-            Base::Param(id) => self.params.get(id.index()).and_then(|p| p.ty.bytes()).unwrap_or(0),
+            Base::Constant(id) => self.parts.constants.get(id.index()).map_or(0, Literal::byte_len),
+            Base::Number(id) => self.parts.numbers.get(id.index()).map_or(0, Literal::byte_len),
+            Base::Param(id) => self.parts.params.get(id.index()).and_then(|p| p.ty.bytes()).unwrap_or(0),
             Base::Result(id) => self.own_result(id).and_then(|r| r.ty.bytes()).unwrap_or(0),
         };
         let exists = match slice.base {
             Base::Arena | Base::Stack | Base::Iota(_) => true,
-            Base::Constant(id) => id.index() < self.constants.len(),
-            Base::Number(id) => id.index() < self.numbers.len(),
-            Base::Param(id) => id.index() < self.params.len(),
+            Base::Constant(id) => id.index() < self.parts.constants.len(),
+            Base::Number(id) => id.index() < self.parts.numbers.len(),
+            Base::Param(id) => id.index() < self.parts.params.len(),
             Base::Result(id) => self.own_result(id).is_some(),
         };
         if !exists || slice.offset.checked_add(slice.size).is_none_or(|end| end > bytes) {
@@ -172,7 +175,7 @@ impl Plan {
         scratch.iter().try_for_each(|b| self.buffer(b))?;
         let owned = |b: &TensorSlice| match b.slice.base {
             Base::Arena | Base::Stack | Base::Result(_) => true,
-            Base::Param(id) => self.params.get(id.index()).is_some_and(|p| p.donated),
+            Base::Param(id) => self.parts.params.get(id.index()).is_some_and(|p| p.donated),
             Base::Iota(_) | Base::Constant(_) | Base::Number(_) => false,
         };
         if let Some(o) = t.outputs.iter().find(|o| !owned(o)) {
@@ -191,7 +194,7 @@ impl Plan {
     /// Returns the scalar constants among the inputs of a thunk.
     fn known(&self, t: &Thunk) -> Box<[ElementBytes]> {
         let number = |b: &TensorSlice| match b.slice.base {
-            Base::Number(id) => Some(ElementBytes::new(self.numbers[id.index()].element(0))),
+            Base::Number(id) => Some(ElementBytes::new(self.parts.numbers[id.index()].element(0))),
             _ => None,
         };
         t.inputs.iter().filter_map(number).collect()
@@ -216,7 +219,7 @@ impl Plan {
                 need(!d.is_bool() || t.bodies.len() == 2, "a choice by a pred must have two branches")
             }
             (ThunkOp::CustomCall(call), _, _) => {
-                let spec = self.calls.get(call.id.index()).ok_or("no such call")?;
+                let spec = self.parts.calls.get(call.id.index()).ok_or("no such call")?;
                 let fit = |types: &[Type], buffers: &[TensorSlice]| {
                     let sizes = types.iter().flat_map(Type::tensors).map(|t| t.bytes());
                     sizes.eq(buffers.iter().map(|b| Some(b.slice.size)))
@@ -231,7 +234,7 @@ impl Plan {
                 need(shared, "the result and the operand of an alias are in different places")
             }
             (ThunkOp::Reference(id), _, _) => {
-                let site = self.references.get(id.index()).ok_or("no such instruction")?;
+                let site = self.parts.references.get(id.index()).ok_or("no such instruction")?;
                 let entry = site.program.funcs().first().ok_or("an instruction without a program")?;
                 let params: Vec<Type> = entry.params().iter().map(|p| entry.ty(*p).clone()).collect();
                 let fit = |types: &[Type], buffers: &[TensorSlice]| {
@@ -282,7 +285,10 @@ impl Plan {
 /// Checks the plan of a call that the evaluator reaches: it must take and return the same types as the call,
 /// on the same platform.
 fn nested(plan: &Plan, site: &ReferenceSite, call: &NestedCall) -> Result<(), String> {
-    need(plan.platform == call.plan.platform, "the plan of a nested call is for another platform")?;
+    need(
+        plan.parts.platform == call.plan.parts.platform,
+        "the plan of a nested call is for another platform",
+    )?;
     let (_, inst) = site.call(call).ok_or("no such call in the instruction")?;
     need(
         matches!(inst.op(), Op::CustomCall(_)),
@@ -290,9 +296,9 @@ fn nested(plan: &Plan, site: &ReferenceSite, call: &NestedCall) -> Result<(), St
     )?;
     let types = |ids: &[ValueId]| ids.iter().map(|id| inst.func().ty(*id).clone()).collect::<Vec<Type>>();
     let (operands, results) = (types(inst.own_operands()), types(inst.results()));
-    let takes = operands.iter().flat_map(Type::tensors).eq(call.plan.params.iter().map(|p| &p.ty));
-    let gives = results.iter().flat_map(Type::tensors).eq(call.plan.results.iter().map(|r| &r.ty));
-    need(call.plan.cuts.is_empty(), "the plan of a nested call cuts its results")?;
+    let takes = operands.iter().flat_map(Type::tensors).eq(call.plan.parts.params.iter().map(|p| &p.ty));
+    let gives = results.iter().flat_map(Type::tensors).eq(call.plan.parts.results.iter().map(|r| &r.ty));
+    need(call.plan.parts.cuts.is_empty(), "the plan of a nested call cuts its results")?;
     need(takes && gives, "the plan of a nested call has other operand or result types than the call")
 }
 
@@ -347,7 +353,7 @@ mod tests {
     }
 
     fn compute(plan: &mut Plan) -> &mut Compute {
-        match &mut plan.thunks[0].op {
+        match &mut plan.parts.thunks[0].op {
             ThunkOp::Compute(compute) => compute,
             other => panic!("{other:?}"),
         }
@@ -379,8 +385,8 @@ mod tests {
         let message = changed(SLICE, |plan| compute(plan).op = Op::Select);
         assert_eq!(message, "the kernel does not serve the operation");
         let message = changed(SLICE, |plan| {
-            let ty = plan.thunks[0].inputs[0].ty.with_sizes([9]);
-            plan.thunks[0].inputs[0].ty = ty;
+            let ty = plan.parts.thunks[0].inputs[0].ty.with_sizes([9]);
+            plan.parts.thunks[0].inputs[0].ty = ty;
         });
         assert_eq!(message, "in0 does not hold a tensor<9xf32>");
     }
@@ -388,9 +394,9 @@ mod tests {
     #[test]
     fn a_call_is_made_by_one_thunk() {
         let message = changed(SLICE, |plan| {
-            let thunk = &mut plan.thunks[0];
+            let thunk = &mut plan.parts.thunks[0];
             let types = |buffers: &[TensorSlice]| buffers.iter().map(|b| b.ty.clone().into()).collect();
-            plan.calls.push(CallSpec {
+            plan.parts.calls.push(CallSpec {
                 call: CustomCall::new("f"),
                 operands: types(&thunk.inputs),
                 results: types(&thunk.outputs),
@@ -400,31 +406,31 @@ mod tests {
             thunk.op =
                 ThunkOp::CustomCall(CallThunk { id: CallId::new(0), aliases: vec![], side_effect: false });
             let once_more = thunk.clone();
-            plan.thunks.push(once_more);
+            plan.parts.thunks.push(once_more);
         });
         assert_eq!(message, "another thunk makes this call");
     }
 
     #[test]
     fn scratch_memory_is_disjoint_and_of_the_requested_size() {
-        let scratch = |plan: &mut Plan| plan.thunks[1].outputs.len() - 1;
+        let scratch = |plan: &mut Plan| plan.parts.thunks[1].outputs.len() - 1;
         let message = changed(SORT, |plan| {
             let last = scratch(plan);
-            let less = &mut plan.thunks[1].outputs[last];
+            let less = &mut plan.parts.thunks[1].outputs[last];
             less.slice.size -= 64;
             less.ty = less.ty.with_sizes([less.slice.size]);
         });
         assert_eq!(message, "scratch memory of the wrong size");
         let put = |buffer: &mut TensorSlice| (buffer.slice.base, buffer.slice.offset) = (Base::Arena, 64);
         let message = changed(SORT, |plan| {
-            plan.arena_size = 1 << 10;
-            plan.thunks[1].outputs.iter_mut().for_each(put);
+            plan.parts.arena_size = 1 << 10;
+            plan.parts.thunks[1].outputs.iter_mut().for_each(put);
         });
         assert!(message.contains("are both written"), "{message}");
         let message = changed(SORT, |plan| {
-            plan.arena_size = 1 << 10;
-            plan.thunks[1].outputs.last_mut().into_iter().for_each(put);
-            plan.thunks[1].inputs.iter_mut().for_each(put);
+            plan.parts.arena_size = 1 << 10;
+            plan.parts.thunks[1].outputs.last_mut().into_iter().for_each(put);
+            plan.parts.thunks[1].inputs.iter_mut().for_each(put);
         });
         assert!(message.contains("is written while"), "{message}");
     }
@@ -433,9 +439,9 @@ mod tests {
     fn values_on_the_stack_are_refused() {
         let on_stack = |slice: &mut BufferSlice| (slice.base, slice.offset) = (Base::Stack, 0);
         let changes: [&dyn Fn(&mut Plan); 3] = [
-            &|plan| on_stack(&mut plan.thunks[1].inputs[0].slice),
-            &|plan| on_stack(&mut plan.thunks[1].outputs[0].slice),
-            &|plan| on_stack(&mut plan.results[0].slice),
+            &|plan| on_stack(&mut plan.parts.thunks[1].inputs[0].slice),
+            &|plan| on_stack(&mut plan.parts.thunks[1].outputs[0].slice),
+            &|plan| on_stack(&mut plan.parts.results[0].slice),
         ];
         for change in changes {
             assert_eq!(changed(SORT, change), "stack[0..32] holds a value");
@@ -446,19 +452,22 @@ mod tests {
     fn inputs_without_memory_are_for_kernels_that_accept_them() {
         let nowhere =
             |slice: &mut BufferSlice, dim| *slice = BufferSlice { base: Base::Iota(dim), offset: 0, size: 0 };
-        assert_eq!(changed(SORT, |plan| nowhere(&mut plan.results[0].slice, 0)), "iota(0) holds a value");
         assert_eq!(
-            changed(SORT, |plan| nowhere(&mut plan.thunks[1].outputs[0].slice, 0)),
+            changed(SORT, |plan| nowhere(&mut plan.parts.results[0].slice, 0)),
+            "iota(0) holds a value"
+        );
+        assert_eq!(
+            changed(SORT, |plan| nowhere(&mut plan.parts.thunks[1].outputs[0].slice, 0)),
             "iota(0) holds a value"
         );
         // The sort reads the elements of its keys, the elementwise sum does not accept iotas, and dimension 7
         // does not exist.
         for (thunk, dim) in [(1, 0), (0, 0), (1, 7)] {
-            let message = changed(SORT, |plan| nowhere(&mut plan.thunks[thunk].inputs[0].slice, dim));
+            let message = changed(SORT, |plan| nowhere(&mut plan.parts.thunks[thunk].inputs[0].slice, dim));
             assert_eq!(message, "the kernel does not serve the operation");
         }
         let message = changed(SORT, |plan| {
-            plan.thunks[1].inputs[0].slice = BufferSlice { base: Base::Iota(0), offset: 0, size: 16 };
+            plan.parts.thunks[1].inputs[0].slice = BufferSlice { base: Base::Iota(0), offset: 0, size: 16 };
         });
         assert_eq!(message, "iota(0) is not inside its 0 bytes");
     }
@@ -471,15 +480,16 @@ mod tests {
     : (tensor<4xf32>, tensor<f32>) -> tensor<f32>
   return %y : tensor<f32>
 }";
-        let message = changed(program, |plan| plan.results[0] = plan.thunks[0].inputs[1].clone());
+        let message = changed(program, |plan| plan.parts.results[0] = plan.parts.thunks[0].inputs[1].clone());
         assert_eq!(message, "number0 holds a value");
-        let message = changed(program, |plan| plan.thunks[0].op = ThunkOp::Copy);
+        let message = changed(program, |plan| plan.parts.thunks[0].op = ThunkOp::Copy);
         assert_eq!(message, "number0 holds a value");
-        let message = changed(program, |plan| plan.thunks[0].outputs[0] = plan.thunks[0].inputs[1].clone());
+        let message =
+            changed(program, |plan| plan.parts.thunks[0].outputs[0] = plan.parts.thunks[0].inputs[1].clone());
         assert_eq!(message, "number0 holds a value");
-        let message = changed(program, |plan| plan.numbers.clear());
+        let message = changed(program, |plan| plan.parts.numbers.clear());
         assert_eq!(message, "number0 is not inside its 0 bytes");
-        let message = changed(program, |plan| plan.numbers[0] = Literal::zeros(DType::F32, [4]));
+        let message = changed(program, |plan| plan.parts.numbers[0] = Literal::zeros(DType::F32, [4]));
         assert_eq!(message, "a tensor<4xf32> is not a scalar constant");
     }
 
@@ -500,7 +510,7 @@ mod tests {
 }";
         let elsewhere = Base::Result(ResultId::new(0));
         let message = changed(program, |plan| {
-            let choice = plan.thunks.iter_mut().find(|t| t.op == ThunkOp::Case).unwrap();
+            let choice = plan.parts.thunks.iter_mut().find(|t| t.op == ThunkOp::Case).unwrap();
             choice.bodies[0][0].outputs[0].slice.base = elsewhere;
         });
         assert_eq!(message, "out1 is not written as a whole");
@@ -509,7 +519,7 @@ mod tests {
     #[test]
     fn invalid_regions_are_refused() {
         let message = changed(SORT, |plan| {
-            let ThunkOp::Compute(compute) = &mut plan.thunks[1].op else { return };
+            let ThunkOp::Compute(compute) = &mut plan.parts.thunks[1].op else { return };
             compute.bodies[0].insts[0].operands = vec![2, 77];
         });
         assert_eq!(message, "the kernel does not serve the operation");

@@ -30,7 +30,7 @@ impl Plan {
         let flops = match &thunk.op {
             ThunkOp::Compute(compute) => computed(compute, &inputs, &results),
             ThunkOp::Reference(id) => {
-                self.references[id.index()].op().map_or(0, |op| flops(op, 1, &inputs, &results))
+                self.parts.references[id.index()].op().map_or(0, |op| flops(op, 1, &inputs, &results))
             }
             ThunkOp::Copy | ThunkOp::While | ThunkOp::Case | ThunkOp::CustomCall(_) => 0,
         };

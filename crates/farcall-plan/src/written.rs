@@ -23,19 +23,23 @@ use super::{Base, BufferSlice, InvalidPlan, Plan, TensorSlice, Thunk, ThunkOp};
 /// result that may have such bytes.
 pub(super) fn check(plan: &Plan) -> Result<(), InvalidPlan> {
     let mut summary = Summary { open: vec![Effects::default()], inner: FxHashMap::default() };
-    walk(&plan.thunks, &mut summary);
+    walk(&plan.parts.thunks, &mut summary);
     let mut check =
         Check { written: Bytes::default(), branches: Vec::new(), inner: summary.inner, unwritten: None };
-    for (i, param) in plan.params.iter().enumerate() {
+    for (i, param) in plan.parts.params.iter().enumerate() {
         let (base, size) = (Base::Param(super::ParamId::new(i)), param.ty.bytes().unwrap_or(0));
         check.written.insert(BufferSlice { base, offset: 0, size });
     }
-    walk(&plan.thunks, &mut check);
+    walk(&plan.parts.thunks, &mut check);
     if let Some((thunk, slice)) = check.unwritten {
         let message = format!("{slice} is read, but may not have been written");
-        return Err(InvalidPlan { place: plan.source.place(thunk.span), kind: thunk.op.kind(), message });
+        return Err(InvalidPlan {
+            place: plan.parts.source.place(thunk.span),
+            kind: thunk.op.kind(),
+            message,
+        });
     }
-    match plan.results.iter().find(|r| !check.written.has(&r.slice)) {
+    match plan.parts.results.iter().find(|r| !check.written.has(&r.slice)) {
         None => Ok(()),
         Some(r) => {
             let message = format!("{} is not written as a whole", r.slice);
@@ -441,7 +445,7 @@ mod tests {
   return %0 : tensor<8xi64>
 }";
         let plan = compile(program);
-        let scratches = plan.thunks.iter().find(|t| scratch(t).count() == 1).expect("a sort").clone();
+        let scratches = plan.parts.thunks.iter().find(|t| scratch(t).count() == 1).expect("a sort").clone();
         (plan, scratches)
     }
 
@@ -454,8 +458,8 @@ mod tests {
         let (mut plan, scratches) = compiled();
         let spoil =
             |at: BufferSlice| Thunk { inputs: Vec::new(), outputs: vec![buffer(at)], ..scratches.clone() };
-        plan.thunks = thunks(&spoil);
-        plan.results = vec![buffer(BufferSlice { base: OUTPUT, ..slice(0, size) })];
+        plan.parts.thunks = thunks(&spoil);
+        plan.parts.results = vec![buffer(BufferSlice { base: OUTPUT, ..slice(0, size) })];
         check(&plan).err().map(|e| e.message).unwrap_or_default()
     }
 

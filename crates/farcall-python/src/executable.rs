@@ -164,7 +164,7 @@ impl Executable {
             };
             (block.tag.clone(), block.place.to_string(), skipped, target, reason)
         };
-        self.inner.plan().blocks.iter().map(one).collect()
+        self.inner.plan().blocks().iter().map(one).collect()
     }
 
     /// Runs the program on inputs given as element type, shape and bytes.

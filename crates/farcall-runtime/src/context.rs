@@ -42,8 +42,8 @@ impl Context {
             AlignedBytes::new(size)
                 .map_err(|error| RunError::Memory { what: "the program's own values", error })
         };
-        let (arena, registers) = (memory(plan.arena_size)?, memory(loaded.registers)?);
-        let staged = (0..plan.calls.len()).filter(|i| loaded.calls[*i].has_run_stages()).collect();
+        let (arena, registers) = (memory(plan.arena_size())?, memory(loaded.registers)?);
+        let staged = (0..plan.calls().len()).filter(|i| loaded.calls[*i].has_run_stages()).collect();
         let nested = loaded.nested.iter().map(|calls| {
             let calls = calls.iter().map(Context::new);
             calls.collect::<Result<Vec<Context>, RunError>>()
@@ -62,7 +62,7 @@ impl Context {
             nested: nested.collect::<Result<_, _>>()?,
             staged,
             left: Vec::new(),
-            bases: Vec::with_capacity(PARAMS + plan.params.len() + plan.results.len()),
+            bases: Vec::with_capacity(PARAMS + plan.params().len() + plan.results().len()),
         })
     }
 

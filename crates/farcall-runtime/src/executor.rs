@@ -30,7 +30,7 @@ pub(super) fn run<W: Watch>(
     run: &RunContext,
     watch: W,
 ) -> Result<Vec<Literal>, RunError> {
-    let mode = Mode::enter(loaded.plan.numerics.denormals);
+    let mode = Mode::enter(loaded.plan.numerics().denormals);
     let ran = stages(context, run, &mode).and_then(|()| thunks(loaded, context, inputs, run, mode, watch));
     // Calls that an interrupt left incomplete may use the states until they are complete.
     if !matches!(ran, Err(RunError::Interrupted)) || !context.is_pending() {
@@ -56,7 +56,7 @@ pub(super) fn thunks<W: Watch>(
     match inputs {
         Inputs::Owned(inputs) => (lent, own) = (&[][..], inputs),
         Inputs::Borrowed(inputs)
-            if plan.params.iter().any(|p| p.donated)
+            if plan.params().iter().any(|p| p.donated)
                 || loaded.enters_handlers && !inputs.iter().all(Literal::is_aligned) =>
         {
             (lent, own) = (&[][..], inputs.to_vec());
@@ -73,10 +73,10 @@ pub(super) fn thunks<W: Watch>(
     let own_memory = [arena.as_ptr(), loaded.constants.as_ptr(), registers.as_ptr()];
     context.bases.extend_from_slice(&own_memory);
     context.bases.push(stack.begin(loaded.stack));
-    let kept = own.iter().zip(&plan.params).filter(|(_, param)| !param.donated).map(|(input, _)| input);
+    let kept = own.iter().zip(plan.params()).filter(|(_, param)| !param.donated).map(|(input, _)| input);
     lent.iter().chain(kept).try_for_each(Literal::expand).map_err(memory)?;
     context.bases.extend(lent.iter().map(|input| input.bytes().as_ptr().cast_mut()));
-    for (param, input) in plan.params.iter().zip(&mut own) {
+    for (param, input) in plan.params().iter().zip(&mut own) {
         // Elements that are shared with another literal are copied before a donated input is written to.
         let data = if param.donated {
             input.unshare().map_err(memory)?;
@@ -87,8 +87,8 @@ pub(super) fn thunks<W: Watch>(
         context.bases.push(data);
     }
     // A result with separate memory is written directly to the memory that the caller gets.
-    let mut outs = Vec::with_capacity(plan.results.len());
-    for (i, r) in plan.results.iter().enumerate() {
+    let mut outs = Vec::with_capacity(plan.results().len());
+    for (i, r) in plan.results().iter().enumerate() {
         let (mut out, mut data) = (None, context.arena.as_ptr());
         if r.slice.base == Base::Result(ResultId::new(i)) {
             let mut literal = for_overwrite(&r.ty)?;
@@ -104,7 +104,7 @@ pub(super) fn thunks<W: Watch>(
     let (interrupts, iterations) = (Interrupts::of(run), Budget::new());
     let started = Vec::new();
     let mut executor = Executor { loaded, context, run, interrupts, mode, started, iterations, watch };
-    let ran = executor.sequence(&plan.thunks, &loaded.sequence);
+    let ran = executor.sequence(plan.thunks(), &loaded.sequence);
     // Wait for incomplete calls even after a failure: their handlers may still use the arena.
     let finished = if matches!(ran, Err(RunError::Interrupted)) {
         executor.finish_complete();
@@ -125,7 +125,7 @@ pub(super) fn thunks<W: Watch>(
     finished?;
     interrupts.check_ended()?;
     let inputs = if own.is_empty() { lent } else { &own };
-    for (i, (r, at)) in plan.results.iter().zip(&loaded.results).enumerate() {
+    for (i, (r, at)) in plan.results().iter().zip(&loaded.results).enumerate() {
         if outs[i].is_none() {
             outs[i] = Some(executor.result(r, *at, inputs, &outs)?);
         }
@@ -165,7 +165,7 @@ fn run_nested(
     inputs: Vec<Literal>,
     run: &RunContext,
 ) -> Result<Vec<Literal>, RunError> {
-    let mode = Mode::enter(loaded.plan.numerics.denormals);
+    let mode = Mode::enter(loaded.plan.numerics().denormals);
     thunks(loaded, context, Inputs::Owned(inputs), run, mode, Unwatched)
 }
 
@@ -322,7 +322,7 @@ impl Started<'_> {
             || meet(&first.inputs, &then.outputs)
             || match &then.op {
                 ThunkOp::CustomCall(c) => c.id == call.id || c.side_effect && call.side_effect,
-                ThunkOp::Reference(id) => call.side_effect && plan.references[id.index()].has_side_effect(),
+                ThunkOp::Reference(id) => call.side_effect && plan.references()[id.index()].has_side_effect(),
                 _ => false,
             }
     }
@@ -580,7 +580,7 @@ impl<'a, W: Watch> Executor<'a, W> {
         let (plan, nested) = (&self.loaded.plan, &self.loaded.nested[number]);
         let contexts = &mut self.context.nested[number];
         let begin = Instant::now();
-        let site = &plan.references[number];
+        let site = &plan.references()[number];
         let results = reference::run(run_nested, plan, site, nested, contexts, self.run, inputs?);
         let took = u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
         self.loaded.evaluator_nanoseconds.fetch_add(took, Ordering::Relaxed);

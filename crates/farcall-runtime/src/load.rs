@@ -185,7 +185,7 @@ impl Loaded {
         let registers = lines.clone().map(StraightLine::registers).max().unwrap_or(0);
         let own = prepared.iter().map(|kernel| own_bytes(kernel)).sum();
         let (constants, offsets, end) = constants(&plan, own).map_err(InstantiateError::Memory)?;
-        let outs = PARAMS + plan.params.len();
+        let outs = PARAMS + plan.params().len();
         let prepared = prepared.iter();
         let called = Vec::new();
         let mut loader = Loader {
@@ -199,12 +199,12 @@ impl Loaded {
             constants,
             end,
         };
-        let sequence = loader.sequence(&plan.thunks);
-        let results = plan.results.iter().map(|r| loader.place(&r.slice)).collect();
+        let sequence = loader.sequence(plan.thunks());
+        let results = plan.results().iter().map(|r| loader.place(&r.slice)).collect();
         let (constants, called, stack) = (loader.constants, loader.called, loader.stack);
         let calls = calls(&plan, registry)?;
         let places = CallPlaces::new(&calls, called);
-        let sites = plan.references.iter().map(|site| {
+        let sites = plan.references().iter().map(|site| {
             let calls = site.calls.iter().map(|call| Loaded::new(Arc::clone(&call.plan), registry));
             calls.collect::<Result<Vec<Loaded>, InstantiateError>>()
         });
@@ -221,7 +221,7 @@ impl Loaded {
             nested,
             enters_handlers,
             evaluator_nanoseconds: AtomicU64::new(0),
-            is_deep: nesting(&plan.thunks) > MAX_SHALLOW_NESTING,
+            is_deep: nesting(plan.thunks()) > MAX_SHALLOW_NESTING,
             plan,
         })
     }
@@ -238,9 +238,9 @@ fn nesting(thunks: &[Thunk]) -> usize {
 /// Creates the call sites of the plan.
 fn calls(plan: &Plan, registry: &Registry) -> Result<Vec<Arc<CallSite>>, InstantiateError> {
     let mut missing = Vec::new();
-    let mut targets = Vec::with_capacity(plan.calls.len());
-    for spec in &plan.calls {
-        match registry.resolve(&spec.call, &plan.platform) {
+    let mut targets = Vec::with_capacity(plan.calls().len());
+    for spec in plan.calls() {
+        match registry.resolve(&spec.call, plan.platform()) {
             Ok(target) => targets.push(target),
             Err(error) => {
                 let diagnostic = error.at(spec.span.unwrap_or_default(), &spec.place);
@@ -255,7 +255,7 @@ fn calls(plan: &Plan, registry: &Registry) -> Result<Vec<Arc<CallSite>>, Instant
         return Err(InstantiateError::Targets(missing));
     }
     let (mut sites, mut refused) = (Vec::with_capacity(targets.len()), Vec::new());
-    for (spec, target) in plan.calls.iter().zip(targets) {
+    for (spec, target) in plan.calls().iter().zip(targets) {
         match CallSite::new(target, &spec.call, &spec.operands, &spec.results, Arc::clone(&spec.place)) {
             Ok(site) => sites.push(Arc::new(match spec.span {
                 Some(span) => site.with_span(span),
@@ -271,14 +271,14 @@ fn calls(plan: &Plan, registry: &Registry) -> Result<Vec<Arc<CallSite>>, Instant
 /// constant, and the offset of the end of the last one.
 fn constants(plan: &Plan, more: usize) -> Result<(AlignedBytes, Vec<usize>, usize), OutOfMemory> {
     let mut size = 0usize;
-    let offsets = plan.constants.iter().map(|c| {
+    let offsets = plan.constants().iter().map(|c| {
         let at = size;
         size = size.saturating_add(c.byte_len().next_multiple_of(ALIGNMENT));
         at
     });
     let offsets: Vec<usize> = offsets.collect();
     let mut block = AlignedBytes::new(size.saturating_add(more))?;
-    for (c, at) in plan.constants.iter().zip(&offsets) {
+    for (c, at) in plan.constants().iter().zip(&offsets) {
         c.write_to(&mut block.as_mut_slice()[*at..at + c.byte_len()]);
     }
     Ok((block, offsets, size))

@@ -36,7 +36,7 @@ pub(super) fn run(
     // The evaluator itself flushes subnormal numbers where required. If the processor also flushed them, the
     // evaluator would lose subnormal numbers that it only moves.
     let _mode = Mode::enter(Denormals::Ieee);
-    match eval_form(&site.program, site.entry(), &values, &host, plan.numerics) {
+    match eval_form(&site.program, site.entry(), &values, &host, plan.numerics()) {
         Ok(results) => Ok(results.iter().filter_map(|v| v.tensor().cloned()).collect()),
         Err(error) => Err(RunError::evaluating(error)),
     }

@@ -222,17 +222,17 @@ impl Executable {
     fn loaded(plan: ValidPlan, registry: &Registry) -> Result<Executable, CompileError> {
         let begin = Instant::now();
         let device =
-            Device::of(&plan.platform).ok_or_else(|| CompileError::NoDevice(plan.platform.clone()))?;
+            Device::of(plan.platform()).ok_or_else(|| CompileError::NoDevice(plan.platform().clone()))?;
         // A program that needs too much memory is refused when it is loaded rather than when it runs.
         memory::admit_program(plan.memory()).map_err(|error| {
             let what = format!(
                 "the program's values take {} bytes, its constants {}, its results the rest",
-                plan.arena_size,
+                plan.arena_size(),
                 plan.constant_bytes()
             );
             CompileError::Memory { what, error }
         })?;
-        let source = Arc::clone(&plan.source);
+        let source = Arc::clone(plan.source());
         let calls = |diagnostics: Vec<Diagnostic>, code| CompileError::Calls {
             error: Diagnostics::from_iter(diagnostics).into_error(&source),
             code,
@@ -256,13 +256,13 @@ impl Executable {
             verify: Duration::ZERO,
             plan: Duration::ZERO,
             load: begin.elapsed(),
-            arena_bytes: plan.arena_size,
+            arena_bytes: plan.arena_size(),
             constant_bytes: plan.constant_bytes(),
             thunks: plan.thunk_counts(),
         };
-        let inputs = plan.params.iter().map(|p| p.ty.clone()).collect();
-        let sizes: HashSet<usize> = plan.cuts.iter().map(|cut| cut.size).collect();
-        let outputs = plan.results.iter().enumerate().filter(|(i, _)| !sizes.contains(i));
+        let inputs = plan.params().iter().map(|p| p.ty.clone()).collect();
+        let sizes: HashSet<usize> = plan.cuts().iter().map(|cut| cut.size).collect();
+        let outputs = plan.results().iter().enumerate().filter(|(i, _)| !sizes.contains(i));
         let outputs = outputs.map(|(_, r)| r.ty.clone()).collect();
         let inner = Inner { device, inputs, outputs, stats, program: Arc::new(loaded) };
         Ok(Executable { inner: Arc::new(inner) })
@@ -293,7 +293,7 @@ impl Executable {
     /// The interface of the program: its argument and result types, and the names of the arguments, as far as
     /// the program gives names.
     pub fn interface(&self) -> Interface {
-        let params = self.plan().params.iter().enumerate();
+        let params = self.plan().params().iter().enumerate();
         let arguments = params.map(|(i, param)| ArgumentInfo {
             name: param.name.clone().unwrap_or_else(|| format!("arg{i}")),
             path: None,
@@ -439,7 +439,7 @@ impl Executable {
 
     /// Cuts results with bounded dimensions to their sizes.
     fn cut(&self, results: Vec<Literal>) -> Result<Vec<Literal>, RunError> {
-        match self.plan().cuts.as_slice() {
+        match self.plan().cuts() {
             [] => Ok(results),
             cuts => bounded::cut(cuts, results).map_err(RunError::Reference),
         }
@@ -447,7 +447,7 @@ impl Executable {
 
     /// The name of an input, if the program gives one.
     fn name(&self, index: usize) -> Option<String> {
-        self.plan().params.get(index)?.name.clone()
+        self.plan().params().get(index)?.name.clone()
     }
 
     /// Compares the number, the types and the known elements of the inputs with the program's parameters.
@@ -468,7 +468,7 @@ impl Executable {
         }
         let differs =
             |(given, param): (&Literal, &ParamSpec)| param.known.as_ref().is_some_and(|k| k != given);
-        match inputs.iter().zip(&self.plan().params).position(differs) {
+        match inputs.iter().zip(self.plan().params()).position(differs) {
             None => Ok(()),
             Some(index) => Err(RunError::KnownInput { index, name: self.name(index) }),
         }

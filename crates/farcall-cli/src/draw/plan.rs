@@ -16,7 +16,7 @@ pub(super) fn drawing(name: &str, plan: &Plan, times: Option<&Times>) -> Drawing
     let title = format!("plan of {name}");
     let mut panel = Panel::new(title.clone());
     let mut sources = Sources::default();
-    for (i, param) in plan.params.iter().enumerate() {
+    for (i, param) in plan.params().iter().enumerate() {
         let mut node = Node::new(Kind::Input, param.name.clone().unwrap_or_else(|| format!("in{i}")));
         node.detail = short_type(&param.ty);
         let base = Base::Param(farcall::plan::ParamId::new(i));
@@ -24,8 +24,8 @@ pub(super) fn drawing(name: &str, plan: &Plan, times: Option<&Times>) -> Drawing
     }
     // The program's panel comes first, but is only complete after the panels of its loops have been added.
     draw.panels.push(Panel::new(""));
-    draw.steps(&mut panel, &mut sources, &plan.thunks);
-    for (i, result) in plan.results.iter().enumerate() {
+    draw.steps(&mut panel, &mut sources, plan.thunks());
+    for (i, result) in plan.results().iter().enumerate() {
         let to = panel.add(Node::new(Kind::Result, format!("out{i}")));
         connect(&mut panel, &sources, result, to);
     }

@@ -77,7 +77,7 @@ fn page(out: &mut dyn Write, plan: &Plan, profile: &Profile) -> Result<()> {
 }
 
 fn program_name(plan: &Plan) -> &str {
-    if plan.source.is_none() { "a program" } else { plan.source.name() }
+    if plan.source().is_none() { "a program" } else { plan.source().name() }
 }
 
 /// Names of the threads; the first one is the thread of the runs.

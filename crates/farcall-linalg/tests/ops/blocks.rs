@@ -32,7 +32,7 @@ fn qr(mode: Mode) -> Qr {
 /// Returns the target that the only block of a program is lowered to, or the reason why it is not lowered.
 fn chosen(module: &Module, platform: Platform, registry: &Registry) -> Result<String, String> {
     let plan = compile_plan(module, registry, &CompileOptions::new().platform(platform)).unwrap();
-    let [block] = plan.blocks.as_slice() else { panic!("{:?}", plan.blocks) };
+    let [block] = plan.blocks() else { panic!("{:?}", plan.blocks()) };
     match &block.choice {
         BlockChoice::Call { target, .. } => Ok(target.clone()),
         BlockChoice::DefaultBody { reason } => {

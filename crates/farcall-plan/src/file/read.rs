@@ -20,8 +20,8 @@ use super::{
 };
 use crate::{
     Base, BlockChoice, BlockDecision, Body, BodyInst, BufferSlice, CallId, CallSpec, CallThunk, Compute,
-    ConstantId, KernelId, NestedCall, NumberId, ParamId, ParamSpec, Plan, ReferenceId, ReferenceSite,
-    ResultId, Skipped, TensorSlice, Thunk, ThunkOp, ValidPlan,
+    ConstantId, KernelId, NestedCall, NumberId, ParamId, ParamSpec, Plan, PlanParts, ReferenceId,
+    ReferenceSite, ResultId, Skipped, TensorSlice, Thunk, ThunkOp, ValidPlan,
 };
 use farcall_host::registry::{Platform, Rank};
 
@@ -474,7 +474,7 @@ impl Reader<'_> {
         let results = self.buffers(&counts)?;
         let cuts = self.list(3, Self::cut)?;
         let thunks = self.sequence(&counts)?;
-        let plan = Plan {
+        let parts = PlanParts {
             arena_size,
             params,
             constants,
@@ -489,7 +489,7 @@ impl Reader<'_> {
             numerics,
             source,
         };
-        Ok(plan.validate()?)
+        Ok(Plan::from(parts).validate()?)
     }
 
     fn cut(&mut self) -> Reading<Cut> {

@@ -233,29 +233,29 @@ impl<'p> Writer<'p> {
     // --- the plan
 
     fn plan(&mut self, plan: &'p Plan) -> io::Result<()> {
-        self.out.u64(plan.arena_size);
-        self.out.flag(plan.numerics.denormals == Denormals::Flush);
-        self.out.flag(plan.numerics.semantics == Semantics::StableHlo);
-        self.out.text(plan.platform.name())?;
-        self.source(&plan.source)?;
-        self.out.number(plan.params.len())?;
-        plan.params.iter().try_for_each(|p| self.param(p))?;
-        self.out.number(plan.constants.len())?;
-        plan.constants.iter().try_for_each(|c| self.literal(c))?;
-        self.out.number(plan.numbers.len())?;
-        plan.numbers.iter().try_for_each(|n| self.literal(n))?;
-        self.out.number(plan.calls.len())?;
-        plan.calls.iter().try_for_each(|c| self.call(c))?;
-        self.out.number(plan.references.len())?;
-        plan.references.iter().try_for_each(|r| self.reference(r))?;
-        self.out.number(plan.blocks.len())?;
-        plan.blocks.iter().try_for_each(|b| self.block(b))?;
-        self.buffers(&plan.results)?;
-        self.out.number(plan.cuts.len())?;
-        for cut in &plan.cuts {
+        self.out.u64(plan.parts.arena_size);
+        self.out.flag(plan.parts.numerics.denormals == Denormals::Flush);
+        self.out.flag(plan.parts.numerics.semantics == Semantics::StableHlo);
+        self.out.text(plan.parts.platform.name())?;
+        self.source(&plan.parts.source)?;
+        self.out.number(plan.parts.params.len())?;
+        plan.parts.params.iter().try_for_each(|p| self.param(p))?;
+        self.out.number(plan.parts.constants.len())?;
+        plan.parts.constants.iter().try_for_each(|c| self.literal(c))?;
+        self.out.number(plan.parts.numbers.len())?;
+        plan.parts.numbers.iter().try_for_each(|n| self.literal(n))?;
+        self.out.number(plan.parts.calls.len())?;
+        plan.parts.calls.iter().try_for_each(|c| self.call(c))?;
+        self.out.number(plan.parts.references.len())?;
+        plan.parts.references.iter().try_for_each(|r| self.reference(r))?;
+        self.out.number(plan.parts.blocks.len())?;
+        plan.parts.blocks.iter().try_for_each(|b| self.block(b))?;
+        self.buffers(&plan.parts.results)?;
+        self.out.number(plan.parts.cuts.len())?;
+        for cut in &plan.parts.cuts {
             [cut.result, cut.dim, cut.size].into_iter().try_for_each(|n| self.out.number(n))?;
         }
-        self.sequence(&plan.thunks)
+        self.sequence(&plan.parts.thunks)
     }
 
     fn param(&mut self, param: &'p ParamSpec) -> io::Result<()> {

@@ -64,7 +64,7 @@ fn check(program: &str, inputs: &[Literal], kernel: &str) {
     // The pass `outer_products` would replace products without a contracting dimension.
     let both = Both::run(program, inputs, Denormals::Ieee, Pipeline::default().without("outer_products"));
     let plan = both.executable.plan();
-    assert!(plan.thunks.is_empty() || both.thunks(kernel) > 0, "{program}{plan}");
+    assert!(plan.thunks().is_empty() || both.thunks(kernel) > 0, "{program}{plan}");
     for (found, wanted) in both.results() {
         for i in 0..wanted.len() {
             let (found, wanted) = (found.get(i), wanted.get(i));

@@ -82,7 +82,7 @@ fn compile_for(
 /// shortened.
 fn why(plan: &Plan) -> String {
     let mut lines = Vec::new();
-    for block in &plan.blocks {
+    for block in plan.blocks() {
         lines.push(format!("{} at {}", block.tag, block.place));
         for skipped in &block.skipped {
             let origin = short(&skipped.origin);
@@ -121,7 +121,7 @@ fn check(plan: &std::result::Result<ValidPlan, String>, expected: Expect) {
 
 /// Returns the targets that a plan calls.
 fn targets(plan: &Plan) -> Vec<&str> {
-    plan.calls.iter().map(|call| call.call.target.as_str()).collect()
+    plan.calls().iter().map(|call| call.call.target.as_str()).collect()
 }
 
 /// Returns the program as the first pass sees it.
@@ -187,7 +187,7 @@ fn a_handler_lowers_blocks_that_fit_its_signature() {
         ("factor = [1, \"a\"]", "4xf32"),
     ] {
         let plan = compile(&one("my.scale", options, ty), &registry).unwrap();
-        assert!(targets(&plan).is_empty() && plan.blocks[0].skipped.len() == 2, "{}", why(&plan));
+        assert!(targets(&plan).is_empty() && plan.blocks()[0].skipped.len() == 2, "{}", why(&plan));
     }
     check(
         &compile(&one("my.scale", "facto = 1.0 : f32", "4xf32"), &registry),
@@ -531,7 +531,7 @@ fn calls_have_layouts_and_aliases() {
     assert_eq!(doubled(|call| call.operand_layout(0, [0, 1])), [2.0, 8.0, 4.0, 10.0, 6.0, 12.0]);
     let one_more = one("my.one_more", "", "2xf32");
     assert_eq!(run(&one_more, &registry, DType::F32, &[1.0f32, 2.0]), [2.0, 3.0]);
-    assert_eq!(compile(&one_more, &registry).unwrap().calls[0].call.aliases.len(), 1);
+    assert_eq!(compile(&one_more, &registry).unwrap().calls()[0].call.aliases.len(), 1);
 }
 
 /// The block's options are passed on unless the call sets them.
@@ -554,7 +554,7 @@ fn a_call_with_a_side_effect_stays() {
     let unused = one("my.twice", "", "2xf32").replacen("return %0", "return %x", 1);
     let calls = |call: fn() -> TargetCall| {
         registry.replace_lowering("my.twice", Rank::Application, move |_: &Block<'_>| Ok(call().into()));
-        compile(&unused, &registry).unwrap().calls.len()
+        compile(&unused, &registry).unwrap().calls().len()
     };
     assert_eq!(calls(|| TargetCall::new("twice_f32")), 0);
     assert_eq!(calls(|| TargetCall::new("twice_f32").side_effect()), 1);
@@ -609,7 +609,7 @@ func.func private @body(%x: tensor<f32>) -> tensor<f32> {
 }"#;
     for (registry, lowered) in [(with_ops(), true), (Registry::new(), false)] {
         let plan = compile(program, &registry).unwrap();
-        assert_eq!(matches!(plan.blocks[0].choice, BlockChoice::Call { .. }), lowered);
+        assert_eq!(matches!(plan.blocks()[0].choice, BlockChoice::Call { .. }), lowered);
         assert_eq!(run(program, &registry, DType::F32, &[1.0f32, 2.0, 3.0]), [2.0, 4.0, 6.0]);
     }
 }
@@ -621,7 +621,7 @@ fn shapes_are_static_when_lowerings_are_asked() {
     let options = CompileOptions::new().inputs([farcall::ir::TensorType::new(DType::F32, [5])]);
     let plan = compile_plan(&parse(&one("my.scale", "", "?xf32")), &registry, &options).unwrap();
     assert_eq!(targets(&plan), ["scale_f32"]);
-    assert_eq!(plan.blocks[0].operands[0].to_string(), "tensor<5xf32>");
+    assert_eq!(plan.blocks()[0].operands[0].to_string(), "tensor<5xf32>");
 }
 
 #[test]
@@ -639,7 +639,7 @@ fn composites_of_artifacts_are_blocks() {
     let artifact = farcall::ir::vhlo::write(&parse(&program)).unwrap();
     let module = farcall::ir::read::module(&artifact.bytes, "scale.mlirbc").unwrap();
     let plan = compile_plan(&module, &with_ops(), &CompileOptions::new()).unwrap();
-    assert_eq!((targets(&plan), plan.blocks[0].version), (vec!["scale_f32"], 3));
+    assert_eq!((targets(&plan), plan.blocks()[0].version), (vec!["scale_f32"], 3));
     let x = Literal::from_slice(DType::F32, [2], &[1.0f32, 2.0]);
     // The default body doubles.
     for (registry, expected) in [(with_ops(), [3.0, 6.0]), (Registry::new(), [2.0, 4.0])] {
@@ -752,11 +752,11 @@ fn an_application_overrides_built_in_lowerings() {
 fn a_library_without_a_descriptor_skips_by_platform_type_and_shape() {
     let Some((registry, _)) = alias_library() else { return };
     let cuda = compile_for(Platform::Cuda, QR, &registry).unwrap();
-    assert_eq!(cuda.blocks[0].skipped[0].reason, "it is for the host");
+    assert_eq!(cuda.blocks()[0].skipped[0].reason, "it is for the host");
     let skips = |ty: &str| {
         let plan = compile(&one("my.qr_alias", "", ty), &registry).unwrap();
-        assert!(plan.calls.is_empty());
-        plan.blocks[0].skipped[0].reason.clone()
+        assert!(plan.calls().is_empty());
+        plan.blocks()[0].skipped[0].reason.clone()
     };
     assert_eq!(skips("3x4xf64"), "it takes f32 and integers");
     assert_eq!(skips("4xf32"), "it takes 3x4 matrices");
@@ -765,7 +765,7 @@ fn a_library_without_a_descriptor_skips_by_platform_type_and_shape() {
         .replace(": (tensor<3x4xf32>)", ": (tensor<3x4xf32>, tensor<3x4xf32>)")
         .replace("@body(%x: tensor<3x4xf32>)", "@body(%x: tensor<3x4xf32>, %y: tensor<3x4xf32>)");
     let plan = compile(&two, &registry).unwrap();
-    assert_eq!(plan.blocks[0].skipped[0].reason, "it takes one operand");
+    assert_eq!(plan.blocks()[0].skipped[0].reason, "it takes one operand");
 }
 
 #[test]
@@ -802,7 +802,7 @@ fn answers_of_a_library_are_not_trusted() {
     for kind in kinds {
         let program = one("my.wrong", &format!("as = \"{kind}\""), "4xf32");
         match compile(&program, &registry) {
-            Ok(plan) => lines.push(format!("{kind}: {}", plan.blocks[0].skipped[0].reason)),
+            Ok(plan) => lines.push(format!("{kind}: {}", plan.blocks()[0].skipped[0].reason)),
             Err(error) => {
                 let first = error.lines().next().unwrap_or_default();
                 lines.push(format!("{kind}: {}", &first[first.find("): ").map_or(0, |at| at + 3)..]));
@@ -937,7 +937,7 @@ fn blocks_of_programs_without_text_have_a_place() {
         (named("my.other", "\"f/norm\""), "f/norm"),
         (anonymous, "@main, instruction 0"),
     ] {
-        assert_eq!(&*compile(&program, &registry).unwrap().blocks[0].place, expected);
+        assert_eq!(&*compile(&program, &registry).unwrap().blocks()[0].place, expected);
     }
     let error = compile(&named("my.tag", "\"f/norm\"(\"m.py\":3:9)"), &registry).unwrap_err();
     assert!(error.contains("the block is at f/norm at m.py:3:9"), "{error}");

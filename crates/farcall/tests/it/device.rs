@@ -79,8 +79,8 @@ fn large_results_are_in_memory_that_is_used_again() {
 #[test]
 fn a_plan_for_a_missing_device_is_refused() {
     let program = "func.func @main(%x: tensor<f32>) -> tensor<f32> { return %x : tensor<f32> }";
-    let mut plan = compile(program).plan().clone();
-    plan.platform = Platform::Cuda;
+    let parts = compile(program).plan().clone().into_parts();
+    let plan = farcall::Plan::from(farcall::plan::PlanParts { platform: Platform::Cuda, ..parts });
     let read = farcall::Plan::from_bytes(&plan.to_bytes().unwrap()).unwrap();
     assert_eq!(*read, plan);
     let error = Executable::from_plan(read, &Registry::new()).unwrap_err();

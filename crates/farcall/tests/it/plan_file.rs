@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use farcall::custom_call::RunContext;
 use farcall::ir::{DType, Literal, Source, text};
+use farcall::plan::PlanParts;
 use farcall::plan::file::{FORMAT, FileError, MAGIC};
 use farcall::registry::Rank;
 use farcall::{CompileOptions, Executable, Interrupt, Plan, Registry, compile_plan, iterations, memory};
@@ -46,7 +47,7 @@ fn plans() -> Vec<(String, Plan)> {
     registry.register_lowering("test.block", Rank::Application, lowers).unwrap();
     let module = text::parse(&Source::new("blocks.mlir", BLOCKS)).unwrap();
     let blocks = compile_plan(&module, &registry, &CompileOptions::new()).unwrap();
-    assert_eq!(blocks.blocks.iter().map(|b| b.skipped.len()).collect::<Vec<_>>(), [0, 1]);
+    assert_eq!(blocks.blocks().iter().map(|b| b.skipped.len()).collect::<Vec<_>>(), [0, 1]);
     plans.push(("blocks.mlir".to_owned(), blocks.into_plan()));
     assert!(plans.len() > 30, "{}", plans.len());
     plans
@@ -121,7 +122,7 @@ fn evaluated_instructions_keep_their_places() {
     let mut found = 0;
     for (name, plan) in plans() {
         let read = Plan::from_bytes(&plan.to_bytes().unwrap()).unwrap();
-        for (a, b) in plan.references.iter().zip(&read.references) {
+        for (a, b) in plan.references().iter().zip(read.references()) {
             let spans = |site: &farcall::plan::ReferenceSite| {
                 let mut spans = vec![site.entry().span];
                 site.entry().walk(&mut |inst| spans.push(inst.span()));
@@ -138,9 +139,10 @@ fn evaluated_instructions_keep_their_places() {
 #[test]
 fn large_constants_are_read_where_they_stay() {
     let weights = Literal::from_fn(DType::F32, [1000, 300], |i| farcall::ir::Scalar::Float(i as f64));
-    let mut plan = compiled("p.mlir", LOOP).plan().clone();
-    plan.constants.push(weights.clone());
-    plan.constants.push(Literal::splat(DType::F64, [1 << 20], farcall::ir::Scalar::Float(f64::NAN)));
+    let mut parts = compiled("p.mlir", LOOP).plan().clone().into_parts();
+    parts.constants.push(weights.clone());
+    parts.constants.push(Literal::splat(DType::F64, [1 << 20], farcall::ir::Scalar::Float(f64::NAN)));
+    let plan = Plan::from(parts);
     let bytes = plan.to_bytes().unwrap();
     assert!(bytes.len() < weights.byte_len() + 3000, "{}", bytes.len());
     assert_eq!(*Plan::from_bytes(&bytes).unwrap(), plan);
@@ -148,9 +150,9 @@ fn large_constants_are_read_where_they_stay() {
 
 #[test]
 fn nesting_is_bounded() {
-    let mut plan = compiled("p.mlir", LOOP).plan().clone();
-    let template = plan.thunks.iter().find(|t| t.op == farcall::plan::ThunkOp::While).unwrap().clone();
-    let before: Vec<_> = plan.thunks.iter().take_while(|t| t.op != template.op).cloned().collect();
+    let parts = compiled("p.mlir", LOOP).plan().clone().into_parts();
+    let template = parts.thunks.iter().find(|t| t.op == farcall::plan::ThunkOp::While).unwrap().clone();
+    let before: Vec<_> = parts.thunks.iter().take_while(|t| t.op != template.op).cloned().collect();
     let nested = |depth: usize| {
         let mut thunk = template.clone();
         for _ in 1..depth {
@@ -160,11 +162,11 @@ fn nesting_is_bounded() {
         }
         before.iter().cloned().chain([thunk]).collect()
     };
-    plan.thunks = nested(1000);
+    let plan = Plan::from(PlanParts { thunks: nested(1000), ..parts.clone() });
     let read = Plan::from_bytes(&plan.to_bytes().unwrap()).unwrap();
     assert_eq!(*read, plan);
     assert!(Executable::from_plan(read, &Registry::new()).is_ok());
-    plan.thunks = nested(1010);
+    let plan = Plan::from(PlanParts { thunks: nested(1010), ..parts });
     let error = Plan::from_bytes(&plan.to_bytes().unwrap()).unwrap_err().to_string();
     assert!(error.contains("thunks are nested deeper than 1000"), "{error}");
 }
@@ -258,9 +260,10 @@ fn damaged_plans_load_and_run_or_are_refused() {
         let rounds = fuzz::iterations(30_000);
         let seeds: Vec<(String, Vec<u8>)> = plans()
             .into_iter()
-            .map(|(name, mut plan)| {
+            .map(|(name, plan)| {
                 // The text of the program is most of a small plan, and does not affect its meaning.
-                plan.source = Source::new(name.as_str(), "");
+                let source = Source::new(name.as_str(), "");
+                let plan = Plan::from(PlanParts { source, ..plan.into_parts() });
                 (name, plan.to_bytes().unwrap())
             })
             .collect();
@@ -291,7 +294,7 @@ fn damaged_plans_load_and_run_or_are_refused() {
             // No run reads memory that an earlier run has written. (Programs with calls are left out, as
             // their handlers may read more than their operands.)
             if let [Some(first), Some(second)] = &results
-                && executable.plan().calls.is_empty()
+                && executable.plan().calls().is_empty()
             {
                 let bytes =
                     |results: &[Literal]| results.iter().map(|r| r.bytes().to_vec()).collect::<Vec<_>>();

@@ -169,6 +169,6 @@ fn arguments_keep_their_names() {
         assert_eq!(names, ["params['b']", "params['w']", "x"]);
         let options = CompileOptions::new().inputs(types(2));
         let plan = farcall::compile_plan(&module, &Registry::new(), &options).unwrap();
-        assert_eq!(plan.params[2].name.as_deref(), Some("x"));
+        assert_eq!(plan.params()[2].name.as_deref(), Some("x"));
     }
 }

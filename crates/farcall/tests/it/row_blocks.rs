@@ -229,7 +229,7 @@ fn steps_of_an_optimizer_run_in_place() {
         check(&program, &[&[rows, 33], &[rows, 33], &[40, rows], &[40, 33]], 1);
         let module = text::parse(&Source::new("rows", &program)).unwrap();
         let executable = Executable::compile(&module, &Registry::new(), &CompileOptions::new()).unwrap();
-        assert!(executable.plan().params[..2].iter().all(|p| p.donated), "{}", executable.plan());
+        assert!(executable.plan().params()[..2].iter().all(|p| p.donated), "{}", executable.plan());
         assert_eq!(executable.stats().arena_bytes, 0, "{}", executable.plan());
     }
 }

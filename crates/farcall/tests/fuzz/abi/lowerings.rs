@@ -159,7 +159,7 @@ thread_local! {
 fn answer(r: &mut SplitMix, registry: &Registry, program: &Module) -> bool {
     RANDOM.set(SplitMix::new(r.next()));
     let plan = compile_plan(program, registry, &CompileOptions::new());
-    plan.is_ok_and(|plan| !plan.calls.is_empty())
+    plan.is_ok_and(|plan| !plan.calls().is_empty())
 }
 
 unsafe extern "C" fn say(question: *mut c_void) {
