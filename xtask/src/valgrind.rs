@@ -30,9 +30,6 @@ const RUNS: [(&[&str], &[&str]); 2] = [
     (&["--package", "farcall", "--features", "cxx-exceptions", "--test", "it"], &["host_"]),
 ];
 
-/// A test that otherwise runs in a child process, which valgrind would not see.
-const IN_THIS_PROCESS: &str = "host_ffi::scratch_memory";
-
 pub(crate) fn run() -> Result<bool> {
     if Command::new("valgrind").arg("--version").output().is_err() {
         bail!("valgrind is not installed: `apt-get install valgrind`, or your system's package of that name");
@@ -60,7 +57,8 @@ pub(crate) fn run() -> Result<bool> {
     for (programs, filter) in RUNS {
         let mut tests = cargo(&["--config", &runner, "test", "--no-fail-fast"]);
         tests.args(programs).args(["--", "--test-threads=1"]).args(filter);
-        tests.env("FARCALL_XLA_INCLUDE", &include).env("FARCALL_TEST_ALONE", IN_THIS_PROCESS);
+        // Valgrind would not see the child processes in which some tests otherwise run.
+        tests.env("FARCALL_XLA_INCLUDE", &include).env("FARCALL_TESTS_IN_THIS_PROCESS", "1");
         println!("\n## {}", show(&tests));
         let (ok, text) = output(&mut tests)?;
         let closing: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("test result: ")).collect();
