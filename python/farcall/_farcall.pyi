@@ -152,6 +152,7 @@ class Op:
     batch_partitionable: bool
     derivatives: list[str]
     forward: str | None
+    is_generated: bool
 
     def number_types(self, given: Sequence[str], wide: bool) -> list[tuple[list[int], list[list[str]]]]: ...
     def bind(

@@ -19,7 +19,6 @@ Only `farcall._jax_internals` uses undocumented parts of JAX.
 
 import functools
 import os
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -46,9 +45,6 @@ _PLATFORMS = {"Host": "cpu", "CUDA": "cuda", "ROCM": "rocm"}
 #: Element types and shapes. Sizes are numbers, or symbolic dimensions of JAX.
 Types = tuple[tuple[str, tuple[Any, ...]], ...]
 
-
-#: End of the description of an op that `#[vjp(residuals(…), …)]` generates.
-_GENERATED = re.compile(r"Also returns the residuals for the reverse derivative of `[^`]*`\.\s*$")
 
 is_tracing = Internal.is_tracing
 
@@ -290,7 +286,7 @@ class OpPrimitive:
     @functools.cached_property
     def generated_for(self) -> str | None:
         """The op whose function returns residuals, if this op is the forward op generated from it."""
-        if self.native.derivatives or not _GENERATED.search(self.native.docs):
+        if not self.native.is_generated:
             return None
         return next((op.__name__ for op in self.op._library.values() if op._native.forward == self.name), None)
 

@@ -176,6 +176,8 @@ pub struct RawOpDescriptor {
 pub mod op_flags {
     /// Calls are never vmapped. Older hosts ignore this bit and vmap them according to the signature.
     pub const NEVER_BATCHED: u32 = 1 << 0;
+    /// The op is the forward op of another one, generated from a function that returns residuals.
+    pub const GENERATED: u32 = 1 << 1;
 }
 
 /// A parameter of an op.
@@ -266,6 +268,7 @@ pub struct OpDeclarations {
     pub shape: Option<RuleFn>,
     pub batch: Option<RuleFn>,
     pub never_batched: bool,
+    pub generated: bool,
     pub lowers: &'static str,
     pub lower: Option<LowerFn>,
     pub transpose: &'static str,
@@ -286,6 +289,7 @@ impl OpDeclarations {
         shape: None,
         batch: None,
         never_batched: false,
+        generated: false,
         lowers: "",
         lower: None,
         transpose: "",
@@ -326,7 +330,8 @@ impl OpDescriptor {
             platform: ByteSpan::new(parts.platform.as_bytes()),
             bundle: parts.bundle,
             traits: parts.traits,
-            flags: if parts.declaration.never_batched { op_flags::NEVER_BATCHED } else { 0 },
+            flags: if parts.declaration.never_batched { op_flags::NEVER_BATCHED } else { 0 }
+                | if parts.declaration.generated { op_flags::GENERATED } else { 0 },
             doc: ByteSpan::new(parts.doc.as_bytes()),
             file: ByteSpan::new(parts.file.as_bytes()),
             line: parts.line,

@@ -268,6 +268,7 @@ impl Declaration {
                 signature: #signature,
                 shape: #shape,
                 never_batched: #never_batched,
+                generated: true,
                 ..__ffi::__private::OpDeclarations::EMPTY
             }
         })
@@ -305,6 +306,7 @@ impl Declaration {
                 shape: #shape,
                 batch: #batch,
                 never_batched: #never_batched,
+                generated: false,
                 lowers: #lowers,
                 lower: #lower,
                 transpose: #transpose,

@@ -307,6 +307,12 @@ impl Op {
         Ok(self.declaration()?.vjp.as_ref().and_then(|vjp| vjp.forward.as_deref()))
     }
 
+    /// True if the op is the forward op of another one, generated from a function that returns residuals.
+    #[getter]
+    fn is_generated(&self) -> PyResult<bool> {
+        Ok(self.declaration()?.is_generated())
+    }
+
     /// Returns the derivative of a call with respect to some of its operands.
     fn linear(
         &self,

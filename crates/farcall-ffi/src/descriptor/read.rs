@@ -258,6 +258,11 @@ impl<'a> LibraryOp<'a> {
         self.descriptor.flags & op_flags::NEVER_BATCHED != 0
     }
 
+    /// Returns true if the op was generated as the forward op of another one.
+    pub fn is_generated(&self) -> bool {
+        self.descriptor.flags & op_flags::GENERATED != 0
+    }
+
     /// Tag of the blocks that the op implements.
     pub fn lowers(&self) -> Option<&'a str> {
         given(self.descriptor.lowers)

@@ -47,19 +47,21 @@ pub struct Declaration {
     rules: Rules,
 }
 
-/// Functions of the op's library, which stays loaded.
+/// Functions of the op's library, which stays loaded, and flags of the op.
 #[derive(Clone, Copy, Default, Debug)]
 struct Rules {
     shape: Option<RuleFn>,
     batch: Option<RuleFn>,
     never_batched: bool,
+    is_generated: bool,
     samples: Option<SamplesFn>,
 }
 
 impl Rules {
     fn of(op: &LibraryOp<'_>) -> Rules {
         let (shape, batch, samples) = (op.shape(), op.batch(), op.samples());
-        Rules { shape, batch, never_batched: op.never_batched(), samples }
+        let (never_batched, is_generated) = (op.never_batched(), op.is_generated());
+        Rules { shape, batch, never_batched, is_generated, samples }
     }
 }
 
@@ -68,7 +70,8 @@ impl PartialEq for Rules {
         let addresses = |rules: &Rules| {
             [rules.shape, rules.batch, rules.samples].map(|rule| rule.map(|rule| rule as usize))
         };
-        addresses(self) == addresses(other) && self.never_batched == other.never_batched
+        let flags = |rules: &Rules| [rules.never_batched, rules.is_generated];
+        addresses(self) == addresses(other) && flags(self) == flags(other)
     }
 }
 
@@ -282,6 +285,12 @@ impl Declaration {
     /// variadic operand is given once.
     pub fn partition(&self) -> Option<Partition> {
         self.signature.partition(self.signature.operands().len()).ok()
+    }
+
+    /// Returns true if the op is the forward op of another one, generated from a function that returns
+    /// residuals.
+    pub fn is_generated(&self) -> bool {
+        self.rules.is_generated
     }
 
     /// Returns the targets of the op's derivatives that exist: forward, backward and tangent op, and
