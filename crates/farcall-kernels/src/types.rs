@@ -29,6 +29,12 @@ macro_rules! dispatch {
     (@go $dtype:expr, $T:ident, $body:expr, [floats $(, $rest:ident)*], [$($arms:tt)*]) => {
         dispatch!(@go $dtype, $T, $body, [$($rest),*], [$($arms)* F16 half::f16, BF16 half::bf16, F32 f32, F64 f64,])
     };
+    (@go $dtype:expr, $T:ident, $body:expr, [floats_but_f16 $(, $rest:ident)*], [$($arms:tt)*]) => {
+        dispatch!(@go $dtype, $T, $body, [$($rest),*], [$($arms)* BF16 half::bf16, F32 f32, F64 f64,])
+    };
+    (@go $dtype:expr, $T:ident, $body:expr, [f32_f64 $(, $rest:ident)*], [$($arms:tt)*]) => {
+        dispatch!(@go $dtype, $T, $body, [$($rest),*], [$($arms)* F32 f32, F64 f64,])
+    };
     (@go $dtype:expr, $T:ident, $body:expr, [complex $(, $rest:ident)*], [$($arms:tt)*]) => {
         dispatch!(@go $dtype, $T, $body, [$($rest),*], [$($arms)*
             C64 num_complex::Complex<f32>, C128 num_complex::Complex<f64>,])

@@ -47,8 +47,13 @@ enum Method {
     Each,
 }
 
+/// Prepares the reduction. Folds of common types have no loops for dilated windows of many elements, which are
+/// rare: for these windows the result is `None`.
 pub(super) fn reduction<F: Fold>(axes: &[Axis], fold: F) -> Option<PreparedKernel> {
     let passes = passes(axes)?;
+    if F::VECTORS && passes.iter().any(|pass| pass.method == Method::Each) {
+        return None;
+    }
     let between = |p: &Pass| p.outer.checked_mul(p.windows)?.checked_mul(p.inner);
     // Intermediate results between passes are in two alternating buffers.
     let mut room = 0;
@@ -257,6 +262,7 @@ impl<A: Copy> PassMemory<'_, A> {
                 let ends = unsafe { std::slice::from_raw_parts_mut(self.spare.cast::<[A; W]>(), n) };
                 blocks(axis, windows, block, ends, read, write, join);
             }
+            Method::Each if F::VECTORS => unreachable!("`reduction` has refused dilated windows"),
             Method::Each => {
                 for r in 0..windows {
                     let Run { first, step, count } = axis.run(r);

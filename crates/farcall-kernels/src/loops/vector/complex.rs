@@ -9,7 +9,7 @@ use farcall_ir::eval::complex as exact;
 use farcall_ir::op::{Binary, Compare, ComparisonDirection, Unary};
 use num_complex::Complex;
 
-use super::{VectorLoop, map1, map1_near, map2, map2_near};
+use super::{VectorLoop, map1, map1_near, map2, map2_near, scalar1, scalar2};
 use crate::math;
 use crate::number::Number;
 
@@ -247,7 +247,9 @@ fn unary_of<T: Component>(op: Unary) -> Option<VectorLoop> {
     }
     // One loop for all functions that call other functions and so cannot be vectorized.
     let apart = move |f: fn(C) -> C, near: fn(C) -> bool| {
-        map1::<Complex<T>, Complex<T>>(move |z| if near(wide(z)) { narrow(f(wide(z))) } else { exactly(z) })
+        scalar1::<Complex<T>, Complex<T>>(
+            move |z| if near(wide(z)) { narrow(f(wide(z))) } else { exactly(z) },
+        )
     };
     Some(match op {
         Unary::Real => map1::<Complex<T>, T>(|z| z.re),
@@ -281,7 +283,7 @@ fn unary_of<T: Component>(op: Unary) -> Option<VectorLoop> {
         }
         _ => {
             exact::unary(op, C::new(0.5, 0.5))?;
-            map1::<Complex<T>, Complex<T>>(exactly)
+            scalar1::<Complex<T>, Complex<T>>(exactly)
         }
     })
 }
@@ -319,17 +321,19 @@ fn binary_of<T: Component>(op: Binary) -> Option<VectorLoop> {
             },
             move |x, y| exactly(wide(x), wide(y)),
         ),
-        Binary::Power if T::REDUCED_PRECISION => map2::<Complex<T>, Complex<T>, Complex<T>>(move |x, y| {
-            let (x, y) = (wide(x), wide(y));
-            // The result of `log` is below 200.
-            let small = y.re.abs() < 1e4 && y.im.abs() < 1e4;
-            if ordinary(x) && small && (y.im != 0.0 || (y.re != 0.0 && y.re != 1.0)) {
-                narrow(power::<T>(x, y))
-            } else {
-                exactly(x, y)
-            }
-        }),
-        _ => map2::<Complex<T>, Complex<T>, Complex<T>>(move |x, y| exactly(wide(x), wide(y))),
+        Binary::Power if T::REDUCED_PRECISION => {
+            scalar2::<Complex<T>, Complex<T>, Complex<T>>(move |x, y| {
+                let (x, y) = (wide(x), wide(y));
+                // The result of `log` is below 200.
+                let small = y.re.abs() < 1e4 && y.im.abs() < 1e4;
+                if ordinary(x) && small && (y.im != 0.0 || (y.re != 0.0 && y.re != 1.0)) {
+                    narrow(power::<T>(x, y))
+                } else {
+                    exactly(x, y)
+                }
+            })
+        }
+        _ => scalar2::<Complex<T>, Complex<T>, Complex<T>>(move |x, y| exactly(wide(x), wide(y))),
     })
 }
 

@@ -89,6 +89,12 @@ impl Operand {
         Operand { at, step: 0 }
     }
 
+    /// Returns the address of the element for a result, if the operand has elements of this type.
+    #[inline(always)]
+    fn element<T>(self, i: usize) -> *const T {
+        self.at.cast::<T>().wrapping_add(if self.step == 0 { 0 } else { i })
+    }
+
     /// Returns true if one element is repeated for all results.
     pub(crate) fn is_repeated(self) -> bool {
         self.step == 0
@@ -178,6 +184,29 @@ loops! {
     of_two: a A 0, b B 1;
     /// Creates a loop over three inputs.
     of_three: a A 0, b B 1, c C 2;
+}
+
+/// Returns a loop that computes `out[i] = f(a[i])`, one element after the other. It is for functions that the
+/// compiler cannot vectorize, such as calls, and is compiled once, for any processor.
+pub(crate) fn scalar1<A: Copy, R: Copy>(f: impl Fn(A) -> R + Send + Sync + 'static) -> VectorLoop {
+    VectorLoop::new(move |&[a, ..]: &[Operand; 3], out, n| {
+        for i in 0..n {
+            // SAFETY: `i` is below `n`, and the caller of the loop guarantees `n` elements.
+            unsafe { out.cast::<R>().add(i).write(f(a.element::<A>(i).read())) };
+        }
+    })
+}
+
+/// Returns a loop that computes `out[i] = f(a[i], b[i])`, like [`scalar1`].
+pub(crate) fn scalar2<A: Copy, B: Copy, R: Copy>(
+    f: impl Fn(A, B) -> R + Send + Sync + 'static,
+) -> VectorLoop {
+    VectorLoop::new(move |&[a, b, _]: &[Operand; 3], out, n| {
+        for i in 0..n {
+            // SAFETY: `i` is below `n`, and the caller of the loop guarantees `n` elements.
+            unsafe { out.cast::<R>().add(i).write(f(a.element::<A>(i).read(), b.element::<B>(i).read())) };
+        }
+    })
 }
 
 /// Returns a loop that computes `out[i] = f(a[i])`.
@@ -285,6 +314,28 @@ mod tests {
         for plain in [false, true] {
             PLAIN.set(plain);
             every_length();
+        }
+    }
+
+    #[test]
+    fn scalar_loops_repeat_elements_and_work_in_place() {
+        let work = scalar2::<u32, u32, u32>(|a, b| 1000 * a + b);
+        let copies = [7; BLOCK];
+        for n in [1, BLOCK, 2 * BLOCK + 1] {
+            let mut a: Vec<u32> = (0..n as u32).collect();
+            let at = a.as_mut_ptr();
+            let from = [
+                Operand::each(at.cast_const().cast()),
+                Operand::repeated(copies.as_ptr().cast()),
+                Operand::ABSENT,
+            ];
+            // SAFETY: the first operand and the result are the same `n` elements, the second is a block of
+            // copies.
+            unsafe { work.run(&from, at.cast(), n) };
+            assert!(a.iter().zip(0..).all(|(y, i)| *y == 1000 * i + 7));
+            // SAFETY: as before, with one operand.
+            unsafe { scalar1::<u32, u32>(|a| a - 7).run(&from, at.cast(), n) };
+            assert!(a.iter().zip(0..).all(|(y, i)| *y == 1000 * i));
         }
     }
 

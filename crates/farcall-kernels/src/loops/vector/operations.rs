@@ -7,11 +7,14 @@ use half::{bf16, f16};
 use num_complex::Complex;
 
 use super::half_floats::{Elements, Half, by_single, integer_to_odd};
-use super::{VectorLoop, complex, map1, map1_near, map2, map2_near, map3, minifloat, reduce_precision};
+use super::{
+    VectorLoop, complex, map1, map1_near, map2, map2_near, map3, minifloat, reduce_precision, scalar1,
+    scalar2,
+};
 use crate::math::{self, double};
 use crate::number::{Integer, Number};
 use crate::special;
-use crate::types::{by_size, dispatch};
+use crate::types::{by_size, dispatch, unsigned};
 
 /// Returns the loop that computes an operation on elements of these types; `None` for operations that are not
 /// elementwise.
@@ -64,9 +67,11 @@ fn unary(op: Unary, dtype: DType) -> Option<VectorLoop> {
     if dtype == DType::F16 && !moves {
         return by_f32(unary(op, DType::F32)?, 1, op.info().result.dtype(dtype)?);
     }
+    // Operations on integers with the same bits for both signs share a loop.
+    let bits = if dtype.is_bool() { dtype } else { unsigned(dtype) };
     macro_rules! numbers {
         ([$($kind:ident),*], $f:ident) => {
-            dispatch!(dtype, [$($kind),*], T => {
+            dispatch!(bits, [$($kind),*], T => {
                 map1::<T, T>(move |x| x.$f())
             })
         };
@@ -77,9 +82,12 @@ fn unary(op: Unary, dtype: DType) -> Option<VectorLoop> {
             float!($x => $e, $e)
         };
         ($x:ident => $e32:expr, $e64:expr) => {
+            float!(map1, $x => $e32, $e64)
+        };
+        ($map64:ident, $x:ident => $e32:expr, $e64:expr) => {
             Some(match dtype {
                     DType::F32 => map1::<f32, f32>(#[inline(always)] move |$x| $e32),
-                    DType::F64 => map1::<f64, f64>(#[inline(always)] move |$x| $e64),
+                    DType::F64 => $map64::<f64, f64>(#[inline(always)] move |$x| $e64),
                     DType::BF16 => map1::<bf16, bf16>(#[inline(always)] move |x| { let $x = x.widen(); bf16::narrow($e32) }),
                     _ => return None,
                 })
@@ -93,13 +101,29 @@ fn unary(op: Unary, dtype: DType) -> Option<VectorLoop> {
             function!($x => $e, $e)
         };
         ($x:ident => $e32:expr, $e64:expr) => {
-            float!($x => { let $x = $x * one; let y = $e32; y * one }, { let $x = $x * one64; let y = $e64; y * one64 })
+            function!(map1, $x => $e32, $e64)
+        };
+        ($map64:ident, $x:ident => $e32:expr, $e64:expr) => {
+            float!(
+                $map64,
+                $x => { let $x = $x * one; let y = $e32; y * one },
+                { let $x = $x * one64; let y = $e64; y * one64 }
+            )
+        };
+    }
+    // Like `function!`, for functions that call another function for each `f64`.
+    macro_rules! scalar64 {
+        ($x:ident => $e32:expr, $e64:expr) => {
+            function!(scalar1, $x => $e32, $e64)
         };
     }
     // Like `function!`, for functions of `f32` that flush subnormal numbers themselves.
     macro_rules! flushing {
         ($x:ident => $e32:expr, $e64:expr) => {
-            float!($x => $e32, { let $x = $x * one64; let y = $e64; y * one64 })
+            flushing!(map1, $x => $e32, $e64)
+        };
+        ($map64:ident, $x:ident => $e32:expr, $e64:expr) => {
+            float!($map64, $x => $e32, { let $x = $x * one64; let y = $e64; y * one64 })
         };
     }
     // Like `function!`, for functions of an angle.
@@ -113,17 +137,20 @@ fn unary(op: Unary, dtype: DType) -> Option<VectorLoop> {
             )
         };
         ($x:ident => $near:expr, $far:expr, $near64:expr) => {
+            angle!($x => $near, $far, f64 by map1_near::<f64, f64>(
+                #[inline(always)] move |x| { let $x = x * one64; let y = $near64; y * one64 },
+                |x| x.abs() <= double::MAX_ANGLE,
+                move |x| { let $x = x * one64; let y = $far; y * one64 },
+            ))
+        };
+        ($x:ident => $near:expr, $far:expr, f64 by $of64:expr) => {
             match dtype {
                 DType::F32 => Some(map1_near::<f32, f32>(
                     #[inline(always)] move |x| { let $x = x * one; let y = $near; y * one },
                     |x| x.abs() <= math::MAX_ANGLE,
                     move |x| { let $x = x * one; let y = $far; y * one },
                 )),
-                DType::F64 => Some(map1_near::<f64, f64>(
-                    #[inline(always)] move |x| { let $x = x * one64; let y = $near64; y * one64 },
-                    |x| x.abs() <= double::MAX_ANGLE,
-                    move |x| { let $x = x * one64; let y = $far; y * one64 },
-                )),
+                DType::F64 => Some($of64),
                 DType::BF16 => Some(angle!(of bf16, $x => $near, $far)),
                 _ => None,
             }
@@ -138,7 +165,7 @@ fn unary(op: Unary, dtype: DType) -> Option<VectorLoop> {
                     |x| x > 0.0,
                     move |x| { let $x = f64::from(x * one); let y = $exact as f32; y * one },
                 )),
-                _ => function!(
+                _ => scalar64!(
                     $x => if $x > 0.0 { $near } else { let $x = f64::from($x); $exact as f32 },
                     $exact
                 ),
@@ -161,18 +188,18 @@ fn unary(op: Unary, dtype: DType) -> Option<VectorLoop> {
     match op {
         // Names the trait, because the inherent `abs` of a signed integer does not wrap.
         Unary::Abs => dispatch!(dtype, [signed, floats], T => map1::<T, T>(Number::abs)),
-        Unary::Sign => dispatch!(dtype, [signed, floats], T => {
+        Unary::Sign => dispatch!(dtype, [signed, floats_but_f16], T => {
             let one = T::opaque_one();
             map1::<T, T>(move |x| x.settle(one).sign())
         }),
-        Unary::Negate => numbers!([ints, floats], neg),
-        Unary::Square => dispatch!(dtype, [ints, floats], T => {
+        Unary::Negate => numbers!([unsigned, floats], neg),
+        Unary::Square => dispatch!(bits, [unsigned, floats_but_f16], T => {
             map1::<T, T>(move |x| x.mul(x))
         }),
         Unary::Not if dtype == DType::Pred => Some(map1::<u8, u8>(|x| u8::from(x == 0))),
-        Unary::Not => numbers!([ints], not),
-        Unary::Popcnt => numbers!([ints], popcount),
-        Unary::CountLeadingZeros => dispatch!(dtype, [ints], T => {
+        Unary::Not => numbers!([unsigned], not),
+        Unary::Popcnt => numbers!([unsigned], popcount),
+        Unary::CountLeadingZeros => dispatch!(bits, [unsigned], T => {
             map1::<T, T>(Integer::leading_zeros)
         }),
         Unary::Real | Unary::Conj => by_size!(dtype.size(), T => map1::<T, T>(|x| x)),
@@ -183,7 +210,10 @@ fn unary(op: Unary, dtype: DType) -> Option<VectorLoop> {
         Unary::IsInf => test!(x => x.is_infinite(), x.is_infinite()),
         Unary::IsNegInf => test!(x => x == f32::NEG_INFINITY, x == f64::NEG_INFINITY),
         Unary::IsPosInf => test!(x => x == f32::INFINITY, x == f64::INFINITY),
-        Unary::Cbrt => function!(x => x.cbrt()),
+        Unary::Cbrt => match dtype {
+            DType::F32 => Some(scalar1::<f32, f32>(move |x| (x * one).cbrt() * one)),
+            _ => scalar64!(x => x.cbrt(), x.cbrt()),
+        },
         Unary::Ceil => float!(x => (x * one).ceil(), (x * one64).ceil()),
         Unary::Cosine => angle!(x => math::cos(x), x.cos(), double::cos(x)),
         Unary::Exponential => flushing!(x => math::exp(x), double::exp(x)),
@@ -191,29 +221,31 @@ fn unary(op: Unary, dtype: DType) -> Option<VectorLoop> {
         Unary::Floor => float!(x => (x * one).floor(), (x * one64).floor()),
         Unary::Log => function!(x => math::ln(x), double::ln(x)),
         Unary::LogPlusOne => function!(x => math::ln_1p(x), double::ln_1p(x)),
-        Unary::Logistic => flushing!(x => math::logistic(x), exact::logistic(x)),
+        Unary::Logistic => flushing!(scalar1, x => math::logistic(x), exact::logistic(x)),
         Unary::RoundNearestAfz => float!(x => (x * one).round(), (x * one64).round()),
         Unary::RoundNearestEven => float!(x => (x * one).round_ties_even(), (x * one64).round_ties_even()),
         Unary::Rsqrt => float!(x => 1.0 / x.sqrt()),
         Unary::Sine => angle!(x => math::sin(x), x.sin(), double::sin(x)),
         Unary::Sqrt => float!(x => x.sqrt()),
-        Unary::Tan | Unary::ChloTan => angle!(x => math::tan(x), x.tan(), x.tan()),
+        Unary::Tan | Unary::ChloTan => angle!(
+            x => math::tan(x), x.tan(), f64 by scalar1::<f64, f64>(move |x| (x * one64).tan() * one64)
+        ),
         Unary::Tanh => flushing!(x => math::tanh(x), double::tanh(x)),
-        Unary::Acos => function!(x => math::acos(x), x.acos()),
+        Unary::Acos => scalar64!(x => math::acos(x), x.acos()),
         // The standard library's formulas for the inverse functions lose digits near zero, and its `acosh`
         // returns numbers below -1.
-        Unary::Acosh => function!(x => math::acosh(x), if x < 1.0 { f64::NAN } else { libm::acosh(x) }),
-        Unary::Asinh => function!(x => math::asinh(x), libm::asinh(x)),
-        Unary::Atanh => function!(x => math::atanh(x), libm::atanh(x)),
-        Unary::Asin => function!(x => math::asin(x), x.asin()),
-        Unary::Atan => function!(x => math::atan(x), x.atan()),
-        Unary::Cosh => function!(x => math::cosh(x), x.cosh()),
-        Unary::Sinh => function!(x => math::sinh(x), x.sinh()),
-        Unary::BesselI1e => function!(x => special::bessel_i1e(x), exact::bessel_i1e(x)),
+        Unary::Acosh => scalar64!(x => math::acosh(x), if x < 1.0 { f64::NAN } else { libm::acosh(x) }),
+        Unary::Asinh => scalar64!(x => math::asinh(x), libm::asinh(x)),
+        Unary::Atanh => scalar64!(x => math::atanh(x), libm::atanh(x)),
+        Unary::Asin => scalar64!(x => math::asin(x), x.asin()),
+        Unary::Atan => scalar64!(x => math::atan(x), x.atan()),
+        Unary::Cosh => scalar64!(x => math::cosh(x), x.cosh()),
+        Unary::Sinh => scalar64!(x => math::sinh(x), x.sinh()),
+        Unary::BesselI1e => scalar64!(x => special::bessel_i1e(x), exact::bessel_i1e(x)),
         Unary::Digamma => above_zero!(x => special::digamma(x), exact::digamma(x)),
-        Unary::Erf => function!(x => math::erf(x), libm::erf(x)),
-        Unary::ErfInv => function!(x => special::erf_inv(x), exact::erf_inv(x)),
-        Unary::Erfc => function!(x => special::erfc(x), libm::erfc(x)),
+        Unary::Erf => scalar64!(x => math::erf(x), libm::erf(x)),
+        Unary::ErfInv => scalar64!(x => special::erf_inv(x), exact::erf_inv(x)),
+        Unary::Erfc => scalar64!(x => special::erfc(x), libm::erfc(x)),
         Unary::Lgamma => above_zero!(x => special::lgamma(x), exact::lgamma(x)),
         Unary::AsinAcosKernel => None,
     }
@@ -225,8 +257,8 @@ fn binary(op: Binary, dtype: DType) -> Option<VectorLoop> {
         return complex::binary(op, dtype);
     }
     macro_rules! numbers {
-        ([$($kind:ident),*], $f:ident) => {
-            dispatch!(dtype, [$($kind),*], T => {
+        ($of:expr, [$($kind:ident),*], $f:ident) => {
+            dispatch!($of, [$($kind),*], T => {
                 map2::<T, T, T>(move |x, y| x.$f(y))
             })
         };
@@ -241,20 +273,23 @@ fn binary(op: Binary, dtype: DType) -> Option<VectorLoop> {
     if dtype == DType::F16 && !by_bits {
         return by_f32(binary(op, DType::F32)?, 2, dtype);
     }
+    // Operations on integers with the same bits for both signs share a loop.
+    let bits = if dtype.is_bool() { dtype } else { unsigned(dtype) };
     match op {
-        Binary::Add => numbers!([ints, floats], add),
-        Binary::Subtract => numbers!([ints, floats], sub),
-        Binary::Multiply => numbers!([ints, floats], mul),
-        Binary::Divide => numbers!([ints, floats], div),
-        Binary::Remainder => dispatch!(dtype, [ints, floats], T => {
+        Binary::Add => numbers!(bits, [unsigned, floats_but_f16], add),
+        Binary::Subtract => numbers!(bits, [unsigned, floats_but_f16], sub),
+        Binary::Multiply => numbers!(bits, [unsigned, floats_but_f16], mul),
+        Binary::Divide => numbers!(dtype, [ints, floats_but_f16], div),
+        Binary::Remainder if dtype.is_float() => dispatch!(dtype, [floats_but_f16], T => {
             let one = T::opaque_one();
-            map2::<T, T, T>(move |x, y| x.settle(one).rem(y.settle(one)).settle(one))
+            scalar2::<T, T, T>(move |x, y| x.settle(one).rem(y.settle(one)).settle(one))
         }),
-        Binary::Maximum => dispatch!(dtype, [ints, floats], T => {
+        Binary::Remainder => numbers!(dtype, [ints], rem),
+        Binary::Maximum => dispatch!(dtype, [ints, floats_but_f16], T => {
             let one = T::opaque_one();
             map2::<T, T, T>(move |x, y| Number::max(x.settle(one), y.settle(one)))
         }),
-        Binary::Minimum => dispatch!(dtype, [ints, floats], T => {
+        Binary::Minimum => dispatch!(dtype, [ints, floats_but_f16], T => {
             let one = T::opaque_one();
             map2::<T, T, T>(move |x, y| Number::min(x.settle(one), y.settle(one)))
         }),
@@ -266,17 +301,17 @@ fn binary(op: Binary, dtype: DType) -> Option<VectorLoop> {
                 move |x, y| Number::pow(x.settle(one), y.settle(one)).settle(one),
             ))
         }
-        Binary::Power => dispatch!(dtype, [ints, floats], T => {
+        Binary::Power => dispatch!(dtype, [ints, floats_but_f16], T => {
             let one = T::opaque_one();
-            map2::<T, T, T>(move |x, y| Number::pow(x.settle(one), y.settle(one)).settle(one))
+            scalar2::<T, T, T>(move |x, y| Number::pow(x.settle(one), y.settle(one)).settle(one))
         }),
-        Binary::MulHi => numbers!([ints], mul_hi),
-        Binary::And => numbers!([ints, pred], and),
-        Binary::Or => numbers!([ints, pred], or),
-        Binary::Xor => numbers!([ints, pred], xor),
-        Binary::ShiftLeft => numbers!([ints], shl),
-        Binary::ShiftRightArithmetic => numbers!([ints], shr_arithmetic),
-        Binary::ShiftRightLogical => numbers!([ints], shr_logical),
+        Binary::MulHi => numbers!(dtype, [ints], mul_hi),
+        Binary::And => numbers!(bits, [unsigned, pred], and),
+        Binary::Or => numbers!(bits, [unsigned, pred], or),
+        Binary::Xor => numbers!(bits, [unsigned, pred], xor),
+        Binary::ShiftLeft => numbers!(bits, [unsigned], shl),
+        Binary::ShiftRightArithmetic => numbers!(bits, [unsigned], shr_arithmetic),
+        Binary::ShiftRightLogical => numbers!(bits, [unsigned], shr_logical),
         Binary::Atan2 => {
             let (one, one64) = (f32::opaque_one(), f64::opaque_one());
             let narrow = move |x: f32, y: f32| (x * one).atan2(y * one) * one;
@@ -289,9 +324,9 @@ fn binary(op: Binary, dtype: DType) -> Option<VectorLoop> {
                     },
                     narrow,
                 ),
-                DType::F64 => map2::<f64, f64, f64>(move |x, y| (x * one64).atan2(y * one64) * one64),
+                DType::F64 => scalar2::<f64, f64, f64>(move |x, y| (x * one64).atan2(y * one64) * one64),
                 DType::BF16 => {
-                    map2::<bf16, bf16, bf16>(move |x, y| bf16::narrow(narrow(x.widen(), y.widen())))
+                    scalar2::<bf16, bf16, bf16>(move |x, y| bf16::narrow(narrow(x.widen(), y.widen())))
                 }
                 _ => return None,
             })
@@ -318,10 +353,10 @@ fn rounded(dtype: DType, f: fn(f64, f64) -> f64) -> Option<VectorLoop> {
     let (one, one64) = (f32::opaque_one(), f64::opaque_one());
     let narrow = move |x: f32, y: f32| f((x * one).into(), (y * one).into());
     Some(match dtype {
-        DType::F64 => map2::<f64, f64, f64>(move |x, y| f(x * one64, y * one64) * one64),
-        DType::F32 => map2::<f32, f32, f32>(move |x, y| narrow(x, y) as f32 * one),
-        DType::F16 => map2::<f16, f16, f16>(move |x, y| f16::narrow64(narrow(x.widen(), y.widen()))),
-        DType::BF16 => map2::<bf16, bf16, bf16>(move |x, y| bf16::narrow64(narrow(x.widen(), y.widen()))),
+        DType::F64 => scalar2::<f64, f64, f64>(move |x, y| f(x * one64, y * one64) * one64),
+        DType::F32 => scalar2::<f32, f32, f32>(move |x, y| narrow(x, y) as f32 * one),
+        DType::F16 => scalar2::<f16, f16, f16>(move |x, y| f16::narrow64(narrow(x.widen(), y.widen()))),
+        DType::BF16 => scalar2::<bf16, bf16, bf16>(move |x, y| bf16::narrow64(narrow(x.widen(), y.widen()))),
         _ => return None,
     })
 }
@@ -332,42 +367,45 @@ fn compare(c: Compare, dtype: DType) -> Option<VectorLoop> {
         return complex::compare(c, dtype);
     }
     macro_rules! relation {
-        ($x:ident, $y:ident, $e:expr) => {
-            dispatch!(dtype, [ints, floats, pred], T => {
+        ($of:expr, [$($kind:ident),*], $x:ident, $y:ident, $e:expr) => {
+            dispatch!($of, [$($kind),*], T => {
                 map2::<T, T, u8>(move |$x, $y| u8::from($e))
             })
         };
     }
     // `bf16` is compared as `f32`: comparing bits would not treat flushed subnormal numbers as zero.
     macro_rules! numbers {
-        ($x:ident, $y:ident, $e:expr) => {
+        ($of:expr, $ints:ident, $x:ident, $y:ident, $e:expr) => {
             if dtype == DType::BF16 {
                 Some(map2::<bf16, bf16, u8>(move |x, y| {
                     let ($x, $y) = (x.widen(), y.widen());
                     u8::from($e)
                 }))
             } else {
-                relation!($x, $y, $e)
+                relation!($of, [$ints, f32_f64], $x, $y, $e)
             }
         };
     }
+    // Integers are equal if their bits are.
+    let bits = unsigned(dtype);
+    let dtype = if dtype == DType::Pred { DType::U8 } else { dtype };
     let total = c.kind == Some(CompareKind::TotalOrder) && dtype.is_float();
     if dtype == DType::F16 && !total {
         return by_f32(compare(c, DType::F32)?, 2, DType::Pred);
     }
     match (c.direction, total) {
-        (ComparisonDirection::Eq, false) => numbers!(x, y, x == y),
-        (ComparisonDirection::Ne, false) => numbers!(x, y, x != y),
-        (ComparisonDirection::Ge, false) => numbers!(x, y, x >= y),
-        (ComparisonDirection::Gt, false) => numbers!(x, y, x > y),
-        (ComparisonDirection::Le, false) => numbers!(x, y, x <= y),
-        (ComparisonDirection::Lt, false) => numbers!(x, y, x < y),
-        (ComparisonDirection::Eq, true) => relation!(x, y, Number::total_cmp(x, y).is_eq()),
-        (ComparisonDirection::Ne, true) => relation!(x, y, Number::total_cmp(x, y).is_ne()),
-        (ComparisonDirection::Ge, true) => relation!(x, y, Number::total_cmp(x, y).is_ge()),
-        (ComparisonDirection::Gt, true) => relation!(x, y, Number::total_cmp(x, y).is_gt()),
-        (ComparisonDirection::Le, true) => relation!(x, y, Number::total_cmp(x, y).is_le()),
-        (ComparisonDirection::Lt, true) => relation!(x, y, Number::total_cmp(x, y).is_lt()),
+        (ComparisonDirection::Eq, false) => numbers!(bits, unsigned, x, y, x == y),
+        (ComparisonDirection::Ne, false) => numbers!(bits, unsigned, x, y, x != y),
+        (ComparisonDirection::Ge, false) => numbers!(dtype, ints, x, y, x >= y),
+        (ComparisonDirection::Gt, false) => numbers!(dtype, ints, x, y, x > y),
+        (ComparisonDirection::Le, false) => numbers!(dtype, ints, x, y, x <= y),
+        (ComparisonDirection::Lt, false) => numbers!(dtype, ints, x, y, x < y),
+        (ComparisonDirection::Eq, true) => relation!(dtype, [floats], x, y, Number::total_cmp(x, y).is_eq()),
+        (ComparisonDirection::Ne, true) => relation!(dtype, [floats], x, y, Number::total_cmp(x, y).is_ne()),
+        (ComparisonDirection::Ge, true) => relation!(dtype, [floats], x, y, Number::total_cmp(x, y).is_ge()),
+        (ComparisonDirection::Gt, true) => relation!(dtype, [floats], x, y, Number::total_cmp(x, y).is_gt()),
+        (ComparisonDirection::Le, true) => relation!(dtype, [floats], x, y, Number::total_cmp(x, y).is_le()),
+        (ComparisonDirection::Lt, true) => relation!(dtype, [floats], x, y, Number::total_cmp(x, y).is_lt()),
     }
 }
 
@@ -381,7 +419,7 @@ fn clamp(dtype: DType) -> Option<VectorLoop> {
     if dtype == DType::F16 {
         return by_f32(clamp(DType::F32)?, 3, dtype);
     }
-    dispatch!(dtype, [ints, floats, pred], T => {
+    dispatch!(dtype, [ints, floats_but_f16, pred], T => {
         let one = T::opaque_one();
         map3::<T, T, T, T>(move |low: T, x: T, high: T| {
             Number::min(Number::max(low.settle(one), x.settle(one)), high.settle(one))
@@ -419,17 +457,28 @@ fn convert(from: DType, to: DType) -> Option<VectorLoop> {
     }
     let one = f32::opaque_one();
     macro_rules! to {
+        (integer $s:ty, $x:ident) => {
+            match to {
+                // The loops for unsigned types cut off the same bits.
+                DType::S8 | DType::U8 => Some(map1::<$s, u8>(move |$x| $x as u8)),
+                DType::S16 | DType::U16 => Some(map1::<$s, u16>(move |$x| $x as u16)),
+                DType::S32 | DType::U32 => Some(map1::<$s, u32>(move |$x| $x as u32)),
+                DType::S64 | DType::U64 => Some(map1::<$s, u64>(move |$x| $x as u64)),
+                _ => to!($s, $x, $x, 0),
+            }
+        };
+        (float $s:ty, $x:ident, $wide:expr) => {
+            // `to_integer` has the loops for the other integers.
+            match to {
+                DType::S64 => Some(map1::<$s, i64>(move |$x| $wide as i64)),
+                DType::U32 => Some(map1::<$s, u32>(move |$x| $wide as u32)),
+                DType::U64 => Some(map1::<$s, u64>(move |$x| $wide as u64)),
+                _ => to!($s, $x, $wide, 0.0),
+            }
+        };
         ($s:ty, $x:ident, $wide:expr, $zero:expr) => {
             Some(match to {
                 DType::Pred => map1::<$s, u8>(move |$x| u8::from($wide != $zero)),
-                DType::S8 => map1::<$s, i8>(move |$x| $wide as i8),
-                DType::S16 => map1::<$s, i16>(move |$x| $wide as i16),
-                DType::S32 => map1::<$s, i32>(move |$x| $wide as i32),
-                DType::S64 => map1::<$s, i64>(move |$x| $wide as i64),
-                DType::U8 => map1::<$s, u8>(move |$x| $wide as u8),
-                DType::U16 => map1::<$s, u16>(move |$x| $wide as u16),
-                DType::U32 => map1::<$s, u32>(move |$x| $wide as u32),
-                DType::U64 => map1::<$s, u64>(move |$x| $wide as u64),
                 DType::F32 => map1::<$s, f32>(move |$x| $wide as f32),
                 DType::F64 => map1::<$s, f64>(move |$x| $wide as f64),
                 DType::BF16 => map1::<$s, bf16>(move |$x| bf16::narrow($wide as f32)),
@@ -438,20 +487,20 @@ fn convert(from: DType, to: DType) -> Option<VectorLoop> {
         };
     }
     match from {
-        DType::Pred | DType::U8 => to!(u8, x, x, 0),
-        DType::S8 => to!(i8, x, x, 0),
-        DType::S16 => to!(i16, x, x, 0),
-        DType::S32 => to!(i32, x, x, 0),
-        DType::S64 => to!(i64, x, x, 0),
-        DType::U16 => to!(u16, x, x, 0),
-        DType::U32 => to!(u32, x, x, 0),
-        DType::U64 => to!(u64, x, x, 0),
+        DType::Pred | DType::U8 => to!(integer u8, x),
+        DType::S8 => to!(integer i8, x),
+        DType::S16 => to!(integer i16, x),
+        DType::S32 => to!(integer i32, x),
+        DType::S64 => to!(integer i64, x),
+        DType::U16 => to!(integer u16, x),
+        DType::U32 => to!(integer u32, x),
+        DType::U64 => to!(integer u64, x),
         // The multiplication flushes subnormal numbers if the processor is set to flush them; the conversion
         // of `bf16` only moves bits.
-        DType::BF16 => to!(bf16, x, x.widen() * one, 0.0),
+        DType::BF16 => to!(float bf16, x, x.widen() * one),
         DType::F32 if to == DType::BF16 => Some(map1::<f32, bf16>(move |x| bf16::narrow(x * one))),
-        DType::F32 => to!(f32, x, x, 0.0),
-        DType::F64 => to!(f64, x, x, 0.0),
+        DType::F32 => to!(float f32, x, x),
+        DType::F64 => to!(float f64, x, x),
         _ => None,
     }
 }
