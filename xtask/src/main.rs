@@ -75,7 +75,7 @@ Tasks:
   size [--lines N] [FILES]
                  Builds the command `farcall` and the Python extension with symbols in target/size, and
                  prints their sections, and their code by instruction set, crate, module and function
-                 (the largest N of each, default 30). Fails if one is larger than 16 MB. With FILES,
+                 (the largest N of each, default 30). Fails if one is too large. With FILES,
                  prints the same of these executables or shared libraries.
   guide          Builds the guide in docs/guide as a book with mdbook, which it installs from crates.io
                  under target/ if needed.
