@@ -49,20 +49,7 @@ pub(super) fn thunks<W: Watch>(
     watch: W,
 ) -> Result<Vec<Literal>, RunError> {
     let plan = &*loaded.plan;
-    // Donated inputs are written to, so the run must own them. A program without donated inputs can read the
-    // caller's memory.
-    let lent;
-    let mut own = Vec::new();
-    match inputs {
-        Inputs::Owned(inputs) => (lent, own) = (&[][..], inputs),
-        Inputs::Borrowed(inputs)
-            if plan.params().iter().any(|p| p.donated)
-                || loaded.enters_handlers && !inputs.iter().all(Literal::is_aligned) =>
-        {
-            (lent, own) = (&[][..], inputs.to_vec());
-        }
-        Inputs::Borrowed(inputs) => lent = inputs,
-    }
+    let (lent, mut own) = lent_and_own(loaded, inputs);
     let memory = |error| RunError::Memory { what: "an input", error };
     if loaded.enters_handlers {
         own.iter_mut().try_for_each(Literal::align).map_err(memory)?;
@@ -86,21 +73,7 @@ pub(super) fn thunks<W: Watch>(
         };
         context.bases.push(data);
     }
-    // A result with separate memory is written directly to the memory that the caller gets.
-    let mut outs = Vec::with_capacity(plan.results().len());
-    for (i, r) in plan.results().iter().enumerate() {
-        let (mut out, mut data) = (None, context.arena.as_ptr());
-        if r.slice.base == Base::Result(ResultId::new(i)) {
-            let mut literal = for_overwrite(&r.ty)?;
-            if let Some(byte) = run.unwritten() {
-                literal.bytes_mut().fill(byte);
-            }
-            data = literal.bytes_mut().as_mut_ptr();
-            out = Some(literal);
-        }
-        outs.push(out);
-        context.bases.push(data);
-    }
+    let mut outs = result_memory(plan, context, run)?;
     let (interrupts, iterations) = (Interrupts::of(run), Budget::new());
     let started = Vec::new();
     let mut executor = Executor { loaded, context, run, interrupts, mode, started, iterations, watch };
@@ -132,6 +105,45 @@ pub(super) fn thunks<W: Watch>(
     }
     drop(executor);
     Ok(outs.into_iter().map(|out| out.expect("every result has a literal")).collect())
+}
+
+/// Returns the inputs that a run borrows, or else the inputs that it owns. Donated inputs are written to, so
+/// the run must own them. A program without donated inputs can read the caller's memory.
+fn lent_and_own<'a>(loaded: &Loaded, inputs: Inputs<'a>) -> (&'a [Literal], Vec<Literal>) {
+    match inputs {
+        Inputs::Owned(inputs) => (&[], inputs),
+        Inputs::Borrowed(inputs)
+            if loaded.plan.params().iter().any(|p| p.donated)
+                || loaded.enters_handlers && !inputs.iter().all(Literal::is_aligned) =>
+        {
+            (&[], inputs.to_vec())
+        }
+        Inputs::Borrowed(inputs) => (inputs, Vec::new()),
+    }
+}
+
+/// Allocates the results with separate memory, which are written directly to the memory that the caller gets.
+/// Adds a base address for every result, a placeholder for the others.
+fn result_memory(
+    plan: &Plan,
+    context: &mut Context,
+    run: &RunContext,
+) -> Result<Vec<Option<Literal>>, RunError> {
+    let mut outs = Vec::with_capacity(plan.results().len());
+    for (i, r) in plan.results().iter().enumerate() {
+        let (mut out, mut data) = (None, context.arena.as_ptr());
+        if r.slice.base == Base::Result(ResultId::new(i)) {
+            let mut literal = for_overwrite(&r.ty)?;
+            if let Some(byte) = run.unwritten() {
+                literal.bytes_mut().fill(byte);
+            }
+            data = literal.bytes_mut().as_mut_ptr();
+            out = Some(literal);
+        }
+        outs.push(out);
+        context.bases.push(data);
+    }
+    Ok(outs)
 }
 
 /// Scratch memory on the stack, for kernels that need only a little.
