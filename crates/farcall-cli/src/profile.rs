@@ -241,7 +241,12 @@ fn print(plan: &Plan, profile: &Profile) -> Result<()> {
     )?;
     writeln!(out, "{}", table.trim_fmt())?;
     print_evaluated(&mut out, plan)?;
-    if number > 1 && runs / number > median * 3 / 2 {
+    print_notes(&mut out, number, runs / number, median)
+}
+
+/// Prints what the reader should know about the measured times.
+fn print_notes(out: &mut impl Write, number: u32, mean: Duration, median: Duration) -> Result<()> {
+    if number > 1 && mean > median * 3 / 2 {
         writeln!(
             out,
             "Some runs took much longer than most, for example because the machine is shared. The times of steps are means \
