@@ -22,7 +22,9 @@ jax = pytest.importorskip("jax")
 jnp = jax.numpy
 
 import farcall  # noqa: E402
+import unoptimized  # noqa: E402
 from jax.test_util import check_grads  # noqa: E402
+from unoptimized import jitted  # noqa: E402
 
 #: Seeds for random operands. Each test runs with each seed.
 SEEDS = range(int(os.environ.get("FARCALL_SEEDS", 2)))
@@ -370,9 +372,9 @@ def same(found, expected, tolerance=1e-9):
 
 def on_both(function, *operands):
     """Returns the results of a JAX function in jaxlib, after checking that the engine returns the same."""
-    compiled = jax.jit(function)
-    expected = compiled(*operands)
-    found = farcall.compile(compiled.lower(*operands))(*jax.tree.map(np.asarray, operands))
+    lowered = jax.jit(function).lower(*operands)
+    expected = lowered.compile(unoptimized.OPTIONS)(*operands)
+    found = farcall.compile(lowered)(*jax.tree.map(np.asarray, operands))
     same(jax.tree.leaves(found), jax.tree.leaves(expected))
     return expected
 
@@ -410,7 +412,7 @@ def test_every_op_is_here(gallery):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_values(gallery, name, seed, dtype):
     op, reference, operands, _ = case(gallery, name, seed, dtype)
-    expected = jax.jit(reference)(*operands)
+    expected = jitted(reference)(*operands)
     tolerance = 1e-4 if dtype == np.float32 else 1e-9
     in_engine = op(*operands)
     assert all(type(y) is np.ndarray for y in jax.tree.leaves(in_engine))
@@ -430,7 +432,7 @@ def test_reverse_derivatives(gallery, name, seed):
     cotangents = [random_like(random, y) for y in moved(*map(jnp.asarray, values))]
     found = on_both(lambda values, cotangents: jax.vjp(moved, *values)[1](cotangents), values, cotangents)
     known, _ = of_moved(reference, operands)
-    same(found, jax.jit(lambda values, cotangents: jax.vjp(known, *values)[1](cotangents))(values, cotangents))
+    same(found, jitted(lambda values, cotangents: jax.vjp(known, *values)[1](cotangents))(values, cotangents))
 
 
 @every_seed
@@ -442,7 +444,7 @@ def test_forward_derivatives(gallery, name, seed):
     tangents = [random_like(random, x) for x in values]
     found = on_both(lambda values, tangents: jax.jvp(moved, values, tangents), values, tangents)
     known, _ = of_moved(reference, operands)
-    same(found, jax.jit(lambda values, tangents: jax.jvp(known, values, tangents))(values, tangents))
+    same(found, jitted(lambda values, tangents: jax.jvp(known, values, tangents))(values, tangents))
     if CASES[name].vjp:
         cotangents = [random_like(random, y) for y in found[1]]
         gradients = jax.vjp(moved, *values)[1](list(map(jnp.asarray, cotangents)))
@@ -468,7 +470,7 @@ def batched(random, operands, size):
 
 def looped(function, stacks, axes, size):
     """Applies the function to each entry, one after another."""
-    entries, function = [], jax.jit(function)
+    entries, function = [], jitted(function)
     for i in range(size):
         given = [x if axis is None else np.take(x, i, axis) for x, axis in zip(stacks, axes)]
         entries.append(function(*map(jnp.asarray, given)))
@@ -523,7 +525,7 @@ def test_derivatives_of_batches(gallery, name):
         return jax.grad(of, tuple(range(len(values)))), values
 
     gradient, values = loss(op)
-    same(on_both(gradient, *values), jax.jit(loss(reference)[0])(*values))
+    same(on_both(gradient, *values), jitted(loss(reference)[0])(*values))
 
 
 def test_several_variadic_operands_are_lists(gallery):

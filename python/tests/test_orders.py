@@ -26,6 +26,7 @@ from test_gallery import (  # noqa: E402, F401
     same,
     x64,
 )
+from unoptimized import jitted  # noqa: E402
 
 
 def repeated(function):
@@ -104,18 +105,26 @@ def test_transformations(gallery, name, transformation):
         moved, values = of_moved(function, operands)
         functions.append(transform(moved))
     own, known = functions
-    same(on_both(own, *values), jax.jit(known)(*values))
     at = tuple(range(len(values)))
-    loss = lambda function: lambda *values: sum(jnp.sum(jnp.sin(jnp.abs(y))) for y in function(*values))
-    if CASES[name].vjp:
-        same(on_both(jax.grad(loss(own), at), *values), jax.jit(jax.grad(loss(known), at))(*values))
-    if CASES[name].jvp:
-        tangents = [random_like(random, x) for x in values]
-        tangent = lambda function: lambda values, tangents: jax.jvp(function, values, tangents)
-        same(on_both(tangent(own), values, tangents), jax.jit(tangent(known))(values, tangents))
-    if CASES[name].second:
-        found = on_both(lambda *values: hessian(loss(own), values), *values)
-        same(found, jax.jit(lambda *values: hessian(loss(known), values))(*values))
+    tangents = [random_like(random, x) for x in values]
+
+    def everything(function):
+        """One program with all derivatives, because jaxlib takes seconds to compile several."""
+        loss = lambda *values: sum(jnp.sum(jnp.sin(jnp.abs(y))) for y in function(*values))
+
+        def of(values, tangents):
+            found = {"values": function(*values)}
+            if CASES[name].vjp:
+                found["gradients"] = jax.grad(loss, at)(*values)
+            if CASES[name].jvp:
+                found["tangents"] = jax.jvp(function, values, tangents)
+            if CASES[name].second:
+                found["second derivatives"] = hessian(loss, values)
+            return found
+
+        return of
+
+    same(on_both(everything(own), values, tangents), jitted(everything(known))(values, tangents))
 
 
 @pytest.mark.parametrize("seed", range((len(SEEDS) + 1) // 2))
@@ -126,15 +135,15 @@ def test_second_derivatives(gallery, name, seed, order):
     known, _ = in_parts(of_moved(reference, operands)[0], given)
     moved, values = in_parts(of_moved(op, operands)[0], given)
     at = tuple(range(len(values)))
-    expected = jax.jit(ORDERS[order](curved(known), at))(*values)
+    expected = jitted(ORDERS[order](curved(known), at))(*values)
     second = ORDERS[order](curved(moved), at)
     same(on_both(second, *values), expected)
     # The second derivatives of each entry of a batch, and then those of the batched function.
     stacks = [np.stack([random.like(x) for _ in range(3)], -1) for x in values]
-    expected = jax.jit(jax.vmap(ORDERS[order](curved(known), at), -1))(*stacks)
+    expected = jitted(jax.vmap(ORDERS[order](curved(known), at), -1))(*stacks)
     same(on_both(jax.vmap(second, -1), *stacks), expected)
     batches = lambda function: ORDERS[order](jax.vmap(curved(function), -1, -1), at)
-    same(on_both(batches(moved), *stacks), jax.jit(batches(known))(*stacks))
+    same(on_both(batches(moved), *stacks), jitted(batches(known))(*stacks))
 
 
 @every_case
@@ -161,4 +170,4 @@ def test_every_combination_of_axes(gallery, name):
     for axes in itertools.product(*([None, 0, -1] if is_moved(x) else [None, 0] for x in operands)):
         if any(axis is not None for axis in axes):
             stacks = [x if a is None else np.stack([random.like(x) for _ in range(2)], a) for x, a in zip(operands, axes)]
-            same(jax.jit(jax.vmap(everything, axes))(*stacks), looped(everything, stacks, axes, 2))
+            same(jitted(jax.vmap(everything, axes))(*stacks), looped(everything, stacks, axes, 2))

@@ -22,6 +22,7 @@ jnp = jax.numpy
 import farcall  # noqa: E402
 from farcall._sharding import Factors  # noqa: E402
 from jax.sharding import NamedSharding, PartitionSpec as P  # noqa: E402
+from unoptimized import jitted  # noqa: E402
 
 GALLERY = farcall.load(example("gallery_ops"))
 #: Decompositions require square matrices, and do not exist for all types.
@@ -259,6 +260,12 @@ class Case:
         return [P(*(split.get(factor) for factor in own)) for own in tensors]
 
 
+@functools.cache
+def case_of(name: str) -> Case:
+    """Returns the case of an op, the same object for all tests, so that they share its programs."""
+    return Case(name)
+
+
 def on_mesh(values: Any, specs: Any, on: Any) -> list[Any]:
     return [jax.device_put(x, NamedSharding(on, spec)) for x, spec in zip(values, specs)]
 
@@ -293,11 +300,11 @@ def same(found: Any, expected: Any) -> None:
 def check(function: Any, values: Any, specs: Any, kind: str) -> None:
     """Checks that a function of split values returns the results of one device, with no more communication
     than necessary."""
-    compiled = jax.jit(function).lower(*on_mesh(values, specs, mesh(kind))).compile()
+    compiled = jitted(function).lower(*on_mesh(values, specs, mesh(kind))).compile()
     found = collectives(compiled.as_text())
     most = implied(function, *on_mesh(values, specs, mesh("Explicit")))
     assert set(found) <= {"all-reduce"} and found.get("all-reduce", 0) <= most, f"{specs}: {found}, {most} implied"
-    same(compiled(*on_mesh(values, specs, mesh(kind))), jax.jit(function)(*values))
+    same(compiled(*on_mesh(values, specs, mesh(kind))), jitted(function)(*values))
 
 
 @every_op
@@ -312,7 +319,7 @@ def test_every_dimension_that_the_signature_names_is_split(name):
 @every_op
 @both_kinds
 def test_values(name, kind):
-    case = Case(name)
+    case = case_of(name)
     for split in case.all_splits():
         check(case.op, case.operands, case.specs(split, case.factors.operands), kind)
 
@@ -339,11 +346,17 @@ def derivative(case: Case, reverse: bool) -> tuple[Any, list[Any], list[int]] | 
         shapes = jax.eval_shape(functools.partial(of, case.operands), *shapes)
     others = [np.asarray(np.random.default_rng(1).uniform(0.5, 1.5, s.shape)).astype(s.dtype) for s in shapes]
     try:
-        jax.jit(function).lower(*case.operands, *others)
+        jitted(function).lower(*case.operands, *others)
     except TypeError as error:
         assert "add #[" in str(error) or "has no second derivative" in str(error)
         return None
     return function, others, moved
+
+
+@functools.cache
+def derivative_of(name: str, reverse: bool) -> Any:
+    """Returns `derivative` of the op's case, the same object for all tests, so that they share its programs."""
+    return derivative(case_of(name), reverse)
 
 
 @pytest.mark.parametrize("name", [*(name for name, op in OPS.items() if op.derivatives), "squares"])
@@ -351,9 +364,9 @@ def derivative(case: Case, reverse: bool) -> tuple[Any, list[Any], list[int]] | 
 def test_derivatives(name, kind):
     """Reverse and forward derivatives; operands, cotangents and tangents are split as in the call. (An op
     that is linear in some operands may have only a transpose, which is not a derivative in all operands.)"""
-    case = Case(name)
+    case = case_of(name)
     results = jax.tree.leaves(jax.eval_shape(case.op, *case.operands))
-    found = {reverse: derivative(case, reverse) for reverse in (True, False)}
+    found = {reverse: derivative_of(name, reverse) for reverse in (True, False)}
     assert any(found.values()) or "_jvp" in name
     for reverse, split in itertools.product((reverse for reverse in found if found[reverse]), case.splits()):
         function, others, moved = found[reverse]
@@ -381,20 +394,20 @@ def mapped(case: Case, split: dict[int, Any]) -> Any:
 @every_op
 def test_shard_map(name):
     """Values and gradients, split along each dimension by hand."""
-    case = Case(name)
+    case = case_of(name)
     expected = jax.tree.leaves(case.op(*map(jnp.asarray, case.operands)))
     whole = jax.shard_map(case.op, mesh=mesh("Auto"), in_specs=P(), out_specs=P())
-    same(jax.tree.leaves(jax.jit(whole)(*case.operands)), expected)
+    same(jax.tree.leaves(jitted(whole)(*case.operands)), expected)
     for split in case.splits():
-        same(jax.jit(mapped(case, split))(*case.operands), expected)
-    if not (found := derivative(case, reverse=True)):
+        same(jitted(mapped(case, split))(*case.operands), expected)
+    if not (found := derivative_of(name, reverse=True)):
         return
     function, others, _ = found
-    expected = jax.jit(function)(*case.operands, *others)
+    expected = jitted(function)(*case.operands, *others)
     for split in case.splits():
         split_case = Case(name)
         split_case.op = mapped(case, split)
-        same(jax.jit(derivative(split_case, reverse=True)[0])(*case.operands, *others), expected)
+        same(jitted(derivative(split_case, reverse=True)[0])(*case.operands, *others), expected)
 
 
 def test_products_move_what_jax_numpy_moves():
