@@ -114,7 +114,7 @@ fn unfused(out: &mut impl Write, explanation: &Explanation) -> Result<()> {
     if number == 0 {
         return Ok(());
     }
-    writeln!(out, "\n{} on elements outside of fusions", count(number, "operation"))?;
+    writeln!(out, "\n{} outside of fusions", count(number, "elementwise operation"))?;
     let mut table = terminal::table(&["operation", "from", "why not", "beside"]);
     for unfused in &explanation.unfused {
         let beside = unfused.beside.as_ref().map(placed);

@@ -215,7 +215,7 @@ fn a_plan_is_explained() {
         │      ┆ cosine           ┆ f32[4]  ┆ %k at 8:8 │
         └──────┴──────────────────┴─────────┴───────────┘
 
-        3 operations on elements outside of fusions
+        3 elementwise operations outside of fusions
         ┌────────────────────────┬────────────┬────────────────────────────────────────────┬────────┐
         │ operation              ┆ from       ┆ why not                                    ┆ beside │
         ╞════════════════════════╪════════════╪════════════════════════════════════════════╪════════╡

@@ -145,7 +145,10 @@ impl<'t, 's> Lowering<'t, 's> {
         for inst in computation.insts.iter().filter(|inst| inst.opcode == "parameter") {
             let number = parameter_number(inst)?;
             if number >= computation.insts.len() {
-                let message = format!("parameter {number} of a computation with fewer instructions");
+                let count = computation.insts.len();
+                let message = format!(
+                    "parameter {number}: its number must be below {count}, the number of instructions"
+                );
                 return wrong("parameter", inst.args.span(), message);
             }
             if found.len() <= number {

@@ -118,7 +118,7 @@ impl<'s> Parser<'s> {
     }
 
     fn only_generic(&mut self, syntax: &Syntax, t: super::lexer::Token) -> Parsed<()> {
-        let message = format!("{} is written in the generic form", syntax.name);
+        let message = format!("{} must be written in the generic form", syntax.name);
         self.stop(Diagnostic::new("parse", span(t), message).note(format!("\"{}\"(…) …", syntax.name)))
     }
 

@@ -793,7 +793,7 @@ fn other_errors() {
         error: [parse] computation e has no instructions
         error: [parse] computation e is never closed by `}`
         error: [redefinition] computation a is already defined
-        error: [parameter] parameter 1 of a computation with fewer instructions
+        error: [parameter] parameter 1: its number must be below 1, the number of instructions
         error: [redefinition] x is already defined
         error: [type-mismatch] the shape is s32[], but the value is f32[]
         error: [recursion] computation e applies itself

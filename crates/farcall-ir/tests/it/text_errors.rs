@@ -99,7 +99,7 @@ fn unknown_operations() {
     body(
         "%0 = stablehlo.sort %x : tensor<2xf32>",
         expect![[r#"
-            error: [parse] stablehlo.sort is written in the generic form
+            error: [parse] stablehlo.sort must be written in the generic form
              --> t.mlir:2:6
               |
             2 | %0 = stablehlo.sort %x : tensor<2xf32>
