@@ -243,7 +243,7 @@ fn unary(op: Unary, dtype: DType) -> Option<VectorLoop> {
         Unary::Sinh => scalar64!(x => math::sinh(x), x.sinh()),
         Unary::BesselI1e => scalar64!(x => special::bessel_i1e(x), exact::bessel_i1e(x)),
         Unary::Digamma => above_zero!(x => special::digamma(x), exact::digamma(x)),
-        Unary::Erf => scalar64!(x => math::erf(x), libm::erf(x)),
+        Unary::Erf => function!(x => math::erf(x), libm::erf(x)),
         Unary::ErfInv => scalar64!(x => special::erf_inv(x), exact::erf_inv(x)),
         Unary::Erfc => scalar64!(x => special::erfc(x), libm::erfc(x)),
         Unary::Lgamma => above_zero!(x => special::lgamma(x), exact::lgamma(x)),
