@@ -40,7 +40,7 @@ pub(super) const MAX_RANK: usize = 8;
 const MAX_SHORT_COPY: usize = 16;
 
 /// A copy of the element `src + Σ iᵢ·src_strideᵢ` to `dst + Σ iᵢ·dst_strideᵢ` for every index `i` below the
-/// sizes of the axes. The moved elements have numbers, in the order of their indices.
+/// sizes of the axes. Moved elements are numbered in the order of their indices.
 #[derive(Clone, Debug)]
 pub(crate) struct Movement {
     /// Axes from outer to inner in the destination, except that the axis along which the source is contiguous
@@ -193,7 +193,8 @@ impl Movement {
         matches!(self.axes[..], [.., outer, inner] if outer.src == 1 && inner.src != 0)
     }
 
-    /// Returns the movement if its parts can be moved: if its axes are in the order of the destination.
+    /// Returns the movement if it can be run in parts, for which its axes must be in the order of the
+    /// destination.
     pub(super) fn in_order(self) -> Option<Movement> {
         (!self.transposes()).then_some(self)
     }
@@ -424,8 +425,8 @@ unsafe fn move_part<T: Copy>(m: &Movement, src: *const u8, dst: *mut u8, numbers
 /// registers of their caller.
 ///
 /// # Safety
-/// Same requirements as [`Movement::run`], for lines along the axis `a`, of which each begins a step of
-/// `next` after the line before.
+/// Same requirements as [`Movement::run`], for lines along the axis `a`. The axis `next` leads from one line
+/// to the next.
 #[inline(never)]
 unsafe fn lines<T: Copy>(next: Axis, a: Axis, src: *const T, dst: *mut T) {
     if next.size > 1 && next.src == 0 && (a.dst, next.dst) == (1, a.size as isize) {
@@ -486,8 +487,9 @@ fn each<T>(next: Axis, src: *const T, dst: *mut T, line: impl Fn(*const T, *mut 
 }
 
 /// Visits the indices with these numbers, line by line. A line goes along the last axis; consecutive whole
-/// lines along the axis before are visited at once. `visit` gets the distance of the first element from
-/// the first of all, in source and destination, the axis of lines, and the axis of the elements of a line.
+/// lines along the axis before are visited at once. `visit` gets the distances of the first visited element
+/// from the movement's first element, in source and destination; the axis from line to line; and the axis
+/// within a line.
 #[inline(always)]
 fn each_lines(axes: &[Axis], numbers: Range<usize>, mut visit: impl FnMut([isize; 2], Axis, Axis)) {
     const ONE: Axis = Axis { size: 1, src: 0, dst: 0 };

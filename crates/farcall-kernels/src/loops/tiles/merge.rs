@@ -1,5 +1,5 @@
-//! Merging of steps: two operations where only the second uses the first, shifts that form a rotation, rounds
-//! of rotations, and expressions of arbitrary operations.
+//! Merging of steps into one: two operations, if only the second uses the result of the first; two shifts
+//! that form a rotation; the rounds of a hash; the operations of an expression.
 
 use std::sync::Arc;
 
@@ -17,7 +17,8 @@ use super::{MIN_ROUNDS_ELEMENTS, SsaLoop, word};
 const MIN_GENERATED_ELEMENTS: usize = 1 << 13;
 
 /// Merges steps of a program of `n` elements where possible (rounds only if not `by_rows`), and removes steps
-/// without uses. `roots` are uses outside of the steps; they are updated to refer to the remaining steps.
+/// without uses. `roots` are the values used outside of the steps; merging updates them to the numbers of the
+/// remaining steps.
 pub(crate) fn merge<'a>(
     steps: &mut Vec<SsaLoop>,
     n: usize,

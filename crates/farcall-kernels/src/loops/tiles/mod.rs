@@ -5,7 +5,7 @@
 //! values (operands, then operations) ──Builder──▶ steps ──merge──▶ fewer ──Program──▶ steps over registers
 //! ```
 //!
-//! A program may compute whole rows at a time, if it combines the elements of each row. A *register* has room
+//! A program that combines the elements of each row computes whole rows at a time. A *register* has room
 //! for one element per element of a tile. A value is
 //! - *full*: it has an element for each element of a tile, in the same order;
 //! - of *rows*: it has an element for each row of a tile;
@@ -13,7 +13,8 @@
 //! - *repeated*: it has an element for each element of a tile, equal to the element of its row;
 //! - *accumulated*: it depends on all rows; every task accumulates in its own memory, and the value is known
 //!   when all tasks are done;
-//! - *other*: an operand with other elements, from which a step makes a value (by a broadcast, say).
+//! - *other*: an operand with another number of elements. A step computes a value from it, for example a
+//!   broadcast.
 
 mod expressions;
 mod merge;

@@ -24,17 +24,17 @@ use crate::cache::{
 const CACHE_BYTES: usize = 24 << 10;
 /// Maximum number of bytes of registers on the stack. Registers for longer rows are in scratch memory.
 const MAX_STACK_BYTES: usize = 64 << 10;
-/// Number of elements of a tile: the unit of which the number is a multiple, and the maximum.
+/// The number of elements of a tile is a multiple of the first number, and at most the second.
 const TILE_ELEMENTS: [usize; 2] = [BLOCK, 1024];
-/// Maximum number of elements of a tile if outputs are written with non-temporal stores: reads and writes of
-/// memory alternate, and short alternations are faster.
+/// Maximum number of elements of a tile if outputs are written with non-temporal stores. Memory is then read
+/// and written in turns, one for each tile, and short turns are faster.
 const MAX_STREAMED_TILE_ELEMENTS: usize = 512;
 /// Minimum duration of a task in picoseconds.
 const MIN_TASK_PICOSECONDS: usize = 60_000_000;
 /// Maximum number of tasks of a program with registers on the stack, and with registers in scratch memory.
 const MAX_TASKS: [usize; 2] = [256, 16];
-/// Maximum number of bytes of the accumulators of all tasks together: beyond this, additional tasks do not
-/// pay off.
+/// Maximum number of bytes of the accumulators of all tasks together. Tasks whose accumulators need more
+/// memory do not pay off.
 const MAX_PARTS_BYTES: usize = 4 << 20;
 /// Maximum number of parts in which the next tile is prefetched.
 const MAX_FETCHES: usize = 8;
@@ -441,7 +441,7 @@ impl PlacedLoop {
         }
         if let LoopOp::HashRounds(turns) = &*self.op {
             // SAFETY: same requirements as this function.
-            return unsafe { self.mix(turns, args, memory, tile) };
+            return unsafe { self.hash(turns, args, memory, tile) };
         }
         let mut from = [std::ptr::null(); 3];
         let input = self.op.input();
@@ -456,11 +456,11 @@ impl PlacedLoop {
         unsafe { self.compute(from, memory.at(args, self.result, tile), tile) };
     }
 
-    /// Applies rounds to the words of a tile.
+    /// Applies the rounds of a hash to the words of a tile.
     ///
     /// # Safety
     /// Same requirements as [`PlacedLoop::run`].
-    unsafe fn mix(&self, turns: &[Turn], args: &Args<'_>, memory: Memory, tile: Tile) {
+    unsafe fn hash(&self, turns: &[Turn], args: &Args<'_>, memory: Memory, tile: Tile) {
         let words = |x: &Source| Words {
             // SAFETY: the caller guarantees the elements of the tile (`# Safety` above).
             at: unsafe { memory.at(args, x.location, tile).cast_const().cast() },

@@ -21,7 +21,7 @@ impl Program {
         // Slices become lists of elements.
         let listed = |step: &PlacedLoop| match &*step.op {
             LoopOp::Slices(parts) => self.n <= MAX_LISTED_ELEMENTS && parts.pairs(self.n).len() <= 3,
-            // A mix may have more operands than a step.
+            // The rounds of a hash may have more operands than a step.
             LoopOp::HashRounds(_) => false,
             _ => true,
         };

@@ -100,8 +100,8 @@ pub(crate) fn shift_sum(index: Index, adds: bool) -> VectorLoop {
 /// Minimum number of bytes that are copied by the standard library.
 const MIN_LIBRARY_COPY_BYTES: usize = 512;
 
-/// Copies bytes. Short copies use parts of the sizes in which loops over elements read: store-to-load
-/// forwarding then works when the bytes are read soon after.
+/// Copies bytes. A short copy is made in pieces as large as the reads of loops over elements, so that the
+/// processor can forward the stored bytes to reads soon after.
 ///
 /// # Safety
 /// `x` is valid for reads and `to` for writes of this number of bytes, and they do not overlap.
