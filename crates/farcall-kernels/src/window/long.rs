@@ -224,39 +224,10 @@ impl<A: Copy> PassMemory<'_, A> {
             }
             both
         };
-        let (axis, windows, mut pace) = (&pass.axis, pass.windows, Pace::default());
+        let (axis, windows) = (&pass.axis, pass.windows);
         match pass.method {
-            Method::Growing => {
-                let mut end = 1;
-                let mut total = read(0);
-                let first = axis.run(0).end();
-                for r in 0..windows {
-                    let last = n.min(first + r * axis.stride);
-                    if pace.is_due_after(last - end.min(last) + 1) {
-                        return;
-                    }
-                    while end < last {
-                        total = join(total, read(end));
-                        end += 1;
-                    }
-                    write(r, total);
-                }
-            }
-            Method::Shrinking => {
-                let mut begin = n - 1;
-                let mut total = read(begin);
-                for r in (0..windows).rev() {
-                    let first = r as i64 * axis.stride as i64 - axis.padding.0;
-                    if pace.is_due() {
-                        return;
-                    }
-                    while begin as i64 > first && begin > 0 {
-                        begin -= 1;
-                        total = join(read(begin), total);
-                    }
-                    write(r, total);
-                }
-            }
+            Method::Growing => growing(axis, windows, n, read, write, join),
+            Method::Shrinking => shrinking(axis, windows, n, read, write, join),
             Method::Blocks(block) => {
                 // SAFETY: the scratch memory of the task has room for a line of columns.
                 let ends = unsafe { std::slice::from_raw_parts_mut(self.spare.cast::<[A; W]>(), n) };
@@ -264,6 +235,7 @@ impl<A: Copy> PassMemory<'_, A> {
             }
             Method::Each if F::VECTORS => unreachable!("`reduction` has refused dilated windows"),
             Method::Each => {
+                let mut pace = Pace::default();
                 for r in 0..windows {
                     let Run { first, step, count } = axis.run(r);
                     if pace.is_due_after(count) {
@@ -277,6 +249,58 @@ impl<A: Copy> PassMemory<'_, A> {
                 }
             }
         }
+    }
+}
+
+/// Reduces windows that all begin at the first of `n` elements or before it. Each window continues the
+/// reduction of the window before.
+#[inline(always)]
+fn growing<A: Copy>(
+    axis: &Axis,
+    windows: usize,
+    n: usize,
+    read: impl Fn(usize) -> A,
+    write: impl Fn(usize, A),
+    join: impl Fn(A, A) -> A,
+) {
+    let (mut pace, mut end, mut total) = (Pace::default(), 1, read(0));
+    let first = axis.run(0).end();
+    for r in 0..windows {
+        let last = n.min(first + r * axis.stride);
+        if pace.is_due_after(last - end.min(last) + 1) {
+            return;
+        }
+        while end < last {
+            total = join(total, read(end));
+            end += 1;
+        }
+        write(r, total);
+    }
+}
+
+/// Reduces windows that all end at the last of `n` elements or after it, from the last window to the first.
+/// Each window continues the reduction of the window after it.
+#[inline(always)]
+fn shrinking<A: Copy>(
+    axis: &Axis,
+    windows: usize,
+    n: usize,
+    read: impl Fn(usize) -> A,
+    write: impl Fn(usize, A),
+    join: impl Fn(A, A) -> A,
+) {
+    let (mut pace, mut begin) = (Pace::default(), n - 1);
+    let mut total = read(begin);
+    for r in (0..windows).rev() {
+        let first = r as i64 * axis.stride as i64 - axis.padding.0;
+        if pace.is_due() {
+            return;
+        }
+        while begin as i64 > first && begin > 0 {
+            begin -= 1;
+            total = join(read(begin), total);
+        }
+        write(r, total);
     }
 }
 
