@@ -159,23 +159,8 @@ impl Declaration {
             }
         }
         let Some((signature, _)) = &declaration.signature else {
-            let by_function = declaration.lowers.as_ref().is_some_and(|lowers| lowers.function.is_some());
-            let needs = |attr: &&Attribute| !(by_function && attr.path().is_ident("lowers"));
-            return match ours.iter().find(needs) {
-                Some(attr) => {
-                    let of = match attr.path() {
-                        path if path.is_ident("shape") => "a shape function needs",
-                        path if path.is_ident("batch") && declaration.never_batched => "#[batch(none)] needs",
-                        path if path.is_ident("batch") => "a batching function needs",
-                        path if path.is_ident("samples") => "a function of sample calls needs",
-                        path if path.is_ident("lowers") => "a lowering without a function needs",
-                        _ => "derivatives need",
-                    };
-                    let message = format!("{of} a signature: add #[signature((…) -> (…))]");
-                    Err(Error::new(attr.path().span(), message))
-                }
-                None => Ok(declaration),
-            };
+            declaration.check_without_signature(&ours)?;
+            return Ok(declaration);
         };
         match residuals {
             Residuals::None => {}
@@ -198,6 +183,32 @@ impl Declaration {
         for derivative in derivatives.into_iter().flatten() {
             derivative.check(signature, &names)?;
         }
+        declaration.check_non_differentiable(&names, &zero_derivative)?;
+        declaration.non_differentiable = names.iter().map(ToString::to_string).collect();
+        declaration.zero_derivative = zero_derivative;
+        Ok(declaration)
+    }
+
+    /// Checks that no attribute needs the signature, which is missing.
+    fn check_without_signature(&self, attrs: &[Attribute]) -> Result<()> {
+        let by_function = self.lowers.as_ref().is_some_and(|lowers| lowers.function.is_some());
+        let needs = |attr: &&Attribute| !(by_function && attr.path().is_ident("lowers"));
+        let Some(attr) = attrs.iter().find(needs) else { return Ok(()) };
+        let of = match attr.path() {
+            path if path.is_ident("shape") => "a shape function needs",
+            path if path.is_ident("batch") && self.never_batched => "#[batch(none)] needs",
+            path if path.is_ident("batch") => "a batching function needs",
+            path if path.is_ident("samples") => "a function of sample calls needs",
+            path if path.is_ident("lowers") => "a lowering without a function needs",
+            _ => "derivatives need",
+        };
+        let message = format!("{of} a signature: add #[signature((…) -> (…))]");
+        Err(Error::new(attr.path().span(), message))
+    }
+
+    /// Checks the operands that `#[nondiff]` names. `zero_derivative` has those declared with `= zero`.
+    fn check_non_differentiable(&self, names: &[Ident], zero_derivative: &[String]) -> Result<()> {
+        let Some((signature, _)) = &self.signature else { return Ok(()) };
         let operands: Vec<&str> = signature.operands().iter().map(|o| o.name.text.as_str()).collect();
         if let Some(unknown) = names.iter().find(|name| !operands.contains(&name.to_string().as_str())) {
             let message = format!(
@@ -206,16 +217,14 @@ impl Declaration {
             );
             return Err(Error::new(unknown.span(), message));
         }
-        let derivatives = [&declaration.backward, &declaration.tangent, &declaration.transpose];
+        let derivatives = [&self.backward, &self.tangent, &self.transpose];
         let needs_derivative = names.iter().find(|name| !zero_derivative.contains(&name.to_string()));
         if let (Some(name), true) = (needs_derivative, derivatives.iter().all(|d| d.is_none())) {
             let message =
                 format!("nothing differentiates `{name}`: the op has no #[vjp], #[jvp] or #[transpose]");
             return Err(Error::new(name.span(), message));
         }
-        declaration.non_differentiable = names.iter().map(ToString::to_string).collect();
-        declaration.zero_derivative = zero_derivative;
-        Ok(declaration)
+        Ok(())
     }
 
     /// Checks that a shape function is given if and only if the signature needs one.

@@ -150,7 +150,7 @@ fn with_residuals(
     let (names, results) = (own.names(), own.op.results().len());
     let params = function.params.iter().enumerate().filter(|(_, p)| !names.contains(&p.name.as_str()));
     let (indices, own_names): (Vec<_>, Vec<_>) = params.map(|(i, param)| (i, &param.name)).unzip();
-    let (ty, name, traits) = (op.ty, &op.target, options.traits());
+    let (ty, name) = (op.ty, &op.target);
     let forward = Ident::new("__Forward", Span::call_site());
     let target = format!("{name}_fwd");
     let outline = derivative::outline(declaration.source().map(|(signature, _)| signature));
@@ -187,6 +187,7 @@ fn with_residuals(
     let kept = "residuals do not outlive the call, so such a function cannot keep buffers";
     let lasting =
         quote_spanned! { key=> const _: () = ::core::assert!(!__ffi::__private::keeps(&SPECS), #kept); };
+    let entry = entry_of_forward(op, &forward, results, &residuals);
     let ops = quote! {
         /// The forward op.
         #[derive(Debug)]
@@ -196,6 +197,22 @@ fn with_residuals(
 
         #lasting
 
+        #entry
+
+        #own_op
+
+        impl __ffi::__private::HasForward for #ty {
+            type Forward = #forward;
+        }
+    };
+    Ok(Some((forward, target, ops)))
+}
+
+/// Returns the entry of an op that passes its calls on to its forward op. It adds memory for the residuals
+/// after the op's results.
+fn entry_of_forward(op: &Op<'_>, forward: &Ident, results: usize, residuals: &TokenStream) -> TokenStream {
+    let (ty, name, traits) = (op.ty, &op.target, op.options.traits());
+    quote! {
         impl __ffi::__private::Entry for #ty {
             const NAME: &'static str = #name;
             const STAGE: __ffi::abi::Stage = __ffi::abi::Stage::EXECUTE;
@@ -211,14 +228,7 @@ fn with_residuals(
                 __ffi::__private::with_residuals::<#forward>(__entered, #results, #residuals)
             }
         }
-
-        #own_op
-
-        impl __ffi::__private::HasForward for #ty {
-            type Forward = #forward;
-        }
-    };
-    Ok(Some((forward, target, ops)))
+    }
 }
 
 pub(crate) fn stage(options: TokenStream, item: TokenStream) -> Result<TokenStream> {

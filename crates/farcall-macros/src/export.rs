@@ -128,6 +128,37 @@ impl Parse for Library {
     }
 }
 
+/// Returns the function that exports a handler under its symbol.
+fn symbol(Exported { path, symbol }: &Exported, ffi: &Path) -> TokenStream {
+    quote! {
+        const _: () = {
+            #[unsafe(no_mangle)]
+            pub unsafe extern "C" fn #symbol(
+                frame: *mut #ffi::abi::CallFrame,
+            ) -> *mut #ffi::abi::Error {
+                // SAFETY: hosts only call this symbol with a call frame, as `enter` requires.
+                unsafe { #ffi::__private::enter::<#path>(frame) }
+            }
+        };
+    }
+}
+
+/// Returns the static initializer that registers the library `__LIBRARY` when it is loaded.
+fn initializer(ffi: &Path) -> TokenStream {
+    quote! {
+        #[cfg(target_os = "linux")]
+        #[used]
+        #[unsafe(link_section = ".init_array")]
+        static __REGISTER: extern "C" fn() = {
+            extern "C" fn register() {
+                // SAFETY: `__LIBRARY` is the static descriptor above.
+                unsafe { #ffi::__private::register(&__LIBRARY) };
+            }
+            register
+        };
+    }
+}
+
 pub(crate) fn library(input: TokenStream) -> Result<TokenStream> {
     let Library { ffi, name, items, namespace, stages, registers } = syn::parse2(input)?;
     let tables = items.iter().map(|item| match item {
@@ -144,34 +175,9 @@ pub(crate) fn library(input: TokenStream) -> Result<TokenStream> {
         Item::Handler(exported) => Some(exported),
         Item::Table(_) => None,
     });
-    let symbols = exported.chain(&stages).map(|Exported { path, symbol }| {
-        quote! {
-            const _: () = {
-                #[unsafe(no_mangle)]
-                pub unsafe extern "C" fn #symbol(
-                    frame: *mut #ffi::abi::CallFrame,
-                ) -> *mut #ffi::abi::Error {
-                    // SAFETY: hosts only call this symbol with a call frame, as `enter` requires.
-                    unsafe { #ffi::__private::enter::<#path>(frame) }
-                }
-            };
-        }
-    });
+    let symbols = exported.chain(&stages).map(|exported| symbol(exported, &ffi));
     let in_namespace = namespace.map(|namespace| quote! { .in_namespace(#namespace) });
-    let initializer = registers.then(|| {
-        quote! {
-            #[cfg(target_os = "linux")]
-            #[used]
-            #[unsafe(link_section = ".init_array")]
-            static __REGISTER: extern "C" fn() = {
-                extern "C" fn register() {
-                    // SAFETY: `__LIBRARY` is the static descriptor above.
-                    unsafe { #ffi::__private::register(&__LIBRARY) };
-                }
-                register
-            };
-        }
-    });
+    let initializer = registers.then(|| initializer(&ffi));
     Ok(quote! {
         #[cfg(panic = "abort")]
         ::std::compile_error!(
