@@ -1,4 +1,4 @@
-//! Measures the memory of a process that writes an artifact, and in which nothing else allocates.
+//! Measures how much memory writing an artifact takes, in a process in which nothing else allocates.
 
 use farcall_ir::{DType, FuncId, Literal, Module, Op, Source, Type, memory, text, vhlo};
 use farcall_testing::process::alone;

@@ -25,7 +25,7 @@ fn error(bytes: &[u8]) -> String {
     format!("[{}] {}", e.diagnostics[0].code, e.diagnostics[0].message)
 }
 
-/// An artifact whose function has one additional attribute: the value of an entry `x` of a dictionary.
+/// An artifact with an additional `return` at its end, whose attribute `x` is attribute number `attr`.
 fn with_attr(mut artifact: Artifact, attr: u64) -> Vec<u8> {
     let x = artifact.string("x");
     let name = artifact.attr(BUILTIN, numbers(&[2, x]));
@@ -117,7 +117,7 @@ fn regions_nest_within_bounds() {
     assert!(error(&artifact.bytes(1)).starts_with("[nesting]"));
 }
 
-/// Regions that declare many values take neither memory nor time for them.
+/// Values that a region declares but does not define take neither memory nor time.
 #[test]
 fn values_that_are_not_there_cost_nothing() {
     let mut artifact = Artifact::new();
@@ -175,7 +175,8 @@ fn what_is_shared_is_not_copied_without_end() {
     let list = artifact.attr(BUILTIN, numbers(&all));
     assert!(error(&with_attr(artifact, list)).starts_with("[nesting]"));
 
-    // Splats of many elements, and texts that contain texts.
+    // Lists of splats with many elements. Then an attribute that is stored as text and contains another such
+    // attribute, whose long name occurs many times.
     let mut artifact = Artifact::new();
     let tensor = artifact.ty(numbers(&[20, 1, 2 * 4_000, 0]));
     let splats: Vec<u64> = (0..100_000)

@@ -179,7 +179,7 @@ func.func private @twice(%a: {BOTH}) -> {BOTH} {{
     );
 }
 
-/// Shapes that are operands: the evaluator reshapes tensors of the exact sizes.
+/// The shape of a `dynamic_reshape` is an operand, so the evaluator can reshape tensors of the exact sizes.
 #[test]
 fn reshapes_close_gaps() {
     check(
@@ -199,7 +199,7 @@ fn reshapes_close_gaps() {
     );
 }
 
-/// A reshape has no operand for the shape: the sizes follow from the bounds.
+/// `reshape` has no operand for the shape, so the sizes of the result follow from its bounds.
 #[test]
 fn sizes_follow_from_bounds() {
     let module = module(
@@ -221,7 +221,7 @@ fn sizes_follow_from_bounds() {
     }
 }
 
-/// Of different sizes, the smaller counts; a size of 1 is broadcast.
+/// If the sizes of two operands differ, the result has the smaller size. An operand of size 1 is broadcast.
 #[test]
 fn different_sizes_meet_as_in_xla() {
     let module = module(
@@ -272,7 +272,8 @@ fn an_operation_without_a_rule_is_named() {
     );
 }
 
-/// An update of fewer elements than its bound leaves the others unchanged.
+/// An update with fewer elements than its bound writes only these elements, and leaves the rest of the
+/// operand unchanged.
 #[test]
 fn updates_write_only_their_elements() {
     check(

@@ -268,7 +268,8 @@ fn shardings_and_groups() {
     );
 }
 
-/// A bitcast is defined by its layouts, even a bitcast of a copy that only changes the layout.
+/// The layouts of operand and result determine what a bitcast does. The layout of a copy must therefore be
+/// kept for a bitcast of the copy, even if the copy changes nothing else.
 #[test]
 fn layouts_say_what_a_bitcast_is() {
     check(
@@ -426,7 +427,7 @@ fn transfers_keep_what_they_say_besides() {
     );
 }
 
-/// Operations that StableHLO expresses differently, or with values from outside a region.
+/// Prints StableHLO operations that HLO writes differently, and regions that use values from outside.
 #[test]
 fn stablehlo_becomes_hlo() {
     let program = "
@@ -542,10 +543,10 @@ fn values(program: &str) -> Vec<String> {
     results.iter().map(text).collect()
 }
 
-/// Programs whose values come from jaxlib, or follow from the definitions in XLA's passes.
+/// The expected values come from jaxlib, or follow from the definitions in XLA's passes.
 #[test]
 fn values_of_forms_that_stablehlo_lacks() {
-    // A number without braces is the first element.
+    // A number without braces is the first element; the other elements are 0.
     let found = values("HloModule m\nENTRY e { ROOT c = s32[2,3] constant(7) }");
     assert_eq!(found, ["7 0 0 0 0 0"]);
     let found = values("HloModule m\nENTRY e { ROOT c = (s32[2], (), s64[]) constant(({1, 2}, (), 7)) }");
@@ -976,7 +977,7 @@ fn hostile_texts_are_answered_soon() {
     let open = many(100_000, &|i| format!("  a{i} = f32[2] constant(\"x, y)\n"));
     drop(error(&format!("HloModule m\nENTRY e {{\n{open}")));
     drop(error(&format!("HloModule m\nENTRY e {{ x = {}", "(".repeat(1_000_000))));
-    // A literal with more elements than the text has.
+    // A literal whose type has more elements than the text lists.
     assert!(
         error("HloModule m\nENTRY e { ROOT x = f32[1000000000000] constant({1}) }")
             .contains("list has 1 items")

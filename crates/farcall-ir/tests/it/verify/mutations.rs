@@ -7,7 +7,7 @@ use farcall_ir::{Func, InstId, Module, NewInst, Type, ValueId, infer, refine, te
 
 use super::{SPLIT, program};
 
-/// The programs of this folder, including invalid ones.
+/// The programs in `tests/verify`, including invalid ones.
 fn programs() -> Vec<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/verify");
     let mut found = Vec::new();
@@ -26,7 +26,7 @@ fn parse(program: &str) -> Option<Module> {
     text::parse(&Source::new("test.mlir", program)).ok()
 }
 
-/// Runs the verifier. The types of a valid program can be inferred again.
+/// Runs the verifier. If the program is valid, checks that its types can be inferred again.
 fn check(module: &Module) -> bool {
     let verified = verify::verify(module);
     let valid = verified.is_ok();
