@@ -125,7 +125,8 @@ fn write_literal(f: &mut dyn Write, l: &Literal) -> fmt::Result {
     f.write_str(">")
 }
 
-/// Writes nested lists. Most dimensions have size 1, since the elements are few, but the rank may be large.
+/// Writes nested lists. There are at most [`HEX_ELEMENTS`] elements, but the rank is unbounded. The loop
+/// therefore runs over elements and does not recurse over dimensions.
 fn write_lists(f: &mut dyn Write, l: &Literal) -> fmt::Result {
     let dims = l.dims();
     for i in 0..l.len() {

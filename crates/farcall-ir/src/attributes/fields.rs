@@ -19,7 +19,7 @@ pub struct Fields<'a> {
     pub operand: &'a dyn Fn(usize) -> Option<&'a TensorType>,
     /// Assigns ids to functions.
     pub symbols: &'a mut dyn FunctionIds,
-    /// Parses an attribute from the text of another one.
+    /// Parses an attribute that another attribute contains as text.
     pub parse: &'a dyn Fn(&str) -> Option<Attribute>,
 }
 

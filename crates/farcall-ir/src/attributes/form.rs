@@ -1,4 +1,4 @@
-//! Attributes of operations of the middle form.
+//! Attributes of the operations that exist only in the middle form ([`crate::middle`]).
 
 use super::{Bad, Fields, Put, indexing, reduction};
 use crate::attr::Attribute;

@@ -6,7 +6,7 @@
 //! equal their defaults. The attributes that remain in a dictionary belong to the instruction. This module
 //! does not depend on the format of a program: a reader passes a name, a dictionary, the types of the
 //! operands, a function that assigns ids to functions, and a function that reads an attribute from text
-//! ([`Fields`]). The files have the names of those in [`crate::op`]. The names of each operation's attributes
+//! ([`Fields`]). The files are named after those in [`crate::op`]. The names of each operation's attributes
 //! are declared in the operation table ([`crate::op::table`]); debug builds check that `read` and `write` use
 //! no others.
 //!

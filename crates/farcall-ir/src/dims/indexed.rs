@@ -33,7 +33,8 @@ pub struct IndexedDims<'a> {
     /// Dimension of the indices that holds index vectors. If it equals the rank of the indices, each vector
     /// has one entry.
     pub index_vector_dim: usize,
-    /// Number that is added to each entry if the entry is negative; empty if nothing is added.
+    /// For each entry of an index vector, the number that is added to the entry if it is negative. Empty if
+    /// no entry is wrapped.
     pub wrap: &'a [usize],
 }
 
@@ -128,8 +129,8 @@ impl<'a> IndexedDims<'a> {
         (dims.len() == self.window_dims.len()).then_some(sizes)
     }
 
-    /// Returns true if a dimension of the operand has two positions: from two entries of an index vector, or
-    /// from an entry and a batching dimension.
+    /// Returns true if the position in a dimension of the operand is given twice: by two entries of an index
+    /// vector, or by an entry and a batching dimension.
     fn has_duplicates(&self) -> bool {
         let mut positions: Vec<usize> = [self.indexed_dims, self.operand_batching_dims].concat();
         positions.sort_unstable();
@@ -137,8 +138,8 @@ impl<'a> IndexedDims<'a> {
     }
 
     /// Returns the places of windows in row-major tensors with dimensions of these sizes. `window` has the
-    /// size of a window in each dimension of the operand. `None` if the numbers do not fit the tensors;
-    /// nothing about them has to be verified beforehand.
+    /// size of a window in each dimension of the operand. Returns `None` if the numbers do not fit the
+    /// tensors, so they need not be verified beforehand.
     pub fn placement(
         &self,
         window: &[usize],

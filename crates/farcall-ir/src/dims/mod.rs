@@ -1,9 +1,9 @@
 //! Arithmetic on dimensions: strides, joining adjacent dimensions, and the dimension numbers of gathers and
 //! scatters ([`indexed`]).
 //!
-//! Type inference, the evaluator, passes and kernels share these functions. They compute with sizes and
-//! numbers of dimensions only, never with elements. Sizes and numbers may be anything: arithmetic saturates,
-//! and functions that need valid numbers return `None` for others.
+//! Type inference, the evaluator, passes and kernels share these functions. They use only sizes and dimension
+//! numbers, never elements. Any size and any dimension number is accepted: arithmetic saturates, and
+//! functions that need valid numbers return `None` for invalid ones.
 
 pub mod indexed;
 
@@ -23,8 +23,8 @@ pub fn others(rank: usize, named: &[&[usize]]) -> Vec<usize> {
     (0..rank).filter(|d| named.iter().all(|list| !list.contains(d))).collect()
 }
 
-/// Joins adjacent dimensions, given from outer to inner. `joined` returns the dimension that stands for an
-/// outer and the adjacent inner one; `None` if they have to be walked separately.
+/// Joins adjacent dimensions, given from outer to inner. `joined` takes an outer dimension and the adjacent
+/// inner one. It returns one dimension that replaces both; `None` if the two have to be walked separately.
 pub fn join<D>(dims: impl IntoIterator<Item = D>, joined: impl Fn(&D, &D) -> Option<D>) -> Vec<D> {
     let dims = dims.into_iter();
     let mut all: Vec<D> = Vec::with_capacity(dims.size_hint().0);
@@ -37,8 +37,8 @@ pub fn join<D>(dims: impl IntoIterator<Item = D>, joined: impl Fn(&D, &D) -> Opt
     all
 }
 
-/// Returns true if an outer dimension with the stride `outer` and an inner one with this stride and size can
-/// be walked as one dimension with the inner stride.
+/// Returns true if an outer dimension of stride `outer` and an inner dimension of stride `inner` and size
+/// `inner_size` can be walked as one dimension of stride `inner`.
 pub fn continues(outer: usize, inner_size: usize, inner: usize) -> bool {
     inner.checked_mul(inner_size) == Some(outer)
 }
