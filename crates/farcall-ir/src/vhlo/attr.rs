@@ -13,8 +13,8 @@ use crate::attr::{AttrDict, Attribute, DialectAttr, IntKind};
 use crate::bytecode::{Cursor, Reading};
 use crate::scalar::Scalar;
 
-/// An enumeration: its code in VHLO, the kind of attribute that represents it in StableHLO, and its words by
-/// number.
+/// An enumeration: its code in VHLO, the kind of attribute that represents it in StableHLO, and the keyword
+/// for each of its numbers.
 pub(super) struct Enumeration {
     pub(super) code: u64,
     pub(super) kind: &'static str,

@@ -1,8 +1,9 @@
 //! The versions of VHLO's operations, and the names of their attributes.
 //!
-//! Both follow from the operation table ([`crate::op::table`]), which has the releases of each version and
-//! the attributes in StableHLO. This file adds the differences: attributes that StableHLO has as one and VHLO
-//! as several ([`parts`]), and attributes that only some versions have ([`CHANGES`]).
+//! Both follow from the operation table ([`crate::op::table`]). The table has, for each version of an
+//! operation, the StableHLO release that introduced it, and the names of the attributes in StableHLO. This
+//! file adds the differences: attributes that StableHLO has as one and VHLO as several ([`parts`]), and
+//! attributes that only some versions have ([`CHANGES`]).
 
 use std::sync::LazyLock;
 

@@ -10,7 +10,7 @@ use crate::module::{FuncId, Module};
 #[derive(Default)]
 pub(super) struct Symbols {
     by_name: HashMap<String, FuncId>,
-    /// Uses of functions, with the byte at which each is.
+    /// Uses of functions, each with its byte position in the artifact.
     uses: Vec<(FuncId, usize)>,
 }
 
@@ -25,7 +25,7 @@ impl attributes::FunctionIds for Symbols {
 }
 
 impl Symbols {
-    /// Records uses of functions at a byte.
+    /// Records uses of functions at byte `at` of the artifact.
     pub(super) fn note_uses(&mut self, ids: &[FuncId], at: usize) {
         self.uses.extend(ids.iter().map(|id| (*id, at)));
     }

@@ -17,8 +17,8 @@ use crate::types::Type;
 /// Decodes an entry of a file. Attributes and types within the entry are decoded through the table.
 type Decode<T> = for<'a> fn(&mut Table<'_, 'a>, &Entry, &mut Cursor<'a>) -> Reading<T>;
 
-/// Decodes a location. The number is the number of locations that enclose it. Returns the nesting depth of
-/// the location, itself included, and its value.
+/// Decodes a location. The `u32` argument is the number of locations that enclose it. Returns the nesting
+/// depth of the location, itself included, and its value.
 type DecodeLocation =
     for<'a> fn(&mut Table<'_, 'a>, &mut Cursor<'a>, u32) -> Reading<(u32, Option<Arc<Loc>>)>;
 
@@ -152,7 +152,8 @@ impl<'f, 'a> Table<'f, 'a> {
         }
     }
 
-    /// Decodes type number `i`. If values cannot have this type, the inner error is the type.
+    /// Decodes type number `i`. The inner result is an error, which contains the type, if values cannot have
+    /// it.
     pub(super) fn value_type(&mut self, i: usize, here: &Cursor<'a>) -> Reading<Result<Type, Type>> {
         Ok(self.ty_at(i, here)?.into_value())
     }
