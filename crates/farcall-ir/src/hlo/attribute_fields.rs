@@ -59,7 +59,7 @@ impl<'s> AttrReader<'_, 's> {
         Err(Expected::new(self.span, message))
     }
 
-    /// Takes an attribute whose whole value `f` reads.
+    /// Takes an attribute and reads its value with `f`, which must consume the whole value.
     pub(super) fn read<T>(
         &mut self,
         key: &str,

@@ -112,7 +112,7 @@ fn spend(g: &AttrReader<'_, '_>, at: &Cursor<'_>, n: usize) -> Read<()> {
     }
 }
 
-/// Parses `mesh['x'=2,'y'=4] {'y'}`: each group has the devices that differ only along these axes.
+/// Parses `mesh['x'=2,'y'=4] {'y'}`: the devices of a group differ only along the axes in braces.
 fn by_axes(c: &mut Cursor<'_>, g: &AttrReader<'_, '_>) -> Read<(Vec<Vec<i64>>, usize)> {
     let whole = c.span();
     if !c.eat_str("mesh") {

@@ -261,7 +261,7 @@ impl Window {
             list.map(|list| format!("{key}={}", list.join("x")))
         };
         let parts: Vec<String> = [
-            // Sizes are always written: no size equals this default.
+            // No size equals the default `usize::MAX`, so sizes are always written.
             part("size", self.size.clone(), usize::MAX),
             part("stride", self.sizes(&self.stride), 1),
             pad,

@@ -99,7 +99,7 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
         rows.collect()
     });
     let mut by_opcode = FxHashMap::default();
-    // The first row of an opcode wins: `tan` exists in both dialects.
+    // The first row of an opcode wins. (`tan` has two rows, because StableHLO and CHLO both have it.)
     ROWS.iter().for_each(|row| _ = by_opcode.entry(row.opcode).or_insert(row));
     Table { by_opcode, by_op: ROWS.iter().map(|row| (row.op, row)).collect() }
 });

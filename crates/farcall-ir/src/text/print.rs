@@ -72,8 +72,8 @@ fn generic_module(m: &Module) -> String {
     out
 }
 
-/// Returns the table entry of the operation of another dialect that a custom call was read from; `None` for
-/// any other instruction.
+/// If the instruction is a custom call that represents an operation of another dialect, returns the table
+/// entry of that operation; otherwise `None`.
 fn own_syntax(inst: Inst<'_>) -> Option<&'static Syntax> {
     match inst.op() {
         Op::CustomCall(call) => table::of_call(call),

@@ -26,7 +26,8 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
     TABLE.keys().copied()
 }
 
-/// The entry of the operation that a custom call was read from; `None` for other custom calls.
+/// The entry of the operation of another dialect that a custom call represents; `None` for other custom
+/// calls.
 pub(super) fn of_call(call: &CustomCall) -> Option<&'static Syntax> {
     lookup(&call.target).filter(|syntax| syntax.call().is_some_and(|c| c == *call))
 }
