@@ -88,7 +88,8 @@ fn global_ids(cx: &mut Cx<'_>, code: &'static str, groups: &Groups) {
 
 /// Returns the number of processes in a group, if the instruction determines it.
 fn group_size(groups: &Groups, columns: Option<usize>) -> Option<usize> {
-    // All partitions of a replica take part.
+    // If there is a channel and the groups list replicas, all partitions of these replicas take part. The
+    // number of columns then does not determine the number of processes.
     let partitions_too = groups.channel_id() > 0 && !groups.global_ids;
     columns.filter(|_| !partitions_too)
 }

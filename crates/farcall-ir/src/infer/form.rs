@@ -1,4 +1,4 @@
-//! Operations of the middle form.
+//! Operations that exist only in the middle form ([`crate::middle`]).
 
 use std::ops::Range;
 
@@ -40,7 +40,7 @@ fn fusion(cx: &mut Cx<'_>) -> Option<TypeList> {
     Some(cx.types(region.returned()))
 }
 
-/// Checks a sort whose results hold a part of each line.
+/// Checks a partial sort, whose results hold only a part of each sorted line.
 fn partial_sort(cx: &mut Cx<'_>, dim: usize, part: &Range<usize>) -> Option<TypeList> {
     let sorted = reduction::sort(cx, dim)?;
     let first = cx.t(0);

@@ -140,7 +140,7 @@ impl Builder<'_> {
         let size_b = self.binary(Binary::And, b, magnitude)?;
         let sign_a = self.binary(Binary::And, a, sign)?;
         let sign_b = self.binary(Binary::And, b, sign)?;
-        // Away from zero if the signs are equal and `y` is larger, otherwise toward zero.
+        // Away from zero if the signs are equal and `y` has the larger magnitude, otherwise toward zero.
         let opposite = self.is(ComparisonDirection::Ne, sign_a, sign_b);
         let larger = self.is(ComparisonDirection::Gt, size_a, size_b);
         let inwards = self.binary(Binary::Or, opposite, larger)?;
