@@ -341,7 +341,7 @@ fn tanh(z: C) -> C {
     C::new(beta * rho * s / denominator, t / denominator)
 }
 
-/// `acosh` by way of `acos`: a quarter turn into the right half plane.
+/// Computes `acosh` from `acos` by a quarter turn into the right half plane.
 fn acosh(z: C) -> C {
     let w = acos(z);
     if w.re.is_nan() && w.im.is_nan() {
@@ -413,7 +413,7 @@ fn arc(x: f64, y: f64) -> Arc {
     Arc { log, asin, acos }
 }
 
-/// `w` with `asin(z) = atan2(re z, re w) ± i im w`.
+/// The number `w` for which `asin(z) = atan2(re z, re w) ± i im w`.
 fn asin_acos_kernel(z: C) -> C {
     let (x, y) = (z.re.abs(), z.im.abs());
     if x.is_nan() || y.is_nan() {

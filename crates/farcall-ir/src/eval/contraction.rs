@@ -53,8 +53,8 @@ pub(super) fn dynamic_convolution(
     convolution(m, inst, xs, &Convolution { padding, ..c.clone() })
 }
 
-/// Computes the product of two tensors. Its dimensions are the batch dimensions, then the free dimensions of
-/// lhs, then those of rhs.
+/// Computes the product of two tensors. The result has the batch dimensions, then the free dimensions of lhs,
+/// then the free dimensions of rhs.
 fn dot(
     lhs: &Literal,
     rhs: &Literal,

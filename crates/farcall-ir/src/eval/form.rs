@@ -1,4 +1,4 @@
-//! Operations of the middle form.
+//! Operations that exist only in the middle form ([`crate::middle`]).
 
 use super::machine::Machine;
 use super::outcome::{Continuation, Step, region};

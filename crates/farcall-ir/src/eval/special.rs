@@ -2,7 +2,7 @@
 //!
 //! The implementations are slow and simple: series, recurrences and iterations to convergence instead of
 //! tabulated approximations. Unless another source is named, formulas are from Abramowitz and Stegun's
-//! handbook, and numbers such as 6.3.7 are its numbers of formulas.
+//! handbook, and numbers such as 6.3.7 refer to formulas in it.
 
 use crate::scalar::Scalar;
 use farcall_sig::DType;

@@ -60,8 +60,8 @@ impl Traits {
     pub const STRUCTURE: Traits = Traits(1 << 9);
     /// Each result element is computed from the corresponding operand elements.
     pub const ELEMENTWISE: Traits = Traits(1 << 10);
-    /// The operation only moves elements, and a fusion computes it while it loads: it reads the elements
-    /// directly from the operands.
+    /// The operation only moves elements, and costs nothing in a fusion: the fusion loads the moved elements
+    /// directly from the operation's operands.
     pub const FUSES_INTO_LOADS: Traits = Traits(1 << 11);
     /// The operation may end a run with an error: its operands may give a shape other than the declared one,
     /// or it is not implemented for every allowed type.
@@ -154,8 +154,8 @@ impl Formats {
 }
 
 impl OpInfo {
-    /// Declares an operation with this number of values and regions. `same_name` is its name in HLO, if it
-    /// has the same name there.
+    /// Adds the name and the other columns to a declaration created by [`arity`]. `same_name` is the
+    /// operation's name in HLO if HLO uses the same name.
     pub(super) const fn row(
         self,
         name: &'static str,

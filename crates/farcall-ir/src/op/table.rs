@@ -8,8 +8,8 @@
 //! variables have their rows in [`super::elementwise`]. The other tables treat all of these functions alike,
 //! so a new function needs only its row.
 //!
-//! A row has the opcode, the pattern of its operations, name, arity, traits, attributes, and formats other
-//! than text.
+//! A row has the opcode, the pattern that matches its operations, the name, arity, traits and attributes, and
+//! the formats other than text.
 
 use std::sync::LazyLock;
 
