@@ -19,7 +19,8 @@ use farcall::ir::{DType, Literal, Module, Scalar, Source, minifloat, text, verif
 use farcall::{CompileOptions, Executable, Registry};
 use farcall_testing::compare::Tolerance;
 
-/// Rows and columns of the tensors whose plans are read, and of the tensors whose values are compared.
+/// Rows and columns of the tensors in programs whose plans are read (large), and whose values are compared
+/// (small).
 const LARGE_SIZES: [usize; 2] = [100, 1000];
 const SMALL_SIZES: [usize; 2] = [10, 100];
 
@@ -492,7 +493,7 @@ fn inputs(module: &Module) -> Vec<Literal> {
     types.map(|t| Literal::from_fn(t.dtype, t.sizes(), |_| (number.borrow_mut())(t.dtype))).collect()
 }
 
-/// A few units in the last place of a type.
+/// Tolerance of a few units in the last place of a type.
 fn tolerance(dtype: DType) -> Tolerance {
     let (relative, absolute) = match (dtype.real(), minifloat::Format::of(dtype)) {
         (_, Some(format)) => (2f64.powi(-(format.mantissa_bits as i32)), minifloat::decode(dtype, 1)),

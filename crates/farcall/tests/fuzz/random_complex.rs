@@ -1,6 +1,6 @@
-//! Functions of complex numbers, and conversions from and to floats, compared with the evaluator: ordinary
-//! numbers, numbers near points where digits can be lost, and NaNs, infinities, zeros of both signs and
-//! subnormal numbers.
+//! Compares functions of complex numbers, and conversions from and to floats, with the evaluator. The
+//! operands are ordinary numbers, numbers near points where digits can be lost, NaNs, infinities, zeros of
+//! both signs, and subnormal numbers.
 
 use farcall::ir::eval::Denormals;
 use farcall::ir::middle::pipeline::Pipeline;

@@ -1,6 +1,6 @@
 //! Reductions, windows and maps by regions of several operations, with one and two operands, compared with
 //! the evaluator bit by bit. Most of these regions are not associative, so a different order of elements
-//! shows.
+//! would change the results.
 
 use farcall::ir::eval::Denormals;
 use farcall::ir::middle::pipeline::Pipeline;

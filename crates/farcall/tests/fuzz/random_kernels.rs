@@ -243,7 +243,7 @@ fn large_windows_match_the_evaluator() {
     }
 }
 
-/// Regions that keep the larger or smaller number and an index, spelled differently from JAX's.
+/// Regions that keep the larger or smaller number and its index: JAX's spelling, and two others.
 const SPELLINGS: [&str; 3] = [
     // The region that `jax.numpy.argmax` compiles to.
     "%2 = stablehlo.compare CMP, %a, %b : (T, T) -> tensor<i1>

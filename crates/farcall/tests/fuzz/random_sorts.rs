@@ -260,8 +260,8 @@ return %s#0, %s#1, %t#0, %t#1 : {x}, {y}, {x}, {y} }}"
     }
 }
 
-/// Comparators of `%a` and `%b`, which are `s32`, `%c` and `%d`, which are `f32`, and the captured number
-/// `%m`, with the kernel that serves each.
+/// Comparators, each with the kernel that serves it. `%a` and `%b` are `s32`, `%c` and `%d` are `f32`, and
+/// `%m` is a captured number.
 const COMPUTED: [(&str, &str); 6] = [
     (
         "%0 = stablehlo.remainder %a, %m : tensor<i32>

@@ -299,7 +299,7 @@ fn products(g: &Graph) -> Vec<Value<'_>> {
     all
 }
 
-/// Random numbers, which differ between runs.
+/// Random numbers of a uniform distribution.
 fn random(g: &Graph) -> Vec<Value<'_>> {
     let [lo, hi] = [0, 1].map(|n| g.scalar(DType::F32, n));
     let shape = g.constant(Literal::from_slice(DType::S64, [1], &[5i64]));

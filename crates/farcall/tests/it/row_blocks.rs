@@ -5,7 +5,7 @@ use farcall::ir::middle::pipeline::Pipeline;
 use farcall::ir::{DType, Literal, Scalar, Source, text};
 use farcall::{CompileOptions, Executable, Registry};
 
-/// Returns numbers that are not integers, so that a different order of sums shows.
+/// Returns numbers that are not integers, so that a different order of additions would change the sums.
 fn numbers(dims: &[usize], seed: usize) -> Literal {
     Literal::from_fn(DType::F32, dims, |i| {
         let n = (i + seed * 7919).wrapping_mul(2_654_435_761) % 2001;
@@ -14,7 +14,7 @@ fn numbers(dims: &[usize], seed: usize) -> Literal {
 }
 
 /// Runs a program with and without the pass, twice each, on different numbers. With the pass, the products
-/// and the operations between them must be `fusions` fusions.
+/// and the operations between them must become `fusions` fusions.
 fn check(program: &str, inputs: &[&[usize]], fusions: usize) {
     let inputs = |run: usize| -> Vec<Literal> {
         inputs.iter().enumerate().map(|(i, dims)| numbers(dims, i + 10 * run)).collect()
@@ -195,7 +195,7 @@ fn layers_and_functions_of_rows() {
     check(program, &[&[6, 100, 40], &[40, 100], &[100], &[100, 30], &[6, 100]], 1);
 }
 
-/// A reduction over rows is not a part of the blocks of rows.
+/// A reduction that combines elements of different rows is not fused into the blocks of rows.
 #[test]
 fn sums_of_columns_are_apart() {
     let program = "func.func @main(%x: tensor<128x40xf32>, %w: tensor<40x64xf32>) -> tensor<64xf32> {

@@ -65,7 +65,7 @@ struct Session {
     frame: Box<Frame>,
 }
 
-/// Calls handlers with the context of this call.
+/// Handler that calls the handlers under test with the context of its own call.
 unsafe extern "C" fn inside(frame: *mut abi::CallFrame) -> *mut Error {
     // SAFETY: the host calls handlers with a valid frame.
     let frame = unsafe { &mut *frame };

@@ -191,8 +191,9 @@ macro_rules! call {
     }};
 }
 
-/// Returns `size`, or a nearby size if `size` would mark the arguments as another version's, which has
-/// pointers at other offsets. The host cannot protect itself against a caller with a wrong version.
+/// Returns `size`, or a nearby size if `size` would mark the arguments as those of another version. That
+/// version has pointers at other offsets, and the host cannot protect itself against a caller that states a
+/// wrong version.
 fn told_apart(size: usize, right: usize) -> usize {
     const { assert!(StateSetArgs::STRUCT_SIZE == StateGetArgs::STRUCT_SIZE) };
     let old = StateSetArgsV2::STRUCT_SIZE..StateSetArgs::STRUCT_SIZE;

@@ -7,7 +7,7 @@ use super::generate::{Gen, Meta, Need};
 use super::ops::draw;
 use super::regions;
 
-/// Adds one of these instructions.
+/// Adds an instruction of one of the kinds in this file.
 pub(crate) fn any(g: &mut Gen) -> Option<()> {
     let make = draw(
         g,

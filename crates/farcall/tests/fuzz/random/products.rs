@@ -12,7 +12,7 @@ use super::generate::{Gen, Meta, Need, is_float, largest_integer, splat};
 use super::ops::{binary_meta, draw};
 use super::regions::reducer;
 
-/// Adds one of these instructions.
+/// Adds an instruction of one of the kinds in this file.
 pub(crate) fn any(g: &mut Gen) -> Option<()> {
     let make = draw(
         g,

@@ -8,7 +8,7 @@ use farcall::ir::{AttrDict, DType, NewInst, Op, RegionId, TensorType, Type, Valu
 use super::generate::{Callee, Gen, Meta, Need, is_float, largest_integer};
 use super::ops::{comparison, draw, on_elements};
 
-/// Adds one of these instructions.
+/// Adds an instruction of one of the kinds in this file.
 pub(crate) fn any(g: &mut Gen) -> Option<()> {
     let nested: &[(usize, super::ops::Make)] = &[
         (4, reduce),
