@@ -68,9 +68,9 @@ impl<'g> Value<'g> {
 }
 
 impl Graph {
-    /// Adds an `rng`: random numbers, different in each run. `a` and `b` are the bounds of a uniform
-    /// distribution, or the mean and standard deviation of a normal distribution. `ty` is the type of the
-    /// result, and `shape` holds its sizes.
+    /// Adds an `rng`: random numbers from a fixed key, so the same inputs give the same numbers in every run.
+    /// `a` and `b` are the bounds of a uniform distribution, or the mean and standard deviation of a normal
+    /// distribution. `ty` is the type of the result, and `shape` holds its sizes.
     #[track_caller]
     pub fn rng<'g>(
         &'g self,
