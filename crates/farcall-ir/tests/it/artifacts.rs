@@ -26,7 +26,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     entries.flatten().map(|entry| entry.path()).collect()
 }
 
-/// The files in the folder `artifacts`, and in the folder that the environment names.
+/// The files in the folder `artifacts`, and in the folder that the variable `FARCALL_ARTIFACTS` names.
 fn folders() -> Vec<PathBuf> {
     let mut out = files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/artifacts"));
     if let Some(folder) = std::env::var_os("FARCALL_ARTIFACTS") {
@@ -297,8 +297,8 @@ fn texts() -> Vec<PathBuf> {
 }
 
 /// The text of a module, reduced to what artifacts preserve. Attributes that equal their defaults are left
-/// out, because artifacts always contain them. The kinds of channels of collective operations are 0, because
-/// artifacts lack them.
+/// out, because artifacts always contain them. The channel kinds of collective operations are replaced by 0,
+/// because artifacts do not store them.
 fn without_defaults(module: &Module) -> String {
     let precision = "precision_config = [#stablehlo<precision DEFAULT>, #stablehlo<precision DEFAULT>]";
     let collective = |line: &str| !line.contains("stablehlo.send") && !line.contains("stablehlo.recv");

@@ -1,5 +1,5 @@
-//! Bounded dimensions whose sizes are computed: the lowered program must return what the evaluator computes
-//! on tensors of the exact sizes.
+//! Bounded dimensions whose sizes are computed at run time. The lowered program must return the same results
+//! as the evaluator, which runs on tensors of the exact sizes.
 
 use farcall_ir::eval::{self, Denormals, EvalValue, NoHost, eval};
 use farcall_ir::{DType, Literal, Module, Scalar, Source, bounded, refine, text, verify};

@@ -268,8 +268,8 @@ fn shardings_and_groups() {
     );
 }
 
-/// The layouts of operand and result determine what a bitcast does. The layout of a copy must therefore be
-/// kept for a bitcast of the copy, even if the copy changes nothing else.
+/// The layouts of operand and result determine the effect of a bitcast. If the operand is a copy, the layout
+/// of the copy must therefore be kept, even if the copy changes nothing else.
 #[test]
 fn layouts_say_what_a_bitcast_is() {
     check(
@@ -303,7 +303,7 @@ fn layouts_say_what_a_bitcast_is() {
     );
 }
 
-/// Elements may be split into several, or several joined into one.
+/// A bitcast may split each element into several elements, or join several elements into one.
 #[test]
 fn a_bitcast_may_change_the_size_of_elements() {
     check(

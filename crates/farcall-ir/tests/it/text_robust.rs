@@ -269,7 +269,7 @@ fn floats_round_trip() {
     }
 }
 
-/// The order is independent of the text and of the number of attributes.
+/// The order does not depend on the order in the text or on the number of attributes.
 #[test]
 fn attributes_are_in_the_order_of_their_names() {
     let program = |names: &mut dyn Iterator<Item = usize>| {

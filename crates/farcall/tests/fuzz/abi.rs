@@ -2,9 +2,9 @@
 //! hangs.
 //!
 //! Runs are deterministic: the same seed and iteration count (`FARCALL_FUZZ_SEED`, `FARCALL_FUZZ_ITERATIONS`)
-//! repeat a run. Pointers are null, misaligned, or to memory of the right size with arbitrary contents;
-//! sizes, counts, kinds and codes are arbitrary. Errors that no callee can detect are left out: dangling
-//! pointers, and lengths beyond the memory.
+//! repeat a run. Pointers are null, are misaligned, or point to memory of the right size with arbitrary
+//! contents. Sizes, counts, kinds and codes are arbitrary. Errors that no callee can detect are left out:
+//! dangling pointers, and lengths beyond the memory.
 #![expect(clippy::print_stdout, reason = "prints the seed, to repeat a run")]
 
 use farcall_testing::process::alone;

@@ -1,6 +1,6 @@
-//! Kernels that interpret regions or compute with indices, compared with the evaluator: random operations of
-//! every element type, with NaNs, infinities, zeros of both signs and subnormal numbers, empty tensors, and
-//! every rank up to 4.
+//! Compares kernels that interpret regions or compute with indices with the evaluator, in random operations
+//! of every element type. The operands include NaNs, infinities, zeros of both signs and subnormal numbers.
+//! They also include empty tensors and every rank up to 4.
 
 use farcall::ir::eval::Denormals;
 use farcall::ir::middle::pipeline::Pipeline;

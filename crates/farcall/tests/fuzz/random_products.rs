@@ -1,5 +1,5 @@
-//! Products and convolutions compared with the evaluator: random dimension numbers, windows, groups and
-//! element types, in sizes that fill tiles, end within a tile, or are empty. Elements are small integers, so
+//! Compares products and convolutions with the evaluator. Dimension numbers, windows, groups and element
+//! types are random. The tensors fill tiles, end within a tile, or are empty. Elements are small integers, so
 //! sums are exact in any order.
 
 use farcall::ir::eval::Denormals;

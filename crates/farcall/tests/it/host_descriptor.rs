@@ -36,7 +36,7 @@ fn a_library_with_a_descriptor() {
     let registry = Registry::new();
     let report = load(&registry, &path, &[]).unwrap();
     assert_eq!(report.targets.len(), 3);
-    // The path may be that of a copy, which another test of this process has loaded first.
+    // The library may be named by the path of a copy that another test of this process has loaded first.
     assert!(describe(&registry).contains(".so (farcall library)"), "{}", describe(&registry));
     check_calls(&registry);
     let again = Registry::new();

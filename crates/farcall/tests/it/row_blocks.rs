@@ -79,8 +79,8 @@ fn attention_with_a_mask() {
     check(&program, &[&[3, 96, 20], &[3, 70, 20], &[3, 70, 33], &[96, 70]], 1);
 }
 
-/// Blocks that share right factors, which are packed once for all of them. The factors are so large that
-/// their columns and their depth are packed in several parts.
+/// Blocks that share right factors. The factors are packed once for all blocks. They are so large that their
+/// columns and their depth are packed in several parts.
 #[test]
 fn blocks_with_the_same_large_factors() {
     let soft = softmax("2x96", "2x96x600", "[0, 1]", 2);

@@ -191,7 +191,7 @@ macro_rules! call {
     }};
 }
 
-/// Returns `size`, or a nearby size if `size` would mark the arguments as those of another version. That
+/// Returns `size`, or a nearby size if `size` would mark the arguments as structs of another version. That
 /// version has pointers at other offsets, and the host cannot protect itself against a caller that states a
 /// wrong version.
 fn told_apart(size: usize, right: usize) -> usize {
