@@ -60,7 +60,7 @@ pub enum Argument<S = i64> {
 pub struct OpCall {
     /// The op.
     pub target: String,
-    /// Those attributes of the differentiated call that this op declares.
+    /// The attributes of the differentiated call that this op declares.
     pub attrs: AttrValues,
 }
 

@@ -43,7 +43,7 @@ pub enum Attribute {
     Dict(AttrDict),
     /// `dense<…> : tensor<…>`
     Dense(Literal),
-    /// `dense<…> : tensor<…xindex>`: dimensions and elements.
+    /// `dense<…> : tensor<…xindex>`. The elements of the literal are 64-bit integers.
     DenseIndex(Literal),
     /// `dense_resource<__elided__> : tensor<…>`: a constant whose elements the printer omitted.
     Elided(TensorType),

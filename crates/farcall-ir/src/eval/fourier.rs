@@ -1,9 +1,9 @@
 //! Discrete Fourier transforms of any length, in `f64`.
 //!
 //! A transform follows Cooley and Tukey's recursion over the prime factors of the length. The roots of unity
-//! come from one table, so that errors do not accumulate along a line. Nothing is multiplied by a zero part
-//! of a root, not even an infinity. The engine uses this module for lines with NaNs or infinities, so that
-//! its results for such lines equal the evaluator's.
+//! come from one table, so that errors do not accumulate along a line. The product of a number and a zero
+//! part of a root is 0, even if the number is infinite or NaN. The engine uses this module for lines with
+//! NaNs or infinities, so that its results for such lines equal the evaluator's.
 
 use std::f64::consts::FRAC_PI_4;
 
@@ -104,8 +104,9 @@ fn on_circle(a: usize, n: usize) -> (f64, f64) {
     }
 }
 
-/// Maximum prime factor of a length for which lines with NaNs or infinities are summed. Summing takes as many
-/// steps per element as the factor. For larger factors, every element of such a line becomes NaN.
+/// Maximum prime factor of the length of a line for which a line with NaNs or infinities is transformed,
+/// which takes as many steps per element as the factor. For larger factors, every element of such a line
+/// becomes NaN.
 const MAX_SUMMED_FACTOR: usize = 256;
 
 fn largest_prime_factor(mut n: usize) -> usize {

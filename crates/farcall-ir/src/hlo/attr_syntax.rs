@@ -1,4 +1,4 @@
-//! Syntax of attributes that need no code of their own.
+//! Syntax of attributes that the reader and the printer handle without specific code.
 
 /// Syntax of one attribute. The fields are its name in HLO and its name in [`crate::attributes`].
 pub(super) enum AttrSyntax {

@@ -266,8 +266,8 @@ struct BatchCodes {
     indices: &'static str,
 }
 
-/// Checks the batching dimensions of an operand and of the indices. `valid` is true if those of the operand
-/// are in range.
+/// Checks the batching dimensions of an operand and of the indices. `valid` is true if the operand's batching
+/// dimensions are in range.
 fn batching(
     cx: &mut Cx<'_>,
     codes: &BatchCodes,

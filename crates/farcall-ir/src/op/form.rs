@@ -1,4 +1,4 @@
-//! Operations of the [middle form](crate::middle), which no program contains.
+//! Operations that exist only in the [middle form](crate::middle).
 
 use std::ops::Range;
 

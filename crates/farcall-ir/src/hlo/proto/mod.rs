@@ -42,8 +42,8 @@ fn begins_module(bytes: &[u8]) -> bool {
 /// Reads an `HloModuleProto`, by itself or in an `HloProto`. `name` is the file name for messages.
 ///
 /// # Errors
-/// Code `proto` for a truncated file or other content. The errors of [`super::parse`], which show lines of
-/// the module's HLO text.
+/// Code `proto` if the file is truncated or has other content. Otherwise the errors of [`super::parse`],
+/// which show lines of the module's HLO text.
 pub fn read(bytes: &[u8], name: &str) -> Result<Module, ProgramError> {
     let written = write::module(bytes).map_err(|e| {
         let message = format!("cannot read {name} as an HloModuleProto: {e}");
