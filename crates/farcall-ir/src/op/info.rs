@@ -60,8 +60,8 @@ impl Traits {
     pub const STRUCTURE: Traits = Traits(1 << 9);
     /// Each result element is computed from the corresponding operand elements.
     pub const ELEMENTWISE: Traits = Traits(1 << 10);
-    /// The operation only moves elements, and costs nothing in a fusion: the fusion loads the moved elements
-    /// directly from the operation's operands.
+    /// The operation only moves elements. A fusion does not compute it as a separate step, but loads the
+    /// moved elements directly from the operation's operands.
     pub const FUSES_INTO_LOADS: Traits = Traits(1 << 11);
     /// The operation may end a run with an error: its operands may give a shape other than the declared one,
     /// or it is not implemented for every allowed type.

@@ -326,8 +326,8 @@ impl Op {
         self.info().is(Traits::ELEMENTWISE)
     }
 
-    /// Returns true for operations that only move elements and that a fusion need not compute: the fusion
-    /// loads the moved elements directly from the operation's operands.
+    /// Returns true for operations that only move elements and that a fusion does not compute as a separate
+    /// step: it loads the moved elements directly from the operation's operands.
     pub fn moves_elements(&self) -> bool {
         self.info().is(Traits::FUSES_INTO_LOADS)
     }

@@ -25,7 +25,7 @@ fn error(bytes: &[u8]) -> String {
     format!("[{}] {}", e.diagnostics[0].code, e.diagnostics[0].message)
 }
 
-/// An artifact with an additional `return` at its end, whose attribute `x` is attribute number `attr`.
+/// An artifact with an additional `return`, whose attribute `x` is attribute number `attr`.
 fn with_attr(mut artifact: Artifact, attr: u64) -> Vec<u8> {
     let x = artifact.string("x");
     let name = artifact.attr(BUILTIN, numbers(&[2, x]));
@@ -175,8 +175,8 @@ fn what_is_shared_is_not_copied_without_end() {
     let list = artifact.attr(BUILTIN, numbers(&all));
     assert!(error(&with_attr(artifact, list)).starts_with("[nesting]"));
 
-    // Lists of splats with many elements. Then an attribute that is stored as text and contains another such
-    // attribute, whose long name occurs many times.
+    // A list of splats with many elements. Then an attribute whose text repeats the long text of another
+    // attribute 100,000 times.
     let mut artifact = Artifact::new();
     let tensor = artifact.ty(numbers(&[20, 1, 2 * 4_000, 0]));
     let splats: Vec<u64> = (0..100_000)
