@@ -1,6 +1,6 @@
-//! Compares kernels that interpret regions or compute with indices with the evaluator, in random operations
-//! of every element type. The operands include NaNs, infinities, zeros of both signs and subnormal numbers.
-//! They also include empty tensors and every rank up to 4.
+//! Compares two kinds of kernels with the evaluator: kernels that interpret regions, and kernels that compute
+//! with indices. The operations are random and cover every element type. The operands include NaNs,
+//! infinities, zeros of both signs and subnormal numbers, empty tensors, and every rank up to 4.
 
 use farcall::ir::eval::Denormals;
 use farcall::ir::middle::pipeline::Pipeline;
