@@ -15,8 +15,9 @@ fn main() {
     ] {
         println!("cargo:rustc-link-arg-bins=-Wl,--export-dynamic-symbol={symbol}");
     }
-    // Loops for different types of one size are often identical code. With this option, the linker that Rust
-    // provides for this target keeps only one of them, which makes the program a fifteenth smaller.
+    // Loops for different element types of the same size are often identical code. With this option, the
+    // linker that Rust provides for this target keeps only one of them. The program becomes a fifteenth
+    // smaller.
     let is = |variable: &str, value: &str| std::env::var(variable).is_ok_and(|v| v == value);
     if is("PROFILE", "release") && is("TARGET", "x86_64-unknown-linux-gnu") && !has_own_linker() {
         println!("cargo:rustc-link-arg-bins=-Wl,--icf=all");

@@ -387,7 +387,7 @@ pub(crate) enum Dump {
     Verified,
     /// The program with the sizes that follow from its inputs.
     Refined,
-    /// The middle form before any pass.
+    /// The middle form ([`farcall::ir::middle`]) before any pass.
     Build,
     /// The middle form after a pass.
     Pass(&'static str),

@@ -6,13 +6,13 @@ use farcall::ir::types::{Dim, TensorType, Type};
 
 use crate::terminal::{DIM, styled};
 
-/// Returns the inputs of a run: the parameters without tokens, which have no value.
+/// Returns the inputs of a run: all parameters except tokens, which have no value.
 pub(crate) fn inputs(func: &Func) -> Vec<(&Type, Option<&AttrDict>)> {
     let params = func.params().iter().enumerate().map(|(i, p)| (func.ty(*p), func.param_attrs().get(i)));
     params.filter(|(ty, _)| **ty != Type::Token).collect()
 }
 
-/// Returns the outputs of a run: the results without tokens.
+/// Returns the outputs of a run: all results except tokens.
 pub(crate) fn outputs(func: &Func) -> Vec<(&Type, Option<&AttrDict>)> {
     let results = func.results().iter().enumerate().map(|(i, ty)| (ty, func.result_attrs().get(i)));
     results.filter(|(ty, _)| **ty != Type::Token).collect()

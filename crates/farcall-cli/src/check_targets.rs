@@ -4,12 +4,12 @@
 //! | --- | --- |
 //! | `check.expect_eq` | equals the element of `expected`; -0 equals 0, and NaN equals NaN |
 //! | `check.expect_almost_eq` | is within `tolerance` (0.001) of the element of `expected`, or both are NaN |
-//! | `check.expect_close` | is `min_ulp_difference` (0) to `max_ulp_difference` (3) representable numbers away, or both are NaN |
-//! | `check.eq` | equals the element of `expected` if it is an integer, is within 0.0001 of it otherwise; returns a `pred` |
+//! | `check.expect_close` | is `min_ulp_difference` (0) to `max_ulp_difference` (3) representable numbers away from the element of `expected`, or both are NaN |
+//! | `check.eq` | equals the element of `expected` if both are integers or booleans; otherwise, is within 0.0001 of it. Returns a `pred` |
 //!
-//! Numbers in parentheses are defaults. These targets mean the same in the StableHLO project's interpreter,
-//! with one exception: there, NaN does not equal NaN, so a program with NaN in a recorded result never passes
-//! there.
+//! Numbers in parentheses are defaults. The StableHLO project's interpreter has targets of the same names
+//! and meanings, with one exception: to that interpreter, NaN does not equal NaN. There, a program with NaN
+//! in a recorded result never passes.
 
 use farcall::ffi::descriptor::OpDescriptor;
 use farcall::ffi::prelude::*;

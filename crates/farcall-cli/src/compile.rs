@@ -49,7 +49,7 @@ pub(crate) struct FrontProgram {
     pub(crate) entry: String,
     /// The arguments, if refinement needed them.
     pub(crate) arguments: Option<Vec<Literal>>,
-    /// Arguments whose elements the program is compiled for, because sizes depend on them; see
+    /// Arguments whose elements determine sizes. The program is compiled for these elements; see
     /// [`CompileOptions::known`].
     known: Vec<Option<Literal>>,
 }
@@ -179,7 +179,7 @@ pub(crate) fn plan(
     Ok(Some(plan))
 }
 
-/// Collects the middle form for `--dump`.
+/// Collects the text of the middle form ([`farcall::ir::middle`]) for `--dump`.
 struct FormDump {
     dump: Option<Dump>,
     /// Number of selected passes. The passes that always run come after them.

@@ -20,10 +20,10 @@ pub(crate) const MANIFEST: &str = "manifest.json";
 /// Description of a corpus.
 #[derive(Deserialize, Debug)]
 pub(crate) struct Manifest {
-    /// Symbols by target and stage, for libraries that do not register their targets.
+    /// The symbol of each stage of each target, for libraries that do not register their targets.
     #[serde(default)]
     ffi_targets: BTreeMap<String, BTreeMap<String, String>>,
-    /// Symbols that describe the type of a state, by the name of the type.
+    /// For each type of state, by name: the symbols that describe the type.
     #[serde(default)]
     ffi_types: BTreeMap<String, TypeSymbols>,
     /// The cases.

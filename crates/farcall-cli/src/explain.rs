@@ -147,7 +147,7 @@ fn fusion_boundaries(out: &mut impl Write, explanation: &Explanation) -> Result<
     Ok(())
 }
 
-/// Returns the number of bytes that a run needs at one time: inputs, results, constants, the arena.
+/// Returns the memory that a run needs at the same time, in bytes: for inputs, results, constants and arena.
 fn needs(plan: &Plan) -> [usize; 4] {
     let inputs = plan.params().iter().filter_map(|param| param.ty.bytes()).sum();
     let results = plan.results().iter().map(|r| r.slice.size).sum();

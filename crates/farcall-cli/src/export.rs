@@ -20,7 +20,7 @@ pub(crate) fn write(
 ) -> Result<()> {
     let interface = exported.interface(module);
     writeln!(out, "{} in {file}", styled(BOLD, &interface.name))?;
-    // The program's own parameters follow the platform index.
+    // A platform index may precede the function's own parameters.
     let params = inputs(func);
     let first = params.len().saturating_sub(exported.kept_vars.len());
     let types: Vec<String> = interface.arguments.iter().map(|a| a.ty.to_string()).collect();

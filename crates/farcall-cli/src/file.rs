@@ -38,7 +38,7 @@ pub(crate) fn write(path: &Path, f: impl FnOnce(&mut dyn Write) -> Result<()>) -
     Ok(())
 }
 
-/// Returns an error if a file cannot be created. Called before the work that computes its contents.
+/// Returns an error if a file cannot be created. Commands call this before they compute the file's contents.
 pub(crate) fn require_place(path: &Path) -> Result<()> {
     ensure!(!path.is_dir(), "cannot write {}: it is a folder", path.display());
     let folder = folder(path);

@@ -98,7 +98,7 @@ pub(crate) fn of(interface: &Interface, params: &[&Type], args: &InputArgs) -> R
     Ok(arguments)
 }
 
-/// Adds a hint to the error for a missing file: the keyword that its name resembles, if any.
+/// Adds a hint to the error for a missing file: the keyword that the file's name resembles, if any.
 fn mistyped(error: anyhow::Error, path: &Path) -> anyhow::Error {
     let words = Fill::value_variants().iter().map(|fill| word(*fill));
     match path.to_str().filter(|_| !path.exists()).map(|text| nearest(text, words)).as_deref() {

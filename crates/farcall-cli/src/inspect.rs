@@ -38,7 +38,7 @@ pub(crate) fn inspect(args: &InspectArgs) -> Result<()> {
         true => code.program()?.0,
         false => code.module()?,
     };
-    // In a verified module, calls that stand for operations are these operations: they need no target.
+    // Verification replaces custom calls that stand for operations by the operations, which need no target.
     let module = verify_owned(module)?;
     let exported = if args.entry.is_none() { code.exported()? } else { None };
     let func = entry(&module, args.entry.as_deref())?;

@@ -26,8 +26,8 @@ pub(crate) fn triad_bandwidth(working_set: usize, pool: &ThreadPool) -> f64 {
     let n = (working_set / (3 * size_of::<f32>())).max(256);
     let (mut a, b, c) = (vec![0f32; n], vec![1f32; n], vec![2f32; n]);
     let threads = pool.size().max(1);
-    // Each thread gets a part and makes several passes over it, so that the start of a thread does not count
-    // for small sets.
+    // Each thread makes several passes over its part of the arrays, so that the time to start a thread does
+    // not matter even for small arrays.
     let size = n.div_ceil(threads);
     let passes = (1 << 22) / n + 1;
     let parts: Vec<_> = a.chunks_mut(size).zip(b.chunks(size)).zip(c.chunks(size)).collect();
@@ -84,11 +84,11 @@ fn fused_multiply_adds(times: usize) -> usize {
     #[cfg(target_arch = "x86_64")]
     {
         if is_x86_feature_detected!("avx512f") {
-            // SAFETY: the processor has these instructions, as the test above found.
+            // SAFETY: the test above found that the processor has AVX-512F.
             return unsafe { x86::avx512(times) };
         }
         if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-            // SAFETY: the processor has these instructions, as the test above found.
+            // SAFETY: the test above found that the processor has AVX2 and FMA.
             return unsafe { x86::avx2(times) };
         }
     }
@@ -101,7 +101,7 @@ mod x86 {
     use std::hint::black_box;
 
     /// # Safety
-    /// The processor has these instructions.
+    /// The processor has AVX-512F.
     #[target_feature(enable = "avx512f")]
     pub(super) unsafe fn avx512(times: usize) -> usize {
         let mut sums = [_mm512_set1_ps(1.0); 12];
@@ -115,7 +115,7 @@ mod x86 {
     }
 
     /// # Safety
-    /// The processor has these instructions.
+    /// The processor has AVX2 and FMA.
     #[target_feature(enable = "avx2,fma")]
     pub(super) unsafe fn avx2(times: usize) -> usize {
         let mut sums = [_mm256_set1_ps(1.0); 12];

@@ -175,7 +175,7 @@ fn number(x: f64, digits: usize) -> String {
     }
 }
 
-/// Removes trailing zeros after the point, except for one.
+/// Removes trailing zeros after the decimal point. At least one digit follows the point in the result: `1.0`.
 fn trimmed(text: &str) -> String {
     if !text.contains('.') {
         return format!("{text}.0");

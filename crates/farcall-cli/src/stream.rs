@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail, ensure};
 use farcall::ir::Source;
 use farcall::memory::Charge;
 
-/// Number of bytes of input of unknown length that are read before the first check.
+/// Number of bytes that are read before the first check, if the length of the input is unknown.
 const FIRST_BYTES: usize = 1 << 16;
 
 /// Bytes of input, which count as memory.
@@ -71,7 +71,7 @@ impl Content {
     }
 }
 
-/// A check for input that may be endless: whether its first bytes are text.
+/// Checks that input, which may be endless, is text from its first bytes on.
 pub(crate) struct TextCheck<'a> {
     name: &'a str,
     /// Number of bytes that are known to be text.

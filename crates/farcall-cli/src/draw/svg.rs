@@ -276,8 +276,8 @@ pub(super) fn fill(node: &Node, timed: bool) -> String {
     }
 }
 
-/// The color of a share of the run time: white to red, with a square root so that shares of some percent
-/// show.
+/// The color of a share of the run time: white to red. The square root makes shares of a few percent
+/// visible.
 fn heat(share: f64) -> String {
     let warm = share.clamp(0.0, 1.0).sqrt();
     let mix = |cold: f64, hot: f64| (cold + (hot - cold) * warm).round() as u8;

@@ -27,11 +27,12 @@ pub(crate) enum Farcall {
 }
 
 impl Farcall {
-    /// Returns the given checkout (or the folder of the crate `farcall-ffi`). By default, returns the
-    /// checkout that this program was built from if it still exists, else the registry.
+    /// Returns the folder of the crate `farcall-ffi`; `given` is this folder, or the checkout that contains
+    /// it. Without `given`, returns the folder in the checkout that this program was built from. If that
+    /// checkout no longer exists, returns the registry.
     ///
     /// # Errors
-    /// If the given folder is not a checkout.
+    /// If the given folder is neither a checkout nor the folder of the crate.
     pub(crate) fn find(given: Option<&Path>) -> Result<Farcall> {
         let Some(given) = given else {
             let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("../farcall-ffi");

@@ -50,8 +50,8 @@ pub(crate) struct Alternatives {
 }
 
 impl Alternatives {
-    /// Returns values that differ from `from`, the attribute's present value; `from` is `None` if it is
-    /// absent.
+    /// Returns values that differ from `from`, the attribute's present value. `from` is `None` if the
+    /// attribute is absent.
     pub(crate) fn of(attr: &AttrDecl, from: Option<&AttrValue>) -> Alternatives {
         let (values, are_all): (Vec<AttrValue>, bool) = match &attr.ty {
             AttrType::Scalar(ScalarType::Bool) => (vec![true.into(), false.into()], true),
@@ -142,8 +142,9 @@ fn try_call(declaration: &Declaration, wanted: CallRequest<'_>, sizes: Sizes, nu
     Some(Call { operands: operands.iter().map(ty).collect::<Option<_>>()?, attrs, is_empty })
 }
 
-/// Chooses the type of an operand. Batch dimensions (`*`) become one dimension. A name gets its size in
-/// `known`, such as the value of an attribute, or else the next size.
+/// Chooses the type of an operand. Batch dimensions (`*`) become one dimension. A named dimension takes its
+/// size from `known`, which also has the values of the integer attributes. A new name takes the next size of
+/// `sizes`.
 fn make(
     signature: &Signature,
     operand: &OperandDecl,

@@ -65,7 +65,8 @@ pub(super) fn report(tests: &[Test], results: &[Judged], took: Duration, args: &
     Ok(failed > 0)
 }
 
-/// Formats the reason after the name: on the same line if it is a single line, else indented below.
+/// Formats the reason that follows the test's name: on the same line if it is a single line, else indented
+/// below.
 fn reason(outcome: &Outcome) -> String {
     let Some(reason) = &outcome.reason else { return String::new() };
     if reason.contains('\n') {
@@ -76,7 +77,7 @@ fn reason(outcome: &Outcome) -> String {
     }
 }
 
-/// Counts the tests stopped by each cause, most frequent first.
+/// Returns each cause of failures and skips with its number of tests, most frequent first.
 fn causes(results: &[Judged]) -> Vec<(&str, usize)> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for cause in results.iter().filter_map(|(o, _)| o.cause.as_deref()) {

@@ -1,9 +1,12 @@
 //! `farcall run --trace`: the events of runs in Chrome's trace event format, which Perfetto (ui.perfetto.dev)
 //! and `chrome://tracing` open.
 //!
-//! The format is an object with `traceEvents`. The kinds of events (`ph`) used here are complete events (`X`:
-//! thunks and runs on the thread of the run, tasks on their threads), begin and end of concurrent activities
-//! (`b`, `e`: calls that complete later), and names (`M`). Times are in microseconds.
+//! The format is an object with `traceEvents`. Times are in microseconds. These kinds of events (`ph`) are
+//! used here:
+//!
+//! - `X`, an event with a duration: a run or thunk on the thread of the run, or a task on its own thread.
+//! - `b` and `e`, begin and end of a concurrent activity: a call that completes after its thunk.
+//! - `M`, the name of the process or of a thread.
 //!
 //! A file named `….html` is a self-contained page that shows the same events in a browser.
 

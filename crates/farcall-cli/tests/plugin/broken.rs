@@ -69,7 +69,7 @@ fn added(x: &Buffer<f64>, y: &mut Buffer<f64>) -> Result<()> {
     Ok(())
 }
 
-/// The absolute value of numbers above 1.
+/// The absolute value of numbers below -1; other numbers stay the same.
 #[handler(name = "broken.shrink")]
 #[signature((x: T[*]) -> (y: T[*]) where T: f64 | f32)]
 #[jvp(tangent = shrink_jvp)]
@@ -78,7 +78,7 @@ fn shrink<T: Float>(x: &Buffer<T>, y: &mut Buffer<T>) -> Result<()> {
     Ok(())
 }
 
-/// Derivative without the sign of the branch, in one element type.
+/// The tangent, which lacks the sign for numbers below -1 in `f32`.
 #[handler(name = "broken.shrink_jvp")]
 #[signature((x: T[*], dx: T[*]) -> (dy: T[*]) where T: f64 | f32)]
 fn shrink_jvp<T: Float>(x: &Buffer<T>, dx: &Buffer<T>, dy: &mut Buffer<T>) -> Result<()> {
@@ -102,7 +102,7 @@ fn norm() {
     }
 }
 
-/// Derivative for symmetric changes.
+/// The derivative, which holds for symmetric changes of `x` only.
 #[handler(name = "symmetric.norm_bwd")]
 #[signature((x: f64[*, n, n], dy: f64[*]) -> (dx: f64[*, n, n]))]
 fn norm_bwd() {
@@ -118,7 +118,7 @@ fn norm_jvp() {
     zip!(x.matrices(), dx.matrices(), dy.iter_mut()).for_each(|(x, dx, dy)| *dy = 6.0 * dot(x, dx));
 }
 
-/// Looks at the whole batch, and returns a residual.
+/// Squares `x` and adds the number of entries in the whole batch. Returns a residual.
 #[handler(name = "broken.shift")]
 #[signature((x: f64[*]) -> (y: f64[*]))]
 #[vjp(residuals(twice: f64[*]), backward = shift_bwd)]
@@ -128,7 +128,7 @@ fn shift() {
     }
 }
 
-/// The derivative of one entry.
+/// The derivative of each entry, which the rest of the batch does not affect.
 #[handler(name = "broken.shift_bwd")]
 #[signature((twice: f64[*], dy: f64[*]) -> (dx: f64[*]))]
 fn shift_bwd() {
@@ -165,7 +165,7 @@ fn tail_transpose(y: &Buffer<f64>, offset: i64, x: &mut Buffer<f64>) -> Result<(
     Ok(())
 }
 
-/// Sums of `x` between neighboring starts, which must ascend. Of generated operands, only a single start does.
+/// Sums of `x` between neighboring starts, which must ascend. Generated starts only ascend if there is one.
 #[handler(name = "strict.between")]
 #[signature((x: f64[n], starts: s32[s]) -> (y: f64[s - 1]) where s >= 1)]
 #[vjp(backward = between_bwd)]

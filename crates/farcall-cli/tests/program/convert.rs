@@ -256,7 +256,7 @@ fn artifacts_are_written() {
     assert!(bytes.starts_with(b"ML\xefR\x03StableHLO_v1.0.0\0"), "{bytes:x?}");
     let text = |file: &str| folder.farcall(["convert", file, "--to", "stablehlo"]).stdout;
     assert_eq!(text("double.mlirbc"), text("double.hlo"));
-    // Features that only this engine supports would be lost in other engines.
+    // Other engines read artifacts, so an operation that only farcall supports is rejected.
     let folder = folder.with(
         "wraps.mlir",
         r#"func.func @main(%x: tensor<3xf32>, %i: tensor<2x1xi32>) -> tensor<2xf32> {

@@ -7,7 +7,8 @@ use safetensors::tensor::{Dtype, TensorView};
 
 use crate::folder::Folder;
 
-/// `y = tanh(x @ params['w'] + params['b'])` and `n = 2 * b` of `x: f32[b,4]`, exported for cpu and cuda.
+/// A function exported for cpu and cuda. For `x: f32[b,4]`, it computes `y = tanh(x @ params['w'] +
+/// params['b'])` and `n = 2 * b`.
 const SYMBOLIC: &[u8] = include_bytes!("../../../farcall-ir/tests/artifacts/symbolic.bin");
 
 fn bytes(values: &[f32]) -> Vec<u8> {
@@ -44,7 +45,7 @@ fn safetensors(header: &str, bytes: usize) -> Vec<u8> {
     [&(header.len() as u64).to_le_bytes()[..], header.as_bytes(), &vec![0; bytes]].concat()
 }
 
-/// Header of eight huge tensors, and of one whose end offset is the largest integer.
+/// Header of eight huge tensors, and of one whose end offset is close to the largest integer.
 fn vast() -> String {
     let size = (1u64 << 61) - 1;
     let tensor = |i: u64| {

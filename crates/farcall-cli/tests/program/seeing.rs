@@ -25,7 +25,7 @@ func.func @main(%x: tensor<300000xf32>, %n: tensor<i32>) -> tensor<300000xf32> {
 }
 ";
 
-/// Warning that precedes times.
+/// Warning that a debug build prints before times.
 const DEBUG_BUILD: &str = if cfg!(debug_assertions) {
     "warning: this is a debug build: its times are not representative of farcall's speed\n"
 } else {
@@ -135,7 +135,8 @@ func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> {
     );
 }
 
-/// One operation for each reason not to be fused that small programs can have.
+/// A program with one unfused operation for each reason that can keep an operation out of fusions in a small
+/// program.
 const APART: &str = "\
 func.func @main(%x: tensor<8xf32>) -> (tensor<f32>, tensor<8xf32>, tensor<4xf32>, tensor<8xf32>, tensor<2xi32>) {
   %z = stablehlo.constant dense<0.0> : tensor<f32>
