@@ -125,7 +125,7 @@ class Errors:
 
 
 def numbers(dtype):
-    """Iterates over chunks of equal size."""
+    """Yields the operands of a function, in chunks of equal size."""
     bits = BITS[dtype]
     if dtype in ("f16", "bf16"):
         yield np.arange(1 << 16, dtype=np.uint32).astype(bits).view(DTYPES[dtype])

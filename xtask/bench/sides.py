@@ -1,9 +1,9 @@
 """farcall and XLA:CPU (jaxlib) side by side: the same program text, the same inputs, measured alternately.
 
-Both are called from Python with arguments that are ready: NumPy arrays for farcall, arrays on the device for
-XLA, through `execute_sharded`, which has the least overhead from Python. Each run gets fresh copies of the
-inputs, made just before it on both sides, so that the cache contains the same part of the inputs. A run ends
-when all results are available.
+Both are called from Python with arguments that are ready: farcall with NumPy arrays, XLA with arrays on its
+device. XLA is called through `execute_sharded`, which has the least overhead from Python. Just before each
+run, both sides copy the inputs, so that the cache contains the same part of them. A run ends when all results
+are available.
 """
 
 import signal

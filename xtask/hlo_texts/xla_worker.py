@@ -4,8 +4,9 @@ Verdicts:
 
 - `invalid`: XLA cannot parse the text.
 - `large`: the program is too large to be run here.
-- `read`: XLA parses the text, but jaxlib does not run the program on one CPU device, two runs differ, its
-  collectives have several participants, or the text was printed without the elements of constants.
+- `read`: XLA parses the text, but gives no outputs to compare with: jaxlib does not run the program on one
+  CPU device, two runs differ, the collectives of the program have several participants, or the text was
+  printed without the elements of constants.
 - `ran`: the outputs are stored.
 
 jaxlib runs only StableHLO, so jaxlib's own converter first converts the text.
@@ -33,12 +34,12 @@ from texts import path_of
 
 # Maximum number of elements of all inputs and outputs together. Larger programs take minutes and gigabytes.
 MAX_ELEMENTS = 1 << 24
-# Collectives of a single participant have a result of the operand's type.
+# Matches the types of operand and result of a collective. With a single participant, these types are equal.
 GATHERED = re.compile(
     r"stablehlo\.(?:all_gather|reduce_scatter)\".*?[)>}] : \((.*?)\) -> \(?(.*?)\)?(?: loc\(.*\))?$",
     re.DOTALL | re.MULTILINE,
 )
-# Groups of replicas with several members, and partners other than device 0.
+# Matches groups of replicas with several members, and communication partners other than device 0.
 SEVERAL_DEVICES = re.compile(
     r"replica_groups=(\{\{\d+,|\[\d+,([2-9]|\d\d+)\]<=|mesh)|source_target_pairs=\{\{(\d+,[1-9]|[1-9])"
 )

@@ -71,10 +71,10 @@ def _describe(kind: str, i: int, got: np.ndarray, want: np.ndarray, unequal: np.
 
 
 def as_close_as_xla(got: list[np.ndarray], want: list[np.ndarray], truth: list[np.ndarray]) -> bool:
-    """Returns true if each output is at most twice as far from the truth as XLA's output, wherever it differs
-    from XLA's output.
+    """Returns true if every element that differs from XLA's element has an error of at most twice XLA's error
+    in that output.
 
-    XLA's error is the largest of the finite errors in the output.
+    XLA's error in an output is the largest finite error of XLA's elements.
     """
     return all(_as_close(*arrays) for arrays in zip(got, want, truth, strict=True))
 

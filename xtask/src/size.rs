@@ -1,8 +1,8 @@
 //! `cargo xtask size`: the contents of the release artifacts, by section, crate, module and function.
 //!
 //! Both artifacts are built with symbols in a folder of their own, because the symbols of an ordinary release
-//! build are stripped. Mangled names of the v0 scheme contain type arguments. These arguments tell apart the
-//! instances of a function, and code that is compiled for several instruction sets.
+//! build are stripped. Mangled names of the v0 scheme contain type arguments. These arguments distinguish the
+//! instances of a generic function, and the versions of code that is compiled for several instruction sets.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,7 +15,7 @@ use object::{Object, ObjectSection, ObjectSymbol, SectionFlags, SectionKind};
 use crate::shell::{cargo, must, root, target};
 
 /// The release artifacts with their maximum sizes in bytes, without symbols. The guide's page *Platforms and
-/// limits* says what the largest parts are worth.
+/// limits* lists the largest parts and their benefits.
 const ARTIFACTS: [(&str, u64); 2] = [("farcall", 25_900_000), ("lib_farcall.so", 21_500_000)];
 
 /// Number of lines of a table, unless the caller chooses it.

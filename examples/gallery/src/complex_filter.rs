@@ -42,8 +42,7 @@ fn bwd_jvp<T: Real>() -> Result<()> {
 
 type Signal<T> = Buffer<Complex<T>>;
 
-/// For each product of an entry of `x` and an entry of `h`, the indices of these entries, and the index of
-/// the entry of `y` that the product contributes to.
+/// Returns `(i, j, k)` for each term `x[i]·h[j]` of the sums; the term contributes to `y[k]`.
 fn terms<T: Real>(
     x: &Signal<T>,
     h: &Signal<T>,

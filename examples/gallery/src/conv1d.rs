@@ -44,8 +44,7 @@ fn bwd_jvp<T: Float>() -> Result<()> {
     bwd(tx, tw, dy, stride, dilation, pad, tdx, tdw)
 }
 
-/// For each product of an entry of `x` and an entry of `w`, the indices of these entries, and the index of
-/// the entry of `y` that the product contributes to.
+/// Returns `(i, j, k)` for each term `x[i]·w[j]` of the sums; the term contributes to `y[k]`.
 #[rustfmt::skip]
 fn terms<T: Float>(
     x: &Buffer<T>, w: &Buffer<T, 3>, y: &[usize], [stride, dilation, pad]: [i64; 3],

@@ -45,8 +45,7 @@ fn bwd_jvp<T: Float>() -> Result<()> {
 }
 
 type Ints = Buffer<i32, 1>;
-/// For each product of an entry of `a` and an entry of `b`, the indices of these entries, and the index of
-/// the entry of `y` that the product contributes to.
+/// Returns `(e, k, i)` for each term `a[e]·b[k]` of the sums; the term contributes to `y[i]`.
 fn terms<T: Float>(c: &Ints, s: &Ints, b: &Buffer<T>) -> Result<impl Iterator<Item = (usize, usize, usize)>> {
     let ([k, n], len, rows) = (b.last_dims()?, c.len(), s.len() - 1);
     let at = move |i: usize| (s[i].max(0) as usize).min(len);

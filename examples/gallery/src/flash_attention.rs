@@ -88,8 +88,8 @@ fn bwd<T: Real>(host: &Context) -> Result<()> {
     Ok(())
 }
 
-/// Rows of `k` times the `w` columns of `q`. If `order` is given (the indices of the first query and the
-/// first key), the scores of masked keys are −∞.
+/// Returns the products of the rows of `k` and the `w` columns of `q`. For a causal mask, `order` has the
+/// indices of the first query and the first key, and the products of masked keys are −∞.
 fn scores<T: Real>(k: &[T], q: &[T], [d, w]: [usize; 2], order: Option<(usize, usize)>) -> Vec<T> {
     let mut scores = vec![T::ZERO; k.len() / d * w];
     add_product(&mut scores, k, [d, 1], q, [k.len() / d, d, w]);

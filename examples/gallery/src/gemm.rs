@@ -31,8 +31,7 @@ fn gemm_bwd<T: Float>(a: &Mat<T>, b: &Mat<T>, dc: &Mat<T>, da: &mut Mat<T>, db: 
     Ok(())
 }
 
-/// For each term `a[i]·b[j]` of the products, `i`, `j`, and the index of the entry of `c` that the term
-/// contributes to.
+/// Returns `(i, j, k)` for each term `a[i]·b[j]` of the products; the term contributes to `c[k]`.
 fn terms<T: Float>(a: &Mat<T>, b: &Mat<T>) -> Result<impl Iterator<Item = (usize, usize, usize)>> {
     let ([m, k], [_, n]) = (a.last_dims()?, b.last_dims()?);
     let row = move |i: usize, l: usize| (0..n).map(move |j| (i * k + l, (i / m * k + l) * n + j, i * n + j));

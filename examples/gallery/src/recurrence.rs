@@ -51,7 +51,7 @@ fn bwd_jvp<T: Float>() {
     (0..h.len()).for_each(|t| tda[t] = tdb[t] * near(h, t, -1) + db[t] * near(th, t, -1));
 }
 
-/// The element `steps` further in the same row; 0 beyond its ends.
+/// Returns the element `steps` further in the same row; 0 beyond the ends of the row.
 fn near<T: Float>(x: &Buffer<T>, t: usize, steps: isize) -> T {
     let at = x.dims().last().and_then(|n| (t % n).checked_add_signed(steps).filter(|at| at < n));
     at.map_or(T::ZERO, |_| x[t.wrapping_add_signed(steps)])

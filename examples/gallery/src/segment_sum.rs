@@ -36,7 +36,7 @@ fn segment_take<T: Float>(
     Ok(())
 }
 
-/// For each id, its row index among the rows of all batches.
+/// Returns the row of `y` that each id refers to, counted over all batches; `None` if there is no such row.
 fn places(ids: &Buffer<i32>, segments: i64) -> impl Iterator<Item = Option<usize>> {
     let (n, segments) = (ids.dims().last().copied().unwrap_or(1).max(1), segments as usize);
     ids.iter().enumerate().map(move |(i, &id)| {

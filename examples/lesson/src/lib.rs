@@ -1,5 +1,5 @@
-//! The ops of the lesson, for use in graphs of custom calls. They compute the same functions on the CPU as
-//! the GPU libraries that they are named after, so graphs made for those libraries run here.
+//! The ops of the lesson, for use in graphs of custom calls. On the CPU, they compute the same functions as
+//! the GPU libraries that they are named after. Graphs made for those libraries therefore run here.
 //!
 //! | op | gradient | batching |
 //! | --- | --- | --- |

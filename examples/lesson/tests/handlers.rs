@@ -7,7 +7,7 @@ use farcall::ir::{AttrDict, Attribute, DType, Literal, TensorType};
 use farcall::registry::{Handler, Platform, Target, TargetOrigin};
 use farcall::{CompileOptions, Executable, Registry};
 
-/// Returns the ops without their signatures.
+/// Returns a registry of the ops without their signatures.
 fn registry() -> Registry {
     let registry = Registry::new();
     for op in Registry::new().register_ops(lesson_ops::OPS).unwrap() {

@@ -367,7 +367,8 @@ fn pad(operands: &[Literal], attrs: &AttrValues) -> Vec<Literal> {
     let Some(AttrValue::Str(mode)) = attrs.get("mode") else { panic!("no mode") };
     each_row(&operands[0], |_, x| {
         let last = x.len() - 1;
-        // The element `steps` beyond the end of a row, in the order in which the row is traversed.
+        // Returns the element `steps` positions after the last element of `row`. For elements before the
+        // first one, `row` is reversed.
         let beyond = |row: &[f64], steps: usize| match mode.as_str() {
             "edge" => row[last],
             "wrap" => row[(steps - 1) % row.len()],
