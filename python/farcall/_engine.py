@@ -187,7 +187,8 @@ class _Trees(Protocol):
 def _called(
     run: Callable[[Sequence[Any]], list[np.ndarray]], trees: _Trees | None, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
-    """Returns `run(args)`, or applies the argument and result trees of a JAX function."""
+    """Returns `run(args)`. With the trees of a JAX function, flattens the arguments before the run, and
+    builds the tree of the results."""
     if trees is not None:
         return trees.results(run(trees.leaves(args, kwargs)))
     if kwargs:

@@ -224,7 +224,7 @@ class OpPrimitive:
             if is_partitioned and all(isinstance(size, int) for x in context.avals_in for size in x.shape):
                 rule = self.native.batch_sharding_rule(self.types(context.avals_in), attributes)
                 extra["sdy.sharding_rule"] = mlir.ir.Attribute.parse(rule)
-        # Tokens order calls with a side effect: a token is the last operand and the last result of each.
+        # Tokens order calls with a side effect: each such call has a token as its last operand and result.
         ordered = [context.tokens_in.get(Internal.side_effect)] if self.native.has_side_effect else []
         tokens = [Internal.core.abstract_token for _ in ordered]
         rule = jax.ffi.ffi_lowering(

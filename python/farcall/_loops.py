@@ -191,8 +191,8 @@ class Loop:
 
 
 class LinearLoop(Loop):
-    """Primitive of a derivative under `vmap`. The operands in which it is linear have the axes of all loops,
-    because the cotangents have them."""
+    """Primitive of a derivative under `vmap`. The operands in which the derivative is linear have the axes of
+    all loops, because the cotangents have these axes."""
 
     def _looped(self, mapped: tuple[bool, ...], params: dict[str, Any]) -> tuple[bool, ...]:
         saved = self.of.saved(**params)
@@ -205,7 +205,7 @@ class LinearLoop(Loop):
 
 
 def loop(function: Callable[..., list[Any]], operands: Sequence[Any], mapped: Sequence[bool]) -> list[Any]:
-    """Calls a function for each index of the first axis of some operands, in order, and stacks the
+    """Calls a function for each index of the first axis of the `mapped` operands, in order, and stacks the
     results."""
     # JAX's loop cannot be split. In a mesh of explicit axes, the first axis of its arrays must therefore be
     # unsplit.

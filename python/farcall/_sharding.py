@@ -1,9 +1,9 @@
 """Partitioning of an op's calls among devices.
 
-A *factor* of a call is a dimension seen across all its operands and results (`Factors`); the signature
-determines how each may be split. If XLA partitions a program, Shardy receives the factors as a rule, and
-decides which axes of the mesh split which factors. Then each device calls the op on its parts, and partial
-results are combined (`lower_partitioned`).
+A *factor* of a call is a dimension that its operands and results may share (`Factors`). The signature
+determines how each factor may be split. If XLA partitions a program, Shardy receives the factors as a rule,
+and decides which axes of the mesh split which factors. Then each device calls the op on its parts, and
+partial results are combined (`lower_partitioned`).
 
 A factor stays whole if the signature requires it, if its axis already splits another factor, or if its size
 is not a multiple of the number of devices. (In the last case, a part would be padded with entries that a sum
@@ -175,8 +175,8 @@ def lower_partitioned(
 
 
 def _refined(mesh: jax.sharding.Mesh) -> jax.sharding.Mesh:
-    """Returns a mesh with an axis for each prime factor of an axis, because Shardy also splits dimensions by
-    parts of axes."""
+    """Returns a mesh with an axis for each prime factor of the size of an axis, because Shardy also splits
+    dimensions by parts of axes."""
     axes = {f"{name}.{i}": prime for name, size in mesh.shape.items() for i, prime in enumerate(_primes(size))}
     return jax.sharding.Mesh(mesh.devices.reshape(tuple(axes.values())), tuple(axes))
 

@@ -2,8 +2,8 @@
 jax.ffi as ffi`.
 
 The arrays of a call determine where it runs: NumPy arrays in farcall's own engine, JAX arrays and tracers in
-JAX, through `jax.ffi.ffi_call`. A target that is registered here is registered for both. JAX is needed only
-for JAX arrays and for names of `jax.ffi` that this module does not define; these are JAX's own.
+JAX, through `jax.ffi.ffi_call`. A target that is registered here is registered for both. Names of `jax.ffi`
+that this module does not define are taken from JAX. Only these names and JAX arrays need JAX.
 """
 
 import functools

@@ -4,7 +4,7 @@
 //! | op | demonstrates | derivatives |
 //! | --- | --- | --- |
 //! | `scaled_rms_norm` | a gradient that is summed over `*` | VJP |
-//! | `normalize` | residuals that the op's own function returns; an attribute that is a size of the residuals | VJP |
+//! | `normalize` | residuals that the op's own function returns; an attribute as their size | VJP |
 //! | `gemm` | mapped and summed dimensions | VJP |
 //! | `top_k` | a dimension from an attribute; a result without a derivative | VJP |
 //! | `diagonal` | a dimension that is `min(m, n)` | VJP, JVP |

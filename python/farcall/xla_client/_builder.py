@@ -227,7 +227,7 @@ class XlaBuilder:
     SetOpMetadata = set_op_metadata
 
     def clear_op_metadata(self) -> None:
-        """Removes the source of the following instructions."""
+        """Ends `set_op_metadata`: the following instructions have no source."""
         self._metadata = None
 
     ClearOpMetadata = clear_op_metadata
@@ -239,7 +239,7 @@ class XlaBuilder:
     SetSharding = set_sharding
 
     def clear_sharding(self) -> None:
-        """Removes the sharding of the following instructions."""
+        """Ends `set_sharding`: the following instructions have no sharding."""
         self._sharding = None
 
     ClearSharding = clear_sharding

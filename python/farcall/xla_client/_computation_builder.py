@@ -94,7 +94,7 @@ class ComputationBuilder:
         self._builder.set_op_metadata(op_metadata)
 
     def ClearOpMetadata(self) -> None:
-        """Removes the source of the following instructions."""
+        """Ends `SetOpMetadata`: the following instructions have no source."""
         self._builder.clear_op_metadata()
 
     def SetSharding(self, sharding: Any) -> None:
@@ -102,7 +102,7 @@ class ComputationBuilder:
         self._builder.set_sharding(sharding)
 
     def ClearSharding(self) -> None:
-        """Removes the sharding of the following instructions."""
+        """Ends `SetSharding`: the following instructions have no sharding."""
         self._builder.clear_sharding()
 
     def IsConstant(self, operand: XlaOp) -> bool:
