@@ -55,7 +55,7 @@ pub trait FromAttr<'a>: Sized {
     const LASTS: Lasts<Self> = Lasts::NO;
 }
 
-/// States whether a value can be handed out more than once. Only a type that is [`Copy`] can.
+/// States whether a value can be handed out more than once. Only values of [`Copy`] types can.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Lasts<T>(Option<fn(&T) -> T>);

@@ -75,8 +75,9 @@ pub struct AnyBuffer {
     elements: [PhantomData<u8>],
 }
 
-/// An operand that becomes a result, as `&mut InOut<Buffer<T>>` or `&mut InOut<AnyBuffer>`: takes the next
-/// operand and the next result, which have the same type, and starts out with the operand's contents.
+/// An operand that becomes a result, as `&mut InOut<Buffer<T>>` or `&mut InOut<AnyBuffer>`. The parameter
+/// takes the next operand and the next result, which have the same type. Its contents are at first the
+/// operand's.
 ///
 /// If the program lets both share memory (`output_operand_aliases`), nothing is copied. Otherwise the operand
 /// is copied to the result before the call.

@@ -115,7 +115,7 @@ pub struct DeclaredOp {
 }
 
 impl DeclaredOp {
-    /// Makes a handler with the outline of its signature, if it has one.
+    /// Describes a handler by its name and, if it has a signature, by the outline of the signature.
     pub const fn new(name: &'static str, outline: Option<&'static Outline<'static>>) -> DeclaredOp {
         DeclaredOp { name, outline, is_stand_in: false }
     }
@@ -166,8 +166,8 @@ impl Derivative {
         Some(Reason { part: misfit.part, at: misfit.at, text })
     }
 
-    /// Returns the reason why the transpose of a tangent op, if it has one, does not make a reverse
-    /// derivative.
+    /// Returns the reason why a tangent op's transpose does not make a reverse derivative. There is no reason
+    /// if the tangent op has no transpose.
     pub const fn untransposed(&self, transpose: Option<Derivative>) -> Option<Reason> {
         let Some(transpose) = transpose else { return None };
         let (Some(rule), Some(transposed)) = (self.rule(), transpose.rule()) else { return None };

@@ -307,8 +307,9 @@ impl OpDescriptor {
     /// # Safety
     /// Each pointer is null or points to as many elements as its length says. The elements stay valid and
     /// unchanged until the process ends. The functions of `bundle` are handlers of the stages for which they
-    /// are listed; `shape`, `batch` and `lower` are functions of these kinds ([`rules`](crate::rules),
-    /// [`lowering`](crate::lowering)). All functions may be called from any thread until the process ends.
+    /// are listed; `shape` is a shape function, `batch` a batching function ([`rules`](crate::rules)), and
+    /// `lower` a lowering function ([`lowering`](crate::lowering)). All functions may be called from any
+    /// thread until the process ends.
     pub const unsafe fn from_raw(raw: RawOpDescriptor) -> OpDescriptor {
         OpDescriptor(raw)
     }

@@ -53,7 +53,7 @@ impl std::error::Error for AttrError {}
 #[derive(Debug)]
 pub struct Encoded {
     root: Attrs,
-    // Declared after `root`, which points into it.
+    // Declared after `root`, which points into this memory.
     _memory: Arena,
 }
 

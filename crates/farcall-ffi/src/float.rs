@@ -33,8 +33,8 @@ macro_rules! float_functions {
     };
 }
 
-/// A floating-point type: `f32` or `f64`, and `f16` or `bf16` with the feature `half`. The bound of kernels
-/// that are generic over these types.
+/// A floating-point type: `f32` or `f64`, and `f16` or `bf16` with the feature `half`. Kernels that are
+/// generic over these types use this trait as their bound.
 ///
 /// ```
 /// # use farcall_ffi::prelude::*;
@@ -90,8 +90,8 @@ pub trait Float:
     + for<'a> Sum<&'a Self>
     + sealed::Sealed
 {
-    /// Type for sums of these numbers: `f32` for half-width types, and the type itself otherwise. In
-    /// signatures: `acc(T)`.
+    /// Type for sums of these numbers: `f32` for half-width types, and the type itself otherwise. Signatures
+    /// write it as `acc(T)`.
     type Acc: Real + From<f32>;
 
     /// 0

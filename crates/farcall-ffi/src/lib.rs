@@ -440,7 +440,7 @@ pub mod __private {
         returned.map_err(Box::new)
     }
 
-    /// Returns the host's number of a state's type.
+    /// Returns the number by which the host identifies a state's type.
     pub fn state_type<T: Send + Sync + 'static>(host: &Host) -> Result<crate::abi::TypeId> {
         crate::state::type_id::<T>(host)
     }

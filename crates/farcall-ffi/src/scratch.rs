@@ -11,7 +11,7 @@ use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::host::{Host, function};
 
-/// Alignment of scratch memory in bytes: a cache line, and the widest vectors.
+/// Alignment of scratch memory in bytes: the size of a cache line, and of the widest vectors.
 pub(crate) const ALIGNMENT: usize = 64;
 
 /// Memory for elements during a call, from [`Context::scratch`]. Dereferences to a slice. Dropping it frees
@@ -42,8 +42,8 @@ impl Context {
     /// Allocates memory for `len` elements with unspecified contents: from the host's allocator, or from the
     /// heap if the host has none (XLA on the CPU has none).
     ///
-    /// For handlers whose buffers are in the process's own memory. A handler for another platform uses
-    /// [`device_memory`](Self::device_memory).
+    /// This function is for handlers whose buffers are in the process's own memory. A handler for another
+    /// platform uses [`device_memory`](Self::device_memory).
     ///
     /// # Errors
     /// `RESOURCE_EXHAUSTED` if there is not enough memory.

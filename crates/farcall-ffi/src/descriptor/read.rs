@@ -290,7 +290,7 @@ impl<'a> LibraryOp<'a> {
     }
 }
 
-/// A parameter of an [`LibraryOp`].
+/// A parameter of a [`LibraryOp`].
 #[derive(Clone, Copy, Debug)]
 pub struct Parameter<'a> {
     descriptor: ParamDescriptor,
@@ -358,7 +358,7 @@ impl Zeroable for LibraryDescriptor {}
 impl Zeroable for RawOpDescriptor {}
 impl Zeroable for ParamDescriptor {}
 
-/// Reads as many bytes of a struct as given by its first member; the rest is zero.
+/// Reads as many bytes of a struct as its first member, the size, says; the rest is zero.
 ///
 /// # Safety
 /// `source` points to a struct of this format that starts with its size, from a writer of any version.

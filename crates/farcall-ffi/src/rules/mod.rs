@@ -27,8 +27,8 @@
 //! ```
 //!
 //! A shape function returns the dimensions of every result declared as `[..]`, except those that alias an
-//! operand. Element types come from the signature, against which the call has been checked before. A batching
-//! function is called if at least one operand of a call has a mapped axis.
+//! operand. Element types come from the signature, and the call has already been checked against it. A
+//! batching function is called if at least one operand of a call has a mapped axis.
 //!
 //! Rules are called whenever a program is traced or compiled, and never while it runs. Their answers must
 //! only depend on their arguments.

@@ -1,4 +1,4 @@
-//! Known frames: the host keeps a memo of the frame, or the frame matches a proof.
+//! Known frames: frames for which the host keeps a memo, and frames that match a proof.
 
 use std::ffi::c_void;
 use std::ptr::null;
@@ -174,8 +174,8 @@ pub fn remember<E: Entry, S>(entered: Entered, slots: &S) {
         let fits = const { align_of::<MemoContents<E::Views, S>>() <= FrameMemo::ALIGNMENT }
             && memo.room_size >= size_of::<MemoContents<E::Views, S>>();
         if fits && unusable(room) == 0 {
-            // SAFETY: the memo's memory is large enough and aligned. All slots last (`E::LASTS`), so a
-            // bytewise copy is complete.
+            // SAFETY: the memo's memory is large enough and aligned. All slots stay valid for later calls
+            // (`E::LASTS`), so a bytewise copy is complete.
             unsafe {
                 std::ptr::copy_nonoverlapping(entered.known.views.cast(), &raw mut (*room).views, 1);
                 std::ptr::copy_nonoverlapping(slots, &raw mut (*room).slots, 1);

@@ -228,8 +228,8 @@ struct Proof {
     replaced: *mut Proof,
 }
 
-/// Word offsets of the two compared parts of an [`abi::CallFrame`], of four words each: the tables of
-/// operands and results, their sizes, and the words in between.
+/// Word offsets of the two compared parts of an [`abi::CallFrame`]. Each part has four words. They include
+/// the size and the address of the table of operands (first part) or of results (second part).
 const FRAME_WORDS: [usize; 2] = {
     let args = offset_of!(abi::CallFrame, args.size) / 8;
     let rets = offset_of!(abi::CallFrame, rets.rets) / 8;
@@ -240,8 +240,8 @@ const FRAME_WORDS: [usize; 2] = {
     [args, rets - 3]
 };
 
-/// Word offset of the compared part of an [`abi::Buffer`], of four words: element type, address of the
-/// elements, rank, address of the dimensions.
+/// Word offset of the compared part of an [`abi::Buffer`]. The part has four words: element type, address of
+/// the elements, rank, address of the dimensions.
 const BUFFER_WORD: usize = {
     let dtype = offset_of!(abi::Buffer, dtype) / 8;
     assert!(
@@ -252,8 +252,8 @@ const BUFFER_WORD: usize = {
     dtype
 };
 
-/// Stand-in dimensions for rank-0 buffers and unused lanes: a fully masked load from an unmapped page takes
-/// as long as a fault.
+/// Stand-in dimensions for rank-0 buffers and unused lanes. Without them, lanes would be loaded from unmapped
+/// pages, and even a fully masked load from an unmapped page takes as long as a page fault.
 static STAND_IN_DIMS: i64 = 0;
 
 impl Proof {
