@@ -26,7 +26,7 @@ pub enum ErrorCode {
     Elements,
     /// An attribute is missing, is unknown, has the wrong type, or cannot be passed through the C interface.
     Attribute,
-    /// An op without a signature.
+    /// An op has no signature.
     NoSignature,
     /// A device does not exist, or an argument and the program are on different devices.
     Device,

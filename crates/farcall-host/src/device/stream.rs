@@ -14,7 +14,7 @@ type Task = Box<dyn FnOnce() + Send>;
 /// caller does not wait.
 ///
 /// Work on different streams runs concurrently. On the host, a stream is a thread. Dropping a stream waits
-/// for its work, except where work on the stream itself drops it. Work that waits for values from outside
+/// for its work, unless the stream is dropped by its own work. Work that waits for values from outside
 /// must therefore receive them, or be interrupted. Work must not wait for later work on its own stream.
 #[derive(Debug)]
 pub struct DeviceStream {

@@ -95,8 +95,8 @@ pub(crate) unsafe fn text(span: ByteSpan, what: &str) -> Result<String, Failure>
     if span.len > 0 && (span.ptr.is_null() || isize::try_from(span.len).is_err()) {
         return Err(Failure::invalid(format!("the {what} is null or too long")));
     }
-    // SAFETY: the caller guarantees `span.len` bytes (`# Safety` above); null with a length is excluded
-    // above.
+    // SAFETY: the caller guarantees `span.len` bytes (`# Safety` above), and a null pointer with a nonzero
+    // length is excluded above.
     let bytes = unsafe { span.as_bytes() };
     match std::str::from_utf8(bytes) {
         Ok(text) => Ok(text.to_owned()),

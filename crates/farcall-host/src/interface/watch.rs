@@ -11,8 +11,8 @@ unsafe extern "C" {
 
 /// Watches for the end of the process. While an `ExitWatch` lives, a process that foreign code ends reports
 /// the cause on the standard error, and its exit code is not 0. The causes are calls of `exit` (and of
-/// `_exit`, with [`watch_exits!`](crate::watch_exits)), crashes, and ends of threads. Intended for programs,
-/// which drop the watch when they are done. A library in another program leaves exits alone, and uses
+/// `_exit`, with [`watch_exits!`](crate::watch_exits)), crashes, and ends of threads. The watch is intended
+/// for programs, which drop it when they are done. A library in another program leaves exits alone, and uses
 /// [`report_crashes`](crash::report_crashes).
 #[derive(Debug)]
 pub struct ExitWatch(());

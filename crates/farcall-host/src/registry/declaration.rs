@@ -105,8 +105,8 @@ pub struct Transposition {
     /// The op that maps cotangents of results to cotangents of operands.
     pub targets: VjpTargets,
     /// True if a `#[transpose]` of the op or of its tangent op declares the linear operands. A backward op
-    /// declares no linear operands; but if it takes neither an operand nor the results, the op is linear in
-    /// that operand.
+    /// declares no linear operands; but if it takes neither one of the op's operands nor the op's results,
+    /// the op is linear in that operand.
     pub declared: bool,
 }
 
@@ -564,7 +564,8 @@ impl<'a> Family<'a> {
         self.ops.iter().find(|o| o.name() == name && Platform::from(o.platform()) == self.platform)
     }
 
-    /// Returns the declaration of an op that is a derivative of another op, without its own derivatives.
+    /// Returns the declaration of an op that is a derivative of another op. The declaration omits the
+    /// derivatives of the derivative.
     fn derivative(&self, of: &LibraryOp<'a>, what: &str, name: &'a str) -> Result<Declaration, String> {
         let of = of.name();
         if let Some(signature) = self.signatures.get(&(name, self.platform.clone())) {
