@@ -759,7 +759,8 @@ impl<'a, S: Size> Call<'a, S> {
         Ok(dims)
     }
 
-    /// Formats an error for an unknown name. This happens only if a variadic operand has no entries.
+    /// Formats the error for a name without a value. A name has no value only if a variadic operand has no
+    /// entries.
     fn needs_one(&self, what: &str) -> String {
         match self.signature.operands.iter().find(|o| o.arity == Arity::Variadic) {
             Some(operand) => format!("{what} is not known without at least one of {}", operand.name),

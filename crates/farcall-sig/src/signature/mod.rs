@@ -147,8 +147,8 @@
 //! `acc: T[n]` … `out: T[n] aliases acc`: the result is in the operand's buffer, which the kernel updates in
 //! place. The caller sees no difference: the host copies first if the operand is still needed.
 //!
-//! `out: T[n] if bias` exists exactly if the optional operand `bias` is given, such as the gradient of a
-//! bias.
+//! `out: T[n] if bias` exists exactly if the optional operand `bias` is given. The gradient of an optional
+//! bias is such a result.
 //!
 //! `side_effect`: the call is never removed, duplicated, merged with an equal call, reordered against other
 //! calls or split.

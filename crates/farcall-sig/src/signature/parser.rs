@@ -432,7 +432,7 @@ impl Parser {
         Ok(Clause::Dims { dims: names, usage })
     }
 
-    /// Parses the clause after `row: offset`.
+    /// Parses the rest of an offset clause, which begins with `row: offset`.
     fn offset(&mut self, mut names: Vec<Name>) -> Result<Clause> {
         let note = "an offset belongs to a dimension: `row: offset(m)`";
         self.expect("(", note)?;

@@ -1,5 +1,5 @@
-//! The rule that decides whether a derivative op fits its op. A [`Rule`] holds both ops and the op's
-//! declarations about its derivative op.
+//! The rule that decides whether a derivative op fits its op. A [`DerivativeRule`] holds both ops, and the
+//! op's declarations about its derivative op.
 //!
 //! `roles` finds the role of each parameter, and `fits` compares the signatures. Everything in these
 //! modules also runs in constants: the macros put an [`Outline`] into each op, and assert at compile time
