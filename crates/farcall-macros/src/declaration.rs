@@ -456,7 +456,7 @@ impl Declaration {
         all
     }
 
-    /// Returns an expression that describes the handler's transpose, or for `None`.
+    /// Returns an expression for the description of the handler's transpose, or for `None`.
     pub(crate) fn transpose(&self) -> TokenStream {
         option(self.transpose.as_ref().map(|t| t.describe(&self.non_differentiable, None)))
     }
