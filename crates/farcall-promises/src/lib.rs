@@ -389,8 +389,8 @@ impl<'a> Call<'a> {
     }
 }
 
-/// Returns true if comparing with these results says something: they contain a finite number, or no elements
-/// at all.
+/// Returns true if a comparison with these results can show an error: they contain a finite number, or no
+/// elements at all.
 fn is_known(results: &[Literal]) -> bool {
     let mut numbers = results.iter().flat_map(Literal::iter).map(Scalar::as_complex).peekable();
     numbers.peek().is_none() || numbers.any(|z| z.is_finite())
