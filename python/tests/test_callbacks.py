@@ -321,7 +321,7 @@ def test_text_alone_has_no_callbacks():
 
 
 def test_what_jaxlib_does_not_give_out():
-    """Only some versions expose the function."""
+    """Only some versions of jaxlib expose the function."""
     xla_client = pytest.importorskip("jaxlib.xla_client")
     registry = farcall.Registry()._native
     if AddressedCallbacks.TARGET in getattr(xla_client, "custom_call_targets", lambda platform: {})("Host"):

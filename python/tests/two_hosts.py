@@ -1,5 +1,5 @@
-"""Program that test_two_hosts.py runs in a separate process: `two_hosts.py LIBRARY FIRST SECOND`, of `ours`
-and `jaxlib`.
+"""Program that test_two_hosts.py runs in a separate process: `two_hosts.py LIBRARY FIRST SECOND`. FIRST and
+SECOND are `ours` and `jaxlib`, in either order.
 
 The first host is used before the second host loads the library, and again after the second host was used.
 """

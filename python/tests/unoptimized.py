@@ -1,5 +1,5 @@
 """Programs of JAX that jaxlib compiles without LLVM's optimizations, which take longer than one run of a small
-program. Calls of ops are the same in both."""
+program. Calls of ops are the same with and without the optimizations."""
 
 import jax
 
