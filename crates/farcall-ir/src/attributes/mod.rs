@@ -11,11 +11,11 @@
 //! no others.
 //!
 //! ```
-//! use farcall_ir::attributes::{self, Fields, Symbols};
+//! use farcall_ir::attributes::{self, Fields, FunctionIds};
 //! use farcall_ir::{AttrDict, Attribute, FuncId, Op};
 //!
 //! struct NoFunctions;
-//! impl Symbols for NoFunctions {
+//! impl FunctionIds for NoFunctions {
 //!     fn func(&mut self, _: &str) -> FuncId {
 //!         FuncId::new(0)
 //!     }
