@@ -80,9 +80,9 @@ impl<'a> Args<'a> {
     /// Creates the arguments at these places, inputs first.
     ///
     /// # Safety
-    /// Each place is in the memory that starts at its base address, valid for reads and writes and aligned
-    /// to the largest element size, as long as the arguments exist. Places with the base [`NUMBERS`] are
-    /// constants of the kernel that the arguments are passed to.
+    /// Each place lies in the memory that starts at its base address. Each place is aligned to the largest
+    /// element size, and is valid for reads and writes as long as the arguments exist. Places with the base
+    /// [`NUMBERS`] are constants of the kernel that the arguments are passed to.
     #[inline]
     pub unsafe fn new(places: &'a [Place], inputs: usize, bases: &'a [*mut u8]) -> Args<'a> {
         Args { places, inputs, bases, numbers: &[], run: 0 }

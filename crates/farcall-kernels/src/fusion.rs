@@ -1,7 +1,7 @@
-//! Fusions of operations on corresponding elements and reductions of rows: one tile program for the whole
-//! fusion. A fusion with products is computed by blocks of rows, or is a single product whose result is
-//! written transposed ([`row_blocks`]). A fusion that only moves elements is one movement
-//! ([`data_movement`]).
+//! Fusions of elementwise operations and row reductions. The whole fusion becomes one tile program
+//! ([`super::loops::tiles`]). A fusion with products is computed by blocks of rows, or is a single product
+//! whose result is written transposed ([`row_blocks`]). A fusion that only moves elements becomes one
+//! sequence of movements ([`data_movement`]).
 
 use farcall_ir::op::FormOp;
 use farcall_ir::{Op, TensorType};

@@ -1,8 +1,9 @@
 //! Capabilities of the backends: the operations that fusions, expressions and generated code support.
 //!
-//! The pass `fuse` asks [`fuses`] for the operations on corresponding elements that a fusion can contain, and
-//! [`duplicates`] for the others. Expressions that are formed for generated code contain only operations for
-//! which [`machine_code`] has a signature; the code generator supports exactly these.
+//! The pass `fuse` asks [`fuses`] which elementwise operations a fusion can contain, [`reduces`] which
+//! reductions of rows, and [`duplicates`] which operations are repeated in every fusion that uses their
+//! results. Expressions for generated code contain only operations for which [`machine_code`] returns a
+//! signature, and the code generator supports all of these.
 
 use farcall_ffi::simd::{Vectors, widest};
 use farcall_ir::middle::passes::FusionLimits;
@@ -22,7 +23,7 @@ pub const FUSION_LIMITS: FusionLimits = FusionLimits { members: 256, ops: 4 * 25
 const MAX_CONCATENATED: usize = 16;
 
 /// Returns true for operations that are duplicated into every fusion that uses them: constants of one value,
-/// iotas, broadcasts, and movements of stored operands.
+/// iotas, broadcasts, slices, concatenations and pads.
 pub fn duplicates(op: &Op, operands: &[&TensorType], ty: &TensorType) -> bool {
     let is_plain =
         |t: &&TensorType| t.elements().is_some_and(|n| n > 0) && (1..=MAX_RANK).contains(&t.rank());
@@ -72,8 +73,8 @@ impl Place {
     }
 }
 
-/// Returns the types of an operation for which code can be generated in this place; `None` for other
-/// operations.
+/// Returns the operand types and the result type of an operation, if code can be generated for the operation
+/// in expressions of this kind.
 pub(crate) fn machine_code(op: ScalarOp, place: Place) -> Option<Signature> {
     signature(op).filter(|signature| signature.place.covers(place))
 }
@@ -88,7 +89,7 @@ fn signature(op: ScalarOp) -> Option<Signature> {
         ScalarOp::Binary(Binary::And | Binary::Or | Binary::Xor, Pred) => {
             same(2, Lane::Pred, Place::Anywhere)
         }
-        // The code for extrema has a constant.
+        // The code for maximum and minimum reads a constant from memory, which only loops have.
         ScalarOp::Binary(Binary::Maximum | Binary::Minimum, dtype @ (F32 | F64)) => {
             same(2, elements(dtype), Place::Loop)
         }
@@ -131,7 +132,7 @@ fn signature(op: ScalarOp) -> Option<Signature> {
                 | (F32, F64) => Place::Step,
                 _ => return None,
             };
-            // A `pred` is converted like its byte.
+            // A `pred` is converted like an unsigned byte.
             Some(Signature { operands: smallvec![elements(from)], result: elements(to), place })
         }
         _ => None,

@@ -88,7 +88,7 @@ pub(crate) fn movements(all: impl IntoIterator<Item = (usize, Movement)>) -> Opt
     let mut all = all.collect::<Option<Vec<(At, Moves)>>>()?.into_iter();
     let mut line = StraightLine::default();
     while !all.as_slice().is_empty() {
-        // As many movements per step as a step has operands.
+        // A step has at most three operands, and so at most three movements.
         let (from, moves): (Vec<At>, Vec<Moves>) = all.by_ref().take(3).unzip();
         line.moves(moves, &from, At::Output(0));
     }

@@ -25,13 +25,13 @@ use crate::movement::Movement;
 /// The number of elements of a value.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Level {
-    /// One element. A block of memory is filled with copies of it.
+    /// One element. Its register holds a block of copies ([`BLOCK`](super::vector::BLOCK)).
     Uniform,
     /// One element per row.
     Row,
     /// One element per element of a tile.
     Full,
-    /// One element per element of a tile, equal in every tile.
+    /// One element per element of a tile. The elements are the same in every tile.
     Fixed,
 }
 
@@ -47,13 +47,14 @@ pub(crate) enum Slot {
 /// The location of a value's elements.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Location {
-    /// Elements of an operand: its number, and the size of an element in bytes.
+    /// Elements of an operand: its number, the size of an element in bytes, and the level of the value.
     Input(usize, usize, Level),
-    /// Elements of an output: its number, and the size of an element in bytes.
+    /// Elements of an output: its number, the size of an element in bytes, and the level of the value.
     Output(usize, usize, Level),
-    /// Byte offset of a register.
+    /// Byte offset of a register in the memory for registers.
     Register(usize),
-    /// Accumulators, one for each task: byte offset of the first, and size of each in bytes.
+    /// Accumulators, one for each task: byte offset of the first in scratch memory, and size of each in
+    /// bytes.
     Accumulators(usize, usize),
 }
 
@@ -84,7 +85,7 @@ pub(crate) enum LoopOp {
     Compute(VectorLoop, Option<Expr>),
     /// Reductions of rows.
     ReduceRows(VectorLoop),
-    /// The only element of a program's operand.
+    /// Copies of the only element of a program's operand.
     Splat(usize),
     /// Elements of a program's operand, in the order of a broadcast.
     Broadcast(usize, Movement),
@@ -100,9 +101,9 @@ pub(crate) enum LoopOp {
     Copy,
     /// A copy to an output, with non-temporal stores.
     StreamingCopy,
-    /// The one element of a uniform value.
+    /// Copies of the one element of a uniform value.
     Fill,
-    /// Elements of a value of rows, each repeated for its row.
+    /// Elements of a value with one element per row, each repeated for all elements of its row.
     Repeat,
     /// Rounds of a hash on pairs of words. The first two operands are the words; the rounds add the other
     /// operands. The result has all first words of a tile, then all second words.
@@ -131,12 +132,13 @@ pub(crate) enum LoopOp {
         )]
         Arc<Window>,
     ),
-    /// The shift by one index of a window, plus an earlier shift.
+    /// The number of elements by which one index shifts a window, plus the sum of earlier shifts.
     Shift,
 }
 
 impl LoopOp {
-    /// Returns the program's operand that the loop reads, in addition to the loop's own operands.
+    /// Returns the operand of the program that the loop reads directly, in addition to its own
+    /// [`operands`](Loop::operands).
     #[inline]
     pub(crate) fn input(&self) -> Option<usize> {
         match self {
@@ -162,13 +164,13 @@ pub(crate) struct Loop<O, R = ()> {
     pub(crate) result: R,
     /// Size of an element of the result in bytes.
     pub(crate) bytes: usize,
-    /// Number of elements. Loops for uniform and fixed values run before the tiles.
+    /// Number of elements of the result. Loops for uniform and fixed values run before the first tile.
     pub(crate) level: Level,
     /// Cost in picoseconds per element.
     pub(crate) cost: usize,
 }
 
-/// A place without its size.
+/// The start of a place: the number of a base address, and an offset in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Address {
     pub(crate) base: u32,
@@ -181,7 +183,8 @@ impl Address {
     }
 }
 
-/// A loop of a program with a single tile: a step with nothing left to decide.
+/// A loop of a program with a single tile. Its code, its places and its number of elements are known before
+/// the run.
 pub struct LoopStep<L> {
     /// The prebuilt code.
     pub(crate) code: VectorLoop,
@@ -196,7 +199,8 @@ pub struct LoopStep<L> {
 }
 
 impl<L: Copy> LoopStep<L> {
-    /// Returns the same step at other places; `None` if a place has no counterpart.
+    /// Returns the same step at the places that `place` returns for its own; `None` if a place has no
+    /// counterpart.
     pub(crate) fn at<T>(&self, place: impl Fn(L) -> Option<T>) -> Option<LoopStep<T>> {
         let [a, b, c] = self.from.map(|(x, access)| Some((place(x)?, access)));
         let (code, op) = (self.code.clone(), Arc::clone(&self.op));

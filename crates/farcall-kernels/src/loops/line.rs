@@ -1,11 +1,12 @@
-//! Lines: linked steps of neighboring thunks that run without overhead between them.
+//! Lines: sequences of steps and jumps. The steps are linked from the straight-line programs of neighboring
+//! thunks, and run one after another without the runtime's work between thunks.
 //!
 //! ```text
 //! [`Linked`], in a sequence ──▶ [`Line`] ──first run──▶ machine code, if the line repeats steps
 //! ```
 //!
 //! A line that repeats steps runs as machine code, on processors for which code can be generated. Any other
-//! line is interpreted: its steps run one after another.
+//! line is interpreted: a loop calls the code of one step after another.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -21,14 +22,14 @@ pub struct Line {
     steps: Arc<Vec<Linked>>,
     /// True if the steps run often enough for machine code to pay off.
     repeats: bool,
-    /// True if a kernel takes so long that interrupts must be able to end it.
+    /// True if a kernel of the line may take so long that interrupts must be able to end it.
     needs_interrupts: bool,
     /// The line as machine code, where code can be generated. Created by the first run.
     native: OnceLock<Option<Native>>,
 }
 
 impl Line {
-    /// Creates a line of steps and jumps. With jumps, it becomes machine code.
+    /// Creates a line of steps and jumps. A line with jumps becomes machine code.
     pub fn new(steps: Vec<Linked>) -> Line {
         let repeats = steps.iter().any(|s| !matches!(s, Linked::Step(_) | Linked::Kernel(_)));
         Line { repeats, ..Line::repeated(steps) }
@@ -58,10 +59,11 @@ impl Line {
     ///
     /// # Safety
     /// Same requirements as [`PreparedKernel::run`](crate::PreparedKernel::run) for each linked kernel, with
-    /// its places relative to these base addresses. The constants have been written, nothing else uses the
-    /// registers, and the values that jumps read are initialized. Memory that the line writes relative to one
-    /// base address is not accessed relative to another: machine code keeps values in processor registers,
-    /// and identifies them by base and offset.
+    /// its places relative to these base addresses. The caller has written the constants of each linked
+    /// program ([`StraightLine::write_constants`](crate::StraightLine::write_constants)). Nothing else
+    /// accesses the memory of the programs' intermediate values. The values that jumps read are initialized.
+    /// Memory that the line writes relative to one base address is not accessed relative to another: machine
+    /// code keeps values in processor registers, and identifies them by base and offset.
     #[inline]
     pub unsafe fn run<R: Runner>(&self, bases: &[*mut u8], runner: &mut R) -> Result<(), R::Error> {
         if self.repeats
@@ -71,7 +73,8 @@ impl Line {
             // SAFETY: the caller guarantees the memory (`# Safety` above).
             return unsafe { native.run(bases, runner) };
         }
-        // SAFETY: the caller guarantees that places of jumps are in the memory of these base addresses.
+        // SAFETY: the caller guarantees that the values that jumps read are in the memory of these base
+        // addresses.
         let at = |address: Address| unsafe { address_at(address, bases.as_ptr()) };
         let mut next = 0;
         while let Some(linked) = self.steps.get(next) {

@@ -16,8 +16,8 @@ use super::vector::Operand;
 use super::vector::moves::copying;
 use crate::args::Place;
 
-/// Number of base addresses with dedicated registers in generated code: the first ones. A run with fewer base
-/// addresses does not use generated code.
+/// Number of base addresses, counted from the first, that generated code keeps in processor registers. A run
+/// with fewer base addresses does not use generated code.
 pub(crate) const BASES: usize = 3;
 
 /// A step, whose addresses are offsets from base addresses, or a jump.
@@ -78,7 +78,7 @@ impl Linked {
         Some(())
     }
 
-    /// Adds a choice: runs the branch whose number, of this type, is at `index`.
+    /// Adds a choice: runs the branch whose number is the element of type `dtype` at `index`.
     pub fn choose(
         index: Place,
         dtype: DType,
@@ -143,7 +143,7 @@ impl LoopStep<Address> {
     }
 }
 
-/// Returns the memory address of an address relative to base addresses.
+/// Returns the pointer to an address that is relative to base addresses.
 ///
 /// # Safety
 /// The base address exists, and its memory reaches to the offset.

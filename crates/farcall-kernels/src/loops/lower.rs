@@ -1,4 +1,4 @@
-//! Lowering of regions without products to loops.
+//! Lowering of fusions without products, and of similar regions, to loops.
 
 use farcall_ir::middle::rows;
 use farcall_ir::{Op, TensorType};
@@ -40,9 +40,9 @@ fn row(body: &Body, inst: &BodyInst) -> Option<usize> {
     (columns <= FUSION_LIMITS.row_elements).then_some(columns)
 }
 
-/// Returns the outputs that may share memory with inputs: full outputs, which have all elements. Other
-/// outputs may be written while rows are still read. Inputs that are sliced or padded share no memory,
-/// because their elements are read and written at different positions.
+/// Returns the outputs that may share memory with inputs: those with as many elements as the fusion computes.
+/// Smaller outputs may be written while rows of the inputs are still read. Inputs that are sliced or padded
+/// share no memory, because their elements are read and written at different positions.
 pub(crate) fn in_place(body: &Body) -> InPlace {
     if data_movement::are_all(body) {
         return InPlace::Nowhere;

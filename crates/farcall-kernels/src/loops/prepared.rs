@@ -57,9 +57,9 @@ struct Phase {
 impl PreparedKernel {
     /// Creates a kernel of a single task.
     ///
-    /// `work` is called with memory for the inputs, outputs and scratch bytes that the kernel was prepared
-    /// for, each aligned for all element types. They are disjoint, except where the kernel's `in_place`
-    /// allows sharing.
+    /// `work` is called with places for the inputs, outputs and scratch bytes that the kernel was prepared
+    /// for. Each place is aligned for all element types. The places are disjoint, except where the kernel's
+    /// `in_place` allows sharing.
     pub fn new(work: impl Fn(&Args<'_>) + Send + Sync + 'static) -> PreparedKernel {
         PreparedKernel::in_tasks(1, move |args, _| work(args))
     }
@@ -90,7 +90,7 @@ impl PreparedKernel {
     pub(crate) fn straight(line: StraightLine) -> PreparedKernel {
         let line = Arc::new(line);
         let own = Arc::clone(&line);
-        // SAFETY: the arguments are memory of this kernel (`PreparedKernel::run`).
+        // SAFETY: the caller of `PreparedKernel::run` guarantees the memory of this kernel.
         PreparedKernel { line: Some(line), ..PreparedKernel::new(move |args| unsafe { own.run(args) }) }
     }
 
@@ -113,7 +113,8 @@ impl PreparedKernel {
         PreparedKernel { slow: true, ..self }
     }
 
-    /// Marks a kernel that moves this number of bytes on one thread.
+    /// Marks a kernel that moves this number of bytes on one thread. From [`LONG_BYTES`] on, interrupts must
+    /// be able to end the run.
     pub(crate) fn moving(self, bytes: usize) -> PreparedKernel {
         PreparedKernel { needs_interrupts: bytes >= LONG_BYTES, ..self }
     }
@@ -202,7 +203,7 @@ pub struct PlacedKernel {
 }
 
 impl PlacedKernel {
-    /// Places a kernel, inputs first.
+    /// Creates a kernel with these places, inputs first.
     pub(crate) fn new(prepared: Arc<PreparedKernel>, places: Arc<[Place]>, inputs: usize) -> PlacedKernel {
         PlacedKernel { prepared, places, inputs }
     }
@@ -212,7 +213,7 @@ impl PlacedKernel {
         self.prepared.needs_interrupts()
     }
 
-    /// Number of base addresses that the places use.
+    /// Returns the number of base addresses that a run needs, so that it has the base address of each place.
     pub(crate) fn bases(&self) -> usize {
         let used = self.places.iter().map(|place| place.base).filter(|base| *base != NUMBERS);
         used.max().map_or(0, |last| last + 1)
@@ -227,7 +228,7 @@ impl PlacedKernel {
         unsafe { self.prepared.run_here(&Args::new(&self.places, self.inputs, bases)) };
     }
 
-    /// Runs the kernel with places that are moved by a number of bytes.
+    /// Runs the kernel with moved places: place `i` is moved by `bytes(i)` bytes.
     ///
     /// # Safety
     /// Same requirements as [`PreparedKernel::run`], for the moved places.

@@ -87,15 +87,15 @@ impl StraightLine {
         self.push(code, &each(from), to, [0, 0]);
     }
 
-    /// Adds the movement of a window. Its operand comes first, then the indices.
+    /// Adds the movement of a window. In `from`, the moved operand comes first, then the indices.
     pub(crate) fn window(&mut self, window: Window, from: &[At], to: At) {
         let window = Arc::new(window);
         let code = (shifted(Arc::clone(&window)), Arc::new(LoopOp::Window(window)));
         self.push(code, &each(from), to, [0, 0]);
     }
 
-    /// Adds a step that computes the shift by an index, plus the sum of earlier shifts in the second operand,
-    /// if any.
+    /// Adds a step that computes the number of elements by which an index shifts a window. If there is a
+    /// second operand, it is the sum of earlier shifts, which the step adds.
     pub(crate) fn shift(&mut self, index: Index, from: &[At], to: At) {
         let code = shift_sum(index, from.len() > 1);
         self.push((code, Arc::new(LoopOp::Shift)), &each(from), to, [1, size_of::<usize>()]);
@@ -142,12 +142,12 @@ impl StraightLine {
     /// # Safety
     /// The arguments are memory of the kernel that the program was created for.
     pub(crate) unsafe fn run(&self, args: &Args<'_>) {
-        // A function of its own, so that programs without registers need no such stack.
+        // A function of its own, so that programs without registers do not need this much stack memory.
         #[inline(never)]
         unsafe fn on_stack(line: &StraightLine, args: &Args<'_>) {
             let mut stack =
                 Aligned::<MAX_REGISTER_BYTES>([const { MaybeUninit::uninit() }; MAX_REGISTER_BYTES]);
-            // SAFETY: same requirements as `run`; no program has more registers.
+            // SAFETY: same requirements as `run`; no program has more than `MAX_REGISTER_BYTES` of registers.
             unsafe { line.run_with(args, stack.0.as_mut_ptr().cast()) };
         }
         // SAFETY: the caller guarantees the arguments (`# Safety` above).
@@ -191,9 +191,10 @@ impl StraightLine {
         Some(steps)
     }
 
-    /// Returns steps that write outputs directly, rather than a register that a later step copies to the
-    /// output. The step stays as it is if an input that is read until then shares the output's memory. A copy
-    /// that becomes unnecessary copies the output to itself.
+    /// Returns the program's steps, changed so that fewer copies remain: a step whose register is later
+    /// copied to an output writes the output directly. The step stays unchanged if a step before the copy
+    /// still reads an input that shares memory with the output. A copy that becomes unnecessary then copies
+    /// the output to itself, and [`link`](StraightLine::link) removes it.
     fn with_direct_outputs(&self, linking: &Linking<'_>) -> Vec<LoopStep<At>> {
         let mut steps: Vec<LoopStep<At>> = self.steps.iter().filter_map(|step| step.at(Some)).collect();
         for copy in (0..steps.len()).filter(|s| matches!(*self.steps[*s].op, LoopOp::Copy)) {

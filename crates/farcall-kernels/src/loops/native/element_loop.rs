@@ -25,7 +25,7 @@ const RESIDENT_CONSTANTS: [usize; 3] = [6, 4, 0];
 #[repr(C)]
 struct Call {
     from: [*const u8; MAX_OPERANDS],
-    /// Distance in bytes between blocks, and between vectors.
+    /// Distance in bytes between the blocks of each operand, and between its vectors.
     by_block: [usize; MAX_OPERANDS],
     by_vector: [usize; MAX_OPERANDS],
     to: *mut u8,

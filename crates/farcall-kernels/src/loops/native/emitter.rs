@@ -168,7 +168,7 @@ impl Emitter {
         Some(to)
     }
 
-    /// Returns a register with a vector of 32 bytes.
+    /// Returns the register that holds a vector of 32 bytes. Loads the vector if it is in memory.
     pub(crate) fn loaded(&mut self, x: Last) -> Option<Vector> {
         match x {
             Last::Register(register) => Some(Vector(register)),
@@ -274,7 +274,7 @@ impl Emitter {
     }
 
     /// Returns a mask for `bytes` bytes of elements: all bits of an element where the comparison holds, none
-    /// elsewhere. The capabilities of generated code contain the comparison.
+    /// elsewhere. `None` for integer comparisons that generated code does not support.
     pub(crate) fn mask(
         &mut self,
         compare: Compare,

@@ -25,16 +25,16 @@ pub(crate) struct Typed<'a> {
 }
 
 impl<'a> Typed<'a> {
-    /// Finds the types of an expression; `None` if no code can be generated for it in this place.
+    /// Finds the types of an expression; `None` if no code can be generated for an expression of this kind.
     pub(crate) fn new(expr: &'a Expr, place: Place) -> Option<Typed<'a>> {
         let signatures: Option<SmallVec<[Signature; 2]>> =
             expr.nodes.iter().map(|node| machine_code(node.op, place)).collect();
         let signatures = signatures?;
         let lanes = || signatures.iter().flat_map(|s| s.operands.iter().chain([&s.result]));
         let sizes = || lanes().filter_map(|lane| if let Lane::Elements(n) = lane { Some(*n) } else { None });
-        // Without other elements, a `pred` is a byte.
+        // If all values are `pred`s, an element is a byte.
         let size = sizes().max().unwrap_or(1);
-        // In a loop, every vector has as many elements.
+        // In a loop, all vectors must have the same number of elements.
         (place == Place::Step || sizes().all(|n| n == size)).then_some(())?;
         let mut operands = [None; MAX_OPERANDS];
         for (node, signature) in expr.nodes.iter().zip(&signatures) {

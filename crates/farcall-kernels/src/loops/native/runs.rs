@@ -57,8 +57,8 @@ impl Native {
             let asking = unsafe { &mut *asked.cast::<Asking<'_, R>>() };
             asking.answer(|runner, _| {
                 runner.kernel()?;
-                // SAFETY: the caller guarantees the memory, and all base addresses that the places of the
-                // kernel, which belongs to the line, use.
+                // SAFETY: `kernel` belongs to the line, so the caller guarantees its memory and all base
+                // addresses of its places.
                 unsafe { (*kernel).run(std::slice::from_raw_parts(bases, (*kernel).bases())) };
                 Ok(())
             })

@@ -42,7 +42,7 @@ fn parts(n: usize, size: usize) -> impl Iterator<Item = (usize, usize)> {
 }
 
 impl Emitter {
-    /// Emits the instructions of a step. `None` if the step needs its loop.
+    /// Emits the instructions of a step. `None` if the step must run its prebuilt loop.
     pub(crate) fn step(&mut self, step: &LoopStep<Address>) -> Option<()> {
         // Rows are computed one after another.
         if step.from.iter().any(|(_, access)| *access == Access::Row) {
@@ -58,7 +58,7 @@ impl Emitter {
         }
     }
 
-    /// Returns the memory operand of a byte after an address.
+    /// Returns the memory operand for the byte at distance `byte` from an address.
     pub(crate) fn memory(&mut self, address: Address, byte: usize) -> Option<Memory> {
         let offset = i32::try_from(u64::from(address.offset) + byte as u64).ok()?;
         if (address.base as usize) < BASES {
@@ -320,16 +320,15 @@ impl Emitter {
     }
 }
 
-/// An element that is moved: the address of its tensor, and its first byte there and in the result.
+/// An element that is moved: the address of its tensor, and its byte offsets in the tensor and in the result.
 struct Element {
     from: Address,
     x: usize,
     to: usize,
 }
 
-/// Returns the first bytes of each element of a movement, in source and destination. Elements have a size
-/// that fits in a general-purpose register; larger blocks are divided into such elements. `None`
-/// for other sizes and for long movements.
+/// Returns the byte offsets of each element of a movement, in source and destination. `None` if the elements
+/// do not have four or eight bytes, which fit in a general-purpose register, and for long movements.
 fn listed(moves: &Moves) -> Option<Vec<[usize; 2]>> {
     let size = moves.size;
     matches!(size, 4 | 8).then_some(())?;

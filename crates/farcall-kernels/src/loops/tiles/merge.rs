@@ -32,7 +32,7 @@ pub(crate) fn merge<'a>(
             uses[s] += 1;
         }
     }
-    // Operands precede their users, so going backwards from the last step, all uses are known.
+    // A step without uses does not count as a user of its operands.
     for s in (0..steps.len()).rev().filter(|s| uses[*s] == 0).collect::<Vec<_>>() {
         release(steps, s, &mut uses);
     }
@@ -70,7 +70,7 @@ pub(crate) fn merge<'a>(
     }
 }
 
-/// Removes the uses by a step without uses.
+/// Subtracts the uses by a step that has no uses itself, and by the steps that have no uses without it.
 fn release(steps: &[SsaLoop], s: usize, uses: &mut [usize]) {
     let mut stack = vec![s];
     while let Some(s) = stack.pop() {
@@ -85,7 +85,7 @@ fn release(steps: &[SsaLoop], s: usize, uses: &mut [usize]) {
     }
 }
 
-/// Returns the step that produces an operand, if nothing else uses it and it has the same level.
+/// Returns the step that produces an operand, if nothing else uses its result and the result has this level.
 fn only(steps: &[SsaLoop], slot: Slot, level: Level, uses: &[usize]) -> Option<usize> {
     match slot {
         Slot::Loop(s) if uses[s] == 1 && steps[s].level == level => Some(s),

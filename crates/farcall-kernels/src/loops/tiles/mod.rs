@@ -1,16 +1,18 @@
-//! Tile programs: operations on corresponding elements, computed a few hundred elements at a time, so that
-//! intermediate values stay in the cache.
+//! Tile programs: operations on corresponding elements, computed in *tiles* of a few hundred elements, so
+//! that intermediate values stay in the cache.
 //!
 //! ```text
 //! values (operands, then operations) ──Builder──▶ steps ──merge──▶ fewer ──Program──▶ steps over registers
 //! ```
 //!
-//! A program that combines the elements of each row computes whole rows at a time. A *register* has room
-//! for one element per element of a tile. A value is
+//! A program may compute whole rows at a time, if it combines the elements of each row. A *register* is
+//! memory for the elements that an intermediate value has in one tile. A value is
 //! - *full*: it has an element for each element of a tile, in the same order;
 //! - of *rows*: it has an element for each row of a tile;
-//! - *uniform*: all its elements are equal; a block is filled with them before the first tile;
-//! - *repeated*: it has an element for each element of a tile, equal to the element of its row;
+//! - *uniform*: all its elements are equal; its register is filled with a block of copies before the first
+//!   tile;
+//! - *repeated*: it has an element for each element of a tile, but the elements of a row are equal, so that
+//!   its register has only one element per row;
 //! - *accumulated*: it depends on all rows; every task accumulates in its own memory, and the value is known
 //!   when all tasks are done;
 //! - *other*: an operand with another number of elements. A step computes a value from it, for example a
@@ -40,14 +42,14 @@ use crate::movement::Movement;
 use crate::view::{self, View};
 use program::Program;
 
-/// Minimum length of a row for which a repeated value stays one element per row. For shorter rows, a step
-/// writes the copies.
+/// Minimum length of a row for which a repeated value is stored as one element per row. For shorter rows, a
+/// step writes the copies.
 const MIN_REPEATED_COLUMNS: usize = 64;
-/// Minimum number of elements for merging rounds into one step. With fewer, a straight-line program of many
-/// steps is at least as fast as a few steps in tiles.
+/// Minimum number of elements for merging the rounds of a hash into one step. With fewer, a straight-line
+/// program of many steps is at least as fast as a few steps in tiles.
 const MIN_ROUNDS_ELEMENTS: usize = 256;
-/// Minimum number of bytes of operands and outputs, of all elements together, for which outputs are written
-/// with non-temporal stores. Fewer bytes stay in the cache.
+/// Minimum total size of the full operands and outputs, in bytes, for which outputs are written with
+/// non-temporal stores. Fewer bytes stay in the cache.
 const MIN_STREAMED_BYTES: usize = 1 << 26;
 
 /// Builds a tile program from a sequence of operations.
@@ -64,7 +66,7 @@ pub(crate) struct Builder<'a> {
     steps: Vec<SsaLoop>,
 }
 
-/// The state of a value while a tile is computed.
+/// The form of a value (see the module's documentation).
 #[derive(Clone, Copy)]
 enum Value {
     Other(usize),
@@ -143,15 +145,16 @@ impl<'a> Builder<'a> {
         Slot::Loop(self.steps.len() - 1)
     }
 
-    /// Adds an operation on earlier values: operands, then results of operations. `None` if tiles cannot be
-    /// computed for this operation.
+    /// Adds an operation on earlier values. Values are numbered: the program's operands come first, then the
+    /// results of operations. `None` if the operation cannot be computed in tiles.
     pub(crate) fn op(&mut self, op: &Op, operands: &[(usize, &TensorType)], ty: &TensorType) -> Option<()> {
         let value = self.value(op, operands, ty)?;
         self.values.push(value);
         Some(())
     }
 
-    /// Adds a reduction by an operation of two elements: within rows, or of corresponding elements of rows.
+    /// Adds a reduction by the operation `by` on two elements: a reduction of each row, or of the
+    /// corresponding elements of all rows.
     pub(crate) fn reduce(
         &mut self,
         op: &Op,
@@ -186,7 +189,8 @@ impl<'a> Builder<'a> {
         Some(())
     }
 
-    /// Returns a value with one element per element of a tile.
+    /// Returns the slot with one element of a value per element of a tile. Adds a step that writes these
+    /// elements if the value is stored in another form.
     fn full(&mut self, x: usize, size: usize) -> Option<Slot> {
         match *self.values.get(x)? {
             Value::At(Level::Full, slot) => Some(slot),
@@ -226,7 +230,7 @@ impl<'a> Builder<'a> {
             (Op::Pad(pad), [(x, from), (by, of_by)]) => {
                 let input = self.inputs.get(*x).filter(|input| *input == from && level == Level::Full)?;
                 let Value::At(of, by) = *self.values.get(*by)? else { return None };
-                // A single element may be the padding of all elements, too.
+                // If the program has only one element, a full value can be the padding, too.
                 (of_by.dtype == ty.dtype && (of == Level::Uniform || self.n == 1)).then_some(())?;
                 let inside = Movement::pad(input, ty, pad)?.in_order()?;
                 let cost = 300 + 10_000 / inside.run_length().max(1);
@@ -290,7 +294,7 @@ impl<'a> Builder<'a> {
         ty: &TensorType,
         dims: &[usize],
     ) -> Option<Value> {
-        // In another order, the broadcast is also a transposition.
+        // If the dimensions are in another order, the broadcast is also a transposition.
         if from.dtype != ty.dtype || dims.len() != from.rank() || !dims.is_sorted() {
             return None;
         }
@@ -323,7 +327,8 @@ impl<'a> Builder<'a> {
         let values: Option<SmallVec<[Value; 3]>> =
             operands.iter().map(|(x, _)| self.values.get(*x).copied()).collect();
         let values = values?;
-        // An operation on repeated values only is computed once per row, and its result is repeated, too.
+        // Without full operands, an operation on repeated values is computed once per row, and its result is
+        // repeated, too.
         let apart = values.iter().any(|x| matches!(x, Value::At(Level::Full, _)));
         let (mut from, mut level, mut repeated) = (SmallVec::<[Slot; 3]>::new(), Level::Uniform, false);
         for value in values {
@@ -349,7 +354,8 @@ impl<'a> Builder<'a> {
 
     /// Finishes the program, whose outputs are these values.
     ///
-    /// An output may be in exactly the memory of an operand that has as many elements of the same size.
+    /// The memory of an output may be exactly the memory of an operand that has as many elements of the same
+    /// size.
     pub(crate) fn finish(mut self, returned: &[usize], outputs: &[&TensorType]) -> Option<PreparedKernel> {
         let (mut results, mut accumulated) = (Vec::with_capacity(returned.len()), Vec::new());
         for (output, (value, ty)) in returned.iter().zip(outputs).enumerate() {
@@ -365,8 +371,8 @@ impl<'a> Builder<'a> {
         let roots =
             results.iter_mut().map(|(_, slot, _)| slot).chain(accumulated.iter_mut().map(|(slot, _)| slot));
         merge::merge(&mut self.steps, self.n, self.by_rows, roots);
-        // Values that no single step computes are copied at the end, because outputs may be in the memory of
-        // operands.
+        // An output may be in the memory of an operand. A step therefore writes an output directly only if no
+        // later step reads an operand. Other results are copied at the end.
         let last_read = self.steps.iter().rposition(reads_operand).map_or(0, |i| i + 1);
         let mut direct: Vec<Option<usize>> = vec![None; self.steps.len()];
         let full = self.inputs.iter().chain(outputs).filter(|ty| ty.elements() == Some(self.n));
@@ -392,7 +398,7 @@ impl<'a> Builder<'a> {
         Program::new(self, &direct, &accumulated)?.prepared()
     }
 
-    /// Returns the level and origin of an output of this type.
+    /// Returns the level of a value that is an output of this type, and the slot with its elements.
     fn result(&mut self, value: usize, ty: &TensorType) -> Option<(Level, Slot)> {
         let size = ty.dtype.size();
         let (level, slot) = match *self.values.get(value)? {
@@ -420,7 +426,7 @@ fn reads_operand(step: &SsaLoop) -> bool {
             || step.operands.iter().any(|s| matches!(s, Slot::Input(_))))
 }
 
-/// Returns a 32-bit constant.
+/// Returns the bits of a 32-bit constant; `None` for other values.
 fn word(steps: &[SsaLoop], slot: Slot) -> Option<u32> {
     match slot {
         Slot::Loop(s) => match &*steps[s].op {

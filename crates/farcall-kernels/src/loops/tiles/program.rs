@@ -1,4 +1,5 @@
-//! Tile programs with registers assigned to their values, computed tile by tile, in tasks.
+//! Tile programs after the allocation of registers. Each task of a program computes a range of elements, one
+//! tile after another.
 
 use std::mem::MaybeUninit;
 use std::sync::Arc;
@@ -20,11 +21,12 @@ use crate::cache::{
     CACHE_LINE_BYTES, MIN_UNCACHED_BYTES, copy_past, past_is_written, prefetch_to_second_level,
 };
 
-/// Maximum number of bytes of a cache that the registers of a program should fill.
+/// Maximum number of bytes that the registers of a program should have, so that they stay in the cache.
 const CACHE_BYTES: usize = 24 << 10;
-/// Maximum number of bytes of registers on the stack. Registers for longer rows are in scratch memory.
+/// Maximum number of bytes of registers on the stack. Larger registers, for long rows, are in scratch memory.
 const MAX_STACK_BYTES: usize = 64 << 10;
-/// The number of elements of a tile is a multiple of the first number, and at most the second.
+/// Granularity and maximum of the number of elements in a tile that need not consist of whole rows. The
+/// number is a multiple of the granularity.
 const TILE_ELEMENTS: [usize; 2] = [BLOCK, 1024];
 /// Maximum number of elements of a tile if outputs are written with non-temporal stores. Memory is then read
 /// and written in turns, one for each tile, and short turns are faster.
@@ -41,10 +43,10 @@ const MAX_FETCHES: usize = 8;
 /// Size of the largest element type in bytes.
 const MAX_ELEMENT_BYTES: usize = 16;
 
-/// A loop with registers and memory for its values.
+/// A loop with the locations of its operands and its result.
 pub(crate) type PlacedLoop = Loop<Source, Location>;
 
-/// The range of elements in a tile, for full values and for values of rows.
+/// The elements of a tile: a range of the elements of full values, and a range of rows.
 #[derive(Clone, Copy)]
 pub(crate) struct Tile {
     start: usize,
@@ -59,7 +61,7 @@ impl Tile {
         Tile { start, len, first_row: start / columns, rows: len / columns, columns }
     }
 
-    /// Returns the first element, and the number of elements.
+    /// Returns the first element that a value of this level has in the tile, and the number of its elements.
     #[inline]
     pub(crate) fn of(self, level: Level) -> (usize, usize) {
         match level {
@@ -70,7 +72,7 @@ impl Tile {
     }
 }
 
-/// Memory of a task, besides operands and outputs.
+/// Memory of a task for registers and accumulators.
 #[derive(Clone, Copy)]
 struct Memory {
     registers: *mut u8,
@@ -78,7 +80,7 @@ struct Memory {
     task: usize,
 }
 
-/// A full operand or output.
+/// A full operand or output that is prefetched.
 #[derive(Clone, Copy)]
 struct Stream {
     location: Location,
@@ -99,19 +101,19 @@ pub(crate) struct Program {
     pub(crate) columns: usize,
     /// Number of elements in a tile.
     pub(crate) tile: usize,
-    /// Steps that run before the tiles.
+    /// Steps for uniform and fixed values. Each task runs them before its first tile.
     pub(crate) uniform: Vec<PlacedLoop>,
     pub(crate) steps: Vec<PlacedLoop>,
     /// Operands and outputs too large for the cache, which are prefetched.
     streams: Vec<Stream>,
     /// True if outputs are written with non-temporal stores.
     pub(crate) past: bool,
-    /// Number of tasks, and number of elements of each.
+    /// Number of tasks, and maximum number of elements of each.
     pub(crate) tasks: usize,
     chunk: usize,
     /// Size of the registers of a task in bytes.
     pub(crate) bytes: usize,
-    /// Size of the registers in bytes if they are in scratch memory; otherwise 0.
+    /// Size of the registers of a task in bytes if they are in scratch memory; otherwise 0.
     pub(crate) registers: usize,
     pub(crate) totals: Vec<Total>,
     /// Size of the scratch memory in bytes: registers that are not on the stack, then accumulators.
@@ -166,7 +168,7 @@ impl Program {
             Some(Total { accumulator, parts: parts[s], output: *output })
         };
         let totals: Vec<Total> = accumulated.iter().map(total).collect::<Option<_>>()?;
-        // Every accumulator is initialized and finished.
+        // Only accumulators of outputs are initialized and finished, so there must not be others.
         (steps.iter().filter(|s| s.op.accumulator().is_some()).count() == totals.len()).then_some(())?;
         let input = |i: usize| {
             let level = if inputs[i].elements() == Some(n) { Level::Full } else { Level::Row };
@@ -211,7 +213,7 @@ impl Program {
             let memory =
                 if scratch == 0 { std::ptr::null_mut() } else { args.ptr::<u8>(args.scratch_place()) };
             for (accumulator, parts) in &begun {
-                // SAFETY: there is scratch memory for a part of each task.
+                // SAFETY: there is scratch memory for one accumulator per task.
                 unsafe { accumulator.begin(memory.add(parts + task * accumulator.bytes)) };
             }
             let begin = task * self.chunk;
@@ -237,7 +239,7 @@ impl Program {
         let end = move |args: &Args<'_>| {
             let memory = args.ptr::<u8>(args.scratch_place());
             for Total { accumulator, parts, output } in &totals {
-                // SAFETY: the tasks have made their parts.
+                // SAFETY: each task has initialized its accumulator and added its elements.
                 unsafe { accumulator.end(memory.add(*parts), tasks, args.output_ptr(*output)) };
             }
         };
@@ -286,8 +288,9 @@ impl Program {
         }
     }
 
-    /// Prefetches a part of a tile while this step of the previous tile runs. Hardware prefetching does not
-    /// cross pages, and does not cover lines that are written.
+    /// Prefetches a part of `tile`, the next tile, before step number `step` of the current tile. All steps
+    /// together prefetch the whole tile. Hardware prefetching does not cross pages, and does not cover cache
+    /// lines that are written.
     ///
     /// # Safety
     /// Same requirements as [`PlacedLoop::run`].
@@ -308,8 +311,9 @@ impl Program {
     }
 }
 
-/// Returns the number of elements after which all broadcasts repeat, for programs that do little else. If
-/// rows have this length, the broadcasts are computed only once.
+/// Returns the longest period of full broadcasts, in elements, if it divides `n`. Periods that exceed the
+/// maximum size of a tile are ignored. If the program computes rows of this length, broadcasts whose period
+/// divides it are computed only once per task.
 fn period(steps: &[SsaLoop], n: usize) -> Option<usize> {
     let periods = steps.iter().filter(|s| s.level == Level::Full).filter_map(|s| match &*s.op {
         LoopOp::Broadcast(_, movement) => Some(movement.period()),
@@ -319,7 +323,8 @@ fn period(steps: &[SsaLoop], n: usize) -> Option<usize> {
     (longest < n && n.is_multiple_of(longest)).then_some(longest)
 }
 
-/// Moves broadcasts that are equal in every row before the first tile, unless they are results.
+/// Schedules broadcasts ahead of the first tile if their elements are the same in every row, unless they are
+/// results.
 fn before_tiles(steps: &mut [SsaLoop], direct: &[Option<usize>], columns: usize) {
     for (step, _) in steps.iter_mut().zip(direct).filter(|(_, output)| output.is_none()) {
         if let (LoopOp::Broadcast(_, movement), Level::Full) = (&*step.op, step.level)
@@ -347,7 +352,8 @@ fn streams(steps: &[PlacedLoop], n: usize) -> Vec<Stream> {
     streams
 }
 
-/// Returns the offset of each step's accumulators in scratch memory, from `begin` on, and the end of all.
+/// Returns the offset of each step's accumulators in scratch memory, and the end of all accumulators. The
+/// first accumulators are at offset `begin`.
 fn accumulators(steps: &[SsaLoop], tasks: usize, begin: usize) -> Option<(Vec<usize>, usize)> {
     let (mut parts, mut end) = (vec![0; steps.len()], begin);
     for (step, at) in steps.iter().zip(&mut parts) {
@@ -377,7 +383,8 @@ fn locations(
     steps.iter().enumerate().map(location).collect()
 }
 
-/// Compiles the steps. `made` has the location of each step's result.
+/// Replaces the operands of the steps by their locations. `made` has the location of each step's result, and
+/// `input` returns the element size and the level of a program's operand.
 fn compile(steps: Vec<SsaLoop>, made: &[Source], input: impl Fn(usize) -> (usize, Level)) -> Vec<PlacedLoop> {
     let levels: Vec<Level> = steps.iter().map(|s| s.level).collect();
     let source = |slot: Slot, by: &SsaLoop| {
@@ -428,8 +435,8 @@ impl PlacedLoop {
     /// Computes a tile.
     ///
     /// # Safety
-    /// The arguments are memory of the kernel that the step was created for. `memory` has its registers and
-    /// scratch memory, and no other task computes elements of the tile.
+    /// The arguments are memory of the kernel that the step was created for. `memory` has the registers and
+    /// the scratch memory of this task, and no other task computes elements of the tile.
     #[inline]
     unsafe fn run(&self, args: &Args<'_>, memory: Memory, tile: Tile) {
         if let LoopOp::Slices(parts) = &*self.op {
@@ -477,8 +484,8 @@ impl PlacedLoop {
         unsafe { rounds::run(turns, operands, [a, b], [to, to.add(len)], len) };
     }
 
-    /// Computes a tile. `from` has the addresses of the input that the task reads, if any, then of the step's
-    /// operands.
+    /// Computes a tile. `from` has the address of the program's operand that the step reads directly
+    /// ([`LoopOp::input`]), if any, followed by the addresses of the step's own operands.
     ///
     /// # Safety
     /// The addresses are valid for the elements of the tile: operands for reads, `to` for writes. `to` may be
@@ -497,9 +504,11 @@ impl PlacedLoop {
                 // SAFETY: the caller guarantees the elements of the tile (`# Safety` above).
                 unsafe { work.run(&operands, to, len) };
             }
-            // SAFETY: the operand has one element, and the register has room for as many as its level has.
+            // SAFETY: the operand has one element, and the register has room for the elements that its level
+            // has in a tile.
             LoopOp::Splat(_) => unsafe { splat(from[0], to, self.bytes, len) },
-            // SAFETY: elements have 16 bytes at most.
+            // SAFETY: the constant has 16 bytes, and no element is larger; the register has room for `len`
+            // copies.
             LoopOp::Constant(element) => unsafe { splat(element.as_ptr(), to, self.bytes, len) },
             // SAFETY: a uniform value has an element; the register has room for `len` copies.
             LoopOp::Fill => unsafe { splat(from[0], to, self.bytes, len) },
@@ -537,7 +546,8 @@ impl PlacedLoop {
             LoopOp::Copy => unsafe { std::ptr::copy(from[0], to, len * self.bytes) },
             // SAFETY: the register and the output have `len` elements.
             LoopOp::StreamingCopy => unsafe { copy_past(from[0], to, len * self.bytes) },
-            // SAFETY: `to` is the part of this task, which has been initialized; the operand has a tile.
+            // SAFETY: `to` is the accumulator of this task, which has been initialized; the operand has the
+            // elements of a tile.
             LoopOp::Accumulate(accumulator) => unsafe {
                 accumulator.add(from[0], len, start % accumulator.kept, to);
             },

@@ -8,13 +8,13 @@ use super::SsaLoop;
 pub(super) struct Registers {
     /// The register of each step that has one.
     of: Vec<Option<usize>>,
-    /// Level of the values of each register, and element size in bytes.
+    /// For each register: level of its values, and element size in bytes.
     all: Vec<(Level, usize)>,
 }
 
 impl Registers {
-    /// Assigns registers. Values computed before the tiles keep their register; other registers are reused
-    /// after the last step that reads them.
+    /// Assigns registers. Values computed before the first tile keep their register; other registers are
+    /// reused after the last step that reads them.
     pub(super) fn assign(steps: &[SsaLoop], direct: &[Option<usize>]) -> Registers {
         let mut last: Vec<usize> = (0..steps.len()).collect();
         for (s, step) in steps.iter().enumerate() {
@@ -28,7 +28,8 @@ impl Registers {
         let mut free: Vec<usize> = Vec::new();
         let mut ends: Vec<Vec<usize>> = vec![Vec::new(); steps.len()];
         for (s, step) in steps.iter().enumerate() {
-            // A step writes to no register that it reads.
+            // The registers of a step's operands become free only afterwards, so that a step never writes to
+            // a register that it reads.
             if direct[s].is_none() && step.op.accumulator().is_none() {
                 let kind = (step.level, step.bytes);
                 let used = free.iter().rposition(|r| registers.all[*r] == kind).map(|i| free.remove(i));

@@ -1,5 +1,5 @@
-//! Rounds of add, rotate and xor on two words, each applied to the results of the previous one. They become
-//! one step, in which both words stay in processor registers.
+//! Rounds of a hash: add, rotate and xor on two words. Each round is applied to the words of the previous
+//! round. Consecutive rounds become one step, in which both words stay in processor registers.
 //!
 //! ```text
 //! a ──▶ + ──┬──────▶ + key ─▶ …        Threefry has twenty rounds, and adds keys after every fourth.
@@ -18,7 +18,7 @@ use super::super::ir::{Level, Loop, LoopOp, Slot};
 use super::super::vector::rounds::Turn;
 use super::{SsaLoop, word};
 
-/// Rough cost of a turn in picoseconds.
+/// Rough cost of a [`Turn`] (a round or an addition) in picoseconds per pair of words.
 const TURN_PICOSECONDS: usize = 20;
 /// Minimum number of rounds for a separate step.
 const MIN_ROUNDS: usize = 4;
@@ -92,7 +92,7 @@ fn other([x, y]: [Slot; 2], one: Slot) -> Option<Slot> {
     if x == one { Some(y) } else { (y == one).then_some(x) }
 }
 
-/// One of two words.
+/// One of the two words after the last turn of a chain.
 #[derive(Clone, Copy)]
 struct Word {
     /// The step that computes the word.
@@ -108,7 +108,7 @@ struct Chain<'a> {
     turns: Vec<Turn>,
     /// The initial words, then the added operands.
     from: SmallVec<[Slot; 3]>,
-    /// The steps of the chain.
+    /// The steps that the chain replaces.
     taken: Vec<usize>,
     /// The first step of the chain. Added operands are computed earlier.
     first: usize,
@@ -201,7 +201,7 @@ fn install(
     };
     taken.iter().for_each(|s| count(&steps[*s].operands, -1));
     count(&from, 1);
-    // The step goes before both ends, and after all steps that the chain replaces.
+    // The step for all rounds takes the place of the last replaced step before both ends.
     let least = ends[0].min(ends[1]);
     let Some(place) = taken.iter().copied().filter(|s| *s < least).max() else { return };
     uses[place] = 2;

@@ -15,13 +15,14 @@ use super::program::{PlacedLoop, Program, Tile};
 const MAX_LISTED_ELEMENTS: usize = 256;
 
 impl Program {
-    /// Returns an empty straight-line program for the steps, if there is only one tile.
+    /// Returns a straight-line program with room for the registers, but without steps. `None` if there is
+    /// more than one tile, or if a step cannot be part of a straight-line program.
     pub(crate) fn line(&self) -> Option<StraightLine> {
         let one = self.tasks == 1 && self.tile >= self.n && self.n > 0 && self.registers == 0 && !self.past;
-        // Slices become lists of elements.
+        // Slices become lists of elements, from at most three operands.
         let listed = |step: &PlacedLoop| match &*step.op {
             LoopOp::Slices(parts) => self.n <= MAX_LISTED_ELEMENTS && parts.pairs(self.n).len() <= 3,
-            // The rounds of a hash may have more operands than a step.
+            // The rounds of a hash may have more operands than a step of a straight-line program.
             LoopOp::HashRounds(_) => false,
             _ => true,
         };
@@ -34,11 +35,11 @@ impl Program {
         let tile = Tile::new(0, self.n, self.columns);
         for total in &self.totals {
             let accumulator = Arc::clone(&total.accumulator);
-            // SAFETY: the step has scratch memory for the part of the only task.
+            // SAFETY: the step has scratch memory for the accumulator of the only task.
             let code = VectorLoop::new(move |_, to, _| unsafe { accumulator.begin(to) });
             line.push((code, Arc::new(LoopOp::Begin)), &[], At::Scratch(total.parts), [0, 0]);
         }
-        // Constants by the first byte of their register, to which nothing else is written.
+        // Constants, each with the byte offset of its register. No step writes to these registers.
         let mut constants: Vec<(usize, At)> = Vec::new();
         for step in self.uniform.into_iter().chain(self.steps) {
             let n = tile.of(step.level).1;
@@ -78,7 +79,8 @@ impl Program {
             line.push((step.into_loop(tile), op), &operands, to, [n, bytes]);
         }
         for total in self.totals {
-            // SAFETY: the first step has initialized the only part; the output has the result's elements.
+            // SAFETY: an earlier step has initialized the only accumulator; the output has the result's
+            // elements.
             let code =
                 VectorLoop::new(move |[parts, ..], to, _| unsafe { total.accumulator.end(parts.at, 1, to) });
             let parts = (At::Scratch(total.parts), Access::Each);

@@ -82,8 +82,8 @@ pub(crate) fn accumulator(op: Combine, dtype: DType, kept: usize, init: [u8; 16]
     combining(op, dtype, Accumulators { kept, init })
 }
 
-/// Functions that combine rows in several parts. Each part has memory for its own totals, aligned for the
-/// largest element type.
+/// Functions that combine rows into one row, in several tasks. A *part* is the memory of one task for its
+/// totals, aligned for the largest element type.
 pub(crate) struct Accumulator {
     /// Number of elements of the result.
     pub(crate) kept: usize,
@@ -308,7 +308,7 @@ fn for_any_processor<L: Instantiate>(op: Combine, dtype: DType, made: L) -> Opti
         let how: PointerReducer<T, A> = FnReducer { widen, narrow, combine, identity, element: PhantomData };
         made.combining(how)
     }
-    // Integers of both signs share the loops for unsigned ones.
+    // Signed and unsigned integers share the loops over unsigned ones.
     macro_rules! ordered {
         ($name:ident, $nan:expr) => {
             match dtype {

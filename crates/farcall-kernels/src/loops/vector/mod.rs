@@ -89,7 +89,7 @@ impl Operand {
         Operand { at, step: 0 }
     }
 
-    /// Returns the address of the element for a result, if the operand has elements of this type.
+    /// Returns the address of the element for result `i`. `T` must be the type of the operand's elements.
     #[inline(always)]
     fn element<T>(self, i: usize) -> *const T {
         self.at.cast::<T>().wrapping_add(if self.step == 0 { 0 } else { i })

@@ -1,4 +1,5 @@
-//! Movements of few elements, whose places are known before a run, or shifted by indices.
+//! Movements of few elements. The positions of the elements are known before a run, or are shifted by
+//! indices.
 
 use std::sync::Arc;
 
@@ -30,7 +31,8 @@ pub(crate) struct Index {
     )]
     pub(crate) dtype: DType,
     pub(crate) read: ReadIndex,
-    /// The largest value that keeps the window inside; other values are clamped.
+    /// The largest index that keeps the window inside the tensor. The index is clamped to the range from 0 to
+    /// this limit.
     pub(crate) limit: usize,
     /// Stride in elements.
     pub(crate) stride: usize,
@@ -77,7 +79,7 @@ pub(crate) fn shifted(window: Arc<Window>) -> VectorLoop {
         let mut shift: usize =
             indices.iter().zip(&from[1..]).map(|(index, x)| unsafe { index.shift(x) }).sum();
         if *added {
-            // SAFETY: an earlier step has written the number.
+            // SAFETY: an earlier step has written the additional shift.
             shift += unsafe { from[1 + indices.len()].at.cast::<usize>().read() };
         }
         // SAFETY: the caller of the loop guarantees the tensors, and indices are clamped so that the shift
@@ -158,12 +160,12 @@ pub(crate) struct Moves {
 }
 
 pub(crate) enum Kind {
-    /// Contiguous elements on both sides: first bytes, and number of bytes.
+    /// Contiguous elements on both sides: offsets of the first bytes, and number of bytes.
     Block {
         first: [usize; 2],
         bytes: usize,
     },
-    /// The first bytes of each element in source and destination.
+    /// The byte offsets of each element in source and destination.
     List {
         pairs: Vec<[usize; 2]>,
         run: unsafe fn(&[[usize; 2]], *const u8, *mut u8),

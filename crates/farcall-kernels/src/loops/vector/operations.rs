@@ -67,7 +67,7 @@ fn unary(op: Unary, dtype: DType) -> Option<VectorLoop> {
     if dtype == DType::F16 && !moves {
         return by_f32(unary(op, DType::F32)?, 1, op.info().result.dtype(dtype)?);
     }
-    // Operations on integers with the same bits for both signs share a loop.
+    // If an operation gives the same bits for signed and unsigned integers, both share a loop.
     let bits = if dtype.is_bool() { dtype } else { unsigned(dtype) };
     macro_rules! numbers {
         ([$($kind:ident),*], $f:ident) => {
@@ -273,7 +273,7 @@ fn binary(op: Binary, dtype: DType) -> Option<VectorLoop> {
     if dtype == DType::F16 && !by_bits {
         return by_f32(binary(op, DType::F32)?, 2, dtype);
     }
-    // Operations on integers with the same bits for both signs share a loop.
+    // If an operation gives the same bits for signed and unsigned integers, both share a loop.
     let bits = if dtype.is_bool() { dtype } else { unsigned(dtype) };
     match op {
         Binary::Add => numbers!(bits, [unsigned, floats_but_f16], add),
@@ -459,7 +459,7 @@ fn convert(from: DType, to: DType) -> Option<VectorLoop> {
     macro_rules! to {
         (integer $s:ty, $x:ident) => {
             match to {
-                // The loops for unsigned types cut off the same bits.
+                // Conversion to a signed type gives the same bits as conversion to the unsigned type.
                 DType::S8 | DType::U8 => Some(map1::<$s, u8>(move |$x| $x as u8)),
                 DType::S16 | DType::U16 => Some(map1::<$s, u16>(move |$x| $x as u16)),
                 DType::S32 | DType::U32 => Some(map1::<$s, u32>(move |$x| $x as u32)),

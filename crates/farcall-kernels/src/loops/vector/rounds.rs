@@ -46,7 +46,7 @@ pub(crate) unsafe fn run(turns: &[Turn], operands: &[Words], words: [Words; 2], 
     unsafe { run.all::<u32>(n) }
 }
 
-/// A register of several words.
+/// A processor register of one or more words.
 trait Vector: Copy {
     const LANES: usize;
 

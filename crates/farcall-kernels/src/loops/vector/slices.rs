@@ -43,7 +43,8 @@ impl Parts {
         (at == ty.sizes()[dim]).then_some(Parts { period: at * inner, parts: all })
     }
 
-    /// Visits `len` elements from element `start` on, part by part: the part and the numbers of its elements.
+    /// Visits `len` elements from element `start` on, part by part. `visit` gets each part with the numbers
+    /// of its elements.
     fn each(&self, [start, len]: [usize; 2], mut visit: impl FnMut(&Part, Range<usize>)) {
         let (mut turn, within) = (start / self.period, start % self.period);
         let mut number = self.parts.partition_point(|(begin, ..)| *begin <= within) - 1;
