@@ -96,6 +96,7 @@ pub(crate) struct Total {
     pub(crate) output: usize,
 }
 
+/// A tile program, ready to run.
 pub(crate) struct Program {
     pub(crate) n: usize,
     pub(crate) columns: usize,
