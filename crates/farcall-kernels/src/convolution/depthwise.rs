@@ -29,7 +29,8 @@ const LANES: usize = 64;
 /// Maximum number of windows of a row: longer rows are divided into parts.
 const MAX_ROW_WINDOWS: usize = 64 * LANES;
 
-/// Maximum number of products of a sum. Longer sums need partial sums, which matrix products have.
+/// Maximum number of products of a sum (taps). Longer sums need partial sums, which only matrix products
+/// have.
 const MAX_TAPS: usize = 1024;
 
 /// Maximum number of spatial dimensions.
@@ -83,7 +84,7 @@ impl Depthwise {
         })
     }
 
-    /// Number of products of a sum.
+    /// Number of products of a sum: positions within a window.
     fn taps_of_window(&self) -> usize {
         self.spatial.iter().fold(1, |n: usize, s| n.saturating_mul(s.window.0))
     }

@@ -22,7 +22,7 @@ pub(super) struct Shape {
     /// Number of kernels of a group, with strides in the kernels and in the result.
     pub(super) kernels: [Extent; 2],
     pub(super) spatial: Vec<Spatial>,
-    /// True if the padding is not multiplied.
+    /// True if the sums leave out the padding, instead of multiplying zeros.
     pub(super) skips_padding: bool,
 }
 
@@ -99,7 +99,7 @@ fn spatial(c: &Convolution, [image, kernel, result]: [&[Extent]; 3]) -> Option<V
     let rank = image.len();
     let lists =
         [c.strides.len(), c.padding.len(), c.lhs_dilation.len(), c.rhs_dilation.len(), c.reversal.len()];
-    // The lines and the depth of a product have one more dimension.
+    // The lines and the depth of a product have one dimension more than the image has spatial dimensions.
     if rank + 1 > MAX_DIMS || lists.iter().any(|n| *n != rank) || [kernel.len(), result.len()] != [rank; 2] {
         return None;
     }

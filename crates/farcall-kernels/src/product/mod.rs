@@ -9,6 +9,10 @@
 //!
 //! **Invariants.** The order of summation depends only on the sizes of the product, never on its split into
 //! blocks.
+//!
+//! **Terms.** A *panel* is a copy of the right factors for the columns of one tile, in the order in which the
+//! tile reads them. *Depth* is the summed dimension. The *lines* of a factor are the rows of the left factor,
+//! or the columns of the right factor.
 
 mod micro;
 mod operand;
@@ -160,9 +164,9 @@ impl Product {
         }
     }
 
-    /// Splits the product into enough blocks to occupy the tasks, and no more: halving a block along one
-    /// dimension packs the other factor once more. `area` is the maximum number of elements of a block.
-    /// `near` is true if right factors are read in place.
+    /// Splits the product into enough blocks to occupy the tasks, and no more: each time that blocks are
+    /// halved along one dimension, the other factor is packed once more. `area` is the maximum number of
+    /// elements of a block. `near` is true if right factors are read in place.
     fn split(&self, micro: [usize; 2], area: usize, near: bool) -> Split {
         let target = (self.work() / TARGET_TASKS).max(MIN_TASK_PRODUCTS);
         let [mut rows, mut columns] = [self.rows.max(1), self.columns.max(1)];
@@ -429,7 +433,7 @@ struct Block<T: 'static> {
     /// Number of rows that are multiplied with the same panel one after another. Their left factors are
     /// packed at once, unless they are read in place.
     height: usize,
-    /// Layout of packed left factors; `panel` is the distance between tiles.
+    /// Layout of packed left factors. Its `panel` is the distance between the factors of neighboring tiles.
     left: Layout,
     /// Stride along the depth of right factors that are read in place.
     right: Option<usize>,
@@ -472,8 +476,8 @@ impl<T: Element> Block<T> {
         Block { product, micro, split, width, deep, height, left, right, in_panels, direct }
     }
 
-    /// Number of elements of the buffer for panels, for left factors, and for sums that are not written
-    /// directly.
+    /// Number of elements of the three parts of the buffer: for panels, for left factors, and for sums that
+    /// are not written directly.
     fn parts(&self) -> [usize; 3] {
         let sums = if self.direct.is_some() { 0 } else { self.split.rows * self.split.columns };
         // If right factors are read in place, only the columns that do not fill a vector are packed.
@@ -612,8 +616,8 @@ impl<T: Element> Block<T> {
         if self.right.is_some() && whole > 0 { whole } else { width }
     }
 
-    /// Returns right factors in panels. They are panels that were packed beforehand, or the factors in place
-    /// if these fill whole vectors, or newly packed panels.
+    /// Returns the right factors of a part, and their layout. They are panels that were packed beforehand, or
+    /// the factors in place if these fill whole vectors, or newly packed panels.
     ///
     /// # Safety
     /// Same requirements as [`Block::run`]; the columns must be a [part](Block::part).

@@ -1,5 +1,5 @@
-//! Factors of a product: their layout in memory, and how they are packed into the order in which tiles read
-//! them.
+//! Factors of a product: their layout in memory, and packing, which copies them into the order in which tiles
+//! read them.
 //!
 //! A factor is a matrix of *lines* (the rows of the result on the left, its columns on the right) by *depth*
 //! (the summed dimension). Lines and depth may each consist of several dimensions. An element in the padding
@@ -85,7 +85,7 @@ impl Position {
     }
 }
 
-/// Iterator over a range of indices of several dimensions, in runs along the innermost one.
+/// Iterator over a range of indices of several dimensions. It goes in runs along the innermost dimension.
 #[derive(Clone, Copy)]
 struct Walk<'a> {
     dims: &'a [Dim],
@@ -482,7 +482,7 @@ pub(in super::super) fn join(dims: &[(usize, usize)]) -> Vec<(usize, usize)> {
     })
 }
 
-/// Number of indices of the depth that are copied for all panels before the next indices: the number of
+/// Number of indices of the depth that are copied for all panels before the next indices. It is the number of
 /// streams that the hardware prefetcher can follow.
 const PREFETCH_STREAMS: usize = 8;
 
