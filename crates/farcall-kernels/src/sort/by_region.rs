@@ -55,7 +55,8 @@ struct Comparator {
     /// Compared operands: the number of the operand, the size of an element in bytes, and the function that
     /// copies an element.
     compared: Vec<(usize, usize, CopyElement)>,
-    /// Captured values: the input, the argument, and the function that copies the value.
+    /// Captured values: the number of the kernel's input, the number of the comparator's argument, and the
+    /// function that copies the value.
     captured: Vec<(usize, usize, CopyElement)>,
 }
 

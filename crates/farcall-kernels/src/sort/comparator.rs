@@ -34,7 +34,7 @@ pub(super) enum Order {
     Numbers,
 }
 
-// Relations of two elements. `UNORDERED` is none of the other three.
+// Relations of two elements. `UNORDERED` means that none of the other three holds.
 const LESS: usize = 0;
 const EQUAL: usize = 1;
 const GREATER: usize = 2;

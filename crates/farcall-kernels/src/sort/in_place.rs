@@ -71,8 +71,8 @@ struct InPlaceSort<T> {
 
 /// Operands other than the key.
 struct OtherOperands {
-    /// Index of an operand whose elements count from zero, so that its result is the positions. The positions
-    /// are sorted directly in this result.
+    /// Number of an operand whose elements are the positions in the line. The positions are sorted directly
+    /// in the result of this operand.
     places: Option<usize>,
     permute: Permute,
 }
@@ -85,6 +85,7 @@ struct SharedState {
     differ: [bool; LINE_TASKS],
     /// Number of NaNs and number of zeros that are moved to the front.
     front: [usize; 2],
+    /// Beginnings of the parts that tasks sort, and the end of the last part.
     begins: [usize; LINE_TASKS + 1],
 }
 

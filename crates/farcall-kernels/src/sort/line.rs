@@ -187,7 +187,7 @@ impl<T: Element> Strided<T> {
 struct Read {
     /// True if there is a NaN.
     nan: bool,
-    /// True if the bits of an element cannot be restored from its key.
+    /// True if the bits of some element cannot be restored from its key.
     lost: bool,
 }
 

@@ -46,7 +46,7 @@ pub(super) static PART_KERNEL: Kernel =
 pub(super) use by_region::KERNEL as BY_REGION;
 
 /// Minimum number of elements of a task, and of an operand for which the kernel is marked
-/// [slow](Prepared::slow).
+/// [slow](PreparedKernel::slow).
 const MIN_TASK_ELEMENTS: usize = 1 << 15;
 /// Maximum number of tasks. Each task has scratch memory for a line.
 const MAX_TASKS: usize = 16;
@@ -143,7 +143,7 @@ struct Tasks {
 }
 
 impl Tasks {
-    /// Iterates over the lines of a task, and returns the first element of each.
+    /// Returns an iterator over the lines of a task. Its items are the first element of each line.
     fn lines(self, task: usize) -> impl Iterator<Item = Begin> {
         (task * self.per_task..((task + 1) * self.per_task).min(self.lines)).map(move |line| {
             let begin = |length: usize| line / self.stride * self.stride * length + line % self.stride;

@@ -80,7 +80,8 @@ fn reader(key: &Key) -> Option<ReadKeys> {
 /// Permutation of the lines of several operands.
 pub(super) struct Permute(Vec<(usize, Permuted)>);
 
-/// An operand: the size of an element, and the function that permutes a line or writes positions.
+/// An operand: the size of an element, and the function that permutes a line of elements in memory, or writes
+/// the positions if the operand has no memory.
 enum Permuted {
     InMemory(usize, PermuteLine),
     Counted(usize, WritePlaces),
@@ -242,7 +243,8 @@ impl IndexSort {
         if self.is_unordered(first) {
             merge_sort(room.order, room.spare, |a, b| self.less(first, a as usize, b as usize));
         } else {
-            // Sorts by the least significant key first: later passes keep its order among equal elements.
+            // Sorts by the least significant key first: later passes keep this order among elements with
+            // equal keys.
             for (key, read) in self.keys.iter().zip(&self.read).rev() {
                 let x = first(key);
                 // SAFETY: the layout has room for two lists with an item per element.

@@ -29,9 +29,9 @@ struct Pass {
     outer: usize,
     inner: usize,
     method: Method,
-    /// True if the pass reads the operand.
+    /// True if the pass reads the operand rather than the results of the previous pass.
     first: bool,
-    /// True if the pass writes the result.
+    /// True if the pass writes the result rather than a buffer for the next pass.
     last: bool,
 }
 
@@ -47,8 +47,9 @@ enum Method {
     Each,
 }
 
-/// Prepares the reduction. Folds of common types have no loops for dilated windows of many elements, which are
-/// rare: for these windows the result is `None`.
+/// Prepares the reduction. Folds with loops for vectors ([`Fold::VECTORS`]) have no loops for dilated windows
+/// of many elements, which are rare: for these windows the result is `None`, and the caller uses a fold for
+/// any processor.
 pub(super) fn reduction<F: Fold>(axes: &[Axis], fold: F) -> Option<PreparedKernel> {
     let passes = passes(axes)?;
     if F::VECTORS && passes.iter().any(|pass| pass.method == Method::Each) {

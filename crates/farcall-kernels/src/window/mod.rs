@@ -5,8 +5,8 @@
 //! windows and growing windows (`cumsum`) are reduced along one dimension after another, in time that does
 //! not depend on the window size ([`long`]); floats are then accumulated in a wider type.
 //!
-//! Common operations on common types have loops of their own. The others, such as the product of integers,
-//! share a loop per type that calls the operation.
+//! Common operations on common types have loops of their own. For each type, the other operations, such as
+//! the product of integers, share a loop that calls the operation.
 
 mod axis;
 mod direct;
@@ -32,7 +32,7 @@ pub(super) use axis::{Axis, Run};
 pub(super) static KERNEL: Kernel = Kernel { name: "reduce_window", prepare, in_place: apart, describe };
 
 /// Minimum number of combinations of a task. Direct reductions with more than one task are marked
-/// [slow](Prepared::slow).
+/// [slow](PreparedKernel::slow).
 const MIN_TASK_COMBINATIONS: usize = 1 << 17;
 /// Maximum number of elements under a window that is reduced element by element, accumulating in the element
 /// type.
@@ -178,7 +178,7 @@ fn combining(op: Combine, dtype: DType, axes: &[Axis]) -> Option<PreparedKernel>
         _ if !has_vectors() => None,
         (false, _) => small_windows(op, dtype, axes),
         (true, false) => large_windows(op, dtype, axes),
-        // Windows are larger than the operand, which is small.
+        // The windows are large, but the operand is small, so that each window covers few elements.
         (true, true) => None,
     };
     fast.or_else(|| any_windows(op, dtype, axes, wide, direct))

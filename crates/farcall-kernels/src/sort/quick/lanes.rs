@@ -22,16 +22,17 @@ pub(super) trait Lanes: Copy {
     unsafe fn splat(x: i32) -> Self;
     /// Returns the lanes whose integer is less than the integer of `other`.
     unsafe fn less(self, other: Self) -> Self::Mask;
-    /// Returns the lanes whose integer is less than the integer of `other`. For lanes whose number has `BIT`,
-    /// returns those whose integer is greater.
+    /// Returns the lanes whose integer is less than the integer of `other`. In lanes whose number has the bit
+    /// `BIT`, the integer must be greater instead.
     unsafe fn less_or_greater<const BIT: usize>(self, other: Self) -> Self::Mask;
     /// Returns the mask as bits.
     unsafe fn bits(mask: Self::Mask) -> u32;
     unsafe fn min(self, other: Self) -> Self;
     unsafe fn max(self, other: Self) -> Self;
-    /// Takes the integers of `other` in the lanes of the mask.
+    /// Returns the integers of `other` in the lanes of the mask, and the integers of `self` in other lanes.
     unsafe fn select(self, mask: Self::Mask, other: Self) -> Self;
-    /// Takes the integers of `other` in lanes whose number has `BIT`.
+    /// Returns the integers of `other` in lanes whose number has the bit `BIT`, and the integers of `self` in
+    /// other lanes.
     unsafe fn merge<const BIT: usize>(self, other: Self) -> Self;
     /// Moves the integer of lane `i ^ XOR` to lane `i`.
     unsafe fn swap<const XOR: usize>(self) -> Self;

@@ -113,8 +113,8 @@ impl KeyLine {
         unsafe { with_items!(vectors, self, part, sort_all) }
     }
 
-    /// Moves items of a part whose keys are below some pivot to the front, and returns the beginning of the
-    /// other items. Items with equal keys are on the same side.
+    /// Moves items of a part whose keys are below an approximate median to the front, and returns the
+    /// beginning of the other items. Items with equal keys stay on the same side.
     ///
     /// # Safety
     /// Same requirements as [`KeyLine::sort`].
