@@ -1,8 +1,7 @@
 //! The arguments of a kernel's run: the memory of its inputs, outputs and scratch memory.
 
 /// The memory that one run of a kernel works on: inputs, outputs and scratch memory, with the types and sizes
-/// that the kernel was prepared for. [`Args::new`] states what its creator guarantees, so that kernels may
-/// rely on it.
+/// that the kernel was prepared for. Kernels rely on the guarantees that the caller of [`Args::new`] gives.
 #[derive(Clone, Copy)]
 pub struct Args<'a> {
     /// Inputs, outputs, then scratch memory, if the kernel asked for any.
@@ -126,7 +125,7 @@ impl<'a> Args<'a> {
         at
     }
 
-    /// Returns the number of this run, if the kernel asked for one. Every run has a different number.
+    /// Returns the number of this run, if the kernel asked for run numbers. Every run has a different number.
     pub(super) fn run_number(&self) -> u64 {
         self.run
     }

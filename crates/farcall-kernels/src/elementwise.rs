@@ -1,4 +1,4 @@
-//! Elementwise kernels: the loops for operations and element types.
+//! Kernels of single elementwise operations. Each is a tile program of one operation ([`tiles`]).
 
 use farcall_ir::{DType, Op, TensorType};
 

@@ -33,14 +33,15 @@ pub(super) fn tasks(bytes: usize) -> usize {
 /// cache.
 const MIN_STREAMED_BYTES: usize = 1 << 24;
 
-/// Number of axes whose indices a traversal keeps in inline storage. Fusions have no maps of more dimensions.
+/// Number of axes whose indices a traversal keeps in inline storage. Fusions contain no movements with more
+/// dimensions.
 pub(super) const MAX_RANK: usize = 8;
 
 /// Maximum number of contiguous elements that are copied in a loop rather than by the standard library.
 const MAX_SHORT_COPY: usize = 16;
 
 /// A copy of the element `src + Σ iᵢ·src_strideᵢ` to `dst + Σ iᵢ·dst_strideᵢ` for every index `i` below the
-/// sizes of the axes. Moved elements are numbered in the order of their indices.
+/// sizes of the axes. The moved elements are numbered in the order of their indices.
 #[derive(Clone, Debug)]
 pub(crate) struct Movement {
     /// Axes from outer to inner in the destination, except that the axis along which the source is contiguous
@@ -165,8 +166,8 @@ impl Movement {
         let (rank, transposes) = (self.axes.len(), self.transposes());
         let step = |d: usize| if d + 1 == rank || (d + 2 == rank && transposes) { TILE_SIDE } else { 1 };
         let pieces = |d: usize| self.axes[d].size.div_ceil(step(d)).min(wanted);
-        // For a transposition with non-temporal stores, split the last axis, which goes from one source line
-        // to the next, so that each line is read whole.
+        // For a transposition with non-temporal stores, split the last axis. It goes from one source line to
+        // the next, so that a task reads whole source lines.
         let lines = self.is_large && transposes && square_transpose::side(self.size).is_some();
         let lines = Some(rank.wrapping_sub(1)).filter(|d| lines && pieces(*d) == wanted);
         // Otherwise, split the outermost of the axes with the most parts.
@@ -193,8 +194,8 @@ impl Movement {
         matches!(self.axes[..], [.., outer, inner] if outer.src == 1 && inner.src != 0)
     }
 
-    /// Returns the movement if it can be run in parts, for which its axes must be in the order of the
-    /// destination.
+    /// Returns the movement if its axes are in the order of the destination. Only then can ranges of its
+    /// elements be moved separately.
     pub(super) fn in_order(self) -> Option<Movement> {
         (!self.transposes()).then_some(self)
     }
@@ -388,8 +389,8 @@ pub(super) fn embed(part: &TensorType, whole: &TensorType) -> Vec<Axis> {
 }
 
 /// # Safety
-/// Same requirements as [`Movement::run`] for the elements with these numbers, of the size of `T` and at least
-/// its alignment. A movement that transposes is moved as a whole.
+/// Same requirements as [`Movement::run`], for the elements with these numbers. Elements have the size of
+/// `T`, and at least its alignment. If the movement transposes, the numbers are those of all elements.
 unsafe fn move_part<T: Copy>(m: &Movement, src: *const u8, dst: *mut u8, numbers: Range<usize>) {
     let (src, dst) = (src.cast::<T>().wrapping_add(m.src), dst.cast::<T>().wrapping_add(m.dst));
     let places = |at: [isize; 2], next: Axis, i: isize| {
@@ -425,8 +426,8 @@ unsafe fn move_part<T: Copy>(m: &Movement, src: *const u8, dst: *mut u8, numbers
 /// registers of their caller.
 ///
 /// # Safety
-/// Same requirements as [`Movement::run`], for lines along the axis `a`. The axis `next` leads from one line
-/// to the next.
+/// Same requirements as [`Movement::run`], for lines along the axis `a`. Each line begins one step along
+/// `next` after the previous line.
 #[inline(never)]
 unsafe fn lines<T: Copy>(next: Axis, a: Axis, src: *const T, dst: *mut T) {
     if next.size > 1 && next.src == 0 && (a.dst, next.dst) == (1, a.size as isize) {
@@ -456,7 +457,7 @@ unsafe fn lines<T: Copy>(next: Axis, a: Axis, src: *const T, dst: *mut T) {
                 unsafe { dst.add(i).write(value) };
             }
         }),
-        // The compiler vectorizes only steps that it knows.
+        // The compiler vectorizes a loop only if it knows the step.
         (2, 1) => each(next, src, dst, |src, dst| {
             for i in 0..a.size {
                 // SAFETY: `i` is below the size of the axis; the caller guarantees its elements.
@@ -478,7 +479,7 @@ unsafe fn lines<T: Copy>(next: Axis, a: Axis, src: *const T, dst: *mut T) {
     }
 }
 
-/// Calls `line` with the first elements of each line.
+/// Calls `line` with the first element of each line in the source and in the destination.
 #[inline(always)]
 fn each<T>(next: Axis, src: *const T, dst: *mut T, line: impl Fn(*const T, *mut T)) {
     for i in 0..next.size as isize {
@@ -487,9 +488,9 @@ fn each<T>(next: Axis, src: *const T, dst: *mut T, line: impl Fn(*const T, *mut 
 }
 
 /// Visits the indices with these numbers, line by line. A line goes along the last axis; consecutive whole
-/// lines along the axis before are visited at once. `visit` gets the distances of the first visited element
-/// from the movement's first element, in source and destination; the axis from line to line; and the axis
-/// within a line.
+/// lines along the axis before are visited at once. `visit` gets three arguments: the distances of the first
+/// visited element from the first element of the movement, in source and destination; the axis from one
+/// visited line to the next; and the axis along a line.
 #[inline(always)]
 fn each_lines(axes: &[Axis], numbers: Range<usize>, mut visit: impl FnMut([isize; 2], Axis, Axis)) {
     const ONE: Axis = Axis { size: 1, src: 0, dst: 0 };
@@ -510,7 +511,7 @@ fn each_lines(axes: &[Axis], numbers: Range<usize>, mut visit: impl FnMut([isize
         }
         return visit(moved(at, inner, column), ONE, Axis { size: left, ..*inner });
     }
-    // The index of the line that contains the first element, and its distances.
+    // The index of the line that contains the first element, and the distances of this line.
     let (mut few, mut many) = ([0; MAX_RANK], Vec::new());
     let index = if outer.len() <= MAX_RANK {
         &mut few[..outer.len()]

@@ -1,7 +1,8 @@
 //! Reductions by a single operation.
 //!
 //! The order of combination depends only on the sizes. A row is divided into blocks. The elements of a block
-//! are combined in lanes, and the totals of blocks pairwise. Sums of `f32` and of the 16-bit floats are
+//! are combined in lanes: accumulators that each combine every sixteenth element. The lanes of a block are
+//! then combined pairwise, and so are the totals of blocks. Sums of `f32` and of the 16-bit floats are
 //! accumulated in a wider type.
 
 use std::sync::Arc;

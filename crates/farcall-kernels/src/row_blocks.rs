@@ -416,8 +416,8 @@ struct Building<'a> {
     along: &'a [Along],
     /// Strides of the only result, if it is not row-major.
     written: Option<&'a [usize]>,
-    /// Starts of values, as far as known: the number of the operand, the result or the block memory (in this
-    /// order), and a byte offset.
+    /// Start of each value for which it is known: the number of a base address, and a byte offset. The base
+    /// addresses are the operands, then the results, then the block memory.
     homes: Vec<Option<(usize, usize)>>,
     /// Size of a block's memory in bytes.
     bytes: usize,
@@ -461,7 +461,7 @@ impl Building<'_> {
         Some(work / self.grid.blocks().max(1))
     }
 
-    /// Reserves memory in a block's memory.
+    /// Reserves a part of a block's memory. Returns the number of its base address, and its byte offset.
     fn room(&mut self, bytes: usize) -> Option<(usize, usize)> {
         let at = self.bytes;
         self.bytes = at.checked_add(bytes.checked_next_multiple_of(ALIGNMENT)?)?;
@@ -474,7 +474,7 @@ impl Building<'_> {
         Some(Spot { place: Place { base, offset, size: bytes }, steps: SmallVec::new() })
     }
 
-    /// Returns the number of the base that is a block's memory.
+    /// Returns the number of the base address that is the block memory.
     fn memory(&self) -> usize {
         self.body.args.len() + self.body.returned.len()
     }
@@ -615,19 +615,19 @@ fn is_together(part: &Laid) -> bool {
     part.sizes.iter().zip(strides).all(|(n, (a, b))| *n == 1 || a == b)
 }
 
-/// The place of a value's first block, and its distance in bytes from row to row along each dimension of the
-/// grid. Values in the block memory have no distances.
+/// The place of the first block's part of a value. For each dimension of the grid, `steps` has the distance
+/// in bytes from one row of the value to the next. Values in the block memory have no distances.
 #[derive(Clone)]
 struct Spot {
     place: Place,
     steps: SmallVec<[usize; 4]>,
 }
 
-/// A step that computes a stage of a block.
+/// A step that computes a stage of a block, or packs right factors into panels for it.
 struct Step {
     /// The kernel, placed for the first block.
     kernel: PlacedKernel,
-    /// Distances of each place from row to row along the grid.
+    /// For each place, the distances from row to row along the dimensions of the grid.
     steps: Vec<SmallVec<[usize; 4]>>,
     /// True if the step computes the same for all blocks with the same right factors.
     is_alike: bool,

@@ -14,7 +14,7 @@ pub(super) fn movement(op: &Op, from: &TensorType, to: &TensorType) -> Option<Mo
 #[derive(Clone)]
 pub(crate) struct View {
     input: usize,
-    /// The element of the operand that comes first.
+    /// Number of the operand's element that comes first in the view.
     first: usize,
     dims: Vec<Axes>,
 }
@@ -34,7 +34,9 @@ impl View {
         self.input
     }
 
-    /// Returns the view after an operation from type `from` to type `to`.
+    /// Returns the view of the result of an operation on this view. `from` is the type of the operation's
+    /// operand, `to` the type of its result. `None` if the operation does more than change where elements are
+    /// read.
     pub(crate) fn changed(&self, op: &Op, from: &TensorType, to: &TensorType) -> Option<View> {
         (from.dtype == to.dtype && from.rank() == self.dims.len()).then_some(())?;
         let mut first = self.first;
@@ -77,8 +79,8 @@ impl View {
         (0..view.dims.len()).map(|d| view.size(d)).eq(to.sizes().iter().copied().map(Some)).then_some(view)
     }
 
-    /// Regroups the axes for dimensions of other sizes. `None` if the boundaries of axes and dimensions do
-    /// not fit.
+    /// Regroups the axes into dimensions of these sizes, and splits axes where necessary. `None` if an axis
+    /// would have to be split unevenly.
     fn reshaped(&self, sizes: &[usize]) -> Option<Vec<Axes>> {
         let mut axes: Vec<(usize, isize)> =
             self.dims.iter().flatten().copied().filter(|(size, _)| *size != 1).collect();
