@@ -15,7 +15,7 @@ const TILE_SIDE: usize = 16;
 
 /// Minimum number of bytes that a task moves.
 const MIN_TASK_BYTES: usize = 1 << 18;
-/// Maximum number of tasks of one movement, unless they would move more than [`MAX_UNCHECKED_BYTES`] each.
+/// Maximum number of tasks of one movement, unless a task would then move more than [`MAX_UNCHECKED_BYTES`].
 const PREFERRED_MAX_TASKS: usize = 32;
 
 /// Maximum number of bytes moved between two checks for an interrupt.
@@ -422,8 +422,8 @@ unsafe fn move_part<T: Copy>(m: &Movement, src: *const u8, dst: *mut u8, numbers
     });
 }
 
-/// Moves lines. A function of its own: inlined, the loops for short and strided lines would take the
-/// registers of their caller.
+/// Moves lines. The function is not inlined, because the loops for short and strided lines would then take
+/// processor registers from the caller's loop.
 ///
 /// # Safety
 /// Same requirements as [`Movement::run`], for lines along the axis `a`. Each line begins one step along
@@ -457,7 +457,7 @@ unsafe fn lines<T: Copy>(next: Axis, a: Axis, src: *const T, dst: *mut T) {
                 unsafe { dst.add(i).write(value) };
             }
         }),
-        // The compiler vectorizes a loop only if it knows the step.
+        // The compiler vectorizes a loop only if the step is a constant.
         (2, 1) => each(next, src, dst, |src, dst| {
             for i in 0..a.size {
                 // SAFETY: `i` is below the size of the axis; the caller guarantees its elements.
@@ -488,8 +488,8 @@ fn each<T>(next: Axis, src: *const T, dst: *mut T, line: impl Fn(*const T, *mut 
 }
 
 /// Visits the indices with these numbers, line by line. A line goes along the last axis; consecutive whole
-/// lines along the axis before are visited at once. `visit` gets three arguments: the distances of the first
-/// visited element from the first element of the movement, in source and destination; the axis from one
+/// lines along the next-to-last axis are visited at once. `visit` gets three arguments: the distances of the
+/// first visited element from the first element of the movement, in source and destination; the axis from one
 /// visited line to the next; and the axis along a line.
 #[inline(always)]
 fn each_lines(axes: &[Axis], numbers: Range<usize>, mut visit: impl FnMut([isize; 2], Axis, Axis)) {

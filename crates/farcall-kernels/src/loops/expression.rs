@@ -30,7 +30,7 @@ pub(crate) enum ScalarOp {
 }
 
 impl ScalarOp {
-    /// Returns the operation on elements of these types, if expressions can have it.
+    /// Returns the operation on elements of these types, if expressions can contain it.
     pub(crate) fn new(op: &Op, dtypes: &[DType], to: DType) -> Option<ScalarOp> {
         match (op, dtypes) {
             (Op::Binary(op), [x, y]) if x == y => Some(ScalarOp::Binary(*op, *x)),

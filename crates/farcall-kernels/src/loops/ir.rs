@@ -1,4 +1,5 @@
-//! Loops as data: what a loop computes, where its operands and its result are, and over how many elements.
+//! Loops as data: what a loop computes, where its operands and its result are, and how many elements the
+//! result has.
 //!
 //! ```text
 //! Loop<Slot>  ──allocate──▶  Loop<Operand, Location>  ─one tile─▶  LoopStep<At>  ─link─▶  LoopStep<Address>
@@ -80,8 +81,8 @@ pub(crate) struct Operand {
 
 /// Computation of a loop.
 pub(crate) enum LoopOp {
-    /// An operation or an expression on corresponding elements, as prebuilt or generated code. If there is an
-    /// expression, it describes the code.
+    /// An operation or an expression on corresponding elements, as prebuilt or generated code. The
+    /// expression, if there is one, describes what the code computes.
     Compute(VectorLoop, Option<Expr>),
     /// Reductions of rows.
     ReduceRows(VectorLoop),
@@ -137,7 +138,7 @@ pub(crate) enum LoopOp {
 }
 
 impl LoopOp {
-    /// Returns the operand of the program that the loop reads directly, in addition to its own
+    /// Returns the operand of the program that the loop reads directly, in addition to the loop's
     /// [`operands`](Loop::operands).
     #[inline]
     pub(crate) fn input(&self) -> Option<usize> {

@@ -16,7 +16,7 @@ use super::linked::{BASES, Linked, Runner, address_at};
 use super::native::Native;
 use crate::types::branch;
 
-/// Steps and jumps that run without overhead between them.
+/// A sequence of linked steps and jumps.
 pub struct Line {
     /// Shared with the machine code, which contains the addresses of the steps.
     steps: Arc<Vec<Linked>>,

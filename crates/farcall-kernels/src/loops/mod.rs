@@ -11,8 +11,8 @@
 //! ```
 //!
 //! - [`ir`] has the representation: what a loop computes ([`ir::LoopOp`]), the locations of its operands and
-//!   its result, and the number of its elements ([`ir::Level`]). [`expression`] describes operations on
-//!   single elements.
+//!   its result, and the number of elements of the result ([`ir::Level`]). [`expression`] describes
+//!   operations on single elements.
 //! - [`lower`], [`tiles`] and [`data_movement`] lower operations. A program either runs tile by tile in tasks
 //!   ([`tiles`]), or has only one tile and becomes a straight-line program ([`straight_line`]). [`linked`]
 //!   joins the straight-line programs of neighboring thunks to a line ([`line`]).

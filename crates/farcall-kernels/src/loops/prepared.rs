@@ -68,8 +68,8 @@ impl PreparedKernel {
     /// writes elements that no other task reads or writes.
     ///
     /// The number of tasks, and the elements that a task computes, must depend on the types only. A task
-    /// should take longer than waking a thread: a hundred microseconds. A task that may take longer than ten
-    /// milliseconds polls [`interrupt::is_due`], and returns early when it is true.
+    /// should take at least a hundred microseconds, which is longer than waking a thread. A task that may
+    /// take longer than ten milliseconds polls [`interrupt::is_due`], and returns early when it is true.
     pub(crate) fn in_tasks(
         count: usize,
         work: impl Fn(&Args<'_>, usize) + Send + Sync + 'static,

@@ -168,7 +168,8 @@ impl StraightLine {
                 At::Input(i) => args.input_ptr::<u8>(i).cast_mut(),
                 At::Output(i) => args.output_ptr(i),
                 At::Scratch(offset) => args.ptr(args.scratch_place().from(offset)),
-                // SAFETY: the program's creator only uses offsets within the registers that it asked for.
+                // SAFETY: the creator of the program only uses offsets within the registers that it
+                // requested.
                 At::Register(offset) => unsafe { registers.add(offset) },
                 // SAFETY: offsets of constants come from `constant`.
                 At::Constant(offset) => unsafe { self.constants().cast_mut().add(offset) },

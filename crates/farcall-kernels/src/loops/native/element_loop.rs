@@ -17,8 +17,8 @@ use super::memory::Executable;
 
 /// Registers with the addresses of operands.
 const OPERAND_REGISTERS: [Reg; MAX_OPERANDS] = [RSI, RDX, RCX];
-/// Numbers of constants to keep in registers, in the order in which they are tried. If a number leaves too
-/// few registers, the next number is tried. Other constants are read from memory.
+/// Candidates for the number of constants to keep in registers, in the order in which they are tried. If a
+/// number leaves too few registers, the next number is tried. Other constants are read from memory.
 const RESIDENT_CONSTANTS: [usize; 3] = [6, 4, 0];
 
 /// The arguments of a compiled loop.

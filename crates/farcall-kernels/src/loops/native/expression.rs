@@ -1,4 +1,5 @@
-//! Code for expressions, on vectors in registers: the same for few elements and in loops over many.
+//! Code for expressions on vectors in registers. Steps over few elements and loops over many elements share
+//! it.
 
 use farcall_ir::DType;
 use farcall_ir::op::{Binary, Unary};
@@ -276,7 +277,7 @@ impl Evaluator<'_> {
         };
         let (x, y) = (settled(x)?, settled(y)?);
         // If both operands are zeros, these instructions return the second operand. The bitwise operation on
-        // both orders therefore gives the sign.
+        // the results of both orders therefore gives the sign.
         let code = of(if larger { 0x5f } else { 0x5d });
         let (first, second) = (emitter.op(code, bytes, x, y)?, emitter.op(code, bytes, y, x)?);
         let number = emitter.op(if larger { AND } else { OR }, bytes, first, second)?;

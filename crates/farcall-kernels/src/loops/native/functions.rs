@@ -11,7 +11,8 @@ use super::emitter::{ADD, AND, Emitter, OR, SUBTRACT, VECTOR_BYTES};
 use crate::math;
 use crate::math::{EXP_BOUNDS, EXP_REST, LN_2_32, LN_2_REST, ROUND_32, TANH_DOUBLE, TANH_SMALL};
 
-/// Multiply-adds of registers `x` and `y`, and of `z`, which may be in memory; `x` becomes the result.
+/// Multiply-adds of the registers `x` and `y`, and of `z`, which is a register or in memory. The result
+/// replaces `x`.
 const X_TIMES_Y_PLUS_Z: Opcode = Opcode::new(1, 2, 0xa8);
 const X_TIMES_Z_PLUS_Y: Opcode = Opcode::new(1, 2, 0x98);
 const Y_TIMES_Z_PLUS_X: Opcode = Opcode::new(1, 2, 0xb8);
@@ -22,7 +23,7 @@ const PLUS: Opcode = Opcode::new(0, 1, 0x58);
 const TIMES: Opcode = Opcode::new(0, 1, 0x59);
 const MINUS: Opcode = Opcode::new(0, 1, 0x5c);
 const OVER: Opcode = Opcode::new(0, 1, 0x5e);
-/// Minimum and maximum; if an operand is NaN, the second operand.
+/// Minimum and maximum. If an operand is NaN, the result is the second operand.
 const MINIMUM: Opcode = Opcode::new(0, 1, 0x5d);
 const MAXIMUM: Opcode = Opcode::new(0, 1, 0x5f);
 const COPY: Opcode = Opcode::new(0, 1, 0x28);
@@ -40,9 +41,9 @@ pub(crate) fn resident(op: Unary) -> &'static [f32] {
     }
 }
 
-/// Emits the instructions of a function of `x`, which is preserved, and returns the result. `constant` gives
-/// the place of an element's bits, repeated for a vector. Eight registers must be free, one of which may hold
-/// `x`. `None` for unsupported functions.
+/// Emits the instructions of a function of `x`, which is preserved, and returns the result. `constant`
+/// returns the place of a vector in which each element has the given bits. Eight registers must be free, one
+/// of which may hold `x`. `None` for unsupported functions.
 pub(crate) fn emit(
     op: Unary,
     emitter: &mut Emitter,

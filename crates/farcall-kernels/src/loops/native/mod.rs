@@ -10,13 +10,13 @@
 //! stored recently and not overwritten since. Operations on elements are the same as in the loops, so results
 //! have the same bits.
 //!
-//! **The encoder** writes about sixty instructions, whose opcodes are data, so that one function serves all
-//! operations of a shape. For 24 operations on four vectors, it takes 0.6 µs, `dynasm-rs` 0.7 µs, `iced-x86`
-//! 25 µs, and Cranelift 600 µs. Their code runs equally fast, except for the code of Cranelift: Cranelift has
-//! only vectors of 16 bytes, with which the loop takes twice as long. (Mapping executable memory takes
-//! another 6 µs.) For more instructions, or for AArch64, `dynasm-rs` would be the choice. Emitters for
-//! another processor would replace `assembler` and `emitter`, and would read the same expressions, steps and
-//! capabilities.
+//! **The encoder** writes about sixty instructions. Their opcodes are data, so that one function encodes all
+//! instructions of the same shape. For 24 operations on four vectors, it takes 0.6 µs, `dynasm-rs` 0.7 µs,
+//! `iced-x86` 25 µs, and Cranelift 600 µs. Their code runs equally fast, except for the code of Cranelift:
+//! Cranelift has only vectors of 16 bytes, with which the loop takes twice as long. (Mapping executable
+//! memory takes another 6 µs.) For more instructions, or for AArch64, `dynasm-rs` would be the choice.
+//! Emitters for another processor would replace `assembler` and `emitter`, and would read the same
+//! expressions, steps and capabilities.
 
 mod assembler;
 mod element_loop;
@@ -85,7 +85,7 @@ unsafe extern "sysv64" fn run_step(step: *const LoopStep<Address>, bases: *const
 /// Returns the number of the branch to take.
 ///
 /// # Safety
-/// Same requirements as [`run_step`]; `choice` is a choice.
+/// Same requirements as [`run_step`]; `choice` is a [`Linked::Choose`].
 unsafe extern "sysv64" fn choose(choice: *const Linked, bases: *const *mut u8) -> usize {
     // SAFETY: the caller guarantees that the choice belongs to the line that runs.
     match unsafe { &*choice } {
@@ -262,7 +262,7 @@ impl Compiler {
         self.emitter.vectors.forget();
     }
 
-    /// Emits a call of a function of [`Asked`], after which the run may end.
+    /// Emits a call of the function at this offset in [`Asked`]. If the function returns 1, the run ends.
     fn call_asked(&mut self, offset: usize) -> Option<()> {
         self.emitter.assembler.clear_upper_halves();
         self.emitter.assembler.load(true, RAX, Memory { base: R15, offset: i32::try_from(offset).ok()? });

@@ -47,7 +47,7 @@ impl Native {
         }
         /// # Safety
         /// Same requirements as `turn` for `asked`, and as [`Line::run`](super::super::line::Line::run) for
-        /// the rest.
+        /// the other arguments.
         unsafe extern "sysv64" fn kernel<R: Runner>(
             asked: *mut Asked,
             kernel: *const PlacedKernel,

@@ -327,8 +327,8 @@ struct Element {
     to: usize,
 }
 
-/// Returns the byte offsets of each element of a movement, in source and destination. `None` if the elements
-/// do not have four or eight bytes, which fit in a general-purpose register, and for long movements.
+/// Returns the byte offsets of each element of a movement, in source and destination. `None` for long
+/// movements, and unless elements have four or eight bytes and so fit in a general-purpose register.
 fn listed(moves: &Moves) -> Option<Vec<[usize; 2]>> {
     let size = moves.size;
     matches!(size, 4 | 8).then_some(())?;

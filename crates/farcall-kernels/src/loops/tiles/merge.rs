@@ -70,7 +70,8 @@ pub(crate) fn merge<'a>(
     }
 }
 
-/// Subtracts the uses by a step that has no uses itself, and by the steps that have no uses without it.
+/// Subtracts the uses by a step that has no uses itself. Operands that then have no uses are treated in the
+/// same way.
 fn release(steps: &[SsaLoop], s: usize, uses: &mut [usize]) {
     let mut stack = vec![s];
     while let Some(s) = stack.pop() {

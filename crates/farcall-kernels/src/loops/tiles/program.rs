@@ -425,7 +425,8 @@ fn whole_rows(bytes: usize, n: usize, columns: usize) -> usize {
     (rows.max(1) * columns).min(n.max(columns))
 }
 
-/// Returns the number of elements in a tile, if each element takes this number of bytes of registers.
+/// Returns the number of elements in a tile of any elements, if each element takes this number of bytes of
+/// registers.
 fn tile(bytes: usize, n: usize) -> usize {
     let [least, most] = TILE_ELEMENTS;
     let fits = (CACHE_BYTES / bytes.max(1)).clamp(least, most) / least * least;
@@ -596,16 +597,19 @@ impl Memory {
     /// Returns the address of a tile's elements.
     ///
     /// # Safety
-    /// The arguments are memory of the kernel that the location belongs to, and the tile is in its range.
+    /// The arguments are memory of the kernel that the location belongs to, and the tile is within the
+    /// kernel's elements.
     #[inline(always)]
     unsafe fn at(self, args: &Args<'_>, location: Location, tile: Tile) -> *mut u8 {
         match location {
             Location::Input(i, size, level) => {
-                // SAFETY: the operand has as many elements as values of its level.
+                // SAFETY: the operand has the number of elements that values of its level have, so the tile
+                // is within it.
                 unsafe { args.input_ptr::<u8>(i).add(tile.of(level).0 * size).cast_mut() }
             }
             Location::Output(i, size, level) => {
-                // SAFETY: the output has as many elements as values of its level.
+                // SAFETY: the output has the number of elements that values of its level have, so the tile is
+                // within it.
                 unsafe { args.output_ptr::<u8>(i).add(tile.of(level).0 * size) }
             }
             // SAFETY: a register has room for a tile.

@@ -229,7 +229,7 @@ fn unary_of<T: Component>(op: Unary) -> Option<VectorLoop> {
     let (one, one64) = (std::hint::black_box(T::UNIT), std::hint::black_box(1.0));
     let wide = move |z: Complex<T>| C::new(z.re.wide(one), z.im.wide(one));
     let narrow = move |z: C| Complex::new(T::narrow(z.re, one64), T::narrow(z.im, one64));
-    // Uses the evaluator's function, which exists for every operation that gets here.
+    // Uses the evaluator's function, which exists for every operation that has a loop below.
     let exactly = move |z: Complex<T>| {
         narrow(exact::unary(op, wide(z)).map_or(C::new(f64::NAN, f64::NAN), |value| value.as_complex()))
     };

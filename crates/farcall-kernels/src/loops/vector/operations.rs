@@ -232,8 +232,9 @@ fn unary(op: Unary, dtype: DType) -> Option<VectorLoop> {
         ),
         Unary::Tanh => flushing!(x => math::tanh(x), double::tanh(x)),
         Unary::Acos => scalar64!(x => math::acos(x), x.acos()),
-        // The standard library's formulas for the inverse functions lose digits near zero, and its `acosh`
-        // returns numbers below -1.
+        // The standard library's formulas for the inverse hyperbolic functions lose digits near zero, so
+        // `libm` computes them. `acosh` handles operands below 1 itself, because some versions of `libm`
+        // return a number for operands below -1.
         Unary::Acosh => scalar64!(x => math::acosh(x), if x < 1.0 { f64::NAN } else { libm::acosh(x) }),
         Unary::Asinh => scalar64!(x => math::asinh(x), libm::asinh(x)),
         Unary::Atanh => scalar64!(x => math::atanh(x), libm::atanh(x)),

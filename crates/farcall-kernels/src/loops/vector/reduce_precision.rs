@@ -32,8 +32,8 @@ struct Format {
     last: u64,
     /// Numbers below this one become zero. Numbers are compared by the bits of exponent and mantissa.
     least: u64,
-    /// Numbers from this one on become infinity. If the exponent keeps all its bits, this is greater than
-    /// infinity.
+    /// Numbers from this one on become infinity. If the exponent keeps all its bits, this number is greater
+    /// than infinity.
     most: u64,
     /// True if the mantissa has bits to represent a NaN.
     nan: bool,
