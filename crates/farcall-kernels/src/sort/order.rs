@@ -48,7 +48,7 @@ type ReadLine = dyn Fn(*const u8, usize, &[u32], &mut [u64]) + Send + Sync;
 struct ReadKeys {
     /// Reads the elements of a line that have the given indices.
     all: Box<ReadLine>,
-    /// Reads one element. Returns `None` if the element is neither less nor greater than others.
+    /// Reads one element. Returns `None` if the element is neither less nor greater than others (a NaN).
     one: Box<dyn Fn(*const u8) -> Option<u64> + Send + Sync>,
 }
 
@@ -170,7 +170,7 @@ unsafe fn permute_line<T: Copy>(x: *const u8, out: *mut u8, stride: usize, order
     }
 }
 
-/// Function that writes the indices `order` to a line as its elements.
+/// Function that writes the indices in `order` as the elements of a line.
 type WritePlaces = unsafe fn(out: *mut u8, stride: usize, order: &[u32]);
 
 /// Writes indices to a line.
@@ -243,8 +243,8 @@ impl IndexSort {
         if self.is_unordered(first) {
             merge_sort(room.order, room.spare, |a, b| self.less(first, a as usize, b as usize));
         } else {
-            // Sorts by the least significant key first: later passes keep this order among elements with
-            // equal keys.
+            // Sorts by the least significant key first: later passes, by more significant keys, keep this
+            // order among elements with equal keys.
             for (key, read) in self.keys.iter().zip(&self.read).rev() {
                 let x = first(key);
                 // SAFETY: the layout has room for two lists with an item per element.
@@ -261,7 +261,7 @@ impl IndexSort {
         true
     }
 
-    /// Returns true if an element is neither less nor greater than others.
+    /// Returns true if the line has an element that is neither less nor greater than others (a NaN).
     fn is_unordered(&self, first: impl Fn(&Key) -> *const u8) -> bool {
         let mut keys = self.keys.iter().zip(&self.read).filter(|(key, _)| key.may_be_unordered());
         keys.any(|(key, read)| {
