@@ -1,8 +1,8 @@
 //! The innermost loops of products: a tile of the result stays in registers while products are added to it.
 //!
 //! Floating-point numbers use the micro-kernels of the `gemm-*` crates for the processor's instruction set.
-//! Integers and complex numbers use the plain loop of this file; 32-bit integers use a vector loop, whose
-//! sums stay in registers.
+//! Complex numbers and most integers use the plain loop of this file. 32-bit integers use a vector loop,
+//! whose sums stay in registers.
 
 use std::ops::{Add, Mul};
 

@@ -49,9 +49,9 @@ const TARGET_TASKS: usize = 8;
 /// would load and store its sums more often than it adds products.
 const PARTIAL_SUM_PRODUCTS: usize = 192;
 
-/// Number of bytes of a row of right factors that are packed into panels at once. The depth of these panels
-/// is [`PARTIAL_SUM_PRODUCTS`], or twice that number if `PARTIAL_SUM_PRODUCTS` elements take fewer than
-/// `PANEL_ROW_BYTES` bytes.
+/// Size in bytes of the part of a row of right factors that is packed into panels at once. The depth of these
+/// panels is [`PARTIAL_SUM_PRODUCTS`], or twice that number if `PARTIAL_SUM_PRODUCTS` elements take fewer
+/// than `PANEL_ROW_BYTES` bytes.
 const PANEL_ROW_BYTES: usize = 1024;
 
 /// Largest magnitude up to which every integer is exact in `f32`.

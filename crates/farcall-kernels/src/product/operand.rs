@@ -203,8 +203,8 @@ impl Operand {
         if self.axes.is_empty() { Some([one(&self.lines)?, one(&self.depth)?]) } else { None }
     }
 
-    /// Cost of packing an element, or of reading it in place if its depth is contiguous. The unit is the time
-    /// of `PRODUCTS_PER_EFFORT` products.
+    /// Cost of packing an element, or of reading it in place if the elements along the depth are contiguous.
+    /// The unit is the time of `PRODUCTS_PER_EFFORT` products.
     pub(super) fn effort(&self) -> usize {
         match self.strides() {
             Some([_, 0 | 1]) => 1,
@@ -540,8 +540,8 @@ unsafe fn copy<S: Stored<T>, T: Copy>(
     to: *mut T,
     strides: [usize; 2],
 ) {
-    // The inner loop runs along the first dimension if its destinations are contiguous, unless it has a
-    // single element. Otherwise, it runs along the second dimension.
+    // The inner loop runs along the first dimension if the destinations along it are contiguous, unless the
+    // first dimension has a single element. Otherwise, it runs along the second dimension.
     let [outer, inner] = if strides[0] == 1 && (sizes[0] > 1 || sizes[1] == 1) { [1, 0] } else { [0, 1] };
     if source[inner] == 1 && strides[inner] == 1 {
         for i in 0..sizes[outer] {

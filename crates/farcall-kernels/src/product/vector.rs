@@ -113,8 +113,8 @@ impl Vector {
     /// Computes the results for the lines of this part.
     ///
     /// # Safety
-    /// The factors must be valid for reads and the result for writes, of these sizes, and `buffer` for writes
-    /// of [`Vector::buffer`] bytes.
+    /// The factors must be valid for reads of all their elements, the result for writes of all its elements,
+    /// and `buffer` for writes of [`Vector::buffer`] bytes.
     unsafe fn run<S: Stored<T>, T: Element + Ring, R: Stored<T>>(
         &self,
         x: *const S,
