@@ -493,12 +493,12 @@ fn each<T>(next: Axis, src: *const T, dst: *mut T, line: impl Fn(*const T, *mut 
 /// visited line to the next; and the axis along a line.
 #[inline(always)]
 fn each_lines(axes: &[Axis], numbers: Range<usize>, mut visit: impl FnMut([isize; 2], Axis, Axis)) {
-    const ONE: Axis = Axis { size: 1, src: 0, dst: 0 };
+    const SINGLE_STEP: Axis = Axis { size: 1, src: 0, dst: 0 };
     let mut left = numbers.len();
     if left == 0 {
         return;
     }
-    let (inner, outer) = axes.split_last().unwrap_or((&ONE, &[]));
+    let (inner, outer) = axes.split_last().unwrap_or((&SINGLE_STEP, &[]));
     let (mut rest, mut column) = (numbers.start / inner.size, numbers.start % inner.size);
     let moved = |at: [isize; 2], a: &Axis, steps: usize| {
         [at[0] + steps as isize * a.src, at[1] + steps as isize * a.dst]
@@ -509,7 +509,7 @@ fn each_lines(axes: &[Axis], numbers: Range<usize>, mut visit: impl FnMut([isize
             at = moved(at, a, rest % a.size);
             rest /= a.size;
         }
-        return visit(moved(at, inner, column), ONE, Axis { size: left, ..*inner });
+        return visit(moved(at, inner, column), SINGLE_STEP, Axis { size: left, ..*inner });
     }
     // The index of the line that contains the first element, and the distances of this line.
     let (mut few, mut many) = ([0; MAX_RANK], Vec::new());
@@ -530,7 +530,7 @@ fn each_lines(axes: &[Axis], numbers: Range<usize>, mut visit: impl FnMut([isize
             ([.., a], [.., i]) if left >= 2 * count && count == inner.size => {
                 Axis { size: (a.size - i).min(left / count), ..*a }
             }
-            _ => ONE,
+            _ => SINGLE_STEP,
         };
         visit(moved(at, inner, column), next, Axis { size: count, ..*inner });
         left -= next.size * count;
