@@ -50,10 +50,14 @@ impl Times {
         let kinds: Vec<&str> = plan.numbered().iter().map(|row| row.thunk.op.kind()).collect();
         let measured = file.profile.thunks.iter().map(|step| step.kind.as_str());
         ensure!(
-            measured.eq(kinds.iter().copied()),
-            "{shown} is the profile of another plan: it has {} steps, this plan has {}, or their kinds differ",
-            file.profile.thunks.len(),
+            measured.len() == kinds.len(),
+            "{shown} is the profile of another plan: it has {} steps, and this plan has {}",
+            measured.len(),
             kinds.len()
+        );
+        ensure!(
+            measured.eq(kinds.iter().copied()),
+            "{shown} is the profile of another plan: its steps have other kinds than the steps of this plan"
         );
         let time = |step: Step| Time {
             share: step.share.clamp(0.0, 1.0),

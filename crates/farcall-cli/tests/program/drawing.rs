@@ -121,11 +121,12 @@ fn drawings_that_cannot_be_made() {
     expect![[r#"
         error: --times is for drawings: add --svg or --dot
         error: --times colors the steps of a plan: add --plan
-        error: other.json is the profile of another plan: it has 0 steps, this plan has 6, or their kinds differ
+        error: other.json is the profile of another plan: it has 0 steps, and this plan has 6
         error: text.json is not the output of `farcall run --profile=json`: expected ident at line 1 column 2
         error: cannot read none.json: No such file or directory (os error 2)
         error: cannot write none/p.svg: there is no folder none
-    "#]].assert_eq(&errors.concat());
+    "#]]
+    .assert_eq(&errors.concat());
     assert!(!folder.path("p.svg").exists());
 }
 

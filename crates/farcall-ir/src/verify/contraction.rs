@@ -87,7 +87,7 @@ fn quantized(cx: &mut Cx<'_>, codes: [&'static str; 6], result: &TensorType) {
         // dot_general_c13, convolution_c27. The result's elements may be wider, or floats of another
         // precision.
         cx.check(result.dtype.is_complex() == lhs.dtype.is_complex(), plain, || {
-            format!("the result's element type must fit the operands', {lhs}, found {result}")
+            format!("the result must be complex if and only if the operands are, found {lhs} and {result}")
         });
         return;
     }
@@ -112,7 +112,7 @@ fn quantized(cx: &mut Cx<'_>, codes: [&'static str; 6], result: &TensorType) {
         });
         // dot_general_c19, convolution_c33
         cx.check(r.axis.is_some() || q.axis.is_none(), granularity, || {
-            format!("the result must have one scale if rhs has, found {rhs} and {result}")
+            format!("the result must have a single scale if rhs has a single scale, found {rhs} and {result}")
         });
     } else {
         // dot_general_c20, convolution_c34

@@ -94,7 +94,7 @@ func.func @f(%a: tensor<2x3xf32>, %b: tensor<3x4xcomplex<f32>>) {
   return
 }
 // -----
-// [dot_general_c13] 2:8: the result's element type must fit the operands', tensor<2x3xf32>, found tensor<2x4xcomplex<f32>>
+// [dot_general_c13] 2:8: the result must be complex if and only if the operands are, found tensor<2x3xf32> and tensor<2x4xcomplex<f32>>
 func.func @f(%a: tensor<2x3xf32>, %b: tensor<3x4xf32>) {
   %r = "stablehlo.dot_general"(%a, %b) <{dot_dimension_numbers = #stablehlo.dot<lhs_batching_dimensions = [], rhs_batching_dimensions = [], lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>}> : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xcomplex<f32>>
   return
@@ -140,7 +140,7 @@ func.func @f(%a: tensor<2x3x!quant.uniform<i8:f32, 0.5>>, %b: tensor<3x4x!quant.
   return
 }
 // -----
-// [dot_general_c19] 2:8: the result must have one scale if rhs has, found tensor<3x4x!quant.uniform<i8:f32, 0.5>> and tensor<2x4x!quant.uniform<i32:f32:1, {0.5, 0.5, 0.5, 0.5}>>
+// [dot_general_c19] 2:8: the result must have a single scale if rhs has a single scale, found tensor<3x4x!quant.uniform<i8:f32, 0.5>> and tensor<2x4x!quant.uniform<i32:f32:1, {0.5, 0.5, 0.5, 0.5}>>
 func.func @f(%a: tensor<2x3x!quant.uniform<i8:f32, 0.5>>, %b: tensor<3x4x!quant.uniform<i8:f32, 0.5>>) {
   %r = "stablehlo.dot_general"(%a, %b) <{dot_dimension_numbers = #stablehlo.dot<lhs_batching_dimensions = [], rhs_batching_dimensions = [], lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>}> : (tensor<2x3x!quant.uniform<i8:f32, 0.5>>, tensor<3x4x!quant.uniform<i8:f32, 0.5>>) -> tensor<2x4x!quant.uniform<i32:f32:1, {0.5, 0.5, 0.5, 0.5}>>
   return
@@ -337,7 +337,7 @@ func.func @f(%a: tensor<1x8x8x4xf32>, %b: tensor<3x3x4x6xi32>) {
   return
 }
 // -----
-// [convolution_c27] 2:8: the result's element type must fit the operands', tensor<1x8x8x4xf32>, found tensor<1x6x6x6xcomplex<f32>>
+// [convolution_c27] 2:8: the result must be complex if and only if the operands are, found tensor<1x8x8x4xf32> and tensor<1x6x6x6xcomplex<f32>>
 func.func @f(%a: tensor<1x8x8x4xf32>, %b: tensor<3x3x4x6xf32>) {
   %r = "stablehlo.convolution"(%a, %b) <{window_strides = array<i64: 1, 1>, padding = dense<0> : tensor<2x2xi64>, lhs_dilation = array<i64: 1, 1>, rhs_dilation = array<i64: 1, 1>, window_reversal = array<i1: false, false>, dimension_numbers = #stablehlo.conv<[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]>, feature_group_count = 1 : i64, batch_group_count = 1 : i64}> : (tensor<1x8x8x4xf32>, tensor<3x3x4x6xf32>) -> tensor<1x6x6x6xcomplex<f32>>
   return
@@ -366,7 +366,7 @@ func.func @f(%a: tensor<1x8x8x4x!quant.uniform<i8:f32, 0.5>>, %b: tensor<3x3x4x6
   return
 }
 // -----
-// [convolution_c33] 2:8: the result must have one scale if rhs has, found tensor<3x3x4x6x!quant.uniform<i8:f32, 0.5>> and tensor<1x6x6x6x!quant.uniform<i32:f32:3, {0.5, 0.5, 0.5, 0.5, 0.5, 0.5}>>
+// [convolution_c33] 2:8: the result must have a single scale if rhs has a single scale, found tensor<3x3x4x6x!quant.uniform<i8:f32, 0.5>> and tensor<1x6x6x6x!quant.uniform<i32:f32:3, {0.5, 0.5, 0.5, 0.5, 0.5, 0.5}>>
 func.func @f(%a: tensor<1x8x8x4x!quant.uniform<i8:f32, 0.5>>, %b: tensor<3x3x4x6x!quant.uniform<i8:f32, 0.5>>) {
   %r = "stablehlo.convolution"(%a, %b) <{window_strides = array<i64: 1, 1>, padding = dense<0> : tensor<2x2xi64>, lhs_dilation = array<i64: 1, 1>, rhs_dilation = array<i64: 1, 1>, window_reversal = array<i1: false, false>, dimension_numbers = #stablehlo.conv<[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]>, feature_group_count = 1 : i64, batch_group_count = 1 : i64}> : (tensor<1x8x8x4x!quant.uniform<i8:f32, 0.5>>, tensor<3x3x4x6x!quant.uniform<i8:f32, 0.5>>) -> tensor<1x6x6x6x!quant.uniform<i32:f32:3, {0.5, 0.5, 0.5, 0.5, 0.5, 0.5}>>
   return
@@ -550,7 +550,7 @@ func.func @f(%a: tensor<1x8x8x4x!quant.uniform<i8:f32, 0.5>>, %b: tensor<3x3x4x6
   return
 }
 // -----
-// [dynamic_conv_c33] 2:8: the result must have one scale if rhs has, found tensor<3x3x4x6x!quant.uniform<i8:f32, 0.5>> and tensor<1x6x6x6x!quant.uniform<i32:f32:3, {0.5, 0.5, 0.5, 0.5, 0.5, 0.5}>>
+// [dynamic_conv_c33] 2:8: the result must have a single scale if rhs has a single scale, found tensor<3x3x4x6x!quant.uniform<i8:f32, 0.5>> and tensor<1x6x6x6x!quant.uniform<i32:f32:3, {0.5, 0.5, 0.5, 0.5, 0.5, 0.5}>>
 func.func @f(%a: tensor<1x8x8x4x!quant.uniform<i8:f32, 0.5>>, %b: tensor<3x3x4x6x!quant.uniform<i8:f32, 0.5>>, %c: tensor<2x2xi64>) {
   %r = "stablehlo.dynamic_conv"(%a, %b, %c) <{window_strides = array<i64: 1, 1>, lhs_dilation = array<i64: 1, 1>, rhs_dilation = array<i64: 1, 1>, window_reversal = array<i1: false, false>, dimension_numbers = #stablehlo.conv<[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]>, feature_group_count = 1 : i64, batch_group_count = 1 : i64}> : (tensor<1x8x8x4x!quant.uniform<i8:f32, 0.5>>, tensor<3x3x4x6x!quant.uniform<i8:f32, 0.5>>, tensor<2x2xi64>) -> tensor<1x6x6x6x!quant.uniform<i32:f32:3, {0.5, 0.5, 0.5, 0.5, 0.5, 0.5}>>
   return

@@ -29,7 +29,7 @@ impl<'g> Value<'g> {
             return wrong("have different element types: convert one of them, or use dot_general");
         }
         if left.rank() == 0 || right.rank() == 0 {
-            return wrong("cannot be multiplied as matrices: a scalar has no dimension for it; use *");
+            return wrong("cannot be multiplied as matrices: a scalar has no dimension to contract; use *");
         }
         let batch = left.rank().max(right.rank()).saturating_sub(2);
         if batch == 0 || right.rank() == 1 {
@@ -37,7 +37,9 @@ impl<'g> Value<'g> {
             return graph.at(place, Op::DotGeneral(Box::new(op)), [self, rhs]).result(left).value();
         }
         let (Some(from), Some(to)) = (left.static_sizes(), right.static_sizes()) else {
-            return wrong("have batch dimensions and open sizes: use dot_general");
+            return wrong(
+                "have batch dimensions and dynamic sizes, which matmul does not support together: use dot_general",
+            );
         };
         let (outer, matrix) = from.split_at(from.len().saturating_sub(2));
         let (other, columns) = to.split_at(to.len() - 2);
