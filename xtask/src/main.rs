@@ -43,9 +43,9 @@ Tasks:
                  sources). Then runs the tests of C++ handlers here, with the headers of that jaxlib.
                  Needs root.
   jax-suite --jax CHECKOUT [--seconds N] [--rounds N] [FILES]
-                 Runs JAX's own tests (all files, or FILES) from a checkout of JAX at the tag of the
-                 version that the tests use, stores every program that they compile with its inputs
-                 and XLA's outputs in target/jax-suite, runs the programs in farcall, and groups the
+                 Runs JAX's own tests (all files, or FILES) from CHECKOUT, which must be at the tag of the
+                 version of JAX that farcall's tests use. Stores every compiled program, its inputs and
+                 XLA's outputs in target/jax-suite. Then runs the programs in farcall, and groups the
                  differences. Each file gets 60 s in each of x32 and x64 mode, so all files take hours.
   jax-suite --compare [FILES]
                  Only runs the stored programs in farcall again.
@@ -59,15 +59,17 @@ Tasks:
   valgrind       Runs the tests of both sides of the C interface under valgrind, which reports invalid
                  accesses and leaks. Ends with `N passed, N failed`.
   bench [--bar] [--filter TEXT] [PARTS]
-                 Measures decoding, calls, compile times and run times, and compares them with jaxlib in
-                 one session. The programs are the corpus and programs of realistic sizes. Creates its own
-                 venv. Writes docs/benchmarks.md; without AVX-512, docs/benchmarks-avx2.md or the like.
-                 The parts are decode, calls, kernels, handlers, corpus, elementwise, products, indexing,
-                 sorting, random, convolutions, loops and models. Only the named PARTS run again; the page
-                 takes the results of other parts from target/. Until all parts have run, the page itself
-                 is written to target/. All parts take about 15 minutes. With --filter, only programs with
-                 TEXT in their names run, and their figures are printed. With --bar, it is an error if a
-                 handler written in Python costs more than 5 µs a call.
+                 Measures decoding, calls, compile times and run times, and compares them with
+                 jaxlib in one session. The programs are the small ones of the corpus, if there is
+                 a folder `shared` beside the checkout, and programs of realistic sizes. Creates
+                 its own venv. Writes docs/benchmarks.md; without AVX-512, docs/benchmarks-avx2.md
+                 or the like. The parts are decode, calls, kernels, handlers, corpus, elementwise,
+                 products, indexing, sorting, random, convolutions, loops and models. Only the
+                 named PARTS run again; the page takes the results of other parts from target/.
+                 Until all parts have run, the page itself is written to target/. All parts take
+                 about 15 minutes. With --filter, only programs with TEXT in their names run, and
+                 their figures are printed. With --bar, it is an error if a handler written in
+                 Python costs more than 5 µs a call.
   accuracy [STEP]
                  Compares the errors of elementary functions with XLA's. Tests every STEP-th number of
                  f32 (default 251; 1 tests all numbers and takes hours), all 16-bit floats, and samples
@@ -75,13 +77,13 @@ Tasks:
   size [--lines N] [FILES]
                  Builds the command `farcall` and the Python extension with symbols in target/size, and
                  prints their sections, and their code by instruction set, crate, module and function
-                 (the largest N of each, default 30). Fails if one is too large. With FILES,
-                 prints the same of these executables or shared libraries.
+                 (the largest N of each, default 30). Fails if the command or the extension module is too
+                 large. With FILES, prints the same of these executables or shared libraries.
   guide          Builds the guide in docs/guide as a book with mdbook, which it installs from crates.io
                  under target/ if needed.
   guide test [PAGES]
-                 Compiles and runs the code blocks of all pages (or PAGES by name), and checks the links of all
-                 Markdown files.
+                 Compiles and runs the code blocks of all pages (or PAGES by name), and checks the links of
+                 all Markdown files.
   guide links    Only checks the links.
 ";
 
