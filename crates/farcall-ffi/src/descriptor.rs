@@ -186,7 +186,7 @@ pub mod op_flags {
 pub struct ParamDescriptor {
     /// Name.
     pub name: ByteSpan,
-    /// Role, as the number of a [`Role`].
+    /// Role, as the number of a [`Role`](crate::__private::Role).
     pub role: u32,
     /// Bits of [`param_flags`].
     pub flags: u32,

@@ -30,9 +30,9 @@ pub(super) struct Context {
     pub(super) left: Vec<Literal>,
 }
 
-// SAFETY: the raw pointers in `bases` are only dereferenced by the run that set them, which has
-// the context exclusively. All other fields are `Send`: frames (see `CallFrame`), memory, literals, and the
-// contexts in `nested`, for which the same holds.
+// SAFETY: the raw pointers in `bases` are only dereferenced by the run that set them, which has exclusive
+// access to the context. All other fields are `Send`: frames (see `CallFrame`), memory, literals, and the
+// contexts in `nested`, to which the same reasons apply.
 unsafe impl Send for Context {}
 
 impl Context {

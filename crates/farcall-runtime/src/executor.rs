@@ -379,9 +379,10 @@ impl<'a, W: Watch> Executor<'a, W> {
         let mut runner = LineRunner { interrupts: self.interrupts, iterations: &mut self.iterations };
         // SAFETY: `Loaded::new` has validated the plan, so the places hold the buffers that the kernels were
         // prepared for, buffers overlap only where the kernels allow it, and predicates and branch numbers
-        // lie where the jumps read them. `Context::new` has allocated the registers. `thunks` sets base
-        // addresses of separate memory: its own, donated inputs that nothing shares, and new results; other
-        // inputs may share memory, but are not written.
+        // lie where the jumps read them. `Context::new` has allocated the registers. `thunks` sets the
+        // base addresses. Memory that is written is separate: the context's own memory, donated inputs that
+        // share their elements with no other literal, and new results. The other inputs may share memory with
+        // each other, but are not written.
         let mut run = || unsafe { line.run(bases, &mut runner) };
         if line.needs_interrupts() { self.interrupts.during(run)? } else { run() }
     }

@@ -16,7 +16,7 @@
 //! }
 //! let total = profile.thunks()[0];
 //! assert_eq!((profile.runs().len(), total.calls), (3, 3));
-//! let thunk = &double.plan().thunks[0];
+//! let thunk = &double.plan().thunks()[0];
 //! assert_eq!((thunk.op.kind(), double.plan().origin(thunk).value.as_deref()), ("elementwise", Some("%0")));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

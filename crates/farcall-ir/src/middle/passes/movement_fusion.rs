@@ -7,7 +7,7 @@
 //!     ──▶  both = fusion(x, y) { broadcast_in_dim, reshape, concatenate }
 //! ```
 //!
-//! The pass runs after [`fuse`], which has already fused the movements that elementwise operations use.
+//! The pass runs after [`fuse`](super::fuse), which has already fused the movements that elementwise operations use.
 
 use super::{Pass, PassOptions, each_inst, is_applied_to_elements, product_fusion};
 use crate::module::{Func, InstId, RegionId, Rewriter};
