@@ -184,7 +184,7 @@ impl Explainer<'_> {
         let numbers: FxHashMap<InstId, usize> =
             self.insts().enumerate().map(|(i, inst)| (inst.id(), i)).collect();
         let step = |id: InstId| Some((*numbers.get(&id)?, self.result(self.func.inst(id), Some(0))));
-        let borders = fuse::fusion_boundaries(self.func, self.placed.cx).into_iter();
+        let borders = fuse::fusion_edges(self.func, self.placed.cx).into_iter();
         borders
             .filter_map(|b| Some(FusionBoundary { from: step(b.from)?, to: step(b.to)?, reason: b.reason }))
             .collect()

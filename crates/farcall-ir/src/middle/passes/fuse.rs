@@ -42,7 +42,7 @@ use crate::module::{
 use crate::op::{FormOp, Op, Traits};
 use crate::types::{TensorType, Type};
 
-pub use explain::{FusionEdge, UnfusedInst, UnfusedReason, fusion_boundaries, unfused};
+pub use explain::{FusionEdge, UnfusedInst, UnfusedReason, fusion_edges, unfused};
 pub(super) use generations::Generations;
 pub(super) use roles::{Level, Role, Roles};
 

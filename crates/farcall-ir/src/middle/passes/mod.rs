@@ -86,7 +86,7 @@ pub struct FusionLimits {
 }
 
 impl PassOptions {
-    /// Creates options with the usual limits, for an engine without fusions.
+    /// Creates options for an engine without fusions; the size of fusions is not limited.
     pub fn new(numerics: impl Into<Numerics>) -> PassOptions {
         PassOptions {
             numerics: numerics.into(),

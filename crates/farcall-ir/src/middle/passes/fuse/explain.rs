@@ -73,7 +73,7 @@ pub enum UnfusedReason {
     },
     /// The neighbor has the maximum number of members of a fusion.
     Full {
-        /// That number.
+        /// The maximum number of members.
         members: usize,
     },
     /// The operands are computed by a later fusion than the neighbor's operands.
@@ -132,9 +132,9 @@ pub fn unfused(func: &Func, cx: &PassOptions) -> Vec<UnfusedInst> {
 
 /// Lists where fusions end, after the pass has run, in the order of the users. Operations that [`unfused`]
 /// reports, and operations that only rearrange a value, are left out.
-pub fn fusion_boundaries(func: &Func, cx: &PassOptions) -> Vec<FusionEdge> {
+pub fn fusion_edges(func: &Func, cx: &PassOptions) -> Vec<FusionEdge> {
     let explainer = Explainer::new(func, cx);
-    explainer.insts().flat_map(|to| explainer.fusion_boundaries(to)).collect()
+    explainer.insts().flat_map(|to| explainer.fusion_edges(to)).collect()
 }
 
 /// The instructions that compute the operands of an instruction.
@@ -170,7 +170,7 @@ impl<'a> Explainer<'a> {
     }
 
     /// The boundaries between an instruction and the producers of its operands.
-    fn fusion_boundaries(&self, to: Inst<'a>) -> Vec<FusionEdge> {
+    fn fusion_edges(&self, to: Inst<'a>) -> Vec<FusionEdge> {
         let is_fusion = |inst: Inst<'_>| inst.op().is_fusion();
         let is_step = |inst: Inst<'_>| match own_role(inst, self.cx) {
             Role::Cheap | Role::Repeat(_) => false,
@@ -385,7 +385,7 @@ mod tests {
             let names = |b: FusionEdge| {
                 [name(func.inst(b.from)), name(func.inst(b.to)), &b.reason.to_string()].join(", ")
             };
-            let mut said: Vec<String> = fusion_boundaries(func, cx).into_iter().map(names).collect();
+            let mut said: Vec<String> = fusion_edges(func, cx).into_iter().map(names).collect();
             said.sort();
             said
         };
