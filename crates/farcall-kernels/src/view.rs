@@ -43,11 +43,16 @@ impl View {
         let dims: Vec<Axes> = match op {
             Op::Reshape => self.reshaped(to.sizes())?,
             Op::BroadcastInDim { dims } if dims.len() == from.rank() => {
+                let is_repeated = |i: usize| dims[..i].contains(&dims[i]);
+                if (0..dims.len()).any(|i| dims[i] >= to.rank() || is_repeated(i)) {
+                    return None;
+                }
                 let dim = |(d, size): (usize, &usize)| match dims.iter().position(|x| *x == d) {
-                    Some(i) if from.sizes()[i] == *size => self.dims[i].clone(),
-                    _ => smallvec![(*size, 0)],
+                    Some(i) if from.sizes()[i] == *size => Some(self.dims[i].clone()),
+                    Some(i) if from.sizes()[i] != 1 => None,
+                    _ => Some(smallvec![(*size, 0)]),
                 };
-                to.sizes().iter().enumerate().map(dim).collect()
+                to.sizes().iter().enumerate().map(dim).collect::<Option<_>>()?
             }
             Op::Transpose { permutation } => {
                 permutation.iter().map(|d| self.dims.get(*d).cloned()).collect::<Option<_>>()?
@@ -55,9 +60,12 @@ impl View {
             Op::Slice(s) if [s.start.len(), s.strides.len(), to.rank()] == [from.rank(); 3] => {
                 let slice = |(d, axes): (usize, &Axes)| {
                     let [(_, stride)] = axes[..] else { return None };
+                    let size = to.sizes()[d];
+                    let last = size.saturating_sub(1).checked_mul(s.strides[d])?.checked_add(s.start[d])?;
+                    (size == 0 || last < from.sizes()[d]).then_some(())?;
                     first = first.checked_add(s.start[d].checked_mul(usize::try_from(stride).ok()?)?)?;
                     let step = isize::try_from(s.strides[d]).unwrap_or(isize::MAX);
-                    Some(smallvec![(to.sizes()[d], stride.saturating_mul(step))])
+                    Some(smallvec![(size, stride.saturating_mul(step))])
                 };
                 self.dims.iter().enumerate().map(slice).collect::<Option<_>>()?
             }

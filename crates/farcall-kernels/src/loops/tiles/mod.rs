@@ -231,7 +231,8 @@ impl<'a> Builder<'a> {
                 let input = self.inputs.get(*x).filter(|input| *input == from && level == Level::Full)?;
                 let Value::At(of, by) = *self.values.get(*by)? else { return None };
                 // If the program has only one element, a full value can be the padding, too.
-                (of_by.dtype == ty.dtype && (of == Level::Uniform || self.n == 1)).then_some(())?;
+                (from.dtype == ty.dtype && of_by.dtype == ty.dtype).then_some(())?;
+                (of == Level::Uniform || self.n == 1).then_some(())?;
                 let inside = Movement::pad(input, ty, pad)?.in_order()?;
                 let cost = 300 + 10_000 / inside.run_length().max(1);
                 Some(self.made(LoopOp::Pad(*x, inside), [by], size, level, cost))
