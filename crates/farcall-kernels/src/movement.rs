@@ -307,6 +307,7 @@ impl Movement {
         origin: usize,
         numbers: Range<usize>,
     ) {
+        debug_assert!(!self.transposes(), "only a movement in order can be run in parts");
         // SAFETY: the caller guarantees the elements (`# Safety` above).
         unsafe { (self.run)(self, src, to.wrapping_sub(origin * self.size), numbers) };
     }
@@ -608,6 +609,7 @@ mod tests {
     use farcall_ir::DType;
 
     use super::*;
+    use crate::tests::Random;
 
     fn moves(n: usize, axes: &[Axis], src: usize) -> Option<Movement> {
         let ty = TensorType::new(DType::F32, [n]);
@@ -634,6 +636,55 @@ mod tests {
         assert_eq!(movement.count(), 6);
         assert_eq!(movement.pairs(0..6), [[1, 0], [3, 1], [5, 2], [2, 3], [4, 4], [6, 5]]);
         assert_eq!(movement.pairs(2..4), [[5, 2], [2, 3]]);
+    }
+
+    /// Compares ranges of elements of random movements with the indices that divisions give.
+    #[test]
+    fn ranges_of_random_movements_move_the_right_elements() {
+        let mut random = Random(1);
+        let mut deep = 0;
+        for _ in 0..2000 {
+            let (mut axes, mut count) = (Vec::new(), 1);
+            let (mut src, mut reach, mut stride) = (0, 0, 1);
+            let rank = random.below(13);
+            for _ in 0..rank {
+                let size = if rank > 6 { 2 } else { 1 + random.below(4) };
+                let step = random.below(6) as isize - 2;
+                // Axes are made from inner to outer; sometimes the destination has a gap between lines.
+                axes.insert(0, Axis { size, src: step, dst: stride as isize });
+                stride *= size + random.below(2);
+                let far = (size - 1) * step.unsigned_abs();
+                (src, reach) = if step < 0 { (src + far, reach) } else { (src, reach + far) };
+                count *= size;
+            }
+            let last = axes.iter().map(|a| (a.size - 1) * a.dst.unsigned_abs()).sum::<usize>();
+            let [from, to] = [src + reach + 1, last + 1].map(|n| TensorType::new(DType::U32, [n]));
+            let made = Movement::new([&from, &to], axes.iter().copied(), [src, 0]);
+            let Some(movement) = made.expect("the movement fits").in_order() else { continue };
+            deep += usize::from(movement.axes.len() > MAX_RANK + 1);
+
+            let begin = random.below(count);
+            let numbers = begin..begin + random.below(count - begin + 1);
+            let place = |number: usize| {
+                let (mut rest, mut at) = (number, [src as isize, 0]);
+                for a in axes.iter().rev() {
+                    let i = (rest % a.size) as isize;
+                    rest /= a.size;
+                    at = [at[0] + i * a.src, at[1] + i * a.dst];
+                }
+                at.map(|at| usize::try_from(at).unwrap())
+            };
+            let pairs: Vec<[usize; 2]> = numbers.clone().map(place).collect();
+            assert_eq!(movement.pairs(numbers.clone()), pairs, "{axes:?} {numbers:?}");
+            let x: Vec<u32> = (0..=(src + reach) as u32).collect();
+            let mut y = vec![u32::MAX; last + 1];
+            let mut expected = y.clone();
+            pairs.iter().for_each(|[from, to]| expected[*to] = x[*from]);
+            // SAFETY: both tensors have the types of the movement, which is in order.
+            unsafe { movement.run_numbers(x.as_ptr().cast(), y.as_mut_ptr().cast(), 0, numbers.clone()) };
+            assert_eq!(y, expected, "{axes:?} {numbers:?}");
+        }
+        assert!(deep > 20, "only {deep} movements have more axes than fit in inline storage");
     }
 
     #[test]

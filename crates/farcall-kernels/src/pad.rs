@@ -39,7 +39,7 @@ fn parts(inside: Movement, y: &TensorType) -> Option<PreparedKernel> {
         for start in (task * share..end).step_by(PART_ELEMENTS) {
             let len = PART_ELEMENTS.min(end - start);
             // SAFETY: the tensors have these types; the output has these elements and is disjoint from both
-            // inputs.
+            // inputs. `prepare` passes a movement in order.
             unsafe {
                 let to = to.add(start * size);
                 splat(value, to, size, len);

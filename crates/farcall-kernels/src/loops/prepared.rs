@@ -94,11 +94,15 @@ impl PreparedKernel {
         PreparedKernel { line: Some(line), ..PreparedKernel::new(move |args| unsafe { own.run(args) }) }
     }
 
-    /// Adds the work of another kernel, which starts when all tasks of this kernel are done.
+    /// Adds the work of another kernel, which starts when all tasks of this kernel are done. The other kernel
+    /// has no scratch memory, no constants and no run numbers.
     pub(crate) fn then(mut self, next: PreparedKernel) -> PreparedKernel {
+        let has_only_tasks = next.scratch == 0 && !next.numbered && next.numbers.is_empty();
+        debug_assert!(has_only_tasks, "a kernel that is added has only tasks");
         self.line = None;
         self.phases.extend(next.phases);
         self.slow |= next.slow;
+        self.needs_interrupts |= next.needs_interrupts;
         self
     }
 
@@ -252,7 +256,7 @@ impl Tasks for ThisThread {
 impl fmt::Debug for PreparedKernel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let tasks: Vec<usize> = self.phases.iter().map(|p| p.tasks).collect();
-        f.debug_struct("Prepared")
+        f.debug_struct("PreparedKernel")
             .field("tasks", &tasks)
             .field("scratch", &self.scratch)
             .finish_non_exhaustive()

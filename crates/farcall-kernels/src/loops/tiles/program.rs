@@ -523,11 +523,14 @@ impl PlacedLoop {
                     }
                 }
             }
-            // SAFETY: the movement was made for the operand and values of this level.
+            // SAFETY: the movement was made for the operand and values of this level, and is in order
+            // ([`Movement::in_order`]). The register or output does not overlap the operand, which has
+            // another number of elements.
             LoopOp::Broadcast(_, movement) => unsafe {
                 movement.run_numbers(from[0], to, start, start..start + len);
             },
-            // SAFETY: the movement was made for the operand and values of this level; the uniform value has
+            // SAFETY: the movement was made for the operand and values of this level, and is in order
+            // ([`Movement::in_order`]). No output shares memory with a padded operand. The uniform value has
             // an element.
             LoopOp::Pad(_, inside) => unsafe {
                 splat(from[1], to, self.bytes, len);

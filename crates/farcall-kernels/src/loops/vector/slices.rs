@@ -65,12 +65,14 @@ impl Parts {
     ///
     /// # Safety
     /// `operand` returns tensors of the types that the parts were created for, and `to` is valid for writes
-    /// of `len` elements.
+    /// of `len` elements. All are aligned for their elements, and `to` does not overlap the operands.
     pub(crate) unsafe fn run(&self, operand: impl Fn(usize) -> *const u8, to: *mut u8, range: [usize; 2]) {
         let mut done = 0;
         self.each(range, |Part { input, movement, .. }, numbers| {
             let count = numbers.len();
-            // SAFETY: the part has these elements, and there is room for them.
+            // SAFETY: `numbers` are elements of the part, whose movement is in order and stays in the operand
+            // ([`Movement::new`]). There is room for them after the `done` elements before. The caller
+            // guarantees alignment and no overlap (`# Safety` above).
             unsafe {
                 let to = to.add(done * movement.size());
                 movement.run_numbers(operand(*input), to, numbers.start, numbers);
