@@ -441,23 +441,58 @@ fn one_python_file_uses_undocumented_parts_of_jax() {
 fn one_python_file_connects_xla_client_with_private_parts_of_farcall() {
     for path in files("python/farcall", "py") {
         let is_inside = path.starts_with("python/farcall/xla_client");
-        for line in read(&path).lines().map(str::trim_start) {
-            let words: Vec<&str> = line.split_whitespace().collect();
+        let is_border = path.ends_with("_farcall_internals.py");
+        for import in python_imports(&read(&path)) {
+            let words: Vec<&str> = import.split([' ', ',']).filter(|word| !word.is_empty()).collect();
             let (module, names) = match words[..] {
                 ["from", module, "import", ref names @ ..] => (module, names),
                 ["import", module, ..] => (module, &[][..]),
                 _ => continue,
             };
-            let is_xla_client = module.starts_with("farcall.xla_client");
+            assert!(!module.starts_with('.'), "{} has a relative import: {import}", path.display());
+            let is_xla_client = module.starts_with("farcall.xla_client")
+                || (module == "farcall" && names.contains(&"xla_client"));
             let is_farcall = module == "farcall" || module.starts_with("farcall.");
             if !is_inside {
-                assert!(!is_xla_client, "{} needs `xla_client`: {line}", path.display());
-            } else if is_farcall && !is_xla_client && !path.ends_with("_farcall_internals.py") {
+                assert!(!is_xla_client, "{} needs `xla_client`: {import}", path.display());
+            } else if is_farcall && !is_xla_client && !is_border {
                 let is_private = module.contains("._") || names.iter().any(|name| name.starts_with('_'));
-                assert!(!is_private, "{} uses a private part of farcall: {line}", path.display());
+                assert!(!is_private, "{} uses a private part of farcall: {import}", path.display());
             }
         }
+        let uses_private = |line: &str| {
+            line.split('#').next().unwrap_or_default().replace("farcall.__", "").contains("farcall._")
+        };
+        let is_import = |line: &str| line.starts_with("from ") || line.starts_with("import ");
+        if is_inside && !is_border {
+            let found = read(&path)
+                .lines()
+                .map(str::trim_start)
+                .find(|l| uses_private(l) && !is_import(l))
+                .map(str::to_owned);
+            assert_eq!(found, None, "{} uses a private part of farcall", path.display());
+        }
     }
+}
+
+/// Returns the import statements of a Python file, each on one line and without parentheses.
+fn python_imports(text: &str) -> Vec<String> {
+    let mut imports = Vec::new();
+    let mut lines = text.lines().map(str::trim);
+    while let Some(line) = lines.next() {
+        if !line.starts_with("from ") && !line.starts_with("import ") {
+            continue;
+        }
+        let mut import = line.replace('(', " ");
+        if line.contains('(') {
+            while !import.contains(')') {
+                let Some(next) = lines.next() else { break };
+                import = format!("{import} {next}");
+            }
+        }
+        imports.push(import.replace(')', " "));
+    }
+    imports
 }
 
 /// Returns the enabled features of each package that the build of a crate compiles, including the packages
