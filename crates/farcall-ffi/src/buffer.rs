@@ -76,11 +76,11 @@ pub struct AnyBuffer {
 }
 
 /// An operand that becomes a result, as `&mut InOut<Buffer<T>>` or `&mut InOut<AnyBuffer>`. The parameter
-/// takes the next operand and the next result, which have the same type. Its contents are at first the
-/// operand's.
+/// takes the next operand and the next result, which have the same type. The buffer initially contains the
+/// elements of the operand.
 ///
-/// If the program lets both share memory (`output_operand_aliases`), nothing is copied. Otherwise the operand
-/// is copied to the result before the call.
+/// If the program lets operand and result share memory (`output_operand_aliases`), nothing is copied.
+/// Otherwise the operand is copied to the result before the call.
 #[repr(transparent)]
 pub struct InOut<B: ?Sized>(B);
 

@@ -4,8 +4,8 @@
 //! [`Declared`] and a constant assertion that the parameter's type [`fits`]. A mismatch is thus a compile
 //! error at the parameter. Aliases and paths work, since types are compared, not their spelling.
 //!
-//! Derivatives are checked in the same way: each handler has the outline of its signature, and asserts that
-//! the derivatives that it names fit. `farcall_sig`'s [`DerivativeRule`] decides this, both here and in
+//! Derivatives are checked in the same way: each handler has the [`Outline`] of its signature, and asserts
+//! that the derivatives that it names fit. `farcall_sig`'s [`DerivativeRule`] decides this, both here and in
 //! hosts.
 
 use farcall_sig::signature::{At, DerivativeRule, Outline, Part, Said};
@@ -103,7 +103,7 @@ pub struct Derivative {
     pub said: &'static [Said<'static>],
 }
 
-/// A handler that is a derivative, or has one.
+/// A handler that is a derivative, or that has a derivative.
 #[derive(Clone, Copy, Debug)]
 pub struct DeclaredOp {
     /// Name of the handler.

@@ -24,8 +24,8 @@ pub struct Host {
 macro_rules! function {
     ($host:expr, $name:ident) => {{
         let api = $host.api;
-        // SAFETY: `Host::new` checked that the table starts with its size; a member within that size can be
-        // read.
+        // SAFETY: by the contract of `Host::new`, `struct_size` bytes of the table are readable; `offers`
+        // checks that the member lies within them.
         let function = unsafe {
             const OFFSET: usize = std::mem::offset_of!($crate::abi::Api, $name);
             if $crate::abi::Api::offers((*api).struct_size, OFFSET) {

@@ -173,8 +173,8 @@ enum Waiter {
     Thread(Sender<Option<Error>>),
 }
 
-// SAFETY: the host's table and futures may be used from any thread. The call's context may not, and is left
-// out (`Guard::new`).
+// SAFETY: the host's table and futures may be used from any thread. The call's context may not be used from
+// other threads, and is left out (`Guard::new`).
 unsafe impl Send for Pending {}
 // SAFETY: the host's table and futures may be used from any thread, and the rest is behind a lock.
 unsafe impl Sync for Pending {}

@@ -1,9 +1,9 @@
 //! Registers a library with every host in the process when the library is loaded.
 //!
-//! `library!` places a call of [`register`] among the library's initializers. A host is an object that
-//! exports one of two functions. Every loaded object is searched for these functions, since a host that is
-//! itself a plugin may have been loaded with local scope. Without a host, nothing happens. A host that reads
-//! descriptors (farcall) is skipped.
+//! `library!` places a call of [`register`] among the library's initializers. A host is a shared object or a
+//! program that exports one of two functions ([`SYMBOLS`]). Every loaded object is searched for these
+//! functions, since a host that is itself a plugin may have been loaded with local scope. Without a host,
+//! nothing happens. A host that reads descriptors (farcall) is skipped.
 //!
 //! **Invariants.** This code runs inside `dlopen`: panics do not leave it, and it closes whatever it opens. A
 //! library that a host has pointers into stays loaded until the process ends, even if it is closed

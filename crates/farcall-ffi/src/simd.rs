@@ -154,9 +154,9 @@ pub fn exp<T: Real>(x: T) -> T {
     x.exp_in_loops()
 }
 
-/// Computes `c += a·b` for small matrices: `m × n`, `m × k` and `k × n`. The rows of `c` and `b` are
-/// contiguous. The element of `a` in row `i` and column `t` is at `i·strides[0] + t·strides[1]`, so `a` may
-/// be transposed.
+/// Computes `c += a·b` for small matrices `c` (`m × n`), `a` (`m × k`) and `b` (`k × n`). The rows of `c` and
+/// `b` are contiguous. The element of `a` in row `i` and column `t` is at `i·strides[0] + t·strides[1]`, so
+/// `a` may be transposed.
 ///
 /// Products of tiles that fit the processor's caches, of some thousand elements each, are fast; larger
 /// products should be split into such tiles. If the processor has fused multiply-add instructions, each
@@ -278,8 +278,8 @@ impl<T: Real> Product<'_, T> {
         }
     }
 
-    /// Computes the products of `ROWS` rows of `a`, starting at `i`, with columns of `b`, which the function
-    /// `b` returns row by row.
+    /// Computes the products of `ROWS` rows of `a`, starting at `i`, with `LANES` columns of the matrix `b`.
+    /// The function `b` returns the elements of row `t` in these columns.
     ///
     /// # Safety
     /// Same requirements as [`tiles`](Self::tiles); the rows exist.

@@ -85,7 +85,7 @@ typedef struct {
   farcall_span text;
 } farcall_named_text;
 
-/* Another element type of the operand or result with this index. */
+/* Element type of the operand or result with this index, if it is not the block's. */
 typedef struct {
   size_t index;
   int32_t dtype;

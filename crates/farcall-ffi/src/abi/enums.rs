@@ -94,7 +94,7 @@ open_enum! {
 }
 
 impl Stage {
-    /// Name of the stage in messages: `execute`; `unknown stage` for an unknown value.
+    /// Name of the stage for messages, such as `execute`; an unknown value is called `unknown stage`.
     pub const fn name(self) -> &'static str {
         match self {
             Stage::INSTANTIATE => "instantiate",

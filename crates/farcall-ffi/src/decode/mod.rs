@@ -177,7 +177,7 @@ pub(crate) struct Buffers {
     pub(crate) types: *const u32,
     pub(crate) buffers: *const *mut c_void,
     next: usize,
-    /// Number of buffers for each parameter that takes several.
+    /// Number of buffers for each parameter that takes a list of them.
     each: usize,
 }
 
@@ -409,8 +409,9 @@ unsafe fn wrong_buffer(
     Box::new(Error::invalid_argument(format!("{handler}: {what} {i} ({name}): {message}")))
 }
 
-/// Checks the number of operands and results against the parameters. Unless `exact`, there may be more.
-/// Trailing tokens without a parameter are ignored: they order calls and hold no data.
+/// Checks the number of operands and results against the parameters. Unless `exact`, there may be more
+/// operands and results than the parameters take. Trailing tokens without a parameter are ignored: they order
+/// calls and hold no data.
 #[inline(always)]
 pub fn begin<const N: usize>(
     decoder: &mut Decoder,
@@ -459,7 +460,7 @@ fn count<const N: usize>(
 struct Arity {
     /// Number of buffers that required parameters take.
     least: usize,
-    /// Number of buffers that optional parameters take, which precede the lists.
+    /// Number of buffers that optional parameters take; these buffers precede the lists.
     optional: usize,
     /// Number of parameters that take a list of buffers; all lists have the same length.
     lists: usize,

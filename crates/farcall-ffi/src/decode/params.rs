@@ -32,7 +32,7 @@ macro_rules! buffer_parameters {
             #[inline(always)]
             fn take((): &'a mut (), view: ViewAt) -> &'a $buffer {
                 // SAFETY: `decode` checked the view against the type; `no_overlap` checked that no argument
-                // writes to its memory.
+                // writes to the view's memory.
                 unsafe { <$buffer>::from_view(view.view()) }
             }
 
@@ -62,7 +62,7 @@ macro_rules! buffer_parameters {
             #[inline(always)]
             fn take((): &'a mut (), view: ViewAt) -> &'a mut $buffer {
                 // SAFETY: `decode` checked the view against the type; `no_overlap` checked that no other
-                // argument has its memory.
+                // argument has the view's memory.
                 unsafe { <$buffer>::from_view_mut(view.view_mut()) }
             }
 
@@ -93,7 +93,7 @@ macro_rules! buffer_parameters {
             #[inline(always)]
             fn take(slot: &'a mut Option<View>, _: ViewAt) -> Option<&'a $buffer> {
                 // SAFETY: `decode` checked the view against the type; `no_overlap` checked that no argument
-                // writes to its memory.
+                // writes to the view's memory.
                 slot.as_ref().map(|view| unsafe { <$buffer>::from_view(view) })
             }
 
@@ -124,7 +124,7 @@ macro_rules! buffer_parameters {
             #[inline(always)]
             fn take(slot: &'a mut Option<View>, _: ViewAt) -> Option<&'a mut $buffer> {
                 // SAFETY: `decode` checked the view against the type; `no_overlap` checked that no other
-                // argument has its memory.
+                // argument has the view's memory.
                 slot.as_mut().map(|view| unsafe { <$buffer>::from_view_mut(view) })
             }
 
@@ -191,7 +191,7 @@ impl<'a, B: FromView + ?Sized> Param<'a> for &'a mut InOut<B> {
             unsafe { result.copy_from(operand) }
         }
         // SAFETY: `decode` checked the view against the type; `no_overlap` checked that no other argument has
-        // its memory.
+        // the view's memory.
         InOut::from_mut(unsafe { B::from_view_mut(result) })
     }
 
@@ -374,8 +374,8 @@ fn find_attr<'a, T: FromAttr<'a>>(
     Ok(true)
 }
 
-/// Extends an attribute's lifetime to the frame's. The decoder only borrows it, but the frame outlives every
-/// argument.
+/// Extends an attribute's lifetime to the frame's. The decoder only borrows the attribute, but the frame
+/// outlives every argument.
 #[inline(always)]
 fn forget_lifetime<'a>(attr: Attr<'_>) -> Attr<'a> {
     // SAFETY: the caller of `Decoder::new` guarantees that the frame's data stay valid until all decoded

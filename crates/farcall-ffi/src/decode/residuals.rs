@@ -17,8 +17,8 @@ pub struct Residual {
     pub name: &'static str,
     /// Index of the operand that determines the element type.
     pub like: usize,
-    /// Pairs of an element type of the operand `like` and the element type that the residual then has. Has
-    /// one entry if the residual has the same element type in all calls.
+    /// Pairs of an element type of the operand `like` and the element type that the residual then has. There
+    /// is only one pair if the residual has the same element type in all calls.
     pub types: &'static [(DType, DType)],
     /// Dimensions.
     pub dims: &'static [Extent],
@@ -106,7 +106,8 @@ impl Decoder {
                     Some((_, [size, ..])) => Ok(*size),
                     _ => return Ok(None),
                 },
-                // The function's own parameter reports an attribute of a wrong type.
+                // An attribute of a wrong type is reported when the function's own parameter for it is
+                // decoded.
                 Term::Attribute(name, default) => match self.attrs().get_opt::<Integer>(name) {
                     Ok(Some(Integer(value))) => i64::try_from(value).map_err(|_| SizeError::Overflow),
                     Ok(None) if let Some(default) = default => Ok(default),

@@ -9,8 +9,8 @@
 //! Libraries that are built with `farcall-ffi` list lowerings with their ops
 //! ([`OpDescriptor`](crate::descriptor::OpDescriptor)). Other libraries export the function [`SYMBOL`].
 //!
-//! Members are only added at the end. A lowering that needs a member that `struct_size` does not cover does
-//! not answer.
+//! Members are only added at the end. If `struct_size` does not cover a member that a lowering needs, the
+//! lowering does not answer.
 
 use std::ffi::c_void;
 

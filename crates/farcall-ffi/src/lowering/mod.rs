@@ -246,7 +246,8 @@ pub struct TargetCall {
     pub result_layouts: Vec<(usize, Vec<usize>)>,
     /// Results that share memory with operands, as (result, operand).
     pub aliases: Vec<(usize, usize)>,
-    /// The call has effects besides its results: it must happen, once, in the order of the program.
+    /// True if the call has effects besides its results, so that it must run exactly once, in the order of
+    /// the program.
     pub has_side_effect: bool,
 }
 

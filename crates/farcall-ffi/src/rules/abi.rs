@@ -5,8 +5,8 @@
 //! answered. A pointer that one side passes to a function of the other is only valid until this function
 //! returns.
 //!
-//! Members are only added at the end. A rule that needs a member that `struct_size` does not cover does not
-//! answer.
+//! Members are only added at the end. If `struct_size` does not cover a member that a rule needs, the rule
+//! does not answer.
 
 use std::ffi::c_void;
 

@@ -50,7 +50,7 @@ pub trait Entry {
     const LASTS: bool;
     /// Numbers of operands and of results whose parameters are always one buffer.
     const SHAPE: BufferCounts;
-    /// Memory for the views of these parameters.
+    /// Memory for the views of the parameters that `SHAPE` counts.
     type Views;
 
     /// Returns the proofs of the function's frames; `None` if its frames cannot have proofs.

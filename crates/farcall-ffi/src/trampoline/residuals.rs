@@ -1,7 +1,7 @@
 //! Calls a forward op without its residuals, by allocating memory for them during the call.
 //!
-//! A function that returns residuals has only one entry, which belongs to the forward op. The op's entry
-//! calls the forward op with the same frame plus one result per residual.
+//! A function that returns residuals is only called by the entry of the forward op. The entry of the op
+//! itself calls the forward op, with the same frame plus one result per residual.
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;

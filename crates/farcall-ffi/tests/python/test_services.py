@@ -1,4 +1,6 @@
-"""Services that handlers request from jaxlib: later completion, threads, scratch memory; structs and enums."""
+"""Tests services that handlers request from jaxlib: later completion, threads, scratch memory. Also tests
+attributes that are structs or enums.
+"""
 
 import jax
 import jax.numpy as jnp

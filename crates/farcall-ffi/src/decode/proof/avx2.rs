@@ -61,8 +61,9 @@ impl Instructions for Avx2 {
     }
 }
 
-/// Number of lanes of a vector, and of vectors for all operands or all results.
+/// Number of lanes of a vector.
 const LANES: usize = 4;
+/// Number of vectors with one lane for each operand, or for each result.
 const VECTORS: usize = MAX_BUFFERS / LANES;
 
 /// Writes views with the frame's addresses of elements, and returns them; returns null if an address is
@@ -150,7 +151,7 @@ unsafe fn spans<const N: usize>(proof: &Proof, side: usize) -> Spans {
         let is_empty = _mm256_cmpeq_epi64(sizes, zero);
         let start = _mm256_blendv_epi8(data, _mm256_add_epi64(misaligned, one), is_empty);
         let end = _mm256_add_epi64(start, sizes);
-        // Null or above the highest address of a process; misaligned.
+        // `beyond`: null, or above the highest address of a process. `unaligned`: misaligned.
         let beyond = _mm256_or_si256(_mm256_sub_epi64(start, one), end);
         let unaligned = _mm256_sub_epi64(zero, _mm256_and_si256(start, misaligned));
         spans.wrong = _mm256_or_si256(spans.wrong, _mm256_or_si256(beyond, unaligned));

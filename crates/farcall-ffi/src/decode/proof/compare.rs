@@ -22,8 +22,8 @@ pub(super) trait Instructions {
     /// The processor has the instructions.
     unsafe fn or_differs(differs: __m256i, a: __m256i, b: __m256i) -> __m256i;
 
-    /// Loads the integers whose mask bit is set, of up to four. The other lanes are 0, and their memory is
-    /// not accessed, so it need not be mapped.
+    /// Loads up to four integers: the ones whose mask bit is set. The other lanes are 0; the memory at their
+    /// addresses is not accessed, so it need not be mapped.
     ///
     /// # Safety
     /// The processor has the instructions, and the integers whose mask bit is set are valid for reads.

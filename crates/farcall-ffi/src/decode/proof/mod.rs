@@ -67,7 +67,8 @@ pub struct Proofs {
     counters: Counters,
 }
 
-/// Read in every call, and therefore in different cache lines than the counters, which are written to.
+/// The handler's proofs. Every call reads them, so they lie in different cache lines than the counters, which
+/// are written to.
 #[repr(align(64))]
 #[derive(Debug)]
 struct Sites([AtomicPtr<Proof>; SITES_PER_HANDLER]);

@@ -1,5 +1,5 @@
-//! Ops of a crate that depends on `farcall-ffi` under another name, as an SDK's users do if the SDK
-//! re-exports it: every macro, with `crate = …`.
+//! Ops of a crate that depends on `farcall-ffi` under another name, like the users of an SDK that re-exports
+//! `farcall-ffi`. Uses every macro, with `crate = …`.
 
 /// An SDK that re-exports `farcall-ffi`.
 pub mod sdk {
