@@ -537,7 +537,7 @@ impl<'a> Checker<'a> {
         Ok(())
     }
 
-    /// The dimensions of all clauses.
+    /// Returns the dimensions that clauses name, each with the kernel's use of the dimension.
     fn clause_names(&self) -> impl Iterator<Item = (&'a Name, DimUse)> {
         self.signature
             .clauses

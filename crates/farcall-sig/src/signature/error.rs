@@ -4,7 +4,7 @@ use std::fmt;
 
 /// Range of bytes in a signature's text.
 ///
-/// All spans compare equal, so that the position of a declaration does not affect equality of signatures.
+/// All ranges compare equal, so that the position of a declaration does not affect equality of signatures.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TextRange {
     /// Offset of the first byte.

@@ -1,6 +1,6 @@
 //! Fuzzing of the signature parser with texts that are almost signatures. The parser returns a signature or
 //! an error with its position, and never panics. A parsed signature prints as text that parses to an equal
-//! one.
+//! signature.
 //!
 //! The test is deterministic: a seed and an iteration count (`FARCALL_FUZZ_SEED`,
 //! `FARCALL_FUZZ_ITERATIONS`) reproduce a run.

@@ -313,7 +313,7 @@ impl<'a> DerivativeRule<'a> {
     }
 
     /// Returns the name of the parameter that is the tangent or cotangent of `of`, or `otherwise` if no
-    /// binding names one.
+    /// binding names such a parameter.
     const fn called(&self, role: BindingRole, of: &str, otherwise: &'a str) -> &'a str {
         let mut i = 0;
         while i < self.said.len() {

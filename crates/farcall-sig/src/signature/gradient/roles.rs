@@ -266,7 +266,8 @@ impl<'a> DerivativeRule<'a> {
         }
     }
 
-    /// Returns the `i`-th of some names: `None` after the last one, `Some(None)` for a name to skip.
+    /// Returns the `i`-th name of the list `names`: `None` after the last name, `Some(None)` for a name to
+    /// skip.
     const fn name(&self, names: Names, i: usize) -> Option<Option<&'a str>> {
         let (first, second): (&'a [TensorOutline<'a>], &'a [TensorOutline<'a>]) = match names {
             Names::Possible(at) => {
