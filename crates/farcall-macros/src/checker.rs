@@ -296,7 +296,8 @@ fn buffer_of(element: &str, rank: Option<usize>) -> String {
     }
 }
 
-/// Returns `&RestOperands<Buffer<f32>>` or `&RestOperands`.
+/// Formats the types that a parameter for a list of buffers can have, for messages:
+/// `&RestOperands<Buffer<f32>>` (if the buffer type is fixed) and `&RestOperands`.
 fn rest(all: &str, buffer: Option<&str>) -> String {
     match buffer {
         Some(buffer) => format!("`{all}<{buffer}>` or `{all}`"),

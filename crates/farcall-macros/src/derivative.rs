@@ -236,8 +236,9 @@ impl Derivative {
         (name(&self.path), self.bindings.to_string())
     }
 
-    /// Returns an expression of `farcall-ffi`'s type `Derivative`. The constant `THIS` in it describes the op
-    /// that is differentiated. (Mentioning the type of that op's handler would count as a use of the type.)
+    /// Returns an expression of `farcall-ffi`'s type `Derivative`. The constant `THIS` in the expression
+    /// describes the op that is differentiated. (Mentioning the type of that op's handler would count as a
+    /// use of the type.)
     pub(crate) fn describe(&self, non_differentiable: &[String], forward: Option<&Path>) -> TokenStream {
         let part = self.part();
         let forward = option(forward.map(declared_op));

@@ -59,7 +59,7 @@ fn first_bwd(x: &Buffer<f32>, places: &Buffer<i32>, dy: &Buffer<f32>, dx: &mut B
 
 const OPS: &[&OpDescriptor] = ops![unit, unit_bwd, first, first_bwd];
 
-// Whoever lists `unit` also lists its forward op.
+// A list that names `unit` also contains its forward op.
 farcall_ffi::library!("residuals", [unit, unit_bwd], register: manual);
 
 #[test]
