@@ -96,7 +96,7 @@ fn sizes<T: Number>(w: &Buffer<T>, v: &Buffer<T>) -> Result<[usize; 2]> {
     Ok([if n == 0 { 0 } else { count }, n])
 }
 
-/// Returns the matrix of the values of `entry`, with those off the diagonal divided by `w[j] − w[i]`.
+/// Returns the matrix of the values of `entry`, with the values off the diagonal divided by `w[j] − w[i]`.
 fn divided<T: Number>(w: &[T], entry: impl Fn(usize, usize) -> T::Real) -> Mat<T::Real> {
     let w: Vec<T::Real> = w.iter().map(|w| w.widen()).collect();
     let divided = |i: usize, j: usize| entry(i, j) / (w[j] - w[i]);
