@@ -52,7 +52,8 @@ impl Attributes {
     }
 
     /// # Errors
-    /// If a program cannot represent the attributes: memory cannot be allocated, or one is a complex number.
+    /// If a program cannot represent the attributes: memory cannot be allocated, or an attribute is
+    /// a complex number.
     pub(crate) fn new(inner: AttrValues) -> PyResult<Attributes> {
         let entry = |(name, value)| Ok(format!("{name} = {}", Attribute::try_from(value)?));
         let entries: Result<Vec<String>, UnwritableAttr> = inner.iter().map(entry).collect();

@@ -66,7 +66,7 @@ fn invalid(diagnostics: &[Diagnostic]) -> PyErr {
 /// Returns the types of a program's inputs and of its results.
 ///
 /// # Errors
-/// `ValueError` for an invalid program, and for one with dynamic sizes.
+/// `ValueError` for an invalid program, and for a program with dynamic sizes.
 #[pyfunction]
 pub(crate) fn entry_types(program: PyBackedBytes, name: &str) -> PyResult<(Vec<Inferred>, Vec<Inferred>)> {
     guarded(|| {

@@ -39,8 +39,9 @@ type Tensor = (&'static str, Vec<Dim>, Vec<usize>);
 /// Name, type, true if required, default.
 type DeclaredAttribute<'a, 'py> = (&'a str, String, bool, Option<Bound<'py, PyAny>>);
 
-/// Size and kind of each factor; for each operand and each result, the factors of its dimensions; pairs of an
-/// offset operand and its factor.
+/// A call's factors, as in [`CallFactors`](farcall_sig::signature::CallFactors): size and kind of each
+/// factor; for each operand and each result, the factors of its dimensions; pairs of an offset operand and
+/// its factor.
 type Factors = (Vec<(Dim, &'static str)>, Vec<Vec<usize>>, Vec<Vec<usize>>, Vec<(usize, usize)>);
 
 /// Inference results for one call.
