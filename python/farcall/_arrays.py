@@ -169,8 +169,8 @@ KINDS = {"b": "bool", "i": "int", "u": "int", "f": "float", "c": "complex"}
 
 
 def numbers(value: Any, what: str) -> tuple[np.ndarray, str]:
-    """Converts Python numbers, or lists of numbers, to an array, with their kind: `none`, `bool`, `int`,
-    `float`, `complex`.
+    """Converts Python numbers, or lists of numbers, to an array. Returns the array and the kind of the
+    numbers: `none`, `bool`, `int`, `float`, `complex`.
 
     Raises:
       TypeError: if the values are not numbers.

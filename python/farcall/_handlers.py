@@ -164,8 +164,8 @@ class NumberedCallbacks:
         values.
     """
 
-    #: Names of the callback targets in JAX. A call of the second one runs once on each device; farcall's
-    #: engine has one device.
+    #: Names of the callback targets in JAX. A call of the second target runs once on each device;
+    #: farcall's engine has one device.
     TARGETS = ("xla_ffi_python_cpu_callback", "xla_ffi_partitioned_python_cpu_callback")
 
     def __init__(self, functions: Sequence[Callable[..., Sequence[Any]]]) -> None:

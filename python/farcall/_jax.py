@@ -350,7 +350,8 @@ class OpPrimitive:
         values: Sequence[Any],
         cotangents: Sequence[Any] = (),
     ) -> list[Any]:
-        """Calls a derivative op. Returns the results in the requested order, with `None` for absent ones."""
+        """Calls a derivative op. Returns the results in the requested order, with `None` for absent
+        results."""
         target, attributes, arguments, wanted = call
         make = {"value": values.__getitem__, "cotangent": cotangents.__getitem__, "zeros": _zeros}
         operands = Internal.in_one_mesh([make[kind](what) for kind, what in arguments])

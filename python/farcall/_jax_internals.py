@@ -49,8 +49,8 @@ class Internal:
 
     @classmethod
     def def_compiled_impl(cls, primitive: Any) -> None:
-        """Compiles calls outside of traced functions, like JAX's own primitives: a call that returns NaN is
-        an error under `jax_debug_nans`, and `jax_disable_jit` has no effect on the call."""
+        """Lets JAX compile calls outside of traced functions, as it does for its own primitives: a call that
+        returns NaN is an error under `jax_debug_nans`, and `jax_disable_jit` has no effect on the call."""
         cls.dispatch.simple_impl(primitive)
 
     @classmethod

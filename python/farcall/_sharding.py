@@ -161,7 +161,8 @@ def lower_partitioned(
         return mesh, part, shardings(mesh, factors.results, axes), shardings(mesh, factors.operands, axes)
 
     split = custom_partitioning(lambda *operands: tuple(call(*operands)))
-    # Shardy follows the rule; the older partitioner, which JAX can be configured to use, calls the functions.
+    # Shardy follows the rule; the older partitioner, which JAX can be configured to use, calls
+    # `partition` and `infer`.
     split.def_partition(partition, infer, sharding_rule=factors.rule(), decode_shardings=False)
     meshed = Internal.with_mesh(context)
     lowered = mlir.lower_fun(split, multiple_results=True)(meshed, *operands)

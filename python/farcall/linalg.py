@@ -330,8 +330,8 @@ def _combine(x: jax.Array, dim: int, cosine: jax.Array, left: jax.Array, right: 
 
 
 def _moved(x: jax.Array, dim: int) -> jax.Array:
-    """Moves all positions except the first by one: to the right in the first half, to the left in the second
-    half, and from the end of each half into the other half."""
+    """Moves the entries at all positions except the first by one position: to the right in the first half, to
+    the left in the second half, and from the end of each half into the other half."""
     size = x.shape[dim]
     h = size // 2
     if h == 1:

@@ -197,8 +197,8 @@ class XlaBuilder:
     GetShape = get_shape
 
     def get_program_shape(self, root: XlaOp | None = None) -> ProgramShape:
-        """Returns the shapes of the parameters, and of an instruction's result (by default, the last
-        one's)."""
+        """Returns the shapes of the parameters, and of an instruction's result (by default, of the last
+        instruction's result)."""
         return self.build(root).program_shape()
 
     GetProgramShape = get_program_shape

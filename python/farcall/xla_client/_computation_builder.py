@@ -67,7 +67,7 @@ class Computation:
 
 
 class ComputationBuilder:
-    """Builder whose methods add instructions. They have the names of XLA's C++ interface."""
+    """Builder whose methods add instructions. The methods have the names of XLA's C++ interface."""
 
     def __init__(self, name: str) -> None:
         self._builder = XlaBuilder(name)
@@ -240,7 +240,8 @@ class ComputationBuilder:
         init_value: XlaOp,
         scatter: Any,
     ) -> XlaOp:
-        """Selects an element of each window, and adds an element of the source at its position."""
+        """Selects an element of each window, and adds an element of the source at the position of the
+        selected element."""
         sizes = self.GetShape(operand).dimensions()
         pads = window_padding_type_to_pad_values(padding, sizes, window_dimensions, window_strides)
         return ops.SelectAndScatterWithGeneralPadding(
@@ -269,7 +270,8 @@ class ComputationBuilder:
         return ops.ConcatInDim(self._builder, list(operands), dimension)
 
     def Reshape(self, operand: XlaOp, dimensions: Sequence[int] | None, new_sizes: Sequence[int]) -> XlaOp:
-        """Rearranges the elements into other dimensions. `dimensions` is the order for reading them."""
+        """Rearranges the elements into other dimensions. `dimensions` is the order in which the operand's
+        dimensions are read."""
         return ops.Reshape(operand, dimensions, new_sizes)
 
     def Trans(self, operand: XlaOp) -> XlaOp:

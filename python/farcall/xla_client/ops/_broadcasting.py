@@ -1,4 +1,5 @@
-"""Broadcasts: the instructions, and the implicit ones of instructions with several operands."""
+"""Broadcasts: instructions that broadcast explicitly, and the implicit broadcasts of instructions with
+several operands."""
 
 from collections.abc import Sequence
 

@@ -94,7 +94,8 @@ def SelectAndScatterWithGeneralPadding(
     init_value: XlaOp,
     scatter: XlaComputation,
 ) -> XlaOp:
-    """Selects an element of each window, and adds an element of the source at its position."""
+    """Selects an element of each window, and adds an element of the source at the position of the selected
+    element."""
     return operand._builder._add(
         "select-and-scatter",
         [operand, source, init_value],

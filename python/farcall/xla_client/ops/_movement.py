@@ -13,8 +13,8 @@ from farcall.xla_client.ops._attributes import ints_text
 
 @typed
 def Reshape(operand: XlaOp, *sizes: Any, **kwargs: Any) -> XlaOp:
-    """Rearranges the elements into other dimensions: `Reshape(operand, new_sizes)`. Older versions also take
-    the order of dimensions first."""
+    """Rearranges the elements into other dimensions: `Reshape(operand, new_sizes)`. In calls written for
+    older versions, the order in which the dimensions are read precedes `new_sizes`."""
     *before, new_sizes = [*sizes, *(kwargs[key] for key in ("dimensions", "new_sizes") if key in kwargs)]
     order = before[0] if before else None
     if order is not None and list(order) != list(range(len(operand.shape.dimensions()))):
