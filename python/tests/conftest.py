@@ -45,7 +45,7 @@ def norm() -> farcall.Library:
 
 @pytest.fixture(scope="session")
 def compare():
-    """Returns the comparison functions of the corpus, which is beside the checkout."""
+    """Returns the comparison functions of the corpus, which is in `shared/corpus` beside the checkout."""
     corpus = str(pathlib.Path(__file__).resolve().parents[3] / "shared" / "corpus")
     sys.path.insert(0, corpus)
     try:

@@ -113,7 +113,7 @@ def test_files_and_portable_artifacts(tmp_path):
     expected = layer(params, x, scale=1)["y"]
     for path in tmp_path / "f.jax_export", str(tmp_path / "f.jax_export"):
         np.testing.assert_allclose(farcall.compile(path)(params, x, scale=1.0)["y"], expected, rtol=1e-5, atol=1e-6)
-    # The program inside the artifact, without the trees.
+    # The program inside the artifact lacks the trees, so its arrays are passed one by one.
     portable = farcall.compile(function.mlir_module_serialized)
     _, y = portable(params["b"], params["w"], x, np.float32(1))
     np.testing.assert_allclose(y, expected, rtol=1e-5, atol=1e-6)

@@ -89,7 +89,7 @@ def test_blocks_of_exported_functions_have_a_place():
     for program in exported, exported.serialize():
         executable = farcall.compile(program, farcall.Registry())
         assert targets(executable) == [None, None]
-        # The block's name in JAX, and the line that created the block.
+        # A place has the block's name in JAX, and the line that created the block.
         assert all("composite at " in b.place and "test_blocks.py:" in b.place for b in executable.blocks), executable.blocks
         np.testing.assert_allclose(executable(x, weights), jax.jit(transformer_block)(x, weights), 1e-4, 1e-5)
 
@@ -98,7 +98,7 @@ def test_blocks_of_exported_functions_have_a_place():
 
 
 def qr(t):
-    """A QR factorization of ordinary operations, with LAPACK's signs."""
+    """A QR factorization composed of ordinary operations, with LAPACK's signs."""
 
     def body(t):
         t = t.astype(jnp.float32)
@@ -121,7 +121,7 @@ ALIAS = "qr_cpu_custom_call_f32_exla_alias"
 
 @pytest.fixture(scope="module")
 def alias_library(tmp_path_factory) -> pathlib.Path:
-    """A C++ library that has the target, and no descriptor."""
+    """Builds a C++ library that has the target but no descriptor, and returns its path."""
     compiler = shutil.which("c++")
     if compiler is None:
         pytest.skip("there is no C++ compiler")

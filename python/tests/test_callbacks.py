@@ -233,7 +233,8 @@ def test_a_callback_with_a_derivative():
 
 
 def test_what_a_callback_keeps_stays():
-    """JAX arrays may share memory with the arrays from which they are created."""
+    """Later runs do not overwrite arrays that a callback keeps, although JAX arrays may share memory with the
+    arrays from which they are created."""
     kept = []
 
     def f(x):
@@ -321,7 +322,8 @@ def test_text_alone_has_no_callbacks():
 
 
 def test_what_jaxlib_does_not_give_out():
-    """Only some versions of jaxlib expose the function."""
+    """Only some versions of jaxlib expose the function that calls back. With other versions, an error says
+    so."""
     xla_client = pytest.importorskip("jaxlib.xla_client")
     registry = farcall.Registry()._native
     if AddressedCallbacks.TARGET in getattr(xla_client, "custom_call_targets", lambda platform: {})("Host"):

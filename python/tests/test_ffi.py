@@ -214,8 +214,8 @@ def test_the_older_interface(capsule):
 
 
 def test_the_string_of_the_older_interface():
-    """A C function created by ctypes: `void (void* out, const void** ins, const char* opaque, size_t,
-    status*)`."""
+    """The older interface passes `legacy_backend_config` as bytes to a C function created by ctypes: `void
+    (void* out, const void** ins, const char* opaque, size_t, status*)`."""
     seen = []
 
     def called(out, ins, opaque, size, status):

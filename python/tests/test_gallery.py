@@ -588,7 +588,8 @@ def test_the_same_as_written(gallery):
 
 @pytest.mark.parametrize("causal", [False, True])
 def test_attention_in_tiles(gallery, causal):
-    """There are more queries and keys than a tile holds, and their numbers are not multiples of its size."""
+    """Checks attention with more queries and keys than a tile holds. Their numbers are not multiples of the
+    tile's size."""
     random = Random(5, np.float32)
     q, k, v = (random.generator.normal(size=(2, heads, n, 20)).astype(np.float32) for heads, n in [(4, 70), (2, 150), (2, 150)])
     weights = random.generator.normal(size=q.shape).astype(np.float32)

@@ -162,7 +162,7 @@ def test_a_cause_is_that_of_its_own_run(registry, compiled_handlers):
 
     with pytest.raises(RuntimeError, match="the input is negative") as e:
         run(registry, f, inputs=[-X])
-    # The error of a C++ handler inside the Python handler.
+    # The cause is the error of the C++ handler that the Python handler called.
     assert type(e.value.__cause__) is RuntimeError and e.value.__cause__.__cause__ is None
     with pytest.raises(RuntimeError) as e:
         inner(-1)
@@ -187,7 +187,7 @@ def test_a_cause_is_not_what_another_host_has_called(registry, compiled_handlers
 
 def test_a_cause_is_not_what_an_earlier_call_of_the_run_has_caught(registry, compiled_handlers):
     """A handler of the run calls another host, whose handler raises an exception, and catches it. Then a C++
-    handler fails."""
+    handler fails. The caught exception is not the cause of that failure."""
     jax = pytest.importorskip("jax")
     registry.load(compiled_handlers(), ["fail=Fail"])
 
@@ -352,7 +352,8 @@ def test_kept_operands_outlive_their_arrays(registry):
 
 
 def test_crashes_are_reported():
-    """One line by farcall, then the message of the earlier handler; the signal ends the process."""
+    """farcall prints one line, then the earlier handler prints its message, and the signal ends the
+    process."""
     script = """
 import ctypes, faulthandler, sys
 import numpy as np

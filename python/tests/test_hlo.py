@@ -38,7 +38,7 @@ def needs_handlers(case: dict) -> bool:
 
 @pytest.fixture(scope="module")
 def registry(lapack, tmp_path_factory):
-    """LAPACK, and the corpus' own handlers if there is a compiler."""
+    """Returns a registry with LAPACK's handlers, and with the corpus' own handlers if there is a compiler."""
     compiler = shutil.which("c++")
     if compiler is not None and CORPUS.is_dir():
         library = tmp_path_factory.mktemp("corpus") / "libcorpus_handlers.so"
@@ -131,7 +131,7 @@ def test_programs_that_xla_has_optimized_give_the_same_outputs(case, compare, re
     )
     options = hlo.HloPrintOptions()
     options.print_large_constants = True
-    # Fusions, layouts, and XLA's own forms of operations.
+    # XLA's optimized text has fusions, layouts, and XLA's own forms of operations.
     text = executable.hlo_modules()[0].to_string(options)
     executable = farcall.compile(text, registry, denormals=case.get("denormals", "ieee"))
     judge(case, executable.run(inputs_of(case, compare)), compare)

@@ -49,7 +49,8 @@ def test_ctrl_c_ends_a_run():
 
 
 def test_ctrl_c_after_an_exception_of_the_same_run():
-    """The exception is discarded at the end of the run."""
+    """Ctrl-C ends the run with a `KeyboardInterrupt`; the handler's exception is discarded at the end of the
+    run."""
 
     def fails(out, ins):
         raise KeyError("before")

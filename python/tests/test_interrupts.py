@@ -11,7 +11,7 @@ import pytest
 
 import farcall
 
-# The engine promises a fifth of a second. Unoptimized code on a busy machine may take longer.
+# The engine promises to react within a fifth of a second. Unoptimized code on a busy machine may take longer.
 GRACE = 1.5
 DELAY = 0.3
 

@@ -1,5 +1,5 @@
-"""A declared op as an operation of JAX: rms_norm, whose gradient is a pair of targets, compared with the same
-function in jax.numpy."""
+"""Tests a declared op as an operation of JAX: rms_norm, whose gradient consists of two targets. The results
+are compared with the same function in jax.numpy."""
 
 import inspect
 
@@ -112,7 +112,7 @@ def test_a_function_as_python_knows_it(norm):
 
 
 def on_both(x):
-    """The same value as a NumPy array and as a JAX array: errors have the same messages."""
+    """Returns the value as a NumPy array and as a JAX array, for which errors have the same messages."""
     return [np.asarray(x), jnp.asarray(x)]
 
 
@@ -288,7 +288,7 @@ def gallery():
 
 @pytest.fixture(scope="module")
 def tick(gallery):
-    """Adds to a process-wide counter, and returns its value: an op with a side effect."""
+    """Returns an op with a side effect: it adds to a process-wide counter and returns the counter's value."""
     return gallery.tick
 
 

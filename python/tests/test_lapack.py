@@ -1,10 +1,11 @@
 """jaxlib's compiled LAPACK handlers in farcall's engine.
 
-JAX uses the programs to check that later versions still run serialized programs. They are modules as text,
-with outputs recorded on other machines with other builds of LAPACK. If a factorization is not unique
-(eigenvectors up to a phase or a basis, singular vectors), the recorded outputs are only one of many answers.
-The tests then check the defining properties of the factorization, like JAX's own tests. A second test
-compares with XLA itself: on the same machine, with the same handlers, the bits must be equal.
+The tests run the programs with which JAX checks that its later versions still run serialized programs. The
+programs are modules as text, with outputs recorded on other machines with other builds of LAPACK. If a
+factorization is not unique (eigenvectors up to a phase or a basis, singular vectors), the recorded outputs
+are only one of many answers. The tests then check the defining properties of the factorization, like JAX's
+own tests. A second test compares with XLA itself: on the same machine, with the same handlers, the bits must
+be equal.
 """
 
 import importlib
@@ -159,7 +160,7 @@ def schur(outputs, expected, inputs, rtol, atol):
     [a] = inputs
     np.testing.assert_allclose(vectors @ t @ adjoint(vectors), a, rtol=rtol, atol=max(atol, 1e-11))
     np.testing.assert_allclose(adjoint(vectors) @ vectors, np.eye(len(a)), atol=100 * np.finfo(t.dtype).eps)
-    # Upper triangular, except for pairs of complex eigenvalues of a real matrix.
+    # `t` is upper triangular, except for pairs of complex eigenvalues of a real matrix.
     below = np.tril(t, -2 if np.isrealobj(t) else -1)
     np.testing.assert_array_equal(below, 0)
 

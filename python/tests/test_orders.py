@@ -39,7 +39,7 @@ def repeated(function):
 
 
 def chosen(function):
-    """Calls the function in a branch; the other branch is its negative."""
+    """Calls the function in a branch; the other branch returns the negative of its results."""
 
     def of(*values):
         negative = lambda *values: [-y for y in function(*values)]
@@ -96,8 +96,8 @@ def curved(function):
 @pytest.mark.parametrize("transformation", TRANSFORMATIONS)
 @every_case
 def test_transformations(gallery, name, transformation):
-    """Values, gradients, tangents and Hessians in loops, branches, batches and with rematerialization, in
-    both hosts."""
+    """Checks values, gradients, tangents and Hessians in loops, branches, batches and with rematerialization,
+    in both hosts."""
     op, reference, operands, random = case(gallery, name, 7, most=3)
     transform = TRANSFORMATIONS[transformation]
     functions = []
@@ -109,7 +109,8 @@ def test_transformations(gallery, name, transformation):
     tangents = [random_like(random, x) for x in values]
 
     def everything(function):
-        """One program with all derivatives, because jaxlib takes seconds to compile several."""
+        """Returns one function that computes all derivatives, because jaxlib would take seconds to compile
+        several programs."""
         loss = lambda *values: sum(jnp.sum(jnp.sin(jnp.abs(y))) for y in function(*values))
 
         def of(values, tangents):
@@ -148,7 +149,8 @@ def test_second_derivatives(gallery, name, seed, order):
 
 @every_case
 def test_every_combination_of_axes(gallery, name):
-    """Batches of values and of all existing derivatives, for every operand with and without an axis."""
+    """Checks batches of values and of all existing derivatives, for every operand with and without an
+    axis."""
     op, _, operands, random = case(gallery, name, 11, most=2)
     if name == "concat":
         operands = operands[:3]

@@ -247,7 +247,8 @@ class Case:
         self.factors = factors_of(OPS[name], self.operands, bound)
 
     def splits(self) -> list[dict[int, Any]]:
-        """Returns one split for each factor: the axes by factor, where one axis splits this factor alone."""
+        """Returns one split for each factor that may be split: a map from this factor to the only axis that
+        splits it."""
         return [{i: "x"} for i in range(len(self.factors.factors)) if self.factors.is_split(i)]
 
     def all_splits(self) -> list[dict[int, Any]]:
@@ -276,8 +277,8 @@ def collectives(text: str) -> dict[str, int]:
 
 
 def implied(function: Any, *args: Any) -> int:
-    """Returns the number of results that have to be combined, by the signatures of the ops that a function
-    calls on operands with the splits of a mesh of explicit axes."""
+    """Returns the number of results whose partial values must be combined according to the signatures of the
+    ops that `function` calls. The splits are those of the arguments, on a mesh with explicit axes."""
     count = 0
     for call in jax.make_jaxpr(function)(*args).jaxpr.eqns:
         name, avals = call.primitive.name, [v.aval for v in call.invars]
@@ -362,8 +363,9 @@ def derivative_of(name: str, reverse: bool) -> Any:
 @pytest.mark.parametrize("name", [*(name for name, op in OPS.items() if op.derivatives), "squares"])
 @both_kinds
 def test_derivatives(name, kind):
-    """Reverse and forward derivatives; operands, cotangents and tangents are split as in the call. (An op
-    that is linear in some operands may have only a transpose, which is not a derivative in all operands.)"""
+    """Checks reverse and forward derivatives, whose operands, cotangents and tangents are split as in the
+    call. (An op that is linear in some operands may have only a transpose, which is not a derivative in all
+    operands.)"""
     case = case_of(name)
     results = jax.tree.leaves(jax.eval_shape(case.op, *case.operands))
     found = {reverse: derivative_of(name, reverse) for reverse in (True, False)}
@@ -393,7 +395,7 @@ def mapped(case: Case, split: dict[int, Any]) -> Any:
 
 @every_op
 def test_shard_map(name):
-    """Values and gradients, split along each dimension by hand."""
+    """Checks values and gradients of calls that `shard_map` splits by hand along each dimension."""
     case = case_of(name)
     expected = jax.tree.leaves(case.op(*map(jnp.asarray, case.operands)))
     whole = jax.shard_map(case.op, mesh=mesh("Auto"), in_specs=P(), out_specs=P())
@@ -411,7 +413,8 @@ def test_shard_map(name):
 
 
 def test_products_move_what_jax_numpy_moves():
-    """Communication counted by hand for each split of a product and of its gradient."""
+    """For each split of a product and of its gradient, the op and `jnp.matmul` need exactly the communication
+    that was counted by hand."""
     a, b, c = (np.random.default_rng(0).uniform(size=(8, 8)) for _ in range(3))
 
     def gradient(product):
@@ -455,7 +458,8 @@ def test_what_cannot_be_split_stays_whole(kind):
 
 
 def test_part_of_an_axis():
-    """A reshape splits a dimension by a part of an axis, for which a mesh has no name."""
+    """A reshape splits a dimension by a part of an axis, for which a mesh has no name. The results equal
+    those on one device."""
     x = np.random.default_rng(0).uniform(size=(8, 5))
     function = lambda x: GALLERY.softmax(x.reshape(2, 4, 5))
     [split] = on_mesh([x], [P("x")], mesh("Auto"))
@@ -518,7 +522,8 @@ def test_exports_for_an_abstract_mesh():
 
 @pytest.mark.parametrize("shape", [(3, 2), (2, 3)])
 def test_any_mesh(shape):
-    """Axes whose sizes are not powers of two, arrays on several meshes, devices in any order."""
+    """Checks meshes with axis sizes that are not powers of two, arrays on several meshes, and devices in any
+    order."""
     a, b = np.random.default_rng(0).uniform(size=(2, 12, 12, 12))
     devices = np.array(jax.devices())
     on = jax.sharding.Mesh(devices[[3, 1, 5, 0, 2, 4]].reshape(shape), ("x", "y"))
@@ -532,7 +537,8 @@ def test_any_mesh(shape):
 
 
 def test_the_program_says_what_is_called():
-    """JAX looks up compiled programs by their text, and a split call contains only a number."""
+    """The program's text names the call and its attributes, because JAX looks up compiled programs by their
+    text, and a split call itself contains only a number."""
     x = jax.device_put(jnp.ones((8, 4)), NamedSharding(mesh("Auto"), P("x")))
 
     def text(**attributes):

@@ -49,7 +49,7 @@ class Host:
         self.registry = farcall.Registry()
 
     def ask(self):
-        """Finds the host's table of functions, which it passes to every handler."""
+        """Finds the host's table of functions, which the host passes to every handler."""
 
         def asked(frame):
             self.table = frame[0].api

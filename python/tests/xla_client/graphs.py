@@ -190,7 +190,7 @@ GRAPHS = {
         ),
     ),
 }
-#: XLA's parser reads these instructions; its CPU backend does not support them before 0.12.
+#: XLA's parser reads these instructions; its CPU backend does not support them before jaxlib 0.12.
 NOT_IN_XLA = {"Acos", "Asin", "Asinh", "Atanh", "Acosh", "Cosh", "Sinh"}
 GRAPHS |= {
     name: (
