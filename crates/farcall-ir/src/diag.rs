@@ -159,9 +159,9 @@ impl Source {
         format!("{}:{line}:{column}", self.name)
     }
 
-    /// Returns the part of the text around `span` that a message shows: line number, text, and start of the
-    /// text. The text is the line of the span, with at most [`EXCERPT_BYTES`] bytes before and after its
-    /// start (a constant can fill megabytes of one line).
+    /// Returns the excerpt around `span` that a message shows: its line number, its text, and the byte at
+    /// which it starts. The excerpt is the line of the span, with at most [`EXCERPT_BYTES`] bytes before and
+    /// after the start of the span (a constant can fill megabytes of one line).
     fn excerpt(&self, span: Span) -> (usize, &str, usize) {
         let len = self.text.len();
         let (at, _) = self.whole(span);
@@ -221,7 +221,7 @@ impl Diagnostic {
         self
     }
 
-    /// Returns the diagnostic with a location for programs without text; an empty one is ignored.
+    /// Returns the diagnostic with a location for programs without text. An empty location is ignored.
     #[must_use]
     pub fn place(self, place: impl Into<Arc<str>>) -> Diagnostic {
         Diagnostic { place: Some(place.into()).filter(|place| !place.is_empty()), ..self }

@@ -15,9 +15,9 @@ use crate::types::TensorType;
 pub(crate) const RUN_MESSAGE: &str = "the elements of this constant were left out when the program was printed; \
                                       `farcall run --elided zeros` or `--elided rand` chooses some, to measure times";
 
-/// Returns the error that running these modules would give. It is at the first constant without elements and
-/// states the number of further ones. `None` if every constant has elements. All modules must have the same
-/// source.
+/// Returns the error that a run of these modules would report. The error points to the first constant without
+/// elements, and its note states the number of further ones. `None` if every constant has elements. All
+/// modules must have the same source.
 pub fn refused<'m>(modules: impl IntoIterator<Item = &'m Module>) -> Option<ProgramError> {
     let (mut first, mut others) = (None, 0usize);
     for module in modules {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A kind of file that users give by mistake.
+/// A kind of file that users pass by mistake in place of a program.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[expect(missing_docs, reason = "`Display` describes each variant")]
 pub enum FileKind {

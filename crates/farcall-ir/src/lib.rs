@@ -16,7 +16,7 @@
 //! - [`types`], [`literal`], [`attr`]: tensor types, constant tensors, attributes.
 //! - [`sharding`]: how programs split values among devices.
 //! - [`attributes`]: converts attribute dictionaries to operations and back, for any format.
-//! - [`text`], [`hlo`]: StableHLO text and HLO text, in and out.
+//! - [`text`], [`hlo`]: parsers and printers of StableHLO text and HLO text.
 //! - [`vhlo`]: portable StableHLO artifacts, in the container [`bytecode`].
 //! - [`exported`]: functions that `jax.export` wrote.
 //! - [`interface`]: a program's arguments and results by name, with symbolic sizes.
@@ -26,7 +26,7 @@
 //! - [`normalize`]: replaces custom calls that stand for operations by these operations.
 //! - [`refine`]: specializes programs with dynamic dimensions to static ones, for inputs of known types.
 //! - [`bounded`]: makes bounded dimensions with computed sizes static.
-//! - [`middle`]: the form that passes rewrite on the way to a plan, and the passes.
+//! - [`middle`]: the middle form of a program, which passes rewrite on the way to a plan, and these passes.
 //! - [`file_kind`]: recognizes files of other formats.
 //! - [`elided`]: constants whose elements a printer omitted.
 //! - [`eval`]: the reference evaluator, against which faster implementations are tested.

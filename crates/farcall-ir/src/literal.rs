@@ -36,7 +36,7 @@ enum Data {
     /// Up to [`MAX_SMALL_BYTES`] bytes of elements, and the number of words that are skipped to align the
     /// first element. The words are one allocation; converting a vector to an `Arc` would copy them.
     Small(Arc<[u64]>, usize),
-    /// Elements of any size.
+    /// Any number of elements.
     Large(Arc<Words>),
     /// One value shared by all elements, of which there is at least one.
     Splat(Arc<Splat>),

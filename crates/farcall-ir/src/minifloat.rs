@@ -28,7 +28,7 @@ enum Special {
     Ieee,
     /// No infinity; all ones (without the sign) is NaN.
     NanAllOnes,
-    /// No infinity and no negative zero, whose code is NaN.
+    /// No infinity and no negative zero; the code of negative zero is NaN.
     NanNegativeZero,
     /// Neither infinity nor NaN.
     Finite,
@@ -128,7 +128,7 @@ pub fn encode(dtype: DType, value: f64) -> u8 {
 }
 
 /// Returns the code of the power of two nearest to a value; ties round up. Zero and negative numbers give
-/// NaN. Values below the smallest power of two give the smallest.
+/// NaN. Positive values below the smallest power of two give that power.
 fn encode_power_of_two(value: f64) -> u8 {
     if value.is_nan() || value <= 0.0 || value.is_infinite() {
         return 0xff;

@@ -57,8 +57,8 @@ pub fn module(bytes: &[u8], name: &str) -> Result<Module, ProgramError> {
     }
 }
 
-/// Reads a program for one platform (`cpu`). The interface is returned if the file states it, which exported
-/// functions do.
+/// Reads a program for one platform (`cpu`). The interface is returned if the file states it, as files of
+/// exported functions do.
 ///
 /// # Errors
 /// The errors of [`module`] and [`Exported::module_for`].

@@ -20,9 +20,10 @@ pub fn of(region: Region<'_>) -> Option<BinaryRegion<'_>> {
     inst.region_ids().is_empty().then_some(BinaryRegion { inst, swapped })
 }
 
-/// Recognizes a region that applies one operation to its two arguments, in any representation of regions,
-/// from its values: the arguments, the operands and results of its only instruction, and the returned values.
-/// Returns `Some(true)` if the instruction takes the second argument first, and `None` for any other region.
+/// Recognizes a region that applies one operation to its two arguments. The region may have any
+/// representation, since only its values are given: its arguments, the operands and results of its only
+/// instruction, and the values that it returns. Returns `Some(true)` if the instruction takes the second
+/// argument first, and `None` for any other region.
 pub fn order<V: PartialEq>(args: &[V], operands: &[V], results: &[V], returned: &[V]) -> Option<bool> {
     let ([a, b], [x, y], [_]) = (args, operands, results) else { return None };
     let swapped = [x, y] == [b, a];

@@ -35,8 +35,8 @@ impl Scalar {
         }
     }
 
-    /// Returns the least number of an element type, or the greatest; `None` for floating-point types without
-    /// infinities.
+    /// Returns the greatest number of an element type if `is_greatest`, otherwise the least; `None` for
+    /// floating-point types without infinities.
     pub fn extreme(dtype: DType, is_greatest: bool) -> Option<Scalar> {
         let unused = 64_u32.saturating_sub(dtype.bits());
         Some(match dtype.class() {
@@ -227,7 +227,7 @@ fn real_ulp_distance(x: f64, y: f64, dtype: DType) -> u64 {
     if !x.is_finite() || !y.is_finite() {
         return u64::MAX;
     }
-    // As integers, the bits of numbers with one sign are ordered and start at zero.
+    // For numbers of one sign, the bits read as an integer grow with the magnitude, from 0 for zero.
     let code = |x: f64| {
         let mut bytes = [0; 8];
         Scalar::Float(x.abs()).write(dtype, &mut bytes);

@@ -1,7 +1,7 @@
 //! Stack space for nested work.
 //!
-//! Regions, types and attributes nest, and so does the code that reads, checks and rewrites them. The depth
-//! is bounded ([`text::MAX_NESTING`](crate::text::MAX_NESTING),
+//! Regions, types and attributes nest, so the code that reads, checks and rewrites them is recursive. The
+//! nesting depth is bounded ([`text::MAX_NESTING`](crate::text::MAX_NESTING),
 //! [`middle::MAX_NESTING`](crate::middle::MAX_NESTING)), but a thread's stack may still be too small.
 //! Therefore each entry to such code begins with [`with_room`], which is cheap if the stack suffices.
 

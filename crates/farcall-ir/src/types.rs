@@ -48,7 +48,7 @@ impl Dim {
         self.size().is_none_or(|known| known == size)
     }
 
-    /// True if the dimension may have this size in a run: the static size, or one within the bound.
+    /// True if the dimension may have this size in a run: the static size, or any size within the bound.
     pub fn admits(self, size: usize) -> bool {
         self.may_be(size) && self.bound().is_none_or(|bound| size <= bound)
     }
@@ -115,7 +115,7 @@ pub struct TensorType {
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Dims {
     Static(Arc<[usize]>),
-    /// At least one dimension is dynamic, so equal dimensions always have the same variant.
+    /// At least one dimension is dynamic, so equal lists of dimensions always have the same variant.
     Dynamic(Arc<[Dim]>),
 }
 
@@ -254,7 +254,8 @@ impl TensorType {
     /// The sizes of the dimensions, for code that only handles static programs.
     ///
     /// # Panics
-    /// If a dimension is dynamic. Use [`TensorType::static_sizes`] or [`TensorType::dims`] where one may be.
+    /// If a dimension is dynamic. Use [`TensorType::static_sizes`] or [`TensorType::dims`] where a dimension
+    /// may be dynamic.
     #[track_caller]
     pub fn sizes(&self) -> &[usize] {
         match &self.dims {
