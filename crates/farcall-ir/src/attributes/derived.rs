@@ -56,7 +56,7 @@ pub(crate) fn read_constant_like(f: &mut Fields<'_>) -> Result<Op, Bad> {
     Ok(Op::Derived(Derived::ConstantLike(value)))
 }
 
-/// Parses `:f32 1.0, 2.0`.
+/// Parses a complex number: its parts and their type, as in `:f32 1.0, 2.0`.
 fn complex(text: &str) -> Option<Literal> {
     let (dtype, parts) = text.strip_prefix(':')?.split_once(' ')?;
     let dtype = match dtype {

@@ -2,9 +2,9 @@
 //! once, for every format with named attributes.
 //!
 //! [`read`] takes an operation's attributes out of the dictionary and fills in the specification's defaults.
-//! [`write()`] returns a dictionary from which `read` creates the same operation, without attributes that
-//! equal their defaults. The attributes that remain in a dictionary belong to the instruction. This module
-//! does not depend on the format of a program: a reader passes a name, a dictionary, the types of the
+//! [`write()`] returns a dictionary from which `read` creates the same operation; it omits attributes that
+//! equal their defaults. The attributes that `read` leaves in a dictionary belong to the instruction. This
+//! module does not depend on the format of a program: a reader passes a name, a dictionary, the types of the
 //! operands, a function that assigns ids to functions, and a function that reads an attribute from text
 //! ([`Fields`]). The files are named after those in [`crate::op`]. The names of each operation's attributes
 //! are declared in the operation table ([`crate::op::table`]); debug builds check that `read` and `write` use

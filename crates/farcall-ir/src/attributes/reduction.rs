@@ -61,14 +61,14 @@ pub(super) fn write_sort(dim: usize, is_stable: bool, put: &mut Put<'_>) {
     }
 }
 
-/// Writes window sizes, unless they have the default length and are all 1.
+/// Writes window sizes, unless there are `rank` of them and all are 1.
 pub(super) fn put_sizes(put: &mut Put<'_>, key: &str, sizes: &[usize], rank: usize) {
     if sizes.len() != rank || sizes.iter().any(|s| *s != 1) {
         put(key, Attribute::usize_array(sizes));
     }
 }
 
-/// Writes `padding = dense<…> : tensor<Nx2xi64>`, unless it has the default length and is all zero.
+/// Writes `padding = dense<…> : tensor<Nx2xi64>`, unless there are `rank` pairs and all are zero.
 pub(super) fn put_padding(put: &mut Put<'_>, padding: &[(i64, i64)], rank: usize) {
     if padding.len() == rank && padding.iter().all(|p| *p == (0, 0)) {
         return;
