@@ -118,7 +118,7 @@ impl<'a> Cursor<'a> {
         Ok(n)
     }
 
-    /// Returns an empty vector with capacity for `n` items, as counted by [`Cursor::count`].
+    /// Returns an empty vector with capacity for `n` items, where [`Cursor::count`] returned `n`.
     pub(crate) fn room<T>(&self, n: usize) -> Reading<Vec<T>> {
         memory::reserved(n).map_err(|e| Error::memory(self.pos, self.part, e))
     }

@@ -17,7 +17,7 @@ pub(crate) struct File<'a> {
     pub(crate) attrs: Vec<Entry>,
     /// Types.
     pub(crate) types: Vec<Entry>,
-    /// Start and length of the properties of operations.
+    /// Start and length of each set of properties, which operations refer to by number.
     properties: Vec<(u32, u32)>,
     /// Resources that attributes refer to by number.
     pub(crate) resources: Vec<Resource<'a>>,

@@ -31,7 +31,7 @@ pub(crate) struct Head {
     pub(crate) isolated: bool,
 }
 
-/// An argument of a block: positions of its type and its location.
+/// An argument of a block: positions of its type and its location in the tables of the file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arg {
     pub(crate) ty: usize,

@@ -3,7 +3,7 @@
 //! Files have version 1 of the container, which every reader knows: attributes of operations are
 //! dictionaries, and regions directly follow their operation.
 //!
-//! Tables only refer to the elements of constants, which are copied when the file is written.
+//! The tables refer to the elements of constants. The elements are copied only when the file is written.
 
 use std::collections::HashMap;
 
@@ -90,7 +90,8 @@ pub(crate) struct Elements {
 /// An attribute or a type.
 #[derive(Debug)]
 struct Entry {
-    /// Dialect, true for the dialect's own encoding (false for text), and the bytes.
+    /// Number of the dialect, a flag that is true for the dialect's own encoding (false for text), and the
+    /// bytes.
     key: (usize, bool, Vec<u8>),
     /// Elements that follow the bytes.
     elements: Option<Elements>,
