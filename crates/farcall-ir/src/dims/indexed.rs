@@ -21,8 +21,9 @@ pub struct IndexedDims<'a> {
     /// Dimensions of the operand in which windows have one element, and which the windows' tensor lacks:
     /// `collapsed_slice_dims`, `inserted_window_dims`.
     pub missing_dims: &'a [usize],
-    /// Dimensions of the operand in which a window has the position of its index vector in the indices:
-    /// `operand_batching_dims`, `input_batching_dims`.
+    /// Dimensions of the operand in which the position of a window is not indexed, but equals the position of
+    /// its index vector in the corresponding dimension of the indices: `operand_batching_dims`,
+    /// `input_batching_dims`.
     pub operand_batching_dims: &'a [usize],
     /// Dimensions of the indices, one per dimension of `operand_batching_dims`:
     /// `start_indices_batching_dims`, `scatter_indices_batching_dims`.
