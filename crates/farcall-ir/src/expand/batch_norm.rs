@@ -5,7 +5,7 @@ use crate::module::ValueId;
 use crate::op::{BatchNorm, Binary, Unary};
 
 impl Builder<'_> {
-    /// Broadcasts one number per feature to the shape of a tensor.
+    /// Broadcasts a vector of one number per feature to the shape of a tensor.
     fn per_feature(&mut self, norm: BatchNorm, x: ValueId, like: ValueId) -> ValueId {
         let ty = self.ty(like);
         self.broadcast(x, &[norm.feature], ty.sizes())

@@ -162,7 +162,7 @@ impl<'a> Builder<'a> {
         self.emit(Op::Pad(pad), &[x, zero], ty.with_sizes(to))
     }
 
-    /// The first element along the last dimension, which is dropped.
+    /// Takes the first element along the last dimension, and removes this dimension.
     pub(crate) fn first_of_last(&mut self, x: ValueId) -> ValueId {
         let ty = self.ty(x);
         let mut limit = ty.sizes().to_vec();

@@ -83,7 +83,8 @@ impl Builder<'_> {
             let n = self.ty(x).sizes()[first];
             let with = |tail: &[usize]| [rest.as_slice(), tail].concat();
             x = self.transpose(x, [others.clone(), vec![first, second]].concat());
-            // A tensor without elements may have other dimensions whose product overflows.
+            // If the tensor has no elements, `n` may be so large that its square overflows. Any size will
+            // then do.
             let square = n.checked_mul(n).unwrap_or(0);
             x = self.reshape(x, &with(&[square]));
             x = self.pad_last(x, n);

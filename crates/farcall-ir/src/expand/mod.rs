@@ -1,8 +1,8 @@
 //! Defines the operations of [`crate::op::derived`] by simpler ones.
 //!
-//! Each definition is a few lines on a `Builder`, which creates the instructions that a program would
-//! contain. The evaluator runs these instructions in place of the operation, and [`run`] replaces the
-//! operation by them, for code that only supports the simpler operations.
+//! Each definition consists of a few calls of a `Builder`, which creates the simpler instructions. The
+//! evaluator runs these instructions in place of the operation, and [`run`] replaces the operation by them,
+//! for code that only supports the simpler operations.
 //!
 //! **Invariants.** Operands are tensors of static types that satisfy the operation's constraints.
 

@@ -1,5 +1,5 @@
-//! `chlo.ragged_dot` as a single product of operands that are copied for each group, with zeros in place of
-//! elements outside of the group. Groups along a batch dimension have no effect.
+//! `chlo.ragged_dot` as a single product: an operand with a ragged dimension is copied for each group, with
+//! zeros in place of elements outside of the group. Groups along a batch dimension have no effect.
 
 use super::builder::Builder;
 use crate::module::ValueId;
@@ -98,7 +98,7 @@ impl Builder<'_> {
     }
 
     /// A mask of the elements of a tensor that belong to each group of its dimension `along`, with the group
-    /// dimension first. Groups may differ along the dimensions `prefix`.
+    /// dimension first. The sizes of groups may depend on the index in the dimensions `prefix`.
     fn members(
         &mut self,
         groups: &Groups,

@@ -9,7 +9,7 @@ use crate::types::{TensorType, Type};
 
 /// Inserts an equivalent loop before a scan, and returns the values of the scan's results. The arguments of
 /// the scan's region are mapped to their new values in `replaced`. Returns `None` unless all types are static
-/// tensors that match.
+/// tensors without quantization on which operands, results and region agree.
 pub(super) fn expand(func: &mut Func, scan: InstId, replaced: &mut ValueMap) -> Option<Vec<ValueId>> {
     let view = func.inst(scan);
     let shape = LoopTypes::of(view)?;
@@ -90,7 +90,7 @@ impl LoopTypes {
     }
 }
 
-/// The type of a slice along `dim`. The dimension gets this size; without a size, it is removed.
+/// The type of a slice along `dim`. This dimension gets the given size, or is removed if no size is given.
 fn sliced(ty: &TensorType, dim: usize, size: Option<usize>) -> TensorType {
     let mut dims = ty.sizes().to_vec();
     if dim < dims.len() {

@@ -59,7 +59,7 @@ pub(super) const ERF_INV_NEAR: [f64; 9] = [
     0.246640727,
     1.50140941,
 ];
-/// Coefficients of the inverse error function divided by x, as a polynomial in √w - 3, for other w.
+/// Coefficients of the inverse error function divided by x, as a polynomial in √w - 3, for w of at least 5.
 pub(super) const ERF_INV_FAR: [f64; 9] = [
     -0.000200214257,
     0.000100950558,
@@ -73,7 +73,7 @@ pub(super) const ERF_INV_FAR: [f64; 9] = [
 ];
 /// The constant term of Lanczos's sum.
 pub(super) const LANCZOS_BASE: f64 = 0.9999999999998099;
-/// Numerators of Lanczos's terms, over z + 1, z + 2, …
+/// Numerators of the other terms of Lanczos's sum; the denominators are z + 1, z + 2, …
 pub(super) const LANCZOS: [f64; 8] = [
     676.5203681218851,
     -1259.1392167224028,

@@ -19,8 +19,8 @@ use crate::scalar::Scalar;
 use crate::types::{TensorType, Type};
 use real::Real;
 
-/// Replaces CHLO operations by StableHLO operations, if their tensors have static shapes. Functions of
-/// complex numbers without a short definition are left alone.
+/// Replaces CHLO operations by StableHLO operations, if their tensors have static shapes. Complex functions
+/// that have no short expansion stay unchanged.
 pub(crate) fn run(func: &mut Func) {
     super::run_where(func, &|inst| is_chlo(inst) && has_static_types(inst));
     let mut found = Vec::new();

@@ -263,7 +263,7 @@ impl<'b, 'f> Real<'b, 'f> {
         self.with_sign_of(y, x)
     }
 
-    /// Gives a non-negative `y` the sign of `x`; returns `x` itself if it is zero.
+    /// Gives a non-negative `y` the sign of `x`; returns `x` itself if `x` is zero.
     fn with_sign_of(&mut self, y: ValueId, x: ValueId) -> ValueId {
         let minus = self.neg(y);
         let negative = self.is(ComparisonDirection::Lt, x, 0.0);
@@ -375,8 +375,8 @@ impl<'b, 'f> Real<'b, 'f> {
         self.with_sign_of(y, x)
     }
 
-    /// Intermediate values of Lanczos's formulas: the argument `z`, `z + 7.5`, its logarithm, and the mask of
-    /// reflected arguments.
+    /// Intermediate values of Lanczos's formulas: the argument `z`, `t = z + 7.5`, the logarithm of `t`, and
+    /// a mask of the arguments below 0.5, for which a reflection formula is used.
     fn lanczos(&mut self, x: ValueId) -> [ValueId; 4] {
         let reflected = self.is(ComparisonDirection::Lt, x, 0.5);
         let (minus, less) = (self.neg(x), self.plus(x, -1.0));

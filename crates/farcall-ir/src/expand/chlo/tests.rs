@@ -1,11 +1,12 @@
-//! Compares functions computed by their definitions with the evaluator.
+//! Compares CHLO functions expanded into StableHLO operations with the same functions as the evaluator
+//! computes them directly.
 
 use super::*;
 use crate::eval::{self, EvalValue, NoHost, Numerics};
 use crate::verify::verify;
 use crate::{Module, Source, text};
 
-/// Results of a program with one function: computed directly, and by the definition.
+/// Results of a program with one CHLO function: as the evaluator computes it directly, and as expanded.
 fn results(name: &str, ty: &str, result: &str, operands: &[Literal]) -> [Vec<Literal>; 2] {
     let args: Vec<String> = (0..operands.len()).map(|i| format!("%{i}: {ty}")).collect();
     let uses: Vec<String> = (0..operands.len()).map(|i| format!("%{i}")).collect();
@@ -70,7 +71,8 @@ fn points(dtype: DType, f: impl Fn(usize) -> f64) -> Literal {
     Literal::from_fn(dtype, [POINTS.len()], |i| Scalar::Float(f(i)))
 }
 
-/// Compares results with a tolerance that is relative, but absolute for values smaller than 1.
+/// Compares the results of a function and of its expansion. The tolerance is relative, but absolute for
+/// results smaller than 1.
 #[track_caller]
 fn compare(name: &str, [expected, found]: [Vec<Literal>; 2], operands: &[Literal], tolerance: f64) {
     for (i, (a, b)) in expected[0].iter().zip(found[0].iter()).enumerate() {
