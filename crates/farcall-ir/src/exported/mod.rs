@@ -124,7 +124,7 @@ pub struct Aval {
 /// Element type of an array in JAX.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum AvalDType {
-    /// An element type that programs have, too.
+    /// An element type that StableHLO also has.
     Plain(DType),
     /// `float0`, the tangent of an integer. Programs store it as `i1`.
     Float0,

@@ -78,7 +78,7 @@ impl Exported<'_> {
     ///
     /// # Errors
     /// Same errors as [`Exported::module`]. Code `platform` if the function was exported for other platforms
-    /// and that check was not waived.
+    /// and the exporter did not waive the check of the platform.
     pub fn module_for(&self, name: &str, platform: &str) -> Result<Module, ProgramError> {
         let mut module = self.module(name)?;
         let waived = self.disabled_checks.contains(&DisabledCheck::Platform);
@@ -125,8 +125,9 @@ impl Exported<'_> {
 }
 
 /// Specializes the program of a function that was exported for `platforms` to one platform. A program for
-/// several platforms takes the platform index as its first argument, which becomes a constant. If `waived`,
-/// every other platform uses the program of the first of `platforms`.
+/// several platforms takes the platform index as its first argument, which becomes a constant. If the
+/// exporter waived the check of the platform (`waived`), every other platform uses the program of the first
+/// of `platforms`.
 ///
 /// # Errors
 /// Code `platform` if the function was exported for other platforms. Code `exported` if the program does not
@@ -200,8 +201,8 @@ fn names_of<'m>(module: &'m Module, main: &'m Func) -> HashMap<ValueId, &'m str>
     names
 }
 
-/// Names the parameters of the entry after the function's arguments, so that plans and artifacts made from
-/// the program have these names.
+/// Gives the parameters of the entry the names of the function's arguments, so that plans and artifacts made
+/// from the program have these names.
 pub(super) fn name_params(module: &mut Module) {
     let Some((id, main)) = module.entry().and_then(|main| Some((module.func_id(&main.name)?, main))) else {
         return;
