@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! entry function ─────────────▶ Interface ─ solve(types of the inputs) ─▶ Symbols: b = 8
-//! exported function (its trees and types) ─┘ └─ bind(names) ─▶ numbers of arguments
+//! exported function (its trees and types) ─┘ └─ bind(names) ─▶ indices of arguments
 //! ```
 //!
 //! A function that JAX has exported with symbolic shapes takes `x: f32[b,4]` where its program has
@@ -11,8 +11,8 @@
 //! ([`Interface::solve`]) before anything is compiled. Mismatches are reported in the author's terms.
 //! Arguments are found by their names in the spellings that files use ([`Interface::bind`]).
 //!
-//! **Invariants.** An interface decides nothing that the program does not decide. Conditions that `solve`
-//! cannot check are left to the program's own assertions ([`crate::refine`]).
+//! **Invariants.** An interface adds no conditions to those of its program. Conditions that `solve` cannot
+//! check are left to the program's own assertions ([`crate::refine`]).
 
 mod names;
 mod size;
@@ -58,7 +58,7 @@ pub struct ArgumentInfo {
     pub input: Option<usize>,
 }
 
-/// The type of an array whose sizes may have symbols.
+/// The type of an array whose sizes may contain symbols.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SymbolicType {
     /// Type of the elements.

@@ -40,7 +40,7 @@ pub enum NameError {
     },
 }
 
-/// Maximum number of names listed in a message, and of names reported.
+/// Maximum number of names that a message lists, and of errors that [`Interface::bind`] returns.
 const MAX_LISTED_NAMES: usize = 8;
 
 /// Maximum number of parts in a suffix of a name that may stand for the name.
