@@ -57,7 +57,7 @@ pub struct DimSharding {
     pub priority: Option<u32>,
 }
 
-/// An axis of a mesh, or a part of one.
+/// An axis of a mesh, or a part of such an axis.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct AxisRef {
     /// Name of the axis.
