@@ -32,8 +32,8 @@ impl<'f> Inst<'f> {
 
 impl Module {
     /// Creates a program of one instruction of this module. `main` takes the instruction's operands, then the
-    /// outer values that its regions use ([`Inst::free_values`]), and returns its results. Functions that it
-    /// calls are included.
+    /// outer values that its regions use ([`Inst::free_values`]), and returns its results. Functions that the
+    /// instruction calls, directly or through others, are included.
     pub fn extract(&self, inst: Inst<'_>) -> Module {
         let mut program = Module::new(Arc::clone(&self.source));
         program.attrs = self.attrs.clone();

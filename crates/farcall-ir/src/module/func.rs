@@ -32,7 +32,7 @@ pub struct Func {
     /// One entry per result.
     result_attrs: Vec<AttrDict>,
     values: Vec<ValueData>,
-    /// Names of the values that have one.
+    /// Names of the values that have a name.
     names: FxHashMap<ValueId, Arc<str>>,
     insts: Table<InstData>,
     regions: Vec<RegionData>,
@@ -51,7 +51,8 @@ pub enum ValueDef {
     Result(InstId, u32),
     /// The argument with this index of a region.
     Arg(RegionId, u32),
-    /// Undefined: a placeholder for something that the parser did not understand.
+    /// No definition: a parser could not resolve an operand and this value takes its place, or no instruction
+    /// defines the value at present.
     Nowhere,
 }
 
@@ -521,7 +522,7 @@ impl Func {
         data.captures = u32::try_from(captures).unwrap_or(u32::MAX);
     }
 
-    /// Replaces the results of an instruction by some of the old ones, in any order.
+    /// Replaces the results of an instruction by some of its old results, in any order.
     pub(crate) fn keep_results(&mut self, inst: InstId, results: ValueIds) {
         for (i, value) in results.iter().enumerate() {
             self.set_def(*value, ValueDef::Result(inst, u32::try_from(i).unwrap_or(u32::MAX)));
@@ -529,7 +530,7 @@ impl Func {
         self.insts[inst.index()].results = results;
     }
 
-    /// Replaces the arguments of a region by some of the old ones, in any order.
+    /// Replaces the arguments of a region by some of its old arguments, in any order.
     pub(crate) fn set_args(&mut self, region: RegionId, args: ValueIds) {
         for (i, arg) in args.iter().enumerate() {
             self.set_def(*arg, ValueDef::Arg(region, u32::try_from(i).unwrap_or(u32::MAX)));

@@ -39,7 +39,8 @@ impl Loc {
         }
     }
 
-    /// Returns the parameter name that the location gives: shared, and at most [`MAX_NAME`] bytes.
+    /// Returns the parameter name that the location gives, without a copy. `None` if the name is longer than
+    /// [`MAX_NAME`] bytes.
     pub(crate) fn param_name(&self) -> Option<Arc<str>> {
         match self {
             Loc::Name(name, _) if name.len() <= MAX_NAME => Some(name.clone()),

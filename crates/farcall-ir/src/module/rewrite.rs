@@ -89,8 +89,8 @@ impl Func {
         copy
     }
 
-    /// Keeps the selected loop-carried values and removes the others: operands, arguments of both regions,
-    /// values that the body returns, results. The removed values must be unused.
+    /// Keeps the selected loop-carried values and removes the others from the operands, the arguments of both
+    /// regions, the values that the body returns, and the results. The removed values must be unused.
     pub(crate) fn keep_carried(&mut self, inst: InstId, keep: &[bool]) {
         let view = self.inst(inst);
         let (operands, captures) = (kept(view.operands(), keep), view.captures().len());
@@ -246,8 +246,8 @@ fn positions<K: Copy + Eq + Hash>(list: &[K]) -> Box<Positions<K>> {
     Box::new(positions)
 }
 
-/// A function that is being rewritten. On first use it computes the users of every value, and it keeps them
-/// up to date through every change.
+/// A function that is being rewritten. On first use, the rewriter computes the users of every value, and then
+/// keeps them up to date through every change.
 ///
 /// These methods change the function: [`replace_uses`](Rewriter::replace_uses),
 /// [`insert_before`](Rewriter::insert_before),
@@ -444,7 +444,7 @@ impl<'f> Rewriter<'f> {
         }
     }
 
-    /// Returns the argument of each region that stands for a captured value, capturing the value first if
+    /// Returns, for each region, the argument that stands for a captured value. Captures the value first if
     /// necessary.
     fn captured_arg(&mut self, inst: InstId, value: ValueId) -> Vec<ValueId> {
         let view = self.func.inst(inst);
@@ -560,7 +560,7 @@ fn users_of_all(func: &Func) -> Vec<Users> {
 mod tests {
     use super::*;
 
-    /// Removes users in any order and compares with a linear search.
+    /// Removes users in various orders. After each removal, the users must equal those in a plain list.
     #[test]
     fn users_can_be_removed_in_any_order() {
         let id = InstId::new;
@@ -592,8 +592,8 @@ mod tests {
         }
     }
 
-    /// Replaces all operands of an instruction with many operands one by one, and the uses of a value with
-    /// many users.
+    /// Replaces the many operands of a return, one by one, by a single value. In the end, the return must
+    /// have only this value as operand, and the number of uses of the value must be right.
     #[test]
     fn many_operands_are_replaced_one_by_one() {
         const COUNT: usize = 20_000;
