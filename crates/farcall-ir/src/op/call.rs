@@ -1,4 +1,4 @@
-//! Custom calls of functions outside the program, which are named by their target.
+//! Custom calls: calls of functions outside the program, which a call identifies by the name of a target.
 
 use std::sync::Arc;
 

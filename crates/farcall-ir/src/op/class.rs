@@ -35,7 +35,7 @@ impl Class {
     /// Everything.
     pub const ANY: Class = Class(127);
 
-    /// Returns the union of both sets. Unlike `|`, it can be used in constants.
+    /// Returns the union of both sets. Unlike `|`, this function can be used in constants.
     pub const fn or(self, other: Class) -> Class {
         Class(self.0 | other.0)
     }

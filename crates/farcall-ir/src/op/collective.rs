@@ -12,7 +12,7 @@ use crate::literal::Literal;
 pub struct Channel {
     /// Number of the channel; 0 if absent.
     pub handle: i64,
-    /// Kinds of the channel's ends: devices, or a device and the host.
+    /// Kind of the channel as a number: between devices, or between a device and the host.
     pub kind: i64,
 }
 
@@ -83,7 +83,7 @@ pub enum ProcessRole {
     Alone,
     /// A process in no group, which receives zeros where the operation defines that.
     Outside,
-    /// One of this number of processes. The others do not exist in this run.
+    /// One process of a group of this size. The other processes do not exist in this run.
     OneOf(usize),
 }
 

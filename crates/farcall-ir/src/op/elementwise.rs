@@ -99,8 +99,8 @@ const TEXT: Forms = Forms { formats: Formats::TEXT, ..HLO_VHLO };
 /// Forms of CHLO's functions that HLO has.
 const HLO: Forms = Forms { formats: Formats::HLO, ..HLO_VHLO };
 
-/// Forms of StableHLO's functions with an accuracy, which the second version in artifacts adds. `versions`
-/// has the releases of the versions.
+/// Forms of StableHLO's functions that have the attribute `result_accuracy`. In artifacts, the second version
+/// of such a function adds the attribute; `versions` has the release of each version.
 const fn accuracy(versions: &'static [Release]) -> Forms {
     Forms { formats: Formats::HLO_VHLO.versions(versions), accuracy: true, ..HLO_VHLO }
 }
@@ -199,7 +199,7 @@ const EXACT_REAL: Traits = Traits::EXACT_REAL;
 const MAY_FAIL_ON_COMPLEX: Traits = Traits::MAY_FAIL_ON_COMPLEX;
 
 functions! {
-    /// Functions of one variable of StableHLO and CHLO.
+    /// StableHLO's and CHLO's functions of one variable.
     Unary of 1;
     stablehlo {
         Abs "abs" SIGNED.or(FLOAT).or(COMPLEX).or(QUANT) => Real,
@@ -225,7 +225,7 @@ functions! {
         Popcnt "popcnt" INT => Same, ARITHMETIC, HLO_VHLO;
         /// Real part: complex to real.
         Real "real" FLOAT.or(COMPLEX) => Real, ARITHMETIC, HLO_VHLO;
-        /// Rounds to the nearest integer, and halves away from zero.
+        /// Rounds to the nearest integer; ties round away from zero.
         RoundNearestAfz "round_nearest_afz" FLOAT.or(QUANT) => Same, ARITHMETIC.and(IDEMPOTENT), HLO_VHLO;
         RoundNearestEven "round_nearest_even" FLOAT.or(QUANT) => Same, ARITHMETIC.and(IDEMPOTENT), HLO_VHLO;
         Rsqrt "rsqrt" FLOAT.or(COMPLEX).or(QUANT) => Same, ARITHMETIC, accuracy(&[V1, (1, 10, 0)]);

@@ -55,8 +55,8 @@ impl Traits {
     pub const ARITHMETIC: Traits = Traits(1 << 8);
 
     /// The operation only structures the program: it handles values other than tensors, calls a function,
-    /// passes values on unchanged, or returns a fact about static sizes or the one device. The middle form
-    /// has no such operations.
+    /// passes values on unchanged, or returns a fact about static sizes or about the only device. The middle
+    /// form has no such operations.
     pub const STRUCTURE: Traits = Traits(1 << 9);
     /// Each result element is computed from the corresponding operand elements.
     pub const ELEMENTWISE: Traits = Traits(1 << 10);
@@ -218,7 +218,7 @@ pub(super) const fn dashed<const N: usize>(name: &str) -> [u8; N] {
     out
 }
 
-/// Expands to the name of an operation in HLO, if it has the same name there.
+/// Expands to the name of an operation in HLO, if HLO uses the same name.
 macro_rules! name_in_hlo {
     ($name:expr) => {{
         const PLAIN_NAME: &str = $crate::op::info::without_dialect($name);

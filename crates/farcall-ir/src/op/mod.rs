@@ -278,8 +278,8 @@ pub enum Op {
     ReduceScatter(Box<ReduceScatter>),
     /// `all_to_all`: any number of operands.
     AllToAll(Box<AllToAll>),
-    /// `collective_broadcast`: any number of operands, then, if the root is dynamic, an operand with the
-    /// sender of each.
+    /// `collective_broadcast`: any number of operands, then, if the root is dynamic, an operand that names
+    /// the sender for each of the others.
     CollectiveBroadcast(Box<CollectiveBroadcast>),
     /// `collective_reduce`: the operands of `collective_broadcast`. The receiver combines the values of all
     /// senders by a region.

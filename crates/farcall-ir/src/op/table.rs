@@ -145,9 +145,9 @@ const fn any() -> OpInfo {
     arity(AtLeast(0), Anything, Exactly(0), AtLeast(0))
 }
 
-/// A token to any number of results.
+/// Takes a token, and has any number of results.
 const INTO: OpInfo = arity(Exactly(1), Tokens, Exactly(0), AtLeast(0));
-/// Any number of operands and a token to a token.
+/// Takes any number of operands and a token, and returns a token.
 const OUT_OF: OpInfo = arity(AtLeast(1), Anything, Exactly(0), Exactly(1));
 
 use Count::{AtLeast, Exactly};
