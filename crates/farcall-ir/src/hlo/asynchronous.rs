@@ -79,7 +79,7 @@ impl<'s> Lowering<'_, 's> {
         let result = match base {
             "all-reduce" if !is_pair(shape, at) => Some(Arc::clone(shape)),
             "copy" => parts.and_then(|parts| parts.first()).cloned().map(Arc::new),
-            // Older texts leave the operands out of the state.
+            // In older texts, `…-start` returns only the result.
             _ if parts.is_none() => Some(Arc::clone(shape)),
             _ => parts.and_then(|parts| parts.get(1)).cloned().map(Arc::new),
         };

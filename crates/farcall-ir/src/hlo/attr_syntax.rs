@@ -1,6 +1,6 @@
 //! Syntax of attributes that the reader and the printer handle without specific code.
 
-/// Syntax of one attribute. The fields are its name in HLO and its name in [`crate::attributes`].
+/// Syntax of one attribute. The first two fields are its name in HLO and its name in [`crate::attributes`].
 pub(super) enum AttrSyntax {
     /// `{1,2}`
     Ints(&'static str, &'static str),
@@ -10,7 +10,7 @@ pub(super) enum AttrSyntax {
     Int(&'static str, &'static str),
     /// `true`; false if absent.
     Flag(&'static str, &'static str),
-    /// `LT`, or a word with a prefix, such as `rng_default`. Optional.
+    /// `LT`, or a word with a prefix, such as `rng_default`; the third field is the prefix. Optional.
     Word(&'static str, &'static str, &'static str),
 }
 

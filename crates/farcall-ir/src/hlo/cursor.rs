@@ -374,7 +374,7 @@ fn unescape(text: &str) -> Vec<u8> {
     out
 }
 
-/// Reads a byte written with at most `max_digits` digits; returns it and the number of digits.
+/// Reads a byte written with at most `max_digits` digits; returns the byte and the number of digits read.
 fn number(bytes: &[u8], radix: u32, max_digits: usize) -> Option<(u8, usize)> {
     let digits = bytes.iter().take(max_digits).map_while(|b| char::from(*b).to_digit(radix));
     let (value, count) = digits.fold((0u32, 0), |(value, n), d| (value * radix + d, n + 1));

@@ -112,8 +112,8 @@ impl<'m> Printer<'m> {
         self.plain(body, inst, row.opcode, out)
     }
 
-    /// Prints an operation without an HLO opcode. A CHLO function becomes a custom call of its name, which
-    /// the reader converts back.
+    /// Prints an operation without an HLO opcode. A CHLO function becomes a custom call whose target is the
+    /// function's name; the reader converts the call back.
     fn without_opcode(&mut self, body: &mut Body, inst: Inst<'m>) -> Printed<()> {
         match inst.op() {
             Op::Unary(_) | Op::Binary(_) => {

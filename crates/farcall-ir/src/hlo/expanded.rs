@@ -127,7 +127,7 @@ impl<'s> Lowering<'_, 's> {
     }
 
     /// Lowers `stochastic-convert`, which rounds floats to integers: the magnitude is rounded up if its
-    /// fraction exceeds a random fraction. XLA has it only for signed integers.
+    /// fraction exceeds a random fraction. XLA supports only signed integers as results.
     pub(super) fn stochastic_convert(&mut self, shape: &Shape, at: &At<'_, 's>) -> Lowered<Val> {
         let [(operand, from), (random, random_ty)] = self.operand_tensors(at)?;
         let to =

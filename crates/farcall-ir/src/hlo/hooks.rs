@@ -546,8 +546,8 @@ fn dims_of_labels(text: &str) -> Option<ConvolutionDims> {
     })
 }
 
-/// Returns the positions of two letters and of the spatial dimensions, in order. Every position must be one
-/// of these.
+/// Returns the positions of two letters, and the positions of the spatial dimensions in the order of their
+/// numbers. `None` if the text has other characters.
 fn side(text: &str, names: [char; 2]) -> Option<([usize; 2], Vec<usize>)> {
     // Spatial dimensions are single digits, so at most ten.
     if text.len() < 2 || text.len() > 12 || !text.is_ascii() {

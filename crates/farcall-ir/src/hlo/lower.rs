@@ -201,7 +201,8 @@ impl<'s> Lowering<'_, 's> {
         first || (computation.len <= MAX_COPIED_BYTES && !computation.insts.iter().any(applies))
     }
 
-    /// Enters a computation within another.
+    /// Begins to lower a computation, possibly within others. Reports recursion, and nesting that is too
+    /// deep.
     fn enter(&mut self, i: usize, at: Span) -> Lowered<()> {
         if self.active.contains(&i) {
             let message = format!("computation {} applies itself", self.text.computations[i].name);

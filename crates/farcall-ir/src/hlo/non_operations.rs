@@ -19,8 +19,8 @@ use crate::scalar::Scalar;
 use crate::types::{TensorType, Type};
 
 impl<'s> Lowering<'_, 's> {
-    /// Lowers an instruction that is not a single operation of the table; `None` for any other or unknown
-    /// opcode.
+    /// Lowers an instruction that is not a single operation of the table; `None` for any other opcode, known
+    /// or not.
     pub(super) fn special(
         &mut self,
         shape: &Arc<Shape>,

@@ -64,7 +64,8 @@ pub(super) struct Printer<'m> {
     /// Names of the functions.
     names: FxHashMap<FuncId, String>,
     taken: HashSet<String>,
-    /// The names that the program gives to values (`reserved`), and the ones already printed (`named`).
+    /// The names that the program gives to values (`reserved`), and those among them that have been printed
+    /// (`named`).
     reserved: HashSet<String>,
     named: HashSet<String>,
     count: usize,
@@ -98,7 +99,7 @@ pub(super) fn module(module: &Module) -> Result<String, ProgramError> {
     if p.diagnostics.is_empty() { Ok(p.out) } else { Err(p.diagnostics.into_error(&module.source)) }
 }
 
-/// The functions that the entry uses, each after the functions that it refers to; the entry comes last.
+/// The functions that the entry uses, each function after those to which it refers; the entry comes last.
 fn callees_first(module: &Module, entry: FuncId) -> Vec<FuncId> {
     let mut out = Vec::new();
     let mut seen = FxHashSet::default();
