@@ -95,7 +95,7 @@ impl<'s> Parser<'s> {
         Ok(())
     }
 
-    /// Returns the value of an alias, which has been consumed.
+    /// Returns the value of the alias `t`, a token that has been consumed.
     pub(super) fn alias(&mut self, t: Token) -> Parsed<AliasValue> {
         let name = self.str_of(t);
         if let Some(at) = self.aliases.pending.get(name).copied() {
@@ -120,7 +120,7 @@ impl<'s> Parser<'s> {
         Ok(alias.value)
     }
 
-    /// Returns the attribute of `#name`, which has been consumed.
+    /// Returns the attribute for which `#name` stands. `t` is the token `#name`, which has been consumed.
     pub(super) fn attr_alias(&mut self, t: Token) -> Parsed<Attribute> {
         match self.alias(t)? {
             AliasValue::Attr(a) => Ok(a),
@@ -129,7 +129,7 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// Returns the type of `!name`, which has been consumed.
+    /// Returns the type for which `!name` stands. `t` is the token `!name`, which has been consumed.
     pub(super) fn type_alias(&mut self, t: Token) -> Parsed<Type> {
         match self.alias(t)? {
             AliasValue::Type(ty) => Ok(ty),

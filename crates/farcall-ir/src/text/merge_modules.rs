@@ -29,8 +29,8 @@ impl Parts {
         self.modules.push(module);
     }
 
-    /// Merges the modules into one with all functions and meshes. It has the attributes shared by all modules
-    /// with functions, and the attributes of modules that only contain other modules.
+    /// Merges the modules into one with all functions and meshes. The result has the attributes that all
+    /// modules with functions share, and the attributes of modules that only contain other modules.
     pub(super) fn join(self) -> Result<Module, Diagnostic> {
         let (mut parts, around): (Vec<Module>, Vec<Module>) =
             self.modules.into_iter().partition(|m| !m.funcs().is_empty());

@@ -100,8 +100,8 @@ fn read(text: &str) -> Option<Mesh> {
     Some(Mesh { axes, device_ids: ids })
 }
 
-/// Returns the groups of devices that differ only along the axes `refs`. The members of a group are in the
-/// order of the list.
+/// Returns the groups of devices that differ only along the axes `refs`. The members of a group are ordered
+/// by their coordinates along `refs`; the last coordinate changes fastest.
 fn groups_of(mesh: &Mesh, refs: &[AxisRef]) -> Result<Literal, String> {
     let count = mesh.axes.iter().try_fold(1usize, |n, (_, size)| n.checked_mul(*size));
     let count = count.filter(|n| (1..=MAX_DEVICES).contains(n));

@@ -17,7 +17,8 @@
 //!   StableHLO; `shape_operations`: shapes as vectors. `merge_modules`: several modules in one text.
 //! - `operation`: single operations, with attributes and nothing else.
 //!
-//! ARCHITECTURE.md lists the steps for a new operation. In this module, it needs an entry in `table`.
+//! ARCHITECTURE.md lists the steps for a new operation. In this module, a new operation needs an entry in
+//! `table`.
 //!
 //! **Invariants.** `parse(print(m)) == m` for every module that was parsed. No input makes the parser panic
 //! or overflow the stack: brackets, regions and aliases nest at most [`MAX_NESTING`] deep, and everything
@@ -187,7 +188,8 @@ pub fn print_op(op: &Op) -> String {
     operation::print(op)
 }
 
-/// Parses the output of [`print_op`]. Default values of attributes may follow from the types of the operands.
+/// Parses the output of [`print_op`]. `operands` are the types of the operands, from which default values of
+/// attributes may follow.
 ///
 /// # Errors
 /// Problems with the text, with their positions. Operations that refer to functions are rejected.

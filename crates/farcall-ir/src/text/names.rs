@@ -51,8 +51,7 @@ impl Display for ValueName<'_> {
 /// Words that automatic names begin with. The second and later uses of a word get a number.
 const WORDS: [&str; 3] = ["c", "cst", "iterArg"];
 
-/// The automatic names that are still unused: the next numbers, and the words of which no name has been
-/// formed.
+/// The automatic names that are still unused: the next numbers, and the words that no name has used.
 #[derive(Clone, Copy, Default)]
 struct Unused {
     number: u32,
@@ -82,8 +81,8 @@ impl Unused {
     }
 }
 
-/// The names given by the program that have been printed. Such a name can be printed if it is valid in MLIR's
-/// grammar, differs from all automatic names, and is unique in the function.
+/// The names from the program that values have received so far. A value receives its name from the program if
+/// this name is valid in MLIR's grammar, differs from all automatic names, and belongs to no other value yet.
 struct OwnNames<'f> {
     func: &'f Func,
     taken: FxHashSet<&'f str>,

@@ -256,7 +256,7 @@ impl<'s> Parser<'s> {
     // --- functions
 
     /// Parses `private @name(%arg0: t {…}, …) -> (t {…}) attributes {…} { … }`. Returns `None` for a
-    /// declaration without a body, which is an error only if it is called.
+    /// declaration without a body, which is an error only if the function is called.
     fn pretty_func(&mut self) -> Parsed<Option<Func>> {
         let visibility = self.peek();
         let mut public = true;

@@ -292,7 +292,7 @@ fn print_reduce<'a>(p: &mut Printer<'a>, view: &mut View<'a>) -> Result<(), NotP
 }
 
 /// Returns the operation that a reducer applies to its two arguments, if the short form can express the
-/// reducer: it does nothing else, and all types are as implied by the short form.
+/// reducer: the reducer does nothing else, and all types are those that the short form implies.
 fn applied(p: &Printer<'_>, inst: Inst<'_>, region: Region<'_>) -> Option<&'static str> {
     let BinaryRegion { inst: apply, swapped: false } = reducer::of(region)? else { return None };
     let init = inst.operands().get(1).filter(|_| inst.operands().len() == 2)?;
