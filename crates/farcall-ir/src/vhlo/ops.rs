@@ -16,7 +16,7 @@ use crate::op::info::V1;
 struct OpVersion {
     /// Name with the version: `add_v1`.
     name: String,
-    /// First version of StableHLO that has it.
+    /// First release of StableHLO that has this version of the operation.
     since: Version,
     /// Names of the attributes, sorted. All attributes are always present.
     attributes: Vec<&'static str>,
@@ -34,7 +34,7 @@ pub(super) fn versions(base_name: &str) -> impl Iterator<Item = (&'static str, &
     near.filter(move |op| base(&op.name) == base_name).map(|op| (op.name.as_str(), &op.attributes[..]))
 }
 
-/// First version of StableHLO that has this version of an operation.
+/// First release of StableHLO that has this version of an operation.
 pub(super) fn since(name: &str) -> Version {
     find(name).map_or(V1, |op| op.since)
 }

@@ -40,7 +40,8 @@ pub(super) struct Table<'f, 'a> {
     locs: FxHashMap<usize, (u32, Option<Arc<Loc>>)>,
     /// Nesting depth of the attribute or type that is being decoded.
     depth: u32,
-    /// Maximum depth of the attributes and types used since the decoding of the current one began.
+    /// Maximum depth of the attributes and types used since the decoding of the current attribute or type
+    /// began.
     deepest: u32,
     /// Strings used as attributes or names, by their address in the file.
     strings: FxHashMap<usize, Arc<[u8]>>,
@@ -152,7 +153,7 @@ impl<'f, 'a> Table<'f, 'a> {
         }
     }
 
-    /// Decodes type number `i`. The inner result is an error, which contains the type, if values cannot have
+    /// Decodes type number `i`. If values cannot have the type, the inner result is an error that contains
     /// it.
     pub(super) fn value_type(&mut self, i: usize, here: &Cursor<'a>) -> Reading<Result<Type, Type>> {
         Ok(self.ty_at(i, here)?.into_value())

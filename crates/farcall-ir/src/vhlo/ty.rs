@@ -1,4 +1,4 @@
-//! A decoded type or part of a type, and the forms it has for values and in attributes.
+//! A decoded type or part of a type, and its two forms: for values and in attributes.
 
 use std::fmt;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub(super) enum Ty {
 
 impl Ty {
     /// Converts the type to the form it has for values. If values cannot have this type, the error contains
-    /// the form it has in attributes, for a message.
+    /// its form in attributes, for a message.
     pub(super) fn into_value(self) -> Result<Type, Type> {
         match self {
             Ty::Whole(ty) if is_value_type(&ty) => Ok(ty),

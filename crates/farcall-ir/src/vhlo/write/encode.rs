@@ -188,8 +188,8 @@ impl Encoder {
         })
     }
 
-    /// Encodes the elements of a constant: a single element if all are equal, otherwise all. Booleans are
-    /// packed, lowest bits first.
+    /// Encodes the elements of a constant: a single element if all are equal, otherwise all of them. Booleans
+    /// are packed, lowest bits first.
     fn dense(&mut self, ty: usize, literal: &Literal) -> usize {
         let (size, pred) = (literal.dtype().size(), literal.dtype() == DType::Pred);
         let (len, write): (usize, fn(&Literal, &mut Vec<u8>)) = match literal.one_element() {

@@ -64,8 +64,8 @@ fn written(module: &Module) -> Result<Artifact, ProgramError> {
     }
 }
 
-/// Returns the module with operations of CHLO expanded where StableHLO can express them; `None` if it has
-/// none.
+/// Returns the module with operations of CHLO expanded where StableHLO can express them; `None` if there are
+/// no such operations.
 fn with_chlo_expanded(module: &Module) -> Option<Module> {
     let mut found = false;
     for func in module.funcs() {
