@@ -1,7 +1,8 @@
 //! Errors in a program: a code, a position in the source, a message, and notes.
 //!
 //! Every stage that reads a program (parser, verifier, compiler) reports [`Diagnostic`]s. A [`ProgramError`]
-//! combines them with the source; its `Display` shows line, column, the source line and a caret for each.
+//! combines them with the source; its `Display` shows line, column, the source line and a caret for each
+//! diagnostic.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -34,7 +35,7 @@ impl Span {
     }
 }
 
-/// The text of a program, and the name that errors report it under.
+/// The text of a program, and the name that errors give it.
 pub struct Source {
     name: String,
     text: String,
@@ -185,14 +186,15 @@ pub struct Diagnostic {
     pub code: &'static str,
     /// Position of the error, if it has one.
     pub span: Option<Span>,
-    /// Description of the error: the expectation, and the found value.
+    /// Description of the error: what was expected, and what was found.
     pub message: String,
     /// Suggested fixes, where one is known.
     pub notes: Vec<String>,
     /// Location of the error if the source has no text: a location that the program records, such as a line
     /// of Python.
     pub place: Option<Arc<str>>,
-    /// Subject of the error, for programs that handle errors: the name of a missing target.
+    /// Name of the custom call's target if the target is missing, for code that handles this error; otherwise
+    /// `None`.
     pub subject: Option<Arc<str>>,
 }
 

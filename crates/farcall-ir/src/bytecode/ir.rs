@@ -27,7 +27,7 @@ pub(crate) struct Head {
     /// Number of successor blocks.
     pub(crate) successors: usize,
     pub(crate) regions: usize,
-    /// True if the regions cannot use values from outside. Their values are then numbered from 0.
+    /// True if the regions cannot use values from outside. Values inside are then numbered from 0.
     pub(crate) isolated: bool,
 }
 

@@ -91,8 +91,8 @@ pub(super) fn looks_right(bytes: &[u8]) -> bool {
             root.text(NAME)?.is_some() && root.table(IN_TREE)?.is_some() && root.u16(CONVENTION)? > 0;
         Ok::<_, Error>(fields && bytecode::is_bytecode(root.bytes(MODULE)?.0))
     };
-    // An offset leads beyond the end of `bytes`. `bytes` may be only the beginning of a file that was
-    // truncated or comes from a pipe, so this is accepted.
+    // A field cannot be read: an offset leads beyond the end of `bytes`. `bytes` may be only the beginning of
+    // a file that was truncated or comes from a pipe, so the calling convention alone decides.
     module().unwrap_or_else(|_| root.u16(CONVENTION).is_ok_and(|convention| convention > 0))
 }
 

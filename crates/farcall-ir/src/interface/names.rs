@@ -43,7 +43,7 @@ pub enum NameError {
 /// Maximum number of names that a message lists, and of errors that [`Interface::bind`] returns.
 const MAX_LISTED_NAMES: usize = 8;
 
-/// Maximum number of parts in a suffix of a name that may stand for the name.
+/// Maximum number of parts of a suffix that may stand for the whole name.
 const MAX_PARTS: usize = 16;
 
 fn suggestion(near: &[String], some: &[String]) -> String {

@@ -39,7 +39,8 @@ pub enum Derived {
     TorchIndexSelect {
         /// Indexed dimension of the operand; negative numbers count from the end.
         dim: i64,
-        /// Number of batch dimensions that both operands share; negative numbers count from the end of index.
+        /// Number of batch dimensions that both operands share; a negative number counts from the rank of
+        /// `index`.
         batch_dims: i64,
     },
     /// `batch_norm_inference`: operand, scale, offset, mean, variance.

@@ -110,8 +110,8 @@ const fn function(operands: usize) -> OpInfo {
     arity(Count::Exactly(operands), Kind::Tensors, Count::Exactly(0), Count::Exactly(1))
 }
 
-/// Generates an enum of functions with `VARIANTS`, `info` and `name` from rows of variant, name, accepted
-/// element types, relation of the result's element type, traits, and forms.
+/// Generates an enum of functions, with `VARIANTS`, `info` and `name`. A row has the variant, the name, the
+/// accepted element types, the relation of the result's element type to these, the traits, and the forms.
 macro_rules! functions {
     (
         $(#[$about:meta])*

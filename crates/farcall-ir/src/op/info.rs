@@ -105,8 +105,8 @@ pub struct OpInfo {
     pub attributes: &'static [&'static str],
     /// Opcode in HLO; `None` if HLO has no opcode for this operation alone.
     pub hlo: Option<&'static str>,
-    /// First release of StableHLO that has version `i + 1` of the operation in artifacts, for each version.
-    /// Empty if artifacts have no such operation.
+    /// Releases of StableHLO: element `i` is the first release that has version `i + 1` of the operation in
+    /// artifacts. Empty if artifacts have no such operation.
     pub vhlo: &'static [Release],
 }
 

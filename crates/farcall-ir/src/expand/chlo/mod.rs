@@ -140,21 +140,21 @@ impl Builder<'_> {
         let size_b = self.binary(Binary::And, b, magnitude)?;
         let sign_a = self.binary(Binary::And, a, sign)?;
         let sign_b = self.binary(Binary::And, b, sign)?;
-        // Away from zero if the signs are equal and `y` has the larger magnitude, otherwise toward zero.
+        // Step away from zero if the signs are equal and `y` has the larger magnitude, otherwise toward zero.
         let opposite = self.is(ComparisonDirection::Ne, sign_a, sign_b);
         let larger = self.is(ComparisonDirection::Gt, size_a, size_b);
         let inwards = self.binary(Binary::Or, opposite, larger)?;
         let minus_one = self.integer(-1, &int);
         let step = self.select(inwards, minus_one, one);
         let moved = self.binary(Binary::Add, a, step)?;
-        // From zero to the smallest number with the sign of `y`.
+        // Step from zero to the smallest number with the sign of `y`.
         let smallest = self.binary(Binary::Or, sign_b, one)?;
         let from_zero = self.is(ComparisonDirection::Eq, size_a, zero);
         let moved = self.select(from_zero, smallest, moved);
         let moved = self.emit(Op::BitcastConvert, &[moved], ty.clone());
         let equal = self.is(ComparisonDirection::Eq, x, y);
         let moved = self.select(equal, y, moved);
-        // NaN if either operand is NaN.
+        // Return NaN if either operand is NaN.
         let sum = self.binary(Binary::Add, x, y)?;
         let [x_nan, y_nan] = [x, y].map(|v| self.is(ComparisonDirection::Ne, v, v));
         let nan = self.binary(Binary::Or, x_nan, y_nan)?;
