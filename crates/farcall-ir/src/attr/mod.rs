@@ -188,8 +188,8 @@ impl Attribute {
     }
 }
 
-/// Maximum number of elements of a splat that is read as a list; no tensor has as many dimensions. Other
-/// literals need no maximum, because the text lists their elements one by one.
+/// Maximum number of elements of a splat that is read as a list; no tensor in practice has as many
+/// dimensions. Other literals need no maximum, because the text lists their elements one by one.
 const MAX_SPLAT_LIST: usize = 1024;
 
 pub(crate) fn is_list(l: &Literal) -> bool {
