@@ -1,4 +1,4 @@
-//! Attributes of operations that are defined by simpler ones.
+//! Attributes of derived operations ([`crate::op::derived`]), which are defined by simpler operations.
 
 use super::contraction::{read_precision, write_precision};
 use super::indexing::{list, no_more, params};

@@ -16,8 +16,8 @@ use crate::types::TensorType;
 impl<'m> Printer<'m> {
     /// Prints one instruction, preceded by the instructions that it requires.
     pub(super) fn instruction(&mut self, body: &mut Body, inst: Inst<'m>) -> Printed<()> {
-        // HLO has no captured operands. Only a loop can be printed with them: it carries them like other
-        // values that it uses from outside. A scan has been expanded to such a loop.
+        // HLO has no captured operands. Only a loop can be printed with captured operands: the loop carries
+        // them like other values that it uses from outside. A scan has been expanded to such a loop.
         if !inst.captures().is_empty() && *inst.op() != Op::While {
             return self.fail(inst.span(), "the middle form has no HLO text: its regions capture operands");
         }

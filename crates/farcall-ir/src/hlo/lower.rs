@@ -2,9 +2,9 @@
 //!
 //! Tuples are flattened: a tuple becomes the values of its parts, so loops, calls and results have one value
 //! for each part. A computation becomes a function if it is called, and a region if an instruction applies it
-//! (a reducer, the body of a loop, a branch). If several instructions apply a computation, it is copied into
-//! each region if it is short and applies no computation itself. Otherwise, only the first region contains
-//! it, and the other regions call it, so the module's size stays proportional to the text.
+//! (a reducer, the body of a loop, a branch). A computation that several instructions apply is copied into
+//! each region if it is short and applies no computation itself. Otherwise only the first region contains the
+//! computation, and the other regions call it, so the size of the module stays proportional to the text.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -339,8 +339,9 @@ impl<'s> Lowering<'_, 's> {
         self.devices.set(devices.get());
         let surplus = g.attrs.iter().find(|a| !IGNORED.contains(&a.key));
         let value = match (value, surplus) {
-            // If a required attribute is missing, the unread attribute may be its misspelling. After any
-            // other error, it may be unread only because reading stopped early, so it is not reported.
+            // If a required attribute is missing, the unread attribute may be a misspelling of it. After any
+            // other error, the attribute may be unread only because reading stopped early. It is then not
+            // reported.
             (Err(Stop::Wrong(d)), Some(attr))
                 if d.code == "attribute" && is_mistyped(&d.message, attr.key) =>
             {

@@ -1,4 +1,4 @@
-//! Operations defined by simpler ones; [`crate::expand`] contains the definitions.
+//! Derived operations, which are defined by simpler operations; [`crate::expand`] contains the definitions.
 //!
 //! The specification defines some as programs (batch normalization). Others are not in the specification,
 //! because they are deprecated (`dot`, `einsum`) or belong to CHLO (operations that broadcast their
@@ -18,7 +18,8 @@ pub enum Derived {
     },
     /// `chlo.broadcast_add` and the like.
     Broadcasting(Broadcasting),
-    /// `chlo.constant_like`: a tensor in the shape of the operand, whose elements all equal this one.
+    /// `chlo.constant_like`: a tensor in the shape of the operand, whose elements all equal the element of
+    /// this literal.
     ConstantLike(Literal),
     /// `dot`: contracts the last dimension of lhs with the first of rhs.
     Dot {
@@ -62,7 +63,8 @@ pub enum Derived {
 pub struct Broadcasting {
     /// Function applied to corresponding elements.
     pub function: Broadcasted,
-    /// Result dimensions that the dimensions of the operand of lower rank map to; `None` means the last ones.
+    /// Result dimensions that the dimensions of the operand of lower rank map to; `None` means the last
+    /// dimensions of the result.
     pub dims: Option<Vec<usize>>,
 }
 

@@ -1,6 +1,6 @@
 //! Merges the modules of a text into one module.
 //!
-//! MLIR wraps the modules of a text in one outer module; this reader merges them into one module. Functions
+//! MLIR wraps the modules of a text in one outer module; this reader merges all modules into one. Functions
 //! keep their names if they are unique. Other functions get the name of their module as a prefix:
 //! `@first.main`, or `@module1.main` if the module has no name.
 
