@@ -253,7 +253,8 @@ pub struct IndexEntry {
 mod tests {
     use super::*;
 
-    /// A gather of rows of `[4, 5, 6]` at the middle dimension, with the first as a batching dimension.
+    /// A gather of rows from an operand of sizes `[4, 5, 6]`. The middle dimension is indexed, and the first
+    /// is a batching dimension.
     const ROWS: IndexedDims<'static> = IndexedDims {
         window_dims: &[2],
         missing_dims: &[1],
