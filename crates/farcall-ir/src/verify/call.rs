@@ -42,7 +42,7 @@ pub(super) fn custom_call(cx: &mut Cx<'_>, op: &CustomCall) {
     }
 }
 
-/// Checks further requirements of calls that stand for an operation (see [`crate::normalize`]).
+/// Checks the additional requirements of custom calls that stand for an operation (see [`crate::normalize`]).
 fn disguised(cx: &mut Cx<'_>, op: &CustomCall) {
     if normalize::has_constant(&op.target) {
         let found = normalize::constant(cx.inst.attrs()).is_some();
@@ -90,7 +90,7 @@ fn layouts(cx: &mut Cx<'_>, op: &CustomCall) {
     }
     if let Some(layouts) = &op.result_layouts {
         let types = match results(cx, op).as_slice() {
-            // The layouts of a single tuple are the layouts of its elements.
+            // If the only result is a tuple, there is one layout per element of the tuple.
             [Type::Tuple(parts)] => parts.to_vec(),
             types => types.to_vec(),
         };

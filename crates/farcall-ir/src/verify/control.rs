@@ -100,7 +100,7 @@ fn signature(cx: &mut Cx<'_>, callee: &Func, operands: [&'static str; 2], result
     }
 }
 
-/// True for `letters.letters`, with two or more parts.
+/// Returns true if the name consists of two or more nonempty parts separated by dots, as in `my.op`.
 fn is_namespaced(name: &str) -> bool {
     let mut parts = name.split('.');
     let first = parts.next().unwrap_or_default();

@@ -9,7 +9,8 @@ use crate::types::Type;
 pub(super) fn unary(cx: &mut Cx<'_>, op: Unary, types: &[Type]) {
     let info = op.info();
     let codes = info.codes;
-    // abs_c1, …: shapes. abs_c2, imag_c2, real_c2: element types, for operations that have this constraint.
+    // abs_c1, …: shapes, and usually element types. abs_c2, imag_c2, real_c2: element types of the operations
+    // that have a separate constraint on them.
     let element = if info.result == ResultRule::Real { codes.c2 } else { codes.c1 };
     check(cx, types, Codes::two(codes.c1, element));
 }
@@ -43,7 +44,7 @@ fn add(cx: &mut Cx<'_>, types: &[Type]) {
     let shape = shape.map(|t| result.with_dims_of(t));
     check(cx, &shape.map(Type::from).into_iter().collect::<Vec<_>>(), Codes::one("add_c1"));
     let (Some(l), Some(r), Some(q)) = (&lhs.quant, &rhs.quant, &result.quant) else {
-        // add_c2. Mismatched operands have been reported.
+        // add_c2. Inference has already reported operands of which only one is quantized.
         if lhs.quant.is_some() == rhs.quant.is_some() {
             cx.fail("add_c2", format!("operands and result must all be quantized or none, found {result}"));
         }

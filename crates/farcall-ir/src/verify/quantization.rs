@@ -72,8 +72,8 @@ fn same_parameters(
     });
 }
 
-/// Checks that a reshape keeps the quantized dimension: its size, and the number of elements before and after
-/// it.
+/// Checks that a reshape keeps the size of the quantized dimension and, for static shapes, the product of the
+/// sizes of the dimensions before it. The product of the sizes after it then stays the same, too.
 pub(super) fn reshape_axis(cx: &mut Cx<'_>, code: &'static str, operand: &TensorType, result: &TensorType) {
     let axis = |t: &TensorType| t.quant.as_ref().and_then(|q| q.axis);
     let (Some(from), Some(to)) = (axis(operand), axis(result)) else { return };
@@ -87,8 +87,9 @@ pub(super) fn reshape_axis(cx: &mut Cx<'_>, code: &'static str, operand: &Tensor
     });
 }
 
-/// Checks that a broadcast maps the operand's quantized dimension to the result's. If that dimension has size
-/// 1 in the operand, all scales of the result must be equal to its only scale.
+/// Checks that a broadcast maps the quantized dimension of the operand to that of the result. If the
+/// dimension has size 1 in the operand, all scales and zero points of the result must be equal to the
+/// operand's only ones.
 pub(super) fn broadcast_axis(
     cx: &mut Cx<'_>,
     code: &'static str,

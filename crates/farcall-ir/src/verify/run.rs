@@ -13,7 +13,8 @@ const MAX_LISTED: usize = 20;
 /// Returns the function that a run starts with: `name`, or by default [`Module::entry`].
 ///
 /// # Errors
-/// Code `no-entry`: the function does not exist, or none of several functions is the default.
+/// Code `no-entry`: the function `name` does not exist, or there is no name and the module has no default
+/// entry.
 pub fn entry<'a>(module: &'a Module, name: Option<&str>) -> Result<&'a Func, ProgramError> {
     let found = match name {
         Some(name) => module.func(name),
@@ -33,7 +34,7 @@ pub fn entry<'a>(module: &'a Module, name: Option<&str>) -> Result<&'a Func, Pro
                 Diagnostic::global("no-entry", "the program has no functions")
             }
             None => {
-                // If there are public functions, private ones are not meant to be called.
+                // If there are public functions, the private functions are not meant to be entries.
                 let public: Vec<&str> =
                     module.funcs().iter().filter(|f| f.public).map(|f| f.name.as_str()).collect();
                 let names = if public.is_empty() { names().collect() } else { public };

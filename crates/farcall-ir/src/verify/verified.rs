@@ -34,7 +34,7 @@ impl<'m> Verified<'m> {
         Verified { module: Cow::Borrowed(&self.module) }
     }
 
-    /// Returns the module as one that borrows nothing. It is copied if it is borrowed.
+    /// Returns a module that borrows nothing. A borrowed module is copied.
     pub fn into_owned(self) -> Verified<'static> {
         Verified { module: Cow::Owned(self.module.into_owned()) }
     }
@@ -56,7 +56,7 @@ pub struct StaticModule<'m> {
 }
 
 impl StaticModule<'_> {
-    /// Returns the module as one that borrows nothing. It is copied if it is borrowed.
+    /// Returns a module that borrows nothing. A borrowed module is copied.
     pub fn into_owned(self) -> StaticModule<'static> {
         StaticModule { module: self.module.into_owned() }
     }
