@@ -18,7 +18,7 @@ pub(crate) fn results(cx: &mut Cx<'_>) -> bool {
 }
 
 /// Checks the number and kind of operands, the number of regions, and that every region has a terminator.
-/// `None` if further checks are impossible.
+/// Returns `None` if one of these checks failed, because the later checks rely on all of them.
 pub(super) fn check(cx: &mut Cx<'_>) -> Option<()> {
     let inst = cx.inst;
     let info = inst.op().info();
@@ -52,8 +52,8 @@ pub(super) fn check(cx: &mut Cx<'_>) -> Option<()> {
     ok.then_some(())
 }
 
-/// Number of tokens that the operation has as operand and as result, but that instructions of the middle form
-/// leave out.
+/// Number of token operands, and of token results, that the operation declares, but that its instructions
+/// leave out in the middle form ([`crate::middle`]).
 fn tokens_left_out(cx: &Cx<'_>) -> usize {
     usize::from(cx.form && matches!(cx.inst.op(), Op::Transfer(_)))
 }

@@ -21,7 +21,8 @@ struct GroupCodes {
     range: &'static str,
 }
 
-/// Process numbers that may occur in groups.
+/// Process numbers that may occur in groups. `n` is the number of entries of all groups together, without
+/// padding.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum AllowedIds {
     /// Every number from 0 to `n - 1`.
@@ -64,7 +65,8 @@ fn matrix(
         format!("{name} must be unique, found {} twice", twice.map_or(0, |w| w[0]))
     });
     let [rows, columns] = *ids.dims() else { return None };
-    // An empty matrix stands for one group of all processes. XLA rejects an empty group.
+    // A matrix without rows stands for one group of all processes. In a matrix with rows, XLA rejects an
+    // empty group.
     let members: Vec<bool> = ids.iter().map(|id| id.as_i64() != -1).collect();
     let empty = match columns {
         0 => (rows > 0).then_some(0),
@@ -120,7 +122,7 @@ pub(super) fn all_gather(cx: &mut Cx<'_>, op: &AllGather) -> Option<TypeList> {
     Some(types)
 }
 
-/// Returns the declared size of the joined dimension, which must be a multiple of the operand's.
+/// Returns the declared size of the joined dimension, which must be a multiple of the operand's size.
 fn gathered(cx: &mut Cx<'_>, i: usize, operand: &TensorType, dim: usize) -> Dim {
     let result = cx.inst.results().get(i).and_then(|r| cx.func.tensor(*r));
     let Some(found) = result.and_then(|r| r.get_dim(dim)) else { return Dim::UNBOUNDED };
@@ -153,7 +155,8 @@ pub(super) fn all_reduce(cx: &mut Cx<'_>, groups: &Groups) -> Option<TypeList> {
     Some(types)
 }
 
-/// Returns the operand's shape with the element type that the region combines.
+/// Returns a type with the shape of the operand and the element type of the region's accumulator
+/// ([`reducer`]).
 fn reduced(cx: &mut Cx<'_>, code: &'static str, operand: &TensorType) -> Option<TensorType> {
     let init = operand.with_sizes([]);
     let accumulators = reducer(cx, 0, [code; 2], &[operand], &[&init])?;
@@ -241,13 +244,14 @@ struct SentCodes {
     groups: GroupCodes,
     /// Type of a sent operand.
     operand: &'static str,
-    /// Number of operands, with a fixed root and with a dynamic one.
+    /// Number of operands: the first code is for a fixed root, the second for a dynamic root.
     count: [&'static str; 2],
     /// Range of dynamic roots.
     roots: &'static str,
 }
 
-/// Checks the operands of an operation with a root. Returns the types of the sent operands.
+/// Checks the operands of a broadcast or reduction with a root (the process that sends or receives the data).
+/// Returns the types of the sent operands.
 fn sent<'a>(cx: &mut Cx<'a>, op: &CollectiveBroadcast, codes: &SentCodes) -> Option<Vec<&'a TensorType>> {
     let columns = matrix(cx, &codes.groups, "replica_groups", &op.groups.ids, AllowedIds::Distinct);
     let count = cx.operand_count();

@@ -78,7 +78,7 @@ pub(super) fn while_loop(cx: &mut Cx<'_>) -> Option<TypeList> {
     Some(carried)
 }
 
-/// Returns the declared result types. The verifier compares them with the callee's.
+/// Returns the declared result types. The verifier compares them with the result types of the callee.
 pub(super) fn call(cx: &mut Cx<'_>) -> Option<TypeList> {
     Some(cx.types(cx.inst.results()))
 }

@@ -26,7 +26,8 @@ pub(crate) struct Constants<'a> {
     by_value: FxHashMap<ValueId, &'a Literal>,
 }
 
-/// Maximum number of elements of a recorded constant; no tensor has more dimensions.
+/// Maximum number of elements of a recorded constant. Most of these constants have one element per dimension
+/// of a tensor, and no tensor has more dimensions than this.
 const MAX_CONSTANT_ELEMENTS: usize = 64;
 
 impl<'a> Constants<'a> {

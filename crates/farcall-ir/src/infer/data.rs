@@ -17,8 +17,8 @@ pub(super) fn constant(cx: &mut Cx<'_>, value: TensorType) -> Option<TypeList> {
 
 pub(super) fn iota(cx: &mut Cx<'_>, dim: usize) -> Option<TypeList> {
     let declared = cx.declared(0)?;
-    // The code refers to output 1, because the specification lists the result's type in its table of outputs.
-    // Input 1 (`iota_i1`) would be the dimension.
+    // The name of the constraint refers to output 1, because the specification lists the result's type in its
+    // table of outputs. Input 1 (`iota_i1`) would be the dimension.
     let allowed = Class::INT | Class::FLOAT | Class::COMPLEX | Class::QUANT;
     cx.class("iota_o1", "result", declared, allowed);
     // iota_c1

@@ -75,7 +75,7 @@ pub(super) fn compare(cx: &mut Cx<'_>, op: &Compare) -> Option<TypeList> {
     cx.check(compatible_elements(lhs, rhs), "compare_c1", || {
         format!("operands must have the same element type, found {lhs} and {rhs}")
     });
-    // compare_c3. If the comparison type is absent, the one that fits is implied.
+    // compare_c3. If the comparison type is absent, the type that fits the operands is implied.
     let fits = |kind: CompareKind| match Class::of(lhs) {
         Class::SIGNED => kind == CompareKind::Signed,
         Class::UNSIGNED | Class::PRED => kind == CompareKind::Unsigned,
@@ -175,7 +175,8 @@ pub(super) fn reduce_precision(cx: &mut Cx<'_>, exponent_bits: u32) -> Option<Ty
     let operand = cx.t(0);
     // reduce_precision_i1
     cx.class("reduce_precision_i1", "operand", operand, Class::FLOAT | Class::QUANT);
-    // reduce_precision_c2. reduce_precision_c3 holds for every unsigned number.
+    // reduce_precision_c2. reduce_precision_c3 (`mantissa_bits` is not negative) holds for every unsigned
+    // number.
     cx.check(exponent_bits >= 1, "reduce_precision_c2", || {
         "exponent_bits must be at least 1, found 0".to_owned()
     });

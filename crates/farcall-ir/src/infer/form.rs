@@ -58,8 +58,9 @@ fn partial_sort(cx: &mut Cx<'_>, dim: usize, part: &Range<usize>) -> Option<Type
     Some(resized.map(Type::from).collect())
 }
 
-/// Checks `wrap`, the numbers that are added to negative entries of an index: one number for each entry,
-/// which the element type of the indices must be able to represent. The indices are operand `place`.
+/// Checks `wrap`, the numbers that are added to negative entries of an index. There must be one number for
+/// each entry, and the element type of the indices must be able to represent it. The indices are operand
+/// `place`.
 fn wrap(cx: &mut Cx<'_>, code: &'static str, wrap: &[usize], entries: usize, place: usize) {
     if cx.length(code, "wrap", wrap.len(), entries, "one per entry of an index")
         && let Some(indices) = cx.tensors(0..cx.operand_count()).get(place)

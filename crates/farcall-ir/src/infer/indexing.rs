@@ -208,8 +208,8 @@ fn gather_numbers(cx: &mut Cx<'_>, op: &Gather, operand: &TensorType, indices: &
     cx.in_range(either!(dynamic, "c19"), "start_index_map", &op.start_index_map, rank);
 }
 
-/// Returns the slice sizes of a dynamic gather, which are its third operand. The inner value is `None` if the
-/// operand is not constant.
+/// Returns the slice sizes of a dynamic gather, which are its third operand. The inner value is `None` if
+/// that operand is not constant; the outer value is `None` if a violation was reported.
 fn dynamic_sizes(cx: &mut Cx<'_>) -> Option<Option<Vec<usize>>> {
     let (rank, list) = (cx.t(0).rank(), cx.t(2));
     // dynamic_gather_i3

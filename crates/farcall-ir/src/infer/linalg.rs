@@ -95,7 +95,7 @@ pub(super) fn fft(cx: &mut Cx<'_>, kind: FftKind, length: &[usize]) -> Option<Ty
     };
     match kind {
         // The specification omits this constraint for complex operands. A tensor without elements has no
-        // lines to transform, so XLA ignores their length.
+        // lines to transform, so XLA ignores the lengths of its dimensions.
         FftKind::Fft | FftKind::Ifft => {
             cx.check(same(n) || operand.elements() == Some(0), "fft_c4", || {
                 format!("the last dimensions of {operand} must be fft_length, {length:?}")
@@ -115,7 +115,8 @@ pub(super) fn fft(cx: &mut Cx<'_>, kind: FftKind, length: &[usize]) -> Option<Ty
             });
             // fft_c5
             let given = operand.dim(rank - 1);
-            // For a transform of length 0, NumPy and XLA keep one element.
+            // For a transform of length 0, the operand may have one element in this dimension, as in NumPy
+            // and XLA.
             let fits = given.may_be(half) || (last == 0 && given == Dim::Static(1));
             cx.check(fits, "fft_c5", || {
                 format!("the last dimension of {operand} must be {half} (half of {last}, plus 1)")

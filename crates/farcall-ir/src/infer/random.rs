@@ -60,7 +60,7 @@ pub(super) fn rng(cx: &mut Cx<'_>, distribution: RngDistribution) -> Option<Type
         .and_then(|sizes| sizes.iter().map(|s| usize::try_from(*s).ok()).collect::<Option<Vec<usize>>>());
     Some(smallvec![Type::Tensor(match sizes {
         Some(sizes) => a.with_sizes(sizes),
-        // One dimension per element of `shape`; the declared rank bounds their number.
+        // The sizes are unknown. The result has the declared rank, which must be the length of `shape`.
         None => {
             let declared = cx.declared(0)?;
             cx.check(shape.dim(0).may_be(declared.rank()), "rng_c3", || {

@@ -12,9 +12,9 @@ use crate::op::Class;
 use crate::op::{ReduceWindow, Scan, SelectAndScatter};
 use crate::types::{Dim, TensorType, Type, TypeList};
 
-/// Checks that region `region` combines an accumulator and an element of each of N inputs. The region takes
-/// accumulators of types `E0 … EN-1`, then N elements, and returns `E0 … EN-1`, all of rank 0. Returns the
-/// `Ei`.
+/// Checks that region number `region` combines one accumulator and one element for each of N inputs. The
+/// region takes accumulators of types `E0 … EN-1`, then N elements, and returns `E0 … EN-1`, all of rank 0.
+/// Returns the types `Ei`.
 ///
 /// Elements may differ from accumulators in floating-point precision. `inputs` must be promotable to the
 /// types of the elements, `init` to the types of the accumulators. `init_code` is reported for mistakes in

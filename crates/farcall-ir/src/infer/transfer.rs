@@ -44,8 +44,8 @@ pub(super) fn transfer(cx: &mut Cx<'_>, op: &Transfer) -> Option<TypeList> {
                 unique: ["recv_c2", "recv_c3"],
                 range: "recv_c4",
             };
-            // recv_c5. The specification uses one `channel_type` for both directions between device and host,
-            // StableHLO's verifier one for each direction. Both are allowed.
+            // recv_c5. The specification uses one `channel_type` for both directions between device and host;
+            // StableHLO's verifier uses one for each direction. Both are allowed.
             endpoint(cx, end, &codes, "recv_c5", &[DEVICE_TO_HOST, HOST_TO_DEVICE]);
             // recv_o1
             received(cx, "recv_o1", "recv_o1")
