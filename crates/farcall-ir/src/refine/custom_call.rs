@@ -14,12 +14,12 @@ const ASSERTION: &str = "shape_assertion";
 const SHAPES: &str = "indices_of_shape_operands";
 
 /// Returns true for a call that asserts something about sizes (JAX's `@shape_assertion`).
-/// [`refine`](super::refine) decides it, so no target is needed.
+/// [`refine`](super::refine) decides the assertion, so the program needs no target for the call.
 pub fn is_assertion(inst: Inst<'_>) -> bool {
     inst.results().is_empty() && matches!(inst.op(), Op::CustomCall(call) if call.target == ASSERTION)
 }
 
-/// Decides an assertion.
+/// Decides an assertion. Returns an error if the condition is false or unknown.
 pub(super) fn decide(walk: &Walk<'_, '_>, call: &CustomCall, new: &NewInst) -> Result<(), Stop> {
     let fail = |message: String| Err(Stop::Refused(Diagnostic::new("shape-assertion", new.span, message)));
     let open = |message: String| Err(Stop::UnknownShape(Diagnostic::new("dynamic-shape", new.span, message)));
@@ -47,8 +47,8 @@ pub(super) fn decide(walk: &Walk<'_, '_>, call: &CustomCall, new: &NewInst) -> R
     fail(message)
 }
 
-/// Makes `new` a call whose functions are specialized. Reads the shapes of the results from the operands that
-/// the call names as shapes, and removes these operands.
+/// Makes `new` the custom call `call`, whose functions the caller has specialized. Reads the shapes of the
+/// results from the operands that the call names as shapes, and removes these operands.
 pub(super) fn refine(
     walk: &mut Walk<'_, '_>,
     mut call: CustomCall,

@@ -11,7 +11,7 @@ pub enum RefineError {
     /// from elements of further inputs.
     #[error(transparent)]
     UnknownShape(ProgramError),
-    /// The inputs do not fit, or the program is invalid for them.
+    /// The inputs do not match the parameters, or the program is invalid for these inputs.
     #[error(transparent)]
     Invalid(ProgramError),
 }

@@ -14,7 +14,8 @@ use crate::scalar::Scalar;
 use crate::types::Type;
 
 impl<'m> Refiner<'m> {
-    /// Walks a function with arguments of these types, some of which are known.
+    /// Walks a function with arguments of these types. `known` has the elements of each argument, or `None`
+    /// if they are not known.
     pub(super) fn walk(
         &mut self,
         from: &'m Func,
@@ -42,8 +43,8 @@ impl<'m> Refiner<'m> {
 }
 
 impl<'m> Walk<'_, 'm> {
-    /// Walks a region with arguments of these types, some of which are known, and fills the empty region
-    /// `to`.
+    /// Walks a region with arguments of these types, and fills the empty region `to`. `known` has the known
+    /// elements of the arguments.
     fn region(
         &mut self,
         from: Region<'m>,
@@ -187,7 +188,8 @@ impl<'m> Walk<'_, 'm> {
         self.finish_call(inst, new, callee, out)
     }
 
-    /// Specializes a function that an operation calls with arguments of the declared parameter types.
+    /// Specializes a function of a custom call. Its arguments have the declared parameter types, and their
+    /// elements are not known.
     fn unspecialized(&mut self, id: FuncId, inst: Inst<'_>) -> Result<FuncId, Stop> {
         let func = &self.refiner.module[id];
         let types: Vec<Type> = func.params().iter().map(|p| func.ty(*p).clone()).collect();

@@ -16,8 +16,8 @@
 //! (`custom_call`), and calls that stand for operations are replaced by these operations (`shape_operands`).
 //!
 //! If the walk cannot determine a shape, or the sizes violate a constraint, and the program has dimensions
-//! with bounds, the walk is repeated on the program that [`crate::bounded`] makes. There, sizes may be
-//! computed at run time, and additional results of the entry hold the sizes of its results.
+//! with bounds, the walk is repeated on the program that [`crate::bounded`] makes. In that program, sizes may
+//! be computed at run time, and additional results of the entry hold the sizes of its results.
 //!
 //! **Invariants.** Either the result has no dynamic dimension, or the error names an operation and its
 //! position in the source. The work is bounded by [`MAX_WALKED`], and its depth by [`MAX_DEPTH`].
@@ -61,16 +61,18 @@ pub fn is_needed(module: &Module) -> bool {
     })
 }
 
-/// Specializes `entry`, a function of the module, to inputs of these types, one for each tensor among the
-/// parameters, with tuples flattened. Without types, the declared parameter types are used.
+/// Specializes `entry`, a function of the module, to inputs of the types `inputs`: one type for each tensor
+/// in the parameters, where tuples are flattened. If `inputs` is `None`, the declared parameter types are
+/// used.
 ///
 /// `known` holds the elements of inputs, by index, where the caller knows them; only small tensors of
-/// integers or booleans are used. The result is valid for these elements only: it takes the inputs, but need
-/// not read them. The elements of parameters that are tuples are never known.
+/// integers or booleans are used. The specialized module is valid for these elements only: its entry still
+/// takes the inputs, but need not read them. The elements of parameters that are tuples are never known.
 ///
-/// Results with computed sizes have their bounds as shapes: see [`crate::bounded::cut`].
+/// If sizes of a result are computed at run time, the result has their bounds as its shape, and
+/// [`crate::bounded::cut`] cuts it to the sizes.
 ///
-/// The result holds the functions that the entry calls.
+/// The specialized module holds the entry and the functions that the entry calls.
 ///
 /// # Errors
 /// [`RefineError::UnknownShape`] with the code `dynamic-shape`; otherwise [`RefineError::Invalid`]:
@@ -107,13 +109,14 @@ fn refined(
         specialized(&lowered, entry, &params, &known)
     });
     bounded.map_err(|bounded| match exact {
-        // With further known elements, the sizes may follow.
+        // The sizes may follow from the elements of further inputs.
         Stop::UnknownShape(_) => RefineError::UnknownShape(bounded.into_error(&module.source).into()),
         violations => violations.into_error(&module.source),
     })
 }
 
-/// Specializes a normalized program to parameters of these types, some of which are known.
+/// Specializes a normalized program to parameters of these types. `known` has the known elements of the
+/// parameters.
 fn specialized(
     module: &Module,
     entry: &Func,

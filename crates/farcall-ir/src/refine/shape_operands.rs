@@ -1,7 +1,7 @@
 //! Operations without a dynamic form: JAX writes them as custom calls, with operands in the place of the
 //! operation's attributes. Once these operands are known, the calls are replaced by the operations.
 //!
-//! | call | operands | is |
+//! | call | operands | replaced by |
 //! | --- | --- | --- |
 //! | `stablehlo.dynamic_reduce_window` | N inputs, N initial values, window, strides, two dilations, padding | `reduce_window` by the called computation |
 //! | `stablehlo.dynamic_rng_bit_generator` | state, shape | `rng_bit_generator` |

@@ -117,14 +117,15 @@ impl<'r, 'm> Walk<'r, 'm> {
         Ok(id)
     }
 
-    /// Binds a result to a value of the specialized function, which must match the declared type.
+    /// Binds a result of the original function to a value of the specialized function. The type of the value
+    /// must match the declared type of the result.
     pub(super) fn bind(&mut self, result: ValueId, value: ValueId, new: &NewInst) -> Result<(), Stop> {
         self.check_declared(result, value, || name_of(&new.op), new.span)?;
         self.values.insert(result, value);
         Ok(())
     }
 
-    /// Checks that a value that takes the place of a result has a type that matches the declared one.
+    /// Checks that the type of a value matches the declared type of the result that the value replaces.
     pub(super) fn check_declared(
         &self,
         result: ValueId,
@@ -177,7 +178,7 @@ impl<'r, 'm> Walk<'r, 'm> {
         (*base == start).then(|| added.iter().map(|s| s.as_i64()).collect())
     }
 
-    /// Records the result of an addition of known elements.
+    /// If an instruction adds known elements to a value, records its result in `sums`.
     pub(super) fn remember_sum(&mut self, new: InstId) {
         let new = self.to.inst(new);
         if let (Op::Binary(Binary::Add), [a, b], [sum]) = (new.op(), new.operands(), new.results()) {
@@ -202,7 +203,7 @@ impl<'r, 'm> Walk<'r, 'm> {
         // Instructions with regions may run for a long time, so they are not folded.
         let small = |v: &ValueId| {
             let ty = self.to.tensor(*v);
-            // A tensor without elements may be large along its other dimensions.
+            // A tensor without elements may have other dimensions that are large, so a size of 0 counts as 1.
             let few = |sizes: &[usize]| {
                 sizes.iter().fold(1, |n: usize, d| n.saturating_mul((*d).max(1))) <= MAX_KNOWN_ELEMENTS
             };
@@ -265,7 +266,7 @@ impl<'r, 'm> Walk<'r, 'm> {
     }
 }
 
-/// The error for a type that contradicts the declared one.
+/// The error for a type that contradicts the declared type.
 fn contradiction(what: &str, found: &Type, declared: &Type, at: Span) -> Stop {
     let message = format!("{what} is {found}, but {declared} is declared");
     Stop::UnknownShape(Diagnostic::new("dynamic-shape", at, message))
