@@ -102,13 +102,13 @@ fn bounds(ty: &Type) -> impl Iterator<Item = (usize, usize)> {
     dims.filter_map(|(dim, size)| Some((dim, size.bound()?)))
 }
 
-/// Returns the types of the values in [`Lowering::flat`], for values of these types.
+/// Returns the types of the list that [`Lowering::flat`] returns for values of the declared types `types`.
 fn flat_types(types: &[&Type]) -> Vec<Type> {
     let sizes = types.iter().flat_map(|ty| bounds(ty)).map(|_| TensorType::scalar(DType::S32).into());
     types.iter().map(|ty| with_bounds(ty)).chain(sizes).collect()
 }
 
-/// Joins the values of [`Lowering::flat`] with their sizes again.
+/// The inverse of [`Lowering::flat`]: returns the values, each with the sizes of its dimensions.
 fn tracked(ids: &[ValueId], types: &[&Type]) -> Vec<Tracked> {
     let mut sizes = ids[types.len().min(ids.len())..].iter().copied();
     let one = |(id, ty): (&ValueId, &&Type)| {

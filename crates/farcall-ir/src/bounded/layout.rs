@@ -45,7 +45,7 @@ impl<'m> Lowering<'m> {
                 is_outermost(&x.sizes[old.clone()], &from.sizes()[old.clone()])
                     && is_outermost(&sizes[new.clone()], &to.sizes()[new.clone()])
             });
-        // The elements are numbered by `i32`.
+        // The elements are numbered with integers of type `i32`.
         if !stays && to.elements().is_none_or(|n| i32::try_from(n).is_err()) {
             return Err(unsupported(inst, "more than 2³¹ elements along"));
         }
@@ -261,7 +261,8 @@ fn product(b: &mut Builder<'_>, sizes: &[Option<ValueId>], dims: &[usize]) -> Va
     sizes.iter().flatten().fold(constant, |total, size| scalar_op(b, Binary::Multiply, total, *size))
 }
 
-/// Reshapes the elements within the sizes, in row-major order, to the shape `to`.
+/// Reshapes a padded tensor to the padded shape `to`. The elements that are not padding keep their row-major
+/// order, and fill the part of the result within `sizes`.
 fn rearranged(b: &mut Builder<'_>, x: &Tracked, to: &TensorType, sizes: &[Option<ValueId>]) -> ValueId {
     let from = b.ty(x.id);
     let dims = to.sizes().to_vec();
@@ -269,7 +270,7 @@ fn rearranged(b: &mut Builder<'_>, x: &Tracked, to: &TensorType, sizes: &[Option
         let size = b.broadcast(size, &[], &dims);
         b.emit(Op::Binary(op), &[a, size], TensorType::new(DType::S32, dims.clone()))
     };
-    // The number of each result element among the elements within the sizes.
+    // For each result element, its number among the elements that are not padding, in row-major order.
     let mut number = b.splat(0.0, DType::S32, &dims);
     for d in 0..dims.len() {
         let index = b.iota(DType::S32, &dims, d);
@@ -277,7 +278,7 @@ fn rearranged(b: &mut Builder<'_>, x: &Tracked, to: &TensorType, sizes: &[Option
         let index = along(b, Binary::Multiply, index, stride);
         number = b.emit(Op::Binary(Binary::Add), &[number, index], TensorType::new(DType::S32, dims.clone()));
     }
-    // The position of the operand's element with this number.
+    // The position of the element with this number in the padded operand, as a row-major index.
     let mut position = b.splat(0.0, DType::S32, &dims);
     let mut stride = 1_usize;
     for (d, size) in x.sizes.iter().enumerate().rev() {

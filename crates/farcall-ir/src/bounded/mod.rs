@@ -5,11 +5,11 @@
 //!                                           and the size as tensor<i32>
 //! ```
 //!
-//! The lowering follows XLA's dynamic padder. Every value keeps its upper bound as its shape. A scalar holds
-//! the size of each dimension that `set_dimension_size` or a shape operand determines (a *tracked*
-//! dimension); elements past the size are padding with unspecified values. Most operations compute the
-//! padding along with the elements (`ops`). A reduction, product or window first replaces the padding by a
-//! neutral element. Operations whose results depend on where elements lie (`layout`: reshapes,
+//! The lowering follows XLA's dynamic padder. The sizes in the shape of a lowered value are upper bounds. A
+//! scalar holds the size of each dimension that `set_dimension_size` or a shape operand determines (a
+//! *tracked* dimension); elements past the size are padding with unspecified values. Most operations compute
+//! the padding along with the elements (`ops`). A reduction, product or window first replaces the padding by
+//! a neutral element. Operations whose results depend on where elements lie (`layout`: reshapes,
 //! concatenations, sorts) move the elements so that the padding is last again. Loops and branches carry the
 //! sizes as further values (`control`), and calls that involve bounded dimensions are inlined.
 //!
@@ -110,20 +110,21 @@ impl Tracked {
 /// State of lowering the entry.
 struct Lowering<'m> {
     module: &'m Module,
-    /// For each function, whether bounded dimensions or `set_dimension_size` occur in it or its callees.
+    /// For each function: true if the function or one of its callees has bounded dimensions or a
+    /// `set_dimension_size`.
     affected: Vec<bool>,
     /// The function under construction.
     to: Func,
     /// The region that new instructions are appended to.
     out: RegionId,
-    /// Lowered values, by the values of the function that is walked.
+    /// Lowered values, by the corresponding values of the function that is walked.
     values: FxHashMap<ValueId, Tracked>,
     walked: usize,
     depth: usize,
 }
 
 impl<'m> Lowering<'m> {
-    /// Lowers the body of the entry, and returns the values that it returns.
+    /// Lowers the body of the entry. Returns the lowered values that the entry returns.
     fn entry(&mut self, entry: &'m Func, params: &[Type]) -> Result<Vec<Tracked>, Diagnostic> {
         for (i, (param, ty)) in entry.params().iter().zip(params).enumerate() {
             if !ty.tensors().all(TensorType::is_static) {
@@ -167,7 +168,8 @@ impl<'m> Lowering<'m> {
         Tracked { id: padded, sizes }
     }
 
-    /// Adds the return of the entry: its values, then the sizes of tracked dimensions.
+    /// Adds the return of the entry, which returns the values in `returned`, then the sizes of their tracked
+    /// dimensions.
     fn finish(mut self, entry: &Func, returned: Vec<Tracked>) -> Func {
         let mut ids: Vec<ValueId> = returned.iter().map(|value| value.id).collect();
         let mut marks = Vec::new();
@@ -242,8 +244,8 @@ impl<'m> Lowering<'m> {
         }
     }
 
-    /// Appends a copy of the instruction with the given operands, and with bounds as the sizes of its
-    /// results. Returns the results.
+    /// Appends a copy of the instruction with the given operands. The results of the copy have their bounds
+    /// as sizes. Returns the results.
     fn emit(&mut self, inst: Inst<'m>, operands: Vec<ValueId>) -> Result<Vec<ValueId>, Diagnostic> {
         let mut map = ValueMap::default();
         for free in inst.free_values() {
@@ -263,7 +265,7 @@ impl<'m> Lowering<'m> {
         Ok(self.to.inst(id).results().to_vec())
     }
 
-    /// Appends an instruction. `sizes` has one list for each result, or one for all.
+    /// Appends an instruction. `sizes` has one list for each result, or a single list for all results.
     fn emit_sized(
         &mut self,
         inst: Inst<'m>,
@@ -306,7 +308,7 @@ impl<'m> Lowering<'m> {
     }
 }
 
-/// The error for an operation on bounded operands that has no lowering.
+/// The error for an operation that has no lowering for bounded operands.
 fn unsupported(inst: Inst<'_>, what: &str) -> Diagnostic {
     let name = match inst.op() {
         Op::CustomCall(call) => format!("{} @{}", inst.op().name(), call.target),
@@ -331,8 +333,8 @@ fn with_bounds(ty: &Type) -> Type {
     }
 }
 
-/// For each function of a module, whether bounded dimensions or `set_dimension_size` occur in it or its
-/// callees.
+/// Returns, for each function of a module, true if the function or one of its callees has bounded dimensions
+/// or a `set_dimension_size`.
 fn affected(module: &Module) -> Vec<bool> {
     let mut affected: Vec<bool> = module
         .funcs()

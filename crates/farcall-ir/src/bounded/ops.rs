@@ -151,8 +151,8 @@ impl<'m> Lowering<'m> {
         declared.into_iter().enumerate().map(element).collect()
     }
 
-    /// Lowers a call that returns padded data and the sizes of all dimensions. The lowered operand is already
-    /// padded.
+    /// Lowers `PadToStatic`, a call that returns padded data and the sizes of all dimensions. The lowered
+    /// operand is already padded.
     fn pad_to_static(&mut self, inst: Inst<'m>, operands: &[Tracked]) -> Result<(), Diagnostic> {
         let [x] = operands else { return Err(unsupported(inst, "an operand with")) };
         let dims = self.ty(x.id).sizes().to_vec();
@@ -167,7 +167,7 @@ impl<'m> Lowering<'m> {
         Ok(())
     }
 
-    /// Lowers a call that takes padded data and the sizes of all dimensions.
+    /// Lowers `SliceToDynamic`, a call that takes padded data and the sizes of all dimensions.
     fn slice_to_dynamic(&mut self, inst: Inst<'m>, operands: &[Tracked]) -> Result<(), Diagnostic> {
         let declared = inst.results().first().and_then(|r| inst.func().tensor(*r));
         let (Some((x, sizes)), Some(declared)) = (operands.split_first(), declared) else {
@@ -280,7 +280,7 @@ impl<'m> Lowering<'m> {
         Ok(())
     }
 
-    /// The type of the only result with bounds as sizes.
+    /// Returns the type of the only result, with the bounds as sizes.
     pub(super) fn result(&self, inst: Inst<'_>) -> Result<TensorType, Diagnostic> {
         let ty = inst.results().first().map(|r| with_bounds(&inst.func()[*r]));
         let ty = ty.as_ref().and_then(|ty| ty.tensor()).filter(|t| t.is_static());

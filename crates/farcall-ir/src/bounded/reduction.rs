@@ -159,7 +159,7 @@ impl<'m> Lowering<'m> {
     }
 }
 
-/// The element that a reduction ignores, if its region is a single operation that has one.
+/// Returns the neutral element of a reduction, if its region is a single operation with a neutral element.
 fn neutral(inst: Inst<'_>, dtype: DType) -> Option<Literal> {
     let Op::Binary(op) = reducer::of(inst.region(0)?)?.inst.op() else { return None };
     let number = |x: f64| match dtype.class() {

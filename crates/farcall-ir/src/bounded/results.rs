@@ -10,8 +10,8 @@ use crate::literal::Literal;
 use crate::module::Func;
 use crate::types::{TensorType, Type};
 
-/// Attribute of a result of the entry that holds a size: the index of the result whose size it is, and the
-/// dimension.
+/// Attribute of an entry result that holds the size of a dimension. The value of the attribute is the index
+/// of the padded result, and the dimension.
 pub const SIZE_OF: &str = "farcall.size_of";
 
 /// A dimension of a result that is cut to its size after a run.
@@ -25,8 +25,8 @@ pub struct Cut {
     pub size: usize,
 }
 
-/// Returns the dimensions of an entry's results that are to be cut. Marks that do not fit the types of the
-/// results, and further marks of the same dimension, are ignored.
+/// Returns the dimensions of an entry's results that are to be cut. A [`SIZE_OF`] attribute is ignored if it
+/// does not fit the types of the results, or if an earlier one names the same dimension.
 pub fn cuts(entry: &Func) -> Vec<Cut> {
     let ty = |i: usize| entry.results().get(i).and_then(Type::tensor);
     let is_marked = |i: usize| entry.result_attrs().get(i).is_some_and(|attrs| attrs.contains_key(SIZE_OF));
