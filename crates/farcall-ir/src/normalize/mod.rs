@@ -3,12 +3,13 @@
 //! JAX, XLA and the StableHLO suite write some operations as custom calls. Such calls have the same meaning
 //! wherever they run, so no registry needs targets for them. The replacements are:
 //!
-//! - The operand, for `Sharding`, `ShardBarrierFrom`, `ShardBarrierTo`, `SPMDFullToShardShape`,
-//!   `SPMDShardToFullShape`, `LayoutConstraint`, `annotate_device_placement`, `MoveToHost`, `MoveToDevice`,
-//!   `PinToDevice`, `PinToDeviceSram`, `SetBound`, `xla.sdy.FuncResultSharding`,
-//!   `xla.sdy.GlobalToLocalShape`, `xla.sdy.LocalToGlobalShape`, `sdy.sharding_constraint`, `sdy.reshard` and
-//!   `sdy.propagation_barrier`; the elements of the operand, if the operand is a tuple whose elements are the
-//!   results. Programs run on one device, and the engine chooses layouts (`placement`).
+//! - The operand, or all operands (some of these calls may have several), for `Sharding`, `ShardBarrierFrom`,
+//!   `ShardBarrierTo`, `SPMDFullToShardShape`, `SPMDShardToFullShape`, `LayoutConstraint`,
+//!   `annotate_device_placement`, `MoveToHost`, `MoveToDevice`, `PinToDevice`, `PinToDeviceSram`, `SetBound`,
+//!   `xla.sdy.FuncResultSharding`, `xla.sdy.GlobalToLocalShape`, `xla.sdy.LocalToGlobalShape`,
+//!   `sdy.sharding_constraint`, `sdy.reshard` and `sdy.propagation_barrier`; the elements of the operand, if
+//!   the operand is a tuple whose elements are the results. Programs run on one device, and the engine
+//!   chooses layouts (`placement`).
 //! - Nothing, for `sdy.sharding_group`, whose values are to be sharded alike (`placement`).
 //! - `chlo.top_k` for `mhlo.topk` of the largest elements, and `chlo.erf`, … for `mhlo.erf`, … without
 //!   attributes (`mhlo`).
@@ -27,7 +28,7 @@
 //! - A constant and the call without `_const`, for `check.expect_eq_const`, …; tolerances move to the call's
 //!   dictionary (`check`).
 //!
-//! A call in any other form (with several values, or another shape) is left unchanged.
+//! A call in any other form (with other numbers of operands, for example, or other shapes) is left unchanged.
 //!
 //! Readers do not normalize: they preserve the text. The verifier checks the calls, replaces them, and checks
 //! the replacements: a [`Verified`](crate::verify::Verified) module is normalized. So are all programs that

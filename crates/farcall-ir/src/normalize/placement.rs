@@ -25,8 +25,8 @@ const IDENTITIES: [&str; 15] = [
     "xla.sdy.FuncResultSharding",
 ];
 
-/// Calls that convert between global values and the part on one device. On a single device, both are the
-/// same.
+/// Calls that convert between global values and the parts of these values on one device. On a single device,
+/// a value and its part are the same.
 const SHAPES: [&str; 2] = ["xla.sdy.GlobalToLocalShape", "xla.sdy.LocalToGlobalShape"];
 
 /// True for calls that state placement, even if [`replacement`] leaves them unchanged.
