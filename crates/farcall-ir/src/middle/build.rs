@@ -26,7 +26,7 @@ use super::lower::{CompositeCall, Inline, Lower};
 /// Maximum number of instructions of a program after its calls are inlined.
 pub const MAX_INSTRUCTIONS: usize = 4_000_000;
 
-/// Maximum nesting depth of regions, counted through calls.
+/// Maximum nesting depth of regions after the calls are inlined.
 pub const MAX_NESTING: usize = 1_000;
 
 /// A constant with at most this many elements is duplicated in each region that uses it; a larger one is
@@ -82,7 +82,7 @@ fn built(module: &Module, entry: &Func, lower: &mut dyn Lower) -> Result<Module,
     b.drive()?;
     let mut func = b.func;
     // Attributes of parameters and results are copied from the entry. The entry counts a tuple as one
-    // parameter or result, but the middle form counts its tensors.
+    // parameter or result, but the middle form counts the tensors of the tuple.
     func.infer_result_types();
     func.set_param_attrs(entry.param_attrs().iter().cloned());
     let mut form = Module::new(std::sync::Arc::clone(&module.source));
@@ -303,7 +303,7 @@ impl<'m> FormBuilder<'m, '_> {
         self.bind(inst.results(), parts?, inst.span())
     }
 
-    /// Converts the elements of a value of the innermost region, unless it already has this type.
+    /// Converts the elements of a value of the innermost region, unless the value already has the type `ty`.
     fn converted(&mut self, value: ValueId, ty: TensorType, at: Inst<'_>) -> Result<ValueId, Diagnostic> {
         if self.func.tensor(value) == Some(&ty) {
             return Ok(value);
@@ -328,7 +328,7 @@ impl<'m> FormBuilder<'m, '_> {
 
     /// Returns the branch that runs if the predicate of an `if` or `case` is constant. The other branches are
     /// not built: a program that is exported for several platforms has a branch for each platform, and the
-    /// branches for other platforms may have custom calls whose targets are missing here.
+    /// branches for other platforms may have custom calls that have no target on this platform.
     fn known_branch(&self, inst: Inst<'m>) -> Option<Region<'m>> {
         let env = &self.activations.last()?.env;
         let Binding::Tensor(index) = env.get(inst.operands().first()?.index())?.as_ref()? else {
@@ -392,7 +392,8 @@ impl<'m> FormBuilder<'m, '_> {
     }
 
     /// Returns the value that stands for `value` in the innermost region. A value from outside is captured by
-    /// every region between its definition and the innermost one; a small constant is duplicated.
+    /// the innermost region, and by every region between the value's definition and the innermost region. A
+    /// small constant is duplicated instead.
     fn here(&mut self, value: ValueId) -> ValueId {
         let region = match self.func.def(value) {
             ValueDef::Arg(region, _) => Some(region),

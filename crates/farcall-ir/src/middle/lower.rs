@@ -5,9 +5,10 @@ use crate::module::Inst;
 use crate::op::{Composite, CustomCall};
 use crate::types::TensorType;
 
-/// Decides how composites are lowered. [`build_lowered`](super::build_lowered) calls it for each composite
-/// that the program reaches: first for an outer composite and, if it is inlined, for the composites in its
-/// decomposition. A composite in a function that is called several times is looked up for each call.
+/// Decides how composites are lowered. [`build_lowered`](super::build_lowered) calls [`Lower::lower`] for
+/// each composite that the program reaches: first for an outer composite and, if the outer composite is
+/// inlined, for the composites in its decomposition. For a composite in a function that is called several
+/// times, [`Lower::lower`] is called once for each call of the function.
 pub trait Lower {
     /// Returns the custom call that replaces a composite, or `None` to inline its decomposition. `inst` is
     /// the composite, whose operands and results have static types.

@@ -7,7 +7,7 @@
 //!
 //! The middle form is a [`Module`](crate::Module) of one function. It uses the same tables and operations as
 //! other modules, except for operations that only structure a program
-//! ([`Traits::STRUCTURE`](crate::op::Traits::STRUCTURE)). In the form
+//! ([`Traits::STRUCTURE`](crate::op::Traits::STRUCTURE)). In the middle form
 //!
 //! - custom calls that stand for operations have been replaced by these operations
 //!   ([`normalize`](crate::normalize));

@@ -2,9 +2,10 @@
 //!
 //! An instruction that updates a buffer in place starts with a copy of the initial value. If the initial
 //! value is a constant whose elements are all equal, it is replaced by a broadcast of one element, and the
-//! program stores no constant of this size. (If the initial value is a broadcast with other users, it is
-//! duplicated: filling a buffer costs less than a copy, and usually saves one.) A constant with a single user
-//! outside of loops is replaced as well: its memory is then free for other values before and after.
+//! program stores no constant of this size. (If the initial value is a broadcast with other users, the
+//! broadcast is duplicated: filling a buffer costs less than a copy, and usually saves a copy.) A constant
+//! whose only user is outside of loops is replaced as well: the memory of the broadcast is then free for
+//! other values before and after its use.
 //!
 //! ```text
 //! zeros = constant dense<0>;  while(sums = zeros) …
@@ -61,7 +62,7 @@ fn filled<'r>(r: &'r Rewriter<'_>, inst: InstId, is_once: bool) -> impl Iterator
     (0..inst.own_operands().len()).filter(is_filled)
 }
 
-/// Replaces operands by broadcasts of their values, before the instruction.
+/// Replaces operands by broadcasts of one element each. The broadcasts go before the instruction.
 fn fill(r: &mut Rewriter<'_>, inst: InstId, found: Vec<(usize, Literal, TensorType)>) {
     let mut operands = r.func().inst(inst).operands().to_vec();
     let mut replaced = Vec::with_capacity(found.len());
@@ -80,7 +81,8 @@ fn fill(r: &mut Rewriter<'_>, inst: InstId, found: Vec<(usize, Literal, TensorTy
     });
 }
 
-/// The element and the type of a large splat constant, or of a broadcast with other users.
+/// Returns the element and the type of a large splat constant, or of a large broadcast of such a constant, if
+/// the broadcast has other users.
 fn number(r: &Rewriter<'_>, value: ValueId) -> Option<(Literal, TensorType)> {
     let func = r.func();
     let ty = func

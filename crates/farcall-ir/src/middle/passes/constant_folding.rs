@@ -1,6 +1,6 @@
 //! Constant folding: operations on constants become constants, up to a maximum size.
 //!
-//! Only operations that every kernel computes to the last bit are folded: data movement, selection,
+//! Only operations whose results have the same bits in every kernel are folded: data movement, selection,
 //! comparison, conversion, arithmetic on integers and booleans, and sums, differences and products of floats,
 //! which are correctly rounded. Functions such as `tanh` are left to their kernels.
 

@@ -84,8 +84,8 @@ impl Live {
             return;
         }
         match inst.op() {
-            // A `while` always reads its condition, an `if` or `case` its predicate. Their live results
-            // determine what else they read.
+            // A `while` always reads its condition, and an `if` or `case` its predicate. Which other values
+            // these operations read depends on which of their results are live.
             Op::While => todo.extend(inst.region(0).and_then(|r| r.returned().first())),
             Op::If | Op::Case => todo.extend(inst.own_operands()),
             _ => {

@@ -1,5 +1,5 @@
-//! Excess precision: a `bf16` result of arithmetic that is only widened or summed keeps its additional
-//! digits.
+//! Excess precision: a `bf16` result of arithmetic that is only widened or summed is kept in `f32`, without
+//! rounding.
 //!
 //! `convert(multiply(a, b))` to `f32`, with which JAX begins sums of products, becomes `multiply(convert(a),
 //! convert(b))`. A sum of `bf16` products is rewritten in the same way. XLA:CPU does the same: if farcall

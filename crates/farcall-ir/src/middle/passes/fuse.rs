@@ -46,7 +46,7 @@ pub use explain::{FusionEdge, UnfusedInst, UnfusedReason, fusion_edges, unfused}
 pub(super) use generations::Generations;
 pub(super) use roles::{Level, Role, Roles};
 
-/// Fusion.
+/// The fusion pass.
 pub static PASS: Pass =
     Pass { name: "fuse", about: "computes operations on corresponding elements together", run };
 
@@ -113,7 +113,8 @@ impl Postponement {
     }
 }
 
-/// Returns true if every operand is available at any time or is a result of one of `these`.
+/// Returns true if every operand is available at any time or is a result of an instruction for which `these`
+/// holds.
 fn is_made_of(inst: Inst<'_>, these: impl Fn(InstId) -> bool) -> bool {
     let func = inst.func();
     let is_one = |v: ValueId| func.defining_inst(v).is_some_and(|from| these(from.id()));
@@ -170,7 +171,7 @@ impl Plan {
         }
     }
 
-    /// Splits members over `n` elements each into parts that are computed together. Large members form a part
+    /// Splits members with `n` elements each into parts that are computed together. Large members form a part
     /// if they are connected. Small members form one part, except for members that can be postponed.
     /// `postponement` is initialized on first use, since few regions need it.
     fn parts(
@@ -385,9 +386,9 @@ fn reduces_rows(func: &Func, id: InstId, roles: &Roles) -> bool {
     roles.level(id) == Some(Level::Row) && matches!(func.inst(id).op(), Op::Reduce { .. })
 }
 
-/// Returns the members together with the instructions that are duplicated for them, which have as many
-/// elements as the members, or whose elements are all equal. On return, `set` holds exactly these
-/// instructions.
+/// Returns the members together with the instructions that are duplicated for them. A duplicated instruction
+/// has as many elements as the members, or its elements are all equal. On return, `set` holds exactly the
+/// members and the duplicated instructions.
 fn inside(func: &Func, members: &[InstId], roles: &Roles, set: &mut InstSet) -> Vec<InstId> {
     let mut outside = FxHashSet::default();
     loop {
@@ -402,7 +403,8 @@ fn inside(func: &Func, members: &[InstId], roles: &Roles, set: &mut InstSet) -> 
     }
 }
 
-/// Instructions in `inside` that others in `inside` slice, concatenate or pad.
+/// Returns the instructions in `inside` whose results other instructions in `inside` slice, concatenate or
+/// pad.
 fn sliced(func: &Func, inside: &[InstId], set: &InstSet) -> Vec<InstId> {
     let all = || inside.iter().map(|id| func.inst(*id));
     if !all().any(|inst| inst.op().moves_elements()) {
@@ -459,7 +461,8 @@ fn gathered(
                     && roles.is_cheap(from)
                     && !outside.contains(&from)
                     && match (func.inst(id).op(), func.inst(from).op()) {
-                        // Only operands, or slices of operands, can be moved.
+                        // In a fusion, only operands of the fusion, or slices of these operands, can be
+                        // moved.
                         (Op::Slice(_), _) => false,
                         (Op::Pad(_), _) => operand == 1 && made(from) == Some(1),
                         (Op::Concatenate { .. }, op) => matches!(op, Op::Slice(_)),

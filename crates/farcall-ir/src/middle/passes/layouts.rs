@@ -1,4 +1,4 @@
-//! Layouts: operands and results of custom calls that are not row-major are transposed around the call.
+//! Layouts: operands and results that are not row-major are transposed before and after their custom call.
 //!
 //! Every value of the middle form is row-major. A call that expects an operand in another layout gets a copy
 //! of the operand: transposed, so that its bytes are in the layout's order, and then reshaped to the type
@@ -46,8 +46,8 @@ fn run(func: &mut Func, _: &PassOptions) {
     }
 }
 
-/// For each operand and result of a call, the dimensions in the order of memory, major to minor; `None` if it
-/// is row-major.
+/// For each operand and result of a call, the dimensions in the order of memory, major to minor; `None` for a
+/// row-major operand or result.
 struct Layouts {
     operands: Vec<Option<Vec<usize>>>,
     results: Vec<Option<Vec<usize>>>,

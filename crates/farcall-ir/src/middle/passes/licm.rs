@@ -57,7 +57,7 @@ struct Motion {
 /// Availability of a value of a region before the instruction that owns the region.
 #[derive(Clone, Copy)]
 enum Known {
-    /// Equals this value, which is outside of the region or about to move there.
+    /// Equals this value, which is outside of the region, or is about to move out of it.
     Outside(ValueId),
     /// The result of a cheap instruction, which can be copied.
     Cheap,

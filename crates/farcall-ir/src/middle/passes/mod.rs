@@ -37,7 +37,7 @@ use crate::types::TensorType;
 use farcall_sig::DType;
 use smallvec::SmallVec;
 
-/// A pass, as pipelines and `--dump` name it.
+/// A pass. Pipelines and `--dump` refer to a pass by its name.
 #[derive(Debug)]
 pub struct Pass {
     /// Name of the pass and of its file.
@@ -56,7 +56,8 @@ pub struct PassOptions {
     /// Maximum number of elements of a constant that [`constant_folding`] creates.
     pub fold_limit: usize,
     /// Returns true for operations, on operands and a result of these types, that [`fuse`] may put into a
-    /// fusion. They need a tile kernel.
+    /// fusion. The engine computes a fusion tile by tile (a block of elements at a time), and needs a kernel
+    /// for tiles of each operation.
     pub fuses: fn(&Op, &[&TensorType], &TensorType) -> bool,
     /// Returns true for operations, on operands and a result of these types, that [`fuse`] duplicates into
     /// every fusion that uses them: cheap values (constants of one number, iotas, broadcasts), and movements

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! NumPy's indices work like this, so JAX's programs contain such code everywhere. After the rewrite, the
-//! wrapped indices need not be stored. If operations that are not elementwise use them, they are computed
-//! anyway, and the gathers and scatters use them, too.
+//! wrapped indices need not be stored. The exception is wrapped indices that operations other than
+//! elementwise ones use: these indices are computed anyway, and the gathers and scatters keep using them.
 
 use rustc_hash::FxHashMap;
 
@@ -48,8 +48,8 @@ fn run(func: &mut Func, _: &PassOptions) {
 /// Indices before wrapping, and the size that wrapping adds to each entry if it is negative.
 type Indices = (ValueId, Vec<usize>);
 
-/// The dimension of the index vectors of an operation that does not wrap indices yet, and their number of
-/// entries.
+/// Returns, for an operation that does not wrap indices yet, the dimension of the index vectors, and the
+/// number of entries of an index vector.
 fn index_vectors(op: &Op) -> Option<(usize, usize)> {
     let numbers = IndexedDims::of(op)?;
     numbers.wrap.is_empty().then_some((numbers.index_vector_dim, numbers.indexed_dims.len()))
@@ -66,7 +66,7 @@ fn indices(inst: Inst<'_>) -> (usize, ValueId) {
 fn wrap(r: &mut Rewriter<'_>, id: InstId, place: usize, (indices, wrap): Indices) {
     let inst = r.func().inst(id);
     let mut operands = inst.operands().to_vec();
-    // `indices_are_sorted` referred to the wrapped indices.
+    // `indices_are_sorted` referred to the wrapped indices; the indices before wrapping may be unsorted.
     let op = match inst.op() {
         Op::Gather(gather) => {
             let op = Gather { indices_are_sorted: false, ..(**gather).clone() };
@@ -129,7 +129,7 @@ fn before_wrapping(r: &mut Rewriter<'_>, id: InstId, value: ValueId) -> Option<(
     Some((before, size))
 }
 
-/// The indices that a select wraps, and the size that it adds to negative ones.
+/// The indices that a select wraps, and the size that the select adds to negative indices.
 fn wrapped(select: Inst<'_>) -> Option<(ValueId, usize)> {
     let (func, &[pred, chosen, other]) = (select.func(), select.operands()) else { return None };
     let compared = func.defining_inst(pred)?;

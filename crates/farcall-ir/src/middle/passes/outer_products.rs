@@ -75,8 +75,8 @@ fn factors(inst: Inst<'_>) -> Option<(TensorType, [Factor; 2])> {
     Some((to.clone(), [x, y]))
 }
 
-/// Returns true if a product of elements of type `from`, computed in type `to`, equals the sum of one such
-/// product.
+/// Returns true if a product of elements of type `from`, computed in type `to`, equals a sum with this
+/// product as its only term.
 fn sums_exactly(from: DType, to: DType) -> bool {
     if from.is_integer() {
         return from == to || (to.is_integer() && from.bits() < to.bits());

@@ -1,7 +1,7 @@
 //! Fusion of products with their users. A product, the fusion that uses its result, and the products that use
-//! the fusion's results become one instruction if the engine computes it by blocks of rows. The intermediate
-//! results are then never materialized. A transpose after the last product may be included; the result is
-//! then written in transposed order.
+//! the fusion's results become one instruction if the engine can compute such an instruction by blocks of
+//! rows. The intermediate results are then never materialized. A transpose after the last product may be
+//! included; the result is then written in transposed order.
 //!
 //! ```text
 //! scores = dot(q, k);  weights = fusion(scores);  out = dot(weights, v)
@@ -30,8 +30,8 @@ fn run(func: &mut Func, cx: &PassOptions) {
     });
 }
 
-/// A product and the chain of its users in a region, where each result has a single user. Reshapes may
-/// separate them, and the last product may be transposed.
+/// A product and the chain of its users in a region, where each result has a single user. There may be
+/// reshapes between these instructions, and the last product may be transposed.
 fn chain(r: &Rewriter<'_>, region: RegionId, product: InstId) -> Vec<InstId> {
     let op = |id: &InstId| r.func().inst(*id).op();
     let is_product = |op: &Op| matches!(op, Op::DotGeneral(_));
@@ -77,8 +77,9 @@ fn drop_trailing_reshapes(r: &Rewriter<'_>, chain: &mut Vec<InstId>) {
     }
 }
 
-/// Joins a chain of instructions, each used only by later ones, into a fusion in place of the last one.
-/// Returns false and changes nothing if the engine does not compute such a fusion.
+/// Joins a chain of instructions into a fusion in place of the last instruction. All instructions but the
+/// last are used only by later instructions of the chain. Returns false and changes nothing if the engine
+/// does not compute such a fusion.
 pub(super) fn join(r: &mut Rewriter<'_>, chain: &[InstId], cx: &PassOptions) -> bool {
     let func = r.func();
     let Some(last) = chain.last().map(|id| func.inst(*id)) else { return false };

@@ -2,15 +2,15 @@
 //!
 //! ```text
 //! reduce(x: [m, n], i) { r } over n   ──▶   y = i;  for each column: y = r(y, column)
-//! reduce_window(x, i) { r }           ──▶   y = i;  for each position in the window: y = r(y, x, shifted)
+//! reduce_window(x, i) { r }           ──▶   y = i;  for each position in the window: y = r(y, shifted x)
 //! map(x, y) { r }                     ──▶   r(x, y)
 //! select_and_scatter(x, y, i) { r, s } ──▶  p = reduce_window(x, numbers) { r };  scatter(i, p, y) { s }
 //! ```
 //!
 //! `r` is applied to whole tensors elementwise, and becomes fusions. Elements are combined one after the
 //! other, as in the evaluator and XLA:CPU. Programs may rely on that order if a region is not associative (a
-//! sum of squares, for example). Windows that begin at the first element and grow (`cumlogsumexp`) are one
-//! loop over the elements; other large windows are a loop over the positions in the window.
+//! sum of squares, for example). Windows that begin at the first element and grow (`cumlogsumexp`) become one
+//! loop over the elements; other large windows become a loop over the positions in the window.
 //!
 //! Sums and products of floats are left alone, since the evaluator accumulates them in a wider type.
 
@@ -237,7 +237,7 @@ impl Lowering<'_, '_> {
     }
 
     /// Adds a loop that combines the elements of a dimension, starting from `inits`. Returns the final values
-    /// or, if `all` are wanted, the values after each element.
+    /// or, if `all` is true, the values after each element.
     fn fold(&mut self, xs: &[ValueId], inits: &[ValueId], dim: usize, all: bool) -> Values {
         let mut kept = self.ty(xs[0]).sizes().to_vec();
         kept.remove(dim);
@@ -250,7 +250,7 @@ impl Lowering<'_, '_> {
 
     /// Adds a loop over the slices of tensors along a dimension, before this instruction. `step` computes the
     /// next values by adding instructions before a given one; its inputs are a slice of each tensor, the
-    /// values, and captured values. Returns the last values or, if `all` are wanted, the values after each
+    /// values, and captured values. Returns the last values or, if `all` is true, the values after each
     /// slice.
     fn scan(
         &mut self,

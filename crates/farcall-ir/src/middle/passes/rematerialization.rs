@@ -82,7 +82,7 @@ struct Recomputation<'a> {
     generations: &'a Generations,
     /// Results of members that are stored in any case.
     stored: FxHashSet<ValueId>,
-    /// Results of members to recompute, with the later generations that use each.
+    /// Results of members to recompute, each with the later generations that use it.
     values: Vec<(ValueId, SmallVec<[u32; 2]>)>,
 }
 

@@ -87,7 +87,8 @@ fn window(inst: Inst<'_>) -> Option<Slice> {
         .map(|(d, size)| starts[d].checked_add(*size).filter(|limit| *size > 0 && *limit <= x.sizes()[d]));
     let limit = limits.collect::<Option<Vec<usize>>>()?;
     let window = Slice { start: starts, limit, strides: vec![1; x.rank()] };
-    // Index vectors without entries have no elements, so `vector` does not notice if there are several.
+    // Index vectors without entries have no elements, so `vector` does not notice if there are several of
+    // them.
     let elements = window.sizes().try_fold(1, usize::checked_mul);
     (elements == update.elements()).then_some(window)
 }

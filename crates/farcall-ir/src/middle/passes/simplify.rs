@@ -26,8 +26,8 @@ enum Replacement {
     Splat(Scalar),
     /// A different operation on different operands.
     Op(Op, Vec<ValueId>),
-    /// A binary operation. Its operands are the first value, a scalar that is broadcast to the result's type,
-    /// and the second value, which is reshaped to that type.
+    /// A binary operation. Its operands are the first value (a scalar, which is broadcast to the result's
+    /// type) and the second value (which is reshaped to the result's type).
     Each(Binary, [ValueId; 2]),
     /// A value multiplied by a number.
     Scaled(ValueId, Scalar),

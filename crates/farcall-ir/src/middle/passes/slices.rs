@@ -76,8 +76,8 @@ struct Part {
 /// The part of an instruction's results that is used, if computing it alone is possible and cheaper.
 fn part(r: &Rewriter<'_>, inst: InstId) -> Option<Part> {
     let inst = r.func().inst(inst);
-    // Among the operations with several results, only sorts can be computed in part; other results may differ
-    // in size.
+    // Among the operations with several results, only sorts can be computed in part. The results of other
+    // operations may differ in size.
     if inst.results().len() > 1 && !inst.op().is_sort() {
         return None;
     }

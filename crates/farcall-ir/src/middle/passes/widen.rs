@@ -1,4 +1,4 @@
-//! Computes element types without kernels in wider types.
+//! Widening: operations on element types without kernels are computed in wider types.
 //!
 //! ```text
 //! add(x, y) of i4          ──▶  convert(add(convert(x), convert(y)) of i8) to i4
@@ -372,7 +372,7 @@ impl Widening<'_, '_, '_> {
             return;
         }
         let keeps = keeps_digits(inst);
-        // The last instruction of a region is its return.
+        // There is a next instruction, since the last instruction of a region is its return.
         let Some(next) = inst.next().map(|next| next.id()) else { return };
         self.operands(id, |i| i < own);
         for region in regions {

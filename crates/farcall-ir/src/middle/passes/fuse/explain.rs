@@ -120,19 +120,19 @@ impl fmt::Display for UnfusedReason {
     }
 }
 
-/// Maximum number of instructions visited to find one between two others.
+/// Maximum number of instructions visited in the search for an instruction between two others.
 const MAX_VISITED: usize = 4096;
 
-/// Lists every elementwise operation that is in no fusion, after the pass has run, in the order of their
-/// regions. Constants and reshapes, which need no computation, are left out.
+/// Lists the elementwise operations that are in no fusion after the fusion pass has run, in the order of
+/// their regions. Constants and reshapes, which need no computation, are left out.
 pub fn unfused(func: &Func, cx: &PassOptions) -> Vec<UnfusedInst> {
     let explainer = Explainer::new(func, cx);
     explainer.insts().filter(|inst| is_on_elements(inst.op())).map(|inst| explainer.why(inst)).collect()
 }
 
-/// Lists where fusions end, after the pass has run, in the order of the users. Operations that [`unfused`]
-/// reports, and operations that only rearrange a value, are left out.
-pub fn fusion_edges(func: &Func, cx: &PassOptions) -> Vec<FusionEdge> {
+/// Lists the edges at which fusions end, after the fusion pass has run, in the order of the users. Operations
+/// that [`unfused`] reports, and operations that only rearrange a value, are left out.
+pub fn fusion_boundaries(func: &Func, cx: &PassOptions) -> Vec<FusionEdge> {
     let explainer = Explainer::new(func, cx);
     explainer.insts().flat_map(|to| explainer.fusion_edges(to)).collect()
 }
@@ -277,7 +277,7 @@ impl<'a> Explainer<'a> {
         inst.regions().map(|r| r.insts().filter(|i| is_on_elements(i.op())).count()).sum()
     }
 
-    /// An instruction on a path from `from` to `to`, other than the two.
+    /// Returns an instruction on a path from `from` to `to`, other than these two.
     fn between<'f>(&'f self, from: Inst<'_>, to: Inst<'_>) -> Option<Inst<'f>> {
         let (mut waiting, mut seen) = (vec![to.id()], FxHashSet::default());
         while let Some(id) = waiting.pop() {

@@ -21,8 +21,8 @@ pub(super) fn run(r: &mut Rewriter<'_>, id: InstId) -> InstId {
 fn rewritten(r: &mut Rewriter<'_>, id: InstId) -> Option<InstId> {
     let inst = r.func().inst(id);
     let count = inst.results().len();
-    // Index of the operand that is combined with the first one; the `count` operands from there correspond to
-    // the first `count` operands.
+    // Index of the operand that is combined with operand 0. The `count` operands from this index on
+    // correspond to the first `count` operands.
     let second = match inst.op() {
         Op::Reduce { .. } | Op::ReduceWindow(_) => count,
         Op::Scatter(_) | Op::Form(FormOp::WrappingScatter(_)) => count + 1,
@@ -35,8 +35,8 @@ fn rewritten(r: &mut Rewriter<'_>, id: InstId) -> Option<InstId> {
     }
     let bits: Vec<Option<DType>> =
         (0..count).map(|i| as_bits(r, region, [args[i], args[count + i]], returned[i])).collect();
-    // If a result's type differs from the region's, its elements are converted, which bit patterns do not
-    // allow.
+    // If the element types of an operand, its result and the region's values differ, the operation converts
+    // elements. Bit patterns do not allow that.
     let same = |i: usize| {
         let func = r.func();
         let all = [inst.operands()[i], inst.operands()[second + i], inst.results()[i], args[i], returned[i]];

@@ -1,13 +1,13 @@
-//! Sort keys: functions that a comparator applies to the elements of one side are computed once per element,
-//! not once per comparison.
+//! Sort keys: if a comparator applies the same function to its left and its right elements, the function is
+//! computed once per element, not once per comparison.
 //!
 //! ```text
 //! sort(x) { (a, b) → abs(a) < abs(b) }   ──▶   k = abs(x);  sort(x, k) { (a, b, j, k) → j < k }
 //! ```
 //!
-//! Both sides must use the same function of their elements. If a comparator computes several keys, such as
-//! the real and the imaginary part of a complex number, the sort gets a tensor for each key. The comparator
-//! then only compares and selects, which the sort kernel supports.
+//! Both sides of the comparison must use the same function of their elements. If a comparator computes
+//! several keys, such as the real and the imaginary part of a complex number, the sort gets a tensor for each
+//! key. The comparator then only compares and selects, which the sort kernel supports.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -37,7 +37,7 @@ pub(super) fn run(r: &mut Rewriter<'_>, id: InstId, cx: &PassOptions) {
     }
 }
 
-/// The point at which one-sided values become keys.
+/// The point at which values that depend on only one side become keys.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Cut {
     /// As late as possible: comparisons and selects stay in the comparator, since they define its order.
@@ -214,7 +214,8 @@ impl Comparator {
         }
     }
 
-    /// Inserts a sort by keys before the sort; its first results correspond to the results of the sort.
+    /// Inserts a sort by keys before the original sort. The first results of the new sort correspond to the
+    /// results of the original sort.
     fn sort_by(&self, r: &mut Rewriter<'_>, id: InstId, keyed: &Keyed) -> InstId {
         let mut tensors = vec![None; self.expressions.len()];
         let mut operands = self.operands.clone();

@@ -10,7 +10,8 @@ use crate::types::{TensorType, Type};
 use farcall_sig::DType;
 
 /// Replaces a `select_and_scatter` by a window reduction and a scatter, and returns the reduction. Returns
-/// `None` and changes nothing if the types would need conversions of elements.
+/// `None` and changes nothing if elements would have to be converted, or if a tensor is quantized or has no
+/// elements.
 pub(super) fn take_apart(r: &mut Rewriter<'_>, id: InstId, s: &SelectAndScatter) -> Option<InstId> {
     let inst = r.func().inst(id);
     let ([x, source, init], [select, scatter]) = (inst.own_operands(), inst.region_ids()) else {
@@ -86,7 +87,7 @@ pub(super) fn take_apart(r: &mut Rewriter<'_>, id: InstId, s: &SelectAndScatter)
     Some(found)
 }
 
-/// Adds an operation that applies a region before an instruction.
+/// Adds an operation that applies a region. The operation goes before the instruction `id`.
 fn apply<const N: usize>(
     r: &mut Rewriter<'_>,
     id: InstId,
