@@ -1,8 +1,9 @@
 //! Functions of complex numbers, in double precision.
 //!
-//! Infinities, NaNs and signed zeros follow C99's Annex G where XLA does. The formulas avoid cancellation and
-//! overflow. Sources: Kahan, "Branch Cuts for Complex Elementary Functions" (1987), and Hull, Fairgrieve,
-//! Tang, "Implementing the Complex Arcsine and Arccosine Functions Using Exception Handling" (1997).
+//! Infinities, NaNs and signed zeros follow C99's Annex G where XLA follows it. The formulas avoid
+//! cancellation and overflow. Sources: Kahan, "Branch Cuts for Complex Elementary Functions" (1987), and
+//! Hull, Fairgrieve, Tang, "Implementing the Complex Arcsine and Arccosine Functions Using Exception
+//! Handling" (1997).
 
 use crate::op::{Binary, Unary};
 use crate::scalar::Scalar;
@@ -366,7 +367,7 @@ struct Arc {
     acos: f64,
 }
 
-/// The algorithm of Hull, Fairgrieve and Tang, for arguments scaled into a safe range.
+/// The algorithm of Hull, Fairgrieve and Tang. Very large and very small arguments are treated separately.
 fn arc(x: f64, y: f64) -> Arc {
     let large = 1e150;
     if x > large || y > large {

@@ -333,7 +333,7 @@ mod tests {
 
     #[test]
     fn products_of_batches_in_any_order_of_dimensions() {
-        // lhs [k, b, m], rhs [n, k, b] to [b, m, n].
+        // The product of lhs [k, b, m] and rhs [n, k, b] has the dimensions [b, m, n].
         let (lhs, rhs) = (count(DType::S64, &[2, 2, 3]), count(DType::S64, &[2, 2, 2]));
         let d = dims([&[1], &[2]], [&[0], &[1]]);
         let out = dot(&lhs, &rhs, &d, DType::S64, Denormals::Ieee).unwrap();
@@ -392,7 +392,8 @@ mod tests {
         assert_eq!(product(Denormals::Flush), 0.0);
     }
 
-    /// Dimensions of the image [b, 0, f] and the kernels [0, i, o].
+    /// A convolution of an image with the dimensions [b, 0, f] and kernels with the dimensions [0, i, o],
+    /// where 0 is the spatial dimension.
     fn conv() -> Convolution {
         Convolution {
             strides: vec![1],
@@ -429,7 +430,8 @@ mod tests {
         assert_eq!(reversed.as_slice::<i64>(), [4, 7, 10]);
         let padded = Convolution { padding: vec![(1, 1)], strides: vec![2], ..conv() };
         assert_eq!(run(&[1, 4, 1], &[2, 1, 1], &padded).as_slice::<i64>(), [2, 8, 4]);
-        // The elements 1 0 2 0 3 under windows 1 _ 2.
+        // The dilated image is 1 0 2 0 3. The dilated kernel has the weights 1 and 2 for the first and the
+        // third element of a window.
         let dilated = Convolution { lhs_dilation: vec![2], rhs_dilation: vec![2], ..conv() };
         assert_eq!(run(&[1, 3, 1], &[2, 1, 1], &dilated).as_slice::<i64>(), [5, 0, 8]);
         let cut = Convolution { padding: vec![(-1, -1)], ..conv() };
@@ -442,7 +444,7 @@ mod tests {
         let features = Convolution { feature_group_count: 2, ..conv() };
         let out = run(&[1, 2, 2], &[1, 1, 2], &features);
         assert_eq!((out.dims(), out.as_slice::<i64>()), (&[1, 2, 2][..], &[1, 4, 3, 8][..]));
-        // Two images, one kernel each: a batch of one with two features.
+        // Two images, one kernel each: the result is a batch of one image with two features.
         let batches = Convolution { batch_group_count: 2, ..conv() };
         let out = run(&[2, 2, 1], &[1, 1, 2], &batches);
         assert_eq!((out.dims(), out.as_slice::<i64>()), (&[1, 2, 2][..], &[1, 6, 2, 8][..]));

@@ -249,8 +249,8 @@ fn quieted(x: Scalar, to: DType) -> Scalar {
     }
 }
 
-/// Works on the bits of the operand's type, like XLA: the mantissa is first rounded to nearest even, then
-/// values outside of the exponent's range become infinity or zero.
+/// Applies `reduce_precision` to an element. Works on the bits of the operand's type, like XLA: the mantissa
+/// is first rounded to nearest even, then values outside of the exponent's range become infinity or zero.
 pub(super) fn reduce_precision_element(
     dtype: DType,
     x: Scalar,

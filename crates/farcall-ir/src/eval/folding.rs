@@ -1,4 +1,5 @@
-//! Reductions: `reduce`, the second half of `select_and_scatter`, `map`. Windows are [`super::windows`].
+//! Reductions: `reduce`, the second half of `select_and_scatter`, `map`. Reductions of windows are in
+//! [`super::windows`].
 //!
 //! A region is a function of scalars ([`Body`]). This module does not round between steps: a region rounds
 //! its results to their types, and a body for a sum of floats may return more digits than the type has (see
@@ -30,7 +31,7 @@ pub(super) fn fold(
     let Some(first) = inputs.first() else { return Ok(Vec::new()) };
     let kept = dims::others(first.dims().len(), &[dims]);
     let result_dims = pick(first.dims(), &kept);
-    // Strides from an input element to its result; reduced dimensions have stride 0.
+    // Strides of the result along the dimensions of an input; the stride is 0 along a reduced dimension.
     let mut result_strides = vec![0; first.dims().len()];
     for (d, stride) in kept.iter().zip(strides(&result_dims)) {
         result_strides[*d] = stride;
@@ -94,7 +95,7 @@ pub(super) fn truth(returned: &[Scalar]) -> bool {
     returned.first().is_some_and(|s| s.as_bool())
 }
 
-/// Splits consecutive tuples into one tensor per member.
+/// Splits tuples of elements, stored one after another, into one tensor per member of the tuples.
 pub(super) fn unzip(tuples: &[Scalar], dims: &[usize], dtypes: &[DType]) -> Result<Vec<Literal>, EvalError> {
     let n = dtypes.len();
     let each = dtypes.iter().enumerate();

@@ -1,6 +1,6 @@
 //! Operations whose indices are data: gather, scatter, dynamic slices.
 //!
-//! The index arithmetic uses the specification's names, so that the two can be compared.
+//! The index arithmetic uses the specification's names, so that it can be compared with the specification.
 
 use super::folding::Body;
 use super::index::{for_each, position, try_for_each};

@@ -340,7 +340,7 @@ fn step<'m>(m: &mut Machine<'m>, inst: Inst<'m>, operands: Vec<EvalValue>) -> Re
 }
 
 impl EvalValue {
-    /// The tensor, if it is one.
+    /// Returns the tensor, if the value is a tensor.
     pub fn tensor(&self) -> Option<&Literal> {
         match self {
             EvalValue::Tensor(l) => Some(l),
@@ -383,7 +383,7 @@ impl From<Literal> for EvalValue {
     }
 }
 
-/// Checks the number and types of values against the declared ones.
+/// Checks the number and the types of values against the values that the function declares.
 fn check_values(what: &str, func: &Func, declared: &[ValueId], values: &[EvalValue]) -> Result<(), String> {
     if declared.len() != values.len() {
         return Err(format!("{} {what}s expected, {} given", declared.len(), values.len()));

@@ -90,7 +90,7 @@ pub(super) fn rng(
 /// Key of the random numbers of `rng`.
 const RNG_KEY: u64 = 0x6661_7263_616c_6c21;
 
-/// Generates bits for a tensor, and the new state. `None` if the state has the wrong number of words.
+/// Returns random bits for a tensor, and the new state; `None` if the state has the wrong number of words.
 fn generate(
     algorithm: RngAlgorithm,
     state: &[u64],
@@ -114,7 +114,7 @@ fn generate(
     }
 }
 
-/// Generates bits for a tensor, and the counter after them.
+/// Returns random bits for a tensor, and the counter of the next block.
 ///
 /// An element of more than 32 bits takes a block of two words. For narrower types, the two words of a block
 /// belong to neighbors along one dimension: the first dimension of even size, or else the largest dimension.
@@ -162,8 +162,8 @@ pub fn threefry(key: u64, counter: u64) -> [u32; 2] {
     [x, y]
 }
 
-/// Generates bits for `elements` elements, and the counter after them. Each block of four words yields four
-/// elements, or two 64-bit elements.
+/// Returns random bits for `elements` elements, and the counter of the next block. Each block of four words
+/// yields four elements, or two 64-bit elements.
 fn philox_bits(key: u64, counter: u128, dtype: DType, elements: usize) -> (Vec<u64>, u128) {
     let per_block = if dtype.bits() > 32 { 2 } else { 4 };
     let blocks = elements.div_ceil(per_block);

@@ -1,7 +1,8 @@
 //! Regions that are applied to elements: reducers, comparators, the bodies of `map` and `scatter`.
 //!
-//! A region of elementwise operations on rank 0 tensors, and of calls of such functions, is translated once
-//! into a list of operations on [`Scalar`]s in numbered slots. Any other region runs on the machine.
+//! A region of elementwise operations on rank 0 tensors, and of calls of functions with such operations, is
+//! translated once into a list of operations on [`Scalar`]s in numbered slots. Any other region runs on the
+//! machine.
 
 use std::collections::HashMap;
 
@@ -69,7 +70,7 @@ impl<'m> Applied<'m> {
 /// Maximum depth of calls that are translated.
 const MAX_CALLS: usize = 8;
 
-/// Maximum number of translated operations after which another call is still translated.
+/// Number of translated operations above which no further call is translated.
 const MAX_INSTRUCTIONS: usize = 1_000;
 
 /// A region as operations on slots. The arguments have the first slots, followed by captured values and

@@ -24,7 +24,7 @@ pub(super) fn bytes(m: &Machine<'_>, inst: Inst<'_>, xs: &[EvalValue]) -> usize 
     let operands = || (0..xs.len()).fold(0usize, |n, i| n.saturating_add(operand(i)));
     let results = || {
         let each = inst.results().iter().filter_map(|r| m.func.tensor(*r));
-        // The code that determines dynamic sizes checks their memory itself.
+        // For results of dynamic sizes, the code that determines the sizes requests the memory itself.
         each.fold(0usize, |n, t| n.saturating_add(t.static_sizes().map_or(0, count)))
     };
     let elements = match inst.op() {

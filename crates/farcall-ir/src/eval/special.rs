@@ -80,7 +80,7 @@ pub fn zeta(s: f64, q: f64) -> f64 {
         return f64::INFINITY;
     }
     if q <= 0.0 {
-        // Poles follow XLA.
+        // The values at the poles follow XLA.
         if q == q.floor() {
             return if s % 2.0 == 0.0 { f64::INFINITY } else { f64::NAN };
         }

@@ -62,7 +62,8 @@ pub(super) fn fold_windows(
 }
 
 /// The first half of `select_and_scatter`: for each window of the operand, returns the position of the
-/// element that `select` keeps. `select` compares it with each later element, in row-major order.
+/// element that `select` keeps. `select` compares the element kept so far with each later element, in
+/// row-major order.
 ///
 /// A window that lies entirely in the padding selects no element.
 pub(super) fn select(
