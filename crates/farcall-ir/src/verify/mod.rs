@@ -19,15 +19,16 @@
 //!   `early-terminator`). A function returns its result types (`return-arity`, `return-type`).
 //! - Every instruction has the operands, results and regions of its operation (`operand-count`,
 //!   `operand-kind`, `result-count`, `result-kind`, `region-count`), satisfies the constraints of the
-//!   specification, and captures no operands, which only the middle form allows (`captures`). No operation
-//!   belongs to the middle form ([`Traits::FORM`], `form-operation`). The layouts, aliases, computations and
-//!   configuration of a custom call fit its types (`custom-call-layout`, `custom-call-alias`,
-//!   `custom-call-config`, `custom-call-types`, `custom-call-version`). If a custom call stands for an
-//!   operation ([`crate::normalize`]), the replacement is valid, too (`check-value`, `sharding-constraint`).
+//!   specification, and has no captures, which only the [middle form](crate::middle) allows (`captures`). No
+//!   operation belongs to the middle form ([`Traits::FORM`], `form-operation`). The layouts, aliases,
+//!   computations and configuration of a custom call fit its types (`custom-call-layout`,
+//!   `custom-call-alias`, `custom-call-config`, `custom-call-types`, `custom-call-version`). If a custom call
+//!   stands for an operation ([`crate::normalize`]), the replacement is valid, too (`check-value`,
+//!   `sharding-constraint`).
 //!
-//! The verifier is as strict as StableHLO's own: dynamic dimensions are compatible with every size, reducers
-//! may accumulate in wider types, and the scales of quantized results may differ from those of the operands.
-//! The evaluator and the engine also need static shapes, which [`Verified::into_static`] checks and
+//! The verifier is as strict as StableHLO's verifier: dynamic dimensions are compatible with every size,
+//! reducers may accumulate in wider types, and the scales of quantized results may differ from those of the
+//! operands. The evaluator and the engine also need static shapes, which [`Verified::into_static`] checks and
 //! [`crate::refine`] provides.
 //!
 //! Constraints among inputs are checked by [`crate::infer`]. The files named after op families compare
@@ -76,7 +77,7 @@ pub fn verify(module: &Module) -> Result<Verified<'_>, ProgramError> {
     verified(Cow::Borrowed(module))
 }
 
-/// Checks a module like [`verify`], and consumes it, so that it is never copied.
+/// Checks a module like [`verify`], and consumes it, so that the module is never copied.
 ///
 /// # Errors
 /// Same errors as [`verify`].

@@ -88,8 +88,8 @@ pub(super) fn reshape_axis(cx: &mut Cx<'_>, code: &'static str, operand: &Tensor
 }
 
 /// Checks that a broadcast maps the quantized dimension of the operand to that of the result. If the
-/// dimension has size 1 in the operand, all scales and zero points of the result must be equal to the
-/// operand's only ones.
+/// dimension has size 1 in the operand, all scales and zero points of the result must be equal to the only
+/// scale and zero point of the operand.
 pub(super) fn broadcast_axis(
     cx: &mut Cx<'_>,
     code: &'static str,

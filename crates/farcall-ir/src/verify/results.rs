@@ -30,7 +30,8 @@ pub(super) fn check_each(cx: &mut Cx<'_>, inferred: &[Type], element: &'static s
     compare(cx, inferred, &codes);
 }
 
-/// Checks that the declared types are compatible with the inferred ones. Returns true if all are.
+/// Checks that the declared types are compatible with the inferred ones. Returns true if all of them are
+/// compatible.
 pub(super) fn check(cx: &mut Cx<'_>, inferred: &[Type], codes: Codes) -> bool {
     compare(cx, inferred, &|_| codes)
 }

@@ -8,7 +8,8 @@ use crate::diag::ProgramError;
 use crate::module::Module;
 
 /// A verified module in which no custom call stands for an operation: the verifier has replaced these calls
-/// ([`crate::normalize`]). Only [`verify`](super::verify) and [`verify_owned`](super::verify_owned) make one.
+/// ([`crate::normalize`]). Only [`verify`](super::verify) and [`verify_owned`](super::verify_owned) create
+/// such a module.
 #[derive(Clone, Debug)]
 pub struct Verified<'m> {
     module: Cow<'m, Module>,
@@ -49,7 +50,7 @@ impl Deref for Verified<'_> {
 }
 
 /// A verified module whose values all have static shapes, as the evaluator and the compiler require. Only
-/// [`Verified::into_static`] makes one.
+/// [`Verified::into_static`] creates such a module.
 #[derive(Clone, Debug)]
 pub struct StaticModule<'m> {
     module: Verified<'m>,
