@@ -224,7 +224,8 @@ fn dimension_numbers(cx: &mut Cx<'_>, op: &Convolution, rank: usize, dynamic: bo
     ok
 }
 
-/// Checks the group counts and the sizes that they divide.
+/// Checks the group counts, and that each of them divides the sizes of the dimensions that are split into
+/// groups.
 fn features(cx: &mut Cx<'_>, op: &Convolution, lhs: &TensorType, rhs: &TensorType, dynamic: bool) {
     let (features, batches) = (op.feature_group_count, op.batch_group_count);
     // convolution_c21

@@ -8,9 +8,9 @@
 //! are computed from the same numbers. [`crate::verify`] calls this module and checks the *outputs*. Each
 //! constraint is therefore written once. A check is tagged with the specification's name for the constraint
 //! (`reduce_c4`), which is also the diagnostic's code. Constraints on operand types are named as in the
-//! specification's tables of inputs (`abs_i1`), those on results by their position in the table of outputs
-//! (`iota_o1`). Constraints on CHLO's operations, which the specification does not number, are named by the
-//! same pattern (`chlo_acos_c1`).
+//! specification's tables of inputs (`abs_i1`). Constraints on result types are named by the position of the
+//! result in the table of outputs (`iota_o1`). Constraints on CHLO's operations, which the specification does
+//! not number, are named by the same pattern (`chlo_acos_c1`).
 //!
 //! Some operations have a result type that the program chooses (`reshape`, `convert`, `iota`, `custom_call`,
 //! …). For these operations, inference takes the free parts from the declared type: `convert` returns the
