@@ -89,8 +89,8 @@ pub(super) fn bitcast_convert(
     let mut out = zeros(to, &dims)?;
     let total = x.len() * old;
     let (source, target) = (x.bytes(), out.bytes_mut());
-    // The bits are copied one by one, since an element may not be a whole number of bytes; narrow elements
-    // take a byte each in memory.
+    // The bits are copied one by one, since the width of an element need not be a whole number of bytes. In
+    // memory, an element of fewer than eight bits takes a byte.
     let (old_step, new_step) = (from.size() * 8, to.size() * 8);
     for bit in Pace::until_due(0..total) {
         let at = bit / old * old_step + bit % old;
@@ -224,7 +224,8 @@ pub(super) fn clamp_element(
 
 /// Converts an element of `from` to `to`; the caller rounds the result.
 pub(super) fn convert_element(denormals: Denormals, from: DType, to: DType, x: Scalar) -> Scalar {
-    // `f8E8M0FNU` stores powers of two, the smallest of which is a subnormal `f32`. Flushing would lose it.
+    // `f8E8M0FNU` stores powers of two, the smallest of which is a subnormal `f32`. Flushing would lose this
+    // power.
     let powers = from == DType::F8E8M0FNU || to == DType::F8E8M0FNU;
     if from == to {
         return x;

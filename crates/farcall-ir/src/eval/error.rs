@@ -16,7 +16,7 @@ use crate::module::{Inst, Module};
 pub struct EvalError {
     /// Description of the error.
     pub message: String,
-    /// The kind of error, for callers that distinguish them.
+    /// The kind of error, for callers that distinguish kinds.
     pub cause: Cause,
     /// Name of the operation that failed, if any.
     pub op: Option<&'static str>,
@@ -93,7 +93,7 @@ impl EvalError {
         self.span.map(|span| Diagnostic::new("run", span, nowhere.to_string()))
     }
 
-    /// Adds the operation, unless an operation inside it has been added already.
+    /// Adds the operation, unless an inner operation has been added already.
     pub(super) fn at(mut self, module: &Module, inst: Inst<'_>) -> EvalError {
         if self.op.is_none() {
             self.op = Some(inst.op().name());

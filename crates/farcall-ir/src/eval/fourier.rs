@@ -104,8 +104,9 @@ fn on_circle(a: usize, n: usize) -> (f64, f64) {
     }
 }
 
-/// Maximum prime factor of the length of a line with NaNs or infinities. The transform takes as many steps
-/// per element as the factor. If the factor is larger, every element of such a line becomes NaN.
+/// Maximum prime factor of the length with which a line with NaNs or infinities is still transformed. The
+/// transform takes as many steps per element as the largest prime factor. If this factor exceeds the maximum,
+/// every element of the result is NaN.
 const MAX_SUMMED_FACTOR: usize = 256;
 
 fn largest_prime_factor(mut n: usize) -> usize {

@@ -30,7 +30,7 @@ pub(super) fn real_dynamic_slice(xs: &[EvalValue]) -> Result<Vec<EvalValue>, Eva
     one(slice_between(tensor(xs, 0)?, tensor(xs, 1)?, tensor(xs, 2)?, tensor(xs, 3)?)?)
 }
 
-/// `gather`: operand, start indices. `wrap` is added to negative indices, if it is not empty.
+/// `gather`: operand, start indices. If `wrap` is not empty, it is added to negative indices.
 pub(super) fn gather(xs: &[EvalValue], g: &Gather, wrap: &[usize]) -> Result<Vec<EvalValue>, EvalError> {
     one(gathered(tensor(xs, 0)?, tensor(xs, 1)?, g, wrap)?)
 }
@@ -41,8 +41,8 @@ pub(super) fn dynamic_gather(xs: &[EvalValue], g: &Gather) -> Result<Vec<EvalVal
     one(gathered(tensor(xs, 0)?, tensor(xs, 1)?, &Gather { slice_sizes, ..g.clone() }, &[])?)
 }
 
-/// `scatter`: inputs, scatter indices, and one update for each input. `wrap` is added to negative indices, if
-/// it is not empty.
+/// `scatter`: inputs, scatter indices, and one update for each input. If `wrap` is not empty, it is added to
+/// negative indices.
 pub(super) fn scatter<'m>(
     m: &mut Machine<'m>,
     inst: Inst<'m>,

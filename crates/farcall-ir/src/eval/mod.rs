@@ -247,7 +247,8 @@ fn evaluated_inst(
     Machine::new(module, func, host, numerics, captured).run_inst(inst, operands.to_vec())
 }
 
-/// Evaluates one operation. Its family returns the results, or a region or function to run first.
+/// Evaluates one operation. The module of the operation's family returns the results, or a region or function
+/// to run first.
 fn step<'m>(m: &mut Machine<'m>, inst: Inst<'m>, operands: Vec<EvalValue>) -> Result<Step<'m>, EvalError> {
     let xs = operands.as_slice();
     memory::admit_scratch(scratch::bytes(m, inst, xs))?;

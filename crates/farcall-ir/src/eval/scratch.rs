@@ -1,9 +1,9 @@
 //! Bounds the temporary memory of an operation: the vectors of scalars, numbers and positions with which
 //! operations are evaluated.
 //!
-//! These vectors are allocated like any other, so a failed allocation would end the process. A bound of their
-//! size is therefore requested before the operation starts. The bound covers any implementation that is
-//! linear in the elements it reads and writes; an operation that needs more must add it here.
+//! These vectors are allocated like any other vector, so a failed allocation would end the process. A bound
+//! of their size is therefore requested before the operation starts. The bound covers any implementation that
+//! is linear in the elements it reads and writes; an operation that needs more memory must add it here.
 
 use super::EvalValue;
 use super::machine::Machine;

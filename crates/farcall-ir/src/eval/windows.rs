@@ -434,7 +434,8 @@ impl Axis {
         r as i128 * self.stride as i128 - i128::from(self.padding.0)
     }
 
-    /// The element at position `w` of window `r`, unless padding or a hole is there.
+    /// The element at position `w` of window `r`; `None` if the position is in the padding, or in a hole of
+    /// base dilation.
     fn element(&self, r: usize, w: usize) -> Option<usize> {
         let at = self.start(r) + w as i128 * self.window_dilation as i128;
         let dilation = self.base_dilation.max(1) as i128;
