@@ -93,8 +93,8 @@ fn grows(new: &NewInst, dim: usize, from: usize, to: usize) -> Diagnostic {
     Diagnostic::new("dynamic-shape", new.span, message).note(note)
 }
 
-/// Rewrites an operation whose last operand, number `i`, is the shape of its result, to `op` without that
-/// operand.
+/// Rewrites an operation whose last operand, number `i`, is the shape of its result. The new operation, `op`,
+/// does not take this operand.
 fn shaped(walk: &mut Walk<'_, '_>, inst: Inst<'_>, new: &mut NewInst, i: usize, op: Op) -> Result<(), Stop> {
     let declared = walk.declared(inst.results()[0]);
     if let Some(sizes) = walk.integers(new.operands[i]) {

@@ -1,4 +1,4 @@
-//! The walk through a function that specializes it: regions, calls and control flow.
+//! The walk that specializes a function: regions, calls and control flow.
 
 use farcall_sig::DType;
 

@@ -1,5 +1,5 @@
-//! Specializes programs with dynamic dimensions to static ones, given the input types and the elements of
-//! inputs that shapes depend on.
+//! Specializes programs with dynamic dimensions to programs with static shapes, given the input types, and
+//! the elements of those inputs that shapes depend on.
 //!
 //! ```text
 //! Module with `?` + facts about the inputs ──refine──▶ Module without `?`: functions that the entry reaches
