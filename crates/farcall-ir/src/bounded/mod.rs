@@ -13,8 +13,8 @@
 //! concatenations, sorts) move the elements so that the padding is last again. Loops and branches carry the
 //! sizes as further values (`control`), and calls that involve bounded dimensions are inlined.
 //!
-//! The sizes of the results become further results of the entry. The attribute [`SIZE_OF`] marks them, and
-//! [`cut`] drops the padding and these results after a run.
+//! The sizes of the results become further results of the entry. The attribute [`SIZE_OF`] marks these
+//! further results. After a run, [`cut`] drops them, together with the padding.
 //!
 //! **Invariants.** Elements within the sizes do not depend on padding. Sizes are within `0..=bound`, so no
 //! operation reads or writes out of bounds.

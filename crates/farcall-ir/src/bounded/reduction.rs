@@ -87,7 +87,7 @@ impl<'m> Lowering<'m> {
         self.emit_sized(inst, vec![x_id, kernel_id], &[sizes])
     }
 
-    /// Updates past the size of the indices get an index out of bounds, so they are not applied.
+    /// Updates past the size of the indices get an index out of bounds, so these updates are not applied.
     pub(super) fn scatter(&mut self, inst: Inst<'m>, operands: Vec<Tracked>) -> Result<(), Diagnostic> {
         let Op::Scatter(scatter) = inst.op() else { return Err(unsupported(inst, "an operand with")) };
         let count = operands.len() / 2;

@@ -26,7 +26,7 @@ pub struct Cut {
 }
 
 /// Returns the dimensions of an entry's results that are to be cut. A [`SIZE_OF`] attribute is ignored if it
-/// does not fit the types of the results, or if an earlier one names the same dimension.
+/// does not fit the types of the results, or if an earlier attribute names the same dimension.
 pub fn cuts(entry: &Func) -> Vec<Cut> {
     let ty = |i: usize| entry.results().get(i).and_then(Type::tensor);
     let is_marked = |i: usize| entry.result_attrs().get(i).is_some_and(|attrs| attrs.contains_key(SIZE_OF));
