@@ -30,10 +30,10 @@
 //!
 //! A call in any other form (with other numbers of operands, for example, or other shapes) is left unchanged.
 //!
-//! Readers do not normalize: they preserve the text. The verifier checks the calls, replaces them, and checks
-//! the replacements: a [`Verified`](crate::verify::Verified) module is normalized. So are all programs that
-//! are refined, evaluated or compiled, since they are verified. To find the custom calls for which a program
-//! needs targets, look at the verified module.
+//! The readers of programs do not normalize: they preserve a program as it is written. The verifier checks
+//! the calls, replaces them, and checks the replacements: a [`Verified`](crate::verify::Verified) module is
+//! normalized. So are all programs that are refined, evaluated or compiled, since they are verified. To find
+//! the custom calls for which a program needs targets, look at the verified module.
 //!
 //! Each family is one file with a function `replacement`, which returns the replacement of a call that
 //! belongs to the family.

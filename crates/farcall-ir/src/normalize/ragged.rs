@@ -1,6 +1,6 @@
 //! `ragged_all_to_all`: every participant sends rows of an operand to every other participant, where they
-//! overwrite rows of an output. The sender chooses the number of rows. With a single participant, this copies
-//! rows.
+//! overwrite rows of an output. The sender chooses the number of rows. With a single participant, the
+//! operation copies rows.
 
 use farcall_sig::DType;
 

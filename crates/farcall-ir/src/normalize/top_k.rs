@@ -72,8 +72,8 @@ pub(super) fn smallest(inst: Inst<'_>, k: usize) -> Option<Replacement> {
     indexed(inst, k, Order::Smallest)
 }
 
-/// Returns a sort for the first `k` elements of each row, with their indices. `None` if the types of operand
-/// and results do not allow it.
+/// Returns a sort for the first `k` elements of each row, with their indices. Returns `None` if the types of
+/// the operand and the results do not fit.
 fn indexed(inst: Inst<'_>, k: usize, order: Order) -> Option<Replacement> {
     let ty = |v: &ValueId| inst.func().ty(*v).tensor();
     let ([x], [values, places]) = (inst.operands(), inst.results()) else { return None };
