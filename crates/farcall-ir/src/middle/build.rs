@@ -488,8 +488,8 @@ impl<'m> FormBuilder<'m, '_> {
         captured
     }
 
-    /// Returns a copy of the custom call that records the types of operands and results if they include
-    /// tokens or tuples.
+    /// Returns a copy of the custom call. If the operands or results include tokens or tuples, the copy
+    /// records the types of the operands and results.
     fn typed(&self, inst: Inst<'_>, call: &CustomCall) -> CustomCall {
         let program = self.program();
         let types = |ids: &[ValueId]| ids.iter().map(|v| program.ty(*v).clone()).collect::<Vec<_>>();

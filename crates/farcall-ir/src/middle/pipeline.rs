@@ -139,8 +139,8 @@ impl FromStr for Pipeline {
 /// If an interrupt is due, the remaining passes are skipped.
 ///
 /// # Panics
-/// In debug builds, if the result of a pass is not in the middle form, or if it contains, after `expand` has
-/// run, an operation that `expand` replaces.
+/// In debug builds, if the result of a pass is not in the middle form, or if, after `expand` has run, the
+/// result contains an operation that `expand` replaces.
 pub fn run(
     module: &mut Module,
     list: &[&Pass],

@@ -11,7 +11,7 @@ pub fn reduced(x: &TensorType, dims: &[usize]) -> Option<usize> {
 }
 
 /// Number of elements of the result, if a reduction over these dimensions combines corresponding elements of
-/// all rows. A reduction of all elements to one counts as well.
+/// all rows. A reduction of all elements to a single element counts as well.
 pub fn accumulated(x: &TensorType, dims: &[usize]) -> Option<usize> {
     x.elements()?;
     split(x, |d| dims.contains(&d)).filter(|[rows, _]| *rows > 1).map(|[_, columns]| columns)

@@ -47,8 +47,9 @@ fn run(func: &mut Func, _: &PassOptions) {
     });
 }
 
-/// Indices of the operands to fill: operands whose buffer, or a copy of it, the instruction writes to and, if
-/// the instruction runs once, operands without other users.
+/// Indices of the operands to fill: the operands whose buffers, or copies of these buffers, the instruction
+/// writes to. If the instruction runs once, and is no fusion, custom call or loop, its operands without other
+/// users are filled as well.
 fn filled<'r>(r: &'r Rewriter<'_>, inst: InstId, is_once: bool) -> impl Iterator<Item = usize> + use<'r> {
     let inst = r.func().inst(inst);
     let (written, once) = match inst.op() {

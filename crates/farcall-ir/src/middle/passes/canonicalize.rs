@@ -49,7 +49,7 @@ fn constants_right(r: &mut Rewriter<'_>, id: InstId) {
 }
 
 /// Returns true for the maximum or minimum of complex numbers: if the operands are equal except for signs of
-/// zeros, their order decides which one is returned.
+/// zeros, their order decides which operand is returned.
 fn chooses_complex(inst: Inst<'_>) -> bool {
     let complex = |v: &ValueId| inst.func().tensor(*v).is_some_and(|t| t.dtype.is_complex());
     matches!(inst.op(), Op::Binary(Binary::Maximum | Binary::Minimum)) && inst.operands().iter().any(complex)

@@ -39,8 +39,9 @@ fn run(func: &mut Func, _: &PassOptions) {
 /// Maximum number of elements of a constant that is compared; plans store equal constants once anyway.
 const MAX_CONSTANT_ELEMENTS: usize = 1024;
 
-/// Returns true for instructions that can be merged with an equal one. Custom calls qualify if they have no
-/// side effects and are not ordered by tokens. Regions are not compared.
+/// Returns true for instructions that can be merged with an equal instruction. Custom calls qualify if they
+/// have no side effects and are not ordered by tokens. Instructions with regions do not qualify, since
+/// regions are not compared.
 fn is_mergeable(inst: Inst<'_>) -> bool {
     let comparable = match inst.op() {
         Op::CustomCall(call) if is_ordered(call) => false,

@@ -87,8 +87,8 @@ struct Plan {
 struct Postponement {
     /// Cheap instructions whose operands are available at any time.
     cheap: FxHashSet<InstId>,
-    /// Returned values. Postponing them gains nothing, since they have separate memory whenever they are
-    /// computed.
+    /// Returned values. Postponing the computation of a returned value gains nothing, since the value has
+    /// separate memory in any case.
     returned: FxHashSet<ValueId>,
 }
 

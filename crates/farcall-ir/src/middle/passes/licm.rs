@@ -139,7 +139,7 @@ fn has_no_failure(inst: Inst<'_>) -> bool {
 }
 
 /// Returns true for instructions that may end a run with an error: operations whose operands may give a shape
-/// other than the declared one, and operations that are not implemented for every allowed type.
+/// other than the declared shape, and operations that are not implemented for every allowed type.
 pub(super) fn may_fail(inst: Inst<'_>) -> bool {
     let complex = |v: &ValueId| inst.func().tensor(*v).is_some_and(|t| t.dtype.is_complex());
     let info = inst.op().info();

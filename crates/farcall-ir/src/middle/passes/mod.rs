@@ -1,8 +1,8 @@
 //! Passes over the middle form, one file each.
 //!
-//! A pass rewrites a program in the middle form to one that computes the same bits in every result (except
-//! [`excess_precision`], which adds precision). Each pass has a [`Pass`] entry, which [`PASSES`] lists, and
-//! filetests in `filetests/passes`.
+//! A pass rewrites a program in the middle form to a program that computes the same bits in every result
+//! (except [`excess_precision`], which adds precision). Each pass has a [`Pass`] entry, which [`PASSES`]
+//! lists, and filetests in `filetests/passes`.
 
 pub mod buffer_fills;
 pub mod canonicalize;

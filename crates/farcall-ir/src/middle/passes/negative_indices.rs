@@ -6,8 +6,9 @@
 //! ```
 //!
 //! NumPy's indices work like this, so JAX's programs contain such code everywhere. After the rewrite, the
-//! wrapped indices need not be stored. The exception is wrapped indices that operations other than
-//! elementwise ones use: these indices are computed anyway, and the gathers and scatters keep using them.
+//! wrapped indices need not be stored. The exception is wrapped indices that also have other users than
+//! gathers, scatters, elementwise operations and movements of elements: these indices are computed anyway,
+//! and the gathers and scatters keep using them.
 
 use rustc_hash::FxHashMap;
 

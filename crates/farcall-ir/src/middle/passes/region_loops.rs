@@ -248,10 +248,10 @@ impl Lowering<'_, '_> {
         })
     }
 
-    /// Adds a loop over the slices of tensors along a dimension, before this instruction. `step` computes the
-    /// next values by adding instructions before a given one; its inputs are a slice of each tensor, the
-    /// values, and captured values. Returns the last values or, if `all` is true, the values after each
-    /// slice.
+    /// Adds a loop over the slices of tensors along a dimension, before the instruction that is lowered.
+    /// `step` computes the next values by adding instructions before a given instruction; its inputs are a
+    /// slice of each tensor, the values, and captured values. Returns the last values or, if `all` is true,
+    /// the values after each slice.
     fn scan(
         &mut self,
         xs: &[ValueId],

@@ -50,7 +50,8 @@ fn run(func: &mut Func, _: &PassOptions) {
 enum Combine {
     /// Replaces the element by the update.
     Set,
-    /// Applies an operation to both; the update comes first if `true`.
+    /// Applies an operation to the element and the update. The update is the first operand if the second
+    /// field is true.
     By(Op, bool),
 }
 

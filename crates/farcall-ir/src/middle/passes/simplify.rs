@@ -392,8 +392,8 @@ fn select_same(at: &Site<'_>) -> Option<Replacement> {
     (a == b).then_some(Replacement::Value(*a))
 }
 
-/// The instruction that computes the first operand, and its own first operand, if `same` accepts the
-/// operations of both instructions. `None` for quantized tensors.
+/// Returns the instruction that computes the first operand, and the first operand of that instruction, if
+/// `same` accepts the operations of both instructions. `None` for quantized tensors.
 fn inner<'f>(at: &Site<'f>, same: impl Fn(&Op) -> bool) -> Option<(Inst<'f>, ValueId)> {
     let made = at.made(at.first()?)?;
     if !same(at.op()) || !same(made.op()) {

@@ -1,9 +1,9 @@
 //! Loop unrolling: a short loop with a known trip count becomes copies of its body.
 //!
-//! The instructions of the body can then be fused with those before and after the loop: JAX writes the rounds
-//! of its random number generator as a loop of five iterations. Constants of an iteration (the induction
-//! variable, and values that follow from it) are folded while the body is copied. Only bodies of plain
-//! operations are unrolled, without loops, calls or operations that apply a region.
+//! The instructions of the body can then be fused with the instructions before and after the loop. For
+//! example, JAX writes the rounds of its random number generator as a loop of five iterations. Constants of
+//! an iteration (the induction variable, and values that follow from it) are folded while the body is copied.
+//! Only bodies of plain operations are unrolled, without loops, calls or operations that apply a region.
 
 use rustc_hash::FxHashMap;
 

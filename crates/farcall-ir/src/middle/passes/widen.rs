@@ -209,7 +209,7 @@ impl Widening<'_, '_, '_> {
         value
     }
 
-    /// Splits a conversion without a kernel into several that have one.
+    /// Splits a conversion without a kernel into several conversions that have kernels.
     fn conversion(&mut self, id: InstId) {
         let inst = self.r.func().inst(id);
         let ([x], [y]) = (inst.operands(), inst.results()) else { return };

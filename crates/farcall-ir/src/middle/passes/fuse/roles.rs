@@ -169,7 +169,7 @@ fn reduction(inst: Inst<'_>, cx: &PassOptions) -> Option<Reduction> {
 }
 
 /// Comparisons of iotas and numbers that can be duplicated into every fusion that uses them. All users of
-/// such a comparison operate on as many elements as it has, so the mask need never be stored.
+/// such a comparison operate on as many elements as the comparison has, so the mask need never be stored.
 fn masks(insts: &[Inst<'_>], rows: &FxHashMap<usize, usize>, cx: &PassOptions) -> FxHashSet<InstId> {
     let elements = |inst: Inst<'_>| inst.func().tensor(*inst.results().first()?)?.elements();
     let of_rows = |m: usize| rows.iter().any(|(n, columns)| n / columns == m);

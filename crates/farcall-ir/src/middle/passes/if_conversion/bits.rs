@@ -5,7 +5,7 @@
 //! ```
 //!
 //! In this notation, a type in the place of a function is a `bitcast_convert` to that type. There may be a
-//! kernel for the simpler reducer, though there is none for the original one.
+//! kernel for the simpler reducer even if there is no kernel for the original reducer.
 
 use crate::module::{Func, Inst, InstId, NewInst, Region, RegionId, Rewriter, ValueId, ValueMap};
 use crate::op::{FormOp, Op};

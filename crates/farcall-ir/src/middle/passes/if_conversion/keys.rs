@@ -40,7 +40,8 @@ pub(super) fn run(r: &mut Rewriter<'_>, id: InstId, cx: &PassOptions) {
 /// The point at which values that depend on only one side become keys.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Cut {
-    /// As late as possible: comparisons and selects stay in the comparator, since they define its order.
+    /// As late as possible: comparisons and selects stay in the comparator, since they define the order of
+    /// the sort.
     Late,
     /// As early as possible: the comparator only compares keys.
     Early,

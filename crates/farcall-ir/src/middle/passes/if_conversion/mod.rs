@@ -1,5 +1,5 @@
-//! Simplification of regions that are applied to elements (reducers, comparators), so that they have fast
-//! kernels.
+//! Simplification of regions that are applied to elements (reducers, comparators), so that fast kernels
+//! support the regions.
 //!
 //! - `branches`: `if` and `case` become selects.
 //! - Values that depend only on captured values are computed once, before the operation ([`licm`]).
