@@ -1,4 +1,4 @@
-//! Calls of declared ops, of any custom call's target, of functions, and of blocks.
+//! Calls of declared ops, of arbitrary custom-call targets, of functions, and of blocks (composites).
 
 use std::panic::Location;
 

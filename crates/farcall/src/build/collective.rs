@@ -1,4 +1,4 @@
-//! Collectives: operations of several processes together.
+//! Collectives: operations in which several processes take part.
 
 use std::panic::Location;
 

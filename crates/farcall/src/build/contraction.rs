@@ -11,9 +11,9 @@ use super::value::Value;
 
 impl<'g> Value<'g> {
     /// Multiplies matrices `[…, m, k] · […, k, n]`, whose batch dimensions `…` are broadcast as by operators.
-    /// A vector on the left is a row, a vector on the right is a column, and the dimension of size 1 that
-    /// this adds is removed from the result. Element types must be equal: convert one of the operands
-    /// otherwise, or use [`dot_general`](Self::dot_general).
+    /// A vector on the left counts as a matrix with one row, a vector on the right as a matrix with one
+    /// column; the result does not have the dimension of size 1 of such a matrix. Element types must be
+    /// equal: if they differ, convert one of the operands, or use [`dot_general`](Self::dot_general).
     #[track_caller]
     pub fn matmul(self, rhs: Value<'g>) -> Value<'g> {
         let place = Location::caller();

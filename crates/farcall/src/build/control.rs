@@ -36,8 +36,8 @@ impl Graph {
     }
 
     /// Adds a `case` with `count` branches (at least one). The closure is called once for each branch, with
-    /// its number, and must return the same structure each time. An index out of range chooses the last
-    /// branch.
+    /// the number of the branch, and must return the same structure each time. An index out of range chooses
+    /// the last branch.
     #[track_caller]
     pub fn case<'g, V: Values<'g>>(
         &'g self,

@@ -151,8 +151,8 @@ impl<'g> Value<'g> {
     }
 
     /// Adds a `select`: elements of `on_true` where this `pred` holds, and elements of `on_false` elsewhere.
-    /// One of the two may be a number, but not both. All operands are broadcast as by operators, except that
-    /// a scalar `pred` chooses between whole tensors.
+    /// Either `on_true` or `on_false` may be a number, but not both. All operands are broadcast as by
+    /// operators, except that a scalar `pred` chooses between whole tensors.
     #[track_caller]
     pub fn select(self, on_true: impl Into<Operand<'g>>, on_false: impl Into<Operand<'g>>) -> Value<'g> {
         let place = Location::caller();

@@ -37,10 +37,10 @@ impl fmt::Debug for BuildError {
 
 impl std::error::Error for BuildError {}
 
-/// A graph that is not a valid program: all errors that were found, up to the limit.
+/// The errors of a graph that is not a valid program, up to a limit ([`Diagnostics::MAX`]).
 #[derive(Clone, PartialEq, Eq)]
 pub struct BuildErrors {
-    /// The errors, at least one, in the order in which they were made.
+    /// The errors, at least one, in the order in which they were recorded.
     pub errors: Vec<BuildError>,
     /// Number of errors beyond the limit.
     pub omitted: usize,
@@ -69,7 +69,7 @@ impl fmt::Debug for BuildErrors {
 
 impl std::error::Error for BuildErrors {}
 
-/// The errors so far, up to the limit for any program. Further errors are counted.
+/// The errors so far, up to [`Diagnostics::MAX`]. Further errors are only counted.
 #[derive(Default)]
 pub(super) struct Errors {
     kept: Vec<BuildError>,

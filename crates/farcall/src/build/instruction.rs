@@ -26,7 +26,7 @@ pub struct Instruction<'g> {
 
 impl Graph {
     /// Builds any operation on operands, with options that the operation's own method does not have: other
-    /// result types, where the operation leaves them open, and additional attributes.
+    /// result types, where the operation does not determine them, and additional attributes.
     ///
     /// ```
     /// use farcall::build::Graph;
@@ -153,7 +153,7 @@ pub(super) fn types(values: &[Value<'_>]) -> Vec<Option<Type>> {
     values.iter().map(|value| value.ty()).collect()
 }
 
-/// Types of single elements of values. Values that are not tensors have their own type.
+/// Types of single elements of values. For a value that is not a tensor, the type of the value itself.
 pub(super) fn elements(values: &[Value<'_>]) -> Vec<Option<Type>> {
     let element = |ty: Type| match ty {
         Type::Tensor(ty) => Type::Tensor(ty.with_sizes([])),
@@ -162,7 +162,8 @@ pub(super) fn elements(values: &[Value<'_>]) -> Vec<Option<Type>> {
     values.iter().map(|value| value.ty().map(element)).collect()
 }
 
-/// Types of two single elements of each value: first one element of each, then another element of each.
+/// Types of two elements of each value, in the order of a reducer's arguments: one element of each value,
+/// then another element of each value.
 pub(super) fn pairs(values: &[Value<'_>]) -> Vec<Option<Type>> {
     [elements(values), elements(values)].concat()
 }

@@ -45,7 +45,7 @@ impl<'g> Value<'g> {
         self.graph.instruction(op, [self, scale, offset]).values()
     }
 
-    /// Adds a `batch_norm_grad`, which returns the gradients of operand, scale and offset.
+    /// Adds a `batch_norm_grad`, which returns the gradients with respect to operand, scale and offset.
     #[track_caller]
     pub fn batch_norm_grad(
         self,

@@ -133,7 +133,7 @@ impl Graph {
     }
 }
 
-/// Returns the operation on operands of one shape.
+/// Returns the operation on operands that have the same shape.
 fn plain(function: Broadcasted) -> Op {
     match function {
         Broadcasted::Binary(function) => Op::Binary(function),
@@ -153,8 +153,8 @@ pub(super) fn broadcast_sizes(a: &[usize], b: &[usize]) -> Option<Vec<usize>> {
     (0..rank).map(size).collect()
 }
 
-/// Describes how shapes of different ranks are aligned, and which reshape of the lower-rank operand would
-/// match.
+/// Describes how shapes of different ranks are aligned, and to which sizes the operand of lower rank could be
+/// reshaped so that the operands match.
 fn alignment(a: &[usize], b: &[usize]) -> Option<String> {
     let (which, low, high) = match a.len().cmp(&b.len()) {
         Ordering::Less => ("first", a, b),
@@ -168,8 +168,8 @@ fn alignment(a: &[usize], b: &[usize]) -> Option<String> {
     })
 }
 
-/// Inserts dimensions of size 1 between and after sizes so that they can be broadcast to a higher rank;
-/// `None` if their order does not allow it.
+/// Inserts dimensions of size 1 between and after the sizes `low`, so that they match the sizes `high` of a
+/// higher rank; `None` if the order of the sizes does not allow this.
 fn spread(low: &[usize], high: &[usize]) -> Option<Vec<usize>> {
     let mut left = low.iter().rev().copied().peekable();
     let mut sizes = Vec::new();

@@ -200,25 +200,25 @@ impl<'g> Value<'g> {
         graph.combining(instruction, &source, scatter)
     }
 
-    /// Sums all elements along dimensions, which are removed.
+    /// Sums all elements along the dimensions `dims`, and removes these dimensions.
     #[track_caller]
     pub fn reduce_sum(self, dims: impl Into<Vec<usize>>) -> Value<'g> {
         self.reduced(Location::caller(), dims.into(), 0.into(), Binary::Add)
     }
 
-    /// Multiplies all elements along dimensions, which are removed.
+    /// Multiplies all elements along the dimensions `dims`, and removes these dimensions.
     #[track_caller]
     pub fn reduce_prod(self, dims: impl Into<Vec<usize>>) -> Value<'g> {
         self.reduced(Location::caller(), dims.into(), 1.into(), Binary::Multiply)
     }
 
-    /// Takes the maximum of all elements along dimensions, which are removed.
+    /// Takes the maximum of all elements along the dimensions `dims`, and removes these dimensions.
     #[track_caller]
     pub fn reduce_max(self, dims: impl Into<Vec<usize>>) -> Value<'g> {
         self.reduced_from_extreme(Location::caller(), dims.into(), false, Binary::Maximum)
     }
 
-    /// Takes the minimum of all elements along dimensions, which are removed.
+    /// Takes the minimum of all elements along the dimensions `dims`, and removes these dimensions.
     #[track_caller]
     pub fn reduce_min(self, dims: impl Into<Vec<usize>>) -> Value<'g> {
         self.reduced_from_extreme(Location::caller(), dims.into(), true, Binary::Minimum)

@@ -102,7 +102,7 @@ pub trait Values<'g>: Sized {
     /// The values, in order.
     fn values(&self) -> Vec<Value<'g>>;
 
-    /// Builds other values in the same structure, taken from `next` in order.
+    /// Arranges other values in the same structure. Each call of `next` returns the next value.
     fn like(&self, next: &mut dyn FnMut() -> Value<'g>) -> Self;
 }
 
