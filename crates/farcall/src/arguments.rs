@@ -60,7 +60,7 @@ pub enum ArgumentError {
 }
 
 impl ArgumentError {
-    /// Returns the error with the op's names spelled as another language spells them.
+    /// Returns the error with the names of operands and attributes spelled as another language spells them.
     #[must_use]
     pub fn spelled(self, spell: impl Fn(String) -> String) -> ArgumentError {
         let all = |names: Vec<String>| names.into_iter().map(&spell).collect();

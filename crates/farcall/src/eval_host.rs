@@ -42,7 +42,7 @@ impl<'a> RegistryHost<'a> {
         RegistryHost { registry, numerics: numerics.into(), known: RefCell::default() }
     }
 
-    /// Returns the program of one call.
+    /// Returns the compiled program of one call.
     fn executable(&self, site: &HostCall<'_>) -> Result<Executable, HostError> {
         let (func, inst) = (site.inst.func(), site.inst);
         let operands = inst.operands().iter().map(|id| func.ty(*id));

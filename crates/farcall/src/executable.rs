@@ -450,7 +450,8 @@ impl Executable {
         self.plan().params().get(index)?.name.clone()
     }
 
-    /// Compares the number, the types and the known elements of the inputs with the program's parameters.
+    /// Checks the number and the types of the inputs, and the elements of the inputs for which the program
+    /// was compiled ([`ParamSpec::known`]).
     fn check(&self, inputs: &[Literal]) -> Result<(), RunError> {
         let wanted = self.inputs();
         if inputs.len() != wanted.len() {

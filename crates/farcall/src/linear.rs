@@ -499,7 +499,8 @@ fn of_signature(attrs: &AttrValues, signature: &farcall_sig::Signature) -> AttrV
     names.filter_map(|name| Some((name, attrs.get(name)?.clone()))).collect()
 }
 
-/// The results of a call, looked up by declared result. Each result is returned once, in order.
+/// The results of a call, looked up by declared result: each element is the index of the declared result, or
+/// `None` once [`next`](ResultsByDecl::next) has returned the result.
 struct ResultsByDecl(Vec<Option<usize>>);
 
 impl ResultsByDecl {
