@@ -29,11 +29,11 @@ use std::time::{Duration, Instant};
 pub struct Interrupt {
     raised: AtomicBool,
     ask: Option<Box<dyn Fn() -> bool + Send + Sync>>,
-    /// The time from which the times below are measured.
+    /// The time at which the interrupt was created. `read` and `asked` are measured from it.
     begin: Instant,
     /// Number of checks left until the clock is read again.
     left: AtomicU32,
-    /// Number of checks between the last two readings of the clock.
+    /// Number of checks from the last reading of the clock to the next.
     pace: AtomicU32,
     /// Times of the last reading of the clock and of the last call of the callback, in microseconds.
     read: AtomicU64,

@@ -16,7 +16,7 @@
 //! new from the system is slow. The kept memory is a small part of the machine's memory, and is released
 //! before a request is refused, or by [`release`].
 //!
-//! **Invariant.** Requests below [`COUNTED`] bytes are always granted, so that small tensors take no time
+//! **Invariant.** Requests below [`COUNTED`] bytes are always granted, so that small tensors cost no time
 //! here.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};

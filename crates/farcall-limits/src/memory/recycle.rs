@@ -18,9 +18,9 @@ const MIN_BLOCK_BYTES: usize = 1 << 16;
 /// Maximum number of kept blocks, whatever their size.
 const MAX_BLOCKS: usize = 64;
 
-/// Maximum number of kept bytes.
+/// Maximum number of kept bytes on a machine with much memory.
 const MAX_BYTES: usize = 256 << 20;
-/// The machine's memory, divided by this number, is the maximum size of the kept memory.
+/// On a machine with less memory, the maximum is the machine's memory divided by this number.
 const MEMORY_DIVISOR: usize = 32;
 
 /// Memory of a dropped tensor, with its charge.
