@@ -17,7 +17,8 @@ pub(super) fn part(x: &Literal, axis: usize, range: Range<usize>) -> Literal {
     Literal::from_fn(x.dtype(), dims, |i| x.get(i / row * size * inner + range.start * inner + i % row))
 }
 
-/// Returns the value of an offset operand for a part that begins `by` entries later.
+/// Returns the offset operand for a part of the call that begins `by` entries after the start of the call. An
+/// offset operand holds the index of this start within a larger dimension (`row: offset(m)` in a signature).
 pub(super) fn later(offset: &Literal, by: usize) -> Literal {
     match (offset.get(0), i64::try_from(by)) {
         (Scalar::Signed(start), Ok(by)) => Literal::scalar(offset.dtype(), Scalar::Signed(start + by)),

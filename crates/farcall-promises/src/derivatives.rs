@@ -97,8 +97,8 @@ impl<'a> Checker<'a> {
             }
             self.found.extend(found);
         }
-        // The derivative ops are then checked themselves, on calls with the tangents of all operands and the
-        // cotangents of all results that they take.
+        // The derivative ops are then checked themselves, on calls with all tangents and cotangents that
+        // these ops take.
         let cotangents = point.cotangents(&all, 0);
         let tangents: Vec<Literal> = moving.iter().map(|i| point.direction(*i, 1 + *i as u64)).collect();
         let zero: Vec<bool> = cotangents.iter().map(Option::is_none).collect();

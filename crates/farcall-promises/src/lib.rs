@@ -125,7 +125,7 @@ struct Runner<'a> {
     compiled: RefCell<HashMap<Vec<TensorType>, Executable>>,
 }
 
-/// A call of an op that has succeeded, with its results.
+/// A successful call of an op, with its results.
 struct Call<'a> {
     op: Runner<'a>,
     operands: Vec<Literal>,
@@ -433,7 +433,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Drops, from position `before` on, the broken promises of a forward op that the differentiated op
-    /// breaks, too. The two ops share a kernel, or compute the same results.
+    /// breaks, too: one report is enough, because the two ops share a kernel or compute the same results.
     fn drop_repeated(&mut self, op: &str, forward: &str, before: usize) {
         let (told, new) = self.found.split_at(before);
         let is_told =
