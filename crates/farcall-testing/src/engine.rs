@@ -97,7 +97,7 @@ impl Both {
     /// Iterates over pairs of results: the engine's and the evaluator's.
     ///
     /// # Panics
-    /// If the two have different numbers of results.
+    /// If the engine and the evaluator return different numbers of results.
     pub fn results(&self) -> impl Iterator<Item = (&Literal, &Literal)> {
         assert_eq!(self.found.len(), self.wanted.len());
         self.found.iter().zip(&self.wanted)

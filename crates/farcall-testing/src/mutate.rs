@@ -114,7 +114,7 @@ impl Seeds {
             }
             15 => splice(text, text, random),
             16 | 17 => {
-                // An operation of another program replaces one of this program.
+                // The name of an operation is replaced by the name of an operation of another program.
                 let other = &self.texts[random.below(self.texts.len())];
                 let names = |text: &str| -> Vec<Token> {
                     super::mutate::tokens(text)
@@ -272,7 +272,7 @@ fn lines(text: &str, random: &mut SplitMix) -> String {
     lines.concat()
 }
 
-/// Inserts some lines of another text between the lines of this one.
+/// Inserts some lines of `other` at a random position between the lines of `text`.
 fn splice(text: &str, other: &str, random: &mut SplitMix) -> String {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let others: Vec<&str> = other.split_inclusive('\n').collect();
