@@ -4,7 +4,7 @@
 //! Runs are deterministic: the same seed and iteration count (`FARCALL_FUZZ_SEED`, `FARCALL_FUZZ_ITERATIONS`)
 //! repeat a run. Pointers are null, are misaligned, or point to memory of the right size with arbitrary
 //! contents. Sizes, counts, kinds and codes are arbitrary. Errors that no callee can detect are left out:
-//! dangling pointers, and lengths beyond the memory.
+//! dangling pointers, and lengths that exceed the memory behind a pointer.
 #![expect(clippy::print_stdout, reason = "prints the seed, to repeat a run")]
 
 use farcall_testing::process::alone;
@@ -18,25 +18,27 @@ mod lowerings;
 mod ops;
 mod rules;
 
-/// The host's functions and registration structs, called by handlers in all stages of calls.
+/// Handlers call the host's functions with malformed arguments in all stages of a call, and register
+/// malformed handlers and types.
 #[test]
 fn the_host_takes_anything() {
     alone("abi::the_host_takes_anything", || fuzz("host", host::run));
 }
 
-/// Handlers and descriptors written with `farcall-ffi`.
+/// Handlers written with `farcall-ffi` get malformed call frames, and the SDK reads malformed descriptors.
 #[test]
 fn handlers_take_anything() {
     alone("abi::handlers_take_anything", || fuzz("guest", guest::run));
 }
 
-/// Shape and batching functions, queried by arbitrary hosts; and the engine, with arbitrary answers.
+/// Shape and batching functions get malformed queries, and the engine gets malformed answers.
 #[test]
 fn rules_take_anything() {
     alone("abi::rules_take_anything", || fuzz("rules", rules::run));
 }
 
-/// Lowerings of libraries, queried by arbitrary hosts; and the engine, with arbitrary answers.
+/// Lowerings of libraries get malformed queries, and the engine gets malformed answers and tables of
+/// lowerings.
 #[test]
 fn lowerings_take_anything() {
     alone("abi::lowerings_take_anything", || fuzz("lowerings", lowerings::run));

@@ -90,7 +90,7 @@ const OPS: &[&OpDescriptor] = farcall_ffi::ops![typed, variadic, attributes, sta
 
 // ---- Frames --------------------------------------------------------------------------------------
 
-/// Maximum number of buffers on each side.
+/// Maximum number of operands, and maximum number of results.
 const BUFFERS: usize = 6;
 /// Maximum number of attributes.
 const ATTRS: usize = 12;
@@ -192,7 +192,8 @@ impl Frame {
     fn new() -> Frame {
         let mut frame = std::mem::MaybeUninit::<Frame>::zeroed();
         let at = frame.as_mut_ptr();
-        // SAFETY: all members except the vector are integers and pointers.
+        // SAFETY: zero bytes are valid for all members except the vector, since these are integers and
+        // pointers.
         unsafe {
             addr_of_mut!((*at).data).write(vec![0; 4 * DATA / 16]);
             frame.assume_init()
@@ -452,7 +453,8 @@ impl Dictionary {
         let too_much = usize::MAX - r.below(1000);
         match r.below(12) {
             0 => {
-                // Any other kind of attribute would turn an arbitrary number into a pointer.
+                // Only unknown kinds: under another known kind, a number of the attribute would be read as a
+                // pointer.
                 self.kinds[i] = AttrType((r.number() as u32).max(5));
             }
             1 => self.names[i] = r.pointer(self.names[i]),
@@ -501,8 +503,8 @@ impl Tables {
         table.struct_size = r.struct_size(Api::STRUCT_SIZE).min(Api::STRUCT_SIZE);
         match r.below(5) {
             0 => table.api_version.major_version = r.number() as i32,
-            // Only the table names another version. The functions are still this host's, which need not know
-            // older layouts of their arguments, so the version is not lower than the host's own.
+            // Only the version in the table changes; the functions are still this host's. The functions need
+            // not know older layouts of their arguments, so the version is not lower than the host's own.
             1 => table.api_version.minor_version = (r.number() as i32).max(5),
             2 => table.api_version.struct_size = r.struct_size(ApiVersion::STRUCT_SIZE),
             3 => {

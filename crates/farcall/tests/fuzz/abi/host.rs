@@ -214,7 +214,7 @@ impl Session {
         Session { random: SplitMix::new(seed), left, other: vec![0; 256].into(), ..Session::default() }
     }
 
-    /// Calls the host in a handler, or without a context.
+    /// Calls functions of the host, with the context of a handler or without a context.
     fn batch(&mut self, ctx: *mut InvokeContext) {
         for _ in 0..BATCH.min(self.left) {
             self.left -= 1;
@@ -456,7 +456,8 @@ impl Session {
     }
 
     fn type_id(&mut self) -> *mut TypeId {
-        // Never a type of the other test, whose deleter would treat our state as one of its states.
+        // Never the type of another test's states: the deleter of that type would treat a state of this test
+        // as one of its own.
         let any = self.random.number() as i64;
         self.id.id = self.random.pick(&[0, 0, 1, 2, 3, -1, i64::MIN, 0x4643_0000_ffff_0000, any % 50]);
         let at = (&raw mut self.id).cast::<TypeId>();

@@ -53,7 +53,7 @@ unsafe extern "C" fn called(host: *mut c_void, _: *const LowerCall) {
     unsafe { *host.cast::<usize>() += 1 };
 }
 
-/// Queries a lowering. Returns true if it answered.
+/// Queries a lowering. Returns true if the lowering answered.
 fn ask(r: &mut SplitMix) -> bool {
     let lower = LibraryOp::of(OPS[1]).lower().expect("it has a function");
     let dims = [2i64, 3];

@@ -70,7 +70,7 @@ unsafe extern "C" fn once(host: *mut c_void, _: *const RuleOnce) {
     unsafe { (*host.cast::<Heard>()).answers += 1 };
 }
 
-/// Queries a rule. Returns true if it answered.
+/// Queries a rule. Returns true if the rule answered.
 fn ask(r: &mut SplitMix) -> bool {
     let op = LibraryOp::of(OPS[r.below(OPS.len())]);
     let rules: Vec<RuleFn> = op.shape().into_iter().chain(op.batch()).collect();
@@ -129,8 +129,8 @@ fn ask(r: &mut SplitMix) -> bool {
             14 => attrs.size = r.pick(&[-1, 0, 1, i64::MIN]),
             15 => attrs.struct_size = r.struct_size(attrs.struct_size),
             16 => {
-                // SAFETY: `values[0]` points to an array of this function, through the pointer that the rule
-                // gets.
+                // SAFETY: `values[0]` is the pointer that the rule gets, and points to an array of this
+                // function.
                 unsafe { (*values[0].cast::<abi::Array>()).size = r.pick(&[0, 1, 2, 3]) };
             }
             _ => at = r.pointer(at),
