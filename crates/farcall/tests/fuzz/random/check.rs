@@ -58,7 +58,7 @@ pub(crate) fn check(p: &Program, seed: u64, registry: &Registry) -> Result<Outco
         Ok(wanted) => wanted,
         Err(error) => {
             say(&format!("the evaluator: {error}"));
-            // The engine may return results, as it removes dead values.
+            // The engine may return results nevertheless, since it removes dead values that cause an error.
             return Ok(Outcome::Refused);
         }
     };
@@ -111,7 +111,8 @@ fn same_form(p: &Program, form: &Module, wanted: &[Literal], what: &str) -> Resu
     compare(wanted, &found, &exact).map_err(|e| format!("{what}, evaluated: {e}\n{}", text::print(form)))
 }
 
-/// Checks that the engine has the same results with any passes.
+/// Checks that the engine has the same results with all passes, without any single pass, and with only the
+/// necessary passes.
 fn engine(
     p: &Program,
     module: &StaticModule<'_>,
@@ -138,7 +139,7 @@ fn engine(
         let executable = compile_static(module, registry, &options, &mut after)
             .and_then(|plan| Executable::from_plan(plan, registry))
             .map_err(|e| format!("{what}: {e}"))?;
-        // The form after the engine's own passes is a program as well.
+        // After the engine's own passes, the form must still be a program that can be read and evaluated.
         if let Some(form) = last {
             reads_as_itself(&form).map_err(|e| format!("{what}, with places: {e}"))?;
             same_form(p, &form, wanted, &format!("{what}, with places"))?;

@@ -1,7 +1,7 @@
 //! Random programs. A function is built instruction by instruction, from existing values or constants.
 //!
-//! The known properties of a value's numbers ([`Meta`]) decide which operations may use it. Every result is
-//! therefore either the same to the last bit in every order of evaluation, or known not to be.
+//! The known properties of a value's numbers ([`Meta`]) decide which operations may use the value. Every
+//! result is therefore either the same to the last bit in every order of evaluation, or known not to be.
 
 use std::collections::HashMap;
 
@@ -46,7 +46,8 @@ impl Meta {
     /// Floats that may differ by some units in the last place.
     pub(crate) const FUZZY: Meta = Meta { exact: false, bound: None, bits: false };
 
-    /// Properties of integers stored as floats, if the type holds them exactly.
+    /// Properties of floats whose values are integers of at most `bound`. If the type does not hold all of
+    /// these integers exactly, the bound is not kept.
     pub(crate) fn bounded(bound: Option<u64>, dtype: DType) -> Meta {
         match bound {
             Some(n) if n <= largest_integer(dtype) => Meta { exact: true, bound, bits: true },
@@ -393,7 +394,7 @@ impl Gen {
         self.of(&TensorType::scalar(dtype), need)
     }
 
-    /// Makes a constant, at times computed from simpler ones.
+    /// Makes a constant, which is at times computed from simpler constants.
     pub(crate) fn constant(&mut self, ty: &TensorType, need: Need) -> ValueId {
         if !matches!(need, Need::Integers(_))
             && !ty.dtype.is_bool()
@@ -427,7 +428,7 @@ impl Gen {
         self.value_of(Op::Constant(literal), &[], &ty, meta).expect("a constant is valid")
     }
 
-    /// Adds a constant list of numbers.
+    /// Adds a constant whose elements are these numbers.
     pub(crate) fn numbers(&mut self, dtype: DType, dims: Vec<usize>, numbers: &[i64]) -> ValueId {
         self.put(Literal::from_fn(dtype, dims, |i| Scalar::Signed(numbers[i]).round_to(dtype)))
     }
@@ -518,7 +519,7 @@ impl Gen {
     }
 }
 
-/// Returns true for types with NaNs, and for types with parts that have NaNs.
+/// Returns true for floating-point and complex types, whose numbers may be or contain NaNs.
 pub(crate) fn is_float(dtype: DType) -> bool {
     dtype.is_float() || dtype.is_complex()
 }

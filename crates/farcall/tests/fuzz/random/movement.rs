@@ -323,7 +323,8 @@ fn wrapped(g: &mut Gen, indices: ValueId, ty: &TensorType) -> Option<ValueId> {
     g.value(Op::Select, &[pred, chosen[0], chosen[1]], Meta::BITS)
 }
 
-/// Indexed dimensions, and which of these are collapsed in a slice.
+/// Dimensions of an operand to which the entries of an index are mapped, those that are collapsed in a slice,
+/// and the dimensions of the indices.
 struct Window {
     mapped: Vec<usize>,
     collapsed: Vec<usize>,

@@ -31,7 +31,7 @@ fn scalar(dtype: DType) -> Type {
     TensorType::scalar(dtype).into()
 }
 
-/// Returns a value of a type that a region returns: a computed value, an argument, or a constant.
+/// Chooses a value of type `ty` that a region can return: a computed value, an argument, or a constant.
 fn returned(g: &mut Gen, ty: &TensorType, need: Need) -> ValueId {
     g.of(ty, need)
 }
@@ -81,7 +81,7 @@ pub(crate) fn reducer(g: &mut Gen, dtype: DType, known: [Meta; 2], count: usize)
         match shape {
             1 => vec![args[0]],
             2 => vec![args[1]],
-            // Together with another operation whose result is not used.
+            // The region also has an operation whose result is not used.
             3 => {
                 on_elements(g);
                 g.value(Op::Binary(op), &[a, b], Meta::EXACT).into_iter().collect()
@@ -290,7 +290,8 @@ fn sort(g: &mut Gen) -> Option<()> {
     Some(())
 }
 
-/// Compares two elements by one operand, and perhaps then by another.
+/// Builds the comparator of a sort. The comparator compares the elements of the operand `key`, and if these
+/// are equal, the elements of the operand `second`, if any.
 fn in_order(
     g: &mut Gen,
     args: &[ValueId],

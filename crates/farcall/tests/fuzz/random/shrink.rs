@@ -128,7 +128,7 @@ fn values(best: &mut Program, fails: &Fails<'_>) {
                 insts.push(inst.id());
             }
         });
-        // From the end, as late values depend on earlier ones.
+        // Goes from the last instruction to the first, since later values depend on earlier values.
         let Some(inst) = insts.len().checked_sub(skip + 1).map(|i| insts[i]) else { return };
         let smaller = [zeroed(best, inst), as_input(best, inst)];
         let mut some = smaller.into_iter().flatten();
