@@ -263,7 +263,7 @@ impl Cases {
         let op = format!("stablehlo.reverse %x0, dims = [0, 1] : {x}");
         self.add(format!("reverse {dtype}"), one, one, &op);
         for index in [dtype, DType::S32] {
-            // Each type as elements and as indices.
+            // Each type is the type of the elements once, and each integer type also the type of the indices.
             if !index.is_integer() {
                 continue;
             }
@@ -273,7 +273,7 @@ impl Cases {
         }
     }
 
-    /// Adds operations on elements of one type at indices of another.
+    /// Adds operations on elements of one type at indices of another type.
     fn indexed(&mut self, name: &str, dtype: DType, index: DType) {
         let (r, c) = (self.rows, self.columns);
         let (x, i) = (self.x(dtype), ty(index, &[]));
@@ -589,7 +589,7 @@ fn every_operation_has_a_case() {
     let elements = |op: &str| LEFT_OUT.iter().any(|(_, ops)| ops.contains(&op));
     let others = |op: &str| {
         let name = op.split_once('.').map_or(op, |(_, name)| name);
-        // Operations on several devices, derived operations, and dynamic shapes.
+        // No cases are needed for operations on several devices, derived operations, and dynamic shapes.
         let several = ["all_", "collective_", "reduce_scatter", "ragged_all", "cross-replica", "broadcast_"];
         let derived = ["dynamic_", "real_dynamic", "set_dimension", "batch_norm", "einsum", "unary_einsum"];
         let defined = [

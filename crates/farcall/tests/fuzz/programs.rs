@@ -281,7 +281,7 @@ fn run(text: &str, registry: &Registry) -> Reached {
     reached
 }
 
-/// Returns an input of small numbers.
+/// Returns an input whose elements are small numbers.
 fn input(ty: &TensorType) -> Option<Literal> {
     Literal::try_from_fn(ty.dtype, ty.sizes(), |i| Scalar::Unsigned((i * 7 % 5) as u64)).ok()
 }

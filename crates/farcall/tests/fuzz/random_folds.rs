@@ -25,8 +25,8 @@ fn tensor(r: &mut SplitMix, dtype: DType, dims: &[usize]) -> Literal {
     })
 }
 
-/// Returns a region of accumulated values and elements, one or two of each. `%n` is a number from outside of
-/// the region.
+/// Returns a region that combines accumulated values with elements, one or two of each. `%n` is a number from
+/// outside of the region.
 fn region(r: &mut SplitMix, dtype: DType, count: usize) -> String {
     let t = ty(dtype, &[]);
     let bodies = [

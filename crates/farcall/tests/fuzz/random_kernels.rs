@@ -502,7 +502,7 @@ return %0 : {x} }}"
     }
 }
 
-/// Results that are larger than a cache, which are computed in parts.
+/// Results that are larger than a cache. The kernel computes such results in parts.
 #[test]
 fn large_scatters_match_the_evaluator() {
     let mut r = SplitMix::new(12);
@@ -543,7 +543,7 @@ fn one_element_and_many_are_concatenated() {
     check(program, &inputs, "concatenate", true, Denormals::Ieee);
 }
 
-/// Results that are larger than a cache, which are written with non-temporal stores.
+/// Results that are larger than a cache. The kernel writes such results with non-temporal stores.
 #[test]
 fn non_temporal_stores_match_the_evaluator() {
     let mut r = SplitMix::new(14);
@@ -657,8 +657,8 @@ return %0 : {y} }}",
     }
 }
 
-/// Programs over rows: values with all elements, values with one element per row, and reductions and
-/// broadcasts between them, in any order.
+/// Programs over rows: values with all elements, with one element per row, or with one element per position
+/// in a row, and reductions and broadcasts between such values, in any order.
 struct Rows {
     dtype: DType,
     /// Sizes of the dimensions outside of a row.
@@ -726,7 +726,7 @@ impl Rows {
             1 | 2 => (reduce(&inner, &row), &mut self.row),
             3 => (broadcast(&p, &outer, &row), &mut self.full),
             4 => {
-                // In a square, a value with one element per row also fits one element per column.
+                // In a square, a value with one element per row can also serve as one element per column.
                 let square = self.outer == self.inner && r.below(2) == 0;
                 let from = if square { &p } else { &self.column[r.below(self.column.len())] };
                 (broadcast(from, &inner, &of_inner), &mut self.full)
@@ -788,7 +788,7 @@ fn rows_match_the_evaluator() {
     assert!(fused > 75, "{fused} programs have reductions");
 }
 
-/// Padding in fusions of many tiles, with tasks that begin anywhere.
+/// Fusions with a `pad`. They have many tiles, and their tasks may begin at any element.
 #[test]
 fn large_paddings_match_the_evaluator() {
     let mut r = SplitMix::new(11);
@@ -814,7 +814,7 @@ fn large_paddings_match_the_evaluator() {
     }
 }
 
-/// Unrolled loops with two iterations at once, with values that are swapped, kept, and constant.
+/// Loops that are unrolled to two iterations at once. Their carried values are swapped, kept, or constant.
 #[test]
 fn stencils_in_loops_match_the_evaluator() {
     let mut r = SplitMix::new(12);
@@ -853,7 +853,7 @@ fn repeated_neighbours_match_the_evaluator() {
     let mut r = SplitMix::new(13);
     for round in 0..40 {
         let dtype = [DType::F32, DType::U8, DType::F64][r.below(3)];
-        // In one task, and in several.
+        // Small tensors are computed in one task, large tensors in several tasks.
         let most = if round < 30 { 6 } else { 40 };
         let [a, b, c] = [0; 3].map(|_| 1 + r.below(most));
         let [m, n] = [0; 2].map(|_| 1 + r.below(4));

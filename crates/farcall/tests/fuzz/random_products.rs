@@ -73,8 +73,9 @@ fn check(program: &str, inputs: &[Literal], kernel: &str) {
     }
 }
 
-/// Orders the dimensions of an operand at random. Returns their sizes, and a function that returns the
-/// positions of the dimensions of a kind.
+/// Orders the dimensions of an operand at random. `kinds` has the kind (0 for batching, 1 for contracting, 2
+/// for free) and the size of each dimension. Returns the sizes in the new order, and a function that returns
+/// the new positions of all dimensions of a kind.
 fn arranged(
     r: &mut SplitMix,
     kinds: &[(usize, usize)],

@@ -51,7 +51,8 @@ fn prepared(x: &str) -> String {
     )
 }
 
-/// Returns the instructions of a comparator: `%r` from the floats `%a` and `%b`, and `%c` and `%d` of `s32`.
+/// Returns the instructions of a comparator. They compute `%r` from the floats `%a` and `%b` and from `%c`
+/// and `%d`, which are `s32`.
 fn comparator(r: &mut SplitMix) -> String {
     let direction = ["LT", "GT"][r.below(2)];
     let float = ["FLOAT", "TOTALORDER"][r.below(2)];
@@ -79,7 +80,7 @@ fn sorts_match_the_evaluator() {
     }
 }
 
-/// Checks a sort by a comparator of floats and `s32`, which must be served by a kernel. If the comparator
+/// Checks a sort by a comparator of floats and `s32`. A kernel must serve the sort. If the comparator
 /// uses only the floats, the sort may have no other operand. At times, only the first or last elements of
 /// each line are wanted.
 fn check_sort(r: &mut SplitMix, round: usize, comparator: &str, dims: [usize; 2], dim: usize) {
@@ -154,7 +155,7 @@ const SPELLINGS: [&str; 6] = [
 %1 = stablehlo.compare LT, %a, %b : (tensor<TY>, tensor<TY>) -> tensor<i1>
 %2 = stablehlo.compare GT, %c, %d : (tensor<i32>, tensor<i32>) -> tensor<i1>
 %r = stablehlo.select %0, %1, %2 : tensor<i1>, tensor<i1>\n",
-    // NaNs last and equal, zeros equal, without replacing them.
+    // NaNs last and equal, zeros equal, without replacing NaNs or zeros.
     "%0 = stablehlo.compare NE, %a, %a : (tensor<TY>, tensor<TY>) -> tensor<i1>
 %1 = stablehlo.compare EQ, %b, %b : (tensor<TY>, tensor<TY>) -> tensor<i1>
 %2 = stablehlo.compare GE, %a, %b : (tensor<TY>, tensor<TY>) -> tensor<i1>
@@ -163,13 +164,13 @@ const SPELLINGS: [&str; 6] = [
 %5 = stablehlo.not %1 : tensor<i1>
 %6 = stablehlo.not %0 : tensor<i1>
 %r = stablehlo.and %6, %4 : tensor<i1>\n",
-    // Less or equal, and less unless equal.
+    // c <= d, and (c < d or a > b): by the first key, then by the second key in descending order.
     "%0 = stablehlo.compare LE, %c, %d : (tensor<i32>, tensor<i32>) -> tensor<i1>
 %1 = stablehlo.compare LT, %c, %d : (tensor<i32>, tensor<i32>) -> tensor<i1>
 %2 = stablehlo.compare GT, %a, %b, TOTALORDER : (tensor<TY>, tensor<TY>) -> tensor<i1>
 %3 = stablehlo.or %1, %2 : tensor<i1>
 %r = stablehlo.and %0, %3 : tensor<i1>\n",
-    // A comparison with a constant does not matter.
+    // The comparisons with a constant do not matter, since both are true only if c < d.
     "%k = stablehlo.constant dense<3> : tensor<i32>
 %0 = stablehlo.compare LT, %c, %k : (tensor<i32>, tensor<i32>) -> tensor<i1>
 %1 = stablehlo.compare GE, %d, %k : (tensor<i32>, tensor<i32>) -> tensor<i1>
@@ -341,7 +342,7 @@ return %s#0, %s#1 : {x}, {y} }}"
     }
 }
 
-/// Checks `top_k` of an operand whose type must be served by the kernel.
+/// Checks `top_k` of an operand. The kernel must serve the operand's type.
 fn check_top_k(x: &Literal, name: &str, k: usize, denormals: Denormals) {
     let [lines, length] = x.dims() else { panic!("a matrix") };
     let results = format!("tensor<{lines}x{k}x{name}>, tensor<{lines}x{k}xi32>");
