@@ -1,4 +1,4 @@
-//! A library of handlers written with `farcall-ffi`, as `host_descriptor.rs` loads it.
+//! Handlers written with `farcall-ffi`. `library.rs` makes them a library, which `host_descriptor.rs` loads.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
