@@ -253,7 +253,8 @@ fn a_library_that_is_loaded_brings_its_lowerings() {
     load_with(&named, &path, &options).unwrap();
     assert_eq!(run(&program, &named, DType::F32, &[1.0f32, 2.0]), [3.0, 6.0]);
     assert_eq!(run(&one("my.twice", "", "2xi8"), &named, DType::S8, &[1i8, 2]), [2, 4]);
-    // If a library's lowering panics, compilation fails with its message, which lies in the library's memory.
+    // If a library's lowering panics, compilation fails with the panic's message, which lies in the library's
+    // memory.
     let thirteen = one("my.twice", "", "3xf32").replace("version = 3", "version = 13");
     assert!(compile(&thirteen, &registry).unwrap_err().contains("thirteen is no version"));
     // This program already has a lowering of the same tag with the same rank.
@@ -383,7 +384,7 @@ fn attributes_are_values_or_text() {
         run(&one("my.scale", "", "1xf32"), &registry, DType::F32, &[1.0f32])
     };
     assert_eq!(scaled(|call| call.attr("factor", 7.0f32)), [7.0]);
-    // Values are converted to the declared type; text must match it.
+    // Values are converted to the declared type; text must have this type.
     assert_eq!(scaled(|call| call.attr("factor", AttrValue::i64(7))), [7.0]);
     assert_eq!(scaled(|call| call.attr_text("factor", "7.0 : f32")), [7.0]);
     assert_eq!(scaled(|call| call), [2.0]);
@@ -434,7 +435,8 @@ fn an_answer_that_can_never_be_right_is_an_error() {
 
 // ---- Where blocks stand --------------------------------------------------------------------
 
-/// Blocks in another block's default body, in a function that is called several times, and in regions.
+/// Lowerings are also asked about blocks in another block's default body, in a function that is called
+/// several times, and in regions.
 #[test]
 fn blocks_within_blocks_are_asked_about_if_the_outer_one_is_skipped() {
     let program = r#"
@@ -511,7 +513,7 @@ func.func private @body(%x: tensor<4xf32>, %t: !stablehlo.token) -> (tensor<4xf3
     );
 }
 
-/// Operands and results have the layouts of the lowering; a result may alias an operand.
+/// Operands and results have the layouts that the lowering gives; a result may alias an operand.
 #[test]
 fn calls_have_layouts_and_aliases() {
     let registry = with_ops();
@@ -568,7 +570,7 @@ fn options_that_are_too_deep_leave_the_default_body() {
     assert!(why(&plan).contains("default body: its options cannot be passed on"), "{}", why(&plan));
 }
 
-/// A name that stands for an operation cannot be a target.
+/// A name that stands for an operation cannot be a target, even if a target of this name is registered.
 #[test]
 fn a_target_that_is_an_operation_is_an_error() {
     let registry = with_ops();
@@ -591,7 +593,7 @@ fn a_target_that_is_an_operation_is_an_error() {
     );
 }
 
-/// A block of scalars in a region that is applied to each element.
+/// A block of scalars in a region that is applied to each element: as a call, and as its default body.
 #[test]
 fn blocks_in_regions_that_are_applied_to_elements() {
     let program = r#"
@@ -641,7 +643,7 @@ fn composites_of_artifacts_are_blocks() {
     let plan = compile_plan(&module, &with_ops(), &CompileOptions::new()).unwrap();
     assert_eq!((targets(&plan), plan.blocks()[0].version), (vec!["scale_f32"], 3));
     let x = Literal::from_slice(DType::F32, [2], &[1.0f32, 2.0]);
-    // The default body doubles.
+    // The default body doubles its operand.
     for (registry, expected) in [(with_ops(), [3.0, 6.0]), (Registry::new(), [2.0, 4.0])] {
         let executable = Executable::compile(&module, &registry, &CompileOptions::new()).unwrap();
         assert_eq!(executable.run(std::slice::from_ref(&x)).unwrap()[0].as_slice::<f32>(), expected);
@@ -826,7 +828,7 @@ fn answers_of_a_library_are_not_trusted() {
     .assert_eq(&lines.join("\n"));
 }
 
-/// The C header declares the structs of `farcall-ffi`.
+/// The structs of the C header have the same layouts as the structs of `farcall-ffi`.
 #[test]
 fn the_header_is_that_of_the_sdk() {
     use std::mem::offset_of;

@@ -1,4 +1,4 @@
-//! Programs written with the builder: their results, their printed form, and the errors of wrong ones.
+//! Programs written with the builder: their results, their printed form, and the errors of invalid programs.
 
 use expect_test::{Expect, expect};
 use farcall::build::{Graph, Values};

@@ -373,15 +373,15 @@ fn every_operation_is_built_by_a_method_of_its_name() {
                 built_ops.insert(inst.op().name());
             });
         }
-        // The printed text is the same program.
+        // The printed text is read as the same program.
         let printed = text::print(&module);
         let again = text::parse(&farcall::ir::Source::new("all", printed.clone()));
         let again = again.unwrap_or_else(|error| panic!("{error}\n{printed}"));
         assert!(again == *module, "{printed}");
         // The program printed as HLO can be read again, unless HLO has no equivalent of an operation.
         match hlo::print(&module) {
-            // The HLO reader rejects `rng` with a shape operand, as its shape is dynamic until the program is
-            // refined.
+            // The HLO reader rejects `rng` with a shape operand, since the result's shape is dynamic until
+            // the program is refined.
             Ok(printed) if printed.contains("rng(") => {
                 let source = farcall::ir::Source::new("all", printed);
                 let error = hlo::parse(&source).unwrap_err().to_string();

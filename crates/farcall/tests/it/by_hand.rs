@@ -52,7 +52,8 @@ fn batch(op: &str, operands: &[(&[i64], bool)], attrs: &AttrValues) -> String {
     }
 }
 
-/// An op that sees only the part of one process, so it cannot be batched.
+/// An op that cannot be batched. (A real op of this kind sees only the part of the data that its process
+/// has.)
 #[handler(name = "alone")]
 #[signature((x: f32[*]) -> (y: f32[*]))]
 #[batch(none)]

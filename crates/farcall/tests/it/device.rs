@@ -1,4 +1,4 @@
-//! Buffers as inputs and results of executables, streams, and values that a program exchanges with its caller
+//! Buffers as inputs and results of executables; streams; and values that a program exchanges with its caller
 //! at run time.
 
 use std::sync::Arc;
@@ -47,7 +47,7 @@ fn buffers_go_from_run_to_run() {
         assert_eq!(address(&state), at);
     }
     assert_eq!(state, f32s(&[8.0, 16.0, 24.0, 32.0]));
-    // Another reference keeps the value unchanged.
+    // A run does not change a value to which there is another reference.
     let results = step.execute([state.clone()]).unwrap();
     assert_eq!(state, f32s(&[8.0, 16.0, 24.0, 32.0]));
     assert_eq!(results[0], f32s(&[16.0, 32.0, 48.0, 64.0]));
@@ -115,7 +115,7 @@ fn runs_on_a_stream_are_in_order() {
     assert!(matches!(wrong, Err(RunError::InputCount { found: 0, .. })));
 }
 
-/// Adds the values that it is fed until one is negative, and outputs the sum each time.
+/// Adds up the values from the infeed, and outputs the sum each time. A negative value ends the loop.
 const SUM: &str = r#"func.func @main() -> tensor<i32> {
   %zero = stablehlo.constant dense<0> : tensor<i32>
   %true = stablehlo.constant dense<true> : tensor<i1>
@@ -189,7 +189,7 @@ fn a_run_that_waits_for_values_ends() {
     let wrong = "the program takes (tensor<i32>) from the infeed, but (tensor<1xf32>) was put there";
     assert_eq!(message(&run), format!("{place}{wrong}"));
 
-    // The values stay in the queue, for a program that takes them.
+    // The rejected values stay in the queue, for a program that takes values of their type.
     assert_eq!(message(&run), format!("{place}{wrong}"));
     let other = "func.func @main() -> tensor<1xf32> {
   %t = stablehlo.create_token : !stablehlo.token

@@ -3,9 +3,9 @@
 //! Every file of `filetests/` is a program with directives in comments:
 //!
 //! ```text
-//! // run: dense<1> : tensor<i32> ; dense<2> : tensor<i32>     inputs; evaluator and engine run it
+//! // run: dense<1> : tensor<i32> ; dense<2> : tensor<i32>     inputs of a run in evaluator and engine
 //! // = dense<3> : tensor<i32>                                 one line per result
-//! // fails: text                                              or: the message that both must give
+//! // fails: text                                              or: text in the errors of both
 //! // denormals: flush                                         mode of all runs of the file
 //! // plan                                                     the plan's dump follows
 //! // | plan: arena 0 bytes, …
@@ -16,8 +16,8 @@
 //! A program with dynamic dimensions is compiled for the input types of each run; the evaluator runs the
 //! refined program.
 //!
-//! Floats may differ from the written values by a few units in the last place. `FARCALL_BLESS=1` replaces
-//! expectations that do not hold with the evaluator's results and the compiler's output.
+//! Floats may differ from the written values by a few units in the last place. `FARCALL_BLESS=1` rewrites
+//! expectations that do not hold: to the evaluator's results, or to the compiler's output.
 
 use std::ffi::c_void;
 use std::fmt::Write as _;

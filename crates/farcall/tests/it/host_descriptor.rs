@@ -48,7 +48,7 @@ fn a_library_with_a_descriptor() {
     assert!(e.contains("this program has other functions for it"), "{e}");
 }
 
-/// The path of the library is not valid UTF-8.
+/// In addition, the path of the library is not valid UTF-8.
 #[test]
 fn a_library_whose_file_changes_is_loaded_beside_its_old_version() {
     use std::os::unix::ffi::OsStrExt;
@@ -86,7 +86,8 @@ fn a_library_whose_file_changes_is_loaded_beside_its_old_version() {
     }
 }
 
-/// Ops of two crates, one of which is the derivative of an op of the other, and ops for two platforms.
+/// A library with ops of two crates and for two platforms. An op of one crate is the derivative of an op of
+/// the other crate.
 #[test]
 fn a_library_of_two_crates() {
     let registry = Registry::new();

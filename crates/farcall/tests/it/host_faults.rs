@@ -337,8 +337,8 @@ fn the_wait_for_a_future_is_interrupted() {
     assert_eq!((complete_later(), live_soon(0)), (3, 0));
 }
 
-/// A callback that reports an interrupt only once, like a signal, ends a run whose call never completes, in
-/// every phase.
+/// A callback that reports an interrupt only once, like a signal, ends every phase of a run: the product, and
+/// the wait for a call that never completes.
 #[test]
 fn an_interrupt_that_is_reported_once_ends_a_run() {
     let host = Host::alone();
@@ -452,7 +452,7 @@ fn live() -> usize {
     LIVE.load(Ordering::Relaxed)
 }
 
-/// Returns the number of states, after waiting for it to become `expected`: a thread of the pool drops the
+/// Returns the number of states, after waiting until the number is `expected`: a thread of the pool drops the
 /// states of a completed call.
 fn live_soon(expected: usize) -> usize {
     let end = Instant::now() + Duration::from_secs(5);
@@ -718,7 +718,7 @@ fn ty(dtype: DType, dims: &[usize]) -> Type {
     TensorType::new(dtype, dims).into()
 }
 
-/// Checks that its operand has dimensions 2 and 3, then overwrites them.
+/// Checks that the dimensions of its operand and of its result are 2 and 3, then overwrites these dimensions.
 unsafe extern "C" fn scribbles(frame: *mut abi::CallFrame) -> *mut abi::Error {
     // SAFETY: the host calls handlers with a valid frame, whose only extension asks for the metadata. The
     // call has one operand and one result.

@@ -1,4 +1,5 @@
-//! Libraries with ops of the same names: copies of one library, libraries in namespaces, and replaced ones.
+//! Libraries with ops of the same names: copies of one library, libraries in namespaces, and libraries that
+//! replace registered ops.
 
 use farcall::Registry;
 use farcall::ir::op::CustomCall;

@@ -1,4 +1,5 @@
-//! Panics whose payload panics when it is dropped: an error like any other, wherever the panic is caught.
+//! Panics whose payload panics when it is dropped. Wherever such a panic is caught, it becomes an error, as
+//! other panics do.
 #![forbid(unsafe_code)]
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -60,7 +61,7 @@ fn in_loop(_x: &Buffer<f32>, _y: &mut Buffer<f32>, host: &Context) -> Result<()>
     Ok(())
 }
 
-/// A task that keeps a buffer.
+/// A task that keeps a buffer and then panics.
 #[handler(name = "payload.task")]
 fn in_task(_x: &Buffer<f32>, y: KeptMut<Buffer<f32>>, host: &Context) -> Result<()> {
     host.spawn(move || {

@@ -97,8 +97,8 @@ fn windows_of_terabytes() {
     in_time(begin);
 }
 
-/// An empty result of countless windows; and a tensor that grows along one dimension before another is
-/// reduced.
+/// A result of countless windows is computed if it has no elements. A small result is refused if the tensor
+/// between two steps would be too large: padding lets one dimension grow before the other one is reduced.
 #[test]
 fn windows_between_small_tensors() {
     let program = |input: &str, attrs: &str, result: &str| {

@@ -10,7 +10,7 @@ use farcall::{ErrorCode, Linear, LinearBatch, OpError, Registry};
 use farcall_ffi::prelude::*;
 use farcall_sig::AttrValues;
 
-/// Rows times a scale; `at` is not differentiable, `i` has no derivatives.
+/// Rows times a scale. `at` is declared not differentiable; `i` is an integer, and has no derivatives.
 #[handler(name = "product")]
 #[signature((x: f32[*, n], scale: f32[n], at: f32[n], i: s32[]) -> (y: f32[*, n], most: s32[*]))]
 #[vjp(forward = product_fwd, backward = product_bwd)]
@@ -70,7 +70,7 @@ fn product_tangent(
     Ok(())
 }
 
-/// An op with a reverse derivative only, which does not take all cotangents.
+/// An op with only a reverse derivative. Its backward op takes only one of the two cotangents.
 #[handler(name = "pair")]
 #[signature((x: f32[*]) -> (y: f32[*], z: f32[*]))]
 #[vjp(backward = pair_bwd)]
@@ -287,7 +287,7 @@ fn a_linear_tangent_op_is_transposed() {
 #[test]
 fn a_linear_op_is_transposed() {
     // `bend` is transposed by the transpose of its tangent op. The point of differentiation is passed as
-    // zeros, because the derivative of a linear op does not depend on it.
+    // zeros, because the derivative of a linear op does not depend on the point.
     let bend = of_vector("bend").transpose(&[false]).unwrap();
     assert_eq!((bend.op.target.as_str(), bend.results), ("bend_jvp", vec![Some(0)]));
     expect!["[Zeros((F32, [2])), Cotangent(0)]"].assert_eq(&format!("{:?}", bend.operands));

@@ -291,8 +291,8 @@ fn damaged_plans_load_and_run_or_are_refused() {
                 executable.run_with(&inputs, &run).ok()
             });
             ran += u64::from(results[0].is_some());
-            // No run reads memory that an earlier run has written. (Programs with calls are left out, as
-            // their handlers may read more than their operands.)
+            // Both runs have the same results, so neither reads memory before writing it. (Programs with
+            // calls are left out, since handlers may read more than their operands.)
             if let [Some(first), Some(second)] = &results
                 && executable.plan().calls().is_empty()
             {

@@ -13,8 +13,8 @@ fn numbers(dims: &[usize], seed: usize) -> Literal {
     })
 }
 
-/// Runs a program with and without the pass, twice each, on different numbers. With the pass, the products
-/// and the operations between them must become `fusions` fusions.
+/// Runs a program with and without the pass `product_fusion`, twice each, on different numbers. With the
+/// pass, the products and the operations between the products must become `fusions` fusions.
 fn check(program: &str, inputs: &[&[usize]], fusions: usize) {
     let inputs = |run: usize| -> Vec<Literal> {
         inputs.iter().enumerate().map(|(i, dims)| numbers(dims, i + 10 * run)).collect()

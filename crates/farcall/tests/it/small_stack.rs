@@ -59,7 +59,7 @@ fn nested_calls(depth: usize) -> String {
     program
 }
 
-/// Nested loops, `depth` deep, as functions.
+/// Nested loops, `depth` deep, each in a function of its own.
 fn nested_loops(depth: usize) -> String {
     let mut program = String::new();
     for i in 0..depth {
@@ -203,7 +203,7 @@ fn types_and_attributes() {
             verify::verify(&module).unwrap();
             let copy = module.clone();
             assert!(copy == module && !format!("{module:?}").is_empty());
-            // The generic form nests deeper, as it has the module around the function.
+            // The generic form nests deeper, since it also contains the module around the function.
             let printed = Source::new("printed.mlir", text::print_generic(&module));
             text::parse(&printed).map(drop).unwrap_or_else(nests);
             if let Ok(printed) = hlo::print(&module) {
