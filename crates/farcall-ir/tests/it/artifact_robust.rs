@@ -25,7 +25,8 @@ fn error(bytes: &[u8]) -> String {
     format!("[{}] {}", e.diagnostics[0].code, e.diagnostics[0].message)
 }
 
-/// An artifact with an additional `return`, whose attribute `x` is attribute number `attr`.
+/// An artifact with an additional `return`. The `return` has an attribute `x`, whose value is attribute
+/// number `attr`.
 fn with_attr(mut artifact: Artifact, attr: u64) -> Vec<u8> {
     let x = artifact.string("x");
     let name = artifact.attr(BUILTIN, numbers(&[2, x]));
@@ -289,8 +290,8 @@ impl Flat {
 /// them to the position that it receives.
 fn exported(avals: usize, kept: &[u16], tree: impl Fn(&mut Flat, usize)) -> Vec<u8> {
     let mut flat = Flat(vec![0; 4]);
-    // Name, tree and types of the arguments, tree of the results, program, calling convention, kept
-    // arguments.
+    // The fields: the function's name; the tree and the types of the arguments; the tree of the results; the
+    // program; the version of the calling convention; the kept arguments.
     let (root, fields) = flat.table(&[1, 2, 3, 4, 13, 14, 15]);
     flat.set(0, root as u32);
     flat.set(fields[5], 9);

@@ -1,5 +1,5 @@
-//! Measures the wall-clock time and the CPU time for large artifacts; the two differ if other processes use
-//! the machine. Run with
+//! Measures the wall-clock time and the CPU time of reading large artifacts; the two differ if other
+//! processes use the machine. Run with
 //! `cargo test --release -p farcall-ir --test it artifact_speed -- --ignored --nocapture`.
 
 use std::time::{Duration, Instant};

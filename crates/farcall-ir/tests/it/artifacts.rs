@@ -1,9 +1,9 @@
 //! Portable artifacts beside texts of the same programs: both are read as the same module. Functions exported
 //! by JAX are read as well.
 //!
-//! The artifacts are in the folder `artifacts` (created by its `make.py`), in the shared corpus if it exists,
-//! and in the folder that `FARCALL_ARTIFACTS` names: `NAME.mlirbc` or `NAME.mlir.bc` with `NAME.mlir`, and
-//! `NAME.bin`.
+//! The files are in the folder `artifacts` (created by its `make.py`), in the shared corpus if it exists, and
+//! in the folder that `FARCALL_ARTIFACTS` names. An artifact is `NAME.mlirbc` or `NAME.mlir.bc`, with its
+//! text in `NAME.mlir`. An exported function is `NAME.bin`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -68,7 +68,8 @@ fn section(out: &mut Vec<u8>, id: u8, data: &[u8]) {
     out.extend(data);
 }
 
-/// Writes an operation up to its properties: name, parts, location, properties.
+/// Writes the beginning of an operation: its name, the flags of its parts, and an unknown location. The
+/// caller writes the parts.
 pub(crate) fn op(out: &mut Vec<u8>, name: u64, parts: u8) {
     number(out, name);
     out.push(parts);

@@ -218,7 +218,8 @@ fn subnormal_numbers_count_or_not() {
     .assert_eq(&rounded(&run(&program, &[], Denormals::Flush)));
 }
 
-/// Floats with their digits rounded to the precision of an `f32`.
+/// Rounds numbers in exponential notation to four digits: an `f32` that is printed as `f64` has many digits
+/// beyond its precision.
 fn rounded(text: &str) -> String {
     let short = |word: &str| match word.parse::<f64>() {
         Ok(x) if word.contains('e') => format!("{:e}", format!("{x:.3e}").parse::<f64>().unwrap()),

@@ -45,8 +45,8 @@ fn interpreter_tests_pass() {
     sweep("stablehlo-suite/tests/interpret", &several_participants);
 }
 
-/// Runs every file of a folder. All files except `exceptions` have to pass; prints the reason for each
-/// failure.
+/// Runs every file of a folder. All files except `exceptions` have to pass, and each exception has to fail.
+/// Prints the reason for each failure.
 ///
 /// If the environment variable `FARCALL_SUITE_FILTER` is set, only files whose path contains its value are
 /// run.
@@ -99,7 +99,7 @@ fn sweep(folder: &str, exceptions: &[&str]) {
     }
 }
 
-/// The reason without the numbers and names that differ from file to file.
+/// Returns the reason for a failure without the numbers and names that differ from file to file.
 fn kind_of(reason: &str) -> String {
     let reason = reason.split(".mlir:").last().unwrap_or(reason);
     let reason = reason.split(" differ:").next().unwrap_or(reason);
@@ -170,8 +170,9 @@ impl EvalHost for Checks {
     }
 }
 
-/// Runs the functions of a grid of processes, given by an attribute, one after the other. Several functions
-/// must not depend on each other, since they cannot exchange values here.
+/// Runs the functions that the attribute `programs` lists, one for each process, one after the other. If
+/// there are several functions, none may depend on other processes, since the functions cannot exchange
+/// values here.
 fn run_parallel(call: &HostCall<'_>, operands: &[EvalValue]) -> Result<Vec<EvalValue>, String> {
     let attrs = call.inst.attrs();
     let run = |func: &Func, inputs: &[EvalValue], host: &Checks| {
@@ -281,8 +282,8 @@ fn parts(a: Scalar, b: Scalar, same: impl Fn(f64, f64) -> bool) -> bool {
     same(a.re, b.re) && same(a.im, b.im)
 }
 
-/// Returns true for equal numbers, and for NaNs. (In StableHLO's interpreter, NaNs are never equal; it skips
-/// the programs that expect one.)
+/// Returns true for equal numbers, and for two NaNs. (In StableHLO's interpreter, NaNs are never equal; the
+/// interpreter skips the programs that expect a NaN.)
 fn equal(a: f64, b: f64) -> bool {
     a == b || (a.is_nan() && b.is_nan())
 }

@@ -29,7 +29,8 @@ fn target(text: &str) -> bool {
     }
 }
 
-/// Tests the reader of HLO with one text. A program that is printed and read again prints as the same text.
+/// Tests the reader of HLO with one text. A program that was printed as HLO and read again does not change if
+/// it is printed and read once more.
 fn hlo_target(text: &str) -> bool {
     let module = match hlo::parse(&Source::new("fuzz", text)) {
         Ok(module) => module,

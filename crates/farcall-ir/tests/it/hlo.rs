@@ -561,7 +561,8 @@ fn values_of_forms_that_stablehlo_lacks() {
         ENTRY e { x = s32[3] constant({1, 2, 3}) z = s32[] constant(10)
         ROOT s = scan(x, z), dimensions={0}, num_carries=1, is_reverse=true, to_apply=f }";
     assert_eq!(values(program), ["16 15 13", "16"]);
-    // Fractions of 0.25 and 0.75, and a random number of one half.
+    // The random number 32768 stands for one half: fractions of 0.25 are rounded toward zero, fractions of
+    // 0.75 away from zero.
     let program = "HloModule m\nENTRY e { x = f32[6] constant({1.25, 1.75, -1.75, -1.25, 300, -300})
         r = u16[6] constant({32768, 32768, 32768, 32768, 0, 0}) ROOT c = s8[6] stochastic-convert(x, r) }";
     assert_eq!(values(program), ["1 2 -2 -1 127 -128"]);
@@ -1016,7 +1017,7 @@ fn programs_of_the_corpus_become_hlo() {
     }
 }
 
-/// XLA prints API version 0 as a name that its own parser rejects.
+/// API version 0 is not printed, because XLA's parser rejects the name that XLA prints for the version.
 #[test]
 fn calls_of_version_0_have_no_version() {
     let program = "func.func @main(%a: tensor<3xf32>) -> tensor<3xf32> {

@@ -13,7 +13,8 @@
 //! ```
 //!
 //! The program may be any valid program; it is converted to the middle form first. The result has to be in
-//! the middle form, to be the same program when it is read again, and to compute the same bits.
+//! the middle form, has to be the same program when it is printed and read again, and has to compute the same
+//! bits as the program.
 //! `UPDATE_EXPECT=1` writes the results into the files.
 
 use std::cell::RefCell;

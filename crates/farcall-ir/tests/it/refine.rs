@@ -656,7 +656,7 @@ fn programs_of_the_suite() {
         let inputs: Vec<TensorType> =
             entry.params().iter().filter_map(|p| entry.tensor(*p)).map(fill).collect();
         assert!(entry.params().iter().all(|p| matches!(entry.ty(*p), Type::Tensor(_))));
-        // Dimensions are passed as arguments: integers of rank 0 before the others.
+        // Dimensions are passed as arguments: integers of rank 0, which precede the other arguments.
         let is_size = |t: &TensorType| t.dtype.is_integer() && t.rank() == 0;
         let known: Vec<Option<Literal>> =
             inputs.iter().map(|t| is_size(t).then(|| Literal::scalar(t.dtype, Scalar::Signed(3)))).collect();

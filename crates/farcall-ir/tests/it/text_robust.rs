@@ -191,7 +191,7 @@ fn aliases_of_aliases_stay_small() {
     assert!(error(&format!("{attrs}module attributes {{a = #a59}} {{}}")).contains("aliases stand for"));
     assert!(error(&format!("{types}func.func @f(%a: !t59) {{ return }}")).contains("aliases stand for"));
     assert!(parse(&format!("{locs}func.func @f() {{ return loc(#loc59) }}")).is_ok());
-    // A chain that is longer than any stack, in both orders.
+    // A chain of locations that is too long for recursion, defined from the inside and from the outside.
     let chain = |order: &mut dyn Iterator<Item = usize>| {
         let lines: Vec<String> =
             order.map(|i| format!("#loc{} = loc(callsite(\"f\" at #loc{i}))\n", i + 1)).collect();
@@ -269,7 +269,7 @@ fn floats_round_trip() {
     }
 }
 
-/// The order does not depend on the order in the text or on the number of attributes.
+/// The order of attributes in a module depends neither on their order in the text nor on their number.
 #[test]
 fn attributes_are_in_the_order_of_their_names() {
     let program = |names: &mut dyn Iterator<Item = usize>| {

@@ -1,4 +1,4 @@
-//! Measures the time for large programs. Run with
+//! Measures the time of reading and printing large programs. Run with
 //! `cargo test --release -p farcall-ir --test it text_speed -- --ignored --nocapture`.
 
 use std::fmt::Write;

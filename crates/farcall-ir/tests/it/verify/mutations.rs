@@ -75,7 +75,7 @@ fn other_numbers() {
     assert!(valid > 1_000 && invalid > 10_000, "{valid} valid, {invalid} invalid");
 }
 
-/// Replaces an instruction by one with other regions and results.
+/// Replaces an instruction by the same instruction with other regions and results.
 fn replace(func: &mut Func, inst: InstId, regions: usize, results: Vec<Type>) {
     let old = func.inst(inst);
     let new =

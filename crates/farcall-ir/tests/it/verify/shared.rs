@@ -1,5 +1,5 @@
-//! Programs that are valid by construction must pass. They are in a folder beside the checkout; if the folder
-//! is absent, nothing is tested.
+//! Programs that are known to be valid must pass. They are in the folder `shared` beside the checkout, or in
+//! the folder that `FARCALL_SHARED` names; if the folder is absent, nothing is tested.
 
 use std::path::{Path, PathBuf};
 
