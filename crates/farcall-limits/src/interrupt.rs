@@ -106,7 +106,8 @@ impl Interrupt {
         left == 0
     }
 
-    /// Calls the callback if its last call is long enough ago.
+    /// Reads the clock, and calls the callback if its last call is at least [`PERIOD`](Interrupt::PERIOD)
+    /// ago.
     #[cold]
     fn read_clock(&self) -> bool {
         let Some(ask) = &self.ask else { return false };
@@ -258,8 +259,8 @@ pub fn look_soon() {
     });
 }
 
-/// Calls the callbacks of a scope. A callback may run other programs, so the thread's scope is not borrowed
-/// during the calls.
+/// Calls the callbacks of a scope and of the enclosing scopes. A callback may run other programs, so the
+/// thread's scope is not borrowed during the calls.
 #[cold]
 fn ask(scope: Scope) -> bool {
     let mut next = Some(&scope);

@@ -201,7 +201,7 @@ impl Charge {
     /// A charge for no memory.
     pub const EMPTY: Charge = Charge(0);
 
-    /// Counts `bytes` as taken.
+    /// Counts `bytes` as in use. Fewer than [`COUNTED`] bytes are not counted.
     ///
     /// # Errors
     /// If the memory is not available.
