@@ -207,7 +207,7 @@ impl<S: Size> Linear<S> {
         &self.moving
     }
 
-    /// The values that derivatives need, in order.
+    /// The values that derivatives need: operands, then results, then residuals.
     pub fn saved(&self) -> Vec<Saved> {
         let declaration = self.declaration();
         let jvp: &[JvpSource] = declaration.jvp.as_ref().map_or(&[], |jvp| &jvp.rule.operands);
@@ -360,7 +360,8 @@ impl<S: Size> Linear<S> {
         Ok(DerivativeCall { op: self.op(&vjp.backward, signature), operands, results })
     }
 
-    /// Checks that the derivative with respect to the saved values exists: the derivative of the tangent op.
+    /// Checks that the op has a tangent op, whose derivative is the derivative with respect to the saved
+    /// values.
     ///
     /// # Errors
     /// If the op has no tangent op.
@@ -371,10 +372,10 @@ impl<S: Size> Linear<S> {
         }
     }
 
-    /// Batches the derivative over a mapped axis of `size`; `mapped` is true for values that have the axis.
-    /// If the op and its forward op are batched natively, the result is one larger derivative whose operands
-    /// have the axis wherever they have batch dimensions. Otherwise the result is `None`, and the caller must
-    /// loop over the axis.
+    /// Batches the derivative over a mapped axis of `size`. `mapped` has an entry for each saved value, then
+    /// for each tangent: true if the value has the axis. If the op and its forward op are batched natively,
+    /// the result is one larger derivative whose operands have the axis wherever they have batch dimensions.
+    /// Otherwise the result is `None`, and the caller must loop over the axis.
     ///
     /// # Errors
     /// If the size is negative, or a batching function gives an invalid answer.
