@@ -119,7 +119,8 @@ fn close(x: Scalar, y: Scalar, dtype: DType, exact: bool) -> bool {
     (x.is_nan() && y.is_nan()) || (!exact && Tolerance::mixed(epsilon).holds(x, y))
 }
 
-/// A region of two arguments with a single operation.
+/// A region of two arguments with a single operation. If `op` is empty, the region returns its second
+/// argument.
 fn reducer(op: &str, dtype: DType) -> String {
     let t = ty(dtype, &[]);
     let (result, made) = match op {
@@ -288,8 +289,8 @@ fn arg_reductions_match_the_evaluator() {
         // `T` and `I` are placeholders for types, but `T` also occurs in the names of directions.
         let body = body.replace(&format!("G{t}"), "GT").replace(&format!("L{t}"), "LT");
         let [x, p, y, f] = [ty(dtype, &dims), ty(index, &dims), ty(dtype, &kept), ty(index, &kept)];
-        // In every second round, the indices are an iota. Along most dimensions, the kernel computes them
-        // instead of reading memory.
+        // In every second round, the indices are an iota. For most dimensions of the iota, the kernel
+        // computes the indices instead of reading memory.
         let (counted, places) = match round % 2 == 0 && !dims.is_empty() {
             true => (format!("%q = stablehlo.iota dim = {} : {p}\n", r.below(dims.len())), "%q"),
             false => (String::new(), "%p"),
@@ -582,7 +583,8 @@ fn non_temporal_stores_match_the_evaluator() {
     }
 }
 
-/// Rounds of add, rotate and xor on two words, with keys in between and occasional other operations.
+/// Rounds of add, rotate and xor on two words. At times, keys are added in between. The halves of a rotated
+/// word are combined by `or`, `xor` or `add`.
 #[test]
 fn rounds_match_the_evaluator() {
     let mut r = SplitMix::new(13);

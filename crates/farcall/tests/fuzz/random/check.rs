@@ -18,7 +18,7 @@ use super::generate::Program;
 use farcall_testing::SplitMix;
 use farcall_testing::compare::Tolerance;
 
-/// Outcome for a program without errors.
+/// Outcome for a program in which no defect of the engine was found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Outcome {
     Same,
@@ -44,7 +44,8 @@ pub(crate) fn evaluated(module: &Module, inputs: &[Literal], n: Numerics) -> Res
     Ok(eval::tensors(&values))
 }
 
-/// Runs a program in every way. `seed` decides which passes run alone. The error tells what differs.
+/// Runs a program in every way. `seed` determines the passes that run on the middle form, and their order.
+/// The error tells what differs.
 pub(crate) fn check(p: &Program, seed: u64, registry: &Registry) -> Result<Outcome, String> {
     let module = match verify::verify(&p.module) {
         Ok(module) => module,

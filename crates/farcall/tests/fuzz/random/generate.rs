@@ -329,7 +329,7 @@ impl Gen {
         self.func.tensor(value).cloned().unwrap_or_else(|| TensorType::scalar(DType::Pred))
     }
 
-    /// Returns true for tensors that are not quantized.
+    /// Returns true for tensors that are static and not quantized.
     pub(crate) fn plain(&self, value: ValueId) -> bool {
         self.func.tensor(value).is_some_and(|t| t.quant.is_none() && t.is_static())
     }

@@ -388,7 +388,7 @@ fn gather(g: &mut Gen) -> Option<()> {
     g.value(Op::Gather(Box::new(op)), &[x, indices], g.meta_of(x)).map(drop)
 }
 
-/// Adds a gather of rows, with or without batching dimensions.
+/// Adds a gather of rows. Dimension 0 is a batching dimension.
 fn take(g: &mut Gen) -> Option<()> {
     let x = tensor(g, 2..=3);
     let dims = g.tensor(x).sizes().to_vec();

@@ -89,7 +89,8 @@ fn unary(g: &mut Gen) -> Option<()> {
     g.value(Op::Unary(op), &[x], meta).map(drop)
 }
 
-/// Returns true for functions of real numbers that are computed exactly.
+/// Returns true for functions of real numbers whose results are the same to the last bit wherever they are
+/// computed.
 fn is_exact(op: Unary) -> bool {
     use Unary as U;
     matches!(
@@ -246,7 +247,7 @@ fn convert(g: &mut Gen) -> Option<()> {
     let (known, from) = (g.meta_of(x), g.tensor(x));
     let mut to = g.dtype();
     if from.dtype.is_integer() && g.r.one_in(2) {
-        // A conversion back and forth.
+        // Another integer type; a conversion back may follow.
         to = g.r.pick(&[DType::S64, DType::S16, DType::U8, DType::S32, DType::U32]);
     }
     let bound = match from.dtype {

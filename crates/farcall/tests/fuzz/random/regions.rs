@@ -120,7 +120,8 @@ fn reduce(g: &mut Gen) -> Option<()> {
     g.emit(new, vec![scalar(ty.dtype)], &[meta]).map(drop)
 }
 
-/// Reduces to the largest element and its index, or to two sums at once.
+/// Reduces two operands together: keeps the largest or smallest element of `x`, and the corresponding element
+/// of the other operand.
 fn reduce_pair(g: &mut Gen, x: ValueId, dims: Vec<usize>) -> Option<()> {
     let ty = g.tensor(x);
     let indices = ty.with_dtype(DType::S32);

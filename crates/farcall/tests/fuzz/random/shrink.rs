@@ -76,7 +76,7 @@ fn dead(best: &mut Program, fails: &Fails<'_>) {
     }
 }
 
-/// Keeps only one result, or removes one result.
+/// Keeps only one result, or removes results one by one.
 fn results(best: &mut Program, fails: &Fails<'_>) {
     let returned = |p: &Program| p.module[main_id(&p.module)].body().returned().to_vec();
     let all = returned(best);
