@@ -263,7 +263,7 @@ impl Cases {
         let op = format!("stablehlo.reverse %x0, dims = [0, 1] : {x}");
         self.add(format!("reverse {dtype}"), one, one, &op);
         for index in [dtype, DType::S32] {
-            // Each type is the type of the elements once, and each integer type also the type of the indices.
+            // Indices of each integer type with `f32` elements, and elements of each type with `s32` indices.
             if !index.is_integer() {
                 continue;
             }

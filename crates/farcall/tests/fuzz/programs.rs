@@ -324,7 +324,7 @@ fn work(module: &Module, func: &Func) -> u64 {
     of(module, func, func.body(), 0)
 }
 
-/// Progress of a child process, in a file that outlives it.
+/// Progress of a child process, in a file that outlives the process.
 struct Progress {
     file: File,
     counts: std::cell::Cell<[u64; Progress::LEN]>,

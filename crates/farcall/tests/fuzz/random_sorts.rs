@@ -226,7 +226,8 @@ return %s#0, %s#1, %t#0, %t#1 : {x}, {y}, {x}, {y} }}"
         )
         .replace("TY", "f32")
         .replace("NAN", "0x7FC00000");
-        // Few and many different numbers, with and without numbers that are equal but have different bits.
+        // Two rounds sort few different numbers, some of which are equal but have different bits. The other
+        // two rounds sort many different numbers.
         let numbers: Vec<f32> = (0..LENGTH)
             .map(|_| match round {
                 0 | 1 => float(&mut r, true) as f32,
