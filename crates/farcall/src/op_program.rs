@@ -112,7 +112,7 @@ impl CodedError for OpError {
 /// use farcall::registry::Platform;
 ///
 /// let registry = Registry::new();
-/// // SAFETY: a library of this project.
+/// // SAFETY: the library is an example of this project, so its code is trusted.
 /// unsafe { registry.load("librms_norm_ops.so") }?;
 /// let op = registry.lookup("rms_norm", &Platform::Host).ok_or("no such op")?;
 /// let types = [TensorType::new(DType::F32, [2, 64]), TensorType::new(DType::F32, [64])];

@@ -36,7 +36,7 @@ impl Graph {
     /// use farcall::ir::{DType, TensorType};
     ///
     /// let registry = Registry::new();
-    /// // SAFETY: a library of this project.
+    /// // SAFETY: the library is an example of this project, so its code is trusted.
     /// unsafe { registry.load("librms_norm_ops.so") }?;
     /// let graph = Graph::new("normalize");
     /// let x = graph.parameter("x", TensorType::new(DType::F32, [4, 64]));
