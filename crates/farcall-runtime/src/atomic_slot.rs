@@ -15,25 +15,26 @@ impl<T> Spare<T> {
     /// Takes the value out, if there is one.
     #[inline]
     pub(super) fn take(&self) -> Option<Box<T>> {
-        // SAFETY: the swap has returned the pointer.
+        // SAFETY: the pointer is the result of the swap.
         unsafe { from_raw(self.0.swap(ptr::null_mut(), Ordering::Acquire)) }
     }
 
     /// Puts a value in, and returns the previous one.
     #[inline]
     pub(super) fn replace(&self, value: Box<T>) -> Option<Box<T>> {
-        // SAFETY: the swap has returned the pointer.
+        // SAFETY: the pointer is the result of the swap.
         unsafe { from_raw(self.0.swap(Box::into_raw(value), Ordering::AcqRel)) }
     }
 }
 
-/// Converts a pointer that a slot held back to its value.
+/// Returns the value that a slot's pointer owns, if the pointer is not null.
 ///
 /// # Safety
-/// `held` must have been returned by a swap of a slot's pointer.
+/// `held` must be the result of a swap of a slot's pointer, and must be passed to this function only once.
 unsafe fn from_raw<T>(held: *mut T) -> Option<Box<T>> {
     // SAFETY: a slot holds null or a pointer from `Box::into_raw`, and each swap gives the pointer to one
-    // thread only. The caller guarantees that a swap returned `held` (`# Safety` above).
+    // thread only. The caller guarantees that `held` is the result of a swap and is used only once
+    // (`# Safety` above).
     (!held.is_null()).then(|| unsafe { Box::from_raw(held) })
 }
 

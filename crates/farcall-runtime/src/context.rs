@@ -24,9 +24,9 @@ pub(super) struct Context {
     pub(super) staged: Vec<usize>,
     /// Base addresses in the current run, in this order: arena, constants, registers, stack, inputs, results.
     pub(super) bases: Vec<*mut u8>,
-    /// The contexts of nested calls, by reference site and call.
+    /// The contexts of the nested calls ([`Loaded::nested`]), with the same indices as their loaded plans.
     pub(super) nested: Vec<Vec<Context>>,
-    /// Inputs and results of an interrupted run with incomplete calls.
+    /// Inputs and results of an interrupted run, kept because the run's incomplete calls may still use them.
     pub(super) left: Vec<Literal>,
 }
 

@@ -32,7 +32,7 @@ pub(super) fn run<W: Watch>(
 ) -> Result<Vec<Literal>, RunError> {
     let mode = Mode::enter(loaded.plan.numerics().denormals);
     let ran = stages(context, run, &mode).and_then(|()| thunks(loaded, context, inputs, run, mode, watch));
-    // Calls that an interrupt left incomplete may use the states until they are complete.
+    // Calls that an interrupt left incomplete may still use the states of the prepare and initialize stages.
     if !matches!(ran, Err(RunError::Interrupted)) || !context.is_pending() {
         end_stages(context);
     }
@@ -107,8 +107,9 @@ pub(super) fn thunks<W: Watch>(
     Ok(outs.into_iter().map(|out| out.expect("every result has a literal")).collect())
 }
 
-/// Returns the inputs that a run borrows, or else the inputs that it owns. Donated inputs are written to, so
-/// the run must own them. A program without donated inputs can read the caller's memory.
+/// Returns the inputs that the run borrows and the inputs that it owns; one of the two lists is empty.
+/// Donated inputs are written to, so the run must own them. Without donated inputs, the run reads the
+/// caller's memory, unless a handler needs inputs with a stricter alignment: then the inputs are copied.
 fn lent_and_own<'a>(loaded: &Loaded, inputs: Inputs<'a>) -> (&'a [Literal], Vec<Literal>) {
     match inputs {
         Inputs::Owned(inputs) => (&[], inputs),
@@ -122,8 +123,9 @@ fn lent_and_own<'a>(loaded: &Loaded, inputs: Inputs<'a>) -> (&'a [Literal], Vec<
     }
 }
 
-/// Allocates the results with separate memory, which are written directly to the memory that the caller gets.
-/// Adds a base address for every result, a placeholder for the others.
+/// Allocates the results that have memory of their own. Thunks write them directly to this memory, which the
+/// caller gets. Adds a base address for every result of the plan; it is a placeholder if the result has no
+/// memory of its own.
 fn result_memory(
     plan: &Plan,
     context: &mut Context,
@@ -426,7 +428,7 @@ impl<'a, W: Watch> Executor<'a, W> {
                 for begin in (0..size).step_by(LONG_BYTES) {
                     self.interrupts.check()?;
                     let count = LONG_BYTES.min(size - begin);
-                    // SAFETY: `Loaded::new` has validated the plan: both places have this size, and are
+                    // SAFETY: `Loaded::new` has validated the plan: both places have `size` bytes, and are
                     // either equal or disjoint.
                     unsafe { std::ptr::copy(from.add(begin), to.add(begin), count) };
                 }
@@ -562,8 +564,8 @@ impl<'a, W: Watch> Executor<'a, W> {
         })?
     }
 
-    /// Finishes the calls that are complete after an interrupt, without waiting: a callback may report an
-    /// interrupt only once.
+    /// After an interrupt, finishes the calls that are complete already. Waiting for the other calls could
+    /// take forever: the callback that reported the interrupt may not report it again.
     #[cold]
     fn finish_complete(&mut self) {
         let (frames, watch) = (&mut self.context.frames, &mut self.watch);
@@ -631,7 +633,7 @@ impl<'a, W: Watch> Executor<'a, W> {
 
     /// Copies the contents of a place into a literal.
     fn literal(&self, ty: &TensorType, at: Place) -> Result<Literal, RunError> {
-        // SAFETY: `Loaded::new` has validated the plan: the place holds that many bytes. No thunk or call
+        // SAFETY: `Loaded::new` has validated the plan: the place holds `at.size` bytes. No thunk or call
         // writes to the place now.
         let bytes = unsafe { std::slice::from_raw_parts(self.at(at).cast_const(), at.size) };
         let mut literal = for_overwrite(ty)?;

@@ -38,15 +38,18 @@ pub(super) struct Loaded {
     pub(super) sequence: Sequence,
     /// Places of the results.
     pub(super) results: Vec<Place>,
-    /// The plan's constants, with the alignment that custom calls may expect. After them come the constants
-    /// of the straight-line programs, and the scalar constants that these programs take.
+    /// The plan's constants, with the alignment that custom calls may expect. After them, for each
+    /// straight-line program: the constants of its steps, and the scalar constants among the inputs of its
+    /// thunk.
     pub(super) constants: AlignedBytes,
     /// Size, in bytes, of the registers of straight-line programs. Only one such program runs at a time in a
     /// context, so all of them share the same registers.
     pub(super) registers: usize,
     /// Bytes of [`Base::Stack`] that are used.
     pub(super) stack: usize,
-    /// The plans of nested calls, by reference site and call.
+    /// The loaded plans of the custom calls nested in instructions that the reference evaluator runs. Indexed
+    /// by the instruction, in the order of [`Plan::references`], then by the call, in the order of
+    /// [`ReferenceSite::calls`](farcall_plan::ReferenceSite::calls).
     pub(super) nested: Vec<Vec<Loaded>>,
     /// True if the plan has custom calls, nested ones included. Their handlers may expect aligned operands.
     pub(super) enters_handlers: bool,
@@ -98,7 +101,7 @@ impl CallPlace {
     }
 }
 
-/// Places of the operands and results of all calls, without tokens.
+/// Places of the operands and results of all calls, tokens excluded.
 #[derive(Debug, Default)]
 pub(super) struct CallPlaces {
     /// Places in the arena and among the constants, each with the number of its call. Their addresses are the
@@ -112,7 +115,7 @@ pub(super) struct CallPlaces {
 
 impl CallPlaces {
     /// Collects the places of all calls. `called` has one entry for each thunk that is a call: the call's
-    /// number, and the places of its operands and results without tokens.
+    /// number, and the places of its operands and results, tokens excluded.
     fn new(calls: &[Arc<CallSite>], mut called: Vec<(u32, Arc<[Place]>)>) -> CallPlaces {
         called.sort_by_key(|(call, _)| *call);
         let mut places = CallPlaces { of_call: vec![0..0; calls.len()], ..CallPlaces::default() };
@@ -123,8 +126,8 @@ impl CallPlaces {
             let leaves = site.operands().iter().chain(site.results()).enumerate();
             for ((i, _), place) in leaves.filter(|(_, leaf)| !leaf.is_token()).zip(&*at) {
                 let at = CallPlace { number: number(i), base: number(place.base), offset: place.offset };
-                // Prepare and initialize stages set other addresses in the frame, so the addresses of such a
-                // call must be set again.
+                // The prepare and initialize stages of a call write other addresses to its frame, so each run
+                // must set the addresses of a call with such stages again.
                 if matches!(place.base, ARENA | CONSTANTS) && !site.has_run_stages() {
                     places.fixed.push((call, at));
                 } else {
@@ -144,7 +147,7 @@ impl CallPlaces {
     }
 }
 
-/// Converts the number of an item of a plan. A plan has fewer than 2³² items of each kind.
+/// Converts the number of an item of a plan to `u32`. A plan has fewer than 2³² items of each kind.
 fn number(i: usize) -> u32 {
     u32::try_from(i).expect("a plan of less than 2³² values")
 }
@@ -284,8 +287,8 @@ fn constants(plan: &Plan, more: usize) -> Result<(AlignedBytes, Vec<usize>, usiz
     Ok((block, offsets, size))
 }
 
-/// Returns the number of bytes that a straight-line kernel adds to the constants when it is linked: its
-/// constants, and the scalar constants that it takes.
+/// Returns the number of bytes that linking a straight-line kernel adds to the constants: the constants of
+/// its steps, and the scalar constants among its inputs.
 fn own_bytes(kernel: &PreparedKernel) -> usize {
     let numbers = (kernel.numbers().len() * ElementBytes::SIZE).next_multiple_of(ALIGNMENT);
     kernel.line().map_or(0, |line| line.constant_bytes() + numbers)
@@ -356,7 +359,8 @@ impl Loader<'_> {
         stretches.into_iter().map(stretch).collect()
     }
 
-    /// Links a thunk: converts it to steps of a [`Line`]. `None` if the executor has work between its steps.
+    /// Links a thunk: converts it to steps of a [`Line`]. `None` if the executor must run the thunk, or a
+    /// thunk in one of its bodies.
     fn link(&mut self, thunk: &Thunk, step: &mut Step) -> Option<Vec<Linked>> {
         let mut linked = Vec::new();
         match (&thunk.op, &step.kernel) {
@@ -438,8 +442,8 @@ impl Loader<'_> {
         match base {
             Base::Arena => Place { base: ARENA, offset, size },
             Base::Stack => Place { base: STACK, offset, size },
-            // Never read: iotas have no elements in memory, and `step` resolves the numbers that kernels
-            // take.
+            // Placeholders, never read: iotas have no elements in memory, and `step` gives scalar constants
+            // other places if a kernel takes them.
             Base::Iota(_) | Base::Number(_) => Place { base: ARENA, offset: 0, size: 0 },
             Base::Constant(id) => Place { base: CONSTANTS, offset: self.offsets[id.index()] + offset, size },
             Base::Param(id) => Place { base: PARAMS + id.index(), offset, size },

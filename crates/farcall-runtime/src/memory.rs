@@ -57,8 +57,9 @@ impl Drop for AlignedBytes {
 /// Minimum size, in bytes, of memory for which large pages are requested.
 const MIN_LARGE_PAGE_BYTES: usize = 4 << 20;
 
-/// Asks the system for large pages if the memory is large: a fresh tensor in small pages costs hundreds of
-/// times as many page faults. Linux provides large pages on request, when the memory is first touched.
+/// Asks the system for large pages if the memory is large: in small pages, the first use of a tensor causes
+/// hundreds of times as many page faults. Linux provides large pages on request, when the memory is first
+/// touched.
 pub(super) fn in_large_pages(data: *mut u8, size: usize) {
     #[cfg(target_os = "linux")]
     if size >= MIN_LARGE_PAGE_BYTES {

@@ -31,9 +31,9 @@ use farcall_kernels::Tasks;
 /// Times of the runs of one program. Thunks are numbered in the order in which
 /// [`Plan::walk`](farcall_plan::Plan::walk) visits them.
 ///
-/// Measuring a thunk takes some tens of nanoseconds, most of which are not counted as the thunk's time. The
-/// time of a thunk that is faster than that is better found by timing whole programs with and without the
-/// thunk.
+/// Measuring a thunk takes some tens of nanoseconds, most of which are not counted as the thunk's time. If a
+/// thunk takes less time than its measurement, compare the times of whole programs with and without the thunk
+/// instead.
 #[derive(Debug)]
 pub struct Profile {
     origin: Instant,
@@ -94,8 +94,7 @@ pub enum EventKind {
     Thunk,
     /// One task, with its index, of a kernel that shares its work among threads.
     Task(usize),
-    /// The time from the return of a handler until the executor has waited for its call, which is then
-    /// complete.
+    /// The time from the return of a call's handler to the end of the executor's wait for the call.
     Pending,
 }
 

@@ -1,8 +1,8 @@
 //! Operations without a kernel, which the reference evaluator runs on copies of the buffers.
 //!
-//! Each custom call in a region has a separate plan, whose contexts belong to the run. The call runs once for
-//! each element; all of these calls use the same states, which the target created when the plan was loaded
-//! and when the run began.
+//! Each custom call in a region has a separate plan, whose contexts belong to the run. The call runs once
+//! each time the evaluator applies the region. All of these calls use the same states, which the target
+//! created when the plan was loaded and when the run began.
 
 use std::cell::RefCell;
 

@@ -132,7 +132,7 @@ pub fn unfused(func: &Func, cx: &PassOptions) -> Vec<UnfusedInst> {
 
 /// Lists the edges at which fusions end, after the fusion pass has run, in the order of the users. Operations
 /// that [`unfused`] reports, and operations that only rearrange a value, are left out.
-pub fn fusion_boundaries(func: &Func, cx: &PassOptions) -> Vec<FusionEdge> {
+pub fn fusion_edges(func: &Func, cx: &PassOptions) -> Vec<FusionEdge> {
     let explainer = Explainer::new(func, cx);
     explainer.insts().flat_map(|to| explainer.fusion_edges(to)).collect()
 }
