@@ -6,8 +6,8 @@ use farcall_ir::{Diagnostic, Inst, Type, ValueId};
 use super::choices::internal;
 use super::resolve;
 
-/// Returns the pairs of a result and an operand of a call that share memory, as indices of the call's result
-/// tensors and operand tensors.
+/// Returns the pairs of a result and an operand of a call that share memory. Each pair has the result's index
+/// among the result tensors of the call, then the operand's index among the operand tensors.
 ///
 /// # Errors
 /// `compile-alias`: an operand and its result have different sizes, or an operand or result shares memory

@@ -1,5 +1,5 @@
-//! Allocator for the arena, or for another piece of memory that values share one after the other: first fit,
-//! or largest first.
+//! Allocators for memory that several values use, one after the other: the arena, and the memory of results.
+//! [`Arena`] allocates first fit; [`packed`] places the largest blocks first.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -242,7 +242,8 @@ mod tests {
         assert!(smaller > 100, "{smaller} of 200 are smaller");
     }
 
-    /// Defines first fit: the lowest offset at which a block overlaps no other block.
+    /// Compares allocations with the definition of first fit: the lowest offset at which a block overlaps no
+    /// other block.
     #[test]
     fn the_first_hole_with_room_is_taken() {
         let mut seed = 7u64;
@@ -271,7 +272,8 @@ mod tests {
         }
     }
 
-    /// Most holes are too small, like those between results of one element each.
+    /// Checks that many holes do not make an allocation slow. Here, all holes that are searched are too
+    /// small, like those between results of one element each.
     #[test]
     fn many_holes_take_little_time() {
         let mut arena = Arena::default();

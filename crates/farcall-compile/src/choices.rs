@@ -28,7 +28,7 @@ pub(super) enum Choice {
     Kernel { kernel: KernelId, bodies: Vec<Body>, scratch: usize, prepared: Option<PreparedKernel> },
     /// The reference evaluator.
     Reference(ReferenceId),
-    /// A custom call, with the pairs of a result and an operand, by index, that share memory.
+    /// A custom call, with the pairs (index of a result, index of an operand) that share memory.
     Call(Vec<(usize, usize)>),
     /// A loop or a conditional.
     Control,

@@ -282,7 +282,7 @@ impl Bodies<'_> {
     }
 
     /// Returns true if `piece`, whose first write is at this position, may share memory with `other`, which
-    /// is read there.
+    /// is read at the same position.
     fn shares(&self, at: usize, piece: PieceId, other: PieceId) -> bool {
         let Event::Do(inst) = self.events[at] else { return false };
         let mut written = inst.results().iter().enumerate().filter(|(_, r)| self.storage.of(**r) == piece);

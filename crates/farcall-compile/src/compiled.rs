@@ -3,8 +3,8 @@
 use farcall_kernels::{KernelId, PreparedKernel};
 use farcall_plan::{InvalidPlan, Plan, PlanParts, ValidPlan};
 
-/// The parts of a plan, and the prepared kernels of its compute thunks in the order of [`Plan::walk`]. `choose` has
-/// prepared these kernels for the operations and types of the thunks.
+/// The parts of a plan, and the prepared kernels of its compute thunks in the order of [`Plan::walk`].
+/// `choose` has prepared these kernels for the operations and types of the thunks.
 pub(crate) struct Compiled {
     pub(crate) plan: PlanParts,
     pub(crate) prepared: Vec<(KernelId, PreparedKernel)>,

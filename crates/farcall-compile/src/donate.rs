@@ -18,7 +18,7 @@ use super::storage::{Home, Storage};
 /// The attribute of a donated parameter.
 const DONATED: &str = "farcall.donated";
 
-/// Maximum number of results in the request of one input.
+/// Maximum number of results that are considered for the memory of one input.
 const MAX_REQUESTED_RESULTS: usize = 64;
 
 /// Marks the parameters of a program in the middle form, according to the attributes of the entry function

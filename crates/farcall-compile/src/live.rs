@@ -16,7 +16,8 @@ pub(super) struct Lives {
     pub(super) last: Vec<u32>,
     /// For each result of the program, the pieces that it can replace in place.
     pub(super) sources: FxHashMap<PieceId, Vec<PieceId>>,
-    /// Loops that enclose the current position: the index in `ends`, and the position of the beginning.
+    /// Loops that enclose the current position: for each, its index in `ends`, and the position at which it
+    /// begins.
     enclosing: Vec<(usize, u32)>,
     ends: Vec<u32>,
     /// Pieces whose life is extended to the end of a loop, with the loop's index in `ends`.

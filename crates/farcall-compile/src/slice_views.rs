@@ -85,7 +85,7 @@ fn whole(func: &Func, choices: &Choices) -> FxHashSet<ValueId> {
     whole
 }
 
-/// Adds each value of the second list whose counterpart in the first list is in the set.
+/// Adds to the set each value of `values` whose counterpart in `of` is in the set.
 fn same(of: &[ValueId], values: &[ValueId], set: &mut FxHashSet<ValueId>) {
     for (of, value) in of.iter().zip(values) {
         if set.contains(of) {

@@ -61,7 +61,7 @@ impl<'a> Stage<'a> {
     }
 }
 
-/// Shows the form that a pass left to `after`. Debug builds verify the form first.
+/// Shows a form to `after` once a pass has made it. Debug builds verify the form first.
 ///
 /// # Panics
 /// In debug builds, if the form is invalid.
