@@ -177,8 +177,8 @@ impl CallFrame {
     /// accessed.
     ///
     /// # Errors
-    /// If the handler fails, or the preceding call that was begun fails. (Boxed, so that the result is
-    /// returned in a register.)
+    /// If the handler fails, or if the preceding call was still incomplete and fails. (Boxed, so that the
+    /// result is returned in a register.)
     ///
     /// # Safety
     /// Same requirements as [`CallFrame::call`]. The pointers and `run` stay valid, and the buffers
@@ -214,7 +214,7 @@ impl CallFrame {
         }
     }
 
-    /// Handles a call that is not over when the handler returns.
+    /// Handles a call that is not [over](Typed::is_over) when the handler returns.
     #[cold]
     #[inline(never)]
     fn settle(&mut self, error: *mut Error) -> Result<(), Box<CallError>> {
@@ -252,10 +252,10 @@ impl CallFrame {
         called.map_err(|failure| Box::new(self.site.error(Stage::EXECUTE, failure)))
     }
 
-    /// Waits until the latest call is complete, unless this thread's work has to end first.
+    /// Waits until the latest call is complete, unless an interrupt of this thread's work is due.
     ///
     /// # Errors
-    /// If the work has to end before the call is complete.
+    /// If an interrupt is due before the call is complete.
     pub fn finish_unless_due(&mut self) -> Result<Result<(), CallError>, Interrupted> {
         if let Some(completion) = &self.started {
             let _outcome = completion.wait_unless_due()?;

@@ -114,8 +114,8 @@ impl Typed {
         unsafe { std::slice::from_raw_parts_mut(self.tables.at(self.tables.layout().addresses), len) }
     }
 
-    /// Calls a handler of a stage, and leaves the context entered. [`Typed::is_over`] interprets the returned
-    /// value.
+    /// Calls a handler of a stage. Begins the call in the context, and does not end it there.
+    /// [`Typed::is_over`] interprets the returned value.
     ///
     /// # Safety
     /// Same requirements as [`CallFrame::launch`](super::CallFrame::launch). `run` may be null in the
@@ -143,13 +143,13 @@ impl Typed {
         exit::within(&doing, || unsafe { guard::handler(handler, &raw mut structs.frame) })
     }
 
-    /// Returns true if a call succeeded and left no work behind. If so, the context is left.
+    /// Returns true if a call succeeded and no work of the call remains. If so, ends the call in the context.
     #[inline]
     pub(super) fn is_over(&self, error: *mut Error) -> bool {
         error.is_null() && self.structs.frame.future.is_null() && self.structs.context.leave_at_once()
     }
 
-    /// Returns the outcome of a call that is not over. The context stays entered.
+    /// Returns the outcome of a call that is not over, without ending the call in the context.
     #[cold]
     pub(super) fn outcome(&self, error: *mut Error) -> Outcome {
         let future = self.structs.frame.future;
@@ -171,7 +171,7 @@ impl Typed {
     /// Calls a handler of a stage and waits until the call is complete.
     ///
     /// # Errors
-    /// If an interrupt ended the wait: the completion of the call, whose context stays entered.
+    /// If an interrupt ended the wait: the completion of the call, which has not ended in the context.
     ///
     /// # Safety
     /// Same requirements as [`Typed::enter`]. After an error, the guarantees extend until the call is

@@ -116,10 +116,10 @@ impl Completion {
         }
     }
 
-    /// Waits for the outcome, unless this thread's work has to end first.
+    /// Waits for the outcome, unless an interrupt of this thread's work is due.
     ///
     /// # Errors
-    /// If the work has to end before the call is complete.
+    /// If an interrupt is due before the call is complete.
     pub fn wait_unless_due(&self) -> Result<Result<(), Failure>, Interrupted> {
         if interrupt::Scope::current().is_none() {
             return Ok(self.wait());

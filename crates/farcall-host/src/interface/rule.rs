@@ -19,9 +19,10 @@ use super::guard;
 /// A batching function's answer for a call.
 #[derive(Debug)]
 pub(crate) enum Batched {
-    /// One call per index, for this reason.
+    /// One call for each entry of the batch, with the reason for not using a single call.
     Each(String),
-    /// A single call: the position of the axis in each operand and result, and the attributes that change.
+    /// A single call for all entries: the position of the batch axis in each operand and result, and the
+    /// attributes that change.
     Once { operands: Vec<Option<usize>>, results: Vec<usize>, attrs: AttrValues },
 }
 

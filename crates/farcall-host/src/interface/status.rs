@@ -13,8 +13,8 @@ use farcall_ffi::abi::ErrorCode;
 
 use super::error::Failure;
 
-/// The object behind `XlaCustomCallStatus`, to which functions with a status report. The status means success
-/// unless a function reports a failure.
+/// The object behind `XlaCustomCallStatus`, which receives the outcome from functions that take such an
+/// object. The status means success unless a function reports a failure.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct CallStatus {

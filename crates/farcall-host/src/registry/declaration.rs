@@ -105,8 +105,8 @@ pub struct Transposition {
     /// The op that maps cotangents of results to cotangents of operands.
     pub targets: VjpTargets,
     /// True if a `#[transpose]` of the op or of its tangent op declares the linear operands. A backward op
-    /// declares no linear operands; but if it takes neither one of the op's operands nor the op's results,
-    /// the op is linear in that operand.
+    /// declares none, but the op is linear in an operand if the backward op takes neither this operand nor
+    /// the op's results.
     pub declared: bool,
 }
 

@@ -404,7 +404,8 @@ mod tests {
         unsafe { Registry::new().load(path) }.unwrap_err().to_string()
     }
 
-    /// The executable of the unit tests does not export the host's symbols.
+    /// Checks that the error names the symbol that the program must export, and how. (The executable of the
+    /// unit tests does not export the host's symbols.)
     #[test]
     fn a_host_symbol_that_is_not_exported() {
         let dir = tempdir().unwrap();
@@ -423,7 +424,7 @@ mod tests {
         );
     }
 
-    /// A symbol that the program does not export may come from a library that the loaded library is linked
+    /// Checks that the error names a host symbol that comes from a library that the loaded library is linked
     /// with.
     #[test]
     fn a_host_symbol_of_a_linked_library() {
@@ -445,7 +446,8 @@ mod tests {
         assert!(e.contains("cannot be opened: no library provides the symbol `nobody_has_this`"), "{e}");
     }
 
-    /// A library that requires `GLIBC_9.…` in place of `GLIBC_2.…`.
+    /// Checks that the error names the missing version, for a library that requires `GLIBC_9.…` in place of
+    /// `GLIBC_2.…`.
     #[test]
     fn a_library_of_a_newer_system() {
         let hash = |name: &[u8]| {

@@ -128,14 +128,14 @@ pub enum LoadError {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum LinkError {
-    /// A library that it depends on is not found.
+    /// A dependency of the library is not found.
     Library {
         /// Name of the missing library.
         name: String,
         /// Library that needs it, if different from the library to be opened.
         needed_by: Option<PathBuf>,
     },
-    /// A library that it depends on is found, but in the wrong version.
+    /// A dependency of the library is found, but in the wrong version.
     Version {
         /// Name of the dependency.
         library: String,

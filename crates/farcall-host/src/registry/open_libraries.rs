@@ -268,8 +268,8 @@ fn same_bytes(a: &File, b: &File) -> io::Result<bool> {
     }
 }
 
-/// Returns a name for a path under which the linker knows no library, or only the library in the file with
-/// this inode.
+/// Returns a name for the file at a path, such that the linker knows no library by this name, or only the
+/// library from the file with this inode.
 fn free_name(path: &Path, inode: Inode, open: &[OpenLibrary]) -> PathBuf {
     let is_taken = |l: Library| {
         open.iter().any(|e| e.loaded.library == l) || private_pages::is_of_another_file(&l, inode)
