@@ -23,7 +23,7 @@ use super::{Kernel, Request, apart};
 pub(super) static KERNEL: Kernel = Kernel { name: "arg_reduce", prepare, in_place: apart, describe };
 
 /// Number of elements of a task, and minimum number of elements for which the kernel is marked
-/// [slow](Prepared::slow).
+/// [slow](PreparedKernel::slow).
 const TASK_ELEMENTS: usize = 1 << 17;
 /// Number of columns that are reduced at once.
 const BLOCK_COLUMNS: usize = 256;
@@ -174,7 +174,8 @@ impl Choice {
         possible.first().copied()
     }
 
-    /// Returns the choice between two numbers with their indices, all as keys.
+    /// Returns the choice between two numbers with their indices. Numbers and indices are given and returned
+    /// as [keys](case_analysis::key).
     fn case(self, numbers: Numbers, a: (u64, u64), b: (u64, u64)) -> (u64, u64) {
         let (x, y) = (numbers.number(a.0), numbers.number(b.0));
         let keeps = match (x, y) {

@@ -11,7 +11,7 @@ use super::{Kernel, Request, apart};
 
 pub(super) static KERNEL: Kernel = Kernel { name: "gather", prepare, in_place: apart, describe };
 
-/// Minimum number of elements for which the kernel is marked [slow](Prepared::slow).
+/// Minimum number of elements for which the kernel is marked [slow](PreparedKernel::slow).
 const MIN_SLOW_ELEMENTS: usize = 1 << 20;
 /// Number of elements of a task.
 const TASK_ELEMENTS: usize = 1 << 17;

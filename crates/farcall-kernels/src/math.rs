@@ -510,7 +510,8 @@ pub(super) fn pow(x: f32, y: f32) -> f32 {
 pub(super) mod tests {
     use super::*;
 
-    /// Compares with the mathematics library, whose error is about half a unit in the last place.
+    /// Checks that the results differ by at most two units in the last place from those of the mathematics
+    /// library, whose error is about half a unit.
     #[test]
     fn functions_of_f64_are_close() {
         type Function = fn(f64) -> f64;

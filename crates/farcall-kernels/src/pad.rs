@@ -57,7 +57,7 @@ mod tests {
     use super::*;
     use crate::tests::Random;
 
-    /// Compares parts of padded tensors with their elements, computed one by one.
+    /// Compares parts of padded tensors with the same elements computed one by one.
     #[test]
     fn parts_of_padded_tensors() {
         let mut r = Random(1);

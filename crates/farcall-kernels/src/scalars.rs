@@ -165,7 +165,8 @@ mod tests {
     use super::super::BodyInst;
     use super::*;
 
-    /// The region returns `(a * a + 3) < bitcast(b)`, and the sum `a * a + 3`.
+    /// Compares the results of a region with Rust's arithmetic. The region returns `(a * a + 3) < bitcast(b)`
+    /// and `a * a + 3`.
     #[test]
     fn a_region_is_applied_to_several_tuples() {
         let (s32, f32) = (TensorType::scalar(DType::S32), TensorType::scalar(DType::F32));

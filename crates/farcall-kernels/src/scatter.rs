@@ -48,8 +48,8 @@ const MAX_TASKS: usize = 4;
 const MIN_GROUPED_RESULT_BYTES: usize = 8 << 20;
 /// Minimum size in bytes of a row for which grouping the updates pays off.
 const MIN_GROUPED_ROW_BYTES: usize = 128;
-/// Range of the number of updated elements per four elements of the result for which updates are grouped. If
-/// there are fewer, most rows have no update; if there are more, rows are often found in a cache anyway.
+/// Updates are grouped if the number of updated elements per four elements of the result is in this range.
+/// With fewer updates, most rows have none; with more updates, rows are often found in a cache anyway.
 const UPDATES_PER_FOUR_ELEMENTS: RangeInclusive<usize> = 1..=8;
 /// Maximum number of groups of rows in a task.
 const MAX_GROUPS: usize = 256;

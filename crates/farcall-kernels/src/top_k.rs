@@ -14,7 +14,7 @@ use super::{Kernel, Request, apart};
 pub(super) static KERNEL: Kernel = Kernel { name: "top_k", prepare, in_place: apart, describe };
 
 /// Minimum number of elements of a task, and of an operand for which the kernel is marked
-/// [slow](Prepared::slow).
+/// [slow](PreparedKernel::slow).
 const MIN_TASK_ELEMENTS: usize = 1 << 16;
 /// Maximum number of tasks. Each task has scratch memory for a line.
 const MAX_TASKS: usize = 64;

@@ -175,7 +175,7 @@ impl Roots {
         }
     }
 
-    /// Returns the root `k`, which must be below `length`.
+    /// Returns root `k`. The number `k` must be below the number of elements of the transform.
     fn get<T: FftNum>(&self, k: usize) -> Complex<T> {
         let period = self.low.len();
         let root = self.high[k / period] * self.low[k % period];

@@ -659,8 +659,9 @@ impl<T: Element> Block<T> {
         Layout { line: 1, depth: width, panel: width * depth, width }
     }
 
-    /// Computes all rows of a block with right factors that are in panels `panels` elements apart. `to.lhs`
-    /// points to memory for packed left factors.
+    /// Computes all rows of a block with the right factors of `to`. `panels` is the distance, in elements,
+    /// between the right factors of adjacent columns of tiles. `to.lhs` points to memory for packed left
+    /// factors.
     ///
     /// # Safety
     /// Same requirements as [`Block::run`].

@@ -621,8 +621,8 @@ unsafe fn copy_line<S: Stored<T>, T: Copy>(from: *const S, to: *mut T, count: us
     }
 }
 
-/// Copies `N` elements, where `N` is a power of two, if this bit of `count` is set. Returns the pointers to
-/// the elements that remain.
+/// Copies `N` elements, where `N` is a power of two, if `count & N` is not 0. Returns the pointers to the
+/// elements that remain.
 ///
 /// # Safety
 /// Same requirements as [`copy_line`].

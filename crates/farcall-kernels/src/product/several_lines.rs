@@ -12,7 +12,8 @@ const LANES: usize = 16;
 
 type Sums = [[f32; LANES]; LINES];
 
-/// Returns the products of lines that are `line` elements apart and a vector.
+/// Returns, for each of [`LINES`] lines, its product with the vector `y`. The lines are `line` elements
+/// apart, starting at `x`.
 ///
 /// # Safety
 /// `y` and each line must be valid for reads of `depth` elements.
@@ -133,7 +134,7 @@ pub(super) fn joined<T: Ring>(sums: &mut [T]) -> T {
 mod tests {
     use super::*;
 
-    /// The bits of the sums do not depend on the instruction set.
+    /// Checks that the bits of the sums do not depend on the instruction set.
     #[test]
     #[cfg(target_arch = "x86_64")]
     fn all_instructions_give_the_same_sums() {
