@@ -1,7 +1,7 @@
 //! Futures: calls that complete after their handler has returned.
 //!
-//! The handler's side holds a handle, which becomes invalid with its first completion. The host's side is a
-//! [`Completion`] that a [`Pending`](super::Pending) call waits for.
+//! The handler's side holds a handle, which becomes invalid when the future is first completed. The host's
+//! side is a [`Completion`], which a [`PendingCall`](crate::custom_call::PendingCall) waits for.
 //!
 //! The interface has no way to cancel a future. An interrupted run stops waiting for its futures. Memory that
 //! a handler may still use is kept until the future completes ([`Completion::keep`]). If a future never
