@@ -24,7 +24,8 @@ pub(super) enum Choice {
     /// A copy of a scalar constant that has no memory: a kernel fills a tensor with the number. `op` is the
     /// operation that the kernel computes. `prepared` is moved out when the thunk is made.
     Fill { kernel: KernelId, op: Op, prepared: Option<PreparedKernel> },
-    /// A kernel, with its scratch memory in bytes. `prepared` is moved out when the thunk is made.
+    /// A kernel, with the size of its scratch memory in bytes. `prepared` is moved out when the thunk is
+    /// made.
     Kernel { kernel: KernelId, bodies: Vec<Body>, scratch: usize, prepared: Option<PreparedKernel> },
     /// The reference evaluator.
     Reference(ReferenceId),

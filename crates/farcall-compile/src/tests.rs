@@ -95,7 +95,8 @@ fn filetests() {
     pass_files::check(env!("CARGO_MANIFEST_DIR"), left);
 }
 
-/// The fusion has a result of one element beside a larger result, for which one operand is broadcast.
+/// Checks the choice and the results for a fusion that no kernel supports: it has a result of one element
+/// beside a larger result, for which an operand is broadcast.
 #[test]
 fn the_evaluator_runs_fusions_without_a_kernel() {
     let form = form(

@@ -343,7 +343,7 @@ mod tests {
     use super::*;
     use crate::tests::compile;
 
-    /// Applies `change` to the plan of a program with a thunk that computes, and returns the message of the
+    /// Applies `change` to the plan of a program that has a compute thunk. Returns the message of the
     /// validation error.
     fn changed(program: &str, change: impl Fn(&mut Plan)) -> String {
         let mut plan = compile(program);

@@ -1,4 +1,4 @@
-//! Contexts: the memory and call frames that each run needs exclusively.
+//! Contexts: the memory and the call frames of runs. While a run uses a context, no other run does.
 
 use std::sync::Arc;
 

@@ -33,7 +33,8 @@ pub const MAGIC: [u8; 8] = *b"\x89FCPLAN\n";
 /// Version of the format that this build writes, and the only one that it reads.
 pub const FORMAT: u32 = 9;
 
-/// Maximum length in bytes of the version of the farcall that wrote a file.
+/// Maximum length, in bytes, of the text in a file's header that gives the version of farcall that wrote the
+/// file.
 const MAX_WRITER_BYTES: usize = 64;
 
 /// Maximum nesting depth of plans. A custom call that the evaluator reaches in a region has a plan of its
