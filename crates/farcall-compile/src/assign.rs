@@ -203,7 +203,7 @@ struct Destinations {
 }
 
 impl Destinations {
-    /// Promises each donated input to one result that fits it. Every other result gets memory of its own.
+    /// Promises each donated input to one result that fits it. All other results get memory of their own.
     fn promised(func: &Func, storage: &Storage, lives: &Lives) -> Destinations {
         let results: Vec<PieceId> = func.body().returned().iter().map(|r| storage.of(*r)).collect();
         let mut destinations = Destinations::default();
@@ -353,7 +353,8 @@ impl Assigner<'_> {
         })
     }
 
-    /// Places a result of an instruction in the destination of a program result, if it may be there.
+    /// Places a result of an instruction in the destination of a program result, if the memory is free at
+    /// this position or can be taken over in place, and if the program result can take it over in turn.
     fn inherit(&mut self, inst: Inst<'_>, result: usize, piece: PieceId, at: u32) -> bool {
         let (lives, storage, choices) = (self.lives, self.storage, self.choices);
         let bytes = |id: PieceId| storage.pieces[id.index()].bytes;

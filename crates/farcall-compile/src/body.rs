@@ -11,7 +11,8 @@ use farcall_plan::{Body, BodyInst};
 const MAX_REGION_INSTS: usize = 256;
 
 /// Converts the regions of an instruction, whose last arguments are captured values. `None` if a region is
-/// too long, or contains regions other than those of reductions with a single operation.
+/// too long, or has an instruction with regions, unless this instruction is a reduction by a single
+/// operation.
 pub(super) fn bodies(inst: Inst<'_>) -> Option<Vec<Body>> {
     let max_insts = if inst.op().is_fusion() { FUSION_LIMITS.ops } else { MAX_REGION_INSTS };
     inst.regions().map(|region| body(region, max_insts)).collect()

@@ -163,8 +163,8 @@ impl Check<'_> {
         let state = &mut self.state;
         if slice.size > 0 {
             let end = slice.offset.saturating_add(slice.size);
-            // Pieces with known contents do not overlap each other, so those that overlap this piece are the
-            // last ones that begin before its end.
+            // Pieces with known contents do not overlap each other, so the pieces that overlap this piece are
+            // the last pieces that begin before the end of this piece.
             while let Some((key, (other_end, other))) =
                 state.held.range(..(slice.base, end)).next_back().map(|(k, v)| (*k, *v))
                 && key.0 == slice.base

@@ -80,8 +80,8 @@ fn removed(func: &Func, kind: RegionKind, events: &[Event<'_>], choices: &Choice
     bodies.removed
 }
 
-/// Positions at which pieces of memory are read and written. Writes of a loop or a conditional count at its
-/// end.
+/// Positions at which pieces of memory are read and written. Writes by a loop or a conditional count as
+/// writes at its end.
 struct Accesses {
     /// Position of the first write of each piece.
     first_write: Vec<usize>,

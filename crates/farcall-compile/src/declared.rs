@@ -76,8 +76,8 @@ fn infer(
     let signature = &declaration.signature;
     let inference = declaration.infer(operands, &attrs).map_err(|mismatch| mismatch.message)?;
     let Err(misfit) = check_results(signature, &inference, results) else { return Ok(inference) };
-    // Only a call without any attributes may leave them to be inferred: a caller that knows one attribute
-    // sets all that it needs.
+    // Attributes are inferred only for a call without any attributes: a caller that knows one attribute sets
+    // all that the call needs.
     if !attrs.is_empty() {
         return Err(misfit);
     }

@@ -24,8 +24,8 @@ pub(super) enum Event<'f> {
 /// Returns the instructions of a program that need code, as events.
 pub(super) fn events<'f>(func: &'f Func, choices: &Choices) -> Vec<Event<'f>> {
     let mut events = Vec::with_capacity(func.inst_count());
-    // The regions that are being walked. Each has its instruction and its index in that instruction, except
-    // the body of the function.
+    // The regions that are being walked. Each region, except the body of the function, comes with its
+    // instruction and with its index in that instruction.
     let mut open: Vec<(Insts<'f>, Option<(Inst<'f>, usize)>)> = vec![(func.body().insts(), None)];
     while let Some((insts, owner)) = open.last_mut() {
         if let Some(inst) = insts.next() {

@@ -196,7 +196,7 @@ impl CodedError for CompileError {
 }
 
 /// Verifies and compiles a program for a platform, without running any of it. The targets of its custom calls
-/// are looked up in `registry` for their declarations only; none is entered before the plan is loaded
+/// are looked up in `registry` for their declarations only; no target is entered before the plan is loaded
 /// (`farcall::Executable::from_plan`).
 ///
 /// ```
@@ -226,9 +226,9 @@ pub fn compile_plan(
     compile_static(&module, registry, options, &mut |_| {})
 }
 
-/// Compiles a program that is [specialized](specialize) already. `after` is shown the middle form when it has
-/// been built (stage `build`), and after each pass (the stage has the name of the pass). The input types in
-/// `options` are not used.
+/// Compiles a program that is [specialized](specialize) already. Calls `after` with the middle form once the
+/// form has been built (stage `build`), and again after each pass (the stage has the name of the pass). The
+/// input types in `options` are not used.
 ///
 /// # Errors
 /// Every missing target, as [`compile_plan`] describes.
@@ -255,8 +255,8 @@ pub fn compile_static(
     Ok(compiled.validate()?)
 }
 
-/// Specializes a program to the input types and the known elements of `options`, from which its sizes follow.
-/// A program without dynamic dimensions is returned as it is.
+/// Specializes a program to the input types and the known elements of `options`, from which all sizes in the
+/// program follow. A program without dynamic dimensions is returned unchanged.
 ///
 /// # Errors
 /// The errors of [`refine`](farcall_ir::refine::refine) and [`Verified::into_static`].

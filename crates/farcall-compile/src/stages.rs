@@ -21,8 +21,8 @@ use farcall_host::registry::Registry;
 use farcall_kernels as kernels;
 use farcall_plan::{Base, BlockChoice};
 
-/// Compiles `entry`, a function of the module. `after` is shown the middle form when it has been built (stage
-/// `build`), and after each pass.
+/// Compiles `entry`, a function of the module. Calls `after` with the middle form once the form has been
+/// built (stage `build`), and again after each pass.
 pub(crate) fn compile_stages(
     module: &StaticModule<'_>,
     entry: &Func,

@@ -167,7 +167,7 @@ impl Storage {
         self.of[value.index()]
     }
 
-    /// Returns the part of its piece that a value occupies; `None` if it occupies all of it.
+    /// Returns the part of a piece that a value occupies; `None` if the value occupies the whole piece.
     pub(super) fn part(&self, value: ValueId) -> Option<ByteRange> {
         self.parts.get(&value).copied()
     }
@@ -192,7 +192,7 @@ impl Storage {
 }
 
 /// Returns true if this result of an instruction may share the memory of this piece when the piece's life
-/// ends at the instruction. Every use of the piece as an operand must allow it.
+/// ends at the instruction. Every use of the piece as an operand must allow the sharing.
 pub(super) fn shares(
     storage: &Storage,
     choices: &Choices,

@@ -1,9 +1,10 @@
 //! Asks the registry's lowerings how to replace the blocks (composites) of a program, and checks their
 //! answers.
 //!
-//! A call is accepted if its target is registered for the platform, and the call matches the target's
-//! signature, if there is one. Otherwise the lowering counts as one that skipped the block. An answer that is
-//! invalid regardless of the target is an error at the block's location.
+//! A call is accepted if its target is registered for the platform and if the call matches the target's
+//! signature. (The second condition only applies to targets with a signature.) Otherwise the lowering counts
+//! as having skipped the block. An answer that is invalid regardless of the target is an error at the block's
+//! location.
 
 use std::collections::HashMap;
 
