@@ -19,8 +19,8 @@ use crate::interface::future::Completion;
 ///
 /// A run sets the data pointers that change, and calls the handler. Nothing is allocated, locked or looked
 /// up. One frame serves one call at a time; each concurrent run has its own frame. A handler may record its
-/// checks in the frame's [`FrameMemo`](farcall_ffi::memo::FrameMemo), which remains valid as long as nothing
-/// changes.
+/// checks in the frame's [`FrameMemo`](farcall_ffi::memo::FrameMemo), which remains valid as long as no data
+/// pointer and no dimension changes.
 #[derive(Debug)]
 pub struct CallFrame {
     site: Arc<CallSite>,

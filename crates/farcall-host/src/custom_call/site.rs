@@ -111,7 +111,7 @@ impl CallSite {
     }
 
     /// Returns true if runs must call [`CallFrame::prepare`](super::CallFrame::prepare) and
-    /// [`CallFrame::initialize`](super::CallFrame::initialize) before they execute.
+    /// [`CallFrame::initialize`](super::CallFrame::initialize) before they execute the call.
     pub fn has_run_stages(&self) -> bool {
         match &self.callee {
             Callee::Typed { bundle, .. } => bundle.prepare.is_some() || bundle.initialize.is_some(),

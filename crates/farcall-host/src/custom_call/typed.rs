@@ -295,7 +295,7 @@ impl Tables {
         let (addresses, buffers) = (self.at::<*mut u8>(layout.addresses), self.at::<Buffer>(layout.buffers));
         let mut changed = false;
         for i in 0..self.len {
-            // SAFETY: there are `len` of each, and nothing else accesses them between calls.
+            // SAFETY: both tables have `len` entries, and nothing else accesses them between calls.
             unsafe {
                 let (place, data) = (addresses.add(i).read(), &raw mut (*buffers.add(i)).data);
                 if place.cast() != *data {

@@ -57,7 +57,7 @@ pub(crate) const fn table(
 /// and converts a failure to an error.
 ///
 /// # Safety
-/// `args` is null, or points to as many bytes as the `struct_size` at its start says.
+/// `args` is null, or points to a struct whose first member, `struct_size`, is its size in bytes.
 pub(crate) unsafe fn enter<A>(
     args: *mut A,
     at_least: usize,
@@ -67,7 +67,8 @@ pub(crate) unsafe fn enter<A>(
         if args.is_null() || !args.is_aligned() {
             return Err(Failure::invalid("the arguments are null or misaligned"));
         }
-        // SAFETY: `args` is neither null nor misaligned, and every argument struct starts with its size.
+        // SAFETY: `args` is neither null nor misaligned, and the first member of every argument struct is its
+        // size.
         let struct_size = unsafe { args.cast::<usize>().read() };
         if struct_size < at_least {
             let name = std::any::type_name::<A>().rsplit("::").next().unwrap_or_default();
@@ -150,8 +151,8 @@ unsafe extern "C" fn error_destroy(args: *mut ErrorDestroyArgs) {
 }
 
 unsafe extern "C" fn type_register(args: *mut TypeRegisterArgs) -> *mut Error {
-    // SAFETY: the interface requires the caller to pass valid arguments. `type_info` lies beyond the size
-    // that the header specifies, but every caller has it.
+    // SAFETY: the interface requires the caller to pass valid arguments. `type_info` lies beyond the
+    // `struct_size` that XLA's header defines, but every caller passes a struct with this member.
     unsafe {
         enter(args, TypeRegisterArgs::STRUCT_SIZE, |_| {
             let name = text((*args).name, "name of the type")?;
@@ -168,7 +169,7 @@ unsafe extern "C" fn type_register(args: *mut TypeRegisterArgs) -> *mut Error {
 /// Registers a type by its C description, which may be null.
 ///
 /// # Safety
-/// `info` is null, or points to as many bytes as the `struct_size` at its start says.
+/// `info` is null, or points to a struct whose first member, `struct_size`, is its size in bytes.
 pub(crate) unsafe fn register_type(name: &str, id: TypeId, info: *const TypeInfo) -> Result<TypeId, Failure> {
     if !info.is_aligned() {
         return Err(Failure::invalid(format!("the description of the type `{name}` is misaligned")));
@@ -301,8 +302,8 @@ unsafe extern "C" fn thread_pool_num_threads(args: *mut ThreadPoolNumThreadsArgs
 }
 
 unsafe extern "C" fn future_create(args: *mut FutureCreateArgs) -> *mut Error {
-    // SAFETY: the interface requires the caller to pass valid arguments. `future` lies beyond the size that
-    // the header specifies, but every caller has it.
+    // SAFETY: the interface requires the caller to pass valid arguments. `future` lies beyond the
+    // `struct_size` that XLA's header defines, but every caller passes a struct with this member.
     unsafe {
         enter(args, FutureCreateArgs::STRUCT_SIZE, |_| {
             (*args).future = future::create();

@@ -31,8 +31,8 @@ pub(crate) unsafe fn call(function: impl FnOnce() -> bool) -> Outcome {
     // SAFETY: `pipe2` returned these descriptors, which have no other owner.
     let [answers, answer] = ends.map(|end| unsafe { OwnedFd::from_raw_fd(end) });
     // SAFETY: apart from calling `function`, the child only makes system calls and takes no locks. The caller
-    // guarantees that `function` may be called after a fork (`# Safety` above). If it waits for a lock
-    // nevertheless, the child is killed after the time limit.
+    // guarantees that `function` may be called after a fork (`# Safety` above). If `function` waits for a
+    // lock nevertheless, the child is killed after the time limit.
     match unsafe { libc::fork() } {
         -1 => Outcome::Unknown,
         0 => child(&answer, function),

@@ -7,7 +7,7 @@
 //! **Invariants.** The signal handler only calls functions that are safe in signal handlers
 //! (`signal-safety(7)`). It runs on the thread's alternate stack, so that a stack overflow can be reported.
 //! The thread that installs the signal handler gets an alternate stack, and so do threads of the pool that
-//! start later. In a Rust program, threads of the standard library already have one.
+//! start later. In a Rust program, threads of the standard library already have an alternate stack.
 //!
 //! **Limit.** The signal handler reads a thread-local value. In a library that was opened at run time, such
 //! as the Python module, that read may allocate on a thread that has never run foreign code. Such a thread
@@ -46,8 +46,8 @@ const STACK_BYTES: usize = 64 << 10;
 const GUARD_BYTES: usize = 64 << 10;
 
 /// Starts reporting crashes of handlers and libraries on the standard error, in one line that names the
-/// target, its library, and where the program calls it. The process then ends as it would have otherwise:
-/// earlier handlers of these signals are called, and a core dump is written if enabled.
+/// target, its library, and the place where the program calls the target. The process then ends as it would
+/// have otherwise: earlier handlers of these signals are called, and a core dump is written if enabled.
 ///
 /// The signals are `SIGSEGV`, `SIGBUS`, `SIGFPE`, `SIGILL`, `SIGTRAP` and `SIGABRT`, on a thread that runs
 /// foreign code. Other signals are left alone, and so are calls of `exit`.
@@ -59,7 +59,8 @@ pub(super) fn install(calls_earlier: bool) {
     CALLS_EARLIER.store(calls_earlier, Ordering::Relaxed);
     own_stack();
     for ((signal, _), earlier) in CRASHES.iter().zip(&EARLIER) {
-        // This handler is installed already. A handler that was installed later is expected to call this one.
+        // `on_signal` is installed already. A handler that was installed later is expected to call
+        // `on_signal`.
         if earlier.get().is_some() {
             continue;
         }
@@ -150,7 +151,7 @@ unsafe extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, contex
     unsafe { *libc::__errno_location() = errno };
 }
 
-/// Returns true if a thread's fault was near the end of its stack.
+/// Returns true if the address of a fault was near the thread's stack pointer, as in a stack overflow.
 ///
 /// # Safety
 /// The arguments were passed to a handler of `SIGSEGV`.

@@ -85,9 +85,10 @@ fn unwound() {
     }
 }
 
-/// Returns the call that this thread runs, for use in its tasks.
+/// Returns the call that this thread runs, for the tasks that the call schedules.
 pub(super) fn call() -> Option<(CallName, Stage)> {
-    // SAFETY: null, or borrowed by `within` until the foreign code returns, which it has not.
+    // SAFETY: the pointer is null, or `within` borrows its target until the foreign code returns. The foreign
+    // code has not returned.
     match unsafe { DOING.get().as_ref() }? {
         Doing::Call(name, stage) => Some(((*name).clone(), *stage)),
         Doing::Opening(_) | Doing::Describing(_) => None,
@@ -96,7 +97,8 @@ pub(super) fn call() -> Option<(CallName, Stage)> {
 
 /// Returns the foreign code of this thread, or else of the watching thread.
 fn doing() -> Option<&'static Doing<'static>> {
-    // SAFETY: null, or borrowed by `within` until the foreign code returns, which it has not.
+    // SAFETY: the pointer is null, or `within` borrows its target until the foreign code returns. The foreign
+    // code has not returned.
     let own = unsafe { DOING.get().as_ref() };
     own.or_else(|| {
         // SAFETY: null, or a thread-local of the watching thread, which lives as long as the watch. Its

@@ -72,8 +72,8 @@ pub(crate) fn complete(future: *mut abi::Future, outcome: Result<(), Failure>) -
     let kept = state.kept.take();
     drop(state);
     completion.done.notify_all();
-    // Frames check the outcome when they are dropped. Another thread drops them, because destructors of
-    // states may wait for this thread, or for a lock that it holds.
+    // Frames check the outcome when they are dropped. Another thread drops the frames, because destructors of
+    // states may wait for this thread, or for a lock that this thread holds.
     if let Some(kept) = kept {
         super::pool::ThreadPool::global().spawn(move || drop(kept));
     }

@@ -120,8 +120,8 @@ unsafe extern "C" fn call(host: *mut c_void, call: *const LowerCall) {
         answer.error.get_or_insert("the lowering returns a call that cannot be read".to_owned());
         return;
     }
-    // SAFETY: the size covers all members, and the caller guarantees that they match the counts (`# Safety`
-    // above).
+    // SAFETY: the size covers all members, and the caller guarantees that the pointers match the counts
+    // (`# Safety` above).
     match unsafe { read(&call.read()) } {
         Ok(call) => answer.lowered = Some(call.into()),
         Err(what) => {
@@ -131,7 +131,7 @@ unsafe extern "C" fn call(host: *mut c_void, call: *const LowerCall) {
 }
 
 /// # Safety
-/// The pointers of the call match its counts, and everything reachable from it is valid.
+/// The pointers of the call match its counts, and everything reachable from the call is valid.
 unsafe fn read(call: &LowerCall) -> Result<TargetCall, String> {
     // SAFETY: the caller guarantees that everything reachable from the call is valid (`# Safety` above).
     let mut made = TargetCall::new(unsafe { text(call.target) }?);

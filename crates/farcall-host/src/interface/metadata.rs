@@ -146,7 +146,7 @@ pub(crate) unsafe fn query(
         }
     }
     // SAFETY: the caller guarantees that the function is a handler (`# Safety` above). For a claimed handler,
-    // the trial call has confirmed it, or was inconclusive.
+    // the trial call has confirmed that it is a handler, or was inconclusive.
     let answer = unsafe { request.ask(handler) };
     let (version, failure) = answer.ok_or_else(|| is_none("returned without an answer"))?;
     if let Some(failure) = failure {

@@ -32,7 +32,8 @@ impl Seat {
         }
     }
 
-    /// Wakes the thread, on a core other than the calling thread's if it may use any other.
+    /// Wakes the thread, on a core other than that of the calling thread if the woken thread may use another
+    /// core.
     pub(super) fn wake(&self) {
         self.cores().avoid_current();
         self.is_woken.store(true, Ordering::Release);
@@ -66,7 +67,7 @@ mod linux {
         /// Core that the thread is kept away from, and the set of the other cores, which the thread may use
         /// until it roams again.
         avoided: Option<(c_int, cpu_set_t)>,
-        /// Cores that the thread may use while it is not kept away from any.
+        /// Cores that the thread may use while it is not kept away from any core.
         all: cpu_set_t,
     }
 

@@ -79,7 +79,7 @@ struct Job {
 enum Task {
     Foreign(abi::Task, *mut c_void, Arc<TaskFailure>, Option<(CallName, abi::Stage)>),
     Own(Box<dyn FnOnce() + Send>),
-    /// Help with work of the engine: runs parts of it that no thread has begun.
+    /// Help with work of the engine: runs parts of the work that no thread has begun.
     Help(Arc<SharedWork>),
 }
 
@@ -201,7 +201,7 @@ impl ThreadPool {
         }
         // SAFETY: the two types differ in their lifetime only. `SharedWork` calls the function for numbers
         // below `count` only, once each, and `finish` returns or unwinds only after all of these calls have
-        // ended. So the function is not used after this function, whose argument it is, has returned.
+        // ended. So `task` is not used after `each` has returned.
         let task = unsafe {
             std::mem::transmute::<*const (dyn Fn(usize) + Sync + '_), *const (dyn Fn(usize) + Sync)>(task)
         };
@@ -253,8 +253,8 @@ struct SharedWork {
     scope: Option<interrupt::Scope>,
 }
 
-// SAFETY: the function behind `task` is `Sync`, so several threads may call it at once. It is only called
-// before `finish` returns (`run`), while the caller of `each` still borrows it.
+// SAFETY: the function behind `task` is `Sync`, so several threads may call it at once. The function is only
+// called before `finish` returns (`run`), while the caller of `each` still borrows the function.
 unsafe impl Send for SharedWork {}
 // SAFETY: `&SharedWork` gives access to `task` only through `run`, and the function behind `task` is `Sync`.
 unsafe impl Sync for SharedWork {}
@@ -353,8 +353,8 @@ impl SharedWork {
                     asleep = self.all.wait(asleep).unwrap_or_else(PoisonError::into_inner);
                     continue;
                 }
-                // The other threads stop once this thread has noticed an interrupt. It checks without the
-                // lock: the interrupt's callback may be slow, and a part needs the lock to end.
+                // The other threads stop once this thread has noticed an interrupt. This thread checks
+                // without the lock: the interrupt's callback may be slow, and a part needs the lock to end.
                 let woken = self.all.wait_timeout(asleep, Interrupt::PERIOD);
                 drop(woken.unwrap_or_else(PoisonError::into_inner));
                 interrupt::look_soon();

@@ -1,5 +1,5 @@
 //! The status object to which functions of the untyped API report errors, and the symbols that they call to
-//! report.
+//! report an error or success.
 //!
 //! A library that is linked with XLA's own `XlaCustomCallStatusSetFailure` (as jaxlib is) does not call the
 //! host's function. Instead it writes XLA's `struct XlaCustomCallStatus_`, which is a

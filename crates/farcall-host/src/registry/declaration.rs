@@ -130,14 +130,14 @@ impl JvpTargets {
 }
 
 impl Declaration {
-    /// Infers the result types of a call and the values of the names in the signature. If the op has a shape
-    /// function, it is called. Attributes must have exactly the declared types
+    /// Infers the result types of a call and the values of the names in the signature. The op's shape
+    /// function, if any, is called. Attributes must have exactly the declared types
     /// ([`Signature::convert_attrs`]).
     ///
     /// # Errors
-    /// A mismatch between the call and the signature, in the names of the signature. Its kind is
-    /// [`MismatchKind::Open`] if sizes are symbolic and a check cannot be decided, or the op has a shape
-    /// function, which takes known sizes only.
+    /// A mismatch between the call and the signature, in the names of the signature. The kind of the mismatch
+    /// is [`MismatchKind::Open`] if, because sizes are symbolic, a check cannot be decided or the op's shape
+    /// function cannot be called (it takes known sizes only).
     pub fn infer<S: Size>(
         &self,
         operands: &[OperandType<'_, S>],

@@ -104,8 +104,8 @@ fn text(spans: &[ByteSpan], memory: &Readable) -> Result<(), &'static str> {
     if spans.iter().all(is_there) { Ok(()) } else { Err("a text is not in readable memory") }
 }
 
-/// Reads the part of a struct that its own size covers, and fills the rest with zeros. `None` for a null or
-/// misaligned pointer.
+/// Reads as much of a struct as the size in its first member covers, and fills the rest with zeros. `None`
+/// for a null or misaligned pointer.
 fn read<T: Copy>(at: *const T, memory: &Readable) -> Result<Option<T>, ()> {
     if at.is_null() || !at.is_aligned() {
         return Ok(None);
@@ -113,7 +113,7 @@ fn read<T: Copy>(at: *const T, memory: &Readable) -> Result<Option<T>, ()> {
     if !memory.has(at.addr(), size_of::<usize>()) {
         return Err(());
     }
-    // SAFETY: readable and aligned. Every struct of the format begins with its size.
+    // SAFETY: readable and aligned. The first member of every struct of the format is its size.
     let size = unsafe { at.cast::<usize>().read() }.min(size_of::<T>());
     if !memory.has(at.addr(), size) {
         return Err(());

@@ -25,9 +25,10 @@ pub(super) struct Facts {
     /// Folders (`DT_RPATH`) to search for this library's dependencies and, in turn, for their dependencies.
     /// `$ORIGIN` stands for the library's own folder. Ignored if there are `run_paths`.
     pub(super) inherited_paths: Vec<String>,
-    /// Folders (`DT_RUNPATH`) to search for its direct dependencies only.
+    /// Folders (`DT_RUNPATH`) to search for this library's direct dependencies only.
     pub(super) run_paths: Option<Vec<String>>,
-    /// Versions of its dependencies that must exist to open the library: pairs of library and version.
+    /// Versions of this library's dependencies that must exist to open the library: pairs of dependency and
+    /// version.
     pub(super) needs_versions: Vec<(Arc<str>, String)>,
     /// Versions that the library defines.
     pub(super) versions: HashSet<String>,
@@ -112,7 +113,7 @@ impl Facts {
             let mut is_last = false;
             while let Some(version) = versions.next().ok()? {
                 // The iterator returns as many entries as the library declares. After an entry without a
-                // successor, it would return that entry again and again.
+                // successor, the iterator would return that entry again and again.
                 left = left.checked_sub(1).filter(|_| !is_last)?;
                 is_last = version.vna_next.get(endian) == 0;
                 let weak = version.vna_flags.get(endian).contains(elf::VER_FLG_WEAK);

@@ -47,7 +47,7 @@ impl Library {
         }
     }
 
-    /// Returns a library that is already open, by the path that the dynamic linker knows it by.
+    /// Returns a library that is already open, given the path by which the dynamic linker knows the library.
     pub(super) fn already_open(file: &Path) -> Option<Library> {
         let name = CString::new(file.as_os_str().as_bytes()).ok()?;
         // SAFETY: `RTLD_NOLOAD` loads nothing, so no code runs. The additional reference keeps the library

@@ -170,7 +170,8 @@ fn cached(name: &str) -> Vec<PathBuf> {
     const HEADER_BYTES: usize = 48;
     const ENTRY_BYTES: usize = 24;
     let Ok(file) = std::fs::read("/etc/ld.so.cache") else { return Vec::new() };
-    // A cache in an older format may precede this one. Offsets are relative to this position.
+    // The file may begin with a cache in an older format. Offsets are relative to the start of the cache in
+    // this format.
     let Some(start) = file.windows(MAGIC.len()).position(|w| w == MAGIC) else { return Vec::new() };
     let cache = &file[start..];
     let number = |at: usize| Some(u32::from_ne_bytes(cache.get(at..at + 4)?.try_into().ok()?) as usize);

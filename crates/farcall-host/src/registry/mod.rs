@@ -532,7 +532,8 @@ mod tests {
             execute,
             record: None,
         };
-        // SAFETY: not a handler, which is the subject of this test. The function writes to the frame only.
+        // SAFETY: the function is not a handler (the test is about this error), but it only writes to the
+        // frame.
         let error =
             unsafe { Target::typed("f", Platform::Host, bundle, 0, TargetOrigin::program()) }.unwrap_err();
         assert!(error.to_string().ends_with("is registered with api_version=0"), "{error}");
