@@ -166,8 +166,8 @@ impl Movement {
         let (rank, transposes) = (self.axes.len(), self.transposes());
         let step = |d: usize| if d + 1 == rank || (d + 2 == rank && transposes) { TILE_SIDE } else { 1 };
         let pieces = |d: usize| self.axes[d].size.div_ceil(step(d)).min(wanted);
-        // For a transposition with non-temporal stores, split the last axis. It goes from one source line to
-        // the next, so that a task reads whole source lines.
+        // For a transposition with non-temporal stores, split the last axis. This axis goes from one source
+        // line to the next, so a task then reads whole source lines.
         let lines = self.is_large && transposes && square_transpose::side(self.size).is_some();
         let lines = Some(rank.wrapping_sub(1)).filter(|d| lines && pieces(*d) == wanted);
         // Otherwise, split the outermost of the axes with the most parts.

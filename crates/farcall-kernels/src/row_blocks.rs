@@ -120,7 +120,7 @@ fn is_plain(body: &Body) -> bool {
 
 /// Returns the outputs that may share memory with operands. A result of the last elementwise operations may
 /// be in the memory of an operand, if no earlier stage reads the operand and each block reads only its own
-/// rows of it.
+/// rows of the operand.
 pub(super) fn in_place(body: &Body) -> InPlace {
     let stages = stages(body);
     // This function may be called for a body that `prepare` does not support.

@@ -143,7 +143,7 @@ impl RunError {
         }
     }
 
-    /// Returns the error as a diagnostic at its location in the program, if it has one.
+    /// Returns the error as a diagnostic at its location in the program; `None` if the error has no location.
     pub fn diagnostic(&self) -> Option<Diagnostic> {
         match self {
             RunError::CustomCall(error) => error.diagnostic(),

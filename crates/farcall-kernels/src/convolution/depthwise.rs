@@ -248,7 +248,8 @@ impl Depthwise {
         let (count, mut done) = (self.features.0, 0);
         while done < count {
             if count - done >= FEATURES_PER_LARGE_BLOCK && size_of::<T>() <= MAX_LARGE_BLOCK_SUM_BYTES {
-                // SAFETY: the caller guarantees all features, and the block ends at or before their number.
+                // SAFETY: the caller guarantees all features, and the block ends at or before the last
+                // feature.
                 unsafe {
                     self.block::<S, T, R, { FEATURES_PER_LARGE_BLOCK }>(
                         at,
@@ -261,8 +262,8 @@ impl Depthwise {
             } else if count >= FEATURES_PER_BLOCK {
                 // The last features may be computed twice.
                 done = done.min(count - FEATURES_PER_BLOCK);
-                // SAFETY: the caller guarantees all features, and the block ends at the last one or before
-                // it.
+                // SAFETY: the caller guarantees all features, and the block ends at or before the last
+                // feature.
                 unsafe {
                     self.block::<S, T, R, FEATURES_PER_BLOCK>(at, x.add(done), y.add(done), out.add(done))
                 };

@@ -277,8 +277,8 @@ unsafe fn plain<T: Element + Ring>(t: &Tile<T>) {
                 // tile.
                 let right: &[T; TILE_COLUMNS] = unsafe { &*y.add(k * y_depth).cast() };
                 for (row, sums) in sums.iter_mut().enumerate() {
-                    // SAFETY: the row is within the tile: its last row stands in for rows that it does not
-                    // have.
+                    // SAFETY: the row is within the tile: the last row of the tile stands in for missing
+                    // rows.
                     let left = unsafe { x.add(row.min(t.rows - 1) * x_row + k * x_depth).read() };
                     for (sum, right) in sums.iter_mut().zip(right) {
                         *sum = sum.plus(left.times(*right));
@@ -338,8 +338,8 @@ mod x86 {
                     // tile.
                     let right = unsafe { [$load(y.cast()), $load(y.add($lanes).cast())] };
                     for (row, sums) in sums.iter_mut().enumerate() {
-                        // SAFETY: the row is within the tile: its last row stands in for rows that it does
-                        // not have.
+                        // SAFETY: the row is within the tile: the last row of the tile stands in for missing
+                        // rows.
                         let left = unsafe { x.add(row.min(t.rows - 1) * x_row + k * x_depth).read() };
                         for (sum, right) in sums.iter_mut().zip(right) {
                             *sum = $add(*sum, $mul($one(left), right));

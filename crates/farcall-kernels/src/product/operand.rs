@@ -345,8 +345,8 @@ impl Operand {
         }
     }
 
-    /// Value of making this dimension the inner loop: the number of elements that it copies, weighted by
-    /// their proximity.
+    /// Value of making this dimension the inner loop: the number of elements that this loop copies, weighted
+    /// by how close together they are in memory.
     fn gain(&self, ((step, count), stride): ((Step, usize), usize)) -> usize {
         let close = match self.distance(step) {
             0 | 1 => 4,

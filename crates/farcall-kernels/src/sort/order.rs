@@ -89,7 +89,7 @@ enum Permuted {
 
 impl Permute {
     /// Makes a permutation of the operands for which `meant` is true. Returns `None` if the type of one of
-    /// them is not supported.
+    /// these operands is not supported.
     pub(super) fn of(operands: Operands<'_>, meant: impl Fn(usize) -> bool) -> Option<Permute> {
         let line = |i: usize| {
             let (size, counted) = (operands.types[i].size(), operands.counted[i]);
