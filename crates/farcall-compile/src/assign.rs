@@ -353,8 +353,9 @@ impl Assigner<'_> {
         })
     }
 
-    /// Places a result of an instruction in the destination of a program result, if the memory is free at
-    /// this position or can be taken over in place, and if the program result can take it over in turn.
+    /// Places a result of an instruction in the destination of a program result. The memory must be free at
+    /// this position or be taken over in place, and the program result must be able to take it over in turn.
+    /// Returns false if there is no such destination.
     fn inherit(&mut self, inst: Inst<'_>, result: usize, piece: PieceId, at: u32) -> bool {
         let (lives, storage, choices) = (self.lives, self.storage, self.choices);
         let bytes = |id: PieceId| storage.pieces[id.index()].bytes;

@@ -26,9 +26,9 @@ use farcall_plan::{ConstantId, ReferenceId, ReferenceSite};
 /// Makes the choices for a program in the middle form that was built from `entry`. The layouts of custom
 /// calls must have been assigned.
 ///
+/// # Errors
 /// The first instruction that cannot run, with the reason: a tensor without a size, a collective of several
 /// participants, an impossible alias, or a nested call that `compile_nested` cannot compile.
-/// impossible alias, a nested call that `compile_nested` cannot compile.
 pub(super) fn choose(
     form: &Module,
     entry: &Func,

@@ -61,7 +61,7 @@ impl<'a> Stage<'a> {
     }
 }
 
-/// Shows a form to `after` once a pass has made it. Debug builds verify the form first.
+/// Calls `after` with the form that a pass has made. Debug builds verify the form first.
 ///
 /// # Panics
 /// In debug builds, if the form is invalid.
