@@ -6,12 +6,14 @@
 //!  Plan ◀──lower── middle form, places ◀──copies, coalesce, donate, assign──────────────┘
 //! ```
 //!
-//! `blocks` asks lowerings which composites become custom calls. `resolve` finds the targets of custom calls
-//! and completes the calls with the targets' declarations. The passes between `resolve` and `choose` are part
-//! of [`farcall_ir::middle`]. `choose` picks kernels. The passes after `choose` assign memory, and rewrite
-//! the middle form like any other pass: `copies` inserts copies where values must share memory, `coalesce`
-//! removes copies at the ends of loop bodies and branches, `donate` marks the inputs that the program may
-//! write to, and `assign` finds places in the arena and in these inputs. Finally, `lower` writes the thunks.
+//! `blocks` asks lowerings which composites become custom calls. `build` converts the module to the *middle
+//! form* ([`farcall_ir::middle`]), which the passes rewrite: one function with inlined calls and static
+//! shapes. `resolve` finds the targets of custom calls and completes the calls with the targets'
+//! declarations. The passes between `resolve` and `choose` are part of `farcall_ir::middle`. `choose` picks
+//! kernels. The passes after `choose` assign memory, and rewrite the middle form like any other pass:
+//! `copies` inserts copies where values must share memory, `coalesce` removes copies at the ends of loop
+//! bodies and branches, `donate` marks the inputs that the program may write to, and `assign` finds places in
+//! the arena and in these inputs. Finally, `lower` writes the thunks.
 //!
 //! **Invariants.** The compiler runs no stage of a target: the only foreign code that it enters are lowerings
 //! and shape functions. The compiler does not depend on the runtime. The module is

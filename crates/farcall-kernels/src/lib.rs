@@ -1,5 +1,6 @@
 //! Kernels: loops over memory that compute an operation, one file per kernel or family of kernels, and the
-//! machinery that kernels share.
+//! machinery that kernels share. `loops` compiles operations on single elements and movements of elements; it
+//! also explains the terms *tile program*, *straight-line program* and *line*.
 //!
 //! ```text
 //! (operation, types) ─find─▶ a kernel of [`TABLE`] ─prepare─▶ [`PreparedKernel`] ─run, repeatedly─▶ elements

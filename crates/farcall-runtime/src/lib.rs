@@ -1,7 +1,7 @@
 //! The runtime: runs plans.
 //!
 //! ```text
-//!  Plan ──load──▶ Program (constants, prepared kernels) ──▶ Context (arena, call frames), pooled
+//!  Plan ──load──▶ LoadedPlan (constants, prepared kernels) ──▶ Context (arena, call frames), pooled
 //!        ──▶ steps, one by one, or several as one straight line ──▶ results
 //! ```
 //!
@@ -9,6 +9,11 @@
 //! takes a context from the pool, or creates one. The run returns the context to the pool even if the run
 //! fails, unless a handler keeps views of the context's memory. An interrupted run leaves its context to the
 //! custom calls that are not complete.
+//!
+//! A kernel for few elements can be a *straight-line program*
+//! ([`StraightLine`](farcall_kernels::StraightLine)). Its *registers* are memory for intermediate values.
+//! Where possible, neighboring thunks are linked to one [`Line`](farcall_kernels::Line), which runs without
+//! the executor's work between thunks.
 //!
 //! **Invariants.** Places and types come from the validated plan, and are not checked again. The runtime does
 //! not depend on the compiler.

@@ -177,7 +177,7 @@ fn options(call: &mut CustomCall, question: &Question<'_>, declaration: &Declara
     }
 }
 
-/// Converts attributes that were given as values to the types that the target declares, where the conversion
+/// Converts attributes to the types that the target declares, if they were given as values and the conversion
 /// is lossless.
 fn exact(call: &mut CustomCall, given: &[(String, CallAttr)], declaration: &Declaration) {
     let CallConfig::Dict(dict) = &mut call.config else { return };

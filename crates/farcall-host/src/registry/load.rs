@@ -424,8 +424,8 @@ mod tests {
         );
     }
 
-    /// Checks that the error names the host symbol that the library gets from another library, which it is
-    /// linked with, instead of from the program.
+    /// Checks the error for a host symbol that comes from another library instead of the program, because the
+    /// loaded library is linked with that library.
     #[test]
     fn a_host_symbol_of_a_linked_library() {
         let dir = tempdir().unwrap();

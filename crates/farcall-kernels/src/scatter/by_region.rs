@@ -2,7 +2,7 @@
 //! after another.
 //!
 //! If the last dimension of windows is long and contiguous, it is called a row. The region is then compiled
-//! to a tile program and applied to a row at once.
+//! to a tile program ([`tiles`](super::super::loops::tiles)) and applied to a row at once.
 
 use farcall_ir::dims::IndexedDims;
 use farcall_ir::{DType, TensorType};

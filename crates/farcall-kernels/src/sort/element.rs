@@ -26,8 +26,7 @@ pub(super) trait Element: Copy + Send + Sync + 'static {
     /// Returns true if the element compares as equal to zero; `one` is [`Element::opaque_one`].
     fn is_zero(self, one: Self) -> bool;
 
-    /// Returns a position that is the same for elements that are equal in `order`: the position that their
-    /// representative has in the total order.
+    /// Returns the position in the total order that stands for all elements equal to this element in `order`.
     #[inline(always)]
     fn place(self, order: Order, one: Self) -> Self::Word {
         match (order, Self::equals()) {
