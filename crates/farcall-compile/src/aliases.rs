@@ -49,7 +49,8 @@ fn numbers(alias: &OutputAlias, operands: &[Type], results: &[Type]) -> Option<(
     Some((output?, position(operands, &path)?))
 }
 
-/// Returns the index, among all tensors in these types, of the tensor at a path.
+/// Returns the index, among all tensors in these types, of the tensor at a path: the index of a type, then
+/// the index in each nested tuple.
 fn position(types: &[Type], path: &[usize]) -> Option<usize> {
     let (first, rest) = path.split_first()?;
     let before: usize = types.get(..*first)?.iter().map(|ty| ty.tensors().count()).sum();

@@ -70,7 +70,7 @@ impl Arena {
         Some(at)
     }
 
-    /// Returns the offset, before alignment, of memory that fits in no hole.
+    /// Returns the offset, not yet aligned, of memory that fits in no hole.
     fn end(&self) -> usize {
         match self.free.last_key_value() {
             Some((offset, size)) if offset.saturating_add(*size) == self.size => *offset,

@@ -268,7 +268,7 @@ struct Assigner<'a> {
     /// The blocks of the arena, and the block of each piece that is in it.
     blocks: Vec<Block>,
     block_of: Vec<Option<u32>>,
-    /// Pieces in the arena and lodgers, by their last position.
+    /// Lodgers, and pieces in the arena. The piece with the earliest last position comes out first.
     expiring: BinaryHeap<Reverse<(u32, PieceId)>>,
     /// Memory other than the arena: the destinations of the program's results.
     destinations: Destinations,

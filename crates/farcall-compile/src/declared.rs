@@ -169,7 +169,8 @@ fn check_layouts(
     Ok(())
 }
 
-/// Returns the tensors in values of these types. Tokens are left out, since they are not operands of an op.
+/// Returns the types of the tensors in values of these types. Tokens are left out, since they are not
+/// operands of an op.
 fn tensors(types: &[Type]) -> Vec<&TensorType> {
     types.iter().flat_map(Type::tensors).collect()
 }

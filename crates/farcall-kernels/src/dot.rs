@@ -132,7 +132,7 @@ fn fits(d: &DotGeneral, [x, y]: [&Laid; 2], free: &[Vec<usize>; 2], out: &Laid) 
 struct Input {
     number: usize,
     source: Source,
-    /// Conversion of the operand, and its offset in the scratch memory.
+    /// Conversion of the operand, and the offset of the converted operand in the scratch memory.
     convert: Option<(PreparedKernel, usize)>,
 }
 

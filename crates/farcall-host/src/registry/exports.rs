@@ -25,7 +25,7 @@ pub fn host_api() -> *const Api {
     &raw const TABLE.0
 }
 
-/// Symbol by which libraries find the host's functions to register themselves.
+/// Symbol by which libraries find the host's table of functions, in order to register themselves.
 #[unsafe(no_mangle)]
 pub extern "C" fn XLA_FFI_GetApi() -> *const Api {
     host_api()

@@ -202,7 +202,7 @@ impl fmt::Display for LinkError {
 pub struct NameConflict {
     /// The other library.
     pub by: TargetOrigin,
-    /// Names of targets, and blocks as `the blocks TAG`, in order.
+    /// Names of targets, and descriptions of blocks in the form `the blocks TAG`, in order.
     pub names: Vec<String>,
 }
 

@@ -39,7 +39,7 @@ impl fmt::Display for ApiKind {
     }
 }
 
-/// Address of an untyped handler. Its parameters depend on the `api_version` of the call.
+/// Address of an untyped handler. The handler's parameters depend on the `api_version` of the call.
 pub type UntypedHandler = unsafe extern "C" fn();
 
 /// The code of a target.
