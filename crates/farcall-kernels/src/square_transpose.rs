@@ -345,8 +345,8 @@ unsafe fn put_halves<const STREAMS: bool>(
     }
 }
 
-/// Writes four cache lines that are `distance` elements of four bytes apart: the first quarters of all parts,
-/// then the second quarters, and so on.
+/// Writes four cache lines that are `distance` elements of four bytes apart. The first line gets the first
+/// quarters of all parts, the second line gets the second quarters, and so on.
 ///
 /// # Safety
 /// The four lines are valid for writes, and aligned to cache lines if `STREAMS`.

@@ -126,9 +126,10 @@ fn depth(s: &Shape) -> (Vec<Dim>, Vec<Extent>) {
     ordered(s, image, kernel, |d| (d.down, d.window))
 }
 
-/// Returns dimensions of the image: the given one, and one for the steps along each axis. Also returns the
-/// corresponding dimensions of another tensor: `other`, and those that `each` returns with the steps. Both
-/// lists are in the order of the other tensor.
+/// Returns two lists of corresponding dimensions, without dimensions of size 1. The first list belongs to the
+/// image: `(size, stride)`, then for each spatial dimension the steps that `each` returns. The second list
+/// belongs to another tensor: `other`, then the extents that `each` returns. Both lists are sorted by the
+/// strides in the other tensor, from outer to inner.
 fn ordered(
     s: &Shape,
     (size, stride): Extent,

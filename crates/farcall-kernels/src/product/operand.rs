@@ -388,7 +388,7 @@ impl Operand {
             let sizes = [(count - phase).div_ceil(phases), width];
             let strides = [stride * phases, across];
             // SAFETY: the phase is a part of the elements and of the destination that the caller guarantees
-            // (see Safety).
+            // (`# Safety` above).
             unsafe {
                 let to = to.add(phase * stride);
                 if at.rem_euclid(dilation) == 0 {
@@ -501,7 +501,8 @@ unsafe fn matrix<S: Stored<T>, T: Copy>(
     for k in (0..depth).step_by(rows) {
         for (panel, line) in (0..lines).step_by(layout.width).enumerate() {
             let sizes = [layout.width.min(lines - line), rows.min(depth - k)];
-            // SAFETY: this is a part of the block and of the panels that the caller guarantees (see Safety).
+            // SAFETY: this is a part of the block and of the panels that the caller guarantees (`# Safety`
+            // above).
             unsafe {
                 let from = from.add(line * strides[0] + k * strides[1]);
                 let to = to.add(panel * layout.panel + k * layout.depth);
