@@ -102,8 +102,8 @@ impl Lives {
         }
     }
 
-    /// Returns true if the life of the piece ends before the life of the result begins. Both may be at the
-    /// same position if the result can be written in place of the piece.
+    /// Returns true if the life of the piece ends before the life of the result begins. The end and the
+    /// beginning may be at the same position if the result can be written in place of the piece.
     pub(super) fn comes_before(&self, piece: PieceId, result: PieceId) -> bool {
         let (last, first) = (self.last[piece.index()], self.first[result.index()]);
         let in_place = || self.sources.get(&result).is_some_and(|sources| sources.contains(&piece));

@@ -11,8 +11,8 @@ pub(crate) const MIN_UNCACHED_BYTES: usize = 1 << 20;
 /// is prefetched at the same time. Processors prefetch sequential reads themselves, but not across pages.
 pub(crate) const PREFETCH_DISTANCE_BYTES: usize = 8 << 10;
 
-/// Prefetches the cache line into the second-level cache. Use this for many lines at once: only a few lines
-/// can be in flight to the first-level cache, and all other misses of that cache then wait.
+/// Prefetches the cache line into the second-level cache. Use this function for many lines at once: only a
+/// few lines can be in flight to the first-level cache, and all other misses of that cache then wait.
 #[inline(always)]
 pub(crate) fn prefetch_to_second_level(at: *const u8) {
     #[cfg(target_arch = "x86_64")]

@@ -206,7 +206,7 @@ impl Movement {
         self.axes[repeated..].iter().map(|a| a.size).product()
     }
 
-    /// Number of elements that are contiguous on both sides.
+    /// Number of elements that are contiguous both in the source and in the destination.
     pub(super) fn run_length(&self) -> usize {
         self.axes.last().filter(|a| (a.src, a.dst) == (1, 1)).map_or(1, |a| a.size)
     }
@@ -230,8 +230,8 @@ impl Movement {
         usize::try_from(high).ok()
     }
 
-    /// Returns the first elements in source and destination and the number of elements, if both sides are
-    /// contiguous.
+    /// Returns the first elements in source and destination, and the number of elements, if the source and
+    /// the destination are contiguous.
     pub(super) fn block(&self) -> Option<([usize; 2], usize)> {
         let n = match self.axes[..] {
             [] => 1,

@@ -234,7 +234,7 @@ impl Registry {
     }
 
     /// Returns the target that JAX programs call `NAME@EDITION`. Names cannot be registered twice with XLA,
-    /// so a target that has replaced another gets a new name there ([`Target::edition`]).
+    /// so a target that has replaced another gets a new name in XLA ([`Target::edition`]).
     fn of_edition(&self, name: &str, platform: &Platform) -> Option<Arc<Target>> {
         let (name, edition) = name.rsplit_once('@')?;
         let edition = edition.parse::<u32>().ok().filter(|edition| *edition > 1)?;

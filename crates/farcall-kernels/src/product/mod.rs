@@ -165,8 +165,8 @@ impl Product {
     }
 
     /// Splits the product into enough blocks to occupy the tasks, and no more: each time that blocks are
-    /// halved along one dimension, the other factor is packed once more. `area` is the maximum number of
-    /// elements of a block. `near` is true if right factors are read in place.
+    /// halved along the rows or the columns, the factor with the other dimension is packed once more. `area`
+    /// is the maximum number of elements of a block. `near` is true if right factors are read in place.
     fn split(&self, micro: [usize; 2], area: usize, near: bool) -> Split {
         let target = (self.work() / TARGET_TASKS).max(MIN_TASK_PRODUCTS);
         let [mut rows, mut columns] = [self.rows.max(1), self.columns.max(1)];

@@ -193,8 +193,8 @@ struct IndexSort {
     layout: Layout,
 }
 
-/// Offsets in the scratch memory: the sorted indices come first, then spare room for as many, then room for
-/// two lists of items or for elements.
+/// Offsets in the scratch memory: the sorted indices come first, then spare room for as many indices, then
+/// room for two lists of items or for elements.
 struct Layout {
     spare: usize,
     room: usize,
