@@ -25,7 +25,7 @@ fn main() {
     println!("cargo:rerun-if-changed=build.rs");
 }
 
-/// Returns true if the user has chosen a linker, which may not support the option.
+/// Returns true if the user has chosen a linker. That linker may not support `--icf`.
 fn has_own_linker() -> bool {
     let flags = std::env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
     flags.contains("link") || std::env::var_os("RUSTC_LINKER").is_some()

@@ -35,13 +35,13 @@ const MAX_HEADER_BYTES: u64 = 100 << 20;
 
 impl Archive {
     /// Opens a file. Returns `None` if the file does not begin like a `.npz` file and the name does not end
-    /// with `.safetensors`.
+    /// with `.safetensors`, or if the file cannot be read.
     ///
     /// # Errors
     /// If the file has one of these formats, but is damaged.
     pub(crate) fn open(path: &Path) -> Result<Option<Archive>> {
         let mut first = Vec::new();
-        // The caller reads the file as a tensor and reports the error.
+        // The caller then reads the file as a single tensor, and reports why it cannot be opened.
         let Ok(file) = File::open(path) else { return Ok(None) };
         if path.is_dir() || (&file).take(4).read_to_end(&mut first).is_err() {
             return Ok(None);
@@ -156,7 +156,7 @@ fn read_safetensor(
     npy::read_elements(file.take(bytes as u64), false, &ty)
 }
 
-/// Returns farcall's element type for a type of the format.
+/// Returns farcall's element type for an element type of the `.safetensors` format.
 fn dtype(dtype: Dtype) -> Option<DType> {
     Some(match dtype {
         Dtype::BOOL => DType::Pred,

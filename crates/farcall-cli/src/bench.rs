@@ -23,7 +23,7 @@ use crate::stats::{Stats, bytes, duration, three_digits, warn_of_debug_build};
 use crate::terminal::{self, BOLD, styled};
 use crate::{compile, inputs, load, machine, plan};
 
-/// Minimum duration of one measurement. Shorter runs are timed several at a time.
+/// Minimum duration of one measurement. If a run is shorter, a measurement times several runs together.
 const MIN_MEASUREMENT: Duration = Duration::from_micros(20);
 
 /// Runs a program repeatedly, and reports its times.
@@ -100,7 +100,7 @@ fn work(plan: &Plan, profile: &Profile) -> Cost {
     sum
 }
 
-/// Times of single runs, sorted.
+/// Time of a run in each measurement, sorted. If a measurement has several runs, their mean.
 struct Times {
     all: Vec<Duration>,
     /// Number of runs that were timed together in each measurement.

@@ -34,7 +34,7 @@ pub(crate) fn notes(attrs: Option<&AttrDict>) -> String {
     if notes.is_empty() { String::new() } else { styled(DIM, format!("  {}", notes.join(", "))) }
 }
 
-/// Converts sizes to JSON; `null` stands for a dynamic size.
+/// Returns the sizes, for JSON output. `None`, which becomes `null`, stands for a dynamic size.
 pub(crate) fn shape(ty: &TensorType) -> Vec<Option<usize>> {
     ty.dims().map(Dim::size).collect()
 }

@@ -161,7 +161,7 @@ fn target(call: &CustomCall, registry: &Registry) -> Result<Arc<Target>, Missing
 /// Error for a call whose target is missing.
 struct Missing {
     message: String,
-    /// A target of the same name that uses the other API.
+    /// A target of the same name that uses the other API (typed or untyped).
     other: Option<Arc<Target>>,
     nearest: Vec<String>,
 }
@@ -176,7 +176,7 @@ impl Missing {
     }
 }
 
-/// Formats the `api_version` of a call, and whether its configuration is a dictionary.
+/// Formats the `api_version` of a call. Also tells if the configuration of the call is a dictionary.
 fn version(call: &CustomCall) -> String {
     let dictionary = matches!(call.config, CallConfig::Dict(_));
     match call.api_version {

@@ -1,4 +1,4 @@
-//! Compares a result with the expected one, with the method that the corpus specifies for each output.
+//! Compares a result with the expected result, by the method that the corpus specifies for each output.
 //!
 //! - exact: equal values, including the sign of zero; NaN equals NaN.
 //! - allclose: `|got - expected| <= atol + rtol * |expected|`; NaN equals NaN; infinities must be equal.
@@ -124,7 +124,8 @@ fn ratio(g: Complex<f64>, w: Complex<f64>, tolerance: Tolerance) -> f64 {
     d / (tolerance.atol + tolerance.rtol * w.norm()).max(1e-300)
 }
 
-/// Multiplies each column (row) of the last two dimensions by the unit phase that brings it closest to `w`.
+/// Multiplies each column (row) of the last two dimensions of `g` by the unit phase that brings the column
+/// (row) closest to that of `w`.
 fn align(g: &mut [Complex<f64>], w: &[Complex<f64>], dims: &[usize], rows: bool) {
     let [.., m, n] = *dims else { return };
     // Number and length of the vectors; strides between vectors and between elements of a vector.

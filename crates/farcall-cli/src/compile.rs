@@ -218,7 +218,7 @@ pub(crate) fn dump(text: &str) -> Result<()> {
     Ok(())
 }
 
-/// `farcall passes`: lists all passes with descriptions, and the pass lists.
+/// `farcall passes`: lists all passes with descriptions, and the predefined lists of passes.
 pub(crate) fn passes() -> Result<()> {
     let mut out = terminal::stdout();
     let mut table = terminal::table(&["pass", "what it does"]);

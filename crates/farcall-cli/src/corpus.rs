@@ -98,7 +98,8 @@ impl Manifest {
         specs.collect()
     }
 
-    /// Returns the type of a target's state: the type that is named after the target, or the only type.
+    /// Returns the type of a target's state: the type that is named after the target, or else the only type
+    /// in the manifest.
     fn state_type(&self, target: &str) -> Option<&TypeSymbols> {
         let named = self.ffi_types.iter().find(|(name, _)| name.starts_with(target)).map(|(_, t)| t);
         named.or_else(|| self.ffi_types.values().next().filter(|_| self.ffi_types.len() == 1))

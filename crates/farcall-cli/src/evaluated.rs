@@ -23,8 +23,8 @@ pub(crate) fn print_evaluated(out: &mut impl Write, plan: &Plan) -> Result<()> {
     Ok(())
 }
 
-/// Steps that run on the reference evaluator: their numbers, and their operations with results, source
-/// location and reason.
+/// Returns the steps that run on the reference evaluator. Each has its number and a description: operation,
+/// types of the results, source location, and the reason why there is no kernel.
 pub(crate) fn evaluated(plan: &Plan) -> Vec<(usize, String)> {
     let of = |row: &Numbered<'_>| {
         let reason = no_kernel(plan, row.thunk)?;

@@ -147,7 +147,7 @@ fn fusion_boundaries(out: &mut impl Write, explanation: &Explanation) -> Result<
     Ok(())
 }
 
-/// Returns the memory that a run needs at the same time, in bytes: for inputs, results, constants and arena.
+/// Returns the bytes of memory that inputs, results, constants and arena occupy during a run, in this order.
 fn needs(plan: &Plan) -> [usize; 4] {
     let inputs = plan.params().iter().filter_map(|param| param.ty.bytes()).sum();
     let results = plan.results().iter().map(|r| r.slice.size).sum();

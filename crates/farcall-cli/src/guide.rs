@@ -1,4 +1,4 @@
-//! `farcall guide`: lists the pages of the guide, and prints one.
+//! `farcall guide`: lists the pages of the guide, or prints one of them.
 
 use std::io::Write;
 

@@ -123,8 +123,8 @@ fn one(spec: InputSpec, ty: &TensorType, seed: u64) -> Result<Literal> {
     }
 }
 
-/// Returns the inputs that archives provide. Maps the number of an input to the index of the archive and the
-/// index of the tensor in the archive.
+/// Returns the inputs that archives provide, as a map from the number of an input to the index of the archive
+/// and the index of the tensor in that archive.
 fn named(interface: &Interface, archives: &[Archive]) -> Result<HashMap<usize, (usize, usize)>> {
     let tensors = archives.iter().enumerate().flat_map(|(archive, file)| {
         file.names().into_iter().enumerate().map(move |(tensor, name)| (archive, tensor, name))
@@ -136,7 +136,7 @@ fn named(interface: &Interface, archives: &[Archive]) -> Result<HashMap<usize, (
         let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
         anyhow!("cannot use {} for {}: {}", files.join(" and "), interface.name, errors.join("\n"))
     })?;
-    // Unused arguments need no value.
+    // Arguments that the program does not use are not inputs of the run, so their tensors are not read.
     let inputs = bound.iter().zip(&tensors).filter_map(|(argument, (archive, tensor, _))| {
         Some((interface.arguments[*argument].input?, (*archive, *tensor)))
     });

@@ -38,7 +38,8 @@ pub(crate) fn inspect(args: &InspectArgs) -> Result<()> {
         true => code.program()?.0,
         false => code.module()?,
     };
-    // Verification replaces custom calls that stand for operations by the operations, which need no target.
+    // Some custom calls stand for operations. Verification replaces them by these operations, which need no
+    // target.
     let module = verify_owned(module)?;
     let exported = if args.entry.is_none() { code.exported()? } else { None };
     let func = entry(&module, args.entry.as_deref())?;

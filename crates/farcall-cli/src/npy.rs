@@ -1,8 +1,8 @@
 //! Tensors in `.npy` files.
 //!
-//! NumPy lacks some element types: `bf16` is stored as the bits of a `uint16`, `f8`, `f6` and `f4` as the
-//! bits of a `uint8`, integers narrower than a byte as `int8` and `uint8`. A file alone therefore does not
-//! determine the element type; the caller passes the expected type.
+//! NumPy lacks some element types. The bits of `bf16` are stored as `uint16`. The bits of `f8`, `f6` and
+//! `f4` are stored as `uint8`. Integers narrower than a byte are stored as `int8` or `uint8`. A file alone
+//! therefore does not determine the element type; the caller passes the expected type.
 
 use std::fs::File;
 use std::io::{BufReader, ErrorKind, Read, Take, Write};
@@ -16,7 +16,7 @@ use npyz::{Endianness, NpyHeader, Order, TypeStr, WriterBuilder};
 
 use crate::show::short_type;
 
-/// Returns NumPy's code of the type in which elements are stored: `<f4`, `<u2` for `bf16`, `|b1`.
+/// Returns NumPy's code of the type in which elements are stored: `<f4` for `f32`, `<u2` for `bf16`.
 pub(crate) fn descr(dtype: DType) -> &'static str {
     match dtype {
         DType::Pred => "|b1",
@@ -149,7 +149,7 @@ pub(crate) fn is_kept_as(dtype: DType, found: DType) -> bool {
     !is_native(dtype) && is_native(found) && descr(dtype) == descr(found)
 }
 
-/// Reads the elements after the header, as a tensor of this type.
+/// Reads the elements after the header, as a tensor of type `ty`.
 fn elements(reader: Take<impl Read>, header: &NpyHeader, found: &TypeStr, ty: TensorType) -> Result<Literal> {
     let mut read = read_elements(reader, found.endianness() == Endianness::Big, &ty)?;
     if header.order() == Order::Fortran && ty.rank() > 1 {

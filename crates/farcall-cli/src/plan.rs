@@ -27,7 +27,7 @@ use crate::stats::{Stats, bytes};
 use crate::terminal::{self, BOLD, DIM, styled};
 use crate::{draw, load, results, why};
 
-/// Runs a plan, like `run` does for a program.
+/// Runs a plan, as `farcall run` runs a program.
 pub(crate) fn run(
     args: &RunArgs,
     plan: ValidPlan,

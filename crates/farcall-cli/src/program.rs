@@ -100,7 +100,7 @@ pub(crate) fn open(path: &Path) -> Result<Program> {
 /// An open file.
 struct Input {
     from: Box<dyn Read>,
-    /// Length in bytes, if the input has an end.
+    /// Length in bytes, if known.
     length: Option<u64>,
 }
 
@@ -117,8 +117,8 @@ impl Input {
         Ok((name, Input { from: Box::new(file), length }))
     }
 
-    /// Reads to the end; the `first` bytes have been read. Input of unknown length may be endless, so it must
-    /// look like a program from its first bytes on.
+    /// Reads to the end. The `first` bytes have been read already; the result begins with them. Input of
+    /// unknown length may be endless, so it must look like a program from its first bytes on.
     fn read(self, name: &str, first: Vec<u8>) -> Result<Content> {
         let left = self.length.map(|length| length.saturating_sub(first.len() as u64));
         let mut text = TextCheck::new(name);
@@ -180,8 +180,9 @@ fn foreign(bytes: &[u8]) -> Option<String> {
     Some(format!("{kind}{hint}"))
 }
 
-/// Returns a program with the sizes that follow from its inputs, and the elements that the sizes depend on.
-/// Without inputs, all sizes must follow from the types of the parameters.
+/// Returns a program with the sizes that follow from its inputs. If sizes depend on elements of the inputs,
+/// also returns the inputs, otherwise an empty list. Without inputs, all sizes must follow from the types of
+/// the parameters.
 pub(crate) fn specialized<'m>(
     module: &'m Verified<'_>,
     func: &Func,
@@ -200,7 +201,7 @@ pub(crate) fn specialized<'m>(
     }
 }
 
-/// Returns true if the types of the parameters have dynamic sizes.
+/// Returns true if the type of any parameter has a dynamic size.
 pub(crate) fn is_open(func: &Func) -> bool {
     func.params().iter().any(|p| func.tensor(*p).is_some_and(|t| !t.is_static()))
 }

@@ -1,5 +1,5 @@
-//! Input from files, pipes and devices, which may be endless. Its bytes count as memory ([`farcall::memory`],
-//! `--memory-limit`).
+//! Input from files, pipes and devices, which may be endless. The bytes of the input count toward the memory
+//! limit ([`farcall::memory`], `--memory-limit`).
 
 use std::io::Read;
 use std::ops::Deref;
@@ -12,7 +12,7 @@ use farcall::memory::Charge;
 /// Number of bytes that are read before the first check, if the length of the input is unknown.
 const FIRST_BYTES: usize = 1 << 16;
 
-/// Bytes of input, which count as memory.
+/// Bytes of input, which count toward the memory limit.
 pub(crate) struct Content {
     bytes: Vec<u8>,
     charge: Charge,

@@ -90,8 +90,8 @@ fn rules(targets: &[Arc<Target>]) -> Table {
     table
 }
 
-/// Returns the role of an op among the ops of its library: `the backward op of rms_norm`. Two ops that are
-/// derivatives of each other have no such role.
+/// Returns a sentence about the role of an op in its library: `it is the backward op of rms_norm`. Two ops
+/// that are derivatives of each other have no such role.
 pub(crate) fn derivative_of(target: &Target, among: &[Arc<Target>]) -> Option<String> {
     let is_it = |name: &str| name == target.name();
     let role = |other: &Arc<Target>| {
@@ -116,7 +116,7 @@ pub(crate) fn derivative_of(target: &Target, among: &[Arc<Target>]) -> Option<St
     among.iter().find_map(role)
 }
 
-/// Returns the declarations of a target.
+/// Returns the kinds of declarations that a target has: `signature`, `vjp`, `jvp`, `transpose`.
 fn declares(target: &Target) -> Vec<&'static str> {
     let given = target.rules().into_iter().filter(|rule| ["vjp", "jvp", "transpose"].contains(rule));
     target.signature().map(|_| "signature").into_iter().chain(given).collect()

@@ -1,5 +1,5 @@
-//! `farcall inspect --why`: the decision for each block of a program, with its reason. Also compiles programs
-//! for `--plan`.
+//! `farcall inspect --why`: the compiler's decision for each block (composite) of a program, with the reason.
+//! Also compiles programs for `--plan`.
 
 use std::io::Write;
 
@@ -18,7 +18,7 @@ use crate::stats::Stats;
 use crate::terminal::{self, color};
 use crate::{compile, targets};
 
-/// Compiles a program as for a run. A program with dynamic sizes is compiled for the given inputs.
+/// Compiles a program as `farcall run` does. A program with dynamic sizes is compiled for the given inputs.
 pub(crate) fn compiled(
     code: &Code,
     args: &InspectArgs,

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::Drawing;
 use super::svg::fill;
 
-/// The text of a drawing.
+/// Returns a drawing as DOT text.
 pub(super) fn text(drawing: &Drawing) -> String {
     let mut out = String::new();
     let _ = write(drawing, &mut out);
@@ -50,7 +50,7 @@ fn write(drawing: &Drawing, out: &mut String) -> std::fmt::Result {
     writeln!(out, "}}")
 }
 
-/// A string of DOT, in which a line break is `\n`.
+/// Quotes text as a string of DOT, where a line break is written as `\n`.
 fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n"))
 }

@@ -1,19 +1,19 @@
-//! Drawings of many steps: neighbors become one node, so that a panel stays readable.
+//! Drawings of many steps: each group of neighboring nodes becomes one node, so that a panel stays readable.
 
 use std::collections::{BTreeMap, HashMap};
 
 use super::{Edge, Kind, Node, Panel};
 
-/// Maximum number of nodes in a panel.
+/// Maximum number of nodes in a panel, approximately.
 const MAX_NODES: usize = 100;
 /// Maximum number of operation names in a folded node.
 const MAX_NAMES: usize = 3;
-/// Minimum share of the run time of a hot step.
+/// Minimum share of the run time that makes a step hot.
 const HOT_SHARE: f64 = 0.02;
 
-/// Folds neighboring nodes into one node, so that about [`MAX_NODES`] nodes are left. Up to half of these
-/// nodes are single steps that stay unfolded: custom calls, steps of the evaluator, loops and hot steps, the
-/// most important ones first.
+/// Folds each group of neighboring nodes into one node, so that about [`MAX_NODES`] nodes are left. Up to
+/// half of these nodes are single steps that stay unfolded: custom calls, steps of the evaluator, loops,
+/// branches and hot steps. If there are more such steps, the least important ones are folded.
 pub(super) fn fold(panel: &mut Panel) {
     if panel.nodes.len() <= MAX_NODES {
         return;

@@ -69,7 +69,7 @@ struct Edge {
 enum Kind {
     Input,
     Result,
-    /// An operation with a kernel; in a program, any operation.
+    /// An operation with a kernel. In the drawing of a program, any operation.
     Op,
     Fusion,
     CustomCall,
@@ -145,7 +145,7 @@ fn body_name(is_loop: bool, body: usize) -> String {
     }
 }
 
-/// Draws the function of a program, or its plan if the program was compiled.
+/// Draws a function of a program, or the plan if the function was compiled.
 pub(crate) fn program(
     args: &DrawArgs,
     name: &str,

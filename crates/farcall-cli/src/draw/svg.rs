@@ -1,5 +1,5 @@
-//! Drawings in SVG. The boxes of a panel are in layers, arranged so that few edges cross (the method of
-//! Sugiyama et al., by the `dagre` crate).
+//! Drawings in SVG. The boxes of a panel lie in layers, arranged so that few edges cross: the `dagre` crate
+//! implements this method of Sugiyama et al.
 
 use std::fmt::Write;
 
@@ -34,7 +34,7 @@ struct Placed<'d> {
     height: f64,
 }
 
-/// The text of a drawing.
+/// Returns a drawing as SVG text.
 pub(super) fn text(drawing: &Drawing) -> String {
     let placed: Vec<Placed<'_>> = drawing.panels.iter().map(place).collect();
     let legend = legend(drawing);

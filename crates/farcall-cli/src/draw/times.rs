@@ -41,7 +41,7 @@ impl Times {
     /// Reads the profile of a plan.
     ///
     /// # Errors
-    /// If the file is not a profile in JSON, or the profile of another plan.
+    /// If the file is not a profile in JSON, or is the profile of another plan.
     pub(super) fn read(path: &Path, plan: &Plan) -> Result<Times> {
         let shown = path.display();
         let text = std::fs::read(path).with_context(|| format!("cannot read {shown}"))?;

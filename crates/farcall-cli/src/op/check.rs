@@ -91,8 +91,9 @@ fn on(
     Ok(Checked { op, call, attrs: attrs.clone(), promises: promises::check(ops, target, operands, attrs)? })
 }
 
-/// Checks the author's sample calls. Without samples, checks generated operands of each possible type, with
-/// and without optional operands. Then varies the attributes that are not in `attrs`.
+/// Checks the sample calls that the op declares (`#[samples]`). Without samples, checks generated operands of
+/// each possible type, with and without optional operands. Then varies the attributes that are not in
+/// `attrs`.
 ///
 /// # Errors
 /// If the op rejects a sample, or if no operands are found for one of these cases.

@@ -96,7 +96,7 @@ fn first_paragraph(docs: &str) -> Option<String> {
     (!lines.is_empty()).then(|| lines.join(" "))
 }
 
-/// Returns a command that calls the op on small generated operands. Returns `None` if no sizes that fit are
+/// Returns a command that calls the op on small generated operands. Returns `None` if no suitable sizes are
 /// found.
 fn example(target: &Target, library: &Path) -> Option<String> {
     let declaration = target.declaration()?;

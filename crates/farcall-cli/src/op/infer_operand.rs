@@ -17,7 +17,7 @@ pub(crate) struct Known<'s> {
 }
 
 impl<'s> Known<'s> {
-    /// Starts with the values of integer attributes, which may name sizes.
+    /// Starts with the values of integer attributes, because their names may occur as sizes in the signature.
     pub(crate) fn new(signature: &'s Signature, attrs: &AttrValues) -> Known<'s> {
         let attrs = signature.convert_attrs(attrs).unwrap_or_else(|_| attrs.clone());
         let size = |name: &'s str| Some((name, usize::try_from(attrs.get(name)?.as_int()?).ok()?));

@@ -81,7 +81,7 @@ impl Alternatives {
 }
 
 /// Returns calls that fit, best first; none if no sizes that fit are found. Calls whose results have no
-/// elements, about which nothing can be checked, come last.
+/// elements come last, because such results cannot be checked.
 pub(crate) fn calls<'a>(
     declaration: &'a Declaration,
     wanted: CallRequest<'a>,

@@ -28,7 +28,7 @@ use crate::execute::Ready;
 use crate::program::{Code, Program};
 use crate::{check_targets, load, program};
 
-/// Answers tasks from the standard input until it ends.
+/// Reads tasks from the standard input and answers them, until the input ends.
 pub(super) fn serve(args: &TestArgs) -> Result<()> {
     panic::set_hook(Box::new(|info| {
         let place = info.location().map(|l| format!("{}:{}", l.file(), l.line()));
@@ -197,8 +197,8 @@ fn is_place(text: &str) -> bool {
     number() && number()
 }
 
-/// Verifies a program, prints and parses it again, and runs it if it contains checks. Returns the reason if
-/// the program cannot run.
+/// Verifies a program, prints it and parses the printed text, and runs the program if it contains checks.
+/// Returns the reason if the program cannot run.
 fn one_program(module: Module, registry: &Registry, args: &TestArgs) -> Result<Option<String>> {
     let verified = verify(&module)?;
     round_trip(&module)?;

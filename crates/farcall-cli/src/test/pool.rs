@@ -151,7 +151,7 @@ impl Worker {
         let stdout = child.stdout.take().context("a worker has no output")?;
         let mut stderr = child.stderr.take().context("a worker has no error output")?;
         let (sender, replies) = channel();
-        // The threads end together with the process, which closes its pipes.
+        // The end of the process closes its pipes, which ends the threads that read them.
         std::thread::spawn(move || {
             for line in BufReader::new(stdout).split(b'\n').map_while(Result::ok) {
                 let reply =

@@ -4,7 +4,8 @@
 //! The format is an object with `traceEvents`. Times are in microseconds. These kinds of events (`ph`) are
 //! used here:
 //!
-//! - `X`, an event with a duration: a run or thunk on the thread of the run, or a task on its own thread.
+//! - `X`, an event with a duration: a run or thunk on the thread of the run, or a task on the thread that
+//!   executes it.
 //! - `b` and `e`, begin and end of a concurrent activity: a call that completes after its thunk.
 //! - `M`, the name of the process or of a thread.
 //!
@@ -54,7 +55,7 @@ fn page(out: &mut dyn Write, plan: &Plan, profile: &Profile) -> Result<()> {
     });
     let mut events: Vec<Value> = Vec::new();
     profile.events(&mut |event| {
-        // The numbers are the same as in page.html.
+        // page.html uses the same numbers.
         let kind = match event.kind {
             EventKind::Thunk => 0,
             EventKind::Task(_) => 1,
