@@ -1,4 +1,5 @@
-"""Calls `my_op` on NumPy arrays, in farcall's engine, and on JAX arrays, as an operation of JAX.
+"""Calls `my_op` on NumPy arrays, where farcall's engine runs it, and on JAX arrays, where it is an operation
+of JAX.
 
     cargo build --release
     python example.py

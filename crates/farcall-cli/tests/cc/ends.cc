@@ -1,4 +1,5 @@
-// A library that ends the process at a given point.
+// Handlers, most of which end the process. If FARCALL_TEST_CONSTRUCTOR is `exit` or `throw`, the static
+// constructor of the library already ends the process.
 #include <csetjmp>
 #include <csignal>
 #include <cstdlib>
@@ -55,7 +56,7 @@ extern "C" void crash_in_thread(void *, const void *const *) {
   std::thread([] { *reinterpret_cast<volatile int *>(8) = 1; }).join();
 }
 
-// A child process may end in any way.
+// Only the child process ends, which is allowed.
 extern "C" void have_child(void *out, const void *const *ins) {
   if (fork() == 0) _exit(0);
   *static_cast<float *>(out) = *static_cast<const float *>(ins[0]);

@@ -1,4 +1,4 @@
-//! Ops that break their promises, for the tests of `farcall op --check`.
+//! Ops that break their promises, and ops that are hard to check, for the tests of `farcall op --check`.
 
 use farcall_ffi::dot;
 use farcall_ffi::prelude::*;
@@ -78,7 +78,7 @@ fn shrink<T: Float>(x: &Buffer<T>, y: &mut Buffer<T>) -> Result<()> {
     Ok(())
 }
 
-/// The tangent, which lacks the sign for numbers below -1 in `f32`.
+/// The tangent. In `f32`, it wrongly lacks the minus sign for numbers below -1.
 #[handler(name = "broken.shrink_jvp")]
 #[signature((x: T[*], dx: T[*]) -> (dy: T[*]) where T: f64 | f32)]
 fn shrink_jvp<T: Float>(x: &Buffer<T>, dx: &Buffer<T>, dy: &mut Buffer<T>) -> Result<()> {
@@ -89,7 +89,7 @@ fn shrink_jvp<T: Float>(x: &Buffer<T>, dx: &Buffer<T>, dy: &mut Buffer<T>) -> Re
     Ok(())
 }
 
-/// The sum of the squares of symmetric matrices. Only the lower triangle is read.
+/// The sum of the squared entries of each symmetric matrix. Only the lower triangle is read.
 #[handler(name = "symmetric.norm", zeroed)]
 #[signature((x: f64[*, n, n]) -> (y: f64[*]))]
 #[vjp(backward = norm_bwd)]
@@ -156,7 +156,7 @@ fn tail(x: &Buffer<f64>, offset: i64, y: &mut Buffer<f64>) -> Result<()> {
     Ok(())
 }
 
-/// The transpose for an offset of 0 only.
+/// The transpose, but correct for an offset of 0 only.
 #[handler(name = "broken.tail_transpose")]
 #[signature((y: f64[*, n], offset: i64) -> (x: f64[*, n]))]
 fn tail_transpose(y: &Buffer<f64>, offset: i64, x: &mut Buffer<f64>) -> Result<()> {
@@ -165,7 +165,8 @@ fn tail_transpose(y: &Buffer<f64>, offset: i64, x: &mut Buffer<f64>) -> Result<(
     Ok(())
 }
 
-/// Sums of `x` between neighboring starts, which must ascend. Generated starts only ascend if there is one.
+/// Sums of `x` between neighboring starts, which must ascend. Generated starts ascend only if there is just
+/// one of them.
 #[handler(name = "strict.between")]
 #[signature((x: f64[n], starts: s32[s]) -> (y: f64[s - 1]) where s >= 1)]
 #[vjp(backward = between_bwd)]

@@ -12,7 +12,7 @@ fn check(library: PathBuf, args: &[&str]) -> Ended {
     Folder::new().farcall(["op".into(), library].into_iter().chain(args).chain(["--check".into()]))
 }
 
-/// Returns the table rows about promises: op, promise, outcome.
+/// Returns the rows of the table about promises, as text with op, promise and outcome.
 fn rows(ended: &Ended) -> Vec<String> {
     let cells = ended.stdout.lines().filter_map(|line| line.strip_prefix('│')?.strip_suffix('│'));
     let cells = cells.map(|line| line.split('┆').map(str::trim).collect::<Vec<_>>());
@@ -67,7 +67,7 @@ fn broken_promises_are_named() {
             "broken.tail vjp by broken.tail_transpose in x FAILED",
         ]
     );
-    // The panic hook of the library prints first.
+    // The library's panic hook prints before the errors.
     let told: Vec<&str> = ended.stderr.lines().skip_while(|line| !line.starts_with("error: ")).collect();
     for (told, (start, end)) in told.iter().zip([
         ("error: broken.scale breaks its promise vjp by broken.scale_bwd in scale: along a random direction it gives ", "; fix broken.scale_bwd"),
@@ -92,7 +92,7 @@ fn broken_promises_are_named() {
         assert!(told.starts_with(start) && told.ends_with(end), "{told}");
     }
     assert_eq!(told.len(), 12);
-    // With the default of the attribute, the transpose is correct.
+    // With the default offset, 0, the transpose is correct. The check finds the error with another offset.
     assert!(ended.stdout.contains("\nbroken.tail(x: f64[5,3], offset = 2)\n"), "{}", ended.stdout);
     let summary = ended.stdout.lines().last().unwrap_or_default();
     assert!(
@@ -162,7 +162,7 @@ fn operands_can_be_given() {
         "{}",
         ended.stderr
     );
-    // A single entry cannot be split into parts.
+    // A single entry cannot be split into parts, so the broken promise that is reported is not `*: map`.
     let ended = check(broken(), &["broken.center", "-i", "[1.5]", "-q"]);
     assert!(ended.code == 1 && ended.stderr.contains("its promise vmap"), "{}", ended.stderr);
     let ended = check(broken(), &["broken.square_jvp", "--json"]);

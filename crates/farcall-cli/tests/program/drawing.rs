@@ -4,7 +4,7 @@ use expect_test::expect;
 
 use crate::folder::Folder;
 
-/// A loop around a custom call, and a fusion.
+/// A loop. The compiler fuses the elementwise operations in its body.
 const LOOP: &str = "\
 func.func @main(%x: tensor<4xf32>, %n: tensor<i32>) -> tensor<4xf32> {
   %zero = stablehlo.constant dense<0> : tensor<i32>
@@ -27,7 +27,7 @@ fn read(folder: &Folder, name: &str) -> String {
     std::fs::read_to_string(folder.path(name)).unwrap()
 }
 
-/// Draws a program or plan, which prints nothing.
+/// Draws a program or plan. The command must succeed and print nothing.
 fn draw(folder: &Folder, args: &[&str]) {
     let ended = folder.farcall([&["inspect"], args].concat());
     assert_eq!((ended.code, ended.stdout.as_str()), (0, ""), "{}", ended.stderr);
@@ -94,7 +94,7 @@ fn a_plan_is_colored_by_time() {
     draw(&folder, &["p.mlir", "--plan", "--svg", "p.svg", "--times", "profile.json"]);
     let svg = read(&folder, "p.svg");
     assert!(svg.contains(">10 % of the time<") && svg.contains("in 3 calls"), "{svg}");
-    // A plan from a file is the same plan.
+    // The plan in a file has the same steps, so the profile also fits this plan.
     assert_eq!(folder.farcall(["compile", "p.mlir", "-o", "p.plan"]).code, 0);
     draw(&folder, &["p.plan", "--svg", "q.svg", "--times", "profile.json"]);
 }

@@ -14,15 +14,16 @@ func.func @main(%x: tensor<f32>) -> tensor<f32> {
 }
 ";
 
-/// Runs the program with a function of the library; checks exit code and standard error.
+/// Runs the program with a function of the library as the handler, and checks exit code and standard error.
+/// `constructor` tells the static constructor of the library to `throw`, to `exit`, or to do nothing (`n`).
 fn run(function: &str, constructor: &str, code: i32, message: Expect) {
     let Some((status, said)) = ended(function, constructor) else { return };
     message.assert_eq(&said);
     assert_eq!(status.code(), Some(code), "{status:?}");
 }
 
-/// Checks a function that crashes: one line, among messages of the C library, names the function, and the
-/// exit code is not 0.
+/// Checks a function that crashes, or ends the process without `exit`. Among possible messages of the C
+/// library, exactly one line must report that the custom call did `what`. The exit code must not be 0.
 fn crash(function: &str, what: &str) {
     let Some((status, said)) = ended(function, "n") else { return };
     let line = format!("error: custom call `it` of libends.so at p.mlir:2:8, in its execute stage, {what}");

@@ -45,7 +45,7 @@ fn safetensors(header: &str, bytes: usize) -> Vec<u8> {
     [&(header.len() as u64).to_le_bytes()[..], header.as_bytes(), &vec![0; bytes]].concat()
 }
 
-/// Header of eight huge tensors, and of one whose end offset is close to the largest integer.
+/// Header that declares eight huge tensors, and one tensor whose end offset is close to the largest integer.
 fn vast() -> String {
     let size = (1u64 << 61) - 1;
     let tensor = |i: u64| {

@@ -71,7 +71,8 @@ fn an_op_runs_on_made_and_given_operands() {
         [1.5, 3.0]
     "#]],
     );
-    // Types that follow from the other operands need not be written, in any position.
+    // An operand given as a word needs a type, unless the other operands determine the type: first an error,
+    // then a success.
     let inputs = ["-i", "iota", "-i", "weight.npy", "-a", "power=1"];
     let ended = folder.farcall(op(&[&["test.power_sum"], &inputs[..]].concat()));
     assert!(
@@ -196,7 +197,7 @@ fn mistakes_are_told_in_the_op_s_words() {
         error: test.power_sum: attribute side must be "left" or "right", but is "up"
     "#]],
     );
-    // The handler's own message.
+    // An error of the handler shows the handler's own message.
     fails(
         &["-i", "ones:bf16[3]", "-a", "power=1", "-a", "side=right"],
         expect![[r#"

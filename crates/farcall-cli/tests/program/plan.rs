@@ -313,7 +313,7 @@ fn the_middle_form_is_shown() {
           }
         }
     "#]]);
-    // A dumped form without operations of the middle form is a valid program.
+    // A dumped form is a valid program only if it has no operations of the middle form.
     let form = folder.farcall(["run", "p.mlir", "--dump", "form"]).stdout;
     let folder = folder.with("fused.mlir", form);
     let refused = folder.farcall(["run", "fused.mlir", "-i", "iota"]).stderr;

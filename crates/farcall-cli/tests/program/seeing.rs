@@ -1,11 +1,11 @@
-//! Output about the program's own work: profiles, traces, explanations of plans, benchmarks.
+//! Output about the work of compiling and running: profiles, traces, explanations of plans, benchmarks.
 
 use expect_test::expect;
 use serde_json::Value;
 
 use crate::folder::{Folder, LIBRARY};
 
-/// A loop whose body is a fusion that runs on several threads, and an operation with a location.
+/// A loop whose body is a fusion that runs on several threads. An operation with a location follows the loop.
 const LOOP: &str = "\
 func.func @main(%x: tensor<300000xf32>, %n: tensor<i32>) -> tensor<300000xf32> {
   %zero = stablehlo.constant dense<0> : tensor<i32>
@@ -25,7 +25,7 @@ func.func @main(%x: tensor<300000xf32>, %n: tensor<i32>) -> tensor<300000xf32> {
 }
 ";
 
-/// Warning that a debug build prints before times.
+/// Warning that a debug build prints before the times.
 const DEBUG_BUILD: &str = if cfg!(debug_assertions) {
     "warning: this is a debug build: its times are not representative of farcall's speed\n"
 } else {
@@ -338,7 +338,8 @@ fn a_benchmark_compares_a_program_with_the_machine() {
     assert!(parts.is_sorted() && parts[0] > 0.0, "{parts:?}");
     assert_eq!((number("/measurements"), number("/runs_per_measurement")), (7.0, 1.0));
     assert_eq!(number("/working_set_bytes"), 2_400_004.0);
-    // Three iterations of a tanh and two additions, and four comparisons.
+    // Each of the three iterations has a tanh and an addition of tensors, and an addition of scalars. The
+    // condition, a comparison, is evaluated four times.
     assert_eq!(number("/flops"), 3.0 * 600_001.0 + 4.0);
     let rate = number("/flops") / number("/run_seconds/median");
     assert!((number("/flops_per_second") / rate - 1.0).abs() < 1e-6);
