@@ -1,5 +1,5 @@
-//! Cross-entropy with integer labels, which have no derivative. Kernels without parameters take the
-//! parameters of their signatures. Below, `p = softmax(x)` and `g = p − onehot(label)`.
+//! Cross-entropy with integer labels, which have no derivative. A kernel that is written without
+//! parameters gets the parameters of its signature. Below, `p = softmax(x)` and `g = p − onehot(label)`.
 
 use farcall_ffi::log_sum_exp;
 use farcall_ffi::prelude::*;
@@ -47,7 +47,7 @@ fn bwd_jvp<T: Float>() {
     }
 }
 
-/// `p` and `g` of each entry of a row; zeros if the row's label is out of range.
+/// Returns `p` and `g` of each entry of a row; zeros if the row's label is out of range.
 fn slopes<T: Float>(x: &[T], label: i32) -> impl ExactSizeIterator<Item = (T, T)> {
     let sum = if (label as usize) < x.len() { log_sum_exp(x) } else { -T::NEG_INFINITY };
     let p = x.iter().map(move |&x| (x - sum).exp()).enumerate();

@@ -1,4 +1,4 @@
-//! The diagonal of a matrix: a dimension that is an expression.
+//! The diagonal of a matrix. The size of the result is an expression of the sizes of the operand.
 
 use farcall_ffi::prelude::*;
 

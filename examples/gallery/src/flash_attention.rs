@@ -1,11 +1,11 @@
 //! Attention without a matrix of all scores (Dao et al., *FlashAttention*, 2022). A tile of queries and a
-//! tile of keys stay in the cache, where the queries lie side by side in vectors. The softmax is relative to
-//! the largest score so far.
+//! tile of keys stay in the cache. The queries are transposed, so that a vector has the same entry of several
+//! queries. Exponentials are relative to the largest score so far.
 
 use farcall_ffi::prelude::*;
 use farcall_ffi::simd::{add_product, exp, transposed, update, vectorized};
 
-const TILE: usize = 64; // queries, and keys
+const TILE: usize = 64; // number of queries in a tile of queries, and of keys in a tile of keys
 
 /// `out = softmax(q·kᵀ/√d)·v`, and `lse`, the logarithms of the sums that the softmax divides by. `h` heads
 /// of queries share `g` heads of keys and values, `h / g` query heads each. If `causal`, query `i` attends

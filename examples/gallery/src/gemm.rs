@@ -1,5 +1,5 @@
-//! Matrix products. Rows and columns may be split freely. The summed dimension may also be split; the partial
-//! results are then added.
+//! Matrix products. A call may be split along rows and columns into calls on parts. It may also be split
+//! along the summed dimension; the partial results are then added.
 
 use farcall_ffi::prelude::*;
 

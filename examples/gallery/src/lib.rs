@@ -4,21 +4,21 @@
 //! | op | demonstrates | derivatives |
 //! | --- | --- | --- |
 //! | `scaled_rms_norm` | a gradient that is summed over `*` | VJP |
-//! | `normalize` | residuals that the op's own function returns; an attribute as their size | VJP |
+//! | `normalize` | residuals that the op's own function returns; an attribute as a size of residuals | VJP |
 //! | `gemm` | mapped and summed dimensions | VJP |
 //! | `top_k` | a dimension from an attribute; a result without a derivative | VJP |
-//! | `diagonal` | a dimension that is `min(m, n)` | VJP, JVP |
+//! | `diagonal` | a dimension of size `min(m, n)` | VJP, JVP |
 //! | `square_block` | a dimension that occurs twice in one tensor | VJP |
 //! | `polar` | element types that follow from each other | VJP, JVP |
 //! | `axpy` | a result in the buffer of an operand; an operand that the batch shares | VJP, JVP |
 //! | `column_sums` | a result that is summed over `*` | VJP, JVP |
 //! | `concat` | any number of operands with different sizes | VJP |
-//! | `softmax` | an optional operand; a gradient from the result | VJP |
-//! | `log_sum_exp` | a tangent from the result | JVP |
+//! | `softmax` | an optional operand; a gradient that needs only the result | VJP |
+//! | `log_sum_exp` | a tangent that is computed with the result | JVP |
 //! | `median` | no derivative | none |
 //! | `soft_shrink` | an attribute whose name is a keyword of Python | VJP |
 //! | `hard_shrink` | an operand whose derivative is zero | of any order, by transposition |
-//! | `transpose` | any number of dimensions: functions for shape and batching | VJP |
+//! | `transpose` | any number of dimensions; functions for shape and batching | VJP |
 //! | `softplus` | half precision; explicitly bound parameters of derivatives | VJP, JVP, and derivatives of both |
 //! | `rotary` | the offset of a part of a dimension | of any order, by transposition |
 //! | `segment_sum`, `segment_take` | linear ops that are each other's transpose | of any order, by transposition |

@@ -1,4 +1,4 @@
-//! A weighted sum of any number of tensors, whose weights are also an operand.
+//! A weighted sum of any number of tensors. The weights are also an operand.
 
 use farcall_ffi::prelude::*;
 

@@ -1,5 +1,5 @@
-//! Vectors of length 1. Residuals keep the original lengths for the backward op; without a derivative, the
-//! residuals are dropped.
+//! Vectors of length 1. Residuals keep the original lengths for the backward op. If no derivative is
+//! computed, the residuals are dropped.
 
 use farcall_ffi::prelude::*;
 

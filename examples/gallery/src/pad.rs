@@ -2,8 +2,9 @@
 
 use farcall_ffi::prelude::*;
 
-/// Pads each row with `low` elements before it and `high` elements after it: zeros, the element at the edge,
-/// or the row's elements mirrored at the edges or repeated.
+/// Pads each row with `low` elements before it and `high` elements after it. According to `mode`, these are
+/// zeros, copies of the element at the edge, the row's elements mirrored at its edges, or the row's elements
+/// repeated.
 #[handler(name = "pad")]
 #[signature(
     (x: T[*, n], low: i64, high: i64, mode: "zero" | "edge" | "reflect" | "wrap" = "zero") -> (y: T[*, low + n + high])

@@ -1,4 +1,5 @@
-//! Rotary position embeddings: positions count from the beginning of a device's part of the sequence.
+//! Rotary position embeddings. If the sequence is split among devices, the operand `position` is the offset
+//! of a device's part in the whole sequence.
 
 use farcall_ffi::prelude::*;
 
@@ -27,7 +28,7 @@ fn rotary_bwd<T: Float>(
     turn(y, position[0], base, -1.0, x)
 }
 
-/// Rotates by the angles times `sign`.
+/// Rotates like `rotary`, but by the angles times `sign`.
 fn turn<T: Float>(x: &Buffer<T>, position: i32, base: f64, sign: f64, y: &mut Buffer<T>) -> Result<()> {
     let [rows, d] = x.last_dims()?;
     for (i, (x, y)) in x.rows().zip(y.rows_mut()).enumerate() {

@@ -1,5 +1,6 @@
 //! A step of gradient descent in place: the results are in the buffers of operands if the program allows it.
-//! The step is linear, so its transpose provides derivatives of any order: training can be differentiated.
+//! The step is linear, so its transpose provides derivatives of any order. Thus training can be
+//! differentiated.
 
 use farcall_ffi::prelude::*;
 

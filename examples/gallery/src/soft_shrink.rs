@@ -1,4 +1,5 @@
-//! Soft thresholding: an attribute whose name is a keyword of Python (there it is `lambda_`).
+//! Soft thresholding. The name of the attribute `lambda` is a keyword of Python, so `lambda_` is its name
+//! there.
 
 use farcall_ffi::prelude::*;
 

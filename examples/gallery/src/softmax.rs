@@ -1,4 +1,4 @@
-//! The softmax of each row, or of the entries that a mask selects: an optional operand.
+//! The softmax of each row, or of the entries that a mask selects. The mask is an optional operand.
 
 use farcall_ffi::prelude::*;
 

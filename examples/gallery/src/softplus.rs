@@ -1,5 +1,5 @@
-//! A smooth ramp, differentiable twice, in four element types: each number is widened for the computation,
-//! then narrowed. The parameters of derivatives are bound explicitly.
+//! A smooth ramp that can be differentiated twice, in four element types. Each number is widened for the
+//! computation, then narrowed. The parameters of the derivatives are bound explicitly.
 
 use farcall_ffi::prelude::*;
 

@@ -1,5 +1,5 @@
-//! A block of the square of a matrix: a dimension that occurs twice in one tensor, which may be an operand, a
-//! result or a residual.
+//! A block of the square of a matrix. The same dimension occurs twice in one tensor: in the operand, in the
+//! result and in the residual.
 
 use farcall_ffi::prelude::*;
 

@@ -1,4 +1,4 @@
-//! A process-wide counter: an op with a side effect, which hosts neither drop nor repeat.
+//! A process-wide counter: an op with a side effect. Hosts neither drop nor repeat its calls.
 
 use std::sync::atomic::{AtomicI32, Ordering};
 

@@ -1,4 +1,5 @@
-//! The largest entries of each row: an attribute is a dimension, and one of the results has no derivative.
+//! The largest entries of each row. An attribute is the size of a dimension, and one of the results has no
+//! derivative.
 
 use farcall_ffi::prelude::*;
 

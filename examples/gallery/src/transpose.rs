@@ -1,5 +1,5 @@
-//! A permutation of any number of dimensions. A signature cannot express its shape and batching, so the op
-//! names functions for them.
+//! A permutation of any number of dimensions. A signature cannot express the shape of the result and the
+//! batching of a call, so the op names functions for both.
 
 use farcall_ffi::prelude::*;
 
@@ -37,13 +37,13 @@ fn shape_of_x(call: &ShapeCall<'_>) -> Result<Vec<i64>> {
     Ok(call.operand("x")?.dims.to_vec())
 }
 
-/// One call, in which the mapped axis stays in front.
+/// Batches a call as one call, in which the mapped axis stays in front.
 fn batch(call: &BatchCall<'_>) -> Result<Batch> {
     let perm = call.attr::<&[i64]>("perm")?.iter().map(|k| k + 1);
     Ok(Batch::once([Some(0)], [0]).attr("perm", std::iter::once(0).chain(perm).collect::<Vec<i64>>()))
 }
 
-/// Converts `perm` to indices. It is an error if `perm` is not a permutation of this many dimensions.
+/// Converts `perm` to indices. It is an error if `perm` is not a permutation of `rank` dimensions.
 fn order(rank: usize, perm: &[i64]) -> Result<Vec<usize>> {
     let order = perm.iter().map(|k| usize::try_from(*k).unwrap_or(rank)).collect::<Vec<_>>();
     let is_one = order.len() == rank && (0..rank).all(|k| order.contains(&k));
@@ -51,7 +51,7 @@ fn order(rank: usize, perm: &[i64]) -> Result<Vec<usize>> {
     Ok(order)
 }
 
-/// For each entry of the result, the index of the corresponding entry of `x`.
+/// Returns, for each entry of the result, the index of the corresponding entry of `x`.
 fn sources(x: &[usize], perm: &[i64]) -> Result<impl Iterator<Item = usize>> {
     let stride = |k: usize| x[k + 1..].iter().product::<usize>();
     let dims: Vec<_> = order(x.len(), perm)?.into_iter().map(|k| (x[k], stride(k))).collect();

@@ -2,8 +2,8 @@
 
 use farcall_ffi::prelude::*;
 
-/// Doubles `x` on the host's thread pool. The call completes when the task completes. Until then, independent
-/// work continues.
+/// Doubles `x` in a task on the host's thread pool. The call completes when the task completes. Until then,
+/// independent work continues.
 ///
 /// With `fail`, the task fails.
 #[handler(name = "double_later")]

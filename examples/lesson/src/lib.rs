@@ -100,8 +100,8 @@ fn custom_relu_bwd(x: &Buffer<f32>, dy: &Buffer<f32>, dx: &mut Buffer<f32>) -> R
     Ok(())
 }
 
-/// The product of a sparse matrix with `m` rows, given by its nonzero entries and their indices, and a dense
-/// matrix.
+/// The product of a sparse and a dense matrix. The sparse matrix has `m` rows, and is given by its nonzero
+/// entries and their indices.
 #[handler(name = "sparse_matmul")]
 #[signature((entries: f32[z], rows: s32[z], columns: s32[z], dense: f32[k, n], m: i64) -> (y: f32[m, n]))]
 #[batch(none)]
@@ -142,7 +142,7 @@ fn nccl_allreduce(x: &Buffer<f32>, y: &mut Buffer<f32>) -> Result<()> {
     Ok(())
 }
 
-/// The derivative of a sum over all processes is the sum of their cotangents.
+/// The cotangent of each process's operand is the sum of the cotangents of all processes.
 #[handler(name = "nccl_allreduce_bwd")]
 #[signature((dy: f32[*]) -> (dx: f32[*]))]
 #[batch(none)]

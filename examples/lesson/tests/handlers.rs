@@ -95,7 +95,7 @@ fn sparse_products_of_wrong_shapes_are_errors() {
     assert_eq!(product(2, 1, 5, &[5, 4]).unwrap_err(), format!("{lists} [[2], [1], [2]]"));
 }
 
-/// Behaves like `jax.nn.relu` and its gradient.
+/// `custom_relu` and its backward op treat NaN and zeros like `jax.nn.relu` and its gradient.
 #[test]
 fn the_positive_part_of_nan_is_nan() {
     let x = Literal::from_slice(DType::F32, [5], &[f32::NAN, -1.0, -0.0, 2.0, f32::INFINITY]);

@@ -3,7 +3,7 @@
 //! A request is the number of rows (`u32`, little-endian), followed by the rows. The answer is the byte 0 and
 //! the rows of the first result; or the byte 1, the length of a message (`u32`), and the message. A
 //! connection may send any number of requests. The server checks that the function accepts the number of rows
-//! before it reads them.
+//! before reading the rows.
 
 use std::error::Error;
 use std::io::{Read, Write, copy, sink};

@@ -185,8 +185,8 @@ fn trained(random: &mut Random) -> (Vec<Literal>, AttrValues) {
 
 // ---- Formulas ------------------------------------------------------------------------------
 
-/// Applies a function of the last `rank` dimensions to each batch entry. The function returns sizes and
-/// numbers. If the batch is empty, an entry of zeros determines the sizes.
+/// Applies a function to the last `rank` dimensions of each batch entry. The function returns the sizes and
+/// the numbers of a result. If the batch is empty, an entry of zeros determines the sizes.
 fn each(x: &Literal, rank: usize, f: impl Fn(usize, &[usize], &[f64]) -> (Vec<usize>, Vec<f64>)) -> Literal {
     let (batch, inner) = x.dims().split_at(x.dims().len() - rank);
     let (count, size) = (batch.iter().product::<usize>(), inner.iter().product::<usize>());

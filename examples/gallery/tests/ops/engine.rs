@@ -183,7 +183,7 @@ pub(crate) fn numbers(x: &Literal) -> Vec<f64> {
     all.collect()
 }
 
-/// Returns the real part of the sum of the elements' products. No factor is conjugated.
+/// Returns the real part of the sum of the products of corresponding elements. No factor is conjugated.
 pub(crate) fn product(a: &Literal, b: &Literal) -> f64 {
     let sign = |i: usize| if a.dtype().is_complex() && i % 2 == 1 { -1.0 } else { 1.0 };
     numbers(a).iter().zip(numbers(b)).enumerate().map(|(i, (a, b))| sign(i) * a * b).sum()

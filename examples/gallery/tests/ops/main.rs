@@ -223,7 +223,7 @@ fn native_batches_are_loops() {
     });
 }
 
-/// A call changed by a batching function returns the results of separate calls.
+/// The call that an op's own batching function makes for a batch returns the results of separate calls.
 #[test]
 fn batches_by_hand_are_loops() {
     let ops = Ops::new();

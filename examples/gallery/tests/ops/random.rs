@@ -29,7 +29,7 @@ impl Random {
         least + self.below(5)
     }
 
-    /// Returns the sizes of zero, one or two batch dimensions. A size is rarely zero.
+    /// Returns the sizes of zero, one or two batch dimensions. Few of the sizes are zero.
     pub(crate) fn batch(&mut self) -> Vec<usize> {
         let rank = self.below(3);
         (0..rank).map(|_| self.below(5).max(self.below(2))).collect()
