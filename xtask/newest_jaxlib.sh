@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs the Python tests with jaxlib 0.12 (FFI 0.5), which needs Python 3.12 or later, in a separate Debian
-# system. The tests use the artifacts built on this machine. They run Rust handlers in that jaxlib. In the
-# engine, they run the handlers compiled into that jaxlib, and C++ handlers built with its headers. `cargo
+# system. The tests use the artifacts built on this machine. They run Rust handlers in that jaxlib. In
+# farcall's engine, they run the handlers of that jaxlib, and C++ handlers built with its headers. `cargo
 # xtask test-newest` calls this script, as root, with debootstrap installed:
 #
 #     newest_jaxlib.sh EXAMPLES PACKAGE FOLDER [MIRROR]
@@ -17,7 +17,7 @@ folder=$3
 mirror=${4:-}
 checkout=$(realpath "$(dirname "$0")/..")
 certificates=/etc/ssl/certs/ca-certificates.crt
-# The number in the name changes with the set of packages that this script installs.
+# Increment the number in this name when the set of packages that this script installs changes.
 complete=$folder/complete-3
 
 inside() {

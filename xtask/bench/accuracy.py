@@ -1,12 +1,12 @@
-"""Errors of elementary functions compared with exact results, in farcall and in XLA:CPU (jaxlib): a table in
-Markdown.
+"""Prints a table in Markdown: the errors of elementary functions in farcall and in XLA:CPU (jaxlib), compared
+with exact results.
 
     accuracy.py [STEP]
 
 The operands are all numbers of f16 and bf16, and every STEP-th number of f32 in the order of bit patterns.
-For f64, they are spread over all bit patterns. Errors are in units in the last place, the distance between
-neighboring numbers at the exact result. Exact results are computed in f64 for the narrow types (NumPy,
-SciPy), and by mpmath for f64.
+For f64, they are random bit patterns and random numbers around zero. Errors are in units in the last place,
+the distance between neighboring numbers at the exact result. Exact results are computed in f64 for the narrow
+types (NumPy, SciPy), and by mpmath for f64.
 """
 
 import sys
@@ -88,14 +88,14 @@ class Errors:
         self.normal, self.subnormal, self.odd = (0.0, None), (0.0, None), 0
 
     def take(self, x, found, exact, rest, dtype):
-        """Records arrays of operands, results, exact results, and the remainders of the exact results that
-        f64 cannot hold."""
+        """Records the errors of results. All arguments but `dtype` are arrays: operands, results, exact
+        results rounded to f64, and the remainders that this rounding leaves."""
         info = ml_dtypes.finfo(DTYPES[dtype])
         least = float(info.smallest_normal)
         limit = float(info.max)
         wide = found.astype(np.float64)
         with np.errstate(all="ignore"):
-            # Values half a unit beyond the largest number round to infinity.
+            # Values that are at least half a unit beyond the largest number round to infinity.
             overflows = np.abs(exact) >= limit + ulp(np.array(limit), dtype) / 2 if dtype != "f64" else np.isinf(exact)
             exact = np.where(overflows & ~np.isnan(exact), np.copysign(np.inf, exact), exact)
             finite = np.isfinite(exact)

@@ -1,4 +1,4 @@
-"""Overhead of a handler written in Python: in farcall's engine, in XLA, and compared with
+"""Overhead of a handler written in Python, in farcall's engine and in XLA, compared with the overhead of
 `jax.pure_callback`.
 
 The values are medians. The cost of a call is the difference between the times of a program with many

@@ -3,7 +3,7 @@
 
     python programs.py FAMILY OUT [--cache DIR] [--manifest FILE] [--load LIB] [--filter TEXT] [--seconds N]
 
-FAMILY is `corpus`, the cases of the manifest, or one of the families of `shapes.py`. The figures are written
+FAMILY is `corpus` (the cases of the manifest) or one of the families of `shapes.py`. The figures are written
 to OUT as JSON. Both sides call the same handlers: jaxlib's for LAPACK, and LIB's for other targets.
 Cases for which one side lacks a handler are left out and reported.
 """
@@ -34,8 +34,8 @@ VIEWS = {"bfloat16": ml_dtypes.bfloat16, "float8_e4m3fn": ml_dtypes.float8_e4m3f
 
 def handlers(library, targets):
     """Returns a registry with jaxlib's handlers for LAPACK and the handlers of a library. XLA also gets
-    each handler of the library whose symbol is the target's name in camel case. Handlers with state are
-    excluded, because a state type cannot belong to both sides."""
+    each handler of the library whose symbol is the target's name in camel case. Handlers with state have a
+    symbol for each stage, so they are excluded: a state type cannot belong to both sides."""
     registry = farcall.Registry()
     lapack._lapack.initialize()
     for name, capsule, api_version in lapack.registrations()["cpu"]:

@@ -7,8 +7,8 @@ from jax import lax
 
 
 def case(family, name):
-    """Returns the function and the arguments of a case. Each call returns the same numbers, which
-    differ between arguments."""
+    """Returns the function and the arguments of a case. The random numbers in the arguments are the same in
+    each call."""
     global numbers
     numbers = np.random.default_rng(0)
     return FAMILIES[family][name]()

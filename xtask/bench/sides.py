@@ -29,7 +29,8 @@ class Xla:
         self.executable = BACKEND.compile_and_load(text, devices)
 
     def memory(self):
-        """Bytes of temporary values and new results. XLA does not report the size of constants."""
+        """Returns the bytes of temporary values and of results that do not reuse memory of inputs. XLA does
+        not report the size of constants."""
         stats = self.executable.get_compiled_memory_stats()
         return stats.temp_size_in_bytes + stats.output_size_in_bytes - stats.alias_size_in_bytes
 
@@ -52,7 +53,8 @@ class Farcall:
         self.executable = farcall.compile(text, **options)
 
     def memory(self):
-        """Bytes of temporary values, constants and new results."""
+        """Returns the bytes of temporary values and constants, and of results that do not reuse memory of
+        inputs."""
         stats = self.executable.memory_analysis()
         own = stats.temp_size_in_bytes + stats.constant_size_in_bytes
         return own + stats.output_size_in_bytes - stats.alias_size_in_bytes
@@ -105,8 +107,8 @@ def figures(times):
 
 
 def difference(ours, theirs):
-    """Returns the largest difference of two lists of results, relative to the largest element of each pair,
-    and true if the difference is within the tolerance of the element types."""
+    """Compares two lists of results. Returns the largest difference, relative to the largest element of the
+    same result in `theirs`, and true if every difference is within the tolerance of the element type."""
     worst, agree = 0.0, True
     for a, b in zip(ours, theirs, strict=True):
         a, b = np.asarray(a), np.asarray(b)
@@ -133,9 +135,9 @@ def difference(ours, theirs):
 def compare(text, inputs, *, seconds=1.5, compiles=3, limit=60, options=None):
     """Times both sides in seconds, and compares their results.
 
-    Returns a dictionary. `compile`, `run` and `memory` have an entry for each side (`farcall` and `xla`): for
-    the two times a median, a minimum and a count, for memory the bytes. `difference` and `agree` are the
-    outcome of the comparison.
+    Returns a dictionary. `compile`, `run` and `memory` have an entry for each side (`farcall` and `xla`). An
+    entry of `compile` or `run` has the median, the minimum and the number of times. An entry of `memory` is a
+    number of bytes. `difference` and `agree` are the outcome of the comparison.
     """
     inputs = [unaligned(x) for x in inputs]
     builds = {"farcall": lambda: Farcall(text, **(options or {})), "xla": lambda: Xla(text)}

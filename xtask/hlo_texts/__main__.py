@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-# Modules that both suites share: workers, stores, and the comparison of results.
+# The modules of the JAX suite that this suite also uses: workers, stores, and the comparison of results.
 sys.path.append(str(HERE.parent / "jax_suite"))
 
 

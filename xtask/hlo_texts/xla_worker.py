@@ -73,7 +73,8 @@ def judge(root: Path, name: str) -> dict:
             return {"verdict": "read", "detail": "collectives of several devices"}
         inputs = random_inputs(leaves, name)
         options = xla_client.CompileOptions()
-        # jaxlib takes the counts from the caller, not from the text, and refuses a text for several devices.
+        # jaxlib takes the numbers of replicas and partitions from the caller, not from the text. It refuses a
+        # text for several devices.
         options.num_replicas, options.num_partitions = device_counts(text)
         parameters = shapes.parameter_shapes()
         options.parameter_is_tupled_arguments = len(parameters) == 1 and parameters[0].is_tuple()

@@ -22,7 +22,7 @@ class Difference:
 
 
 def is_float(dtype: np.dtype) -> bool:
-    """Returns true if numbers of a type are rounded."""
+    """Returns true for types whose numbers are rounded: real and complex floats."""
     return dtype.kind in "fc" or (dtype.kind == "V" and "float" in dtype.name)
 
 
@@ -32,7 +32,7 @@ def wide(array: np.ndarray) -> np.ndarray:
 
 
 def differing(got: np.ndarray, want: np.ndarray, tolerance: float) -> np.ndarray:
-    """Returns a mask of the numbers of two wide arrays that are not close."""
+    """Returns a mask of the positions at which two arrays made by `wide` are not close."""
     with np.errstate(all="ignore"):
         close = np.abs(got - want) <= tolerance + tolerance * np.abs(want)
     finite = np.isfinite(got) & np.isfinite(want)
@@ -41,7 +41,7 @@ def differing(got: np.ndarray, want: np.ndarray, tolerance: float) -> np.ndarray
 
 
 def first_difference(got: list[np.ndarray], want: list[np.ndarray]) -> Difference | None:
-    """Returns the first output that does not agree."""
+    """Describes the first output that does not agree; `None` if all agree."""
     if len(got) != len(want):
         return Difference("type", 0, f"{len(got)} outputs instead of {len(want)}")
     for i, (g, w) in enumerate(zip(got, want)):

@@ -49,7 +49,8 @@ def test_files(jax: Path, wanted: list[str]) -> list[str]:
 
 
 def capture(options: Options) -> None:
-    """Runs all test files and prints a line for each; writes the counts to `counts.json`."""
+    """Runs all test files and prints a line for each. Writes the numbers of programs by outcome to
+    `counts.json`."""
     files = test_files(options.jax, options.files)
     jobs = [(file, mode, r) for r in range(options.rounds) for mode in options.modes for file in files]
     counts_of: dict[str, dict[str, int]] = {}
@@ -73,7 +74,7 @@ def capture(options: Options) -> None:
 
 
 def summary(counts_of: dict[str, dict[str, int]]) -> str:
-    """Summarizes what happened to all compiled programs."""
+    """Formats the numbers of compiled programs by outcome, summed over all files."""
     total: collections.Counter[str] = collections.Counter()
     for counts in counts_of.values():
         total.update(counts)
@@ -81,7 +82,8 @@ def summary(counts_of: dict[str, dict[str, int]]) -> str:
 
 
 def _run(options: Options, file: str, mode: str, round_: int, finished: set) -> tuple[dict[str, int], str, float]:
-    """Runs one file in one mode. Returns the counts, the exit status, and the seconds."""
+    """Runs one file in one mode. Returns the numbers of programs by outcome, the way in which the process
+    ended, and the seconds."""
     if (file, mode) in finished:
         return {}, "complete already", 0
     stem = f"{file.replace('/', '.').removesuffix('.py')}.{mode}.{round_}"

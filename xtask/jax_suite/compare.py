@@ -1,4 +1,4 @@
-"""Runs every captured program in farcall, in worker processes with limits, and stores the verdicts.
+"""Runs captured programs in farcall, in worker processes with limits of time and memory. Stores the verdicts.
 
 The file `verdicts.jsonl` in the store has the latest verdict of each program.
 """

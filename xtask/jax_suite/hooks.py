@@ -2,8 +2,8 @@
 
 JAX passes each module to `backend_compile_and_load`, and runs the resulting executable through
 `ExecuteReplicated`, at least the first time (later calls may go through C++). The plugin intercepts both
-functions. At the first call of a new program it runs the program an additional time, on the same inputs, and
-stores the inputs and outputs. The tests are not affected.
+functions. At the first call of a new program, the plugin runs the program an additional time on the same
+inputs, and stores the inputs and outputs. The tests are not affected.
 
 Options come from the environment (JAX_SUITE_*), set by `capture.py`.
 """
@@ -74,7 +74,8 @@ class Recorder:
         atexit.register(self.finish)
 
     def compiled(self, executable, module, options, host_callbacks) -> None:
-        """Notes a compiled module."""
+        """Counts a compiled module. The module becomes pending, unless there is a reason for not storing
+        it."""
         self.counts["compiled"] += 1
         text = module.operation.get_asm(enable_debug_info=False)
         name = identity(text)
@@ -102,8 +103,8 @@ class Recorder:
         return None
 
     def run(self, executable, buffers, with_tokens: bool):
-        """Records a program that is about to run, if it is wanted: runs the program on copies and stores
-        inputs and outputs."""
+        """If the program that is about to run is pending, runs it an additional time and stores its inputs
+        and outputs."""
         pending = self.pending.pop(id(executable), None)
         if pending is None or self.recording:
             return
@@ -117,8 +118,8 @@ class Recorder:
             self.recording = False
 
     def keep(self, pending: Pending, executable, buffers, with_tokens: bool) -> None:
-        """Saves a program with its inputs and outputs. Runs the program on copies of the inputs if it may reuse
-        their memory."""
+        """Runs a program, and saves it with its inputs and outputs. If the program may reuse the memory of
+        its inputs, it runs on copies of the inputs."""
         text, tokens = pending.text, pending.token_inputs
         inputs = [np.array(b) for i, b in enumerate(buffers) if i not in tokens]
         if sum(a.nbytes for a in inputs) > self.limits.array_bytes:
@@ -145,8 +146,8 @@ class Recorder:
 
 
 def token_positions(module) -> tuple[set[int], set[int]]:
-    """Returns the inputs and the outputs of a module that are tokens, which order effects and have no
-    value."""
+    """Returns the positions of tokens among the inputs and among the outputs of a module. Tokens order
+    effects and have no value."""
     [main] = [f for f in module.body.operations if getattr(f, "sym_name", None) and f.sym_name.value == "main"]
     inputs, outputs = (
         {i for i, ty in enumerate(types) if "token" in str(ty)} for types in (main.type.inputs, main.type.results)

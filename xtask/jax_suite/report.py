@@ -99,8 +99,8 @@ class Report:
         return sorted(groups.items(), key=lambda item: -len(item[1]))
 
     def suspects(self, differing: list[dict]):
-        """Returns a function that maps the name of a program to one of its operations: the one whose programs
-        differ most often."""
+        """Returns a function that maps the name of a program to one of its operations: the operation whose
+        programs differ most often."""
         bad = {v["name"] for v in differing}
         ops = {
             v["name"]: set(_OP.findall((self.store.folder(v["name"]) / "program.mlir").read_text()))

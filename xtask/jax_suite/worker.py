@@ -1,8 +1,8 @@
 """Runs captured programs in farcall, one after another, and reports whether each agrees with XLA.
 
-The worker reads one request per line from the standard input, and writes a line per stage and one with the
-verdict. A program may crash this process: `compare.py` then starts another one, and knows from the last stage
-where the program failed.
+The worker reads one request per line from the standard input. For each request it writes one line per stage,
+and one line with the verdict. A program may crash this process: `workers.py` then starts another process, and
+knows from the last stage where the program failed.
 """
 
 import json
@@ -142,7 +142,7 @@ def message(error: BaseException) -> str:
 
 
 def stage(name: str, so_far: dict | None = None) -> None:
-    """Reports the next stage, and the verdict if the worker does not finish it."""
+    """Reports the next stage, and the verdict to use if the worker exceeds the time limit of that stage."""
     say({"stage": name, "so far": so_far})
 
 

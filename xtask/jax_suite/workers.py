@@ -1,6 +1,8 @@
-"""Worker processes with limits that judge programs one after another, and are restarted when they end.
+"""Worker processes, which judge programs one after another within limits of time and memory. A worker that
+ends is started again.
 
-A worker reads one name per line, and answers with a line of JSON per stage and one with the verdict.
+A worker reads one program name per line. For each name it answers with one line of JSON per stage, and one
+line with the verdict.
 """
 
 import collections
@@ -28,7 +30,7 @@ class Workers:
     """Time limit in seconds for one stage of one program."""
 
     def judge(self, names: list[str]) -> dict[str, dict]:
-        """Returns the verdicts on programs by name."""
+        """Judges programs. Returns the verdicts by program name."""
         todo: queue.SimpleQueue[str] = queue.SimpleQueue()
         for name in names:
             todo.put(name)
@@ -111,7 +113,7 @@ class Process:
         return code
 
     def reply(self, deadline: float) -> dict | None:
-        """Returns the next line; `None` if the process has ended."""
+        """Returns the next line of the worker; `None` if the process has ended."""
         out = self.process.stdout.fileno()
         while b"\n" not in self.unread:
             ready, _, _ = select.select([out], [], [], max(0.0, deadline - time.monotonic()))

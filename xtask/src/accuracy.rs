@@ -27,7 +27,8 @@ Errors of farcall are below two units, except for these functions:
 - `erfc` of f64 has errors up to 2.3 units, and `bessel_i1e` of f64 up to 8 units.
 ";
 
-/// Runs the task. `step`, if given, tests every `step`-th number of f32 instead of the default.
+/// Runs the task. If `step` is given, every `step`-th number of f32 is tested. Otherwise `accuracy.py`
+/// chooses the step.
 pub(crate) fn run(step: &[&str]) -> Result<bool> {
     if let Some(step) = step.first()
         && step.parse::<u64>().map_or(true, |n| n == 0)

@@ -22,8 +22,8 @@ const TEXTS: [&str; 4] = ["decode", "calls", "kernels", "handlers"];
 const FAMILIES: [&str; 9] =
     ["corpus", "elementwise", "products", "indexing", "sorting", "random", "convolutions", "loops", "models"];
 
-/// Runs the named parts, or all parts. With `--bar` among them, a handler written in Python is an error if
-/// its call costs more than the limit. With `--filter TEXT`, only programs whose names contain the text run,
+/// Runs the named parts, or all parts. With `--bar` in `args`, it is an error if a call of a handler written
+/// in Python costs more than the limit. With `--filter TEXT`, only programs whose names contain the text run,
 /// and the results are not kept.
 pub(crate) fn run(args: &[&str]) -> Result<bool> {
     let (mut parts, mut has_bar, mut filter) = (Vec::new(), false, None);
@@ -72,7 +72,7 @@ struct Bench {
     package: PathBuf,
     /// Folder for the results of the parts.
     results: PathBuf,
-    /// True if a handler written in Python is an error when its call costs more than the limit.
+    /// True if it is an error when a call of a handler written in Python costs more than the limit.
     has_bar: bool,
 }
 

@@ -1,7 +1,7 @@
 //! `cargo xtask hlo-texts`: runs the HLO texts of XLA's tests in jaxlib and in farcall.
 //!
-//! The Python code in `xtask/hlo_texts` does the work in two phases: *reference* extracts the texts and runs
-//! them in jaxlib, *compare* runs them in farcall. *compare* can be repeated alone.
+//! The Python code in `xtask/hlo_texts` does the work in two phases. *reference* extracts the texts and runs
+//! them in jaxlib. *compare* runs them in farcall and compares the results; it can be repeated alone.
 
 use std::path::Path;
 use std::process::Command;

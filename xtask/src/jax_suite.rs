@@ -1,7 +1,8 @@
 //! `cargo xtask jax-suite`: takes programs from JAX's own tests, and runs each in XLA and in farcall.
 //!
-//! The Python code in `xtask/jax_suite` does the work in two phases: *capture* runs the tests and stores
-//! their programs, *compare* runs these in farcall. *compare* can be repeated alone.
+//! The Python code in `xtask/jax_suite` does the work in two phases. *capture* runs the tests and stores the
+//! programs that they compile. *compare* runs these programs in farcall and compares the results; it can be
+//! repeated alone.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

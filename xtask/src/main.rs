@@ -1,7 +1,7 @@
 //! The project's task runner: `cargo xtask demo`, `test`, `test-newest`, `jax-suite`, `hlo-texts`,
 //! `valgrind`, `bench`, `accuracy`, `size`, `guide`.
 //!
-//! Each task has one file. All outputs of tasks are under `target/`.
+//! Each task has one module. All outputs of tasks are under `target/`, except for generated pages in `docs/`.
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, reason = "a task runner talks to the terminal")]
 

@@ -1,5 +1,5 @@
-//! Test suites in a folder `shared` beside the checkout: programs with known answers. They are not part of
-//! the project; if they are absent, the task reports it.
+//! Test suites in a folder `shared` beside the checkout: programs with known answers. The suites are not part
+//! of the project; if they are absent, `cargo xtask test` reports that they are not run.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -52,7 +52,8 @@ pub(crate) fn corpus_handlers(shared: &Path, include: &Path) -> Result<PathBuf> 
     Ok(library)
 }
 
-/// Runs `farcall test` over a folder, on one and on several threads, which must not affect the results.
+/// Runs `farcall test` over a folder, on one thread and on several threads. The number of threads must not
+/// affect the results.
 pub(crate) fn farcall_test(path: &Path, library: Option<&Path>) -> Result<Outcome> {
     let json = target().join("suite.json");
     let mut run = program(target().join("debug/farcall"), &["test"]);

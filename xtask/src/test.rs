@@ -204,8 +204,8 @@ impl Tally {
         Ok(())
     }
 
-    /// Tests handlers written in Rust in each jaxlib, then the Python package; with all versions of jaxlib,
-    /// also callbacks of an old JAX in the engine.
+    /// Tests handlers written in Rust in each jaxlib, then the Python package. If `venvs` has all versions of
+    /// jaxlib, also runs programs of an old JAX that contain callbacks.
     fn python_interop(&mut self, venvs: &[Venv]) -> Result<()> {
         let library = target().join("debug/libjax_ffi_ops.so");
         for (venv, version) in venvs.iter().zip(JAX) {

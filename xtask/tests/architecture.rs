@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Maximum length of the map. The recipes after it do not count.
+/// Maximum length of the code map in ARCHITECTURE.md. The recipes after the map do not count.
 const MAX_MAP_CHARS: usize = 15_000;
 
 /// Folders that paths on the page are relative to.
@@ -30,7 +30,7 @@ const SAFE: [&str; 7] = [
     "xtask",
 ];
 
-/// Maximum number of lines of a file, without the test module at its end.
+/// Maximum number of lines of a source file. In Rust files, the test module at the end does not count.
 const MAX_FILE_LINES: usize = 800;
 
 fn root() -> PathBuf {
@@ -300,7 +300,8 @@ fn names_of_public_types_are_found() {
     assert_eq!(lines.map(public_type), [Some("A"), Some("B"), None, None]);
 }
 
-/// `Error` is an idiom of modules. A trait named `Sealed` is in a private module.
+/// No two public types have the same name, with two exceptions: several modules may have an error type
+/// `Error`, and several private modules may have a trait `Sealed`.
 #[test]
 fn a_name_stands_for_one_public_type() {
     let mut places = BTreeMap::<String, Vec<PathBuf>>::new();
