@@ -72,14 +72,14 @@ pub(crate) fn of_module<'a>(module: &'a Module, registry: &Registry) -> Vec<Call
     calls
 }
 
-/// Returns the custom calls of a plan, including those in regions.
+/// Returns the custom calls of a plan, including the calls in regions that the reference evaluator runs.
 pub(crate) fn of_plan<'p>(plan: &'p Plan, registry: &Registry) -> Vec<Call<'p>> {
     let mut calls = Vec::new();
     calls_of(plan, &mut |plan, spec| calls.push(Call::of_spec(plan, spec, registry)));
     calls
 }
 
-/// Calls `visit` for every custom call, including those in regions.
+/// Calls `visit` for every custom call, including the calls in regions that the reference evaluator runs.
 fn calls_of<'p>(plan: &'p Plan, visit: &mut dyn FnMut(&'p Plan, &'p CallSpec)) {
     plan.calls().iter().for_each(|spec| visit(plan, spec));
     let nested = plan.references().iter().flat_map(|site| &site.calls);

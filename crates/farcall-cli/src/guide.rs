@@ -76,8 +76,8 @@ pub(crate) fn guide(name: Option<&str>) -> Result<()> {
     Ok(())
 }
 
-/// The lines of a page that a book shows: without comments, and without lines of Rust code that begin with
-/// `# `.
+/// Returns the lines of a page that the book shows as well. Leaves out comments, and lines of Rust code that
+/// begin with `# `.
 fn readable(text: &str) -> impl Iterator<Item = &str> {
     let mut fences = Fences::default();
     let mut language = "";

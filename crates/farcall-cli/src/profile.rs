@@ -40,6 +40,8 @@ pub(crate) struct RecordedRuns<'a> {
 }
 
 impl<'a> RecordedRuns<'a> {
+    /// Prepares to record the runs that the options request.
+    ///
     /// # Errors
     /// If the trace cannot be written to its destination.
     pub(crate) fn new(args: &'a RunArgs) -> Result<RecordedRuns<'a>> {
@@ -53,8 +55,8 @@ impl<'a> RecordedRuns<'a> {
         Ok(RecordedRuns { args, profile, evaluated: Duration::ZERO })
     }
 
-    /// Runs `repeat` times and returns the results of the last run. If there are several runs, an extra run
-    /// first warms up; the profile does not include it.
+    /// Runs `repeat` times and returns the results of the last run. If several runs are profiled, an extra
+    /// run first warms up; the profile does not include the extra run.
     pub(crate) fn run(
         &mut self,
         ready: &Ready<'_>,

@@ -60,7 +60,7 @@ pub(crate) fn write(out: &mut impl Write, plan: &Plan) -> Result<()> {
     Ok(())
 }
 
-/// Formats the answer of each lowering that was tried, one per line.
+/// Formats the decision for a block: each skipped lowering with the reason, then the choice.
 fn reasons(block: &BlockDecision) -> Vec<String> {
     let skipped = block.skipped.iter().map(|skipped| {
         format!(

@@ -198,13 +198,13 @@ fn place(panel: &Panel) -> Placed<'_> {
     Placed { panel, boxes, edges, width, height }
 }
 
-/// The lines of text in a box.
+/// Returns the lines of text in a box.
 fn lines(node: &Node) -> Vec<String> {
     let all = [node.name.clone(), node.detail.clone(), node.percent()];
     all.into_iter().filter(|line| !line.is_empty()).collect()
 }
 
-/// A smooth line through points.
+/// Returns the path of a smooth line through points.
 fn curve(points: &[Point]) -> String {
     let [first, rest @ ..] = points else { return String::new() };
     let mut out = format!("M{:.1} {:.1}", first.x, first.y);
@@ -231,7 +231,8 @@ fn curve(points: &[Point]) -> String {
     out
 }
 
-/// The legend and its width. The legend lists the kinds of boxes in the drawing, or shows the scale of times.
+/// Returns the legend and its width. The legend lists the kinds of boxes in the drawing. If colors stand for
+/// time, it also shows the scale of times.
 fn legend(drawing: &Drawing) -> (String, f64) {
     let mut out = String::new();
     let mut x = MARGIN_PIXELS;

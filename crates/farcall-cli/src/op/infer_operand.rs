@@ -25,7 +25,7 @@ impl<'s> Known<'s> {
         Known { dims, ..Known::default() }
     }
 
-    /// Learns from an operand and its type.
+    /// Adds the values of the names that the type of an operand determines.
     pub(crate) fn learn(&mut self, operand: &'s OperandDecl, ty: &TensorType) {
         if let Some(variable) = operand.element.variable()
             && operand.element.functions.is_empty()

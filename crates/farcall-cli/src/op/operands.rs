@@ -19,8 +19,8 @@ enum Argument<'a> {
     Attr(&'a AttrSpec),
 }
 
-/// Default of an omitted offset operand (`row: offset(m)` in a signature): 0, the offset of a whole
-/// dimension.
+/// Default of an omitted offset operand (`row: offset(m)` in a signature): 0, the offset of a dimension that
+/// is not split.
 static BEGIN: InputSpec = InputSpec::Fill(Fill::Zeros, None);
 
 /// Returns the inputs and attributes as arguments of a call of the op: operands by position, attributes by
@@ -58,8 +58,8 @@ pub(crate) fn arguments<'a>(
     Ok((inputs, bound.attributes.into_iter().filter_map(attr).collect()))
 }
 
-/// Returns one tensor per `--input`, in the order of the op's operands. An operand given as a word alone,
-/// such as `rand`, gets the type that the other operands determine.
+/// Returns one tensor for each of `inputs`, in the order of the op's operands. An operand given as a word
+/// alone, such as `rand`, gets the type that the other operands determine.
 ///
 /// # Errors
 /// If an operand cannot be read or generated. Operands that do not fit the op are not an error here, because
@@ -151,8 +151,8 @@ fn arrays(target: &Target, inputs: &[&InputSpec], made: &mut [Option<Literal>]) 
     Ok(())
 }
 
-/// Parses the attributes as the types that the op declares. An undeclared attribute is kept as a string, and
-/// so is text that is not a value of the type: the op reports the error.
+/// Parses the attributes as the types that the op declares. The value of an undeclared attribute stays a
+/// string, and so does text that cannot be parsed: the op reports the error.
 ///
 /// # Errors
 /// If a list in a dictionary contains items other than numbers.

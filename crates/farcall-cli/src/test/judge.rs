@@ -39,7 +39,7 @@ pub(super) fn serve(args: &TestArgs) -> Result<()> {
         let task: Task = serde_json::from_str(&line?)?;
         let reply = judge.answer(&task);
         let mut out = std::io::stdout().lock();
-        // Output printed by a handler may not end with a line break.
+        // A handler might have printed text without a line break at its end.
         writeln!(out, "\n{MARK}{}", serde_json::to_string(&reply)?)?;
         out.flush()?;
     }
@@ -100,7 +100,7 @@ impl Judge<'_> {
             return Ok((Rc::clone(manifest), registry.clone()));
         }
         let manifest = Rc::new(Manifest::read(path)?);
-        // Targets on the command line take precedence over the targets of the corpus.
+        // Targets on the command line replace all targets of the corpus.
         let LoadArgs { target, .. } = &self.args.load;
         let offered = if target.is_empty() { manifest.targets()? } else { Vec::new() };
         let registry = load::registry(&self.args.load, &offered)?;
