@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Kernels of `examples/gallery` compared with the same functions in `jax.numpy`, compiled by XLA:CPU: both
-under `jax.jit`, measured alternately in one session.
+"""Compares kernels of `examples/gallery` with the same functions written in `jax.numpy`, which XLA:CPU
+compiles. Both run under `jax.jit`, and are measured alternately in one session.
 
     python kernels.py LIBGALLERY_OPS [--seconds N]
 

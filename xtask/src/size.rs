@@ -18,7 +18,7 @@ use crate::shell::{cargo, must, root, target};
 /// limits* lists the largest parts and their benefits.
 const ARTIFACTS: [(&str, u64); 2] = [("farcall", 25_400_000), ("lib_farcall.so", 21_000_000)];
 
-/// Number of lines of a table, unless the caller chooses it.
+/// Default number of lines of a table.
 const DEFAULT_LINES: usize = 30;
 
 /// Paths of the functions that compile their closure for an instruction set, with the name of the set.
@@ -161,7 +161,7 @@ fn code_of(object: &object::File<'_>) -> impl Iterator<Item = (String, u64)> {
     by_address.into_values()
 }
 
-/// A function, apart from its type arguments.
+/// A function, regardless of its type arguments.
 #[derive(PartialEq, Eq, Debug)]
 struct Function {
     /// Path without type arguments and closures.

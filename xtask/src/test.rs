@@ -271,8 +271,8 @@ impl Tally {
         Ok(())
     }
 
-    /// Counts the results of a suite with known failures. Other failures, and known failures that pass, count
-    /// as failures.
+    /// Counts the results of a suite with known failures. Failed checks are programs that fail but are not
+    /// known to, and programs that pass although they are known to fail.
     fn suite(&mut self, what: &str, outcome: suites::Outcome, known: &[&str]) {
         let suites::Outcome { passed, failed } = outcome;
         println!("{what}: {passed} pass, {} do not, {} are known to fail", failed.len(), known.len());

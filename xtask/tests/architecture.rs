@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// Maximum length of the code map in ARCHITECTURE.md. The recipes after the map do not count.
 const MAX_MAP_CHARS: usize = 15_000;
 
-/// Folders that paths on the page are relative to.
+/// Folders that paths in ARCHITECTURE.md are relative to.
 const ROOTS: [&str; 8] = [
     "",
     "crates",
@@ -110,8 +110,8 @@ fn read_paths<'a>(mut text: &'a str, prefix: &[&'a str], found: &mut Vec<Vec<&'a
     text
 }
 
-/// The paths in `use` declarations and in code that begin with `crate`, `super` or `self`. `code` has no
-/// comments.
+/// Returns the paths that begin with `crate`, `super` or `self`, in `use` declarations and in other code.
+/// `code` has no comments.
 fn local_paths(code: &str) -> Vec<Vec<&str>> {
     let mut found = Vec::new();
     for (at, _) in code.match_indices("::") {

@@ -137,7 +137,7 @@ impl FromStr for Array {
 }
 
 impl Array {
-    /// Returns the kind of the numbers.
+    /// Returns the most general kind among the numbers.
     pub(crate) fn kind(&self) -> NumberKind {
         self.values.iter().map(kind_of).max().unwrap_or(NumberKind::None)
     }
@@ -170,8 +170,8 @@ impl Array {
     }
 }
 
-/// Converts the text of an array to JSON: NaN and infinities, in any case and with any sign, become strings
-/// that parse as `f64`.
+/// Converts the text of an array to JSON. NaN and infinities, with any sign and in upper or lower case,
+/// become strings that parse as `f64`.
 fn quoted_specials(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 16);
     let mut rest = text;

@@ -1,4 +1,4 @@
-//! The targets of JAX's own FFI example in Rust, and other targets that use more of the interface.
+//! The targets of JAX's own FFI example, rewritten in Rust, and other targets that use more of the interface.
 //!
 //! | target | demonstrates |
 //! | --- | --- |

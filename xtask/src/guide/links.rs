@@ -1,5 +1,5 @@
-//! Checks the links of all Markdown files, and the pages of the guide that messages name. A link is broken if
-//! its file or its anchor does not exist. Links with a scheme are not followed.
+//! Checks the links of all Markdown files, and that the guide has each page that a message names. A link is
+//! broken if its file or its anchor does not exist. Links with a scheme are not followed.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Component, Path, PathBuf};
@@ -96,7 +96,7 @@ fn normalized(path: &Path) -> PathBuf {
     out
 }
 
-/// The text's lines outside of code blocks, numbered from 1.
+/// Returns the lines of a text outside of code blocks, each with its line number.
 fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut open = None;
     (1..).zip(text.lines()).filter(move |(_, line)| match open {

@@ -103,7 +103,7 @@ struct Session<'a> {
     environment: &'a Environment,
     venv: &'a Venv,
     page: &'a Page,
-    /// Scripts, outputs and the state of the shell.
+    /// Folder for scripts, outputs and the state of the shell.
     state: PathBuf,
     python: Option<Python>,
 }
