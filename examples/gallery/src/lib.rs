@@ -14,7 +14,7 @@
 //! | `column_sums` | a result that is summed over `*` | VJP, JVP |
 //! | `concat` | any number of operands with different sizes | VJP |
 //! | `softmax` | an optional operand; a gradient that needs only the result | VJP |
-//! | `log_sum_exp` | a tangent that is computed with the result | JVP |
+//! | `log_sum_exp` | a tangent that needs the op's result | JVP |
 //! | `median` | no derivative | none |
 //! | `soft_shrink` | an attribute whose name is a keyword of Python | VJP |
 //! | `hard_shrink` | an operand whose derivative is zero | of any order, by transposition |

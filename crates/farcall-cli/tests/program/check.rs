@@ -162,7 +162,7 @@ fn operands_can_be_given() {
         "{}",
         ended.stderr
     );
-    // A single entry cannot be split into parts, so the broken promise that is reported is not `*: map`.
+    // A single entry cannot be split into parts, so `vmap` is reported as the broken promise, not `*: map`.
     let ended = check(broken(), &["broken.center", "-i", "[1.5]", "-q"]);
     assert!(ended.code == 1 && ended.stderr.contains("its promise vmap"), "{}", ended.stderr);
     let ended = check(broken(), &["broken.square_jvp", "--json"]);
