@@ -78,7 +78,7 @@ Tasks:
                  Builds the command `farcall` and the Python extension with symbols in target/size, and
                  prints their sections, and their code by instruction set, crate, module and function
                  (the largest N of each, default 30). Fails if the command or the extension module is too
-                 large. With FILES, prints the same of these executables or shared libraries.
+                 large. With FILES, prints the same figures for these executables or shared libraries instead.
   guide          Builds the guide in docs/guide as a book with mdbook, which it installs from crates.io
                  under target/ if needed.
   guide test [PAGES]

@@ -99,7 +99,8 @@ fn npz(file: File) -> Result<Content> {
     let zip = ZipArchive::new(BufReader::new(file)).context("it is not a readable archive")?;
     let names = zip.file_names().map(str::to_owned).collect::<Vec<_>>();
     let names = names.into_iter().map(|name| {
-        let index = zip.index_for_name(&name).with_context(|| format!("`{name}` is not there"))?;
+        let index =
+            zip.index_for_name(&name).with_context(|| format!("the archive has no entry `{name}`"))?;
         match name.strip_suffix(".npy") {
             Some(name) => Ok((name.to_owned(), index)),
             None => bail!("it holds `{name}`, which is not a .npy file"),
@@ -136,7 +137,7 @@ fn read_safetensor(
     start: u64,
     expected: &TensorType,
 ) -> Result<Literal> {
-    let info = metadata.info(name).context("it is not there")?;
+    let info = metadata.info(name).context("the file has no such tensor")?;
     let dtype = dtype(info.dtype);
     // Element types that the format lacks are stored in the same way as in `.npy` files.
     let raw = dtype.is_some_and(|found| npy::is_kept_as(expected.dtype, found));

@@ -299,7 +299,7 @@ fn nested(plan: &Plan, site: &ReferenceSite, call: &NestedCall) -> Result<(), St
     let takes = operands.iter().flat_map(Type::tensors).eq(call.plan.parts.params.iter().map(|p| &p.ty));
     let gives = results.iter().flat_map(Type::tensors).eq(call.plan.parts.results.iter().map(|r| &r.ty));
     need(call.plan.parts.cuts.is_empty(), "the plan of a nested call cuts its results")?;
-    need(takes && gives, "the plan of a nested call has other operand or result types than the call")
+    need(takes && gives, "the operand or result types of a nested call differ from those of its plan")
 }
 
 /// Iterator over the kernels of the compute thunks, each with its prepared code.

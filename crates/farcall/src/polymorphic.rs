@@ -106,7 +106,9 @@ pub enum PolymorphicError {
     #[error(transparent)]
     Compile(#[from] CompileError),
     /// A lowering or shape function that the compilation called asks for the same program at the same types.
-    #[error("compiling the program for these types asks for the program at the same types")]
+    #[error(
+        "a lowering or shape function requested the program for the types for which it is being compiled"
+    )]
     Reentered,
     /// The run failed.
     #[error(transparent)]

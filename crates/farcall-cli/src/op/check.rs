@@ -106,7 +106,7 @@ fn on_made(
 ) -> Result<()> {
     let (name, first) = (target.name(), checked.len());
     let declaration = target.declaration().with_context(|| {
-        format!("{name}: its library declares no signature for it, so it promises nothing")
+        format!("{name}: its library declares no signature for the op, so there are no promises to check")
     })?;
     if declaration.signature.has_side_effect() {
         return Err(CheckError::SideEffect { op: name.to_owned() }.into());

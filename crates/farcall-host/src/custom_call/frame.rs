@@ -421,5 +421,5 @@ impl Drop for PendingCall<'_> {
 
 /// Returns the failure of a stage that an interrupt ended.
 pub(super) fn interrupted() -> Failure {
-    Failure::new(ErrorCode::CANCELLED, "the wait for its future was interrupted")
+    Failure::new(ErrorCode::CANCELLED, "the wait for the call's future was interrupted")
 }

@@ -158,7 +158,9 @@ unsafe extern "C" fn type_register(args: *mut TypeRegisterArgs) -> *mut Error {
             let name = text((*args).name, "name of the type")?;
             let (id, info) = ((*args).type_id, (*args).type_info);
             if id.is_null() || !id.is_aligned() {
-                return Err(Failure::invalid(format!("the type `{name}` has no place for its id")));
+                return Err(Failure::invalid(format!(
+                    "the pointer to the id of the type `{name}` is null or misaligned"
+                )));
             }
             *id = register_type(&name, *id, info)?;
             Ok(())
@@ -293,7 +295,7 @@ unsafe extern "C" fn thread_pool_num_threads(args: *mut ThreadPoolNumThreadsArgs
         enter(args, ThreadPoolNumThreadsArgs::STRUCT_SIZE, |_| {
             let run = Context::of((*args).ctx)?.run()?;
             if (*args).num_threads.is_null() || !(*args).num_threads.is_aligned() {
-                return Err(Failure::invalid("there is no place for the number of threads"));
+                return Err(Failure::invalid("the pointer to the number of threads is null or misaligned"));
             }
             *(*args).num_threads = i64::try_from(run.pool().size()).unwrap_or(i64::MAX);
             Ok(())

@@ -329,7 +329,7 @@ impl Context {
         // above.
         let context = unsafe { &*context };
         if context.magic != MAGIC {
-            return Err(Failure::invalid("the call's context is not one of this host"));
+            return Err(Failure::invalid("the call's context was not created by this host"));
         }
         Ok(context)
     }

@@ -260,7 +260,7 @@ fn foreign_host_symbols(facts: &Facts) -> Vec<String> {
             // knows.
             None => "a library that it is linked with".to_owned(),
         };
-        Some(format!("its {symbol} resolves to {who}, where its targets are registered"))
+        Some(format!("the library's {symbol} resolves to {who}, where the library's targets are registered"))
     };
     needed_host_symbols(facts).filter_map(note).collect()
 }

@@ -47,7 +47,7 @@ pub enum LoadError {
         here: String,
     },
     /// The library registers itself through symbols that this program has but does not export.
-    #[error("library {} needs {} of the program that loads it, which does not export it{}",
+    #[error("library {} needs {} from the program that loads it, but the program does not export this symbol{}",
         path.display(), symbols.join(" and "), export_hint(symbols))]
     HostSymbols {
         /// The file.

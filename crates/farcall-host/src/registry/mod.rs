@@ -466,7 +466,7 @@ pub enum RegisterError {
     /// A handler that may keep a state did not report its metadata, possibly because the type of the state is
     /// not registered.
     #[error(
-        "{0}; if it keeps a state, name the functions of the state's type too: type:ID_SYMBOL/INFO_SYMBOL"
+        "{0}; if the handler keeps a state, also name the functions of the state's type: type:ID_SYMBOL/INFO_SYMBOL"
     )]
     StateTypeUnnamed(Box<RegisterError>),
     /// The type of a state was rejected.

@@ -77,8 +77,10 @@ fn lowering_of(op: &LibraryOp<'_>, tag: &str, target: &Target) -> Result<Listed,
         Some(function) => ListedHow::Function(function),
         None if target.declaration().is_some() => ListedHow::Signature(Box::new(target.clone())),
         None => {
-            let message =
-                format!("`{}` lowers `{tag}`, but has neither a signature nor a function for it", op.name());
+            let message = format!(
+                "`{}` lowers blocks with the tag `{tag}`, but has neither a signature nor a lowering function",
+                op.name()
+            );
             return Err(RegisterError::Declaration(message));
         }
     };

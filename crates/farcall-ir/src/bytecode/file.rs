@@ -338,7 +338,7 @@ fn strings<'a>(mut section: Cursor<'a>, data: &'a [u8]) -> Reading<Vec<&'a [u8]>
         end -= len;
     }
     if section.pos() != end {
-        return section.damaged("bytes between the lengths of strings and the strings");
+        return section.damaged("there are bytes between the lengths of the strings and the strings");
     }
     out.reverse();
     Ok(out)

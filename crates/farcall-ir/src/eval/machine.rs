@@ -105,7 +105,7 @@ impl<'m> Machine<'m> {
     ) -> Result<Vec<EvalValue>, EvalError> {
         if self.applications == MAX_APPLICATIONS {
             return Err(EvalError::new(format!(
-                "more than {MAX_APPLICATIONS} operations apply regions within each other's regions"
+                "operations that apply a region are nested deeper than {MAX_APPLICATIONS}"
             )));
         }
         interrupt::check()?;

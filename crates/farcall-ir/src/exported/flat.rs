@@ -85,7 +85,7 @@ impl<'a> Bytes<'a> {
         let Some(vtable) = vtable else { return error(at, "a table without a vtable") };
         let (size, len) = (usize::from(self.u16(vtable)?), usize::from(self.u16(vtable + 2)?));
         if size < 4 || size % 2 != 0 || len < 4 {
-            return error(vtable, "a vtable with an invalid size");
+            return error(vtable, "the vtable has an invalid size");
         }
         self.slice(vtable, size)?;
         self.slice(at, len)?;

@@ -82,8 +82,11 @@ impl<'s> Lowering<'_, 's> {
             );
         };
         if branches.len() != names.len() {
-            let message =
-                format!("conditional has {} branches, but operands for {}", names.len(), branches.len());
+            let message = format!(
+                "conditional has {} branches, but {} operands for branches",
+                names.len(),
+                branches.len()
+            );
             return wrong("operands", at.inst.op_span, message);
         }
         let is_pred = g.operands.first().is_some_and(|ty| ty.as_ref().is_some_and(|t| t.dtype.is_bool()));

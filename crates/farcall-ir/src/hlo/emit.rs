@@ -85,7 +85,8 @@ impl<'m> Printer<'m> {
             (_, Op::Convolution(op)) => {
                 let kernel = inst.operands().get(1).and_then(|v| self.func.tensor(*v)?.static_sizes());
                 let Some(kernel) = kernel else {
-                    return self.fail(inst.span(), "a convolution needs a kernel of static sizes in HLO");
+                    return self
+                        .fail(inst.span(), "in HLO, the kernel of a convolution must have static sizes");
                 };
                 if op.dims.kernel_spatial.len() > 10 {
                     return self.fail(inst.span(), "HLO has convolutions of at most ten spatial dimensions");
@@ -93,7 +94,7 @@ impl<'m> Printer<'m> {
                 hooks::write_convolution_of(op, kernel, &mut out);
             }
             (_, Op::AllToAll(op)) if op.split_dim != op.concat_dim => {
-                let message = "HLO's all-to-all joins parts along the dimension that it splits";
+                let message = "HLO's all-to-all must split and join along the same dimension";
                 return self.fail(inst.span(), message);
             }
             (_, Op::DotGeneral(op)) if op.algorithm.is_some() && hooks::algorithm_name(op).is_none() => {

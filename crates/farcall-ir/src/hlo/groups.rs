@@ -108,7 +108,7 @@ fn spend(g: &AttrReader<'_, '_>, at: &Cursor<'_>, n: usize) -> Read<()> {
             g.devices.set(left);
             Ok(())
         }
-        None => Err(Expected::new(at.span(), "the groups of this text have too many members together")),
+        None => Err(Expected::new(at.span(), "the groups of this text have too many members in total")),
     }
 }
 

@@ -85,7 +85,7 @@ fn read_broadcast(g: &mut AttrReader<'_, '_>) -> Read<Op> {
     match g.read("dimensions", Cursor::usizes)? {
         Some(dims) => Ok(Op::BroadcastInDim { dims }),
         None if is_scalar => Ok(Op::BroadcastInDim { dims: Vec::new() }),
-        None => g.fail("broadcast has no attribute `dimensions`, which only a scalar does not need"),
+        None => g.fail("broadcast must have the attribute `dimensions`, unless its operand is a scalar"),
     }
 }
 
@@ -307,7 +307,7 @@ fn read_select_and_scatter(g: &mut AttrReader<'_, '_>) -> Read<Op> {
     let window = Window::read(g)?;
     let dilated = |list: &Option<Vec<usize>>| list.iter().flatten().any(|n| *n != 1);
     if window.is_reversed() || dilated(&window.lhs_dilate) || dilated(&window.rhs_dilate) {
-        return g.fail("select-and-scatter: windows with holes, or that run backwards, are not supported");
+        return g.fail("select-and-scatter: dilated or reversed windows are not supported");
     }
     Ok(Op::SelectAndScatter(SelectAndScatter {
         strides: window.sizes(&window.stride),

@@ -143,7 +143,7 @@ impl<'s> Lowering<'_, 's> {
     /// Lowers an instruction that returns its first operand.
     fn identity(&mut self, shape: &Shape, at: &At<'_, 's>) -> Lowered<Val> {
         let Some(operand) = at.operands.first() else {
-            return wrong("operands", at.inst.op_span, format!("{} has an operand", at.inst.opcode));
+            return wrong("operands", at.inst.op_span, format!("{} must have an operand", at.inst.opcode));
         };
         let value = operand.val.clone();
         self.check(&value, shape, at.inst.shape_span).map(|()| value)

@@ -27,7 +27,7 @@ impl<'s> Lowering<'_, 's> {
         };
         let first = || match at.operands.first() {
             Some(operand) => Ok(Arc::clone(&operand.shape)),
-            None => wrong("operands", at.inst.op_span, format!("{opcode} has an operand")),
+            None => wrong("operands", at.inst.op_span, format!("{opcode} must have an operand")),
         };
         let scalar = |dtype| Arc::new(Shape::Tensor(TensorType::scalar(dtype), None));
         Ok(Some(match opcode {

@@ -67,7 +67,7 @@ impl<'s> Lowering<'_, 's> {
                 self.parts = left;
                 Ok(())
             }
-            None => wrong("tuple", at, "the tuples of this text have too many parts together"),
+            None => wrong("tuple", at, "the tuples of this text have too many parts in total"),
         }
     }
 
@@ -115,7 +115,7 @@ impl<'s> Lowering<'_, 's> {
                 return wrong(
                     "unsupported",
                     at,
-                    format!("an asynchronous instruction has no context of type {ty}"),
+                    format!("the context of an asynchronous instruction cannot have type {ty}"),
                 );
             }
         };

@@ -53,7 +53,9 @@ impl Check<'_> {
         }
         for (i, value) in inst.operands().iter().enumerate() {
             if !is_defined_in(self.func, *value, region) {
-                let message = format!("operand {i} of {name} comes from outside of the region, uncaptured");
+                let message = format!(
+                    "operand {i} of {name} is defined outside of the region, but the region does not capture it"
+                );
                 self.fail("form-open-region", inst, message);
             }
         }

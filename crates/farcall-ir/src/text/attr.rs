@@ -249,7 +249,7 @@ impl<'s> Parser<'s> {
             return Ok(Attribute::dialect(name, ""));
         }
         if !name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
-            return self.fail("parse", span(t), "the name of a dialect starts with a letter");
+            return self.fail("parse", span(t), "the name of a dialect must start with a letter");
         }
         let mut body = self.balanced()?;
         let mut name = name.to_owned();

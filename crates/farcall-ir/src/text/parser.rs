@@ -367,7 +367,11 @@ impl<'s> Parser<'s> {
             self.expect(b'<')?;
             let inner = self.word("`f32` or `f64`")?;
             let Some(d) = DType::from_mlir(self.str_of(inner)).and_then(DType::complex) else {
-                return self.fail("type", span(inner), "a complex number has parts of type f32 or f64");
+                return self.fail(
+                    "type",
+                    span(inner),
+                    "the parts of a complex number must have type f32 or f64",
+                );
             };
             self.expect(b'>')?;
             return Ok(d);

@@ -119,7 +119,11 @@ impl<'s> Parser<'s> {
                 let at = self.peek();
                 count = self.unsigned("a number of results")?;
                 if count == 0 {
-                    return self.fail("parse", span(at), "an operation without results has no names");
+                    return self.fail(
+                        "parse",
+                        span(at),
+                        "an operation without results must have no names before `=`",
+                    );
                 }
             }
             out.push(ResultName { name: self.str_of(t), count, span: span(t) });

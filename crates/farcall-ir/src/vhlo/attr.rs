@@ -127,7 +127,7 @@ fn keyword(kind: &str, word: &str) -> Attribute {
 pub(super) fn of_text<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<Attribute> {
     let before = *from;
     let Ok(text) = std::str::from_utf8(from.terminated()?) else {
-        return before.damaged("the text of an attribute that is not UTF-8");
+        return before.damaged("the text of an attribute is not UTF-8");
     };
     match text.parse::<Attribute>() {
         Ok(attr) => {
@@ -189,7 +189,7 @@ pub(super) fn float<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Rea
     let before = *from;
     let dtype = table.element(from)?;
     if !dtype.is_float() {
-        return before.damaged(format!("a floating point number of type {}", dtype.mlir()));
+        return before.damaged(format!("a floating-point number cannot have type {}", dtype.mlir()));
     }
     let bits = bits(dtype.bits(), from)?;
     Ok(Attribute::float(Scalar::from_bytes(dtype, &bits.to_le_bytes()).as_f64(), dtype))
@@ -209,7 +209,7 @@ pub(super) fn integer<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> R
             };
             Ok(Attribute::Int(value, IntKind::Typed(dtype)))
         }
-        other => before.damaged(format!("an integer of type {other}")),
+        other => before.damaged(format!("an integer cannot have type {other}")),
     }
 }
 
@@ -275,7 +275,7 @@ fn mesh_groups<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<
     let mesh = match table.attr(from)? {
         Attribute::String(name) => match std::str::from_utf8(&name) {
             Ok(name) => Attribute::Symbol(name.into()),
-            Err(_) => return before.damaged("the name of a mesh that is not UTF-8"),
+            Err(_) => return before.damaged("the name of a mesh is not UTF-8"),
         },
         other => other,
     };

@@ -388,7 +388,7 @@ impl<'f, 'a> Reader<'f, 'a> {
             self.scope().set(first + i, *operand);
         }
         if !same {
-            self.report("type-mismatch", head.at, "a cast between different types");
+            self.report("type-mismatch", head.at, "a cast must not change the type");
             self.define(head, first, at)?;
         }
         Ok(())
@@ -475,7 +475,11 @@ impl<'f, 'a> Reader<'f, 'a> {
             None => AttrDict::new(),
             Some(i) => match self.table.attr_at(i, at)? {
                 Attribute::Dict(dict) => dict,
-                other => return at.damaged(format!("the attributes of an operation are {other}")),
+                other => {
+                    return at.damaged(format!(
+                        "the attributes of an operation must be a dictionary, not {other}"
+                    ));
+                }
             },
         };
         if let Some(properties) = head.properties {

@@ -17,7 +17,7 @@ pub(super) const DYNAMIC: i64 = i64::MIN;
 pub(super) fn of_text(from: &mut Cursor<'_>) -> Reading<Ty> {
     let before = *from;
     let Ok(text) = std::str::from_utf8(from.terminated()?) else {
-        return before.damaged("the text of a type that is not UTF-8");
+        return before.damaged("the text of a type is not UTF-8");
     };
     match text.parse::<Type>() {
         Ok(Type::Scalar(dtype)) => Ok(Ty::Element(dtype)),
@@ -122,7 +122,7 @@ pub(super) fn complex<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> R
     match table.element(from)? {
         DType::F32 => Ok(Ty::Element(DType::C64)),
         DType::F64 => Ok(Ty::Element(DType::C128)),
-        other => before.damaged(format!("a complex number has no parts of type {}", other.mlir())),
+        other => before.damaged(format!("the parts of a complex number cannot have type {}", other.mlir())),
     }
 }
 
@@ -164,7 +164,7 @@ pub(super) fn tensor<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>, encod
         Some(attr) => match bounds(&attr) {
             Some(bounds) if bounds.len() == sizes.len() => bounds,
             _ => {
-                let message = format!("a tensor of rank {} has the encoding {attr}", sizes.len());
+                let message = format!("a tensor of rank {} cannot have the encoding {attr}", sizes.len());
                 return Err(before.error("type", message));
             }
         },
@@ -179,7 +179,7 @@ pub(super) fn tensor<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>, encod
             Ok(Ty::Whole(TensorType::from_dims(dtype, dims).with_quant(Some(quant)).into()))
         }
         Ty::Index => Ok(Ty::OfIndex(dims)),
-        other => Err(before.error("type", format!("a tensor has no elements of type {other}"))),
+        other => Err(before.error("type", format!("the elements of a tensor cannot have type {other}"))),
     }
 }
 

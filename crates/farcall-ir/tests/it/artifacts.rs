@@ -73,7 +73,7 @@ fn exports() -> Vec<PathBuf> {
 fn difference(found: &str, expected: &str) -> String {
     let lines = found.lines().zip(expected.lines()).filter(|(a, b)| a != b).take(3);
     let lines: Vec<String> = lines.map(|(a, b)| format!("  artifact: {a}\n  text:     {b}")).collect();
-    if lines.is_empty() { "  one is longer".to_owned() } else { lines.join("\n") }
+    if lines.is_empty() { "  one text is longer".to_owned() } else { lines.join("\n") }
 }
 
 fn without_name(mut module: Module) -> Module {

@@ -179,7 +179,7 @@ fn the_builder_knows_the_types() -> Result<(), Vec<Diagnostic>> {
     assert!(b.value_of(Op::Reshape, [t], ty(&[5])).is_err());
     b.inst(NewInst::new(Op::Return, [r]))?;
     assert_eq!(func.tensor(t), Some(&ty(&[3, 2])));
-    assert_eq!(func.body().insts().count(), 3, "what failed is not there");
+    assert_eq!(func.body().insts().count(), 3, "failed builder calls add no instructions");
     Ok(())
 }
 

@@ -114,7 +114,7 @@ fn a_conflict_is_a_line_for_each_library() {
         "library LIB: double, thrice are registered already, by this program; to have both, load it in a namespace \
          (LoadOptions::namespace); to replace the registered ones, LoadOptions::replace"
     );
-    assert_eq!(names(&registry), ["double", "thrice"], "nothing of it is there");
+    assert_eq!(names(&registry), ["double", "thrice"], "a rejected library adds no ops");
 }
 
 #[test]

@@ -326,5 +326,5 @@ fn a_derivative_is_vmapped_where_its_op_is() {
     let f32s = |dims: &[i64]| (DType::F32, dims.to_vec());
     let operands = vec![f32s(&[5, 2, 3]), f32s(&[3]), f32s(&[3]), (DType::S32, vec![])];
     assert_eq!(batch, Some(LinearBatch { batched: vec![true, false, true, true], operands }));
-    assert_eq!(linear.batch(&[true, true, true, true], &5).unwrap(), None, "a scale of each entry");
+    assert_eq!(linear.batch(&[true, true, true, true], &5).unwrap(), None, "each entry has its own scale");
 }

@@ -199,7 +199,7 @@ fn window(inst: &Message<'_>, out: &mut AttrWriter) -> Read<()> {
 fn convolution(inst: &Message<'_>, out: &mut AttrWriter) -> Read<()> {
     window(inst, out)?;
     let Some(dims) = inst.message(16)? else {
-        return Err(Error::new(inst.at, "convolution without its dimensions"));
+        return Err(Error::new(inst.at, "the convolution has no dimension numbers"));
     };
     let side = |named: [(u32, char); 2], spatial: u32| -> Read<String> {
         let spatial = dims.ints(spatial)?;
@@ -412,7 +412,10 @@ fn sharding(split: &Message<'_>) -> Read<Option<String>> {
             let mut parts = Vec::new();
             for part in split.messages(5)? {
                 if part.int(1) == 2 {
-                    return Err(Error::new(part.at, "the sharding of a tuple has no other tuples in it"));
+                    return Err(Error::new(
+                        part.at,
+                        "the sharding of a tuple must not contain shardings of other tuples",
+                    ));
                 }
                 match sharding(&part)? {
                     Some(text) => parts.push(text),

@@ -88,8 +88,9 @@ fn complete(
     for key in keys {
         if !out.contains_key(key) {
             let default = default(base, key, attrs);
-            let default =
-                default.ok_or_else(|| format!("artifacts have an attribute `{key}`, which is missing"))?;
+            let default = default.ok_or_else(|| {
+                format!("artifacts require the attribute `{key}`, which the operation lacks")
+            })?;
             out.insert((*key).to_owned(), default);
         }
     }

@@ -367,7 +367,7 @@ impl Encoder {
         };
         let Some(axis) = quant.axis else {
             let (Some(scale), Some(zero)) = (quant.scales.first(), quant.zero_points.first()) else {
-                return Err("a quantized type without a scale".to_owned());
+                return Err("a quantized type must have a scale".to_owned());
             };
             return Ok(self.vhlo_type(QUANTIZED, |out| {
                 start(out);

@@ -84,7 +84,7 @@ fn reads_as_itself(module: &Module) -> Result<(), String> {
     if again.funcs() == module.funcs() && again.attrs == module.attrs {
         return Ok(());
     }
-    Err("print and parse: it reads as another program".to_owned())
+    Err("print and parse: the printed program is read as a different program".to_owned())
 }
 
 /// Checks that the middle form has the same results, both as built and after passes in a random order.

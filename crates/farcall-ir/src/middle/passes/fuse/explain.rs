@@ -97,7 +97,7 @@ impl fmt::Display for UnfusedReason {
             UnfusedReason::Quantized => f.write_str("fusions do not support quantized tensors"),
             UnfusedReason::Empty => f.write_str("it has no elements"),
             UnfusedReason::NoTile { op, dtypes } if dtypes.is_empty() => {
-                write!(f, "fusions do not have this {op}")
+                write!(f, "fusions do not support this form of {op}")
             }
             UnfusedReason::NoTile { op, dtypes } => {
                 write!(f, "fusions do not have {op} of {}", dtypes.join(", "))
