@@ -87,8 +87,8 @@ def test_state_by_stage(capsule):
 
 
 def test_a_type_of_state_in_both_hosts(capsule):
-    """Both hosts know the type by the same id. This test runs after the test above, because a type is
-    registered once in a process."""
+    """Both hosts know the type by the same id. This test runs after the test above, which needs the type
+    unregistered at first: a registration lasts as long as the process."""
     ffi = farcall.ffi
     types = {name: pointed_to(capsule(f"Counter{symbol}")) for name, symbol in [("type_id", "TypeId"), ("type_info", "TypeInfo")]}
     ffi.register_ffi_type("counter", types)
@@ -107,7 +107,7 @@ def test_a_type_of_state_in_both_hosts(capsule):
 
 
 def pointed_to(function):
-    """Returns the capsule of the pointer that a function without parameters returns."""
+    """Calls a function without parameters, and returns the resulting pointer in a capsule."""
     get, new = ctypes.pythonapi.PyCapsule_GetPointer, ctypes.pythonapi.PyCapsule_New
     get.restype, get.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
     new.restype, new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)

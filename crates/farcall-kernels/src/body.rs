@@ -29,8 +29,8 @@ pub struct BodyInst {
 }
 
 impl Body {
-    /// Returns the only instruction of a region with two arguments, if its operands are these arguments, in
-    /// either order, and the region returns its result.
+    /// Returns the instruction of a region that only applies one instruction to its two arguments, in either
+    /// order, and returns the result. `None` for other regions.
     pub fn reducer(&self) -> Option<&BodyInst> {
         let ([_, _], [only]) = (&self.args[..], &self.insts[..]) else { return None };
         reducer::order(&[0, 1], &only.operands, &[2], &self.returned).map(|_| only)

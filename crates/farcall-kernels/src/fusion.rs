@@ -1,7 +1,7 @@
 //! Fusions of elementwise operations and row reductions. The whole fusion becomes one tile program
-//! ([`super::loops::tiles`]). A fusion with products is computed by blocks of rows, or is a single product
-//! whose result is written transposed ([`row_blocks`]). A fusion that only moves elements becomes one
-//! sequence of movements ([`data_movement`]).
+//! ([`super::loops::tiles`]). A fusion with matrix products is computed by blocks of rows
+//! ([`row_blocks`]), which can also write the result of a single product transposed. A fusion that only moves
+//! elements becomes one sequence of movements ([`data_movement`]).
 
 use farcall_ir::op::FormOp;
 use farcall_ir::{Op, TensorType};

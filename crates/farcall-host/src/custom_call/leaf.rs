@@ -10,7 +10,7 @@ pub struct Leaf {
     pub dtype: DataType,
     /// Sizes of the dimensions, in logical order.
     pub dims: Box<[i64]>,
-    /// Size of the elements in bytes; 0 for a token.
+    /// Total size of the elements in bytes; 0 for a token.
     pub bytes: usize,
 }
 

@@ -77,9 +77,9 @@ pub(super) fn convolution(cx: &mut Cx<'_>, types: &[Type], op: &Convolution, dyn
     quantized(cx, codes, result);
 }
 
-/// Checks the element types of a product. The codes name the constraints, in this order: unquantized element
-/// types; the set of quantized tensors; storage types; expressed types; granularity; weights-only
-/// quantization.
+/// Checks the element types of a product. The codes name these constraints, in order: on element types that
+/// are not quantized; on which of lhs, rhs and result are quantized; on storage types; on expressed types; on
+/// granularity; on weights-only quantization.
 fn quantized(cx: &mut Cx<'_>, codes: [&'static str; 6], result: &TensorType) {
     let [plain, which, storage, expressed, granularity, hybrid] = codes;
     let (lhs, rhs) = (cx.t(0), cx.t(1));

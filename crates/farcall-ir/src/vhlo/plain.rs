@@ -151,9 +151,9 @@ pub(super) fn ty(from: &mut Cursor<'_>) -> Reading<Ty> {
     }
 }
 
-/// Names of an operation's `count` properties, in order: its attributes in the operation table
-/// ([`crate::op::table`]). Names of optional properties end with `?`. Older versions may lack some of the
-/// last properties. `None` for an operation without properties.
+/// Names of the properties of an operation that is encoded with `count` properties, in order. The names are
+/// those of its attributes in the operation table ([`crate::op::table`]). Names of optional properties end
+/// with `?`. Older versions may lack some of the last properties. `None` for an operation without properties.
 pub(super) fn properties(dialect: &str, name: &str, count: usize) -> Option<&'static [&'static str]> {
     Some(match (dialect, name) {
         ("builtin", "module") => &["sym_name?", "sym_visibility?"],

@@ -18,7 +18,7 @@ pub(super) enum Ty {
     Quantized(DType, Arc<Quantization>),
     /// `index`
     Index,
-    /// `tensor<…xindex>` with these dimensions; only the type of constants.
+    /// `tensor<…xindex>` with these dimensions. Only constants have this type.
     OfIndex(Vec<Dim>),
     /// A type that only attributes may have.
     Other(&'static str),

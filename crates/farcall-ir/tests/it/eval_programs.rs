@@ -294,7 +294,7 @@ fn a_missing_host_names_target_and_place() {
     );
 }
 
-/// Records its operands, and doubles them.
+/// Records the target and the number of results of each call, and doubles the operands.
 struct Doubling(RefCell<Vec<String>>);
 
 impl EvalHost for Doubling {

@@ -15,9 +15,9 @@ use farcall_ir::verify::verify;
 use farcall_ir::{Attribute, DType, Func, Literal, Module, Scalar, Source};
 use farcall_testing::programs::shared;
 
-/// Programs lowered from JAX. The expected values of the exceptions depend on the rounding of intermediate
-/// `f32` results, which cancellation magnifies, or on the order of sums. StableHLO's own interpreter does not
-/// run most of these programs either.
+/// Programs lowered from JAX. Those in `other_roundings` have to fail: their expected values depend on the
+/// rounding of intermediate `f32` results, which cancellation magnifies, or on the order of sums. StableHLO's
+/// own interpreter does not run most of these programs either.
 #[test]
 fn testdata_passes() {
     let other_roundings = [
@@ -108,7 +108,10 @@ fn kind_of(reason: &str) -> String {
 }
 
 /// Runs every program of a file; programs are separated by `// -----`.
-#[expect(clippy::disallowed_methods, reason = "panics of a test carry text, whose destructor does not panic")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the payload of a test's panic is a string, whose destructor cannot panic"
+)]
 fn run_file(file: &Path) -> Result<(), String> {
     let text = std::fs::read_to_string(file).map_err(|e| e.to_string())?;
     for part in text.split("\n// -----") {

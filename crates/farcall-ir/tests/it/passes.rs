@@ -5,7 +5,8 @@
 //!
 //! ```text
 //! // passes: canonicalize, cse
-//! // rule: add_zero applies            (other rules may apply, too; or: does not apply, and nothing changes)
+//! // rule: add_zero applies            the rule applies, perhaps with others
+//! // rule: add_zero does not apply     instead of the line above: the rule does not apply, and nothing changes
 //! // denormals: flush                  (by default they are kept)
 //! func.func @main(…) { … }
 //! // =>
@@ -84,14 +85,13 @@ fn run(test: &str, place: &str) -> String {
     let numerics = Numerics { denormals, semantics: Semantics::Xla };
     APPLIED.take();
     let on_rule = |name| APPLIED.with_borrow_mut(|applied| applied.push(name));
-    // The host has tile kernels for unary and binary functions of the usual types, and also fuses these
-    // functions with products.
+    // As in the engine, unary and binary operations on the usual element types can be fused.
     let fuses = |op: &Op, operands: &[&TensorType], _: &TensorType| {
         let has_tiles = |d: DType| d.is_bool() || d.bits() >= if d.is_float() { 16 } else { 8 };
         matches!(op, Op::Unary(_) | Op::Binary(_)) && operands.iter().all(|ty| has_tiles(ty.dtype))
     };
-    // The engine recomputes constants, iotas and broadcasts in every fusion, and reads operands through
-    // movements.
+    // As in the engine, every fusion recomputes the constants, iotas and broadcasts that it uses, and applies
+    // slices, concatenations and pads while it reads its operands.
     let duplicates = |op: &Op, _: &[&TensorType], ty: &TensorType| match op {
         Op::Constant(literal) => literal.is_splat() || ty.elements() == Some(1),
         Op::Iota { .. } => !ty.dtype.is_bool() && !ty.dtype.is_complex(),
@@ -101,7 +101,7 @@ fn run(test: &str, place: &str) -> String {
         _ => false,
     };
     let reduces = |op: &Op, _: DType| matches!(op, Op::Binary(_));
-    // The host has kernels for all fusions, and for sorts by one comparison.
+    // As in the engine, there are kernels for all fusions, and for sorts by one comparison.
     let computes = |inst: Inst<'_>| match inst.op() {
         Op::Form(FormOp::Fusion) => true,
         sort if sort.is_sort() => {

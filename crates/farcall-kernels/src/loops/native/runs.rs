@@ -57,8 +57,8 @@ impl Native {
             let asking = unsafe { &mut *asked.cast::<Asking<'_, R>>() };
             asking.answer(|runner, _| {
                 runner.kernel()?;
-                // SAFETY: `kernel` belongs to the line, so the caller guarantees its memory and all base
-                // addresses of its places.
+                // SAFETY: `kernel` is a kernel of the line. The caller of `Line::run` guarantees the base
+                // addresses of all memory that the line uses, and that this memory is valid.
                 unsafe { (*kernel).run(std::slice::from_raw_parts(bases, (*kernel).bases())) };
                 Ok(())
             })

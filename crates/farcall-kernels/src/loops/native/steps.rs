@@ -13,7 +13,8 @@ use super::assembler::{Condition, Last, Memory, Opcode, R12, RAX, RBX, RCX, RDX,
 use super::emitter::{Emitter, VECTOR_BYTES, by_size};
 use super::expression::{Constants, Evaluator, Typed};
 
-/// A repeated operand has at least one vector of copies of its element.
+/// The memory of a uniform operand holds a block of copies of its element, from which a whole vector is
+/// loaded.
 const _: () = assert!(VECTOR_BYTES <= BLOCK);
 /// Maximum number of bytes that a step moves.
 const MAX_STEP_BYTES: usize = 512;
@@ -44,7 +45,7 @@ fn parts(n: usize, size: usize) -> impl Iterator<Item = (usize, usize)> {
 impl Emitter {
     /// Emits the instructions of a step. `None` if the step must run its prebuilt loop.
     pub(crate) fn step(&mut self, step: &LoopStep<Address>) -> Option<()> {
-        // Rows are computed one after another.
+        // An operand with one element for each row needs the prebuilt loop, which computes row after row.
         if step.from.iter().any(|(_, access)| *access == Access::Row) {
             return None;
         }
@@ -328,7 +329,7 @@ struct Element {
 }
 
 /// Returns the byte offsets of each element of a movement, in source and destination. `None` for long
-/// movements, and unless elements have four or eight bytes and so fit in a general-purpose register.
+/// movements, and for elements that do not have four or eight bytes, the sizes of general-purpose registers.
 fn listed(moves: &Moves) -> Option<Vec<[usize; 2]>> {
     let size = moves.size;
     matches!(size, 4 | 8).then_some(())?;

@@ -112,8 +112,8 @@ fn same_form(p: &Program, form: &Module, wanted: &[Literal], what: &str) -> Resu
     compare(wanted, &found, &exact).map_err(|e| format!("{what}, evaluated: {e}\n{}", text::print(form)))
 }
 
-/// Checks that the engine has the same results with all passes, without any single pass, and with only the
-/// necessary passes.
+/// Checks that the engine has the same results with all passes, with each pass left out in turn, and with
+/// only the necessary passes.
 fn engine(
     p: &Program,
     module: &StaticModule<'_>,
