@@ -51,7 +51,7 @@ fn program(section: &str) -> &str {
     rest
 }
 
-/// The file with the actual diagnostics of its programs.
+/// The file, with the actual diagnostics at the heads of its programs.
 fn annotated(file: &str) -> String {
     let sections = file.split(SPLIT).map(|section| {
         let program = program(section);

@@ -24,7 +24,7 @@ const NOT_IN_TEXT: &[&str] = &[
     "quantized_type_c10",
 ];
 
-/// Collects the codes in the sources: string literals, and codes that macros concatenate.
+/// Collects the constraint codes in a source file: string literals, and codes that macros concatenate.
 fn named(source: &str, found: &mut BTreeSet<String>) {
     let prefixes: &[&str] = match source {
         s if s.contains("concat!(\"gather_\"") => &["gather_", "dynamic_gather_"],

@@ -31,6 +31,8 @@ fn codes(program: &str) -> String {
     if codes.is_empty() { "ok".to_owned() } else { codes.join(" ") }
 }
 
+/// The name of an operation, and a line for each operand type: the accepted result types, or the codes of the
+/// diagnostics.
 fn describe(name: &str, operands: usize) -> String {
     let mut lines = format!("{name}\n");
     for element in TYPES {
@@ -67,7 +69,7 @@ fn operands_of_different_types() {
                 "func.func @f(%a: tensor<{lhs}>, %b: tensor<{rhs}>) {{\n  %r = \"{name}\"(%a, %b) : \
                  (tensor<{lhs}>, tensor<{rhs}>) -> tensor<{lhs}>\n  return\n}}\n"
             ));
-            assert_ne!(said, "ok", "{name} of {lhs} and {rhs}");
+            assert_ne!(said, "ok", "{name} accepts {lhs} and {rhs}");
             all += &format!("{name} {lhs} {rhs}: {said}\n");
         }
     }

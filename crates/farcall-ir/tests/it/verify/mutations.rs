@@ -26,13 +26,13 @@ fn parse(program: &str) -> Option<Module> {
     text::parse(&Source::new("test.mlir", program)).ok()
 }
 
-/// Runs the verifier. If the program is valid, checks that its types can be inferred again.
+/// Runs the verifier. If the program is valid, checks that its types can be inferred again, and returns true.
 fn check(module: &Module) -> bool {
     let verified = verify::verify(module);
     let valid = verified.is_ok();
     if let Ok(verified) = verified {
         let _ = verified.borrowed().into_static();
-        // A refined program is static.
+        // A refined program must have static types.
         if let Some(Ok(refined)) = verified.entry().map(|entry| refine::refine(&verified, entry, None, &[])) {
             let values = refined.funcs().iter().flat_map(|f| f.values().map(|v| f.ty(v)));
             assert!(values.filter_map(|ty| ty.tensor()).all(|t| t.is_static()), "{}", text::print(&refined));
@@ -46,7 +46,7 @@ fn check(module: &Module) -> bool {
     valid
 }
 
-/// The ranges of numbers in the text: in attributes, types and names.
+/// The byte ranges of all numbers in the text, even those in names.
 fn numbers(text: &str) -> Vec<std::ops::Range<usize>> {
     let mut found: Vec<std::ops::Range<usize>> = Vec::new();
     for (i, c) in text.char_indices().filter(|(_, c)| c.is_ascii_digit()) {
@@ -72,10 +72,13 @@ fn other_numbers() {
             }
         }
     }
-    assert!(valid > 1_000 && invalid > 10_000, "{valid} valid, {invalid} invalid");
+    assert!(
+        valid > 1_000 && invalid > 10_000,
+        "of the mutated programs, only {valid} are valid and {invalid} invalid"
+    );
 }
 
-/// Replaces an instruction by the same instruction with other regions and results.
+/// Replaces an instruction by a copy with these result types and with `regions` empty regions.
 fn replace(func: &mut Func, inst: InstId, regions: usize, results: Vec<Type>) {
     let old = func.inst(inst);
     let new =
@@ -137,5 +140,5 @@ fn other_structure() {
             }
         }
     }
-    assert!(invalid > 1_000, "{invalid} invalid");
+    assert!(invalid > 1_000, "only {invalid} of the changed programs are invalid");
 }

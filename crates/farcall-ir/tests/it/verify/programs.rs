@@ -1,4 +1,5 @@
-//! Programs that text cannot express, and the verifier's other interfaces.
+//! Programs that text cannot express. Also tests the choice of the entry, the check for static shapes, and
+//! type inference.
 
 use std::sync::Arc;
 
@@ -328,7 +329,7 @@ fn chains_of_calls_are_limited() {
         [call-depth] 1:19: calls from @f1 are nested 1001 deep, more than 1000
     "#]]
     .assert_eq(&said(&chain(verify::MAX_CALL_DEPTH + 1)));
-    // There is one report, and the verifier itself does not recurse.
+    // A very long chain must be reported only once, and the verifier must not recurse along the chain.
     let long = said(&chain(20_000));
     assert_eq!(long.lines().count(), 1, "{long}");
 }

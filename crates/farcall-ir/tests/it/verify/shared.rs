@@ -1,5 +1,5 @@
-//! Programs that are known to be valid must pass. They are in the folder `shared` beside the checkout, or in
-//! the folder that `FARCALL_SHARED` names; if the folder is absent, nothing is tested.
+//! Programs that are known to be valid must pass the verifier. They are in the folder `shared` beside the
+//! checkout, or in the folder that `FARCALL_SHARED` names; if the folder is absent, nothing is tested.
 
 use std::path::{Path, PathBuf};
 
@@ -35,7 +35,7 @@ fn valid_programs_pass() {
         let text = std::fs::read_to_string(path).unwrap();
         for part in text.split("// -----") {
             match text::parse(&Source::new(path.display().to_string(), part)) {
-                // The parser has separate tests.
+                // Other tests check which programs the parser must read.
                 Err(_) => unread += 1,
                 Ok(module) => match verify::verify(&module) {
                     Ok(_) => passed += 1,
