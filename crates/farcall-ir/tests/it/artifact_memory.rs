@@ -36,7 +36,9 @@ fn constants_are_written_once() {
         let after = peak();
         assert!(artifact.bytes.len() > LEN && artifact.bytes.len() < LEN + 1024);
         match before.zip(after) {
-            Some((before, after)) => assert!(after - before < LEN + LEN / 4, "{} bytes", after - before),
+            Some((before, after)) => {
+                assert!(after - before < LEN + LEN / 4, "writing took {} bytes", after - before)
+            }
             None => eprintln!("not measured: this system has no /proc/self/status"),
         }
         let read = vhlo::read(&artifact.bytes, "written").unwrap();

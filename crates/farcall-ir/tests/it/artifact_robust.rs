@@ -12,16 +12,16 @@ use farcall_ir::exported::Exported;
 use farcall_ir::interface::Interface;
 use farcall_ir::{Module, ProgramError, Source, vhlo};
 
-/// Reads an artifact, in reasonable time.
+/// Reads an artifact, and checks that this takes less than 20 seconds.
 fn read(bytes: &[u8]) -> Result<Module, ProgramError> {
     let start = Instant::now();
     let read = vhlo::read(bytes, "hostile");
-    assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+    assert!(start.elapsed() < Duration::from_secs(20), "reading took {:?}", start.elapsed());
     read
 }
 
 fn error(bytes: &[u8]) -> String {
-    let e = read(bytes).expect_err("it is refused");
+    let e = read(bytes).expect_err("the artifact is invalid");
     format!("[{}] {}", e.diagnostics[0].code, e.diagnostics[0].message)
 }
 
@@ -34,7 +34,7 @@ fn with_attr(mut artifact: Artifact, attr: u64) -> Vec<u8> {
     op(&mut artifact.body.0, RETURN, ATTRS);
     number(&mut artifact.body.0, dict);
     let bytes = artifact.body.0.clone();
-    // The artifact has two returns: the second is rejected after everything has been read.
+    // The body has two returns. The second one is an error, which is found only after the attribute is read.
     assert!(!bytes.is_empty());
     artifact.bytes(1)
 }
@@ -89,8 +89,8 @@ fn attributes_and_types_do_not_contain_themselves() {
 
 #[test]
 fn nesting_is_bounded() {
-    // Once from the inside, so that every list is decoded before the list that contains it, and once from the
-    // outside.
+    // Each list contains the previous one. The lists are decoded once from the innermost to the outermost,
+    // and once from the outermost to the innermost.
     for inside_out in [true, false] {
         let mut artifact = Artifact::new();
         let lists: Vec<u64> = (0..5_000)
@@ -118,7 +118,7 @@ fn regions_nest_within_bounds() {
     assert!(error(&artifact.bytes(1)).starts_with("[nesting]"));
 }
 
-/// Values that a region declares but does not define take neither memory nor time.
+/// Values that a region declares but does not define must take neither memory nor time.
 #[test]
 fn values_that_are_not_there_cost_nothing() {
     let mut artifact = Artifact::new();
@@ -142,13 +142,14 @@ fn deep_locations_are_cut() {
         artifact.body.0.push(0);
         number(&mut artifact.body.0, last);
     }
+    // The error is about the returns, so the locations were accepted.
     let message = error(&artifact.bytes(100_000));
     assert!(message.contains("nothing can follow the return"), "{message}");
 }
 
 #[test]
 fn what_is_shared_is_not_copied_without_end() {
-    // Lists of two copies of the previous list: 2^28 elements.
+    // Each list contains the previous list twice: 2^28 elements in total.
     let mut artifact = Artifact::new();
     let mut list = artifact.attr(BUILTIN, numbers(&[7]));
     for _ in 0..28 {
@@ -157,7 +158,7 @@ fn what_is_shared_is_not_copied_without_end() {
     let message = error(&with_attr(artifact, list));
     assert!(message.starts_with("[nesting]") && message.contains("are used more than"), "{message}");
 
-    // Tuples of two copies of the previous type.
+    // Each tuple type contains the previous type twice.
     let mut artifact = Artifact::new();
     let mut ty = artifact.ty(numbers(&[22]));
     for _ in 0..28 {
@@ -168,7 +169,7 @@ fn what_is_shared_is_not_copied_without_end() {
     artifact.body.1 = 1;
     assert!(error(&artifact.bytes(1)).starts_with("[nesting]"));
 
-    // A long string, repeated many times.
+    // A long string in each of 200,000 attributes.
     let mut artifact = Artifact::new();
     let long = artifact.string(vec![b'a'; 1_000_000]);
     let names: Vec<u64> = (0..200_000).map(|_| artifact.attr(BUILTIN, numbers(&[2, long]))).collect();
@@ -176,8 +177,7 @@ fn what_is_shared_is_not_copied_without_end() {
     let list = artifact.attr(BUILTIN, numbers(&all));
     assert!(error(&with_attr(artifact, list)).starts_with("[nesting]"));
 
-    // A list of splats with many elements. Then an attribute whose text repeats the long text of another
-    // attribute 100,000 times.
+    // A list of 100,000 splats of 4,000 elements each.
     let mut artifact = Artifact::new();
     let tensor = artifact.ty(numbers(&[20, 1, 2 * 4_000, 0]));
     let splats: Vec<u64> = (0..100_000)
@@ -191,6 +191,7 @@ fn what_is_shared_is_not_copied_without_end() {
     let list = artifact.attr(BUILTIN, numbers(&all));
     assert!(error(&with_attr(artifact, list)).starts_with("[nesting]"));
 
+    // An attribute whose text repeats the long text of another attribute 100,000 times.
     let mut artifact = Artifact::new();
     let long = artifact.string(vec![b'a'; 500_000]);
     let name = artifact.attr(VHLO, numbers(&[14, long]));
@@ -251,8 +252,8 @@ fn constants_are_not_larger_than_memory() {
 struct Flat(Vec<u8>);
 
 impl Flat {
-    /// Adds a table with these fields, of four bytes each; returns its position, and the positions of the
-    /// fields.
+    /// Adds a table of fields with these numbers, of four bytes each. Returns the position of the table, and
+    /// the positions of the fields.
     fn table(&mut self, fields: &[u16]) -> (usize, Vec<usize>) {
         let count = fields.iter().max().map_or(0, |last| last + 1);
         let places = self.0.len();
@@ -276,7 +277,7 @@ impl Flat {
         self.set(from, (to - from) as u32);
     }
 
-    /// Adds a list of `len` offsets or bytes; returns its position.
+    /// Adds a list of `len` elements, which are encoded in `bytes`. Returns its position.
     fn list(&mut self, len: usize, bytes: &[u8]) -> usize {
         let at = self.0.len();
         self.0.extend((len as u32).to_le_bytes());
@@ -286,8 +287,8 @@ impl Flat {
 }
 
 /// An exported function without results. `avals` is the number of arrays among its arguments, and `kept`
-/// lists the arguments that the program takes. `tree` writes the tables of the arguments' tree, and links
-/// them to the position that it receives.
+/// lists the arguments that the program takes. `tree` writes the tree of the arguments, and links the
+/// field at the given position to its root.
 fn exported(avals: usize, kept: &[u16], tree: impl Fn(&mut Flat, usize)) -> Vec<u8> {
     let mut flat = Flat(vec![0; 4]);
     // The fields: the function's name; the tree and the types of the arguments; the tree of the results; the
@@ -312,7 +313,8 @@ fn exported(avals: usize, kept: &[u16], tree: impl Fn(&mut Flat, usize)) -> Vec<
     flat.0
 }
 
-/// Adds a tuple or a dictionary of `width` values; returns the positions of their links.
+/// Adds a tuple or a dictionary of `width` values, and links the fields at `from` to it. Returns the
+/// positions of the links to the values.
 fn node(flat: &mut Flat, from: &[usize], kind: u32, width: usize) -> Vec<usize> {
     let (node, parts) = flat.table(&[0, 1]);
     from.iter().for_each(|from| flat.link(*from, node));
@@ -326,7 +328,7 @@ const TUPLE_NODE: u32 = 2;
 const DICT_NODE: u32 = 4;
 
 /// The tree of a call: a pair of a tuple and a dictionary without entries. The tuple contains `depth` nested
-/// levels of tuples, each with `width` links to the same tuple.
+/// levels of tuples. Each level has `width` links, all to the next level.
 fn nested_tuples(flat: &mut Flat, from: usize, depth: usize, width: usize) {
     let pair = node(flat, &[from], TUPLE_NODE, 2);
     node(flat, &pair[1..], DICT_NODE, 0);

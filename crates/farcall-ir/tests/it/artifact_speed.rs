@@ -38,7 +38,7 @@ fn measure(what: &str, ops: u64, n: u64) {
         let (start, before) = (Instant::now(), on_core());
         let module = vhlo::read(&bytes, what).unwrap_or_else(|e| panic!("{e}"));
         let (time, core) = (start.elapsed(), on_core().zip(before).map(|(after, before)| after - before));
-        let main = module.func("main").expect("there is a function");
+        let main = module.func("main").expect("there is a function `main`");
         let found = main.body().insts().filter(|inst| matches!(inst.op(), Op::Constant(_))).count();
         assert_eq!(found as u64, ops);
         let mb = bytes.len() as f64 / 1e6;
@@ -53,7 +53,7 @@ fn small() {
 }
 
 #[test]
-#[ignore = "takes a while in a debug build; measures, and checks only the number of constants"]
+#[ignore = "takes a while in a debug build; measures times, and checks only the number of constants"]
 fn hundreds_of_megabytes() {
     measure("one constant of 400 MB", 1, 100_000_000);
     measure("a thousand constants", 1_000, 100_000);

@@ -108,7 +108,7 @@ fn artifacts_and_texts_are_the_same_programs() {
         }
         let source = std::fs::read_to_string(text_file).unwrap_or_default();
         let Ok(expected) = text::parse(&Source::new(text_file.display().to_string(), source)) else {
-            *counts.entry("without a text that is read").or_default() += 1;
+            *counts.entry("without a readable text").or_default() += 1;
             continue;
         };
         let (module, expected) = (without_name(module), without_name(expected));
@@ -116,7 +116,7 @@ fn artifacts_and_texts_are_the_same_programs() {
             *counts.entry("same as the text").or_default() += 1;
         } else {
             let difference = difference(&text::print(&module), &text::print(&expected));
-            failures.push(format!("{name}: another module than the text\n{difference}"));
+            failures.push(format!("{name}: the artifact and the text are different modules\n{difference}"));
         }
     }
     eprintln!("{} artifacts: {counts:?}", pairs.len());
@@ -134,7 +134,7 @@ fn exported_functions_say_what_their_programs_take() {
         let exported = Exported::read(&bytes, &name).unwrap_or_else(|e| panic!("{e}"));
         let module = exported.module(&name).unwrap_or_else(|e| panic!("{e}"));
         verify::verify(&module).unwrap_or_else(|e| panic!("{name}: {e}"));
-        let main = module.func("main").unwrap_or_else(|| panic!("{name}: no main"));
+        let main = module.func("main").unwrap_or_else(|| panic!("{name}: no function `main`"));
         assert_eq!(exported.in_tree.leaves(), exported.in_avals.len(), "{name}: {:?}", exported.in_tree);
         assert_eq!(exported.out_tree.leaves(), exported.out_avals.len(), "{name}: {:?}", exported.out_tree);
         let tokens = exported.ordered_effects.len();
@@ -148,16 +148,19 @@ fn exported_functions_say_what_their_programs_take() {
         let written: Vec<String> = written.flat_map(|t| t.dims().map(|d| d.to_string())).collect();
         assert!(
             sizes.iter().zip(&written).all(|(a, b)| a == b || b == "?"),
-            "{name}: {sizes:?}, {written:?}"
+            "{name}: the described sizes {sizes:?} are not the sizes {written:?} of the program"
         );
         let texts = [file.with_extension("bin.mlir"), file.with_file_name("exported.mlir")];
         if let Some(source) = texts.iter().find_map(|text| std::fs::read_to_string(text).ok()) {
-            let expected = text::parse(&Source::new("exported.mlir", source)).expect("the text is read");
-            assert!(without_name(module) == without_name(expected), "{name}");
+            let expected = text::parse(&Source::new("exported.mlir", source)).expect("the text can be read");
+            assert!(without_name(module) == without_name(expected), "{name}: the text is a different module");
             same += 1;
         }
     }
-    eprintln!("{} exported functions are read and valid, {same} the same as their texts", files.len());
+    eprintln!(
+        "{} exported functions can be read and are valid; {same} have a text, which is the same module",
+        files.len()
+    );
 }
 
 #[test]
@@ -184,8 +187,8 @@ fn a_truncated_artifact_is_reported_as_such() {
 fn exported_functions_are_described() {
     let read =
         |name: &str| std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/artifacts").join(name));
-    let bytes = read("symbolic.bin").expect("a file of the repository");
-    let symbolic = Exported::read(&bytes, "symbolic.bin").expect("it is read");
+    let bytes = read("symbolic.bin").expect("the file is in the repository");
+    let symbolic = Exported::read(&bytes, "symbolic.bin").expect("the function can be read");
     assert_eq!(symbolic.function_name, "layer");
     assert_eq!(symbolic.platforms, ["cpu", "cuda"]);
     let params = Tree::Dict(vec![("b".to_owned(), Tree::Leaf), ("w".to_owned(), Tree::Leaf)]);
@@ -199,8 +202,8 @@ fn exported_functions_are_described() {
     assert_eq!(symbolic.in_avals[2].dtype, AvalDType::Plain(DType::F32));
     assert_eq!((symbolic.kept_vars.as_slice(), symbolic.devices), (&[0, 1, 2][..], 1));
 
-    let bytes = read("calls.bin").expect("a file of the repository");
-    let calls = Exported::read(&bytes, "calls.bin").expect("it is read");
+    let bytes = read("calls.bin").expect("the file is in the repository");
+    let calls = Exported::read(&bytes, "calls.bin").expect("the function can be read");
     assert_eq!(calls.kept_vars, [0, 2]);
     assert_eq!(calls.disabled_checks, [DisabledCheck::CustomCall("my_target".to_owned())]);
     assert_eq!(calls.out_tree, Tree::Tuple(vec![Tree::Leaf, Tree::None]));
@@ -223,9 +226,9 @@ fn exported_functions_are_described() {
         "the program returns 1 results, but 0 are expected: 0 tokens, and 0 of the function"
     );
 
-    let bytes = read("derivative.bin").expect("a file of the repository");
-    let derivative = Exported::read(&bytes, "derivative.bin").expect("it is read");
-    let vjp = derivative.vjp.expect("a derivative was asked for");
+    let bytes = read("derivative.bin").expect("the file is in the repository");
+    let derivative = Exported::read(&bytes, "derivative.bin").expect("the function can be read");
+    let vjp = derivative.vjp.expect("the file contains a derivative");
     assert_eq!((vjp.in_avals.len(), vjp.out_avals.len()), (2, 1));
     assert!(vjp.module("").is_ok());
 }
@@ -234,7 +237,7 @@ fn exported_functions_are_described() {
 fn exported_functions_have_an_interface() {
     let read = |name: &str| {
         std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/artifacts").join(name))
-            .expect("a file of the repository")
+            .expect("the file is in the repository")
     };
     let described = |exported: &Exported<'_>, module: &Module| {
         let interface = exported.interface(module);
@@ -245,9 +248,9 @@ fn exported_functions_have_an_interface() {
         (interface.arguments.iter().map(argument).collect::<Vec<_>>(), results)
     };
     let bytes = read("symbolic.bin");
-    let symbolic = Exported::read(&bytes, "symbolic.bin").expect("it is read");
-    let [whole, cuda] =
-        [symbolic.module(""), symbolic.module_for("", "cuda")].map(|module| module.expect("it is read"));
+    let symbolic = Exported::read(&bytes, "symbolic.bin").expect("the function can be read");
+    let [whole, cuda] = [symbolic.module(""), symbolic.module_for("", "cuda")]
+        .map(|module| module.expect("the function can be read"));
     verify::verify(&cuda).unwrap_or_else(|e| panic!("{e}"));
     let params = |module: &Module| module.func("main").map(|main| main.params().len());
     assert_eq!((params(&whole), params(&cuda)), (Some(4), Some(3)));
@@ -263,12 +266,12 @@ fn exported_functions_have_an_interface() {
         );
         assert_eq!(results, ["s32[]", "f32[b,3]"]);
     }
-    let error = symbolic.module_for("", "tpu").expect_err("it was not exported for it");
+    let error = symbolic.module_for("", "tpu").expect_err("the function was not exported for tpu");
     assert_eq!(error.diagnostics[0].message, "layer was exported for cpu, cuda, not for tpu");
 
     let bytes = read("calls.bin");
-    let calls = Exported::read(&bytes, "calls.bin").expect("it is read");
-    let module = calls.module("").expect("it is read");
+    let calls = Exported::read(&bytes, "calls.bin").expect("the function can be read");
+    let module = calls.module("").expect("the function can be read");
     let (arguments, results) = described(&calls, &module);
     assert_eq!(
         arguments,
@@ -316,8 +319,8 @@ fn without_defaults(module: &Module) -> String {
 
 /// Writes a module and reads it again.
 fn rewritten(module: &Module) -> Module {
-    let artifact = vhlo::write(module).expect("a module is written");
-    vhlo::read(&artifact.bytes, "rewritten").expect("an artifact is read")
+    let artifact = vhlo::write(module).expect("the module can be written");
+    vhlo::read(&artifact.bytes, "rewritten").expect("the artifact can be read")
 }
 
 #[test]
@@ -345,8 +348,9 @@ fn what_is_written_is_read_back() {
             match vhlo::read(&artifact.bytes, "written") {
                 Err(e) => failures.push(format!("{name}: {e}")),
                 Ok(read) => {
-                    // Writing expands CHLO operations, whose values are compared in `expand::chlo`. The
-                    // module that is read contains none, so another round trip preserves it.
+                    // Writing expands CHLO operations, so the module that is read differs from the original.
+                    // It contains no CHLO operations, so a second round trip must preserve it. (The tests of
+                    // `expand::chlo` compare the values.)
                     let expected = match text::print_generic(&module).contains("\"chlo.") {
                         true => rewritten(&read),
                         false => module,

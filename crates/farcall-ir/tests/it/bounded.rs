@@ -1,5 +1,6 @@
-//! Bounded dimensions whose sizes are computed at run time. The lowered program must return the same results
-//! as the evaluator, which runs on tensors of the exact sizes.
+//! Bounded dimensions whose sizes are computed at run time. The lowered program computes on tensors padded to
+//! the bounds. It must return the same results as the original program, which the evaluator runs on tensors
+//! of the exact sizes.
 
 use farcall_ir::eval::{self, Denormals, EvalValue, NoHost, eval};
 use farcall_ir::{DType, Literal, Module, Scalar, Source, bounded, refine, text, verify};
@@ -41,16 +42,21 @@ fn lowered(module: &Module) -> Module {
     Module::clone(&refined.unwrap_or_else(|e| panic!("{e}")))
 }
 
-/// Compares the lowered program with the evaluator, for all sizes.
+/// Checks that the lowered program returns the same results as the original program, for all sizes.
 fn check(body: &str, result: &str) {
     let module = module(body, result);
     let lowered = lowered(&module);
     for n in 0..=4 {
         for m in 0..=6 {
             let inputs = inputs(n, m);
-            let expected = run(&module, &inputs).unwrap_or_else(|e| panic!("{n}, {m}: {e}"));
-            let found = run(&lowered, &inputs).unwrap_or_else(|e| panic!("{n}, {m}: {e}"));
-            assert_eq!(found, expected, "for sizes {n} and {m} of\n{body}\n{}", text::print(&lowered));
+            let expected = run(&module, &inputs).unwrap_or_else(|e| panic!("sizes {n} and {m}: {e}"));
+            let found = run(&lowered, &inputs).unwrap_or_else(|e| panic!("sizes {n} and {m}: {e}"));
+            assert_eq!(
+                found,
+                expected,
+                "results for the sizes {n} and {m} of\n{body}\nlowered to\n{}",
+                text::print(&lowered)
+            );
         }
     }
 }
@@ -240,7 +246,7 @@ fn different_sizes_meet_as_in_xla() {
             let element = |size: usize, i: usize| inputs[0].get(if size == 1 { i % 6 } else { i }).as_f64();
             let expected =
                 Literal::from_fn(DType::F32, [rows, 6], |i| Scalar::Float(element(n, i) + element(m, i)));
-            assert_eq!(run(&lowered, &inputs).unwrap(), [expected], "{n} and {m}");
+            assert_eq!(run(&lowered, &inputs).unwrap(), [expected], "sizes {n} and {m}");
         }
     }
 }

@@ -1,31 +1,31 @@
 //! Writes artifacts, including artifacts that no tool would write.
 
-/// The contents of an artifact; everything except operations is referred to by number.
+/// The contents of an artifact. Attributes, types, properties and strings are referred to by number.
 pub(crate) struct Artifact {
     /// Dialect and encoding of each attribute. The first is an unknown location, the second an empty list.
     pub(crate) attrs: Vec<(u64, Vec<u8>)>,
     /// Dialect and encoding of each type. The first is `f32`, the second `() -> ()`.
     pub(crate) types: Vec<(u64, Vec<u8>)>,
-    /// Properties of operations.
+    /// Encoded properties. An operation refers to its entry by number.
     pub(crate) properties: Vec<Vec<u8>>,
-    /// The parameters of the only function: types and locations.
+    /// Type and location of each parameter of the only function, by number.
     pub(crate) params: Vec<(u64, u64)>,
     /// The body of the only function, and the number of values that it defines.
     pub(crate) body: (Vec<u8>, u64),
-    /// Strings after those in [`NAMES`].
+    /// Strings that follow [`NAMES`] in the string table.
     pub(crate) strings: Vec<Vec<u8>>,
 }
 
 pub(crate) const BUILTIN: u64 = 0;
 pub(crate) const VHLO: u64 = 1;
 
-// The operations that the artifact names.
+// Numbers of the operation names in an artifact.
 pub(crate) const CONSTANT: u64 = 2;
 pub(crate) const RETURN: u64 = 3;
 pub(crate) const TUPLE: u64 = 4;
 pub(crate) const IF: u64 = 5;
 
-// Flags for the parts of an operation.
+// Flags that say which parts an operation has.
 pub(crate) const ATTRS: u8 = 1;
 pub(crate) const RESULTS: u8 = 2;
 pub(crate) const REGIONS: u8 = 16;
@@ -123,7 +123,7 @@ impl Artifact {
             table.extend(string);
             table.push(0);
         }
-        // Dialects, then the operations of each dialect, each with a flag.
+        // The dialects, then the operation names of each dialect. Each name has a flag in its lowest bit.
         let dialects = numbers(&[2, 0, 2, 6, 0, 1, 5, 1, 5, 7, 9, 11, 13, 15]);
 
         let (mut data, mut offsets) =

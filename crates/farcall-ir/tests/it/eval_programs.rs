@@ -364,7 +364,7 @@ fn wrong_inputs_are_errors() {
     assert_eq!(e.to_string(), "@main: parameter 0 is tensor<f32>, but a tensor<2xf32> was given");
 }
 
-/// Text of a chain of functions, each of which calls the next one from within two branches.
+/// Text of a chain of functions, each of which calls the next one from within two nested branches.
 fn chain(length: usize) -> String {
     let mut text = String::new();
     for i in 0..length {
@@ -406,14 +406,15 @@ fn a_thousand_calls_need_little_stack() {
 #[test]
 fn endless_recursion_is_an_error() {
     let text = "func.func @main(%x: tensor<f32>) -> tensor<f32> {\n  %y = func.call @main(%x) : (tensor<f32>) -> tensor<f32>\n  return %y : tensor<f32>\n}";
-    // The verifier rejects this program.
+    // The verifier rejects this program, but `eval_form` needs no verified module.
     let module = parse(text);
     let x = Literal::scalar(DType::F32, Scalar::Float(1.0)).into();
     let error = eval_form(&module, &module.funcs()[0], &[x], &NoHost, Denormals::Ieee).unwrap_err();
     assert_eq!(error.to_string(), "test.mlir:2:8: func.call: more than 1000 calls are active");
 }
 
-/// Functions whose reductions apply regions that call the next function.
+/// Evaluates a chain of functions. Each contains a reduction, whose region calls the next function. A long
+/// chain is an error.
 #[test]
 fn nested_applications_end_in_a_result_or_an_error() {
     let nested = |length: usize| {
@@ -447,7 +448,7 @@ fn nested_applications_end_in_a_result_or_an_error() {
     assert!(nested(200).contains("apply regions within each other's regions"), "{}", nested(200));
 }
 
-/// A host that feeds the numbers from 1 and records the program's outputs.
+/// A host that feeds the numbers 1, 2, 3, … and records the program's outputs.
 #[derive(Default)]
 struct Queues {
     next: RefCell<i64>,

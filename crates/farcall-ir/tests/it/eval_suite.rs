@@ -31,7 +31,8 @@ fn testdata_passes() {
     sweep("stablehlo-suite/testdata", &other_roundings);
 }
 
-/// Tests of StableHLO's interpreter.
+/// Tests of StableHLO's interpreter. Those in `several_participants` have to fail, because the evaluator runs
+/// participants one after the other.
 #[test]
 fn interpreter_tests_pass() {
     let several_participants = [
@@ -95,7 +96,7 @@ fn sweep(folder: &str, exceptions: &[&str]) {
     eprintln!("{passed} of {} files pass", files.len());
     if std::env::var_os("FARCALL_SUITE_FILTER").is_none() {
         let failing: Vec<String> = failures.iter().map(|(file, _)| file.display().to_string()).collect();
-        assert_eq!(failing, exceptions, "files that do not pass, and the known failures");
+        assert_eq!(failing, exceptions, "the failing files (left) are not the expected ones (right)");
     }
 }
 
@@ -232,13 +233,13 @@ fn notices_others(func: &Func) -> bool {
     found
 }
 
-/// Compares two tensors as the target specifies.
+/// Compares two tensors as the target of the call specifies.
 fn check(call: &HostCall<'_>, operands: &[EvalValue]) -> Result<Vec<EvalValue>, String> {
     let [EvalValue::Tensor(actual), EvalValue::Tensor(expected)] = operands else {
         return Err("a check takes two tensors".to_owned());
     };
     if actual.dims() != expected.dims() || actual.dtype() != expected.dtype() {
-        return Err(format!("{} is compared with {}", actual.ty(), expected.ty()));
+        return Err(format!("the types differ: {} and {}", actual.ty(), expected.ty()));
     }
     let exact = actual.dtype().is_integer() || actual.dtype().is_bool();
     let wrong = match call.call.target.as_str() {

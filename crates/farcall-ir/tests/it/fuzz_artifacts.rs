@@ -1,5 +1,5 @@
-//! Fuzzes the readers of artifacts and exported functions with bytes that are almost valid: the result is a
-//! module or an error with a location, never a panic. Valid modules print as text that reads as the same
+//! Fuzzes the readers of artifacts and exported functions with mutated files. Each file must lead to a module
+//! or an error with a location, never to a panic. A valid module must print as text that is read as the same
 //! module.
 //!
 //! The runs are deterministic: a seed and an iteration count (`FARCALL_FUZZ_SEED`,
@@ -13,7 +13,8 @@ use farcall_ir::{Module, ProgramError, Source, text, verify, vhlo};
 use farcall_testing::programs::shared;
 use farcall_testing::{SplitMix, fuzz};
 
-/// Every artifact in the folder `artifacts`, and in the shared corpus if it exists.
+/// Every artifact and exported function in the folder `artifacts`, in the shared corpus if it exists, and in
+/// the folder that the variable `FARCALL_ARTIFACTS` names.
 fn seeds() -> Vec<Vec<u8>> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut folders = vec![here.join("tests/artifacts")];
@@ -39,7 +40,7 @@ fn mutated(random: &mut SplitMix, seeds: &[Vec<u8>]) -> Vec<u8> {
         match random.below(10) {
             0 => bytes[at] ^= 1 << random.below(8),
             1 | 2 => bytes[at] = random.next() as u8,
-            // Small numbers are often indices.
+            // A small number in bytecode encoding, which is often an index.
             3 | 4 => bytes[at] = (random.below(40) * 2 + 1) as u8,
             5 => bytes[at] = bytes[at].wrapping_add(if random.one_in(2) { 2 } else { 254 }),
             6 => {
@@ -54,7 +55,7 @@ fn mutated(random: &mut SplitMix, seeds: &[Vec<u8>]) -> Vec<u8> {
                 bytes.splice(at..at, new);
             }
             9 => {
-                // A nine-byte number replaces other bytes.
+                // The encoding of the largest `i64`, which has nine bytes, replaces other bytes.
                 let n = bytes.len().min(at + 9) - at;
                 bytes[at..at + n].copy_from_slice(&[0, 255, 255, 255, 255, 255, 255, 255, 127][..n]);
             }
@@ -64,6 +65,7 @@ fn mutated(random: &mut SplitMix, seeds: &[Vec<u8>]) -> Vec<u8> {
     bytes
 }
 
+/// Checks a module that was read. Returns true if there is one.
 fn judge(read: Result<Module, ProgramError>) -> bool {
     match read {
         Ok(module) => {
@@ -90,7 +92,7 @@ fn judge(read: Result<Module, ProgramError>) -> bool {
     }
 }
 
-/// Returns true if a module was read.
+/// Reads an artifact or an exported function. Returns true if a module was read.
 fn target(bytes: &[u8]) -> bool {
     if !is_exported(bytes) {
         let _ = Exported::read(bytes, "fuzz");
@@ -99,18 +101,18 @@ fn target(bytes: &[u8]) -> bool {
     match Exported::read(bytes, "fuzz") {
         Ok(exported) => {
             drop(format!("{exported:?}"));
-            // Queries must succeed whatever the file says about its arguments.
+            // Queries must not panic, whatever the file says about its arguments.
             let platform = exported.platforms.last().map_or("cpu", String::as_str);
             if let Ok(module) = exported.module_for("fuzz", platform) {
                 let interface = exported.interface(&module);
                 let names: Vec<&str> = interface.arguments.iter().map(|a| a.name.as_str()).collect();
                 let _ = (interface.bind(&names), interface.solve(&[]));
-                // The file's description of the arguments matches its program.
+                // The file's description of arguments and results must match its program.
                 let inputs: Vec<usize> = interface.inputs().iter().filter_map(|a| a.input).collect();
                 assert_eq!(inputs, (0..exported.kept_vars.len()).collect::<Vec<_>>());
                 assert_eq!(interface.arguments.len(), exported.in_tree.leaves());
                 assert_eq!(interface.results.len(), exported.out_tree.leaves());
-                let main = module.entry().expect("an exported function has one");
+                let main = module.entry().expect("an exported function has an entry");
                 assert_eq!(main.params().len(), inputs.len() + exported.ordered_effects.len());
             }
             judge(exported.module("fuzz"))
@@ -137,7 +139,7 @@ fn artifacts() {
         let start = Instant::now();
         match std::panic::catch_unwind(|| target(&bytes)) {
             Ok(ok) => read += u64::from(ok),
-            Err(_) => panic!("iteration {i} of seed {}", fuzz::seed()),
+            Err(_) => panic!("panic in iteration {i} of seed {}", fuzz::seed()),
         }
         slowest = slowest.max(start.elapsed());
     }
@@ -145,5 +147,5 @@ fn artifacts() {
         "{read} of {n} artifacts, mutated from {} seeds, can be read; the slowest took {slowest:.0?}",
         seeds.len()
     );
-    assert!(read > n / 20, "{read} of {n}");
+    assert!(read > n / 20, "only {read} of {n} mutated artifacts can be read");
 }

@@ -1,5 +1,5 @@
-//! Fuzzes the readers of StableHLO text with texts that are almost programs: the result is a module or a
-//! diagnostic, never a panic. Modules print as text that reads as the same module.
+//! Fuzzes the readers of StableHLO and HLO text with mutated programs. Each text must lead to a module or a
+//! diagnostic, never to a panic. A module must print as a text that is read as the same module.
 //!
 //! The runs are deterministic: a seed and an iteration count (`FARCALL_FUZZ_SEED`, `FARCALL_FUZZ_ITERATIONS`)
 //! reproduce them. (The engine's `fuzz/programs.rs` fuzzes the later stages.)
@@ -9,7 +9,8 @@ use farcall_testing::fuzz::run;
 use farcall_testing::mutate::Seeds;
 use farcall_testing::programs::programs;
 
-/// Tests the reader of StableHLO with one text.
+/// Reads a StableHLO text, and checks that the module survives printing. Returns true if the text can be
+/// read.
 fn target(text: &str) -> bool {
     match text::parse(&Source::new("fuzz", text)) {
         Ok(module) => {
@@ -29,8 +30,8 @@ fn target(text: &str) -> bool {
     }
 }
 
-/// Tests the reader of HLO with one text. A program that was printed as HLO and read again does not change if
-/// it is printed and read once more.
+/// Reads an HLO text. Checks that the module survives printing as StableHLO, and that a module printed as HLO
+/// and read again survives a second such round trip. Returns true if the text can be read.
 fn hlo_target(text: &str) -> bool {
     let module = match hlo::parse(&Source::new("fuzz", text)) {
         Ok(module) => module,
@@ -58,7 +59,7 @@ fn hlo_target(text: &str) -> bool {
     true
 }
 
-/// Tests the readers of types and attributes.
+/// Reads a text as an attribute and as a type, and checks that each survives printing.
 fn small_target(text: &str) {
     if let Ok(attr) = text.parse::<Attribute>() {
         let printed = attr.to_string();
@@ -77,8 +78,8 @@ fn modules() {
     let seeds = Seeds::new(programs());
     let mut read = 0;
     let n = run(3_000, |random| read += u64::from(target(&seeds.mutated(random))));
-    println!("{read} of {n} texts are programs");
-    assert!(read > n / 20, "{read} of {n}");
+    println!("{read} of {n} mutated texts can be read");
+    assert!(read > n / 20, "only {read} of {n} mutated texts can be read");
 }
 
 #[test]
@@ -93,8 +94,8 @@ fn hlo_texts() {
     let seeds = Seeds::new(given.chain(made).collect());
     let mut read = 0;
     let n = run(3_000, |random| read += u64::from(hlo_target(&seeds.mutated(random))));
-    println!("{read} of {n} texts are programs");
-    assert!(read > n / 20, "{read} of {n}");
+    println!("{read} of {n} mutated texts can be read");
+    assert!(read > n / 20, "only {read} of {n} mutated texts can be read");
 }
 
 #[test]

@@ -16,7 +16,7 @@ fn forms() -> impl Iterator<Item = &'static str> {
     include_str!("../hlo/forms.hlo").split("\n// -----\n")
 }
 
-/// Hand-written programs are read, and so is their printed form.
+/// Hand-written programs can be read, and their printed forms are read as the same modules.
 #[test]
 fn forms_stay_the_same() {
     for program in forms() {
@@ -350,7 +350,7 @@ fn a_bitcast_may_change_the_size_of_elements() {
     );
 }
 
-/// Without groups, all replicas or all partitions take part.
+/// An exchange without groups is between all replicas, or between all partitions if it has a channel.
 #[test]
 fn everyone_takes_part_in_an_exchange_without_groups() {
     check(
@@ -382,7 +382,7 @@ fn everyone_takes_part_in_an_exchange_without_groups() {
     );
 }
 
-/// Shardings, frontend attributes and transfer metadata are kept.
+/// Infeeds, outfeeds and sends keep their configurations, shardings and frontend attributes.
 #[test]
 fn transfers_keep_what_they_say_besides() {
     check(
@@ -546,7 +546,7 @@ fn values(program: &str) -> Vec<String> {
 /// The expected values come from jaxlib, or follow from the definitions in XLA's passes.
 #[test]
 fn values_of_forms_that_stablehlo_lacks() {
-    // A number without braces is the first element; the other elements are 0.
+    // In an array constant, a number without braces is the first element; the other elements are 0.
     let found = values("HloModule m\nENTRY e { ROOT c = s32[2,3] constant(7) }");
     assert_eq!(found, ["7 0 0 0 0 0"]);
     let found = values("HloModule m\nENTRY e { ROOT c = (s32[2], (), s64[]) constant(({1, 2}, (), 7)) }");
@@ -626,7 +626,7 @@ fn the_smallest_elements() {
         );
         let module = verify::verify_owned(read(&program)).unwrap();
         let results = eval(&module, module.entry().unwrap(), &[], &NoHost, Denormals::Ieee).unwrap();
-        let EvalValue::Tensor(values) = &results[0] else { panic!("a tensor") };
+        let EvalValue::Tensor(values) = &results[0] else { panic!("the result is not a tensor") };
         let values: Vec<f64> = Literal::iter(values).map(|s| s.as_f64()).collect();
         assert_eq!(format!("{values:?}").replace(".0", ""), found);
     }
@@ -825,7 +825,7 @@ fn other_errors() {
     .assert_eq(&found.join("\n"));
 }
 
-/// Rare forms that XLA's parser accepts.
+/// Reads rare forms that XLA's parser accepts.
 #[test]
 fn rare_forms_are_read() {
     check(
@@ -944,7 +944,7 @@ ENTRY e {
     );
 }
 
-/// Texts that request a disproportionate amount of work.
+/// Texts that request a disproportionate amount of work must be read or rejected within a minute in total.
 #[test]
 fn hostile_texts_are_answered_soon() {
     let started = std::time::Instant::now();
@@ -991,7 +991,7 @@ fn hostile_texts_are_answered_soon() {
     assert!(
         error(&format!("HloModule m\nc0 {{ ROOT p = f32[] parameter(0) }}\n{deep}")).contains("nest at most")
     );
-    assert!(started.elapsed().as_secs() < 60, "{:?}", started.elapsed());
+    assert!(started.elapsed().as_secs() < 60, "reading took {:?}", started.elapsed());
 }
 
 /// The programs of the corpus are printed as HLO and read back. A second round trip changes nothing.
@@ -1011,7 +1011,6 @@ fn programs_of_the_corpus_become_hlo() {
         let module = text::parse(&Source::new("program.mlir", source)).unwrap_or_else(|e| panic!("{e}"));
         let printed = hlo::print(&module).unwrap_or_else(|e| panic!("{}: {e}", program.display()));
         let again = read(&printed);
-        // A second round trip changes nothing.
         let twice = hlo::print(&again).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(read(&twice), again, "{}", program.display());
     }

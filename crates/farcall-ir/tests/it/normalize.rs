@@ -1,4 +1,5 @@
-//! Normalization replaces custom calls that stand for operations. Runtimes then never see these calls.
+//! Normalization replaces custom calls that stand for operations by these operations, so that runtimes never
+//! see the calls.
 
 use expect_test::{Expect, expect};
 use farcall_ir::eval::{self, Denormals, EvalValue, NoHost};
@@ -17,7 +18,7 @@ fn check(program: &str, expect: Expect) {
     let again = verify::verify(&module).unwrap_or_else(|e| panic!("{e}"));
     assert!(*again == *module, "a second normalization makes changes");
     let printed = text::print(&module);
-    assert!(parse(&printed) == *module, "another module is read from\n{printed}");
+    assert!(parse(&printed) == *module, "the printed text is read as a different module\n{printed}");
     let body = printed.split_once("  func.func").map_or("", |(_, rest)| rest);
     let body = format!("  func.func{}", body.strip_suffix("}\n").unwrap_or(body));
     let lines: Vec<&str> = body.lines().map(|l| l.strip_prefix("  ").unwrap_or(l)).collect();
@@ -264,12 +265,13 @@ func.func @main() -> (tensor<f64>, tensor<f64>, tensor<f64>) {
         EvalValue::Tensor(v) => v.get(0).as_f64(),
         other => panic!("{other:?}"),
     };
-    assert!(number(&found[0]) < 1e-14, "{:?}", found[0]);
-    assert!(number(&found[1]) < 1e-13, "{:?}", found[1]);
-    assert!(number(&found[2]) < 0.0, "{:?}", found[2]);
+    assert!(number(&found[0]) < 1e-14, "largest error of the QR factorization: {:?}", found[0]);
+    assert!(number(&found[1]) < 1e-13, "largest error of the eigendecomposition: {:?}", found[1]);
+    assert!(number(&found[2]) < 0.0, "the eigenvalues must increase, largest difference: {:?}", found[2]);
 }
 
-/// HLO passes several values to a custom call as one tuple.
+/// HLO passes several values to a custom call as one tuple. A call that only returns its operands is replaced
+/// by the elements of this tuple.
 #[test]
 fn the_elements_of_a_tuple_are_the_results() {
     check(

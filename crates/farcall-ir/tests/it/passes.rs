@@ -6,8 +6,8 @@
 //! ```text
 //! // passes: canonicalize, cse
 //! // rule: add_zero applies            the rule applies, perhaps with others
-//! // rule: add_zero does not apply     instead of the line above: the rule does not apply, and nothing changes
-//! // denormals: flush                  (by default they are kept)
+//! // rule: add_zero does not apply     (instead of the line above) no change, and the rule does not apply
+//! // denormals: flush                  (by default, denormals are kept)
 //! func.func @main(…) { … }
 //! // =>
 //! module { … }                         the result, in the middle form
@@ -51,8 +51,8 @@ fn form(source: &str) -> Module {
     form
 }
 
-/// The results of a module for small numbers as inputs; `None` if it cannot be evaluated, for example because
-/// it calls something.
+/// The results of a module for small numbers as inputs; `None` if the evaluation fails, for example at a
+/// custom call.
 fn results(module: &Module, numerics: Numerics) -> Option<Vec<EvalValue>> {
     let func = &module.funcs()[0];
     let mut inputs = Vec::new();
@@ -131,21 +131,23 @@ fn run(test: &str, place: &str) -> String {
     middle::verify(&after).unwrap_or_else(|e| panic!("{place}: {e}\n{}", text::print(&after)));
     let printed = text::print(&after);
     let again = text::parse(&Source::new("printed", &printed)).unwrap_or_else(|e| panic!("{place}: {e}"));
-    assert!(again == after, "{place}: it reads as another program\n{printed}");
+    assert!(again == after, "{place}: the printed result is read as a different program\n{printed}");
     // Excess precision changes the results on purpose.
     if !names.contains("excess") {
         let (expected, found) = (results(&before, numerics), results(&after, numerics));
         let same = expected.is_none() || expected == found;
-        assert!(same, "{place}: {expected:?} became {found:?}\n{printed}");
+        assert!(same, "{place}: the passes changed the results {expected:?} to {found:?}\n{printed}");
     }
     if let Some(rule) = header(test, "rule") {
         let applied = APPLIED.take();
         if let Some(name) = rule.strip_suffix(" does not apply") {
             let left_alone = !applied.contains(&name) && before == after;
-            assert!(left_alone, "{place}: {rule}, but {applied:?} did\n{printed}");
+            assert!(left_alone, "{place}: expected `{rule}` and no change; applied: {applied:?}\n{printed}");
         } else {
-            let name = rule.strip_suffix(" applies").unwrap_or_else(|| panic!("{place}: rule: {rule}"));
-            assert!(applied.contains(&name), "{place}: {rule}, but {applied:?} did\n{printed}");
+            let name = rule
+                .strip_suffix(" applies")
+                .unwrap_or_else(|| panic!("{place}: `{rule}` must end with `applies` or `does not apply`"));
+            assert!(applied.contains(&name), "{place}: expected `{rule}`; applied: {applied:?}\n{printed}");
         }
     }
     printed

@@ -30,7 +30,10 @@ fn refined_for(program: &str, inputs: &[&str], known: &[Option<Literal>]) -> Res
 fn check(program: &str, inputs: &[&str], expect: Expect) {
     let refined = refined(program, inputs).unwrap_or_else(|e| panic!("{e}"));
     let printed = text::print(&refined);
-    let body = printed.strip_prefix("module {\n").and_then(|p| p.strip_suffix("}\n")).expect("a module");
+    let body = printed
+        .strip_prefix("module {\n")
+        .and_then(|p| p.strip_suffix("}\n"))
+        .expect("the program is printed as a module");
     let lines: Vec<&str> = body.lines().map(|l| l.strip_prefix("  ").unwrap_or(l)).collect();
     expect.assert_eq(&lines.join("\n"));
 }
@@ -484,7 +487,7 @@ fn elements_of_inputs_may_be_sizes() {
         let result = refined.funcs()[0].results()[0].to_string();
         assert_eq!(result, format!("tensor<{}x{}xf32>", sizes[0], sizes[1]));
     }
-    // Sizes that do not match the operand.
+    // The sizes have to match the number of elements of the operand.
     let known = [None, Some(Literal::from_slice(DType::S32, [2], &[4, 4]))];
     let e = refined_for(program, &["tensor<6xf32>", "tensor<2xi32>"], &known).unwrap_err();
     assert_eq!(e.diagnostics[0].code, "reshape_c2");
@@ -505,7 +508,7 @@ fn shapes_that_do_not_follow() {
             2 |             %0 = stablehlo.dynamic_reshape %x, %s : (tensor<6xf32>, tensor<2xi32>) -> tensor<?x?xf32>
               |                  ^^^^^^^^^^^^^^^^^^^^^^^^^"#]],
     );
-    // Constraints that are violated only by the actual sizes.
+    // The actual sizes may violate constraints that dynamic sizes do not.
     refused(
         "func.func @main(%x: tensor<?xf32>, %y: tensor<?xf32>) -> tensor<?xf32> {
             %0 = stablehlo.add %x, %y : tensor<?xf32>
@@ -532,7 +535,7 @@ fn shapes_that_do_not_follow() {
             2 |             %0 = stablehlo.abs %x : (tensor<?xf32>) -> tensor<4xf32>
               |                  ^^^^^^^^^^^^^"#]],
     );
-    // A loop whose state grows.
+    // The state of a loop must keep its size.
     refused(
         "func.func @main(%x: tensor<?xf32>, %p: tensor<i1>) -> tensor<?xf32> {
             %0 = stablehlo.while(%a = %x) : tensor<?xf32>
@@ -554,7 +557,7 @@ fn shapes_that_do_not_follow() {
     );
 }
 
-/// A chain of functions. `call` returns the body of a function, which calls the next one.
+/// A chain of functions. `call(i)` returns the text of a body that calls function `i`.
 fn doubling(levels: usize, call: impl Fn(usize) -> String) -> String {
     let mut program = String::new();
     for i in 0..levels {
@@ -611,7 +614,7 @@ fn the_work_is_bounded() {
     });
     let found = refined(&same, &["tensor<3xf32>", "tensor<i32>"]).unwrap();
     assert_eq!(found.funcs().len(), 16);
-    // Deeply nested calls.
+    // Deeply nested calls are an error.
     let deep = doubling(250, |i| format!("  %0 = call @f{i}(%x, %n) : {ty}\n  return %0 : tensor<?xf32>"));
     let e = refined(&deep, &["tensor<3xf32>", "tensor<i32>"]).unwrap_err();
     assert_eq!(e.diagnostics[0].code, "refine-depth");
@@ -637,7 +640,8 @@ fn functions_for_too_many_arguments() {
     assert_eq!(e.diagnostics[0].code, "refine-size");
 }
 
-/// Programs exported by an older JAX, which passes dimensions as arguments.
+/// Refines the programs of the suite. They were exported by an older JAX, which passes dimensions as
+/// arguments.
 #[test]
 fn programs_of_the_suite() {
     let here = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -665,10 +669,10 @@ fn programs_of_the_suite() {
         refined.into_static().unwrap();
         done += 1;
     }
-    assert!(done > 200, "{done} programs");
+    assert!(done > 200, "only {done} programs were refined");
 }
 
-/// A stack to which a loop adds elements, as in XLA's tests.
+/// A stack to which a loop adds elements, as in XLA's tests. The bound of its size lets the dimension grow.
 #[test]
 fn bounded_dimensions_grow() {
     let program = "HloModule stack
@@ -700,7 +704,7 @@ fn bounded_dimensions_grow() {
     assert_eq!(eval::tensors(&found), [Literal::scalar(DType::S32, Scalar::Signed(3))]);
 }
 
-/// The same stack without a bound.
+/// The same stack without a bound is an error, because its dimension cannot grow.
 #[test]
 fn dimensions_do_not_grow() {
     let program = "func.func @main() -> tensor<i32> {

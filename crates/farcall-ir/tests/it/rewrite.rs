@@ -159,7 +159,7 @@ fn a_copy_of_a_region_stands_on_its_own() {
     assert_eq!(main.region(copy).insts().count(), 3);
     assert!(main.region(copy).owner().is_none());
     assert_eq!(main.region(body).owner().map(|i| i.id()), Some(id));
-    // Iteration from the end is consistent, too.
+    // Iteration from the end visits the same instructions in the opposite order.
     let forward: Vec<InstId> = main.region(copy).insts().map(|i| i.id()).collect();
     let mut backward: Vec<InstId> = main.region(copy).insts().rev().map(|i| i.id()).collect();
     backward.reverse();

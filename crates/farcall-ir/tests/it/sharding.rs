@@ -37,7 +37,7 @@ const GSPMD: &str = r#"module @jit_f attributes {mhlo.num_partitions = 8 : i32, 
 }
 "#;
 
-/// A computation that each device applies to its part.
+/// A computation that each device applies to its part of the operand.
 const PER_DEVICE: &str = r#"module @jit_g attributes {mhlo.num_partitions = 8 : i32, mhlo.num_replicas = 1 : i32} {
   sdy.mesh @mesh = <["x"=2, "y"=4]> {stablehlo.mesh = {axes = [{name = "x", size = 2 : i64}, {name = "y", size = 4 : i64}]}}
   func.func public @main(%arg0: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {"y"}]>}) -> (tensor<4x8xf32> {jax.result_info = "result"}) {
@@ -61,7 +61,7 @@ fn what_jax_prints_comes_back_as_it_is() {
         verify::verify(&module).unwrap();
         let printed = text::print(&module);
         assert!(parse(&printed) == module, "{printed}");
-        // An empty configuration is omitted, and results with attributes are written in parentheses.
+        // Only empty configurations are omitted.
         assert_eq!(printed, program.replace("backend_config = \"\", ", ""));
     }
 }
@@ -69,13 +69,13 @@ fn what_jax_prints_comes_back_as_it_is() {
 #[test]
 fn shardings_are_data() {
     let module = parse(SHARDY);
-    let [mesh] = module.meshes.as_slice() else { panic!("one mesh") };
+    let [mesh] = module.meshes.as_slice() else { panic!("the module must have one mesh") };
     assert_eq!(mesh.name, "mesh");
     let axes = vec![("x".to_owned(), 2), ("y".to_owned(), 4)];
     assert_eq!(mesh.mesh, Mesh { axes, device_ids: vec![] });
     let main = module.func("main").unwrap();
     let Some(Attribute::Sharding(sharding)) = main.param_attrs()[0].get("sdy.sharding") else {
-        panic!("a sharding")
+        panic!("parameter 0 must have a sharding")
     };
     assert_eq!(sharding.mesh, MeshRef::Named("mesh".to_owned()));
     assert_eq!(sharding.dims.len(), 2);
@@ -87,7 +87,7 @@ fn shardings_are_data() {
         }
     });
     let [Attribute::Sharding(first), Attribute::Sharding(second)] = constraints.as_slice() else {
-        panic!("two")
+        panic!("there must be two constraints with shardings")
     };
     assert_eq!(first.dims[0].axes.len(), 2);
     assert!(second.dims[0].open && second.dims[0].axes.is_empty());

@@ -16,7 +16,7 @@ fn error(program: &str) -> String {
     };
     verify::verify(&module)
         .and_then(|module| verify::entry(&module, None).map(drop))
-        .expect_err("a mistake")
+        .expect_err("the program has a mistake")
         .render(false)
 }
 
@@ -192,7 +192,8 @@ fn the_smallest_elements_are_the_call_that_xla_makes() {
     assert!(printed.contains(call), "{printed}");
 }
 
-/// IREE's tests: checks in parentheses, constants that are not folded, dimension numbers on several lines.
+/// Reads forms of IREE's tests: checks in parentheses, constants that are not folded, dimension numbers on
+/// several lines.
 #[test]
 fn programs_of_iree_are_read() {
     let program = "func.func @main() {

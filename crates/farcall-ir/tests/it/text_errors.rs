@@ -581,7 +581,8 @@ fn lines_of_a_part_are_those_of_the_file() {
     let file = "func.func @f() { return }\n// -----\n\nfunc.func @g() {\n  oops\n}\n// -----\n";
     let parts = text::split_programs(file);
     assert_eq!(parts.iter().map(|p| p.0).collect::<Vec<_>>(), [0, 2, 7]);
-    let e = text::parse(&Source::part("t.mlir", parts[1].1, parts[1].0)).expect_err("a mistake");
+    let e =
+        text::parse(&Source::part("t.mlir", parts[1].1, parts[1].0)).expect_err("the program has a mistake");
     expect![[r#"
         error: [unknown-op] unknown operation oops
          --> t.mlir:5:3

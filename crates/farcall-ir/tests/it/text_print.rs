@@ -1,4 +1,4 @@
-//! The printed form of every operation, which reads back as the same module.
+//! The printed form of every operation, which must be read as the same module.
 
 use expect_test::{Expect, expect};
 use farcall_ir::{Module, Source, text};
@@ -11,9 +11,9 @@ fn parse(text: &str) -> Module {
 fn check(program: &str, expect: Expect) {
     let module = parse(program);
     let printed = text::print(&module);
-    assert!(parse(&printed) == module, "another module is read from\n{printed}");
+    assert!(parse(&printed) == module, "the printed text is read as a different module\n{printed}");
     let body = printed.strip_prefix("module {\n").and_then(|p| p.strip_suffix("}\n"));
-    let body = body.expect("a module without name and attributes");
+    let body = body.expect("the module has no name and no attributes");
     let lines: Vec<&str> = body.lines().map(|l| l.strip_prefix("  ").unwrap_or(l)).collect();
     expect.assert_eq(&lines.join("\n"));
 }
@@ -21,7 +21,8 @@ fn check(program: &str, expect: Expect) {
 #[test]
 fn every_operation_is_printed_here() {
     let this = include_str!("text_print.rs");
-    // A test contains the full name of the operation, or the name without the dialect as a string.
+    // The tests of this file must contain the full name of each operation, or a string literal with its name
+    // without the dialect and `broadcast_` (in a list of operations).
     let printed = |name: &str| {
         let short = name.split('.').next_back().unwrap_or(name);
         let short = short.strip_prefix("broadcast_").unwrap_or(short);
@@ -84,7 +85,7 @@ fn unary() {
     let module = parse(&format!("func.func @f(%x: tensor<2xf32>) {{\n{real}{chlo}return\n}}"));
     let printed = text::print(&module);
     for line in real.lines().chain(chlo.lines()) {
-        assert!(printed.contains(&line.replace("%x", "%arg0")), "{line}");
+        assert!(printed.contains(&line.replace("%x", "%arg0")), "not printed: {line}");
     }
     check(
         r#"func.func @f(%x: tensor<2xf32>, %i: tensor<3xui8>, %c: tensor<2xcomplex<f32>>) {
@@ -144,7 +145,7 @@ fn binary() {
     let module = parse(&format!("func.func @f(%x: tensor<2xi32>) {{\n{lines}return\n}}"));
     let printed = text::print(&module);
     for line in lines.lines() {
-        assert!(printed.contains(&line.replace("%x", "%arg0")), "{line}");
+        assert!(printed.contains(&line.replace("%x", "%arg0")), "not printed: {line}");
     }
     check(
         r#"func.func @f(%x: tensor<2xf32>, %q: tensor<2x!quant.uniform<i8:f32, 0.1:-30>>, %n: tensor<2xui32>) {
@@ -788,7 +789,7 @@ fn modules_and_attributes() {
         }"##,
     );
     let printed = text::print(&module);
-    assert!(parse(&printed) == module, "{printed}");
+    assert!(parse(&printed) == module, "the printed text is read as a different module\n{printed}");
     expect![[r#"
         module @"jit f" attributes {am = affine_map<(d0) -> (d0)>, b = array<i1: true, false>, bb = true, d = #stablehlo<precision HIGH>, e = #sdy.sharding<@m, [{"x"}, {}]>, empty = array<i64>, f = 0xFF800000 : f32, i = -5 : index, m = {y = @a::@"b c", z = [1 : i64, 2.500000e+00 : f64, "s\0A\C3\A9\22"]}, mhlo.num_partitions = 1 : i32, n = array<f32: 1.000000e+00, 0x7F800000>, o = #foo.bar, q = i37, "quoted key", tok = !stablehlo.token, ty = (tensor<2xi1>) -> (), u, x = dense<[[1], [2]]> : tensor<2x1xindex>} {
           sdy.mesh @mesh = <["x"=2, "y"=4]>
@@ -835,7 +836,7 @@ fn parameters_may_be_named_by_the_label_of_the_body() {
              return %arg0 : tensor<f32>\n  }\n}\n"
         );
     }
-    // With attributes, as in a declaration.
+    // Parameters without names may have attributes, as in a declaration.
     check(
         "func.func @f(tensor<f32> {jax.arg_info = \"x\"}) -> tensor<f32> {
         ^bb0(%a: tensor<f32>):
@@ -930,7 +931,7 @@ fn broadcasting() {
     let printed = text::print(&module);
     for line in lines.lines().chain(integers.lines()) {
         let line = line.replace("%x", "%arg0").replace("%y", "%arg1").replace("%i", "%arg2");
-        assert!(printed.contains(&line), "{line}");
+        assert!(printed.contains(&line), "not printed: {line}");
     }
     assert!(parse(&printed) == module);
     check(

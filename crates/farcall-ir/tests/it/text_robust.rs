@@ -1,5 +1,5 @@
-//! Inputs that no tool would write: deep nesting, truncation, damage, excessive requests. Each leads to a
-//! module or a diagnostic, on the small stack of a test thread.
+//! Inputs that no tool would write: deep nesting, truncation, damage, excessive requests. Each must lead to a
+//! module or a diagnostic, even on the small stack of a test thread.
 
 use farcall_ir::{Attribute, Source, text};
 use farcall_testing::SplitMix;
@@ -58,10 +58,10 @@ fn parse(text: &str) -> Result<farcall_ir::Module, farcall_ir::ProgramError> {
 }
 
 fn error(text: &str) -> String {
-    let e = parse(text).expect_err("a mistake");
+    let e = parse(text).expect_err("the program has a mistake");
     assert!(!e.diagnostics.is_empty());
     let message = e.to_string();
-    assert!(message.len() < 40_000, "a short message, not {} bytes", message.len());
+    assert!(message.len() < 40_000, "the message is too long: {} bytes", message.len());
     message
 }
 
@@ -116,7 +116,10 @@ fn damage_is_never_a_panic() {
                 read += 1;
                 let printed = text::print(&module);
                 let again = parse(&printed).unwrap_or_else(|e| panic!("{e}\n{printed}\n{damaged}"));
-                assert!(again == module, "another module is read from\n{printed}\n{damaged}");
+                assert!(
+                    again == module,
+                    "the printed text is read as a different module\n{printed}\n{damaged}"
+                );
             }
         }
     }
@@ -158,7 +161,7 @@ fn deep_nesting_is_an_error() {
         let _ = parse(&body(case)).map_err(|e| e.to_string());
     }
     for case in &cases[..7] {
-        assert!(error(&body(case)).contains("nest"), "{}", &case[..40]);
+        assert!(error(&body(case)).contains("nest"), "no error about nesting in {}", &case[..40]);
     }
     assert!(error(&nested("module {", "", "}", 20_000)).contains("nest"));
 }
@@ -191,8 +194,8 @@ fn aliases_of_aliases_stay_small() {
     assert!(error(&format!("{attrs}module attributes {{a = #a59}} {{}}")).contains("aliases stand for"));
     assert!(error(&format!("{types}func.func @f(%a: !t59) {{ return }}")).contains("aliases stand for"));
     assert!(parse(&format!("{locs}func.func @f() {{ return loc(#loc59) }}")).is_ok());
-    // A chain of locations that is too long for recursion. Inner locations are defined before outer ones,
-    // then after them.
+    // A chain of locations that is too long for recursion. It can be read if each inner location is defined
+    // before the outer one; in the opposite order, it is an error.
     let chain = |order: &mut dyn Iterator<Item = usize>| {
         let lines: Vec<String> =
             order.map(|i| format!("#loc{} = loc(callsite(\"f\" at #loc{i}))\n", i + 1)).collect();
@@ -218,7 +221,7 @@ fn greed_is_an_error() {
     ] {
         error(&constant(c));
     }
-    // A splat is one element, whatever the size of the tensor.
+    // A splat stores one element, whatever the size of the tensor.
     assert!(parse(&constant("dense<0.0> : tensor<100000000000xf32>")).is_ok());
 }
 
@@ -282,9 +285,12 @@ fn attributes_are_in_the_order_of_their_names() {
     };
     for n in [3, 63, 64, 65, 100_000] {
         let module = parse(&program(&mut (0..n).rev())).unwrap_or_else(|e| panic!("{e}"));
-        assert!(module == parse(&program(&mut (0..n))).unwrap_or_else(|e| panic!("{e}")), "{n}");
-        assert!(module == parse(&text::print(&module)).unwrap_or_else(|e| panic!("{e}")), "{n}");
+        assert!(module == parse(&program(&mut (0..n))).unwrap_or_else(|e| panic!("{e}")), "{n} attributes");
+        assert!(module == parse(&text::print(&module)).unwrap_or_else(|e| panic!("{e}")), "{n} attributes");
         let twice = error(&program(&mut (0..n).rev().chain([n / 2])));
-        assert!(twice.contains(&format!("attribute `a{:06}` is given twice", n / 2)), "{n}: {twice}");
+        assert!(
+            twice.contains(&format!("attribute `a{:06}` is given twice", n / 2)),
+            "{n} attributes: {twice}"
+        );
     }
 }

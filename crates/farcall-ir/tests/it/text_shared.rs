@@ -1,6 +1,6 @@
-//! Checks every program of the shared folder beside the checkout, if the folder exists. Each program is read,
-//! printed and read again as the same module, or fails because of an operation that is not in the
-//! representation.
+//! Checks every program of the shared folder beside the checkout, if the folder exists. Each program must be
+//! read, printed, and read again as the same module. Programs that fail only because of unknown operations
+//! are counted and skipped.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -64,7 +64,7 @@ fn shared_programs_round_trip() {
             let printed = text::print(&module);
             match text::parse(&Source::new(format!("{name} (printed)"), printed)) {
                 Ok(again) if again == module => same += 1,
-                Ok(_) => failures.push(format!("{name}: the printed module is another one")),
+                Ok(_) => failures.push(format!("{name}: the printed text is read as a different module")),
                 Err(e) => failures.push(e.to_string()),
             }
         }

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use farcall_ir::{Source, text};
 
+/// Length of the text of each constant in bytes, approximately.
 const TARGET: usize = 100_000_000;
 
 fn measure(name: &str, program: String) {
@@ -23,7 +24,7 @@ fn measure(name: &str, program: String) {
 }
 
 #[test]
-#[ignore = "takes a minute in a debug build; measures, and checks only the round trip"]
+#[ignore = "takes a minute in a debug build; measures times, and checks only the round trip"]
 fn a_hundred_megabytes() {
     let n = TARGET / 8;
     let hex: String = (0..n).fold(String::new(), |mut s, i| {
