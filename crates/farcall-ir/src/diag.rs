@@ -440,14 +440,18 @@ mod tests {
             .extend((0..300_000).map(|i| Diagnostic::new("c", Span::new(0, 1), format!("number {i}"))));
         let text = diagnostics.into_error(&source).to_string();
         assert!(text.contains("number 99\n") && !text.contains("number 100\n"));
-        assert!(text.ends_with("… and 299900 more errors"), "{}", text.len());
+        assert!(
+            text.ends_with("… and 299900 more errors"),
+            "the end is not the number of errors; {} bytes",
+            text.len()
+        );
     }
 
     #[test]
     fn long_messages_are_cut() {
         let long = format!("{}the end", "ä".repeat(1_000_000));
         let rendered = Diagnostic::global("c", long.clone()).note(long).render(&Source::none(), false);
-        assert!(rendered.len() < 20_000, "{}", rendered.len());
+        assert!(rendered.len() < 20_000, "the message has {} bytes", rendered.len());
         assert!(rendered.contains("ä… (1992008 bytes left out) …ä"), "{rendered}");
         assert!(rendered.ends_with("äthe end"));
     }

@@ -185,7 +185,7 @@ mod tests {
         assert_eq!(decode(DType::F6E2M3FN, encode(DType::F6E2M3FN, 1e9)), 7.5);
     }
 
-    /// ml_dtypes and XLA round in the same way.
+    /// The values of E8M0 are powers of two. Rounding to them must agree with ml_dtypes and XLA.
     #[test]
     fn powers_of_two() {
         let round = |x: f64| decode(DType::F8E8M0FNU, encode(DType::F8E8M0FNU, x));
@@ -205,7 +205,7 @@ mod tests {
 
     #[test]
     fn ties_go_to_even() {
-        // 3.2 lies between 3.0 and 3.25 in e4m3.
+        // 3.0 and 3.25 are neighbors in e4m3, so 3.125 is a tie.
         assert_eq!(decode(DType::F8E4M3FN, encode(DType::F8E4M3FN, 3.2)), 3.25);
         assert_eq!(decode(DType::F8E4M3FN, encode(DType::F8E4M3FN, 3.125)), 3.0);
         assert_eq!(decode(DType::F8E5M2, encode(DType::F8E5M2, 0.1)), 0.09375);

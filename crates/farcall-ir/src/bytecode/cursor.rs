@@ -174,6 +174,7 @@ impl<'a> Cursor<'a> {
 mod tests {
     use super::*;
 
+    /// Reads a value, which must take all bytes.
     fn all<'a, T>(bytes: &'a [u8], read: impl Fn(&mut Cursor<'a>) -> Reading<T>) -> Reading<T> {
         let mut cursor = Cursor::new(bytes, 0, bytes.len(), "test");
         let out = read(&mut cursor)?;
@@ -193,7 +194,7 @@ mod tests {
         ] {
             assert_eq!(all(bytes, Cursor::number), Ok(number), "{bytes:x?}");
             let cut = all(&bytes[..bytes.len() - 1], Cursor::number);
-            assert!(cut.is_err(), "{bytes:x?}");
+            assert!(cut.is_err(), "{bytes:x?} without the last byte must be an error");
         }
     }
 

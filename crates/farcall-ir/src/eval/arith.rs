@@ -291,7 +291,7 @@ mod tests {
     use super::*;
     use crate::op::Traits;
 
-    /// Elements of each class, including special values.
+    /// Elements of each class of types, including special values.
     fn samples() -> Vec<(DType, Vec<Scalar>)> {
         let signed = [0, 1, -1, 3, -7, 127, -128].map(Scalar::Signed);
         let unsigned = [0, 1, 3, 127, 128, 255].map(Scalar::Unsigned);
@@ -319,22 +319,25 @@ mod tests {
                 let is = |traits| op.info().op.is(traits);
                 for (a, b) in values.iter().flat_map(|a| values.iter().map(move |b| (*a, *b))) {
                     let commutes = !is(Traits::COMMUTATIVE) || same(f(a, b), f(b, a), dtype);
-                    assert!(commutes, "{op:?} of {a:?} and {b:?}");
+                    assert!(commutes, "{op:?} is not commutative for {a:?} and {b:?}");
                     if is(Traits::IDEMPOTENT) && f(a, a).is_some() {
-                        assert!(same(f(a, a), Some(a), dtype), "{op:?} of {a:?} twice");
+                        assert!(same(f(a, a), Some(a), dtype), "{op:?} is not idempotent for {a:?}");
                     }
                     for c in &values {
                         let left = f(a, b).and_then(|ab| f(ab, *c));
                         let right = f(b, *c).and_then(|bc| f(a, bc));
                         let associates = !is(Traits::ASSOCIATIVE) || same(left, right, dtype);
-                        assert!(associates, "{op:?} of {a:?}, {b:?} and {c:?}");
+                        assert!(associates, "{op:?} is not associative for {a:?}, {b:?} and {c:?}");
                     }
                 }
             }
             for op in Unary::VARIANTS.into_iter().filter(|op| op.info().op.is(Traits::IDEMPOTENT)) {
                 for x in &values {
                     let Some(once) = unary(op, dtype, *x).map(|x| x.round_to(dtype)) else { continue };
-                    assert!(same(unary(op, dtype, once), Some(once), dtype), "{op:?} of {x:?}");
+                    assert!(
+                        same(unary(op, dtype, once), Some(once), dtype),
+                        "{op:?} is not idempotent for {x:?}"
+                    );
                 }
             }
         }

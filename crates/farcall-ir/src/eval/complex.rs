@@ -537,8 +537,8 @@ fn atan2(y: C, x: C) -> C {
 mod tests {
     use super::*;
 
-    /// Values computed with 2,000 bits: operation, argument, result.
-    #[expect(clippy::approx_constant, reason = "results that happen to be close to constants")]
+    /// Results computed with a precision of 2,000 bits: operation, argument, result.
+    #[expect(clippy::approx_constant, reason = "some results happen to be close to mathematical constants")]
     const VALUES: &[(Unary, [f64; 2], [f64; 2])] = &[
         (Unary::Cosine, [-0.75, 1.25], [1.3817387306342588, 1.0919301355539746]),
         (Unary::Exponential, [-0.75, 1.25], [0.14894773732680602, 0.4482685932492423]),

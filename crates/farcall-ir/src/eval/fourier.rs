@@ -137,10 +137,13 @@ mod tests {
                     x * Complex::from_polar(1.0, -std::f64::consts::TAU * (i * k % n) as f64 / n as f64)
                 };
                 let expected: Complex<f64> = line.iter().enumerate().map(term).sum();
-                assert!((found - expected).norm() < 1e-11, "{n} {k}: {found} {expected}");
+                assert!(
+                    (found - expected).norm() < 1e-11,
+                    "{n} elements: element {k} is {found}, not {expected}"
+                );
             }
             for (there, back) in line.iter().zip(Fourier::new(n, true).run(&found)) {
-                assert!((there - back).norm() < 1e-13, "{n}: {there} {back}");
+                assert!((there - back).norm() < 1e-13, "{n} elements: {there} is inverted to {back}");
             }
         }
     }

@@ -252,7 +252,10 @@ mod tests {
                         }
                     })
                     .sum();
-                assert!((product - matrix[r * 2 + c]).norm() < 1e-12, "{lower} {r} {c}: {product}");
+                assert!(
+                    (product - matrix[r * 2 + c]).norm() < 1e-12,
+                    "lower = {lower}: element ({r}, {c}) of the product is {product}"
+                );
             }
         }
         let mut indefinite = [1.0, 2.0, 2.0, 1.0];
@@ -273,7 +276,7 @@ mod tests {
             })
         }) {
             let s = TriangularSolve { left_side, lower, unit_diagonal, transpose_a };
-            // The matrix that the operation reads.
+            // Elements of the matrix as the operation reads it: those of the other triangle are 0.
             let read = |i: usize, j: usize| match i.cmp(&j) {
                 std::cmp::Ordering::Equal if unit_diagonal => Complex::new(1.0, 0.0),
                 std::cmp::Ordering::Equal => a[i * n + j],
@@ -301,7 +304,10 @@ mod tests {
                         })
                         .sum();
                     let expected = b[r * columns + c];
-                    assert!((product - expected).norm() < 1e-9, "{s:?} {r} {c}: {product} {expected}");
+                    assert!(
+                        (product - expected).norm() < 1e-9,
+                        "{s:?}: element ({r}, {c}) is {product}, not {expected}"
+                    );
                 }
             }
         }
@@ -321,7 +327,7 @@ mod tests {
             assert_eq!(half.dims()[last], dims[last] / 2 + 1);
             for_each(half.dims(), |index| {
                 let [a, b] = [&whole, &half].map(|l| l.get(position(index, &strides(l.dims()))).as_complex());
-                assert!((a - b).norm() < 1e-11, "{dims:?} {index:?}: {a} {b}");
+                assert!((a - b).norm() < 1e-11, "{dims:?}: element {index:?} is {b}, not {a}");
             });
             for (back, kind) in [
                 (run(&half, FftKind::Irfft, DType::F64), "irfft"),
@@ -329,7 +335,10 @@ mod tests {
             ] {
                 assert_eq!(back.dims(), dims);
                 for (a, b) in back.iter().zip(x.iter()) {
-                    assert!((a.as_f64() - b.as_f64()).abs() < 1e-12, "{kind} {dims:?}: {a:?} {b:?}");
+                    assert!(
+                        (a.as_f64() - b.as_f64()).abs() < 1e-12,
+                        "{kind} of {dims:?} returns {a:?}, not {b:?}"
+                    );
                 }
             }
         }

@@ -268,8 +268,8 @@ mod tests {
         assert_eq!(threefry_bits(7, 5, DType::U32, &[]), (vec![block(5)[0]], 6));
     }
 
-    /// Checks against results of XLA:CPU (jaxlib 0.10.2): the last word of the new state, and the elements as
-    /// digits of a number in base 31.
+    /// Compares with results of XLA:CPU (jaxlib 0.10.2). `counter` is the last word of the new state.
+    /// `digest` is the number whose digits in base 31 are the elements, modulo 2^64.
     #[test]
     fn bits_are_those_of_xla() {
         let state = [0x1234_5678_9abc_def0, 0xffff_ffff_ffff_fffe];

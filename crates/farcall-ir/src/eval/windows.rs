@@ -528,7 +528,7 @@ mod tests {
         for semantics in [xla, stablehlo] {
             assert_eq!(run(&x, &w, 0, semantics), s64(&[2, 2], &[0, 0, 3, 4]));
         }
-        // The initial value counts once, at the start.
+        // In XLA, the initial value counts once, at the start.
         assert_eq!(run(&x, &w, 1, xla), s64(&[2, 2], &[1, 1, 4, 5]));
         // By the specification, the initial value also counts once for each position in padding or a hole.
         assert_eq!(run(&x, &w, 1, stablehlo), s64(&[2, 2], &[3, 3, 5, 6]));
@@ -538,7 +538,7 @@ mod tests {
         assert_eq!(run(&x, &w, 0, xla), s64(&[0, 2], &[]));
     }
 
-    /// Compares windows folded by dimensions, element by element, and by position, with the same reducer.
+    /// Folding by dimensions, by elements, and by positions must give the same results.
     #[test]
     fn long_windows_give_what_short_ones_give() {
         let values: Vec<i64> = (0..60).map(|i| (i * 37 + 11) % 23 - 9).collect();

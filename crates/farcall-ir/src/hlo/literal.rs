@@ -364,7 +364,10 @@ mod tests {
             let again = parsed(&print(&all), dtype, all.dims()).unwrap();
             for i in 0..all.len() {
                 let (a, b) = (all.get(i).as_f64(), again.get(i).as_f64());
-                assert!(a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan()), "{dtype} {a} {b}");
+                assert!(
+                    a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan()),
+                    "{dtype}: {a} is read as {b}"
+                );
             }
         }
     }

@@ -251,6 +251,7 @@ mod tests {
         assert_eq!(again("f32[2,2]{1,0:T(8,128)(2,1)S(1)}"), "f32[2,2]{1,0}");
         assert_eq!(again("f32[2,2] {0,1}"), "f32[2,2]{0,1}");
         assert_eq!(again("b(f32[2,2])"), "f32[2,2]{1,0}");
+        // A brace that does not contain a layout begins a computation, and is not read.
         let mut computation = Cursor::new("f32[2] { x", 0, 10);
         assert!(read(&mut computation).is_ok() && computation.peek() == Some(b'{'));
         let mut computation = Cursor::new("f32[2]{\n%x", 0, 10);

@@ -255,10 +255,14 @@ mod tests {
             let info = op.info();
             let is_function = matches!(op, Opcode::Unary(_) | Opcode::Binary(_));
             let syntax = syntax(op);
-            assert!(is_function || syntax.is_some() == info.hlo.is_some(), "{}", info.name);
+            assert!(
+                is_function || syntax.is_some() == info.hlo.is_some(),
+                "{}: only one of syntax and HLO name is declared",
+                info.name
+            );
             if let Some(Syntax { form: Form::Attrs(attrs), .. }) = syntax {
                 let is_declared = |attr: &AttrSyntax| info.attribute_names().any(|name| name == attr.attr());
-                assert!(attrs.iter().all(is_declared), "{}", info.name);
+                assert!(attrs.iter().all(is_declared), "{}: undeclared attribute in the syntax", info.name);
             }
         }
     }

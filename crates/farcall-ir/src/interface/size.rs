@@ -403,7 +403,8 @@ mod tests {
         }
     }
 
-    /// The size of an expression, and the time to parse it, are proportional to its text.
+    /// The memory for an expression, and the time to parse it, must be proportional to the length of its
+    /// text, even if powers are nested.
     #[test]
     fn powers_nest() {
         let nested: SymbolicExpr = "((((((((b)^16)^16)^16)^16)^16)^16)^16)^16".parse().unwrap();

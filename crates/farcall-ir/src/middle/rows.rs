@@ -63,7 +63,7 @@ mod tests {
         assert_eq!(reduced(&f32s([2, 3, 1]), &[1]), Some(3));
         assert_eq!(reduced(&f32s([3]), &[0]), Some(3));
         assert_eq!(reduced(&f32s([2, 3, 4]), &[1]), None);
-        assert_eq!(reduced(&f32s([2, 1]), &[1]), None, "nothing is combined");
+        assert_eq!(reduced(&f32s([2, 1]), &[1]), None, "at least two elements must be combined");
         assert_eq!(reduced(&f32s([0, 3]), &[1]), None);
     }
 
@@ -73,7 +73,7 @@ mod tests {
         assert_eq!(accumulated(&f32s([2, 3, 4]), &[0, 1]), Some(4));
         assert_eq!(accumulated(&f32s([2, 3, 4]), &[0, 1, 2]), Some(1));
         assert_eq!(accumulated(&f32s([2, 3, 4]), &[1]), None);
-        assert_eq!(accumulated(&f32s([1, 3]), &[0]), None, "nothing is combined");
+        assert_eq!(accumulated(&f32s([1, 3]), &[0]), None, "at least two elements must be combined");
     }
 
     #[test]
@@ -83,6 +83,10 @@ mod tests {
         assert_eq!(repeated(&f32s([]), &f32s([3]), &[]), Some(3));
         assert_eq!(repeated(&f32s([3]), &f32s([2, 3]), &[1]), None);
         assert_eq!(repeated(&f32s([3]), &f32s([3, 3]), &[1]), None);
-        assert_eq!(repeated(&f32s([2]), &f32s([2, 1]), &[0]), None, "nothing is repeated");
+        assert_eq!(
+            repeated(&f32s([2]), &f32s([2, 1]), &[0]),
+            None,
+            "elements must be repeated at least twice"
+        );
     }
 }

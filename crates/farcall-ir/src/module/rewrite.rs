@@ -587,7 +587,11 @@ mod tests {
                     list.sort_unstable_by_key(|id| id.index());
                     list
                 };
-                assert_eq!(sorted(users.as_slice()), sorted(&plain), "{count} by {step}, at {i}");
+                assert_eq!(
+                    sorted(users.as_slice()),
+                    sorted(&plain),
+                    "{count} users, step {step}, after removal {i}"
+                );
             }
         }
     }
@@ -611,7 +615,7 @@ mod tests {
             func.body().insts().filter(|i| *i.op() != Op::Return).map(|i| i.id()).collect();
         let mut rewriter = Rewriter::new(func);
         assert_eq!(rewriter.users(x).len(), COUNT);
-        // Start in the middle.
+        // Starts in the middle, so that the first replaced operand is not the first in the list.
         for i in (COUNT / 2..COUNT).chain(0..COUNT / 2) {
             rewriter.replace(negations[i], &[x]);
         }

@@ -559,8 +559,17 @@ mod tests {
         assert_eq!(names.len(), count, "an operation is declared twice");
         for info in Opcode::all().map(Opcode::info) {
             let attributes: Vec<&str> = info.attribute_names().collect();
-            assert!(attributes.is_sorted_by(|a, b| a < b), "{}: {attributes:?}", info.name);
-            assert!(info.vhlo.is_sorted_by(|a, b| a < b), "{}: {:?}", info.name, info.vhlo);
+            assert!(
+                attributes.is_sorted_by(|a, b| a < b),
+                "{}: unsorted or repeated: {attributes:?}",
+                info.name
+            );
+            assert!(
+                info.vhlo.is_sorted_by(|a, b| a < b),
+                "{}: unsorted or repeated: {:?}",
+                info.name,
+                info.vhlo
+            );
         }
     }
 

@@ -363,12 +363,16 @@ mod tests {
 
     #[test]
     fn forms_use_declared_attributes() {
-        // The parser keeps this attribute on the instruction.
+        // The operation does not declare this attribute; the parser keeps it with the instruction.
         let preserved = [(Opcode::TopK, "is_stable")];
         for op in Opcode::all() {
             each_attribute(form(op), &mut |name| {
                 let is_declared = op.info().attribute_names().any(|declared| declared == name);
-                assert!(is_declared || preserved.contains(&(op, name)), "{}: {name}", op.info().name);
+                assert!(
+                    is_declared || preserved.contains(&(op, name)),
+                    "{}: attribute {name} is not declared",
+                    op.info().name
+                );
             });
         }
     }

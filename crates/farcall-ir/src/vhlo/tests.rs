@@ -22,7 +22,7 @@ fn functions(text: &str) -> BTreeMap<String, Func> {
 }
 
 #[test]
-#[ignore = "needs the folder of StableHLO's tests/vhlo, which FARCALL_VHLO_TESTS names"]
+#[ignore = "needs StableHLO's folder tests/vhlo, which the variable FARCALL_VHLO_TESTS must name"]
 fn every_version() {
     let folder = std::env::var("FARCALL_VHLO_TESTS").expect("FARCALL_VHLO_TESTS names a folder");
     let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
@@ -51,7 +51,8 @@ fn every_version() {
         let mut codes: BTreeMap<&str, usize> = BTreeMap::new();
         diagnostics.kept().iter().for_each(|d| *codes.entry(d.code).or_default() += 1);
         println!(
-            "{name}: {} functions, {} of the text are read, {same} are the same, {valid} are valid; {codes:?}",
+            "{name}: {} functions; {} of the text can be read, {same} are equal, {valid} are valid; \
+             errors: {codes:?}",
             module.funcs().len(),
             expected.len(),
         );

@@ -79,7 +79,7 @@ fn compare(name: &str, [expected, found]: [Vec<Literal>; 2], operands: &[Literal
         let (a, b) = (a.as_f64(), b.as_f64());
         let close = a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() <= tolerance * a.abs().max(1.0);
         let at: Vec<f64> = operands.iter().map(|x| x.get(i).as_f64()).collect();
-        assert!(close, "{name}({at:?}) is {a}, but expanded {b}");
+        assert!(close, "{name}({at:?}) is {a}, but its expansion gives {b}");
     }
 }
 
@@ -127,7 +127,7 @@ fn functions_of_two_variables() {
     for (dtype, ty, tolerance) in
         [(DType::F64, "tensor<34xf64>", 1e-10), (DType::F32, "tensor<34xf32>", 2e-5)]
     {
-        // Below zero, large terms cancel.
+        // `f32` is not precise enough for arguments below zero, for which large terms cancel.
         let lowest = if dtype == DType::F64 { -6.0 } else { 0.0 };
         for shift in 0..7 {
             let other = [1.0, 2.0, 3.0, 4.0, 2.5, 6.0, 0.0][shift];
@@ -139,7 +139,12 @@ fn functions_of_two_variables() {
             for (i, (a, b)) in expected[0].iter().zip(found[0].iter()).enumerate() {
                 let (a, b) = (a.as_f64(), b.as_f64());
                 let same = a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan());
-                assert!(same, "next_after({}, {}): {a}, {b}", y[0].get(i).as_f64(), y[1].get(i).as_f64());
+                assert!(
+                    same,
+                    "next_after({}, {}) is {a}, but its expansion gives {b}",
+                    y[0].get(i).as_f64(),
+                    y[1].get(i).as_f64()
+                );
             }
         }
     }

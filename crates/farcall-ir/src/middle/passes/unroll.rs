@@ -220,7 +220,7 @@ fn integer(while_: Inst<'_>, value: ValueId) -> Option<i128> {
 mod tests {
     use super::*;
 
-    /// Counts the iterations one by one; `None` if there are too many.
+    /// Counts the iterations one by one; `None` if the loop does not end within 100 steps.
     fn counted(direction: ComparisonDirection, mut value: i128, step: i128, bound: i128) -> Option<i128> {
         for count in 0..100 {
             let holds = match direction {

@@ -312,7 +312,7 @@ mod tests {
     use crate::text;
     use crate::types::TensorType;
 
-    /// The names and reasons of the operations in no fusion.
+    /// Name and reason of each operation that is in no fusion.
     fn reasons(body: &str) -> Vec<String> {
         fused(body, |func, cx| {
             let said = |u: UnfusedInst| format!("{}: {}", name(func.inst(u.inst)), u.reason);
@@ -322,7 +322,7 @@ mod tests {
 
     const MAX_MEMBERS: usize = 256;
 
-    /// The explanations for a program after the pass has run.
+    /// Runs the pass on a program, and returns the explanations that `said` gives for the result.
     fn fused(body: &str, said: impl FnOnce(&Func, &PassOptions) -> Vec<String>) -> Vec<String> {
         let program =
             format!("func.func @main(%x: tensor<8xf32>, %p: tensor<i1>) -> tensor<8xf32> {{\n{body}}}");
