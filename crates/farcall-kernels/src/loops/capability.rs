@@ -60,7 +60,7 @@ pub(crate) enum Lane {
 /// The expressions in which code for an operation can be generated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Place {
-    /// An expression of several operations in a loop, which has constants in memory.
+    /// An expression in a loop over many elements. Only these loops have constants in memory.
     Loop,
     /// A single operation on few elements.
     Step,
@@ -89,7 +89,7 @@ fn signature(op: ScalarOp) -> Option<Signature> {
         ScalarOp::Binary(Binary::And | Binary::Or | Binary::Xor, Pred) => {
             same(2, Lane::Pred, Place::Anywhere)
         }
-        // The code for maximum and minimum reads a constant from memory, which only loops have.
+        // The code for maximum and minimum reads a constant from memory. Only loops have such constants.
         ScalarOp::Binary(Binary::Maximum | Binary::Minimum, dtype @ (F32 | F64)) => {
             same(2, elements(dtype), Place::Loop)
         }
@@ -164,8 +164,8 @@ pub fn fuses(op: &Op, operands: &[&TensorType], ty: &TensorType) -> bool {
     plain && operations::work(op, &dtypes, ty.dtype).is_some()
 }
 
-/// Returns true if generated code computes exponentials as fast as prebuilt loops do: if no prebuilt loop has
-/// wider vectors.
+/// Returns true if generated code computes exponentials as fast as prebuilt loops do. On processors
+/// where prebuilt loops have wider vectors, they are faster.
 fn has_fast_exponentials() -> bool {
     cfg!(all(target_arch = "x86_64", unix)) && matches!(widest(), Vectors::Avx2)
 }

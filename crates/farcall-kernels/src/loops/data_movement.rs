@@ -45,7 +45,7 @@ pub(crate) fn concatenated<'v>(
     let stride = *dims::strides(to.sizes()).get(dim)?;
     let (mut parts, mut at) = (Vec::new(), 0usize);
     for view in views {
-        // The views fill the result exactly.
+        // Along all other dimensions, each view must have the size of the result.
         let fits = |d: usize| d == dim || view.size(d) == Some(to.sizes()[d]);
         (0..to.rank()).all(fits).then_some(())?;
         let movement = view.movement(operands[view.input()].borrow(), to, at.checked_mul(stride)?)?;

@@ -76,7 +76,7 @@ pub(crate) enum Leaf {
     Node(usize),
 }
 
-/// The last node that uses each operand and each node.
+/// For each operand and each node, the last node that uses it.
 pub(crate) struct LastUses {
     pub(crate) operands: [usize; MAX_OPERANDS],
     /// A node that no other node uses is listed with its own number.

@@ -96,7 +96,7 @@ pub(crate) enum LoopOp {
     Pad(usize, Movement),
     /// A constant element.
     Constant([u8; 16]),
-    /// Indices computed from element numbers, by strides.
+    /// The index of each element along one dimension, computed from the number of the element.
     Iota(Iota),
     /// A copy of another value.
     Copy,
@@ -200,8 +200,8 @@ pub struct LoopStep<L> {
 }
 
 impl<L: Copy> LoopStep<L> {
-    /// Returns the same step at the places that `place` returns for its own; `None` if a place has no
-    /// counterpart.
+    /// Returns the step with each of its places `x` replaced by `place(x)`; `None` if `place` returns `None`
+    /// for one of them.
     pub(crate) fn at<T>(&self, place: impl Fn(L) -> Option<T>) -> Option<LoopStep<T>> {
         let [a, b, c] = self.from.map(|(x, access)| Some((place(x)?, access)));
         let (code, op) = (self.code.clone(), Arc::clone(&self.op));

@@ -35,7 +35,7 @@ impl Line {
         Line { repeats, ..Line::repeated(steps) }
     }
 
-    /// Creates a line that runs often, and therefore as machine code even without jumps.
+    /// Creates a line that runs often. Even without jumps, it runs as machine code.
     pub(crate) fn repeated(steps: Vec<Linked>) -> Line {
         let needs_interrupts =
             steps.iter().any(|s| matches!(s, Linked::Kernel(kernel) if kernel.needs_interrupts()));

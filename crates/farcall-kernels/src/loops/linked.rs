@@ -32,7 +32,8 @@ pub enum Linked {
     Skip(usize),
     /// Jumps this number of steps back.
     Back(usize),
-    /// Jumps forward. The number of steps is an element of the list, selected by an index of this type.
+    /// Jumps forward by an element of the list. The index of the element is at this address, and has this
+    /// type.
     Choose(Address, DType, Box<[usize]>),
 }
 
@@ -86,7 +87,7 @@ impl Linked {
         list: &mut Vec<Linked>,
     ) -> Option<()> {
         let index = Address::of(index)?;
-        // Each branch ends with a jump.
+        // `Choose` is the first step; each branch is followed by a jump to the end.
         let end: usize = 1 + branches.iter().map(|b| b.len() + 1).sum::<usize>();
         let mut begin = 1;
         let begins = branches.iter().map(|branch| {
@@ -132,7 +133,10 @@ impl LoopStep<Address> {
     ///
     /// # Safety
     /// Same requirements as [`Line::run`](super::line::Line::run); `bases` points to the first base address.
-    #[cfg_attr(not(all(target_arch = "x86_64", unix)), expect(dead_code, reason = "machine code calls it"))]
+    #[cfg_attr(
+        not(all(target_arch = "x86_64", unix)),
+        expect(dead_code, reason = "only called by machine code")
+    )]
     pub(crate) unsafe fn run(&self, bases: *const *mut u8) {
         // SAFETY: the caller guarantees that the places are in the memory of these base addresses (`# Safety`
         // above).

@@ -173,7 +173,7 @@ impl PreparedKernel {
         let args = if self.numbers.is_empty() { *args } else { args.with_numbers(&self.numbers) };
         let args = args.in_run(if self.numbered { NEXT_RUN.fetch_add(1, Ordering::Relaxed) } else { 0 });
         for (number, Phase { tasks: count, work }) in self.phases.iter().enumerate() {
-            // A phase may rely on the writes of earlier phases.
+            // A phase may rely on writes of earlier phases, which are incomplete if the run has ended.
             if number > 0 && interrupt::has_ended() {
                 return;
             }

@@ -18,8 +18,9 @@ impl Random {
         let special = [0.0, -0.0, 1.0, -1.5, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 1e-310, 1e-40];
         let float = match self.below(6) {
             0 | 1 => special[self.below(special.len())],
-            // Exponentials are subnormal or infinite here, and hyperbolic tangents use another formula.
+            // Includes numbers whose exponentials are subnormal or infinite.
             2 => self.below(1 << 20) as f64 / 5e3 - 110.0,
+            // Numbers around 0.36, where the formula of the hyperbolic tangent changes.
             3 => 0.36 + (self.below(1 << 10) as f64 - 512.0) * 2f64.powi(-25),
             _ => (self.below(1 << 20) as f64 - 5e5) / 3e4,
         };
@@ -111,7 +112,7 @@ fn compare_expression(dtype: DType, n: usize, random: &mut Random) -> bool {
             if fits.is_empty() {
                 break;
             }
-            // Mostly one of the latest values.
+            // Usually one of the last three values of this type.
             let late = fits.len() - 1 - random.below(fits.len().min(3));
             from.push(fits[if random.below(3) == 0 { random.below(fits.len()) } else { late }]);
         }
@@ -123,7 +124,7 @@ fn compare_expression(dtype: DType, n: usize, random: &mut Random) -> bool {
             *operand = Operand::each(values[*i].elements.as_ptr());
         }
         let mut elements = vec![0u8; n * to.size()];
-        // SAFETY: the operands have `n` elements of the types of the operation, and the result has, too.
+        // SAFETY: the operands and the result have `n` elements of the types of the operation.
         unsafe { work.run(&operands, elements.as_mut_ptr(), n) };
         let op = ScalarOp::new(op, takes, *to).unwrap();
         let operands = from.iter().map(|i| values[*i].leaf).collect();
@@ -148,7 +149,7 @@ fn compare_expression(dtype: DType, n: usize, random: &mut Random) -> bool {
     // SAFETY: the operands have `n` elements or a block of copies, and the result has `n` elements.
     unsafe { work.run(&operands, found.as_mut_ptr(), n) };
     let (found, expected) = (numbers(&found, last.dtype), numbers(&last.elements, last.dtype));
-    assert_eq!(found, expected, "{n} elements, operand {repeated} repeated, of {expr:?}");
+    assert_eq!(found, expected, "{n} results of {expr:?}, where operand {repeated} is repeated");
     true
 }
 
@@ -162,7 +163,10 @@ fn expressions_have_the_bits_of_operations_one_after_the_other() {
             usize::from(compare_expression(types[i % types.len()], COUNTS[i % COUNTS.len()], &mut random));
     }
     // Some expressions need too many registers, and on some processors no code is generated.
-    assert!(generated == 0 || generated > 2500, "{generated} of 3000 expressions");
+    assert!(
+        generated == 0 || generated > 2500,
+        "code was generated for only {generated} of 3000 expressions"
+    );
 }
 
 /// Number of elements: more than two blocks, and not a multiple of a block.
@@ -177,8 +181,8 @@ fn run<T: Copy + Default>(work: &VectorLoop, operands: &[Operand]) -> Vec<T> {
     to
 }
 
-/// Compares each pair with its operations, run one after another, on elements of a type. Returns the
-/// number of pairs.
+/// Compares the loop of each pair of operations with the two operations, run one after another, on elements
+/// of a type. Returns the number of pairs.
 fn compare_pairs<T: Copy + Default, B: PartialEq + std::fmt::Debug>(
     dtype: DType,
     operands: [Vec<T>; 3],
@@ -204,7 +208,7 @@ fn compare_pairs<T: Copy + Default, B: PartialEq + std::fmt::Debug>(
         let expected: Vec<T> = run(&work(second).unwrap(), &last);
         let found: Vec<T> = run(&both, &[each(a), each(b), c]);
         let same = found.iter().zip(&expected).all(|(x, y)| bits(*x) == bits(*y));
-        assert!(same, "{first:?}, {second:?}, swapped: {swapped}");
+        assert!(same, "the loop of {first:?} and {second:?} has other results (swapped: {swapped})");
         count += 1;
     }
     count

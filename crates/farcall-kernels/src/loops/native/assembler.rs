@@ -93,7 +93,7 @@ impl Assembler {
             Last::Register(rm) => self.bytes(&[0xc0 | (reg & 7) << 3 | rm & 7]),
             Last::Memory(Memory { base: Reg(base), offset }) => {
                 self.bytes(&[0x80 | (reg & 7) << 3 | base & 7]);
-                // This register number means that a byte `SIB` follows.
+                // With this base register, the encoding requires a byte `SIB`.
                 if base & 7 == 4 {
                     self.bytes(&[0x24]);
                 }
@@ -102,7 +102,8 @@ impl Assembler {
         }
     }
 
-    /// Writes a vector operation on 32 bytes, or on 16: `reg`, `second`, `last`.
+    /// Writes a vector operation on 32 bytes if `long`, else on 16. Its operands are `reg`, `second` and
+    /// `last`.
     pub(crate) fn vector(&mut self, op: Opcode, long: bool, reg: Vector, second: Vector, last: Last) {
         let rm = match last {
             Last::Register(rm) => rm,
@@ -128,7 +129,7 @@ impl Assembler {
         self.bytes(&[byte]);
     }
 
-    /// An instruction on general registers, of 64 bits or 32.
+    /// Writes an instruction on general-purpose registers, of 64 bits if `wide`, else of 32 bits.
     fn general(&mut self, wide: bool, code: &[u8], reg: u8, last: Last) {
         let rm = match last {
             Last::Register(rm) => rm,
@@ -139,7 +140,7 @@ impl Assembler {
         self.operands(reg, last);
     }
 
-    /// Loads 64 bits, or 32 with zero extension.
+    /// Loads 64 bits if `wide`, else 32 bits with zero extension.
     pub(crate) fn load(&mut self, wide: bool, to: Reg, from: Memory) {
         self.general(wide, &[0x8b], to.0, Last::Memory(from));
     }
@@ -153,7 +154,7 @@ impl Assembler {
         self.general(false, &[0x88], from.0, Last::Memory(to));
     }
 
-    /// Loads one byte, or two, with zero extension.
+    /// Loads two bytes if `two`, else one byte, with zero extension.
     pub(crate) fn load_narrow(&mut self, two: bool, to: Reg, from: Memory) {
         self.general(false, &[0x0f, 0xb6 | u8::from(two)], to.0, Last::Memory(from));
     }

@@ -25,8 +25,9 @@ const RESIDENT_CONSTANTS: [usize; 3] = [6, 4, 0];
 #[repr(C)]
 struct Call {
     from: [*const u8; MAX_OPERANDS],
-    /// Distance in bytes between the blocks of each operand, and between its vectors.
+    /// Distance in bytes between the blocks of each operand.
     by_block: [usize; MAX_OPERANDS],
+    /// Distance in bytes between the vectors of each operand.
     by_vector: [usize; MAX_OPERANDS],
     to: *mut u8,
     blocks: usize,
@@ -34,7 +35,7 @@ struct Call {
     constants: *const Constant,
 }
 
-/// An element, repeated for a vector.
+/// A vector of copies of one element.
 #[repr(C, align(32))]
 #[derive(Clone, Copy)]
 struct Constant([u8; VECTOR_BYTES]);
@@ -91,8 +92,8 @@ impl Code {
         let mut result = Constant([0; VECTOR_BYTES]);
         for (i, size) in self.sizes.iter().enumerate().filter(|(_, size)| **size > 0) {
             let first = if from[i].is_repeated() { 0 } else { n - rest };
-            // SAFETY: operands have as many elements as there are results, and a repeated operand has at
-            // least as many as remain.
+            // SAFETY: an operand has as many elements as there are results; a repeated operand has at least
+            // `rest` copies of its element.
             unsafe {
                 let at = from[i].at.add(first * size);
                 std::ptr::copy_nonoverlapping(at, vectors[i].0.as_mut_ptr(), rest * size);
@@ -100,7 +101,7 @@ impl Code {
             call.from[i] = vectors[i].0.as_ptr();
         }
         (call.to, call.blocks, call.vectors) = (result.0.as_mut_ptr(), 0, 1);
-        // SAFETY: one vector is computed, from `vectors` to `result`.
+        // SAFETY: the call computes one vector. It only reads `vectors` and only writes `result`.
         unsafe { self.enter(&call) };
         // SAFETY: `rest` results remain to be written.
         unsafe {

@@ -44,7 +44,7 @@ pub(crate) struct Vectors {
     /// Time of the last use of each register, by the clock `now`.
     used: [u32; 16],
     now: u32,
-    /// A bit for each register that keeps its contents.
+    /// Bit mask of the registers whose contents are kept.
     kept: u16,
 }
 
@@ -188,7 +188,7 @@ impl Emitter {
         }
     }
 
-    /// Returns the result of an operation on `bytes` bytes of elements of this size.
+    /// Emits an operation on `bytes` bytes of elements of this size. Returns the register of the result.
     pub(crate) fn apply(
         &mut self,
         op: ScalarOp,
@@ -327,7 +327,7 @@ impl Emitter {
         self.op(XOR, bytes, x, ones)
     }
 
-    /// Returns the mask of `pred`s for elements of this size.
+    /// Widens `pred`s to a mask of elements of this size.
     pub(crate) fn widened(&mut self, preds: Vector, size: usize, bytes: usize) -> Option<Vector> {
         let words = self.map(WIDEN_BYTES[by_size(size)], bytes, preds)?;
         let zero = self.op(XOR, bytes, words, words)?;
@@ -364,7 +364,7 @@ pub(crate) fn float(code: u8, size: usize, bytes: usize) -> Opcode {
     Opcode::new(if bytes == size { 2 + double } else { double }, 1, code)
 }
 
-/// An operation on integers.
+/// Returns the opcode of an operation on integers.
 fn integer(op: Binary, dtype: DType) -> Option<Opcode> {
     let wide = dtype.size() == 8;
     let by_size = |narrow: Opcode, of_64: Opcode| Some(if wide { of_64 } else { narrow });

@@ -125,8 +125,9 @@ fn one(size: usize) -> [u8; 8] {
 pub(crate) struct Evaluator<'a> {
     pub(crate) emitter: &'a mut Emitter,
     pub(crate) constants: &'a mut Constants,
-    /// Size of an element, and of all elements, in bytes.
+    /// Size of an element in bytes.
     pub(crate) size: usize,
+    /// Size of all elements of a vector in bytes.
     pub(crate) bytes: usize,
 }
 

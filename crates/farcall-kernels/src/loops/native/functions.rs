@@ -209,7 +209,7 @@ impl<F: FnMut(u32) -> Option<Last>> Writer<'_, F> {
         let bound = self.load(TANH_SMALL)?;
         let is_small = self.emitter.compare_floats(4, VECTOR_BYTES, a, bound, BELOW)?;
         let y = self.emitter.choose(is_small, 4, VECTOR_BYTES, small, y)?;
-        // `y` is positive or NaN, and its sign bit is not set.
+        // The sign bit of `y` is not set, so the operation OR gives `y` the sign of `x`.
         let sign = self.bits_from(AND, x, SIGN)?;
         self.op(OR, y, sign)
     }

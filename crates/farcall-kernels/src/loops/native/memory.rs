@@ -2,7 +2,7 @@
 
 use std::ptr::NonNull;
 
-/// Machine code that can be entered and not written.
+/// Machine code in memory that is executable and no longer writable.
 pub(crate) struct Executable {
     data: NonNull<u8>,
     len: usize,
@@ -20,7 +20,7 @@ impl Executable {
         if code.is_empty() {
             return None;
         }
-        // SAFETY: a new anonymous mapping at an address of the system's choice.
+        // SAFETY: the mapping is new, and the system chooses an address where no other memory is.
         let data = unsafe { libc::mmap(std::ptr::null_mut(), code.len(), access, flags, -1, 0) };
         if data == libc::MAP_FAILED {
             return None;

@@ -73,7 +73,7 @@ struct Asked {
     most: u64,
 }
 
-/// Runs a step with its loop.
+/// Runs a step by its prebuilt loop.
 ///
 /// # Safety
 /// Same requirements as [`Line::run`](super::line::Line::run); `bases` points to the first base address.

@@ -314,7 +314,7 @@ impl Emitter {
             }
         }
         if !reads {
-            // The window may be anywhere in the updated tensor.
+            // The window may be anywhere in the updated tensor, so no bytes of it stay known.
             self.vectors.written(step.to.base, 0, u64::MAX);
         }
         Some(())

@@ -1,4 +1,4 @@
-//! Compares generated code with loops, bit by bit.
+//! Compares the results of generated code with those of prebuilt loops, bit by bit.
 
 use farcall_ir::op::{Binary, Compare, ComparisonDirection, FormOp, Unary};
 use farcall_ir::{DType, Op, TensorType};
@@ -69,7 +69,7 @@ fn both(op: &Op, bodies: &[Body], inputs: &[TensorType], to: &TensorType, seed: 
         memory.push(vec![0; line.constant_bytes().max(1)]);
         memory.push(vec![0; line.registers().max(1)]);
         line.write_constants(&mut memory[inputs.len() + 1]);
-        // The memory is aligned for all element types.
+        // Memory of `u128` is aligned for all element types.
         let mut aligned: Vec<Vec<u128>> = memory.iter().map(|m| vec![0; m.len().div_ceil(16)]).collect();
         for (to, from) in aligned.iter_mut().zip(&memory) {
             // SAFETY: `aligned` has at least as many bytes as `memory`.
@@ -101,7 +101,7 @@ fn bytes_of(words: &[u128]) -> &[u8] {
     unsafe { std::slice::from_raw_parts(words.as_ptr().cast(), size_of_val(words)) }
 }
 
-/// Makes all NaNs of a type equal.
+/// Returns the elements with one bit pattern for all NaNs, whose bits may differ.
 fn settled(bytes: &[u8], dtype: DType) -> Vec<u8> {
     match dtype {
         DType::F32 => {
@@ -122,7 +122,7 @@ fn check(op: &Op, bodies: &[Body], inputs: &[DType], to: DType) -> usize {
         let types: Vec<TensorType> = inputs.iter().map(|d| TensorType::new(*d, vec![n])).collect();
         let y = TensorType::new(to, vec![n]);
         let Some([a, b]) = both(op, bodies, &types, &y, n as u64) else { continue };
-        assert_eq!(settled(&a, to), settled(&b, to), "{op:?} {bodies:?} {types:?}");
+        assert_eq!(settled(&a, to), settled(&b, to), "results of {op:?} {bodies:?} on {types:?}");
         checked += 1;
     }
     checked
@@ -147,7 +147,7 @@ fn operations() {
             checked += check(&Op::Convert, &[], &[from], dtype);
         }
     }
-    assert!(checked > 1000, "{checked}");
+    assert!(checked > 1000, "only {checked} results were compared");
 }
 
 #[test]
@@ -179,11 +179,11 @@ fn pairs_of_operations() {
             }
         }
     }
-    assert!(checked > 500, "{checked}");
+    assert!(checked > 500, "only {checked} results were compared");
 }
 
 /// Counts up to a number in a loop for which the runner allows `turns` iterations. Returns the count, and the
-/// iterations left.
+/// number of iterations left: `Err` if the runner ended the loop early.
 fn counted(to: i64, turns: u64) -> (i64, Result<u64, u64>) {
     let ty = TensorType::scalar(DType::S64);
     let less = Op::Compare(Compare { direction: ComparisonDirection::Lt, kind: None });

@@ -94,7 +94,7 @@ fn only(steps: &[SsaLoop], slot: Slot, level: Level, uses: &[usize]) -> Option<u
     }
 }
 
-/// `(x << a) | (x >> (32 - a))`
+/// Merges the shifts and the `or` of `(x << a) | (x >> (32 - a))` into a rotation.
 fn rotation(steps: &mut [SsaLoop], s: usize, uses: &mut [usize]) -> Option<()> {
     let Some(ScalarOp::Binary(Binary::Or | Binary::Xor | Binary::Add, DType::U32 | DType::S32)) =
         steps[s].op.scalar_op()
@@ -129,7 +129,7 @@ fn rotation(steps: &mut [SsaLoop], s: usize, uses: &mut [usize]) -> Option<()> {
     Some(())
 }
 
-/// `g(f(a, b), c)`
+/// Merges the two operations of `g(f(a, b), c)` into one step.
 fn pair(steps: &mut [SsaLoop], s: usize, uses: &mut [usize]) -> Option<()> {
     let (step, second) = (&steps[s], steps[s].op.scalar_op()?);
     let found = step.operands.iter().enumerate().find_map(|(i, slot)| {

@@ -75,7 +75,7 @@ enum Value {
     Part(usize),
     /// A value of rows, repeated.
     Repeated(Slot),
-    /// Accumulated by a step.
+    /// A value accumulated by the step with this number.
     Accumulated(usize),
 }
 
@@ -295,7 +295,7 @@ impl<'a> Builder<'a> {
         ty: &TensorType,
         dims: &[usize],
     ) -> Option<Value> {
-        // If the dimensions are in another order, the broadcast is also a transposition.
+        // If the dimensions are in another order, the broadcast is also a transposition, which is refused.
         if from.dtype != ty.dtype || dims.len() != from.rank() || !dims.is_sorted() {
             return None;
         }

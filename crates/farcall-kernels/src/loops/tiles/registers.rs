@@ -28,8 +28,8 @@ impl Registers {
         let mut free: Vec<usize> = Vec::new();
         let mut ends: Vec<Vec<usize>> = vec![Vec::new(); steps.len()];
         for (s, step) in steps.iter().enumerate() {
-            // The registers of a step's operands become free only afterwards, so that a step never writes to
-            // a register that it reads.
+            // The registers of a step's operands become free only after its own register is assigned, so that
+            // a step never writes to a register that it reads.
             if direct[s].is_none() && step.op.accumulator().is_none() {
                 let kind = (step.level, step.bytes);
                 let used = free.iter().rposition(|r| registers.all[*r] == kind).map(|i| free.remove(i));
@@ -47,7 +47,7 @@ impl Registers {
         registers
     }
 
-    /// Returns the number of bytes per element of a tile, over the registers of all full values.
+    /// Returns the number of bytes that the registers of all full values take per element of a tile.
     pub(super) fn width(&self) -> usize {
         let full = self.all.iter().filter(|(level, _)| matches!(level, Level::Full | Level::Fixed));
         full.map(|(_, size)| size).sum()

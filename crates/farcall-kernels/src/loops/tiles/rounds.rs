@@ -54,7 +54,7 @@ struct Graph<'a> {
     users: &'a [Vec<usize>],
 }
 
-/// `sum = a + b`, `mixed = b.rotate_left(by) ^ sum`
+/// A round: `sum = a + b`, then `mixed = b.rotate_left(by) ^ sum`.
 struct Round {
     /// `a` and `b`
     from: [Slot; 2],

@@ -79,8 +79,8 @@ impl Program {
             line.push((step.into_loop(tile), op), &operands, to, [n, bytes]);
         }
         for total in self.totals {
-            // SAFETY: an earlier step has initialized the only accumulator; the output has the result's
-            // elements.
+            // SAFETY: an earlier step has initialized the only accumulator; the output has room for the
+            // result.
             let code =
                 VectorLoop::new(move |[parts, ..], to, _| unsafe { total.accumulator.end(parts.at, 1, to) });
             let parts = (At::Scratch(total.parts), Access::Each);

@@ -510,7 +510,7 @@ unsafe fn sum_lanes<const IS_FAR: bool>(x: *const f32, n: usize, identity: f64) 
         high = _mm512_add_pd(high, _mm512_cvtps_pd(b));
     }
     let mut lanes = [0.0; LANES];
-    // SAFETY: each vector is half of the lanes.
+    // SAFETY: each vector fills half of `lanes`.
     unsafe {
         _mm512_storeu_pd(lanes.as_mut_ptr(), low);
         _mm512_storeu_pd(lanes.as_mut_ptr().add(LANES / 2), high);
@@ -518,8 +518,9 @@ unsafe fn sum_lanes<const IS_FAR: bool>(x: *const f32, n: usize, identity: f64) 
     lanes
 }
 
-/// A reducer made of functions. Loops for `VECTORS` are compiled for each operation; the functions are then
-/// closures. Other loops are compiled once for all operations on a type, and call function pointers.
+/// A reducer made of functions. If `VECTORS` is true, the functions are closures, and loops are compiled for
+/// each operation. Otherwise they are function pointers, and loops are compiled once for all operations on a
+/// type.
 struct FnReducer<T, A, W, N, C, const VECTORS: bool> {
     widen: W,
     narrow: N,

@@ -156,8 +156,8 @@ fn exp<T: Component>(z: C) -> C {
 fn log<T: Component>(z: C) -> C {
     let (a, b) = (larger(z.re.abs(), z.im.abs()), if z.re.abs() > z.im.abs() { z.im } else { z.re });
     let (high, low) = (a * a, b * b);
-    // If the sum of the squares is near 1, the logarithm needs the sum minus one, with the rounding errors of
-    // the squares.
+    // If the sum of the squares is near 1, the logarithm is computed from the sum minus one, to which the
+    // rounding errors of the squares are added.
     let sum = high + low;
     let first = high - 1.0;
     let less = first + low;
@@ -314,7 +314,7 @@ fn binary_of<T: Component>(op: Binary) -> Option<VectorLoop> {
         Binary::Divide => map2_near::<Complex<T>, Complex<T>>(
             move |x, y| narrow(divide(wide(x), wide(y))),
             move |x, y| {
-                // Products with a part of the divisor are normal numbers or zero.
+                // The product of such a part and a part of the divisor is a normal number or zero.
                 let fits = |part: f64| part == 0.0 || (part.abs() > 1e-150 && part.abs() < 1e70);
                 let x = wide(x);
                 ordinary(wide(y)) && fits(x.re) && fits(x.im)

@@ -34,7 +34,7 @@ pub(crate) unsafe fn splat(from: *const u8, to: *mut u8, size: usize, n: usize) 
 pub(crate) struct Iota {
     stride: usize,
     size: usize,
-    /// Writes elements: the first element number, and the count.
+    /// Writes elements, given the number of the first element and the count.
     pub(crate) run: unsafe fn(&Iota, *mut u8, usize, usize),
 }
 

@@ -254,7 +254,7 @@ mod tests {
     fn f16_has_the_bits_of_half() {
         for bits in 0..=u16::MAX {
             let x = f16::from_bits(bits);
-            assert_eq!(x.widen().to_bits(), x.to_f32().to_bits(), "{bits:#x}");
+            assert_eq!(x.widen().to_bits(), x.to_f32().to_bits(), "f16 {bits:#x} as f32");
         }
         let near = |x: f32| [x.to_bits().wrapping_sub(1), x.to_bits(), x.to_bits().wrapping_add(1)];
         let between = (0..=u16::MAX).flat_map(|bits| {

@@ -230,16 +230,16 @@ mod tests {
             let expected = |x: f64| minifloat::encode(to, x);
             let from = |dtype: DType| convert(dtype, to).unwrap();
             for (x, code) in singles.iter().zip(run::<f32, u8>(&from(DType::F32), &singles)) {
-                assert_eq!(code, expected(f64::from(*x)), "{to} of {x:e} ({:#x})", x.to_bits());
+                assert_eq!(code, expected(f64::from(*x)), "code of {x:e} ({:#x}) in {to}", x.to_bits());
             }
             for (x, code) in doubles.iter().zip(run::<f64, u8>(&from(DType::F64), &doubles)) {
-                assert_eq!(code, expected(*x), "{to} of {x:e} ({:#x})", x.to_bits());
+                assert_eq!(code, expected(*x), "code of {x:e} ({:#x}) in {to}", x.to_bits());
             }
             for (x, code) in halves.iter().zip(run::<u16, u8>(&from(DType::F16), &halves)) {
-                assert_eq!(code, expected(f16::from_bits(*x).to_f64()), "{to} of f16 {x:#x}");
+                assert_eq!(code, expected(f16::from_bits(*x).to_f64()), "code of f16 {x:#x} in {to}");
             }
             for (x, code) in halves.iter().zip(run::<u16, u8>(&from(DType::BF16), &halves)) {
-                assert_eq!(code, expected(bf16::from_bits(*x).to_f64()), "{to} of bf16 {x:#x}");
+                assert_eq!(code, expected(bf16::from_bits(*x).to_f64()), "code of bf16 {x:#x} in {to}");
             }
         }
     }
@@ -252,12 +252,16 @@ mod tests {
             let numbers = run::<u8, f32>(&convert(from, DType::F32).unwrap(), codes);
             for (code, number) in codes.iter().zip(numbers) {
                 let expected = minifloat::decode(from, *code) as f32;
-                assert_eq!(number.to_bits(), expected.to_bits(), "{from} {code:#x}");
+                assert_eq!(number.to_bits(), expected.to_bits(), "value of code {code:#x} of {from}");
             }
             let [doubles, halves, brains] =
                 [DType::F64, DType::F16, DType::BF16].map(|to| convert(from, to).unwrap());
             for (code, number) in codes.iter().zip(run::<u8, f64>(&doubles, codes)) {
-                assert_eq!(number.to_bits(), minifloat::decode(from, *code).to_bits(), "{from} {code:#x}");
+                assert_eq!(
+                    number.to_bits(),
+                    minifloat::decode(from, *code).to_bits(),
+                    "value of code {code:#x} of {from}"
+                );
             }
             for (code, number) in codes.iter().zip(run::<u8, f16>(&halves, codes)) {
                 assert_eq!(number.to_bits(), f16::from_f64(minifloat::decode(from, *code)).to_bits());

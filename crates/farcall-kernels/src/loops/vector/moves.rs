@@ -15,7 +15,7 @@ use crate::types::{ReadIndex, by_size};
 pub(crate) struct Window {
     pub(crate) moves: Moves,
     pub(crate) indices: SmallVec<[Index; 2]>,
-    /// True if the source is shifted, else the destination.
+    /// True if the indices shift the source; false if they shift the destination.
     pub(crate) reads: bool,
     /// True if the last operand is an additional shift in elements, because there are more indices than a
     /// step has operands.

@@ -238,7 +238,7 @@ mod x86 {
         }
         #[inline(always)]
         fn splat(word: u32) -> __m512i {
-            // SAFETY: values of this type only exist where the processor has these instructions.
+            // SAFETY: this type is only used where the processor has these instructions.
             unsafe { _mm512_set1_epi32(word.cast_signed()) }
         }
         #[inline(always)]
@@ -270,7 +270,7 @@ mod x86 {
         }
         #[inline(always)]
         fn splat(word: u32) -> __m256i {
-            // SAFETY: values of this type only exist where the processor has these instructions.
+            // SAFETY: this type is only used where the processor has these instructions.
             unsafe { _mm256_set1_epi32(word.cast_signed()) }
         }
         #[inline(always)]
@@ -353,7 +353,7 @@ mod tests {
             x = x.wrapping_add(y);
             y = y.rotate_left(1) ^ x;
             let expected = (x.wrapping_add(one[0]), y.wrapping_add(each[i]));
-            assert!(results.iter().all(|(a, b)| (a[i], b[i]) == expected), "{i}");
+            assert!(results.iter().all(|(a, b)| (a[i], b[i]) == expected), "the words of pair {i} differ");
         }
     }
 }
