@@ -209,8 +209,8 @@ mod tests {
         out
     }
 
-    /// Checks that long sums consist of partial sums: without them, the root mean square of the errors would
-    /// be 3.5e-6, above the limit.
+    /// Checks that long sums consist of partial sums. Without partial sums, the root mean square of the
+    /// errors would be 3.5e-6, which is above the limit.
     #[test]
     fn long_sums_are_added_up_in_parts() {
         let (m, n, k) = (32, 32, 600);
@@ -223,7 +223,7 @@ mod tests {
             (f64::from(got) - exact).powi(2)
         };
         let rms = (out.iter().enumerate().map(error).sum::<f64>() / out.len() as f64).sqrt();
-        assert!(rms < 2.5e-6, "{rms:e}");
+        assert!(rms < 2.5e-6, "the root mean square of the errors is {rms:e}");
     }
 
     #[test]
@@ -231,10 +231,13 @@ mod tests {
         let [m, k, n] = [700, 531, 211];
         let (mut x, mut y) = (random(m * k), random(k * n));
         let whole = dot(&mut x, &mut y, [m, k, n]);
-        // The product of a part is split differently, and some of its tiles are not full.
+        // The product of fewer rows is split differently, and some of its tiles are not full.
         for rows in [2, 100] {
             let part = dot(&mut x[..rows * k], &mut y, [rows, k, n]);
-            assert!(whole.iter().zip(&part).all(|(a, b)| a.to_bits() == b.to_bits()), "{rows}");
+            assert!(
+                whole.iter().zip(&part).all(|(a, b)| a.to_bits() == b.to_bits()),
+                "the product of {rows} rows differs"
+            );
         }
     }
 }

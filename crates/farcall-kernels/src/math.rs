@@ -554,8 +554,8 @@ pub(super) mod tests {
         }
     }
 
-    /// Checks that the largest distance from the result of `exact`, in units in the last place, is below
-    /// `bound`. The numbers that are tried are spread over all bit patterns.
+    /// Checks that the results of `f` are less than `bound` units in the last place from those of `exact`.
+    /// The operands are spread over all bit patterns.
     pub(in super::super) fn worst(
         name: &str,
         f: fn(f32) -> f32,
@@ -581,7 +581,7 @@ pub(super) mod tests {
                 );
                 assert!(
                     y.is_nan() || y != 0.0 || y.is_sign_negative() == rounded.is_sign_negative(),
-                    "{name}({x:e})"
+                    "{name}({x:e}) is {y}, with the wrong sign"
                 );
                 continue;
             }

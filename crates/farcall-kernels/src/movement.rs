@@ -638,7 +638,7 @@ mod tests {
         assert_eq!(movement.pairs(2..4), [[5, 2], [2, 3]]);
     }
 
-    /// Compares ranges of elements of random movements with the indices that divisions give.
+    /// Compares ranges of random movements with source and destination indices computed by divisions.
     #[test]
     fn ranges_of_random_movements_move_the_right_elements() {
         let mut random = Random(1);
@@ -675,14 +675,14 @@ mod tests {
                 at.map(|at| usize::try_from(at).unwrap())
             };
             let pairs: Vec<[usize; 2]> = numbers.clone().map(place).collect();
-            assert_eq!(movement.pairs(numbers.clone()), pairs, "{axes:?} {numbers:?}");
+            assert_eq!(movement.pairs(numbers.clone()), pairs, "elements {numbers:?} of {axes:?}");
             let x: Vec<u32> = (0..=(src + reach) as u32).collect();
             let mut y = vec![u32::MAX; last + 1];
             let mut expected = y.clone();
             pairs.iter().for_each(|[from, to]| expected[*to] = x[*from]);
             // SAFETY: both tensors have the types of the movement, which is in order.
             unsafe { movement.run_numbers(x.as_ptr().cast(), y.as_mut_ptr().cast(), 0, numbers.clone()) };
-            assert_eq!(y, expected, "{axes:?} {numbers:?}");
+            assert_eq!(y, expected, "elements {numbers:?} of {axes:?}");
         }
         assert!(deep > 20, "only {deep} movements have more axes than fit in inline storage");
     }

@@ -105,9 +105,13 @@ mod tests {
             // SAFETY: the tensor has the type that `padded` was created for, and `found` has room for the
             // elements.
             unsafe { padded.run_within(elements.as_ptr().cast(), found.as_mut_ptr().cast(), [start, len]) };
-            assert_eq!(found, wanted[start..start + len], "{pad:?} of {from:?}, {len} from {start}");
+            assert_eq!(
+                found,
+                wanted[start..start + len],
+                "{len} elements from {start} on, {pad:?} of {from:?}"
+            );
             checked += 1;
         }
-        assert!(checked > 2000, "{checked} of 4000");
+        assert!(checked > 2000, "only {checked} of 4000 padded tensors were compared");
     }
 }

@@ -188,7 +188,7 @@ mod tests {
         let scalars = Scalars::new(&body).unwrap();
         let mut memory = vec![[0u64; 8]; scalars.frame_bytes().div_ceil(64) + 1];
         let begin = memory.as_mut_ptr().cast::<u8>();
-        // SAFETY: the memory has room for a frame, and the arguments are written.
+        // SAFETY: the memory has room for a frame, and the test writes the arguments before each call.
         unsafe {
             let mut frame = scalars.frame(begin.add(begin.align_offset(LINE_BYTES)));
             for (a, b) in [(2i32, 8i32), (2, 7), (-5, 28), (-5, 29), (1 << 16, 5)] {
@@ -196,8 +196,8 @@ mod tests {
                 frame.arg(1).cast::<i32>().write(b);
                 frame.apply();
                 let sum = a.wrapping_mul(a) + 3;
-                assert_eq!(frame.result(0).read(), u8::from(sum < b), "{a} {b}");
-                assert_eq!(frame.result(1).cast::<i32>().read(), sum, "{a} {b}");
+                assert_eq!(frame.result(0).read(), u8::from(sum < b), "comparison for {a} and {b}");
+                assert_eq!(frame.result(1).cast::<i32>().read(), sum, "sum for {a} and {b}");
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Tests that every kernel refuses a request, or stays within buffers of the requested types.
+//! Tests that every kernel either refuses a request, or stays within buffers of the requested types.
 
 use std::collections::BTreeMap;
 
@@ -34,7 +34,7 @@ impl Random {
         (0..n).map(|_| item(self)).collect()
     }
 
-    /// Returns some dimensions of a rank or, rarely, invalid ones.
+    /// Returns some of the dimensions of a tensor of this rank; rarely, invalid dimensions.
     fn dims(&mut self, rank: usize) -> Vec<usize> {
         let n = self.below(rank + 1);
         let mut all: Vec<usize> = (0..rank).collect();
@@ -56,7 +56,7 @@ impl Random {
         TensorType::new(dtype, dims)
     }
 
-    /// Returns the type of a part of a tensor or, rarely, a larger one.
+    /// Returns the type of a part of a tensor; rarely, the part is larger than the tensor.
     fn part(&mut self, of: &TensorType) -> TensorType {
         let size =
             |d: &usize| if self.below(20) == 0 { d.saturating_add(1) } else { d - d.min(&self.below(3)) };
@@ -87,7 +87,7 @@ fn body(dtype: DType, args: usize, op: Op, to: DType) -> Body {
 /// inconsistent.
 type Question = (Op, Vec<Body>, Vec<TensorType>, Vec<TensorType>);
 
-/// Starting point of a request.
+/// Types from which a generator makes a request.
 struct Start {
     dtype: DType,
     rank: usize,
@@ -97,8 +97,8 @@ struct Start {
     y: TensorType,
 }
 
-/// Generators of requests. For each generator, at least one kernel accepts some of the requests. A new
-/// generator is one more entry here.
+/// Generators of requests. For each generator, kernels must accept some of the requests. A new generator is
+/// one more entry here.
 const QUESTIONS: &[fn(&mut Random, Start) -> Question] = &[
     |_, s| (Op::Unary(Unary::Negate), vec![], vec![s.x], vec![s.y]),
     |r, s| {
@@ -264,7 +264,7 @@ fn slices(r: &mut Random, Start { rank, x, y, .. }: Start) -> Question {
         (Op::Slice(Slice { start, limit, strides }), part)
     };
     let ((first, part), dim) = (slice(r, &x), r.below(3));
-    // The sizes of the concatenation, if both parts have the same sizes along the other dimensions.
+    // The sizes of the concatenation. They are valid if both parts agree along the other dimensions.
     let size = |d: usize| {
         let [a, b] = [&part, &y].map(|t| t.sizes().get(d).copied().unwrap_or(0));
         if d == dim { a.saturating_add(b) } else { b }
@@ -375,7 +375,7 @@ fn sort_part(r: &mut Random, start: Start) -> Question {
     let (op, bodies, inputs, mut outputs) = sort(r, start);
     let Op::Sort { dim, is_stable, .. } = op else { return (op, bodies, inputs, outputs) };
     let length = inputs[0].sizes().get(dim).copied().unwrap_or(1);
-    // Sometimes an empty range, or a range past the end.
+    // Sometimes, the range is empty or ends past the end of the line.
     let part = r.below(3)..(length.saturating_sub(r.below(2)) + usize::from(r.below(20) == 0));
     for ty in &mut outputs {
         let mut sizes = ty.sizes().to_vec();
@@ -421,7 +421,7 @@ fn rng_bit_generator(r: &mut Random, Start { y, .. }: Start) -> Question {
     (Op::RngBitGenerator(algorithm), vec![], vec![state.clone()], vec![state, y])
 }
 
-/// Returns numbers to add to negative indices, valid or invalid.
+/// Returns the numbers that a gather adds to negative indices. They may be invalid.
 fn wrap(r: &mut Random) -> Vec<usize> {
     let n = r.below(3);
     r.list(n, |r| [0, 2, 5, usize::MAX][r.below(4)])
@@ -568,7 +568,7 @@ fn run(
     for (block, size) in blocks.iter_mut().zip(sizes) {
         let bytes = bytes_of(block);
         bytes.fill(margin);
-        // A `pred` must be 0 or 1.
+        // All bytes are 0 or 1, because a buffer may have elements of type `pred`.
         bytes[MARGIN..MARGIN + size].iter_mut().for_each(|b| *b = r.below(2) as u8);
     }
     let bases: Vec<*mut u8> = blocks.iter_mut().map(|b| b.as_mut_ptr().cast()).collect();
@@ -682,13 +682,16 @@ fn kernels_stay_within_their_buffers() {
             let (a, b) = (run(0xa5, None), run(0x01, None));
             let (linked, chosen) = (run(0xa5, Some(Link::Alone)), run(0xa5, Some(Link::InChoice)));
             let same = a.is_some() && a == b && a == linked && a == chosen;
-            assert!(same, "round {round}: {op:?} {inputs:?} {outputs:?}");
+            assert!(same, "round {round}: runs of {op:?} on {inputs:?} to {outputs:?} differ");
             lines += usize::from(prepared.line().is_some());
         }
     }
-    assert!(served.iter().all(|by| by.values().sum::<usize>() > 10), "{served:?}");
-    assert!(lines > 1000, "{lines} straight-line programs");
-    assert!(counted > 20, "{counted} requests with virtual operands");
+    assert!(
+        served.iter().all(|by| by.values().sum::<usize>() > 10),
+        "a generator has too few accepted requests: {served:?}"
+    );
+    assert!(lines > 1000, "only {lines} straight-line programs");
+    assert!(counted > 20, "only {counted} requests with virtual operands");
 }
 
 #[test]

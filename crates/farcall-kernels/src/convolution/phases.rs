@@ -215,7 +215,7 @@ fn inside(s: &Spatial, window: usize) -> (Spatial, usize) {
 mod tests {
     use super::*;
 
-    /// Returns all combinations of a window, a kernel index, and the element that this index meets.
+    /// Returns the number of the window, the kernel index, and the element for each pair that is multiplied.
     fn seen(s: &Spatial, [place, window]: [usize; 2], [step, apart]: [usize; 2]) -> Vec<[usize; 3]> {
         let mut all = Vec::new();
         for w in 0..s.windows.0 {
@@ -258,11 +258,11 @@ mod tests {
             let mut all = seen(&whole, [0, 0], [1, 1]);
             all.sort_unstable();
             parts.sort_unstable();
-            assert_eq!(all, parts, "{whole:?}");
+            assert_eq!(all, parts, "pairs of {whole:?}");
             compared += all.len();
         }
-        assert!(compared > 44, "{compared}");
-        assert!(most <= 8, "{most} products");
+        assert!(compared > 44, "only {compared} pairs were compared");
+        assert!(most <= 8, "a convolution takes {most} products");
     }
 
     #[test]
@@ -282,9 +282,9 @@ mod tests {
             all.sort_unstable();
             parts.sort_unstable();
             assert!(!all.is_empty());
-            assert_eq!(all, parts, "{whole:?}");
+            assert_eq!(all, parts, "pairs of {whole:?}");
             let most = runs.iter().map(|run| run.spatial.window.0 * run.count).sum::<usize>();
-            assert_eq!(most, all.len(), "padding is multiplied");
+            assert_eq!(most, all.len(), "padding must not be multiplied");
         }
     }
 }

@@ -209,7 +209,7 @@ mod tests {
                 FftPlanner::new().plan_fft(from.len(), direction).process(&mut expected);
                 let mut found = vec![Complex::zero(); from.len()];
                 Long::of(rows, columns, direction).run(&from, &mut found, &mut Vec::new());
-                assert!(near(&found, &expected), "{rows} {columns}");
+                assert!(near(&found, &expected), "transform of {rows}×{columns} elements");
             }
         }
     }
@@ -229,11 +229,11 @@ mod tests {
             RealFftPlanner::new().plan_fft_forward(2 * half).process(&mut plain, &mut expected).unwrap();
             let mut found = vec![Complex::zero(); half + 1];
             real(FftDirection::Forward).forward(&packed, &mut found, &mut Vec::new());
-            assert!(near(&found, &expected), "{rows} {columns}: {found:?} {expected:?}");
+            assert!(near(&found, &expected), "forward, {rows}×{columns}: {found:?} is not {expected:?}");
             let mut back = vec![Complex::zero(); half];
             real(FftDirection::Inverse).backward(&found, &mut back, &mut Vec::new(), &mut Vec::new());
             back.iter_mut().for_each(|x| *x /= 2.0 * half as f64);
-            assert!(near(&back, &packed), "{rows} {columns}: {back:?} {packed:?}");
+            assert!(near(&back, &packed), "backward, {rows}×{columns}: {back:?} is not {packed:?}");
         }
     }
 
