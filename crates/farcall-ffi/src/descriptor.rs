@@ -565,7 +565,7 @@ mod tests {
         descriptor = descriptor.in_namespace("acme");
         assert_eq!(names(descriptor), ["acme.an_op"]);
         descriptor.struct_size = std::mem::offset_of!(LibraryDescriptor, namespace);
-        assert_eq!(names(descriptor), ["an_op"], "an older writer has none");
+        assert_eq!(names(descriptor), ["an_op"], "descriptors of older writers have no namespace");
     }
 
     #[test]
@@ -590,7 +590,7 @@ mod tests {
             // SAFETY: a descriptor that is readable for its size.
             unsafe { Library::read(&descriptor) }.err().map(|e| e.to_string()).unwrap_or_default()
         };
-        // SAFETY: null is allowed.
+        // SAFETY: `read` accepts a null pointer.
         assert_eq!(unsafe { Library::read(std::ptr::null()) }.err(), Some(ReadError::Null));
         assert!(read(|d| d.version = 2).contains("format 2"));
         assert!(read(|d| d.ops = std::ptr::null()).contains("table of ops is null"));

@@ -275,7 +275,7 @@ mod tests {
         assert_eq!(<f32 as Float>::max(f32::of(0.1), f32::of(2)), 2.0);
     }
 
-    /// Sums 4096 ones, which neither half-width type can count.
+    /// Checks the mean of 4096 ones. A running sum in a half-width type would stop before it reaches 4096.
     #[cfg(feature = "half")]
     #[test]
     fn sums_are_kept_in_more_digits() {

@@ -329,7 +329,10 @@ mod tests {
         let edges = [0.0, f64::EPSILON / 2.0, 0.125, 0.25, 0.375, 0.5, 0.75, 1.0 - f64::EPSILON / 2.0];
         for x in (0..100_000).map(|_| stream.uniform::<f64>()).chain(edges) {
             let (found, expected) = (ln(1.0 - x), (1.0 - x).ln());
-            assert!((found - expected).abs() <= 2.0 * f64::EPSILON * expected.abs(), "ln(1 − {x}): {found}");
+            assert!(
+                (found - expected).abs() <= 2.0 * f64::EPSILON * expected.abs(),
+                "ln(1 − {x}): {found}, not {expected}"
+            );
             // The standard library gets an angle in radians, which is rounded as well.
             let (found, expected) = (cos_of_turns(x), (std::f64::consts::TAU * x).cos());
             assert!(

@@ -316,12 +316,12 @@ mod tests {
             let (found, expected) = (exp(x as f32), f64::from(x as f32).exp() as f32);
             assert!(
                 (i64::from(found.to_bits()) - i64::from(expected.to_bits())).abs() <= 2,
-                "{x}: {found}, {expected}"
+                "exp({x}) is {found}, not {expected}"
             );
             let (found, expected) = (exp(8.0 * x), (8.0 * x).exp());
             assert!(
                 (found.to_bits() as i64 - expected.to_bits() as i64).abs() <= 2,
-                "{x}: {found}, {expected}"
+                "exp(8 · {x}) is {found}, not {expected}"
             );
         }
         assert_eq!([f32::NEG_INFINITY, 0.0, f32::INFINITY].map(exp), [0.0, 1.0, f32::INFINITY]);
@@ -341,7 +341,7 @@ mod tests {
                     let (i, j) = (at / n, at % n);
                     let terms = (0..k).map(|t| a[i * strides[0] + t * strides[1]] * b[t * n + j]);
                     let rest: f64 = (*c - before[at] - terms.sum::<T>()).into();
-                    assert!(rest.abs() < 1e-4, "{m}×{k}×{n}, {at}: {rest}");
+                    assert!(rest.abs() < 1e-4, "element {at} of a product of {m}×{k}×{n} is off by {rest}");
                 }
             }
         }

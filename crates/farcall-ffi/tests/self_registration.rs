@@ -26,7 +26,7 @@ fn registers_with_every_host_of_the_process() {
         dirs.iter().enumerate().map(|(i, dir)| host(dir, &format!("early{i}"), i % 2 == 1)).collect();
 
     // SAFETY: the library of `examples/registering.rs`, whose initializer only registers its targets.
-    let library = unsafe { Library::new(path) }.expect("built by cargo test");
+    let library = unsafe { Library::new(path) }.expect("`cargo test` builds the library");
     let described = |n: i32| match n {
         0 => String::new(),
         _ => format!(
@@ -43,8 +43,8 @@ fn registers_with_every_host_of_the_process() {
     let late = host(&dirs[0], "late", true);
     assert_eq!(notes(&late), "");
     // SAFETY: `library!` exports a function of this type.
-    let register =
-        unsafe { library.get::<unsafe extern "C" fn() -> usize>(b"farcall_register_v1") }.expect("exported");
+    let register = unsafe { library.get::<unsafe extern "C" fn() -> usize>(b"farcall_register_v1") }
+        .expect("`library!` exports it");
     // SAFETY: the function takes no arguments.
     let registered = unsafe { register() };
     assert_eq!(registered, 3 * (dirs.len() + 1));
@@ -72,27 +72,27 @@ fn registers_with_every_host_of_the_process() {
     assert!(unsafe { execute(std::ptr::null_mut()) }.is_null());
 }
 
-/// Without a host, nothing happens, and nothing is printed.
+/// Checks that the library prints nothing in a process without a host.
 #[test]
 fn is_silent_where_there_is_no_host() {
     const CHILD: &str = "FARCALL_TEST_LOAD_ONLY";
     if let Some(path) = std::env::var_os(CHILD) {
         // SAFETY: the library of `examples/registering.rs`, whose initializer only registers its targets.
-        drop(unsafe { Library::new(path) }.expect("built by cargo test"));
+        drop(unsafe { Library::new(path) }.expect("`cargo test` builds the library"));
         return;
     }
-    let test = std::env::current_exe().expect("there is one");
+    let test = std::env::current_exe().expect("a test has an executable");
     let mut command = Command::new(test);
     command.args(["--exact", "is_silent_where_there_is_no_host", "--nocapture"]).env(CHILD, library());
-    let output = command.output().expect("this test runs");
+    let output = command.output().expect("the child process starts");
     assert!(output.status.success());
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
 }
 
 /// Path of the example, which `cargo test` builds beside the tests.
 fn library() -> PathBuf {
-    let test = std::env::current_exe().expect("there is one");
-    let profile = test.ancestors().nth(2).expect("tests lie in a profile's folder");
+    let test = std::env::current_exe().expect("a test has an executable");
+    let profile = test.ancestors().nth(2).expect("the executable is in a profile's folder");
     let path = profile.join("examples/libregistering.so");
     assert!(path.is_file(), "{} is missing: cargo build -p farcall-ffi --examples", path.display());
     path
@@ -102,11 +102,15 @@ fn library() -> PathBuf {
 fn handlers(library: &Library) -> (HandlerFn, HandlerFn) {
     // SAFETY: `library!` exports the function, and the library stays loaded.
     let library = unsafe {
-        let describe = library.get::<LibraryFn>(descriptor::SYMBOL.as_bytes()).expect("exported");
+        let describe =
+            library.get::<LibraryFn>(descriptor::SYMBOL.as_bytes()).expect("`library!` exports it");
         descriptor::Library::read(describe())
     };
-    let op = library.expect("it is well-formed").ops().next().expect("it has ops");
-    (op.bundle().instantiate.expect("it has state"), op.bundle().execute.expect("every op has it"))
+    let op = library.expect("the descriptor is well-formed").ops().next().expect("the library has ops");
+    (
+        op.bundle().instantiate.expect("the op has state"),
+        op.bundle().execute.expect("every op has an execute stage"),
+    )
 }
 
 fn notes(host: &Library) -> String {
@@ -129,14 +133,20 @@ fn host(include: &Path, name: &str, cpp_symbol: bool) -> Library {
     if cpp_symbol {
         command.arg("-DCPP_SYMBOL");
     }
-    assert!(command.status().expect("a C++ compiler").success(), "host.cc with {}", include.display());
+    assert!(
+        command.status().expect("the C++ compiler starts").success(),
+        "cannot compile host.cc with {}",
+        include.display()
+    );
     // SAFETY: the library's initializers have no requirements.
-    unsafe { Library::new(output) }.expect("it was just built")
+    unsafe { Library::new(output) }.expect("the host was just built")
 }
 
 /// Returns the minor version of the interface, 0.`minor`, in a header.
 fn minor(include: &Path) -> i32 {
-    let header = std::fs::read_to_string(include.join("xla/ffi/api/c_api.h")).expect("the header is there");
+    let header =
+        std::fs::read_to_string(include.join("xla/ffi/api/c_api.h")).expect("the header can be read");
     let line = header.lines().find(|line| line.contains("#define XLA_FFI_API_MINOR"));
-    line.and_then(|line| line.split_whitespace().last()?.parse().ok()).expect("it says its version")
+    line.and_then(|line| line.split_whitespace().last()?.parse().ok())
+        .expect("the header defines its minor version")
 }

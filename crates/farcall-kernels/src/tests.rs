@@ -421,7 +421,7 @@ fn rng_bit_generator(r: &mut Random, Start { y, .. }: Start) -> Question {
     (Op::RngBitGenerator(algorithm), vec![], vec![state.clone()], vec![state, y])
 }
 
-/// Returns the numbers that a gather adds to negative indices. They may be invalid.
+/// Returns the numbers that a gather or scatter adds to negative indices. They may be invalid.
 fn wrap(r: &mut Random) -> Vec<usize> {
     let n = r.below(3);
     r.list(n, |r| [0, 2, 5, usize::MAX][r.below(4)])

@@ -20,7 +20,12 @@ fn mirror_matches_the_headers() {
         let minor = header_minor(&dir);
         let expected = lines_of_the_mirror(minor);
         let found = run(&dir, minor, &program(minor));
-        assert_eq!(found.lines().count(), expected.lines().count(), "0.{minor}: {}", dir.display());
+        assert_eq!(
+            found.lines().count(),
+            expected.lines().count(),
+            "number of lines for 0.{minor} in {}",
+            dir.display()
+        );
         for (found, expected) in found.lines().zip(expected.lines()) {
             assert_eq!(found, expected, "left: {} (0.{minor}), right: farcall_ffi::abi", dir.display());
         }
@@ -79,7 +84,10 @@ fn c_slot(slot: &str) -> String {
     let camel = |snake: &str| -> String {
         snake.split('_').map(|word| word[..1].to_uppercase() + &word[1..]).collect()
     };
-    let object = OBJECTS.iter().find(|object| slot.starts_with(**object)).expect("a known object");
+    let object = OBJECTS
+        .iter()
+        .find(|object| slot.starts_with(**object))
+        .expect("the name starts with a known object");
     format!("XLA_FFI_{}_{}", camel(object), camel(&slot[object.len() + 1..]))
 }
 
@@ -155,9 +163,10 @@ fn program(minor: i32) -> String {
 
 fn header_minor(dir: &Path) -> i32 {
     let header = dir.join("xla/ffi/api/c_api.h");
-    let text = std::fs::read_to_string(&header).unwrap_or_else(|e| panic!("{}: {e}", header.display()));
+    let text =
+        std::fs::read_to_string(&header).unwrap_or_else(|e| panic!("cannot read {}: {e}", header.display()));
     let line = text.lines().find_map(|line| line.strip_prefix("#define XLA_FFI_API_MINOR "));
-    line.and_then(|minor| minor.trim().parse().ok()).expect("the header's minor version")
+    line.and_then(|minor| minor.trim().parse().ok()).expect("the header defines its minor version")
 }
 
 fn run(include: &Path, minor: i32, source: &str) -> String {
@@ -172,7 +181,7 @@ fn run(include: &Path, minor: i32, source: &str) -> String {
         .arg("-o")
         .arg(&stem)
         .output()
-        .expect("a C++ compiler");
+        .expect("the C++ compiler starts");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let output = Command::new(&stem).output().unwrap();
     assert!(output.status.success());

@@ -203,7 +203,7 @@ fn malformed_frames_are_errors() {
 #[test]
 fn a_frame_without_a_host_is_left_alone() {
     use farcall_ffi::__private::enter;
-    // SAFETY: null is allowed.
+    // SAFETY: an entry accepts a null frame.
     assert!(unsafe { enter::<affine>(std::ptr::null_mut()) }.is_null());
     check(changed(Call::to::<affine>(), |frame| frame.api = std::ptr::null()), expect!["ok"]);
 }
@@ -285,7 +285,7 @@ fn dispatch_by_dtype() {
 
 /// Takes every kind of attribute. The parameters are not in the order of their names.
 #[handler(name = "attributes")]
-#[expect(clippy::too_many_arguments, reason = "one of each")]
+#[expect(clippy::too_many_arguments, reason = "one parameter of each kind")]
 fn attributes(
     zeta: i8,
     flag: bool,
@@ -372,7 +372,7 @@ fn attributes_without_names() {
     assert_eq!(sum, [3]);
 }
 
-/// `y[i] = sum(x[i]) + bias`
+/// Sums each operand: the first one to `y`, the others to `more`.
 #[handler(name = "sums")]
 fn sums(first: &Buffer<f32>, rest: &RestOperands, y: &mut Buffer<f32>, more: &mut RestResults) -> Result<()> {
     y[0] = first.iter().sum();
@@ -440,7 +440,7 @@ fn several_variadic_parameters_share_what_is_there() {
     );
 }
 
-/// Takes lists before other parameters.
+/// Takes variadic parameters before other parameters.
 #[handler(name = "last")]
 #[rustfmt::skip]
 fn last(
@@ -462,7 +462,7 @@ fn variadic_parameters_may_come_first() {
     assert_eq!((sums, count), ([[111.0], [122.0]], [2.0]));
 }
 
-/// Takes an optional parameter before lists.
+/// Takes an optional parameter before variadic parameters.
 #[handler(name = "maybe")]
 fn maybe(
     a: Option<&Buffer<f32>>,
@@ -681,6 +681,6 @@ fn the_library_describes_itself() {
           y: Result any None 
     "#]]
     .assert_eq(&text);
-    // SAFETY: null is allowed.
+    // SAFETY: an entry accepts a null frame.
     assert!(unsafe { test_double(std::ptr::null_mut()) }.is_null());
 }

@@ -12,7 +12,7 @@ use farcall_ffi::{AttrValue, Initialized, Prepared, UserData};
 
 // ---- Completion after the handler's return ---------------------------------------------------
 
-/// Doubles `x` on the pool. `fault` is the kind of failure to cause, and its time.
+/// Doubles `x` on the pool. `fault` says which failure to cause, and when.
 #[handler(name = "later")]
 fn later(x: Kept<Buffer<f32>>, mut y: KeptMut<AnyBuffer>, fault: &str, host: &Context) -> Result<()> {
     let fault = fault.to_owned();
@@ -24,7 +24,7 @@ fn later(x: Kept<Buffer<f32>>, mut y: KeptMut<AnyBuffer>, fault: &str, host: &Co
             "panic" => panic!("in the task"),
             _ => {}
         }
-        let y = y.typed_mut::<f32, 2>().expect("a test gives it this type");
+        let y = y.typed_mut::<f32, 2>().expect("the test passes f32 of rank 2");
         for (y, x) in y.iter_mut().zip(x.iter()) {
             *y = 2.0 * x;
         }
@@ -107,7 +107,7 @@ fn reverse(x: &Buffer<i64>, y: &mut Buffer<i64>, host: &Context) -> Result<()> {
     Ok(())
 }
 
-/// Relies on the test host, which reports memory that is not freed.
+/// Checks that scratch memory is freed: the test host reports memory that is not.
 #[test]
 fn scratch_is_given_back() {
     let mut y = [0i64; 3];
@@ -224,7 +224,7 @@ fn each_stage_has_a_state() {
 // ---- Derived attributes ----------------------------------------------------------------------
 
 #[derive(FromAttr, Debug)]
-#[expect(dead_code, reason = "printed")]
+#[expect(dead_code, reason = "the fields are only printed")]
 struct Window<'w> {
     size: &'w [i64],
     #[attr(name = "pad")]
@@ -234,7 +234,7 @@ struct Window<'w> {
 }
 
 #[derive(FromAttr, Debug)]
-#[expect(dead_code, reason = "printed")]
+#[expect(dead_code, reason = "the fields are only printed")]
 struct Inner {
     level: Level,
 }

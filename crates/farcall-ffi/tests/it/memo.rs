@@ -108,11 +108,11 @@ fn a_frame_that_does_not_change_is_decoded_once() {
     changed(calls, |frame| {
         let kept = AttachedMemo::attach(frame, MEMO_BYTES);
         for input in [5f32, 7.0] {
-            // SAFETY: the operand's memory, which no call uses now.
+            // SAFETY: this is the operand's memory, which no call uses now.
             unsafe { elements.write(input) };
             call(enter::<scale>, frame);
             assert!(kept.is_filled());
-            // SAFETY: the result's first element.
+            // SAFETY: the result has a first element, which the call has written.
             assert_eq!(unsafe { *buffer(frame.rets.rets, 0).data.cast::<f32>() }, 3.0 * input);
         }
         // The entry trusts the host's memo and reads nothing in the frame, so the entry does not notice the
@@ -161,7 +161,7 @@ fn changed_frames_are_checked() {
 fn a_memo_is_of_one_frame_and_one_handler() {
     scaled(|frame| {
         let mut kept = AttachedMemo::attach(frame, MEMO_BYTES);
-        // Another handler's arguments have other types.
+        // Stored arguments of another handler have other types, so the entry must not use them.
         kept.memo.entry = enter::<count> as HandlerFn as *const _;
         call(enter::<scale>, frame);
         assert_eq!(kept.memo.entry, enter::<scale> as HandlerFn as *const _);
@@ -233,7 +233,7 @@ fn contexts_and_copied_operands_are_renewed_in_each_call() {
             call(enter::<add_one>, frame);
             assert!(kept.is_filled());
             // The operand is copied in each call.
-            // SAFETY: the result's first element.
+            // SAFETY: the result has a first element, which the call has written.
             assert_eq!(unsafe { *buffer(frame.rets.rets, 0).data.cast::<f32>() }, 2.0);
         }
         frame.args.extension_start = std::ptr::null_mut();

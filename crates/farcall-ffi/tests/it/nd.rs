@@ -43,6 +43,6 @@ fn any_rank() {
         let x: Vec<i32> = (0..n as i32).collect();
         let mut y = vec![0; n];
         assert_eq!(Call::to::<reversed>().operand(&x, &dims).result(&mut y, &dims).run(), Ok(()));
-        assert!(y.iter().eq(x.iter().rev()), "{y:?}");
+        assert!(y.iter().eq(x.iter().rev()), "{y:?} is not the reverse");
     }
 }

@@ -28,8 +28,8 @@ fn rows_of_several_buffers() {
         let (mut y, mut of) = (vec![0.0f32; 3 * rows], vec![7u64; rows]);
         let call = Call::to::<shares>().operand(&x, &[rows, 3]);
         check(call.result(&mut y, &[rows, 3]).result(&mut of, &[rows]).run(), expect!["ok"]);
-        assert!(y.iter().all(|y| *y == 1.0 / 3.0), "{rows}");
-        assert!(of.iter().copied().eq(0..rows as u64), "{of:?}");
+        assert!(y.iter().all(|y| *y == 1.0 / 3.0), "wrong shares of {rows} rows");
+        assert!(of.iter().copied().eq(0..rows as u64), "wrong indices of rows: {of:?}");
     }
 }
 

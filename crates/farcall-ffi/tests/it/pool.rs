@@ -32,7 +32,7 @@ unsafe extern "C" fn schedule(args: *mut abi::ThreadPoolScheduleArgs) -> *mut ab
 fn run_on_only_thread(call: Call<'_>, futures: bool) -> Result<()> {
     let mut table: Option<Box<Api>> = None;
     let outcome = changed(call, |frame| {
-        // SAFETY: the host's table, which is complete.
+        // SAFETY: the host's table is complete, and valid for reads.
         let mut api = Box::new(unsafe { frame.api.read() });
         api.thread_pool_schedule = Some(schedule);
         if !futures {
@@ -41,7 +41,7 @@ fn run_on_only_thread(call: Call<'_>, futures: bool) -> Result<()> {
         frame.api = &raw const **table.insert(api);
     });
     for (task, data) in QUEUE.take() {
-        // SAFETY: a scheduled task is run once, with its data.
+        // SAFETY: each scheduled task is run once, with its data.
         unsafe { task(data) };
     }
     outcome
@@ -50,8 +50,8 @@ fn run_on_only_thread(call: Call<'_>, futures: bool) -> Result<()> {
 /// Returns the result of `work`; fails if it takes too long.
 fn in_time<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     let (send, receive) = channel();
-    std::thread::spawn(move || send.send(work()).expect("somebody waits"));
-    receive.recv_timeout(Duration::from_secs(20)).expect("it does not take that long")
+    std::thread::spawn(move || send.send(work()).expect("the test waits"));
+    receive.recv_timeout(Duration::from_secs(20)).expect("the work is done in time")
 }
 
 static TASKS_RUN: AtomicUsize = AtomicUsize::new(0);

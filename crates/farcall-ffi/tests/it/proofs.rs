@@ -1,7 +1,7 @@
 //! Tests calls with frames that match a proof. Whatever changes between two calls, the handler sees what it
 //! would see without proofs, and calls that would be refused without proofs are refused.
 
-#![expect(clippy::too_many_arguments, reason = "the subject")]
+#![expect(clippy::too_many_arguments, reason = "the tests need handlers with many parameters")]
 
 use std::cell::RefCell;
 use std::ffi::c_void;
@@ -146,10 +146,10 @@ fn result(frame: &mut CallFrame, i: usize) -> &mut abi::Buffer {
 /// Calls a handler with a buffer whose `struct_size` is 0. The call is refused, unless the frame matches a
 /// proof.
 fn seen_undersized(handler: HandlerFn, frame: &mut CallFrame, place: Location) -> Option<Seen> {
-    // SAFETY: a buffer of the frame.
+    // SAFETY: `place` is that of a buffer of the frame.
     let size = unsafe { std::mem::take(&mut (*place.buffer).struct_size) };
     let seen = seen(handler, frame);
-    // SAFETY: a buffer of the frame.
+    // SAFETY: `place` is that of a buffer of the frame.
     unsafe { (*place.buffer).struct_size = size };
     seen
 }
@@ -216,7 +216,7 @@ fn with_frame<H: HandlerOp>(
 fn with_typed_frame(test: impl FnOnce(&mut CallFrame, *mut u8, &[Location])) {
     with_frame::<look>(3, 2, true, |frame, memory, places| {
         for (place, dtype) in places.iter().zip([DType::F32, DType::F64, DType::S64, DType::F32, DType::U8]) {
-            // SAFETY: a buffer of the frame.
+            // SAFETY: `place` is that of a buffer of the frame.
             unsafe { (*place.buffer).dtype = abi::DataType::from_dtype(dtype) };
         }
         test(frame, memory, places);
@@ -250,10 +250,10 @@ fn change(
 ) -> Box<dyn FnOnce(&mut CallFrame)> {
     let i = random.below(places.len());
     let Location { buffer: at, dims } = places[i];
-    // SAFETY: a buffer of the frame, valid as long as the frame.
+    // SAFETY: `at` points to a buffer of the frame, which lives as long as the frame.
     let buffer = unsafe { &mut *at };
     let undo = |old: abi::Buffer| -> Box<dyn FnOnce(&mut CallFrame)> {
-        // SAFETY: a buffer of the frame, valid as long as the frame.
+        // SAFETY: `at` points to a buffer of the frame, which lives as long as the frame.
         Box::new(move |_| unsafe { at.write(old) })
     };
     let old = || abi::Buffer { ..*buffer };
@@ -349,21 +349,28 @@ fn change_often(
     let mut random = SplitMix::new(rounds as u64 + places.len() as u64);
     let (mut refused, mut taken, mut proved) = (0, 0, 0);
     for round in 0..rounds {
-        assert!(seen(handler, frame).is_some(), "round {round}: the frame is right");
+        assert!(seen(handler, frame).is_some(), "round {round}: the unchanged frame was refused");
         proved += usize::from(is_proved(handler, frame, places[0]));
         let changes = 1 + random.below(3);
         let undo: Vec<_> =
             (0..changes).map(|_| change(frame, operands, memory, places, &mut random)).collect();
         let (again, anew) = (seen(handler, frame), seen_anew(handler, frame));
-        assert_eq!(again, anew, "round {round}");
+        assert_eq!(again, anew, "round {round}: calls with and without proofs differ");
         // A refused call does not affect the next call.
-        assert_eq!(seen(handler, frame), anew, "round {round}, once more");
+        assert_eq!(
+            seen(handler, frame),
+            anew,
+            "round {round}: the second call with the changed frame differs"
+        );
         *(if anew.is_some() { &mut taken } else { &mut refused }) += 1;
         undo.into_iter().rev().for_each(|undo| undo(frame));
     }
-    assert!(refused > rounds / 4 && taken > rounds / 20, "{refused} refused, {taken} taken");
-    // Some frames are not proved, because a changed frame has taken the site.
-    assert!(!has_proofs() || proved > rounds / 4, "{proved} proved");
+    assert!(
+        refused > rounds / 4 && taken > rounds / 20,
+        "only {refused} changed frames were refused, or only {taken} accepted"
+    );
+    // Some frames are not proved, because a changed frame has taken the place of their proof.
+    assert!(!has_proofs() || proved > rounds / 4, "only {proved} frames were proved");
 }
 
 #[test]
@@ -469,7 +476,7 @@ fn a_generic_handler_is_called_for_the_type_that_is_there() {
             |frame: &mut CallFrame| seen(handler, frame).map(|seen| seen.first().map_or(0, |x| x.1));
         let set = |dtypes: [DType; 2]| {
             for (place, dtype) in places.iter().zip(dtypes) {
-                // SAFETY: a buffer of the frame.
+                // SAFETY: `place` is that of a buffer of the frame.
                 unsafe { (*place.buffer).dtype = abi::DataType::from_dtype(dtype) };
             }
         };
@@ -477,7 +484,7 @@ fn a_generic_handler_is_called_for_the_type_that_is_there() {
             set([DType::F32; 2]);
             assert_eq!((size_of_elements(frame), size_of_elements(frame)), (Some(4), Some(4)));
             if let Some(seen) = seen_undersized(handler, frame, places[0]) {
-                assert_eq!(seen[0].1, 4, "the proof determines the element type");
+                assert_eq!(seen[0].1, 4, "an instance for another element type was called");
             }
             set([DType::F64; 2]);
             assert_eq!((size_of_elements(frame), size_of_elements(frame)), (Some(8), Some(8)));

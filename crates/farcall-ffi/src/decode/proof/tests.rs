@@ -1,5 +1,5 @@
-//! Compares frames with each instruction set of this processor, and checks the outcome against the checks of
-//! a full read.
+//! Compares frames with proofs, by each instruction set of this processor. The outcome must be the same as
+//! that of a full read with all checks.
 
 use std::ffi::c_void;
 
@@ -125,8 +125,8 @@ fn all_instructions_find_what_the_checks_find() {
         };
         for (vectors, compare) in all() {
             // SAFETY: the buffers are valid, and their number matches the shape.
-            let proof =
-                with_frame(&program, |frame| unsafe { Proof::of(frame, shape, vectors) }).expect("a proof");
+            let proof = with_frame(&program, |frame| unsafe { Proof::of(frame, shape, vectors) })
+                .expect("a frame of valid buffers has a proof");
             for _ in 0..3000 {
                 let i = random.below(2 * COUNT);
                 let old = program.change(i, &mut random);
@@ -141,19 +141,23 @@ fn all_instructions_find_what_the_checks_find() {
                         FRAME_WORDS.map(|from| *std::ptr::from_ref(frame).cast::<u64>().add(from).cast());
                     compare(&proof, frame, views.as_mut_ptr())
                 });
-                assert_eq!(found.is_null(), wanted.is_none(), "{vectors:?}: buffer {i}");
+                assert_eq!(
+                    found.is_null(),
+                    wanted.is_none(),
+                    "{vectors:?}: refusal after a change of buffer {i}"
+                );
                 if let Some(wanted) = wanted {
                     let operands = |j: usize| if found == views.as_ptr() { views[j] } else { proof.views[j] };
                     moved += usize::from(found == views.as_ptr());
                     for (j, wanted) in wanted.iter().enumerate() {
                         let found = if j < COUNT { operands(j) } else { views[j] };
-                        assert_eq!(found.span(), wanted.span(), "{vectors:?}: buffer {j}");
-                        assert_eq!(found.dims(), wanted.dims(), "{vectors:?}: buffer {j}");
+                        assert_eq!(found.span(), wanted.span(), "{vectors:?}: memory of buffer {j}");
+                        assert_eq!(found.dims(), wanted.dims(), "{vectors:?}: dimensions of buffer {j}");
                     }
                 }
                 (program.buffers[i], program.dims[i]) = old;
             }
         }
     }
-    assert!(moved > 100 || all().is_empty(), "{moved} frames whose elements had moved");
+    assert!(moved > 100 || all().is_empty(), "only {moved} accepted frames had moved elements");
 }
