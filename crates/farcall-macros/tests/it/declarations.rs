@@ -1,6 +1,6 @@
 //! Every kind of parameter that a signature can have, and the resulting descriptor.
 
-#![allow(unused_variables, reason = "kernels of which only the declaration matters")]
+#![allow(unused_variables, reason = "only the declarations of these kernels are tested")]
 
 use expect_test::expect;
 use farcall_ffi::descriptor::{LibraryOp, OpDescriptor};
@@ -70,7 +70,7 @@ fn masked(
     Ok(())
 }
 
-/// Takes variadic operands. The function of another stage takes the attribute.
+/// Takes variadic operands. The function `plan` of the instantiate stage takes the attribute.
 #[handler(name = "concat", instantiate = plan)]
 #[signature("(xs: T[*, n..., d]..., k: i64) -> (ys: T[*, n..., d]...) where T: any; d: map")]
 fn concat(xs: &RestOperands, plan: &State<i64>, ys: &mut RestResults) -> Result<()> {

@@ -147,7 +147,7 @@ fn what_does_not_fit_is_said() {
     assert_eq!(error(call), "sum: operand 1 (xs): expected f64, found f32");
 }
 
-/// A function that leaves all parameters except the host's to the signature.
+/// A function whose parameters, except for the host's, come from the signature.
 #[handler(name = "clipped")]
 #[signature((x: T[*], limit: T[], low: f32 = 0.0, mask: pred[*]?) -> (y: T[*] aliases x, over: pred[*]) where T: f32 | f64)]
 fn clipped<T: Float>(host: &Context) -> Result<()> {

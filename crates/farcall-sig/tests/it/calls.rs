@@ -14,7 +14,7 @@ const QR: &str = "(x: T[*, m, n] column_major) -> (q: T[*, m, min(m, n)] column_
 const CONV: &str = "(x: T[*, c, n], w: T[o, c, k], stride: i64 = 1, pad: i64 = 0) -> (y: T[*, o, (n+2*pad-k)/stride+1]) where T: f32; c: sum; o: map";
 const CONCAT: &str = "(xs: T[*, n..., d]...) -> (y: T[*, sum(n), d]) where T: any; d: map";
 
-/// Parses `f32[2,3]`.
+/// Parses a tensor type such as `f32[2,3]`.
 fn tensor(text: &str) -> (DType, Vec<i64>) {
     let (dtype, dims) = text.strip_suffix(']').unwrap().split_once('[').unwrap();
     let dims = dims.split(',').filter(|d| !d.trim().is_empty()).map(|d| d.trim().parse().unwrap());

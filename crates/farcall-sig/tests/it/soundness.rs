@@ -1,5 +1,5 @@
-//! Tests the batching and partitioning rules with a model kernel that keeps exactly the promises of a
-//! signature, and no more.
+//! Tests the batching and partitioning rules with a model kernel that keeps the promises of a signature, and
+//! nothing beyond these promises.
 //!
 //! The model computes each element of a result as a hash of everything that the promises let it depend on:
 //! the operands' entries at the same batch and mapped indices, over the full range of all other dimensions.
@@ -25,7 +25,7 @@ fn mix(a: u64, b: u64) -> u64 {
     x.wrapping_mul(0xBF58_476D_1CE4_E5B9) ^ (x >> 32)
 }
 
-/// All indices of a shape, in row-major order.
+/// Returns all indices of a shape, in row-major order.
 fn indices(dims: &[usize]) -> Vec<Vec<usize>> {
     dims.iter().fold(vec![vec![]], |all, d| {
         all.into_iter().flat_map(|index| (0..*d).map(move |i| [index.clone(), vec![i]].concat())).collect()
@@ -182,7 +182,7 @@ impl Op {
                 }
                 DimDecl::Size(Expr::Literal(size, _)) => *size as usize,
                 DimDecl::Each(_) => 1 + i,
-                DimDecl::Size(other) => panic!("{other}"),
+                DimDecl::Size(other) => panic!("no size for {other}"),
             });
             Tensor::random(batch.into_iter().chain(fixed).collect(), i as u64)
         };
@@ -262,13 +262,20 @@ fn a_native_batch_is_what_a_loop_gives() {
                 let expected = op.call(&(0..count).map(|i| entry(i, at)).collect::<Vec<_>>());
                 for (got, expected) in got.iter().zip(expected) {
                     let got = got.slice(0, at..at + 1);
-                    assert_eq!(got.values, expected.values, "{text} {batched:?}");
-                    assert_eq!(got.dims[1..], expected.dims, "{text} {batched:?}");
+                    assert_eq!(
+                        got.values, expected.values,
+                        "values of {text} with batched operands {batched:?}"
+                    );
+                    assert_eq!(
+                        got.dims[1..],
+                        expected.dims,
+                        "sizes of {text} with batched operands {batched:?}"
+                    );
                 }
             }
         }
     }
-    assert!(native >= 20 && looped >= 20, "{native} native, {looped} looped");
+    assert!(native >= 20 && looped >= 20, "only {native} native calls or only {looped} loops were compared");
 }
 
 #[test]
@@ -318,5 +325,5 @@ fn a_split_factor_gives_what_the_whole_gives() {
             }
         }
     }
-    assert!(splits >= 30, "{splits}");
+    assert!(splits >= 30, "only {splits} splits were compared");
 }
