@@ -392,7 +392,7 @@ mod tests {
 
     #[test]
     fn wrong_arguments_are_errors() {
-        // SAFETY: null is allowed.
+        // SAFETY: the function accepts a null pointer.
         let error = unsafe { run_id_get(null_mut()) };
         assert_eq!(
             message_of(error),

@@ -544,7 +544,7 @@ mod tests {
             threads.lock().unwrap().insert(thread::current().id());
             thread::sleep(Duration::from_millis(if i < 4 { 5 } else { 1 }));
         });
-        assert!(threads.into_inner().unwrap().len() > 1, "a thread did all parts");
+        assert!(threads.into_inner().unwrap().len() > 1, "one thread ran all parts");
         let (hold, held) = channel::<()>();
         let held = Arc::new(Mutex::new(held));
         for _ in 0..3 {
@@ -555,7 +555,7 @@ mod tests {
         pool.each(10, &|_| _ = done.fetch_add(1, Ordering::Relaxed));
         assert_eq!(done.into_inner(), 10);
         let waits = pool.shared.lock().queue.iter().any(|job| matches!(job.task, Task::Help(_)));
-        assert!(!waits, "helpers wait for work that is done");
+        assert!(!waits, "the queue still has helpers for work that is done");
         drop(hold);
     }
 
@@ -649,7 +649,7 @@ mod tests {
 
     fn status_of(child: libc::pid_t) -> i32 {
         let mut status = 0;
-        // SAFETY: writes to `status`.
+        // SAFETY: `status` is valid for writes.
         assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
         status
     }

@@ -123,7 +123,8 @@ fn the_default_body_of_eigh_agrees_with_the_handler() {
     }
 }
 
-/// Represents a complex matrix by a real one of twice the size, such that products correspond.
+/// Represents a complex matrix by a real matrix of twice the size. The product of two complex matrices is
+/// then represented by the product of the real matrices.
 fn as_real(x: &Literal) -> Vec<f64> {
     let [m, n] = x.dims().try_into().unwrap();
     let parts: Vec<Complex<f64>> = x
@@ -159,7 +160,7 @@ fn complex_matrices_are_left_to_the_default_body() {
                 let why = chosen(&module, Platform::Host, &registry()).unwrap_err();
                 assert!(why.contains(&format!("QR decompositions of {dtype} are not supported")), "{why}");
                 let [q, r] = by_default(&module, &x);
-                // LAPACK's diagonal is real.
+                // As in LAPACK, the diagonal of `r` must be real.
                 let diagonal = (0..k.min(n)).map(|i| r.get(i * n + i));
                 assert!(
                     diagonal.into_iter().all(|d| matches!(d, Scalar::Complex(d) if d.im.abs() < tolerance))
@@ -174,7 +175,9 @@ fn complex_matrices_are_left_to_the_default_body() {
             let x = complex(dtype, &[n, n]);
             let hermitian = Literal::from_fn(dtype, vec![n, n], |at| {
                 let (i, j) = (at / n, at % n);
-                let Scalar::Complex(x) = x.get(i.max(j) * n + i.min(j)) else { panic!() };
+                let Scalar::Complex(x) = x.get(i.max(j) * n + i.min(j)) else {
+                    panic!("an element is not complex")
+                };
                 Scalar::Complex(if i > j {
                     x
                 } else if i == j {

@@ -38,7 +38,10 @@ fn check(x: &Literal, dx: &Literal, [op, jvp, vjp]: [&str; 3], results: &[&[usiz
     let given: Vec<&Literal> = values.iter().chain(&cotangents).collect();
     let gradient = call(vjp, &given, &[(DType::F64, x.dims())]).unwrap();
     let (along, back) = (dot(&cotangents, &tangents), dot(&gradient, std::slice::from_ref(dx)));
-    assert!((along - back).abs() < 1e-9 * along.abs().max(1.0), "{along} is not {back}");
+    assert!(
+        (along - back).abs() < 1e-9 * along.abs().max(1.0),
+        "the tangents give {along}, but the cotangent gives {back}"
+    );
 }
 
 #[test]

@@ -19,7 +19,7 @@ fn last(x: &Literal) -> [usize; 2] {
     x.dims()[x.dims().len() - 2..].try_into().unwrap()
 }
 
-/// LAPACK's `geqr2` and `org2r` according to their documentation, with all columns of `q`.
+/// Computes all columns of `q`, and `r`, like LAPACK's `geqr2` and `org2r` according to their documentation.
 fn by_the_book(x: &[f64], [m, n]: [usize; 2]) -> [Vec<f64>; 2] {
     let (mut q, mut r) = (identity(m), x.to_vec());
     for j in 0..m.min(n) {
@@ -84,8 +84,8 @@ fn factors_are_orthonormal_and_triangular() {
     }
 }
 
-/// Columns that depend on preceding columns leave a zero on the diagonal, and the next reflection begins
-/// below it.
+/// Checks matrices with a column that depends on preceding columns. The column leaves a zero on the diagonal,
+/// and the next reflection begins below this zero.
 #[test]
 fn dependent_columns_are_decomposed_as_lapack_does() {
     let x = random(DType::F64, &[5, 4], 3);
@@ -106,7 +106,7 @@ fn dependent_columns_are_decomposed_as_lapack_does() {
     }
 }
 
-/// Error bounds of EXLA's tests, in programs like EXLA's.
+/// Checks the error bounds of EXLA's tests, with programs like EXLA's.
 #[test]
 fn the_product_is_the_matrix_to_the_last_digits() {
     let bars = [
@@ -145,7 +145,7 @@ fn matrices_of_a_batch_are_decomposed_independently() {
         let x = random(DType::F32, &[3, batch, m, n], 5);
         let [q, r] = qr(&x, k).unwrap();
         let again = qr(&x, k).unwrap();
-        assert!(q == again[0] && r == again[1], "{m}×{n}");
+        assert!(q == again[0] && r == again[1], "two runs on {m}×{n} matrices differ");
         let (q, r, entries) = (numbers(&q), numbers(&r), numbers(&x));
         for i in [0, 1, batch, 3 * batch - 1] {
             let alone = tensor(DType::F32, &[m, n], |at| entries[i * m * n + at]);
