@@ -149,8 +149,8 @@ mod tests {
     fn measured_limits_are_plausible() {
         let pool = ThreadPool::new(1);
         let bandwidth = triad_bandwidth(1 << 16, &pool);
-        assert!((1e7..1e13).contains(&bandwidth), "{bandwidth}");
+        assert!((1e7..1e13).contains(&bandwidth), "a bandwidth of {bandwidth} B/s is not plausible");
         let flops = peak_flops(&pool);
-        assert!((1e7..1e13).contains(&flops), "{flops}");
+        assert!((1e7..1e13).contains(&flops), "a speed of {flops} FLOP/s is not plausible");
     }
 }

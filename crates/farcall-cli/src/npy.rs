@@ -364,7 +364,7 @@ mod tests {
         assert_eq!(error, "element 1 is 0x08, which is out of the range of s4");
     }
 
-    /// Fuzzes with damaged .npy files: each yields a tensor or an error. `FARCALL_FUZZ_ITERATIONS` sets the
+    /// Checks that each damaged .npy file yields a tensor or an error. `FARCALL_FUZZ_ITERATIONS` sets the
     /// number of iterations.
     #[test]
     fn damaged_files_are_tensors_or_errors() {
@@ -396,6 +396,6 @@ mod tests {
             let outcome = read_one_of(whole(&file), &[*dtype, DType::BF16]);
             read += u64::from(outcome.is_ok());
         }
-        assert!(read > iterations / 50, "{read} of {iterations}");
+        assert!(read > iterations / 50, "only {read} tensors were read in {iterations} iterations");
     }
 }

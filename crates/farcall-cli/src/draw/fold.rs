@@ -128,7 +128,7 @@ mod tests {
             panel.add(Node::new(Kind::CustomCall, "call"));
         });
         fold(&mut panel);
-        assert!(panel.nodes.len() <= MAX_NODES, "{}", panel.nodes.len());
+        assert!(panel.nodes.len() <= MAX_NODES, "{} nodes are left", panel.nodes.len());
     }
 
     #[test]

@@ -826,7 +826,7 @@ fn paths_need_not_be_utf8() {
     assert!(with(&["test"], &["--jobs".as_ref(), "2".as_ref()]).contains("1 passed"));
 }
 
-/// Worker processes have the limits of the process that starts them.
+/// Checks that worker processes have the limits of the process that starts them.
 #[test]
 fn tests_run_under_the_limits() {
     let folder = Folder::new().with(

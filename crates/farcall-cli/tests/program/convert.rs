@@ -175,7 +175,7 @@ fn a_program_has_many_texts() {
     );
 }
 
-/// A program stays the same through any sequence of conversions.
+/// Checks that a program stays the same through a sequence of conversions.
 #[test]
 fn a_chain_of_conversions_changes_nothing() {
     // StableHLO text is written without locations, which are not part of the program.
@@ -226,7 +226,7 @@ fn what_cannot_be_converted_is_named() {
     assert!(ended.stdout.contains("stablehlo-generic"));
 }
 
-/// Portable artifacts and files of `jax.export` are recognized by their content.
+/// Checks that portable artifacts and files of `jax.export` are recognized by their content.
 #[test]
 fn artifacts_are_programs() {
     let artifacts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../farcall-ir/tests/artifacts");

@@ -44,8 +44,8 @@ fn fed(folder: &Folder, args: &[&str]) -> Child {
         .unwrap()
 }
 
-/// Writes bytes, then zeros, until the program stops reading. Returns the number of bytes and the program's
-/// output.
+/// Writes the bytes `begin`, then zeros, until the program stops reading. Returns the number of written
+/// bytes, and the program's standard error.
 fn feed(folder: &Folder, args: &[&str], begin: &[u8]) -> (usize, String) {
     let mut child = fed(folder, args);
     let mut stdin = child.stdin.take().unwrap();
@@ -76,8 +76,12 @@ fn a_pipe_is_looked_at_from_its_first_bytes_on() {
     }
     for (begin, why) in beginnings {
         let (written, said) = feed(&folder, &["run", "-"], &begin);
-        assert!(said.contains(why), "{} bytes: {said}", begin.len());
-        assert!(written <= 4 << 20, "{} bytes: {written} were taken", begin.len());
+        assert!(said.contains(why), "for input that begins with {} bytes: {said}", begin.len());
+        assert!(
+            written <= 4 << 20,
+            "{written} bytes were read of input that begins with {} bytes",
+            begin.len()
+        );
     }
 }
 
@@ -128,6 +132,9 @@ fn ctrl_c_ends_every_command() {
         // The command must not outlive the test.
         let _ = child.kill();
         let status = child.wait().unwrap();
-        assert!(!status.success() && elapsed < Duration::from_secs(1), "{args:?}: {elapsed:?}");
+        assert!(
+            !status.success() && elapsed < Duration::from_secs(1),
+            "{args:?} ended after {elapsed:?} with {status}"
+        );
     }
 }

@@ -399,7 +399,7 @@ fn passes_are_listed_and_named() {
     );
 }
 
-/// A call whose result is never used needs no target.
+/// Checks that a call whose result is never used needs no target.
 #[test]
 fn a_dead_call_needs_no_target() {
     let folder = Folder::new().with(

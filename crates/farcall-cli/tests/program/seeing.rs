@@ -70,7 +70,10 @@ fn a_profile_says_what_each_step_took() {
     let own: f64 = thunks.iter().map(|t| seconds(t, "own_seconds")).sum();
     let all = own + seconds(profile, "seconds_between_thunks");
     let runs: f64 = profile["runs"].as_array().unwrap().iter().map(|run| run.as_f64().unwrap()).sum();
-    assert!((all - runs).abs() < 1e-6 && own > 0.0, "{all} {runs} {own}");
+    assert!(
+        (all - runs).abs() < 1e-6 && own > 0.0,
+        "steps take {own} s, with the time between them {all} s; the runs take {runs} s"
+    );
 }
 
 #[test]
@@ -95,7 +98,7 @@ fn a_trace_is_in_the_format_that_perfetto_opens() {
         match event["ph"].as_str().unwrap() {
             "X" => assert!(event["ts"].is_number() && event["dur"].as_f64().unwrap() >= 0.0, "{event}"),
             "M" => assert!(event["args"].is_object(), "{event}"),
-            other => panic!("{other}"),
+            other => panic!("unexpected phase {other}"),
         }
     }
     let end = |event: &Value| event["ts"].as_f64().unwrap() + event["dur"].as_f64().unwrap();
@@ -111,7 +114,7 @@ fn a_trace_is_in_the_format_that_perfetto_opens() {
     // Every thread with events has a name.
     let named: Vec<&Value> =
         events.iter().filter(|e| e["name"] == "thread_name").map(|e| &e["tid"]).collect();
-    assert!(events.iter().all(|e| named.contains(&&e["tid"])), "{named:?}");
+    assert!(events.iter().all(|e| named.contains(&&e["tid"])), "only these threads have names: {named:?}");
 }
 
 #[test]
@@ -260,7 +263,9 @@ fn an_explanation_is_data_too() {
     assert_eq!(members, ["tanh", "add"]);
     let around = &steps[fusion["parent"].as_u64().unwrap() as usize];
     assert_eq!((&around["kind"], &around["runs_on"]), (&"while".into(), &"while".into()));
-    let number = |value: &Value, key: &str| value[key].as_u64().unwrap_or_else(|| panic!("{key}: {value}"));
+    let number = |value: &Value, key: &str| {
+        value[key].as_u64().unwrap_or_else(|| panic!("no number {key} in {value}"))
+    };
     assert!(number(plan, "arena_peak_bytes") <= number(plan, "arena_bytes"));
     let parts =
         ["input_bytes", "result_bytes", "constant_bytes", "arena_bytes"].map(|part| number(plan, part));
@@ -332,7 +337,10 @@ fn a_benchmark_compares_a_program_with_the_machine() {
     let ended = folder.farcall(args.iter().chain(&short).chain(&["--json"]));
     let report = json(&ended.stdout);
     let number = |path: &str| {
-        report.pointer(path).and_then(Value::as_f64).unwrap_or_else(|| panic!("{path}: {report:#}"))
+        report
+            .pointer(path)
+            .and_then(Value::as_f64)
+            .unwrap_or_else(|| panic!("no number {path} in {report:#}"))
     };
     let parts = ["min", "median", "p90", "p99", "max"].map(|part| number(&format!("/run_seconds/{part}")));
     assert!(parts.is_sorted() && parts[0] > 0.0, "{parts:?}");
