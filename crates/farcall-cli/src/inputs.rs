@@ -252,7 +252,7 @@ mod tests {
             let ty = TensorType::new(dtype, [40]);
             let a = make(Fill::Rand, &ty, 1).unwrap();
             assert_eq!(a, make(Fill::Rand, &ty, 1).unwrap());
-            assert!(!a.is_splat(), "{dtype}");
+            assert!(!a.is_splat(), "all random elements of {dtype} are equal");
         }
         let made =
             |spec: &str, dtype, n: usize| make(fill(spec.parse().unwrap()), &TensorType::new(dtype, [n]), 1);
@@ -266,7 +266,10 @@ mod tests {
         let iota = make(Fill::Iota, &TensorType::new(DType::C64, [2]), 0).unwrap();
         assert_eq!(iota.get(1), Scalar::Complex(Complex::new(1.0, 0.0)));
         for size in [usize::MAX, 1 << 61, 1 << 50] {
-            assert!(make(Fill::Zeros, &TensorType::new(DType::F32, [size]), 0).is_err(), "{size}");
+            assert!(
+                make(Fill::Zeros, &TensorType::new(DType::F32, [size]), 0).is_err(),
+                "{size} elements were created"
+            );
         }
     }
 }

@@ -343,9 +343,12 @@ mod tests {
         assert_eq!(encoded.len(), attrs.len());
         let back = read(&encoded).unwrap();
         assert_eq!(back.len(), attrs.len());
-        assert!(attrs.iter().all(|(name, value)| back.get(name) == Some(value)), "{back:?}");
+        assert!(
+            attrs.iter().all(|(name, value)| back.get(name) == Some(value)),
+            "values were read back as {back:?}"
+        );
         let names: Vec<&str> = back.iter().map(|(name, _)| name).collect();
-        assert!(names.is_sorted(), "{names:?}");
+        assert!(names.is_sorted(), "{names:?} are not sorted");
     }
 
     #[test]

@@ -419,7 +419,7 @@ mod tests {
             for (at, x) in to[..sizes[0] * strides[1]].iter().enumerate() {
                 let (i, j) = (at / strides[1], at % strides[1]);
                 let expected = if j < sizes[1] { from[j * strides[0] + i] } else { number(usize::MAX >> 40) };
-                assert_eq!(*x, expected, "{i} {j}");
+                assert_eq!(*x, expected, "element {j} of row {i}");
             }
         }
     }

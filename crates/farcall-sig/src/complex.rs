@@ -380,7 +380,8 @@ mod tests {
 
     #[test]
     fn functions() {
-        let close = |a: Complex<f64>, b: Complex<f64>| assert!((a - b).norm() < 1e-14, "{a} {b}");
+        let close =
+            |a: Complex<f64>, b: Complex<f64>| assert!((a - b).norm() < 1e-14, "{a} is not close to {b}");
         for z in [Complex::new(0.3, -1.2), Complex::new(-2.0, 1e-3), Complex::new(-2.0, -0.0)] {
             close(z.sqrt() * z.sqrt(), z);
             assert!(z.sqrt().re >= 0.0);

@@ -111,7 +111,7 @@ fn norm_bwd() {
     }
 }
 
-/// Three times the derivative.
+/// The tangent, but three times too large.
 #[handler(name = "symmetric.norm_jvp")]
 #[signature((x: f64[*, n, n], dx: f64[*, n, n]) -> (dy: f64[*]))]
 fn norm_jvp() {

@@ -343,7 +343,7 @@ fn a_benchmark_compares_a_program_with_the_machine() {
             .unwrap_or_else(|| panic!("no number {path} in {report:#}"))
     };
     let parts = ["min", "median", "p90", "p99", "max"].map(|part| number(&format!("/run_seconds/{part}")));
-    assert!(parts.is_sorted() && parts[0] > 0.0, "{parts:?}");
+    assert!(parts.is_sorted() && parts[0] > 0.0, "times {parts:?}");
     assert_eq!((number("/measurements"), number("/runs_per_measurement")), (7.0, 1.0));
     assert_eq!(number("/working_set_bytes"), 2_400_004.0);
     // Each of the three iterations has a tanh and an addition of tensors, and an addition of scalars. The

@@ -21,14 +21,14 @@ if "TWICE" not in os.environ:
     loaded.farcall_register_v1.restype = ctypes.c_size_t
     registered = loaded.farcall_register_v1()
     assert registered > 0, "no host was found"
-    print(f"{registered} targets, registered when the library was loaded, are known when registered again")
+    print(f"{registered} targets were registered when the library was loaded, and can be registered again")
     # A copy of the library has different functions under the same names, which the host rejects as duplicates.
     second = subprocess.run(
         [sys.executable, __file__, host, library], env={**os.environ, "TWICE": "1"}, capture_output=True, text=True
     )
     refused = [line for line in second.stderr.splitlines() if "Duplicate FFI handler registration" in line]
     assert len(refused) == registered, second.stderr
-    print(f"the {registered} targets of a copy of the library are refused, as they exist")
+    print(f"the {registered} targets of a copy of the library are rejected as duplicates")
     print("ok")
 else:
     with tempfile.TemporaryDirectory() as folder:

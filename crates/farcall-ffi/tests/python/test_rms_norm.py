@@ -1,4 +1,4 @@
-"""rms_norm of examples/jax-ffi in jaxlib: values, jit, vmap, gradients, errors."""
+"""Tests rms_norm of examples/jax-ffi in jaxlib: values, jit, vmap, gradients, errors."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""The other targets of examples/jax-ffi in jaxlib: attributes, state, aliasing."""
+"""Tests the targets of examples/jax-ffi other than rms_norm in jaxlib: attributes, state, aliasing."""
 
 import ctypes
 

@@ -253,7 +253,7 @@ mod tests {
         let name = libc.file_name().unwrap().to_string_lossy().into_owned();
         assert!(is_open(&name));
         let all = [found("/x/y.so", None)];
-        assert!(candidates(&name, &all, 0).unwrap().iter().any(|path| path.exists()), "{name}");
+        assert!(candidates(&name, &all, 0).unwrap().iter().any(|path| path.exists()), "{name} was not found");
         assert!(is_global("malloc") && !is_global("no_such_symbol_of_anybody"));
     }
 
@@ -273,7 +273,7 @@ mod tests {
         assert!(has(&all, "/y/c.so") && !has(&all, "/x/deps/c.so"));
         for unknown in ["/a/$LIB", "$PLATFORM/a", "$ORIGINS", "a$"] {
             all[1].facts.run_paths = Some(vec![unknown.into()]);
-            assert_eq!(candidates("c.so", &all, 1), None, "{unknown}");
+            assert_eq!(candidates("c.so", &all, 1), None, "candidates with the run path {unknown}");
         }
     }
 }

@@ -149,7 +149,7 @@ fn compare_expression(dtype: DType, n: usize, random: &mut Random) -> bool {
     // SAFETY: the operands have `n` elements or a block of copies, and the result has `n` elements.
     unsafe { work.run(&operands, found.as_mut_ptr(), n) };
     let (found, expected) = (numbers(&found, last.dtype), numbers(&last.elements, last.dtype));
-    assert_eq!(found, expected, "{n} results of {expr:?}, where operand {repeated} is repeated");
+    assert_eq!(found, expected, "{n} results of {expr:?}, where operand {repeated} (3: none) is repeated");
     true
 }
 

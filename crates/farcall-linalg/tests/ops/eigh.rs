@@ -26,7 +26,7 @@ fn vectors_are_orthonormal_and_values_ascend() {
             let (x, full) = symmetric(dtype, n, n as u64);
             let [w, v] = eigh(&x).unwrap();
             let tolerance = tolerance * n as f64;
-            assert!(w.is_sorted(), "{w:?}");
+            assert!(w.is_sorted(), "{w:?} are not in ascending order");
             assert_close(&product(&transposed(&v, [n, n]), &v, [n, n, n]), &identity(n), tolerance);
             let scaled: Vec<f64> = v.iter().enumerate().map(|(at, v)| v * w[at % n]).collect();
             assert_close(&product(&full, &v, [n, n, n]), &scaled, tolerance);

@@ -504,7 +504,7 @@ mod tests {
         assert_eq!(
             split(norm, &[&[4, 2, 3], &[3]]).split(' ').take(2).collect::<Vec<_>>(),
             ["2", "0"],
-            "as many batch dimensions as the scale has dimensions, and one more"
+            "the batch has more dimensions than the scale, so no dimension is added"
         );
         let neg = "(x: f32[*]) -> (y: f32[*])";
         assert_eq!(split(neg, &[&[5]]), "1 1 #sdy.op_sharding_rule<([i])->([i]) {i=5}, custom>");

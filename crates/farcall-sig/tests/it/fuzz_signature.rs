@@ -28,7 +28,7 @@ fn target(text: &str) {
                 .parse::<Signature>()
                 .unwrap_or_else(|e| panic!("{}\nread: {text}", e.render(&printed)));
             // Compares texts instead of signatures, because a default of NaN is not equal to itself.
-            assert_eq!(again.to_string(), printed, "{text}");
+            assert_eq!(again.to_string(), printed, "the printed signature of {text} is read differently");
         }
         Err(e) => drop(e.render(text)),
     }

@@ -27,7 +27,7 @@ fn round_trip(text: &str) -> Signature {
     let signature = text.parse::<Signature>().unwrap_or_else(|e| panic!("{}", e.render(text)));
     let printed = signature.to_string();
     let again = printed.parse::<Signature>().unwrap_or_else(|e| panic!("{}", e.render(&printed)));
-    assert_eq!(again, signature, "{text}");
+    assert_eq!(again, signature, "the printed signature of {text} is read differently");
     assert_eq!(again.to_string(), printed);
     signature
 }
@@ -37,7 +37,7 @@ fn the_references_examples_are_canonical() {
     let examples = examples();
     assert_eq!(examples.len(), 12);
     for (name, text) in examples {
-        assert_eq!(round_trip(&text).to_string(), text, "{name}");
+        assert_eq!(round_trip(&text).to_string(), text, "the example {name} is printed differently");
     }
 }
 
@@ -74,7 +74,10 @@ fn exercise(text: &str, random: &mut SplitMix) -> bool {
         Ok(signature) => signature,
         Err(error) => {
             assert!(!error.render(text).is_empty());
-            assert!(error.span.offset + error.span.len <= text.len(), "{text}");
+            assert!(
+                error.span.offset + error.span.len <= text.len(),
+                "the span of the error is not within {text}"
+            );
             return false;
         }
     };

@@ -286,7 +286,7 @@ fn a_split_factor_gives_what_the_whole_gives() {
         let operands = op.operands(count);
         let whole = op.call(&operands);
         let partition = op.signature.partition(count).unwrap();
-        assert_eq!(partition.results.len(), whole.len(), "{text}");
+        assert_eq!(partition.results.len(), whole.len(), "number of results of {text}");
         // Batch dimensions first (there are two), then the other factors.
         let batch = partition.batch.into_iter().flat_map(|kind| [(None, 0, kind), (None, 1, kind)]);
         let named = partition.factors.iter().enumerate().map(|(i, f)| (Some(i), 0, f.kind));

@@ -46,9 +46,10 @@ const MAX_STEPS: usize = 1 << 14;
 /// Maximum size of the code in bytes.
 const MAX_CODE_BYTES: usize = 4 << 20;
 
-/// Maximum number of iterations that a loop starts without asking the runner, and maximum number of elements
-/// computed in them. They bound the delay until an interrupted run ends.
+/// Maximum number of iterations that a loop starts without asking the runner. It bounds the delay until an
+/// interrupted run ends.
 const MAX_UNCHECKED_TURNS: usize = 64;
+/// Maximum number of elements computed in the iterations that a loop starts without asking the runner.
 const MAX_UNCHECKED_ELEMENTS: usize = 1 << 14;
 
 /// A compiled line.

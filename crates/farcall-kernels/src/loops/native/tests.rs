@@ -174,7 +174,11 @@ fn pairs_of_operations() {
                 let Some([a, b]) = both(&Op::Form(FormOp::Fusion), &[body], &inputs, &ty, n as u64) else {
                     continue;
                 };
-                assert_eq!(settled(&a, dtype), settled(&b, dtype), "{first:?} {second:?} {swapped} {ty:?}");
+                assert_eq!(
+                    settled(&a, dtype),
+                    settled(&b, dtype),
+                    "results of {first:?} and {second:?} on {ty:?} (swapped: {swapped})"
+                );
                 checked += 1;
             }
         }

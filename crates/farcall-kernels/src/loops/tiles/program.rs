@@ -109,8 +109,9 @@ pub(crate) struct Program {
     streams: Vec<Stream>,
     /// True if outputs are written with non-temporal stores.
     pub(crate) past: bool,
-    /// Number of tasks, and maximum number of elements of each.
+    /// Number of tasks.
     pub(crate) tasks: usize,
+    /// Maximum number of elements that a task computes.
     chunk: usize,
     /// Size of the registers of a task in bytes.
     pub(crate) bytes: usize,

@@ -53,7 +53,7 @@ impl Combine {
         Combine::by(&only.op, dtype)
     }
 
-    /// Returns the operation on two elements of this type.
+    /// Returns the specialized operation that computes `op` on two elements of this type, if there is one.
     pub(crate) fn by(op: &Op, dtype: DType) -> Option<Combine> {
         Some(match (op, dtype.is_bool()) {
             (Op::Binary(Binary::Add), false) => Combine::Add,
@@ -78,7 +78,7 @@ pub(crate) fn rows(op: Combine, dtype: DType, columns: usize) -> Option<VectorLo
 
 /// Prepares the combination of rows of `kept` elements into a single row, starting from an initial value.
 pub(crate) fn accumulator(op: Combine, dtype: DType, kept: usize, init: [u8; 16]) -> Option<Accumulator> {
-    // Totals have at most sixteen bytes.
+    // Totals have at most sixteen bytes, so sizes of parts do not overflow.
     kept.checked_mul(16)?.checked_next_multiple_of(64)?;
     combining(op, dtype, Accumulators { kept, init })
 }
@@ -224,8 +224,8 @@ pub(crate) fn combining<L: Instantiate>(op: Combine, dtype: DType, made: L) -> O
     common.or_else(|| for_any_processor(op, dtype, made))
 }
 
-/// Calls `made` with the reducer of a common operation on a common type. Its loops are compiled for the
-/// vectors of processors.
+/// Calls `made` with the reducer of a common operation on a common type. The loops of the reducer are
+/// compiled for each set of vector instructions.
 fn with_vectors_of<L: Instantiate>(op: Combine, dtype: DType, made: L) -> Option<L::Output> {
     macro_rules! go {
         ($T:ty, $A:ty, $widen:expr, $narrow:expr, $identity:expr, $combine:expr) => {{
@@ -297,8 +297,8 @@ fn with_vectors_of<L: Instantiate>(op: Combine, dtype: DType, made: L) -> Option
 /// Functions that convert elements to totals, and totals to elements.
 type Conversions<T, A> = (fn(T) -> A, fn(A) -> T);
 
-/// Calls `made` with the reducer of any operation on any type. Its loops are compiled once for all operations
-/// on a type.
+/// Calls `made` with the reducer of any operation on any type. The loops of the reducer are compiled once for
+/// all operations on a type.
 fn for_any_processor<L: Instantiate>(op: Combine, dtype: DType, made: L) -> Option<L::Output> {
     fn go<L: Instantiate, T: Copy + 'static, A: Copy + Send + Sync + 'static>(
         made: L,
@@ -391,7 +391,7 @@ pub(crate) trait Reducer: Send + Sync + 'static {
     type Total: Copy + Send + Sync + 'static;
     /// True if `lanes` prefetches elements that come from memory.
     const FETCHES: bool = false;
-    /// True if loops are compiled for the vectors of processors, by [`by_vectors`].
+    /// True if [`by_vectors`] compiles the loops for each set of vector instructions.
     const VECTORS: bool;
 
     fn widen(&self, x: Self::Element) -> Self::Total;

@@ -263,7 +263,7 @@ mod tests {
         });
         for bits in (0..=u32::MAX).step_by(997).chain(between) {
             let x = f32::from_bits(bits);
-            assert_eq!(f16::narrow(x).to_bits(), f16::from_f32(x).to_bits(), "{bits:#x}");
+            assert_eq!(f16::narrow(x).to_bits(), f16::from_f32(x).to_bits(), "f32 {bits:#x} as f16");
         }
     }
 
@@ -274,14 +274,14 @@ mod tests {
         // SAFETY: both vectors have this number of elements.
         unsafe { widen(halves.as_ptr(), wide.as_mut_ptr(), halves.len()) };
         for (x, y) in halves.iter().zip(&wide) {
-            assert_eq!(y.to_bits(), Half::widen(*x).to_bits(), "{x:?}");
+            assert_eq!(y.to_bits(), Half::widen(*x).to_bits(), "{x:?} as f32");
         }
         let singles: Vec<f32> = (0..=u32::MAX).step_by(997).map(f32::from_bits).collect();
         let mut rounded = vec![f16::ZERO; singles.len()];
         // SAFETY: both vectors have this number of elements.
         unsafe { narrow(singles.as_ptr(), rounded.as_mut_ptr(), singles.len()) };
         for (x, y) in singles.iter().zip(&rounded) {
-            assert_eq!(y.to_bits(), <f16 as Half>::narrow(*x).to_bits(), "{:#x}", x.to_bits());
+            assert_eq!(y.to_bits(), <f16 as Half>::narrow(*x).to_bits(), "f32 {:#x} as f16", x.to_bits());
         }
     }
 

@@ -167,7 +167,7 @@ macro_rules! loops {
                             at += 2;
                         }
                         if at < rest {
-                            // SAFETY: this is the last of the `n` elements.
+                            // SAFETY: this is the last one of the `n` elements.
                             unsafe { single!(blocks, at, from, out) };
                         }
                     },
