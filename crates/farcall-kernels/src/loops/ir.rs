@@ -109,7 +109,7 @@ pub(crate) enum LoopOp {
     /// Rounds of a hash on pairs of words. The first two operands are the words; the rounds add the other
     /// operands. The result has all first words of a tile, then all second words.
     HashRounds(Vec<Turn>),
-    /// The first word of each pair (0) or the second (1).
+    /// The first word (0) or the second word (1) of each pair.
     Half(usize),
     /// Initializes an accumulator.
     Begin,

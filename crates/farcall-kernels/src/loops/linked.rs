@@ -20,7 +20,7 @@ use crate::args::Place;
 /// with fewer base addresses does not use generated code.
 pub(crate) const BASES: usize = 3;
 
-/// A step, whose addresses are offsets from base addresses, or a jump.
+/// A step or a jump. All addresses are offsets from base addresses.
 pub enum Linked {
     /// A loop over elements.
     Step(LoopStep<Address>),
@@ -150,7 +150,7 @@ impl LoopStep<Address> {
 /// Returns the pointer to an address that is relative to base addresses.
 ///
 /// # Safety
-/// The base address exists, and its memory reaches to the offset.
+/// `bases` points to enough base addresses, and the memory of this one reaches to the offset.
 #[inline(always)]
 pub(crate) unsafe fn address_at(address: Address, bases: *const *mut u8) -> *mut u8 {
     // SAFETY: the caller guarantees the base address and the offset (`# Safety` above).

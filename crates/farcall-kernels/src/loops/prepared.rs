@@ -38,7 +38,7 @@ pub struct PreparedKernel {
     numbered: bool,
     /// The whole kernel as a straight-line program, if it is one.
     line: Option<Arc<StraightLine>>,
-    /// Inputs that are scalar constants, not in memory.
+    /// Scalar constants that take the place of inputs. They are not in the memory of a run.
     numbers: Box<[ElementBytes]>,
 }
 

@@ -195,7 +195,7 @@ impl<'a> Loop<'a> {
         })
     }
 
-    /// Emits the code for vector `k` after the current positions of the operands.
+    /// Emits the code for the vector that is `k` vectors after the current position of each operand.
     fn vector(&mut self, k: usize) -> Option<()> {
         let Loop { typed, sizes, emitter, constants } = self;
         let mut evaluator = Evaluator { emitter, constants, size: typed.size, bytes: VECTOR_BYTES };

@@ -58,7 +58,7 @@ impl<'a> Typed<'a> {
     }
 }
 
-/// The constants of a piece of code, as the bytes of an element.
+/// The constants of a piece of code, each as the bytes of one element.
 #[derive(Default)]
 pub(crate) struct Constants {
     pub(crate) all: Vec<[u8; 8]>,
@@ -109,7 +109,7 @@ impl Constants {
     }
 }
 
-/// The bytes of a constant of 32 bits.
+/// Returns the bytes of a 32-bit constant, padded with zeros.
 fn word(bits: u32) -> [u8; 8] {
     let mut bytes = [0; 8];
     bytes[..4].copy_from_slice(&bits.to_ne_bytes());

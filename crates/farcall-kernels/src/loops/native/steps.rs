@@ -267,7 +267,7 @@ impl Emitter {
         let (size, mut pairs) = (moves.size, listed(moves)?);
         pairs.sort_by_key(|pair| pair[1]);
         let shifted = if reads { step.from[0].0 } else { step.to };
-        // Compute the address of the window.
+        // Computes the address of the window.
         let begin = self.memory(shifted, 0)?;
         self.assembler.address(RSI, begin);
         for (index, (at, _)) in indices.iter().zip(&step.from[1..]) {

@@ -52,7 +52,7 @@ pub(crate) fn merge<'a>(
             pair(steps, s, &mut uses);
         }
     }
-    // The numbers of the remaining steps.
+    // The number of each remaining step among the remaining steps.
     let mut left = 0;
     let numbers: Vec<usize> = uses
         .iter()

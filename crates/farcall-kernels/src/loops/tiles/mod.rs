@@ -71,7 +71,7 @@ pub(crate) struct Builder<'a> {
 enum Value {
     Other(usize),
     At(Level, Slot),
-    /// A slice.
+    /// A slice, by its number among the builder's `parts`.
     Part(usize),
     /// A value of rows, repeated.
     Repeated(Slot),

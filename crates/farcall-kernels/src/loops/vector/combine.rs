@@ -186,7 +186,7 @@ impl Instantiate for Accumulators {
     }
 }
 
-/// Something that is built for a reducer: a kernel, a loop or an accumulator.
+/// A builder of a kernel, a loop or an accumulator for a reducer.
 pub(crate) trait Instantiate: Copy {
     type Output;
 

@@ -33,7 +33,7 @@ pub(crate) trait Component:
     /// hidden from the optimizer.
     fn wide(self, one: Self) -> f64;
     fn narrow(x: f64, one: f64) -> Self;
-    /// Elementary functions with the accuracy that the type needs.
+    /// The exponential. Like the functions below, it has the accuracy that the type needs.
     fn exp(x: f64) -> f64;
     fn sin_cos(x: f64) -> (f64, f64);
     /// The logarithm of a positive, normal number.

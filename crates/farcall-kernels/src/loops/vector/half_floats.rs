@@ -36,8 +36,8 @@ impl Half for f16 {
         const BIAS: u32 = (127 - 15) << 23;
         let normal = magnitude + if magnitude < INFINITE { BIAS } else { 2 * BIAS };
         let quiet = if magnitude > INFINITE { 0x0040_0000 } else { 0 };
-        // A subnormal number is the float with its mantissa and the exponent of the smallest normal number,
-        // minus the smallest normal number.
+        // For a subnormal number: combines its mantissa with the exponent of the smallest normal number, and
+        // subtracts the smallest normal number.
         const MIN_NORMAL_BITS: u32 = (127 - 14) << 23;
         let subnormal = f32::from_bits(magnitude | MIN_NORMAL_BITS) - f32::from_bits(MIN_NORMAL_BITS);
         f32::from_bits(sign | quiet | if magnitude < 1 << 23 { subnormal.to_bits() } else { normal })

@@ -103,7 +103,7 @@ pub(crate) fn shift_sum(index: Index, adds: bool) -> VectorLoop {
 const MIN_LIBRARY_COPY_BYTES: usize = 512;
 
 /// Copies bytes. A short copy is made in pieces as large as the reads of loops over elements, so that the
-/// processor can forward the stored bytes to reads soon after.
+/// processor can forward the stored bytes to a loop that reads them soon after.
 ///
 /// # Safety
 /// `x` is valid for reads and `to` for writes of this number of bytes, and they do not overlap.
@@ -216,8 +216,8 @@ impl Moves {
 }
 
 /// # Safety
-/// At these distances from `x` and `to`, aligned elements of the size of `T` are valid for reads and writes,
-/// and they do not overlap.
+/// For each pair, an aligned element of the size of `T` is valid for reads at the first byte offset from `x`,
+/// and for writes at the second byte offset from `to`. No written element overlaps an element that is read.
 unsafe fn each<T: Copy>(pairs: &[[usize; 2]], x: *const u8, to: *mut u8) {
     for [src, dst] in pairs {
         // SAFETY: the caller guarantees the elements at these distances (`# Safety` above).

@@ -12,7 +12,7 @@ use crate::number::{Integer, Number};
 /// Returns the prebuilt loop of an expression of two operations.
 pub(crate) fn of(expr: &Expr) -> Option<VectorLoop> {
     let [first, second] = &expr.nodes[..] else { return None };
-    // The order of operands for which the loops are built.
+    // Loops are built for these orders of operands only.
     let swapped = match (&first.operands[..], &second.operands[..]) {
         ([Leaf::Operand(0), Leaf::Operand(1)], [Leaf::Node(0)] | [Leaf::Node(0), Leaf::Operand(2)]) => false,
         ([Leaf::Operand(0), Leaf::Operand(1)], [Leaf::Operand(2), Leaf::Node(0)]) => true,
