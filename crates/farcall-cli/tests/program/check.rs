@@ -177,7 +177,7 @@ fn operands_can_be_given() {
     assert!(ended.code == 0 && ended.stdout.contains(untried), "{}{}", ended.stdout, ended.stderr);
     let ended = check(LIBRARY.clone(), &["test.refuse"]);
     assert!(
-        ended.stderr.contains("declares no signature for it, so it promises nothing"),
+        ended.stderr.contains("declares no signature for the op, so there are no promises to check"),
         "{}",
         ended.stderr
     );

@@ -413,7 +413,9 @@ mod tests {
         let Some(path) = build(&dir, "needs_host", source, &[]) else { return };
         let e = refusal(&path);
         assert!(
-            e.contains("needs XLA_FFI_GetApi of the program that loads it, which does not export"),
+            e.contains(
+                "needs XLA_FFI_GetApi from the program that loads it, but the program does not export"
+            ),
             "{e}"
         );
         assert!(
