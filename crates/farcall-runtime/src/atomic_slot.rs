@@ -15,14 +15,14 @@ impl<T> Spare<T> {
     /// Takes the value out, if there is one.
     #[inline]
     pub(super) fn take(&self) -> Option<Box<T>> {
-        // SAFETY: the pointer is the result of the swap.
+        // SAFETY: the pointer is the result of a swap, and is used only in this call.
         unsafe { from_raw(self.0.swap(ptr::null_mut(), Ordering::Acquire)) }
     }
 
     /// Puts a value in, and returns the previous one.
     #[inline]
     pub(super) fn replace(&self, value: Box<T>) -> Option<Box<T>> {
-        // SAFETY: the pointer is the result of the swap.
+        // SAFETY: the pointer is the result of a swap, and is used only in this call.
         unsafe { from_raw(self.0.swap(Box::into_raw(value), Ordering::AcqRel)) }
     }
 }

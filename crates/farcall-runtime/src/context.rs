@@ -51,8 +51,8 @@ impl Context {
         let bases = [arena.as_ptr(), loaded.constants.as_ptr(), registers.as_ptr()];
         let mut frames: Vec<CallFrame> = loaded.calls.iter().map(CallFrame::new).collect();
         for (call, place) in &loaded.places.fixed {
-            // SAFETY: `Loaded::new` has validated the plan, and fixed places are relative to the arena or the
-            // constants, whose addresses are in `bases`.
+            // SAFETY: the plan is a `ValidPlan`, and fixed places are relative to the arena or the constants,
+            // whose addresses are in `bases`.
             frames[*call].places()[place.number as usize] = unsafe { place.at(&bases) };
         }
         Ok(Context {

@@ -379,12 +379,12 @@ impl<'a, W: Watch> Executor<'a, W> {
         self.interrupts.check()?;
         let bases = &self.context.bases;
         let mut runner = LineRunner { interrupts: self.interrupts, iterations: &mut self.iterations };
-        // SAFETY: `Loaded::new` has validated the plan, so the places hold the buffers that the kernels were
-        // prepared for, buffers overlap only where the kernels allow it, and predicates and branch numbers
-        // lie where the jumps read them. `Context::new` has allocated the registers. `thunks` sets the
-        // base addresses. Memory that is written is separate: the context's own memory, donated inputs that
-        // share their elements with no other literal, and new results. The other inputs may share memory with
-        // each other, but are not written.
+        // SAFETY: the plan is a `ValidPlan`, so the places hold the buffers that the kernels were prepared
+        // for, buffers overlap only where the kernels allow it, and predicates and branch numbers lie where
+        // the jumps read them. `Context::new` has allocated the registers. `thunks` sets the base addresses.
+        // Memory that is written is separate: the context's own memory, donated inputs that share their
+        // elements with no other literal, and new results. The other inputs may share memory with each other,
+        // but are not written.
         let mut run = || unsafe { line.run(bases, &mut runner) };
         if line.needs_interrupts() { self.interrupts.during(run)? } else { run() }
     }
@@ -428,8 +428,8 @@ impl<'a, W: Watch> Executor<'a, W> {
                 for begin in (0..size).step_by(LONG_BYTES) {
                     self.interrupts.check()?;
                     let count = LONG_BYTES.min(size - begin);
-                    // SAFETY: `Loaded::new` has validated the plan: both places have `size` bytes, and are
-                    // either equal or disjoint.
+                    // SAFETY: the plan is a `ValidPlan`: both places have `size` bytes, and are either equal
+                    // or disjoint.
                     unsafe { std::ptr::copy(from.add(begin), to.add(begin), count) };
                 }
                 Ok(())
@@ -446,12 +446,12 @@ impl<'a, W: Watch> Executor<'a, W> {
     }
 
     fn compute(&self, kernel: &PreparedKernel, step: &Step, inputs: usize) -> Result<(), RunError> {
-        // SAFETY: `Loaded::new` has validated the plan: the places are in the memory of the base addresses.
+        // SAFETY: the plan is a `ValidPlan`: the places lie in the memory that starts at the base addresses.
         let args = unsafe { Args::new(&step.places, inputs, &self.context.bases) };
         let run = || {
             self.watch.tasks(step.number, &PoolTasks(self.run.pool()), |pool| {
-                // SAFETY: `Loaded::new` has validated the plan: the places have the sizes of the buffers that
-                // the kernel was prepared for, and overlap only where the kernel allows it.
+                // SAFETY: the plan is a `ValidPlan`: the places have the sizes of the buffers that the kernel
+                // was prepared for, and overlap only where the kernel allows it.
                 unsafe { kernel.run(&args, pool) }
             });
         };
@@ -471,7 +471,7 @@ impl<'a, W: Watch> Executor<'a, W> {
             // The predicate may come from a call that is not complete.
             let plan = &self.loaded.plan;
             self.finish(|s| s.blocks(plan, t))?;
-            // SAFETY: `Loaded::new` has validated the plan: the predicate is one byte.
+            // SAFETY: the plan is a `ValidPlan`: the predicate is one byte.
             if unsafe { pred.read() } == 0 {
                 return Ok(());
             }
@@ -482,8 +482,8 @@ impl<'a, W: Watch> Executor<'a, W> {
 
     fn choose(&mut self, t: &'a Thunk, step: &'a Step) -> Result<(), RunError> {
         let dtype = t.inputs[0].ty.dtype;
-        // SAFETY: `Loaded::new` has validated the plan: the input is one integer or `pred`, and there is at
-        // least one branch.
+        // SAFETY: the plan is a `ValidPlan`: the input is one integer or `pred`, and there is at least one
+        // branch.
         let branch = unsafe { kernels::branch(dtype, self.at(step.places[0]), t.bodies.len()) };
         self.sequence(&t.bodies[branch], &step.bodies[branch])
     }
@@ -500,14 +500,13 @@ impl<'a, W: Watch> Executor<'a, W> {
         if !moving.is_empty() {
             let places = frame.places();
             for place in moving {
-                // SAFETY: `Loaded::new` has validated the plan, and `thunks` has set `bases` to the base
-                // addresses of this run.
+                // SAFETY: the plan is a `ValidPlan`, and `thunks` has set `bases` to the base addresses of
+                // this run.
                 places[place.number as usize] = unsafe { place.at(bases) };
             }
         }
-        // SAFETY: `Loaded::new` has validated the plan, so every leaf has an aligned place of its size.
-        // Thunks that touch these places finish the call first, and the run does not end before the call
-        // does.
+        // SAFETY: the plan is a `ValidPlan`, so every leaf has an aligned place of its size. Thunks that
+        // touch these places finish the call first, and the run does not end before the call does.
         let begun = unsafe { frame.begin(self.run) };
         let is_started = frame.is_started();
         self.mode.restore();
@@ -604,8 +603,8 @@ impl<'a, W: Watch> Executor<'a, W> {
         for (literal, to) in results.iter().zip(to) {
             let bytes = literal.bytes();
             let n = bytes.len().min(to.size);
-            // SAFETY: `Loaded::new` has validated the plan: the place holds at least `n` bytes. The memory of
-            // a new literal is separate from the memory of the run.
+            // SAFETY: the plan is a `ValidPlan`: the place holds at least `n` bytes. The memory of a new
+            // literal is separate from the memory of the run.
             unsafe { self.at(*to).copy_from_nonoverlapping(bytes.as_ptr(), n) };
         }
         Ok(())
@@ -633,8 +632,8 @@ impl<'a, W: Watch> Executor<'a, W> {
 
     /// Copies the contents of a place into a literal.
     fn literal(&self, ty: &TensorType, at: Place) -> Result<Literal, RunError> {
-        // SAFETY: `Loaded::new` has validated the plan: the place holds `at.size` bytes. No thunk or call
-        // writes to the place now.
+        // SAFETY: the plan is a `ValidPlan`: the place holds `at.size` bytes. No thunk or call writes to the
+        // place now.
         let bytes = unsafe { std::slice::from_raw_parts(self.at(at).cast_const(), at.size) };
         let mut literal = for_overwrite(ty)?;
         literal.bytes_mut().copy_from_slice(bytes);
@@ -644,7 +643,8 @@ impl<'a, W: Watch> Executor<'a, W> {
     /// Returns the address of a place.
     #[inline]
     fn at(&self, place: Place) -> *mut u8 {
-        // SAFETY: `Loaded::new` has validated the plan: the base exists, and the place lies inside it.
+        // SAFETY: the plan is a `ValidPlan`: the base address exists, and the place lies in the memory that
+        // starts there.
         unsafe { place.at(&self.context.bases) }
     }
 }

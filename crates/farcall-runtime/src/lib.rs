@@ -296,9 +296,9 @@ impl LoadedPlan {
 /// complete.
 struct InterruptedRun {
     pooled: Box<Pooled>,
-    #[expect(dead_code, reason = "handlers may read its constants")]
+    #[expect(dead_code, reason = "owns the constants, which handlers may still read")]
     program: Arc<LoadedPlan>,
-    #[expect(dead_code, reason = "handlers may ask for the run")]
+    #[expect(dead_code, reason = "owns the run, which handlers may still use")]
     run: Arc<Run>,
 }
 

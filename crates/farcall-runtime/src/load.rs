@@ -96,7 +96,8 @@ impl CallPlace {
     pub(super) unsafe fn at(self, bases: &[*mut u8]) -> *mut u8 {
         debug_assert!(bases.len() > self.base as usize);
         // SAFETY: the caller guarantees that the plan is validated and that `bases` belongs to one of its
-        // contexts (`# Safety` above), so the base exists and the place lies inside it.
+        // contexts (`# Safety` above), so the base address exists, and the place lies in the memory that
+        // starts there.
         unsafe { bases.get_unchecked(self.base as usize).add(self.offset) }
     }
 }

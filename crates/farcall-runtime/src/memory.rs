@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn large_memory_asks_for_large_pages() {
         if !std::path::Path::new("/sys/kernel/mm/transparent_hugepage").exists() {
-            eprintln!("left out: this system has no large pages");
+            eprintln!("skipped: this system has no transparent huge pages");
             return;
         }
         let asks = |bytes: &AlignedBytes| {

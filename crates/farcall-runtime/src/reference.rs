@@ -1,7 +1,7 @@
 //! Operations without a kernel, which the reference evaluator runs on copies of the buffers.
 //!
 //! Each custom call in a region has a separate plan, whose contexts belong to the run. The call runs once
-//! each time the evaluator applies the region. All of these calls use the same states, which the target
+//! each time the evaluator applies the region. All of these executions share the states that the target
 //! created when the plan was loaded and when the run began.
 
 use std::cell::RefCell;
@@ -96,7 +96,8 @@ fn is_due_after_wait() -> bool {
     interrupt::is_due()
 }
 
-/// Converts an error of a transfer, or of a run that ended during the transfer's wait.
+/// Converts the error of a transfer. If an interrupt ended the run while the transfer waited, the error is
+/// that of an interrupted run.
 fn failed(error: TransferError) -> HostError {
     match error {
         TransferError::Interrupted => RunError::Interrupted.into(),
