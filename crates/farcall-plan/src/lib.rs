@@ -631,8 +631,8 @@ mod tests {
 
     use super::Plan;
 
-    /// Compiles a program. The compiler depends on a build of this crate without tests, whose `Plan` is
-    /// another type, so the plan is passed on as bytes.
+    /// Compiles a program. The compiler uses a build of this crate without tests, whose `Plan` is a different
+    /// type, so the plan is converted through bytes.
     pub(crate) fn compile(program: &str) -> Plan {
         let module = text::parse(&Source::new("test.mlir", program)).unwrap();
         let options = farcall::CompileOptions::new();

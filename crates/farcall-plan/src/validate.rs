@@ -495,7 +495,7 @@ mod tests {
 
     #[test]
     fn unwritten_results_are_refused() {
-        // The memory of an unwritten result holds data of other programs.
+        // The memory of an unwritten result may hold data of other programs, which must not be returned.
         let program =
             "func.func @main(%x: tensor<4xf32>, %i: tensor<i32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %y = stablehlo.add %x, %x : tensor<4xf32>

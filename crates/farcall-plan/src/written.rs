@@ -445,7 +445,13 @@ mod tests {
   return %0 : tensor<8xi64>
 }";
         let plan = compile(program);
-        let scratches = plan.parts.thunks.iter().find(|t| scratch(t).count() == 1).expect("a sort").clone();
+        let scratches = plan
+            .parts
+            .thunks
+            .iter()
+            .find(|t| scratch(t).count() == 1)
+            .expect("the plan has a sort with scratch memory")
+            .clone();
         (plan, scratches)
     }
 
@@ -542,7 +548,7 @@ mod tests {
             values.iter().map(|at| write(*at)).chain(inner.clone()).chain(values.iter().map(|at| read(*at)))
         };
         assert_eq!(missing(0, &|_| all().collect()), "");
-        assert!(start.elapsed() < std::time::Duration::from_secs(10), "{:?}", start.elapsed());
+        assert!(start.elapsed() < std::time::Duration::from_secs(10), "the check took {:?}", start.elapsed());
     }
 
     fn slice(offset: usize, size: usize) -> BufferSlice {
