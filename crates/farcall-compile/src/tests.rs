@@ -31,7 +31,7 @@ fn form(source: &str) -> Module {
     middle::build(&module, module.entry().unwrap()).unwrap_or_else(|e| panic!("{e:?}"))
 }
 
-/// Evaluates a form on small numbers; `None` if it makes a call.
+/// Evaluates a form on small numbers. `None` if the evaluation fails, as for a form with custom calls.
 fn results(form: &Module) -> Option<Vec<EvalValue>> {
     let func = &form.funcs()[0];
     let tensors = func.params().iter().filter_map(|p| func.tensor(*p));
@@ -73,7 +73,8 @@ fn run(form: &mut Module, names: &[&str]) -> Result<(), String> {
 fn left(test: &str, place: &str) -> String {
     let source = pass_files::program(test);
     let names = source.lines().find_map(|l| l.strip_prefix("// passes: "));
-    let names: Vec<&str> = names.unwrap_or_else(|| panic!("{place}: no passes")).split(", ").collect();
+    let names: Vec<&str> =
+        names.unwrap_or_else(|| panic!("{place}: the line `// passes:` is missing")).split(", ").collect();
     let before = form(source);
     let mut after = before.clone();
     if let Err(error) = run(&mut after, &names) {
@@ -85,8 +86,8 @@ fn left(test: &str, place: &str) -> String {
     assert!(again == after, "{place}: the printed result parses as another program\n{printed}");
     let (expected, found) = (results(&before), results(&after));
     let calls = printed.contains("custom_call");
-    assert!(calls || expected.is_some(), "{place}: the program does not run\n{printed}");
-    assert!(expected == found, "{place}: {expected:?} became {found:?}\n{printed}");
+    assert!(calls || expected.is_some(), "{place}: the evaluator cannot run the original program\n{printed}");
+    assert!(expected == found, "{place}: the results changed from {expected:?} to {found:?}\n{printed}");
     printed
 }
 
@@ -95,8 +96,8 @@ fn filetests() {
     pass_files::check(env!("CARGO_MANIFEST_DIR"), left);
 }
 
-/// Checks the choice and the results for a fusion that no kernel supports: it has a result of one element
-/// beside a larger result, for which an operand is broadcast.
+/// Checks that the evaluator is chosen for a fusion that no kernel supports, and that its results are right.
+/// The fusion has a result of one element, and a larger result for which an operand is broadcast.
 #[test]
 fn the_evaluator_runs_fusions_without_a_kernel() {
     let form = form(
@@ -118,7 +119,7 @@ fn the_evaluator_runs_fusions_without_a_kernel() {
     let fusion = func.body().first().unwrap();
     assert!(matches!(choices.of(fusion.id()), Choice::Reference(_)));
     let [EvalValue::Tensor(many), EvalValue::Tensor(one)] = &results(&form).unwrap()[..] else {
-        panic!("two tensors")
+        panic!("the fusion must have two tensors as results")
     };
     let numbers = |l: &Literal| l.iter().map(|n| n.as_f64()).collect::<Vec<_>>();
     assert_eq!(numbers(many), [3.0, 2.0, 6.0, 4.0, 3.0, 2.0]);
