@@ -1,5 +1,5 @@
-//! Malformed structs on both sides of the C interface: whatever their members are, nothing crashes, panics or
-//! hangs.
+//! Malformed structs on both sides of the C interface: whatever values their members have, nothing crashes,
+//! panics or hangs.
 //!
 //! Runs are deterministic: the same seed and iteration count (`FARCALL_FUZZ_SEED`, `FARCALL_FUZZ_ITERATIONS`)
 //! repeat a run. Pointers are null, are misaligned, or point to memory of the right size with arbitrary
@@ -50,7 +50,11 @@ fn fuzz(what: &str, run: fn(&mut SplitMix, usize) -> String) {
     let start = Instant::now();
     let seen = run(&mut SplitMix::new(seed), iterations as usize);
     println!("{what}: {iterations} iterations of seed {seed} in {:.1?}: {seen}", start.elapsed());
-    assert_eq!(PANICS.load(Ordering::Relaxed), 0, "a panic that became an error is a defect as well");
+    assert_eq!(
+        PANICS.load(Ordering::Relaxed),
+        0,
+        "some panics were caught and returned as errors; such a panic is a defect, too"
+    );
 }
 
 static PANICS: AtomicUsize = AtomicUsize::new(0);

@@ -19,9 +19,9 @@ use farcall::ir::{DType, Literal, Module, Scalar, Source, minifloat, text, verif
 use farcall::{CompileOptions, Executable, Registry};
 use farcall_testing::compare::Tolerance;
 
-/// Rows and columns of the tensors in programs whose plans are read (large), and whose values are compared
-/// (small).
+/// Rows and columns of the tensors in programs whose plans are searched for operations without a kernel.
 const LARGE_SIZES: [usize; 2] = [100, 1000];
+/// Rows and columns of the tensors in programs whose values are compared with the evaluator's.
 const SMALL_SIZES: [usize; 2] = [10, 100];
 
 /// Operations without cases here, with the reasons.
@@ -75,7 +75,7 @@ fn array(values: &[usize]) -> String {
     format!("array<i64: {}>", all.join(", "))
 }
 
-/// Returns the reducers of two numbers by name; `%a` and `%b` have type `t`.
+/// Returns regions that combine two scalars `%a` and `%b` of type `t`, each with its name.
 fn reducers(t: &str) -> Vec<(&'static str, String)> {
     let mut all: Vec<(&'static str, String)> =
         ["add", "multiply", "maximum", "minimum", "and", "or", "xor", "subtract"]
@@ -88,12 +88,12 @@ fn reducers(t: &str) -> Vec<(&'static str, String)> {
     all
 }
 
-/// Returns a region of two numbers.
+/// Returns a region with two scalar arguments `%a` and `%b` of type `t`.
 fn region(t: &str, body: &str, returned: &str, result: &str) -> String {
     format!("({{\n^bb0(%a: {t}, %b: {t}):\n{body}\nstablehlo.return {returned} : {result}\n}})")
 }
 
-/// Returns the comparators of two numbers by name.
+/// Returns comparators of two scalars, each with its name.
 fn comparators(dtype: DType) -> Vec<(&'static str, String)> {
     let t = ty(dtype, &[]);
     let real = ty(dtype.real(), &[]);
@@ -138,7 +138,7 @@ struct Cases {
 }
 
 impl Cases {
-    /// Adds a case of one operation with these operands and results.
+    /// Adds a case: a program with one operation, and with operands and results of these types.
     fn add(&mut self, name: String, operands: &[String], results: &[String], op: &str) {
         let params: Vec<String> = operands.iter().enumerate().map(|(i, t)| format!("%x{i}: {t}")).collect();
         let values: Vec<String> = (0..results.len()).map(|i| format!("%r#{i}")).collect();
@@ -273,7 +273,7 @@ impl Cases {
         }
     }
 
-    /// Adds operations on elements of one type at indices of another type.
+    /// Adds operations that access elements of type `dtype` at indices of type `index`.
     fn indexed(&mut self, name: &str, dtype: DType, index: DType) {
         let (r, c) = (self.rows, self.columns);
         let (x, i) = (self.x(dtype), ty(index, &[]));
@@ -546,10 +546,15 @@ fn cases_without_a_kernel_are_listed() {
         let kept: Vec<&str> = listed.intersection(&without).map(String::as_str).collect();
         std::fs::write(&path, kept.join("\n") + "\n").unwrap();
     } else {
-        let hint = "FARCALL_BLESS=1 takes them off kernels_by_type.txt";
-        assert!(stale.is_empty(), "{} have a kernel now; {hint}:\n{}", stale.len(), stale.join("\n"));
+        let hint = "FARCALL_BLESS=1 removes them from kernels_by_type.txt";
+        assert!(
+            stale.is_empty(),
+            "{} listed cases have a kernel now; {hint}:\n{}",
+            stale.len(),
+            stale.join("\n")
+        );
     }
-    assert!(new.is_empty(), "{} have no kernel:\n{}", new.len(), new.join("\n"));
+    assert!(new.is_empty(), "{} cases that are not listed have no kernel:\n{}", new.len(), new.join("\n"));
 }
 
 #[test]
@@ -580,7 +585,7 @@ fn values_match_the_evaluator() {
         None
     });
     let wrong: Vec<String> = wrong.into_iter().collect();
-    assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(wrong.is_empty(), "{} cases differ from the evaluator:\n{}", wrong.len(), wrong.join("\n"));
 }
 
 #[test]
@@ -614,5 +619,5 @@ fn every_operation_has_a_case() {
         .filter(|op| !elements(op) && !others(op))
         .filter(|op| !cases.iter().any(|case| case.program.contains(op)))
         .collect();
-    assert!(missing.is_empty(), "no case for {missing:?}");
+    assert!(missing.is_empty(), "no case tests the operations {missing:?}");
 }

@@ -48,7 +48,7 @@ const OPS: &[&OpDescriptor] = farcall_ffi::ops![
     expect_close
 ];
 
-/// The functions with which the programs of the test suites check their results. Here they only read their
+/// Custom calls with which the programs of the test suites check their results. Here, they only read their
 /// arguments.
 macro_rules! checks {
     ($($function:ident = $name:literal;)*) => {$(
@@ -129,15 +129,16 @@ fn mutated_programs_end_in_results_or_errors() {
     }
     let [_, read, verified, compiled, engine, evaluator, heavy, _] = Progress::read(&board);
     println!(
-        "{iterations} programs made of {} with seed {seed} in {:.0?}: {read} could be read, {verified} are valid, {compiled} \
-         compiled, {engine} gave results in the engine, {evaluator} in the evaluator; {heavy} were not run for their work",
+        "{iterations} programs mutated from {} with seed {seed} in {:.0?}: {read} can be parsed, {verified} are \
+         valid, {compiled} compiled, {engine} gave results in the engine, {evaluator} in the evaluator; {heavy} \
+         need too much work and were not run",
         programs().len(),
         start.elapsed()
     );
     assert!(found.is_empty(), "{found}");
 }
 
-/// Not a test: the child process that the other test starts.
+/// Not a test, but the child process that the other test starts.
 #[test]
 fn child() {
     let seeds = || Seeds::new(programs());
@@ -171,7 +172,7 @@ fn child() {
             if at != seen {
                 (seen, since) = (at, Instant::now());
             } else if since.elapsed() > MAX_TIME {
-                eprintln!("program {at} takes more than {MAX_TIME:?}");
+                eprintln!("program {at} runs for more than {MAX_TIME:?}");
                 std::process::exit(102);
             }
         }

@@ -89,15 +89,15 @@ fn random_programs_compute_the_same() {
         let _hook = std::panic::take_hook();
         let seed = fuzz::seed();
         println!(
-            "{ran} programs with seed {seed} in {:.0?}, of which {refused} are refused",
+            "checked {ran} programs of seed {seed} in {:.0?}; {refused} of them were refused",
             begin.elapsed()
         );
         assert!(found.is_empty(), "{} programs fail:\n{}", found.len(), found.join("\n"));
-        assert!(refused * 10 <= ran, "{refused} of {ran} programs are not valid or end in errors");
+        assert!(refused * 10 <= ran, "too many programs are invalid or end in errors: {refused} of {ran}");
     });
 }
 
-/// Describes a failing program.
+/// Shrinks a failing program. Returns a description of the failure, and the shrunk program as a filetest.
 fn report(p: &Program, i: u64, registry: &Registry) -> String {
     let seed = fuzz::seed_of(i);
     let small = shrink::shrink(p, &|p| checked(p, seed, registry).is_err());
@@ -123,11 +123,14 @@ fn shown(p: &Program) -> String {
 
 /// Operations that no program contains, with the reasons.
 const EXCLUDED_OPS: [(&str, &str); 5] = [
-    ("stablehlo.custom_call", "computes whatever its target does; filetests and fuzz_programs have them"),
-    ("stablehlo.infeed", "its values come from outside of the program, or go there"),
-    ("stablehlo.outfeed", "its values come from outside of the program, or go there"),
-    ("stablehlo.recv", "its values come from outside of the program, or go there"),
-    ("stablehlo.send", "its values come from outside of the program, or go there"),
+    (
+        "stablehlo.custom_call",
+        "its result depends on its target; filetests and mutated programs test custom calls",
+    ),
+    ("stablehlo.infeed", "its results come from outside the program"),
+    ("stablehlo.outfeed", "its operands leave the program"),
+    ("stablehlo.recv", "its results come from outside the program"),
+    ("stablehlo.send", "its operands leave the program"),
 ];
 
 #[test]
@@ -152,8 +155,8 @@ fn programs_have_every_operation_and_type() {
         .map(|info| info.name)
         .filter(|name| !ops.contains_key(name) && EXCLUDED_OPS.iter().all(|(never, _)| never != name))
         .collect();
-    assert!(missing.is_empty(), "no program of {count} has {missing:?}");
+    assert!(missing.is_empty(), "none of the {count} programs has the operations {missing:?}");
     let named = EXCLUDED_OPS.iter().filter(|(never, _)| ops.contains_key(never)).count();
     assert_eq!(named, 0, "some programs have operations that are listed as excluded");
-    assert_eq!(types.len(), DType::VARIANTS.len(), "{types:?}");
+    assert_eq!(types.len(), DType::VARIANTS.len(), "the programs have only the element types {types:?}");
 }

@@ -46,13 +46,13 @@ fn numbers(r: &mut SplitMix, dtype: DType) -> Literal {
     })
 }
 
-/// Maximum difference of results. Numbers that are subnormal or nearly so may differ entirely.
+/// Maximum difference of results. The absolute part is about two of the smallest subnormal numbers.
 fn tolerance(epsilon: f64) -> Tolerance {
     Tolerance { relative: epsilon, absolute: if epsilon > 1e-10 { 3e-45 } else { 1e-323 } }
 }
 
-/// Runs an operation in the engine and in the evaluator. No part of the program may run on the reference
-/// kernel.
+/// Runs an operation in the engine and in the evaluator, and compares the results. The engine must not use
+/// the `reference` kernel.
 fn check(op: &str, operands: &[DType], result: DType, r: &mut SplitMix, epsilon: f64) {
     let ty = |dtype: DType| format!("tensor<{N}x{}>", dtype.mlir());
     let args: Vec<String> = operands.iter().enumerate().map(|(i, d)| format!("%{i}: {}", ty(*d))).collect();
@@ -77,7 +77,7 @@ fn check(op: &str, operands: &[DType], result: DType, r: &mut SplitMix, epsilon:
                 let fits = y.re.abs().max(y.im.abs()) < 1e38;
                 assert!(
                     (product && !fits) || tolerance(epsilon).holds_for_parts(x, y),
-                    "{op}, {denormals:?}: {x:e}, not {y:e}, of {:?}",
+                    "{op}, {denormals:?}: the result is {x:e}, not {y:e}, for the operands {:?}",
                     inputs.iter().map(|input| input.get(i)).collect::<Vec<_>>()
                 );
             }
@@ -189,7 +189,7 @@ fn sums_and_products() {
                         let (x, y) = (found.get(i).as_complex(), wanted.get(i).as_complex());
                         assert!(
                             tolerance(20.0 * epsilon(dtype)).holds_for_parts(x, y),
-                            "{op}, {i}: {x}, not {y}\n{program}"
+                            "{op}, element {i}: {x}, not {y}\n{program}"
                         );
                     }
                 }

@@ -25,7 +25,7 @@ fn tensor(r: &mut SplitMix, dtype: DType, dims: &[usize]) -> Literal {
     })
 }
 
-/// Returns a region that combines accumulated values with elements, one or two of each. `%n` is a number from
+/// Returns a region that combines `count` accumulated values with `count` elements. `%n` is a number from
 /// outside of the region.
 fn region(r: &mut SplitMix, dtype: DType, count: usize) -> String {
     let t = ty(dtype, &[]);
@@ -71,7 +71,7 @@ fn operation(r: &mut SplitMix, dims: &[usize]) -> (&'static str, String, bool, V
             ("reduce", format!("dimensions = {}", array(reduced)), true, kept)
         }
         kind => {
-            // Windows that grow along a dimension, or arbitrary windows.
+            // Cumulative windows along one dimension, or arbitrary windows.
             let grows = (kind == 2 && rank > 0).then(|| r.below(rank));
             let mut pick = |d: usize, one: usize, most: usize| match grows {
                 Some(g) if g == d => one.max(dims[d]),
@@ -121,7 +121,7 @@ fn regions_match_the_evaluator() {
         let dtype = r.pick(&[DType::F32, DType::S32]);
         let dims: Vec<usize> = (0..r.below(4)).map(|_| 1 + r.below(9)).collect();
         let (name, attributes, has_inits, result) = operation(&mut r, &dims);
-        // A map returns one value.
+        // A map has only one result.
         let count = if has_inits { 1 + r.below(2) } else { 1 };
         let (x, out, one) = (ty(dtype, &dims), ty(dtype, &result), ty(dtype, &[]));
         let region = region(&mut r, dtype, count);

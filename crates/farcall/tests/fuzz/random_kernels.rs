@@ -92,7 +92,7 @@ fn check(program: &str, inputs: &[Literal], kernel: &str, exact: bool, denormals
         "" => both.thunks("reference") == 0,
         _ => plan.thunks().is_empty() || both.thunks(kernel) > 0,
     };
-    assert!(served, "{program}{plan}");
+    assert!(served, "the engine does not use the expected kernel:\n{program}{plan}");
     for (found, wanted) in both.results() {
         for i in 0..wanted.len() {
             let same = found.element(i) == wanted.element(i)
@@ -107,7 +107,8 @@ fn check(program: &str, inputs: &[Literal], kernel: &str, exact: bool, denormals
     }
 }
 
-/// Compares two numbers. NaNs are equal; sums of many numbers differ in their last digits.
+/// Returns true if both numbers are NaN or, unless `exact` is set, if they are close to each other: sums of
+/// many numbers may differ in their last digits.
 fn close(x: Scalar, y: Scalar, dtype: DType, exact: bool) -> bool {
     let (Scalar::Float(x), Scalar::Float(y)) = (x, y) else { return false };
     let epsilon = match dtype {
@@ -147,7 +148,7 @@ fn operation(r: &mut SplitMix, dtype: DType) -> &'static str {
     }
 }
 
-/// A `reduce_window` on these dimensions, with each window attribute by dimension.
+/// Attributes of a `reduce_window`. Each attribute has one entry per dimension.
 struct Window {
     window: Vec<usize>,
     strides: Vec<usize>,
@@ -257,7 +258,7 @@ const SPELLINGS: [&str; 3] = [
 %9 = stablehlo.select %4, %a, %b : tensor<i1>, T
 %10 = stablehlo.select %8, %i, %j : tensor<i1>, I
 ",
-    // The first of equal numbers.
+    // Keeps the first of equal numbers.
     "%2 = stablehlo.compare CMP, %b, %a : (T, T) -> tensor<i1>
 %3 = stablehlo.compare EQ, %a, %a : (T, T) -> tensor<i1>
 %6 = stablehlo.compare NE, %b, %b : (T, T) -> tensor<i1>
@@ -266,7 +267,7 @@ const SPELLINGS: [&str; 3] = [
 %9 = stablehlo.select %4, %b, %a : tensor<i1>, T
 %10 = stablehlo.select %4, %j, %i : tensor<i1>, I
 ",
-    // The last of equal numbers.
+    // Keeps the last of equal numbers.
     "%2 = stablehlo.compare CMP, %a, %b : (T, T) -> tensor<i1>
 %3 = stablehlo.compare NE, %a, %a : (T, T) -> tensor<i1>
 %4 = stablehlo.or %2, %3 : tensor<i1>
@@ -368,7 +369,7 @@ struct Indexing {
     collapsed: Vec<usize>,
     batching: Vec<usize>,
     indexed: Vec<usize>,
-    /// Dimensions of the indices. The last dimension is the index vector.
+    /// Sizes of the indices' dimensions. The last dimension is that of the index vectors.
     indices: Vec<usize>,
     /// Positions of the slices' dimensions among the dimensions of the result or of the updates.
     offsets: Vec<usize>,
@@ -503,7 +504,7 @@ return %0 : {x} }}"
     }
 }
 
-/// Results that are larger than a cache. The kernel computes such results in parts.
+/// Checks results that are larger than a cache. The kernel computes such results in parts.
 #[test]
 fn large_scatters_match_the_evaluator() {
     let mut r = SplitMix::new(12);
@@ -544,7 +545,7 @@ fn one_element_and_many_are_concatenated() {
     check(program, &inputs, "concatenate", true, Denormals::Ieee);
 }
 
-/// Results that are larger than a cache. The kernel writes such results with non-temporal stores.
+/// Checks results that are larger than a cache. The kernel writes such results with non-temporal stores.
 #[test]
 fn non_temporal_stores_match_the_evaluator() {
     let mut r = SplitMix::new(14);
@@ -787,7 +788,7 @@ fn rows_match_the_evaluator() {
         fused += usize::from(program.contains("reduce"));
         check(&program, &inputs, "", false, [Denormals::Ieee, Denormals::Flush][round % 2]);
     }
-    assert!(fused > 75, "{fused} programs have reductions");
+    assert!(fused > 75, "only {fused} of the programs have reductions");
 }
 
 /// Fusions with a `pad`. They have many tiles, and their tasks may begin at any element.

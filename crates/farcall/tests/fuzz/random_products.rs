@@ -59,12 +59,16 @@ fn list(values: impl IntoIterator<Item = impl ToString>) -> String {
     format!("[{}]", all.join(", "))
 }
 
-/// Runs a program in the engine, where a kernel must serve it, and in the evaluator.
+/// Runs a program in the engine and in the evaluator, and compares the results. The engine must use the
+/// kernel named `kernel`.
 fn check(program: &str, inputs: &[Literal], kernel: &str) {
     // The pass `outer_products` would replace products without a contracting dimension.
     let both = Both::run(program, inputs, Denormals::Ieee, Pipeline::default().without("outer_products"));
     let plan = both.executable.plan();
-    assert!(plan.thunks().is_empty() || both.thunks(kernel) > 0, "{program}{plan}");
+    assert!(
+        plan.thunks().is_empty() || both.thunks(kernel) > 0,
+        "the engine does not use the kernel {kernel}:\n{program}{plan}"
+    );
     for (found, wanted) in both.results() {
         for i in 0..wanted.len() {
             let (found, wanted) = (found.get(i), wanted.get(i));

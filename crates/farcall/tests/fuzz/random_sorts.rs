@@ -33,13 +33,15 @@ fn float(random: &mut SplitMix, nans: bool) -> f64 {
     }
 }
 
-/// Defines `%to` as a comparison of two values of type `TY`, or of `s32`.
+/// Returns an instruction that defines `%to` as a comparison of two values: of `s32` if `kind` is `SIGNED`,
+/// and of type `TY` otherwise.
 fn compare(to: &str, direction: &str, [x, y]: [&str; 2], kind: &str) -> String {
     let ty = if kind == "SIGNED" { "tensor<i32>" } else { "tensor<TY>" };
     format!("%{to} = stablehlo.compare {direction}, %{x}, %{y}, {kind} : ({ty}, {ty}) -> tensor<i1>\n")
 }
 
-/// Defines `%jax_x` as `%x` in JAX's sort order.
+/// Returns instructions that define `%jax_x`: `%x`, but with one zero for both zeros and one NaN for all
+/// NaNs, as JAX prepares floats for a sort.
 fn prepared(x: &str) -> String {
     let zero = format!("%zero_{x} = stablehlo.constant dense<0.0> : tensor<TY>\n");
     let nan = format!("%nan_{x} = stablehlo.constant dense<NAN> : tensor<TY>\n");
@@ -80,9 +82,9 @@ fn sorts_match_the_evaluator() {
     }
 }
 
-/// Checks a sort by a comparator of floats and `s32`. A kernel must serve the sort. If the comparator
-/// uses only the floats, the sort may have no other operand. At times, only the first or last elements of
-/// each line are wanted.
+/// Checks a sort by a comparator of floats and `s32`. A kernel must serve the sort. If the comparator uses
+/// only the floats, the sort may have no other operand. Sometimes, only the first or last elements of each
+/// line are results.
 fn check_sort(r: &mut SplitMix, round: usize, comparator: &str, dims: [usize; 2], dim: usize) {
     let (name, dtype, nan) = TYPES[r.below(4)];
     let alone = !comparator.contains("%c") && r.below(2) == 0;
@@ -141,16 +143,16 @@ fn check_sort(r: &mut SplitMix, round: usize, comparator: &str, dims: [usize; 2]
     }
 }
 
-/// Equivalent spellings of comparators, of `%a` and `%b` alone or with `%c` and `%d`.
+/// Unusual spellings of comparators. They compare `%a` with `%b`, `%c` with `%d`, or both pairs.
 const SPELLINGS: [&str; 6] = [
-    // Not (b <= a): for integers only.
+    // Not (d <= c), which is c < d, since `s32` has no NaNs.
     "%0 = stablehlo.compare LE, %d, %c : (tensor<i32>, tensor<i32>) -> tensor<i1>
 %r = stablehlo.not %0 : tensor<i1>\n",
     // a != b and a <= b.
     "%0 = stablehlo.compare NE, %a, %b, TOTALORDER : (tensor<TY>, tensor<TY>) -> tensor<i1>
 %1 = stablehlo.compare LE, %a, %b, TOTALORDER : (tensor<TY>, tensor<TY>) -> tensor<i1>
 %r = stablehlo.and %1, %0 : tensor<i1>\n",
-    // By the first key unless it is equal.
+    // By the first key (`%c` and `%d`) or, if the first keys are equal, by the second key.
     "%0 = stablehlo.compare EQ, %c, %d : (tensor<i32>, tensor<i32>) -> tensor<i1>
 %1 = stablehlo.compare LT, %a, %b : (tensor<TY>, tensor<TY>) -> tensor<i1>
 %2 = stablehlo.compare GT, %c, %d : (tensor<i32>, tensor<i32>) -> tensor<i1>
@@ -257,7 +259,7 @@ return %s#0, %s#1, %t#0, %t#1 : {x}, {y}, {x}, {y} }}"
             Literal::from_fn(DType::S32, [LENGTH], |i| Scalar::Signed(with(order[i]))),
         ];
         for (i, (found, wanted)) in found.iter().zip(&wanted).enumerate() {
-            assert!(found.bytes() == wanted.bytes(), "round {round}, result {i}");
+            assert!(found.bytes() == wanted.bytes(), "round {round}: result {i} differs");
         }
     }
 }
@@ -319,7 +321,7 @@ stablehlo.return %2 : tensor<i1>
 fn comparators_that_compute_sort_as_in_the_evaluator() {
     let mut r = SplitMix::new(6);
     for (round, (comparator, kernel)) in COMPUTED.into_iter().cycle().take(41).enumerate() {
-        // The last lines are sorted in rounds of merges.
+        // The long lines of the last rounds are sorted by repeated merges.
         let dims = if round < 36 { [1 + r.below(300), 1 + r.below(3)] } else { [33_000 + round, 1] };
         let [x, y] = ["i32", "f32"].map(|ty| format!("tensor<{}x{}x{ty}>", dims[0], dims[1]));
         let program = format!(
@@ -345,7 +347,7 @@ return %s#0, %s#1 : {x}, {y} }}"
 
 /// Checks `top_k` of an operand. The kernel must serve the operand's type.
 fn check_top_k(x: &Literal, name: &str, k: usize, denormals: Denormals) {
-    let [lines, length] = x.dims() else { panic!("a matrix") };
+    let [lines, length] = x.dims() else { panic!("the operand must be a matrix") };
     let results = format!("tensor<{lines}x{k}x{name}>, tensor<{lines}x{k}xi32>");
     let program = format!(
         "func.func @main(%x: tensor<{lines}x{length}x{name}>) -> ({results}) {{
@@ -382,7 +384,7 @@ fn top_k_matches_the_evaluator() {
     let mut r = SplitMix::new(2);
     for round in 0..390 {
         let (name, dtype) = TYPES[round % TYPES.len()];
-        // Long lines, with few wanted elements.
+        // Alternate between short lines, and long lines of which few elements are wanted.
         let (longest, most) = [(80, 80), (2000, 100)][round / TYPES.len() % 2];
         let dims = [1 + r.below(4), 1 + r.below(longest)];
         let count = dims[0] * dims[1];

@@ -48,7 +48,7 @@ pub(crate) fn run(random: &mut SplitMix, iterations: usize) -> String {
         unsafe { frame.execute(&[], &[], &run) }.unwrap();
     }
     let Session { fine, libraries, .. } = SESSION.take().expect("was set");
-    assert!(fine > iterations / 50, "only {fine} calls succeeded: not much was tried");
+    assert!(fine > iterations / 50, "only {fine} calls succeeded, too few to test the handlers");
     format!("{fine} calls succeeded, {libraries} descriptors were read")
 }
 
@@ -97,7 +97,7 @@ const ATTRS: usize = 12;
 /// Maximum size of a buffer or an array, in bytes.
 const DATA: usize = 1 << 13;
 
-/// A call frame, with room for everything that it may point to.
+/// A call frame, with memory for everything that it may point to.
 struct Frame {
     frame: abi::CallFrame,
     _after: [u64; 2],
@@ -122,7 +122,7 @@ struct Side {
     dims: [[i64; 10]; BUFFERS],
 }
 
-/// A buffer, and the memory behind it, which is read if a pointer to the buffer is misaligned.
+/// A buffer, followed by memory that is read through misaligned pointers to the buffer.
 struct Buffer0 {
     buffer: abi::Buffer,
     _after: u64,
@@ -192,8 +192,8 @@ impl Frame {
     fn new() -> Frame {
         let mut frame = std::mem::MaybeUninit::<Frame>::zeroed();
         let at = frame.as_mut_ptr();
-        // SAFETY: zero bytes are valid for all members except the vector, since these are integers and
-        // pointers.
+        // SAFETY: the vector is written; the other members are integers and pointers, for which zero bytes
+        // are valid.
         unsafe {
             addr_of_mut!((*at).data).write(vec![0; 4 * DATA / 16]);
             frame.assume_init()
@@ -240,7 +240,7 @@ impl Frame {
         }
     }
 
-    /// Corrupts a member.
+    /// Corrupts a member of the frame, or the memory that the frame points to.
     fn spoil(&mut self, r: &mut SplitMix, tables: &mut Tables) {
         let other: *mut u64 = self.other.as_mut_ptr();
         match r.below(24) {
@@ -278,7 +278,7 @@ impl Frame {
         }
     }
 
-    /// Adds extensions.
+    /// Adds extensions to the frame.
     fn extend(&mut self, r: &mut SplitMix) {
         self.metadata.struct_size = r.struct_size(Metadata::STRUCT_SIZE);
         self.metadata.api_version = ApiVersion::new(-1, -1);
@@ -360,27 +360,28 @@ impl Side {
             }
             5 => buffer.dims = r.pointer(buffer.dims),
             6 => {
-                // The elements always fit in the memory: at most rank 5 with sizes 2, and 16 bytes each.
+                // The elements always fit in the memory: the rank is at most 5, sizes are at most 2, and an
+                // element has at most 16 bytes.
                 buffer.rank = if r.one_in(3) { r.number() as i64 | i64::MIN } else { r.below(6) as i64 };
             }
             _ => {
                 let huge = 1 << 62;
                 let dims = &mut self.dims[i];
                 match r.below(4) {
-                    // With a rank of at least 2, the number of elements overflows.
+                    // With two huge sizes, the number of elements overflows.
                     0 if buffer.rank >= 2 => dims[..2].fill(huge),
                     1 => dims[r.below(3)] = r.pick(&[-1, i64::MIN, i64::MIN + 1, -2]),
                     2 => dims[r.below(3)] = 0,
                     _ => dims[r.below(3)] = 1,
                 }
-                // Such a buffer does not fit in memory, whatever its element type is.
+                // The number of elements overflows, so every element type is safe.
                 if dims[0] == huge && buffer.rank >= 2 {
                     buffer.dtype = DataType(r.below(40) as u32);
                 }
             }
         }
-        // With a single huge dimension, the size in bytes could be valid, although there is no such memory.
-        // Such a dimension is made small.
+        // With a single huge dimension, the size in bytes could be valid, but larger than the memory. Such a
+        // dimension is made small.
         let rank = usize::try_from(buffer.rank).unwrap_or(0).min(10);
         let dims = &mut self.dims[i];
         if dims[..rank].iter().filter(|d| **d > 2).count() == 1 {
@@ -449,12 +450,12 @@ impl Dictionary {
 
     fn spoil(&mut self, r: &mut SplitMix) {
         let i = r.below(8);
-        // More bytes than any memory has.
+        // A length that exceeds any memory.
         let too_much = usize::MAX - r.below(1000);
         match r.below(12) {
             0 => {
-                // Only unknown kinds: under another known kind, a number of the attribute would be read as a
-                // pointer.
+                // Only unknown kinds: with another known kind, the handler would read a number of the
+                // attribute as a pointer.
                 self.kinds[i] = AttrType((r.number() as u32).max(5));
             }
             1 => self.names[i] = r.pointer(self.names[i]),
@@ -536,7 +537,7 @@ impl Session {
         let instantiate = bundle.instantiate.filter(|_| r.one_in(2));
         let (entry, stage) = match instantiate {
             Some(entry) => (entry, Stage::INSTANTIATE),
-            None => (bundle.execute.expect("every op has one"), Stage::EXECUTE),
+            None => (bundle.execute.expect("every op has an execute handler"), Stage::EXECUTE),
         };
         self.frame.make_good(op, stage, host_api(), ctx);
         for _ in 0..r.pick(&[0, 1, 1, 1, 2, 2, 3, 5]) {

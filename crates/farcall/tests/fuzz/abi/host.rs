@@ -1,4 +1,4 @@
-//! Calls of the host's functions, inside and outside of a handler.
+//! Malformed calls of the host's functions, inside and outside of a handler.
 
 use std::cell::RefCell;
 use std::ffi::c_void;
@@ -57,15 +57,17 @@ pub(crate) fn run(random: &mut SplitMix, iterations: usize) -> String {
     let Session { errors, fine, .. } = SESSION.take();
     drop(errors);
     let registered = Registry::global().targets().len();
-    assert!(fine > iterations / 50, "only {fine} calls succeeded: not much was tried");
-    format!("{fine} succeeded; {failed} calls failed, {registered} targets")
+    assert!(fine > iterations / 50, "only {fine} calls succeeded, too few to test the host");
+    format!(
+        "{fine} calls of the host succeeded; {failed} custom calls failed; {registered} targets are registered"
+    )
 }
 
 thread_local! {
     static SESSION: RefCell<Session> = RefCell::default();
 }
 
-/// Calls the host, and returns an arbitrary result.
+/// Handler that calls the host's functions, and returns an arbitrary result.
 unsafe extern "C" fn handler(frame: *mut abi::CallFrame) -> *mut Error {
     // SAFETY: the host calls handlers with a valid frame.
     let frame = unsafe { &mut *frame };
@@ -103,13 +105,13 @@ unsafe fn answer(frame: &abi::CallFrame) -> *mut Error {
     null_mut()
 }
 
-/// A valid handler.
+/// A handler with valid metadata.
 unsafe extern "C" fn proper(frame: *mut abi::CallFrame) -> *mut Error {
     // SAFETY: the host only asks this handler for its metadata.
     unsafe { answer(&*frame) }
 }
 
-/// Invalid handlers.
+/// Handlers with missing or invalid metadata.
 unsafe extern "C" fn silent(_: *mut abi::CallFrame) -> *mut Error {
     null_mut()
 }
@@ -159,7 +161,7 @@ struct Session {
     id: TypeId8,
 }
 
-/// Room for an id, even at a misaligned address.
+/// Memory for a type id, with room for an id at a misaligned address.
 #[derive(Default)]
 #[repr(C, align(8))]
 struct TypeId8 {
@@ -180,7 +182,7 @@ macro_rules! call {
                 extension_start: $session.random.pick(&[null_mut(), $session.other.as_mut_ptr().cast()]),
                 $($field: $value),*
             },
-            // Memory behind the arguments, which is read through a misaligned pointer.
+            // Memory after the arguments, which is read through misaligned pointers.
             [0u64; 2],
         );
         let at = &raw mut args.0;
@@ -478,7 +480,7 @@ impl Session {
             "größe".as_bytes(),
         ]);
         let len = match self.random.below(12) {
-            // More than any memory has.
+            // A length that exceeds any memory.
             0 => usize::MAX - self.random.below(100),
             1 => self.random.below(text.len() + 1),
             _ => text.len(),
@@ -489,7 +491,8 @@ impl Session {
         }
     }
 
-    /// Returns an error of the host, an error that was used before, or null.
+    /// Returns an error of the host, which may be used again later, or an arbitrary pointer that is not
+    /// aligned to 16 bytes.
     fn error(&mut self) -> *mut Error {
         match self.errors.len() {
             n if n > 0 && !self.random.one_in(4) => {

@@ -34,9 +34,9 @@ pub(crate) fn run(random: &mut SplitMix, iterations: usize) -> String {
     }
     assert!(
         answered > iterations / 50 && taken > iterations / 200 && listed > iterations / 200,
-        "{answered}, {taken} and {listed}: not much was tried"
+        "too few successes: {answered} queries were answered, {taken} answers and {listed} tables were accepted"
     );
-    format!("{answered} questions were answered, {taken} answers and {listed} tables were taken")
+    format!("{answered} queries were answered, {taken} answers and {listed} tables were accepted")
 }
 
 // ---- Questions -----------------------------------------------------------------------------------
@@ -55,7 +55,7 @@ unsafe extern "C" fn called(host: *mut c_void, _: *const LowerCall) {
 
 /// Queries a lowering. Returns true if the lowering answered.
 fn ask(r: &mut SplitMix) -> bool {
-    let lower = LibraryOp::of(OPS[1]).lower().expect("it has a function");
+    let lower = LibraryOp::of(OPS[1]).lower().expect("the op has a lowering");
     let dims = [2i64, 3];
     let template = Template { dtype: DataType::S32, reserved: 0, rank: 2, dims: dims.as_ptr() };
     let mut templates = [template; 3];
@@ -133,7 +133,8 @@ fn ask(r: &mut SplitMix) -> bool {
 
 // ---- Answers -------------------------------------------------------------------------------------
 
-/// Returns a registry with an op whose lowering gives arbitrary answers, and a program with a block for it.
+/// Returns a registry with an op whose lowering gives arbitrary answers, and a program with a composite that
+/// the lowering is asked about.
 fn answering() -> (Registry, Module) {
     let mut op = *OPS[1].raw();
     op.lower = Some(say);

@@ -44,7 +44,7 @@ pub(crate) fn variadic(
 }
 
 #[handler(name = "attributes")]
-#[expect(clippy::too_many_arguments, reason = "one of each")]
+#[expect(clippy::too_many_arguments, reason = "one parameter of each kind")]
 pub(crate) fn attributes(
     array: &[i64],
     bytes: &[u8],

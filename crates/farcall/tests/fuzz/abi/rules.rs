@@ -35,14 +35,14 @@ pub(crate) fn run(random: &mut SplitMix, iterations: usize) -> String {
     }
     assert!(
         answered > iterations / 50 && taken > iterations / 50,
-        "{answered} and {taken}: not much was tried"
+        "too few successes: {answered} queries were answered, {taken} answers were accepted"
     );
-    format!("{answered} questions were answered, {taken} answers were taken")
+    format!("{answered} queries were answered, {taken} answers were accepted")
 }
 
 // ---- Questions -----------------------------------------------------------------------------------
 
-/// Numbers of a rule's answers and failures.
+/// Number of answers and number of failures of a rule.
 #[derive(Default)]
 struct Heard {
     answers: usize,
@@ -162,7 +162,7 @@ thread_local! {
 /// Queries the op as the engine does. Returns true if the answer was accepted.
 fn answer(r: &mut SplitMix, target: &Target) -> bool {
     RANDOM.set(SplitMix::new(r.next()));
-    let declaration = target.declaration().expect("it has one");
+    let declaration = target.declaration().expect("the op has a declaration");
     let operands = [OperandType { dtype: DType::F32, dims: &[2, 3] }; 2];
     let attrs: AttrValues = std::iter::empty::<(String, AttrValue)>().collect();
     if r.one_in(2) {

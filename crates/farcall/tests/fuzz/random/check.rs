@@ -69,8 +69,8 @@ pub(crate) fn check(p: &Program, seed: u64, registry: &Registry) -> Result<Outco
     Ok(Outcome::Same)
 }
 
-/// Prints why programs are refused, if `FARCALL_FUZZ_REFUSED=1` asks for it.
-#[expect(clippy::print_stdout, reason = "asked for")]
+/// Prints why a program is refused, if `FARCALL_FUZZ_REFUSED` is set.
+#[expect(clippy::print_stdout, reason = "FARCALL_FUZZ_REFUSED asks for this output")]
 fn say(words: &str) {
     if std::env::var_os("FARCALL_FUZZ_REFUSED").is_some() {
         println!("{words}");
@@ -169,7 +169,7 @@ fn engine(
 /// Compares results. The error names the first element that differs.
 fn compare(wanted: &[Literal], found: &[Literal], exact: &[bool]) -> Result<(), String> {
     if wanted.len() != found.len() {
-        return Err(format!("{} results, not {}", found.len(), wanted.len()));
+        return Err(format!("there are {} results, not {}", found.len(), wanted.len()));
     }
     for (i, (w, f)) in wanted.iter().zip(found).enumerate() {
         if w.ty() != f.ty() {
@@ -187,8 +187,8 @@ fn compare(wanted: &[Literal], found: &[Literal], exact: &[bool]) -> Result<(), 
     Ok(())
 }
 
-/// Compares two numbers. NaNs are equal. Other numbers must have the same bits, or be close unless `exact` is
-/// set.
+/// Compares two numbers. Two NaNs are equal. Other numbers must have the same bits or, unless `exact` is set,
+/// be close to each other.
 fn same_number(a: Scalar, b: Scalar, dtype: DType, exact: bool) -> bool {
     let same = |x: f64, y: f64| (x.is_nan() && y.is_nan()) || x.to_bits() == y.to_bits();
     let (x, y) = match (a, b) {
@@ -201,8 +201,8 @@ fn same_number(a: Scalar, b: Scalar, dtype: DType, exact: bool) -> bool {
 
 fn close(x: Complex<f64>, y: Complex<f64>, dtype: DType) -> bool {
     if !x.is_finite() || !y.is_finite() {
-        // Rounding may turn the largest numbers into infinity. A complex number with such a part may differ
-        // in both parts.
+        // Rounding may turn the largest numbers into infinity. If one part of a complex number is infinite,
+        // both parts may differ.
         return dtype.is_complex() || (x.re - y.re).is_nan() || x.re.signum() == y.re.signum();
     }
     let epsilon = match dtype.real() {

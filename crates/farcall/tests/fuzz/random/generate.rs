@@ -47,7 +47,7 @@ impl Meta {
     pub(crate) const FUZZY: Meta = Meta { exact: false, bound: None, bits: false };
 
     /// Properties of floats whose values are integers of at most `bound`. If the type does not hold all of
-    /// these integers exactly, the bound is not kept.
+    /// these integers exactly, the result has no bound.
     pub(crate) fn bounded(bound: Option<u64>, dtype: DType) -> Meta {
         match bound {
             Some(n) if n <= largest_integer(dtype) => Meta { exact: true, bound, bits: true },
@@ -55,7 +55,7 @@ impl Meta {
         }
     }
 
-    /// Properties of a value that is one of two values.
+    /// Properties that hold for values with the properties `self` and for values with the properties `other`.
     pub(crate) fn or(self, other: Meta) -> Meta {
         Meta {
             exact: self.exact && other.exact,
@@ -87,8 +87,8 @@ impl Need {
     }
 }
 
-/// Returns the largest number up to which a type holds every integer of either sign, or 0 if it does not even
-/// hold 1.
+/// Returns the largest `n` such that a floating-point or complex type holds every integer from `-n` to `n`.
+/// Returns `u64::MAX` for other types.
 pub(crate) fn largest_integer(dtype: DType) -> u64 {
     let real = dtype.real();
     if !real.is_float() {
@@ -110,7 +110,7 @@ pub(crate) fn largest_integer(dtype: DType) -> u64 {
     n
 }
 
-/// A function that calls may name.
+/// A function that `call` instructions can call.
 #[derive(Clone)]
 pub(crate) struct Callee {
     pub(crate) id: FuncId,
@@ -126,7 +126,7 @@ pub(crate) struct Gen {
     pub(crate) func: Func,
     pub(crate) callees: Vec<Callee>,
     region: RegionId,
-    /// The values that the next instruction may take.
+    /// The values that the next instruction may use as operands.
     pub(crate) scope: Vec<ValueId>,
     meta: HashMap<ValueId, Meta>,
     pub(crate) depth: usize,
@@ -257,8 +257,8 @@ impl Gen {
         self.budget = self.budget.saturating_sub(1);
         let results = self.func.inst(inst).results().to_vec();
         for (value, ty) in results.iter().zip(types) {
-            // The builder infers dynamic sizes where sizes depend on constants. The given types have the
-            // values of these sizes.
+            // The builder does not read constants, so it infers dynamic dimensions where constants give the
+            // sizes. `types` has the static sizes.
             if self.func.tensor(*value).is_some_and(|t| !t.is_static()) {
                 self.func.set_ty(*value, ty);
             }
@@ -394,7 +394,7 @@ impl Gen {
         self.of(&TensorType::scalar(dtype), need)
     }
 
-    /// Makes a constant, which is at times computed from simpler constants.
+    /// Makes a constant. Sometimes, instructions compute the constant from simpler constants.
     pub(crate) fn constant(&mut self, ty: &TensorType, need: Need) -> ValueId {
         if !matches!(need, Need::Integers(_))
             && !ty.dtype.is_bool()
@@ -524,7 +524,7 @@ pub(crate) fn is_float(dtype: DType) -> bool {
     dtype.is_float() || dtype.is_complex()
 }
 
-/// Converts a small number to a type. The conversion of complex numbers to real types does not matter.
+/// Converts a small number to an element type. The number is complex only if the type is complex.
 fn as_number(n: Scalar, dtype: DType) -> Scalar {
     if dtype.is_complex() {
         return Scalar::Complex(n.as_complex()).round_to(dtype);

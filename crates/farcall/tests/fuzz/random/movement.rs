@@ -219,14 +219,14 @@ fn size(g: &mut Gen) -> Option<()> {
     let n = g.r.below(ty.sizes()[dim] + 1);
     let size = g.numbers(DType::S32, vec![], &[n as i64]);
     let y = g.value(Op::SetDimensionSize { dim }, &[x, size], g.meta_of(x))?;
-    // The size is a constant, but the builder does not read the value of a constant.
+    // The builder does not read the constant `size`, so the static type of the result is set here.
     let mut dims = ty.sizes().to_vec();
     dims[dim] = n;
     g.func.set_ty(y, ty.with_sizes(dims).into());
     Some(())
 }
 
-/// Returns indices of a position, which may be out of bounds.
+/// Returns one start index per dimension. The indices may be out of bounds.
 fn starts(g: &mut Gen, rank: usize) -> Vec<ValueId> {
     let integer = |d: DType| d.is_integer() && d.bits() >= 8;
     let dtype = g.r.pick(&[DType::S32, DType::S32, DType::S64, DType::U8, DType::U32, DType::S8]);
@@ -308,7 +308,7 @@ fn indices(g: &mut Gen, dims: Vec<usize>) -> ValueId {
     if g.r.one_in(2) { wrapped(g, found, &ty).unwrap_or(found) } else { found }
 }
 
-/// Makes negative indices count from the end.
+/// Adds a size to negative indices: the pattern for indices that count from the end of a dimension.
 fn wrapped(g: &mut Gen, indices: ValueId, ty: &TensorType) -> Option<ValueId> {
     let count = ty.elements()?;
     let zeros = g.numbers(ty.dtype, ty.sizes().to_vec(), &vec![0; count]);
@@ -323,11 +323,13 @@ fn wrapped(g: &mut Gen, indices: ValueId, ty: &TensorType) -> Option<ValueId> {
     g.value(Op::Select, &[pred, chosen[0], chosen[1]], Meta::BITS)
 }
 
-/// Dimensions of an operand to which the entries of an index are mapped, those that are collapsed in a slice,
-/// and the dimensions of the indices.
+/// Dimension numbers of a gather or scatter, and the shape of its indices.
 struct Window {
+    /// Dimensions of the operand to which the entries of an index vector are mapped.
     mapped: Vec<usize>,
+    /// Dimensions of the operand that are collapsed in a slice.
     collapsed: Vec<usize>,
+    /// Sizes of the indices' dimensions.
     index_dims: Vec<usize>,
     index_vector_dim: usize,
 }

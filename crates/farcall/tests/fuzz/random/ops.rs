@@ -46,7 +46,8 @@ pub(crate) fn draw(g: &mut Gen, table: &[(usize, Make)]) -> Make {
     unary
 }
 
-/// Adds an instruction that is allowed in a region that is applied to each element: a function of scalars.
+/// Adds an elementwise instruction, for regions that are applied to scalars (of maps, reductions and
+/// scatters).
 pub(crate) fn on_elements(g: &mut Gen) -> Option<()> {
     static TABLE: &[(usize, Make)] =
         &[(4, unary), (8, binary), (3, rules), (3, compare), (3, select), (1, clamp), (3, convert)];
@@ -247,7 +248,7 @@ fn convert(g: &mut Gen) -> Option<()> {
     let (known, from) = (g.meta_of(x), g.tensor(x));
     let mut to = g.dtype();
     if from.dtype.is_integer() && g.r.one_in(2) {
-        // Another integer type; a conversion back may follow.
+        // Convert to another integer type. A conversion back may follow below.
         to = g.r.pick(&[DType::S64, DType::S16, DType::U8, DType::S32, DType::U32]);
     }
     let bound = match from.dtype {

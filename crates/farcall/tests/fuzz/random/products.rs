@@ -34,7 +34,7 @@ pub(crate) fn any(g: &mut Gen) -> Option<()> {
     make(g)
 }
 
-/// Returns a factor; floats are integers whose products can be summed without rounding.
+/// Returns a factor of a product. Its floats are small integers, so that sums of products are exact.
 fn factor(g: &mut Gen, ty: &TensorType) -> ValueId {
     g.of(ty, Need::Integers(limit(ty.dtype)))
 }
@@ -81,7 +81,8 @@ fn dot_general(g: &mut Gen) -> Option<()> {
             _ => free.push(d),
         }
     }
-    // The dimensions of the right side, in random order.
+    // The dimensions of the right side, in random order: the kind of each (0 for batching, 1 for contracting,
+    // 2 for free), and the corresponding dimension of the left side.
     let mut kinds: Vec<(usize, Option<usize>)> = lhs_batch.iter().map(|d| (0, Some(*d))).collect();
     kinds.extend(lhs_contract.iter().map(|d| (1, Some(*d))));
     while kinds.len() < 3 && g.r.one_in(2) {
@@ -222,7 +223,8 @@ fn random_numbers(g: &mut Gen) -> Option<()> {
     let ty = g.ty().with_dtype(g.r.pick(&[DType::F32, DType::S32, DType::F64]));
     let numbers: Vec<i64> = ty.sizes().iter().map(|n| *n as i64).collect();
     let shape = g.numbers(DType::S64, vec![ty.rank()], &numbers);
-    // Intervals and deviations have size zero, as the numbers otherwise depend on how a program is run.
+    // The interval or the standard deviation has size zero, so that the numbers do not depend on how the
+    // program runs.
     let kind = g.r.pick(&RngDistribution::VARIANTS);
     let size = i64::from(kind == RngDistribution::Uniform);
     let (a, b) = (g.numbers(ty.dtype, vec![], &[1]), g.numbers(ty.dtype, vec![], &[size]));
@@ -264,7 +266,7 @@ fn collective(g: &mut Gen) -> Option<()> {
 
 // --- derived
 
-/// Adds a function of operands of different shapes.
+/// Adds an elementwise function whose operands may have different shapes, and are broadcast.
 fn broadcasting(g: &mut Gen) -> Option<()> {
     let all: Vec<Binary> = Broadcasted::binary().collect();
     let op = g.r.pick(&all);

@@ -36,8 +36,8 @@ fn returned(g: &mut Gen, ty: &TensorType, need: Need) -> ValueId {
     g.of(ty, need)
 }
 
-/// Makes a region that combines two elements, and returns the properties of the result. `count` elements are
-/// combined in any order.
+/// Makes a region that combines two elements. Also returns the properties of the result of combining `count`
+/// elements, in any order.
 pub(crate) fn reducer(g: &mut Gen, dtype: DType, known: [Meta; 2], count: usize) -> (RegionId, Meta) {
     use Binary as B;
     let open = g.r.one_in(4);
@@ -273,7 +273,7 @@ fn sort(g: &mut Gen) -> Option<()> {
     let op = Op::Sort { dim: g.r.below(ty.rank()), is_stable: g.r.one_in(2) };
     let dim = if let Op::Sort { dim, .. } = op { dim } else { 0 };
     let sorted = g.emit(NewInst::new(op, inputs).with_regions([body]), result_types, &metas)?;
-    // Only some elements of each line are used.
+    // Slice the results, so that only some elements of each sorted line are used.
     let length = ty.sizes()[dim];
     if length > 0 && g.r.one_in(2) {
         let count = 1 + g.r.below(length.div_ceil(8));

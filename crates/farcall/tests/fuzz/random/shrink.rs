@@ -1,4 +1,4 @@
-//! Shrinks a failing program as long as it keeps failing.
+//! Makes a failing program smaller, as long as it still fails.
 
 use std::time::{Duration, Instant};
 
@@ -54,7 +54,7 @@ fn with_returned(p: &Program, returned: Vec<ValueId>, exact: Vec<bool>) -> Progr
     new
 }
 
-/// Removes dead instructions one by one, as a dead instruction may be what fails.
+/// Removes dead instructions one by one. An instruction is kept if the program fails only with it.
 fn dead(best: &mut Program, fails: &Fails<'_>) {
     let mut skip = 0;
     loop {
@@ -128,7 +128,7 @@ fn values(best: &mut Program, fails: &Fails<'_>) {
                 insts.push(inst.id());
             }
         });
-        // Goes from the last instruction to the first, since later values depend on earlier values.
+        // Go from the last instruction to the first, since later values depend on earlier values.
         let Some(inst) = insts.len().checked_sub(skip + 1).map(|i| insts[i]) else { return };
         let smaller = [zeroed(best, inst), as_input(best, inst)];
         let mut some = smaller.into_iter().flatten();
