@@ -593,7 +593,8 @@ fn a_target_that_is_an_operation_is_an_error() {
     );
 }
 
-/// A block of scalars in a region that is applied to each element: as a call, and as its default body.
+/// Runs a block of scalars in a region that is applied to each element, once as a call and once as its
+/// default body.
 #[test]
 fn blocks_in_regions_that_are_applied_to_elements() {
     let program = r#"
@@ -692,7 +693,7 @@ fn qr(registry: &Registry, x: &Literal) -> Vec<Literal> {
     executable.run(std::slice::from_ref(x)).unwrap()
 }
 
-/// The QR block with integer operands.
+/// Returns a program with the QR block on integers.
 fn integer_qr() -> String {
     let (_, functions) = QR.split_once("  func.func private").unwrap();
     format!(
@@ -733,7 +734,12 @@ fn an_alias_of_qr_is_called_instead_of_the_built_in_one() {
     let (called, body) = (qr(&registry, &x), qr(&Registry::new(), &x));
     for (called, body) in called.iter().zip(&body) {
         let pairs = called.as_slice::<f32>().iter().zip(body.as_slice::<f32>());
-        pairs.for_each(|(a, b)| assert!((a - b).abs() <= 1e-4 + 1e-4 * b.abs(), "{called:?} {body:?}"));
+        pairs.for_each(|(a, b)| {
+            assert!(
+                (a - b).abs() <= 1e-4 + 1e-4 * b.abs(),
+                "the call returns {called:?}, but the default body {body:?}"
+            )
+        });
     }
     assert!(called[0].as_slice::<f32>().iter().any(|q| *q != 0.0));
 }
@@ -834,7 +840,7 @@ fn the_header_is_that_of_the_sdk() {
     use std::mem::offset_of;
     let Some((_, path)) = alias_library() else { return };
     let path = std::ffi::CString::new(path.to_str().unwrap()).unwrap();
-    // SAFETY: the library is already open.
+    // SAFETY: the library is already open, and its symbol `Layout` is a function of this type.
     let layout: unsafe extern "C" fn(usize) -> usize = unsafe {
         let library = libc::dlopen(path.as_ptr(), libc::RTLD_NOW);
         std::mem::transmute(libc::dlsym(library, c"Layout".as_ptr()))
@@ -912,7 +918,9 @@ fn a_lowering_that_is_replaced_may_use_the_registry() {
     let replaced = std::thread::spawn(move || {
         registry.replace_lowering("my.tag", Rank::Application, |_: &Block<'_>| Ok(Lowered::skip("new")))
     });
-    let tags = seen.recv_timeout(Duration::from_secs(60)).expect("the registry can be used");
+    let tags = seen
+        .recv_timeout(Duration::from_secs(60))
+        .expect("the lowering must be able to use the registry when it is dropped");
     assert_eq!(tags, ["my.tag"]);
     assert!(replaced.join().unwrap());
 }

@@ -264,7 +264,7 @@ fn names_are_in_the_text() {
     assert!(hlo::print(&again).unwrap().contains("custom-call("));
 }
 
-/// Checks the errors of a graph. Locations are lines relative to the call of this function.
+/// Checks the errors of a graph. In `expect`, line numbers are relative to the call of this function.
 #[track_caller]
 fn wrong<'g, V: Values<'g>>(graph: &'g Graph, results: V, expect: Expect) {
     let here = std::panic::Location::caller();

@@ -38,7 +38,7 @@ fn infer(op: &str, operands: &[&[i64]], attrs: &AttrValues) -> String {
     }
 }
 
-/// Returns the batching of a call; operands with `true` have the axis in front.
+/// Returns the batching of a call. Operands with `true` have the mapped axis as their first dimension.
 fn batch(op: &str, operands: &[(&[i64], bool)], attrs: &AttrValues) -> String {
     let types: Vec<_> = operands.iter().map(|(dims, _)| OperandType { dtype: DType::F32, dims }).collect();
     let batched: Vec<bool> = operands.iter().map(|(_, batched)| *batched).collect();
@@ -219,7 +219,7 @@ fn programs_are_checked_and_run() {
     assert!(error.contains("transpose: y is f32[3, 2], but the call's result is f32[2, 3]"), "{error}");
 }
 
-/// The single call of a batching function has the results of one call per entry.
+/// Checks that the single call of a batching function has the same results as one call per entry.
 #[test]
 fn one_call_is_all_of_them() {
     let registry = registry();
@@ -241,7 +241,7 @@ fn one_call_is_all_of_them() {
     assert_eq!(whole.bytes(), each.flat_map(|y| y.bytes().to_vec()).collect::<Vec<u8>>());
 }
 
-/// An op whose functions misbehave.
+/// An op whose shape and batching functions misbehave as the attribute `how` requests.
 #[handler(name = "wrong")]
 #[signature((x: f32[..], how: str, k: i64 = 0) -> (y: f32[..], z: f32[..]))]
 #[shape(wrong_shape)]

@@ -43,7 +43,7 @@ fn buffers_go_from_run_to_run() {
         assert_eq!(address(&results[0]), address(&results[1]));
         results.truncate(1);
         state = results.remove(0);
-        // The memory is reused.
+        // The memory of the donated input is reused.
         assert_eq!(address(&state), at);
     }
     assert_eq!(state, f32s(&[8.0, 16.0, 24.0, 32.0]));
@@ -104,7 +104,7 @@ fn runs_on_a_stream_are_in_order() {
     let run = || RunContext::new().with_transfers(Arc::clone(&transfers));
     let pending: Vec<_> =
         (0..10).map(|i| add.enqueue(vec![number(100 * i).into()], run(), &stream)).collect();
-    // The first run waits to be fed, and the others wait for the first.
+    // The first run waits for a value from the infeed, and the others wait for the first run.
     for i in 0..10 {
         transfers.feed([number(i)]);
     }
@@ -115,7 +115,8 @@ fn runs_on_a_stream_are_in_order() {
     assert!(matches!(wrong, Err(RunError::InputCount { found: 0, .. })));
 }
 
-/// Adds up the values from the infeed, and outputs the sum each time. A negative value ends the loop.
+/// Adds up the values from the infeed, and writes the sum to the outfeed after each value. A negative value
+/// ends the loop.
 const SUM: &str = r#"func.func @main() -> tensor<i32> {
   %zero = stablehlo.constant dense<0> : tensor<i32>
   %true = stablehlo.constant dense<true> : tensor<i1>

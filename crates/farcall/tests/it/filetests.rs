@@ -147,7 +147,7 @@ fn check(name: &str, text: &str, bless: bool) -> Result<String, String> {
         writeln!(out, "{found}").unwrap();
     }
     if checks == 0 {
-        return Err("it has no directive".to_owned());
+        return Err("the file has no directive".to_owned());
     }
     Ok(out)
 }
@@ -214,7 +214,7 @@ fn run(
         ("evaluator", &evaluated),
         ("engine", &first),
         ("engine, second run", &second),
-        ("engine, on inputs given away", &donated),
+        ("engine, with donated inputs", &donated),
         ("engine, with the plan from a file", &read),
     ] {
         match (&wanted, found) {
@@ -245,10 +245,10 @@ fn from_file(executable: &Executable, registry: &Registry) -> Result<Executable,
     let bytes = executable.plan().to_bytes().map_err(|e| e.to_string())?;
     let plan = Plan::from_bytes(&bytes).map_err(|e| e.to_string())?;
     if *plan != *executable.plan() {
-        return Err(format!("the plan that was read is another:\n{plan}"));
+        return Err(format!("the plan that was read differs from the plan that was written:\n{plan}"));
     }
     if plan.to_bytes().ok().as_ref() != Some(&bytes) {
-        return Err("the plan that was read is written in another way".to_owned());
+        return Err("the plan that was read is written as other bytes".to_owned());
     }
     Executable::from_plan(plan, registry).map_err(|e| e.to_string())
 }
@@ -277,7 +277,7 @@ fn holds(written: &Result<Vec<Literal>, String>, found: &Result<Vec<Literal>, St
 fn literal(text: &str) -> Result<Literal, String> {
     match text.parse::<Attribute>().map_err(|e| e.to_string())? {
         Attribute::Dense(l) => Ok(l),
-        other => Err(format!("{other:?} is no tensor")),
+        other => Err(format!("{other:?} is not a tensor")),
     }
 }
 

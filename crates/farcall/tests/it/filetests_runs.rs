@@ -139,7 +139,7 @@ fn deep_calls_with_choices_do_not_overflow_the_stack() {
 /// Set by `signal`, awaited by `after_signal`.
 static SIGNAL: (Mutex<bool>, Condvar) = (Mutex::new(false), Condvar::new());
 
-/// Completes only after `signal` has run. Its handler returns before that.
+/// The handler returns at once, but the call completes only after `signal` has run.
 #[handler(name = "after_signal")]
 fn after_signal(x: Kept<Buffer<f32>>, mut y: KeptMut<Buffer<f32>>) -> Result<()> {
     std::thread::spawn(move || {
@@ -156,7 +156,7 @@ fn after_signal(x: Kept<Buffer<f32>>, mut y: KeptMut<Buffer<f32>>) -> Result<()>
     Ok(())
 }
 
-/// Lets the waiting call continue.
+/// Lets the call of `after_signal` complete.
 #[handler(name = "signal")]
 fn signal(x: &Buffer<f32>, y: &mut Buffer<f32>) -> Result<()> {
     y.copy_from_slice(x);
@@ -165,7 +165,7 @@ fn signal(x: &Buffer<f32>, y: &mut Buffer<f32>) -> Result<()> {
     Ok(())
 }
 
-/// Fails after its handler has returned.
+/// The call fails after its handler has returned.
 #[handler(name = "fails_later")]
 fn fails_later(x: Kept<Buffer<f32>>, y: KeptMut<Buffer<f32>>) -> Result<()> {
     std::thread::spawn(move || {

@@ -4,7 +4,7 @@
 //! cargo test --release -p farcall --test it host_cost -- --ignored --nocapture
 //! cargo test --release -p farcall --features cxx-exceptions --test it host_cost -- --ignored --nocapture
 //! ```
-#![expect(clippy::print_stdout, reason = "prints what it measures")]
+#![expect(clippy::print_stdout, reason = "prints the measured times")]
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -48,7 +48,7 @@ fn a_chain_of_no_ops() {
     // SAFETY: the function uses no parameter.
     let untyped =
         unsafe { Target::untyped("no_op", Platform::Host, untyped_no_op, TargetOrigin::program()) }.unwrap();
-    println!("exceptions caught: {}", cfg!(feature = "cxx-exceptions"));
+    println!("C++ exceptions are caught: {}", cfg!(feature = "cxx-exceptions"));
     measure("typed", typed, CallConfig::Dict(Default::default()));
     measure("untyped", untyped, CallConfig::Absent);
 }
@@ -87,7 +87,11 @@ fn programs_that_do_little() {
         });
         let mut times: Vec<f64> = times.collect();
         times.sort_by(f64::total_cmp);
-        println!("a program of {what}: {:.0} ns a run (least {:.0})", times[times.len() / 2], times[0]);
+        println!(
+            "a program of {what}: median {:.0} ns per run, minimum {:.0} ns",
+            times[times.len() / 2],
+            times[0]
+        );
     }
 }
 
@@ -118,5 +122,5 @@ fn measure(what: &str, target: Target, config: CallConfig) {
         })
         .collect();
     times.sort_by(f64::total_cmp);
-    println!("{what}: {:.1} ns a call (least {:.1})", times[times.len() / 2], times[0]);
+    println!("{what}: median {:.1} ns per call, minimum {:.1} ns", times[times.len() / 2], times[0]);
 }

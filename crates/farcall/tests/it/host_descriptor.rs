@@ -48,7 +48,8 @@ fn a_library_with_a_descriptor() {
     assert!(e.contains("this program has other functions for it"), "{e}");
 }
 
-/// In addition, the path of the library is not valid UTF-8.
+/// Checks that the old version of a library stays usable after its file has changed. The path of the library
+/// is not valid UTF-8.
 #[test]
 fn a_library_whose_file_changes_is_loaded_beside_its_old_version() {
     use std::os::unix::ffi::OsStrExt;

@@ -95,7 +95,7 @@ fn a_call_in_place_gets_the_memory_itself() {
         let out = executable.execute(vec![x]).unwrap();
         assert_eq!(out, [f32s(&[4.0, 6.0, 8.0, 10.0])]);
         let seen = *SEEN.lock().unwrap();
-        assert_eq!(seen[0], seen[1], "operand and result lie at one place");
+        assert_eq!(seen[0], seen[1], "operand and result must have the same address");
         assert_eq!(seen[0] == address, !donated.is_empty(), "{donated}");
         assert_eq!(self::address(out[0].host().unwrap()) == address, !donated.is_empty(), "{donated}");
         if donated.is_empty() {
@@ -320,7 +320,7 @@ fn donations_that_make_no_sense_are_refused() {
 
 // ---- Helpers ---------------------------------------------------------------------------------
 
-/// Addresses of the last operand and result of `in_place`.
+/// Addresses of the operand and of the result in the last call of `in_place`.
 static SEEN: Mutex<[usize; 2]> = Mutex::new([0; 2]);
 /// Lock that is held while `SEEN` is used.
 static ALONE: Mutex<()> = Mutex::new(());

@@ -38,7 +38,7 @@ fn every_stage_and_every_kind() {
                     seen.push(e.to_string());
                 }
             }
-            // The same call without a throw.
+            // The same call succeeds if it does not throw.
             lib.all_stages("throws", 0, stage).unwrap();
             assert_eq!(lib.live(), 0);
         }

@@ -62,7 +62,7 @@ fn faults_of_every_kind_from_every_stage() {
         let mut last = None;
         for stage in STAGES {
             let outcome = host.run(Fault { stage, what, code: 15 });
-            let e = outcome.expect_err(&format!("{what:?} in {stage:?}"));
+            let e = outcome.expect_err(&format!("{what:?} in {stage:?} must be an error"));
             assert_eq!(e.stage, stage, "{what:?}");
             let same = format!("{:?}: {}", e.code, e.message);
             if last.as_ref() != Some(&same) {
@@ -172,7 +172,7 @@ fn a_future_is_completed_once() {
     assert_eq!(SECOND_COMPLETION.load(Ordering::Relaxed), i64::from(ErrorCode::INVALID_ARGUMENT.0));
     let e = host.run(Fault { what: FaultKind::ErrorAndFuture, code: 7, ..fault }).unwrap_err();
     assert_eq!(e.code, ErrorCode(7));
-    // The future that was returned with the error was abandoned.
+    // The host has abandoned the future that was returned with the error, so completing it is an error.
     assert_eq!(SECOND_COMPLETION.load(Ordering::Relaxed), i64::from(ErrorCode::INVALID_ARGUMENT.0));
 }
 
@@ -187,13 +187,13 @@ fn a_dropped_pending_call_is_waited_for_and_its_error_is_lost() {
     FAULT.store(later, Ordering::Relaxed);
     let completed = COMPLETED.load(Ordering::Relaxed);
     // SAFETY: the call has no buffers.
-    let pending = unsafe { frame.launch(&run) }.unwrap().expect("not complete");
+    let pending = unsafe { frame.launch(&run) }.unwrap().expect("the call is not complete yet");
     drop(pending);
     assert_eq!(COMPLETED.load(Ordering::Relaxed), completed + 1);
     // The frame waits for a forgotten pending call, before its next stages and before it is dropped.
     for waited in [2, 3] {
         // SAFETY: the call has no buffers.
-        std::mem::forget(unsafe { frame.launch(&run) }.unwrap().expect("not complete"));
+        std::mem::forget(unsafe { frame.launch(&run) }.unwrap().expect("the call is not complete yet"));
         if waited == 2 {
             FAULT.store(NO_FAULT.packed(), Ordering::Relaxed);
             stages(&mut frame, &run).unwrap();
@@ -210,7 +210,7 @@ fn a_dropped_pending_call_is_waited_for_and_its_error_is_lost() {
 #[test]
 fn a_record_stage_is_taken_along_but_never_called_here() {
     unsafe extern "C" fn record(_: *mut abi::CallFrame) -> *mut Error {
-        panic!("this host records nothing")
+        panic!("the host must not call the record stage")
     }
     let host = Host::alone();
     let bundle = HandlerBundle { record: Some(record), ..BUNDLE };
@@ -251,7 +251,7 @@ fn operands_that_do_not_fit_the_handler() {
         let e = try_call("scale", attrs, &ins, &outs).unwrap_err();
         assert_eq!(e.code, ErrorCode::INVALID_ARGUMENT, "{e}");
         words += &format!("{}\n", e.message.lines().next().unwrap_or_default());
-        // The same target with valid operands.
+        // The target still works with valid operands.
         try_call("scale", factor(), std::slice::from_ref(&f32x2), std::slice::from_ref(&f32x2)).unwrap();
     }
     expect![[r#"
@@ -323,13 +323,17 @@ fn the_wait_for_a_future_is_interrupted() {
             assert!(started.elapsed() < Duration::from_millis(400), "{:?}", started.elapsed());
             drop(run);
             FAULT.store(NO_FAULT.packed(), Ordering::Relaxed);
-            assert_eq!(executable.run(&x()).unwrap(), expected, "a run beside the call that is not complete");
+            assert_eq!(
+                executable.run(&x()).unwrap(),
+                expected,
+                "wrong results while another call is not complete"
+            );
             let left = if stage == Stage::PREPARE { 2 } else { 3 };
             assert_eq!((complete_later(), live_soon(1)), (left, 1), "{stage:?}");
             assert_eq!(executable.run(&x()).unwrap(), expected);
         }
     }
-    // The executable is dropped before the call is complete.
+    // Drop the executable before the call is complete.
     begin(Stage::EXECUTE);
     let run = RunContext::new().with_interrupt(soon());
     assert!(matches!(executable.run_with(&x(), &run), Err(RunError::Interrupted)));
@@ -433,9 +437,9 @@ static PENDING_FUTURE: AtomicUsize = AtomicUsize::new(0);
 static FAULT: AtomicU64 = AtomicU64::new(0);
 /// Number of states that have not been destroyed.
 static LIVE: AtomicUsize = AtomicUsize::new(0);
-/// Result of the second completion of a future.
+/// Error code from completing a future for the second time.
 static SECOND_COMPLETION: AtomicI64 = AtomicI64::new(-1);
-/// Number of futures that a thread has completed.
+/// Number of futures that threads of the handler have completed.
 static COMPLETED: AtomicUsize = AtomicUsize::new(0);
 
 static STATE: LazyLock<TypeId> = LazyLock::new(|| {
@@ -452,8 +456,8 @@ fn live() -> usize {
     LIVE.load(Ordering::Relaxed)
 }
 
-/// Returns the number of states, after waiting until the number is `expected`: a thread of the pool drops the
-/// states of a completed call.
+/// Returns the number of states, after waiting up to five seconds for it to become `expected`: a thread of
+/// the pool drops the states of a completed call.
 fn live_soon(expected: usize) -> usize {
     let end = Instant::now() + Duration::from_secs(5);
     while live() != expected && Instant::now() < end {
@@ -790,7 +794,7 @@ fn a_frame_is_checked_again_when_a_pointer_changes() {
             }
         }
         for result in [at[0], at[0].wrapping_add(1), null_mut(), at[1].wrapping_byte_add(1)] {
-            // SAFETY: the handler's entry rejects the call.
+            // SAFETY: the handler's entry rejects the call before it accesses the buffers.
             let e = unsafe { frame.execute(&[at[0].cast()], &[result.cast()], &run) }.unwrap_err();
             assert_eq!(e.code, ErrorCode::INVALID_ARGUMENT, "{e}");
         }

@@ -1,5 +1,5 @@
 //! C++ handlers, compiled against several versions of XLA's headers, called by this host.
-#![expect(clippy::print_stdout, reason = "prints the versions that ran, or why none did")]
+#![expect(clippy::print_stdout, reason = "prints which versions of the headers were tested, or why none was")]
 
 use std::ffi::c_void;
 use std::path::PathBuf;
@@ -17,7 +17,8 @@ use farcall_testing::engine::load;
 use farcall_testing::library::xla_cc;
 use farcall_testing::process::alone;
 
-/// The handlers that `handlers.cc` has in all versions, as plain symbols.
+/// Specifications of the handlers that `handlers.cc` exports as plain symbols with every version of the
+/// headers.
 const SPECS: [&str; 16] = [
     "add_one=AddOne",
     "zoo=Zoo",
@@ -176,7 +177,7 @@ fn scratch_memory() {
             let status = std::fs::read_to_string("/proc/self/status").unwrap();
             let peak = status.lines().find_map(|l| l.strip_prefix("VmPeak:")).unwrap();
             let kib: u64 = peak.trim().trim_end_matches(" kB").parse().unwrap();
-            assert!(kib < 8 << 20, "peak {kib} KiB");
+            assert!(kib < 8 << 20, "the address space has grown to {kib} KiB");
         });
     });
 }
@@ -198,7 +199,7 @@ fn calls_that_complete_later() {
         frame.set_result(0, (&raw mut y).cast());
         let run = RunContext::new();
         // SAFETY: both pointers are valid for one element until the call is complete.
-        let pending = unsafe { frame.launch(&run) }.unwrap().expect("not complete yet");
+        let pending = unsafe { frame.launch(&run) }.unwrap().expect("the call is not complete yet");
         assert!(!pending.is_complete());
         pending.wait().unwrap();
         assert_eq!(y, 5.0);
@@ -436,7 +437,7 @@ fn concurrent_runs_have_a_frame_each() {
 
 // ---- Helpers ---------------------------------------------------------------------------------
 
-/// One version of `handlers.cc`, as plain symbols in a registry.
+/// `handlers.cc`, compiled with one version of the headers, and a registry with its plain symbols.
 struct Lib {
     registry: Registry,
     path: PathBuf,
@@ -515,7 +516,7 @@ fn execute(frame: &mut CallFrame, inputs: &[Literal], run: &RunContext) -> Resul
     let pointers =
         |l: &mut [Literal]| -> Vec<*mut u8> { l.iter_mut().map(|l| l.bytes_mut().as_mut_ptr()).collect() };
     let (ins, outs) = (pointers(&mut inputs), pointers(&mut outputs));
-    // SAFETY: the literals have the types of the call.
+    // SAFETY: the literals have the types of the call, so the handler stays within their memory.
     unsafe { frame.execute(&ins, &outs, run) }?;
     Ok(outputs)
 }
@@ -549,7 +550,8 @@ fn each_version(test: impl Fn(&Lib)) {
     }
 }
 
-/// The self-registering `handlers.cc` of the first version.
+/// Returns the path of `handlers.cc`, compiled as a library that registers itself, with the first version of
+/// the headers.
 fn self_registering() -> Option<PathBuf> {
     static LIB: LazyLock<Vec<(PathBuf, i32)>> = LazyLock::new(|| xla_cc("self", &["-DSELF_REGISTER"], 1));
     LIB.first().map(|(path, _)| path.clone())

@@ -94,7 +94,7 @@ fn a_library_without_targets_says_how_to_name_them() {
     assert_eq!(report.targets[0].name(), "f");
 }
 
-/// A library written with `farcall-ffi`, without `library!`.
+/// A library written with `farcall-ffi` whose author has forgotten `library!`.
 #[test]
 fn a_library_that_exports_nothing() {
     let path = example("farcall", "unlisted_test_ops");

@@ -53,7 +53,7 @@ fn files_with_the_same_bytes_are_one_library() {
     assert_eq!(report.targets.len(), of_wheel.len());
     let same = |(a, b): (&std::sync::Arc<Target>, &std::sync::Arc<Target>)| std::sync::Arc::ptr_eq(a, b);
     assert!(of_wheel.iter().zip(&registry.targets()).all(same));
-    // A changed copy is another version of the library.
+    // If the file is replaced, it is another version of the library.
     std::fs::copy(example("farcall", "linked_test_ops"), path("new.so")).unwrap();
     std::fs::rename(path("new.so"), path("checkout.so")).unwrap();
     let report = load(&registry, path("checkout.so"), &[]).unwrap();
@@ -75,7 +75,7 @@ fn a_namespace_keeps_ops_apart() {
         "{}",
         double.origin()
     );
-    // One library in two namespaces.
+    // The same library can be loaded in a second namespace.
     load_with(&registry, &path, &in_namespace("v2.vendor")).unwrap();
     assert_eq!(names(&registry).len(), 8);
     let e = load_with(&registry, &path, &in_namespace("a-b")).unwrap_err().to_string();
@@ -94,7 +94,11 @@ fn a_library_may_choose_its_namespace() {
     load(&registry, &path, &[]).unwrap();
     assert_eq!(names(&registry), ["acme.double"]);
     let double = registry.lookup("acme.double", &Platform::Host).unwrap();
-    assert_eq!(derivatives(&double), ["acme.double"], "its own tangent op and transpose");
+    assert_eq!(
+        derivatives(&double),
+        ["acme.double"],
+        "the op must be its own tangent op and its own transpose"
+    );
     load_with(&registry, &path, &in_namespace("mine")).unwrap();
     assert_eq!(names(&registry), ["acme.double", "mine.double"]);
 }

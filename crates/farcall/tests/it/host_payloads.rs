@@ -37,7 +37,7 @@ fn in_handler(_x: &Buffer<f32>, _y: &mut Buffer<f32>) -> Result<()> {
 static HELPERS: AtomicUsize = AtomicUsize::new(0);
 static ALTERED: AtomicUsize = AtomicUsize::new(0);
 
-/// Two panics on the handler's thread while helpers read the handler's memory.
+/// Handler whose loop panics twice on the handler's thread, while helper threads read the handler's memory.
 #[handler(name = "payload.loop")]
 fn in_loop(_x: &Buffer<f32>, _y: &mut Buffer<f32>, host: &Context) -> Result<()> {
     let data = vec![0_usize; 1 << 12];
@@ -61,7 +61,7 @@ fn in_loop(_x: &Buffer<f32>, _y: &mut Buffer<f32>, host: &Context) -> Result<()>
     Ok(())
 }
 
-/// A task that keeps a buffer and then panics.
+/// Handler whose task keeps a buffer and then panics.
 #[handler(name = "payload.task")]
 fn in_task(_x: &Buffer<f32>, y: KeptMut<Buffer<f32>>, host: &Context) -> Result<()> {
     host.spawn(move || {

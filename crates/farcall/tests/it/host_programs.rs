@@ -1,7 +1,7 @@
 //! The engine's guarantees for custom calls in whole programs: order and presence of effects, tokens, empty
 //! and scalar buffers, tuples, copies of operands that are still live, and the data that a run provides to
 //! its handlers.
-#![expect(clippy::print_stdout, reason = "prints why nothing ran")]
+#![expect(clippy::print_stdout, reason = "prints which versions of the headers were tested, or why none was")]
 
 use std::ffi::{c_char, c_void};
 use std::path::Path;
@@ -90,7 +90,7 @@ fn buffers_without_elements_and_scalars() {
         Literal::zeros(DType::C128, [3]),
     ];
     let out = executable.run(&inputs).unwrap();
-    // Bytes and rank of each operand.
+    // The number of bytes and the rank of each operand.
     assert_eq!(out[0].as_slice::<i64>(), [0, 2, 4, 0, 48, 1]);
     assert_eq!(out[1], Literal::zeros(DType::F32, [3, 0]));
 }
@@ -312,7 +312,8 @@ fn noted(n: &Buffer<i64, 0>, by: i64, out: &mut Buffer<i64, 0>) -> Result<()> {
     Ok(())
 }
 
-/// Records a number for a token: a function of the untyped API, which gets the number as a byte.
+/// Records a number. A function of the untyped API that takes and returns a token; the number is a byte of
+/// the call's configuration.
 unsafe extern "C" fn note_token(
     _after: *mut c_void,
     _before: *const *const c_void,
@@ -320,12 +321,12 @@ unsafe extern "C" fn note_token(
     _len: usize,
     _status: *mut c_void,
 ) {
-    // SAFETY: the programs pass one byte.
+    // SAFETY: the programs of this file pass a configuration of one byte.
     let by = unsafe { *opaque };
     NOTES.lock().unwrap_or_else(PoisonError::into_inner).push(by.into());
 }
 
-/// Returns bytes and rank of each operand.
+/// Returns the number of bytes and the rank of each operand.
 #[handler(name = "shapes")]
 fn shapes(operands: &RestOperands, out: &mut Buffer<i64>, _empty: &mut Buffer<f32>) -> Result<()> {
     for (i, x) in operands.iter().enumerate() {

@@ -123,7 +123,7 @@ fn a_call_site_is_instantiated_once_and_a_run_has_its_stages_once() {
     }
     let text = executable.plan().to_string();
     assert!(text.contains("reference map @count_nested("), "{text}");
-    // The elements are dead, but the call has a side effect.
+    // The elements are dead, but the call has a side effect, so it is not removed.
     let unread = COUNTING.replace("%0 : tensor<6xi64>", "%c : tensor<6xi64>");
     compile(&unread, &registry).run(&[]).unwrap();
     assert_eq!(seen(&PREPARED), 1);
@@ -343,7 +343,7 @@ fn parse(program: &str) -> Verified<'static> {
     verify_owned(text::parse(&Source::new("test.mlir", program)).unwrap()).unwrap()
 }
 
-/// Returns the engine's results, which must be the evaluator's, too.
+/// Returns the engine's results, after a check that the evaluator has the same results.
 fn both(program: &str, registry: &Registry, inputs: &[Literal]) -> Result<Vec<Literal>, String> {
     let module = parse(program);
     let found = compile(program, registry).run(inputs).map_err(|e| e.to_string())?;

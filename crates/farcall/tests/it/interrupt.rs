@@ -30,7 +30,8 @@ func.func @main(%n: tensor<i64>) -> tensor<i64> {
   return %end : tensor<i64>
 }";
 
-/// The loop above, in a region that is applied to elements and has no thunks.
+/// The loop of `COUNT_DOWN`, in a region that is applied to elements. The instructions of such a region are
+/// no thunks.
 const IN_A_REGION: &str = "\
 func.func @main(%n: tensor<i64>) -> tensor<i64> {
   %0 = stablehlo.constant dense<0> : tensor<i64>
@@ -210,7 +211,7 @@ fn a_single_instruction_is_ended() {
             let ended = executable.run_with(&inputs, &run);
             let took = begin.elapsed();
             assert!(matches!(ended, Err(RunError::Interrupted)), "{name}, attempt {attempt}: {ended:?}");
-            assert!(took < GRACE, "{name}, attempt {attempt}: {took:?}");
+            assert!(took < GRACE, "{name}, attempt {attempt}: the run ended after {took:?}");
         }
     }
 }
@@ -236,11 +237,16 @@ fn a_run_that_was_interrupted_leaves_nothing_behind() {
                 interrupt.raise();
             });
             match executable.run_with(&x, &run) {
-                Ok(results) => assert!(results == expected, "some elements are missing"),
+                Ok(results) => {
+                    assert!(results == expected, "a run that was not interrupted has wrong results")
+                }
                 Err(error) => assert!(matches!(error, RunError::Interrupted), "{error}"),
             }
         });
-        assert!(executable.run(&x).unwrap() == expected, "after {wait} ms");
+        assert!(
+            executable.run(&x).unwrap() == expected,
+            "wrong results after a run with an interrupt at {wait} ms"
+        );
     }
 }
 
@@ -281,7 +287,7 @@ fn evaluation_compilation_and_parsing_are_ended() {
         let begin = Instant::now();
         let interrupt = Arc::new(Interrupt::asking(move || begin.elapsed() > Duration::from_millis(60)));
         assert_eq!(interrupt::during(&interrupt, work), Err(Interrupted), "{name}");
-        assert!(begin.elapsed() < GRACE, "{name}: {:?}", begin.elapsed());
+        assert!(begin.elapsed() < GRACE, "{name} ended after {:?}", begin.elapsed());
     }
 }
 

@@ -321,10 +321,14 @@ fn a_linear_op_is_transposed() {
 #[test]
 fn a_derivative_is_vmapped_where_its_op_is() {
     let linear = product_in(&[0]);
-    // The values: x, scale, the residual, the tangent of x.
+    // One flag for each value: x, scale, the residual, and the tangent of x.
     let batch = linear.batch(&[true, false, true, true], &5).unwrap();
     let f32s = |dims: &[i64]| (DType::F32, dims.to_vec());
     let operands = vec![f32s(&[5, 2, 3]), f32s(&[3]), f32s(&[3]), (DType::S32, vec![])];
     assert_eq!(batch, Some(LinearBatch { batched: vec![true, false, true, true], operands }));
-    assert_eq!(linear.batch(&[true, true, true, true], &5).unwrap(), None, "each entry has its own scale");
+    assert_eq!(
+        linear.batch(&[true, true, true, true], &5).unwrap(),
+        None,
+        "the op takes a single scale, but each entry has its own"
+    );
 }

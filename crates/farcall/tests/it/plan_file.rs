@@ -49,7 +49,7 @@ fn plans() -> Vec<(String, Plan)> {
     let blocks = compile_plan(&module, &registry, &CompileOptions::new()).unwrap();
     assert_eq!(blocks.blocks().iter().map(|b| b.skipped.len()).collect::<Vec<_>>(), [0, 1]);
     plans.push(("blocks.mlir".to_owned(), blocks.into_plan()));
-    assert!(plans.len() > 30, "{}", plans.len());
+    assert!(plans.len() > 30, "only {} programs compile", plans.len());
     plans
 }
 
@@ -144,7 +144,7 @@ fn large_constants_are_read_where_they_stay() {
     parts.constants.push(Literal::splat(DType::F64, [1 << 20], farcall::ir::Scalar::Float(f64::NAN)));
     let plan = Plan::from(parts);
     let bytes = plan.to_bytes().unwrap();
-    assert!(bytes.len() < weights.byte_len() + 3000, "{}", bytes.len());
+    assert!(bytes.len() < weights.byte_len() + 3000, "the plan has {} bytes", bytes.len());
     assert_eq!(*Plan::from_bytes(&bytes).unwrap(), plan);
 }
 
@@ -221,7 +221,7 @@ fn lengths_are_not_believed() {
     }
 }
 
-/// Changes something in a file.
+/// Makes a random change to the bytes of a plan. `others` are the plans whose pieces may be copied into it.
 fn change(random: &mut SplitMix, bytes: &mut [u8], others: &[(String, Vec<u8>)]) {
     let at = 12 + random.below(bytes.len() - 12);
     match random.below(8) {
@@ -238,14 +238,14 @@ fn change(random: &mut SplitMix, bytes: &mut [u8], others: &[(String, Vec<u8>)])
             bytes[at..at + 4].copy_from_slice(&value.to_le_bytes());
         }
         6 => {
-            // A piece of another part of the file, or of another plan.
+            // Copy a piece of a plan.
             let from = &others[random.below(others.len())].1;
             let start = random.below(from.len());
             let n = (1 + random.below(32)).min(from.len() - start).min(bytes.len() - at);
             bytes[at..at + n].copy_from_slice(&from[start..start + n]);
         }
         _ => {
-            // Another character in place of a letter or digit of a text.
+            // Write a character that is frequent in the texts of a plan.
             const LETTERS: &[u8] = b"0123456789xifu,<>[]{}:%";
             bytes[at] = LETTERS[random.below(LETTERS.len())];
         }
@@ -261,7 +261,8 @@ fn damaged_plans_load_and_run_or_are_refused() {
         let seeds: Vec<(String, Vec<u8>)> = plans()
             .into_iter()
             .map(|(name, plan)| {
-                // The text of the program is most of a small plan, and does not affect its meaning.
+                // The text of the program is removed: it is most of a small plan, but damage to it has no
+                // effect on a run.
                 let source = Source::new(name.as_str(), "");
                 let plan = Plan::from(PlanParts { source, ..plan.into_parts() });
                 (name, plan.to_bytes().unwrap())
@@ -301,6 +302,9 @@ fn damaged_plans_load_and_run_or_are_refused() {
                 assert_eq!(bytes(first), bytes(second), "{round}: {}", executable.plan());
             }
         }
-        assert!(ran > rounds / 100 && loaded < rounds, "{ran} of {loaded} of {rounds} ran");
+        assert!(
+            ran > rounds / 100 && loaded < rounds,
+            "{loaded} of {rounds} damaged plans were loaded, and {ran} of them ran"
+        );
     });
 }

@@ -41,11 +41,12 @@ fn check(program: &str, inputs: &[&[usize]], fusions: usize) {
             };
             x.iter().map(float).collect()
         };
-        assert!(bits(found) == bits(wanted), "{program}");
+        assert!(bits(found) == bits(wanted), "the fused program has other results:\n{program}");
     }
 }
 
-/// Softmax of the rows of `%0`; `rows` are the sizes without the last dimension, `all` the sizes with it.
+/// Returns instructions for the softmax of the rows of `%0`. `all` has the sizes of all dimensions, and
+/// `rows` the sizes without the last dimension.
 fn softmax(rows: &str, all: &str, dims: &str, last: usize) -> String {
     format!(
         "

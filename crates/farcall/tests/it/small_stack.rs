@@ -14,7 +14,7 @@ fn in_little<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> R 
     thread::Builder::new().stack_size(STACK_BYTES).spawn(work).unwrap().join().unwrap()
 }
 
-/// Nested conditionals, `depth` deep, with `%p` as predicate.
+/// Returns a program of nested conditionals, `depth` deep, with `%p` as predicate.
 fn nested_ifs(depth: usize) -> String {
     let mut program = String::from("func.func @main(%p: tensor<i1>, %x: tensor<f32>) -> tensor<f32> {\n");
     for i in 0..depth {
@@ -29,7 +29,8 @@ fn nested_ifs(depth: usize) -> String {
     program + "}\n"
 }
 
-/// Functions that call the next one in a conditional, so that regions nest once calls are inlined.
+/// Returns a program in which each function calls the next one in a conditional, so that regions nest once
+/// calls are inlined.
 fn nested_calls(depth: usize) -> String {
     let mut program = String::from(
         "func.func @main(%p: tensor<i1>, %x: tensor<f32>) -> tensor<f32> {
@@ -59,7 +60,7 @@ fn nested_calls(depth: usize) -> String {
     program
 }
 
-/// Nested loops, `depth` deep, each in a function of its own.
+/// Returns a program of nested loops, `depth` deep, each in a function of its own.
 fn nested_loops(depth: usize) -> String {
     let mut program = String::new();
     for i in 0..depth {
@@ -138,7 +139,7 @@ fn nests(error: farcall::ir::ProgramError) {
 fn regions_in_the_text() {
     let deepest = (1..200).rev().find(|depth| text::parse(&Source::new("x", nested_ifs(*depth))).is_ok());
     let deepest = deepest.unwrap();
-    assert!(deepest > 50, "{deepest}");
+    assert!(deepest > 50, "only {deepest} nested regions can be parsed");
     in_little(move || everything(nested_ifs(deepest)));
 }
 
@@ -199,7 +200,7 @@ fn types_and_attributes() {
                 "1 : i64}".to_owned() + &"}".repeat(depth - 1),
             );
             let Ok(module) = text::parse(&Source::new("deep.mlir", program)) else { continue };
-            assert!(depth > 100, "{depth}");
+            assert!(depth > 100, "only {depth} levels can be parsed");
             verify::verify(&module).unwrap();
             let copy = module.clone();
             assert!(copy == module && !format!("{module:?}").is_empty());
@@ -219,6 +220,6 @@ fn types_and_attributes() {
             drop(compiled);
             return;
         }
-        panic!("nothing was read");
+        panic!("no depth can be parsed");
     });
 }

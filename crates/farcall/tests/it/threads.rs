@@ -32,7 +32,7 @@ fn check(program: &str) {
     });
     for (results, n) in others.iter().zip(&THREADS[1..]) {
         for (i, (found, wanted)) in results.iter().zip(&one).enumerate() {
-            assert!(found.bytes() == wanted.bytes(), "result {i} on {n} threads\n{program}");
+            assert!(found.bytes() == wanted.bytes(), "result {i} differs on {n} threads\n{program}");
         }
     }
 }
