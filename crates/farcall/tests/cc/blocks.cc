@@ -111,7 +111,8 @@ extern "C" const farcall_lowering_table* farcall_lowerings_v1() {
   return &table;
 }
 
-// Sizes of the structs and offsets of their members, as this compiler has them.
+// Returns entry `i` of a list of the sizes of the structs and the offsets of their members in this compiler, or
+// 0 after the last entry.
 extern "C" size_t Layout(size_t i) {
   const size_t layout[] = {
       sizeof(farcall_lower_question), offsetof(farcall_lower_question, version),

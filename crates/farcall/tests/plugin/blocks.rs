@@ -37,7 +37,7 @@ fn lower_twice(block: &Block<'_>) -> Result<Lowered> {
     if x.dtype.is_complex() {
         return Ok(Lowered::skip(format!("there is no handler for {}", x.dtype)));
     }
-    ensure!(block.client().platform() == "Host", "it is asked for the host alone");
+    ensure!(block.client().platform() == "Host", "the lowering must be asked only for the platform Host");
     let call = TargetCall::new("twice_f32");
     Ok(match x.dtype {
         DType::F32 => call.into(),
