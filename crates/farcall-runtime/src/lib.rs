@@ -196,10 +196,7 @@ pub struct LoadedPlan {
     loaded: Loaded,
     /// The context that the last run returned.
     last: Spare<Pooled>,
-    #[expect(
-        clippy::vec_box,
-        reason = "taking from and returning to the pool moves a pointer, not a context"
-    )]
+    #[expect(clippy::vec_box, reason = "a box moves a context into and out of the pool as a pointer")]
     pool: Mutex<Vec<Box<Pooled>>>,
 }
 

@@ -45,7 +45,7 @@ pub(super) struct Loaded {
     /// Size, in bytes, of the registers of straight-line programs. Only one such program runs at a time in a
     /// context, so all of them share the same registers.
     pub(super) registers: usize,
-    /// Bytes of [`Base::Stack`] that are used.
+    /// Number of bytes of [`Base::Stack`] that the thunks use.
     pub(super) stack: usize,
     /// The loaded plans of the custom calls nested in instructions that the reference evaluator runs. Indexed
     /// by the instruction, in the order of [`Plan::references`], then by the call, in the order of
@@ -231,7 +231,7 @@ impl Loaded {
     }
 }
 
-/// Maximum nesting of thunks whose run takes little stack.
+/// Maximum nesting depth of thunks that run with little stack.
 const MAX_SHALLOW_NESTING: usize = 16;
 
 /// Returns the depth to which thunks nest.

@@ -144,7 +144,7 @@ impl Profile {
         &self.runs
     }
 
-    /// Times by thunk number, up to the last thunk that has run.
+    /// Times by thunk number. The last entry is that of the highest-numbered thunk that has run.
     pub fn thunks(&self) -> &[ThunkTime] {
         &self.thunks
     }
