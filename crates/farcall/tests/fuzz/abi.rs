@@ -5,7 +5,7 @@
 //! repeat a run. Pointers are null, are misaligned, or point to memory of the right size with arbitrary
 //! contents. Sizes, counts, kinds and codes are arbitrary. Errors that no callee can detect are left out:
 //! dangling pointers, and lengths that exceed the memory behind a pointer.
-#![expect(clippy::print_stdout, reason = "prints the seed, to repeat a run")]
+#![expect(clippy::print_stdout, reason = "prints the seed that repeats the run")]
 
 use farcall_testing::process::alone;
 use farcall_testing::{SplitMix, fuzz};

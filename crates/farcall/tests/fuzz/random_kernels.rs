@@ -584,8 +584,8 @@ fn non_temporal_stores_match_the_evaluator() {
     }
 }
 
-/// Rounds of add, rotate and xor on two words. At times, keys are added in between. The halves of a rotated
-/// word are combined by `or`, `xor` or `add`.
+/// Checks rounds of add, rotate and xor on two words. At times, keys are added in between. The halves of a
+/// rotated word are combined by `or`, `xor` or `add`.
 #[test]
 fn rounds_match_the_evaluator() {
     let mut r = SplitMix::new(13);
@@ -791,7 +791,7 @@ fn rows_match_the_evaluator() {
     assert!(fused > 75, "only {fused} of the programs have reductions");
 }
 
-/// Fusions with a `pad`. They have many tiles, and their tasks may begin at any element.
+/// Checks fusions with a `pad`. They have many tiles, and their tasks may begin at any element.
 #[test]
 fn large_paddings_match_the_evaluator() {
     let mut r = SplitMix::new(11);
@@ -817,7 +817,8 @@ fn large_paddings_match_the_evaluator() {
     }
 }
 
-/// Loops that are unrolled to two iterations at once. Their carried values are swapped, kept, or constant.
+/// Checks loops that are unrolled to two iterations at once. Their carried values are swapped, kept, or
+/// constant.
 #[test]
 fn stencils_in_loops_match_the_evaluator() {
     let mut r = SplitMix::new(12);
@@ -849,8 +850,8 @@ fn stencils_in_loops_match_the_evaluator() {
     }
 }
 
-/// Fusions that repeat the elements of an operand along two dimensions, and concatenate another operand
-/// before or after the result.
+/// Checks fusions that repeat the elements of an operand along two dimensions, and concatenate another
+/// operand before or after the repeated elements.
 #[test]
 fn repeated_neighbours_match_the_evaluator() {
     let mut r = SplitMix::new(13);

@@ -189,7 +189,7 @@ fn convolutions_match_the_evaluator() {
     convolutions(&mut SplitMix::new(2), 250, Spatial::any);
 }
 
-/// Windows that cover mostly padding.
+/// Checks convolutions whose windows cover mostly padding.
 #[test]
 fn convolutions_of_small_images_match_the_evaluator() {
     convolutions(&mut SplitMix::new(23), 150, |r, _| {
@@ -237,7 +237,7 @@ return %0 : {to} }}",
     }
 }
 
-/// Convolutions of one feature and one kernel, in which rows of windows are computed in parts.
+/// Checks convolutions of one feature and one kernel. Rows of windows are computed in parts.
 #[test]
 fn convolutions_of_one_feature_match_the_evaluator() {
     let mut r = SplitMix::new(22);
@@ -264,8 +264,8 @@ return %0 : {to} }}",
     }
 }
 
-/// Left operands whose rows are more than a page apart are packed, for several rows of tiles at once. Some
-/// rows do not fill a tile.
+/// Checks left operands whose rows are more than a page apart. Such operands are packed, for several rows of
+/// tiles at once. In some cases, the last rows do not fill a tile.
 #[test]
 fn products_of_long_rows_match_the_evaluator() {
     let mut r = SplitMix::new(21);
