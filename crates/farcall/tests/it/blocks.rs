@@ -738,7 +738,7 @@ fn an_alias_of_qr_is_called_instead_of_the_built_in_one() {
             assert!(
                 (a - b).abs() <= 1e-4 + 1e-4 * b.abs(),
                 "the call returns {called:?}, but the default body {body:?}"
-            )
+            );
         });
     }
     assert!(called[0].as_slice::<f32>().iter().any(|q| *q != 0.0));

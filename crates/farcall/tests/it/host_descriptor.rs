@@ -87,8 +87,8 @@ fn a_library_whose_file_changes_is_loaded_beside_its_old_version() {
     }
 }
 
-/// A library with ops of two crates and for two platforms. An op of one crate is the derivative of an op of
-/// the other crate.
+/// Checks the ops of a library that links two crates and serves two platforms. An op of one crate is the
+/// derivative of an op of the other crate.
 #[test]
 fn a_library_of_two_crates() {
     let registry = Registry::new();

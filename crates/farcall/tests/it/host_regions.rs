@@ -218,7 +218,8 @@ fn calls_in_regions_of_runs_at_once() {
     });
 }
 
-/// Handlers built against XLA's headers: state, an error, a layout and an in-place result in a region.
+/// Checks handlers that are built against XLA's headers and called in regions: an in-place result, a function
+/// of the untyped API, state, and an error.
 #[test]
 fn foreign_handlers() {
     let Some((path, _)) = xla_cc("regions", &[], 1).pop() else { return };

@@ -131,7 +131,7 @@ fn windows_between_small_tensors() {
     refuse(&between, "bytes of memory are needed, but");
 }
 
-/// Long lists of devices that a single element in the text (a splat) describes.
+/// A long list of devices is refused, although a single element in the text (a splat) describes it.
 #[test]
 fn splats_that_are_lists() {
     refuse(
@@ -173,7 +173,7 @@ fn a_splat_of_a_megabyte() {
     }
 }
 
-/// Each function calls the next one twice.
+/// Each function calls the next one twice, so inlining all calls would make a huge program. It is refused.
 #[test]
 fn calls_that_double() {
     let mut program =

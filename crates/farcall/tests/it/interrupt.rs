@@ -31,7 +31,7 @@ func.func @main(%n: tensor<i64>) -> tensor<i64> {
 }";
 
 /// The loop of `COUNT_DOWN`, in a region that is applied to elements. The instructions of such a region are
-/// no thunks.
+/// not thunks.
 const IN_A_REGION: &str = "\
 func.func @main(%n: tensor<i64>) -> tensor<i64> {
   %0 = stablehlo.constant dense<0> : tensor<i64>
@@ -238,7 +238,7 @@ fn a_run_that_was_interrupted_leaves_nothing_behind() {
             });
             match executable.run_with(&x, &run) {
                 Ok(results) => {
-                    assert!(results == expected, "a run that was not interrupted has wrong results")
+                    assert!(results == expected, "a run that was not interrupted has wrong results");
                 }
                 Err(error) => assert!(matches!(error, RunError::Interrupted), "{error}"),
             }

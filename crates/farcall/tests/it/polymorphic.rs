@@ -9,8 +9,8 @@ use farcall::ir::{DType, Literal, TensorType};
 use farcall::registry::Rank;
 use farcall::{CompileOptions, ErrorCode, Polymorphic, PolymorphicError, Registry};
 
-/// A function of `x: f32[b,4]`, exported for cpu and cuda. Its results are `n = 2 * b` and `y = tanh(x @
-/// params['w'] + params['b'])`.
+/// A function of `x: f32[b,4]`, exported for cpu and cuda. Its results are `n = 2 * b` and
+/// `y = tanh(x @ params['w'] + params['b'])`.
 const SYMBOLIC: &[u8] = include_bytes!("../../../farcall-ir/tests/artifacts/symbolic.bin");
 
 fn read(bytes: &[u8]) -> Polymorphic {

@@ -80,8 +80,8 @@ fn attention_with_a_mask() {
     check(&program, &[&[3, 96, 20], &[3, 70, 20], &[3, 70, 33], &[96, 70]], 1);
 }
 
-/// Blocks that share right factors. The factors are packed once for all blocks. They are so large that their
-/// columns and their depth are packed in several parts.
+/// Checks blocks of rows that share their right factors. The factors are packed once for all blocks, and are
+/// so large that their columns and their depth are packed in several parts.
 #[test]
 fn blocks_with_the_same_large_factors() {
     let soft = softmax("2x96", "2x96x600", "[0, 1]", 2);
@@ -110,8 +110,8 @@ fn heads_that_lie_between_rows_and_depth() {
     check(&program, &[&[2, 64, 4, 16], &[2, 50, 4, 16], &[2, 50, 4, 24]], 1);
 }
 
-/// Attention as `jax.nn.dot_product_attention` writes it: with transposed dimensions of size 1, and the
-/// weights on the right.
+/// Checks that attention becomes one fusion as `jax.nn.dot_product_attention` writes it, too: with transposed
+/// dimensions of size 1, and the weights on the right.
 #[test]
 fn attention_among_dimensions_of_one() {
     let soft = softmax("1x2x4x64", "1x2x4x64x50", "[0, 1, 2, 3]", 4);
@@ -139,7 +139,7 @@ fn attention_among_dimensions_of_one() {
     check(&program, &[&[2, 64, 4, 16], &[2, 50, 4, 16], &[2, 50, 4, 24], &[2, 1, 64, 50]], 1);
 }
 
-/// Products whose results are transposed, with two dimensions of columns.
+/// Checks that products with two dimensions of columns are fused with the transposes of their results.
 #[test]
 fn transposed_products() {
     let program = |dims: &str, to: &str| {

@@ -186,7 +186,7 @@ fn deeper_nesting_is_an_error() {
     });
 }
 
-/// Types, attributes and tuples as deep as text allows.
+/// Checks types, attributes and tuples that are nested as deeply as the text format allows.
 #[test]
 fn types_and_attributes() {
     in_little(|| {
