@@ -12,7 +12,7 @@ use num_complex::Complex;
 
 const N: usize = 1000;
 
-/// Returns a real or imaginary part.
+/// Returns a random real or imaginary part.
 fn part(r: &mut SplitMix) -> f64 {
     let sign = r.pick(&[1.0, -1.0]);
     let fraction = r.next() as f64 / u64::MAX as f64;

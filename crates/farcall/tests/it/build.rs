@@ -43,7 +43,8 @@ fn f32s<const N: usize>(sizes: [usize; N]) -> TensorType {
     TensorType::new(DType::F32, sizes)
 }
 
-/// Computes a program's results, which must be the same after printing and parsing in either text format.
+/// Returns a program's results. They must be the same after the program is printed and parsed in either text
+/// format.
 fn run(module: &Module, inputs: &[Literal]) -> Vec<Vec<f32>> {
     let compute = |module: &Module| -> Vec<Vec<f32>> {
         let executable = Executable::compile(module, &registry(), &CompileOptions::new());

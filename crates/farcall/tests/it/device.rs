@@ -39,7 +39,7 @@ fn buffers_go_from_run_to_run() {
     let at = address(&state);
     for _ in 0..3 {
         let mut results = step.execute([state]).unwrap();
-        // A value that is returned twice is one buffer.
+        // The program returns one value twice, so both results share one buffer.
         assert_eq!(address(&results[0]), address(&results[1]));
         results.truncate(1);
         state = results.remove(0);

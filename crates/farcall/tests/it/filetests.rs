@@ -152,7 +152,8 @@ fn check(name: &str, text: &str, bless: bool) -> Result<String, String> {
     Ok(out)
 }
 
-/// Returns a program, refined if its inputs determine its dynamic dimensions, and its executable.
+/// Returns a program and its executable. If the inputs determine dynamic dimensions, the program is refined
+/// first.
 fn compile(
     module: &Module,
     registry: &Registry,
@@ -265,7 +266,7 @@ fn donating(module: &Module, registry: &Registry, denormals: Denormals) -> Resul
     Executable::compile(&module, registry, &options).map_err(|e| e.to_string())
 }
 
-/// Returns true if the written results match the found ones.
+/// Returns true if the results that the file states match the results found.
 fn holds(written: &Result<Vec<Literal>, String>, found: &Result<Vec<Literal>, String>) -> bool {
     match (written, found) {
         (Ok(w), Ok(f)) => w.len() == f.len() && w.iter().zip(f).all(|(w, f)| close(w, f).is_ok()),

@@ -322,7 +322,7 @@ fn donations_that_make_no_sense_are_refused() {
 
 /// Addresses of the operand and of the result in the last call of `in_place`.
 static SEEN: Mutex<[usize; 2]> = Mutex::new([0; 2]);
-/// Lock that is held while `SEEN` is used.
+/// Lock for `SEEN`, which only one test at a time may use.
 static ALONE: Mutex<()> = Mutex::new(());
 
 /// y = x + 1, in place or not: a function of the untyped API.

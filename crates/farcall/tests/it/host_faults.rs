@@ -692,7 +692,7 @@ impl Host {
     }
 }
 
-/// Runs the stages of a run.
+/// Runs the prepare, initialize and execute stages of a call.
 fn stages(frame: &mut CallFrame, run: &RunContext) -> Result<(), CallError> {
     // SAFETY: the call has no buffers.
     unsafe {

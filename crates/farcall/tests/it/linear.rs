@@ -70,7 +70,8 @@ fn product_tangent(
     Ok(())
 }
 
-/// An op with only a reverse derivative. Its backward op takes only one of the two cotangents.
+/// An op that has only a reverse derivative. Its backward op takes the cotangent of only one of the two
+/// results.
 #[handler(name = "pair")]
 #[signature((x: f32[*]) -> (y: f32[*], z: f32[*]))]
 #[vjp(backward = pair_bwd)]

@@ -66,7 +66,7 @@ fn f32s(dims: &[usize], values: &[f32]) -> Literal {
     Literal::from_slice(DType::F32, dims.to_vec(), values)
 }
 
-/// Returns the results of an op, or its error.
+/// Calls an op, and returns its results or its error.
 fn call(op: &str, inputs: &[Literal], attrs: &[(&str, AttrValue)]) -> Result<Vec<Literal>, String> {
     let registry = registry();
     let target = registry.lookup(op, &Platform::Host).ok_or("no such op")?;

@@ -19,7 +19,7 @@ fn input(dtype: DType, sizes: &[usize], r: &mut SplitMix) -> Literal {
     })
 }
 
-/// Runs the program on each number of threads.
+/// Checks that a program has the same results on each number of threads.
 fn check(program: &str) {
     let module = text::parse(&Source::new("threads.mlir", program)).unwrap();
     let executable = Executable::compile(&module, &Registry::new(), &CompileOptions::new()).unwrap();
@@ -52,7 +52,8 @@ fn elements_and_rows() {
         %2 = stablehlo.add %1, %x : tensor<500000xf32>
         return %2 : tensor<500000xf32> }",
     );
-    // Each row divided by its sum; and the sums of all elements and of each column.
+    // Each row is divided by its sum. The other results are the sum of all elements and the sum of each
+    // column.
     unary("700x900xf32", "(tensor<700x900xf32>, tensor<f32>, tensor<900xf32>) {
         %z = stablehlo.constant dense<0.0> : tensor<f32>
         %e = stablehlo.exponential %x : tensor<700x900xf32>
