@@ -111,8 +111,7 @@ extern "C" const farcall_lowering_table* farcall_lowerings_v1() {
   return &table;
 }
 
-// Returns entry `i` of a list of the sizes of the structs and the offsets of their members in this compiler, or
-// 0 after the last entry.
+// Returns entry `i` of the list of struct sizes and member offsets in this compiler; 0 after the last entry.
 extern "C" size_t Layout(size_t i) {
   const size_t layout[] = {
       sizeof(farcall_lower_question), offsetof(farcall_lower_question, version),

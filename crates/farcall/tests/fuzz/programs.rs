@@ -129,9 +129,9 @@ fn mutated_programs_end_in_results_or_errors() {
     }
     let [_, read, verified, compiled, engine, evaluator, heavy, _] = Progress::read(&board);
     println!(
-        "{iterations} programs mutated from {} with seed {seed} in {:.0?}: {read} can be parsed, {verified} are \
-         valid, {compiled} compiled, {engine} gave results in the engine, {evaluator} in the evaluator; {heavy} \
-         need too much work and were not run",
+        "{iterations} programs mutated from {} with seed {seed} in {:.0?}: {read} can be parsed, {verified} \
+         are valid, {compiled} compiled, {engine} gave results in the engine, {evaluator} in the evaluator; \
+         {heavy} need too much work and were not run",
         programs().len(),
         start.elapsed()
     );

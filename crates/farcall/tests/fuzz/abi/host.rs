@@ -58,9 +58,7 @@ pub(crate) fn run(random: &mut SplitMix, iterations: usize) -> String {
     drop(errors);
     let registered = Registry::global().targets().len();
     assert!(fine > iterations / 50, "only {fine} calls succeeded, too few to test the host");
-    format!(
-        "{fine} calls of the host succeeded; {failed} custom calls failed; {registered} targets are registered"
-    )
+    format!("{fine} calls of the host succeeded; {failed} custom calls failed; {registered} targets exist")
 }
 
 thread_local! {

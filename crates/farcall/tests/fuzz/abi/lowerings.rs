@@ -34,7 +34,7 @@ pub(crate) fn run(random: &mut SplitMix, iterations: usize) -> String {
     }
     assert!(
         answered > iterations / 50 && taken > iterations / 200 && listed > iterations / 200,
-        "too few successes: {answered} queries were answered, {taken} answers and {listed} tables were accepted"
+        "too few: {answered} queries were answered, {taken} answers and {listed} tables were accepted"
     );
     format!("{answered} queries were answered, {taken} answers and {listed} tables were accepted")
 }

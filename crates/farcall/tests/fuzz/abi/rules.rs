@@ -35,7 +35,7 @@ pub(crate) fn run(random: &mut SplitMix, iterations: usize) -> String {
     }
     assert!(
         answered > iterations / 50 && taken > iterations / 50,
-        "too few successes: {answered} queries were answered, {taken} answers were accepted"
+        "too few: {answered} queries were answered, {taken} answers were accepted"
     );
     format!("{answered} queries were answered, {taken} answers were accepted")
 }
