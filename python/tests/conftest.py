@@ -1,4 +1,5 @@
-"""Fixtures that the tests share: jaxlib's LAPACK handlers, and handlers of the tests."""
+"""Fixtures that the test files share: the ops of an example, the comparison functions of the corpus, jaxlib's
+LAPACK handlers, and C++ handlers that are compiled for the tests."""
 
 import functools
 import gc
@@ -14,21 +15,21 @@ from libraries import example
 
 import farcall
 
-# Set before JAX starts: the sharding tests need eight devices. All other tests run on the first one.
+# Must be set before JAX starts. The sharding tests need eight devices; all other tests use the first one.
 os.environ.setdefault("XLA_FLAGS", "--xla_force_host_platform_device_count=8")
 
 
-# Shells without job control start background processes with interrupts ignored, but some tests raise
-# interrupts.
+# A shell without job control makes background processes ignore interrupts. Some tests raise interrupts, so
+# Python's handler is installed again.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="module", autouse=True)
 def small_heap():
-    """Empties JAX's caches after earlier modules, and hides the remaining objects from the garbage collector.
+    """Before each test file, empties JAX's caches and hides all existing objects from the garbage collector.
 
-    The engine runs the garbage collector after a call of a handler that seems to keep its arrays. With the
-    programs of a thousand tests in the process, a collection takes longer than the test.
+    The engine runs the garbage collector after a call of a handler that seems to keep its arrays. If the
+    collector had to visit the objects of a thousand earlier tests, it would take longer than the test.
     """
     if jax := sys.modules.get("jax"):
         jax.clear_caches()
@@ -45,7 +46,7 @@ def norm() -> farcall.Library:
 
 @pytest.fixture(scope="session")
 def compare():
-    """Returns the comparison functions of the corpus, which is in `shared/corpus` beside the checkout."""
+    """Returns the corpus' module of comparison functions, `shared/corpus/compare.py` beside the checkout."""
     corpus = str(pathlib.Path(__file__).resolve().parents[3] / "shared" / "corpus")
     sys.path.insert(0, corpus)
     try:

@@ -25,14 +25,14 @@ XLA_FFI_DEFINE_HANDLER_SYMBOL(Scale, ScaleImpl,
 XLA_FFI_REGISTER_HANDLER(XLA_FFI_GetApi(), "scale", "Host", Scale);
 #else
 
-// Another function that could have the name `scale`.
+// A second handler that tests register as `scale`: the name is already taken.
 XLA_FFI_DEFINE_HANDLER_SYMBOL(OtherScale, ScaleImpl,
                               ffi::Ffi::Bind()
                                   .Attr<float>("factor")
                                   .Arg<ffi::Buffer<ffi::F32>>()
                                   .Ret<ffi::Buffer<ffi::F32>>());
 
-// Counts the runs of a call site.
+// State of a call site: the number of its runs.
 struct Counter {
   static ffi::TypeId id;
   static const XLA_FFI_TypeInfo info;
@@ -62,7 +62,7 @@ static ffi::Error FailImpl(ffi::Buffer<ffi::F32> x, ffi::ResultBuffer<ffi::F32> 
 XLA_FFI_DEFINE_HANDLER_SYMBOL(
     Fail, FailImpl, ffi::Ffi::Bind().Arg<ffi::Buffer<ffi::F32>>().Ret<ffi::Buffer<ffi::F32>>());
 
-// Waits up to ten seconds until another thread sets the flag; returns the value it saw.
+// Waits until another thread sets `wait_flag`, but at most about ten seconds. The result is the flag's value.
 extern "C" std::atomic<int32_t> wait_flag{0};
 static ffi::Error WaitImpl(ffi::ResultBuffer<ffi::S32> out) {
   for (int i = 0; i < 10000 && wait_flag == 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -71,7 +71,7 @@ static ffi::Error WaitImpl(ffi::ResultBuffer<ffi::S32> out) {
 }
 XLA_FFI_DEFINE_HANDLER_SYMBOL(Wait, WaitImpl, ffi::Ffi::Bind().Ret<ffi::Buffer<ffi::S32>>());
 
-// The older interface: one result, operands by pointer.
+// A target of the older interface: it gets a pointer to its only result, and pointers to its operands.
 extern "C" void add_one(void* out, const void** ins) {
   *static_cast<float*>(out) = *static_cast<const float*>(ins[0]) + 1;
 }

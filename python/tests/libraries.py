@@ -9,22 +9,22 @@ import pytest
 
 
 def example(name: str) -> pathlib.Path:
-    """Returns the library of one of the examples, from the folder named by FARCALL_EXAMPLES."""
+    """Returns the path of an example's library, in the folder that FARCALL_EXAMPLES names."""
     folder = os.environ.get("FARCALL_EXAMPLES")
     if folder is None:
-        pytest.skip("FARCALL_EXAMPLES names no folder of built examples")
+        pytest.skip("FARCALL_EXAMPLES is not set; it names the folder of the built examples")
     return pathlib.Path(folder) / f"lib{name}.so"
 
 
 def built(folder: pathlib.Path, name: str, source: str) -> pathlib.Path:
-    """Builds a crate from this source and returns its library."""
+    """Builds a crate whose `lib.rs` is `source`, and returns the path of its library."""
     examples = os.environ.get("FARCALL_EXAMPLES")
     if examples is None:
-        pytest.skip("FARCALL_EXAMPLES names no folder of built programs")
+        pytest.skip("FARCALL_EXAMPLES is not set; it names the folder of the built examples")
     root = pathlib.Path(__file__).resolve().parents[2]
     if shutil.which("cargo") is None or not (root / "Cargo.lock").exists():
-        pytest.skip("there is no cargo, or no checkout")
-    # The folder is permanent, so that dependencies of libraries are built only once.
+        pytest.skip("Cargo is not installed, or the tests are not in a checkout")
+    # The target folder outlives the tests, so that dependencies are built only once.
     target = pathlib.Path(examples).parent / "tmp" / "new-python"
     (folder / "src").mkdir(parents=True, exist_ok=True)
     (folder / "Cargo.toml").write_text(

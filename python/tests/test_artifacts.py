@@ -1,4 +1,5 @@
-"""Artifacts as programs: functions serialized by `jax.export`, at any size, and portable artifacts."""
+"""Artifacts as programs: functions that `jax.export` serialized, also with symbolic sizes, and portable
+artifacts of StableHLO."""
 
 import pathlib
 import subprocess
@@ -113,7 +114,7 @@ def test_files_and_portable_artifacts(tmp_path):
     expected = layer(params, x, scale=1)["y"]
     for path in tmp_path / "f.jax_export", str(tmp_path / "f.jax_export"):
         np.testing.assert_allclose(farcall.compile(path)(params, x, scale=1.0)["y"], expected, rtol=1e-5, atol=1e-6)
-    # The program inside the artifact lacks the trees, so its arrays are passed one by one.
+    # The portable artifact inside the export does not describe trees, so arrays are passed one by one.
     portable = farcall.compile(function.mlir_module_serialized)
     _, y = portable(params["b"], params["w"], x, np.float32(1))
     np.testing.assert_allclose(y, expected, rtol=1e-5, atol=1e-6)
@@ -184,7 +185,7 @@ def test_trees_of_other_types(kind, platforms):
 
     weights, x = kind(np.ones((2, 3), "f"), np.ones(5, "f"), np.ones(4, "i4")), np.arange(3, dtype="f")
     function = export.export(jax.jit(f), platforms=platforms)(weights, {"u": np.zeros(7, "f")}, x)
-    # A live object has the types themselves, whether they are registered or not.
+    # An `Exported` object refers to the Python types themselves, so they need not be registered.
     live = farcall.compile(function)
     result = live(weights, {"u": np.zeros(7, "f")}, x)
     assert isinstance(result, kind) and result.unused == 7
@@ -192,7 +193,8 @@ def test_trees_of_other_types(kind, platforms):
     np.testing.assert_array_equal(result.b, [2, 2, 2, 2])
     if kind is Unregistered:
         return
-    # A file has only the names of types, so arrays are passed one by one, with or without the unused ones.
+    # A serialized function has only the names of the types, so arrays are passed one by one. Unused arrays
+    # may be left out.
     read = farcall.compile(function.serialize())
     with pytest.raises(TypeError, match=r"args\[0\] is a test_artifacts.Weights, which only its author's code can take apart"):
         read(weights, {"u": np.zeros(7, "f")}, x)
@@ -228,14 +230,14 @@ def jaxlib_reads(artifact):
 
 
 def jaxlib_round_trip(text):
-    """Returns the text of an artifact that jaxlib itself writes."""
+    """Writes a program as an artifact with jaxlib, and returns the text that jaxlib decodes from it."""
     with mlir.make_ir_context():
         artifact = stablehlo.serialize_portable_artifact(ir.Module.parse(text), stablehlo.get_current_version(), True)
     return jaxlib_reads(artifact)
 
 
 def programs():
-    """Returns JAX programs: small ones of every family, and the shared corpus if it exists."""
+    """Yields StableHLO texts: small JAX programs with many kinds of operations, then the corpus."""
     f32, i32 = jax.ShapeDtypeStruct((4, 6), "float32"), jax.ShapeDtypeStruct((4,), "int32")
     functions = [
         (lambda x, i: x[i], f32, i32),
@@ -252,7 +254,7 @@ def programs():
         yield jax.jit(function).lower(*arguments).as_text()
     corpus = pathlib.Path(__file__).parents[2].parent / "shared/corpus/cases"
     if not corpus.is_dir():
-        print("without the corpus, which is not beside this checkout")
+        print("not run: the programs of the corpus, which is not beside this checkout")
     yield from (path.read_text() for path in sorted(corpus.glob("*/exported.mlir")))
 
 
@@ -317,7 +319,7 @@ def test_exports_for_two_platforms_need_no_flatbuffers():
 
 
 def test_missing_targets_have_places():
-    """Artifacts have no text. Each missing target is listed once, at its line of Python."""
+    """The error lists each missing target once, at its line of Python, because an artifact has no text."""
 
     def call(name, x):
         return jax.ffi.ffi_call(name, jax.ShapeDtypeStruct(x.shape, x.dtype))(x)

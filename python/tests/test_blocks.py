@@ -1,5 +1,5 @@
-"""Blocks: composites of `jax.lax.composite` in XLA, in the engine, and replaced by custom calls through
-lowerings."""
+"""Blocks, which `jax.lax.composite` creates: they run in XLA and in the engine, and lowerings replace them by
+custom calls."""
 
 import gc
 import pathlib
@@ -89,7 +89,7 @@ def test_blocks_of_exported_functions_have_a_place():
     for program in exported, exported.serialize():
         executable = farcall.compile(program, farcall.Registry())
         assert targets(executable) == [None, None]
-        # A place has the block's name in JAX, and the line that created the block.
+        # The place of a block has its name in JAX, and the line of Python that created it.
         assert all("composite at " in b.place and "test_blocks.py:" in b.place for b in executable.blocks), executable.blocks
         np.testing.assert_allclose(executable(x, weights), jax.jit(transformer_block)(x, weights), 1e-4, 1e-5)
 
@@ -98,7 +98,7 @@ def test_blocks_of_exported_functions_have_a_place():
 
 
 def qr(t):
-    """A QR factorization composed of ordinary operations, with LAPACK's signs."""
+    """A QR factorization as a block, whose body consists of ordinary operations. The signs are LAPACK's."""
 
     def body(t):
         t = t.astype(jnp.float32)
@@ -121,7 +121,7 @@ ALIAS = "qr_cpu_custom_call_f32_exla_alias"
 
 @pytest.fixture(scope="module")
 def alias_library(tmp_path_factory) -> pathlib.Path:
-    """Builds a C++ library that has the target but no descriptor, and returns its path."""
+    """Builds a C++ library with the handler `QrAlias` but without a descriptor, and returns its path."""
     compiler = shutil.which("c++")
     if compiler is None:
         pytest.skip("there is no C++ compiler")
@@ -160,7 +160,7 @@ def test_an_applications_lowering_calls_its_own_target(alias_library):
             np.testing.assert_allclose(part, wanted, 1e-4, 1e-4)
         [block] = executable.blocks
         if dtype == "float16":
-            # The library has a lowering, which is tried next.
+            # After the application's lowering, the library's lowering is tried.
             assert [(s.rank, s.reason) for s in block.skipped] == [
                 ("application", "there is no handler for f16"),
                 ("library", "it takes f32 and integers"),
@@ -191,7 +191,7 @@ def test_a_library_in_another_language_has_lowerings(alias_library):
 
 
 def one(**options):
-    """Returns a program with one block of an f32[4]."""
+    """Returns a program with one block `my.tag`, whose operand is an f32[4]."""
 
     def f(x):
         return jax.lax.composite(lambda x, **_: x + x, "my.tag")(x, **options)

@@ -16,8 +16,8 @@ jax = pytest.importorskip("jax")
 jnp = jax.numpy
 io_callback = pytest.importorskip("jax.experimental").io_callback
 
-#: True if JAX's programs refer to callbacks by the address of a jaxlib object that calls them. Exceptions are
-#: then passed as text.
+#: True in old versions of JAX, whose programs refer to a callback by the address of the jaxlib object that
+#: calls it. An error then has the text of a callback's exception, but not the exception as its cause.
 BY_ADDRESS = jax.__version_info__ < (0, 6)
 
 
@@ -322,8 +322,8 @@ def test_text_alone_has_no_callbacks():
 
 
 def test_what_jaxlib_does_not_give_out():
-    """Only some versions of jaxlib expose the function that calls back. With other versions, an error says
-    so."""
+    """Only some versions of jaxlib expose the C function that calls Python callbacks. With other versions,
+    the error says that jaxlib does not expose it."""
     xla_client = pytest.importorskip("jaxlib.xla_client")
     registry = farcall.Registry()._native
     if AddressedCallbacks.TARGET in getattr(xla_client, "custom_call_targets", lambda platform: {})("Host"):

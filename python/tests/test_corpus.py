@@ -1,4 +1,5 @@
-"""The corpus' programs that call LAPACK, with jaxlib's handlers, judged by the corpus' `compare.py`.
+"""Runs the corpus' programs that call LAPACK, with jaxlib's handlers. The corpus' `compare.py` judges the
+outputs.
 
 The corpus is in the folder `shared` beside the checkout, if it exists.
 """
@@ -15,7 +16,7 @@ CORPUS = pathlib.Path(__file__).resolve().parents[3] / "shared" / "corpus"
 
 
 def cases() -> list[dict]:
-    """Returns the cases that only call LAPACK; none if the corpus is missing."""
+    """Returns the cases whose custom calls all go to LAPACK; none if the corpus is missing."""
     manifest = CORPUS / "cases" / "manifest.json"
     found = json.loads(manifest.read_text())["cases"] if manifest.is_file() else []
     calls = [(case, case.get("custom_calls", ())) for case in found]
@@ -31,4 +32,4 @@ def test_gives_the_outputs_of_xla(case, compare, lapack):
     for output, spec in zip(outputs, case["outputs"], strict=True):
         want = compare.load(folder / spec["file"], spec)
         ok, error = compare.check(output, want, spec)
-        assert ok, f"{spec['file']}: {error} times the tolerance"
+        assert ok, f"the output differs from {spec['file']} by {error} times the tolerance"

@@ -1,4 +1,4 @@
-"""Debugging aids: `jax_debug_nans`, `jax_disable_jit`, lines of the user's source, messages."""
+"""Debugging aids: `jax_debug_nans`, `jax_disable_jit`, source lines of operations and errors, messages."""
 
 import functools
 import inspect
@@ -29,7 +29,7 @@ def loss(op):
     return lambda x: op(x).sum()
 
 
-#: Functions of an array that each call an op, which returns NaN for a row of zeros.
+#: Functions that call an op under a transformation. The op returns NaN for a row of zeros.
 CALLS = {
     "eager": lambda ops: ops.normalize,
     "jit": lambda ops: jax.jit(ops.normalize),
@@ -56,7 +56,7 @@ def test_debug_nans_on_numpy_arrays(gallery):
     gallery.normalize(x)
     with jax.debug_nans(True):
         gallery.normalize(x[:1])
-        # These results contain no NaN, or their type is neither real nor complex.
+        # Neither call is an error: the results have no NaN, and the indices of `top_k` are integers.
         gallery.top_k(x[:1], k=1)
         with pytest.raises(FloatingPointError, match=r"invalid value \(nan\) encountered in normalize"):
             gallery.normalize(x)
@@ -102,9 +102,9 @@ def lines(text: str, callers: bool = False) -> set[tuple[str, int]]:
     files, places = table("FileNames", '"(.*)"$'), table("FileLocations", "(.*)$")
     frames = table("StackFrames", r"\{file_location_id=(\d+)")
     ids = re.findall(r" custom-call\(.*?stack_frame_id=(\d+)", text)
-    assert ids, "there is no custom call with a frame"
+    assert ids, "no custom call has a stack frame"
     if callers:
-        # Parents are printed as their number plus one.
+        # XLA prints the number of a parent frame plus one; 1 means that there is no parent.
         parents = table("StackFrames", r"\{.*parent_frame_id=(\d+)")
         for i in ids:
             if parents[i] != "1" and (parent := str(int(parents[i]) - 1)) not in ids:
@@ -129,10 +129,10 @@ def test_metadata_has_lines_of_the_user(gallery):
     for function, line in functions:
         for on in x, jax.device_put(x, NamedSharding(mesh, P("d"))):
             compiled = jax.jit(function).lower(on).compile()
-            # From jaxlib 0.12 on, JAX gives the operations of a part the frames of `.compile()`. XLA puts
-            # these below the frames of the call, but looks up their numbers, which belong to the part's
-            # tables, in the tables of the whole program. The innermost frames in a loop are therefore
-            # arbitrary.
+            # From jaxlib 0.12 on, JAX gives the operations of a device's part the frames of `.compile()`, and
+            # XLA puts these below the frames of the call. The numbers of these frames belong to the tables of
+            # the part, but XLA looks them up in the tables of the whole program. In a loop, the innermost
+            # frames are therefore arbitrary.
             is_looped_part = line == looped_at and on is not x
             if is_looped_part and jax.__version_info__ >= (0, 12):
                 assert ("test_debugging.py", line) in lines(compiled.as_text(), callers=True)
@@ -142,7 +142,7 @@ def test_metadata_has_lines_of_the_user(gallery):
 
 
 def test_errors_have_lines_of_the_user(gallery):
-    """Checks the last frame that JAX shows for an error in a traced function."""
+    """The last frame that JAX shows for an error in a traced function is in the user's file."""
 
     def function(x):
         return gallery.axpy(x, x[:2], x)

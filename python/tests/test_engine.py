@@ -137,7 +137,7 @@ def test_narrow_floats(mlir, name):
     [y] = program(x)
     assert y.dtype == dtype
     np.testing.assert_array_equal(y.astype(np.float32), [1, -2, 3])
-    # The raw bits are equivalent.
+    # The elements may also be given as raw bits.
     [z] = program(x.view(f"u{dtype.itemsize}"))
     np.testing.assert_array_equal(z.astype(np.float32), [1, -2, 3])
 
@@ -267,7 +267,7 @@ def test_large_arguments_are_read_in_place():
         y = np.ones(5000, np.float32)
         total, same = step(x, y)
         assert (x == np.arange(5000)).all() and (total == x + 1).all() and (same == x).all()
-        # Results are separate arrays.
+        # A result that equals an argument is a separate array.
         same[:] = 0
         assert x[7] == 7
 

@@ -79,7 +79,7 @@ def test_results_are_as_many_as_asked_for():
 
 def test_older_spellings(scale):
     np.testing.assert_array_equal(ffi.ffi_call(scale, result_shape=Like(3))(X, factor=np.float32(2)), 2 * X)
-    # jax.extend.ffi makes the call immediately.
+    # As in jax.extend.ffi, operands may follow the result type: the call then happens immediately.
     np.testing.assert_array_equal(ffi.ffi_call(scale, Like(3), X, factor=np.float32(2)), 2 * X)
     with pytest.raises(TypeError, match="both result_shape_dtypes and result_shape"):
         ffi.ffi_call(scale, Like(3), result_shape=Like(3))
@@ -87,7 +87,7 @@ def test_older_spellings(scale):
 
 @pytest.mark.parametrize("wrapped", [lambda f: f, "jit"], ids=["NumPy", "JAX"])
 class TestJaxsExample:
-    """The tests in JAX's `examples/ffi`."""
+    """The tests of JAX's own `examples/ffi`, with targets written in Rust."""
 
     @pytest.fixture(autouse=True)
     def _setup(self, examples, wrapped):
@@ -140,7 +140,7 @@ class TestJaxsExample:
 
 
 def geqrf(x, **options):
-    """Calls the target like JAX's ffi_test, with matrices in column-major order."""
+    """Calls `lapack_sgeqrf_ffi` like JAX's ffi_test, with matrices in column-major order."""
     columns = (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2)
     results = [Like(*x.shape), Like(*x.shape[:-2], min(x.shape[-2:]))]
     call = ffi.ffi_call(

@@ -1,9 +1,9 @@
 """The ops of examples/gallery: farcall's engine and jaxlib return the same results, under every
 transformation.
 
-Each op has a row in `CASES`: random operands, and the same function in `jax.numpy`. In jaxlib, the tests run
-the function compiled by JAX; in the engine, the op on NumPy arrays, or the program that JAX creates from the
-transformed function.
+Each op has a row in `CASES`: random operands, and the same function in `jax.numpy`. In jaxlib, JAX compiles
+the op and runs it. In the engine, the op is called with NumPy arrays; for a transformed op, the engine runs
+the program that JAX creates.
 """
 
 import dataclasses
@@ -81,7 +81,7 @@ class Random:
 
 @dataclasses.dataclass
 class Case:
-    """An op with the same function in `jax.numpy`."""
+    """Operands of an op, and the same function in `jax.numpy`."""
 
     operands: Callable[[Random], list[np.ndarray]]
     reference: Callable[..., Any]
@@ -355,7 +355,8 @@ every_seed = pytest.mark.parametrize("seed", SEEDS)
 
 
 def case(gallery, name, seed, dtype=np.float64, most=5):
-    """Returns the op and its reference, as functions of operands only, and operands."""
+    """Returns the op and its reference as functions of the operands only, the operands, and their random
+    number generator."""
     random = Random(seed * 1000 + list(CASES).index(name), dtype, most)
     operands = CASES[name].operands(random)
     attributes = CASES[name].attributes(random, operands)
@@ -469,7 +470,7 @@ def batched(random, operands, size):
 
 
 def looped(function, stacks, axes, size):
-    """Applies the function to each entry, one after another."""
+    """Applies the function to each entry of a batch, one after another, and stacks the results."""
     entries, function = [], jitted(function)
     for i in range(size):
         given = [x if axis is None else np.take(x, i, axis) for x, axis in zip(stacks, axes)]
@@ -485,7 +486,7 @@ def test_batches(gallery, name, seed):
     stacks, axes = batched(random, operands, size)
     expected = looped(op, stacks, axes, size)
     same(on_both(jax.vmap(op, tuple(axes)), *stacks), expected)
-    # The axis may also be anywhere in the results.
+    # In the results, the batch axis may also come last.
     out = -1
     moved = jax.tree.map(lambda y: jnp.moveaxis(y, 0, out), expected)
     same(jax.vmap(op, tuple(axes), out_axes=out)(*stacks), moved)
@@ -578,7 +579,7 @@ def test_batch_dimensions_are_sharded(gallery, name, seed, axis):
 
 
 def test_the_same_as_written(gallery):
-    """Checks the promises of the signatures, for one op of each kind."""
+    """Checks the batching that the signature promises, for one op of each kind."""
     said = {op.__name__: op.batching for op in gallery}
     assert said["gemm"] == "native"
     assert said["scaled_rms_norm"] == "native, a loop if scale is batched"
@@ -654,7 +655,7 @@ def test_a_side_effect_happens_once_for_each_entry(gallery):
     assert int(gallery.tick(np.int32(5))) == start + 5
     counts = jax.jit(jax.vmap(gallery.tick))(jnp.asarray([1, 2, 3], jnp.int32))
     assert counts.tolist() == [start + 6, start + 8, start + 11]
-    # The result is unused.
+    # A call whose result is unused happens, too.
     jax.block_until_ready(jax.jit(lambda x: (gallery.tick(jnp.int32(4)), x)[1])(1.0))
     assert int(gallery.tick(np.int32(0))) == start + 15
     engine = farcall.compile(jax.jit(lambda x: (gallery.tick(jnp.int32(4)), x)[1]).lower(1.0))
@@ -671,7 +672,7 @@ def test_shape_and_batching_by_hand(gallery, rank):
     np.testing.assert_array_equal(op(x), np.transpose(x, perm))
     np.testing.assert_array_equal(jax.jit(op)(x), np.transpose(x, perm))
     check_grads(op, (jnp.asarray(x),), 1, ["rev"])
-    # The batch is one call with other attributes, wherever the mapped axis is.
+    # For any mapped axis, `vmap` makes one call with other attributes, not a loop.
     stack = random.array(*x.shape, 3)
     for axis in range(rank + 1):
         entries = np.moveaxis(stack, -1, axis)

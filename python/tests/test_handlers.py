@@ -27,7 +27,7 @@ def registry() -> farcall.Registry:
 
 
 def run(registry, function, program=F, inputs=(X,)):
-    """Runs a program that calls the function as `f`."""
+    """Registers the function as the handler `f`, and runs a program that calls `f`."""
     farcall.handler(name="f", registry=registry, replace=True)(function)
     return farcall.compile(program, registry, name="f.mlir")(*inputs)
 
@@ -162,7 +162,7 @@ def test_a_cause_is_that_of_its_own_run(registry, compiled_handlers):
 
     with pytest.raises(RuntimeError, match="the input is negative") as e:
         run(registry, f, inputs=[-X])
-    # The cause is the error of the C++ handler that the Python handler called.
+    # The cause is the error of the inner run, in which the C++ handler failed.
     assert type(e.value.__cause__) is RuntimeError and e.value.__cause__.__cause__ is None
     with pytest.raises(RuntimeError) as e:
         inner(-1)
@@ -186,8 +186,8 @@ def test_a_cause_is_not_what_another_host_has_called(registry, compiled_handlers
 
 
 def test_a_cause_is_not_what_an_earlier_call_of_the_run_has_caught(registry, compiled_handlers):
-    """A handler of the run calls another host, whose handler raises an exception, and catches it. Then a C++
-    handler fails. The caught exception is not the cause of that failure."""
+    """A handler runs a program in another host. A handler of that program raises an exception, which the
+    first handler catches. Then a C++ handler fails. The caught exception is not the cause of this failure."""
     jax = pytest.importorskip("jax")
     registry.load(compiled_handlers(), ["fail=Fail"])
 
@@ -230,7 +230,7 @@ def test_what_is_not_an_exception_passes(registry):
 
     def g(x, y):
         signal.raise_signal(signal.SIGINT)
-        raise AssertionError("the signal's handler has raised before")
+        raise AssertionError("the signal's handler did not raise an exception")
 
     with pytest.raises(KeyboardInterrupt):
         run(registry, g)
@@ -309,7 +309,7 @@ def raise_with_frame(kept, x, y):
     ],
 )
 def test_kept_views_have_memory_of_their_own(registry, keep):
-    """Later runs of any program do not use memory that a view refers to."""
+    """If a handler keeps a view, later runs of any program do not use the view's memory."""
     kept = []
 
     def f(x, y):
@@ -352,8 +352,8 @@ def test_kept_operands_outlive_their_arrays(registry):
 
 
 def test_crashes_are_reported():
-    """farcall prints one line, then the earlier handler prints its message, and the signal ends the
-    process."""
+    """After a crash, farcall prints one line if reports are enabled. Then the signal handler that was
+    installed before prints its message, and the signal ends the process."""
     script = """
 import ctypes, faulthandler, sys
 import numpy as np
@@ -420,13 +420,13 @@ def test_many_threads(registry):
 
 
 def test_a_thread_that_python_has_not_made(registry):
-    """A host may call from any thread, here from a C thread."""
+    """A host may call a handler from any thread, here from a thread that C code creates."""
     handler = farcall.handler(name="f", registry=registry)(lambda x, y: np.copyto(y, x))
     libc = ctypes.CDLL(None)
     thread = ctypes.c_ulong()
     start = ctypes.pythonapi.PyCapsule_GetPointer
     start.restype, start.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
-    # Without a frame, the handler only reports this on standard error.
+    # The thread passes a null pointer as the call frame. The handler only reports this on standard error.
     address = ctypes.c_void_p(start(handler.capsule, None))
     assert libc.pthread_create(ctypes.byref(thread), None, address, None) == 0
     assert libc.pthread_join(thread, None) == 0
@@ -451,7 +451,7 @@ def test_in_xla():
 
 
 def test_views_that_are_kept_in_xla():
-    """XLA reuses its memory despite references to it, so the arrays are copies there."""
+    """XLA reuses the memory of arrays even if references to them exist, so handlers in XLA get copies."""
     jax = pytest.importorskip("jax")
     kept = []
 
@@ -477,7 +477,7 @@ def test_views_that_are_kept_in_xla():
         if array.flags.writeable:
             array[...] = 99
     assert all((result == 13).all() for result in results)
-    # A result that shares memory with an operand has the operand's elements.
+    # If a result shares memory with an operand, the handler finds the operand's elements in the result.
     in_place = jax.ffi.ffi_call("python_add_one", shape, input_output_aliases={0: 0})
     np.testing.assert_array_equal(jax.jit(in_place)(x), x + 1)
 
@@ -496,7 +496,7 @@ def test_capsules_of_a_library(compiled_handlers):
 
 
 def test_callbacks_go_with_their_executable():
-    """Compiling programs with callbacks repeatedly does not leak memory."""
+    """A callback lives as long as the executable that calls it, and no longer."""
     jax = pytest.importorskip("jax")
 
     class Kept:
@@ -519,7 +519,7 @@ def test_callbacks_go_with_their_executable():
 
 
 def test_calls_that_no_function_takes(registry):
-    """Python reports the missing arguments, and farcall reports the contents of the call."""
+    """The error has Python's message about the arguments, followed by farcall's description of the call."""
     with pytest.raises(RuntimeError, match=r"missing 1 required positional argument: 'z': called with 1 operand and 1 result"):
         run(registry, lambda x, y, z: None)
     one = call("f", "3xf32 -> 3xf32", "mhlo.backend_config = {factor = 2.5 : f32}")
@@ -549,4 +549,4 @@ def test_what_a_call_costs(registry):
         start = time.perf_counter()
         executable(x)
         times.append(time.perf_counter() - start)
-    assert min(times) / 100 < 50e-6, f"{min(times) * 1e4:.1f} µs a call"
+    assert min(times) / 100 < 50e-6, f"a call takes {min(times) * 1e4:.1f} µs, more than 50 µs"

@@ -1,8 +1,8 @@
 """HLO text: XLA's text in farcall's engine, and farcall's text in XLA.
 
 The programs come from the corpus in the folder `shared` beside the checkout, if it exists. XLA converts
-them to HLO text; farcall runs the text, and writes it again, as HLO text and through StableHLO. XLA then
-reads farcall's text and must also return the recorded outputs.
+them to HLO text. farcall runs this text, and converts it to HLO text again, directly and by way of StableHLO.
+XLA then runs farcall's text. All runs must return the recorded outputs.
 """
 
 import functools
@@ -17,7 +17,7 @@ import pytest
 import farcall
 
 jax = pytest.importorskip("jax")
-hlo = pytest.importorskip("jaxlib._hlo", reason="this jaxlib has its HLO module elsewhere")
+hlo = pytest.importorskip("jaxlib._hlo", reason="this jaxlib has no module `_hlo`")
 
 import unoptimized  # noqa: E402
 
@@ -26,7 +26,7 @@ DOUBLE = "HloModule f\nENTRY main {\n  x = f32[3]{0} parameter(0)\n  ROOT y = f3
 
 
 def cases() -> list[dict]:
-    """Returns the cases with reproducible outputs; none if the corpus is missing."""
+    """Returns the cases that have no state and expect no error; none if the corpus is missing."""
     manifest = CORPUS / "cases" / "manifest.json"
     found = json.loads(manifest.read_text())["cases"] if manifest.is_file() else []
     return [case for case in found if not case.get("stateful") and "expect_error" not in case]
@@ -55,7 +55,7 @@ def program_of(name: str) -> str:
 
 @functools.cache
 def by_xla(name: str, percent: bool) -> str:
-    """Returns XLA's HLO text of a case, with all constants."""
+    """Returns XLA's HLO text of a case, with all elements of constants. `percent` puts `%` before names."""
     from jax._src.interpreters import mlir
     from jaxlib import _jax
     from jaxlib.mlir import ir
@@ -70,7 +70,7 @@ def by_xla(name: str, percent: bool) -> str:
 
 @pytest.fixture(scope="module")
 def in_xla():
-    """Compiles and runs HLO text in jaxlib."""
+    """Returns a function that compiles HLO text in jaxlib and runs it."""
     from jaxlib import _jax, xla_client
 
     with jax.enable_x64(True):
@@ -98,7 +98,7 @@ def judge(case: dict, outputs: list, compare) -> None:
     for output, spec in zip(outputs, case["outputs"], strict=True):
         want = compare.load(CORPUS / "cases" / case["name"] / spec["file"], spec)
         ok, error = compare.check(np.asarray(output), want, spec)
-        assert ok, f"{spec['file']}: {error} times the tolerance"
+        assert ok, f"the output differs from {spec['file']} by {error} times the tolerance"
 
 
 @pytest.mark.parametrize("percent", [True, False], ids=["percent", "short"])

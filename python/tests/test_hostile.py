@@ -1,4 +1,4 @@
-"""Signals, panics, forks, names that are not UTF-8, libraries that change while they are loaded."""
+"""Signals, panics, forks, invalid attributes and derivatives, and file names that are not UTF-8."""
 
 import os
 import pathlib
@@ -18,7 +18,7 @@ import farcall
 from farcall import xla_client
 from farcall import _farcall
 
-#: Counts down from its input.
+#: A program that counts down from its input to zero.
 COUNT_DOWN = """\
 func.func @main(%n: tensor<i64>) -> tensor<i64> {
   %0 = stablehlo.constant dense<0> : tensor<i64>
@@ -84,7 +84,7 @@ def test_what_a_signal_s_handler_raises():
 
 def test_a_panic_is_an_exception():
     if not hasattr(_farcall, "panics"):
-        pytest.skip("a release build has nothing that panics")
+        pytest.skip("this is a release build, which has no function that panics")
     with pytest.raises(RuntimeError, match=r"this is a bug in farcall \(out of luck\); please report it"):
         _farcall.panics("out of luck")
 

@@ -1,5 +1,5 @@
-"""Ctrl-C while the engine computes, compiles and waits: a `KeyboardInterrupt` soon follows, and everything
-works afterwards."""
+"""Ctrl-C while the engine runs or compiles a program: a `KeyboardInterrupt` follows soon, and later runs
+work."""
 
 import os
 import signal
@@ -11,13 +11,14 @@ import pytest
 
 import farcall
 
-# The engine promises to react within a fifth of a second. Unoptimized code on a busy machine may take longer.
+# Maximum delay in seconds. The engine promises to react within a fifth of a second, but unoptimized code on a
+# busy machine may take longer.
 GRACE = 1.5
 DELAY = 0.3
 
 
 def interrupted(work):
-    """Returns the seconds between the signal and the exception raised by the work."""
+    """Interrupts `work`. Returns the seconds between the signal and the exception that `work` raises."""
     sent = []
 
     def send():

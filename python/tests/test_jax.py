@@ -1,5 +1,5 @@
-"""Tests a declared op as an operation of JAX: rms_norm, whose gradient consists of two targets. The results
-are compared with the same function in jax.numpy."""
+"""Tests a declared op as an operation of JAX: rms_norm, whose gradient is computed by two targets. The
+results are compared with the same function in jax.numpy."""
 
 import inspect
 
@@ -155,7 +155,7 @@ def test_a_derivative_that_is_missing(norm, op, arrays):
         jax.jvp(op, arrays, arrays)
     with pytest.raises(TypeError, match=r"rms_norm_fwd has no gradient: add #\[vjp\(backward = …\)\]"):
         jax.grad(lambda x: norm.rms_norm_fwd(x, scale)[0].sum())(x)
-    # Operands that are not differentiated need no gradient.
+    # An op without a gradient may be called if none of its operands is differentiated.
     jax.grad(lambda t: t * norm.rms_norm_fwd(x, scale)[0].sum())(1.0)
 
 
@@ -164,7 +164,7 @@ def test_a_second_derivative_of_an_op_with_residuals(gallery):
     first = jax.grad(lambda x: gallery.normalize(x).sum())
     with pytest.raises(TypeError, match=r"^normalize_bwd has no gradient: add #\[vjp"):
         jax.jacrev(first)(x)
-    # If the backward op had a gradient, the generated forward op would be differentiated.
+    # A gradient of the backward op would not help: the generated forward op would be differentiated next.
     forward = lambda x: gallery.normalize_fwd(x)[0].sum()
     told = r"^normalize has no second derivative: its residuals come from a generated op, normalize_fwd, .*derivatives"
     for derivative in (jax.grad(forward), jax.jacfwd(forward)):
@@ -232,7 +232,7 @@ def test_batch_dimensions_are_sharded(op, axis, shape, spec):
     same(y, op(x, scale))
     batched = jax.jit(jax.vmap(op, (0, None)))
     assert "all-gather" not in batched.lower(split, whole).compile().as_text()
-    # Sums over the batch need the whole batch.
+    # The gradient of `scale` is a sum over the batch, which is split.
     gradients = jax.jit(jax.grad(loss(op), (0, 1)))(split, whole)
     same(gradients, jax.grad(loss(op), (0, 1))(x, scale), 1e-4)
 
@@ -276,7 +276,7 @@ def test_shard_map(op):
     x, scale = jax.random.normal(jax.random.key(0), (16, 8)), jnp.arange(8.0)
     mapped = jax.shard_map(op, mesh=mesh, in_specs=(P("d"), P()), out_specs=P("d"))
     same(mapped(x, scale), op(x, scale))
-    # The scale's gradient is the sum over all devices.
+    # The gradient of `scale` is a sum over all devices.
     same(jax.jit(jax.grad(loss(mapped), (0, 1)))(x, scale), jax.grad(loss(op), (0, 1))(x, scale), 1e-4)
 
 

@@ -1,5 +1,5 @@
-"""The criteria by which `cargo xtask jax-suite` decides that two results agree. A criterion that is too
-lenient hides errors."""
+"""Tests of `cargo xtask jax-suite`: its rewriting of programs, its store, and the criteria by which it
+decides that two results agree. A criterion that is too lenient hides errors."""
 
 import pathlib
 import sys
@@ -57,10 +57,10 @@ def test_twice_the_error_of_xla_is_as_close_and_more_is_not():
     assert close(1.00019, 0.9999)
     assert not close(1.0003, 0.9999)
     assert not close(np.nan, 0.9999)
-    assert close(1.0, np.nan), "XLA is wrong, and we are right"
-    assert close(np.inf, 3e38, truth=1e39), "the truth overflows"
+    assert close(1.0, np.nan), "a correct result is rejected because XLA returns NaN"
+    assert close(np.inf, 3e38, truth=1e39), "infinity is rejected, although the exact result overflows"
     ints = [np.int32([1])], [np.int32([2])], [np.int32([1])]
-    assert not agreement.as_close_as_xla(*ints), "integers are equal or not"
+    assert not agreement.as_close_as_xla(*ints), "an integer is accepted that differs from XLA's"
 
 
 def test_results_may_be_as_far_from_xla_as_xla_is_from_itself():
@@ -73,9 +73,9 @@ def test_results_may_be_as_far_from_xla_as_xla_is_from_itself():
         return [(inputs[0] + np.float32(1e7)) - np.float32(1e7)]
 
     ill = np.full(100, 1.5, np.float32)
-    assert near(cancels, ill, cancels([ill])[0] + np.float32(1)), "the last digit of 1e7 is 1"
+    assert near(cancels, ill, cancels([ill])[0] + np.float32(1)), "a difference of one ulp of 1e7 is rejected"
     assert not near(cancels, ill, cancels([ill])[0] + np.float32(3))
-    assert not near(lambda inputs: [inputs[0] * 2], ill, ill * np.float32(2.001)), "doubling is well conditioned"
+    assert not near(lambda inputs: [inputs[0] * 2], ill, ill * np.float32(2.001)), "an error is accepted"
 
 
 def test_a_program_is_widened_constants_and_bits_included():

@@ -81,7 +81,7 @@ def test_gives_the_recorded_outputs(family, record, lapack):
             np.testing.assert_allclose(output, want, rtol=rtol, atol=atol)
     else:
         check(outputs, expected, record["inputs"], rtol, atol)
-    # A run does not disturb the next one.
+    # A second run returns the same outputs.
     for first, second in zip(outputs, executable.run(record["inputs"])):
         np.testing.assert_array_equal(first, second)
 
@@ -95,7 +95,7 @@ def test_gives_the_bits_that_xla_gives(family, record, lapack, xla):
 
 @pytest.fixture(scope="module")
 def xla():
-    """Compiles and runs a program in jaxlib."""
+    """Returns a function that compiles a program in jaxlib and runs it."""
     jax = pytest.importorskip("jax")
     from jaxlib import xla_client
 
@@ -113,7 +113,7 @@ def xla():
 
 
 def counting(shape, dtype):
-    """Returns the matrix of 0, 1, 2, … that programs without inputs compute."""
+    """Returns the matrix of 0, 1, 2, … that programs without inputs factorize."""
     return np.arange(np.prod(shape)).astype(dtype).reshape(shape)
 
 
@@ -124,7 +124,7 @@ def adjoint(x):
 def eig(outputs, expected, inputs, rtol, atol):
     w, left, right = outputs
     n = w.shape[-1]
-    # The operand is real for real types, whose eigenvectors are complex.
+    # The operand has real numbers for every type. Eigenvectors are complex even for real types.
     a = counting((n, n), np.float64)
     for one, other in itertools.permutations((w, expected[0])):
         distance = np.abs(one[:, None] - other[None, :]).min(axis=1)

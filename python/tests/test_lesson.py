@@ -12,14 +12,14 @@ import farcall
 
 jax = pytest.importorskip("jax")
 jnp = jax.numpy
-hlo = pytest.importorskip("jaxlib._hlo", reason="this jaxlib has its HLO module elsewhere")
+hlo = pytest.importorskip("jaxlib._hlo", reason="this jaxlib has no module `_hlo`")
 
 OPS = ("cublas_gemm", "custom_relu")
 
 
 @pytest.fixture(scope="module")
 def library() -> pathlib.Path:
-    """Returns the library and registers its handlers with XLA."""
+    """Registers the library's handlers with XLA, and returns the library's path."""
     path = example("lesson_ops")
     capsules = farcall.capsules(path)
     for name in OPS:
@@ -39,7 +39,7 @@ def inputs() -> tuple[np.ndarray, np.ndarray]:
 
 
 def lesson(library: pathlib.Path, form: str) -> str:
-    """Returns the output of the program."""
+    """Runs the program `lesson`. Returns the graph that it prints in a form: `hlo` or `stablehlo`."""
     return subprocess.run([library.with_name("lesson"), form], check=True, capture_output=True, text=True).stdout
 
 

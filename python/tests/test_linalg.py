@@ -108,7 +108,7 @@ def test_product_is_the_matrix(linalg, registry, name, absolute, relative, size)
 @pytest.mark.parametrize("complete", [False, True])
 def test_raw_calls_of_xla_need_no_attributes(linalg, complete):
     x = random((2, 5, 3), np.float32)
-    jax.jit(linalg.qr_cpu_custom_call_f32).lower(x)  # Registers the targets.
+    jax.jit(linalg.qr_cpu_custom_call_f32).lower(x)  # lowering registers the targets with XLA
     k = 5 if complete else 3
     types = [jax.ShapeDtypeStruct(shape, np.float32) for shape in [(2, 5, k), (2, k, 3)]]
     found = jax.jit(jax.ffi.ffi_call("qr_cpu_custom_call_f32", types))(x)
@@ -148,7 +148,8 @@ def test_gradients_of_qr(linalg, registry, size, form):
 def test_gradients_of_eigh(linalg, registry, size, form):
     x = hermitian(random((*size[:-2], size[-1], size[-1])))
     decompose = linalg.eigh_cpu_custom_call_f64 if form == "op" else farcall.linalg.eigh
-    # Only the lower triangle is read, and derivatives are those for symmetric changes of the matrix.
+    # The ops read only the lower triangle. Their derivatives are for symmetric changes of the matrix, so
+    # finite differences must be symmetric, too.
     check_grads(lambda x: decompose((x + x.mT) / 2), (jnp.asarray(x),), 1, atol=1e-5, rtol=1e-5)
     gradient = jax.jit(jax.grad(invariant(decompose)))
     expected = jax.grad(invariant(jnp.linalg.eigh))(x)

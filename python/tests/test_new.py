@@ -18,9 +18,10 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 def test_the_commands_that_are_printed(tmp_path):
     built = os.environ.get("FARCALL_EXAMPLES")
     if built is None:
-        pytest.skip("FARCALL_EXAMPLES names no folder of built programs")
+        pytest.skip("FARCALL_EXAMPLES is not set; it names the folder of the built programs")
     built = pathlib.Path(built)
-    # A permanent folder, so that dependencies are built only once, with the versions of this checkout.
+    # The target folder outlives the test, so that dependencies are built only once. They have the versions of
+    # this checkout.
     python = pathlib.Path(sys.executable).parent
     settings = {
         "CARGO_TARGET_DIR": str(built.parent / "tmp" / "new-python"),

@@ -1,4 +1,4 @@
-"""Element types of numbers, and the treatment of numbers that the types cannot hold."""
+"""Element types of operands given as numbers, and errors for numbers that an element type cannot hold."""
 
 import inspect
 
@@ -15,7 +15,7 @@ def gallery() -> farcall.Library:
 
 
 def test_numbers_are_what_jax_makes_of_them(gallery):
-    # The signature lists f64 first.
+    # The numbers become f32 as in JAX, although the signature lists f64 first.
     for numbers in ([1001, 1003], [0.5], [], 3, ((1, 2), (3, 4))):
         assert gallery.soft_shrink(numbers).dtype == np.float32
     x = np.ones(2)
@@ -68,7 +68,7 @@ def test_numpy_s_integers_become_others_where_no_value_changes(gallery, under_ji
     jax = pytest.importorskip("jax")
 
     def tick(by):
-        # Under `jit` the operand is a constant that JAX would truncate.
+        # Under `jit`, the operand is a constant, which JAX alone would truncate to 32 bits.
         return jax.jit(lambda: gallery.tick(by))() if under_jit else gallery.tick(by)
 
     start = int(tick(np.array(0)))

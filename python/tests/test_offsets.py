@@ -1,4 +1,4 @@
-"""Offsets of a device's part of a dimension: rotary embeddings, for any split of the sequence."""
+"""The offset of a device's part in a split dimension: rotary embeddings, for any split of the sequence."""
 
 import functools
 import inspect

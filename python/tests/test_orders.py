@@ -70,7 +70,7 @@ second_order = pytest.mark.parametrize("name, order", [(name, order) for name, c
 
 
 def in_parts(function, values):
-    """Converts to a function of real and imaginary parts, because Hessians cannot be complex."""
+    """Splits operands and results into real and imaginary parts, because Hessians cannot be complex."""
 
     def split(x):
         return [jnp.real(x), jnp.imag(x)] if jnp.iscomplexobj(x) else [x]
@@ -89,7 +89,7 @@ def hessian(function, values):
 
 
 def curved(function):
-    """Converts the results so that second derivatives are not zero."""
+    """Applies a sine to the results, so that the second derivatives of linear functions are not zero."""
     return lambda *values: [jnp.sin(y + 1) for y in function(*values)]
 
 
@@ -139,7 +139,7 @@ def test_second_derivatives(gallery, name, seed, order):
     expected = jitted(ORDERS[order](curved(known), at))(*values)
     second = ORDERS[order](curved(moved), at)
     same(on_both(second, *values), expected)
-    # The second derivatives of each entry of a batch, and then those of the batched function.
+    # Compares the second derivatives of each entry of a batch, then those of the batched function.
     stacks = [np.stack([random.like(x) for _ in range(3)], -1) for x in values]
     expected = jitted(jax.vmap(ORDERS[order](curved(known), at), -1))(*stacks)
     same(on_both(jax.vmap(second, -1), *stacks), expected)
@@ -168,7 +168,7 @@ def test_every_combination_of_axes(gallery, name):
             found.append(hessian(loss, values))
         return found
 
-    # Axes at both ends, if there are derivatives.
+    # An operand with a derivative gets its axis first or last; other operands get it only first.
     for axes in itertools.product(*([None, 0, -1] if is_moved(x) else [None, 0] for x in operands)):
         if any(axis is not None for axis in axes):
             stacks = [x if a is None else np.stack([random.like(x) for _ in range(2)], a) for x, a in zip(operands, axes)]

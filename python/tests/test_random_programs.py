@@ -107,7 +107,7 @@ class Program:
             self.arguments = [np.stack([x, x[::-1] if x.ndim else x + x]).astype(x.dtype) for x in self.arguments]
             return "\nrun = jax.vmap(f)"
         if how == "grad" and floats:
-            # A sine would make everything depend on the last bit of a large bf16.
+            # With a sine instead, every gradient would depend on the last bit of a large bf16.
             total = "sum(jnp.sum(jnp.arctan(y.astype(jnp.float32))) for y in f(*xs) if jnp.issubdtype(y.dtype, jnp.floating))"
             return f"\nrun = jax.grad(lambda *xs: jnp.float32(0) + {total}, {tuple(floats)})"
         return "\nrun = f"
@@ -233,7 +233,7 @@ def sorting(p):
         return None
     axis = int(p.random.integers(len(x[1])))
     k = int(p.random.integers(0, x[1][-1] + 1))
-    # Equal numbers are only ordered by a stable sort.
+    # These functions sort stably, so the order of equal numbers is defined.
     return p.choice(f"jnp.sort({x[0]}, {axis})", f"jnp.argsort({x[0]}, {axis})", f"lax.top_k({x[0]}, {k})[{p.choice(0, 1)}]")
 
 
@@ -271,7 +271,7 @@ def scatter(p):
     if not x:
         return None
     count = int(p.random.integers(0, 4))
-    # Repeated indices of `set` have no defined order.
+    # The result of `set` is undefined for repeated indices, so they are distinct.
     method = p.choice("set", "add", "max", "min", "mul")
     indices = p.random.permutation(x[1][0] + 3)[:count] if method == "set" else p.random.integers(0, x[1][0] + 3, count)
     index = f"jnp.array({[int(i) for i in indices]}, jnp.int32)"
@@ -323,13 +323,13 @@ FAMILIES += [sorting, contraction, contraction, gather, gather, scatter, scatter
 
 
 def check(seed: int) -> None:
-    """Runs the program of a seed on both sides."""
+    """Runs the program of a seed in XLA and in the engine, and compares the results."""
     program = Program(seed)
     names = {"jax": jax, "jnp": jnp, "lax": lax, "np": np}
     exec(program.text, names)
     try:
         lowered = jax.jit(names["run"]).lower(*program.arguments)
-    except (TypeError, ValueError, NotImplementedError):  # JAX has no such derivative, or no such batch
+    except (TypeError, ValueError, NotImplementedError):  # JAX cannot differentiate or batch the program
         if "run = jax.vmap" in program.text:
             return
         lowered = jax.jit(names["f"]).lower(*program.arguments)

@@ -96,7 +96,7 @@ CACHED = """
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
     ops = farcall.load(sys.argv[2])
-    # Other objects, and other numbers for the same calls.
+    # These objects make sure that the same calls have other numbers in each process.
     kept = [object() for _ in range(int(sys.argv[3]))]
     counts = collections.Counter()
     jax.monitoring.register_event_listener(lambda event, **_: counts.update([event]))

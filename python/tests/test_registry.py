@@ -253,7 +253,7 @@ def test_a_library_of_plain_symbols_is_explained_in_terms_of_python(tmp_path):
 
 @pytest.fixture
 def copies(tmp_path):
-    """Returns two files with the ops of the gallery."""
+    """Returns the paths of two copies of the gallery's library."""
     from libraries import example
 
     paths = [tmp_path / name for name in ("wheel.so", "checkout.so")]
@@ -300,7 +300,7 @@ def test_replacing_ops_is_one_call(copies):
     np.testing.assert_array_equal(ops.gemm(x, x), 2 * x)
     jax = pytest.importorskip("jax")
     lowered = jax.jit(ops.gemm).lower(x, x)
-    # XLA keeps a name for the lifetime of the process.
+    # XLA keeps a name as long as the process lives, so the new handler has another name there.
     assert "gemm@2" in lowered.as_text()
     np.testing.assert_array_equal(jax.jit(ops.gemm)(x, x), 2 * x)
     np.testing.assert_array_equal(farcall.compile(lowered, registry)(x, x), 2 * x)

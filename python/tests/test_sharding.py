@@ -1,8 +1,8 @@
-"""Programs that XLA splits among devices: every op of examples/gallery, and ops with forms of signatures that
-the gallery lacks, along every dimension that may be split according to the signature, on a mesh of 4×2
-devices with either kind of axes.
+"""Programs that XLA splits among devices. The ops are those of examples/gallery and crates/farcall-linalg,
+and ops with forms of signatures that these lack. Each op is split along every dimension that its signature
+allows, on a mesh of 4×2 devices with either kind of axes (`Auto` or `Explicit`).
 
-Ops and operands follow from the signatures. The tests check that the results equal the results on one
+Operands and splits follow from the signatures. The tests check that the results equal the results on one
 device, that nothing is gathered, and that the number of all-reduces is at most the number implied by the
 signatures.
 """
@@ -25,7 +25,7 @@ from jax.sharding import NamedSharding, PartitionSpec as P  # noqa: E402
 from unoptimized import jitted  # noqa: E402
 
 GALLERY = farcall.load(example("gallery_ops"))
-#: Decompositions require square matrices, and do not exist for all types.
+#: Linear algebra for f64 only, since the operands here have this type. (The ops do not exist for all types.)
 LINALG = [op for op in farcall.load(example("farcall_linalg")) if not op.__name__.endswith(("16", "32"))]
 OPS = {op.__name__: op for op in [*GALLERY, *LINALG] if "side_effect" not in op.signature}
 
@@ -144,7 +144,7 @@ ATTRIBUTES = {"transpose": {"perm": [1, 0]}, "transpose_bwd": {"perm": [1, 0]}}
 
 OPERAND = re.compile(r"(\w+): (\w+|\w+\(\w+\))\[([^\]]*)\](\.\.\.|\?)?")
 MESH = {"x": 4, "y": 2}
-#: Sizes of a dimension with dots, one for each variadic operand.
+#: Sizes of a dimension such as `n...`: one for each variadic operand.
 EACH = (2, 3)
 
 every_op = pytest.mark.parametrize("name", [*OPS, *FORM_NAMES])
@@ -185,7 +185,7 @@ def attributes(op: farcall.Op) -> dict[str, Any]:
 
 
 def size(dim: str, attributes: dict[str, Any]) -> int:
-    """Evaluates a size: a number, the value of an attribute, an expression of these, or 8 by default."""
+    """Evaluates the expression of a size. Attributes stand for their values, all other names for 8."""
     folded = re.sub(r"(sum|min|max|len)\((\w+)\)", lambda fold: str(eval(fold[1])(EACH)), dim)
     known = re.sub(r"[a-z]\w*(?!\w*\()", lambda name: str(attributes.get(name[0], 8)), folded)
     return eval(known.replace("/", "//"))
@@ -304,7 +304,7 @@ def check(function: Any, values: Any, specs: Any, kind: str) -> None:
     compiled = jitted(function).lower(*on_mesh(values, specs, mesh(kind))).compile()
     found = collectives(compiled.as_text())
     most = implied(function, *on_mesh(values, specs, mesh("Explicit")))
-    assert set(found) <= {"all-reduce"} and found.get("all-reduce", 0) <= most, f"{specs}: {found}, {most} implied"
+    assert set(found) <= {"all-reduce"} and found.get("all-reduce", 0) <= most, f"{specs}: XLA uses {found}, but at most {most} all-reduces are needed"
     same(compiled(*on_mesh(values, specs, mesh(kind))), jitted(function)(*values))
 
 
@@ -485,7 +485,7 @@ def test_loops_of_vmap(kind):
     sums = jax.vmap(GALLERY.column_sums, 1)
     moves(sums, [x], [P("x", "y")], kind, {"all-reduce": 1})
     moves(lambda x: jax.jvp(sums, [x], [jnp.cos(x)]), [x], [P(None, "x")], kind, {})
-    # The mesh axis has more parts than the loop's axis can be split into.
+    # The mesh axis `y` (2 devices) can split the loop's 6 entries; the axis `x` (4 devices) could not.
     moves(jax.vmap(norm), [x[:6], scale[:6]], [P("y"), P("y")], kind, {})
 
 

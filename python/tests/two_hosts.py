@@ -13,11 +13,11 @@ import numpy as np
 import farcall
 
 LIBRARY = sys.argv[1]
-KEEP = []  # objects that hosts have pointers to
+KEEP = []  # keeps objects alive to which the hosts have pointers
 
 
 class Extension(ctypes.Structure):
-    """XLA_FFI_Metadata_Extension"""
+    """The structure XLA_FFI_Metadata_Extension."""
 
     _fields_ = [
         ("size", ctypes.c_size_t),
@@ -42,14 +42,15 @@ Handler = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.POINTER(Frame))
 
 
 class Host:
-    """One of the two hosts."""
+    """Base class of the two hosts."""
 
     def __init__(self):
         self.table = None
         self.registry = farcall.Registry()
 
     def ask(self):
-        """Finds the host's table of functions, which the host passes to every handler."""
+        """Stores the host's table of functions in `table`. A host passes this table to every handler, here to
+        a probe."""
 
         def asked(frame):
             self.table = frame[0].api
@@ -60,7 +61,7 @@ class Host:
         self.register_target(f"probe_{type(self).__name__}", jax.ffi.pycapsule(KEEP[-1]))
 
     def type_number(self) -> int:
-        """Returns the host's id of the type of call_count's state."""
+        """Returns the id that the host gave to the state type of `call_count`."""
         metadata = (ctypes.c_int64 * 8)(36, 24)
         extension = Extension(32, 1, None, metadata)
         frame = Frame(ctypes.sizeof(Frame), ctypes.pointer(extension), self.table)
@@ -77,7 +78,7 @@ class Host:
         return KEEP[-2].value
 
     def count(self, start: int):
-        """Returns a call site of call_count."""
+        """Compiles a program with one call of `call_count`. Returns a function that runs the program."""
         return self.site("call_count", np.int32, start=start)
 
 
@@ -146,25 +147,25 @@ def main():
     early = first.count(10)
     assert [early(), early()] == [10, 11]
     number = first.type_number()
-    assert not knows(second, "call_count"), "registrations with one host do not affect the other"
+    assert not knows(second, "call_count"), "the second host has a target that only the first host registered"
 
     others = [first.new_type("a"), first.new_type("b")]
     second.ask()
     second.load()
     late = second.count(100)
-    assert [late(), early(), late(), early()] == [100, 12, 101, 13], "each call site has its state"
-    assert first.type_number() == number, "a host's number of a type stays"
+    assert [late(), early(), late(), early()] == [100, 12, 101, 13], "call sites do not count separately"
+    assert first.type_number() == number, "the first host changed the id of a type"
     late_number = second.type_number()
     late_others = [second.new_type("a"), second.new_type("b"), second.new_type("c")]
     for host, types in [(first, {number, *others}), (second, {late_number, *late_others})]:
         assert host.type_number() in types
-        assert len(types) == (3 if host is first else 4), "within a host, types have different ids"
+        assert len(types) == (3 if host is first else 4), "two types have the same id in one host"
     assert (first.type_number(), second.type_number()) == (number, late_number)
 
     again = first.count(50)
     assert [again(), early(), late(), again()] == [50, 14, 102, 51]
     sites = [host.site("counter", np.int64, index=3) for host in (first, second, first)]
-    assert [site() for site in sites] == [0, 1, 2], "the hosts share the library's own state"
+    assert [site() for site in sites] == [0, 1, 2], "the hosts do not share the library's process-wide state"
     print("numbers of the same type:", number, late_number)
 
 

@@ -1,5 +1,5 @@
-"""Programs of JAX that jaxlib compiles without LLVM's optimizations, which take longer than one run of a small
-program. Calls of ops are the same with and without the optimizations."""
+"""Compiles JAX programs in jaxlib without LLVM's optimizations: optimizing a small program takes longer than
+running it once. Calls of ops are the same with and without the optimizations."""
 
 import jax
 
@@ -8,5 +8,5 @@ OPTIONS = {"xla_backend_optimization_level": 0}
 
 
 def jitted(function):
-    """Returns `jax.jit(function)` for a few runs."""
+    """Returns `jax.jit(function)` without optimizations, for functions that run only a few times."""
     return jax.jit(function, compiler_options=OPTIONS)

@@ -37,7 +37,7 @@ def targets(cython):
         import jax
         from jaxlib import xla_client as theirs
 
-        jax.devices()  # jaxlib's client accepts registrations
+        jax.devices()  # creates jaxlib's client, which then accepts registrations
         for name, fn in cython.cpu_custom_call_targets.items():
             theirs.register_custom_call_target(name.decode(), fn, platform="cpu")
     return {name.decode() for name in cython.cpu_custom_call_targets}

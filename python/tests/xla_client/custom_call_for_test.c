@@ -11,7 +11,7 @@ static void test_subtract_f32(void* out, const void** in) {
   *(float*)out = a - b;
 }
 
-// Several results: an array of pointers. The number of elements is an operand.
+// With several results, `out` is an array of pointers. The number of elements is an operand.
 static void test_sum_and_product(void* out, const void** in) {
   int64_t n = *(const int64_t*)in[0];
   const float* x = (const float*)in[1];

@@ -1,4 +1,4 @@
-"""Graphs of all instructions: functions that build them, and arguments."""
+"""Graphs that cover all instructions: for each, a function that builds the graph, and arguments."""
 
 import numpy as np
 from hosts import F32, Shape
@@ -89,7 +89,7 @@ def selected(c, x):
 
 
 def largest(c, x, i):
-    """A reduction of two arrays."""
+    """Builds a reduction of two arrays: the largest number of each row, and the entry of `i` beside it."""
     c2 = xla_client.XlaBuilder("larger")
     a, ai, b, bi = (ops.Parameter(c2, k, Shape.scalar_shape(np.dtype(t))) for k, t in enumerate([F32, np.int32] * 2))
     which = ops.Ge(a, b)

@@ -1,4 +1,4 @@
-"""Results of programs here and in jaxlib."""
+"""Runs programs in farcall and in jaxlib."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ def run(builder, *arguments, root=None):
 
 
 def in_jaxlib(text, arguments):
-    """Returns the results of a program in HLO text, in XLA."""
+    """Runs a program, given as HLO text, in XLA. Returns the results."""
     jax = pytest.importorskip("jax")
     from jaxlib import xla_client as theirs
     from jaxlib._jax import mlir

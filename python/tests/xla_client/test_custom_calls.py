@@ -27,7 +27,8 @@ def subtraction():
 
 
 def test_the_flow_of_cython(cython):
-    """Registration in a loop, building, compiling and running; first without the registration."""
+    """Compiling a program fails without its target. It succeeds after functions in a Cython module are
+    registered in a loop, and the program returns the right result."""
     script = f"""
 import importlib.util, sys
 sys.path[:0] = {sys.path!r}
@@ -48,7 +49,7 @@ assert "jaxlib" not in sys.modules
 """
     ran = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
     assert "no target `test_subtract_f32` is registered for the platform Host" in ran.stdout
-    assert "custom-call.3 = f32[] custom-call(" in ran.stdout  # the position in the program
+    assert "custom-call.3 = f32[] custom-call(" in ran.stdout  # the call in the program
     line = subtraction.__code__.co_firstlineno + 2
     assert f"`test_subtract_f32` is called at {__file__}:{line}" in ran.stdout
     assert "farcall.xla_client.register_custom_call_target('test_subtract_f32', fn, platform='cpu', api_version=0)" in ran.stdout

@@ -114,7 +114,8 @@ def raising(error, *words):
 
 
 def test_what_untyped_functions_raise_belongs_to_their_run(monkeypatch):
-    """Exceptions do not leak into a nested run, or into a run after a call by another host."""
+    """An exception of an untyped function is an error of the run that calls the function. It affects neither
+    a nested run, nor a run after another host has called the function."""
     xla_client.register_custom_call_target("untold_fails", raising(KeyError, "outer"))
     xla_client.register_custom_call_target("untold_works", lambda out, ins: None)
     inner, seen = chain("untold_works"), []
@@ -177,7 +178,7 @@ def test_stages(capsule):
 
 
 def pointed_to(function):
-    """Returns the capsule of the pointer that a function without parameters returns."""
+    """Calls a function without parameters, and returns the resulting pointer in a capsule."""
     get, new = ctypes.pythonapi.PyCapsule_GetPointer, ctypes.pythonapi.PyCapsule_New
     get.restype, get.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
     new.restype, new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)

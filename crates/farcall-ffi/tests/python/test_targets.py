@@ -136,7 +136,7 @@ def test_registrations(library):
     assert list(registrations["rms_norm"]) == ["execute"]
     assert list(registrations["call_count"]) == ["instantiate", "execute"]
     assert library.farcall_registrations_v1(b"CUDA") == {}
-    for _ in range(1000):  # a wrong reference count would end in a crash
+    for _ in range(1000):  # a wrong reference count would crash the process
         library.farcall_registrations_v1(None)
 
 
