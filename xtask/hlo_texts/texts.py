@@ -4,7 +4,7 @@ A text is a raw string with a module's header in a C++ test, or a file of HLO.
 
     ab/ab34…/program.hlo    the text
     ab/ab34…/program.json   and other files of the program, if jaxlib ran it (`store.py` of the JAX suite)
-    references.jsonl        for each text, its origin, and the last stage that jaxlib reached
+    references.jsonl        the origin of each text, and jaxlib's verdict on it
 """
 
 import hashlib

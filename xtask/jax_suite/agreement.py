@@ -87,7 +87,7 @@ def _as_close(got: np.ndarray, want: np.ndarray, truth: np.ndarray) -> bool:
     unequal = differing(g, w, tolerance)
     if not unequal.any():
         return True
-    # Overflow and rounding to zero in the output's type are correct results.
+    # If the exact result overflows or rounds to zero in the output's type, infinity or zero is correct.
     with np.errstate(all="ignore"):
         rounded = wide(truth.astype(got.dtype))
     exact = np.where(np.isfinite(rounded), wide(truth), rounded)

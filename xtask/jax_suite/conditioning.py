@@ -21,8 +21,8 @@ def within_spread(
     want: list[np.ndarray],
     tolerances: dict,
 ) -> bool:
-    """Returns true if results are at most twice as far from XLA's results as XLA's results move when the
-    inputs move by a rounding error.
+    """Returns true if `got` is at most twice as far from XLA's results as XLA's results move when the inputs
+    move by a rounding error.
 
     `want` has XLA's results. The integers of all results must equal those of `want`, or those of another run
     of XLA on the same inputs.

@@ -68,10 +68,10 @@ class Report:
         by = collections.Counter(v["by"] for v in self.verdicts if v["verdict"] == "agrees")
         words = {
             "tolerance": "within JAX's default tolerance",
-            "denormals": "so once subnormal numbers are not flushed",
+            "denormals": "within that tolerance once farcall does not flush subnormal numbers to zero",
             "literal": "once XLA takes no liberties (excess precision, fused multiply-add, order of equal keys)",
             "shadow": "at most twice as far from an f64 evaluation as XLA",
-            "scaled error": "f64, within XLA's own error in f32, scaled",
+            "scaled error": "programs in f64, within XLA's error in f32, scaled to the precision of f64",
             "conditioning": "at most twice as far from XLA as XLA is from itself when inputs move by a unit in the last place",
         }
         lines = [

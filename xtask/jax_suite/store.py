@@ -64,7 +64,7 @@ class Store:
         return (self.folder(name) / "program.json").is_file()
 
     def save(self, program: Program) -> None:
-        """Writes a program. The description comes last, so that an incomplete program is not recognized."""
+        """Writes a program. The description is written last, because a program without it does not count."""
         folder = self.folder(program.name)
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "program.mlir").write_text(program.text, encoding="utf-8")

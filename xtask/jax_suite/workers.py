@@ -45,7 +45,7 @@ class Workers:
         return judged
 
     def _work(self, todo: queue.SimpleQueue, judged: dict[str, dict], total: int) -> None:
-        """Runs programs on one thread until all are done."""
+        """Judges programs with one worker process until no program is left."""
         process = Process(self)
         while True:
             try:
@@ -73,7 +73,7 @@ class Process:
         self.unread = b""
 
     def judge(self, name: str) -> dict:
-        """Returns the verdict on one program, whatever happens to the process."""
+        """Returns the verdict on one program, even if the process ends or exceeds the time limit."""
         if self.process is None:
             self.start()
         self.process.stdin.write(f"{name}\n".encode())

@@ -121,7 +121,7 @@ impl Bench {
         self.results.join(format!("{part}.{kind}"))
     }
 
-    /// Runs a part that prints text, and keeps the text below a line with the time and the commit.
+    /// Runs a part that prints text, and stores the text below a line with the time and the commit.
     fn text(&self, part: &str, command: &mut Command) -> Result<()> {
         let (_, when) = output(program("date", &["-u"]).arg("+%Y-%m-%d %H:%M UTC"))?;
         let (done, text) = output(command)?;

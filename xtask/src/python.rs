@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 
 use crate::shell::{cargo, must, root, target};
 
-/// Time limit of a Python test in seconds: more than ten times what any test takes.
+/// Time limit of a Python test in seconds: more than ten times as long as the longest test takes.
 const TEST_TIMEOUT_SECONDS: &str = "600";
 
 /// A virtual environment with one version of JAX, created on first use.
@@ -39,7 +39,7 @@ impl Venv {
         let venv = Venv { dir: target().join("venv").join(name) };
         let mut packages = vec![format!("jax=={version}"), format!("jaxlib=={version}")];
         packages.extend(others.iter().map(|&package| package.to_owned()));
-        // Written last, so that an incomplete environment, or one with other packages, is created again.
+        // Written last: if this file is missing or lists other packages, the environment is created again.
         let done = venv.dir.join("complete");
         let content = packages.join("\n");
         if std::fs::read_to_string(&done).ok() != Some(content.clone()) {
@@ -67,7 +67,7 @@ impl Venv {
         python
     }
 
-    /// The folder of the environment's programs.
+    /// Returns the folder of the environment's programs.
     pub(crate) fn bin(&self) -> PathBuf {
         self.dir.join("bin")
     }

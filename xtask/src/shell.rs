@@ -5,18 +5,18 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-/// Root of the checkout.
+/// Returns the root of the checkout.
 pub(crate) fn root() -> PathBuf {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
     manifest.parent().expect("xtask lies in the workspace").to_path_buf()
 }
 
-/// Cargo's target folder.
+/// Returns Cargo's target folder.
 pub(crate) fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }
 
-/// The folder `shared` beside the checkout, if it exists.
+/// Returns the folder `shared` beside the checkout, if it exists.
 pub(crate) fn shared() -> Option<PathBuf> {
     let path = root().parent()?.join("shared");
     path.is_dir().then_some(path)

@@ -61,7 +61,7 @@ fn build() -> Result<PathBuf> {
     Ok(folder.join("release"))
 }
 
-/// Bytes and number of functions.
+/// Total size of some functions, and their number.
 #[derive(Default, Clone, Copy)]
 struct Total {
     bytes: u64,
@@ -183,7 +183,7 @@ impl Function {
             starts(name).find(|&at| name[at..].starts_with("farcall") || name[at..].starts_with("_farcall"));
         let path = match own.or_else(|| starts(name).next()) {
             None => name.to_owned(),
-            // The method of a type, or of a trait that the type implements.
+            // The function is a method of a type, or of a trait that the type implements.
             Some(at) if name.starts_with('<') && at < closing(name) => {
                 path_at(name, at) + &path_at(name, closing(name))
             }

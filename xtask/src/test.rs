@@ -158,7 +158,7 @@ impl Tally {
     /// Runs `cargo test`. The summary line of each test binary gives the counts.
     fn rust_tests(&mut self, what: &str, command: &mut Command) -> Result<()> {
         println!("\n## {what}: {}", show(command));
-        // Handlers panic in tests, so the standard error matters only if something fails.
+        // Some tests let handlers panic, so the standard error is printed only if a test fails.
         let started = Instant::now();
         let (ok, text, errors) = outputs(command)?;
         println!("{} s", started.elapsed().as_secs());
@@ -261,7 +261,7 @@ impl Tally {
         Ok(())
     }
 
-    /// Runs the programs in the folder `shared`.
+    /// Runs the test suites in the folder `shared`.
     fn suites(&mut self, shared: &Path, include: &Path) -> Result<()> {
         let library = suites::corpus_handlers(shared, include)?;
         let corpus = shared.join("corpus/cases");

@@ -42,12 +42,12 @@ fn read(path: impl AsRef<Path>) -> String {
     fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-/// The Rust files below a folder, relative to the checkout.
+/// Returns the paths of the Rust files below a folder, relative to the checkout.
 fn sources(folder: &str) -> Vec<PathBuf> {
     files(folder, "rs")
 }
 
-/// The files with an extension below a folder, relative to the checkout.
+/// Returns the paths of the files with an extension below a folder, relative to the checkout.
 fn files(folder: &str, extension: &str) -> Vec<PathBuf> {
     fn walk(folder: &Path, extension: &str, found: &mut Vec<PathBuf>) {
         for entry in fs::read_dir(folder).expect("the folder is readable").flatten() {
@@ -61,22 +61,25 @@ fn files(folder: &str, extension: &str) -> Vec<PathBuf> {
     }
     let mut found = Vec::new();
     walk(&root().join(folder), extension, &mut found);
-    assert!(!found.is_empty(), "{folder} has no sources");
+    assert!(!found.is_empty(), "{folder} has no files `*.{extension}`");
     found.sort();
-    found.iter().map(|path| path.strip_prefix(root()).expect("it is in the checkout").to_owned()).collect()
+    found
+        .iter()
+        .map(|path| path.strip_prefix(root()).expect("the file is in the checkout").to_owned())
+        .collect()
 }
 
-/// The lines of a file that are not comments.
+/// Returns the lines of a file that are not comments.
 fn code(file: &Path) -> Vec<String> {
     read(file).lines().filter(|line| !line.trim_start().starts_with("//")).map(str::to_owned).collect()
 }
 
-/// The text of a file, without the test module at its end.
+/// Returns the text of a file without the test module at its end.
 fn without_tests(text: &str) -> &str {
     text.split_once("#[cfg(test)]\nmod tests {").map_or(text, |(code, _)| code)
 }
 
-/// Names of the crates below `crates`.
+/// Returns the names of the crates below `crates`.
 fn crates() -> Vec<String> {
     let entries = fs::read_dir(root().join("crates")).expect("the folder is readable").flatten();
     entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
@@ -151,7 +154,7 @@ fn sibling_imports(name: &str) -> BTreeMap<Vec<String>, BTreeSet<(String, String
     let source = Path::new("crates").join(name).join("src");
     let mut modules = BTreeMap::new();
     for file in sources(&source.to_string_lossy()) {
-        let path = file.strip_prefix(&source).expect("it is in the crate").with_extension("");
+        let path = file.strip_prefix(&source).expect("the file is in the crate").with_extension("");
         let mut module: Vec<String> = path.iter().map(|part| part.to_string_lossy().into_owned()).collect();
         if module.iter().any(|part| part == "tests") {
             continue;
@@ -191,7 +194,7 @@ fn on_cycles(imports: &BTreeSet<(String, String)>) -> Vec<(String, String)> {
     imports.iter().filter(|(a, b)| reaches(b, a)).cloned().collect()
 }
 
-/// The first names of the paths that follow `crate::` in the code of a folder.
+/// Returns the names that directly follow `crate::` in the code of a folder.
 fn imports(folder: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for file in sources(folder) {
@@ -228,7 +231,7 @@ fn the_paths_exist() {
             && !code.contains("NAME")
     };
     let paths: Vec<&str> = prose.split('`').skip(1).step_by(2).filter(is_path).collect();
-    assert!(paths.len() > 40, "{} paths", paths.len());
+    assert!(paths.len() > 40, "only {} paths were found in ARCHITECTURE.md", paths.len());
     let exists = |path: &str| ROOTS.iter().any(|from| root().join(from).join(path).exists());
     let missing: Vec<&&str> = paths.iter().filter(|path| !exists(path)).collect();
     assert!(missing.is_empty(), "ARCHITECTURE.md names paths that do not exist: {missing:?}");
@@ -310,7 +313,7 @@ fn a_name_stands_for_one_public_type() {
             places.entry(name.to_owned()).or_default().push(file.clone());
         }
     }
-    assert!(places.len() > 300, "{} types", places.len());
+    assert!(places.len() > 300, "only {} public types were found", places.len());
     places.retain(|name, places| places.len() > 1 && name != "Error" && name != "Sealed");
     let found: Vec<String> = places.iter().map(|(name, places)| format!("`{name}`: {places:?}")).collect();
     assert!(found.is_empty(), "public types with the same name; rename one of each:\n{}", found.join("\n"));
@@ -338,7 +341,7 @@ fn crates_without_unsafe_code_forbid_it() {
     for folder in SAFE {
         let file = if folder == "xtask" { "main.rs" } else { "lib.rs" };
         let text = read(Path::new(folder).join("src").join(file));
-        assert!(text.contains("#![forbid(unsafe_code)]"), "{folder}");
+        assert!(text.contains("#![forbid(unsafe_code)]"), "{folder} does not forbid unsafe code");
     }
 }
 
@@ -400,7 +403,7 @@ fn the_program_representation_does_no_input_or_output() {
     let ends = |file: &PathBuf| file.ends_with("memory/machine.rs") || file.ends_with("tests.rs");
     let all = ["crates/farcall-limits/src", "crates/farcall-ir/src"].map(sources);
     for file in all.iter().flatten().filter(|file| !ends(file)) {
-        // Unit tests come last in a file, and may do anything.
+        // Unit tests come last in a file. They may do input and output.
         let lines = code(file);
         let lines = lines.iter().take_while(|line| !line.starts_with("mod tests"));
         for line in lines {
@@ -520,6 +523,9 @@ fn the_command_and_the_extension_module_share_a_build() {
         .iter()
         .filter(|(package, enabled)| module.get(*package).is_some_and(|m| m != *enabled))
         .collect();
-    assert!(command.keys().any(|package| module.contains_key(package)), "no package in common");
-    assert!(differ.is_empty(), "features of {differ:?}: see `syn-for-pyo3` in Cargo.toml");
+    assert!(command.keys().any(|package| module.contains_key(package)), "the builds share no package");
+    assert!(
+        differ.is_empty(),
+        "the builds differ in the features of {differ:?}: see `syn-for-pyo3` in Cargo.toml"
+    );
 }

@@ -197,7 +197,7 @@ fn table(family: &str, json: &Value) -> String {
     page
 }
 
-/// Returns the memory that both sides need, in bytes.
+/// Returns the memory that farcall and XLA need, in bytes.
 fn memory(row: &Row<'_>) -> Option<[u64; 2]> {
     let side = |side: &str| row.json["memory"][side].as_u64();
     Some([side("farcall")?, side("xla")?])
@@ -248,7 +248,7 @@ mod tests {
             "a busy machine",
             "## Calls\n\ntoday, farcall abc:\n\n```text\n   7 ns\n```\n",
         ] {
-            assert!(page.contains(line), "no {line} in {page}");
+            assert!(page.contains(line), "the page lacks {line}:\n{page}");
         }
         assert!(page.find("| b |") < page.find("| a |"));
     }

@@ -83,7 +83,7 @@ fn problem(
     Ok((!anchors[&target].contains(anchor)).then(|| "there is no such heading".to_owned()))
 }
 
-/// The path without `.` and `..`.
+/// Returns the path without components `.` and `..`.
 fn normalized(path: &Path) -> PathBuf {
     let mut out = PathBuf::new();
     for component in path.components() {
@@ -113,7 +113,7 @@ fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// Targets of links and images, each with its line number.
+/// Returns the targets of links and images, each with its line number.
 fn links(text: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for (number, line) in prose(text) {
@@ -137,7 +137,7 @@ fn links(text: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// The line without its code spans.
+/// Returns the line without its code spans.
 fn without_code(line: &str) -> String {
     let (mut out, mut rest) = (String::new(), line);
     while let Some(start) = rest.find('`') {
@@ -150,7 +150,7 @@ fn without_code(line: &str) -> String {
     out + rest
 }
 
-/// The anchors of a file's headings, as GitHub and mdbook make them.
+/// Returns the anchors that GitHub and mdbook generate for the headings of a file.
 fn headings(text: &str) -> HashSet<String> {
     let mut anchors = HashSet::new();
     let mut counts: HashMap<String, usize> = HashMap::new();

@@ -19,7 +19,7 @@ use page::{Action, Page};
 /// The version of mdbook that builds the book.
 const MDBOOK: &str = "0.5.4";
 
-/// The task `cargo xtask guide`.
+/// Runs the task `cargo xtask guide`.
 pub(crate) fn run(args: &[&str]) -> Result<bool> {
     match args {
         [] => build(),
@@ -112,7 +112,7 @@ fn indented(text: &str) -> String {
     text.lines().map(|line| format!("    {line}\n")).collect()
 }
 
-/// Pages by name, or all pages.
+/// Reads the named pages, or all pages if `names` is empty.
 fn pages(names: &[&str]) -> Result<Vec<Page>> {
     let folder = folder();
     let mut paths: Vec<PathBuf> = names.iter().map(|name| folder.join(format!("{name}.md"))).collect();
@@ -124,7 +124,7 @@ fn pages(names: &[&str]) -> Result<Vec<Page>> {
     paths.iter().map(|path| Page::read(path)).collect()
 }
 
-/// The folder of the pages.
+/// Returns the folder of the pages.
 fn folder() -> PathBuf {
     root().join(Path::new("docs/guide/src"))
 }

@@ -23,7 +23,7 @@ pub(crate) struct Block {
     pub(crate) action: Action,
 }
 
-/// The test's treatment of a block.
+/// Action of the guide's test for a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
     /// Run the block. It must fail if `fails` is true.
@@ -32,13 +32,13 @@ pub(crate) enum Action {
     Write { path: PathBuf, append: bool },
     /// Compare the block with the output of the last block that ran.
     Output,
-    /// A doctest of the crate `farcall-guide`.
+    /// Leave the block to the doctests of the crate `farcall-guide`.
     Doctest,
-    /// Not run, for this reason.
+    /// Do not run the block, for this reason.
     Skip(String),
-    /// Only shown.
+    /// Do nothing: the block is only for readers.
     Show,
-    /// A block that breaks the conventions.
+    /// Report an error, with this message: the block breaks the conventions.
     Invalid(String),
 }
 
@@ -59,7 +59,7 @@ impl Page {
     }
 }
 
-/// The code blocks of a page.
+/// Returns the code blocks of a page.
 fn blocks(text: &str) -> Vec<Block> {
     let (mut blocks, mut directives) = (Vec::new(), Vec::new());
     let mut lines = text.lines().enumerate();

@@ -241,7 +241,7 @@ impl Session<'_> {
     }
 }
 
-/// The last lines of an output.
+/// Returns the last lines of an output.
 fn tail(text: &str) -> String {
     let lines: Vec<&str> = text.lines().collect();
     let skipped = lines.len().saturating_sub(MAX_OUTPUT_LINES);
