@@ -1,6 +1,6 @@
-//! Copies the pages of the guide for rustdoc. A Rust block with a comment above it
-//! (`<!-- file: src/lib.rs -->`) becomes plain text, and one with `<!-- fails -->` must not compile. Line
-//! numbers stay as they are.
+//! Copies the pages of the guide for rustdoc. A Rust block below the comment `<!-- fails -->` becomes a
+//! doctest that must not compile. A Rust block below another comment, such as `<!-- file: src/lib.rs -->`,
+//! becomes plain text. The copies have the same line numbers as the pages.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -29,7 +29,7 @@ fn main() {
     fs::write(Path::new(&out).join("pages.rs"), modules).expect("OUT_DIR is writable");
 }
 
-/// The page with only those Rust blocks that are doctests.
+/// Returns the copy of a page, in which all blocks marked as Rust are doctests.
 fn doctests(page: &str) -> String {
     let (mut out, mut fences, mut directive) = (String::new(), Fences::default(), None);
     for line in page.lines() {

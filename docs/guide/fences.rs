@@ -10,7 +10,7 @@ pub(crate) struct Fences {
 /// Role of a line in a page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Role<'a> {
-    /// The line opens a block; the text behind the backticks names its language.
+    /// The line opens a block; the text after the backticks names the language of the block.
     Opens(&'a str),
     /// The line belongs to the open block, or closes it.
     Code,

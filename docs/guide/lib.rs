@@ -1,7 +1,7 @@
 //! The guide's Rust code blocks as doctests.
 //!
-//! `build.rs` copies each page of `src` without the Rust blocks that a comment directs: the guide's other
-//! tests (`cargo xtask guide test`) write those to files.
+//! `build.rs` copies each page of `src`. In the copies, Rust blocks below a comment such as
+//! `<!-- file: … -->` are plain text: `cargo xtask guide test` writes these blocks to files.
 #![forbid(unsafe_code)]
 
 #[cfg(doctest)]
