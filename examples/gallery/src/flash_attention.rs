@@ -5,7 +5,7 @@
 use farcall_ffi::prelude::*;
 use farcall_ffi::simd::{add_product, exp, transposed, update, vectorized};
 
-const TILE: usize = 64; // number of queries in a tile of queries, and of keys in a tile of keys
+const TILE: usize = 64; // number of queries, or of keys, in a tile
 
 /// `out = softmax(q·kᵀ/√d)·v`, and `lse`, the logarithms of the sums that the softmax divides by. `h` heads
 /// of queries share `g` heads of keys and values, `h / g` query heads each. If `causal`, query `i` attends

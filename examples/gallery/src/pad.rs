@@ -37,7 +37,8 @@ fn pad_bwd<T: Float>(y: &Buffer<T>, low: i64, high: i64, mode: &str, x: &mut Buf
     Ok(())
 }
 
-/// The index of the element that is copied to position `i`, for a row of `n` elements.
+/// Returns the index of the element that is copied to position `i`, in a row of `n` elements that begins at
+/// position 0; `None` for a zero.
 fn source(i: i64, n: usize, mode: &str) -> Option<usize> {
     let n = n as i64;
     let period = (2 * n - 2).max(1);

@@ -37,7 +37,7 @@ fn square_block_bwd<T: Float>(transposed: &Buffer<T>, dy: &Buffer<T>, dx: &mut B
     Ok(())
 }
 
-/// The indices of all entries of a square matrix.
+/// Returns the row and the column of each entry of a matrix with `n` rows and columns.
 fn pairs(n: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..n).flat_map(move |i| (0..n).map(move |j| (i, j)))
 }

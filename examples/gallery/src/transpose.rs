@@ -37,7 +37,7 @@ fn shape_of_x(call: &ShapeCall<'_>) -> Result<Vec<i64>> {
     Ok(call.operand("x")?.dims.to_vec())
 }
 
-/// Batches a call as one call, in which the mapped axis stays in front.
+/// Batches a call as one call. The mapped axis is the first dimension of the operand and of the result.
 fn batch(call: &BatchCall<'_>) -> Result<Batch> {
     let perm = call.attr::<&[i64]>("perm")?.iter().map(|k| k + 1);
     Ok(Batch::once([Some(0)], [0]).attr("perm", std::iter::once(0).chain(perm).collect::<Vec<i64>>()))

@@ -115,7 +115,7 @@ mod tests {
                 f(&x).0.iter().zip(ct).map(|(y, ct)| y * ct).sum::<f64>()
             };
             let difference = (moved(1e-6) - moved(-1e-6)) / 2e-6;
-            assert!((ct_x[i] - difference).abs() < 1e-7, "{} is not {difference}", ct_x[i]);
+            assert!((ct_x[i] - difference).abs() < 1e-7, "the gradient is {}, not {difference}", ct_x[i]);
         }
     }
 

@@ -1,4 +1,4 @@
-//! State that outlives a call: one for the process, or one for each call site.
+//! State that outlives a call: shared by the whole process, or separate for each call site.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicI32, Ordering};

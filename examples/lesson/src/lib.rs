@@ -1,5 +1,5 @@
-//! The ops of the lesson, for use in graphs of custom calls. On the CPU, they compute the same functions as
-//! the GPU libraries that they are named after. Graphs made for those libraries therefore run here.
+//! The ops of a lesson about graphs of custom calls. On the CPU, they compute the same functions as the GPU
+//! libraries that they are named after. Graphs made for those libraries therefore run here.
 //!
 //! | op | gradient | batching |
 //! | --- | --- | --- |

@@ -41,14 +41,14 @@ fn layer(registry: &Registry) -> Result<Module, BuildErrors> {
     graph.finish(relu)
 }
 
-/// Returns the results of the graph for inputs that are small numbers.
+/// Runs the graph with small numbers as inputs, and returns the results.
 fn run(module: &Module, registry: &Registry) -> Result<Vec<Literal>, Box<dyn Error>> {
     let executable = Executable::compile(module, registry, &CompileOptions::new())?;
     let inputs: Vec<Literal> = executable.inputs().iter().map(input).collect();
     Ok(executable.run(&inputs)?)
 }
 
-/// Integers from -3 to 3, repeated.
+/// Returns an input of a type: the integers from -3 to 3, repeated.
 fn input(ty: &TensorType) -> Literal {
     Literal::from_fn(ty.dtype, ty.sizes(), |i| Scalar::Float((i % 7) as f64 - 3.0))
 }

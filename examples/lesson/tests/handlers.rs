@@ -7,12 +7,12 @@ use farcall::ir::{AttrDict, Attribute, DType, Literal, TensorType};
 use farcall::registry::{Handler, Platform, Target, TargetOrigin};
 use farcall::{CompileOptions, Executable, Registry};
 
-/// Returns a registry of the ops without their signatures.
+/// Returns a registry of the ops without their signatures, so that only the handlers check shapes.
 fn registry() -> Registry {
     let registry = Registry::new();
     for op in Registry::new().register_ops(lesson_ops::OPS).unwrap() {
         let Handler::Typed(bundle) = *op.handler() else { panic!("{} is untyped", op.name()) };
-        // SAFETY: the handlers are functions of this program, which stay valid.
+        // SAFETY: the handlers are functions of this program, so they stay valid until it ends.
         let bare =
             unsafe { Target::typed(op.name(), Platform::Host, bundle, op.traits(), TargetOrigin::program()) };
         registry.register(bare.unwrap()).unwrap();
@@ -36,7 +36,8 @@ fn call(
     executable.run(inputs).map_err(|error| error.to_string())
 }
 
-/// Checks that an op rejects `f32` operands and results of these sizes.
+/// Checks that a call with `f32` operands and results of these sizes is an error. The message must contain
+/// `words`.
 #[track_caller]
 fn refuses(name: &str, inputs: &[&[usize]], results: &[&[usize]], words: &str) {
     let inputs: Vec<Literal> =

@@ -26,7 +26,7 @@ fn rms_norm(x: &Rows, scale: &Row, eps: f32, y: &mut Rows) -> Result<()> {
     Ok(())
 }
 
-/// `rms_norm`, and `r`, the inverse root mean square of each row.
+/// Computes `rms_norm`, and `r`, the inverse root mean square of each row.
 #[handler(name = "rms_norm_fwd")]
 #[signature((x: f32[*, n], scale: f32[n], eps: f32 = 1e-6) -> (y: f32[*, n], r: f32[*]))]
 fn rms_norm_fwd(x: &Rows, scale: &Row, eps: f32, y: &mut Rows, r: &mut Rows) -> Result<()> {
@@ -69,7 +69,7 @@ mod tests {
         let row = |a: f32, b: f32| [a, b].map(|x| x / ((a * a + b * b) / 2.0).sqrt());
         let [[a, b], [c, d]] = [row(3.0, 4.0), row(0.0, 5.0)];
         for (y, expected) in y.iter().zip([a, 10.0 * b, c, 10.0 * d]) {
-            assert!((y - expected).abs() < 1e-5, "{y} is not {expected}");
+            assert!((y - expected).abs() < 1e-5, "found {y}, expected {expected}");
         }
     }
 
@@ -89,7 +89,7 @@ mod tests {
             [1.0f32, -2.0, 0.5, 0.25, 1.0, -1.0],
             1e-3f32,
         );
-        // The scalar whose gradient is taken: the sum of `dy * y`.
+        // `dy` is the cotangent of `y`, so the tested gradients are those of the sum of `dy * y`.
         let loss = |x: &[f32], scale: &[f32]| {
             let mut y = [0.0f32; 6];
             let call = Call::to::<rms_norm>().operand(x, &[2, 3]).operand(scale, &[3]).attr("eps", eps);
@@ -104,7 +104,10 @@ mod tests {
         backward.result(&mut dx, &[2, 3]).result(&mut dscale, &[3]).run().unwrap();
         let near = |gradient: f32, i: usize, loss: &dyn Fn(usize, f32) -> f64| {
             let difference = (loss(i, 1e-2) - loss(i, -1e-2)) / 2e-2;
-            assert!((difference - f64::from(gradient)).abs() < 2e-3, "{i}: {difference} is not {gradient}");
+            assert!(
+                (difference - f64::from(gradient)).abs() < 2e-3,
+                "entry {i}: the gradient is {gradient}, not {difference}"
+            );
         };
         let moved = |values: &[f32], i: usize, by: f32| {
             let mut values = values.to_vec();

@@ -13,11 +13,11 @@ struct Server(Child);
 
 impl Drop for Server {
     fn drop(&mut self) {
-        self.0.kill().and_then(|()| self.0.wait()).expect("the server can be ended");
+        self.0.kill().and_then(|()| self.0.wait()).expect("cannot end the server");
     }
 }
 
-/// Computes the function.
+/// Computes the result of `MODEL` for the rows `x`.
 fn expected(x: &[f32]) -> Vec<f32> {
     let y = |row: &[f32], j: usize| row.iter().enumerate().map(|(i, x)| x * (3 * i + j) as f32).sum::<f32>();
     x.chunks_exact(4).flat_map(|row| (0..3).map(move |j| (y(row, j) + 1.0).max(0.0))).collect()

@@ -234,7 +234,7 @@ fn gemm(operands: &[Literal], _: &AttrValues) -> Vec<Literal> {
     })]
 }
 
-/// Indices of a row, from its largest entry to its smallest.
+/// Returns the indices of a row's entries, largest entry first.
 fn descending(x: &[f64]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..x.len()).collect();
     order.sort_by(|i, j| x[*j].total_cmp(&x[*i]));
@@ -315,7 +315,7 @@ fn median(operands: &[Literal], _: &AttrValues) -> Vec<Literal> {
 }
 
 fn transpose(operands: &[Literal], attrs: &AttrValues) -> Vec<Literal> {
-    let Some(AttrValue::Array(perm)) = attrs.get("perm") else { panic!("no perm") };
+    let Some(AttrValue::Array(perm)) = attrs.get("perm") else { panic!("the attribute `perm` is missing") };
     let perm = perm.iter().map(|k| k.as_int().unwrap() as usize);
     let (perm, x) = (perm.collect::<Vec<_>>(), numbers(&operands[0]));
     let from = operands[0].dims();
@@ -364,7 +364,7 @@ fn segment_take(operands: &[Literal], _: &AttrValues) -> Vec<Literal> {
 
 fn pad(operands: &[Literal], attrs: &AttrValues) -> Vec<Literal> {
     let (low, high) = (size(attrs, "low"), size(attrs, "high"));
-    let Some(AttrValue::Str(mode)) = attrs.get("mode") else { panic!("no mode") };
+    let Some(AttrValue::Str(mode)) = attrs.get("mode") else { panic!("the attribute `mode` is missing") };
     each_row(&operands[0], |_, x| {
         let last = x.len() - 1;
         // Returns the element `steps` positions after the last element of `row`. For elements before the

@@ -21,13 +21,13 @@ impl Ops {
         Ops(registry)
     }
 
-    /// Names of all targets, derivatives included.
+    /// Returns the names of all targets, including derivatives.
     pub(crate) fn names(&self) -> Vec<String> {
         self.0.targets().iter().map(|target| target.name().to_owned()).collect()
     }
 
     fn target(&self, op: &str) -> Arc<Target> {
-        self.0.lookup(op, &Platform::Host).unwrap_or_else(|| panic!("no op {op}"))
+        self.0.lookup(op, &Platform::Host).unwrap_or_else(|| panic!("there is no op {op}"))
     }
 
     pub(crate) fn declaration(&self, op: &str) -> Declaration {
@@ -206,6 +206,6 @@ pub(crate) fn assert_close(what: &str, found: &Literal, expected: &Literal, tole
     assert_eq!(found.ty().to_string(), expected.ty().to_string(), "{what}");
     for (i, (a, b)) in numbers(found).into_iter().zip(numbers(expected)).enumerate() {
         let close = (a - b).abs() <= tolerance * b.abs().max(1.0) || (a.is_nan() && b.is_nan());
-        assert!(close, "{what}: {i}: {a} is not {b}");
+        assert!(close, "{what}: element {i} is {a}, not {b}");
     }
 }

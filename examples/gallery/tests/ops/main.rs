@@ -73,7 +73,7 @@ fn shapes_and_values_are_those_of_the_formulas() {
             for (found, expected) in ops.call(case.name, &single, attrs).unwrap().iter().zip(&expected) {
                 assert_eq!(found.dims(), expected.dims());
                 for (a, b) in numbers(found).iter().zip(numbers(expected)) {
-                    assert!((a - b).abs() < 2e-5, "{}: {a} is not {b}", case.name);
+                    assert!((a - b).abs() < 2e-5, "{} in f32: found {a}, expected {b}", case.name);
                 }
             }
         },
@@ -111,7 +111,7 @@ fn reverse_derivatives_are_those_of_finite_differences() {
                     let direction = random_like(&operands[i], random);
                     let (found, expected) = (product(gradient, &direction), slope(i, &direction));
                     let close = (found - expected).abs() < 1e-6 * expected.abs().max(1.0);
-                    assert!(close, "{}, operand {i}: {found} is not {expected}", case.name);
+                    assert!(close, "{}, operand {i}: the slope is {found}, not {expected}", case.name);
                 }
             }
         },
@@ -152,13 +152,17 @@ fn forward_derivatives_are_those_of_finite_differences_and_fit_the_reverse_ones(
                 tangents.iter().zip(&weights).filter_map(|(t, w)| Some(product(t.as_ref()?, w))).sum();
             let back: f64 =
                 gradients.iter().zip(&directions).filter_map(|(g, d)| Some(product(g.as_ref()?, d))).sum();
-            assert!((along - back).abs() < 1e-10, "{}: {along} is not {back}", case.name);
+            assert!(
+                (along - back).abs() < 1e-10,
+                "{}: the slope is {along} by the JVP, but {back} by the VJP",
+                case.name
+            );
         },
     );
 }
 
-/// A call with an additional batch dimension returns the results of separate calls. The same is true for its
-/// derivatives, except that the cotangents of shared operands are sums over the batch.
+/// A call with an additional batch dimension returns the stacked results of separate calls. The same is true
+/// for its derivatives, except that the cotangents of shared operands are sums over the batch.
 #[test]
 fn native_batches_are_loops() {
     let ops = Ops::new();
@@ -223,7 +227,8 @@ fn native_batches_are_loops() {
     });
 }
 
-/// The call that an op's own batching function makes for a batch returns the results of separate calls.
+/// An op's own batching function turns a batch into one call, which returns the stacked results of separate
+/// calls.
 #[test]
 fn batches_by_hand_are_loops() {
     let ops = Ops::new();
