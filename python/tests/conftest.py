@@ -68,7 +68,7 @@ def lapack() -> farcall.Registry:
 
 @pytest.fixture(scope="session")
 def compiled_handlers(tmp_path_factory):
-    """Compiles `handlers.cc`. Returns a function from compiler flags to the library's path."""
+    """Returns a function that compiles `handlers.cc` with compiler flags, and returns the library's path."""
     ffi = pytest.importorskip("jax.ffi")
     compiler = shutil.which("c++")
     if compiler is None:

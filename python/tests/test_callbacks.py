@@ -205,7 +205,7 @@ def test_unused_pure_callbacks_are_not_called():
 @pytest.mark.parametrize("method", ["sequential", "sequential_unrolled", "expand_dims", "broadcast_all"])
 def test_vmap(method):
     if "vmap_method" not in inspect.signature(jax.pure_callback).parameters:
-        pytest.skip("this JAX has no such option")
+        pytest.skip("this JAX has no option `vmap_method`")
     shapes = []
 
     def add(x, y):
@@ -309,7 +309,7 @@ def test_debug_callback(options):
         return x + 1
 
     if not inspect.signature(jax.debug.callback).parameters.keys() >= options.keys():
-        pytest.skip("this JAX has no such option")
+        pytest.skip(f"this JAX lacks one of the options {list(options)}")
     assert run(f, np.float32(1)) == 2
     assert seen == [(1, [1, 2])]
 

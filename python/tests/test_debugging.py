@@ -138,7 +138,7 @@ def test_metadata_has_lines_of_the_user(gallery):
                 assert ("test_debugging.py", line) in lines(compiled.as_text(), callers=True)
                 continue
             found = lines(compiled.as_text())
-            assert found == {("test_debugging.py", line)}, (found, line)
+            assert found == {("test_debugging.py", line)}, f"found {found}, expected line {line}"
 
 
 def test_errors_have_lines_of_the_user(gallery):

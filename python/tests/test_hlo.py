@@ -121,7 +121,7 @@ def test_text_of_xla_gives_the_outputs_of_xla(case, percent, compare, registry):
 @pytest.mark.parametrize("case", cases(), ids=lambda case: case["name"])
 def test_programs_that_xla_has_optimized_give_the_same_outputs(case, compare, registry):
     if needs_handlers(case):
-        pytest.skip("jaxlib lacks the handlers that it calls")
+        pytest.skip("jaxlib lacks handlers that the program calls")
     from jaxlib import xla_client
 
     device = jax.devices("cpu")[0]
@@ -140,7 +140,7 @@ def test_programs_that_xla_has_optimized_give_the_same_outputs(case, compare, re
 @pytest.mark.parametrize("case", cases(), ids=lambda case: case["name"])
 def test_xla_runs_our_text(case, compare, in_xla):
     if needs_handlers(case):
-        pytest.skip("jaxlib lacks the handlers that it calls")
+        pytest.skip("jaxlib lacks handlers that the program calls")
     program = program_of(case["name"])
     inputs = inputs_of(case, compare)
     judge(case, in_xla(farcall.convert(by_xla(case["name"], True), "hlo"), inputs), compare)

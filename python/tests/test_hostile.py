@@ -107,7 +107,7 @@ def test_attributes_and_derivatives_that_cannot_be():
 def test_the_pool_works_in_a_child():
     library = os.environ.get("FARCALL_JAX_FFI_LIB")
     if not library:
-        pytest.skip("FARCALL_JAX_FFI_LIB names no library")
+        pytest.skip("FARCALL_JAX_FFI_LIB is not set; it names the library of examples/jax-ffi")
     script = textwrap.dedent(
         """
         import os, sys

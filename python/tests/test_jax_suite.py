@@ -75,7 +75,7 @@ def test_results_may_be_as_far_from_xla_as_xla_is_from_itself():
     ill = np.full(100, 1.5, np.float32)
     assert near(cancels, ill, cancels([ill])[0] + np.float32(1)), "a difference of one ulp of 1e7 is rejected"
     assert not near(cancels, ill, cancels([ill])[0] + np.float32(3))
-    assert not near(lambda inputs: [inputs[0] * 2], ill, ill * np.float32(2.001)), "an error is accepted"
+    assert not near(lambda inputs: [inputs[0] * 2], ill, ill * np.float32(2.001)), "doubling: the error is accepted"
 
 
 def test_a_program_is_widened_constants_and_bits_included():

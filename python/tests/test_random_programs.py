@@ -1,7 +1,7 @@
 """Random JAX programs, in XLA and in the engine: integers and booleans are equal, floats are close.
 
-A program is a list of operations on earlier arrays, as text, so a failing program is printed and can be run
-by itself.
+A program is the text of a function, whose operations use arguments and earlier results. A failing program is
+printed, and can be run by itself.
 
     # A long run, of other programs:
     FARCALL_FUZZ_SEED=2 FARCALL_FUZZ_ITERATIONS=9000 pytest python/tests/test_random_programs.py

@@ -204,7 +204,7 @@ def test_a_library_that_registers_itself(compiled_handlers):
 def test_a_library_written_in_rust():
     library = os.environ.get("FARCALL_JAX_FFI_LIB")
     if not library:
-        pytest.skip("FARCALL_JAX_FFI_LIB names no library")
+        pytest.skip("FARCALL_JAX_FFI_LIB is not set; it names the library of examples/jax-ffi")
     registry = farcall.Registry()
     names = {t.name for t in registry.load(library)}
     assert "rms_norm" in names

@@ -18,7 +18,7 @@ def cython(tmp_path_factory):
     """Returns a module with capsules of C functions, in the form created by Cython."""
     compiler, headers = shutil.which("cc"), sysconfig.get_paths()["include"]
     if compiler is None or not pathlib.Path(headers, "Python.h").exists():
-        pytest.skip("there is no C compiler, or no headers of Python")
+        pytest.skip("there is no C compiler, or Python's C headers are missing")
     path = tmp_path_factory.mktemp("module") / "custom_call_for_test.so"
     source = pathlib.Path(__file__).with_name("custom_call_for_test.c")
     subprocess.run([compiler, "-shared", "-fPIC", f"-I{headers}", "-o", path, source], check=True)
