@@ -156,7 +156,7 @@ def exact_f64(by, columns):
 
 
 def measured(op, dtype, references, pairs=False):
-    """Returns a row of the table, or the reason for leaving it out."""
+    """Returns a row of the table. An exception has the reason for leaving the row out."""
     in_f64, by_mpmath = references
     count = 2 if pairs else 1
     errors, sides = {"farcall": Errors(), "xla": Errors()}, {}

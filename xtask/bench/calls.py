@@ -34,8 +34,8 @@ def program(calls):
 
 
 def farcall(binary, library, path):
-    """Returns the median of measurements of at least 20 µs, so that the 30 ns for reading the clock do not
-    matter."""
+    """Returns the median time of a run in seconds. Each measurement takes at least 20 µs, so the 30 ns for
+    reading the clock do not matter."""
     command = [binary, "bench", path, "--load", library, "--target", "noop=NoOp", "--input", "ones"]
     command += ["--json", "--warm-up", "0.02", "--time", "0.1"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -63,7 +63,7 @@ def main():
     parser.add_argument("farcall")
     parser.add_argument("library")
     parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--repeat", type=int, default=500, help="runs of XLA in each round, timed one by one")
+    parser.add_argument("--repeat", type=int, default=500, help="number of runs of XLA in each round, timed one by one")
     args = parser.parse_args()
     target = jax.ffi.pycapsule(ctypes.CDLL(args.library).NoOp)
     jax.ffi.register_ffi_target("noop", target, platform="cpu", api_version=1)

@@ -48,7 +48,7 @@ def median(function, *args, repeated=501):
 
 
 def per_call(calls):
-    """Returns the cost of a call, given a function that creates a program with `count` calls."""
+    """Returns the cost of a call in microseconds. `calls(n)` creates a program with `n` calls."""
     one, many = calls(1), calls(MANY)
     for run in (one, many):
         run(X)
@@ -56,7 +56,7 @@ def per_call(calls):
 
 
 def chain(call):
-    """Returns a function that applies another function repeatedly to its own result."""
+    """Returns a function of `count`, which creates a program of `count` calls, each on the last result."""
 
     def of(count):
         def run(x):

@@ -28,7 +28,7 @@ def attention(q, k, v):
 
 
 def with_gradients(function):
-    """Returns the function's result, and the gradients for a cotangent of the result."""
+    """Returns a function that computes the result of `function`, and the gradients for a cotangent."""
 
     def both(q, k, v, cotangent):
         result, back = jax.vjp(function, q, k, v)

@@ -33,9 +33,12 @@ VIEWS = {"bfloat16": ml_dtypes.bfloat16, "float8_e4m3fn": ml_dtypes.float8_e4m3f
 
 
 def handlers(library, targets):
-    """Returns a registry with jaxlib's handlers for LAPACK and the handlers of a library. XLA also gets
-    each handler of the library whose symbol is the target's name in camel case. Handlers with state have a
-    symbol for each stage, so they are excluded: a state type cannot belong to both sides."""
+    """Returns a registry with jaxlib's handlers for LAPACK and the handlers of a library.
+
+    The library's handlers are also registered with XLA if their symbols are the targets' names in camel case.
+    This excludes handlers with state, which have a symbol for each stage: a state type cannot belong to both
+    sides.
+    """
     registry = farcall.Registry()
     lapack._lapack.initialize()
     for name, capsule, api_version in lapack.registrations()["cpu"]:

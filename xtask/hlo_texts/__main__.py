@@ -16,12 +16,12 @@ def main() -> None:
     reference = phases.add_parser("reference", help="extract the texts from a checkout and run them in jaxlib")
     reference.add_argument("--xla", type=Path, required=True, help="checkout of XLA")
     compare = phases.add_parser("compare", help="run the texts in farcall and report")
-    compare.add_argument("--pending", action="store_true", help="only texts that did not agree, or were not compared")
+    compare.add_argument("--pending", action="store_true", help="only texts that did not agree, or were not compared yet")
     compare.add_argument("names", nargs="*", help="texts by name; all if none is given")
     for phase in (reference, compare):
         phase.add_argument("--jobs", type=int, default=1)
-        phase.add_argument("--timeout", type=float, default=60, help="seconds for one stage of one program")
-        phase.add_argument("--memory", type=int, default=8, help="GiB of address space for one worker")
+        phase.add_argument("--timeout", type=float, default=60, help="time limit in seconds for one stage of one program")
+        phase.add_argument("--memory", type=int, default=8, help="limit of the address space of one worker, in GiB")
     args = parser.parse_args()
     root = args.store.resolve()
     if args.phase == "reference":

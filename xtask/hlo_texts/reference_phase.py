@@ -14,7 +14,7 @@ HERE = Path(__file__).parent
 
 
 def run(root: Path, checkout: Path, jobs: int, timeout: float, memory: int) -> None:
-    """Updates the store for a checkout."""
+    """Stores the texts of a checkout, and runs the new ones in jaxlib."""
     texts = extract(checkout)
     if not texts:
         raise SystemExit(f"error: {checkout} has no HLO texts: is it a checkout of XLA?")

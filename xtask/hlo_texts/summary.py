@@ -1,4 +1,4 @@
-"""Counts of the results, and the differing texts grouped by reason."""
+"""Counts of the results, and the differing texts grouped by kind of failure."""
 
 import collections
 import tomllib

@@ -242,7 +242,7 @@ fn each_folder_describes_its_contents() {
     for file in sources("crates") {
         let is_source = file.components().nth(2).is_some_and(|part| part.as_os_str() == "src");
         if is_source && (file.ends_with("mod.rs") || file.ends_with("lib.rs")) {
-            assert!(read(&file).starts_with("//!"), "{} has no `//!`", file.display());
+            assert!(read(&file).starts_with("//!"), "{} has no documentation comment `//!`", file.display());
         }
     }
 }
