@@ -74,7 +74,8 @@ class Program:
         return np.asarray(value).astype(jnp.dtype(dtype))
 
     def pick(self, *kinds: str, least: int = 0):
-        """Returns a random value of one of the kinds (`f`, `i`, `b`) and of a minimum rank."""
+        """Returns a random value of one of the kinds (`f`, `i`, `b`), of rank `least` or more; `None` if
+        there is none."""
         fit = [v for v in self.values if kind(v[2]) in kinds and len(v[1]) >= least]
         # Prefers later values, so that programs are deep rather than wide.
         return fit[max(self.random.integers(len(fit), size=2))] if fit else None
@@ -100,7 +101,7 @@ class Program:
             self.add(text)
 
     def transformed(self) -> str:
-        """Returns the function to run: the function itself, its vmap, or its gradient."""
+        """Returns the text that defines the function `run`: `f` itself, its vmap, or its gradient."""
         floats = [i for i, x in enumerate(self.arguments) if kind(str(x.dtype)) == "f"]
         how = self.choice("", "", "vmap", "grad")
         if how == "vmap":

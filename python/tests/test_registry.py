@@ -43,7 +43,7 @@ def library(compiled_handlers) -> pathlib.Path:
 
 @pytest.fixture(scope="module")
 def capsule(library):
-    """Returns capsules of the library's symbols, created by JAX."""
+    """Returns a function that looks up a symbol of the library. JAX creates the returned capsule."""
     import jax.ffi
 
     opened = ctypes.CDLL(str(library))

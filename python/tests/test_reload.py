@@ -15,7 +15,7 @@ jax = pytest.importorskip("jax")
 KERNEL = """
 use farcall_ffi::prelude::*;
 
-/// Adds a number.
+/// Multiplies by a number, and adds another.
 #[handler(name = "NAME")]
 #[signature((x: f32[*]) -> (y: f32[*]))]
 #[vjp(backward = shifted_bwd)]
@@ -24,7 +24,7 @@ fn shifted(x: &Buffer<f32>, y: &mut Buffer<f32>) -> Result<()> {
     Ok(())
 }
 
-/// Far from the code, on a separate page, and read by the code.
+/// Data that the code reads. It is large enough to lie on another page than the code.
 static LETTERS: &str = "PADDING";
 
 #[handler(name = "NAME_bwd")]
@@ -34,7 +34,7 @@ fn shifted_bwd(dy: &Buffer<f32>, dx: &mut Buffer<f32>) -> Result<()> {
     Ok(())
 }
 
-/// Counter of a program.
+/// State of a call site: the number of its calls.
 #[derive(Debug)]
 struct Count(std::sync::atomic::AtomicI32);
 

@@ -105,7 +105,7 @@ fn in_place(x: &mut InOut<Buffer<f64>>, v: &mut InOut<Buffer<f64>>) {
     x.iter_mut().chain(v.iter_mut()).for_each(|x| *x *= 2.0);
 }
 
-/// Twice the square of a matrix, element by element, with a residual of its size.
+/// Twice the square of each element of a matrix. The residual is as large as the matrix.
 #[handler(name = "squares")]
 #[signature((x: f64[*, n, n]) -> (y: f64[*, n, n]))]
 #[vjp(residuals(r: f64[*, n, n]), backward = squares_bwd)]

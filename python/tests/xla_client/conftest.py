@@ -45,6 +45,6 @@ def targets(cython):
 
 @pytest.fixture(scope="session")
 def capsule(compiled_handlers):
-    # A separate library, because a state type is registered once in a process.
+    # These tests have their own copy of the library, because a state type is registered once in a process.
     opened = ctypes.CDLL(str(compiled_handlers("-DXLA_CLIENT")))
     return lambda symbol: farcall.ffi.pycapsule(getattr(opened, symbol))

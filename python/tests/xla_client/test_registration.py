@@ -272,8 +272,7 @@ def test_registrations_wait_for_their_handler():
         xla_client.register_custom_call_handler("picky", picky)
     assert later.pop() == "good" and xla_client.custom_call_targets("picky") == {}
 
-    # An exception that is not an `Exception` ends the attempt; the next attempt gets the remaining
-    # registrations.
+    # A `KeyboardInterrupt` in the handler ends the delivery of registrations. The next handler gets the rest.
     def interrupted(name, *_):
         if name == "second":
             raise KeyboardInterrupt
@@ -287,7 +286,7 @@ def test_registrations_wait_for_their_handler():
     xla_client.register_custom_call_handler("interrupted", interrupted)
     assert later.pop() == "third" and xla_client.custom_call_targets("interrupted") == {}
 
-    # The CPU already has a handler: the engine.
+    # The engine already handles the CPU's registrations, so they do not wait, and this handler gets none.
     xla_client.register_custom_call_handler("cpu", lambda *args: later.append(args))
     xla_client.register_custom_call_target("waits_not", lambda out, ins: None)
     assert len(later) == 2 and "waits_not" in xla_client.custom_call_targets("Host")
