@@ -164,7 +164,7 @@ fn commit() -> String {
     if changed.is_ok_and(|status| status.code() == Some(1)) { format!("{commit}-dirty") } else { commit }
 }
 
-/// Builds the handler that does nothing.
+/// Builds the library with the handler that does nothing. Returns its path.
 fn noop(include: &Path) -> Result<PathBuf> {
     let dir = target().join("cc");
     std::fs::create_dir_all(&dir)?;

@@ -40,7 +40,7 @@ const OLD_JAX: &str = "0.4.30";
 /// Oldest supported compiler of the SDK and its dependencies: `rust-version` of these packages.
 const OLDEST_RUST: &str = "1.89.0";
 
-/// Parts of the names of the random tests.
+/// Filters for `cargo test`: the name of each random test contains one of these texts.
 const RANDOM_TESTS: [&str; 5] = ["fuzz_", "random", "abi::", "programs::mutated", "damaged"];
 
 pub(crate) fn run(extent: Extent) -> Result<bool> {
@@ -76,7 +76,7 @@ pub(crate) fn run(extent: Extent) -> Result<bool> {
             command.env("FARCALL_XLA_INCLUDE", &includes);
         }
     }
-    // Libraries that tests load need not be built again.
+    // The step `build` below also builds the libraries that tests load, so the tests need not.
     tests.env("FARCALL_BUILT", "1");
     // Without a successful build, the tests would run outdated binaries.
     if tally.step("build", &mut python::build())? && tally.step("build of the Rust tests", &mut build)? {
@@ -271,8 +271,8 @@ impl Tally {
         Ok(())
     }
 
-    /// Counts the results of a suite with known failures. Failed checks are programs that fail but are not
-    /// known to, and programs that pass although they are known to fail.
+    /// Counts the results of a suite with known failures. A check fails if a program fails that is not listed
+    /// in `known`, or if a listed program passes.
     fn suite(&mut self, what: &str, outcome: suites::Outcome, known: &[&str]) {
         let suites::Outcome { passed, failed } = outcome;
         println!("{what}: {passed} pass, {} do not, {} are known to fail", failed.len(), known.len());

@@ -18,10 +18,10 @@ use crate::shell::{root, target};
 /// Number of pages that run at a time.
 const WORKERS: usize = 2;
 
-/// Time limit of a block.
+/// Time limit of a block in seconds.
 const BLOCK_SECONDS: u64 = 300;
 
-/// Number of lines of a failed block's output that the report shows.
+/// Maximum number of lines of a failed block's output in the report.
 const MAX_OUTPUT_LINES: usize = 80;
 
 /// Outcome of the blocks of a page.
@@ -203,8 +203,8 @@ impl Session<'_> {
         command
     }
 
-    /// Runs a block in the folder where the last `sh` block ended, and with the variables of that block,
-    /// which `set -a` exported.
+    /// Runs a block in the folder where the last `sh` block ended, and with the variables that earlier blocks
+    /// have set (`set -a` exports them).
     fn shell(&self, block: &Block) -> Result<(bool, String)> {
         let script = self.state.join("block.sh");
         let state = self.state.display();
