@@ -44,9 +44,9 @@ class Summary:
         lines += [
             "",
             f"{len(self.references)} texts, of which XLA reads {len(self.references) - counts['invalid']}",
-            f"{len(readable)} of {len(read)} that jaxlib reads, but does not run, are read here",
-            f"{len(agree)} of {len(ran)} that jaxlib runs have its values ({100 * share:.2f} %), "
-            f"{len(explained)} of the others have a reason in known.toml",
+            f"farcall reads {len(readable)} of the {len(read)} texts that jaxlib reads, but does not run",
+            f"farcall returns jaxlib's values for {len(agree)} of the {len(ran)} texts that jaxlib runs ({100 * share:.2f} %); "
+            f"known.toml explains {len(explained)} of the other texts",
         ]
         summary = "\n".join(lines) + "\n"
         (self.root / "summary.txt").write_text(summary, encoding="utf-8")

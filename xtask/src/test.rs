@@ -37,7 +37,7 @@ pub(crate) const JAX: [&str; 2] = ["0.10.2", "0.8.1"];
 /// Version of JAX whose programs contain callbacks as calls of jaxlib's `xla_python_cpu_callback`.
 const OLD_JAX: &str = "0.4.30";
 
-/// Oldest supported compiler of the SDK and its dependencies: `rust-version` of these packages.
+/// Oldest version of Rust that `farcall-ffi` and its dependencies support, as their `rust-version` states.
 const OLDEST_RUST: &str = "1.89.0";
 
 /// Filters for `cargo test`: the name of each random test contains one of these texts.

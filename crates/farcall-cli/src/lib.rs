@@ -8,8 +8,8 @@
 //!
 //! - `args`: the command line and its help. `spec`, `library`: values of its options.
 //! - `program`, `load`, `execute`: shared by all commands.
-//! - `npy`, `archive`, `inputs`, `show`, `results`, `terminal`: tensors from files and as text; colors and
-//!   tables.
+//! - `npy`, `archive`, `inputs`: read tensors from files. `show`, `results`: print tensors as text.
+//!   `terminal`: colors and tables.
 //! - `boundary`, `calls`: inputs, outputs and custom calls of a program.
 //! - `explain`, `why`, `evaluated`: the compiler's decisions about a program.
 //! - `draw`: pictures of programs and plans.
@@ -17,7 +17,8 @@
 //! - `convert`: programs in other formats. `file`: atomic writes of files.
 //! - `compile`, `plan`: writing, running and inspecting plans in files; the output of `--dump`. `compile`
 //!   also lists passes.
-//! - `profile`, `trace`: the time of runs, as a table, for Perfetto and as a page.
+//! - `profile`: the time of runs as a table. `trace`: the time of runs as a file for Perfetto or as an HTML
+//!   page.
 //! - `bench`: times of programs, compared with the limits of the machine.
 //! - `op`, `new`: calling and explaining ops; creating libraries of ops. `guide`: the pages of the
 //!   guide, whose code blocks `fences` finds.

@@ -64,7 +64,7 @@ pub(crate) fn explain(target: &Target, library: &Path, as_json: bool) -> Result<
         }
         writeln!(
             out,
-            "\nIts library declares no signature for it, so its results are unknown: only a program can call it."
+            "\nThe library declares no signature for this op, so the types of its results are unknown. Only a program, which states them, can call it."
         )?;
         return Ok(());
     };

@@ -130,8 +130,8 @@ fn an_exported_function_runs_at_any_size() {
     );
 }
 
-/// Checks that `--why` compiles the program that runs on this platform: without the platform index, which is
-/// a parameter in the file.
+/// Checks that `--why` compiles the program as it runs on this platform. The exported program takes the
+/// platform index as a parameter; the program that runs does not.
 #[test]
 fn why_compiles_what_runs() {
     let folder = folder();

@@ -297,7 +297,7 @@ fn ops_are_listed_and_explained() {
 
         Never does it.
 
-        Its library declares no signature for it, so its results are unknown: only a program can call it.
+        The library declares no signature for this op, so the types of its results are unknown. Only a program, which states them, can call it.
     "#]],
     );
     let ended = folder.farcall(op(&["test.triple", "--json"]));

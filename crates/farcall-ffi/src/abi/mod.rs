@@ -101,7 +101,8 @@ pub mod handler_traits {
 // ---- Extensions, version -------------------------------------------------------------------
 
 abi_struct! {
-    /// First member of every struct's list of extensions (`XLA_FFI_InternalExtension` since 0.5).
+    /// Header of each extension in a struct's list of extensions (called `XLA_FFI_InternalExtension` since
+    /// 0.5).
     ExtensionBase = "XLA_FFI_Extension_Base" {
         /// Size of the whole extension, not only of this header.
         struct_size: usize,
@@ -238,7 +239,7 @@ api_struct! {
     Args = "XLA_FFI_Args" {
         /// Number of operands.
         size: i64,
-        /// `size` kinds.
+        /// Kinds of the operands: an array of `size` entries.
         types: *mut ArgType,
         /// `size` pointers, to values of these kinds: an [`ArgType::BUFFER`] is a [`Buffer`].
         args: *mut *mut c_void,
@@ -250,7 +251,7 @@ api_struct! {
     Rets = "XLA_FFI_Rets" {
         /// Number of results.
         size: i64,
-        /// `size` kinds.
+        /// Kinds of the results: an array of `size` entries.
         types: *mut RetType,
         /// `size` pointers, to values of these kinds: a [`RetType::BUFFER`] is a [`Buffer`].
         rets: *mut *mut c_void,
@@ -262,7 +263,7 @@ api_struct! {
     Attrs = "XLA_FFI_Attrs" {
         /// Number of attributes.
         size: i64,
-        /// `size` kinds.
+        /// Kinds of the attributes: an array of `size` entries.
         types: *mut AttrType,
         /// `size` names, in ascending order.
         names: *mut *mut ByteSpan,

@@ -137,8 +137,7 @@ impl<'s> Lowering<'_, 's> {
             && random_ty.dtype.class() == DTypeClass::Unsigned
             && random_ty.dims().eq(from.dims());
         let Some(to) = to.filter(|_| fits) else {
-            let message =
-                "stochastic-convert is supported from floats to signed integers, by unsigned random numbers";
+            let message = "stochastic-convert must convert floats to signed integers, with unsigned integers as random numbers";
             return wrong("unsupported", at.inst.op_span, message);
         };
         let (region, span) = (at.region, at.inst.op_span);

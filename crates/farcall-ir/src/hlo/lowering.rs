@@ -147,7 +147,7 @@ impl<'t, 's> Lowering<'t, 's> {
             if number >= computation.insts.len() {
                 let count = computation.insts.len();
                 let message = format!(
-                    "parameter {number}: its number must be below {count}, the number of instructions"
+                    "the number of parameter {number} is too large: it must be less than the number of instructions, {count}"
                 );
                 return wrong("parameter", inst.args.span(), message);
             }

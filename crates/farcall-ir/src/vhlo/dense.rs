@@ -30,14 +30,16 @@ pub(super) fn of_raw<'a>(
     let (dtype, dims, index) = match ty {
         Ty::Whole(Type::Tensor(t)) => (t.dtype, t.dims().collect(), false),
         Ty::OfIndex(dims) => (DType::S64, dims, true),
-        other => return Err(at.error("type", format!("a constant of type {other}"))),
+        other => return Err(at.error("type", format!("a constant cannot have type {other}"))),
     };
     let sizes: Option<Vec<usize>> = dims.iter().copied().map(Dim::size).collect();
     let Some(sizes) = sizes else {
-        return Err(at.error("type", format!("a constant of type {}", TensorType::from_dims(dtype, dims))));
+        return Err(
+            at.error("type", format!("a constant cannot have type {}", TensorType::from_dims(dtype, dims)))
+        );
     };
     let literal = literal(TensorType::new(dtype, sizes), raw, at)?;
-    // A small constant is stored in full, even if the artifact has only one element.
+    // A small constant is expanded in memory, even if the artifact stores one element for all of it.
     table.copied(literal.byte_len().min(MAX_EXPANDED_BYTES).saturating_add(8 * literal.dims().len()), at)?;
     Ok(if index { Attribute::DenseIndex(literal) } else { Attribute::Dense(literal) })
 }

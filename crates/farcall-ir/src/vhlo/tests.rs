@@ -51,8 +51,8 @@ fn every_version() {
         let mut codes: BTreeMap<&str, usize> = BTreeMap::new();
         diagnostics.kept().iter().for_each(|d| *codes.entry(d.code).or_default() += 1);
         println!(
-            "{name}: {} functions; {} of the text can be read, {same} are equal, {valid} are valid; \
-             errors: {codes:?}",
+            "{name}: {} functions in the artifact, {} readable functions in the text; {same} are equal in both, \
+             {valid} are valid; errors: {codes:?}",
             module.funcs().len(),
             expected.len(),
         );

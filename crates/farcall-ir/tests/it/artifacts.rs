@@ -299,8 +299,8 @@ fn texts() -> Vec<PathBuf> {
     out
 }
 
-/// The text of a module, reduced to what artifacts preserve. Attributes that equal their defaults are left
-/// out, because artifacts always contain them. The channel kinds of collective operations are replaced by 0,
+/// The text of a module, reduced to what artifacts preserve. Attributes that equal their defaults are
+/// removed: an artifact always contains them, but a text may omit them. The channel kinds of collective operations are replaced by 0,
 /// because artifacts do not store them.
 fn without_defaults(module: &Module) -> String {
     let precision = "precision_config = [#stablehlo<precision DEFAULT>, #stablehlo<precision DEFAULT>]";

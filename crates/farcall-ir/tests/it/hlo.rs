@@ -729,7 +729,7 @@ ENTRY main {
         14 |   k = f32[2,2]{1,0} custom-call(x), custom_call_target="f", api_version=API_VERSION_TYPED, backend_config={a = }
            |                                                                         ^^^^^^^^^^^^^^^^^
 
-        error: [unsupported] stochastic-convert is supported from floats to signed integers, by unsigned random numbers
+        error: [unsupported] stochastic-convert must convert floats to signed integers, with unsigned integers as random numbers
           --> test.hlo:15:21
            |
         15 |   l = f32[2,2]{1,0} stochastic-convert(x, x)
@@ -795,7 +795,7 @@ fn other_errors() {
         error: [parse] computation e has no instructions
         error: [parse] computation e is never closed by `}`
         error: [redefinition] computation a is already defined
-        error: [parameter] parameter 1: its number must be below 1, the number of instructions
+        error: [parameter] the number of parameter 1 is too large: it must be less than the number of instructions, 1
         error: [redefinition] x is already defined
         error: [type-mismatch] the shape is s32[], but the value is f32[]
         error: [recursion] computation e applies itself

@@ -573,7 +573,7 @@ fn doubling(levels: usize, call: impl Fn(usize) -> String) -> String {
         )
 }
 
-/// An assertion has no results; a call with its name and a result is an ordinary call.
+/// Assertions have no results. A call of `@shape_assertion` that has a result is an ordinary custom call.
 #[test]
 fn an_assertion_with_a_result_is_a_call() {
     let program = "func.func @main() -> tensor<f32> {

@@ -166,8 +166,8 @@ impl Depthwise {
             row /= self.features.0;
         }
         step(row, self.batch.1);
-        // SAFETY: the caller guarantees every element that the strides reach, and these are the first
-        // elements of the row.
+        // SAFETY: `place` has the numbers of the row's first elements, which the strides reach. The caller
+        // guarantees every element that the strides reach.
         let (x, y, out) = unsafe { (x.add(place[0]), y.add(place[1]), out.add(place[2])) };
         let Some(last) = self.spatial.last() else {
             // SAFETY: the caller guarantees the elements that the strides reach from the start of the row.

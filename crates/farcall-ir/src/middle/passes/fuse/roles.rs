@@ -42,7 +42,8 @@ pub(in crate::middle::passes) struct Roles {
 
 /// Facts about a region that decide the roles of its instructions.
 struct RegionFacts {
-    /// Length of the rows in fusions over a given number of elements.
+    /// Row length of a fusion, by its number of elements. A row is a run of elements that a reduction
+    /// combines into one element.
     rows: FxHashMap<usize, usize>,
     /// Comparisons that are recomputed in every fusion, since loading their mask would take as long (see
     /// [`masks`]).
