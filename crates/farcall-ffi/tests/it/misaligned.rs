@@ -185,10 +185,8 @@ fn the_frame_its_extensions_and_the_host() {
             // SAFETY: the memory is large enough, and the copied bytes are not used as a frame here.
             unsafe { odd.cast::<u8>().copy_from_nonoverlapping(source.cast(), size_of::<CallFrame>()) };
             // SAFETY: a frame that is valid except for its address.
-            assert!(
-                unsafe { enter::<subject>(odd) }.is_null(),
-                "the entry returned an error for a misaligned frame"
-            );
+            let error = unsafe { enter::<subject>(odd) };
+            assert!(error.is_null(), "the entry returned an error for a misaligned frame");
         },
         expect!["ok"],
     );
