@@ -29,11 +29,7 @@ pub(super) fn express(
     inst: Inst<'_>,
     operands: Vec<EvalValue>,
 ) -> Result<Vec<EvalValue>, EvalError> {
-    let express = |(id, value): (&ValueId, EvalValue)| match (func.tensor(*id), value) {
-        (Some(ty), EvalValue::Tensor(l)) => Ok(EvalValue::Tensor(dequantized(&l, ty)?)),
-        (_, other) => Ok(other),
-    };
-    inst.own_operands().iter().zip(operands).map(express).collect()
+    converted(func, inst.own_operands(), operands, dequantized)
 }
 
 /// Quantizes the results of an instruction that have quantized types.
@@ -42,11 +38,21 @@ pub(super) fn store(
     inst: Inst<'_>,
     values: Vec<EvalValue>,
 ) -> Result<Vec<EvalValue>, EvalError> {
-    let store = |(id, value): (&ValueId, EvalValue)| match (func.tensor(*id), value) {
-        (Some(ty), EvalValue::Tensor(l)) => Ok(EvalValue::Tensor(quantized(&l, ty)?)),
+    converted(func, inst.results(), values, quantized)
+}
+
+/// Converts the tensors among the values with these ids, each by its type.
+fn converted(
+    func: &Func,
+    ids: &[ValueId],
+    values: Vec<EvalValue>,
+    convert: fn(&Literal, &TensorType) -> Result<Literal, EvalError>,
+) -> Result<Vec<EvalValue>, EvalError> {
+    let convert = |(id, value): (&ValueId, EvalValue)| match (func.tensor(*id), value) {
+        (Some(ty), EvalValue::Tensor(l)) => Ok(EvalValue::Tensor(convert(&l, ty)?)),
         (_, other) => Ok(other),
     };
-    inst.results().iter().zip(values).map(store).collect()
+    ids.iter().zip(values).map(convert).collect()
 }
 
 /// Dequantizes a tensor to the expressed type: `(stored - zero point) * scale`. Other tensors are returned
