@@ -8,17 +8,19 @@ use super::view;
 use super::{Kernel, Request, apart, nothing};
 
 pub(super) static BROADCAST: Kernel =
-    kernel("broadcast", |r| moved(r, matches!(r.op, Op::BroadcastInDim { .. })));
-pub(super) static TRANSPOSE: Kernel = kernel("transpose", |r| moved(r, matches!(r.op, Op::Transpose { .. })));
-pub(super) static SLICE: Kernel = kernel("slice", |r| moved(r, matches!(r.op, Op::Slice(_))));
-pub(super) static REVERSE: Kernel = kernel("reverse", |r| moved(r, matches!(r.op, Op::Reverse { .. })));
+    kernel("broadcast", |r| matches!(r.op, Op::BroadcastInDim { .. }).then(|| moved(r))?);
+pub(super) static TRANSPOSE: Kernel =
+    kernel("transpose", |r| matches!(r.op, Op::Transpose { .. }).then(|| moved(r))?);
+pub(super) static SLICE: Kernel = kernel("slice", |r| matches!(r.op, Op::Slice(_)).then(|| moved(r))?);
+pub(super) static REVERSE: Kernel =
+    kernel("reverse", |r| matches!(r.op, Op::Reverse { .. }).then(|| moved(r))?);
 
 const fn kernel(name: &'static str, prepare: fn(&Request<'_>) -> Option<PreparedKernel>) -> Kernel {
     Kernel { name, prepare, in_place: apart, describe: nothing }
 }
 
-/// Prepares a single movement from the only input to the only output, if the kernel `serves` the operation.
-fn moved(request: &Request<'_>, serves: bool) -> Option<PreparedKernel> {
-    let ([from], [to], true) = (request.inputs, request.outputs, serves) else { return None };
+/// Prepares a single movement from the only input to the only output.
+fn moved(request: &Request<'_>) -> Option<PreparedKernel> {
+    let ([from], [to]) = (request.inputs, request.outputs) else { return None };
     data_movement::moved([(0, view::movement(request.op, from, to)?)], to)
 }
