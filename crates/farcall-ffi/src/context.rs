@@ -157,6 +157,56 @@ impl Context {
     }
 }
 
+/// Extensions of the interface.
+impl Context {
+    /// Returns the extension of this type that the host has attached to the call. Returns `None` if there is
+    /// none, or if the host has no extensions (hosts before 0.5).
+    ///
+    /// The extension's own header file defines which struct the returned header belongs to, depending on the
+    /// version in `id`.
+    ///
+    /// # Errors
+    /// The host's own error, or `INTERNAL` if the host returns a malformed extension.
+    pub fn extension(&self, extension_type: i64) -> Result<Option<&abi::Extension>> {
+        let Ok(function) = function!(self.host, invoke_context_find_extension) else { return Ok(None) };
+        let mut args = abi::InvokeContextFindExtensionArgs {
+            struct_size: abi::InvokeContextFindExtensionArgs::STRUCT_SIZE,
+            extension_start: null_mut(),
+            ctx: self.host.ctx,
+            extension_type,
+            extension: std::ptr::null(),
+        };
+        // SAFETY: a function of the host, with the arguments it expects.
+        let error = unsafe { function(&mut args) };
+        self.host.check(error)?;
+        if args.extension.is_null() {
+            return Ok(None);
+        }
+        if !args.extension.is_aligned() {
+            return Err(Error::internal(format!("the host's extension {extension_type} is misaligned")));
+        }
+        // SAFETY: the pointer is neither null nor misaligned, `struct_size` is the first member, and the
+        // host's extensions live as long as the call.
+        let size = unsafe { (&raw const (*args.extension).struct_size).read() };
+        if size < abi::Extension::STRUCT_SIZE {
+            return Err(Error::internal(format!("the host's extension {extension_type} has {size} bytes")));
+        }
+        // SAFETY: the size covers the header, which lives as long as the call.
+        Ok(Some(unsafe { &*args.extension }))
+    }
+
+    /// Converts the return value of a function of an extension. Null is success.
+    ///
+    /// # Errors
+    /// The error that the function returned.
+    ///
+    /// # Safety
+    /// `error` is null, or an error of this call's host that nothing else owns.
+    pub unsafe fn check(&self, error: *mut abi::Error) -> Result<()> {
+        self.host.check(error)
+    }
+}
+
 /// The host's thread pool.
 impl Context {
     /// Runs a task on the host's pool, or immediately on this thread if the host has no pool. If

@@ -45,6 +45,7 @@ use farcall_sig::DType;
 use crate::abi;
 use crate::attr::{Attr, Dict};
 use crate::buffer::{self, FromView, View};
+use crate::context::Context;
 use crate::error::{Boxed, Error};
 use crate::host::{Host, host_of};
 use crate::kept::Guard;
@@ -212,6 +213,12 @@ impl Decoder {
     pub(crate) fn host(&self) -> Boxed<Host> {
         // SAFETY: the frame is valid, as the caller of `new` guarantees.
         unsafe { host_of(self.frame) }.ok_or_else(|| malformed(self.handler, "it has no host"))
+    }
+
+    /// Returns the call's context, from which other crates make their parameters. The context cannot keep
+    /// buffers.
+    pub fn context(&self) -> Boxed<Context> {
+        Ok(Context::new(self.host()?, None))
     }
 
     /// Returns the guard that kept buffers share; `None` unless parameters may be kept.

@@ -424,7 +424,7 @@ impl<'a> Param<'a> for &'a Attrs {
 impl<'a> Param<'a> for &'a Context {
     // Made anew for each call (`renew`). In a handler whose arguments last, a context has no tasks, so there
     // is nothing to drop.
-    const SPEC: Spec = Spec { lasts: true, ..Spec::of(Role::Context) };
+    const SPEC: Spec = Spec::CONTEXT;
     type Slot = Option<Context>;
     const EMPTY: Option<Context> = None;
 
@@ -448,7 +448,7 @@ impl<'a> Param<'a> for &'a Context {
 macro_rules! state_parameters {
     ($($state:ident of $stage:ident)*) => {$(
         impl<'a, T: Send + Sync + 'static> Param<'a> for &'a $state<T> {
-            const SPEC: Spec = Spec { lasts: true, ..Spec::of(Role::Context) };
+            const SPEC: Spec = Spec::CONTEXT;
             type Slot = Option<&'a $state<T>>;
             const EMPTY: Option<&'a $state<T>> = None;
 

@@ -70,6 +70,9 @@ pub struct Spec {
 }
 
 impl Spec {
+    /// Description of a parameter that is made from the call's context.
+    pub const CONTEXT: Spec = Spec { lasts: true, ..Spec::of(Role::Context) };
+
     pub(super) const fn of(role: Role) -> Spec {
         Spec {
             role,
