@@ -215,6 +215,11 @@ impl Decoder {
         unsafe { host_of(self.frame) }.ok_or_else(|| malformed(self.handler, "it has no host"))
     }
 
+    /// Name of the handler, for messages.
+    pub fn handler(&self) -> &'static str {
+        self.handler
+    }
+
     /// Returns the call's context, from which other crates make their parameters. The context cannot keep
     /// buffers.
     pub fn context(&self) -> Boxed<Context> {

@@ -36,8 +36,19 @@ struct RunningCall<'a> {
     /// Objects with the names of their types.
     user_data: &'a [(&'static str, *mut c_void)],
     options: Option<abi::Attrs>,
+    device: Device,
+    /// First of the extensions of the call.
+    extensions: *const abi::Extension,
     /// Number of bytes of scratch memory that the handler has not freed yet.
     scratch: AtomicUsize,
+}
+
+/// The device that a call runs on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Device {
+    pub(super) ordinal: i32,
+    /// `None` on the host.
+    pub(super) stream: Option<*mut c_void>,
 }
 
 /// A call's future: its outcome, once known.
@@ -92,6 +103,12 @@ pub(super) fn call(
         instance,
         user_data: &call.user_data,
         options: call.options.as_ref().map(|options| encode_attrs(&mut arena, options)).transpose()?,
+        device: if matches!(stage, abi::Stage::PREPARE | abi::Stage::INSTANTIATE) {
+            Device { stream: None, ..call.device }
+        } else {
+            call.device
+        },
+        extensions: call.extensions,
         scratch: AtomicUsize::new(0),
     };
     let mut frame = abi::CallFrame {
@@ -224,7 +241,7 @@ fn table(minor: i32) -> Api {
         error_get_details: Some(error_get_details),
         error_destroy: Some(error_destroy),
         handler_register: None,
-        stream_get: None,
+        stream_get: Some(stream_get),
         type_register: Some(type_register),
         invoke_context_get: Some(invoke_context_get),
         state_set: Some(if minor < 3 { state_set_v2 } else { state_set }),
@@ -238,7 +255,7 @@ fn table(minor: i32) -> Api {
         future_set_error: Some(future_set_error),
         run_id_get: Some(run_id_get),
         device_ordinal_get: Some(device_ordinal_get),
-        invoke_context_find_extension: None,
+        invoke_context_find_extension: Some(invoke_context_find_extension),
         custom_options_get: Some(custom_options_get),
     }
 }
@@ -480,7 +497,36 @@ unsafe extern "C" fn run_id_get(args: *mut abi::RunIdGetArgs) -> *mut abi::Error
 }
 
 unsafe extern "C" fn device_ordinal_get(args: *mut abi::DeviceOrdinalGetArgs) -> *mut abi::Error {
+    // SAFETY: the caller passes valid arguments; the context is a running call.
+    unsafe { (*args).device_ordinal = (*(*args).ctx.cast::<RunningCall<'_>>()).device.ordinal };
+    null_mut()
+}
+
+unsafe extern "C" fn stream_get(args: *mut abi::StreamGetArgs) -> *mut abi::Error {
+    // SAFETY: the caller passes valid arguments; the context is a running call.
+    let running = unsafe { &*(*args).ctx.cast::<RunningCall<'_>>() };
+    let Some(stream) = running.device.stream else {
+        return new_error(Error::unimplemented("the call has no stream"));
+    };
     // SAFETY: the caller passes valid arguments.
-    unsafe { (*args).device_ordinal = 0 };
+    unsafe { (*args).stream = stream };
+    null_mut()
+}
+
+unsafe extern "C" fn invoke_context_find_extension(
+    args: *mut abi::InvokeContextFindExtensionArgs,
+) -> *mut abi::Error {
+    // SAFETY: the caller passes valid arguments; the context is a running call.
+    let (running, wanted) = unsafe { (&*(*args).ctx.cast::<RunningCall<'_>>(), (*args).extension_type) };
+    let mut extension = running.extensions;
+    // SAFETY: whoever made the call promised that its extensions are valid (`Call::extensions`).
+    while let Some(header) = unsafe { extension.as_ref() } {
+        if header.id.extension_type == wanted {
+            break;
+        }
+        extension = header.next;
+    }
+    // SAFETY: the caller passes valid arguments.
+    unsafe { (*args).extension = extension };
     null_mut()
 }

@@ -52,6 +52,10 @@ pub struct Call<'a> {
     /// Objects with the names of their types.
     user_data: Vec<(&'static str, *mut c_void)>,
     options: Option<AttrValues>,
+    device: host::Device,
+    extensions: *const abi::Extension,
+    /// True if an operand or result is in the memory of a device.
+    has_device_memory: bool,
     buffers: PhantomData<&'a mut [u8]>,
 }
 
@@ -79,6 +83,9 @@ impl<'a> Call<'a> {
             minor: abi::API_MINOR,
             user_data: Vec::new(),
             options: None,
+            device: host::Device { ordinal: 0, stream: None },
+            extensions: std::ptr::null(),
+            has_device_memory: false,
             buffers: PhantomData,
         }
     }
@@ -112,6 +119,47 @@ impl<'a> Call<'a> {
         let data = elements.as_mut_ptr();
         self.operands.push(Tensor::new(data, elements.len(), dims));
         self.results.push(Tensor::new(data, elements.len(), dims));
+        self
+    }
+
+    /// Adds an operand in the memory of a device, at this address. The handler is not for the platform
+    /// `"Host"`.
+    ///
+    /// # Panics
+    /// If the product of `dims` does not fit a `usize`.
+    #[must_use]
+    pub fn device_operand<T: Element>(mut self, address: usize, dims: &[usize]) -> Self {
+        self.operands.push(Tensor::on_device::<T>(address, dims));
+        self.has_device_memory = true;
+        self
+    }
+
+    /// Adds a result in the memory of a device, at this address. The handler is not for the platform `"Host"`.
+    ///
+    /// # Panics
+    /// If the product of `dims` does not fit a `usize`.
+    #[must_use]
+    pub fn device_result<T: Element>(mut self, address: usize, dims: &[usize]) -> Self {
+        self.results.push(Tensor::on_device::<T>(address, dims));
+        self.has_device_memory = true;
+        self
+    }
+
+    /// Makes the call on a device of its platform. The initialize and execute stages have this stream, such as
+    /// a `CUstream`; as in XLA, the other stages have none.
+    #[must_use]
+    pub fn on_stream(mut self, stream: *mut c_void, device_ordinal: i32) -> Self {
+        self.device = host::Device { ordinal: device_ordinal, stream: Some(stream) };
+        self
+    }
+
+    /// Attaches extensions of the interface to the call.
+    ///
+    /// # Safety
+    /// `first` is null or the first of a list of extensions, which are valid until the call is over.
+    #[must_use]
+    pub unsafe fn extensions(mut self, first: *const abi::Extension) -> Self {
+        self.extensions = first;
         self
     }
 
@@ -171,6 +219,13 @@ impl<'a> Call<'a> {
     /// and pointers that are neither null nor misaligned.
     #[doc(hidden)]
     pub unsafe fn run_changed(self, change: impl FnOnce(&mut abi::CallFrame)) -> Result<()> {
+        let raw = self.op.raw();
+        // SAFETY: the platform of a descriptor is a constant.
+        let is_on_host = unsafe { raw.platform.as_bytes() }.eq_ignore_ascii_case(b"host");
+        if self.has_device_memory && is_on_host {
+            let message = "a handler for the platform Host reads its operands in the process's own memory";
+            return Err(Error::invalid_argument(message));
+        }
         let nothing = Instance::new(self.minor);
         let instance = self.instance.unwrap_or(&nothing);
         let bundle = self.op.raw().bundle;
@@ -240,5 +295,10 @@ impl Tensor {
         assert_eq!(product, len, "dimensions {dims:?} do not fit {len} elements");
         let dims = dims.iter().map(|&dim| i64::try_from(dim).expect("no slice is that long")).collect();
         Tensor { dtype: abi::DataType::from_dtype(T::DTYPE), data: data.cast(), dims }
+    }
+
+    fn on_device<T: Element>(address: usize, dims: &[usize]) -> Tensor {
+        let len = dims.iter().try_fold(1usize, |len, dim| len.checked_mul(*dim)).expect("a possible size");
+        Tensor::new(std::ptr::without_provenance_mut::<T>(address), len, dims)
     }
 }

@@ -628,7 +628,7 @@ fn stream(context: &Context) -> Result<()> {
 
 #[test]
 fn what_the_host_lacks() {
-    check(Call::to::<stream>().run(), expect!["UNIMPLEMENTED: stream: the host does not offer stream_get"]);
+    check(Call::to::<stream>().run(), expect!["UNIMPLEMENTED: stream: the call has no stream"]);
 }
 
 mod export {
