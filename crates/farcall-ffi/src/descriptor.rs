@@ -19,16 +19,17 @@
 //! an [`OpDescriptor`], because safe functions of hosts read its pointers and call its functions.
 //! [`RawOpDescriptor`] and the other structs are plain data, which only unsafe functions read.
 
-use farcall_sig::text::{Text, same};
-
 use crate::abi::{self, ByteSpan, HandlerBundle};
 use crate::decode::Spec;
 use crate::lowering::abi::LowerFn;
 use crate::rules::abi::RuleFn;
 use crate::samples::abi::SamplesFn;
 
+mod conflict;
 mod read;
 
+#[doc(hidden)]
+pub use conflict::conflict;
 pub use read::{Library, LibraryOp, Parameter, ReadError};
 
 /// Name of the exported function, of type [`LibraryFn`].
@@ -407,76 +408,6 @@ pub const fn concat<const N: usize>(
     all
 }
 
-/// Returns the reason why a library cannot have these ops, with the index of the table that has the offending
-/// op. The reason is that two ops have the same name and platform, or that a derivative is missing.
-#[doc(hidden)]
-pub const fn conflict(tables: &[&'static [&'static OpDescriptor]]) -> Option<(usize, Text)> {
-    let mut t = 0;
-    while t < tables.len() {
-        let mut i = 0;
-        while i < tables[t].len() {
-            let op = tables[t][i].raw();
-            if is_listed_before(tables, t, i) {
-                let mut why = Text::new();
-                why.add("two ops of this library have the name ").quote(text(op.name));
-                why.add(", for the same platform");
-                return Some((t, why));
-            }
-            let mut d = 0;
-            while d < 4 {
-                let (what, name) = match d {
-                    0 => ("forward op", op.vjp_forward),
-                    1 => ("backward op", op.vjp_backward),
-                    2 => ("tangent op", op.jvp_tangent),
-                    _ => ("transpose", op.transpose),
-                };
-                if name.len > 0 && !is_listed(tables, text(name)) {
-                    let mut why = Text::new();
-                    why.quote(text(name)).add(", the ").add(what).add(" of ").quote(text(op.name));
-                    why.add(", is not listed by the library");
-                    return Some((t, why));
-                }
-                d += 1;
-            }
-            i += 1;
-        }
-        t += 1;
-    }
-    None
-}
-
-/// Returns true if an earlier op has the same name and platform.
-const fn is_listed_before(tables: &[&[&OpDescriptor]], table: usize, op: usize) -> bool {
-    let mut t = 0;
-    while t <= table {
-        let end = if t == table { op } else { tables[t].len() };
-        let mut i = 0;
-        while i < end {
-            if same_target(tables[t][i], tables[table][op]) {
-                return true;
-            }
-            i += 1;
-        }
-        t += 1;
-    }
-    false
-}
-
-const fn is_listed(tables: &[&[&OpDescriptor]], name: &str) -> bool {
-    let mut t = 0;
-    while t < tables.len() {
-        let mut i = 0;
-        while i < tables[t].len() {
-            if same(text(tables[t][i].raw().name), name) {
-                return true;
-            }
-            i += 1;
-        }
-        t += 1;
-    }
-    false
-}
-
 #[doc(hidden)]
 pub const fn count(tables: &[&'static [&'static OpDescriptor]]) -> usize {
     let mut n = 0;
@@ -486,11 +417,6 @@ pub const fn count(tables: &[&'static [&'static OpDescriptor]]) -> usize {
         t += 1;
     }
     n
-}
-
-const fn same_target(a: &OpDescriptor, b: &OpDescriptor) -> bool {
-    let (a, b) = (a.raw(), b.raw());
-    same(text(a.name), text(b.name)) && same(text(a.platform), text(b.platform))
 }
 
 /// Returns text of a library; empty if it is not UTF-8.
