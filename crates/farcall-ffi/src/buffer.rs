@@ -16,6 +16,7 @@ use std::ops::{Deref, DerefMut};
 use farcall_sig::DType;
 
 use crate::abi;
+use crate::decode::Memory;
 use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::pointer::unusable;
@@ -115,6 +116,10 @@ impl<T: Element, const RANK: usize> Buffer<T, RANK> {
         unsafe { std::slice::from_raw_parts_mut(self.view.data.cast(), self.view.len) }
     }
 
+    pub(crate) fn view(&self) -> &View {
+        &self.view
+    }
+
     /// Sizes of the last `N` dimensions, major to minor.
     ///
     /// # Errors
@@ -203,6 +208,10 @@ impl AnyBuffer {
     /// Returns true if there are no elements.
     pub fn is_empty(&self) -> bool {
         self.view.len == 0
+    }
+
+    pub(crate) fn view(&self) -> &View {
+        &self.view
     }
 
     /// Memory of the elements; elements narrower than a byte take one byte each.
@@ -435,6 +444,11 @@ impl View {
 
     pub(crate) fn dtype(&self) -> DType {
         self.dtype
+    }
+
+    /// Number of elements.
+    pub(crate) fn len(&self) -> usize {
+        self.len
     }
 
     /// First element; a dangling but aligned address if there are no elements.
@@ -677,13 +691,16 @@ pub(crate) unsafe fn what_is_wrong(
     "larger than the address space".to_owned()
 }
 
-/// A type whose references are references to a [`View`]: [`Buffer`] or [`AnyBuffer`].
+/// A type whose references are references to a [`View`]: [`Buffer`], [`AnyBuffer`], or one of the buffers in a
+/// GPU's memory.
 #[doc(hidden)]
 pub trait FromView {
     /// Required element type.
     const DTYPE: Option<DType>;
     /// Required rank.
     const RANK: usize;
+    /// Memory in which the elements lie.
+    const MEMORY: Memory;
 
     /// Returns a reference to the buffer that the view describes.
     ///
@@ -701,6 +718,7 @@ pub trait FromView {
 impl<T: Element, const RANK: usize> FromView for Buffer<T, RANK> {
     const DTYPE: Option<DType> = Some(T::DTYPE);
     const RANK: usize = RANK;
+    const MEMORY: Memory = Memory::Host;
 
     #[inline(always)]
     unsafe fn from_view(view: &View) -> &Self {
@@ -720,6 +738,7 @@ impl<T: Element, const RANK: usize> FromView for Buffer<T, RANK> {
 impl FromView for AnyBuffer {
     const DTYPE: Option<DType> = None;
     const RANK: usize = ANY_RANK;
+    const MEMORY: Memory = Memory::Host;
 
     #[inline(always)]
     unsafe fn from_view(view: &View) -> &Self {

@@ -49,6 +49,7 @@
 //! | `&Buffer<T>`, `&Buffer<T, RANK>`, `&AnyBuffer`, or an `Option` of such a type | next operand |
 //! | `&mut Buffer<T>`, `&mut Buffer<T, RANK>`, `&mut AnyBuffer`, or an `Option` of such a type | next result |
 //! | `&mut InOut<Buffer<T>>`, `&mut InOut<AnyBuffer>` | next operand and next result, sharing memory |
+//! | `&GpuBuffer<T>`, `&mut AnyGpuBuffer`, … | the same in a GPU's memory, for handlers of the platform `"CUDA"` |
 //! | `Kept<Buffer<T>>`, `KeptMut<Buffer<T>>`, …`<AnyBuffer>` | next operand or result, which may be kept after the handler has returned |
 //! | `&RestOperands`, `&mut RestResults`, `&RestOperands<Buffer<T>>`, … | all remaining operands or results; several such parameters take the same number each, in order |
 //! | `f32`, `i64`, `bool`, `&str`, `&[T]`, `&Dict`, …, or an `Option` of such a type ([`FromAttr`]) | attribute with the name of the parameter |
@@ -145,6 +146,7 @@ pub mod encode;
 mod error;
 mod exp;
 mod float;
+mod gpu;
 mod host;
 mod kept;
 pub mod lowering;
@@ -185,6 +187,7 @@ pub use farcall_macros::{
 };
 pub use farcall_sig::{AttrArray, AttrValue, DType};
 pub use float::{Float, Real};
+pub use gpu::{AnyGpuBuffer, GpuBuffer, GpuScratch};
 #[cfg(feature = "half")]
 pub use half;
 pub use kept::{Kept, KeptMut};
@@ -238,11 +241,11 @@ macro_rules! ops {
 pub mod prelude {
     pub use crate::descriptor::OpDescriptor;
     pub use crate::{
-        AnyBuffer, Attrs, Batch, BatchCall, Block, Buffer, Complex, Context, DType, Dict, Element, Error,
-        Float, FromAttr, InOut, Kept, KeptMut, Lowered, ParallelSlice, Parts, Pred, Random, Real,
-        RestOperands, RestResults, Result, Sample, Scratch, ShapeCall, State, StatusCode, TargetCall, batch,
-        dispatch, ensure, handler, jvp, lowers, nondiff, ops, samples, shape, signature, stage, transpose,
-        vjp, zip,
+        AnyBuffer, AnyGpuBuffer, Attrs, Batch, BatchCall, Block, Buffer, Complex, Context, DType, Dict,
+        Element, Error, Float, FromAttr, GpuBuffer, GpuScratch, InOut, Kept, KeptMut, Lowered, ParallelSlice,
+        Parts, Pred, Random, Real, RestOperands, RestResults, Result, Sample, Scratch, ShapeCall, State,
+        StatusCode, TargetCall, batch, dispatch, ensure, handler, jvp, lowers, nondiff, ops, samples, shape,
+        signature, stage, transpose, vjp, zip,
     };
 }
 
@@ -341,9 +344,9 @@ pub mod __private {
     };
     pub use crate::decode::Role;
     pub use crate::decode::{
-        BufferCounts, Decoder, Footprint, Param, Proofs, Spec, ViewAt, attributes, begin, beside_proof,
-        common, finish, keeps, lasts, may_overlap, may_overlap_itself, memory, named, no_instance,
-        no_overlap, positional, read, renew, slot, take, view_of, zero,
+        BufferCounts, Decoder, Footprint, Memory, Param, Proofs, Spec, ViewAt, attributes, begin,
+        beside_proof, common, finish, keeps, lasts, may_overlap, may_overlap_itself, memory, named,
+        no_instance, no_overlap, positional, read, renew, slot, take, view_of, zero,
     };
     pub use crate::decode::{Extent, Residual, TensorIndex, Term};
     pub use crate::descriptor::{OpDeclarations, OpParts, concat, conflict, count, params};

@@ -23,6 +23,8 @@ pub(crate) struct Checker<'a> {
     pub(crate) source: &'a Source,
     pub(crate) params: &'a [Param],
     pub(crate) instances: &'a Instances,
+    /// Name of the buffer type in the platform's memory, for messages and for generated parameters.
+    pub(crate) buffer: &'static str,
 }
 
 const ATTRIBUTE: &str = "attribute";
@@ -212,7 +214,7 @@ impl Checker<'_> {
         };
         let (declared, buffer) = self.buffer(&role, optional, &operand.element, &operand.shape);
         if operand.arity == Arity::Variadic {
-            return (declared, what, rest("&RestOperands", buffer.as_deref()));
+            return (declared, what, self.rest("&RestOperands", buffer.as_deref()));
         }
         let what = if in_out { format!("{what} and a result in its buffer") } else { what };
         let ty = |buffer: &str| match (in_out, optional) {
@@ -220,7 +222,11 @@ impl Checker<'_> {
             (false, true) => format!("`Option<&{buffer}>`"),
             (false, false) => format!("`&{buffer}`"),
         };
-        (declared, what, one_of(buffer.as_deref(), self.if_generic(&operand.element, &operand.shape), ty))
+        (
+            declared,
+            what,
+            self.one_of(buffer.as_deref(), self.if_generic(&operand.element, &operand.shape), ty),
+        )
     }
 
     /// If the element type is a type variable whose types are all floating-point, returns the variable and
@@ -229,7 +235,7 @@ impl Checker<'_> {
         let variable = element.variable().filter(|_| element.functions.is_empty())?;
         match self.signature.type_set(&variable.text)? {
             TypeSet::OneOf(set) if set.iter().all(|dtype| dtype.is_float()) => {
-                Some((&variable.text, buffer_of(&variable.text, shape.rank())))
+                Some((&variable.text, self.buffer_of(&variable.text, shape.rank())))
             }
             TypeSet::OneOf(_) | TypeSet::Any => None,
         }
@@ -241,13 +247,13 @@ impl Checker<'_> {
         let role = if result.variadic { quote!(RestResults) } else { quote!(Result) };
         let (declared, buffer) = self.buffer(&role, optional, &result.element, &result.shape);
         if result.variadic {
-            return (declared, what, rest("&mut RestResults", buffer.as_deref()));
+            return (declared, what, self.rest("&mut RestResults", buffer.as_deref()));
         }
         let ty = |buffer: &str| match optional {
             true => format!("`Option<&mut {buffer}>`"),
             false => format!("`&mut {buffer}`"),
         };
-        (declared, what, one_of(buffer.as_deref(), self.if_generic(&result.element, &result.shape), ty))
+        (declared, what, self.one_of(buffer.as_deref(), self.if_generic(&result.element, &result.shape), ty))
     }
 
     /// Returns a constructor of `Declared` for each instance, and the most specific buffer type.
@@ -271,37 +277,47 @@ impl Checker<'_> {
         });
         let declared = declared.collect();
         let element = self.instances.in_words(element).or_else(|| only(&all).map(rust_name));
-        let buffer = element.map(|element| buffer_of(&element, rank));
+        let buffer = element.map(|element| self.buffer_of(&element, rank));
         (declared, buffer)
     }
-}
 
-/// Formats a parameter's type for messages: `&Buffer<f32>` if the buffer type is fixed; otherwise
-/// `&AnyBuffer`, and the buffer type for a generic function if one is possible.
-fn one_of(buffer: Option<&str>, generic: Option<(&str, String)>, ty: impl Fn(&str) -> String) -> String {
-    let any = ty("AnyBuffer");
-    match (buffer, generic) {
-        (Some(buffer), _) => format!("{} or {any}", ty(buffer)),
-        (None, Some((variable, buffer))) => {
-            format!("{any}, or {} if the function is generic: `<{variable}: Float>`", ty(&buffer))
+    fn buffer_of(&self, element: &str, rank: Option<usize>) -> String {
+        let buffer = self.buffer;
+        match rank {
+            Some(rank) => format!("{buffer}<{element}, {rank}>"),
+            None => format!("{buffer}<{element}>"),
         }
-        (None, None) => any,
     }
-}
 
-fn buffer_of(element: &str, rank: Option<usize>) -> String {
-    match rank {
-        Some(rank) => format!("Buffer<{element}, {rank}>"),
-        None => format!("Buffer<{element}>"),
+    /// Formats a parameter's type for messages: `&Buffer<f32>` if the buffer type is fixed; otherwise
+    /// `&AnyBuffer`, and the buffer type for a generic function if one is possible.
+    fn one_of(
+        &self,
+        buffer: Option<&str>,
+        generic: Option<(&str, String)>,
+        ty: impl Fn(&str) -> String,
+    ) -> String {
+        let any = ty(&format!("Any{}", self.buffer));
+        match (buffer, generic) {
+            (Some(buffer), _) => format!("{} or {any}", ty(buffer)),
+            (None, Some((variable, buffer))) => {
+                format!("{any}, or {} if the function is generic: `<{variable}: Float>`", ty(&buffer))
+            }
+            (None, None) => any,
+        }
     }
-}
 
-/// Formats the types that a parameter for a list of buffers can have, for messages:
-/// `&RestOperands<Buffer<f32>>` (if the buffer type is fixed) and `&RestOperands`.
-fn rest(all: &str, buffer: Option<&str>) -> String {
-    match buffer {
-        Some(buffer) => format!("`{all}<{buffer}>` or `{all}`"),
-        None => format!("`{all}`"),
+    /// Formats the types that a parameter for a list of buffers can have, for messages:
+    /// `&RestOperands<Buffer<f32>>` (if the buffer type is fixed) and `&RestOperands`.
+    fn rest(&self, list: &str, buffer: Option<&str>) -> String {
+        let any = match self.buffer {
+            "Buffer" => list.to_owned(),
+            other => format!("{list}<Any{other}>"),
+        };
+        match buffer {
+            Some(buffer) => format!("`{list}<{buffer}>` or `{any}`"),
+            None => format!("`{any}`"),
+        }
     }
 }
 

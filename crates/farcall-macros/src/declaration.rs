@@ -18,6 +18,7 @@ use crate::checker::{Checker, hint};
 use crate::derivative::{self, Derivative, Residuals};
 use crate::function::Function;
 use crate::generic::Instances;
+use crate::options::HandlerOptions;
 use crate::residuals::Own;
 use crate::source::{Source, read_signature};
 use crate::value::option;
@@ -416,7 +417,7 @@ impl Declaration {
         option(Some(address))
     }
 
-    /// Compares the parameters with the signature. `has_stages` means that other functions get the same
+    /// Compares the parameters with the signature. If the handler has other stages, their functions get the same
     /// attributes, so this function need not have a parameter for each attribute.
     ///
     /// Returns assertions over the constants `SPECS` and `INSTANCES`.
@@ -424,10 +425,11 @@ impl Declaration {
         &self,
         function: &Function,
         instances: &Instances,
-        has_stages: bool,
+        options: &HandlerOptions,
     ) -> Result<TokenStream> {
         let Some((signature, source)) = self.source() else { return Ok(TokenStream::new()) };
-        let checker = Checker { signature, source, params: &function.params, instances };
+        let buffer = options.buffer();
+        let checker = Checker { signature, source, params: &function.params, instances, buffer };
         let mut errors = checker.missing();
         errors.extend(checker.disorder());
         if let Some(error) = errors.into_iter().reduce(|mut all, error| {
@@ -437,7 +439,7 @@ impl Declaration {
             return Err(error);
         }
         let params = function.params.iter().enumerate().map(|(i, param)| checker.param(i, param));
-        let attrs = if has_stages { Vec::new() } else { checker.attributes() };
+        let attrs = if options.has_stages() { Vec::new() } else { checker.attributes() };
         let derivatives = self.derivatives();
         Ok(quote! { #(#params)* #(#attrs)* #derivatives })
     }

@@ -29,9 +29,10 @@ pub(crate) fn handler(options: TokenStream, item: TokenStream) -> Result<TokenSt
     let mut function: Function = syn::parse2(item)?;
     let declaration = Declaration::take(&mut function)?;
     let options = HandlerOptions::parse(options)?;
-    parameters::complete(&mut function, &declaration, &options.ffi)?;
+    parameters::complete(&mut function, &declaration, &options)?;
     let instances = Instances::new(&function, declaration.signature())?;
-    let checks = declaration.check(&function, &instances, options.has_stages())?;
+    let checks = declaration.check(&function, &instances, &options)?;
+    let memory = memory_checks(&function, &options);
     let outline = derivative::outline(declaration.signature());
     let (name, target) = (&function.name, &options.name);
     let own = Op {
@@ -78,8 +79,37 @@ pub(crate) fn handler(options: TokenStream, item: TokenStream) -> Result<TokenSt
             #implementation
 
             #checks
+
+            #memory
         },
     ))
+}
+
+/// Returns assertions that all buffers lie in the memory of the handler's platform.
+fn memory_checks(function: &Function, options: &HandlerOptions) -> TokenStream {
+    let platform = options.platform();
+    let (memory, other) = if options.is_on_host() {
+        (
+            quote!(Host),
+            "the type is for buffers in a GPU's memory: use `Buffer` or `AnyBuffer`, or set the platform, \
+                        as in `platform = \"CUDA\"`"
+                .to_owned(),
+        )
+    } else {
+        (
+            quote!(Gpu),
+            format!(
+                "the type is for buffers in the host's memory, but the platform is {platform}: use \
+                               `GpuBuffer` or `AnyGpuBuffer`"
+            ),
+        )
+    };
+    let checks = function.params.iter().enumerate().map(|(i, param)| {
+        quote_spanned! { param.ty.span()=>
+            const _: () = ::core::assert!(SPECS[#i].is_in(__ffi::__private::Memory::#memory), #other);
+        }
+    });
+    checks.collect()
 }
 
 /// Contents of an `impl Op`.
@@ -100,7 +130,7 @@ struct Op<'a> {
 impl Op<'_> {
     fn implementation(&self) -> TokenStream {
         let Op { ty, target, declared, transpose, params, doc, declaration, more, options } = self;
-        let platform = options.platform.as_ref().map_or_else(|| "Host".to_owned(), syn::LitStr::value);
+        let platform = options.platform();
         let (bundle, traits) = (options.bundle(), options.traits());
         quote! {
             impl __ffi::__private::HandlerOp for #ty {
@@ -140,8 +170,7 @@ fn with_residuals(
         return Ok(None);
     };
     let options = op.options;
-    let is_elsewhere = options.platform.as_ref().is_some_and(|p| !p.value().eq_ignore_ascii_case("host"));
-    if is_elsewhere || options.record.is_some() {
+    if !options.is_on_host() || options.record.is_some() {
         let message = "an op that is recorded or runs on another platform needs a separate forward op, \
                        #[vjp(forward = f, …)]: memory for unused residuals is the host's";
         return Err(Error::new(own.key.span(), message));

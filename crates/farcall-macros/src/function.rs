@@ -130,7 +130,7 @@ impl Param {
     /// Returns true if the type's name shows that the parameter is not part of the op's signature: the host
     /// provides it, or it stands for all attributes (`&Attrs`).
     pub(crate) fn is_of_host(&self) -> bool {
-        const OURS: [&str; 6] = ["Context", "Attrs", "State", "Prepared", "Initialized", "Stream"];
+        const OURS: [&str; 6] = ["Context", "Attrs", "State", "Prepared", "Initialized", "CudaStream"];
         let Type::Reference(reference) = &self.ty else { return false };
         let Type::Path(path) = &*reference.elem else { return false };
         path.path.segments.last().is_some_and(|last| OURS.iter().any(|name| last.ident == name))

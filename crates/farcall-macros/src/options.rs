@@ -66,12 +66,7 @@ impl HandlerOptions {
             let message = "a handler needs the name that programs call it by: #[handler(name = \"…\")]";
             Error::new(Span::call_site(), message)
         })?;
-        let is_elsewhere = platform.as_ref().is_some_and(|p| !p.value().eq_ignore_ascii_case("host"));
-        if let Some(span) = zeroed.filter(|_| is_elsewhere || record.is_some()) {
-            let message = "only the host's memory can be zeroed: fill the results in the function";
-            return Err(Error::new(span, message));
-        }
-        Ok(HandlerOptions {
+        let options = HandlerOptions {
             name,
             platform,
             instantiate,
@@ -81,7 +76,28 @@ impl HandlerOptions {
             command_buffer_compatible,
             zeroed: zeroed.is_some(),
             ffi: ffi.unwrap_or_else(default_crate),
-        })
+        };
+        if let Some(span) = zeroed.filter(|_| !options.is_on_host() || options.record.is_some()) {
+            let message = "only the host's memory can be zeroed: fill the results in the function";
+            return Err(Error::new(span, message));
+        }
+        Ok(options)
+    }
+
+    /// Returns the platform as the author wrote it; `Host` by default.
+    pub(crate) fn platform(&self) -> String {
+        self.platform.as_ref().map_or_else(|| "Host".to_owned(), LitStr::value)
+    }
+
+    /// Returns true if the handler's buffers lie in the host's memory.
+    pub(crate) fn is_on_host(&self) -> bool {
+        let platform = self.platform();
+        ["host", "cpu"].iter().any(|name| platform.eq_ignore_ascii_case(name))
+    }
+
+    /// Returns the name of the buffer type in the platform's memory.
+    pub(crate) fn buffer(&self) -> &'static str {
+        if self.is_on_host() { "Buffer" } else { "GpuBuffer" }
     }
 
     /// Returns the members of a `HandlerBundle` for the stages other than execute.

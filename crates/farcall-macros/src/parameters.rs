@@ -4,20 +4,26 @@ use farcall_sig::signature::TypeSet;
 use farcall_sig::{DType, Signature};
 use proc_macro2::{Group, Ident, TokenStream, TokenTree};
 use quote::{ToTokens, quote};
-use syn::{Error, Path, Result, parse_quote};
+use syn::{Error, Result, parse_quote};
 
 use crate::checker::{Checker, SignatureEntry};
 use crate::declaration::Declaration;
 use crate::function::{Function, Param};
 use crate::generic::{Instances, has_rust_type};
+use crate::options::HandlerOptions;
 
 /// If a function only has parameters that the host provides (such as `&Context`; see [`Param::is_of_host`]),
 /// adds a parameter for each operand, attribute and result, in the signature's order, before the existing
 /// parameters.
-pub(crate) fn complete(function: &mut Function, declaration: &Declaration, ffi: &Path) -> Result<()> {
+pub(crate) fn complete(
+    function: &mut Function,
+    declaration: &Declaration,
+    options: &HandlerOptions,
+) -> Result<()> {
     let Some((signature, source)) = declaration.source() else { return Ok(()) };
     let instances = Instances::new(function, Some(signature))?;
-    let checker = Checker { signature, source, params: &function.params, instances: &instances };
+    let (ffi, buffer) = (&options.ffi, options.buffer());
+    let checker = Checker { signature, source, params: &function.params, instances: &instances, buffer };
     let has_tensors = !(signature.operands().is_empty() && signature.results().is_empty());
     // A function whose signature has no tensors may take all attributes as `&Attrs`.
     if !has_tensors || !function.params.iter().all(Param::is_of_host) {
@@ -83,8 +89,18 @@ fn expect_type_parameters(function: &Function, signature: &Signature) -> Result<
 /// Adds paths to those names in a type that may not be in scope in the author's code. [`Checker::ty`] writes
 /// types as messages do, without paths.
 fn qualified(ty: TokenStream, ffi: &TokenStream) -> TokenStream {
-    const OURS: [&str; 8] =
-        ["Buffer", "AnyBuffer", "InOut", "RestOperands", "RestResults", "Complex", "Pred", "Dict"];
+    const OURS: [&str; 10] = [
+        "Buffer",
+        "AnyBuffer",
+        "GpuBuffer",
+        "AnyGpuBuffer",
+        "InOut",
+        "RestOperands",
+        "RestResults",
+        "Complex",
+        "Pred",
+        "Dict",
+    ];
     let token = |token: TokenTree| match token {
         TokenTree::Ident(ident) if OURS.iter().any(|name| ident == name) => quote!(#ffi::#ident),
         TokenTree::Ident(ident) if ident == "f16" || ident == "bf16" => quote!(#ffi::half::#ident),

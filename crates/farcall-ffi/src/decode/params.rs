@@ -1,12 +1,13 @@
 //! The types of a handler's parameters: how each is decoded, and which memory it gives access to.
 
-use super::{Buffers, Decoder, Footprint, Param, Role, Spec, ViewAt, malformed};
+use super::{Buffers, Decoder, Footprint, Memory, Param, Role, Spec, ViewAt, malformed};
 use crate::abi;
 use crate::attr::{Attr, Attrs, Dict, FromAttr};
 use crate::buffer::{AnyBuffer, Buffer, FromView, InOut, View};
 use crate::context::Context;
 use crate::element::Element;
 use crate::error::{Boxed, Error};
+use crate::gpu::{AnyGpuBuffer, GpuBuffer};
 use crate::kept::{self, Guard, Kept, KeptMut};
 use crate::state::{self, Initialized, Prepared, State};
 use std::marker::PhantomData;
@@ -144,6 +145,8 @@ macro_rules! buffer_parameters {
 buffer_parameters! {
     [T: Element, const RANK: usize] Buffer<T, RANK>;
     [] AnyBuffer;
+    [T: Element, const RANK: usize] GpuBuffer<T, RANK>;
+    [] AnyGpuBuffer;
 }
 
 /// Returns the view of a parameter that is one buffer.
@@ -179,6 +182,10 @@ impl<'a, B: FromView + ?Sized> Param<'a> for &'a mut InOut<B> {
         }
         if operand.same_memory(result) {
             result.set_in_place();
+        } else if B::MEMORY == Memory::Gpu {
+            let message = "operand and result have different memory on the GPU: the program must let them share it \
+                           (output_operand_aliases)";
+            return Err(Box::new(Error::invalid_argument(format!("{}: {name}: {message}", decoder.handler))));
         }
         Ok(())
     }
@@ -186,8 +193,8 @@ impl<'a, B: FromView + ?Sized> Param<'a> for &'a mut InOut<B> {
     fn take(slot: &'a mut InOutSlot, _: ViewAt) -> &'a mut InOut<B> {
         let InOutSlot { operand, result } = slot;
         if !operand.same_memory(result) {
-            // SAFETY: both have the same type, and `no_overlap` checked that the result overlaps no operand,
-            // this one included.
+            // SAFETY: both have the same type and lie in the host's memory (`decode`), and `no_overlap` checked
+            // that the result overlaps no operand, this one included.
             unsafe { result.copy_from(operand) }
         }
         // SAFETY: `decode` checked the view against the type; `no_overlap` checked that no other argument has
@@ -476,7 +483,13 @@ macro_rules! state_parameters {
 state_parameters!(State of INSTANTIATE Prepared of PREPARE Initialized of INITIALIZE);
 
 impl<'a, B: FromView + ?Sized> Param<'a> for Kept<B> {
-    const SPEC: Spec = Spec { keeps: true, lasts: false, ..Spec::buffer::<B>(Role::Operand) };
+    const SPEC: Spec = {
+        assert!(
+            B::MEMORY as u8 == Memory::Host as u8,
+            "`Kept` buffers are for the host's memory: the work on a GPU's stream may always go on after the handler has returned"
+        );
+        Spec { keeps: true, lasts: false, ..Spec::buffer::<B>(Role::Operand) }
+    };
     type Slot = kept::Slot;
     const EMPTY: kept::Slot = kept::Slot::EMPTY;
 
@@ -500,7 +513,13 @@ impl<'a, B: FromView + ?Sized> Param<'a> for Kept<B> {
 }
 
 impl<'a, B: FromView + ?Sized> Param<'a> for KeptMut<B> {
-    const SPEC: Spec = Spec { keeps: true, lasts: false, ..Spec::buffer::<B>(Role::Result) };
+    const SPEC: Spec = {
+        assert!(
+            B::MEMORY as u8 == Memory::Host as u8,
+            "`Kept` buffers are for the host's memory: the work on a GPU's stream may always go on after the handler has returned"
+        );
+        Spec { keeps: true, lasts: false, ..Spec::buffer::<B>(Role::Result) }
+    };
     type Slot = kept::Slot;
     const EMPTY: kept::Slot = kept::Slot::EMPTY;
 

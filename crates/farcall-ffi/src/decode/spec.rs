@@ -51,6 +51,16 @@ impl Side {
     }
 }
 
+/// Memory in which a parameter's buffers lie.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[doc(hidden)]
+pub enum Memory {
+    /// The process's own memory.
+    Host,
+    /// The memory of a GPU.
+    Gpu,
+}
+
 /// Description of a parameter, derived from its type.
 #[derive(Clone, Copy, Debug)]
 #[doc(hidden)]
@@ -63,6 +73,8 @@ pub struct Spec {
     pub rank: usize,
     /// Expected kind of attribute, for messages; empty unless the parameter is an attribute.
     pub attribute: &'static str,
+    /// Memory of the buffers; `None` for other parameters.
+    pub memory: Option<Memory>,
     /// True if the argument may be kept after the handler has returned.
     pub keeps: bool,
     /// True if the decoded value stays valid for later calls, as long as the frame does not change.
@@ -80,6 +92,7 @@ impl Spec {
             dtype: abi::DataType::INVALID,
             rank: ANY_RANK,
             attribute: "",
+            memory: None,
             keeps: false,
             lasts: false,
         }
@@ -90,7 +103,15 @@ impl Spec {
             Some(dtype) => abi::DataType::from_dtype(dtype),
             None => abi::DataType::INVALID,
         };
-        Spec { dtype, rank: B::RANK, lasts: true, ..Spec::of(role) }
+        Spec { dtype, rank: B::RANK, memory: Some(B::MEMORY), lasts: true, ..Spec::of(role) }
+    }
+
+    /// Returns true if the parameter's buffers, if it has any, lie in this memory.
+    pub const fn is_in(&self, memory: Memory) -> bool {
+        match self.memory {
+            Some(own) => own as u8 == memory as u8,
+            None => true,
+        }
     }
 
     pub(super) const fn is_named(&self) -> bool {

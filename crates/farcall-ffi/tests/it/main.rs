@@ -2,6 +2,7 @@
 //! program, because it counts the hosts of its process.)
 
 mod abi_layout;
+mod gpu;
 mod handlers;
 mod host_services;
 mod kernels;

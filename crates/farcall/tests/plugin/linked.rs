@@ -17,7 +17,7 @@ fn double(x: &Buffer<f32>, y: &mut Buffer<f32>) -> Result<()> {
 #[handler(name = "double", platform = "CUDA")]
 #[signature((x: f32[*]) -> (y: f32[*]))]
 #[vjp(backward = double_bwd_cuda)]
-fn double_cuda(x: &AnyBuffer, y: &mut AnyBuffer) -> Result<()> {
+fn double_cuda(x: &AnyGpuBuffer, y: &mut AnyGpuBuffer) -> Result<()> {
     let _ = (x, y);
     Err(Error::unimplemented("there is no GPU here"))
 }

@@ -17,7 +17,7 @@ pub fn double_bwd(dy: &Buffer<f32>, dx: &mut Buffer<f32>) -> Result<()> {
 /// Reverse derivative for another platform.
 #[handler(name = "double_bwd", platform = "CUDA")]
 #[signature((dy: f32[*]) -> (dx: f32[*]))]
-pub fn double_bwd_cuda(dy: &AnyBuffer, dx: &mut AnyBuffer) -> Result<()> {
+pub fn double_bwd_cuda(dy: &AnyGpuBuffer, dx: &mut AnyGpuBuffer) -> Result<()> {
     let _ = (dy, dx);
     Err(Error::unimplemented("there is no GPU here"))
 }
