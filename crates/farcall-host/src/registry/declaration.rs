@@ -337,7 +337,8 @@ impl StaticOperands {
     }
 }
 
-/// Returns the declarations of ops that belong together, in order. Each error names its op.
+/// Returns the declarations of ops that belong together, in order. An op without a declaration has that of the op
+/// of the same name for another platform, if there is one. Each error names its op.
 pub(super) fn declarations(ops: &[LibraryOp<'_>]) -> Vec<Result<Option<Declaration>, String>> {
     let mut signatures = HashMap::new();
     let mut malformed = HashMap::new();
@@ -382,7 +383,16 @@ pub(super) fn declarations(ops: &[LibraryOp<'_>]) -> Vec<Result<Option<Declarati
             rules: Rules::of(op),
         }))
     };
-    ops.iter().map(declare).collect()
+    let has_signature =
+        |op: &&LibraryOp<'_>| signatures.contains_key(&(op.name(), Platform::from(op.platform())));
+    let declared = |op: &LibraryOp<'_>| match declare(op) {
+        Ok(None) => {
+            let elsewhere = ops.iter().filter(|other| other.name() == op.name()).find(has_signature);
+            elsewhere.map_or(Ok(None), declare)
+        }
+        declared => declared,
+    };
+    ops.iter().map(declared).collect()
 }
 
 /// Checks that the declarations of one op for several platforms are equal. Platforms without a declaration
@@ -733,6 +743,20 @@ mod tests {
             ]
             .join("\n"),
         );
+    }
+
+    #[test]
+    fn functions_for_several_platforms_share_a_declaration() {
+        let ops = [
+            op_on("norm", "CUDA", Given::EMPTY),
+            norm(Given { vjp_backward: "norm_bwd", ..Given::EMPTY }),
+            bwd("(x: f32[*, n], dy: f32[*, n]) -> (dx: f32[*, n])"),
+            op_on("other", "CUDA", Given::EMPTY),
+        ];
+        let declared: Vec<_> = declarations(&ops).into_iter().map(Result::unwrap).collect();
+        assert_eq!(declared[0], declared[1]);
+        assert_eq!(declared[0].as_ref().unwrap().derivatives(), ["norm_bwd"]);
+        assert_eq!(declared[3], None);
     }
 
     #[test]
