@@ -1,0 +1,516 @@
+//! Kernels with declared prototypes, and their launches.
+//!
+//! **Speed.** A launch allocates nothing, takes no lock, and calls the driver once. The arguments are written
+//! to the stack, and the driver copies them from there before it returns.
+
+use std::borrow::Cow;
+use std::ffi::{CStr, c_int, c_uint, c_void};
+use std::fmt;
+use std::marker::PhantomData;
+use std::ptr::null_mut;
+
+use cudarc::driver::sys;
+use farcall_ffi::half::{bf16, f16};
+use farcall_ffi::{Complex, Error, Pred, Result};
+
+use crate::array::GpuArray;
+use crate::driver::Driver;
+use crate::module::KernelModule;
+use crate::stream::CudaStream;
+
+/// Declares the kernels of a module with their prototypes.
+///
+/// ```
+/// # const PTX: &[u8] = b"";
+/// farcall_cuda::kernels! {
+///     /// Kernels of `rms_norm.cu`.
+///     pub struct RmsNormKernels = PTX;
+///     /// Divides each row by its root mean square.
+///     fn rms_norm(x: *const f32, y: *mut f32, rows: u32, columns: u32, eps: f32);
+///     /// A kernel with another name in the module: here, an instance of a C++ template.
+///     fn scale_f64(x: *mut f64, by: f64) = "_Z5scaleIdEvPT_S0_";
+/// }
+/// ```
+///
+/// The image after `=` is an expression of type `&[u8]`: `include_bytes!("rms_norm.ptx")`, or a cubin or a
+/// fatbin. The struct has a field of type [`Kernel`] for each kernel, and a function `load(&CudaStream) ->
+/// Result<Self>`, which loads the module into the context of the stream's device. Load it in the initialize
+/// stage, once for each device ([`PerDevice`](crate::PerDevice)). [`launch!`](crate::launch) launches a
+/// kernel.
+///
+/// **A prototype is a promise**, like a declaration in `unsafe extern "C"`: the kernel has these parameters,
+/// writes only through pointers `*mut`, and stays within the arrays that its launches pass. When the module
+/// is loaded, a driver for CUDA 12.4 or later compares the number and the sizes of the parameters.
+///
+/// A parameter is a pointer, a number, or another type with [`KernelParameter`].
+#[macro_export]
+macro_rules! kernels {
+    (
+        $(#[$meta:meta])*
+        $vis:vis struct $name:ident = $image:expr;
+        $(
+            $(#[$kernel_meta:meta])*
+            fn $kernel:ident($($parameter:ident: $ty:ty),* $(,)?) $(= $symbol:literal)?;
+        )*
+    ) => {
+        $(#[$meta])*
+        #[derive(Debug)]
+        $vis struct $name {
+            $(
+                $(#[$kernel_meta])*
+                pub $kernel: $crate::Kernel<fn($($parameter: $ty),*)>,
+            )*
+        }
+
+        impl $name {
+            /// Loads the module into the context of the stream's device.
+            ///
+            /// # Errors
+            /// `FAILED_PRECONDITION` if the stream is being recorded into a CUDA graph; `NOT_FOUND` if the
+            /// module lacks a kernel; `INVALID_ARGUMENT` if the image is malformed or a kernel has other
+            /// parameters; otherwise the driver's error, with the messages of its assembler.
+            $vis fn load(
+                stream: &$crate::CudaStream,
+            ) -> ::std::result::Result<Self, $crate::__private::Error> {
+                let module = $crate::KernelModule::load(stream, ::std::stringify!($name), $image)?;
+                ::std::result::Result::Ok(Self {
+                    $(
+                        // SAFETY: the author of the declaration promises the prototype.
+                        $kernel: unsafe {
+                            module.kernel($crate::__kernel_symbol!($kernel $($symbol)?))?
+                        },
+                    )*
+                })
+            }
+        }
+    };
+}
+
+/// Converts the name of a kernel in its module to a C string.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __kernel_symbol {
+    ($kernel:ident) => {
+        $crate::__kernel_symbol!(@ ::std::stringify!($kernel))
+    };
+    ($kernel:ident $symbol:literal) => {
+        $crate::__kernel_symbol!(@ $symbol)
+    };
+    (@ $symbol:expr) => {
+        const { $crate::__private::symbol(::std::concat!($symbol, "\0")) }
+    };
+}
+
+/// Enqueues a kernel on a stream.
+///
+/// ```
+/// # use farcall_ffi::prelude::*;
+/// # use farcall_ffi::{GpuBuffer, GpuScratch};
+/// # use farcall_cuda::{CudaStream, launch};
+/// # farcall_cuda::kernels! {
+/// #     struct Kernels = b"";
+/// #     fn rms_norm(x: *const f32, y: *mut f32, rows: u32, columns: u32, eps: f32);
+/// # }
+/// fn enqueue(
+///     kernels: &Kernels,
+///     stream: &CudaStream,
+///     x: &GpuBuffer<f32, 2>,
+///     y: &mut GpuBuffer<f32, 2>,
+/// ) -> Result<()> {
+///     let [rows, columns] = x.shape();
+///     let bytes = 32 * size_of::<f32>();
+///     launch!(kernels.rms_norm, stream, grid: (rows, 1, 1), block: (256, 1, 1), shared: bytes,
+///         (x, y, rows as u32, columns as u32, 1e-6))
+/// }
+/// ```
+///
+/// - `grid` counts blocks and `block` counts threads: one, two or three integers of any type. If the grid is
+///   empty, the launch does nothing, since there is no work for tensors without elements.
+/// - `shared`, which may be left out, is the size of the kernel's dynamic shared memory in bytes. More than
+///   48 KiB must be allowed first: [`Kernel::allow_shared_bytes`].
+/// - The arguments fit the prototype, which is checked when the launch is compiled:
+///
+/// | parameter | argument |
+/// | --- | --- |
+/// | `*const T` | `&GpuBuffer<T>`, `&GpuScratch<T>`, any other `&impl GpuArray<Element = T>`; an `Option` of such a reference, of which `None` is a null pointer |
+/// | `*mut T` | the same with `&mut` |
+/// | any other type, and pointers | a value of this type |
+///
+/// The macro does not consume a `&mut` argument, so several launches may use it. In the expression, an error
+/// carries the kernel's name and the launch's dimensions.
+///
+/// A wrong argument does not compile:
+///
+/// ```compile_fail,E0271
+/// # use farcall_ffi::{GpuBuffer, Result};
+/// # use farcall_cuda::{CudaStream, launch};
+/// # farcall_cuda::kernels! { struct Kernels = b""; fn scale(x: *mut f32, by: f32); }
+/// fn wrong_type(kernels: &Kernels, stream: &CudaStream, x: &mut GpuBuffer<f64>) -> Result<()> {
+///     launch!(kernels.scale, stream, grid: 1, block: 1, (x, 2.0))
+/// }
+/// ```
+///
+/// ```compile_fail,E0277
+/// # use farcall_ffi::{GpuBuffer, Result};
+/// # use farcall_cuda::{CudaStream, launch};
+/// # farcall_cuda::kernels! { struct Kernels = b""; fn scale(x: *mut f32, by: f32); }
+/// fn only_read(kernels: &Kernels, stream: &CudaStream, x: &GpuBuffer<f32>) -> Result<()> {
+///     launch!(kernels.scale, stream, grid: 1, block: 1, (x, 2.0))
+/// }
+/// ```
+///
+/// ```compile_fail,E0277
+/// # use farcall_ffi::{GpuBuffer, Result};
+/// # use farcall_cuda::{CudaStream, launch};
+/// # farcall_cuda::kernels! { struct Kernels = b""; fn scale(x: *mut f32, by: f32); }
+/// fn too_few(kernels: &Kernels, stream: &CudaStream, x: &mut GpuBuffer<f32>) -> Result<()> {
+///     launch!(kernels.scale, stream, grid: 1, block: 1, (x))
+/// }
+/// ```
+#[macro_export]
+macro_rules! launch {
+    (
+        $kernel:expr, $stream:expr, grid: $grid:expr, block: $block:expr, shared: $shared:expr,
+        ($($argument:expr),* $(,)?)
+    ) => {
+        $crate::Kernel::launch(&$kernel, $stream, $grid, $block, $shared, ($(&$argument,)*))
+    };
+    (
+        $kernel:expr, $stream:expr, grid: $grid:expr, block: $block:expr,
+        ($($argument:expr),* $(,)?)
+    ) => {
+        $crate::launch!($kernel, $stream, grid: $grid, block: $block, shared: 0u32, ($($argument),*))
+    };
+}
+
+/// A type that a kernel's parameter can have: a pointer, a number, or a struct of them.
+///
+/// # Safety
+/// The type has the same size and layout in Rust and in CUDA C++, and no invalid value reaches the kernel.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a parameter of a kernel",
+    note = "a struct with `#[repr(C)]` can be one, with `unsafe impl KernelParameter`"
+)]
+pub unsafe trait KernelParameter: Copy {
+    /// True for a pointer to memory of the device.
+    #[doc(hidden)]
+    const IS_POINTER: bool = false;
+}
+
+// SAFETY: pointers have 8 bytes on both sides.
+unsafe impl<T> KernelParameter for *const T {
+    const IS_POINTER: bool = true;
+}
+
+// SAFETY: pointers have 8 bytes on both sides.
+unsafe impl<T> KernelParameter for *mut T {
+    const IS_POINTER: bool = true;
+}
+
+macro_rules! parameters {
+    ($($ty:ty)*) => {$(
+        // SAFETY: a number (or `bool`, or two numbers) of the same size and layout on both sides.
+        unsafe impl KernelParameter for $ty {}
+    )*};
+}
+
+parameters! {
+    i8 i16 i32 i64 isize u8 u16 u32 u64 usize f32 f64 f16 bf16 bool Pred Complex<f32> Complex<f64>
+}
+
+/// An argument for a parameter of type `P`. Implemented for values of type `P`, and for references to arrays
+/// on the device if `P` is a pointer to their elements.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not fit a kernel's parameter of type `{P}`",
+    label = "the prototype has `{P}`",
+    note = "`*const T` takes a `&GpuBuffer<T>`, `*mut T` a `&mut GpuBuffer<T>`, and any other type itself"
+)]
+pub trait KernelArgument<P> {
+    /// Returns the value that the kernel gets.
+    fn value(&self) -> P;
+}
+
+impl<P: KernelParameter> KernelArgument<P> for P {
+    #[inline]
+    fn value(&self) -> P {
+        *self
+    }
+}
+
+impl<A: GpuArray + ?Sized> KernelArgument<*const A::Element> for &A {
+    #[inline]
+    fn value(&self) -> *const A::Element {
+        self.start()
+    }
+}
+
+impl<A: GpuArray + ?Sized> KernelArgument<*const A::Element> for &mut A {
+    #[inline]
+    fn value(&self) -> *const A::Element {
+        self.start()
+    }
+}
+
+impl<A: GpuArray + ?Sized> KernelArgument<*mut A::Element> for &mut A {
+    #[inline]
+    fn value(&self) -> *mut A::Element {
+        self.start().cast_mut()
+    }
+}
+
+impl<A: GpuArray + ?Sized> KernelArgument<*const A::Element> for Option<&A> {
+    #[inline]
+    fn value(&self) -> *const A::Element {
+        self.map_or(std::ptr::null(), GpuArray::start)
+    }
+}
+
+impl<A: GpuArray + ?Sized> KernelArgument<*mut A::Element> for Option<&mut A> {
+    #[inline]
+    fn value(&self) -> *mut A::Element {
+        self.as_ref().map_or(null_mut(), |array| array.start().cast_mut())
+    }
+}
+
+/// The type of a kernel's prototype: `fn(P, …)`, with up to 24 parameters.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not the prototype of a kernel",
+    note = "a prototype is `fn(P, …)` with at most 24 parameters, each a `KernelParameter`"
+)]
+pub trait KernelPrototype: 'static {
+    /// Sizes of the parameters in bytes.
+    #[doc(hidden)]
+    const SIZES: &'static [usize];
+    /// For each parameter, true if it is a pointer.
+    #[doc(hidden)]
+    const POINTERS: &'static [bool];
+}
+
+/// The arguments of a launch: a tuple of references to [`KernelArgument`]s.
+#[diagnostic::on_unimplemented(
+    message = "the arguments do not fit the kernel's prototype `{P}`",
+    label = "the launch has the arguments `{Self}`",
+    note = "a launch has as many arguments as the prototype has parameters"
+)]
+pub trait KernelArguments<P> {
+    /// Passes the addresses of the values that the kernel gets.
+    #[doc(hidden)]
+    fn with<R>(&self, launch: impl FnOnce(&mut [*mut c_void]) -> R) -> R;
+}
+
+impl KernelPrototype for fn() {
+    const SIZES: &'static [usize] = &[];
+    const POINTERS: &'static [bool] = &[];
+}
+
+impl KernelArguments<fn()> for () {
+    #[inline(always)]
+    fn with<R>(&self, launch: impl FnOnce(&mut [*mut c_void]) -> R) -> R {
+        launch(&mut [])
+    }
+}
+
+macro_rules! arities {
+    () => {};
+    ($argument:ident $parameter:ident $($rest:ident)*) => {
+        arities!(@ $argument $parameter $($rest)*);
+        arities!($($rest)*);
+    };
+    (@ $($argument:ident $parameter:ident)*) => {
+        impl<$($parameter: KernelParameter + 'static),*> KernelPrototype for fn($($parameter),*) {
+            const SIZES: &'static [usize] = &[$(size_of::<$parameter>()),*];
+            const POINTERS: &'static [bool] = &[$($parameter::IS_POINTER),*];
+        }
+
+        impl<$($argument: KernelArgument<$parameter>, $parameter: KernelParameter),*>
+            KernelArguments<fn($($parameter),*)> for ($(&$argument,)*)
+        {
+            #[inline(always)]
+            #[expect(non_snake_case, reason = "the variables are named after their types")]
+            fn with<R>(&self, launch: impl FnOnce(&mut [*mut c_void]) -> R) -> R {
+                let ($($argument,)*) = self;
+                $(let mut $parameter = $argument.value();)*
+                launch(&mut [$((&raw mut $parameter).cast()),*])
+            }
+        }
+    };
+}
+
+arities! {
+    A0 P0 A1 P1 A2 P2 A3 P3 A4 P4 A5 P5 A6 P6 A7 P7 A8 P8 A9 P9 A10 P10 A11 P11
+    A12 P12 A13 P13 A14 P14 A15 P15 A16 P16 A17 P17 A18 P18 A19 P19 A20 P20 A21 P21 A22 P22 A23 P23
+}
+
+/// A kernel with the prototype `P`, a function pointer type: `Kernel<fn(*const f32, *mut f32, u32)>`. A field
+/// of a struct that [`kernels!`](crate::kernels) declares.
+pub struct Kernel<P> {
+    driver: &'static Driver,
+    function: sys::CUfunction,
+    symbol: &'static CStr,
+    /// Keeps the module loaded.
+    _module: KernelModule,
+    prototype: PhantomData<P>,
+}
+
+// SAFETY: a kernel is a handle that any thread may use, and `P` is only a type.
+unsafe impl<P> Send for Kernel<P> {}
+// SAFETY: a kernel is a handle that any thread may use, also at the same time; `P` is only a type.
+unsafe impl<P> Sync for Kernel<P> {}
+
+impl<P: KernelPrototype> Kernel<P> {
+    /// # Safety
+    /// The function is one of the module, and has this prototype.
+    pub(crate) unsafe fn new(
+        driver: &'static Driver,
+        module: KernelModule,
+        function: sys::CUfunction,
+        symbol: &'static CStr,
+    ) -> Kernel<P> {
+        Kernel { driver, function, symbol, _module: module, prototype: PhantomData }
+    }
+
+    /// Enqueues the kernel: the function behind [`launch!`](crate::launch), with a tuple of references to the
+    /// arguments.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` if a dimension or the size of the shared memory does not fit 32 bits; otherwise the
+    /// driver's error. Errors of the running kernel are reported by a later call of the driver, possibly
+    /// another handler's.
+    #[inline]
+    pub fn launch<A: KernelArguments<P>>(
+        &self,
+        stream: &CudaStream,
+        grid: impl LaunchDims,
+        block: impl LaunchDims,
+        shared: impl TryInto<u32>,
+        arguments: A,
+    ) -> Result<()> {
+        let (Some(grid), Some(block), Ok(shared)) = (grid.dims(), block.dims(), shared.try_into()) else {
+            return Err(self.too_large());
+        };
+        if grid.contains(&0) {
+            return Ok(());
+        }
+        arguments.with(|values| self.enqueue(stream, grid, block, shared, values))
+    }
+
+    #[inline]
+    fn enqueue(
+        &self,
+        stream: &CudaStream,
+        grid: [u32; 3],
+        block: [u32; 3],
+        shared: u32,
+        values: &mut [*mut c_void],
+    ) -> Result<()> {
+        // SAFETY: the kernel is loaded, and its prototype says how many values there are and which sizes they
+        // have. The driver copies the values before it returns. The stream is valid during the call.
+        let status = unsafe {
+            (self.driver.cuLaunchKernel)(
+                self.function,
+                grid[0],
+                grid[1],
+                grid[2],
+                block[0],
+                block[1],
+                block[2],
+                shared,
+                stream.as_raw(),
+                values.as_mut_ptr(),
+                null_mut(),
+            )
+        };
+        if status == 0 { Ok(()) } else { Err(self.failed(status, grid, block, shared)) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn too_large(&self) -> Error {
+        let name = self.name();
+        let message =
+            format!("kernel `{name}`: the grid, the block or the shared memory does not fit 32 bits");
+        Error::invalid_argument(message)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn failed(&self, status: u32, [x, y, z]: [u32; 3], block: [u32; 3], shared: u32) -> Error {
+        let [a, b, c] = block;
+        let launch = format!("grid {x}×{y}×{z}, block {a}×{b}×{c}, {shared} bytes of shared memory");
+        let error = self.driver.error("cuLaunchKernel", status);
+        Error::new(error.code(), format!("{} (kernel `{}`, {launch})", error.message(), self.name()))
+    }
+
+    /// Allows launches with this much dynamic shared memory in bytes. Without this call, the limit is 48 KiB.
+    /// The device's own limit depends on its generation: 227 KiB for compute capability 9.0, for example.
+    /// Call it in the initialize stage, after the module was loaded.
+    ///
+    /// # Errors
+    /// The driver's error, if the device has less.
+    pub fn allow_shared_bytes(&self, bytes: u32) -> Result<()> {
+        let attribute = sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+        let value = c_int::try_from(bytes).unwrap_or(c_int::MAX);
+        // SAFETY: the kernel is loaded.
+        let status = unsafe { (self.driver.cuFuncSetAttribute)(self.function, attribute, value) };
+        let checked = self.driver.check("cuFuncSetAttribute", status);
+        checked.map_err(|error| error.context(format_args!("kernel `{}`", self.name())))
+    }
+
+    /// Name of the kernel in its module.
+    pub fn name(&self) -> Cow<'static, str> {
+        self.symbol.to_string_lossy()
+    }
+
+    pub(crate) fn symbol(&self) -> &'static CStr {
+        self.symbol
+    }
+
+    /// The kernel as a handle of the CUDA driver, which is valid as long as this value.
+    pub fn as_raw(&self) -> sys::CUfunction {
+        self.function
+    }
+}
+
+impl<P> fmt::Debug for Kernel<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Kernel({})", self.symbol.to_string_lossy())
+    }
+}
+
+/// Dimensions of a grid or a block: one, two or three integers. Dimensions that are left out are 1.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a grid or a block",
+    note = "a grid or a block is one, two or three integers: `n`, `(n, m)`, `(n, m, k)`"
+)]
+pub trait LaunchDims {
+    /// Returns the three dimensions; `None` if one does not fit 32 bits.
+    #[doc(hidden)]
+    fn dims(self) -> Option<[c_uint; 3]>;
+}
+
+macro_rules! launch_dims {
+    ($($ty:ty)*) => {$(
+        impl LaunchDims for $ty {
+            #[inline(always)]
+            fn dims(self) -> Option<[c_uint; 3]> {
+                (self, 1u32, 1u32).dims()
+            }
+        }
+    )*};
+}
+
+launch_dims!(u8 u16 u32 u64 usize i16 i32 i64 isize);
+
+impl<X: TryInto<c_uint>, Y: TryInto<c_uint>> LaunchDims for (X, Y) {
+    #[inline(always)]
+    fn dims(self) -> Option<[c_uint; 3]> {
+        (self.0, self.1, 1u32).dims()
+    }
+}
+
+impl<X: TryInto<c_uint>, Y: TryInto<c_uint>, Z: TryInto<c_uint>> LaunchDims for (X, Y, Z) {
+    #[inline(always)]
+    fn dims(self) -> Option<[c_uint; 3]> {
+        Some([self.0.try_into().ok()?, self.1.try_into().ok()?, self.2.try_into().ok()?])
+    }
+}

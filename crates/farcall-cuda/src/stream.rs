@@ -1,0 +1,185 @@
+//! The host's stream as a parameter `&CudaStream` of a handler.
+
+use std::ffi::c_void;
+use std::fmt;
+
+use cudarc::driver::sys;
+use farcall_ffi::__private::{Boxed, Decoder, Param, Spec, ViewAt};
+use farcall_ffi::{Context, Error, Result};
+
+use crate::array::GpuArray;
+use crate::driver::Driver;
+
+/// The stream on which a call enqueues its work, as a parameter `&CudaStream` of a handler for `"CUDA"`.
+///
+/// The host owns the stream: it runs the work in order after the work that the program enqueued before, and
+/// waits for it where the program needs the results. A handler enqueues and returns.
+///
+/// The parameter is available in the initialize, execute and record stages. In the instantiate and prepare
+/// stages, XLA has no stream, and the parameter is an error.
+pub struct CudaStream {
+    driver: &'static Driver,
+    raw: sys::CUstream,
+    device_ordinal: i32,
+}
+
+impl CudaStream {
+    /// Returns the stream of a call.
+    ///
+    /// # Errors
+    /// The host's error if the call has no stream (all hosts on the CPU, and XLA in the instantiate and
+    /// prepare stages) or no device ordinal; `NOT_FOUND` if there is no CUDA driver.
+    pub fn of(context: &Context) -> Result<CudaStream> {
+        let raw = context.stream()?.cast();
+        let device_ordinal = context.device_ordinal()?;
+        // SAFETY: a host of the platform CUDA returns a `CUstream`, which is valid during the call.
+        // `CudaStream` is for handlers of this platform, and borrows the stream from the context.
+        unsafe { CudaStream::from_raw(raw, device_ordinal) }
+    }
+
+    /// Wraps a stream of the device with this ordinal.
+    ///
+    /// # Errors
+    /// `NOT_FOUND` if there is no CUDA driver.
+    ///
+    /// # Safety
+    /// The stream is one of this device, and stays valid as long as the returned value is used. Null is the
+    /// default stream of the context that is current on this thread.
+    pub unsafe fn from_raw(raw: sys::CUstream, device_ordinal: i32) -> Result<CudaStream> {
+        Ok(CudaStream { driver: Driver::get()?, raw, device_ordinal })
+    }
+
+    /// The stream as a handle of the CUDA driver, for other libraries. The host owns it: never destroy it.
+    pub fn as_raw(&self) -> sys::CUstream {
+        self.raw
+    }
+
+    /// Number of the stream's device among the devices of the platform.
+    pub fn device_ordinal(&self) -> i32 {
+        self.device_ordinal
+    }
+
+    pub(crate) fn driver(&self) -> &'static Driver {
+        self.driver
+    }
+
+    /// Returns true if the stream's work is recorded into a CUDA graph instead of running. Modules cannot be
+    /// loaded, and memory cannot be allocated, until the recording ends.
+    ///
+    /// # Errors
+    /// `FAILED_PRECONDITION` if an earlier error has invalidated the recording, or the driver's error.
+    pub fn is_capturing(&self) -> Result<bool> {
+        use sys::CUstreamCaptureStatus as Status;
+        let mut capture = 0;
+        // SAFETY: the stream is valid during the call, and so is the pointer.
+        let status = unsafe { (self.driver.cuStreamIsCapturing)(self.raw, &mut capture) };
+        self.driver.check("cuStreamIsCapturing", status)?;
+        if capture == Status::CU_STREAM_CAPTURE_STATUS_INVALIDATED as u32 {
+            let message = "an earlier error has invalidated the recording of the stream into a CUDA graph";
+            return Err(Error::failed_precondition(message));
+        }
+        Ok(capture != Status::CU_STREAM_CAPTURE_STATUS_NONE as u32)
+    }
+
+    /// Checks that the stream is not being recorded. `what` is a plural: what cannot be done then.
+    pub(crate) fn expect_not_capturing(&self, what: &str) -> Result<()> {
+        if !self.is_capturing()? {
+            return Ok(());
+        }
+        let message = format!(
+            "{what} while the stream is recorded into a CUDA graph: do it in the handler's initialize stage"
+        );
+        Err(Error::failed_precondition(message))
+    }
+
+    /// Enqueues a copy of all elements of `from` to `to`. Without elements, nothing is enqueued.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` if the numbers of elements differ, or the driver's error.
+    pub fn copy<T>(
+        &self,
+        from: &(impl GpuArray<Element = T> + ?Sized),
+        to: &mut (impl GpuArray<Element = T> + ?Sized),
+    ) -> Result<()> {
+        let (source, count) = (from.start(), from.count());
+        if count != to.count() {
+            let message = format!("cannot copy {count} elements to {}", to.count());
+            return Err(Error::invalid_argument(message));
+        }
+        let size = count * size_of::<T>();
+        if size == 0 {
+            return Ok(());
+        }
+        // SAFETY: both arrays cover `size` bytes on the device while the work runs (`GpuArray`), and `to` is
+        // borrowed exclusively.
+        let status =
+            unsafe { (self.driver.cuMemcpyDtoDAsync_v2)(device(to.start()), device(source), size, self.raw) };
+        self.driver.check("cuMemcpyDtoDAsync", status)
+    }
+
+    /// Enqueues filling all bytes of `array` with zeros. Without elements, nothing is enqueued.
+    ///
+    /// # Errors
+    /// The driver's error.
+    pub fn zero(&self, array: &mut (impl GpuArray + ?Sized)) -> Result<()> {
+        self.zero_bytes(array.start().cast(), array.size())
+    }
+
+    fn zero_bytes(&self, start: *const c_void, size: usize) -> Result<()> {
+        if size == 0 {
+            return Ok(());
+        }
+        // SAFETY: the array covers `size` bytes on the device while the work runs (`GpuArray`), and the
+        // caller has borrowed it exclusively.
+        let status = unsafe { (self.driver.cuMemsetD8Async)(device(start), 0, size, self.raw) };
+        self.driver.check("cuMemsetD8Async", status)
+    }
+}
+
+/// Returns an address in the form of the driver.
+fn device<T>(address: *const T) -> sys::CUdeviceptr {
+    address.addr() as sys::CUdeviceptr
+}
+
+impl fmt::Debug for CudaStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CudaStream")
+            .field("raw", &self.raw)
+            .field("device_ordinal", &self.device_ordinal)
+            .finish()
+    }
+}
+
+/// Reads the parameter from the host.
+#[inline]
+fn read(decoder: &Decoder, name: &'static str, slot: &mut Option<CudaStream>) -> Boxed {
+    *slot = None;
+    match CudaStream::of(&decoder.context()?) {
+        Ok(stream) => *slot = Some(stream),
+        Err(error) => {
+            return Err(Box::new(error.context(format_args!("{}: {name}", decoder.handler()))));
+        }
+    }
+    Ok(())
+}
+
+impl<'a> Param<'a> for &'a CudaStream {
+    const SPEC: Spec = Spec::CONTEXT;
+    type Slot = Option<CudaStream>;
+    const EMPTY: Option<CudaStream> = None;
+
+    #[inline]
+    fn decode(decoder: &mut Decoder, name: &'static str, slot: &mut Option<CudaStream>, _: ViewAt) -> Boxed {
+        read(decoder, name, slot)
+    }
+
+    #[inline]
+    fn renew(decoder: &mut Decoder, name: &'static str, slot: &mut Option<CudaStream>) -> Boxed {
+        read(decoder, name, slot)
+    }
+
+    #[inline]
+    fn take(slot: &'a mut Option<CudaStream>, _: ViewAt) -> &'a CudaStream {
+        slot.as_ref().expect("a parameter is taken after it was read")
+    }
+}

@@ -1,0 +1,11 @@
+//! Tests without a GPU, against stand-ins for NVIDIA's libraries (`tests/cc`). A stand-in records the calls
+//! that it gets; a test compares the record with the expected one, so the order of the calls matters, too.
+//!
+//! A process opens a library of NVIDIA once, so each test with a stand-in has a process of its own.
+
+mod absent;
+mod errors;
+mod kernels;
+mod per_device;
+mod standin;
+mod stream;
