@@ -128,7 +128,7 @@ impl<'a> Call<'a> {
     /// # Panics
     /// If the product of `dims` does not fit a `usize`.
     #[must_use]
-    pub fn device_operand<T: Element>(mut self, address: usize, dims: &[usize]) -> Self {
+    pub fn gpu_operand<T: Element>(mut self, address: usize, dims: &[usize]) -> Self {
         self.operands.push(Tensor::on_device::<T>(address, dims));
         self.has_device_memory = true;
         self
@@ -139,7 +139,7 @@ impl<'a> Call<'a> {
     /// # Panics
     /// If the product of `dims` does not fit a `usize`.
     #[must_use]
-    pub fn device_result<T: Element>(mut self, address: usize, dims: &[usize]) -> Self {
+    pub fn gpu_result<T: Element>(mut self, address: usize, dims: &[usize]) -> Self {
         self.results.push(Tensor::on_device::<T>(address, dims));
         self.has_device_memory = true;
         self
