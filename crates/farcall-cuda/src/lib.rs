@@ -38,6 +38,7 @@
 //! - [`CudaStream`]: the parameter `&CudaStream`. Copies, zeros.
 //! - [`kernels!`], [`launch!`]: kernels from PTX, cubins and fatbins, with prototypes that are checked.
 //! - [`PerDevice`]: values that exist once for each device.
+//! - [`Blas`]: matrix products by cuBLAS.
 //! - [`cudarc`](https://docs.rs/cudarc) is re-exported: [`CudaStream::as_raw`] returns its handle, for
 //!   everything else that the CUDA libraries offer.
 //!
@@ -86,6 +87,7 @@
 //! the code of XLA that fits: [`StatusCode`](farcall_ffi::StatusCode).
 
 mod array;
+mod blas;
 mod driver;
 mod kernel;
 mod library;
@@ -94,6 +96,7 @@ mod per_device;
 mod stream;
 
 pub use array::GpuArray;
+pub use blas::{Blas, BlasElement, Gemm};
 pub use cudarc;
 pub use driver::driver_version;
 pub use kernel::{Kernel, KernelArgument, KernelArguments, KernelParameter, KernelPrototype, LaunchDims};

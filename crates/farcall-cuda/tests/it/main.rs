@@ -4,6 +4,7 @@
 //! A process opens a library of NVIDIA once, so each test with a stand-in has a process of its own.
 
 mod absent;
+mod blas;
 mod errors;
 mod kernels;
 mod per_device;

@@ -1,0 +1,174 @@
+//! Matrix products by cuBLAS.
+
+use expect_test::expect;
+use farcall_cuda::{Blas, CudaStream, Gemm, PerDevice};
+use farcall_ffi::State;
+use farcall_ffi::half::bf16;
+use farcall_ffi::prelude::*;
+use farcall_ffi::testing::Call;
+use farcall_testing::process::alone;
+
+use crate::errors::check;
+use crate::standin::{STREAM, Standin};
+
+#[stage(instantiate)]
+fn site() -> Result<PerDevice<Blas>> {
+    Ok(PerDevice::new())
+}
+
+#[stage(initialize)]
+fn open(site: &State<PerDevice<Blas>>, stream: &CudaStream) -> Result<()> {
+    site.get_or_init(stream, Blas::new).map(drop)
+}
+
+/// `c = a b`, or `c = 2 aᵀ bᵀ + c` for matrices of any type.
+#[handler(
+    name = "gemm",
+    platform = "CUDA",
+    instantiate = site,
+    initialize = open,
+    traits(command_buffer_compatible)
+)]
+fn gemm(
+    a: &AnyGpuBuffer,
+    b: &AnyGpuBuffer,
+    transposed: bool,
+    c: &mut AnyGpuBuffer,
+    site: &State<PerDevice<Blas>>,
+    stream: &CudaStream,
+) -> Result<()> {
+    let (&[.., m, n], &[.., rows, columns]) = (c.dims(), a.dims()) else {
+        panic!("the test passes matrices")
+    };
+    let batch = c.dims()[..c.rank() - 2].iter().product();
+    let product = Gemm { batch, ..Gemm::new(m, n, if transposed { rows } else { columns }) };
+    let product = if transposed {
+        Gemm { transpose_a: true, transpose_b: true, alpha: 2.0, beta: 1.0, ..product }
+    } else {
+        product
+    };
+    let blas = site.get(stream)?;
+    dispatch!(c.dtype(), T: f32 | f64 | bf16 => {
+        blas.gemm::<T>(stream, product, a.typed::<T, ANY>()?, b.typed::<T, ANY>()?, c.typed_mut::<T, ANY>()?)
+    })
+}
+
+const ANY: usize = usize::MAX;
+
+fn product<T: Element>(
+    site: &farcall_ffi::testing::Instance,
+    transposed: bool,
+    shapes: [&[usize]; 3],
+) -> Result<()> {
+    let [a, b, c] = shapes;
+    let call = Call::to::<gemm>().at(site).gpu_operand::<T>(0x1000, a).gpu_operand::<T>(0x2000, b);
+    call.attr("transposed", transposed).gpu_result::<T>(0x3000, c).on_stream(STREAM, 0).run()
+}
+
+#[test]
+fn products_are_row_major() {
+    alone("blas::products_are_row_major", || {
+        let Some(standin) = Standin::open_with(&[("cublas", "libcublas.so.13")]) else { return };
+        let site = Call::to::<gemm>().attr("transposed", false).instantiate().unwrap();
+        check(product::<f32>(&site, false, [&[2, 3], &[3, 5], &[2, 5]]), expect!["()"]);
+        expect![[r#"
+            cublasCreate()
+            cuMemAlloc(33554432) = 0x700000000000
+            cublasSetStream(0x5000)
+            cublasSetWorkspace(0x700000000000, 33554432)
+            cublasGemmEx(NN 5x2x3, 1, 0x2000/5, 0x1000/3, 0, 0x3000/5, types 0 0 0 in 68, -1)
+        "#]]
+        .assert_eq(&standin.log());
+        // Products can be recorded.
+        standin.capture(1);
+        check(product::<f64>(&site, true, [&[3, 2], &[5, 3], &[2, 5]]), expect!["()"]);
+        check(product::<bf16>(&site, false, [&[4, 2, 3], &[4, 3, 5], &[4, 2, 5]]), expect!["()"]);
+        expect![[r#"
+            cublasSetStream(0x5000)
+            cublasSetWorkspace(0x700000000000, 33554432)
+            cublasGemmEx(TT 5x2x3, 2, 0x2000/3, 0x1000/2, 1, 0x3000/5, types 1 1 1 in 70, -1)
+            cublasSetStream(0x5000)
+            cublasSetWorkspace(0x700000000000, 33554432)
+            cublasGemmStridedBatchedEx(4 * NN 5x2x3, 1, 0x2000/5+15, 0x1000/3+6, 0, 0x3000/5+10, types 14 14 14 in 68, -1)
+        "#]]
+        .assert_eq(&standin.log());
+        standin.capture(0);
+        // Without elements of `c`, and without terms.
+        check(product::<f32>(&site, false, [&[0, 3], &[3, 5], &[0, 5]]), expect!["()"]);
+        check(product::<f32>(&site, false, [&[2, 0], &[0, 5], &[2, 5]]), expect!["()"]);
+        expect![[r#"
+            cuMemsetD8Async(0x3000, 0, 40, 0x5000)
+        "#]]
+        .assert_eq(&standin.log());
+        check(
+            product::<f32>(&site, false, [&[2, 3], &[4, 5], &[2, 5]]),
+            expect!["INVALID_ARGUMENT: gemm: the product needs 1×3×5 elements of b, which has 20"],
+        );
+        standin.fail("cublasGemmEx", 7);
+        check(
+            product::<f32>(&site, false, [&[2, 3], &[3, 5], &[2, 5]]),
+            expect![
+                "INVALID_ARGUMENT: gemm: cublasGemmEx: CUBLAS_STATUS_INVALID_VALUE: an unsupported value or parameter was passed to the function"
+            ],
+        );
+        standin.log();
+        drop(site);
+        expect![[r#"
+            cuCtxPushCurrent(0xc0)
+            cublasDestroy(0xb1a5)
+            cuMemFree(0x700000000000)
+            cuCtxPopCurrent()
+        "#]]
+        .assert_eq(&standin.log());
+    });
+}
+
+#[test]
+fn a_handle_that_cannot_be_made() {
+    alone("blas::a_handle_that_cannot_be_made", || {
+        let Some(standin) = Standin::open_with(&[("cublas", "libcublas.so.13")]) else { return };
+        // SAFETY: the stand-in reads no streams.
+        let stream = unsafe { CudaStream::from_raw(STREAM.cast(), 0) }.unwrap();
+        standin.fail("cublasCreate", 3);
+        check(
+            Blas::new(&stream),
+            expect![
+                "RESOURCE_EXHAUSTED: cublasCreate: CUBLAS_STATUS_ALLOC_FAILED: the resource allocation failed"
+            ],
+        );
+        standin.fail("cuMemAlloc", 2);
+        check(
+            Blas::new(&stream),
+            expect!["RESOURCE_EXHAUSTED: cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY: out of memory"],
+        );
+        standin.capture(1);
+        check(
+            Blas::new(&stream),
+            expect![
+                "FAILED_PRECONDITION: handles of cuBLAS cannot be made while the stream is recorded into a CUDA graph: do it in the handler's initialize stage"
+            ],
+        );
+    });
+}
+
+#[test]
+fn a_missing_cublas_is_an_error_with_the_names_of_its_files() {
+    alone("blas::a_missing_cublas_is_an_error_with_the_names_of_its_files", || {
+        let Some(_standin) = Standin::open() else { return };
+        let files = ["libcublas.so.13", "libcublas.so.12", "libcublas.so"];
+        // SAFETY: cuBLAS's initializers have no requirements.
+        let is_there = |name: &&str| unsafe { libloading::Library::new(*name) }.is_ok();
+        if files.iter().any(is_there) {
+            println!("NOT RUN: this machine has cuBLAS");
+            return;
+        }
+        // SAFETY: the stand-in reads no streams.
+        let stream = unsafe { CudaStream::from_raw(STREAM.cast(), 0) }.unwrap();
+        check(
+            Blas::new(&stream),
+            expect![
+                "NOT_FOUND: cuBLAS is not installed: looked for libcublas.so.13, libcublas.so.12, libcublas.so: libcublas.so.13: cannot open shared object file: No such file or directory"
+            ],
+        );
+    });
+}
