@@ -39,6 +39,7 @@
 //! - [`kernels!`], [`launch!`]: kernels from PTX, cubins and fatbins, with prototypes that are checked.
 //! - [`PerDevice`]: values that exist once for each device.
 //! - [`Blas`]: matrix products by cuBLAS.
+//! - [`nccl`]: collectives by NCCL.
 //! - [`cudarc`](https://docs.rs/cudarc) is re-exported: [`CudaStream::as_raw`] returns its handle, for
 //!   everything else that the CUDA libraries offer.
 //!
@@ -92,6 +93,7 @@ mod driver;
 mod kernel;
 mod library;
 mod module;
+pub mod nccl;
 mod per_device;
 mod stream;
 

@@ -7,6 +7,7 @@ mod absent;
 mod blas;
 mod errors;
 mod kernels;
+mod nccl;
 mod per_device;
 mod standin;
 mod stream;

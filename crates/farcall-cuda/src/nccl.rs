@@ -1,0 +1,416 @@
+//! Collectives by NCCL, on the handler's stream.
+//!
+//! A [`Communicator`] is one rank of a group of devices. There are three ways to get one:
+//!
+//! - XLA's own communicator for the call: [`Collectives`](crate::extension::Collectives).
+//! - [`Communicator::alone`]: a group of one.
+//! - [`Communicator::join`]: a group whose members exchange a [`UniqueId`] themselves, through an attribute
+//!   of the call or the application's user data, for example.
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::fmt;
+use std::marker::PhantomData;
+use std::ptr::null_mut;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use cudarc::driver::sys as driver_sys;
+use cudarc::nccl::sys;
+use farcall_ffi::half::{bf16, f16};
+use farcall_ffi::{Element, Error, Result, StatusCode};
+
+use crate::array::GpuArray;
+use crate::driver::{CurrentContext, Driver};
+use crate::library::{LibraryFiles, function_table};
+use crate::stream::CudaStream;
+
+function_table! {
+    /// Functions of NCCL.
+    struct Functions of NCCL, sys::ncclResult_t;
+
+    fn ncclGetUniqueId(*mut sys::ncclUniqueId);
+    fn ncclCommInitRank(*mut sys::ncclComm_t, c_int, sys::ncclUniqueId, c_int);
+    fn ncclCommDestroy(sys::ncclComm_t);
+    fn ncclCommCount(sys::ncclComm_t, *mut c_int);
+    fn ncclCommUserRank(sys::ncclComm_t, *mut c_int);
+    fn ncclAllReduce(
+        *const c_void, *mut c_void, usize, sys::ncclDataType_t, sys::ncclRedOp_t, sys::ncclComm_t,
+        sys::cudaStream_t,
+    );
+    fn ncclAllGather(
+        *const c_void, *mut c_void, usize, sys::ncclDataType_t, sys::ncclComm_t, sys::cudaStream_t,
+    );
+    fn ncclReduceScatter(
+        *const c_void, *mut c_void, usize, sys::ncclDataType_t, sys::ncclRedOp_t, sys::ncclComm_t,
+        sys::cudaStream_t,
+    );
+    fn ncclBroadcast(
+        *const c_void, *mut c_void, usize, sys::ncclDataType_t, c_int, sys::ncclComm_t, sys::cudaStream_t,
+    );
+    unchecked {
+        fn ncclGetErrorString(u32) -> *const c_char;
+        fn ncclGetLastError(sys::ncclComm_t) -> *const c_char;
+    }
+    optional {}
+}
+
+/// The files of NCCL: the name under which JAX loads it, then the name in folders for development.
+const NCCL: LibraryFiles = LibraryFiles { title: "NCCL", files: &["libnccl.so.2", "libnccl.so"] };
+
+/// Names a group of devices while its members join. One member makes it, and the application gives it to the
+/// others.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct UniqueId([u8; UniqueId::SIZE]);
+
+impl UniqueId {
+    /// Size in bytes.
+    pub const SIZE: usize = size_of::<sys::ncclUniqueId>();
+
+    /// Makes an id, and opens a port of this process for the members that join.
+    ///
+    /// # Errors
+    /// `NOT_FOUND` if NCCL is not installed, or NCCL's own error.
+    pub fn new() -> Result<UniqueId> {
+        let nccl = Functions::get()?;
+        let mut id = sys::ncclUniqueId { internal: [0; UniqueId::SIZE] };
+        // SAFETY: the pointer is valid.
+        nccl.check("ncclGetUniqueId", unsafe { (nccl.ncclGetUniqueId)(&mut id) })?;
+        Ok(UniqueId(id.internal.map(|byte| byte.to_ne_bytes()[0])))
+    }
+
+    /// Returns the id in these bytes, which [`as_bytes`](Self::as_bytes) returned in another process.
+    pub const fn from_bytes(bytes: [u8; UniqueId::SIZE]) -> UniqueId {
+        UniqueId(bytes)
+    }
+
+    /// The id as bytes, to be sent to other processes.
+    pub const fn as_bytes(&self) -> &[u8; UniqueId::SIZE] {
+        &self.0
+    }
+
+    fn raw(&self) -> sys::ncclUniqueId {
+        sys::ncclUniqueId { internal: self.0.map(|byte| c_char::from_ne_bytes([byte])) }
+    }
+}
+
+impl fmt::Debug for UniqueId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("UniqueId").finish_non_exhaustive()
+    }
+}
+
+/// An element type of collectives.
+pub trait NcclElement: Element + sealed::Sealed {}
+
+mod sealed {
+    use cudarc::nccl::sys;
+
+    pub trait Sealed {
+        const TYPE: sys::ncclDataType_t;
+    }
+}
+
+macro_rules! nccl_elements {
+    ($($ty:ty: $data:ident;)*) => {$(
+        impl sealed::Sealed for $ty {
+            const TYPE: sys::ncclDataType_t = sys::ncclDataType_t::$data;
+        }
+
+        impl NcclElement for $ty {}
+    )*};
+}
+
+nccl_elements! {
+    i8: ncclInt8;
+    u8: ncclUint8;
+    i32: ncclInt32;
+    u32: ncclUint32;
+    i64: ncclInt64;
+    u64: ncclUint64;
+    f16: ncclFloat16;
+    bf16: ncclBfloat16;
+    f32: ncclFloat32;
+    f64: ncclFloat64;
+}
+
+/// Operation that combines the elements of all ranks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ReduceOp {
+    /// Sum.
+    Sum,
+    /// Product.
+    Product,
+    /// Maximum.
+    Max,
+    /// Minimum.
+    Min,
+    /// Sum, divided by the number of ranks.
+    Average,
+}
+
+impl ReduceOp {
+    fn raw(self) -> sys::ncclRedOp_t {
+        match self {
+            ReduceOp::Sum => sys::ncclRedOp_t::ncclSum,
+            ReduceOp::Product => sys::ncclRedOp_t::ncclProd,
+            ReduceOp::Max => sys::ncclRedOp_t::ncclMax,
+            ReduceOp::Min => sys::ncclRedOp_t::ncclMin,
+            ReduceOp::Average => sys::ncclRedOp_t::ncclAvg,
+        }
+    }
+}
+
+/// One rank of a group of devices. All ranks of a group call the same collectives in the same order, each
+/// with its own stream and arrays.
+///
+/// Collectives can be recorded into a CUDA graph; communicators are made before, in the initialize stage.
+pub struct Communicator<'a> {
+    /// NCCL allows one thread at a time to use a communicator.
+    rank: Mutex<Rank>,
+    owner: PhantomData<&'a ()>,
+}
+
+struct Rank {
+    nccl: &'static Functions,
+    raw: sys::ncclComm_t,
+    /// Destroys the communicator at the end; `None` if XLA owns it.
+    owned: Option<(&'static Driver, driver_sys::CUcontext)>,
+}
+
+// SAFETY: any thread may use a communicator, if no other thread uses it at the same time.
+unsafe impl Send for Rank {}
+
+impl Communicator<'static> {
+    /// Makes a group that consists of the stream's device.
+    ///
+    /// # Errors
+    /// Same errors as [`join`](Self::join).
+    pub fn alone(stream: &CudaStream) -> Result<Communicator<'static>> {
+        stream.expect_not_capturing("communicators cannot be made")?;
+        Communicator::join(stream, &UniqueId::new()?, 1, 0)
+    }
+
+    /// Joins a group of `ranks` devices with the stream's device as number `rank`, and waits until all
+    /// members have joined.
+    ///
+    /// # Errors
+    /// `FAILED_PRECONDITION` if the stream is being recorded into a CUDA graph, `INVALID_ARGUMENT` if there
+    /// is no such rank, `NOT_FOUND` if NCCL is not installed, or NCCL's own error.
+    pub fn join(
+        stream: &CudaStream,
+        id: &UniqueId,
+        ranks: usize,
+        rank: usize,
+    ) -> Result<Communicator<'static>> {
+        let (driver, nccl) = (stream.driver(), Functions::get()?);
+        stream.expect_not_capturing("communicators cannot be made")?;
+        let (Ok(ranks), Ok(rank), true) = (c_int::try_from(ranks), c_int::try_from(rank), rank < ranks)
+        else {
+            return Err(Error::invalid_argument(format!("a group of {ranks} ranks has no rank {rank}")));
+        };
+        let (mut raw, mut context) = (null_mut(), null_mut());
+        // SAFETY: the pointer is valid.
+        driver.check("cuCtxGetCurrent", unsafe { (driver.cuCtxGetCurrent)(&mut context) })?;
+        // SAFETY: the pointer is valid, and the id is one of NCCL or is refused by it.
+        let status = unsafe { (nccl.ncclCommInitRank)(&mut raw, ranks, id.raw(), rank) };
+        nccl.check("ncclCommInitRank", status)?;
+        Ok(Communicator::new(Rank { nccl, raw, owned: Some((driver, context)) }))
+    }
+}
+
+impl<'a> Communicator<'a> {
+    fn new(rank: Rank) -> Communicator<'a> {
+        Communicator { rank: Mutex::new(rank), owner: PhantomData }
+    }
+
+    /// Wraps a communicator that something else owns.
+    ///
+    /// # Errors
+    /// `NOT_FOUND` if NCCL is not installed.
+    ///
+    /// # Safety
+    /// The communicator is one of NCCL, is valid for `'a`, and nothing else uses it at the same time.
+    pub unsafe fn from_raw(raw: sys::ncclComm_t) -> Result<Communicator<'a>> {
+        Ok(Communicator::new(Rank { nccl: Functions::get()?, raw, owned: None }))
+    }
+
+    fn rank(&self) -> MutexGuard<'_, Rank> {
+        self.rank.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the number of ranks in the group, and the own rank.
+    ///
+    /// # Errors
+    /// NCCL's own error.
+    pub fn size_and_rank(&self) -> Result<(usize, usize)> {
+        let rank = self.rank();
+        let (mut size, mut own) = (0, 0);
+        // SAFETY: the communicator and the pointer are valid.
+        rank.check("ncclCommCount", unsafe { (rank.nccl.ncclCommCount)(rank.raw, &mut size) })?;
+        // SAFETY: the communicator and the pointer are valid.
+        rank.check("ncclCommUserRank", unsafe { (rank.nccl.ncclCommUserRank)(rank.raw, &mut own) })?;
+        Ok((usize::try_from(size)?, usize::try_from(own)?))
+    }
+
+    /// Combines the elements of `from` on all ranks, and writes them to `to` on all ranks.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` if the numbers of elements differ, or NCCL's own error.
+    pub fn all_reduce<T: NcclElement>(
+        &self,
+        stream: &CudaStream,
+        op: ReduceOp,
+        from: &(impl GpuArray<Element = T> + ?Sized),
+        to: &mut (impl GpuArray<Element = T> + ?Sized),
+    ) -> Result<()> {
+        expect_count(from.count(), to.count())?;
+        let (rank, stream) = (self.rank(), stream.as_raw().cast());
+        // SAFETY: the arrays have as many elements of this type; the communicator and the stream are valid.
+        let status = unsafe {
+            (rank.nccl.ncclAllReduce)(
+                source(from),
+                target(to),
+                from.count(),
+                T::TYPE,
+                op.raw(),
+                rank.raw,
+                stream,
+            )
+        };
+        rank.check("ncclAllReduce", status)
+    }
+
+    /// Writes the elements of `from` of all ranks to `to` on all ranks, in the order of the ranks.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` unless `to` has as many elements as the `from` of all ranks, or NCCL's own error.
+    pub fn all_gather<T: NcclElement>(
+        &self,
+        stream: &CudaStream,
+        from: &(impl GpuArray<Element = T> + ?Sized),
+        to: &mut (impl GpuArray<Element = T> + ?Sized),
+    ) -> Result<()> {
+        let (ranks, _) = self.size_and_rank()?;
+        expect_count(from.count().saturating_mul(ranks), to.count())?;
+        let (rank, stream) = (self.rank(), stream.as_raw().cast());
+        // SAFETY: `to` has as many elements of this type as the group sends; the communicator and the stream
+        // are valid.
+        let status = unsafe {
+            (rank.nccl.ncclAllGather)(source(from), target(to), from.count(), T::TYPE, rank.raw, stream)
+        };
+        rank.check("ncclAllGather", status)
+    }
+
+    /// Combines the elements of `from` on all ranks, and writes one part of them to each rank's `to`, in the
+    /// order of the ranks.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` unless `from` has as many elements as the `to` of all ranks, or NCCL's own error.
+    pub fn reduce_scatter<T: NcclElement>(
+        &self,
+        stream: &CudaStream,
+        op: ReduceOp,
+        from: &(impl GpuArray<Element = T> + ?Sized),
+        to: &mut (impl GpuArray<Element = T> + ?Sized),
+    ) -> Result<()> {
+        let (ranks, _) = self.size_and_rank()?;
+        expect_count(from.count(), to.count().saturating_mul(ranks))?;
+        let (rank, stream) = (self.rank(), stream.as_raw().cast());
+        // SAFETY: `from` has a part of this type for each rank; the communicator and the stream are valid.
+        let status = unsafe {
+            let (from, parts) = (source(from), to.count());
+            (rank.nccl.ncclReduceScatter)(from, target(to), parts, T::TYPE, op.raw(), rank.raw, stream)
+        };
+        rank.check("ncclReduceScatter", status)
+    }
+
+    /// Writes the elements of the `from` of rank `root` to the `to` of all ranks.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` if the numbers of elements differ, or NCCL's own error.
+    pub fn broadcast<T: NcclElement>(
+        &self,
+        stream: &CudaStream,
+        root: usize,
+        from: &(impl GpuArray<Element = T> + ?Sized),
+        to: &mut (impl GpuArray<Element = T> + ?Sized),
+    ) -> Result<()> {
+        expect_count(from.count(), to.count())?;
+        let root = c_int::try_from(root)?;
+        let (rank, stream) = (self.rank(), stream.as_raw().cast());
+        // SAFETY: the arrays have as many elements of this type; the communicator and the stream are valid.
+        let status = unsafe {
+            (rank.nccl.ncclBroadcast)(source(from), target(to), from.count(), T::TYPE, root, rank.raw, stream)
+        };
+        rank.check("ncclBroadcast", status)
+    }
+}
+
+fn expect_count(from: usize, to: usize) -> Result<()> {
+    if from == to {
+        return Ok(());
+    }
+    Err(Error::invalid_argument(format!("the collective returns {from} elements, but the result has {to}")))
+}
+
+fn source(array: &(impl GpuArray + ?Sized)) -> *const c_void {
+    array.start().cast()
+}
+
+fn target(array: &mut (impl GpuArray + ?Sized)) -> *mut c_void {
+    array.start().cast_mut().cast()
+}
+
+impl Rank {
+    fn check(&self, function: &str, status: u32) -> Result<()> {
+        if status == 0 { Ok(()) } else { Err(self.nccl.error(function, status, self.raw)) }
+    }
+}
+
+impl Functions {
+    fn check(&self, function: &str, status: u32) -> Result<()> {
+        if status == 0 { Ok(()) } else { Err(self.error(function, status, null_mut())) }
+    }
+
+    /// Makes the error of a status: its text, and the last message of the communicator.
+    #[cold]
+    fn error(&self, function: &str, status: u32, communicator: sys::ncclComm_t) -> Error {
+        use sys::ncclResult_t as Status;
+        let code = match status {
+            status if status == Status::ncclInvalidArgument as u32 => StatusCode::InvalidArgument,
+            status if status == Status::ncclInvalidUsage as u32 => StatusCode::FailedPrecondition,
+            status if status == Status::ncclRemoteError as u32 => StatusCode::Unavailable,
+            status if status == Status::ncclTimeout as u32 => StatusCode::DeadlineExceeded,
+            _ => StatusCode::Internal,
+        };
+        let text = |text: *const c_char| {
+            // SAFETY: NCCL's texts are null-terminated; they are copied before the next call.
+            (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
+        };
+        // SAFETY: the function accepts any number.
+        let reason = text(unsafe { (self.ncclGetErrorString)(status) });
+        // SAFETY: the communicator is null or valid.
+        let details = text(unsafe { (self.ncclGetLastError)(communicator) }).filter(|text| !text.is_empty());
+        let reason = reason.unwrap_or_else(|| format!("status {status}"));
+        let details = details.map_or_else(String::new, |details| format!(": {}", details.trim_end()));
+        Error::new(code, format!("{function}: {reason}{details}"))
+    }
+}
+
+impl Drop for Rank {
+    fn drop(&mut self) {
+        let Some((driver, context)) = self.owned else { return };
+        // SAFETY: the context existed when the communicator was made. Hosts keep the contexts of their
+        // devices until they shut the driver down.
+        let current = unsafe { CurrentContext::push(driver, context) };
+        if current.is_some() {
+            // SAFETY: the communicator is valid, and nothing uses it any more.
+            unsafe { (self.nccl.ncclCommDestroy)(self.raw) };
+        }
+    }
+}
+
+impl fmt::Debug for Communicator<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Communicator").finish_non_exhaustive()
+    }
+}
