@@ -40,6 +40,8 @@
 //! - [`PerDevice`]: values that exist once for each device.
 //! - [`Blas`]: matrix products by cuBLAS.
 //! - [`nccl`]: collectives by NCCL.
+//! - [`extension`]: extensions of the interface that XLA's GPU backend offers: recording of CUDA graphs, and
+//!   XLA's own communicators.
 //! - [`cudarc`](https://docs.rs/cudarc) is re-exported: [`CudaStream::as_raw`] returns its handle, for
 //!   everything else that the CUDA libraries offer.
 //!
@@ -90,6 +92,7 @@
 mod array;
 mod blas;
 mod driver;
+pub mod extension;
 mod kernel;
 mod library;
 mod module;

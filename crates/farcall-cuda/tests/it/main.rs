@@ -6,6 +6,8 @@
 mod absent;
 mod blas;
 mod errors;
+mod extension;
+mod extension_layout;
 mod kernels;
 mod nccl;
 mod per_device;

@@ -1,0 +1,403 @@
+//! Extensions of the interface: how a handler finds and uses them, with a stand-in for the host's side.
+
+use std::cell::RefCell;
+use std::ffi::{CStr, c_char, c_void};
+use std::ptr::{null, null_mut};
+
+use expect_test::expect;
+use farcall_cuda::extension::abi::{self, Command, KernelArgs, RecordApi, RecordContext, RecordFrame};
+use farcall_cuda::extension::{Clique, CliqueMode, Collectives, Recorder};
+use farcall_cuda::nccl::ReduceOp;
+use farcall_cuda::{CudaStream, PerDevice, kernels};
+use farcall_ffi::abi::{Error as HostError, Extension, ExtensionId};
+use farcall_ffi::prelude::*;
+use farcall_ffi::testing::Call;
+use farcall_testing::process::alone;
+
+use crate::errors::check;
+use crate::standin::{STREAM, Standin};
+
+const PTX: &str = ".visible .entry scale(.param .u64 x, .param .u64 y, .param .f32 by) { ret; }";
+
+kernels! {
+    struct Kernels = PTX.as_bytes();
+    fn scale(x: *const f32, y: *mut f32, by: f32);
+}
+
+static KERNELS: PerDevice<Kernels> = PerDevice::new();
+
+#[stage(initialize)]
+fn load(stream: &CudaStream) -> Result<()> {
+    KERNELS.get_or_init(stream, Kernels::load).map(drop)
+}
+
+/// A record function, which the test calls as an execute function: its frame is the same.
+#[handler(name = "recorded", platform = "CUDA", initialize = load)]
+fn recorded(x: &GpuBuffer<f32>, y: &mut GpuBuffer<f32>, stream: &CudaStream, host: &Context) -> Result<()> {
+    let Some(recorder) = Recorder::of(host)? else {
+        return Err(Error::unknown("nothing records"));
+    };
+    let kernels = KERNELS.get(stream)?;
+    let first = recorder.launch(&kernels.scale, (2, 3), 64, 128u32, (&x, &y, &2.5f32), &[])?;
+    let second = recorder.copy(x, y, &[first])?;
+    recorder.join(&[first, second]).map(drop)
+}
+
+#[handler(name = "gives_up", platform = "CUDA")]
+fn gives_up(host: &Context) -> Result<()> {
+    Recorder::of(host)?.expect("the test has a recorder").capture_stream()
+}
+
+thread_local! {
+    static LOG: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
+fn log(line: String) {
+    LOG.with_borrow_mut(|log| *log += &(line + "\n"));
+}
+
+fn taken() -> String {
+    LOG.take()
+}
+
+/// Prints the arguments of the only kernel, of which the last is a number.
+unsafe fn print(args: *const KernelArgs) -> String {
+    // SAFETY: the test's kernel has three arguments.
+    let args = unsafe {
+        assert_eq!((*args).num_args, 3);
+        std::slice::from_raw_parts((*args).args, 3)
+    };
+    let kinds: Vec<_> = args.iter().map(|arg| (arg.r#type, arg.size)).collect();
+    assert_eq!(kinds, [(abi::DEVICE_PTR, 0), (abi::DEVICE_PTR, 0), (abi::HOST_VALUE, 4)]);
+    // SAFETY: the value is an `f32`.
+    let by = unsafe { *args[2].arg_address.cast::<f32>() };
+    format!("{:?}, {:?}, {by}", args[0].arg_address, args[1].arg_address)
+}
+
+unsafe fn print_commands(commands: *const *const Command, count: u32) -> String {
+    // SAFETY: the handler passes as many commands.
+    let commands = unsafe { std::slice::from_raw_parts(commands, count as usize) };
+    commands.iter().map(|command| format!(" after {command:?}")).collect()
+}
+
+/// A command is the number of commands so far.
+fn next() -> *const Command {
+    let count = LOG.with_borrow(|log| log.lines().count());
+    std::ptr::without_provenance(count)
+}
+
+unsafe extern "C" fn create_launch(
+    _: *mut RecordContext,
+    name: *const c_char,
+    kernel: *const c_void,
+    size: i64,
+    format: u32,
+    dims: abi::RecordLaunchDims,
+    shared: u32,
+    pdl: i32,
+    args: *const KernelArgs,
+    dependencies: *const *const Command,
+    count: u32,
+    out: *mut *const Command,
+) -> *mut HostError {
+    // SAFETY: the handler passes valid pointers.
+    unsafe {
+        let (name, args) = (CStr::from_ptr(name).to_str().unwrap(), print(args));
+        let (grid, block, cluster) = (dims.grid, dims.block, dims.cluster);
+        assert!(!kernel.is_null());
+        log(format!(
+            "launch {name} ({size}, {format}) {}×{}×{}, {}×{}×{}, {}×{}×{}, {shared}, {pdl}, ({args}){}",
+            grid.x,
+            grid.y,
+            grid.z,
+            block.x,
+            block.y,
+            block.z,
+            cluster.x,
+            cluster.y,
+            cluster.z,
+            print_commands(dependencies, count)
+        ));
+        *out = next();
+    }
+    null_mut()
+}
+
+unsafe extern "C" fn update_launch(
+    _: *mut RecordContext,
+    command: *const Command,
+    args: *const KernelArgs,
+) -> *mut HostError {
+    // SAFETY: the handler passes valid pointers.
+    log(format!("update {command:?}: ({})", unsafe { print(args) }));
+    null_mut()
+}
+
+unsafe extern "C" fn create_copy(
+    _: *mut RecordContext,
+    to: *mut c_void,
+    from: *mut c_void,
+    size: i64,
+    dependencies: *const *const Command,
+    count: u32,
+    out: *mut *const Command,
+) -> *mut HostError {
+    // SAFETY: the handler passes valid pointers.
+    unsafe {
+        log(format!("copy {to:?}, {from:?}, {size}{}", print_commands(dependencies, count)));
+        *out = next();
+    }
+    null_mut()
+}
+
+unsafe extern "C" fn update_copy(
+    _: *mut RecordContext,
+    command: *const Command,
+    to: *mut c_void,
+    from: *mut c_void,
+    size: i64,
+) -> *mut HostError {
+    log(format!("update {command:?}: {to:?}, {from:?}, {size}"));
+    null_mut()
+}
+
+unsafe extern "C" fn request_capture(_: *mut RecordContext) -> *mut HostError {
+    log("capture the stream".to_owned());
+    null_mut()
+}
+
+unsafe extern "C" fn create_empty(
+    _: *mut RecordContext,
+    dependencies: *const *const Command,
+    count: u32,
+    out: *mut *const Command,
+) -> *mut HostError {
+    // SAFETY: the handler passes valid pointers.
+    unsafe {
+        log(format!("nothing{}", print_commands(dependencies, count)));
+        *out = next();
+    }
+    null_mut()
+}
+
+const API: RecordApi = RecordApi {
+    create_launch: Some(create_launch),
+    update_launch: Some(update_launch),
+    create_memcpy_d2d: Some(create_copy),
+    update_memcpy_d2d: Some(update_copy),
+    request_stream_capture: Some(request_capture),
+    create_empty_command: Some(create_empty),
+};
+
+fn header(size: usize, extension_type: i64, minor_version: i32) -> Extension {
+    let id = ExtensionId { extension_type, major_version: 0, minor_version };
+    Extension { struct_size: size, id, next: null() }
+}
+
+#[test]
+fn a_record_function_creates_and_updates_commands() {
+    alone("extension::a_record_function_creates_and_updates_commands", || {
+        let Some(_standin) = Standin::open() else { return };
+        let (mut commands, mut num_commands) = ([null(); 4], 0);
+        let mut call = |action, max_commands, minor, address: usize| {
+            let mut frame = RecordFrame {
+                record_ctx: null_mut(),
+                api: &API,
+                action,
+                commands: commands.as_mut_ptr(),
+                num_commands: &mut num_commands,
+                max_commands,
+            };
+            let record = abi::RecordExtension {
+                extension_base: header(abi::RecordExtension::STRUCT_SIZE, abi::RECORD, minor),
+                record_frame: &mut frame,
+            };
+            // The host has other extensions, too.
+            let first = Extension { next: &record.extension_base, ..header(size_of::<Extension>(), 7, 0) };
+            let call = Call::to::<recorded>().gpu_operand::<f32>(address, &[6]);
+            let call = call.gpu_result::<f32>(address + 0x100, &[6]).on_stream(STREAM, 0);
+            // SAFETY: the extensions are valid until the call is over.
+            unsafe { call.extensions(&first) }.run()
+        };
+        check(call(abi::CREATE, 4, 2, 0x1000), expect!["()"]);
+        expect![[r#"
+            launch scale (0, 2) 2×3×1, 64×1×1, 0×0×0, 128, 0, (0x1000, 0x1100, 2.5)
+            copy 0x1100, 0x1000, 24 after 0x1
+            nothing after 0x1 after 0x2
+        "#]]
+        .assert_eq(&taken());
+        check(call(abi::UPDATE, 4, 2, 0x2000), expect!["()"]);
+        expect![[r#"
+            update 0x1: (0x2000, 0x2100, 2.5)
+            update 0x2: 0x2100, 0x2000, 24
+        "#]]
+        .assert_eq(&taken());
+        check(
+            call(abi::CREATE, 4, 2, 0x1000),
+            expect!["RESOURCE_EXHAUSTED: recorded: the host records at most 4 commands of a call"],
+        );
+        check(
+            call(abi::CREATE, 4, 3, 0x1000),
+            expect![
+                "UNIMPLEMENTED: recorded: the host's extension for recording has version 0.3, but farcall-cuda was made for 0.2"
+            ],
+        );
+        num_commands = 1;
+        let (mut commands, mut num_commands) = ([null(); 4], num_commands);
+        let mut frame = RecordFrame {
+            record_ctx: null_mut(),
+            api: &API,
+            action: abi::UPDATE,
+            commands: commands.as_mut_ptr(),
+            num_commands: &mut num_commands,
+            max_commands: 4,
+        };
+        let record = abi::RecordExtension {
+            extension_base: header(abi::RecordExtension::STRUCT_SIZE, abi::RECORD, 2),
+            record_frame: &mut frame,
+        };
+        let call = Call::to::<recorded>().gpu_operand::<f32>(0x1000, &[6]);
+        let call = call.gpu_result::<f32>(0x1100, &[6]).on_stream(STREAM, 0);
+        // SAFETY: the extension is valid until the call is over.
+        check(
+            unsafe { call.extensions(&record.extension_base) }.run(),
+            expect![
+                "FAILED_PRECONDITION: recorded: the update has more commands than were recorded, which are 1"
+            ],
+        );
+        taken();
+        // SAFETY: the extension is valid until the call is over.
+        check(unsafe { Call::to::<gives_up>().extensions(&record.extension_base) }.run(), expect!["()"]);
+        assert_eq!(taken(), "capture the stream\n");
+    });
+}
+
+#[test]
+fn hosts_without_the_extensions() {
+    alone("extension::hosts_without_the_extensions", || {
+        let Some(_standin) = Standin::open() else { return };
+        let call = |minor| {
+            let call = Call::to::<recorded>().host_version(minor).gpu_operand::<f32>(0x1000, &[6]);
+            call.gpu_result::<f32>(0x1100, &[6]).on_stream(STREAM, 0).run()
+        };
+        check(call(5), expect!["UNKNOWN: recorded: nothing records"]);
+        check(call(4), expect!["UNKNOWN: recorded: nothing records"]);
+        let small = header(size_of::<Extension>(), abi::RECORD, 2);
+        // SAFETY: the extension is valid until the call is over.
+        check(
+            unsafe { Call::to::<gives_up>().extensions(&small) }.run(),
+            expect!["INTERNAL: gives_up: the host's extension for recording has 32 bytes"],
+        );
+    });
+}
+
+const NEEDED: &str = "the test has communicators";
+
+#[stage(prepare)]
+fn request(replicas: &[i64], host: &Context) -> Result<()> {
+    let collectives = Collectives::of(host)?.expect(NEEDED);
+    let clique = Clique { mode: CliqueMode::FlattenedId, groups: &[replicas, &[9]], id: 5 };
+    collectives.request(&clique)?;
+    collectives.request_windows(&clique, &[(std::ptr::without_provenance(0x7000), 64)])
+}
+
+#[handler(name = "all_reduce", platform = "CUDA", prepare = request)]
+fn all_reduce(
+    x: &GpuBuffer<f32>,
+    replicas: &[i64],
+    y: &mut GpuBuffer<f32>,
+    stream: &CudaStream,
+    host: &Context,
+) -> Result<()> {
+    let collectives = Collectives::of(host)?.expect(NEEDED);
+    let clique = Clique { mode: CliqueMode::FlattenedId, groups: &[replicas, &[9]], id: 5 };
+    let (window, offset) = collectives.window(&clique, std::ptr::without_provenance(0x7008))?;
+    assert_eq!((window.addr(), offset), (0x11, 8));
+    collectives.communicator(&clique)?.all_reduce(stream, ReduceOp::Sum, x, y)
+}
+
+unsafe fn print_groups(groups: *const abi::ReplicaGroup, count: usize) -> String {
+    // SAFETY: the handler passes as many groups.
+    let groups = unsafe { std::slice::from_raw_parts(groups, count) };
+    // SAFETY: a group has as many ids.
+    let ids = |group: &abi::ReplicaGroup| unsafe { std::slice::from_raw_parts(group.ids, group.size) };
+    groups.iter().map(|group| format!("{:?}", ids(group))).collect()
+}
+
+unsafe extern "C" fn request_communicator(
+    _: *const abi::CollectivesExtension,
+    args: *mut abi::CommunicatorRequestArgs,
+) -> *mut HostError {
+    // SAFETY: the handler passes valid arguments.
+    unsafe {
+        let groups = print_groups((*args).groups, (*args).num_groups);
+        log(format!("request {} {groups} {}", (*args).group_mode, (*args).communication_id));
+    }
+    null_mut()
+}
+
+unsafe extern "C" fn get_communicator(
+    _: *const abi::CollectivesExtension,
+    args: *mut abi::CommunicatorGetArgs,
+) -> *mut HostError {
+    // SAFETY: the handler passes valid arguments.
+    unsafe {
+        let groups = print_groups((*args).groups, (*args).num_groups);
+        log(format!("get {} {groups} {}", (*args).group_mode, (*args).communication_id));
+        (*args).communicator = std::ptr::without_provenance_mut(0x300);
+    }
+    null_mut()
+}
+
+unsafe extern "C" fn request_window(
+    _: *const abi::CollectivesExtension,
+    args: *mut abi::WindowRequestArgs,
+) -> *mut HostError {
+    // SAFETY: the handler passes valid arguments.
+    unsafe {
+        let region = &*(*args).regions;
+        log(format!("window {:?}+{}, {} region", region.buffer, region.byte_size, (*args).num_regions));
+    }
+    null_mut()
+}
+
+unsafe extern "C" fn get_window(
+    _: *const abi::CollectivesExtension,
+    args: *mut abi::WindowGetArgs,
+) -> *mut HostError {
+    // SAFETY: the handler passes valid arguments.
+    unsafe {
+        (*args).window = std::ptr::without_provenance_mut(0x11);
+        (*args).window_offset = (*args).buffer.addr() - 0x7000;
+    }
+    null_mut()
+}
+
+#[test]
+fn a_handler_uses_the_communicator_of_the_host() {
+    alone("extension::a_handler_uses_the_communicator_of_the_host", || {
+        let Some(standin) = Standin::open_with(&[("nccl", "libnccl.so.2")]) else { return };
+        let collectives = abi::CollectivesExtension {
+            extension_base: header(abi::CollectivesExtension::STRUCT_SIZE, abi::COLLECTIVES, 2),
+            state: null_mut(),
+            request_communicator: Some(request_communicator),
+            get_communicator: Some(get_communicator),
+            request_window: Some(request_window),
+            get_window: Some(get_window),
+        };
+        let call = Call::to::<all_reduce>().attr("replicas", vec![0i64, 2]).on_stream(STREAM, 0);
+        let call = call.gpu_operand::<f32>(0x1000, &[6]).gpu_result::<f32>(0x2000, &[6]);
+        // SAFETY: the extension is valid until the call is over.
+        check(unsafe { call.extensions(&collectives.extension_base) }.run(), expect!["()"]);
+        expect![[r#"
+            request 3 [0, 2][9] 5
+            window 0x7000+64, 1 region
+            get 3 [0, 2][9] 5
+        "#]]
+        .assert_eq(&taken());
+        expect![[r#"
+            ncclAllReduce(0x1000, 0x2000, 6, type 7, op 0, 0x300, 0x5000)
+        "#]]
+        .assert_eq(&standin.log());
+    });
+}
