@@ -116,7 +116,7 @@ impl<T: Element, const RANK: usize> Buffer<T, RANK> {
         unsafe { std::slice::from_raw_parts_mut(self.view.data.cast(), self.view.len) }
     }
 
-    pub(crate) fn view(&self) -> &View {
+    pub(crate) fn checked_view(&self) -> &View {
         &self.view
     }
 
@@ -210,7 +210,7 @@ impl AnyBuffer {
         self.view.len == 0
     }
 
-    pub(crate) fn view(&self) -> &View {
+    pub(crate) fn checked_view(&self) -> &View {
         &self.view
     }
 

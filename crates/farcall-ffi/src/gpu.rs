@@ -79,7 +79,7 @@ impl<T: Element, const RANK: usize> GpuBuffer<T, RANK> {
 
     /// Number of elements.
     pub fn len(&self) -> usize {
-        self.0.view().len()
+        self.0.checked_view().len()
     }
 
     /// Returns true if there are no elements.
@@ -89,17 +89,17 @@ impl<T: Element, const RANK: usize> GpuBuffer<T, RANK> {
 
     /// Size of the elements in bytes.
     pub fn size(&self) -> usize {
-        self.0.view().size()
+        self.0.checked_view().size()
     }
 
     /// Address of the first element on the device; dangling if there are no elements.
     pub fn as_ptr(&self) -> *const T {
-        self.0.view().data().cast_const().cast()
+        self.0.checked_view().data().cast_const().cast()
     }
 
     /// Address of the first element on the device, for writing; dangling if there are no elements.
     pub fn as_mut_ptr(&mut self) -> *mut T {
-        self.0.view().data().cast()
+        self.0.checked_view().data().cast()
     }
 }
 
@@ -137,17 +137,17 @@ impl AnyGpuBuffer {
 
     /// Size of the elements in bytes; elements narrower than a byte take one byte each.
     pub fn size(&self) -> usize {
-        self.0.view().size()
+        self.0.checked_view().size()
     }
 
     /// Address of the first element on the device; dangling if there are no elements.
     pub fn as_ptr(&self) -> *const c_void {
-        self.0.view().data().cast_const().cast()
+        self.0.checked_view().data().cast_const().cast()
     }
 
     /// Address of the first element on the device, for writing; dangling if there are no elements.
     pub fn as_mut_ptr(&mut self) -> *mut c_void {
-        self.0.view().data().cast()
+        self.0.checked_view().data().cast()
     }
 
     /// Returns the buffer with its element type, and with its rank if `RANK` is given.
