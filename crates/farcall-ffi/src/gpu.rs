@@ -243,8 +243,9 @@ impl Context {
     }
 }
 
-/// Alignment of scratch memory on a GPU in bytes: that of CUDA's own allocations.
-const GPU_ALIGNMENT: usize = 256;
+/// Alignment that scratch memory on a GPU is requested with, in bytes. XLA refuses more than 16, although the
+/// memory of its allocator is aligned to 256 bytes.
+const GPU_ALIGNMENT: usize = 16;
 
 impl<T: Element> GpuScratch<'_, T> {
     /// Number of elements.

@@ -332,6 +332,9 @@ unsafe extern "C" fn device_memory_allocate(args: *mut abi::DeviceMemoryAllocate
     // SAFETY: the caller passes valid arguments; the context is a running call.
     let (running, size, alignment) =
         unsafe { (&*(*args).ctx.cast::<RunningCall<'_>>(), (*args).size, (*args).alignment) };
+    if running.device.stream.is_some() && alignment > MAX_GPU_ALIGNMENT {
+        return new_error(Error::invalid_argument(format!("Unsupported alignment: {alignment}")));
+    }
     let Ok(layout) = Layout::from_size_align(size.max(1), alignment.max(ALIGNMENT)) else {
         return new_error(Error::resource_exhausted("scratch memory of an impossible size"));
     };
@@ -351,6 +354,9 @@ unsafe extern "C" fn device_memory_free(args: *mut abi::DeviceMemoryFreeArgs) ->
     running.scratch.fetch_sub(size, Ordering::AcqRel);
     null_mut()
 }
+
+/// Maximum alignment in bytes that a handler may request on a GPU, as in XLA.
+const MAX_GPU_ALIGNMENT: usize = 16;
 
 /// Minimum alignment of scratch memory in bytes. Freeing assumes it, because the arguments do not contain the
 /// alignment.
