@@ -1,0 +1,22 @@
+//! Ops with kernels for the CPU and for CUDA. Each op has one signature and one name on both platforms.
+//!
+//! | op | CUDA kernel | gradient |
+//! | --- | --- | --- |
+//! | `custom_relu` | PTX, written by hand | yes |
+//! | `rms_norm` | CUDA C++ | yes |
+//! | `flash_attention` | CUDA C++, tensor cores | none |
+//! | `csr_matmul` | CUDA C++ | yes |
+//!
+//! `cargo build -p cuda-ops` builds `libcuda_ops.so`, and needs neither CUDA nor a GPU: the kernels are PTX in
+//! `kernels/`, which the driver compiles when a program is loaded. `cargo xtask ptx` makes the PTX from the
+//! CUDA C++ beside it.
+
+mod csr_matmul;
+mod custom_relu;
+mod flash_attention;
+mod rms_norm;
+
+farcall_ffi::library!(
+    "cuda_ops",
+    [..custom_relu::OPS, ..rms_norm::OPS, ..flash_attention::OPS, ..csr_matmul::OPS]
+);
