@@ -1,5 +1,5 @@
 //! The project's task runner: `cargo xtask demo`, `test`, `test-newest`, `jax-suite`, `hlo-texts`,
-//! `valgrind`, `bench`, `accuracy`, `size`, `guide`.
+//! `valgrind`, `bench`, `accuracy`, `size`, `ptx`, `guide`.
 //!
 //! Each task has one module. All outputs of tasks are under `target/`, except for generated pages in `docs/`.
 #![forbid(unsafe_code)]
@@ -11,6 +11,7 @@ mod demo;
 mod guide;
 mod hlo_texts;
 mod jax_suite;
+mod ptx;
 mod python;
 mod shell;
 mod size;
@@ -79,6 +80,10 @@ Tasks:
                  prints their sections, and their code by instruction set, crate, module and function
                  (the largest N of each, default 30). Fails if the command or the extension module is too
                  large. With FILES, prints the same figures for these executables or shared libraries instead.
+  ptx            Compiles the CUDA C++ of examples/cuda to the PTX beside it, with the compiler in NVIDIA's
+                 Python wheels (downloaded to target/cuda; 140 MB). Needs no GPU.
+  ptx --check    Compares the committed PTX with its sources, and assembles every file for sm_80, sm_90 and
+                 sm_100.
   guide          Builds the guide in docs/guide as a book with mdbook, which it installs from crates.io
                  under target/ if needed.
   guide test [PAGES]
@@ -110,6 +115,7 @@ fn main() -> ExitCode {
         ["guide", args @ ..] => guide::run(args),
         ["accuracy", step @ ..] if step.len() <= 1 => accuracy::run(step),
         ["size", args @ ..] => size::run(args),
+        ["ptx", args @ ..] => ptx::run(args),
         other => {
             eprintln!("error: no task `{}`\n\n{HELP}", other.join(" "));
             return ExitCode::from(2);

@@ -147,7 +147,8 @@ fn copy_files(from: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
-fn find_python() -> Result<&'static str> {
+/// Returns the name of an interpreter.
+pub(crate) fn find_python() -> Result<&'static str> {
     let found = ["python3", "python"].into_iter().find(|p| Command::new(p).arg("--version").output().is_ok());
     match found {
         Some(python) => Ok(python),
