@@ -19,7 +19,7 @@ Only `farcall._jax_internals` uses undocumented parts of JAX.
 
 import functools
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -41,6 +41,17 @@ if jax.__version_info__ < (0, 10):
     raise ImportError(f"farcall's ops are operations of JAX 0.10 and newer; this is JAX {jax.__version__}")
 
 _PLATFORMS = {"Host": "cpu", "CUDA": "cuda", "ROCM": "rocm"}
+
+
+def _jax_platform(platform: str) -> str:
+    """Returns JAX's name of a platform."""
+    return _PLATFORMS.get(platform, platform.lower())
+
+
+def _handler_platform(platform: str) -> str:
+    """Returns a platform of JAX as a handler names it."""
+    return next((own for own, known in _PLATFORMS.items() if known == platform), platform)
+
 
 #: Element types and shapes. Sizes are numbers, or symbolic dimensions of JAX.
 Types = tuple[tuple[str, tuple[Any, ...]], ...]
@@ -165,15 +176,28 @@ class OpPrimitive:
 
     def _register(self) -> None:
         """Registers the handlers with XLA, and the lowering with JAX."""
-        for platform, native in self.op._platforms.items():
-            known = _PLATFORMS.get(platform, platform.lower())
-            try:
-                mlir.register_lowering(self.primitive, self._lower, platform=known)
-            except NotImplementedError:
-                continue  # this JAX does not know the platform
-            jax.ffi.register_ffi_target(self.target, native.capsules(), platform=known)
+        # One rule serves all platforms, because the calls are equal: XLA chooses the handler of its platform.
+        mlir.register_lowering(self.primitive, self._lower)
+        self.register_handlers(self.op._platforms)
         if self.native.batch_partitionable:
             jax.ffi.register_ffi_target_as_batch_partitionable(self.target)
+
+    def register_handlers(self, platforms: Mapping[str, _farcall.Op]) -> None:
+        """Registers handlers with XLA, by platform."""
+        for platform, native in platforms.items():
+            jax.ffi.register_ffi_target(self.target, native.capsules(), platform=_jax_platform(platform))
+
+    def _check_platforms(self, context: mlir.LoweringRuleContext) -> None:
+        """Raises an error if the op has no handler for a platform that a program is lowered for."""
+        known = [_jax_platform(platform) for platform in self.op._platforms]
+        missing = [platform for platform in Internal.platforms(context) if platform not in known]
+        if missing:
+            name = self.native.local_name
+            raise NotImplementedError(
+                f"{self.name} has no handler for {' and '.join(missing)}, only for {', '.join(self.op._platforms)}: a library "
+                f"with `#[handler(name = \"{name}\", platform = \"{_handler_platform(missing[0])}\")]` adds one; load it before the "
+                f"program is lowered (`farcall guide cuda`)"
+            )
 
     def text(self, *, attributes: _farcall.Attributes, **_: Any) -> str:
         """Returns text that identifies the call."""
@@ -186,6 +210,7 @@ class OpPrimitive:
         attributes: _farcall.Attributes,
         num_batch_dims: int | None = None,
     ) -> Any:
+        self._check_platforms(context)
         call = self.infer(context.avals_in, attributes)
         if self.native.edition > 1 and Internal.is_exported(context):
             raise NotImplementedError(
@@ -487,6 +512,12 @@ def primitive_of(op: "Op") -> OpPrimitive:
             f"farcall.load(LIB, replace=True)"
         )
     return known
+
+
+def add_handlers(op: "Op", platforms: Mapping[str, _farcall.Op]) -> None:
+    """Registers handlers of an op that another library has added, if JAX has the op already."""
+    if (known := _PRIMITIVES.get(op.__name__, {}).get(op._native.edition)) is not None and known.op is op:
+        known.register_handlers(platforms)
 
 
 def _zeros(ty: tuple[str, Sequence[int]]) -> Any:

@@ -137,6 +137,12 @@ class Internal:
         return context.replace(module_context=context.module_context.replace(axis_context=axes))
 
     @staticmethod
+    def platforms(context: mlir.LoweringRuleContext) -> tuple[str, ...]:
+        """Returns the platforms that a call is lowered for. A branch of `jax.lax.platform_dependent` is lowered
+        for some of the program's platforms only."""
+        return tuple(context.platforms or context.module_context.platforms)
+
+    @staticmethod
     def partitioned_for(context: mlir.LoweringRuleContext) -> tuple[Any, ...]:
         """Returns the platforms that a program is lowered for, the number of devices, and the mesh in which
         the program is partitioned."""

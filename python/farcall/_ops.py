@@ -387,12 +387,42 @@ def _load(
         # Loading a library again returns the same ops, so that their users share JAX traces and compiled
         # programs.
         functions = tuple((platform, name, op.edition, *op.functions) for platform, op in sorted(platforms.items()))
-        ops[name] = _OPS.get(functions) or _OPS.setdefault(functions, Op(platforms, ops))
+        op = _OPS.get(functions) or _extended(name, platforms) or Op(platforms, ops)
+        ops[name] = _LATEST[name] = _OPS[functions] = op
     return {op._native.local_name: op for op in ops.values()}
 
 
 #: The ops of all libraries, which stay loaded, by name, edition and the addresses of their functions.
 _OPS: dict[tuple[Any, ...], Op] = {}
+
+
+#: The op of each name that was loaded last.
+_LATEST: dict[str, Op] = {}
+
+
+def _extended(name: str, platforms: dict[str, _farcall.Op]) -> Op | None:
+    """Adds handlers to an op of another library that has handlers for other platforms only. Returns the op, or
+    `None` if there is no such op.
+
+    Raises:
+      ValueError: if the two libraries declare the op differently.
+    """
+    op = _LATEST.get(name)
+    if op is None or not op._platforms.keys().isdisjoint(platforms):
+        return None
+    native = next(iter(platforms.values()))
+    for what, plural in (("signature", "signatures"), ("derivatives", "derivatives"), ("batching", "rules for vmap")):
+        own, other = getattr(op._native, what), getattr(native, what)
+        if own != other:
+            raise ValueError(
+                f"{name} has handlers for {', '.join(op._platforms)} in {op._native.file} and for {', '.join(platforms)} in "
+                f"{native.file}, but their {plural} differ: {own} and {other}"
+            )
+    # With a handler for the host, the op also runs without JAX.
+    op.__init__({**op._platforms, **platforms}, op._library)
+    if (jax_ops := sys.modules.get("farcall._jax")) is not None:
+        jax_ops.add_handlers(op, platforms)
+    return op
 
 
 def _op(path: str, name: str, namespace: str | None) -> Op:
