@@ -26,14 +26,15 @@ extern "C" XLA_FFI_Error* only_launch(XLA_FFI_CallFrame*) {
   return nullptr;
 }
 
+static ffi::Error run(F32 x, ffi::Result<F32> y, float by, void* stream) {
+  float* from = x.typed_data();
+  float* to = y->typed_data();
+  unsigned n = x.element_count();
+  void* values[] = {&from, &to, &by, &n};
+  int status = launch(kernel, (n + 255) / 256, 1, 1, 256, 1, 1, 0, stream, values, nullptr);
+  return status == 0 ? ffi::Error::Success() : ffi::Error::Internal("cuLaunchKernel failed");
+}
+
 XLA_FFI_DEFINE_HANDLER_SYMBOL(
-    scale,
-    [](F32 x, ffi::Result<F32> y, float by, void* stream) {
-      float* from = x.typed_data();
-      float* to = y->typed_data();
-      unsigned n = x.element_count();
-      void* values[] = {&from, &to, &by, &n};
-      int status = launch(kernel, (n + 255) / 256, 1, 1, 256, 1, 1, 0, stream, values, nullptr);
-      return status == 0 ? ffi::Error::Success() : ffi::Error::Internal("cuLaunchKernel failed");
-    },
+    scale, run,
     ffi::Ffi::Bind().Arg<F32>().Ret<F32>().Attr<float>("by").Ctx<ffi::PlatformStream<void*>>());
