@@ -29,6 +29,7 @@ impl CudaStream {
     /// # Errors
     /// The host's error if the call has no stream (all hosts on the CPU, and XLA in the instantiate and
     /// prepare stages) or no device ordinal; `NOT_FOUND` if there is no CUDA driver.
+    #[inline]
     pub fn of(context: &Context) -> Result<CudaStream> {
         let raw = context.stream()?.cast();
         let device_ordinal = context.device_ordinal()?;
@@ -45,16 +46,19 @@ impl CudaStream {
     /// # Safety
     /// The stream is one of this device, and stays valid as long as the returned value is used. Null is the
     /// default stream of the context that is current on this thread.
+    #[inline]
     pub unsafe fn from_raw(raw: sys::CUstream, device_ordinal: i32) -> Result<CudaStream> {
         Ok(CudaStream { driver: Driver::get()?, raw, device_ordinal })
     }
 
     /// The stream as a handle of the CUDA driver, for other libraries. The host owns it: never destroy it.
+    #[inline]
     pub fn as_raw(&self) -> sys::CUstream {
         self.raw
     }
 
     /// Number of the stream's device among the devices of the platform.
+    #[inline]
     pub fn device_ordinal(&self) -> i32 {
         self.device_ordinal
     }

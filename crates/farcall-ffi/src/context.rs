@@ -27,6 +27,7 @@ pub unsafe trait UserData: Send + Sync + 'static {
 }
 
 impl Context {
+    #[inline]
     pub(crate) fn new(host: Host, tasks: Option<Tasks>) -> Context {
         Context { host, tasks }
     }
@@ -58,6 +59,7 @@ impl Context {
     ///
     /// # Errors
     /// `UNIMPLEMENTED` if the host does not offer device numbers, or the host's own error.
+    #[inline]
     pub fn device_ordinal(&self) -> Result<i32> {
         let function = function!(self.host, device_ordinal_get)?;
         let mut args = abi::DeviceOrdinalGetArgs {
@@ -76,6 +78,7 @@ impl Context {
     ///
     /// # Errors
     /// `UNIMPLEMENTED` if the host does not offer streams (no CPU host does), or the host's own error.
+    #[inline]
     pub fn stream(&self) -> Result<*mut c_void> {
         let function = function!(self.host, stream_get)?;
         let mut args = abi::StreamGetArgs {

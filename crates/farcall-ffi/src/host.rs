@@ -78,6 +78,7 @@ impl Host {
     }
 
     /// Converts the return value of a host's function, and takes ownership of an error. Null is success.
+    #[inline]
     pub(crate) fn check(&self, error: *mut abi::Error) -> Result<()> {
         if error.is_null() { Ok(()) } else { Err(self.take_error(error)) }
     }

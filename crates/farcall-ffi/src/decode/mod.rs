@@ -210,6 +210,7 @@ impl Decoder {
     }
 
     /// Returns the call's host.
+    #[inline]
     pub(crate) fn host(&self) -> Boxed<Host> {
         // SAFETY: the frame is valid, as the caller of `new` guarantees.
         unsafe { host_of(self.frame) }.ok_or_else(|| malformed(self.handler, "it has no host"))
@@ -222,6 +223,7 @@ impl Decoder {
 
     /// Returns the call's context, from which other crates make their parameters. The context cannot keep
     /// buffers.
+    #[inline]
     pub fn context(&self) -> Boxed<Context> {
         Ok(Context::new(self.host()?, None))
     }
