@@ -135,7 +135,7 @@ blas_elements! {
     bf16: CUDA_R_16BF, CUBLAS_COMPUTE_32F;
 }
 
-/// A product of row-major matrices, or of a batch of them: `c = alpha * op(a) * op(b) + beta * c`.
+/// A product of row-major matrices, or a batch of products: `c = alpha * op(a) * op(b) + beta * c`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Gemm {
     /// Number of rows of `op(a)` and `c`.

@@ -43,6 +43,18 @@ use crate::stream::CudaStream;
 /// is loaded, a driver for CUDA 12.4 or later compares the number and the sizes of the parameters.
 ///
 /// A parameter is a pointer, a number, or another type with [`KernelParameter`].
+///
+/// # Images
+///
+/// - PTX, made by `nvcc --ptx`, is text that the driver assembles for its device. PTX for an architecture
+///   runs on later ones: `compute_80` runs on all devices since Ampere.
+/// - A cubin (`nvcc --cubin -arch=sm_90`) is for one architecture. A fatbin (`nvcc --fatbin`) contains
+///   several.
+/// - A build script can run `nvcc` where it is installed, and the image is then in `OUT_DIR`:
+///   `include_bytes!(concat!(env!("OUT_DIR"), "/rms_norm.fatbin"))`.
+/// - A kernel of Triton is PTX, too: `kernel.asm["ptx"]` of a compiled kernel, whose block has
+///   `32 * kernel.metadata.num_warps` threads and `kernel.metadata.shared` bytes of shared memory. The last
+///   parameters may be pointers to scratch memory, which are null if the kernel needs none.
 #[macro_export]
 macro_rules! kernels {
     (
@@ -124,8 +136,8 @@ macro_rules! __kernel_symbol {
 /// }
 /// ```
 ///
-/// - `grid` counts blocks and `block` counts threads: one, two or three integers of any type. If the grid is
-///   empty, the launch does nothing, since there is no work for tensors without elements.
+/// - `grid` counts blocks and `block` counts threads: one, two or three integers of any type. A launch with
+///   an empty grid does nothing, since tensors without elements need no work.
 /// - `shared`, which may be left out, is the size of the kernel's dynamic shared memory in bytes. More than
 ///   48 KiB must be allowed first: [`Kernel::allow_shared_bytes`].
 /// - The arguments fit the prototype, which is checked when the launch is compiled:
@@ -183,7 +195,7 @@ macro_rules! launch {
     };
 }
 
-/// A type that a kernel's parameter can have: a pointer, a number, or a struct of them.
+/// A type that a kernel's parameter can have: a pointer, a number, or a struct of such values.
 ///
 /// # Safety
 /// The type has the same size and layout in Rust and in CUDA C++, and no invalid value reaches the kernel.

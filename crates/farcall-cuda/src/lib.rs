@@ -69,8 +69,8 @@
 //! - *Before a recording*, the initialize function of the call has run, in the same run. In the record stage,
 //!   states of the prepare and initialize stages (`&Prepared<T>`, `&Initialized<T>`) are not available; the
 //!   state of the call site (`&State<T>`) is.
-//! - *Scratch memory* is aligned to what the allocator gives, which is 256 bytes on CUDA, but XLA refuses
-//!   requests for an alignment of more than 16 bytes.
+//! - *Scratch memory* of XLA's allocator is aligned to 256 bytes, but XLA refuses requests for an alignment
+//!   of more than 16 bytes.
 //!
 //! From this follow the rules that this crate enforces or expects:
 //!
@@ -80,7 +80,7 @@
 //!   `FAILED_PRECONDITION` while the stream is recorded, before they call the function that would fail.
 //! - Scratch memory is returned to the host when the call returns, but a graph may run at any later time. A
 //!   handler with the trait `command_buffer_compatible` must not use scratch memory of the call; it declares
-//!   another result instead, or has memory of its own ([`PerDevice`]).
+//!   another result instead, or allocates memory in the initialize stage ([`PerDevice`]).
 //! - A handler does not wait for the stream: waiting is an error in a recording, and stalls the program.
 //!
 //! # Errors

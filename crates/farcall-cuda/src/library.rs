@@ -1,7 +1,7 @@
 //! Opens NVIDIA's libraries at run time, so that nothing of CUDA is needed to build or to load an op library.
 //!
-//! A table of functions is filled once, when it is first needed. The declarations are those of `cudarc`: the
-//! compiler compares the type of each function with `cudarc`'s. The tables exist beside `cudarc`'s own
+//! A table of functions is filled once, when it is first needed. The declarations repeat `cudarc`'s: the
+//! compiler compares the type of each function. The tables exist beside `cudarc`'s own
 //! functions for three reasons:
 //!
 //! - A status of a newer library than `cudarc` knows would be an invalid value of `cudarc`'s enumeration. A

@@ -92,8 +92,8 @@ impl KernelModule {
     /// Returns a kernel of the module. `symbol` is its name in the module: the name of a kernel that is
     /// declared `extern "C"`, or the mangled name of another kernel.
     ///
-    /// A driver for CUDA 12.4 or later compares the number and the sizes of the parameters with the
-    /// prototype.
+    /// The driver loads the code of the kernel now, even if it loads modules lazily. A driver for CUDA 12.4
+    /// or later also compares the number and the sizes of the parameters with the prototype.
     ///
     /// # Errors
     /// `NOT_FOUND` if the module has no such kernel, `INVALID_ARGUMENT` if its parameters do not fit the

@@ -300,8 +300,8 @@ impl<'a> Communicator<'a> {
         rank.check("ncclAllGather", status)
     }
 
-    /// Combines the elements of `from` on all ranks, and writes one part of them to each rank's `to`, in the
-    /// order of the ranks.
+    /// Combines the elements of `from` on all ranks, and writes one part of the outcome to each rank's `to`,
+    /// in the order of the ranks.
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` unless `from` has as many elements as the `to` of all ranks, or NCCL's own error.

@@ -1,6 +1,6 @@
 //! Compares the mirrors of XLA's extensions with the real headers, as the system's compiler sees them.
 //!
-//! `FARCALL_XLA_INCLUDE` is a list of include directories, separated by `:`. Those with
+//! `FARCALL_XLA_INCLUDE` is a list of include directories, separated by `:`. Folders with
 //! `xla/ffi/api/record_c_api.h` and `collectives_c_api.h` are compared.
 
 use std::fmt::Write as _;

@@ -10,7 +10,7 @@ use farcall_testing::process::alone;
 use crate::errors::check;
 use crate::standin::{STREAM, Standin};
 
-/// What the stand-in reads of PTX: the parameters of each entry.
+/// The parts of PTX that the stand-in reads: the parameters of each entry.
 const PTX: &str = "
 .version 8.0
 .visible .entry scale(

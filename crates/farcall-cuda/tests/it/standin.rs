@@ -1,4 +1,4 @@
-//! Opens the stand-ins, and the test's side of them.
+//! Opens the stand-ins, and controls them.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::path::{Path, PathBuf};
