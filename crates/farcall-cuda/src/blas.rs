@@ -59,7 +59,6 @@ const SMALL_WORKSPACE_BYTES: usize = 4 << 20;
 /// ```
 /// use farcall_cuda::{Blas, Gemm, PerDevice, CudaStream};
 /// use farcall_ffi::prelude::*;
-/// use farcall_ffi::GpuBuffer;
 ///
 /// #[stage(instantiate)]
 /// fn site() -> Result<PerDevice<Blas>> {

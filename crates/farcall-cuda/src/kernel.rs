@@ -117,7 +117,6 @@ macro_rules! __kernel_symbol {
 ///
 /// ```
 /// # use farcall_ffi::prelude::*;
-/// # use farcall_ffi::{GpuBuffer, GpuScratch};
 /// # use farcall_cuda::{CudaStream, launch};
 /// # farcall_cuda::kernels! {
 /// #     struct Kernels = b"";

@@ -6,7 +6,6 @@
 //! ```
 //! use farcall_cuda::{PerDevice, CudaStream, kernels, launch};
 //! use farcall_ffi::prelude::*;
-//! use farcall_ffi::GpuBuffer;
 //!
 //! # const PTX: &[u8] = b"";
 //! kernels! {

@@ -17,7 +17,6 @@ const MAX_DEVICES: usize = 64;
 /// ```
 /// use farcall_cuda::{PerDevice, CudaStream, kernels, launch};
 /// use farcall_ffi::prelude::*;
-/// use farcall_ffi::GpuBuffer;
 ///
 /// # const PTX: &[u8] = b"";
 /// kernels! {

@@ -19,7 +19,6 @@ use crate::nccl;
 /// use farcall_cuda::nccl::ReduceOp;
 /// use farcall_cuda::CudaStream;
 /// use farcall_ffi::prelude::*;
-/// use farcall_ffi::GpuBuffer;
 ///
 /// const NEEDED: &str = "all_reduce needs XLA's extension for communicators";
 ///

@@ -23,25 +23,46 @@ const MAX_PARAMETERS: usize = 24;
 /// commands of the first time, in the same order. So a record function records the same commands in each
 /// call; only arguments may differ.
 ///
+/// XLA records only handlers with the trait `command_buffer_compatible`. Without a record function, it records
+/// the stream of their execute functions.
+///
 /// ```
 /// use farcall_cuda::extension::Recorder;
-/// use farcall_cuda::{PerDevice, CudaStream, kernels, launch};
+/// use farcall_cuda::{CudaStream, PerDevice, kernels, launch};
 /// use farcall_ffi::prelude::*;
-/// use farcall_ffi::GpuBuffer;
 ///
+/// # const PTX: &[u8] = b"";
 /// kernels! {
-///     struct Kernels = b"";
+///     struct Kernels = PTX;
 ///     fn relu(x: *const f32, y: *mut f32, n: u64);
 /// }
 ///
 /// static KERNELS: PerDevice<Kernels> = PerDevice::new();
 ///
+/// #[stage(initialize)]
+/// fn load(stream: &CudaStream) -> Result<()> {
+///     KERNELS.get_or_init(stream, Kernels::load).map(drop)
+/// }
+///
 /// #[stage(record)]
-/// fn record(x: &GpuBuffer<f32>, y: &mut GpuBuffer<f32>, stream: &CudaStream, host: &Context) -> Result<()> {
-///     let Some(recorder) = Recorder::of(host)? else { return Err(Error::internal("nothing records")) };
+/// fn record(
+///     x: &GpuBuffer<f32>,
+///     y: &mut GpuBuffer<f32>,
+///     stream: &CudaStream,
+///     host: &Context,
+/// ) -> Result<()> {
+///     let recorder = Recorder::of(host)?.ok_or_else(|| Error::internal("the host does not record"))?;
+///     let (n, kernel) = (x.len(), &KERNELS.get(stream)?.relu);
+///     recorder.launch(kernel, n.div_ceil(256), 256, 0u32, (&x, &y, &(n as u64)), &[]).map(drop)
+/// }
+///
+/// #[handler(
+///     name = "relu", platform = "CUDA",
+///     initialize = load, record = record, traits(command_buffer_compatible)
+/// )]
+/// fn relu(x: &GpuBuffer<f32>, y: &mut GpuBuffer<f32>, stream: &CudaStream) -> Result<()> {
 ///     let n = x.len();
-///     recorder.launch(&KERNELS.get(stream)?.relu, n.div_ceil(256), 256, 0u32, (&x, &y, &(n as u64)), &[])?;
-///     Ok(())
+///     launch!(KERNELS.get(stream)?.relu, stream, grid: n.div_ceil(256), block: 256, (x, y, n as u64))
 /// }
 /// ```
 pub struct Recorder<'a> {
