@@ -23,8 +23,8 @@ const MAX_PARAMETERS: usize = 24;
 /// commands of the first time, in the same order. So a record function records the same commands in each
 /// call; only arguments may differ.
 ///
-/// XLA records only handlers with the trait `command_buffer_compatible`. Without a record function, it records
-/// the stream of their execute functions.
+/// XLA records only handlers with the trait `command_buffer_compatible`. Without a record function, it
+/// records the stream of their execute functions.
 ///
 /// ```
 /// use farcall_cuda::extension::Recorder;
@@ -117,10 +117,11 @@ impl<'a> Recorder<'a> {
     }
 
     /// Records a launch of a kernel: like [`launch!`](crate::launch), with a tuple of references to the
-    /// arguments. It runs after `dependencies`.
+    /// arguments. It runs after `dependencies`. A launch with an empty grid is recorded as a command that
+    /// does nothing.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT` if a dimension is 0 or does not fit 31 bits, `RESOURCE_EXHAUSTED` if the call has
+    /// `INVALID_ARGUMENT` if a dimension does not fit 31 bits, `RESOURCE_EXHAUSTED` if the call has
     /// too many commands, `FAILED_PRECONDITION` if an update has more commands than the first call, or the
     /// host's error.
     pub fn launch<P: KernelPrototype>(
@@ -132,11 +133,13 @@ impl<'a> Recorder<'a> {
         arguments: impl KernelArguments<P>,
         dependencies: &[RecordedCommand<'a>],
     ) -> Result<RecordedCommand<'a>> {
-        let (grid, block) = (dim3(grid), dim3(block));
-        let (Some(grid), Some(block), Ok(shared)) = (grid, block, shared.try_into()) else {
-            let message = format!("kernel `{}`: a dimension is 0 or too large for a command", kernel.name());
+        let (Some(grid), Some(block), Ok(shared)) = (dim3(grid), dim3(block), shared.try_into()) else {
+            let message = format!("kernel `{}`: a dimension is too large for a command", kernel.name());
             return Err(Error::invalid_argument(message));
         };
+        if [grid.x, grid.y, grid.z].contains(&0) {
+            return self.join(dependencies);
+        }
         arguments.with(|values| {
             let mut args = [const { KernelArg { arg_address: null(), size: 0, r#type: 0 } }; MAX_PARAMETERS];
             for (i, value) in values.iter().enumerate() {
@@ -176,7 +179,8 @@ impl<'a> Recorder<'a> {
         })
     }
 
-    /// Records a copy of all elements of `from` to `to`, which runs after `dependencies`.
+    /// Records a copy of all elements of `from` to `to`, which runs after `dependencies`. Without elements,
+    /// a command that does nothing is recorded.
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` if the numbers of elements differ; otherwise the same errors as
@@ -193,6 +197,9 @@ impl<'a> Recorder<'a> {
         }
         let (source, target) = (from.start().cast_mut().cast(), to.start().cast_mut().cast());
         let size = from.size() as i64;
+        if size == 0 {
+            return self.join(dependencies);
+        }
         if self.is_update() {
             let update = offered(self.api.update_memcpy_d2d, "update_memcpy_d2d")?;
             // SAFETY: a function of the host, with the arguments it expects; the command is the host's.
@@ -272,9 +279,9 @@ impl<'a> Recorder<'a> {
     }
 }
 
-/// Returns dimensions as a command has them; `None` if one is 0 or does not fit.
+/// Returns dimensions as a command has them; `None` if one does not fit.
 fn dim3(dims: impl LaunchDims) -> Option<Dim3> {
-    let [x, y, z] = dims.dims()?.map(|dim| i32::try_from(dim).ok().filter(|dim| *dim > 0));
+    let [x, y, z] = dims.dims()?.map(|dim| i32::try_from(dim).ok());
     Some(Dim3 { x: x?, y: y?, z: z? })
 }
 

@@ -38,13 +38,14 @@ fn recorded(x: &GpuBuffer<f32>, y: &mut GpuBuffer<f32>, stream: &CudaStream, hos
         return Err(Error::unknown("nothing records"));
     };
     let kernels = KERNELS.get(stream)?;
-    let first = recorder.launch(&kernels.scale, (2, 3), 64, 128u32, (&x, &y, &2.5f32), &[])?;
+    let rows = x.len() / 3;
+    let first = recorder.launch(&kernels.scale, (rows, 3), 64, 128u32, (&x, &y, &2.5f32), &[])?;
     let second = recorder.copy(x, y, &[first])?;
     recorder.join(&[first, second]).map(drop)
 }
 
 #[handler(name = "gives_up", platform = "CUDA")]
-fn gives_up(host: &Context) -> Result<()> {
+fn gives_up(_x: &GpuBuffer<f32>, _y: &mut GpuBuffer<f32>, host: &Context) -> Result<()> {
     Recorder::of(host)?.expect("the test has a recorder").capture_stream()
 }
 
@@ -194,80 +195,106 @@ fn header(size: usize, extension_type: i64, minor_version: i32) -> Extension {
     Extension { struct_size: size, id, next: null() }
 }
 
+/// The commands of a call, as the host keeps them.
+#[derive(Default)]
+struct Recorded {
+    commands: Vec<*const Command>,
+}
+
+impl Recorded {
+    /// Records a call of a handler with `len` elements, as a host whose extension has version 0.`minor`.
+    fn call<H: farcall_ffi::__private::HandlerOp>(
+        &mut self,
+        action: u32,
+        minor: i32,
+        len: usize,
+    ) -> Result<()> {
+        let mut num_commands = self.commands.len() as i64;
+        self.commands.resize(4, null());
+        let mut frame = RecordFrame {
+            record_ctx: null_mut(),
+            api: &API,
+            action,
+            commands: self.commands.as_mut_ptr(),
+            num_commands: &mut num_commands,
+            max_commands: 4,
+        };
+        let record = abi::RecordExtension {
+            extension_base: header(abi::RecordExtension::STRUCT_SIZE, abi::RECORD, minor),
+            record_frame: &mut frame,
+        };
+        // The host has other extensions, too.
+        let first = Extension { next: &record.extension_base, ..header(size_of::<Extension>(), 7, 0) };
+        // Updates have other addresses.
+        let address = 0x1000 * (1 + action as usize);
+        let call = Call::to::<H>().gpu_operand::<f32>(address, &[len]).on_stream(STREAM, 0);
+        // SAFETY: the extensions are valid until the call is over.
+        let outcome = unsafe { call.gpu_result::<f32>(address + 0x100, &[len]).extensions(&first) }.run();
+        self.commands.truncate(num_commands as usize);
+        outcome
+    }
+}
+
 #[test]
 fn a_record_function_creates_and_updates_commands() {
     alone("extension::a_record_function_creates_and_updates_commands", || {
         let Some(_standin) = Standin::open() else { return };
-        let (mut commands, mut num_commands) = ([null(); 4], 0);
-        let mut call = |action, max_commands, minor, address: usize| {
-            let mut frame = RecordFrame {
-                record_ctx: null_mut(),
-                api: &API,
-                action,
-                commands: commands.as_mut_ptr(),
-                num_commands: &mut num_commands,
-                max_commands,
-            };
-            let record = abi::RecordExtension {
-                extension_base: header(abi::RecordExtension::STRUCT_SIZE, abi::RECORD, minor),
-                record_frame: &mut frame,
-            };
-            // The host has other extensions, too.
-            let first = Extension { next: &record.extension_base, ..header(size_of::<Extension>(), 7, 0) };
-            let call = Call::to::<recorded>().gpu_operand::<f32>(address, &[6]);
-            let call = call.gpu_result::<f32>(address + 0x100, &[6]).on_stream(STREAM, 0);
-            // SAFETY: the extensions are valid until the call is over.
-            unsafe { call.extensions(&first) }.run()
-        };
-        check(call(abi::CREATE, 4, 2, 0x1000), expect!["()"]);
+        let mut site = Recorded::default();
+        check(site.call::<recorded>(abi::CREATE, 2, 6), expect!["()"]);
         expect![[r#"
             launch scale (0, 2) 2×3×1, 64×1×1, 0×0×0, 128, 0, (0x1000, 0x1100, 2.5)
             copy 0x1100, 0x1000, 24 after 0x1
             nothing after 0x1 after 0x2
         "#]]
         .assert_eq(&taken());
-        check(call(abi::UPDATE, 4, 2, 0x2000), expect!["()"]);
+        check(site.call::<recorded>(abi::UPDATE, 2, 6), expect!["()"]);
         expect![[r#"
             update 0x1: (0x2000, 0x2100, 2.5)
             update 0x2: 0x2100, 0x2000, 24
         "#]]
         .assert_eq(&taken());
         check(
-            call(abi::CREATE, 4, 2, 0x1000),
+            site.call::<recorded>(abi::CREATE, 2, 6),
             expect!["RESOURCE_EXHAUSTED: recorded: the host records at most 4 commands of a call"],
         );
         check(
-            call(abi::CREATE, 4, 3, 0x1000),
+            site.call::<recorded>(abi::CREATE, 3, 6),
             expect![
                 "UNIMPLEMENTED: recorded: the host's extension for recording has version 0.3, but farcall-cuda was made for 0.2"
             ],
         );
-        num_commands = 1;
-        let (mut commands, mut num_commands) = ([null(); 4], num_commands);
-        let mut frame = RecordFrame {
-            record_ctx: null_mut(),
-            api: &API,
-            action: abi::UPDATE,
-            commands: commands.as_mut_ptr(),
-            num_commands: &mut num_commands,
-            max_commands: 4,
-        };
-        let record = abi::RecordExtension {
-            extension_base: header(abi::RecordExtension::STRUCT_SIZE, abi::RECORD, 2),
-            record_frame: &mut frame,
-        };
-        let call = Call::to::<recorded>().gpu_operand::<f32>(0x1000, &[6]);
-        let call = call.gpu_result::<f32>(0x1100, &[6]).on_stream(STREAM, 0);
-        // SAFETY: the extension is valid until the call is over.
+        site.commands.truncate(1);
         check(
-            unsafe { call.extensions(&record.extension_base) }.run(),
+            site.call::<recorded>(abi::UPDATE, 2, 6),
             expect![
                 "FAILED_PRECONDITION: recorded: the update has more commands than were recorded, which are 1"
             ],
         );
-        taken();
-        // SAFETY: the extension is valid until the call is over.
-        check(unsafe { Call::to::<gives_up>().extensions(&record.extension_base) }.run(), expect!["()"]);
+    });
+}
+
+#[test]
+fn launches_and_copies_of_nothing_are_empty_commands() {
+    alone("extension::launches_and_copies_of_nothing_are_empty_commands", || {
+        let Some(_standin) = Standin::open() else { return };
+        let mut site = Recorded::default();
+        check(site.call::<recorded>(abi::CREATE, 2, 0), expect!["()"]);
+        expect![[r#"
+            nothing
+            nothing after 0x1
+            nothing after 0x1 after 0x2
+        "#]]
+        .assert_eq(&taken());
+        check(site.call::<recorded>(abi::UPDATE, 2, 0), expect!["()"]);
+        assert_eq!(taken(), "");
+    });
+}
+
+#[test]
+fn a_record_function_can_ask_for_the_capture_of_a_stream() {
+    alone("extension::a_record_function_can_ask_for_the_capture_of_a_stream", || {
+        let Some(_standin) = Standin::open() else { return };
+        check(Recorded::default().call::<gives_up>(abi::CREATE, 2, 6), expect!["()"]);
         assert_eq!(taken(), "capture the stream\n");
     });
 }
@@ -284,10 +311,9 @@ fn hosts_without_the_extensions() {
         check(call(4), expect!["UNKNOWN: recorded: nothing records"]);
         let small = header(size_of::<Extension>(), abi::RECORD, 2);
         // SAFETY: the extension is valid until the call is over.
-        check(
-            unsafe { Call::to::<gives_up>().extensions(&small) }.run(),
-            expect!["INTERNAL: gives_up: the host's extension for recording has 32 bytes"],
-        );
+        let call = unsafe { Call::to::<gives_up>().extensions(&small) };
+        let call = call.gpu_operand::<f32>(0x1000, &[6]).gpu_result::<f32>(0x1100, &[6]);
+        check(call.run(), expect!["INTERNAL: gives_up: the host's extension for recording has 32 bytes"]);
     });
 }
 
