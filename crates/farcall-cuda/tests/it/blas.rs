@@ -1,7 +1,7 @@
 //! Matrix products by cuBLAS.
 
 use expect_test::expect;
-use farcall_cuda::{Blas, CudaStream, Gemm, PerDevice};
+use farcall_cuda::{Blas, CudaStream, Gemm, GpuArray, PerDevice};
 use farcall_ffi::State;
 use farcall_ffi::half::bf16;
 use farcall_ffi::prelude::*;
@@ -120,6 +120,75 @@ fn products_are_row_major() {
             cuCtxPopCurrent()
         "#]]
         .assert_eq(&standin.log());
+    });
+}
+
+/// An array in the process's memory, which the stand-in can access.
+struct InMemory {
+    start: *mut f32,
+    count: usize,
+}
+
+impl InMemory {
+    fn of(elements: &mut [f32]) -> InMemory {
+        InMemory { start: elements.as_mut_ptr(), count: elements.len() }
+    }
+}
+
+// SAFETY: the stand-in accesses the elements before it returns.
+unsafe impl GpuArray for InMemory {
+    type Element = f32;
+
+    fn start(&self) -> *const f32 {
+        self.start
+    }
+
+    fn count(&self) -> usize {
+        self.count
+    }
+}
+
+/// Returns an element of a row-major matrix, or of its transpose, whose shape is `[rows, columns]`.
+fn element(matrix: &[f32], is_transposed: bool, [rows, columns]: [usize; 2], [i, j]: [usize; 2]) -> f32 {
+    if is_transposed { matrix[j * rows + i] } else { matrix[i * columns + j] }
+}
+
+/// Returns `2 op(a) op(b) - c`.
+fn reference(product: Gemm, a: &[f32], b: &[f32], c: &[f32]) -> Vec<f32> {
+    let Gemm { m, n, k, transpose_a, transpose_b, .. } = product;
+    let one = |index: usize| {
+        let (matrix, i, j) = (index / (m * n), index / n % m, index % n);
+        let (a, b) = (&a[matrix * m * k..][..m * k], &b[matrix * k * n..][..k * n]);
+        let term = |l| element(a, transpose_a, [m, k], [i, l]) * element(b, transpose_b, [k, n], [l, j]);
+        2.0 * (0..k).map(term).sum::<f32>() - c[index]
+    };
+    (0..c.len()).map(one).collect()
+}
+
+/// The stand-in multiplies column-major matrices, as cuBLAS defines it.
+#[test]
+fn every_transpose_gives_the_product() {
+    alone("blas::every_transpose_gives_the_product", || {
+        let Some(_standin) = Standin::open_with(&[("cublas", "libcublas.so.13")]) else { return };
+        // SAFETY: the stand-in reads no streams.
+        let stream = unsafe { CudaStream::from_raw(STREAM.cast(), 0) }.unwrap();
+        let blas = Blas::with_workspace(&stream, 0).unwrap();
+        let (m, n, k) = (2, 4, 3);
+        for case in 0..8 {
+            let (transpose_a, transpose_b) = (case & 1 != 0, case & 2 != 0);
+            let batch = if case & 4 == 0 { 1 } else { 3 };
+            let product =
+                Gemm { batch, transpose_a, transpose_b, alpha: 2.0, beta: -1.0, ..Gemm::new(m, n, k) };
+            let numbers = |count: usize, factor: usize| -> Vec<f32> {
+                (0..count).map(|i| (i * factor % 11) as f32 - 4.0).collect()
+            };
+            let (mut a, mut b) = (numbers(batch * m * k, 3), numbers(batch * k * n, 5));
+            let mut c = numbers(batch * m * n, 7);
+            let expected = reference(product, &a, &b, &c);
+            let arrays = (InMemory::of(&mut a), InMemory::of(&mut b), &mut InMemory::of(&mut c));
+            blas.gemm(&stream, product, &arrays.0, &arrays.1, arrays.2).unwrap();
+            assert_eq!(c, expected, "{product:?}");
+        }
     });
 }
 
