@@ -75,10 +75,92 @@ fn scratch_memory_is_the_hosts() {
     fn scratch(y: &mut GpuBuffer<f32>, host: &Context) -> Result<()> {
         let mut scratch = host.gpu_scratch::<f32>(y.len())?;
         ensure!((scratch.len(), scratch.size()) == (4, 16), "{scratch:?}");
-        ensure!(scratch.as_mut_ptr().addr() % 256 == 0, "misaligned");
+        ensure!(scratch.as_mut_ptr().addr() % 16 == 0, "misaligned");
         let too_much = host.gpu_scratch::<f32>(usize::MAX / 2);
         ensure!(too_much.is_err_and(|e| e.code() == StatusCode::ResourceExhausted), "not refused");
         Ok(())
     }
     check(Call::to::<scratch>().result(&mut [0.0f32; 4], &[4]).run(), expect!["ok"]);
+    // XLA refuses larger alignments.
+    let on_gpu = Call::to::<scratch>().gpu_result::<f32>(0x1000, &[4]).on_stream(std::ptr::null_mut(), 0);
+    check(on_gpu.run(), expect!["ok"]);
+}
+
+/// Returns the services of a GPU as an error.
+fn services(host: &Context) -> Result<()> {
+    let extension = host.extension(7)?.map(|extension| extension.id.minor_version);
+    let message =
+        format!("device {:?}, stream {:?}, extension {extension:?}", host.device_ordinal()?, host.stream());
+    Err(Error::cancelled(message))
+}
+
+#[stage(prepare)]
+fn prepare_services(host: &Context) -> Result<()> {
+    ensure!(host.device_ordinal()? == 3, "another device");
+    services(host)
+}
+
+#[handler(name = "prepared", platform = "CUDA", prepare = prepare_services)]
+fn prepared() {}
+
+#[handler(name = "services", platform = "CUDA")]
+fn executed(x: &GpuBuffer<f64>, host: &Context) -> Result<()> {
+    ensure!(x.as_ptr().addr() == 0x1000, "x is {x:?}");
+    services(host)
+}
+
+#[test]
+fn calls_have_streams_devices_and_extensions() {
+    use farcall_ffi::abi::{Extension, ExtensionId};
+    let stream = std::ptr::without_provenance_mut(0x5000);
+    let call = || Call::to::<executed>().gpu_operand::<f64>(0x1000, &[4]);
+    check(
+        call().on_stream(stream, 3).run(),
+        expect!["CANCELLED: services: device 3, stream Ok(0x5000), extension None"],
+    );
+    check(
+        call().run(),
+        expect![
+            "CANCELLED: services: device 0, stream Err(UNIMPLEMENTED: the call has no stream), extension None"
+        ],
+    );
+    check(
+        Call::to::<prepared>().on_stream(stream, 3).run(),
+        expect![
+            "CANCELLED: prepare_services: device 3, stream Err(UNIMPLEMENTED: the call has no stream), extension None"
+        ],
+    );
+    let header = |extension_type, struct_size, next| Extension {
+        struct_size,
+        id: ExtensionId { extension_type, major_version: 0, minor_version: 2 },
+        next,
+    };
+    let second = header(7, Extension::STRUCT_SIZE, std::ptr::null());
+    let first = header(6, Extension::STRUCT_SIZE, &second);
+    // SAFETY: the extensions are valid until the call is over.
+    let with = |first: &Extension| unsafe { call().on_stream(stream, 3).extensions(first) };
+    check(with(&first).run(), expect!["CANCELLED: services: device 3, stream Ok(0x5000), extension Some(2)"]);
+    // Hosts before 0.5 have no extensions.
+    check(
+        with(&first).host_version(4).run(),
+        expect!["CANCELLED: services: device 3, stream Ok(0x5000), extension None"],
+    );
+    check(
+        with(&header(7, 8, std::ptr::null())).run(),
+        expect!["INTERNAL: services: the host's extension 7 has 8 bytes"],
+    );
+}
+
+#[test]
+fn handlers_for_the_host_get_no_addresses_of_a_gpu() {
+    #[handler(name = "reads")]
+    fn reads(x: &Buffer<f32>) -> Result<()> {
+        Err(Error::cancelled(format!("{}", x[0])))
+    }
+    check(
+        Call::to::<reads>().gpu_operand::<f32>(0x1000, &[4]).run(),
+        expect![
+            "INVALID_ARGUMENT: a handler for the platform Host reads its operands in the process's own memory"
+        ],
+    );
 }
