@@ -138,8 +138,7 @@ class Internal:
 
     @staticmethod
     def platforms(context: mlir.LoweringRuleContext) -> tuple[str, ...]:
-        """Returns the platforms that a call is lowered for. A branch of `jax.lax.platform_dependent` is lowered
-        for some of the program's platforms only."""
+        """Returns the platforms that a call is lowered for."""
         return tuple(context.platforms or context.module_context.platforms)
 
     @staticmethod
