@@ -9,7 +9,7 @@ use std::sync::{Arc, Condvar, LazyLock, Mutex, OnceLock, PoisonError};
 
 use farcall_sig::AttrValues;
 
-use super::{Call, Metadata, frame};
+use super::{Call, Metadata, ScratchAllocator, frame};
 use crate::abi::{self, Api};
 use crate::arena::Arena;
 use crate::encode::encode_attrs;
@@ -39,6 +39,8 @@ struct RunningCall<'a> {
     device: Device,
     /// First of the extensions of the call.
     extensions: *const abi::Extension,
+    /// Allocator of scratch memory, if it is not the process's own.
+    allocator: Option<&'a dyn ScratchAllocator>,
     /// Number of bytes of scratch memory that the handler has not freed yet.
     scratch: AtomicUsize,
 }
@@ -109,6 +111,7 @@ pub(super) fn call(
             call.device
         },
         extensions: call.extensions,
+        allocator: call.scratch,
         scratch: AtomicUsize::new(0),
     };
     let mut frame = abi::CallFrame {
@@ -335,6 +338,13 @@ unsafe extern "C" fn device_memory_allocate(args: *mut abi::DeviceMemoryAllocate
     if running.device.stream.is_some() && alignment > MAX_GPU_ALIGNMENT {
         return new_error(Error::invalid_argument(format!("Unsupported alignment: {alignment}")));
     }
+    if let Some(allocator) = running.allocator {
+        let data = allocator.allocate(size, alignment);
+        // SAFETY: the caller passes valid arguments.
+        unsafe { (*args).data = data };
+        running.scratch.fetch_add(if data.is_null() { 0 } else { size }, Ordering::AcqRel);
+        return null_mut();
+    }
     let Ok(layout) = Layout::from_size_align(size.max(1), alignment.max(ALIGNMENT)) else {
         return new_error(Error::resource_exhausted("scratch memory of an impossible size"));
     };
@@ -347,7 +357,10 @@ unsafe extern "C" fn device_memory_allocate(args: *mut abi::DeviceMemoryAllocate
 unsafe extern "C" fn device_memory_free(args: *mut abi::DeviceMemoryFreeArgs) -> *mut abi::Error {
     // SAFETY: the caller passes valid arguments; the context is a running call.
     let (running, size) = unsafe { (&*(*args).ctx.cast::<RunningCall<'_>>(), (*args).size) };
-    if let Ok(layout) = Layout::from_size_align(size.max(1), ALIGNMENT) {
+    if let Some(allocator) = running.allocator {
+        // SAFETY: the caller passes valid arguments.
+        allocator.free(unsafe { (*args).data });
+    } else if let Ok(layout) = Layout::from_size_align(size.max(1), ALIGNMENT) {
         // SAFETY: the memory is from `device_memory_allocate`, which tests never ask for a larger alignment.
         unsafe { std::alloc::dealloc((*args).data.cast(), layout) };
     }

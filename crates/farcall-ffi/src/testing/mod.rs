@@ -54,9 +54,23 @@ pub struct Call<'a> {
     options: Option<AttrValues>,
     device: host::Device,
     extensions: *const abi::Extension,
+    /// Allocator of scratch memory, if it is not the process's own.
+    scratch: Option<&'a dyn ScratchAllocator>,
     /// True if an operand or result is in the memory of a device.
     has_device_memory: bool,
     buffers: PhantomData<&'a mut [u8]>,
+}
+
+/// An allocator of scratch memory, for [`Call::scratch_from`].
+///
+/// # Safety
+/// The memory is one that handlers of the call's platform may use, and stays allocated until it is freed.
+pub unsafe trait ScratchAllocator: std::fmt::Debug + Sync {
+    /// Allocates memory of `size` bytes at a multiple of `alignment`. Returns null if there is not enough.
+    fn allocate(&self, size: usize, alignment: usize) -> *mut c_void;
+
+    /// Frees memory that [`allocate`](ScratchAllocator::allocate) has returned, once.
+    fn free(&self, data: *mut c_void);
 }
 
 /// An operand or a result of the call.
@@ -85,6 +99,7 @@ impl<'a> Call<'a> {
             options: None,
             device: host::Device { ordinal: 0, stream: None },
             extensions: std::ptr::null(),
+            scratch: None,
             has_device_memory: false,
             buffers: PhantomData,
         }
@@ -150,6 +165,13 @@ impl<'a> Call<'a> {
     #[must_use]
     pub fn on_stream(mut self, stream: *mut c_void, device_ordinal: i32) -> Self {
         self.device = host::Device { ordinal: device_ordinal, stream: Some(stream) };
+        self
+    }
+
+    /// Allocates the handler's scratch memory with this allocator; by default, it is memory of the process.
+    #[must_use]
+    pub fn scratch_from(mut self, allocator: &'a dyn ScratchAllocator) -> Self {
+        self.scratch = Some(allocator);
         self
     }
 
