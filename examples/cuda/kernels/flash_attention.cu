@@ -144,8 +144,8 @@ __device__ void attention(const T *q, const T *k, const T *v, T *out, float *lse
                 }
 #pragma unroll
                 for (int j = 0; j < KEY_TILES; j++) {
-                    const float low = power_of_two(scores[i][j][half * 2] * factor - shift);
-                    const float high = power_of_two(scores[i][j][half * 2 + 1] * factor - shift);
+                    const float low = power_of_two(fmaf(scores[i][j][half * 2], factor, -shift));
+                    const float high = power_of_two(fmaf(scores[i][j][half * 2 + 1], factor, -shift));
                     total[i][half] += low + high;
                     weights[i][j / 2][j % 2 * 2 + half] = packed<T>(low, high);
                 }

@@ -2,6 +2,8 @@
 
 use farcall_ffi::prelude::*;
 
+pub(crate) mod cuda;
+
 /// Row `i` of `y` is the sum of `a[e]·b[columns[e], :]` for `e` from `starts[i]` to `starts[i + 1] - 1`.
 /// Entries outside of `a` or `b` count as 0.
 #[handler(name = "csr_matmul", zeroed)]
@@ -94,4 +96,11 @@ impl Shape {
     }
 }
 
-pub(crate) const OPS: &[&OpDescriptor] = ops![csr_matmul, csr_matmul_jvp, csr_matmul_bwd];
+pub(crate) const OPS: &[&OpDescriptor] = ops![
+    csr_matmul,
+    csr_matmul_jvp,
+    csr_matmul_bwd,
+    cuda::csr_matmul,
+    cuda::csr_matmul_jvp,
+    cuda::csr_matmul_bwd
+];

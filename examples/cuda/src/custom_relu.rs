@@ -2,6 +2,8 @@
 
 use farcall_ffi::prelude::*;
 
+pub(crate) mod cuda;
+
 /// The positive part of each element; NaN for NaN.
 #[handler(name = "custom_relu")]
 #[signature((x: f32[*]) -> (y: f32[*]))]
@@ -21,4 +23,5 @@ pub(crate) fn custom_relu_bwd(x: &Buffer<f32>, dy: &Buffer<f32>, dx: &mut Buffer
     Ok(())
 }
 
-pub(crate) const OPS: &[&OpDescriptor] = ops![custom_relu, custom_relu_bwd];
+pub(crate) const OPS: &[&OpDescriptor] =
+    ops![custom_relu, custom_relu_bwd, cuda::custom_relu, cuda::custom_relu_bwd];

@@ -2,6 +2,8 @@
 
 use farcall_ffi::prelude::*;
 
+pub(crate) mod cuda;
+
 /// `out = softmax(q·kᵀ/√d)·v`, and `lse`, the logarithms of the sums that the softmax divides by. `h` heads
 /// of queries share `g` heads of keys and values, `h / g` query heads each. If `causal`, query `i` attends
 /// only to keys with indices up to `i`.
@@ -79,4 +81,4 @@ impl Shape {
     }
 }
 
-pub(crate) const OPS: &[&OpDescriptor] = ops![flash_attention];
+pub(crate) const OPS: &[&OpDescriptor] = ops![flash_attention, cuda::flash_attention];

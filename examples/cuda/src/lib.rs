@@ -15,6 +15,8 @@ mod csr_matmul;
 mod custom_relu;
 mod flash_attention;
 mod rms_norm;
+#[cfg(test)]
+mod tests;
 
 farcall_ffi::library!(
     "cuda_ops",

@@ -2,6 +2,8 @@
 
 use farcall_ffi::prelude::*;
 
+pub(crate) mod cuda;
+
 /// Divides each row of `x` by its root mean square, then multiplies it by `scale`:
 /// `y = x / sqrt(mean(x²) + eps) * scale`, with the mean over the last dimension.
 #[handler(name = "rms_norm")]
@@ -32,6 +34,8 @@ pub(crate) fn rms_norm_fwd<T: Float<Acc = f32>>(
 ) -> Result<()> {
     check(x.dims(), scale.len(), y.dims())?;
     check_rows(x.dims(), r.dims())?;
+    // The mean of no elements.
+    r.fill(f32::NAN);
     for ((x, y), r) in x.rows().zip(y.rows_mut()).zip(r.iter_mut()) {
         *r = inverse_rms(x, eps);
         normalize(x, scale, *r, y);
@@ -92,4 +96,5 @@ fn check_rows(x: &[usize], r: &[usize]) -> Result<()> {
     Ok(())
 }
 
-pub(crate) const OPS: &[&OpDescriptor] = ops![rms_norm, rms_norm_fwd, rms_norm_bwd];
+pub(crate) const OPS: &[&OpDescriptor] =
+    ops![rms_norm, rms_norm_fwd, rms_norm_bwd, cuda::rms_norm, cuda::rms_norm_fwd, cuda::rms_norm_bwd];

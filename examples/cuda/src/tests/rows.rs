@@ -1,0 +1,98 @@
+use farcall_ffi::Float;
+use farcall_ffi::half::{bf16, f16};
+use farcall_ffi::testing::Call;
+
+use super::device::{Array, on_device, set_up};
+use super::{Numbers, assert_close, epsilon};
+use crate::rms_norm::{self, cuda};
+
+/// Calls the handlers of both platforms for `rows` rows of `n` elements. On the device, `x` begins `shift`
+/// elements after a multiple of 256 bytes.
+fn check<T: Float<Acc = f32> + cuda::RmsNormElement>(rows: usize, n: usize, shift: usize) {
+    set_up();
+    let what = format!("{} [{rows}, {n}]", T::DTYPE);
+    let mut numbers = Numbers((rows * n) as u64);
+    let (x, scale, dy): (Vec<T>, Vec<T>, Vec<T>) =
+        (numbers.vec(rows * n), numbers.vec(n), numbers.vec(rows * n));
+    let (dims, eps) = ([rows, n], 1e-3f32);
+
+    let [mut y, mut dx] = [vec![T::ZERO; rows * n], vec![T::ZERO; rows * n]];
+    let (mut r, mut dscale) = (vec![0f32; rows], vec![T::ZERO; n]);
+    let call = Call::to::<rms_norm::rms_norm_fwd>().operand(&x, &dims).operand(&scale, &[n]);
+    call.attr("eps", eps).result(&mut y, &dims).result(&mut r, &[rows]).run().unwrap();
+    let call = Call::to::<rms_norm::rms_norm_bwd>().operand(&x, &dims).operand(&scale, &[n]);
+    let call = call.operand(&r, &[rows]).operand(&dy, &dims);
+    call.result(&mut dx, &dims).result(&mut dscale, &[n]).run().unwrap();
+
+    let [x, scale, dy] = [(&x, shift), (&scale, 0), (&dy, 0)].map(|(all, shift)| Array::shifted(all, shift));
+    let result = Array::new(&vec![T::ONE; rows * n]);
+    let (found_r, found_scale) = (Array::new(&vec![9f32; rows]), Array::new(&vec![T::ONE; n]));
+    // The platforms add the numbers in different orders.
+    let of_sums = (n.max(rows) as f64).sqrt() * f64::from(f32::EPSILON);
+    let tolerance = 4.0 * epsilon::<T>() + of_sums;
+
+    let call = Call::to::<cuda::rms_norm>().gpu_operand::<T>(x.address(), &dims);
+    let call = call.gpu_operand::<T>(scale.address(), &[n]).attr("eps", eps);
+    on_device(call.gpu_result::<T>(result.address(), &dims)).unwrap();
+    assert_close(&result.read(), &y, tolerance, &what);
+
+    let call = Call::to::<cuda::rms_norm_fwd>().gpu_operand::<T>(x.address(), &dims);
+    let call = call.gpu_operand::<T>(scale.address(), &[n]).attr("eps", eps);
+    let call = call.gpu_result::<T>(result.address(), &dims);
+    on_device(call.gpu_result::<f32>(found_r.address(), &[rows])).unwrap();
+    assert_close(&result.read(), &y, tolerance, &what);
+    assert_close(&found_r.read(), &r, 1e-6 + of_sums, &what);
+
+    let call = Call::to::<cuda::rms_norm_bwd>().gpu_operand::<T>(x.address(), &dims);
+    let call = call.gpu_operand::<T>(scale.address(), &[n]).gpu_operand::<f32>(found_r.address(), &[rows]);
+    let call = call.gpu_operand::<T>(dy.address(), &dims).gpu_result::<T>(result.address(), &dims);
+    on_device(call.gpu_result::<T>(found_scale.address(), &[n])).unwrap();
+    assert_close(&result.read(), &dx, tolerance, &what);
+    assert_close(&found_scale.read(), &dscale, tolerance, &what);
+}
+
+fn check_all(rows: usize, n: usize, shift: usize) {
+    check::<f32>(rows, n, shift);
+    check::<f16>(rows, n, shift);
+    check::<bf16>(rows, n, shift);
+}
+
+#[test]
+fn short_rows_share_a_block() {
+    for (rows, n) in [(1, 1), (3, 8), (17, 32), (9, 100), (20, 512)] {
+        check_all(rows, n, 0);
+    }
+}
+
+#[test]
+fn a_block_has_a_long_row() {
+    for (rows, n) in [(3, 520), (2, 1024), (1, 2049), (2, 4096)] {
+        check_all(rows, n, 0);
+    }
+}
+
+#[test]
+fn rows_that_do_not_fit_into_registers() {
+    check::<f32>(2, 8200, 0);
+    check::<f32>(1, 16388, 0);
+    check::<f32>(2, 4099, 0);
+    check::<bf16>(2, 16392, 0);
+}
+
+#[test]
+fn rows_that_are_not_aligned() {
+    check_all(3, 64, 1);
+    check_all(2, 1024, 3);
+}
+
+#[test]
+fn workers_have_several_rows() {
+    check::<f32>(1200, 8, 0);
+    check::<f32>(540, 516, 0);
+}
+
+#[test]
+fn no_rows_or_no_columns() {
+    check_all(0, 8, 0);
+    check_all(3, 0, 0);
+}
