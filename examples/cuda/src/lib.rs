@@ -2,6 +2,7 @@
 //!
 //! | op | CUDA kernel | gradient |
 //! | --- | --- | --- |
+//! | `cublas_gemm` | cuBLAS | yes |
 //! | `custom_relu` | PTX, written by hand | yes |
 //! | `rms_norm` | CUDA C++ | yes |
 //! | `flash_attention` | CUDA C++, tensor cores | none |
@@ -12,6 +13,7 @@
 //! CUDA C++ beside it.
 
 mod csr_matmul;
+mod cublas_gemm;
 mod custom_relu;
 mod flash_attention;
 mod rms_norm;
@@ -20,5 +22,5 @@ mod tests;
 
 farcall_ffi::library!(
     "cuda_ops",
-    [..custom_relu::OPS, ..rms_norm::OPS, ..flash_attention::OPS, ..csr_matmul::OPS]
+    [..cublas_gemm::OPS, ..custom_relu::OPS, ..rms_norm::OPS, ..flash_attention::OPS, ..csr_matmul::OPS]
 );

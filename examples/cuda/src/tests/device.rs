@@ -12,7 +12,7 @@ use farcall_ffi::testing::{Call, ScratchAllocator};
 pub(crate) fn set_up() {
     static CONTEXT: OnceLock<usize> = OnceLock::new();
     let context = CONTEXT.get_or_init(|| {
-        if std::env::var("FARCALL_CUDA_TESTS").as_deref() != Ok("device") {
+        if is_emulated() {
             // The dynamic linker knows the library by its name, `libcuda.so.1`, until the process ends.
             // SAFETY: the emulator has no initializers.
             let emulator = unsafe { libloading::Library::new(emulator()) };
@@ -26,6 +26,11 @@ pub(crate) fn set_up() {
     let context: sys::CUcontext = std::ptr::with_exposed_provenance_mut(*context);
     // SAFETY: the context is never released.
     unsafe { result::ctx::set_current(context) }.expect("a current context");
+}
+
+/// Returns true unless the tests run on a GPU.
+pub(crate) fn is_emulated() -> bool {
+    std::env::var("FARCALL_CUDA_TESTS").as_deref() != Ok("device")
 }
 
 /// Returns the path of the emulator, which Cargo puts beside this test's program.

@@ -5,6 +5,8 @@
 
 mod attention;
 mod device;
+mod host;
+mod products;
 mod prototypes;
 mod relu;
 mod rows;

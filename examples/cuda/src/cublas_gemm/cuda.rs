@@ -1,0 +1,58 @@
+//! `cublas_gemm` on CUDA: products by cuBLAS.
+
+use farcall_cuda::{Blas, CudaStream, Gemm, PerDevice};
+use farcall_ffi::GpuBuffer;
+use farcall_ffi::prelude::*;
+
+use super::Shape;
+
+/// Each call site has its own handles, since products that run at the same time must not share a workspace.
+#[stage(instantiate)]
+fn site() -> Result<PerDevice<Blas>> {
+    Ok(PerDevice::new())
+}
+
+#[stage(initialize)]
+fn open(site: &State<PerDevice<Blas>>, stream: &CudaStream) -> Result<()> {
+    site.get_or_init(stream, Blas::new).map(drop)
+}
+
+/// The product of matrices: `c = a·b`.
+#[handler(
+    name = "cublas_gemm", platform = "CUDA",
+    instantiate = site, initialize = open, traits(command_buffer_compatible)
+)]
+#[signature((a: f32[*, m, k], b: f32[*, k, n]) -> (c: f32[*, m, n]))]
+#[vjp(backward = cublas_gemm_bwd)]
+pub(crate) fn cublas_gemm(
+    a: &GpuBuffer<f32>,
+    b: &GpuBuffer<f32>,
+    c: &mut GpuBuffer<f32>,
+    site: &State<PerDevice<Blas>>,
+    stream: &CudaStream,
+) -> Result<()> {
+    let Shape { batch, m, k, n } = Shape::of(a.dims(), b.dims(), c.dims())?;
+    site.get(stream)?.gemm(stream, Gemm { batch, ..Gemm::new(m, n, k) }, a, b, c)
+}
+
+/// `da = dc·bᵀ`, `db = aᵀ·dc`
+#[handler(
+    name = "cublas_gemm_bwd", platform = "CUDA",
+    instantiate = site, initialize = open, traits(command_buffer_compatible)
+)]
+#[signature((a: f32[*, m, k], b: f32[*, k, n], dc: f32[*, m, n]) -> (da: f32[*, m, k], db: f32[*, k, n]))]
+pub(crate) fn cublas_gemm_bwd(
+    a: &GpuBuffer<f32>,
+    b: &GpuBuffer<f32>,
+    dc: &GpuBuffer<f32>,
+    da: &mut GpuBuffer<f32>,
+    db: &mut GpuBuffer<f32>,
+    site: &State<PerDevice<Blas>>,
+    stream: &CudaStream,
+) -> Result<()> {
+    let Shape { batch, m, k, n } = Shape::of(a.dims(), b.dims(), dc.dims())?;
+    ensure!(a.dims() == da.dims() && b.dims() == db.dims(), "da is {da:?}, db is {db:?}");
+    let blas = site.get(stream)?;
+    blas.gemm(stream, Gemm { batch, transpose_b: true, ..Gemm::new(m, k, n) }, dc, b, da)?;
+    blas.gemm(stream, Gemm { batch, transpose_a: true, ..Gemm::new(k, n, m) }, a, dc, db)
+}
