@@ -7,6 +7,7 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 
 use crate::guide;
+use crate::ptx;
 use crate::python::{self, Venv};
 use crate::shell::{cargo, must, output, outputs, program, shared, show, target};
 use crate::suites;
@@ -83,6 +84,7 @@ pub(crate) fn run(extent: Extent) -> Result<bool> {
         tally.rust_tests("Rust tests", &mut tests)?;
         tally.links()?;
         if extent >= Extent::Usual {
+            tally.ptx();
             tally.guide(&venvs[0])?;
             tally.python_interop(&venvs)?;
             match shared() {
@@ -246,6 +248,18 @@ impl Tally {
         self.count("links", broken.is_empty());
         self.failures.extend(broken);
         Ok(())
+    }
+
+    /// Compares the committed PTX with its sources, and assembles it.
+    fn ptx(&mut self) {
+        println!("\n## PTX");
+        let started = Instant::now();
+        let ok = ptx::run(&["--check"]).unwrap_or_else(|error| {
+            println!("{error:#}");
+            false
+        });
+        println!("{} s", started.elapsed().as_secs());
+        self.count("PTX", ok);
     }
 
     /// Runs the guide's code blocks, except doctests, which run with the Rust tests.
