@@ -90,9 +90,10 @@ pub(crate) fn flash_attention<T: AttentionElement>(
         let message = format!("on CUDA, d must be a multiple of 8 up to 128, but it is {d}");
         return Err(Error::unimplemented(message));
     }
-    // The kernels copy vectors of 16 bytes.
-    let addresses = [q.as_ptr(), k.as_ptr(), v.as_ptr()];
-    ensure!(addresses.iter().all(|p| p.addr().is_multiple_of(16)), "q, k and v must be aligned to 16 bytes");
+    // The kernel loads vectors of 16 bytes, and stores pairs of elements.
+    let addresses = [q.as_ptr(), k.as_ptr(), v.as_ptr(), out.as_ptr()];
+    let aligned = addresses.iter().all(|address| address.addr().is_multiple_of(16));
+    ensure!(aligned, "q, k, v and out must be aligned to 16 bytes, but their addresses are {addresses:?}");
     let kernels = KERNELS.get(stream)?;
     let (kernel, columns) = if d <= 64 { (T::small(kernels), 64) } else { (T::large(kernels), 128) };
     let (heads, tiles) = (lse.len() / n, n.div_ceil(QUERIES));
