@@ -1,7 +1,6 @@
 //! The device of a test, and arrays in its memory.
 
 use std::ffi::c_void;
-use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use farcall_cuda::cudarc::driver::{result, sys};
@@ -12,11 +11,8 @@ use farcall_ffi::testing::{Call, ScratchAllocator};
 pub(crate) fn set_up() {
     static CONTEXT: OnceLock<usize> = OnceLock::new();
     let context = CONTEXT.get_or_init(|| {
-        if is_emulated() {
-            // The dynamic linker knows the library by its name, `libcuda.so.1`, until the process ends.
-            // SAFETY: the emulator has no initializers.
-            let emulator = unsafe { libloading::Library::new(emulator()) };
-            std::mem::forget(emulator.expect("cargo builds the emulator with this test"));
+        if std::env::var("FARCALL_CUDA_TESTS").as_deref() != Ok("device") {
+            ["libcuda_emulator.so", "libcublas_emulator.so"].into_iter().for_each(open);
         }
         result::init().expect("a driver");
         let device = result::device::get(0).expect("a device");
@@ -28,14 +24,13 @@ pub(crate) fn set_up() {
     unsafe { result::ctx::set_current(context) }.expect("a current context");
 }
 
-/// Returns true unless the tests run on a GPU.
-pub(crate) fn is_emulated() -> bool {
-    std::env::var("FARCALL_CUDA_TESTS").as_deref() != Ok("device")
-}
-
-/// Returns the path of the emulator, which Cargo puts beside this test's program.
-fn emulator() -> PathBuf {
-    std::env::current_exe().expect("tests have a path").with_file_name("libcuda_emulator.so")
+/// Loads a library that Cargo has put beside this test's program. The dynamic linker knows it by the name that it
+/// has in its file, such as `libcuda.so.1`, until the process ends.
+fn open(file: &str) {
+    let path = std::env::current_exe().expect("tests have a path").with_file_name(file);
+    // SAFETY: the emulators have no initializers.
+    let library = unsafe { libloading::Library::new(path) };
+    std::mem::forget(library.expect("cargo builds the emulators with this test"));
 }
 
 /// Makes a call on the default stream of the first device.

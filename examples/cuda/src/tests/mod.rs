@@ -1,7 +1,7 @@
 //! The handlers for CUDA compared with the handlers for the CPU, and prototypes compared with the PTX.
 //!
-//! The driver is an emulator, which runs the committed PTX. With `FARCALL_CUDA_TESTS=device`, the same tests run
-//! on the first GPU of this machine.
+//! The driver and cuBLAS are emulators; the driver runs the committed PTX. With `FARCALL_CUDA_TESTS=device`, the
+//! same tests run on the first GPU of this machine.
 
 mod attention;
 mod device;

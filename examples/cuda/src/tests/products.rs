@@ -1,6 +1,6 @@
 use farcall_ffi::testing::Call;
 
-use super::device::{Array, is_emulated, on_device, set_up};
+use super::device::{Array, on_device, set_up};
 use super::{Numbers, assert_close};
 use crate::cublas_gemm::{self, cuda};
 
@@ -37,10 +37,6 @@ fn check(batch: usize, m: usize, k: usize, n: usize) {
 
 #[test]
 fn products_and_their_gradients() {
-    if is_emulated() {
-        println!("NOT RUN: products by cuBLAS, which needs a GPU (FARCALL_CUDA_TESTS=device)");
-        return;
-    }
     check(1, 3, 4, 5);
     check(2, 33, 17, 40);
     check(3, 1, 64, 1);
