@@ -7,6 +7,7 @@
 //! | `rms_norm` | CUDA C++ | yes |
 //! | `flash_attention` | CUDA C++, tensor cores | none |
 //! | `csr_matmul` | CUDA C++ | yes |
+//! | `nccl_allreduce` | NCCL | yes |
 //!
 //! `cargo build -p cuda-ops` builds `libcuda_ops.so`, and needs neither CUDA nor a GPU: the kernels are PTX in
 //! `kernels/`, which the driver compiles when a program is loaded. `cargo xtask ptx` makes the PTX from the
@@ -16,11 +17,19 @@ mod csr_matmul;
 mod cublas_gemm;
 mod custom_relu;
 mod flash_attention;
+mod nccl_allreduce;
 mod rms_norm;
 #[cfg(test)]
 mod tests;
 
 farcall_ffi::library!(
     "cuda_ops",
-    [..cublas_gemm::OPS, ..custom_relu::OPS, ..rms_norm::OPS, ..flash_attention::OPS, ..csr_matmul::OPS]
+    [
+        ..cublas_gemm::OPS,
+        ..custom_relu::OPS,
+        ..rms_norm::OPS,
+        ..flash_attention::OPS,
+        ..csr_matmul::OPS,
+        ..nccl_allreduce::OPS
+    ]
 );

@@ -12,7 +12,9 @@ pub(crate) fn set_up() {
     static CONTEXT: OnceLock<usize> = OnceLock::new();
     let context = CONTEXT.get_or_init(|| {
         if std::env::var("FARCALL_CUDA_TESTS").as_deref() != Ok("device") {
-            ["libcuda_emulator.so", "libcublas_emulator.so"].into_iter().for_each(open);
+            ["libcuda_emulator.so", "libcublas_emulator.so", "libnccl_emulator.so"]
+                .into_iter()
+                .for_each(open);
         }
         result::init().expect("a driver");
         let device = result::device::get(0).expect("a device");

@@ -1,6 +1,6 @@
 //! The handlers for CUDA compared with the handlers for the CPU, and prototypes compared with the PTX.
 //!
-//! The driver and cuBLAS are emulators; the driver runs the committed PTX. With `FARCALL_CUDA_TESTS=device`, the
+//! The driver, cuBLAS and NCCL are emulators; the driver runs the committed PTX. With `FARCALL_CUDA_TESTS=device`, the
 //! same tests run on the first GPU of this machine.
 
 mod attention;
@@ -11,6 +11,7 @@ mod prototypes;
 mod relu;
 mod rows;
 mod sparse;
+mod sums;
 
 use farcall_ffi::Float;
 

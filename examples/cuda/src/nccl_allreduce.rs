@@ -1,0 +1,62 @@
+//! Sums over processes.
+
+use farcall_ffi::prelude::*;
+
+pub(crate) mod cuda;
+
+/// The sum over a group of `ranks` processes, each with one device. `rank` is the number of this process in the
+/// group, and `id` the group's NCCL id (`ncclGetUniqueId`), which all members got from one of them. A group of
+/// one, the default, needs no id. On the CPU, a group has one member.
+#[handler(name = "nccl_allreduce")]
+#[signature((x: f32[*], ranks: i64 = 1, rank: i64 = 0, id: [u8] = []) -> (y: f32[*]))]
+#[vjp(backward = nccl_allreduce_bwd)]
+pub(crate) fn nccl_allreduce(
+    x: &Buffer<f32>,
+    ranks: i64,
+    rank: i64,
+    id: &[u8],
+    y: &mut Buffer<f32>,
+) -> Result<()> {
+    ensure!(x.dims() == y.dims(), "x is {x:?}, but y is {y:?}");
+    if Group::of(ranks, rank, id)? != Group::Alone {
+        let message = format!("on the CPU, a group has one member, not {ranks}");
+        return Err(Error::unimplemented(message));
+    }
+    y.copy_from_slice(x);
+    Ok(())
+}
+
+/// The cotangent of each process's operand is the sum of the cotangents of all processes.
+#[handler(name = "nccl_allreduce_bwd")]
+#[signature((dy: f32[*], ranks: i64 = 1, rank: i64 = 0, id: [u8] = []) -> (dx: f32[*]))]
+pub(crate) fn nccl_allreduce_bwd() -> Result<()> {
+    nccl_allreduce(dy, ranks, rank, id, dx)
+}
+
+/// Size of a group's id in bytes.
+const ID_BYTES: usize = 128;
+
+/// A group of processes, and the place of this process in it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Group {
+    Alone,
+    Several { ranks: i32, rank: i32, id: [u8; ID_BYTES] },
+}
+
+impl Group {
+    /// Checks the attributes of a call.
+    fn of(ranks: i64, rank: i64, id: &[u8]) -> Result<Group> {
+        ensure!(0 <= rank && rank < ranks, "rank {rank} is not one of a group of {ranks}");
+        if ranks == 1 && id.is_empty() {
+            return Ok(Group::Alone);
+        }
+        let Ok(id) = id.try_into() else {
+            let message = format!("a group of {ranks} needs an id of {ID_BYTES} bytes, found {}", id.len());
+            return Err(Error::invalid_argument(message));
+        };
+        Ok(Group::Several { ranks: ranks.try_into()?, rank: rank.try_into()?, id })
+    }
+}
+
+pub(crate) const OPS: &[&OpDescriptor] =
+    ops![nccl_allreduce, nccl_allreduce_bwd, cuda::nccl_allreduce, cuda::nccl_allreduce_bwd];
