@@ -5,20 +5,21 @@ use farcall_ffi::prelude::*;
 pub(crate) mod cuda;
 
 /// The sum over a group of `ranks` processes, each with one device. `rank` is the number of this process in the
-/// group, and `id` the group's NCCL id (`ncclGetUniqueId`), which all members got from one of them. A group of
-/// one, the default, needs no id. On the CPU, a group has one member.
+/// group, and `id` the group's NCCL id (`ncclGetUniqueId`) in hexadecimal digits, which all members got from one
+/// of them. A group of one, the default, needs no id. On the CPU, a group has one member.
 #[handler(name = "nccl_allreduce")]
-#[signature((x: f32[*], ranks: i64 = 1, rank: i64 = 0, id: [u8] = []) -> (y: f32[*]))]
+#[signature((x: f32[*], ranks: i64 = 1, rank: i64 = 0, id: str = "") -> (y: f32[*]))]
 #[vjp(backward = nccl_allreduce_bwd)]
 pub(crate) fn nccl_allreduce(
     x: &Buffer<f32>,
     ranks: i64,
     rank: i64,
-    id: &[u8],
+    id: &str,
     y: &mut Buffer<f32>,
 ) -> Result<()> {
     ensure!(x.dims() == y.dims(), "x is {x:?}, but y is {y:?}");
-    if Group::of(ranks, rank, id)? != Group::Alone {
+    Group::of(ranks, rank, id)?;
+    if ranks != 1 {
         let message = format!("on the CPU, a group has one member, not {ranks}");
         return Err(Error::unimplemented(message));
     }
@@ -28,7 +29,7 @@ pub(crate) fn nccl_allreduce(
 
 /// The cotangent of each process's operand is the sum of the cotangents of all processes.
 #[handler(name = "nccl_allreduce_bwd")]
-#[signature((dy: f32[*], ranks: i64 = 1, rank: i64 = 0, id: [u8] = []) -> (dx: f32[*]))]
+#[signature((dy: f32[*], ranks: i64 = 1, rank: i64 = 0, id: str = "") -> (dx: f32[*]))]
 pub(crate) fn nccl_allreduce_bwd() -> Result<()> {
     nccl_allreduce(dy, ranks, rank, id, dx)
 }
@@ -45,15 +46,16 @@ enum Group {
 
 impl Group {
     /// Checks the attributes of a call.
-    fn of(ranks: i64, rank: i64, id: &[u8]) -> Result<Group> {
+    fn of(ranks: i64, rank: i64, id: &str) -> Result<Group> {
         ensure!(0 <= rank && rank < ranks, "rank {rank} is not one of a group of {ranks}");
         if ranks == 1 && id.is_empty() {
             return Ok(Group::Alone);
         }
-        let Ok(id) = id.try_into() else {
-            let message = format!("a group of {ranks} needs an id of {ID_BYTES} bytes, found {}", id.len());
-            return Err(Error::invalid_argument(message));
-        };
+        let digits = 2 * ID_BYTES;
+        let fits = id.len() == digits && id.bytes().all(|digit| digit.is_ascii_hexdigit());
+        ensure!(fits, "a group of {ranks} needs an id of {digits} hexadecimal digits, found {id:?}");
+        let byte = |i: usize| u8::from_str_radix(&id[2 * i..2 * i + 2], 16).unwrap_or(0);
+        let id = std::array::from_fn(byte);
         Ok(Group::Several { ranks: ranks.try_into()?, rank: rank.try_into()?, id })
     }
 }

@@ -22,13 +22,7 @@ fn site() -> Result<PerDevice<Member>> {
 
 /// Joins the group, unless an earlier call has done so. Waits for the other members.
 #[stage(initialize)]
-fn join(
-    site: &State<PerDevice<Member>>,
-    stream: &CudaStream,
-    ranks: i64,
-    rank: i64,
-    id: &[u8],
-) -> Result<()> {
+fn join(site: &State<PerDevice<Member>>, stream: &CudaStream, ranks: i64, rank: i64, id: &str) -> Result<()> {
     let group = Group::of(ranks, rank, id)?;
     site.get_or_init(stream, |stream| member(group, stream)).map(drop)
 }
@@ -51,13 +45,13 @@ fn member(group: Group, stream: &CudaStream) -> Result<Member> {
 }
 
 /// The sum over a group of `ranks` processes, each with one device. `rank` is the number of this process in the
-/// group, and `id` the group's NCCL id (`ncclGetUniqueId`), which all members got from one of them. A group of
-/// one, the default, needs no id. On the CPU, a group has one member.
+/// group, and `id` the group's NCCL id (`ncclGetUniqueId`) in hexadecimal digits, which all members got from one
+/// of them. A group of one, the default, needs no id. On the CPU, a group has one member.
 #[handler(
     name = "nccl_allreduce", platform = "CUDA",
     instantiate = site, initialize = join, traits(command_buffer_compatible)
 )]
-#[signature((x: f32[*], ranks: i64 = 1, rank: i64 = 0, id: [u8] = []) -> (y: f32[*]))]
+#[signature((x: f32[*], ranks: i64 = 1, rank: i64 = 0, id: str = "") -> (y: f32[*]))]
 #[vjp(backward = nccl_allreduce_bwd)]
 pub(crate) fn nccl_allreduce(
     x: &GpuBuffer<f32>,
@@ -74,7 +68,7 @@ pub(crate) fn nccl_allreduce(
     name = "nccl_allreduce_bwd", platform = "CUDA",
     instantiate = site, initialize = join, traits(command_buffer_compatible)
 )]
-#[signature((dy: f32[*], ranks: i64 = 1, rank: i64 = 0, id: [u8] = []) -> (dx: f32[*]))]
+#[signature((dy: f32[*], ranks: i64 = 1, rank: i64 = 0, id: str = "") -> (dx: f32[*]))]
 pub(crate) fn nccl_allreduce_bwd(
     dy: &GpuBuffer<f32>,
     dx: &mut GpuBuffer<f32>,

@@ -9,7 +9,7 @@ fn the_sum_over_a_group_of_one_is_the_operand() {
     set_up();
     let x: Vec<f32> = Numbers(1).vec(100);
     let (from, to) = (Array::new(&x), Array::new(&[9f32; 100]));
-    let attrs = |call: Call<'static>| call.attr("ranks", 1i64).attr("rank", 0i64).attr("id", [0u8; 0]);
+    let attrs = |call: Call<'static>| call.attr("ranks", 1i64).attr("rank", 0i64).attr("id", "");
     let site = attrs(Call::to::<cuda::nccl_allreduce>()).instantiate().unwrap();
     let call = attrs(Call::to::<cuda::nccl_allreduce>()).at(&site).gpu_operand::<f32>(from.address(), &[100]);
     on_device(call.gpu_result::<f32>(to.address(), &[100])).unwrap();
@@ -24,14 +24,15 @@ fn the_sum_over_a_group_of_one_is_the_operand() {
 
 #[test]
 fn groups_that_do_not_exist() {
-    let error = |ranks: i64, rank: i64, id: &[u8]| {
+    let error = |ranks: i64, rank: i64, id: &str| {
         let call = Call::to::<nccl_allreduce::nccl_allreduce>().attr("ranks", ranks).attr("rank", rank);
         let mut y = [0f32; 2];
         let call = call.attr("id", id).operand(&[1f32, 2.0], &[2]);
         call.result(&mut y, &[2]).run().unwrap_err().message().to_owned()
     };
-    assert_eq!(error(2, 2, &[]), "nccl_allreduce: rank 2 is not one of a group of 2");
-    assert_eq!(error(1, -1, &[]), "nccl_allreduce: rank -1 is not one of a group of 1");
-    assert_eq!(error(2, 1, &[1, 2]), "nccl_allreduce: a group of 2 needs an id of 128 bytes, found 2");
-    assert_eq!(error(2, 1, &[1; 128]), "nccl_allreduce: on the CPU, a group has one member, not 2");
+    assert_eq!(error(2, 2, ""), "nccl_allreduce: rank 2 is not one of a group of 2");
+    assert_eq!(error(1, -1, ""), "nccl_allreduce: rank -1 is not one of a group of 1");
+    let expected = "nccl_allreduce: a group of 2 needs an id of 256 hexadecimal digits, found \"0x12\"";
+    assert_eq!(error(2, 1, "0x12"), expected);
+    assert_eq!(error(2, 1, &"1f".repeat(128)), "nccl_allreduce: on the CPU, a group has one member, not 2");
 }
