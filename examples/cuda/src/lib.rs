@@ -1,4 +1,6 @@
-//! Ops with kernels for the CPU and for CUDA. Each op has one signature and one name on both platforms.
+//! Ops with kernels for the CPU and for CUDA. Each op has one signature and one name on both platforms. The
+//! handler for the CPU declares the signature and the derivatives. A handler for CUDA only repeats them if it is
+//! generic, because the signature lists its element types; the compiler compares them.
 //!
 //! | op | CUDA kernel | gradient |
 //! | --- | --- | --- |

@@ -22,8 +22,6 @@ fn open(site: &State<PerDevice<Blas>>, stream: &CudaStream) -> Result<()> {
     name = "cublas_gemm", platform = "CUDA",
     instantiate = site, initialize = open, traits(command_buffer_compatible)
 )]
-#[signature((a: f32[*, m, k], b: f32[*, k, n]) -> (c: f32[*, m, n]))]
-#[vjp(backward = cublas_gemm_bwd)]
 pub(crate) fn cublas_gemm(
     a: &GpuBuffer<f32>,
     b: &GpuBuffer<f32>,
@@ -40,7 +38,6 @@ pub(crate) fn cublas_gemm(
     name = "cublas_gemm_bwd", platform = "CUDA",
     instantiate = site, initialize = open, traits(command_buffer_compatible)
 )]
-#[signature((a: f32[*, m, k], b: f32[*, k, n], dc: f32[*, m, n]) -> (da: f32[*, m, k], db: f32[*, k, n]))]
 pub(crate) fn cublas_gemm_bwd(
     a: &GpuBuffer<f32>,
     b: &GpuBuffer<f32>,

@@ -27,8 +27,6 @@ fn load(stream: &CudaStream) -> Result<()> {
 
 /// The positive part of each element; NaN for NaN.
 #[handler(name = "custom_relu", platform = "CUDA", initialize = load, traits(command_buffer_compatible))]
-#[signature((x: f32[*]) -> (y: f32[*]))]
-#[vjp(backward = custom_relu_bwd)]
 pub(crate) fn custom_relu(x: &GpuBuffer<f32>, y: &mut GpuBuffer<f32>, stream: &CudaStream) -> Result<()> {
     ensure!(x.dims() == y.dims(), "x is {x:?}, but y is {y:?}");
     let count = x.len();
@@ -37,7 +35,6 @@ pub(crate) fn custom_relu(x: &GpuBuffer<f32>, y: &mut GpuBuffer<f32>, stream: &C
 
 /// Cotangents pass where elements are positive. NaN is not positive.
 #[handler(name = "custom_relu_bwd", platform = "CUDA", initialize = load, traits(command_buffer_compatible))]
-#[signature((x: f32[*], dy: f32[*]) -> (dx: f32[*]))]
 pub(crate) fn custom_relu_bwd(
     x: &GpuBuffer<f32>,
     dy: &GpuBuffer<f32>,

@@ -51,8 +51,6 @@ fn member(group: Group, stream: &CudaStream) -> Result<Member> {
     name = "nccl_allreduce", platform = "CUDA",
     instantiate = site, initialize = join, traits(command_buffer_compatible)
 )]
-#[signature((x: f32[*], ranks: i64 = 1, rank: i64 = 0, id: str = "") -> (y: f32[*]))]
-#[vjp(backward = nccl_allreduce_bwd)]
 pub(crate) fn nccl_allreduce(
     x: &GpuBuffer<f32>,
     y: &mut GpuBuffer<f32>,
@@ -68,7 +66,6 @@ pub(crate) fn nccl_allreduce(
     name = "nccl_allreduce_bwd", platform = "CUDA",
     instantiate = site, initialize = join, traits(command_buffer_compatible)
 )]
-#[signature((dy: f32[*], ranks: i64 = 1, rank: i64 = 0, id: str = "") -> (dx: f32[*]))]
 pub(crate) fn nccl_allreduce_bwd(
     dy: &GpuBuffer<f32>,
     dx: &mut GpuBuffer<f32>,
