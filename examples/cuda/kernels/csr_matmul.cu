@@ -81,17 +81,17 @@ __device__ void gradients(const T *values, const int *columns, const int *starts
     }
 }
 
-#define KERNELS(TYPE, NAME)                                                                                   \
-    extern "C" __global__ void __launch_bounds__(256)                                                         \
-        csr_matmul_##NAME(const TYPE *values, const int *columns, const int *starts, const TYPE *b, TYPE *y,  \
-                          u32 entries, u32 rows, u32 k, u32 n, u32 batches, u32 adds) {                       \
-        product<TYPE>(values, columns, starts, b, y, entries, rows, k, n, batches, adds != 0);                \
-    }                                                                                                         \
-    extern "C" __global__ void __launch_bounds__(256)                                                         \
-        csr_matmul_bwd_##NAME(const TYPE *values, const int *columns, const int *starts, const TYPE *b,       \
-                              const TYPE *dy, TYPE *dvalues, TYPE *db, u32 entries, u32 rows, u32 k, u32 n,   \
-                              u32 batches) {                                                                  \
-        gradients<TYPE>(values, columns, starts, b, dy, dvalues, db, entries, rows, k, n, batches);           \
+#define KERNELS(TYPE, NAME) \
+    extern "C" __global__ void __launch_bounds__(256) \
+        csr_matmul_##NAME(const TYPE *values, const int *columns, const int *starts, const TYPE *b, TYPE *y, \
+                          u32 entries, u32 rows, u32 k, u32 n, u32 batches, u32 adds) { \
+        product<TYPE>(values, columns, starts, b, y, entries, rows, k, n, batches, adds != 0); \
+    } \
+    extern "C" __global__ void __launch_bounds__(256) \
+        csr_matmul_bwd_##NAME(const TYPE *values, const int *columns, const int *starts, const TYPE *b, \
+                              const TYPE *dy, TYPE *dvalues, TYPE *db, u32 entries, u32 rows, u32 k, u32 n, \
+                              u32 batches) { \
+        gradients<TYPE>(values, columns, starts, b, dy, dvalues, db, entries, rows, k, n, batches); \
     }
 
 KERNELS(float, f32)

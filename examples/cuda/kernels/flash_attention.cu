@@ -1,6 +1,6 @@
 // Attention without a matrix of all scores: out = softmax(q·kᵀ·scale)·v, and the logarithms of the sums that
-// the softmax divides by (Dao, "FlashAttention-2", 2023). A block has the scores of 128 queries with 64 keys at
-// a time, in the registers of four warps. Exponentials are relative to the largest score so far.
+// the softmax divides by (Dao, "FlashAttention-2", 2023). A block has the scores of 128 queries with 64 keys
+// at a time, in the registers of four warps. Exponentials are relative to the largest score so far.
 #include "tensor_cores.cuh"
 
 constexpr int WARPS = 4;
@@ -11,16 +11,16 @@ constexpr int THREADS = WARPS * int(WARP);
 constexpr float LOG2_E = 1.4426950408889634f, LN_2 = 0.6931471805599453f;
 #define MINUS_INFINITY __int_as_float(0xff800000)
 
-// Rows of D elements in shared memory. Since D is a multiple of 16, the padding makes the row an odd number of
-// vectors: eight successive rows are in different banks.
+// Rows of D elements in shared memory. Since D is a multiple of 16, the padding makes the row an odd number
+// of vectors: eight successive rows are in different banks.
 template <typename T, int D> struct Rows {
     static constexpr int VECTORS = D / WIDTH<T>, STRIDE = (VECTORS + 1) * VECTOR_BYTES;
     unsigned char *bytes;
 
     __device__ void *at(int row, int column) const { return bytes + row * STRIDE + column * int(sizeof(T)); }
 
-    // Starts to copy `COUNT` rows of `d` elements from row `first` of a matrix with `rows` rows. What does not
-    // exist becomes zero.
+    // Starts to copy `COUNT` rows of `d` elements from row `first` of a matrix with `rows` rows. What does
+    // not exist becomes zero.
     template <int COUNT> __device__ void copy(const T *from, u32 first, u32 rows, u32 d) const {
         static_assert(COUNT * VECTORS % THREADS == 0, "all threads copy the same number of vectors");
 #pragma unroll
@@ -182,19 +182,20 @@ __device__ void attention(const T *q, const T *k, const T *v, T *out, float *lse
             for (int j = 0; j < COLUMN_TILES; j++) {
                 const u32 column = j * 8 + t * 2;
                 if (column < d) {
-                    const u32 pair = packed<T>(sums[i][j][half * 2] * inverse, sums[i][j][half * 2 + 1] * inverse);
-                    *reinterpret_cast<u32 *>(out + u64(query) * d + column) = pair;
+                    const float low = sums[i][j][half * 2] * inverse;
+                    const float high = sums[i][j][half * 2 + 1] * inverse;
+                    *reinterpret_cast<u32 *>(out + u64(query) * d + column) = packed<T>(low, high);
                 }
             }
         }
     }
 }
 
-#define KERNEL(TYPE, NAME, D)                                                                                 \
-    extern "C" __global__ void __launch_bounds__(THREADS) flash_attention_##NAME##_##D(                       \
-        const TYPE *q, const TYPE *k, const TYPE *v, TYPE *out, float *lse, u32 n, u32 m, u32 d, u32 group,   \
-        u32 tiles, float scale, u32 causal) {                                                                 \
-        attention<TYPE, D>(q, k, v, out, lse, n, m, d, group, tiles, scale, causal != 0);                     \
+#define KERNEL(TYPE, NAME, D) \
+    extern "C" __global__ void __launch_bounds__(THREADS) flash_attention_##NAME##_##D( \
+        const TYPE *q, const TYPE *k, const TYPE *v, TYPE *out, float *lse, u32 n, u32 m, u32 d, u32 group, \
+        u32 tiles, float scale, u32 causal) { \
+        attention<TYPE, D>(q, k, v, out, lse, n, m, d, group, tiles, scale, causal != 0); \
     }
 
 KERNEL(__half, f16, 64)

@@ -157,7 +157,8 @@ __device__ void backward(const T *x, const T *scale, const float *r, const T *dy
 
 constexpr int SUMMED_ROWS = 16;
 
-// The sums of the columns of `sums`, which has `count` rows. Blocks have 32 × 16 threads, and 32 columns each.
+// The sums of the columns of `sums`, which has `count` rows. Blocks have 32 × 16 threads, and 32 columns
+// each.
 template <typename T> __device__ void column_sums(const float *sums, T *dscale, u32 count, u32 columns) {
     __shared__ float parts[SUMMED_ROWS][WARP + 1];
     const u32 column = blockIdx.x * WARP + threadIdx.x;
@@ -175,24 +176,24 @@ template <typename T> __device__ void column_sums(const float *sums, T *dscale, 
     }
 }
 
-#define KERNELS(TYPE, NAME)                                                                                   \
-    extern "C" __global__ void __launch_bounds__(512)                                                         \
-        rms_norm_##NAME(const TYPE *x, const TYPE *scale, TYPE *y, u32 rows, u32 columns, float eps) {        \
-        forward<TYPE, false>(x, scale, y, nullptr, rows, columns, eps);                                       \
-    }                                                                                                         \
-    extern "C" __global__ void __launch_bounds__(512)                                                         \
-        rms_norm_fwd_##NAME(const TYPE *x, const TYPE *scale, TYPE *y, float *r, u32 rows, u32 columns,       \
-                            float eps) {                                                                      \
-        forward<TYPE, true>(x, scale, y, r, rows, columns, eps);                                              \
-    }                                                                                                         \
-    extern "C" __global__ void __launch_bounds__(512)                                                         \
-        rms_norm_bwd_##NAME(const TYPE *x, const TYPE *scale, const float *r, const TYPE *dy, TYPE *dx,       \
-                            float *sums, u32 rows, u32 columns) {                                             \
-        backward<TYPE>(x, scale, r, dy, dx, sums, rows, columns);                                             \
-    }                                                                                                         \
-    extern "C" __global__ void __launch_bounds__(512)                                                         \
-        rms_norm_scale_##NAME(const float *sums, TYPE *dscale, u32 count, u32 columns) {                      \
-        column_sums<TYPE>(sums, dscale, count, columns);                                                      \
+#define KERNELS(TYPE, NAME) \
+    extern "C" __global__ void __launch_bounds__(512) \
+        rms_norm_##NAME(const TYPE *x, const TYPE *scale, TYPE *y, u32 rows, u32 columns, float eps) { \
+        forward<TYPE, false>(x, scale, y, nullptr, rows, columns, eps); \
+    } \
+    extern "C" __global__ void __launch_bounds__(512) \
+        rms_norm_fwd_##NAME(const TYPE *x, const TYPE *scale, TYPE *y, float *r, u32 rows, u32 columns, \
+                            float eps) { \
+        forward<TYPE, true>(x, scale, y, r, rows, columns, eps); \
+    } \
+    extern "C" __global__ void __launch_bounds__(512) \
+        rms_norm_bwd_##NAME(const TYPE *x, const TYPE *scale, const float *r, const TYPE *dy, TYPE *dx, \
+                            float *sums, u32 rows, u32 columns) { \
+        backward<TYPE>(x, scale, r, dy, dx, sums, rows, columns); \
+    } \
+    extern "C" __global__ void __launch_bounds__(512) \
+        rms_norm_scale_##NAME(const float *sums, TYPE *dscale, u32 count, u32 columns) { \
+        column_sums<TYPE>(sums, dscale, count, columns); \
     }
 
 KERNELS(float, f32)

@@ -1,6 +1,6 @@
 //! Ops with kernels for the CPU and for CUDA. Each op has one signature and one name on both platforms. The
-//! handler for the CPU declares the signature and the derivatives. A handler for CUDA only repeats them if it is
-//! generic, because the signature lists its element types; the compiler compares them.
+//! handler for the CPU declares the signature and the derivatives. A handler for CUDA only repeats them if it
+//! is generic, because the signature lists its element types; the compiler compares them.
 //!
 //! | op | CUDA kernel | gradient |
 //! | --- | --- | --- |
@@ -11,9 +11,9 @@
 //! | `csr_matmul` | CUDA C++ | yes |
 //! | `nccl_allreduce` | NCCL | yes |
 //!
-//! `cargo build -p cuda-ops` builds `libcuda_ops.so`, and needs neither CUDA nor a GPU: the kernels are PTX in
-//! `kernels/`, which the driver compiles when a program is loaded. `cargo xtask ptx` makes the PTX from the
-//! CUDA C++ beside it.
+//! `cargo build -p cuda-ops` builds `libcuda_ops.so`, and needs neither CUDA nor a GPU: the kernels are PTX
+//! in `kernels/`, which the driver compiles when a program is loaded. `cargo xtask ptx` makes the PTX from
+//! the CUDA C++ beside it.
 
 mod csr_matmul;
 mod cublas_gemm;

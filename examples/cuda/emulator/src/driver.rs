@@ -1,5 +1,5 @@
-//! The functions of the driver, as their documentation in NVIDIA's *CUDA Driver API* says. There is one device
-//! with one context.
+//! The functions of the driver, as their documentation in NVIDIA's *CUDA Driver API* says. There is one
+//! device with one context.
 #![expect(unused_unsafe, reason = "some functions only read numbers")]
 
 use std::cell::Cell;

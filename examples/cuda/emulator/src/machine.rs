@@ -1,8 +1,8 @@
 //! Runs kernels in PTX on the CPU, one block after the other.
 //!
 //! A thread runs until it needs the other threads of its warp or its block. Each access to memory is checked:
-//! it must be aligned and inside of one allocation. An instruction that the kernels do not use is a panic that
-//! names it.
+//! it must be aligned and inside of one allocation. An instruction that the kernels do not use is a panic
+//! that names it.
 
 use half::{bf16, f16};
 
@@ -34,7 +34,7 @@ impl Memory {
         at
     }
 
-    /// Frees the allocation at an address. Returns false if there is none.
+    /// Frees the allocation at an address. Returns false if no allocation starts there.
     pub(crate) fn free(&mut self, address: u64) -> bool {
         let found = self.allocations.iter().position(|(at, _)| *at == address);
         found.map(|i| self.allocations.remove(i)).is_some()

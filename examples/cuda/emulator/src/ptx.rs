@@ -137,7 +137,7 @@ pub(crate) enum Special {
 /// Parses a file.
 ///
 /// # Panics
-/// If the file has errors, or contains something else than NVRTC writes for kernels.
+/// If the file has errors, or contains statements that NVRTC does not write for kernels.
 pub fn parse(text: &str) -> PtxModule {
     let mut parser = Parser { tokens: tokens(text), at: 0, dynamic: Vec::new(), shared: Vec::new() };
     let mut module = PtxModule { version: String::new(), target: String::new(), entries: Vec::new() };

@@ -148,7 +148,8 @@ const WARP: u32 = 32;
 pub(crate) const WARPS: u32 = 8;
 
 impl Shape {
-    /// Returns the number of entries, rows of the sparse matrix, rows and columns of the dense one, and batches.
+    /// Returns the number of entries, rows of the sparse matrix, rows and columns of the dense one, and
+    /// batches.
     fn sizes(self) -> Result<[u32; 5]> {
         let Shape { batches, entries, rows, k, n } = self;
         Ok([

@@ -29,8 +29,8 @@ fn load(stream: &CudaStream) -> Result<()> {
 #[handler(name = "custom_relu", platform = "CUDA", initialize = load, traits(command_buffer_compatible))]
 pub(crate) fn custom_relu(x: &GpuBuffer<f32>, y: &mut GpuBuffer<f32>, stream: &CudaStream) -> Result<()> {
     ensure!(x.dims() == y.dims(), "x is {x:?}, but y is {y:?}");
-    let count = x.len();
-    launch!(KERNELS.get(stream)?.custom_relu, stream, grid: blocks(count), block: THREADS, (x, y, count as u64))
+    let (kernels, count) = (KERNELS.get(stream)?, x.len());
+    launch!(kernels.custom_relu, stream, grid: blocks(count), block: THREADS, (x, y, count as u64))
 }
 
 /// Cotangents pass where elements are positive. NaN is not positive.
@@ -46,7 +46,7 @@ pub(crate) fn custom_relu_bwd(
     launch!(kernels.custom_relu_bwd, stream, grid: blocks(count), block: THREADS, (x, dy, dx, count as u64))
 }
 
-/// Number of blocks for a number of elements.
+/// Returns the number of blocks that compute `count` elements.
 fn blocks(count: usize) -> usize {
     count.div_ceil(THREADS * ELEMENTS)
 }

@@ -110,8 +110,8 @@ pub(crate) const THREADS: u32 = 128;
 pub(crate) const QUERIES: usize = 128;
 const KEYS: usize = 64;
 
-/// Size of a block's queries, keys and values in shared memory, in bytes, for rows of `columns` elements. Each
-/// row is padded by 16 bytes.
+/// Size of a block's queries, keys and values in shared memory, in bytes, for rows of `columns` elements.
+/// Each row is padded by 16 bytes.
 pub(crate) const fn shared_bytes(columns: usize) -> u32 {
     ((QUERIES + 2 * KEYS) * (2 * columns + 16)) as u32
 }

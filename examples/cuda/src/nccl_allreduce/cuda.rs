@@ -44,9 +44,10 @@ fn member(group: Group, stream: &CudaStream) -> Result<Member> {
     Ok(member)
 }
 
-/// The sum over a group of `ranks` processes, each with one device. `rank` is the number of this process in the
-/// group, and `id` the group's NCCL id (`ncclGetUniqueId`) in hexadecimal digits, which all members got from one
-/// of them. A group of one, the default, needs no id. On the CPU, a group has one member.
+/// The sum over a group of `ranks` processes, each with one device. `rank` is the number of this process in
+/// the group. `id` is the group's NCCL id in hexadecimal digits: one member makes the id
+/// (`ncclGetUniqueId`), and all members pass it. A group of one, the default, needs no id. On the CPU, a
+/// group has one member.
 #[handler(
     name = "nccl_allreduce", platform = "CUDA",
     instantiate = site, initialize = join, traits(command_buffer_compatible)

@@ -117,7 +117,8 @@ pub(crate) fn rms_norm_fwd<T: RmsNormElement>(
     check_rows(x.dims(), r.dims())?;
     let Rows { rows, columns, block, per_block } = Rows::of::<T>(x.dims())?;
     let kernel = T::forward_with_r(KERNELS.get(stream)?);
-    launch!(kernel, stream, grid: rows.div_ceil(per_block), block: block, (x, scale, y, r, rows, columns, eps))
+    launch!(kernel, stream, grid: rows.div_ceil(per_block), block: block,
+        (x, scale, y, r, rows, columns, eps))
 }
 
 /// Gradients of `x` and `scale` from the gradient of `y`: `dscale` is a sum over all rows.

@@ -26,8 +26,8 @@ pub(crate) fn set_up() {
     unsafe { result::ctx::set_current(context) }.expect("a current context");
 }
 
-/// Loads a library that Cargo has put beside this test's program. The dynamic linker knows it by the name that it
-/// has in its file, such as `libcuda.so.1`, until the process ends.
+/// Loads a library that Cargo has put beside this test's program. The dynamic linker knows it by the name
+/// that it has in its file, such as `libcuda.so.1`, until the process ends.
 fn open(file: &str) {
     let path = std::env::current_exe().expect("tests have a path").with_file_name(file);
     // SAFETY: the emulators have no initializers.

@@ -1,7 +1,7 @@
 //! The handlers for CUDA compared with the handlers for the CPU, and prototypes compared with the PTX.
 //!
-//! The driver, cuBLAS and NCCL are emulators; the driver runs the committed PTX. With `FARCALL_CUDA_TESTS=device`, the
-//! same tests run on the first GPU of this machine.
+//! The driver, cuBLAS and NCCL are emulators; the driver runs the committed PTX. With
+//! `FARCALL_CUDA_TESTS=device`, the same tests run on the first GPU of this machine.
 
 mod attention;
 mod device;
@@ -37,7 +37,7 @@ impl Numbers {
     }
 }
 
-/// Checks that numbers differ by at most `tolerance` times the largest of them.
+/// Checks that numbers differ by at most `tolerance` times the largest expected number.
 #[track_caller]
 fn assert_close<T: Float>(found: &[T], expected: &[T], tolerance: f64, what: &str) {
     assert_eq!(found.len(), expected.len(), "{what}");

@@ -1,7 +1,7 @@
 //! Computes matrix products on the CPU, so that tests of the calls of cuBLAS need no GPU. The library has the
-//! functions of cuBLAS that `farcall-cuda` calls, as NVIDIA's *cuBLAS* documentation describes them. Memory of
-//! the device belongs to the driver, which is `cuda-emulator` in tests. Products are computed when they are
-//! enqueued, from matrices in column-major order.
+//! functions of cuBLAS that `farcall-cuda` calls, as NVIDIA's *cuBLAS* documentation describes them. Memory
+//! of the device belongs to the driver, which is `cuda-emulator` in tests. Products are computed when they
+//! are enqueued, from matrices in column-major order.
 
 use std::ffi::{CStr, c_char, c_int, c_longlong, c_uint, c_void};
 

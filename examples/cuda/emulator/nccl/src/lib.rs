@@ -16,7 +16,8 @@ struct Id {
 
 /// Copies elements with the driver. Returns the status of a collective.
 fn copy(from: u64, to: u64, count: usize, ty: c_int, stream: usize) -> c_uint {
-    // Sizes of `ncclDataType_t`: int8, uint8, int32, uint32, int64, uint64, float16, float32, float64, bfloat16.
+    // Sizes of `ncclDataType_t`: int8, uint8, int32, uint32, int64, uint64, float16, float32, float64,
+    // bfloat16.
     const BYTES: [usize; 10] = [1, 1, 4, 4, 8, 8, 2, 4, 8, 2];
     let Some(bytes) = usize::try_from(ty).ok().and_then(|ty| BYTES.get(ty)) else { return INVALID_USAGE };
     // SAFETY: the driver has no requirements.
