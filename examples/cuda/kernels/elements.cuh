@@ -32,7 +32,11 @@ template <typename T, int N> struct Elements {
     __device__ static Elements load(const T *from, u64 index) {
         return {reinterpret_cast<const uint4 *>(from)[index]};
     }
-    __device__ void store(T *to, u64 index) const { reinterpret_cast<uint4 *>(to)[index] = bits; }
+    // `load_once` and `store_once` leave the caches to data that is used again.
+    __device__ static Elements load_once(const T *from, u64 index) {
+        return {__ldcs(reinterpret_cast<const uint4 *>(from) + index)};
+    }
+    __device__ void store_once(T *to, u64 index) const { __stcs(reinterpret_cast<uint4 *>(to) + index, bits); }
 
     __device__ void widened(float (&values)[N]) const {
         T elements[N];
@@ -55,7 +59,8 @@ template <typename T> struct Elements<T, 1> {
 
     __device__ static Elements zero() { return {narrow<T>(0.0f)}; }
     __device__ static Elements load(const T *from, u64 index) { return {from[index]}; }
-    __device__ void store(T *to, u64 index) const { to[index] = element; }
+    __device__ static Elements load_once(const T *from, u64 index) { return {from[index]}; }
+    __device__ void store_once(T *to, u64 index) const { to[index] = element; }
     __device__ void widened(float (&values)[1]) const { values[0] = widen(element); }
     __device__ static Elements narrowed(const float (&values)[1]) { return {narrow<T>(values[0])}; }
 };
@@ -73,15 +78,22 @@ __device__ inline float warp_sum(float value) {
     return value;
 }
 
-// Sum over the threads with the same `threadIdx.y`. If they are more than one warp, all threads of the block
+// Sums over the threads with the same `threadIdx.y`. If they are more than one warp, all threads of the block
 // call the function, and `turn` differs from the call before.
-__device__ inline float row_sum(float value, u32 turn) {
-    __shared__ float sums[2][WARP];
-    value = warp_sum(value);
-    if (blockDim.x == WARP) return value;
+template <int COUNT> __device__ void row_sums(float (&values)[COUNT], u32 turn) {
+    __shared__ float sums[2][COUNT][WARP];
+#pragma unroll
+    for (int i = 0; i < COUNT; i++) values[i] = warp_sum(values[i]);
+    if (blockDim.x == WARP) return;
     const u32 warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
-    if (lane == 0) sums[turn % 2][warp] = value;
+    if (lane == 0) {
+#pragma unroll
+        for (int i = 0; i < COUNT; i++) sums[turn % 2][i][warp] = values[i];
+    }
     // The other half of `sums` is read before the next call's barrier, so one barrier is enough.
     __syncthreads();
-    return warp_sum(lane < blockDim.x / WARP ? sums[turn % 2][lane] : 0.0f);
+#pragma unroll
+    for (int i = 0; i < COUNT; i++) {
+        values[i] = warp_sum(lane < blockDim.x / WARP ? sums[turn % 2][i][lane] : 0.0f);
+    }
 }

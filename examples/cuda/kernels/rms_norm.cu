@@ -1,45 +1,45 @@
 // Root mean square normalization of rows: y = x · r · scale with r = 1 / sqrt(mean(x²) + eps), and its
 // gradients. `blockDim.x` threads, a multiple of a warp, work on a row. If they are one warp, a block has
-// `blockDim.y` of these warps. Sums are in f32.
+// `blockDim.y` of these warps. Sums are in f32. The data passes through the registers once: the time is that of
+// reading the operands and writing the results.
 #include "elements.cuh"
 
 // Number of vectors of a row that a thread keeps in registers. The columns after these are read twice.
 constexpr int KEPT = 4;
 
-template <typename T, int N, bool HAS_R>
-__device__ void forward(const T *x, const T *scale, T *y, float *r, u32 row, u32 columns, float eps) {
+template <typename T, int N>
+__device__ void forward(const T *x, const T *scale, T *y, u32 row, u32 columns, float eps) {
     using Vector = Elements<T, N>;
     const u32 vectors = columns / N, first = threadIdx.x, step = blockDim.x;
     x += u64(row) * columns;
     y += u64(row) * columns;
 
-    float sum = 0.0f;
-    auto add_squares = [&](const Vector &vector) {
+    float squares[1] = {};
+    auto add = [&](const Vector &vector) {
         float values[N];
         vector.widened(values);
 #pragma unroll
-        for (int k = 0; k < N; k++) sum += values[k] * values[k];
+        for (int k = 0; k < N; k++) squares[0] += values[k] * values[k];
     };
     Vector kept[KEPT];
 #pragma unroll
     for (int i = 0; i < KEPT; i++) {
         const u32 at = first + i * step;
-        kept[i] = at < vectors ? Vector::load(x, at) : Vector::zero();
+        kept[i] = at < vectors ? Vector::load_once(x, at) : Vector::zero();
     }
 #pragma unroll
-    for (int i = 0; i < KEPT; i++) add_squares(kept[i]);
-    for (u32 at = first + KEPT * step; at < vectors; at += step) add_squares(Vector::load(x, at));
+    for (int i = 0; i < KEPT; i++) add(kept[i]);
+    for (u32 at = first + KEPT * step; at < vectors; at += step) add(Vector::load(x, at));
 
-    const float inverse = rsqrtf(row_sum(sum, 0) / columns + eps);
-    if (HAS_R && threadIdx.x == 0) r[row] = inverse;
-
+    row_sums(squares, 0);
+    const float r = rsqrtf(squares[0] / columns + eps);
     auto write = [&](u32 at, const Vector &vector) {
         float values[N], scales[N];
         vector.widened(values);
         Vector::load(scale, at).widened(scales);
 #pragma unroll
-        for (int k = 0; k < N; k++) values[k] *= inverse * scales[k];
-        Vector::narrowed(values).store(y, at);
+        for (int k = 0; k < N; k++) values[k] *= r * scales[k];
+        Vector::narrowed(values).store_once(y, at);
     };
 #pragma unroll
     for (int i = 0; i < KEPT; i++) {
@@ -49,59 +49,78 @@ __device__ void forward(const T *x, const T *scale, T *y, float *r, u32 row, u32
     for (u32 at = first + KEPT * step; at < vectors; at += step) write(at, Vector::load(x, at));
 }
 
-template <typename T, bool HAS_R>
-__device__ void forward(const T *x, const T *scale, T *y, float *r, u32 rows, u32 columns, float eps) {
+template <typename T>
+__device__ void forward(const T *x, const T *scale, T *y, u32 rows, u32 columns, float eps) {
     const u32 row = blockIdx.x * blockDim.y + threadIdx.y;
     if (row >= rows) return;
     if (has_vectors<T>(columns, x, scale, y)) {
-        forward<T, WIDTH<T>, HAS_R>(x, scale, y, r, row, columns, eps);
+        forward<T, WIDTH<T>>(x, scale, y, row, columns, eps);
     } else {
-        forward<T, 1, HAS_R>(x, scale, y, r, row, columns, eps);
+        forward<T, 1>(x, scale, y, row, columns, eps);
     }
 }
+
+// Vectors of a row that a thread keeps in registers.
+template <typename T, int N> struct Kept {
+    Elements<T, N> x[KEPT], dy[KEPT];
+
+    __device__ void load(const T *row_x, const T *row_dy, u32 vectors) {
+#pragma unroll
+        for (int i = 0; i < KEPT; i++) {
+            const u32 at = threadIdx.x + i * blockDim.x;
+            x[i] = at < vectors ? Elements<T, N>::load_once(row_x, at) : Elements<T, N>::zero();
+            dy[i] = at < vectors ? Elements<T, N>::load_once(row_dy, at) : Elements<T, N>::zero();
+        }
+    }
+};
 
 // The rows of a worker (the threads with one `threadIdx.y`) are `worker`, `worker + workers`, …. The worker
 // writes dx = r·(scale·dy − r²·mean(x·scale·dy)·x) of each row, and its sums of r·x·dy to a row of `sums`.
 template <typename T, int N>
-__device__ void backward(const T *x, const T *scale, const float *r, const T *dy, T *dx, float *sums,
-                         u32 worker, u32 workers, u32 rows, u32 columns) {
+__device__ void backward(const T *x, const T *scale, const T *dy, T *dx, float *sums, u32 worker,
+                         u32 workers, u32 rows, u32 columns, float eps) {
     using Vector = Elements<T, N>;
     const u32 vectors = columns / N, first = threadIdx.x, step = blockDim.x;
     sums += u64(worker) * columns;
 
+    Kept<T, N> kept;
+    if (worker < rows) kept.load(x + u64(worker) * columns, dy + u64(worker) * columns, vectors);
     float own_sums[KEPT][N] = {};
     u32 turn = 0;
-    for (u32 row = worker; row < rows; row += workers, turn++) {
-        const T *row_x = x + u64(row) * columns, *row_dy = dy + u64(row) * columns;
-        T *row_dx = dx + u64(row) * columns;
-        const float inverse = r[row];
+    for (u64 row = worker; row < rows; row += workers, turn++) {
+        const T *row_x = x + row * columns, *row_dy = dy + row * columns;
+        T *row_dx = dx + row * columns;
 
-        float sum = 0.0f;
-        auto add_products = [&](u32 at, const Vector &vector_x, const Vector &vector_dy) {
+        // The sums of x² and of x·scale·dy.
+        float along[2] = {};
+        auto add = [&](u32 at, const Vector &vector_x, const Vector &vector_dy) {
             float values[N], cotangents[N], scales[N];
             vector_x.widened(values);
             vector_dy.widened(cotangents);
             Vector::load(scale, at).widened(scales);
 #pragma unroll
-            for (int k = 0; k < N; k++) sum += values[k] * scales[k] * cotangents[k];
+            for (int k = 0; k < N; k++) {
+                along[0] += values[k] * values[k];
+                along[1] += values[k] * scales[k] * cotangents[k];
+            }
         };
-        Vector kept_x[KEPT], kept_dy[KEPT];
 #pragma unroll
         for (int i = 0; i < KEPT; i++) {
             const u32 at = first + i * step;
-            kept_x[i] = at < vectors ? Vector::load(row_x, at) : Vector::zero();
-            kept_dy[i] = at < vectors ? Vector::load(row_dy, at) : Vector::zero();
-        }
-#pragma unroll
-        for (int i = 0; i < KEPT; i++) {
-            const u32 at = first + i * step;
-            if (at < vectors) add_products(at, kept_x[i], kept_dy[i]);
+            if (at < vectors) add(at, kept.x[i], kept.dy[i]);
         }
         for (u32 at = first + KEPT * step; at < vectors; at += step) {
-            add_products(at, Vector::load(row_x, at), Vector::load(row_dy, at));
+            add(at, Vector::load(row_x, at), Vector::load(row_dy, at));
         }
 
-        const float along = inverse * inverse * row_sum(sum, turn) / columns;
+        // The next row is on its way while the threads wait for each other and write this row.
+        Kept<T, N> next = kept;
+        if (row + workers < rows) {
+            next.load(row_x + u64(workers) * columns, row_dy + u64(workers) * columns, vectors);
+        }
+        row_sums(along, turn);
+        const float r = rsqrtf(along[0] / columns + eps), shift = r * r * along[1] / columns;
+
         auto write = [&](u32 at, const Vector &vector_x, const Vector &vector_dy, float (&terms)[N]) {
             float values[N], cotangents[N], scales[N];
             vector_x.widened(values);
@@ -109,17 +128,17 @@ __device__ void backward(const T *x, const T *scale, const float *r, const T *dy
             Vector::load(scale, at).widened(scales);
 #pragma unroll
             for (int k = 0; k < N; k++) {
-                terms[k] = inverse * values[k] * cotangents[k];
-                values[k] = inverse * (scales[k] * cotangents[k] - along * values[k]);
+                terms[k] = r * values[k] * cotangents[k];
+                values[k] = r * (scales[k] * cotangents[k] - shift * values[k]);
             }
-            Vector::narrowed(values).store(row_dx, at);
+            Vector::narrowed(values).store_once(row_dx, at);
         };
 #pragma unroll
         for (int i = 0; i < KEPT; i++) {
             const u32 at = first + i * step;
             if (at < vectors) {
                 float terms[N];
-                write(at, kept_x[i], kept_dy[i], terms);
+                write(at, kept.x[i], kept.dy[i], terms);
 #pragma unroll
                 for (int k = 0; k < N; k++) own_sums[i][k] += terms[k];
             }
@@ -133,6 +152,7 @@ __device__ void backward(const T *x, const T *scale, const float *r, const T *dy
                 *to = turn == 0 ? terms[k] : *to + terms[k];
             }
         }
+        kept = next;
     }
 #pragma unroll
     for (int i = 0; i < KEPT; i++) {
@@ -145,13 +165,13 @@ __device__ void backward(const T *x, const T *scale, const float *r, const T *dy
 }
 
 template <typename T>
-__device__ void backward(const T *x, const T *scale, const float *r, const T *dy, T *dx, float *sums,
-                         u32 rows, u32 columns) {
+__device__ void backward(const T *x, const T *scale, const T *dy, T *dx, float *sums, u32 rows, u32 columns,
+                         float eps) {
     const u32 worker = blockIdx.x * blockDim.y + threadIdx.y, workers = gridDim.x * blockDim.y;
     if (has_vectors<T>(columns, x, scale, dy, dx)) {
-        backward<T, WIDTH<T>>(x, scale, r, dy, dx, sums, worker, workers, rows, columns);
+        backward<T, WIDTH<T>>(x, scale, dy, dx, sums, worker, workers, rows, columns, eps);
     } else {
-        backward<T, 1>(x, scale, r, dy, dx, sums, worker, workers, rows, columns);
+        backward<T, 1>(x, scale, dy, dx, sums, worker, workers, rows, columns, eps);
     }
 }
 
@@ -179,17 +199,12 @@ template <typename T> __device__ void column_sums(const float *sums, T *dscale, 
 #define KERNELS(TYPE, NAME) \
     extern "C" __global__ void __launch_bounds__(512) \
         rms_norm_##NAME(const TYPE *x, const TYPE *scale, TYPE *y, u32 rows, u32 columns, float eps) { \
-        forward<TYPE, false>(x, scale, y, nullptr, rows, columns, eps); \
+        forward<TYPE>(x, scale, y, rows, columns, eps); \
     } \
     extern "C" __global__ void __launch_bounds__(512) \
-        rms_norm_fwd_##NAME(const TYPE *x, const TYPE *scale, TYPE *y, float *r, u32 rows, u32 columns, \
-                            float eps) { \
-        forward<TYPE, true>(x, scale, y, r, rows, columns, eps); \
-    } \
-    extern "C" __global__ void __launch_bounds__(512) \
-        rms_norm_bwd_##NAME(const TYPE *x, const TYPE *scale, const float *r, const TYPE *dy, TYPE *dx, \
-                            float *sums, u32 rows, u32 columns) { \
-        backward<TYPE>(x, scale, r, dy, dx, sums, rows, columns); \
+        rms_norm_bwd_##NAME(const TYPE *x, const TYPE *scale, const TYPE *dy, TYPE *dx, float *sums, \
+                            u32 rows, u32 columns, float eps) { \
+        backward<TYPE>(x, scale, dy, dx, sums, rows, columns, eps); \
     } \
     extern "C" __global__ void __launch_bounds__(512) \
         rms_norm_scale_##NAME(const float *sums, TYPE *dscale, u32 count, u32 columns) { \

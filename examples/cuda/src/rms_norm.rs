@@ -8,7 +8,7 @@ pub(crate) mod cuda;
 /// `y = x / sqrt(mean(x²) + eps) * scale`, with the mean over the last dimension.
 #[handler(name = "rms_norm")]
 #[signature((x: T[*, n], scale: T[n], eps: f32 = 1e-6) -> (y: T[*, n]) where T: f32 | f16 | bf16)]
-#[vjp(forward = rms_norm_fwd, backward = rms_norm_bwd)]
+#[vjp(backward = rms_norm_bwd)]
 pub(crate) fn rms_norm<T: Float<Acc = f32>>(
     x: &Buffer<T>,
     scale: &Buffer<T, 1>,
@@ -22,44 +22,23 @@ pub(crate) fn rms_norm<T: Float<Acc = f32>>(
     Ok(())
 }
 
-/// Computes `rms_norm`, and `r`, the inverse root mean square of each row.
-#[handler(name = "rms_norm_fwd")]
-#[signature((x: T[*, n], scale: T[n], eps: f32 = 1e-6) -> (y: T[*, n], r: f32[*]) where T: f32 | f16 | bf16)]
-pub(crate) fn rms_norm_fwd<T: Float<Acc = f32>>(
-    x: &Buffer<T>,
-    scale: &Buffer<T, 1>,
-    eps: f32,
-    y: &mut Buffer<T>,
-    r: &mut Buffer<f32>,
-) -> Result<()> {
-    check(x.dims(), scale.len(), y.dims())?;
-    check_rows(x.dims(), r.dims())?;
-    // The mean of no elements.
-    r.fill(f32::NAN);
-    for ((x, y), r) in x.rows().zip(y.rows_mut()).zip(r.iter_mut()) {
-        *r = inverse_rms(x, eps);
-        normalize(x, scale, *r, y);
-    }
-    Ok(())
-}
-
 /// Gradients of `x` and `scale` from the gradient of `y`: `dscale` is a sum over all rows.
 #[handler(name = "rms_norm_bwd")]
-#[signature((x: T[*, n], scale: T[n], r: f32[*], dy: T[*, n]) -> (dx: T[*, n], dscale: T[n])
+#[signature((x: T[*, n], scale: T[n], dy: T[*, n], eps: f32 = 1e-6) -> (dx: T[*, n], dscale: T[n])
     where T: f32 | f16 | bf16; *: sum)]
 pub(crate) fn rms_norm_bwd<T: Float<Acc = f32>>(
     x: &Buffer<T>,
     scale: &Buffer<T, 1>,
-    r: &Buffer<f32>,
     dy: &Buffer<T>,
+    eps: f32,
     dx: &mut Buffer<T>,
     dscale: &mut Buffer<T, 1>,
 ) -> Result<()> {
     check(x.dims(), scale.len(), dy.dims())?;
     check(x.dims(), dscale.len(), dx.dims())?;
-    check_rows(x.dims(), r.dims())?;
     let mut sums = vec![0.0; scale.len()];
-    for (((x, dy), dx), r) in x.rows().zip(dy.rows()).zip(dx.rows_mut()).zip(r.iter()) {
+    for ((x, dy), dx) in x.rows().zip(dy.rows()).zip(dx.rows_mut()) {
+        let r = inverse_rms(x, eps);
         let along = zip!(x.iter(), scale.iter(), dy.iter());
         let sum: f32 = along.map(|(x, scale, dy)| x.widen() * scale.widen() * dy.widen()).sum();
         let mean = r * r * sum / x.len() as f32;
@@ -90,11 +69,4 @@ fn check(x: &[usize], n: usize, y: &[usize]) -> Result<()> {
     Ok(())
 }
 
-/// Checks that `r` has one element for each row of `x`.
-fn check_rows(x: &[usize], r: &[usize]) -> Result<()> {
-    ensure!(x[..x.len() - 1] == *r, "r is {r:?}, which does not fit the rows of x, {x:?}");
-    Ok(())
-}
-
-pub(crate) const OPS: &[&OpDescriptor] =
-    ops![rms_norm, rms_norm_fwd, rms_norm_bwd, cuda::rms_norm, cuda::rms_norm_fwd, cuda::rms_norm_bwd];
+pub(crate) const OPS: &[&OpDescriptor] = ops![rms_norm, rms_norm_bwd, cuda::rms_norm, cuda::rms_norm_bwd];

@@ -5,7 +5,7 @@ use farcall_ffi::GpuBuffer;
 use farcall_ffi::half::{bf16, f16};
 use farcall_ffi::prelude::*;
 
-use super::{check, check_rows};
+use super::check;
 
 kernels! {
     /// Kernels of `rms_norm.cu`, for each element type.
@@ -13,26 +13,17 @@ kernels! {
     fn rms_norm_f32(x: *const f32, scale: *const f32, y: *mut f32, rows: u32, columns: u32, eps: f32);
     fn rms_norm_f16(x: *const f16, scale: *const f16, y: *mut f16, rows: u32, columns: u32, eps: f32);
     fn rms_norm_bf16(x: *const bf16, scale: *const bf16, y: *mut bf16, rows: u32, columns: u32, eps: f32);
-    fn rms_norm_fwd_f32(
-        x: *const f32, scale: *const f32, y: *mut f32, r: *mut f32, rows: u32, columns: u32, eps: f32,
-    );
-    fn rms_norm_fwd_f16(
-        x: *const f16, scale: *const f16, y: *mut f16, r: *mut f32, rows: u32, columns: u32, eps: f32,
-    );
-    fn rms_norm_fwd_bf16(
-        x: *const bf16, scale: *const bf16, y: *mut bf16, r: *mut f32, rows: u32, columns: u32, eps: f32,
-    );
     fn rms_norm_bwd_f32(
-        x: *const f32, scale: *const f32, r: *const f32, dy: *const f32, dx: *mut f32, sums: *mut f32,
-        rows: u32, columns: u32,
+        x: *const f32, scale: *const f32, dy: *const f32, dx: *mut f32, sums: *mut f32, rows: u32, columns: u32,
+        eps: f32,
     );
     fn rms_norm_bwd_f16(
-        x: *const f16, scale: *const f16, r: *const f32, dy: *const f16, dx: *mut f16, sums: *mut f32,
-        rows: u32, columns: u32,
+        x: *const f16, scale: *const f16, dy: *const f16, dx: *mut f16, sums: *mut f32, rows: u32, columns: u32,
+        eps: f32,
     );
     fn rms_norm_bwd_bf16(
-        x: *const bf16, scale: *const bf16, r: *const f32, dy: *const bf16, dx: *mut bf16, sums: *mut f32,
-        rows: u32, columns: u32,
+        x: *const bf16, scale: *const bf16, dy: *const bf16, dx: *mut bf16, sums: *mut f32, rows: u32, columns: u32,
+        eps: f32,
     );
     fn rms_norm_scale_f32(sums: *const f32, dscale: *mut f32, count: u32, columns: u32);
     fn rms_norm_scale_f16(sums: *const f32, dscale: *mut f16, count: u32, columns: u32);
@@ -47,26 +38,21 @@ fn load(stream: &CudaStream) -> Result<()> {
 }
 
 type Forward<T> = Kernel<fn(*const T, *const T, *mut T, u32, u32, f32)>;
-type ForwardWithR<T> = Kernel<fn(*const T, *const T, *mut T, *mut f32, u32, u32, f32)>;
-type Backward<T> = Kernel<fn(*const T, *const T, *const f32, *const T, *mut T, *mut f32, u32, u32)>;
+type Backward<T> = Kernel<fn(*const T, *const T, *const T, *mut T, *mut f32, u32, u32, f32)>;
 type ColumnSums<T> = Kernel<fn(*const f32, *mut T, u32, u32)>;
 
 /// An element type with kernels.
 pub(crate) trait RmsNormElement: Element {
     fn forward(kernels: &RmsNormKernels) -> &Forward<Self>;
-    fn forward_with_r(kernels: &RmsNormKernels) -> &ForwardWithR<Self>;
     fn backward(kernels: &RmsNormKernels) -> &Backward<Self>;
     fn column_sums(kernels: &RmsNormKernels) -> &ColumnSums<Self>;
 }
 
 macro_rules! elements {
-    ($($T:ty: $forward:ident $forward_with_r:ident $backward:ident $column_sums:ident;)*) => {$(
+    ($($T:ty: $forward:ident $backward:ident $column_sums:ident;)*) => {$(
         impl RmsNormElement for $T {
             fn forward(kernels: &RmsNormKernels) -> &Forward<Self> {
                 &kernels.$forward
-            }
-            fn forward_with_r(kernels: &RmsNormKernels) -> &ForwardWithR<Self> {
-                &kernels.$forward_with_r
             }
             fn backward(kernels: &RmsNormKernels) -> &Backward<Self> {
                 &kernels.$backward
@@ -79,16 +65,16 @@ macro_rules! elements {
 }
 
 elements! {
-    f32: rms_norm_f32 rms_norm_fwd_f32 rms_norm_bwd_f32 rms_norm_scale_f32;
-    f16: rms_norm_f16 rms_norm_fwd_f16 rms_norm_bwd_f16 rms_norm_scale_f16;
-    bf16: rms_norm_bf16 rms_norm_fwd_bf16 rms_norm_bwd_bf16 rms_norm_scale_bf16;
+    f32: rms_norm_f32 rms_norm_bwd_f32 rms_norm_scale_f32;
+    f16: rms_norm_f16 rms_norm_bwd_f16 rms_norm_scale_f16;
+    bf16: rms_norm_bf16 rms_norm_bwd_bf16 rms_norm_scale_bf16;
 }
 
 /// Divides each row of `x` by its root mean square, then multiplies it by `scale`:
 /// `y = x / sqrt(mean(x²) + eps) * scale`, with the mean over the last dimension.
 #[handler(name = "rms_norm", platform = "CUDA", initialize = load, traits(command_buffer_compatible))]
 #[signature((x: T[*, n], scale: T[n], eps: f32 = 1e-6) -> (y: T[*, n]) where T: f32 | f16 | bf16)]
-#[vjp(forward = rms_norm_fwd, backward = rms_norm_bwd)]
+#[vjp(backward = rms_norm_bwd)]
 pub(crate) fn rms_norm<T: RmsNormElement>(
     x: &GpuBuffer<T>,
     scale: &GpuBuffer<T, 1>,
@@ -102,37 +88,18 @@ pub(crate) fn rms_norm<T: RmsNormElement>(
     launch!(kernel, stream, grid: rows.div_ceil(per_block), block: block, (x, scale, y, rows, columns, eps))
 }
 
-/// Computes `rms_norm`, and `r`, the inverse root mean square of each row.
-#[handler(name = "rms_norm_fwd", platform = "CUDA", initialize = load, traits(command_buffer_compatible))]
-#[signature((x: T[*, n], scale: T[n], eps: f32 = 1e-6) -> (y: T[*, n], r: f32[*]) where T: f32 | f16 | bf16)]
-pub(crate) fn rms_norm_fwd<T: RmsNormElement>(
-    x: &GpuBuffer<T>,
-    scale: &GpuBuffer<T, 1>,
-    eps: f32,
-    y: &mut GpuBuffer<T>,
-    r: &mut GpuBuffer<f32>,
-    stream: &CudaStream,
-) -> Result<()> {
-    check(x.dims(), scale.len(), y.dims())?;
-    check_rows(x.dims(), r.dims())?;
-    let Rows { rows, columns, block, per_block } = Rows::of::<T>(x.dims())?;
-    let kernel = T::forward_with_r(KERNELS.get(stream)?);
-    launch!(kernel, stream, grid: rows.div_ceil(per_block), block: block,
-        (x, scale, y, r, rows, columns, eps))
-}
-
 /// Gradients of `x` and `scale` from the gradient of `y`: `dscale` is a sum over all rows.
 // The sums of the workers lie in scratch memory, which a CUDA graph cannot keep: the handler is not
 // compatible with command buffers.
 #[handler(name = "rms_norm_bwd", platform = "CUDA", initialize = load)]
-#[signature((x: T[*, n], scale: T[n], r: f32[*], dy: T[*, n]) -> (dx: T[*, n], dscale: T[n])
+#[signature((x: T[*, n], scale: T[n], dy: T[*, n], eps: f32 = 1e-6) -> (dx: T[*, n], dscale: T[n])
     where T: f32 | f16 | bf16; *: sum)]
 #[expect(clippy::too_many_arguments, reason = "the signature has six tensors")]
 pub(crate) fn rms_norm_bwd<T: RmsNormElement>(
     x: &GpuBuffer<T>,
     scale: &GpuBuffer<T, 1>,
-    r: &GpuBuffer<f32>,
     dy: &GpuBuffer<T>,
+    eps: f32,
     dx: &mut GpuBuffer<T>,
     dscale: &mut GpuBuffer<T, 1>,
     stream: &CudaStream,
@@ -140,14 +107,13 @@ pub(crate) fn rms_norm_bwd<T: RmsNormElement>(
 ) -> Result<()> {
     check(x.dims(), scale.len(), dy.dims())?;
     check(x.dims(), dscale.len(), dx.dims())?;
-    check_rows(x.dims(), r.dims())?;
     let Rows { rows, columns, block, per_block } = Rows::of::<T>(x.dims())?;
-    let blocks = rows.min(MAX_WORKERS).div_ceil(per_block);
+    let blocks = rows.div_ceil(per_block).min(RUNNING_THREADS / (block.0 * block.1));
     let workers = blocks * per_block;
     let mut sums = host.gpu_scratch::<f32>(workers as usize * columns as usize)?;
     let kernels = KERNELS.get(stream)?;
     launch!(T::backward(kernels), stream, grid: blocks, block: block,
-        (x, scale, r, dy, dx, &mut sums, rows, columns))?;
+        (x, scale, dy, dx, &mut sums, rows, columns, eps))?;
     launch!(T::column_sums(kernels), stream, grid: columns.div_ceil(WARP), block: (WARP, SUMMED_ROWS),
         (&sums, dscale, workers, columns))
 }
@@ -166,9 +132,9 @@ const MAX_THREADS: u32 = 512;
 /// Number of threads of a block with several rows.
 const SMALL_BLOCK_THREADS: u32 = 256;
 
-/// Maximum number of workers of the backward kernel, each with its own sums of columns: enough blocks for the
-/// 132 multiprocessors of an H200.
-pub(crate) const MAX_WORKERS: u32 = 528;
+/// Number of threads of the backward kernel that run at the same time on an H200: its 132 multiprocessors have
+/// 512 threads each, which use all registers. More blocks would wait, and have sums of their own.
+const RUNNING_THREADS: u32 = 132 * 512;
 
 /// The launch of a kernel that works on rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
