@@ -36,7 +36,9 @@ template <typename T, int N> struct Elements {
     __device__ static Elements load_once(const T *from, u64 index) {
         return {__ldcs(reinterpret_cast<const uint4 *>(from) + index)};
     }
-    __device__ void store_once(T *to, u64 index) const { __stcs(reinterpret_cast<uint4 *>(to) + index, bits); }
+    __device__ void store_once(T *to, u64 index) const {
+        __stcs(reinterpret_cast<uint4 *>(to) + index, bits);
+    }
 
     __device__ void widened(float (&values)[N]) const {
         T elements[N];

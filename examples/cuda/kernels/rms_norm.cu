@@ -1,7 +1,6 @@
 // Root mean square normalization of rows: y = x · r · scale with r = 1 / sqrt(mean(x²) + eps), and its
 // gradients. `blockDim.x` threads, a multiple of a warp, work on a row. If they are one warp, a block has
-// `blockDim.y` of these warps. Sums are in f32. The data passes through the registers once: the time is that of
-// reading the operands and writing the results.
+// `blockDim.y` of these warps. Sums are in f32. A row is read once and stays in registers.
 #include "elements.cuh"
 
 // Number of vectors of a row that a thread keeps in registers. The columns after these are read twice.

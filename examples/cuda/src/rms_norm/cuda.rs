@@ -14,16 +14,16 @@ kernels! {
     fn rms_norm_f16(x: *const f16, scale: *const f16, y: *mut f16, rows: u32, columns: u32, eps: f32);
     fn rms_norm_bf16(x: *const bf16, scale: *const bf16, y: *mut bf16, rows: u32, columns: u32, eps: f32);
     fn rms_norm_bwd_f32(
-        x: *const f32, scale: *const f32, dy: *const f32, dx: *mut f32, sums: *mut f32, rows: u32, columns: u32,
-        eps: f32,
+        x: *const f32, scale: *const f32, dy: *const f32, dx: *mut f32, sums: *mut f32, rows: u32,
+        columns: u32, eps: f32,
     );
     fn rms_norm_bwd_f16(
-        x: *const f16, scale: *const f16, dy: *const f16, dx: *mut f16, sums: *mut f32, rows: u32, columns: u32,
-        eps: f32,
+        x: *const f16, scale: *const f16, dy: *const f16, dx: *mut f16, sums: *mut f32, rows: u32,
+        columns: u32, eps: f32,
     );
     fn rms_norm_bwd_bf16(
-        x: *const bf16, scale: *const bf16, dy: *const bf16, dx: *mut bf16, sums: *mut f32, rows: u32, columns: u32,
-        eps: f32,
+        x: *const bf16, scale: *const bf16, dy: *const bf16, dx: *mut bf16, sums: *mut f32, rows: u32,
+        columns: u32, eps: f32,
     );
     fn rms_norm_scale_f32(sums: *const f32, dscale: *mut f32, count: u32, columns: u32);
     fn rms_norm_scale_f16(sums: *const f32, dscale: *mut f16, count: u32, columns: u32);
@@ -132,8 +132,9 @@ const MAX_THREADS: u32 = 512;
 /// Number of threads of a block with several rows.
 const SMALL_BLOCK_THREADS: u32 = 256;
 
-/// Number of threads of the backward kernel that run at the same time on an H200: its 132 multiprocessors have
-/// 512 threads each, which use all registers. More blocks would wait, and have sums of their own.
+/// Number of threads of the backward kernel that run at the same time on an H200. Each of its 132
+/// multiprocessors has 512 threads, which use all registers. More blocks would wait, and have sums of their
+/// own.
 const RUNNING_THREADS: u32 = 132 * 512;
 
 /// The launch of a kernel that works on rows.
