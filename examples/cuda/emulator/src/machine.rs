@@ -13,6 +13,9 @@ const WARP: usize = 32;
 /// Generic address of the first byte of shared memory.
 const SHARED: u64 = 1 << 60;
 
+/// Maximum number of operands of an instruction of arithmetic, without the result.
+const MAX_SOURCES: usize = 4;
+
 /// Distance between allocations.
 const GAP_BYTES: u64 = 4096;
 
@@ -333,10 +336,15 @@ impl<'a> Block<'a> {
             }
             "cvt" => self.convert(lane, instruction, name),
             _ => {
-                let values: Vec<u64> =
-                    operands[1..].iter().map(|operand| self.value(lane, operand)).collect();
-                let (result_type, value) = compute(name, ty, &values, text);
-                self.set(lane, &operands[0], result_type, value);
+                let (result, sources) =
+                    operands.split_first().expect("an instruction of arithmetic has a result");
+                let mut values = [0; MAX_SOURCES];
+                let values = &mut values[..sources.len()];
+                for (value, source) in values.iter_mut().zip(sources) {
+                    *value = self.value(lane, source);
+                }
+                let (result_type, value) = compute(name, ty, values, text);
+                self.set(lane, result, result_type, value);
             }
         }
     }
