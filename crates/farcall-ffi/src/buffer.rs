@@ -16,7 +16,6 @@ use std::ops::{Deref, DerefMut};
 use farcall_sig::DType;
 
 use crate::abi;
-use crate::decode::Memory;
 use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::pointer::unusable;
@@ -691,6 +690,16 @@ pub(crate) unsafe fn what_is_wrong(
     "larger than the address space".to_owned()
 }
 
+/// Memory in which a parameter's buffers lie.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[doc(hidden)]
+pub enum BufferMemory {
+    /// The process's own memory.
+    Host,
+    /// The memory of a GPU.
+    Gpu,
+}
+
 /// A type whose references are references to a [`View`]: [`Buffer`], [`AnyBuffer`], or one of the buffers in a
 /// GPU's memory.
 #[doc(hidden)]
@@ -700,7 +709,7 @@ pub trait FromView {
     /// Required rank.
     const RANK: usize;
     /// Memory in which the elements lie.
-    const MEMORY: Memory;
+    const MEMORY: BufferMemory;
 
     /// Returns a reference to the buffer that the view describes.
     ///
@@ -718,7 +727,7 @@ pub trait FromView {
 impl<T: Element, const RANK: usize> FromView for Buffer<T, RANK> {
     const DTYPE: Option<DType> = Some(T::DTYPE);
     const RANK: usize = RANK;
-    const MEMORY: Memory = Memory::Host;
+    const MEMORY: BufferMemory = BufferMemory::Host;
 
     #[inline(always)]
     unsafe fn from_view(view: &View) -> &Self {
@@ -738,7 +747,7 @@ impl<T: Element, const RANK: usize> FromView for Buffer<T, RANK> {
 impl FromView for AnyBuffer {
     const DTYPE: Option<DType> = None;
     const RANK: usize = ANY_RANK;
-    const MEMORY: Memory = Memory::Host;
+    const MEMORY: BufferMemory = BufferMemory::Host;
 
     #[inline(always)]
     unsafe fn from_view(view: &View) -> &Self {

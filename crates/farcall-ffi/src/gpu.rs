@@ -9,9 +9,8 @@ use std::marker::PhantomData;
 
 use farcall_sig::DType;
 
-use crate::buffer::{ANY_RANK, AnyBuffer, Buffer, FromView, View};
+use crate::buffer::{ANY_RANK, AnyBuffer, Buffer, BufferMemory, FromView, View};
 use crate::context::Context;
-use crate::decode::Memory;
 use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::scratch::DeviceMemory;
@@ -188,7 +187,7 @@ impl<T: Element, const RANK: usize> GpuBuffer<T, RANK> {
 impl<T: Element, const RANK: usize> FromView for GpuBuffer<T, RANK> {
     const DTYPE: Option<DType> = Some(T::DTYPE);
     const RANK: usize = RANK;
-    const MEMORY: Memory = Memory::Gpu;
+    const MEMORY: BufferMemory = BufferMemory::Gpu;
 
     #[inline(always)]
     unsafe fn from_view(view: &View) -> &Self {
@@ -208,7 +207,7 @@ impl<T: Element, const RANK: usize> FromView for GpuBuffer<T, RANK> {
 impl FromView for AnyGpuBuffer {
     const DTYPE: Option<DType> = None;
     const RANK: usize = ANY_RANK;
-    const MEMORY: Memory = Memory::Gpu;
+    const MEMORY: BufferMemory = BufferMemory::Gpu;
 
     #[inline(always)]
     unsafe fn from_view(view: &View) -> &Self {

@@ -338,15 +338,15 @@ pub mod __private {
     use crate::descriptor::OpDescriptor;
     use crate::error::{Error, Result};
 
-    pub use crate::buffer::View;
+    pub use crate::buffer::{BufferMemory, View};
     pub use crate::declared::{
         Declared, DeclaredOp, Derivative, Reason, fits, has_all_attributes, is_context,
     };
     pub use crate::decode::Role;
     pub use crate::decode::{
-        BufferCounts, Decoder, Footprint, Memory, Param, Proofs, Spec, ViewAt, attributes, begin,
-        beside_proof, common, finish, keeps, lasts, may_overlap, may_overlap_itself, memory, named,
-        no_instance, no_overlap, positional, read, renew, slot, take, view_of, zero,
+        BufferCounts, Decoder, Footprint, Param, Proofs, Spec, ViewAt, attributes, begin, beside_proof,
+        common, finish, keeps, lasts, may_overlap, may_overlap_itself, memory, named, no_instance,
+        no_overlap, positional, read, renew, slot, take, view_of, zero,
     };
     pub use crate::decode::{Extent, Residual, TensorIndex, Term};
     pub use crate::descriptor::{OpDeclarations, OpParts, concat, conflict, count, params};

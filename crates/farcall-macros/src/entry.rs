@@ -106,7 +106,7 @@ fn memory_checks(function: &Function, options: &HandlerOptions) -> TokenStream {
     };
     let checks = function.params.iter().enumerate().map(|(i, param)| {
         quote_spanned! { param.ty.span()=>
-            const _: () = ::core::assert!(SPECS[#i].is_in(__ffi::__private::Memory::#memory), #other);
+            const _: () = ::core::assert!(SPECS[#i].is_in(__ffi::__private::BufferMemory::#memory), #other);
         }
     });
     checks.collect()

@@ -1,9 +1,9 @@
 //! The types of a handler's parameters: how each is decoded, and which memory it gives access to.
 
-use super::{Buffers, Decoder, Footprint, Memory, Param, Role, Spec, ViewAt, malformed};
+use super::{Buffers, Decoder, Footprint, Param, Role, Spec, ViewAt, malformed};
 use crate::abi;
 use crate::attr::{Attr, Attrs, Dict, FromAttr};
-use crate::buffer::{AnyBuffer, Buffer, FromView, InOut, View};
+use crate::buffer::{AnyBuffer, Buffer, BufferMemory, FromView, InOut, View};
 use crate::context::Context;
 use crate::element::Element;
 use crate::error::{Boxed, Error};
@@ -182,7 +182,7 @@ impl<'a, B: FromView + ?Sized> Param<'a> for &'a mut InOut<B> {
         }
         if operand.same_memory(result) {
             result.set_in_place();
-        } else if B::MEMORY == Memory::Gpu {
+        } else if B::MEMORY == BufferMemory::Gpu {
             let message = "operand and result have different memory on the GPU: the program must let them share it \
                            (output_operand_aliases)";
             return Err(Box::new(Error::invalid_argument(format!("{}: {name}: {message}", decoder.handler))));
@@ -485,7 +485,7 @@ state_parameters!(State of INSTANTIATE Prepared of PREPARE Initialized of INITIA
 impl<'a, B: FromView + ?Sized> Param<'a> for Kept<B> {
     const SPEC: Spec = {
         assert!(
-            B::MEMORY as u8 == Memory::Host as u8,
+            B::MEMORY as u8 == BufferMemory::Host as u8,
             "`Kept` buffers are for the host's memory: the work on a GPU's stream may always go on after the handler has returned"
         );
         Spec { keeps: true, lasts: false, ..Spec::buffer::<B>(Role::Operand) }
@@ -515,7 +515,7 @@ impl<'a, B: FromView + ?Sized> Param<'a> for Kept<B> {
 impl<'a, B: FromView + ?Sized> Param<'a> for KeptMut<B> {
     const SPEC: Spec = {
         assert!(
-            B::MEMORY as u8 == Memory::Host as u8,
+            B::MEMORY as u8 == BufferMemory::Host as u8,
             "`Kept` buffers are for the host's memory: the work on a GPU's stream may always go on after the handler has returned"
         );
         Spec { keeps: true, lasts: false, ..Spec::buffer::<B>(Role::Result) }

@@ -1,7 +1,7 @@
 //! Compile-time descriptions of parameters, derived from their types.
 
 use crate::abi;
-use crate::buffer::{ANY_RANK, FromView};
+use crate::buffer::{ANY_RANK, BufferMemory, FromView};
 
 /// Role of a parameter. The numbers are used in [`crate::descriptor::ParamDescriptor`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -51,16 +51,6 @@ impl Side {
     }
 }
 
-/// Memory in which a parameter's buffers lie.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[doc(hidden)]
-pub enum Memory {
-    /// The process's own memory.
-    Host,
-    /// The memory of a GPU.
-    Gpu,
-}
-
 /// Description of a parameter, derived from its type.
 #[derive(Clone, Copy, Debug)]
 #[doc(hidden)]
@@ -73,8 +63,8 @@ pub struct Spec {
     pub rank: usize,
     /// Expected kind of attribute, for messages; empty unless the parameter is an attribute.
     pub attribute: &'static str,
-    /// Memory of the buffers; `None` for other parameters.
-    pub memory: Option<Memory>,
+    /// BufferMemory of the buffers; `None` for other parameters.
+    pub memory: Option<BufferMemory>,
     /// True if the argument may be kept after the handler has returned.
     pub keeps: bool,
     /// True if the decoded value stays valid for later calls, as long as the frame does not change.
@@ -107,7 +97,7 @@ impl Spec {
     }
 
     /// Returns true if the parameter's buffers, if it has any, lie in this memory.
-    pub const fn is_in(&self, memory: Memory) -> bool {
+    pub const fn is_in(&self, memory: BufferMemory) -> bool {
         match self.memory {
             Some(own) => own as u8 == memory as u8,
             None => true,
