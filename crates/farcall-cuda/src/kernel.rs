@@ -14,7 +14,7 @@ use farcall_ffi::half::{bf16, f16};
 use farcall_ffi::{Complex, Error, Pred, Result};
 
 use crate::array::GpuArray;
-use crate::driver::Driver;
+use crate::driver::{Driver, INVALID_VALUE};
 use crate::module::KernelModule;
 use crate::stream::CudaStream;
 
@@ -368,10 +368,71 @@ unsafe impl<P> Send for Kernel<P> {}
 // SAFETY: a kernel is a handle that any thread may use, also at the same time; `P` is only a type.
 unsafe impl<P> Sync for Kernel<P> {}
 
+/// Kernels of a module.
+impl KernelModule {
+    /// Returns a kernel of the module. `symbol` is its name in the module: the name of a kernel that is
+    /// declared `extern "C"`, or the mangled name of another kernel.
+    ///
+    /// The driver loads the code of the kernel now, even if it loads modules lazily. A driver for CUDA 12.4
+    /// or later also compares the number and the sizes of the parameters with the prototype.
+    ///
+    /// # Errors
+    /// `NOT_FOUND` if the module has no such kernel, `INVALID_ARGUMENT` if its parameters do not fit the
+    /// prototype, or the driver's error.
+    ///
+    /// # Safety
+    /// The kernel has this prototype. With the arguments that its launches pass, it only accesses memory that
+    /// it may access.
+    pub unsafe fn kernel<P: KernelPrototype>(&self, symbol: &'static CStr) -> Result<Kernel<P>> {
+        let (driver, name) = (self.driver(), self.name());
+        let mut function = null_mut();
+        // SAFETY: the module is loaded, and the name is null-terminated.
+        let status = unsafe { (driver.cuModuleGetFunction)(&mut function, self.as_raw(), symbol.as_ptr()) };
+        let here = || format!("{name}: kernel `{}`", symbol.to_string_lossy());
+        driver.check("cuModuleGetFunction", status).map_err(|error| error.context(here()))?;
+        // SAFETY: the function is one of a loaded module.
+        unsafe { check_parameters(driver, function, P::SIZES) }.map_err(|error| error.context(here()))?;
+        // SAFETY: the caller guarantees the prototype (`# Safety` above).
+        Ok(unsafe { Kernel::new(driver, self.clone(), function, symbol) })
+    }
+}
+
+/// Compares the parameters of a function with the sizes that its prototype has, if the driver can tell.
+///
+/// # Safety
+/// The function is one of a loaded module.
+unsafe fn check_parameters(driver: &Driver, function: sys::CUfunction, sizes: &[usize]) -> Result<()> {
+    let Some(get) = driver.cuFuncGetParamInfo else { return Ok(()) };
+    let expected = sizes.len();
+    for i in 0..=expected {
+        let (mut offset, mut size) = (0, 0);
+        // SAFETY: the caller guarantees the function (`# Safety` above), and the pointers are valid.
+        let status = unsafe { get(function, i, &mut offset, &mut size) };
+        match (status, sizes.get(i)) {
+            (0, Some(expected)) if size == *expected => {}
+            (0, Some(expected)) => {
+                let message = format!("parameter {i} has {size} bytes, but {expected} in the prototype");
+                return Err(Error::invalid_argument(message));
+            }
+            (0, None) => {
+                let message = format!("it has more parameters than its prototype, which has {expected}");
+                return Err(Error::invalid_argument(message));
+            }
+            (INVALID_VALUE, Some(_)) => {
+                let message = format!("it has {i} parameters, but its prototype has {expected}");
+                return Err(Error::invalid_argument(message));
+            }
+            (INVALID_VALUE, None) => {}
+            (status, _) => return driver.check("cuFuncGetParamInfo", status),
+        }
+    }
+    Ok(())
+}
+
 impl<P: KernelPrototype> Kernel<P> {
     /// # Safety
     /// The function is one of the module, and has this prototype.
-    pub(crate) unsafe fn new(
+    unsafe fn new(
         driver: &'static Driver,
         module: KernelModule,
         function: sys::CUfunction,

@@ -9,8 +9,7 @@ use std::sync::Arc;
 use cudarc::driver::sys;
 use farcall_ffi::{Error, Result};
 
-use crate::driver::{CurrentContext, Driver, INVALID_VALUE};
-use crate::kernel::{Kernel, KernelPrototype};
+use crate::driver::{CurrentContext, Driver};
 use crate::stream::CudaStream;
 
 /// Size of the buffer for the messages of the driver's assembler, in bytes.
@@ -89,68 +88,19 @@ impl KernelModule {
         Ok(KernelModule(Arc::new(Loaded { driver, raw, context, name })))
     }
 
-    /// Returns a kernel of the module. `symbol` is its name in the module: the name of a kernel that is
-    /// declared `extern "C"`, or the mangled name of another kernel.
-    ///
-    /// The driver loads the code of the kernel now, even if it loads modules lazily. A driver for CUDA 12.4
-    /// or later also compares the number and the sizes of the parameters with the prototype.
-    ///
-    /// # Errors
-    /// `NOT_FOUND` if the module has no such kernel, `INVALID_ARGUMENT` if its parameters do not fit the
-    /// prototype, or the driver's error.
-    ///
-    /// # Safety
-    /// The kernel has this prototype. With the arguments that its launches pass, it only accesses memory that
-    /// it may access.
-    pub unsafe fn kernel<P: KernelPrototype>(&self, symbol: &'static CStr) -> Result<Kernel<P>> {
-        let Loaded { driver, raw, name, .. } = *self.0;
-        let mut function = null_mut();
-        // SAFETY: the module is loaded, and the name is null-terminated.
-        let status = unsafe { (driver.cuModuleGetFunction)(&mut function, raw, symbol.as_ptr()) };
-        let here = || format!("{name}: kernel `{}`", symbol.to_string_lossy());
-        driver.check("cuModuleGetFunction", status).map_err(|error| error.context(here()))?;
-        // SAFETY: the function is one of a loaded module.
-        unsafe { check_parameters(driver, function, P::SIZES) }.map_err(|error| error.context(here()))?;
-        // SAFETY: the caller guarantees the prototype (`# Safety` above).
-        Ok(unsafe { Kernel::new(driver, self.clone(), function, symbol) })
-    }
-
     /// The module as a handle of the CUDA driver, which is valid as long as this value or a kernel exists.
     pub fn as_raw(&self) -> sys::CUmodule {
         self.0.raw
     }
-}
 
-/// Compares the parameters of a function with the sizes that its prototype has, if the driver can tell.
-///
-/// # Safety
-/// The function is one of a loaded module.
-unsafe fn check_parameters(driver: &Driver, function: sys::CUfunction, sizes: &[usize]) -> Result<()> {
-    let Some(get) = driver.cuFuncGetParamInfo else { return Ok(()) };
-    let expected = sizes.len();
-    for i in 0..=expected {
-        let (mut offset, mut size) = (0, 0);
-        // SAFETY: the caller guarantees the function (`# Safety` above), and the pointers are valid.
-        let status = unsafe { get(function, i, &mut offset, &mut size) };
-        match (status, sizes.get(i)) {
-            (0, Some(expected)) if size == *expected => {}
-            (0, Some(expected)) => {
-                let message = format!("parameter {i} has {size} bytes, but {expected} in the prototype");
-                return Err(Error::invalid_argument(message));
-            }
-            (0, None) => {
-                let message = format!("it has more parameters than its prototype, which has {expected}");
-                return Err(Error::invalid_argument(message));
-            }
-            (INVALID_VALUE, Some(_)) => {
-                let message = format!("it has {i} parameters, but its prototype has {expected}");
-                return Err(Error::invalid_argument(message));
-            }
-            (INVALID_VALUE, None) => {}
-            (status, _) => return driver.check("cuFuncGetParamInfo", status),
-        }
+    /// Name of the module, for messages.
+    pub(crate) fn name(&self) -> &'static str {
+        self.0.name
     }
-    Ok(())
+
+    pub(crate) fn driver(&self) -> &'static Driver {
+        self.0.driver
+    }
 }
 
 impl Drop for Loaded {
