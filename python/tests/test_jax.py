@@ -11,7 +11,7 @@ jnp = jax.numpy
 P = jax.sharding.PartitionSpec
 
 import farcall  # noqa: E402
-from libraries import example  # noqa: E402
+from libraries import built, example  # noqa: E402
 
 EPS = 1e-3
 
@@ -355,3 +355,28 @@ def test_a_derivative_that_is_zero_by_declaration(gallery):
     assert not hessian[0][1].any() and not hessian[1][0].any() and not hessian[1][1].any()
     mapped = jax.vmap(jax.grad(square), (0, None))(jnp.stack([x, -x]), threshold)
     np.testing.assert_array_equal(mapped, [[-4, 0, 6], [4, 0, -6]])
+
+
+def test_arrays_of_all_integer_types_are_attributes(tmp_path):
+    types = [f"{kind}{bits}" for kind in "iu" for bits in (8, 16, 32, 64)]
+    params = ", ".join(f"{ty}s: &[{ty}]" for ty in types)
+    terms = " + ".join(f"{ty}s.iter().map(|x| *x as i64).sum::<i64>()" for ty in types)
+    signature = ", ".join(f"{ty}s: [{ty}]" for ty in types)
+    source = f"""
+use farcall_ffi::prelude::*;
+
+#[handler(name = "sum_of_arrays")]
+#[signature((x: f32[*], {signature}) -> (y: f32[*]))]
+fn sum_of_arrays(x: &Buffer<f32>, {params}, y: &mut Buffer<f32>) -> Result<()> {{
+    let sum = ({terms}) as f32;
+    y.iter_mut().zip(x.iter()).for_each(|(y, x)| *y = x + sum);
+    Ok(())
+}}
+
+farcall_ffi::library!("arrays", [sum_of_arrays]);
+"""
+    ops = farcall.load(built(tmp_path, "arrays", source))
+    values = {f"{ty}s": [1, 2, 100 + i] for i, ty in enumerate(types)}
+    expected = np.float32(sum(map(sum, values.values())))
+    assert jax.jit(lambda x: ops.sum_of_arrays(x, **values))(np.zeros(2, "f")).tolist() == [expected] * 2
+    assert ops.sum_of_arrays(np.zeros(2, "f"), **values).tolist() == [expected] * 2

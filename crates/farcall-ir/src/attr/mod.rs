@@ -222,7 +222,12 @@ impl TryFrom<&AttrValue> for Attribute {
             AttrValue::Array(values) => {
                 let mut literal = Literal::try_for_overwrite(values.dtype(), [values.len()])?;
                 literal.bytes_mut().copy_from_slice(values.bytes());
-                Attribute::DenseArray(literal)
+                // Neither XLA nor the Python bindings of MLIR know `array<ui8: …>`; the bindings end the process.
+                if literal.dtype().is_unsigned_integer() {
+                    Attribute::Dense(literal)
+                } else {
+                    Attribute::DenseArray(literal)
+                }
             }
             AttrValue::Dict(entries) => {
                 let entry =
