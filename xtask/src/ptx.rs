@@ -18,6 +18,9 @@ use crate::shell::{must, outputs, program, root, target};
 /// Folder of the kernels.
 const KERNELS: &str = "examples/cuda/kernels";
 
+/// Folder of the kernels for the checks on a GPU, which are written by hand.
+const PROBE: &str = "crates/farcall-cuda/examples";
+
 /// Wheels with their versions: the compiler, the assembler, and the headers of element types.
 const WHEELS: [&str; 3] = [
     "nvidia-cuda-nvrtc-cu12==12.9.86",
@@ -59,9 +62,9 @@ pub(crate) fn run(args: &[&str]) -> Result<bool> {
             good = false;
         }
     }
-    for ptx in files(&folder, "ptx")? {
+    for ptx in files(&folder, "ptx")?.iter().chain(&files(&root().join(PROBE), "ptx")?) {
         for architecture in ASSEMBLED_FOR {
-            good &= tools.assemble(&ptx, architecture)?;
+            good &= tools.assemble(ptx, architecture)?;
         }
     }
     Ok(good)
