@@ -1,5 +1,5 @@
 //! The project's task runner: `cargo xtask demo`, `test`, `test-newest`, `jax-suite`, `hlo-texts`,
-//! `valgrind`, `bench`, `accuracy`, `size`, `ptx`, `guide`.
+//! `valgrind`, `bench`, `accuracy`, `size`, `ptx`, `gpu`, `guide`.
 //!
 //! Each task has one module. All outputs of tasks are under `target/`, except for generated pages in `docs/`.
 #![forbid(unsafe_code)]
@@ -8,6 +8,7 @@
 mod accuracy;
 mod bench;
 mod demo;
+mod gpu;
 mod guide;
 mod hlo_texts;
 mod jax_suite;
@@ -84,6 +85,11 @@ Tasks:
                  Python wheels (downloaded to target/cuda; 140 MB). Needs no GPU.
   ptx --check    Compares the committed PTX with its sources, and assembles every file for sm_80, sm_90 and
                  sm_100.
+  gpu            Runs the ops of examples/cuda on this machine's GPU, next to their handlers for the CPU and to
+                 XLA, and writes target/gpu/results.md. Takes under eight minutes. Needs JAX with its CUDA
+                 plugin, and CUDA's tools.
+  gpu --pack DIR Builds everything that these checks need, into DIR: on a machine with a GPU, `DIR/run` runs
+                 them without Rust and without a network. `DIR/run --help` describes its options.
   guide          Builds the guide in docs/guide as a book with mdbook, which it installs from crates.io
                  under target/ if needed.
   guide test [PAGES]
@@ -116,6 +122,7 @@ fn main() -> ExitCode {
         ["accuracy", step @ ..] if step.len() <= 1 => accuracy::run(step),
         ["size", args @ ..] => size::run(args),
         ["ptx", args @ ..] => ptx::run(args),
+        ["gpu", args @ ..] => gpu::run(args),
         other => {
             eprintln!("error: no task `{}`\n\n{HELP}", other.join(" "));
             return ExitCode::from(2);

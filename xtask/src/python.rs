@@ -133,7 +133,7 @@ fn assemble(folder: &str, profile: &str) -> Result<PathBuf> {
 }
 
 /// Recursively copies the files of a folder into an existing folder.
-fn copy_files(from: &Path, to: &Path) -> Result<()> {
+pub(crate) fn copy_files(from: &Path, to: &Path) -> Result<()> {
     for entry in std::fs::read_dir(from)? {
         let path = entry?.path();
         let Some(name) = path.file_name() else { continue };

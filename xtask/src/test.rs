@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 
+use crate::gpu;
 use crate::guide;
 use crate::ptx;
 use crate::python::{self, Venv};
@@ -87,6 +88,7 @@ pub(crate) fn run(extent: Extent) -> Result<bool> {
             tally.ptx();
             tally.guide(&venvs[0])?;
             tally.python_interop(&venvs)?;
+            tally.gpu_checks(&venvs[0])?;
             match shared() {
                 None => println!("\nnot run: the suites; the folder `shared` beside the checkout is missing"),
                 Some(shared) => tally.suites(&shared, &includes[0])?,
@@ -272,6 +274,18 @@ impl Tally {
         self.passed += outcome.passed;
         self.failed += outcome.failures.len() as u64;
         self.failures.extend(outcome.failures);
+        Ok(())
+    }
+
+    /// Runs the checks of `cargo xtask gpu` on JAX's CPU backend.
+    fn gpu_checks(&mut self, venv: &Venv) -> Result<()> {
+        println!("\n## the checks for a GPU, on the CPU");
+        let started = Instant::now();
+        let (passed, failures) = gpu::test(venv)?;
+        println!("{passed} pass, {} do not; {} s", failures.len(), started.elapsed().as_secs());
+        self.passed += passed;
+        self.failed += failures.len() as u64;
+        self.failures.extend(failures);
         Ok(())
     }
 

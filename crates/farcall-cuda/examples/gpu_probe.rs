@@ -1,5 +1,5 @@
-//! A library for the checks of `cargo xtask gpu`: a handler that only launches a kernel, whose time is compared
-//! with the same handler in C++, and handlers with mistakes that the checks must notice.
+//! A library for the checks of `cargo xtask gpu`: a handler that only launches a kernel, whose time is
+//! compared with the same handler in C++, and handlers with mistakes that the checks must notice.
 
 use farcall_cuda::{CudaStream, PerDevice, kernels, launch};
 use farcall_ffi::prelude::*;

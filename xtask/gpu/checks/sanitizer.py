@@ -1,0 +1,123 @@
+"""All ops under compute-sanitizer.
+
+A kernel with a mistake runs last. If the tool does not report the mistake, it does not work on this device,
+and the silence about the ops means nothing.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+from checks import environment, listing
+from checks.outcome import Skip, expect
+
+#: What the workload prints when all ops have run.
+DONE = "all ops have run"
+
+#: The op of the probe with a mistake for a tool to find, and its kernel.
+PLANTED = {
+    "memcheck": ("probe_write_past_end", "write_past_end"),
+    "racecheck": ("probe_race", "race_in_shared_memory"),
+}
+
+
+#: Reports as NVIDIA's documentation shows them.
+EXAMPLE = """========= COMPUTE-SANITIZER
+========= Invalid __global__ write of size 4 bytes
+=========     at write_past_end+0x90
+=========     by thread (0,0,0) in block (0,0,0)
+ran probe_write_past_end
+========= Program hit CUDA_ERROR_LAUNCH_FAILED (error 719) due to "unspecified launch failure"
+=========     Saved host backtrace up to driver entry point at error
+========= Error: Race reported between Write access at race_in_shared_memory+0x70 and Read access at
+=========     race_in_shared_memory+0xa0 [128 hazards]
+========= RACECHECK SUMMARY: 1 hazard displayed (1 error, 0 warnings)
+========= ERROR SUMMARY: 2 errors
+"""
+
+
+def run(recorder, platform, tool):
+    with recorder.case("reports are recognized"):
+        kernels = [kernel for _, kernel in PLANTED.values()]
+        found = findings(EXAMPLE)
+        expect(
+            len(found) == 2 and all(k in f for k, f in zip(kernels, found)),
+            f"the example has other reports: {found}",
+        )
+    op, kernel = PLANTED[tool]
+    command = [sys.executable, "-m", "checks.workload", platform]
+    if platform == "cpu":
+        with recorder.case(f"{tool} of all ops"):
+            if tool == "memcheck":
+                text, status = output(command, 100)
+                expect(status == 0 and DONE in text, f"the ops did not run to their end: {last(text)}")
+            raise Skip("needs a GPU; without compute-sanitizer, the ops run to their end")
+        return
+    state, own = {}, json.loads((listing.HERE / "pack.json").read_text())["kernels"]
+    with recorder.case(f"{tool} finds a planted mistake") as figures:
+        path = environment.tool("compute-sanitizer")
+        if path is None:
+            raise Skip("compute-sanitizer is not installed")
+        text, status = output([path, "--tool", tool, "--report-api-errors", "no", *command, op], 100)
+        print(text)
+        if refusal := next((line for line in text.splitlines() if "not supported" in line.lower()), None):
+            if DONE not in text:
+                raise Skip(f"compute-sanitizer does not support this device: {refusal.strip('= ')}")
+        expect(DONE in text, f"the ops did not run to their end: {last(text)}")
+        state["findings"] = findings(text)
+        planted = [finding for finding in state["findings"] if kernel in finding]
+        figures["reported"] = planted[0] if planted else "nothing"
+        if not planted:
+            raise Skip(
+                "compute-sanitizer does not report the planted mistake, so it does not work on this device"
+            )
+        state["works"] = True
+    with recorder.case(f"{tool} of all ops") as figures:
+        if "works" not in state:
+            raise Skip("compute-sanitizer does not work here; see the line above")
+        found = [
+            finding
+            for finding in state["findings"]
+            if any(re.search(rf"\b{name}\b", finding) for name in own)
+        ]
+        others = [finding for finding in state["findings"] if finding not in found and kernel not in finding]
+        figures["in kernels of the ops"] = len(found)
+        figures["elsewhere"] = f"{len(others)}: {others[0]}" if others else "0"
+        expect(not found, next(iter(found), ""))
+
+
+def output(command, seconds):
+    """Runs a program. Returns all that it printed, and its exit status; `None` if it took too long."""
+    # Each buffer has an allocation of its own, so that accesses past its end are noticed.
+    env = {**os.environ, "XLA_PYTHON_CLIENT_ALLOCATOR": "platform"}
+    try:
+        done = subprocess.run(
+            command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=seconds
+        )
+    except subprocess.TimeoutExpired as over:
+        return (over.stdout or b"").decode(errors="replace"), None
+    return done.stdout, done.returncode
+
+
+def findings(text):
+    """Returns the reports of compute-sanitizer, each as one line."""
+    blocks = []
+    for line in text.splitlines():
+        if not line.startswith("========= "):
+            continue
+        content = line.removeprefix("========= ")
+        if content[:1].isspace():
+            if blocks:
+                blocks[-1].append(content.strip())
+        else:
+            blocks.append([content.strip()])
+    harmless = re.compile(
+        r"COMPUTE-SANITIZER|.* SUMMARY|Target application|Program hit|Warning: |Saved host|LEAK"
+    )
+    return ["; ".join(block)[:400] for block in blocks if not harmless.match(block[0])]
+
+
+def last(text):
+    return next((line for line in reversed(text.splitlines()) if line.strip()), "no output")
