@@ -65,8 +65,9 @@ def run(recorder, platform, tool):
         if refusal := next((line for line in text.splitlines() if "not supported" in line.lower()), None):
             if DONE not in text:
                 raise Skip(f"compute-sanitizer does not support this device: {refusal.strip('= ')}")
-        expect(DONE in text, f"the ops did not run to their end: {last(text)}")
         state["findings"] = findings(text)
+        first = next(iter(state["findings"]), last(text))
+        expect(DONE in text, f"the ops did not run to their end ({end_of(status)}): {first}")
         planted = [finding for finding in state["findings"] if kernel in finding]
         figures["reported"] = planted[0] if planted else "nothing"
         if not planted:
@@ -117,6 +118,10 @@ def findings(text):
         r"COMPUTE-SANITIZER|.* SUMMARY|Target application|Program hit|Warning: |Saved host|LEAK"
     )
     return ["; ".join(block)[:400] for block in blocks if not harmless.match(block[0])]
+
+
+def end_of(status):
+    return "out of time" if status is None else f"status {status}"
 
 
 def last(text):
