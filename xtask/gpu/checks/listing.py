@@ -76,6 +76,8 @@ def checks():
         ),
     ]
     names = set(op_names())
+    about = "nccl_allreduce next to jax.lax.psum, in a group of one and of two processes"
+    collective = [Check("collective", about, 60, "collective")]
     return [
         ENVIRONMENT,
         Check(
@@ -88,6 +90,7 @@ def checks():
         Check("launch", "time of a launch next to the same handler in C++", 70, "launch", flags=NO_GRAPHS),
         *ops,
         Check("graph", "each op in a CUDA graph", 60, "graph", flags=GRAPHS, dumps=True),
+        *(collective if "nccl_allreduce" in names else []),
         *(speed for speed in speeds if speed.arguments[0] in names),
         Check(
             "memcheck",

@@ -16,6 +16,9 @@ from checks.outcome import Skip, expect
 #: What the workload prints when all ops have run.
 DONE = "all ops have run"
 
+#: How the workload's line about an op that failed begins.
+FAILED = "did not run: "
+
 #: The op of the probe with a mistake for a tool to find, and its kernel.
 PLANTED = {
     "memcheck": ("probe_write_past_end", "write_past_end"),
@@ -53,6 +56,7 @@ def run(recorder, platform, tool):
             if tool == "memcheck":
                 text, status = output(command, 100)
                 expect(status == 0 and DONE in text, f"the ops did not run to their end: {last(text)}")
+                expect_all_ran(text)
             raise Skip("needs a GPU; without compute-sanitizer, the ops run to their end")
         return
     state, own = {}, json.loads((listing.HERE / "pack.json").read_text())["kernels"]
@@ -65,9 +69,10 @@ def run(recorder, platform, tool):
         if refusal := next((line for line in text.splitlines() if "not supported" in line.lower()), None):
             if DONE not in text:
                 raise Skip(f"compute-sanitizer does not support this device: {refusal.strip('= ')}")
-        state["findings"] = findings(text)
-        first = next(iter(state["findings"]), last(text))
+        found = findings(text)
+        first = next(iter(found), last(text))
         expect(DONE in text, f"the ops did not run to their end ({end_of(status)}): {first}")
+        state["findings"] = found
         planted = [finding for finding in state["findings"] if kernel in finding]
         figures["reported"] = planted[0] if planted else "nothing"
         if not planted:
@@ -75,6 +80,10 @@ def run(recorder, platform, tool):
                 "compute-sanitizer does not report the planted mistake, so it does not work on this device"
             )
         state["works"] = True
+    with recorder.case(f"all ops run under {tool}"):
+        if "findings" not in state:
+            raise Skip("compute-sanitizer does not work here; see the line above")
+        expect_all_ran(text)
     with recorder.case(f"{tool} of all ops") as figures:
         if "works" not in state:
             raise Skip("compute-sanitizer does not work here; see the line above")
@@ -118,6 +127,12 @@ def findings(text):
         r"COMPUTE-SANITIZER|.* SUMMARY|Target application|Program hit|Warning: |Saved host|LEAK"
     )
     return ["; ".join(block)[:400] for block in blocks if not harmless.match(block[0])]
+
+
+def expect_all_ran(text):
+    """Raises an exception if an op has failed."""
+    failed = [line.removeprefix(FAILED) for line in text.splitlines() if line.startswith(FAILED)]
+    expect(not failed, f"{len(failed)} ops did not run: {'; '.join(failed)}")
 
 
 def end_of(status):

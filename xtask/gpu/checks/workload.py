@@ -1,53 +1,64 @@
 """All ops once, for compute-sanitizer: python -m checks.workload PLATFORM [PLANTED].
 
-PLANTED is the name of an op of the probe with a mistake. It runs last, because the GPU may be unusable then.
+An op that fails does not end the process. PLANTED is the name of an op of the probe with a mistake. It runs
+last, because the GPU may be unusable then.
 """
 
 import sys
+import traceback
 
 import jax
 import numpy as np
 
 import farcall
 from checks import arrays, listing, samples
-from checks.sanitizer import DONE
+from checks.sanitizer import DONE, FAILED
+
+
+def run_once(op, sample, dtype, here):
+    """Runs an op on random operands, with the gradient if it has one."""
+    operands = list(sample.operands(np.random.default_rng(2), jax.numpy.dtype(dtype)))
+
+    def results_of(*values):
+        return samples.results(op(*values, **sample.attributes))
+
+    def with_gradients(operands, cotangents):
+        def of_moving(*moved):
+            given = dict(zip(sample.moving, moved))
+            return results_of(*(given.get(i, x) for i, x in enumerate(operands)))
+
+        results, pull = jax.vjp(of_moving, *(operands[i] for i in sample.moving))
+        return results, pull(tuple(cotangents))
+
+    placed = arrays.on(here, operands)
+    if not sample.moving:
+        jax.block_until_ready(jax.jit(results_of)(*placed))
+        return
+    types = jax.eval_shape(results_of, *operands)
+    cotangents = arrays.on(here, [np.ones(ty.shape, ty.dtype) for ty in types])
+    jax.block_until_ready(jax.jit(with_gradients)(placed, cotangents))
 
 
 def main():
     platform, *planted = sys.argv[1:]
     here, library = arrays.device(platform), listing.library()
-    chosen = [(i, sample) for name in listing.op_names() for i, sample in enumerate(samples.of(name))]
-    for i, sample in chosen:
-        # Compiling takes long under compute-sanitizer.
-        for dtype in sample.dtypes if platform == "cuda" and i == 0 else sample.dtypes[:1]:
-            op, rng = library[sample.op], np.random.default_rng(2)
-            operands = list(sample.operands(rng, jax.numpy.dtype(dtype)))
-
-            def call(*moved):
-                given = dict(zip(sample.moving, moved))
-                return samples.results(
-                    op(*(given.get(i, x) for i, x in enumerate(placed)), **sample.attributes)
-                )
-
-            placed = arrays.on(here, operands)
-            if not sample.moving:
-                jax.block_until_ready(jax.jit(call)())
-                continue
-
-            def both(*values):
-                moved, cotangents = values[: len(sample.moving)], values[len(sample.moving) :]
-                results, pull = jax.vjp(call, *moved)
-                return results, pull(tuple(cotangents))
-
-            moved = [placed[i] for i in sample.moving]
-            cotangents = [np.ones(ty.shape, ty.dtype) for ty in jax.eval_shape(call, *moved)]
-            jax.block_until_ready(jax.jit(both)(*moved, *arrays.on(here, cotangents)))
-        print("ran", sample.name, flush=True)
+    for name in listing.op_names():
+        for i, sample in enumerate(samples.of(name)):
+            # Compiling takes long under compute-sanitizer, so most samples run with one element type.
+            for dtype in sample.dtypes if platform == "cuda" and i == 0 else sample.dtypes[:1]:
+                try:
+                    run_once(library[name], sample, dtype, here)
+                except Exception as error:
+                    traceback.print_exc()
+                    print(f"{FAILED}{sample.name}, {dtype}: {' '.join(str(error).split())[:300]}", flush=True)
+                else:
+                    print(f"ran {sample.name}, {dtype}", flush=True)
     print(DONE, flush=True)
     for name in planted:
         x = jax.device_put(np.ones(64, np.uint32 if name == "probe_race" else np.float32), here)
         jax.block_until_ready(jax.jit(farcall.load(listing.PROBE)[name])(x))
-        print("ran", name, flush=True)
+        print(f"ran {name}", flush=True)
 
 
-main()
+if __name__ == "__main__":
+    main()
