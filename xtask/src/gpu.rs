@@ -108,7 +108,7 @@ fn pack(folder: &Path, profile: &str) -> Result<()> {
     fs::set_permissions(&run, fs::Permissions::from_mode(0o755))?;
     let glibc = newest_glibc(&shared_objects(folder)?)?;
     let about = json!({
-        "version": env!("CARGO_PKG_VERSION"),
+        "version": version()?,
         "commit": commit()?,
         "profile": profile,
         "machine": std::env::consts::ARCH,
@@ -138,6 +138,13 @@ fn build(profile: &str) -> Result<PathBuf> {
     let package = python::package()?;
     must(cargo(&["build", "--quiet", "--workspace"]).args(PROBE))?;
     Ok(package)
+}
+
+/// Returns the version of the workspace's crates.
+fn version() -> Result<String> {
+    let manifest = fs::read_to_string(root().join("Cargo.toml"))?;
+    let version = manifest.lines().find_map(|line| line.strip_prefix("version = "));
+    Ok(version.context("the workspace has a version")?.trim_matches('"').to_owned())
 }
 
 /// Returns the current commit, with `-dirty` if there are changes.

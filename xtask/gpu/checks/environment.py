@@ -68,10 +68,12 @@ def run(recorder, platform):
             f"the libraries are for {pack['machine']}, but this machine is {host.machine()}",
         )
     with recorder.case("JAX") as figures:
-        import jax
-        import jaxlib
-        import numpy
-
+        try:
+            import jax
+            import jaxlib
+            import numpy
+        except ImportError as error:
+            raise AssertionError(f"missing: {error.name}, for {sys.executable}") from error
         figures["machine"] = {
             "JAX": f"{jax.__version__}, jaxlib {jaxlib.__version__}, NumPy {numpy.__version__}"
         }
@@ -93,11 +95,11 @@ def cuda(recorder):
         figures["machine"]["CUDA plugin of JAX"] = (
             ", ".join(f"{k} {v}" for k, v in plugins.items() if v) or "none"
         )
-        import jax
-
         try:
+            import jax
+
             devices = jax.devices("cuda")
-        except RuntimeError as error:
+        except (ImportError, RuntimeError) as error:
             missing = [] if any(plugins.values()) else ["JAX's CUDA plugin (the package jax-cuda13-plugin)"]
             missing += [] if has_driver() else ["NVIDIA's driver (libcuda.so.1)"]
             missing += [] if gpu else ["a GPU that nvidia-smi lists"]
