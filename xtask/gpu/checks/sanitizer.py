@@ -124,7 +124,7 @@ def findings(text):
         else:
             blocks.append([content.strip()])
     harmless = re.compile(
-        r"COMPUTE-SANITIZER|.* SUMMARY|Target application|Program hit|Warning: |Saved host|LEAK"
+        r"COMPUTE-SANITIZER|.* SUMMARY|Target application|Program hit|Warning: (?!Race)|Saved host|LEAK"
     )
     return ["; ".join(block)[:400] for block in blocks if not harmless.match(block[0])]
 
