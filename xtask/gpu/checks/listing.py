@@ -52,7 +52,7 @@ def checks():
     ops = [
         Check(
             f"op-{name}",
-            f"{name} next to its handler for the CPU and to jax.numpy: jit, grad, vmap, shard_map",
+            f"the op {name} next to its handler for the CPU and to jax.numpy: jit, grad, vmap, shard_map",
             75,
             "ops",
             (name,),
@@ -62,21 +62,21 @@ def checks():
     speeds = [
         Check(
             "speed-rms_norm",
-            "rms_norm and its gradient next to XLA's compilation of the formula",
+            "time of rms_norm and its gradient next to XLA's compilation of the formula",
             90,
             "speed",
             ("rms_norm",),
         ),
         Check(
             "speed-flash_attention",
-            "attention next to XLA's compilation of the formula",
+            "time of attention next to XLA's compilation of the formula",
             90,
             "speed",
             ("flash_attention",),
         ),
     ]
     names = set(op_names())
-    about = "nccl_allreduce next to jax.lax.psum, in a group of one and of two processes"
+    about = "the op nccl_allreduce next to jax.lax.psum, in a group of one and of two processes"
     collective = [Check("collective", about, 60, "collective")]
     return [
         ENVIRONMENT,
