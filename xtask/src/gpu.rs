@@ -103,10 +103,14 @@ fn pack(folder: &Path, profile: &str) -> Result<()> {
         let name = file.file_name().context("a library has a name")?;
         fs::copy(&file, folder.join(name)).with_context(|| format!("cannot copy {}", file.display()))?;
     }
+    // Debug builds run on this machine only, where `cargo test` runs the tests.
+    if profile == "release" {
+        fs::copy(handler_tests()?, folder.join("handler_tests"))?;
+    }
     let run = folder.join("run");
     fs::copy(scripts.join("run.py"), &run)?;
     fs::set_permissions(&run, fs::Permissions::from_mode(0o755))?;
-    let glibc = newest_glibc(&shared_objects(folder)?)?;
+    let glibc = newest_glibc(&compiled_files(folder)?)?;
     let about = json!({
         "version": version()?,
         "commit": commit()?,
@@ -152,6 +156,17 @@ fn commit() -> Result<String> {
     Ok(output(&mut program("git", &["describe", "--always", "--dirty"]))?.1.trim().to_owned())
 }
 
+/// Builds the tests of the handlers, and returns the path of the program.
+fn handler_tests() -> Result<PathBuf> {
+    let tests = ["test", "--quiet", "--release", "--package", "cuda-ops", "--lib", "--no-run"];
+    let (ok, text) = output(cargo(&tests).arg("--message-format=json-render-diagnostics"))?;
+    let messages = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let mut ours = messages.filter(|message| message["target"]["name"].as_str() == Some("cuda_ops"));
+    // The library itself has a message, too, without a program.
+    let program = ours.find_map(|message| message["executable"].as_str().map(PathBuf::from));
+    program.filter(|_| ok).context("the tests of the handlers cannot be built")
+}
+
 /// Returns the names of the kernels of the ops.
 fn kernels() -> Result<Vec<String>> {
     let mut names = Vec::new();
@@ -177,15 +192,15 @@ fn size(folder: &Path) -> Result<u64> {
     Ok(bytes)
 }
 
-/// Returns the shared libraries in the folder and in its Python package.
-fn shared_objects(folder: &Path) -> Result<Vec<PathBuf>> {
+/// Returns the compiled files in the folder and in its Python package.
+fn compiled_files(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for folder in [folder.to_owned(), folder.join("python/farcall")] {
         for entry in fs::read_dir(folder)? {
             found.push(entry?.path());
         }
     }
-    found.retain(|path| path.extension().is_some_and(|extension| extension == "so"));
+    found.retain(|path| path.extension().is_some_and(|e| e == "so") || path.ends_with("handler_tests"));
     Ok(found)
 }
 

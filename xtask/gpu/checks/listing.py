@@ -8,6 +8,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent.parent
 LIBRARY = HERE / "libcuda_ops.so"
+HANDLER_TESTS = HERE / "handler_tests"
 PROBE = HERE / "libgpu_probe.so"
 PROBE_PTX = HERE / "gpu_probe.ptx"
 
@@ -87,6 +88,7 @@ def checks():
             "library",
         ),
         Check("errors", "mistakes are exceptions in Python, with the driver's text", 40, "errors"),
+        Check("handlers", "the Rust tests of the handlers, without JAX", 60, "handlers"),
         Check("launch", "time of a launch next to the same handler in C++", 70, "launch", flags=NO_GRAPHS),
         *ops,
         Check("graph", "each op in a CUDA graph", 60, "graph", flags=GRAPHS, dumps=True),
