@@ -12,7 +12,7 @@
 //! [`Registry::replace`]. A library stays loaded until the process ends, because executables, states with
 //! destructors, and threads that the library started may still use its code.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 
@@ -254,21 +254,23 @@ impl Registry {
         farcall_sig::nearest::nearest(name, names).into_iter().map(str::to_owned).collect()
     }
 
+    /// Returns the targets of this name for other platforms, one for each platform and API.
+    pub fn elsewhere(&self, name: &str, platform: &Platform) -> Vec<Arc<Target>> {
+        let mut targets = self.targets();
+        targets.retain(|target| target.name() == name && target.platform() != platform);
+        targets
+    }
+
     fn missing(&self, name: &str, platform: &Platform) -> ResolveError {
+        let elsewhere = self.elsewhere(name, platform);
+        if !elsewhere.is_empty() {
+            return no_handler(&elsewhere, platform);
+        }
         let message = format!("no target `{name}` is registered for the platform {platform}");
         let mut notes = Vec::new();
         let nearest = self.nearest(name, platform);
         if !nearest.is_empty() {
             notes.push(format!("close names that are: {}", nearest.join(", ")));
-        }
-        let elsewhere: Vec<String> = self
-            .targets()
-            .iter()
-            .filter(|t| t.name() == name && t.platform() != platform)
-            .map(|t| t.platform().to_string())
-            .collect();
-        if !elsewhere.is_empty() {
-            notes.push(format!("`{name}` is registered for {}", elsewhere.join(", ")));
         }
         if let Some((base, version)) = name.rsplit_once('@')
             && let Some(other) = self.lookup(base, platform)
@@ -326,6 +328,27 @@ pub fn call_kind(call: &CustomCall) -> Result<Option<ApiKind>, String> {
     }
 }
 
+/// Error for a target that has handlers for other platforms only.
+fn no_handler(elsewhere: &[Arc<Target>], platform: &Platform) -> ResolveError {
+    let target = &elsewhere[0];
+    let platforms: BTreeSet<&str> = elsewhere.iter().map(|target| target.platform().name()).collect();
+    let platforms: Vec<&str> = platforms.into_iter().collect();
+    let message =
+        format!("`{}` has no handler for {platform}, only for {}", target.name(), platforms.join(", "));
+    let origin =
+        |target: &Arc<Target>| format!("its handler for {} is from {}", target.platform(), target.origin());
+    let mut notes: Vec<String> = elsewhere.iter().map(origin).collect();
+    let (runs, option) = match platform {
+        Platform::Host => ("the engine runs on the CPU".to_owned(), String::new()),
+        other => (format!("the program is for {other}"), format!(", platform = \"{other}\"")),
+    };
+    notes.push(format!(
+        "{runs}: a library with `#[handler(name = \"{}\"{option})]` adds a handler for it; see: farcall guide cuda",
+        target.local_name()
+    ));
+    ResolveError { message, notes, missing: None }
+}
+
 fn mismatch(call: &CustomCall, wanted: ApiKind, found: &Target) -> ResolveError {
     let why = match (&call.config, call.api_version) {
         (CallConfig::Dict(_), _) => "its backend_config is a dictionary".to_owned(),
@@ -348,9 +371,9 @@ fn mismatch(call: &CustomCall, wanted: ApiKind, found: &Target) -> ResolveError 
 pub struct ResolveError {
     /// Description of the problem.
     pub message: String,
-    /// Similar names, and platforms that have the target.
+    /// Similar names, or handlers for other platforms.
     pub notes: Vec<String>,
-    /// Name of the target if it is missing; `None` if the call cannot be made for another reason.
+    /// Name of the target if no target has this name; `None` if the call cannot be made for another reason.
     pub missing: Option<Arc<str>>,
 }
 
@@ -634,6 +657,17 @@ mod tests {
         assert_eq!(e.remedy(), Some(Remedy::LoadTarget("rms_nrom".into())));
         let e = registry.resolve(&CustomCall::new("lapack_spotrf_ffi"), &Platform::Host).unwrap_err();
         assert_eq!(e.remedy(), Some(Remedy::RegisterLapack));
+        let e = registry.resolve(&CustomCall::new("rms_norm"), &Platform::Cuda).unwrap_err();
+        assert_eq!(e.message, "`rms_norm` has no handler for CUDA, only for Host");
+        assert_eq!(
+            e.notes,
+            [
+                "its handler for Host is from this program",
+                "the program is for CUDA: a library with `#[handler(name = \"rms_norm\", platform = \"CUDA\")]` \
+                 adds a handler for it; see: farcall guide cuda",
+            ]
+        );
+        assert_eq!(e.remedy(), None);
         let call = CustomCall { api_version: Some(4), ..CustomCall::new("rms_norm") };
         let e = registry.resolve(&call, &Platform::Host).unwrap_err();
         assert_eq!(e.remedy(), None);

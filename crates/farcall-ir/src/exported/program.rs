@@ -142,7 +142,15 @@ pub(crate) fn specialize(
     let index = platforms.iter().position(|p| p == platform).or(waived.then_some(0));
     let Some(index) = index else {
         let message = format!("{function} was exported for {}, not for {platform}", platforms.join(", "));
-        return Err(ProgramError::new(&Source::none(), Diagnostic::global("platform", message)));
+        let all: Vec<String> = [platform]
+            .into_iter()
+            .chain(platforms.iter().map(String::as_str))
+            .map(|p| format!("{p:?}"))
+            .collect();
+        let note =
+            format!("export it for {platform}, too: jax.export.export(…, platforms=[{}])", all.join(", "));
+        let diagnostic = Diagnostic::global("platform", message).note(note);
+        return Err(ProgramError::new(&Source::none(), diagnostic));
     };
     if platforms.len() > 1 { fix_first_param(module, index) } else { Ok(()) }
 }

@@ -367,7 +367,7 @@ fn a_target_that_is_missing_or_does_not_fit_is_a_reason_to_skip() {
         &compile_for(Platform::Cuda, &one("my.scale", "", "4xf32"), &registry),
         expect![[r#"
             my.scale at p.mlir:2:8
-              application this program skips: no target `scale_f64` is registered for the platform CUDA
+              application this program skips: `scale_f64` has no handler for CUDA, only for Host
               library this program skips: it is for Host, the program is compiled for CUDA
               library this program skips: it is for Host, the program is compiled for CUDA
               default body: every lowering for the tag skips it"#]],
