@@ -601,6 +601,8 @@ pub(crate) struct OpArgs {
     #[arg(long, conflicts_with_all = ["call", "outputs", "stats", "repeat"])]
     pub check: bool,
     /// With --check, fail if something remains unchecked: no operands fit, or no result is a number
+    ///
+    /// Handlers for other platforms, such as CUDA, do not count: this command never runs them.
     #[arg(long, requires = "check")]
     pub strict: bool,
     /// Write a result to a .npy file: the first --output gets the first result, and so on. May be repeated

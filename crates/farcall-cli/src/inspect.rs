@@ -50,8 +50,13 @@ pub(crate) fn inspect(args: &InspectArgs) -> Result<()> {
     if args.draw.is_requested() {
         return draw::program(&args.draw, code.name(), &module, func, plan);
     }
-    let calls =
-        plan.map_or_else(|| calls::of_module(&module, &registry), |plan| calls::of_plan(plan, &registry));
+    let calls = match plan {
+        Some(plan) => calls::of_plan(plan, &registry),
+        None => {
+            let platforms = exported.as_ref().map_or(&[][..], |exported| &exported.platforms);
+            calls::of_module(&module, &registry, platforms)
+        }
+    };
     let mut out = terminal::stdout();
     if args.json {
         let mut json = as_json(code.name(), &module, func, &calls);

@@ -1,6 +1,7 @@
 //! `farcall op --check`: checks the promises of ops ([`promises`]), on given or generated operands.
 
 use farcall::CodedError;
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::sync::Arc;
 
@@ -37,7 +38,13 @@ struct Checked {
 ///
 /// # Errors
 /// If a promise is broken, or the op cannot be called.
-pub(super) fn one(target: &Arc<Target>, ops: &[Arc<Target>], args: &OpArgs) -> Result<()> {
+pub(super) fn one(
+    target: &Arc<Target>,
+    ops: &[Arc<Target>],
+    elsewhere: &[Arc<Target>],
+    args: &OpArgs,
+) -> Result<()> {
+    let elsewhere: Vec<_> = elsewhere.iter().filter(|other| other.name() == target.name()).cloned().collect();
     let (inputs, attrs) = if args.inputs.is_empty() {
         (Vec::new(), args.attrs.iter().collect())
     } else {
@@ -46,13 +53,13 @@ pub(super) fn one(target: &Arc<Target>, ops: &[Arc<Target>], args: &OpArgs) -> R
     let attrs = operands::attrs(target, &attrs)?;
     if !inputs.is_empty() {
         let operands = operands::operands(target, &inputs, &attrs, args.seed)?;
-        return print(&[on(target, ops, operands, &attrs).map_err(told)?], &[], args);
+        return print(&[on(target, ops, operands, &attrs).map_err(told)?], &[], &elsewhere, args);
     }
     let mut checked = Vec::new();
     match on_made(target, ops, &attrs, args, &mut checked) {
         Err(error) if checked.is_empty() => Err(error),
-        Err(error) => print(&checked, &[(target.name(), format!("{error:#}"))], args),
-        Ok(()) => print(&checked, &[], args),
+        Err(error) => print(&checked, &[(target.name(), format!("{error:#}"))], &elsewhere, args),
+        Ok(()) => print(&checked, &[], &elsewhere, args),
     }
 }
 
@@ -60,7 +67,7 @@ pub(super) fn one(target: &Arc<Target>, ops: &[Arc<Target>], args: &OpArgs) -> R
 ///
 /// # Errors
 /// If a promise is broken.
-pub(super) fn all(ops: &[Arc<Target>], args: &OpArgs) -> Result<()> {
+pub(super) fn all(ops: &[Arc<Target>], elsewhere: &[Arc<Target>], args: &OpArgs) -> Result<()> {
     let (mut checked, mut unchecked) = (Vec::new(), Vec::new());
     for target in ops {
         if targets::derivative_of(target, ops).is_some() {
@@ -70,7 +77,7 @@ pub(super) fn all(ops: &[Arc<Target>], args: &OpArgs) -> Result<()> {
             unchecked.push((target.name(), format!("{error:#}")));
         }
     }
-    print(&checked, &unchecked, args)
+    print(&checked, &unchecked, elsewhere, args)
 }
 
 fn on(
@@ -291,12 +298,23 @@ fn told(error: CheckError) -> anyhow::Error {
     }
 }
 
-/// Prints a table for each call, and the list of unchecked ops.
+/// Prints a table for each call, the list of unchecked ops, and the handlers for other platforms
+/// (`elsewhere`), which this command does not run. With `--strict`, unchecked ops are errors, but handlers for
+/// other platforms are not: otherwise `--strict` would reject every library for CUDA.
 ///
 /// # Errors
 /// If promises are broken. The error lists all broken promises.
-fn print(checked: &[Checked], unchecked: &[(&str, String)], args: &OpArgs) -> Result<()> {
+fn print(
+    checked: &[Checked],
+    unchecked: &[(&str, String)],
+    elsewhere: &[Arc<Target>],
+    args: &OpArgs,
+) -> Result<()> {
     let all = || checked.iter().flat_map(|call| &call.promises);
+    let mut platforms: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for target in elsewhere {
+        platforms.entry(target.platform().name()).or_default().push(target.name());
+    }
     let mut out = terminal::stdout();
     if args.json {
         let calls: Vec<Value> = checked.iter().map(as_json).collect();
@@ -308,7 +326,9 @@ fn print(checked: &[Checked], unchecked: &[(&str, String)], args: &OpArgs) -> Re
             "broken": count(|outcome| matches!(outcome, Outcome::Broken(_))),
             "unchecked": count(|outcome| matches!(outcome, Outcome::Unchecked(_))) + unchecked.len(),
         });
-        let value = json!({ "calls": calls, "unchecked": unchecked, "summary": summary });
+        let value = json!({
+            "calls": calls, "unchecked": unchecked, "unchecked_platforms": platforms, "summary": summary,
+        });
         writeln!(out, "{}", serde_json::to_string_pretty(&value)?)?;
     } else if !args.quiet {
         for call in checked {
@@ -323,6 +343,14 @@ fn print(checked: &[Checked], unchecked: &[(&str, String)], args: &OpArgs) -> Re
         for (_, why) in unchecked {
             writeln!(out, "not checked: {why}")?;
         }
+        for (platform, names) in &platforms {
+            writeln!(
+                out,
+                "not checked: the handlers for {platform} of {}: this command runs handlers on the CPU \
+                 only; JAX can compare them on a machine with a GPU (farcall guide cuda)",
+                names.join(", ")
+            )?;
+        }
     }
     let broken = all().filter_map(|promise| match &promise.outcome {
         Outcome::Broken(why) => Some(format!("{} breaks its promise {}: {why}", promise.op, promise.promise)),
@@ -335,7 +363,9 @@ fn print(checked: &[Checked], unchecked: &[(&str, String)], args: &OpArgs) -> Re
     if !args.json && !args.quiet {
         let others = [(broken.len(), "broken"), (more, "not checked")].into_iter();
         let others = others.filter(|(count, _)| *count > 0).map(|(count, what)| format!(", {count} {what}"));
-        writeln!(out, "{} kept{}", count(kept, "promise"), others.collect::<String>())?;
+        let platforms: String =
+            platforms.keys().map(|platform| format!("; {platform} not checked")).collect();
+        writeln!(out, "{} kept{}{platforms}", count(kept, "promise"), others.collect::<String>())?;
     }
     match broken.len() {
         0 if args.strict && more > 0 => {

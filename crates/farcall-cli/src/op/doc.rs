@@ -1,5 +1,6 @@
 //! Documentation of ops: a list of a library's ops, the page of a single op, and an example call.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
@@ -15,8 +16,14 @@ use crate::show::short_type;
 use crate::targets;
 use crate::terminal::{self, BOLD, DIM, GREEN, quoted, styled};
 
-/// Prints a library's ops, each with its call from Python and its description.
-pub(crate) fn list(ops: &[Arc<Target>], library: &Path, as_json: bool) -> Result<()> {
+/// Prints a library's ops, each with its call from Python and its description. `elsewhere` has the library's
+/// targets for other platforms.
+pub(crate) fn list(
+    ops: &[Arc<Target>],
+    elsewhere: &[Arc<Target>],
+    library: &Path,
+    as_json: bool,
+) -> Result<()> {
     let mut out = terminal::stdout();
     if as_json {
         let list: Vec<Value> = ops.iter().map(|t| data(t, library)).collect();
@@ -39,7 +46,13 @@ pub(crate) fn list(ops: &[Arc<Target>], library: &Path, as_json: bool) -> Result
             writeln!(out, "    {what}")?;
         }
     }
-    for (what, names) in [("derivatives of these", derivatives), ("without a signature", mute)] {
+    let mut only = BTreeMap::new();
+    for target in elsewhere.iter().filter(|target| ops.iter().all(|op| op.name() != target.name())) {
+        only.entry(target.platform().name()).or_insert_with(Vec::new).push(target.name());
+    }
+    let only = only.into_iter().map(|(platform, names)| (format!("for {platform} only"), names));
+    let others = [("derivatives of these", derivatives), ("without a signature", mute)];
+    for (what, names) in others.map(|(what, names)| (what.to_owned(), names)).into_iter().chain(only) {
         if !names.is_empty() {
             writeln!(out, "{}", styled(DIM, format!("{what}: {}", names.join(", "))))?;
         }
@@ -49,8 +62,14 @@ pub(crate) fn list(ops: &[Arc<Target>], library: &Path, as_json: bool) -> Result
     Ok(())
 }
 
-/// Prints everything that is known about an op, and an example call.
-pub(crate) fn explain(target: &Target, library: &Path, as_json: bool) -> Result<()> {
+/// Prints everything that is known about an op, and an example call. `elsewhere` has the library's targets for
+/// other platforms.
+pub(crate) fn explain(
+    target: &Target,
+    elsewhere: &[Arc<Target>],
+    library: &Path,
+    as_json: bool,
+) -> Result<()> {
     let mut out = terminal::stdout();
     if as_json {
         writeln!(out, "{}", serde_json::to_string_pretty(&data(target, library))?)?;
@@ -73,6 +92,11 @@ pub(crate) fn explain(target: &Target, library: &Path, as_json: bool) -> Result<
         writeln!(out, "\n{docs}")?;
     }
     writeln!(out, "\n{}", declaration.markdown(target.name()).trim_end())?;
+    let others = elsewhere.iter().filter(|other| other.name() == target.name());
+    let others: Vec<&str> = others.map(|other| other.platform().name()).collect();
+    if !others.is_empty() {
+        writeln!(out, "\nOther handlers, which this command does not run: {}.", others.join(", "))?;
+    }
     if let Some(example) = example(target, library) {
         writeln!(out, "\nFor example:\n\n    {example}")?;
     }

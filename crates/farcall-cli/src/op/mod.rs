@@ -41,19 +41,23 @@ pub(crate) fn op(args: &OpArgs) -> Result<()> {
         load::load(&registry, &args.library, false, &[]).map_err(|error| anyhow!(error.describe(advice)))
     })?;
     let library = &args.library.path;
-    let ops: Vec<Arc<Target>> =
-        loaded.targets.iter().filter(|t| t.platform() == Device::default().platform()).cloned().collect();
+    let is_here = |target: &&Arc<Target>| target.platform() == Device::default().platform();
+    let (ops, elsewhere): (Vec<_>, Vec<_>) = loaded.targets.iter().cloned().partition(|t| is_here(&t));
     let Some(name) = &args.name else {
-        return if args.check { check::all(&ops, args) } else { doc::list(&ops, library, args.json) };
+        return if args.check {
+            check::all(&ops, &elsewhere, args)
+        } else {
+            doc::list(&ops, &elsewhere, library, args.json)
+        };
     };
     let Some(target) = ops.iter().find(|t| t.name() == name || t.local_name() == name) else {
         bail!(unknown(name, library, &loaded.targets))
     };
     if args.check {
-        return check::one(target, &ops, args);
+        return check::one(target, &ops, &elsewhere, args);
     }
     if args.inputs.is_empty() && args.attrs.is_empty() && !args.call {
-        return doc::explain(target, library, args.json);
+        return doc::explain(target, &elsewhere, library, args.json);
     }
 
     let (inputs, attrs) = operands::arguments(target, &args.inputs, &args.attrs)?;
@@ -133,13 +137,16 @@ fn named(func: &Func, i: usize, result: &Literal) -> Value {
 /// Error for a name that is not an op of the library, with the names that may have been meant.
 fn unknown(name: &str, library: &Path, targets: &[Arc<Target>]) -> String {
     let library = library.display();
-    let elsewhere: Vec<&str> =
-        targets.iter().filter(|t| t.name() == name).map(|t| t.platform().name()).collect();
-    if !elsewhere.is_empty() {
-        let here = Device::default().platform();
+    let elsewhere: Vec<&Arc<Target>> =
+        targets.iter().filter(|t| t.name() == name || t.local_name() == name).collect();
+    if let Some(target) = elsewhere.first() {
+        let platforms: Vec<&str> = elsewhere.iter().map(|target| target.platform().name()).collect();
         return format!(
-            "{name} of {library} is for {}; the engine runs ops for {here}",
-            elsewhere.join(", ")
+            "{name} of {library} has no handler for {}, only for {}: the engine runs on the CPU; a library \
+             with `#[handler(name = \"{}\")]` adds a handler for it; see: farcall guide cuda",
+            Device::default().platform(),
+            platforms.join(", "),
+            target.local_name()
         );
     }
     let names = || targets.iter().filter(|t| t.platform() == Device::default().platform()).map(|t| t.name());

@@ -3,6 +3,7 @@
 mod check;
 mod cli;
 mod convert;
+mod cuda;
 mod drawing;
 mod elided;
 mod ending;
