@@ -1,10 +1,9 @@
-//! `cargo xtask ptx`: the PTX of `examples/cuda`, compiled and assembled with the CUDA compiler in NVIDIA's
-//! Python wheels. No GPU, driver or CUDA toolkit is needed.
+//! `cargo xtask ptx`: the PTX of `examples/cuda` and of the crates that `farcall new --cuda` makes, compiled
+//! and assembled with the CUDA compiler in NVIDIA's Python wheels. No GPU, driver or CUDA toolkit is needed.
 //!
-//! Each file `kernels/NAME.cu` has its PTX beside it, as text. A `.ptx` without a `.cu` is written by hand.
-//! NVRTC writes the newest version of PTX into each file, which older drivers refuse. The version is
-//! therefore lowered to [`PTX_VERSION`]. `ptxas` checks each instruction against the version that the file
-//! states.
+//! Each file `NAME.cu` has its PTX beside it, as text. A `.ptx` without a `.cu` is written by hand.
+//! NVRTC writes the newest version of PTX into each file, which older drivers refuse. The version is therefore
+//! lowered to [`PTX_VERSION`]. `ptxas` checks each instruction against the version that the file states.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,11 +14,13 @@ use anyhow::{Context, Result, bail};
 use crate::python::find_python;
 use crate::shell::{must, outputs, program, root, target};
 
-/// Folder of the kernels.
-const KERNELS: &str = "examples/cuda/kernels";
-
-/// Folder of the kernels for the checks on a GPU, which are written by hand.
-const PROBE: &str = "crates/farcall-cuda/examples";
+/// Folders of kernels, each with the first line of their PTX after the name of the source.
+const KERNELS: [(&str, &str); 3] = [
+    ("examples/cuda/kernels", " by `cargo xtask ptx`"),
+    ("crates/farcall-cli/template/src", ""),
+    // Written by hand.
+    ("crates/farcall-cuda/examples", ""),
+];
 
 /// Wheels with their versions: the compiler, the assembler, and the headers of element types.
 const WHEELS: [&str; 3] = [
@@ -47,24 +48,26 @@ pub(crate) fn run(args: &[&str]) -> Result<bool> {
         other => bail!("unknown arguments `{}`: expected none, or `--check`", other.join(" ")),
     };
     let tools = Toolchain::install()?;
-    let folder = root().join(KERNELS);
     let mut good = true;
-    for source in files(&folder, "cu")? {
-        let ptx = tools.compile(&source)?;
-        let committed = source.with_extension("ptx");
-        if !check {
-            fs::write(&committed, ptx)?;
-            println!("{}: compiled", name(&committed));
-        } else if fs::read_to_string(&committed).ok().as_ref() == Some(&ptx) {
-            println!("{}: up to date", name(&committed));
-        } else {
-            println!("{}: not the PTX of {}; run `cargo xtask ptx`", name(&committed), name(&source));
-            good = false;
+    for (folder, maker) in KERNELS {
+        let folder = root().join(folder);
+        for source in files(&folder, "cu")? {
+            let ptx = tools.compile(&source, maker)?;
+            let committed = source.with_extension("ptx");
+            if !check {
+                fs::write(&committed, ptx)?;
+                println!("{}: compiled", name(&committed));
+            } else if fs::read_to_string(&committed).ok().as_ref() == Some(&ptx) {
+                println!("{}: up to date", name(&committed));
+            } else {
+                println!("{}: not the PTX of {}; run `cargo xtask ptx`", name(&committed), name(&source));
+                good = false;
+            }
         }
-    }
-    for ptx in files(&folder, "ptx")?.iter().chain(&files(&root().join(PROBE), "ptx")?) {
-        for architecture in ASSEMBLED_FOR {
-            good &= tools.assemble(ptx, architecture)?;
+        for ptx in files(&folder, "ptx")? {
+            for architecture in ASSEMBLED_FOR {
+                good &= tools.assemble(&ptx, architecture)?;
+            }
         }
     }
     Ok(good)
@@ -118,8 +121,8 @@ impl Toolchain {
         Ok(tools)
     }
 
-    /// Returns the PTX of a source.
-    fn compile(&self, source: &Path) -> Result<String> {
+    /// Returns the PTX of a source. `maker` ends its first line.
+    fn compile(&self, source: &Path, maker: &str) -> Result<String> {
         let output = self.output.join(name(source)).with_extension("ptx");
         let mut command = Command::new(&self.python);
         command.arg(root().join("xtask/ptx/compile.py")).arg(&self.nvrtc).arg(source).arg(&output);
@@ -131,7 +134,7 @@ impl Toolchain {
         let ptx = fs::read_to_string(&output)?;
         let version = ptx.lines().find(|line| line.starts_with(".version ")).context("PTX has no version")?;
         let ptx = ptx.replacen(version, &format!(".version {PTX_VERSION}"), 1);
-        let header = format!("// Compiled from {} by `cargo xtask ptx`.", name(source));
+        let header = format!("// Compiled from {}{maker}.", name(source));
         // NVRTC marks each instruction of inline assembly with two comments.
         let is_mark = |line: &&str| line.starts_with("\t// ") && line.ends_with(" inline asm");
         let lines = std::iter::once(header.as_str()).chain(ptx.trim().lines().filter(|line| !is_mark(line)));

@@ -705,6 +705,11 @@ pub(crate) struct NewArgs {
     /// The op's name [default: the crate's, in snake_case]
     #[arg(long, value_name = "NAME")]
     pub op: Option<String>,
+    /// Add handlers for CUDA, with kernels in CUDA C++
+    ///
+    /// Neither a GPU nor CUDA is needed to build the crate and to test it: without nvcc, its kernels are PTX.
+    #[arg(long)]
+    pub cuda: bool,
     /// Checkout of farcall to build against [default: the checkout that this program was built from,
     /// otherwise the released version]
     #[arg(long, value_name = "PATH")]
@@ -720,7 +725,8 @@ to build and run the crate.
 
 Examples:
   farcall new my-ops
-  farcall new kernels/norms --op rms_norm";
+  farcall new kernels/norms --op rms_norm
+  farcall new gpu-ops --op swish --cuda";
 
 #[derive(Args, Debug, Clone)]
 #[command(after_help = TEST_HELP)]

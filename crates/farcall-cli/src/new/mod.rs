@@ -33,15 +33,15 @@ pub(crate) fn new(args: &NewArgs) -> Result<()> {
         path.display()
     );
     ensure!(parent.is_dir(), "there is no folder {} to make {name} in", parent.display());
-    let files = template::files(&names, &farcall, enclosing_workspace(parent).is_some());
+    let files = template::files(&names, &farcall, args.cuda, enclosing_workspace(parent).is_some());
     write(path, parent, &files)?;
-    let next = next_steps(path, &names, &farcall);
+    let next = next_steps(path, &names, &farcall, args.cuda);
     let mut out = terminal::stdout();
     if args.json {
         let steps: Vec<&str> = next.iter().map(|(command, _)| command.as_str()).collect();
         let value = json!({
             "path": path, "crate": names.krate, "op": names.op, "library": names.library(),
-            "source": path.join("src/lib.rs"), "next": steps,
+            "source": path.join("src/lib.rs"), "next": steps, "cuda": args.cuda,
         });
         writeln!(out, "{}", serde_json::to_string_pretty(&value)?)?;
         return Ok(());
@@ -54,11 +54,20 @@ pub(crate) fn new(args: &NewArgs) -> Result<()> {
     writeln!(
         out,
         "Its kernel is a swish, x * sigmoid(beta * x) * scale. Replace it in {}: the function {}, its \
-         signature, its gradient and the tests.\n",
+         signature, its gradient and the tests.",
         styled(BOLD, path.join("src/lib.rs").display()),
         names.op
     )?;
-    writeln!(out, "Next:\n")?;
+    if args.cuda {
+        let [handlers, kernels] = ["src/cuda.rs", "src/kernels.cu"].map(|file| path.join(file));
+        writeln!(
+            out,
+            "For CUDA, its handlers are in {}, and their kernels in {}.",
+            styled(BOLD, handlers.display()),
+            styled(BOLD, kernels.display())
+        )?;
+    }
+    writeln!(out, "\nNext:\n")?;
     for (command, what) in &next {
         match what.is_empty() {
             true => writeln!(out, "  {command}")?,
@@ -107,15 +116,19 @@ fn enclosing_workspace(folder: &Path) -> Option<PathBuf> {
     })
 }
 
-/// Returns commands to paste, each with a description.
-fn next_steps(path: &Path, names: &Names, farcall: &Farcall) -> Vec<(String, &'static str)> {
+/// Returns commands to paste, each with a description. `cuda` adds the commands for a machine with a GPU.
+fn next_steps(path: &Path, names: &Names, farcall: &Farcall, cuda: bool) -> Vec<(String, &'static str)> {
     let quoted = |path: &Path| terminal::quoted(&path.display().to_string());
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
     let library = quoted(&target.join("release").join(names.library()));
     let program = program();
     let package = farcall.checkout().map_or_else(|| "farcall".to_owned(), |c| c.display().to_string());
     let package = terminal::quoted(&format!("{package}[jax]"));
-    vec![
+    let on_gpu = [
+        ("pip install 'jax[cuda13]'".to_owned(), "on a machine with a GPU"),
+        ("python example.py".to_owned(), "JAX on the GPU"),
+    ];
+    let steps = [
         (format!("cd {}", quoted(path)), ""),
         ("cargo test".to_owned(), "values and gradient"),
         ("cargo build --release".to_owned(), ""),
@@ -124,7 +137,8 @@ fn next_steps(path: &Path, names: &Names, farcall: &Farcall) -> Vec<(String, &'s
         (format!("{program} op {library} --check"), "what its signatures promise"),
         (format!("pip install {package}"), ""),
         ("python example.py".to_owned(), "NumPy and JAX"),
-    ]
+    ];
+    steps.into_iter().chain(on_gpu.into_iter().filter(|_| cuda)).collect()
 }
 
 /// Returns the command for this program: its name if a shell finds it, else its path.

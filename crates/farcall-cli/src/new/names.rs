@@ -122,12 +122,22 @@ const PYTHON_KEYWORDS: &[&str] = &[
 #[rustfmt::skip]
 const TYPES: &[&str] = &[
     "bool", "char", "f16", "f32", "f64", "f128", "i8", "i16", "i32", "i64", "i128", "isize", "str", "u8", "u16", "u32",
-    "u64", "u128", "usize", "alloc", "core", "std", "farcall_ffi", "sigmoid", "tests",
+    "u64", "u128", "usize", "alloc", "core", "std", "farcall_ffi", "farcall_cuda", "cuda", "load_kernels", "sigmoid",
+    "tests",
 ];
 
 /// Crates that every library is linked with.
-const CRATES: &[&str] =
-    &["alloc", "core", "std", "test", "proc_macro", "farcall_ffi", "farcall_macros", "farcall_sig"];
+const CRATES: &[&str] = &[
+    "alloc",
+    "core",
+    "std",
+    "test",
+    "proc_macro",
+    "farcall_cuda",
+    "farcall_ffi",
+    "farcall_macros",
+    "farcall_sig",
+];
 
 /// System libraries such as `libc.so`, which Rust's linker would confuse with a new library of the same name.
 const LIBRARIES: &[&str] = &["c", "dl", "gcc", "gcc_s", "m", "pthread", "rt", "util"];

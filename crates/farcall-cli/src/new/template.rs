@@ -1,5 +1,6 @@
 //! Files of a new library: the files of the folder `template`, with `my-ops`, `my_ops` and `my_op` replaced
-//! by the library's names.
+//! by the library's names. A line that begins with `CUDA|` is only in libraries with handlers for CUDA, and a
+//! line that begins with `HOST|` is only in the others.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,6 +16,14 @@ const FILES: [(&str, &str); 5] = [
     ("README.md", include_str!("../../template/README.md")),
     ("example.py", include_str!("../../template/example.py")),
     ("src/lib.rs", include_str!("../../template/src/lib.rs")),
+];
+
+/// More files of a crate with handlers for CUDA.
+const CUDA_FILES: [(&str, &str); 4] = [
+    ("build.rs", include_str!("../../template/build.rs")),
+    ("src/cuda.rs", include_str!("../../template/src/cuda.rs")),
+    ("src/kernels.cu", include_str!("../../template/src/kernels.cu")),
+    ("src/kernels.ptx", include_str!("../../template/src/kernels.ptx")),
 ];
 
 /// Source of farcall for a new crate.
@@ -56,13 +65,14 @@ impl Farcall {
         ffi.parent()?.parent().filter(|root| root.join("pyproject.toml").is_file())
     }
 
-    /// Returns the dependency's line in a manifest.
-    fn dependency(&self) -> String {
+    /// Returns the line in a manifest for a crate of farcall, which lies beside `farcall-ffi`.
+    fn dependency(&self, krate: &str) -> String {
         match self {
-            Farcall::Path(path) => {
-                format!("farcall-ffi = {{ path = {} }}", toml_string(&path.display().to_string()))
+            Farcall::Path(ffi) => {
+                let path = ffi.with_file_name(krate);
+                format!("{krate} = {{ path = {} }}", toml_string(&path.display().to_string()))
             }
-            Farcall::Version => format!("farcall-ffi = {:?}", env!("CARGO_PKG_VERSION")),
+            Farcall::Version => format!("{krate} = {:?}", env!("CARGO_PKG_VERSION")),
         }
     }
 }
@@ -86,23 +96,39 @@ fn toml_string(text: &str) -> String {
     out + "\""
 }
 
-/// Returns the files of the crate. `own_workspace` makes the crate a separate workspace.
-pub(crate) fn files(names: &Names, farcall: &Farcall, own_workspace: bool) -> BTreeMap<&'static str, String> {
-    let dependency = farcall.dependency();
+/// Returns the files of the crate. `cuda` adds handlers for CUDA, and `own_workspace` makes the crate a
+/// separate workspace.
+pub(crate) fn files(
+    names: &Names,
+    farcall: &Farcall,
+    cuda: bool,
+    own_workspace: bool,
+) -> BTreeMap<&'static str, String> {
+    let dependencies = ["farcall-ffi", "farcall-cuda"].map(|krate| farcall.dependency(krate));
     let words = [
         ("my-ops", &names.krate),
         ("my_ops", &names.lib),
         ("my_op", &names.op),
-        ("FARCALL_FFI", &dependency),
+        ("FARCALL_FFI", &dependencies[0]),
+        ("FARCALL_CUDA", &dependencies[1]),
     ];
     let file = |(path, text): (&'static str, &str)| {
-        let mut text = fill(text, &words.map(|(word, with)| (word, with.as_str())));
+        let text = chosen(text, cuda);
+        let mut text = fill(&text, &words.map(|(word, with)| (word, with.as_str())));
         if path == "Cargo.toml" && own_workspace {
             text += "\n# This crate is not a part of the workspace around it.\n[workspace]\n";
         }
         (path, text)
     };
-    FILES.into_iter().map(file).collect()
+    let more = CUDA_FILES.into_iter().filter(|_| cuda);
+    FILES.into_iter().chain(more).map(file).collect()
+}
+
+/// Returns the lines for a library with or without handlers for CUDA.
+fn chosen(text: &str, cuda: bool) -> String {
+    let (kept, dropped) = if cuda { ("CUDA|", "HOST|") } else { ("HOST|", "CUDA|") };
+    let lines = text.split_inclusive('\n').filter(|line| !line.starts_with(dropped));
+    lines.map(|line| line.strip_prefix(kept).unwrap_or(line)).collect()
 }
 
 /// Replaces words in text. If several words match at a position, the first in the list counts. Replacements
@@ -130,8 +156,9 @@ mod tests {
     #[test]
     fn no_name_of_the_template_is_left() {
         let names = Names::new("gates", Some("swish")).unwrap();
-        for (path, text) in files(&names, &Farcall::Version, false) {
-            for word in ["my-op", "my_op", "FARCALL"] {
+        let all = |cuda| files(&names, &Farcall::Version, cuda, false);
+        for (path, text) in all(false).into_iter().chain(all(true)) {
+            for word in ["my-op", "my_op", "FARCALL", "CUDA|", "HOST|"] {
                 assert!(!text.contains(word), "{path} has {word}");
             }
         }
@@ -140,7 +167,7 @@ mod tests {
     #[test]
     fn names_that_hold_those_of_the_template_stay() {
         let names = Names::new("my_ops2", Some("my_op3")).unwrap();
-        let files = files(&names, &Farcall::Version, false);
+        let files = files(&names, &Farcall::Version, false, false);
         assert!(files["Cargo.toml"].contains("name = \"my_ops2\""), "{}", files["Cargo.toml"]);
         assert!(files["src/lib.rs"].contains("library!(\"my_ops2\", [my_op3, my_op3_bwd]);"));
     }

@@ -5,6 +5,8 @@
 
 use farcall_ffi::prelude::*;
 
+CUDA|mod cuda;
+CUDA|
 /// A swish, to be replaced: multiplies `x` by the gate `sigmoid(beta * x)` and by `scale`: `y = x * sigmoid(beta * x) * scale`.
 #[handler(name = "my_op")]
 #[signature((x: f32[*, n], scale: f32[n], beta: f32 = 1.0) -> (y: f32[*, n]) where n: map)]
@@ -53,7 +55,8 @@ fn sigmoid(x: f32) -> f32 {
     1.0 / (1.0 + (-x).exp())
 }
 
-farcall_ffi::library!("my-ops", [my_op, my_op_bwd]);
+HOST|farcall_ffi::library!("my-ops", [my_op, my_op_bwd]);
+CUDA|farcall_ffi::library!("my-ops", [my_op, my_op_bwd, ..cuda::OPS]);
 
 #[cfg(test)]
 mod tests {

@@ -27,41 +27,62 @@ fn listing(folder: &Path) -> Vec<String> {
     found
 }
 
+/// A new library, in a folder with a fixed path, so that dependencies are built only once.
+struct New {
+    path: PathBuf,
+    target: PathBuf,
+}
+
+impl New {
+    /// Creates a library with the op `swish`.
+    fn library(name: &str, options: &[&str]) -> New {
+        let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("new");
+        let path = place.join(name);
+        let _absent = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&place).unwrap();
+        let args = [&["new", path.to_str().unwrap(), "--op", "swish"], options].concat();
+        let ended = Folder::new().farcall(args);
+        assert_eq!((ended.code, ended.stderr.as_str()), (0, ""));
+        // Uses the dependency versions of this checkout.
+        std::fs::copy(root().join("Cargo.lock"), path.join("Cargo.lock")).unwrap();
+        New { path, target: place.join("target") }
+    }
+
+    /// Runs Cargo, which must succeed without warnings. Returns its output.
+    fn cargo(&self, args: &[&str]) -> String {
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.args(args).arg("--offline").current_dir(&self.path).env("CARGO_TARGET_DIR", &self.target);
+        let output = cargo.output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{text}");
+        assert!(!text.contains("warning"), "{text}");
+        text.into_owned()
+    }
+}
+
+/// Returns the list of a library's files. The tests have added `Cargo.lock`.
+fn without_lock(path: &Path) -> String {
+    let mut files = listing(path);
+    files.retain(|file| file != "Cargo.lock");
+    files.join("\n")
+}
+
 #[test]
 fn a_new_library_is_whole() {
-    // A fixed path, so that dependencies are built only once.
-    let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("new");
-    let path = place.join("my-gates");
-    let _absent = std::fs::remove_dir_all(&path);
-    std::fs::create_dir_all(&place).unwrap();
+    let new = New::library("my-gates", &[]);
     let folder = Folder::new();
-    let ended = folder.farcall(["new", path.to_str().unwrap(), "--op", "swish"]);
-    assert_eq!((ended.code, ended.stderr.as_str()), (0, ""));
     expect![[r#"
         .gitignore
         Cargo.toml
         README.md
         example.py
         src/lib.rs"#]]
-    .assert_eq(&listing(&path).join("\n"));
-
-    // Uses the dependency versions of this checkout.
-    std::fs::copy(root().join("Cargo.lock"), path.join("Cargo.lock")).unwrap();
-    let target = place.join("target");
-    let cargo = |args: &[&str]| {
-        let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(args).arg("--offline").current_dir(&path).env("CARGO_TARGET_DIR", &target);
-        let output = cargo.output().unwrap();
-        let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{text}");
-        assert!(!text.contains("warning"), "{text}");
-        text.into_owned()
-    };
-    let tests = cargo(&["test"]);
+    .assert_eq(&without_lock(&new.path));
+    let tests = new.cargo(&["test"]);
     assert!(tests.contains("2 passed"), "{tests}");
-    cargo(&["build"]);
+    new.cargo(&["build"]);
 
-    let library = target.join("debug/libmy_gates.so");
+    let library = new.target.join("debug/libmy_gates.so");
     let library = library.to_str().unwrap();
     let ended = folder.farcall(["targets", "--load", library]);
     let declared = ended.stdout.split("targets\n").nth(1).unwrap_or_default();
@@ -93,6 +114,37 @@ fn a_new_library_is_whole() {
         error: swish: scale has n = 3 but x has n = 2
     "#]],
     );
+}
+
+#[test]
+fn a_new_library_for_cuda_is_whole() {
+    let new = New::library("gpu-gates", &["--cuda"]);
+    expect![[r#"
+        .gitignore
+        Cargo.toml
+        README.md
+        build.rs
+        example.py
+        src/cuda.rs
+        src/kernels.cu
+        src/kernels.ptx
+        src/lib.rs"#]]
+    .assert_eq(&without_lock(&new.path));
+    let tests = new.cargo(&["test"]);
+    assert!(tests.contains("3 passed"), "{tests}");
+    new.cargo(&["build"]);
+    let library = new.target.join("debug/libgpu_gates.so");
+    let args = ["targets", "--load", library.to_str().unwrap(), "--table"];
+    let table = Folder::new().farcall(args).stdout;
+    let rows = table.lines().filter(|line| line.contains("swish")).collect::<Vec<_>>().join("\n");
+    expect![[r#"
+        │ swish                  ┆ Host     ┆ ✓        ┆ ✓        │
+        │ swish                  ┆ CUDA     ┆ ✓        ┆ ✓        │
+        │ swish_bwd              ┆ Host     ┆ ✗        ┆ ✓        │
+        │ swish_bwd              ┆ CUDA     ┆ ✗        ┆ ✓        │"#]]
+    .assert_eq(&rows);
+    let ended = Folder::new().farcall(["op", library.to_str().unwrap(), "--check", "--strict", "-q"]);
+    assert_eq!((ended.code, ended.stdout.as_str(), ended.stderr.as_str()), (0, "", ""));
 }
 
 #[test]
@@ -130,6 +182,19 @@ fn what_to_do_next_is_printed() {
           python example.py         # NumPy and JAX
     "#]]
     .assert_eq(&text);
+}
+
+#[test]
+fn what_to_do_next_on_a_gpu_is_printed() {
+    let folder = Folder::new();
+    let ended = folder.farcall(["new", "gates", "--cuda"]);
+    let (made, next) = ended.stdout.split_once("\nNext:\n").unwrap();
+    expect![[r#"
+        Made gates/ with the op gates.
+        Its kernel is a swish, x * sigmoid(beta * x) * scale. Replace it in gates/src/lib.rs: the function gates, its signature, its gradient and the tests.
+        For CUDA, its handlers are in gates/src/cuda.rs, and their kernels in gates/src/kernels.cu.
+    "#]].assert_eq(made);
+    assert!(next.contains("  pip install 'jax[cuda13]'  # on a machine with a GPU\n"), "{next}");
 }
 
 #[test]
