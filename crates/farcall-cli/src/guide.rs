@@ -35,6 +35,7 @@ pages! {
     "batching-and-sharding": "vmap and arrays split among devices",
     "testing": "unit tests, and checks of an op's promises",
     "jax": "ops in jit, grad, vmap and export; callbacks; composites",
+    "cuda": "handlers for CUDA: kernels, streams, CUDA graphs, cuBLAS, exports for two platforms",
     "running-programs": "the command line, program formats, symbolic shapes, limits",
     "embedding": "the engine in a Rust application",
     "python": "the engine and ops from Python, with or without JAX",

@@ -56,7 +56,7 @@ mod value;
 /// | option | |
 /// | --- | --- |
 /// | `name = "…"` | the name that programs call; required |
-/// | `platform = "…"` | `"Host"` by default |
+/// | `platform = "…"` | `"Host"` by default; `"CUDA"` for a handler whose buffers are `GpuBuffer`s (crate `farcall-cuda`; `farcall guide cuda`) |
 /// | `instantiate = f` | a function with `#[stage(instantiate)]`, whose result is the call site's `&State<T>` |
 /// | `prepare = f`, `initialize = f` | functions with `#[stage(prepare)]`, `#[stage(initialize)]`, whose results are the run's `&Prepared<T>` and `&Initialized<T>` |
 /// | `record = f` | a function with `#[stage(record)]`, for hosts that record calls (since version 0.5 of XLA's FFI) |
@@ -102,7 +102,8 @@ mod value;
 /// fn scale_bwd<T: Float>() -> Result<()> { … }
 /// ```
 ///
-/// Handlers with the same name for several platforms must have the same declarations. Compiling the library
+/// Handlers with the same name for several platforms are one op. They have the same declarations, or only one
+/// of them has declarations, which then hold for all. Compiling the library compares their parameters, and
 /// checks that derivatives are listed and fit their ops (names, element types, dimensions and attributes of
 /// their parameters). A host checks this again when it loads the library.
 ///
