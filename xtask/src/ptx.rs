@@ -2,8 +2,9 @@
 //! and assembled with the CUDA compiler in NVIDIA's Python wheels. No GPU, driver or CUDA toolkit is needed.
 //!
 //! Each file `NAME.cu` has its PTX beside it, as text. A `.ptx` without a `.cu` is written by hand.
-//! NVRTC writes the newest version of PTX into each file, which older drivers refuse. The version is therefore
-//! lowered to [`PTX_VERSION`]. `ptxas` checks each instruction against the version that the file states.
+//! NVRTC writes the newest version of PTX into each file, which older drivers refuse. The version is
+//! therefore lowered to [`PTX_VERSION`]. `ptxas` checks each instruction against the version that the file
+//! states.
 
 use std::fs;
 use std::path::{Path, PathBuf};
