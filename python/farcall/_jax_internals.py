@@ -138,7 +138,13 @@ class Internal:
 
     @staticmethod
     def platforms(context: mlir.LoweringRuleContext) -> tuple[str, ...]:
-        """Returns the platforms that a call is lowered for."""
+        """Returns the platforms that a call is lowered for; none in a branch of `jax.lax.platform_dependent`,
+        because JAX does not tell which platforms the branch is for."""
+        frame = sys._getframe()
+        while frame is not None:
+            if frame.f_code.co_name == "_cond_lowering" and frame.f_locals.get("branches_platforms") is not None:
+                return ()
+            frame = frame.f_back
         return tuple(context.platforms or context.module_context.platforms)
 
     @staticmethod

@@ -106,6 +106,15 @@ def test_a_missing_platform_is_named(ops):
         ops.only_cuda(X)
 
 
+def test_branches_are_lowered_for_their_platform_only(ops):
+    def f(x):
+        return jax.lax.platform_dependent(x, cpu=ops.half, cuda=ops.only_cuda)
+
+    text = exported(f, ops, ["cpu", "cuda"])
+    assert "@half(" in text and "@only_cuda(" in text
+    np.testing.assert_array_equal(jax.jit(f)(X), X / 2)
+
+
 def test_a_second_library_adds_a_platform(ops, tmp_path):
     assert ops.half.platforms == ["Host"]
     np.testing.assert_array_equal(jax.jit(ops.half)(X), X / 2)
