@@ -4,7 +4,7 @@
 //! that only a machine with Rust can build: the Python package, the library of ops, and a library with
 //! mistakes to find. The folder's program `run` needs Python, JAX with its CUDA plugin, and CUDA's tools.
 //!
-//! [`test`] packs a debug build and runs the checks on JAX's CPU backend, so that mistakes in the checks are
+//! [`test()`] packs a debug build and runs the checks on JAX's CPU backend, so that mistakes in the checks are
 //! found on a machine without a GPU.
 
 use std::fs;
