@@ -185,7 +185,9 @@ class OpPrimitive:
     def register_handlers(self, platforms: Mapping[str, _farcall.Op]) -> None:
         """Registers handlers with XLA, by platform."""
         for platform, native in platforms.items():
-            jax.ffi.register_ffi_target(self.target, native.capsules(), platform=_jax_platform(platform))
+            # XLA's names of platforms, `Host` and `CUDA`, are also the ones of handlers. JAX passes on its own
+            # name `cuda` unchanged, under which no plugin looks for handlers.
+            jax.ffi.register_ffi_target(self.target, native.capsules(), platform=platform)
 
     def _check_platforms(self, context: mlir.LoweringRuleContext) -> None:
         """Raises an error if the op has no handler for a platform that a program is lowered for."""

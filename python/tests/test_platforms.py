@@ -1,6 +1,7 @@
 """Tests ops with handlers for several platforms, on a machine without a GPU."""
 
 import jax
+import jaxlib.xla_client
 import numpy as np
 import pytest
 from jax import export
@@ -79,6 +80,11 @@ def test_one_op_has_handlers_for_two_platforms(ops):
     assert ops.twice.platforms == ["Host", "CUDA"]
     np.testing.assert_array_equal(jax.jit(ops.twice)(X), 2 * X)
     np.testing.assert_array_equal(jax.grad(lambda x: ops.twice(x).sum())(X), np.full_like(X, 2))
+
+
+def test_handlers_wait_for_the_plugin_under_its_platform(ops):
+    jax.jit(ops.twice)(X)
+    assert "twice" in [name for name, *_ in jaxlib.xla_client._custom_callback["CUDA"]]
 
 
 def test_programs_for_a_gpu_are_lowered_without_one(ops):

@@ -42,7 +42,8 @@ def run(recorder, platform):
     stages = {} if platform == "cpu" else {"initialize": jax.ffi.pycapsule(library.twin_load)}
     for name in (TARGETS[platform], "twin_time"):
         functions = {**stages, "execute": jax.ffi.pycapsule(getattr(library, name))}
-        jax.ffi.register_ffi_target(name, functions, platform=platform)
+        # XLA's name of the platform: JAX passes on its own name `cuda` unchanged.
+        jax.ffi.register_ffi_target(name, functions, platform={"cpu": "cpu", "cuda": "CUDA"}[platform])
     ours = lambda x: probe.probe_scale(x, by=by)
     theirs = lambda x: jax.ffi.ffi_call(TARGETS[platform], shape)(x, by=by)
 
