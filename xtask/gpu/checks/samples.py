@@ -139,6 +139,7 @@ def table():
         rms_norms("rows of 1000", 8, 6, 1000),
         rms_norms("rows of 4096", 16, 4096),
         rms_norms("rows of 7", 2, 7),
+        rms_norms("3 rows of 501", 3, 501),
         attentions("40 wide", 2, 1, 33, 47, 40, False),
         attentions("64 wide", 1, 1, 130, 130, 64, False),
         attentions("64 wide, causal, shared keys", 4, 2, 70, 130, 64, True),
@@ -165,7 +166,16 @@ def table():
             split=([("d",)] * 2, [("d",)]),
         ),
         # The sum over a group of one rank.
-        Sample("nccl_allreduce", "", ["float32"], each(normal(8, 33)), sum_of_one, moving=(0,)),
+        Sample(
+            "nccl_allreduce",
+            "",
+            ["float32"],
+            each(normal(8, 33)),
+            sum_of_one,
+            moving=(0,),
+            mapped=(0,),
+            split=([("d",)], [("d",)]),
+        ),
     ]
 
 

@@ -155,12 +155,12 @@ driver! {
         if size == 0 {
             return INVALID_VALUE;
         }
-        // New memory is not zero.
+        // New memory contains NaN.
         let mut bytes = Vec::new();
         if bytes.try_reserve_exact(size).is_err() {
             return OUT_OF_MEMORY;
         }
-        bytes.resize(size, 0xa5);
+        bytes.resize(size, 0xff);
         *address = with_memory(|memory| memory.allocate(bytes));
         SUCCESS
     }

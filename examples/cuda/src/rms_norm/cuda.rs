@@ -114,8 +114,9 @@ pub(crate) fn rms_norm_bwd<T: RmsNormElement>(
     let kernels = KERNELS.get(stream)?;
     launch!(T::backward(kernels), stream, grid: blocks, block: block,
         (x, scale, dy, dx, &mut sums, rows, columns, eps))?;
+    // Workers without a row may leave their sums unwritten.
     launch!(T::column_sums(kernels), stream, grid: columns.div_ceil(WARP), block: (WARP, SUMMED_ROWS),
-        (&sums, dscale, workers, columns))
+        (&sums, dscale, workers.min(rows), columns))
 }
 
 const WARP: u32 = 32;

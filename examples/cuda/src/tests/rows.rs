@@ -52,7 +52,7 @@ fn check_all(rows: usize, n: usize, shift: usize) {
 
 #[test]
 fn short_rows_share_a_block() {
-    for (rows, n) in [(1, 1), (3, 8), (17, 32), (9, 100), (20, 512)] {
+    for (rows, n) in [(1, 1), (3, 8), (17, 32), (9, 100), (3, 501), (20, 512)] {
         check_all(rows, n, 0);
     }
 }
