@@ -30,11 +30,11 @@ impl CudaStream {
     /// The host's error if the call has no stream (all hosts on the CPU, and XLA in the instantiate and
     /// prepare stages) or no device ordinal; `NOT_FOUND` if there is no CUDA driver.
     #[inline]
-    pub fn of(context: &Context) -> Result<CudaStream> {
+    fn of(context: &Context) -> Result<CudaStream> {
         let raw = context.stream()?.cast();
         let device_ordinal = context.device_ordinal()?;
-        // SAFETY: a host of the platform CUDA returns a `CUstream`, which is valid during the call.
-        // `CudaStream` is for handlers of this platform, and borrows the stream from the context.
+        // SAFETY: a host of the platform CUDA returns a `CUstream`, which is valid during the call. The only
+        // caller is the parameter `&CudaStream`, which does not outlive the call.
         unsafe { CudaStream::from_raw(raw, device_ordinal) }
     }
 
