@@ -139,7 +139,10 @@ class Internal:
     @staticmethod
     def platforms(context: mlir.LoweringRuleContext) -> tuple[str, ...]:
         """Returns the platforms that a call is lowered for; none in a branch of `jax.lax.platform_dependent`,
-        because JAX does not tell which platforms the branch is for."""
+        because JAX does not tell which platforms the branch is for. With `compute_on("device_host")`, a call runs on
+        the CPU."""
+        if getattr(getattr(context, "jaxpr_eqn_ctx", None), "compute_type", None) == "device_host":
+            return ("cpu",)
         frame = sys._getframe()
         while frame is not None:
             if frame.f_code.co_name == "_cond_lowering" and frame.f_locals.get("branches_platforms") is not None:
