@@ -135,7 +135,7 @@ def run(check, platform, logs, seconds):
             raise
         finally:
             end(process)
-    entries = [json.loads(line) for line in results.read_text().splitlines()] if results.exists() else []
+    entries = read_results(results)
     if status is None:
         why = f"did not end within {limit:.0f} s"
     elif status < 0:
@@ -150,6 +150,17 @@ def run(check, platform, logs, seconds):
             {"name": check.name, "outcome": "FAIL", "reason": "; ".join([why, *last]), "figures": {}}
         )
     return entries, time.monotonic() - started
+
+
+def read_results(path):
+    """Returns the results in a file. The last line of a check that was ended may be incomplete."""
+    entries = []
+    for line in path.read_text(errors="replace").splitlines() if path.exists() else []:
+        try:
+            entries.append(json.loads(line))
+        except ValueError:
+            pass
+    return entries
 
 
 def write_log(path, logs, names):

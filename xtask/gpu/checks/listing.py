@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 import glob
-import sysconfig
+import importlib.util
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent.parent
@@ -135,7 +135,7 @@ def library():
 
 
 def nvidia_folders():
-    """Returns the folders of libraries in NVIDIA's Python packages."""
-    sites = dict.fromkeys([sysconfig.get_path("purelib"), sysconfig.get_path("platlib")])
-    found = [folder for site in sites for folder in sorted(glob.glob(f"{site}/nvidia/*/lib"))]
-    return [Path(folder) for folder in found]
+    """Returns the folders of libraries in NVIDIA's Python packages, wherever these are installed."""
+    package = importlib.util.find_spec("nvidia")
+    roots = list(package.submodule_search_locations or []) if package is not None else []
+    return [Path(folder) for root in roots for folder in sorted(glob.glob(f"{root}/*/lib"))]

@@ -3,6 +3,7 @@ the results before a crash are kept."""
 
 import contextlib
 import json
+import math
 import traceback
 
 
@@ -15,6 +16,11 @@ class Recorder:
         self._file = open(path, "a", encoding="utf-8")
 
     def add(self, outcome, name, reason="", **figures):
+        # JSON has no number for NaN and infinity.
+        figures = {
+            key: str(value) if isinstance(value, float) and not math.isfinite(value) else value
+            for key, value in figures.items()
+        }
         entry = {"name": name, "outcome": outcome, "reason": reason, "figures": figures}
         self._file.write(json.dumps(entry) + "\n")
         self._file.flush()
