@@ -181,8 +181,8 @@ impl Blas {
         Blas::with_workspace(stream, bytes)
     }
 
-    /// Makes a handle for the stream's device, with a workspace of this size in bytes. Without a workspace
-    /// (0), cuBLAS takes algorithms that need none.
+    /// Makes a handle for the stream's device, with a workspace of this size in bytes. With less than 16 KiB,
+    /// some products may fail.
     ///
     /// # Errors
     /// `FAILED_PRECONDITION` if the stream is being recorded into a CUDA graph, `NOT_FOUND` if cuBLAS is not

@@ -52,13 +52,14 @@
 //! | stage | when | stream | scratch memory | buffers | CUDA context |
 //! | --- | --- | --- | --- | --- | --- |
 //! | instantiate | once, when the program is compiled, possibly on a machine without a GPU | no | no | types and sizes, null addresses | unknown |
-//! | prepare | once a run | no | yes | yes | current |
+//! | prepare | once a run | no | no | null addresses | current |
 //! | initialize | once a run, after all prepare functions, before the first execute function | yes | yes | yes | current |
 //! | execute | once for each step of the program | yes | yes | yes | current |
 //! | record (0.5) | instead of execute, to add the call to a CUDA graph | yes | yes | yes | current |
 //!
 //! - *Context.* A run makes the context of its device current on its thread, then calls the functions of all
-//!   stages on this thread. This crate never makes another context current, except to unload a module.
+//!   stages on this thread. This crate makes another context current only to unload modules and to destroy
+//!   the handles of libraries.
 //! - *Stream.* In the initialize stage, it is the run's main stream, which is never being recorded. In the
 //!   execute stage, it may be another stream: a stream of the run, or the one on which XLA records.
 //! - *Graphs.* XLA records a call with the trait `command_buffer_compatible` into a CUDA graph: it puts a

@@ -63,7 +63,7 @@ pub struct Spec {
     pub rank: usize,
     /// Expected kind of attribute, for messages; empty unless the parameter is an attribute.
     pub attribute: &'static str,
-    /// BufferMemory of the buffers; `None` for other parameters.
+    /// Memory of the buffers; `None` for other parameters.
     pub memory: Option<BufferMemory>,
     /// True if the argument may be kept after the handler has returned.
     pub keeps: bool,

@@ -243,7 +243,8 @@ impl<'a> Call<'a> {
     pub unsafe fn run_changed(self, change: impl FnOnce(&mut abi::CallFrame)) -> Result<()> {
         let raw = self.op.raw();
         // SAFETY: the platform of a descriptor is a constant.
-        let is_on_host = unsafe { raw.platform.as_bytes() }.eq_ignore_ascii_case(b"host");
+        let platform = unsafe { raw.platform.as_bytes() };
+        let is_on_host = [b"host".as_slice(), b"cpu"].iter().any(|name| platform.eq_ignore_ascii_case(name));
         if self.has_device_memory && is_on_host {
             let message = "a handler for the platform Host reads its operands in the process's own memory";
             return Err(Error::invalid_argument(message));
