@@ -58,7 +58,7 @@ impl SplitMix {
         }
         match self.below(4) {
             0 => right.wrapping_sub(self.below(16)),
-            1 => right + self.below(100),
+            1 => right.wrapping_add(self.below(100)),
             _ => self.number() as usize,
         }
     }
