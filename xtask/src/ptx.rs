@@ -12,7 +12,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use crate::python::find_python;
+use crate::python::Venv;
 use crate::shell::{must, outputs, program, root, target};
 
 /// Folders of kernels, each with the first line of their PTX after the name of the source.
@@ -76,7 +76,7 @@ pub(crate) fn run(args: &[&str]) -> Result<bool> {
 
 /// The compiler and the assembler, from wheels under `target/cuda`.
 struct Toolchain {
-    python: PathBuf,
+    venv: Venv,
     nvrtc: PathBuf,
     ptxas: PathBuf,
     headers: PathBuf,
@@ -88,27 +88,14 @@ impl Toolchain {
     /// Downloads the wheels unless they are installed.
     fn install() -> Result<Toolchain> {
         let folder = target().join("cuda");
-        let venv = folder.join("venv");
-        let python = venv.join("bin/python");
-        // Written last: if this file is missing or lists other wheels, the environment is created again.
-        let (done, content) = (venv.join("complete"), WHEELS.join("\n"));
-        if fs::read_to_string(&done).ok().as_ref() != Some(&content) {
-            println!("downloading the CUDA compiler: {}", WHEELS.join(", "));
-            if venv.exists() {
-                fs::remove_dir_all(&venv)?;
-            }
-            must(Command::new(find_python()?).args(["-m", "venv"]).arg(&venv))?;
-            let mut pip = Command::new(&python);
-            pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]);
-            must(pip.args(WHEELS)).context("the CUDA compiler cannot be downloaded, so no PTX is checked")?;
-            fs::write(&done, content)?;
-        }
-        let site = output_of(
-            Command::new(&python).args(["-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]),
-        )?;
+        let message = format!("downloading the CUDA compiler: {}", WHEELS.join(", "));
+        let venv = Venv::with_packages(folder.join("venv"), &WHEELS, &["--no-deps"], &message)
+            .context("the CUDA compiler cannot be downloaded, so no PTX is checked")?;
+        let site =
+            output_of(venv.python().args(["-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]))?;
         let nvidia = Path::new(site.trim()).join("nvidia");
         let tools = Toolchain {
-            python,
+            venv,
             nvrtc: nvidia.join("cuda_nvrtc/lib/libnvrtc.so.12"),
             ptxas: nvidia.join("cuda_nvcc/bin/ptxas"),
             headers: nvidia.join("cuda_runtime/include"),
@@ -125,7 +112,7 @@ impl Toolchain {
     /// Returns the PTX of a source. `maker` ends its first line.
     fn compile(&self, source: &Path, maker: &str) -> Result<String> {
         let output = self.output.join(name(source)).with_extension("ptx");
-        let mut command = Command::new(&self.python);
+        let mut command = self.venv.python();
         command.arg(root().join("xtask/ptx/compile.py")).arg(&self.nvrtc).arg(source).arg(&output);
         command.arg(format!("--gpu-architecture=compute_{COMPILED_FOR}")).arg("--std=c++17");
         for folder in [Some(self.headers.as_path()), source.parent()].into_iter().flatten() {

@@ -10,7 +10,7 @@ use crate::shell::{cargo, must, root, target};
 /// Time limit of a Python test in seconds: more than ten times as long as the longest test takes.
 const TEST_TIMEOUT_SECONDS: &str = "600";
 
-/// A virtual environment with one version of JAX, created on first use.
+/// A virtual environment, most with one version of JAX. Created on first use.
 pub(crate) struct Venv {
     dir: PathBuf,
 }
@@ -36,14 +36,26 @@ impl Venv {
     }
 
     fn make(name: &str, version: &str, others: &[&str]) -> Result<Venv> {
-        let venv = Venv { dir: target().join("venv").join(name) };
-        let mut packages = vec![format!("jax=={version}"), format!("jaxlib=={version}")];
-        packages.extend(others.iter().map(|&package| package.to_owned()));
+        let (jax, jaxlib) = (format!("jax=={version}"), format!("jaxlib=={version}"));
+        let packages = [&[jax.as_str(), jaxlib.as_str()], others].concat();
+        let message = format!("making a Python environment with jaxlib {version}");
+        Venv::with_packages(target().join("venv").join(name), &packages, &[], &message)
+    }
+
+    /// Returns the environment in the folder `dir` with these packages. Creates it with these options of
+    /// `pip install` after printing `message`, unless it exists.
+    pub(crate) fn with_packages(
+        dir: PathBuf,
+        packages: &[&str],
+        options: &[&str],
+        message: &str,
+    ) -> Result<Venv> {
+        let venv = Venv { dir };
         // Written last: if this file is missing or lists other packages, the environment is created again.
         let done = venv.dir.join("complete");
         let content = packages.join("\n");
         if std::fs::read_to_string(&done).ok() != Some(content.clone()) {
-            println!("making a Python environment with jaxlib {version}");
+            println!("{message}");
             if venv.dir.exists() {
                 std::fs::remove_dir_all(&venv.dir)?;
             }
@@ -51,7 +63,8 @@ impl Venv {
             must(
                 venv.python()
                     .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"])
-                    .args(&packages),
+                    .args(options)
+                    .args(packages),
             )?;
             std::fs::write(done, content)?;
         }
