@@ -11,7 +11,7 @@ use farcall_ffi::half::{bf16, f16};
 use farcall_ffi::{Element, Error, Result, StatusCode};
 
 use crate::array::GpuArray;
-use crate::driver::{CurrentContext, Driver};
+use crate::driver::{Driver, HostContext};
 use crate::library::{LibraryFiles, function_table};
 use crate::stream::CudaStream;
 
@@ -95,7 +95,7 @@ struct Handle {
     cublas: &'static Cublas,
     driver: &'static Driver,
     raw: sys::cublasHandle_t,
-    context: driver_sys::CUcontext,
+    context: HostContext,
     workspace: driver_sys::CUdeviceptr,
     workspace_bytes: usize,
 }
@@ -190,9 +190,7 @@ impl Blas {
     pub fn with_workspace(stream: &CudaStream, bytes: usize) -> Result<Blas> {
         let (driver, cublas) = (stream.driver(), Cublas::get()?);
         stream.expect_not_capturing("handles of cuBLAS cannot be made")?;
-        let mut context = null_mut();
-        // SAFETY: the pointer is valid.
-        driver.check("cuCtxGetCurrent", unsafe { (driver.cuCtxGetCurrent)(&mut context) })?;
+        let context = HostContext::of_this_thread(driver)?;
         let mut raw = null_mut();
         // SAFETY: the pointer is valid.
         cublas.check("cublasCreate", unsafe { (cublas.cublasCreate_v2)(&mut raw) })?;
@@ -380,9 +378,7 @@ impl Cublas {
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        // SAFETY: the context existed when the handle was made. Hosts keep the contexts of their devices
-        // until they shut the driver down.
-        let current = unsafe { CurrentContext::push(self.driver, self.context) };
+        let current = self.context.enter();
         if current.is_none() {
             return;
         }

@@ -121,24 +121,52 @@ fn code_of(status: u32) -> StatusCode {
     known.map_or(StatusCode::Internal, |(_, code)| *code)
 }
 
-/// Makes a context current on this thread, until it is dropped.
-pub(crate) struct CurrentContext(&'static Driver);
+/// The context of a device, made by the host.
+#[derive(Clone, Copy)]
+pub(crate) struct HostContext {
+    driver: &'static Driver,
+    raw: sys::CUcontext,
+}
 
-impl CurrentContext {
-    /// Returns `None` if the driver refuses, as it does when the process ends.
+// SAFETY: a context is a handle that any thread may use.
+unsafe impl Send for HostContext {}
+// SAFETY: a context is a handle that any thread may use, also at the same time.
+unsafe impl Sync for HostContext {}
+
+impl HostContext {
+    /// Returns the context that is current on this thread; a null context if there is none.
     ///
-    /// # Safety
-    /// The context has not been destroyed, unless the driver has been shut down.
-    pub(crate) unsafe fn push(driver: &'static Driver, context: sys::CUcontext) -> Option<CurrentContext> {
-        // SAFETY: the caller guarantees that the context is valid (`# Safety` above).
-        (unsafe { (driver.cuCtxPushCurrent_v2)(context) } == 0).then_some(CurrentContext(driver))
+    /// # Errors
+    /// The driver's error.
+    pub(crate) fn of_this_thread(driver: &'static Driver) -> Result<HostContext> {
+        let mut raw = std::ptr::null_mut();
+        // SAFETY: the pointer is valid.
+        driver.check("cuCtxGetCurrent", unsafe { (driver.cuCtxGetCurrent)(&mut raw) })?;
+        Ok(HostContext { driver, raw })
+    }
+
+    /// Returns true if no context was current.
+    pub(crate) fn is_null(self) -> bool {
+        self.raw.is_null()
+    }
+
+    /// Makes the context current on this thread until the returned value is dropped. Returns `None` if the
+    /// driver refuses, as it does when the process ends.
+    pub(crate) fn enter(self) -> Option<CurrentContext> {
+        // SAFETY: the context existed when it was current. Hosts keep the contexts of their devices until
+        // they shut the driver down.
+        let status = unsafe { (self.driver.cuCtxPushCurrent_v2)(self.raw) };
+        (status == 0).then_some(CurrentContext(self.driver))
     }
 }
+
+/// Makes a context current on this thread, until it is dropped.
+pub(crate) struct CurrentContext(&'static Driver);
 
 impl Drop for CurrentContext {
     fn drop(&mut self) {
         let mut context = std::ptr::null_mut();
-        // SAFETY: the pointer is valid, and `push` made a context current.
+        // SAFETY: the pointer is valid, and `enter` made a context current.
         unsafe { (self.0.cuCtxPopCurrent_v2)(&mut context) };
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use cudarc::driver::sys;
 use farcall_ffi::{Error, Result};
 
-use crate::driver::{CurrentContext, Driver};
+use crate::driver::{Driver, HostContext};
 use crate::stream::CudaStream;
 
 /// Size of the buffer for the messages of the driver's assembler, in bytes.
@@ -30,7 +30,7 @@ struct Loaded {
     driver: &'static Driver,
     raw: sys::CUmodule,
     /// Context that the module belongs to.
-    context: sys::CUcontext,
+    context: HostContext,
     name: &'static str,
 }
 
@@ -53,9 +53,7 @@ impl KernelModule {
         let driver = stream.driver();
         stream.expect_not_capturing("modules cannot be loaded").map_err(|error| error.context(name))?;
         let image = Image::of(image).map_err(|error| error.context(name))?;
-        let mut context = null_mut();
-        // SAFETY: the pointer is valid.
-        driver.check("cuCtxGetCurrent", unsafe { (driver.cuCtxGetCurrent)(&mut context) })?;
+        let context = HostContext::of_this_thread(driver)?;
         if context.is_null() {
             let message = format!("{name}: the host has made no CUDA context current on this thread");
             return Err(Error::failed_precondition(message));
@@ -105,9 +103,7 @@ impl KernelModule {
 
 impl Drop for Loaded {
     fn drop(&mut self) {
-        // SAFETY: the context existed when the module was loaded. Hosts keep the contexts of their devices
-        // until they shut the driver down.
-        let current = unsafe { CurrentContext::push(self.driver, self.context) };
+        let current = self.context.enter();
         if current.is_some() {
             // SAFETY: the module is loaded, and its context is current.
             unsafe { (self.driver.cuModuleUnload)(self.raw) };

@@ -13,13 +13,12 @@ use std::marker::PhantomData;
 use std::ptr::null_mut;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use cudarc::driver::sys as driver_sys;
 use cudarc::nccl::sys;
 use farcall_ffi::half::{bf16, f16};
 use farcall_ffi::{Element, Error, Result, StatusCode};
 
 use crate::array::GpuArray;
-use crate::driver::{CurrentContext, Driver};
+use crate::driver::HostContext;
 use crate::library::{LibraryFiles, function_table};
 use crate::stream::CudaStream;
 
@@ -173,7 +172,7 @@ struct Rank {
     nccl: &'static Functions,
     raw: sys::ncclComm_t,
     /// Destroys the communicator at the end; `None` if XLA owns it.
-    owned: Option<(&'static Driver, driver_sys::CUcontext)>,
+    owned: Option<HostContext>,
 }
 
 // SAFETY: any thread may use a communicator, if no other thread uses it at the same time.
@@ -201,19 +200,18 @@ impl Communicator<'static> {
         ranks: usize,
         rank: usize,
     ) -> Result<Communicator<'static>> {
-        let (driver, nccl) = (stream.driver(), Functions::get()?);
+        let nccl = Functions::get()?;
         stream.expect_not_capturing("communicators cannot be made")?;
         let (Ok(ranks), Ok(rank), true) = (c_int::try_from(ranks), c_int::try_from(rank), rank < ranks)
         else {
             return Err(Error::invalid_argument(format!("a group of {ranks} ranks has no rank {rank}")));
         };
-        let (mut raw, mut context) = (null_mut(), null_mut());
-        // SAFETY: the pointer is valid.
-        driver.check("cuCtxGetCurrent", unsafe { (driver.cuCtxGetCurrent)(&mut context) })?;
+        let context = HostContext::of_this_thread(stream.driver())?;
+        let mut raw = null_mut();
         // SAFETY: the pointer is valid, and the id is one of NCCL or is refused by it.
         let status = unsafe { (nccl.ncclCommInitRank)(&mut raw, ranks, id.raw(), rank) };
         nccl.check("ncclCommInitRank", status)?;
-        Ok(Communicator::new(Rank { nccl, raw, owned: Some((driver, context)) }))
+        Ok(Communicator::new(Rank { nccl, raw, owned: Some(context) }))
     }
 }
 
@@ -398,10 +396,7 @@ impl Functions {
 
 impl Drop for Rank {
     fn drop(&mut self) {
-        let Some((driver, context)) = self.owned else { return };
-        // SAFETY: the context existed when the communicator was made. Hosts keep the contexts of their
-        // devices until they shut the driver down.
-        let current = unsafe { CurrentContext::push(driver, context) };
+        let current = self.owned.and_then(HostContext::enter);
         if current.is_some() {
             // SAFETY: the communicator is valid, and nothing uses it any more.
             unsafe { (self.nccl.ncclCommDestroy)(self.raw) };
