@@ -4,13 +4,14 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::ffi::{CStr, c_char};
 
-use farcall_cuda::{CudaStream, PerDevice, kernels, launch};
 use farcall_ffi::__private::enter;
 use farcall_ffi::abi::CallFrame;
-use farcall_ffi::prelude::*;
 use farcall_ffi::testing::Call;
 use farcall_testing::library::plain_cc;
 use libloading::Library;
+use scaling::scale;
+
+mod scaling;
 
 /// Counts the allocations of each thread.
 struct Counting;
@@ -35,27 +36,6 @@ unsafe impl GlobalAlloc for Counting {
 
 #[global_allocator]
 static COUNTING: Counting = Counting;
-
-const PTX: &str =
-    ".visible .entry scale(.param .u64 x, .param .u64 y, .param .f32 by, .param .u32 n) { ret; }";
-
-kernels! {
-    struct Kernels = PTX.as_bytes();
-    fn scale(x: *const f32, y: *mut f32, by: f32, n: u32);
-}
-
-static KERNELS: PerDevice<Kernels> = PerDevice::new();
-
-#[stage(initialize)]
-fn load(stream: &CudaStream) -> Result<()> {
-    KERNELS.get_or_init(stream, Kernels::load).map(drop)
-}
-
-#[handler(name = "scale", platform = "CUDA", initialize = load)]
-fn scale(x: &GpuBuffer<f32>, y: &mut GpuBuffer<f32>, by: f32, stream: &CudaStream) -> Result<()> {
-    let n = u32::try_from(x.len())?;
-    launch!(KERNELS.get(stream)?.scale, stream, grid: n.div_ceil(256), block: 256, (x, y, by, n))
-}
 
 #[test]
 fn a_launch_allocates_nothing_and_calls_the_driver_once() {
