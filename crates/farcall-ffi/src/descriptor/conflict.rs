@@ -14,12 +14,6 @@ pub const fn conflict(tables: &[&'static [&'static OpDescriptor]]) -> Option<(us
         let mut i = 0;
         while i < tables[t].len() {
             let op = tables[t][i].raw();
-            if is_listed_before(tables, t, i) {
-                let mut why = Text::new();
-                why.add("two ops of this library have the name ").quote(text(op.name));
-                why.add(", for the same platform");
-                return Some((t, why));
-            }
             if let Some(why) = disagreement(tables, t, i) {
                 return Some((t, why));
             }
@@ -46,23 +40,6 @@ pub const fn conflict(tables: &[&'static [&'static OpDescriptor]]) -> Option<(us
     None
 }
 
-/// Returns true if an earlier op has the same name and platform.
-const fn is_listed_before(tables: &[&[&OpDescriptor]], table: usize, op: usize) -> bool {
-    let mut t = 0;
-    while t <= table {
-        let end = if t == table { op } else { tables[t].len() };
-        let mut i = 0;
-        while i < end {
-            if same_target(tables[t][i], tables[table][op]) {
-                return true;
-            }
-            i += 1;
-        }
-        t += 1;
-    }
-    false
-}
-
 const fn is_listed(tables: &[&[&OpDescriptor]], name: &str) -> bool {
     let mut t = 0;
     while t < tables.len() {
@@ -78,12 +55,8 @@ const fn is_listed(tables: &[&[&OpDescriptor]], name: &str) -> bool {
     false
 }
 
-const fn same_target(a: &OpDescriptor, b: &OpDescriptor) -> bool {
-    let (a, b) = (a.raw(), b.raw());
-    same(text(a.name), text(b.name)) && same(text(a.platform), text(b.platform))
-}
-
-/// Returns the reason why an op disagrees with an earlier op of the same name, which is for another platform.
+/// Returns the reason why the list cannot have both an op and an earlier op of the same name: they are for the same
+/// platform, or they disagree.
 const fn disagreement(tables: &[&[&OpDescriptor]], table: usize, op: usize) -> Option<Text> {
     let this = tables[table][op].raw();
     let mut t = 0;
@@ -94,6 +67,11 @@ const fn disagreement(tables: &[&[&OpDescriptor]], table: usize, op: usize) -> O
             let other = tables[t][i].raw();
             if same(text(other.name), text(this.name)) {
                 let mut why = Text::new();
+                if same(text(other.platform), text(this.platform)) {
+                    why.add("two ops of this library have the name ").quote(text(this.name));
+                    why.add(", for the same platform");
+                    return Some(why);
+                }
                 why.add("the functions of ").quote(text(this.name)).add(" for ").add(text(other.platform));
                 why.add(" and ").add(text(this.platform)).add(" ");
                 if this.signature.len > 0
@@ -125,7 +103,10 @@ const fn disagree(a: &RawOpDescriptor, b: &RawOpDescriptor, why: &mut Text) -> b
     while i < a_params.len() {
         let param = &a_params[i];
         let (found, may_be_missing) = if param.role == Role::Attribute as u32 {
-            (find_attribute(b_params, text(param.name)), takes_all_attributes(b_params) || has_stages(b))
+            (
+                find_attribute(b_params, text(param.name)),
+                has_role(b_params, Role::AllAttributes) || has_stages(b),
+            )
         } else if has_memory(param) {
             (find_buffer(b_params, param.role, position(a_params, i)), lists)
         } else {
@@ -155,15 +136,21 @@ const fn has_stages(op: &RawOpDescriptor) -> bool {
         || bundle.record.is_some()
 }
 
-const fn has_list(params: &[ParamDescriptor]) -> bool {
+/// Returns true if a parameter has this role.
+const fn has_role(params: &[ParamDescriptor], role: Role) -> bool {
     let mut i = 0;
     while i < params.len() {
-        if params[i].role == Role::RestOperands as u32 || params[i].role == Role::RestResults as u32 {
+        if params[i].role == role as u32 {
             return true;
         }
         i += 1;
     }
     false
+}
+
+/// Returns true if a parameter takes a list of operands or results.
+const fn has_list(params: &[ParamDescriptor]) -> bool {
+    has_role(params, Role::RestOperands) || has_role(params, Role::RestResults)
 }
 
 const fn params_of<'a>(op: &RawOpDescriptor) -> &'a [ParamDescriptor] {
@@ -208,17 +195,6 @@ const fn find_attribute(params: &[ParamDescriptor], name: &str) -> Option<usize>
         i += 1;
     }
     None
-}
-
-const fn takes_all_attributes(params: &[ParamDescriptor]) -> bool {
-    let mut i = 0;
-    while i < params.len() {
-        if params[i].role == Role::AllAttributes as u32 {
-            return true;
-        }
-        i += 1;
-    }
-    false
 }
 
 /// Returns true if two parameters can stand for the same operand, result or attribute. An element type or rank
