@@ -3,13 +3,22 @@
 import hashlib
 import os
 import sys
-from collections.abc import Sequence
+import types
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import jax
 import jax.extend
 import numpy as np
 from jax.interpreters import mlir
+
+
+def _frames() -> Iterator[types.FrameType]:
+    """Iterates over the frames of the callers, innermost first."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
 
 
 class Internal:
@@ -143,11 +152,9 @@ class Internal:
         the CPU."""
         if getattr(getattr(context, "jaxpr_eqn_ctx", None), "compute_type", None) == "device_host":
             return ("cpu",)
-        frame = sys._getframe()
-        while frame is not None:
+        for frame in _frames():
             if frame.f_code.co_name == "_cond_lowering" and frame.f_locals.get("branches_platforms") is not None:
                 return ()
-            frame = frame.f_back
         return tuple(context.platforms or context.module_context.platforms)
 
     @staticmethod
@@ -179,11 +186,9 @@ class Internal:
     def disabled_checks() -> Sequence[Any] | None:
         """Returns the `disabled_checks` of the enclosing call of `jax.export.export`, if they can be
         found."""
-        frame = sys._getframe()
-        while frame is not None:
+        for frame in _frames():
             if frame.f_globals.get("__name__") == "jax._src.export._export" and "disabled_checks" in frame.f_locals:
                 return list(frame.f_locals["disabled_checks"])
-            frame = frame.f_back
         return None
 
     @classmethod
