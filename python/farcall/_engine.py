@@ -33,11 +33,19 @@ class Registry:
     A target is identified by its name, its platform, and its interface (typed or untyped). Registering the
     same functions under the same name again has no effect; registering other functions is an error unless
     `replace=True`.
+
+    farcall's own ops (linear algebra) need no registration. Registered targets take precedence over built-in
+    targets of the same name.
     """
 
-    def __init__(self) -> None:
-        """Creates an empty registry."""
-        self._native = _farcall.Registry()
+    def __init__(self, *, built_ins: bool = True) -> None:
+        """Creates a registry without registered targets.
+
+        Args:
+          built_ins: whether programs can call farcall's own ops. Without them, such calls are errors, and
+            blocks that the ops lower are compiled from their default bodies.
+        """
+        self._native = _farcall.Registry(built_ins=built_ins)
 
     @staticmethod
     def process() -> "Registry":
@@ -168,8 +176,12 @@ class Registry:
         return lowering
 
     def targets(self) -> list[_farcall.Target]:
-        """Returns all targets, sorted by name."""
+        """Returns all registered targets, sorted by name."""
         return self._native.targets()
+
+    def built_ins(self) -> list[_farcall.Target]:
+        """Returns the built-in targets whose names no registered target has, sorted by name."""
+        return self._native.built_ins()
 
     def __repr__(self) -> str:
         return f"<farcall.Registry of {len(self.targets())} targets>"

@@ -4,9 +4,9 @@
 >>> q, r = farcall.linalg.qr(jnp.eye(3), mode="reduced")
 
 Each decomposition is a composite (`jax.lax.composite`) with a default body of ordinary operations, which XLA
-runs. In farcall's engine, the composite becomes a custom call of `libfarcall_linalg.so` if that library is
-loaded and has a target for the type; otherwise the engine also runs the default body. Signs and order are the
-same everywhere: they follow LAPACK, as far as LAPACK defines them.
+runs. In farcall's engine, the composite becomes a call of a built-in handler, for the types that have one;
+otherwise the engine also runs the default body. Signs and order are the same everywhere: they follow LAPACK,
+as far as LAPACK defines them.
 
 The default bodies match the bodies in the crate `farcall-linalg` (`blocks::Qr`, `blocks::Eigh`), which
 provides the same decompositions for programs made without JAX.

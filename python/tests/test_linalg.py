@@ -218,11 +218,12 @@ def test_blocks_give_the_same_everywhere(registry, name, size, dtype, target):
     block = getattr(farcall.linalg, name)
     lowered = jax.jit(block).lower(x)
     assert lowered.as_text().count(f'stablehlo.composite "farcall.{name}"') == 1
-    in_xla = jax.jit(block)(x)
-    in_engine = farcall.compile(lowered)(x)
-    with_library = farcall.compile(lowered, registry=registry)(x)
-    close(in_engine, list(map(np.asarray, in_xla)), tolerance(in_xla[1]))
-    close(with_library, list(map(np.asarray, in_xla)), tolerance(in_xla[1]))
+    in_xla = list(map(np.asarray, jax.jit(block)(x)))
+    without_built_ins = farcall.Registry(built_ins=False)
+    for targets, chosen in [(without_built_ins, None), (farcall.Registry(), target), (registry, target)]:
+        executable = farcall.compile(lowered, registry=targets)
+        assert [block.target for block in executable.blocks] == [chosen]
+        close(executable(x), in_xla, tolerance(in_xla[1]))
 
 
 @pytest.mark.parametrize("dtype", [np.complex64, np.complex128])

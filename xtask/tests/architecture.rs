@@ -368,7 +368,6 @@ fn dependencies_are_those_of_the_map() {
                 |line: &str| line.strip_prefix(on).is_some_and(|rest| rest.starts_with(['.', ' ', '=']));
             manifest.lines().any(begins)
         };
-        assert!(!depends("farcall-linalg"), "{name} depends on farcall-linalg");
         let engine = [
             "farcall-compile",
             "farcall-runtime",
@@ -383,6 +382,7 @@ fn dependencies_are_those_of_the_map() {
             "farcall-kernels" | "farcall-host" => &engine[..5],
             "farcall-plan" => &engine[..3],
             "farcall-compile" | "farcall-runtime" => &engine[..2],
+            "farcall-linalg" => &engine[..5],
             _ => &[],
         };
         let forbidden = forbidden.iter().find(|on| depends(on));

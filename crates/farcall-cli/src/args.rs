@@ -533,20 +533,16 @@ pub(crate) struct DrawArgs {
     pub times: Option<PathBuf>,
 }
 
-impl DrawArgs {
-    /// True if a drawing is requested.
-    pub(crate) fn is_requested(&self) -> bool {
-        self.svg.is_some() || self.dot.is_some()
-    }
-}
-
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Examples:\n  farcall targets --load libmy_ops.so\n  farcall targets --load libhandlers.so --target rms_norm=RmsNorm --json"
+    after_help = "Examples:\n  farcall targets --load libmy_ops.so\n  farcall targets --load libhandlers.so --target rms_norm=RmsNorm --json\n  farcall targets --built-in"
 )]
 pub(crate) struct TargetsArgs {
     #[command(flatten)]
     pub load: LoadArgs,
+    /// List farcall's own ops (linear algebra), which programs can call without a library
+    #[arg(long)]
+    pub built_in: bool,
     /// Print one line for each target: its name and platform, whether it has a gradient (✓, ✗), and whether
     /// its calls can be vmapped, as one call or in a loop
     #[arg(long, conflicts_with = "json")]

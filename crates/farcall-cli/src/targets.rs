@@ -16,8 +16,8 @@ use crate::{inputs, load};
 /// Prints the registry.
 pub(crate) fn targets(args: &TargetsArgs) -> Result<()> {
     let registry = load::registry(&args.load, &[])?;
-    let mut targets = registry.targets();
-    // Built-in targets come last.
+    let mut targets = if args.built_in { registry.built_ins() } else { registry.targets() };
+    // Targets of the command itself come last.
     targets.sort_by_key(|t| t.origin().file.is_none());
     let mut out = terminal::stdout();
     if args.json {
@@ -44,6 +44,10 @@ pub(crate) fn targets(args: &TargetsArgs) -> Result<()> {
     }
     writeln!(out, "{}", table.trim_fmt())?;
     writeln!(out, "{}", inputs::count(targets.len(), "target"))?;
+    let built_ins = registry.built_ins().len();
+    if !args.built_in && built_ins > 0 {
+        writeln!(out, "{}: farcall targets --built-in", inputs::count(built_ins, "built-in target"))?;
+    }
     for target in &targets {
         let Some(declaration) = target.declaration() else { continue };
         writeln!(out, "\n{}{}", styled(BOLD, target.name()), declaration.signature)?;

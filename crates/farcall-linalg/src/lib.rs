@@ -18,8 +18,8 @@
 //! absolute values.) LAPACK does not define whether an eigenvector or its negative is returned; this library
 //! follows a fixed rule.
 //!
-//! `cargo build -p farcall-linalg --release` builds `libfarcall_linalg.so`, for farcall and for any host of
-//! XLA's FFI. `farcall targets --load` lists the declarations of each op.
+//! farcall's engine includes the ops. `cargo build -p farcall-linalg-library --release` builds
+//! `libfarcall_linalg.so`, for any other host of XLA's FFI.
 
 #![forbid(unsafe_code)]
 
@@ -34,7 +34,7 @@ mod gradient;
 mod number;
 mod qr;
 
-/// The ops of the library, for a registry in the same process.
+/// The ops. farcall's engine includes them; the crate `farcall-linalg-library` makes a shared library of them.
 pub const OPS: &[&OpDescriptor] = ops![
     qr::qr_f16,
     qr::qr_bf16,
@@ -47,5 +47,3 @@ pub const OPS: &[&OpDescriptor] = ops![
     gradient::eigh::eigh_vjp,
     gradient::eigh::eigh_jvp,
 ];
-
-farcall_ffi::library!("farcall_linalg", [..OPS]);

@@ -28,8 +28,10 @@ pub(crate) struct Registry {
 #[pymethods]
 impl Registry {
     #[new]
-    fn new() -> Registry {
-        Registry { inner: farcall::Registry::new() }
+    #[pyo3(signature = (*, built_ins))]
+    fn new(built_ins: bool) -> Registry {
+        let new = if built_ins { farcall::Registry::new } else { farcall::Registry::without_built_ins };
+        Registry { inner: new() }
     }
 
     /// Returns the registry of the process.
@@ -166,9 +168,14 @@ impl Registry {
         Ok(by_name)
     }
 
-    /// Returns all targets, sorted by name.
+    /// Returns all registered targets, sorted by name.
     fn targets(&self) -> Vec<Target> {
         self.inner.targets().into_iter().map(|inner| Target { inner }).collect()
+    }
+
+    /// Returns the built-in targets whose names no registered target has, sorted by name.
+    fn built_ins(&self) -> Vec<Target> {
+        self.inner.built_ins().into_iter().map(|inner| Target { inner }).collect()
     }
 }
 

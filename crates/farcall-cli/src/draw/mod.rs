@@ -145,6 +145,13 @@ fn body_name(is_loop: bool, body: usize) -> String {
     }
 }
 
+impl DrawArgs {
+    /// True if a drawing is requested.
+    pub(crate) fn is_requested(&self) -> bool {
+        self.svg.is_some() || self.dot.is_some()
+    }
+}
+
 /// Draws a function of a program, or the plan if the function was compiled.
 pub(crate) fn program(
     args: &DrawArgs,

@@ -139,7 +139,7 @@ impl Listed {
         Listed { origin: self.origin.in_namespace(namespace), how, ..self }
     }
 
-    fn registered(self, rank: Rank) -> Registered {
+    pub(super) fn registered(self, rank: Rank) -> Registered {
         let Listed { platform, origin, how, .. } = self;
         let (lowering, identity): (Arc<dyn Lowering>, Identity) = match how {
             ListedHow::Function(function) => {
@@ -205,16 +205,20 @@ impl Registry {
         !replaced.is_empty()
     }
 
-    /// Returns the tags that have lowerings, sorted.
+    /// Returns the tags that have registered lowerings, sorted.
     pub fn tags(&self) -> Vec<String> {
         let lowerings = self.lowerings.read().unwrap_or_else(PoisonError::into_inner);
         lowerings.keys().map(|tag| tag.to_string()).collect()
     }
 
-    /// Returns the lowerings for a tag, in the order in which they are called.
+    /// Returns the lowerings for a tag, built-in ones included, in the order in which they are called.
     pub fn lowerings(&self, tag: &str) -> Vec<Registered> {
-        let lowerings = self.lowerings.read().unwrap_or_else(PoisonError::into_inner);
-        lowerings.get(tag).cloned().unwrap_or_default()
+        let mut lowerings = {
+            let registered = self.lowerings.read().unwrap_or_else(PoisonError::into_inner);
+            registered.get(tag).cloned().unwrap_or_default()
+        };
+        lowerings.extend_from_slice(self.built_in_lowerings(tag));
+        lowerings
     }
 }
 

@@ -6,6 +6,8 @@
 //! up. Lowerings ([`Lowering`]) come with libraries or are added by [`Registry::register_lowering`]. They are
 //! called when a program is compiled.
 //!
+//! The engine's own ops ([`built_in`]) are found where no registered target has their name.
+//!
 //! **Invariants.** The engine contains no target names. Only error messages recognize the names of LAPACK, to
 //! suggest a library. A target is identified by name, platform and API (typed or untyped). Registering the
 //! same functions twice under one name is allowed; registering different functions is an error, except with
@@ -23,6 +25,7 @@ use farcall_ir::{Diagnostic, Span};
 
 use crate::{CodedError, ErrorCode};
 
+mod built_in;
 mod declaration;
 mod description;
 mod elf;
@@ -55,11 +58,23 @@ pub use crate::interface::samples::SampleCalls;
 pub use crate::interface::types::{Deleter, TypeError, register_type, type_name};
 
 /// A set of targets, and of lowerings to them. Clones share one set.
-#[derive(Clone, Default)]
+///
+/// The engine's own ops (linear algebra, with the feature `linalg`) are part of every registry, except one
+/// [without built-in ops](Registry::without_built_ins). Registered targets take precedence over built-in ops
+/// of the same name.
+#[derive(Clone)]
 pub struct Registry {
     targets: Arc<RwLock<BTreeMap<Key, Arc<Target>>>>,
     /// Lowerings by tag, in the order in which they are called.
     lowerings: Arc<RwLock<BTreeMap<Arc<str>, Vec<Registered>>>>,
+    /// Whether the engine's own ops are found, too.
+    has_built_ins: bool,
+}
+
+impl Default for Registry {
+    fn default() -> Registry {
+        Registry { has_built_ins: true, ..Registry::without_built_ins() }
+    }
 }
 
 type Key = (Arc<str>, Platform, ApiKind);
@@ -86,9 +101,15 @@ struct Change {
 }
 
 impl Registry {
-    /// Creates an empty registry.
+    /// Creates a registry of the engine's own ops.
     pub fn new() -> Registry {
         Registry::default()
+    }
+
+    /// Creates an empty registry. Programs that call the engine's own ops do not compile with it, and blocks
+    /// that these ops lower are compiled from their default bodies.
+    pub fn without_built_ins() -> Registry {
+        Registry { targets: Arc::default(), lowerings: Arc::default(), has_built_ins: false }
     }
 
     /// Creates a registry with the same targets and lowerings. Later additions to one registry do not affect
@@ -96,7 +117,11 @@ impl Registry {
     pub fn fork(&self) -> Registry {
         let targets = self.targets.read().unwrap_or_else(PoisonError::into_inner).clone();
         let lowerings = self.lowerings.read().unwrap_or_else(PoisonError::into_inner).clone();
-        Registry { targets: Arc::new(RwLock::new(targets)), lowerings: Arc::new(RwLock::new(lowerings)) }
+        Registry {
+            targets: Arc::new(RwLock::new(targets)),
+            lowerings: Arc::new(RwLock::new(lowerings)),
+            has_built_ins: self.has_built_ins,
+        }
     }
 
     /// Returns the registry of the process. Handlers that register themselves through `XLA_FFI_GetApi` are
@@ -200,16 +225,25 @@ impl Registry {
         targets.insert(key, Arc::new(target))
     }
 
-    /// Returns the target of this name, platform and API.
+    /// Returns the target of this name, platform and API: the registered one, or else the built-in one.
     pub fn get(&self, name: &str, platform: &Platform, kind: ApiKind) -> Option<Arc<Target>> {
-        let targets = self.targets.read().unwrap_or_else(PoisonError::into_inner);
-        targets.get(&(name.into(), platform.clone(), kind)).cloned()
+        self.find(name, platform, &[kind])
     }
 
-    /// Returns the target of this name and platform. If both a typed and an untyped one exist, the untyped
-    /// one is returned.
+    /// Returns the target of this name and platform: a registered one, or else a built-in one. If both a
+    /// typed and an untyped one exist, the untyped one is returned.
     pub fn lookup(&self, name: &str, platform: &Platform) -> Option<Arc<Target>> {
-        self.get(name, platform, ApiKind::Untyped).or_else(|| self.get(name, platform, ApiKind::Typed))
+        self.find(name, platform, &[ApiKind::Untyped, ApiKind::Typed])
+    }
+
+    /// Returns the target of this name and platform with the first API that has one.
+    fn find(&self, name: &str, platform: &Platform, kinds: &[ApiKind]) -> Option<Arc<Target>> {
+        let registered = {
+            let targets = self.targets.read().unwrap_or_else(PoisonError::into_inner);
+            kinds.iter().find_map(|kind| targets.get(&(name.into(), platform.clone(), *kind)).cloned())
+        };
+        let built_in = || kinds.iter().find_map(|kind| built_in::target(name, platform, *kind));
+        registered.or_else(|| self.has_built_ins.then(built_in).flatten())
     }
 
     /// Returns the target of a custom call. If the call does not specify an API, either kind of target
@@ -241,22 +275,35 @@ impl Registry {
         self.lookup(name, platform).filter(|target| target.edition() == edition)
     }
 
-    /// Returns all targets, sorted by name.
+    /// Returns all registered targets, sorted by name.
     pub fn targets(&self) -> Vec<Arc<Target>> {
         let targets = self.targets.read().unwrap_or_else(PoisonError::into_inner);
         targets.values().cloned().collect()
     }
 
+    /// Returns the built-in targets whose names no registered target has, sorted by name.
+    pub fn built_ins(&self) -> Vec<Arc<Target>> {
+        if !self.has_built_ins {
+            return Vec::new();
+        }
+        let targets = self.targets.read().unwrap_or_else(PoisonError::into_inner);
+        built_in::targets().filter(|target| !targets.contains_key(&key(target))).collect()
+    }
+
+    fn built_in_lowerings(&self, tag: &str) -> &'static [Registered] {
+        if self.has_built_ins { built_in::lowerings(tag) } else { &[] }
+    }
+
     /// Returns names of targets of the platform that are similar to a name, best match first.
     pub fn nearest(&self, name: &str, platform: &Platform) -> Vec<String> {
-        let targets = self.targets();
+        let targets = [self.targets(), self.built_ins()].concat();
         let names = targets.iter().filter(|t| t.platform() == platform).map(|t| t.name());
         farcall_sig::nearest::nearest(name, names).into_iter().map(str::to_owned).collect()
     }
 
     /// Returns the targets of this name for other platforms, one for each platform and API.
     pub fn elsewhere(&self, name: &str, platform: &Platform) -> Vec<Arc<Target>> {
-        let mut targets = self.targets();
+        let mut targets = [self.targets(), self.built_ins()].concat();
         targets.retain(|target| target.name() == name && target.platform() != platform);
         targets
     }

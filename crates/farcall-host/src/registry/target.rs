@@ -108,6 +108,8 @@ pub enum How {
     Symbols(String),
     /// The target was registered by a call of [`Registry::register`](super::Registry::register).
     Program,
+    /// The engine includes the target.
+    BuiltIn,
 }
 
 impl TargetOrigin {
@@ -143,7 +145,11 @@ impl TargetOrigin {
 
     /// Returns the library's file, or `this program`.
     pub(super) fn place(&self) -> String {
-        self.file.as_deref().map_or_else(|| "this program".to_owned(), |file| file.display().to_string())
+        match (&self.file, &self.how) {
+            (Some(file), _) => file.display().to_string(),
+            (None, How::BuiltIn) => "farcall".to_owned(),
+            (None, _) => "this program".to_owned(),
+        }
     }
 }
 
@@ -155,6 +161,7 @@ impl fmt::Display for TargetOrigin {
             How::LoweringTable => f.write_str(" (table of lowerings")?,
             How::SelfRegistered => f.write_str(" (registered itself")?,
             How::Symbols(symbols) => write!(f, " ({symbols}")?,
+            How::BuiltIn => f.write_str(" (built in")?,
             How::Program => return Ok(()),
         }
         if let Some(namespace) = &self.namespace {

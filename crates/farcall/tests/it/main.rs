@@ -29,6 +29,7 @@ mod host_programs;
 mod host_regions;
 mod hostile;
 mod interrupt;
+mod linalg;
 mod linear;
 mod op_program;
 mod plan_file;

@@ -1,5 +1,5 @@
-//! Tests of the ops in the engine: values, signs, order, batches, derivatives. Python tests compare with
-//! NumPy's LAPACK and with JAX (`python/tests/test_linalg.py`).
+//! Tests of the linear algebra that the engine includes: values, signs, order, batches, derivatives. Python
+//! tests compare with NumPy's LAPACK and with JAX (`python/tests/test_linalg.py`).
 
 mod blocks;
 mod derivatives;
@@ -8,18 +8,12 @@ mod qr;
 
 use farcall::ir::{DType, Literal, Scalar, Source, text};
 use farcall::{CompileOptions, Executable, Registry};
-use farcall_testing::engine;
-
-/// Returns a registry with the library's ops.
-fn registry() -> Registry {
-    engine::registry(farcall_linalg::OPS)
-}
 
 /// Runs a program.
 fn run(program: &str, inputs: &[Literal]) -> Result<Vec<Literal>, String> {
     let module = text::parse(&Source::new("test.mlir", program.to_owned())).map_err(|e| e.to_string())?;
     let executable =
-        Executable::compile(&module, &registry(), &CompileOptions::new()).map_err(|e| e.to_string())?;
+        Executable::compile(&module, &Registry::new(), &CompileOptions::new()).map_err(|e| e.to_string())?;
     executable.run(inputs).map_err(|e| e.to_string())
 }
 

@@ -8,7 +8,7 @@ use farcall::{CompileOptions, Executable, Registry, compile_plan, ffi};
 use farcall_linalg::blocks::{Eigh, Mode, QR, Qr};
 use num_complex::Complex;
 
-use super::{assert_close, identity, numbers, product, random, registry, tensor, transposed};
+use super::{assert_close, identity, numbers, product, random, tensor, transposed};
 
 fn execute(module: &Module, registry: &Registry, x: &Literal) -> [Literal; 2] {
     let executable = Executable::compile(module, registry, &CompileOptions::new()).unwrap();
@@ -22,7 +22,7 @@ fn by_default(module: &Module, x: &Literal) -> [Literal; 2] {
     let read =
         text::parse(&Source::new("block.mlir", written.clone())).unwrap_or_else(|e| panic!("{e}\n{written}"));
     verify::verify(&read).unwrap_or_else(|e| panic!("{e}\n{written}"));
-    execute(&read, &Registry::new(), x)
+    execute(&read, &Registry::without_built_ins(), x)
 }
 
 fn qr(mode: Mode) -> Qr {
@@ -64,10 +64,10 @@ fn the_default_body_of_qr_agrees_with_the_handler() {
             for mode in [Mode::Reduced, Mode::Complete] {
                 let module = qr(mode).program(&x.ty()).unwrap();
                 let found = by_default(&module, &x);
-                let target = chosen(&module, Platform::Host, &registry()).unwrap();
+                let target = chosen(&module, Platform::Host, &Registry::new()).unwrap();
                 let suffix = if dtype == DType::S32 { DType::F32 } else { dtype };
                 assert_eq!(target, format!("qr_cpu_custom_call_{suffix}"));
-                for (found, expected) in found.iter().zip(execute(&module, &registry(), &x)) {
+                for (found, expected) in found.iter().zip(execute(&module, &Registry::new(), &x)) {
                     assert_eq!(found.ty(), expected.ty());
                     assert_close(&numbers(found), &numbers(&expected), tolerance);
                 }
@@ -90,7 +90,8 @@ fn dependent_columns_and_extreme_numbers_are_decomposed_alike() {
     for x in matrices {
         let module = qr(Mode::Complete).program(&x.ty()).unwrap();
         let largest = numbers(&x).iter().fold(1e-300f64, |largest, x| largest.max(x.abs()));
-        let [[q, r], [expected_q, expected_r]] = [by_default(&module, &x), execute(&module, &registry(), &x)];
+        let [[q, r], [expected_q, expected_r]] =
+            [by_default(&module, &x), execute(&module, &Registry::new(), &x)];
         assert_close(&numbers(&q), &numbers(&expected_q), 1e-14);
         let scaled = |r: &Literal| numbers(r).iter().map(|r| r / largest).collect::<Vec<_>>();
         assert_close(&scaled(&r), &scaled(&expected_r), 1e-14);
@@ -110,12 +111,14 @@ fn the_default_body_of_eigh_agrees_with_the_handler() {
                 _ => random(dtype, dims, 6),
             };
             let module = Eigh::exact(dtype).program(&x.ty()).unwrap();
-            let target = chosen(&module, Platform::Host, &registry()).unwrap();
+            let target = chosen(&module, Platform::Host, &Registry::new()).unwrap();
             assert_eq!(
                 target,
                 format!("eigh_cpu_custom_call_{}", if dtype == DType::F64 { "f64" } else { "f32" })
             );
-            for (found, expected) in by_default(&module, &x).iter().zip(execute(&module, &registry(), &x)) {
+            for (found, expected) in
+                by_default(&module, &x).iter().zip(execute(&module, &Registry::new(), &x))
+            {
                 assert_eq!(found.ty(), expected.ty());
                 assert_close(&numbers(found), &numbers(&expected), tolerance);
             }
@@ -157,7 +160,7 @@ fn complex_matrices_are_left_to_the_default_body() {
             let x = complex(dtype, &[m, n]);
             for (mode, k) in [(Mode::Reduced, m.min(n)), (Mode::Complete, m)] {
                 let module = qr(mode).program(&x.ty()).unwrap();
-                let why = chosen(&module, Platform::Host, &registry()).unwrap_err();
+                let why = chosen(&module, Platform::Host, &Registry::new()).unwrap_err();
                 assert!(why.contains(&format!("QR decompositions of {dtype} are not supported")), "{why}");
                 let [q, r] = by_default(&module, &x);
                 // As in LAPACK, the diagonal of `r` must be real.
@@ -220,13 +223,13 @@ fn default_bodies_terminate_for_every_matrix() {
 fn other_platforms_versions_and_lowerings() {
     let ty = TensorType::new(DType::F32, [3, 4]);
     let module = qr(Mode::Reduced).program(&ty).unwrap();
-    let why = chosen(&module, Platform::Cuda, &registry()).unwrap_err();
+    let why = chosen(&module, Platform::Cuda, &Registry::new()).unwrap_err();
     assert!(why.contains("it is for Host, the program is compiled for CUDA"), "{why}");
     let newer = text::print(&module).replace("decomposition =", "version = 7 : i32, decomposition =");
     let newer = text::parse(&Source::new("newer.mlir", newer)).unwrap();
-    let why = chosen(&newer, Platform::Host, &registry()).unwrap_err();
+    let why = chosen(&newer, Platform::Host, &Registry::new()).unwrap_err();
     assert!(why.contains("version 7 of the tag is unknown"), "{why}");
-    let registry = registry();
+    let registry = Registry::new();
     let alias =
         |_: &ffi::Block<'_>| Ok(ffi::TargetCall::new("qr_cpu_custom_call_f32").attr("columns", 3i64).into());
     registry.register_lowering(QR, Rank::Application, alias).unwrap();

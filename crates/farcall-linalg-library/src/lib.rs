@@ -1,0 +1,6 @@
+//! The ops of the crate `farcall-linalg` as a shared library, for XLA and other hosts.
+//!
+//! farcall's engine includes these ops and does not need the library. The ops are in a crate of their own,
+//! because the functions that a library exports must not be linked into programs.
+
+farcall_ffi::library!("farcall_linalg", [..ops::OPS]);
