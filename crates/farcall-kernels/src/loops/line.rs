@@ -3,12 +3,15 @@
 //!
 //! ```text
 //! [`Linked`], in a sequence ──▶ [`Line`] ──first run──▶ machine code, if the line repeats steps
+//!                                     └────many runs──▶ machine code
 //! ```
 //!
-//! A line that repeats steps runs as machine code, on processors for which code can be generated. Any other
-//! line is interpreted: a loop calls the code of one step after another.
+//! On processors for which code can be generated, a line runs as machine code: from the first run if the line
+//! repeats steps, otherwise after [`INTERPRETED_RUNS`] runs, which pay for the generation of the code. Before
+//! that, the line is interpreted: a loop calls the code of one step after another.
 
 use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use super::ir::Address;
@@ -16,30 +19,36 @@ use super::linked::{BASES, Linked, Runner, address_at};
 use super::native::Native;
 use crate::types::branch;
 
+/// Number of runs of a line without repeated steps before it becomes machine code. Tests, which run programs
+/// only a few times, reach both forms.
+const INTERPRETED_RUNS: usize = if cfg!(debug_assertions) { 1 } else { 64 };
+
 /// A sequence of linked steps and jumps.
 pub struct Line {
     /// Shared with the machine code, which contains the addresses of the steps.
     steps: Arc<Vec<Linked>>,
-    /// True if the steps run often enough for machine code to pay off.
-    repeats: bool,
+    /// Number of remaining runs before the line becomes machine code.
+    interpreted_runs: AtomicUsize,
     /// True if a kernel of the line may take so long that interrupts must be able to end it.
     needs_interrupts: bool,
-    /// The line as machine code, where code can be generated. Created by the first run.
+    /// The line as machine code, where code can be generated.
     native: OnceLock<Option<Native>>,
 }
 
 impl Line {
-    /// Creates a line of steps and jumps. A line with jumps becomes machine code.
+    /// Creates a line of steps and jumps.
     pub fn new(steps: Vec<Linked>) -> Line {
         let repeats = steps.iter().any(|s| !matches!(s, Linked::Step(_) | Linked::Kernel(_)));
-        Line { repeats, ..Line::repeated(steps) }
+        let interpreted_runs = AtomicUsize::new(if repeats { 0 } else { INTERPRETED_RUNS });
+        Line { interpreted_runs, ..Line::repeated(steps) }
     }
 
-    /// Creates a line that runs often. Even without jumps, it runs as machine code.
+    /// Creates a line whose steps run often. Even without jumps, its first run is by machine code.
     pub(crate) fn repeated(steps: Vec<Linked>) -> Line {
         let needs_interrupts =
             steps.iter().any(|s| matches!(s, Linked::Kernel(kernel) if kernel.needs_interrupts()));
-        Line { steps: Arc::new(steps), repeats: true, needs_interrupts, native: OnceLock::new() }
+        let (interpreted_runs, native) = (AtomicUsize::new(0), OnceLock::new());
+        Line { steps: Arc::new(steps), interpreted_runs, needs_interrupts, native }
     }
 
     /// Returns true if a kernel of the line may take so long that interrupts must be able to end it.
@@ -50,6 +59,17 @@ impl Line {
     /// Returns the steps, for use in another line; `None` if the line has run as machine code.
     pub fn into_steps(self) -> Option<Vec<Linked>> {
         Arc::into_inner(self.steps)
+    }
+
+    /// Counts a run. Returns true if the run should be by machine code.
+    #[inline]
+    fn is_hot(&self) -> bool {
+        let remaining = self.interpreted_runs.load(Ordering::Relaxed);
+        if remaining > 0 {
+            // If several threads count at once, the line is interpreted more often, which does no harm.
+            self.interpreted_runs.store(remaining - 1, Ordering::Relaxed);
+        }
+        remaining == 0
     }
 
     /// Runs the line.
@@ -66,7 +86,7 @@ impl Line {
     /// code keeps values in processor registers, and identifies them by base and offset.
     #[inline]
     pub unsafe fn run<R: Runner>(&self, bases: &[*mut u8], runner: &mut R) -> Result<(), R::Error> {
-        if self.repeats
+        if self.is_hot()
             && let Some(native) = self.native.get_or_init(|| Native::new(&self.steps))
             && bases.len() >= BASES
         {
@@ -116,6 +136,9 @@ impl Line {
 
 impl fmt::Debug for Line {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Line").field("steps", &self.steps.len()).field("repeats", &self.repeats).finish()
+        f.debug_struct("Line")
+            .field("steps", &self.steps.len())
+            .field("interpreted_runs", &self.interpreted_runs)
+            .finish()
     }
 }
