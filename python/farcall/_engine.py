@@ -38,6 +38,9 @@ class Registry:
     targets of the same name.
     """
 
+    #: The registry of the process, once it has been asked for.
+    _of_process: "Registry | None" = None
+
     def __init__(self, *, built_ins: bool = True) -> None:
         """Creates a registry without registered targets.
 
@@ -51,9 +54,11 @@ class Registry:
     def process() -> "Registry":
         """Returns the registry of the process, in which libraries opened by other code register
         themselves."""
-        registry = Registry.__new__(Registry)
-        registry._native = _farcall.Registry.process()
-        return registry
+        if Registry._of_process is None:
+            registry = Registry.__new__(Registry)
+            registry._native = _farcall.Registry.process()
+            Registry._of_process = registry
+        return Registry._of_process
 
     def register(
         self,

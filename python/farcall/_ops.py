@@ -12,6 +12,7 @@ import keyword
 import os
 import re
 import sys
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
@@ -371,12 +372,15 @@ def load(
 def _load(
     path: str, registry: Registry | None, namespace: str | None, replace: bool, stacklevel: int
 ) -> dict[str, Op]:
-    by_name: dict[str, dict[str, _farcall.Op]] = {}
     registry = registry or Registry.process()
-    for target in registry._load(path, namespace=namespace, replace=replace, stacklevel=stacklevel + 1):
-        op = target.op()
-        if op is not None:
-            by_name.setdefault(op.name, {})[op.platform] = op
+    latest = _LATEST.setdefault(registry, {})
+    if latest:
+        # A registry of its own shows what the library declares. So if the library does not fit the ops of
+        # other libraries, the error leaves none of its handlers in the caller's registry.
+        targets, _ = Registry()._native.load(os.fsdecode(path), targets=[], namespace=namespace, replace=replace)
+        for name, platforms in _by_name(targets).items():
+            _extended(latest, name, platforms)
+    by_name = _by_name(registry._load(path, namespace=namespace, replace=replace, stacklevel=stacklevel + 1))
     if not by_name:
         shown = os.fsencode(path).decode("utf-8", "replace")
         raise ValueError(
@@ -387,27 +391,37 @@ def _load(
         # Loading a library again returns the same ops, so that their users share JAX traces and compiled
         # programs.
         functions = tuple((platform, name, op.edition, *op.functions) for platform, op in sorted(platforms.items()))
-        op = _OPS.get(functions) or _extended(name, platforms) or Op(platforms, ops)
-        ops[name] = _LATEST[name] = _OPS[functions] = op
+        if (op := _extended(latest, name, platforms)) is not None:
+            _extend(op, platforms)
+        ops[name] = latest[name] = _OPS[functions] = op or _OPS.get(functions) or Op(platforms, ops)
     return {op._native.local_name: op for op in ops.values()}
+
+
+def _by_name(targets: Iterable[_farcall.Target]) -> dict[str, dict[str, _farcall.Op]]:
+    """Returns the ops among targets, by name and platform."""
+    by_name: dict[str, dict[str, _farcall.Op]] = {}
+    for target in targets:
+        op = target.op()
+        if op is not None:
+            by_name.setdefault(op.name, {})[op.platform] = op
+    return by_name
 
 
 #: The ops of all libraries, which stay loaded, by name, edition and the addresses of their functions.
 _OPS: dict[tuple[Any, ...], Op] = {}
 
 
-#: The op of each name that was loaded last.
-_LATEST: dict[str, Op] = {}
+#: The op of each name that was loaded last, by registry.
+_LATEST: "weakref.WeakKeyDictionary[Registry, dict[str, Op]]" = weakref.WeakKeyDictionary()
 
 
-def _extended(name: str, platforms: dict[str, _farcall.Op]) -> Op | None:
-    """Adds handlers to an op of another library that has handlers for other platforms only. Returns the op, or
-    `None` if there is no such op.
+def _extended(latest: dict[str, Op], name: str, platforms: dict[str, _farcall.Op]) -> Op | None:
+    """Returns the op of another library that gets handlers for more platforms; `None` if there is no such op.
 
     Raises:
       ValueError: if the two libraries declare the op differently.
     """
-    op = _LATEST.get(name)
+    op = latest.get(name)
     if op is None or not op._platforms.keys().isdisjoint(platforms):
         return None
     native = next(iter(platforms.values()))
@@ -418,11 +432,15 @@ def _extended(name: str, platforms: dict[str, _farcall.Op]) -> Op | None:
                 f"{name} has handlers for {', '.join(op._platforms)} in {op._native.file} and for {', '.join(platforms)} in "
                 f"{native.file}, but their {plural} differ: {own} and {other}"
             )
-    # With a handler for the host, the op also runs without JAX.
-    op.__init__({**op._platforms, **platforms}, op._library)
+    return op
+
+
+def _extend(op: Op, platforms: dict[str, _farcall.Op]) -> None:
+    """Adds the handlers of another library to an op. If XLA refuses them, the op stays as it is."""
     if (jax_ops := sys.modules.get("farcall._jax")) is not None:
         jax_ops.add_handlers(op, platforms)
-    return op
+    # With a handler for the host, the op also runs without JAX.
+    op.__init__({**op._platforms, **platforms}, op._library)
 
 
 def _op(path: str, name: str, namespace: str | None) -> Op:

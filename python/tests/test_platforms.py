@@ -127,7 +127,20 @@ def test_a_second_library_adds_a_platform(ops, tmp_path):
     other = built(tmp_path / "other", "other", ADDED.replace("TYPE", "f64[*]"))
     with pytest.raises(ValueError, match="but their signatures differ"):
         farcall.load(other)
-    added = farcall.load(built(tmp_path / "added", "added", ADDED.replace("TYPE", "f32[*]")), replace=True)
+    # The library that was refused has left nothing behind: the next one replaces no handlers.
+    assert ops.half.platforms == ["Host"]
+    assert ("half", "CUDA") not in [(t.name, t.platform) for t in farcall.Registry.process().targets()]
+    added = farcall.load(built(tmp_path / "added", "added", ADDED.replace("TYPE", "f32[*]")))
     assert added.half is ops.half and sorted(ops.half.platforms) == ["CUDA", "Host"]
     assert "@half(" in exported(ops.half, ops, ["cuda"])
     np.testing.assert_array_equal(ops.half(X), X / 2)
+
+
+def test_a_library_adds_platforms_only_to_ops_of_its_registry(tmp_path):
+    registry = farcall.Registry()
+    host = farcall.load(built(tmp_path / "host", "host", SOURCE), registry, namespace="host")
+    added = built(tmp_path / "cuda", "cuda", ADDED.replace("TYPE", "f32[*]"))
+    elsewhere = farcall.load(added, farcall.Registry(), namespace="host")
+    assert elsewhere.half.platforms == ["CUDA"] and host.half.platforms == ["Host"]
+    assert farcall.load(added, registry, namespace="host").half is host.half
+    assert sorted(host.half.platforms) == ["CUDA", "Host"]
