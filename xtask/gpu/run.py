@@ -2,8 +2,9 @@
 """Checks of farcall's ops for CUDA, on a machine with a GPU. Needs Python, JAX with its CUDA plugin, and
 CUDA's tools; neither Rust nor a network.
 
-Each check is a process with a time limit. Results are written after each check: `results.json`, and
-`results.md` as a page.
+Each check is a process with a time limit. Together, the limits fit in the time limit of the run: a check gets
+its share of the time that is left, so slow checks do not use up the time of later ones. Results are written
+after each check: `results.json`, and `results.md` as a page.
 """
 
 import argparse
@@ -25,7 +26,7 @@ from checks import listing, report  # noqa: E402
 #: Exit status if the machine lacks something that all checks need.
 INCOMPLETE_MACHINE = 2
 
-#: Seconds after which no further check starts, and a running check ends.
+#: Time limit of all checks together, in seconds.
 TOTAL_SECONDS = 465
 
 #: Maximum number of lines of each check in results.log.
@@ -37,7 +38,7 @@ def arguments():
         prog="run", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--list", action="store_true", help="list the checks with their time limits, and exit"
+        "--list", action="store_true", help="list the checks with their maximum time limits, and exit"
     )
     parser.add_argument(
         "--only",
@@ -110,17 +111,18 @@ def environment(check, platform, logs):
     return env
 
 
-def run(check, platform, logs, seconds):
-    """Runs a check in a process of its own. Returns its results and the time that it took."""
+def run(check, platform, logs, limit):
+    """Runs a check in a process of its own, for at most `limit` seconds. Returns its results and the time that
+    it took."""
     results, log = logs / f"{check.name}.jsonl", logs / f"{check.name}.log"
     results.unlink(missing_ok=True)
     command = [sys.executable, "-m", "checks", check.name, "--platform", platform, "--results", str(results)]
-    limit, started = min(check.seconds, seconds), time.monotonic()
+    started = time.monotonic()
     with open(log, "wb") as out:
         process = subprocess.Popen(
             command,
             cwd=HERE,
-            env=environment(check, platform, logs),
+            env={**environment(check, platform, logs), listing.LIMIT_VARIABLE: f"{limit:.1f}"},
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=subprocess.STDOUT,
@@ -197,10 +199,14 @@ def main():
     started = time.monotonic()
     page = report.Report(args.out, args.platform, json.loads((HERE / "pack.json").read_text()))
 
+    # On a GPU, checks must not disturb each other's times.
+    at_once = 1 if args.platform == "cuda" else os.cpu_count() or 1
+
     def timed(check):
         left = args.seconds - (time.monotonic() - started)
-        if left >= 5:
-            return check, *run(check, args.platform, logs, left)
+        limit = listing.limit(check, checks, left) if at_once == 1 else min(check.seconds, left)
+        if limit >= 5:
+            return check, *run(check, args.platform, logs, limit)
         return (
             check,
             [{"name": check.name, "outcome": "FAIL", "reason": "no time was left", "figures": {}}],
@@ -223,8 +229,6 @@ def main():
         print(text, file=sys.stderr, flush=True)
         print(page.summary())
         return INCOMPLETE_MACHINE
-    # On a GPU, checks must not disturb each other's times.
-    at_once = 1 if args.platform == "cuda" else os.cpu_count() or 1
     with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
         for check, entries, took in pool.map(timed, [check for check in checks if check is not machine]):
             done(check, entries, took)

@@ -43,7 +43,7 @@ def run(recorder, platform):
         with tempfile.TemporaryDirectory() as folder:
             outputs = [f"{folder}/{rank}.npy" for rank in range(RANKS)]
             members = [member(rank, group, output) for rank, output in enumerate(outputs)]
-            texts = [process.communicate(timeout=50)[0] for process in members]
+            texts = [process.communicate(timeout=listing.seconds_of_step(50))[0] for process in members]
             for rank, (process, text) in enumerate(zip(members, texts)):
                 expect(process.returncode == 0, f"rank {rank} ended with status {process.returncode}: {text}")
             sums = [np.load(output) for output in outputs]

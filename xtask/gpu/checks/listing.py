@@ -4,6 +4,7 @@ import dataclasses
 import functools
 import glob
 import importlib.util
+import os
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent.parent
@@ -11,6 +12,9 @@ LIBRARY = HERE / "libcuda_ops.so"
 HANDLER_TESTS = HERE / "handler_tests"
 PROBE = HERE / "libgpu_probe.so"
 PROBE_PTX = HERE / "gpu_probe.ptx"
+
+#: Environment variable with the time limit of a check's process, in seconds.
+LIMIT_VARIABLE = "CHECK_SECONDS"
 
 #: XLA's flag that keeps calls out of CUDA graphs.
 NO_GRAPHS = ("--xla_gpu_enable_command_buffer=",)
@@ -24,7 +28,7 @@ GRAPHS = ("--xla_gpu_enable_command_buffer=+CUSTOM_CALL", "--xla_gpu_graph_min_g
 class Check:
     name: str
     about: str
-    #: Time limit in seconds.
+    #: Maximum time limit in seconds, and the weight of the check in the division of the time that is left.
     seconds: int
     #: Module of this package, whose `run(recorder, platform, *arguments)` does the work.
     module: str
@@ -45,6 +49,29 @@ class Check:
 ENVIRONMENT = Check(
     "environment", "the machine, the versions of CUDA and JAX, and what is missing", 60, "environment"
 )
+
+
+def limit(check, checks, left):
+    """Returns the time limit of a check in seconds.
+
+    The check gets the share of the time that is left which corresponds to its weight among the checks from this
+    one on. So the limits never add up to more than the time that is left, and time that a check does not use is
+    divided among the later ones.
+
+    Args:
+      check: the next check.
+      checks: all checks of the run, in their order.
+      left: time that is left for the run, in seconds.
+    """
+    places = [i for i, other in enumerate(checks) if other.name == check.name]
+    ahead = checks[places[0] :] if places else [check, *checks]
+    return min(check.seconds, left * check.seconds / sum(other.seconds for other in ahead))
+
+
+def seconds_of_step(most):
+    """Returns a time limit for a step of a running check, in seconds: `most`, or less if the check itself has
+    less. Five seconds are left to record the outcome."""
+    return max(1.0, min(most, float(os.environ.get(LIMIT_VARIABLE, most + 5)) - 5))
 
 
 @functools.cache

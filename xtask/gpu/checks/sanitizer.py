@@ -54,7 +54,7 @@ def run(recorder, platform, tool):
     if platform == "cpu":
         with recorder.case(f"{tool} of all ops"):
             if tool == "memcheck":
-                text, status = output(command, 100)
+                text, status = output(command, listing.seconds_of_step(100))
                 expect(status == 0 and DONE in text, f"the ops did not run to their end: {last(text)}")
                 expect_all_ran(text)
             raise Skip("needs a GPU; without compute-sanitizer, the ops run to their end")
@@ -64,7 +64,7 @@ def run(recorder, platform, tool):
         path = environment.tool("compute-sanitizer")
         if path is None:
             raise Skip("compute-sanitizer is not installed")
-        text, status = output([path, "--tool", tool, "--report-api-errors", "no", *command, op], 100)
+        text, status = output([path, "--tool", tool, "--report-api-errors", "no", *command, op], listing.seconds_of_step(100))
         print(text)
         if refusal := next((line for line in text.splitlines() if "not supported" in line.lower()), None):
             if DONE not in text:
