@@ -118,7 +118,7 @@ pub struct RawOpDescriptor {
     pub struct_size: usize,
     /// Name of the target.
     pub name: ByteSpan,
-    /// Platform, as the author wrote it; `Host` by default.
+    /// Name of the platform. The macros write the canonical name: `Host`, `CUDA`.
     pub platform: ByteSpan,
     /// Functions by stage, ready to be registered.
     pub bundle: HandlerBundle,

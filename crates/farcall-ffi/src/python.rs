@@ -4,6 +4,8 @@
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr::{null, null_mut};
 
+use farcall_sig::platform::is_same;
+
 use crate::abi;
 use crate::descriptor::{Library, LibraryDescriptor, LibraryOp};
 
@@ -29,25 +31,17 @@ struct Interpreter {
 pub unsafe fn registrations(library: &'static LibraryDescriptor, platform: *const c_char) -> Object {
     // SAFETY: the caller guarantees a null pointer or a null-terminated string (`# Safety` above).
     let platform = unsafe { if platform.is_null() { c"Host" } else { CStr::from_ptr(platform) } };
-    let platform = canonical(&platform.to_string_lossy());
+    let platform = platform.to_string_lossy();
     // SAFETY: the descriptor of this library, made by `library!`.
     let Ok(library) = (unsafe { Library::read(library) }) else { return null_mut() };
     let Some(python) = Interpreter::find() else { return null_mut() };
     // SAFETY: the caller holds the interpreter's lock (`# Safety` above).
     unsafe {
-        python.dict(library.ops().filter(|op| canonical(op.platform()) == platform), |op| {
+        python.dict(library.ops().filter(|op| is_same(op.platform(), &platform)), |op| {
             Some((library.target_name(op), python.stages(op)?))
         })
     }
     .unwrap_or(null_mut())
-}
-
-fn canonical(platform: &str) -> String {
-    match platform.to_ascii_lowercase().as_str() {
-        "cpu" => "host".to_owned(),
-        "gpu" => "cuda".to_owned(),
-        other => other.to_owned(),
-    }
 }
 
 impl Interpreter {

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use farcall_sig::platform;
+
 /// A platform that handlers are registered for.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
 #[non_exhaustive]
@@ -24,10 +26,10 @@ impl Platform {
     /// The canonical name.
     pub fn name(&self) -> &str {
         match self {
-            Platform::Host => "Host",
-            Platform::Cuda => "CUDA",
-            Platform::Rocm => "ROCM",
-            Platform::Sycl => "SYCL",
+            Platform::Host => platform::HOST,
+            Platform::Cuda => platform::CUDA,
+            Platform::Rocm => platform::ROCM,
+            Platform::Sycl => platform::SYCL,
             Platform::Other(name) => name,
         }
     }
@@ -54,12 +56,12 @@ impl Platform {
 /// ```
 impl From<&str> for Platform {
     fn from(name: &str) -> Platform {
-        match name.to_ascii_lowercase().as_str() {
-            "host" | "cpu" => Platform::Host,
-            "cuda" | "gpu" => Platform::Cuda,
-            "rocm" => Platform::Rocm,
-            "sycl" => Platform::Sycl,
-            _ => Platform::Other(name.into()),
+        match platform::canonical(name) {
+            platform::HOST => Platform::Host,
+            platform::CUDA => Platform::Cuda,
+            platform::ROCM => Platform::Rocm,
+            platform::SYCL => Platform::Sycl,
+            other => Platform::Other(other.into()),
         }
     }
 }

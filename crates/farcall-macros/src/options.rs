@@ -1,5 +1,6 @@
 //! Options in parentheses after an attribute's name.
 
+use farcall_sig::platform;
 use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::{quote, quote_spanned};
 use syn::meta::ParseNestedMeta;
@@ -84,15 +85,15 @@ impl HandlerOptions {
         Ok(options)
     }
 
-    /// Returns the platform as the author wrote it; `Host` by default.
+    /// Returns the canonical name of the platform; `Host` by default.
     pub(crate) fn platform(&self) -> String {
-        self.platform.as_ref().map_or_else(|| "Host".to_owned(), LitStr::value)
+        let written = self.platform.as_ref().map(LitStr::value);
+        written.map_or_else(|| platform::HOST.to_owned(), |name| platform::canonical(&name).to_owned())
     }
 
     /// Returns true if the handler's buffers lie in the host's memory.
     pub(crate) fn is_on_host(&self) -> bool {
-        let platform = self.platform();
-        ["host", "cpu"].iter().any(|name| platform.eq_ignore_ascii_case(name))
+        platform::is_host(&self.platform())
     }
 
     /// Returns the name of the buffer type in the platform's memory.

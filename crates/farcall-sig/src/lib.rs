@@ -1,5 +1,5 @@
 //! Description of an op from the outside: element types, attributes, the [signature language](signature) with
-//! everything that follows from a signature, and suggestions for mistyped names.
+//! everything that follows from a signature, names of platforms, and suggestions for mistyped names.
 //!
 //! All other crates build on this one: the macros, the SDK, the program representation and the engine.
 //!
@@ -14,6 +14,7 @@ pub mod complex;
 pub mod dtype;
 pub mod namespace;
 pub mod nearest;
+pub mod platform;
 pub mod reserved;
 pub mod signature;
 pub mod text;

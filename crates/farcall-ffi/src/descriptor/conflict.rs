@@ -2,6 +2,7 @@
 
 use super::{OpDescriptor, ParamDescriptor, RawOpDescriptor, text};
 use crate::decode::Role;
+use farcall_sig::platform::is_same;
 use farcall_sig::text::{Text, same};
 
 /// Returns the reason why a library cannot have these ops, with the index of the table that has the offending
@@ -67,7 +68,7 @@ const fn disagreement(tables: &[&[&OpDescriptor]], table: usize, op: usize) -> O
             let other = tables[t][i].raw();
             if same(text(other.name), text(this.name)) {
                 let mut why = Text::new();
-                if same(text(other.platform), text(this.platform)) {
+                if is_same(text(other.platform), text(this.platform)) {
                     why.add("two ops of this library have the name ").quote(text(this.name));
                     why.add(", for the same platform");
                     return Some(why);

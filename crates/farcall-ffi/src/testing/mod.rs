@@ -27,6 +27,7 @@
 use std::ffi::c_void;
 use std::marker::PhantomData;
 
+use farcall_sig::platform::is_host;
 use farcall_sig::{AttrValue, AttrValues};
 
 use crate::abi;
@@ -244,8 +245,7 @@ impl<'a> Call<'a> {
         let raw = self.op.raw();
         // SAFETY: the platform of a descriptor is a constant.
         let platform = unsafe { raw.platform.as_bytes() };
-        let is_on_host = [b"host".as_slice(), b"cpu"].iter().any(|name| platform.eq_ignore_ascii_case(name));
-        if self.has_device_memory && is_on_host {
+        if self.has_device_memory && std::str::from_utf8(platform).is_ok_and(is_host) {
             let message = "a handler for the platform Host reads its operands in the process's own memory";
             return Err(Error::invalid_argument(message));
         }
