@@ -4,7 +4,7 @@ use std::ffi::c_void;
 use std::fmt;
 
 use cudarc::driver::sys;
-use farcall_ffi::__private::{Boxed, Decoder, Param, Spec, ViewAt};
+use farcall_ffi::__private::{Boxed, Decoder, Param, Spec, ViewAt, platform};
 use farcall_ffi::{Context, Error, Result};
 
 use crate::array::GpuArray;
@@ -17,6 +17,18 @@ use crate::driver::Driver;
 ///
 /// The parameter is available in the initialize, execute and record stages. In the instantiate and prepare
 /// stages, XLA has no stream, and the parameter is an error.
+///
+/// A handler or a stage function for another platform does not compile:
+///
+/// ```compile_fail,E0080
+/// use farcall_cuda::CudaStream;
+/// use farcall_ffi::prelude::*;
+///
+/// #[handler(name = "other", platform = "ROCM")]
+/// pub fn other(stream: &CudaStream) -> Result<()> {
+///     Ok(())
+/// }
+/// ```
 pub struct CudaStream {
     driver: &'static Driver,
     raw: sys::CUstream,
@@ -34,7 +46,8 @@ impl CudaStream {
         let raw = context.stream()?.cast();
         let device_ordinal = context.device_ordinal()?;
         // SAFETY: a host of the platform CUDA returns a `CUstream`, which is valid during the call. The only
-        // caller is the parameter `&CudaStream`, which does not outlive the call.
+        // caller is the parameter `&CudaStream`, which does not outlive the call, and which only handlers for
+        // CUDA and their stages can have (`Spec::platform`).
         unsafe { CudaStream::from_raw(raw, device_ordinal) }
     }
 
@@ -168,7 +181,7 @@ fn read(decoder: &Decoder, name: &'static str, slot: &mut Option<CudaStream>) ->
 }
 
 impl<'a> Param<'a> for &'a CudaStream {
-    const SPEC: Spec = Spec::CONTEXT;
+    const SPEC: Spec = Spec::context_on(platform::CUDA);
     type Slot = Option<CudaStream>;
     const EMPTY: Option<CudaStream> = None;
 

@@ -323,7 +323,10 @@ macro_rules! __stand_in {
                 const TRANSPOSE: ::core::option::Option<__private::Derivative> = ::core::option::Option::None;
             }
 
-            impl<Stage> __private::StageOf<Stage> for $name {}
+            impl<Stage> __private::StageOf<Stage> for $name {
+                const SPECS: &'static [__private::Spec] = &[];
+                const NAMES: &'static [&'static str] = &[];
+            }
 
             impl __private::HasForward for $name {
                 type Forward = $name;
@@ -338,15 +341,15 @@ pub mod __private {
     use crate::descriptor::OpDescriptor;
     use crate::error::{Error, Result};
 
-    pub use crate::buffer::{BufferMemory, View};
+    pub use crate::buffer::View;
     pub use crate::declared::{
         Declared, DeclaredOp, Derivative, Reason, fits, has_all_attributes, is_context,
     };
     pub use crate::decode::Role;
     pub use crate::decode::{
         BufferCounts, Decoder, Footprint, Param, Proofs, Spec, ViewAt, attributes, begin, beside_proof,
-        common, finish, keeps, lasts, may_overlap, may_overlap_itself, memory, named, no_instance,
-        no_overlap, positional, read, renew, slot, take, view_of, zero,
+        common, expect_on, expect_stage_on, finish, keeps, lasts, may_overlap, may_overlap_itself, memory,
+        named, no_instance, no_overlap, positional, read, renew, slot, take, view_of, zero,
     };
     pub use crate::decode::{Extent, Residual, TensorIndex, Term};
     pub use crate::descriptor::{OpDeclarations, OpParts, concat, conflict, count, params};
@@ -358,7 +361,7 @@ pub mod __private {
     pub use crate::trampoline::{Entered, Entry, enter, operand_is, remember, with_residuals};
     pub use crate::zip::zip_two;
     pub use farcall_macros::{library, ops};
-    pub use farcall_sig::{signature, text};
+    pub use farcall_sig::{platform, signature, text};
 
     /// The crate that defines `f16` and `bf16`.
     #[cfg(feature = "half")]
@@ -403,7 +406,12 @@ pub mod __private {
         message = "`{Self}` is not a stage of a handler",
         label = "not a function with `#[stage({Stage})]`"
     )]
-    pub trait StageOf<Stage>: Entry {}
+    pub trait StageOf<Stage>: Entry {
+        /// Specifications of the function's parameters.
+        const SPECS: &'static [Spec];
+        /// Names of the function's parameters.
+        const NAMES: &'static [&'static str];
+    }
 
     /// Parameter of [`StageOf`].
     #[expect(non_camel_case_types, reason = "as the author writes it, for messages")]
@@ -422,8 +430,13 @@ pub mod __private {
     #[derive(Debug)]
     pub enum record {}
 
-    /// Returns an entry's function pointer, after checking its stage at compile time.
-    pub const fn entry<E: StageOf<S>, S>() -> crate::abi::HandlerFn {
+    /// Returns an entry's function pointer, after checking its stage and its parameters at compile time.
+    ///
+    /// # Panics
+    /// If a handler for this platform cannot have the parameters.
+    #[track_caller]
+    pub const fn entry<E: StageOf<S>, S>(platform: &str) -> crate::abi::HandlerFn {
+        expect_stage_on(platform, E::NAME, E::SPECS, E::NAMES);
         enter::<E>
     }
 

@@ -32,7 +32,7 @@ pub(crate) fn handler(options: TokenStream, item: TokenStream) -> Result<TokenSt
     parameters::complete(&mut function, &declaration, &options)?;
     let instances = Instances::new(&function, declaration.signature())?;
     let checks = declaration.check(&function, &instances, &options)?;
-    let memory = memory_checks(&function, &options);
+    let on_platform = platform_checks(&function, &options);
     let outline = derivative::outline(declaration.signature());
     let (name, target) = (&function.name, &options.name);
     let own = Op {
@@ -80,36 +80,21 @@ pub(crate) fn handler(options: TokenStream, item: TokenStream) -> Result<TokenSt
 
             #checks
 
-            #memory
+            #on_platform
         },
     ))
 }
 
-/// Returns assertions that all buffers lie in the memory of the handler's platform.
-fn memory_checks(function: &Function, options: &HandlerOptions) -> TokenStream {
+/// Returns assertions that a handler for the platform can have its parameters and those of its stages:
+/// buffers lie in the memory of the platform's devices.
+fn platform_checks(function: &Function, options: &HandlerOptions) -> TokenStream {
     let platform = options.platform();
-    let (memory, other) = if options.is_on_host() {
-        (
-            quote!(Host),
-            "the type is for buffers in a GPU's memory: use `Buffer` or `AnyBuffer`, or set the platform, \
-                        as in `platform = \"CUDA\"`"
-                .to_owned(),
-        )
-    } else {
-        (
-            quote!(Gpu),
-            format!(
-                "the type is for buffers in the host's memory, but the platform is {platform}: use \
-                               `GpuBuffer` or `AnyGpuBuffer`"
-            ),
-        )
-    };
-    let checks = function.params.iter().enumerate().map(|(i, param)| {
+    let own = function.params.iter().enumerate().map(|(i, param)| {
         quote_spanned! { param.ty.span()=>
-            const _: () = ::core::assert!(SPECS[#i].is_in(__ffi::__private::BufferMemory::#memory), #other);
+            const _: () = __ffi::__private::expect_on(#platform, &SPECS[#i]);
         }
     });
-    checks.collect()
+    own.chain([options.stage_entries()]).collect()
 }
 
 /// Contents of an `impl Op`.
@@ -292,7 +277,10 @@ pub(crate) fn stage(options: TokenStream, item: TokenStream) -> Result<TokenStre
         quote! {
             #implementation
 
-            impl __ffi::__private::StageOf<__ffi::__private::#marker> for #name {}
+            impl __ffi::__private::StageOf<__ffi::__private::#marker> for #name {
+                const SPECS: &'static [__ffi::__private::Spec] = &SPECS;
+                const NAMES: &'static [&'static str] = &NAMES;
+            }
         },
     ))
 }

@@ -1,7 +1,7 @@
 //! Options in parentheses after an attribute's name.
 
 use farcall_sig::platform;
-use proc_macro2::{Span, TokenStream, TokenTree};
+use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{quote, quote_spanned};
 use syn::meta::ParseNestedMeta;
 use syn::parse::{ParseStream, Parser};
@@ -101,23 +101,40 @@ impl HandlerOptions {
         if self.is_on_host() { "Buffer" } else { "GpuBuffer" }
     }
 
-    /// Returns the members of a `HandlerBundle` for the stages other than execute.
+    /// Returns the stages other than execute: name, name of the constant for the entry, function.
+    fn stages(&self) -> [(Ident, Ident, &Option<Path>); 4] {
+        let stage = |name, entry| (Ident::new(name, Span::call_site()), Ident::new(entry, Span::call_site()));
+        [
+            (stage("instantiate", "INSTANTIATE"), &self.instantiate),
+            (stage("prepare", "PREPARE"), &self.prepare),
+            (stage("initialize", "INITIALIZE"), &self.initialize),
+            (stage("record", "RECORD"), &self.record),
+        ]
+        .map(|((name, entry), function)| (name, entry, function))
+    }
+
+    /// Returns a constant for the entry of each stage other than execute. Evaluating it checks the function.
+    pub(crate) fn stage_entries(&self) -> TokenStream {
+        let platform = self.platform();
+        let constants = self.stages().into_iter().filter_map(|(stage, entry, function)| {
+            let path = function.as_ref()?;
+            Some(quote_spanned! { path.span()=>
+                #[allow(dead_code, reason = "an unused handler is reported itself")]
+                const #entry: __ffi::abi::HandlerFn =
+                    __ffi::__private::entry::<#path, __ffi::__private::#stage>(#platform);
+            })
+        });
+        constants.collect()
+    }
+
+    /// Returns the members of a `HandlerBundle` for the stages other than execute, from the constants of
+    /// [`stage_entries`](Self::stage_entries).
     pub(crate) fn bundle(&self) -> TokenStream {
-        let others = [
-            (quote!(instantiate), &self.instantiate),
-            (quote!(prepare), &self.prepare),
-            (quote!(initialize), &self.initialize),
-            (quote!(record), &self.record),
-        ];
-        let member = |(stage, function): (TokenStream, &Option<Path>)| match function {
-            Some(path) => quote_spanned! { path.span()=>
-                #stage: ::std::option::Option::Some(
-                    __ffi::__private::entry::<#path, __ffi::__private::#stage>()
-                ),
-            },
+        let member = |(stage, entry, function): (Ident, Ident, &Option<Path>)| match function {
+            Some(_) => quote! { #stage: ::std::option::Option::Some(#entry), },
             None => quote! { #stage: ::std::option::Option::None, },
         };
-        others.into_iter().map(member).collect()
+        self.stages().into_iter().map(member).collect()
     }
 
     /// Returns the traits that the handler guarantees to hosts.
@@ -130,8 +147,7 @@ impl HandlerOptions {
 
     /// Returns true if the handler has other stages, whose functions the host calls with the same attributes.
     pub(crate) fn has_stages(&self) -> bool {
-        let others = [&self.instantiate, &self.prepare, &self.initialize, &self.record];
-        others.into_iter().any(Option::is_some)
+        self.stages().into_iter().any(|(_, _, function)| function.is_some())
     }
 }
 

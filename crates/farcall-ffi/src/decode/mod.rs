@@ -61,7 +61,7 @@ pub use overlap::{Footprint, may_overlap, may_overlap_itself, no_overlap};
 pub use params::{RestOperands, RestResults};
 pub use proof::Proofs;
 pub use residuals::{Extent, Residual, TensorIndex, Term};
-pub use spec::{BufferCounts, Role, Spec, common, keeps, lasts, view_of};
+pub use spec::{BufferCounts, Role, Spec, common, expect_on, expect_stage_on, keeps, lasts, view_of};
 
 use spec::Side;
 

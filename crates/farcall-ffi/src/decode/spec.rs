@@ -1,5 +1,8 @@
 //! Compile-time descriptions of parameters, derived from their types.
 
+use farcall_sig::platform::{is_host, is_same};
+use farcall_sig::text::Text;
+
 use crate::abi;
 use crate::buffer::{ANY_RANK, BufferMemory, FromView};
 
@@ -65,6 +68,8 @@ pub struct Spec {
     pub attribute: &'static str,
     /// Memory of the buffers; `None` for other parameters.
     pub memory: Option<BufferMemory>,
+    /// Platform whose handlers can have the parameter; `None` for all platforms.
+    pub platform: Option<&'static str>,
     /// True if the argument may be kept after the handler has returned.
     pub keeps: bool,
     /// True if the decoded value stays valid for later calls, as long as the frame does not change.
@@ -75,6 +80,11 @@ impl Spec {
     /// Description of a parameter that is made from the call's context.
     pub const CONTEXT: Spec = Spec { lasts: true, ..Spec::of(Role::Context) };
 
+    /// Description of a parameter that is made from the call's context, for handlers of one platform.
+    pub const fn context_on(platform: &'static str) -> Spec {
+        Spec { platform: Some(platform), ..Spec::CONTEXT }
+    }
+
     pub(super) const fn of(role: Role) -> Spec {
         Spec {
             role,
@@ -83,6 +93,7 @@ impl Spec {
             rank: ANY_RANK,
             attribute: "",
             memory: None,
+            platform: None,
             keeps: false,
             lasts: false,
         }
@@ -96,11 +107,31 @@ impl Spec {
         Spec { dtype, rank: B::RANK, memory: Some(B::MEMORY), lasts: true, ..Spec::of(role) }
     }
 
-    /// Returns true if the parameter's buffers, if it has any, lie in this memory.
-    pub const fn is_in(&self, memory: BufferMemory) -> bool {
-        match self.memory {
-            Some(own) => own as u8 == memory as u8,
-            None => true,
+    /// Returns the reason why a handler for this platform cannot have the parameter: its buffers lie in other
+    /// memory, or its type belongs to another platform.
+    const fn misplaced(&self, platform: &str) -> Option<Text> {
+        let mut why = Text::new();
+        if let Some(own) = self.platform
+            && !is_same(own, platform)
+        {
+            why.add("the type is for handlers of the platform ").add(own).add(", but the platform is ");
+            why.add(platform).add(": set the platform, as in `platform = \"").add(own).add("\"`");
+            return Some(why);
+        }
+        match (self.memory, is_host(platform)) {
+            (Some(BufferMemory::Gpu), true) => {
+                why.add(
+                    "the type is for buffers in a GPU's memory: use `Buffer` or `AnyBuffer`, or set the ",
+                );
+                why.add("platform, as in `platform = \"CUDA\"`");
+                Some(why)
+            }
+            (Some(BufferMemory::Host), false) => {
+                why.add("the type is for buffers in the host's memory, but the platform is ").add(platform);
+                why.add(": use `GpuBuffer` or `AnyGpuBuffer`");
+                Some(why)
+            }
+            _ => None,
         }
     }
 
@@ -125,6 +156,35 @@ impl Spec {
     /// Returns true if the parameter's memory may be more than one buffer.
     pub(super) const fn has_many(&self) -> bool {
         matches!(self.role, Role::InOut | Role::RestOperands | Role::RestResults)
+    }
+}
+
+/// Checks that a handler for this platform can have a parameter.
+///
+/// # Panics
+/// If it cannot, with the reason.
+#[track_caller]
+pub const fn expect_on(platform: &str, spec: &Spec) {
+    if let Some(why) = spec.misplaced(platform) {
+        panic!("{}", why.as_str());
+    }
+}
+
+/// Checks that a handler for this platform can have all parameters of the stage function `stage`.
+///
+/// # Panics
+/// If it cannot, with the name of the first such parameter and the reason.
+#[track_caller]
+pub const fn expect_stage_on(platform: &str, stage: &str, specs: &[Spec], names: &[&str]) {
+    let mut i = 0;
+    while i < specs.len() {
+        if let Some(why) = specs[i].misplaced(platform) {
+            let mut message = Text::new();
+            message.add("the parameter ").quote(names[i]).add(" of the stage function ").quote(stage);
+            message.add(": ").add(why.as_str());
+            panic!("{}", message.as_str());
+        }
+        i += 1;
     }
 }
 
@@ -224,5 +284,47 @@ pub const fn view_of<const N: usize>(specs: &[Spec; N], i: usize) -> (Role, usiz
     match specs[i].role {
         Role::Operand => (Role::Operand, before),
         role => (role, BufferCounts::of(specs).operands + before),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Buffer, GpuBuffer};
+
+    fn check(spec: Spec, platform: &str, expected: &str) {
+        let why = spec.misplaced(platform);
+        assert_eq!(why.as_ref().map_or("", Text::as_str), expected);
+    }
+
+    #[test]
+    fn parameters_belong_to_platforms() {
+        let stream = Spec::context_on("CUDA");
+        check(stream, "cuda", "");
+        check(
+            stream,
+            "ROCM",
+            "the type is for handlers of the platform CUDA, but the platform is ROCM: set the platform, as in \
+             `platform = \"CUDA\"`",
+        );
+        let (host, gpu) =
+            (Spec::buffer::<Buffer<f32>>(Role::Operand), Spec::buffer::<GpuBuffer<f32>>(Role::Result));
+        check(host, "cpu", "");
+        check(gpu, "ROCM", "");
+        check(Spec::CONTEXT, "ROCM", "");
+        let other = "the type is for buffers in the host's memory, but the platform is gpu: use `GpuBuffer` or `AnyGpuBuffer`";
+        check(host, "gpu", other);
+        let other = "the type is for buffers in a GPU's memory: use `Buffer` or `AnyBuffer`, or set the platform, as in \
+                     `platform = \"CUDA\"`";
+        check(gpu, "Host", other);
+    }
+
+    #[test]
+    #[should_panic(
+        expected = "the parameter `x` of the stage function `load`: the type is for buffers in the host's memory"
+    )]
+    fn parameters_of_stages_belong_to_platforms() {
+        let specs = [Spec::CONTEXT, Spec::buffer::<Buffer<f32>>(Role::Operand)];
+        expect_stage_on("CUDA", "load", &specs, &["host", "x"]);
     }
 }

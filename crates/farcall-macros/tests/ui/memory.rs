@@ -35,4 +35,34 @@ fn twice_cuda(x: &GpuBuffer<f32>, y: &mut GpuBuffer<f32>) -> Result<()> {
 
 farcall_ffi::library!("ops", [twice, twice_cuda]);
 
+#[stage(initialize)]
+pub fn start_on_host(x: &Buffer<f32>) -> Result<()> {
+    Ok(())
+}
+
+#[handler(name = "started", platform = "CUDA", initialize = start_on_host)]
+pub fn started(x: &GpuBuffer<f32>) -> Result<()> {
+    Ok(())
+}
+
+#[stage(record)]
+pub fn record_on_host(x: &GpuBuffer<f32>, rest: &RestOperands) -> Result<()> {
+    Ok(())
+}
+
+#[handler(name = "recorded", platform = "cuda", record = record_on_host)]
+pub fn recorded(x: &GpuBuffer<f32>) -> Result<()> {
+    Ok(())
+}
+
+#[stage(prepare)]
+pub fn prepare_on_gpu(x: &GpuBuffer<f32>) -> Result<()> {
+    Ok(())
+}
+
+#[handler(name = "prepared", platform = "cpu", prepare = prepare_on_gpu)]
+pub fn prepared(x: &Buffer<f32>) -> Result<()> {
+    Ok(())
+}
+
 fn main() {}
