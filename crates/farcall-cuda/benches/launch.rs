@@ -51,7 +51,8 @@ fn main() {
     let mut times: [Vec<f64>; 3] = Default::default();
     let call = Call::to::<scale>().gpu_operand::<f32>(0x1000, &[2, 3, 4]).attr("by", 2.5f32);
     let call = call.gpu_result::<f32>(0x2000, &[2, 3, 4]);
-    let call = call.on_stream(std::ptr::without_provenance_mut(0x5000), 0);
+    // SAFETY: the stand-in accesses neither the stream nor memory of a device.
+    let call = unsafe { call.on_stream(std::ptr::without_provenance_mut(0x5000), 0) };
     let measure = |frame: &mut CallFrame| {
         // SAFETY: the stand-in and launch.cc declare these types.
         unsafe {

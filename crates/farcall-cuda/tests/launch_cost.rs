@@ -53,7 +53,8 @@ fn a_launch_allocates_nothing_and_calls_the_driver_once() {
         }
     };
     let call = Call::to::<scale>().gpu_operand::<f32>(0x1000, &[24]).gpu_result::<f32>(0x2000, &[24]);
-    let call = call.attr("by", 2.5f32).on_stream(std::ptr::without_provenance_mut(0x5000), 0);
+    // SAFETY: the stand-in accesses neither the stream nor memory of a device.
+    let call = unsafe { call.attr("by", 2.5f32).on_stream(std::ptr::without_provenance_mut(0x5000), 0) };
     let repeat = |frame: &mut CallFrame| {
         // The first call of a frame makes the proof that its parameters fit.
         for is_first in [true, false, false] {

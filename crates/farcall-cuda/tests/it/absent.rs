@@ -7,7 +7,7 @@ use farcall_ffi::testing::Call;
 use farcall_testing::process::alone;
 
 use crate::errors::check;
-use crate::standin::{STREAM, Standin};
+use crate::standin::{OnStandin, STREAM, Standin};
 
 #[handler(name = "nothing", platform = "CUDA")]
 fn nothing(stream: &CudaStream) -> Result<()> {
@@ -31,7 +31,7 @@ fn a_missing_driver_is_an_error_with_the_names_of_its_files() {
             ],
         );
         check(
-            Call::to::<nothing>().on_stream(STREAM, 3).run(),
+            Call::to::<nothing>().on_standin(3).run(),
             expect![[r#"
                 NOT_FOUND: nothing: stream: the CUDA driver is not installed: looked for libcuda.so.1, libcuda.so: libcuda.so.1: cannot open shared object file: No such file or directory"#]],
         );
@@ -50,7 +50,7 @@ fn the_version_is_that_of_the_driver() {
     alone("absent::the_version_is_that_of_the_driver", || {
         let Some(standin) = Standin::open() else { return };
         assert_eq!(driver_version(), Ok((13, 0)));
-        Call::to::<nothing>().on_stream(STREAM, 3).run().unwrap();
+        Call::to::<nothing>().on_standin(3).run().unwrap();
         assert_eq!(standin.log(), "");
     });
 }

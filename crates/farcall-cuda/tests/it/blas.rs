@@ -9,7 +9,7 @@ use farcall_ffi::testing::Call;
 use farcall_testing::process::alone;
 
 use crate::errors::check;
-use crate::standin::{STREAM, Standin};
+use crate::standin::{OnStandin, STREAM, Standin};
 
 #[stage(instantiate)]
 fn site() -> Result<PerDevice<Blas>> {
@@ -62,7 +62,7 @@ fn product<T: Element>(
 ) -> Result<()> {
     let [a, b, c] = shapes;
     let call = Call::to::<gemm>().at(site).gpu_operand::<T>(0x1000, a).gpu_operand::<T>(0x2000, b);
-    call.attr("transposed", transposed).gpu_result::<T>(0x3000, c).on_stream(STREAM, 0).run()
+    call.attr("transposed", transposed).gpu_result::<T>(0x3000, c).on_standin(0).run()
 }
 
 #[test]

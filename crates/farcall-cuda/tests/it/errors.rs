@@ -8,7 +8,7 @@ use farcall_ffi::prelude::*;
 use farcall_ffi::testing::Call;
 use farcall_testing::process::alone;
 
-use crate::standin::{STREAM, Standin};
+use crate::standin::{OnStandin, Standin};
 
 /// Compares the outcome with the expected value, or with the error's code and message.
 #[track_caller]
@@ -30,7 +30,7 @@ fn an_error_has_the_function_the_name_and_the_text() {
         let Some(standin) = Standin::open() else { return };
         let failing = |status| {
             standin.fail("cuMemsetD8Async", status);
-            Call::to::<clear>().gpu_result::<f32>(0x1000, &[4]).on_stream(STREAM, 0).run()
+            Call::to::<clear>().gpu_result::<f32>(0x1000, &[4]).on_standin(0).run()
         };
         check(
             failing(1),

@@ -15,7 +15,7 @@ use farcall_ffi::testing::Call;
 use farcall_testing::process::alone;
 
 use crate::errors::check;
-use crate::standin::{STREAM, Standin};
+use crate::standin::{OnStandin, Standin};
 
 const PTX: &str = ".visible .entry scale(.param .u64 x, .param .u64 y, .param .f32 by) { ret; }";
 
@@ -227,7 +227,7 @@ impl Recorded {
         let first = Extension { next: &record.extension_base, ..header(size_of::<Extension>(), 7, 0) };
         // Updates have other addresses.
         let address = 0x1000 * (1 + action as usize);
-        let call = Call::to::<H>().gpu_operand::<f32>(address, &[len]).on_stream(STREAM, 0);
+        let call = Call::to::<H>().gpu_operand::<f32>(address, &[len]).on_standin(0);
         // SAFETY: the extensions are valid until the call is over.
         let outcome = unsafe { call.gpu_result::<f32>(address + 0x100, &[len]).extensions(&first) }.run();
         self.commands.truncate(num_commands as usize);
@@ -305,7 +305,7 @@ fn hosts_without_the_extensions() {
         let Some(_standin) = Standin::open() else { return };
         let call = |minor| {
             let call = Call::to::<recorded>().host_version(minor).gpu_operand::<f32>(0x1000, &[6]);
-            call.gpu_result::<f32>(0x1100, &[6]).on_stream(STREAM, 0).run()
+            call.gpu_result::<f32>(0x1100, &[6]).on_standin(0).run()
         };
         check(call(5), expect!["UNKNOWN: recorded: nothing records"]);
         check(call(4), expect!["UNKNOWN: recorded: nothing records"]);
@@ -411,7 +411,7 @@ fn a_handler_uses_the_communicator_of_the_host() {
             request_window: Some(request_window),
             get_window: Some(get_window),
         };
-        let call = Call::to::<all_reduce>().attr("replicas", vec![0i64, 2]).on_stream(STREAM, 0);
+        let call = Call::to::<all_reduce>().attr("replicas", vec![0i64, 2]).on_standin(0);
         let call = call.gpu_operand::<f32>(0x1000, &[6]).gpu_result::<f32>(0x2000, &[6]);
         // SAFETY: the extension is valid until the call is over.
         check(unsafe { call.extensions(&collectives.extension_base) }.run(), expect!["()"]);

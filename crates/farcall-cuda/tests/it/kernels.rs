@@ -8,7 +8,7 @@ use farcall_ffi::testing::Call;
 use farcall_testing::process::alone;
 
 use crate::errors::check;
-use crate::standin::{STREAM, Standin};
+use crate::standin::{OnStandin, STREAM, Standin};
 
 /// The parts of PTX that the stand-in reads: the parameters of each entry.
 const PTX: &str = "
@@ -57,7 +57,7 @@ fn a_launch_passes_the_arguments_of_its_prototype() {
         let Some(standin) = Standin::open() else { return };
         let call = |rows: usize, threads: u32| {
             let call = Call::to::<scale>().gpu_operand::<f32>(0x1000, &[rows, 3]).attr("threads", threads);
-            call.gpu_result::<f32>(0x2000, &[rows, 3]).on_stream(STREAM, 0).run()
+            call.gpu_result::<f32>(0x2000, &[rows, 3]).on_standin(0).run()
         };
         check(call(2, 128), expect!["()"]);
         expect![[r#"
@@ -241,7 +241,7 @@ fn kernels_that_are_loaded_can_be_recorded() {
         let Some(standin) = Standin::open() else { return };
         let call = || {
             let call = Call::to::<scale>().gpu_operand::<f32>(0x1000, &[1, 3]).attr("threads", 32u32);
-            call.gpu_result::<f32>(0x2000, &[1, 3]).on_stream(STREAM, 0).run()
+            call.gpu_result::<f32>(0x2000, &[1, 3]).on_standin(0).run()
         };
         standin.capture(1);
         check(

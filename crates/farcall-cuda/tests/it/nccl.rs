@@ -9,7 +9,7 @@ use farcall_ffi::testing::Call;
 use farcall_testing::process::alone;
 
 use crate::errors::check;
-use crate::standin::{STREAM, Standin};
+use crate::standin::{OnStandin, STREAM, Standin};
 
 static GROUP: PerDevice<Communicator<'static>> = PerDevice::new();
 
@@ -51,7 +51,7 @@ fn collectives_are_enqueued_on_the_stream() {
             let call = Call::to::<exchange>().attr("ranks", ranks);
             let call = call.gpu_operand::<f32>(0x1000, &[6]).gpu_operand::<bf16>(0x2000, &[4]);
             let call = call.gpu_result::<f32>(0x3000, &[sum]).gpu_result::<bf16>(0x4000, &[all]);
-            call.on_stream(STREAM, device).run()
+            call.on_standin(device).run()
         };
         check(call(1, 0, 6, 4), expect!["()"]);
         expect![[r#"

@@ -10,7 +10,7 @@ use farcall_ffi::testing::Call;
 use farcall_testing::process::alone;
 
 use crate::errors::check;
-use crate::standin::{STREAM, Standin};
+use crate::standin::{OnStandin, STREAM, Standin};
 
 static MADE: AtomicUsize = AtomicUsize::new(0);
 
@@ -40,7 +40,7 @@ fn a_value_is_made_once_for_each_device() {
     alone("per_device::a_value_is_made_once_for_each_device", || {
         let Some(_standin) = Standin::open() else { return };
         let site = Call::to::<tuned>().instantiate().unwrap();
-        let on = |device| Call::to::<tuned>().at(&site).on_stream(STREAM, device).run();
+        let on = |device| Call::to::<tuned>().at(&site).on_standin(device).run();
         check(on(0), expect!["UNKNOWN: tuned: value 0"]);
         check(on(1), expect!["UNKNOWN: tuned: value 1"]);
         check(on(0), expect!["UNKNOWN: tuned: value 0"]);

@@ -3,11 +3,25 @@
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::path::{Path, PathBuf};
 
+use farcall_ffi::testing::Call;
 use farcall_testing::library::{plain_cc, scratch_folder};
 use libloading::Library;
 
 /// Address of the stream in tests, as stand-ins print it.
 pub(crate) const STREAM: *mut c_void = std::ptr::without_provenance_mut(0x5000);
+
+/// Calls of handlers on [`STREAM`].
+pub(crate) trait OnStandin {
+    /// Makes the call on this device of the stand-in for the driver.
+    fn on_standin(self, device_ordinal: i32) -> Self;
+}
+
+impl OnStandin for Call<'_> {
+    fn on_standin(self, device_ordinal: i32) -> Self {
+        // SAFETY: the stand-ins access neither streams nor memory of devices.
+        unsafe { self.on_stream(STREAM, device_ordinal) }
+    }
+}
 
 /// The stand-in for the driver, in the driver's place.
 pub(crate) struct Standin {

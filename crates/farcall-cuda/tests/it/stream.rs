@@ -8,7 +8,7 @@ use farcall_ffi::testing::Call;
 use farcall_testing::process::alone;
 
 use crate::errors::check;
-use crate::standin::{STREAM, Standin};
+use crate::standin::{OnStandin, Standin};
 
 #[handler(name = "copy", platform = "CUDA")]
 fn copy(x: &GpuBuffer<f32>, y: &mut GpuBuffer<f32>, z: &mut AnyGpuBuffer, stream: &CudaStream) -> Result<()> {
@@ -22,7 +22,7 @@ fn work_is_enqueued_in_order() {
         let Some(standin) = Standin::open() else { return };
         let call = |x: &[usize], y: &[usize], z: &[usize]| {
             let call = Call::to::<copy>().gpu_operand::<f32>(0x1000, x).gpu_result::<f32>(0x2000, y);
-            call.gpu_result::<i16>(0x3000, z).on_stream(STREAM, 0).run()
+            call.gpu_result::<i16>(0x3000, z).on_standin(0).run()
         };
         check(call(&[2, 3], &[2, 3], &[5]), expect!["()"]);
         expect![[r#"
@@ -53,7 +53,7 @@ fn arrays_are_buffers_scratch_and_in_place_operands() {
     alone("stream::arrays_are_buffers_scratch_and_in_place_operands", || {
         let Some(standin) = Standin::open() else { return };
         let call = Call::to::<in_place>().gpu_operand::<f64>(0x1000, &[4]).gpu_operand::<f64>(0x2000, &[4]);
-        call.gpu_result::<f64>(0x1000, &[4]).on_stream(STREAM, 0).run().unwrap();
+        call.gpu_result::<f64>(0x1000, &[4]).on_standin(0).run().unwrap();
         let log = standin.log();
         let lines: Vec<_> = log.lines().collect();
         let [first, second] = lines[..] else { panic!("{log}") };
@@ -79,7 +79,7 @@ fn a_stream_says_whether_it_is_recorded() {
         let Some(standin) = Standin::open() else { return };
         let call = |status| {
             standin.capture(status);
-            Call::to::<recorded>().on_stream(STREAM, 0).run()
+            Call::to::<recorded>().on_standin(0).run()
         };
         check(call(0), expect!["UNKNOWN: recorded: false"]);
         check(call(1), expect!["UNKNOWN: recorded: true"]);

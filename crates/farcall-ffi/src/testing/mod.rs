@@ -163,8 +163,15 @@ impl<'a> Call<'a> {
 
     /// Makes the call on a device of its platform. The initialize and execute stages have this stream, such as
     /// a `CUstream`; as in XLA, the other stages have none.
+    ///
+    /// # Safety
+    /// The handler and its stages may enqueue work on the stream that accesses all buffers of the call, and
+    /// scratch memory of its allocator. So the stream is one of the handler's platform and of this device, and
+    /// is valid until the call is over. The buffers and the scratch memory are memory that the device may
+    /// access until the work has ended. None of this is needed if the handler passes the stream to nothing but
+    /// a stand-in that does not use it.
     #[must_use]
-    pub fn on_stream(mut self, stream: *mut c_void, device_ordinal: i32) -> Self {
+    pub unsafe fn on_stream(mut self, stream: *mut c_void, device_ordinal: i32) -> Self {
         self.device = host::Device { ordinal: device_ordinal, stream: Some(stream) };
         self
     }

@@ -82,8 +82,9 @@ fn scratch_memory_is_the_hosts() {
     }
     check(Call::to::<scratch>().result(&mut [0.0f32; 4], &[4]).run(), expect!["ok"]);
     // XLA refuses larger alignments.
-    let on_gpu = Call::to::<scratch>().gpu_result::<f32>(0x1000, &[4]).on_stream(std::ptr::null_mut(), 0);
-    check(on_gpu.run(), expect!["ok"]);
+    let on_gpu = Call::to::<scratch>().gpu_result::<f32>(0x1000, &[4]);
+    // SAFETY: the handler enqueues nothing.
+    check(unsafe { on_gpu.on_stream(std::ptr::null_mut(), 0) }.run(), expect!["ok"]);
 }
 
 /// Returns the services of a GPU as an error.
@@ -115,7 +116,8 @@ fn calls_have_streams_devices_and_extensions() {
     let stream = std::ptr::without_provenance_mut(0x5000);
     let call = || Call::to::<executed>().gpu_operand::<f64>(0x1000, &[4]);
     check(
-        call().on_stream(stream, 3).run(),
+        // SAFETY: the handler enqueues nothing.
+        unsafe { call().on_stream(stream, 3) }.run(),
         expect!["CANCELLED: services: device 3, stream Ok(0x5000), extension None"],
     );
     check(
@@ -125,7 +127,8 @@ fn calls_have_streams_devices_and_extensions() {
         ],
     );
     check(
-        Call::to::<prepared>().on_stream(stream, 3).run(),
+        // SAFETY: the stage enqueues nothing.
+        unsafe { Call::to::<prepared>().on_stream(stream, 3) }.run(),
         expect![
             "CANCELLED: prepare_services: device 3, stream Err(UNIMPLEMENTED: the call has no stream), extension None"
         ],
@@ -137,7 +140,7 @@ fn calls_have_streams_devices_and_extensions() {
     };
     let second = header(7, Extension::STRUCT_SIZE, std::ptr::null());
     let first = header(6, Extension::STRUCT_SIZE, &second);
-    // SAFETY: the extensions are valid until the call is over.
+    // SAFETY: the extensions are valid until the call is over, and the handler enqueues nothing.
     let with = |first: &Extension| unsafe { call().on_stream(stream, 3).extensions(first) };
     check(with(&first).run(), expect!["CANCELLED: services: device 3, stream Ok(0x5000), extension Some(2)"]);
     // Hosts before 0.5 have no extensions.

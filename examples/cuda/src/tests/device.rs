@@ -35,9 +35,11 @@ fn open(file: &str) {
     std::mem::forget(library.expect("cargo builds the emulators with this test"));
 }
 
-/// Makes a call on the default stream of the first device.
+/// Makes a call on the default stream of the first device. Its buffers are [`Array`]s.
 pub(crate) fn on_device(call: Call<'_>) -> farcall_ffi::Result<()> {
-    let outcome = call.on_stream(std::ptr::null_mut(), 0).scratch_from(&Scratch).run();
+    // SAFETY: the null stream is the default stream of the current context. Buffers and scratch memory lie in
+    // memory of the device, which is freed after `synchronize`.
+    let outcome = unsafe { call.on_stream(std::ptr::null_mut(), 0) }.scratch_from(&Scratch).run();
     result::ctx::synchronize().expect("no kernel has failed");
     outcome
 }
