@@ -7,15 +7,15 @@ use farcall_ffi::prelude::*;
 kernels! {
     /// Kernels of `gpu_probe.ptx`.
     struct ProbeKernels = include_bytes!("gpu_probe.ptx");
-    fn scale(x: *const f32, y: *mut f32, by: f32, n: u32);
-    fn write_past_end(y: *mut f32, n: u32);
-    fn race_in_shared_memory(y: *mut u32);
+    unsafe fn scale(x: *const f32, y: *mut f32, by: f32, n: u32);
+    unsafe fn write_past_end(y: *mut f32, n: u32);
+    unsafe fn race_in_shared_memory(y: *mut u32);
 }
 
 kernels! {
     /// A module that the driver refuses.
     struct Malformed = b".version 7.0\n.target sm_80\n.address_size 64\nno_such_directive\n\0";
-    fn nothing();
+    unsafe fn nothing();
 }
 
 static KERNELS: PerDevice<ProbeKernels> = PerDevice::new();
@@ -46,16 +46,20 @@ fn scale(x: &Buffer<f32>, y: &mut Buffer<f32>, by: f32) -> Result<()> {
 #[handler(name = "probe_scale", platform = "CUDA", initialize = load, traits(command_buffer_compatible))]
 #[signature((x: f32[*], by: f32) -> (y: f32[*]))]
 fn scale_on_gpu(x: &GpuBuffer<f32>, y: &mut GpuBuffer<f32>, by: f32, stream: &CudaStream) -> Result<()> {
+    ensure!(x.dims() == y.dims(), "x is {x:?}, but y is {y:?}");
     let n = u32::try_from(x.len())?;
-    launch!(KERNELS.get(stream)?.scale, stream, grid: n.div_ceil(256), block: 256, (x, y, by, n))
+    // SAFETY: x and y have n elements.
+    unsafe { launch!(KERNELS.get(stream)?.scale, stream, grid: n.div_ceil(256), block: 256, (x, y, by, n)) }
 }
 
 /// Launches with more threads in a block than any device has, which is an error of the driver.
 #[handler(name = "probe_bad_launch", platform = "CUDA", initialize = load)]
 #[signature((x: f32[*]) -> (y: f32[*]))]
 fn bad_launch(x: &GpuBuffer<f32>, y: &mut GpuBuffer<f32>, stream: &CudaStream) -> Result<()> {
+    ensure!(x.dims() == y.dims(), "x is {x:?}, but y is {y:?}");
     let n = u32::try_from(x.len())?;
-    launch!(KERNELS.get(stream)?.scale, stream, grid: 1, block: 4096, (x, y, 1.0, n))
+    // SAFETY: x and y have n elements.
+    unsafe { launch!(KERNELS.get(stream)?.scale, stream, grid: 1, block: 4096, (x, y, 1.0, n)) }
 }
 
 /// Loads a module that the driver refuses.
@@ -63,7 +67,8 @@ fn bad_launch(x: &GpuBuffer<f32>, y: &mut GpuBuffer<f32>, stream: &CudaStream) -
 #[signature((x: f32[*]) -> (y: f32[*]))]
 fn bad_module(x: &GpuBuffer<f32>, y: &mut GpuBuffer<f32>, stream: &CudaStream) -> Result<()> {
     ensure!(x.dims() == y.dims(), "x is {x:?}, but y is {y:?}");
-    launch!(MALFORMED.get(stream)?.nothing, stream, grid: 1, block: 1, ())
+    // SAFETY: the kernel has no parameters, and the module does not load.
+    unsafe { launch!(MALFORMED.get(stream)?.nothing, stream, grid: 1, block: 1, ()) }
 }
 
 /// Writes 32 elements past the end of `y`: a mistake that `compute-sanitizer --tool memcheck` must find.
@@ -71,7 +76,8 @@ fn bad_module(x: &GpuBuffer<f32>, y: &mut GpuBuffer<f32>, stream: &CudaStream) -
 #[signature((x: f32[n]) -> (y: f32[n]))]
 fn write_past_end(x: &GpuBuffer<f32, 1>, y: &mut GpuBuffer<f32, 1>, stream: &CudaStream) -> Result<()> {
     let n = u32::try_from(x.len())?;
-    launch!(KERNELS.get(stream)?.write_past_end, stream, grid: 1, block: 32, (y, n))
+    // SAFETY: none. The kernel writes past the end, under a sanitizer that reports it.
+    unsafe { launch!(KERNELS.get(stream)?.write_past_end, stream, grid: 1, block: 32, (y, n)) }
 }
 
 /// Reads shared memory that other threads write at the same time: a mistake that `compute-sanitizer --tool
@@ -80,7 +86,8 @@ fn write_past_end(x: &GpuBuffer<f32, 1>, y: &mut GpuBuffer<f32, 1>, stream: &Cud
 #[signature((x: u32[64]) -> (y: u32[64]))]
 fn race(x: &GpuBuffer<u32, 1>, y: &mut GpuBuffer<u32, 1>, stream: &CudaStream) -> Result<()> {
     ensure!(x.len() == 64 && y.len() == 64, "x is {x:?} and y is {y:?}, but both need 64 elements");
-    launch!(KERNELS.get(stream)?.race_in_shared_memory, stream, grid: 1, block: 64, (y))
+    // SAFETY: y has an element for each thread. The race is in shared memory, so any number can be read.
+    unsafe { launch!(KERNELS.get(stream)?.race_in_shared_memory, stream, grid: 1, block: 64, (y)) }
 }
 
 farcall_ffi::library!("gpu_probe", [scale, scale_on_gpu, bad_launch, bad_module, write_past_end, race]);

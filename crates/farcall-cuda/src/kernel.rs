@@ -26,9 +26,9 @@ use crate::stream::CudaStream;
 ///     /// Kernels of `rms_norm.cu`.
 ///     pub struct RmsNormKernels = PTX;
 ///     /// Divides each row by its root mean square.
-///     fn rms_norm(x: *const f32, y: *mut f32, rows: u32, columns: u32, eps: f32);
+///     unsafe fn rms_norm(x: *const f32, y: *mut f32, rows: u32, columns: u32, eps: f32);
 ///     /// A kernel with another name in the module: here, an instance of a C++ template.
-///     fn scale_f64(x: *mut f64, by: f64) = "_Z5scaleIdEvPT_S0_";
+///     unsafe fn scale_f64(x: *mut f64, by: f64) = "_Z5scaleIdEvPT_S0_";
 /// }
 /// ```
 ///
@@ -38,9 +38,12 @@ use crate::stream::CudaStream;
 /// stage, once for each device ([`PerDevice`](crate::PerDevice)). [`launch!`](crate::launch) launches a
 /// kernel.
 ///
-/// **A prototype is a promise**, like a declaration in `unsafe extern "C"`: the kernel has these parameters,
-/// writes only through pointers `*mut`, and stays within the arrays that its launches pass. When the module
-/// is loaded, a driver for CUDA 12.4 or later compares the number and the sizes of the parameters.
+/// # Safety
+/// Each `unsafe fn` is a promise, like a function in an `unsafe extern "C"` block: the kernel has these
+/// parameters, with the layouts of these types, and writes only through pointers `*mut`. When the module is
+/// loaded, a driver for CUDA 12.4 or later compares the number and the sizes of the parameters. Nothing checks
+/// the rest. Each launch promises that the kernel stays within its arrays:
+/// [`launch!`](crate::launch).
 ///
 /// A parameter is a pointer, a number, or another type with [`KernelParameter`].
 ///
@@ -62,7 +65,7 @@ macro_rules! kernels {
         $vis:vis struct $name:ident = $image:expr;
         $(
             $(#[$kernel_meta:meta])*
-            fn $kernel:ident($($parameter:ident: $ty:ty),* $(,)?) $(= $symbol:literal)?;
+            unsafe fn $kernel:ident($($parameter:ident: $ty:ty),* $(,)?) $(= $symbol:literal)?;
         )*
     ) => {
         $(#[$meta])*
@@ -87,7 +90,7 @@ macro_rules! kernels {
                 let module = $crate::KernelModule::load(stream, ::std::stringify!($name), $image)?;
                 ::std::result::Result::Ok(Self {
                     $(
-                        // SAFETY: the author of the declaration promises the prototype.
+                        // SAFETY: the `unsafe fn` of the declaration promises the prototype.
                         $kernel: unsafe {
                             module.kernel($crate::__kernel_symbol!($kernel $($symbol)?))?
                         },
@@ -120,7 +123,7 @@ macro_rules! __kernel_symbol {
 /// # use farcall_cuda::{CudaStream, launch};
 /// # farcall_cuda::kernels! {
 /// #     struct Kernels = b"";
-/// #     fn rms_norm(x: *const f32, y: *mut f32, rows: u32, columns: u32, eps: f32);
+/// #     unsafe fn rms_norm(x: *const f32, y: *mut f32, rows: u32, columns: u32, eps: f32);
 /// # }
 /// fn enqueue(
 ///     kernels: &Kernels,
@@ -128,10 +131,15 @@ macro_rules! __kernel_symbol {
 ///     x: &GpuBuffer<f32, 2>,
 ///     y: &mut GpuBuffer<f32, 2>,
 /// ) -> Result<()> {
+///     ensure!(x.dims() == y.dims(), "x is {x:?}, but y is {y:?}");
 ///     let [rows, columns] = x.shape();
+///     let (rows, columns) = (u32::try_from(rows)?, u32::try_from(columns)?);
 ///     let bytes = 32 * size_of::<f32>();
-///     launch!(kernels.rms_norm, stream, grid: (rows, 1, 1), block: (256, 1, 1), shared: bytes,
-///         (x, y, rows as u32, columns as u32, 1e-6))
+///     // SAFETY: x and y have `rows` rows of `columns` elements.
+///     unsafe {
+///         launch!(kernels.rms_norm, stream, grid: (rows, 1, 1), block: (256, 1, 1), shared: bytes,
+///             (x, y, rows, columns, 1e-6))
+///     }
 /// }
 /// ```
 ///
@@ -150,32 +158,44 @@ macro_rules! __kernel_symbol {
 /// The macro does not consume a `&mut` argument, so several launches may use it. In the expression, an error
 /// carries the kernel's name and the launch's dimensions.
 ///
-/// A wrong argument does not compile:
+/// # Safety
+/// A launch runs code that Rust does not check, so it needs an `unsafe` block. The caller guarantees:
+///
+/// - The kernel has its prototype, as [`kernels!`](crate::kernels) says.
+/// - With these dimensions and arguments, the kernel only accesses elements of the arrays that it is passed.
+///   `launch!` checks neither sizes nor raw pointers, and XLA does not check shapes: the handler compares the
+///   dimensions of its buffers first.
+/// - An array that the kernel writes overlaps no other argument, unless the kernel allows it.
+/// - The arrays and the module exist until the kernel has ended. This holds for buffers, for scratch memory
+///   unless the launch is recorded into a CUDA graph, and for a module in a static
+///   [`PerDevice`](crate::PerDevice).
+///
+/// # Mistakes that do not compile
 ///
 /// ```compile_fail,E0271
 /// # use farcall_ffi::{GpuBuffer, Result};
 /// # use farcall_cuda::{CudaStream, launch};
-/// # farcall_cuda::kernels! { struct Kernels = b""; fn scale(x: *mut f32, by: f32); }
+/// # farcall_cuda::kernels! { struct Kernels = b""; unsafe fn scale(x: *mut f32, by: f32); }
 /// fn wrong_type(kernels: &Kernels, stream: &CudaStream, x: &mut GpuBuffer<f64>) -> Result<()> {
-///     launch!(kernels.scale, stream, grid: 1, block: 1, (x, 2.0))
+///     unsafe { launch!(kernels.scale, stream, grid: 1, block: 1, (x, 2.0)) }
 /// }
 /// ```
 ///
 /// ```compile_fail,E0277
 /// # use farcall_ffi::{GpuBuffer, Result};
 /// # use farcall_cuda::{CudaStream, launch};
-/// # farcall_cuda::kernels! { struct Kernels = b""; fn scale(x: *mut f32, by: f32); }
+/// # farcall_cuda::kernels! { struct Kernels = b""; unsafe fn scale(x: *mut f32, by: f32); }
 /// fn only_read(kernels: &Kernels, stream: &CudaStream, x: &GpuBuffer<f32>) -> Result<()> {
-///     launch!(kernels.scale, stream, grid: 1, block: 1, (x, 2.0))
+///     unsafe { launch!(kernels.scale, stream, grid: 1, block: 1, (x, 2.0)) }
 /// }
 /// ```
 ///
 /// ```compile_fail,E0277
 /// # use farcall_ffi::{GpuBuffer, Result};
 /// # use farcall_cuda::{CudaStream, launch};
-/// # farcall_cuda::kernels! { struct Kernels = b""; fn scale(x: *mut f32, by: f32); }
+/// # farcall_cuda::kernels! { struct Kernels = b""; unsafe fn scale(x: *mut f32, by: f32); }
 /// fn too_few(kernels: &Kernels, stream: &CudaStream, x: &mut GpuBuffer<f32>) -> Result<()> {
-///     launch!(kernels.scale, stream, grid: 1, block: 1, (x))
+///     unsafe { launch!(kernels.scale, stream, grid: 1, block: 1, (x)) }
 /// }
 /// ```
 #[macro_export]
@@ -381,8 +401,8 @@ impl KernelModule {
     /// prototype, or the driver's error.
     ///
     /// # Safety
-    /// The kernel has this prototype. With the arguments that its launches pass, it only accesses memory that
-    /// it may access.
+    /// The kernel has this prototype: these parameters, with the layouts of these types, and it writes only
+    /// through pointers `*mut`.
     pub unsafe fn kernel<P: KernelPrototype>(&self, symbol: &'static CStr) -> Result<Kernel<P>> {
         let (driver, name) = (self.driver(), self.name());
         let mut function = null_mut();
@@ -448,8 +468,11 @@ impl<P: KernelPrototype> Kernel<P> {
     /// `INVALID_ARGUMENT` if a dimension or the size of the shared memory does not fit 32 bits; otherwise the
     /// driver's error. Errors of the running kernel are reported by a later call of the driver, possibly
     /// another handler's.
+    ///
+    /// # Safety
+    /// Same contract as [`launch!`](crate::launch).
     #[inline]
-    pub fn launch<A: KernelArguments<P>>(
+    pub unsafe fn launch<A: KernelArguments<P>>(
         &self,
         stream: &CudaStream,
         grid: impl LaunchDims,
@@ -463,11 +486,16 @@ impl<P: KernelPrototype> Kernel<P> {
         if grid.contains(&0) {
             return Ok(());
         }
-        arguments.with(|values| self.enqueue(stream, grid, block, shared, values))
+        // SAFETY: the values are those of the prototype's parameters (`KernelArguments`), and the caller
+        // guarantees the launch (`# Safety` above).
+        arguments.with(|values| unsafe { self.enqueue(stream, grid, block, shared, values) })
     }
 
+    /// # Safety
+    /// There is a value for each parameter of the prototype, with its type. The launch fulfils the contract
+    /// of [`launch!`](crate::launch).
     #[inline]
-    fn enqueue(
+    unsafe fn enqueue(
         &self,
         stream: &CudaStream,
         grid: [u32; 3],
@@ -475,8 +503,8 @@ impl<P: KernelPrototype> Kernel<P> {
         shared: u32,
         values: &mut [*mut c_void],
     ) -> Result<()> {
-        // SAFETY: the kernel is loaded, and its prototype says how many values there are and which sizes they
-        // have. The driver copies the values before it returns. The stream is valid during the call.
+        // SAFETY: the kernel is loaded, and the caller guarantees the values and the launch (`# Safety`
+        // above). The driver copies the values before it returns. The stream is valid during the call.
         let status = unsafe {
             (self.driver.cuLaunchKernel)(
                 self.function,

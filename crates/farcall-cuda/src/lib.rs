@@ -12,7 +12,7 @@
 //!     /// Kernels of `relu.cu`.
 //!     struct ReluKernels = PTX; // include_bytes!("relu.ptx")
 //!     /// `y[i] = max(x[i], 0)` for `i < n`.
-//!     fn relu(x: *const f32, y: *mut f32, n: u64);
+//!     unsafe fn relu(x: *const f32, y: *mut f32, n: u64);
 //! }
 //!
 //! static KERNELS: PerDevice<ReluKernels> = PerDevice::new();
@@ -26,7 +26,10 @@
 //! fn relu(x: &GpuBuffer<f32>, y: &mut GpuBuffer<f32>, stream: &CudaStream) -> Result<()> {
 //!     ensure!(x.dims() == y.dims(), "x is {x:?}, but y is {y:?}");
 //!     let n = x.len();
-//!     launch!(KERNELS.get(stream)?.relu, stream, grid: n.div_ceil(256), block: 256, (x, y, n as u64))
+//!     // SAFETY: x and y have n elements.
+//!     unsafe {
+//!         launch!(KERNELS.get(stream)?.relu, stream, grid: n.div_ceil(256), block: 256, (x, y, n as u64))
+//!     }
 //! }
 //! ```
 //!
@@ -35,7 +38,8 @@
 //! files that were looked for.
 //!
 //! - [`CudaStream`]: the parameter `&CudaStream`. Copies, zeros.
-//! - [`kernels!`], [`launch!`]: kernels from PTX, cubins and fatbins, with prototypes that are checked.
+//! - [`kernels!`], [`launch!`]: kernels from PTX, cubins and fatbins. The compiler checks arguments against
+//!   prototypes; an `unsafe` block promises that the kernel stays within its arrays.
 //! - [`PerDevice`]: values that exist once for each device.
 //! - [`Blas`]: matrix products by cuBLAS.
 //! - [`nccl`]: collectives by NCCL.

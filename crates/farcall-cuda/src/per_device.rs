@@ -21,7 +21,7 @@ const MAX_DEVICES: usize = 64;
 /// # const PTX: &[u8] = b"";
 /// kernels! {
 ///     struct Kernels = PTX;
-///     fn scale(x: *const f32, y: *mut f32, by: f32, n: u32);
+///     unsafe fn scale(x: *const f32, y: *mut f32, by: f32, n: u32);
 /// }
 ///
 /// static KERNELS: PerDevice<Kernels> = PerDevice::new();
@@ -33,8 +33,12 @@ const MAX_DEVICES: usize = 64;
 ///
 /// #[handler(name = "scale", platform = "CUDA", initialize = load, traits(command_buffer_compatible))]
 /// fn scale(x: &GpuBuffer<f32>, by: f32, y: &mut GpuBuffer<f32>, stream: &CudaStream) -> Result<()> {
+///     ensure!(x.dims() == y.dims(), "x is {x:?}, but y is {y:?}");
 ///     let n = u32::try_from(x.len())?;
-///     launch!(KERNELS.get(stream)?.scale, stream, grid: n.div_ceil(256), block: 256, (x, y, by, n))
+///     // SAFETY: x and y have n elements.
+///     unsafe {
+///         launch!(KERNELS.get(stream)?.scale, stream, grid: n.div_ceil(256), block: 256, (x, y, by, n))
+///     }
 /// }
 /// ```
 ///

@@ -53,6 +53,7 @@ static ffi::Error LoadOnce() {
 }
 
 static ffi::Error Scale(F32 x, ffi::Result<F32> y, float by, void* stream) {
+  if (!(x.dimensions() == y->dimensions())) return ffi::Error::InvalidArgument("x and y differ in shape");
   float* from = x.typed_data();
   float* to = y->typed_data();
   unsigned n = x.element_count();

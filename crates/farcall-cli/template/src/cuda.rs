@@ -13,8 +13,8 @@ const PTX: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/kernels.ptx"));
 kernels! {
     /// Kernels of `kernels.cu`, with the parameters that they have there.
     struct Kernels = PTX;
-    fn my_op_kernel(x: *const f32, scale: *const f32, beta: f32, y: *mut f32, n: usize, count: usize);
-    fn my_op_bwd_kernel(
+    unsafe fn my_op_kernel(x: *const f32, scale: *const f32, beta: f32, y: *mut f32, n: usize, count: usize);
+    unsafe fn my_op_bwd_kernel(
         x: *const f32,
         scale: *const f32,
         dy: *const f32,
@@ -47,10 +47,18 @@ fn my_op(
 ) -> Result<()> {
     ensure!(beta.is_finite(), "beta is {beta}");
     let (n, count) = (scale.len(), x.len());
-    launch!(
-        KERNELS.get(stream)?.my_op_kernel, stream, grid: count.div_ceil(THREADS), block: THREADS,
-        (x, scale, beta, y, n, count)
-    )
+    // XLA does not check shapes, and the kernel would access memory outside of the buffers.
+    ensure!(
+        x.dims() == y.dims() && x.dims().last() == Some(&n),
+        "x is {x:?}, scale is {scale:?}, and y is {y:?}"
+    );
+    // SAFETY: x and y have `count` elements in rows of n, and scale has n elements.
+    unsafe {
+        launch!(
+            KERNELS.get(stream)?.my_op_kernel, stream, grid: count.div_ceil(THREADS), block: THREADS,
+            (x, scale, beta, y, n, count)
+        )
+    }
 }
 
 #[handler(name = "my_op_bwd", platform = "CUDA", initialize = load_kernels, traits(command_buffer_compatible))]
@@ -64,11 +72,21 @@ fn my_op_bwd(
     stream: &CudaStream,
 ) -> Result<()> {
     let n = scale.len();
+    ensure!(
+        x.dims() == dy.dims()
+            && x.dims() == dx.dims()
+            && x.dims().last() == Some(&n)
+            && dscale.len() == n,
+        "x is {x:?}, scale is {scale:?}, dy is {dy:?}, dx is {dx:?}, and dscale is {dscale:?}"
+    );
     let rows = x.len() / n.max(1);
-    launch!(
-        KERNELS.get(stream)?.my_op_bwd_kernel, stream, grid: n.div_ceil(THREADS), block: THREADS,
-        (x, scale, dy, beta, dx, dscale, n, rows)
-    )
+    // SAFETY: x, dy and dx have `rows` rows of n elements; scale and dscale have n elements.
+    unsafe {
+        launch!(
+            KERNELS.get(stream)?.my_op_bwd_kernel, stream, grid: n.div_ceil(THREADS), block: THREADS,
+            (x, scale, dy, beta, dx, dscale, n, rows)
+        )
+    }
 }
 
 pub(crate) const OPS: &[&OpDescriptor] = ops![my_op, my_op_bwd];

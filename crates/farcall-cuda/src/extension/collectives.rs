@@ -154,7 +154,15 @@ impl<'a> Collectives<'a> {
     ///
     /// # Errors
     /// The host's error.
-    pub fn request_windows(&self, clique: &Clique<'_>, regions: &[(*const c_void, usize)]) -> Result<()> {
+    ///
+    /// # Safety
+    /// The regions lie in memory of the call's device, and stay there as long as the communicator exists. The
+    /// other members of the clique access them as they agree on.
+    pub unsafe fn request_windows(
+        &self,
+        clique: &Clique<'_>,
+        regions: &[(*const c_void, usize)],
+    ) -> Result<()> {
         let request = offered(self.extension.request_window, "request_window")?;
         let region = |(buffer, byte_size): &_| CollectiveMemoryRegion {
             buffer: *buffer,

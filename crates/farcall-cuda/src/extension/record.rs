@@ -34,7 +34,7 @@ const MAX_PARAMETERS: usize = 24;
 /// # const PTX: &[u8] = b"";
 /// kernels! {
 ///     struct Kernels = PTX;
-///     fn relu(x: *const f32, y: *mut f32, n: u64);
+///     unsafe fn relu(x: *const f32, y: *mut f32, n: u64);
 /// }
 ///
 /// static KERNELS: PerDevice<Kernels> = PerDevice::new();
@@ -51,9 +51,13 @@ const MAX_PARAMETERS: usize = 24;
 ///     stream: &CudaStream,
 ///     host: &Context,
 /// ) -> Result<()> {
-///     let recorder = Recorder::of(host)?.ok_or_else(|| Error::internal("the host does not record"))?;
+///     ensure!(x.dims() == y.dims(), "x is {x:?}, but y is {y:?}");
+///     // SAFETY: each call records one launch of `relu`.
+///     let recorder = unsafe { Recorder::of(host)? };
+///     let recorder = recorder.ok_or_else(|| Error::internal("the host does not record"))?;
 ///     let (n, kernel) = (x.len(), &KERNELS.get(stream)?.relu);
-///     recorder.launch(kernel, n.div_ceil(256), 256, 0u32, (&x, &y, &(n as u64)), &[]).map(drop)
+///     // SAFETY: x and y have n elements.
+///     unsafe { recorder.launch(kernel, n.div_ceil(256), 256, 0u32, (&x, &y, &(n as u64)), &[]).map(drop) }
 /// }
 ///
 /// #[handler(
@@ -61,8 +65,12 @@ const MAX_PARAMETERS: usize = 24;
 ///     initialize = load, record = record, traits(command_buffer_compatible)
 /// )]
 /// fn relu(x: &GpuBuffer<f32>, y: &mut GpuBuffer<f32>, stream: &CudaStream) -> Result<()> {
+///     ensure!(x.dims() == y.dims(), "x is {x:?}, but y is {y:?}");
 ///     let n = x.len();
-///     launch!(KERNELS.get(stream)?.relu, stream, grid: n.div_ceil(256), block: 256, (x, y, n as u64))
+///     // SAFETY: x and y have n elements.
+///     unsafe {
+///         launch!(KERNELS.get(stream)?.relu, stream, grid: n.div_ceil(256), block: 256, (x, y, n as u64))
+///     }
 /// }
 /// ```
 pub struct Recorder<'a> {
@@ -83,7 +91,12 @@ impl<'a> Recorder<'a> {
     ///
     /// # Errors
     /// `UNIMPLEMENTED` if the host has another version of the extension, or `INTERNAL` if it is malformed.
-    pub fn of(context: &'a Context) -> Result<Option<Recorder<'a>>> {
+    ///
+    /// # Safety
+    /// The handler is one for CUDA. All calls of its record function record commands of the same kinds in the
+    /// same order: the host does not check the kind of a command that it updates. No command uses scratch
+    /// memory of the call, which the graph would access after the call has returned it.
+    pub unsafe fn of(context: &'a Context) -> Result<Option<Recorder<'a>>> {
         // SAFETY: the header defines this struct for this number and version; a test compares the layouts.
         let extension =
             unsafe { find::<abi::RecordExtension>(context, "recording", abi::RECORD, abi::RECORD_VERSION)? };
@@ -124,7 +137,10 @@ impl<'a> Recorder<'a> {
     /// `INVALID_ARGUMENT` if a dimension does not fit 31 bits, `RESOURCE_EXHAUSTED` if the call has
     /// too many commands, `FAILED_PRECONDITION` if an update has more commands than the first call, or the
     /// host's error.
-    pub fn launch<P: KernelPrototype>(
+    ///
+    /// # Safety
+    /// Same contract as [`launch!`](crate::launch).
+    pub unsafe fn launch<P: KernelPrototype>(
         &self,
         kernel: &Kernel<P>,
         grid: impl LaunchDims,

@@ -21,7 +21,7 @@ const PTX: &str = ".visible .entry scale(.param .u64 x, .param .u64 y, .param .f
 
 kernels! {
     struct Kernels = PTX.as_bytes();
-    fn scale(x: *const f32, y: *mut f32, by: f32);
+    unsafe fn scale(x: *const f32, y: *mut f32, by: f32);
 }
 
 static KERNELS: PerDevice<Kernels> = PerDevice::new();
@@ -34,19 +34,22 @@ fn load(stream: &CudaStream) -> Result<()> {
 /// A record function, which the test calls as an execute function: its frame is the same.
 #[handler(name = "recorded", platform = "CUDA", initialize = load)]
 fn recorded(x: &GpuBuffer<f32>, y: &mut GpuBuffer<f32>, stream: &CudaStream, host: &Context) -> Result<()> {
-    let Some(recorder) = Recorder::of(host)? else {
+    // SAFETY: each call records a launch, a copy and a command that joins them.
+    let Some(recorder) = (unsafe { Recorder::of(host)? }) else {
         return Err(Error::unknown("nothing records"));
     };
     let kernels = KERNELS.get(stream)?;
     let rows = x.len() / 3;
-    let first = recorder.launch(&kernels.scale, (rows, 3), 64, 128u32, (&x, &y, &2.5f32), &[])?;
+    // SAFETY: the stand-in runs no kernels.
+    let first = unsafe { recorder.launch(&kernels.scale, (rows, 3), 64, 128u32, (&x, &y, &2.5f32), &[]) }?;
     let second = recorder.copy(x, y, &[first])?;
     recorder.join(&[first, second]).map(drop)
 }
 
 #[handler(name = "gives_up", platform = "CUDA")]
 fn gives_up(_x: &GpuBuffer<f32>, _y: &mut GpuBuffer<f32>, host: &Context) -> Result<()> {
-    Recorder::of(host)?.expect("the test has a recorder").capture_stream()
+    // SAFETY: no call records commands.
+    unsafe { Recorder::of(host)? }.expect("the test has a recorder").capture_stream()
 }
 
 thread_local! {
@@ -324,7 +327,8 @@ fn request(replicas: &[i64], host: &Context) -> Result<()> {
     let collectives = Collectives::of(host)?.expect(NEEDED);
     let clique = Clique { mode: CliqueMode::FlattenedId, groups: &[replicas, &[9]], id: 5 };
     collectives.request(&clique)?;
-    collectives.request_windows(&clique, &[(std::ptr::without_provenance(0x7000), 64)])
+    // SAFETY: the stand-in does not access the memory.
+    unsafe { collectives.request_windows(&clique, &[(std::ptr::without_provenance(0x7000), 64)]) }
 }
 
 #[handler(name = "all_reduce", platform = "CUDA", prepare = request)]

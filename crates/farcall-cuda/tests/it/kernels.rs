@@ -29,9 +29,9 @@ kernels! {
     /// Kernels of the test.
     struct Kernels = PTX.as_bytes();
     /// Scales.
-    fn scale(x: *const f32, y: *mut f32, n: u32, by: f32);
-    fn cast(x: *const bf16, b: bf16, c: f64, d: i32, e: i64, f: bool) = "_Z4castPKt";
-    fn nothing();
+    unsafe fn scale(x: *const f32, y: *mut f32, n: u32, by: f32);
+    unsafe fn cast(x: *const bf16, b: bf16, c: f64, d: i32, e: i64, f: bool) = "_Z4castPKt";
+    unsafe fn nothing();
 }
 
 static KERNELS: PerDevice<Kernels> = PerDevice::new();
@@ -46,9 +46,14 @@ fn scale(x: &GpuBuffer<f32, 2>, threads: u32, y: &mut GpuBuffer<f32, 2>, stream:
     let kernels = KERNELS.get(stream)?;
     let [rows, columns] = x.shape();
     let n = u32::try_from(x.len())?;
-    launch!(kernels.scale, stream, grid: (rows, columns), block: threads, shared: 16usize, (x, y, n, 2.5))?;
+    // SAFETY: the stand-in runs no kernels.
+    unsafe {
+        launch!(kernels.scale, stream, grid: (rows, columns), block: threads, shared: 16usize,
+            (x, y, n, 2.5))?;
+    }
     // In place, with the same result as before.
-    launch!(kernels.scale, stream, grid: (1, 2, 3), block: (4, 5, 6), (&*y, y, n, -1.0))
+    // SAFETY: the stand-in runs no kernels.
+    unsafe { launch!(kernels.scale, stream, grid: (1, 2, 3), block: (4, 5, 6), (&*y, y, n, -1.0)) }
 }
 
 #[test]
@@ -97,11 +102,16 @@ fn arguments_have_all_types_of_parameters() {
         let kernels = Kernels::load(&stream).unwrap();
         standin.log();
         let address = std::ptr::without_provenance::<bf16>(0x40);
-        launch!(kernels.cast, &stream, grid: 1u8, block: 1i64, (address, bf16::ONE, 0.5, -3, -1 << 40, true))
-            .unwrap();
         let nothing = None::<&GpuBuffer<bf16>>;
-        launch!(kernels.cast, &stream, grid: 1, block: 1, (nothing, bf16::ZERO, 0.5, -3, 1, false)).unwrap();
-        launch!(kernels.nothing, &stream, grid: 1, block: 1, ()).unwrap();
+        // SAFETY: the stand-in runs no kernels.
+        unsafe {
+            launch!(kernels.cast, &stream, grid: 1u8, block: 1i64,
+                (address, bf16::ONE, 0.5, -3, -1 << 40, true))
+            .unwrap();
+            launch!(kernels.cast, &stream, grid: 1, block: 1, (nothing, bf16::ZERO, 0.5, -3, 1, false))
+                .unwrap();
+            launch!(kernels.nothing, &stream, grid: 1, block: 1, ()).unwrap();
+        }
         expect![[r#"
             cuLaunchKernel(_Z4castPKt<<<1x1x1, 1x1x1, 0, 0x5000>>>(0x40, 0x3f80, 0.5, -3, -1099511627776, 1))
             cuLaunchKernel(_Z4castPKt<<<1x1x1, 1x1x1, 0, 0x5000>>>(0, 0, 0.5, -3, 1, 0))
@@ -109,13 +119,15 @@ fn arguments_have_all_types_of_parameters() {
         "#]]
         .assert_eq(&standin.log());
         check(
-            launch!(kernels.nothing, &stream, grid: 1u64 << 32, block: 1, ()),
+            // SAFETY: the stand-in runs no kernels.
+            unsafe { launch!(kernels.nothing, &stream, grid: 1u64 << 32, block: 1, ()) },
             expect![
                 "INVALID_ARGUMENT: kernel `nothing`: the grid, the block or the shared memory does not fit 32 bits"
             ],
         );
         check(
-            launch!(kernels.nothing, &stream, grid: -1, block: 1, ()),
+            // SAFETY: the stand-in runs no kernels.
+            unsafe { launch!(kernels.nothing, &stream, grid: -1, block: 1, ()) },
             expect![
                 "INVALID_ARGUMENT: kernel `nothing`: the grid, the block or the shared memory does not fit 32 bits"
             ],
@@ -144,12 +156,12 @@ fn arguments_have_all_types_of_parameters() {
 fn modules_that_do_not_load() {
     alone("kernels::modules_that_do_not_load", || {
         let Some(standin) = Standin::open() else { return };
-        kernels! { struct Malformed = b".version 8.0 .target sm_90"; fn f(); }
-        kernels! { struct Empty = b""; fn f(); }
-        kernels! { struct Missing = PTX.as_bytes(); fn absent(); }
-        kernels! { struct TooFew = PTX.as_bytes(); fn scale(x: *const f32, y: *mut f32, n: u32); }
-        kernels! { struct TooMany = PTX.as_bytes(); fn nothing(n: u32); }
-        kernels! { struct OtherSize = PTX.as_bytes(); fn scale(x: *const f32, y: *mut f32, n: u64, by: f32); }
+        kernels! { struct Malformed = b".version 8.0 .target sm_90"; unsafe fn f(); }
+        kernels! { struct Empty = b""; unsafe fn f(); }
+        kernels! { struct Missing = PTX.as_bytes(); unsafe fn absent(); }
+        kernels! { struct TooFew = PTX.as_bytes(); unsafe fn scale(x: *const f32, y: *mut f32, n: u32); }
+        kernels! { struct TooMany = PTX.as_bytes(); unsafe fn nothing(n: u32); }
+        kernels! { struct OtherSize = PTX.as_bytes(); unsafe fn scale(x: *const f32, y: *mut f32, n: u64, by: f32); }
         // SAFETY: the stand-in reads no streams.
         let stream = unsafe { CudaStream::from_raw(STREAM.cast(), 1) }.unwrap();
         check(
@@ -210,7 +222,7 @@ fn modules_that_do_not_load() {
 fn an_old_driver_does_not_know_parameters() {
     alone("kernels::an_old_driver_does_not_know_parameters", || {
         let Some(_standin) = Standin::open_old() else { return };
-        kernels! { struct OtherSize = PTX.as_bytes(); fn scale(x: *const f32, y: *mut f32, n: u64, by: f32); }
+        kernels! { struct OtherSize = PTX.as_bytes(); unsafe fn scale(x: *const f32, y: *mut f32, n: u64, by: f32); }
         // SAFETY: the stand-in reads no streams.
         let stream = unsafe { CudaStream::from_raw(STREAM.cast(), 1) }.unwrap();
         check(OtherSize::load(&stream).map(drop), expect!["()"]);

@@ -9,19 +9,19 @@ use super::Shape;
 kernels! {
     /// Kernels of `csr_matmul.cu`, for each element type.
     pub(crate) struct CsrKernels = include_bytes!("../../kernels/csr_matmul.ptx");
-    fn csr_matmul_f32(
+    unsafe fn csr_matmul_f32(
         values: *const f32, columns: *const i32, starts: *const i32, b: *const f32, y: *mut f32,
         entries: u32, rows: u32, k: u32, n: u32, batches: u32, adds: u32,
     );
-    fn csr_matmul_f64(
+    unsafe fn csr_matmul_f64(
         values: *const f64, columns: *const i32, starts: *const i32, b: *const f64, y: *mut f64,
         entries: u32, rows: u32, k: u32, n: u32, batches: u32, adds: u32,
     );
-    fn csr_matmul_bwd_f32(
+    unsafe fn csr_matmul_bwd_f32(
         values: *const f32, columns: *const i32, starts: *const i32, b: *const f32, dy: *const f32,
         dvalues: *mut f32, db: *mut f32, entries: u32, rows: u32, k: u32, n: u32, batches: u32,
     );
-    fn csr_matmul_bwd_f64(
+    unsafe fn csr_matmul_bwd_f64(
         values: *const f64, columns: *const i32, starts: *const i32, b: *const f64, dy: *const f64,
         dvalues: *mut f64, db: *mut f64, entries: u32, rows: u32, k: u32, n: u32, batches: u32,
     );
@@ -123,8 +123,12 @@ pub(crate) fn csr_matmul_bwd<T: CsrElement>(
     stream.zero(da)?;
     stream.zero(db)?;
     let [entries, rows, k, n, batches] = shape.sizes()?;
-    launch!(T::gradients(KERNELS.get(stream)?), stream, grid: shape.blocks(), block: (WARP, WARPS),
-        (a, columns, starts, b, dy, da, db, entries, rows, k, n, batches))
+    // SAFETY: the arrays have the sizes that are passed (`Shape::of`). The kernel skips entries whose column or
+    // place is out of range.
+    unsafe {
+        launch!(T::gradients(KERNELS.get(stream)?), stream, grid: shape.blocks(), block: (WARP, WARPS),
+            (a, columns, starts, b, dy, da, db, entries, rows, k, n, batches))
+    }
 }
 
 /// Enqueues `y = a·b`, or `y += a·b` if `adds`.
@@ -138,8 +142,12 @@ fn product<T: CsrElement>(
 ) -> Result<()> {
     let shape = Shape::of(a.dims(), columns.len(), starts.len(), b.dims(), y.dims())?;
     let [entries, rows, k, n, batches] = shape.sizes()?;
-    launch!(T::product(KERNELS.get(stream)?), stream, grid: shape.blocks(), block: (WARP, WARPS),
-        (a, columns, starts, b, y, entries, rows, k, n, batches, u32::from(adds)))
+    // SAFETY: the arrays have the sizes that are passed (`Shape::of`). The kernel skips entries whose column or
+    // place is out of range.
+    unsafe {
+        launch!(T::product(KERNELS.get(stream)?), stream, grid: shape.blocks(), block: (WARP, WARPS),
+            (a, columns, starts, b, y, entries, rows, k, n, batches, u32::from(adds)))
+    }
 }
 
 const WARP: u32 = 32;

@@ -8,9 +8,9 @@ kernels! {
     /// Kernels of `custom_relu.ptx`.
     pub(crate) struct ReluKernels = include_bytes!("../../kernels/custom_relu.ptx");
     /// Writes the positive parts of `count` elements.
-    fn custom_relu(x: *const f32, y: *mut f32, count: u64);
+    unsafe fn custom_relu(x: *const f32, y: *mut f32, count: u64);
     /// Writes the cotangents of `count` elements.
-    fn custom_relu_bwd(x: *const f32, dy: *const f32, dx: *mut f32, count: u64);
+    unsafe fn custom_relu_bwd(x: *const f32, dy: *const f32, dx: *mut f32, count: u64);
 }
 
 static KERNELS: PerDevice<ReluKernels> = PerDevice::new();
@@ -30,7 +30,8 @@ fn load(stream: &CudaStream) -> Result<()> {
 pub(crate) fn custom_relu(x: &GpuBuffer<f32>, y: &mut GpuBuffer<f32>, stream: &CudaStream) -> Result<()> {
     ensure!(x.dims() == y.dims(), "x is {x:?}, but y is {y:?}");
     let (kernels, count) = (KERNELS.get(stream)?, x.len());
-    launch!(kernels.custom_relu, stream, grid: blocks(count), block: THREADS, (x, y, count as u64))
+    // SAFETY: x and y have `count` elements.
+    unsafe { launch!(kernels.custom_relu, stream, grid: blocks(count), block: THREADS, (x, y, count as u64)) }
 }
 
 /// Cotangents pass where elements are positive. NaN is not positive.
@@ -43,7 +44,11 @@ pub(crate) fn custom_relu_bwd(
 ) -> Result<()> {
     ensure!(x.dims() == dy.dims() && x.dims() == dx.dims(), "x is {x:?}, dy is {dy:?}, and dx is {dx:?}");
     let (kernels, count) = (KERNELS.get(stream)?, x.len());
-    launch!(kernels.custom_relu_bwd, stream, grid: blocks(count), block: THREADS, (x, dy, dx, count as u64))
+    // SAFETY: x, dy and dx have `count` elements.
+    unsafe {
+        launch!(kernels.custom_relu_bwd, stream, grid: blocks(count), block: THREADS,
+            (x, dy, dx, count as u64))
+    }
 }
 
 /// Returns the number of blocks that compute `count` elements.

@@ -10,19 +10,19 @@ use super::Shape;
 kernels! {
     /// Kernels of `flash_attention.cu`, for each element type and for `d` up to 64 or 128.
     pub(crate) struct AttentionKernels = include_bytes!("../../kernels/flash_attention.ptx");
-    fn flash_attention_f16_64(
+    unsafe fn flash_attention_f16_64(
         q: *const f16, k: *const f16, v: *const f16, out: *mut f16, lse: *mut f32, n: u32, m: u32, d: u32,
         group: u32, tiles: u32, scale: f32, causal: u32,
     );
-    fn flash_attention_f16_128(
+    unsafe fn flash_attention_f16_128(
         q: *const f16, k: *const f16, v: *const f16, out: *mut f16, lse: *mut f32, n: u32, m: u32, d: u32,
         group: u32, tiles: u32, scale: f32, causal: u32,
     );
-    fn flash_attention_bf16_64(
+    unsafe fn flash_attention_bf16_64(
         q: *const bf16, k: *const bf16, v: *const bf16, out: *mut bf16, lse: *mut f32, n: u32, m: u32, d: u32,
         group: u32, tiles: u32, scale: f32, causal: u32,
     );
-    fn flash_attention_bf16_128(
+    unsafe fn flash_attention_bf16_128(
         q: *const bf16, k: *const bf16, v: *const bf16, out: *mut bf16, lse: *mut f32, n: u32, m: u32, d: u32,
         group: u32, tiles: u32, scale: f32, causal: u32,
     );
@@ -99,8 +99,12 @@ pub(crate) fn flash_attention<T: AttentionElement>(
     let (heads, tiles) = (lse.len() / n, n.div_ceil(QUERIES));
     let [n, m, d, group, tiles] = [n, m, d, h / g, tiles].map(u32::try_from);
     let (tiles, scale) = (tiles?, 1.0 / (q.dims()[q.rank() - 1] as f32).sqrt());
-    launch!(kernel, stream, grid: heads * tiles as usize, block: THREADS, shared: shared_bytes(columns),
-        (q, k, v, out, lse, n?, m?, d?, group?, tiles, scale, u32::from(causal)))
+    // SAFETY: the arrays have the sizes that are passed (`Shape::of`), and fit the kernel: `d` is at most
+    // `columns`, and the rows of q, k, v and out are aligned to 16 bytes.
+    unsafe {
+        launch!(kernel, stream, grid: heads * tiles as usize, block: THREADS, shared: shared_bytes(columns),
+            (q, k, v, out, lse, n?, m?, d?, group?, tiles, scale, u32::from(causal)))
+    }
 }
 
 /// Number of threads of a block, as in `flash_attention.cu`.

@@ -10,24 +10,24 @@ use super::check;
 kernels! {
     /// Kernels of `rms_norm.cu`, for each element type.
     pub(crate) struct RmsNormKernels = include_bytes!("../../kernels/rms_norm.ptx");
-    fn rms_norm_f32(x: *const f32, scale: *const f32, y: *mut f32, rows: u32, columns: u32, eps: f32);
-    fn rms_norm_f16(x: *const f16, scale: *const f16, y: *mut f16, rows: u32, columns: u32, eps: f32);
-    fn rms_norm_bf16(x: *const bf16, scale: *const bf16, y: *mut bf16, rows: u32, columns: u32, eps: f32);
-    fn rms_norm_bwd_f32(
+    unsafe fn rms_norm_f32(x: *const f32, scale: *const f32, y: *mut f32, rows: u32, columns: u32, eps: f32);
+    unsafe fn rms_norm_f16(x: *const f16, scale: *const f16, y: *mut f16, rows: u32, columns: u32, eps: f32);
+    unsafe fn rms_norm_bf16(x: *const bf16, scale: *const bf16, y: *mut bf16, rows: u32, columns: u32, eps: f32);
+    unsafe fn rms_norm_bwd_f32(
         x: *const f32, scale: *const f32, dy: *const f32, dx: *mut f32, sums: *mut f32, rows: u32,
         columns: u32, eps: f32,
     );
-    fn rms_norm_bwd_f16(
+    unsafe fn rms_norm_bwd_f16(
         x: *const f16, scale: *const f16, dy: *const f16, dx: *mut f16, sums: *mut f32, rows: u32,
         columns: u32, eps: f32,
     );
-    fn rms_norm_bwd_bf16(
+    unsafe fn rms_norm_bwd_bf16(
         x: *const bf16, scale: *const bf16, dy: *const bf16, dx: *mut bf16, sums: *mut f32, rows: u32,
         columns: u32, eps: f32,
     );
-    fn rms_norm_scale_f32(sums: *const f32, dscale: *mut f32, count: u32, columns: u32);
-    fn rms_norm_scale_f16(sums: *const f32, dscale: *mut f16, count: u32, columns: u32);
-    fn rms_norm_scale_bf16(sums: *const f32, dscale: *mut bf16, count: u32, columns: u32);
+    unsafe fn rms_norm_scale_f32(sums: *const f32, dscale: *mut f32, count: u32, columns: u32);
+    unsafe fn rms_norm_scale_f16(sums: *const f32, dscale: *mut f16, count: u32, columns: u32);
+    unsafe fn rms_norm_scale_bf16(sums: *const f32, dscale: *mut bf16, count: u32, columns: u32);
 }
 
 static KERNELS: PerDevice<RmsNormKernels> = PerDevice::new();
@@ -85,7 +85,11 @@ pub(crate) fn rms_norm<T: RmsNormElement>(
     check(x.dims(), scale.len(), y.dims())?;
     let Rows { rows, columns, block, per_block } = Rows::of::<T>(x.dims())?;
     let kernel = T::forward(KERNELS.get(stream)?);
-    launch!(kernel, stream, grid: rows.div_ceil(per_block), block: block, (x, scale, y, rows, columns, eps))
+    // SAFETY: x and y have `rows` rows of `columns` elements, and scale has as many elements (`check`).
+    unsafe {
+        launch!(kernel, stream, grid: rows.div_ceil(per_block), block: block,
+            (x, scale, y, rows, columns, eps))
+    }
 }
 
 /// Gradients of `x` and `scale` from the gradient of `y`: `dscale` is a sum over all rows.
@@ -112,11 +116,18 @@ pub(crate) fn rms_norm_bwd<T: RmsNormElement>(
     let workers = blocks * per_block;
     let mut sums = host.gpu_scratch::<f32>(workers as usize * columns as usize)?;
     let kernels = KERNELS.get(stream)?;
-    launch!(T::backward(kernels), stream, grid: blocks, block: block,
-        (x, scale, dy, dx, &mut sums, rows, columns, eps))?;
-    // Workers without a row may leave their sums unwritten.
-    launch!(T::column_sums(kernels), stream, grid: columns.div_ceil(WARP), block: (WARP, SUMMED_ROWS),
-        (&sums, dscale, workers.min(rows), columns))
+    // SAFETY: x, dy and dx have `rows` rows of `columns` elements, and scale has as many elements (`check`).
+    // Each worker has a row of sums. The call is not recorded into a graph, so the sums outlive both kernels.
+    unsafe {
+        launch!(T::backward(kernels), stream, grid: blocks, block: block,
+            (x, scale, dy, dx, &mut sums, rows, columns, eps))?;
+    }
+    // SAFETY: the sums have `workers` rows, and dscale has `columns` elements (`check`). Workers without a row
+    // may leave their sums unwritten, so these are not read.
+    unsafe {
+        launch!(T::column_sums(kernels), stream, grid: columns.div_ceil(WARP), block: (WARP, SUMMED_ROWS),
+            (&sums, dscale, workers.min(rows), columns))
+    }
 }
 
 const WARP: u32 = 32;

@@ -32,7 +32,7 @@ fn ptx_is_for_old_drivers_and_devices() {
 fn prototypes(source: &str) -> BTreeMap<String, Vec<PtxType>> {
     let (_, rest) = source.split_once("\nkernels! {").expect("the source declares kernels");
     let (block, _) = rest.split_once("\n}").expect("the declaration ends");
-    let functions = block.split(";").filter_map(|item| item.split_once("    fn "));
+    let functions = block.split(";").filter_map(|item| item.split_once("    unsafe fn "));
     functions
         .map(|(_, function)| {
             let (name, params) = function.trim_end_matches(')').split_once('(').expect("parameters");
