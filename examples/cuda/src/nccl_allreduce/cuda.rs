@@ -1,6 +1,6 @@
 //! `nccl_allreduce` on CUDA.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use farcall_cuda::nccl::{Communicator, ReduceOp, UniqueId};
 use farcall_cuda::{CudaStream, PerDevice};
@@ -13,7 +13,7 @@ type Member = &'static Communicator<'static>;
 
 /// The groups that this process has joined, with the number of its device. They are never left: an id serves
 /// only once, so all call sites with the same id share a communicator.
-static JOINED: Mutex<Vec<(Group, i32, Member)>> = Mutex::new(Vec::new());
+static JOINED: Memberships<(Group, i32), Member> = Memberships::new();
 
 #[stage(instantiate)]
 fn site() -> Result<PerDevice<Member>> {
@@ -28,20 +28,48 @@ fn join(site: &State<PerDevice<Member>>, stream: &CudaStream, ranks: i64, rank: 
 }
 
 fn member(group: Group, stream: &CudaStream) -> Result<Member> {
-    let mut joined = JOINED.lock().unwrap_or_else(PoisonError::into_inner);
-    let device = stream.device_ordinal();
-    if let Some((_, _, member)) = joined.iter().find(|(known, on, _)| (*known, *on) == (group, device)) {
-        return Ok(member);
+    JOINED.get_or_join((group, stream.device_ordinal()), || {
+        let communicator = match group {
+            Group::Alone => Communicator::alone(stream)?,
+            Group::Several { ranks, rank, id } => {
+                Communicator::join(stream, &UniqueId::from_bytes(id), ranks as usize, rank as usize)?
+            }
+        };
+        Ok(&*Box::leak(Box::new(communicator)))
+    })
+}
+
+/// A member for each key, made by the first call with this key.
+pub(crate) struct Memberships<K, M> {
+    members: Mutex<Vec<(K, Membership<M>)>>,
+}
+
+/// A member, once it has joined. Each key has a lock of its own: joining waits for the other members of the
+/// group, which may be other threads of this process, so no lock of several keys is held meanwhile.
+type Membership<M> = Arc<Mutex<Option<M>>>;
+
+impl<K: PartialEq, M: Copy> Memberships<K, M> {
+    pub(crate) const fn new() -> Memberships<K, M> {
+        Memberships { members: Mutex::new(Vec::new()) }
     }
-    let communicator = match group {
-        Group::Alone => Communicator::alone(stream)?,
-        Group::Several { ranks, rank, id } => {
-            Communicator::join(stream, &UniqueId::from_bytes(id), ranks as usize, rank as usize)?
+
+    /// Returns the member of a key. Calls with the same key wait for the one that joins; if it fails, the next
+    /// call joins.
+    pub(crate) fn get_or_join(&self, key: K, join: impl FnOnce() -> Result<M>) -> Result<M> {
+        let mut members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = members.iter().find(|(known, _)| *known == key).map(|(_, member)| Arc::clone(member));
+        let member = known.unwrap_or_else(|| {
+            let member = Arc::new(Mutex::new(None));
+            members.push((key, Arc::clone(&member)));
+            member
+        });
+        drop(members);
+        let mut member = member.lock().unwrap_or_else(PoisonError::into_inner);
+        match *member {
+            Some(member) => Ok(member),
+            None => join().inspect(|joined| *member = Some(*joined)),
         }
-    };
-    let member: Member = Box::leak(Box::new(communicator));
-    joined.push((group, device, member));
-    Ok(member)
+    }
 }
 
 /// The sum over a group of `ranks` processes, each with one device. `rank` is the number of this process in

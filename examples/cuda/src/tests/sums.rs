@@ -1,3 +1,6 @@
+use std::sync::Barrier;
+
+use farcall_ffi::Error;
 use farcall_ffi::testing::Call;
 
 use super::Numbers;
@@ -20,6 +23,32 @@ fn the_sum_over_a_group_of_one_is_the_operand() {
     let call = call.gpu_operand::<f32>(from.address(), &[100]);
     on_device(call.gpu_result::<f32>(cleared.address(), &[100])).unwrap();
     assert_eq!(cleared.read(), x);
+}
+
+#[test]
+fn members_of_one_process_join_at_the_same_time() {
+    let (memberships, group) = (cuda::Memberships::new(), Barrier::new(2));
+    let member = |rank: usize| {
+        memberships.get_or_join(rank, || {
+            // As in NCCL, joining ends when all members have joined.
+            group.wait();
+            Ok(rank)
+        })
+    };
+    std::thread::scope(|scope| {
+        let others = [scope.spawn(|| member(0)), scope.spawn(|| member(1))];
+        assert_eq!(others.map(|other| other.join().unwrap()), [Ok(0), Ok(1)]);
+    });
+    // No member joins twice.
+    assert_eq!([member(0), member(1)], [Ok(0), Ok(1)]);
+}
+
+#[test]
+fn a_member_that_could_not_join_tries_again() {
+    let memberships = cuda::Memberships::new();
+    assert_eq!(memberships.get_or_join((), || Err(Error::internal("no"))), Err(Error::internal("no")));
+    assert_eq!(memberships.get_or_join((), || Ok(1)), Ok(1));
+    assert_eq!(memberships.get_or_join((), || Ok(2)), Ok(1));
 }
 
 #[test]
