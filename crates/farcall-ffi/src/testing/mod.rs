@@ -89,8 +89,13 @@ pub type Forward<H> = <H as crate::__private::HasForward>::Forward;
 impl<'a> Call<'a> {
     /// Prepares a call of a handler: `Call::to::<rms_norm>()`.
     pub fn to<H: crate::__private::HandlerOp>() -> Call<'a> {
+        Call::of(H::DESCRIPTOR)
+    }
+
+    /// Prepares a call of an op of a list, such as the exported ops of another crate.
+    pub fn of(op: &'static OpDescriptor) -> Call<'a> {
         Call {
-            op: H::DESCRIPTOR,
+            op,
             operands: Vec::new(),
             results: Vec::new(),
             attrs: AttrValues::new(),
