@@ -87,6 +87,87 @@ impl<'a, T: Element> EntriesMut<'a, T> {
     }
 }
 
+/// Batches that are processed entry by entry: [`Entries`], [`EntriesMut`], and tuples of batches.
+pub(crate) trait Batch: Send + Sized {
+    /// An entry: a slice of its elements, or a tuple of slices.
+    type Entry;
+
+    /// Takes the next `count` entries off the front, as a batch of their own.
+    fn split(&mut self, count: usize) -> Self;
+
+    /// Takes the next entry off the front.
+    fn next(&mut self) -> Self::Entry;
+}
+
+impl<'a, T: Element> Batch for Entries<'a, T> {
+    type Entry = &'a [T];
+
+    fn split(&mut self, count: usize) -> Self {
+        self.take(count)
+    }
+
+    fn next(&mut self) -> &'a [T] {
+        self.take(1).data
+    }
+}
+
+impl<'a, T: Element> Batch for EntriesMut<'a, T> {
+    type Entry = &'a mut [T];
+
+    fn split(&mut self, count: usize) -> Self {
+        self.take(count)
+    }
+
+    fn next(&mut self) -> &'a mut [T] {
+        self.take(1).data
+    }
+}
+
+macro_rules! batches {
+    ($($name:ident)*) => {
+        impl<$($name: Batch),*> Batch for ($($name,)*) {
+            type Entry = ($($name::Entry,)*);
+
+            fn split(&mut self, count: usize) -> Self {
+                #[expect(non_snake_case, reason = "the variables have the names of their types")]
+                let ($($name,)*) = self;
+                ($($name.split(count),)*)
+            }
+
+            fn next(&mut self) -> Self::Entry {
+                #[expect(non_snake_case, reason = "the variables have the names of their types")]
+                let ($($name,)*) = self;
+                ($($name.next(),)*)
+            }
+        }
+    };
+}
+batches!(A B);
+batches!(A B C);
+batches!(A B C D);
+batches!(A B C D E);
+batches!(A B C D E F);
+
+/// Processes the `count` entries of a batch on the threads of the host's pool. A task has one workspace for
+/// all its entries. `operations` is the approximate number of arithmetic operations per entry.
+///
+/// The computation of an entry must not depend on other entries, nor on the previous contents of the
+/// workspace.
+pub(crate) fn for_each<B: Batch, W>(
+    context: &Context,
+    count: usize,
+    operations: usize,
+    mut batch: B,
+    workspace: impl Fn() -> W + Sync,
+    work: impl Fn(&mut W, B::Entry) + Sync,
+) {
+    let take = |size| batch.split(size);
+    in_parallel(context, count, operations, take, |size, mut batch| {
+        let mut workspace = workspace();
+        (0..size).for_each(|_| work(&mut workspace, batch.next()));
+    });
+}
+
 /// Processes `count` entries on the threads of the host's pool. `take(n)` returns the job for the next `n`
 /// entries, and `work(n, job)` processes them. `operations` is the approximate number of arithmetic
 /// operations per entry.

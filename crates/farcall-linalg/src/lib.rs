@@ -6,6 +6,7 @@
 //! | `qr_cpu_custom_call_{f16,bf16,f32,f64}` | QR decompositions, reduced or complete | the one in the op's name | VJP, JVP |
 //! | `eigh_cpu_custom_call_{f32,f64}` | eigenvalues and eigenvectors of symmetric matrices | the one in the op's name | VJP, JVP |
 //! | `qr_vjp`, `qr_jvp`, `eigh_vjp`, `eigh_jvp` | these derivatives | all | none |
+//! | `lapack_*_ffi`, `blas_*trsm_ffi` | LAPACK's routines, as jaxlib's library has them ([`lapack`]) | the one in the op's name | none |
 //!
 //! Names, operands and results match the custom calls that EXLA emits. No attributes are needed: the type of
 //! `q` determines whether a QR decomposition is complete. All ops accept any number of batch dimensions, and
@@ -31,10 +32,12 @@ pub mod blocks;
 mod dense;
 mod eigh;
 mod gradient;
+pub mod lapack;
 mod number;
 mod qr;
 
-/// The ops. farcall's engine includes them; the crate `farcall-linalg-library` makes a shared library of them.
+/// The ops, without LAPACK's routines ([`lapack::OPS`]). farcall's engine includes both; the crate
+/// `farcall-linalg-library` makes a shared library of them.
 pub const OPS: &[&OpDescriptor] = ops![
     qr::qr_f16,
     qr::qr_bf16,

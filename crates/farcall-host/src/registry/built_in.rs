@@ -16,6 +16,8 @@ use super::{ApiKind, How, Key, Platform, Rank, Registered, Target, TargetOrigin,
 const LIBRARIES: &[&[&OpDescriptor]] = &[
     #[cfg(feature = "linalg")]
     farcall_linalg::OPS,
+    #[cfg(feature = "linalg")]
+    farcall_linalg::lapack::OPS,
 ];
 
 /// Names of the built-in ops, and tags of the blocks that they lower.

@@ -1,0 +1,245 @@
+//! Products of blocks, and triangular systems of blocks, for the blocked algorithms of the other modules.
+
+use faer::linalg::matmul::{matmul_with_conj, triangular};
+use faer::prelude::{Reborrow, ReborrowMut};
+use faer::{Accum, Conj, MatMut, MatRef, Par};
+use farcall_ffi::{Float, simd};
+
+use super::options::Uplo;
+use super::scalar::{RealScalar, Scalar};
+
+/// Maximum order of a triangular matrix whose system is solved without products of blocks.
+const MAX_LEAF_ORDER: usize = 32;
+
+/// A factor of a product: a matrix or its complex conjugate.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Factor<'a, T> {
+    /// Matrix with any strides.
+    pub(crate) matrix: MatRef<'a, T>,
+    /// Conjugation of the entries.
+    pub(crate) conjugated: Conj,
+}
+
+impl<'a, T: Scalar> From<MatRef<'a, T>> for Factor<'a, T> {
+    fn from(matrix: MatRef<'a, T>) -> Self {
+        Factor { matrix, conjugated: Conj::No }
+    }
+}
+
+/// Returns the adjoint (conjugate transpose) of a matrix.
+pub(crate) fn adjoint<T: Scalar>(matrix: MatRef<'_, T>) -> Factor<'_, T> {
+    Factor { matrix: matrix.transpose(), conjugated: Conj::Yes }
+}
+
+/// Stores `alpha·a·b` in `c`.
+pub(crate) fn product<'a, T: Scalar>(
+    c: MatMut<'_, T>,
+    alpha: T,
+    a: impl Into<Factor<'a, T>>,
+    b: impl Into<Factor<'a, T>>,
+) {
+    multiply(c, Accum::Replace, alpha, a.into(), b.into());
+}
+
+/// Adds `alpha·a·b` to `c`.
+pub(crate) fn add_product<'a, T: Scalar>(
+    c: MatMut<'_, T>,
+    alpha: T,
+    a: impl Into<Factor<'a, T>>,
+    b: impl Into<Factor<'a, T>>,
+) {
+    multiply(c, Accum::Add, alpha, a.into(), b.into());
+}
+
+/// The only instance of `faer`'s product for each type.
+#[inline(never)]
+fn multiply<T: Scalar>(c: MatMut<'_, T>, accum: Accum, alpha: T, a: Factor<'_, T>, b: Factor<'_, T>) {
+    if c.nrows() == 0 || c.ncols() == 0 {
+        return;
+    }
+    matmul_with_conj(c, accum, a.matrix, a.conjugated, b.matrix, b.conjugated, alpha, Par::Seq);
+}
+
+/// Adds `alpha·a·b` to a triangle of the square matrix `c`, with its diagonal.
+#[inline(never)]
+pub(crate) fn add_product_to_triangle<T: Scalar>(
+    c: MatMut<'_, T>,
+    uplo: Uplo,
+    alpha: T,
+    a: Factor<'_, T>,
+    b: Factor<'_, T>,
+) {
+    use triangular::BlockStructure::{Rectangular, TriangularLower, TriangularUpper};
+    let triangle = if uplo == Uplo::Lower { TriangularLower } else { TriangularUpper };
+    let (a, conj_a, b, conj_b) = (a.matrix, a.conjugated, b.matrix, b.conjugated);
+    triangular::matmul_with_conj(
+        c,
+        triangle,
+        Accum::Add,
+        a,
+        Rectangular,
+        conj_a,
+        b,
+        Rectangular,
+        conj_b,
+        alpha,
+        Par::Seq,
+    );
+}
+
+/// A triangular matrix, of which only the triangle is read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Triangle<'a, T> {
+    /// Square matrix with any strides.
+    pub(crate) matrix: MatRef<'a, T>,
+    /// Conjugation of the entries.
+    pub(crate) conjugated: bool,
+    /// Triangle that is read.
+    pub(crate) uplo: Uplo,
+    /// True if the diagonal consists of ones that are not stored.
+    pub(crate) is_unit: bool,
+}
+
+impl<'a, T: Scalar> Triangle<'a, T> {
+    /// Returns the lower triangle of a matrix.
+    pub(crate) fn lower(matrix: MatRef<'a, T>) -> Self {
+        Triangle { matrix, conjugated: false, uplo: Uplo::Lower, is_unit: false }
+    }
+
+    /// Returns the upper triangle of a matrix.
+    pub(crate) fn upper(matrix: MatRef<'a, T>) -> Self {
+        Triangle { matrix, conjugated: false, uplo: Uplo::Upper, is_unit: false }
+    }
+
+    /// Returns the triangle with ones on the diagonal.
+    pub(crate) fn with_unit_diagonal(self) -> Self {
+        Triangle { is_unit: true, ..self }
+    }
+
+    /// Returns the transpose.
+    pub(crate) fn transpose(self) -> Self {
+        let uplo = if self.uplo == Uplo::Lower { Uplo::Upper } else { Uplo::Lower };
+        Triangle { matrix: self.matrix.transpose(), uplo, ..self }
+    }
+
+    /// Returns the conjugate transpose.
+    pub(crate) fn adjoint(self) -> Self {
+        Triangle { conjugated: !self.conjugated, ..self.transpose() }
+    }
+
+    /// Solves `self·x = b` for `x`, which replaces `b`.
+    pub(crate) fn solve_in_place(self, mut b: MatMut<'_, T>) {
+        let n = self.matrix.nrows();
+        if n <= MAX_LEAF_ORDER {
+            return solve_leaf(self, b);
+        }
+        let half = (n / 2).next_multiple_of(MAX_LEAF_ORDER).min(n - 1);
+        let (a11, a12, a21, a22) = self.matrix.split_at(half, half);
+        let (first, second) = (Triangle { matrix: a11, ..self }, Triangle { matrix: a22, ..self });
+        let conjugated = if self.conjugated { Conj::Yes } else { Conj::No };
+        let (mut b1, mut b2) = b.rb_mut().split_at_row_mut(half);
+        match self.uplo {
+            Uplo::Lower => {
+                first.solve_in_place(b1.rb_mut());
+                add_product(b2.rb_mut(), -T::one(), Factor { matrix: a21, conjugated }, b1.rb());
+                second.solve_in_place(b2);
+            }
+            Uplo::Upper => {
+                second.solve_in_place(b2.rb_mut());
+                add_product(b1.rb_mut(), -T::one(), Factor { matrix: a12, conjugated }, b2.rb());
+                first.solve_in_place(b1);
+            }
+        }
+    }
+}
+
+/// A triangle of at most [`MAX_LEAF_ORDER`] rows: lower, with its rows one after the other, followed by the
+/// diagonal.
+struct Leaf<T> {
+    n: usize,
+    rows: [[T; MAX_LEAF_ORDER]; MAX_LEAF_ORDER],
+    /// Reciprocals of the diagonal, if all are normal numbers, otherwise the diagonal.
+    diagonal: [T; MAX_LEAF_ORDER],
+    is_inverted: bool,
+}
+
+impl<T: Scalar> Leaf<T> {
+    /// Copies a triangle. The rows of an upper triangle are copied in reverse order.
+    fn of(triangle: Triangle<'_, T>) -> Self {
+        let n = triangle.matrix.nrows();
+        let mut rows = [[T::zero(); MAX_LEAF_ORDER]; MAX_LEAF_ORDER];
+        let mut diagonal = [T::one(); MAX_LEAF_ORDER];
+        let at = |i: usize| if triangle.uplo == Uplo::Lower { i } else { n - 1 - i };
+        for i in 0..n {
+            for j in 0..i {
+                rows[i][j] = triangle.matrix[(at(i), at(j))].conjugate_if(triangle.conjugated);
+            }
+            if !triangle.is_unit {
+                diagonal[i] = triangle.matrix[(at(i), at(i))].conjugate_if(triangle.conjugated);
+            }
+        }
+        let bounds = T::Real::MIN_NORMAL..=T::Real::ONE / T::Real::MIN_NORMAL;
+        let is_inverted = diagonal[..n].iter().all(|d| bounds.contains(&d.modulus1()));
+        if is_inverted {
+            diagonal[..n].iter_mut().for_each(|d| *d = T::one().over(*d));
+        }
+        Leaf { n, rows, diagonal, is_inverted }
+    }
+
+    /// Solves the system for `WIDTH` right-hand sides, whose entries are in the rows of `b`.
+    #[inline(always)]
+    fn solve<const WIDTH: usize>(&self, b: &mut [[T; WIDTH]; MAX_LEAF_ORDER]) {
+        for i in 0..self.n {
+            let mut sums = b[i];
+            for (factor, x) in self.rows[i][..i].iter().zip(b.iter()) {
+                sums.iter_mut().zip(x).for_each(|(sum, x)| *sum -= *factor * *x);
+            }
+            let d = self.diagonal[i];
+            match self.is_inverted {
+                true => sums.iter_mut().for_each(|sum| *sum *= d),
+                false => sums.iter_mut().for_each(|sum| *sum = sum.over(d)),
+            }
+            b[i] = sums;
+        }
+    }
+}
+
+/// Solves a system of at most [`MAX_LEAF_ORDER`] equations.
+#[inline(never)]
+fn solve_leaf<T: Scalar>(triangle: Triangle<'_, T>, mut b: MatMut<'_, T>) {
+    let leaf = Leaf::of(triangle);
+    let is_reversed = triangle.uplo == Uplo::Upper;
+    let columns = b.ncols();
+    let mut start = 0;
+    while start < columns {
+        start += match columns - start {
+            32.. => {
+                solve_columns::<T, 32>(&leaf, is_reversed, b.rb_mut().subcols_mut(start, 32));
+                32
+            }
+            8.. => {
+                solve_columns::<T, 8>(&leaf, is_reversed, b.rb_mut().subcols_mut(start, 8));
+                8
+            }
+            _ => {
+                solve_columns::<T, 1>(&leaf, is_reversed, b.rb_mut().subcols_mut(start, 1));
+                1
+            }
+        };
+    }
+}
+
+/// Solves a system for `WIDTH` right-hand sides, the columns of `b`.
+#[inline(always)]
+fn solve_columns<T: Scalar, const WIDTH: usize>(leaf: &Leaf<T>, is_reversed: bool, mut b: MatMut<'_, T>) {
+    let n = leaf.n;
+    let at = |i: usize| if is_reversed { n - 1 - i } else { i };
+    let mut rows = [[T::zero(); WIDTH]; MAX_LEAF_ORDER];
+    for (i, row) in rows[..n].iter_mut().enumerate() {
+        row.iter_mut().enumerate().for_each(|(j, x)| *x = b[(at(i), j)]);
+    }
+    simd::vectorized!(leaf.solve(&mut rows));
+    for (i, row) in rows[..n].iter().enumerate() {
+        row.iter().enumerate().for_each(|(j, x)| b[(at(i), j)] = *x);
+    }
+}

@@ -1,0 +1,46 @@
+//! LAPACK's routines as custom calls, under the names and with the operands, results and attributes that
+//! jaxlib's CPU library has. Programs that JAX exports call these names.
+//!
+//! ```text
+//! options   attributes that are letters: side, triangle, transposition, diagonal
+//! scalar    the element types s, d, c, z
+//! vector    loops over vectors (level 1 of the BLAS)
+//! block     products and triangular systems of blocks (level 3 of the BLAS)
+//! others    one family of routines each: its ops, then its algorithm
+//! ```
+//!
+//! # Invariants
+//!
+//! - Matrices of a batch lie one after the other, and each matrix is column-major.
+//! - An op that overwrites an operand declares the result as an alias. The SDK copies the operand if the host
+//!   passes different memory.
+//! - A matrix is computed by one task, which depends on this matrix alone. A task has one workspace for all
+//!   its matrices.
+//! - Algorithms end for all inputs. NaNs and infinite entries give NaNs or a nonzero `info`.
+//! - `info` is LAPACK's: 0 for success, a positive number for a failure of the algorithm.
+
+use farcall_ffi::descriptor::OpDescriptor;
+use farcall_ffi::ops;
+
+pub(crate) mod block;
+mod cholesky;
+pub(crate) mod options;
+pub(crate) mod scalar;
+mod triangular;
+pub(crate) mod vector;
+
+/// Ops with the names of LAPACK's routines.
+pub const OPS: &[&OpDescriptor] = ops![
+    cholesky::spotrf,
+    cholesky::dpotrf,
+    cholesky::cpotrf,
+    cholesky::zpotrf,
+    triangular::strsm,
+    triangular::dtrsm,
+    triangular::ctrsm,
+    triangular::ztrsm,
+    triangular::strsm_scaled,
+    triangular::dtrsm_scaled,
+    triangular::ctrsm_scaled,
+    triangular::ztrsm_scaled,
+];

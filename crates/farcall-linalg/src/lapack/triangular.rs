@@ -1,0 +1,133 @@
+//! Triangular systems with several right-hand sides: `trsm`.
+
+use faer::{MatMut, MatRef};
+use farcall_ffi::prelude::*;
+
+use super::block::Triangle;
+use super::options::{Diagonal, Side, Transpose, Uplo};
+use super::scalar::{Scalar, c32, c64};
+use crate::batch::{self, Entries, EntriesMut};
+
+macro_rules! trsm {
+    ($($name:ident, $target:literal, $scaled:ident, $scaled_target:literal, $ty:ty, $dtype:ident;)*) => {$(
+        /// Solutions of triangular systems: `y_out` solves `op(x)·y_out = y` for `side` 76 (`L`), and
+        /// `y_out·op(x) = y` for 82 (`R`).
+        ///
+        /// `op(x)` is `x`, its transpose or its conjugate transpose for `trans_x` 78, 84 or 67 (`N`, `T`,
+        /// `C`). `uplo`, 76 or 85 (`L`, `U`), is the triangle of `x` that is read. With `diag` 85 (`U`)
+        /// instead of 78 (`N`), the diagonal of `x` counts as ones. A singular `x` gives infinite entries and
+        /// NaNs.
+        #[handler(name = $target)]
+        #[signature(
+            (x: $dtype[*, k, k] column_major, y: $dtype[*, m, n] column_major,
+             side: u8, uplo: u8, trans_x: u8, diag: u8)
+            -> (y_out: $dtype[*, m, n] column_major aliases y)
+        )]
+        pub(crate) fn $name(
+            context: &Context,
+            x: &Buffer<$ty>,
+            y: &mut InOut<Buffer<$ty>>,
+            side: u8,
+            uplo: u8,
+            trans_x: u8,
+            diag: u8,
+        ) -> Result<()> {
+            System::decode(side, uplo, trans_x, diag)?.solve_all(context, x, y, None)
+        }
+
+        /// Solutions of triangular systems as from the op of the same name that starts with `lapack_`, for
+        /// `alpha·y` instead of `y`. jaxlib had this form until version 0.5.
+        #[handler(name = $scaled_target)]
+        #[signature(
+            (x: $dtype[*, k, k] column_major, y: $dtype[*, m, n] column_major, alpha: $dtype[],
+             side: u8, uplo: u8, trans_x: u8, diag: u8)
+            -> (y_out: $dtype[*, m, n] column_major aliases y)
+        )]
+        pub(crate) fn $scaled(
+            context: &Context,
+            x: &Buffer<$ty>,
+            y: &mut InOut<Buffer<$ty>>,
+            alpha: &Buffer<$ty, 0>,
+            side: u8,
+            uplo: u8,
+            trans_x: u8,
+            diag: u8,
+        ) -> Result<()> {
+            System::decode(side, uplo, trans_x, diag)?.solve_all(context, x, y, Some(alpha[0]))
+        }
+    )*};
+}
+trsm! {
+    strsm, "lapack_strsm_ffi", strsm_scaled, "blas_strsm_ffi", f32, f32;
+    dtrsm, "lapack_dtrsm_ffi", dtrsm_scaled, "blas_dtrsm_ffi", f64, f64;
+    ctrsm, "lapack_ctrsm_ffi", ctrsm_scaled, "blas_ctrsm_ffi", c32, c64;
+    ztrsm, "lapack_ztrsm_ffi", ztrsm_scaled, "blas_ztrsm_ffi", c64, c128;
+}
+
+/// The form of a triangular system.
+#[derive(Clone, Copy, Debug)]
+struct System {
+    side: Side,
+    uplo: Uplo,
+    transpose: Transpose,
+    diagonal: Diagonal,
+}
+
+impl System {
+    fn decode(side: u8, uplo: u8, trans_x: u8, diag: u8) -> Result<System> {
+        Ok(System {
+            side: Side::decode("side", side)?,
+            uplo: Uplo::decode("uplo", uplo)?,
+            transpose: Transpose::decode("trans_x", trans_x)?,
+            diagonal: Diagonal::decode("diag", diag)?,
+        })
+    }
+
+    fn solve_all<T: Scalar>(
+        self,
+        context: &Context,
+        x: &Buffer<T>,
+        y: &mut Buffer<T>,
+        alpha: Option<T>,
+    ) -> Result<()> {
+        let [count, m, n] = batch::matrices("y", y.dims())?;
+        let order = if self.side == Side::Left { m } else { n };
+        batch::expect_dims("x", x.dims(), y.dims(), &[order, order])?;
+        if y.is_empty() {
+            return Ok(());
+        }
+        let operations = m * n * order;
+        let matrices = (Entries::new(x, order * order), EntriesMut::new(y, m * n));
+        batch::for_each(
+            context,
+            count,
+            operations,
+            matrices,
+            || (),
+            |(), (x, y)| {
+                if let Some(alpha) = alpha.filter(|alpha| *alpha != T::one()) {
+                    y.iter_mut().for_each(|y| *y = if alpha == T::zero() { alpha } else { *y * alpha });
+                }
+                let x = MatRef::from_column_major_slice(x, order, order);
+                self.solve(x, MatMut::from_column_major_slice_mut(y, m, n));
+            },
+        );
+        Ok(())
+    }
+
+    /// Solves a system. The solution replaces `y`.
+    fn solve<T: Scalar>(self, x: MatRef<'_, T>, y: MatMut<'_, T>) {
+        let is_unit = self.diagonal == Diagonal::Unit;
+        let x = Triangle { matrix: x, conjugated: false, uplo: self.uplo, is_unit };
+        let x = match self.transpose {
+            Transpose::No => x,
+            Transpose::Transposed => x.transpose(),
+            Transpose::Adjoint => x.adjoint(),
+        };
+        match self.side {
+            Side::Left => x.solve_in_place(y),
+            // y_out·op(x) = y, so op(x)ᵀ·y_outᵀ = yᵀ.
+            Side::Right => x.transpose().solve_in_place(y.transpose_mut()),
+        }
+    }
+}
