@@ -24,6 +24,7 @@ use farcall_ffi::ops;
 
 pub(crate) mod block;
 mod cholesky;
+mod lu;
 pub(crate) mod options;
 pub(crate) mod scalar;
 mod triangular;
@@ -35,6 +36,10 @@ pub const OPS: &[&OpDescriptor] = ops![
     cholesky::dpotrf,
     cholesky::cpotrf,
     cholesky::zpotrf,
+    lu::sgetrf,
+    lu::dgetrf,
+    lu::cgetrf,
+    lu::zgetrf,
     triangular::strsm,
     triangular::dtrsm,
     triangular::ctrsm,

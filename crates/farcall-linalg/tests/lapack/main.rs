@@ -2,6 +2,7 @@
 //! error that rounding explains (a *test ratio*), which must be below [`MAX_RATIO`].
 
 mod cholesky;
+mod lu;
 mod matrix;
 mod triangular;
 

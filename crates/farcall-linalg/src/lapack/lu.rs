@@ -1,0 +1,203 @@
+//! LU factorizations with partial pivoting: `getrf`.
+//!
+//! The algorithm is recursive: S. Toledo, *Locality of reference in LU decomposition with partial pivoting*,
+//! 1997. Blocks of at most [`MAX_LEAF_COLUMNS`] columns are factored column by column.
+
+use faer::MatMut;
+use faer::prelude::{Reborrow, ReborrowMut};
+use farcall_ffi::prelude::*;
+use farcall_ffi::simd;
+
+use super::block::{Triangle, add_product};
+use super::scalar::{RealScalar, Scalar, c32, c64};
+use super::vector;
+use crate::batch::{self, EntriesMut};
+
+/// Maximum number of columns that are factored without products of blocks.
+const MAX_LEAF_COLUMNS: usize = 8;
+
+/// Maximum number of rows of a matrix that is factored without products of blocks.
+const MAX_SMALL_ROWS: usize = 32;
+
+macro_rules! getrf {
+    ($($name:ident, $target:literal, $ty:ty, $dtype:ident;)*) => {$(
+        /// LU factorizations `x = p·l·u` of matrices, with a permutation `p` of the rows.
+        ///
+        /// `u` replaces the upper triangle of `x`, and `l`, without its unit diagonal, the rest. Row `i` was
+        /// exchanged with row `ipiv[i]`, in ascending order of `i`; both count from 1. `info` is 0, or `k` if
+        /// the `k`-th pivot is the first that is exactly zero; the factorization is complete even then.
+        #[handler(name = $target)]
+        #[signature(
+            (x: $dtype[*, m, n] column_major)
+            -> (x_out: $dtype[*, m, n] column_major aliases x, ipiv: s32[*, min(m, n)], info: s32[*])
+        )]
+        pub(crate) fn $name(
+            context: &Context,
+            x: &mut InOut<Buffer<$ty>>,
+            ipiv: &mut Buffer<i32>,
+            info: &mut Buffer<i32>,
+        ) -> Result<()> {
+            factor_all(context, x, ipiv, info)
+        }
+    )*};
+}
+getrf! {
+    sgetrf, "lapack_sgetrf_ffi", f32, f32;
+    dgetrf, "lapack_dgetrf_ffi", f64, f64;
+    cgetrf, "lapack_cgetrf_ffi", c32, c64;
+    zgetrf, "lapack_zgetrf_ffi", c64, c128;
+}
+
+fn factor_all<T: Scalar>(
+    context: &Context,
+    x: &mut Buffer<T>,
+    ipiv: &mut Buffer<i32>,
+    info: &mut Buffer<i32>,
+) -> Result<()> {
+    let [count, m, n] = batch::matrices("x", x.dims())?;
+    let pivots = m.min(n);
+    batch::expect_dims("ipiv", ipiv.dims(), x.dims(), &[pivots])?;
+    batch::expect_dims("info", info.dims(), x.dims(), &[])?;
+    if pivots == 0 || count == 0 {
+        info.fill(0);
+        return Ok(());
+    }
+    let operations = m * n * pivots;
+    let matrices = (EntriesMut::new(x, m * n), EntriesMut::new(ipiv, pivots), EntriesMut::new(info, 1));
+    batch::for_each(
+        context,
+        count,
+        operations,
+        matrices,
+        || (),
+        |(), (x, ipiv, info)| {
+            let zero = match m <= MAX_SMALL_ROWS {
+                true => simd::vectorized!(factor_small(x, m, ipiv)),
+                false => factor(MatMut::from_column_major_slice_mut(x, m, n), ipiv),
+            };
+            ipiv.iter_mut().for_each(|row| *row += 1);
+            info[0] = zero.map_or(0, |column| column as i32 + 1);
+        },
+    );
+    Ok(())
+}
+
+/// Factors a matrix. Row `i` is exchanged with row `pivots[i]`, in ascending order; both count from 0. Returns
+/// the first column whose pivot is zero.
+pub(crate) fn factor<T: Scalar>(mut a: MatMut<'_, T>, pivots: &mut [i32]) -> Option<usize> {
+    let (m, n, k) = (a.nrows(), a.ncols(), pivots.len());
+    if k <= MAX_LEAF_COLUMNS {
+        let (mut leaf, right) = a.rb_mut().split_at_col_mut(k);
+        let zero = factor_leaf(leaf.rb_mut(), pivots);
+        finish_right(leaf, right, pivots);
+        return zero;
+    }
+    let half = (k / 2).next_multiple_of(MAX_LEAF_COLUMNS).min(k - 1);
+    let (first_pivots, second_pivots) = pivots.split_at_mut(half);
+    let (mut left, mut right) = a.rb_mut().split_at_col_mut(half);
+    let first_zero = factor(left.rb_mut(), first_pivots);
+    finish_right(left.rb_mut(), right.rb_mut(), first_pivots);
+    let second_zero = factor(right.get_mut(half..m, 0..n - half), second_pivots);
+    exchange_rows(left.get_mut(half..m, 0..half), second_pivots);
+    second_pivots.iter_mut().for_each(|row| *row += half as i32);
+    first_zero.or(second_zero.map(|column| half + column))
+}
+
+/// Continues the factorization of columns on their left: `right` becomes the rows of `u`, above a matrix that
+/// remains to be factored.
+fn finish_right<T: Scalar>(left: MatMut<'_, T>, mut right: MatMut<'_, T>, pivots: &[i32]) {
+    if right.ncols() == 0 {
+        return;
+    }
+    exchange_rows(right.rb_mut(), pivots);
+    let (l11, l21) = left.rb().split_at_row(pivots.len());
+    let (mut u12, a22) = right.split_at_row_mut(pivots.len());
+    Triangle::lower(l11).with_unit_diagonal().solve_in_place(u12.rb_mut());
+    add_product(a22, -T::one(), l21, u12.rb());
+}
+
+/// Exchanges the rows `i` and `pivots[i]` of a matrix, in ascending order of `i`.
+fn exchange_rows<T: Scalar>(mut a: MatMut<'_, T>, pivots: &[i32]) {
+    for column in a.rb_mut().col_iter_mut() {
+        if let Some(column) = column.try_as_col_major_mut() {
+            let column = column.as_slice_mut();
+            pivots.iter().enumerate().for_each(|(i, row)| column.swap(i, *row as usize));
+        }
+    }
+}
+
+/// Factors a matrix with as many pivots as columns.
+fn factor_leaf<T: Scalar>(mut a: MatMut<'_, T>, pivots: &mut [i32]) -> Option<usize> {
+    let mut columns: [&mut [T]; MAX_LEAF_COLUMNS] = Default::default();
+    for (slot, column) in columns.iter_mut().zip(a.rb_mut().col_iter_mut()) {
+        if let Some(column) = column.try_as_col_major_mut() {
+            *slot = column.as_slice_mut();
+        }
+    }
+    let columns = &mut columns[..pivots.len()];
+    simd::vectorized!(factor_columns(columns, pivots))
+}
+
+/// Factors a matrix with contiguous columns of `rows` entries.
+#[inline(always)]
+fn factor_small<T: Scalar>(a: &mut [T], rows: usize, pivots: &mut [i32]) -> Option<usize> {
+    let mut zero = None;
+    let columns = a.len() / rows;
+    for (j, pivot) in pivots.iter_mut().enumerate() {
+        let (left, right) = a.split_at_mut((j + 1) * rows);
+        let column = &mut left[j * rows..];
+        let row = j + vector::largest(&column[j..]).0;
+        *pivot = row as i32;
+        if row != j {
+            column.swap(j, row);
+            left[..j * rows].chunks_exact_mut(rows).for_each(|column| column.swap(j, row));
+        }
+        let column = &mut left[j * rows..];
+        if column[j] == T::zero() {
+            zero = zero.or(Some(j));
+        } else {
+            let pivot = column[j];
+            divide(&mut column[j + 1..], pivot);
+        }
+        for target in right.chunks_exact_mut(rows).take(columns - j - 1) {
+            target.swap(j, row);
+            let factor = -target[j];
+            vector::axpy(&mut target[j + 1..], factor, &column[j + 1..]);
+        }
+    }
+    zero
+}
+
+/// Factors a matrix that is given by its columns.
+#[inline(always)]
+fn factor_columns<T: Scalar>(columns: &mut [&mut [T]], pivots: &mut [i32]) -> Option<usize> {
+    let mut zero = None;
+    for j in 0..columns.len() {
+        let row = j + vector::largest(&columns[j][j..]).0;
+        pivots[j] = row as i32;
+        columns.iter_mut().for_each(|column| column.swap(j, row));
+        let (left, right) = columns.split_at_mut(j + 1);
+        let column = &mut *left[j];
+        if column[j] == T::zero() {
+            zero = zero.or(Some(j));
+        } else {
+            let pivot = column[j];
+            divide(&mut column[j + 1..], pivot);
+        }
+        for target in right {
+            let factor = -target[j];
+            vector::axpy(&mut target[j + 1..], factor, &column[j + 1..]);
+        }
+    }
+    zero
+}
+
+/// Divides numbers by a pivot, by way of its reciprocal if that does not overflow.
+#[inline(always)]
+fn divide<T: Scalar>(numbers: &mut [T], pivot: T) {
+    if pivot.modulus1() >= T::Real::MIN_NORMAL {
+        vector::scale(numbers, T::one().over(pivot));
+    } else {
+        numbers.iter_mut().for_each(|number| *number = number.over(pivot));
+    }
+}
