@@ -26,6 +26,8 @@ pub(crate) mod block;
 mod cholesky;
 mod lu;
 pub(crate) mod options;
+pub(crate) mod qr;
+pub(crate) mod reflector;
 pub(crate) mod scalar;
 mod triangular;
 pub(crate) mod vector;
@@ -40,6 +42,18 @@ pub const OPS: &[&OpDescriptor] = ops![
     lu::dgetrf,
     lu::cgetrf,
     lu::zgetrf,
+    qr::sgeqrf,
+    qr::dgeqrf,
+    qr::cgeqrf,
+    qr::zgeqrf,
+    qr::sorgqr,
+    qr::dorgqr,
+    qr::cungqr,
+    qr::zungqr,
+    qr::sormqr,
+    qr::dormqr,
+    qr::cunmqr,
+    qr::zunmqr,
     triangular::strsm,
     triangular::dtrsm,
     triangular::ctrsm,

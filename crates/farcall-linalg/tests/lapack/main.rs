@@ -4,6 +4,7 @@
 mod cholesky;
 mod lu;
 mod matrix;
+mod qr;
 mod triangular;
 
 use farcall_ffi::descriptor::LibraryOp;

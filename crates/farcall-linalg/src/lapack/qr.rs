@@ -1,0 +1,190 @@
+//! QR factorizations: `geqrf`, and products with the orthogonal factor: `orgqr`, `ormqr` (complex: `ungqr`,
+//! `unmqr`).
+
+use faer::prelude::{Reborrow, ReborrowMut};
+use faer::{MatMut, MatRef};
+use farcall_ffi::prelude::*;
+use farcall_ffi::simd;
+
+use super::reflector::{Block, MAX_BLOCK_REFLECTORS, leaf};
+use super::scalar::{Scalar, c32, c64};
+use crate::batch::{self, Entries, EntriesMut};
+
+/// Maximum number of entries of a matrix that is factored without products of blocks.
+const MAX_SMALL_ENTRIES: usize = 32 * 32;
+
+macro_rules! qr {
+    ($($geqrf:ident, $geqrf_target:literal, $orgqr:ident, $orgqr_target:literal, $ormqr:ident,
+       $ormqr_target:literal, $ty:ty, $dtype:ident;)*) => {$(
+        /// QR factorizations `x = q·r` of matrices.
+        ///
+        /// `r` replaces the upper triangle of `x`. `q` is the product of the reflectors
+        /// `1 − tau[i]·v·vᴴ` in ascending order of `i`, where `v` has `i` zeros, a 1, and the entries of
+        /// column `i` of `x_out` below the diagonal.
+        #[handler(name = $geqrf_target)]
+        #[signature(
+            (x: $dtype[*, m, n] column_major)
+            -> (x_out: $dtype[*, m, n] column_major aliases x, tau: $dtype[*, min(m, n)])
+        )]
+        pub(crate) fn $geqrf(
+            context: &Context,
+            x: &mut InOut<Buffer<$ty>>,
+            tau: &mut Buffer<$ty>,
+        ) -> Result<()> {
+            factor_all(context, x, tau)
+        }
+
+        /// The first columns of the orthogonal factor of a QR factorization, from its reflectors in `x` and
+        /// `tau`. `x` has at least as many columns as there are reflectors, and no more columns than rows.
+        #[handler(name = $orgqr_target)]
+        #[signature(
+            (x: $dtype[*, m, n] column_major, tau: $dtype[*, k])
+            -> (x_out: $dtype[*, m, n] column_major aliases x) where k <= n; n <= m
+        )]
+        pub(crate) fn $orgqr(
+            context: &Context,
+            x: &mut InOut<Buffer<$ty>>,
+            tau: &Buffer<$ty>,
+        ) -> Result<()> {
+            generate_all(context, x, tau)
+        }
+
+        /// Products with the orthogonal factor `q` of a QR factorization, which is given by its reflectors in
+        /// `a` and `tau`: `q·c` if `left`, otherwise `c·q`; with `transpose`, of its adjoint `qᴴ`.
+        #[handler(name = $ormqr_target)]
+        #[signature(
+            (a: $dtype[*, r, p] column_major, tau: $dtype[*, k], c: $dtype[*, m, n] column_major, left: bool,
+             transpose: bool)
+            -> (c_out: $dtype[*, m, n] column_major aliases c) where k <= p; k <= r
+        )]
+        pub(crate) fn $ormqr(
+            context: &Context,
+            a: &Buffer<$ty>,
+            tau: &Buffer<$ty>,
+            c: &mut InOut<Buffer<$ty>>,
+            left: bool,
+            transpose: bool,
+        ) -> Result<()> {
+            multiply_all(context, a, tau, c, left, transpose)
+        }
+    )*};
+}
+qr! {
+    sgeqrf, "lapack_sgeqrf_ffi", sorgqr, "lapack_sorgqr_ffi", sormqr, "lapack_sormqr_ffi", f32, f32;
+    dgeqrf, "lapack_dgeqrf_ffi", dorgqr, "lapack_dorgqr_ffi", dormqr, "lapack_dormqr_ffi", f64, f64;
+    cgeqrf, "lapack_cgeqrf_ffi", cungqr, "lapack_cungqr_ffi", cunmqr, "lapack_cunmqr_ffi", c32, c64;
+    zgeqrf, "lapack_zgeqrf_ffi", zungqr, "lapack_zungqr_ffi", zunmqr, "lapack_zunmqr_ffi", c64, c128;
+}
+
+fn factor_all<T: Scalar>(context: &Context, x: &mut Buffer<T>, tau: &mut Buffer<T>) -> Result<()> {
+    let [count, m, n] = batch::matrices("x", x.dims())?;
+    let k = m.min(n);
+    batch::expect_dims("tau", tau.dims(), x.dims(), &[k])?;
+    if x.is_empty() {
+        return Ok(());
+    }
+    let is_small = m * n <= MAX_SMALL_ENTRIES;
+    let matrices = (EntriesMut::new(x, m * n), EntriesMut::new(tau, k));
+    let workspace = || (!is_small).then(|| Block::new(m, n));
+    batch::for_each(context, count, 2 * m * n * k, matrices, workspace, |block, (x, tau)| match block {
+        Some(block) => factor(MatMut::from_column_major_slice_mut(x, m, n), tau, block),
+        None => simd::vectorized!(leaf::factor_small(x, m, tau)),
+    });
+    Ok(())
+}
+
+/// Factors a matrix, and stores the reflectors in it and in `tau`.
+pub(crate) fn factor<T: Scalar>(mut a: MatMut<'_, T>, tau: &mut [T], block: &mut Block<T>) {
+    let mut start = 0;
+    for tau in tau.chunks_mut(MAX_BLOCK_REFLECTORS) {
+        let (panel, right) = a.rb_mut().get_mut(start.., start..).split_at_col_mut(tau.len());
+        let (reflector, products) = block.factor(panel, tau);
+        reflector.apply_left(true, right, products);
+        start += tau.len();
+    }
+}
+
+fn generate_all<T: Scalar>(context: &Context, x: &mut Buffer<T>, tau: &Buffer<T>) -> Result<()> {
+    let [count, m, n] = batch::matrices("x", x.dims())?;
+    let k = tau.dims().last().copied().unwrap_or(0);
+    batch::expect_dims("tau", tau.dims(), x.dims(), &[k])?;
+    ensure!(k <= n && n <= m, "{k} reflectors and {n} columns of {m} rows do not fit: k <= n <= m");
+    if x.is_empty() {
+        return Ok(());
+    }
+    let matrices = (EntriesMut::new(x, m * n), Entries::new(tau, k));
+    let workspace = || Block::new(m, n);
+    batch::for_each(context, count, 4 * m * n * k, matrices, workspace, |block, (x, tau)| {
+        generate(MatMut::from_column_major_slice_mut(x, m, n), tau, block);
+    });
+    Ok(())
+}
+
+/// Replaces reflectors by the first columns of their product.
+pub(crate) fn generate<T: Scalar>(mut a: MatMut<'_, T>, tau: &[T], block: &mut Block<T>) {
+    let (n, k) = (a.ncols(), tau.len());
+    a.rb_mut().get_mut(.., k..).fill(T::zero());
+    (k..n).for_each(|j| a[(j, j)] = T::one());
+    for (at, tau) in tau.chunks(MAX_BLOCK_REFLECTORS).enumerate().rev() {
+        let start = at * MAX_BLOCK_REFLECTORS;
+        let (mut above, below) = a.rb_mut().split_at_row_mut(start);
+        let (mut columns, right) = below.get_mut(.., start..).split_at_col_mut(tau.len());
+        let (reflector, products) = block.load(columns.rb(), tau);
+        reflector.apply_left(false, right, products);
+        reflector.first_columns(columns.rb_mut(), products);
+        above.rb_mut().get_mut(.., start..start + tau.len()).fill(T::zero());
+    }
+}
+
+fn multiply_all<T: Scalar>(
+    context: &Context,
+    a: &Buffer<T>,
+    tau: &Buffer<T>,
+    c: &mut Buffer<T>,
+    left: bool,
+    transpose: bool,
+) -> Result<()> {
+    let [count, m, n] = batch::matrices("c", c.dims())?;
+    let [_, _, columns] = batch::matrices("a", a.dims())?;
+    let (order, others) = if left { (m, n) } else { (n, m) };
+    batch::expect_dims("a", a.dims(), c.dims(), &[order, columns])?;
+    let k = tau.dims().last().copied().unwrap_or(0);
+    batch::expect_dims("tau", tau.dims(), c.dims(), &[k])?;
+    ensure!(k <= columns && k <= order, "{k} reflectors do not fit {order}×{columns} matrices a");
+    if c.is_empty() || k == 0 {
+        return Ok(());
+    }
+    let matrices = (Entries::new(a, order * columns), Entries::new(tau, k), EntriesMut::new(c, m * n));
+    let workspace = || Block::new(order, others);
+    batch::for_each(context, count, 4 * m * n * k, matrices, workspace, |block, (a, tau, c)| {
+        let a = MatRef::from_column_major_slice(a, order, columns);
+        multiply(a, tau, MatMut::from_column_major_slice_mut(c, m, n), left, transpose, block);
+    });
+    Ok(())
+}
+
+/// Multiplies `c` by the product of the reflectors in `a`, or by its adjoint.
+pub(crate) fn multiply<T: Scalar>(
+    a: MatRef<'_, T>,
+    tau: &[T],
+    mut c: MatMut<'_, T>,
+    left: bool,
+    is_adjoint: bool,
+    block: &mut Block<T>,
+) {
+    let mut apply = |at: usize, tau: &[T]| {
+        let start = at * MAX_BLOCK_REFLECTORS;
+        let vectors = a.get(start.., start..start + tau.len());
+        let (reflector, products) = block.load(vectors, tau);
+        match left {
+            true => reflector.apply_left(is_adjoint, c.rb_mut().get_mut(start.., ..), products),
+            false => reflector.apply_right(is_adjoint, c.rb_mut().get_mut(.., start..), products),
+        }
+    };
+    let blocks = tau.chunks(MAX_BLOCK_REFLECTORS).enumerate();
+    // The last factor of `h₁·h₂⋯·c` is applied first; so is the first factor of `c·h₁·h₂⋯`.
+    match left == is_adjoint {
+        true => blocks.for_each(|(at, tau)| apply(at, tau)),
+        false => blocks.rev().for_each(|(at, tau)| apply(at, tau)),
+    }
+}
