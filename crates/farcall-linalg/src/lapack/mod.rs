@@ -26,6 +26,7 @@ pub(crate) mod block;
 mod cholesky;
 mod lu;
 pub(crate) mod options;
+mod pivoted_qr;
 pub(crate) mod qr;
 pub(crate) mod reflector;
 pub(crate) mod scalar;
@@ -54,6 +55,10 @@ pub const OPS: &[&OpDescriptor] = ops![
     qr::dormqr,
     qr::cunmqr,
     qr::zunmqr,
+    pivoted_qr::sgeqp3,
+    pivoted_qr::dgeqp3,
+    pivoted_qr::cgeqp3,
+    pivoted_qr::zgeqp3,
     triangular::strsm,
     triangular::dtrsm,
     triangular::ctrsm,

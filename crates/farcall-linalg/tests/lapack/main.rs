@@ -4,6 +4,7 @@
 mod cholesky;
 mod lu;
 mod matrix;
+mod pivoted_qr;
 mod qr;
 mod triangular;
 
