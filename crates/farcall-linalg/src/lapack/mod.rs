@@ -31,6 +31,7 @@ pub(crate) mod qr;
 pub(crate) mod reflector;
 pub(crate) mod scalar;
 mod triangular;
+mod tridiagonal;
 pub(crate) mod vector;
 
 /// Ops with the names of LAPACK's routines.
@@ -67,4 +68,9 @@ pub const OPS: &[&OpDescriptor] = ops![
     triangular::dtrsm_scaled,
     triangular::ctrsm_scaled,
     triangular::ztrsm_scaled,
+    tridiagonal::sgtsv,
+    tridiagonal::dgtsv,
+    tridiagonal::cgtsv,
+    tridiagonal::zgtsv,
+    tridiagonal::tridiagonal_solve_perturbed,
 ];

@@ -7,6 +7,7 @@ mod matrix;
 mod pivoted_qr;
 mod qr;
 mod triangular;
+mod tridiagonal;
 
 use farcall_ffi::descriptor::LibraryOp;
 use farcall_ffi::descriptor::OpDescriptor;
