@@ -20,13 +20,14 @@ const ROOTS: [&str; 8] = [
 ];
 
 /// Crates without unsafe code.
-const SAFE: [&str; 7] = [
+const SAFE: [&str; 8] = [
     "crates/farcall-sig",
     "crates/farcall-limits",
     "crates/farcall-ir",
     "crates/farcall-macros",
     "crates/farcall-promises",
     "crates/farcall-linalg",
+    "crates/farcall-sparse",
     "xtask",
 ];
 
