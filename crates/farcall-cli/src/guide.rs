@@ -44,6 +44,7 @@ pages! {
     "ffi-and-xla-client": "modules shaped like jax.ffi and jaxlib.xla_client, for existing code",
     "other-hosts": "C++ handlers, EXLA, TensorFlow and other hosts of XLA's FFI",
     "linear-algebra": "decompositions, and LAPACK calls of exported programs",
+    "sparse": "products, conversions and solves of sparse matrices",
     "performance": "profiles, traces, fusion reports, benchmarks",
     "semantics": "results where XLA and the specification differ",
     "platforms-and-limits": "supported systems, versions and sizes; missing features",
