@@ -1,0 +1,172 @@
+"""The ops of crates/farcall-sparse: farcall's engine and jaxlib return the same results, which agree with SciPy,
+and programs of `jax.experimental.sparse` run in the engine."""
+
+import functools
+
+import numpy as np
+import pytest
+from libraries import example
+
+jax = pytest.importorskip("jax")
+jnp = jax.numpy
+scipy_sparse = pytest.importorskip("scipy.sparse")
+
+import farcall  # noqa: E402
+from jax.experimental import sparse as jax_sparse  # noqa: E402
+from jax.sharding import NamedSharding  # noqa: E402
+from jax.sharding import PartitionSpec as P  # noqa: E402
+from jax.test_util import check_grads  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def ops() -> farcall.Library:
+    return farcall.load(example("farcall_sparse"))
+
+
+@pytest.fixture(autouse=True)
+def x64():
+    with jax.enable_x64(True):
+        yield
+
+
+def numbers(seed, dtype, *shape):
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal(shape)
+    return (x + 1j * rng.standard_normal(shape) if np.dtype(dtype).kind == "c" else x).astype(dtype)
+
+
+def matrix(seed, dtype=np.float64, index=np.int32, shape=(6, 5), density=0.4):
+    """Returns a SciPy matrix with an empty row."""
+    dense = numbers(seed, dtype, *shape)
+    dense[np.random.default_rng(seed).random(shape) >= density] = 0
+    dense[1] = 0
+    a = scipy_sparse.csr_array(dense)
+    a.indices, a.indptr = a.indices.astype(index), a.indptr.astype(index)
+    return a
+
+
+def tolerance(dtype):
+    return 1e-4 if np.dtype(dtype).itemsize <= (8 if np.dtype(dtype).kind == "c" else 4) else 1e-11
+
+
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
+def test_products_agree_with_scipy(ops, dtype, index):
+    a, close = matrix(1, dtype, index), functools.partial(np.testing.assert_allclose, rtol=tolerance(dtype), atol=1e-5)
+    b, x = numbers(2, dtype, 5, 3), numbers(3, dtype, 5)
+    csr, csc, coo = (a.data, a.indices, a.indptr), a.tocsc(), a.tocoo()
+    rows, starts = csc.indices.astype(index), csc.indptr.astype(index)
+    for call in (lambda f: f, jax.jit):
+        close(call(ops.csr_matmul)(*csr, b), a @ b)
+        close(call(ops.csr_matvec)(*csr, x), a @ x)
+        close(call(functools.partial(ops.csc_matmul, m=6))(csc.data, rows, starts, b), a @ b)
+        close(call(functools.partial(ops.csc_matmul, m=5))(*csr, numbers(4, dtype, 6, 2)), a.T @ numbers(4, dtype, 6, 2))
+        coordinates = coo.data, coo.row.astype(index), coo.col.astype(index)
+        close(call(functools.partial(ops.sparse_matmul, m=6))(*coordinates, b), a @ b)
+        close(call(functools.partial(ops.dense_csr_matmul, k=5))(numbers(5, dtype, 2, 6), *csr), numbers(5, dtype, 2, 6) @ a)
+        close(call(ops.csr_row_sums)(*csr), a.sum(axis=1))
+        close(call(functools.partial(ops.csr_to_dense, k=5))(*csr), a.toarray())
+
+
+def test_blocks(ops):
+    a = scipy_sparse.bsr_array(np.kron(matrix(6, shape=(4, 3)).toarray() != 0, np.ones((2, 4))) * numbers(7, float, 8, 12), blocksize=(2, 4))
+    b = numbers(8, float, 12, 3)
+    np.testing.assert_allclose(ops.bsr_matmul(a.data, a.indices, a.indptr, b), a @ b)
+    order, columns, starts = ops.bsr_to_csr_pattern(a.indices, a.indptr, p=2, q=4)
+    values = ops.sparse_permute(a.data.reshape(-1), order)
+    np.testing.assert_allclose(ops.csr_matmul(values, columns, starts, b), a @ b)
+
+
+def test_derivatives(ops):
+    a, b = matrix(9), numbers(10, float, 5, 3)
+    product = lambda a_, b_: ops.csr_matmul(a_, a.indices, a.indptr, b_)  # noqa: E731
+    check_grads(product, (a.data, b), order=2, modes=["fwd", "rev"])
+    check_grads(lambda a_, x: ops.csr_matvec(a_, a.indices, a.indptr, x), (a.data, b[:, 0]), order=2)
+    coo = a.tocoo()
+    sparse = lambda e, d: ops.sparse_matmul(e, coo.row.astype("i"), coo.col.astype("i"), d, m=6)  # noqa: E731
+    check_grads(sparse, (coo.data, b), order=2)
+    square = matrix(11, shape=(5, 5), density=0.6)
+    lower = scipy_sparse.csr_array(square + 3 * scipy_sparse.eye_array(5))
+    solve = lambda a_, b_: ops.csr_triangular_solve(a_, lower.indices, lower.indptr, b_)  # noqa: E731
+    check_grads(solve, (lower.data, b), order=1)
+    jax.test_util.check_grads(solve, (lower.data, b), order=2, modes=["rev"])
+    expected = scipy_sparse.linalg.spsolve_triangular(scipy_sparse.csr_array(scipy_sparse.tril(lower)), b)
+    np.testing.assert_allclose(solve(lower.data, b), expected)
+    complex_sum = lambda a_: ops.csr_matmul(a_, a.indices, a.indptr, b + 0j).sum()  # noqa: E731
+    dense_sum = lambda a_: (jnp.zeros((6, 5), complex).at[coo.row, coo.col].set(a_) @ (b + 0j)).sum()  # noqa: E731
+    z = a.data + 1j
+    np.testing.assert_allclose(jax.grad(complex_sum, holomorphic=True)(z), jax.grad(dense_sum, holomorphic=True)(z))
+
+
+def test_vmap_is_one_call(ops):
+    a, b = matrix(12), numbers(13, float, 4, 5, 3)
+    many = numbers(14, float, 4, a.nnz)
+    product = lambda a_, b_: ops.csr_matmul(a_, a.indices, a.indptr, b_)  # noqa: E731
+    for axes, operands in [((0, 0), (many, b)), ((0, None), (many, b[0])), ((None, 0), (a.data, b))]:
+        mapped = jax.vmap(product, axes)
+        assert str(jax.make_jaxpr(mapped)(*operands)).count("csr_matmul[") == 1
+        entries = [product(*(x[i] if axis == 0 else x for axis, x in zip(axes, operands))) for i in range(4)]
+        np.testing.assert_allclose(mapped(*operands), entries)
+
+
+def test_sharding_over_batches(ops):
+    if len(jax.devices()) < 2:
+        pytest.skip("there is one device")
+    a, b = matrix(15), numbers(16, float, 4, 5, 3)
+    mesh = jax.make_mesh((2,), ("x",), axis_types=(jax.sharding.AxisType.Auto,), devices=jax.devices()[:2])
+    many = jax.device_put(numbers(17, float, 4, a.nnz), NamedSharding(mesh, P("x")))
+    b = jax.device_put(b, NamedSharding(mesh, P("x")))
+    product = jax.jit(lambda a_, b_: ops.csr_matmul(a_, jnp.asarray(a.indices), jnp.asarray(a.indptr), b_))
+    compiled = product.lower(many, b).compile()
+    assert "all-gather" not in compiled.as_text()
+    for i in range(4):
+        np.testing.assert_allclose(product(many, b)[i], product(many[i], b[i]))
+
+
+def test_patterns(ops):
+    a, b = matrix(18), matrix(19)
+    columns, starts = ops.csr_add_pattern(a.indices, a.indptr, b.indices, b.indptr, k=5, entries=30)
+    total = ops.csr_add(a.data, a.indices, a.indptr, b.data, b.indices, b.indptr, columns, starts, k=5)
+    np.testing.assert_allclose(ops.csr_to_dense(total, columns, starts, k=5), (a + b).toarray())
+    right = matrix(20, shape=(5, 4))
+    columns, starts = ops.csr_csr_matmul_pattern(a.indices, a.indptr, right.indices, right.indptr, k=4, entries=24)
+    pattern = right.indices, right.indptr, columns, starts
+    multiply = lambda x, y: ops.csr_csr_matmul(x, a.indices, a.indptr, y, *pattern, k=4)  # noqa: E731
+    product = ops.csr_to_dense(multiply(a.data, right.data), columns, starts, k=4)
+    np.testing.assert_allclose(product, (a @ right).toarray(), atol=1e-12)
+    check_grads(multiply, (a.data, right.data), order=2)
+    order, rows, column_starts = ops.csr_to_csc_pattern(a.indices, a.indptr, k=5)
+    csc = a.tocsc()
+    np.testing.assert_array_equal(rows, csc.indices)
+    np.testing.assert_array_equal(column_starts, csc.indptr)
+    np.testing.assert_array_equal(ops.sparse_permute(a.data, order), csc.data)
+
+
+def test_programs_of_jax_experimental_sparse():
+    """JAX's BCSR products call a handler by name. The engine finds it in the library."""
+    registry = farcall.Registry()
+    registry.load(example("farcall_sparse"))
+    for dtype in (np.float32, np.float64, np.complex64, np.complex128):
+        a, b = matrix(21, dtype), numbers(22, dtype, 5, 3)
+        bcsr = jax_sparse.BCSR((a.data, a.indices, a.indptr), shape=a.shape)
+        lowered = jax.jit(lambda data, b: jax_sparse.BCSR((data, bcsr.indices, bcsr.indptr), shape=a.shape) @ b).lower(a.data, b)
+        assert "cpu_csr_sparse_dense_ffi" in lowered.as_text()
+        found = farcall.compile(lowered, registry=registry)(a.data, b)
+        np.testing.assert_allclose(found, a @ b, rtol=tolerance(dtype), atol=1e-5)
+        np.testing.assert_allclose(found, bcsr @ b, rtol=tolerance(dtype), atol=1e-5)
+    bcoo = jax_sparse.BCOO.from_scipy_sparse(a.tocoo())
+    lowered = jax.jit(lambda m, b: m @ b).lower(bcoo, b)
+    found = farcall.compile(lowered, registry=registry)(bcoo, b)
+    np.testing.assert_allclose(found, a @ b, atol=1e-12)
+
+
+def test_malformed_indices(ops):
+    a, x = matrix(23), np.ones(5)
+    columns, starts = a.indices.copy(), a.indptr.copy()
+    columns[2] = 5
+    for call in (ops.csr_matvec, jax.jit(ops.csr_matvec)):
+        with pytest.raises(Exception, match=r"columns\[2\] is 5, but must be from 0 to below 5"):
+            np.asarray(call(a.data, columns, starts, x))
+    starts[3] = a.nnz + 1
+    with pytest.raises(Exception, match=rf"starts\[3\] is {a.nnz + 1}, but the matrix has {a.nnz} entries"):
+        ops.csr_matvec(a.data, a.indices, starts, x)
