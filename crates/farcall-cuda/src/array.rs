@@ -7,8 +7,9 @@ use farcall_ffi::{AnyGpuBuffer, Element, GpuBuffer, GpuScratch, InOut};
 ///
 /// # Safety
 /// From `start`, `count` elements of the array lie in memory of the device, and stay there until the work
-/// that the call enqueues has ended. As long as the array is borrowed exclusively, nothing else in the
-/// process writes to them.
+/// that the call enqueues has ended. If the call is recorded into a CUDA graph, they stay there as long as the
+/// graph can run, unless `is_scratch` returns true. As long as the array is borrowed exclusively, nothing else
+/// in the process writes to them.
 pub unsafe trait GpuArray {
     /// Type of the elements.
     type Element;
@@ -23,9 +24,17 @@ pub unsafe trait GpuArray {
     fn size(&self) -> usize {
         self.count() * size_of::<Self::Element>()
     }
+
+    /// Returns true if the memory is returned to the host when the call ends, as scratch memory is. Work on
+    /// the array cannot be recorded into a CUDA graph, which would access the memory later.
+    #[inline]
+    fn is_scratch(&self) -> bool {
+        false
+    }
 }
 
-// SAFETY: the trampoline has checked the buffer. The host keeps it until the work on its stream has ended.
+// SAFETY: the trampoline has checked the buffer. The host keeps it until the work on its stream has ended, and
+// records a graph again when the address of a buffer has changed.
 unsafe impl<T: Element, const RANK: usize> GpuArray for GpuBuffer<T, RANK> {
     type Element = T;
 
@@ -41,7 +50,7 @@ unsafe impl<T: Element, const RANK: usize> GpuArray for GpuBuffer<T, RANK> {
 }
 
 /// The bytes of a buffer of any element type.
-// SAFETY: the trampoline has checked the buffer. The host keeps it until the work on its stream has ended.
+// SAFETY: as for `GpuBuffer`.
 unsafe impl GpuArray for AnyGpuBuffer {
     type Element = u8;
 
@@ -70,6 +79,11 @@ unsafe impl<T: Element> GpuArray for GpuScratch<'_, T> {
     fn count(&self) -> usize {
         self.len()
     }
+
+    #[inline]
+    fn is_scratch(&self) -> bool {
+        true
+    }
 }
 
 // SAFETY: the operand and the result are one buffer.
@@ -84,5 +98,10 @@ unsafe impl<B: GpuArray + ?Sized> GpuArray for InOut<B> {
     #[inline]
     fn count(&self) -> usize {
         (**self).count()
+    }
+
+    #[inline]
+    fn is_scratch(&self) -> bool {
+        (**self).is_scratch()
     }
 }

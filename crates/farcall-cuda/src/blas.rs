@@ -209,7 +209,8 @@ impl Blas {
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` if the arrays have other sizes than the product says, or if a size does not fit 32
-    /// bits; otherwise the library's error.
+    /// bits; `FAILED_PRECONDITION` if an array is scratch memory and the stream is being recorded into a CUDA
+    /// graph; otherwise the library's error.
     pub fn gemm<T: BlasElement>(
         &self,
         stream: &CudaStream,
@@ -229,6 +230,7 @@ impl Blas {
                 return Err(Error::invalid_argument(message));
             }
         }
+        stream.check_scratch(a.is_scratch() || b.is_scratch() || c.is_scratch())?;
         if c.count() == 0 {
             return Ok(());
         }

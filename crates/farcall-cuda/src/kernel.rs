@@ -166,9 +166,9 @@ macro_rules! __kernel_symbol {
 ///   `launch!` checks neither sizes nor raw pointers, and XLA does not check shapes: the handler compares the
 ///   dimensions of its buffers first.
 /// - An array that the kernel writes overlaps no other argument, unless the kernel allows it.
-/// - The arrays and the module exist until the kernel has ended. This holds for buffers, for scratch memory
-///   unless the launch is recorded into a CUDA graph, and for a module in a static
-///   [`PerDevice`](crate::PerDevice).
+/// - The arrays and the module exist until the kernel has ended, in each run of a CUDA graph into which the
+///   launch is recorded. This holds for buffers, for scratch memory (a recorded launch with such an argument
+///   is the error `FAILED_PRECONDITION`), and for a module in a static [`PerDevice`](crate::PerDevice).
 ///
 /// # Mistakes that do not compile
 ///
@@ -259,6 +259,12 @@ parameters! {
 pub trait KernelArgument<P> {
     /// Returns the value that the kernel gets.
     fn value(&self) -> P;
+
+    /// Returns true if the argument is an array in scratch memory.
+    #[inline]
+    fn uses_scratch(&self) -> bool {
+        false
+    }
 }
 
 impl<P: KernelParameter> KernelArgument<P> for P {
@@ -273,12 +279,22 @@ impl<A: GpuArray + ?Sized> KernelArgument<*const A::Element> for &A {
     fn value(&self) -> *const A::Element {
         self.start()
     }
+
+    #[inline]
+    fn uses_scratch(&self) -> bool {
+        (**self).is_scratch()
+    }
 }
 
 impl<A: GpuArray + ?Sized> KernelArgument<*const A::Element> for &mut A {
     #[inline]
     fn value(&self) -> *const A::Element {
         self.start()
+    }
+
+    #[inline]
+    fn uses_scratch(&self) -> bool {
+        (**self).is_scratch()
     }
 }
 
@@ -287,6 +303,11 @@ impl<A: GpuArray + ?Sized> KernelArgument<*mut A::Element> for &mut A {
     fn value(&self) -> *mut A::Element {
         self.start().cast_mut()
     }
+
+    #[inline]
+    fn uses_scratch(&self) -> bool {
+        (**self).is_scratch()
+    }
 }
 
 impl<A: GpuArray + ?Sized> KernelArgument<*const A::Element> for Option<&A> {
@@ -294,12 +315,22 @@ impl<A: GpuArray + ?Sized> KernelArgument<*const A::Element> for Option<&A> {
     fn value(&self) -> *const A::Element {
         self.map_or(std::ptr::null(), GpuArray::start)
     }
+
+    #[inline]
+    fn uses_scratch(&self) -> bool {
+        self.as_ref().is_some_and(|array| (**array).is_scratch())
+    }
 }
 
 impl<A: GpuArray + ?Sized> KernelArgument<*mut A::Element> for Option<&mut A> {
     #[inline]
     fn value(&self) -> *mut A::Element {
         self.as_ref().map_or(null_mut(), |array| array.start().cast_mut())
+    }
+
+    #[inline]
+    fn uses_scratch(&self) -> bool {
+        self.as_ref().is_some_and(|array| (**array).is_scratch())
     }
 }
 
@@ -327,6 +358,10 @@ pub trait KernelArguments<P> {
     /// Passes the addresses of the values that the kernel gets.
     #[doc(hidden)]
     fn with<R>(&self, launch: impl FnOnce(&mut [*mut c_void]) -> R) -> R;
+
+    /// Returns true if an argument is an array in scratch memory.
+    #[doc(hidden)]
+    fn use_scratch(&self) -> bool;
 }
 
 impl KernelPrototype for fn() {
@@ -338,6 +373,11 @@ impl KernelArguments<fn()> for () {
     #[inline(always)]
     fn with<R>(&self, launch: impl FnOnce(&mut [*mut c_void]) -> R) -> R {
         launch(&mut [])
+    }
+
+    #[inline(always)]
+    fn use_scratch(&self) -> bool {
+        false
     }
 }
 
@@ -362,6 +402,13 @@ macro_rules! arities {
                 let ($($argument,)*) = self;
                 $(let mut $parameter = $argument.value();)*
                 launch(&mut [$((&raw mut $parameter).cast()),*])
+            }
+
+            #[inline(always)]
+            #[expect(non_snake_case, reason = "the variables are named after their types")]
+            fn use_scratch(&self) -> bool {
+                let ($($argument,)*) = self;
+                false $(|| KernelArgument::<$parameter>::uses_scratch(*$argument))*
             }
         }
     };
@@ -465,8 +512,9 @@ impl<P: KernelPrototype> Kernel<P> {
     /// arguments.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT` if a dimension or the size of the shared memory does not fit 32 bits; otherwise the
-    /// driver's error. Errors of the running kernel are reported by a later call of the driver, possibly
+    /// `INVALID_ARGUMENT` if a dimension or the size of the shared memory does not fit 32 bits;
+    /// `FAILED_PRECONDITION` if an argument is scratch memory and the stream is being recorded into a CUDA
+    /// graph; otherwise the driver's error. Errors of the running kernel are reported by a later call of the driver, possibly
     /// another handler's.
     ///
     /// # Safety
@@ -483,6 +531,9 @@ impl<P: KernelPrototype> Kernel<P> {
         let (Some(grid), Some(block), Ok(shared)) = (grid.dims(), block.dims(), shared.try_into()) else {
             return Err(self.too_large());
         };
+        if arguments.use_scratch() {
+            stream.check_scratch(true).map_err(|error| self.named(error))?;
+        }
         if grid.contains(&0) {
             return Ok(());
         }
@@ -541,6 +592,12 @@ impl<P: KernelPrototype> Kernel<P> {
         Error::new(error.code(), format!("{} (kernel `{}`, {launch})", error.message(), self.name()))
     }
 
+    #[cold]
+    #[inline(never)]
+    fn named(&self, error: Error) -> Error {
+        error.context(format_args!("kernel `{}`", self.name()))
+    }
+
     /// Allows launches with this much dynamic shared memory in bytes. Without this call, the limit is 48 KiB.
     /// The device's own limit depends on its generation: 227 KiB for compute capability 9.0, for example.
     /// Call it in the initialize stage, after the module was loaded.
@@ -553,7 +610,7 @@ impl<P: KernelPrototype> Kernel<P> {
         // SAFETY: the kernel is loaded.
         let status = unsafe { (self.driver.cuFuncSetAttribute)(self.function, attribute, value) };
         let checked = self.driver.check("cuFuncSetAttribute", status);
-        checked.map_err(|error| error.context(format_args!("kernel `{}`", self.name())))
+        checked.map_err(|error| self.named(error))
     }
 
     /// Name of the kernel in its module.

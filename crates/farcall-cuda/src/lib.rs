@@ -82,8 +82,10 @@
 //!   and the last one that allows it: neither is legal on a thread that records. [`KernelModule::load`],
 //!   [`Blas::new`], [`nccl::Communicator`]'s constructors and [`PerDevice::get_or_init`] return
 //!   `FAILED_PRECONDITION` while the stream is recorded, before they call the function that would fail.
-//! - Scratch memory is returned to the host when the call returns, but a graph may run at any later time. A
-//!   handler with the trait `command_buffer_compatible` must not use scratch memory of the call; it declares
+//! - Scratch memory is returned to the host when the call returns, but a graph may run at any later time: XLA
+//!   keeps the buffers of a recorded call, not its scratch memory. While the stream is recorded, copies,
+//!   launches and library calls of this crate return `FAILED_PRECONDITION` for a
+//!   [`GpuScratch`](farcall_ffi::GpuScratch). A handler with the trait `command_buffer_compatible` declares
 //!   another result instead, or allocates memory in the initialize stage ([`PerDevice`]).
 //! - A handler does not wait for the stream: waiting is an error in a recording, and stalls the program.
 //!

@@ -161,7 +161,8 @@ impl ReduceOp {
 /// One rank of a group of devices. All ranks of a group call the same collectives in the same order, each
 /// with its own stream and arrays.
 ///
-/// Collectives can be recorded into a CUDA graph; communicators are made before, in the initialize stage.
+/// Collectives can be recorded into a CUDA graph, unless an array is scratch memory: that is the error
+/// `FAILED_PRECONDITION`. Communicators are made before, in the initialize stage.
 pub struct Communicator<'a> {
     /// NCCL allows one thread at a time to use a communicator.
     rank: Mutex<Rank>,
@@ -261,6 +262,7 @@ impl<'a> Communicator<'a> {
         to: &mut (impl GpuArray<Element = T> + ?Sized),
     ) -> Result<()> {
         expect_count(from.count(), to.count())?;
+        stream.check_scratch(from.is_scratch() || to.is_scratch())?;
         let (rank, stream) = (self.rank(), stream.as_raw().cast());
         // SAFETY: the arrays have as many elements of this type; the communicator and the stream are valid.
         let status = unsafe {
@@ -289,6 +291,7 @@ impl<'a> Communicator<'a> {
     ) -> Result<()> {
         let (ranks, _) = self.size_and_rank()?;
         expect_count(from.count().saturating_mul(ranks), to.count())?;
+        stream.check_scratch(from.is_scratch() || to.is_scratch())?;
         let (rank, stream) = (self.rank(), stream.as_raw().cast());
         // SAFETY: `to` has as many elements of this type as the group sends; the communicator and the stream
         // are valid.
@@ -312,6 +315,7 @@ impl<'a> Communicator<'a> {
     ) -> Result<()> {
         let (ranks, _) = self.size_and_rank()?;
         expect_count(from.count(), to.count().saturating_mul(ranks))?;
+        stream.check_scratch(from.is_scratch() || to.is_scratch())?;
         let (rank, stream) = (self.rank(), stream.as_raw().cast());
         // SAFETY: `from` has a part of this type for each rank; the communicator and the stream are valid.
         let status = unsafe {
@@ -334,6 +338,7 @@ impl<'a> Communicator<'a> {
     ) -> Result<()> {
         expect_count(from.count(), to.count())?;
         let root = c_int::try_from(root)?;
+        stream.check_scratch(from.is_scratch() || to.is_scratch())?;
         let (rank, stream) = (self.rank(), stream.as_raw().cast());
         // SAFETY: the arrays have as many elements of this type; the communicator and the stream are valid.
         let status = unsafe {

@@ -109,10 +109,26 @@ impl CudaStream {
         Err(Error::failed_precondition(message))
     }
 
+    /// Checks that work may use the arrays of a call. `uses_scratch` is true if one is scratch memory, which
+    /// a CUDA graph would access after the call has returned it to the host.
+    ///
+    /// # Errors
+    /// `FAILED_PRECONDITION` if one is scratch memory and the stream is being recorded.
+    #[inline]
+    pub(crate) fn check_scratch(&self, uses_scratch: bool) -> Result<()> {
+        if uses_scratch { self.refuse_recorded_scratch() } else { Ok(()) }
+    }
+
+    #[inline(never)]
+    fn refuse_recorded_scratch(&self) -> Result<()> {
+        if self.is_capturing()? { Err(recorded_scratch()) } else { Ok(()) }
+    }
+
     /// Enqueues a copy of all elements of `from` to `to`. Without elements, nothing is enqueued.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT` if the numbers of elements differ, or the driver's error.
+    /// `INVALID_ARGUMENT` if the numbers of elements differ, `FAILED_PRECONDITION` if an array is scratch
+    /// memory and the stream is being recorded into a CUDA graph, or the driver's error.
     pub fn copy<T>(
         &self,
         from: &(impl GpuArray<Element = T> + ?Sized),
@@ -123,6 +139,7 @@ impl CudaStream {
             let message = format!("cannot copy {count} elements to {}", to.count());
             return Err(Error::invalid_argument(message));
         }
+        self.check_scratch(from.is_scratch() || to.is_scratch())?;
         let size = count * size_of::<T>();
         if size == 0 {
             return Ok(());
@@ -137,8 +154,10 @@ impl CudaStream {
     /// Enqueues filling all bytes of `array` with zeros. Without elements, nothing is enqueued.
     ///
     /// # Errors
-    /// The driver's error.
+    /// `FAILED_PRECONDITION` if the array is scratch memory and the stream is being recorded into a CUDA
+    /// graph, or the driver's error.
     pub fn zero(&self, array: &mut (impl GpuArray + ?Sized)) -> Result<()> {
+        self.check_scratch(array.is_scratch())?;
         self.zero_bytes(array.start().cast(), array.size())
     }
 
@@ -151,6 +170,15 @@ impl CudaStream {
         let status = unsafe { (self.driver.cuMemsetD8Async)(device(start), 0, size, self.raw) };
         self.driver.check("cuMemsetD8Async", status)
     }
+}
+
+/// Makes the error of scratch memory in a CUDA graph.
+#[cold]
+pub(crate) fn recorded_scratch() -> Error {
+    Error::failed_precondition(
+        "scratch memory of the call cannot be used while the stream is recorded into a CUDA graph, which would \
+         access it after the call: declare another result, or allocate memory in the handler's initialize stage",
+    )
 }
 
 /// Returns an address in the form of the driver.

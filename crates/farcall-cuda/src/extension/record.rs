@@ -12,6 +12,7 @@ use super::abi::{self, Dim3, KernelArg, KernelArgs, RecordApi, RecordFrame, Reco
 use super::{find, offered};
 use crate::array::GpuArray;
 use crate::kernel::{Kernel, KernelArguments, KernelPrototype, LaunchDims};
+use crate::stream::recorded_scratch;
 
 /// Maximum number of parameters of a kernel.
 const MAX_PARAMETERS: usize = 24;
@@ -94,8 +95,7 @@ impl<'a> Recorder<'a> {
     ///
     /// # Safety
     /// The handler is one for CUDA. All calls of its record function record commands of the same kinds in the
-    /// same order: the host does not check the kind of a command that it updates. No command uses scratch
-    /// memory of the call, which the graph would access after the call has returned it.
+    /// same order: the host does not check the kind of a command that it updates.
     pub unsafe fn of(context: &'a Context) -> Result<Option<Recorder<'a>>> {
         // SAFETY: the header defines this struct for this number and version; a test compares the layouts.
         let extension =
@@ -135,8 +135,8 @@ impl<'a> Recorder<'a> {
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` if a dimension does not fit 31 bits, `RESOURCE_EXHAUSTED` if the call has
-    /// too many commands, `FAILED_PRECONDITION` if an update has more commands than the first call, or the
-    /// host's error.
+    /// too many commands, `FAILED_PRECONDITION` if an update has more commands than the first call or an
+    /// argument is scratch memory, or the host's error.
     ///
     /// # Safety
     /// Same contract as [`launch!`](crate::launch).
@@ -153,6 +153,9 @@ impl<'a> Recorder<'a> {
             let message = format!("kernel `{}`: a dimension is too large for a command", kernel.name());
             return Err(Error::invalid_argument(message));
         };
+        if arguments.use_scratch() {
+            return Err(recorded_scratch().context(format_args!("kernel `{}`", kernel.name())));
+        }
         if [grid.x, grid.y, grid.z].contains(&0) {
             return self.join(dependencies);
         }
@@ -210,6 +213,9 @@ impl<'a> Recorder<'a> {
         if from.count() != to.count() {
             let message = format!("cannot copy {} elements to {}", from.count(), to.count());
             return Err(Error::invalid_argument(message));
+        }
+        if from.is_scratch() || to.is_scratch() {
+            return Err(recorded_scratch());
         }
         let (source, target) = (from.start().cast_mut().cast(), to.start().cast_mut().cast());
         let size = from.size() as i64;

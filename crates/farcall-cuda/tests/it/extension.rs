@@ -46,6 +46,29 @@ fn recorded(x: &GpuBuffer<f32>, y: &mut GpuBuffer<f32>, stream: &CudaStream, hos
     recorder.join(&[first, second]).map(drop)
 }
 
+/// Records a copy from scratch memory.
+#[handler(name = "from_scratch", platform = "CUDA")]
+fn from_scratch(x: &GpuBuffer<f32>, y: &mut GpuBuffer<f32>, host: &Context) -> Result<()> {
+    // SAFETY: each call records a copy.
+    let recorder = unsafe { Recorder::of(host)? }.expect("the test has a recorder");
+    recorder.copy(&host.gpu_scratch::<f32>(x.len())?, y, &[]).map(drop)
+}
+
+/// Records a launch that writes scratch memory.
+#[handler(name = "to_scratch", platform = "CUDA", initialize = load)]
+fn to_scratch(
+    x: &GpuBuffer<f32>,
+    _y: &mut GpuBuffer<f32>,
+    stream: &CudaStream,
+    host: &Context,
+) -> Result<()> {
+    // SAFETY: each call records a launch.
+    let recorder = unsafe { Recorder::of(host)? }.expect("the test has a recorder");
+    let (kernels, mut scratch) = (KERNELS.get(stream)?, host.gpu_scratch::<f32>(x.len())?);
+    // SAFETY: the stand-in runs no kernels.
+    unsafe { recorder.launch(&kernels.scale, 1, 1, 0u32, (&x, &&mut scratch, &2.5f32), &[]).map(drop) }
+}
+
 #[handler(name = "gives_up", platform = "CUDA")]
 fn gives_up(_x: &GpuBuffer<f32>, _y: &mut GpuBuffer<f32>, host: &Context) -> Result<()> {
     // SAFETY: no call records commands.
@@ -289,6 +312,26 @@ fn launches_and_copies_of_nothing_are_empty_commands() {
         "#]]
         .assert_eq(&taken());
         check(site.call::<recorded>(abi::UPDATE, 2, 0), expect!["()"]);
+        assert_eq!(taken(), "");
+    });
+}
+
+#[test]
+fn commands_do_not_use_scratch_memory() {
+    alone("extension::commands_do_not_use_scratch_memory", || {
+        let Some(_standin) = Standin::open() else { return };
+        check(
+            Recorded::default().call::<from_scratch>(abi::CREATE, 2, 6),
+            expect![
+                "FAILED_PRECONDITION: from_scratch: scratch memory of the call cannot be used while the stream is recorded into a CUDA graph, which would access it after the call: declare another result, or allocate memory in the handler's initialize stage"
+            ],
+        );
+        check(
+            Recorded::default().call::<to_scratch>(abi::CREATE, 2, 6),
+            expect![
+                "FAILED_PRECONDITION: to_scratch: kernel `scale`: scratch memory of the call cannot be used while the stream is recorded into a CUDA graph, which would access it after the call: declare another result, or allocate memory in the handler's initialize stage"
+            ],
+        );
         assert_eq!(taken(), "");
     });
 }

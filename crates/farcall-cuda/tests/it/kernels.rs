@@ -274,3 +274,48 @@ fn kernels_that_are_loaded_can_be_recorded() {
         .assert_eq(&standin.log());
     });
 }
+
+#[handler(name = "in_scratch", platform = "CUDA", initialize = load, traits(command_buffer_compatible))]
+fn in_scratch(
+    x: &GpuBuffer<f32>,
+    y: &mut GpuBuffer<f32>,
+    is_read: bool,
+    stream: &CudaStream,
+    host: &Context,
+) -> Result<()> {
+    let scale = &KERNELS.get(stream)?.scale;
+    let mut scratch = host.gpu_scratch::<f32>(x.len())?;
+    let n = u32::try_from(x.len())?;
+    if is_read {
+        // SAFETY: the stand-in runs no kernels.
+        return unsafe { launch!(scale, stream, grid: 1, block: 32, (&scratch, y, n, 2.0)) };
+    }
+    // SAFETY: the stand-in runs no kernels.
+    unsafe { launch!(scale, stream, grid: 1, block: 32, (x, &mut scratch, n, 2.0)) }
+}
+
+/// A graph would access the memory after the call has returned it to the host.
+#[test]
+fn launches_with_scratch_memory_cannot_be_recorded() {
+    alone("kernels::launches_with_scratch_memory_cannot_be_recorded", || {
+        let Some(standin) = Standin::open() else { return };
+        let call = |is_read: bool| {
+            let call = Call::to::<in_scratch>().gpu_operand::<f32>(0x1000, &[3]).attr("is_read", is_read);
+            call.gpu_result::<f32>(0x2000, &[3]).on_standin(0).run()
+        };
+        check(call(true), expect!["()"]);
+        check(call(false), expect!["()"]);
+        let launches = |log: String| log.lines().filter(|line| line.starts_with("cuLaunchKernel")).count();
+        assert_eq!(launches(standin.log()), 2);
+        standin.capture(1);
+        for is_read in [true, false] {
+            check(
+                call(is_read),
+                expect![
+                    "FAILED_PRECONDITION: in_scratch: kernel `scale`: scratch memory of the call cannot be used while the stream is recorded into a CUDA graph, which would access it after the call: declare another result, or allocate memory in the handler's initialize stage"
+                ],
+            );
+        }
+        assert_eq!(launches(standin.log()), 0);
+    });
+}

@@ -68,6 +68,39 @@ fn arrays_are_buffers_scratch_and_in_place_operands() {
     });
 }
 
+#[handler(name = "clear_scratch", platform = "CUDA", traits(command_buffer_compatible))]
+fn clear_scratch(len: u64, stream: &CudaStream, host: &Context) -> Result<()> {
+    stream.zero(&mut host.gpu_scratch::<f32>(len as usize)?)
+}
+
+/// A graph would access the memory after the call has returned it to the host.
+#[test]
+fn scratch_memory_cannot_be_recorded() {
+    alone("stream::scratch_memory_cannot_be_recorded", || {
+        let Some(standin) = Standin::open() else { return };
+        let clear = |len: u64| Call::to::<clear_scratch>().attr("len", len).on_standin(0).run();
+        let copy = || {
+            let call = Call::to::<in_place>().gpu_operand::<f64>(0x1000, &[4]);
+            call.gpu_operand::<f64>(0x2000, &[4]).gpu_result::<f64>(0x1000, &[4]).on_standin(0).run()
+        };
+        standin.capture(1);
+        let refused = "scratch memory of the call cannot be used while the stream is recorded into a CUDA \
+                       graph, which would access it after the call: declare another result, or allocate \
+                       memory in the handler's initialize stage";
+        for (outcome, handler) in
+            [(clear(4), "clear_scratch"), (clear(0), "clear_scratch"), (copy(), "in_place")]
+        {
+            let error = outcome.unwrap_err();
+            assert_eq!(error.code(), StatusCode::FailedPrecondition);
+            assert_eq!(error.message(), format!("{handler}: {refused}"));
+        }
+        assert_eq!(standin.log(), "");
+        standin.capture(0);
+        check(clear(4), expect!["()"]);
+        check(clear(0), expect!["()"]);
+    });
+}
+
 #[handler(name = "recorded", platform = "CUDA", traits(command_buffer_compatible))]
 fn recorded(stream: &CudaStream) -> Result<()> {
     Err(Error::unknown(format!("{:?}", stream.is_capturing()?)))
