@@ -7,9 +7,9 @@ use farcall_ffi::{AnyGpuBuffer, Element, GpuBuffer, GpuScratch, InOut};
 ///
 /// # Safety
 /// From `start`, `count` elements of the array lie in memory of the device, and stay there until the work
-/// that the call enqueues has ended. If the call is recorded into a CUDA graph, they stay there as long as the
-/// graph can run, unless `is_scratch` returns true. As long as the array is borrowed exclusively, nothing else
-/// in the process writes to them.
+/// that the call enqueues has ended. If the call is recorded into a CUDA graph, they stay there as long as
+/// the graph can run, unless `is_scratch` returns true. As long as the array is borrowed exclusively, nothing
+/// else in the process writes to them.
 pub unsafe trait GpuArray {
     /// Type of the elements.
     type Element;
@@ -33,8 +33,8 @@ pub unsafe trait GpuArray {
     }
 }
 
-// SAFETY: the trampoline has checked the buffer. The host keeps it until the work on its stream has ended, and
-// records a graph again when the address of a buffer has changed.
+// SAFETY: the trampoline has checked the buffer. The host keeps it until the work on its stream has ended,
+// and records a graph again when the address of a buffer has changed.
 unsafe impl<T: Element, const RANK: usize> GpuArray for GpuBuffer<T, RANK> {
     type Element = T;
 

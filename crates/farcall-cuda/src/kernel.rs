@@ -33,17 +33,20 @@ use crate::stream::CudaStream;
 /// ```
 ///
 /// The image after `=` is an expression of type `&[u8]`: `include_bytes!("rms_norm.ptx")`, or a cubin or a
-/// fatbin. The struct has a field of type [`Kernel`] for each kernel, and a function `load(&CudaStream) ->
-/// Result<Self>`, which loads the module into the context of the stream's device. Load it in the initialize
-/// stage, once for each device ([`PerDevice`](crate::PerDevice)). [`launch!`](crate::launch) launches a
-/// kernel.
+/// fatbin. It has at least one kernel. The struct has a field of type [`Kernel`] for each kernel, and a
+/// function `load(&CudaStream) -> Result<Self>`, which loads the module into the context of the stream's
+/// device. Load it in the initialize stage, once for each device ([`PerDevice`](crate::PerDevice)).
+/// [`launch!`](crate::launch) launches a kernel.
 ///
 /// # Safety
 /// Each `unsafe fn` is a promise, like a function in an `unsafe extern "C"` block: the kernel has these
 /// parameters, with the layouts of these types, and writes only through pointers `*mut`. When the module is
-/// loaded, a driver for CUDA 12.4 or later compares the number and the sizes of the parameters. Nothing checks
-/// the rest. Each launch promises that the kernel stays within its arrays:
-/// [`launch!`](crate::launch).
+/// loaded, a driver for CUDA 12.4 or later compares the number and the sizes of the parameters. Nothing
+/// checks the rest. Each launch promises that the kernel stays within its arrays: [`launch!`](crate::launch).
+///
+/// The `unsafe fn`s also promise the image: it is PTX for the driver's assembler, or a cubin or fatbin as a
+/// compiler wrote it ([`KernelModule::load`](crate::KernelModule::load)). An image that a program reads from
+/// a file or receives from elsewhere at run time is only as safe as its origin.
 ///
 /// A parameter is a pointer, a number, or another type with [`KernelParameter`].
 ///
@@ -66,7 +69,7 @@ macro_rules! kernels {
         $(
             $(#[$kernel_meta:meta])*
             unsafe fn $kernel:ident($($parameter:ident: $ty:ty),* $(,)?) $(= $symbol:literal)?;
-        )*
+        )+
     ) => {
         $(#[$meta])*
         #[derive(Debug)]
@@ -87,7 +90,10 @@ macro_rules! kernels {
             $vis fn load(
                 stream: &$crate::CudaStream,
             ) -> ::std::result::Result<Self, $crate::__private::Error> {
-                let module = $crate::KernelModule::load(stream, ::std::stringify!($name), $image)?;
+                let image: &[::std::primitive::u8] = $image;
+                // SAFETY: the `unsafe fn`s of the declaration promise the image.
+                let module =
+                    unsafe { $crate::KernelModule::load(stream, ::std::stringify!($name), image)? };
                 ::std::result::Result::Ok(Self {
                     $(
                         // SAFETY: the `unsafe fn` of the declaration promises the prototype.
@@ -514,8 +520,8 @@ impl<P: KernelPrototype> Kernel<P> {
     /// # Errors
     /// `INVALID_ARGUMENT` if a dimension or the size of the shared memory does not fit 32 bits;
     /// `FAILED_PRECONDITION` if an argument is scratch memory and the stream is being recorded into a CUDA
-    /// graph; otherwise the driver's error. Errors of the running kernel are reported by a later call of the driver, possibly
-    /// another handler's.
+    /// graph; otherwise the driver's error. Errors of the running kernel are reported by a later call of the
+    /// driver, possibly another handler's.
     ///
     /// # Safety
     /// Same contract as [`launch!`](crate::launch).

@@ -48,8 +48,15 @@ impl KernelModule {
     ///
     /// # Errors
     /// `FAILED_PRECONDITION` if the stream is being recorded into a CUDA graph; `INVALID_ARGUMENT` if the
-    /// image is malformed; otherwise the driver's error, with the messages of its assembler.
-    pub fn load(stream: &CudaStream, name: &'static str, image: &[u8]) -> Result<KernelModule> {
+    /// image is incomplete or its PTX is malformed; otherwise the driver's error, with the messages of its
+    /// assembler.
+    ///
+    /// # Safety
+    /// `image` is PTX for the driver's assembler, or a cubin or fatbin as NVIDIA's tools or a compiler such
+    /// as Triton wrote it. The driver parses cubins and fatbins in this process and relies on their contents,
+    /// so a file that was damaged or that comes from somebody who is not trusted can corrupt the process.
+    /// This function checks only that the image is complete.
+    pub unsafe fn load(stream: &CudaStream, name: &'static str, image: &[u8]) -> Result<KernelModule> {
         let driver = stream.driver();
         stream.expect_not_capturing("modules cannot be loaded").map_err(|error| error.context(name))?;
         let image = Image::of(image).map_err(|error| error.context(name))?;
@@ -66,8 +73,9 @@ impl KernelModule {
         let mut values: [*mut c_void; 2] =
             [log.as_mut_ptr().cast(), std::ptr::without_provenance_mut(LOG_BYTES)];
         let mut raw = null_mut();
-        // SAFETY: the image is complete and, if it is text, null-terminated (`Image`). Each option has its
-        // value, and the driver writes at most `LOG_BYTES` bytes to the log.
+        // SAFETY: the caller guarantees the image (`# Safety` above). It is complete and, if it is text,
+        // null-terminated (`Image`). Each option has its value, and the driver writes at most `LOG_BYTES`
+        // bytes to the log.
         let status = unsafe {
             (driver.cuModuleLoadDataEx)(
                 &mut raw,

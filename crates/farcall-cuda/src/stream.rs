@@ -176,8 +176,9 @@ impl CudaStream {
 #[cold]
 pub(crate) fn recorded_scratch() -> Error {
     Error::failed_precondition(
-        "scratch memory of the call cannot be used while the stream is recorded into a CUDA graph, which would \
-         access it after the call: declare another result, or allocate memory in the handler's initialize stage",
+        "scratch memory of the call cannot be used while the stream is recorded into a CUDA graph, which \
+         would access it after the call: declare another result, or allocate memory in the handler's \
+         initialize stage",
     )
 }
 
