@@ -9,6 +9,7 @@ use farcall_ffi::{Context, Error, Result};
 use super::abi::{self, CollectiveMemoryRegion, ReplicaGroup};
 use super::{find, offered};
 use crate::nccl;
+use crate::stream::CudaStream;
 
 /// Communicators that XLA makes for the devices of the program.
 ///
@@ -38,7 +39,7 @@ use crate::nccl;
 /// ) -> Result<()> {
 ///     let collectives = Collectives::of(host)?.ok_or_else(|| Error::unimplemented(NEEDED))?;
 ///     let clique = Clique { mode: CliqueMode::CrossReplica, groups: &[replicas], id: 0 };
-///     collectives.communicator(&clique)?.all_reduce(stream, ReduceOp::Sum, x, y)
+///     collectives.communicator(stream, &clique)?.all_reduce(stream, ReduceOp::Sum, x, y)
 /// }
 /// ```
 pub struct Collectives<'a> {
@@ -120,11 +121,20 @@ impl<'a> Collectives<'a> {
     }
 
     /// Returns a communicator that the prepare stage requested, in the initialize and execute stages. XLA
-    /// owns it.
+    /// owns it. `stream` is the stream of the call: only calls on CUDA have one, so the host's communicator is
+    /// one of NCCL, and not of another platform's library.
     ///
     /// # Errors
-    /// `NOT_FOUND` if NCCL is not installed, or the host's error.
-    pub fn communicator(&self, clique: &Clique<'_>) -> Result<nccl::Communicator<'a>> {
+    /// `INVALID_ARGUMENT` if the stream is not the stream of the call, `NOT_FOUND` if NCCL is not installed,
+    /// or the host's error.
+    pub fn communicator(
+        &self,
+        stream: &'a CudaStream,
+        clique: &Clique<'_>,
+    ) -> Result<nccl::Communicator<'a>> {
+        if self.context.stream()?.cast() != stream.as_raw() {
+            return Err(Error::invalid_argument("the stream is not the stream of the call"));
+        }
         let get = offered(self.extension.get_communicator, "get_communicator")?;
         let communicator = clique.with(|groups, num_groups| {
             let mut args = abi::CommunicatorGetArgs {
@@ -144,8 +154,8 @@ impl<'a> Collectives<'a> {
         if communicator.is_null() {
             return Err(Error::internal("the host returned no communicator"));
         }
-        // SAFETY: on CUDA, the communicator is an `ncclComm_t`, which is valid during the call. XLA lets one
-        // call use it at a time.
+        // SAFETY: the call is one on CUDA, since it has a `CudaStream`, so the communicator is an
+        // `ncclComm_t`. It is valid during the call. XLA lets one call use it at a time.
         unsafe { nccl::Communicator::from_raw(communicator.cast()) }
     }
 

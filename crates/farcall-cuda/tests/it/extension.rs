@@ -384,9 +384,13 @@ fn all_reduce(
 ) -> Result<()> {
     let collectives = Collectives::of(host)?.expect(NEEDED);
     let clique = Clique { mode: CliqueMode::FlattenedId, groups: &[replicas, &[9]], id: 5 };
+    // SAFETY: the stand-ins access no streams.
+    let other = unsafe { CudaStream::from_raw(std::ptr::without_provenance_mut(0x6000), 0)? };
+    let refused = collectives.communicator(&other, &clique);
+    check(refused, expect!["INVALID_ARGUMENT: the stream is not the stream of the call"]);
     let (window, offset) = collectives.window(&clique, std::ptr::without_provenance(0x7008))?;
     assert_eq!((window.addr(), offset), (0x11, 8));
-    collectives.communicator(&clique)?.all_reduce(stream, ReduceOp::Sum, x, y)
+    collectives.communicator(stream, &clique)?.all_reduce(stream, ReduceOp::Sum, x, y)
 }
 
 unsafe fn print_groups(groups: *const abi::ReplicaGroup, count: usize) -> String {
