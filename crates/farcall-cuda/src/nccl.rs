@@ -172,8 +172,37 @@ pub struct Communicator<'a> {
 struct Rank {
     nccl: &'static Functions,
     raw: sys::ncclComm_t,
-    /// Destroys the communicator at the end; `None` if XLA owns it.
+    /// Destroys the communicator at the end; `None` if it belongs to something else.
     owned: Option<HostContext>,
+    /// For a communicator of the host.
+    _lent: Option<Lent>,
+}
+
+/// Addresses of the host's communicators that exist as values. Two values for one communicator would have two
+/// locks.
+static LENT: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+
+/// Entry of a communicator in [`LENT`], until it is dropped.
+struct Lent(usize);
+
+impl Lent {
+    /// # Errors
+    /// `FAILED_PRECONDITION` if the communicator has an entry.
+    fn of(raw: sys::ncclComm_t) -> Result<Lent> {
+        let mut lent = LENT.lock().unwrap_or_else(PoisonError::into_inner);
+        if lent.contains(&raw.addr()) {
+            let message = "the host's communicator is in use: drop the earlier value before it is used again";
+            return Err(Error::failed_precondition(message));
+        }
+        lent.push(raw.addr());
+        Ok(Lent(raw.addr()))
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        LENT.lock().unwrap_or_else(PoisonError::into_inner).retain(|address| *address != self.0);
+    }
 }
 
 // SAFETY: any thread may use a communicator, if no other thread uses it at the same time.
@@ -212,7 +241,7 @@ impl Communicator<'static> {
         // SAFETY: the pointer is valid, and the id is one of NCCL or is refused by it.
         let status = unsafe { (nccl.ncclCommInitRank)(&mut raw, ranks, id.raw(), rank) };
         nccl.check("ncclCommInitRank", status)?;
-        Ok(Communicator::new(Rank { nccl, raw, owned: Some(context) }))
+        Ok(Communicator::new(Rank { nccl, raw, owned: Some(context), _lent: None }))
     }
 }
 
@@ -229,7 +258,19 @@ impl<'a> Communicator<'a> {
     /// # Safety
     /// The communicator is one of NCCL, is valid for `'a`, and nothing else uses it at the same time.
     pub unsafe fn from_raw(raw: sys::ncclComm_t) -> Result<Communicator<'a>> {
-        Ok(Communicator::new(Rank { nccl: Functions::get()?, raw, owned: None }))
+        Ok(Communicator::new(Rank { nccl: Functions::get()?, raw, owned: None, _lent: None }))
+    }
+
+    /// Wraps a communicator that the host lends to a call, unless a value for it exists.
+    ///
+    /// # Errors
+    /// `FAILED_PRECONDITION` if there is one, `NOT_FOUND` if NCCL is not installed.
+    ///
+    /// # Safety
+    /// The communicator is one of NCCL, is valid for `'a`, and only values of this function use it.
+    pub(crate) unsafe fn lent_by_host(raw: sys::ncclComm_t) -> Result<Communicator<'a>> {
+        let nccl = Functions::get()?;
+        Ok(Communicator::new(Rank { nccl, raw, owned: None, _lent: Some(Lent::of(raw)?) }))
     }
 
     fn rank(&self) -> MutexGuard<'_, Rank> {

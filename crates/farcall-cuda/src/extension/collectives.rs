@@ -121,12 +121,13 @@ impl<'a> Collectives<'a> {
     }
 
     /// Returns a communicator that the prepare stage requested, in the initialize and execute stages. XLA
-    /// owns it. `stream` is the stream of the call: only calls on CUDA have one, so the host's communicator is
+    /// owns it, and lends it once: the returned value is dropped before the same communicator is returned
+    /// again. `stream` is the stream of the call: only calls on CUDA have one, so the host's communicator is
     /// one of NCCL, and not of another platform's library.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT` if the stream is not the stream of the call, `NOT_FOUND` if NCCL is not installed,
-    /// or the host's error.
+    /// `INVALID_ARGUMENT` if the stream is not the stream of the call, `FAILED_PRECONDITION` if an earlier
+    /// value of the communicator exists, `NOT_FOUND` if NCCL is not installed, or the host's error.
     pub fn communicator(
         &self,
         stream: &'a CudaStream,
@@ -156,7 +157,7 @@ impl<'a> Collectives<'a> {
         }
         // SAFETY: the call is one on CUDA, since it has a `CudaStream`, so the communicator is an
         // `ncclComm_t`. It is valid during the call. XLA lets one call use it at a time.
-        unsafe { nccl::Communicator::from_raw(communicator.cast()) }
+        unsafe { nccl::Communicator::lent_by_host(communicator.cast()) }
     }
 
     /// Requests windows for memory that the members of a clique access directly, in the prepare stage, after

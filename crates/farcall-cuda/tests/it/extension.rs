@@ -390,6 +390,15 @@ fn all_reduce(
     check(refused, expect!["INVALID_ARGUMENT: the stream is not the stream of the call"]);
     let (window, offset) = collectives.window(&clique, std::ptr::without_provenance(0x7008))?;
     assert_eq!((window.addr(), offset), (0x11, 8));
+    let communicator = collectives.communicator(stream, &clique)?;
+    let again = Collectives::of(host)?.expect(NEEDED);
+    check(
+        again.communicator(stream, &clique),
+        expect![
+            "FAILED_PRECONDITION: the host's communicator is in use: drop the earlier value before it is used again"
+        ],
+    );
+    drop(communicator);
     collectives.communicator(stream, &clique)?.all_reduce(stream, ReduceOp::Sum, x, y)
 }
 
@@ -469,6 +478,8 @@ fn a_handler_uses_the_communicator_of_the_host() {
         expect![[r#"
             request 3 [0, 2][9] 5
             window 0x7000+64, 1 region
+            get 3 [0, 2][9] 5
+            get 3 [0, 2][9] 5
             get 3 [0, 2][9] 5
         "#]]
         .assert_eq(&taken());
