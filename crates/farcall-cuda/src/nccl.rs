@@ -158,11 +158,21 @@ impl ReduceOp {
     }
 }
 
-/// One rank of a group of devices. All ranks of a group call the same collectives in the same order, each
-/// with its own stream and arrays.
+/// One rank of a group of devices.
 ///
 /// Collectives can be recorded into a CUDA graph, unless an array is scratch memory: that is the error
 /// `FAILED_PRECONDITION`. Communicators are made before, in the initialize stage.
+///
+/// # Safety of collectives
+///
+/// A rank does not know the calls of other ranks, and NCCL does not compare them. If they differ, a rank may
+/// read and write outside of its arrays. So collectives are `unsafe`, and the caller guarantees:
+///
+/// - All ranks of the group call the same collectives in the same order, with the same numbers of elements,
+///   the same element types, the same operations and the same roots. The usual reason is that all ranks run
+///   the same program, so an op with collectives documents this as a requirement. Where ranks may differ in
+///   sizes, the op exchanges the sizes in its initialize stage, with a collective of fixed size.
+/// - If a collective is recorded into a CUDA graph, the communicator exists as long as the graph can run.
 pub struct Communicator<'a> {
     /// NCCL allows one thread at a time to use a communicator.
     rank: Mutex<Rank>,
@@ -295,7 +305,10 @@ impl<'a> Communicator<'a> {
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` if the numbers of elements differ, or NCCL's own error.
-    pub fn all_reduce<T: NcclElement>(
+    ///
+    /// # Safety
+    /// The [contract of collectives](Communicator#safety-of-collectives).
+    pub unsafe fn all_reduce<T: NcclElement>(
         &self,
         stream: &CudaStream,
         op: ReduceOp,
@@ -306,6 +319,7 @@ impl<'a> Communicator<'a> {
         stream.check_scratch(from.is_scratch() || to.is_scratch())?;
         let (rank, stream) = (self.rank(), stream.as_raw().cast());
         // SAFETY: the arrays have as many elements of this type; the communicator and the stream are valid.
+        // The caller guarantees the calls of the other ranks (`# Safety` above).
         let status = unsafe {
             (rank.nccl.ncclAllReduce)(
                 source(from),
@@ -324,7 +338,10 @@ impl<'a> Communicator<'a> {
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` unless `to` has as many elements as the `from` of all ranks, or NCCL's own error.
-    pub fn all_gather<T: NcclElement>(
+    ///
+    /// # Safety
+    /// The [contract of collectives](Communicator#safety-of-collectives).
+    pub unsafe fn all_gather<T: NcclElement>(
         &self,
         stream: &CudaStream,
         from: &(impl GpuArray<Element = T> + ?Sized),
@@ -335,7 +352,7 @@ impl<'a> Communicator<'a> {
         stream.check_scratch(from.is_scratch() || to.is_scratch())?;
         let (rank, stream) = (self.rank(), stream.as_raw().cast());
         // SAFETY: `to` has as many elements of this type as the group sends; the communicator and the stream
-        // are valid.
+        // are valid. The caller guarantees the calls of the other ranks (`# Safety` above).
         let status = unsafe {
             (rank.nccl.ncclAllGather)(source(from), target(to), from.count(), T::TYPE, rank.raw, stream)
         };
@@ -347,7 +364,10 @@ impl<'a> Communicator<'a> {
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` unless `from` has as many elements as the `to` of all ranks, or NCCL's own error.
-    pub fn reduce_scatter<T: NcclElement>(
+    ///
+    /// # Safety
+    /// The [contract of collectives](Communicator#safety-of-collectives).
+    pub unsafe fn reduce_scatter<T: NcclElement>(
         &self,
         stream: &CudaStream,
         op: ReduceOp,
@@ -359,6 +379,7 @@ impl<'a> Communicator<'a> {
         stream.check_scratch(from.is_scratch() || to.is_scratch())?;
         let (rank, stream) = (self.rank(), stream.as_raw().cast());
         // SAFETY: `from` has a part of this type for each rank; the communicator and the stream are valid.
+        // The caller guarantees the calls of the other ranks (`# Safety` above).
         let status = unsafe {
             let (from, parts) = (source(from), to.count());
             (rank.nccl.ncclReduceScatter)(from, target(to), parts, T::TYPE, op.raw(), rank.raw, stream)
@@ -370,7 +391,10 @@ impl<'a> Communicator<'a> {
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` if the numbers of elements differ, or NCCL's own error.
-    pub fn broadcast<T: NcclElement>(
+    ///
+    /// # Safety
+    /// The [contract of collectives](Communicator#safety-of-collectives).
+    pub unsafe fn broadcast<T: NcclElement>(
         &self,
         stream: &CudaStream,
         root: usize,
@@ -382,6 +406,7 @@ impl<'a> Communicator<'a> {
         stream.check_scratch(from.is_scratch() || to.is_scratch())?;
         let (rank, stream) = (self.rank(), stream.as_raw().cast());
         // SAFETY: the arrays have as many elements of this type; the communicator and the stream are valid.
+        // The caller guarantees the calls of the other ranks (`# Safety` above).
         let status = unsafe {
             (rank.nccl.ncclBroadcast)(source(from), target(to), from.count(), T::TYPE, root, rank.raw, stream)
         };

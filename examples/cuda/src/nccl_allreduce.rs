@@ -8,6 +8,9 @@ pub(crate) mod cuda;
 /// the group. `id` is the group's NCCL id in hexadecimal digits: one member makes the id
 /// (`ncclGetUniqueId`), and all members pass it. A group of one, the default, needs no id. On the CPU, a
 /// group has one member.
+///
+/// All members of a group run the same program: the operand has the same shape in all processes, and the calls
+/// of a group have the same order. This is not checked.
 #[handler(name = "nccl_allreduce")]
 #[signature((x: f32[*], ranks: i64 = 1, rank: i64 = 0, id: str = "") -> (y: f32[*]))]
 #[vjp(backward = nccl_allreduce_bwd)]

@@ -39,7 +39,9 @@ use crate::stream::CudaStream;
 /// ) -> Result<()> {
 ///     let collectives = Collectives::of(host)?.ok_or_else(|| Error::unimplemented(NEEDED))?;
 ///     let clique = Clique { mode: CliqueMode::CrossReplica, groups: &[replicas], id: 0 };
-///     collectives.communicator(stream, &clique)?.all_reduce(stream, ReduceOp::Sum, x, y)
+///     let communicator = collectives.communicator(stream, &clique)?;
+///     // SAFETY: the replicas run the same program, so x has the same shape on all of them.
+///     unsafe { communicator.all_reduce(stream, ReduceOp::Sum, x, y) }
 /// }
 /// ```
 pub struct Collectives<'a> {

@@ -37,10 +37,40 @@ fn exchange(
 ) -> Result<()> {
     let group = GROUP.get(stream)?;
     assert_eq!(group.size_and_rank(), Ok((ranks as usize, stream.device_ordinal() as usize)));
-    group.all_reduce(stream, ReduceOp::Sum, x, sum)?;
-    group.all_gather(stream, y, all)?;
-    group.broadcast(stream, 1, x, sum)?;
-    group.reduce_scatter(stream, ReduceOp::Max, x, sum)
+    // SAFETY: the stand-in communicates with nobody.
+    unsafe {
+        group.all_reduce(stream, ReduceOp::Sum, x, sum)?;
+        group.all_gather(stream, y, all)?;
+        group.broadcast(stream, 1, x, sum)?;
+        group.reduce_scatter(stream, ReduceOp::Max, x, sum)
+    }
+}
+
+/// Uses scratch memory as the operand of a collective.
+#[handler(name = "scratch_sum", platform = "CUDA", initialize = join, traits(command_buffer_compatible))]
+fn scratch_sum(ranks: u64, sum: &mut GpuBuffer<f32>, stream: &CudaStream, host: &Context) -> Result<()> {
+    assert_eq!(ranks, 1);
+    let scratch = host.gpu_scratch::<f32>(sum.len())?;
+    // SAFETY: the stand-in communicates with nobody.
+    unsafe { GROUP.get(stream)?.all_reduce(stream, ReduceOp::Sum, &scratch, sum) }
+}
+
+#[test]
+fn collectives_of_scratch_memory_cannot_be_recorded() {
+    alone("nccl::collectives_of_scratch_memory_cannot_be_recorded", || {
+        let Some(standin) = Standin::open_with(&[("nccl", "libnccl.so.2")]) else { return };
+        let call = || {
+            let call = Call::to::<scratch_sum>().attr("ranks", 1u64);
+            call.gpu_result::<f32>(0x3000, &[4]).on_standin(0).run()
+        };
+        check(call(), expect!["()"]);
+        standin.log();
+        standin.capture(1);
+        let error = call().unwrap_err();
+        assert_eq!(error.code(), StatusCode::FailedPrecondition);
+        assert!(error.message().starts_with("scratch_sum: scratch memory of the call cannot be used"));
+        assert_eq!(standin.log(), "");
+    });
 }
 
 #[test]

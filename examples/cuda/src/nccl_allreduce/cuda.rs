@@ -76,6 +76,9 @@ impl<K: PartialEq, M: Copy> Memberships<K, M> {
 /// the group. `id` is the group's NCCL id in hexadecimal digits: one member makes the id
 /// (`ncclGetUniqueId`), and all members pass it. A group of one, the default, needs no id. On the CPU, a
 /// group has one member.
+///
+/// All members of a group run the same program: the operand has the same shape in all processes, and the calls
+/// of a group have the same order. This is not checked.
 #[handler(
     name = "nccl_allreduce", platform = "CUDA",
     instantiate = site, initialize = join, traits(command_buffer_compatible)
@@ -87,7 +90,10 @@ pub(crate) fn nccl_allreduce(
     stream: &CudaStream,
 ) -> Result<()> {
     ensure!(x.dims() == y.dims(), "x is {x:?}, but y is {y:?}");
-    site.get(stream)?.all_reduce(stream, ReduceOp::Sum, x, y)
+    let member = site.get(stream)?;
+    // SAFETY: the op's documentation requires that all members run the same program, so their calls agree.
+    // Members are never dropped, so they outlive every graph.
+    unsafe { member.all_reduce(stream, ReduceOp::Sum, x, y) }
 }
 
 /// The cotangent of each process's operand is the sum of the cotangents of all processes.
