@@ -1,6 +1,6 @@
 //! Matrix products by cuBLAS, on the handler's stream.
 
-use std::ffi::{CStr, c_char, c_int, c_longlong, c_void};
+use std::ffi::{CStr, c_char, c_int, c_longlong, c_uint, c_void};
 use std::fmt;
 use std::ptr::null_mut;
 use std::sync::{Mutex, PoisonError};
@@ -53,8 +53,10 @@ const SMALL_WORKSPACE_BYTES: usize = 4 << 20;
 
 /// A handle of cuBLAS with a workspace, for one device.
 ///
-/// A `Blas` belongs to one call site: products that run at the same time, such as independent nodes of a CUDA
-/// graph, must not share a workspace. Make it in the initialize stage, as the call site's state:
+/// Products of one handle never run at the same time, since they share the workspace: a product waits on the
+/// device for the handle's earlier products on other streams. So each call site has its own handle, made in
+/// the initialize stage. Products can be recorded into a CUDA graph if
+/// [`allow_recording`](Self::allow_recording) promises the same for the runs of the graph:
 ///
 /// ```
 /// use farcall_cuda::{Blas, Gemm, PerDevice, CudaStream};
@@ -67,7 +69,9 @@ const SMALL_WORKSPACE_BYTES: usize = 4 << 20;
 ///
 /// #[stage(initialize)]
 /// fn open(site: &State<PerDevice<Blas>>, stream: &CudaStream) -> Result<()> {
-///     site.get_or_init(stream, Blas::new).map(drop)
+///     // SAFETY: only this call site uses the handle, as long as the program exists.
+///     let make = |stream: &CudaStream| Ok(unsafe { Blas::new(stream)?.allow_recording() });
+///     site.get_or_init(stream, make).map(drop)
 /// }
 ///
 /// /// `c = a b`
@@ -89,6 +93,9 @@ const SMALL_WORKSPACE_BYTES: usize = 4 << 20;
 pub struct Blas {
     /// The handle's stream and workspace are set for each product, so its users take turns.
     handle: Mutex<Handle>,
+    device_ordinal: i32,
+    /// True if products may be recorded into a CUDA graph.
+    is_recordable: bool,
 }
 
 struct Handle {
@@ -98,6 +105,11 @@ struct Handle {
     context: HostContext,
     workspace: driver_sys::CUdeviceptr,
     workspace_bytes: usize,
+    /// Recorded on a stream after each product that is not part of a CUDA graph. Null only while the handle
+    /// is made.
+    last_product: driver_sys::CUevent,
+    /// True if an event could not be recorded, so that later products cannot wait for an earlier one.
+    is_unordered: bool,
 }
 
 // SAFETY: any thread may use a handle, if no other thread uses it at the same time.
@@ -194,23 +206,57 @@ impl Blas {
         let mut raw = null_mut();
         // SAFETY: the pointer is valid.
         cublas.check("cublasCreate", unsafe { (cublas.cublasCreate_v2)(&mut raw) })?;
-        let mut handle = Handle { cublas, driver, raw, context, workspace: 0, workspace_bytes: bytes };
+        let mut handle = Handle {
+            cublas,
+            driver,
+            raw,
+            context,
+            workspace: 0,
+            workspace_bytes: bytes,
+            last_product: null_mut(),
+            is_unordered: false,
+        };
         if bytes > 0 {
             // SAFETY: the pointer is valid.
             let status = unsafe { (driver.cuMemAlloc_v2)(&mut handle.workspace, bytes) };
             driver.check("cuMemAlloc", status)?;
         }
-        Ok(Blas { handle: Mutex::new(handle) })
+        let flags = driver_sys::CUevent_flags::CU_EVENT_DISABLE_TIMING as c_uint;
+        // SAFETY: the pointer is valid.
+        let status = unsafe { (driver.cuEventCreate)(&mut handle.last_product, flags) };
+        driver.check("cuEventCreate", status)?;
+        let device_ordinal = stream.device_ordinal();
+        Ok(Blas { handle: Mutex::new(handle), device_ordinal, is_recordable: false })
     }
 
-    /// Enqueues a product of row-major matrices. Results without elements enqueue nothing.
+    /// Allows products to be recorded into CUDA graphs.
     ///
-    /// The product can be recorded into a CUDA graph: nothing is allocated.
+    /// # Safety
+    /// - While a graph with a product of the handle runs, no other product of the handle runs: neither one of
+    ///   another graph, nor one of an independent node of the graph, nor one that was enqueued. They would
+    ///   share the workspace, and a graph cannot wait for them by itself.
+    /// - The handle exists as long as the graph can run.
+    ///
+    /// Both hold for a handle that is the state of a call site for XLA, with a handle for each device
+    /// ([`PerDevice`](crate::PerDevice)). XLA runs the calls of a site on one device in order, and launches
+    /// its graphs only while the program, with the states of its call sites, exists.
+    #[must_use]
+    pub unsafe fn allow_recording(self) -> Blas {
+        Blas { is_recordable: true, ..self }
+    }
+
+    /// Enqueues a product of row-major matrices, which runs after the handle's earlier products on any
+    /// stream. Results without elements enqueue nothing.
+    ///
+    /// The product can be recorded into a CUDA graph after [`allow_recording`](Self::allow_recording):
+    /// nothing is allocated.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT` if the arrays have other sizes than the product says, or if a size does not fit 32
-    /// bits; `FAILED_PRECONDITION` if an array is scratch memory and the stream is being recorded into a CUDA
-    /// graph; otherwise the library's error.
+    /// `INVALID_ARGUMENT` if the arrays have other sizes than the product says, if the stream is one of
+    /// another device than the handle's, or if a size does not fit 32 bits. `FAILED_PRECONDITION` if the
+    /// context of the handle is not current on this thread; or if the stream is being recorded into a CUDA
+    /// graph, and an array is scratch memory or the handle does not allow recordings. Otherwise the library's
+    /// error.
     pub fn gemm<T: BlasElement>(
         &self,
         stream: &CudaStream,
@@ -230,6 +276,7 @@ impl Blas {
                 return Err(Error::invalid_argument(message));
             }
         }
+        stream.expect_device(self.device_ordinal, "the handle of cuBLAS")?;
         stream.check_scratch(a.is_scratch() || b.is_scratch() || c.is_scratch())?;
         if c.count() == 0 {
             return Ok(());
@@ -239,18 +286,58 @@ impl Blas {
         }
         // A row-major matrix is the transpose of a column-major one, and cᵀ = op(b)ᵀ op(a)ᵀ.
         let operands = [(b.start().cast(), product.transpose_b), (a.start().cast(), product.transpose_a)];
-        let handle = self.handle.lock().unwrap_or_else(PoisonError::into_inner);
-        handle.set_stream(stream)?;
-        let (alpha, beta) = (product.alpha, product.beta);
-        if T::COMPUTE == sys::cublasComputeType_t::CUBLAS_COMPUTE_64F {
-            handle.gemm::<T, f64>(product, operands, c.start().cast_mut().cast(), [alpha, beta])
-        } else {
-            handle.gemm::<T, f32>(product, operands, c.start().cast_mut().cast(), [alpha as f32, beta as f32])
-        }
+        let c = c.start().cast_mut().cast();
+        let mut handle = self.handle.lock().unwrap_or_else(PoisonError::into_inner);
+        handle.in_order(stream, self.is_recordable, |handle| {
+            let (alpha, beta) = (product.alpha, product.beta);
+            if T::COMPUTE == sys::cublasComputeType_t::CUBLAS_COMPUTE_64F {
+                handle.gemm::<T, f64>(product, operands, c, [alpha, beta])
+            } else {
+                handle.gemm::<T, f32>(product, operands, c, [alpha as f32, beta as f32])
+            }
+        })
     }
 }
 
 impl Handle {
+    /// Enqueues work on a stream, after the handle's earlier work on any stream. Work that is recorded into a
+    /// CUDA graph has the order that `allow_recording` promises: a graph can neither wait for events from
+    /// outside, nor signal them.
+    fn in_order(
+        &mut self,
+        stream: &CudaStream,
+        is_recordable: bool,
+        enqueue: impl FnOnce(&Handle) -> Result<()>,
+    ) -> Result<()> {
+        let driver = self.driver;
+        if !self.context.is_current()? {
+            let message = "the context of the handle of cuBLAS is not current on this thread";
+            return Err(Error::failed_precondition(message));
+        }
+        if stream.is_capturing()? {
+            if !is_recordable {
+                let message = "a product cannot be recorded into a CUDA graph: the handle of cuBLAS was made \
+                               without `Blas::allow_recording`";
+                return Err(Error::failed_precondition(message));
+            }
+            self.set_stream(stream)?;
+            return enqueue(self);
+        }
+        if self.is_unordered {
+            let message = "an earlier product of the handle of cuBLAS left the order of its products unknown";
+            return Err(Error::failed_precondition(message));
+        }
+        // SAFETY: the stream is valid during the call, and the event is one of its device.
+        let status = unsafe { (driver.cuStreamWaitEvent)(stream.as_raw(), self.last_product, 0) };
+        driver.check("cuStreamWaitEvent", status)?;
+        self.set_stream(stream)?;
+        let outcome = enqueue(self);
+        // SAFETY: the stream is valid during the call, and the event is one of its device.
+        let status = unsafe { (driver.cuEventRecord)(self.last_product, stream.as_raw()) };
+        self.is_unordered = status != 0;
+        outcome.and(driver.check("cuEventRecord", status))
+    }
+
     /// Directs the products to a stream. cuBLAS forgets the workspace when the stream is set.
     fn set_stream(&self, stream: &CudaStream) -> Result<()> {
         let cublas = self.cublas;
@@ -386,6 +473,10 @@ impl Drop for Handle {
         }
         // SAFETY: the handle is valid, and nothing uses it any more.
         unsafe { (self.cublas.cublasDestroy_v2)(self.raw) };
+        if !self.last_product.is_null() {
+            // SAFETY: the event is from `cuEventCreate`. Streams that wait for it continue to do so.
+            unsafe { (self.driver.cuEventDestroy_v2)(self.last_product) };
+        }
         if self.workspace != 0 {
             // SAFETY: the memory is from `cuMemAlloc`. `cuMemFree` waits for the work that uses it.
             unsafe { (self.driver.cuMemFree_v2)(self.workspace) };

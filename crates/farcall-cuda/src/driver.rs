@@ -18,6 +18,9 @@ function_table! {
     fn cuCtxPopCurrent_v2(*mut sys::CUcontext);
     fn cuCtxGetDevice(*mut sys::CUdevice);
     fn cuDeviceGetAttribute(*mut c_int, sys::CUdevice_attribute, sys::CUdevice);
+    fn cuEventCreate(*mut sys::CUevent, c_uint);
+    fn cuEventDestroy_v2(sys::CUevent);
+    fn cuEventRecord(sys::CUevent, sys::CUstream);
     fn cuFuncSetAttribute(sys::CUfunction, sys::CUfunction_attribute, c_int);
     fn cuLaunchKernel(
         sys::CUfunction, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, sys::CUstream,
@@ -32,6 +35,7 @@ function_table! {
         *mut sys::CUmodule, *const c_void, c_uint, *mut sys::CUjit_option, *mut *mut c_void,
     );
     fn cuModuleUnload(sys::CUmodule);
+    fn cuStreamWaitEvent(sys::CUstream, sys::CUevent, c_uint);
     unchecked {
         fn cuGetErrorName(u32, *mut *const c_char) -> u32;
         fn cuGetErrorString(u32, *mut *const c_char) -> u32;
@@ -148,6 +152,14 @@ impl HostContext {
     /// Returns true if no context was current.
     pub(crate) fn is_null(self) -> bool {
         self.raw.is_null()
+    }
+
+    /// Returns true if the context is current on this thread.
+    ///
+    /// # Errors
+    /// The driver's error.
+    pub(crate) fn is_current(self) -> Result<bool> {
+        Ok(HostContext::of_this_thread(self.driver)?.raw == self.raw)
     }
 
     /// Makes the context current on this thread until the returned value is dropped. Returns `None` if the

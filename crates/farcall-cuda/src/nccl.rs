@@ -176,6 +176,7 @@ impl ReduceOp {
 pub struct Communicator<'a> {
     /// NCCL allows one thread at a time to use a communicator.
     rank: Mutex<Rank>,
+    device_ordinal: i32,
     owner: PhantomData<&'a ()>,
 }
 
@@ -251,24 +252,27 @@ impl Communicator<'static> {
         // SAFETY: the pointer is valid, and the id is one of NCCL or is refused by it.
         let status = unsafe { (nccl.ncclCommInitRank)(&mut raw, ranks, id.raw(), rank) };
         nccl.check("ncclCommInitRank", status)?;
-        Ok(Communicator::new(Rank { nccl, raw, owned: Some(context), _lent: None }))
+        let rank = Rank { nccl, raw, owned: Some(context), _lent: None };
+        Ok(Communicator::new(rank, stream.device_ordinal()))
     }
 }
 
 impl<'a> Communicator<'a> {
-    fn new(rank: Rank) -> Communicator<'a> {
-        Communicator { rank: Mutex::new(rank), owner: PhantomData }
+    fn new(rank: Rank, device_ordinal: i32) -> Communicator<'a> {
+        Communicator { rank: Mutex::new(rank), device_ordinal, owner: PhantomData }
     }
 
-    /// Wraps a communicator that something else owns.
+    /// Wraps a communicator that something else owns. It belongs to the device with this ordinal.
     ///
     /// # Errors
     /// `NOT_FOUND` if NCCL is not installed.
     ///
     /// # Safety
-    /// The communicator is one of NCCL, is valid for `'a`, and nothing else uses it at the same time.
-    pub unsafe fn from_raw(raw: sys::ncclComm_t) -> Result<Communicator<'a>> {
-        Ok(Communicator::new(Rank { nccl: Functions::get()?, raw, owned: None, _lent: None }))
+    /// The communicator is one of NCCL for this device, is valid for `'a`, and nothing else uses it at the
+    /// same time.
+    pub unsafe fn from_raw(raw: sys::ncclComm_t, device_ordinal: i32) -> Result<Communicator<'a>> {
+        let rank = Rank { nccl: Functions::get()?, raw, owned: None, _lent: None };
+        Ok(Communicator::new(rank, device_ordinal))
     }
 
     /// Wraps a communicator that the host lends to a call, unless a value for it exists.
@@ -277,14 +281,24 @@ impl<'a> Communicator<'a> {
     /// `FAILED_PRECONDITION` if there is one, `NOT_FOUND` if NCCL is not installed.
     ///
     /// # Safety
-    /// The communicator is one of NCCL, is valid for `'a`, and only values of this function use it.
-    pub(crate) unsafe fn lent_by_host(raw: sys::ncclComm_t) -> Result<Communicator<'a>> {
-        let nccl = Functions::get()?;
-        Ok(Communicator::new(Rank { nccl, raw, owned: None, _lent: Some(Lent::of(raw)?) }))
+    /// The communicator is one of NCCL for this device, is valid for `'a`, and only values of this function
+    /// use it.
+    pub(crate) unsafe fn lent_by_host(raw: sys::ncclComm_t, device_ordinal: i32) -> Result<Communicator<'a>> {
+        let rank = Rank { nccl: Functions::get()?, raw, owned: None, _lent: Some(Lent::of(raw)?) };
+        Ok(Communicator::new(rank, device_ordinal))
     }
 
     fn rank(&self) -> MutexGuard<'_, Rank> {
         self.rank.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the communicator for work on a stream.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` if the stream is one of another device.
+    fn rank_on(&self, stream: &CudaStream) -> Result<MutexGuard<'_, Rank>> {
+        stream.expect_device(self.device_ordinal, "the communicator")?;
+        Ok(self.rank())
     }
 
     /// Returns the number of ranks in the group, and the own rank.
@@ -304,7 +318,8 @@ impl<'a> Communicator<'a> {
     /// Combines the elements of `from` on all ranks, and writes them to `to` on all ranks.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT` if the numbers of elements differ, or NCCL's own error.
+    /// `INVALID_ARGUMENT` if the numbers of elements differ or the stream is one of another device, or NCCL's
+    /// own error.
     ///
     /// # Safety
     /// The [contract of collectives](Communicator#safety-of-collectives).
@@ -317,7 +332,7 @@ impl<'a> Communicator<'a> {
     ) -> Result<()> {
         expect_count(from.count(), to.count())?;
         stream.check_scratch(from.is_scratch() || to.is_scratch())?;
-        let (rank, stream) = (self.rank(), stream.as_raw().cast());
+        let (rank, stream) = (self.rank_on(stream)?, stream.as_raw().cast());
         // SAFETY: the arrays have as many elements of this type; the communicator and the stream are valid.
         // The caller guarantees the calls of the other ranks (`# Safety` above).
         let status = unsafe {
@@ -337,7 +352,8 @@ impl<'a> Communicator<'a> {
     /// Writes the elements of `from` of all ranks to `to` on all ranks, in the order of the ranks.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT` unless `to` has as many elements as the `from` of all ranks, or NCCL's own error.
+    /// `INVALID_ARGUMENT` unless `to` has as many elements as the `from` of all ranks and the stream is one
+    /// of the communicator's device, or NCCL's own error.
     ///
     /// # Safety
     /// The [contract of collectives](Communicator#safety-of-collectives).
@@ -350,7 +366,7 @@ impl<'a> Communicator<'a> {
         let (ranks, _) = self.size_and_rank()?;
         expect_count(from.count().saturating_mul(ranks), to.count())?;
         stream.check_scratch(from.is_scratch() || to.is_scratch())?;
-        let (rank, stream) = (self.rank(), stream.as_raw().cast());
+        let (rank, stream) = (self.rank_on(stream)?, stream.as_raw().cast());
         // SAFETY: `to` has as many elements of this type as the group sends; the communicator and the stream
         // are valid. The caller guarantees the calls of the other ranks (`# Safety` above).
         let status = unsafe {
@@ -363,7 +379,8 @@ impl<'a> Communicator<'a> {
     /// in the order of the ranks.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT` unless `from` has as many elements as the `to` of all ranks, or NCCL's own error.
+    /// `INVALID_ARGUMENT` unless `from` has as many elements as the `to` of all ranks and the stream is one
+    /// of the communicator's device, or NCCL's own error.
     ///
     /// # Safety
     /// The [contract of collectives](Communicator#safety-of-collectives).
@@ -377,7 +394,7 @@ impl<'a> Communicator<'a> {
         let (ranks, _) = self.size_and_rank()?;
         expect_count(from.count(), to.count().saturating_mul(ranks))?;
         stream.check_scratch(from.is_scratch() || to.is_scratch())?;
-        let (rank, stream) = (self.rank(), stream.as_raw().cast());
+        let (rank, stream) = (self.rank_on(stream)?, stream.as_raw().cast());
         // SAFETY: `from` has a part of this type for each rank; the communicator and the stream are valid.
         // The caller guarantees the calls of the other ranks (`# Safety` above).
         let status = unsafe {
@@ -390,7 +407,8 @@ impl<'a> Communicator<'a> {
     /// Writes the elements of the `from` of rank `root` to the `to` of all ranks.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT` if the numbers of elements differ, or NCCL's own error.
+    /// `INVALID_ARGUMENT` if the numbers of elements differ or the stream is one of another device, or NCCL's
+    /// own error.
     ///
     /// # Safety
     /// The [contract of collectives](Communicator#safety-of-collectives).
@@ -404,7 +422,7 @@ impl<'a> Communicator<'a> {
         expect_count(from.count(), to.count())?;
         let root = c_int::try_from(root)?;
         stream.check_scratch(from.is_scratch() || to.is_scratch())?;
-        let (rank, stream) = (self.rank(), stream.as_raw().cast());
+        let (rank, stream) = (self.rank_on(stream)?, stream.as_raw().cast());
         // SAFETY: the arrays have as many elements of this type; the communicator and the stream are valid.
         // The caller guarantees the calls of the other ranks (`# Safety` above).
         let status = unsafe {

@@ -57,8 +57,8 @@ impl CudaStream {
     /// `NOT_FOUND` if there is no CUDA driver.
     ///
     /// # Safety
-    /// The stream is one of this device, and stays valid as long as the returned value is used. Null is the
-    /// default stream of the context that is current on this thread.
+    /// The stream is one of this device, and stays valid as long as the returned value is used. Meanwhile,
+    /// the context of the device is current on this thread. Null is the default stream of this context.
     #[inline]
     pub unsafe fn from_raw(raw: sys::CUstream, device_ordinal: i32) -> Result<CudaStream> {
         Ok(CudaStream { driver: Driver::get()?, raw, device_ordinal })
@@ -107,6 +107,19 @@ impl CudaStream {
             "{what} while the stream is recorded into a CUDA graph: do it in the handler's initialize stage"
         );
         Err(Error::failed_precondition(message))
+    }
+
+    /// Checks that the stream is one of a device. `what` belongs to this device.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` with both devices.
+    pub(crate) fn expect_device(&self, device_ordinal: i32, what: &str) -> Result<()> {
+        if self.device_ordinal == device_ordinal {
+            return Ok(());
+        }
+        let own = self.device_ordinal;
+        let message = format!("{what} belongs to device {device_ordinal}, but the stream to device {own}");
+        Err(Error::invalid_argument(message))
     }
 
     /// Checks that work may use the arrays of a call. `uses_scratch` is true if one is scratch memory, which

@@ -158,8 +158,8 @@ impl<'a> Collectives<'a> {
             return Err(Error::internal("the host returned no communicator"));
         }
         // SAFETY: the call is one on CUDA, since it has a `CudaStream`, so the communicator is an
-        // `ncclComm_t`. It is valid during the call. XLA lets one call use it at a time.
-        unsafe { nccl::Communicator::lent_by_host(communicator.cast()) }
+        // `ncclComm_t` for the call's device. It is valid during the call. XLA lets one call use it at a time.
+        unsafe { nccl::Communicator::lent_by_host(communicator.cast(), stream.device_ordinal()) }
     }
 
     /// Requests windows for memory that the members of a clique access directly, in the prepare stage, after

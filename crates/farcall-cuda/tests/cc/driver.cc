@@ -207,6 +207,27 @@ int cuStreamIsCapturing(void*, int* status) {
   return outcome("cuStreamIsCapturing");
 }
 
+int cuEventCreate(void** event, unsigned flags) {
+  *event = reinterpret_cast<void*>(0xe0);
+  record("cuEventCreate(%u)", flags);
+  return outcome("cuEventCreate");
+}
+
+int cuEventDestroy_v2(void* event) {
+  record("cuEventDestroy(%p)", event);
+  return kSuccess;
+}
+
+int cuEventRecord(void* event, void* stream) {
+  record("cuEventRecord(%p, %p)", event, stream);
+  return capture_status != 0 ? kCaptureUnsupported : outcome("cuEventRecord");
+}
+
+int cuStreamWaitEvent(void* stream, void* event, unsigned flags) {
+  record("cuStreamWaitEvent(%p, %p, %u)", stream, event, flags);
+  return capture_status != 0 ? kCaptureUnsupported : outcome("cuStreamWaitEvent");
+}
+
 int cuModuleLoadDataEx(void** module, const void* image, unsigned count, int* options, void** values) {
   if (capture_status != 0) return kCaptureUnsupported;
   if (int status = outcome("cuModuleLoadDataEx")) return status;

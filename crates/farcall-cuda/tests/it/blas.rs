@@ -18,7 +18,9 @@ fn site() -> Result<PerDevice<Blas>> {
 
 #[stage(initialize)]
 fn open(site: &State<PerDevice<Blas>>, stream: &CudaStream) -> Result<()> {
-    site.get_or_init(stream, Blas::new).map(drop)
+    // SAFETY: the stand-in runs no graphs.
+    let make = |stream: &CudaStream| Ok(unsafe { Blas::new(stream)?.allow_recording() });
+    site.get_or_init(stream, make).map(drop)
 }
 
 /// `c = a b`, or `c = 2 aᵀ bᵀ + c` for matrices of any type.
@@ -74,9 +76,12 @@ fn products_are_row_major() {
         expect![[r#"
             cublasCreate()
             cuMemAlloc(33554432) = 0x700000000000
+            cuEventCreate(2)
+            cuStreamWaitEvent(0x5000, 0xe0, 0)
             cublasSetStream(0x5000)
             cublasSetWorkspace(0x700000000000, 33554432)
             cublasGemmEx(NN 5x2x3, 1, 0x2000/5, 0x1000/3, 0, 0x3000/5, types 0 0 0 in 68, -1)
+            cuEventRecord(0xe0, 0x5000)
         "#]]
         .assert_eq(&standin.log());
         // Products can be recorded.
@@ -116,6 +121,7 @@ fn products_are_row_major() {
         expect![[r#"
             cuCtxPushCurrent(0xc0)
             cublasDestroy(0xb1a5)
+            cuEventDestroy(0xe0)
             cuMemFree(0x700000000000)
             cuCtxPopCurrent()
         "#]]
@@ -192,6 +198,111 @@ fn every_transpose_gives_the_product() {
     });
 }
 
+/// Products on two streams share the workspace, so the second waits for the first.
+#[test]
+fn products_on_several_streams_run_in_order() {
+    alone("blas::products_on_several_streams_run_in_order", || {
+        let Some(standin) = Standin::open_with(&[("cublas", "libcublas.so.13")]) else { return };
+        // SAFETY: the stand-in reads no streams.
+        let on = |address: usize, device| unsafe {
+            CudaStream::from_raw(std::ptr::without_provenance_mut(address), device).unwrap()
+        };
+        let blas = Blas::with_workspace(&on(0x5000, 0), 16).unwrap();
+        let (mut a, mut b, mut c) = ([2.0], [3.0], [0.0]);
+        let (a, b, mut c) = (InMemory::of(&mut a), InMemory::of(&mut b), InMemory::of(&mut c));
+        let mut multiply = |stream: &CudaStream| blas.gemm(stream, Gemm::new(1, 1, 1), &a, &b, &mut c);
+        standin.log();
+        check(multiply(&on(0x5000, 0)), expect!["()"]);
+        check(multiply(&on(0x6000, 0)), expect!["()"]);
+        let log = standin.log();
+        let order: Vec<_> = log.lines().map(|line| line.split("(NN").next().unwrap()).collect();
+        assert_eq!(
+            order,
+            [
+                "cuStreamWaitEvent(0x5000, 0xe0, 0)",
+                "cublasSetStream(0x5000)",
+                "cublasSetWorkspace(0x700000000000, 16)",
+                "cublasGemmEx",
+                "cuEventRecord(0xe0, 0x5000)",
+                "cuStreamWaitEvent(0x6000, 0xe0, 0)",
+                "cublasSetStream(0x6000)",
+                "cublasSetWorkspace(0x700000000000, 16)",
+                "cublasGemmEx",
+                "cuEventRecord(0xe0, 0x6000)",
+            ]
+        );
+        check(
+            multiply(&on(0x5000, 1)),
+            expect!["INVALID_ARGUMENT: the handle of cuBLAS belongs to device 0, but the stream to device 1"],
+        );
+        standin.context(0xd0);
+        check(
+            multiply(&on(0x5000, 0)),
+            expect!["FAILED_PRECONDITION: the context of the handle of cuBLAS is not current on this thread"],
+        );
+        standin.context(0xc0);
+        standin.capture(1);
+        check(
+            multiply(&on(0x5000, 0)),
+            expect![
+                "FAILED_PRECONDITION: a product cannot be recorded into a CUDA graph: the handle of cuBLAS was made without `Blas::allow_recording`"
+            ],
+        );
+        standin.capture(0);
+        assert_eq!(standin.log(), "");
+        // Without the event, a later product could run at the same time as this one.
+        standin.fail("cuEventRecord", 1);
+        check(
+            multiply(&on(0x5000, 0)),
+            expect!["INVALID_ARGUMENT: cuEventRecord: CUDA_ERROR_INVALID_VALUE: invalid argument"],
+        );
+        check(
+            multiply(&on(0x6000, 0)),
+            expect![
+                "FAILED_PRECONDITION: an earlier product of the handle of cuBLAS left the order of its products unknown"
+            ],
+        );
+    });
+}
+
+#[test]
+fn scratch_memory_in_recorded_products() {
+    alone("blas::scratch_memory_in_recorded_products", || {
+        let Some(standin) = Standin::open_with(&[("cublas", "libcublas.so.13")]) else { return };
+        let site = Call::to::<scratch_product>().instantiate().unwrap();
+        let call = || {
+            let call = Call::to::<scratch_product>().at(&site).gpu_operand::<f32>(0x1000, &[2, 2]);
+            call.gpu_result::<f32>(0x2000, &[2, 2]).on_standin(0).run()
+        };
+        check(call(), expect!["()"]);
+        standin.log();
+        standin.capture(1);
+        let error = call().unwrap_err();
+        assert_eq!(error.code(), StatusCode::FailedPrecondition);
+        assert!(error.message().starts_with("scratch_product: scratch memory of the call cannot be used"));
+        assert_eq!(standin.log(), "");
+    });
+}
+
+/// Multiplies scratch memory by a matrix.
+#[handler(
+    name = "scratch_product",
+    platform = "CUDA",
+    instantiate = site,
+    initialize = open,
+    traits(command_buffer_compatible)
+)]
+fn scratch_product(
+    a: &GpuBuffer<f32, 2>,
+    c: &mut GpuBuffer<f32, 2>,
+    site: &State<PerDevice<Blas>>,
+    stream: &CudaStream,
+    host: &Context,
+) -> Result<()> {
+    let scratch = host.gpu_scratch::<f32>(a.len())?;
+    site.get(stream)?.gemm(stream, Gemm::new(2, 2, 2), &scratch, a, c)
+}
+
 #[test]
 fn a_handle_that_cannot_be_made() {
     alone("blas::a_handle_that_cannot_be_made", || {
@@ -209,6 +320,11 @@ fn a_handle_that_cannot_be_made() {
         check(
             Blas::new(&stream),
             expect!["RESOURCE_EXHAUSTED: cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY: out of memory"],
+        );
+        standin.fail("cuEventCreate", 2);
+        check(
+            Blas::new(&stream),
+            expect!["RESOURCE_EXHAUSTED: cuEventCreate: CUDA_ERROR_OUT_OF_MEMORY: out of memory"],
         );
         standin.capture(1);
         check(

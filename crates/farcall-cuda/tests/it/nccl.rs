@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 use farcall_cuda::nccl::{Communicator, ReduceOp, UniqueId};
-use farcall_cuda::{CudaStream, PerDevice};
+use farcall_cuda::{CudaStream, GpuArray, PerDevice};
 use farcall_ffi::half::bf16;
 use farcall_ffi::prelude::*;
 use farcall_ffi::testing::Call;
@@ -122,6 +122,22 @@ fn collectives_are_enqueued_on_the_stream() {
     });
 }
 
+/// Elements that the stand-in does not access.
+struct Elements([f32; 1]);
+
+// SAFETY: no device accesses the elements.
+unsafe impl GpuArray for Elements {
+    type Element = f32;
+
+    fn start(&self) -> *const f32 {
+        self.0.as_ptr()
+    }
+
+    fn count(&self) -> usize {
+        1
+    }
+}
+
 #[test]
 fn groups_that_cannot_be_joined() {
     alone("nccl::groups_that_cannot_be_joined", || {
@@ -139,7 +155,16 @@ fn groups_that_cannot_be_joined() {
             expect!["INVALID_ARGUMENT: ncclCommInitRank: invalid argument"],
         );
         standin.log();
-        drop(Communicator::alone(&stream).unwrap());
+        let group = Communicator::alone(&stream).unwrap();
+        // SAFETY: the stand-in reads no streams.
+        let other = unsafe { CudaStream::from_raw(STREAM.cast(), 1) }.unwrap();
+        let mut elements = Elements([1.0]);
+        check(
+            // SAFETY: the stand-in communicates with nobody.
+            unsafe { group.all_reduce(&other, ReduceOp::Sum, &Elements([2.0]), &mut elements) },
+            expect!["INVALID_ARGUMENT: the communicator belongs to device 0, but the stream to device 1"],
+        );
+        drop(group);
         expect![[r#"
             ncclGetUniqueId()
             ncclCommInitRank(1, i…i, 0)

@@ -6,7 +6,8 @@ use farcall_ffi::prelude::*;
 
 use super::Shape;
 
-/// Each call site has its own handles, since products that run at the same time must not share a workspace.
+/// Each call site has its own handles, since the products of a handle share a workspace and wait for each
+/// other.
 #[stage(instantiate)]
 fn site() -> Result<PerDevice<Blas>> {
     Ok(PerDevice::new())
@@ -14,7 +15,9 @@ fn site() -> Result<PerDevice<Blas>> {
 
 #[stage(initialize)]
 fn open(site: &State<PerDevice<Blas>>, stream: &CudaStream) -> Result<()> {
-    site.get_or_init(stream, Blas::new).map(drop)
+    // SAFETY: only this call site uses the handle, as long as the program exists.
+    let make = |stream: &CudaStream| Ok(unsafe { Blas::new(stream)?.allow_recording() });
+    site.get_or_init(stream, make).map(drop)
 }
 
 /// The product of matrices: `c = a·b`.
