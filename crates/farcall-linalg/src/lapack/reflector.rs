@@ -191,7 +191,7 @@ fn triangle<T: Scalar>(mut t: MatMut<'_, T>, gram: MatRef<'_, T>, tau: &[T]) {
 fn factor_recursively<T: Scalar>(
     mut a: MatMut<'_, T>,
     tau: &mut [T],
-    mut v: MatMut<'_, T>,
+    v: MatMut<'_, T>,
     mut t: MatMut<'_, T>,
     products: &mut [Mat<T>; 2],
 ) {

@@ -90,7 +90,8 @@ fn solve<T: Scalar>(dl: &mut [T], d: &mut [T], du: &mut [T], b: &mut [T]) -> std
             let factor = dl[i].over(d[i]);
             d[i + 1] -= factor * du[i];
             for b in b.chunks_exact_mut(n) {
-                b[i + 1] = b[i + 1] - factor * b[i];
+                let change = factor * b[i];
+                b[i + 1] -= change;
             }
             if !is_last {
                 dl[i] = T::zero();
@@ -205,7 +206,8 @@ impl<T: Scalar> Perturbed<T> {
                 row = [next[1] - factor * row[1], next[2], T::zero()];
                 row_size = next_size;
                 for x in x.chunks_exact_mut(n) {
-                    x[i + 1] = x[i + 1] - factor * x[i];
+                    let change = factor * x[i];
+                    x[i + 1] -= change;
                 }
             } else {
                 let factor = row[0].over(next[0]);

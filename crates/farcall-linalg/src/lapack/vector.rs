@@ -8,6 +8,9 @@ use super::scalar::{RealScalar, Scalar};
 /// Number of independent sums of a reduction, so that vectors can hold them.
 const LANES: usize = 16;
 
+/// Numbers of sums that remain after each step of adding the sums in pairs.
+const HALVES: [usize; 4] = [8, 4, 2, 1];
+
 /// Adds `factor·x` to `y`.
 #[inline(always)]
 pub(crate) fn axpy<T: Scalar>(y: &mut [T], factor: T, x: &[T]) {
@@ -31,10 +34,14 @@ pub(crate) fn dot<T: Scalar>(x: &[T], y: &[T]) -> T {
             *sum += x.conjugate() * *y;
         }
     }
-    let mut sum = T::zero();
-    sums.iter().for_each(|lane| sum += *lane);
-    x_rest.iter().zip(y_rest).for_each(|(x, y)| sum += x.conjugate() * *y);
-    sum
+    for ((sum, x), y) in sums.iter_mut().zip(x_rest).zip(y_rest) {
+        *sum += x.conjugate() * *y;
+    }
+    for width in HALVES {
+        let (left, right) = sums.split_at_mut(width);
+        left.iter_mut().zip(right).for_each(|(left, right)| *left += *right);
+    }
+    sums[0]
 }
 
 /// Returns the largest [`modulus1`](Scalar::modulus1) and the first index where it occurs. NaNs are skipped;
@@ -49,8 +56,12 @@ pub(crate) fn largest<T: Scalar>(x: &[T]) -> (usize, T::Real) {
     for chunk in chunks {
         lanes.iter_mut().zip(chunk).for_each(|(lane, x)| *lane = larger(*lane, x.modulus1()));
     }
-    let found = lanes.iter().copied().fold(none, larger);
-    let found = rest.iter().fold(found, |found, x| larger(found, x.modulus1()));
+    lanes.iter_mut().zip(rest).for_each(|(lane, x)| *lane = larger(*lane, x.modulus1()));
+    for width in HALVES {
+        let (left, right) = lanes.split_at_mut(width);
+        left.iter_mut().zip(right).for_each(|(left, right)| *left = larger(*left, *right));
+    }
+    let found = lanes[0];
     match x.iter().position(|x| x.modulus1() == found) {
         Some(at) => (at, found),
         None => (0, x.first().map_or(none, |x| x.modulus1())),
