@@ -3,4 +3,4 @@
 //! farcall's engine includes these ops and does not need the library. The ops are in a crate of their own,
 //! because the functions that a library exports must not be linked into programs.
 
-farcall_ffi::library!("farcall_linalg", [..ops::OPS, ..ops::lapack::OPS]);
+farcall_ffi::library!("farcall_linalg", [..ops::OPS, ..ops::lapack::OPS, ..ops::blas::OPS]);

@@ -6,6 +6,7 @@
 //! | `qr_cpu_custom_call_{f16,bf16,f32,f64}` | QR decompositions, reduced or complete | the one in the op's name | VJP, JVP |
 //! | `eigh_cpu_custom_call_{f32,f64}` | eigenvalues and eigenvectors of symmetric matrices | the one in the op's name | VJP, JVP |
 //! | `qr_vjp`, `qr_jvp`, `eigh_vjp`, `eigh_jvp` | these derivatives | all | none |
+//! | `blas_gemm`, `blas_gemm_vjp`, `blas_gemv`, `blas_syrk`, `blas_herk`, `blas_trmm`, `blas_trsm` | routines of the BLAS ([`blas`]) | `f32` to `c128`; `blas_gemm` also `f16`, `bf16` | VJP of `blas_gemm` |
 //! | `lapack_*_ffi`, `blas_*trsm_ffi` | LAPACK's routines, as jaxlib's library has them ([`lapack`]) | the one in the op's name | none |
 //!
 //! Names, operands and results match the custom calls that EXLA emits. No attributes are needed: the type of
@@ -28,6 +29,7 @@ use farcall_ffi::descriptor::OpDescriptor;
 use farcall_ffi::ops;
 
 mod batch;
+pub mod blas;
 pub mod blocks;
 mod dense;
 mod eigh;
@@ -36,8 +38,8 @@ pub mod lapack;
 mod number;
 mod qr;
 
-/// The ops, without LAPACK's routines ([`lapack::OPS`]). farcall's engine includes both; the crate
-/// `farcall-linalg-library` makes a shared library of them.
+/// The ops, without LAPACK's routines ([`lapack::OPS`]) and those of the BLAS ([`blas::OPS`]). farcall's engine
+/// includes all; the crate `farcall-linalg-library` makes a shared library of them.
 pub const OPS: &[&OpDescriptor] = ops![
     qr::qr_f16,
     qr::qr_bf16,

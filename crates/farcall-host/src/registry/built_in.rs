@@ -18,6 +18,8 @@ const LIBRARIES: &[&[&OpDescriptor]] = &[
     farcall_linalg::OPS,
     #[cfg(feature = "linalg")]
     farcall_linalg::lapack::OPS,
+    #[cfg(feature = "linalg")]
+    farcall_linalg::blas::OPS,
 ];
 
 /// Names of the built-in ops, and tags of the blocks that they lower.

@@ -151,6 +151,54 @@ impl<'a, T: Scalar> Triangle<'a, T> {
             }
         }
     }
+
+    /// Replaces `b` by `self·b`.
+    pub(crate) fn multiply_in_place(self, mut b: MatMut<'_, T>) {
+        let n = self.matrix.nrows();
+        if n <= MAX_LEAF_ORDER {
+            return multiply_leaf(self, b);
+        }
+        let half = (n / 2).next_multiple_of(MAX_LEAF_ORDER).min(n - 1);
+        let (a11, a12, a21, a22) = self.matrix.split_at(half, half);
+        let (first, second) = (Triangle { matrix: a11, ..self }, Triangle { matrix: a22, ..self });
+        let conjugated = if self.conjugated { Conj::Yes } else { Conj::No };
+        let (mut b1, mut b2) = b.rb_mut().split_at_row_mut(half);
+        match self.uplo {
+            Uplo::Lower => {
+                second.multiply_in_place(b2.rb_mut());
+                add_product(b2, T::one(), Factor { matrix: a21, conjugated }, b1.rb());
+                first.multiply_in_place(b1);
+            }
+            Uplo::Upper => {
+                first.multiply_in_place(b1.rb_mut());
+                add_product(b1, T::one(), Factor { matrix: a12, conjugated }, b2.rb());
+                second.multiply_in_place(b2);
+            }
+        }
+    }
+}
+
+/// Multiplies by a triangle of at most [`MAX_LEAF_ORDER`] rows.
+#[inline(never)]
+fn multiply_leaf<T: Scalar>(triangle: Triangle<'_, T>, mut b: MatMut<'_, T>) {
+    let n = triangle.matrix.nrows();
+    let entry = |i: usize, j: usize| match i == j && triangle.is_unit {
+        true => T::one(),
+        false => triangle.matrix[(i, j)].conjugate_if(triangle.conjugated),
+    };
+    for column in b.rb_mut().col_iter_mut() {
+        let mut column = column;
+        let mut product = |i: usize, others: std::ops::Range<usize>| {
+            let mut sum = T::zero();
+            others.for_each(|j| sum += entry(i, j) * column[j]);
+            column[i] = sum;
+        };
+        // Each product is stored where no later one reads.
+        match triangle.uplo {
+            Uplo::Lower => (0..n).rev().for_each(|i| product(i, 0..i + 1)),
+            Uplo::Upper => (0..n).for_each(|i| product(i, i..n)),
+        }
+    }
 }
 
 /// A triangle of at most [`MAX_LEAF_ORDER`] rows: lower, with its rows one after the other, followed by the
@@ -171,8 +219,8 @@ impl<T: Scalar> Leaf<T> {
         let mut diagonal = [T::one(); MAX_LEAF_ORDER];
         let at = |i: usize| if triangle.uplo == Uplo::Lower { i } else { n - 1 - i };
         for i in 0..n {
-            for j in 0..i {
-                rows[i][j] = triangle.matrix[(at(i), at(j))].conjugate_if(triangle.conjugated);
+            for (j, entry) in rows[i][..i].iter_mut().enumerate() {
+                *entry = triangle.matrix[(at(i), at(j))].conjugate_if(triangle.conjugated);
             }
             if !triangle.is_unit {
                 diagonal[i] = triangle.matrix[(at(i), at(i))].conjugate_if(triangle.conjugated);

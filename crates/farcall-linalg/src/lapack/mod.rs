@@ -30,7 +30,7 @@ mod pivoted_qr;
 pub(crate) mod qr;
 pub(crate) mod reflector;
 pub(crate) mod scalar;
-mod triangular;
+pub(crate) mod triangular;
 mod tridiagonal;
 pub(crate) mod vector;
 

@@ -97,6 +97,12 @@ pub(crate) trait Scalar:
         Self::of_parts(real, Self::Real::ZERO)
     }
 
+    /// Rounds a real number.
+    #[inline(always)]
+    fn of_f64(number: f64) -> Self {
+        Self::from_f64_impl(number)
+    }
+
     /// Returns the conjugate if `conjugated` is true, otherwise the number itself.
     #[inline(always)]
     fn conjugate_if(self, conjugated: bool) -> Self {

@@ -43,6 +43,7 @@ macro_rules! trsm {
              side: u8, uplo: u8, trans_x: u8, diag: u8)
             -> (y_out: $dtype[*, m, n] column_major aliases y)
         )]
+        #[expect(clippy::too_many_arguments, reason = "an op has a parameter for each operand and attribute")]
         pub(crate) fn $scaled(
             context: &Context,
             x: &Buffer<$ty>,
@@ -66,11 +67,15 @@ trsm! {
 
 /// The form of a triangular system.
 #[derive(Clone, Copy, Debug)]
-struct System {
-    side: Side,
-    uplo: Uplo,
-    transpose: Transpose,
-    diagonal: Diagonal,
+pub(crate) struct System {
+    /// Side of the unknowns on which the triangular matrix stands.
+    pub(crate) side: Side,
+    /// Triangle that is read.
+    pub(crate) uplo: Uplo,
+    /// Form of the triangular matrix.
+    pub(crate) transpose: Transpose,
+    /// Diagonal of the triangular matrix.
+    pub(crate) diagonal: Diagonal,
 }
 
 impl System {
@@ -83,7 +88,8 @@ impl System {
         })
     }
 
-    fn solve_all<T: Scalar>(
+    /// Solves the systems of a batch. Right-hand sides are multiplied by `alpha` first.
+    pub(crate) fn solve_all<T: Scalar>(
         self,
         context: &Context,
         x: &Buffer<T>,
@@ -116,18 +122,30 @@ impl System {
     }
 
     /// Solves a system. The solution replaces `y`.
-    fn solve<T: Scalar>(self, x: MatRef<'_, T>, y: MatMut<'_, T>) {
+    pub(crate) fn solve<T: Scalar>(self, x: MatRef<'_, T>, y: MatMut<'_, T>) {
+        match self.side {
+            Side::Left => self.triangle(x).solve_in_place(y),
+            // y_out·op(x) = y, so op(x)ᵀ·y_outᵀ = yᵀ.
+            Side::Right => self.triangle(x).transpose().solve_in_place(y.transpose_mut()),
+        }
+    }
+
+    /// Replaces `y` by its product with the triangular matrix.
+    pub(crate) fn multiply<T: Scalar>(self, x: MatRef<'_, T>, y: MatMut<'_, T>) {
+        match self.side {
+            Side::Left => self.triangle(x).multiply_in_place(y),
+            Side::Right => self.triangle(x).transpose().multiply_in_place(y.transpose_mut()),
+        }
+    }
+
+    /// Returns `op(x)`.
+    fn triangle<T: Scalar>(self, x: MatRef<'_, T>) -> Triangle<'_, T> {
         let is_unit = self.diagonal == Diagonal::Unit;
         let x = Triangle { matrix: x, conjugated: false, uplo: self.uplo, is_unit };
-        let x = match self.transpose {
+        match self.transpose {
             Transpose::No => x,
             Transpose::Transposed => x.transpose(),
             Transpose::Adjoint => x.adjoint(),
-        };
-        match self.side {
-            Side::Left => x.solve_in_place(y),
-            // y_out·op(x) = y, so op(x)ᵀ·y_outᵀ = yᵀ.
-            Side::Right => x.transpose().solve_in_place(y.transpose_mut()),
         }
     }
 }
