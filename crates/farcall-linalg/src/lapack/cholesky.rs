@@ -48,7 +48,8 @@ potrf! {
     zpotrf, "lapack_zpotrf_ffi", c64, c128;
 }
 
-fn factor_all<T: Scalar>(
+/// Factors the matrices of a batch.
+pub(crate) fn factor_all<T: Scalar>(
     context: &Context,
     x: &mut Buffer<T>,
     uplo: u8,

@@ -48,7 +48,8 @@ getrf! {
     zgetrf, "lapack_zgetrf_ffi", c64, c128;
 }
 
-fn factor_all<T: Scalar>(
+/// Factors the matrices of a batch.
+pub(crate) fn factor_all<T: Scalar>(
     context: &Context,
     x: &mut Buffer<T>,
     ipiv: &mut Buffer<i32>,

@@ -24,6 +24,7 @@ use farcall_ffi::ops;
 
 pub(crate) mod block;
 mod cholesky;
+mod legacy;
 mod lu;
 pub(crate) mod options;
 mod pivoted_qr;
@@ -73,4 +74,24 @@ pub const OPS: &[&OpDescriptor] = ops![
     tridiagonal::cgtsv,
     tridiagonal::zgtsv,
     tridiagonal::tridiagonal_solve_perturbed,
+    legacy::strsm,
+    legacy::dtrsm,
+    legacy::ctrsm,
+    legacy::ztrsm,
+    legacy::spotrf,
+    legacy::dpotrf,
+    legacy::cpotrf,
+    legacy::zpotrf,
+    legacy::sgetrf,
+    legacy::dgetrf,
+    legacy::cgetrf,
+    legacy::zgetrf,
+    legacy::sgeqrf,
+    legacy::dgeqrf,
+    legacy::cgeqrf,
+    legacy::zgeqrf,
+    legacy::sorgqr,
+    legacy::dorgqr,
+    legacy::cungqr,
+    legacy::zungqr,
 ];

@@ -76,7 +76,8 @@ qr! {
     zgeqrf, "lapack_zgeqrf_ffi", zungqr, "lapack_zungqr_ffi", zunmqr, "lapack_zunmqr_ffi", c64, c128;
 }
 
-fn factor_all<T: Scalar>(context: &Context, x: &mut Buffer<T>, tau: &mut Buffer<T>) -> Result<()> {
+/// Factors the matrices of a batch.
+pub(crate) fn factor_all<T: Scalar>(context: &Context, x: &mut Buffer<T>, tau: &mut Buffer<T>) -> Result<()> {
     let [count, m, n] = batch::matrices("x", x.dims())?;
     let k = m.min(n);
     batch::expect_dims("tau", tau.dims(), x.dims(), &[k])?;
@@ -104,7 +105,8 @@ pub(crate) fn factor<T: Scalar>(mut a: MatMut<'_, T>, tau: &mut [T], block: &mut
     }
 }
 
-fn generate_all<T: Scalar>(context: &Context, x: &mut Buffer<T>, tau: &Buffer<T>) -> Result<()> {
+/// Computes the orthogonal factors of a batch.
+pub(crate) fn generate_all<T: Scalar>(context: &Context, x: &mut Buffer<T>, tau: &Buffer<T>) -> Result<()> {
     let [count, m, n] = batch::matrices("x", x.dims())?;
     let k = tau.dims().last().copied().unwrap_or(0);
     batch::expect_dims("tau", tau.dims(), x.dims(), &[k])?;

@@ -3,6 +3,7 @@
 
 mod blas;
 mod cholesky;
+mod legacy;
 mod lu;
 mod matrix;
 mod pivoted_qr;
