@@ -31,6 +31,7 @@ mod pivoted_qr;
 pub(crate) mod qr;
 pub(crate) mod reflector;
 pub(crate) mod scalar;
+mod spectral;
 pub(crate) mod triangular;
 mod tridiagonal;
 pub(crate) mod vector;
@@ -74,6 +75,34 @@ pub const OPS: &[&OpDescriptor] = ops![
     tridiagonal::cgtsv,
     tridiagonal::zgtsv,
     tridiagonal::tridiagonal_solve_perturbed,
+    spectral::singular::sgesdd,
+    spectral::singular::dgesdd,
+    spectral::singular::cgesdd,
+    spectral::singular::zgesdd,
+    spectral::singular::sgesvd,
+    spectral::singular::dgesvd,
+    spectral::singular::cgesvd,
+    spectral::singular::zgesvd,
+    spectral::symmetric::ssyevd,
+    spectral::symmetric::dsyevd,
+    spectral::symmetric::cheevd,
+    spectral::symmetric::zheevd,
+    spectral::symmetric::ssytrd,
+    spectral::symmetric::dsytrd,
+    spectral::symmetric::chetrd,
+    spectral::symmetric::zhetrd,
+    spectral::general::sgeev,
+    spectral::general::dgeev,
+    spectral::general::cgeev,
+    spectral::general::zgeev,
+    spectral::general::sgees,
+    spectral::general::dgees,
+    spectral::general::cgees,
+    spectral::general::zgees,
+    spectral::general::sgehrd,
+    spectral::general::dgehrd,
+    spectral::general::cgehrd,
+    spectral::general::zgehrd,
     legacy::strsm,
     legacy::dtrsm,
     legacy::ctrsm,

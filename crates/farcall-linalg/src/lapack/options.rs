@@ -33,6 +33,12 @@ options! {
     Transpose: b'N' => No, b'T' => Transposed, b'C' => Adjoint,;
     /// The diagonal of a triangular matrix: its own, or ones that are not stored.
     Diagonal: b'N' => Stored, b'U' => Unit,;
+    /// The results of an eigendecomposition or Schur decomposition: values alone, or vectors too.
+    Job: b'N' => Values, b'V' => Vectors,;
+    /// The results of a singular value decomposition: all vectors, `min(m, n)` vectors, or values alone.
+    SvdMode: b'A' => Full, b'S' => Thin, b'N' => Values,;
+    /// The order of the eigenvalues of a Schur form.
+    Sort: b'N' => No, b'S' => Selected,;
 }
 
 /// Makes the error for an invalid code.

@@ -1,0 +1,219 @@
+//! Hermitian (real: symmetric) matrices: eigendecompositions (`syevd`, `heevd`) and reductions to tridiagonal
+//! form (`sytrd`, `hetrd`).
+
+use faer::diag::DiagMut;
+use faer::dyn_stack::{MemBuffer, MemStack};
+use faer::linalg::evd::{ComputeEigenvectors, self_adjoint_evd, self_adjoint_evd_scratch};
+use faer::{MatMut, Par};
+use farcall_ffi::prelude::*;
+
+use super::field::block;
+use super::scale::Scale;
+use super::tridiagonal::{self, Triangle};
+use crate::batch::{self, EntriesMut};
+use crate::lapack::options::{Job, Uplo};
+use crate::lapack::scalar::{Scalar, c32, c64};
+
+/// Declares `syevd` and `heevd`.
+macro_rules! eigendecomposition {
+    ($($name:ident, $target:literal, $ty:ty, $real:ty, $dtype:ident, $real_dtype:ident;)*) => {$(
+        /// Eigenvalues `w` of Hermitian matrices, in ascending order, and for `mode` 86 (`V`) orthonormal
+        /// eigenvectors: the columns of `x_out`. With `mode` 78 (`N`), the contents of `x_out` are not
+        /// specified.
+        ///
+        /// Only the triangle `uplo` of `x` is read: 76 (`L`) or 85 (`U`). `info` is 0, or 1 for a matrix with
+        /// an infinite or NaN entry, whose results are NaN.
+        #[handler(name = $target)]
+        #[signature(
+            (x: $dtype[*, n, n] column_major, uplo: u8, mode: u8)
+            -> (x_out: $dtype[*, n, n] column_major aliases x, w: $real_dtype[*, n], info: s32[*])
+        )]
+        pub(crate) fn $name(
+            context: &Context,
+            x: &mut InOut<Buffer<$ty>>,
+            uplo: u8,
+            mode: u8,
+            w: &mut Buffer<$real>,
+            info: &mut Buffer<i32>,
+        ) -> Result<()> {
+            decompose_all(context, x, [uplo, mode], w, info)
+        }
+    )*};
+}
+eigendecomposition! {
+    ssyevd, "lapack_ssyevd_ffi", f32, f32, f32, f32;
+    dsyevd, "lapack_dsyevd_ffi", f64, f64, f64, f64;
+    cheevd, "lapack_cheevd_ffi", c32, f32, c64, f32;
+    zheevd, "lapack_zheevd_ffi", c64, f64, c128, f64;
+}
+
+/// Declares `sytrd` and `hetrd`.
+macro_rules! tridiagonal_form {
+    ($($name:ident, $target:literal, $ty:ty, $real:ty, $dtype:ident, $real_dtype:ident;)*) => {$(
+        /// Tridiagonal forms of Hermitian matrices: `x = q·t·qᴴ`. `t` is real, with `diagonal` and
+        /// `off_diagonal`.
+        ///
+        /// Only the triangle `uplo` of `x` is read: 76 (`L`) or 85 (`U`). It receives the entries of `t`, and
+        /// the vectors of the reflections whose product is `q`, with the coefficients `tau`. `info` is 0.
+        #[handler(name = $target)]
+        #[signature(
+            (x: $dtype[*, n, n] column_major, uplo: u8)
+            -> (
+                x_out: $dtype[*, n, n] column_major aliases x,
+                diagonal: $real_dtype[*, n],
+                off_diagonal: $real_dtype[*, n - 1],
+                tau: $dtype[*, n - 1],
+                info: s32[*],
+            )
+        )]
+        pub(crate) fn $name(
+            context: &Context,
+            x: &mut InOut<Buffer<$ty>>,
+            uplo: u8,
+            diagonal: &mut Buffer<$real>,
+            off_diagonal: &mut Buffer<$real>,
+            tau: &mut Buffer<$ty>,
+            info: &mut Buffer<i32>,
+        ) -> Result<()> {
+            reduce_all(context, x, uplo, [diagonal, off_diagonal], tau, info)
+        }
+    )*};
+}
+tridiagonal_form! {
+    ssytrd, "lapack_ssytrd_ffi", f32, f32, f32, f32;
+    dsytrd, "lapack_dsytrd_ffi", f64, f64, f64, f64;
+    chetrd, "lapack_chetrd_ffi", c32, f32, c64, f32;
+    zhetrd, "lapack_zhetrd_ffi", c64, f64, c128, f64;
+}
+
+fn decompose_all<T: Scalar<Real: Element>>(
+    context: &Context,
+    x: &mut Buffer<T>,
+    [uplo, mode]: [u8; 2],
+    w: &mut Buffer<T::Real>,
+    info: &mut Buffer<i32>,
+) -> Result<()> {
+    let (uplo, mode) = (Uplo::decode("uplo", uplo)?, Job::decode("mode", mode)?);
+    let [count, n, columns] = batch::matrices("x", x.dims())?;
+    ensure!(n == columns, "x has {n}×{columns} matrices, but an eigendecomposition needs square ones");
+    batch::expect_dims("w", w.dims(), x.dims(), &[n])?;
+    batch::expect_dims("info", info.dims(), x.dims(), &[])?;
+    if count == 0 || n == 0 {
+        info.fill(0);
+        return Ok(());
+    }
+    let operations = 9 * n.saturating_pow(3);
+    let matrices = (EntriesMut::new(x, n * n), EntriesMut::new(w, n), EntriesMut::new(info, 1));
+    let vectors = mode == Job::Vectors;
+    batch::for_each(
+        context,
+        count,
+        operations,
+        matrices,
+        || Solver::new(n, vectors),
+        |solver, (x, w, info)| {
+            let found = solver.decompose(x, uplo, w);
+            info[0] = i32::from(found.is_none());
+            if found.is_none() {
+                let nan = T::Real::of(f64::NAN);
+                w.fill(nan);
+                x.fill(T::of_parts(nan, nan));
+            }
+        },
+    );
+    Ok(())
+}
+
+/// Memory for the decomposition of a matrix.
+struct Solver<T: Scalar> {
+    n: usize,
+    x: Vec<T>,
+    values: Vec<T>,
+    vectors: bool,
+    scratch: MemBuffer,
+}
+
+impl<T: Scalar> Solver<T> {
+    fn new(n: usize, vectors: bool) -> Self {
+        let compute = if vectors { ComputeEigenvectors::Yes } else { ComputeEigenvectors::No };
+        let scratch = self_adjoint_evd_scratch::<T>(n, compute, Par::Seq, Default::default());
+        Solver {
+            n,
+            x: vec![T::zero(); n * n],
+            values: vec![T::zero(); n],
+            vectors,
+            scratch: MemBuffer::new(scratch),
+        }
+    }
+
+    /// Replaces a matrix by its eigenvectors. Returns `None` if it has no decomposition because an entry is
+    /// not finite.
+    fn decompose(&mut self, a: &mut [T], uplo: Uplo, w: &mut [T::Real]) -> Option<()> {
+        let n = self.n;
+        for j in 0..n {
+            for i in j..n {
+                self.x[i + j * n] = match uplo {
+                    Uplo::Lower => a[i + j * n],
+                    Uplo::Upper => a[j + i * n].conjugate(),
+                };
+            }
+        }
+        let lower = (0..n).flat_map(|j| j * n + j..(j + 1) * n);
+        let scale = Scale::new(lower.map(|at| self.x[at]))?;
+        scale.apply(&mut self.x);
+        let vectors = self.vectors.then(|| MatMut::from_column_major_slice_mut(&mut *a, n, n));
+        self_adjoint_evd(
+            block(&self.x, n, [0, 0], [n, n]),
+            DiagMut::from_slice_mut(&mut self.values),
+            vectors,
+            Par::Seq,
+            MemStack::new(&mut self.scratch),
+            Default::default(),
+        )
+        .ok()?;
+        for (w, value) in w.iter_mut().zip(&self.values) {
+            *w = scale.restore_real(value.re());
+        }
+        Some(())
+    }
+}
+
+fn reduce_all<T: Scalar<Real: Element>>(
+    context: &Context,
+    x: &mut Buffer<T>,
+    uplo: u8,
+    [diagonal, off_diagonal]: [&mut Buffer<T::Real>; 2],
+    tau: &mut Buffer<T>,
+    info: &mut Buffer<i32>,
+) -> Result<()> {
+    let triangle = match Uplo::decode("uplo", uplo)? {
+        Uplo::Lower => Triangle::Lower,
+        Uplo::Upper => Triangle::Upper,
+    };
+    let [count, n, columns] = batch::matrices("x", x.dims())?;
+    ensure!(n == columns, "x has {n}×{columns} matrices, but a tridiagonal form needs square ones");
+    ensure!(n > 0, "x has 0×0 matrices, but a tridiagonal form needs at least one row");
+    batch::expect_dims("diagonal", diagonal.dims(), x.dims(), &[n])?;
+    batch::expect_dims("off_diagonal", off_diagonal.dims(), x.dims(), &[n - 1])?;
+    batch::expect_dims("tau", tau.dims(), x.dims(), &[n - 1])?;
+    batch::expect_dims("info", info.dims(), x.dims(), &[])?;
+    info.fill(0);
+    let operations = 2 * n.saturating_pow(3);
+    let matrices = (
+        EntriesMut::new(x, n * n),
+        EntriesMut::new(diagonal, n),
+        EntriesMut::new(off_diagonal, n - 1),
+        EntriesMut::new(tau, n - 1),
+    );
+    batch::for_each(
+        context,
+        count,
+        operations,
+        matrices,
+        tridiagonal::Workspace::default,
+        |work, (x, diagonal, off_diagonal, tau)| {
+            tridiagonal::reduce(x, triangle, diagonal, off_diagonal, tau, work);
+        },
+    );
+    Ok(())
+}
