@@ -8,6 +8,7 @@ mod lu;
 mod matrix;
 mod pivoted_qr;
 mod qr;
+mod spectral;
 mod triangular;
 mod tridiagonal;
 
