@@ -54,8 +54,8 @@ impl KernelModule {
     /// # Safety
     /// `image` is PTX for the driver's assembler, or a cubin or fatbin as NVIDIA's tools or a compiler such
     /// as Triton wrote it. The driver parses cubins and fatbins in this process and relies on their contents,
-    /// so a file that was damaged or that comes from somebody who is not trusted can corrupt the process.
-    /// This function checks only that the image is complete.
+    /// so a damaged file, or a file of an untrusted source, can corrupt the process. This function checks only
+    /// that the image is complete.
     pub unsafe fn load(stream: &CudaStream, name: &'static str, image: &[u8]) -> Result<KernelModule> {
         let driver = stream.driver();
         stream.expect_not_capturing("modules cannot be loaded").map_err(|error| error.context(name))?;

@@ -40,7 +40,7 @@ use crate::stream::CudaStream;
 ///     let collectives = Collectives::of(host)?.ok_or_else(|| Error::unimplemented(NEEDED))?;
 ///     let clique = Clique { mode: CliqueMode::CrossReplica, groups: &[replicas], id: 0 };
 ///     let communicator = collectives.communicator(stream, &clique)?;
-///     // SAFETY: the replicas run the same program, so x has the same shape on all of them.
+///     // SAFETY: the replicas run the same program, so x has the same shape on each.
 ///     unsafe { communicator.all_reduce(stream, ReduceOp::Sum, x, y) }
 /// }
 /// ```

@@ -400,7 +400,7 @@ fn all_reduce(
     );
     drop(communicator);
     let communicator = collectives.communicator(stream, &clique)?;
-    // SAFETY: the stand-in communicates with nobody.
+    // SAFETY: the stand-in transfers no data.
     unsafe { communicator.all_reduce(stream, ReduceOp::Sum, x, y) }
 }
 

@@ -37,7 +37,7 @@ fn exchange(
 ) -> Result<()> {
     let group = GROUP.get(stream)?;
     assert_eq!(group.size_and_rank(), Ok((ranks as usize, stream.device_ordinal() as usize)));
-    // SAFETY: the stand-in communicates with nobody.
+    // SAFETY: the stand-in transfers no data.
     unsafe {
         group.all_reduce(stream, ReduceOp::Sum, x, sum)?;
         group.all_gather(stream, y, all)?;
@@ -51,7 +51,7 @@ fn exchange(
 fn scratch_sum(ranks: u64, sum: &mut GpuBuffer<f32>, stream: &CudaStream, host: &Context) -> Result<()> {
     assert_eq!(ranks, 1);
     let scratch = host.gpu_scratch::<f32>(sum.len())?;
-    // SAFETY: the stand-in communicates with nobody.
+    // SAFETY: the stand-in transfers no data.
     unsafe { GROUP.get(stream)?.all_reduce(stream, ReduceOp::Sum, &scratch, sum) }
 }
 
@@ -160,7 +160,7 @@ fn groups_that_cannot_be_joined() {
         let other = unsafe { CudaStream::from_raw(STREAM.cast(), 1) }.unwrap();
         let mut elements = Elements([1.0]);
         check(
-            // SAFETY: the stand-in communicates with nobody.
+            // SAFETY: the stand-in transfers no data.
             unsafe { group.all_reduce(&other, ReduceOp::Sum, &Elements([2.0]), &mut elements) },
             expect!["INVALID_ARGUMENT: the communicator belongs to device 0, but the stream to device 1"],
         );
