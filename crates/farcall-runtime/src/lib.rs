@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  Plan ──load──▶ LoadedPlan (constants, prepared kernels) ──▶ Context (arena, call frames), pooled
-//!        ──▶ steps, one by one, or several as one straight line ──▶ results
+//!        ──▶ steps, one by one, or several as one line ──▶ results
 //! ```
 //!
 //! A [`LoadedPlan`] is shared by all runs of an executable. A context belongs to one run at a time. A run

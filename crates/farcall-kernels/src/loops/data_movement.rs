@@ -1,4 +1,4 @@
-//! Sequences of movements, as the pass `moves` groups them: broadcasts and reshapes, followed by a
+//! Sequences of movements, as the pass `movement_fusion` groups them: broadcasts and reshapes, followed by a
 //! concatenation of their results. Each element of an operand is moved directly to its final place.
 
 use farcall_ir::{Op, TensorType, dims, interrupt};

@@ -39,7 +39,8 @@ pub(crate) fn work(op: &Op, from: &[DType], to: DType) -> Option<VectorLoop> {
     }
 }
 
-/// Returns a rough cost: picoseconds per element of the result.
+/// Returns a rough cost: picoseconds per element of the result. Unary operations that are not listed are taken
+/// for slow functions, binary operations that are not listed for a few instructions.
 pub(crate) fn cost(op: &Op, dtype: DType) -> usize {
     let function = match op {
         Op::Unary(op) => !matches!(
@@ -69,6 +70,7 @@ fn unary(op: Unary, dtype: DType) -> Option<VectorLoop> {
     }
     // If an operation gives the same bits for signed and unsigned integers, both share a loop.
     let bits = if dtype.is_bool() { dtype } else { unsigned(dtype) };
+    // `numbers!` is for methods of `Number` and `Integer` on these kinds of elements.
     macro_rules! numbers {
         ([$($kind:ident),*], $f:ident) => {
             dispatch!(bits, [$($kind),*], T => {
@@ -76,6 +78,7 @@ fn unary(op: Unary, dtype: DType) -> Option<VectorLoop> {
             })
         };
     }
+    // `float!` is for expressions of vector instructions, for which the compiler generates vector code.
     // Always inlined: a closure that is not inlined is not compiled for the processor's vector instructions.
     macro_rules! float {
         ($x:ident => $e:expr) => {
@@ -172,6 +175,7 @@ fn unary(op: Unary, dtype: DType) -> Option<VectorLoop> {
             }
         };
     }
+    // `test!` is for functions of floats whose result is a `pred`.
     macro_rules! test {
         ($x:ident => $e32:expr, $e64:expr) => {
             Some(match dtype {
