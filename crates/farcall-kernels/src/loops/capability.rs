@@ -46,7 +46,7 @@ pub(crate) struct Signature {
     pub(crate) operands: SmallVec<[Lane; 3]>,
     pub(crate) result: Lane,
     /// The expressions that can contain the operation.
-    pub(crate) place: Place,
+    pub(crate) within: ExprKind,
 }
 
 /// The type of a value in generated code.
@@ -57,54 +57,53 @@ pub(crate) enum Lane {
     Pred,
 }
 
-/// The expressions in which code for an operation can be generated.
+/// Kinds of expressions in which code for an operation can be generated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Place {
+pub(crate) enum ExprKind {
     /// An expression in a loop over many elements. Only these loops have constants in memory.
     Loop,
     /// A single operation on few elements.
     Step,
-    Anywhere,
+    /// Both kinds.
+    Any,
 }
 
-impl Place {
-    fn covers(self, place: Place) -> bool {
-        self == Place::Anywhere || self == place
+impl ExprKind {
+    fn covers(self, kind: ExprKind) -> bool {
+        self == ExprKind::Any || self == kind
     }
 }
 
 /// Returns the operand types and the result type of an operation, if code can be generated for the operation
 /// in expressions of this kind.
-pub(crate) fn machine_code(op: ScalarOp, place: Place) -> Option<Signature> {
-    signature(op).filter(|signature| signature.place.covers(place))
+pub(crate) fn machine_code(op: ScalarOp, kind: ExprKind) -> Option<Signature> {
+    signature(op).filter(|signature| signature.within.covers(kind))
 }
 
 fn signature(op: ScalarOp) -> Option<Signature> {
     use DType::{F32, F64, Pred, S32, S64, U32, U64};
     let elements = |dtype: DType| Lane::Elements(dtype.size());
-    let same = |count: usize, lane: Lane, place: Place| {
-        Some(Signature { operands: SmallVec::from_elem(lane, count), result: lane, place })
+    let same = |count: usize, lane: Lane, within: ExprKind| {
+        Some(Signature { operands: SmallVec::from_elem(lane, count), result: lane, within })
     };
     match op {
-        ScalarOp::Binary(Binary::And | Binary::Or | Binary::Xor, Pred) => {
-            same(2, Lane::Pred, Place::Anywhere)
-        }
+        ScalarOp::Binary(Binary::And | Binary::Or | Binary::Xor, Pred) => same(2, Lane::Pred, ExprKind::Any),
         // The code for maximum and minimum reads a constant from memory. Only loops have such constants.
         ScalarOp::Binary(Binary::Maximum | Binary::Minimum, dtype @ (F32 | F64)) => {
-            same(2, elements(dtype), Place::Loop)
+            same(2, elements(dtype), ExprKind::Loop)
         }
-        ScalarOp::Binary(op, dtype) if is_binary(op, dtype) => same(2, elements(dtype), Place::Anywhere),
+        ScalarOp::Binary(op, dtype) if is_binary(op, dtype) => same(2, elements(dtype), ExprKind::Any),
         ScalarOp::Unary(Unary::Negate | Unary::Abs | Unary::Sqrt | Unary::Square, dtype @ (F32 | F64)) => {
-            same(1, elements(dtype), Place::Anywhere)
+            same(1, elements(dtype), ExprKind::Any)
         }
-        ScalarOp::Unary(Unary::Rsqrt, dtype @ (F32 | F64)) => same(1, elements(dtype), Place::Loop),
+        ScalarOp::Unary(Unary::Rsqrt, dtype @ (F32 | F64)) => same(1, elements(dtype), ExprKind::Loop),
         ScalarOp::Unary(Unary::Negate | Unary::Not, dtype @ (S32 | U32 | S64 | U64)) => {
-            same(1, elements(dtype), Place::Anywhere)
+            same(1, elements(dtype), ExprKind::Any)
         }
         ScalarOp::Unary(Unary::Exponential | Unary::Tanh, F32) if has_fast_exponentials() => {
-            same(1, elements(F32), Place::Loop)
+            same(1, elements(F32), ExprKind::Loop)
         }
-        ScalarOp::RotateLeft => same(2, elements(U32), Place::Anywhere),
+        ScalarOp::RotateLeft => same(2, elements(U32), ExprKind::Any),
         ScalarOp::Compare(compare, dtype) => {
             let holds = match dtype {
                 F32 | F64 => compare.kind != Some(CompareKind::TotalOrder),
@@ -115,25 +114,25 @@ fn signature(op: ScalarOp) -> Option<Signature> {
             holds.then(|| Signature {
                 operands: SmallVec::from_elem(elements(dtype), 2),
                 result: Lane::Pred,
-                place: Place::Anywhere,
+                within: ExprKind::Any,
             })
         }
         ScalarOp::Select(size @ (4 | 8)) => {
             let x = Lane::Elements(size);
-            Some(Signature { operands: smallvec![Lane::Pred, x, x], result: x, place: Place::Anywhere })
+            Some(Signature { operands: smallvec![Lane::Pred, x, x], result: x, within: ExprKind::Any })
         }
         ScalarOp::Convert(from, to) => {
-            let place = match (from, to) {
-                (S32, F32) => Place::Anywhere,
+            let within = match (from, to) {
+                (S32, F32) => ExprKind::Any,
                 (Pred, S32 | U32 | S64 | U64 | F32)
                 | (S32, F64 | S32 | U32 | S64 | U64)
                 | (U32, S32 | U32 | S64 | U64)
                 | (S64 | U64, S64 | U64)
-                | (F32, F64) => Place::Step,
+                | (F32, F64) => ExprKind::Step,
                 _ => return None,
             };
             // A `pred` is converted like an unsigned byte.
-            Some(Signature { operands: smallvec![elements(from)], result: elements(to), place })
+            Some(Signature { operands: smallvec![elements(from)], result: elements(to), within })
         }
         _ => None,
     }

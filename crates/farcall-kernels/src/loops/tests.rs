@@ -4,7 +4,7 @@ use farcall_ir::op::{Binary, Compare, ComparisonDirection, Unary};
 use farcall_ir::{DType, Op};
 use smallvec::SmallVec;
 
-use super::capability::{Place, machine_code};
+use super::capability::{ExprKind, machine_code};
 use super::expression::{Expr, Leaf, MAX_OPERANDS, Node, ScalarOp};
 use super::native;
 use super::vector::{BLOCK, Operand, VectorLoop, operations, superinstructions};
@@ -53,7 +53,7 @@ fn formulas(dtype: DType) -> Vec<(Op, Vec<DType>, DType)> {
     let all = binary.chain(unary).chain(compare).chain(preds).chain([select, convert]);
     all.filter(|(op, from, to)| {
         from.iter().chain([to]).all(|t| *t == DType::Pred || t.size() == dtype.size())
-            && ScalarOp::new(op, from, *to).and_then(|op| machine_code(op, Place::Loop)).is_some()
+            && ScalarOp::new(op, from, *to).and_then(|op| machine_code(op, ExprKind::Loop)).is_some()
     })
     .collect()
 }

@@ -7,7 +7,7 @@
 
 use std::mem::offset_of;
 
-use super::super::capability::{Lane, Place};
+use super::super::capability::{ExprKind, Lane};
 use super::super::expression::{Expr, MAX_OPERANDS};
 use super::super::vector::{BLOCK, Operand, VectorLoop};
 use super::assembler::{Condition, Memory, R8, R9, RAX, RCX, RDI, RDX, RSI, Reg};
@@ -55,7 +55,7 @@ pub(crate) fn expression(expr: &Expr) -> Option<VectorLoop> {
     if !is_x86_feature_detected!("avx2") {
         return None;
     }
-    let typed = Typed::new(expr, Place::Loop)?;
+    let typed = Typed::new(expr, ExprKind::Loop)?;
     let code = RESIDENT_CONSTANTS.iter().find_map(|resident| Loop::new(&typed)?.finish(*resident))?;
     Some(VectorLoop::new(move |from: &[Operand; 3], to, n| {
         // SAFETY: the caller of the loop guarantees operands and results for `n` elements.

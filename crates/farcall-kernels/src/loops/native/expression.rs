@@ -5,7 +5,7 @@ use farcall_ir::DType;
 use farcall_ir::op::{Binary, Unary};
 use smallvec::SmallVec;
 
-use super::super::capability::{Lane, Place, Signature, machine_code};
+use super::super::capability::{ExprKind, Lane, Signature, machine_code};
 use super::super::expression::{Expr, LastUses, Leaf, MAX_OPERANDS, Node, ScalarOp};
 use super::assembler::{Last, Memory, Opcode, Reg, Vector};
 use super::emitter::{AND, Emitter, OR, VECTOR_BYTES, WIDEN_BYTES, arithmetic, float};
@@ -27,16 +27,16 @@ pub(crate) struct Typed<'a> {
 
 impl<'a> Typed<'a> {
     /// Finds the types of an expression; `None` if no code can be generated for an expression of this kind.
-    pub(crate) fn new(expr: &'a Expr, place: Place) -> Option<Typed<'a>> {
+    pub(crate) fn new(expr: &'a Expr, kind: ExprKind) -> Option<Typed<'a>> {
         let signatures: Option<SmallVec<[Signature; 2]>> =
-            expr.nodes.iter().map(|node| machine_code(node.op, place)).collect();
+            expr.nodes.iter().map(|node| machine_code(node.op, kind)).collect();
         let signatures = signatures?;
         let lanes = || signatures.iter().flat_map(|s| s.operands.iter().chain([&s.result]));
         let sizes = || lanes().filter_map(|lane| if let Lane::Elements(n) = lane { Some(*n) } else { None });
         // If all values are `pred`s, an element is a byte.
         let size = sizes().max().unwrap_or(1);
         // In a loop, all vectors must have the same number of elements.
-        (place == Place::Step || sizes().all(|n| n == size)).then_some(())?;
+        (kind == ExprKind::Step || sizes().all(|n| n == size)).then_some(())?;
         let mut operands = [None; MAX_OPERANDS];
         for (node, signature) in expr.nodes.iter().zip(&signatures) {
             (node.operands.len() == signature.operands.len()).then_some(())?;

@@ -3,7 +3,7 @@
 use farcall_ir::DType;
 use farcall_ir::op::ComparisonDirection;
 
-use super::super::capability::{Lane, Place};
+use super::super::capability::{ExprKind, Lane};
 use super::super::expression::{Expr, ScalarOp};
 use super::super::ir::{Access, Address, LoopOp, LoopStep};
 use super::super::linked::BASES;
@@ -130,7 +130,7 @@ impl Emitter {
         {
             return self.compare_one(step, compare.direction, dtype);
         }
-        let typed = Typed::new(expr, Place::Step)?;
+        let typed = Typed::new(expr, ExprKind::Step)?;
         let (size, result) = (typed.size, typed.result()?);
         self.is_short(step, size)?;
         for (at, count) in parts(step.n, size) {

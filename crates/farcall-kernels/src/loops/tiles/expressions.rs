@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::super::capability::{Lane, Place, machine_code};
+use super::super::capability::{ExprKind, Lane, machine_code};
 use super::super::expression::{Expr, Leaf, MAX_OPERANDS, Node, ScalarOp};
 use super::super::ir::{Level, LoopOp, Slot};
 use super::super::native;
@@ -32,7 +32,7 @@ pub(crate) fn expressions(steps: &mut [SsaLoop], uses: &mut [usize]) {
 /// Returns the operation of a step if it can be in an expression over elements of `size` bytes.
 fn scalar_op(step: &SsaLoop, size: usize) -> Option<ScalarOp> {
     let op = step.op.scalar_op().filter(|_| step.level == Level::Full)?;
-    let operands = machine_code(op, Place::Loop)?.operands;
+    let operands = machine_code(op, ExprKind::Loop)?.operands;
     operands.iter().all(|lane| matches!(lane, Lane::Pred) || *lane == Lane::Elements(size)).then_some(op)
 }
 
@@ -57,7 +57,7 @@ struct Group {
 
 impl Group {
     fn of(steps: &[SsaLoop], uses: &[usize], last: usize) -> Option<Group> {
-        let Lane::Elements(size) = machine_code(steps[last].op.scalar_op()?, Place::Loop)?.result else {
+        let Lane::Elements(size) = machine_code(steps[last].op.scalar_op()?, ExprKind::Loop)?.result else {
             return None;
         };
         scalar_op(&steps[last], size)?;
