@@ -146,6 +146,7 @@ pub mod encode;
 mod error;
 mod exp;
 mod float;
+pub mod float_control;
 mod gpu;
 mod host;
 mod kept;

@@ -18,11 +18,13 @@
 //! names.
 #![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+compile_error!("farcall runs on x86-64 and aarch64: it does not know this processor's floating point mode");
+
 pub mod attributes;
 pub mod custom_call;
 pub mod device;
 mod error_code;
-pub mod float_control;
 mod interface;
 pub mod platform;
 pub mod registry;
@@ -30,5 +32,6 @@ pub mod runs;
 pub mod transfers;
 
 pub use error_code::{CodedError, ErrorCode};
+pub use farcall_ffi::float_control;
 pub use registry::Registry;
 pub use transfers::Transfers;

@@ -1,4 +1,7 @@
 //! The register that holds a thread's floating-point mode: MXCSR on x86-64, FPCR on aarch64.
+//!
+//! XLA calls handlers in a mode in which subnormal numbers count as zero. [`with_subnormals`] runs code that
+//! needs them.
 
 #[cfg(target_arch = "x86_64")]
 mod processor {
@@ -62,7 +65,69 @@ mod processor {
     }
 }
 
+/// Processors whose mode farcall does not know. The engine does not support them, but the SDK does.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-compile_error!("farcall runs on x86-64 and aarch64: it does not know this processor's floating point mode");
+mod processor {
+    /// No bits of the mode are known.
+    pub const FLUSH: u64 = 0;
+
+    /// Returns no bits.
+    pub fn read() -> u64 {
+        0
+    }
+
+    /// Changes nothing.
+    pub fn write(_: u64) {}
+
+    /// Changes nothing.
+    pub fn ensure(_: u64) {}
+}
 
 pub use processor::{FLUSH, ensure, read, write};
+
+/// Runs a function in the mode in which subnormal numbers are computed as IEEE 754 says, and restores the
+/// thread's mode.
+///
+/// Some code is wrong in the mode in which subnormal numbers count as zero: for example, code that passes
+/// masks as numbers through vector instructions.
+///
+/// ```
+/// # use farcall_ffi::float_control::with_subnormals;
+/// let half = with_subnormals(|| std::hint::black_box(f64::MIN_POSITIVE) / 2.0);
+/// assert!(half > 0.0);
+/// ```
+pub fn with_subnormals<R>(work: impl FnOnce() -> R) -> R {
+    /// Restores the mode, also after a panic.
+    struct Restore(u64);
+
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            write(self.0);
+        }
+    }
+
+    let mode = read();
+    if mode & FLUSH == 0 {
+        return work();
+    }
+    let _restore = Restore(mode);
+    write(mode & !FLUSH);
+    work()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mode_is_restored() {
+        let mode = read();
+        write(mode | FLUSH);
+        let inside = with_subnormals(|| std::hint::black_box(f64::MIN_POSITIVE) / 2.0);
+        let panic = crate::unwind::catch(|| with_subnormals(|| panic!("an expected panic")));
+        let after = read();
+        write(mode);
+        assert!(inside > 0.0 && panic.is_err());
+        assert_eq!(after & FLUSH, FLUSH);
+    }
+}
