@@ -2,6 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use farcall_ffi::float_control::with_subnormals;
 use farcall_ffi::{Context, Element, Error, Result};
 
 /// Minimum number of arithmetic operations per task, so that the cost of starting a task is negligible.
@@ -188,7 +189,8 @@ pub(crate) fn in_parallel<J: Send>(
         // Releases the lock before the work begins.
         let task = tasks[i].lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some((size, job)) = task {
-            work(size, job);
+            // faer's complex decompositions are wrong in the mode in which XLA calls handlers.
+            with_subnormals(|| work(size, job));
         }
     });
 }

@@ -171,6 +171,9 @@ impl<T: Scalar> Solver<T> {
         let Some(scale) = Scale::new(x.iter().copied()) else { return -4 };
         scale.apply(x);
         let vectors = self.mode != SvdMode::Values;
+        // For many rows, faer writes only a part of the columns that complete `u`.
+        u.fill(T::zero());
+        self.v.fill(T::zero());
         let (columns, u_columns) = (self.v.len() / n, u.len() / m);
         let result = svd(
             block(x, m, [0, 0], [m, n]),
