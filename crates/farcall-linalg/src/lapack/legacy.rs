@@ -52,7 +52,6 @@ macro_rules! legacy {
 
         /// LU factorizations, as from the op of the same name with the suffix `_ffi`.
         #[handler(name = $getrf_target)]
-        #[expect(clippy::too_many_arguments, reason = "the call has an operand for each size")]
         pub(crate) fn $getrf(
             context: &Context,
             _batch: &Buffer<i32, 0>,

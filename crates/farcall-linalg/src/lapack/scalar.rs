@@ -52,9 +52,6 @@ pub(crate) trait Scalar:
     + SubAssign
     + MulAssign
 {
-    /// True for complex types.
-    const IS_COMPLEX: bool;
-
     /// Returns a complex number. Real types drop the imaginary part.
     fn of_parts(real: Self::Real, imaginary: Self::Real) -> Self;
 
@@ -113,7 +110,6 @@ pub(crate) trait Scalar:
 macro_rules! real_scalars {
     ($($ty:ty)*) => {$(
         impl Scalar for $ty {
-            const IS_COMPLEX: bool = false;
 
             #[inline(always)]
             fn of_parts(real: $ty, _: $ty) -> $ty {
@@ -157,7 +153,6 @@ macro_rules! real_scalars {
         }
 
         impl Scalar for Complex<$ty> {
-            const IS_COMPLEX: bool = true;
 
             #[inline(always)]
             fn of_parts(real: $ty, imaginary: $ty) -> Self {

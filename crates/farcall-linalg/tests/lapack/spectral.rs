@@ -272,7 +272,7 @@ fn gees<T: Spectral>(a: &Matrix, mode: u8) -> (Matrix, Matrix, Matrix, i32) {
         .unwrap();
     assert_eq!(selected, [0]);
     let w: Vec<Complex<f64>> =
-        re.iter().zip(&im).map(|(re, im)| re.widen() + Complex::I * im.widen()).collect();
+        re.iter().zip(&im).map(|(re, im)| re.widen() + Complex::<f64>::I * im.widen()).collect();
     let w = Matrix { rows: 1, columns: n, entries: w };
     (Matrix::of(n, n, &x), Matrix::of(n, n, &vectors), w, info[0])
 }
@@ -323,7 +323,7 @@ fn geev<T: Spectral>(a: &Matrix, jobs: [u8; 2]) -> (Vec<Complex<f64>>, [Matrix; 
         .attr("compute_right", jobs[1])
         .run()
         .unwrap();
-    let w = re.iter().zip(&im).map(|(re, im)| re.widen() + Complex::I * im.widen()).collect();
+    let w = re.iter().zip(&im).map(|(re, im)| re.widen() + Complex::<f64>::I * im.widen()).collect();
     (w, [Matrix::of(n, n, &left), Matrix::of(n, n, &right)], info[0])
 }
 

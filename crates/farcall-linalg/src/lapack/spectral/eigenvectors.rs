@@ -86,7 +86,8 @@ where
     fn solve_block(&self, j: usize, rows: usize, x: &mut [S], side: Side) {
         if rows == 1 {
             let mut pivot = self.entry(j, j, side) - self.shift;
-            if !(pivot.modulus1() >= self.floor) {
+            let is_invertible = pivot.modulus1() >= self.floor;
+            if !is_invertible {
                 pivot = S::of_real(self.floor);
             }
             self.scale(x[j].modulus1(), pivot.modulus1(), x);
@@ -105,7 +106,8 @@ where
         let first = if upper[0].modulus1() >= self.floor { upper[0] } else { S::of_real(self.floor) };
         let ratio = lower[0].over(first);
         let mut second = lower[1] - ratio * upper[1];
-        if !(second.modulus1() >= self.floor) {
+        let is_invertible = second.modulus1() >= self.floor;
+        if !is_invertible {
             second = S::of_real(self.floor);
         }
         // The solution is at most the right-hand side times the sizes of both factors.
@@ -305,7 +307,7 @@ where
 fn normalize<C: Scalar>(column: &mut [C], turned: bool) {
     let sizes = column.iter().map(|x| x.modulus1());
     let largest = sizes.fold(C::Real::ZERO, |largest, size| if size > largest { size } else { largest });
-    if !(largest > C::Real::ZERO) {
+    if largest == C::Real::ZERO {
         return;
     }
     // The entries first get a size near 1, so that their squares neither overflow nor underflow.

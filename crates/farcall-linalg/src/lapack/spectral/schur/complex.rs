@@ -97,7 +97,7 @@ fn sweep<T: Scalar>(
     stalled: usize,
 ) {
     let last = end - 1;
-    let shift = match stalled % 10 == 0 {
+    let shift = match stalled.is_multiple_of(10) {
         // An exceptional shift, in case the usual one repeats.
         true => h[[last, last]] + T::of_real(h[[last, last - 1]].modulus1() * T::Real::of(0.75)),
         false => shift(h, last),
@@ -133,7 +133,7 @@ fn sweep<T: Scalar>(
             h[[k, k - 1]] = *head;
             h[[k + 1, k - 1]] = T::zero();
         } else if k > start {
-            h[[k, k - 1]] = h[[k, k - 1]] * (T::one() - tau.conjugate());
+            h[[k, k - 1]] *= T::one() - tau.conjugate();
         }
         let u = [v[1], T::zero()];
         super::rotate_rows(h, k, 2, u, tau, [k, active[1]]);

@@ -132,7 +132,8 @@ fn is_negligible<T: Scalar>(h: &Square<'_, T>, i: usize, [low, high]: [usize; 2]
             neighbors += h[[i + 1, i]].modulus1();
         }
     }
-    if !(entry <= (T::Real::EPSILON * T::Real::of(2.0)) * neighbors) {
+    let is_small = entry <= (T::Real::EPSILON * T::Real::of(2.0)) * neighbors;
+    if !is_small {
         return false;
     }
     let across = h[[i - 1, i]].modulus1();

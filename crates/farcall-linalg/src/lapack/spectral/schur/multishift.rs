@@ -143,10 +143,10 @@ fn pair<R: Real>(eigenvalues: &[Complex<R>], count: usize) -> Vec<[Complex<R>; 2
             },
         }
     }
-    if pairs.is_empty() {
-        if let Some(single) = single {
-            pairs.push([single, single]);
-        }
+    if pairs.is_empty()
+        && let Some(single) = single
+    {
+        pairs.push([single, single]);
     }
     pairs
 }

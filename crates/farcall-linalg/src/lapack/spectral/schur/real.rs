@@ -55,7 +55,7 @@ fn sweep<R: RealScalar + Scalar>(
     stalled: usize,
 ) {
     let last = end - 1;
-    let shifts = match stalled % 10 == 0 {
+    let shifts = match stalled.is_multiple_of(10) {
         // Exceptional shifts, in case the usual ones repeat.
         true => {
             let size = h[[last, last - 1]].abs() + h[[last - 1, last - 2]].abs();
@@ -106,8 +106,7 @@ fn sweep<R: RealScalar + Scalar>(
             (1..rows).for_each(|i| h[[k + i, k - 1]] = R::ZERO);
         } else if k > start {
             // The entry above is negligible relative to the reflection.
-            let factor = R::ONE - tau;
-            h[[k, k - 1]] = h[[k, k - 1]] * factor;
+            h[[k, k - 1]] *= R::ONE - tau;
         }
         let u = [v[1], if rows == 3 { v[2] } else { R::ZERO }];
         super::rotate_rows(h, k, rows, u, tau, [k, active[1]]);
@@ -277,7 +276,8 @@ fn exchange<R: RealScalar + Scalar>(
     }
     let residual = (q..m).flat_map(|i| (0..q).map(move |j| (i, j)));
     let residual = residual.fold(R::ZERO, |largest, (i, j)| largest.max(exchanged[i][j].abs()));
-    if !(residual <= R::of(20.0) * (R::EPSILON * R::of(2.0)) * norm) {
+    let is_accurate = residual <= R::of(20.0) * (R::EPSILON * R::of(2.0)) * norm;
+    if !is_accurate {
         return false;
     }
     for j in at..t.n {
@@ -343,11 +343,12 @@ fn invariant_basis<R: RealScalar + Scalar>(d: &[[R; 4]; 4], p: usize, q: usize) 
         }
         let norm = |column: &[R; 4]| column.iter().fold(R::ZERO, |norm, x| norm.hypot(*x));
         let before = norm(&column);
-        (0..4).for_each(|i| column[i] = column[i] / before);
+        column.iter_mut().for_each(|entry| *entry /= before);
         for _ in 0..2 {
-            for j in 0..count {
-                let along = (0..m).fold(R::ZERO, |sum, i| sum + basis[i][j] * column[i]);
-                (0..m).for_each(|i| column[i] -= along * basis[i][j]);
+            let found = |j: usize| -> [R; 4] { std::array::from_fn(|i| basis[i][j]) };
+            for vector in (0..count).map(found) {
+                let along = (0..m).fold(R::ZERO, |sum, i| sum + vector[i] * column[i]);
+                (0..m).for_each(|i| column[i] -= along * vector[i]);
             }
         }
         let after = norm(&column);
@@ -392,10 +393,9 @@ fn sylvester<R: Real>(d: &[[R; 4]; 4], p: usize, q: usize) -> Option<[[R; 2]; 2]
         }
         for i in step + 1..size {
             let factor = system[i][step] / system[step][step];
-            for j in step..5 {
-                let entry = system[step][j];
-                system[i][j] -= factor * entry;
-            }
+            let pivot = system[step];
+            let row = system[i].iter_mut().zip(pivot).skip(step);
+            row.for_each(|(entry, above)| *entry -= factor * above);
         }
     }
     let mut solution = [R::ZERO; 4];
