@@ -46,12 +46,13 @@ fn product(system: &System, a: &[f64], x: &[f64], with_unit: bool) -> Vec<f64> {
     let ([lower, unit, transpose], n) = (system.flags, system.n);
     let mut y = if unit && with_unit { x.to_vec() } else { vec![0.0; x.len()] };
     for row in 0..system.starts.len() - 1 {
-        for at in system.starts[row] as usize..system.starts[row + 1] as usize {
-            let column = system.columns[at] as usize;
+        let entries = system.starts[row] as usize..system.starts[row + 1] as usize;
+        for (column, value) in system.columns[entries.clone()].iter().zip(&a[entries]) {
+            let column = *column as usize;
             let is_inside = if lower { column < row } else { column > row };
             if is_inside || (row == column && !unit) {
                 let (to, from) = if transpose { (column, row) } else { (row, column) };
-                (0..n).for_each(|j| y[to * n + j] += a[at] * x[from * n + j]);
+                (0..n).for_each(|j| y[to * n + j] += value * x[from * n + j]);
             }
         }
     }
