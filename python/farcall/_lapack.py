@@ -1,8 +1,7 @@
 """jaxlib's LAPACK handlers for the engine.
 
-JAX programs call LAPACK by names such as `lapack_sgetrf_ffi`. jaxlib has handlers with these names, which
-call routines of SciPy. The handlers are registered only on request: a program runs only handlers that its
-user has registered.
+JAX programs call LAPACK by names such as `lapack_sgetrf_ffi`. farcall has handlers with these names, and so
+has jaxlib, whose handlers call routines of SciPy. jaxlib's are registered only on request.
 """
 
 from farcall import _farcall
@@ -10,8 +9,8 @@ from farcall._engine import Registry
 
 
 def register_lapack(registry: Registry | None = None) -> list[_farcall.Target]:
-    """Registers all LAPACK handlers of jaxlib, for programs that use `jax.numpy.linalg` and
-    `jax.scipy.linalg`.
+    """Registers all LAPACK handlers of jaxlib, which take precedence over farcall's own. Results of
+    `jax.numpy.linalg` and `jax.scipy.linalg` then have the same bits as in XLA.
 
     Args:
       registry: the registry to use; by default, the registry of the process.

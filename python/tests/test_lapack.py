@@ -1,10 +1,10 @@
-"""jaxlib's compiled LAPACK handlers in farcall's engine.
+"""LAPACK calls in farcall's engine, by its own handlers and by those of jaxlib.
 
 The tests run the programs with which JAX checks that its later versions still run serialized programs. The
 programs are modules as text, with outputs recorded on other machines with other builds of LAPACK. If a
 factorization is not unique (eigenvectors up to a phase or a basis, singular vectors), the recorded outputs
 are only one of many answers. The tests then check the defining properties of the factorization, like JAX's
-own tests. A second test compares with XLA itself: on the same machine, with the same handlers, the bits must
+own tests. A second test compares with XLA itself: on the same machine, with jaxlib's handlers, the bits must
 be equal.
 """
 
@@ -63,10 +63,13 @@ def test_the_artifact_is_the_same_module_as_the_text(family, record):
     assert artifact == farcall.convert(record["mlir_module_text"], "stablehlo")
 
 
+@pytest.mark.parametrize("handlers", ["farcall", "jaxlib"])
 @pytest.mark.parametrize("family, record", MODULES)
-def test_gives_the_recorded_outputs(family, record, lapack):
-    names = {target.name for target in lapack.targets()}
+def test_gives_the_recorded_outputs(family, record, handlers, request):
+    lapack = farcall.Registry() if handlers == "farcall" else request.getfixturevalue("lapack")
+    names = {target.name for target in [*lapack.targets(), *lapack.built_ins()]}
     missing = [target for target in record["custom_call_targets"] if target not in names]
+    assert handlers == "jaxlib" or not missing
     if missing:
         pytest.skip(f"this jaxlib has no {', '.join(missing)}")
     executable = farcall.compile(record["mlir_module_text"], lapack)
@@ -186,9 +189,24 @@ def run(code: str) -> str:
     return result.stdout
 
 
-def test_handlers_are_registered_by_one_call():
-    """The engine never uses the handlers unless they are registered, even if jaxlib is imported. The error
-    names the registration function."""
+def test_farcall_has_a_handler_for_each_of_jaxlibs(lapack):
+    registered, built_in = ({t.name for t in targets} for targets in (lapack.targets(), farcall.Registry().built_ins()))
+    assert len(registered) >= 61 and registered <= built_in
+
+
+def test_registered_handlers_take_precedence(lapack):
+    jax = pytest.importorskip("jax")
+    a = np.random.default_rng(0).normal(size=(40, 40)).astype("f")
+    lowered = jax.jit(jax.numpy.linalg.inv).lower(a)
+    by_jaxlib, by_farcall = (farcall.compile(lowered, registry=r)(a) for r in (lapack, farcall.Registry()))
+    np.testing.assert_array_equal(by_jaxlib, jax.numpy.linalg.inv(a))
+    assert not np.array_equal(by_farcall, by_jaxlib)
+    np.testing.assert_allclose(by_farcall, by_jaxlib, rtol=1e-3, atol=1e-3)
+
+
+def test_jaxlibs_handlers_are_registered_by_one_call():
+    """The engine never uses jaxlib's handlers unless they are registered, even if jaxlib is imported. Without
+    built-in handlers, the error names the registration function."""
     pytest.importorskip("jax")
     code = """
         import jax, jax.numpy as jnp, numpy as np, farcall
@@ -196,14 +214,16 @@ def test_handlers_are_registered_by_one_call():
         jnp.linalg.solve(a, b)
         for function in jnp.linalg.solve, lambda a, b: jnp.linalg.eigh(a)[0] * b, lambda a, b: jnp.linalg.svd(a)[1] * b:
             lowered = jax.jit(function).lower(a, b)
+            registry = farcall.Registry(built_ins=False)
             try:
-                farcall.compile(lowered)
-                assert farcall.Registry.process().targets()
+                farcall.compile(lowered, registry=registry)
             except farcall.MissingTargetError as error:
                 assert "`farcall.register_lapack()` registers jaxlib's LAPACK handlers, all of them" in str(error), error
-                targets = farcall.register_lapack()
-                assert len(targets) == len(farcall.register_lapack()) > 50
-            np.testing.assert_allclose(farcall.compile(lowered)(a, b), function(a, b), rtol=1e-6)
+            else:
+                raise AssertionError("the handlers are used without being registered")
+            targets = farcall.register_lapack(registry)
+            assert len(targets) == len(farcall.register_lapack(registry)) > 50
+            np.testing.assert_allclose(farcall.compile(lowered, registry=registry)(a, b), function(a, b), rtol=1e-6)
         print("done")
     """
     assert run(code) == "done\n"

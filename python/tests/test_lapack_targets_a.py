@@ -26,7 +26,7 @@ every_square = pytest.mark.parametrize("size", SQUARE, ids=str)
 def targets():
     registry = farcall.Registry()
     registry.load(example("farcall_linalg"))
-    for name, capsules in registry.capsules("Host").items():
+    for name, capsules in registry._native.capsules("Host").items():
         if name.startswith(("lapack_", "tridiagonal_")):
             jax.ffi.register_ffi_target(PREFIX + name, capsules, platform="cpu")
     lapack.prepare_lapack_call("potrf_ffi", np.float32)

@@ -109,8 +109,9 @@ pub(crate) fn advice(remedy: &Remedy) -> String {
              farcall.ffi.register_ffi_target(\"{name}\", fn); see: farcall guide python"
         ),
         Remedy::RegisterLapack => {
-            "`farcall.register_lapack()` registers jaxlib's LAPACK handlers, all of them; pass the program's \
-             registry if it does not use the global one; see: farcall guide linear-algebra"
+            "jaxlib may have a handler of this name: `farcall.register_lapack()` registers jaxlib's LAPACK handlers, \
+             all of them; pass the program's registry if it does not use the global one; see: farcall guide \
+             linear-algebra"
                 .to_owned()
         }
         Remedy::NameSymbols => "name its handlers: farcall.Registry.load(LIB, [\"NAME=SYMBOL\"])".to_owned(),

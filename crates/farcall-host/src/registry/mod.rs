@@ -696,7 +696,7 @@ mod tests {
 
     #[test]
     fn a_missing_target_is_explained() {
-        let registry = Registry::new();
+        let registry = Registry::without_built_ins();
         registry.register(untyped("rms_norm", one)).unwrap();
         let e = registry.resolve(&CustomCall::new("rms_nrom"), &Platform::Host).unwrap_err();
         assert_eq!(e.message, "no target `rms_nrom` is registered for the platform Host");

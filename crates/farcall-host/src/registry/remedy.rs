@@ -15,7 +15,8 @@ use farcall_ir::ProgramError;
 pub enum Remedy {
     /// Loading the library that has the target of this name, or registering the target.
     LoadTarget(Arc<str>),
-    /// Registering the LAPACK handlers of jaxlib, which only Python can do.
+    /// Registering the LAPACK handlers of jaxlib, which only Python can do. It may help for names of LAPACK for
+    /// which farcall has no handler.
     RegisterLapack,
     /// Loading the library with a list of the symbols of its handlers, because it describes no targets.
     NameSymbols,
@@ -40,9 +41,9 @@ impl fmt::Display for Remedy {
                  Registry::load_symbols with {name}=SYMBOL; see: farcall guide embedding"
             ),
             Remedy::RegisterLapack => f.write_str(
-                "LAPACK's handlers are jaxlib's, and only Python has them: there, `farcall.register_lapack()` \
-                 registers jaxlib's LAPACK handlers, all of them, and `farcall.compile` runs the program; \
-                 see: farcall guide linear-algebra",
+                "farcall has no handler of this LAPACK name. jaxlib may have one, in Python: \
+                 `farcall.register_lapack()` registers jaxlib's LAPACK handlers, all of them, and \
+                 `farcall.compile` runs the program; see: farcall guide linear-algebra",
             ),
             Remedy::NameSymbols => f.write_str("name its handlers: Registry::load_symbols with NAME=SYMBOL"),
             Remedy::NamespaceOrReplace => f.write_str(
@@ -84,7 +85,8 @@ mod tests {
     #[test]
     fn each_remedy_is_given_once() {
         let missing = |name: &str| {
-            let error = Registry::new().resolve(&CustomCall::new(name), &Platform::Host).unwrap_err();
+            let error =
+                Registry::without_built_ins().resolve(&CustomCall::new(name), &Platform::Host).unwrap_err();
             error.at(Span::default(), "")
         };
         let names = ["lapack_spotrf_ffi", "swish", "blas_strsm", "swish", "norm"];
