@@ -14,9 +14,9 @@ pub(crate) trait Number: Element + PartialEq + std::fmt::Debug {
     /// Largest relative error of an operation.
     const EPSILON: f64;
     /// Size of tiny numbers, near the smallest normal number.
-    const TINY: f64;
+    const TINY_MODULUS: f64;
     /// Size of huge numbers, near the largest number.
-    const HUGE: f64;
+    const HUGE_MODULUS: f64;
 
     /// Rounds a number. Real types drop the imaginary part.
     fn round(number: Complex<f64>) -> Self;
@@ -31,8 +31,8 @@ macro_rules! numbers {
             const LETTER: &str = $letter;
             const IS_COMPLEX: bool = false;
             const EPSILON: f64 = <$ty>::EPSILON as f64 / 2.0;
-            const TINY: f64 = $tiny;
-            const HUGE: f64 = $huge;
+            const TINY_MODULUS: f64 = $tiny;
+            const HUGE_MODULUS: f64 = $huge;
 
             fn round(number: Complex<f64>) -> $ty {
                 number.re as $ty
@@ -47,8 +47,8 @@ macro_rules! numbers {
             const LETTER: &str = $complex_letter;
             const IS_COMPLEX: bool = true;
             const EPSILON: f64 = <$ty>::EPSILON as f64 / 2.0;
-            const TINY: f64 = $tiny;
-            const HUGE: f64 = $huge;
+            const TINY_MODULUS: f64 = $tiny;
+            const HUGE_MODULUS: f64 = $huge;
 
             fn round(number: Complex<f64>) -> Self {
                 Complex::new(number.re as $ty, number.im as $ty)
@@ -266,8 +266,8 @@ impl Kind {
             Kind::IllConditioned => {
                 random.map(|i, j, x| if j > 0 { random[(i, 0)] + x * T::EPSILON * 16.0 } else { x })
             }
-            Kind::Tiny => random.scaled(T::TINY),
-            Kind::Huge => random.scaled(T::HUGE),
+            Kind::Tiny => random.scaled(T::TINY_MODULUS),
+            Kind::Huge => random.scaled(T::HUGE_MODULUS),
             Kind::Zero => Matrix::zeros(rows, columns),
         };
         matrix.rounded::<T>()
@@ -291,8 +291,8 @@ impl Kind {
             Kind::IllConditioned => {
                 hermitian.map(|i, j, x| 1.0 + x * T::EPSILON * if i == j { 64.0 } else { 0.0 })
             }
-            Kind::Tiny => hermitian.scaled(T::TINY),
-            Kind::Huge => hermitian.scaled(T::HUGE / n.max(1) as f64),
+            Kind::Tiny => hermitian.scaled(T::TINY_MODULUS),
+            Kind::Huge => hermitian.scaled(T::HUGE_MODULUS / n.max(1) as f64),
             Kind::Zero => Matrix::zeros(n, n),
         };
         hermitian.rounded::<T>()

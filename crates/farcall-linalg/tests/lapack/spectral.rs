@@ -29,7 +29,7 @@ macro_rules! spectral {
 }
 spectral!(f32 f64);
 
-const SQUARE: [usize; 9] = [1, 2, 3, 4, 8, 17, 33, 66, 100];
+const SQUARE_ORDERS: [usize; 9] = [1, 2, 3, 4, 8, 17, 33, 66, 100];
 const SHAPES: [[usize; 2]; 10] =
     [[1, 1], [1, 5], [4, 1], [3, 3], [8, 5], [5, 8], [33, 33], [60, 17], [17, 60], [140, 135]];
 
@@ -104,7 +104,7 @@ fn singular_vectors_multiply_to_the_matrix() {
 #[test]
 fn eigenvectors_of_hermitian_matrices_are_orthonormal() {
     fn check<T: Spectral>() {
-        for n in SQUARE {
+        for n in SQUARE_ORDERS {
             for kind in Kind::ALL {
                 let a = kind.matrix::<T>(n, n, n as u64);
                 let a = Matrix::from_fn(n, n, |i, j| a[(i, j)] + a[(j, i)].conj()).rounded::<T>();
@@ -280,7 +280,7 @@ fn gees<T: Spectral>(a: &Matrix, mode: u8) -> (Matrix, Matrix, Matrix, i32) {
 #[test]
 fn schur_forms_are_similar_to_the_matrix() {
     fn check<T: Spectral>() {
-        for n in SQUARE {
+        for n in SQUARE_ORDERS {
             for kind in Kind::ALL {
                 let a = kind.matrix::<T>(n, n, n as u64 + 1);
                 let (t, z, w, info) = gees::<T>(&a, b'V');
@@ -330,7 +330,7 @@ fn geev<T: Spectral>(a: &Matrix, jobs: [u8; 2]) -> (Vec<Complex<f64>>, [Matrix; 
 #[test]
 fn eigenvectors_of_general_matrices() {
     fn check<T: Spectral>() {
-        for n in SQUARE {
+        for n in SQUARE_ORDERS {
             for kind in Kind::ALL {
                 let a = kind.matrix::<T>(n, n, n as u64 + 2);
                 let (w, [left, right], info) = geev::<T>(&a, [b'V', b'V']);

@@ -71,8 +71,8 @@ fn solutions_satisfy_the_system() {
                 for kind in [Kind::Random, Kind::Tiny, Kind::Huge] {
                     let a = Tridiagonal::new::<T>(kind, n, n as u64);
                     let scale = match kind {
-                        Kind::Tiny => T::TINY,
-                        Kind::Huge => T::HUGE * 1e-3,
+                        Kind::Tiny => T::TINY_MODULUS,
+                        Kind::Huge => T::HUGE_MODULUS * 1e-3,
                         _ => 1.0,
                     };
                     let b = Kind::Random.matrix::<T>(n, columns, 2).scaled(scale).rounded::<T>();
@@ -109,7 +109,7 @@ fn exactly_singular_systems_are_reported() {
 fn perturbed_solutions_of_singular_systems_are_finite() {
     fn check<T: Number>() {
         for n in [1, 2, 3, 50] {
-            for size in [1.0, T::TINY, 1.0 / T::TINY.sqrt()] {
+            for size in [1.0, T::TINY_MODULUS, 1.0 / T::TINY_MODULUS.sqrt()] {
                 // The second difference matrix with free ends: the vector of ones is in its kernel.
                 let mut a = Tridiagonal {
                     diagonals: Matrix::from_fn(n, 3, |i, which| {
