@@ -25,8 +25,12 @@ from jax.sharding import NamedSharding, PartitionSpec as P  # noqa: E402
 from unoptimized import jitted  # noqa: E402
 
 GALLERY = farcall.load(example("gallery_ops"))
-#: Linear algebra for f64 only, since the operands here have this type. (The ops do not exist for all types.)
-LINALG = [op for op in farcall.load(example("farcall_linalg")) if not op.__name__.endswith(("16", "32"))]
+#: Decompositions for f64 only, since the operands here have this type. (The ops do not exist for all types.)
+LINALG = [
+    op
+    for op in farcall.load(example("farcall_linalg"))
+    if op.__name__.startswith(("qr", "eigh")) and not op.__name__.endswith(("16", "32"))
+]
 OPS = {op.__name__: op for op in [*GALLERY, *LINALG] if "side_effect" not in op.signature}
 
 #: Ops with other signatures: reducers, layouts, repeated dimensions, conditional results, no dimensions.
