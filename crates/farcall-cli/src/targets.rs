@@ -44,10 +44,6 @@ pub(crate) fn targets(args: &TargetsArgs) -> Result<()> {
     }
     writeln!(out, "{}", table.trim_fmt())?;
     writeln!(out, "{}", inputs::count(targets.len(), "target"))?;
-    let built_ins = registry.built_ins().len();
-    if !args.built_in && built_ins > 0 {
-        writeln!(out, "{}: farcall targets --built-in", inputs::count(built_ins, "built-in target"))?;
-    }
     for target in &targets {
         let Some(declaration) = target.declaration() else { continue };
         writeln!(out, "\n{}{}", styled(BOLD, target.name()), declaration.signature)?;
