@@ -726,7 +726,7 @@ fn corpus_cases_are_judged() {
         ("triple", "test.triple", [3.0, 6.0, 9.0]),
         ("inexact", "test.triple", [3.0, 6.0, 9.1]),
         ("refused", "test.refuse", [0.0; 3]),
-        ("missing", "lapack_sgetrs_ffi", [0.0; 3]),
+        ("missing", "blas_quuxgraultwa", [0.0; 3]),
     ] {
         folder = folder
             .with(&format!("c/{name}/program.mlir"), calling(target))
@@ -740,10 +740,10 @@ fn corpus_cases_are_judged() {
     expect![[r#"
         FAIL inexact: out0: 1 of 3 elements differ; the worst is at [2]: 9.0, expected 9.1 (10989.052 times the tolerance)
         FAIL missing
-            error: [missing_target] no target `lapack_sgetrs_ffi` is registered for the platform Host
+            error: [missing_target] no target `blas_quuxgraultwa` is registered for the platform Host
              --> c/missing/program.mlir:2:8
               |
-            2 |   %0 = stablehlo.custom_call @lapack_sgetrs_ffi(%x) {api_version = 4 : i32, backend_config = {}} : (tensor<
+            2 |   %0 = stablehlo.custom_call @blas_quuxgraultwa(%x) {api_version = 4 : i32, backend_config = {}} : (tensor<
               |        ^^^^^^^^^^^^^^^^^^^^^
               |
               = note: farcall has no handler of this LAPACK name. jaxlib may have one, in Python: `farcall.register_lapack()` registers jaxlib's LAPACK handlers, all of them, and `farcall.compile` runs the program; see: farcall guide linear-algebra
