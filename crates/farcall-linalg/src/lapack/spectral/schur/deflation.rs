@@ -7,7 +7,7 @@ use num_complex::Complex;
 use super::super::hessenberg;
 use super::super::reflect::{reflect_left, reflect_right, reflector};
 use super::super::square::Square;
-use super::multishift::{Workspace, apply};
+use super::window::{Workspace, apply};
 use super::{Iteration, SchurField};
 
 /// Deflates eigenvalues of the trailing rows of `start..end`. `w` receives the deflated eigenvalues, preceded

@@ -9,13 +9,15 @@ mod complex;
 mod deflation;
 mod multishift;
 mod real;
+mod window;
 
 use crate::lapack::scalar::{RealScalar, Scalar};
 use farcall_ffi::Float;
 use num_complex::Complex;
 
 use super::square::Square;
-pub(crate) use multishift::{Workspace, decompose};
+pub(crate) use multishift::decompose;
+pub(crate) use window::Workspace;
 
 /// Maximum number of QR iterations for each row of a matrix.
 const MAX_ITERATIONS_PER_ROW: usize = 30;

@@ -1,13 +1,13 @@
 //! QR sweeps with many shifts.
 
-use faer::prelude::{Reborrow, ReborrowMut};
 use farcall_ffi::Float;
 use num_complex::Complex;
 
-use super::super::field::{multiply, multiply_adjoint, vectorized};
+use super::super::field::vectorized;
 use super::super::reflect::reflector;
 use super::super::square::Square;
 use super::deflation::deflate;
+use super::window::{Workspace, apply};
 use super::{Iteration, SchurField, is_negligible, rotate_columns, rotate_rows, shifted_column};
 use crate::number::Real;
 
@@ -17,25 +17,6 @@ const MAX_SMALL_ROWS: usize = 80;
 const STALLED_ITERATIONS: usize = 6;
 /// Rows between the bulges of a chain.
 const BULGE_SPACING: usize = 3;
-
-/// Memory of the decomposition.
-pub(crate) struct Workspace<T> {
-    pub(super) window: Vec<T>,
-    pub(super) vectors: Vec<T>,
-    pub(super) columns: Vec<T>,
-    pub(super) hessenberg: super::super::hessenberg::Workspace<T>,
-}
-
-impl<T> Default for Workspace<T> {
-    fn default() -> Self {
-        Workspace {
-            window: Vec::new(),
-            vectors: Vec::new(),
-            columns: Vec::new(),
-            hessenberg: Default::default(),
-        }
-    }
-}
 
 /// Returns the number of shifts for a sweep over this many rows, and the rows of the window in which
 /// eigenvalues are deflated early.
@@ -220,40 +201,5 @@ fn move_bulge<T: SchurField>(
         rotate_columns(h, k, rows, tail, tau, [window[0], window[1].min(k + 4)]);
         let n = u.n;
         rotate_columns(u, k - window[0], rows, tail, tau, [0, n]);
-    }
-}
-
-/// Multiplies the rows and columns outside of a window by the window's transformation.
-pub(super) fn apply<T: SchurField>(
-    h: &mut Square<'_, T>,
-    z: Option<&mut Square<'_, T>>,
-    u: &Square<'_, T>,
-    window: [usize; 2],
-    active: [usize; 2],
-    memory: &mut Vec<T>,
-) {
-    let size = u.n;
-    let u = u.block([0, 0], [size, size]);
-    let n = h.n;
-    memory.clear();
-    memory.resize(size * n, T::zero());
-    let right = active[1] - window[1];
-    if right > 0 {
-        let mut product = super::super::field::block_mut(memory, size, [0, 0], [size, right]);
-        let mut block = h.block_mut([window[0], window[1]], [size, right]);
-        multiply_adjoint(product.rb_mut(), u, block.rb());
-        block.copy_from(product.rb());
-    }
-    let mut columns = |x: &mut Square<'_, T>, from: usize, rows: usize| {
-        if rows > 0 {
-            let mut product = super::super::field::block_mut(memory, rows, [0, 0], [rows, size]);
-            let mut block = x.block_mut([from, window[0]], [rows, size]);
-            multiply(product.rb_mut(), block.rb(), u);
-            block.copy_from(product.rb());
-        }
-    };
-    columns(h, active[0], window[0] - active[0]);
-    if let Some(z) = z {
-        columns(z, 0, z.n);
     }
 }
