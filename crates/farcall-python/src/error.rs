@@ -110,8 +110,8 @@ pub(crate) fn advice(remedy: &Remedy) -> String {
         ),
         Remedy::RegisterLapack => {
             "jaxlib may have a handler of this name: `farcall.register_lapack()` registers jaxlib's LAPACK handlers, \
-             all of them; pass the program's registry if it does not use the global one; see: farcall guide \
-             linear-algebra"
+             all of them; pass the program's registry if it does not use the global one; \
+             see: farcall guide linear-algebra"
                 .to_owned()
         }
         Remedy::NameSymbols => "name its handlers: farcall.Registry.load(LIB, [\"NAME=SYMBOL\"])".to_owned(),

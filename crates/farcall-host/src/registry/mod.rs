@@ -6,7 +6,7 @@
 //! up. Lowerings ([`Lowering`]) come with libraries or are added by [`Registry::register_lowering`]. They are
 //! called when a program is compiled.
 //!
-//! The engine's own ops ([`built_in`]) are found where no registered target has their name.
+//! The engine's own ops (module `built_in`) are found where no registered target has their name.
 //!
 //! **Invariants.** The engine contains no target names. Only error messages recognize the names of LAPACK, to
 //! suggest a library. A target is identified by name, platform and API (typed or untyped). Registering the
