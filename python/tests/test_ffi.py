@@ -156,13 +156,11 @@ def geqrf(x, **options):
 
 @pytest.mark.parametrize("shape", [(6, 5), (4, 5, 6)])
 def test_layouts_and_aliases(lapack, shape):
+    """NumPy arrays use farcall's handler, JAX arrays use jaxlib's, which the fixture `lapack` initializes."""
     jax = pytest.importorskip("jax")
-    capsules = pytest.importorskip("jaxlib.lapack").registrations()["cpu"]
-    [fn] = [capsule for name, capsule, _ in capsules if name == "lapack_sgeqrf_ffi"]
-    farcall.Registry.process().register("lapack_sgeqrf_ffi", fn)
     x = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
     for ours, theirs in zip(geqrf(x), geqrf(jax.numpy.asarray(x)), strict=True):
-        np.testing.assert_array_equal(ours, theirs)
+        np.testing.assert_allclose(ours, theirs, atol=1e-5)
 
 
 def test_types_of_attributes():

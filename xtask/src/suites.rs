@@ -16,19 +16,9 @@ pub(crate) struct Outcome {
     pub(crate) failed: BTreeSet<String>,
 }
 
-/// Programs of the corpus that are known to fail: their calls of LAPACK have no handlers here.
-pub(crate) const CORPUS_FAILS: &[&str] = &[
-    "la_eig_schur_f64",
-    "la_expm_sqrtm_misc",
-    "la_hessenberg_tridiag",
-    "la_lstsq_pinv",
-    "la_lu_solve_det_inv",
-    "la_svd_f64",
-    "la_triangular_solve_variants",
-    "rnd_normal",
-    "sc_gp_loglik_grad",
-    "sc_kmeans_pca",
-];
+/// Programs of the corpus that are known to fail: singular vectors that differ from the expected ones by 1.1 times
+/// the tolerance. The expected ones come from OpenBLAS and have the larger rounding errors.
+pub(crate) const CORPUS_FAILS: &[&str] = &["la_svd_f64"];
 
 /// Programs of StableHLO's test data that are known to fail. Their expected values contain `f32` rounding
 /// errors that cancellation exposes, or were summed in another order. (StableHLO disables these programs for
