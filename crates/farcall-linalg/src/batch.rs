@@ -1,9 +1,9 @@
 //! Batches of matrices: their sizes, and parallel work on their entries.
 
-use std::sync::{Mutex, PoisonError};
-
-use farcall_ffi::float_control::with_subnormals;
+use faer::MatMut;
 use farcall_ffi::{Context, Element, Error, Result};
+
+use crate::threads::Threads;
 
 /// Minimum number of arithmetic operations per task, so that the cost of starting a task is negligible.
 const MIN_TASK_OPERATIONS: usize = 1 << 16;
@@ -88,52 +88,71 @@ impl<'a, T: Element> EntriesMut<'a, T> {
     }
 }
 
+/// Sequences that are divided among threads: batches, the columns of matrices, and tuples of sequences.
+pub(crate) trait Split: Send + Sized {
+    /// Takes the next `count` entries off the front, as a sequence of their own.
+    fn split(&mut self, count: usize) -> Self;
+}
+
 /// Batches that are processed entry by entry: [`Entries`], [`EntriesMut`], and tuples of batches.
-pub(crate) trait Batch: Send + Sized {
+pub(crate) trait Batch: Split {
     /// An entry: a slice of its elements, or a tuple of slices.
     type Entry;
-
-    /// Takes the next `count` entries off the front, as a batch of their own.
-    fn split(&mut self, count: usize) -> Self;
 
     /// Takes the next entry off the front.
     fn next(&mut self) -> Self::Entry;
 }
 
-impl<'a, T: Element> Batch for Entries<'a, T> {
-    type Entry = &'a [T];
-
+impl<T: Element> Split for Entries<'_, T> {
     fn split(&mut self, count: usize) -> Self {
         self.take(count)
     }
+}
+
+impl<'a, T: Element> Batch for Entries<'a, T> {
+    type Entry = &'a [T];
 
     fn next(&mut self) -> &'a [T] {
         self.take(1).data
     }
 }
 
-impl<'a, T: Element> Batch for EntriesMut<'a, T> {
-    type Entry = &'a mut [T];
-
+impl<T: Element> Split for EntriesMut<'_, T> {
     fn split(&mut self, count: usize) -> Self {
         self.take(count)
     }
+}
+
+impl<'a, T: Element> Batch for EntriesMut<'a, T> {
+    type Entry = &'a mut [T];
 
     fn next(&mut self) -> &'a mut [T] {
         self.take(1).data
     }
 }
 
+/// The columns of a matrix.
+impl<T: Element> Split for MatMut<'_, T> {
+    fn split(&mut self, count: usize) -> Self {
+        let all = std::mem::replace(self, MatMut::from_column_major_slice_mut(&mut [], 0, 0));
+        let (taken, rest) = all.split_at_col_mut(count);
+        *self = rest;
+        taken
+    }
+}
+
 macro_rules! batches {
     ($($name:ident)*) => {
-        impl<$($name: Batch),*> Batch for ($($name,)*) {
-            type Entry = ($($name::Entry,)*);
-
+        impl<$($name: Split),*> Split for ($($name,)*) {
             fn split(&mut self, count: usize) -> Self {
                 #[expect(non_snake_case, reason = "the variables have the names of their types")]
                 let ($($name,)*) = self;
                 ($($name.split(count),)*)
             }
+        }
+
+        impl<$($name: Batch),*> Batch for ($($name,)*) {
+            type Entry = ($($name::Entry,)*);
 
             fn next(&mut self) -> Self::Entry {
                 #[expect(non_snake_case, reason = "the variables have the names of their types")]
@@ -184,13 +203,6 @@ pub(crate) fn in_parallel<J: Send>(
 ) {
     let per_task = (MIN_TASK_OPERATIONS / operations.max(1)).max(1);
     let sizes = (0..count.div_ceil(per_task)).map(|i| per_task.min(count - i * per_task));
-    let tasks: Vec<_> = sizes.map(|size| Mutex::new(Some((size, take(size))))).collect();
-    context.parallel_for(tasks.len(), |i| {
-        // Releases the lock before the work begins.
-        let task = tasks[i].lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some((size, job)) = task {
-            // faer's complex decompositions are wrong in the mode in which XLA calls handlers.
-            with_subnormals(|| work(size, job));
-        }
-    });
+    let tasks: Vec<_> = sizes.map(|size| (size, take(size))).collect();
+    Threads::from(context).run(tasks, |(size, job)| work(size, job));
 }

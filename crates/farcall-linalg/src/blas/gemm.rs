@@ -6,8 +6,9 @@ use half::{bf16, f16};
 
 use super::{Form, scale};
 use crate::batch::{self, Entries, EntriesMut};
-use crate::lapack::block::{Factor, add_product};
+use crate::lapack::block::{Factor, add_product_on};
 use crate::lapack::scalar::{Scalar, c32, c64};
+use crate::threads::Threads;
 
 /// Products of matrices, added to `c`: `out = alpha·op(a)·op(b) + beta·c`.
 ///
@@ -177,6 +178,7 @@ impl Product {
             return Ok(());
         }
         let alpha = T::Wide::of_f64(self.alpha);
+        let threads = Threads::from(context);
         let matrices = (Entries::new(a, p * q), Entries::new(b, r * s), EntriesMut::new(c, m * n));
         let operations = 2 * m * n * self.forms[0].dims([p, q])[1];
         let workspace = || (Vec::new(), Vec::new());
@@ -185,7 +187,7 @@ impl Product {
             let a = MatRef::from_row_major_slice(T::widen(a, wide_a), p, q);
             let b = MatRef::from_row_major_slice(T::widen(b, wide_b), r, s);
             let c = MatMut::from_row_major_slice_mut(c, m, n);
-            add_product(c, alpha, self.forms[0].of(a), self.forms[1].of(b));
+            add_product_on(threads, c, alpha, self.forms[0].of(a), self.forms[1].of(b));
         });
         Ok(())
     }
@@ -212,6 +214,7 @@ impl Product {
             return Ok(());
         }
         let alpha = T::Wide::of_f64(self.alpha);
+        let threads = Threads::from(context);
         let inputs = (Entries::new(a, p * q), Entries::new(b, r * s), Entries::new(dout, m * n));
         let outputs = (EntriesMut::new(da, p * q), EntriesMut::new(db, r * s));
         let operations = 4 * m * n * self.forms[0].dims([p, q])[1];
@@ -229,8 +232,20 @@ impl Product {
             // The cotangents of op(a) and op(b) are alpha·dout·op(b)ᵀ and alpha·op(a)ᵀ·dout.
             let [form_a, form_b] = self.forms;
             let dout = Factor::from(dout);
-            add_product(cotangent(wide_da, form_a, [p, q]), alpha, dout, transposed(form_b.of(b)));
-            add_product(cotangent(wide_db, form_b, [r, s]), alpha, transposed(form_a.of(a)), dout);
+            add_product_on(
+                threads,
+                cotangent(wide_da, form_a, [p, q]),
+                alpha,
+                dout,
+                form_b.of(b).transpose(),
+            );
+            add_product_on(
+                threads,
+                cotangent(wide_db, form_b, [r, s]),
+                alpha,
+                form_a.of(a).transpose(),
+                dout,
+            );
             // The cotangent of a conjugate is the conjugate of the cotangent.
             let store = |narrow: &mut [T], wide: &[T::Wide], form: Form| {
                 let conjugated = form == Form::Adjoint;
@@ -241,11 +256,6 @@ impl Product {
         });
         Ok(())
     }
-}
-
-/// Returns the transpose of a factor.
-fn transposed<T>(factor: Factor<'_, T>) -> Factor<'_, T> {
-    Factor { matrix: factor.matrix.transpose(), conjugated: factor.conjugated }
 }
 
 /// Returns the memory of a matrix's cotangent as that of its transpose, unless the form is the matrix itself.
@@ -270,6 +280,7 @@ fn multiply_vectors<T: Scalar>(
         return Ok(());
     }
     let alpha = T::of_f64(alpha);
+    let threads = Threads::from(context);
     let vectors = (Entries::new(a, p * q), Entries::new(x, k), EntriesMut::new(y, m));
     batch::for_each(
         context,
@@ -282,7 +293,7 @@ fn multiply_vectors<T: Scalar>(
             let a = MatRef::from_row_major_slice(a, p, q);
             let (x, y) =
                 (MatRef::from_column_major_slice(x, k, 1), MatMut::from_column_major_slice_mut(y, m, 1));
-            add_product(y, alpha, form.of(a), Factor::from(x));
+            add_product_on(threads, y, alpha, form.of(a), Factor::from(x));
         },
     );
     Ok(())

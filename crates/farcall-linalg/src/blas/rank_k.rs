@@ -8,6 +8,7 @@ use crate::batch::{self, Entries, EntriesMut};
 use crate::lapack::block::{Factor, add_product_to_triangle, adjoint};
 use crate::lapack::options::Uplo;
 use crate::lapack::scalar::{Scalar, c32, c64};
+use crate::threads::Threads;
 
 /// Symmetric rank-k updates `out = alpha·op(a)·op(a)ᵀ + beta·c`, where `op(a)` is `a` or, with `transpose`, its
 /// transpose.
@@ -93,6 +94,7 @@ impl Update {
             return Ok(());
         }
         let alpha = T::of_f64(self.alpha);
+        let threads = Threads::from(context);
         let matrices = (Entries::new(a, p * q), EntriesMut::new(c, n * n));
         batch::for_each(
             context,
@@ -112,7 +114,14 @@ impl Update {
                     false => Factor { matrix: matrix.transpose(), conjugated },
                 };
                 let uplo = if self.lower { Uplo::Lower } else { Uplo::Upper };
-                add_product_to_triangle(MatMut::from_row_major_slice_mut(c, n, n), uplo, alpha, a, other);
+                add_product_to_triangle(
+                    threads,
+                    MatMut::from_row_major_slice_mut(c, n, n),
+                    uplo,
+                    alpha,
+                    a,
+                    other,
+                );
                 if self.is_hermitian {
                     (0..n).for_each(|i| c[i * n + i] = T::of_real(c[i * n + i].re()));
                 }

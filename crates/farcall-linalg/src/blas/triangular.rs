@@ -8,6 +8,7 @@ use crate::batch::{self, Entries, EntriesMut};
 use crate::lapack::options::{Diagonal, Side, Uplo};
 use crate::lapack::scalar::{Scalar, c32, c64};
 use crate::lapack::triangular::System;
+use crate::threads::Threads;
 
 /// Products with triangular matrices: `out = alpha·op(a)·b`, or `out = alpha·b·op(a)` unless `left`.
 ///
@@ -79,7 +80,7 @@ fn compute_all<T: Scalar>(
     b: &mut Buffer<T>,
     alpha: f64,
     system: System,
-    compute: fn(System, MatRef<'_, T>, MatMut<'_, T>),
+    compute: fn(System, Threads<'_>, MatRef<'_, T>, MatMut<'_, T>),
 ) -> Result<()> {
     let [count, m, n] = batch::matrices("b", b.dims())?;
     let order = if system.side == Side::Left { m } else { n };
@@ -87,6 +88,7 @@ fn compute_all<T: Scalar>(
     if b.is_empty() {
         return Ok(());
     }
+    let threads = Threads::from(context);
     let matrices = (Entries::new(a, order * order), EntriesMut::new(b, m * n));
     batch::for_each(
         context,
@@ -97,7 +99,7 @@ fn compute_all<T: Scalar>(
         |(), (a, b)| {
             scale(b, alpha);
             let a = MatRef::from_row_major_slice(a, order, order);
-            compute(system, a, MatMut::from_row_major_slice_mut(b, m, n));
+            compute(system, threads, a, MatMut::from_row_major_slice_mut(b, m, n));
         },
     );
     Ok(())

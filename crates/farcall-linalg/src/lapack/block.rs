@@ -7,6 +7,8 @@ use farcall_ffi::{Float, simd};
 
 use super::options::Uplo;
 use super::scalar::{RealScalar, Scalar};
+use crate::batch::Split;
+use crate::threads::Threads;
 
 /// Maximum order of a triangular matrix whose system is solved without products of blocks.
 const MAX_LEAF_ORDER: usize = 32;
@@ -18,6 +20,13 @@ pub(crate) struct Factor<'a, T> {
     pub(crate) matrix: MatRef<'a, T>,
     /// Conjugation of the entries.
     pub(crate) conjugated: Conj,
+}
+
+impl<T> Factor<'_, T> {
+    /// Returns the transpose.
+    pub(crate) fn transpose(self) -> Self {
+        Factor { matrix: self.matrix.transpose(), ..self }
+    }
 }
 
 impl<'a, T: Scalar> From<MatRef<'a, T>> for Factor<'a, T> {
@@ -51,6 +60,35 @@ pub(crate) fn add_product<'a, T: Scalar>(
     multiply(c, Accum::Add, alpha, a.into(), b.into());
 }
 
+/// Adds `alpha·a·b` to `c`. Threads share the rows or the columns of `c`.
+pub(crate) fn add_product_on<'a, T: Scalar>(
+    threads: Threads<'_>,
+    c: MatMut<'_, T>,
+    alpha: T,
+    a: impl Into<Factor<'a, T>>,
+    b: impl Into<Factor<'a, T>>,
+) {
+    let (a, b) = (a.into(), b.into());
+    if c.nrows() > c.ncols() {
+        return add_product_by_columns(threads, c.transpose_mut(), alpha, b.transpose(), a.transpose());
+    }
+    add_product_by_columns(threads, c, alpha, a, b);
+}
+
+fn add_product_by_columns<T: Scalar>(
+    threads: Threads<'_>,
+    c: MatMut<'_, T>,
+    alpha: T,
+    a: Factor<'_, T>,
+    b: Factor<'_, T>,
+) {
+    let (columns, operations) = (c.ncols(), c.nrows() * c.ncols() * a.matrix.ncols());
+    threads.by_columns(columns, operations, c, |start, c, _| {
+        let columns = b.matrix.subcols(start, c.ncols());
+        multiply(c, Accum::Add, alpha, a, Factor { matrix: columns, ..b });
+    });
+}
+
 /// The only instance of `faer`'s product for each type.
 #[inline(never)]
 fn multiply<T: Scalar>(c: MatMut<'_, T>, accum: Accum, alpha: T, a: Factor<'_, T>, b: Factor<'_, T>) {
@@ -60,21 +98,55 @@ fn multiply<T: Scalar>(c: MatMut<'_, T>, accum: Accum, alpha: T, a: Factor<'_, T
     matmul_with_conj(c, accum, a.matrix, a.conjugated, b.matrix, b.conjugated, alpha, Par::Seq);
 }
 
+/// Number of columns of a triangle that one task updates.
+const TRIANGLE_COLUMNS: usize = 64;
+
+/// Minimum number of multiplications of an update of a triangle that threads share.
+const MIN_SHARED_OPERATIONS: usize = 1 << 21;
+
 /// Adds `alpha·a·b` to a triangle of the square matrix `c`, with its diagonal.
-#[inline(never)]
 pub(crate) fn add_product_to_triangle<T: Scalar>(
+    threads: Threads<'_>,
     c: MatMut<'_, T>,
     uplo: Uplo,
     alpha: T,
     a: Factor<'_, T>,
     b: Factor<'_, T>,
 ) {
-    use triangular::BlockStructure::{Rectangular, TriangularLower, TriangularUpper};
-    let triangle = if uplo == Uplo::Lower { TriangularLower } else { TriangularUpper };
+    if uplo == Uplo::Upper {
+        let (a, b) = (b.transpose(), a.transpose());
+        return add_product_to_triangle(threads, c.transpose_mut(), Uplo::Lower, alpha, a, b);
+    }
+    let n = c.nrows();
+    if n <= 2 * TRIANGLE_COLUMNS || n * n / 2 * a.matrix.ncols() < MIN_SHARED_OPERATIONS {
+        return add_product_to_lower(c, alpha, a, b);
+    }
+    let mut rest = c;
+    let parts: Vec<_> = (0..n)
+        .step_by(TRIANGLE_COLUMNS)
+        .map(|start| {
+            let part = rest.split(TRIANGLE_COLUMNS.min(n - start));
+            (start, part.get_mut(start.., ..))
+        })
+        .collect();
+    threads.run(parts, |(start, part)| {
+        let width = part.ncols();
+        let (square, below) = part.split_at_row_mut(width);
+        let rows = |start: usize, count: usize| Factor { matrix: a.matrix.subrows(start, count), ..a };
+        let columns = Factor { matrix: b.matrix.subcols(start, width), ..b };
+        add_product_to_lower(square, alpha, rows(start, width), columns);
+        add_product(below, alpha, rows(start + width, n - start - width), columns);
+    });
+}
+
+/// Adds `alpha·a·b` to the lower triangle of the square matrix `c`.
+#[inline(never)]
+fn add_product_to_lower<T: Scalar>(c: MatMut<'_, T>, alpha: T, a: Factor<'_, T>, b: Factor<'_, T>) {
+    use triangular::BlockStructure::{Rectangular, TriangularLower};
     let (a, conj_a, b, conj_b) = (a.matrix, a.conjugated, b.matrix, b.conjugated);
     triangular::matmul_with_conj(
         c,
-        triangle,
+        TriangularLower,
         Accum::Add,
         a,
         Rectangular,
@@ -128,7 +200,13 @@ impl<'a, T: Scalar> Triangle<'a, T> {
     }
 
     /// Solves `self·x = b` for `x`, which replaces `b`.
-    pub(crate) fn solve_in_place(self, mut b: MatMut<'_, T>) {
+    pub(crate) fn solve_in_place(self, threads: Threads<'_>, b: MatMut<'_, T>) {
+        let (n, columns) = (self.matrix.nrows(), b.ncols());
+        let operations = n * n / 2 * columns;
+        threads.by_columns(columns, operations, b, |_, b, threads| self.solve_columns(threads, b));
+    }
+
+    fn solve_columns(self, threads: Threads<'_>, mut b: MatMut<'_, T>) {
         let n = self.matrix.nrows();
         if n <= MAX_LEAF_ORDER {
             return solve_leaf(self, b);
@@ -140,20 +218,26 @@ impl<'a, T: Scalar> Triangle<'a, T> {
         let (mut b1, mut b2) = b.rb_mut().split_at_row_mut(half);
         match self.uplo {
             Uplo::Lower => {
-                first.solve_in_place(b1.rb_mut());
-                add_product(b2.rb_mut(), -T::one(), Factor { matrix: a21, conjugated }, b1.rb());
-                second.solve_in_place(b2);
+                first.solve_columns(threads, b1.rb_mut());
+                add_product_on(threads, b2.rb_mut(), -T::one(), Factor { matrix: a21, conjugated }, b1.rb());
+                second.solve_columns(threads, b2);
             }
             Uplo::Upper => {
-                second.solve_in_place(b2.rb_mut());
-                add_product(b1.rb_mut(), -T::one(), Factor { matrix: a12, conjugated }, b2.rb());
-                first.solve_in_place(b1);
+                second.solve_columns(threads, b2.rb_mut());
+                add_product_on(threads, b1.rb_mut(), -T::one(), Factor { matrix: a12, conjugated }, b2.rb());
+                first.solve_columns(threads, b1);
             }
         }
     }
 
     /// Replaces `b` by `self·b`.
-    pub(crate) fn multiply_in_place(self, mut b: MatMut<'_, T>) {
+    pub(crate) fn multiply_in_place(self, threads: Threads<'_>, b: MatMut<'_, T>) {
+        let (n, columns) = (self.matrix.nrows(), b.ncols());
+        let operations = n * n / 2 * columns;
+        threads.by_columns(columns, operations, b, |_, b, threads| self.multiply_columns(threads, b));
+    }
+
+    fn multiply_columns(self, threads: Threads<'_>, mut b: MatMut<'_, T>) {
         let n = self.matrix.nrows();
         if n <= MAX_LEAF_ORDER {
             return multiply_leaf(self, b);
@@ -165,14 +249,14 @@ impl<'a, T: Scalar> Triangle<'a, T> {
         let (mut b1, mut b2) = b.rb_mut().split_at_row_mut(half);
         match self.uplo {
             Uplo::Lower => {
-                second.multiply_in_place(b2.rb_mut());
-                add_product(b2, T::one(), Factor { matrix: a21, conjugated }, b1.rb());
-                first.multiply_in_place(b1);
+                second.multiply_columns(threads, b2.rb_mut());
+                add_product_on(threads, b2, T::one(), Factor { matrix: a21, conjugated }, b1.rb());
+                first.multiply_columns(threads, b1);
             }
             Uplo::Upper => {
-                first.multiply_in_place(b1.rb_mut());
-                add_product(b1, T::one(), Factor { matrix: a12, conjugated }, b2.rb());
-                second.multiply_in_place(b2);
+                first.multiply_columns(threads, b1.rb_mut());
+                add_product_on(threads, b1, T::one(), Factor { matrix: a12, conjugated }, b2.rb());
+                second.multiply_columns(threads, b2);
             }
         }
     }

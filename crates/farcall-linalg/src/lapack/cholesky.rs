@@ -14,6 +14,7 @@ use super::options::Uplo;
 use super::scalar::{Scalar, c32, c64};
 use super::vector;
 use crate::batch::{self, EntriesMut};
+use crate::threads::Threads;
 
 /// Maximum order of a matrix that is factored without products of blocks.
 const MAX_LEAF_ORDER: usize = 32;
@@ -68,8 +69,9 @@ pub(crate) fn factor_all<T: Scalar>(
     }
     let operations = n.saturating_pow(3) / 3;
     let matrices = (EntriesMut::new(x, n * n), EntriesMut::new(info, 1));
+    let threads = Threads::from(context);
     batch::for_each(context, count, operations, matrices, Leaf::new, |leaf, (x, info)| {
-        let result = factor(MatMut::from_column_major_slice_mut(x, n, n), uplo, leaf);
+        let result = factor(threads, MatMut::from_column_major_slice_mut(x, n, n), uplo, leaf);
         info[0] = result.map_or_else(|column| column as i32 + 1, |()| 0);
     });
     Ok(())
@@ -78,6 +80,7 @@ pub(crate) fn factor_all<T: Scalar>(
 /// Replaces a triangle of a matrix by its Cholesky factor. Returns the first column whose pivot is not
 /// positive as an error.
 pub(crate) fn factor<T: Scalar>(
+    threads: Threads<'_>,
     mut a: MatMut<'_, T>,
     uplo: Uplo,
     leaf: &mut Leaf<T>,
@@ -88,24 +91,24 @@ pub(crate) fn factor<T: Scalar>(
     }
     let half = (n / 2).next_multiple_of(MAX_LEAF_ORDER).min(n - 1);
     let (mut a11, a12, a21, mut a22) = a.rb_mut().split_at_mut(half, half);
-    factor(a11.rb_mut(), uplo, leaf)?;
+    factor(threads, a11.rb_mut(), uplo, leaf)?;
     match uplo {
         Uplo::Lower => {
             let mut a21 = a21;
             // l21·l11ᴴ = a21, so conj(l11)·l21ᵀ = a21ᵀ.
             let l11 = Triangle { conjugated: true, ..Triangle::lower(a11.rb()) };
-            l11.solve_in_place(a21.rb_mut().transpose_mut());
+            l11.solve_in_place(threads, a21.rb_mut().transpose_mut());
             let l21 = a21.rb();
-            add_product_to_triangle(a22.rb_mut(), uplo, -T::one(), Factor::from(l21), adjoint(l21));
+            add_product_to_triangle(threads, a22.rb_mut(), uplo, -T::one(), Factor::from(l21), adjoint(l21));
         }
         Uplo::Upper => {
             let mut a12 = a12;
-            Triangle::upper(a11.rb()).adjoint().solve_in_place(a12.rb_mut());
+            Triangle::upper(a11.rb()).adjoint().solve_in_place(threads, a12.rb_mut());
             let u12 = a12.rb();
-            add_product_to_triangle(a22.rb_mut(), uplo, -T::one(), adjoint(u12), Factor::from(u12));
+            add_product_to_triangle(threads, a22.rb_mut(), uplo, -T::one(), adjoint(u12), Factor::from(u12));
         }
     }
-    factor(a22, uplo, leaf).map_err(|column| half + column)
+    factor(threads, a22, uplo, leaf).map_err(|column| half + column)
 }
 
 /// Memory for the lower triangle of a block, column by column.

@@ -8,10 +8,11 @@ use faer::prelude::{Reborrow, ReborrowMut};
 use farcall_ffi::prelude::*;
 use farcall_ffi::simd;
 
-use super::block::{Triangle, add_product};
+use super::block::{Triangle, add_product_on};
 use super::scalar::{RealScalar, Scalar, c32, c64};
 use super::vector;
 use crate::batch::{self, EntriesMut};
+use crate::threads::Threads;
 
 /// Maximum number of columns that are factored without products of blocks.
 const MAX_LEAF_COLUMNS: usize = 8;
@@ -64,6 +65,7 @@ pub(crate) fn factor_all<T: Scalar>(
         return Ok(());
     }
     let operations = m * n * pivots;
+    let threads = Threads::from(context);
     let matrices = (EntriesMut::new(x, m * n), EntriesMut::new(ipiv, pivots), EntriesMut::new(info, 1));
     batch::for_each(
         context,
@@ -74,7 +76,7 @@ pub(crate) fn factor_all<T: Scalar>(
         |(), (x, ipiv, info)| {
             let zero = match m <= MAX_SMALL_ROWS {
                 true => simd::vectorized!(factor_small(x, m, ipiv)),
-                false => factor(MatMut::from_column_major_slice_mut(x, m, n), ipiv),
+                false => factor(threads, MatMut::from_column_major_slice_mut(x, m, n), ipiv),
             };
             ipiv.iter_mut().for_each(|row| *row += 1);
             info[0] = zero.map_or(0, |column| column as i32 + 1);
@@ -85,20 +87,24 @@ pub(crate) fn factor_all<T: Scalar>(
 
 /// Factors a matrix. Row `i` is exchanged with row `pivots[i]`, in ascending order; both count from 0. Returns
 /// the first column whose pivot is zero.
-pub(crate) fn factor<T: Scalar>(mut a: MatMut<'_, T>, pivots: &mut [i32]) -> Option<usize> {
+pub(crate) fn factor<T: Scalar>(
+    threads: Threads<'_>,
+    mut a: MatMut<'_, T>,
+    pivots: &mut [i32],
+) -> Option<usize> {
     let (m, n, k) = (a.nrows(), a.ncols(), pivots.len());
     if k <= MAX_LEAF_COLUMNS {
         let (mut leaf, right) = a.rb_mut().split_at_col_mut(k);
         let zero = factor_leaf(leaf.rb_mut(), pivots);
-        finish_right(leaf, right, pivots);
+        finish_right(threads, leaf, right, pivots);
         return zero;
     }
     let half = (k / 2).next_multiple_of(MAX_LEAF_COLUMNS).min(k - 1);
     let (first_pivots, second_pivots) = pivots.split_at_mut(half);
     let (mut left, mut right) = a.rb_mut().split_at_col_mut(half);
-    let first_zero = factor(left.rb_mut(), first_pivots);
-    finish_right(left.rb_mut(), right.rb_mut(), first_pivots);
-    let second_zero = factor(right.get_mut(half..m, 0..n - half), second_pivots);
+    let first_zero = factor(threads, left.rb_mut(), first_pivots);
+    finish_right(threads, left.rb_mut(), right.rb_mut(), first_pivots);
+    let second_zero = factor(threads, right.get_mut(half..m, 0..n - half), second_pivots);
     exchange_rows(left.get_mut(half..m, 0..half), second_pivots);
     second_pivots.iter_mut().for_each(|row| *row += half as i32);
     first_zero.or(second_zero.map(|column| half + column))
@@ -106,15 +112,20 @@ pub(crate) fn factor<T: Scalar>(mut a: MatMut<'_, T>, pivots: &mut [i32]) -> Opt
 
 /// Continues the factorization of columns on their left: `right` becomes the rows of `u`, above a matrix that
 /// remains to be factored.
-fn finish_right<T: Scalar>(left: MatMut<'_, T>, mut right: MatMut<'_, T>, pivots: &[i32]) {
-    if right.ncols() == 0 {
+fn finish_right<T: Scalar>(threads: Threads<'_>, left: MatMut<'_, T>, right: MatMut<'_, T>, pivots: &[i32]) {
+    let columns = right.ncols();
+    if columns == 0 {
         return;
     }
-    exchange_rows(right.rb_mut(), pivots);
     let (l11, l21) = left.rb().split_at_row(pivots.len());
-    let (mut u12, a22) = right.split_at_row_mut(pivots.len());
-    Triangle::lower(l11).with_unit_diagonal().solve_in_place(u12.rb_mut());
-    add_product(a22, -T::one(), l21, u12.rb());
+    let l11 = Triangle::lower(l11).with_unit_diagonal();
+    let operations = left.nrows() * pivots.len() * columns;
+    threads.by_columns(columns, operations, right, |_, mut right, threads| {
+        exchange_rows(right.rb_mut(), pivots);
+        let (mut u12, a22) = right.split_at_row_mut(pivots.len());
+        l11.solve_in_place(threads, u12.rb_mut());
+        add_product_on(threads, a22, -T::one(), l21, u12.rb());
+    });
 }
 
 /// Exchanges the rows `i` and `pivots[i]` of a matrix, in ascending order of `i`.

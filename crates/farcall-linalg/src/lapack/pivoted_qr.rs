@@ -11,12 +11,13 @@ use faer::{Mat, MatMut, MatRef};
 use farcall_ffi::prelude::*;
 use farcall_ffi::simd;
 
-use super::block::{add_product, adjoint, product};
+use super::block::{add_product, add_product_on, adjoint, product};
 use super::qr;
 use super::reflector::{self, Block};
 use super::scalar::{RealScalar, Scalar, c32, c64};
 use super::vector;
 use crate::batch::{self, EntriesMut};
+use crate::threads::Threads;
 
 /// Maximum number of columns of a panel.
 const MAX_PANEL_COLUMNS: usize = 32;
@@ -70,7 +71,8 @@ fn factor_all<T: Scalar>(
         return Ok(());
     }
     let matrices = (EntriesMut::new(x, m * n), EntriesMut::new(jpvt, n), EntriesMut::new(tau, k));
-    let workspace = || Pivoting::new(m, n);
+    let threads = Threads::from(context);
+    let workspace = || Pivoting::new(threads, m, n);
     batch::for_each(context, count, 4 * m * n * k, matrices, workspace, |pivoting, (x, jpvt, tau)| {
         pivoting.factor(MatMut::from_column_major_slice_mut(x, m, n), jpvt, tau);
     });
@@ -97,7 +99,8 @@ fn order_fixed(jpvt: &mut [i32], mut exchange: impl FnMut(usize, usize)) -> usiz
 
 /// Memory for a factorization.
 #[derive(Debug)]
-struct Pivoting<T: Scalar> {
+struct Pivoting<'p, T: Scalar> {
+    threads: Threads<'p>,
     block: Block<T>,
     /// Norms of the parts of columns that remain to be factored, updated row by row.
     norms: Vec<T::Real>,
@@ -110,9 +113,10 @@ struct Pivoting<T: Scalar> {
     v: Mat<T>,
 }
 
-impl<T: Scalar> Pivoting<T> {
-    fn new(m: usize, n: usize) -> Self {
+impl<'p, T: Scalar> Pivoting<'p, T> {
+    fn new(threads: Threads<'p>, m: usize, n: usize) -> Self {
         Pivoting {
+            threads,
             block: Block::new(m, n),
             norms: vec![T::Real::ZERO; n],
             computed_norms: vec![T::Real::ZERO; n],
@@ -128,8 +132,8 @@ impl<T: Scalar> Pivoting<T> {
         if fixed > 0 {
             let (left, right) = a.rb_mut().split_at_col_mut(fixed);
             let (mut left, tau) = (left, &mut tau[..fixed]);
-            qr::factor(left.rb_mut(), tau, &mut self.block);
-            qr::multiply(left.rb(), tau, right, true, true, &mut self.block);
+            qr::factor(self.threads, left.rb_mut(), tau, &mut self.block);
+            qr::multiply(self.threads, left.rb(), tau, right, true, true, &mut self.block);
         }
         for j in fixed..a.ncols() {
             self.norms[j] = column_norm(a.rb(), fixed, j);
@@ -177,8 +181,9 @@ impl<T: Scalar> Pivoting<T> {
         if start + done < m.min(n) {
             let (left, mut right) = a.rb_mut().split_at_col_mut(start + done);
             let vectors = left.rb().get(start + done.., start..);
-            let f = self.f.get(done..n - start, ..done);
-            add_product(right.rb_mut().get_mut(start + done.., ..), -T::one(), vectors, adjoint(f));
+            let f = adjoint(self.f.get(done..n - start, ..done));
+            let rest = right.rb_mut().get_mut(start + done.., ..);
+            add_product_on(self.threads, rest, -T::one(), vectors, f);
         }
         for j in lost {
             self.norms[j] = column_norm(a.rb(), start + done, j);

@@ -9,6 +9,7 @@ use farcall_ffi::simd;
 use super::reflector::{Block, MAX_BLOCK_REFLECTORS, leaf};
 use super::scalar::{Scalar, c32, c64};
 use crate::batch::{self, Entries, EntriesMut};
+use crate::threads::Threads;
 
 /// Maximum number of entries of a matrix that is factored without products of blocks.
 const MAX_SMALL_ENTRIES: usize = 32 * 32;
@@ -86,21 +87,27 @@ pub(crate) fn factor_all<T: Scalar>(context: &Context, x: &mut Buffer<T>, tau: &
     }
     let is_small = m * n <= MAX_SMALL_ENTRIES;
     let matrices = (EntriesMut::new(x, m * n), EntriesMut::new(tau, k));
+    let threads = Threads::from(context);
     let workspace = || (!is_small).then(|| Block::new(m, n));
     batch::for_each(context, count, 2 * m * n * k, matrices, workspace, |block, (x, tau)| match block {
-        Some(block) => factor(MatMut::from_column_major_slice_mut(x, m, n), tau, block),
+        Some(block) => factor(threads, MatMut::from_column_major_slice_mut(x, m, n), tau, block),
         None => simd::vectorized!(leaf::factor_small(x, m, tau)),
     });
     Ok(())
 }
 
 /// Factors a matrix, and stores the reflectors in it and in `tau`.
-pub(crate) fn factor<T: Scalar>(mut a: MatMut<'_, T>, tau: &mut [T], block: &mut Block<T>) {
+pub(crate) fn factor<T: Scalar>(
+    threads: Threads<'_>,
+    mut a: MatMut<'_, T>,
+    tau: &mut [T],
+    block: &mut Block<T>,
+) {
     let mut start = 0;
     for tau in tau.chunks_mut(MAX_BLOCK_REFLECTORS) {
         let (panel, right) = a.rb_mut().get_mut(start.., start..).split_at_col_mut(tau.len());
         let (reflector, products) = block.factor(panel, tau);
-        reflector.apply_left(true, right, products);
+        reflector.apply_left(threads, true, right, products);
         start += tau.len();
     }
 }
@@ -115,15 +122,21 @@ pub(crate) fn generate_all<T: Scalar>(context: &Context, x: &mut Buffer<T>, tau:
         return Ok(());
     }
     let matrices = (EntriesMut::new(x, m * n), Entries::new(tau, k));
+    let threads = Threads::from(context);
     let workspace = || Block::new(m, n);
     batch::for_each(context, count, 4 * m * n * k, matrices, workspace, |block, (x, tau)| {
-        generate(MatMut::from_column_major_slice_mut(x, m, n), tau, block);
+        generate(threads, MatMut::from_column_major_slice_mut(x, m, n), tau, block);
     });
     Ok(())
 }
 
 /// Replaces reflectors by the first columns of their product.
-pub(crate) fn generate<T: Scalar>(mut a: MatMut<'_, T>, tau: &[T], block: &mut Block<T>) {
+pub(crate) fn generate<T: Scalar>(
+    threads: Threads<'_>,
+    mut a: MatMut<'_, T>,
+    tau: &[T],
+    block: &mut Block<T>,
+) {
     let (n, k) = (a.ncols(), tau.len());
     a.rb_mut().get_mut(.., k..).fill(T::zero());
     (k..n).for_each(|j| a[(j, j)] = T::one());
@@ -132,7 +145,7 @@ pub(crate) fn generate<T: Scalar>(mut a: MatMut<'_, T>, tau: &[T], block: &mut B
         let (mut above, below) = a.rb_mut().split_at_row_mut(start);
         let (mut columns, right) = below.get_mut(.., start..).split_at_col_mut(tau.len());
         let (reflector, products) = block.load(columns.rb(), tau);
-        reflector.apply_left(false, right, products);
+        reflector.apply_left(threads, false, right, products);
         reflector.first_columns(columns.rb_mut(), products);
         above.rb_mut().get_mut(.., start..start + tau.len()).fill(T::zero());
     }
@@ -157,16 +170,18 @@ fn multiply_all<T: Scalar>(
         return Ok(());
     }
     let matrices = (Entries::new(a, order * columns), Entries::new(tau, k), EntriesMut::new(c, m * n));
+    let threads = Threads::from(context);
     let workspace = || Block::new(order, others);
     batch::for_each(context, count, 4 * m * n * k, matrices, workspace, |block, (a, tau, c)| {
         let a = MatRef::from_column_major_slice(a, order, columns);
-        multiply(a, tau, MatMut::from_column_major_slice_mut(c, m, n), left, transpose, block);
+        multiply(threads, a, tau, MatMut::from_column_major_slice_mut(c, m, n), left, transpose, block);
     });
     Ok(())
 }
 
 /// Multiplies `c` by the product of the reflectors in `a`, or by its adjoint.
 pub(crate) fn multiply<T: Scalar>(
+    threads: Threads<'_>,
     a: MatRef<'_, T>,
     tau: &[T],
     mut c: MatMut<'_, T>,
@@ -179,8 +194,8 @@ pub(crate) fn multiply<T: Scalar>(
         let vectors = a.get(start.., start..start + tau.len());
         let (reflector, products) = block.load(vectors, tau);
         match left {
-            true => reflector.apply_left(is_adjoint, c.rb_mut().get_mut(start.., ..), products),
-            false => reflector.apply_right(is_adjoint, c.rb_mut().get_mut(.., start..), products),
+            true => reflector.apply_left(threads, is_adjoint, c.rb_mut().get_mut(start.., ..), products),
+            false => reflector.apply_right(threads, is_adjoint, c.rb_mut().get_mut(.., start..), products),
         }
     };
     let blocks = tau.chunks(MAX_BLOCK_REFLECTORS).enumerate();

@@ -11,6 +11,7 @@ use farcall_ffi::Float;
 use super::block::{add_product, adjoint, product};
 use super::scalar::{RealScalar, Scalar};
 use super::vector;
+use crate::threads::Threads;
 
 /// Maximum number of reflectors that are applied at once.
 pub(crate) const MAX_BLOCK_REFLECTORS: usize = 32;
@@ -118,37 +119,54 @@ impl<T: Scalar> Block<T> {
 
 impl<'a, T: Scalar> BlockReflector<'a, T> {
     /// Multiplies `c` from the left by the block, or by its adjoint.
-    pub(crate) fn apply_left(self, is_adjoint: bool, mut c: MatMut<'_, T>, products: &mut [Mat<T>; 2]) {
-        let (width, columns) = (self.v.ncols(), c.ncols());
+    pub(crate) fn apply_left(
+        self,
+        threads: Threads<'_>,
+        is_adjoint: bool,
+        c: MatMut<'_, T>,
+        products: &mut [Mat<T>; 2],
+    ) {
+        let (rows, columns, width) = (c.nrows(), c.ncols(), self.v.ncols());
         if columns == 0 || width == 0 {
             return;
         }
-        let [first, second] = products;
-        let mut first = first.get_mut(..width, ..columns);
-        let mut second = second.get_mut(..width, ..columns);
-        product(first.rb_mut(), T::one(), adjoint(self.v), c.rb());
-        match is_adjoint {
-            true => product(second.rb_mut(), T::one(), adjoint(self.t), first.rb()),
-            false => product(second.rb_mut(), T::one(), self.t, first.rb()),
-        }
-        add_product(c.rb_mut(), -T::one(), self.v, second.rb());
+        let [first, second] = products.each_mut().map(|product| product.get_mut(..width, ..columns));
+        let operations = 2 * rows * columns * width;
+        threads.by_columns(columns, operations, (c, first, second), |_, (c, mut first, mut second), _| {
+            product(first.rb_mut(), T::one(), adjoint(self.v), c.rb());
+            match is_adjoint {
+                true => product(second.rb_mut(), T::one(), adjoint(self.t), first.rb()),
+                false => product(second.rb_mut(), T::one(), self.t, first.rb()),
+            }
+            add_product(c, -T::one(), self.v, second.rb());
+        });
     }
 
     /// Multiplies `c` from the right by the block, or by its adjoint.
-    pub(crate) fn apply_right(self, is_adjoint: bool, mut c: MatMut<'_, T>, products: &mut [Mat<T>; 2]) {
-        let (width, rows) = (self.v.ncols(), c.nrows());
+    pub(crate) fn apply_right(
+        self,
+        threads: Threads<'_>,
+        is_adjoint: bool,
+        c: MatMut<'_, T>,
+        products: &mut [Mat<T>; 2],
+    ) {
+        let (rows, columns, width) = (c.nrows(), c.ncols(), self.v.ncols());
         if rows == 0 || width == 0 {
             return;
         }
-        let [first, second] = products;
-        let mut first = first.get_mut(..width, ..rows).transpose_mut();
-        let mut second = second.get_mut(..width, ..rows).transpose_mut();
-        product(first.rb_mut(), T::one(), c.rb(), self.v);
-        match is_adjoint {
-            true => product(second.rb_mut(), T::one(), first.rb(), adjoint(self.t)),
-            false => product(second.rb_mut(), T::one(), first.rb(), self.t),
-        }
-        add_product(c.rb_mut(), -T::one(), second.rb(), adjoint(self.v));
+        let [first, second] = products.each_mut().map(|product| product.get_mut(..width, ..rows));
+        let operations = 2 * rows * columns * width;
+        threads.by_columns(rows, operations, (c.transpose_mut(), first, second), |_, parts, _| {
+            let (c, first, second) = parts;
+            let (c, mut first, mut second) =
+                (c.transpose_mut(), first.transpose_mut(), second.transpose_mut());
+            product(first.rb_mut(), T::one(), c.rb(), self.v);
+            match is_adjoint {
+                true => product(second.rb_mut(), T::one(), first.rb(), adjoint(self.t)),
+                false => product(second.rb_mut(), T::one(), first.rb(), self.t),
+            }
+            add_product(c, -T::one(), second.rb(), adjoint(self.v));
+        });
     }
 
     /// Stores the first columns of the block, as many as it has reflectors, in `q`.
@@ -208,7 +226,7 @@ fn factor_recursively<T: Scalar>(
     let (mut v1, mut v2) = v.split_at_col_mut(half);
     factor_recursively(left.rb_mut(), left_tau, v1.rb_mut(), t.rb_mut().get_mut(..half, ..half), products);
     let block = BlockReflector { v: v1.rb(), t: t.rb().get(..half, ..half) };
-    block.apply_left(true, right.rb_mut(), products);
+    block.apply_left(Threads::ONE, true, right.rb_mut(), products);
     v2.rb_mut().get_mut(..half, ..).fill(T::zero());
     let mut v2 = v2.get_mut(half.., ..);
     let right = right.get_mut(half.., ..);

@@ -7,6 +7,7 @@ use super::block::Triangle;
 use super::options::{Diagonal, Side, Transpose, Uplo};
 use super::scalar::{Scalar, c32, c64};
 use crate::batch::{self, Entries, EntriesMut};
+use crate::threads::Threads;
 
 macro_rules! trsm {
     ($($name:ident, $target:literal, $scaled:ident, $scaled_target:literal, $ty:ty, $dtype:ident;)*) => {$(
@@ -103,6 +104,7 @@ impl System {
             return Ok(());
         }
         let operations = m * n * order;
+        let threads = Threads::from(context);
         let matrices = (Entries::new(x, order * order), EntriesMut::new(y, m * n));
         batch::for_each(
             context,
@@ -115,26 +117,26 @@ impl System {
                     y.iter_mut().for_each(|y| *y = if alpha == T::zero() { alpha } else { *y * alpha });
                 }
                 let x = MatRef::from_column_major_slice(x, order, order);
-                self.solve(x, MatMut::from_column_major_slice_mut(y, m, n));
+                self.solve(threads, x, MatMut::from_column_major_slice_mut(y, m, n));
             },
         );
         Ok(())
     }
 
     /// Solves a system. The solution replaces `y`.
-    pub(crate) fn solve<T: Scalar>(self, x: MatRef<'_, T>, y: MatMut<'_, T>) {
+    pub(crate) fn solve<T: Scalar>(self, threads: Threads<'_>, x: MatRef<'_, T>, y: MatMut<'_, T>) {
         match self.side {
-            Side::Left => self.triangle(x).solve_in_place(y),
+            Side::Left => self.triangle(x).solve_in_place(threads, y),
             // y_out·op(x) = y, so op(x)ᵀ·y_outᵀ = yᵀ.
-            Side::Right => self.triangle(x).transpose().solve_in_place(y.transpose_mut()),
+            Side::Right => self.triangle(x).transpose().solve_in_place(threads, y.transpose_mut()),
         }
     }
 
     /// Replaces `y` by its product with the triangular matrix.
-    pub(crate) fn multiply<T: Scalar>(self, x: MatRef<'_, T>, y: MatMut<'_, T>) {
+    pub(crate) fn multiply<T: Scalar>(self, threads: Threads<'_>, x: MatRef<'_, T>, y: MatMut<'_, T>) {
         match self.side {
-            Side::Left => self.triangle(x).multiply_in_place(y),
-            Side::Right => self.triangle(x).transpose().multiply_in_place(y.transpose_mut()),
+            Side::Left => self.triangle(x).multiply_in_place(threads, y),
+            Side::Right => self.triangle(x).transpose().multiply_in_place(threads, y.transpose_mut()),
         }
     }
 

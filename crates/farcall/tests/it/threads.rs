@@ -87,6 +87,68 @@ fn products_and_convolutions() {
         return %0 : tensor<2x40x40x24xf32> }");
 }
 
+/// Formats a call of a target of the engine's own library. LAPACK's matrices are column-major.
+fn linear_algebra_call(
+    target: &str,
+    operands: &str,
+    attributes: &str,
+    operand_types: &[&str],
+    results: &[&str],
+) -> String {
+    let layouts = |types: &[&str]| {
+        let layout = |ty: &&str| match ty.matches('x').count() {
+            0 => "dense<> : tensor<0xindex>",
+            1 => "dense<0> : tensor<1xindex>",
+            _ if target.starts_with("lapack") => "dense<[0, 1]> : tensor<2xindex>",
+            _ => "dense<[1, 0]> : tensor<2xindex>",
+        };
+        types.iter().map(layout).collect::<Vec<_>>().join(", ")
+    };
+    format!(
+        "stablehlo.custom_call @{target}({operands}) {{api_version = 4 : i32, mhlo.backend_config = {{{attributes}}}, \
+         operand_layouts = [{}], result_layouts = [{}]}} : ({}) -> ({})",
+        layouts(operand_types),
+        layouts(results),
+        operand_types.join(", "),
+        results.join(", ")
+    )
+}
+
+/// Factorizations, solves and products, whose threads share a matrix.
+#[test]
+fn linear_algebra() {
+    for (letter, dtype) in [("s", "f32"), ("d", "f64")] {
+        let [x, square, tau] = ["300x400x", "300x300x", "300x"].map(|dims| format!("tensor<{dims}{dtype}>"));
+        let (x, square, tau) = (x.as_str(), square.as_str(), tau.as_str());
+        let (pivots, info) = ("tensor<300xi32>", "tensor<i32>");
+        let call = |routine: &str, operands: &str, attributes: &str, types: &[&str], results: &[&str]| {
+            let target = format!("lapack_{letter}{routine}_ffi");
+            linear_algebra_call(&target, operands, attributes, types, results)
+        };
+        let system = "side = 76 : ui8, uplo = 76 : ui8, trans_x = 78 : ui8, diag = 78 : ui8";
+        let transpose = "transpose_b = \"transpose\"";
+        let results = [square, info, x, pivots, info, x, tau, square, x, square].join(", ");
+        check(&format!(
+            "func.func @main(%x: {x}) -> ({results}) {{
+            %g = stablehlo.dot_general %x, %x, contracting_dims = [1] x [1] : ({x}, {x}) -> {square}
+            %c:2 = {cholesky}
+            %lu:3 = {lu}
+            %qr:2 = {qr}
+            %h = stablehlo.slice %qr#0 [0:300, 0:300] : ({x}) -> {square}
+            %q = {q}
+            %y = {solve}
+            %p = {product}
+            return %c#0, %c#1, %lu#0, %lu#1, %lu#2, %qr#0, %qr#1, %q, %y, %p : {results} }}",
+            cholesky = call("potrf", "%g", "uplo = 76 : ui8", &[square], &[square, info]),
+            lu = call("getrf", "%x", "", &[x], &[x, pivots, info]),
+            qr = call("geqrf", "%x", "", &[x], &[x, tau]),
+            q = call("orgqr", "%h, %qr#1", "", &[square, tau], &[square]),
+            solve = call("trsm", "%g, %x", system, &[square, x], &[x]),
+            product = linear_algebra_call("blas_gemm", "%x, %x, %g", transpose, &[x, x, square], &[square]),
+        ));
+    }
+}
+
 #[test]
 fn operations_after_products() {
     check("func.func @main(%q: tensor<4x256x64xf32>, %k: tensor<4x256x64xf32>, %v: tensor<4x256x64xf32>) -> tensor<4x256x64xf32> {

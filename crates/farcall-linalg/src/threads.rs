@@ -1,0 +1,66 @@
+//! The threads that share the work on a matrix.
+//!
+//! The sizes alone determine how work is divided, so results have the same bits for every number of threads.
+
+use std::sync::{Mutex, PoisonError};
+
+use farcall_ffi::float_control::with_subnormals;
+use farcall_ffi::{Context, Pool};
+
+use crate::batch::Split;
+
+/// Minimum number of multiplications of a part, so that the cost of starting a task is negligible.
+const MIN_PART_OPERATIONS: usize = 1 << 20;
+
+/// Minimum number of columns of a part. Products with narrower matrices are slower.
+const MIN_PART_COLUMNS: usize = 64;
+
+/// Maximum number of parts.
+const MAX_PARTS: usize = 64;
+
+/// The threads of a host's pool, or the calling thread alone.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Threads<'a>(Option<Pool<'a>>);
+
+impl<'a> From<&'a Context> for Threads<'a> {
+    fn from(context: &'a Context) -> Self {
+        Threads(Some(context.pool()))
+    }
+}
+
+impl Threads<'_> {
+    /// The calling thread alone.
+    pub(crate) const ONE: Threads<'static> = Threads(None);
+
+    /// Processes jobs, each once, in any order.
+    pub(crate) fn run<J: Send>(self, jobs: impl IntoIterator<Item = J>, work: impl Fn(J) + Sync) {
+        // faer's complex decompositions are wrong in the mode in which XLA calls handlers.
+        let work = |job| with_subnormals(|| work(job));
+        let Threads(Some(pool)) = self else { return jobs.into_iter().for_each(work) };
+        let jobs: Vec<_> = jobs.into_iter().map(|job| Mutex::new(Some(job))).collect();
+        pool.parallel_for(jobs.len(), |i| {
+            // Releases the lock before the work begins.
+            let job = jobs[i].lock().unwrap_or_else(PoisonError::into_inner).take();
+            job.into_iter().for_each(&work);
+        });
+    }
+
+    /// Divides columns into parts, if there are enough `operations` (multiplications) in total. `work`
+    /// receives the first column of its part, the part, and the threads that may share the work on it.
+    pub(crate) fn by_columns<S: Split>(
+        self,
+        columns: usize,
+        operations: usize,
+        mut all: S,
+        work: impl Fn(usize, S, Threads<'_>) + Sync,
+    ) {
+        let parts = (operations / MIN_PART_OPERATIONS).min(columns / MIN_PART_COLUMNS).min(MAX_PARTS);
+        if parts < 2 {
+            return work(0, all, self);
+        }
+        let width = columns.div_ceil(parts).next_multiple_of(16);
+        let starts = (0..columns).step_by(width);
+        let parts: Vec<_> = starts.map(|start| (start, all.split(width.min(columns - start)))).collect();
+        self.run(parts, |(start, part)| work(start, part, Threads::ONE));
+    }
+}
