@@ -76,12 +76,8 @@ fn infer(
     let signature = &declaration.signature;
     let inference = declaration.infer(operands, &attrs).map_err(|mismatch| mismatch.message)?;
     let Err(misfit) = check_results(signature, &inference, results) else { return Ok(inference) };
-    // Attributes are inferred only for a call without any attributes: a caller that knows one attribute sets
-    // all that the call needs.
-    if !attrs.is_empty() {
-        return Err(misfit);
-    }
-    let sizes = sizes_that_are_attributes(signature, &tensors(results));
+    let mut sizes = sizes_that_are_attributes(signature, &tensors(results));
+    sizes.retain(|(name, _)| attrs.get(name).is_none());
     if sizes.is_empty() {
         return Err(misfit);
     }
@@ -93,8 +89,8 @@ fn infer(
     Ok(inference)
 }
 
-/// Returns attributes that follow from the sizes of the results, for a call without any attributes. (A front
-/// end may state a size, such as a number of columns, by the result types alone.) The size of a dimension
+/// Returns attributes that follow from the sizes of the results. (A front end may state a size, such as a
+/// number of columns, by the result types alone.) The size of a dimension
 /// determines an attribute if the signature declares that size as the attribute itself (`k`), or with the
 /// attribute as its lower bound (`max(k, n)`).
 fn sizes_that_are_attributes(signature: &Signature, results: &[&TensorType]) -> Vec<(String, AttrValue)> {
