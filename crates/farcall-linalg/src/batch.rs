@@ -1,9 +1,8 @@
 //! Batches of matrices: their sizes, and parallel work on their entries.
 
-use faer::MatMut;
 use farcall_ffi::{Context, Element, Error, Result};
 
-use crate::threads::Threads;
+use crate::threads::{Split, Threads};
 
 /// Minimum number of arithmetic operations per task, so that the cost of starting a task is negligible.
 const MIN_TASK_OPERATIONS: usize = 1 << 16;
@@ -88,12 +87,6 @@ impl<'a, T: Element> EntriesMut<'a, T> {
     }
 }
 
-/// Sequences that are divided among threads: batches, the columns of matrices, and tuples of sequences.
-pub(crate) trait Split: Send + Sized {
-    /// Takes the next `count` entries off the front, as a sequence of their own.
-    fn split(&mut self, count: usize) -> Self;
-}
-
 /// Batches that are processed entry by entry: [`Entries`], [`EntriesMut`], and tuples of batches.
 pub(crate) trait Batch: Split {
     /// An entry: a slice of its elements, or a tuple of slices.
@@ -128,16 +121,6 @@ impl<'a, T: Element> Batch for EntriesMut<'a, T> {
 
     fn next(&mut self) -> &'a mut [T] {
         self.take(1).data
-    }
-}
-
-/// The columns of a matrix.
-impl<T: Element> Split for MatMut<'_, T> {
-    fn split(&mut self, count: usize) -> Self {
-        let all = std::mem::replace(self, MatMut::from_column_major_slice_mut(&mut [], 0, 0));
-        let (taken, rest) = all.split_at_col_mut(count);
-        *self = rest;
-        taken
     }
 }
 

@@ -4,10 +4,9 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use faer::MatMut;
 use farcall_ffi::float_control::with_subnormals;
-use farcall_ffi::{Context, Pool};
-
-use crate::batch::Split;
+use farcall_ffi::{Context, Element, Pool};
 
 /// Minimum number of multiplications of a part, so that the cost of starting a task is negligible.
 const MIN_PART_OPERATIONS: usize = 1 << 20;
@@ -17,6 +16,22 @@ const MIN_PART_COLUMNS: usize = 64;
 
 /// Maximum number of parts.
 const MAX_PARTS: usize = 64;
+
+/// Sequences that are divided among threads: batches, the columns of matrices, and tuples of sequences.
+pub(crate) trait Split: Send + Sized {
+    /// Takes the next `count` entries off the front, as a sequence of their own.
+    fn split(&mut self, count: usize) -> Self;
+}
+
+/// The columns of a matrix.
+impl<T: Element> Split for MatMut<'_, T> {
+    fn split(&mut self, count: usize) -> Self {
+        let all = std::mem::replace(self, MatMut::from_column_major_slice_mut(&mut [], 0, 0));
+        let (taken, rest) = all.split_at_col_mut(count);
+        *self = rest;
+        taken
+    }
+}
 
 /// The threads of a host's pool, or the calling thread alone.
 #[derive(Clone, Copy, Debug)]

@@ -7,8 +7,7 @@ use farcall_ffi::{Float, simd};
 
 use super::options::Uplo;
 use super::scalar::{RealScalar, Scalar};
-use crate::batch::Split;
-use crate::threads::Threads;
+use crate::threads::{Split, Threads};
 
 /// Maximum order of a triangular matrix whose system is solved without products of blocks.
 const MAX_LEAF_ORDER: usize = 32;
