@@ -16,8 +16,9 @@ array([2., 4., 6.], dtype=float32)
 Custom calls in the program are bound to the targets of a `Registry`: handlers in libraries (`Registry.load`)
 or in capsules, as for `jax.ffi.register_ffi_target` (`Registry.register`), or written in Python (`handler`).
 `farcall.ffi` calls targets by name, like `jax.ffi`. `farcall.linalg` has decompositions of matrices for JAX
-programs, and `register_lapack` registers jaxlib's LAPACK handlers. `farcall.xla_client`, which must be
-imported explicitly, has the interface of `jaxlib.xla_client`.
+programs. `use_lapack` makes LAPACK's names call a library such as OpenBLAS, and `register_lapack` registers
+jaxlib's handlers. `farcall.xla_client`, which must be imported explicitly, has the interface of
+`jaxlib.xla_client`.
 
 Errors are Python's built-in exceptions, with the engine's messages: `ValueError` for an invalid program,
 name or shape (its subclass `MissingTargetError` for calls of unregistered targets), `TypeError` for a wrong
@@ -45,7 +46,7 @@ from farcall._engine import (
 )
 from farcall._farcall import MissingTargetError, Target, __version__
 from farcall._handlers import Handler, handler, report_crashes
-from farcall._lapack import register_lapack
+from farcall._lapack import register_lapack, use_lapack
 from farcall._limits import set_iteration_limit, set_memory_limit
 from farcall._ops import Library, Op, load
 from farcall._profile import Profile, StepTime
@@ -84,6 +85,7 @@ __all__ = [
     "report_crashes",
     "set_iteration_limit",
     "set_memory_limit",
+    "use_lapack",
 ]
 
 

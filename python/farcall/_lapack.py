@@ -1,8 +1,11 @@
-"""jaxlib's LAPACK handlers for the engine.
+"""Whose LAPACK computes: farcall's own, jaxlib's, or the system's.
 
-JAX programs call LAPACK by names such as `lapack_sgetrf_ffi`. farcall has handlers with these names, and so
-has jaxlib, whose handlers call routines of SciPy. jaxlib's are registered only on request.
+JAX programs call LAPACK by names such as `lapack_sgetrf_ffi`. farcall has handlers with these names. On
+request, they call the routines of a LAPACK library. jaxlib has handlers with these names too, which call
+routines of SciPy; they are registered only on request.
 """
+
+import os
 
 from farcall import _farcall
 from farcall._engine import Registry
@@ -34,3 +37,23 @@ def register_lapack(registry: Registry | None = None) -> list[_farcall.Target]:
     registry = registry or Registry.process()
     handlers = lapack.registrations()["cpu"]
     return [registry.register(name, capsule, "cpu", api_version) for name, capsule, api_version in handlers]
+
+
+def use_lapack(path: str | os.PathLike[str] | None = None) -> str:
+    """Makes farcall's own LAPACK handlers call the routines of a LAPACK library, such as OpenBLAS or MKL, in
+    this process. Call it before the first linear algebra.
+
+    Loading a library runs its code: only load libraries that you trust. Libraries whose integers have 64 bits
+    (*ILP64*) are not supported.
+
+    Args:
+      path: the library; by default, the first that the system's dynamic linker finds.
+
+    Returns:
+      The path, or the name that the linker found.
+
+    Raises:
+      OSError: if there is no such library, if it lacks a routine, or if this process uses other routines
+        already.
+    """
+    return os.fspath(_farcall.open_lapack(path))

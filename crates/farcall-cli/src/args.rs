@@ -15,7 +15,7 @@ use farcall::ir::write::ProgramFormat;
 use farcall::sig::nearest::nearest;
 
 use crate::guide;
-use crate::library::LibraryArg;
+use crate::library::{LibraryArg, LoadArgs};
 use crate::spec::{AttrSpec, Elided, Fill, InputSpec};
 
 /// Run, inspect, convert and test StableHLO and HLO programs with custom calls.
@@ -103,30 +103,6 @@ pub(crate) enum Command {
         /// The shell
         shell: clap_complete::Shell,
     },
-}
-
-/// Libraries that contain targets.
-#[derive(Args, Debug, Clone, Default)]
-pub(crate) struct LoadArgs {
-    /// Library with targets: a farcall library, one that registers itself, or one with plain symbols
-    ///
-    /// Loading a library runs its code: only load libraries that you trust. NAMESPACE=LIB distinguishes its
-    /// targets from targets of the same name in other libraries: `rms_norm` becomes NAMESPACE.rms_norm. May
-    /// be repeated.
-    #[arg(short, long, value_name = "[NAMESPACE=]LIB", value_parser = LibraryArg::parser())]
-    pub load: Vec<LibraryArg>,
-    /// Let a library replace targets and lowerings of libraries that were loaded before it
-    ///
-    /// Without this option, libraries with targets of the same name can be loaded together only in
-    /// namespaces.
-    #[arg(long, requires = "load")]
-    pub replace: bool,
-    /// Define a target from a symbol of a loaded library
-    ///
-    /// Stages by name: NAME=instantiate:SYMBOL,execute:SYMBOL. A platform: NAME@gpu=SYMBOL. The untyped API:
-    /// NAME=untyped:SYMBOL. The type of a state: …,type:ID_SYMBOL/INFO_SYMBOL. May be repeated.
-    #[arg(short, long, value_name = "NAME=SYMBOL", requires = "load")]
-    pub target: Vec<farcall::registry::TargetSpec>,
 }
 
 #[derive(Args, Debug)]

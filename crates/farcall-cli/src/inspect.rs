@@ -97,6 +97,9 @@ pub(crate) fn inspect(args: &InspectArgs) -> Result<()> {
 
     if let Some(plan) = plan.filter(|_| args.why) {
         why::write(&mut out, plan)?;
+        if let Some(path) = farcall::lapack::path()? {
+            writeln!(out, "\nBuilt-in LAPACK targets call the routines of {}", path.display())?;
+        }
     }
     if let Some((plan, explanation)) = explained {
         explain::write(&mut out, plan, explanation)?;

@@ -3,8 +3,40 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::builder::{OsStringValueParser, TypedValueParser};
+use clap::Args;
+use clap::builder::{OsStringValueParser, StringValueParser, TypedValueParser};
 use farcall::sig::namespace::is_namespace;
+
+/// Libraries that contain targets.
+#[derive(Args, Debug, Clone, Default)]
+pub(crate) struct LoadArgs {
+    /// Library with targets: a farcall library, one that registers itself, or one with plain symbols
+    ///
+    /// Loading a library runs its code: only load libraries that you trust. NAMESPACE=LIB distinguishes its
+    /// targets from targets of the same name in other libraries: `rms_norm` becomes NAMESPACE.rms_norm. May
+    /// be repeated.
+    #[arg(short, long, value_name = "[NAMESPACE=]LIB", value_parser = LibraryArg::parser())]
+    pub load: Vec<LibraryArg>,
+    /// Let a library replace targets and lowerings of libraries that were loaded before it
+    ///
+    /// Without this option, libraries with targets of the same name can be loaded together only in
+    /// namespaces.
+    #[arg(long, requires = "load")]
+    pub replace: bool,
+    /// Define a target from a symbol of a loaded library
+    ///
+    /// Stages by name: NAME=instantiate:SYMBOL,execute:SYMBOL. A platform: NAME@gpu=SYMBOL. The untyped API:
+    /// NAME=untyped:SYMBOL. The type of a state: …,type:ID_SYMBOL/INFO_SYMBOL. May be repeated.
+    #[arg(short, long, value_name = "NAME=SYMBOL", requires = "load")]
+    pub target: Vec<farcall::registry::TargetSpec>,
+    /// Whose LAPACK computes calls such as `lapack_sgetrf_ffi`: built-in, system or system=PATH
+    ///
+    /// `system` opens OpenBLAS, MKL or another library that the system's dynamic linker finds, and
+    /// `system=PATH` the library at PATH. Loading a library runs its code: only load libraries that you trust.
+    /// Defaults to the environment variable FARCALL_LINALG, otherwise to built-in.
+    #[arg(long, value_name = "WHOSE", value_parser = LinalgArg::parser())]
+    pub linalg: Option<LinalgArg>,
+}
 
 /// A library on the command line: `LIB` or `NAMESPACE=LIB`.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -54,5 +86,25 @@ mod tests {
         assert_eq!(read("libnorm.so"), ("".into(), "libnorm.so".into()));
         assert_eq!(read("acme.v2=/ops/lib=norm.so"), ("acme.v2".into(), "/ops/lib=norm.so".into()));
         assert_eq!(read("./a=b.so"), ("".into(), "./a=b.so".into()));
+    }
+}
+
+/// Whose LAPACK computes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum LinalgArg {
+    /// farcall's own.
+    BuiltIn,
+    /// The library at this path, or one of the system.
+    System(Option<PathBuf>),
+}
+
+impl LinalgArg {
+    pub(crate) fn parser() -> impl TypedValueParser<Value = LinalgArg> {
+        StringValueParser::new().try_map(|text| match text.split_once('=').unwrap_or((&text, "")) {
+            ("built-in", "") => Ok(LinalgArg::BuiltIn),
+            ("system", "") => Ok(LinalgArg::System(None)),
+            ("system", path) => Ok(LinalgArg::System(Some(path.into()))),
+            _ => Err("it must be built-in, system or system=PATH"),
+        })
     }
 }

@@ -5,13 +5,13 @@ use farcall::CodedError;
 use farcall::registry::{LoadError, LoadOptions, LoadReport, Remedy, TargetSpec};
 use farcall::{ErrorCode, Registry};
 
-use crate::args::LoadArgs;
 use crate::check_targets;
-use crate::library::LibraryArg;
+use crate::library::{LibraryArg, LinalgArg, LoadArgs};
 
 /// Creates the registry for `--load` and `--target`. `offered` lists targets to make from symbols, for
 /// libraries that do not register targets themselves.
 pub(crate) fn registry(args: &LoadArgs, offered: &[TargetSpec]) -> Result<Registry> {
+    choose_lapack(args.linalg.as_ref())?;
     let registry = Registry::new();
     registry.register_ops(check_targets::OPS)?;
     let mut without_targets = Vec::new();
@@ -59,6 +59,20 @@ pub(crate) fn load(
     // SAFETY: `load_with` requires that the library and its symbols can be trusted. The user of the command
     // vouches for the library and symbols on the command line (see the help of `--load`).
     unsafe { registry.load_with(&library.path, &options) }
+}
+
+/// Opens the LAPACK library that `--linalg` or the environment variable names.
+#[expect(unsafe_code, reason = "loading a library runs its code")]
+fn choose_lapack(choice: Option<&LinalgArg>) -> Result<()> {
+    match choice {
+        None => drop(farcall::lapack::path()?),
+        Some(LinalgArg::BuiltIn) => farcall::lapack::use_built_in()?,
+        Some(LinalgArg::System(path)) => {
+            // SAFETY: the user of the command vouches for the library (see the help of `--linalg`).
+            unsafe { farcall::lapack::open(path.as_deref()) }?;
+        }
+    }
+    Ok(())
 }
 
 /// Phrases a remedy in terms of the command line.

@@ -2,7 +2,7 @@
 
 use farcall::CodedError;
 use std::ffi::c_void;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use farcall::registry::{
     self, ApiKind, LoadError, LoadOptions, LoadReport, Platform, Rank, TargetOrigin, TargetSpec,
 };
 use farcall_ffi::abi::{self, HandlerBundle, TypeId, TypeInfo};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -244,6 +244,15 @@ impl Target {
         let t = &self.inner;
         format!("<farcall.Target {} ({}, {}) from {}>", t.name(), t.platform(), t.kind(), t.origin())
     }
+}
+
+/// Opens a LAPACK library. Returns its path, or its name if the system's dynamic linker found it.
+#[pyfunction]
+#[pyo3(signature = (path, /))]
+pub(crate) fn open_lapack(path: Option<PathBuf>) -> PyResult<PathBuf> {
+    // SAFETY: the caller of `farcall.use_lapack` vouches for the library.
+    let opened = unsafe { farcall::lapack::open(path.as_deref()) };
+    opened.map(Path::to_owned).map_err(|error| PyOSError::new_err(error.to_string()))
 }
 
 /// Registers a type of handler state.

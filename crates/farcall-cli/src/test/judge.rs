@@ -21,10 +21,11 @@ use farcall::ir::{Op, ProgramError, Type, hlo, text};
 
 use super::pool::MARK;
 use super::{Outcome, Reply, Task};
-use crate::args::{LoadArgs, TestArgs};
+use crate::args::TestArgs;
 use crate::compare::difference;
 use crate::corpus::{Case, Manifest};
 use crate::execute::Ready;
+use crate::library::LoadArgs;
 use crate::program::{Code, Program};
 use crate::{check_targets, load, program};
 

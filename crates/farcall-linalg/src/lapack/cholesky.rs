@@ -11,7 +11,7 @@ use farcall_ffi::simd;
 
 use super::block::{Factor, Triangle, add_product_to_triangle, adjoint};
 use super::options::Uplo;
-use super::scalar::{Scalar, c32, c64};
+use super::scalar::{Scalar, c32, c64, system_routines};
 use super::vector;
 use crate::batch::{self, EntriesMut};
 use crate::threads::Threads;
@@ -56,7 +56,8 @@ pub(crate) fn factor_all<T: Scalar>(
     uplo: u8,
     info: &mut Buffer<i32>,
 ) -> Result<()> {
-    let uplo = Uplo::decode("uplo", uplo)?;
+    let (letter, uplo) = (uplo, Uplo::decode("uplo", uplo)?);
+    let system = system_routines::<T>()?;
     let [count, n, columns] = batch::matrices("x", x.dims())?;
     ensure!(n == columns, "x has {n}×{columns} matrices, but a Cholesky factorization needs square ones");
     batch::expect_dims("info", info.dims(), x.dims(), &[])?;
@@ -71,6 +72,10 @@ pub(crate) fn factor_all<T: Scalar>(
     let matrices = (EntriesMut::new(x, n * n), EntriesMut::new(info, 1));
     let threads = Threads::from(context);
     batch::for_each(context, count, operations, matrices, Leaf::new, |leaf, (x, info)| {
+        if let Some(lapack) = system {
+            info[0] = lapack.potrf(letter, n, x);
+            return;
+        }
         let result = factor(threads, MatMut::from_column_major_slice_mut(x, n, n), uplo, leaf);
         info[0] = result.map_or_else(|column| column as i32 + 1, |()| 0);
     });

@@ -9,7 +9,7 @@ use farcall_ffi::prelude::*;
 use farcall_ffi::simd;
 
 use super::block::{Triangle, add_product_on};
-use super::scalar::{RealScalar, Scalar, c32, c64};
+use super::scalar::{RealScalar, Scalar, c32, c64, system_routines};
 use super::vector;
 use crate::batch::{self, EntriesMut};
 use crate::threads::Threads;
@@ -64,6 +64,7 @@ pub(crate) fn factor_all<T: Scalar>(
         info.fill(0);
         return Ok(());
     }
+    let system = system_routines::<T>()?;
     let operations = m * n * pivots;
     let threads = Threads::from(context);
     let matrices = (EntriesMut::new(x, m * n), EntriesMut::new(ipiv, pivots), EntriesMut::new(info, 1));
@@ -74,6 +75,10 @@ pub(crate) fn factor_all<T: Scalar>(
         matrices,
         || (),
         |(), (x, ipiv, info)| {
+            if let Some(lapack) = system {
+                info[0] = lapack.getrf([m, n], x, ipiv);
+                return;
+            }
             let zero = match m <= MAX_SMALL_ROWS {
                 true => simd::vectorized!(factor_small(x, m, ipiv)),
                 false => factor(threads, MatMut::from_column_major_slice_mut(x, m, n), ipiv),

@@ -14,7 +14,7 @@ use farcall_ffi::simd;
 use super::block::{add_product, add_product_on, adjoint, product};
 use super::qr;
 use super::reflector::{self, Block};
-use super::scalar::{RealScalar, Scalar, c32, c64};
+use super::scalar::{RealScalar, Scalar, c32, c64, system_routines};
 use super::vector;
 use crate::batch::{self, EntriesMut};
 use crate::threads::Threads;
@@ -71,9 +71,14 @@ fn factor_all<T: Scalar>(
         return Ok(());
     }
     let matrices = (EntriesMut::new(x, m * n), EntriesMut::new(jpvt, n), EntriesMut::new(tau, k));
+    let system = system_routines::<T>()?;
     let threads = Threads::from(context);
     let workspace = || Pivoting::new(threads, m, n);
     batch::for_each(context, count, 4 * m * n * k, matrices, workspace, |pivoting, (x, jpvt, tau)| {
+        if let Some(lapack) = system {
+            lapack.geqp3([m, n], x, jpvt, tau);
+            return;
+        }
         pivoting.factor(MatMut::from_column_major_slice_mut(x, m, n), jpvt, tau);
     });
     Ok(())

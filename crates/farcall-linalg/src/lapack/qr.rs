@@ -7,7 +7,7 @@ use farcall_ffi::prelude::*;
 use farcall_ffi::simd;
 
 use super::reflector::{Block, MAX_BLOCK_REFLECTORS, leaf};
-use super::scalar::{Scalar, c32, c64};
+use super::scalar::{Scalar, c32, c64, system_routines};
 use crate::batch::{self, Entries, EntriesMut};
 use crate::threads::Threads;
 
@@ -85,13 +85,17 @@ pub(crate) fn factor_all<T: Scalar>(context: &Context, x: &mut Buffer<T>, tau: &
     if x.is_empty() {
         return Ok(());
     }
+    let system = system_routines::<T>()?;
     let is_small = m * n <= MAX_SMALL_ENTRIES;
     let matrices = (EntriesMut::new(x, m * n), EntriesMut::new(tau, k));
     let threads = Threads::from(context);
     let workspace = || (!is_small).then(|| Block::new(m, n));
-    batch::for_each(context, count, 2 * m * n * k, matrices, workspace, |block, (x, tau)| match block {
-        Some(block) => factor(threads, MatMut::from_column_major_slice_mut(x, m, n), tau, block),
-        None => simd::vectorized!(leaf::factor_small(x, m, tau)),
+    batch::for_each(context, count, 2 * m * n * k, matrices, workspace, |block, (x, tau)| {
+        match (system, block) {
+            (Some(lapack), _) => _ = lapack.geqrf([m, n], x, tau),
+            (None, Some(block)) => factor(threads, MatMut::from_column_major_slice_mut(x, m, n), tau, block),
+            (None, None) => simd::vectorized!(leaf::factor_small(x, m, tau)),
+        }
     });
     Ok(())
 }
@@ -121,11 +125,13 @@ pub(crate) fn generate_all<T: Scalar>(context: &Context, x: &mut Buffer<T>, tau:
     if x.is_empty() {
         return Ok(());
     }
+    let system = system_routines::<T>()?;
     let matrices = (EntriesMut::new(x, m * n), Entries::new(tau, k));
     let threads = Threads::from(context);
     let workspace = || Block::new(m, n);
-    batch::for_each(context, count, 4 * m * n * k, matrices, workspace, |block, (x, tau)| {
-        generate(threads, MatMut::from_column_major_slice_mut(x, m, n), tau, block);
+    batch::for_each(context, count, 4 * m * n * k, matrices, workspace, |block, (x, tau)| match system {
+        Some(lapack) => _ = lapack.orgqr([m, n, k], x, tau),
+        None => generate(threads, MatMut::from_column_major_slice_mut(x, m, n), tau, block),
     });
     Ok(())
 }
@@ -169,10 +175,15 @@ fn multiply_all<T: Scalar>(
     if c.is_empty() || k == 0 {
         return Ok(());
     }
+    let system = system_routines::<T>()?;
     let matrices = (Entries::new(a, order * columns), Entries::new(tau, k), EntriesMut::new(c, m * n));
     let threads = Threads::from(context);
     let workspace = || Block::new(order, others);
     batch::for_each(context, count, 4 * m * n * k, matrices, workspace, |block, (a, tau, c)| {
+        if let Some(lapack) = system {
+            lapack.ormqr(left, transpose, [m, n, k], a, tau, c);
+            return;
+        }
         let a = MatRef::from_column_major_slice(a, order, columns);
         multiply(threads, a, tau, MatMut::from_column_major_slice_mut(c, m, n), left, transpose, block);
     });

@@ -4,7 +4,8 @@
 use std::ops::{Add, AddAssign, Mul, MulAssign, Neg, Sub, SubAssign};
 
 use faer::traits::ComplexField;
-use farcall_ffi::{Element, Float};
+use farcall_ffi::{Element, Error, Float, Result};
+use farcall_lapack::{MatrixElement, Routines};
 use num_complex::Complex;
 
 use crate::number::Real;
@@ -44,6 +45,7 @@ impl RealScalar for f64 {
 pub(crate) trait Scalar:
     Element
     + ComplexField<Real: RealScalar>
+    + MatrixElement<Part = <Self as ComplexField>::Real>
     + Add<Output = Self>
     + Sub<Output = Self>
     + Mul<Output = Self>
@@ -105,6 +107,15 @@ pub(crate) trait Scalar:
     fn conjugate_if(self, conjugated: bool) -> Self {
         if conjugated { self.conjugate() } else { self }
     }
+}
+
+/// Returns the routines of the LAPACK library that replaces the algorithms of this crate; `None` if there is
+/// none.
+///
+/// # Errors
+/// `FAILED_PRECONDITION` if a library was requested, but cannot be used.
+pub(crate) fn system_routines<T: Scalar>() -> Result<Option<Routines<T>>> {
+    farcall_lapack::routines().map_err(|error| Error::failed_precondition(error.to_string()))
 }
 
 macro_rules! real_scalars {

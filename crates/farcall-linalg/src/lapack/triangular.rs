@@ -5,7 +5,7 @@ use farcall_ffi::prelude::*;
 
 use super::block::Triangle;
 use super::options::{Diagonal, Side, Transpose, Uplo};
-use super::scalar::{Scalar, c32, c64};
+use super::scalar::{Scalar, c32, c64, system_routines};
 use crate::batch::{self, Entries, EntriesMut};
 use crate::threads::Threads;
 
@@ -89,6 +89,18 @@ impl System {
         })
     }
 
+    /// Returns LAPACK's letters.
+    fn letters(self) -> [u8; 4] {
+        let side = if self.side == Side::Left { b'L' } else { b'R' };
+        let uplo = if self.uplo == Uplo::Lower { b'L' } else { b'U' };
+        let transpose = match self.transpose {
+            Transpose::No => b'N',
+            Transpose::Transposed => b'T',
+            Transpose::Adjoint => b'C',
+        };
+        [side, uplo, transpose, if self.diagonal == Diagonal::Unit { b'U' } else { b'N' }]
+    }
+
     /// Solves the systems of a batch. Right-hand sides are multiplied by `alpha` first.
     pub(crate) fn solve_all<T: Scalar>(
         self,
@@ -103,6 +115,7 @@ impl System {
         if y.is_empty() {
             return Ok(());
         }
+        let system = system_routines::<T>()?;
         let operations = m * n * order;
         let threads = Threads::from(context);
         let matrices = (Entries::new(x, order * order), EntriesMut::new(y, m * n));
@@ -113,6 +126,9 @@ impl System {
             matrices,
             || (),
             |(), (x, y)| {
+                if let Some(lapack) = system {
+                    return lapack.trsm(self.letters(), [m, n], alpha.unwrap_or(T::one()), x, y);
+                }
                 if let Some(alpha) = alpha.filter(|alpha| *alpha != T::one()) {
                     y.iter_mut().for_each(|y| *y = if alpha == T::zero() { alpha } else { *y * alpha });
                 }

@@ -3,7 +3,7 @@
 use farcall_ffi::prelude::*;
 use farcall_ffi::{AnyBuffer, dispatch};
 
-use super::scalar::{RealScalar, Scalar, c32, c64};
+use super::scalar::{RealScalar, Scalar, c32, c64, system_routines};
 use crate::batch::{self, Entries, EntriesMut};
 
 macro_rules! gtsv {
@@ -64,6 +64,7 @@ fn solve_all<T: Scalar>(
         EntriesMut::new(b, n * columns),
         EntriesMut::new(info, 1),
     );
+    let system = system_routines::<T>()?;
     let operations = n * (10 + 5 * columns);
     batch::for_each(
         context,
@@ -72,6 +73,10 @@ fn solve_all<T: Scalar>(
         systems,
         || (),
         |(), (dl, d, du, b, info)| {
+            if let Some(lapack) = system {
+                info[0] = lapack.gtsv([n, columns], &mut dl[1..], d, du, b);
+                return;
+            }
             info[0] = solve(&mut dl[1..], d, du, b).map_or_else(|row| row as i32 + 1, |()| 0);
         },
     );

@@ -2,6 +2,7 @@
 //! Hessenberg form (`gehrd`).
 
 use farcall_ffi::prelude::*;
+use farcall_lapack::{Eigenvalues, Routines};
 use num_complex::Complex;
 
 use super::balance::Balance;
@@ -12,7 +13,7 @@ use super::schur::{self, Iteration, SchurField};
 use super::square::Square;
 use crate::batch::{self, Entries, EntriesMut};
 use crate::lapack::options::{Job, Sort};
-use crate::lapack::scalar::{Scalar, c32, c64};
+use crate::lapack::scalar::{Scalar, c32, c64, system_routines};
 
 /// `info` of a matrix with an infinite or NaN entry, as jaxlib's handlers return it.
 const NOT_FINITE: i32 = -4;
@@ -256,7 +257,8 @@ where
         EntriesMut::new(right, n * n),
         EntriesMut::new(info, 1),
     );
-    let workspace = || Solver::<T>::new(n);
+    let system = system_routines::<T>()?;
+    let workspace = || Solver::<T>::new(n, system);
     batch::for_each(context, count, operations, matrices, workspace, |solver, (x, w, left, right, info)| {
         info[0] = solver.eigendecomposition(x, vectors, [left, right]);
         store(&solver.w, w);
@@ -296,7 +298,8 @@ where
     }
     let operations = 25 * n.saturating_pow(3);
     let matrices = (EntriesMut::new(x, n * n), EntriesMut::new(vectors, n * n), w, EntriesMut::new(info, 1));
-    let workspace = || Solver::<T>::new(n);
+    let system = system_routines::<T>()?;
+    let workspace = || Solver::<T>::new(n, system);
     batch::for_each(context, count, operations, matrices, workspace, |solver, (x, vectors, w, info)| {
         info[0] = solver.schur_decomposition(x, mode == Job::Vectors, vectors);
         store(&solver.w, w);
@@ -322,11 +325,13 @@ fn reduce_all<T: Scalar>(
         "low is {low} and high is {high}, but 1 ≤ low ≤ high ≤ {n} must hold"
     );
     info.fill(0);
+    let system = system_routines::<T>()?;
     let operations = 4 * n.saturating_pow(3);
     let matrices = (EntriesMut::new(x, n * n), EntriesMut::new(tau, n - 1));
     let workspace = hessenberg::Workspace::default;
-    batch::for_each(context, count, operations, matrices, workspace, |work, (x, tau)| {
-        hessenberg::reduce(x, n, [range[0] - 1, range[1]], tau, work);
+    batch::for_each(context, count, operations, matrices, workspace, |work, (x, tau)| match system {
+        Some(lapack) => _ = lapack.gehrd(n, [low, high], x, tau),
+        None => hessenberg::reduce(x, n, [range[0] - 1, range[1]], tau, work),
     });
     Ok(())
 }
@@ -334,6 +339,7 @@ fn reduce_all<T: Scalar>(
 /// Memory for the decomposition of a matrix.
 struct Solver<T: Scalar> {
     n: usize,
+    system: Option<Routines<T>>,
     h: Vec<T>,
     z: Vec<T>,
     tau: Vec<T>,
@@ -346,9 +352,10 @@ struct Solver<T: Scalar> {
 }
 
 impl<T: SchurField + EigenField> Solver<T> {
-    fn new(n: usize) -> Self {
+    fn new(n: usize, system: Option<Routines<T>>) -> Self {
         Solver {
             n,
+            system,
             h: vec![T::zero(); n * n],
             z: vec![T::zero(); n * n],
             tau: vec![T::zero(); n - 1],
@@ -378,27 +385,41 @@ impl<T: SchurField + EigenField> Solver<T> {
     }
 
     /// Computes eigenvalues, and left and right eigenvectors as requested. Returns `info`.
-    fn eigendecomposition(&mut self, a: &[T], vectors: [bool; 2], out: [&mut [ComplexOf<T>]; 2]) -> i32 {
-        let n = self.n;
-        let any = vectors[0] || vectors[1];
-        let (nan, zero) = (T::Real::of(f64::NAN), T::Real::ZERO);
-        let Some(scale) = Scale::new(a.iter().copied()) else {
+    fn eigendecomposition(&mut self, a: &[T], vectors: [bool; 2], mut out: [&mut [ComplexOf<T>]; 2]) -> i32 {
+        let scale = Scale::new(a.iter().copied());
+        let info = match scale {
+            None => NOT_FINITE,
+            Some(scale) => {
+                self.h.copy_from_slice(a);
+                scale.apply(&mut self.h);
+                match self.system {
+                    Some(lapack) => self.eigenvectors_by(lapack, vectors, &mut out),
+                    None => self.eigenvectors(vectors, &mut out),
+                }
+            }
+        };
+        let (Some(scale), 0) = (scale, info) else {
+            let nan = T::Real::of(f64::NAN);
             self.w.fill(Complex::new(nan, nan));
             out.into_iter().for_each(|out| out.fill(Complex::new(nan, nan)));
-            return NOT_FINITE;
+            return info;
         };
-        self.h.copy_from_slice(a);
-        scale.apply(&mut self.h);
+        self.restore_eigenvalues(scale);
+        0
+    }
+
+    /// Computes eigenvalues and eigenvectors of `self.h`. Returns `info`.
+    fn eigenvectors(&mut self, vectors: [bool; 2], out: &mut [&mut [ComplexOf<T>]; 2]) -> i32 {
+        let n = self.n;
+        let any = vectors[0] || vectors[1];
         let balance = Balance::new(Square::new(&mut self.h, n), true);
         let info = self.iterate([balance.low, balance.high], any, any);
         if info != 0 {
-            self.w.fill(Complex::new(nan, nan));
-            out.into_iter().for_each(|out| out.fill(Complex::new(nan, nan)));
             return info;
         }
         for ((side, wanted), out) in [Side::Left, Side::Right].into_iter().zip(vectors).zip(out) {
             if !wanted {
-                out.fill(Complex::new(zero, zero));
+                out.fill(Complex::new(T::Real::ZERO, T::Real::ZERO));
                 continue;
             }
             self.x.resize(n * n, T::zero());
@@ -408,10 +429,34 @@ impl<T: SchurField + EigenField> Solver<T> {
             balance.restore(Square::new(&mut self.products, n), side == Side::Left);
             T::unpack(&self.products, &self.w, out);
         }
+        0
+    }
+
+    /// Computes eigenvalues and eigenvectors of `self.h` by a LAPACK library. Returns `info`.
+    fn eigenvectors_by(
+        &mut self,
+        lapack: Routines<T>,
+        vectors: [bool; 2],
+        out: &mut [&mut [ComplexOf<T>]; 2],
+    ) -> i32 {
+        let n = self.n;
+        let [mut left, mut right] = vectors.map(|wanted| vec![T::zero(); if wanted { n * n } else { 0 }]);
+        let h = &mut self.h;
+        let info = with_eigenvalues(&mut self.w, |w| lapack.geev(n, h, w, &mut left, &mut right));
+        for (vectors, out) in [left, right].iter().zip(out) {
+            match vectors.is_empty() {
+                false => T::unpack(vectors, &self.w, out),
+                true => out.fill(Complex::new(T::Real::ZERO, T::Real::ZERO)),
+            }
+        }
+        info
+    }
+
+    /// Multiplies the eigenvalues of a scaled matrix by the inverse of the scale.
+    fn restore_eigenvalues(&mut self, scale: Scale<T::Real>) {
         for w in &mut self.w {
             *w = Complex::new(scale.restore_real(w.re), scale.restore_real(w.im));
         }
-        0
     }
 
     /// Replaces a matrix by its Schur form. Returns `info`.
@@ -424,12 +469,20 @@ impl<T: SchurField + EigenField> Solver<T> {
             Some(scale) => {
                 self.h.copy_from_slice(a);
                 scale.apply(&mut self.h);
-                let balance = Balance::new(Square::new(&mut self.h, n), false);
-                let info = self.iterate([balance.low, balance.high], true, vectors);
-                if vectors {
-                    balance.restore(Square::new(&mut self.z, n), false);
+                match self.system {
+                    Some(lapack) => {
+                        let (h, z) = (&mut self.h, if vectors { &mut self.z[..] } else { &mut [] });
+                        with_eigenvalues(&mut self.w, |w| lapack.gees(n, h, w, z))
+                    }
+                    None => {
+                        let balance = Balance::new(Square::new(&mut self.h, n), false);
+                        let info = self.iterate([balance.low, balance.high], true, vectors);
+                        if vectors {
+                            balance.restore(Square::new(&mut self.z, n), false);
+                        }
+                        info
+                    }
                 }
-                info
             }
         };
         let (Some(scale), 0) = (scale, info) else {
@@ -441,13 +494,29 @@ impl<T: SchurField + EigenField> Solver<T> {
         for (a, h) in a.iter_mut().zip(&self.h) {
             *a = scale.restore(*h);
         }
-        for w in &mut self.w {
-            *w = Complex::new(scale.restore_real(w.re), scale.restore_real(w.im));
-        }
+        self.restore_eigenvalues(scale);
         match vectors {
             true => out.copy_from_slice(&self.z),
             false => out.fill(T::zero()),
         }
         0
     }
+}
+
+/// Stores the eigenvalues that a LAPACK routine computes: complex, or real and imaginary parts. Returns the
+/// routine's `info`.
+fn with_eigenvalues<T: Scalar>(
+    w: &mut [ComplexOf<T>],
+    routine: impl FnOnce(Eigenvalues<'_, T>) -> i32,
+) -> i32 {
+    let (mut first, mut second) = (vec![T::zero(); w.len()], vec![T::zero(); w.len()]);
+    let info = routine(match T::IS_REAL {
+        true => Eigenvalues::Parts(&mut first, &mut second),
+        false => Eigenvalues::Complex(&mut first),
+    });
+    for ((w, first), second) in w.iter_mut().zip(&first).zip(&second) {
+        let im = if T::IS_REAL { second.re() } else { first.im() };
+        *w = Complex::new(first.re(), im);
+    }
+    info
 }

@@ -13,7 +13,7 @@ use super::field::{block, block_mut};
 use super::scale::Scale;
 use crate::batch::{self, EntriesMut};
 use crate::lapack::options::SvdMode;
-use crate::lapack::scalar::{Scalar, c32, c64};
+use crate::lapack::scalar::{Scalar, c32, c64, system_routines};
 
 /// Declares the targets for an element type.
 macro_rules! svd {
@@ -76,7 +76,8 @@ fn decompose_all<T: Scalar<Real: Element>>(
     info: &mut Buffer<i32>,
 ) -> Result<()> {
     ensure!(mode != b'O', "mode is 79 ('O'), but overwriting x with singular vectors is not supported");
-    let mode = SvdMode::decode("mode", mode)?;
+    let (letter, mode) = (mode, SvdMode::decode("mode", mode)?);
+    let system = system_routines::<T>()?;
     let [count, m, n] = batch::matrices("x", x.dims())?;
     let ([_, _, columns], [_, rows, _]) =
         (batch::matrices("u", u.dims())?, batch::matrices("vt", vt.dims())?);
@@ -117,7 +118,16 @@ fn decompose_all<T: Scalar<Real: Element>>(
         matrices,
         || Solver::new(m, n, mode),
         |solver, (x, s, u, vt, info)| {
-            info[0] = solver.decompose(x, s, u, vt);
+            info[0] = match system {
+                Some(lapack) if Scale::new(x.iter().copied()).is_some() => {
+                    lapack.gesdd(letter, [m, n], x, s, u, vt)
+                }
+                _ => solver.decompose(x, s, u, vt),
+            };
+            if system.is_some() && mode == SvdMode::Values {
+                u.fill(T::zero());
+                vt.fill(T::zero());
+            }
             if info[0] != 0 {
                 let nan = T::Real::of(f64::NAN);
                 s.fill(nan);

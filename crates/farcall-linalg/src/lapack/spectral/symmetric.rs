@@ -12,7 +12,7 @@ use super::scale::Scale;
 use super::tridiagonal::{self, Triangle};
 use crate::batch::{self, EntriesMut};
 use crate::lapack::options::{Job, Uplo};
-use crate::lapack::scalar::{Scalar, c32, c64};
+use crate::lapack::scalar::{Scalar, c32, c64, system_routines};
 
 /// Declares `syevd` and `heevd`.
 macro_rules! eigendecomposition {
@@ -93,7 +93,9 @@ fn decompose_all<T: Scalar<Real: Element>>(
     w: &mut Buffer<T::Real>,
     info: &mut Buffer<i32>,
 ) -> Result<()> {
+    let letters = [mode, uplo];
     let (uplo, mode) = (Uplo::decode("uplo", uplo)?, Job::decode("mode", mode)?);
+    let system = system_routines::<T>()?;
     let [count, n, columns] = batch::matrices("x", x.dims())?;
     ensure!(n == columns, "x has {n}×{columns} matrices, but an eigendecomposition needs square ones");
     batch::expect_dims("w", w.dims(), x.dims(), &[n])?;
@@ -112,7 +114,13 @@ fn decompose_all<T: Scalar<Real: Element>>(
         matrices,
         || Solver::new(n, vectors),
         |solver, (x, w, info)| {
-            let found = solver.decompose(x, uplo, w);
+            let found = match system {
+                Some(lapack) if Scale::new(x.iter().copied()).is_some() => {
+                    let info = lapack.syevd(letters[0], letters[1], n, x, w);
+                    (info == 0).then_some(())
+                }
+                _ => solver.decompose(x, uplo, w),
+            };
             info[0] = i32::from(found.is_none());
             if found.is_none() {
                 let nan = T::Real::of(f64::NAN);
@@ -186,6 +194,7 @@ fn reduce_all<T: Scalar<Real: Element>>(
     tau: &mut Buffer<T>,
     info: &mut Buffer<i32>,
 ) -> Result<()> {
+    let system = system_routines::<T>()?;
     let triangle = match Uplo::decode("uplo", uplo)? {
         Uplo::Lower => Triangle::Lower,
         Uplo::Upper => Triangle::Upper,
@@ -212,6 +221,10 @@ fn reduce_all<T: Scalar<Real: Element>>(
         matrices,
         tridiagonal::Workspace::default,
         |work, (x, diagonal, off_diagonal, tau)| {
+            if let Some(lapack) = system {
+                lapack.sytrd(uplo, n, x, diagonal, off_diagonal, tau);
+                return;
+            }
             tridiagonal::reduce(x, triangle, diagonal, off_diagonal, tau, work);
         },
     );

@@ -1,0 +1,40 @@
+//! The routines' names.
+
+macro_rules! routines {
+    ($($routine:ident: $s:literal $d:literal $c:literal $z:literal;)*) => {
+        /// A routine.
+        #[derive(Clone, Copy, Debug)]
+        pub(crate) enum Routine {
+            $($routine,)*
+        }
+
+        impl Routine {
+            pub(crate) const ALL: &[Routine] = &[$(Routine::$routine),*];
+            pub(crate) const COUNT: usize = Routine::ALL.len();
+
+            /// Names for the element types s, d, c, z.
+            pub(crate) fn names(self) -> [&'static str; 4] {
+                match self {
+                    $(Routine::$routine => [$s, $d, $c, $z],)*
+                }
+            }
+        }
+    };
+}
+routines! {
+    Trsm: "strsm" "dtrsm" "ctrsm" "ztrsm";
+    Potrf: "spotrf" "dpotrf" "cpotrf" "zpotrf";
+    Getrf: "sgetrf" "dgetrf" "cgetrf" "zgetrf";
+    Geqrf: "sgeqrf" "dgeqrf" "cgeqrf" "zgeqrf";
+    Geqp3: "sgeqp3" "dgeqp3" "cgeqp3" "zgeqp3";
+    Orgqr: "sorgqr" "dorgqr" "cungqr" "zungqr";
+    Ormqr: "sormqr" "dormqr" "cunmqr" "zunmqr";
+    Gesdd: "sgesdd" "dgesdd" "cgesdd" "zgesdd";
+    Gesvd: "sgesvd" "dgesvd" "cgesvd" "zgesvd";
+    Syevd: "ssyevd" "dsyevd" "cheevd" "zheevd";
+    Sytrd: "ssytrd" "dsytrd" "chetrd" "zhetrd";
+    Geev: "sgeev" "dgeev" "cgeev" "zgeev";
+    Gees: "sgees" "dgees" "cgees" "zgees";
+    Gehrd: "sgehrd" "dgehrd" "cgehrd" "zgehrd";
+    Gtsv: "sgtsv" "dgtsv" "cgtsv" "zgtsv";
+}

@@ -1,0 +1,562 @@
+//! A safe function for each routine.
+//!
+//! In Fortran's convention, every argument is a pointer. So a call is an array of pointers ([`call`]), which
+//! lets one function serve all four element types, also where the complex routine has one argument more.
+
+use std::ffi::c_void;
+use std::marker::PhantomData;
+
+use num_complex::Complex;
+
+use crate::library::{Library, OpenError, current};
+use crate::names::Routine;
+
+/// An element type of matrices: `f32`, `f64`, or a complex number of these.
+pub trait MatrixElement: Copy + Default + sealed::Sealed + 'static {
+    /// Type of the real part.
+    type Part: Copy + Default + 'static;
+    /// Index in LAPACK's letters `sdcz`.
+    #[doc(hidden)]
+    const INDEX: usize;
+    /// Returns the size of a workspace that LAPACK stored in a number.
+    #[doc(hidden)]
+    fn work_size(self) -> f64;
+}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+macro_rules! numbers {
+    ($($ty:ty, $part:ty, $index:literal, $size:expr;)*) => {$(
+        impl sealed::Sealed for $ty {}
+
+        impl MatrixElement for $ty {
+            type Part = $part;
+            const INDEX: usize = $index;
+
+            fn work_size(self) -> f64 {
+                let size: fn($ty) -> f64 = $size;
+                size(self)
+            }
+        }
+    )*};
+}
+numbers! {
+    f32, f32, 0, f64::from;
+    f64, f64, 1, |x| x;
+    Complex<f32>, f32, 2, |x| f64::from(x.re);
+    Complex<f64>, f64, 3, |x| x.re;
+}
+
+/// The routines of the open library for an element type. Each function returns LAPACK's `info`.
+#[derive(Debug)]
+pub struct Routines<T> {
+    library: &'static Library,
+    element: PhantomData<fn() -> T>,
+}
+
+/// Returns the routines for an element type; `None` if the process uses no library. The first call opens the
+/// library that the environment variable `FARCALL_LINALG` names, unless another one is open.
+///
+/// # Errors
+/// If the variable has an invalid value, or the library cannot be opened or lacks a routine.
+pub fn routines<T: MatrixElement>() -> Result<Option<Routines<T>>, OpenError> {
+    Ok(current()?.map(Routines::new))
+}
+
+impl<T> Clone for Routines<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Routines<T> {}
+
+/// Results of eigenvalue routines: complex for complex matrices, otherwise real and imaginary parts.
+#[derive(Debug)]
+pub enum Eigenvalues<'a, T: MatrixElement> {
+    /// Real and imaginary parts.
+    Parts(&'a mut [T], &'a mut [T]),
+    /// Complex numbers.
+    Complex(&'a mut [T]),
+}
+
+impl<T: MatrixElement> Eigenvalues<'_, T> {
+    /// Returns the arguments of a call.
+    fn arguments(&mut self, n: usize) -> Vec<*mut c_void> {
+        match self {
+            Eigenvalues::Parts(re, im) => vec![whole(re, n), whole(im, n)],
+            Eigenvalues::Complex(w) => vec![whole(w, n)],
+        }
+    }
+}
+
+impl<T: MatrixElement> Routines<T> {
+    /// True if matrices are complex.
+    const IS_COMPLEX: bool = T::INDEX >= 2;
+
+    pub(crate) fn new(library: &'static Library) -> Self {
+        Routines { library, element: PhantomData }
+    }
+
+    /// # Safety
+    /// The arguments are those of the routine.
+    unsafe fn call(self, routine: Routine, arguments: &[*mut c_void]) {
+        // SAFETY: the address is that of a routine with these arguments, as the caller of this function and the
+        // caller of `open` guarantee.
+        unsafe { call(self.library.address(routine, T::INDEX), arguments) }
+    }
+
+    /// Calls a routine twice: for the size of its workspace, and with a workspace. `arguments` returns the
+    /// arguments for a workspace and its size.
+    ///
+    /// # Safety
+    /// The arguments are those of the routine.
+    unsafe fn call_with_work(
+        self,
+        routine: Routine,
+        mut arguments: impl FnMut(*mut c_void, *mut c_void) -> Vec<*mut c_void>,
+    ) {
+        let (mut size, mut best) = (-1, [T::default()]);
+        // SAFETY: with the size −1, the routine only stores the best size in the first element.
+        unsafe { self.call(routine, &arguments(whole(&mut best, 1), input(&size))) };
+        size = (best[0].work_size().ceil() as i32).max(1);
+        let mut work = vec![T::default(); size as usize];
+        // SAFETY: the caller guarantees the other arguments (`# Safety` above).
+        unsafe { self.call(routine, &arguments(work.as_mut_ptr().cast(), input(&size))) };
+    }
+
+    /// Solves `op(a)·x = alpha·b` or `x·op(a) = alpha·b` with a triangular `a` (`trsm`). `b`, an `m×n` matrix,
+    /// becomes `x`. `options` are LAPACK's `side`, `uplo`, `transa` and `diag`.
+    pub fn trsm(self, options: [u8; 4], [m, n]: [usize; 2], alpha: T, a: &[T], b: &mut [T]) {
+        let order = if options[0] == b'L' { m } else { n };
+        let [side, uplo, transpose, diagonal] = &options;
+        let (rows, columns, lda) = (size(m), size(n), leading(order));
+        let ldb = leading(m);
+        let arguments = [
+            input(side),
+            input(uplo),
+            input(transpose),
+            input(diagonal),
+            input(&rows),
+            input(&columns),
+            input(&alpha),
+            read(a, order * order),
+            input(&lda),
+            whole(b, m * n),
+            input(&ldb),
+        ];
+        // SAFETY: the arguments are those of the routine.
+        unsafe { self.call(Routine::Trsm, &arguments) }
+    }
+
+    /// Cholesky factorization of an `n×n` matrix, of which the triangle `uplo` is read and replaced (`potrf`).
+    pub fn potrf(self, uplo: u8, n: usize, a: &mut [T]) -> i32 {
+        let (order, lda, mut info) = (size(n), leading(n), 0);
+        let arguments = [input(&uplo), input(&order), whole(a, n * n), input(&lda), output(&mut info)];
+        // SAFETY: the arguments are those of the routine.
+        unsafe { self.call(Routine::Potrf, &arguments) };
+        info
+    }
+
+    /// LU factorization of an `m×n` matrix (`getrf`). `pivots` has `min(m, n)` elements.
+    pub fn getrf(self, [m, n]: [usize; 2], a: &mut [T], pivots: &mut [i32]) -> i32 {
+        let (rows, columns, lda, mut info) = (size(m), size(n), leading(m), 0);
+        let arguments = [
+            input(&rows),
+            input(&columns),
+            whole(a, m * n),
+            input(&lda),
+            whole(pivots, m.min(n)),
+            output(&mut info),
+        ];
+        // SAFETY: the arguments are those of the routine.
+        unsafe { self.call(Routine::Getrf, &arguments) };
+        info
+    }
+
+    /// QR factorization of an `m×n` matrix (`geqrf`). `tau` has `min(m, n)` elements.
+    pub fn geqrf(self, [m, n]: [usize; 2], a: &mut [T], tau: &mut [T]) -> i32 {
+        let (rows, columns, lda, mut info) = (size(m), size(n), leading(m), 0);
+        let (a, tau, info_at) = (whole(a, m * n), whole(tau, m.min(n)), output(&mut info));
+        // SAFETY: the arguments are those of the routine.
+        unsafe {
+            self.call_with_work(Routine::Geqrf, |work, work_size| {
+                vec![input(&rows), input(&columns), a, input(&lda), tau, work, work_size, info_at]
+            });
+        }
+        info
+    }
+
+    /// QR factorization of an `m×n` matrix with column pivoting (`geqp3`).
+    pub fn geqp3(self, [m, n]: [usize; 2], a: &mut [T], pivots: &mut [i32], tau: &mut [T]) -> i32 {
+        let (rows, columns, lda, mut info) = (size(m), size(n), leading(m), 0);
+        let mut real_work = vec![T::Part::default(); 2 * n];
+        let (a, pivots, tau) = (whole(a, m * n), whole(pivots, n), whole(tau, m.min(n)));
+        let (real_work, info_at) = (real_work.as_mut_ptr().cast(), output(&mut info));
+        // SAFETY: the arguments are those of the routine.
+        unsafe {
+            self.call_with_work(Routine::Geqp3, |work, work_size| {
+                let mut arguments =
+                    vec![input(&rows), input(&columns), a, input(&lda), pivots, tau, work, work_size];
+                arguments.extend(Self::IS_COMPLEX.then_some(real_work));
+                arguments.push(info_at);
+                arguments
+            });
+        }
+        info
+    }
+
+    /// The first `n` columns of the product of the `k` reflectors in an `m×n` matrix (`orgqr`, `ungqr`).
+    pub fn orgqr(self, [m, n, k]: [usize; 3], a: &mut [T], tau: &[T]) -> i32 {
+        assert!(k <= n && n <= m, "{k} reflectors and {n} columns of {m} rows");
+        let (rows, columns, count, lda, mut info) = (size(m), size(n), size(k), leading(m), 0);
+        let (a, tau, info_at) = (whole(a, m * n), read(tau, k), output(&mut info));
+        // SAFETY: the arguments are those of the routine.
+        unsafe {
+            self.call_with_work(Routine::Orgqr, |work, work_size| {
+                let sizes = [input(&rows), input(&columns), input(&count)];
+                [&sizes[..], &[a, input(&lda), tau, work, work_size, info_at]].concat()
+            });
+        }
+        info
+    }
+
+    /// Multiplies an `m×n` matrix `c` by the product of `k` reflectors, or by its adjoint, from the left or
+    /// from the right (`ormqr`, `unmqr`). `a` has `m` or `n` rows.
+    pub fn ormqr(
+        self,
+        left: bool,
+        is_adjoint: bool,
+        [m, n, k]: [usize; 3],
+        a: &[T],
+        tau: &[T],
+        c: &mut [T],
+    ) -> i32 {
+        let order = if left { m } else { n };
+        assert!(k <= order, "{k} reflectors of {order} rows");
+        let side = if left { b'L' } else { b'R' };
+        let transpose = match (is_adjoint, Self::IS_COMPLEX) {
+            (false, _) => b'N',
+            (true, false) => b'T',
+            (true, true) => b'C',
+        };
+        let (rows, columns, count) = (size(m), size(n), size(k));
+        let (lda, ldc, mut info) = (leading(order), leading(m), 0);
+        let (a, tau, c) = (read(a, order * k), read(tau, k), whole(c, m * n));
+        let info_at = output(&mut info);
+        // SAFETY: the arguments are those of the routine.
+        unsafe {
+            self.call_with_work(Routine::Ormqr, |work, work_size| {
+                let options = [input(&side), input(&transpose), input(&rows), input(&columns), input(&count)];
+                [&options[..], &[a, input(&lda), tau, c, input(&ldc), work, work_size, info_at]].concat()
+            });
+        }
+        info
+    }
+
+    /// Singular value decomposition of an `m×n` matrix (`gesdd`). `mode` is `A`, `S` or `N`; for `N`, `u` and
+    /// `vt` are not accessed. The contents of `a` are lost.
+    pub fn gesdd(
+        self,
+        mode: u8,
+        [m, n]: [usize; 2],
+        a: &mut [T],
+        s: &mut [T::Part],
+        u: &mut [T],
+        vt: &mut [T],
+    ) -> i32 {
+        let (k, most) = (m.min(n), m.max(n));
+        let [u_columns, vt_rows] = match mode {
+            b'A' => [m, n],
+            b'S' => [k, k],
+            _ => [0, 0],
+        };
+        let (rows, columns, lda, ldu) = (size(m), size(n), leading(m), leading(m));
+        let (ldvt, mut info) = (leading(vt_rows), 0);
+        // The larger of the two sizes that LAPACK's documentation gives.
+        let real_size = (5 * k * k + 7 * k).max(2 * most * k + 2 * k * k + k).max(7 * k).max(1);
+        let mut real_work = vec![T::Part::default(); if Self::IS_COMPLEX { real_size } else { 0 }];
+        let mut integers = vec![0i32; 8 * k.max(1)];
+        let (a, s, u, vt) = (whole(a, m * n), whole(s, k), whole(u, m * u_columns), whole(vt, vt_rows * n));
+        let (real_work, integers) = (real_work.as_mut_ptr().cast(), integers.as_mut_ptr().cast());
+        let info_at = output(&mut info);
+        // SAFETY: the arguments are those of the routine.
+        unsafe {
+            self.call_with_work(Routine::Gesdd, |work, work_size| {
+                let mut arguments = vec![input(&mode), input(&rows), input(&columns), a, input(&lda), s];
+                arguments.extend([u, input(&ldu), vt, input(&ldvt), work, work_size]);
+                arguments.extend(Self::IS_COMPLEX.then_some(real_work));
+                arguments.extend([integers, info_at]);
+                arguments
+            });
+        }
+        info
+    }
+
+    /// Singular value decomposition of an `m×n` matrix by QR iterations (`gesvd`). Same arguments as
+    /// [`gesdd`](Self::gesdd).
+    pub fn gesvd(
+        self,
+        mode: u8,
+        [m, n]: [usize; 2],
+        a: &mut [T],
+        s: &mut [T::Part],
+        u: &mut [T],
+        vt: &mut [T],
+    ) -> i32 {
+        let k = m.min(n);
+        let [u_columns, vt_rows] = match mode {
+            b'A' => [m, n],
+            b'S' => [k, k],
+            _ => [0, 0],
+        };
+        let (rows, columns, lda, ldu) = (size(m), size(n), leading(m), leading(m));
+        let (ldvt, mut info) = (leading(vt_rows), 0);
+        let mut real_work = vec![T::Part::default(); 5 * k.max(1)];
+        let (a, s, u, vt) = (whole(a, m * n), whole(s, k), whole(u, m * u_columns), whole(vt, vt_rows * n));
+        let (real_work, info_at) = (real_work.as_mut_ptr().cast(), output(&mut info));
+        // SAFETY: the arguments are those of the routine.
+        unsafe {
+            self.call_with_work(Routine::Gesvd, |work, work_size| {
+                let mut arguments = vec![input(&mode), input(&mode), input(&rows), input(&columns), a];
+                arguments.extend([input(&lda), s, u, input(&ldu), vt, input(&ldvt), work, work_size]);
+                arguments.extend(Self::IS_COMPLEX.then_some(real_work));
+                arguments.push(info_at);
+                arguments
+            });
+        }
+        info
+    }
+
+    /// Eigenvalues `w` of a Hermitian `n×n` matrix, of which the triangle `uplo` is read (`syevd`, `heevd`).
+    /// `mode` is `V`, for eigenvectors that replace the matrix, or `N`.
+    pub fn syevd(self, mode: u8, uplo: u8, n: usize, a: &mut [T], w: &mut [T::Part]) -> i32 {
+        let (order, lda, mut info) = (size(n), leading(n), 0);
+        // The sizes of LAPACK's documentation for `V`, which suffice for `N`.
+        let real_size = 1 + 5 * n + 2 * n * n;
+        let mut real_work = vec![T::Part::default(); if Self::IS_COMPLEX { real_size } else { 0 }];
+        let mut integers = vec![0i32; 3 + 5 * n];
+        let (real_size, integers_size) = (size(real_size), size(integers.len()));
+        let (a, w, info_at) = (whole(a, n * n), whole(w, n), output(&mut info));
+        let (real_work, integers) = (real_work.as_mut_ptr().cast(), integers.as_mut_ptr().cast());
+        // SAFETY: the arguments are those of the routine.
+        unsafe {
+            self.call_with_work(Routine::Syevd, |work, work_size| {
+                let mut arguments = vec![input(&mode), input(&uplo), input(&order), a, input(&lda), w];
+                arguments.extend([work, work_size]);
+                if Self::IS_COMPLEX {
+                    arguments.extend([real_work, input(&real_size)]);
+                }
+                arguments.extend([integers, input(&integers_size), info_at]);
+                arguments
+            });
+        }
+        info
+    }
+
+    /// Tridiagonal form of a Hermitian `n×n` matrix, of which the triangle `uplo` is read and replaced
+    /// (`sytrd`, `hetrd`). `off_diagonal` and `tau` have `n − 1` elements.
+    pub fn sytrd(
+        self,
+        uplo: u8,
+        n: usize,
+        a: &mut [T],
+        diagonal: &mut [T::Part],
+        off_diagonal: &mut [T::Part],
+        tau: &mut [T],
+    ) -> i32 {
+        let (order, lda, mut info) = (size(n), leading(n), 0);
+        let less = n.saturating_sub(1);
+        let (a, d, e) = (whole(a, n * n), whole(diagonal, n), whole(off_diagonal, less));
+        let (tau, info_at) = (whole(tau, less), output(&mut info));
+        // SAFETY: the arguments are those of the routine.
+        unsafe {
+            self.call_with_work(Routine::Sytrd, |work, work_size| {
+                vec![input(&uplo), input(&order), a, input(&lda), d, e, tau, work, work_size, info_at]
+            });
+        }
+        info
+    }
+
+    /// Eigenvalues of an `n×n` matrix, and its left and right eigenvectors unless these slices are empty
+    /// (`geev`). The contents of `a` are lost.
+    pub fn geev(
+        self,
+        n: usize,
+        a: &mut [T],
+        mut w: Eigenvalues<'_, T>,
+        left: &mut [T],
+        right: &mut [T],
+    ) -> i32 {
+        assert!(matches!(w, Eigenvalues::Complex(_)) == Self::IS_COMPLEX, "eigenvalues of the other form");
+        let job = |vectors: &[T]| if vectors.is_empty() { b'N' } else { b'V' };
+        let (left_job, right_job) = (job(left), job(right));
+        let (order, lda, mut info) = (size(n), leading(n), 0);
+        let mut real_work = vec![T::Part::default(); 2 * n];
+        let vectors = |vectors: &mut [T]| match vectors.is_empty() {
+            true => vectors.as_mut_ptr().cast(),
+            false => whole(vectors, n * n),
+        };
+        let (a, w, left, right) = (whole(a, n * n), w.arguments(n), vectors(left), vectors(right));
+        let (real_work, info_at) = (real_work.as_mut_ptr().cast(), output(&mut info));
+        // SAFETY: the arguments are those of the routine.
+        unsafe {
+            self.call_with_work(Routine::Geev, |work, work_size| {
+                let mut arguments = vec![input(&left_job), input(&right_job), input(&order), a, input(&lda)];
+                arguments.extend(&w);
+                arguments.extend([left, input(&lda), right, input(&lda), work, work_size]);
+                arguments.extend(Self::IS_COMPLEX.then_some(real_work));
+                arguments.push(info_at);
+                arguments
+            });
+        }
+        info
+    }
+
+    /// Schur form of an `n×n` matrix, which it replaces, and Schur vectors unless that slice is empty (`gees`).
+    pub fn gees(self, n: usize, a: &mut [T], mut w: Eigenvalues<'_, T>, vectors: &mut [T]) -> i32 {
+        assert!(matches!(w, Eigenvalues::Complex(_)) == Self::IS_COMPLEX, "eigenvalues of the other form");
+        let job = if vectors.is_empty() { b'N' } else { b'V' };
+        let (order, lda, mut info, mut selected) = (size(n), leading(n), 0, 0i32);
+        let mut real_work = vec![T::Part::default(); n];
+        let mut flags = vec![0i32; n];
+        let vectors = match vectors.is_empty() {
+            true => vectors.as_mut_ptr().cast(),
+            false => whole(vectors, n * n),
+        };
+        let (a, w, selected) = (whole(a, n * n), w.arguments(n), output(&mut selected));
+        let (real_work, flags) = (real_work.as_mut_ptr().cast(), flags.as_mut_ptr().cast());
+        let info_at = output(&mut info);
+        // SAFETY: the arguments are those of the routine; without a sort, it does not call `select`.
+        unsafe {
+            self.call_with_work(Routine::Gees, |work, work_size| {
+                let select = std::ptr::null_mut();
+                let mut arguments = vec![input(&job), input(&b'N'), select, input(&order), a, input(&lda)];
+                arguments.push(selected);
+                arguments.extend(&w);
+                arguments.extend([vectors, input(&lda), work, work_size]);
+                arguments.extend(Self::IS_COMPLEX.then_some(real_work));
+                arguments.extend([flags, info_at]);
+                arguments
+            });
+        }
+        info
+    }
+
+    /// Hessenberg form of the rows and columns `low..=high` (from 1) of an `n×n` matrix (`gehrd`). `tau` has
+    /// `n − 1` elements.
+    pub fn gehrd(self, n: usize, [low, high]: [i32; 2], a: &mut [T], tau: &mut [T]) -> i32 {
+        assert!(1 <= low && low <= high.max(1) && high as usize <= n, "rows {low} to {high} of {n}");
+        let (order, lda, mut info) = (size(n), leading(n), 0);
+        let (a, tau, info_at) = (whole(a, n * n), whole(tau, n.saturating_sub(1)), output(&mut info));
+        // SAFETY: the arguments are those of the routine.
+        unsafe {
+            self.call_with_work(Routine::Gehrd, |work, work_size| {
+                let range = [input(&order), input(&low), input(&high)];
+                [&range[..], &[a, input(&lda), tau, work, work_size, info_at]].concat()
+            });
+        }
+        info
+    }
+
+    /// Solves a tridiagonal system (`gtsv`). `lower` and `upper` have `n − 1` elements, and `b`, an `n×k`
+    /// matrix, becomes the solution.
+    pub fn gtsv(
+        self,
+        [n, k]: [usize; 2],
+        lower: &mut [T],
+        diagonal: &mut [T],
+        upper: &mut [T],
+        b: &mut [T],
+    ) -> i32 {
+        let (order, columns, ldb, mut info) = (size(n), size(k.max(1)), leading(n), 0);
+        let less = n.saturating_sub(1);
+        // LAPACK accesses the first column even of a matrix without columns.
+        let mut column = vec![T::default(); if k == 0 { n } else { 0 }];
+        let b = if k == 0 { &mut column } else { b };
+        let arguments = [
+            input(&order),
+            input(&columns),
+            whole(lower, less),
+            whole(diagonal, n),
+            whole(upper, less),
+            whole(b, n * k.max(1)),
+            input(&ldb),
+            output(&mut info),
+        ];
+        // SAFETY: the arguments are those of the routine.
+        unsafe { self.call(Routine::Gtsv, &arguments) };
+        info
+    }
+}
+
+/// Returns a size as an argument.
+///
+/// # Panics
+/// If it exceeds LAPACK's integers.
+fn size(n: usize) -> i32 {
+    i32::try_from(n).unwrap_or_else(|_| panic!("the size {n} exceeds LAPACK's integers of 32 bits"))
+}
+
+/// Returns the leading dimension of a matrix with `n` rows.
+fn leading(n: usize) -> i32 {
+    size(n).max(1)
+}
+
+/// Returns the argument for a value that is only read.
+fn input<T>(value: &T) -> *mut c_void {
+    std::ptr::from_ref(value).cast_mut().cast()
+}
+
+/// Returns the argument for a value that is stored.
+fn output<T>(value: &mut T) -> *mut c_void {
+    std::ptr::from_mut(value).cast()
+}
+
+/// Returns the argument for an array that is only read.
+fn read<T>(array: &[T], len: usize) -> *mut c_void {
+    assert!(array.len() >= len, "an array of {} elements where LAPACK reads {len}", array.len());
+    array.as_ptr().cast_mut().cast()
+}
+
+/// Returns the argument for an array that is read and written.
+fn whole<T>(array: &mut [T], len: usize) -> *mut c_void {
+    assert!(array.len() >= len, "an array of {} elements where LAPACK uses {len}", array.len());
+    array.as_mut_ptr().cast()
+}
+
+/// Calls a function whose parameters are pointers.
+///
+/// # Safety
+/// The function has as many parameters as there are arguments, all of them pointers, and returns nothing. The
+/// arguments fulfill its requirements.
+unsafe fn call(address: *mut c_void, arguments: &[*mut c_void]) {
+    macro_rules! arity {
+        ($($count:literal: $($index:literal)*;)*) => {
+            match arguments.len() {
+                $($count => {
+                    type Function = unsafe extern "C" fn($(arity!(@type $index)),*);
+                    // SAFETY: the caller guarantees the number and type of the parameters (`# Safety` above).
+                    let function = unsafe { std::mem::transmute::<*mut c_void, Function>(address) };
+                    // SAFETY: the caller guarantees the arguments (`# Safety` above).
+                    unsafe { function($(arguments[$index]),*) }
+                })*
+                count => unreachable!("no routine has {count} parameters"),
+            }
+        };
+        (@type $index:literal) => { *mut c_void };
+    }
+    arity! {
+        5: 0 1 2 3 4;
+        6: 0 1 2 3 4 5;
+        8: 0 1 2 3 4 5 6 7;
+        9: 0 1 2 3 4 5 6 7 8;
+        10: 0 1 2 3 4 5 6 7 8 9;
+        11: 0 1 2 3 4 5 6 7 8 9 10;
+        13: 0 1 2 3 4 5 6 7 8 9 10 11 12;
+        14: 0 1 2 3 4 5 6 7 8 9 10 11 12 13;
+        15: 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14;
+    }
+}
