@@ -18,13 +18,16 @@ from literal import literal as literal_text
 
 
 def targets() -> farcall.Registry:
-    """Returns a registry with the handlers in the jaxlib wheel."""
+    """Returns a registry with the handlers in the jaxlib wheel. If the environment variable
+    `JAX_SUITE_HANDLERS` is `built-in`, XLA alone uses these handlers."""
     registry = farcall.Registry()
     for module in ("jaxlib.lapack", "jaxlib.cpu_sparse"):
         handlers: Any = importlib.import_module(module)
         if module == "jaxlib.lapack":
             # `initialize` finds the LAPACK routines of SciPy, which the handlers call.
             handlers._lapack.initialize()
+        if os.environ.get("JAX_SUITE_HANDLERS") == "built-in":
+            continue
         for name, capsule, api_version in handlers.registrations()["cpu"]:
             registry.register(name, capsule, "cpu", api_version)
     return registry

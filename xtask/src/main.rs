@@ -50,7 +50,8 @@ Tasks:
                  XLA's outputs in target/jax-suite. Then runs the programs in farcall, and groups the
                  differences. Each file gets 60 s in each of x32 and x64 mode, so all files take hours.
   jax-suite --compare [FILES]
-                 Only runs the stored programs in farcall again.
+                 Only runs the stored programs in farcall again. With JAX_SUITE_HANDLERS=built-in, LAPACK
+                 calls run in farcall's own handlers instead of jaxlib's.
   hlo-texts --xla CHECKOUT
                  Extracts the HLO texts from the tests of a checkout of XLA, runs each in jaxlib and in
                  farcall on the same random inputs, and groups the differences. Texts, inputs and XLA's
