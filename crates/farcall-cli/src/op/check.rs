@@ -201,7 +201,8 @@ fn vary(
         let name = attr.name.text.as_str();
         let value = |attrs: &AttrValues| attrs.get(name).cloned().or_else(|| attr.default.clone());
         let is_varied = checked[first..].iter().any(|call| value(&call.attrs) != value(&base.1));
-        if given.get(name).is_some() || is_varied {
+        let has_other = declaration.signature.only_value(name).is_none();
+        if given.get(name).is_some() || is_varied || !has_other {
             continue;
         }
         let others = Alternatives::of(attr, value(&base.1).as_ref());

@@ -56,7 +56,10 @@ impl Alternatives {
         let (values, are_all): (Vec<AttrValue>, bool) = match &attr.ty {
             AttrType::Scalar(ScalarType::Bool) => (vec![true.into(), false.into()], true),
             AttrType::Scalar(scalar) if scalar.is_integer() => {
-                ([2, 3, 1, 4, 0, -1].map(|value: i64| value.into()).into(), false)
+                // The options of LAPACK's routines are letters.
+                let letters = (b'A'..=b'Z').filter(|_| *scalar == ScalarType::U8).map(i64::from);
+                let values = [2, 3, 1, 4, 0, -1].into_iter().chain(letters);
+                (values.map(AttrValue::from).collect(), false)
             }
             AttrType::Scalar(_) => ([0.5, 1.5, 2.0, 0.25, -0.5].map(|value: f64| value.into()).into(), false),
             AttrType::Array(_) => {

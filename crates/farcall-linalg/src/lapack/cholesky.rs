@@ -29,7 +29,7 @@ macro_rules! potrf {
         /// ends there.
         #[handler(name = $target)]
         #[signature(
-            (x: $dtype[*, n, n] column_major, uplo: u8)
+            (x: $dtype[*, n, n] column_major, uplo: u8 = 76)
             -> (x_out: $dtype[*, n, n] column_major aliases x, info: s32[*])
         )]
         pub(crate) fn $name(

@@ -1,8 +1,8 @@
 //! The targets of programs that JAX exported until 2024: the names of LAPACK's routines without the suffix
 //! `_ffi`. Such calls pass sizes and options as operands, and workspaces as results.
 //!
-//! The sizes follow from the shapes of the matrices, so their operands are not read. Workspaces become zeros.
-//! These ops have no signatures, because no operand determines the size of a workspace.
+//! The sizes follow from the shapes of the matrices, so their operands are not read. Workspaces become zeros. The
+//! attribute `work_len` exists because no operand determines the size of a workspace; calls omit it.
 
 use farcall_ffi::prelude::*;
 
@@ -12,12 +12,17 @@ use super::triangular::System;
 use super::{cholesky, lu, qr};
 
 macro_rules! legacy {
-    ($($ty:ty: $trsm:ident $trsm_target:literal, $potrf:ident $potrf_target:literal,
+    ($($ty:ty, $dtype:ident: $trsm:ident $trsm_target:literal, $potrf:ident $potrf_target:literal,
        $getrf:ident $getrf_target:literal, $geqrf:ident $geqrf_target:literal,
        $orgqr:ident $orgqr_target:literal;)*) => {$(
         /// Solutions of triangular systems: `op(a)·x = alpha·b` if `left` is not 0, otherwise
         /// `x·op(a) = alpha·b`. `transpose` is 0, 1 or 2 for `a`, its transpose or its conjugate transpose.
         #[handler(name = $trsm_target)]
+        #[signature(
+            (left: s32[], lower: s32[], transpose: s32[], unit_diagonal: s32[], rows: s32[], columns: s32[],
+             batch: s32[], alpha: $dtype[], a: $dtype[*, k, k] column_major, b: $dtype[*, m, n] column_major)
+            -> (out: $dtype[*, m, n] column_major aliases b)
+        )]
         #[expect(clippy::too_many_arguments, reason = "the call has an operand for each option")]
         pub(crate) fn $trsm(
             context: &Context,
@@ -25,13 +30,14 @@ macro_rules! legacy {
             lower: &Buffer<i32, 0>,
             transpose: &Buffer<i32, 0>,
             unit_diagonal: &Buffer<i32, 0>,
-            _rows: &Buffer<i32, 0>,
-            _columns: &Buffer<i32, 0>,
-            _batch: &Buffer<i32, 0>,
+            rows: &Buffer<i32, 0>,
+            columns: &Buffer<i32, 0>,
+            batch: &Buffer<i32, 0>,
             alpha: &Buffer<$ty, 0>,
             a: &Buffer<$ty>,
             b: &mut InOut<Buffer<$ty>>,
         ) -> Result<()> {
+            let _ = (rows, columns, batch);
             let options = [left[0], lower[0], transpose[0], unit_diagonal[0]];
             solve(context, options, alpha[0], a, b)
         }
@@ -39,45 +45,64 @@ macro_rules! legacy {
         /// Cholesky factors of positive definite matrices, as from the op of the same name with the suffix
         /// `_ffi`.
         #[handler(name = $potrf_target)]
+        #[signature(
+            (lower: s32[], batch: s32[], order: s32[], x: $dtype[*, n, n] column_major)
+            -> (out: $dtype[*, n, n] column_major aliases x, info: s32[*])
+        )]
         pub(crate) fn $potrf(
             context: &Context,
             lower: &Buffer<i32, 0>,
-            _batch: &Buffer<i32, 0>,
-            _order: &Buffer<i32, 0>,
+            batch: &Buffer<i32, 0>,
+            order: &Buffer<i32, 0>,
             x: &mut InOut<Buffer<$ty>>,
             info: &mut Buffer<i32>,
         ) -> Result<()> {
+            let _ = (batch, order);
             cholesky::factor_all(context, x, if lower[0] != 0 { b'L' } else { b'U' }, info)
         }
 
         /// LU factorizations, as from the op of the same name with the suffix `_ffi`.
         #[handler(name = $getrf_target)]
+        #[signature(
+            (batch: s32[], rows: s32[], columns: s32[], x: $dtype[*, m, n] column_major)
+            -> (out: $dtype[*, m, n] column_major aliases x, ipiv: s32[*, min(m, n)], info: s32[*])
+        )]
         pub(crate) fn $getrf(
             context: &Context,
-            _batch: &Buffer<i32, 0>,
-            _rows: &Buffer<i32, 0>,
-            _columns: &Buffer<i32, 0>,
+            batch: &Buffer<i32, 0>,
+            rows: &Buffer<i32, 0>,
+            columns: &Buffer<i32, 0>,
             x: &mut InOut<Buffer<$ty>>,
             ipiv: &mut Buffer<i32>,
             info: &mut Buffer<i32>,
         ) -> Result<()> {
+            let _ = (rows, columns, batch);
             lu::factor_all(context, x, ipiv, info)
         }
 
         /// QR factorizations, as from the op of the same name with the suffix `_ffi`.
         #[handler(name = $geqrf_target)]
+        #[signature(
+            (batch: s32[], rows: s32[], columns: s32[], work_size: s32[], x: $dtype[*, m, n] column_major,
+             work_len: i64 = 1)
+            -> (out: $dtype[*, m, n] column_major aliases x, tau: $dtype[*, min(m, n)], info: s32[*],
+                work: $dtype[work_len])
+            where 0 <= work_len; *: sum
+        )]
         #[expect(clippy::too_many_arguments, reason = "the call has an operand for each size")]
         pub(crate) fn $geqrf(
             context: &Context,
-            _batch: &Buffer<i32, 0>,
-            _rows: &Buffer<i32, 0>,
-            _columns: &Buffer<i32, 0>,
-            _work_size: &Buffer<i32, 0>,
+            batch: &Buffer<i32, 0>,
+            rows: &Buffer<i32, 0>,
+            columns: &Buffer<i32, 0>,
+            work_size: &Buffer<i32, 0>,
             x: &mut InOut<Buffer<$ty>>,
             tau: &mut Buffer<$ty>,
             info: &mut Buffer<i32>,
+            work_len: Option<i64>,
             work: &mut Buffer<$ty>,
         ) -> Result<()> {
+            let _ = (rows, columns, batch, work_size, work_len);
             info.fill(0);
             work.fill(<$ty as Scalar>::zero());
             qr::factor_all(context, x, tau)
@@ -85,19 +110,27 @@ macro_rules! legacy {
 
         /// Orthogonal factors, as from the op of the same name with the suffix `_ffi`.
         #[handler(name = $orgqr_target)]
+        #[signature(
+            (batch: s32[], rows: s32[], columns: s32[], reflectors: s32[], work_size: s32[],
+             x: $dtype[*, m, n] column_major, tau: $dtype[*, k], work_len: i64 = 1)
+            -> (out: $dtype[*, m, n] column_major aliases x, info: s32[*], work: $dtype[work_len])
+            where k <= n; n <= m; 0 <= work_len; *: sum
+        )]
         #[expect(clippy::too_many_arguments, reason = "the call has an operand for each size")]
         pub(crate) fn $orgqr(
             context: &Context,
-            _batch: &Buffer<i32, 0>,
-            _rows: &Buffer<i32, 0>,
-            _columns: &Buffer<i32, 0>,
-            _reflectors: &Buffer<i32, 0>,
-            _work_size: &Buffer<i32, 0>,
+            batch: &Buffer<i32, 0>,
+            rows: &Buffer<i32, 0>,
+            columns: &Buffer<i32, 0>,
+            reflectors: &Buffer<i32, 0>,
+            work_size: &Buffer<i32, 0>,
             x: &mut InOut<Buffer<$ty>>,
             tau: &Buffer<$ty>,
             info: &mut Buffer<i32>,
+            work_len: Option<i64>,
             work: &mut Buffer<$ty>,
         ) -> Result<()> {
+            let _ = (rows, columns, batch, work_size, reflectors, work_len);
             info.fill(0);
             work.fill(<$ty as Scalar>::zero());
             qr::generate_all(context, x, tau)
@@ -105,13 +138,13 @@ macro_rules! legacy {
     )*};
 }
 legacy! {
-    f32: strsm "blas_strsm", spotrf "lapack_spotrf", sgetrf "lapack_sgetrf", sgeqrf "lapack_sgeqrf",
+    f32, f32: strsm "blas_strsm", spotrf "lapack_spotrf", sgetrf "lapack_sgetrf", sgeqrf "lapack_sgeqrf",
         sorgqr "lapack_sorgqr";
-    f64: dtrsm "blas_dtrsm", dpotrf "lapack_dpotrf", dgetrf "lapack_dgetrf", dgeqrf "lapack_dgeqrf",
+    f64, f64: dtrsm "blas_dtrsm", dpotrf "lapack_dpotrf", dgetrf "lapack_dgetrf", dgeqrf "lapack_dgeqrf",
         dorgqr "lapack_dorgqr";
-    c32: ctrsm "blas_ctrsm", cpotrf "lapack_cpotrf", cgetrf "lapack_cgetrf", cgeqrf "lapack_cgeqrf",
+    c32, c64: ctrsm "blas_ctrsm", cpotrf "lapack_cpotrf", cgetrf "lapack_cgetrf", cgeqrf "lapack_cgeqrf",
         cungqr "lapack_cungqr";
-    c64: ztrsm "blas_ztrsm", zpotrf "lapack_zpotrf", zgetrf "lapack_zgetrf", zgeqrf "lapack_zgeqrf",
+    c64, c128: ztrsm "blas_ztrsm", zpotrf "lapack_zpotrf", zgetrf "lapack_zgetrf", zgeqrf "lapack_zgeqrf",
         zungqr "lapack_zungqr";
 }
 

@@ -21,7 +21,7 @@ macro_rules! trsm {
         #[handler(name = $target)]
         #[signature(
             (x: $dtype[*, k, k] column_major, y: $dtype[*, m, n] column_major,
-             side: u8, uplo: u8, trans_x: u8, diag: u8)
+             side: u8 = 76, uplo: u8 = 76, trans_x: u8 = 78, diag: u8 = 78)
             -> (y_out: $dtype[*, m, n] column_major aliases y)
         )]
         pub(crate) fn $name(
@@ -41,7 +41,7 @@ macro_rules! trsm {
         #[handler(name = $scaled_target)]
         #[signature(
             (x: $dtype[*, k, k] column_major, y: $dtype[*, m, n] column_major, alpha: $dtype[],
-             side: u8, uplo: u8, trans_x: u8, diag: u8)
+             side: u8 = 76, uplo: u8 = 76, trans_x: u8 = 78, diag: u8 = 78)
             -> (y_out: $dtype[*, m, n] column_major aliases y)
         )]
         #[expect(clippy::too_many_arguments, reason = "an op has a parameter for each operand and attribute")]

@@ -312,6 +312,19 @@ impl Signature {
         self.clauses.iter().any(|c| matches!(c, Clause::SideEffect(_)))
     }
 
+    /// Returns the only value that the conditions allow for an attribute (`attr == 3`); `None` if they allow
+    /// several.
+    pub fn only_value(&self, attr: &str) -> Option<i64> {
+        self.clauses.iter().find_map(|c| match c {
+            Clause::Condition(Expr::Name(name), Comparison::Eq, Expr::Literal(value, _))
+                if name.text == attr =>
+            {
+                Some(*value)
+            }
+            _ => None,
+        })
+    }
+
     /// Returns the set of types that a variable stands for.
     pub fn type_set(&self, variable: &str) -> Option<&TypeSet> {
         self.clauses.iter().find_map(|c| match c {

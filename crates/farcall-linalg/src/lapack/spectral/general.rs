@@ -30,7 +30,7 @@ macro_rules! real_eigendecomposition {
         /// eigenvalues that did not converge. The results are then NaN.
         #[handler(name = $target)]
         #[signature(
-            (x: $dtype[*, n, n] column_major, compute_left: u8, compute_right: u8)
+            (x: $dtype[*, n, n] column_major, compute_left: u8 = 86, compute_right: u8 = 86)
             -> (
                 w_real: $dtype[*, n],
                 w_imag: $dtype[*, n],
@@ -80,7 +80,7 @@ macro_rules! complex_eigendecomposition {
         /// eigenvalues that did not converge. The results are then NaN.
         #[handler(name = $target)]
         #[signature(
-            (x: $dtype[*, n, n] column_major, compute_left: u8, compute_right: u8)
+            (x: $dtype[*, n, n] column_major, compute_left: u8 = 86, compute_right: u8 = 86)
             -> (
                 w: $dtype[*, n],
                 left: $dtype[*, n, n] column_major,
@@ -124,7 +124,7 @@ macro_rules! schur_decomposition {
         /// results are then NaN.
         #[handler(name = $target)]
         #[signature(
-            (x: $dtype[*, n, n] column_major, mode: u8, sort: u8)
+            (x: $dtype[*, n, n] column_major, mode: u8 = 86, sort: u8 = 78)
             -> (
                 x_out: $dtype[*, n, n] column_major aliases x,
                 vectors: $dtype[*, n, n] column_major,
@@ -132,6 +132,7 @@ macro_rules! schur_decomposition {
                 selected: s32[*],
                 info: s32[*],
             )
+            where sort == 78
         )]
         #[expect(clippy::too_many_arguments, reason = "each operand, attribute and result is an argument")]
         pub(crate) fn $name(

@@ -28,7 +28,7 @@ macro_rules! svd {
         /// `vt`.
         #[handler(name = $target)]
         #[signature(
-            (x: $dtype[*, m, n] column_major, mode: u8, columns: i64 = 0, rows: i64 = 0)
+            (x: $dtype[*, m, n] column_major, mode: u8 = 83, columns: i64 = 0, rows: i64 = 0)
             -> (
                 x_out: $dtype[*, m, n] column_major aliases x,
                 s: $real_dtype[*, min(m, n)],

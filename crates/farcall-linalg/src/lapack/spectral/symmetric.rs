@@ -25,7 +25,7 @@ macro_rules! eigendecomposition {
         /// an infinite or NaN entry, whose results are NaN.
         #[handler(name = $target)]
         #[signature(
-            (x: $dtype[*, n, n] column_major, uplo: u8, mode: u8)
+            (x: $dtype[*, n, n] column_major, uplo: u8 = 76, mode: u8 = 86)
             -> (x_out: $dtype[*, n, n] column_major aliases x, w: $real_dtype[*, n], info: s32[*])
         )]
         pub(crate) fn $name(
@@ -57,7 +57,7 @@ macro_rules! tridiagonal_form {
         /// the vectors of the reflections whose product is `q`, with the coefficients `tau`. `info` is 0.
         #[handler(name = $target)]
         #[signature(
-            (x: $dtype[*, n, n] column_major, uplo: u8)
+            (x: $dtype[*, n, n] column_major, uplo: u8 = 76)
             -> (
                 x_out: $dtype[*, n, n] column_major aliases x,
                 diagonal: $real_dtype[*, n],
