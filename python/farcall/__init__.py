@@ -15,10 +15,9 @@ array([2., 4., 6.], dtype=float32)
 
 Custom calls in the program are bound to the targets of a `Registry`: handlers in libraries (`Registry.load`)
 or in capsules, as for `jax.ffi.register_ffi_target` (`Registry.register`), or written in Python (`handler`).
-`farcall.ffi` calls targets by name, like `jax.ffi`. `farcall.linalg` has decompositions of matrices for JAX
-programs. `use_lapack` makes LAPACK's names call a library such as OpenBLAS, and `register_lapack` registers
-jaxlib's handlers. `farcall.xla_client`, which must be imported explicitly, has the interface of
-`jaxlib.xla_client`.
+`farcall.ffi` calls targets by name, like `jax.ffi`. `farcall.linalg` has linear algebra on NumPy and JAX
+arrays; `use_lapack` makes it call a library such as OpenBLAS, and `register_lapack` registers jaxlib's
+handlers. `farcall.xla_client`, which must be imported explicitly, has the interface of `jaxlib.xla_client`.
 
 Errors are Python's built-in exceptions, with the engine's messages: `ValueError` for an invalid program,
 name or shape (its subclass `MissingTargetError` for calls of unregistered targets), `TypeError` for a wrong
@@ -27,9 +26,7 @@ that cannot be opened. Compiling and running release the interpreter's lock; sev
 executable at the same time.
 """
 
-from typing import Any
-
-from farcall import ffi
+from farcall import ffi, linalg
 from farcall._arrays import TensorType
 from farcall._blocks import Attr, Block, BlockDecision, Call, Client, Skip, Skipped
 from farcall._engine import (
@@ -78,6 +75,7 @@ __all__ = [
     "convert",
     "ffi",
     "handler",
+    "linalg",
     "load",
     "lowers",
     "register_lapack",
@@ -87,16 +85,3 @@ __all__ = [
     "set_memory_limit",
     "use_lapack",
 ]
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), "linalg"])
-
-
-def __getattr__(name: str) -> Any:
-    """Imports `farcall.linalg` together with JAX on first use."""
-    if name == "linalg":
-        import importlib
-
-        return importlib.import_module("farcall.linalg")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

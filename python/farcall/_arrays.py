@@ -159,6 +159,12 @@ def is_inexact(dtype: np.dtype) -> bool:
     return name is not None and _ENGINE[name][0] in ("float", "complex")
 
 
+def is_number(dtype: np.dtype) -> bool:
+    """Returns true for integer, real and complex types, including types of `ml_dtypes`."""
+    name = dtype_name(dtype)
+    return name is not None and _ENGINE[name][0] in ("int", "float", "complex")
+
+
 def dtype_of(name: str) -> np.dtype:
     """Returns the NumPy type of the engine's element type with this name."""
     return _BY_NAME[name]
