@@ -185,8 +185,8 @@ def eig_invariants(x):
 #: Functions whose results do not depend on the choice among several decompositions, with the shapes of their
 #: operands.
 FUNCTIONS = {
-    "cholesky": (lambda x: fl.cholesky((x + adjoint(x)) / 2), [(2, 3, 3)]),
-    "cholesky upper": (lambda x: fl.cholesky((x + adjoint(x)) / 2, upper=True), [(3, 3)]),
+    "cholesky": (lambda x: fl.cholesky(x + adjoint(x)), [(2, 3, 3)]),
+    "cholesky upper": (lambda x: fl.cholesky(x + adjoint(x), upper=True), [(3, 3)]),
     "lu": (fl.lu, [(2, 3, 4)]),
     "lu tall": (fl.lu, [(4, 3)]),
     "qr": (fl.qr, [(2, 4, 3)]),
@@ -225,6 +225,17 @@ def jax():
 
 
 @every_function
+@pytest.mark.parametrize("dtype", [np.int32, np.float16, np.float32, np.complex64])
+def test_types_in_jax(jax, name, dtype):
+    """JAX arrays give the shapes and element types that NumPy arrays give, also without elements."""
+    f, sizes = FUNCTIONS[name]
+    for keep in 4, 2:  # all sizes, or the batch's alone
+        given = [np.ones([n if n <= keep else 0 for n in size], dtype) for size in sizes]
+        expected = [(y.shape, y.dtype) for y in jax.tree.leaves(f(*given))]
+        assert [(y.shape, y.dtype) for y in jax.tree.leaves(jax.eval_shape(f, *given))] == expected
+
+
+@every_function
 def test_the_same_everywhere(jax, name):
     """NumPy arrays, XLA, the engine and `vmap` give the same."""
     f, sizes = FUNCTIONS[name]
@@ -247,7 +258,8 @@ def test_the_same_everywhere(jax, name):
 @pytest.mark.parametrize("name", [name for name in FUNCTIONS if name != "svd full"])
 @pytest.mark.parametrize("dtype", [np.float64, np.complex128])
 def test_derivatives(jax, name, dtype):
-    """First and second derivatives along a line, forward and in reverse, are those of finite differences."""
+    """First and second derivatives along a line, forward and in reverse, are those of finite differences. The
+    engine computes the same."""
     f, _ = FUNCTIONS[name]
     given = operands(name, dtype)
     change = [random(x.shape, dtype, 7 + i) for i, x in enumerate(given)]
@@ -263,15 +275,18 @@ def test_derivatives(jax, name, dtype):
 
     @jax.jit
     def at(t):
-        return value(t), [d(value)(t) for d in first], [d(e(value))(t) for d, e in second]
+        slopes, curvatures = [d(value)(t) for d in first], [d(e(value))(t) for d, e in second]
+        return value(t), jax.numpy.stack(slopes), jax.numpy.stack(curvatures)
 
-    step = 1e-4
-    _, slopes, curvatures = at(0.0)
-    (below, below_slopes, _), (above, above_slopes, _) = at(-step), at(step)
-    np.testing.assert_allclose(slopes, [(above - below) / (2 * step)] * len(first), rtol=1e-5, atol=1e-5)
-    expected = (above_slopes[0] - below_slopes[0]) / (2 * step)
-    np.testing.assert_allclose(curvatures, [expected] * len(second), rtol=1e-5, atol=1e-5)
-    assert abs(expected) > 1e-3
+    step, lowered = 1e-4, at.lower(0.0)
+    in_xla = lowered.compile()
+    _, slopes, curvatures = in_xla(0.0)
+    (below, below_slopes, _), (above, above_slopes, _) = in_xla(-step), in_xla(step)
+    expected = (above - below) / (2 * step), (above_slopes[0] - below_slopes[0]) / (2 * step)
+    np.testing.assert_allclose(slopes, np.full(len(first), expected[0]), rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(curvatures, np.full(len(second), expected[1]), rtol=1e-5, atol=1e-5)
+    assert abs(expected[1]) > 1e-3
+    all_close(farcall.compile(lowered)(0.0)[1:], (slopes, curvatures), 1e6)
 
 
 def test_full_vectors_have_no_derivative(jax):

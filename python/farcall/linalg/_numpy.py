@@ -30,9 +30,10 @@ def asarray(value: Any) -> np.ndarray:
 
 
 @functools.cache
-def _built_ins() -> dict[str, Op]:
-    declared = (target.op() for target in _farcall.Registry(built_ins=True).built_ins())
-    return {op.name: Op({op.platform: op}, {}) for op in declared if op is not None}
+def _built_in(name: str) -> Op:
+    """Returns the op with this name in farcall's engine."""
+    declared = next(target.op() for target in _farcall.Registry(built_ins=True).built_ins() if target.name == name)
+    return Op({declared.platform: declared}, {})
 
 
 def _lapack(routine: str, *operands: np.ndarray, **options: str | int) -> Any:
@@ -40,7 +41,7 @@ def _lapack(routine: str, *operands: np.ndarray, **options: str | int) -> Any:
     LAPACK, or numbers."""
     dtype = operands[0].dtype
     routine = _COMPLEX.get(routine, routine) if dtype.kind == "c" else routine
-    op = _built_ins()[f"lapack_{_LETTERS[dtype.name]}{routine}_ffi"]
+    op = _built_in(f"lapack_{_LETTERS[dtype.name]}{routine}_ffi")
     attributes = {name: ord(value) if isinstance(value, str) else value for name, value in options.items()}
     return op(*operands, **attributes)
 
