@@ -12,6 +12,7 @@ jnp = jax.numpy
 scipy_sparse = pytest.importorskip("scipy.sparse")
 
 import farcall  # noqa: E402
+import farcall.sparse  # noqa: E402
 from jax.experimental import sparse as jax_sparse  # noqa: E402
 from jax.sharding import NamedSharding  # noqa: E402
 from jax.sharding import PartitionSpec as P  # noqa: E402
@@ -170,3 +171,46 @@ def test_malformed_indices(ops):
     starts[3] = a.nnz + 1
     with pytest.raises(Exception, match=rf"starts\[3\] is {a.nnz + 1}, but the matrix has {a.nnz} entries"):
         ops.csr_matvec(a.data, a.indices, starts, x)
+
+
+@pytest.fixture
+def module():
+    farcall.sparse.load(example("farcall_sparse"))
+    return farcall.sparse
+
+
+def test_functions_of_matrices(module):
+    """Sums, products and transposes are SciPy's, on NumPy arrays and in JAX, and values have derivatives."""
+    a, b = matrix(20, shape=(6, 5)), matrix(21, shape=(6, 5))
+    x, y = a.toarray(), b.toarray()
+
+    def program(x, y):
+        a, b = (module.from_dense(z, entries=30) for z in (x, y))
+        turned = module.transpose(b, k=5)
+        results = module.add(a, b, k=5, entries=30), turned, module.matmul(a, turned, k=6, entries=36)
+        return [module.to_dense(z, k=k) for z, k in zip(results, (5, 6, 6))]
+
+    for run in program, jax.jit(program):
+        found = run(x, y)
+        assert isinstance(found[0], np.ndarray if run is program else jax.Array)
+        for z, expected in zip(found, (x + y, y.T, x @ y.T), strict=True):
+            np.testing.assert_allclose(z, expected)
+    csr = module.Csr(a.data, a.indices, a.indptr)
+    turned = module.transpose(csr, k=5)
+    product = lambda values: module.matmul(csr._replace(values=values), turned, k=6, entries=36).values
+    check_grads(product, (jnp.asarray(a.data),), order=2)
+    np.testing.assert_allclose(module.csr_matmul(*csr, y.T[:, :2]), x @ y.T[:, :2])
+    np.testing.assert_allclose(jax.jit(module.to_dense, static_argnames="k")(csr, k=5), x)
+    assert {"csr_matmul", "from_dense"} <= set(dir(module))
+
+
+def test_the_module_needs_the_library(module, monkeypatch):
+    monkeypatch.setattr(module, "_library", None)
+    with pytest.raises(AttributeError, match=r"csr_matvec is an op of .*: call farcall.sparse.load\(PATH\) first"):
+        module.csr_matvec
+    with pytest.raises(AttributeError, match="call farcall.sparse.load"):
+        module.from_dense(np.eye(2), entries=2)
+    with pytest.raises(ValueError, match="is not the library farcall-sparse"):
+        module.load(example("rms_norm_ops"))
+    with pytest.raises(RuntimeError, match="has 2 nonzero elements, but entries = 1"):
+        module.load(example("farcall_sparse")) and module.from_dense(np.eye(2), entries=1)
