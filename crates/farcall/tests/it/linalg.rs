@@ -4,6 +4,7 @@
 mod blocks;
 mod derivatives;
 mod eigh;
+mod lapack;
 mod qr;
 
 use farcall::ir::{DType, Literal, Scalar, Source, text};
