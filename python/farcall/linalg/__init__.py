@@ -17,8 +17,7 @@ without rows or columns. Elements are `float32`, `float64`, `complex64` or `comp
 `float32`, and smaller floating-point types are computed in `float32` and rounded. A matrix whose
 factorization fails gives NaNs, so that it does not affect the rest of its batch.
 
-JAX arrays have derivatives of any order in either direction. Matrices must not be singular where a function
-divides by pivots, eigenvalue gaps or singular values; each function has its conditions.
+JAX arrays have first and second derivatives in either direction. Each function states when they exist.
 """
 
 from collections.abc import Sequence
@@ -237,7 +236,9 @@ def solve(a: Any, b: Any) -> Array:
     return _system("solve", a, b, square=True)
 
 
-def solve_triangular(a: Any, b: Any, *, trans: int | str = 0, lower: bool = False, unit_diagonal: bool = False) -> Array:
+def solve_triangular(
+    a: Any, b: Any, *, trans: int | str = 0, lower: bool = False, unit_diagonal: bool = False
+) -> Array:
     """Returns the solution of `a @ x = b` for triangular matrices.
 
     Args:
@@ -350,7 +351,8 @@ def _system(function: str, a: Any, b: Any, **options: Any) -> Any:
         return _call(function, {"a": a, "b": b}, **options)
     shape = np.shape(a)
     if len(shape) >= 2 and shape[-2] != b.shape[0]:
-        raise ValueError(f"{_shapes(function, shape, b.shape)}: the matrices of a have {shape[-2]} rows, and b {b.shape[0]}")
+        rows = f"the matrices of a have {shape[-2]} rows, and b {b.shape[0]}"
+        raise ValueError(f"{_shapes(function, shape, b.shape)}: {rows}")
     results = _call(function, {"a": a, "b": b[:, None]}, **options)
     if not isinstance(results, tuple):
         return results[..., 0]
