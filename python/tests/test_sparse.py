@@ -2,6 +2,7 @@
 and programs of `jax.experimental.sparse` run in the engine."""
 
 import functools
+import subprocess
 
 import numpy as np
 import pytest
@@ -143,10 +144,12 @@ def test_patterns(ops):
     np.testing.assert_array_equal(ops.sparse_permute(a.data, order), csc.data)
 
 
-def test_programs_of_jax_experimental_sparse():
-    """JAX's BCSR products call a handler by name. The engine finds it in the library."""
-    registry = farcall.Registry()
-    registry.load(example("farcall_sparse"))
+@pytest.mark.parametrize("loads", [False, True], ids=["built-in", "library"])
+def test_programs_of_jax_experimental_sparse(loads):
+    """JAX's BCSR products call a handler by name. The engine has it, and so has the library."""
+    registry = farcall.Registry(built_ins=not loads)
+    if loads:
+        registry.load(example("farcall_sparse"))
     for dtype in (np.float32, np.float64, np.complex64, np.complex128):
         a, b = matrix(21, dtype), numbers(22, dtype, 5, 3)
         bcsr = jax_sparse.BCSR((a.data, a.indices, a.indptr), shape=a.shape)
@@ -159,6 +162,31 @@ def test_programs_of_jax_experimental_sparse():
     lowered = jax.jit(lambda m, b: m @ b).lower(bcoo, b)
     found = farcall.compile(lowered, registry=registry)(bcoo, b)
     np.testing.assert_allclose(found, a @ b, atol=1e-12)
+
+
+def test_an_exported_product_runs_without_a_library(tmp_path):
+    a, b = matrix(24, np.float32), numbers(25, np.float32, 5, 3)
+    bcsr = jax_sparse.BCSR((jnp.array(a.data), jnp.array(a.indices), jnp.array(a.indptr)), shape=a.shape)
+
+    @jax.jit
+    def multiply(data, columns, starts, b):
+        return jax_sparse.BCSR((data, columns, starts), shape=a.shape) @ b
+
+    inputs = [np.asarray(x) for x in (bcsr.data, bcsr.indices, bcsr.indptr, b)]
+    # JAX promises no compatibility for this target, so the export must allow it.
+    check = jax.export.DisabledSafetyCheck.custom_call("cpu_csr_sparse_dense_ffi")
+    exported = jax.export.export(multiply, platforms=["cpu"], disabled_checks=[check])(*inputs)
+    assert "cpu_csr_sparse_dense_ffi" in exported.mlir_module()
+    np.testing.assert_allclose(farcall.compile(exported, registry=farcall.Registry())(*inputs), a @ b, rtol=1e-4, atol=1e-5)
+    with pytest.raises(farcall.MissingTargetError, match="cpu_csr_sparse_dense_ffi"):
+        farcall.compile(exported, registry=farcall.Registry(built_ins=False))
+    (tmp_path / "product.jax_export").write_bytes(exported.serialize())
+    arguments = [tmp_path / "product.jax_export", "-o", tmp_path / "results"]
+    for i, x in enumerate(inputs):
+        np.save(tmp_path / f"{i}.npy", x)
+        arguments += ["-i", tmp_path / f"{i}.npy"]
+    subprocess.run([example("farcall_sparse").with_name("farcall"), "run", *arguments], check=True)
+    np.testing.assert_allclose(np.load(tmp_path / "results" / "out0.npy"), a @ b, rtol=1e-4, atol=1e-5)
 
 
 def test_malformed_indices(ops):

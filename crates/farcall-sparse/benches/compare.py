@@ -1,6 +1,6 @@
 """Compares products of sparse and dense matrices with SciPy and with jax.experimental.sparse.
 
-    cargo build --release --package farcall-sparse
+    cargo build --release --package farcall-sparse-library
     python crates/farcall-sparse/benches/compare.py target/release/libfarcall_sparse.so [ROWS]
 
 Each line has the time of the fastest of interleaved calls, in milliseconds, and the bandwidth that the call of

@@ -249,7 +249,8 @@ fn expect_range<I: Index>(number: usize) -> Result<()> {
     Ok(())
 }
 
-pub(crate) const OPS: &[&OpDescriptor] = ops![
+/// The ops of this module.
+pub const OPS: &[&OpDescriptor] = ops![
     csr_to_csc_pattern,
     coo_to_csr_pattern,
     csr_to_coo_pattern,

@@ -100,4 +100,5 @@ impl Call<'_> {
     }
 }
 
-pub(crate) const OPS: &[&OpDescriptor] = ops![csr_sparse_dense];
+/// The ops of this module.
+pub const OPS: &[&OpDescriptor] = ops![csr_sparse_dense];

@@ -25,74 +25,27 @@
 //!   chooses a loop in `compressed`, `coordinates` or `blocks`.
 //! - `convert`, `patterns`, `reduce`, `solve` and `matrix_product` contain the other ops with their loops.
 //! - `parallel` divides work among threads.
+//!
+//! A module with ops has a table `OPS`. farcall's engine includes the op of [`jaxlib`]. `cargo build -p
+//! farcall-sparse-library --release` builds `libfarcall_sparse.so` with all ops.
 
 #![forbid(unsafe_code)]
-
-use farcall_ffi::descriptor::OpDescriptor;
 
 mod bilinear;
 mod blocks;
 mod compressed;
-mod convert;
+pub mod convert;
 mod coordinates;
 mod form;
-mod jaxlib;
+pub mod jaxlib;
 mod malformed;
 pub mod matrix_product;
 mod number;
 mod parallel;
-mod patterns;
+pub mod patterns;
 pub mod products;
-mod reduce;
+pub mod reduce;
 mod samples;
-mod solve;
+pub mod solve;
 #[cfg(test)]
 mod tests;
-
-/// The ops of all modules.
-pub const TABLES: &[&[&OpDescriptor]] = &[
-    jaxlib::OPS,
-    products::csr_matmul::OPS,
-    products::csr_matvec::OPS,
-    products::csr_sddmm::OPS,
-    products::csc_matmul::OPS,
-    products::csc_matvec::OPS,
-    products::sparse_matmul::OPS,
-    products::coo_matvec::OPS,
-    products::bsr_matmul::OPS,
-    products::bsr_matvec::OPS,
-    products::dense_csr_matmul::OPS,
-    products::dense_csc_matmul::OPS,
-    products::dense_coo_matmul::OPS,
-    products::dense_bsr_matmul::OPS,
-    matrix_product::csr_csr_matmul::OPS,
-    patterns::OPS,
-    solve::OPS,
-    convert::OPS,
-    reduce::OPS,
-];
-
-farcall_ffi::library!(
-    "farcall_sparse",
-    [
-        ..jaxlib::OPS,
-        ..products::csr_matmul::OPS,
-        ..products::csr_matvec::OPS,
-        ..products::csr_sddmm::OPS,
-        ..products::csc_matmul::OPS,
-        ..products::csc_matvec::OPS,
-        ..products::sparse_matmul::OPS,
-        ..products::coo_matvec::OPS,
-        ..products::bsr_matmul::OPS,
-        ..products::bsr_matvec::OPS,
-        ..products::dense_csr_matmul::OPS,
-        ..products::dense_csc_matmul::OPS,
-        ..products::dense_coo_matmul::OPS,
-        ..products::dense_bsr_matmul::OPS,
-        ..matrix_product::csr_csr_matmul::OPS,
-        ..patterns::OPS,
-        ..solve::OPS,
-        ..convert::OPS,
-        ..reduce::OPS,
-    ]
-);

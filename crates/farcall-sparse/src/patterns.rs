@@ -307,5 +307,5 @@ impl Positions {
     }
 }
 
-pub(crate) const OPS: &[&OpDescriptor] =
-    ops![csr_add, csr_add_transpose, csr_add_pattern, csr_csr_matmul_pattern];
+/// The ops of this module.
+pub const OPS: &[&OpDescriptor] = ops![csr_add, csr_add_transpose, csr_add_pattern, csr_csr_matmul_pattern];

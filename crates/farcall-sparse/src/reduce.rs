@@ -331,5 +331,6 @@ impl<'a, I: Index> Rows<'a, I> {
     }
 }
 
-pub(crate) const OPS: &[&OpDescriptor] =
+/// The ops of this module.
+pub const OPS: &[&OpDescriptor] =
     ops![csr_diagonal, csr_from_diagonal, csr_row_sums, csr_from_row_sums, csr_to_dense, csr_from_dense];

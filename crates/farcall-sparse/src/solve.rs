@@ -479,7 +479,8 @@ impl<'a, T: Field, I: Index> System<'a, T, I> {
     }
 }
 
-pub(crate) const OPS: &[&OpDescriptor] = ops![
+/// The ops of this module.
+pub const OPS: &[&OpDescriptor] = ops![
     csr_triangular_solve,
     csr_triangular_solve_jvp,
     csr_triangular_solve_bwd,

@@ -20,6 +20,8 @@ const LIBRARIES: &[&[&OpDescriptor]] = &[
     farcall_linalg::lapack::OPS,
     #[cfg(feature = "linalg")]
     farcall_linalg::blas::OPS,
+    #[cfg(feature = "linalg")]
+    farcall_sparse::jaxlib::OPS,
 ];
 
 /// Names of the built-in ops, and tags of the blocks that they lower.
