@@ -11,6 +11,7 @@ be equal.
 import importlib
 import itertools
 import pkgutil
+import re
 import subprocess
 import sys
 import textwrap
@@ -94,6 +95,98 @@ def test_gives_the_bits_that_xla_gives(family, record, lapack, xla):
     outputs = farcall.compile(record["mlir_module_text"], lapack).run(record["inputs"])
     for output, want in zip(outputs, xla(record["mlir_module_text"], record["inputs"]), strict=True):
         np.testing.assert_array_equal(output, want, strict=True)
+
+
+def untyped_call(result, target, operands, results, alias, version=2):
+    """Returns a call as JAX wrote it until 2024: without a configuration, sizes and options as operands, and
+    column-major matrices. The operand `alias` becomes the first result. Operands are values with their types."""
+
+    def layout(ty):
+        rank = len(re.findall(r"\dx", ty))
+        return f"dense<{list(range(rank)) or ''}> : tensor<{rank}xindex>"
+
+    names, types = zip(*operands)
+    index = "[0]" if len(results) > 1 else "[]"
+    returned = ", ".join(results)
+    return f"""
+        %{result}{f":{len(results)}" if len(results) > 1 else ""} = stablehlo.custom_call @{target}({", ".join(names)}) {{
+          api_version = {version} : i32, backend_config = "",
+          operand_layouts = [{", ".join(map(layout, types))}], result_layouts = [{", ".join(map(layout, results))}],
+          output_operand_aliases = [#stablehlo.output_operand_alias<
+            output_tuple_indices = {index}, operand_index = {alias}, operand_tuple_indices = []>]
+        }} : ({", ".join(types)}) -> {f"({returned})" if len(results) > 1 else returned}"""
+
+
+CONSTANTS = "".join(
+    f"%{name} = stablehlo.constant dense<{value}> : tensor<{ty}>\n"
+    for name, value, ty in [("count", 1, "i64"), ("no", 0, "i32"), ("yes", 1, "i32"), ("four", 4, "i32"), ("eight", 8, "i32")]
+)
+TYPES = {
+    "s": ("f32", "1.0", np.float32),
+    "d": ("f64", "1.0", np.float64),
+    "c": ("complex<f32>", "(1.0, 0.0)", np.complex64),
+    "z": ("complex<f64>", "(1.0, 0.0)", np.complex128),
+}
+
+
+def numbers(dtype, *shape):
+    rng = np.random.default_rng(7)
+    x = rng.normal(size=shape)
+    return (x + 1j * rng.normal(size=shape) if np.dtype(dtype).kind == "c" else x).astype(dtype)
+
+
+def tolerance(dtype):
+    return 1000 * np.finfo(dtype).eps
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+@pytest.mark.parametrize("letter", TYPES)
+def test_untyped_calls_of_old_programs_solve(letter, version):
+    ty, one, dtype = TYPES[letter]
+    count, size, flag, scale = ("%count", "tensor<i64>"), ("%four", "tensor<i32>"), "tensor<i32>", ("%one", f"tensor<{ty}>")
+    square, sides = f"tensor<4x4x{ty}>", f"tensor<4x2x{ty}>"
+    sizes = [size, size, size]
+    lower = [(f"%{option}", flag) for option in ("yes", "yes", "no", "yes")]
+    upper = [(f"%{option}", flag) for option in ("yes", "no", "no", "no")]
+    program = f"""
+      func.func @main(%a: {square}, %b: {sides}) -> ({sides}, tensor<4xi32>, tensor<i32>) {{
+        {CONSTANTS}
+        %one = stablehlo.constant dense<{one}> : tensor<{ty}>
+        {untyped_call("lu", f"lapack_{letter}getrf", [count, size, size, ("%a", square)], [square, "tensor<4xi32>", flag], 3, version)}
+        {untyped_call("y", f"blas_{letter}trsm", [*lower, *sizes, scale, ("%lu#0", square), ("%b", sides)], [sides], 9, version)}
+        {untyped_call("x", f"blas_{letter}trsm", [*upper, *sizes, scale, ("%lu#0", square), ("%y", sides)], [sides], 9, version)}
+        return %x, %lu#1, %lu#2 : {sides}, tensor<4xi32>, tensor<i32>
+      }}"""
+    # The diagonal is dominant, so no rows are exchanged.
+    a, b = numbers(dtype, 4, 4) + 20 * np.eye(4, dtype=dtype), numbers(dtype, 4, 2)
+    x, pivots, info = farcall.compile(program, farcall.Registry())(a, b)
+    np.testing.assert_allclose(x, np.linalg.solve(a, b), rtol=tolerance(dtype), atol=tolerance(dtype))
+    np.testing.assert_array_equal(pivots, [1, 2, 3, 4])
+    assert info == 0
+
+
+@pytest.mark.parametrize("letter", TYPES)
+def test_untyped_calls_of_old_programs_factor(letter):
+    ty, _, dtype = TYPES[letter]
+    count, size, flag = ("%count", "tensor<i64>"), ("%four", "tensor<i32>"), "tensor<i32>"
+    square, taus, work = f"tensor<4x4x{ty}>", f"tensor<4x{ty}>", f"tensor<8x{ty}>"
+    generate = f"lapack_{letter}{'un' if np.dtype(dtype).kind == 'c' else 'or'}gqr"
+    workspace = ("%eight", flag)
+    program = f"""
+      func.func @main(%a: {square}, %p: {square}) -> ({square}, {square}, {square}) {{
+        {CONSTANTS}
+        {untyped_call("c", f"lapack_{letter}potrf", [("%yes", flag), count, size, ("%p", square)], [square, flag], 3)}
+        {untyped_call("f", f"lapack_{letter}geqrf", [count, size, size, workspace, ("%a", square)], [square, taus, flag, work], 4)}
+        {untyped_call("q", generate, [count, size, size, size, workspace, ("%f#0", square), ("%f#1", taus)], [square, flag, work], 5)}
+        return %c#0, %f#0, %q#0 : {square}, {square}, {square}
+      }}"""
+    a = numbers(dtype, 4, 4)
+    positive = a @ adjoint(a) + np.eye(4, dtype=dtype)
+    factor, packed, q = farcall.compile(program, farcall.Registry())(a, positive)
+    close = {"rtol": tolerance(dtype), "atol": tolerance(dtype)}
+    np.testing.assert_allclose(np.tril(factor), np.linalg.cholesky(positive), **close)
+    np.testing.assert_allclose(q @ np.triu(packed), a, **close)
+    np.testing.assert_allclose(adjoint(q) @ q, np.eye(4), **close)
 
 
 @pytest.fixture(scope="module")

@@ -246,8 +246,8 @@ impl Registry {
         registered.or_else(|| self.has_built_ins.then(built_in).flatten())
     }
 
-    /// Returns the target of a custom call. If the call does not specify an API, either kind of target
-    /// matches.
+    /// Returns the target of a custom call. If the call accepts either API ([`call_kind`]), an untyped target
+    /// takes precedence over a typed one, and a registered target over a built-in one.
     ///
     /// # Errors
     /// If no target has this name and platform, or only a target of the other API does.
@@ -358,8 +358,9 @@ fn key(target: &Target) -> Key {
 
 /// Returns the API that a custom call asks for; `None` if the call accepts either.
 ///
-/// A dictionary or `api_version = 4` selects the typed API. `api_version` 2 or 3, or a non-empty string,
-/// selects the untyped API.
+/// A dictionary or `api_version = 4` selects the typed API, and a non-empty string the untyped API. Without a
+/// configuration, the `api_version` 0 to 3 selects none: a typed handler can take over the name of a function
+/// of the untyped API, with the same operands and results, and needs nothing else from the call.
 ///
 /// # Errors
 /// If the `api_version` is unknown.
@@ -369,7 +370,6 @@ pub fn call_kind(call: &CustomCall) -> Result<Option<ApiKind>, String> {
             Err(format!("custom call `{}` has api_version {version}; the versions are 0 to 4", call.target))
         }
         (CallConfig::Dict(_), _) | (_, Some(4)) => Ok(Some(ApiKind::Typed)),
-        (_, Some(2 | 3)) => Ok(Some(ApiKind::Untyped)),
         (CallConfig::Text(text), _) if !text.is_empty() => Ok(Some(ApiKind::Untyped)),
         _ => Ok(None),
     }
@@ -687,11 +687,56 @@ mod tests {
         assert_eq!(kind(None, dict()), Ok(Some(ApiKind::Typed)));
         assert_eq!(kind(Some(1), dict()), Ok(Some(ApiKind::Typed)));
         assert_eq!(kind(Some(4), CallConfig::Absent), Ok(Some(ApiKind::Typed)));
-        assert_eq!(kind(Some(2), text("")), Ok(Some(ApiKind::Untyped)));
         assert_eq!(kind(None, text("x")), Ok(Some(ApiKind::Untyped)));
-        assert_eq!(kind(Some(1), CallConfig::Absent), Ok(None));
+        for version in 1..=3 {
+            assert_eq!(kind(Some(version), text("x")), Ok(Some(ApiKind::Untyped)));
+            assert_eq!(kind(Some(version), text("")), Ok(None));
+            assert_eq!(kind(Some(version), CallConfig::Absent), Ok(None));
+        }
         assert_eq!(kind(None, text("")), Ok(None));
         assert!(kind(Some(5), CallConfig::Absent).is_err());
+    }
+
+    /// Test op without operands.
+    #[farcall_ffi::handler(name = "f")]
+    fn typed(y: &mut farcall_ffi::Buffer<f32>) {
+        y.fill(1.0);
+    }
+
+    const TYPED: &[&farcall_ffi::descriptor::OpDescriptor] = farcall_ffi::ops![typed];
+
+    #[test]
+    fn untyped_targets_take_precedence_in_calls_that_accept_either_api() {
+        let registry = Registry::without_built_ins();
+        registry.register_ops(TYPED).unwrap();
+        let call = |version, text: &str| CustomCall {
+            api_version: Some(version),
+            config: CallConfig::Text(text.as_bytes().into()),
+            ..CustomCall::new("f")
+        };
+        let resolved = |version, text| registry.resolve(&call(version, text), &Platform::Host);
+        for version in 1..=3 {
+            assert_eq!(resolved(version, "").unwrap().kind(), ApiKind::Typed);
+            let error = resolved(version, "text").unwrap_err();
+            assert!(error.message.contains("through the untyped API"), "{error}");
+        }
+        registry.register(untyped("f", one)).unwrap();
+        for version in 1..=3 {
+            assert_eq!(resolved(version, "").unwrap().kind(), ApiKind::Untyped);
+            assert_eq!(resolved(version, "text").unwrap().kind(), ApiKind::Untyped);
+        }
+        assert_eq!(resolved(4, "").unwrap().kind(), ApiKind::Typed);
+    }
+
+    #[cfg(feature = "linalg")]
+    #[test]
+    fn registered_untyped_targets_take_precedence_over_built_in_ones() {
+        let registry = Registry::new();
+        let call = CustomCall { api_version: Some(2), ..CustomCall::new("lapack_sgetrf") };
+        let kind = || registry.resolve(&call, &Platform::Host).unwrap().kind();
+        assert_eq!(kind(), ApiKind::Typed);
+        registry.register(untyped("lapack_sgetrf", one)).unwrap();
+        assert_eq!(kind(), ApiKind::Untyped);
     }
 
     #[test]

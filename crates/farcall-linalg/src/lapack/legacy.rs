@@ -1,8 +1,10 @@
 //! The targets of programs that JAX exported until 2024: the names of LAPACK's routines without the suffix
 //! `_ffi`. Such calls pass sizes and options as operands, and workspaces as results.
 //!
-//! The sizes follow from the shapes of the matrices, so their operands are not read. Workspaces become zeros. The
-//! attribute `work_len` exists because no operand determines the size of a workspace; calls omit it.
+//! The calls use the untyped API (`api_version = 2`) without a configuration, so typed handlers can take them.
+//! The sizes follow from the shapes of the matrices, so their operands are not read; they are `s32`, or `s64` in
+//! programs of some versions of JAX. Workspaces become zeros. The attribute `work_len` exists because no operand
+//! determines the size of a workspace; calls omit it.
 
 use farcall_ffi::prelude::*;
 
@@ -19,9 +21,10 @@ macro_rules! legacy {
         /// `x·op(a) = alpha·b`. `transpose` is 0, 1 or 2 for `a`, its transpose or its conjugate transpose.
         #[handler(name = $trsm_target)]
         #[signature(
-            (left: s32[], lower: s32[], transpose: s32[], unit_diagonal: s32[], rows: s32[], columns: s32[],
-             batch: s32[], alpha: $dtype[], a: $dtype[*, k, k] column_major, b: $dtype[*, m, n] column_major)
+            (left: s32[], lower: s32[], transpose: s32[], unit_diagonal: s32[], rows: S[], columns: S[],
+             batch: B[], alpha: $dtype[], a: $dtype[*, k, k] column_major, b: $dtype[*, m, n] column_major)
             -> (out: $dtype[*, m, n] column_major aliases b)
+            where B, S: s32 | s64
         )]
         #[expect(clippy::too_many_arguments, reason = "the call has an operand for each option")]
         pub(crate) fn $trsm(
@@ -30,9 +33,9 @@ macro_rules! legacy {
             lower: &Buffer<i32, 0>,
             transpose: &Buffer<i32, 0>,
             unit_diagonal: &Buffer<i32, 0>,
-            rows: &Buffer<i32, 0>,
-            columns: &Buffer<i32, 0>,
-            batch: &Buffer<i32, 0>,
+            rows: &AnyBuffer,
+            columns: &AnyBuffer,
+            batch: &AnyBuffer,
             alpha: &Buffer<$ty, 0>,
             a: &Buffer<$ty>,
             b: &mut InOut<Buffer<$ty>>,
@@ -46,14 +49,15 @@ macro_rules! legacy {
         /// `_ffi`.
         #[handler(name = $potrf_target)]
         #[signature(
-            (lower: s32[], batch: s32[], order: s32[], x: $dtype[*, n, n] column_major)
+            (lower: s32[], batch: B[], order: S[], x: $dtype[*, n, n] column_major)
             -> (out: $dtype[*, n, n] column_major aliases x, info: s32[*])
+            where B, S: s32 | s64
         )]
         pub(crate) fn $potrf(
             context: &Context,
             lower: &Buffer<i32, 0>,
-            batch: &Buffer<i32, 0>,
-            order: &Buffer<i32, 0>,
+            batch: &AnyBuffer,
+            order: &AnyBuffer,
             x: &mut InOut<Buffer<$ty>>,
             info: &mut Buffer<i32>,
         ) -> Result<()> {
@@ -64,14 +68,15 @@ macro_rules! legacy {
         /// LU factorizations, as from the op of the same name with the suffix `_ffi`.
         #[handler(name = $getrf_target)]
         #[signature(
-            (batch: s32[], rows: s32[], columns: s32[], x: $dtype[*, m, n] column_major)
+            (batch: B[], rows: S[], columns: S[], x: $dtype[*, m, n] column_major)
             -> (out: $dtype[*, m, n] column_major aliases x, ipiv: s32[*, min(m, n)], info: s32[*])
+            where B, S: s32 | s64
         )]
         pub(crate) fn $getrf(
             context: &Context,
-            batch: &Buffer<i32, 0>,
-            rows: &Buffer<i32, 0>,
-            columns: &Buffer<i32, 0>,
+            batch: &AnyBuffer,
+            rows: &AnyBuffer,
+            columns: &AnyBuffer,
             x: &mut InOut<Buffer<$ty>>,
             ipiv: &mut Buffer<i32>,
             info: &mut Buffer<i32>,
@@ -83,19 +88,19 @@ macro_rules! legacy {
         /// QR factorizations, as from the op of the same name with the suffix `_ffi`.
         #[handler(name = $geqrf_target)]
         #[signature(
-            (batch: s32[], rows: s32[], columns: s32[], work_size: s32[], x: $dtype[*, m, n] column_major,
+            (batch: B[], rows: S[], columns: S[], work_size: S[], x: $dtype[*, m, n] column_major,
              work_len: i64 = 1)
             -> (out: $dtype[*, m, n] column_major aliases x, tau: $dtype[*, min(m, n)], info: s32[*],
                 work: $dtype[work_len])
-            where 0 <= work_len; *: sum
+            where B, S: s32 | s64; 0 <= work_len; *: sum
         )]
         #[expect(clippy::too_many_arguments, reason = "the call has an operand for each size")]
         pub(crate) fn $geqrf(
             context: &Context,
-            batch: &Buffer<i32, 0>,
-            rows: &Buffer<i32, 0>,
-            columns: &Buffer<i32, 0>,
-            work_size: &Buffer<i32, 0>,
+            batch: &AnyBuffer,
+            rows: &AnyBuffer,
+            columns: &AnyBuffer,
+            work_size: &AnyBuffer,
             x: &mut InOut<Buffer<$ty>>,
             tau: &mut Buffer<$ty>,
             info: &mut Buffer<i32>,
@@ -111,19 +116,19 @@ macro_rules! legacy {
         /// Orthogonal factors, as from the op of the same name with the suffix `_ffi`.
         #[handler(name = $orgqr_target)]
         #[signature(
-            (batch: s32[], rows: s32[], columns: s32[], reflectors: s32[], work_size: s32[],
+            (batch: B[], rows: S[], columns: S[], reflectors: S[], work_size: S[],
              x: $dtype[*, m, n] column_major, tau: $dtype[*, k], work_len: i64 = 1)
             -> (out: $dtype[*, m, n] column_major aliases x, info: s32[*], work: $dtype[work_len])
-            where k <= n; n <= m; 0 <= work_len; *: sum
+            where B, S: s32 | s64; k <= n; n <= m; 0 <= work_len; *: sum
         )]
         #[expect(clippy::too_many_arguments, reason = "the call has an operand for each size")]
         pub(crate) fn $orgqr(
             context: &Context,
-            batch: &Buffer<i32, 0>,
-            rows: &Buffer<i32, 0>,
-            columns: &Buffer<i32, 0>,
-            reflectors: &Buffer<i32, 0>,
-            work_size: &Buffer<i32, 0>,
+            batch: &AnyBuffer,
+            rows: &AnyBuffer,
+            columns: &AnyBuffer,
+            reflectors: &AnyBuffer,
+            work_size: &AnyBuffer,
             x: &mut InOut<Buffer<$ty>>,
             tau: &Buffer<$ty>,
             info: &mut Buffer<i32>,

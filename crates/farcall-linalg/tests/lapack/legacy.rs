@@ -6,8 +6,8 @@ use super::call;
 use super::matrix::{Kind, Number};
 use crate::for_each_type;
 
-/// Sizes, which the targets do not read.
-const SIZE: [i32; 1] = [i32::MIN];
+/// A size, which the targets do not read. JAX also passed sizes as `s32`.
+const SIZE: [i64; 1] = [i64::MIN];
 
 #[test]
 fn results_are_those_of_the_typed_targets() {

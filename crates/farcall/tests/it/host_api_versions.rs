@@ -154,6 +154,9 @@ fn every_way_to_configure_a_typed_call() {
         ("@scale(%x)", 14.0),
         ("@scale(%x) {api_version = 0 : i32}", 14.0),
         ("@scale(%x) {api_version = 1 : i32}", 14.0),
+        // Versions of the untyped API without a string.
+        ("@scale(%x) {api_version = 2 : i32}", 14.0),
+        ("@scale(%x) {api_version = 3 : i32, backend_config = \"\"}", 14.0),
     ] {
         assert_eq!(run(&registry, call, 2.0).unwrap(), wanted, "{call}");
     }
@@ -166,7 +169,7 @@ fn calls_that_do_not_fit_their_target() {
     for call in [
         "@twice(%x) {api_version = 4 : i32}",
         "@twice(%x) {mhlo.backend_config = {}}",
-        "@scale(%x) {api_version = 2 : i32}",
+        "@scale(%x) {api_version = 2 : i32, backend_config = \"text\"}",
         "@scale(%x) {api_version = 3 : i32, backend_config = \"text\"}",
         "@scale(%x) {backend_config = \"text\"}",
         "@scale(%x) {api_version = 4 : i32, backend_config = \"text\"}",
