@@ -189,6 +189,67 @@ def test_untyped_calls_of_old_programs_factor(letter):
     np.testing.assert_allclose(adjoint(q) @ q, np.eye(4), **close)
 
 
+def tpu_functions():
+    """Returns functions whose programs for TPUs have custom calls, with the number of their operands, and whether
+    the calls are computed for complex matrices."""
+    jax = pytest.importorskip("jax")
+    numpy, scipy = jax.numpy.linalg, jax.scipy.linalg
+
+    # The factors of these decompositions are not unique, but their product is.
+    def eigh(a):
+        w, v = numpy.eigh(a)
+        return (v * w[..., None, :]) @ v.conj().mT
+
+    def svd(a):
+        u, s, vt = numpy.svd(a, full_matrices=False)
+        return (u * s[..., None, :]) @ vt
+
+    return {
+        "solve": (numpy.solve, 2, True),
+        "inv": (numpy.inv, 1, True),
+        "det": (numpy.det, 1, True),
+        "slogdet": (numpy.slogdet, 1, True),
+        "expm": (scipy.expm, 1, True),
+        "lu_factor": (scipy.lu_factor, 1, True),
+        "lu_solve": (lambda a, b: scipy.lu_solve(scipy.lu_factor(a), b), 2, True),
+        "gradient": (jax.grad(lambda a: abs(numpy.det(a)).sum()), 1, True),
+        "qr": (lambda a: jax.numpy.matmul(*numpy.qr(a)), 1, True),
+        "complete_qr": (lambda a: jax.numpy.matmul(*numpy.qr(a[..., :2], mode="complete")), 1, True),
+        "eigh": (eigh, 1, False),
+        "svd": (svd, 1, False),
+        "pinv": (numpy.pinv, 1, False),
+    }
+
+
+@pytest.mark.parametrize("letter", TYPES)
+@pytest.mark.parametrize(
+    "name", "solve inv det slogdet expm lu_factor lu_solve gradient qr complete_qr eigh svd pinv".split()
+)
+def test_programs_for_tpus(name, letter):
+    jax = pytest.importorskip("jax")
+    dtype = TYPES[letter][-1]
+    function, operands, is_complex = tpu_functions()[name]
+    if np.dtype(dtype).kind == "c" and not is_complex:
+        pytest.skip("the engine has no Eigh of complex matrices")
+    with jax.enable_x64(True):
+        a = numbers(dtype, 2, 3, 4, 4)
+        inputs = [a, a[..., :2] + 1][:operands]
+        program = jax.export.export(jax.jit(function), platforms=["tpu"])(*inputs).mlir_module()
+        assert "stablehlo.custom_call" in program and "@lapack" not in program
+        executable = farcall.compile(program, registry=farcall.Registry())
+        for output, want in zip(executable.run(inputs), jax.tree.leaves(function(*inputs)), strict=True):
+            np.testing.assert_allclose(output, want, rtol=tolerance(dtype), atol=10 * tolerance(dtype), strict=True)
+
+
+def test_the_recorded_lu_factorization_for_tpus():
+    """The call has a tuple as its result."""
+    pytest.importorskip(DATA)
+    record = importlib.import_module(f"{DATA}.tpu_Lu").data_2023_03_21
+    outputs = farcall.compile(record["mlir_module_text"], farcall.Registry()).run(record["inputs"])
+    for output, want in zip(outputs, record["expected_outputs"], strict=True):
+        np.testing.assert_allclose(output, want, rtol=1e-6, strict=True)
+
+
 @pytest.fixture(scope="module")
 def xla():
     """Returns a function that compiles a program in jaxlib and runs it."""

@@ -15,3 +15,14 @@ pub(crate) fn write<T>(matrix: &mut [T], columns: usize, entry: impl Fn(usize, u
         row.iter_mut().enumerate().for_each(|(j, out)| *out = entry(i, j));
     }
 }
+
+/// Transposes a row-major matrix with `columns` columns.
+pub(crate) fn transpose<T: Copy>(to: &mut [T], from: &[T], columns: usize) {
+    if columns == 0 {
+        return;
+    }
+    let rows = from.len() / columns;
+    for (j, to) in to.chunks_exact_mut(rows.max(1)).enumerate() {
+        to.iter_mut().enumerate().for_each(|(i, to)| *to = from[i * columns + j]);
+    }
+}

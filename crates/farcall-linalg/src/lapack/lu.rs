@@ -1,4 +1,4 @@
-//! LU factorizations with partial pivoting: `getrf`.
+//! LU factorizations with partial pivoting: `getrf`, and XLA's `LuDecomposition`.
 //!
 //! The algorithm is recursive: S. Toledo, *Locality of reference in LU decomposition with partial pivoting*,
 //! 1997. Blocks of at most [`MAX_LEAF_COLUMNS`] columns are factored column by column.
@@ -6,12 +6,13 @@
 use faer::MatMut;
 use faer::prelude::{Reborrow, ReborrowMut};
 use farcall_ffi::prelude::*;
-use farcall_ffi::simd;
+use farcall_ffi::{AnyBuffer, dispatch, simd};
 
 use super::block::{Triangle, add_product_on};
 use super::scalar::{RealScalar, Scalar, c32, c64, system_routines};
 use super::vector;
-use crate::batch::{self, EntriesMut};
+use crate::batch::{self, Entries, EntriesMut};
+use crate::dense::transpose;
 use crate::threads::Threads;
 
 /// Maximum number of columns that are factored without products of blocks.
@@ -49,6 +50,67 @@ getrf! {
     zgetrf, "lapack_zgetrf_ffi", c64, c128;
 }
 
+/// LU factorizations of row-major matrices, in programs that JAX exports for TPUs.
+///
+/// `lu` is packed as from `getrf`. Row `i` was exchanged with row `pivots[i]`, in ascending order of `i`; both
+/// count from 0. Row `i` of the product of the factors is row `permutation[i]` of `x`.
+#[handler(name = "LuDecomposition")]
+#[signature(
+    (x: T[*, m, n]) -> (lu: T[*, m, n], pivots: s32[*, min(m, n)], permutation: s32[*, m])
+    where T: f32 | f64 | c64 | c128
+)]
+pub(crate) fn lu_decomposition(
+    context: &Context,
+    x: &AnyBuffer,
+    lu: &mut AnyBuffer,
+    pivots: &mut Buffer<i32>,
+    permutation: &mut Buffer<i32>,
+) -> Result<()> {
+    dispatch!(x.dtype(), T: f32 | f64 | c32 | c64 =>
+        decompose_all::<T>(context, x.typed()?, lu.typed_mut()?, pivots, permutation))
+}
+
+/// Factors the row-major matrices of a batch. Pivots count from 0.
+fn decompose_all<T: Scalar>(
+    context: &Context,
+    x: &Buffer<T>,
+    lu: &mut Buffer<T>,
+    pivots: &mut Buffer<i32>,
+    permutation: &mut Buffer<i32>,
+) -> Result<()> {
+    let [count, m, n] = batch::matrices("x", x.dims())?;
+    let k = m.min(n);
+    batch::expect_dims("lu", lu.dims(), x.dims(), &[m, n])?;
+    batch::expect_dims("pivots", pivots.dims(), x.dims(), &[k])?;
+    batch::expect_dims("permutation", permutation.dims(), x.dims(), &[m])?;
+    if m == 0 || count == 0 {
+        return Ok(());
+    }
+    let matrices = (
+        Entries::new(x, m * n),
+        EntriesMut::new(lu, m * n),
+        EntriesMut::new(pivots, k),
+        EntriesMut::new(permutation, m),
+    );
+    let threads = Threads::from(context);
+    let workspace = || vec![T::zero(); m * n];
+    batch::for_each(
+        context,
+        count,
+        m * n * k.max(1),
+        matrices,
+        workspace,
+        |columns, (x, lu, pivots, rows)| {
+            transpose(columns, x, n);
+            factor_matrix(threads, columns, m, pivots);
+            transpose(lu, columns, m);
+            rows.iter_mut().zip(0..).for_each(|(row, i)| *row = i);
+            pivots.iter().enumerate().for_each(|(i, row)| rows.swap(i, *row as usize));
+        },
+    );
+    Ok(())
+}
+
 /// Factors the matrices of a batch.
 pub(crate) fn factor_all<T: Scalar>(
     context: &Context,
@@ -79,15 +141,28 @@ pub(crate) fn factor_all<T: Scalar>(
                 info[0] = lapack.getrf([m, n], x, ipiv);
                 return;
             }
-            let zero = match m <= MAX_SMALL_ROWS {
-                true => simd::vectorized!(factor_small(x, m, ipiv)),
-                false => factor(threads, MatMut::from_column_major_slice_mut(x, m, n), ipiv),
-            };
+            let zero = factor_matrix(threads, x, m, ipiv);
             ipiv.iter_mut().for_each(|row| *row += 1);
             info[0] = zero.map_or(0, |column| column as i32 + 1);
         },
     );
     Ok(())
+}
+
+/// Factors a column-major matrix with `rows` rows, like [`factor`].
+fn factor_matrix<T: Scalar>(
+    threads: Threads<'_>,
+    a: &mut [T],
+    rows: usize,
+    pivots: &mut [i32],
+) -> Option<usize> {
+    if pivots.is_empty() {
+        return None;
+    }
+    match rows <= MAX_SMALL_ROWS {
+        true => simd::vectorized!(factor_small(a, rows, pivots)),
+        false => factor(threads, MatMut::from_column_major_slice_mut(a, rows, a.len() / rows), pivots),
+    }
 }
 
 /// Factors a matrix. Row `i` is exchanged with row `pivots[i]`, in ascending order; both count from 0. Returns

@@ -1,5 +1,7 @@
 //! LAPACK's routines as custom calls, under the names and with the operands, results and attributes that
-//! jaxlib's CPU library has. Programs that JAX exports call these names.
+//! jaxlib's CPU library has. Programs that JAX exports call these names. Programs that JAX exports for TPUs
+//! call `LuDecomposition`, `Qr` and `ProductOfElementaryHouseholderReflectors`, which compute `getrf`, `geqrf`
+//! and `orgqr` on row-major matrices.
 //!
 //! ```text
 //! options   attributes that are letters: side, triangle, transposition, diagonal
@@ -46,6 +48,7 @@ pub const OPS: &[&OpDescriptor] = ops![
     lu::dgetrf,
     lu::cgetrf,
     lu::zgetrf,
+    lu::lu_decomposition,
     qr::sgeqrf,
     qr::dgeqrf,
     qr::cgeqrf,
@@ -58,6 +61,8 @@ pub const OPS: &[&OpDescriptor] = ops![
     qr::dormqr,
     qr::cunmqr,
     qr::zunmqr,
+    qr::qr_row_major,
+    qr::reflector_product,
     pivoted_qr::sgeqp3,
     pivoted_qr::dgeqp3,
     pivoted_qr::cgeqp3,

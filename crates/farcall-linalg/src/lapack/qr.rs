@@ -4,11 +4,12 @@
 use faer::prelude::{Reborrow, ReborrowMut};
 use faer::{MatMut, MatRef};
 use farcall_ffi::prelude::*;
-use farcall_ffi::simd;
+use farcall_ffi::{AnyBuffer, dispatch, simd};
 
 use super::reflector::{Block, MAX_BLOCK_REFLECTORS, leaf};
 use super::scalar::{Scalar, c32, c64, system_routines};
 use crate::batch::{self, Entries, EntriesMut};
+use crate::dense::transpose;
 use crate::threads::Threads;
 
 /// Maximum number of entries of a matrix that is factored without products of blocks.
@@ -75,6 +76,96 @@ qr! {
     dgeqrf, "lapack_dgeqrf_ffi", dorgqr, "lapack_dorgqr_ffi", dormqr, "lapack_dormqr_ffi", f64, f64;
     cgeqrf, "lapack_cgeqrf_ffi", cungqr, "lapack_cungqr_ffi", cunmqr, "lapack_cunmqr_ffi", c32, c64;
     zgeqrf, "lapack_zgeqrf_ffi", zungqr, "lapack_zungqr_ffi", zunmqr, "lapack_zunmqr_ffi", c64, c128;
+}
+
+/// QR factorizations of row-major matrices, in programs that JAX exports for TPUs. `packed` and `tau` are as
+/// from `geqrf`.
+#[handler(name = "Qr")]
+#[signature(
+    (x: T[*, m, n]) -> (packed: T[*, m, n], tau: T[*, min(m, n)]) where T: f32 | f64 | c64 | c128
+)]
+pub(crate) fn qr_row_major(
+    context: &Context,
+    x: &AnyBuffer,
+    packed: &mut AnyBuffer,
+    tau: &mut AnyBuffer,
+) -> Result<()> {
+    dispatch!(x.dtype(), T: f32 | f64 | c32 | c64 =>
+        factor_row_major::<T>(context, x.typed()?, packed.typed_mut()?, tau.typed_mut()?))
+}
+
+/// The first columns of the orthogonal factor, as from `orgqr`, in programs that JAX exports for TPUs.
+/// Matrices are row-major.
+#[handler(name = "ProductOfElementaryHouseholderReflectors")]
+#[signature(
+    (x: T[*, m, n], tau: T[*, k]) -> (q: T[*, m, n]) where T: f32 | f64 | c64 | c128; k <= n; n <= m
+)]
+pub(crate) fn reflector_product(
+    context: &Context,
+    x: &AnyBuffer,
+    tau: &AnyBuffer,
+    q: &mut AnyBuffer,
+) -> Result<()> {
+    dispatch!(x.dtype(), T: f32 | f64 | c32 | c64 =>
+        generate_row_major::<T>(context, x.typed()?, tau.typed()?, q.typed_mut()?))
+}
+
+/// Factors the row-major matrices of a batch.
+fn factor_row_major<T: Scalar>(
+    context: &Context,
+    x: &Buffer<T>,
+    packed: &mut Buffer<T>,
+    tau: &mut Buffer<T>,
+) -> Result<()> {
+    let [count, m, n] = batch::matrices("x", x.dims())?;
+    let k = m.min(n);
+    batch::expect_dims("packed", packed.dims(), x.dims(), &[m, n])?;
+    batch::expect_dims("tau", tau.dims(), x.dims(), &[k])?;
+    if x.is_empty() {
+        return Ok(());
+    }
+    let matrices = (Entries::new(x, m * n), EntriesMut::new(packed, m * n), EntriesMut::new(tau, k));
+    let threads = Threads::from(context);
+    let workspace = || (vec![T::zero(); m * n], Block::new(m, n));
+    batch::for_each(
+        context,
+        count,
+        2 * m * n * k,
+        matrices,
+        workspace,
+        |(columns, block), (x, packed, tau)| {
+            transpose(columns, x, n);
+            factor(threads, MatMut::from_column_major_slice_mut(columns, m, n), tau, block);
+            transpose(packed, columns, m);
+        },
+    );
+    Ok(())
+}
+
+/// Computes the orthogonal factors of a batch of row-major matrices.
+fn generate_row_major<T: Scalar>(
+    context: &Context,
+    x: &Buffer<T>,
+    tau: &Buffer<T>,
+    q: &mut Buffer<T>,
+) -> Result<()> {
+    let [count, m, n] = batch::matrices("x", x.dims())?;
+    let k = tau.dims().last().copied().unwrap_or(0);
+    batch::expect_dims("tau", tau.dims(), x.dims(), &[k])?;
+    batch::expect_dims("q", q.dims(), x.dims(), &[m, n])?;
+    ensure!(k <= n && n <= m, "{k} reflectors and {n} columns of {m} rows do not fit: k <= n <= m");
+    if x.is_empty() {
+        return Ok(());
+    }
+    let matrices = (Entries::new(x, m * n), Entries::new(tau, k), EntriesMut::new(q, m * n));
+    let threads = Threads::from(context);
+    let workspace = || (vec![T::zero(); m * n], Block::new(m, n));
+    batch::for_each(context, count, 4 * m * n * k, matrices, workspace, |(columns, block), (x, tau, q)| {
+        transpose(columns, x, n);
+        generate(threads, MatMut::from_column_major_slice_mut(columns, m, n), tau, block);
+        transpose(q, columns, m);
+    });
+    Ok(())
 }
 
 /// Factors the matrices of a batch.

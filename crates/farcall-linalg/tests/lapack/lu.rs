@@ -1,9 +1,10 @@
 //! `getrf`.
 
+use farcall_ffi::testing::Call;
 use num_complex::Complex;
 
 use super::matrix::{Kind, Matrix, Number};
-use super::{assert_ratio, call};
+use super::{assert_ratio, call, op};
 use crate::for_each_type;
 
 /// A factorization in the form of the op's results.
@@ -151,4 +152,53 @@ fn matrices_without_entries_have_factors() {
             .unwrap();
         assert_eq!(info, [0]);
     }
+}
+
+#[test]
+fn lu_decomposition_has_the_factors_of_getrf() {
+    fn check<T: Number>() {
+        for [m, n] in SIZES {
+            let a = Kind::Random.matrix::<T>(m, n, 7);
+            let k = m.min(n);
+            // The op's matrices are row-major: two of them, one after the other.
+            let rows = a.transpose().round::<T>();
+            let batch = [rows.clone(), rows].concat();
+            let mut lu = batch.clone();
+            let (mut pivots, mut permutation) = (vec![-1; 2 * k], vec![-1; 2 * m]);
+            Call::of(op("LuDecomposition"))
+                .operand(&batch, &[2, m, n])
+                .result(&mut lu, &[2, m, n])
+                .result(&mut pivots, &[2, k])
+                .result(&mut permutation, &[2, m])
+                .run()
+                .unwrap();
+            let expected = Factors::of::<T>(&a);
+            let factors = expected.matrix.transpose().round::<T>();
+            let mut order: Vec<i32> = (0..m as i32).collect();
+            for (i, pivot) in expected.pivots.iter().enumerate() {
+                order.swap(i, *pivot as usize - 1);
+            }
+            for i in 0..2 {
+                assert_eq!(lu[i * m * n..][..m * n], factors);
+                assert!(
+                    pivots[i * k..][..k].iter().zip(&expected.pivots).all(|(one, other)| one + 1 == *other)
+                );
+                assert_eq!(permutation[i * m..][..m], order);
+            }
+        }
+    }
+    for_each_type!(check);
+}
+
+#[test]
+fn lu_decomposition_of_matrices_without_columns() {
+    let mut permutation = [-1; 3];
+    Call::of(op("LuDecomposition"))
+        .operand(&[0f32; 0], &[3, 0])
+        .result(&mut [0f32; 0], &[3, 0])
+        .result(&mut [0i32; 0], &[0])
+        .result(&mut permutation, &[3])
+        .run()
+        .unwrap();
+    assert_eq!(permutation, [0, 1, 2]);
 }

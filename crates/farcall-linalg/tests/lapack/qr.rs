@@ -1,9 +1,10 @@
 //! `geqrf`, `orgqr` and `ormqr`.
 
+use farcall_ffi::testing::Call;
 use num_complex::Complex;
 
 use super::matrix::{Kind, Matrix, Number};
-use super::{assert_error, assert_ratio, call};
+use super::{assert_error, assert_ratio, call, op};
 use crate::for_each_type;
 
 /// Returns the name of a routine, whose complex form begins with `un` instead of `or`.
@@ -200,4 +201,35 @@ fn mistakes_are_reported() {
         .attr("transpose", true)
         .run();
     assert_error(result, "a has the dimensions [3, 2], but [2, 2] follow from the operands");
+}
+
+#[test]
+fn row_major_factorizations_have_the_factors_of_geqrf() {
+    fn check<T: Number>() {
+        for [m, n] in [[1, 1], [5, 3], [3, 5], [40, 7], [70, 50]] {
+            let a = Kind::Random.matrix::<T>(m, n, 3);
+            let k = m.min(n);
+            let zero = T::round(Complex::ZERO);
+            let (mut packed, mut tau) = (vec![zero; m * n], vec![zero; k]);
+            Call::of(op("Qr"))
+                .operand(&a.transpose().round::<T>(), &[m, n])
+                .result(&mut packed, &[m, n])
+                .result(&mut tau, &[k])
+                .run()
+                .unwrap();
+            let packed = Matrix::of(n, m, &packed).transpose();
+            let reflectors = packed.first_columns(k);
+            let mut q = vec![zero; m * k];
+            Call::of(op("ProductOfElementaryHouseholderReflectors"))
+                .operand(&reflectors.transpose().round::<T>(), &[m, k])
+                .operand(&tau, &[k])
+                .result(&mut q, &[m, k])
+                .run()
+                .unwrap();
+            let q = Matrix::of(k, m, &q).transpose();
+            assert_ratio(q.orthogonality::<T>(), "orthogonality");
+            assert_ratio(q.times(&packed.upper().first_rows(k)).ratio_to::<T>(&a), "product");
+        }
+    }
+    for_each_type!(check);
 }
