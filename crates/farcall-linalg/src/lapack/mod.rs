@@ -13,7 +13,8 @@
 //!
 //! # Invariants
 //!
-//! - Matrices of a batch lie one after the other, and each matrix is column-major.
+//! - Matrices of a batch lie one after the other. Each matrix is column-major, except in the three ops of
+//!   programs for TPUs.
 //! - An op that overwrites an operand declares the result as an alias. The SDK copies the operand if the host
 //!   passes different memory.
 //! - A matrix is computed by one task, which depends on this matrix alone. A task has one workspace for all
