@@ -62,6 +62,11 @@ impl<'a, T: Element> Entries<'a, T> {
         Entries { data: taken, len: self.len }
     }
 
+    /// Returns the elements of all entries.
+    pub(crate) fn into_elements(self) -> &'a [T] {
+        self.data
+    }
+
     /// Returns an entry.
     pub(crate) fn get(&self, i: usize) -> &'a [T] {
         &self.data[i * self.len..(i + 1) * self.len]
@@ -79,6 +84,11 @@ impl<'a, T: Element> EntriesMut<'a, T> {
         let (taken, rest) = std::mem::take(&mut self.data).split_at_mut(count * self.len);
         self.data = rest;
         EntriesMut { data: taken, len: self.len }
+    }
+
+    /// Returns the elements of all entries.
+    pub(crate) fn into_elements(self) -> &'a mut [T] {
+        self.data
     }
 
     /// Returns an entry.
@@ -168,6 +178,32 @@ pub(crate) fn for_each<B: Batch, W>(
     in_parallel(context, count, operations, take, |size, mut batch| {
         let mut workspace = workspace();
         (0..size).for_each(|_| work(&mut workspace, batch.next()));
+    });
+}
+
+/// Processes the `count` entries of a batch in groups of `width`, of which the last may be smaller. Otherwise
+/// like [`for_each`].
+pub(crate) fn for_each_group<B: Split, W>(
+    context: &Context,
+    count: usize,
+    width: usize,
+    operations: usize,
+    mut batch: B,
+    workspace: impl Fn() -> W + Sync,
+    work: impl Fn(&mut W, B) + Sync,
+) {
+    let groups = count.div_ceil(width);
+    let mut left = count;
+    let take = |groups: usize| {
+        let size = left.min(groups * width);
+        left -= size;
+        (size, batch.split(size))
+    };
+    in_parallel(context, groups, operations * width, take, |groups, (size, mut batch)| {
+        let mut workspace = workspace();
+        for group in 0..groups {
+            work(&mut workspace, batch.split(width.min(size - group * width)));
+        }
     });
 }
 

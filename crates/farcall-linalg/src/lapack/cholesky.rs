@@ -10,6 +10,7 @@ use farcall_ffi::prelude::*;
 use farcall_ffi::simd;
 
 use super::block::{Factor, Triangle, add_product_to_triangle, adjoint};
+use super::interleaved::{Alone, Group, Interleave, Lanes, MAX_ORDER};
 use super::options::Uplo;
 use super::scalar::{Scalar, c32, c64, system_routines};
 use super::vector;
@@ -50,7 +51,7 @@ potrf! {
 }
 
 /// Factors the matrices of a batch.
-pub(crate) fn factor_all<T: Scalar>(
+pub(crate) fn factor_all<T: Interleave>(
     context: &Context,
     x: &mut Buffer<T>,
     uplo: u8,
@@ -70,6 +71,10 @@ pub(crate) fn factor_all<T: Scalar>(
     }
     let operations = n.saturating_pow(3) / 3;
     let matrices = (EntriesMut::new(x, n * n), EntriesMut::new(info, 1));
+    if n <= MAX_ORDER && system.is_none() {
+        factor_groups(context, [count, n], uplo, matrices);
+        return Ok(());
+    }
     let threads = Threads::from(context);
     batch::for_each(context, count, operations, matrices, Leaf::new, |leaf, (x, info)| {
         if let Some(lapack) = system {
@@ -80,6 +85,42 @@ pub(crate) fn factor_all<T: Scalar>(
         info[0] = result.map_or_else(|column| column as i32 + 1, |()| 0);
     });
     Ok(())
+}
+
+/// Factors small matrices of a batch, many at once.
+fn factor_groups<T: Interleave>(
+    context: &Context,
+    [count, n]: [usize; 2],
+    uplo: Uplo,
+    matrices: (EntriesMut<'_, T>, EntriesMut<'_, i32>),
+) {
+    let workspace = || (Group::<T::Lanes>::new(n, n), Leaf::new());
+    let (width, operations) = (T::Lanes::WIDTH, n * n * n / 3);
+    batch::for_each_group(
+        context,
+        count,
+        width,
+        operations,
+        matrices,
+        workspace,
+        |(group, leaf), (x, info)| {
+            let x = x.into_elements();
+            // The factor of the upper triangle is the adjoint of a lower one.
+            let is_upper = uplo == Uplo::Upper;
+            let at = |i: usize| if is_upper { i % n * n + i / n } else { i };
+            let mut alone = Alone::default();
+            group.load(x, is_upper, &mut alone, at);
+            group.cholesky(&mut alone);
+            group.store(x, is_upper, &alone, at);
+            for ((x, info), alone) in x.chunks_exact_mut(n * n).zip(info.into_elements()).zip(alone) {
+                let x = MatMut::from_column_major_slice_mut(x, n, n);
+                *info = match alone.then(|| factor(Threads::ONE, x, uplo, leaf)) {
+                    Some(Err(column)) => column as i32 + 1,
+                    _ => 0,
+                };
+            }
+        },
+    );
 }
 
 /// Replaces a triangle of a matrix by its Cholesky factor. Returns the first column whose pivot is not

@@ -9,6 +9,7 @@ use farcall_ffi::prelude::*;
 use farcall_ffi::{AnyBuffer, dispatch, simd};
 
 use super::block::{Triangle, add_product_on};
+use super::interleaved::{Alone, Group, Interleave, Lanes, MAX_ORDER, MAX_WIDTH};
 use super::scalar::{RealScalar, Scalar, c32, c64, system_routines};
 use super::vector;
 use crate::batch::{self, Entries, EntriesMut};
@@ -112,7 +113,7 @@ fn decompose_all<T: Scalar>(
 }
 
 /// Factors the matrices of a batch.
-pub(crate) fn factor_all<T: Scalar>(
+pub(crate) fn factor_all<T: Interleave>(
     context: &Context,
     x: &mut Buffer<T>,
     ipiv: &mut Buffer<i32>,
@@ -130,6 +131,10 @@ pub(crate) fn factor_all<T: Scalar>(
     let operations = m * n * pivots;
     let threads = Threads::from(context);
     let matrices = (EntriesMut::new(x, m * n), EntriesMut::new(ipiv, pivots), EntriesMut::new(info, 1));
+    if m.max(n) <= MAX_ORDER && system.is_none() {
+        factor_groups(context, [count, m, n], matrices);
+        return Ok(());
+    }
     batch::for_each(
         context,
         count,
@@ -147,6 +152,37 @@ pub(crate) fn factor_all<T: Scalar>(
         },
     );
     Ok(())
+}
+
+/// Factors small matrices of a batch, many at once.
+fn factor_groups<T: Interleave>(
+    context: &Context,
+    [count, m, n]: [usize; 3],
+    matrices: (EntriesMut<'_, T>, EntriesMut<'_, i32>, EntriesMut<'_, i32>),
+) {
+    let k = m.min(n);
+    let workspace = || (Group::<T::Lanes>::new(m, n), vec![[0; MAX_WIDTH]; k]);
+    let (width, operations) = (T::Lanes::WIDTH, m * n * k);
+    batch::for_each_group(context, count, width, operations, matrices, workspace, |(group, rows), parts| {
+        let (x, ipiv, info) = parts;
+        let x = x.into_elements();
+        let mut alone = Alone::default();
+        group.load(x, false, &mut alone, |i| i);
+        group.lu(rows, &mut alone);
+        group.store(x, false, &alone, |i| i);
+        let matrices = x.chunks_exact_mut(m * n).zip(ipiv.into_elements().chunks_exact_mut(k));
+        for (lane, ((x, pivots), info)) in matrices.zip(info.into_elements()).enumerate() {
+            let zero = match alone[lane] {
+                true => factor_matrix(Threads::ONE, x, m, pivots),
+                false => {
+                    pivots.iter_mut().zip(&*rows).for_each(|(pivot, rows)| *pivot = rows[lane] as i32);
+                    None
+                }
+            };
+            pivots.iter_mut().for_each(|row| *row += 1);
+            *info = zero.map_or(0, |column| column as i32 + 1);
+        }
+    });
 }
 
 /// Factors a column-major matrix with `rows` rows, like [`factor`].

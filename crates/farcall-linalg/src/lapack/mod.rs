@@ -7,6 +7,7 @@
 //! options   attributes that are letters: side, triangle, transposition, diagonal
 //! scalar    the element types s, d, c, z
 //! vector    loops over vectors (level 1 of the BLAS)
+//! interleaved  many small matrices at once
 //! block     products and triangular systems of blocks (level 3 of the BLAS)
 //! others    one family of routines each: its ops, then its algorithm
 //! ```
@@ -27,6 +28,7 @@ use farcall_ffi::ops;
 
 pub(crate) mod block;
 mod cholesky;
+mod interleaved;
 mod legacy;
 mod lu;
 pub(crate) mod options;

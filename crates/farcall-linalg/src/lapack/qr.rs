@@ -6,6 +6,7 @@ use faer::{MatMut, MatRef};
 use farcall_ffi::prelude::*;
 use farcall_ffi::{AnyBuffer, dispatch, simd};
 
+use super::interleaved::{Alone, Group, Interleave, Lanes, MAX_ORDER};
 use super::reflector::{Block, MAX_BLOCK_REFLECTORS, leaf};
 use super::scalar::{Scalar, c32, c64, system_routines};
 use crate::batch::{self, Entries, EntriesMut};
@@ -169,7 +170,11 @@ fn generate_row_major<T: Scalar>(
 }
 
 /// Factors the matrices of a batch.
-pub(crate) fn factor_all<T: Scalar>(context: &Context, x: &mut Buffer<T>, tau: &mut Buffer<T>) -> Result<()> {
+pub(crate) fn factor_all<T: Interleave>(
+    context: &Context,
+    x: &mut Buffer<T>,
+    tau: &mut Buffer<T>,
+) -> Result<()> {
     let [count, m, n] = batch::matrices("x", x.dims())?;
     let k = m.min(n);
     batch::expect_dims("tau", tau.dims(), x.dims(), &[k])?;
@@ -179,6 +184,10 @@ pub(crate) fn factor_all<T: Scalar>(context: &Context, x: &mut Buffer<T>, tau: &
     let system = system_routines::<T>()?;
     let is_small = m * n <= MAX_SMALL_ENTRIES;
     let matrices = (EntriesMut::new(x, m * n), EntriesMut::new(tau, k));
+    if m.max(n) <= MAX_ORDER && system.is_none() {
+        factor_groups(context, [count, m, n], matrices);
+        return Ok(());
+    }
     let threads = Threads::from(context);
     let workspace = || (!is_small).then(|| Block::new(m, n));
     batch::for_each(context, count, 2 * m * n * k, matrices, workspace, |block, (x, tau)| {
@@ -189,6 +198,39 @@ pub(crate) fn factor_all<T: Scalar>(context: &Context, x: &mut Buffer<T>, tau: &
         }
     });
     Ok(())
+}
+
+/// Factors small matrices of a batch, many at once.
+fn factor_groups<T: Interleave>(
+    context: &Context,
+    [count, m, n]: [usize; 3],
+    matrices: (EntriesMut<'_, T>, EntriesMut<'_, T>),
+) {
+    let k = m.min(n);
+    let workspace = || (Group::<T::Lanes>::new(m, n), vec![T::Lanes::ZERO; k]);
+    let (width, operations) = (T::Lanes::WIDTH, 2 * m * n * k);
+    batch::for_each_group(
+        context,
+        count,
+        width,
+        operations,
+        matrices,
+        workspace,
+        |(group, taus), (x, tau)| {
+            let x = x.into_elements();
+            let mut alone = Alone::default();
+            group.load(x, false, &mut alone, |i| i);
+            group.qr(taus, &mut alone);
+            group.store(x, false, &alone, |i| i);
+            let matrices = x.chunks_exact_mut(m * n).zip(tau.into_elements().chunks_exact_mut(k));
+            for (lane, (x, tau)) in matrices.enumerate() {
+                match alone[lane] {
+                    true => simd::vectorized!(leaf::factor_small(x, m, tau)),
+                    false => tau.iter_mut().zip(&*taus).for_each(|(tau, taus)| *tau = taus.get(lane)),
+                }
+            }
+        },
+    );
 }
 
 /// Factors a matrix, and stores the reflectors in it and in `tau`.
