@@ -16,9 +16,9 @@ array([2., 4., 6.], dtype=float32)
 Custom calls in the program are bound to the targets of a `Registry`: handlers in libraries (`Registry.load`)
 or in capsules, as for `jax.ffi.register_ffi_target` (`Registry.register`), or written in Python (`handler`).
 `farcall.ffi` calls targets by name, like `jax.ffi`. `farcall.linalg` has linear algebra on NumPy and JAX
-arrays; `use_lapack` makes it call a library such as OpenBLAS, and `register_lapack` registers jaxlib's
-handlers. Two modules must be imported explicitly: `farcall.sparse` has sparse matrices, and `farcall.xla_client`
-the interface of `jaxlib.xla_client`.
+arrays. `use_lapack` makes the built-in LAPACK handlers call a library such as OpenBLAS, and `register_lapack`
+registers jaxlib's handlers. Two modules must be imported explicitly: `farcall.sparse` has sparse matrices, and
+`farcall.xla_client` has the interface of `jaxlib.xla_client`.
 
 Errors are Python's built-in exceptions, with the engine's messages: `ValueError` for an invalid program,
 name or shape (its subclass `MissingTargetError` for calls of unregistered targets), `TypeError` for a wrong

@@ -1,8 +1,8 @@
-"""Whose LAPACK computes: farcall's own, jaxlib's, or the system's.
+"""Choice of LAPACK routines: farcall's own, jaxlib's, or the routines of a LAPACK library.
 
-JAX programs call LAPACK by names such as `lapack_sgetrf_ffi`. farcall has handlers with these names. On
-request, they call the routines of a LAPACK library. jaxlib has handlers with these names too, which call
-routines of SciPy; they are registered only on request.
+JAX programs call LAPACK by names such as `lapack_sgetrf_ffi`. farcall has built-in handlers with these names.
+`use_lapack` makes these handlers call the routines of a LAPACK library. `register_lapack` registers jaxlib's
+handlers of the same names, which call SciPy's routines.
 """
 
 import os
@@ -12,7 +12,7 @@ from farcall._engine import Registry
 
 
 def register_lapack(registry: Registry | None = None) -> list[_farcall.Target]:
-    """Registers all LAPACK handlers of jaxlib, which take precedence over farcall's own. Results of
+    """Registers all of jaxlib's LAPACK handlers, which take precedence over farcall's own. Results of
     `jax.numpy.linalg` and `jax.scipy.linalg` then have the same bits as in XLA.
 
     Args:
@@ -41,19 +41,19 @@ def register_lapack(registry: Registry | None = None) -> list[_farcall.Target]:
 
 def use_lapack(path: str | os.PathLike[str] | None = None) -> str:
     """Makes farcall's own LAPACK handlers call the routines of a LAPACK library, such as OpenBLAS or MKL, in
-    this process. Call it before the first linear algebra.
+    this process. Must be called before the process first runs linear algebra.
 
-    Loading a library runs its code: only load libraries that you trust. Libraries whose integers have 64 bits
+    Loading a library runs its code: only load libraries that you trust. Libraries with 64-bit integers
     (*ILP64*) are not supported.
 
     Args:
-      path: the library; by default, the first that the system's dynamic linker finds.
+      path: the library's path; by default, the first library that the system's dynamic linker finds.
 
     Returns:
-      The path, or the name that the linker found.
+      The library's path, or its name if the linker found it.
 
     Raises:
-      OSError: if there is no such library, if it lacks a routine, or if this process uses other routines
-        already.
+      OSError: if the library cannot be opened or lacks a routine, or if this process already uses other
+        routines.
     """
     return os.fspath(_farcall.open_lapack(path))

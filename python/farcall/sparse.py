@@ -5,12 +5,12 @@
 >>> a = farcall.sparse.from_dense(x, entries=100)
 >>> y = farcall.sparse.csr_matmul(*a, b)
 
-The library is not a part of the package: `load` opens it, once for the process. Then its ops are attributes of
-this module (`csr_matmul`, `csr_matvec`, …), and the functions below, each made of two ops, can be called. The
-ops compute in farcall's engine for NumPy arrays, and are operations of JAX for JAX arrays.
+The package does not contain the library. Call `load` once in a process: then the library's ops are attributes
+of this module (`csr_matmul`, `csr_matvec`, …), and the functions below can be called. On NumPy arrays, ops run
+in farcall's engine; on JAX arrays, they are operations of JAX.
 
-Values have derivatives. The number of entries of a result depends on the operands, but sizes in a program are
-fixed, so callers pass `entries`, the maximum number. Unused entries belong to no row.
+Derivatives exist for the values of a matrix. The number of entries of a result depends on the operands, but
+sizes in a program are fixed, so callers pass `entries`, the maximum number. Unused entries belong to no row.
 """
 
 import os
@@ -25,25 +25,25 @@ _library: Library | None = None
 
 
 class Csr(NamedTuple):
-    """A matrix in the format CSR. JAX treats it as a tree of three arrays."""
+    """A matrix in CSR format. JAX treats it as a pytree of three arrays."""
 
     values: Any
-    """The entries, by rows: `[..., entries]`."""
+    """Values of the entries, row by row: `[..., entries]`."""
     columns: Any
     """Column of each entry."""
     starts: Any
-    """Index of each row's first entry, and the index after the last row's last entry."""
+    """Index of each row's first entry, followed by the end of the last row."""
 
 
 def load(path: str | os.PathLike[str]) -> Library:
-    """Loads the library and returns its ops.
+    """Loads the library, and returns its ops.
 
     Args:
       path: the library's file, `libfarcall_sparse.so`.
 
     Raises:
       OSError: if the file cannot be opened.
-      ValueError: if another library is in the file.
+      ValueError: if the file is another library.
     """
     global _library
     library = _load(path)
@@ -74,17 +74,17 @@ def __dir__() -> list[str]:
 
 
 def from_dense(x: Any, *, entries: int) -> Csr:
-    """Returns the nonzero elements of a dense matrix `[m, k]`.
+    """Returns a dense matrix `[m, k]` in CSR: its nonzero elements.
 
     Raises:
-      RuntimeError: if there are more than `entries`.
+      RuntimeError: if there are more nonzero elements than `entries`.
     """
     columns, starts = _op("dense_to_csr_pattern")(x, entries=entries)
     return Csr(_op("csr_from_dense")(x, columns, starts, k=x.shape[-1]), columns, starts)
 
 
 def to_dense(a: Csr, *, k: int) -> Any:
-    """Returns a matrix of `k` columns as a dense matrix `[..., m, k]`. Repeated entries add up."""
+    """Returns a CSR matrix of `k` columns as a dense matrix `[..., m, k]`. Repeated entries add up."""
     return _op("csr_to_dense")(*a, k=k)
 
 
@@ -105,8 +105,8 @@ def add(a: Csr, b: Csr, *, k: int, entries: int) -> Csr:
 
 
 def matmul(a: Csr, b: Csr, *, k: int, entries: int) -> Csr:
-    """Returns the product of two matrices, of which `b` has `k` columns. `csr_matmul(*a, x)` is the product with a
-    dense matrix.
+    """Returns the product of two matrices, where `b` has `k` columns. For the product with a dense matrix `x`, call
+    `csr_matmul(*a, x)`.
 
     Raises:
       RuntimeError: if the product has more than `entries` entries.

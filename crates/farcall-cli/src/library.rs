@@ -29,12 +29,13 @@ pub(crate) struct LoadArgs {
     /// NAME=untyped:SYMBOL. The type of a state: …,type:ID_SYMBOL/INFO_SYMBOL. May be repeated.
     #[arg(short, long, value_name = "NAME=SYMBOL", requires = "load")]
     pub target: Vec<farcall::registry::TargetSpec>,
-    /// Whose LAPACK computes calls such as `lapack_sgetrf_ffi`: built-in, system or system=PATH
+    /// LAPACK routines for calls such as `lapack_sgetrf_ffi`: built-in, system or system=PATH
     ///
-    /// `system` opens OpenBLAS, MKL or another library that the system's dynamic linker finds, and
-    /// `system=PATH` the library at PATH. Loading a library runs its code: only load libraries that you trust.
-    /// Defaults to the environment variable FARCALL_LINALG, otherwise to built-in.
-    #[arg(long, value_name = "WHOSE", value_parser = LinalgArg::parser())]
+    /// `built-in` selects farcall's own routines. `system` opens OpenBLAS, MKL or another library that the
+    /// system's dynamic linker finds, and `system=PATH` opens the library at PATH. Loading a library runs its
+    /// code: only load libraries that you trust. Defaults to the environment variable FARCALL_LINALG, or else
+    /// to built-in.
+    #[arg(long, value_name = "ROUTINES", value_parser = LinalgArg::parser())]
     pub linalg: Option<LinalgArg>,
 }
 
@@ -89,12 +90,12 @@ mod tests {
     }
 }
 
-/// Whose LAPACK computes.
+/// The LAPACK routines that built-in handlers call.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum LinalgArg {
-    /// farcall's own.
+    /// farcall's own routines.
     BuiltIn,
-    /// The library at this path, or one of the system.
+    /// The library at this path, or a library that the system's dynamic linker finds.
     System(Option<PathBuf>),
 }
 

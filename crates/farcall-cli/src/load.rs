@@ -68,7 +68,7 @@ fn choose_lapack(choice: Option<&LinalgArg>) -> Result<()> {
         None => drop(farcall::lapack::path()?),
         Some(LinalgArg::BuiltIn) => farcall::lapack::use_built_in()?,
         Some(LinalgArg::System(path)) => {
-            // SAFETY: the user of the command vouches for the library (see the help of `--linalg`).
+            // SAFETY: the user of the command trusts the library, as the help of `--linalg` requires.
             unsafe { farcall::lapack::open(path.as_deref()) }?;
         }
     }

@@ -90,9 +90,9 @@ fn infer(
 }
 
 /// Returns attributes that follow from the sizes of the results. (A front end may state a size, such as a
-/// number of columns, by the result types alone.) The size of a dimension
-/// determines an attribute if the signature declares that size as the attribute itself (`k`), or with the
-/// attribute as its lower bound (`max(k, n)`).
+/// number of columns, by the result types alone.) The size of a dimension determines an attribute if the
+/// signature declares that size as the attribute itself (`k`), or with the attribute as its lower bound
+/// (`max(k, n)`).
 fn sizes_that_are_attributes(signature: &Signature, results: &[&TensorType]) -> Vec<(String, AttrValue)> {
     let mut found = Vec::new();
     for (declared, result) in signature.results().iter().zip(results) {

@@ -1,8 +1,8 @@
-//! LAPACK and BLAS routines of a library that is opened at run time: OpenBLAS, MKL, BLIS with LAPACK,
-//! Accelerate. Nothing is linked.
+//! LAPACK and BLAS routines of a library that is opened at run time: OpenBLAS, MKL, BLIS with LAPACK, or
+//! Accelerate. This crate links no such library.
 //!
-//! At most one library is open in a process. [`open`] opens it, or the environment variable
-//! `FARCALL_LINALG=system` or `FARCALL_LINALG=system=PATH` does when [`routines`] is first called.
+//! A process opens at most one library: by [`open`], or by the first call of [`routines`] if the environment
+//! variable `FARCALL_LINALG` is `system` or `system=PATH`.
 //!
 //! ```no_run
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -16,12 +16,12 @@
 //! # }
 //! ```
 //!
-//! - `library` finds and opens a library, and looks its routines up.
+//! - `library` finds and opens a library, and looks up the addresses of its routines.
 //! - `routines` has a safe function for each routine. Matrices are column-major slices, whose lengths are
-//!   checked. Options are LAPACK's letters. Workspaces are allocated as large as LAPACK asks.
+//!   checked. Options are LAPACK's letters. The functions allocate the workspaces that LAPACK requests.
 //!
-//! Integers have 32 bits (the *LP64* interface). Fortran's hidden lengths of strings are omitted, as usual in
-//! C.
+//! Integers have 32 bits (the *LP64* interface). Calls omit the string lengths that Fortran compilers pass as
+//! hidden arguments, as C programs usually do.
 
 mod library;
 mod names;

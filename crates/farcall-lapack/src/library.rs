@@ -1,4 +1,4 @@
-//! Finds and opens a library, and looks its routines up.
+//! Finds and opens a library, and looks up the addresses of its routines.
 
 use std::ffi::{OsStr, OsString, c_void};
 use std::fmt;
@@ -10,7 +10,8 @@ use crate::names::Routine;
 /// Environment variable that chooses the library.
 const VARIABLE: &str = "FARCALL_LINALG";
 
-/// Names under which the system's dynamic linker may find a library, in the order in which they are tried.
+/// File names and paths of libraries, in the order in which they are tried. The system's dynamic linker finds
+/// the file names.
 const NAMES: &[&str] = if cfg!(target_os = "macos") {
     &[
         "/System/Library/Frameworks/Accelerate.framework/Accelerate",
@@ -29,7 +30,7 @@ const NAMES: &[&str] = if cfg!(target_os = "macos") {
     ]
 };
 
-/// Forms of the routines' names: Fortran's, that of the libraries in SciPy's packages, and C's.
+/// Symbol names of a routine: Fortran's, the one in the libraries of SciPy's packages, and the plain name.
 const FORMS: [fn(&str) -> String; 3] =
     [|name| format!("{name}_"), |name| format!("scipy_{name}_"), |name| name.to_owned()];
 
@@ -37,7 +38,7 @@ const FORMS: [fn(&str) -> String; 3] =
 #[derive(Debug)]
 pub(crate) struct Library {
     path: PathBuf,
-    /// Addresses of each routine for the element types s, d, c, z.
+    /// Addresses of each routine for LAPACK's element types s, d, c and z.
     routines: [[Address; 4]; Routine::COUNT],
 }
 
@@ -45,15 +46,15 @@ pub(crate) struct Library {
 #[derive(Clone, Copy, Debug)]
 struct Address(*mut c_void);
 
-// SAFETY: the address of a function of a library that stays open.
+// SAFETY: the value is the address of a function, in a library that stays open (`Library::open`).
 unsafe impl Send for Address {}
-// SAFETY: the address of a function of a library that stays open.
+// SAFETY: the value is the address of a function, in a library that stays open (`Library::open`).
 unsafe impl Sync for Address {}
 
 /// The library of the process, or the error of the attempt that the environment variable requested.
 static LIBRARY: OnceLock<Result<Option<Library>, OpenError>> = OnceLock::new();
 
-/// A library cannot be opened, or lacks a routine.
+/// Error: a library cannot be opened, or lacks a routine.
 #[derive(Clone, Debug)]
 pub struct OpenError {
     message: String,
@@ -73,16 +74,16 @@ impl fmt::Display for OpenError {
 
 impl std::error::Error for OpenError {}
 
-/// Opens the LAPACK library of this process: the one at `path`, or the first that the system has. Returns its
-/// path, or its name if the system's dynamic linker found it.
+/// Opens the LAPACK library of this process: the library at `path`, or the first one that the system's
+/// dynamic linker finds. Returns the library's path, or its name if the linker found it.
 ///
 /// # Errors
-/// If there is no library, if it lacks a routine, or if this process uses another library already, or has
-/// called [`routines`](crate::routines) before.
+/// If no library is found, the library lacks a routine, this process already uses another library, or
+/// [`routines`](crate::routines) was called before any library was open.
 ///
 /// # Safety
-/// The code that runs when the library is opened is sound, and its functions with names of LAPACK's and the
-/// BLAS's routines are these routines, with integers of 32 bits.
+/// The library's initializers must be sound. Its functions with the names of LAPACK and BLAS routines must
+/// implement these routines, with 32-bit integers.
 pub unsafe fn open(path: Option<&Path>) -> Result<&'static Path, OpenError> {
     let mut is_new = false;
     let library = LIBRARY.get_or_init(|| {
@@ -94,17 +95,17 @@ pub unsafe fn open(path: Option<&Path>) -> Result<&'static Path, OpenError> {
         Ok(Some(library)) if is_new || path.is_none_or(|path| path == library.path) => Ok(&library.path),
         Ok(Some(library)) => Err(OpenError::in_use(library)),
         Ok(None) => Err(OpenError {
-            message: "this process has called routines of linear algebra already: choose the library before"
+            message: "this process has already run linear algebra: choose the LAPACK library earlier"
                 .to_owned(),
         }),
         Err(error) => Err(error.clone()),
     }
 }
 
-/// Makes this process use no library, whatever the environment variable says.
+/// Makes this process use no library, and ignore the environment variable.
 ///
 /// # Errors
-/// If the process uses a library already.
+/// If the process already uses a library.
 pub fn use_built_in() -> Result<(), OpenError> {
     match LIBRARY.get_or_init(|| Ok(None)) {
         Ok(Some(library)) => Err(OpenError::in_use(library)),
@@ -128,7 +129,7 @@ pub(crate) fn current() -> Result<Option<&'static Library>, OpenError> {
         None => Ok(None),
         Some(value) => match requested(&value)? {
             Request::BuiltIn => Ok(None),
-            // SAFETY: whoever sets the variable trusts the library, as with `LD_PRELOAD`.
+            // SAFETY: the user who sets the variable trusts the library, as with `LD_PRELOAD`.
             Request::System(path) => unsafe { find(path.as_deref()) }.map(Some),
         },
     });
@@ -138,13 +139,14 @@ pub(crate) fn current() -> Result<Option<&'static Library>, OpenError> {
     }
 }
 
-/// Value of the environment variable.
+/// A value of the environment variable.
 #[derive(Debug, PartialEq, Eq)]
 enum Request {
     BuiltIn,
     System(Option<PathBuf>),
 }
 
+/// Parses a value of the environment variable.
 fn requested(value: &OsStr) -> Result<Request, OpenError> {
     let bytes = value.as_encoded_bytes();
     if bytes.is_empty() || bytes == b"built-in" {
@@ -161,6 +163,8 @@ fn requested(value: &OsStr) -> Result<Request, OpenError> {
     }
 }
 
+/// Opens the library at `path`, or the first of [`NAMES`] that can be opened and has all routines.
+///
 /// # Safety
 /// Same requirements as [`open`].
 unsafe fn find(path: Option<&Path>) -> Result<Library, OpenError> {
@@ -178,13 +182,15 @@ unsafe fn find(path: Option<&Path>) -> Result<Library, OpenError> {
     }
     Err(OpenError {
         message: format!(
-            "the system has no LAPACK library that can be used; name one with system=PATH. Tried:\n  {}",
+            "the system has no usable LAPACK library; specify the path of one. Tried:\n  {}",
             errors.join("\n  ")
         ),
     })
 }
 
 impl Library {
+    /// Opens a library, and looks up all routines.
+    ///
     /// # Safety
     /// Same requirements as [`open`].
     unsafe fn open(path: &OsStr) -> Result<Library, OpenError> {
@@ -192,7 +198,7 @@ impl Library {
         let library = unsafe { libloading::Library::new(path) };
         let library = library.map_err(|error| OpenError { message: chain(&error) })?;
         let address = |name: &str| {
-            // SAFETY: the symbol is only used as an address here, and the library stays open.
+            // SAFETY: this code only stores the symbol's address, and the library stays open.
             let address = unsafe { library.get::<*mut c_void>(name.as_bytes()).ok()?.try_as_raw_ptr()? };
             (!address.is_null()).then_some(Address(address))
         };
@@ -200,14 +206,14 @@ impl Library {
             message: format!("{} has no routine {name}", Path::new(path).display()),
         };
         let form = FORMS.iter().find(|form| address(&form("dpotrf")).is_some());
-        let form = form.ok_or_else(|| missing("dpotrf_, with integers of 32 bits"))?;
+        let form = form.ok_or_else(|| missing("dpotrf_ with 32-bit integers"))?;
         let mut routines = [[Address(std::ptr::null_mut()); 4]; Routine::COUNT];
         for (routine, addresses) in Routine::ALL.iter().zip(&mut routines) {
             for (name, slot) in routine.names().iter().zip(addresses) {
                 *slot = address(&form(name)).ok_or_else(|| missing(&form(name)))?;
             }
         }
-        // The library stays open: its threads may run until the process ends.
+        // The library must stay open: its threads may run until the process ends.
         std::mem::forget(library);
         Ok(Library { path: OsString::from(path).into(), routines })
     }
@@ -218,6 +224,7 @@ impl Library {
     }
 }
 
+/// Returns the message of an error and of its source.
 fn chain(error: &dyn std::error::Error) -> String {
     match error.source() {
         Some(source) => format!("{error}: {source}"),
@@ -245,7 +252,7 @@ mod tests {
 
     #[test]
     fn what_is_no_library_is_an_error() {
-        // SAFETY: nothing is opened.
+        // SAFETY: the file does not exist, so no code runs.
         let error = unsafe { Library::open(OsStr::new("/nonexistent/liblapack.so")) }.unwrap_err();
         assert!(error.to_string().contains("/nonexistent/liblapack.so"), "{error}");
     }

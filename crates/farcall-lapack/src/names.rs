@@ -1,8 +1,8 @@
-//! The routines' names.
+//! Names of the LAPACK and BLAS routines in use.
 
 macro_rules! routines {
     ($($routine:ident: $s:literal $d:literal $c:literal $z:literal;)*) => {
-        /// A routine.
+        /// A routine, for any element type.
         #[derive(Clone, Copy, Debug)]
         pub(crate) enum Routine {
             $($routine,)*
@@ -12,7 +12,7 @@ macro_rules! routines {
             pub(crate) const ALL: &[Routine] = &[$(Routine::$routine),*];
             pub(crate) const COUNT: usize = Routine::ALL.len();
 
-            /// Names for the element types s, d, c, z.
+            /// Returns the names for the element types s, d, c and z.
             pub(crate) fn names(self) -> [&'static str; 4] {
                 match self {
                     $(Routine::$routine => [$s, $d, $c, $z],)*

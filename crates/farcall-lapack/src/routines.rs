@@ -1,7 +1,8 @@
 //! A safe function for each routine.
 //!
-//! In Fortran's convention, every argument is a pointer. So a call is an array of pointers ([`call`]), which
-//! lets one function serve all four element types, also where the complex routine has one argument more.
+//! In Fortran's calling convention, every argument is a pointer, so a call passes an array of pointers
+//! ([`call`]). One function thus serves all four element types, even if the complex routine has an additional
+//! argument.
 
 use std::ffi::c_void;
 use std::marker::PhantomData;
@@ -11,14 +12,14 @@ use num_complex::Complex;
 use crate::library::{Library, OpenError, current};
 use crate::names::Routine;
 
-/// An element type of matrices: `f32`, `f64`, or a complex number of these.
+/// An element type of matrices: `f32`, `f64`, `Complex<f32>` or `Complex<f64>`.
 pub trait MatrixElement: Copy + Default + sealed::Sealed + 'static {
     /// Type of the real part.
     type Part: Copy + Default + 'static;
     /// Index in LAPACK's letters `sdcz`.
     #[doc(hidden)]
     const INDEX: usize;
-    /// Returns the size of a workspace that LAPACK stored in a number.
+    /// Returns the workspace size that LAPACK stored in this number.
     #[doc(hidden)]
     fn work_size(self) -> f64;
 }
@@ -57,7 +58,7 @@ pub struct Routines<T> {
 }
 
 /// Returns the routines for an element type; `None` if the process uses no library. The first call opens the
-/// library that the environment variable `FARCALL_LINALG` names, unless another one is open.
+/// library that the environment variable `FARCALL_LINALG` names, unless a library is open already.
 ///
 /// # Errors
 /// If the variable has an invalid value, or the library cannot be opened or lacks a routine.
@@ -73,17 +74,17 @@ impl<T> Clone for Routines<T> {
 
 impl<T> Copy for Routines<T> {}
 
-/// Results of eigenvalue routines: complex for complex matrices, otherwise real and imaginary parts.
+/// Memory for eigenvalues: complex numbers for complex matrices, real and imaginary parts for real matrices.
 #[derive(Debug)]
 pub enum Eigenvalues<'a, T: MatrixElement> {
-    /// Real and imaginary parts.
+    /// Real and imaginary parts, in this order.
     Parts(&'a mut [T], &'a mut [T]),
     /// Complex numbers.
     Complex(&'a mut [T]),
 }
 
 impl<T: MatrixElement> Eigenvalues<'_, T> {
-    /// Returns the arguments of a call.
+    /// Returns the arguments for `n` eigenvalues.
     fn arguments(&mut self, n: usize) -> Vec<*mut c_void> {
         match self {
             Eigenvalues::Parts(re, im) => vec![whole(re, n), whole(im, n)],
@@ -93,33 +94,35 @@ impl<T: MatrixElement> Eigenvalues<'_, T> {
 }
 
 impl<T: MatrixElement> Routines<T> {
-    /// True if matrices are complex.
+    /// True for complex element types.
     const IS_COMPLEX: bool = T::INDEX >= 2;
 
     pub(crate) fn new(library: &'static Library) -> Self {
         Routines { library, element: PhantomData }
     }
 
+    /// Calls a routine.
+    ///
     /// # Safety
-    /// The arguments are those of the routine.
+    /// The arguments must match the routine's parameters, and point to as many elements as it accesses.
     unsafe fn call(self, routine: Routine, arguments: &[*mut c_void]) {
-        // SAFETY: the address is that of a routine with these arguments, as the caller of this function and the
-        // caller of `open` guarantee.
+        // SAFETY: the caller of `open` guarantees that the address belongs to this routine, and the caller of
+        // this function that the arguments match it.
         unsafe { call(self.library.address(routine, T::INDEX), arguments) }
     }
 
-    /// Calls a routine twice: for the size of its workspace, and with a workspace. `arguments` returns the
-    /// arguments for a workspace and its size.
+    /// Calls a routine twice: first for the size of its workspace, then with the workspace. `arguments`
+    /// returns the routine's arguments, given the arguments for the workspace and its size.
     ///
     /// # Safety
-    /// The arguments are those of the routine.
+    /// Same requirements as [`call`](Self::call).
     unsafe fn call_with_work(
         self,
         routine: Routine,
         mut arguments: impl FnMut(*mut c_void, *mut c_void) -> Vec<*mut c_void>,
     ) {
         let (mut size, mut best) = (-1, [T::default()]);
-        // SAFETY: with the size −1, the routine only stores the best size in the first element.
+        // SAFETY: with the size −1, the routine only stores the optimal size in the first element.
         unsafe { self.call(routine, &arguments(whole(&mut best, 1), input(&size))) };
         size = (best[0].work_size().ceil() as i32).max(1);
         let mut work = vec![T::default(); size as usize];
@@ -147,15 +150,15 @@ impl<T: MatrixElement> Routines<T> {
             whole(b, m * n),
             input(&ldb),
         ];
-        // SAFETY: the arguments are those of the routine.
+        // SAFETY: the arguments match the parameters, and the arrays are as long as the routine needs.
         unsafe { self.call(Routine::Trsm, &arguments) }
     }
 
-    /// Cholesky factorization of an `n×n` matrix, of which the triangle `uplo` is read and replaced (`potrf`).
+    /// Cholesky factorization of an `n×n` matrix (`potrf`). The triangle `uplo` is read and replaced.
     pub fn potrf(self, uplo: u8, n: usize, a: &mut [T]) -> i32 {
         let (order, lda, mut info) = (size(n), leading(n), 0);
         let arguments = [input(&uplo), input(&order), whole(a, n * n), input(&lda), output(&mut info)];
-        // SAFETY: the arguments are those of the routine.
+        // SAFETY: the arguments match the parameters, and the arrays are as long as the routine needs.
         unsafe { self.call(Routine::Potrf, &arguments) };
         info
     }
@@ -171,7 +174,7 @@ impl<T: MatrixElement> Routines<T> {
             whole(pivots, m.min(n)),
             output(&mut info),
         ];
-        // SAFETY: the arguments are those of the routine.
+        // SAFETY: the arguments match the parameters, and the arrays are as long as the routine needs.
         unsafe { self.call(Routine::Getrf, &arguments) };
         info
     }
@@ -180,7 +183,7 @@ impl<T: MatrixElement> Routines<T> {
     pub fn geqrf(self, [m, n]: [usize; 2], a: &mut [T], tau: &mut [T]) -> i32 {
         let (rows, columns, lda, mut info) = (size(m), size(n), leading(m), 0);
         let (a, tau, info_at) = (whole(a, m * n), whole(tau, m.min(n)), output(&mut info));
-        // SAFETY: the arguments are those of the routine.
+        // SAFETY: the arguments match the parameters, and the arrays are as long as the routine needs.
         unsafe {
             self.call_with_work(Routine::Geqrf, |work, work_size| {
                 vec![input(&rows), input(&columns), a, input(&lda), tau, work, work_size, info_at]
@@ -195,7 +198,7 @@ impl<T: MatrixElement> Routines<T> {
         let mut real_work = vec![T::Part::default(); 2 * n];
         let (a, pivots, tau) = (whole(a, m * n), whole(pivots, n), whole(tau, m.min(n)));
         let (real_work, info_at) = (real_work.as_mut_ptr().cast(), output(&mut info));
-        // SAFETY: the arguments are those of the routine.
+        // SAFETY: the arguments match the parameters, and the arrays are as long as the routine needs.
         unsafe {
             self.call_with_work(Routine::Geqp3, |work, work_size| {
                 let mut arguments =
@@ -208,12 +211,13 @@ impl<T: MatrixElement> Routines<T> {
         info
     }
 
-    /// The first `n` columns of the product of the `k` reflectors in an `m×n` matrix (`orgqr`, `ungqr`).
+    /// Replaces an `m×n` matrix with `k` reflectors by the first `n` columns of their product (`orgqr`,
+    /// `ungqr`).
     pub fn orgqr(self, [m, n, k]: [usize; 3], a: &mut [T], tau: &[T]) -> i32 {
         assert!(k <= n && n <= m, "{k} reflectors and {n} columns of {m} rows");
         let (rows, columns, count, lda, mut info) = (size(m), size(n), size(k), leading(m), 0);
         let (a, tau, info_at) = (whole(a, m * n), read(tau, k), output(&mut info));
-        // SAFETY: the arguments are those of the routine.
+        // SAFETY: the arguments match the parameters, and the arrays are as long as the routine needs.
         unsafe {
             self.call_with_work(Routine::Orgqr, |work, work_size| {
                 let sizes = [input(&rows), input(&columns), input(&count)];
@@ -246,7 +250,7 @@ impl<T: MatrixElement> Routines<T> {
         let (lda, ldc, mut info) = (leading(order), leading(m), 0);
         let (a, tau, c) = (read(a, order * k), read(tau, k), whole(c, m * n));
         let info_at = output(&mut info);
-        // SAFETY: the arguments are those of the routine.
+        // SAFETY: the arguments match the parameters, and the arrays are as long as the routine needs.
         unsafe {
             self.call_with_work(Routine::Ormqr, |work, work_size| {
                 let options = [input(&side), input(&transpose), input(&rows), input(&columns), input(&count)];
@@ -282,7 +286,7 @@ impl<T: MatrixElement> Routines<T> {
         let (a, s, u, vt) = (whole(a, m * n), whole(s, k), whole(u, m * u_columns), whole(vt, vt_rows * n));
         let (real_work, integers) = (real_work.as_mut_ptr().cast(), integers.as_mut_ptr().cast());
         let info_at = output(&mut info);
-        // SAFETY: the arguments are those of the routine.
+        // SAFETY: the arguments match the parameters, and the arrays are as long as the routine needs.
         unsafe {
             self.call_with_work(Routine::Gesdd, |work, work_size| {
                 let mut arguments = vec![input(&mode), input(&rows), input(&columns), a, input(&lda), s];
@@ -317,7 +321,7 @@ impl<T: MatrixElement> Routines<T> {
         let mut real_work = vec![T::Part::default(); 5 * k.max(1)];
         let (a, s, u, vt) = (whole(a, m * n), whole(s, k), whole(u, m * u_columns), whole(vt, vt_rows * n));
         let (real_work, info_at) = (real_work.as_mut_ptr().cast(), output(&mut info));
-        // SAFETY: the arguments are those of the routine.
+        // SAFETY: the arguments match the parameters, and the arrays are as long as the routine needs.
         unsafe {
             self.call_with_work(Routine::Gesvd, |work, work_size| {
                 let mut arguments = vec![input(&mode), input(&mode), input(&rows), input(&columns), a];
@@ -330,18 +334,18 @@ impl<T: MatrixElement> Routines<T> {
         info
     }
 
-    /// Eigenvalues `w` of a Hermitian `n×n` matrix, of which the triangle `uplo` is read (`syevd`, `heevd`).
-    /// `mode` is `V`, for eigenvectors that replace the matrix, or `N`.
+    /// Eigenvalues `w` of a Hermitian `n×n` matrix (`syevd`, `heevd`). Only the triangle `uplo` is read.
+    /// With the mode `V`, eigenvectors replace the matrix; with `N`, they are not computed.
     pub fn syevd(self, mode: u8, uplo: u8, n: usize, a: &mut [T], w: &mut [T::Part]) -> i32 {
         let (order, lda, mut info) = (size(n), leading(n), 0);
-        // The sizes of LAPACK's documentation for `V`, which suffice for `N`.
+        // LAPACK's documentation gives these sizes for `V`; they suffice for `N`.
         let real_size = 1 + 5 * n + 2 * n * n;
         let mut real_work = vec![T::Part::default(); if Self::IS_COMPLEX { real_size } else { 0 }];
         let mut integers = vec![0i32; 3 + 5 * n];
         let (real_size, integers_size) = (size(real_size), size(integers.len()));
         let (a, w, info_at) = (whole(a, n * n), whole(w, n), output(&mut info));
         let (real_work, integers) = (real_work.as_mut_ptr().cast(), integers.as_mut_ptr().cast());
-        // SAFETY: the arguments are those of the routine.
+        // SAFETY: the arguments match the parameters, and the arrays are as long as the routine needs.
         unsafe {
             self.call_with_work(Routine::Syevd, |work, work_size| {
                 let mut arguments = vec![input(&mode), input(&uplo), input(&order), a, input(&lda), w];
@@ -356,8 +360,8 @@ impl<T: MatrixElement> Routines<T> {
         info
     }
 
-    /// Tridiagonal form of a Hermitian `n×n` matrix, of which the triangle `uplo` is read and replaced
-    /// (`sytrd`, `hetrd`). `off_diagonal` and `tau` have `n − 1` elements.
+    /// Tridiagonal form of a Hermitian `n×n` matrix (`sytrd`, `hetrd`). The triangle `uplo` is read and
+    /// replaced. `off_diagonal` and `tau` have `n − 1` elements.
     pub fn sytrd(
         self,
         uplo: u8,
@@ -371,7 +375,7 @@ impl<T: MatrixElement> Routines<T> {
         let less = n.saturating_sub(1);
         let (a, d, e) = (whole(a, n * n), whole(diagonal, n), whole(off_diagonal, less));
         let (tau, info_at) = (whole(tau, less), output(&mut info));
-        // SAFETY: the arguments are those of the routine.
+        // SAFETY: the arguments match the parameters, and the arrays are as long as the routine needs.
         unsafe {
             self.call_with_work(Routine::Sytrd, |work, work_size| {
                 vec![input(&uplo), input(&order), a, input(&lda), d, e, tau, work, work_size, info_at]
@@ -380,8 +384,8 @@ impl<T: MatrixElement> Routines<T> {
         info
     }
 
-    /// Eigenvalues of an `n×n` matrix, and its left and right eigenvectors unless these slices are empty
-    /// (`geev`). The contents of `a` are lost.
+    /// Eigenvalues of an `n×n` matrix (`geev`), with its left and right eigenvectors unless their slices are
+    /// empty. The contents of `a` are lost.
     pub fn geev(
         self,
         n: usize,
@@ -390,7 +394,7 @@ impl<T: MatrixElement> Routines<T> {
         left: &mut [T],
         right: &mut [T],
     ) -> i32 {
-        assert!(matches!(w, Eigenvalues::Complex(_)) == Self::IS_COMPLEX, "eigenvalues of the other form");
+        assert!(matches!(w, Eigenvalues::Complex(_)) == Self::IS_COMPLEX, "wrong form of eigenvalues");
         let job = |vectors: &[T]| if vectors.is_empty() { b'N' } else { b'V' };
         let (left_job, right_job) = (job(left), job(right));
         let (order, lda, mut info) = (size(n), leading(n), 0);
@@ -401,7 +405,7 @@ impl<T: MatrixElement> Routines<T> {
         };
         let (a, w, left, right) = (whole(a, n * n), w.arguments(n), vectors(left), vectors(right));
         let (real_work, info_at) = (real_work.as_mut_ptr().cast(), output(&mut info));
-        // SAFETY: the arguments are those of the routine.
+        // SAFETY: the arguments match the parameters, and the arrays are as long as the routine needs.
         unsafe {
             self.call_with_work(Routine::Geev, |work, work_size| {
                 let mut arguments = vec![input(&left_job), input(&right_job), input(&order), a, input(&lda)];
@@ -415,9 +419,10 @@ impl<T: MatrixElement> Routines<T> {
         info
     }
 
-    /// Schur form of an `n×n` matrix, which it replaces, and Schur vectors unless that slice is empty (`gees`).
+    /// Replaces an `n×n` matrix by its Schur form (`gees`). Schur vectors are computed unless their slice is
+    /// empty.
     pub fn gees(self, n: usize, a: &mut [T], mut w: Eigenvalues<'_, T>, vectors: &mut [T]) -> i32 {
-        assert!(matches!(w, Eigenvalues::Complex(_)) == Self::IS_COMPLEX, "eigenvalues of the other form");
+        assert!(matches!(w, Eigenvalues::Complex(_)) == Self::IS_COMPLEX, "wrong form of eigenvalues");
         let job = if vectors.is_empty() { b'N' } else { b'V' };
         let (order, lda, mut info, mut selected) = (size(n), leading(n), 0, 0i32);
         let mut real_work = vec![T::Part::default(); n];
@@ -429,7 +434,8 @@ impl<T: MatrixElement> Routines<T> {
         let (a, w, selected) = (whole(a, n * n), w.arguments(n), output(&mut selected));
         let (real_work, flags) = (real_work.as_mut_ptr().cast(), flags.as_mut_ptr().cast());
         let info_at = output(&mut info);
-        // SAFETY: the arguments are those of the routine; without a sort, it does not call `select`.
+        // SAFETY: the arguments match the parameters, and the arrays are as long as the routine needs.
+        // Without a sort, the routine does not call `select`.
         unsafe {
             self.call_with_work(Routine::Gees, |work, work_size| {
                 let select = std::ptr::null_mut();
@@ -451,7 +457,7 @@ impl<T: MatrixElement> Routines<T> {
         assert!(1 <= low && low <= high.max(1) && high as usize <= n, "rows {low} to {high} of {n}");
         let (order, lda, mut info) = (size(n), leading(n), 0);
         let (a, tau, info_at) = (whole(a, n * n), whole(tau, n.saturating_sub(1)), output(&mut info));
-        // SAFETY: the arguments are those of the routine.
+        // SAFETY: the arguments match the parameters, and the arrays are as long as the routine needs.
         unsafe {
             self.call_with_work(Routine::Gehrd, |work, work_size| {
                 let range = [input(&order), input(&low), input(&high)];
@@ -473,7 +479,7 @@ impl<T: MatrixElement> Routines<T> {
     ) -> i32 {
         let (order, columns, ldb, mut info) = (size(n), size(k.max(1)), leading(n), 0);
         let less = n.saturating_sub(1);
-        // LAPACK accesses the first column even of a matrix without columns.
+        // LAPACK accesses the first column even if the matrix has no columns.
         let mut column = vec![T::default(); if k == 0 { n } else { 0 }];
         let b = if k == 0 { &mut column } else { b };
         let arguments = [
@@ -486,18 +492,18 @@ impl<T: MatrixElement> Routines<T> {
             input(&ldb),
             output(&mut info),
         ];
-        // SAFETY: the arguments are those of the routine.
+        // SAFETY: the arguments match the parameters, and the arrays are as long as the routine needs.
         unsafe { self.call(Routine::Gtsv, &arguments) };
         info
     }
 }
 
-/// Returns a size as an argument.
+/// Returns a size as one of LAPACK's integers.
 ///
 /// # Panics
-/// If it exceeds LAPACK's integers.
+/// If the size exceeds 32 bits.
 fn size(n: usize) -> i32 {
-    i32::try_from(n).unwrap_or_else(|_| panic!("the size {n} exceeds LAPACK's integers of 32 bits"))
+    i32::try_from(n).unwrap_or_else(|_| panic!("the size {n} exceeds LAPACK's 32-bit integers"))
 }
 
 /// Returns the leading dimension of a matrix with `n` rows.
@@ -505,23 +511,23 @@ fn leading(n: usize) -> i32 {
     size(n).max(1)
 }
 
-/// Returns the argument for a value that is only read.
+/// Returns the argument for a value that the routine only reads.
 fn input<T>(value: &T) -> *mut c_void {
     std::ptr::from_ref(value).cast_mut().cast()
 }
 
-/// Returns the argument for a value that is stored.
+/// Returns the argument for a value that the routine stores.
 fn output<T>(value: &mut T) -> *mut c_void {
     std::ptr::from_mut(value).cast()
 }
 
-/// Returns the argument for an array that is only read.
+/// Returns the argument for an array of which the routine only reads `len` elements.
 fn read<T>(array: &[T], len: usize) -> *mut c_void {
     assert!(array.len() >= len, "an array of {} elements where LAPACK reads {len}", array.len());
     array.as_ptr().cast_mut().cast()
 }
 
-/// Returns the argument for an array that is read and written.
+/// Returns the argument for an array of which the routine reads and writes `len` elements.
 fn whole<T>(array: &mut [T], len: usize) -> *mut c_void {
     assert!(array.len() >= len, "an array of {} elements where LAPACK uses {len}", array.len());
     array.as_mut_ptr().cast()
@@ -530,8 +536,8 @@ fn whole<T>(array: &mut [T], len: usize) -> *mut c_void {
 /// Calls a function whose parameters are pointers.
 ///
 /// # Safety
-/// The function has as many parameters as there are arguments, all of them pointers, and returns nothing. The
-/// arguments fulfill its requirements.
+/// The function must have one pointer parameter for each argument, and return nothing. The arguments must
+/// meet the function's requirements.
 unsafe fn call(address: *mut c_void, arguments: &[*mut c_void]) {
     macro_rules! arity {
         ($($count:literal: $($index:literal)*;)*) => {

@@ -12,9 +12,9 @@
 //!
 //! Names, operands and results match the custom calls that EXLA emits. No attributes are needed: the type of
 //! `q` determines whether a QR decomposition is complete. All ops accept any number of batch dimensions, and
-//! matrices without rows or columns. The threads of the host's pool share the matrices of a batch, and the blocks
-//! of a large matrix. No result depends on the number of threads. A decomposition depends on its own matrix
-//! alone, and ends without a panic for any numbers.
+//! matrices without rows or columns. The threads of the host's pool share the matrices of a batch, and the
+//! blocks of a large matrix. No result depends on the number of threads. The decomposition of a matrix
+//! depends on this matrix alone, and ends without a panic for any numbers.
 //!
 //! Signs and order are LAPACK's, as far as LAPACK defines them: `q` and `r` as computed by `geqrf` and
 //! `orgqr`, eigenvalues in ascending order as from `syevd`. (EXLA's own handler orders eigenvalues by their

@@ -68,8 +68,8 @@ qr! {
     qr_f64, "qr_cpu_custom_call_f64", f64, f64;
 }
 
-/// Returns a call for tools: matrices whose decomposition changes little with their entries, because the
-/// derivatives of other ones cannot be estimated from `bf16` results.
+/// Returns a sample call with matrices whose decomposition changes little with their entries. Finite
+/// differences of `bf16` results cannot estimate the derivatives for other matrices.
 fn tall_matrices() -> Vec<Sample> {
     let x: Vec<bf16> = [[3.0, 1.0], [0.5, 3.0], [-0.5, 0.5], [3.0, -1.0], [1.0, 2.5], [0.5, 1.0]]
         .as_flattened()

@@ -1,6 +1,6 @@
 //! The threads that share the work on a matrix.
 //!
-//! The sizes alone determine how work is divided, so results have the same bits for every number of threads.
+//! Only sizes determine how work is divided, so results have the same bits for every number of threads.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -8,18 +8,18 @@ use faer::MatMut;
 use farcall_ffi::float_control::with_subnormals;
 use farcall_ffi::{Context, Element, Pool};
 
-/// Minimum number of multiplications of a part, so that the cost of starting a task is negligible.
+/// Minimum number of multiplications in a part, so that the cost of starting a task is negligible.
 const MIN_PART_OPERATIONS: usize = 1 << 20;
 
-/// Minimum number of columns of a part. Products with narrower matrices are slower.
+/// Minimum number of columns in a part. Products with narrower matrices are slower.
 const MIN_PART_COLUMNS: usize = 64;
 
 /// Maximum number of parts.
 const MAX_PARTS: usize = 64;
 
-/// Sequences that are divided among threads: batches, the columns of matrices, and tuples of sequences.
+/// Sequences that threads share: batches, the columns of matrices, and tuples of sequences.
 pub(crate) trait Split: Send + Sized {
-    /// Takes the next `count` entries off the front, as a sequence of their own.
+    /// Removes the first `count` entries, and returns them as a sequence.
     fn split(&mut self, count: usize) -> Self;
 }
 
@@ -47,21 +47,22 @@ impl Threads<'_> {
     /// The calling thread alone.
     pub(crate) const ONE: Threads<'static> = Threads(None);
 
-    /// Processes jobs, each once, in any order.
+    /// Processes each job once. Jobs may run in any order, and at the same time.
     pub(crate) fn run<J: Send>(self, jobs: impl IntoIterator<Item = J>, work: impl Fn(J) + Sync) {
-        // faer's complex decompositions are wrong in the mode in which XLA calls handlers.
+        // XLA calls handlers in a mode in which subnormal numbers count as zero, where faer's complex
+        // decompositions are wrong.
         let work = |job| with_subnormals(|| work(job));
         let Threads(Some(pool)) = self else { return jobs.into_iter().for_each(work) };
         let jobs: Vec<_> = jobs.into_iter().map(|job| Mutex::new(Some(job))).collect();
         pool.parallel_for(jobs.len(), |i| {
-            // Releases the lock before the work begins.
+            // This statement releases the lock before the work begins.
             let job = jobs[i].lock().unwrap_or_else(PoisonError::into_inner).take();
             job.into_iter().for_each(&work);
         });
     }
 
-    /// Divides columns into parts, if there are enough `operations` (multiplications) in total. `work`
-    /// receives the first column of its part, the part, and the threads that may share the work on it.
+    /// Divides columns into parts if the work has enough `operations` (multiplications) in total. `work`
+    /// receives the index of the part's first column, the part, and the threads that may share its work.
     pub(crate) fn by_columns<S: Split>(
         self,
         columns: usize,

@@ -250,7 +250,7 @@ impl Target {
 #[pyfunction]
 #[pyo3(signature = (path, /))]
 pub(crate) fn open_lapack(path: Option<PathBuf>) -> PyResult<PathBuf> {
-    // SAFETY: the caller of `farcall.use_lapack` vouches for the library.
+    // SAFETY: the caller of `farcall.use_lapack` trusts the library, as its documentation requires.
     let opened = unsafe { farcall::lapack::open(path.as_deref()) };
     opened.map(Path::to_owned).map_err(|error| PyOSError::new_err(error.to_string()))
 }

@@ -1,7 +1,7 @@
 //! The ops of the crate `farcall-sparse` as a shared library, for farcall, XLA and other hosts.
 //!
-//! The ops are in a crate of their own, because the functions that a library exports must not be linked into
-//! programs, and farcall's engine includes one of the ops.
+//! The crate `farcall-sparse` itself exports no functions: farcall's engine links the crate for one of its
+//! ops, and the functions that a library exports must not be linked into programs.
 
 farcall_ffi::library!(
     "farcall_sparse",

@@ -26,8 +26,8 @@
 //! - `convert`, `patterns`, `reduce`, `solve` and `matrix_product` contain the other ops with their loops.
 //! - `parallel` divides work among threads.
 //!
-//! A module with ops has a table `OPS`. farcall's engine includes the op of [`jaxlib`]. `cargo build -p
-//! farcall-sparse-library --release` builds `libfarcall_sparse.so` with all ops.
+//! Each module with ops lists them in a table `OPS`. farcall's engine includes the op of [`jaxlib`].
+//! `cargo build -p farcall-sparse-library --release` builds `libfarcall_sparse.so` with all ops.
 
 #![forbid(unsafe_code)]
 

@@ -56,7 +56,7 @@ pub use farcall_host::{
 pub use farcall_ir as ir;
 pub use farcall_ir::interrupt::{self, Interrupt};
 pub use farcall_ir::{iterations, memory};
-/// A LAPACK library of the system, which replaces farcall's own routines on request.
+/// LAPACK libraries whose routines replace farcall's own on request.
 #[cfg(feature = "linalg")]
 pub use farcall_lapack as lapack;
 pub use farcall_plan::{self as plan, Plan, ValidPlan};

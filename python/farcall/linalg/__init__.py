@@ -6,18 +6,20 @@ array([0.5 , 0.25])
 
 The type of the arrays determines where a function runs:
 
-- NumPy arrays: immediately, in farcall's engine, by its built-in LAPACK handlers (`farcall.linalg._numpy`).
+- NumPy arrays: immediately, by the built-in LAPACK handlers of farcall's engine (`farcall.linalg._numpy`).
   JAX is not imported.
-- JAX arrays and tracers: as operations of JAX (`farcall.linalg._jax`) under `jit`, `grad`, `vmap` and
-  shardings. On a CPU they call LAPACK's names, which XLA finds in jaxlib and farcall's engine has built in.
-  `qr` and `eigh` are blocks: composites with a default body, which XLA runs without LAPACK.
+- JAX arrays and tracers: as operations of JAX (`farcall.linalg._jax`), with `jit`, `grad`, `vmap` and
+  shardings. On a CPU, most operations call LAPACK by name; XLA finds these handlers in jaxlib, and farcall's
+  engine has built-in ones. `qr` and `eigh` are blocks: composites with a default body, which XLA runs without
+  LAPACK.
 
-This module checks the arguments for both. All functions take any number of batch dimensions, and matrices
+This module checks the arguments for both. All functions accept any number of batch dimensions, and matrices
 without rows or columns. Elements are `float32`, `float64`, `complex64` or `complex128`. Integers become
-`float32`, and smaller floating-point types are computed in `float32` and rounded. A matrix whose
-factorization fails gives NaNs, so that it does not affect the rest of its batch.
+`float32`. Functions compute smaller floating-point types in `float32` and round the results. A matrix whose
+factorization fails gives NaNs and does not affect the rest of its batch.
 
-JAX arrays have first and second derivatives in either direction. Each function states when they exist.
+On JAX arrays, the functions have first and second derivatives, forward and in reverse. Each function states
+when they exist.
 """
 
 from collections.abc import Sequence
@@ -48,19 +50,19 @@ __all__ = [
     "svdvals",
 ]
 
-#: A NumPy or JAX array. The arguments determine which.
+#: A NumPy or JAX array, depending on the arguments.
 Array = Any
 
 
 def cholesky(x: Any, *, upper: bool = False) -> Array:
     """Returns the Cholesky factor `c` of Hermitian positive definite matrices: `x = c @ cᴴ`.
 
-    Only one triangle is read. Derivatives are those for Hermitian changes of `x`.
+    Only one triangle is read. Derivatives assume Hermitian changes of `x`.
 
     Args:
       x: matrices `[..., n, n]`.
-      upper: whether to read the upper triangle and return the factor `c` of `x = cᴴ @ c`, which is upper
-        triangular. Otherwise, the lower triangle is read, and `c` is lower triangular.
+      upper: whether to read the upper triangle and return the upper triangular `c` with `x = cᴴ @ c`.
+        Otherwise, the lower triangle is read, and `c` is lower triangular.
 
     Returns:
       `c`, `[..., n, n]`; NaNs for matrices that are not positive definite.
@@ -75,7 +77,7 @@ def cholesky(x: Any, *, upper: bool = False) -> Array:
 def lu(x: Any) -> tuple[Array, Array, Array]:
     """Returns the LU decomposition with partial pivoting, `x = p @ l @ u`.
 
-    Derivatives exist if the leading `k` columns of `p⁻¹ @ x` have no zero pivots.
+    Derivatives exist if no pivot is zero.
 
     Args:
       x: matrices `[..., m, n]`.
@@ -101,12 +103,11 @@ def qr(x: Any, *, mode: str = "reduced", eps: float = 0.0) -> tuple[Array, Array
     Args:
       x: matrices `[..., m, n]`.
       mode: `"reduced"`, for `q` with `min(m, n)` columns, or `"complete"`, for `m` columns.
-      eps: the default body skips the reflection of a column whose part below the diagonal has at most this
-        length.
+      eps: the default body skips the reflection of a column if the length of its part below the diagonal is
+        at most `eps`.
 
     Returns:
-      `q`, `[..., m, k]`, and `r`, `[..., k, n]`. The diagonal of `r` is real, and may be negative, as in
-      NumPy.
+      `q`, `[..., m, k]`, and `r`, `[..., k, n]`. As in NumPy, the diagonal of `r` is real, and may be negative.
 
     Raises:
       ValueError: for another mode, or fewer than two dimensions.
@@ -122,9 +123,8 @@ def eigh(x: Any, *, max_iter: int = 100, eps: float | None = None) -> tuple[Arra
     """Returns the eigenvalues `w`, in ascending order, and eigenvectors `v` of Hermitian matrices: `x @ v = v
     * w`.
 
-    Each eigenvector is scaled so that its first large entry is positive, where large means at least 0.6 times
-    the largest magnitude. Derivatives are those for Hermitian changes of `x`, and exist if all eigenvalues
-    differ.
+    Each eigenvector is scaled so that its first large entry, of at least 0.6 times the largest magnitude, is
+    positive. Derivatives assume Hermitian changes of `x`, and exist if all eigenvalues differ.
 
     Args:
       x: matrices `[..., n, n]`. Only the lower triangle is read.
@@ -145,8 +145,8 @@ def eigh(x: Any, *, max_iter: int = 100, eps: float | None = None) -> tuple[Arra
 def eigvalsh(x: Any) -> Array:
     """Returns the eigenvalues of Hermitian matrices `[..., n, n]`, real and in ascending order, as `[..., n]`.
 
-    Only the lower triangle is read. Derivatives are those for Hermitian changes of `x`. Second derivatives
-    exist if all eigenvalues differ.
+    Only the lower triangle is read. Derivatives assume Hermitian changes of `x`. Second derivatives exist if
+    all eigenvalues differ.
 
     Raises:
       ValueError: for matrices that are not square, or fewer than two dimensions.
@@ -304,7 +304,7 @@ def slogdet(x: Any) -> tuple[Array, Array]:
 def pinv(x: Any, *, rtol: float | None = None) -> Array:
     """Returns the Moore-Penrose inverses of matrices, by singular value decomposition.
 
-    Derivatives are those for changes of `x` that keep its rank.
+    Derivatives assume changes of `x` that preserve its rank.
 
     Args:
       x: matrices `[..., m, n]`.
@@ -325,7 +325,7 @@ def lstsq(a: Any, b: Any, *, rcond: float | None = None) -> tuple[Array, Array, 
     """Returns the shortest vectors `x` that minimize the length of `b - a @ x`, by singular value
     decomposition.
 
-    Derivatives are those for changes of `a` that keep its rank.
+    Derivatives assume changes of `a` that preserve its rank.
 
     Args:
       a: matrices `[..., m, n]`.
@@ -334,8 +334,8 @@ def lstsq(a: Any, b: Any, *, rcond: float | None = None) -> tuple[Array, Array, 
         times the machine epsilon.
 
     Returns:
-      `x`, `[..., n]` or `[..., n, k]`; the squared lengths of `b - a @ x`, `[...]` or `[..., k]`, also where
-      NumPy returns none; the ranks of `a`, `int32`; the singular values of `a`, `[..., min(m, n)]`.
+      `x`, `[..., n]` or `[..., n, k]`; the squared lengths of `b - a @ x`, `[...]` or `[..., k]`, even where
+      NumPy returns an empty array; the ranks of `a`, `int32`; the singular values of `a`, `[..., min(m, n)]`.
 
     Raises:
       ValueError: for shapes that do not match.
@@ -345,7 +345,7 @@ def lstsq(a: Any, b: Any, *, rcond: float | None = None) -> tuple[Array, Array, 
 
 
 def _system(function: str, a: Any, b: Any, **options: Any) -> Any:
-    """Calls a function of equations `a @ x = b`, where `b` is a vector or has matrices."""
+    """Calls a function that solves `a @ x = b`, where `b` is a vector or a batch of matrices."""
     b = b if hasattr(b, "ndim") else np.asarray(b)
     if b.ndim != 1:
         return _call(function, {"a": a, "b": b}, **options)
@@ -361,10 +361,10 @@ def _system(function: str, a: Any, b: Any, **options: Any) -> Any:
 
 
 def _call(function: str, matrices: dict[str, Any], *, square: bool = False, **options: Any) -> Any:
-    """Checks the matrices, and calls the function for their kind of arrays.
+    """Checks the matrices, and calls the function for NumPy or JAX arrays.
 
     Args:
-      function: the function's name, which errors name too.
+      function: the function's name, also for error messages.
       matrices: the operands: `x`, or `a` and `b`.
       square: whether the first operand must have square matrices.
       options: the function's other arguments.
@@ -401,9 +401,9 @@ _LAPACK_TYPES = frozenset(map(np.dtype, ("float32", "float64", "complex64", "com
 
 
 def _check_right_side(function: str, a: Sequence[Any], b: Sequence[Any]) -> None:
-    """Checks that the matrices of `b` have the rows of those of `a`, and that the batches can be broadcast."""
+    """Checks that the matrices of `a` and `b` have equal numbers of rows, and compatible batch dimensions."""
     if a[-2] != b[-2]:
-        raise ValueError(f"{_shapes(function, a, b)}: the matrices of a have {a[-2]} rows, and those of b {b[-2]}")
+        raise ValueError(f"{_shapes(function, a, b)}: the matrices of a have {a[-2]} rows, and b {b[-2]}")
     for i, j in zip(reversed(a[:-2]), reversed(b[:-2])):
         if i != j and i != 1 and j != 1:
             raise ValueError(f"{_shapes(function, a, b)}: their batch dimensions do not match")

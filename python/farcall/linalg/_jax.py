@@ -1,9 +1,9 @@
 """The functions of `farcall.linalg` on JAX arrays.
 
-Most are JAX's own: on a CPU, they call the names of LAPACK's routines that XLA and farcall's engine have, and
-JAX has their derivatives. This module adds derivatives of eigenvectors and of least squares, and the blocks
-`qr` and `eigh`. `farcall.linalg` has checked the arguments: operands have two dimensions or more, and one of
-LAPACK's four element types except in functions of `TAKES_ALL_TYPES`.
+Most functions call JAX's own, with JAX's derivatives; on a CPU, these call LAPACK routines by name, for which
+XLA and farcall's engine have handlers. This module adds derivatives of eigenvectors and least squares, and the
+blocks `qr` and `eigh`. `farcall.linalg` has checked the arguments: operands have two dimensions or more, and one
+of LAPACK's four element types, except in functions of `TAKES_ALL_TYPES`.
 """
 
 import functools
@@ -35,7 +35,7 @@ def cholesky(x: jax.Array, *, upper: bool) -> jax.Array:
 
 @jax.custom_jvp
 def _hermitian(x: jax.Array) -> jax.Array:
-    """Returns `x`, of which only the lower triangle is read. Changes become Hermitian."""
+    """Returns `x`, of which the caller reads only the lower triangle. Tangents become Hermitian."""
     return x
 
 
@@ -183,7 +183,7 @@ def _lstsq_jvp(rcond: float, primals: Any, tangents: Any) -> Any:
 
 
 def _block(body: Any, tag: str, x: jax.Array, **options: Any) -> Any:
-    """Returns the composite with this tag. `vmap` adds a batch dimension."""
+    """Calls the composite with this tag. `vmap` adds a batch dimension to the operand."""
 
     @jax.custom_batching.custom_vmap
     def call(x: jax.Array) -> Any:
@@ -231,7 +231,7 @@ def _qr_jvp(mode: str, eps: float, primals: Any, tangents: Any) -> Any:
 
 
 def _divided(x: jax.Array, u: jax.Array) -> jax.Array:
-    """Computes `x·u⁻¹` for upper triangular `u`, without LAPACK, which not every compiler has."""
+    """Computes `x·u⁻¹` for upper triangular `u`, without LAPACK, since some compilers have no LAPACK."""
 
     def column(j: Any, divided: Any) -> Any:
         u_j = lax.dynamic_index_in_dim(u, j, -1, keepdims=False)

@@ -1,8 +1,8 @@
 """The functions of `farcall.linalg` on NumPy arrays, computed by LAPACK handlers in farcall's engine.
 
-The signature of a handler determines shapes, layouts and valid arguments of its calls, so this module only
-chooses routines and puts their results into the usual form. `farcall.linalg` has checked the arguments:
-operands have two dimensions or more and one of LAPACK's four element types.
+A handler's signature determines the shapes, layouts and valid arguments of its calls, so this module only
+chooses routines and converts LAPACK's results. `farcall.linalg` has checked the arguments: operands have two
+dimensions or more, and one of LAPACK's four element types.
 """
 
 import functools
@@ -31,14 +31,14 @@ def asarray(value: Any) -> np.ndarray:
 
 @functools.cache
 def _built_in(name: str) -> Op:
-    """Returns the op with this name in farcall's engine."""
+    """Returns the built-in op with this name."""
     declared = next(target.op() for target in _farcall.Registry(built_ins=True).built_ins() if target.name == name)
     return Op({declared.platform: declared}, {})
 
 
 def _lapack(routine: str, *operands: np.ndarray, **options: str | int) -> Any:
-    """Calls a LAPACK routine by its name without the letter of the element type. Options are letters, as in
-    LAPACK, or numbers."""
+    """Calls a LAPACK routine, whose name is given without the letter of the element type. Options are letters,
+    as in LAPACK, or numbers."""
     dtype = operands[0].dtype
     routine = _COMPLEX.get(routine, routine) if dtype.kind == "c" else routine
     op = _built_in(f"lapack_{_LETTERS[dtype.name]}{routine}_ffi")
@@ -47,7 +47,7 @@ def _lapack(routine: str, *operands: np.ndarray, **options: str | int) -> Any:
 
 
 def _if_successful(info: np.ndarray, *results: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Returns results with NaNs for each matrix that LAPACK could not factorize."""
+    """Returns the results, with NaNs for each matrix that LAPACK could not factorize."""
     if not info.any():
         return results
     failed = [(info != 0).reshape(info.shape + (1,) * (y.ndim - info.ndim)) for y in results]
@@ -109,7 +109,7 @@ def _with_signs(v: np.ndarray) -> np.ndarray:
     sizes = np.abs(v)
     first = np.argmax(sizes >= _DECISIVE * np.max(sizes, -2, keepdims=True), -2, keepdims=True)
     entry = np.take_along_axis(v, first, -2)
-    with np.errstate(invalid="ignore"):  # NaNs of matrices without a result
+    with np.errstate(invalid="ignore"):  # NaNs from failed factorizations
         return v * (np.conj(entry) / np.abs(entry))
 
 
@@ -190,7 +190,7 @@ def _inverted(x: np.ndarray, rtol: float | None) -> tuple[np.ndarray, np.ndarray
     """Returns the pseudoinverse, the ranks and the singular values."""
     u, s, vh = svd(x, full_matrices=False)
     rtol = max(x.shape[-2:]) * float(np.finfo(s.dtype).eps) if rtol is None else rtol
-    # A NaN is not small: it must reach the inverse.
+    # NaNs do not count as small, so they reach the inverse.
     small = s <= rtol * np.max(s, -1, keepdims=True, initial=0)
     scale = np.where(small, 0, 1 / np.where(small, 1, s))
     rank = np.sum(~small, -1, dtype=np.int32)

@@ -246,8 +246,8 @@ impl Registry {
         registered.or_else(|| self.has_built_ins.then(built_in).flatten())
     }
 
-    /// Returns the target of a custom call. If the call accepts either API ([`call_kind`]), an untyped target
-    /// takes precedence over a typed one, and a registered target over a built-in one.
+    /// Returns the target of a custom call. If the call accepts either API ([`call_kind`]), a registered
+    /// target takes precedence over a built-in target, and then an untyped target over a typed target.
     ///
     /// # Errors
     /// If no target has this name and platform, or only a target of the other API does.
@@ -359,8 +359,8 @@ fn key(target: &Target) -> Key {
 /// Returns the API that a custom call asks for; `None` if the call accepts either.
 ///
 /// A dictionary or `api_version = 4` selects the typed API, and a non-empty string the untyped API. Without a
-/// configuration, the `api_version` 0 to 3 selects none: a typed handler can take over the name of a function
-/// of the untyped API, with the same operands and results, and needs nothing else from the call.
+/// configuration, an `api_version` of 0 to 3 selects neither: a typed handler can replace an untyped function
+/// of the same name, because operands and results are all that the call passes.
 ///
 /// # Errors
 /// If the `api_version` is unknown.

@@ -24,7 +24,7 @@ pub(super) fn custom_call(cx: &mut Cx<'_>, op: &CustomCall) {
         output_alias(cx, op, alias);
     }
     // API version 4 is for typed targets, which take a dictionary. Versions 2 and 3 are for untyped targets,
-    // which take a string; without one, a typed target may take the call.
+    // which take a string. A typed target may take a call without a string.
     match (op.api_version, &op.config) {
         (Some(version), _) if !(0..=4).contains(&version) => {
             cx.fail("custom-call-version", format!("api_version must be in [0, 4], found {version}"));

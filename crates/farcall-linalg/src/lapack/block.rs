@@ -100,7 +100,7 @@ fn multiply<T: Scalar>(c: MatMut<'_, T>, accum: Accum, alpha: T, a: Factor<'_, T
 /// Number of columns of a triangle that one task updates.
 const TRIANGLE_COLUMNS: usize = 64;
 
-/// Minimum number of multiplications of an update of a triangle that threads share.
+/// Minimum number of multiplications in an update of a triangle that threads share.
 const MIN_SHARED_OPERATIONS: usize = 1 << 21;
 
 /// Adds `alpha·a·b` to a triangle of the square matrix `c`, with its diagonal.

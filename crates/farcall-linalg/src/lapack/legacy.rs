@@ -1,10 +1,10 @@
 //! The targets of programs that JAX exported until 2024: the names of LAPACK's routines without the suffix
 //! `_ffi`. Such calls pass sizes and options as operands, and workspaces as results.
 //!
-//! The calls use the untyped API (`api_version = 2`) without a configuration, so typed handlers can take them.
-//! The sizes follow from the shapes of the matrices, so their operands are not read; they are `s32`, or `s64` in
-//! programs of some versions of JAX. Workspaces become zeros. The attribute `work_len` exists because no operand
-//! determines the size of a workspace; calls omit it.
+//! The calls use the untyped API (`api_version = 2`) without a configuration, so typed handlers can run them.
+//! Operands for sizes are `s32`, or `s64` in programs of some versions of JAX. The ops do not read them,
+//! because the sizes follow from the shapes of the matrices. Workspaces are filled with zeros. Calls omit the
+//! attribute `work_len`; the signatures need it because no operand determines the size of a workspace.
 
 use farcall_ffi::prelude::*;
 

@@ -53,8 +53,8 @@ getrf! {
 
 /// LU factorizations of row-major matrices, in programs that JAX exports for TPUs.
 ///
-/// `lu` is packed as from `getrf`. Row `i` was exchanged with row `pivots[i]`, in ascending order of `i`; both
-/// count from 0. Row `i` of the product of the factors is row `permutation[i]` of `x`.
+/// `lu` has both factors, as from `getrf`. Row `i` was exchanged with row `pivots[i]`, in ascending order of
+/// `i`. Row `i` of the product of the factors is row `permutation[i]` of `x`. All indices count from 0.
 #[handler(name = "LuDecomposition")]
 #[signature(
     (x: T[*, m, n]) -> (lu: T[*, m, n], pivots: s32[*, min(m, n)], permutation: s32[*, m])

@@ -1,7 +1,7 @@
 //! LAPACK's routines as custom calls, under the names and with the operands, results and attributes that
-//! jaxlib's CPU library has. Programs that JAX exports call these names. Programs that JAX exports for TPUs
-//! call `LuDecomposition`, `Qr` and `ProductOfElementaryHouseholderReflectors`, which compute `getrf`, `geqrf`
-//! and `orgqr` on row-major matrices.
+//! jaxlib's CPU library has. Programs that JAX exports for CPUs call these names. Programs that JAX exports
+//! for TPUs call `LuDecomposition`, `Qr` and `ProductOfElementaryHouseholderReflectors`, which compute
+//! `getrf`, `geqrf` and `orgqr` on row-major matrices.
 //!
 //! ```text
 //! options   attributes that are letters: side, triangle, transposition, diagonal
@@ -18,8 +18,8 @@
 //!   programs for TPUs.
 //! - An op that overwrites an operand declares the result as an alias. The SDK copies the operand if the host
 //!   passes different memory.
-//! - A matrix is computed by one task, which depends on this matrix alone. A task has one workspace for all
-//!   its matrices.
+//! - The results for a matrix depend on this matrix alone, and not on the number of threads. A task has one
+//!   workspace for all its matrices.
 //! - Algorithms end for all inputs. NaNs and infinite entries give NaNs or a nonzero `info`.
 //! - `info` is LAPACK's: 0 for success, a positive number for a failure of the algorithm.
 

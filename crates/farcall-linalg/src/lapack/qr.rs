@@ -79,8 +79,8 @@ qr! {
     zgeqrf, "lapack_zgeqrf_ffi", zungqr, "lapack_zungqr_ffi", zunmqr, "lapack_zunmqr_ffi", c64, c128;
 }
 
-/// QR factorizations of row-major matrices, in programs that JAX exports for TPUs. `packed` and `tau` are as
-/// from `geqrf`.
+/// QR factorizations of row-major matrices, in programs that JAX exports for TPUs. `packed` and `tau` contain
+/// reflectors and `r` as from `geqrf`.
 #[handler(name = "Qr")]
 #[signature(
     (x: T[*, m, n]) -> (packed: T[*, m, n], tau: T[*, min(m, n)]) where T: f32 | f64 | c64 | c128

@@ -109,8 +109,8 @@ pub(crate) trait Scalar:
     }
 }
 
-/// Returns the routines of the LAPACK library that replaces the algorithms of this crate; `None` if there is
-/// none.
+/// Returns the routines of the LAPACK library that replaces this crate's algorithms; `None` if the process
+/// uses no such library.
 ///
 /// # Errors
 /// `FAILED_PRECONDITION` if a library was requested, but cannot be used.

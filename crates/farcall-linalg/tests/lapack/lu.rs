@@ -160,7 +160,7 @@ fn lu_decomposition_has_the_factors_of_getrf() {
         for [m, n] in SIZES {
             let a = Kind::Random.matrix::<T>(m, n, 7);
             let k = m.min(n);
-            // The op's matrices are row-major: two of them, one after the other.
+            // A batch of two row-major matrices.
             let rows = a.transpose().round::<T>();
             let batch = [rows.clone(), rows].concat();
             let mut lu = batch.clone();

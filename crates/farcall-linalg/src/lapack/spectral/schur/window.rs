@@ -1,4 +1,5 @@
-//! Windows: blocks on the diagonal whose transformation is applied to the rest of the matrix as a product.
+//! Windows: diagonal blocks whose accumulated transformation is applied to the rest of the matrix as a matrix
+//! product.
 
 use faer::prelude::{Reborrow, ReborrowMut};
 
