@@ -40,8 +40,9 @@ def register_lapack(registry: Registry | None = None) -> list[_farcall.Target]:
 
 
 def use_lapack(path: str | os.PathLike[str] | None = None) -> str:
-    """Makes farcall's own LAPACK handlers call the routines of a LAPACK library, such as OpenBLAS or MKL, in
-    this process. Must be called before the process first runs linear algebra.
+    """Makes the engine's LAPACK handlers call the routines of a LAPACK library, such as OpenBLAS or MKL, from now
+    on in this process. (Ops of a loaded `libfarcall_linalg.so` follow only the environment variable
+    `FARCALL_LINALG`.)
 
     Loading a library runs its code: only load libraries that you trust. Libraries with 64-bit integers
     (*ILP64*) are not supported.
@@ -53,7 +54,7 @@ def use_lapack(path: str | os.PathLike[str] | None = None) -> str:
       The library's path, or its name if the linker found it.
 
     Raises:
-      OSError: if the library cannot be opened or lacks a routine, or if this process already uses other
-        routines.
+      OSError: if the library cannot be opened, lacks a routine, or has 64-bit integers. The process then uses
+        the same routines as before.
     """
     return os.fspath(_farcall.open_lapack(path))

@@ -4,7 +4,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Args;
-use clap::builder::{OsStringValueParser, StringValueParser, TypedValueParser};
+use clap::builder::{OsStringValueParser, TypedValueParser};
+use farcall::lapack::LapackSource;
 use farcall::sig::namespace::is_namespace;
 
 /// Libraries that contain targets.
@@ -35,8 +36,8 @@ pub(crate) struct LoadArgs {
     /// system's dynamic linker finds, and `system=PATH` opens the library at PATH. Loading a library runs its
     /// code: only load libraries that you trust. Defaults to the environment variable FARCALL_LINALG, or else
     /// to built-in.
-    #[arg(long, value_name = "ROUTINES", value_parser = LinalgArg::parser())]
-    pub linalg: Option<LinalgArg>,
+    #[arg(long, value_name = "ROUTINES", value_parser = lapack_source())]
+    pub linalg: Option<LapackSource>,
 }
 
 /// A library on the command line: `LIB` or `NAMESPACE=LIB`.
@@ -72,6 +73,11 @@ impl From<OsString> for LibraryArg {
     }
 }
 
+/// Parses `--linalg`.
+fn lapack_source() -> impl TypedValueParser<Value = LapackSource> {
+    OsStringValueParser::new().try_map(|text| LapackSource::parse(&text))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -87,25 +93,5 @@ mod tests {
         assert_eq!(read("libnorm.so"), ("".into(), "libnorm.so".into()));
         assert_eq!(read("acme.v2=/ops/lib=norm.so"), ("acme.v2".into(), "/ops/lib=norm.so".into()));
         assert_eq!(read("./a=b.so"), ("".into(), "./a=b.so".into()));
-    }
-}
-
-/// The LAPACK routines that built-in handlers call.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum LinalgArg {
-    /// farcall's own routines.
-    BuiltIn,
-    /// The library at this path, or a library that the system's dynamic linker finds.
-    System(Option<PathBuf>),
-}
-
-impl LinalgArg {
-    pub(crate) fn parser() -> impl TypedValueParser<Value = LinalgArg> {
-        StringValueParser::new().try_map(|text| match text.split_once('=').unwrap_or((&text, "")) {
-            ("built-in", "") => Ok(LinalgArg::BuiltIn),
-            ("system", "") => Ok(LinalgArg::System(None)),
-            ("system", path) => Ok(LinalgArg::System(Some(path.into()))),
-            _ => Err("it must be built-in, system or system=PATH"),
-        })
     }
 }

@@ -2,11 +2,12 @@
 
 use anyhow::{Result, anyhow, bail};
 use farcall::CodedError;
+use farcall::lapack::LapackSource;
 use farcall::registry::{LoadError, LoadOptions, LoadReport, Remedy, TargetSpec};
 use farcall::{ErrorCode, Registry};
 
 use crate::check_targets;
-use crate::library::{LibraryArg, LinalgArg, LoadArgs};
+use crate::library::{LibraryArg, LoadArgs};
 
 /// Creates the registry for `--load` and `--target`. `offered` lists targets to make from symbols, for
 /// libraries that do not register targets themselves.
@@ -63,12 +64,12 @@ pub(crate) fn load(
 
 /// Opens the LAPACK library that `--linalg` or the environment variable names.
 #[expect(unsafe_code, reason = "loading a library runs its code")]
-fn choose_lapack(choice: Option<&LinalgArg>) -> Result<()> {
-    match choice {
+fn choose_lapack(source: Option<&LapackSource>) -> Result<()> {
+    match source {
         None => drop(farcall::lapack::path()?),
-        Some(LinalgArg::BuiltIn) => farcall::lapack::use_built_in()?,
-        Some(LinalgArg::System(path)) => {
-            // SAFETY: the user of the command trusts the library, as the help of `--linalg` requires.
+        Some(LapackSource::BuiltIn) => farcall::lapack::use_built_in(),
+        Some(LapackSource::System(path)) => {
+            // SAFETY: the user of the command vouches for the library (see the help of `--linalg`).
             unsafe { farcall::lapack::open(path.as_deref()) }?;
         }
     }

@@ -1,8 +1,8 @@
 //! LAPACK and BLAS routines of a library that is opened at run time: OpenBLAS, MKL, BLIS with LAPACK, or
 //! Accelerate. This crate links no such library.
 //!
-//! A process opens at most one library: by [`open`], or by the first call of [`routines`] if the environment
-//! variable `FARCALL_LINALG` is `system` or `system=PATH`.
+//! A process uses at most one library at a time: the one of the last call of [`open`], or the one that the first
+//! call of [`routines`] opens if the environment variable `FARCALL_LINALG` is `system` or `system=PATH`.
 //!
 //! ```no_run
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -20,12 +20,11 @@
 //! - `routines` has a safe function for each routine. Matrices are column-major slices, whose lengths are
 //!   checked. Options are LAPACK's letters. The functions allocate the workspaces that LAPACK requests.
 //!
-//! Integers have 32 bits (the *LP64* interface). Calls omit the string lengths that Fortran compilers pass as
-//! hidden arguments, as C programs usually do.
+//! Integers have 32 bits (the *LP64* interface); a library with 64-bit integers is refused.
 
 mod library;
 mod names;
 mod routines;
 
-pub use library::{OpenError, open, path, use_built_in};
+pub use library::{LapackSource, OpenError, open, path, use_built_in};
 pub use routines::{Eigenvalues, MatrixElement, Routines, routines};

@@ -2,8 +2,9 @@
 
 use std::ffi::{OsStr, OsString, c_void};
 use std::fmt;
+use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::names::Routine;
 
@@ -51,8 +52,8 @@ unsafe impl Send for Address {}
 // SAFETY: the value is the address of a function, in a library that stays open (`Library::open`).
 unsafe impl Sync for Address {}
 
-/// The library of the process, or the error of the attempt that the environment variable requested.
-static LIBRARY: OnceLock<Result<Option<Library>, OpenError>> = OnceLock::new();
+/// The library of the process; `None` until one is chosen. A library is never closed.
+static CHOSEN: Mutex<Option<Option<&'static Library>>> = Mutex::new(None);
 
 /// Error: a library cannot be opened, or lacks a routine.
 #[derive(Clone, Debug)]
@@ -61,8 +62,9 @@ pub struct OpenError {
 }
 
 impl OpenError {
-    fn in_use(library: &Library) -> OpenError {
-        OpenError { message: format!("this process uses {} already", library.path.display()) }
+    /// Names what requested the library.
+    fn of(self, request: &str) -> OpenError {
+        OpenError { message: format!("{request}: {}", self.message) }
     }
 }
 
@@ -74,43 +76,30 @@ impl fmt::Display for OpenError {
 
 impl std::error::Error for OpenError {}
 
-/// Opens the LAPACK library of this process: the library at `path`, or the first one that the system's
-/// dynamic linker finds. Returns the library's path, or its name if the linker found it.
+/// Opens a LAPACK library, which this process uses from now on: the library at `path`, or the first one that the
+/// system's dynamic linker finds. Returns the library's path, or its name if the linker found it.
 ///
 /// # Errors
-/// If no library is found, the library lacks a routine, this process already uses another library, or
-/// [`routines`](crate::routines) was called before any library was open.
+/// If no library is found, if it lacks a routine, or if its integers have 64 bits. The process then uses the same
+/// routines as before.
 ///
 /// # Safety
 /// The library's initializers must be sound. Its functions with the names of LAPACK and BLAS routines must
-/// implement these routines, with 32-bit integers.
+/// implement these routines.
 pub unsafe fn open(path: Option<&Path>) -> Result<&'static Path, OpenError> {
-    let mut is_new = false;
-    let library = LIBRARY.get_or_init(|| {
-        is_new = true;
-        // SAFETY: the caller guarantees that the library is sound (`# Safety` above).
-        unsafe { find(path) }.map(Some)
-    });
-    match library {
-        Ok(Some(library)) if is_new || path.is_none_or(|path| path == library.path) => Ok(&library.path),
-        Ok(Some(library)) => Err(OpenError::in_use(library)),
-        Ok(None) => Err(OpenError {
-            message: "this process has already run linear algebra: choose the LAPACK library earlier"
-                .to_owned(),
-        }),
-        Err(error) => Err(error.clone()),
-    }
+    // SAFETY: the caller guarantees that the library is sound (`# Safety` above).
+    let library = unsafe { find(path) }?;
+    *chosen() = Some(Some(library));
+    Ok(&library.path)
 }
 
-/// Makes this process use no library, and ignore the environment variable.
-///
-/// # Errors
-/// If the process already uses a library.
-pub fn use_built_in() -> Result<(), OpenError> {
-    match LIBRARY.get_or_init(|| Ok(None)) {
-        Ok(Some(library)) => Err(OpenError::in_use(library)),
-        _ => Ok(()),
-    }
+/// Makes this process use no library from now on, whatever the environment variable says.
+pub fn use_built_in() {
+    *chosen() = Some(None);
+}
+
+fn chosen() -> MutexGuard<'static, Option<Option<&'static Library>>> {
+    CHOSEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Returns the path of the library that this process uses; `None` if it uses none. The first call opens the
@@ -125,49 +114,58 @@ pub fn path() -> Result<Option<&'static Path>, OpenError> {
 /// Returns the library that this process uses. The first call opens the library that the environment variable
 /// names, unless another one is open.
 pub(crate) fn current() -> Result<Option<&'static Library>, OpenError> {
-    let library = LIBRARY.get_or_init(|| match std::env::var_os(VARIABLE) {
-        None => Ok(None),
-        Some(value) => match requested(&value)? {
-            Request::BuiltIn => Ok(None),
-            // SAFETY: the user who sets the variable trusts the library, as with `LD_PRELOAD`.
-            Request::System(path) => unsafe { find(path.as_deref()) }.map(Some),
-        },
-    });
-    match library {
-        Ok(library) => Ok(library.as_ref()),
-        Err(error) => Err(error.clone()),
+    let mut chosen = chosen();
+    if let Some(library) = *chosen {
+        return Ok(library);
     }
+    let library = match std::env::var_os(VARIABLE) {
+        None => None,
+        Some(value) if value.is_empty() => None,
+        Some(value) => match LapackSource::parse(&value).map_err(|error| error.of(VARIABLE))? {
+            LapackSource::BuiltIn => None,
+            LapackSource::System(path) => {
+                // SAFETY: the user who sets the variable trusts the library, as with `LD_PRELOAD`.
+                let found = unsafe { find(path.as_deref()) };
+                Some(found.map_err(|error| error.of(VARIABLE))?)
+            }
+        },
+    };
+    *chosen = Some(library);
+    Ok(library)
 }
 
-/// A value of the environment variable.
-#[derive(Debug, PartialEq, Eq)]
-enum Request {
+/// Whose LAPACK computes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LapackSource {
+    /// farcall's own.
     BuiltIn,
+    /// The library at this path, or one of the system.
     System(Option<PathBuf>),
 }
 
-/// Parses a value of the environment variable.
-fn requested(value: &OsStr) -> Result<Request, OpenError> {
-    let bytes = value.as_encoded_bytes();
-    if bytes.is_empty() || bytes == b"built-in" {
-        return Ok(Request::BuiltIn);
-    }
-    match value.to_str().map(|text| text.split_once('=').unwrap_or((text, ""))) {
-        Some(("system", "")) => Ok(Request::System(None)),
-        Some(("system", path)) => Ok(Request::System(Some(path.into()))),
-        _ => Err(OpenError {
-            message: format!(
-                "{VARIABLE} is {value:?}, but must be \"built-in\", \"system\" or \"system=PATH\""
-            ),
-        }),
+impl LapackSource {
+    /// Parses `built-in`, `system` or `system=PATH`.
+    ///
+    /// # Errors
+    /// For any other text.
+    pub fn parse(text: &OsStr) -> Result<LapackSource, OpenError> {
+        let bytes = text.as_encoded_bytes();
+        match bytes {
+            b"built-in" => Ok(LapackSource::BuiltIn),
+            b"system" => Ok(LapackSource::System(None)),
+            _ => match text.to_str().and_then(|text| text.strip_prefix("system=")) {
+                Some(path) if !path.is_empty() => Ok(LapackSource::System(Some(path.into()))),
+                _ => Err(OpenError {
+                    message: format!("it must be built-in, system or system=PATH, but is {}", text.display()),
+                }),
+            },
+        }
     }
 }
 
-/// Opens the library at `path`, or the first of [`NAMES`] that can be opened and has all routines.
-///
 /// # Safety
 /// Same requirements as [`open`].
-unsafe fn find(path: Option<&Path>) -> Result<Library, OpenError> {
+unsafe fn find(path: Option<&Path>) -> Result<&'static Library, OpenError> {
     if let Some(path) = path {
         // SAFETY: the caller guarantees that the library is sound (`# Safety` above).
         return unsafe { Library::open(path.as_os_str()) };
@@ -193,10 +191,11 @@ impl Library {
     ///
     /// # Safety
     /// Same requirements as [`open`].
-    unsafe fn open(path: &OsStr) -> Result<Library, OpenError> {
+    unsafe fn open(path: &OsStr) -> Result<&'static Library, OpenError> {
         // SAFETY: the caller guarantees that the library's initializers are sound (`# Safety` above).
         let library = unsafe { libloading::Library::new(path) };
-        let library = library.map_err(|error| OpenError { message: chain(&error) })?;
+        // A library is never closed, because its threads may run until the process ends.
+        let library = ManuallyDrop::new(library.map_err(|error| OpenError { message: chain(&error) })?);
         let address = |name: &str| {
             // SAFETY: this code only stores the symbol's address, and the library stays open.
             let address = unsafe { library.get::<*mut c_void>(name.as_bytes()).ok()?.try_as_raw_ptr()? };
@@ -213,15 +212,35 @@ impl Library {
                 *slot = address(&form(name)).ok_or_else(|| missing(&form(name)))?;
             }
         }
-        // The library must stay open: its threads may run until the process ends.
-        std::mem::forget(library);
-        Ok(Library { path: OsString::from(path).into(), routines })
+        // SAFETY: the routine returns the version of LAPACK.
+        if address(&form("ilaver")).is_some_and(|address| unsafe { stores_64_bits(address) }) {
+            let message =
+                format!("{} has 64-bit integers, but 32-bit ones are needed", Path::new(path).display());
+            return Err(OpenError { message });
+        }
+        Ok(Box::leak(Box::new(Library { path: OsString::from(path).into(), routines })))
     }
 
     /// Returns the address of a routine for the element type with this index in `sdcz`.
     pub(crate) fn address(&self, routine: Routine, element: usize) -> *mut c_void {
         self.routines[routine as usize][element].0
     }
+}
+
+/// Returns true if the integers of a library have 64 bits.
+///
+/// # Safety
+/// The address is that of LAPACK's `ilaver`, which stores three integers.
+unsafe fn stores_64_bits(ilaver: Address) -> bool {
+    type Ilaver = unsafe extern "C" fn(*mut i64, *mut i64, *mut i64);
+    // SAFETY: the caller guarantees that the routine has these parameters (`# Safety` above), apart from the
+    // width of the integers.
+    let ilaver = unsafe { std::mem::transmute::<*mut c_void, Ilaver>(ilaver.0) };
+    let [mut major, mut minor, mut patch] = [-1i64; 3];
+    // SAFETY: each pointer has room for an integer of either width.
+    unsafe { ilaver(&mut major, &mut minor, &mut patch) };
+    // Integers of 32 bits leave the upper half as it is. Versions are not negative.
+    cfg!(target_endian = "little") && [major, minor, patch].iter().all(|number| *number >= 0)
 }
 
 /// Returns the message of an error and of its source.
@@ -237,17 +256,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_variable_is_read() {
-        let request = |text: &str| requested(OsStr::new(text)).map_err(|error| error.to_string());
-        assert_eq!(request(""), Ok(Request::BuiltIn));
-        assert_eq!(request("built-in"), Ok(Request::BuiltIn));
-        assert_eq!(request("system"), Ok(Request::System(None)));
-        assert_eq!(request("system=/a=b/lib.so"), Ok(Request::System(Some("/a=b/lib.so".into()))));
-        assert_eq!(
-            request("openblas"),
-            Err("FARCALL_LINALG is \"openblas\", but must be \"built-in\", \"system\" or \"system=PATH\""
-                .to_owned())
-        );
+    fn sources_are_parsed() {
+        let source = |text: &str| LapackSource::parse(OsStr::new(text)).map_err(|error| error.to_string());
+        assert_eq!(source("built-in"), Ok(LapackSource::BuiltIn));
+        assert_eq!(source("system"), Ok(LapackSource::System(None)));
+        assert_eq!(source("system=/a=b/lib.so"), Ok(LapackSource::System(Some("/a=b/lib.so".into()))));
+        for text in ["", "openblas", "built-in=", "system=", "systems"] {
+            let error = source(text).unwrap_err();
+            assert_eq!(error, format!("it must be built-in, system or system=PATH, but is {text}"));
+        }
+    }
+
+    #[test]
+    fn integers_of_64_bits_are_recognized() {
+        unsafe extern "C" fn wide(major: *mut i64, minor: *mut i64, patch: *mut i64) {
+            // SAFETY: `stores_64_bits` passes pointers to three numbers.
+            unsafe { (*major, *minor, *patch) = (3, 12, 0) };
+        }
+        unsafe extern "C" fn narrow(major: *mut i32, minor: *mut i32, patch: *mut i32) {
+            // SAFETY: `stores_64_bits` passes pointers to three numbers.
+            unsafe { (*major, *minor, *patch) = (3, 12, 0) };
+        }
+        // SAFETY: both functions store three integers.
+        unsafe {
+            assert!(stores_64_bits(Address(wide as *mut c_void)));
+            assert!(!stores_64_bits(Address(narrow as *mut c_void)));
+        }
     }
 
     #[test]

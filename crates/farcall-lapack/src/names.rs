@@ -30,11 +30,23 @@ routines! {
     Orgqr: "sorgqr" "dorgqr" "cungqr" "zungqr";
     Ormqr: "sormqr" "dormqr" "cunmqr" "zunmqr";
     Gesdd: "sgesdd" "dgesdd" "cgesdd" "zgesdd";
-    Gesvd: "sgesvd" "dgesvd" "cgesvd" "zgesvd";
     Syevd: "ssyevd" "dsyevd" "cheevd" "zheevd";
     Sytrd: "ssytrd" "dsytrd" "chetrd" "zhetrd";
     Geev: "sgeev" "dgeev" "cgeev" "zgeev";
     Gees: "sgees" "dgees" "cgees" "zgees";
     Gehrd: "sgehrd" "dgehrd" "cgehrd" "zgehrd";
     Gtsv: "sgtsv" "dgtsv" "cgtsv" "zgtsv";
+}
+
+impl Routine {
+    /// Number of parameters that are letters.
+    pub(crate) fn letters(self) -> usize {
+        match self {
+            Routine::Trsm => 4,
+            Routine::Ormqr | Routine::Syevd | Routine::Geev | Routine::Gees => 2,
+            Routine::Potrf | Routine::Gesdd | Routine::Sytrd => 1,
+            Routine::Getrf | Routine::Geqrf | Routine::Geqp3 => 0,
+            Routine::Orgqr | Routine::Gehrd | Routine::Gtsv => 0,
+        }
+    }
 }

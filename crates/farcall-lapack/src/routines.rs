@@ -106,9 +106,12 @@ impl<T: MatrixElement> Routines<T> {
     /// # Safety
     /// The arguments must match the routine's parameters, and point to as many elements as it accesses.
     unsafe fn call(self, routine: Routine, arguments: &[*mut c_void]) {
+        // Fortran passes the length of each string, by value, after all other arguments.
+        let lengths = std::iter::repeat_n(std::ptr::without_provenance_mut(1), routine.letters());
+        let arguments: Vec<*mut c_void> = arguments.iter().copied().chain(lengths).collect();
         // SAFETY: the caller of `open` guarantees that the address belongs to this routine, and the caller of
         // this function that the arguments match it.
-        unsafe { call(self.library.address(routine, T::INDEX), arguments) }
+        unsafe { call(self.library.address(routine, T::INDEX), &arguments) }
     }
 
     /// Calls a routine twice: first for the size of its workspace, then with the workspace. `arguments`
@@ -124,7 +127,10 @@ impl<T: MatrixElement> Routines<T> {
         let (mut size, mut best) = (-1, [T::default()]);
         // SAFETY: with the size −1, the routine only stores the optimal size in the first element.
         unsafe { self.call(routine, &arguments(whole(&mut best, 1), input(&size))) };
-        size = (best[0].work_size().ceil() as i32).max(1);
+        // Older versions of LAPACK round the size to the nearest `f32`, which may be less.
+        let best = best[0].work_size();
+        let best = if size_of::<T::Part>() == 4 { f64::from((best as f32).next_up()) } else { best };
+        size = (best.ceil() as i32).max(1);
         let mut work = vec![T::default(); size as usize];
         // SAFETY: the caller guarantees the other arguments (`# Safety` above).
         unsafe { self.call(routine, &arguments(work.as_mut_ptr().cast(), input(&size))) };
@@ -133,6 +139,8 @@ impl<T: MatrixElement> Routines<T> {
     /// Solves `op(a)·x = alpha·b` or `x·op(a) = alpha·b` with a triangular `a` (`trsm`). `b`, an `m×n` matrix,
     /// becomes `x`. `options` are LAPACK's `side`, `uplo`, `transa` and `diag`.
     pub fn trsm(self, options: [u8; 4], [m, n]: [usize; 2], alpha: T, a: &[T], b: &mut [T]) {
+        let letters = [&b"LR"[..], b"LU", b"NTC", b"NU"];
+        options.iter().zip(letters).for_each(|(option, letters)| check(*option, letters));
         let order = if options[0] == b'L' { m } else { n };
         let [side, uplo, transpose, diagonal] = &options;
         let (rows, columns, lda) = (size(m), size(n), leading(order));
@@ -156,6 +164,7 @@ impl<T: MatrixElement> Routines<T> {
 
     /// Cholesky factorization of an `n×n` matrix (`potrf`). The triangle `uplo` is read and replaced.
     pub fn potrf(self, uplo: u8, n: usize, a: &mut [T]) -> i32 {
+        check(uplo, b"LU");
         let (order, lda, mut info) = (size(n), leading(n), 0);
         let arguments = [input(&uplo), input(&order), whole(a, n * n), input(&lda), output(&mut info)];
         // SAFETY: the arguments match the parameters, and the arrays are as long as the routine needs.
@@ -248,7 +257,10 @@ impl<T: MatrixElement> Routines<T> {
         };
         let (rows, columns, count) = (size(m), size(n), size(k));
         let (lda, ldc, mut info) = (leading(order), leading(m), 0);
-        let (a, tau, c) = (read(a, order * k), read(tau, k), whole(c, m * n));
+        // The routine stores ones on the diagonal while it runs.
+        assert!(a.len() >= order * k, "an array of {} elements where LAPACK reads {}", a.len(), order * k);
+        let mut a = a[..order * k].to_vec();
+        let (a, tau, c) = (whole(&mut a, order * k), read(tau, k), whole(c, m * n));
         let info_at = output(&mut info);
         // SAFETY: the arguments match the parameters, and the arrays are as long as the routine needs.
         unsafe {
@@ -271,6 +283,7 @@ impl<T: MatrixElement> Routines<T> {
         u: &mut [T],
         vt: &mut [T],
     ) -> i32 {
+        check(mode, b"ASN");
         let (k, most) = (m.min(n), m.max(n));
         let [u_columns, vt_rows] = match mode {
             b'A' => [m, n],
@@ -299,44 +312,11 @@ impl<T: MatrixElement> Routines<T> {
         info
     }
 
-    /// Singular value decomposition of an `m×n` matrix by QR iterations (`gesvd`). Same arguments as
-    /// [`gesdd`](Self::gesdd).
-    pub fn gesvd(
-        self,
-        mode: u8,
-        [m, n]: [usize; 2],
-        a: &mut [T],
-        s: &mut [T::Part],
-        u: &mut [T],
-        vt: &mut [T],
-    ) -> i32 {
-        let k = m.min(n);
-        let [u_columns, vt_rows] = match mode {
-            b'A' => [m, n],
-            b'S' => [k, k],
-            _ => [0, 0],
-        };
-        let (rows, columns, lda, ldu) = (size(m), size(n), leading(m), leading(m));
-        let (ldvt, mut info) = (leading(vt_rows), 0);
-        let mut real_work = vec![T::Part::default(); 5 * k.max(1)];
-        let (a, s, u, vt) = (whole(a, m * n), whole(s, k), whole(u, m * u_columns), whole(vt, vt_rows * n));
-        let (real_work, info_at) = (real_work.as_mut_ptr().cast(), output(&mut info));
-        // SAFETY: the arguments match the parameters, and the arrays are as long as the routine needs.
-        unsafe {
-            self.call_with_work(Routine::Gesvd, |work, work_size| {
-                let mut arguments = vec![input(&mode), input(&mode), input(&rows), input(&columns), a];
-                arguments.extend([input(&lda), s, u, input(&ldu), vt, input(&ldvt), work, work_size]);
-                arguments.extend(Self::IS_COMPLEX.then_some(real_work));
-                arguments.push(info_at);
-                arguments
-            });
-        }
-        info
-    }
-
     /// Eigenvalues `w` of a Hermitian `n×n` matrix (`syevd`, `heevd`). Only the triangle `uplo` is read.
     /// With the mode `V`, eigenvectors replace the matrix; with `N`, they are not computed.
     pub fn syevd(self, mode: u8, uplo: u8, n: usize, a: &mut [T], w: &mut [T::Part]) -> i32 {
+        check(mode, b"NV");
+        check(uplo, b"LU");
         let (order, lda, mut info) = (size(n), leading(n), 0);
         // LAPACK's documentation gives these sizes for `V`; they suffice for `N`.
         let real_size = 1 + 5 * n + 2 * n * n;
@@ -371,6 +351,7 @@ impl<T: MatrixElement> Routines<T> {
         off_diagonal: &mut [T::Part],
         tau: &mut [T],
     ) -> i32 {
+        check(uplo, b"LU");
         let (order, lda, mut info) = (size(n), leading(n), 0);
         let less = n.saturating_sub(1);
         let (a, d, e) = (whole(a, n * n), whole(diagonal, n), whole(off_diagonal, less));
@@ -498,6 +479,18 @@ impl<T: MatrixElement> Routines<T> {
     }
 }
 
+/// Checks that an option is one of a routine's letters.
+///
+/// # Panics
+/// If it is not.
+fn check(option: u8, letters: &[u8]) {
+    assert!(
+        letters.contains(&option),
+        "an option is {option}, but must be one of {}",
+        letters.escape_ascii()
+    );
+}
+
 /// Returns a size as one of LAPACK's integers.
 ///
 /// # Panics
@@ -555,14 +548,14 @@ unsafe fn call(address: *mut c_void, arguments: &[*mut c_void]) {
         (@type $index:literal) => { *mut c_void };
     }
     arity! {
-        5: 0 1 2 3 4;
         6: 0 1 2 3 4 5;
         8: 0 1 2 3 4 5 6 7;
         9: 0 1 2 3 4 5 6 7 8;
         10: 0 1 2 3 4 5 6 7 8 9;
         11: 0 1 2 3 4 5 6 7 8 9 10;
         13: 0 1 2 3 4 5 6 7 8 9 10 11 12;
-        14: 0 1 2 3 4 5 6 7 8 9 10 11 12 13;
         15: 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14;
+        16: 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15;
+        17: 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16;
     }
 }

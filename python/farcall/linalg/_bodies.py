@@ -128,7 +128,9 @@ def eigh_body(x: jax.Array, *, max_iter: int, eps: float) -> tuple[jax.Array, ja
     _, a, v = lax.while_loop(is_coarse, swept, (jnp.int32(0), a, v))
     w = jnp.real(jnp.diagonal(a, axis1=1, axis2=2))[:, :n] * scale[:, :, 0]
     keys, v = lax.sort((jnp.broadcast_to(w[:, None, :], (len(w), n, n)), v[:, :n, :n]), dimension=2, num_keys=1)
-    return keys[:, 0].reshape(*batch, n).astype(real), with_signs(v).reshape(x.shape).astype(result)
+    # Rotations end at once for matrices with NaNs.
+    v = jnp.where(jnp.isfinite(largest), with_signs(v), jnp.nan)
+    return keys[:, 0].reshape(*batch, n).astype(real), v.reshape(x.shape).astype(result)
 
 
 def _round(a: jax.Array, v: jax.Array) -> tuple[jax.Array, jax.Array]:

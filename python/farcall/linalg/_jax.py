@@ -11,6 +11,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from farcall.linalg import _bodies
@@ -18,7 +19,13 @@ from farcall.linalg import _bodies
 #: Functions that convert their operands themselves.
 TAKES_ALL_TYPES = frozenset({"qr", "eigh", "eigvalsh"})
 
-asarray = jnp.asarray
+
+def asarray(value: Any) -> jax.Array:
+    if isinstance(value, np.ndarray):
+        # JAX refuses bytes in another order than the machine's.
+        value = value.astype(value.dtype.newbyteorder("="), copy=False)
+    return jnp.asarray(value)
+
 
 _exact = functools.partial(jnp.matmul, precision=lax.Precision.HIGHEST)
 
@@ -82,10 +89,16 @@ def _eig_jvp(primals: Any, tangents: Any) -> Any:
     eye = jnp.eye(w.shape[-1], dtype=bool)
     dv = _exact(v, jnp.where(eye, 0, d / jnp.where(eye, 1, w[..., None, :] - w[..., :, None])))
     if v.size:
-        entry, change = (jnp.sum(jnp.where(_bodies.is_decisive(v), y, 0), -2, keepdims=True) for y in (v, dv))
+        entry, change = _decisive(v, dv)
         stretch = jnp.real(jnp.sum(jnp.conj(v) * dv, -2, keepdims=True))
         dv = dv - v * lax.complex(stretch, jnp.imag(change) / jnp.real(entry))
     return (w, v), (jnp.diagonal(d, axis1=-2, axis2=-1), dv)
+
+
+def _decisive(v: jax.Array, dv: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Returns the first large entry of each eigenvector, which is positive, and its change."""
+    entry, change = (jnp.sum(jnp.where(_bodies.is_decisive(v), y, 0), -2, keepdims=True) for y in (v, dv))
+    return entry, change
 
 
 @jax.custom_jvp
@@ -155,7 +168,8 @@ def pinv(x: jax.Array, *, rtol: float | None) -> jax.Array:
 def lstsq(a: jax.Array, b: jax.Array, *, rcond: float | None) -> tuple[jax.Array, ...]:
     rcond = _relative(rcond, a)
     x, s = _lstsq(rcond, a, b)
-    rank = jnp.sum(s > rcond * jnp.max(s, -1, keepdims=True, initial=0), -1, dtype=jnp.int32)
+    # As in NumPy's case, a NaN is not small.
+    rank = jnp.sum(~(s <= rcond * jnp.max(s, -1, keepdims=True, initial=0)), -1, dtype=jnp.int32)
     return x, jnp.sum(jnp.abs(b - _exact(a, x)) ** 2, -2), rank, s
 
 
@@ -250,7 +264,8 @@ def _eigh(max_iter: int, eps: float, x: jax.Array) -> tuple[jax.Array, jax.Array
 @_eigh.defjvp
 def _eigh_jvp(max_iter: int, eps: float, primals: Any, tangents: Any) -> Any:
     """Differentiates the eigendecomposition. With `d = vᴴ·dx·v`, `dw` is the diagonal of `d`, and `dv = v·(d
-    / (w[j] − w[i]))` off the diagonal."""
+    / (w[j] − w[i]) − c)` off the diagonal, where the diagonal matrix `c` keeps the first large entries of
+    complex vectors real."""
     w, v = _eigh(max_iter, eps, *primals)
     dtype = _bodies.computed_in(v.dtype)
     wide_w, wide_v, dx = w.astype(jnp.finfo(dtype).dtype), v.astype(dtype), tangents[0].astype(dtype)
@@ -258,5 +273,8 @@ def _eigh_jvp(max_iter: int, eps: float, primals: Any, tangents: Any) -> Any:
     eye = jnp.eye(w.shape[-1], dtype=bool)
     gaps = jnp.where(eye, 1, wide_w[..., None, :] - wide_w[..., :, None])
     dv = _exact(wide_v, jnp.where(eye, 0, inner / gaps))
+    if jnp.iscomplexobj(wide_v) and v.size:
+        entry, change = _decisive(wide_v, dv)
+        dv = dv - wide_v * lax.complex(jnp.zeros_like(jnp.real(entry)), jnp.imag(change) / jnp.real(entry))
     dw = jnp.real(jnp.diagonal(inner, axis1=-2, axis2=-1))
     return (w, v), (dw.astype(w.dtype), dv.astype(v.dtype))

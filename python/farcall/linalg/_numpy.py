@@ -64,20 +64,26 @@ def cholesky(x: np.ndarray, *, upper: bool) -> np.ndarray:
     return np.triu(factor) if upper else np.tril(factor)
 
 
-def _getrf(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Returns both factors in one matrix, LAPACK's pivots, and the order of the rows: `x[order] = l @ u`."""
+def _getrf(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Returns both factors in one matrix, and LAPACK's pivots."""
     factors, pivots, _ = _lapack("getrf", x)
-    order = np.broadcast_to(np.arange(x.shape[-2]), x.shape[:-1]).copy()
+    return factors, pivots
+
+
+def _order(pivots: np.ndarray, rows: int) -> np.ndarray:
+    """Returns the order of the rows of the factored matrix: `x[order] = l @ u`."""
+    order = np.broadcast_to(np.arange(rows), (*pivots.shape[:-1], rows)).copy()
     for i in range(pivots.shape[-1]):
         other = pivots[..., i, None].astype(np.intp) - 1
         moved = np.take_along_axis(order, other, -1)
         np.put_along_axis(order, other, order[..., i, None], -1)
         order[..., i] = moved[..., 0]
-    return factors, pivots, order
+    return order
 
 
 def lu(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    factors, _, order = _getrf(x)
+    factors, pivots = _getrf(x)
+    order = _order(pivots, x.shape[-2])
     m, k = x.shape[-2], min(x.shape[-2:])
     # Column `i` of the permutation is the unit vector of row `order[i]`.
     p = order[..., None, :] == np.arange(m)[:, None]
@@ -146,7 +152,8 @@ def svdvals(x: np.ndarray) -> np.ndarray:
 
 
 def solve(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    factors, _, order = _getrf(a)
+    factors, pivots = _getrf(a)
+    order = _order(pivots, a.shape[-2])
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     b, order = (np.broadcast_to(x, batch + x.shape[-2:]) for x in (b, order[..., None]))
     b = np.take_along_axis(b, order, -2)
@@ -167,7 +174,7 @@ def inv(x: np.ndarray) -> np.ndarray:
 
 def _diagonal(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Returns the diagonal of the factor `u`, and the sign of the permutation."""
-    factors, pivots, _ = _getrf(x)
+    factors, pivots = _getrf(x)
     swaps = np.sum(pivots != np.arange(1, x.shape[-1] + 1), -1)
     return np.diagonal(factors, axis1=-2, axis2=-1), np.where(swaps % 2, -1, 1).astype(x.dtype)
 
@@ -186,22 +193,24 @@ def slogdet(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.prod(units, -1) * sign, logarithm
 
 
-def _inverted(x: np.ndarray, rtol: float | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Returns the pseudoinverse, the ranks and the singular values."""
+def _divided(x: np.ndarray, rtol: float | None) -> tuple[Any, ...]:
+    """Returns the singular vectors, the reciprocals of the singular values, where small ones are 0, the ranks and
+    the singular values."""
     u, s, vh = svd(x, full_matrices=False)
     rtol = max(x.shape[-2:]) * float(np.finfo(s.dtype).eps) if rtol is None else rtol
-    # NaNs do not count as small, so they reach the inverse.
+    # A NaN is not small: it must reach the result.
     small = s <= rtol * np.max(s, -1, keepdims=True, initial=0)
-    scale = np.where(small, 0, 1 / np.where(small, 1, s))
-    rank = np.sum(~small, -1, dtype=np.int32)
-    return (_adjoint(vh) * scale[..., None, :]) @ _adjoint(u), rank, s
+    with np.errstate(over="ignore"):
+        inverses = np.where(small, 0, 1 / np.where(small, 1, s))
+    return u, inverses, vh, np.sum(~small, -1, dtype=np.int32), s
 
 
 def pinv(x: np.ndarray, *, rtol: float | None) -> np.ndarray:
-    return _inverted(x, rtol)[0]
+    u, inverses, vh, _, _ = _divided(x, rtol)
+    return _adjoint(vh) @ (inverses[..., None] * _adjoint(u))
 
 
 def lstsq(a: np.ndarray, b: np.ndarray, *, rcond: float | None) -> tuple[np.ndarray, ...]:
-    inverse, rank, s = _inverted(a, rcond)
-    x = inverse @ b
+    u, inverses, vh, rank, s = _divided(a, rcond)
+    x = _adjoint(vh) @ (inverses[..., None] * (_adjoint(u) @ b))
     return x, np.sum(np.abs(b - a @ x) ** 2, -2), rank, s

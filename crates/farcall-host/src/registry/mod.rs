@@ -259,6 +259,12 @@ impl Registry {
             None => self.lookup(name, platform),
         };
         if let Some(target) = found.or_else(|| self.of_edition(name, platform)) {
+            // Without a signature, nothing tells whether the operands have the meaning that the handler
+            // expects.
+            let is_untyped = matches!(call.api_version, Some(2 | 3)) && wanted.is_none();
+            if is_untyped && target.kind() == ApiKind::Typed && target.declaration().is_none() {
+                return Err(mismatch(call, ApiKind::Untyped, &target));
+            }
             return Ok(target);
         }
         match (wanted, self.lookup(name, platform)) {
@@ -399,6 +405,7 @@ fn no_handler(elsewhere: &[Arc<Target>], platform: &Platform) -> ResolveError {
 fn mismatch(call: &CustomCall, wanted: ApiKind, found: &Target) -> ResolveError {
     let why = match (&call.config, call.api_version) {
         (CallConfig::Dict(_), _) => "its backend_config is a dictionary".to_owned(),
+        (CallConfig::Text(text), _) if !text.is_empty() => "its backend_config is a string".to_owned(),
         (_, Some(version @ 2..=4)) => format!("api_version = {version}"),
         _ => "its backend_config is a string".to_owned(),
     };
@@ -699,11 +706,18 @@ mod tests {
 
     /// Test op without operands.
     #[farcall_ffi::handler(name = "f")]
+    #[signature(() -> (y: f32[4]))]
     fn typed(y: &mut farcall_ffi::Buffer<f32>) {
         y.fill(1.0);
     }
 
-    const TYPED: &[&farcall_ffi::descriptor::OpDescriptor] = farcall_ffi::ops![typed];
+    /// Test op without a signature.
+    #[farcall_ffi::handler(name = "g")]
+    fn undeclared(y: &mut farcall_ffi::Buffer<f32>) {
+        y.fill(1.0);
+    }
+
+    const TYPED: &[&farcall_ffi::descriptor::OpDescriptor] = farcall_ffi::ops![typed, undeclared];
 
     #[test]
     fn untyped_targets_take_precedence_in_calls_that_accept_either_api() {
@@ -719,6 +733,12 @@ mod tests {
             assert_eq!(resolved(version, "").unwrap().kind(), ApiKind::Typed);
             let error = resolved(version, "text").unwrap_err();
             assert!(error.message.contains("through the untyped API"), "{error}");
+        }
+        let undeclared = |version| CustomCall { target: "g".into(), ..call(version, "") };
+        assert!(registry.resolve(&undeclared(1), &Platform::Host).is_ok());
+        for version in 2..=3 {
+            let error = registry.resolve(&undeclared(version), &Platform::Host).unwrap_err();
+            assert!(error.message.contains(&format!("(api_version = {version})")), "{error}");
         }
         registry.register(untyped("f", one)).unwrap();
         for version in 1..=3 {

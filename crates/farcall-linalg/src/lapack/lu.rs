@@ -93,6 +93,7 @@ fn decompose_all<T: Scalar>(
         EntriesMut::new(pivots, k),
         EntriesMut::new(permutation, m),
     );
+    let system = system_routines::<T>()?;
     let threads = Threads::from(context);
     let workspace = || vec![T::zero(); m * n];
     batch::for_each(
@@ -103,7 +104,13 @@ fn decompose_all<T: Scalar>(
         workspace,
         |columns, (x, lu, pivots, rows)| {
             transpose(columns, x, n);
-            factor_matrix(threads, columns, m, pivots);
+            match system {
+                Some(lapack) if !pivots.is_empty() => {
+                    lapack.getrf([m, n], columns, pivots);
+                    pivots.iter_mut().for_each(|row| *row -= 1);
+                }
+                _ => _ = factor_matrix(threads, columns, m, pivots),
+            }
             transpose(lu, columns, m);
             rows.iter_mut().zip(0..).for_each(|(row, i)| *row = i);
             pivots.iter().enumerate().for_each(|(i, row)| rows.swap(i, *row as usize));

@@ -126,6 +126,7 @@ fn factor_row_major<T: Scalar>(
         return Ok(());
     }
     let matrices = (Entries::new(x, m * n), EntriesMut::new(packed, m * n), EntriesMut::new(tau, k));
+    let system = system_routines::<T>()?;
     let threads = Threads::from(context);
     let workspace = || (vec![T::zero(); m * n], Block::new(m, n));
     batch::for_each(
@@ -136,7 +137,10 @@ fn factor_row_major<T: Scalar>(
         workspace,
         |(columns, block), (x, packed, tau)| {
             transpose(columns, x, n);
-            factor(threads, MatMut::from_column_major_slice_mut(columns, m, n), tau, block);
+            match system {
+                Some(lapack) => _ = lapack.geqrf([m, n], columns, tau),
+                None => factor(threads, MatMut::from_column_major_slice_mut(columns, m, n), tau, block),
+            }
             transpose(packed, columns, m);
         },
     );
@@ -159,11 +163,15 @@ fn generate_row_major<T: Scalar>(
         return Ok(());
     }
     let matrices = (Entries::new(x, m * n), Entries::new(tau, k), EntriesMut::new(q, m * n));
+    let system = system_routines::<T>()?;
     let threads = Threads::from(context);
     let workspace = || (vec![T::zero(); m * n], Block::new(m, n));
     batch::for_each(context, count, 4 * m * n * k, matrices, workspace, |(columns, block), (x, tau, q)| {
         transpose(columns, x, n);
-        generate(threads, MatMut::from_column_major_slice_mut(columns, m, n), tau, block);
+        match system {
+            Some(lapack) => _ = lapack.orgqr([m, n, k], columns, tau),
+            None => generate(threads, MatMut::from_column_major_slice_mut(columns, m, n), tau, block),
+        }
         transpose(q, columns, m);
     });
     Ok(())

@@ -46,6 +46,22 @@ fn factors_multiply_to_the_matrix() {
     for_each_type!(check);
 }
 
+/// Threads share the work on these matrices.
+#[test]
+fn large_factors_multiply_to_the_matrix() {
+    fn check<T: Number>() {
+        let a = Kind::Random.positive::<T>(410, 3);
+        for uplo in [b'L', b'U'] {
+            let (factor, info) = potrf::<T>(&a, uplo);
+            assert_eq!(info, 0);
+            let lower = if uplo == b'L' { factor.lower() } else { factor.upper().adjoint() };
+            assert_ratio(a.ratio_to::<T>(&lower.times(&lower.adjoint())), T::LETTER);
+        }
+    }
+    check::<f64>();
+    check::<Complex<f32>>();
+}
+
 #[test]
 fn info_is_the_first_minor_that_is_not_positive() {
     fn check<T: Number>() {

@@ -83,6 +83,21 @@ fn factors_multiply_to_the_matrix() {
     for_each_type!(check);
 }
 
+/// Threads share the work on these matrices.
+#[test]
+fn large_factors_multiply_to_the_matrix() {
+    fn check<T: Number>() {
+        for [m, n] in [[410, 410], [300, 600], [700, 260]] {
+            let a = Kind::Random.matrix::<T>(m, n, 4);
+            let factors = Factors::of::<T>(&a);
+            assert_eq!(factors.info, 0);
+            assert_ratio(a.ratio_to::<T>(&factors.product()), &format!("{} {m}×{n}", T::LETTER));
+        }
+    }
+    check::<f64>();
+    check::<num_complex::Complex<f32>>();
+}
+
 #[test]
 fn pivots_are_the_largest_numbers() {
     let a =

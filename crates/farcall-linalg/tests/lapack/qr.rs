@@ -83,6 +83,33 @@ fn factors_multiply_to_the_matrix() {
     for_each_type!(check);
 }
 
+/// Threads share the work on these matrices.
+#[test]
+fn large_factors_multiply_to_the_matrix() {
+    fn check<T: Number>() {
+        for [m, n] in [[520, 400], [300, 700]] {
+            let a = Kind::Random.matrix::<T>(m, n, 8);
+            let (factors, tau) = geqrf::<T>(&a);
+            let q = orgqr(&factors, &tau, tau.len());
+            assert_ratio(q.orthogonality::<T>(), &format!("{} {m}×{n}", T::LETTER));
+            let product = q.times(&factors.upper().first_rows(tau.len()));
+            assert_ratio(a.ratio_to::<T>(&product), &format!("{} {m}×{n}", T::LETTER));
+        }
+        let (factors, tau) = geqrf::<T>(&Kind::Random.matrix::<T>(300, 300, 9));
+        let q = orgqr(&factors, &tau, 300);
+        for left in [true, false] {
+            let (rows, columns) = if left { (300, 500) } else { (500, 300) };
+            let c = Kind::Random.matrix::<T>(rows, columns, 7);
+            let expected = if left { q.times(&c) } else { c.times(&q) };
+            let found = ormqr(&factors, &tau, &c, left, false);
+            let ratio = found.minus(&expected).norm() / (c.norm() * 300.0 * T::EPSILON);
+            assert_ratio(ratio, &format!("{} {left}", T::LETTER));
+        }
+    }
+    check::<f64>();
+    check::<num_complex::Complex<f32>>();
+}
+
 #[test]
 fn signs_are_those_of_lapack() {
     fn check<T: Number>() {

@@ -66,6 +66,24 @@ fn solutions_satisfy_the_system() {
     for_each_type!(check);
 }
 
+/// Threads share the work on these systems.
+#[test]
+fn large_solutions_satisfy_the_system() {
+    fn check<T: Number>() {
+        for options in options().filter(|options| options[3] == b'N') {
+            let [m, n] = if options[0] == b'L' { [260, 300] } else { [300, 260] };
+            let (a, b) = (triangle::<T>(Kind::Random, 260), Kind::Random.matrix::<T>(m, n, 5));
+            let x = trsm::<T>(&a, &b, options, None);
+            let operator = operator(&a, options);
+            let product = if options[0] == b'L' { operator.times(&x) } else { x.times(&operator) };
+            let ratio = product.minus(&b).norm() / (a.norm() * x.norm() * 260.0 * T::EPSILON);
+            assert_ratio(ratio, &format!("{} {options:?}", T::LETTER));
+        }
+    }
+    check::<f64>();
+    check::<num_complex::Complex<f32>>();
+}
+
 #[test]
 fn numbers_of_any_size_are_divided() {
     fn check<T: Number>() {
