@@ -24,7 +24,7 @@ fn gesdd(mode: char, rows: usize) -> String {
 fn types_state_the_number_of_singular_vectors() {
     let x = random(DType::F64, &[2, 3], 1);
     for (mode, rows) in [('A', 3), ('S', 2)] {
-        let vt = numbers(&run(&gesdd(mode, rows), &[x.clone()]).unwrap()[0]);
+        let vt = numbers(&run(&gesdd(mode, rows), std::slice::from_ref(&x)).unwrap()[0]);
         let v: Vec<f64> = (0..3 * rows).map(|i| vt[i % rows * 3 + i / rows]).collect();
         for (i, entry) in product(&vt, &v, [rows, 3, rows]).into_iter().enumerate() {
             let expected = if i % (rows + 1) == 0 { 1.0 } else { 0.0 };
