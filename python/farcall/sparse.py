@@ -35,18 +35,19 @@ class Csr(NamedTuple):
     """Index of each row's first entry, followed by the end of the last row."""
 
 
-def load(path: str | os.PathLike[str]) -> Library:
+def load(path: str | os.PathLike[str], *, namespace: str | None = None) -> Library:
     """Loads the library, and returns its ops.
 
     Args:
       path: the library's file, `libfarcall_sparse.so`.
+      namespace: a prefix of the targets' names, as for `farcall.load`, if another library has the same names.
 
     Raises:
       OSError: if the file cannot be opened.
       ValueError: if the file is another library.
     """
     global _library
-    library = _load(path)
+    library = _load(path, namespace=namespace)
     if "csr_matmul" not in dir(library):
         raise ValueError(f"{os.fspath(path)} is not the library farcall-sparse: it declares no op csr_matmul")
     _library = library

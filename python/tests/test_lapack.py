@@ -343,8 +343,10 @@ def run(code: str) -> str:
     return result.stdout
 
 
-def test_farcall_has_a_handler_for_each_of_jaxlibs(lapack):
-    registered, built_in = ({t.name for t in targets} for targets in (lapack.targets(), farcall.Registry().built_ins()))
+def test_farcall_has_a_handler_for_each_of_jaxlibs():
+    pytest.importorskip("jaxlib.lapack")
+    registered = {target.name for target in farcall.register_lapack(farcall.Registry())}
+    built_in = {target.name for target in farcall.Registry().built_ins()}
     assert len(registered) >= 61 and registered <= built_in
 
 

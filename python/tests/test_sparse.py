@@ -22,7 +22,8 @@ from jax.test_util import check_grads  # noqa: E402
 
 @pytest.fixture(scope="module")
 def ops() -> farcall.Library:
-    return farcall.load(example("farcall_sparse"))
+    # Other tests load the gallery, which has targets of the same names.
+    return farcall.load(example("farcall_sparse"), namespace="sparse")
 
 
 @pytest.fixture(autouse=True)
@@ -203,7 +204,7 @@ def test_malformed_indices(ops):
 
 @pytest.fixture
 def module():
-    farcall.sparse.load(example("farcall_sparse"))
+    farcall.sparse.load(example("farcall_sparse"), namespace="sparse")
     return farcall.sparse
 
 

@@ -62,6 +62,8 @@ pub(super) fn check<'c>(
             );
         }
         call.config = CallConfig::Dict(all);
+        // Only the typed API has attributes.
+        call.api_version = call.api_version.map(|_| 4);
     }
     Ok(Cow::Owned(call))
 }
