@@ -154,9 +154,6 @@ fn every_way_to_configure_a_typed_call() {
         ("@scale(%x)", 14.0),
         ("@scale(%x) {api_version = 0 : i32}", 14.0),
         ("@scale(%x) {api_version = 1 : i32}", 14.0),
-        // Versions of the untyped API without a string.
-        ("@scale(%x) {api_version = 2 : i32}", 14.0),
-        ("@scale(%x) {api_version = 3 : i32, backend_config = \"\"}", 14.0),
     ] {
         assert_eq!(run(&registry, call, 2.0).unwrap(), wanted, "{call}");
     }
@@ -169,6 +166,9 @@ fn calls_that_do_not_fit_their_target() {
     for call in [
         "@twice(%x) {api_version = 4 : i32}",
         "@twice(%x) {mhlo.backend_config = {}}",
+        // Without a string, only a target with a signature may be typed.
+        "@scale(%x) {api_version = 2 : i32}",
+        "@scale(%x) {api_version = 3 : i32, backend_config = \"\"}",
         "@scale(%x) {api_version = 2 : i32, backend_config = \"text\"}",
         "@scale(%x) {api_version = 3 : i32, backend_config = \"text\"}",
         "@scale(%x) {backend_config = \"text\"}",
@@ -186,6 +186,8 @@ fn calls_that_do_not_fit_their_target() {
         error: [missing_target] the program calls `twice` through the typed API (its backend_config is a dictionary), but `twice` is registered for the untyped API,
         error: [missing_target] the program calls `scale` through the untyped API (api_version = 2), but `scale` is registered for the typed API, by this program
         error: [missing_target] the program calls `scale` through the untyped API (api_version = 3), but `scale` is registered for the typed API, by this program
+        error: [missing_target] the program calls `scale` through the untyped API (its backend_config is a string), but `scale` is registered for the typed API, by this program
+        error: [missing_target] the program calls `scale` through the untyped API (its backend_config is a string), but `scale` is registered for the typed API, by this program
         error: [missing_target] the program calls `scale` through the untyped API (its backend_config is a string), but `scale` is registered for the typed API, by this program
         error: [custom-call-config] backend_config must be a dictionary where api_version is 4, found a string
         error: [custom-call-config] backend_config must be a string where api_version is 2, found a dictionary
