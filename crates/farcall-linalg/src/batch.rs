@@ -62,11 +62,6 @@ impl<'a, T: Element> Entries<'a, T> {
         Entries { data: taken, len: self.len }
     }
 
-    /// Returns the elements of all entries.
-    pub(crate) fn into_elements(self) -> &'a [T] {
-        self.data
-    }
-
     /// Returns an entry.
     pub(crate) fn get(&self, i: usize) -> &'a [T] {
         &self.data[i * self.len..(i + 1) * self.len]

@@ -284,12 +284,6 @@ impl<L: Lanes> Group<L> {
         let (rows, entries) = (self.rows, &mut self.entries[..]);
         simd::vectorized!(qr(rows, entries, tau, alone));
     }
-
-    /// Solves lower triangular systems, whose right-hand sides are the columns of `self`.
-    pub(crate) fn solve(&mut self, triangle: &Group<L>, is_unit: bool, alone: &mut Alone) {
-        let (rows, entries) = (self.rows, &mut self.entries[..]);
-        simd::vectorized!(solve(rows, &triangle.entries, entries, is_unit, alone));
-    }
 }
 
 /// Reports the matrices for which a number is not accepted.
@@ -425,27 +419,6 @@ fn qr<L: Lanes>(rows: usize, entries: &mut [L], tau: &mut [L], alone: &mut Alone
             let factor = adjoint.times(along);
             head[0] = head[0].minus(factor);
             tail.iter_mut().zip(&*v).for_each(|(x, v)| *x = x.minus(factor.times(*v)));
-        }
-    }
-}
-
-#[inline(always)]
-fn solve<L: Lanes>(n: usize, triangle: &[L], b: &mut [L], is_unit: bool, alone: &mut Alone) {
-    let mut inverses = [L::ZERO; MAX_ORDER];
-    if !is_unit {
-        for (i, inverse) in inverses.iter_mut().enumerate().take(n) {
-            *inverse = reciprocals(triangle[i * n + i], alone);
-        }
-    }
-    for b in b.chunks_exact_mut(n) {
-        for j in 0..n {
-            let (head, tail) = b[j..].split_at_mut(1);
-            if !is_unit {
-                head[0] = head[0].times(inverses[j]);
-            }
-            for (x, factor) in tail.iter_mut().zip(&triangle[j * n + j + 1..(j + 1) * n]) {
-                *x = x.minus(factor.times(head[0]));
-            }
         }
     }
 }

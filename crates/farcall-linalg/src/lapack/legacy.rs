@@ -8,7 +8,6 @@
 
 use farcall_ffi::prelude::*;
 
-use super::interleaved::Interleave;
 use super::options::{Diagonal, Side, Transpose, Uplo};
 use super::scalar::{Scalar, c32, c64};
 use super::triangular::System;
@@ -154,7 +153,7 @@ legacy! {
         zungqr "lapack_zungqr";
 }
 
-fn solve<T: Interleave>(
+fn solve<T: Scalar>(
     context: &Context,
     [left, lower, transpose, unit_diagonal]: [i32; 4],
     alpha: T,

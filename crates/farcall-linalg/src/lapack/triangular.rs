@@ -4,7 +4,6 @@ use faer::{MatMut, MatRef};
 use farcall_ffi::prelude::*;
 
 use super::block::Triangle;
-use super::interleaved::{Alone, Group, Interleave, Lanes, MAX_ORDER};
 use super::options::{Diagonal, Side, Transpose, Uplo};
 use super::scalar::{Scalar, c32, c64, system_routines};
 use crate::batch::{self, Entries, EntriesMut};
@@ -103,7 +102,7 @@ impl System {
     }
 
     /// Solves the systems of a batch. Right-hand sides are multiplied by `alpha` first.
-    pub(crate) fn solve_all<T: Interleave>(
+    pub(crate) fn solve_all<T: Scalar>(
         self,
         context: &Context,
         x: &Buffer<T>,
@@ -123,10 +122,6 @@ impl System {
             y.iter_mut().for_each(|y| *y = if alpha == T::zero() { alpha } else { *y * alpha });
         }
         let matrices = (Entries::new(x, order * order), EntriesMut::new(y, m * n));
-        if m.max(n) <= MAX_ORDER && system.is_none() {
-            self.solve_groups(context, [count, m, n], matrices);
-            return Ok(());
-        }
         batch::for_each(
             context,
             count,
@@ -142,52 +137,6 @@ impl System {
             },
         );
         Ok(())
-    }
-
-    /// Solves small systems of a batch, many at once.
-    fn solve_groups<T: Interleave>(
-        self,
-        context: &Context,
-        [count, m, n]: [usize; 3],
-        matrices: (Entries<'_, T>, EntriesMut<'_, T>),
-    ) {
-        let is_left = self.side == Side::Left;
-        let (order, others) = if is_left { (m, n) } else { (n, m) };
-        // The triangle becomes a lower one: as it is, or transposed, or with its rows and columns in reverse
-        // order.
-        let is_transposed = (self.transpose != Transpose::No) == is_left;
-        let is_reversed = (self.uplo == Uplo::Upper) != is_transposed;
-        let place = |i: usize, j: usize| {
-            let i = if is_reversed { order - 1 - i } else { i };
-            i + j * order
-        };
-        let in_triangle = |at: usize| {
-            let (i, j) = (at % order, at / order);
-            let (i, j) = if is_transposed { (j, i) } else { (i, j) };
-            place(i, if is_reversed { order - 1 - j } else { j })
-        };
-        let in_sides = |at: usize| {
-            let (i, j) = (at % m, at / m);
-            if is_left { place(i, j) } else { place(j, i) }
-        };
-        let conjugated = self.transpose == Transpose::Adjoint;
-        let is_unit = self.diagonal == Diagonal::Unit;
-        let workspace = || (Group::<T::Lanes>::new(order, order), Group::new(order, others));
-        let (width, operations) = (T::Lanes::WIDTH, m * n * order);
-        batch::for_each_group(context, count, width, operations, matrices, workspace, |groups, (x, y)| {
-            let (triangles, sides) = groups;
-            let (x, y) = (x.into_elements(), y.into_elements());
-            let mut alone = Alone::default();
-            triangles.load(x, conjugated, &mut alone, in_triangle);
-            sides.load(y, false, &mut alone, in_sides);
-            sides.solve(triangles, is_unit, &mut alone);
-            sides.store(y, false, &alone, in_sides);
-            let systems = x.chunks_exact(order * order).zip(y.chunks_exact_mut(m * n));
-            for ((x, y), _) in systems.zip(alone).filter(|(_, alone)| *alone) {
-                let x = MatRef::from_column_major_slice(x, order, order);
-                self.solve(Threads::ONE, x, MatMut::from_column_major_slice_mut(y, m, n));
-            }
-        });
     }
 
     /// Solves a system. The solution replaces `y`.
