@@ -242,4 +242,4 @@ def test_the_module_needs_the_library(module, monkeypatch):
     with pytest.raises(ValueError, match="is not the library farcall-sparse"):
         module.load(example("rms_norm_ops"))
     with pytest.raises(RuntimeError, match="has 2 nonzero elements, but entries = 1"):
-        module.load(example("farcall_sparse")) and module.from_dense(np.eye(2), entries=1)
+        module.load(example("farcall_sparse"), namespace="sparse") and module.from_dense(np.eye(2), entries=1)
