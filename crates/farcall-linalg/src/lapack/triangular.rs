@@ -118,9 +118,6 @@ impl System {
         let system = system_routines::<T>()?;
         let operations = m * n * order;
         let threads = Threads::from(context);
-        if let Some(alpha) = alpha.filter(|alpha| *alpha != T::one() && system.is_none()) {
-            y.iter_mut().for_each(|y| *y = if alpha == T::zero() { alpha } else { *y * alpha });
-        }
         let matrices = (Entries::new(x, order * order), EntriesMut::new(y, m * n));
         batch::for_each(
             context,
@@ -131,6 +128,9 @@ impl System {
             |(), (x, y)| {
                 if let Some(lapack) = system {
                     return lapack.trsm(self.letters(), [m, n], alpha.unwrap_or(T::one()), x, y);
+                }
+                if let Some(alpha) = alpha.filter(|alpha| *alpha != T::one()) {
+                    y.iter_mut().for_each(|y| *y = if alpha == T::zero() { alpha } else { *y * alpha });
                 }
                 let x = MatRef::from_column_major_slice(x, order, order);
                 self.solve(threads, x, MatMut::from_column_major_slice_mut(y, m, n));
