@@ -10,7 +10,7 @@ use farcall_ffi::prelude::*;
 use farcall_ffi::simd;
 
 use super::block::{Factor, Triangle, add_product_to_triangle, adjoint};
-use super::interleaved::{Alone, Group, Interleave, Lanes, MAX_ORDER};
+use super::interleaved::{Group, Interleave, Lanes, MAX_ORDER};
 use super::options::Uplo;
 use super::scalar::{Scalar, c32, c64, system_routines};
 use super::vector;
@@ -106,12 +106,7 @@ fn factor_groups<T: Interleave>(
         |(group, leaf), (x, info)| {
             let x = x.into_elements();
             // The factor of the upper triangle is the adjoint of a lower one.
-            let is_upper = uplo == Uplo::Upper;
-            let at = |i: usize| if is_upper { i % n * n + i / n } else { i };
-            let mut alone = Alone::default();
-            group.load(x, is_upper, &mut alone, at);
-            group.cholesky(&mut alone);
-            group.store(x, is_upper, &alone, at);
+            let alone = group.cholesky(x, uplo == Uplo::Upper);
             for ((x, info), alone) in x.chunks_exact_mut(n * n).zip(info.into_elements()).zip(alone) {
                 let x = MatMut::from_column_major_slice_mut(x, n, n);
                 *info = match alone.then(|| factor(Threads::ONE, x, uplo, leaf)) {

@@ -2,8 +2,9 @@
 //! matrices (the *interleaved* layout: J. Dongarra et al., *Optimized batched linear algebra for modern
 //! architectures*, 2017).
 //!
-//! A matrix for which an algorithm needs a decision of its own, such as a pivot that is not positive, is
-//! reported. The caller then factors it alone. So the result for a matrix does not depend on its neighbors.
+//! An algorithm reports the matrices that it cannot factor like the others, for example if a pivot is not
+//! positive. The caller then factors each of them alone. So the result for a matrix does not depend on its
+//! neighbors.
 
 use farcall_ffi::{Float, simd};
 use num_complex::Complex;
@@ -34,7 +35,6 @@ pub(crate) trait Lanes: Copy {
 
     fn get(&self, lane: usize) -> Self::Element;
     fn set(&mut self, lane: usize, entry: Self::Element);
-    fn swap(&mut self, other: &mut Self, lane: usize);
     fn of_real(re: Self::Reals) -> Self;
     fn re(&self) -> Self::Reals;
     fn im(&self) -> Self::Reals;
@@ -44,6 +44,21 @@ pub(crate) trait Lanes: Copy {
     fn minus(self, other: Self) -> Self;
     fn times(self, other: Self) -> Self;
     fn scaled(self, factors: Self::Reals) -> Self;
+
+    /// Exchanges the entries of one matrix.
+    #[inline(always)]
+    fn swap(&mut self, other: &mut Self, lane: usize) {
+        let entry = self.get(lane);
+        self.set(lane, other.get(lane));
+        other.set(lane, entry);
+    }
+
+    /// Returns the sums of the absolute values of both parts.
+    #[inline(always)]
+    fn modulus1(&self) -> Self::Reals {
+        let (re, im) = (self.re(), self.im());
+        Self::reals(|l| re.as_ref()[l].abs() + im.as_ref()[l].abs())
+    }
 }
 
 /// Complex numbers with their parts in different vectors.
@@ -68,11 +83,6 @@ impl<R: RealScalar + Scalar<Real = R>, const W: usize> Lanes for [R; W] {
     #[inline(always)]
     fn set(&mut self, lane: usize, entry: R) {
         self[lane] = entry;
-    }
-
-    #[inline(always)]
-    fn swap(&mut self, other: &mut Self, lane: usize) {
-        std::mem::swap(&mut self[lane], &mut other[lane]);
     }
 
     #[inline(always)]
@@ -140,12 +150,6 @@ where
     #[inline(always)]
     fn set(&mut self, lane: usize, entry: Complex<R>) {
         (self.re[lane], self.im[lane]) = (entry.re, entry.im);
-    }
-
-    #[inline(always)]
-    fn swap(&mut self, other: &mut Self, lane: usize) {
-        std::mem::swap(&mut self.re[lane], &mut other.re[lane]);
-        std::mem::swap(&mut self.im[lane], &mut other.im[lane]);
     }
 
     #[inline(always)]
@@ -231,76 +235,62 @@ impl<L: Lanes> Group<L> {
         Group { rows, entries: vec![L::ZERO; rows * columns] }
     }
 
-    /// Copies matrices, one after the other, or their conjugates. `at` maps the index of a stored entry to its
-    /// index in the group. Reports matrices with infinite or NaN entries.
-    pub(crate) fn load(
+    /// Factors matrices that are stored one after the other, or the adjoints of square matrices. Returns the
+    /// matrices that must be factored alone, which are left unchanged: those with infinite or NaN entries, and
+    /// those that `algorithm` reports. It receives the number of rows and the entries, column by column.
+    fn factor(
         &mut self,
-        matrices: &[L::Element],
-        conjugated: bool,
-        alone: &mut Alone,
-        at: impl Fn(usize) -> usize,
-    ) {
-        let len = self.entries.len();
+        matrices: &mut [L::Element],
+        is_adjoint: bool,
+        algorithm: impl FnOnce(usize, &mut [L], &mut Alone),
+    ) -> Alone {
+        let (rows, len) = (self.rows, self.entries.len());
+        let at = |i: usize| if is_adjoint { i % rows * rows + i / rows } else { i };
+        let mut alone = Alone::default();
         for (lane, matrix) in matrices.chunks_exact(len).enumerate() {
             let mut finite = L::Real::ZERO;
             for (i, entry) in matrix.iter().enumerate() {
-                self.entries[at(i)].set(lane, entry.conjugate_if(conjugated));
+                self.entries[at(i)].set(lane, entry.conjugate_if(is_adjoint));
                 finite += (entry.re() - entry.re()) + (entry.im() - entry.im());
             }
-            alone[lane] |= finite != L::Real::ZERO;
+            alone[lane] = finite != L::Real::ZERO;
         }
-    }
-
-    /// Copies the matrices back, except those that are reported.
-    pub(crate) fn store(
-        &self,
-        matrices: &mut [L::Element],
-        conjugated: bool,
-        alone: &Alone,
-        at: impl Fn(usize) -> usize,
-    ) {
-        let len = self.entries.len();
+        algorithm(rows, &mut self.entries, &mut alone);
         for (lane, matrix) in matrices.chunks_exact_mut(len).enumerate().filter(|(lane, _)| !alone[*lane]) {
             for (i, entry) in matrix.iter_mut().enumerate() {
-                *entry = self.entries[at(i)].get(lane).conjugate_if(conjugated);
+                *entry = self.entries[at(i)].get(lane).conjugate_if(is_adjoint);
             }
         }
+        alone
     }
 
-    /// Factors positive definite matrices, of which the lower triangle is read and replaced.
-    pub(crate) fn cholesky(&mut self, alone: &mut Alone) {
-        let (n, entries) = (self.rows, &mut self.entries[..]);
-        simd::vectorized!(cholesky(n, entries, alone));
+    /// Factors positive definite matrices, of which the lower triangle is read and replaced, or those whose
+    /// adjoints are stored. Returns what [`factor`](Self::factor) returns.
+    pub(crate) fn cholesky(&mut self, matrices: &mut [L::Element], is_adjoint: bool) -> Alone {
+        self.factor(matrices, is_adjoint, |n, entries, alone| simd::vectorized!(cholesky(n, entries, alone)))
     }
 
-    /// Factors matrices with partial pivoting. Row `i` of a matrix was exchanged with row `pivots[i]`.
-    pub(crate) fn lu(&mut self, pivots: &mut [[usize; MAX_WIDTH]], alone: &mut Alone) {
-        let (rows, entries) = (self.rows, &mut self.entries[..]);
-        simd::vectorized!(lu(rows, entries, pivots, alone));
+    /// Factors matrices with partial pivoting. Row `i` of a matrix was exchanged with row `pivots[i]`. Returns
+    /// what [`factor`](Self::factor) returns.
+    pub(crate) fn lu(&mut self, matrices: &mut [L::Element], pivots: &mut [[usize; MAX_WIDTH]]) -> Alone {
+        self.factor(matrices, false, |rows, entries, alone| {
+            simd::vectorized!(lu(rows, entries, pivots, alone));
+        })
     }
 
-    /// Factors matrices by reflections.
-    pub(crate) fn qr(&mut self, tau: &mut [L], alone: &mut Alone) {
-        let (rows, entries) = (self.rows, &mut self.entries[..]);
-        simd::vectorized!(qr(rows, entries, tau, alone));
+    /// Factors matrices by reflections. Returns what [`factor`](Self::factor) returns.
+    pub(crate) fn qr(&mut self, matrices: &mut [L::Element], tau: &mut [L]) -> Alone {
+        self.factor(matrices, false, |rows, entries, alone| simd::vectorized!(qr(rows, entries, tau, alone)))
     }
-}
-
-/// Reports the matrices for which a number is not accepted.
-#[inline(always)]
-fn report<L: Lanes>(numbers: L::Reals, alone: &mut Alone, accepts: impl Fn(L::Real) -> bool) {
-    numbers.as_ref().iter().zip(alone).for_each(|(number, alone)| *alone |= !accepts(*number));
 }
 
 /// Returns the reciprocals of numbers. Reports matrices whose number is tiny or 0.
 #[inline(always)]
 fn reciprocals<L: Lanes>(numbers: L, alone: &mut Alone) -> L {
-    let (re, im) = (numbers.re(), numbers.im());
-    let (re, im) = (re.as_ref(), im.as_ref());
     let mut inverses = L::ZERO;
-    for lane in 0..L::WIDTH {
-        let number = L::Element::of_parts(re[lane], im[lane]);
-        alone[lane] |= number.modulus1() < L::Real::MIN_NORMAL;
+    for (lane, alone) in alone.iter_mut().enumerate().take(L::WIDTH) {
+        let number = numbers.get(lane);
+        *alone |= number.modulus1() < L::Real::MIN_NORMAL;
         inverses.set(lane, L::Element::one().over(number));
     }
     inverses
@@ -312,8 +302,13 @@ fn cholesky<L: Lanes>(n: usize, entries: &mut [L], alone: &mut Alone) {
         let (left, right) = entries.split_at_mut((j + 1) * n);
         let column = &mut left[j * n..];
         let pivots = column[j].re();
-        report::<L>(pivots, alone, |pivot| pivot > L::Real::ZERO);
-        let roots = L::reals(|l| pivots.as_ref()[l].sqrt());
+        let pivots = pivots.as_ref();
+        // NaN is no valid pivot either.
+        alone
+            .iter_mut()
+            .zip(pivots)
+            .for_each(|(alone, pivot)| *alone |= *pivot <= L::Real::ZERO || pivot.is_nan());
+        let roots = L::reals(|l| pivots[l].sqrt());
         let inverses = L::reals(|l| L::Real::ONE / roots.as_ref()[l]);
         column[j] = L::of_real(roots);
         column[j + 1..n].iter_mut().for_each(|x| *x = x.scaled(inverses));
@@ -333,9 +328,8 @@ fn lu<L: Lanes>(rows: usize, entries: &mut [L], pivots: &mut [[usize; MAX_WIDTH]
         let mut best = L::reals(|_| -L::Real::ONE);
         let mut at = L::reals(|_| L::Real::ZERO);
         for (i, entry) in entries[j * rows + j..(j + 1) * rows].iter().enumerate() {
-            let (re, im) = (entry.re(), entry.im());
             let row = L::Real::of(i as f64);
-            let size = L::reals(|l| re.as_ref()[l].abs() + im.as_ref()[l].abs());
+            let size = entry.modulus1();
             at = L::reals(|l| if size.as_ref()[l] > best.as_ref()[l] { row } else { at.as_ref()[l] });
             best = L::reals(|l| {
                 if size.as_ref()[l] > best.as_ref()[l] { size.as_ref()[l] } else { best.as_ref()[l] }
@@ -378,11 +372,7 @@ fn qr<L: Lanes>(rows: usize, entries: &mut [L], tau: &mut [L], alone: &mut Alone
             L::reals(|l| re.as_ref()[l] * re.as_ref()[l] + im.as_ref()[l] * im.as_ref()[l])
         };
         let sum = |a: L::Reals, b: L::Reals| L::reals(|l| a.as_ref()[l] + b.as_ref()[l]);
-        let size = |x: &L| {
-            let (re, im) = (x.re(), x.im());
-            L::reals(|l| re.as_ref()[l].abs() + im.as_ref()[l].abs())
-        };
-        let tail = v.iter().map(size).fold(L::reals(|_| zero), sum);
+        let tail = v.iter().map(L::modulus1).fold(L::reals(|_| zero), sum);
         let all = v.iter().map(square).fold(square(&head[0]), sum);
         let (re, im) = (head[0].re(), head[0].im());
         let (re, im, tail, all) = (re.as_ref(), im.as_ref(), tail.as_ref(), all.as_ref());

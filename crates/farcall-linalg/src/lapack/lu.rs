@@ -9,7 +9,7 @@ use farcall_ffi::prelude::*;
 use farcall_ffi::{AnyBuffer, dispatch, simd};
 
 use super::block::{Triangle, add_product_on};
-use super::interleaved::{Alone, Group, Interleave, Lanes, MAX_ORDER, MAX_WIDTH};
+use super::interleaved::{Group, Interleave, Lanes, MAX_ORDER, MAX_WIDTH};
 use super::scalar::{RealScalar, Scalar, c32, c64, system_routines};
 use super::vector;
 use crate::batch::{self, Entries, EntriesMut};
@@ -173,10 +173,7 @@ fn factor_groups<T: Interleave>(
     batch::for_each_group(context, count, width, operations, matrices, workspace, |(group, rows), parts| {
         let (x, ipiv, info) = parts;
         let x = x.into_elements();
-        let mut alone = Alone::default();
-        group.load(x, false, &mut alone, |i| i);
-        group.lu(rows, &mut alone);
-        group.store(x, false, &alone, |i| i);
+        let alone = group.lu(x, rows);
         let matrices = x.chunks_exact_mut(m * n).zip(ipiv.into_elements().chunks_exact_mut(k));
         for (lane, ((x, pivots), info)) in matrices.zip(info.into_elements()).enumerate() {
             let zero = match alone[lane] {

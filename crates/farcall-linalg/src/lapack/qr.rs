@@ -6,7 +6,7 @@ use faer::{MatMut, MatRef};
 use farcall_ffi::prelude::*;
 use farcall_ffi::{AnyBuffer, dispatch, simd};
 
-use super::interleaved::{Alone, Group, Interleave, Lanes, MAX_ORDER};
+use super::interleaved::{Group, Interleave, Lanes, MAX_ORDER};
 use super::reflector::{Block, MAX_BLOCK_REFLECTORS, leaf};
 use super::scalar::{Scalar, c32, c64, system_routines};
 use crate::batch::{self, Entries, EntriesMut};
@@ -226,10 +226,7 @@ fn factor_groups<T: Interleave>(
         workspace,
         |(group, taus), (x, tau)| {
             let x = x.into_elements();
-            let mut alone = Alone::default();
-            group.load(x, false, &mut alone, |i| i);
-            group.qr(taus, &mut alone);
-            group.store(x, false, &alone, |i| i);
+            let alone = group.qr(x, taus);
             let matrices = x.chunks_exact_mut(m * n).zip(tau.into_elements().chunks_exact_mut(k));
             for (lane, (x, tau)) in matrices.enumerate() {
                 match alone[lane] {
