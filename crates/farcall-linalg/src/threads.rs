@@ -9,10 +9,10 @@ use farcall_ffi::float_control::with_subnormals;
 use farcall_ffi::{Context, Element, Pool};
 
 /// Minimum number of multiplications in a part, so that the cost of starting a task is negligible.
-const MIN_PART_OPERATIONS: usize = 1 << 20;
+pub(crate) const MIN_PART_OPERATIONS: usize = 1 << 20;
 
 /// Minimum number of columns in a part. Products with narrower matrices are slower.
-const MIN_PART_COLUMNS: usize = 64;
+pub(crate) const MIN_PART_COLUMNS: usize = 64;
 
 /// Maximum number of parts.
 const MAX_PARTS: usize = 64;

@@ -7,7 +7,7 @@ use farcall_ffi::{Float, simd};
 
 use super::options::Uplo;
 use super::scalar::{RealScalar, Scalar};
-use crate::threads::{Split, Threads};
+use crate::threads::{MIN_PART_COLUMNS, MIN_PART_OPERATIONS, Split, Threads};
 
 /// Maximum order of a triangular matrix whose system is solved without products of blocks.
 const MAX_LEAF_ORDER: usize = 32;
@@ -97,12 +97,6 @@ fn multiply<T: Scalar>(c: MatMut<'_, T>, accum: Accum, alpha: T, a: Factor<'_, T
     matmul_with_conj(c, accum, a.matrix, a.conjugated, b.matrix, b.conjugated, alpha, Par::Seq);
 }
 
-/// Number of columns of a triangle that one task updates.
-const TRIANGLE_COLUMNS: usize = 64;
-
-/// Minimum number of multiplications in an update of a triangle that threads share.
-const MIN_SHARED_OPERATIONS: usize = 1 << 21;
-
 /// Adds `alpha·a·b` to a triangle of the square matrix `c`, with its diagonal.
 pub(crate) fn add_product_to_triangle<T: Scalar>(
     threads: Threads<'_>,
@@ -117,14 +111,14 @@ pub(crate) fn add_product_to_triangle<T: Scalar>(
         return add_product_to_triangle(threads, c.transpose_mut(), Uplo::Lower, alpha, a, b);
     }
     let n = c.nrows();
-    if n <= 2 * TRIANGLE_COLUMNS || n * n / 2 * a.matrix.ncols() < MIN_SHARED_OPERATIONS {
+    if n <= 2 * MIN_PART_COLUMNS || n * n / 2 * a.matrix.ncols() < 2 * MIN_PART_OPERATIONS {
         return add_product_to_lower(c, alpha, a, b);
     }
     let mut rest = c;
     let parts: Vec<_> = (0..n)
-        .step_by(TRIANGLE_COLUMNS)
+        .step_by(MIN_PART_COLUMNS)
         .map(|start| {
-            let part = rest.split(TRIANGLE_COLUMNS.min(n - start));
+            let part = rest.split(MIN_PART_COLUMNS.min(n - start));
             (start, part.get_mut(start.., ..))
         })
         .collect();
