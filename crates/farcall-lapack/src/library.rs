@@ -230,7 +230,7 @@ impl Library {
 /// Returns true if the integers of a library have 64 bits.
 ///
 /// # Safety
-/// The address is that of LAPACK's `ilaver`, which stores three integers.
+/// The address must belong to LAPACK's `ilaver`, which stores three integers.
 unsafe fn stores_64_bits(ilaver: Address) -> bool {
     type Ilaver = unsafe extern "C" fn(*mut i64, *mut i64, *mut i64);
     // SAFETY: the caller guarantees that the routine has these parameters (`# Safety` above), apart from the
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_library_is_an_error() {
+    fn a_missing_library_is_an_error() {
         // SAFETY: the file does not exist, so no code runs.
         let error = unsafe { Library::open(OsStr::new("/nonexistent/liblapack.so")) }.unwrap_err();
         assert!(error.to_string().contains("/nonexistent/liblapack.so"), "{error}");

@@ -380,11 +380,8 @@ impl<T: MatrixElement> Routines<T> {
         let (left_job, right_job) = (job(left), job(right));
         let (order, lda, mut info) = (size(n), leading(n), 0);
         let mut real_work = vec![T::Part::default(); 2 * n];
-        let vectors = |vectors: &mut [T]| match vectors.is_empty() {
-            true => vectors.as_mut_ptr().cast(),
-            false => whole(vectors, n * n),
-        };
-        let (a, w, left, right) = (whole(a, n * n), w.arguments(n), vectors(left), vectors(right));
+        let (a, w) = (whole(a, n * n), w.arguments(n));
+        let (left, right) = (whole_or_empty(left, n * n), whole_or_empty(right, n * n));
         let (real_work, info_at) = (real_work.as_mut_ptr().cast(), output(&mut info));
         // SAFETY: the arguments match the parameters, and the arrays are as long as the routine needs.
         unsafe {
@@ -408,10 +405,7 @@ impl<T: MatrixElement> Routines<T> {
         let (order, lda, mut info, mut selected) = (size(n), leading(n), 0, 0i32);
         let mut real_work = vec![T::Part::default(); n];
         let mut flags = vec![0i32; n];
-        let vectors = match vectors.is_empty() {
-            true => vectors.as_mut_ptr().cast(),
-            false => whole(vectors, n * n),
-        };
+        let vectors = whole_or_empty(vectors, n * n);
         let (a, w, selected) = (whole(a, n * n), w.arguments(n), output(&mut selected));
         let (real_work, flags) = (real_work.as_mut_ptr().cast(), flags.as_mut_ptr().cast());
         let info_at = output(&mut info);
@@ -524,6 +518,12 @@ fn read<T>(array: &[T], len: usize) -> *mut c_void {
 fn whole<T>(array: &mut [T], len: usize) -> *mut c_void {
     assert!(array.len() >= len, "an array of {} elements where LAPACK uses {len}", array.len());
     array.as_mut_ptr().cast()
+}
+
+/// Returns the argument for an array that is read and written unless it is empty.
+fn whole_or_empty<T>(array: &mut [T], len: usize) -> *mut c_void {
+    let len = if array.is_empty() { 0 } else { len };
+    whole(array, len)
 }
 
 /// Calls a function whose parameters are pointers.
