@@ -5,6 +5,7 @@ import functools
 
 import numpy as np
 import pytest
+from arrays import random
 from libraries import example
 
 jax = pytest.importorskip("jax")
@@ -36,14 +37,6 @@ def registry(linalg) -> farcall.Registry:
 def x64():
     with jax.enable_x64(True):
         yield
-
-
-def random(size, dtype=np.float64, seed=0):
-    generator = np.random.default_rng(seed)
-    x = generator.normal(size=size)
-    if np.issubdtype(dtype, np.complexfloating):
-        x = x + 1j * generator.normal(size=size)
-    return x.astype(dtype)
 
 
 def hermitian(x):

@@ -1,11 +1,12 @@
 """The functions of `farcall.linalg` on NumPy arrays, in XLA and in farcall's engine. The results are compared with
-those of NumPy and SciPy, and derivatives with finite differences."""
+NumPy's and SciPy's, and derivatives with finite differences."""
 
 import subprocess
 import sys
 
 import numpy as np
 import pytest
+from arrays import random
 
 import farcall
 import farcall.linalg as fl
@@ -13,14 +14,6 @@ import farcall.linalg as fl
 SIZES = [(1, 1), (3, 3), (4, 3), (3, 4), (17, 17), (2, 3, 3), (2, 2, 5, 4), (2, 0, 0), (0, 2, 2), (0, 3), (3, 0)]
 every_size = pytest.mark.parametrize("size", SIZES, ids=str)
 every_type = pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
-
-
-def random(size, dtype=np.float64, seed=0):
-    generator = np.random.default_rng(seed)
-    x = generator.normal(size=size)
-    if np.issubdtype(dtype, np.complexfloating):
-        x = x + 1j * generator.normal(size=size)
-    return x.astype(dtype)
 
 
 def adjoint(x):
