@@ -16,8 +16,8 @@ pub(crate) struct Outcome {
     pub(crate) failed: BTreeSet<String>,
 }
 
-/// Programs of the corpus that are known to fail: singular vectors that differ from the expected ones by 1.1 times
-/// the tolerance. The expected ones come from OpenBLAS and have the larger rounding errors.
+/// Programs of the corpus that are known to fail: singular vectors that differ from the expected ones by 1.1
+/// times the tolerance. The expected ones come from OpenBLAS and have larger rounding errors.
 pub(crate) const CORPUS_FAILS: &[&str] = &["la_svd_f64"];
 
 /// Programs of StableHLO's test data that are known to fail. Their expected values contain `f32` rounding

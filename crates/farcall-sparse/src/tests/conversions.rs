@@ -1,3 +1,5 @@
+//! Conversions between formats, and sums and diagonals of rows.
+
 use farcall_ffi::testing::Call;
 
 use super::{Matrix, Numbers, message, unwritten};

@@ -1,3 +1,5 @@
+//! Errors about malformed index arrays.
+
 use farcall_ffi::testing::Call;
 
 use super::message;

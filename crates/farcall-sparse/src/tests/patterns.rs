@@ -1,3 +1,5 @@
+//! Patterns of sums and products, and values for them.
+
 use farcall_ffi::testing::Call;
 
 use super::{Matrix, Numbers, message, unwritten};

@@ -1,3 +1,5 @@
+//! Products and their derivatives.
+
 use farcall_ffi::testing::Call;
 use farcall_ffi::{Complex, Sample};
 

@@ -1,3 +1,5 @@
+//! Triangular systems.
+
 use farcall_ffi::testing::Call;
 
 use super::{Matrix, Numbers, message, unwritten};
