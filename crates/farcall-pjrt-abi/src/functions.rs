@@ -8,11 +8,8 @@ use crate::types::*;
 /// underscores.
 ///
 /// # Safety
-/// The type is `repr(C)`, begins with `struct_size` and `extension_start`, and consists of integers and
-/// pointers, so that all bits zero is a valid value.
-pub unsafe trait Function: Sized + 'static {
-    /// Name of the C function.
-    const NAME: &'static str;
+/// The entry at this position of a plugin's table takes a pointer to this type.
+pub unsafe trait Function: Struct + 'static {
     /// Position in [`Api::functions`](crate::Api::functions).
     const SLOT: usize;
     /// Value of `struct_size`: the end of the last member.
@@ -54,10 +51,14 @@ macro_rules! functions {
                 $(pub $member: $ty,)*
             }
 
-            // SAFETY: `repr(C)`, with the two members first; the other members are integers, pointers and
-            // optional functions.
-            unsafe impl Function for $name {
+            // SAFETY: `repr(C)`, with the size first; the other members are integers, pointers and optional
+            // functions.
+            unsafe impl Struct for $name {
                 const NAME: &'static str = $c_name;
+            }
+
+            // SAFETY: the header's function of this name takes these arguments.
+            unsafe impl Function for $name {
                 const SLOT: usize = Slot::$name as usize;
                 #[allow(unused_assignments, unused_mut, clippy::allow_attributes, reason = "one assignment a member")]
                 const STRUCT_SIZE: usize = {

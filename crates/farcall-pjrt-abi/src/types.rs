@@ -168,6 +168,43 @@ pub type Deleter = unsafe extern "C" fn(object: *mut c_void);
 /// Function that is called when a view of memory is deleted: with the memory and the caller's argument.
 pub type DeleteCallback = unsafe extern "C" fn(memory: *mut c_void, user_arg: *mut c_void);
 
+/// A struct whose first member is its size, so that either side can read a struct of another version.
+///
+/// # Safety
+/// The type is `repr(C)` and begins with `struct_size`. It consists of integers, pointers and optional
+/// functions, so that all bits zero is a valid value.
+pub unsafe trait Struct: Copy {
+    /// Name in the C header, without the suffix `Args`.
+    const NAME: &'static str;
+}
+
+macro_rules! sized {
+    ($($name:ident $c_name:literal;)*) => {$(
+        // SAFETY: declared below with `struct_size` first, and with members of these kinds.
+        unsafe impl Struct for $name {
+            const NAME: &'static str = $c_name;
+        }
+    )*};
+}
+
+sized! {
+    NamedValue "PJRT_NamedValue";
+    Program "PJRT_Program";
+    ExecuteOptions "PJRT_ExecuteOptions";
+    ShapeSpec "PJRT_ShapeSpec";
+    MemoryLayout "PJRT_Buffer_MemoryLayout";
+    FfiTypeRegister "PJRT_FFI_Type_Register";
+    FfiUserDataAdd "PJRT_FFI_UserData_Add";
+    FfiRegisterHandler "PJRT_FFI_Register_Handler";
+    LayoutDestroy "PJRT_Layouts_MemoryLayout_Destroy";
+    LayoutSerialize "PJRT_Layouts_MemoryLayout_Serialize";
+    ClientDefaultLayout "PJRT_Layouts_PJRT_Client_GetDefaultLayout";
+    BufferLayout "PJRT_Layouts_PJRT_Buffer_MemoryLayout";
+    TopologyDefaultLayout "PJRT_Layouts_PJRT_Topology_GetDefaultLayout";
+    ExecutableOutputLayouts "PJRT_Layouts_PJRT_Executable_GetOutputLayouts";
+    ExecutableParameterLayouts "PJRT_Layouts_PJRT_Executable_GetParameterLayouts";
+}
+
 macro_rules! structs {
     ($($(#[$meta:meta])* $name:ident $c_name:literal { $($member:ident: $ty:ty),* $(,)? })*) => {
         /// Name, size and member offsets of the structs, for the layout test.

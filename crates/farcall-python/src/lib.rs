@@ -21,6 +21,9 @@
 //! - `run`: runs that Ctrl-C can end. `limits`: limits of memory and loop iterations.
 //! - `error`: conversion of errors and panics to exceptions.
 //!
+//! The library is a PJRT plugin, too: it exports `GetPjrtApi`, so that JAX's backend `farcall` and the package
+//! share one registry.
+//!
 //! **Invariants.** This module contains no logic that Rust users would need. The interpreter's lock is
 //! released while the engine compiles, runs or opens a library. It is held while elements are copied into the
 //! engine, and while handlers and lowerings written in Python run.
@@ -49,6 +52,12 @@ use pyo3::prelude::*;
 /// compilation takes a tenth less time than with the C library's allocator.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Returns the function table of the PJRT plugin.
+#[unsafe(no_mangle)]
+pub extern "C" fn GetPjrtApi() -> *const farcall_pjrt::Api {
+    farcall_pjrt::api()
+}
 
 /// The engine of farcall. Use the package `farcall`, which wraps this module.
 #[pymodule]

@@ -1,0 +1,674 @@
+//! The client: devices, memories and topology.
+//!
+//! ```text
+//! Client (handle) ──▶ Platform ──▶ devices ──▶ stream: asynchronous runs, in order
+//!                        ▲   └───▶ memories: three of each device
+//!                        └── buffers and executables, which keep the platform alive
+//! ```
+
+use std::ffi::{c_char, c_void};
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+
+use farcall::device::{Device as EngineDevice, DeviceStream};
+use farcall_pjrt_abi::*;
+
+use crate::call::{Arguments, Call};
+use crate::named_values::{self, NamedValues};
+use crate::object::{Object, into_handle, lend, withdraw};
+use crate::status::{Outcome, Status};
+
+/// Name of the platform. JAX selects lowering rules, donation and tests by this name, and all of those for
+/// XLA's CPU backend apply to this engine: it runs the same programs with the same custom-call targets.
+pub(crate) const PLATFORM_NAME: &str = "cpu";
+
+/// Version of the plugin, which is a part of the keys of JAX's compilation cache.
+pub(crate) const PLATFORM_VERSION: &str = concat!("farcall ", env!("CARGO_PKG_VERSION"));
+
+/// Kinds of memory of each device; the first one is the default. All of them are the host's memory.
+pub(crate) const MEMORY_KINDS: [&str; 3] = ["device", "pinned_host", "unpinned_host"];
+
+/// Maximum number of devices.
+const MAX_DEVICES: i64 = 4096;
+
+/// A client that the caller owns.
+pub(crate) struct Client {
+    pub(crate) platform: Arc<Platform>,
+}
+
+impl Object for Client {
+    type Abi = ClientHandle;
+    const KIND: &'static str = "client";
+}
+
+/// Devices and memories of a client.
+pub(crate) struct Platform {
+    devices: Box<[Device]>,
+    memories: Box<[Memory]>,
+    topology: Box<Topology>,
+    device_handles: Handles<DeviceHandle>,
+    memory_handles: Handles<MemoryHandle>,
+}
+
+/// Handles that the plugin lends to the caller.
+pub(crate) struct Handles<H>(Box<[*mut H]>);
+
+// SAFETY: the handles are addresses that the plugin never reads through this type.
+unsafe impl<H> Send for Handles<H> {}
+// SAFETY: see above.
+unsafe impl<H> Sync for Handles<H> {}
+
+impl<H> Handles<H> {
+    pub(crate) fn new(handles: impl IntoIterator<Item = *mut H>) -> Handles<H> {
+        Handles(handles.into_iter().collect())
+    }
+
+    /// Returns the array as the interface passes it.
+    pub(crate) fn parts(&self) -> (*const *mut H, usize) {
+        (self.0.as_ptr(), self.0.len())
+    }
+
+    pub(crate) fn get(&self, index: usize) -> *mut H {
+        self.0[index]
+    }
+}
+
+/// A logical device: a stream of runs on the host's processors.
+pub(crate) struct Device {
+    platform: Weak<Platform>,
+    pub(crate) index: usize,
+    /// In an allocation of its own, so that its address differs from the device's.
+    description: Box<Description>,
+    /// Thread for asynchronous runs, created by the first one.
+    stream: OnceLock<DeviceStream>,
+    /// Bytes of the buffers that are alive, and their highest number.
+    bytes: AtomicI64,
+    peak_bytes: AtomicI64,
+}
+
+impl Object for Device {
+    type Abi = DeviceHandle;
+    const KIND: &'static str = "device";
+}
+
+/// Properties of a device that exist without it.
+pub(crate) struct Description {
+    id: i32,
+    text: String,
+    debug: String,
+    attributes: NamedValues,
+}
+
+impl Object for Description {
+    type Abi = DescriptionHandle;
+    const KIND: &'static str = "device description";
+}
+
+/// A memory of a device.
+pub(crate) struct Memory {
+    platform: Weak<Platform>,
+    /// Index of the device.
+    pub(crate) device: usize,
+    /// Index into [`MEMORY_KINDS`].
+    pub(crate) kind: usize,
+    text: String,
+    debug: String,
+    device_handle: OnceLock<Handles<DeviceHandle>>,
+}
+
+impl Object for Memory {
+    type Abi = MemoryHandle;
+    const KIND: &'static str = "memory";
+}
+
+/// The devices of a client, described without them.
+pub(crate) struct Topology {
+    descriptions: Box<[Description]>,
+    handles: OnceLock<Handles<DescriptionHandle>>,
+}
+
+impl Object for Topology {
+    type Abi = TopologyHandle;
+    const KIND: &'static str = "topology";
+}
+
+impl Description {
+    fn new(id: usize) -> Description {
+        Description {
+            id: i32::try_from(id).unwrap_or(i32::MAX),
+            text: format!("FarcallDevice(id={id})"),
+            debug: format!("farcall:{id}"),
+            attributes: NamedValues::default(),
+        }
+    }
+}
+
+impl Topology {
+    /// Creates the topology of a number of devices.
+    pub(crate) fn new(devices: usize) -> Topology {
+        Topology { descriptions: (0..devices).map(Description::new).collect(), handles: OnceLock::new() }
+    }
+
+    pub(crate) fn device_count(&self) -> usize {
+        self.descriptions.len()
+    }
+
+    fn handles(&self) -> &Handles<DescriptionHandle> {
+        self.handles.get_or_init(|| Handles::new(self.descriptions.iter().map(lend)))
+    }
+}
+
+impl Drop for Topology {
+    fn drop(&mut self) {
+        self.descriptions.iter().for_each(withdraw);
+    }
+}
+
+impl Platform {
+    /// Creates a number of devices with their memories.
+    pub(crate) fn new(count: usize) -> Arc<Platform> {
+        Arc::new_cyclic(|platform: &Weak<Platform>| {
+            let devices: Box<[Device]> = (0..count)
+                .map(|index| Device {
+                    platform: Weak::clone(platform),
+                    index,
+                    description: Box::new(Description::new(index)),
+                    stream: OnceLock::new(),
+                    bytes: AtomicI64::new(0),
+                    peak_bytes: AtomicI64::new(0),
+                })
+                .collect();
+            let memories: Box<[Memory]> = (0..count)
+                .flat_map(|device| {
+                    MEMORY_KINDS.iter().enumerate().map(move |(kind, name)| (device, kind, name))
+                })
+                .map(|(device, kind, name)| Memory {
+                    platform: Weak::clone(platform),
+                    device,
+                    kind,
+                    text: format!("{name} memory of farcall:{device}"),
+                    debug: format!("FarcallMemory(kind={name}, device={device})"),
+                    device_handle: OnceLock::new(),
+                })
+                .collect();
+            let device_handles = Handles::new(devices.iter().map(lend));
+            let memory_handles = Handles::new(memories.iter().map(lend));
+            for memory in &memories {
+                let _ = memory.device_handle.set(Handles::new([device_handles.get(memory.device)]));
+            }
+            devices.iter().for_each(|device| {
+                lend(&*device.description);
+            });
+            let topology = Box::new(Topology::new(count));
+            lend(&*topology);
+            Platform { devices, memories, topology, device_handles, memory_handles }
+        })
+    }
+
+    pub(crate) fn devices(&self) -> &[Device] {
+        &self.devices
+    }
+
+    pub(crate) fn device_handle(&self, index: usize) -> *mut DeviceHandle {
+        self.device_handles.get(index)
+    }
+
+    pub(crate) fn memory_handle(&self, device: usize, kind: usize) -> *mut MemoryHandle {
+        self.memory_handles.get(device * MEMORY_KINDS.len() + kind)
+    }
+}
+
+impl Drop for Platform {
+    fn drop(&mut self) {
+        self.devices.iter().for_each(|device| withdraw(&*device.description));
+        self.devices.iter().for_each(withdraw);
+        self.memories.iter().for_each(withdraw);
+        withdraw(&*self.topology);
+    }
+}
+
+impl Device {
+    /// Returns the devices of the same client.
+    pub(crate) fn platform(&self) -> Outcome<Arc<Platform>> {
+        self.platform.upgrade().ok_or_else(|| Status::invalid("the client of the device is destroyed"))
+    }
+
+    /// Returns the stream for asynchronous runs.
+    ///
+    /// # Errors
+    /// If the system cannot create a thread.
+    pub(crate) fn stream(&self) -> Outcome<&DeviceStream> {
+        if let Some(stream) = self.stream.get() {
+            return Ok(stream);
+        }
+        let stream = DeviceStream::new(EngineDevice::host()).map_err(|e| {
+            Status::new(ErrorCode::RESOURCE_EXHAUSTED, format!("a device's thread cannot be created: {e}"))
+        })?;
+        Ok(self.stream.get_or_init(|| stream))
+    }
+
+    /// Counts the bytes of a buffer that is created, or of one that is freed if the number is negative.
+    pub(crate) fn count_bytes(&self, bytes: i64) {
+        let now = self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        self.peak_bytes.fetch_max(now, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Device {
+    fn drop(&mut self) {
+        // Dropping a stream waits for its work, which may need a lock that this thread holds: Python frees
+        // clients while it holds the interpreter's lock, and callbacks of a run take it.
+        if let Some(stream) = self.stream.take() {
+            let _ = std::thread::Builder::new().name("farcall-end".to_owned()).spawn(move || drop(stream));
+        }
+    }
+}
+
+impl Memory {
+    /// Returns the devices of the same client.
+    pub(crate) fn platform(&self) -> Outcome<Arc<Platform>> {
+        self.platform.upgrade().ok_or_else(|| Status::invalid("the client of the memory is destroyed"))
+    }
+
+    fn id(&self) -> usize {
+        self.device * MEMORY_KINDS.len() + self.kind
+    }
+}
+
+/// Returns the parts of a text that outlives the call.
+pub(crate) fn text(text: &str) -> (*const c_char, usize) {
+    (text.as_ptr().cast(), text.len())
+}
+
+/// Name of the option for the number of devices.
+const NUM_DEVICES: &str = "num_devices";
+
+impl Call for ClientCreate {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        let options =
+            named_values::read(args.slice("create_options", |a| (a.create_options, a.num_options))?)?;
+        let mut devices = 1;
+        for (name, value) in options {
+            match (&*name, value) {
+                (NUM_DEVICES, named_values::Value::Int(count)) => devices = count,
+                (NUM_DEVICES, _) => return Err(Status::invalid("the option `num_devices` is an integer")),
+                (other, _) => {
+                    return Err(Status::invalid(format!(
+                        "farcall has no option `{other}`; its only option is `num_devices`"
+                    )));
+                }
+            }
+        }
+        if !(1..=MAX_DEVICES).contains(&devices) {
+            let message = format!("`num_devices` is {devices}; it must be between 1 and {MAX_DEVICES}");
+            return Err(Status::invalid(message));
+        }
+        let client = Client { platform: Platform::new(devices as usize) };
+        args.members.client = into_handle(Box::new(client));
+        Ok(())
+    }
+}
+
+impl Call for ClientDestroy {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        args.take::<Client>("client", |a| a.client).map(drop)
+    }
+}
+
+impl Call for ClientPlatformName {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        args.object::<Client>("client", |a| a.client)?;
+        (args.members.platform_name, args.members.platform_name_size) = text(PLATFORM_NAME);
+        Ok(())
+    }
+}
+
+impl Call for ClientPlatformVersion {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        args.object::<Client>("client", |a| a.client)?;
+        (args.members.platform_version, args.members.platform_version_size) = text(PLATFORM_VERSION);
+        Ok(())
+    }
+}
+
+impl Call for ClientProcessIndex {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        args.object::<Client>("client", |a| a.client)?;
+        args.members.process_index = 0;
+        Ok(())
+    }
+}
+
+impl Call for ClientDevices {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        let client: &Client = args.object("client", |a| a.client)?;
+        (args.members.devices, args.members.num_devices) = client.platform.device_handles.parts();
+        Ok(())
+    }
+}
+
+impl Call for ClientAddressableDevices {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        let client: &Client = args.object("client", |a| a.client)?;
+        (args.members.addressable_devices, args.members.num_addressable_devices) =
+            client.platform.device_handles.parts();
+        Ok(())
+    }
+}
+
+/// Returns the handle of a device with a number.
+fn lookup(client: &Client, id: i32) -> Outcome<*mut DeviceHandle> {
+    let count = client.platform.devices.len();
+    match usize::try_from(id).ok().filter(|id| *id < count) {
+        Some(index) => Ok(client.platform.device_handle(index)),
+        None => Err(Status::invalid(format!("there is no device {id}; the client has {count}"))),
+    }
+}
+
+impl Call for ClientLookupDevice {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        args.members.device = lookup(args.object("client", |a| a.client)?, args.members.id)?;
+        Ok(())
+    }
+}
+
+impl Call for ClientLookupAddressableDevice {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        let client = args.object("client", |a| a.client)?;
+        args.members.addressable_device = lookup(client, args.members.local_hardware_id)?;
+        Ok(())
+    }
+}
+
+impl Call for ClientAddressableMemories {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        let client: &Client = args.object("client", |a| a.client)?;
+        (args.members.addressable_memories, args.members.num_addressable_memories) =
+            client.platform.memory_handles.parts();
+        Ok(())
+    }
+}
+
+impl Call for ClientTopologyDescription {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        let client: &Client = args.object("client", |a| a.client)?;
+        args.members.topology = std::ptr::from_ref(&*client.platform.topology).cast_mut().cast();
+        Ok(())
+    }
+}
+
+impl Call for ClientDefaultDeviceAssignment {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        let client: &Client = args.object("client", |a| a.client)?;
+        let Self { num_replicas, num_partitions, default_assignment_size, default_assignment, .. } =
+            args.members;
+        let count = client.platform.devices.len();
+        let wanted = i64::from(num_replicas) * i64::from(num_partitions);
+        if num_replicas < 1 || num_partitions < 1 || wanted > count as i64 {
+            return Err(Status::invalid(format!(
+                "{num_replicas} replicas of {num_partitions} partitions need as many devices; the client has \
+                 {count}"
+            )));
+        }
+        let wanted = wanted as usize;
+        if default_assignment_size < wanted
+            || default_assignment.is_null()
+            || !default_assignment.is_aligned()
+        {
+            let message =
+                format!("`default_assignment` has room for {default_assignment_size} of {wanted} numbers");
+            return Err(Status::invalid(message));
+        }
+        for place in 0..wanted {
+            // SAFETY: the caller's array has at least `wanted` elements, as its size says.
+            unsafe { default_assignment.add(place).write(place as i32) };
+        }
+        Ok(())
+    }
+}
+
+impl Call for ClientUpdateGlobalProcessInfo {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        args.object::<Client>("client", |a| a.client)?;
+        Ok(())
+    }
+}
+
+impl Call for DeviceDescriptionId {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        args.members.id = args.object::<Description>("device_description", |a| a.device_description)?.id;
+        Ok(())
+    }
+}
+
+impl Call for DeviceDescriptionProcessIndex {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        args.object::<Description>("device_description", |a| a.device_description)?;
+        args.members.process_index = 0;
+        Ok(())
+    }
+}
+
+impl Call for DeviceDescriptionAttributes {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        let described: &Description = args.object("device_description", |a| a.device_description)?;
+        (args.members.attributes, args.members.num_attributes) = described.attributes.parts();
+        Ok(())
+    }
+}
+
+impl Call for DeviceDescriptionKind {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        args.object::<Description>("device_description", |a| a.device_description)?;
+        (args.members.device_kind, args.members.device_kind_size) = text("cpu");
+        Ok(())
+    }
+}
+
+impl Call for DeviceDescriptionDebugString {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        let described: &Description = args.object("device_description", |a| a.device_description)?;
+        (args.members.debug_string, args.members.debug_string_size) = text(&described.debug);
+        Ok(())
+    }
+}
+
+impl Call for DeviceDescriptionToString {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        let described: &Description = args.object("device_description", |a| a.device_description)?;
+        (args.members.to_string, args.members.to_string_size) = text(&described.text);
+        Ok(())
+    }
+}
+
+impl Call for DeviceGetDescription {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        let device: &Device = args.object("device", |a| a.device)?;
+        args.members.device_description = std::ptr::from_ref(&*device.description).cast_mut().cast();
+        Ok(())
+    }
+}
+
+impl Call for DeviceIsAddressable {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        args.object::<Device>("device", |a| a.device)?;
+        args.members.is_addressable = 1;
+        Ok(())
+    }
+}
+
+impl Call for DeviceLocalHardwareId {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        args.members.local_hardware_id = args.object::<Device>("device", |a| a.device)?.description.id;
+        Ok(())
+    }
+}
+
+/// The attributes belong to the device, so there is nothing to free.
+impl Call for DeviceGetAttributes {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        unsafe extern "C" fn free(_: *mut c_void) {}
+        let device: &Device = args.object("device", |a| a.device)?;
+        (args.members.attributes, args.members.num_attributes) = device.description.attributes.parts();
+        args.members.device_attributes = std::ptr::null_mut();
+        args.members.attributes_deleter = Some(free);
+        Ok(())
+    }
+}
+
+impl Call for DeviceAddressableMemories {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        let device: &Device = args.object("device", |a| a.device)?;
+        let (all, _) = device.platform()?.memory_handles.parts();
+        let first = device.index * MEMORY_KINDS.len();
+        (args.members.memories, args.members.num_memories) = (all.wrapping_add(first), MEMORY_KINDS.len());
+        Ok(())
+    }
+}
+
+impl Call for DeviceDefaultMemory {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        let device: &Device = args.object("device", |a| a.device)?;
+        args.members.memory = device.platform()?.memory_handle(device.index, 0);
+        Ok(())
+    }
+}
+
+impl Call for DeviceMemoryStats {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        let device: &Device = args.object("device", |a| a.device)?;
+        let struct_size = args.members.struct_size;
+        args.members = Self { device: args.members.device, ..Self::zeroed() };
+        args.members.struct_size = struct_size;
+        args.members.bytes_in_use = device.bytes.load(Ordering::Relaxed);
+        args.members.peak_bytes_in_use = device.peak_bytes.load(Ordering::Relaxed);
+        args.members.peak_bytes_in_use_is_set = 1;
+        Ok(())
+    }
+}
+
+impl Call for DeviceClearMemoryStats {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        let device: &Device = args.object("device", |a| a.device)?;
+        device.peak_bytes.store(device.bytes.load(Ordering::Relaxed), Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+impl Call for MemoryId {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        args.members.id = args.object::<Memory>("memory", |a| a.memory)?.id() as i32;
+        Ok(())
+    }
+}
+
+impl Call for MemoryKind {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        let memory: &Memory = args.object("memory", |a| a.memory)?;
+        (args.members.kind, args.members.kind_size) = text(MEMORY_KINDS[memory.kind]);
+        Ok(())
+    }
+}
+
+impl Call for MemoryKindId {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        args.members.kind_id = args.object::<Memory>("memory", |a| a.memory)?.kind as i32;
+        Ok(())
+    }
+}
+
+impl Call for MemoryDebugString {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        let memory: &Memory = args.object("memory", |a| a.memory)?;
+        (args.members.debug_string, args.members.debug_string_size) = text(&memory.debug);
+        Ok(())
+    }
+}
+
+impl Call for MemoryToString {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        let memory: &Memory = args.object("memory", |a| a.memory)?;
+        (args.members.to_string, args.members.to_string_size) = text(&memory.text);
+        Ok(())
+    }
+}
+
+impl Call for MemoryAddressableByDevices {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        let memory: &Memory = args.object("memory", |a| a.memory)?;
+        if let Some(handles) = memory.device_handle.get() {
+            (args.members.devices, args.members.num_devices) = handles.parts();
+        }
+        Ok(())
+    }
+}
+
+impl Call for TopologyDescriptionCreate {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        let name = args.text("topology_name", |a| (a.topology_name, a.topology_name_size))?;
+        let count = if name.is_empty() { Some(1) } else { name.parse().ok() };
+        match count.filter(|count| (1..=MAX_DEVICES as usize).contains(count)) {
+            Some(count) => {
+                args.members.topology = into_handle(Box::new(Topology::new(count)));
+                Ok(())
+            }
+            None => Err(Status::invalid(format!(
+                "farcall has no topology {name:?}; the name of a topology is its number of devices"
+            ))),
+        }
+    }
+}
+
+impl Call for TopologyDescriptionDestroy {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        args.take::<Topology>("topology", |a| a.topology).map(drop)
+    }
+}
+
+impl Call for TopologyDescriptionPlatformName {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        args.object::<Topology>("topology", |a| a.topology)?;
+        (args.members.platform_name, args.members.platform_name_size) = text(PLATFORM_NAME);
+        Ok(())
+    }
+}
+
+impl Call for TopologyDescriptionPlatformVersion {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        args.object::<Topology>("topology", |a| a.topology)?;
+        (args.members.platform_version, args.members.platform_version_size) = text(PLATFORM_VERSION);
+        Ok(())
+    }
+}
+
+impl Call for TopologyDescriptionGetDeviceDescriptions {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        let topology: &Topology = args.object("topology", |a| a.topology)?;
+        (args.members.descriptions, args.members.num_descriptions) = topology.handles().parts();
+        Ok(())
+    }
+}
+
+impl Call for TopologyDescriptionAttributes {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        args.object::<Topology>("topology", |a| a.topology)?;
+        (args.members.attributes, args.members.num_attributes) = (std::ptr::null(), 0);
+        Ok(())
+    }
+}
+
+impl Call for TopologyDescriptionFingerprint {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        let topology: &Topology = args.object("topology", |a| a.topology)?;
+        args.members.fingerprint =
+            fnv1a(format!("{PLATFORM_VERSION} {}", topology.device_count()).as_bytes());
+        Ok(())
+    }
+}
+
+/// Returns the FNV-1a hash (Fowler, Noll, Vo) of some bytes.
+pub(crate) fn fnv1a(bytes: &[u8]) -> u64 {
+    bytes
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))
+}

@@ -1,0 +1,215 @@
+//! `CompileOptionsProto`: the options of a compilation, as protocol buffers.
+//!
+//! Only the fields below are read: the number of devices that a program spans, and their assignment. The
+//! other fields choose among implementations of XLA.
+//!
+//! | message | field | contents |
+//! | --- | --- | --- |
+//! | `CompileOptionsProto` | 3 | `ExecutableBuildOptionsProto` |
+//! | | 4 | `compile_portable_executable`: the caller names the device in each call |
+//! | `ExecutableBuildOptionsProto` | 4, 5 | `num_replicas`, `num_partitions` |
+//! | | 9 | `DeviceAssignmentProto` |
+//! | `DeviceAssignmentProto` | 1, 2 | numbers of replicas and partitions |
+//! | | 3 | for each partition: `replica_device_ids`, field 1 |
+
+use crate::status::{Outcome, Status};
+
+/// Options of a compilation.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct CompileOptions {
+    pub(crate) num_replicas: usize,
+    pub(crate) num_partitions: usize,
+    /// Device of each partition of each replica, replicas first; empty if the caller leaves it open.
+    pub(crate) devices: Vec<i64>,
+    /// True if the caller names the device in each call.
+    pub(crate) is_portable: bool,
+}
+
+/// A field of a message.
+enum Field<'b> {
+    Number(u64),
+    Bytes(&'b [u8]),
+}
+
+impl CompileOptions {
+    /// Reads the options.
+    ///
+    /// # Errors
+    /// If the bytes are not a protocol buffer, or the numbers of devices are impossible.
+    pub(crate) fn read(bytes: &[u8]) -> Outcome<CompileOptions> {
+        let mut options =
+            CompileOptions { num_replicas: 1, num_partitions: 1, devices: Vec::new(), is_portable: false };
+        for (number, field) in fields(bytes)? {
+            match (number, field) {
+                (3, Field::Bytes(build)) => options.read_build(build)?,
+                (4, Field::Number(flag)) => options.is_portable = flag != 0,
+                _ => {}
+            }
+        }
+        Ok(options)
+    }
+
+    fn read_build(&mut self, bytes: &[u8]) -> Outcome {
+        for (number, field) in fields(bytes)? {
+            match (number, field) {
+                (4, Field::Number(n)) => self.num_replicas = count(n)?,
+                (5, Field::Number(n)) => self.num_partitions = count(n)?,
+                (9, Field::Bytes(assignment)) => self.devices = read_assignment(assignment)?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns a number of replicas or partitions. 0 is the default of the message, which means 1.
+fn count(number: u64) -> Outcome<usize> {
+    match u16::try_from(number) {
+        Ok(n) => Ok(usize::from(n).max(1)),
+        Err(_) => Err(Status::invalid(format!("{number} replicas or partitions are too many"))),
+    }
+}
+
+fn read_assignment(bytes: &[u8]) -> Outcome<Vec<i64>> {
+    let mut of_partitions: Vec<Vec<i64>> = Vec::new();
+    for (number, field) in fields(bytes)? {
+        if let (3, Field::Bytes(devices)) = (number, field) {
+            let mut ids = Vec::new();
+            for (number, field) in fields(devices)? {
+                match (number, field) {
+                    (1, Field::Number(id)) => ids.push(id.cast_signed()),
+                    (1, Field::Bytes(mut packed)) => {
+                        while !packed.is_empty() {
+                            ids.push(varint(&mut packed)?.cast_signed());
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            of_partitions.push(ids);
+        }
+    }
+    let replicas = of_partitions.first().map_or(0, Vec::len);
+    if of_partitions.iter().any(|ids| ids.len() != replicas) {
+        return Err(Status::invalid("the device assignment has different numbers of replicas"));
+    }
+    Ok((0..replicas).flat_map(|replica| of_partitions.iter().map(move |ids| ids[replica])).collect())
+}
+
+/// Returns the fields of a message, with their numbers.
+fn fields(mut bytes: &[u8]) -> Outcome<Vec<(u64, Field<'_>)>> {
+    let mut fields = Vec::new();
+    while !bytes.is_empty() {
+        let tag = varint(&mut bytes)?;
+        let field = match tag & 7 {
+            0 => Field::Number(varint(&mut bytes)?),
+            1 => Field::Number(u64::from_le_bytes(*bytes.split_first_chunk().ok_or_else(cut)?.0)),
+            2 => {
+                let len = usize::try_from(varint(&mut bytes)?).map_err(|_| cut())?;
+                Field::Bytes(bytes.get(..len).ok_or_else(cut)?)
+            }
+            5 => Field::Number(u32::from_le_bytes(*bytes.split_first_chunk().ok_or_else(cut)?.0).into()),
+            kind => {
+                return Err(Status::invalid(format!("compile options: a field of the unknown kind {kind}")));
+            }
+        };
+        let len = match (tag & 7, &field) {
+            (1, _) => 8,
+            (5, _) => 4,
+            (_, Field::Bytes(bytes)) => bytes.len(),
+            (_, Field::Number(_)) => 0,
+        };
+        bytes = &bytes[len..];
+        fields.push((tag >> 3, field));
+    }
+    Ok(fields)
+}
+
+/// Takes a varint from the front: seven bits a byte, lowest bits first.
+fn varint(bytes: &mut &[u8]) -> Outcome<u64> {
+    let mut value = 0;
+    for shift in (0..70).step_by(7) {
+        let (&byte, rest) = bytes.split_first().ok_or_else(cut)?;
+        *bytes = rest;
+        value |= u64::from(byte & 0x7f).checked_shl(shift).unwrap_or(0);
+        if byte & 0x80 == 0 {
+            return Ok(value);
+        }
+    }
+    Err(cut())
+}
+
+fn cut() -> Status {
+    Status::invalid("the compile options are truncated, or not a protocol buffer")
+}
+
+/// Returns a `DeviceAssignmentProto`.
+pub(crate) fn write_assignment(devices: &[i64], num_replicas: usize, num_partitions: usize) -> Vec<u8> {
+    let mut out = Vec::new();
+    put_number(&mut out, 1, num_replicas as u64);
+    put_number(&mut out, 2, num_partitions as u64);
+    for partition in 0..num_partitions {
+        let mut ids = Vec::new();
+        for replica in 0..num_replicas {
+            put_varint(&mut ids, devices[replica * num_partitions + partition].cast_unsigned());
+        }
+        let mut message = Vec::new();
+        put_bytes(&mut message, 1, &ids);
+        put_bytes(&mut out, 3, &message);
+    }
+    out
+}
+
+fn put_number(out: &mut Vec<u8>, field: u64, value: u64) {
+    put_varint(out, field << 3);
+    put_varint(out, value);
+}
+
+fn put_bytes(out: &mut Vec<u8>, field: u64, bytes: &[u8]) {
+    put_varint(out, field << 3 | 2);
+    put_varint(out, bytes.len() as u64);
+    out.extend_from_slice(bytes);
+}
+
+fn put_varint(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_assignment_is_read_as_it_is_written() {
+        let devices = [5, 3, 300, 1, 2, 0];
+        let assignment = write_assignment(&devices, 2, 3);
+        let mut build = Vec::new();
+        put_number(&mut build, 4, 2);
+        put_number(&mut build, 5, 3);
+        put_bytes(&mut build, 9, &assignment);
+        let mut options = Vec::new();
+        put_bytes(&mut options, 3, &build);
+        put_number(&mut options, 4, 1);
+        let read = CompileOptions::read(&options).unwrap();
+        let expected = CompileOptions {
+            num_replicas: 2,
+            num_partitions: 3,
+            devices: devices.to_vec(),
+            is_portable: true,
+        };
+        assert_eq!(read, expected);
+        for end in 0..options.len() {
+            let _ = CompileOptions::read(&options[..end]);
+        }
+    }
+
+    #[test]
+    fn no_options_are_the_defaults() {
+        let read = CompileOptions::read(&[]).unwrap();
+        assert_eq!((read.num_replicas, read.num_partitions, read.devices.len()), (1, 1, 0));
+    }
+}

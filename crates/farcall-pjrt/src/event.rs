@@ -1,0 +1,184 @@
+//! Events: the completion of asynchronous work.
+
+use std::ffi::c_void;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use farcall_pjrt_abi::{
+    EventAwait, EventCallback, EventCreate, EventDestroy, EventError, EventHandle, EventIsReady,
+    EventOnReady, EventSet,
+};
+
+use crate::call::{Arguments, Call};
+use crate::object::{Object, into_handle};
+use crate::status::{Outcome, Status};
+
+/// Completion of asynchronous work, successful or not. Clones share the state.
+#[derive(Clone, Default)]
+pub(crate) struct Event {
+    inner: Arc<Inner>,
+}
+
+#[derive(Default)]
+struct Inner {
+    state: Mutex<State>,
+    is_ready: Condvar,
+}
+
+enum State {
+    Pending(Vec<Callback>),
+    Ready(Outcome),
+}
+
+type Callback = Box<dyn FnOnce(&Outcome) + Send>;
+
+impl Default for State {
+    fn default() -> State {
+        State::Pending(Vec::new())
+    }
+}
+
+impl Object for Event {
+    type Abi = EventHandle;
+    const KIND: &'static str = "event";
+}
+
+impl Event {
+    /// Creates the event of work that is complete.
+    pub(crate) fn complete(outcome: Outcome) -> Event {
+        Event {
+            inner: Arc::new(Inner { state: Mutex::new(State::Ready(outcome)), is_ready: Condvar::new() }),
+        }
+    }
+
+    /// Completes the event. Further outcomes are ignored.
+    pub(crate) fn set(&self, outcome: Outcome) {
+        let callbacks = match &mut *self.state() {
+            State::Ready(_) => return,
+            state => match std::mem::replace(state, State::Ready(outcome.clone())) {
+                State::Pending(callbacks) => callbacks,
+                State::Ready(_) => Vec::new(),
+            },
+        };
+        self.inner.is_ready.notify_all();
+        for callback in callbacks {
+            callback(&outcome);
+        }
+    }
+
+    /// Returns the outcome if the work is complete.
+    pub(crate) fn outcome(&self) -> Option<Outcome> {
+        match &*self.state() {
+            State::Ready(outcome) => Some(outcome.clone()),
+            State::Pending(_) => None,
+        }
+    }
+
+    pub(crate) fn is_ready(&self) -> bool {
+        matches!(&*self.state(), State::Ready(_))
+    }
+
+    /// Waits for the work.
+    pub(crate) fn wait(&self) -> Outcome {
+        let mut state = self.state();
+        loop {
+            match &*state {
+                State::Ready(outcome) => return outcome.clone(),
+                State::Pending(_) => {
+                    state = self.inner.is_ready.wait(state).unwrap_or_else(PoisonError::into_inner);
+                }
+            }
+        }
+    }
+
+    /// Calls a function once the work is complete: immediately, or on the thread that completes the work.
+    pub(crate) fn on_ready(&self, callback: impl FnOnce(&Outcome) + Send + 'static) {
+        let outcome = match &mut *self.state() {
+            State::Ready(outcome) => outcome.clone(),
+            State::Pending(callbacks) => return callbacks.push(Box::new(callback)),
+        };
+        callback(&outcome);
+    }
+
+    /// Returns a handle for the caller to own.
+    pub(crate) fn into_handle(self) -> *mut EventHandle {
+        into_handle(Box::new(self))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.inner.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// An argument of the caller's callback. Callbacks may be called on any thread.
+struct UserArgument(*mut c_void);
+
+// SAFETY: the interface lets the plugin call an event's callback on any thread.
+unsafe impl Send for UserArgument {}
+
+impl UserArgument {
+    fn pass(&self, callback: EventCallback, outcome: &Outcome) {
+        let error = match outcome {
+            Ok(()) => std::ptr::null_mut(),
+            Err(status) => status.clone().into_handle(),
+        };
+        // SAFETY: the caller registered this callback with this argument; it takes over the error.
+        unsafe { callback(error, self.0) };
+    }
+}
+
+impl Call for EventDestroy {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        args.take::<Event>("event", |a| a.event).map(drop)
+    }
+}
+
+impl Call for EventIsReady {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        args.members.is_ready = args.object::<Event>("event", |a| a.event)?.is_ready().into();
+        Ok(())
+    }
+}
+
+impl Call for EventError {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        let event: &Event = args.object("event", |a| a.event)?;
+        event.outcome().unwrap_or_else(|| Err(Status::invalid("PJRT_Event_Error: the event is not ready")))
+    }
+}
+
+impl Call for EventAwait {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        args.object::<Event>("event", |a| a.event)?.wait()
+    }
+}
+
+impl Call for EventOnReady {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        let event: &Event = args.object("event", |a| a.event)?;
+        let Some(callback) = args.members.callback else {
+            return Err(Status::invalid("PJRT_Event_OnReady: `callback` is null"));
+        };
+        let argument = UserArgument(args.members.user_arg);
+        event.on_ready(move |outcome| argument.pass(callback, outcome));
+        Ok(())
+    }
+}
+
+impl Call for EventCreate {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        args.members.event = Event::default().into_handle();
+        Ok(())
+    }
+}
+
+impl Call for EventSet {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        let event: &Event = args.object("event", |a| a.event)?;
+        let message = args.text("error_message", |a| (a.error_message, a.error_message_size))?;
+        if event.is_ready() {
+            return Err(Status::invalid("PJRT_Event_Set: the event is set already"));
+        }
+        event.set(Status::given(args.members.error_code, message).map_or(Ok(()), Err));
+        Ok(())
+    }
+}

@@ -1,0 +1,602 @@
+//! Executables: compilation, runs, and properties of programs.
+
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use farcall::custom_call::RunContext;
+use farcall::device::{DeviceBuffer, Pending};
+use farcall::ir::Literal;
+use farcall_pjrt_abi::*;
+
+use crate::buffer::{Buffer, Place};
+use crate::call::{Arguments, Call, slice};
+use crate::client::{Client, Device, Handles, Platform, Topology, text};
+use crate::compile_options::{CompileOptions, write_assignment};
+use crate::event::Event;
+use crate::ffi::ExecuteContext;
+use crate::layouts::Layouts;
+use crate::object::{Object, into_handle, object};
+use crate::program::Program;
+use crate::status::{Outcome, Status};
+use crate::value::Value;
+
+/// A compiled program, without devices.
+pub(crate) struct Compiled {
+    pub(crate) program: Arc<Program>,
+    output_layouts: OnceLock<Layouts>,
+    parameter_layouts: OnceLock<Layouts>,
+}
+
+impl Compiled {
+    fn new(program: Arc<Program>) -> Compiled {
+        Compiled { program, output_layouts: OnceLock::new(), parameter_layouts: OnceLock::new() }
+    }
+
+    pub(crate) fn output_layouts(&self) -> &Layouts {
+        self.output_layouts.get_or_init(|| Layouts::of(self.program.executable.outputs()))
+    }
+
+    pub(crate) fn parameter_layouts(&self) -> &Layouts {
+        self.parameter_layouts.get_or_init(|| Layouts::of(self.program.executable.inputs()))
+    }
+}
+
+impl Object for Compiled {
+    type Abi = ExecutableHandle;
+    const KIND: &'static str = "executable";
+}
+
+/// A compiled program that devices can run.
+pub(crate) struct Loaded {
+    program: Arc<Program>,
+    platform: Arc<Platform>,
+    options: CompileOptions,
+    /// Indices of the devices, one for each replica.
+    devices: Vec<usize>,
+    device_handles: Handles<DeviceHandle>,
+    logical_ids: Box<[LogicalDeviceIds]>,
+    is_deleted: AtomicBool,
+}
+
+impl Object for Loaded {
+    type Abi = LoadedExecutableHandle;
+    const KIND: &'static str = "loaded executable";
+}
+
+/// Bytes that the caller reads and then frees with [`Bytes::free`].
+struct Bytes(Box<[u8]>);
+
+impl Bytes {
+    /// Returns the data, its size, and the object that owns it.
+    fn parts(bytes: Vec<u8>) -> (*const std::ffi::c_char, usize, *mut c_void) {
+        let owner = Box::new(Bytes(bytes.into_boxed_slice()));
+        let (data, size) = (owner.0.as_ptr().cast(), owner.0.len());
+        (data, size, Box::into_raw(owner).cast())
+    }
+
+    unsafe extern "C" fn free(object: *mut c_void) {
+        if !object.is_null() {
+            // SAFETY: the caller passes the object of `parts` once.
+            drop(unsafe { Box::from_raw(object.cast::<Bytes>()) });
+        }
+    }
+}
+
+/// Reads the program that a call passes, and its options.
+fn compile(program: Option<farcall_pjrt_abi::Program>, options: &[u8]) -> Outcome<Program> {
+    let Some(given) = program else { return Err(Status::invalid("`program` is null")) };
+    // SAFETY: the caller's texts have the bytes that their sizes state, during the call.
+    let code: &[u8] = unsafe { slice("code", given.code.cast_const().cast(), given.code_size) }?;
+    // SAFETY: see above.
+    let format: &[u8] = unsafe { slice("format", given.format.cast(), given.format_size) }?;
+    Program::compile(code, &String::from_utf8_lossy(format), options.to_vec())
+}
+
+impl Loaded {
+    fn new(program: Program, platform: &Arc<Platform>) -> Outcome<Loaded> {
+        let options = CompileOptions::read(&program.options)?;
+        if options.num_partitions > 1 || options.num_replicas > 1 {
+            return Err(Status::unimplemented(format!(
+                "`{}` spans {} replicas of {} partitions; programs for several devices are not supported yet",
+                program.name, options.num_replicas, options.num_partitions
+            )));
+        }
+        let count = platform.devices().len();
+        let of = |id: &i64| {
+            let index = usize::try_from(*id).ok().filter(|id| *id < count);
+            index.ok_or_else(|| Status::invalid(format!("there is no device {id}; the client has {count}")))
+        };
+        let devices = match &*options.devices {
+            [] => vec![0],
+            ids => ids.iter().map(of).collect::<Outcome<Vec<usize>>>()?,
+        };
+        Ok(Loaded {
+            program: Arc::new(program),
+            platform: Arc::clone(platform),
+            device_handles: Handles::new(devices.iter().map(|index| platform.device_handle(*index))),
+            logical_ids: devices.iter().map(|_| LogicalDeviceIds { replica: 0, partition: 0 }).collect(),
+            devices,
+            options,
+            is_deleted: AtomicBool::new(false),
+        })
+    }
+
+    /// Returns an error if the executable is deleted.
+    fn check(&self) -> Outcome {
+        if self.is_deleted.load(Ordering::Acquire) {
+            return Err(Status::invalid(format!(
+                "the executable of `{}` has been deleted",
+                self.program.name
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// A run on one device: its arguments, and the values that it defines.
+struct Run {
+    program: Arc<Program>,
+    arguments: Vec<Value>,
+    results: Vec<Value>,
+    context: RunContext,
+    done: Event,
+}
+
+impl Run {
+    /// Runs the program and defines the results.
+    fn execute(self) {
+        let Run { program, arguments, results, context, done } = self;
+        let inputs: Outcome<Vec<Literal>> = arguments.into_iter().map(Value::take).collect();
+        let outcome = inputs.and_then(|inputs| {
+            let inputs = inputs.into_iter().map(DeviceBuffer::from);
+            let outputs = program.executable.execute_with(inputs, &context).map_err(|e| Status::of(&e))?;
+            let literals = outputs.into_iter().map(|b| b.into_literal().map_err(|e| Status::of(&e)));
+            literals.collect::<Outcome<Vec<Literal>>>()
+        });
+        match outcome {
+            Ok(outputs) => {
+                results.iter().zip(outputs).for_each(|(value, output)| value.define(Ok(output)));
+                done.set(Ok(()));
+            }
+            Err(status) => {
+                results.iter().for_each(|value| value.define(Err(status.clone())));
+                done.set(Err(status));
+            }
+        }
+    }
+}
+
+impl Call for LoadedExecutableExecute {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        let loaded: &Loaded = args.object("executable", |a| a.executable)?;
+        loaded.check()?;
+        let options = args.nested(|a| a.options)?;
+        let chosen = args.optional::<Device>("execute_device", |a| a.execute_device)?;
+        let lists = args.slice("argument_lists", |a| (a.argument_lists, a.num_devices))?;
+        let outputs = args.slice("output_lists", |a| (a.output_lists, a.num_devices))?;
+        let devices = match chosen {
+            Some(device) => std::slice::from_ref(&device.index),
+            None => &loaded.devices,
+        };
+        if lists.len() != devices.len() {
+            let message = format!(
+                "arguments for {} devices; `{}` runs on {}",
+                lists.len(),
+                loaded.program.name,
+                devices.len()
+            );
+            return Err(Status::invalid(message));
+        }
+        let (context, kept) = match &options {
+            Some(options) => {
+                // SAFETY: the caller's list has the elements that its count states.
+                let kept = unsafe {
+                    slice(
+                        "non_donatable_input_indices",
+                        options.non_donatable_input_indices,
+                        options.num_non_donatable_input_indices,
+                    )
+                }?;
+                let context = if options.context.is_null() {
+                    None
+                } else {
+                    // SAFETY: the caller passes a context of this plugin.
+                    Some(unsafe { object::<ExecuteContext>("context", options.context) }?)
+                };
+                (context, kept)
+            }
+            None => (None, &[][..]),
+        };
+        let launch = Launch { loaded, context, kept };
+        // Runs of all devices are prepared before any begins, so that an error leaves no run behind.
+        let mut runs = Vec::with_capacity(devices.len());
+        for (arguments, device) in lists.iter().zip(devices) {
+            // SAFETY: each list has `num_args` handles.
+            let arguments = unsafe { slice("argument_lists", *arguments, args.members.num_args) }?;
+            runs.push(launch.prepare(arguments, *device)?);
+        }
+        let count = loaded.program.executable.outputs().len();
+        if count > 0 && outputs.iter().any(|list| list.is_null()) {
+            return Err(Status::invalid("PJRT_LoadedExecutable_Execute: an output list is null"));
+        }
+        for (place, (run, device)) in runs.into_iter().zip(devices).enumerate() {
+            let types = loaded.program.executable.outputs().iter();
+            let done = run.done.clone();
+            for (index, (ty, value)) in types.zip(&run.results).enumerate() {
+                let kind = loaded.program.result_kinds[index];
+                let location = Place { platform: Arc::clone(&loaded.platform), device: *device, kind };
+                let handle = Buffer::new(ty.clone(), location, value.clone()).into_handle();
+                // SAFETY: the caller's list has room for one handle for each result.
+                unsafe { outputs[place].add(index).write(handle) };
+            }
+            launch.start(run, *device)?;
+            if !args.members.device_complete_events.is_null() {
+                // SAFETY: the caller's list has room for one handle for each device.
+                unsafe { args.members.device_complete_events.add(place).write(done.into_handle()) };
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A call of `Execute`.
+struct Launch<'a> {
+    loaded: &'a Loaded,
+    context: Option<&'a ExecuteContext>,
+    /// Indices of arguments that the caller keeps, although the program donates them.
+    kept: &'a [i64],
+}
+
+impl Launch<'_> {
+    /// Checks the arguments of a run, and takes the donated ones.
+    fn prepare(&self, handles: &[*mut BufferHandle], device: usize) -> Outcome<Run> {
+        let program = &self.loaded.program;
+        let inputs = program.executable.inputs();
+        if handles.len() != inputs.len() {
+            let message =
+                format!("`{}` takes {} arguments, not {}", program.name, inputs.len(), handles.len());
+            return Err(Status::invalid(message));
+        }
+        let mut buffers = Vec::with_capacity(handles.len());
+        for (index, (handle, ty)) in handles.iter().zip(inputs).enumerate() {
+            // SAFETY: the caller passes live buffers.
+            let buffer: &Buffer = unsafe { object("argument_lists", *handle) }?;
+            if buffer.ty != *ty {
+                let message =
+                    format!("argument {index} of `{}` is {}; it must be {ty}", program.name, buffer.ty);
+                return Err(Status::invalid(message));
+            }
+            if !Arc::ptr_eq(&buffer.place.platform, &self.loaded.platform) || buffer.place.device != device {
+                let message = format!("argument {index} of `{}` is on another device", program.name);
+                return Err(Status::invalid(message));
+            }
+            buffers.push(buffer);
+        }
+        let is_donated = |index: usize| program.donated[index] && !self.kept.contains(&(index as i64));
+        // A buffer that is passed twice cannot be donated: the other argument still needs it.
+        for (index, buffer) in buffers.iter().enumerate() {
+            let again = |(other, b): (usize, &&Buffer)| other != index && std::ptr::eq(*b, *buffer);
+            if is_donated(index) && buffers.iter().enumerate().any(again) {
+                let message = format!("argument {index} of `{}` is donated and passed again", program.name);
+                return Err(Status::invalid(message));
+            }
+            buffer.value()?;
+        }
+        let mut arguments = Vec::with_capacity(buffers.len());
+        for (index, buffer) in buffers.into_iter().enumerate() {
+            arguments.push(if is_donated(index) { buffer.donate()? } else { buffer.value()? });
+        }
+        let results = program.executable.outputs().iter().map(|_| Value::pending()).collect();
+        let mut context = RunContext::new().with_device_ordinal(device as i32);
+        if let Some(given) = self.context {
+            given.add_to(&mut context);
+        }
+        Ok(Run { program: Arc::clone(program), arguments, results, context, done: Event::default() })
+    }
+
+    /// Runs a quick program at once, and others on the device's thread.
+    fn start(&self, run: Run, device: usize) -> Outcome {
+        let is_ready = run.arguments.iter().all(|value| value.get().is_some());
+        if run.program.is_quick && is_ready {
+            run.execute();
+            return Ok(());
+        }
+        let pending: Pending<()> =
+            self.loaded.platform.devices()[device].stream()?.enqueue(move || run.execute());
+        drop(pending);
+        Ok(())
+    }
+}
+
+impl Call for ClientCompile {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        let client: &Client = args.object("client", |a| a.client)?;
+        let options =
+            args.slice("compile_options", |a| (a.compile_options.cast::<u8>(), a.compile_options_size))?;
+        let program = compile(args.nested(|a| a.program.cast_const())?, options)?;
+        let loaded = Loaded::new(program, &client.platform)?;
+        args.members.executable = into_handle(Box::new(loaded));
+        Ok(())
+    }
+}
+
+impl Call for Compile {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        args.object::<Topology>("topology", |a| a.topology)?;
+        let options =
+            args.slice("compile_options", |a| (a.compile_options.cast::<u8>(), a.compile_options_size))?;
+        let program = Arc::new(compile(args.nested(|a| a.program.cast_const())?, options)?);
+        args.members.executable = into_handle(Box::new(Compiled::new(program)));
+        Ok(())
+    }
+}
+
+impl Call for ClientLoad {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        let client: &Client = args.object("client", |a| a.client)?;
+        let compiled: &Compiled = args.object("executable", |a| a.executable)?;
+        let options =
+            args.slice("compile_options", |a| (a.compile_options.cast::<u8>(), a.compile_options_size))?;
+        let options = (!options.is_empty()).then(|| options.to_vec());
+        let program = Program::from_bytes(&compiled.program.to_bytes()?, options)?;
+        args.members.loaded_executable = into_handle(Box::new(Loaded::new(program, &client.platform)?));
+        Ok(())
+    }
+}
+
+impl Call for ExecutableDeserializeAndLoad {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        let client: &Client = args.object("client", |a| a.client)?;
+        let bytes = args.slice("serialized_executable", |a| {
+            (a.serialized_executable.cast::<u8>(), a.serialized_executable_size)
+        })?;
+        let options = args.slice("overridden_serialized_compile_options", |a| {
+            (
+                a.overridden_serialized_compile_options.cast::<u8>(),
+                a.overridden_serialized_compile_options_size,
+            )
+        })?;
+        let options = (!options.is_empty()).then(|| options.to_vec());
+        let loaded = Loaded::new(Program::from_bytes(bytes, options)?, &client.platform)?;
+        args.members.loaded_executable = into_handle(Box::new(loaded));
+        Ok(())
+    }
+}
+
+impl Call for LoadedExecutableDestroy {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        args.take::<Loaded>("executable", |a| a.executable).map(drop)
+    }
+}
+
+impl Call for LoadedExecutableGetExecutable {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        let loaded: &Loaded = args.object("loaded_executable", |a| a.loaded_executable)?;
+        args.members.executable = into_handle(Box::new(Compiled::new(Arc::clone(&loaded.program))));
+        Ok(())
+    }
+}
+
+impl Call for LoadedExecutableAddressableDevices {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        let loaded: &Loaded = args.object("executable", |a| a.executable)?;
+        // A portable executable runs on any device: the caller names one in each call.
+        let (devices, count) = loaded.device_handles.parts();
+        let count = if loaded.options.is_portable && loaded.options.devices.is_empty() { 0 } else { count };
+        (args.members.addressable_devices, args.members.num_addressable_devices) = (devices, count);
+        Ok(())
+    }
+}
+
+impl Call for LoadedExecutableAddressableDeviceLogicalIds {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        let loaded: &Loaded = args.object("executable", |a| a.executable)?;
+        (args.members.addressable_device_logical_ids, args.members.num_addressable_device_logical_ids) =
+            (loaded.logical_ids.as_ptr(), loaded.logical_ids.len());
+        Ok(())
+    }
+}
+
+impl Call for LoadedExecutableGetDeviceAssignment {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        let loaded: &Loaded = args.object("executable", |a| a.executable)?;
+        let ids: Vec<i64> = loaded.devices.iter().map(|index| *index as i64).collect();
+        let (data, size, owner) = Bytes::parts(write_assignment(&ids, ids.len(), 1));
+        (args.members.serialized_bytes, args.members.serialized_bytes_size) = (data, size);
+        args.members.serialized_device_assignment = owner;
+        args.members.serialized_device_assignment_deleter = Some(Bytes::free);
+        Ok(())
+    }
+}
+
+impl Call for LoadedExecutableDelete {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        args.object::<Loaded>("executable", |a| a.executable)?.is_deleted.store(true, Ordering::Release);
+        Ok(())
+    }
+}
+
+impl Call for LoadedExecutableIsDeleted {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        let loaded: &Loaded = args.object("executable", |a| a.executable)?;
+        args.members.is_deleted = loaded.is_deleted.load(Ordering::Acquire).into();
+        Ok(())
+    }
+}
+
+impl Call for LoadedExecutableFingerprint {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        let loaded: &Loaded = args.object("executable", |a| a.executable)?;
+        (args.members.executable_fingerprint, args.members.executable_fingerprint_size) =
+            text(&loaded.program.fingerprint);
+        Ok(())
+    }
+}
+
+impl Call for ExecutableDestroy {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        args.take::<Compiled>("executable", |a| a.executable).map(drop)
+    }
+}
+
+/// Returns the program of an executable.
+macro_rules! program {
+    ($args:ident) => {
+        &*$args.object::<Compiled>("executable", |a| a.executable)?.program
+    };
+}
+
+impl Call for ExecutableName {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        (args.members.executable_name, args.members.executable_name_size) = text(&program!(args).name);
+        Ok(())
+    }
+}
+
+impl Call for ExecutableNumReplicas {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        args.members.num_replicas = CompileOptions::read(&program!(args).options)?.num_replicas;
+        Ok(())
+    }
+}
+
+impl Call for ExecutableNumPartitions {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        args.members.num_partitions = CompileOptions::read(&program!(args).options)?.num_partitions;
+        Ok(())
+    }
+}
+
+impl Call for ExecutableNumOutputs {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        args.members.num_outputs = program!(args).executable.outputs().len();
+        Ok(())
+    }
+}
+
+impl Call for ExecutableSizeOfGeneratedCodeInBytes {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        // The engine generates no code: a plan refers to kernels that are compiled into it.
+        args.object::<Compiled>("executable", |a| a.executable)?;
+        args.members.size_in_bytes = 0;
+        Ok(())
+    }
+}
+
+impl Call for ExecutableGetCostAnalysis {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        (args.members.properties, args.members.num_properties) = program!(args).described.costs.parts();
+        Ok(())
+    }
+}
+
+impl Call for ExecutableOutputElementTypes {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        let types = &program!(args).described.element_types;
+        (args.members.output_types, args.members.num_output_types) = (types.as_ptr(), types.len());
+        Ok(())
+    }
+}
+
+impl Call for ExecutableOutputDimensions {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        let described = &program!(args).described;
+        args.members.num_outputs = described.ranks.len();
+        (args.members.dims, args.members.dim_sizes) = (described.dims.as_ptr(), described.ranks.as_ptr());
+        Ok(())
+    }
+}
+
+impl Call for ExecutableOutputMemoryKinds {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        let kinds = &program!(args).described.result_kinds;
+        args.members.num_outputs = kinds.names.len();
+        (args.members.memory_kinds, args.members.memory_kind_sizes) =
+            (kinds.names.as_ptr(), kinds.sizes.as_ptr());
+        Ok(())
+    }
+}
+
+impl Call for ExecutableParameterMemoryKinds {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        let kinds = &program!(args).described.parameter_kinds;
+        args.members.num_parameters = kinds.names.len();
+        (args.members.memory_kinds, args.members.memory_kind_sizes) =
+            (kinds.names.as_ptr(), kinds.sizes.as_ptr());
+        Ok(())
+    }
+}
+
+impl Call for ExecutableFingerprint {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        (args.members.executable_fingerprint, args.members.executable_fingerprint_size) =
+            text(&program!(args).fingerprint);
+        Ok(())
+    }
+}
+
+impl Call for ExecutableGetCompiledMemoryStats {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        let program = program!(args);
+        let executable = &program.executable;
+        let bytes = |types: &[farcall::ir::TensorType]| {
+            types.iter().map(|ty| ty.bytes().unwrap_or(0)).sum::<usize>() as i64
+        };
+        let plan = executable.plan();
+        let outputs = bytes(executable.outputs());
+        args.members.generated_code_size_in_bytes = 0;
+        args.members.argument_size_in_bytes = bytes(executable.inputs());
+        args.members.output_size_in_bytes = outputs;
+        args.members.alias_size_in_bytes = (outputs - plan.new_result_bytes() as i64).max(0);
+        args.members.temp_size_in_bytes = plan.temporary_bytes() as i64;
+        args.members.peak_memory_in_bytes =
+            bytes(executable.inputs()) + (plan.temporary_bytes() + plan.new_result_bytes()) as i64;
+        Ok(())
+    }
+}
+
+impl Call for ExecutableSerialize {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        let (data, size, owner) = Bytes::parts(program!(args).to_bytes()?);
+        (args.members.serialized_bytes, args.members.serialized_bytes_size) = (data, size);
+        args.members.serialized_executable = owner;
+        args.members.serialized_executable_deleter = Some(Bytes::free);
+        Ok(())
+    }
+}
+
+impl Call for ExecutableGetCompileOptions {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        let (data, size, owner) = Bytes::parts(program!(args).options.clone());
+        (args.members.serialized_bytes, args.members.serialized_bytes_size) = (data, size);
+        args.members.serialized_compile_options = owner;
+        args.members.serialized_compile_options_deleter = Some(Bytes::free);
+        Ok(())
+    }
+}
+
+impl Call for ExecutableOptimizedProgram {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        let program = program!(args);
+        let code = crate::text::of(program);
+        let out = args.members.program;
+        if out.is_null() || !out.is_aligned() {
+            return Err(Status::invalid("PJRT_Executable_OptimizedProgram: `program` is null"));
+        }
+        // SAFETY: the caller passes a program to fill.
+        let out = unsafe { &mut *out };
+        (out.format, out.format_size) = text("mlir");
+        if out.code.is_null() {
+            out.code_size = code.len();
+            return Ok(());
+        }
+        if out.code_size < code.len() {
+            let message = format!("`code_size` is {}; the program has {} bytes", out.code_size, code.len());
+            return Err(Status::invalid(message));
+        }
+        // SAFETY: the caller's memory has `code_size` bytes.
+        unsafe { std::ptr::copy_nonoverlapping(code.as_ptr(), out.code.cast(), code.len()) };
+        Ok(())
+    }
+}

@@ -1,0 +1,140 @@
+//! The layouts extension. All arrays of the plugin are row-major.
+
+use std::ffi::c_void;
+
+use farcall::ir::TensorType;
+use farcall_pjrt_abi::*;
+
+use crate::buffer::Buffer;
+use crate::call::{Arguments, with};
+use crate::client::{Client, Handles, Topology};
+use crate::executable::Compiled;
+use crate::object::{Object, into_handle, lend, withdraw};
+use crate::status::Outcome;
+
+/// A layout, in the text form of XLA: `{1,0}` lists dimensions from the fastest-varying to the slowest.
+pub(crate) struct Layout {
+    text: String,
+}
+
+impl Object for Layout {
+    type Abi = LayoutHandle;
+    const KIND: &'static str = "layout";
+}
+
+impl Layout {
+    fn row_major(rank: usize) -> Layout {
+        let order: Vec<String> = (0..rank).rev().map(|dim| dim.to_string()).collect();
+        Layout { text: format!("{{{}}}", order.join(",")) }
+    }
+}
+
+macro_rules! entries {
+    ($($(#[$meta:meta])* $entry:ident($args:ident: $ty:ty) $body:block)*) => {$(
+        $(#[$meta])*
+        unsafe extern "C" fn $entry(args: *mut $ty) -> *mut ErrorHandle {
+            fn call($args: &mut Arguments<$ty>) -> Outcome $body
+            // SAFETY: the caller passes null or arguments of this function.
+            match unsafe { with(args, call) } {
+                Ok(()) => std::ptr::null_mut(),
+                Err(status) => status.into_handle(),
+            }
+        }
+    )*};
+}
+
+entries! {
+    destroy(args: LayoutDestroy) {
+        args.take::<Layout>("layout", |a| a.layout).map(drop)
+    }
+
+    serialize(args: LayoutSerialize) {
+        let layout: &Layout = args.object("layout", |a| a.layout)?;
+        let owner = Box::new(layout.text.clone());
+        (args.members.serialized_bytes, args.members.serialized_bytes_size) = (owner.as_ptr().cast(), owner.len());
+        args.members.serialized_layout = Box::into_raw(owner).cast();
+        args.members.serialized_layout_deleter = Some(free);
+        Ok(())
+    }
+
+    client_default(args: ClientDefaultLayout) {
+        args.object::<Client>("client", |a| a.client)?;
+        args.members.layout = into_handle(Box::new(Layout::row_major(args.members.num_dims)));
+        Ok(())
+    }
+
+    topology_default(args: TopologyDefaultLayout) {
+        args.object::<Topology>("topology_description", |a| a.topology_description)?;
+        args.members.layout = into_handle(Box::new(Layout::row_major(args.members.num_dims)));
+        Ok(())
+    }
+
+    of_buffer(args: BufferLayout) {
+        let buffer: &Buffer = args.object("buffer", |a| a.buffer)?;
+        args.members.layout = into_handle(Box::new(Layout::row_major(buffer.ty.rank())));
+        Ok(())
+    }
+
+    of_outputs(args: ExecutableOutputLayouts) {
+        let compiled: &Compiled = args.object("executable", |a| a.executable)?;
+        let layouts = compiled.output_layouts();
+        (args.members.layouts, args.members.num_outputs) = layouts.parts();
+        Ok(())
+    }
+
+    of_parameters(args: ExecutableParameterLayouts) {
+        let compiled: &Compiled = args.object("executable", |a| a.executable)?;
+        let layouts = compiled.parameter_layouts();
+        (args.members.layouts, args.members.num_parameters) = layouts.parts();
+        Ok(())
+    }
+}
+
+/// Frees the text of a serialized layout.
+unsafe extern "C" fn free(object: *mut c_void) {
+    if !object.is_null() {
+        // SAFETY: the caller passes the object of `serialize` once.
+        drop(unsafe { Box::from_raw(object.cast::<String>()) });
+    }
+}
+
+/// Layouts of the arguments or results of an executable, which owns them.
+pub(crate) struct Layouts {
+    layouts: Box<[Layout]>,
+    handles: Handles<LayoutHandle>,
+}
+
+impl Layouts {
+    pub(crate) fn of(types: &[TensorType]) -> Layouts {
+        let layouts: Box<[Layout]> = types.iter().map(|ty| Layout::row_major(ty.rank())).collect();
+        Layouts { handles: Handles::new(layouts.iter().map(lend)), layouts }
+    }
+
+    fn parts(&self) -> (*const *mut LayoutHandle, usize) {
+        self.handles.parts()
+    }
+}
+
+impl Drop for Layouts {
+    fn drop(&mut self) {
+        self.layouts.iter().for_each(withdraw);
+    }
+}
+
+/// Returns the extension, followed by `next`.
+pub(crate) fn extension(next: *mut ExtensionBase) -> LayoutsExtension {
+    LayoutsExtension {
+        base: ExtensionBase {
+            struct_size: size_of::<LayoutsExtension>(),
+            r#type: ExtensionType::LAYOUTS,
+            next,
+        },
+        memory_layout_destroy: Some(destroy),
+        memory_layout_serialize: Some(serialize),
+        client_get_default_layout: Some(client_default),
+        buffer_memory_layout: Some(of_buffer),
+        topology_get_default_layout: Some(topology_default),
+        executable_get_output_layouts: Some(of_outputs),
+        executable_get_parameter_layouts: Some(of_parameters),
+    }
+}

@@ -1,0 +1,125 @@
+//! Objects behind the handles that the plugin returns.
+//!
+//! A handle is the address of a boxed [`Object`]. Debug builds keep a list of the live handles, so that a
+//! freed handle, or the handle of another kind of object, is an error instead of undefined behavior.
+
+use crate::status::{Outcome, Status};
+
+/// A type whose values the plugin returns as handles.
+pub(crate) trait Object: 'static {
+    /// The opaque type of the handle.
+    type Abi;
+    /// Name of the kind of object, for messages.
+    const KIND: &'static str;
+}
+
+/// Makes a handle, which the caller owns.
+pub(crate) fn into_handle<T: Object>(object: Box<T>) -> *mut T::Abi {
+    let handle = Box::into_raw(object).cast::<T::Abi>();
+    live::add(handle.addr(), T::KIND);
+    handle
+}
+
+/// Makes a handle of an object that stays owned by the plugin.
+pub(crate) fn lend<T: Object>(object: &T) -> *mut T::Abi {
+    let handle = std::ptr::from_ref(object).cast_mut().cast::<T::Abi>();
+    live::add(handle.addr(), T::KIND);
+    handle
+}
+
+/// Removes a lent handle from the list of live ones, before its object is dropped.
+pub(crate) fn withdraw<T: Object>(object: &T) {
+    live::remove(std::ptr::from_ref(object).addr());
+}
+
+/// Returns the object of a handle.
+///
+/// # Errors
+/// If the handle is null. In debug builds also if the object is freed or of another kind.
+///
+/// # Safety
+/// The handle is null or was returned by this plugin for an object of this type, which lives as long as `'a`.
+pub(crate) unsafe fn object<'a, T: Object>(name: &str, handle: *mut T::Abi) -> Outcome<&'a T> {
+    check::<T>(name, handle)?;
+    // SAFETY: the handle is not null, so it points to a live object of this type (`# Safety` above).
+    Ok(unsafe { &*handle.cast::<T>() })
+}
+
+/// Takes back the object of a handle that its owner frees.
+///
+/// # Errors
+/// The errors of [`object`].
+///
+/// # Safety
+/// The handle is null or was made by [`into_handle`] for an object of this type. It is not used again.
+pub(crate) unsafe fn take<T: Object>(name: &str, handle: *mut T::Abi) -> Outcome<Box<T>> {
+    check::<T>(name, handle)?;
+    live::remove(handle.addr());
+    // SAFETY: the handle came from a box of this type, and its owner gives it up (`# Safety` above).
+    Ok(unsafe { Box::from_raw(handle.cast::<T>()) })
+}
+
+fn check<T: Object>(name: &str, handle: *mut T::Abi) -> Outcome {
+    if handle.is_null() {
+        return Err(Status::invalid(format!(
+            "`{name}` is null; it must be {} {}",
+            article(T::KIND),
+            T::KIND
+        )));
+    }
+    if !handle.addr().is_multiple_of(align_of::<T>()) {
+        return Err(Status::invalid(format!("`{name}` is not a handle of this plugin")));
+    }
+    live::check(handle.addr(), name, T::KIND)
+}
+
+fn article(noun: &str) -> &'static str {
+    if noun.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" }
+}
+
+/// List of the live handles, in debug builds.
+#[cfg(debug_assertions)]
+mod live {
+    use std::collections::HashMap;
+    use std::sync::{Mutex, MutexGuard, PoisonError};
+
+    use super::article;
+    use crate::status::{Outcome, Status};
+
+    static LIVE: Mutex<Option<HashMap<usize, &'static str>>> = Mutex::new(None);
+
+    fn live() -> MutexGuard<'static, Option<HashMap<usize, &'static str>>> {
+        LIVE.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn add(handle: usize, kind: &'static str) {
+        live().get_or_insert_default().insert(handle, kind);
+    }
+
+    pub(super) fn remove(handle: usize) {
+        live().get_or_insert_default().remove(&handle);
+    }
+
+    pub(super) fn check(handle: usize, name: &str, kind: &'static str) -> Outcome {
+        match live().get_or_insert_default().get(&handle) {
+            Some(&found) if found == kind => Ok(()),
+            Some(found) => {
+                let message =
+                    format!("`{name}` must be {} {kind}, not {} {found}", article(kind), article(found));
+                Err(Status::invalid(message))
+            }
+            None => Err(Status::invalid(format!("`{name}` is freed, or not a handle of this plugin"))),
+        }
+    }
+}
+
+#[cfg(not(debug_assertions))]
+mod live {
+    use crate::status::Outcome;
+
+    pub(super) fn add(_: usize, _: &'static str) {}
+    pub(super) fn remove(_: usize) {}
+    pub(super) fn check(_: usize, _: &str, _: &'static str) -> Outcome {
+        Ok(())
+    }
+}

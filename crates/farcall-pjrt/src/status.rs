@@ -1,0 +1,56 @@
+//! Errors of the plugin, as the interface passes them.
+
+use farcall::CodedError;
+use farcall::ffi::StatusCode;
+use farcall_pjrt_abi::{ErrorCode, ErrorHandle};
+
+use crate::object::{Object, into_handle};
+
+/// An error: a code of `absl::Status` and a message.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Status {
+    pub(crate) code: ErrorCode,
+    pub(crate) message: String,
+}
+
+impl Object for Status {
+    type Abi = ErrorHandle;
+    const KIND: &'static str = "error";
+}
+
+/// Result of a function of the interface.
+pub(crate) type Outcome<T = ()> = Result<T, Status>;
+
+impl Status {
+    pub(crate) fn new(code: ErrorCode, message: impl Into<String>) -> Status {
+        Status { code, message: message.into() }
+    }
+
+    pub(crate) fn invalid(message: impl Into<String>) -> Status {
+        Status::new(ErrorCode::INVALID_ARGUMENT, message)
+    }
+
+    pub(crate) fn unimplemented(message: impl Into<String>) -> Status {
+        Status::new(ErrorCode::UNIMPLEMENTED, message)
+    }
+
+    /// Converts an error of the engine.
+    pub(crate) fn of(error: &impl CodedError) -> Status {
+        Status::new(code(error.code().status()), error.to_string())
+    }
+
+    /// Converts a status that the caller passes.
+    pub(crate) fn given(code: ErrorCode, message: String) -> Option<Status> {
+        (code != ErrorCode::OK).then(|| Status::new(code, message))
+    }
+
+    /// Returns an error for the caller to own.
+    pub(crate) fn into_handle(self) -> *mut ErrorHandle {
+        into_handle(Box::new(self))
+    }
+}
+
+/// Returns the number of a code, which both interfaces take from `absl::Status`.
+fn code(status: StatusCode) -> ErrorCode {
+    ErrorCode(farcall::ffi::abi::ErrorCode::from(status).0)
+}
