@@ -11,6 +11,13 @@ from typing_extensions import Buffer
 __version__: str
 
 @final
+class Scope:
+    ATTRIBUTE: str
+    def __init__(self, registry: Registry, owner: Any) -> None: ...
+    @property
+    def number(self) -> int: ...
+
+@final
 class Executable:
     @property
     def inputs(self) -> list[tuple[str, list[int]]]: ...

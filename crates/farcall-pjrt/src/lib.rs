@@ -34,9 +34,11 @@ mod named_values;
 mod object;
 mod plugin;
 mod program;
+mod scope;
 mod status;
 mod text;
 mod value;
 
 pub use farcall_pjrt_abi::Api;
 pub use plugin::api;
+pub use scope::{SCOPE_ATTRIBUTE, Scope};

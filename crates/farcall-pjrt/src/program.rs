@@ -1,5 +1,8 @@
 //! Compiled programs, with what JAX asks about them.
 
+use std::any::Any;
+use std::sync::Arc;
+
 use farcall::ir::{Attribute, Module, TensorType, read, verify};
 use farcall::plan::{Plan, ThunkOp};
 use farcall::{CompileOptions as EngineOptions, Executable, Registry};
@@ -8,6 +11,7 @@ use farcall_pjrt_abi::{ElementType, ErrorCode};
 use crate::client::{MEMORY_KINDS, fnv1a};
 use crate::element;
 use crate::named_values::{NamedValues, Value};
+use crate::scope::{self, Targets};
 use crate::status::{Outcome, Status};
 
 /// A compiled program.
@@ -28,6 +32,8 @@ pub(crate) struct Program {
     /// The program before compilation, in a portable format.
     pub(crate) source: Vec<u8>,
     pub(crate) described: Described,
+    /// An object that the handlers of the program need.
+    _owner: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 /// Properties of a program as the interface passes them.
@@ -87,15 +93,24 @@ impl Program {
         let parameter_kinds = parameters.iter().map(memory_kind).collect::<Outcome<_>>()?;
         let result_kinds = results.iter().map(memory_kind).collect::<Outcome<_>>()?;
         let costs = costs(&module);
-        let executable = Executable::compile_owned(module, Registry::global(), &EngineOptions::new())
+        let Targets { registry, owner } = scope::of(&module)?;
+        let executable = Executable::compile_owned(module, &registry, &EngineOptions::new())
             .map_err(|e| Status::of(&e))?;
-        let parts =
-            Parts { name, options, donated, parameter_kinds, result_kinds, source: code.to_vec(), costs };
+        let parts = Parts {
+            name,
+            options,
+            donated,
+            parameter_kinds,
+            result_kinds,
+            source: code.to_vec(),
+            costs,
+            owner,
+        };
         Ok(Program::of(executable, parts))
     }
 
     fn of(executable: Executable, parts: Parts) -> Program {
-        let Parts { name, options, donated, parameter_kinds, result_kinds, source, costs } = parts;
+        let Parts { name, options, donated, parameter_kinds, result_kinds, source, costs, owner } = parts;
         let outputs = executable.outputs();
         let described = Described {
             element_types: outputs.iter().map(|ty| element::of_dtype(ty.dtype)).collect(),
@@ -120,6 +135,7 @@ impl Program {
             fingerprint,
             source,
             described,
+            _owner: owner,
         }
     }
 
@@ -129,7 +145,7 @@ impl Program {
     /// If the program calls functions of this process.
     pub(crate) fn to_bytes(&self) -> Outcome<Vec<u8>> {
         let plan = self.executable.plan();
-        let local = plan.calls().iter().find(|call| call.call.target.starts_with(LOCAL_TARGETS));
+        let local = plan.calls().iter().find(|call| LOCAL_TARGETS.contains(&&*call.call.target));
         if local.is_some() {
             let message =
                 format!("`{}` calls Python functions of this process and cannot be stored", self.name);
@@ -190,13 +206,19 @@ impl Program {
             result_kinds: kinds(result_kinds),
             source,
             costs,
+            owner: None,
         };
         Ok(Program::of(executable, parts))
     }
 }
 
-/// Prefix of the targets that exist only in the process that registered them.
-pub(crate) const LOCAL_TARGETS: &str = "farcall_python_callback";
+/// Targets that call Python functions of the process that compiled the program.
+const LOCAL_TARGETS: [&str; 4] = [
+    "xla_ffi_python_cpu_callback",
+    "xla_ffi_partitioned_python_cpu_callback",
+    "xla_buffer_python_cpu_callback",
+    "xla_python_cpu_callback",
+];
 
 struct Parts {
     name: String,
@@ -206,6 +228,7 @@ struct Parts {
     result_kinds: Vec<usize>,
     source: Vec<u8>,
     costs: Vec<(String, f32)>,
+    owner: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 /// Returns the index of the memory kind that the attributes of a parameter or result name.

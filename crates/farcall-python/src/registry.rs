@@ -255,6 +255,31 @@ pub(crate) fn open_lapack(path: Option<PathBuf>) -> PyResult<PathBuf> {
     opened.map(Path::to_owned).map_err(|error| PyOSError::new_err(error.to_string()))
 }
 
+/// Targets of a single program of JAX's backend `farcall`.
+#[pyclass(frozen, module = "farcall._farcall")]
+pub(crate) struct Scope {
+    inner: farcall_pjrt::Scope,
+}
+
+#[pymethods]
+impl Scope {
+    /// Name of the module attribute that holds the number of a program's scope.
+    #[classattr]
+    const ATTRIBUTE: &'static str = farcall_pjrt::SCOPE_ATTRIBUTE;
+
+    /// Creates a scope with the targets of a registry. Programs that are compiled in it keep `owner`.
+    #[new]
+    fn new(registry: &Bound<'_, Registry>, owner: Py<PyAny>) -> Scope {
+        Scope { inner: farcall_pjrt::Scope::new(registry.get().inner.clone(), Arc::new(owner)) }
+    }
+
+    /// The number of the scope.
+    #[getter]
+    fn number(&self) -> i64 {
+        self.inner.number()
+    }
+}
+
 /// Registers a type of handler state.
 #[pyfunction]
 #[pyo3(signature = (name, type_id, type_info, /))]
