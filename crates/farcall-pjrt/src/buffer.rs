@@ -243,7 +243,7 @@ impl Call for ClientBufferFromHostBuffer {
         let device = args.optional::<Device>("device", |a| a.device)?;
         let place = Place::of(client, memory, device)?;
         let ty = tensor_type(args.members.r#type, args.slice("dims", |a| (a.dims, a.num_dims))?)?;
-        if let Some(wanted) = args.nested(|a| a.device_layout)? {
+        if let Some(wanted) = args.layout(|a| a.device_layout)? {
             let strides = layout::strides(Some(&wanted), ty.sizes(), ty.dtype.size())?;
             if !layout::is_row_major(&strides, ty.sizes(), ty.dtype.size()) {
                 return Err(Status::unimplemented("arrays on a device of farcall are row-major"));
@@ -304,7 +304,7 @@ impl Call for ClientCreateViewOfDeviceBuffer {
         let memory = args.optional::<Memory>("memory", |a| a.memory)?;
         let place = Place::of(client, memory, args.optional::<Device>("device", |a| a.device)?)?;
         let ty = tensor_type(args.members.element_type, args.slice("dims", |a| (a.dims, a.num_dims))?)?;
-        let wanted = args.nested(|a| a.layout)?;
+        let wanted = args.layout(|a| a.layout)?;
         let strides = layout::strides(wanted.as_ref(), ty.sizes(), ty.dtype.size())?;
         let data = args.members.device_buffer_ptr.cast_const().cast::<u8>();
         if data.is_null() && ty.bytes() != Some(0) {
@@ -558,7 +558,7 @@ impl Call for BufferToHostBuffer {
             let message = format!("`dst_size` is {}; {} has {bytes} bytes", args.members.dst_size, buffer.ty);
             return Err(Status::invalid(message));
         }
-        let wanted = args.nested(|a| a.host_layout)?;
+        let wanted = args.layout(|a| a.host_layout)?;
         let strides = layout::strides(wanted.as_ref(), buffer.ty.sizes(), buffer.ty.dtype.size())?;
         if !fits(&strides, buffer.ty.sizes(), buffer.ty.dtype.size(), args.members.dst_size) {
             return Err(Status::invalid(format!("the layout of {} exceeds `dst_size`", buffer.ty)));

@@ -4,7 +4,7 @@ use std::ffi::c_char;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use farcall::ffi::unwind::catch;
-use farcall_pjrt_abi::{Entry, ErrorCode, ErrorHandle, Function, Struct};
+use farcall_pjrt_abi::{Entry, ErrorCode, ErrorHandle, Function, MemoryLayout, Struct};
 
 use crate::object::{self, Object};
 use crate::status::{Outcome, Status};
@@ -148,6 +148,12 @@ impl<A: Struct> Arguments<A> {
         Ok(String::from_utf8_lossy(bytes).into_owned())
     }
 
+    /// Returns a layout that the arguments point to; `None` for null.
+    pub(crate) fn layout(&self, member: fn(&A) -> *const MemoryLayout) -> Outcome<Option<MemoryLayout>> {
+        // SAFETY: a pointer among the arguments is null or valid during the call.
+        unsafe { read_layout(member(&self.members)) }.map_err(|e| e.in_call::<A>())
+    }
+
     /// Returns a struct that the arguments point to; `None` for null. Members beyond its own size are zero.
     ///
     /// # Errors
@@ -156,6 +162,22 @@ impl<A: Struct> Arguments<A> {
         // SAFETY: a pointer among the arguments is null or valid during the call.
         unsafe { read(member(&self.members)) }.map_err(|e| e.in_call::<A>())
     }
+}
+
+/// Reads a layout; `None` for null. jaxlib does not set the size of a layout, whose members have been the same
+/// in all versions.
+///
+/// # Safety
+/// The pointer is null, or points to a layout.
+pub(crate) unsafe fn read_layout(from: *const MemoryLayout) -> Outcome<Option<MemoryLayout>> {
+    if from.is_null() {
+        return Ok(None);
+    }
+    if !from.is_aligned() {
+        return Err(Status::invalid("a layout is not aligned"));
+    }
+    // SAFETY: the pointer is not null and points to a layout (`# Safety` above).
+    Ok(Some(unsafe { from.read() }))
 }
 
 impl Status {

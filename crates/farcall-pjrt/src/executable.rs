@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use farcall::custom_call::RunContext;
 use farcall::device::{DeviceBuffer, Pending};
-use farcall::ir::Literal;
+use farcall::ir::{DType, Literal};
 use farcall_pjrt_abi::*;
 
 use crate::buffer::{Buffer, Place};
@@ -34,11 +34,11 @@ impl Compiled {
     }
 
     pub(crate) fn output_layouts(&self) -> &Layouts {
-        self.output_layouts.get_or_init(|| Layouts::of(self.program.executable.outputs()))
+        self.output_layouts.get_or_init(|| Layouts::of(&self.program.described.types))
     }
 
     pub(crate) fn parameter_layouts(&self) -> &Layouts {
-        self.parameter_layouts.get_or_init(|| Layouts::of(self.program.executable.inputs()))
+        self.parameter_layouts.get_or_init(|| Layouts::of(&self.program.parameter_types()))
     }
 }
 
@@ -149,14 +149,20 @@ impl Run {
         let Run { program, arguments, results, context, done } = self;
         let inputs: Outcome<Vec<Literal>> = arguments.into_iter().map(Value::take).collect();
         let outcome = inputs.and_then(|inputs| {
-            let inputs = inputs.into_iter().map(DeviceBuffer::from);
+            let tensors =
+                inputs.into_iter().zip(&program.parameters).filter(|(_, parameter)| parameter.is_tensor);
+            let inputs = tensors.map(|(input, _)| DeviceBuffer::from(input));
             let outputs = program.executable.execute_with(inputs, &context).map_err(|e| Status::of(&e))?;
             let literals = outputs.into_iter().map(|b| b.into_literal().map_err(|e| Status::of(&e)));
             literals.collect::<Outcome<Vec<Literal>>>()
         });
         match outcome {
             Ok(outputs) => {
-                results.iter().zip(outputs).for_each(|(value, output)| value.define(Ok(output)));
+                let mut outputs = outputs.into_iter();
+                for (value, spec) in results.iter().zip(&program.results) {
+                    let tensor = if spec.is_tensor { outputs.next() } else { None };
+                    value.define(Ok(tensor.unwrap_or_else(|| Literal::zeros(DType::Pred, [0]))));
+                }
                 done.set(Ok(()));
             }
             Err(status) => {
@@ -216,15 +222,15 @@ impl Call for LoadedExecutableExecute {
             let arguments = unsafe { slice("argument_lists", *arguments, args.members.num_args) }?;
             runs.push(launch.prepare(arguments, *device)?);
         }
-        let count = loaded.program.executable.outputs().len();
+        let count = loaded.program.results.len();
         if count > 0 && outputs.iter().any(|list| list.is_null()) {
             return Err(Status::invalid("PJRT_LoadedExecutable_Execute: an output list is null"));
         }
         for (place, (run, device)) in runs.into_iter().zip(devices).enumerate() {
-            let types = loaded.program.executable.outputs().iter();
+            let types = loaded.program.described.types.iter();
             let done = run.done.clone();
             for (index, (ty, value)) in types.zip(&run.results).enumerate() {
-                let kind = loaded.program.result_kinds[index];
+                let kind = loaded.program.results[index].kind;
                 let location = Place { platform: Arc::clone(&loaded.platform), device: *device, kind };
                 let handle = Buffer::new(ty.clone(), location, value.clone()).into_handle();
                 // SAFETY: the caller's list has room for one handle for each result.
@@ -252,17 +258,19 @@ impl Launch<'_> {
     /// Checks the arguments of a run, and takes the donated ones.
     fn prepare(&self, handles: &[*mut BufferHandle], device: usize) -> Outcome<Run> {
         let program = &self.loaded.program;
-        let inputs = program.executable.inputs();
-        if handles.len() != inputs.len() {
+        let parameters = &program.parameters;
+        if handles.len() != parameters.len() {
             let message =
-                format!("`{}` takes {} arguments, not {}", program.name, inputs.len(), handles.len());
+                format!("`{}` takes {} arguments, not {}", program.name, parameters.len(), handles.len());
             return Err(Status::invalid(message));
         }
         let mut buffers = Vec::with_capacity(handles.len());
-        for (index, (handle, ty)) in handles.iter().zip(inputs).enumerate() {
+        let mut types = program.executable.inputs().iter();
+        for (index, (handle, parameter)) in handles.iter().zip(parameters).enumerate() {
             // SAFETY: the caller passes live buffers.
             let buffer: &Buffer = unsafe { object("argument_lists", *handle) }?;
-            if buffer.ty != *ty {
+            let ty = if parameter.is_tensor { types.next() } else { None };
+            if let Some(ty) = ty.filter(|ty| **ty != buffer.ty) {
                 let message =
                     format!("argument {index} of `{}` is {}; it must be {ty}", program.name, buffer.ty);
                 return Err(Status::invalid(message));
@@ -273,7 +281,7 @@ impl Launch<'_> {
             }
             buffers.push(buffer);
         }
-        let is_donated = |index: usize| program.donated[index] && !self.kept.contains(&(index as i64));
+        let is_donated = |index: usize| parameters[index].is_donated && !self.kept.contains(&(index as i64));
         // A buffer that is passed twice cannot be donated: the other argument still needs it.
         for (index, buffer) in buffers.iter().enumerate() {
             let again = |(other, b): (usize, &&Buffer)| other != index && std::ptr::eq(*b, *buffer);
@@ -287,7 +295,7 @@ impl Launch<'_> {
         for (index, buffer) in buffers.into_iter().enumerate() {
             arguments.push(if is_donated(index) { buffer.donate()? } else { buffer.value()? });
         }
-        let results = program.executable.outputs().iter().map(|_| Value::pending()).collect();
+        let results = program.results.iter().map(|_| Value::pending()).collect();
         let mut context = RunContext::new().with_device_ordinal(device as i32);
         if let Some(given) = self.context {
             given.add_to(&mut context);
@@ -470,7 +478,7 @@ impl Call for ExecutableNumPartitions {
 
 impl Call for ExecutableNumOutputs {
     fn call(args: &mut Arguments<Self>) -> Outcome {
-        args.members.num_outputs = program!(args).executable.outputs().len();
+        args.members.num_outputs = program!(args).results.len();
         Ok(())
     }
 }
@@ -544,8 +552,10 @@ impl Call for ExecutableGetCompiledMemoryStats {
             types.iter().map(|ty| ty.bytes().unwrap_or(0)).sum::<usize>() as i64
         };
         let plan = executable.plan();
+        // The caller's struct is not initialized.
+        let Self { struct_size, extension_start, executable: handle, .. } = args.members;
+        args.members = Self { struct_size, extension_start, executable: handle, ..Self::zeroed() };
         let outputs = bytes(executable.outputs());
-        args.members.generated_code_size_in_bytes = 0;
         args.members.argument_size_in_bytes = bytes(executable.inputs());
         args.members.output_size_in_bytes = outputs;
         args.members.alias_size_in_bytes = (outputs - plan.new_result_bytes() as i64).max(0);

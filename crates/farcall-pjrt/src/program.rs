@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use farcall::ir::{Attribute, Module, TensorType, read, verify};
+use farcall::ir::{AttrDict, Attribute, DType, Module, TensorType, Type, read, verify};
 use farcall::plan::{Plan, ThunkOp};
 use farcall::{CompileOptions as EngineOptions, Executable, Registry};
 use farcall_pjrt_abi::{ElementType, ErrorCode};
@@ -20,11 +20,8 @@ pub(crate) struct Program {
     pub(crate) name: String,
     /// The caller's options, as it passed them.
     pub(crate) options: Vec<u8>,
-    /// For each parameter, whether a run takes over the caller's buffer.
-    pub(crate) donated: Vec<bool>,
-    /// Index of the memory kind of each parameter and each result.
-    pub(crate) parameter_kinds: Vec<usize>,
-    pub(crate) result_kinds: Vec<usize>,
+    pub(crate) parameters: Vec<Parameter>,
+    pub(crate) results: Vec<ResultSpec>,
     /// True if a run takes less time than a switch of threads.
     pub(crate) is_quick: bool,
     /// Fingerprint of the program: equal for equal programs and options.
@@ -36,8 +33,35 @@ pub(crate) struct Program {
     _owner: Option<Arc<dyn Any + Send + Sync>>,
 }
 
+/// A parameter of a program, as the host sees it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Parameter {
+    /// False for a token, which orders side effects. The host passes an empty array; the engine takes nothing.
+    pub(crate) is_tensor: bool,
+    /// True if a run takes over the caller's buffer.
+    pub(crate) is_donated: bool,
+    /// Index of the memory kind.
+    pub(crate) kind: usize,
+}
+
+/// A result of a program, as the host sees it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct ResultSpec {
+    /// False for a token: the host gets an empty array.
+    pub(crate) is_tensor: bool,
+    /// Index of the memory kind.
+    pub(crate) kind: usize,
+}
+
+/// Type of the array that stands for a token.
+pub(crate) fn token_type() -> TensorType {
+    TensorType::new(DType::Pred, [0])
+}
+
 /// Properties of a program as the interface passes them.
 pub(crate) struct Described {
+    /// Types of the results.
+    pub(crate) types: Vec<TensorType>,
     pub(crate) element_types: Vec<ElementType>,
     pub(crate) dims: Vec<i64>,
     pub(crate) ranks: Vec<usize>,
@@ -58,11 +82,39 @@ unsafe impl Send for Kinds {}
 unsafe impl Sync for Kinds {}
 
 impl Kinds {
-    fn new(kinds: &[usize]) -> Kinds {
+    fn new(kinds: impl Iterator<Item = usize>) -> Kinds {
+        let names: Vec<&str> = kinds.map(|kind| MEMORY_KINDS[kind]).collect();
         Kinds {
-            names: kinds.iter().map(|kind| MEMORY_KINDS[*kind].as_ptr().cast()).collect(),
-            sizes: kinds.iter().map(|kind| MEMORY_KINDS[*kind].len()).collect(),
+            sizes: names.iter().map(|name| name.len()).collect(),
+            names: names.into_iter().map(|name| name.as_ptr().cast()).collect(),
         }
+    }
+}
+
+/// Bits of a serialized parameter or result; the lower bits are the index of the memory kind.
+const TENSOR: u8 = 0x80;
+const DONATED: u8 = 0x40;
+
+impl Parameter {
+    fn to_byte(&self) -> u8 {
+        self.kind as u8 | if self.is_tensor { TENSOR } else { 0 } | if self.is_donated { DONATED } else { 0 }
+    }
+
+    fn of_byte(byte: u8) -> Option<Parameter> {
+        let kind = usize::from(byte & !(TENSOR | DONATED));
+        let (is_tensor, is_donated) = (byte & TENSOR != 0, byte & DONATED != 0);
+        (kind < MEMORY_KINDS.len()).then_some(Parameter { is_tensor, is_donated, kind })
+    }
+}
+
+impl ResultSpec {
+    fn to_byte(&self) -> u8 {
+        self.kind as u8 | if self.is_tensor { TENSOR } else { 0 }
+    }
+
+    fn of_byte(byte: u8) -> Option<ResultSpec> {
+        let kind = usize::from(byte & !TENSOR);
+        (kind < MEMORY_KINDS.len()).then_some(ResultSpec { is_tensor: byte & TENSOR != 0, kind })
     }
 }
 
@@ -84,40 +136,41 @@ impl Program {
         let module = read::module(code, "the program").map_err(|e| Status::invalid(e.to_string()))?;
         let name = module.name.clone().unwrap_or_else(|| "main".to_owned());
         let entry = verify::entry(&module, None).map_err(|e| Status::invalid(e.to_string()))?;
-        let (parameters, results) = (entry.param_attrs(), entry.result_attrs());
-        let is_donated = |attrs: &farcall::ir::AttrDict| {
-            attrs.get("tf.aliasing_output").is_some()
-                || matches!(attrs.get("jax.buffer_donor"), Some(Attribute::Bool(true)))
-        };
-        let donated = parameters.iter().map(is_donated).collect();
-        let parameter_kinds = parameters.iter().map(memory_kind).collect::<Outcome<_>>()?;
-        let result_kinds = results.iter().map(memory_kind).collect::<Outcome<_>>()?;
+        let parameters = entry.params().iter().zip(entry.param_attrs()).map(|(param, attrs)| {
+            let is_donated = attrs.get("tf.aliasing_output").is_some()
+                || matches!(attrs.get("jax.buffer_donor"), Some(Attribute::Bool(true)));
+            Ok(Parameter {
+                is_tensor: *entry.ty(*param) != Type::Token,
+                is_donated,
+                kind: memory_kind(attrs)?,
+            })
+        });
+        let parameters = parameters.collect::<Outcome<Vec<_>>>()?;
+        let results = entry.results().iter().zip(entry.result_attrs());
+        let results = results
+            .map(|(ty, attrs)| Ok(ResultSpec { is_tensor: *ty != Type::Token, kind: memory_kind(attrs)? }))
+            .collect::<Outcome<Vec<_>>>()?;
         let costs = costs(&module);
         let Targets { registry, owner } = scope::of(&module)?;
         let executable = Executable::compile_owned(module, &registry, &EngineOptions::new())
             .map_err(|e| Status::of(&e))?;
-        let parts = Parts {
-            name,
-            options,
-            donated,
-            parameter_kinds,
-            result_kinds,
-            source: code.to_vec(),
-            costs,
-            owner,
-        };
+        let parts = Parts { name, options, parameters, results, source: code.to_vec(), costs, owner };
         Ok(Program::of(executable, parts))
     }
 
     fn of(executable: Executable, parts: Parts) -> Program {
-        let Parts { name, options, donated, parameter_kinds, result_kinds, source, costs, owner } = parts;
-        let outputs = executable.outputs();
+        let Parts { name, options, parameters, results, source, costs, owner } = parts;
+        let mut tensors = executable.outputs().iter();
+        let types =
+            results.iter().map(|result| if result.is_tensor { tensors.next().cloned() } else { None });
+        let types: Vec<TensorType> = types.map(|ty| ty.unwrap_or_else(token_type)).collect();
         let described = Described {
-            element_types: outputs.iter().map(|ty| element::of_dtype(ty.dtype)).collect(),
-            dims: outputs.iter().flat_map(|ty| ty.sizes().iter().map(|size| *size as i64)).collect(),
-            ranks: outputs.iter().map(TensorType::rank).collect(),
-            parameter_kinds: Kinds::new(&parameter_kinds),
-            result_kinds: Kinds::new(&result_kinds),
+            element_types: types.iter().map(|ty| element::of_dtype(ty.dtype)).collect(),
+            dims: types.iter().flat_map(|ty| ty.sizes().iter().map(|size| *size as i64)).collect(),
+            ranks: types.iter().map(TensorType::rank).collect(),
+            parameter_kinds: Kinds::new(parameters.iter().map(|parameter| parameter.kind)),
+            result_kinds: Kinds::new(results.iter().map(|result| result.kind)),
+            types,
             costs: NamedValues::new(
                 costs.iter().map(|(name, cost)| (name.clone(), Value::Float(*cost))).collect(),
             ),
@@ -128,15 +181,21 @@ impl Program {
             executable,
             name,
             options,
-            donated,
-            parameter_kinds,
-            result_kinds,
+            parameters,
+            results,
             is_quick,
             fingerprint,
             source,
             described,
             _owner: owner,
         }
+    }
+
+    /// Returns the types of the parameters.
+    pub(crate) fn parameter_types(&self) -> Vec<TensorType> {
+        let mut tensors = self.executable.inputs().iter();
+        let types = self.parameters.iter().map(|p| if p.is_tensor { tensors.next().cloned() } else { None });
+        types.map(|ty| ty.unwrap_or_else(token_type)).collect()
     }
 
     /// Returns the bytes of a program that has been compiled, for another process.
@@ -152,18 +211,11 @@ impl Program {
             return Err(Status::unimplemented(message));
         }
         let plan = plan.to_bytes().map_err(|e| Status::new(ErrorCode::INTERNAL, e.to_string()))?;
-        let kinds = |kinds: &[usize]| kinds.iter().map(|kind| *kind as u8).collect::<Vec<u8>>();
-        let donated: Vec<u8> = self.donated.iter().map(|is| u8::from(*is)).collect();
+        let parameters: Vec<u8> = self.parameters.iter().map(Parameter::to_byte).collect();
+        let results: Vec<u8> = self.results.iter().map(ResultSpec::to_byte).collect();
         let mut out = MAGIC.to_vec();
-        let parts: [&[u8]; 7] = [
-            self.name.as_bytes(),
-            &self.options,
-            &donated,
-            &kinds(&self.parameter_kinds),
-            &kinds(&self.result_kinds),
-            &self.source,
-            &plan,
-        ];
+        let parts: [&[u8]; 6] =
+            [self.name.as_bytes(), &self.options, &parameters, &results, &self.source, &plan];
         for part in parts {
             out.extend_from_slice(&(part.len() as u64).to_le_bytes());
             out.extend_from_slice(part);
@@ -188,22 +240,27 @@ impl Program {
         };
         let name = String::from_utf8_lossy(next()?).into_owned();
         let stored = next()?;
-        let (donated, parameter_kinds, result_kinds) = (next()?, next()?, next()?);
+        let parameters: Option<Vec<Parameter>> =
+            next()?.iter().map(|byte| Parameter::of_byte(*byte)).collect();
+        let results: Option<Vec<ResultSpec>> =
+            next()?.iter().map(|byte| ResultSpec::of_byte(*byte)).collect();
+        let (parameters, results) = parameters.zip(results).ok_or_else(wrong)?;
         let (source, plan) = (next()?.to_vec(), next()?);
         let plan = Plan::from_bytes(plan).map_err(|e| Status::invalid(e.to_string()))?;
         let executable = Executable::from_plan(plan, Registry::global()).map_err(|e| Status::of(&e))?;
-        let kinds =
-            |kinds: &[u8]| kinds.iter().map(|kind| usize::from(*kind).min(MEMORY_KINDS.len() - 1)).collect();
-        if donated.len() != executable.inputs().len() || result_kinds.len() != executable.outputs().len() {
+        let tensors = (
+            parameters.iter().filter(|parameter| parameter.is_tensor).count(),
+            results.iter().filter(|result| result.is_tensor).count(),
+        );
+        if tensors != (executable.inputs().len(), executable.outputs().len()) {
             return Err(wrong());
         }
         let costs = read::module(&source, "the program").map(|module| costs(&module)).unwrap_or_default();
         let parts = Parts {
             name,
             options: options.unwrap_or_else(|| stored.to_vec()),
-            donated: donated.iter().map(|is| *is != 0).collect(),
-            parameter_kinds: kinds(parameter_kinds),
-            result_kinds: kinds(result_kinds),
+            parameters,
+            results,
             source,
             costs,
             owner: None,
@@ -223,16 +280,15 @@ const LOCAL_TARGETS: [&str; 4] = [
 struct Parts {
     name: String,
     options: Vec<u8>,
-    donated: Vec<bool>,
-    parameter_kinds: Vec<usize>,
-    result_kinds: Vec<usize>,
+    parameters: Vec<Parameter>,
+    results: Vec<ResultSpec>,
     source: Vec<u8>,
     costs: Vec<(String, f32)>,
     owner: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 /// Returns the index of the memory kind that the attributes of a parameter or result name.
-fn memory_kind(attrs: &farcall::ir::AttrDict) -> Outcome<usize> {
+fn memory_kind(attrs: &AttrDict) -> Outcome<usize> {
     match attrs.get("mhlo.memory_kind") {
         None => Ok(0),
         Some(Attribute::String(kind)) => {
