@@ -19,6 +19,8 @@ use crate::value::Value;
 /// An array on a device.
 pub(crate) struct Buffer {
     pub(crate) ty: TensorType,
+    /// Element type as the host sees it: that of `ty`, or `TOKEN`.
+    element: ElementType,
     dims: Box<[i64]>,
     pub(crate) place: Place,
     state: Mutex<State>,
@@ -77,9 +79,17 @@ impl Place {
 }
 
 impl Buffer {
+    /// Creates the buffer of a token, which holds an empty array.
+    pub(crate) fn token(place: Place, value: Value) -> Buffer {
+        let mut buffer = Buffer::new(TensorType::new(DType::Pred, [0]), place, value);
+        (buffer.element, buffer.dims) = (ElementType::TOKEN, Box::default());
+        buffer
+    }
+
     pub(crate) fn new(ty: TensorType, place: Place, value: Value) -> Buffer {
         let dims = ty.sizes().iter().map(|size| *size as i64).collect();
         let buffer = Buffer {
+            element: element::of_dtype(ty.dtype),
             ty,
             dims,
             place,
@@ -368,7 +378,7 @@ impl Call for BufferDestroy {
 
 impl Call for BufferElementType {
     fn call(args: &mut Arguments<Self>) -> Outcome {
-        args.members.r#type = element::of_dtype(args.object::<Buffer>("buffer", |a| a.buffer)?.ty.dtype);
+        args.members.r#type = args.object::<Buffer>("buffer", |a| a.buffer)?.element;
         Ok(())
     }
 }

@@ -7,6 +7,7 @@
 //! | --- | --- | --- |
 //! | `CompileOptionsProto` | 3 | `ExecutableBuildOptionsProto` |
 //! | | 4 | `compile_portable_executable`: the caller names the device in each call |
+//! | | 7 | `env_option_overrides`, a map: field 1 of an entry is the name |
 //! | `ExecutableBuildOptionsProto` | 4, 5 | `num_replicas`, `num_partitions` |
 //! | | 9 | `DeviceAssignmentProto` |
 //! | `DeviceAssignmentProto` | 1, 2 | numbers of replicas and partitions |
@@ -43,6 +44,7 @@ impl CompileOptions {
             match (number, field) {
                 (3, Field::Bytes(build)) => options.read_build(build)?,
                 (4, Field::Number(flag)) => options.is_portable = flag != 0,
+                (7, Field::Bytes(entry)) => check_override(entry)?,
                 _ => {}
             }
         }
@@ -60,6 +62,23 @@ impl CompileOptions {
         }
         Ok(())
     }
+}
+
+/// Options of XLA's compiler whose names do not begin with `xla_`.
+const XLA_OPTIONS: [&str; 4] =
+    ["exec_time_optimization_effort", "memory_fitting_effort", "optimization_level", "memory_fitting_level"];
+
+/// Checks the name of an option that the user passes to XLA. The engine has no use for these options.
+fn check_override(entry: &[u8]) -> Outcome {
+    for (number, field) in fields(entry)? {
+        if let (1, Field::Bytes(name)) = (number, field) {
+            let name = String::from_utf8_lossy(name);
+            if !name.starts_with("xla_") && !XLA_OPTIONS.contains(&&*name) {
+                return Err(Status::invalid(format!("No such compile option: '{name}'")));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Returns a number of replicas or partitions. 0 is the default of the message, which means 1.

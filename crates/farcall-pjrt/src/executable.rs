@@ -34,11 +34,11 @@ impl Compiled {
     }
 
     pub(crate) fn output_layouts(&self) -> &Layouts {
-        self.output_layouts.get_or_init(|| Layouts::of(&self.program.described.types))
+        self.output_layouts.get_or_init(|| Layouts::new(&self.program.described.ranks))
     }
 
     pub(crate) fn parameter_layouts(&self) -> &Layouts {
-        self.parameter_layouts.get_or_init(|| Layouts::of(&self.program.parameter_types()))
+        self.parameter_layouts.get_or_init(|| Layouts::new(&self.program.parameter_ranks()))
     }
 }
 
@@ -153,7 +153,16 @@ impl Run {
                 inputs.into_iter().zip(&program.parameters).filter(|(_, parameter)| parameter.is_tensor);
             let inputs = tensors.map(|(input, _)| DeviceBuffer::from(input));
             let outputs = program.executable.execute_with(inputs, &context).map_err(|e| Status::of(&e))?;
-            let literals = outputs.into_iter().map(|b| b.into_literal().map_err(|e| Status::of(&e)));
+            let literals = outputs.into_iter().map(|b| {
+                let mut literal = b.into_literal().map_err(|e| Status::of(&e))?;
+                // A result that is an argument or a constant gets memory of its own, as hosts expect.
+                if !literal.is_splat() {
+                    literal
+                        .unshare()
+                        .map_err(|e| Status::new(ErrorCode::RESOURCE_EXHAUSTED, e.to_string()))?;
+                }
+                Ok(literal)
+            });
             literals.collect::<Outcome<Vec<Literal>>>()
         });
         match outcome {
@@ -232,7 +241,11 @@ impl Call for LoadedExecutableExecute {
             for (index, (ty, value)) in types.zip(&run.results).enumerate() {
                 let kind = loaded.program.results[index].kind;
                 let location = Place { platform: Arc::clone(&loaded.platform), device: *device, kind };
-                let handle = Buffer::new(ty.clone(), location, value.clone()).into_handle();
+                let buffer = match ty {
+                    Some(ty) => Buffer::new(ty.clone(), location, value.clone()),
+                    None => Buffer::token(location, value.clone()),
+                };
+                let handle = buffer.into_handle();
                 // SAFETY: the caller's list has room for one handle for each result.
                 unsafe { outputs[place].add(index).write(handle) };
             }

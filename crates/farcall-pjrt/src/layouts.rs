@@ -2,7 +2,6 @@
 
 use std::ffi::c_void;
 
-use farcall::ir::TensorType;
 use farcall_pjrt_abi::*;
 
 use crate::buffer::Buffer;
@@ -105,8 +104,9 @@ pub(crate) struct Layouts {
 }
 
 impl Layouts {
-    pub(crate) fn of(types: &[TensorType]) -> Layouts {
-        let layouts: Box<[Layout]> = types.iter().map(|ty| Layout::row_major(ty.rank())).collect();
+    /// Creates the layouts of arrays with these ranks.
+    pub(crate) fn new(ranks: &[usize]) -> Layouts {
+        let layouts: Box<[Layout]> = ranks.iter().map(|rank| Layout::row_major(*rank)).collect();
         Layouts { handles: Handles::new(layouts.iter().map(lend)), layouts }
     }
 

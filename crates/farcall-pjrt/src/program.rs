@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use farcall::ir::{AttrDict, Attribute, DType, Module, TensorType, Type, read, verify};
+use farcall::ir::{AttrDict, Attribute, Module, TensorType, Type, read, verify};
 use farcall::plan::{Plan, ThunkOp};
 use farcall::{CompileOptions as EngineOptions, Executable, Registry};
 use farcall_pjrt_abi::{ElementType, ErrorCode};
@@ -53,15 +53,10 @@ pub(crate) struct ResultSpec {
     pub(crate) kind: usize,
 }
 
-/// Type of the array that stands for a token.
-pub(crate) fn token_type() -> TensorType {
-    TensorType::new(DType::Pred, [0])
-}
-
 /// Properties of a program as the interface passes them.
 pub(crate) struct Described {
-    /// Types of the results.
-    pub(crate) types: Vec<TensorType>,
+    /// Types of the results; `None` for a token.
+    pub(crate) types: Vec<Option<TensorType>>,
     pub(crate) element_types: Vec<ElementType>,
     pub(crate) dims: Vec<i64>,
     pub(crate) ranks: Vec<usize>,
@@ -163,11 +158,14 @@ impl Program {
         let mut tensors = executable.outputs().iter();
         let types =
             results.iter().map(|result| if result.is_tensor { tensors.next().cloned() } else { None });
-        let types: Vec<TensorType> = types.map(|ty| ty.unwrap_or_else(token_type)).collect();
+        let types: Vec<Option<TensorType>> = types.collect();
         let described = Described {
-            element_types: types.iter().map(|ty| element::of_dtype(ty.dtype)).collect(),
-            dims: types.iter().flat_map(|ty| ty.sizes().iter().map(|size| *size as i64)).collect(),
-            ranks: types.iter().map(TensorType::rank).collect(),
+            element_types: types
+                .iter()
+                .map(|ty| ty.as_ref().map_or(ElementType::TOKEN, |ty| element::of_dtype(ty.dtype)))
+                .collect(),
+            dims: types.iter().flatten().flat_map(|ty| ty.sizes().iter().map(|size| *size as i64)).collect(),
+            ranks: types.iter().map(|ty| ty.as_ref().map_or(0, TensorType::rank)).collect(),
             parameter_kinds: Kinds::new(parameters.iter().map(|parameter| parameter.kind)),
             result_kinds: Kinds::new(results.iter().map(|result| result.kind)),
             types,
@@ -191,11 +189,11 @@ impl Program {
         }
     }
 
-    /// Returns the types of the parameters.
-    pub(crate) fn parameter_types(&self) -> Vec<TensorType> {
+    /// Returns the ranks of the parameters.
+    pub(crate) fn parameter_ranks(&self) -> Vec<usize> {
         let mut tensors = self.executable.inputs().iter();
-        let types = self.parameters.iter().map(|p| if p.is_tensor { tensors.next().cloned() } else { None });
-        types.map(|ty| ty.unwrap_or_else(token_type)).collect()
+        let ranks = self.parameters.iter().map(|p| if p.is_tensor { tensors.next() } else { None });
+        ranks.map(|ty| ty.map_or(0, TensorType::rank)).collect()
     }
 
     /// Returns the bytes of a program that has been compiled, for another process.
