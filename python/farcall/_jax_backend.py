@@ -118,7 +118,10 @@ def _share_callbacks() -> None:
             number = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), scope.number)
             module.operation.attributes[scope.ATTRIBUTE] = number
             try:
-                return of_xla(backend, module, devices, options, [])
+                # jaxlib's own handler of `buffer_callback` takes the functions from jaxlib. They make each run
+                # synchronous.
+                is_buffer_callback = any(f.__module__ == "jax._src.buffer_callback" for f in host_callbacks)
+                return of_xla(backend, module, devices, options, host_callbacks if is_buffer_callback else [])
             finally:
                 del module.operation.attributes[scope.ATTRIBUTE]
 

@@ -1,10 +1,32 @@
 //! Estimates of costs, under the names of XLA's `HloCostAnalysis`.
 
-use farcall::ir::Module;
+use farcall::plan::Plan;
 
-/// Returns the costs of a program by name: floating-point operations, transcendental functions, and the bytes
-/// that are read and written.
-pub(crate) fn of(module: &Module) -> Vec<(String, f32)> {
-    let _ = module;
-    Vec::new()
+/// Costs of one run. Bodies of loops count once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Costs {
+    /// Number of arithmetic operations.
+    pub(crate) operations: u64,
+    /// Number of bytes that are read and written.
+    pub(crate) bytes: u64,
+}
+
+impl Costs {
+    /// Adds up the costs of a plan's steps.
+    pub(crate) fn of(plan: &Plan) -> Costs {
+        let mut costs = Costs::default();
+        for thunk in plan.thunks() {
+            thunk.walk(&mut |thunk| {
+                let cost = plan.work(thunk);
+                costs.operations = costs.operations.saturating_add(cost.flops);
+                costs.bytes = costs.bytes.saturating_add(cost.bytes);
+            });
+        }
+        costs
+    }
+
+    /// Returns the costs by name.
+    pub(crate) fn named(self) -> Vec<(String, f32)> {
+        vec![("flops".to_owned(), self.operations as f32), ("bytes accessed".to_owned(), self.bytes as f32)]
+    }
 }

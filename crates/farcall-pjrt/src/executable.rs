@@ -316,10 +316,11 @@ impl Launch<'_> {
         Ok(Run { program: Arc::clone(program), arguments, results, context, done: Event::default() })
     }
 
-    /// Runs a quick program at once, and others on the device's thread.
+    /// Runs a quick program at once, and others on the device's thread. The caller's context ends with the
+    /// call, so a run with a context waits for its arguments and happens in the call.
     fn start(&self, run: Run, device: usize) -> Outcome {
-        let is_ready = run.arguments.iter().all(|value| value.get().is_some());
-        if run.program.is_quick && is_ready {
+        let is_ready = || run.arguments.iter().all(|value| value.get().is_some());
+        if self.context.is_some() || run.program.is_quick && is_ready() {
             run.execute();
             return Ok(());
         }

@@ -3,12 +3,13 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use farcall::ir::{AttrDict, Attribute, Module, TensorType, Type, read, verify};
+use farcall::ir::{AttrDict, Attribute, TensorType, Type, read, verify};
 use farcall::plan::{Plan, ThunkOp};
 use farcall::{CompileOptions as EngineOptions, Executable, Registry};
 use farcall_pjrt_abi::{ElementType, ErrorCode};
 
 use crate::client::{MEMORY_KINDS, fnv1a};
+use crate::cost::Costs;
 use crate::element;
 use crate::named_values::{NamedValues, Value};
 use crate::scope::{self, Targets};
@@ -116,8 +117,11 @@ impl ResultSpec {
 /// Start of a serialized program. The version changes when the layout below does.
 const MAGIC: &[u8; 8] = b"FCPJRT01";
 
-/// Maximum number of bytes in the arena, arguments and results of a program whose runs are quick.
-const MAX_QUICK_BYTES: usize = 1 << 16;
+/// Maximum number of bytes that quick runs read and write.
+const MAX_QUICK_BYTES: u64 = 1 << 17;
+
+/// Maximum number of operations of quick runs.
+const MAX_QUICK_OPERATIONS: u64 = 1 << 17;
 
 impl Program {
     /// Compiles a program.
@@ -145,16 +149,16 @@ impl Program {
         let results = results
             .map(|(ty, attrs)| Ok(ResultSpec { is_tensor: *ty != Type::Token, kind: memory_kind(attrs)? }))
             .collect::<Outcome<Vec<_>>>()?;
-        let costs = costs(&module);
         let Targets { registry, owner } = scope::of(&module)?;
         let executable = Executable::compile_owned(module, &registry, &EngineOptions::new())
             .map_err(|e| Status::of(&e))?;
-        let parts = Parts { name, options, parameters, results, source: code.to_vec(), costs, owner };
+        let parts = Parts { name, options, parameters, results, source: code.to_vec(), owner };
         Ok(Program::of(executable, parts))
     }
 
     fn of(executable: Executable, parts: Parts) -> Program {
-        let Parts { name, options, parameters, results, source, costs, owner } = parts;
+        let Parts { name, options, parameters, results, source, owner } = parts;
+        let costs = Costs::of(executable.plan());
         let mut tensors = executable.outputs().iter();
         let types =
             results.iter().map(|result| if result.is_tensor { tensors.next().cloned() } else { None });
@@ -170,10 +174,10 @@ impl Program {
             result_kinds: Kinds::new(results.iter().map(|result| result.kind)),
             types,
             costs: NamedValues::new(
-                costs.iter().map(|(name, cost)| (name.clone(), Value::Float(*cost))).collect(),
+                costs.named().into_iter().map(|(name, cost)| (name, Value::Float(cost))).collect(),
             ),
         };
-        let is_quick = is_quick(executable.plan(), executable.inputs(), executable.outputs());
+        let is_quick = is_quick(executable.plan(), costs);
         let fingerprint = format!("{:016x}{:016x}", fnv1a(&source), fnv1a(&options));
         Program {
             executable,
@@ -253,14 +257,12 @@ impl Program {
         if tensors != (executable.inputs().len(), executable.outputs().len()) {
             return Err(wrong());
         }
-        let costs = read::module(&source, "the program").map(|module| costs(&module)).unwrap_or_default();
         let parts = Parts {
             name,
             options: options.unwrap_or_else(|| stored.to_vec()),
             parameters,
             results,
             source,
-            costs,
             owner: None,
         };
         Ok(Program::of(executable, parts))
@@ -281,7 +283,6 @@ struct Parts {
     parameters: Vec<Parameter>,
     results: Vec<ResultSpec>,
     source: Vec<u8>,
-    costs: Vec<(String, f32)>,
     owner: Option<Arc<dyn Any + Send + Sync>>,
 }
 
@@ -301,18 +302,12 @@ fn memory_kind(attrs: &AttrDict) -> Outcome<usize> {
     }
 }
 
-/// Returns true if the program has a few kernels for small arrays, and no loops or calls.
-fn is_quick(plan: &Plan, inputs: &[TensorType], outputs: &[TensorType]) -> bool {
-    let bytes = |types: &[TensorType]| types.iter().map(|ty| ty.bytes().unwrap_or(0)).sum::<usize>();
-    let total = plan.arena_size() + plan.constant_bytes() + bytes(inputs) + bytes(outputs);
+/// Returns true if a run takes less time than a switch of threads: a few kernels for small arrays, and no loops
+/// or calls.
+fn is_quick(plan: &Plan, costs: Costs) -> bool {
     let mut only_kernels = true;
     for thunk in plan.thunks() {
         thunk.walk(&mut |thunk| only_kernels &= matches!(thunk.op, ThunkOp::Compute(_) | ThunkOp::Copy));
     }
-    only_kernels && total <= MAX_QUICK_BYTES
-}
-
-/// Returns estimates of a program's costs, under XLA's names.
-fn costs(module: &Module) -> Vec<(String, f32)> {
-    crate::cost::of(module)
+    only_kernels && costs.bytes <= MAX_QUICK_BYTES && costs.operations <= MAX_QUICK_OPERATIONS
 }
