@@ -93,10 +93,10 @@ def test_element_types(dtype):
     values = np.array([[0, 1, 1], [1, 0, 1]]).astype(dtype)
     x = jnp.asarray(values)
     assert x.dtype == dtype
-    np.testing.assert_array_equal(np.asarray(x), values)
-    y = jax.jit(lambda x: (x.T, x[::-1]))(x)
-    np.testing.assert_array_equal(np.asarray(y[0]), values.T)
-    np.testing.assert_array_equal(np.asarray(y[1]), values[::-1])
+    turned, reversed_rows = jax.jit(lambda x: (x.T, x[::-1]))(x)
+    for array, expected in [(x, values), (turned, values.T), (reversed_rows, values[::-1])]:
+        # NaN does not equal itself.
+        assert np.asarray(array).tobytes() == expected.tobytes()
 
 
 def test_numpy_and_jax_share_memory_where_neither_writes():
@@ -177,7 +177,7 @@ def test_donated_arrays():
     address = x.unsafe_buffer_pointer()
     y = jax.jit(lambda x: x + 1, donate_argnums=0)(x)
     assert x.is_deleted() and y.unsafe_buffer_pointer() == address
-    with pytest.raises(RuntimeError, match="deleted or donated"):
+    with pytest.raises(RuntimeError, match="has been deleted"):
         jnp.sin(x)
     # The elements of a view stay, although the array is donated.
     z = jnp.ones((1000, 100))
@@ -188,7 +188,7 @@ def test_donated_arrays():
 
 def test_a_result_does_not_share_memory_with_an_argument():
     x = jnp.ones(8)
-    same, twice = jax.jit(lambda x: (x, x * 2))(x)
+    same = jax.jit(lambda x: x)(x)
     assert same.unsafe_buffer_pointer() != x.unsafe_buffer_pointer()
 
 
@@ -361,17 +361,19 @@ def test_a_forked_process_gets_an_error():
     source = """
 import os, jax, jax.numpy as jnp, warnings
 warnings.simplefilter("ignore")
-x = jax.jit(lambda x: x + 1)(jnp.ones(3))
+f = jax.jit(lambda x: x + 1)
+x = f(jnp.ones(3))
 child = os.fork()
 if child == 0:
-    try:
-        jax.jit(lambda x: x + 2)(x)
-    except Exception as error:
-        print(error, flush=True)
+    for program in (f, jax.jit(lambda x: x + 2)):
+        try:
+            program(x)
+        except Exception as error:
+            print(error, flush=True)
     os._exit(0)
 os.waitpid(child, 0)
 """
-    assert "this process was forked" in run_python(source).stdout
+    assert run_python(source).stdout.count("this process was forked") == 2
 
 
 def test_both_backends_in_one_process():

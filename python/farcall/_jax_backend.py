@@ -17,6 +17,12 @@ NAME = "farcall"
 NUM_DEVICES = "FARCALL_NUM_DEVICES"
 
 
+_FORKED = (
+    "this process was forked after JAX had started its threads, which the new process lacks. Start processes with "
+    'multiprocessing.get_context("spawn"), or fork before the first use of JAX'
+)
+
+
 def initialize() -> None:
     """Registers the backend. Its library is loaded when JAX creates the backend.
 
@@ -107,10 +113,15 @@ def _share_callbacks() -> None:
     from farcall._handlers import NumberedCallbacks
 
     of_xla = compiler.backend_compile_and_load
+    process = os.getpid()
 
     def compile_and_load(backend: Any, module: Any, devices: Any, options: Any, host_callbacks: Sequence[Any]) -> Any:
         # jaxlib adds a line to the version of a plugin.
-        if not host_callbacks or not backend.platform_version.rpartition("\n")[2].startswith(NAME):
+        is_farcall = backend.platform_version.rpartition("\n")[2].startswith(NAME)
+        if is_farcall and os.getpid() != process:
+            # jaxlib would wait for its threads, which the new process lacks.
+            raise RuntimeError(_FORKED)
+        if not host_callbacks or not is_farcall:
             return of_xla(backend, module, devices, options, host_callbacks)
         callbacks = NumberedCallbacks(list(host_callbacks))
         scope = _farcall.Scope(callbacks.registry(Registry.process()._native), callbacks)

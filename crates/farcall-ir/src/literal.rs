@@ -424,6 +424,17 @@ impl Literal {
         Ok(())
     }
 
+    /// Returns the tensor with memory of its own: a copy if the elements are shared. A splat stays one element.
+    ///
+    /// # Errors
+    /// If a copy does not fit into memory.
+    pub fn detached(mut self) -> Result<Literal, OutOfMemory> {
+        match &self.data {
+            Data::Splat(splat) => Literal::splat_of(self.dtype, self.dims, splat.element),
+            _ => self.unshare().map(|()| self),
+        }
+    }
+
     /// Mutable bytes of the elements; copies the elements first if they are shared.
     ///
     /// # Panics

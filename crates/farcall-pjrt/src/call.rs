@@ -11,6 +11,10 @@ use crate::status::{Outcome, Status};
 
 /// A function of the plugin, as a method of the type of its arguments.
 pub(crate) trait Call: Function {
+    /// True if the function needs the plugin's threads, which a forked process lacks. (Other functions must
+    /// work there: hosts do not expect that a property of an array is an error.)
+    const NEEDS_THREADS: bool = false;
+
     /// Calls the function.
     fn call(args: &mut Arguments<Self>) -> Outcome;
 }
@@ -48,10 +52,28 @@ pub(crate) const fn entry<A: Call + Copy>() -> Entry<A> {
 /// Calls a function with a copy of the caller's arguments, and copies output members back.
 unsafe extern "C" fn enter<A: Call + Copy>(args: *mut A) -> *mut ErrorHandle {
     // SAFETY: the caller passes null or arguments of this function, by the contract of the interface.
-    match unsafe { with(args, A::call) } {
+    let outcome = unsafe {
+        with(args, |args| {
+            if A::NEEDS_THREADS && IS_FORKED.load(Ordering::Relaxed) {
+                return Err(forked(A::NAME));
+            }
+            A::call(args)
+        })
+    };
+    match outcome {
         Ok(()) => std::ptr::null_mut(),
         Err(status) => status.into_handle(),
     }
+}
+
+/// Error of a call in a forked process.
+#[cold]
+fn forked(function: &str) -> Status {
+    let message = format!(
+        "{function}: this process was forked after JAX had started farcall's threads, which the new process \
+         lacks. Start processes with multiprocessing.get_context(\"spawn\"), or fork before the first use of JAX"
+    );
+    Status::new(ErrorCode::FAILED_PRECONDITION, message)
 }
 
 /// Calls a function with a copy of the caller's arguments, and copies output members back.
@@ -74,14 +96,6 @@ pub(crate) unsafe fn with<A: Struct>(
     if !(size_of::<usize>()..=MAX_STRUCT_BYTES).contains(&given) {
         let message = format!("{}: `struct_size` is {given}, which is no size of its arguments", A::NAME);
         return Err(Status::invalid(message));
-    }
-    if IS_FORKED.load(Ordering::Relaxed) {
-        let message = format!(
-            "{}: this process was forked after JAX had started farcall's threads, which the new process lacks. \
-             Start processes with multiprocessing.get_context(\"spawn\"), or fork before the first use of JAX",
-            A::NAME
-        );
-        return Err(Status::new(ErrorCode::FAILED_PRECONDITION, message));
     }
     let bytes = given.min(size_of::<A>());
     // SAFETY: all bits zero is a valid value of the struct (see `Struct`).

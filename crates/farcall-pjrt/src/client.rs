@@ -284,6 +284,8 @@ pub(crate) fn text(text: &str) -> (*const c_char, usize) {
 const NUM_DEVICES: &str = "num_devices";
 
 impl Call for ClientCreate {
+    const NEEDS_THREADS: bool = true;
+
     fn call(args: &mut Arguments<Self>) -> Outcome {
         let options =
             named_values::read(args.slice("create_options", |a| (a.create_options, a.num_options))?)?;

@@ -154,14 +154,9 @@ impl Run {
             let inputs = tensors.map(|(input, _)| DeviceBuffer::from(input));
             let outputs = program.executable.execute_with(inputs, &context).map_err(|e| Status::of(&e))?;
             let literals = outputs.into_iter().map(|b| {
-                let mut literal = b.into_literal().map_err(|e| Status::of(&e))?;
+                let literal = b.into_literal().map_err(|e| Status::of(&e))?;
                 // A result that is an argument or a constant gets memory of its own, as hosts expect.
-                if !literal.is_splat() {
-                    literal
-                        .unshare()
-                        .map_err(|e| Status::new(ErrorCode::RESOURCE_EXHAUSTED, e.to_string()))?;
-                }
-                Ok(literal)
+                literal.detached().map_err(|e| Status::new(ErrorCode::RESOURCE_EXHAUSTED, e.to_string()))
             });
             literals.collect::<Outcome<Vec<Literal>>>()
         });
@@ -183,6 +178,8 @@ impl Run {
 }
 
 impl Call for LoadedExecutableExecute {
+    const NEEDS_THREADS: bool = true;
+
     fn call(args: &mut Arguments<Self>) -> Outcome {
         let loaded: &Loaded = args.object("executable", |a| a.executable)?;
         loaded.check()?;
@@ -268,6 +265,12 @@ struct Launch<'a> {
 }
 
 impl Launch<'_> {
+    /// True if a handler may read data of the caller.
+    fn has_context(&self) -> bool {
+        let calls = self.loaded.program.executable.plan().calls();
+        !calls.is_empty() && self.context.is_some_and(|context| !context.is_empty())
+    }
+
     /// Checks the arguments of a run, and takes the donated ones.
     fn prepare(&self, handles: &[*mut BufferHandle], device: usize) -> Outcome<Run> {
         let program = &self.loaded.program;
@@ -320,7 +323,7 @@ impl Launch<'_> {
     /// call, so a run with a context waits for its arguments and happens in the call.
     fn start(&self, run: Run, device: usize) -> Outcome {
         let is_ready = || run.arguments.iter().all(|value| value.get().is_some());
-        if self.context.is_some() || run.program.is_quick && is_ready() {
+        if self.has_context() || run.program.is_quick && is_ready() {
             run.execute();
             return Ok(());
         }
@@ -332,6 +335,8 @@ impl Launch<'_> {
 }
 
 impl Call for ClientCompile {
+    const NEEDS_THREADS: bool = true;
+
     fn call(args: &mut Arguments<Self>) -> Outcome {
         let client: &Client = args.object("client", |a| a.client)?;
         let options =
@@ -344,6 +349,8 @@ impl Call for ClientCompile {
 }
 
 impl Call for Compile {
+    const NEEDS_THREADS: bool = true;
+
     fn call(args: &mut Arguments<Self>) -> Outcome {
         args.object::<Topology>("topology", |a| a.topology)?;
         let options =
@@ -355,6 +362,8 @@ impl Call for Compile {
 }
 
 impl Call for ClientLoad {
+    const NEEDS_THREADS: bool = true;
+
     fn call(args: &mut Arguments<Self>) -> Outcome {
         let client: &Client = args.object("client", |a| a.client)?;
         let compiled: &Compiled = args.object("executable", |a| a.executable)?;
@@ -368,6 +377,8 @@ impl Call for ClientLoad {
 }
 
 impl Call for ExecutableDeserializeAndLoad {
+    const NEEDS_THREADS: bool = true;
+
     fn call(args: &mut Arguments<Self>) -> Outcome {
         let client: &Client = args.object("client", |a| a.client)?;
         let bytes = args.slice("serialized_executable", |a| {

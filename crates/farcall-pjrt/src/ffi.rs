@@ -31,6 +31,10 @@ impl Object for ExecuteContext {
 }
 
 impl ExecuteContext {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.data.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
     /// Adds the data to the context of a run.
     pub(crate) fn add_to(&self, context: &mut RunContext) {
         for (type_id, UserData(data)) in self.data.lock().unwrap_or_else(PoisonError::into_inner).iter() {
