@@ -286,7 +286,7 @@ impl Call for ClientBufferFromHostBuffer {
             (unsafe { copied(&ty, data, strides) }?, Event::complete(Ok(())))
         };
         args.members.done_with_host_buffer = done.into_handle();
-        args.members.buffer = Buffer::new(ty, place, Value::known(literal)).into_handle();
+        args.members.buffer = Buffer::new(ty, place, Value::Known(literal)).into_handle();
         Ok(())
     }
 }
@@ -333,7 +333,7 @@ impl Call for ClientCreateViewOfDeviceBuffer {
             pointers.pass(callback);
             literal
         };
-        args.members.buffer = Buffer::new(ty, place, Value::known(literal)).into_handle();
+        args.members.buffer = Buffer::new(ty, place, Value::Known(literal)).into_handle();
         Ok(())
     }
 }
@@ -348,7 +348,7 @@ impl Call for ClientCreateUninitializedBuffer {
         // Unwritten memory is never read; zeros are cheap.
         let literal = Literal::try_zeros(ty.dtype, ty.shared_sizes())
             .map_err(|e| Status::new(ErrorCode::RESOURCE_EXHAUSTED, e.to_string()))?;
-        args.members.buffer = Buffer::new(ty, place, Value::known(literal)).into_handle();
+        args.members.buffer = Buffer::new(ty, place, Value::Known(literal)).into_handle();
         Ok(())
     }
 }
@@ -363,9 +363,7 @@ impl Call for ClientCreateErrorBuffer {
         let Some(status) = Status::given(args.members.error_code, message) else {
             return Err(Status::invalid("PJRT_Client_CreateErrorBuffer: the code is OK"));
         };
-        let value = Value::pending();
-        value.define(Err(status));
-        args.members.buffer = Buffer::new(ty, place, value).into_handle();
+        args.members.buffer = Buffer::new(ty, place, Value::failed(status)).into_handle();
         Ok(())
     }
 }
@@ -475,7 +473,7 @@ impl Call for BufferIsOnCpu {
 impl Call for BufferReadyEvent {
     fn call(args: &mut Arguments<Self>) -> Outcome {
         let value = args.object::<Buffer>("buffer", |a| a.buffer)?.value()?;
-        args.members.event = value.is_defined.into_handle();
+        args.members.event = value.is_defined().into_handle();
         Ok(())
     }
 }
@@ -545,9 +543,12 @@ unsafe impl Send for Destination {}
 impl Destination {
     /// Writes to the memory as soon as a value is defined. Returns the event of the transfer.
     fn receive(self, value: Value, write: impl FnOnce(&Literal, *mut u8) + Send + 'static) -> Event {
+        if value.is_ready() {
+            return Event::complete(value.wait().map(|literal| write(literal, self.0)));
+        }
         let done = Event::default();
-        let (set, is_defined) = (done.clone(), value.is_defined.clone());
-        is_defined.on_ready(move |outcome| {
+        let set = done.clone();
+        value.is_defined().on_ready(move |outcome| {
             let Destination(to) = { self };
             let written = outcome.clone().and_then(|()| value.wait().map(|literal| write(literal, to)));
             set.set(written);
@@ -635,7 +636,7 @@ impl Call for BufferBitcast {
         let mut literal = allocate(&ty)?;
         literal.bytes_mut().copy_from_slice(value.wait()?.bytes());
         normalize(&mut literal);
-        args.members.out_buffer = Buffer::new(ty, buffer.place.clone(), Value::known(literal)).into_handle();
+        args.members.out_buffer = Buffer::new(ty, buffer.place.clone(), Value::Known(literal)).into_handle();
         Ok(())
     }
 }

@@ -13,9 +13,17 @@ use crate::object::{Object, into_handle};
 use crate::status::{Outcome, Status};
 
 /// Completion of asynchronous work, successful or not. Clones share the state.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(crate) struct Event {
-    inner: Arc<Inner>,
+    /// `None` for work that has succeeded.
+    inner: Option<Arc<Inner>>,
+}
+
+/// Creates the event of pending work.
+impl Default for Event {
+    fn default() -> Event {
+        Event { inner: Some(Arc::default()) }
+    }
 }
 
 #[derive(Default)]
@@ -45,21 +53,23 @@ impl Object for Event {
 impl Event {
     /// Creates the event of work that is complete.
     pub(crate) fn complete(outcome: Outcome) -> Event {
-        Event {
-            inner: Arc::new(Inner { state: Mutex::new(State::Ready(outcome)), is_ready: Condvar::new() }),
-        }
+        let failed = |status| {
+            Arc::new(Inner { state: Mutex::new(State::Ready(Err(status))), is_ready: Condvar::new() })
+        };
+        Event { inner: outcome.err().map(failed) }
     }
 
     /// Completes the event. Further outcomes are ignored.
     pub(crate) fn set(&self, outcome: Outcome) {
-        let callbacks = match &mut *self.state() {
+        let Some(inner) = &self.inner else { return };
+        let callbacks = match &mut *inner.state() {
             State::Ready(_) => return,
             state => match std::mem::replace(state, State::Ready(outcome.clone())) {
                 State::Pending(callbacks) => callbacks,
                 State::Ready(_) => Vec::new(),
             },
         };
-        self.inner.is_ready.notify_all();
+        inner.is_ready.notify_all();
         for callback in callbacks {
             callback(&outcome);
         }
@@ -67,24 +77,26 @@ impl Event {
 
     /// Returns the outcome if the work is complete.
     pub(crate) fn outcome(&self) -> Option<Outcome> {
-        match &*self.state() {
+        let Some(inner) = &self.inner else { return Some(Ok(())) };
+        match &*inner.state() {
             State::Ready(outcome) => Some(outcome.clone()),
             State::Pending(_) => None,
         }
     }
 
     pub(crate) fn is_ready(&self) -> bool {
-        matches!(&*self.state(), State::Ready(_))
+        self.inner.as_ref().is_none_or(|inner| matches!(&*inner.state(), State::Ready(_)))
     }
 
     /// Waits for the work.
     pub(crate) fn wait(&self) -> Outcome {
-        let mut state = self.state();
+        let Some(inner) = &self.inner else { return Ok(()) };
+        let mut state = inner.state();
         loop {
             match &*state {
                 State::Ready(outcome) => return outcome.clone(),
                 State::Pending(_) => {
-                    state = self.inner.is_ready.wait(state).unwrap_or_else(PoisonError::into_inner);
+                    state = inner.is_ready.wait(state).unwrap_or_else(PoisonError::into_inner);
                 }
             }
         }
@@ -92,7 +104,8 @@ impl Event {
 
     /// Calls a function once the work is complete: immediately, or on the thread that completes the work.
     pub(crate) fn on_ready(&self, callback: impl FnOnce(&Outcome) + Send + 'static) {
-        let outcome = match &mut *self.state() {
+        let Some(inner) = &self.inner else { return callback(&Ok(())) };
+        let outcome = match &mut *inner.state() {
             State::Ready(outcome) => outcome.clone(),
             State::Pending(callbacks) => return callbacks.push(Box::new(callback)),
         };
@@ -103,9 +116,11 @@ impl Event {
     pub(crate) fn into_handle(self) -> *mut EventHandle {
         into_handle(Box::new(self))
     }
+}
 
+impl Inner {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.inner.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

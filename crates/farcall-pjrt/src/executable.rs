@@ -1,9 +1,11 @@
 //! Executables: compilation, runs, and properties of programs.
 
+use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use farcall::RunOptions;
 use farcall::custom_call::RunContext;
 use farcall::device::{DeviceBuffer, Pending};
 use farcall::ir::{DType, Literal};
@@ -12,14 +14,14 @@ use farcall_pjrt_abi::*;
 use crate::buffer::{Buffer, Place};
 use crate::call::{Arguments, Call, slice};
 use crate::client::{Client, Device, Handles, Platform, Topology, text};
-use crate::compile_options::{CompileOptions, write_assignment};
+use crate::compile_options::write_assignment;
 use crate::event::Event;
 use crate::ffi::ExecuteContext;
 use crate::layouts::Layouts;
 use crate::object::{Object, into_handle, object};
 use crate::program::Program;
 use crate::status::{Outcome, Status};
-use crate::value::Value;
+use crate::value::{Promise, Value};
 
 /// A compiled program, without devices.
 pub(crate) struct Compiled {
@@ -51,7 +53,6 @@ impl Object for Compiled {
 pub(crate) struct Loaded {
     program: Arc<Program>,
     platform: Arc<Platform>,
-    options: CompileOptions,
     /// Indices of the devices, one for each replica.
     devices: Vec<usize>,
     device_handles: Handles<DeviceHandle>,
@@ -95,7 +96,7 @@ fn compile(program: Option<farcall_pjrt_abi::Program>, options: &[u8]) -> Outcom
 
 impl Loaded {
     fn new(program: Program, platform: &Arc<Platform>) -> Outcome<Loaded> {
-        let options = CompileOptions::read(&program.options)?;
+        let options = &program.devices;
         if options.num_partitions > 1 || options.num_replicas > 1 {
             return Err(Status::unimplemented(format!(
                 "`{}` spans {} replicas of {} partitions; programs for several devices are not supported yet",
@@ -117,7 +118,6 @@ impl Loaded {
             device_handles: Handles::new(devices.iter().map(|index| platform.device_handle(*index))),
             logical_ids: devices.iter().map(|_| LogicalDeviceIds { replica: 0, partition: 0 }).collect(),
             devices,
-            options,
             is_deleted: AtomicBool::new(false),
         })
     }
@@ -134,46 +134,36 @@ impl Loaded {
     }
 }
 
-/// A run on one device: its arguments, and the values that it defines.
+/// A run on one device.
 struct Run {
     program: Arc<Program>,
     arguments: Vec<Value>,
-    results: Vec<Value>,
-    context: RunContext,
-    done: Event,
+    /// What the handlers see of the run; `None` if the program calls none.
+    context: Option<RunContext>,
 }
 
 impl Run {
-    /// Runs the program and defines the results.
-    fn execute(self) {
-        let Run { program, arguments, results, context, done } = self;
-        let inputs: Outcome<Vec<Literal>> = arguments.into_iter().map(Value::take).collect();
-        let outcome = inputs.and_then(|inputs| {
-            let tensors =
-                inputs.into_iter().zip(&program.parameters).filter(|(_, parameter)| parameter.is_tensor);
-            let inputs = tensors.map(|(input, _)| DeviceBuffer::from(input));
-            let outputs = program.executable.execute_with(inputs, &context).map_err(|e| Status::of(&e))?;
-            let literals = outputs.into_iter().map(|b| {
-                let literal = b.into_literal().map_err(|e| Status::of(&e))?;
-                // A result that is an argument or a constant gets memory of its own, as hosts expect.
-                literal.detached().map_err(|e| Status::new(ErrorCode::RESOURCE_EXHAUSTED, e.to_string()))
-            });
-            literals.collect::<Outcome<Vec<Literal>>>()
-        });
-        match outcome {
-            Ok(outputs) => {
-                let mut outputs = outputs.into_iter();
-                for (value, spec) in results.iter().zip(&program.results) {
-                    let tensor = if spec.is_tensor { outputs.next() } else { None };
-                    value.define(Ok(tensor.unwrap_or_else(|| Literal::zeros(DType::Pred, [0]))));
-                }
-                done.set(Ok(()));
-            }
-            Err(status) => {
-                results.iter().for_each(|value| value.define(Err(status.clone())));
-                done.set(Err(status));
+    /// Waits for the arguments, runs the program, and returns one tensor for each result.
+    fn execute(self) -> Outcome<Vec<Literal>> {
+        let Run { program, arguments, context } = self;
+        let mut inputs = Vec::with_capacity(arguments.len());
+        for (argument, parameter) in arguments.into_iter().zip(&program.parameters) {
+            let input = argument.take()?;
+            if parameter.is_tensor {
+                inputs.push(DeviceBuffer::from(input));
             }
         }
+        let options = RunOptions::new().context(context.as_ref());
+        let outputs = program.executable.execute_with(inputs, options).map_err(|e| Status::of(&e))?;
+        let mut outputs = outputs.into_iter();
+        let results = program.results.iter().map(|spec| {
+            let output = if spec.is_tensor { outputs.next() } else { None };
+            let Some(output) = output else { return Ok(Literal::zeros(DType::Pred, [0])) };
+            let literal = output.into_literal().map_err(|e| Status::of(&e))?;
+            // A result that is an argument or a constant gets memory of its own, as hosts expect.
+            literal.detached().map_err(|e| Status::new(ErrorCode::RESOURCE_EXHAUSTED, e.to_string()))
+        });
+        results.collect()
     }
 }
 
@@ -233,20 +223,19 @@ impl Call for LoadedExecutableExecute {
             return Err(Status::invalid("PJRT_LoadedExecutable_Execute: an output list is null"));
         }
         for (place, (run, device)) in runs.into_iter().zip(devices).enumerate() {
+            let (values, done) = launch.start(run, *device)?;
             let types = loaded.program.described.types.iter();
-            let done = run.done.clone();
-            for (index, (ty, value)) in types.zip(&run.results).enumerate() {
+            for (index, (ty, value)) in types.zip(values).enumerate() {
                 let kind = loaded.program.results[index].kind;
                 let location = Place { platform: Arc::clone(&loaded.platform), device: *device, kind };
                 let buffer = match ty {
-                    Some(ty) => Buffer::new(ty.clone(), location, value.clone()),
-                    None => Buffer::token(location, value.clone()),
+                    Some(ty) => Buffer::new(ty.clone(), location, value),
+                    None => Buffer::token(location, value),
                 };
                 let handle = buffer.into_handle();
                 // SAFETY: the caller's list has room for one handle for each result.
                 unsafe { outputs[place].add(index).write(handle) };
             }
-            launch.start(run, *device)?;
             if !args.members.device_complete_events.is_null() {
                 // SAFETY: the caller's list has room for one handle for each device.
                 unsafe { args.members.device_complete_events.add(place).write(done.into_handle()) };
@@ -298,39 +287,75 @@ impl Launch<'_> {
             buffers.push(buffer);
         }
         let is_donated = |index: usize| parameters[index].is_donated && !self.kept.contains(&(index as i64));
-        // A buffer that is passed twice cannot be donated: the other argument still needs it.
-        for (index, buffer) in buffers.iter().enumerate() {
-            let again = |(other, b): (usize, &&Buffer)| other != index && std::ptr::eq(*b, *buffer);
-            if is_donated(index) && buffers.iter().enumerate().any(again) {
-                let message = format!("argument {index} of `{}` is donated and passed again", program.name);
-                return Err(Status::invalid(message));
-            }
-            buffer.value()?;
+        if (0..parameters.len()).any(is_donated) {
+            check_donations(&program.name, &buffers, is_donated)?;
         }
         let mut arguments = Vec::with_capacity(buffers.len());
         for (index, buffer) in buffers.into_iter().enumerate() {
             arguments.push(if is_donated(index) { buffer.donate()? } else { buffer.value()? });
         }
-        let results = program.results.iter().map(|_| Value::pending()).collect();
-        let mut context = RunContext::new().with_device_ordinal(device as i32);
-        if let Some(given) = self.context {
-            given.add_to(&mut context);
-        }
-        Ok(Run { program: Arc::clone(program), arguments, results, context, done: Event::default() })
+        let context = (!program.executable.plan().calls().is_empty()).then(|| {
+            let mut context = RunContext::new().with_device_ordinal(device as i32);
+            if let Some(given) = self.context {
+                given.add_to(&mut context);
+            }
+            context
+        });
+        Ok(Run { program: Arc::clone(program), arguments, context })
     }
 
     /// Runs a quick program at once, and others on the device's thread. The caller's context ends with the
-    /// call, so a run with a context waits for its arguments and happens in the call.
-    fn start(&self, run: Run, device: usize) -> Outcome {
-        let is_ready = || run.arguments.iter().all(|value| value.get().is_some());
+    /// call, so a run with a context waits for its arguments and happens in the call. Returns the values of
+    /// the results, and the event of the run's end.
+    fn start(&self, run: Run, device: usize) -> Outcome<(Vec<Value>, Event)> {
+        let is_ready = || run.arguments.iter().all(Value::is_ready);
         if self.has_context() || run.program.is_quick && is_ready() {
-            run.execute();
-            return Ok(());
+            let count = run.program.results.len();
+            return Ok(match run.execute() {
+                Ok(outputs) => (outputs.into_iter().map(Value::Known).collect(), Event::complete(Ok(()))),
+                Err(status) => (
+                    (0..count).map(|_| Value::failed(status.clone())).collect(),
+                    Event::complete(Err(status)),
+                ),
+            });
         }
-        let pending: Pending<()> =
-            self.loaded.platform.devices()[device].stream()?.enqueue(move || run.execute());
+        let promises: Vec<Promise> = run.program.results.iter().map(|_| Promise::default()).collect();
+        let values = promises.iter().cloned().map(Value::Promised).collect();
+        let done = Event::default();
+        let ended = done.clone();
+        let work = move || match run.execute() {
+            Ok(outputs) => {
+                promises.iter().zip(outputs).for_each(|(promise, output)| promise.define(Ok(output)));
+                ended.set(Ok(()));
+            }
+            Err(status) => {
+                promises.iter().for_each(|promise| promise.define(Err(status.clone())));
+                ended.set(Err(status));
+            }
+        };
+        let pending: Pending<()> = self.loaded.platform.devices()[device].stream()?.enqueue(work);
         drop(pending);
-        Ok(())
+        Ok((values, done))
+    }
+}
+
+/// Checks that no donated buffer is passed twice, since the other argument would still need it, and that all
+/// buffers exist, before any of them is taken.
+fn check_donations(program: &str, buffers: &[&Buffer], is_donated: impl Fn(usize) -> bool) -> Outcome {
+    let mut uses: HashMap<*const Buffer, usize> = HashMap::with_capacity(buffers.len());
+    for buffer in buffers {
+        buffer.value()?;
+        *uses.entry(std::ptr::from_ref(*buffer)).or_default() += 1;
+    }
+    match buffers
+        .iter()
+        .enumerate()
+        .position(|(index, buffer)| is_donated(index) && uses[&std::ptr::from_ref(*buffer)] > 1)
+    {
+        Some(index) => {
+            Err(Status::invalid(format!("argument {index} of `{program}` is donated and passed again")))
+        }
+        None => Ok(()),
     }
 }
 
@@ -416,7 +441,11 @@ impl Call for LoadedExecutableAddressableDevices {
         let loaded: &Loaded = args.object("executable", |a| a.executable)?;
         // A portable executable runs on any device: the caller names one in each call.
         let (devices, count) = loaded.device_handles.parts();
-        let count = if loaded.options.is_portable && loaded.options.devices.is_empty() { 0 } else { count };
+        let count = if loaded.program.devices.is_portable && loaded.program.devices.devices.is_empty() {
+            0
+        } else {
+            count
+        };
         (args.members.addressable_devices, args.members.num_addressable_devices) = (devices, count);
         Ok(())
     }
@@ -489,14 +518,14 @@ impl Call for ExecutableName {
 
 impl Call for ExecutableNumReplicas {
     fn call(args: &mut Arguments<Self>) -> Outcome {
-        args.members.num_replicas = CompileOptions::read(&program!(args).options)?.num_replicas;
+        args.members.num_replicas = program!(args).devices.num_replicas;
         Ok(())
     }
 }
 
 impl Call for ExecutableNumPartitions {
     fn call(args: &mut Arguments<Self>) -> Outcome {
-        args.members.num_partitions = CompileOptions::read(&program!(args).options)?.num_partitions;
+        args.members.num_partitions = program!(args).devices.num_partitions;
         Ok(())
     }
 }

@@ -9,6 +9,7 @@ use farcall::{CompileOptions as EngineOptions, Executable, Registry};
 use farcall_pjrt_abi::{ElementType, ErrorCode};
 
 use crate::client::{MEMORY_KINDS, fnv1a};
+use crate::compile_options::CompileOptions;
 use crate::cost::Costs;
 use crate::element;
 use crate::named_values::{NamedValues, Value};
@@ -23,6 +24,7 @@ pub(crate) struct Program {
     pub(crate) options: Vec<u8>,
     pub(crate) parameters: Vec<Parameter>,
     pub(crate) results: Vec<ResultSpec>,
+    pub(crate) devices: CompileOptions,
     /// True if a run takes less time than a switch of threads.
     pub(crate) is_quick: bool,
     /// Fingerprint of the program: equal for equal programs and options.
@@ -153,10 +155,10 @@ impl Program {
         let executable = Executable::compile_owned(module, &registry, &EngineOptions::new())
             .map_err(|e| Status::of(&e))?;
         let parts = Parts { name, options, parameters, results, source: code.to_vec(), owner };
-        Ok(Program::of(executable, parts))
+        Program::of(executable, parts)
     }
 
-    fn of(executable: Executable, parts: Parts) -> Program {
+    fn of(executable: Executable, parts: Parts) -> Outcome<Program> {
         let Parts { name, options, parameters, results, source, owner } = parts;
         let costs = Costs::of(executable.plan());
         let mut tensors = executable.outputs().iter();
@@ -179,9 +181,10 @@ impl Program {
         };
         let is_quick = is_quick(executable.plan(), costs);
         let fingerprint = format!("{:016x}{:016x}", fnv1a(&source), fnv1a(&options));
-        Program {
+        Ok(Program {
             executable,
             name,
+            devices: CompileOptions::read(&options)?,
             options,
             parameters,
             results,
@@ -190,7 +193,7 @@ impl Program {
             source,
             described,
             _owner: owner,
-        }
+        })
     }
 
     /// Returns the ranks of the parameters.
@@ -265,7 +268,7 @@ impl Program {
             source,
             owner: None,
         };
-        Ok(Program::of(executable, parts))
+        Program::of(executable, parts)
     }
 }
 

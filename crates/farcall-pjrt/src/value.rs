@@ -9,47 +9,76 @@ use crate::status::Outcome;
 
 /// A tensor, or the error of the run that should have computed it. Clones share the tensor.
 #[derive(Clone)]
-pub(crate) struct Value {
-    outcome: Arc<OnceLock<Outcome<Literal>>>,
-    pub(crate) is_defined: Event,
+pub(crate) enum Value {
+    Known(Literal),
+    Promised(Promise),
 }
 
-impl Value {
-    /// Creates a value that is known.
-    pub(crate) fn known(literal: Literal) -> Value {
-        Value { outcome: Arc::new(OnceLock::from(Ok(literal))), is_defined: Event::complete(Ok(())) }
-    }
+/// A tensor that is defined later.
+#[derive(Clone, Default)]
+pub(crate) struct Promise {
+    outcome: Arc<OnceLock<Outcome<Literal>>>,
+    is_defined: Event,
+}
 
-    /// Creates a value that is defined later.
-    pub(crate) fn pending() -> Value {
-        Value { outcome: Arc::default(), is_defined: Event::default() }
-    }
-
-    /// Defines a pending value.
+impl Promise {
+    /// Defines the tensor.
     pub(crate) fn define(&self, outcome: Outcome<Literal>) {
         let state = outcome.as_ref().map(drop).map_err(Clone::clone);
         let _ = self.outcome.set(outcome);
         self.is_defined.set(state);
     }
 
-    /// Returns the tensor if it is defined.
-    pub(crate) fn get(&self) -> Option<&Outcome<Literal>> {
-        self.outcome.get()
+    fn wait(&self) -> Outcome<&Literal> {
+        self.is_defined.wait()?;
+        self.outcome.get().expect("the value is defined before its event").as_ref().map_err(Clone::clone)
+    }
+}
+
+impl Value {
+    /// Creates a value that stands for an error.
+    pub(crate) fn failed(status: crate::status::Status) -> Value {
+        let promise = Promise::default();
+        promise.define(Err(status));
+        Value::Promised(promise)
+    }
+
+    /// Returns true if waiting for the value takes no time.
+    pub(crate) fn is_ready(&self) -> bool {
+        match self {
+            Value::Known(_) => true,
+            Value::Promised(promise) => promise.outcome.get().is_some(),
+        }
+    }
+
+    /// Returns the event of the value's definition.
+    pub(crate) fn is_defined(&self) -> Event {
+        match self {
+            Value::Known(_) => Event::complete(Ok(())),
+            Value::Promised(promise) => promise.is_defined.clone(),
+        }
     }
 
     /// Waits for the tensor.
     pub(crate) fn wait(&self) -> Outcome<&Literal> {
-        self.is_defined.wait()?;
-        self.outcome.get().expect("the value is defined before its event").as_ref().map_err(Clone::clone)
+        match self {
+            Value::Known(literal) => Ok(literal),
+            Value::Promised(promise) => promise.wait(),
+        }
     }
 
     /// Waits for the tensor, and takes it out of the value if it is not shared.
     pub(crate) fn take(self) -> Outcome<Literal> {
-        self.is_defined.wait()?;
-        let outcome = match Arc::try_unwrap(self.outcome) {
-            Ok(cell) => cell.into_inner(),
-            Err(shared) => shared.get().cloned(),
-        };
-        outcome.expect("the value is defined before its event")
+        match self {
+            Value::Known(literal) => Ok(literal),
+            Value::Promised(promise) => {
+                promise.is_defined.wait()?;
+                let outcome = match Arc::try_unwrap(promise.outcome) {
+                    Ok(cell) => cell.into_inner(),
+                    Err(shared) => shared.get().cloned(),
+                };
+                outcome.expect("the value is defined before its event")
+            }
+        }
     }
 }
