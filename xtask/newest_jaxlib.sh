@@ -68,8 +68,8 @@ tests() {
 }
 failed=0
 tests crates/farcall-ffi/tests/python
-# Tests that need the program `farcall` or Cargo run outside of this system.
-for outside in new reload jax_suite; do
+# Tests that need the program `farcall`, Cargo or the folder `xtask` run outside of this system.
+for outside in new reload jax_suite jax_tests; do
     rm "$folder/farcall/checkout/python/tests/test_$outside.py"
 done
 tests python/tests

@@ -77,7 +77,7 @@ fn tool(venv: &Venv, store: &Path, phase: &str) -> Command {
 }
 
 /// Fails unless the checkout has the version whose tests can run in the installed JAX.
-fn check_version(jax: &Path, installed: &str) -> Result<()> {
+pub(crate) fn check_version(jax: &Path, installed: &str) -> Result<()> {
     if !jax.join("tests").is_dir() {
         bail!("{} is not a checkout of JAX: it has no folder `tests`", jax.display());
     }

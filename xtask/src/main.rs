@@ -1,5 +1,5 @@
-//! The project's task runner: `cargo xtask demo`, `test`, `test-newest`, `jax-suite`, `hlo-texts`,
-//! `valgrind`, `bench`, `accuracy`, `size`, `ptx`, `gpu`, `guide`.
+//! The project's task runner: `cargo xtask demo`, `test`, `test-newest`, `jax-suite`, `jax-tests`,
+//! `hlo-texts`, `valgrind`, `bench`, `accuracy`, `size`, `ptx`, `gpu`, `guide`.
 //!
 //! Each task has one module. All outputs of tasks are under `target/`, except for generated pages in `docs/`.
 #![forbid(unsafe_code)]
@@ -12,6 +12,7 @@ mod gpu;
 mod guide;
 mod hlo_texts;
 mod jax_suite;
+mod jax_tests;
 mod ptx;
 mod python;
 mod shell;
@@ -52,6 +53,22 @@ Tasks:
   jax-suite --compare [FILES]
                  Only runs the stored programs in farcall again. With JAX_SUITE_HANDLERS=built-in, LAPACK
                  calls run in farcall's own handlers instead of jaxlib's.
+  jax-tests --jax CHECKOUT [FILES] [--x64] [--jobs N] [--cases N] [--devices N] [--again WHAT]
+            [--package DIR] [--store DIR] [--test-seconds N] [--backend NAME] [--reference-only]
+                 Runs JAX's own test files (all, or FILES such as api or 'lax_*') on XLA:CPU and on the
+                 backend farcall, in worker processes with time limits. Results are kept in
+                 target/jax-tests (or --store), apart for x32 and --x64, so an interrupted run
+                 continues. Prints for each file how many of XLA:CPU's tests pass, and the times. Fails
+                 if a test fails that xtask/jax_tests/expected.toml does not list, or a listed one
+                 passes. Tests with a result do not run again: --again failed, --again all or --again
+                 PATTERN forgets results of farcall. The package is built in release mode, or taken
+                 from DIR. Use --jobs 1 to compare times (default: one job for each core).
+  jax-tests [FILES] [--x64] ...
+                 Only prints the summary of the stored results. With --failures, groups the failures by
+                 error, most frequent first; with --error TEXT, lists those whose error or name contains
+                 TEXT. With --show NAME, prints the error of a test and the command to run it by hand.
+                 With --update, removes tests that pass from the list of expected failures; with --add
+                 REASON, adds the unexpected failures (or those that --error selects).
   hlo-texts --xla CHECKOUT
                  Extracts the HLO texts from the tests of a checkout of XLA, runs each in jaxlib and in
                  farcall on the same random inputs, and groups the differences. Texts, inputs and XLA's
@@ -116,6 +133,7 @@ fn main() -> ExitCode {
         ["test", "--all"] => test::run(Extent::All),
         ["test-newest", mirror @ ..] if mirror.len() <= 1 => test::newest(mirror),
         ["jax-suite", rest @ ..] => jax_suite::run(rest),
+        ["jax-tests", rest @ ..] => jax_tests::run(rest),
         ["hlo-texts", rest @ ..] => hlo_texts::run(rest),
         ["valgrind"] => valgrind::run(),
         ["bench", parts @ ..] => bench::run(parts),

@@ -10,6 +10,9 @@ use crate::shell::{cargo, must, root, target};
 /// Time limit of a Python test in seconds: more than ten times as long as the longest test takes.
 const TEST_TIMEOUT_SECONDS: &str = "600";
 
+/// Name of the folder of the release package under `target/`.
+const RELEASE_PACKAGE: &str = "python-release";
+
 /// A virtual environment, most with one version of JAX. Created on first use.
 pub(crate) struct Venv {
     dir: PathBuf,
@@ -129,7 +132,12 @@ pub(crate) fn package() -> Result<PathBuf> {
 /// compiled once.
 pub(crate) fn release_package() -> Result<PathBuf> {
     must(&mut cargo(&["build", "--release", "--package", "farcall-cli", "--package", "farcall-python"]))?;
-    assemble("python-release", "release")
+    assemble(RELEASE_PACKAGE, "release")
+}
+
+/// Returns the folder in which [`release_package`] has put or will put the package.
+pub(crate) fn release_package_folder() -> PathBuf {
+    target().join(RELEASE_PACKAGE)
 }
 
 /// Copies the package's files and the library of a profile into a folder under `target/`.
