@@ -183,7 +183,7 @@ def test_times_of_all_workers_are_added():
         event("exit", 112, code=0, seconds=2, cpu=1),
     ]
     results = fold(history)
-    assert (results.seconds, results.cpu, results.complete) == (11, 4, True)
+    assert (results.seconds, results.cpu, results.complete) == (11, 5, True)
     assert fold(history[:-2]).remaining == ["c"]
     history += [
         event("forget", 200, tests=["b"], broken=True),

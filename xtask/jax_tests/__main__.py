@@ -109,7 +109,7 @@ def forget(store: Store, file: str, backend: str, what: str) -> None:
 
 
 def main() -> None:
-    args = parser().parse_args()
+    args = parser().parse_intermixed_args()
     mode = Mode(importlib.metadata.version("jax"), args.x64, args.cases, args.devices)
     store = Store(args.store.resolve(), mode)
     backend = BACKENDS[args.backend]

@@ -11,7 +11,7 @@ rewritten, so a process that is killed loses nothing. `at` is the time of an eve
     broken     the tests cannot be collected: `reason`, `text`
     start      a test starts: `test`, `log` (size of the log)
     end        a test ends: `test`, `status`, `seconds`, `cpu`, `reason`, `text`
-    exit       a worker has ended: `code`, `seconds`, `cpu`
+    exit       a worker has ended: `code` (null if the run was interrupted), `seconds`, `cpu`
     forget     results that no longer count: `tests`, `broken`
 """
 
@@ -84,13 +84,15 @@ def fold(events: Iterable[dict]) -> Results:
     """Returns the results that a sequence of events describes."""
     results = Results()
     repeated = False
-    # Seconds of a worker without an exit event: it was interrupted together with its parent.
-    unfinished = 0.0
+    # Times of a worker without an exit event: it was killed together with its parent.
+    unfinished, unfinished_cpu = 0.0, 0.0
     for event in events:
         kind = event["event"]
         if kind == "worker":
             results.seconds += unfinished
-            results.worker, results.exit_code, results.running, unfinished = event, None, None, 0.0
+            results.cpu += unfinished_cpu
+            results.worker, results.exit_code, results.running = event, None, None
+            unfinished, unfinished_cpu = 0.0, 0.0
         elif kind == "collected":
             results.tests, results.broken = event["tests"], None
         elif kind == "broken":
@@ -107,7 +109,8 @@ def fold(events: Iterable[dict]) -> Results:
                 results.worker.get("build", ""),
             )
         elif kind == "exit":
-            results.exit_code, unfinished = event["code"], 0.0
+            results.exit_code = event["code"]
+            unfinished, unfinished_cpu = 0.0, 0.0
             if not repeated:
                 results.seconds += event["seconds"]
                 results.cpu += event["cpu"]
@@ -119,7 +122,9 @@ def fold(events: Iterable[dict]) -> Results:
                 results.broken = None
         if kind in ("collected", "broken", "start", "end") and not repeated:
             unfinished = event["at"] - results.worker["at"]
+            unfinished_cpu += event.get("cpu", 0.0)
     results.seconds += unfinished
+    results.cpu += unfinished_cpu
     return results
 
 

@@ -50,9 +50,11 @@ class Runner:
             try:
                 for i, line in enumerate(pool.map(lambda job: self.run_file(*job), jobs), 1):
                     print(f"{i}/{len(jobs)} {line}", flush=True)
-            except BaseException:
+            except BaseException as error:
                 self.stopping.set()
                 pool.shutdown(cancel_futures=True)
+                if isinstance(error, KeyboardInterrupt):
+                    raise SystemExit("interrupted; the same command continues where it was") from None
                 raise
 
     def probe(self, backend: Backend) -> str:

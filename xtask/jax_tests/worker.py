@@ -88,15 +88,14 @@ class Worker:
         finally:
             # Also ends children of the worker.
             kill_group(process.pid)
-        # Without this event, the running test counts as interrupted, not as crashed.
-        if not stopping.is_set():
-            seconds = round(time.monotonic() - started, 2)
-            self.events.append("exit", code=code, seconds=seconds, cpu=round(cpu, 2))
+        seconds = round(time.monotonic() - started, 2)
+        self.events.append("exit", code=code, seconds=seconds, cpu=round(cpu, 2))
 
     def watch(
         self, process: subprocess.Popen, tail: "Tail", stopping: threading.Event
-    ) -> tuple[int | str, float]:
-        """Waits for the process, or ends it at a time limit. Returns its exit code and its CPU time."""
+    ) -> tuple[int | str | None, float]:
+        """Waits for the process, or ends it at a time limit or when the run stops. Returns its exit code, and
+        its CPU time. The exit code is `None` if the run stops."""
         last_event = time.monotonic()
         while (ended := ended_process(process)) is None:
             if tail.read():
@@ -105,6 +104,8 @@ class Worker:
             late = tail.running if time.monotonic() - last_event > limit else None
             if stopping.is_set() or time.monotonic() - last_event > limit:
                 cpu = kill(process)
+                if stopping.is_set():
+                    return None, cpu
                 tail.read()
                 # The test may have ended while the stacks were written.
                 if late and late == tail.running:
