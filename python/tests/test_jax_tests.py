@@ -1,5 +1,5 @@
-"""Tests of `cargo xtask jax-tests`: what it keeps when a worker crashes, hangs or is interrupted, and which
-results it accepts. An error here would hide failures of JAX's tests."""
+"""Tests of `cargo xtask jax-tests`: results after a crash, a time limit or an interruption of a worker, and
+the comparison with XLA:CPU. An error there would hide failures of JAX's tests."""
 
 import pathlib
 import sys

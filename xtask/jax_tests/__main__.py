@@ -47,7 +47,7 @@ def parser() -> argparse.ArgumentParser:
         "--again",
         metavar="failed|all|PATTERN",
         help="forget results of the backend first: of failing tests, of all tests, or of tests with matching"
-        " names. Without it, tests that have a result do not run again",
+        " names; with --reference-only, of XLA:CPU. Otherwise a test with a result does not run again",
     )
     run.add_argument(
         "--jobs", type=int, default=os.cpu_count() or 1, help="number of processes (default: cores)"
@@ -74,7 +74,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def chosen_files(available: list[str], wanted: list[str]) -> list[str]:
-    """Returns the files that names, paths or patterns select; by default those that can run here."""
+    """Returns the files that names, paths or patterns select; by default all files for this hardware."""
     if not wanted:
         return [file for file in available if not _ELSEWHERE.search(file)]
     found = []
@@ -123,8 +123,9 @@ def main() -> None:
     files = chosen_files(available, args.files)
     if args.jax:
         if args.again:
+            forgotten = REFERENCE if args.reference_only else backend
             for file in files:
-                forget(store, file, backend.name, args.again)
+                forget(store, file, forgotten.name, args.again)
         options = Options(args.jax.resolve(), args.package.resolve(), args.jobs, args.test_seconds)
         Runner(options, store).run(files, [REFERENCE] if args.reference_only else [REFERENCE, backend])
         if args.reference_only:

@@ -1,4 +1,4 @@
-"""The backends that JAX's tests run on, and the environment that selects each of them."""
+"""The backends that JAX's tests run on, and the environment of each backend."""
 
 import hashlib
 import os
@@ -25,7 +25,7 @@ class Backend:
     """True if the folder of the package under test is on `PYTHONPATH`."""
 
     def build(self, package: Path) -> str:
-        """Returns a hash of the files under test; empty if there are none."""
+        """Returns a hash of the files under test; empty for a backend without a package."""
         if not self.packaged or not package.is_dir():
             return ""
         digest = hashlib.blake2b(digest_size=8)

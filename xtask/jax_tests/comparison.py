@@ -42,7 +42,7 @@ class Comparison:
 
     @property
     def exit_problem(self) -> str:
-        """Description of a process that ran all tests and did not exit well; empty if there is none."""
+        """Description of a bad exit after all tests; empty after a good one."""
         code = self.subject.exit_code
         if (
             self.subject.broken

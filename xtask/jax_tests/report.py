@@ -24,7 +24,7 @@ class Report:
     backend: Backend
     comparisons: list[Comparison]
     build: str
-    """Hash of the package as it is now; empty if there is none."""
+    """Hash of the present package; empty without a package."""
     strict: bool
     """True if listed tests that pass are errors."""
 

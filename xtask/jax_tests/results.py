@@ -174,7 +174,7 @@ class EventFile:
 
 @dataclass(frozen=True)
 class Mode:
-    """Settings that decide which tests exist and what they compute. Each mode has its own results."""
+    """Settings that change the tests or their computations. Results of different modes are kept apart."""
 
     jax: str
     """Version of JAX."""

@@ -79,7 +79,7 @@ class Streaming:
 
     def pytest_runtest_logstart(self, nodeid) -> None:
         if os.getppid() != self.parent:
-            # Nobody enforces the time limits any more, and the next run may have started.
+            # Without the parent, no time limit holds, and a new run may have started.
             os._exit(1)
         self.forget_test()
         self.events.append("start", test=test_name(nodeid), log=os.fstat(2).st_size)
