@@ -62,8 +62,7 @@ if bad:
 def runner(tmp_path, source, **options):
     (tmp_path / "jax/tests").mkdir(parents=True)
     (tmp_path / "jax/tests/sample_test.py").write_text(source)
-    chosen = {"test_seconds": 1, **options}
-    return Runner(Options(tmp_path / "jax", tmp_path / "package", **chosen), Store(tmp_path / "store", MODE))
+    return Runner(Options(tmp_path / "jax", tmp_path / "package", **options), Store(tmp_path / "store", MODE))
 
 
 def statuses(results):
@@ -71,7 +70,7 @@ def statuses(results):
 
 
 def test_a_crash_and_a_time_limit_lose_one_test_each(tmp_path):
-    run = runner(tmp_path, SAMPLE)
+    run = runner(tmp_path, SAMPLE, test_seconds=4)
     for backend in (GOOD, BAD):
         run.run_file("sample_test.py", backend)
     reference = run.store.results("sample_test.py", "cpu")
@@ -88,7 +87,7 @@ def test_a_crash_and_a_time_limit_lose_one_test_each(tmp_path):
     cause = "panicked at src/lib.rs:1:2: index out of bounds"
     assert outcome["c_aborts"].reason == f"was killed by SIGABRT: {cause}"
     assert "in test_c_aborts" in outcome["c_aborts"].text, "the stack of the crash is lost"
-    assert outcome["d_hangs"].reason == "over 1 s: in test_d_hangs"
+    assert outcome["d_hangs"].reason == "over 4 s: in test_d_hangs"
 
     comparison = compare("sample_test.py", reference, subject, Expected().patterns(MODE, ["sample_test.py"]))
     assert (comparison.counted, len(comparison.passed), len(comparison.unexpected)) == (5, 1, 4)
@@ -120,15 +119,15 @@ def test_a_crash_and_a_time_limit_lose_one_test_each(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "source, reason",
+    "source, start_seconds, reason",
     [
-        ("import no_such_module", "not collected: ModuleNotFoundError: No module named 'no_such_module'"),
-        ("import os; os._exit(3)", "no test can run: the process ended with exit code 3"),
-        ("import time; time.sleep(60)", "no test can run: the process hung"),
+        ("import no_such_module", 60, "not collected: ModuleNotFoundError: No module named 'no_such_module'"),
+        ("import os; os._exit(3)", 60, "no test can run: the process ended with exit code 3"),
+        ("import time; time.sleep(60)", 2, "no test can run: the process hung"),
     ],
 )
-def test_a_file_that_cannot_start_fails_as_a_whole(tmp_path, source, reason):
-    run = runner(tmp_path, source, start_seconds=2)
+def test_a_file_that_cannot_start_fails_as_a_whole(tmp_path, source, start_seconds, reason):
+    run = runner(tmp_path, source, start_seconds=start_seconds)
     line = run.run_file("sample_test.py", BAD)
     assert line == f"sample_test.py farcall: {reason}"
     subject = run.store.results("sample_test.py", "farcall")

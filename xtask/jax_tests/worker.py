@@ -15,8 +15,10 @@ from jax_tests.endings import HUNG, cause_of, excerpt
 from jax_tests.results import TIMEOUT, EventFile, Mode
 
 _POLL_SECONDS = 0.05
-#: Time for writing the stacks of all threads before a process is killed.
-_STACKS_SECONDS = 1.0
+#: Maximum time until a process that is about to be killed writes the stacks of its threads.
+_STACKS_SECONDS = 5.0
+#: Time for writing the stacks to their end.
+_WRITING_SECONDS = 0.5
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,7 @@ class Options:
     test_seconds: float = 120
     """Time limit of one test."""
     start_seconds: float = 600
-    """Time limit until the first test starts."""
+    """Time limit between tests, before the first test and after the last one."""
 
 
 class Worker:
@@ -100,16 +102,17 @@ class Worker:
         while (ended := ended_process(process)) is None:
             if tail.read():
                 last_event = time.monotonic()
-            limit = self.options.test_seconds if tail.started else self.options.start_seconds
-            late = tail.running if time.monotonic() - last_event > limit else None
-            if stopping.is_set() or time.monotonic() - last_event > limit:
+            running = tail.running
+            limit = self.options.test_seconds if running else self.options.start_seconds
+            if stopping.is_set():
+                return None, kill(process)
+            if time.monotonic() - last_event > limit:
+                write_stacks(process, self.events.log)
                 cpu = kill(process)
-                if stopping.is_set():
-                    return None, cpu
                 tail.read()
                 # The test may have ended while the stacks were written.
-                if late and late == tail.running:
-                    end_test(self.events, late, TIMEOUT, f"over {limit:g} s", seconds=limit)
+                if running and running == tail.running:
+                    end_test(self.events, running, TIMEOUT, f"over {limit:g} s", seconds=limit)
                 return HUNG, cpu
             time.sleep(_POLL_SECONDS)
         return ended
@@ -121,8 +124,6 @@ class Tail:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.offset = path.stat().st_size
-        self.started = False
-        """True once a test has started."""
         self.running: dict | None = None
         """Event of the test that has started and not ended."""
 
@@ -136,7 +137,6 @@ class Tail:
         self.offset += len(complete) + bool(complete)
         for event in map(json.loads, complete.splitlines()):
             self.running = event if event["event"] == "start" else None
-            self.started = self.started or self.running is not None
         return bool(complete)
 
 
@@ -149,10 +149,18 @@ def ended_process(process: subprocess.Popen, options: int = os.WNOHANG) -> tuple
     return process.returncode, usage.ru_utime + usage.ru_stime
 
 
-def kill(process: subprocess.Popen) -> float:
-    """Lets a process write the stacks of its threads, and kills it. Returns its CPU time."""
+def write_stacks(process: subprocess.Popen, log: Path) -> None:
+    """Lets a process write the stacks of its threads to its log."""
+    size = log.stat().st_size
     process.send_signal(signal.SIGUSR1)
-    time.sleep(_STACKS_SECONDS)
+    deadline = time.monotonic() + _STACKS_SECONDS
+    while log.stat().st_size == size and time.monotonic() < deadline:
+        time.sleep(_POLL_SECONDS)
+    time.sleep(_WRITING_SECONDS)
+
+
+def kill(process: subprocess.Popen) -> float:
+    """Kills a process and its children. Returns its CPU time."""
     kill_group(process.pid)
     return ended_process(process, options=0)[1]
 
