@@ -2,20 +2,22 @@
 
 JAX finds the backend through the package `jax_plugins.farcall`. Its name is `farcall`, but its devices belong
 to the platform `cpu`: programs are lowered as for XLA's CPU backend, with the same custom calls.
-
-The backend uses undocumented parts of JAX, all of them in this module.
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
+
+from farcall import _farcall
+from farcall._engine import Registry, register_type
+from farcall._handlers import NumberedCallbacks
+from farcall._jax_internals import Backend
 
 NAME = "farcall"
 
 #: Environment variable for the number of devices. Each device has its own queue of runs; all of them use the
 #: processors of this machine.
 NUM_DEVICES = "FARCALL_NUM_DEVICES"
-
 
 _FORKED = (
     "this process was forked after JAX had started its threads, which the new process lacks. Start processes with "
@@ -24,33 +26,16 @@ _FORKED = (
 
 
 def initialize() -> None:
-    """Registers the backend. Its library is loaded when JAX creates the backend.
-
-    The priority is below that of every other backend, so farcall is only the default if it is named in
-    `JAX_PLATFORMS`, or there is no other backend.
-    """
-    from jax._src import xla_bridge
-
-    xla_bridge.register_backend_factory(NAME, _client, priority=-1, fail_quietly=False, experimental=False)
+    """Registers the backend, which is the default only if `JAX_PLATFORMS` names it."""
+    Backend.add(NAME, _client)
 
 
 def _client() -> Any:
     """Creates the backend."""
-    import jax
-    from jax._src import xla_bridge
-    from jax._src.lib import xla_client
-
-    from farcall import _farcall
-
-    if not xla_client.pjrt_plugin_loaded(NAME):
-        xla_client.load_pjrt_plugin_dynamically(NAME, _farcall.__file__)
+    if Backend.load(NAME, _farcall.__file__):
         _share_registrations()
-        _share_callbacks()
-    client = xla_bridge.make_pjrt_c_api_client(NAME, {"num_devices": _num_devices()})
-    # JAX looks for devices of the platform `cpu`, for example to call Python functions.
-    if "cpu" not in (jax.config.jax_platforms or "cpu").split(","):
-        xla_bridge._backends["cpu"] = client
-    return client
+        Backend.wrap_compile(_Compiler(os.getpid()))
+    return Backend.client(NAME, {"num_devices": _num_devices()})
 
 
 def _num_devices() -> int:
@@ -64,76 +49,59 @@ def _num_devices() -> int:
 def _share_registrations() -> None:
     """Registers the custom-call targets and types of JAX's CPU backend with farcall, too: those that exist,
     and those that are registered later. farcall's own linear algebra takes precedence over jaxlib's."""
-    from jax._src.lib import xla_client
-
-    from farcall._engine import Registry, register_type
-    from farcall._handlers import NumberedCallbacks
-
     registry = Registry.process()
-    built_in = {target.name for target in registry.built_ins()}
-    xla = xla_client._xla
+    own = {target.name for target in registry.built_ins()}.union(NumberedCallbacks.TARGETS)
 
-    def share(name: str, functions: Any, api_version: int, traits: Any) -> None:
-        if name in built_in:
+    def share(name: str, functions: Any, api_version: int, traits: int) -> None:
+        if name in own:
             return
         try:
-            registry.register(name, functions, "cpu", api_version, int(getattr(traits, "value", traits) or 0))
+            registry.register(name, functions, "cpu", api_version, traits)
         except ValueError:
             # farcall has another handler of this name, for example of a library that it loaded.
             pass
 
-    def register_target(name: Any, functions: Any, platform: str, api_version: int = 0, traits: Any = 0) -> None:
-        xla.register_custom_call_target(name, functions, platform, api_version, traits)
-        share(name.decode() if isinstance(name, bytes) else name, functions, api_version, traits)
+    def share_type(name: str, registration: Any) -> None:
+        if isinstance(registration, dict):
+            register_type(name, registration)
 
-    def share_type(name: str, type_registration: Any) -> None:
-        xla.register_custom_type(name, type_registration)
-        if isinstance(type_registration, dict):
-            register_type(name, type_registration)
-
-    # JAX keeps registrations until a backend of the platform exists.
-    xla_client.register_custom_call_handler("cpu", xla.register_custom_call_target)
-    xla_client.register_custom_type_handler("cpu", xla.register_custom_type)
-    platform = xla_client.xla_platform_names.get("cpu", "cpu")
-    xla_client._custom_callback_handler[platform] = register_target
-    xla_client._custom_type_id_handler[platform] = share_type
-    for name, functions in xla.custom_call_targets("cpu").items():
-        if name not in NumberedCallbacks.TARGETS:
-            share(name, functions, 1 if isinstance(functions, dict) else 0, 0)
+    Backend.observe_registrations(share, share_type)
 
 
-def _share_callbacks() -> None:
-    """Lets programs call Python functions: `jax.pure_callback`, `io_callback`, `jax.debug.callback`. A program
-    refers to its functions by their indices, so each program is compiled with handlers of its own."""
-    from jax._src import compiler
-    from jaxlib.mlir import ir
+class _Compiler:
+    """Compiles programs for JAX's backends. A program that calls Python functions (`jax.pure_callback`,
+    `io_callback`, `jax.debug.callback`) refers to them by their indices, so it is compiled with handlers of its
+    own.
 
-    from farcall import _farcall
-    from farcall._engine import Registry
-    from farcall._handlers import NumberedCallbacks
+    Args:
+      process: the number of the process in which JAX has created farcall's backend.
+    """
 
-    of_xla = compiler.backend_compile_and_load
-    process = os.getpid()
+    def __init__(self, process: int) -> None:
+        self._process = process
 
-    def compile_and_load(backend: Any, module: Any, devices: Any, options: Any, host_callbacks: Sequence[Any]) -> Any:
-        # jaxlib adds a line to the version of a plugin.
-        is_farcall = backend.platform_version.rpartition("\n")[2].startswith(NAME)
-        if is_farcall and os.getpid() != process:
-            # jaxlib would wait for its threads, which the new process lacks.
+    def __call__(
+        self,
+        compile_and_load: Callable[..., Any],
+        backend: Any,
+        module: Any,
+        executable_devices: Any,
+        options: Any,
+        host_callbacks: Sequence[Any],
+    ) -> Any:
+        def compiled(functions: Sequence[Any]) -> Any:
+            return compile_and_load(backend, module, executable_devices, options, functions)
+
+        if not Backend.is_of(backend, NAME):
+            return compiled(host_callbacks)
+        if os.getpid() != self._process:
+            # jaxlib would wait for its threads.
             raise RuntimeError(_FORKED)
-        if not host_callbacks or not is_farcall:
-            return of_xla(backend, module, devices, options, host_callbacks)
+        if not host_callbacks:
+            return compiled(host_callbacks)
         callbacks = NumberedCallbacks(list(host_callbacks))
         scope = _farcall.Scope(callbacks.registry(Registry.process()._native), callbacks)
-        with module.context:
-            number = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), scope.number)
-            module.operation.attributes[scope.ATTRIBUTE] = number
-            try:
-                # jaxlib's own handler of `buffer_callback` takes the functions from jaxlib. They make each run
-                # synchronous.
-                is_buffer_callback = any(f.__module__ == "jax._src.buffer_callback" for f in host_callbacks)
-                return of_xla(backend, module, devices, options, host_callbacks if is_buffer_callback else [])
-            finally:
-                del module.operation.attributes[scope.ATTRIBUTE]
-
-    compiler.backend_compile_and_load = compile_and_load
+        with Backend.module_attribute(module, scope.ATTRIBUTE, scope.number):
+            # jaxlib's own handler of `buffer_callback` takes the functions from jaxlib. They make each run
+            # synchronous.
+            return compiled(host_callbacks if any(map(Backend.is_buffer_callback, host_callbacks)) else [])

@@ -1,10 +1,12 @@
 """The parts of JAX outside its documented interface that farcall uses."""
 
+import contextlib
+import functools
 import hashlib
 import os
 import sys
 import types
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import jax
@@ -199,3 +201,88 @@ class Internal:
             return cls.sharding_impls.parse_flatten_op_sharding(sharding._to_xla_hlo_sharding(rank), mesh)[0]
         except (ValueError, NotImplementedError, AssertionError):
             return ()
+
+
+class Backend:
+    """The parts of JAX and jaxlib that the backend `farcall` uses. `name` is the name of a backend."""
+
+    from jax._src import compiler, xla_bridge
+    from jax._src.lib import xla_client
+    from jaxlib.mlir import ir
+
+    @classmethod
+    def add(cls, name: str, factory: Callable[[], Any]) -> None:
+        """Adds a backend with a priority below that of every other one."""
+        cls.xla_bridge.register_backend_factory(name, factory, priority=-1, fail_quietly=False, experimental=False)
+
+    @classmethod
+    def load(cls, name: str, path: str) -> bool:
+        """Loads the library of a plugin. Returns false if that has happened before."""
+        if cls.xla_client.pjrt_plugin_loaded(name):
+            return False
+        cls.xla_client.load_pjrt_plugin_dynamically(name, path)
+        return True
+
+    @classmethod
+    def client(cls, name: str, options: dict[str, Any]) -> Any:
+        """Creates the client of a plugin that is loaded. JAX looks for devices of the platform `cpu`, for example
+        to call Python functions; if its own CPU backend is not among the platforms, these are the client's."""
+        client = cls.xla_bridge.make_pjrt_c_api_client(name, options)
+        if "cpu" not in (jax.config.jax_platforms or "cpu").split(","):
+            cls.xla_bridge._backends["cpu"] = client
+        return client
+
+    @classmethod
+    def is_of(cls, client: Any, name: str) -> bool:
+        """Returns true if a client belongs to a plugin whose version begins with its name."""
+        return client.platform_version.rpartition("\n")[2].startswith(name)  # jaxlib adds a line
+
+    @classmethod
+    def observe_registrations(
+        cls, target: Callable[[str, Any, int, int], None], type_: Callable[[str, Any], None]
+    ) -> None:
+        """Calls functions with each custom-call target and type of the CPU backend: at once for those that are
+        registered, and later for new ones."""
+        client, xla = cls.xla_client, cls.xla_client._xla
+
+        def traits_of(traits: Any) -> int:
+            return int(getattr(traits, "value", traits) or 0)
+
+        def add_target(name: Any, functions: Any, platform: str, api_version: int = 0, traits: Any = 0) -> None:
+            xla.register_custom_call_target(name, functions, platform, api_version, traits)
+            target(name.decode() if isinstance(name, bytes) else name, functions, api_version, traits_of(traits))
+
+        def add_type(name: str, registration: Any) -> None:
+            xla.register_custom_type(name, registration)
+            type_(name, registration)
+
+        # JAX keeps registrations until a backend of the platform takes them.
+        client.register_custom_call_handler("cpu", xla.register_custom_call_target)
+        client.register_custom_type_handler("cpu", xla.register_custom_type)
+        platform = client.xla_platform_names.get("cpu", "cpu")
+        client._custom_callback_handler[platform] = add_target
+        client._custom_type_id_handler[platform] = add_type
+        for name, functions in xla.custom_call_targets("cpu").items():
+            target(name, functions, 1 if isinstance(functions, dict) else 0, 0)
+
+    @classmethod
+    def wrap_compile(cls, wrapped: Callable[..., Any]) -> None:
+        """Replaces JAX's function that compiles a program by `wrapped`, whose first argument is that function."""
+        cls.compiler.backend_compile_and_load = functools.partial(wrapped, cls.compiler.backend_compile_and_load)
+
+    @classmethod
+    @contextlib.contextmanager
+    def module_attribute(cls, module: Any, name: str, number: int) -> Iterator[None]:
+        """Gives a module an integer attribute for a while."""
+        with module.context:
+            attribute = cls.ir.IntegerAttr.get(cls.ir.IntegerType.get_signless(64), number)
+            module.operation.attributes[name] = attribute
+            try:
+                yield
+            finally:
+                del module.operation.attributes[name]
+
+    @staticmethod
+    def is_buffer_callback(function: Any) -> bool:
+        """Returns true for a function of `jax.experimental.buffer_callback`."""
+        return getattr(function, "__module__", None) == "jax._src.buffer_callback"

@@ -9,7 +9,7 @@ use crate::types::*;
 ///
 /// # Safety
 /// The entry at this position of a plugin's table takes a pointer to this type.
-pub unsafe trait Function: Struct + 'static {
+pub unsafe trait ApiFunction: Struct + 'static {
     /// Position in [`Api::functions`](crate::Api::functions).
     const SLOT: usize;
     /// Value of `struct_size`: the end of the last member.
@@ -26,9 +26,9 @@ macro_rules! functions {
         /// Positions of the functions in the table.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         #[expect(missing_docs, reason = "each variant is the C function of the same name")]
-        pub enum Slot { $($name,)* }
+        pub enum ApiSlot { $($name,)* }
 
-        impl Slot {
+        impl ApiSlot {
             /// Names of the C functions, by position.
             pub const NAMES: &'static [&'static str] = &[$($c_name),*];
         }
@@ -58,8 +58,8 @@ macro_rules! functions {
             }
 
             // SAFETY: the header's function of this name takes these arguments.
-            unsafe impl Function for $name {
-                const SLOT: usize = Slot::$name as usize;
+            unsafe impl ApiFunction for $name {
+                const SLOT: usize = ApiSlot::$name as usize;
                 #[allow(unused_assignments, unused_mut, clippy::allow_attributes, reason = "one assignment a member")]
                 const STRUCT_SIZE: usize = {
                     let mut end = 16;
@@ -217,7 +217,7 @@ functions! {
     }
     ExecutableSerialize "PJRT_Executable_Serialize" {
         executable: *mut ExecutableHandle, serialized_bytes: *const c_char, serialized_bytes_size: usize,
-        serialized_executable: *mut c_void, serialized_executable_deleter: Option<Deleter>,
+        serialized_executable: *mut c_void, serialized_executable_deleter: Option<ObjectDeleter>,
     }
     LoadedExecutableDestroy "PJRT_LoadedExecutable_Destroy" { executable: *mut LoadedExecutableHandle }
     LoadedExecutableGetExecutable "PJRT_LoadedExecutable_GetExecutable" {
@@ -313,7 +313,7 @@ functions! {
     }
     TopologyDescriptionSerialize "PJRT_TopologyDescription_Serialize" {
         topology: *mut TopologyHandle, serialized_bytes: *const c_char, serialized_bytes_size: usize,
-        serialized_topology: *mut c_void, serialized_topology_deleter: Option<Deleter>,
+        serialized_topology: *mut c_void, serialized_topology_deleter: Option<ObjectDeleter>,
     }
     TopologyDescriptionAttributes "PJRT_TopologyDescription_Attributes" {
         topology: *mut TopologyHandle, attributes: *const NamedValue, num_attributes: usize,
@@ -416,7 +416,7 @@ functions! {
     LoadedExecutableGetDeviceAssignment "PJRT_LoadedExecutable_GetDeviceAssignment" {
         executable: *mut LoadedExecutableHandle, serialized_bytes: *const c_char, serialized_bytes_size:
         usize, serialized_device_assignment: *mut c_void, serialized_device_assignment_deleter:
-        Option<Deleter>,
+        Option<ObjectDeleter>,
     }
     ClientCreateErrorBuffer "PJRT_Client_CreateErrorBuffer" {
         client: *mut ClientHandle, error_code: ErrorCode, error_message: *const c_char, error_message_size:
@@ -443,7 +443,7 @@ functions! {
     AsyncTrackingEventDestroy "PJRT_AsyncTrackingEvent_Destroy" { event: *mut c_void }
     ExecutableGetCompileOptions "PJRT_Executable_GetCompileOptions" {
         executable: *mut ExecutableHandle, serialized_bytes: *const c_char, serialized_bytes_size: usize,
-        serialized_compile_options: *mut c_void, serialized_compile_options_deleter: Option<Deleter>,
+        serialized_compile_options: *mut c_void, serialized_compile_options_deleter: Option<ObjectDeleter>,
     }
     BufferDonateWithControlDependency "PJRT_Buffer_DonateWithControlDependency" {
         buffer: *mut BufferHandle, callback_data: *mut c_void, dependency_ready_callback: *mut c_void,
@@ -456,7 +456,7 @@ functions! {
     }
     DeviceGetAttributes "PJRT_Device_GetAttributes" {
         device: *mut DeviceHandle, attributes: *const NamedValue, num_attributes: usize, device_attributes:
-        *mut c_void, attributes_deleter: Option<Deleter>,
+        *mut c_void, attributes_deleter: Option<ObjectDeleter>,
     }
     ClientLoad "PJRT_Client_Load" {
         client: *mut ClientHandle, executable: *mut ExecutableHandle, compile_options: *const c_char,
@@ -484,7 +484,7 @@ functions! {
     TopologyDescriptionMakeCanonicalShapeForMemorySpace "PJRT_TopologyDescription_MakeCanonicalShapeForMemorySpace" {
         topology: *mut TopologyHandle, memory_space_kind_id: i32, dims: *const i64, num_dims: usize,
         element_type: ElementType, layout: *mut MemoryLayout, serialized_shape: *const c_char,
-        serialized_shape_size: usize, serialized_shape_deleter: Option<Deleter>,
+        serialized_shape_size: usize, serialized_shape_deleter: Option<ObjectDeleter>,
     }
     TopologyDescriptionGetMemorySpaceKindIds "PJRT_TopologyDescription_GetMemorySpaceKindIds" {
         topology: *mut TopologyHandle, memory_space_kind_ids: *const i32, num_memory_space_kind_ids: usize,

@@ -1,7 +1,7 @@
 //! The C interface of PJRT plugins: `xla/pjrt/c/pjrt_c_api.h` and the extensions for FFI and layouts.
 //!
 //! A PJRT plugin is a shared library with the function `GetPjrtApi`, which returns an [`Api`]: a version, a
-//! list of extensions, and a table of functions. Each [`Function`] takes one pointer to its arguments, and
+//! list of extensions, and a table of functions. Each [`ApiFunction`] takes one pointer to its arguments, and
 //! returns null or an error. A Rust name is the C name without `PJRT_` and underscores, and the struct of a
 //! function's arguments lacks the suffix `Args`: [`ClientCompile`] has the arguments of
 //! `PJRT_Client_Compile`.
@@ -22,7 +22,7 @@ pub use functions::*;
 pub use types::*;
 
 /// Number of functions in the table.
-pub const FUNCTIONS: usize = Slot::NAMES.len();
+pub const FUNCTIONS: usize = ApiSlot::NAMES.len();
 
 /// A function of the table, before its arguments' type is known.
 pub type AnyFunction = unsafe extern "C" fn();
@@ -40,16 +40,16 @@ pub struct Api {
     pub extension_start: *mut ExtensionBase,
     /// Version of the interface that the plugin implements.
     pub version: ApiVersion,
-    /// The functions, by [`Function::SLOT`]. Only those within `struct_size` exist.
+    /// The functions, by [`ApiFunction::SLOT`]. Only those within `struct_size` exist.
     pub functions: [Option<AnyFunction>; FUNCTIONS],
 }
 
-/// Returns type `Api`'s function that is called with arguments `A`: an [`Entry`], except for
+/// Returns type `Api`'s function that is called with arguments `A`: an [`ApiEntry`], except for
 /// `PJRT_Error_Destroy` and `PJRT_Error_Message`, which return nothing.
 ///
 /// # Safety
 /// `api` points to the table of a plugin, whose `struct_size` bytes are valid.
-pub unsafe fn function<A: Function>(api: *const Api) -> Option<Entry<A>> {
+pub unsafe fn function<A: ApiFunction>(api: *const Api) -> Option<ApiEntry<A>> {
     let end = std::mem::offset_of!(Api, functions) + (A::SLOT + 1) * size_of::<AnyFunction>();
     // SAFETY: every plugin's table has at least the first member (`# Safety` above).
     if unsafe { (*api).struct_size } < end {
@@ -58,7 +58,7 @@ pub unsafe fn function<A: Function>(api: *const Api) -> Option<Entry<A>> {
     // SAFETY: the entry lies within the table's size. Entries are pointers to functions, or null.
     let function = unsafe { *(&raw const (*api).functions).cast::<Option<AnyFunction>>().add(A::SLOT) };
     // SAFETY: the entry at this position takes these arguments; function pointers have one size.
-    function.map(|f| unsafe { std::mem::transmute::<AnyFunction, Entry<A>>(f) })
+    function.map(|f| unsafe { std::mem::transmute::<AnyFunction, ApiEntry<A>>(f) })
 }
 
 // SAFETY: the table is constant after its creation, and its functions may be called on any thread.

@@ -161,11 +161,11 @@ open_enum! {
     }
 }
 
-/// Function that an event calls once it is ready. It owns the error.
+/// ApiFunction that an event calls once it is ready. It owns the error.
 pub type EventCallback = unsafe extern "C" fn(error: *mut ErrorHandle, user_arg: *mut c_void);
-/// Function that frees an object, for results that the caller owns.
-pub type Deleter = unsafe extern "C" fn(object: *mut c_void);
-/// Function that is called when a view of memory is deleted: with the memory and the caller's argument.
+/// ApiFunction that frees an object, for results that the caller owns.
+pub type ObjectDeleter = unsafe extern "C" fn(object: *mut c_void);
+/// ApiFunction that is called when a view of memory is deleted: with the memory and the caller's argument.
 pub type DeleteCallback = unsafe extern "C" fn(memory: *mut c_void, user_arg: *mut c_void);
 
 /// A struct whose first member is its size, so that either side can read a struct of another version.
@@ -280,8 +280,8 @@ structs! {
         get_user_data: *const c_void, set_user_data: *const c_void,
     }
     FfiExtension "PJRT_FFI_Extension" {
-        base: ExtensionBase, type_register: Option<Entry<FfiTypeRegister>>,
-        user_data_add: Option<Entry<FfiUserDataAdd>>, register_handler: Option<Entry<FfiRegisterHandler>>,
+        base: ExtensionBase, type_register: Option<ApiEntry<FfiTypeRegister>>,
+        user_data_add: Option<ApiEntry<FfiUserDataAdd>>, register_handler: Option<ApiEntry<FfiRegisterHandler>>,
     }
     FfiTypeInfo "PJRT_FFI_Type_Info" {
         deleter: *const c_void, serialize: *const c_void, deserialize: *const c_void,
@@ -300,13 +300,13 @@ structs! {
         platform_name: *const c_char, platform_name_size: usize, traits: u32,
     }
     LayoutsExtension "PJRT_Layouts_Extension" {
-        base: ExtensionBase, memory_layout_destroy: Option<Entry<LayoutDestroy>>,
-        memory_layout_serialize: Option<Entry<LayoutSerialize>>,
-        client_get_default_layout: Option<Entry<ClientDefaultLayout>>,
-        buffer_memory_layout: Option<Entry<BufferLayout>>,
-        topology_get_default_layout: Option<Entry<TopologyDefaultLayout>>,
-        executable_get_output_layouts: Option<Entry<ExecutableOutputLayouts>>,
-        executable_get_parameter_layouts: Option<Entry<ExecutableParameterLayouts>>,
+        base: ExtensionBase, memory_layout_destroy: Option<ApiEntry<LayoutDestroy>>,
+        memory_layout_serialize: Option<ApiEntry<LayoutSerialize>>,
+        client_get_default_layout: Option<ApiEntry<ClientDefaultLayout>>,
+        buffer_memory_layout: Option<ApiEntry<BufferLayout>>,
+        topology_get_default_layout: Option<ApiEntry<TopologyDefaultLayout>>,
+        executable_get_output_layouts: Option<ApiEntry<ExecutableOutputLayouts>>,
+        executable_get_parameter_layouts: Option<ApiEntry<ExecutableParameterLayouts>>,
     }
     LayoutDestroy "PJRT_Layouts_MemoryLayout_Destroy_Args" {
         struct_size: usize, extension_start: *mut ExtensionBase, layout: *mut LayoutHandle,
@@ -314,7 +314,7 @@ structs! {
     LayoutSerialize "PJRT_Layouts_MemoryLayout_Serialize_Args" {
         struct_size: usize, extension_start: *mut ExtensionBase, layout: *mut LayoutHandle,
         serialized_bytes: *const c_char, serialized_bytes_size: usize, serialized_layout: *mut c_void,
-        serialized_layout_deleter: Option<Deleter>,
+        serialized_layout_deleter: Option<ObjectDeleter>,
     }
     ClientDefaultLayout "PJRT_Layouts_PJRT_Client_GetDefaultLayout_Args" {
         struct_size: usize, extension_start: *mut ExtensionBase, client: *mut ClientHandle,
@@ -339,7 +339,7 @@ structs! {
 }
 
 /// A function of the interface: takes its arguments, and returns null or an error.
-pub type Entry<A> = unsafe extern "C" fn(args: *mut A) -> *mut ErrorHandle;
+pub type ApiEntry<A> = unsafe extern "C" fn(args: *mut A) -> *mut ErrorHandle;
 
 /// The two kinds of layouts.
 #[repr(C)]

@@ -7,8 +7,11 @@ use farcall_pjrt_abi::{ARGUMENTS, Api, FUNCTIONS, STRUCTS};
 /// A line is the struct's name, its `STRUCT_SIZE`, its size, and its members with their offsets.
 const HEADER: &str = include_str!("layouts.txt");
 
-/// Structs by name: `STRUCT_SIZE`, size, and members with their offsets.
-fn header() -> HashMap<&'static str, (usize, usize, Vec<(&'static str, usize)>)> {
+/// `STRUCT_SIZE`, size, and members with their offsets.
+type Layout = (usize, usize, Vec<(&'static str, usize)>);
+
+/// Returns the structs by name.
+fn header() -> HashMap<&'static str, Layout> {
     let lines = HEADER.lines().map(|line| {
         let (head, members) = line.split_once(':').unwrap();
         let mut head = head.split(' ');

@@ -4,13 +4,13 @@ use std::ffi::c_char;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use farcall::ffi::unwind::catch;
-use farcall_pjrt_abi::{Entry, ErrorCode, ErrorHandle, Function, MemoryLayout, Struct};
+use farcall_pjrt_abi::{ApiEntry, ApiFunction, ErrorCode, ErrorHandle, MemoryLayout, Struct};
 
 use crate::object::{self, Object};
 use crate::status::{Outcome, Status};
 
 /// A function of the plugin, as a method of the type of its arguments.
-pub(crate) trait Call: Function {
+pub(crate) trait Call: ApiFunction {
     /// True if the function needs the plugin's threads, which a forked process lacks. (Other functions must
     /// work there: hosts do not expect that a property of an array is an error.)
     const NEEDS_THREADS: bool = false;
@@ -44,8 +44,8 @@ pub(crate) fn watch_forks() {
     unsafe { libc::pthread_atfork(None, None, Some(forked)) };
 }
 
-/// Entry of a function in the table.
-pub(crate) const fn entry<A: Call + Copy>() -> Entry<A> {
+/// ApiEntry of a function in the table.
+pub(crate) const fn entry<A: Call + Copy>() -> ApiEntry<A> {
     enter::<A>
 }
 

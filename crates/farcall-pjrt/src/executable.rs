@@ -17,7 +17,7 @@ use crate::client::{Client, Device, Handles, Platform, Topology, text};
 use crate::compile_options::write_assignment;
 use crate::event::Event;
 use crate::ffi::ExecuteContext;
-use crate::layouts::Layouts;
+use crate::layout::Layouts;
 use crate::object::{Object, into_handle, object};
 use crate::program::Program;
 use crate::status::{Outcome, Status};

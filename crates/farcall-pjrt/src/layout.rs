@@ -1,9 +1,11 @@
 //! Layouts of arrays in host memory. The plugin's own buffers are row-major.
 
 use farcall::ir::Literal;
-use farcall_pjrt_abi::{LayoutType, MemoryLayout};
+use farcall_pjrt_abi::{LayoutHandle, LayoutType, MemoryLayout};
 
 use crate::call::slice;
+use crate::client::Handles;
+use crate::object::{Object, lend, withdraw};
 use crate::status::{Outcome, Status};
 
 /// Returns the distances in bytes between neighbors in each dimension of a row-major array.
@@ -149,6 +151,51 @@ pub(crate) unsafe fn scatter(literal: &Literal, strides: &[i64], to: *mut u8) {
         unsafe { std::ptr::copy_nonoverlapping(run.as_ptr(), to.offset(at), bytes) };
         rest = after;
     });
+}
+
+/// A layout, in the text form of XLA: `{1,0}` lists dimensions from the fastest-varying to the slowest.
+pub(crate) struct Layout {
+    text: String,
+}
+
+impl Object for Layout {
+    type Abi = LayoutHandle;
+    const KIND: &'static str = "layout";
+}
+
+impl Layout {
+    pub(crate) fn row_major(rank: usize) -> Layout {
+        let order: Vec<String> = (0..rank).rev().map(|dim| dim.to_string()).collect();
+        Layout { text: format!("{{{}}}", order.join(",")) }
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+}
+
+/// Layouts of the arguments or results of an executable, which owns them.
+pub(crate) struct Layouts {
+    layouts: Box<[Layout]>,
+    handles: Handles<LayoutHandle>,
+}
+
+impl Layouts {
+    /// Creates the layouts of arrays with these ranks.
+    pub(crate) fn new(ranks: &[usize]) -> Layouts {
+        let layouts: Box<[Layout]> = ranks.iter().map(|rank| Layout::row_major(*rank)).collect();
+        Layouts { handles: Handles::new(layouts.iter().map(lend)), layouts }
+    }
+
+    pub(crate) fn parts(&self) -> (*const *mut LayoutHandle, usize) {
+        self.handles.parts()
+    }
+}
+
+impl Drop for Layouts {
+    fn drop(&mut self) {
+        self.layouts.iter().for_each(withdraw);
+    }
 }
 
 #[cfg(test)]

@@ -6,27 +6,11 @@ use farcall_pjrt_abi::*;
 
 use crate::buffer::Buffer;
 use crate::call::{Arguments, with};
-use crate::client::{Client, Handles, Topology};
+use crate::client::{Client, Topology};
 use crate::executable::Compiled;
-use crate::object::{Object, into_handle, lend, withdraw};
+use crate::layout::Layout;
+use crate::object::into_handle;
 use crate::status::Outcome;
-
-/// A layout, in the text form of XLA: `{1,0}` lists dimensions from the fastest-varying to the slowest.
-pub(crate) struct Layout {
-    text: String,
-}
-
-impl Object for Layout {
-    type Abi = LayoutHandle;
-    const KIND: &'static str = "layout";
-}
-
-impl Layout {
-    fn row_major(rank: usize) -> Layout {
-        let order: Vec<String> = (0..rank).rev().map(|dim| dim.to_string()).collect();
-        Layout { text: format!("{{{}}}", order.join(",")) }
-    }
-}
 
 macro_rules! entries {
     ($($(#[$meta:meta])* $entry:ident($args:ident: $ty:ty) $body:block)*) => {$(
@@ -49,7 +33,7 @@ entries! {
 
     serialize(args: LayoutSerialize) {
         let layout: &Layout = args.object("layout", |a| a.layout)?;
-        let owner = Box::new(layout.text.clone());
+        let owner = Box::new(layout.text().to_owned());
         (args.members.serialized_bytes, args.members.serialized_bytes_size) = (owner.as_ptr().cast(), owner.len());
         args.members.serialized_layout = Box::into_raw(owner).cast();
         args.members.serialized_layout_deleter = Some(free);
@@ -94,30 +78,6 @@ unsafe extern "C" fn free(object: *mut c_void) {
     if !object.is_null() {
         // SAFETY: the caller passes the object of `serialize` once.
         drop(unsafe { Box::from_raw(object.cast::<String>()) });
-    }
-}
-
-/// Layouts of the arguments or results of an executable, which owns them.
-pub(crate) struct Layouts {
-    layouts: Box<[Layout]>,
-    handles: Handles<LayoutHandle>,
-}
-
-impl Layouts {
-    /// Creates the layouts of arrays with these ranks.
-    pub(crate) fn new(ranks: &[usize]) -> Layouts {
-        let layouts: Box<[Layout]> = ranks.iter().map(|rank| Layout::row_major(*rank)).collect();
-        Layouts { handles: Handles::new(layouts.iter().map(lend)), layouts }
-    }
-
-    fn parts(&self) -> (*const *mut LayoutHandle, usize) {
-        self.handles.parts()
-    }
-}
-
-impl Drop for Layouts {
-    fn drop(&mut self) {
-        self.layouts.iter().for_each(withdraw);
     }
 }
 

@@ -41,4 +41,4 @@ mod value;
 
 pub use farcall_pjrt_abi::Api;
 pub use plugin::api;
-pub use scope::{SCOPE_ATTRIBUTE, Scope};
+pub use scope::{ProgramScope, SCOPE_ATTRIBUTE};

@@ -3,6 +3,8 @@
 //! A handle is the address of a boxed [`Object`]. Debug builds keep a list of the live handles, so that a
 //! freed handle, or the handle of another kind of object, is an error instead of undefined behavior.
 
+use farcall_pjrt_abi::ErrorHandle;
+
 use crate::status::{Outcome, Status};
 
 /// A type whose values the plugin returns as handles.
@@ -11,6 +13,18 @@ pub(crate) trait Object: 'static {
     type Abi;
     /// Name of the kind of object, for messages.
     const KIND: &'static str;
+}
+
+impl Object for Status {
+    type Abi = ErrorHandle;
+    const KIND: &'static str = "error";
+}
+
+impl Status {
+    /// Returns an error for the caller to own.
+    pub(crate) fn into_handle(self) -> *mut ErrorHandle {
+        into_handle(Box::new(self))
+    }
 }
 
 /// Makes a handle, which the caller owns.

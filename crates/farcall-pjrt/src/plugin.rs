@@ -39,9 +39,9 @@ macro_rules! functions {
 }
 
 /// Erases the type of a function's arguments.
-fn erased<A>(function: Entry<A>) -> AnyFunction {
+fn erased<A>(function: ApiEntry<A>) -> AnyFunction {
     // SAFETY: function pointers have one size. Hosts call the function with its own arguments.
-    unsafe { std::mem::transmute::<Entry<A>, AnyFunction>(function) }
+    unsafe { std::mem::transmute::<ApiEntry<A>, AnyFunction>(function) }
 }
 
 fn table() -> Api {

@@ -13,13 +13,13 @@ use farcall::ir::Module;
 
 use crate::status::{Outcome, Status};
 
-/// Attribute of a module: the number of its [`Scope`].
+/// Attribute of a module: the number of its [`ProgramScope`].
 pub const SCOPE_ATTRIBUTE: &str = "mhlo.farcall_scope";
 
 /// The registry of a program, and an object that its handlers need. The scope ends when this object is
 /// dropped; programs that were compiled in it keep what they need.
 #[derive(Debug)]
-pub struct Scope {
+pub struct ProgramScope {
     number: i64,
 }
 
@@ -36,14 +36,14 @@ fn scopes() -> MutexGuard<'static, Option<HashMap<i64, Targets>>> {
     SCOPES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Scope {
+impl ProgramScope {
     /// Creates a scope. Its programs find their targets in `registry` instead of the process's registry, and
     /// keep `owner` as long as they exist.
-    pub fn new(registry: Registry, owner: Arc<dyn Any + Send + Sync>) -> Scope {
+    pub fn new(registry: Registry, owner: Arc<dyn Any + Send + Sync>) -> ProgramScope {
         static NEXT: AtomicI64 = AtomicI64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         scopes().get_or_insert_default().insert(number, Targets { registry, owner: Some(owner) });
-        Scope { number }
+        ProgramScope { number }
     }
 
     /// The number that a program's attribute names.
@@ -52,7 +52,7 @@ impl Scope {
     }
 }
 
-impl Drop for Scope {
+impl Drop for ProgramScope {
     fn drop(&mut self) {
         let removed = scopes().as_mut().and_then(|scopes| scopes.remove(&self.number));
         // The lock is free when the owner is dropped, which may run any code.

@@ -2,20 +2,13 @@
 
 use farcall::CodedError;
 use farcall::ffi::StatusCode;
-use farcall_pjrt_abi::{ErrorCode, ErrorHandle};
-
-use crate::object::{Object, into_handle};
+use farcall_pjrt_abi::ErrorCode;
 
 /// An error: a code of `absl::Status` and a message.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Status {
     pub(crate) code: ErrorCode,
     pub(crate) message: String,
-}
-
-impl Object for Status {
-    type Abi = ErrorHandle;
-    const KIND: &'static str = "error";
 }
 
 /// Result of a function of the interface.
@@ -42,11 +35,6 @@ impl Status {
     /// Converts a status that the caller passes.
     pub(crate) fn given(code: ErrorCode, message: String) -> Option<Status> {
         (code != ErrorCode::OK).then(|| Status::new(code, message))
-    }
-
-    /// Returns an error for the caller to own.
-    pub(crate) fn into_handle(self) -> *mut ErrorHandle {
-        into_handle(Box::new(self))
     }
 }
 

@@ -258,7 +258,7 @@ pub(crate) fn open_lapack(path: Option<PathBuf>) -> PyResult<PathBuf> {
 /// Targets of a single program of JAX's backend `farcall`.
 #[pyclass(frozen, module = "farcall._farcall")]
 pub(crate) struct Scope {
-    inner: farcall_pjrt::Scope,
+    inner: farcall_pjrt::ProgramScope,
 }
 
 #[pymethods]
@@ -270,7 +270,7 @@ impl Scope {
     /// Creates a scope with the targets of a registry. Programs that are compiled in it keep `owner`.
     #[new]
     fn new(registry: &Bound<'_, Registry>, owner: Py<PyAny>) -> Scope {
-        Scope { inner: farcall_pjrt::Scope::new(registry.get().inner.clone(), Arc::new(owner)) }
+        Scope { inner: farcall_pjrt::ProgramScope::new(registry.get().inner.clone(), Arc::new(owner)) }
     }
 
     /// The number of the scope.
