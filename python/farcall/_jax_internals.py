@@ -212,8 +212,10 @@ class Backend:
 
     @classmethod
     def add(cls, name: str, factory: Callable[[], Any]) -> None:
-        """Adds a backend with a priority below that of every other one."""
-        cls.xla_bridge.register_backend_factory(name, factory, priority=-1, fail_quietly=False, experimental=False)
+        """Adds a backend with a priority below that of every other one. An error of its factory is reported only
+        to users who ask for the backend."""
+        quiet = name not in (jax.config.jax_platforms or "").split(",")
+        cls.xla_bridge.register_backend_factory(name, factory, priority=-1, fail_quietly=quiet, experimental=False)
 
     @classmethod
     def load(cls, name: str, path: str) -> bool:

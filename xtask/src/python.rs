@@ -146,6 +146,9 @@ fn assemble(folder: &str, profile: &str) -> Result<PathBuf> {
     let package = path.join("farcall");
     std::fs::create_dir_all(&package)?;
     copy_files(&root().join("python/farcall"), &package)?;
+    let plugins = path.join("jax_plugins");
+    std::fs::create_dir_all(&plugins)?;
+    copy_files(&root().join("python/jax_plugins"), &plugins)?;
     // A process may have the old module open, so a new file replaces it by renaming.
     let fresh = package.join("fresh.so");
     std::fs::copy(target().join(profile).join("lib_farcall.so"), &fresh)?;

@@ -225,9 +225,12 @@ impl Tally {
         let mut pytest = venvs[0].pytest("python/tests");
         // Each file runs in one process, because its tests may share process-wide registrations.
         pytest.args(["--numprocesses", "auto", "--dist", "loadfile"]);
-        pytest.env("PYTHONPATH", package).env("FARCALL_JAX_FFI_LIB", &library);
+        pytest.env("PYTHONPATH", &package).env("FARCALL_JAX_FFI_LIB", &library);
         pytest.env("FARCALL_EXAMPLES", target().join("debug"));
-        self.python_tests("the Python package, ops in JAX, jaxlib's LAPACK handlers", &mut pytest)
+        self.python_tests("the Python package, ops in JAX, jaxlib's LAPACK handlers", &mut pytest)?;
+        let mut pytest = venvs[0].pytest("python/backend_tests");
+        pytest.env("PYTHONPATH", package).env("FARCALL_EXAMPLES", target().join("debug"));
+        self.python_tests("the engine as a backend of JAX", &mut pytest)
     }
 
     /// Runs the random tests with another seed and ten times as long.
