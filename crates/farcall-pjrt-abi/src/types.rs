@@ -139,6 +139,7 @@ open_enum! {
         FFI = 5,
         MEMORY_DESCRIPTIONS = 6,
         RAW_BUFFER = 8,
+        SHARDINGS = 19,
     }
 }
 
@@ -203,6 +204,8 @@ sized! {
     TopologyDefaultLayout "PJRT_Layouts_PJRT_Topology_GetDefaultLayout";
     ExecutableOutputLayouts "PJRT_Layouts_PJRT_Executable_GetOutputLayouts";
     ExecutableParameterLayouts "PJRT_Layouts_PJRT_Executable_GetParameterLayouts";
+    ExecutableParameterShardings "PJRT_Shardings_PJRT_Executable_ParameterShardings";
+    ExecutableOutputShardings "PJRT_Shardings_PJRT_Executable_OutputShardings";
 }
 
 macro_rules! structs {
@@ -307,6 +310,18 @@ structs! {
         topology_get_default_layout: Option<ApiEntry<TopologyDefaultLayout>>,
         executable_get_output_layouts: Option<ApiEntry<ExecutableOutputLayouts>>,
         executable_get_parameter_layouts: Option<ApiEntry<ExecutableParameterLayouts>>,
+    }
+    ShardingsExtension "PJRT_Shardings_Extension" {
+        base: ExtensionBase, executable_parameter_shardings: Option<ApiEntry<ExecutableParameterShardings>>,
+        executable_output_shardings: Option<ApiEntry<ExecutableOutputShardings>>,
+    }
+    ExecutableParameterShardings "PJRT_Shardings_PJRT_Executable_ParameterShardings_Args" {
+        struct_size: usize, extension_start: *mut ExtensionBase, executable: *mut ExecutableHandle,
+        num_parameters: usize, shardings: *const *const c_char, sharding_sizes: *const usize,
+    }
+    ExecutableOutputShardings "PJRT_Shardings_PJRT_Executable_OutputShardings_Args" {
+        struct_size: usize, extension_start: *mut ExtensionBase, executable: *mut ExecutableHandle,
+        num_outputs: usize, shardings: *const *const c_char, sharding_sizes: *const usize,
     }
     LayoutDestroy "PJRT_Layouts_MemoryLayout_Destroy_Args" {
         struct_size: usize, extension_start: *mut ExtensionBase, layout: *mut LayoutHandle,

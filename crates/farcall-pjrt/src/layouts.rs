@@ -1,4 +1,5 @@
-//! The layouts extension. All arrays of the plugin are row-major.
+//! The extensions for layouts and shardings of executables. All arrays of the plugin are row-major, and no
+//! executable has shardings yet.
 
 use std::ffi::c_void;
 
@@ -65,6 +66,21 @@ entries! {
         Ok(())
     }
 
+    /// Without this answer, jaxlib would parse the program again to look for shardings.
+    parameter_shardings(args: ExecutableParameterShardings) {
+        args.object::<Compiled>("executable", |a| a.executable)?;
+        (args.members.shardings, args.members.sharding_sizes) = (std::ptr::null(), std::ptr::null());
+        args.members.num_parameters = 0;
+        Ok(())
+    }
+
+    output_shardings(args: ExecutableOutputShardings) {
+        args.object::<Compiled>("executable", |a| a.executable)?;
+        (args.members.shardings, args.members.sharding_sizes) = (std::ptr::null(), std::ptr::null());
+        args.members.num_outputs = 0;
+        Ok(())
+    }
+
     of_parameters(args: ExecutableParameterLayouts) {
         let compiled: &Compiled = args.object("executable", |a| a.executable)?;
         let layouts = compiled.parameter_layouts();
@@ -81,7 +97,21 @@ unsafe extern "C" fn free(object: *mut c_void) {
     }
 }
 
-/// Returns the extension, followed by `next`.
+/// Returns the extension for shardings, followed by `next`.
+pub(crate) fn shardings_extension(next: *mut ExtensionBase) -> ShardingsExtension {
+    let base = ExtensionBase {
+        struct_size: size_of::<ShardingsExtension>(),
+        r#type: ExtensionType::SHARDINGS,
+        next,
+    };
+    ShardingsExtension {
+        base,
+        executable_parameter_shardings: Some(parameter_shardings),
+        executable_output_shardings: Some(output_shardings),
+    }
+}
+
+/// Returns the extension for layouts, followed by `next`.
 pub(crate) fn extension(next: *mut ExtensionBase) -> LayoutsExtension {
     LayoutsExtension {
         base: ExtensionBase {

@@ -22,6 +22,7 @@ const VERSION: (i32, i32) = (0, 104);
 struct Extensions {
     ffi: FfiExtension,
     layouts: LayoutsExtension,
+    shardings: ShardingsExtension,
 }
 
 /// Returns the function table of the plugin, which is valid until the process ends.
@@ -49,8 +50,10 @@ fn table() -> Api {
     let extensions = Box::leak(Box::new(Extensions {
         ffi: ffi::extension(std::ptr::null_mut()),
         layouts: layouts::extension(std::ptr::null_mut()),
+        shardings: layouts::shardings_extension(std::ptr::null_mut()),
     }));
     extensions.ffi.base.next = &raw mut extensions.layouts.base;
+    extensions.layouts.base.next = &raw mut extensions.shardings.base;
     let mut functions = functions![
         ErrorGetCode,
         ErrorForEachPayload,
