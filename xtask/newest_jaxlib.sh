@@ -53,14 +53,15 @@ cp -r "$package" "$folder/farcall/package"
 cp -r "$checkout/crates/farcall-ffi/tests/python" "$folder/farcall/checkout/crates/farcall-ffi/tests/python"
 cp -r "$checkout/crates/farcall-ffi/include" "$folder/farcall/checkout/crates/farcall-ffi/include"
 cp -r "$checkout/crates/farcall/tests/cc" "$folder/farcall/checkout/crates/farcall/tests/cc"
-cp -r "$checkout/python/tests" "$folder/farcall/checkout/python/tests"
+cp -r "$checkout/python/tests" "$checkout/python/backend_tests" "$folder/farcall/checkout/python"
 
+# Runs the tests of a folder on a backend of JAX, by default on XLA's CPU backend.
 tests() {
     echo "## $1"
     # On some processors for which this jaxlib uses YNNPACK, sums are unsupported: "Unsupported reduction
     # reduce_sum". The tests need eight devices.
     flags="--xla_force_host_platform_device_count=8 --xla_cpu_experimental_ynn_fusion_type="
-    inside /usr/bin/env PYTHONPATH=/farcall/package FARCALL_EXAMPLES=/farcall/examples JAX_PLATFORMS=cpu \
+    inside /usr/bin/env PYTHONPATH=/farcall/package FARCALL_EXAMPLES=/farcall/examples JAX_PLATFORMS="${2:-cpu}" \
         XLA_FLAGS="$flags" \
         FARCALL_JAX_FFI_LIB=/farcall/examples/libjax_ffi_ops.so PYTHONDONTWRITEBYTECODE=1 \
         /venv/bin/python -m pytest -q -p no:cacheprovider --numprocesses auto --dist loadfile --timeout 600 --timeout-method thread \
@@ -73,4 +74,5 @@ for outside in new reload jax_suite jax_tests; do
     rm "$folder/farcall/checkout/python/tests/test_$outside.py"
 done
 tests python/tests
+tests python/backend_tests farcall
 exit $failed

@@ -217,6 +217,32 @@ def test_runs_are_asynchronous():
     assert dispatched - started < (ended - started) / 3
 
 
+def test_a_python_function_runs_programs():
+    slow = jax.jit(lambda x: jax.lax.fori_loop(0, 100, lambda _, x: x + 1, x))
+
+    def nested(x):
+        return np.asarray(slow(jnp.asarray(x)))
+
+    outer = jax.jit(lambda x: jax.pure_callback(nested, jax.ShapeDtypeStruct((), np.float32), x) + 1)
+    assert outer(slow(jnp.float32(1))) == 202
+
+
+def test_a_full_queue_makes_the_caller_wait():
+    @jax.jit
+    def step(x):
+        return jax.lax.fori_loop(0, 20, lambda _, x: jnp.sin(x), x)
+
+    x = jnp.ones(100_000)
+    step(x).block_until_ready()
+    started = time.perf_counter()
+    for _ in range(100):
+        y = step(x)
+    dispatched = time.perf_counter()
+    y.block_until_ready()
+    # All but the last 32 runs have ended.
+    assert dispatched - started > (time.perf_counter() - started) / 2
+
+
 def test_dispatch_from_many_threads():
     @jax.jit
     def step(x):

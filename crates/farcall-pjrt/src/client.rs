@@ -6,9 +6,10 @@
 //!                        └── buffers and executables, which keep the platform alive
 //! ```
 
+use std::cell::Cell;
 use std::ffi::{c_char, c_void};
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError, Weak};
 
 use farcall::device::{Device as EngineDevice, DeviceStream};
 use farcall_pjrt_abi::*;
@@ -81,6 +82,7 @@ pub(crate) struct Device {
     description: Box<Description>,
     /// Thread for asynchronous runs, created by the first one.
     stream: OnceLock<DeviceStream>,
+    in_flight: Arc<InFlight>,
     /// Bytes of the buffers that are alive, and their highest number.
     bytes: AtomicI64,
     peak_bytes: AtomicI64,
@@ -89,6 +91,35 @@ pub(crate) struct Device {
 impl Object for Device {
     type Abi = DeviceHandle;
     const KIND: &'static str = "device";
+}
+
+thread_local! {
+    /// True while the thread does a device's work.
+    static IS_RUNNING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Maximum number of runs in a device's queue.
+const MAX_IN_FLIGHT: usize = 32;
+
+/// Number of runs in a device's queue.
+#[derive(Default)]
+struct InFlight {
+    count: Mutex<usize>,
+    has_ended: Condvar,
+}
+
+impl InFlight {
+    fn begin(&self) {
+        let count = self.count.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_full = |count: &mut usize| *count >= MAX_IN_FLIGHT;
+        let mut count = self.has_ended.wait_while(count, is_full).unwrap_or_else(PoisonError::into_inner);
+        *count += 1;
+    }
+
+    fn end(&self) {
+        *self.count.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        self.has_ended.notify_one();
+    }
 }
 
 /// Properties of a device that exist without it.
@@ -174,6 +205,7 @@ impl Platform {
                     index,
                     description: Box::new(Description::new(index)),
                     stream: OnceLock::new(),
+                    in_flight: Arc::default(),
                     bytes: AtomicI64::new(0),
                     peak_bytes: AtomicI64::new(0),
                 })
@@ -233,11 +265,32 @@ impl Device {
         self.platform.upgrade().ok_or_else(|| Status::invalid("the client of the device is destroyed"))
     }
 
-    /// Returns the stream for asynchronous runs.
+    /// Appends work to the device's queue. Waits if the queue is full, so that a caller that never waits for
+    /// results does not fill the memory.
     ///
     /// # Errors
     /// If the system cannot create a thread.
-    pub(crate) fn stream(&self) -> Outcome<&DeviceStream> {
+    pub(crate) fn enqueue(&self, work: impl FnOnce() + Send + 'static) -> Outcome {
+        let stream = self.stream()?;
+        let in_flight = Arc::clone(&self.in_flight);
+        in_flight.begin();
+        let pending = stream.enqueue(move || {
+            IS_RUNNING.set(true);
+            work();
+            IS_RUNNING.set(false);
+            in_flight.end();
+        });
+        drop(pending);
+        Ok(())
+    }
+
+    /// Returns true on a thread that does a device's work. Work that it starts happens at once: the queue may
+    /// wait for this thread.
+    pub(crate) fn is_running_here() -> bool {
+        IS_RUNNING.get()
+    }
+
+    fn stream(&self) -> Outcome<&DeviceStream> {
         if let Some(stream) = self.stream.get() {
             return Ok(stream);
         }

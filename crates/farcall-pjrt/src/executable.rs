@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use farcall::RunOptions;
 use farcall::custom_call::RunContext;
-use farcall::device::{DeviceBuffer, Pending};
+use farcall::device::DeviceBuffer;
 use farcall::ir::{DType, Literal};
 use farcall_pjrt_abi::*;
 
@@ -309,7 +309,7 @@ impl Launch<'_> {
     /// the results, and the event of the run's end.
     fn start(&self, run: Run, device: usize) -> Outcome<(Vec<Value>, Event)> {
         let is_ready = || run.arguments.iter().all(Value::is_ready);
-        if self.has_context() || run.program.is_quick && is_ready() {
+        if self.has_context() || Device::is_running_here() || run.program.is_quick && is_ready() {
             let count = run.program.results.len();
             return Ok(match run.execute() {
                 Ok(outputs) => (outputs.into_iter().map(Value::Known).collect(), Event::complete(Ok(()))),
@@ -333,8 +333,7 @@ impl Launch<'_> {
                 ended.set(Err(status));
             }
         };
-        let pending: Pending<()> = self.loaded.platform.devices()[device].stream()?.enqueue(work);
-        drop(pending);
+        self.loaded.platform.devices()[device].enqueue(work)?;
         Ok((values, done))
     }
 }
