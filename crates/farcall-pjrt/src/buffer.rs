@@ -173,6 +173,7 @@ impl Drop for Buffer {
 /// Returns the type of an array that a call describes.
 pub(crate) fn tensor_type(element: ElementType, dims: &[i64]) -> Outcome<TensorType> {
     let dtype = element::dtype(element)?;
+    layout::checked_rank(dims.len())?;
     let sizes: Option<Vec<usize>> = dims.iter().map(|size| usize::try_from(*size).ok()).collect();
     let ty = sizes.map(|sizes| TensorType::new(dtype, sizes));
     match ty.filter(|ty| ty.bytes().is_some_and(|bytes| bytes <= isize::MAX as usize)) {

@@ -302,7 +302,7 @@ impl Device {
 
     /// Counts the bytes of a buffer that is created, or of one that is freed if the number is negative.
     pub(crate) fn count_bytes(&self, bytes: i64) {
-        let now = self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        let now = self.bytes.fetch_add(bytes, Ordering::Relaxed).wrapping_add(bytes);
         self.peak_bytes.fetch_max(now, Ordering::Relaxed);
     }
 }

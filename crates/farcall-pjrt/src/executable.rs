@@ -177,6 +177,13 @@ impl Call for LoadedExecutableExecute {
         let chosen = args.optional::<Device>("execute_device", |a| a.execute_device)?;
         let lists = args.slice("argument_lists", |a| (a.argument_lists, a.num_devices))?;
         let outputs = args.slice("output_lists", |a| (a.output_lists, a.num_devices))?;
+        if let Some(device) = chosen
+            && !Arc::ptr_eq(&device.platform()?, &loaded.platform)
+        {
+            return Err(Status::invalid(
+                "PJRT_LoadedExecutable_Execute: the device belongs to another client",
+            ));
+        }
         let devices = match chosen {
             Some(device) => std::slice::from_ref(&device.index),
             None => &loaded.devices,
@@ -219,11 +226,17 @@ impl Call for LoadedExecutableExecute {
             runs.push(launch.prepare(arguments, *device)?);
         }
         let count = loaded.program.results.len();
-        if count > 0 && outputs.iter().any(|list| list.is_null()) {
-            return Err(Status::invalid("PJRT_LoadedExecutable_Execute: an output list is null"));
+        let events = args.members.device_complete_events;
+        if count > 0 && outputs.iter().any(|list| list.is_null() || !list.is_aligned())
+            || !events.is_aligned()
+        {
+            return Err(Status::invalid(
+                "PJRT_LoadedExecutable_Execute: an output list is null or not aligned",
+            ));
         }
-        for (place, (run, device)) in runs.into_iter().zip(devices).enumerate() {
-            let (values, done) = launch.start(run, *device)?;
+        let started = runs.into_iter().zip(devices).map(|(run, device)| launch.start(run, *device));
+        let started = started.collect::<Outcome<Vec<_>>>()?;
+        for (place, ((values, done), device)) in started.into_iter().zip(devices).enumerate() {
             let types = loaded.program.described.types.iter();
             for (index, (ty, value)) in types.zip(values).enumerate() {
                 let kind = loaded.program.results[index].kind;
@@ -236,9 +249,9 @@ impl Call for LoadedExecutableExecute {
                 // SAFETY: the caller's list has room for one handle for each result.
                 unsafe { outputs[place].add(index).write(handle) };
             }
-            if !args.members.device_complete_events.is_null() {
+            if !events.is_null() {
                 // SAFETY: the caller's list has room for one handle for each device.
-                unsafe { args.members.device_complete_events.add(place).write(done.into_handle()) };
+                unsafe { events.add(place).write(done.into_handle()) };
             }
         }
         Ok(())
@@ -644,10 +657,11 @@ impl Call for ExecutableOptimizedProgram {
         let program = program!(args);
         let code = crate::text::of(program);
         let out = args.members.program;
-        if out.is_null() || !out.is_aligned() {
-            return Err(Status::invalid("PJRT_Executable_OptimizedProgram: `program` is null"));
+        let given = args.nested(|a| a.program.cast_const())?;
+        if given.is_none_or(|program| program.struct_size < size_of::<farcall_pjrt_abi::Program>()) {
+            return Err(Status::invalid("PJRT_Executable_OptimizedProgram: `program` is null or too small"));
         }
-        // SAFETY: the caller passes a program to fill.
+        // SAFETY: the caller passes a program to fill, whose size was checked.
         let out = unsafe { &mut *out };
         (out.format, out.format_size) = text("mlir");
         if out.code.is_null() {

@@ -75,6 +75,8 @@ fn register_type(args: &mut Arguments<FfiTypeRegister>) -> Outcome {
     let info = args.members.type_info;
     let deleter = if info.is_null() {
         None
+    } else if !info.is_aligned() {
+        return Err(Status::invalid("PJRT_FFI_Type_Register: `type_info` is not aligned"));
     } else {
         // SAFETY: the caller passes a description of the type. Its first member is null or a deleter.
         unsafe { std::mem::transmute::<*const c_void, Option<Deleter>>((*info).deleter) }

@@ -8,6 +8,14 @@ use crate::client::Handles;
 use crate::object::{Object, lend, withdraw};
 use crate::status::{Outcome, Status};
 
+/// Maximum number of dimensions of an array. A larger number is taken for uninitialized memory.
+const MAX_RANK: usize = 1 << 10;
+
+/// Checks a number of dimensions.
+pub(crate) fn checked_rank(rank: usize) -> Outcome<usize> {
+    if rank <= MAX_RANK { Ok(rank) } else { Err(Status::invalid(format!("no array has {rank} dimensions"))) }
+}
+
 /// Returns the distances in bytes between neighbors in each dimension of a row-major array.
 pub(crate) fn row_major(dims: &[usize], element_bytes: usize) -> Vec<i64> {
     let order: Vec<usize> = (0..dims.len()).rev().collect();

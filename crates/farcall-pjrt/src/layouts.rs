@@ -9,7 +9,7 @@ use crate::buffer::Buffer;
 use crate::call::{Arguments, with};
 use crate::client::{Client, Topology};
 use crate::executable::Compiled;
-use crate::layout::Layout;
+use crate::layout::{Layout, checked_rank};
 use crate::object::into_handle;
 use crate::status::Outcome;
 
@@ -43,13 +43,15 @@ entries! {
 
     client_default(args: ClientDefaultLayout) {
         args.object::<Client>("client", |a| a.client)?;
-        args.members.layout = into_handle(Box::new(Layout::row_major(args.members.num_dims)));
+        let rank = args.slice("dims", |a| (a.dims, a.num_dims))?.len();
+        args.members.layout = into_handle(Box::new(Layout::row_major(checked_rank(rank)?)));
         Ok(())
     }
 
     topology_default(args: TopologyDefaultLayout) {
         args.object::<Topology>("topology_description", |a| a.topology_description)?;
-        args.members.layout = into_handle(Box::new(Layout::row_major(args.members.num_dims)));
+        let rank = args.slice("dims", |a| (a.dims, a.num_dims))?.len();
+        args.members.layout = into_handle(Box::new(Layout::row_major(checked_rank(rank)?)));
         Ok(())
     }
 

@@ -5,12 +5,11 @@ use std::sync::LazyLock;
 use farcall::ir::vhlo;
 use farcall_pjrt_abi::*;
 
-use crate::call::{Arguments, Call, entry, watch_forks};
+use crate::call::{Arguments, Call, entry, watch_forks, with};
 use crate::client::text;
 use crate::ffi;
 use crate::layouts;
 use crate::named_values::{NamedValues, Value};
-use crate::object::{object, take};
 use crate::status::{Outcome, Status};
 
 /// Version of the interface that the plugin states. Hosts decide by the minor version which functions they
@@ -184,23 +183,19 @@ fn table() -> Api {
 /// Frees an error. The C function returns nothing; its caller ignores the null pointer.
 unsafe extern "C" fn destroy_error(args: *mut ErrorDestroy) -> *mut ErrorHandle {
     // SAFETY: the caller passes null, or arguments with an error that it owns.
-    if let Some(args) = unsafe { args.as_ref() } {
-        // SAFETY: see above.
-        let _ = unsafe { take::<Status>("error", args.error) };
-    }
+    let _ = unsafe { with(args, |args| args.take::<Status>("error", |a| a.error).map(drop)) };
     std::ptr::null_mut()
 }
 
 /// Returns the message of an error. The C function returns nothing; its caller ignores the null pointer.
 unsafe extern "C" fn error_message(args: *mut ErrorMessage) -> *mut ErrorHandle {
+    let message = |args: &mut Arguments<ErrorMessage>| {
+        let status = args.object::<Status>("error", |a| a.error);
+        (args.members.message, args.members.message_size) = text(status.map_or("", |status| &status.message));
+        Ok(())
+    };
     // SAFETY: the caller passes null, or arguments with a live error.
-    if let Some(args) = unsafe { args.as_mut() } {
-        // SAFETY: see above.
-        (args.message, args.message_size) = match unsafe { object::<Status>("error", args.error) } {
-            Ok(status) => text(&status.message),
-            Err(_) => text(""),
-        };
-    }
+    let _ = unsafe { with(args, message) };
     std::ptr::null_mut()
 }
 

@@ -32,8 +32,10 @@ impl Status {
         Status::new(code(error.code().status()), error.to_string())
     }
 
-    /// Converts a status that the caller passes.
+    /// Converts a status that the caller passes; `None` for success.
     pub(crate) fn given(code: ErrorCode, message: String) -> Option<Status> {
+        let code = if code.name().is_some() { code } else { ErrorCode::UNKNOWN };
+        let message = if message.is_empty() { "the caller gave no message".to_owned() } else { message };
         (code != ErrorCode::OK).then(|| Status::new(code, message))
     }
 }
