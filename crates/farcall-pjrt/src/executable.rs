@@ -320,17 +320,14 @@ impl Launch<'_> {
     /// Runs a quick program at once, and others on the device's thread. The caller's context ends with the
     /// call, so a run with a context waits for its arguments and happens in the call. Returns the values of
     /// the results, and the event of the run's end.
+    ///
+    /// # Errors
+    /// The error of a run that happens in the call; other errors reach the values and the event.
     fn start(&self, run: Run, device: usize) -> Outcome<(Vec<Value>, Event)> {
         let is_ready = || run.arguments.iter().all(Value::is_ready);
         if self.has_context() || Device::is_running_here() || run.program.is_quick && is_ready() {
-            let count = run.program.results.len();
-            return Ok(match run.execute() {
-                Ok(outputs) => (outputs.into_iter().map(Value::Known).collect(), Event::complete(Ok(()))),
-                Err(status) => (
-                    (0..count).map(|_| Value::failed(status.clone())).collect(),
-                    Event::complete(Err(status)),
-                ),
-            });
+            let outputs = run.execute()?;
+            return Ok((outputs.into_iter().map(Value::Known).collect(), Event::complete(Ok(()))));
         }
         let promises: Vec<Promise> = run.program.results.iter().map(|_| Promise::default()).collect();
         let values = promises.iter().cloned().map(Value::Promised).collect();

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::sync::Arc;
 
 use farcall::ir::{AttrDict, Attribute, TensorType, Type, read, verify};
-use farcall::plan::{Plan, ThunkOp};
+use farcall::plan::{CallSpec, Plan, ThunkOp};
 use farcall::{CompileOptions as EngineOptions, Executable, Registry};
 use farcall_pjrt_abi::{ElementType, ErrorCode};
 
@@ -209,8 +209,7 @@ impl Program {
     /// If the program calls functions of this process.
     pub(crate) fn to_bytes(&self) -> Outcome<Vec<u8>> {
         let plan = self.executable.plan();
-        let local = plan.calls().iter().find(|call| LOCAL_TARGETS.contains(&&*call.call.target));
-        if local.is_some() {
+        if plan.calls().iter().any(is_local) {
             let message =
                 format!("`{}` calls Python functions of this process and cannot be stored", self.name);
             return Err(Status::unimplemented(message));
@@ -280,6 +279,10 @@ const LOCAL_TARGETS: [&str; 4] = [
     "xla_python_cpu_callback",
 ];
 
+fn is_local(call: &CallSpec) -> bool {
+    LOCAL_TARGETS.contains(&&*call.call.target)
+}
+
 struct Parts {
     name: String,
     options: Vec<u8>,
@@ -306,11 +309,18 @@ fn memory_kind(attrs: &AttrDict) -> Outcome<usize> {
 }
 
 /// Returns true if a run takes less time than a switch of threads: a few kernels for small arrays, and no loops
-/// or calls.
+/// or calls. Calls of Python functions count as quick, so that their errors reach the caller of a small program
+/// at once, as in XLA.
 fn is_quick(plan: &Plan, costs: Costs) -> bool {
     let mut only_kernels = true;
     for thunk in plan.thunks() {
-        thunk.walk(&mut |thunk| only_kernels &= matches!(thunk.op, ThunkOp::Compute(_) | ThunkOp::Copy));
+        thunk.walk(&mut |thunk| {
+            only_kernels &= match &thunk.op {
+                ThunkOp::Compute(_) | ThunkOp::Copy => true,
+                ThunkOp::CustomCall(call) => is_local(&plan.calls()[call.id.index()]),
+                _ => false,
+            }
+        });
     }
     only_kernels && costs.bytes <= MAX_QUICK_BYTES && costs.operations <= MAX_QUICK_OPERATIONS
 }
