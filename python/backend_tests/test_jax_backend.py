@@ -161,6 +161,12 @@ def test_transformations():
     np.testing.assert_allclose(a @ jnp.linalg.solve(a, jnp.ones(3)), np.ones(3), rtol=1e-5)
 
 
+def test_empty_arrays_and_constants():
+    # JAX writes one element of an empty constant.
+    f = jax.jit(lambda x: (x + np.full((0, 8), 2, np.float32), jnp.full((3, 0), 1j), jnp.zeros((0,), bool)))
+    assert [y.shape for y in f(jnp.ones((0, 8)))] == [(0, 8), (3, 0), (0,)]
+
+
 def test_the_same_bits_as_the_engine():
     def program(x):
         y = jnp.sin(x) @ x.T

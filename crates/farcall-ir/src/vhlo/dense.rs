@@ -64,7 +64,8 @@ fn literal(ty: TensorType, raw: &[u8], at: &Cursor<'_>) -> Reading<Literal> {
         let mut elements = room(n, at)?;
         elements.extend(raw.iter().map(|b| normal(dtype, *b)));
         Literal::from_bytes(dtype, ty.shared_sizes(), &elements)
-    } else if raw.len() == size && n > 0 {
+    } else if raw.len() == size {
+        // One element for all; MLIR writes it even if there are none.
         let mut element = [0; 16];
         element[..size].copy_from_slice(raw);
         if bits < 8 {
