@@ -64,7 +64,7 @@ impl Place {
 
     /// Returns the place that a call names: a memory, else a device's default memory, else that of the first
     /// device.
-    fn of(client: &Client, memory: Option<&Memory>, device: Option<&Device>) -> Outcome<Place> {
+    pub(crate) fn of(client: &Client, memory: Option<&Memory>, device: Option<&Device>) -> Outcome<Place> {
         let place = match (memory, device) {
             (Some(memory), _) => Place::of_memory(memory)?,
             (None, Some(device)) => Place::of_device(device)?,
@@ -208,7 +208,7 @@ fn can_borrow(ty: &TensorType, data: *const u8) -> bool {
 }
 
 /// Returns a tensor for the elements that the caller provides.
-fn allocate(ty: &TensorType) -> Outcome<Literal> {
+pub(crate) fn allocate(ty: &TensorType) -> Outcome<Literal> {
     Literal::try_for_overwrite(ty.dtype, ty.shared_sizes())
         .map_err(|e| Status::new(ErrorCode::RESOURCE_EXHAUSTED, e.to_string()))
 }
@@ -217,7 +217,7 @@ fn allocate(ty: &TensorType) -> Outcome<Literal> {
 ///
 /// # Safety
 /// `data` points to the first element of an array of this type with these strides.
-unsafe fn copied(ty: &TensorType, data: *const u8, strides: &[i64]) -> Outcome<Literal> {
+pub(crate) unsafe fn copied(ty: &TensorType, data: *const u8, strides: &[i64]) -> Outcome<Literal> {
     let mut literal = allocate(ty)?;
     // SAFETY: the caller guarantees the array (`# Safety` above).
     unsafe { layout::gather(data, ty.sizes(), strides, ty.dtype.size(), literal.bytes_mut()) };

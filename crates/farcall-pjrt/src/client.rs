@@ -721,6 +721,51 @@ impl Call for TopologyDescriptionFingerprint {
     }
 }
 
+/// Start of a serialized topology; the number of devices follows.
+const TOPOLOGY_MAGIC: &[u8; 8] = b"FCTOPO01";
+
+/// A serialized topology, which the caller reads and frees.
+struct SerializedTopology(Vec<u8>);
+
+impl SerializedTopology {
+    unsafe extern "C" fn free(object: *mut c_void) {
+        if !object.is_null() {
+            // SAFETY: the caller passes the object of `TopologyDescriptionSerialize` once.
+            drop(unsafe { Box::from_raw(object.cast::<SerializedTopology>()) });
+        }
+    }
+}
+
+impl Call for TopologyDescriptionSerialize {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        let topology: &Topology = args.object("topology", |a| a.topology)?;
+        let mut bytes = TOPOLOGY_MAGIC.to_vec();
+        bytes.extend_from_slice(&(topology.device_count() as u32).to_le_bytes());
+        let owner = Box::new(SerializedTopology(bytes));
+        (args.members.serialized_bytes, args.members.serialized_bytes_size) =
+            (owner.0.as_ptr().cast(), owner.0.len());
+        args.members.serialized_topology = Box::into_raw(owner).cast();
+        args.members.serialized_topology_deleter = Some(SerializedTopology::free);
+        Ok(())
+    }
+}
+
+impl Call for TopologyDescriptionDeserialize {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        let bytes: &[u8] = args
+            .slice("serialized_topology", |a| (a.serialized_topology.cast(), a.serialized_topology_size))?;
+        let count = bytes.strip_prefix(TOPOLOGY_MAGIC).and_then(|rest| rest.try_into().ok());
+        let count = count.map(|count| u32::from_le_bytes(count) as usize);
+        match count.filter(|count| (1..=MAX_DEVICES as usize).contains(count)) {
+            Some(count) => {
+                args.members.topology = into_handle(Box::new(Topology::new(count)));
+                Ok(())
+            }
+            None => Err(Status::invalid("the bytes are not a topology of farcall")),
+        }
+    }
+}
+
 /// Returns the FNV-1a hash (Fowler, Noll, Vo) of some bytes.
 pub(crate) fn fnv1a(bytes: &[u8]) -> u64 {
     bytes

@@ -37,6 +37,7 @@ mod program;
 mod scope;
 mod status;
 mod text;
+mod transfers;
 mod value;
 
 pub use farcall_pjrt_abi::Api;
