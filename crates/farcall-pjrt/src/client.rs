@@ -1,4 +1,4 @@
-//! The client: devices, memories and topology.
+//! The client: devices and memories.
 //!
 //! ```text
 //! Client (handle) ──▶ Platform ──▶ devices ──▶ stream: asynchronous runs, in order
@@ -7,7 +7,7 @@
 //! ```
 
 use std::cell::Cell;
-use std::ffi::{c_char, c_void};
+use std::ffi::c_void;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError, Weak};
 
@@ -15,22 +15,13 @@ use farcall::device::{Device as EngineDevice, DeviceStream};
 use farcall_pjrt_abi::*;
 
 use crate::call::{Arguments, Call};
-use crate::named_values::{self, NamedValues};
-use crate::object::{Object, into_handle, lend, withdraw};
+use crate::named_values;
+use crate::object::{Handles, Object, into_handle, lend, text, withdraw};
 use crate::status::{Outcome, Status};
-
-/// Name of the platform. JAX selects lowering rules, donation and tests by this name, and all of those for
-/// XLA's CPU backend apply to this engine: it runs the same programs with the same custom-call targets.
-pub(crate) const PLATFORM_NAME: &str = "cpu";
-
-/// Version of the plugin, which is a part of the keys of JAX's compilation cache.
-pub(crate) const PLATFORM_VERSION: &str = concat!("farcall ", env!("CARGO_PKG_VERSION"));
+use crate::topology::{Description, MAX_DEVICES, PLATFORM_NAME, PLATFORM_VERSION, Topology};
 
 /// Kinds of memory of each device; the first one is the default. All of them are the host's memory.
 pub(crate) const MEMORY_KINDS: [&str; 3] = ["device", "pinned_host", "unpinned_host"];
-
-/// Maximum number of devices.
-const MAX_DEVICES: i64 = 4096;
 
 /// A client that the caller owns.
 pub(crate) struct Client {
@@ -49,29 +40,6 @@ pub(crate) struct Platform {
     topology: Box<Topology>,
     device_handles: Handles<DeviceHandle>,
     memory_handles: Handles<MemoryHandle>,
-}
-
-/// Handles that the plugin lends to the caller.
-pub(crate) struct Handles<H>(Box<[*mut H]>);
-
-// SAFETY: the handles are addresses that the plugin never reads through this type.
-unsafe impl<H> Send for Handles<H> {}
-// SAFETY: see above.
-unsafe impl<H> Sync for Handles<H> {}
-
-impl<H> Handles<H> {
-    pub(crate) fn new(handles: impl IntoIterator<Item = *mut H>) -> Handles<H> {
-        Handles(handles.into_iter().collect())
-    }
-
-    /// Returns the array as the interface passes it.
-    pub(crate) fn parts(&self) -> (*const *mut H, usize) {
-        (self.0.as_ptr(), self.0.len())
-    }
-
-    pub(crate) fn get(&self, index: usize) -> *mut H {
-        self.0[index]
-    }
 }
 
 /// A logical device: a stream of runs on the host's processors.
@@ -122,19 +90,6 @@ impl InFlight {
     }
 }
 
-/// Properties of a device that exist without it.
-pub(crate) struct Description {
-    id: i32,
-    text: String,
-    debug: String,
-    attributes: NamedValues,
-}
-
-impl Object for Description {
-    type Abi = DescriptionHandle;
-    const KIND: &'static str = "device description";
-}
-
 /// A memory of a device.
 pub(crate) struct Memory {
     platform: Weak<Platform>,
@@ -150,49 +105,6 @@ pub(crate) struct Memory {
 impl Object for Memory {
     type Abi = MemoryHandle;
     const KIND: &'static str = "memory";
-}
-
-/// The devices of a client, described without them.
-pub(crate) struct Topology {
-    descriptions: Box<[Description]>,
-    handles: OnceLock<Handles<DescriptionHandle>>,
-}
-
-impl Object for Topology {
-    type Abi = TopologyHandle;
-    const KIND: &'static str = "topology";
-}
-
-impl Description {
-    fn new(id: usize) -> Description {
-        Description {
-            id: i32::try_from(id).unwrap_or(i32::MAX),
-            text: format!("FarcallDevice(id={id})"),
-            debug: format!("farcall:{id}"),
-            attributes: NamedValues::default(),
-        }
-    }
-}
-
-impl Topology {
-    /// Creates the topology of a number of devices.
-    pub(crate) fn new(devices: usize) -> Topology {
-        Topology { descriptions: (0..devices).map(Description::new).collect(), handles: OnceLock::new() }
-    }
-
-    pub(crate) fn device_count(&self) -> usize {
-        self.descriptions.len()
-    }
-
-    fn handles(&self) -> &Handles<DescriptionHandle> {
-        self.handles.get_or_init(|| Handles::new(self.descriptions.iter().map(lend)))
-    }
-}
-
-impl Drop for Topology {
-    fn drop(&mut self) {
-        self.descriptions.iter().for_each(withdraw);
-    }
 }
 
 impl Platform {
@@ -326,11 +238,6 @@ impl Memory {
     fn id(&self) -> usize {
         self.device * MEMORY_KINDS.len() + self.kind
     }
-}
-
-/// Returns the parts of a text that outlives the call.
-pub(crate) fn text(text: &str) -> (*const c_char, usize) {
-    (text.as_ptr().cast(), text.len())
 }
 
 /// Name of the option for the number of devices.
@@ -489,53 +396,6 @@ impl Call for ClientUpdateGlobalProcessInfo {
     }
 }
 
-impl Call for DeviceDescriptionId {
-    fn call(args: &mut Arguments<Self>) -> Outcome {
-        args.members.id = args.object::<Description>("device_description", |a| a.device_description)?.id;
-        Ok(())
-    }
-}
-
-impl Call for DeviceDescriptionProcessIndex {
-    fn call(args: &mut Arguments<Self>) -> Outcome {
-        args.object::<Description>("device_description", |a| a.device_description)?;
-        args.members.process_index = 0;
-        Ok(())
-    }
-}
-
-impl Call for DeviceDescriptionAttributes {
-    fn call(args: &mut Arguments<Self>) -> Outcome {
-        let described: &Description = args.object("device_description", |a| a.device_description)?;
-        (args.members.attributes, args.members.num_attributes) = described.attributes.parts();
-        Ok(())
-    }
-}
-
-impl Call for DeviceDescriptionKind {
-    fn call(args: &mut Arguments<Self>) -> Outcome {
-        args.object::<Description>("device_description", |a| a.device_description)?;
-        (args.members.device_kind, args.members.device_kind_size) = text("cpu");
-        Ok(())
-    }
-}
-
-impl Call for DeviceDescriptionDebugString {
-    fn call(args: &mut Arguments<Self>) -> Outcome {
-        let described: &Description = args.object("device_description", |a| a.device_description)?;
-        (args.members.debug_string, args.members.debug_string_size) = text(&described.debug);
-        Ok(())
-    }
-}
-
-impl Call for DeviceDescriptionToString {
-    fn call(args: &mut Arguments<Self>) -> Outcome {
-        let described: &Description = args.object("device_description", |a| a.device_description)?;
-        (args.members.to_string, args.members.to_string_size) = text(&described.text);
-        Ok(())
-    }
-}
-
 impl Call for DeviceGetDescription {
     fn call(args: &mut Arguments<Self>) -> Outcome {
         let device: &Device = args.object("device", |a| a.device)?;
@@ -656,119 +516,4 @@ impl Call for MemoryAddressableByDevices {
         }
         Ok(())
     }
-}
-
-impl Call for TopologyDescriptionCreate {
-    fn call(args: &mut Arguments<Self>) -> Outcome {
-        let name = args.text("topology_name", |a| (a.topology_name, a.topology_name_size))?;
-        let count = if name.is_empty() { Some(1) } else { name.parse().ok() };
-        match count.filter(|count| (1..=MAX_DEVICES as usize).contains(count)) {
-            Some(count) => {
-                args.members.topology = into_handle(Box::new(Topology::new(count)));
-                Ok(())
-            }
-            None => Err(Status::invalid(format!(
-                "farcall has no topology {name:?}; the name of a topology is its number of devices"
-            ))),
-        }
-    }
-}
-
-impl Call for TopologyDescriptionDestroy {
-    fn call(args: &mut Arguments<Self>) -> Outcome {
-        args.take::<Topology>("topology", |a| a.topology).map(drop)
-    }
-}
-
-impl Call for TopologyDescriptionPlatformName {
-    fn call(args: &mut Arguments<Self>) -> Outcome {
-        args.object::<Topology>("topology", |a| a.topology)?;
-        (args.members.platform_name, args.members.platform_name_size) = text(PLATFORM_NAME);
-        Ok(())
-    }
-}
-
-impl Call for TopologyDescriptionPlatformVersion {
-    fn call(args: &mut Arguments<Self>) -> Outcome {
-        args.object::<Topology>("topology", |a| a.topology)?;
-        (args.members.platform_version, args.members.platform_version_size) = text(PLATFORM_VERSION);
-        Ok(())
-    }
-}
-
-impl Call for TopologyDescriptionGetDeviceDescriptions {
-    fn call(args: &mut Arguments<Self>) -> Outcome {
-        let topology: &Topology = args.object("topology", |a| a.topology)?;
-        (args.members.descriptions, args.members.num_descriptions) = topology.handles().parts();
-        Ok(())
-    }
-}
-
-impl Call for TopologyDescriptionAttributes {
-    fn call(args: &mut Arguments<Self>) -> Outcome {
-        args.object::<Topology>("topology", |a| a.topology)?;
-        (args.members.attributes, args.members.num_attributes) = (std::ptr::null(), 0);
-        Ok(())
-    }
-}
-
-impl Call for TopologyDescriptionFingerprint {
-    fn call(args: &mut Arguments<Self>) -> Outcome {
-        let topology: &Topology = args.object("topology", |a| a.topology)?;
-        args.members.fingerprint =
-            fnv1a(format!("{PLATFORM_VERSION} {}", topology.device_count()).as_bytes());
-        Ok(())
-    }
-}
-
-/// Start of a serialized topology; the number of devices follows.
-const TOPOLOGY_MAGIC: &[u8; 8] = b"FCTOPO01";
-
-/// A serialized topology, which the caller reads and frees.
-struct SerializedTopology(Vec<u8>);
-
-impl SerializedTopology {
-    unsafe extern "C" fn free(object: *mut c_void) {
-        if !object.is_null() {
-            // SAFETY: the caller passes the object of `TopologyDescriptionSerialize` once.
-            drop(unsafe { Box::from_raw(object.cast::<SerializedTopology>()) });
-        }
-    }
-}
-
-impl Call for TopologyDescriptionSerialize {
-    fn call(args: &mut Arguments<Self>) -> Outcome {
-        let topology: &Topology = args.object("topology", |a| a.topology)?;
-        let mut bytes = TOPOLOGY_MAGIC.to_vec();
-        bytes.extend_from_slice(&(topology.device_count() as u32).to_le_bytes());
-        let owner = Box::new(SerializedTopology(bytes));
-        (args.members.serialized_bytes, args.members.serialized_bytes_size) =
-            (owner.0.as_ptr().cast(), owner.0.len());
-        args.members.serialized_topology = Box::into_raw(owner).cast();
-        args.members.serialized_topology_deleter = Some(SerializedTopology::free);
-        Ok(())
-    }
-}
-
-impl Call for TopologyDescriptionDeserialize {
-    fn call(args: &mut Arguments<Self>) -> Outcome {
-        let bytes: &[u8] = args
-            .slice("serialized_topology", |a| (a.serialized_topology.cast(), a.serialized_topology_size))?;
-        let count = bytes.strip_prefix(TOPOLOGY_MAGIC).and_then(|rest| rest.try_into().ok());
-        let count = count.map(|count| u32::from_le_bytes(count) as usize);
-        match count.filter(|count| (1..=MAX_DEVICES as usize).contains(count)) {
-            Some(count) => {
-                args.members.topology = into_handle(Box::new(Topology::new(count)));
-                Ok(())
-            }
-            None => Err(Status::invalid("the bytes are not a topology of farcall")),
-        }
-    }
-}
-
-/// Returns the FNV-1a hash (Fowler, Noll, Vo) of some bytes.
-pub(crate) fn fnv1a(bytes: &[u8]) -> u64 {
-    bytes
-        .iter()
-        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))
 }

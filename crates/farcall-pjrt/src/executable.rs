@@ -13,14 +13,15 @@ use farcall_pjrt_abi::*;
 
 use crate::buffer::{Buffer, Place};
 use crate::call::{Arguments, Call, slice};
-use crate::client::{Client, Device, Handles, Platform, Topology, text};
+use crate::client::{Client, Device, Platform};
 use crate::compile_options::write_assignment;
 use crate::event::Event;
 use crate::ffi::ExecuteContext;
 use crate::layout::Layouts;
-use crate::object::{Object, into_handle, object};
+use crate::object::{Handles, Object, into_handle, object, text};
 use crate::program::Program;
 use crate::status::{Outcome, Status};
+use crate::topology::Topology;
 use crate::value::{Promise, Value};
 
 /// A compiled program, without devices.
@@ -652,7 +653,7 @@ impl Call for ExecutableGetCompileOptions {
 impl Call for ExecutableOptimizedProgram {
     fn call(args: &mut Arguments<Self>) -> Outcome {
         let program = program!(args);
-        let code = crate::text::of(program);
+        let code = &program.source;
         let out = args.members.program;
         let given = args.nested(|a| a.program.cast_const())?;
         if given.is_none_or(|program| program.struct_size < size_of::<farcall_pjrt_abi::Program>()) {

@@ -4,8 +4,7 @@ use farcall::ir::Literal;
 use farcall_pjrt_abi::{LayoutHandle, LayoutType, MemoryLayout};
 
 use crate::call::slice;
-use crate::client::Handles;
-use crate::object::{Object, lend, withdraw};
+use crate::object::{Handles, Object, lend, withdraw};
 use crate::status::{Outcome, Status};
 
 /// Maximum number of dimensions of an array. A larger number is taken for uninitialized memory.

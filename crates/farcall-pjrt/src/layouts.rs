@@ -7,11 +7,12 @@ use farcall_pjrt_abi::*;
 
 use crate::buffer::Buffer;
 use crate::call::{Arguments, with};
-use crate::client::{Client, Topology};
+use crate::client::Client;
 use crate::executable::Compiled;
 use crate::layout::{Layout, checked_rank};
 use crate::object::into_handle;
 use crate::status::Outcome;
+use crate::topology::Topology;
 
 macro_rules! entries {
     ($($(#[$meta:meta])* $entry:ident($args:ident: $ty:ty) $body:block)*) => {$(

@@ -17,7 +17,7 @@
 //!   while they are shared, so that copies between devices and memories share them.
 //! - **Runs.** A run of a small program happens in the call. Other runs happen on the device's thread, in
 //!   order; an error reaches the buffers that the run should have defined.
-//! - **Names.** The platform is called `cpu`: see [`client::PLATFORM_NAME`].
+//! - **Names.** The platform is called `cpu`: see [`topology::PLATFORM_NAME`].
 
 mod buffer;
 mod call;
@@ -36,7 +36,7 @@ mod plugin;
 mod program;
 mod scope;
 mod status;
-mod text;
+mod topology;
 mod transfers;
 mod value;
 

@@ -3,6 +3,8 @@
 //! A handle is the address of a boxed [`Object`]. Debug builds keep a list of the live handles, so that a
 //! freed handle, or the handle of another kind of object, is an error instead of undefined behavior.
 
+use std::ffi::c_char;
+
 use farcall_pjrt_abi::ErrorHandle;
 
 use crate::status::{Outcome, Status};
@@ -71,6 +73,34 @@ pub(crate) unsafe fn take<T: Object>(name: &str, handle: *mut T::Abi) -> Outcome
     live::remove(handle.addr());
     // SAFETY: the handle came from a box of this type, and its owner gives it up (`# Safety` above).
     Ok(unsafe { Box::from_raw(handle.cast::<T>()) })
+}
+
+/// Handles that the plugin lends to the caller.
+pub(crate) struct Handles<H>(Box<[*mut H]>);
+
+// SAFETY: the handles are addresses that the plugin never reads through this type.
+unsafe impl<H> Send for Handles<H> {}
+// SAFETY: see above.
+unsafe impl<H> Sync for Handles<H> {}
+
+impl<H> Handles<H> {
+    pub(crate) fn new(handles: impl IntoIterator<Item = *mut H>) -> Handles<H> {
+        Handles(handles.into_iter().collect())
+    }
+
+    /// Returns the array as the interface passes it.
+    pub(crate) fn parts(&self) -> (*const *mut H, usize) {
+        (self.0.as_ptr(), self.0.len())
+    }
+
+    pub(crate) fn get(&self, index: usize) -> *mut H {
+        self.0[index]
+    }
+}
+
+/// Returns the parts of a text that outlives the call.
+pub(crate) fn text(text: &str) -> (*const c_char, usize) {
+    (text.as_ptr().cast(), text.len())
 }
 
 fn check<T: Object>(name: &str, handle: *mut T::Abi) -> Outcome {

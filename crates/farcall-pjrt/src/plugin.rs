@@ -6,10 +6,10 @@ use farcall::ir::vhlo;
 use farcall_pjrt_abi::*;
 
 use crate::call::{Arguments, Call, entry, watch_forks, with};
-use crate::client::text;
 use crate::ffi;
 use crate::layouts;
 use crate::named_values::{NamedValues, Value};
+use crate::object::text;
 use crate::status::{Outcome, Status};
 
 /// Version of the interface that the plugin states. Hosts decide by the minor version which functions they

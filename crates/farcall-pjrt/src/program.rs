@@ -8,13 +8,14 @@ use farcall::plan::{CallSpec, Plan, ThunkOp};
 use farcall::{CompileOptions as EngineOptions, Executable, Registry};
 use farcall_pjrt_abi::{ElementType, ErrorCode};
 
-use crate::client::{MEMORY_KINDS, fnv1a};
+use crate::client::MEMORY_KINDS;
 use crate::compile_options::CompileOptions;
 use crate::cost::Costs;
 use crate::element;
 use crate::named_values::{NamedValues, Value};
 use crate::scope::{self, Targets};
 use crate::status::{Outcome, Status};
+use crate::topology::fnv1a;
 
 /// A compiled program.
 pub(crate) struct Program {
