@@ -233,6 +233,47 @@ def test_a_python_function_runs_programs():
     assert outer(slow(jnp.float32(1))) == 202
 
 
+SHAPE = jax.ShapeDtypeStruct((), np.float32)
+
+
+def busy(x):
+    """Takes long enough to be dispatched asynchronously."""
+    y = jax.lax.fori_loop(0, 50, lambda _, y: jnp.sin(y @ y), jnp.full((128, 128), x))
+    return y.sum()
+
+
+def test_a_python_function_waits_for_a_later_run():
+    later = []
+
+    def wait(x):
+        while not later:
+            time.sleep(0.001)
+        return np.asarray(later[0]) + x
+
+    slow = jax.jit(busy)
+    first = jax.jit(lambda x: jax.pure_callback(wait, SHAPE, busy(x)))(jnp.float32(1))
+    later.append(slow(jnp.float32(2)))
+    assert np.isfinite(first)
+
+
+def test_a_python_function_waits_for_programs_of_another_thread():
+    def wait(x):
+        batches: list[float] = []
+        thread = threading.Thread(target=lambda: batches.extend(float(jax.jit(busy)(jnp.float32(i))) for i in range(40)))
+        thread.start()
+        thread.join()
+        return np.float32(len(batches)) + 0 * x
+
+    assert jax.jit(lambda x: jax.pure_callback(wait, SHAPE, busy(x)))(jnp.float32(1)) == 40
+
+
+def test_the_address_of_an_array_that_python_computes():
+    y = jax.jit(lambda x: jax.pure_callback(lambda x: time.sleep(0.2) or x, SHAPE, busy(x)))(jnp.float32(1))
+    with pytest.raises(jax.errors.JaxRuntimeError, match="wait for it first"):
+        y.unsafe_buffer_pointer()
+    y.block_until_ready().unsafe_buffer_pointer()
+
+
 def test_a_full_queue_makes_the_caller_wait():
     @jax.jit
     def step(x):
@@ -406,6 +447,47 @@ if child == 0:
 os.waitpid(child, 0)
 """
     assert run_python(source).stdout.count("this process was forked") == 2
+
+
+ENDS = {
+    "a long run": "f(x)",
+    "a Python function": "jax.jit(lambda x: jax.pure_callback(slow, x, f(x)))(x)",
+    "an array in a global": "y = f(x); jax.extend.backend.clear_backends()",
+}
+
+
+@pytest.mark.parametrize("last", ENDS.values(), ids=ENDS)
+def test_a_process_ends_while_programs_run(last):
+    source = f"""
+import time, jax, jax.extend.backend, jax.numpy as jnp
+def slow(x):
+    time.sleep(0.3)
+    return x
+f = jax.jit(lambda x: jax.lax.fori_loop(0, 200, lambda _, x: jnp.sin(x @ x), x))
+x = jnp.ones((128, 128))
+f(x).block_until_ready()
+{last}
+"""
+    done = run_python(source)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_forked_process_does_not_wait():
+    source = """
+import os, time, jax, jax.numpy as jnp, warnings
+warnings.simplefilter("ignore")
+f = jax.jit(lambda x: jax.lax.fori_loop(0, 2000, lambda _, x: jnp.sin(x @ x), x))
+x = f(jnp.ones((128, 128)))
+child = os.fork()
+if child == 0:
+    try:
+        x.block_until_ready()
+    except Exception as error:
+        print(error, flush=True)
+    os._exit(0)
+os.waitpid(child, 0)
+"""
+    assert "this process was forked" in run_python(source).stdout
 
 
 def test_both_backends_in_one_process():

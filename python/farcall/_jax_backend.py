@@ -4,6 +4,9 @@ JAX finds the backend through the package `jax_plugins.farcall`. Its name is `fa
 to the platform `cpu`: programs are lowered as for XLA's CPU backend, with the same custom calls.
 """
 
+import atexit
+import contextlib
+import functools
 import os
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -32,10 +35,24 @@ def initialize() -> None:
 
 def _client() -> Any:
     """Creates the backend."""
-    if Backend.load(NAME, _farcall.__file__):
-        _share_registrations()
-        Backend.wrap_compile(_Compiler(os.getpid()))
+    Backend.load(NAME, _farcall.__file__)
+    _prepare(os.getpid())
     return Backend.client(NAME, {"num_devices": _num_devices()})
+
+
+@functools.cache
+def _prepare(process: int) -> None:
+    """Prepares a process for the backend, once."""
+    _share_registrations()
+    Backend.wrap_compile(_Compiler(process))
+    # JAX's own functions for the end of the process are registered before, and called after this one.
+    atexit.register(_finish)
+
+
+def _finish() -> None:
+    """Waits for runs before the interpreter ends, because runs may call Python functions."""
+    while not _farcall.wait_for_runs(0.1):
+        pass  # Python handles signals here
 
 
 def _num_devices() -> int:
@@ -55,15 +72,14 @@ def _share_registrations() -> None:
     def share(name: str, functions: Any, api_version: int, traits: int) -> None:
         if name in own:
             return
-        try:
+        # farcall may have another handler of this name, for example of a library that it loaded.
+        with contextlib.suppress(ValueError):
             registry.register(name, functions, "cpu", api_version, traits)
-        except ValueError:
-            # farcall has another handler of this name, for example of a library that it loaded.
-            pass
 
     def share_type(name: str, registration: Any) -> None:
         if isinstance(registration, dict):
-            register_type(name, registration)
+            with contextlib.suppress(ValueError):  # the type has another id in farcall
+                register_type(name, registration)
 
     Backend.observe_registrations(share, share_type)
 

@@ -204,34 +204,35 @@ class Internal:
 
 
 class Backend:
-    """The parts of JAX and jaxlib that the backend `farcall` uses. `name` is the name of a backend."""
-
-    from jax._src import compiler, xla_bridge
-    from jax._src.lib import xla_client
-    from jaxlib.mlir import ir
+    """The parts of JAX and jaxlib that the backend `farcall` uses. `name` is the name of a backend. They are imported
+    when they are needed, so that ops work with a JAX in which one of them has moved."""
 
     @classmethod
     def add(cls, name: str, factory: Callable[[], Any]) -> None:
         """Adds a backend with a priority below that of every other one. An error of its factory is reported only
         to users who ask for the backend."""
+        from jax._src import xla_bridge
+
         quiet = name not in (jax.config.jax_platforms or "").split(",")
-        cls.xla_bridge.register_backend_factory(name, factory, priority=-1, fail_quietly=quiet, experimental=False)
+        xla_bridge.register_backend_factory(name, factory, priority=-1, fail_quietly=quiet, experimental=False)
 
     @classmethod
-    def load(cls, name: str, path: str) -> bool:
-        """Loads the library of a plugin. Returns false if that has happened before."""
-        if cls.xla_client.pjrt_plugin_loaded(name):
-            return False
-        cls.xla_client.load_pjrt_plugin_dynamically(name, path)
-        return True
+    def load(cls, name: str, path: str) -> None:
+        """Loads the library of a plugin, unless that has happened before."""
+        from jax._src.lib import xla_client
+
+        if not xla_client.pjrt_plugin_loaded(name):
+            xla_client.load_pjrt_plugin_dynamically(name, path)
 
     @classmethod
     def client(cls, name: str, options: dict[str, Any]) -> Any:
         """Creates the client of a plugin that is loaded. JAX looks for devices of the platform `cpu`, for example
         to call Python functions; if its own CPU backend is not among the platforms, these are the client's."""
-        client = cls.xla_bridge.make_pjrt_c_api_client(name, options)
+        from jax._src import xla_bridge
+
+        client = xla_bridge.make_pjrt_c_api_client(name, options)
         if "cpu" not in (jax.config.jax_platforms or "cpu").split(","):
-            cls.xla_bridge._backends["cpu"] = client
+            xla_bridge._backends["cpu"] = client
         return client
 
     @classmethod
@@ -245,7 +246,9 @@ class Backend:
     ) -> None:
         """Calls functions with each custom-call target and type of the CPU backend: at once for those that are
         registered, and later for new ones."""
-        client, xla = cls.xla_client, cls.xla_client._xla
+        from jax._src.lib import xla_client as client
+
+        xla = client._xla
 
         def traits_of(traits: Any) -> int:
             return int(getattr(traits, "value", traits) or 0)
@@ -270,14 +273,18 @@ class Backend:
     @classmethod
     def wrap_compile(cls, wrapped: Callable[..., Any]) -> None:
         """Replaces JAX's function that compiles a program by `wrapped`, whose first argument is that function."""
-        cls.compiler.backend_compile_and_load = functools.partial(wrapped, cls.compiler.backend_compile_and_load)
+        from jax._src import compiler
+
+        compiler.backend_compile_and_load = functools.partial(wrapped, compiler.backend_compile_and_load)
 
     @classmethod
     @contextlib.contextmanager
     def module_attribute(cls, module: Any, name: str, number: int) -> Iterator[None]:
         """Gives a module an integer attribute for a while."""
+        from jaxlib.mlir import ir
+
         with module.context:
-            attribute = cls.ir.IntegerAttr.get(cls.ir.IntegerType.get_signless(64), number)
+            attribute = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), number)
             module.operation.attributes[name] = attribute
             try:
                 yield

@@ -54,7 +54,7 @@ REFERENCE = Backend("cpu", "XLA:CPU", {"JAX_PLATFORMS": "cpu"}, packaged=False)
 BACKENDS = {
     backend.name: backend
     for backend in (
-        Backend("farcall", "farcall", {"JAX_PLATFORMS": "farcall"}, packaged=True),
+        Backend("farcall", "farcall", {"JAX_PLATFORMS": "farcall", "FARCALL_NUM_DEVICES": "{devices}"}, packaged=True),
         # XLA:CPU a second time shows which tests of JAX do not repeat their own results.
         Backend("cpu-again", "XLA:CPU again", {"JAX_PLATFORMS": "cpu"}, packaged=True),
     )

@@ -44,7 +44,7 @@ pub struct Api {
     pub functions: [Option<AnyFunction>; FUNCTIONS],
 }
 
-/// Returns type `Api`'s function that is called with arguments `A`: an [`ApiEntry`], except for
+/// Returns the function of a table that takes the arguments `A`: an [`ApiEntry`], except for
 /// `PJRT_Error_Destroy` and `PJRT_Error_Message`, which return nothing.
 ///
 /// # Safety

@@ -162,11 +162,11 @@ open_enum! {
     }
 }
 
-/// ApiFunction that an event calls once it is ready. It owns the error.
+/// Function that an event calls once it is ready. It owns the error.
 pub type EventCallback = unsafe extern "C" fn(error: *mut ErrorHandle, user_arg: *mut c_void);
-/// ApiFunction that frees an object, for results that the caller owns.
+/// Function that frees an object, for results that the caller owns.
 pub type ObjectDeleter = unsafe extern "C" fn(object: *mut c_void);
-/// ApiFunction that is called when a view of memory is deleted: with the memory and the caller's argument.
+/// Function that is called when a view of memory is deleted: with the memory and the caller's argument.
 pub type DeleteCallback = unsafe extern "C" fn(memory: *mut c_void, user_arg: *mut c_void);
 
 /// A struct whose first member is its size, so that either side can read a struct of another version.

@@ -23,6 +23,8 @@ pub(crate) struct Buffer {
     element: ElementType,
     dims: Box<[i64]>,
     pub(crate) place: Place,
+    /// Definition of the array, also after the buffer is deleted.
+    is_defined: Event,
     state: Mutex<State>,
     /// Uses of the memory outside of the plugin: NumPy arrays and DLPack tensors.
     references: AtomicUsize,
@@ -93,6 +95,7 @@ impl Buffer {
             ty,
             dims,
             place,
+            is_defined: value.is_defined(),
             state: Mutex::new(State { value: Some(value), kept: None }),
             references: AtomicUsize::new(0),
             minor_to_major: OnceLock::new(),
@@ -104,6 +107,11 @@ impl Buffer {
     /// Returns a handle for the caller to own.
     pub(crate) fn into_handle(self) -> *mut BufferHandle {
         into_handle(Box::new(self))
+    }
+
+    /// Number of dimensions as the host sees them.
+    pub(crate) fn rank(&self) -> usize {
+        self.dims.len()
     }
 
     fn bytes(&self) -> usize {
@@ -168,6 +176,16 @@ impl Drop for Buffer {
     fn drop(&mut self) {
         self.release();
     }
+}
+
+/// Refuses to wait for code of the host, which may need a lock that the caller holds.
+fn check_wait(value: &Value) -> Outcome {
+    if !value.waits_for_host() {
+        return Ok(());
+    }
+    let message = "the array is not computed yet, and its computation calls functions of the host: wait for it first \
+                   (jax.block_until_ready)";
+    Err(Status::new(ErrorCode::FAILED_PRECONDITION, message))
 }
 
 /// Returns the type of an array that a call describes.
@@ -254,12 +272,7 @@ impl Call for ClientBufferFromHostBuffer {
         let device = args.optional::<Device>("device", |a| a.device)?;
         let place = Place::of(client, memory, device)?;
         let ty = tensor_type(args.members.r#type, args.slice("dims", |a| (a.dims, a.num_dims))?)?;
-        if let Some(wanted) = args.layout(|a| a.device_layout)? {
-            let strides = layout::strides(Some(&wanted), ty.sizes(), ty.dtype.size())?;
-            if !layout::is_row_major(&strides, ty.sizes(), ty.dtype.size()) {
-                return Err(Status::unimplemented("arrays on a device of farcall are row-major"));
-            }
-        }
+        layout::require_row_major(args.layout(|a| a.device_layout)?.as_ref(), &ty)?;
         let given = args.slice("byte_strides", |a| (a.byte_strides, a.num_byte_strides))?;
         let row_major = layout::row_major(ty.sizes(), ty.dtype.size());
         let strides = match given.len() {
@@ -346,6 +359,7 @@ impl Call for ClientCreateUninitializedBuffer {
         let place = Place::of(client, memory, args.optional::<Device>("device", |a| a.device)?)?;
         let dims = args.slice("shape_dims", |a| (a.shape_dims, a.shape_num_dims))?;
         let ty = tensor_type(args.members.shape_element_type, dims)?;
+        layout::require_row_major(args.layout(|a| a.shape_layout)?.as_ref(), &ty)?;
         // Unwritten memory is never read; zeros are cheap.
         let literal = Literal::try_zeros(ty.dtype, ty.shared_sizes())
             .map_err(|e| Status::new(ErrorCode::RESOURCE_EXHAUSTED, e.to_string()))?;
@@ -360,6 +374,7 @@ impl Call for ClientCreateErrorBuffer {
         let place = Place::of(client, args.optional::<Memory>("memory", |a| a.memory)?, None)?;
         let dims = args.slice("shape_dims", |a| (a.shape_dims, a.shape_num_dims))?;
         let ty = tensor_type(args.members.shape_element_type, dims)?;
+        layout::require_row_major(args.layout(|a| a.shape_layout)?.as_ref(), &ty)?;
         let message = args.text("error_message", |a| (a.error_message, a.error_message_size))?;
         let Some(status) = Status::given(args.members.error_code, message) else {
             return Err(Status::invalid("PJRT_Client_CreateErrorBuffer: the code is OK"));
@@ -473,8 +488,8 @@ impl Call for BufferIsOnCpu {
 
 impl Call for BufferReadyEvent {
     fn call(args: &mut Arguments<Self>) -> Outcome {
-        let value = args.object::<Buffer>("buffer", |a| a.buffer)?.value()?;
-        args.members.event = value.is_defined().into_handle();
+        let buffer: &Buffer = args.object("buffer", |a| a.buffer)?;
+        args.members.event = buffer.is_defined.clone().into_handle();
         Ok(())
     }
 }
@@ -482,6 +497,8 @@ impl Call for BufferReadyEvent {
 impl Call for BufferUnsafePointer {
     fn call(args: &mut Arguments<Self>) -> Outcome {
         let buffer: &Buffer = args.object("buffer", |a| a.buffer)?;
+        // jaxlib holds the interpreter's lock here, but not in the other functions that wait.
+        check_wait(&buffer.value()?)?;
         args.members.buffer_pointer = buffer.address()?.expose_provenance();
         Ok(())
     }
@@ -497,6 +514,7 @@ impl Call for BufferOpaqueDeviceMemoryDataPointer {
 impl Call for BufferIncreaseExternalReferenceCount {
     fn call(args: &mut Arguments<Self>) -> Outcome {
         let buffer: &Buffer = args.object("buffer", |a| a.buffer)?;
+        let _state = buffer.state();
         buffer.references.fetch_add(1, Ordering::AcqRel);
         Ok(())
     }
@@ -506,9 +524,13 @@ impl Call for BufferDecreaseExternalReferenceCount {
     fn call(args: &mut Arguments<Self>) -> Outcome {
         let buffer: &Buffer = args.object("buffer", |a| a.buffer)?;
         let less = |count: usize| count.checked_sub(1);
+        let mut state = buffer.state();
         match buffer.references.fetch_update(Ordering::AcqRel, Ordering::Acquire, less) {
             Ok(1) => {
-                buffer.state().kept = None;
+                // The array's owner may be code of the host, which must not run under the lock.
+                let kept = state.kept.take();
+                drop(state);
+                drop(kept);
                 Ok(())
             }
             Ok(_) => Ok(()),
@@ -544,16 +566,19 @@ unsafe impl Send for Destination {}
 impl Destination {
     /// Writes to the memory as soon as a value is defined. Returns the event of the transfer.
     fn receive(self, value: Value, write: impl FnOnce(&Literal, *mut u8) + Send + 'static) -> Event {
+        let written = move |value: &Value| {
+            let Destination(to) = { self };
+            let literal = value.wait()?;
+            literal.expand().map_err(|e| Status::new(ErrorCode::RESOURCE_EXHAUSTED, e.to_string()))?;
+            write(literal, to);
+            Ok(())
+        };
         if value.is_ready() {
-            return Event::complete(value.wait().map(|literal| write(literal, self.0)));
+            return Event::complete(written(&value));
         }
         let done = Event::default();
         let set = done.clone();
-        value.is_defined().on_ready(move |outcome| {
-            let Destination(to) = { self };
-            let written = outcome.clone().and_then(|()| value.wait().map(|literal| write(literal, to)));
-            set.set(written);
-        });
+        value.is_defined().on_ready(move |outcome| set.set(outcome.clone().and_then(|()| written(&value))));
         done
     }
 }
@@ -633,7 +658,9 @@ impl Call for BufferBitcast {
         if ty.bytes() != Some(buffer.bytes()) {
             return Err(Status::invalid(format!("{} and {ty} differ in size", buffer.ty)));
         }
+        layout::require_row_major(args.layout(|a| a.device_layout)?.as_ref(), &ty)?;
         let value = buffer.value()?;
+        check_wait(&value)?;
         let mut literal = allocate(&ty)?;
         literal.bytes_mut().copy_from_slice(value.wait()?.bytes());
         normalize(&mut literal);

@@ -1,16 +1,16 @@
 //! Entries of the function table: from C arguments to Rust functions.
 
 use std::ffi::c_char;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use farcall::ffi::unwind::catch;
-use farcall_pjrt_abi::{ApiEntry, ApiFunction, ErrorCode, ErrorHandle, MemoryLayout, Struct};
+use farcall_pjrt_abi::{ApiEntry, ErrorCode, ErrorHandle, MemoryLayout, Struct};
 
+use crate::fork;
 use crate::object::{self, Object};
 use crate::status::{Outcome, Status};
 
 /// A function of the plugin, as a method of the type of its arguments.
-pub(crate) trait Call: ApiFunction {
+pub(crate) trait Call: Struct {
     /// True if the function needs the plugin's threads, which a forked process lacks. (Other functions must
     /// work there: hosts do not expect that a property of an array is an error.)
     const NEEDS_THREADS: bool = false;
@@ -32,19 +32,7 @@ pub(crate) struct Arguments<A> {
 /// Maximum size of a struct. A larger `struct_size` is taken for uninitialized memory.
 const MAX_STRUCT_BYTES: usize = 1 << 16;
 
-/// True in a process that was forked after the plugin was loaded.
-static IS_FORKED: AtomicBool = AtomicBool::new(false);
-
-/// Makes calls fail in forked processes, in which the plugin's threads do not exist.
-pub(crate) fn watch_forks() {
-    extern "C" fn forked() {
-        IS_FORKED.store(true, Ordering::Relaxed);
-    }
-    // SAFETY: the function only sets a flag, which is allowed after a fork.
-    unsafe { libc::pthread_atfork(None, None, Some(forked)) };
-}
-
-/// ApiEntry of a function in the table.
+/// Entry of a function in the table.
 pub(crate) const fn entry<A: Call + Copy>() -> ApiEntry<A> {
     enter::<A>
 }
@@ -54,8 +42,8 @@ unsafe extern "C" fn enter<A: Call + Copy>(args: *mut A) -> *mut ErrorHandle {
     // SAFETY: the caller passes null or arguments of this function, by the contract of the interface.
     let outcome = unsafe {
         with(args, |args| {
-            if A::NEEDS_THREADS && IS_FORKED.load(Ordering::Relaxed) {
-                return Err(forked(A::NAME));
+            if A::NEEDS_THREADS && fork::is_forked() {
+                return Err(fork::error().in_call::<A>());
             }
             A::call(args)
         })
@@ -64,16 +52,6 @@ unsafe extern "C" fn enter<A: Call + Copy>(args: *mut A) -> *mut ErrorHandle {
         Ok(()) => std::ptr::null_mut(),
         Err(status) => status.into_handle(),
     }
-}
-
-/// Error of a call in a forked process.
-#[cold]
-fn forked(function: &str) -> Status {
-    let message = format!(
-        "{function}: this process was forked after JAX had started farcall's threads, which the new process \
-         lacks. Start processes with multiprocessing.get_context(\"spawn\"), or fork before the first use of JAX"
-    );
-    Status::new(ErrorCode::FAILED_PRECONDITION, message)
 }
 
 /// Calls a function with a copy of the caller's arguments, and copies output members back.
@@ -94,7 +72,8 @@ pub(crate) unsafe fn with<A: Struct>(
     // SAFETY: all arguments begin with their size.
     let given = unsafe { args.cast::<usize>().read() };
     if !(size_of::<usize>()..=MAX_STRUCT_BYTES).contains(&given) {
-        let message = format!("{}: `struct_size` is {given}, which is no size of its arguments", A::NAME);
+        let message =
+            format!("{}: `struct_size` is {given}, which is not the size of its arguments", A::NAME);
         return Err(Status::invalid(message));
     }
     let bytes = given.min(size_of::<A>());

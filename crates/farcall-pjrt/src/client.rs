@@ -10,11 +10,15 @@ use std::cell::Cell;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError, Weak};
+use std::time::Duration;
 
+use farcall::Interrupt;
 use farcall::device::{Device as EngineDevice, DeviceStream};
+use farcall::ffi::unwind::{catch, discard};
 use farcall_pjrt_abi::*;
 
 use crate::call::{Arguments, Call};
+use crate::fork;
 use crate::named_values;
 use crate::object::{Handles, Object, into_handle, lend, text, withdraw};
 use crate::status::{Outcome, Status};
@@ -35,9 +39,9 @@ impl Object for Client {
 
 /// Devices and memories of a client.
 pub(crate) struct Platform {
-    devices: Box<[Device]>,
-    memories: Box<[Memory]>,
-    topology: Box<Topology>,
+    devices: Arc<[Device]>,
+    memories: Arc<[Memory]>,
+    topology: Arc<Topology>,
     device_handles: Handles<DeviceHandle>,
     memory_handles: Handles<MemoryHandle>,
 }
@@ -47,10 +51,11 @@ pub(crate) struct Device {
     platform: Weak<Platform>,
     pub(crate) index: usize,
     /// In an allocation of its own, so that its address differs from the device's.
-    description: Box<Description>,
+    description: Arc<Description>,
     /// Thread for asynchronous runs, created by the first one.
     stream: OnceLock<DeviceStream>,
     in_flight: Arc<InFlight>,
+    interrupt: Arc<Interrupt>,
     /// Bytes of the buffers that are alive, and their highest number.
     bytes: AtomicI64,
     peak_bytes: AtomicI64,
@@ -66,27 +71,67 @@ thread_local! {
     static IS_RUNNING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Maximum number of runs in a device's queue.
+/// Marks a thread that does a device's work.
+struct Running;
+
+impl Running {
+    fn begin() -> Running {
+        IS_RUNNING.set(true);
+        Running
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        IS_RUNNING.set(false);
+    }
+}
+
+/// Maximum number of runs that are dispatched and not complete.
 const MAX_IN_FLIGHT: usize = 32;
 
-/// Number of runs in a device's queue.
+/// Stack size of threads that call code of the host, which may compile programs.
+const STACK_BYTES: usize = 16 << 20;
+
+/// Number of runs of a device that are dispatched and not complete.
 #[derive(Default)]
 struct InFlight {
     count: Mutex<usize>,
     has_ended: Condvar,
 }
 
+/// A run that is counted until this object is dropped.
+pub(crate) struct InFlightSlot(Arc<InFlight>);
+
 impl InFlight {
-    fn begin(&self) {
-        let count = self.count.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_full = |count: &mut usize| *count >= MAX_IN_FLIGHT;
-        let mut count = self.has_ended.wait_while(count, is_full).unwrap_or_else(PoisonError::into_inner);
+    fn begin(this: &Arc<InFlight>, waits: bool) -> InFlightSlot {
+        let mut count = this.count.lock().unwrap_or_else(PoisonError::into_inner);
+        if waits {
+            let is_full = |count: &mut usize| *count >= MAX_IN_FLIGHT;
+            count = this.has_ended.wait_while(count, is_full).unwrap_or_else(PoisonError::into_inner);
+        }
         *count += 1;
+        drop(count);
+        InFlightSlot(Arc::clone(this))
     }
 
-    fn end(&self) {
-        *self.count.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
-        self.has_ended.notify_one();
+    /// Waits until all runs are complete, or the time is over. Returns true if they are complete.
+    fn wait_within(&self, time: Duration) -> bool {
+        let count = self.count.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.has_ended.wait_timeout_while(count, time, |count| *count > 0);
+        !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
+    }
+
+    fn wait_until_idle(&self) {
+        let count = self.count.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(self.has_ended.wait_while(count, |count| *count > 0));
+    }
+}
+
+impl Drop for InFlightSlot {
+    fn drop(&mut self) {
+        *self.0.count.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        self.0.has_ended.notify_all();
     }
 }
 
@@ -111,18 +156,19 @@ impl Platform {
     /// Creates a number of devices with their memories.
     pub(crate) fn new(count: usize) -> Arc<Platform> {
         Arc::new_cyclic(|platform: &Weak<Platform>| {
-            let devices: Box<[Device]> = (0..count)
+            let devices: Arc<[Device]> = (0..count)
                 .map(|index| Device {
                     platform: Weak::clone(platform),
                     index,
-                    description: Box::new(Description::new(index)),
+                    description: Arc::new(Description::new(index)),
                     stream: OnceLock::new(),
                     in_flight: Arc::default(),
+                    interrupt: Arc::new(Interrupt::new()),
                     bytes: AtomicI64::new(0),
                     peak_bytes: AtomicI64::new(0),
                 })
                 .collect();
-            let memories: Box<[Memory]> = (0..count)
+            let memories: Arc<[Memory]> = (0..count)
                 .flat_map(|device| {
                     MEMORY_KINDS.iter().enumerate().map(move |(kind, name)| (device, kind, name))
                 })
@@ -137,13 +183,13 @@ impl Platform {
                 .collect();
             let device_handles = Handles::new(devices.iter().map(lend));
             let memory_handles = Handles::new(memories.iter().map(lend));
-            for memory in &memories {
+            for memory in memories.iter() {
                 let _ = memory.device_handle.set(Handles::new([device_handles.get(memory.device)]));
             }
             devices.iter().for_each(|device| {
                 lend(&*device.description);
             });
-            let topology = Box::new(Topology::new(count));
+            let topology = Arc::new(Topology::new(count));
             lend(&*topology);
             Platform { devices, memories, topology, device_handles, memory_handles }
         })
@@ -162,6 +208,22 @@ impl Platform {
     }
 }
 
+/// Devices of all clients.
+static PLATFORMS: Mutex<Vec<Weak<Platform>>> = Mutex::new(Vec::new());
+
+/// Waits until the runs of all clients are complete, or the time is over. Returns true if they are complete.
+///
+/// A process calls this function before it ends, since runs may call functions of the process.
+pub fn wait_for_runs(time: Duration) -> bool {
+    let platforms: Vec<Arc<Platform>> = {
+        let mut platforms = PLATFORMS.lock().unwrap_or_else(PoisonError::into_inner);
+        platforms.retain(|platform| platform.strong_count() > 0);
+        platforms.iter().filter_map(Weak::upgrade).collect()
+    };
+    let devices = platforms.iter().flat_map(|platform| platform.devices());
+    fork::is_forked() || devices.fold(true, |idle, device| device.in_flight.wait_within(time) && idle)
+}
+
 impl Drop for Platform {
     fn drop(&mut self) {
         self.devices.iter().for_each(|device| withdraw(&*device.description));
@@ -177,29 +239,60 @@ impl Device {
         self.platform.upgrade().ok_or_else(|| Status::invalid("the client of the device is destroyed"))
     }
 
-    /// Appends work to the device's queue. Waits if the queue is full, so that a caller that never waits for
-    /// results does not fill the memory.
+    /// Starts work whose arguments are ready: in the device's queue or, if it calls code of the host, on a thread
+    /// of its own. (That code may wait for other work of the device.)
     ///
     /// # Errors
     /// If the system cannot create a thread.
-    pub(crate) fn enqueue(&self, work: impl FnOnce() + Send + 'static) -> Outcome {
-        let stream = self.stream()?;
-        let in_flight = Arc::clone(&self.in_flight);
-        in_flight.begin();
-        let pending = stream.enqueue(move || {
-            IS_RUNNING.set(true);
-            work();
-            IS_RUNNING.set(false);
-            in_flight.end();
-        });
-        drop(pending);
-        Ok(())
+    pub(crate) fn start(
+        &self,
+        slot: InFlightSlot,
+        needs_host: bool,
+        work: impl FnOnce() + Send + 'static,
+    ) -> Outcome {
+        let work = move || {
+            let _slot = slot;
+            let _running = Running::begin();
+            if let Err(panic) = catch(work) {
+                discard(panic);
+            }
+        };
+        if !needs_host {
+            drop(self.stream()?.enqueue(work));
+            return Ok(());
+        }
+        let thread = std::thread::Builder::new().name("farcall-callbacks".to_owned()).stack_size(STACK_BYTES);
+        match thread.spawn(work) {
+            Ok(_) => Ok(()),
+            Err(e) => {
+                Err(Status::new(ErrorCode::RESOURCE_EXHAUSTED, format!("a thread cannot be created: {e}")))
+            }
+        }
     }
 
-    /// Returns true on a thread that does a device's work. Work that it starts happens at once: the queue may
-    /// wait for this thread.
-    pub(crate) fn is_running_here() -> bool {
-        IS_RUNNING.get()
+    /// Counts work that is dispatched. Waits if there is much, so that a caller that never waits for results does
+    /// not fill the memory. Work that dispatches other work does not wait.
+    pub(crate) fn admit(&self) -> InFlightSlot {
+        InFlight::begin(&self.in_flight, !IS_RUNNING.get())
+    }
+
+    /// Ends runs early, and waits for their threads.
+    fn finish(&self) {
+        self.interrupt.raise();
+        self.in_flight.wait_until_idle();
+    }
+
+    /// Returns the interrupt that ends the device's runs.
+    pub(crate) fn interrupt(&self) -> &Arc<Interrupt> {
+        &self.interrupt
+    }
+
+    /// Creates the thread of the device's queue.
+    ///
+    /// # Errors
+    /// If the system cannot create a thread.
+    pub(crate) fn prepare(&self) -> Outcome {
+        self.stream().map(drop)
     }
 
     fn stream(&self) -> Outcome<&DeviceStream> {
@@ -216,16 +309,6 @@ impl Device {
     pub(crate) fn count_bytes(&self, bytes: i64) {
         let now = self.bytes.fetch_add(bytes, Ordering::Relaxed).wrapping_add(bytes);
         self.peak_bytes.fetch_max(now, Ordering::Relaxed);
-    }
-}
-
-impl Drop for Device {
-    fn drop(&mut self) {
-        // Dropping a stream waits for its work, which may need a lock that this thread holds: Python frees
-        // clients while it holds the interpreter's lock, and callbacks of a run take it.
-        if let Some(stream) = self.stream.take() {
-            let _ = std::thread::Builder::new().name("farcall-end".to_owned()).spawn(move || drop(stream));
-        }
     }
 }
 
@@ -266,6 +349,9 @@ impl Call for ClientCreate {
             return Err(Status::invalid(message));
         }
         let client = Client { platform: Platform::new(devices as usize) };
+        let mut platforms = PLATFORMS.lock().unwrap_or_else(PoisonError::into_inner);
+        platforms.push(Arc::downgrade(&client.platform));
+        drop(platforms);
         args.members.client = into_handle(Box::new(client));
         Ok(())
     }
@@ -273,7 +359,13 @@ impl Call for ClientCreate {
 
 impl Call for ClientDestroy {
     fn call(args: &mut Arguments<Self>) -> Outcome {
-        args.take::<Client>("client", |a| a.client).map(drop)
+        let Some(client) = args.take::<Client>("client", |a| a.client)? else { return Ok(()) };
+        // Runs must not call functions of the host after its client is gone. The host holds no lock that such
+        // functions need.
+        if !fork::is_forked() {
+            client.platform.devices().iter().for_each(Device::finish);
+        }
+        Ok(())
     }
 }
 
@@ -452,12 +544,36 @@ impl Call for DeviceDefaultMemory {
 impl Call for DeviceMemoryStats {
     fn call(args: &mut Arguments<Self>) -> Outcome {
         let device: &Device = args.object("device", |a| a.device)?;
-        let struct_size = args.members.struct_size;
-        args.members = Self { device: args.members.device, ..Self::zeroed() };
-        args.members.struct_size = struct_size;
+        // The caller's struct is not initialized.
+        let Self { struct_size, extension_start, device: handle, .. } = args.members;
+        args.members = Self { struct_size, extension_start, device: handle, ..Self::zeroed() };
         args.members.bytes_in_use = device.bytes.load(Ordering::Relaxed);
         args.members.peak_bytes_in_use = device.peak_bytes.load(Ordering::Relaxed);
         args.members.peak_bytes_in_use_is_set = 1;
+        Ok(())
+    }
+}
+
+/// Tracking events are for debuggers of the host. A null event is one that tracks nothing.
+impl Call for DeviceCreateAsyncTrackingEvent {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        args.object::<Device>("device", |a| a.device)?;
+        args.members.event = std::ptr::null_mut();
+        Ok(())
+    }
+}
+
+impl Call for AsyncTrackingEventDestroy {
+    fn call(_: &mut Arguments<Self>) -> Outcome {
+        Ok(())
+    }
+}
+
+/// Runs of one process need not be told that a run of another process has failed.
+impl Call for DevicePoisonExecution {
+    fn call(args: &mut Arguments<Self>) -> Outcome {
+        args.object::<Device>("device", |a| a.device)?;
+        args.members.poisoned = 0;
         Ok(())
     }
 }

@@ -1,14 +1,17 @@
 //! Events: the completion of asynchronous work.
 
 use std::ffi::c_void;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
+use farcall::ffi::unwind::{catch, discard};
 use farcall_pjrt_abi::{
     EventAwait, EventCallback, EventCreate, EventDestroy, EventError, EventHandle, EventIsReady,
     EventOnReady, EventSet,
 };
 
 use crate::call::{Arguments, Call};
+use crate::fork;
 use crate::object::{Object, into_handle};
 use crate::status::{Outcome, Status};
 
@@ -71,7 +74,10 @@ impl Event {
         };
         inner.is_ready.notify_all();
         for callback in callbacks {
-            callback(&outcome);
+            // A callback that panics must not keep the others from being called.
+            if let Err(panic) = catch(|| callback(&outcome)) {
+                discard(panic);
+            }
         }
     }
 
@@ -95,6 +101,7 @@ impl Event {
         loop {
             match &*state {
                 State::Ready(outcome) => return outcome.clone(),
+                State::Pending(_) if fork::is_forked() => return Err(fork::error()),
                 State::Pending(_) => {
                     state = inner.is_ready.wait(state).unwrap_or_else(PoisonError::into_inner);
                 }
@@ -107,9 +114,28 @@ impl Event {
         let Some(inner) = &self.inner else { return callback(&Ok(())) };
         let outcome = match &mut *inner.state() {
             State::Ready(outcome) => outcome.clone(),
+            State::Pending(_) if fork::is_forked() => Err(fork::error()),
             State::Pending(callbacks) => return callbacks.push(Box::new(callback)),
         };
         callback(&outcome);
+    }
+
+    /// Calls a function once all events are complete: immediately, or on the thread that completes the last one.
+    pub(crate) fn after_all(events: Vec<Event>, work: impl FnOnce() + Send + 'static) {
+        if events.is_empty() {
+            return work();
+        }
+        let remaining = Arc::new((AtomicUsize::new(events.len()), Mutex::new(Some(work))));
+        for event in events {
+            let remaining = Arc::clone(&remaining);
+            event.on_ready(move |_| {
+                let (count, work) = &*remaining;
+                if count.fetch_sub(1, Ordering::AcqRel) == 1 {
+                    let work = work.lock().unwrap_or_else(PoisonError::into_inner).take();
+                    work.into_iter().for_each(|work| work());
+                }
+            });
+        }
     }
 
     /// Returns a handle for the caller to own.

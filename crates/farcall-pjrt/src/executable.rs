@@ -1,6 +1,5 @@
 //! Executables: compilation, runs, and properties of programs.
 
-use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -8,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use farcall::RunOptions;
 use farcall::custom_call::RunContext;
 use farcall::device::DeviceBuffer;
+use farcall::ffi::unwind::catch;
 use farcall::ir::{DType, Literal};
 use farcall_pjrt_abi::*;
 
@@ -85,6 +85,9 @@ impl Bytes {
     }
 }
 
+/// Size from which jaxlib does not read an optimized program.
+const MAX_PROGRAM_BYTES: usize = 2 << 30;
+
 /// Reads the program that a call passes, and its options.
 fn compile(program: Option<farcall_pjrt_abi::Program>, options: &[u8]) -> Outcome<Program> {
     let Some(given) = program else { return Err(Status::invalid("`program` is null")) };
@@ -96,31 +99,29 @@ fn compile(program: Option<farcall_pjrt_abi::Program>, options: &[u8]) -> Outcom
 }
 
 impl Loaded {
-    fn new(program: Program, platform: &Arc<Platform>) -> Outcome<Loaded> {
-        let options = &program.devices;
-        if options.num_partitions > 1 || options.num_replicas > 1 {
-            return Err(Status::unimplemented(format!(
-                "`{}` spans {} replicas of {} partitions; programs for several devices are not supported yet",
-                program.name, options.num_replicas, options.num_partitions
-            )));
-        }
+    fn new(program: Arc<Program>, platform: &Arc<Platform>) -> Outcome<Loaded> {
         let count = platform.devices().len();
         let of = |id: &i64| {
             let index = usize::try_from(*id).ok().filter(|id| *id < count);
             index.ok_or_else(|| Status::invalid(format!("there is no device {id}; the client has {count}")))
         };
-        let devices = match &*options.devices {
+        let devices = match &*program.devices.devices {
             [] => vec![0],
             ids => ids.iter().map(of).collect::<Outcome<Vec<usize>>>()?,
         };
         Ok(Loaded {
-            program: Arc::new(program),
             platform: Arc::clone(platform),
             device_handles: Handles::new(devices.iter().map(|index| platform.device_handle(*index))),
             logical_ids: devices.iter().map(|_| LogicalDeviceIds { replica: 0, partition: 0 }).collect(),
             devices,
             is_deleted: AtomicBool::new(false),
+            program,
         })
+    }
+
+    /// True if the caller names the device in each call.
+    fn is_portable(&self) -> bool {
+        self.program.devices.is_portable && self.program.devices.devices.is_empty()
     }
 
     /// Returns an error if the executable is deleted.
@@ -139,7 +140,7 @@ impl Loaded {
 struct Run {
     program: Arc<Program>,
     arguments: Vec<Value>,
-    /// What the handlers see of the run; `None` if the program calls none.
+    /// Data for the handlers of the run.
     context: Option<RunContext>,
 }
 
@@ -155,7 +156,15 @@ impl Run {
             }
         }
         let options = RunOptions::new().context(context.as_ref());
-        let outputs = program.executable.execute_with(inputs, options).map_err(|e| Status::of(&e))?;
+        let run = || program.executable.execute_with(inputs, options).map_err(|e| Status::of(&e));
+        let outputs = catch(run).unwrap_or_else(|panic| {
+            let message = format!(
+                "`{}`: a fault in farcall: {}",
+                program.name,
+                panic.message().unwrap_or("no message")
+            );
+            Err(Status::new(ErrorCode::INTERNAL, message))
+        })?;
         let mut outputs = outputs.into_iter();
         let results = program.results.iter().map(|spec| {
             let output = if spec.is_tensor { outputs.next() } else { None };
@@ -184,6 +193,13 @@ impl Call for LoadedExecutableExecute {
             return Err(Status::invalid(
                 "PJRT_LoadedExecutable_Execute: the device belongs to another client",
             ));
+        }
+        if let Some(device) = chosen
+            && !loaded.is_portable()
+            && !loaded.devices.contains(&device.index)
+        {
+            let message = format!("`{}` is not compiled for device {}", loaded.program.name, device.index);
+            return Err(Status::invalid(message));
         }
         let devices = match chosen {
             Some(device) => std::slice::from_ref(&device.index),
@@ -218,6 +234,21 @@ impl Call for LoadedExecutableExecute {
             }
             None => (None, &[][..]),
         };
+        if options.is_some_and(|options| options.num_send_ops > 0 || options.num_recv_ops > 0) {
+            return Err(Status::unimplemented("farcall has no callbacks for `send` and `recv`"));
+        }
+        let count = loaded.program.results.len();
+        let events = args.members.device_complete_events;
+        if count > 0 && outputs.iter().any(|list| list.is_null() || !list.is_aligned())
+            || !events.is_aligned()
+        {
+            return Err(Status::invalid(
+                "PJRT_LoadedExecutable_Execute: an output list is null or not aligned",
+            ));
+        }
+        for device in devices {
+            loaded.platform.devices()[*device].prepare()?;
+        }
         let launch = Launch { loaded, context, kept };
         // Runs of all devices are prepared before any begins, so that an error leaves no run behind.
         let mut runs = Vec::with_capacity(devices.len());
@@ -270,8 +301,7 @@ struct Launch<'a> {
 impl Launch<'_> {
     /// True if a handler may read data of the caller.
     fn has_context(&self) -> bool {
-        let calls = self.loaded.program.executable.plan().calls();
-        !calls.is_empty() && self.context.is_some_and(|context| !context.is_empty())
+        self.loaded.program.reads_context && self.context.is_some_and(|context| !context.is_empty())
     }
 
     /// Checks the arguments of a run, and takes the donated ones.
@@ -318,50 +348,88 @@ impl Launch<'_> {
         Ok(Run { program: Arc::clone(program), arguments, context })
     }
 
-    /// Runs a quick program at once, and others on the device's thread. The caller's context ends with the
-    /// call, so a run with a context waits for its arguments and happens in the call. Returns the values of
-    /// the results, and the event of the run's end.
+    /// Runs a quick program at once, and other programs asynchronously, as soon as their arguments are ready. The
+    /// caller's context ends with the call, so a run with a context waits for its arguments and happens in the
+    /// call. Returns the values of the results, and the event of the run's end.
     ///
     /// # Errors
     /// The error of a run that happens in the call; other errors reach the values and the event.
-    fn start(&self, run: Run, device: usize) -> Outcome<(Vec<Value>, Event)> {
-        let is_ready = || run.arguments.iter().all(Value::is_ready);
-        if self.has_context() || Device::is_running_here() || run.program.is_quick && is_ready() {
+    fn start(&self, mut run: Run, index: usize) -> Outcome<(Vec<Value>, Event)> {
+        let is_ready = run.arguments.iter().all(Value::is_ready);
+        if self.has_context() || run.program.is_quick && is_ready {
             let outputs = run.execute()?;
             return Ok((outputs.into_iter().map(Value::Known).collect(), Event::complete(Ok(()))));
         }
-        let promises: Vec<Promise> = run.program.results.iter().map(|_| Promise::default()).collect();
+        let platform = Arc::clone(&self.loaded.platform);
+        let device = &self.loaded.platform.devices()[index];
+        let calls_host = run.program.calls_host;
+        let waits_for_host = calls_host || run.arguments.iter().any(Value::waits_for_host);
+        let context = run.context.take().unwrap_or_default();
+        run.context = Some(context.with_interrupt(Arc::clone(device.interrupt())));
+        let promises: Vec<Promise> =
+            run.program.results.iter().map(|_| Promise::new(waits_for_host)).collect();
         let values = promises.iter().cloned().map(Value::Promised).collect();
         let done = Event::default();
-        let ended = done.clone();
-        let work = move || match run.execute() {
+        let completion = Completion { promises, done: done.clone() };
+        let pending: Vec<Event> =
+            run.arguments.iter().filter(|value| !value.is_ready()).map(Value::is_defined).collect();
+        let slot = device.admit();
+        Event::after_all(pending, move || {
+            // If the work does not start, the completion defines the results.
+            let _ =
+                platform.devices()[index].start(slot, calls_host, move || completion.complete(run.execute()));
+        });
+        Ok((values, done))
+    }
+}
+
+/// Results that an asynchronous run defines. If it does not, their value is an error.
+struct Completion {
+    promises: Vec<Promise>,
+    done: Event,
+}
+
+impl Completion {
+    fn complete(mut self, outcome: Outcome<Vec<Literal>>) {
+        self.define(outcome);
+    }
+
+    fn define(&mut self, outcome: Outcome<Vec<Literal>>) {
+        match outcome {
             Ok(outputs) => {
-                promises.iter().zip(outputs).for_each(|(promise, output)| promise.define(Ok(output)));
-                ended.set(Ok(()));
+                self.promises.drain(..).zip(outputs).for_each(|(promise, output)| promise.define(Ok(output)));
+                self.done.set(Ok(()));
             }
             Err(status) => {
-                promises.iter().for_each(|promise| promise.define(Err(status.clone())));
-                ended.set(Err(status));
+                self.promises.drain(..).for_each(|promise| promise.define(Err(status.clone())));
+                self.done.set(Err(status));
             }
-        };
-        self.loaded.platform.devices()[device].enqueue(work)?;
-        Ok((values, done))
+        }
+    }
+}
+
+impl Drop for Completion {
+    fn drop(&mut self) {
+        // Without effect if the run has defined its results.
+        let message = "the run has not ended: a fault in farcall, or the system cannot create a thread";
+        self.define(Err(Status::new(ErrorCode::INTERNAL, message)));
     }
 }
 
 /// Checks that no donated buffer is passed twice, since the other argument would still need it, and that all
 /// buffers exist, before any of them is taken.
 fn check_donations(program: &str, buffers: &[&Buffer], is_donated: impl Fn(usize) -> bool) -> Outcome {
-    let mut uses: HashMap<*const Buffer, usize> = HashMap::with_capacity(buffers.len());
+    let mut addresses: Vec<*const Buffer> = Vec::with_capacity(buffers.len());
     for buffer in buffers {
         buffer.value()?;
-        *uses.entry(std::ptr::from_ref(*buffer)).or_default() += 1;
+        addresses.push(std::ptr::from_ref(*buffer));
     }
-    match buffers
-        .iter()
-        .enumerate()
-        .position(|(index, buffer)| is_donated(index) && uses[&std::ptr::from_ref(*buffer)] > 1)
-    {
+    addresses.sort_unstable();
+    let is_repeated = |buffer: &Buffer| {
+        let first = addresses.partition_point(|address| *address < std::ptr::from_ref(buffer));
+        addresses.get(first + 1) == Some(&std::ptr::from_ref(buffer))
+    };
+    match buffers.iter().enumerate().position(|(index, buffer)| is_donated(index) && is_repeated(buffer)) {
         Some(index) => {
             Err(Status::invalid(format!("argument {index} of `{program}` is donated and passed again")))
         }
@@ -377,7 +445,7 @@ impl Call for ClientCompile {
         let options =
             args.slice("compile_options", |a| (a.compile_options.cast::<u8>(), a.compile_options_size))?;
         let program = compile(args.nested(|a| a.program.cast_const())?, options)?;
-        let loaded = Loaded::new(program, &client.platform)?;
+        let loaded = Loaded::new(Arc::new(program), &client.platform)?;
         args.members.executable = into_handle(Box::new(loaded));
         Ok(())
     }
@@ -404,9 +472,13 @@ impl Call for ClientLoad {
         let compiled: &Compiled = args.object("executable", |a| a.executable)?;
         let options =
             args.slice("compile_options", |a| (a.compile_options.cast::<u8>(), a.compile_options_size))?;
-        let options = (!options.is_empty()).then(|| options.to_vec());
-        let program = Program::from_bytes(&compiled.program.to_bytes()?, options)?;
-        args.members.loaded_executable = into_handle(Box::new(Loaded::new(program, &client.platform)?));
+        if !options.is_empty() && options != compiled.program.options {
+            return Err(Status::unimplemented(
+                "an executable is loaded with the options that it was compiled with",
+            ));
+        }
+        let loaded = Loaded::new(Arc::clone(&compiled.program), &client.platform)?;
+        args.members.loaded_executable = into_handle(Box::new(loaded));
         Ok(())
     }
 }
@@ -426,7 +498,7 @@ impl Call for ExecutableDeserializeAndLoad {
             )
         })?;
         let options = (!options.is_empty()).then(|| options.to_vec());
-        let loaded = Loaded::new(Program::from_bytes(bytes, options)?, &client.platform)?;
+        let loaded = Loaded::new(Arc::new(Program::from_bytes(bytes, options)?), &client.platform)?;
         args.members.loaded_executable = into_handle(Box::new(loaded));
         Ok(())
     }
@@ -465,7 +537,7 @@ impl Call for LoadedExecutableAddressableDeviceLogicalIds {
     fn call(args: &mut Arguments<Self>) -> Outcome {
         let loaded: &Loaded = args.object("executable", |a| a.executable)?;
         (args.members.addressable_device_logical_ids, args.members.num_addressable_device_logical_ids) =
-            (loaded.logical_ids.as_ptr(), loaded.logical_ids.len());
+            (loaded.logical_ids.as_ptr(), if loaded.is_portable() { 0 } else { loaded.logical_ids.len() });
         Ok(())
     }
 }
@@ -474,7 +546,9 @@ impl Call for LoadedExecutableGetDeviceAssignment {
     fn call(args: &mut Arguments<Self>) -> Outcome {
         let loaded: &Loaded = args.object("executable", |a| a.executable)?;
         let ids: Vec<i64> = loaded.devices.iter().map(|index| *index as i64).collect();
-        let (data, size, owner) = Bytes::parts(write_assignment(&ids, ids.len(), 1));
+        // A portable executable has no assignment.
+        let bytes = if loaded.is_portable() { Vec::new() } else { write_assignment(&ids, ids.len(), 1) };
+        let (data, size, owner) = Bytes::parts(bytes);
         (args.members.serialized_bytes, args.members.serialized_bytes_size) = (data, size);
         args.members.serialized_device_assignment = owner;
         args.members.serialized_device_assignment_deleter = Some(Bytes::free);
@@ -654,6 +728,10 @@ impl Call for ExecutableOptimizedProgram {
     fn call(args: &mut Arguments<Self>) -> Outcome {
         let program = program!(args);
         let code = &program.source;
+        if code.len() >= MAX_PROGRAM_BYTES {
+            let message = format!("the program has {} bytes, too many for jaxlib", code.len());
+            return Err(Status::new(ErrorCode::RESOURCE_EXHAUSTED, message));
+        }
         let out = args.members.program;
         let given = args.nested(|a| a.program.cast_const())?;
         if given.is_none_or(|program| program.struct_size < size_of::<farcall_pjrt_abi::Program>()) {

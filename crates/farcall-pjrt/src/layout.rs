@@ -1,6 +1,8 @@
 //! Layouts of arrays in host memory. The plugin's own buffers are row-major.
 
-use farcall::ir::Literal;
+use std::sync::Arc;
+
+use farcall::ir::{Literal, TensorType};
 use farcall_pjrt_abi::{LayoutHandle, LayoutType, MemoryLayout};
 
 use crate::call::slice;
@@ -80,6 +82,15 @@ pub(crate) fn strides(
 
 fn wrong(order: &[i64], dims: &[usize]) -> Status {
     Status::invalid(format!("{order:?} is no layout of an array with the dimensions {dims:?}"))
+}
+
+/// Checks that a layout on a device, if there is one, is row-major.
+pub(crate) fn require_row_major(layout: Option<&MemoryLayout>, ty: &TensorType) -> Outcome {
+    let (sizes, element_bytes) = (ty.sizes(), ty.dtype.size());
+    if layout.is_none() || is_row_major(&strides(layout, sizes, element_bytes)?, sizes, element_bytes) {
+        return Ok(());
+    }
+    Err(Status::unimplemented("arrays on a device of farcall are row-major"))
 }
 
 /// Returns true if a layout is row-major. Dimensions of size 1 have any stride.
@@ -183,14 +194,14 @@ impl Layout {
 
 /// Layouts of the arguments or results of an executable, which owns them.
 pub(crate) struct Layouts {
-    layouts: Box<[Layout]>,
+    layouts: Arc<[Layout]>,
     handles: Handles<LayoutHandle>,
 }
 
 impl Layouts {
     /// Creates the layouts of arrays with these ranks.
     pub(crate) fn new(ranks: &[usize]) -> Layouts {
-        let layouts: Box<[Layout]> = ranks.iter().map(|rank| Layout::row_major(*rank)).collect();
+        let layouts: Arc<[Layout]> = ranks.iter().map(|rank| Layout::row_major(*rank)).collect();
         Layouts { handles: Handles::new(layouts.iter().map(lend)), layouts }
     }
 

@@ -58,7 +58,7 @@ entries! {
 
     of_buffer(args: BufferLayout) {
         let buffer: &Buffer = args.object("buffer", |a| a.buffer)?;
-        args.members.layout = into_handle(Box::new(Layout::row_major(buffer.ty.rank())));
+        args.members.layout = into_handle(Box::new(Layout::row_major(buffer.rank())));
         Ok(())
     }
 

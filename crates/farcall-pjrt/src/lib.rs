@@ -15,8 +15,9 @@
 //! - **Handles.** [`object`] makes them. Debug builds know the live ones.
 //! - **Values.** A buffer holds a tensor of the engine, or the promise of one. Tensors are never written to
 //!   while they are shared, so that copies between devices and memories share them.
-//! - **Runs.** A run of a small program happens in the call. Other runs happen on the device's thread, in
-//!   order; an error reaches the buffers that the run should have defined.
+//! - **Runs.** A run of a small program happens in the call. Another run is started when its arguments are ready:
+//!   on the device's thread or, if it calls functions of the host, on a thread of its own, because these
+//!   functions may wait for other runs. An error reaches the buffers that the run should have defined.
 //! - **Names.** The platform is called `cpu`: see [`topology::PLATFORM_NAME`].
 
 mod buffer;
@@ -28,6 +29,7 @@ mod element;
 mod event;
 mod executable;
 mod ffi;
+mod fork;
 mod layout;
 mod layouts;
 mod named_values;
@@ -40,6 +42,7 @@ mod topology;
 mod transfers;
 mod value;
 
+pub use client::wait_for_runs;
 pub use farcall_pjrt_abi::Api;
 pub use plugin::api;
 pub use scope::{ProgramScope, SCOPE_ATTRIBUTE};

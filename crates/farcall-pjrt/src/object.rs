@@ -32,14 +32,14 @@ impl Status {
 /// Makes a handle, which the caller owns.
 pub(crate) fn into_handle<T: Object>(object: Box<T>) -> *mut T::Abi {
     let handle = Box::into_raw(object).cast::<T::Abi>();
-    live::add(handle.addr(), T::KIND);
+    live::add(handle.addr(), T::KIND, true);
     handle
 }
 
 /// Makes a handle of an object that stays owned by the plugin.
 pub(crate) fn lend<T: Object>(object: &T) -> *mut T::Abi {
     let handle = std::ptr::from_ref(object).cast_mut().cast::<T::Abi>();
-    live::add(handle.addr(), T::KIND);
+    live::add(handle.addr(), T::KIND, false);
     handle
 }
 
@@ -70,6 +70,7 @@ pub(crate) unsafe fn object<'a, T: Object>(name: &str, handle: *mut T::Abi) -> O
 /// The handle is null or was made by [`into_handle`] for an object of this type. It is not used again.
 pub(crate) unsafe fn take<T: Object>(name: &str, handle: *mut T::Abi) -> Outcome<Box<T>> {
     check::<T>(name, handle)?;
+    live::check_owned(handle.addr(), name)?;
     live::remove(handle.addr());
     // SAFETY: the handle came from a box of this type, and its owner gives it up (`# Safety` above).
     Ok(unsafe { Box::from_raw(handle.cast::<T>()) })
@@ -130,14 +131,26 @@ mod live {
     use super::article;
     use crate::status::{Outcome, Status};
 
-    static LIVE: Mutex<Option<HashMap<usize, &'static str>>> = Mutex::new(None);
+    /// Kind of each object, and true if the caller owns it.
+    type Live = HashMap<usize, (&'static str, bool)>;
 
-    fn live() -> MutexGuard<'static, Option<HashMap<usize, &'static str>>> {
+    static LIVE: Mutex<Option<Live>> = Mutex::new(None);
+
+    fn live() -> MutexGuard<'static, Option<Live>> {
         LIVE.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn add(handle: usize, kind: &'static str) {
-        live().get_or_insert_default().insert(handle, kind);
+    pub(super) fn add(handle: usize, kind: &'static str, is_owned: bool) {
+        live().get_or_insert_default().insert(handle, (kind, is_owned));
+    }
+
+    pub(super) fn check_owned(handle: usize, name: &str) -> Outcome {
+        match live().get_or_insert_default().get(&handle) {
+            Some((_, false)) => {
+                Err(Status::invalid(format!("`{name}` belongs to the plugin and cannot be freed")))
+            }
+            _ => Ok(()),
+        }
     }
 
     pub(super) fn remove(handle: usize) {
@@ -146,8 +159,8 @@ mod live {
 
     pub(super) fn check(handle: usize, name: &str, kind: &'static str) -> Outcome {
         match live().get_or_insert_default().get(&handle) {
-            Some(&found) if found == kind => Ok(()),
-            Some(found) => {
+            Some((found, _)) if *found == kind => Ok(()),
+            Some((found, _)) => {
                 let message =
                     format!("`{name}` must be {} {kind}, not {} {found}", article(kind), article(found));
                 Err(Status::invalid(message))
@@ -161,7 +174,10 @@ mod live {
 mod live {
     use crate::status::Outcome;
 
-    pub(super) fn add(_: usize, _: &'static str) {}
+    pub(super) fn add(_: usize, _: &'static str, _: bool) {}
+    pub(super) fn check_owned(_: usize, _: &str) -> Outcome {
+        Ok(())
+    }
     pub(super) fn remove(_: usize) {}
     pub(super) fn check(_: usize, _: &str, _: &'static str) -> Outcome {
         Ok(())

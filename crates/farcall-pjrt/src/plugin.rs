@@ -5,8 +5,9 @@ use std::sync::LazyLock;
 use farcall::ir::vhlo;
 use farcall_pjrt_abi::*;
 
-use crate::call::{Arguments, Call, entry, watch_forks, with};
+use crate::call::{Arguments, Call, entry, with};
 use crate::ffi;
+use crate::fork;
 use crate::layouts;
 use crate::named_values::{NamedValues, Value};
 use crate::object::text;
@@ -45,7 +46,7 @@ fn erased<A>(function: ApiEntry<A>) -> AnyFunction {
 }
 
 fn table() -> Api {
-    watch_forks();
+    fork::watch();
     let extensions = Box::leak(Box::new(Extensions {
         ffi: ffi::extension(std::ptr::null_mut()),
         layouts: layouts::extension(std::ptr::null_mut()),
@@ -162,6 +163,9 @@ fn table() -> Api {
         BufferToHostBuffer,
         BufferCopyRawToHost,
         BufferBitcast,
+        DeviceCreateAsyncTrackingEvent,
+        AsyncTrackingEventDestroy,
+        DevicePoisonExecution,
         AsyncHostToDeviceTransferManagerDestroy,
         AsyncHostToDeviceTransferManagerTransferData,
         ClientCreateBuffersForAsyncHostToDevice,
@@ -279,9 +283,6 @@ unsupported! {
     ClientCreateAliasBuffer,
     ClientFulfillAliasBuffer,
     BufferCopyRawToHostFuture,
-    DevicePoisonExecution,
-    DeviceCreateAsyncTrackingEvent,
-    AsyncTrackingEventDestroy,
     BufferDonateWithControlDependency,
     TopologyDescriptionMakeCanonicalShapeForMemorySpace,
     TopologyDescriptionGetMemorySpaceKindIds,

@@ -1,8 +1,10 @@
-//! Compiled programs, with what JAX asks about them.
+//! Compiled programs and their properties.
 
 use std::any::Any;
+use std::collections::HashSet;
 use std::sync::Arc;
 
+use farcall::ir::write::{self, ProgramFormat};
 use farcall::ir::{AttrDict, Attribute, TensorType, Type, read, verify};
 use farcall::plan::{CallSpec, Plan, ThunkOp};
 use farcall::{CompileOptions as EngineOptions, Executable, Registry};
@@ -15,7 +17,7 @@ use crate::element;
 use crate::named_values::{NamedValues, Value};
 use crate::scope::{self, Targets};
 use crate::status::{Outcome, Status};
-use crate::topology::fnv1a;
+use crate::topology::hash;
 
 /// A compiled program.
 pub(crate) struct Program {
@@ -26,8 +28,12 @@ pub(crate) struct Program {
     pub(crate) parameters: Vec<Parameter>,
     pub(crate) results: Vec<ResultSpec>,
     pub(crate) devices: CompileOptions,
-    /// True if a run takes less time than a switch of threads.
+    /// True if a run takes little time, apart from functions of the host.
     pub(crate) is_quick: bool,
+    /// True if the program may call functions of the host: targets that are not farcall's own.
+    pub(crate) calls_host: bool,
+    /// True if a target may read the data that the caller passes to a run.
+    pub(crate) reads_context: bool,
     /// Fingerprint of the program: equal for equal programs and options.
     pub(crate) fingerprint: String,
     /// The program before compilation, in a portable format.
@@ -132,10 +138,26 @@ impl Program {
     /// # Errors
     /// If the program is invalid, has dynamic sizes, or calls a target that is not registered.
     pub(crate) fn compile(code: &[u8], format: &str, options: Vec<u8>) -> Outcome<Program> {
-        if !matches!(format, "mlir" | "hlo" | "hlo_with_config") {
+        if !matches!(format, "mlir" | "hlo") {
             return Err(Status::invalid(format!("a program has the format `mlir` or `hlo`, not `{format}`")));
         }
+        let devices = CompileOptions::read(&options)?;
         let module = read::module(code, "the program").map_err(|e| Status::invalid(e.to_string()))?;
+        let CompileOptions { num_replicas, num_partitions, .. } = devices;
+        if num_replicas > 1 || num_partitions > 1 {
+            return Err(Status::unimplemented(format!(
+                "`{}` spans {num_replicas} replicas of {num_partitions} partitions; programs for several devices are \
+                 not supported yet",
+                module.name.as_deref().unwrap_or("main")
+            )));
+        }
+        // Hosts read the optimized program as MLIR.
+        let source = match format {
+            "mlir" => code.to_vec(),
+            _ => {
+                write::module(&module, ProgramFormat::Artifact).map_err(|e| Status::invalid(e.to_string()))?
+            }
+        };
         let name = module.name.clone().unwrap_or_else(|| "main".to_owned());
         let entry = verify::entry(&module, None).map_err(|e| Status::invalid(e.to_string()))?;
         let parameters = entry.params().iter().zip(entry.param_attrs()).map(|(param, attrs)| {
@@ -155,7 +177,7 @@ impl Program {
         let Targets { registry, owner } = scope::of(&module)?;
         let executable = Executable::compile_owned(module, &registry, &EngineOptions::new())
             .map_err(|e| Status::of(&e))?;
-        let parts = Parts { name, options, parameters, results, source: code.to_vec(), owner };
+        let parts = Parts { name, options, parameters, results, source, owner };
         Program::of(executable, parts)
     }
 
@@ -181,7 +203,8 @@ impl Program {
             ),
         };
         let is_quick = is_quick(executable.plan(), costs);
-        let fingerprint = format!("{:016x}{:016x}", fnv1a(&source), fnv1a(&options));
+        let (calls_host, reads_context) = host_calls(executable.plan());
+        let fingerprint = format!("{:016x}{:016x}", hash(&source), hash(&options));
         Ok(Program {
             executable,
             name,
@@ -190,6 +213,8 @@ impl Program {
             parameters,
             results,
             is_quick,
+            calls_host,
+            reads_context,
             fingerprint,
             source,
             described,
@@ -218,9 +243,11 @@ impl Program {
         let plan = plan.to_bytes().map_err(|e| Status::new(ErrorCode::INTERNAL, e.to_string()))?;
         let parameters: Vec<u8> = self.parameters.iter().map(Parameter::to_byte).collect();
         let results: Vec<u8> = self.results.iter().map(ResultSpec::to_byte).collect();
-        let mut out = MAGIC.to_vec();
         let parts: [&[u8]; 6] =
             [self.name.as_bytes(), &self.options, &parameters, &results, &self.source, &plan];
+        let mut out =
+            Vec::with_capacity(MAGIC.len() + parts.iter().map(|part| 8 + part.len()).sum::<usize>());
+        out.extend_from_slice(MAGIC);
         for part in parts {
             out.extend_from_slice(&(part.len() as u64).to_le_bytes());
             out.extend_from_slice(part);
@@ -272,6 +299,9 @@ impl Program {
     }
 }
 
+/// Targets that call Python functions by their numbers in the program's scope.
+const NUMBERED_TARGETS: [&str; 2] = ["xla_ffi_python_cpu_callback", "xla_ffi_partitioned_python_cpu_callback"];
+
 /// Targets that call Python functions of the process that compiled the program.
 const LOCAL_TARGETS: [&str; 4] = [
     "xla_ffi_python_cpu_callback",
@@ -309,8 +339,19 @@ fn memory_kind(attrs: &AttrDict) -> Outcome<usize> {
     }
 }
 
-/// Returns true if a run takes less time than a switch of threads: a few kernels for small arrays, and no loops
-/// or calls. Calls of Python functions count as quick, so that their errors reach the caller of a small program
+/// Returns two flags: a program may call functions of the host, and such a function may read the caller's data.
+fn host_calls(plan: &Plan) -> (bool, bool) {
+    if plan.calls().is_empty() {
+        return (false, false);
+    }
+    let own: HashSet<String> =
+        Registry::global().built_ins().iter().map(|target| target.name().to_owned()).collect();
+    let mut of_host = plan.calls().iter().map(|call| &call.call.target).filter(|name| !own.contains(*name));
+    let calls_host = of_host.clone().next().is_some();
+    (calls_host, of_host.any(|name| !NUMBERED_TARGETS.contains(&&**name)))
+}
+
+/// Returns true if a run takes little time: a few kernels for small arrays, and no loops or calls. Calls of Python functions count as quick, so that their errors reach the caller of a small program
 /// at once, as in XLA.
 fn is_quick(plan: &Plan, costs: Costs) -> bool {
     let mut only_kernels = true;

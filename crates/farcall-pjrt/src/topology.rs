@@ -1,7 +1,7 @@
-//! Topologies: the devices of a client, described without them.
+//! Topologies: descriptions of a client's devices.
 
 use std::ffi::c_void;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use farcall_pjrt_abi::*;
 
@@ -35,7 +35,7 @@ impl Object for Description {
 
 /// The devices of a client, described without them.
 pub(crate) struct Topology {
-    descriptions: Box<[Description]>,
+    descriptions: Arc<[Description]>,
     handles: OnceLock<Handles<DescriptionHandle>>,
 }
 
@@ -180,8 +180,7 @@ impl Call for TopologyDescriptionAttributes {
 impl Call for TopologyDescriptionFingerprint {
     fn call(args: &mut Arguments<Self>) -> Outcome {
         let topology: &Topology = args.object("topology", |a| a.topology)?;
-        args.members.fingerprint =
-            fnv1a(format!("{PLATFORM_VERSION} {}", topology.device_count()).as_bytes());
+        args.members.fingerprint = hash(format!("{PLATFORM_VERSION} {}", topology.device_count()).as_bytes());
         Ok(())
     }
 }
@@ -231,8 +230,8 @@ impl Call for TopologyDescriptionDeserialize {
     }
 }
 
-/// Returns the FNV-1a hash (Fowler, Noll, Vo) of some bytes.
-pub(crate) fn fnv1a(bytes: &[u8]) -> u64 {
+/// Returns a hash of some bytes: FNV-1a (Fowler, Noll, Vo) on words, with a rotation.
+pub(crate) fn hash(bytes: &[u8]) -> u64 {
     bytes
         .iter()
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))

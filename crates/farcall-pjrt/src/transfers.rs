@@ -6,7 +6,7 @@ use farcall::ir::{Literal, TensorType};
 use farcall_pjrt_abi::*;
 
 use crate::buffer::{Buffer, Place, allocate, copied, normalize, tensor_type};
-use crate::call::{Arguments, Call, slice};
+use crate::call::{Arguments, Call, read_layout, slice};
 use crate::client::{Client, Memory};
 use crate::event::Event;
 use crate::layout;
@@ -107,14 +107,15 @@ impl Call for ClientCreateBuffersForAsyncHostToDevice {
         let place = Place::of(client, args.optional::<Memory>("memory", |a| a.memory)?, None)?;
         let specs = args.slice("shape_specs", |a| (a.shape_specs, a.num_shape_specs))?;
         let layouts = args.slice("device_layouts", |a| (a.device_layouts, a.num_device_layouts))?;
-        if layouts.iter().any(|layout| !layout.is_null()) {
-            return Err(Status::unimplemented("buffers that are filled in pieces are row-major"));
-        }
         let mut targets = Vec::with_capacity(specs.len());
         for spec in specs {
             // SAFETY: the dimensions of a spec have as many elements as its count states.
             let dims = unsafe { slice("dims", spec.dims, spec.num_dims) }?;
             let ty = tensor_type(spec.element_type, dims)?;
+            if let Some(layout) = layouts.get(targets.len()) {
+                // SAFETY: the caller's list has null or a layout for each buffer.
+                layout::require_row_major(unsafe { read_layout(*layout) }?.as_ref(), &ty)?;
+            }
             let elements = Mutex::new(Some(allocate(&ty)?));
             targets.push(Target { ty, promise: Promise::default(), elements });
         }
@@ -135,7 +136,11 @@ impl Call for AsyncHostToDeviceTransferManagerTransferData {
         let target = manager.target(args.members.buffer_index)?;
         let size = usize::try_from(args.members.transfer_size);
         let size = size.map_err(|_| Status::invalid("`transfer_size` is negative"))?;
-        args.members.transfer_size = size as i64;
+        if args.members.data.is_null() && size > 0 {
+            return Err(Status::invalid(
+                "PJRT_AsyncHostToDeviceTransferManager_TransferData: `data` is null",
+            ));
+        }
         let data = args.slice("data", |a| (a.data.cast::<u8>(), a.transfer_size as usize))?;
         target.receive(data, args.members.offset, args.members.is_last_transfer != 0)?;
         args.members.done_with_h2d_transfer = Event::complete(Ok(())).into_handle();
@@ -207,7 +212,9 @@ impl Call for AsyncHostToDeviceTransferManagerSetBufferError {
         let Some(status) = Status::given(args.members.error_code, message) else {
             return Err(Status::invalid("the code of a buffer's error is OK"));
         };
-        target.define(|_| Err(status))
+        // The host may report an error while the last piece arrives; a complete buffer stays as it is.
+        let _ = target.define(|_| Err(status));
+        Ok(())
     }
 }
 

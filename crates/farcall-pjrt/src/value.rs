@@ -19,9 +19,16 @@ pub(crate) enum Value {
 pub(crate) struct Promise {
     outcome: Arc<OnceLock<Outcome<Literal>>>,
     is_defined: Event,
+    /// True if code of the host, such as a Python function, may run before the tensor is defined.
+    needs_host: bool,
 }
 
 impl Promise {
+    /// Creates a promise. `needs_host` is true if code of the host may run before the tensor is defined.
+    pub(crate) fn new(needs_host: bool) -> Promise {
+        Promise { needs_host, ..Promise::default() }
+    }
+
     /// Defines the tensor.
     pub(crate) fn define(&self, outcome: Outcome<Literal>) {
         let state = outcome.as_ref().map(drop).map_err(Clone::clone);
@@ -48,6 +55,14 @@ impl Value {
         match self {
             Value::Known(_) => true,
             Value::Promised(promise) => promise.outcome.get().is_some(),
+        }
+    }
+
+    /// Returns true if the value waits for code of the host. Such code may need a lock of the waiting thread.
+    pub(crate) fn waits_for_host(&self) -> bool {
+        match self {
+            Value::Known(_) => false,
+            Value::Promised(promise) => promise.needs_host && promise.outcome.get().is_none(),
         }
     }
 

@@ -255,6 +255,15 @@ pub(crate) fn open_lapack(path: Option<PathBuf>) -> PyResult<PathBuf> {
     opened.map(Path::to_owned).map_err(|error| PyOSError::new_err(error.to_string()))
 }
 
+/// Waits until the runs of JAX's backend `farcall` are complete, but not longer than a number of seconds. Returns
+/// true if they are complete.
+#[pyfunction]
+pub(crate) fn wait_for_runs(py: Python<'_>, seconds: f64) -> bool {
+    py.detach(|| {
+        farcall_pjrt::wait_for_runs(std::time::Duration::try_from_secs_f64(seconds).unwrap_or_default())
+    })
+}
+
 /// Targets of a single program of JAX's backend `farcall`.
 #[pyclass(frozen, module = "farcall._farcall")]
 pub(crate) struct Scope {
