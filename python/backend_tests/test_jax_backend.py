@@ -449,6 +449,33 @@ os.waitpid(child, 0)
     assert run_python(source).stdout.count("this process was forked") == 2
 
 
+BLOCK = """
+import jax, jax.numpy as jnp, sys
+jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
+jax.config.update("jax_persistent_cache_min_entry_size_bytes", 0)
+import farcall
+registry = farcall.Registry.process()
+if sys.argv[1:] == ["lowered"]:
+    @farcall.handler
+    def cached_block_test(x, y):
+        y[...] = 2 * x
+    registry.register("cached_block_test", cached_block_test)
+    registry.lowers("cached.block", lambda block: farcall.Call("cached_block_test"))
+block = jax.lax.composite(lambda x: x + 1, "cached.block")
+print(float(jax.jit(block)(jnp.float32(5))))
+"""
+
+
+def test_the_cache_does_not_hide_lowerings_that_are_loaded_later(tmp_path):
+    values = []
+    for arguments in ([], ["lowered"], []):
+        command = [sys.executable, "-c", BLOCK, *arguments]
+        environment = os.environ | {"JAX_COMPILATION_CACHE_DIR": str(tmp_path)}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=True)
+        values.append(float(done.stdout))
+    assert values == [6, 10, 6]
+
+
 ENDS = {
     "a long run": "f(x)",
     "a Python function": "jax.jit(lambda x: jax.pure_callback(slow, x, f(x)))(x)",

@@ -6,8 +6,8 @@
 //! function's arguments lacks the suffix `Args`: [`ClientCompile`] has the arguments of
 //! `PJRT_Client_Compile`.
 //!
-//! The layouts are those of version 0.112 to 0.116, which differ in no struct; `tests/layouts.txt` has their
-//! offsets, taken from the C header. Every struct begins with its size, so that members can be added at its
+//! `tests/layouts.txt` has the offsets of version 0.114, computed by libclang from the C header (as in PyPI's
+//! pypjrt 0.1.1). No struct that is mirrored here differs from 0.112 to 0.116. Every struct begins with its size, so that members can be added at its
 //! end: a reader only accesses a member that lies within the size that the writer gave.
 //!
 //! # Invariants

@@ -52,7 +52,7 @@ fn one(value: &NamedValue) -> Outcome<(String, Value)> {
 #[derive(Default)]
 pub(crate) struct NamedValues {
     values: Box<[NamedValue]>,
-    /// What `values` points to.
+    /// The memory that `values` points to.
     _owned: Vec<(String, Value)>,
 }
 

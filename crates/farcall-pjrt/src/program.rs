@@ -124,7 +124,7 @@ impl ResultSpec {
 }
 
 /// Start of a serialized program. The version changes when the layout below does.
-const MAGIC: &[u8; 8] = b"FCPJRT01";
+const MAGIC: &[u8; 8] = b"FCPJRT02";
 
 /// Maximum number of bytes that quick runs read and write.
 const MAX_QUICK_BYTES: u64 = 1 << 17;
@@ -243,8 +243,15 @@ impl Program {
         let plan = plan.to_bytes().map_err(|e| Status::new(ErrorCode::INTERNAL, e.to_string()))?;
         let parameters: Vec<u8> = self.parameters.iter().map(Parameter::to_byte).collect();
         let results: Vec<u8> = self.results.iter().map(ResultSpec::to_byte).collect();
-        let parts: [&[u8]; 6] =
-            [self.name.as_bytes(), &self.options, &parameters, &results, &self.source, &plan];
+        let parts: [&[u8]; 7] = [
+            self.name.as_bytes(),
+            &self.options,
+            &parameters,
+            &results,
+            &lowerings(self.executable.plan()).to_le_bytes(),
+            &self.source,
+            &plan,
+        ];
         let mut out =
             Vec::with_capacity(MAGIC.len() + parts.iter().map(|part| 8 + part.len()).sum::<usize>());
         out.extend_from_slice(MAGIC);
@@ -277,9 +284,14 @@ impl Program {
         let results: Option<Vec<ResultSpec>> =
             next()?.iter().map(|byte| ResultSpec::of_byte(*byte)).collect();
         let (parameters, results) = parameters.zip(results).ok_or_else(wrong)?;
-        let (source, plan) = (next()?.to_vec(), next()?);
+        let (known_lowerings, source, plan) = (next()?, next()?.to_vec(), next()?);
         let plan = Plan::from_bytes(plan).map_err(|e| Status::invalid(e.to_string()))?;
         let executable = Executable::from_plan(plan, Registry::global()).map_err(|e| Status::of(&e))?;
+        if known_lowerings != lowerings(executable.plan()).to_le_bytes() {
+            let message =
+                format!("`{name}` was compiled with other lowerings of its blocks than are loaded now");
+            return Err(Status::new(ErrorCode::FAILED_PRECONDITION, message));
+        }
         let tensors = (
             parameters.iter().filter(|parameter| parameter.is_tensor).count(),
             results.iter().filter(|result| result.is_tensor).count(),
@@ -300,7 +312,8 @@ impl Program {
 }
 
 /// Targets that call Python functions by their numbers in the program's scope.
-const NUMBERED_TARGETS: [&str; 2] = ["xla_ffi_python_cpu_callback", "xla_ffi_partitioned_python_cpu_callback"];
+const NUMBERED_TARGETS: [&str; 2] =
+    ["xla_ffi_python_cpu_callback", "xla_ffi_partitioned_python_cpu_callback"];
 
 /// Targets that call Python functions of the process that compiled the program.
 const LOCAL_TARGETS: [&str; 4] = [
@@ -337,6 +350,20 @@ fn memory_kind(attrs: &AttrDict) -> Outcome<usize> {
         }
         Some(_) => Err(Status::invalid("`mhlo.memory_kind` is a string")),
     }
+}
+
+/// Returns a hash of the lowerings that are registered for a program's blocks. A stored program is valid only
+/// with the same ones, since others could replace its blocks.
+fn lowerings(plan: &Plan) -> u64 {
+    let mut tags: Vec<&str> = plan.blocks().iter().map(|block| &*block.tag).collect();
+    tags.sort_unstable();
+    tags.dedup();
+    let of_tag = |tag: &&str| {
+        let registered = Registry::global().lowerings(tag);
+        let origins: Vec<String> = registered.iter().map(|l| format!("{} {}", l.rank, l.origin)).collect();
+        format!("{tag}: {}\n", origins.join(", "))
+    };
+    hash(tags.iter().map(of_tag).collect::<String>().as_bytes())
 }
 
 /// Returns two flags: a program may call functions of the host, and such a function may read the caller's data.
