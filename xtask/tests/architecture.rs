@@ -520,15 +520,18 @@ fn features(package: &str) -> BTreeMap<String, BTreeSet<String>> {
 /// A crate is built once for each set of features. If the sets of the command and of the extension module
 /// differ, the engine is built twice.
 #[test]
-fn the_command_and_the_extension_module_share_a_build() {
-    let [command, module] = ["farcall-cli", "farcall-python"].map(features);
-    let differ: Vec<_> = command
-        .iter()
-        .filter(|(package, enabled)| module.get(*package).is_some_and(|m| m != *enabled))
-        .collect();
-    assert!(command.keys().any(|package| module.contains_key(package)), "the builds share no package");
-    assert!(
-        differ.is_empty(),
-        "the builds differ in the features of {differ:?}: see `syn-for-pyo3` in Cargo.toml"
-    );
+fn the_command_the_extension_module_and_the_plugin_share_a_build() {
+    let command = features("farcall-cli");
+    for other in ["farcall-python", "farcall-pjrt-library"] {
+        let module = features(other);
+        let differ: Vec<_> = command
+            .iter()
+            .filter(|(package, enabled)| module.get(*package).is_some_and(|m| m != *enabled))
+            .collect();
+        assert!(command.keys().any(|package| module.contains_key(package)), "{other} shares no package");
+        assert!(
+            differ.is_empty(),
+            "{other} differs in the features of {differ:?}: see `syn-for-pyo3` in Cargo.toml"
+        );
+    }
 }
