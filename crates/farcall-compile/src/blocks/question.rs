@@ -1,7 +1,7 @@
 //! Descriptions of blocks for lowerings.
 
 use farcall_ffi::encode::Encoded;
-use farcall_ffi::lowering::{Block, Client, Options as BlockOptions};
+use farcall_ffi::lowering::{Block, LoweringClient, Options as BlockOptions};
 use farcall_ir::op::Composite;
 use farcall_ir::{Attribute, TensorType, Type};
 use farcall_sig::AttrValues;
@@ -60,7 +60,7 @@ impl<'a> Question<'a> {
     pub(super) fn block(&self) -> Block<'_> {
         let texts = self.texts.iter().map(|(name, text)| (*name, text.as_str())).collect();
         let numerics = self.options.numerics;
-        let client = Client::new(
+        let client = LoweringClient::new(
             self.options.platform.name(),
             ("farcall", env!("CARGO_PKG_VERSION")),
             vec![("denormals", numerics.denormals.name()), ("semantics", numerics.semantics.name())],

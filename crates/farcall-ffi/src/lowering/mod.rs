@@ -62,7 +62,7 @@ pub struct Block<'a> {
     options: Options<'a>,
     operands: Vec<OperandType<'a>>,
     results: Vec<OperandType<'a>>,
-    client: Client<'a>,
+    client: LoweringClient<'a>,
 }
 
 impl<'a> Block<'a> {
@@ -72,7 +72,7 @@ impl<'a> Block<'a> {
         options: Options<'a>,
         operands: Vec<OperandType<'a>>,
         results: Vec<OperandType<'a>>,
-        client: Client<'a>,
+        client: LoweringClient<'a>,
     ) -> Block<'a> {
         Block { tag, version, options, operands, results, client }
     }
@@ -98,7 +98,7 @@ impl<'a> Block<'a> {
     }
 
     /// Target and compiler of the program.
-    pub fn client(&self) -> &Client<'a> {
+    pub fn client(&self) -> &LoweringClient<'a> {
         &self.client
     }
 
@@ -157,21 +157,21 @@ impl<'a> Options<'a> {
 
 /// The platform that a program is compiled for, and the engine that compiles it.
 #[derive(Clone, Debug)]
-pub struct Client<'a> {
+pub struct LoweringClient<'a> {
     platform: &'a str,
     engine: &'a str,
     version: &'a str,
     options: Vec<(&'a str, &'a str)>,
 }
 
-impl<'a> Client<'a> {
+impl<'a> LoweringClient<'a> {
     /// Makes a client, for hosts and tests.
     pub fn new(
         platform: &'a str,
         (engine, version): (&'a str, &'a str),
         options: Vec<(&'a str, &'a str)>,
-    ) -> Client<'a> {
-        Client { platform, engine, version, options }
+    ) -> LoweringClient<'a> {
+        LoweringClient { platform, engine, version, options }
     }
 
     /// Canonical name of the device's platform: `Host`, `CUDA`.
@@ -418,7 +418,7 @@ impl<'a> Block<'a> {
             options: Options { values, texts: texts(question.options, question.option_count)? },
             operands: templates(question.operands, question.operand_count)?,
             results: templates(question.results, question.result_count)?,
-            client: Client::new(text(question.platform)?, engine, options),
+            client: LoweringClient::new(text(question.platform)?, engine, options),
         })
     }
 }
