@@ -14,6 +14,7 @@ use farcall::ir::middle::pipeline::{Pipeline, UnknownPass};
 use farcall::ir::write::ProgramFormat;
 use farcall::sig::nearest::nearest;
 
+use crate::engine::EngineArgs;
 use crate::guide;
 use crate::library::{LibraryArg, LoadArgs};
 use crate::spec::{AttrSpec, Elided, Fill, InputSpec};
@@ -148,6 +149,8 @@ pub(crate) struct RunArgs {
     /// Run on the reference evaluator instead of the engine
     #[arg(long, conflicts_with = "passes")]
     pub evaluator: bool,
+    #[command(flatten)]
+    pub engine: EngineArgs,
     /// Do not print the results
     #[arg(short, long)]
     pub quiet: bool,

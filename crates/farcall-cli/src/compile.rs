@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use anyhow::{Context, Result, bail, ensure};
+use farcall::device::Device;
 use farcall::explain::Explanation;
 use farcall::ir::interface::Interface;
 use farcall::ir::literal::Literal;
@@ -12,6 +13,7 @@ use farcall::ir::module::Func;
 use farcall::ir::refine::{self, RefineError};
 use farcall::ir::verify::{StaticModule, entry, verify, verify_owned};
 use farcall::ir::{elided, text};
+use farcall::registry::Platform;
 use farcall::{CompileOptions, Executable, MEMORY_PASSES, Registry, Stage, ValidPlan, compile_static};
 
 use crate::args::{CompileArgs, Dump, HowArgs, InputArgs};
@@ -77,14 +79,25 @@ impl FrontProgram {
     }
 }
 
-/// Parses, verifies and refines a program. Returns `None` if `--dump` ended the command.
+/// Parses, verifies and refines a program for this platform. Returns `None` if `--dump` ended the command.
 pub(crate) fn front(
     code: &Code,
     how: &HowArgs,
     given: &InputArgs,
     stats: &mut Stats,
 ) -> Result<Option<FrontProgram>> {
-    let (mut module, interface) = stats.take("parse", || code.program())?;
+    front_for(Device::default().platform(), code, how, given, stats)
+}
+
+/// Like [`front`], for another platform.
+pub(crate) fn front_for(
+    platform: &Platform,
+    code: &Code,
+    how: &HowArgs,
+    given: &InputArgs,
+    stats: &mut Stats,
+) -> Result<Option<FrontProgram>> {
+    let (mut module, interface) = stats.take("parse", || code.program(platform))?;
     if how.dump == Some(Dump::Text) {
         return dump(&text::print(&module)).map(|()| None);
     }

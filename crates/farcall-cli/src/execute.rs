@@ -1,4 +1,4 @@
-//! Programs that are ready to run, on the engine or on the reference evaluator.
+//! Programs that are ready to run: on the engine, on the reference evaluator, or on a PJRT plugin.
 
 use std::sync::Arc;
 
@@ -12,6 +12,7 @@ use farcall::ir::literal::Literal;
 use farcall::ir::module::{Func, Module};
 use farcall::ir::verify::StaticModule;
 use farcall::ir::{Op, ProgramError, Source, bounded, elided};
+use farcall::pjrt::LoadedProgram;
 use farcall::registry::advise;
 use farcall::{CompileError, CompileOptions, Executable, Plan, Registry, RunError, RunOptions};
 
@@ -23,6 +24,8 @@ pub(crate) enum Ready<'m> {
     Engine(Executable),
     /// Evaluated operation by operation.
     Evaluator { module: &'m StaticModule<'m>, func: &'m Func, registry: &'m Registry, numerics: Numerics },
+    /// Compiled by a PJRT plugin.
+    Plugin { module: &'m StaticModule<'m>, program: LoadedProgram },
 }
 
 /// Unwraps the [`ProgramError`] if the program is at fault, so that callers can downcast to it.
@@ -51,7 +54,7 @@ impl<'m> Ready<'m> {
     pub(crate) fn plan(&self) -> Option<&Plan> {
         match self {
             Ready::Engine(executable) => Some(executable.plan()),
-            Ready::Evaluator { .. } => None,
+            Ready::Evaluator { .. } | Ready::Plugin { .. } => None,
         }
     }
 
@@ -59,7 +62,9 @@ impl<'m> Ready<'m> {
     pub(crate) fn require_elements(&self) -> Result<()> {
         let refused = match self {
             Ready::Engine(executable) => executable.plan().elided(),
-            Ready::Evaluator { module, .. } => elided::refused([module as &Module]),
+            Ready::Evaluator { module, .. } | Ready::Plugin { module, .. } => {
+                elided::refused([module as &Module])
+            }
         };
         refused.map_or(Ok(()), |error| Err(error.into()))
     }
@@ -92,6 +97,7 @@ impl<'m> Ready<'m> {
                 let results = eval::eval(module, func, &inputs, &host, *numerics)?;
                 Ok(bounded::cut(&bounded::cuts(func), eval::tensors(&results))?)
             }
+            Ready::Plugin { program, .. } => Ok(program.run(inputs)?),
         }
     }
 }

@@ -7,6 +7,7 @@ use std::io::Write;
 use anyhow::{Result, ensure};
 use comfy_table::Cell;
 use farcall::Plan;
+use farcall::device::Device;
 use farcall::ir::attr::AttrDict;
 use farcall::ir::module::{Func, Module};
 use farcall::ir::types::Type;
@@ -35,7 +36,7 @@ pub(crate) fn inspect(args: &InspectArgs) -> Result<()> {
         Program::Plan(plan) => return plan::inspect(args, &plan),
     };
     let module = match compiles {
-        true => code.program()?.0,
+        true => code.program(Device::default().platform())?.0,
         false => code.module()?,
     };
     // Some custom calls stand for operations. Verification replaces them by these operations, which need no

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! - `args`: the command line and its help. `spec`, `library`: values of its options.
-//! - `program`, `load`, `execute`: shared by all commands.
+//! - `program`, `load`, `execute`: shared by all commands. `engine`: runs on a PJRT plugin.
 //! - `npy`, `archive`, `inputs`: read tensors from files. `show`, `results`: print tensors as text.
 //!   `terminal`: colors and tables.
 //! - `boundary`, `calls`: inputs, outputs and custom calls of a program.
@@ -48,6 +48,7 @@ mod compile;
 mod convert;
 mod corpus;
 mod draw;
+mod engine;
 mod evaluated;
 mod execute;
 mod explain;

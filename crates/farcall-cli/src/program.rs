@@ -6,7 +6,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
-use farcall::device::Device;
 use farcall::ir::diag::Source;
 use farcall::ir::exported::{Exported, is_exported};
 use farcall::ir::file_kind::FileKind;
@@ -17,6 +16,7 @@ use farcall::ir::refine::RefineError;
 use farcall::ir::verify::{StaticModule, Verified, verify_owned};
 use farcall::ir::{hlo, read, text};
 use farcall::plan::file::MAGIC;
+use farcall::registry::Platform;
 use farcall::{CompileOptions, Plan, ValidPlan};
 
 use crate::stream::{Content, TextCheck};
@@ -67,13 +67,11 @@ impl Code {
         }
     }
 
-    /// Returns the program for this platform, with its interface if the file has one.
-    pub(crate) fn program(&self) -> Result<(Module, Option<Interface>)> {
+    /// Returns the program for a platform, with its interface if the file has one.
+    pub(crate) fn program(&self, platform: &Platform) -> Result<(Module, Option<Interface>)> {
         match self {
             Code::Text(_) => Ok((self.module()?, None)),
-            Code::Artifact { name, bytes } => {
-                Ok(read::for_platform(bytes, name, Device::default().platform().jax_name())?)
-            }
+            Code::Artifact { name, bytes } => Ok(read::for_platform(bytes, name, platform.jax_name())?),
         }
     }
 }

@@ -3,7 +3,8 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
+use farcall::device::Device;
 use farcall::ir::literal::Literal;
 use farcall::ir::module::Func;
 use farcall::ir::types::Type;
@@ -13,20 +14,35 @@ use crate::execute::Ready;
 use crate::profile::RecordedRuns;
 use crate::program::{self, Program};
 use crate::stats::Stats;
-use crate::{compile, inputs, load, plan, results, terminal};
+use crate::{compile, engine, inputs, load, plan, results, terminal};
 
 /// Runs a program or a plan, shows its results, and writes them if requested.
 pub(crate) fn run(args: &RunArgs) -> Result<()> {
     let (mut stats, mut measured) = (Stats::default(), RecordedRuns::new(args)?);
+    let client = engine::client(args, &mut stats)?;
     let code = match stats.take("read", || program::open(&args.program))? {
         Program::Code(code) => code,
+        Program::Plan(_) if client.is_some() => {
+            bail!("{} is a compiled plan, which only farcall's engine runs", args.program.display())
+        }
         Program::Plan(plan) => return plan::run(args, *plan, stats, measured),
     };
-    let Some(front) = compile::front(&code, &args.how, &args.inputs, &mut stats)? else { return Ok(()) };
+    let platform = client.as_ref().map_or_else(|| Device::default().platform().clone(), engine::platform);
+    let front = compile::front_for(&platform, &code, &args.how, &args.inputs, &mut stats)?;
+    let Some(front) = front else { return Ok(()) };
+    if client.is_some() && args.how.dump.is_some() {
+        bail!(
+            "with a plugin, --dump shows the stages text, verified and refined; the others are of farcall's engine"
+        );
+    }
     let source = Arc::clone(&front.module.source);
     let registry = stats.take("load", || load::registry(&args.load, &[]))?;
     let func = front.func()?;
-    let ready = if args.evaluator && args.how.dump.is_none() {
+    let ready = if let Some(client) = &client {
+        let entry = &func.name;
+        let program = stats.take("compile", || engine::compile(client, &front.module, entry, &registry))?;
+        Ready::Plugin { module: &front.module, program }
+    } else if args.evaluator && args.how.dump.is_none() {
         let numerics = args.how.numerics.into();
         stats.take("compile", || Ready::new(&front.module, func, &registry, numerics, true))?
     } else {

@@ -21,6 +21,7 @@
 //! - [`profile`]: time profiles of runs.
 //! - [`ErrorCode`]: the kind of an error ([`CodedError::code`]).
 //! - [`eval_host`]: custom calls for the reference evaluator.
+//! - [`pjrt`]: programs on the devices of other compilers, which PJRT plugins provide.
 //!
 //! A program that embeds the engine needs no other crate: [`ir`] is the program representation
 //! (`farcall-ir`), [`sig`] has signatures, element types and attribute values (`farcall-sig`), [`ffi`] has
@@ -33,6 +34,7 @@ pub mod eval_host;
 mod executable;
 mod linear;
 mod op_program;
+pub mod pjrt;
 mod polymorphic;
 
 /// Reasons behind a plan: fusions, their boundaries, operations outside of fusions, steps without a kernel,

@@ -12,5 +12,6 @@ mod folder;
 mod named;
 mod new;
 mod op;
+mod pjrt;
 mod plan;
 mod seeing;
