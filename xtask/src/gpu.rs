@@ -99,7 +99,9 @@ fn pack(folder: &Path, profile: &str) -> Result<()> {
     }
     let built = target().join(profile);
     let probe = root().join("crates/farcall-cuda/examples/gpu_probe.ptx");
-    for file in [built.join("libcuda_ops.so"), built.join("examples/libgpu_probe.so"), probe] {
+    for file in
+        [built.join("farcall"), built.join("libcuda_ops.so"), built.join("examples/libgpu_probe.so"), probe]
+    {
         let name = file.file_name().context("a library has a name")?;
         fs::copy(&file, folder.join(name)).with_context(|| format!("cannot copy {}", file.display()))?;
     }
@@ -135,6 +137,7 @@ fn build(profile: &str) -> Result<PathBuf> {
     if profile == "release" {
         let package = python::release_package()?;
         must(&mut cargo(&["build", "--quiet", "--release", "--package", "cuda-ops"]))?;
+        must(&mut cargo(&["build", "--quiet", "--release", "--package", "farcall-cli"]))?;
         must(cargo(&["build", "--quiet", "--release", "--package", "farcall-cuda"]).args(PROBE))?;
         return Ok(package);
     }

@@ -12,6 +12,7 @@ LIBRARY = HERE / "libcuda_ops.so"
 HANDLER_TESTS = HERE / "handler_tests"
 PROBE = HERE / "libgpu_probe.so"
 PROBE_PTX = HERE / "gpu_probe.ptx"
+COMMAND = HERE / "farcall"
 
 #: Environment variable with the time limit of a check's process, in seconds.
 LIMIT_VARIABLE = "CHECK_SECONDS"
@@ -118,6 +119,7 @@ def checks():
         Check("handlers", "the Rust tests of the handlers, without JAX", 60, "handlers"),
         Check("launch", "time of a launch next to the same handler in C++", 70, "launch", flags=NO_GRAPHS),
         *ops,
+        Check("plugin", "`farcall run` on JAX's CUDA plugin: a program, and a custom call", 60, "plugin"),
         Check("graph", "each op in a CUDA graph", 60, "graph", flags=GRAPHS, dumps=True),
         *(collective if "nccl_allreduce" in names else []),
         *(speed for speed in speeds if speed.arguments[0] in names),
