@@ -70,7 +70,7 @@ tests() {
 failed=0
 tests crates/farcall-ffi/tests/python
 # Tests that need the program `farcall`, Cargo or the folder `xtask` run outside of this system.
-for outside in new reload jax_suite jax_tests; do
+for outside in new reload jax_suite jax_tests jax_users; do
     rm "$folder/farcall/checkout/python/tests/test_$outside.py"
 done
 tests python/tests

@@ -32,7 +32,7 @@ pub(crate) fn run(args: &[&str]) -> Result<bool> {
 }
 
 /// Returns the value of an option, written as `--option VALUE` or `--option=VALUE`.
-fn value<'a>(args: &[&'a str], option: &str) -> Option<&'a str> {
+pub(crate) fn value<'a>(args: &[&'a str], option: &str) -> Option<&'a str> {
     let joined = args.iter().find_map(|arg| arg.strip_prefix(option)?.strip_prefix('='));
     let at = args.iter().position(|arg| *arg == option);
     joined.or_else(|| args.get(at? + 1).copied())

@@ -1,5 +1,5 @@
 //! The project's task runner: `cargo xtask demo`, `test`, `test-newest`, `jax-suite`, `jax-tests`,
-//! `hlo-texts`, `valgrind`, `bench`, `accuracy`, `size`, `ptx`, `gpu`, `guide`.
+//! `jax-users`, `hlo-texts`, `valgrind`, `bench`, `accuracy`, `size`, `ptx`, `gpu`, `guide`.
 //!
 //! Each task has one module. All outputs of tasks are under `target/`, except for generated pages in `docs/`.
 #![forbid(unsafe_code)]
@@ -13,6 +13,7 @@ mod guide;
 mod hlo_texts;
 mod jax_suite;
 mod jax_tests;
+mod jax_users;
 mod ptx;
 mod python;
 mod shell;
@@ -69,6 +70,14 @@ Tasks:
                  TEXT. With --show NAME, prints the error of a test and the command to run it by hand.
                  With --update, removes tests that pass from the list of expected failures; with --add
                  REASON, adds the unexpected failures (or those that --error selects).
+  jax-users [NAMES] [--package DIR] [--pairs N] [--test-seconds N]
+                 Runs small training and sampling programs, written with flax, optax, equinox, numpyro,
+                 diffrax, blackjax and jax.numpy, on XLA:CPU and on the backend farcall alternately. Prints
+                 their times from the first import to the last step. Fails if a program fails, or if its
+                 numbers disagree by more than the tolerances that it states. NAMES are programs of
+                 xtask/jax_users/programs or their libraries. The package is built in release mode, or
+                 taken from DIR. With --pairs, each program runs N times on each backend (default 1), and
+                 the times are medians. Downloads the libraries to target/venv.
   hlo-texts --xla CHECKOUT
                  Extracts the HLO texts from the tests of a checkout of XLA, runs each in jaxlib and in
                  farcall on the same random inputs, and groups the differences. Texts, inputs and XLA's
@@ -134,6 +143,7 @@ fn main() -> ExitCode {
         ["test-newest", mirror @ ..] if mirror.len() <= 1 => test::newest(mirror),
         ["jax-suite", rest @ ..] => jax_suite::run(rest),
         ["jax-tests", rest @ ..] => jax_tests::run(rest),
+        ["jax-users", rest @ ..] => jax_users::run(rest),
         ["hlo-texts", rest @ ..] => hlo_texts::run(rest),
         ["valgrind"] => valgrind::run(),
         ["bench", parts @ ..] => bench::run(parts),

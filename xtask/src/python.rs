@@ -38,6 +38,22 @@ impl Venv {
         Venv::make(&format!("jax-tests-{version}"), version, &packages)
     }
 
+    /// Returns the environment with libraries that are written in JAX, in versions that support this version
+    /// of JAX.
+    pub(crate) fn with_jax_users(version: &str) -> Result<Venv> {
+        let packages = [
+            "flax==0.12.8",
+            "optax==0.2.8",
+            "equinox==0.13.8",
+            "numpyro==0.22.0",
+            "diffrax==0.7.2",
+            "blackjax==1.7.1",
+            "numpy==2.4.6",
+            "scipy==1.17.1",
+        ];
+        Venv::make(&format!("jax-users-{version}"), version, &packages)
+    }
+
     fn make(name: &str, version: &str, others: &[&str]) -> Result<Venv> {
         let (jax, jaxlib) = (format!("jax=={version}"), format!("jaxlib=={version}"));
         let packages = [&[jax.as_str(), jaxlib.as_str()], others].concat();
