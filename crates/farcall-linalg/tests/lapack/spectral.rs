@@ -112,7 +112,18 @@ fn eigenvectors_of_hermitian_matrices_are_orthonormal() {
                     let what = format!("{} {n} {kind:?}", T::LETTER);
                     // The other triangle is not read.
                     let nan = Complex::new(f64::NAN, f64::NAN);
-                    let half = a.map(|i, j, x| if i == j || (i > j) == (uplo == b'L') { x } else { nan });
+                    // Nor are the imaginary parts of the diagonal.
+                    let half = a.map(|i, j, x| match i == j {
+                        true if T::IS_COMPLEX => Complex::new(x.re, x.re + 1.0),
+                        true => x,
+                        false => {
+                            if (i > j) == (uplo == b'L') {
+                                x
+                            } else {
+                                nan
+                            }
+                        }
+                    });
                     let (mut x, mut info, mut w) = (half.round::<T>(), [-1], zeros::<T::Part>(n));
                     symmetric::<T>("evd")
                         .in_place(&mut x, &[n, n])

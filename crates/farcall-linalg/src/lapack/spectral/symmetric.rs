@@ -159,7 +159,9 @@ impl<T: Scalar> Solver<T> {
     fn decompose(&mut self, a: &mut [T], uplo: Uplo, w: &mut [T::Real]) -> Option<()> {
         let n = self.n;
         for j in 0..n {
-            for i in j..n {
+            // Imaginary parts on the diagonal do not count.
+            self.x[j + j * n] = T::of_real(a[j + j * n].re());
+            for i in j + 1..n {
                 self.x[i + j * n] = match uplo {
                     Uplo::Lower => a[i + j * n],
                     Uplo::Upper => a[j + i * n].conjugate(),
