@@ -191,7 +191,7 @@ def test_untyped_calls_of_old_programs_factor(letter):
 
 def tpu_functions():
     """Returns functions whose programs for TPUs have custom calls, with the number of their operands, and whether
-    the calls are computed for complex matrices."""
+    these calls have default bodies."""
     jax = pytest.importorskip("jax")
     numpy, scipy = jax.numpy.linalg, jax.scipy.linalg
 
@@ -205,19 +205,19 @@ def tpu_functions():
         return (u * s[..., None, :]) @ vt
 
     return {
-        "solve": (numpy.solve, 2, True),
-        "inv": (numpy.inv, 1, True),
-        "det": (numpy.det, 1, True),
-        "slogdet": (numpy.slogdet, 1, True),
-        "expm": (scipy.expm, 1, True),
-        "lu_factor": (scipy.lu_factor, 1, True),
-        "lu_solve": (lambda a, b: scipy.lu_solve(scipy.lu_factor(a), b), 2, True),
-        "gradient": (jax.grad(lambda a: abs(numpy.det(a)).sum()), 1, True),
+        "solve": (numpy.solve, 2, False),
+        "inv": (numpy.inv, 1, False),
+        "det": (numpy.det, 1, False),
+        "slogdet": (numpy.slogdet, 1, False),
+        "expm": (scipy.expm, 1, False),
+        "lu_factor": (scipy.lu_factor, 1, False),
+        "lu_solve": (lambda a, b: scipy.lu_solve(scipy.lu_factor(a), b), 2, False),
+        "gradient": (jax.grad(lambda a: abs(numpy.det(a)).sum()), 1, False),
         "qr": (lambda a: jax.numpy.matmul(*numpy.qr(a)), 1, True),
         "complete_qr": (lambda a: jax.numpy.matmul(*numpy.qr(a[..., :2], mode="complete")), 1, True),
-        "eigh": (eigh, 1, False),
-        "svd": (svd, 1, False),
-        "pinv": (numpy.pinv, 1, False),
+        "eigh": (eigh, 1, True),
+        "svd": (svd, 1, True),
+        "pinv": (numpy.pinv, 1, True),
     }
 
 
@@ -228,17 +228,30 @@ def tpu_functions():
 def test_programs_for_tpus(name, letter):
     jax = pytest.importorskip("jax")
     dtype = TYPES[letter][-1]
-    function, operands, is_complex = tpu_functions()[name]
-    if np.dtype(dtype).kind == "c" and not is_complex:
-        pytest.skip("the engine has no Eigh of complex matrices")
+    function, operands, has_bodies = tpu_functions()[name]
     with jax.enable_x64(True):
         a = numbers(dtype, 2, 3, 4, 4)
         inputs = [a, a[..., :2] + 1][:operands]
         program = jax.export.export(jax.jit(function), platforms=["tpu"])(*inputs).mlir_module()
         assert "stablehlo.custom_call" in program and "@lapack" not in program
-        executable = farcall.compile(program, registry=farcall.Registry())
-        for output, want in zip(executable.run(inputs), jax.tree.leaves(function(*inputs)), strict=True):
-            np.testing.assert_allclose(output, want, rtol=tolerance(dtype), atol=10 * tolerance(dtype), strict=True)
+        for built_ins in [True, False] if has_bodies else [True]:
+            executable = farcall.compile(program, registry=farcall.Registry(built_ins=built_ins))
+            assert all(block.tag.startswith("xla.") and bool(block.target) == built_ins for block in executable.blocks)
+            for output, want in zip(executable.run(inputs), jax.tree.leaves(function(*inputs)), strict=True):
+                np.testing.assert_allclose(
+                    output, want, rtol=tolerance(dtype), atol=10 * tolerance(dtype), strict=True
+                )
+
+
+@pytest.mark.parametrize("built_ins", [True, False])
+def test_recorded_qr_factorizations_and_eigendecompositions_for_tpus(built_ins):
+    """The calls have tuples as their results. `Eigh` has a configuration. A TPU's eigenvalues have errors of 1e-3."""
+    pytest.importorskip(DATA)
+    for module, name, check in [("tpu_Qr", "data_2023_03_17", qr), ("tpu_Eigh", "data", eigh)]:
+        record = getattr(importlib.import_module(f"{DATA}.{module}"), name)
+        executable = farcall.compile(record["mlir_module_text"], farcall.Registry(built_ins=built_ins))
+        assert executable.blocks and all(bool(block.target) == built_ins for block in executable.blocks)
+        check(executable.run(record["inputs"]), record["expected_outputs"], record["inputs"], 2e-5, 2e-3)
 
 
 def test_the_recorded_lu_factorization_for_tpus():
@@ -310,6 +323,15 @@ def lu(outputs, expected, inputs, rtol, atol):
     np.testing.assert_array_equal(rows, permutation)
     product = (np.tril(packed, -1) + np.eye(n)) @ np.triu(packed)
     np.testing.assert_allclose(product, counting((n, n), packed.dtype)[rows], rtol=rtol, atol=atol)
+
+
+def qr(outputs, expected, inputs, rtol, atol):
+    q, r = outputs
+    n = r.shape[-1]
+    np.testing.assert_allclose(q @ r, counting((n, n), q.dtype), rtol=rtol, atol=atol)
+    np.testing.assert_allclose(adjoint(q) @ q, np.eye(n), rtol=rtol, atol=rtol)
+    np.testing.assert_allclose(abs(r), abs(expected[1]), rtol=rtol, atol=atol)
+    np.testing.assert_array_equal(np.tril(r, -1), 0)
 
 
 def schur(outputs, expected, inputs, rtol, atol):

@@ -56,6 +56,26 @@ pub(super) fn checked(
     Ok((CompositeCall { call, operands, results }, target))
 }
 
+/// Checks a call with the types of the block, and resolves its target.
+///
+/// # Errors
+/// If the target is missing or does not accept such a call.
+pub(super) fn accepted(
+    call: CustomCall,
+    question: &Question<'_>,
+    registry: &Registry,
+    platform: &Platform,
+) -> Result<(CompositeCall, Arc<Target>), String> {
+    let target = registry.resolve(&call, platform).map_err(|e| e.message)?;
+    let types = |tensors: &[Tensor<'_>]| tensors.iter().map(|tensor| tensor.ty.clone()).collect::<Vec<_>>();
+    let (operands, results) = (types(&question.operands), types(&question.results));
+    if let Some(declaration) = target.declaration() {
+        let types = |types: &[TensorType]| types.iter().cloned().map(Type::Tensor).collect::<Vec<_>>();
+        declared::check(declaration, &call, &types(&operands), &types(&results))?;
+    }
+    Ok((CompositeCall { call, operands, results }, target))
+}
+
 #[derive(Clone, Copy)]
 enum Direction {
     /// From the block to the call.

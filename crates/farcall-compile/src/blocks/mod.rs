@@ -5,20 +5,23 @@
 //! signature. (The second condition only applies to targets with a signature.) Otherwise the lowering counts
 //! as having skipped the block. An answer that is invalid regardless of the target is an error at the block's
 //! location.
+//!
+//! A block may stand for a custom call ([`normalize::custom_call`]). A registered target of the call that accepts
+//! it is then an answer, too: the first of its rank.
 
 use std::collections::HashMap;
 
 use farcall_ffi::lowering::{Lowered, TargetCall};
 use farcall_ir::middle::{CompositeCall, Lower};
 use farcall_ir::module::InstId;
-use farcall_ir::op::Composite;
-use farcall_ir::{Diagnostic, Inst, Source, Type};
+use farcall_ir::op::{CallConfig, Composite, CustomCall};
+use farcall_ir::{Diagnostic, Inst, Source, Type, normalize};
 use farcall_sig::namespace::qualified;
 use farcall_sig::nearest::nearest;
 
 use crate::options::Options;
 use call::Refused;
-use farcall_host::registry::{Registered, Registry};
+use farcall_host::registry::{Rank, Registered, Registry, Target};
 use farcall_plan::{BlockChoice, BlockDecision, Skipped};
 use question::Question;
 
@@ -105,7 +108,8 @@ impl Blocks<'_> {
     /// Asks the lowerings that are registered for the block's tag, in order, until one answers with a call.
     fn decide(&self, block: &Composite, operands: &[Type], results: &[Type]) -> Result<Decision, String> {
         let lowerings = self.registry.lowerings(&block.name);
-        if lowerings.is_empty() {
+        let original = normalize::custom_call(block);
+        if lowerings.is_empty() && original.is_none() {
             let tags = self.registry.tags();
             let near = nearest(&block.name, tags.iter().map(String::as_str)).join(" or ");
             let near = if near.is_empty() { near } else { format!("; did you mean {near}?") };
@@ -118,8 +122,16 @@ impl Blocks<'_> {
             Ok(question) => question,
             Err(reason) => return Ok(Decision::default_body(Vec::new(), &reason)),
         };
+        let (mut own, reason) = match original.map(|call| self.own_target(call, &question)) {
+            Some(Ok(answer)) => (Some(answer), String::new()),
+            Some(Err(reason)) => (None, reason),
+            None => (None, "every lowering for the tag skips it".to_owned()),
+        };
         let mut skipped = Vec::new();
         for lowering in &lowerings {
+            if let Some((_, call, choice)) = own.take_if(|(rank, ..)| *rank <= lowering.rank) {
+                return Ok(Decision { skipped, choice, call: Some(call) });
+            }
             let (rank, origin) = (lowering.rank, lowering.origin.to_string());
             match self.answer(lowering, &question) {
                 Ok((call, choice)) => {
@@ -131,7 +143,39 @@ impl Blocks<'_> {
                 }
             }
         }
-        Ok(Decision::default_body(skipped, "every lowering for the tag skips it"))
+        Ok(match own {
+            Some((_, call, choice)) => Decision { skipped, choice, call: Some(call) },
+            None => Decision::default_body(skipped, &reason),
+        })
+    }
+
+    /// Returns the call of a registered target that replaces a block, which stands for the custom call, and the
+    /// rank of the target.
+    ///
+    /// # Errors
+    /// The reason why no target is called.
+    fn own_target(
+        &self,
+        call: CustomCall,
+        question: &Question<'_>,
+    ) -> Result<(Rank, CompositeCall, BlockChoice), String> {
+        let platform = self.options.platform;
+        let name = call.target.clone();
+        // Only a target that accepts the call as written understands its configuration.
+        let as_written = match call.config {
+            CallConfig::Absent => None,
+            CallConfig::Text(_) | CallConfig::Dict(_) => {
+                call::accepted(call, question, self.registry, platform).ok()
+            }
+        };
+        let (call, target) = match as_written {
+            Some(found) => found,
+            None => call::checked(TargetCall::new(name), question, self.registry, platform)
+                .map_err(|(Refused::Skip(reason) | Refused::Wrong(reason))| reason)?,
+        };
+        let rank = Rank::of(target.origin());
+        let choice = chosen(rank, target.origin().to_string(), &call, &target);
+        Ok((rank, call, choice))
     }
 
     /// Qualifies the call's target with the namespace of the lowering's library, since the library's author
@@ -167,13 +211,17 @@ impl Blocks<'_> {
             Lowered::Call(made) => self.in_namespace(made, lowering),
         };
         let (call, target) = call::checked(made, question, self.registry, platform)?;
-        let choice = BlockChoice::Call {
-            rank: lowering.rank,
-            origin: lowering.origin.to_string(),
-            target: call.call.target.clone(),
-            library: target.origin().to_string(),
-            api_version: target.api_version(),
-        };
+        let choice = chosen(lowering.rank, lowering.origin.to_string(), &call, &target);
         Ok((call, choice))
+    }
+}
+
+fn chosen(rank: Rank, origin: String, call: &CompositeCall, target: &Target) -> BlockChoice {
+    BlockChoice::Call {
+        rank,
+        origin,
+        target: call.call.target.clone(),
+        library: target.origin().to_string(),
+        api_version: target.api_version(),
     }
 }

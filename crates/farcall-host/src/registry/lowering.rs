@@ -19,7 +19,7 @@ use farcall_ffi::lowering::{Block, Lowered, TargetCall};
 use farcall_ffi::{Error, Result};
 use farcall_sig::AttrValues;
 
-use super::{Platform, RegisterError, Registry, Target, TargetOrigin};
+use super::{How, Platform, RegisterError, Registry, Target, TargetOrigin};
 use crate::attributes::value;
 use crate::interface;
 
@@ -57,6 +57,15 @@ pub enum Rank {
 impl Rank {
     /// All ranks, in the order in which their lowerings are called.
     pub const VARIANTS: [Rank; 3] = [Rank::Application, Rank::Library, Rank::BuiltIn];
+
+    /// Returns the rank of a target of this origin.
+    pub fn of(origin: &TargetOrigin) -> Rank {
+        match origin.how {
+            How::BuiltIn => Rank::BuiltIn,
+            How::Program => Rank::Application,
+            How::Descriptor | How::LoweringTable | How::SelfRegistered | How::Symbols(_) => Rank::Library,
+        }
+    }
 
     /// Returns `application`, `library` or `built-in`.
     pub const fn name(self) -> &'static str {

@@ -22,9 +22,9 @@
 //! - A sort by the comparator, followed by slices of the first elements, for `ApproxTopK` and `TopK` with a
 //!   comparator. The answer is exact (`top_k`).
 //! - Copies of rows, each a gather and a select, for `ragged_all_to_all` of one participant (`ragged`).
-//! - The algorithm (Householder reflections, Jacobi rotations), for `Qr`,
-//!   `ProductOfElementaryHouseholderReflectors` and `Eigh` of real matrices, as in programs exported for TPUs
-//!   (`decompositions`).
+//! - A composite whose decomposition is the algorithm (Householder reflections, Jacobi rotations), for `Qr`,
+//!   `ProductOfElementaryHouseholderReflectors` and `Eigh`, as in programs exported for TPUs. The compiler
+//!   calls a registered target of this name instead, if there is one (`decompositions`).
 //! - A constant and the call without `_const`, for `check.expect_eq_const`, …; tolerances move to the call's
 //!   dictionary (`check`).
 //!
@@ -47,6 +47,7 @@ mod ragged;
 mod top_k;
 
 pub(crate) use check::{constant, has_constant};
+pub use decompositions::custom_call;
 pub(crate) use decompositions::is_decomposition;
 pub(crate) use placement::is_placement;
 
@@ -104,6 +105,7 @@ fn run_here(module: &mut Module, chosen: &dyn Fn(&CustomCall) -> bool) {
         Op::CustomCall(call) if chosen(call) => replacement(inst),
         _ => None,
     };
+    let mut programs = decompositions::Programs::default();
     for id in module.func_ids() {
         let mut found = Vec::new();
         module[id]
@@ -111,14 +113,20 @@ fn run_here(module: &mut Module, chosen: &dyn Fn(&CustomCall) -> bool) {
         if found.is_empty() {
             continue;
         }
+        for (inst, replacement) in &found {
+            if let Replacement::Decomposed(decomposition) = replacement {
+                let at = module[id].inst(*inst).span();
+                decomposition.add_program(module, at, &mut programs);
+            }
+        }
         let mut rewriter = Rewriter::new(module.func_mut(id));
         for (inst, replacement) in found {
-            apply(&mut rewriter, inst, replacement);
+            apply(&mut rewriter, inst, replacement, &programs);
         }
     }
 }
 
-fn apply(r: &mut Rewriter<'_>, inst: InstId, replacement: Replacement) {
+fn apply(r: &mut Rewriter<'_>, inst: InstId, replacement: Replacement, programs: &decompositions::Programs) {
     match replacement {
         Replacement::Op(op) => r.set_op(inst, op),
         Replacement::Elements => {
@@ -146,7 +154,7 @@ fn apply(r: &mut Rewriter<'_>, inst: InstId, replacement: Replacement) {
         Replacement::Sorted(sorted) => sorted.apply(r, inst),
         Replacement::Ragged(copies) => copies.apply(r, inst),
         Replacement::Check(check) => check.apply(r, inst),
-        Replacement::Decomposed(decomposition) => decomposition.apply(r, inst),
+        Replacement::Decomposed(decomposition) => decomposition.apply(r, inst, programs),
     }
 }
 

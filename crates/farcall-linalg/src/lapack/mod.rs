@@ -1,7 +1,7 @@
 //! LAPACK's routines as custom calls, under the names and with the operands, results and attributes that
 //! jaxlib's CPU library has. Programs that JAX exports for CPUs call these names. Programs that JAX exports
-//! for TPUs call `LuDecomposition`, `Qr` and `ProductOfElementaryHouseholderReflectors`, which compute
-//! `getrf`, `geqrf` and `orgqr` on row-major matrices.
+//! for TPUs call `LuDecomposition`, `Qr`, `ProductOfElementaryHouseholderReflectors` and `Eigh`, which compute
+//! `getrf`, `geqrf`, `orgqr` and `syevd` on row-major matrices.
 //!
 //! ```text
 //! options   attributes that are letters: side, triangle, transposition, diagonal
@@ -14,7 +14,7 @@
 //!
 //! # Invariants
 //!
-//! - Matrices of a batch lie one after the other. Each matrix is column-major, except in the three ops of
+//! - Matrices of a batch lie one after the other. Each matrix is column-major, except in the four ops of
 //!   programs for TPUs.
 //! - An op that overwrites an operand declares the result as an alias. The SDK copies the operand if the host
 //!   passes different memory.
@@ -95,6 +95,7 @@ pub const OPS: &[&OpDescriptor] = ops![
     spectral::symmetric::dsyevd,
     spectral::symmetric::cheevd,
     spectral::symmetric::zheevd,
+    spectral::symmetric::eigh_row_major,
     spectral::symmetric::ssytrd,
     spectral::symmetric::dsytrd,
     spectral::symmetric::chetrd,

@@ -6,6 +6,7 @@ mod derivatives;
 mod eigh;
 mod lapack;
 mod qr;
+mod tpu;
 
 use farcall::ir::{DType, Literal, Scalar, Source, text};
 use farcall::{CompileOptions, Executable, Registry};

@@ -1,11 +1,13 @@
 // The first columns of the product of Householder reflectors, as computed by LAPACK's `orgqr`. The operand is a
-// batch of real matrices with the reflectors below their diagonals.
-func.func private @householder(%a: tensor<$bx$mx$nx$t>, %taus: tensor<$bx$kx$t>) -> tensor<$bx$mx$nx$t> {
+// batch of matrices with the reflectors below their diagonals.
+func.func private @householder(%matrices: tensor<$A>, %scales: tensor<$B>) -> tensor<$C> {
+  %a = stablehlo.reshape %matrices : (tensor<$A>) -> tensor<$bx$mx$nx$t>
+  %taus = stablehlo.reshape %scales : (tensor<$B>) -> tensor<$bx$kx$t>
   %zero = stablehlo.constant dense<0> : tensor<i32>
   %one = stablehlo.constant dense<1> : tensor<i32>
   %last = stablehlo.constant dense<$l> : tensor<i32>
-  %noughts = stablehlo.constant dense<0.0> : tensor<$bx$mx$t>
-  %ones = stablehlo.constant dense<1.0> : tensor<$bx$mx$t>
+  %noughts = stablehlo.constant dense<$zero> : tensor<$bx$mx$t>
+  %ones = stablehlo.constant dense<$one> : tensor<$bx$mx$t>
   %rows = stablehlo.iota dim = 1 : tensor<$bx$mxi32>
   %i = stablehlo.iota dim = 1 : tensor<$bx$mx$nxi32>
   %c = stablehlo.iota dim = 2 : tensor<$bx$mx$nxi32>
@@ -27,11 +29,13 @@ func.func private @householder(%a: tensor<$bx$mx$nx$t>, %taus: tensor<$bx$kx$t>)
     %tau = stablehlo.reshape %tau_slice : (tensor<$bx1x$t>) -> tensor<$bx$t>
     %tau_rows = stablehlo.broadcast_in_dim %tau, dims = [0] : (tensor<$bx$t>) -> tensor<$bx$mx$t>
     %tau_v = stablehlo.multiply %tau_rows, %v : tensor<$bx$mx$t>
-    %products = stablehlo.dot_general %v, %q, batching_dims = [0] x [0], contracting_dims = [1] x [1] : (tensor<$bx$mx$t>, tensor<$bx$mx$nx$t>) -> tensor<$bx$nx$t>
+    %conjugate = chlo.conj %v : tensor<$bx$mx$t> -> tensor<$bx$mx$t>
+    %products = stablehlo.dot_general %conjugate, %q, batching_dims = [0] x [0], contracting_dims = [1] x [1] : (tensor<$bx$mx$t>, tensor<$bx$mx$nx$t>) -> tensor<$bx$nx$t>
     %update = stablehlo.dot_general %tau_v, %products, batching_dims = [0] x [0], contracting_dims = [] x [] : (tensor<$bx$mx$t>, tensor<$bx$nx$t>) -> tensor<$bx$mx$nx$t>
     %p = stablehlo.subtract %q, %update : tensor<$bx$mx$nx$t>
     %next = stablehlo.subtract %j, %one : tensor<i32>
     stablehlo.return %next, %p : tensor<i32>, tensor<$bx$mx$nx$t>
   }
-  return %r#1 : tensor<$bx$mx$nx$t>
+  %result = stablehlo.reshape %r#1 : (tensor<$bx$mx$nx$t>) -> tensor<$C>
+  return %result : tensor<$C>
 }

@@ -1,7 +1,7 @@
 //! Spectral decompositions: eigenvalues, singular values, Schur forms, and the reductions to condensed forms.
 //!
 //! ```text
-//! symmetric     ops: syevd, heevd, sytrd, hetrd
+//! symmetric     ops: syevd, heevd, sytrd, hetrd, Eigh
 //! general       ops: geev, gees, gehrd
 //! singular      ops: gesdd, gesvd
 //! scale         scaling of matrices with extreme entries

@@ -1,4 +1,4 @@
-//! Hermitian (real: symmetric) matrices: eigendecompositions (`syevd`, `heevd`) and reductions to tridiagonal
+//! Hermitian (real: symmetric) matrices: eigendecompositions (`syevd`, `heevd`, `Eigh`) and reductions to tridiagonal
 //! form (`sytrd`, `hetrd`).
 
 use faer::diag::DiagMut;
@@ -6,11 +6,14 @@ use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::evd::{ComputeEigenvectors, self_adjoint_evd, self_adjoint_evd_scratch};
 use faer::{MatMut, Par};
 use farcall_ffi::prelude::*;
+use farcall_ffi::{AnyBuffer, dispatch};
+use farcall_lapack::Routines;
 
 use super::field::block;
 use super::scale::Scale;
 use super::tridiagonal::{self, Triangle};
-use crate::batch::{self, EntriesMut};
+use crate::batch::{self, Entries, EntriesMut};
+use crate::dense::transpose;
 use crate::lapack::options::{Job, Uplo};
 use crate::lapack::scalar::{Scalar, c32, c64, system_routines};
 
@@ -86,6 +89,54 @@ tridiagonal_form! {
     zhetrd, "lapack_zhetrd_ffi", c64, f64, c128, f64;
 }
 
+/// Eigenvectors `v` and eigenvalues `w` of row-major Hermitian matrices, in programs that JAX exports for TPUs.
+///
+/// The eigenvalues ascend, and the eigenvectors are the orthonormal columns of `v`. Only the lower triangle of `x`
+/// is read, or only the upper one if `lower` is false. The results for a matrix with an infinite or NaN entry are
+/// NaN.
+#[handler(name = "Eigh")]
+#[signature(
+    (x: T[*, n, n], lower: bool = true) -> (v: T[*, n, n], w: real(T)[*, n]) where T: f32 | f64 | c64 | c128
+)]
+pub(crate) fn eigh_row_major(
+    context: &Context,
+    x: &AnyBuffer,
+    lower: bool,
+    v: &mut AnyBuffer,
+    w: &mut AnyBuffer,
+) -> Result<()> {
+    dispatch!(x.dtype(), T: f32 | f64 | c32 | c64 =>
+        decompose_row_major::<T>(context, x.typed()?, lower, v.typed_mut()?, w.typed_mut()?))
+}
+
+/// Decomposes the row-major matrices of a batch.
+fn decompose_row_major<T: Scalar<Real: Element>>(
+    context: &Context,
+    x: &Buffer<T>,
+    lower: bool,
+    v: &mut Buffer<T>,
+    w: &mut Buffer<T::Real>,
+) -> Result<()> {
+    let [count, n, columns] = batch::matrices("x", x.dims())?;
+    ensure!(n == columns, "x has {n}×{columns} matrices, but an eigendecomposition needs square ones");
+    batch::expect_dims("v", v.dims(), x.dims(), &[n, n])?;
+    batch::expect_dims("w", w.dims(), x.dims(), &[n])?;
+    if x.is_empty() {
+        return Ok(());
+    }
+    let system = system_routines::<T>()?;
+    let (letter, uplo) = if lower { (b'L', Uplo::Lower) } else { (b'U', Uplo::Upper) };
+    let matrices = (Entries::new(x, n * n), EntriesMut::new(v, n * n), EntriesMut::new(w, n));
+    let workspace = || (vec![T::zero(); n * n], Solver::new(n, true));
+    let operations = 9 * n.saturating_pow(3);
+    batch::for_each(context, count, operations, matrices, workspace, |(columns, solver), (x, v, w)| {
+        transpose(columns, x, n);
+        solver.solve(system, columns, [b'V', letter], uplo, w);
+        transpose(v, columns, n);
+    });
+    Ok(())
+}
+
 fn decompose_all<T: Scalar<Real: Element>>(
     context: &Context,
     x: &mut Buffer<T>,
@@ -113,21 +164,7 @@ fn decompose_all<T: Scalar<Real: Element>>(
         operations,
         matrices,
         || Solver::new(n, vectors),
-        |solver, (x, w, info)| {
-            let found = match system {
-                Some(lapack) if Scale::new(x.iter().copied()).is_some() => {
-                    let info = lapack.syevd(letters[0], letters[1], n, x, w);
-                    (info == 0).then_some(())
-                }
-                _ => solver.decompose(x, uplo, w),
-            };
-            info[0] = i32::from(found.is_none());
-            if found.is_none() {
-                let nan = T::Real::of(f64::NAN);
-                w.fill(nan);
-                x.fill(T::of_parts(nan, nan));
-            }
-        },
+        |solver, (x, w, info)| info[0] = solver.solve(system, x, letters, uplo, w),
     );
     Ok(())
 }
@@ -152,6 +189,31 @@ impl<T: Scalar> Solver<T> {
             vectors,
             scratch: MemBuffer::new(scratch),
         }
+    }
+
+    /// Replaces a matrix by its eigenvectors, with the routine of a LAPACK library if there is one. `letters` are
+    /// the routine's `jobz` and `uplo`. Returns `info`: 0, or 1 with results of NaN.
+    fn solve(
+        &mut self,
+        system: Option<Routines<T>>,
+        x: &mut [T],
+        letters: [u8; 2],
+        uplo: Uplo,
+        w: &mut [T::Real],
+    ) -> i32 {
+        let found = match system {
+            Some(lapack) if Scale::new(x.iter().copied()).is_some() => {
+                let info = lapack.syevd(letters[0], letters[1], self.n, x, w);
+                (info == 0).then_some(())
+            }
+            _ => self.decompose(x, uplo, w),
+        };
+        if found.is_none() {
+            let nan = T::Real::of(f64::NAN);
+            w.fill(nan);
+            x.fill(T::of_parts(nan, nan));
+        }
+        i32::from(found.is_none())
     }
 
     /// Replaces a matrix by its eigenvectors. Returns `None` if it has no decomposition because an entry is
