@@ -14,7 +14,6 @@ use farcall::pjrt::{Client, LoadedProgram, PjrtError, Plugin, PluginValue};
 use farcall::registry::Platform;
 use farcall::sig::nearest::nearest;
 
-use crate::args::RunArgs;
 use crate::stats::Stats;
 
 /// Choice of the engine.
@@ -101,29 +100,26 @@ impl FromStr for EngineOption {
     }
 }
 
-/// Loads the plugin that `--engine` names, and creates its client; `None` for farcall's engine.
+/// Loads the plugin that `--engine` names, and creates its client; `None` for farcall's engine. `of_farcall` are
+/// options of farcall's engine, with true for those that the user gave.
 ///
 /// # Errors
 /// If the plugin cannot be loaded or has no devices, or if another option needs farcall's engine.
-pub(crate) fn client(args: &RunArgs, stats: &mut Stats) -> Result<Option<Client>> {
-    let Some(Engine::Pjrt(path)) = &args.engine.engine else {
-        if !args.engine.engine_option.is_empty() {
+pub(crate) fn client(
+    args: &EngineArgs,
+    of_farcall: &[(&str, bool)],
+    stats: &mut Stats,
+) -> Result<Option<Client>> {
+    let Some(Engine::Pjrt(path)) = &args.engine else {
+        if !args.engine_option.is_empty() {
             bail!("--engine-option needs a plugin: --engine pjrt:PATH");
         }
         return Ok(None);
     };
-    let numerics = &args.how.numerics;
-    let of_farcall = [
-        ("--profile", args.profile.is_some()),
-        ("--trace", args.trace.is_some()),
-        ("--passes", args.how.passes.is_some()),
-        ("--denormals", numerics.denormals.is_some()),
-        ("--semantics", numerics.semantics.is_some()),
-    ];
     if let Some((option, _)) = of_farcall.iter().find(|(_, is_given)| *is_given) {
         bail!("{option} is an option of farcall's engine; a plugin has no such option");
     }
-    let options = args.engine.engine_option.iter().map(|option| (option.name.clone(), option.value.clone()));
+    let options = args.engine_option.iter().map(|option| (option.name.clone(), option.value.clone()));
     let options: Vec<_> = options.collect();
     let client = stats.take("plugin", || Client::new(load(path)?, &options))?;
     client.first_device()?;

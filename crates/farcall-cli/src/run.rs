@@ -19,7 +19,15 @@ use crate::{compile, engine, inputs, load, plan, results, terminal};
 /// Runs a program or a plan, shows its results, and writes them if requested.
 pub(crate) fn run(args: &RunArgs) -> Result<()> {
     let (mut stats, mut measured) = (Stats::default(), RecordedRuns::new(args)?);
-    let client = engine::client(args, &mut stats)?;
+    let numerics = &args.how.numerics;
+    let of_farcall = [
+        ("--profile", args.profile.is_some()),
+        ("--trace", args.trace.is_some()),
+        ("--passes", args.how.passes.is_some()),
+        ("--denormals", numerics.denormals.is_some()),
+        ("--semantics", numerics.semantics.is_some()),
+    ];
+    let client = engine::client(&args.engine, &of_farcall, &mut stats)?;
     let code = match stats.take("read", || program::open(&args.program))? {
         Program::Code(code) => code,
         Program::Plan(_) if client.is_some() => {
