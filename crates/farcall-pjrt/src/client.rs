@@ -220,8 +220,8 @@ pub fn wait_for_runs(time: Duration) -> bool {
         platforms.retain(|platform| platform.strong_count() > 0);
         platforms.iter().filter_map(Weak::upgrade).collect()
     };
-    let devices = platforms.iter().flat_map(|platform| platform.devices());
-    fork::is_forked() || devices.fold(true, |idle, device| device.in_flight.wait_within(time) && idle)
+    let mut devices = platforms.iter().flat_map(|platform| platform.devices());
+    fork::is_forked() || devices.all(|device| device.in_flight.wait_within(time))
 }
 
 impl Drop for Platform {

@@ -10,15 +10,15 @@
 //! The function [`api`] returns the function table. A library that exports it as `GetPjrtApi` is a plugin:
 //! `farcall-pjrt-library`, and the extension module of the Python package.
 //!
-//! - **Arguments.** [`call`] copies the members that the caller's `struct_size` covers, so that a caller of
+//! - **Arguments.** `call` copies the members that the caller's `struct_size` covers, so that a caller of
 //!   another version is never read or written beyond its struct, and catches panics.
-//! - **Handles.** [`object`] makes them. Debug builds know the live ones.
+//! - **Handles.** `object` makes them. Debug builds know the live ones.
 //! - **Values.** A buffer holds a tensor of the engine, or the promise of one. Tensors are never written to
 //!   while they are shared, so that copies between devices and memories share them.
 //! - **Runs.** A run of a small program happens in the call. Another run is started when its arguments are ready:
 //!   on the device's thread or, if it calls functions of the host, on a thread of its own, because these
 //!   functions may wait for other runs. An error reaches the buffers that the run should have defined.
-//! - **Names.** The platform is called `cpu`: see [`topology::PLATFORM_NAME`].
+//! - **Names.** The platform is called `cpu`: see `topology::PLATFORM_NAME`.
 
 mod buffer;
 mod call;
