@@ -6,8 +6,8 @@
 //! as having skipped the block. An answer that is invalid regardless of the target is an error at the block's
 //! location.
 //!
-//! A block may stand for a custom call ([`normalize::custom_call`]). A registered target of the call that accepts
-//! it is then an answer, too: the first of its rank.
+//! A block may stand for a custom call ([`normalize::custom_call`]). A registered target of the call that
+//! accepts it is then an answer, too: the first of its rank.
 
 use std::collections::HashMap;
 
@@ -149,8 +149,8 @@ impl Blocks<'_> {
         })
     }
 
-    /// Returns the call of a registered target that replaces a block, which stands for the custom call, and the
-    /// rank of the target.
+    /// Returns the call of a registered target that replaces a block, which stands for the custom call, and
+    /// the rank of the target.
     ///
     /// # Errors
     /// The reason why no target is called.

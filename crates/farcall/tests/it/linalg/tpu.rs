@@ -144,8 +144,8 @@ fn default_bodies_of_qr_agree_with_the_handlers() {
     }
 }
 
-/// Returns the largest entry of `x·v − v·diag(w)` and of `vᴴ·v − 1` for the Hermitian matrix `x` that a triangle
-/// gives.
+/// Returns the largest entry of `x·v − v·diag(w)` and of `vᴴ·v − 1` for the Hermitian matrix `x` that a
+/// triangle gives.
 fn error(x: &Literal, lower: bool, v: &Literal, w: &Literal) -> f64 {
     let n = *x.dims().last().unwrap();
     let (x, v, w) = (complex(x), complex(v), complex(w));
