@@ -55,6 +55,10 @@ macro_rules! functions {
             // functions.
             unsafe impl Struct for $name {
                 const NAME: &'static str = $c_name;
+                const SPANS: &'static [(usize, usize)] = &[(0, 8), (8, 16), $({
+                    let start = std::mem::offset_of!($name, $member);
+                    (start, start + size_of::<$ty>())
+                }),*];
             }
 
             // SAFETY: the header's function of this name takes these arguments.

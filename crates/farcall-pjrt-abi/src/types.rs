@@ -177,6 +177,15 @@ pub type DeleteCallback = unsafe extern "C" fn(memory: *mut c_void, user_arg: *m
 pub unsafe trait Struct: Copy {
     /// Name in the C header, without the suffix `Args`.
     const NAME: &'static str;
+    /// Start and end of each member.
+    const SPANS: &'static [(usize, usize)];
+
+    /// Returns the number of bytes up to the last complete member, for a struct that states its size. A size
+    /// that ends inside a member does not include the member.
+    fn complete_bytes(struct_size: usize) -> usize {
+        let is_cut = |(start, end): &&(usize, usize)| *start < struct_size && struct_size < *end;
+        Self::SPANS.iter().find(is_cut).map_or(struct_size.min(size_of::<Self>()), |(start, _)| *start)
+    }
 }
 
 macro_rules! sized {
@@ -184,6 +193,7 @@ macro_rules! sized {
         // SAFETY: declared below with `struct_size` first, and with members of these kinds.
         unsafe impl Struct for $name {
             const NAME: &'static str = $c_name;
+            const SPANS: &'static [(usize, usize)] = $name::MEMBER_SPANS;
         }
     )*};
 }
@@ -223,6 +233,15 @@ macro_rules! structs {
             #[derive(Clone, Copy, Debug)]
             #[expect(missing_docs, reason = "the members have the names of the C interface")]
             pub struct $name { $(pub $member: $ty,)* }
+
+            impl $name {
+                /// Start and end of each member.
+                #[doc(hidden)]
+                pub const MEMBER_SPANS: &'static [(usize, usize)] = &[$({
+                    let start = std::mem::offset_of!($name, $member);
+                    (start, start + size_of::<$ty>())
+                }),*];
+            }
         )*
     };
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use farcall_pjrt_abi::{ARGUMENTS, Api, FUNCTIONS, STRUCTS};
+use farcall_pjrt_abi::{ARGUMENTS, Api, ErrorGetCode, FUNCTIONS, Program, STRUCTS, Struct};
 
 /// A line is the struct's name, its `STRUCT_SIZE`, its size, and its members with their offsets.
 const HEADER: &str = include_str!("layouts.txt");
@@ -48,6 +48,14 @@ fn structs_have_the_layout_of_the_header() {
         assert_eq!(own, c, "{name}");
     }
     assert_eq!(header.len(), ARGUMENTS.len() + STRUCTS.len(), "each struct of the list is mirrored");
+}
+
+#[test]
+fn a_size_that_ends_inside_a_member_excludes_it() {
+    let sizes = [16, 24, 27, 28, 29, 31, 32, 33, 1000];
+    let complete = sizes.map(ErrorGetCode::complete_bytes);
+    assert_eq!(complete, [16, 24, 24, 28, 29, 31, 32, 32, 32]);
+    assert_eq!([24, 41, 47, 48].map(Program::complete_bytes), [24, 40, 40, 48]);
 }
 
 #[test]

@@ -76,7 +76,7 @@ pub(crate) unsafe fn with<A: Struct>(
             format!("{}: `struct_size` is {given}, which is not the size of its arguments", A::NAME);
         return Err(Status::invalid(message));
     }
-    let bytes = given.min(size_of::<A>());
+    let bytes = A::complete_bytes(given);
     // SAFETY: all bits zero is a valid value of the struct (see `Struct`).
     let mut members: A = unsafe { std::mem::zeroed() };
     // SAFETY: the caller's struct has at least `bytes` bytes, and so has the copy.
@@ -213,7 +213,7 @@ pub(crate) unsafe fn read<T: Struct>(from: *const T) -> Outcome<Option<T>> {
     }
     // SAFETY: all bits zero is a valid value of the struct (see `Struct`).
     let mut members: T = unsafe { std::mem::zeroed() };
-    let bytes = given.min(size_of::<T>());
+    let bytes = T::complete_bytes(given);
     // SAFETY: the struct has at least `bytes` bytes, and so has the copy.
     unsafe { std::ptr::copy_nonoverlapping(from.cast::<u8>(), (&raw mut members).cast::<u8>(), bytes) };
     Ok(Some(members))
