@@ -62,12 +62,23 @@ fn results_are_printed_like_those_of_the_engine() {
 #[test]
 fn errors_keep_the_text_of_the_plugin() {
     let folder = folder().with("call.mlir", CALL.replace("CALLEE", "nobody"));
-    folder.fails(&["run", "call.mlir", "--fill", "iota", "--engine", "pjrt:plugin.so"], expect![[r#""#]]);
+    folder.fails(&["run", "call.mlir", "--fill", "iota", "--engine", "pjrt:plugin.so"], expect![[r#"
+            error: PJRT_Client_Compile: error: [missing_target] no target `nobody` is registered for the platform Host
+             |
+             = note: load the library that has it: Registry::load; if the library does not register it, Registry::load_symbols with nobody=SYMBOL; see: farcall guide embedding (NOT_FOUND)
+        "#]]);
     folder.fails(
         &["run", "p.mlir", "--fill", "iota", "--engine", "pjrt:plugin.so", "--engine-option", "speed=2"],
-        expect![[r#""#]],
+        expect![[r#"
+            error: PJRT_Client_Create: farcall has no option `speed`; its only option is `num_devices` (INVALID_ARGUMENT)
+        "#]],
     );
-    folder.fails(&["run", "p.mlir", "--engine", "pjrt:p.mlir"], expect![[r#""#]]);
+    folder.fails(
+        &["run", "p.mlir", "--engine", "pjrt:p.mlir"],
+        expect![[r#"
+            error: p.mlir cannot be loaded: dlopen failed: FOLDER/p.mlir: invalid ELF header
+        "#]],
+    );
 }
 
 #[test]
