@@ -3,9 +3,8 @@
 //! `PJRT_NAMES_AND_LIBRARY_PATHS=farcall:libfarcall_pjrt.so` passes it to JAX. The library has a registry of
 //! its own: hosts register the targets of custom calls through the plugin's FFI extension.
 
-/// Allocator of the library, as in the extension module: compiling a program makes many small allocations.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+// The library uses the system's allocator, not mimalloc like the extension module: mimalloc crashes after the end
+// of the thread that loaded the library, and hosts load plugins on any thread.
 
 /// Returns the function table of the plugin.
 #[unsafe(no_mangle)]

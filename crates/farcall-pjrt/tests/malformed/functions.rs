@@ -28,8 +28,7 @@ pub(crate) fn functions(api: *const Api) -> Vec<Tested> {
     macro_rules! of_extension {
         ($($function:expr, $name:literal;)*) => {[$({
             let function = $function.expect("the extension is complete");
-            // SAFETY: function pointers have one size.
-            ($name, unsafe { std::mem::transmute::<_, AnyFunction>(function) })
+            ($name, erased(function))
         }),*]};
     }
     let of_extensions = of_extension![
@@ -75,4 +74,10 @@ pub(crate) fn extension<E: Copy>(api: *const Api, wanted: ExtensionType) -> E {
         }
         next = base.next;
     }
+}
+
+/// Erases the type of a function's arguments.
+fn erased<A>(function: ApiEntry<A>) -> AnyFunction {
+    // SAFETY: function pointers have one size.
+    unsafe { std::mem::transmute::<ApiEntry<A>, AnyFunction>(function) }
 }

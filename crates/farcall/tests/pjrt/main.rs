@@ -156,7 +156,7 @@ fn handlers_are_registered_with_the_plugin() {
     let error =
         client.compile(&parse(&wrong), &registry()).and_then(|p| p.run(&[numbers(&[2, 3]), numbers(&[5])]));
     let error = error.unwrap_err().to_string();
-    assert!(error.contains("n = 5") && error.contains("n = 3"), "{error}");
+    assert!(error.contains("scale is f32[5]") && error.contains("f32[2, 3]"), "{error}");
 }
 
 #[test]
@@ -258,7 +258,7 @@ fn other_files_are_not_plugins() {
     let text = folder.path().join("text.so");
     std::fs::write(&text, "not a library").unwrap();
     let error = load(&text).unwrap_err().to_string();
-    assert!(error.contains("text.so cannot be loaded: ") && error.contains("ELF"), "{error}");
+    assert!(error.contains("text.so cannot be loaded: dlopen failed: "), "{error}");
     let error = load(&folder.path().join("none.so")).unwrap_err().to_string();
     assert!(error.ends_with("none.so cannot be loaded: No such file or directory (os error 2)"), "{error}");
     message(
