@@ -479,7 +479,10 @@ impl World {
                 let memories = self.must(DeviceAddressableMemories { device, ..ApiFunction::zeroed() });
                 // SAFETY: the array belongs to the live client.
                 let all = unsafe { std::slice::from_raw_parts(memories.memories, memories.num_memories) };
-                all.to_vec().into_iter().for_each(|memory| self.add(Kind::Memory, memory));
+                let all: Vec<_> = all.to_vec();
+                for memory in all {
+                    self.add(Kind::Memory, memory);
+                }
             }
         }
         let client = std::ptr::with_exposed_provenance_mut(self.live[&Kind::Client][0]);
