@@ -3,8 +3,7 @@
 //! `PJRT_NAMES_AND_LIBRARY_PATHS=farcall:libfarcall_pjrt.so` passes it to JAX. The library has a registry of
 //! its own: hosts register the targets of custom calls through the plugin's FFI extension.
 
-// The library uses the system's allocator, not mimalloc like the extension module: mimalloc crashes after the end
-// of the thread that loaded the library, and hosts load plugins on any thread.
+// The library uses the system's allocator, like its hosts, which may load it on any thread.
 
 /// Returns the function table of the plugin.
 #[unsafe(no_mangle)]
