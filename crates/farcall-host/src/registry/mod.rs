@@ -132,7 +132,8 @@ impl Registry {
     }
 
     /// Adds a target. Adding the same functions again is allowed. A target from another version of the same
-    /// library file replaces the registered target.
+    /// library file replaces the registered target, and so do the same functions with a declaration if they
+    /// were registered without one.
     ///
     /// # Errors
     /// If other functions are registered for the same name, platform and API.
@@ -140,7 +141,9 @@ impl Registry {
         let mut targets = self.targets.write().unwrap_or_else(PoisonError::into_inner);
         let key = key(&target);
         let target = match targets.get(&key) {
-            Some(existing) if !existing.origin().is_replaced_by(target.origin()) => {
+            Some(existing)
+                if !existing.origin().is_replaced_by(target.origin()) && !target.declares(existing) =>
+            {
                 return again(existing, &target);
             }
             Some(existing) => target.succeeding(existing),
@@ -178,7 +181,8 @@ impl Registry {
         for target in targets {
             let key = key(&target);
             let existing = known.get(&key);
-            let found = existing.filter(|existing| stays(existing.origin())).or_else(|| new.get(&key));
+            let kept = existing.filter(|existing| stays(existing.origin()) && !target.declares(existing));
+            let found = kept.or_else(|| new.get(&key));
             match found.map(|existing| again(existing, &target)) {
                 Some(Ok(existing)) => all.push(existing),
                 Some(Err(error)) if !replace || new.contains_key(&key) => errors.push(error),

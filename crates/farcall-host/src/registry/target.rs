@@ -346,6 +346,12 @@ impl Target {
         target
     }
 
+    /// Returns true if this target has the functions of `bare` and a declaration, which `bare` lacks. (JAX
+    /// registers the handlers of a library with a plugin by their addresses alone.)
+    pub(super) fn declares(&self, bare: &Target) -> bool {
+        self.declaration().is_some() && bare.declaration().is_none() && self.handler.same_as(&bare.handler)
+    }
+
     /// Makes the target the successor of another target with the same name.
     pub(super) fn succeeding(mut self, other: &Target) -> Target {
         let versions_of_one_file =
