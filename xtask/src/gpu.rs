@@ -22,6 +22,9 @@ use crate::shell::{cargo, must, output, outputs, program, root, target};
 /// Maximum size of the folder in bytes, if it is a release build.
 const MAX_BYTES: u64 = 60 << 20;
 
+/// The engine as a PJRT plugin.
+const OWN_PLUGIN: &str = "libfarcall_pjrt.so";
+
 /// Packs the checks. With `--pack DIR` into `DIR`; without arguments into `target/gpu`, where the checks then
 /// run. Returns true if all of them passed.
 pub(crate) fn run(args: &[&str]) -> Result<bool> {
@@ -105,10 +108,13 @@ fn pack(folder: &Path, profile: &str) -> Result<()> {
         let name = file.file_name().context("a library has a name")?;
         fs::copy(&file, folder.join(name)).with_context(|| format!("cannot copy {}", file.display()))?;
     }
-    // Debug builds run on this machine only, where `cargo test` runs the tests.
-    if profile == "release" {
-        fs::copy(handler_tests()?, folder.join("handler_tests"))?;
-    }
+    // Debug builds run on this machine only, where `cargo test` runs the tests of the handlers. On the CPU,
+    // programs run on farcall's own plugin.
+    let (file, name) = match profile {
+        "release" => (handler_tests()?, "handler_tests"),
+        _ => (built.join(OWN_PLUGIN), OWN_PLUGIN),
+    };
+    fs::copy(&file, folder.join(name)).with_context(|| format!("cannot copy {}", file.display()))?;
     let run = folder.join("run");
     fs::copy(scripts.join("run.py"), &run)?;
     fs::set_permissions(&run, fs::Permissions::from_mode(0o755))?;

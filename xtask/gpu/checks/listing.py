@@ -13,6 +13,8 @@ HANDLER_TESTS = HERE / "handler_tests"
 PROBE = HERE / "libgpu_probe.so"
 PROBE_PTX = HERE / "gpu_probe.ptx"
 COMMAND = HERE / "farcall"
+#: farcall as a PJRT plugin, if this folder has debug builds.
+OWN_PLUGIN = HERE / "libfarcall_pjrt.so"
 
 #: Environment variable with the time limit of a check's process, in seconds.
 LIMIT_VARIABLE = "CHECK_SECONDS"
