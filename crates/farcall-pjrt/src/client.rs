@@ -1,7 +1,7 @@
 //! The client: devices and memories.
 //!
 //! ```text
-//! Client (handle) ──▶ Platform ──▶ devices ──▶ stream: asynchronous runs, in order
+//! Client (handle) ──▶ Platform ──▶ devices ──▶ stream: runs, which start when their arguments are ready
 //!                        ▲   └───▶ memories: three of each device
 //!                        └── buffers and executables, which keep the platform alive
 //! ```

@@ -1,6 +1,5 @@
 //! Executables: compilation, runs, and properties of programs.
 
-use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -18,7 +17,7 @@ use crate::compile_options::write_assignment;
 use crate::event::Event;
 use crate::ffi::ExecuteContext;
 use crate::layout::Layouts;
-use crate::object::{Handles, Object, into_handle, object, text};
+use crate::object::{Handles, Object, OwnedBytes, into_handle, object, text};
 use crate::program::Program;
 use crate::status::{Outcome, Status};
 use crate::topology::Topology;
@@ -64,25 +63,6 @@ pub(crate) struct Loaded {
 impl Object for Loaded {
     type Abi = LoadedExecutableHandle;
     const KIND: &'static str = "loaded executable";
-}
-
-/// Bytes that the caller reads and then frees with [`Bytes::free`].
-struct Bytes(Box<[u8]>);
-
-impl Bytes {
-    /// Returns the data, its size, and the object that owns it.
-    fn parts(bytes: Vec<u8>) -> (*const std::ffi::c_char, usize, *mut c_void) {
-        let owner = Box::new(Bytes(bytes.into_boxed_slice()));
-        let (data, size) = (owner.0.as_ptr().cast(), owner.0.len());
-        (data, size, Box::into_raw(owner).cast())
-    }
-
-    unsafe extern "C" fn free(object: *mut c_void) {
-        if !object.is_null() {
-            // SAFETY: the caller passes the object of `parts` once.
-            drop(unsafe { Box::from_raw(object.cast::<Bytes>()) });
-        }
-    }
 }
 
 /// Size from which jaxlib does not read an optimized program.
@@ -256,15 +236,6 @@ impl Call for LoadedExecutableExecute {
             // SAFETY: each list has `num_args` handles.
             let arguments = unsafe { slice("argument_lists", *arguments, args.members.num_args) }?;
             runs.push(launch.prepare(arguments, *device)?);
-        }
-        let count = loaded.program.results.len();
-        let events = args.members.device_complete_events;
-        if count > 0 && outputs.iter().any(|list| list.is_null() || !list.is_aligned())
-            || !events.is_aligned()
-        {
-            return Err(Status::invalid(
-                "PJRT_LoadedExecutable_Execute: an output list is null or not aligned",
-            ));
         }
         let started = runs.into_iter().zip(devices).map(|(run, device)| launch.start(run, *device));
         let started = started.collect::<Outcome<Vec<_>>>()?;
@@ -523,11 +494,7 @@ impl Call for LoadedExecutableAddressableDevices {
         let loaded: &Loaded = args.object("executable", |a| a.executable)?;
         // A portable executable runs on any device: the caller names one in each call.
         let (devices, count) = loaded.device_handles.parts();
-        let count = if loaded.program.devices.is_portable && loaded.program.devices.devices.is_empty() {
-            0
-        } else {
-            count
-        };
+        let count = if loaded.is_portable() { 0 } else { count };
         (args.members.addressable_devices, args.members.num_addressable_devices) = (devices, count);
         Ok(())
     }
@@ -548,10 +515,10 @@ impl Call for LoadedExecutableGetDeviceAssignment {
         let ids: Vec<i64> = loaded.devices.iter().map(|index| *index as i64).collect();
         // A portable executable has no assignment.
         let bytes = if loaded.is_portable() { Vec::new() } else { write_assignment(&ids, ids.len(), 1) };
-        let (data, size, owner) = Bytes::parts(bytes);
+        let (data, size, owner) = OwnedBytes::parts(bytes);
         (args.members.serialized_bytes, args.members.serialized_bytes_size) = (data, size);
         args.members.serialized_device_assignment = owner;
-        args.members.serialized_device_assignment_deleter = Some(Bytes::free);
+        args.members.serialized_device_assignment_deleter = Some(OwnedBytes::free);
         Ok(())
     }
 }
@@ -706,20 +673,20 @@ impl Call for ExecutableGetCompiledMemoryStats {
 
 impl Call for ExecutableSerialize {
     fn call(args: &mut Arguments<Self>) -> Outcome {
-        let (data, size, owner) = Bytes::parts(program!(args).to_bytes()?);
+        let (data, size, owner) = OwnedBytes::parts(program!(args).to_bytes()?);
         (args.members.serialized_bytes, args.members.serialized_bytes_size) = (data, size);
         args.members.serialized_executable = owner;
-        args.members.serialized_executable_deleter = Some(Bytes::free);
+        args.members.serialized_executable_deleter = Some(OwnedBytes::free);
         Ok(())
     }
 }
 
 impl Call for ExecutableGetCompileOptions {
     fn call(args: &mut Arguments<Self>) -> Outcome {
-        let (data, size, owner) = Bytes::parts(program!(args).options.clone());
+        let (data, size, owner) = OwnedBytes::parts(program!(args).options.clone());
         (args.members.serialized_bytes, args.members.serialized_bytes_size) = (data, size);
         args.members.serialized_compile_options = owner;
-        args.members.serialized_compile_options_deleter = Some(Bytes::free);
+        args.members.serialized_compile_options_deleter = Some(OwnedBytes::free);
         Ok(())
     }
 }

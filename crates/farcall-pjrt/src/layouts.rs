@@ -1,8 +1,6 @@
 //! The extensions for layouts and shardings of executables. All arrays of the plugin are row-major, and no
 //! executable has shardings yet.
 
-use std::ffi::c_void;
-
 use farcall_pjrt_abi::*;
 
 use crate::buffer::Buffer;
@@ -10,7 +8,7 @@ use crate::call::{Arguments, with};
 use crate::client::Client;
 use crate::executable::Compiled;
 use crate::layout::{Layout, checked_rank};
-use crate::object::into_handle;
+use crate::object::{OwnedBytes, into_handle};
 use crate::status::Outcome;
 use crate::topology::Topology;
 
@@ -35,10 +33,10 @@ entries! {
 
     serialize(args: LayoutSerialize) {
         let layout: &Layout = args.object("layout", |a| a.layout)?;
-        let owner = Box::new(layout.text().to_owned());
-        (args.members.serialized_bytes, args.members.serialized_bytes_size) = (owner.as_ptr().cast(), owner.len());
-        args.members.serialized_layout = Box::into_raw(owner).cast();
-        args.members.serialized_layout_deleter = Some(free);
+        let (data, size, owner) = OwnedBytes::parts(layout.text());
+        (args.members.serialized_bytes, args.members.serialized_bytes_size) = (data, size);
+        args.members.serialized_layout = owner;
+        args.members.serialized_layout_deleter = Some(OwnedBytes::free);
         Ok(())
     }
 
@@ -89,14 +87,6 @@ entries! {
         let layouts = compiled.parameter_layouts();
         (args.members.layouts, args.members.num_parameters) = layouts.parts();
         Ok(())
-    }
-}
-
-/// Frees the text of a serialized layout.
-unsafe extern "C" fn free(object: *mut c_void) {
-    if !object.is_null() {
-        // SAFETY: the caller passes the object of `serialize` once.
-        drop(unsafe { Box::from_raw(object.cast::<String>()) });
     }
 }
 

@@ -3,7 +3,7 @@
 //! A handle is the address of a boxed [`Object`]. Debug builds keep a list of the live handles, so that a
 //! freed handle, or the handle of another kind of object, is an error instead of undefined behavior.
 
-use std::ffi::c_char;
+use std::ffi::{c_char, c_void};
 
 use farcall_pjrt_abi::ErrorHandle;
 
@@ -74,6 +74,29 @@ pub(crate) unsafe fn take<T: Object>(name: &str, handle: *mut T::Abi) -> Outcome
     live::remove(handle.addr());
     // SAFETY: the handle came from a box of this type, and its owner gives it up (`# Safety` above).
     Ok(unsafe { Box::from_raw(handle.cast::<T>()) })
+}
+
+/// Bytes that the caller reads and then frees with [`OwnedBytes::free`].
+pub(crate) struct OwnedBytes(Box<[u8]>);
+
+impl OwnedBytes {
+    /// Returns the data, its size in bytes, and the object that owns it.
+    pub(crate) fn parts(bytes: impl Into<Vec<u8>>) -> (*const c_char, usize, *mut c_void) {
+        let owner = Box::new(OwnedBytes(bytes.into().into_boxed_slice()));
+        let (data, size) = (owner.0.as_ptr().cast(), owner.0.len());
+        (data, size, Box::into_raw(owner).cast())
+    }
+
+    /// Frees the object of [`OwnedBytes::parts`], unless it is null.
+    ///
+    /// # Safety
+    /// The object is null or comes from `parts`, and is not used again.
+    pub(crate) unsafe extern "C" fn free(object: *mut c_void) {
+        if !object.is_null() {
+            // SAFETY: the object comes from `parts` and is given up (`# Safety` above).
+            drop(unsafe { Box::from_raw(object.cast::<OwnedBytes>()) });
+        }
+    }
 }
 
 /// Handles that the plugin lends to the caller.

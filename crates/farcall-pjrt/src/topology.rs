@@ -1,13 +1,12 @@
 //! Topologies: descriptions of a client's devices.
 
-use std::ffi::c_void;
 use std::sync::{Arc, OnceLock};
 
 use farcall_pjrt_abi::*;
 
 use crate::call::{Arguments, Call};
 use crate::named_values::NamedValues;
-use crate::object::{Handles, Object, into_handle, lend, text, withdraw};
+use crate::object::{Handles, Object, OwnedBytes, into_handle, lend, text, withdraw};
 use crate::status::{Outcome, Status};
 
 /// Name of the platform. JAX selects lowering rules, donation and tests by this name, and all of those for
@@ -188,28 +187,15 @@ impl Call for TopologyDescriptionFingerprint {
 /// Start of a serialized topology; the number of devices follows.
 const TOPOLOGY_MAGIC: &[u8; 8] = b"FCTOPO01";
 
-/// A serialized topology, which the caller reads and frees.
-struct SerializedTopology(Vec<u8>);
-
-impl SerializedTopology {
-    unsafe extern "C" fn free(object: *mut c_void) {
-        if !object.is_null() {
-            // SAFETY: the caller passes the object of `TopologyDescriptionSerialize` once.
-            drop(unsafe { Box::from_raw(object.cast::<SerializedTopology>()) });
-        }
-    }
-}
-
 impl Call for TopologyDescriptionSerialize {
     fn call(args: &mut Arguments<Self>) -> Outcome {
         let topology: &Topology = args.object("topology", |a| a.topology)?;
         let mut bytes = TOPOLOGY_MAGIC.to_vec();
         bytes.extend_from_slice(&(topology.device_count() as u32).to_le_bytes());
-        let owner = Box::new(SerializedTopology(bytes));
-        (args.members.serialized_bytes, args.members.serialized_bytes_size) =
-            (owner.0.as_ptr().cast(), owner.0.len());
-        args.members.serialized_topology = Box::into_raw(owner).cast();
-        args.members.serialized_topology_deleter = Some(SerializedTopology::free);
+        let (data, size, owner) = OwnedBytes::parts(bytes);
+        (args.members.serialized_bytes, args.members.serialized_bytes_size) = (data, size);
+        args.members.serialized_topology = owner;
+        args.members.serialized_topology_deleter = Some(OwnedBytes::free);
         Ok(())
     }
 }
@@ -230,7 +216,7 @@ impl Call for TopologyDescriptionDeserialize {
     }
 }
 
-/// Returns a hash of some bytes: FNV-1a (Fowler, Noll, Vo) on words, with a rotation.
+/// Returns the FNV-1a hash (Fowler, Noll, Vo) of some bytes.
 pub(crate) fn hash(bytes: &[u8]) -> u64 {
     bytes
         .iter()
