@@ -109,12 +109,11 @@ fn pack(folder: &Path, profile: &str) -> Result<()> {
         fs::copy(&file, folder.join(name)).with_context(|| format!("cannot copy {}", file.display()))?;
     }
     // Debug builds run on this machine only, where `cargo test` runs the tests of the handlers. On the CPU,
-    // programs run on farcall's own plugin.
-    let (file, name) = match profile {
-        "release" => (handler_tests()?, "handler_tests"),
-        _ => (built.join(OWN_PLUGIN), OWN_PLUGIN),
-    };
-    fs::copy(&file, folder.join(name)).with_context(|| format!("cannot copy {}", file.display()))?;
+    // programs run on farcall's own plugin, which is large, so it is not copied.
+    match profile {
+        "release" => _ = fs::copy(handler_tests()?, folder.join("handler_tests"))?,
+        _ => std::os::unix::fs::symlink(built.join(OWN_PLUGIN), folder.join(OWN_PLUGIN))?,
+    }
     let run = folder.join("run");
     fs::copy(scripts.join("run.py"), &run)?;
     fs::set_permissions(&run, fs::Permissions::from_mode(0o755))?;
