@@ -109,7 +109,8 @@ impl CallFrame {
     ///
     /// # Safety
     /// The pointers are valid for the bytes of the operands (to read) and results (to write), and aligned for
-    /// their elements. Pointers of tokens may be null.
+    /// their elements. Pointers of tokens may be null. If the target is one of another platform than `Host`,
+    /// the pointers are addresses in the memory of the run's device ([`RunContext::on_device`]).
     #[inline]
     pub unsafe fn execute(
         &mut self,

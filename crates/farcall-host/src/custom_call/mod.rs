@@ -56,5 +56,6 @@ pub use crate::interface::context::RunContext;
 pub use crate::interface::crash::report_crashes;
 pub use crate::interface::kept_memory::Keeper;
 pub use crate::interface::pool::ThreadPool;
+pub use crate::interface::services::DeviceServices;
 pub use crate::interface::watch::{ExitWatch, exit_at_once};
 pub use crate::registry::exports::{HOST_SYMBOLS, XLA_FFI_GetApi, get_xla_ffi_api, host_api};

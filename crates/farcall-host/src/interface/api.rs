@@ -205,7 +205,8 @@ unsafe extern "C" fn stream_get(args: *mut StreamGetArgs) -> *mut Error {
     unsafe {
         enter(args, StreamGetArgs::STRUCT_SIZE, |_| {
             (*args).stream = null_mut();
-            Err(Failure::new(ErrorCode::UNIMPLEMENTED, "the platform Host has no streams"))
+            (*args).stream = Context::of((*args).ctx)?.stream()?;
+            Ok(())
         })
     }
 }

@@ -13,6 +13,7 @@ use super::attrs::EncodedAttrs;
 use super::error::{Failure, report_lost, take_error};
 use super::guard;
 use super::pool::{TaskFailure, ThreadPool};
+use super::services::DeviceServices;
 use super::types::{self, Deleter};
 use crate::transfers::Transfers;
 
@@ -35,6 +36,8 @@ pub struct Run {
     transfers: Option<Arc<Transfers>>,
     /// Byte that fills the memory of results before they are written; `None` leaves the memory unspecified.
     unwritten: Option<u8>,
+    /// Services of the device; `None` for the host's processor.
+    services: Option<Arc<dyn DeviceServices>>,
 }
 
 /// A pointer to the embedder's data.
@@ -59,6 +62,7 @@ impl RunContext {
             interrupt: None,
             transfers: None,
             unwritten: None,
+            services: None,
         }))
     }
 
@@ -76,6 +80,18 @@ impl RunContext {
     /// Sets the device.
     pub fn with_device_ordinal(self, device_ordinal: i32) -> RunContext {
         self.changed(|run| run.device_ordinal = device_ordinal)
+    }
+
+    /// Makes the context one of a device other than the host's processor: handlers get the device's stream and
+    /// its scratch memory.
+    ///
+    /// # Safety
+    /// Only handlers of the device's platform are called with the context
+    /// ([`CallFrame`](crate::custom_call::CallFrame)). Runs of the engine call handlers of the platform
+    /// `Host`, which would read memory of the device.
+    pub unsafe fn on_device(self, services: Arc<dyn DeviceServices>) -> RunContext {
+        let context = self.with_device_ordinal(services.device_ordinal());
+        context.changed(|run| run.services = Some(services))
     }
 
     /// Sets options for this run, which handlers can read (FFI 0.5).
@@ -293,8 +309,16 @@ const MAGIC: u64 = u64::from_le_bytes(*b"farcall!");
 /// Scratch memory that a handler holds.
 #[derive(Debug)]
 struct Scratch {
-    data: NonNull<u8>,
-    layout: Layout,
+    data: NonNull<c_void>,
+    source: ScratchSource,
+}
+
+/// Source of scratch memory.
+#[derive(Debug)]
+enum ScratchSource {
+    /// The allocator of the process.
+    Process(Layout),
+    Device(Arc<dyn DeviceServices>),
 }
 
 // SAFETY: `Scratch` is memory without thread affinity, and the list holds its only owning pointer.
@@ -435,29 +459,54 @@ impl Context {
         self.slot(stage)?.get(type_id)
     }
 
+    /// Returns the stream of the run's device. As in XLA, the instantiate and prepare stages have none.
+    pub(crate) fn stream(&self) -> Result<*mut c_void, Failure> {
+        let stage = Stage(self.stage.load(Ordering::Relaxed));
+        let services = self.run().ok().and_then(|run| run.services.as_ref());
+        match services {
+            _ if matches!(stage, Stage::INSTANTIATE | Stage::PREPARE) => Err(Failure::new(
+                ErrorCode::UNIMPLEMENTED,
+                format!("the {} stage has no stream", stage.name()),
+            )),
+            None => Err(Failure::new(ErrorCode::UNIMPLEMENTED, "the platform Host has no streams")),
+            Some(services) => Ok(services.stream()),
+        }
+    }
+
     pub(crate) fn allocate(&self, size: usize, alignment: usize) -> Result<*mut c_void, Failure> {
-        self.run()?;
+        let run = self.run()?;
         let alignment = alignment.max(1);
         if !alignment.is_power_of_two() {
             return Err(Failure::invalid(format!("alignment {alignment} is not a power of two")));
         }
-        if alignment > MAX_ALIGN_BYTES {
-            return Err(Failure::invalid(format!("alignment {alignment} is more than {MAX_ALIGN_BYTES}")));
+        let limit = run.services.as_ref().map_or(MAX_ALIGN_BYTES, |services| services.max_alignment());
+        if alignment > limit {
+            return Err(Failure::invalid(format!("alignment {alignment} is more than {limit}")));
         }
         let exhausted =
             || Failure::new(ErrorCode::RESOURCE_EXHAUSTED, format!("{size} bytes of scratch memory"));
-        let layout =
-            Layout::from_size_align(size.max(1), alignment.max(MIN_ALIGN_BYTES)).map_err(|_| exhausted())?;
-        // SAFETY: the size is not zero.
-        let data = NonNull::new(unsafe { alloc(layout) }).ok_or_else(exhausted)?;
-        self.scratch.lock().unwrap_or_else(PoisonError::into_inner).push(Scratch { data, layout });
+        let scratch = match &run.services {
+            Some(services) => Scratch {
+                data: services.allocate(size).ok_or_else(exhausted)?,
+                source: ScratchSource::Device(Arc::clone(services)),
+            },
+            None => {
+                let layout = Layout::from_size_align(size.max(1), alignment.max(MIN_ALIGN_BYTES));
+                let layout = layout.map_err(|_| exhausted())?;
+                // SAFETY: the size is not zero.
+                let data = NonNull::new(unsafe { alloc(layout) }).ok_or_else(exhausted)?;
+                Scratch { data: data.cast(), source: ScratchSource::Process(layout) }
+            }
+        };
+        let data = scratch.data.as_ptr();
+        self.scratch.lock().unwrap_or_else(PoisonError::into_inner).push(scratch);
         self.may_leave_work.store(true, Ordering::Relaxed);
-        Ok(data.as_ptr().cast())
+        Ok(data)
     }
 
     pub(crate) fn free(&self, data: *mut c_void) -> Result<(), Failure> {
         let mut scratch = self.scratch.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(i) = scratch.iter().rposition(|s| s.data.as_ptr().cast() == data) else {
+        let Some(i) = scratch.iter().rposition(|s| s.data.as_ptr() == data) else {
             return Err(Failure::invalid("this is not scratch memory of this call, or it is free already"));
         };
         scratch.swap_remove(i).free();
@@ -478,8 +527,12 @@ const MAX_ALIGN_BYTES: usize = 2 << 20;
 
 impl Scratch {
     fn free(self) {
-        // SAFETY: allocated with this layout, and removed from the list that held the only pointer.
-        unsafe { dealloc(self.data.as_ptr(), self.layout) };
+        match self.source {
+            // SAFETY: allocated with this layout, and removed from the list that held the only pointer.
+            ScratchSource::Process(layout) => unsafe { dealloc(self.data.as_ptr().cast(), layout) },
+            // SAFETY: allocated by these services, and removed from the list that held the only pointer.
+            ScratchSource::Device(services) => unsafe { services.free(self.data) },
+        }
     }
 }
 

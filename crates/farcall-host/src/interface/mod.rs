@@ -15,6 +15,7 @@
 //!            float_mode     treatment of subnormal numbers on these threads
 //!            future     calls that complete later
 //!            kept_memory   the memory of calls whose views are still in use
+//!            services   streams and scratch memory of other devices
 //!            status     status objects of the untyped API
 //! passes     attrs      attributes encoded for the C interface
 //!            error, handles, types   errors, and other objects that cross the interface as numbers
@@ -42,6 +43,7 @@ mod parking;
 pub(crate) mod pool;
 pub(crate) mod rule;
 pub(crate) mod samples;
+pub(crate) mod services;
 pub(crate) mod status;
 pub(crate) mod types;
 pub(crate) mod watch;
