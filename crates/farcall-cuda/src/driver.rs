@@ -47,7 +47,7 @@ function_table! {
 }
 
 /// The driver's files: the name that hosts use, then the name in folders for development.
-const DRIVER: LibraryFiles =
+pub(crate) const DRIVER: LibraryFiles =
     LibraryFiles { title: "the CUDA driver", files: &["libcuda.so.1", "libcuda.so"] };
 
 /// Version of CUDA that the driver supports, major and minor.
@@ -125,7 +125,7 @@ fn code_of(status: u32) -> StatusCode {
     known.map_or(StatusCode::Internal, |(_, code)| *code)
 }
 
-/// The context of a device, made by the host.
+/// The context of a device, made by the host or by a [`GpuDevice`](crate::GpuDevice).
 #[derive(Clone, Copy)]
 pub(crate) struct HostContext {
     driver: &'static Driver,
@@ -138,6 +138,14 @@ unsafe impl Send for HostContext {}
 unsafe impl Sync for HostContext {}
 
 impl HostContext {
+    /// Wraps a context.
+    ///
+    /// # Safety
+    /// The context exists until the process ends, or until the driver is shut down.
+    pub(crate) unsafe fn from_raw(driver: &'static Driver, raw: sys::CUcontext) -> HostContext {
+        HostContext { driver, raw }
+    }
+
     /// Returns the context that is current on this thread; a null context if there is none.
     ///
     /// # Errors
@@ -165,8 +173,8 @@ impl HostContext {
     /// Makes the context current on this thread until the returned value is dropped. Returns `None` if the
     /// driver refuses, as it does when the process ends.
     pub(crate) fn enter(self) -> Option<CurrentContext> {
-        // SAFETY: the context existed when it was current. Hosts keep the contexts of their devices until
-        // they shut the driver down.
+        // SAFETY: the context exists (`from_raw`), or it existed when it was current: hosts keep the contexts
+        // of their devices until they shut the driver down.
         let status = unsafe { (self.driver.cuCtxPushCurrent_v2)(self.raw) };
         (status == 0).then_some(CurrentContext(self.driver))
     }

@@ -45,6 +45,7 @@
 //! - [`nccl`]: collectives by NCCL.
 //! - [`extension`]: extensions of the interface that XLA's GPU backend offers: recording of CUDA graphs, and
 //!   XLA's own communicators.
+//! - [`GpuDevice`]: a device with a stream and memory, for tools and tests that call handlers without XLA.
 //! - [`cudarc`](https://docs.rs/cudarc) is re-exported: [`CudaStream::as_raw`] returns its handle, for
 //!   everything else that the CUDA libraries offer.
 //!
@@ -97,6 +98,7 @@
 
 mod array;
 mod blas;
+mod device;
 mod driver;
 pub mod extension;
 mod kernel;
@@ -109,6 +111,7 @@ mod stream;
 pub use array::GpuArray;
 pub use blas::{Blas, BlasElement, Gemm};
 pub use cudarc;
+pub use device::{GpuDevice, GpuMemory};
 pub use driver::driver_version;
 pub use kernel::{Kernel, KernelArgument, KernelArguments, KernelParameter, KernelPrototype, LaunchDims};
 pub use module::KernelModule;

@@ -14,12 +14,16 @@ use crate::ptx::{self, PtxEntry};
 const SUCCESS: c_uint = 0;
 const INVALID_VALUE: c_uint = 1;
 const OUT_OF_MEMORY: c_uint = 2;
+const INVALID_DEVICE: c_uint = 101;
 const INVALID_PTX: c_uint = 218;
 const NOT_FOUND: c_uint = 500;
 const ILLEGAL_ADDRESS: c_uint = 700;
 
 /// Handle of the only context.
 const CONTEXT: usize = 0xc0;
+
+/// Handle of all streams that are not the default stream.
+const STREAM: usize = 0x50;
 
 /// Handle of all events.
 const EVENT: usize = 0xe0;
@@ -90,7 +94,16 @@ driver! {
 
     fn cuDeviceGet(device: *mut c_int, ordinal: c_int) {
         *device = 0;
-        if ordinal == 0 { SUCCESS } else { INVALID_VALUE }
+        if ordinal == 0 { SUCCESS } else { INVALID_DEVICE }
+    }
+
+    fn cuDeviceGetName(name: *mut c_char, len: c_int, _device: c_int) {
+        let text = c"emulated GPU".to_bytes_with_nul();
+        if usize::try_from(len).is_ok_and(|len| len < text.len()) {
+            return INVALID_VALUE;
+        }
+        std::ptr::copy_nonoverlapping(text.as_ptr().cast(), name, text.len());
+        SUCCESS
     }
 
     fn cuDeviceGetCount(count: *mut c_int) {
@@ -147,6 +160,13 @@ driver! {
 
     fn cuCtxSynchronize() { SUCCESS }
 
+    fn cuStreamCreate(stream: *mut usize, _flags: c_uint) {
+        *stream = STREAM;
+        SUCCESS
+    }
+
+    fn cuStreamDestroy_v2(_stream: usize) { SUCCESS }
+
     fn cuStreamSynchronize(_stream: usize) { SUCCESS }
 
     fn cuStreamIsCapturing(_stream: usize, status: *mut c_uint) {
@@ -192,6 +212,14 @@ driver! {
     fn cuMemcpyDtoH_v2(to: *mut u8, from: u64, size: usize) {
         let to = std::slice::from_raw_parts_mut(to, size);
         guarded(INVALID_VALUE, || with_memory(|memory| to.copy_from_slice(memory.bytes(from, size))))
+    }
+
+    fn cuMemcpyHtoDAsync_v2(to: u64, from: *const u8, size: usize, _stream: usize) {
+        cuMemcpyHtoD_v2(to, from, size)
+    }
+
+    fn cuMemcpyDtoHAsync_v2(to: *mut u8, from: u64, size: usize, _stream: usize) {
+        cuMemcpyDtoH_v2(to, from, size)
     }
 
     fn cuMemcpyDtoDAsync_v2(to: u64, from: u64, size: usize, _stream: usize) {
@@ -305,6 +333,7 @@ driver! {
             SUCCESS => c"CUDA_SUCCESS",
             INVALID_VALUE => c"CUDA_ERROR_INVALID_VALUE",
             OUT_OF_MEMORY => c"CUDA_ERROR_OUT_OF_MEMORY",
+            INVALID_DEVICE => c"CUDA_ERROR_INVALID_DEVICE",
             INVALID_PTX => c"CUDA_ERROR_INVALID_PTX",
             NOT_FOUND => c"CUDA_ERROR_NOT_FOUND",
             ILLEGAL_ADDRESS => c"CUDA_ERROR_ILLEGAL_ADDRESS",
@@ -319,6 +348,7 @@ driver! {
             SUCCESS => c"no error",
             INVALID_VALUE => c"invalid argument",
             OUT_OF_MEMORY => c"out of memory",
+            INVALID_DEVICE => c"invalid device ordinal",
             NOT_FOUND => c"named symbol not found",
             INVALID_PTX | ILLEGAL_ADDRESS => match lock(&FAILURE).take() {
                 // The driver's texts are constants.

@@ -6,6 +6,7 @@
 mod attention;
 mod device;
 mod host;
+mod memory;
 mod products;
 mod prototypes;
 mod relu;
