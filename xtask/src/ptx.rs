@@ -1,7 +1,8 @@
 //! `cargo xtask ptx`: the PTX of `examples/cuda` and of the crates that `farcall new --cuda` makes, compiled
 //! and assembled with the CUDA compiler in NVIDIA's Python wheels. No GPU, driver or CUDA toolkit is needed.
 //!
-//! Each file `NAME.cu` has its PTX beside it, as text. A `.ptx` without a `.cu` is written by hand.
+//! Each file `NAME.cu` has its PTX beside it, as text. A `.ptx` without a `.cu` is written by hand, or by the
+//! program beside it.
 //! NVRTC writes the newest version of PTX into each file, which older drivers refuse. The version is
 //! therefore lowered to [`PTX_VERSION`]. `ptxas` checks each instruction against the version that the file
 //! states.
@@ -16,9 +17,11 @@ use crate::python::Venv;
 use crate::shell::{must, outputs, program, root, target};
 
 /// Folders of kernels, each with the first line of their PTX after the name of the source.
-const KERNELS: [(&str, &str); 3] = [
+const KERNELS: [(&str, &str); 4] = [
     ("examples/cuda/kernels", " by `cargo xtask ptx`"),
     ("crates/farcall-cli/template/src", ""),
+    // Compiled by Triton.
+    ("examples/cuda/kernels/triton", ""),
     // Written by hand.
     ("crates/farcall-cuda/examples", ""),
 ];

@@ -1,4 +1,4 @@
-//! Reads PTX: the part of the language that NVRTC writes for the kernels.
+//! Reads PTX: the part of the language that NVRTC and Triton write for the kernels.
 
 use std::collections::HashMap;
 
@@ -137,7 +137,7 @@ pub(crate) enum Special {
 /// Parses a file.
 ///
 /// # Panics
-/// If the file has errors, or contains statements that NVRTC does not write for kernels.
+/// If the file has errors, or contains statements that NVRTC and Triton do not write for the kernels.
 pub fn parse(text: &str) -> PtxModule {
     let mut parser = Parser { tokens: tokens(text), at: 0, dynamic: Vec::new(), shared: Vec::new() };
     let mut module = PtxModule { version: String::new(), target: String::new(), entries: Vec::new() };
@@ -284,8 +284,8 @@ impl Parser {
         }
         let mut max_threads = DEFAULT_MAX_THREADS;
         while !self.accept("{") {
-            // `.maxntid 512, 1, 1`, or `.maxntid 512`
-            if self.next() == ".maxntid" {
+            // `.maxntid 512, 1, 1`, or `.maxntid 512`; `.reqntid` is the exact number.
+            if [".maxntid", ".reqntid"].contains(&self.next().as_str()) {
                 max_threads = self.next().parse().expect("a number of threads");
             }
         }

@@ -13,6 +13,7 @@ mod relu;
 mod rows;
 mod sparse;
 mod sums;
+mod triton;
 
 use farcall_ffi::Float;
 
