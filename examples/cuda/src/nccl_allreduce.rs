@@ -43,7 +43,7 @@ const ID_BYTES: usize = 128;
 
 /// A group of processes, and the place of this process in it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Group {
+pub(crate) enum Group {
     Alone,
     Several { ranks: i32, rank: i32, id: [u8; ID_BYTES] },
 }

@@ -1,4 +1,6 @@
-//! `nccl_allreduce` on CUDA.
+//! `nccl_allreduce` on CUDA. A process joins its group itself, with an id that the caller passes. XLA's own
+//! communicators (extension 129) would need no id, but jaxlib 0.11 does not offer the extension; the guide's
+//! page `cuda` shows an op that uses them.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -27,7 +29,35 @@ fn join(site: &State<PerDevice<Member>>, stream: &CudaStream, ranks: i64, rank: 
     site.get_or_init(stream, |stream| member(group, stream)).map(drop)
 }
 
+/// The ranks of this process, each with the number of its device.
+static RANKS: Mutex<Vec<(Group, i32)>> = Mutex::new(Vec::new());
+
+/// Makes a device the rank of a group. All devices of a program have the same attributes, so the devices of a
+/// process with several would join as the same rank, and wait for the other ranks forever.
+///
+/// # Errors
+/// `FAILED_PRECONDITION` if another device of this process is this rank.
+pub(crate) fn claim(group: Group, device_ordinal: i32) -> Result<()> {
+    let Group::Several { rank, .. } = group else { return Ok(()) };
+    let mut ranks = RANKS.lock().unwrap_or_else(PoisonError::into_inner);
+    match ranks.iter().find(|(other, _)| *other == group) {
+        Some((_, owner)) if *owner != device_ordinal => {
+            let message = format!(
+                "device {device_ordinal} cannot be rank {rank} of the group, which is device {owner} of this \
+                 process: a group has one device of each process"
+            );
+            Err(Error::failed_precondition(message))
+        }
+        Some(_) => Ok(()),
+        None => {
+            ranks.push((group, device_ordinal));
+            Ok(())
+        }
+    }
+}
+
 fn member(group: Group, stream: &CudaStream) -> Result<Member> {
+    claim(group, stream.device_ordinal())?;
     JOINED.get_or_join((group, stream.device_ordinal()), || {
         let communicator = match group {
             Group::Alone => Communicator::alone(stream)?,

@@ -5,7 +5,7 @@ use farcall_ffi::testing::Call;
 
 use super::Numbers;
 use super::device::{Array, on_device, set_up};
-use crate::nccl_allreduce::{self, cuda};
+use crate::nccl_allreduce::{self, Group, cuda};
 
 #[test]
 fn the_sum_over_a_group_of_one_is_the_operand() {
@@ -49,6 +49,23 @@ fn a_member_that_could_not_join_tries_again() {
     assert_eq!(memberships.get_or_join((), || Err(Error::internal("no"))), Err(Error::internal("no")));
     assert_eq!(memberships.get_or_join((), || Ok(1)), Ok(1));
     assert_eq!(memberships.get_or_join((), || Ok(2)), Ok(1));
+}
+
+#[test]
+fn a_rank_is_one_device_of_a_process() {
+    let group = |rank| Group::Several { ranks: 2, rank, id: [3; 128] };
+    cuda::claim(group(0), 0).unwrap();
+    cuda::claim(group(0), 0).unwrap();
+    cuda::claim(group(1), 1).unwrap();
+    let error = cuda::claim(group(0), 1).unwrap_err();
+    assert_eq!(
+        error.message(),
+        "device 1 cannot be rank 0 of the group, which is device 0 of this process: a group has one device of \
+         each process"
+    );
+    // Each device is a group of its own.
+    cuda::claim(Group::Alone, 0).unwrap();
+    cuda::claim(Group::Alone, 1).unwrap();
 }
 
 #[test]
