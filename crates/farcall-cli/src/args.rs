@@ -572,12 +572,14 @@ pub(crate) struct OpArgs {
     /// between -3 and 3, and integers below the smallest dimension. For an op that reads one triangle of
     /// square matrices, derivatives may hold for all changes or only for symmetric ones. Other requirements
     /// on operands are not detected: `#[samples(f)]` beside the op supplies suitable operands. Attributes
-    /// that are not given are also tried with values other than their defaults.
+    /// that are not given are also tried with values other than their defaults. If there is a GPU, handlers
+    /// for CUDA are compared with those for the host.
     #[arg(long, conflicts_with_all = ["call", "outputs", "stats", "repeat"])]
     pub check: bool,
     /// With --check, fail if something remains unchecked: no operands fit, or no result is a number
     ///
-    /// Handlers for other platforms, such as CUDA, do not count: this command never runs them.
+    /// Handlers for other platforms that were not compared do not count, such as those for CUDA on a machine
+    /// without a GPU.
     #[arg(long, requires = "check")]
     pub strict: bool,
     /// Write a result to a .npy file: the first --output gets the first result, and so on. May be repeated

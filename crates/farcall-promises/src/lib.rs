@@ -8,6 +8,7 @@
 //! | `n: map`, `*: sum`, … | results for parts of the dimension, side by side or combined, with the whole |
 //! | `vmap` | one call of two entries with two calls, where `vmap` makes one call |
 //! | `threads` | the results on one thread and on two |
+//! | `CUDA` | the results of the handler for CUDA with those of the handler for the host |
 //! | `forward op` | the results of the forward op with those of the op |
 //! | `jvp`, `vjp` | the declared derivatives with central differences |
 //! | `nondiff x = zero` | central differences with zero |
@@ -25,6 +26,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use farcall::ir::op::CustomCall;
 use farcall::ir::{Literal, Scalar, TensorType};
 use farcall::sig::AttrValues;
 use farcall::sig::signature::{
@@ -34,7 +36,9 @@ use farcall::sig::signature::{
 use self::arrays::{Difference, combined, concatenated, difference, later, other, part, rounding, stacked};
 use farcall::custom_call::{RunContext, ThreadPool};
 use farcall::registry::{Declaration, Registry, Target};
-use farcall::{CompileError, CompileOptions, Executable, OpError, RunError, RunOptions, op_program};
+use farcall::{
+    CompileError, CompileOptions, Executable, OpError, RunError, RunOptions, declared_call, op_program,
+};
 
 mod arrays;
 mod derivatives;
@@ -94,23 +98,60 @@ pub enum CheckError {
     },
 }
 
-/// Checks the promises of an op, and of its derivative ops. The derivative ops are looked up in `library`.
+/// A device of another platform, which calls handlers of this platform.
+pub trait PlatformDevice {
+    /// Calls a handler, and returns its results. The types of the results are `results`. Operands and results
+    /// are row-major here; the handler gets them in the layouts of the call.
+    ///
+    /// # Errors
+    /// If there are no results.
+    fn call(
+        &self,
+        target: &Arc<Target>,
+        call: &CustomCall,
+        operands: &[Literal],
+        results: &[TensorType],
+    ) -> Result<Vec<Literal>, DeviceCallError>;
+}
+
+/// Reason why a call on a [`PlatformDevice`] has no results.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum DeviceCallError {
+    /// The handler fails, with this message.
+    Failed(String),
+    /// The device or the handler does not support the call, for this reason.
+    Unsupported(String),
+}
+
+/// Handlers for other platforms, to be compared with the handlers for the host.
+#[derive(Clone, Copy)]
+pub struct PlatformHandlers<'a> {
+    /// The handlers.
+    pub targets: &'a [Arc<Target>],
+    /// Device that calls them.
+    pub device: &'a dyn PlatformDevice,
+}
+
+/// Checks the promises of an op, and of its derivative ops. The derivative ops are looked up in `library`,
+/// and handlers for other platforms in `others`.
 ///
 /// # Errors
 /// If the op cannot be called on these operands at all.
 pub fn check(
     library: &[Arc<Target>],
+    others: Option<PlatformHandlers<'_>>,
     target: &Arc<Target>,
     operands: Vec<Literal>,
     attrs: &AttrValues,
 ) -> Result<Vec<Promise>, CheckError> {
-    let mut checker = Checker { library, seen: Vec::new(), found: Vec::new() };
+    let mut checker = Checker { library, others, seen: Vec::new(), found: Vec::new() };
     checker.op(target, operands, attrs)?;
     Ok(checker.found)
 }
 
 struct Checker<'a> {
     library: &'a [Arc<Target>],
+    others: Option<PlatformHandlers<'a>>,
     /// Names of the ops that were checked.
     seen: Vec<String>,
     found: Vec<Promise>,
@@ -387,6 +428,27 @@ impl<'a> Call<'a> {
             Err(error) => self.judged(promise, compared, Err(error), &[], fix),
         }
     }
+
+    /// Checks that the handler for another platform has the same results.
+    fn elsewhere(&self, other: &Arc<Target>, device: &dyn PlatformDevice) -> Promise {
+        let promise = other.platform().to_string();
+        let compared = format!("the handlers for {promise} and {}", self.op.target.platform());
+        let types: Vec<TensorType> = self.operands.iter().map(Literal::ty).collect();
+        let found = match declared_call(other, &types, &self.op.attrs) {
+            Ok((call, results)) => device.call(other, &call, &self.operands, &results),
+            Err(error) => Err(DeviceCallError::Failed(error.to_string())),
+        };
+        let fix = "the handlers of an op compute the same results on all platforms: fix the wrong one";
+        let op = self.op.name().to_owned();
+        match found {
+            Ok(found) => self.judged(promise, compared, Ok(found), &self.results, fix),
+            Err(DeviceCallError::Unsupported(why)) => self.unchecked(promise, why),
+            Err(DeviceCallError::Failed(why)) => {
+                let outcome = Outcome::Broken(format!("the handler for {promise} fails: {why}"));
+                Promise { op, promise, compared, difference: None, outcome }
+            }
+        }
+    }
 }
 
 /// Returns true if a comparison with these results can show an error: they contain a finite number, or no
@@ -412,6 +474,9 @@ impl<'a> Checker<'a> {
         self.found.extend(call.parts());
         self.found.extend(call.batched());
         self.found.push(call.threads());
+        for (other, device) in self.others(target.name()) {
+            self.found.push(call.elsewhere(other, device));
+        }
         for derivative in self.derivatives(&call)? {
             if self.seen.iter().any(|name| name == derivative.target.name()) {
                 continue;
@@ -442,6 +507,12 @@ impl<'a> Checker<'a> {
             new.iter().filter(|p| !(p.op == forward && p.is_broken() && is_told(p))).cloned().collect();
         self.found.truncate(before);
         self.found.extend(new);
+    }
+
+    /// Returns the handlers of an op for other platforms, with the device that calls them.
+    fn others(&self, name: &str) -> Vec<(&'a Arc<Target>, &'a dyn PlatformDevice)> {
+        let Some(PlatformHandlers { targets, device }) = self.others else { return Vec::new() };
+        targets.iter().filter(|other| other.name() == name).map(|other| (other, device)).collect()
     }
 
     /// Returns the op of the library with this name.

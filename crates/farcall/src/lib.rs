@@ -66,7 +66,7 @@ pub use farcall_runtime::RunError;
 pub use farcall_runtime::profile::{self, Profile};
 pub use farcall_sig as sig;
 pub use linear::{Argument, DerivativeCall, DerivativeError, Linear, LinearBatch, OpCall, Saved};
-pub use op_program::{OpError, call_program, op_program};
+pub use op_program::{OpError, call_program, declared_call, op_program};
 pub use polymorphic::{Polymorphic, PolymorphicError};
 
 #[cfg(doctest)]

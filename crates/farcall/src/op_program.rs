@@ -132,11 +132,12 @@ pub fn op_program(target: &Target, operands: &[TensorType], attrs: &AttrValues) 
     Ok(program(call, &names, operands, signature, &inference))
 }
 
-/// Returns the call of an op as an instruction, and the types of its results; see [`op_program`].
+/// Returns the call of an op as an instruction, and the types of its results; see [`op_program`]. Tools that
+/// call the op's handler for another platform than the engine's use it.
 ///
 /// # Errors
 /// Same errors as [`op_program`].
-pub(crate) fn declared_call(
+pub fn declared_call(
     target: &Target,
     operands: &[TensorType],
     attrs: &AttrValues,

@@ -1,5 +1,6 @@
 //! Attention. The CPU computes the scores of one query at a time.
 
+use farcall_ffi::half::{bf16, f16};
 use farcall_ffi::prelude::*;
 
 pub(crate) mod cuda;
@@ -10,6 +11,7 @@ pub(crate) mod cuda;
 #[handler(name = "flash_attention")]
 #[signature((q: T[*, h, n, d], k: T[*, g, m, d], v: T[*, g, m, d], causal: bool = false)
     -> (out: T[*, h, n, d], lse: f32[*, h, n]) where T: f16 | bf16; min(h, g, n, m, d) >= 1; h % g == 0)]
+#[samples(samples)]
 pub(crate) fn flash_attention<T: Float<Acc = f32>>(
     q: &Buffer<T>,
     k: &Buffer<T>,
@@ -43,6 +45,18 @@ pub(crate) fn flash_attention<T: Float<Acc = f32>>(
         }
     });
     Ok(())
+}
+
+/// Calls that the handler for CUDA supports, too: `d` is a multiple of 8.
+fn samples() -> Vec<Sample> {
+    fn call<T: Float<Acc = f32>>() -> Sample {
+        let numbers =
+            |len: u16, step: f32| (0..len).map(|i| T::narrow((step * f32::from(i)).sin())).collect();
+        let [q, k, v]: [Vec<T>; 3] =
+            [numbers(2 * 4 * 5 * 8, 0.7), numbers(2 * 2 * 7 * 8, 0.3), numbers(2 * 2 * 7 * 8, 1.1)];
+        Sample::new().operand(&q, &[2, 4, 5, 8]).operand(&k, &[2, 2, 7, 8]).operand(&v, &[2, 2, 7, 8])
+    }
+    vec![call::<f16>(), call::<bf16>()]
 }
 
 fn dot<T: Float<Acc = f32>>(x: &[T], y: &[T]) -> f32 {

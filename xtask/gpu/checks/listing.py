@@ -119,6 +119,7 @@ def checks():
         ),
         Check("errors", "mistakes are exceptions in Python, with the driver's text", 40, "errors"),
         Check("handlers", "the Rust tests of the handlers, without JAX", 60, "handlers"),
+        Check("compare", "`farcall op --check` compares the handlers, without JAX", 40, "compare"),
         Check("launch", "time of a launch next to the same handler in C++", 70, "launch", flags=NO_GRAPHS),
         *ops,
         Check("plugin", "`farcall run` on JAX's CUDA plugin: a program, and a custom call", 60, "plugin"),

@@ -1,7 +1,7 @@
 //! `farcall op --check`: checks the promises of ops ([`promises`]), on given or generated operands.
 
 use farcall::CodedError;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::sync::Arc;
 
@@ -11,11 +11,12 @@ use farcall::ir::literal::Literal;
 use farcall::ir::scalar::Scalar;
 use farcall::registry::{Declaration, Target};
 use farcall::sig::signature::Arity;
-use farcall::sig::{AttrValues, DType};
+use farcall::sig::{AttrValues, DType, platform};
 use farcall::{ErrorCode, RunError};
 use farcall_promises::{self as promises, CheckError, Outcome, Promise};
 use serde_json::{Value, json};
 
+use super::platforms::OtherHandlers;
 use super::samples::{self, Alternatives, CallRequest};
 use super::{in_its_words, operands};
 use crate::args::OpArgs;
@@ -34,6 +35,13 @@ struct Checked {
     promises: Vec<Promise>,
 }
 
+/// The handlers of a library.
+struct Handlers<'a> {
+    /// For the host.
+    ops: &'a [Arc<Target>],
+    others: OtherHandlers,
+}
+
 /// Checks the promises of one op.
 ///
 /// # Errors
@@ -44,7 +52,7 @@ pub(super) fn one(
     elsewhere: &[Arc<Target>],
     args: &OpArgs,
 ) -> Result<()> {
-    let elsewhere: Vec<_> = elsewhere.iter().filter(|other| other.name() == target.name()).cloned().collect();
+    let handlers = &Handlers { ops, others: OtherHandlers::new(elsewhere) };
     let (inputs, attrs) = if args.inputs.is_empty() {
         (Vec::new(), args.attrs.iter().collect())
     } else {
@@ -53,14 +61,16 @@ pub(super) fn one(
     let attrs = operands::attrs(target, &attrs)?;
     if !inputs.is_empty() {
         let operands = operands::operands(target, &inputs, &attrs, args.seed)?;
-        return print(&[on(target, ops, operands, &attrs).map_err(told)?], &[], &elsewhere, args);
+        let checked = [on(target, handlers, operands, &attrs).map_err(told)?];
+        return print(&checked, &[], handlers, Some(target.name()), args);
     }
     let mut checked = Vec::new();
-    match on_made(target, ops, &attrs, args, &mut checked) {
-        Err(error) if checked.is_empty() => Err(error),
-        Err(error) => print(&checked, &[(target.name(), format!("{error:#}"))], &elsewhere, args),
-        Ok(()) => print(&checked, &[], &elsewhere, args),
-    }
+    let unchecked = match on_made(target, handlers, &attrs, args, &mut checked) {
+        Err(error) if checked.is_empty() => return Err(error),
+        Err(error) => vec![(target.name(), format!("{error:#}"))],
+        Ok(()) => Vec::new(),
+    };
+    print(&checked, &unchecked, handlers, Some(target.name()), args)
 }
 
 /// Checks the promises of all ops of a library. An op that cannot be called is reported, but is not an error.
@@ -68,21 +78,22 @@ pub(super) fn one(
 /// # Errors
 /// If a promise is broken.
 pub(super) fn all(ops: &[Arc<Target>], elsewhere: &[Arc<Target>], args: &OpArgs) -> Result<()> {
+    let handlers = &Handlers { ops, others: OtherHandlers::new(elsewhere) };
     let (mut checked, mut unchecked) = (Vec::new(), Vec::new());
     for target in ops {
         if targets::derivative_of(target, ops).is_some() {
             continue;
         }
-        if let Err(error) = on_made(target, ops, &AttrValues::new(), args, &mut checked) {
+        if let Err(error) = on_made(target, handlers, &AttrValues::new(), args, &mut checked) {
             unchecked.push((target.name(), format!("{error:#}")));
         }
     }
-    print(&checked, &unchecked, elsewhere, args)
+    print(&checked, &unchecked, handlers, None, args)
 }
 
 fn on(
     target: &Arc<Target>,
-    ops: &[Arc<Target>],
+    handlers: &Handlers<'_>,
     operands: Vec<Literal>,
     attrs: &AttrValues,
 ) -> Result<Checked, CheckError> {
@@ -95,7 +106,9 @@ fn on(
     let words: Vec<String> = operands.iter().enumerate().map(operand).chain(attr).collect();
     let op = target.name().to_owned();
     let call = format!("{op}({})", words.join(", "));
-    Ok(Checked { op, call, attrs: attrs.clone(), promises: promises::check(ops, target, operands, attrs)? })
+    let others = handlers.others.comparable();
+    let promises = promises::check(handlers.ops, others, target, operands, attrs)?;
+    Ok(Checked { op, call, attrs: attrs.clone(), promises })
 }
 
 /// Checks the sample calls that the op declares (`#[samples]`). Without samples, checks generated operands of
@@ -106,7 +119,7 @@ fn on(
 /// If the op rejects a sample, or if no operands are found for one of these cases.
 fn on_made(
     target: &Arc<Target>,
-    ops: &[Arc<Target>],
+    handlers: &Handlers<'_>,
     attrs: &AttrValues,
     args: &OpArgs,
     checked: &mut Vec<Checked>,
@@ -121,13 +134,13 @@ fn on_made(
     if let Some(samples) = declaration.samples() {
         let samples = samples.map_err(|why| anyhow!("{name}: {why}"))?;
         for (i, (operands, own)) in samples.iter().enumerate() {
-            let made = on(target, ops, operands.clone(), &with(own, attrs));
+            let made = on(target, handlers, operands.clone(), &with(own, attrs));
             checked.push(made.map_err(told).with_context(|| format!("{name}: its sample {i} is refused"))?);
         }
         let Some((operands, own)) = samples.first() else {
             bail!("{name}: its author has declared no samples")
         };
-        let made = |changed: &AttrValues| on(target, ops, operands.clone(), &with(own, changed)).ok();
+        let made = |changed: &AttrValues| on(target, handlers, operands.clone(), &with(own, changed)).ok();
         vary(declaration, attrs, first, checked, made);
         return Ok(());
     }
@@ -137,15 +150,15 @@ fn on_made(
     for wanted in optional.flat_map(|optional| {
         types.clone().map(move |ty| CallRequest { attrs, optional, ty, batch: BATCH_SIZE })
     }) {
-        match made(target, ops, wanted, args) {
+        match made(target, handlers, wanted, args) {
             Ok(found) => checked.push(found),
-            Err(Some(error)) => return Err(told(error)).with_context(|| unmade(target, ops, args)),
-            Err(None) => bail!("{}", unmade(target, ops, args)),
+            Err(Some(error)) => return Err(told(error)).with_context(|| unmade(target, handlers.ops, args)),
+            Err(None) => bail!("{}", unmade(target, handlers.ops, args)),
         }
     }
     let wanted = CallRequest { attrs, optional: true, ty: 0, batch: BATCH_SIZE };
     vary(declaration, attrs, first, checked, |attrs| {
-        made(target, ops, CallRequest { attrs, ..wanted }, args).ok()
+        made(target, handlers, CallRequest { attrs, ..wanted }, args).ok()
     });
     Ok(())
 }
@@ -157,7 +170,7 @@ fn on_made(
 /// signature.
 fn made(
     target: &Arc<Target>,
-    ops: &[Arc<Target>],
+    handlers: &Handlers<'_>,
     wanted: CallRequest<'_>,
     args: &OpArgs,
 ) -> Result<Checked, Option<CheckError>> {
@@ -165,7 +178,7 @@ fn made(
     let Some(declaration) = target.declaration() else { return Err(None) };
     for call in samples::calls(declaration, wanted) {
         let Ok(operands) = operands(&call, args.seed) else { continue };
-        match on(target, ops, operands, &call.attrs) {
+        match on(target, handlers, operands, &call.attrs) {
             // A panic is a fault of the op, not of the operands.
             Err(CheckError::Run(error)) if has_panicked(&error) => {
                 let op = target.name().to_owned();
@@ -299,22 +312,30 @@ fn told(error: CheckError) -> anyhow::Error {
     }
 }
 
-/// Prints a table for each call, the list of unchecked ops, and the handlers for other platforms
-/// (`elsewhere`), which this command does not run. With `--strict`, unchecked ops are errors, but handlers for
-/// other platforms are not: otherwise `--strict` would reject every library for CUDA.
+/// Prints a table for each call, the list of unchecked ops, and the handlers for other platforms that were
+/// not compared: all of them, or those of the op `only` and its derivative ops. With `--strict`, unchecked
+/// ops are errors, but handlers for other platforms are not: otherwise `--strict` would reject every library
+/// for CUDA on a machine without a GPU.
 ///
 /// # Errors
 /// If promises are broken. The error lists all broken promises.
 fn print(
     checked: &[Checked],
     unchecked: &[(&str, String)],
-    elsewhere: &[Arc<Target>],
+    handlers: &Handlers<'_>,
+    only: Option<&str>,
     args: &OpArgs,
 ) -> Result<()> {
     let all = || checked.iter().flat_map(|call| &call.promises);
+    let called: BTreeSet<&str> = all().map(|promise| promise.op.as_str()).collect();
+    let uncompared = handlers.others.uncompared(
+        |op| only.is_none_or(|only| op == only || called.contains(op)),
+        |target| all().any(|p| p.op == target.name() && p.promise == target.platform().name()),
+        |op| handlers.ops.iter().any(|target| target.name() == op),
+    );
     let mut platforms: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for target in elsewhere {
-        platforms.entry(target.platform().name()).or_default().push(target.name());
+    for group in &uncompared {
+        platforms.entry(group.platform).or_default().extend(&group.ops);
     }
     let mut out = terminal::stdout();
     if args.json {
@@ -328,7 +349,11 @@ fn print(
             "unchecked": count(|outcome| matches!(outcome, Outcome::Unchecked(_))) + unchecked.len(),
         });
         let value = json!({
-            "calls": calls, "unchecked": unchecked, "unchecked_platforms": platforms, "summary": summary,
+            "calls": calls,
+            "unchecked": unchecked,
+            "unchecked_platforms": platforms,
+            "gpu": handlers.others.gpu_name(),
+            "summary": summary,
         });
         writeln!(out, "{}", serde_json::to_string_pretty(&value)?)?;
     } else if !args.quiet {
@@ -344,13 +369,9 @@ fn print(
         for (_, why) in unchecked {
             writeln!(out, "not checked: {why}")?;
         }
-        for (platform, names) in &platforms {
-            writeln!(
-                out,
-                "not checked: the handlers for {platform} of {}: this command runs handlers on the CPU \
-                 only; JAX can compare them on a machine with a GPU (farcall guide cuda)",
-                names.join(", ")
-            )?;
+        for group in &uncompared {
+            let (platform, ops) = (group.platform, group.ops.join(", "));
+            writeln!(out, "not checked: the handlers for {platform} of {ops}: {}", group.why)?;
         }
     }
     let broken = all().filter_map(|promise| match &promise.outcome {
@@ -364,9 +385,11 @@ fn print(
     if !args.json && !args.quiet {
         let others = [(broken.len(), "broken"), (more, "not checked")].into_iter();
         let others = others.filter(|(count, _)| *count > 0).map(|(count, what)| format!(", {count} {what}"));
-        let platforms: String =
-            platforms.keys().map(|platform| format!("; {platform} not checked")).collect();
-        writeln!(out, "{} kept{}{platforms}", count(kept, "promise"), others.collect::<String>())?;
+        let gpu = handlers.others.gpu_name().map_or_else(String::new, |gpu| format!("; CUDA on {gpu}"));
+        let is_silent = |platform: &&&str| gpu.is_empty() || **platform != platform::CUDA;
+        let platforms = platforms.keys().filter(is_silent);
+        let platforms: String = platforms.map(|platform| format!("; {platform} not checked")).collect();
+        writeln!(out, "{} kept{}{gpu}{platforms}", count(kept, "promise"), others.collect::<String>())?;
     }
     match broken.len() {
         0 if args.strict && more > 0 => {

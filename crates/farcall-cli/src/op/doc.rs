@@ -95,7 +95,7 @@ pub(crate) fn explain(
     let others = elsewhere.iter().filter(|other| other.name() == target.name());
     let others: Vec<&str> = others.map(|other| other.platform().name()).collect();
     if !others.is_empty() {
-        writeln!(out, "\nOther handlers, which this command does not run: {}.", others.join(", "))?;
+        writeln!(out, "\nOther handlers, which only --check runs: {}.", others.join(", "))?;
     }
     if let Some(example) = example(target, library) {
         writeln!(out, "\nFor example:\n\n    {example}")?;

@@ -31,6 +31,7 @@ mod check;
 mod doc;
 mod infer_operand;
 mod operands;
+mod platforms;
 mod samples;
 
 /// Lists, explains or calls ops.

@@ -118,7 +118,7 @@ fn ops_tell_their_platforms() {
     "#]]
     .assert_eq(&folder.farcall(["op", "lib.so"]).stdout);
     let page = folder.farcall(["op", "lib.so", "scaled"]).stdout;
-    assert!(page.contains("\n\nOther handlers, which this command does not run: CUDA.\n"), "{page}");
+    assert!(page.contains("\n\nOther handlers, which only --check runs: CUDA.\n"), "{page}");
     let ended = folder.farcall(["op", "lib.so", "flipped"]);
     assert_eq!(ended.code, 1);
     expect![[r#"
@@ -129,13 +129,21 @@ fn ops_tell_their_platforms() {
 #[test]
 fn handlers_for_cuda_are_not_checked_even_if_strict() {
     let folder = folder();
-    let ended = folder.farcall(["op", "lib.so", "--check", "--strict"]);
+    // A file that is no library, in the place of the driver that this machine may have.
+    let folder = folder.with("none/libcuda.so.1", "none").with("none/libcuda.so", "none");
+    let path = folder.path("none");
+    let check = |args: &[&str]| {
+        let args = [&["op", "lib.so"], args, &["--check"]].concat();
+        folder.farcall_with(args, |command| _ = command.env("LD_LIBRARY_PATH", &path))
+    };
+    let ended = check(&["--strict"]);
     assert_eq!((ended.code, ended.stderr.as_str()), (0, ""));
     let told: Vec<&str> = ended.stdout.lines().skip_while(|line| !line.starts_with("not checked")).collect();
     expect![[r#"
-        not checked: the handlers for CUDA of scaled, flipped: this command runs handlers on the CPU only; JAX can compare them on a machine with a GPU (farcall guide cuda)
+        not checked: the handlers for CUDA of scaled, flipped: no GPU: the CUDA driver is not installed: looked for libcuda.so.1, libcuda.so: FOLDER/none/libcuda.so.1: file too short
         8 promises kept; CUDA not checked"#]].assert_eq(&told.join("\n"));
-    let ended = folder.farcall(["op", "lib.so", "scaled", "--check", "--json"]);
+    let ended = check(&["scaled", "--json"]);
     let json: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
     assert_eq!(json["unchecked_platforms"], serde_json::json!({ "CUDA": ["scaled"] }));
+    assert_eq!(json["gpu"], serde_json::Value::Null);
 }

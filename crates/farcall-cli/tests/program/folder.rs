@@ -51,8 +51,18 @@ impl Folder {
     }
 
     pub(crate) fn farcall<I: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = I>) -> Ended {
+        self.farcall_with(args, |_| {})
+    }
+
+    /// Runs the program with a changed command, such as other environment variables.
+    pub(crate) fn farcall_with<I: AsRef<OsStr>>(
+        &self,
+        args: impl IntoIterator<Item = I>,
+        change: impl FnOnce(&mut Command),
+    ) -> Ended {
         let mut command = Command::new(env!("CARGO_BIN_EXE_farcall"));
         command.args(args).current_dir(self.0.path()).stdin(Stdio::null());
+        change(&mut command);
         for variable in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "RUST_BACKTRACE"] {
             command.env_remove(variable);
         }

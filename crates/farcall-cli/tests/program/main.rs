@@ -9,6 +9,7 @@ mod elided;
 mod ending;
 mod endless;
 mod folder;
+mod gpu;
 mod named;
 mod new;
 mod op;

@@ -6,6 +6,7 @@ use std::process::Command;
 use expect_test::{Expect, expect};
 
 use crate::folder::Folder;
+use crate::gpu::with_gpu;
 
 /// Root of the checkout.
 fn root() -> PathBuf {
@@ -143,8 +144,14 @@ fn a_new_library_for_cuda_is_whole() {
         │ swish_bwd              ┆ Host     ┆ ✗        ┆ ✓        │
         │ swish_bwd              ┆ CUDA     ┆ ✗        ┆ ✓        │"#]]
     .assert_eq(&rows);
-    let ended = Folder::new().farcall(["op", library.to_str().unwrap(), "--check", "--strict", "-q"]);
+    let library = library.to_str().unwrap();
+    let ended = Folder::new().farcall(["op", library, "--check", "--strict", "-q"]);
     assert_eq!((ended.code, ended.stdout.as_str(), ended.stderr.as_str()), (0, "", ""));
+    // Two blocks and a part of one.
+    let operands = ["-i", "rand:f32[2,257]", "-i", "rand:f32[257]"];
+    let ended = with_gpu(&[&["op", library, "swish", "--check", "--strict"][..], &operands].concat());
+    assert_eq!((ended.code, ended.stderr.as_str()), (0, ""));
+    assert!(ended.stdout.ends_with("; CUDA on emulated GPU\n"), "{}", ended.stdout);
 }
 
 #[test]
