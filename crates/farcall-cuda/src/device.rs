@@ -99,8 +99,8 @@ impl GpuDevice {
             let _current = context.enter().ok_or_else(refused)?;
             const NON_BLOCKING: c_uint = sys::CUstream_flags::CU_STREAM_NON_BLOCKING as c_uint;
             // SAFETY: the pointer is valid, and the device's context is current.
-            driver
-                .check("cuStreamCreate", unsafe { (functions.cuStreamCreate)(&mut stream, NON_BLOCKING) })?;
+            let status = unsafe { (functions.cuStreamCreate)(&mut stream, NON_BLOCKING) };
+            driver.check("cuStreamCreate", status)?;
         }
         Ok(GpuDevice { driver, functions, context, stream, ordinal, name })
     }

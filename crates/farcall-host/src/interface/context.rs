@@ -82,8 +82,8 @@ impl RunContext {
         self.changed(|run| run.device_ordinal = device_ordinal)
     }
 
-    /// Makes the context one of a device other than the host's processor: handlers get the device's stream and
-    /// its scratch memory.
+    /// Makes the context one of a device other than the host's processor: handlers get the device's stream
+    /// and its scratch memory.
     ///
     /// # Safety
     /// Only handlers of the device's platform are called with the context

@@ -31,7 +31,8 @@ def main():
     )
     # Version 8.0 of PTX is for drivers of CUDA 12.0 and later; the architecture is 8.0.
     kernel = triton.compile(source, target=GPUTarget("cuda", 80, 32), options={"ptx_version": 80})
-    about = f"// Made from add.py by Triton {triton.__version__}. A block has {kernel.metadata.num_warps} warps.\n"
+    warps = kernel.metadata.num_warps
+    about = f"// Made from add.py by Triton {triton.__version__}. A block has {warps} warps.\n"
     (Path(__file__).parent / "add.ptx").write_text(about + kernel.asm["ptx"].rstrip() + "\n")
 
 

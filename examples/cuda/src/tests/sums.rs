@@ -60,8 +60,8 @@ fn a_rank_is_one_device_of_a_process() {
     let error = cuda::claim(group(0), 1).unwrap_err();
     assert_eq!(
         error.message(),
-        "device 1 cannot be rank 0 of the group, which is device 0 of this process: a group has one device of \
-         each process"
+        "device 1 cannot be rank 0 of the group, which is device 0 of this process: a group has one device \
+         of each process"
     );
     // Each device is a group of its own.
     cuda::claim(Group::Alone, 0).unwrap();
