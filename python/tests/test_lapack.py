@@ -97,23 +97,26 @@ def test_gives_the_bits_that_xla_gives(family, record, lapack, xla):
         np.testing.assert_array_equal(output, want, strict=True)
 
 
-def untyped_call(result, target, operands, results, alias, version=2):
+def untyped_call(result, target, operands, results, alias, version=2, batch=None):
     """Returns a call as JAX wrote it until 2024: without a configuration, sizes and options as operands, and
-    column-major matrices. The operand `alias` becomes the first result. Operands are values with their types."""
+    column-major matrices. The operand `alias` becomes the first result. Operands are values with their types.
+    Tensors whose first dimension is `batch` are batches."""
 
     def layout(ty):
-        rank = len(re.findall(r"\dx", ty))
-        return f"dense<{list(range(rank)) or ''}> : tensor<{rank}xindex>"
+        dims = re.findall(r"(\d+)x", ty)
+        first = int(dims[:1] == [str(batch)])
+        order = [*range(first, len(dims)), *range(first)]
+        return f"dense<{order or ''}> : tensor<{len(dims)}xindex>"
 
     names, types = zip(*operands)
     index = "[0]" if len(results) > 1 else "[]"
     returned = ", ".join(results)
+    aliases = f"""output_operand_aliases = [#stablehlo.output_operand_alias<
+            output_tuple_indices = {index}, operand_index = {alias}, operand_tuple_indices = []>],"""
     return f"""
         %{result}{f":{len(results)}" if len(results) > 1 else ""} = stablehlo.custom_call @{target}({", ".join(names)}) {{
-          api_version = {version} : i32, backend_config = "",
-          operand_layouts = [{", ".join(map(layout, types))}], result_layouts = [{", ".join(map(layout, results))}],
-          output_operand_aliases = [#stablehlo.output_operand_alias<
-            output_tuple_indices = {index}, operand_index = {alias}, operand_tuple_indices = []>]
+          api_version = {version} : i32, backend_config = "", {"" if alias is None else aliases}
+          operand_layouts = [{", ".join(map(layout, types))}], result_layouts = [{", ".join(map(layout, results))}]
         }} : ({", ".join(types)}) -> {f"({returned})" if len(results) > 1 else returned}"""
 
 
@@ -188,6 +191,98 @@ def test_untyped_calls_of_old_programs_factor(letter):
     np.testing.assert_allclose(q @ np.triu(packed), a, **close)
     np.testing.assert_allclose(adjoint(q) @ q, np.eye(4), **close)
 
+
+REAL = {"f32": "f32", "f64": "f64", "complex<f32>": "f32", "complex<f64>": "f64"}
+
+
+def old_program(letter, routine, operands, results, alias, shown, version=2):
+    """Returns a program with a call of `lapack_*` for two 4×4 matrices, which returns the results `shown`. Types
+    are `T` for the element type, `R` for its real type and `C` for its complex type. The operand `x` is the
+    program's parameter."""
+    ty = TYPES[letter][0]
+    kinds = {"T": ty, "R": REAL[ty], "C": f"complex<{REAL[ty]}>"}
+    full = lambda text: f"tensor<{re.sub('[TRC]', lambda kind: kinds[kind[0]], text)}>"
+    given = [(f"%{name}", full("2x4x4xT" if name == "x" else kind)) for name, kind in operands]
+    kinds_of_results = [full(result) for result in results]
+    call = untyped_call("y", f"lapack_{letter}{routine}", given, kinds_of_results, alias, version, batch=2)
+    returned = [kinds_of_results[i] for i in shown]
+    return f"""
+      func.func @main(%x: {full("2x4x4xT")}) -> ({", ".join(returned)}) {{
+        {CONSTANTS}
+        %V = stablehlo.constant dense<86> : tensor<ui8>
+        %N = stablehlo.constant dense<78> : tensor<ui8>
+        {call}
+        return {", ".join(f"%y#{i}" for i in shown)} : {", ".join(returned)}
+      }}"""
+
+
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("letter", TYPES)
+def test_untyped_calls_of_old_programs_decompose(letter, version):
+    """Singular values, eigenvalues, Schur and Hessenberg forms by the names without `_ffi`, in batches."""
+    dtype = TYPES[letter][-1]
+    is_complex = np.dtype(dtype).kind == "c"
+    close = {"rtol": tolerance(dtype), "atol": tolerance(dtype)}
+    size = count = ("four", "i32")
+    matrix, vector, less, info = "2x4x4xT", "2x4xT", "2x3xT", "2xi32"
+    run = lambda program, x: farcall.compile(program, farcall.Registry()).run([x])
+    a = numbers(dtype, 2, 4, 4)
+    hermitian = a + adjoint(a)
+
+    works = ["32xi32", *(["9xR"] if is_complex else []), "70xT"]
+    options = [("yes", "i32"), ("yes", "i32"), count, size, size, size, ("x", None)]
+    results = [matrix, "2x4xR", matrix, matrix, info, *works]
+    program = old_program(letter, "gesdd", options, results, 6, [1, 2, 3, 4], version)
+    s, u, vt, failed = run(program, a)
+    np.testing.assert_allclose((u * s[:, None, :]) @ vt, a, **close)
+    np.testing.assert_allclose(s, np.linalg.svd(a, compute_uv=False), **close)
+    assert not failed.any()
+
+    name = "heevd" if is_complex else "syevd"
+    works = ["70xT", *(["9xR"] if is_complex else []), "23xi32"]
+    program = old_program(letter, name, [("yes", "i32"), count, size, ("x", None)], [matrix, "2x4xR", info, *works], 3, [0, 1], version)
+    v, w = run(program, hermitian)
+    np.testing.assert_allclose(hermitian @ v, v * w[:, None, :], **close)
+    np.testing.assert_allclose(w, np.linalg.eigvalsh(hermitian), **close)
+
+    name = "hetrd" if is_complex else "sytrd"
+    options = [size, ("yes", "i32"), size, count, size, ("x", None)]
+    results = [matrix, "2x4xR", "2x3xR", less, info, "40xT"]
+    _, d, e, _, _ = run(old_program(letter, name, options, results, 5, range(5), version), hermitian)
+    tridiagonal = [np.diag(d) + np.diag(e, 1) + np.diag(e, -1) for d, e in zip(d, e)]
+    np.testing.assert_allclose(np.linalg.eigvalsh(tridiagonal), np.linalg.eigvalsh(hermitian), **close)
+
+    eigenvalues = [vector] if is_complex else [vector, vector]
+    works = ["4x4xT", "8xR"] if is_complex else ["4x4xT"] * 3
+    results = [*works, *eigenvalues, "2x4x4xC", "2x4x4xC", info]
+    shown = range(len(works), len(results))
+    *w, left, right, failed = run(old_program(letter, "geev", [count, size, ("V", "ui8"), ("V", "ui8"), ("x", None)], results, None, shown, version), a)
+    w = w[0] if is_complex else w[0] + 1j * w[1]
+    np.testing.assert_allclose(a @ right, right * w[:, None, :], **close)
+    np.testing.assert_allclose(adjoint(left) @ a, w[:, :, None] * adjoint(left), **close)
+    assert not failed.any()
+
+    works = ["4xR"] if is_complex else []
+    results = [matrix, *works, *eigenvalues, matrix, info, info]
+    shown = [0, len(results) - 3, len(results) - 1]
+    t, vectors, failed = run(old_program(letter, "gees", [count, size, ("V", "ui8"), ("N", "ui8"), ("x", None)], results, 4, shown, version), a)
+    np.testing.assert_allclose(vectors @ t @ adjoint(vectors), a, **close)
+    assert not failed.any()
+
+    options = [size, ("yes", "i32"), size, size, count, size, ("x", None)]
+    h, _, failed = run(old_program(letter, "gehrd", options, [matrix, less, info, "40xT"], 6, range(3), version), a)
+    np.testing.assert_allclose(np.trace(h, axis1=1, axis2=2), np.trace(a, axis1=1, axis2=2), **close)
+    assert not failed.any()
+
+
+def test_all_names_of_old_versions_are_built_in():
+    """jaxlib registered 44 names without the suffix `_ffi` until 2024."""
+    built_in = {target.name for target in farcall.Registry().built_ins()}
+    real = "trsm potrf getrf geqrf orgqr gesdd syevd sytrd geev gees gehrd".split()
+    complex_names = {"orgqr": "ungqr", "syevd": "heevd", "sytrd": "hetrd"}
+    names = [f"{'blas' if name == 'trsm' else 'lapack'}_{letter}{name}" for letter in "sd" for name in real]
+    names += [f"{'blas' if name == 'trsm' else 'lapack'}_{letter}{complex_names.get(name, name)}" for letter in "cz" for name in real]
+    assert len(names) == 44 and set(names) <= built_in
 
 def tpu_functions():
     """Returns functions whose programs for TPUs have custom calls, with the number of their operands, and whether

@@ -9,6 +9,7 @@
 //! | `blas_gemm`, `blas_gemm_vjp`, `blas_gemv`, `blas_syrk`, `blas_herk`, `blas_trmm`, `blas_trsm` | routines of the BLAS ([`blas`]) | `f32` to `c128`; `blas_gemm` also `f16`, `bf16` | VJP of `blas_gemm` |
 //! | `LuDecomposition`, `Qr`, `ProductOfElementaryHouseholderReflectors`, `Eigh` | LAPACK's `getrf`, `geqrf`, `orgqr`, `syevd`, in programs that JAX exports for TPUs | `f32` to `c128` | none |
 //! | `lapack_*_ffi`, `blas_*trsm_ffi` | LAPACK's routines, as jaxlib's library has them ([`lapack`]) | the one in the op's name | none |
+//! | `lapack_*`, `blas_*trsm` | the same, as jaxlib's library had them until 2024 | the one in the op's name | none |
 //!
 //! Names, operands and results match the custom calls that EXLA emits. No attributes are needed: the type of
 //! `q` determines whether a QR decomposition is complete. All ops accept any number of batch dimensions, and

@@ -9,7 +9,7 @@ use super::{assert_error, assert_ratio, call};
 use crate::for_each_type;
 
 /// A type, with the type of its parts and the complex type.
-trait Spectral: Number {
+pub(super) trait Spectral: Number {
     type Part: Number;
     type Complex: Number;
 }
@@ -34,7 +34,7 @@ const SHAPES: [[usize; 2]; 10] =
     [[1, 1], [1, 5], [4, 1], [3, 3], [8, 5], [5, 8], [33, 33], [60, 17], [17, 60], [140, 135]];
 
 /// Returns vectors of results: zeros.
-fn zeros<T: Number>(len: usize) -> Vec<T> {
+pub(super) fn zeros<T: Number>(len: usize) -> Vec<T> {
     vec![T::round(Complex::ZERO); len]
 }
 

@@ -1,17 +1,11 @@
-//! The targets of programs that JAX exported until 2024: the names of LAPACK's routines without the suffix
-//! `_ffi`. Such calls pass sizes and options as operands, and workspaces as results.
-//!
-//! The calls use the untyped API (`api_version = 2`) without a configuration, so typed handlers can run them.
-//! Operands for sizes are `s32`, or `s64` in programs of some versions of JAX. The ops do not read them,
-//! because the sizes follow from the shapes of the matrices. Workspaces are filled with zeros. Calls omit the
-//! attribute `work_len`; the signatures need it because no operand determines the size of a workspace.
+//! Triangular systems (`trsm`), and the factorizations `potrf`, `getrf`, `geqrf` and `orgqr`.
 
 use farcall_ffi::prelude::*;
 
-use super::options::{Diagonal, Side, Transpose, Uplo};
-use super::scalar::{Scalar, c32, c64};
-use super::triangular::System;
-use super::{cholesky, lu, qr};
+use crate::lapack::options::{Diagonal, Side, Transpose, Uplo};
+use crate::lapack::scalar::{Scalar, c32, c64};
+use crate::lapack::triangular::System;
+use crate::lapack::{cholesky, lu, qr};
 
 macro_rules! legacy {
     ($($ty:ty, $dtype:ident: $trsm:ident $trsm_target:literal, $potrf:ident $potrf_target:literal,
