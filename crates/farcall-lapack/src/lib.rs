@@ -18,13 +18,17 @@
 //!
 //! - `library` finds and opens a library, and looks up the addresses of its routines.
 //! - `routines` has a safe function for each routine. Matrices are column-major slices, whose lengths are
-//!   checked. Options are LAPACK's letters. The functions allocate the workspaces that LAPACK requests.
+//!   checked. Options are LAPACK's letters.
+//! - `workspace` has the memory that routines request.
 //!
 //! Integers have 32 bits (the *LP64* interface); a library with 64-bit integers is refused.
 
+mod element;
 mod library;
 mod names;
 mod routines;
+mod workspace;
 
+pub use element::MatrixElement;
 pub use library::{LapackSource, OpenError, open, path, use_built_in};
-pub use routines::{Eigenvalues, MatrixElement, Routines, routines};
+pub use routines::{Eigenvalues, Routines, routines};

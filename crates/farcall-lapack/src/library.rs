@@ -221,6 +221,14 @@ impl Library {
         Ok(Box::leak(Box::new(Library { path: OsString::from(path).into(), routines })))
     }
 
+    /// Returns a library with one routine, for the element type with this index in `sdcz`.
+    #[cfg(test)]
+    pub(crate) fn with_routine(routine: Routine, element: usize, address: *mut c_void) -> &'static Library {
+        let mut routines = [[Address(std::ptr::null_mut()); 4]; Routine::COUNT];
+        routines[routine as usize][element] = Address(address);
+        Box::leak(Box::new(Library { path: PathBuf::new(), routines }))
+    }
+
     /// Returns the address of a routine for the element type with this index in `sdcz`.
     pub(crate) fn address(&self, routine: Routine, element: usize) -> *mut c_void {
         self.routines[routine as usize][element].0

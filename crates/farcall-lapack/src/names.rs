@@ -3,7 +3,7 @@
 macro_rules! routines {
     ($($routine:ident: $s:literal $d:literal $c:literal $z:literal;)*) => {
         /// A routine, for any element type.
-        #[derive(Clone, Copy, Debug)]
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         pub(crate) enum Routine {
             $($routine,)*
         }

@@ -5,56 +5,22 @@
 //! argument.
 
 use std::ffi::c_void;
-use std::marker::PhantomData;
 
-use num_complex::Complex;
-
+use crate::element::MatrixElement;
 use crate::library::{Library, OpenError, current};
 use crate::names::Routine;
+use crate::workspace::{Request, Workspace};
 
-/// An element type of matrices: `f32`, `f64`, `Complex<f32>` or `Complex<f64>`.
-pub trait MatrixElement: Copy + Default + sealed::Sealed + 'static {
-    /// Type of the real part.
-    type Part: Copy + Default + 'static;
-    /// Index in LAPACK's letters `sdcz`.
-    #[doc(hidden)]
-    const INDEX: usize;
-    /// Returns the workspace size that LAPACK stored in this number.
-    #[doc(hidden)]
-    fn work_size(self) -> f64;
-}
-
-mod sealed {
-    pub trait Sealed {}
-}
-
-macro_rules! numbers {
-    ($($ty:ty, $part:ty, $index:literal, $size:expr;)*) => {$(
-        impl sealed::Sealed for $ty {}
-
-        impl MatrixElement for $ty {
-            type Part = $part;
-            const INDEX: usize = $index;
-
-            fn work_size(self) -> f64 {
-                let size: fn($ty) -> f64 = $size;
-                size(self)
-            }
-        }
-    )*};
-}
-numbers! {
-    f32, f32, 0, f64::from;
-    f64, f64, 1, |x| x;
-    Complex<f32>, f32, 2, |x| f64::from(x.re);
-    Complex<f64>, f64, 3, |x| x.re;
-}
-
-/// The routines of the open library for an element type. Each function returns LAPACK's `info`.
-#[derive(Debug)]
-pub struct Routines<T> {
+/// The routines of the open library for an element type, with memory for their workspaces. Each function returns
+/// LAPACK's `info`.
+///
+/// A clone has its own memory, for another thread. LAPACK determines the size of a workspace. The first call of a
+/// routine asks for it. This value and its clones share the answer as long as they call this routine with the same
+/// sizes and options, so the matrices of a batch need one request; other calls ask again.
+#[derive(Clone, Debug)]
+pub struct Routines<T: MatrixElement> {
     library: &'static Library,
-    element: PhantomData<fn() -> T>,
+    work: Workspace<T>,
 }
 
 /// Returns the routines for an element type; `None` if the process uses no library. The first call opens the
@@ -65,14 +31,6 @@ pub struct Routines<T> {
 pub fn routines<T: MatrixElement>() -> Result<Option<Routines<T>>, OpenError> {
     Ok(current()?.map(Routines::new))
 }
-
-impl<T> Clone for Routines<T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T> Copy for Routines<T> {}
 
 /// Memory for eigenvalues: complex numbers for complex matrices, real and imaginary parts for real matrices.
 #[derive(Debug)]
@@ -98,47 +56,47 @@ impl<T: MatrixElement> Routines<T> {
     const IS_COMPLEX: bool = T::INDEX >= 2;
 
     pub(crate) fn new(library: &'static Library) -> Self {
-        Routines { library, element: PhantomData }
+        Routines { library, work: Workspace::default() }
     }
 
     /// Calls a routine.
     ///
     /// # Safety
     /// The arguments must match the routine's parameters, and point to as many elements as it accesses.
-    unsafe fn call(self, routine: Routine, arguments: &[*mut c_void]) {
-        // Fortran passes the length of each string, by value, after all other arguments.
-        let lengths = std::iter::repeat_n(std::ptr::without_provenance_mut(1), routine.letters());
-        let arguments: Vec<*mut c_void> = arguments.iter().copied().chain(lengths).collect();
+    unsafe fn call(&self, routine: Routine, arguments: &[*mut c_void]) {
         // SAFETY: the caller of `open` guarantees that the address belongs to this routine, and the caller of
         // this function that the arguments match it.
-        unsafe { call(self.library.address(routine, T::INDEX), &arguments) }
+        unsafe { call(self.library.address(routine, T::INDEX), routine, arguments.to_vec()) }
     }
 
-    /// Calls a routine twice: first for the size of its workspace, then with the workspace. `arguments`
-    /// returns the routine's arguments, given the arguments for the workspace and its size.
+    /// Calls a routine with a workspace of the size that the routine requests. The request is a call of its own,
+    /// which is made once for this value and its clones. `sizes` has all arguments on which the size depends.
+    /// `arguments` returns the routine's arguments, given the arguments for the workspace and its size.
     ///
     /// # Safety
     /// Same requirements as [`call`](Self::call).
     unsafe fn call_with_work(
-        self,
+        &mut self,
         routine: Routine,
-        mut arguments: impl FnMut(*mut c_void, *mut c_void) -> Vec<*mut c_void>,
+        sizes: &[i32],
+        arguments: impl Fn(*mut c_void, *mut c_void) -> Vec<*mut c_void>,
     ) {
-        let (mut size, mut best) = (-1, [T::default()]);
-        // SAFETY: with the size −1, the routine only stores the optimal size in the first element.
-        unsafe { self.call(routine, &arguments(whole(&mut best, 1), input(&size))) };
-        // Older versions of LAPACK round the size to the nearest `f32`, which may be less.
-        let best = best[0].work_size();
-        let best = if size_of::<T::Part>() == 4 { f64::from((best as f32).next_up()) } else { best };
-        size = (best.ceil() as i32).max(1);
-        let mut work = vec![T::default(); size as usize];
+        let address = self.library.address(routine, T::INDEX);
+        let request = Request::new(routine, sizes);
+        let (work, size) = self.work.elements(&request, || {
+            let mut best = [T::default()];
+            // SAFETY: with the size −1, the routine only stores the optimal size in the first element. The address
+            // belongs to this routine, as in `call`.
+            unsafe { call(address, routine, arguments(whole(&mut best, 1), input(&-1i32))) };
+            best[0]
+        });
         // SAFETY: the caller guarantees the other arguments (`# Safety` above).
-        unsafe { self.call(routine, &arguments(work.as_mut_ptr().cast(), input(&size))) };
+        unsafe { call(address, routine, arguments(work.as_mut_ptr().cast(), input(&size))) };
     }
 
     /// Solves `op(a)·x = alpha·b` or `x·op(a) = alpha·b` with a triangular `a` (`trsm`). `b`, an `m×n` matrix,
     /// becomes `x`. `options` are LAPACK's `side`, `uplo`, `transa` and `diag`.
-    pub fn trsm(self, options: [u8; 4], [m, n]: [usize; 2], alpha: T, a: &[T], b: &mut [T]) {
+    pub fn trsm(&self, options: [u8; 4], [m, n]: [usize; 2], alpha: T, a: &[T], b: &mut [T]) {
         let letters = [&b"LR"[..], b"LU", b"NTC", b"NU"];
         options.iter().zip(letters).for_each(|(option, letters)| check(*option, letters));
         let order = if options[0] == b'L' { m } else { n };
@@ -163,7 +121,7 @@ impl<T: MatrixElement> Routines<T> {
     }
 
     /// Cholesky factorization of an `n×n` matrix (`potrf`). The triangle `uplo` is read and replaced.
-    pub fn potrf(self, uplo: u8, n: usize, a: &mut [T]) -> i32 {
+    pub fn potrf(&self, uplo: u8, n: usize, a: &mut [T]) -> i32 {
         check(uplo, b"LU");
         let (order, lda, mut info) = (size(n), leading(n), 0);
         let arguments = [input(&uplo), input(&order), whole(a, n * n), input(&lda), output(&mut info)];
@@ -173,7 +131,7 @@ impl<T: MatrixElement> Routines<T> {
     }
 
     /// LU factorization of an `m×n` matrix (`getrf`). `pivots` has `min(m, n)` elements.
-    pub fn getrf(self, [m, n]: [usize; 2], a: &mut [T], pivots: &mut [i32]) -> i32 {
+    pub fn getrf(&self, [m, n]: [usize; 2], a: &mut [T], pivots: &mut [i32]) -> i32 {
         let (rows, columns, lda, mut info) = (size(m), size(n), leading(m), 0);
         let arguments = [
             input(&rows),
@@ -189,12 +147,12 @@ impl<T: MatrixElement> Routines<T> {
     }
 
     /// QR factorization of an `m×n` matrix (`geqrf`). `tau` has `min(m, n)` elements.
-    pub fn geqrf(self, [m, n]: [usize; 2], a: &mut [T], tau: &mut [T]) -> i32 {
+    pub fn geqrf(&mut self, [m, n]: [usize; 2], a: &mut [T], tau: &mut [T]) -> i32 {
         let (rows, columns, lda, mut info) = (size(m), size(n), leading(m), 0);
         let (a, tau, info_at) = (whole(a, m * n), whole(tau, m.min(n)), output(&mut info));
         // SAFETY: the arguments match the parameters, and the arrays are as long as the routine needs.
         unsafe {
-            self.call_with_work(Routine::Geqrf, |work, work_size| {
+            self.call_with_work(Routine::Geqrf, &[rows, columns], |work, work_size| {
                 vec![input(&rows), input(&columns), a, input(&lda), tau, work, work_size, info_at]
             });
         }
@@ -202,14 +160,13 @@ impl<T: MatrixElement> Routines<T> {
     }
 
     /// QR factorization of an `m×n` matrix with column pivoting (`geqp3`).
-    pub fn geqp3(self, [m, n]: [usize; 2], a: &mut [T], pivots: &mut [i32], tau: &mut [T]) -> i32 {
+    pub fn geqp3(&mut self, [m, n]: [usize; 2], a: &mut [T], pivots: &mut [i32], tau: &mut [T]) -> i32 {
         let (rows, columns, lda, mut info) = (size(m), size(n), leading(m), 0);
-        let mut real_work = vec![T::Part::default(); 2 * n];
         let (a, pivots, tau) = (whole(a, m * n), whole(pivots, n), whole(tau, m.min(n)));
-        let (real_work, info_at) = (real_work.as_mut_ptr().cast(), output(&mut info));
+        let (real_work, info_at) = (self.work.real(2 * n), output(&mut info));
         // SAFETY: the arguments match the parameters, and the arrays are as long as the routine needs.
         unsafe {
-            self.call_with_work(Routine::Geqp3, |work, work_size| {
+            self.call_with_work(Routine::Geqp3, &[rows, columns], |work, work_size| {
                 let mut arguments =
                     vec![input(&rows), input(&columns), a, input(&lda), pivots, tau, work, work_size];
                 arguments.extend(Self::IS_COMPLEX.then_some(real_work));
@@ -222,13 +179,13 @@ impl<T: MatrixElement> Routines<T> {
 
     /// Replaces an `m×n` matrix with `k` reflectors by the first `n` columns of their product (`orgqr`,
     /// `ungqr`).
-    pub fn orgqr(self, [m, n, k]: [usize; 3], a: &mut [T], tau: &[T]) -> i32 {
+    pub fn orgqr(&mut self, [m, n, k]: [usize; 3], a: &mut [T], tau: &[T]) -> i32 {
         assert!(k <= n && n <= m, "{k} reflectors and {n} columns of {m} rows");
         let (rows, columns, count, lda, mut info) = (size(m), size(n), size(k), leading(m), 0);
         let (a, tau, info_at) = (whole(a, m * n), read(tau, k), output(&mut info));
         // SAFETY: the arguments match the parameters, and the arrays are as long as the routine needs.
         unsafe {
-            self.call_with_work(Routine::Orgqr, |work, work_size| {
+            self.call_with_work(Routine::Orgqr, &[rows, columns, count], |work, work_size| {
                 let sizes = [input(&rows), input(&columns), input(&count)];
                 [&sizes[..], &[a, input(&lda), tau, work, work_size, info_at]].concat()
             });
@@ -239,7 +196,7 @@ impl<T: MatrixElement> Routines<T> {
     /// Multiplies an `m×n` matrix `c` by the product of `k` reflectors, or by its adjoint, from the left or
     /// from the right (`ormqr`, `unmqr`). `a` has `m` or `n` rows.
     pub fn ormqr(
-        self,
+        &mut self,
         left: bool,
         is_adjoint: bool,
         [m, n, k]: [usize; 3],
@@ -264,7 +221,8 @@ impl<T: MatrixElement> Routines<T> {
         let info_at = output(&mut info);
         // SAFETY: the arguments match the parameters, and the arrays are as long as the routine needs.
         unsafe {
-            self.call_with_work(Routine::Ormqr, |work, work_size| {
+            let sizes = [side.into(), transpose.into(), rows, columns, count];
+            self.call_with_work(Routine::Ormqr, &sizes, |work, work_size| {
                 let options = [input(&side), input(&transpose), input(&rows), input(&columns), input(&count)];
                 [&options[..], &[a, input(&lda), tau, c, input(&ldc), work, work_size, info_at]].concat()
             });
@@ -275,7 +233,7 @@ impl<T: MatrixElement> Routines<T> {
     /// Singular value decomposition of an `m×n` matrix (`gesdd`). `mode` is `A`, `S` or `N`; for `N`, `u` and
     /// `vt` are not accessed. The contents of `a` are lost.
     pub fn gesdd(
-        self,
+        &mut self,
         mode: u8,
         [m, n]: [usize; 2],
         a: &mut [T],
@@ -294,14 +252,13 @@ impl<T: MatrixElement> Routines<T> {
         let (ldvt, mut info) = (leading(vt_rows), 0);
         // The larger of the two sizes that LAPACK's documentation gives.
         let real_size = (5 * k * k + 7 * k).max(2 * most * k + 2 * k * k + k).max(7 * k).max(1);
-        let mut real_work = vec![T::Part::default(); if Self::IS_COMPLEX { real_size } else { 0 }];
-        let mut integers = vec![0i32; 8 * k.max(1)];
+        let real_work = self.work.real(if Self::IS_COMPLEX { real_size } else { 0 });
+        let integers = self.work.integers(8 * k.max(1));
         let (a, s, u, vt) = (whole(a, m * n), whole(s, k), whole(u, m * u_columns), whole(vt, vt_rows * n));
-        let (real_work, integers) = (real_work.as_mut_ptr().cast(), integers.as_mut_ptr().cast());
         let info_at = output(&mut info);
         // SAFETY: the arguments match the parameters, and the arrays are as long as the routine needs.
         unsafe {
-            self.call_with_work(Routine::Gesdd, |work, work_size| {
+            self.call_with_work(Routine::Gesdd, &[mode.into(), rows, columns], |work, work_size| {
                 let mut arguments = vec![input(&mode), input(&rows), input(&columns), a, input(&lda), s];
                 arguments.extend([u, input(&ldu), vt, input(&ldvt), work, work_size]);
                 arguments.extend(Self::IS_COMPLEX.then_some(real_work));
@@ -314,20 +271,20 @@ impl<T: MatrixElement> Routines<T> {
 
     /// Eigenvalues `w` of a Hermitian `n×n` matrix (`syevd`, `heevd`). Only the triangle `uplo` is read.
     /// With the mode `V`, eigenvectors replace the matrix; with `N`, they are not computed.
-    pub fn syevd(self, mode: u8, uplo: u8, n: usize, a: &mut [T], w: &mut [T::Part]) -> i32 {
+    pub fn syevd(&mut self, mode: u8, uplo: u8, n: usize, a: &mut [T], w: &mut [T::Part]) -> i32 {
         check(mode, b"NV");
         check(uplo, b"LU");
         let (order, lda, mut info) = (size(n), leading(n), 0);
         // LAPACK's documentation gives these sizes for `V`; they suffice for `N`.
         let real_size = 1 + 5 * n + 2 * n * n;
-        let mut real_work = vec![T::Part::default(); if Self::IS_COMPLEX { real_size } else { 0 }];
-        let mut integers = vec![0i32; 3 + 5 * n];
-        let (real_size, integers_size) = (size(real_size), size(integers.len()));
+        let integers_size = 3 + 5 * n;
+        let real_work = self.work.real(if Self::IS_COMPLEX { real_size } else { 0 });
+        let integers = self.work.integers(integers_size);
+        let (real_size, integers_size) = (size(real_size), size(integers_size));
         let (a, w, info_at) = (whole(a, n * n), whole(w, n), output(&mut info));
-        let (real_work, integers) = (real_work.as_mut_ptr().cast(), integers.as_mut_ptr().cast());
         // SAFETY: the arguments match the parameters, and the arrays are as long as the routine needs.
         unsafe {
-            self.call_with_work(Routine::Syevd, |work, work_size| {
+            self.call_with_work(Routine::Syevd, &[mode.into(), uplo.into(), order], |work, work_size| {
                 let mut arguments = vec![input(&mode), input(&uplo), input(&order), a, input(&lda), w];
                 arguments.extend([work, work_size]);
                 if Self::IS_COMPLEX {
@@ -343,7 +300,7 @@ impl<T: MatrixElement> Routines<T> {
     /// Tridiagonal form of a Hermitian `n×n` matrix (`sytrd`, `hetrd`). The triangle `uplo` is read and
     /// replaced. `off_diagonal` and `tau` have `n − 1` elements.
     pub fn sytrd(
-        self,
+        &mut self,
         uplo: u8,
         n: usize,
         a: &mut [T],
@@ -358,7 +315,7 @@ impl<T: MatrixElement> Routines<T> {
         let (tau, info_at) = (whole(tau, less), output(&mut info));
         // SAFETY: the arguments match the parameters, and the arrays are as long as the routine needs.
         unsafe {
-            self.call_with_work(Routine::Sytrd, |work, work_size| {
+            self.call_with_work(Routine::Sytrd, &[uplo.into(), order], |work, work_size| {
                 vec![input(&uplo), input(&order), a, input(&lda), d, e, tau, work, work_size, info_at]
             });
         }
@@ -368,7 +325,7 @@ impl<T: MatrixElement> Routines<T> {
     /// Eigenvalues of an `n×n` matrix (`geev`), with its left and right eigenvectors unless their slices are
     /// empty. The contents of `a` are lost.
     pub fn geev(
-        self,
+        &mut self,
         n: usize,
         a: &mut [T],
         mut w: Eigenvalues<'_, T>,
@@ -379,13 +336,14 @@ impl<T: MatrixElement> Routines<T> {
         let job = |vectors: &[T]| if vectors.is_empty() { b'N' } else { b'V' };
         let (left_job, right_job) = (job(left), job(right));
         let (order, lda, mut info) = (size(n), leading(n), 0);
-        let mut real_work = vec![T::Part::default(); 2 * n];
+        let real_work = self.work.real(2 * n);
         let (a, w) = (whole(a, n * n), w.arguments(n));
         let (left, right) = (whole_or_empty(left, n * n), whole_or_empty(right, n * n));
-        let (real_work, info_at) = (real_work.as_mut_ptr().cast(), output(&mut info));
+        let info_at = output(&mut info);
+        let sizes = [left_job.into(), right_job.into(), order];
         // SAFETY: the arguments match the parameters, and the arrays are as long as the routine needs.
         unsafe {
-            self.call_with_work(Routine::Geev, |work, work_size| {
+            self.call_with_work(Routine::Geev, &sizes, |work, work_size| {
                 let mut arguments = vec![input(&left_job), input(&right_job), input(&order), a, input(&lda)];
                 arguments.extend(&w);
                 arguments.extend([left, input(&lda), right, input(&lda), work, work_size]);
@@ -399,20 +357,18 @@ impl<T: MatrixElement> Routines<T> {
 
     /// Replaces an `n×n` matrix by its Schur form (`gees`). Schur vectors are computed unless their slice is
     /// empty.
-    pub fn gees(self, n: usize, a: &mut [T], mut w: Eigenvalues<'_, T>, vectors: &mut [T]) -> i32 {
+    pub fn gees(&mut self, n: usize, a: &mut [T], mut w: Eigenvalues<'_, T>, vectors: &mut [T]) -> i32 {
         assert!(matches!(w, Eigenvalues::Complex(_)) == Self::IS_COMPLEX, "wrong form of eigenvalues");
         let job = if vectors.is_empty() { b'N' } else { b'V' };
         let (order, lda, mut info, mut selected) = (size(n), leading(n), 0, 0i32);
-        let mut real_work = vec![T::Part::default(); n];
-        let mut flags = vec![0i32; n];
+        let (real_work, flags) = (self.work.real(n), self.work.integers(n));
         let vectors = whole_or_empty(vectors, n * n);
         let (a, w, selected) = (whole(a, n * n), w.arguments(n), output(&mut selected));
-        let (real_work, flags) = (real_work.as_mut_ptr().cast(), flags.as_mut_ptr().cast());
         let info_at = output(&mut info);
         // SAFETY: the arguments match the parameters, and the arrays are as long as the routine needs.
         // Without a sort, the routine does not call `select`.
         unsafe {
-            self.call_with_work(Routine::Gees, |work, work_size| {
+            self.call_with_work(Routine::Gees, &[job.into(), order], |work, work_size| {
                 let select = std::ptr::null_mut();
                 let mut arguments = vec![input(&job), input(&b'N'), select, input(&order), a, input(&lda)];
                 arguments.push(selected);
@@ -428,13 +384,13 @@ impl<T: MatrixElement> Routines<T> {
 
     /// Hessenberg form of the rows and columns `low..=high` (from 1) of an `n×n` matrix (`gehrd`). `tau` has
     /// `n − 1` elements.
-    pub fn gehrd(self, n: usize, [low, high]: [i32; 2], a: &mut [T], tau: &mut [T]) -> i32 {
+    pub fn gehrd(&mut self, n: usize, [low, high]: [i32; 2], a: &mut [T], tau: &mut [T]) -> i32 {
         assert!(1 <= low && low <= high.max(1) && high as usize <= n, "rows {low} to {high} of {n}");
         let (order, lda, mut info) = (size(n), leading(n), 0);
         let (a, tau, info_at) = (whole(a, n * n), whole(tau, n.saturating_sub(1)), output(&mut info));
         // SAFETY: the arguments match the parameters, and the arrays are as long as the routine needs.
         unsafe {
-            self.call_with_work(Routine::Gehrd, |work, work_size| {
+            self.call_with_work(Routine::Gehrd, &[order, low, high], |work, work_size| {
                 let range = [input(&order), input(&low), input(&high)];
                 [&range[..], &[a, input(&lda), tau, work, work_size, info_at]].concat()
             });
@@ -445,7 +401,7 @@ impl<T: MatrixElement> Routines<T> {
     /// Solves a tridiagonal system (`gtsv`). `lower` and `upper` have `n − 1` elements, and `b`, an `n×k`
     /// matrix, becomes the solution.
     pub fn gtsv(
-        self,
+        &self,
         [n, k]: [usize; 2],
         lower: &mut [T],
         diagonal: &mut [T],
@@ -526,12 +482,14 @@ fn whole_or_empty<T>(array: &mut [T], len: usize) -> *mut c_void {
     whole(array, len)
 }
 
-/// Calls a function whose parameters are pointers.
+/// Calls a routine at its address.
 ///
 /// # Safety
-/// The function must have one pointer parameter for each argument, and return nothing. The arguments must
-/// meet the function's requirements.
-unsafe fn call(address: *mut c_void, arguments: &[*mut c_void]) {
+/// The address must belong to the routine. It must have one pointer parameter for each argument, and return
+/// nothing. The arguments must meet the routine's requirements.
+unsafe fn call(address: *mut c_void, routine: Routine, mut arguments: Vec<*mut c_void>) {
+    // Fortran passes the length of each string, by value, after all other arguments.
+    arguments.extend(std::iter::repeat_n(std::ptr::without_provenance_mut(1), routine.letters()));
     macro_rules! arity {
         ($($count:literal: $($index:literal)*;)*) => {
             match arguments.len() {
@@ -557,5 +515,63 @@ unsafe fn call(address: *mut c_void, arguments: &[*mut c_void]) {
         15: 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14;
         16: 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15;
         17: 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    static REQUESTS: AtomicUsize = AtomicUsize::new(0);
+    static CALLS: AtomicUsize = AtomicUsize::new(0);
+
+    /// A `dgeqrf` that only counts its calls.
+    unsafe extern "C" fn geqrf(
+        _: *const i32,
+        columns: *const i32,
+        _: *mut f64,
+        _: *const i32,
+        _: *mut f64,
+        work: *mut f64,
+        work_size: *const i32,
+        info: *mut i32,
+    ) {
+        // SAFETY: `Routines::geqrf` passes a pointer for each argument. Workspaces have an element.
+        unsafe {
+            match *work_size {
+                -1 => {
+                    REQUESTS.fetch_add(1, Ordering::Relaxed);
+                    *work = 32.0 * f64::from(*columns);
+                }
+                size => {
+                    assert_eq!(size, 32 * *columns);
+                    CALLS.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+            *info = 0;
+        }
+    }
+
+    #[test]
+    fn a_batch_needs_one_request_for_its_workspace() {
+        let library = Library::with_routine(Routine::Geqrf, f64::INDEX, geqrf as *mut c_void);
+        let routines = Routines::<f64>::new(library);
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                let mut routines = routines.clone();
+                scope.spawn(move || {
+                    for _ in 0..100 {
+                        assert_eq!(routines.geqrf([4, 3], &mut [0.0; 12], &mut [0.0; 3]), 0);
+                    }
+                });
+            }
+        });
+        assert_eq!([&REQUESTS, &CALLS].map(|count| count.load(Ordering::Relaxed)), [1, 300]);
+        // Another size is another request.
+        let mut routines = routines.clone();
+        routines.geqrf([4, 2], &mut [0.0; 8], &mut [0.0; 2]);
+        assert_eq!(REQUESTS.load(Ordering::Relaxed), 2);
     }
 }

@@ -77,7 +77,7 @@ pub(crate) fn factor_all<T: Interleave>(
     }
     let threads = Threads::from(context);
     batch::for_each(context, count, operations, matrices, Leaf::new, |leaf, (x, info)| {
-        if let Some(lapack) = system {
+        if let Some(lapack) = &system {
             info[0] = lapack.potrf(letter, n, x);
             return;
         }

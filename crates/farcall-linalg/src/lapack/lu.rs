@@ -104,7 +104,7 @@ fn decompose_all<T: Scalar>(
         workspace,
         |columns, (x, lu, pivots, rows)| {
             transpose(columns, x, n);
-            match system {
+            match &system {
                 Some(lapack) if !pivots.is_empty() => {
                     lapack.getrf([m, n], columns, pivots);
                     pivots.iter_mut().for_each(|row| *row -= 1);
@@ -149,7 +149,7 @@ pub(crate) fn factor_all<T: Interleave>(
         matrices,
         || (),
         |(), (x, ipiv, info)| {
-            if let Some(lapack) = system {
+            if let Some(lapack) = &system {
                 info[0] = lapack.getrf([m, n], x, ipiv);
                 return;
             }

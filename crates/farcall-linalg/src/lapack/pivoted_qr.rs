@@ -73,14 +73,21 @@ fn factor_all<T: Scalar>(
     let matrices = (EntriesMut::new(x, m * n), EntriesMut::new(jpvt, n), EntriesMut::new(tau, k));
     let system = system_routines::<T>()?;
     let threads = Threads::from(context);
-    let workspace = || Pivoting::new(threads, m, n);
-    batch::for_each(context, count, 4 * m * n * k, matrices, workspace, |pivoting, (x, jpvt, tau)| {
-        if let Some(lapack) = system {
-            lapack.geqp3([m, n], x, jpvt, tau);
-            return;
-        }
-        pivoting.factor(MatMut::from_column_major_slice_mut(x, m, n), jpvt, tau);
-    });
+    let workspace = || (Pivoting::new(threads, m, n), system.clone());
+    batch::for_each(
+        context,
+        count,
+        4 * m * n * k,
+        matrices,
+        workspace,
+        |(pivoting, system), (x, jpvt, tau)| {
+            if let Some(lapack) = system {
+                lapack.geqp3([m, n], x, jpvt, tau);
+                return;
+            }
+            pivoting.factor(MatMut::from_column_major_slice_mut(x, m, n), jpvt, tau);
+        },
+    );
     Ok(())
 }
 

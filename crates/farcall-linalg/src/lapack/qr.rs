@@ -128,14 +128,14 @@ fn factor_row_major<T: Scalar>(
     let matrices = (Entries::new(x, m * n), EntriesMut::new(packed, m * n), EntriesMut::new(tau, k));
     let system = system_routines::<T>()?;
     let threads = Threads::from(context);
-    let workspace = || (vec![T::zero(); m * n], Block::new(m, n));
+    let workspace = || (vec![T::zero(); m * n], Block::new(m, n), system.clone());
     batch::for_each(
         context,
         count,
         2 * m * n * k,
         matrices,
         workspace,
-        |(columns, block), (x, packed, tau)| {
+        |(columns, block, system), (x, packed, tau)| {
             transpose(columns, x, n);
             match system {
                 Some(lapack) => _ = lapack.geqrf([m, n], columns, tau),
@@ -165,8 +165,9 @@ fn generate_row_major<T: Scalar>(
     let matrices = (Entries::new(x, m * n), Entries::new(tau, k), EntriesMut::new(q, m * n));
     let system = system_routines::<T>()?;
     let threads = Threads::from(context);
-    let workspace = || (vec![T::zero(); m * n], Block::new(m, n));
-    batch::for_each(context, count, 4 * m * n * k, matrices, workspace, |(columns, block), (x, tau, q)| {
+    let workspace = || (vec![T::zero(); m * n], Block::new(m, n), system.clone());
+    batch::for_each(context, count, 4 * m * n * k, matrices, workspace, |(columns, block, system), entry| {
+        let (x, tau, q) = entry;
         transpose(columns, x, n);
         match system {
             Some(lapack) => _ = lapack.orgqr([m, n, k], columns, tau),
@@ -197,8 +198,8 @@ pub(crate) fn factor_all<T: Interleave>(
         return Ok(());
     }
     let threads = Threads::from(context);
-    let workspace = || (!is_small).then(|| Block::new(m, n));
-    batch::for_each(context, count, 2 * m * n * k, matrices, workspace, |block, (x, tau)| {
+    let workspace = || ((!is_small).then(|| Block::new(m, n)), system.clone());
+    batch::for_each(context, count, 2 * m * n * k, matrices, workspace, |(block, system), (x, tau)| {
         match (system, block) {
             (Some(lapack), _) => _ = lapack.geqrf([m, n], x, tau),
             (None, Some(block)) => factor(threads, MatMut::from_column_major_slice_mut(x, m, n), tau, block),
@@ -266,10 +267,12 @@ pub(crate) fn generate_all<T: Scalar>(context: &Context, x: &mut Buffer<T>, tau:
     let system = system_routines::<T>()?;
     let matrices = (EntriesMut::new(x, m * n), Entries::new(tau, k));
     let threads = Threads::from(context);
-    let workspace = || Block::new(m, n);
-    batch::for_each(context, count, 4 * m * n * k, matrices, workspace, |block, (x, tau)| match system {
-        Some(lapack) => _ = lapack.orgqr([m, n, k], x, tau),
-        None => generate(threads, MatMut::from_column_major_slice_mut(x, m, n), tau, block),
+    let workspace = || (Block::new(m, n), system.clone());
+    batch::for_each(context, count, 4 * m * n * k, matrices, workspace, |(block, system), (x, tau)| {
+        match system {
+            Some(lapack) => _ = lapack.orgqr([m, n, k], x, tau),
+            None => generate(threads, MatMut::from_column_major_slice_mut(x, m, n), tau, block),
+        }
     });
     Ok(())
 }
@@ -316,8 +319,8 @@ fn multiply_all<T: Scalar>(
     let system = system_routines::<T>()?;
     let matrices = (Entries::new(a, order * columns), Entries::new(tau, k), EntriesMut::new(c, m * n));
     let threads = Threads::from(context);
-    let workspace = || Block::new(order, others);
-    batch::for_each(context, count, 4 * m * n * k, matrices, workspace, |block, (a, tau, c)| {
+    let workspace = || (Block::new(order, others), system.clone());
+    batch::for_each(context, count, 4 * m * n * k, matrices, workspace, |(block, system), (a, tau, c)| {
         if let Some(lapack) = system {
             lapack.ormqr(left, transpose, [m, n, k], a, tau, c);
             return;

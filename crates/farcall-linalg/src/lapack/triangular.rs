@@ -126,7 +126,7 @@ impl System {
             matrices,
             || (),
             |(), (x, y)| {
-                if let Some(lapack) = system {
+                if let Some(lapack) = &system {
                     return lapack.trsm(self.letters(), [m, n], alpha.unwrap_or(T::one()), x, y);
                 }
                 if let Some(alpha) = alpha.filter(|alpha| *alpha != T::one()) {

@@ -73,7 +73,7 @@ fn solve_all<T: Scalar>(
         systems,
         || (),
         |(), (dl, d, du, b, info)| {
-            if let Some(lapack) = system {
+            if let Some(lapack) = &system {
                 info[0] = lapack.gtsv([n, columns], &mut dl[1..], d, du, b);
                 return;
             }

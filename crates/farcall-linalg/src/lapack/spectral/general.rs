@@ -259,7 +259,7 @@ where
         EntriesMut::new(info, 1),
     );
     let system = system_routines::<T>()?;
-    let workspace = || Solver::<T>::new(n, system);
+    let workspace = || Solver::<T>::new(n, system.clone());
     batch::for_each(context, count, operations, matrices, workspace, |solver, (x, w, left, right, info)| {
         info[0] = solver.eigendecomposition(x, vectors, [left, right]);
         store(&solver.w, w);
@@ -300,7 +300,7 @@ where
     let operations = 25 * n.saturating_pow(3);
     let matrices = (EntriesMut::new(x, n * n), EntriesMut::new(vectors, n * n), w, EntriesMut::new(info, 1));
     let system = system_routines::<T>()?;
-    let workspace = || Solver::<T>::new(n, system);
+    let workspace = || Solver::<T>::new(n, system.clone());
     batch::for_each(context, count, operations, matrices, workspace, |solver, (x, vectors, w, info)| {
         info[0] = solver.schur_decomposition(x, mode == Job::Vectors, vectors);
         store(&solver.w, w);
@@ -329,11 +329,18 @@ fn reduce_all<T: Scalar>(
     let system = system_routines::<T>()?;
     let operations = 4 * n.saturating_pow(3);
     let matrices = (EntriesMut::new(x, n * n), EntriesMut::new(tau, n - 1));
-    let workspace = hessenberg::Workspace::default;
-    batch::for_each(context, count, operations, matrices, workspace, |work, (x, tau)| match system {
-        Some(lapack) => _ = lapack.gehrd(n, [low, high], x, tau),
-        None => hessenberg::reduce(x, n, [range[0] - 1, range[1]], tau, work),
-    });
+    let workspace = || (hessenberg::Workspace::default(), system.clone());
+    batch::for_each(
+        context,
+        count,
+        operations,
+        matrices,
+        workspace,
+        |(work, system), (x, tau)| match system {
+            Some(lapack) => _ = lapack.gehrd(n, [low, high], x, tau),
+            None => hessenberg::reduce(x, n, [range[0] - 1, range[1]], tau, work),
+        },
+    );
     Ok(())
 }
 
@@ -393,10 +400,7 @@ impl<T: SchurField + EigenField> Solver<T> {
             Some(scale) => {
                 self.h.copy_from_slice(a);
                 scale.apply(&mut self.h);
-                match self.system {
-                    Some(lapack) => self.eigenvectors_by(lapack, vectors, &mut out),
-                    None => self.eigenvectors(vectors, &mut out),
-                }
+                self.eigenvectors(vectors, &mut out)
             }
         };
         let (Some(scale), 0) = (scale, info) else {
@@ -412,6 +416,9 @@ impl<T: SchurField + EigenField> Solver<T> {
     /// Computes eigenvalues and eigenvectors of `self.h`. Returns `info`.
     fn eigenvectors(&mut self, vectors: [bool; 2], out: &mut [&mut [ComplexOf<T>]; 2]) -> i32 {
         let n = self.n;
+        if let Some(lapack) = &mut self.system {
+            return eigenvectors_by(lapack, n, &mut self.h, &mut self.w, vectors, out);
+        }
         let any = vectors[0] || vectors[1];
         let balance = Balance::new(Square::new(&mut self.h, n), true);
         let info = self.iterate([balance.low, balance.high], any, any);
@@ -433,26 +440,6 @@ impl<T: SchurField + EigenField> Solver<T> {
         0
     }
 
-    /// Computes eigenvalues and eigenvectors of `self.h` by a LAPACK library. Returns `info`.
-    fn eigenvectors_by(
-        &mut self,
-        lapack: Routines<T>,
-        vectors: [bool; 2],
-        out: &mut [&mut [ComplexOf<T>]; 2],
-    ) -> i32 {
-        let n = self.n;
-        let [mut left, mut right] = vectors.map(|wanted| vec![T::zero(); if wanted { n * n } else { 0 }]);
-        let h = &mut self.h;
-        let info = with_eigenvalues(&mut self.w, |w| lapack.geev(n, h, w, &mut left, &mut right));
-        for (vectors, out) in [left, right].iter().zip(out) {
-            match vectors.is_empty() {
-                false => T::unpack(vectors, &self.w, out),
-                true => out.fill(Complex::new(T::Real::ZERO, T::Real::ZERO)),
-            }
-        }
-        info
-    }
-
     /// Multiplies the eigenvalues of a scaled matrix by the inverse of the scale.
     fn restore_eigenvalues(&mut self, scale: Scale<T::Real>) {
         for w in &mut self.w {
@@ -470,7 +457,7 @@ impl<T: SchurField + EigenField> Solver<T> {
             Some(scale) => {
                 self.h.copy_from_slice(a);
                 scale.apply(&mut self.h);
-                match self.system {
+                match &mut self.system {
                     Some(lapack) => {
                         let (h, z) = (&mut self.h, if vectors { &mut self.z[..] } else { &mut [] });
                         with_eigenvalues(&mut self.w, |w| lapack.gees(n, h, w, z))
@@ -502,6 +489,26 @@ impl<T: SchurField + EigenField> Solver<T> {
         }
         0
     }
+}
+
+/// Computes eigenvalues and eigenvectors of an `n×n` matrix by a LAPACK library. Returns `info`.
+fn eigenvectors_by<T: Scalar + EigenField>(
+    lapack: &mut Routines<T>,
+    n: usize,
+    h: &mut [T],
+    w: &mut [ComplexOf<T>],
+    vectors: [bool; 2],
+    out: &mut [&mut [ComplexOf<T>]; 2],
+) -> i32 {
+    let [mut left, mut right] = vectors.map(|wanted| vec![T::zero(); if wanted { n * n } else { 0 }]);
+    let info = with_eigenvalues(w, |w| lapack.geev(n, h, w, &mut left, &mut right));
+    for (vectors, out) in [left, right].iter().zip(out) {
+        match vectors.is_empty() {
+            false => T::unpack(vectors, w, out),
+            true => out.fill(Complex::new(T::Real::ZERO, T::Real::ZERO)),
+        }
+    }
+    info
 }
 
 /// Stores the eigenvalues that a LAPACK routine computes: complex, or real and imaginary parts. Returns the

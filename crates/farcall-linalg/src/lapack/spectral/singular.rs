@@ -116,8 +116,8 @@ fn decompose_all<T: Scalar<Real: Element>>(
         count,
         operations,
         matrices,
-        || Solver::new(m, n, mode),
-        |solver, (x, s, u, vt, info)| {
+        || (Solver::new(m, n, mode), system.clone()),
+        |(solver, system), (x, s, u, vt, info)| {
             info[0] = match system {
                 Some(lapack) if Scale::new(x.iter().copied()).is_some() => {
                     lapack.gesdd(letter, [m, n], x, s, u, vt)

@@ -127,11 +127,11 @@ fn decompose_row_major<T: Scalar<Real: Element>>(
     let system = system_routines::<T>()?;
     let (letter, uplo) = if lower { (b'L', Uplo::Lower) } else { (b'U', Uplo::Upper) };
     let matrices = (Entries::new(x, n * n), EntriesMut::new(v, n * n), EntriesMut::new(w, n));
-    let workspace = || (vec![T::zero(); n * n], Solver::new(n, true));
+    let workspace = || (vec![T::zero(); n * n], Solver::new(n, true, system.clone()));
     let operations = 9 * n.saturating_pow(3);
     batch::for_each(context, count, operations, matrices, workspace, |(columns, solver), (x, v, w)| {
         transpose(columns, x, n);
-        solver.solve(system, columns, [b'V', letter], uplo, w);
+        solver.solve(columns, [b'V', letter], uplo, w);
         transpose(v, columns, n);
     });
     Ok(())
@@ -163,8 +163,8 @@ fn decompose_all<T: Scalar<Real: Element>>(
         count,
         operations,
         matrices,
-        || Solver::new(n, vectors),
-        |solver, (x, w, info)| info[0] = solver.solve(system, x, letters, uplo, w),
+        || Solver::new(n, vectors, system.clone()),
+        |solver, (x, w, info)| info[0] = solver.solve(x, letters, uplo, w),
     );
     Ok(())
 }
@@ -172,6 +172,7 @@ fn decompose_all<T: Scalar<Real: Element>>(
 /// Memory for the decomposition of a matrix.
 struct Solver<T: Scalar> {
     n: usize,
+    system: Option<Routines<T>>,
     x: Vec<T>,
     values: Vec<T>,
     vectors: bool,
@@ -179,11 +180,12 @@ struct Solver<T: Scalar> {
 }
 
 impl<T: Scalar> Solver<T> {
-    fn new(n: usize, vectors: bool) -> Self {
+    fn new(n: usize, vectors: bool, system: Option<Routines<T>>) -> Self {
         let compute = if vectors { ComputeEigenvectors::Yes } else { ComputeEigenvectors::No };
         let scratch = self_adjoint_evd_scratch::<T>(n, compute, Par::Seq, Default::default());
         Solver {
             n,
+            system,
             x: vec![T::zero(); n * n],
             values: vec![T::zero(); n],
             vectors,
@@ -193,15 +195,8 @@ impl<T: Scalar> Solver<T> {
 
     /// Replaces a matrix by its eigenvectors, with the routine of a LAPACK library if there is one. `letters` are
     /// the routine's `jobz` and `uplo`. Returns `info`: 0, or 1 with results of NaN.
-    fn solve(
-        &mut self,
-        system: Option<Routines<T>>,
-        x: &mut [T],
-        letters: [u8; 2],
-        uplo: Uplo,
-        w: &mut [T::Real],
-    ) -> i32 {
-        let found = match system {
+    fn solve(&mut self, x: &mut [T], letters: [u8; 2], uplo: Uplo, w: &mut [T::Real]) -> i32 {
+        let found = match &mut self.system {
             Some(lapack) if Scale::new(x.iter().copied()).is_some() => {
                 let info = lapack.syevd(letters[0], letters[1], self.n, x, w);
                 (info == 0).then_some(())
@@ -283,8 +278,8 @@ fn reduce_all<T: Scalar<Real: Element>>(
         count,
         operations,
         matrices,
-        tridiagonal::Workspace::default,
-        |work, (x, diagonal, off_diagonal, tau)| {
+        || (tridiagonal::Workspace::default(), system.clone()),
+        |(work, system), (x, diagonal, off_diagonal, tau)| {
             if let Some(lapack) = system {
                 lapack.sytrd(uplo, n, x, diagonal, off_diagonal, tau);
                 return;
