@@ -65,6 +65,17 @@ pub(crate) fn run(args: &[&str]) -> Result<bool> {
     Ok(true)
 }
 
+/// Compares LAPACK handlers with other implementations, in a script of `xtask/bench` that writes its tables to
+/// `target/bench`.
+pub(crate) fn linear_algebra(part: &str, options: &[&str]) -> Result<bool> {
+    let bench = Bench::new(false)?;
+    let mut python = bench.python(&format!("{part}.py"));
+    // These variables of OpenBLAS choose kernels for another processor.
+    python.env_remove("OPENBLAS_CORETYPE").env_remove("OPENBLAS_L2_SIZE");
+    must(python.arg(target().join("bench")).args(options))?;
+    Ok(true)
+}
+
 struct Bench {
     venv: Venv,
     include: PathBuf,

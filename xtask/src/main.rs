@@ -99,6 +99,13 @@ Tasks:
                  about 15 minutes. With --filter, only programs with TEXT in their names run, and
                  their figures are printed. With --bar, it is an error if a handler written in
                  Python costs more than 5 µs a call.
+  bench lapack [--filter TEXT] [--seconds N]
+                 Compares farcall's LAPACK handlers with jaxlib's, which call the OpenBLAS in SciPy: all
+                 routines and types, for n = 8 to 1,024 and for batches of 1,000 small matrices, with two
+                 threads each, alternately in one process. Prints ratios with geometric means, and
+                 writes target/bench/lapack.md. With --filter, only cases with TEXT in their names run,
+                 such as 'potrf d 512'; the table takes the others from earlier runs. Takes about 20
+                 minutes.
   accuracy [STEP]
                  Compares the errors of elementary functions with XLA's. Tests every STEP-th number of
                  f32 (default 251; 1 tests all numbers and takes hours), all 16-bit floats, and samples
@@ -146,6 +153,7 @@ fn main() -> ExitCode {
         ["jax-users", rest @ ..] => jax_users::run(rest),
         ["hlo-texts", rest @ ..] => hlo_texts::run(rest),
         ["valgrind"] => valgrind::run(),
+        ["bench", part @ "lapack", options @ ..] => bench::linear_algebra(part, options),
         ["bench", parts @ ..] => bench::run(parts),
         ["guide", args @ ..] => guide::run(args),
         ["accuracy", step @ ..] if step.len() <= 1 => accuracy::run(step),
