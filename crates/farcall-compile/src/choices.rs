@@ -4,7 +4,7 @@
 
 use farcall_ir::{Diagnostic, Inst, InstId, Literal, Op, Span, TensorType, ValueId};
 use farcall_kernels::{self as kernels, InPlace, KernelId, PreparedKernel, Request};
-use farcall_plan::{Body, ConstantId, ReferenceId, ReferenceSite};
+use farcall_plan::{Body, Combine, ConstantId, DeviceNumber, ReferenceId, ReferenceSite};
 
 use crate::body;
 
@@ -31,10 +31,21 @@ pub(super) enum Choice {
     Reference(ReferenceId),
     /// A custom call, with the pairs (index of a result, index of an operand) that share memory.
     Call(Vec<(usize, usize)>),
+    /// A collective of several devices, with the kernel that combines contributions.
+    Collective(Option<Box<CombineChoice>>),
+    /// A number of the device.
+    DeviceNumber(DeviceNumber),
     /// A loop or a conditional.
     Control,
     /// The end of a region.
     Return,
+}
+
+/// The kernel of a collective that reduces. `prepared` is moved out when the thunk is made.
+#[derive(Debug)]
+pub(super) struct CombineChoice {
+    pub(super) combine: Combine,
+    pub(super) prepared: Option<PreparedKernel>,
 }
 
 impl Choice {
@@ -86,6 +97,14 @@ impl Choices {
             Some(Choice::Kernel { bodies, prepared, .. }) => (std::mem::take(bodies), prepared.take()),
             Some(Choice::Fill { prepared, .. }) => (Vec::new(), prepared.take()),
             _ => (Vec::new(), None),
+        }
+    }
+
+    /// Moves out the kernel of a collective.
+    pub(super) fn take_combine(&mut self, inst: InstId) -> Option<(Combine, Option<PreparedKernel>)> {
+        match self.by_inst.get_mut(inst.index()) {
+            Some(Choice::Collective(Some(choice))) => Some((choice.combine.clone(), choice.prepared.take())),
+            _ => None,
         }
     }
 

@@ -12,23 +12,23 @@ use rustc_hash::FxHashMap;
 
 use farcall_ir::diag::Diagnostics;
 use farcall_ir::eval::Semantics;
-use farcall_ir::op::FormOp;
-use farcall_ir::op::collective::{Grid, ProcessRole};
+use farcall_ir::op::collective::Grid;
+use farcall_ir::op::{FormOp, Traits};
 use farcall_ir::{DType, Diagnostic, Func, Inst, Literal, Module, Op, Span, TensorType, ValueId, interrupt};
 
 use crate::choices::{Choice, Choices, internal, kernel};
 use crate::options::Options;
 use crate::region_calls::CompileNested;
-use crate::{aliases, body, implicit_iotas, order, region_calls, slice_views};
+use crate::{aliases, body, collectives, implicit_iotas, order, participants, region_calls, slice_views};
 use farcall_kernels::{self as kernels, Request};
-use farcall_plan::{ConstantId, ReferenceId, ReferenceSite};
+use farcall_plan::{ConstantId, DeviceNumber, ReferenceId, ReferenceSite};
 
 /// Makes the choices for a program in the middle form that was built from `entry`. The layouts of custom
 /// calls must have been assigned.
 ///
 /// # Errors
-/// The first instruction that cannot run, with the reason: a tensor without a size, a collective of several
-/// participants, an impossible alias, or a nested call that `compile_nested` cannot compile.
+/// The first instruction that cannot run, with the reason: a tensor without a size, a collective whose
+/// participants do not exist, an impossible alias, or a nested call that `compile_nested` cannot compile.
 pub(super) fn choose(
     form: &Module,
     entry: &Func,
@@ -93,25 +93,23 @@ impl<'m> Chooser<'m> {
             Op::While | Op::If | Op::Case => return Ok(Choice::Control),
             Op::Form(FormOp::Copy) => return Ok(Choice::Copy),
             Op::CustomCall(call) => return aliases::check(inst, call).map(Choice::Call),
+            Op::ReplicaId => return Ok(Choice::DeviceNumber(DeviceNumber::Replica)),
+            Op::PartitionId => return Ok(Choice::DeviceNumber(DeviceNumber::Partition)),
             Op::Constant(literal) if outputs.iter().all(|t| t.quant.is_none()) => {
                 return Ok(Choice::Constant(self.constant(literal)));
             }
             _ => {}
         }
-        if let Some(role) = role(inst.op(), self.grid) {
+        if inst.op().info().is(Traits::COLLECTIVE) {
+            participants::check(inst, self.grid)?;
             // A participant that is alone receives the values that it sends.
             let same = inputs.len() >= outputs.len() && inputs.iter().zip(&outputs).all(|(x, y)| x == y);
-            match role {
-                ProcessRole::Alone if same => return Ok(Choice::View),
-                ProcessRole::Alone | ProcessRole::Outside => return self.reference(inst),
-                ProcessRole::OneOf(n) => {
-                    let message = format!(
-                        "{} takes {n} participants, but a program runs on one device here; see: farcall guide platforms-and-limits",
-                        inst.op().name()
-                    );
-                    return Err(Diagnostic::new("participants", span, message));
+            return match same && participants::are_alone(inst.op(), self.grid) {
+                true => Ok(Choice::View),
+                false => {
+                    collectives::choose(inst, &inputs, &outputs).map_or_else(|| self.reference(inst), Ok)
                 }
-            }
+            };
         }
         if let ([x, ..], [y]) = (inputs.as_slice(), outputs.as_slice())
             && is_view(inst.op(), x, y)
@@ -196,17 +194,4 @@ fn is_view(op: &Op, x: &TensorType, y: &TensorType) -> bool {
 /// Returns true if the elements of one type are valid elements of the other type without a change.
 fn reinterprets(from: DType, to: DType) -> bool {
     from == to || (from.bits() == to.bits() && from.bits() >= 8)
-}
-
-/// Returns the role of this device in a collective; `None` for other operations.
-fn role(op: &Op, grid: Grid) -> Option<ProcessRole> {
-    Some(match op {
-        Op::AllGather(op) => op.groups.role(grid),
-        Op::AllReduce(groups) => groups.reduction_role(grid),
-        Op::ReduceScatter(op) => op.groups.role(grid),
-        Op::AllToAll(op) => op.groups.exchange_role(grid),
-        Op::CollectiveBroadcast(op) | Op::CollectiveReduce(op) => op.groups.exchange_role(grid),
-        Op::CollectivePermute(op) => op.role(),
-        _ => return None,
-    })
 }

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use farcall_ir::op::collective::Grid;
 use farcall_ir::{DType, Inst, Module, Op, TensorType, ValueId};
 
 use super::assign::Places;
@@ -16,8 +17,8 @@ use super::resolve;
 use crate::options::Options;
 use farcall_kernels::{KernelId, PreparedKernel};
 use farcall_plan::{
-    BufferSlice, CallId, CallSpec, CallThunk, Compute, ParamId, ParamSpec, PlanParts, TensorSlice, Thunk,
-    ThunkOp,
+    BufferSlice, CallId, CallSpec, CallThunk, Collective, Compute, ParamId, ParamSpec, PlanParts,
+    TensorSlice, Thunk, ThunkOp,
 };
 
 /// Writes the plan of a program, with the prepared kernels of its thunks. `names` are the names of its
@@ -46,6 +47,7 @@ pub(super) fn lower(
     let params = params.collect();
     let PlanWriter { choices: Choices { constants, references, .. }, calls, prepared, .. } = l;
     let mut plan = PlanParts::new(Arc::clone(&form.source), options.platform.clone(), options.numerics);
+    plan.grid = Grid::of(&form.attrs);
     (plan.constants, plan.numbers) = places.constants.split(constants);
     plan.arena_size = places.arena_size;
     plan.params = params;
@@ -114,6 +116,7 @@ impl PlanWriter<'_> {
         let inputs = self.buffers(self.choices.inputs(inst));
         let mut outputs = self.buffers(inst.results());
         let (bodies, prepared) = self.choices.take_kernel(inst.id());
+        let combine = self.choices.take_combine(inst.id());
         let op = match self.choices.of(inst.id()) {
             Choice::Copy => ThunkOp::Copy,
             Choice::Fill { kernel, op, .. } => {
@@ -129,6 +132,14 @@ impl PlanWriter<'_> {
                 ThunkOp::Compute(Box::new(Compute { kernel, op, bodies, scratch }))
             }
             Choice::Reference(id) => ThunkOp::Reference(*id),
+            Choice::Collective(_) => {
+                let combine = combine.map(|(combine, prepared)| {
+                    self.prepared.extend(prepared.map(|prepared| (combine.compute.kernel, prepared)));
+                    combine
+                });
+                ThunkOp::Collective(Box::new(Collective { op: inst.op().clone(), combine }))
+            }
+            Choice::DeviceNumber(number) => ThunkOp::DeviceNumber(*number),
             Choice::Call(aliases) => {
                 let aliases = aliases.clone();
                 ThunkOp::CustomCall(self.call(inst, aliases)?)

@@ -9,6 +9,7 @@ use farcall_ir::eval::{Denormals, Numerics, Semantics};
 use farcall_ir::interrupt::Interrupted;
 use farcall_ir::memory::OutOfMemory;
 use farcall_ir::middle::pipeline::Pipeline;
+use farcall_ir::op::collective::Grid;
 use farcall_ir::refine::{self, RefineError};
 use farcall_ir::verify::{StaticModule, Verified, entry, verify};
 use farcall_ir::{Literal, Module, ProgramError, TensorType};
@@ -37,6 +38,7 @@ pub struct CompileOptions {
     inputs: Option<Vec<TensorType>>,
     known: Vec<Option<Literal>>,
     passes: Pipeline,
+    grid: Option<Grid>,
 }
 
 impl CompileOptions {
@@ -100,6 +102,14 @@ impl CompileOptions {
     #[must_use]
     pub fn known(mut self, inputs: impl IntoIterator<Item = Option<Literal>>) -> CompileOptions {
         self.known = inputs.into_iter().collect();
+        self
+    }
+
+    /// Sets the grid of devices that the program is for. Default: the grid that the module names
+    /// (`mhlo.num_replicas`, `mhlo.num_partitions`).
+    #[must_use]
+    pub fn grid(mut self, grid: impl Into<Option<Grid>>) -> CompileOptions {
+        self.grid = grid.into();
         self
     }
 
@@ -238,6 +248,7 @@ pub fn compile_static(
     options: &CompileOptions,
     after: &mut dyn FnMut(&Stage<'_>),
 ) -> Result<ValidPlan, CompileError> {
+    let module = &module.borrowed().with_grid(options.grid.unwrap_or_else(|| Grid::of(&module.attrs)));
     let entry = entry(module, options.entry.as_deref())?;
     let stage_options =
         Options { platform: &options.platform, numerics: options.numerics, passes: options.passes.passes() };

@@ -9,8 +9,8 @@
 //! ```
 //!
 //! Each module may use the modules below it. Beside them are [`device`] (devices with their memories, buffers
-//! and streams), [`Transfers`] (the queues behind infeed and outfeed), [`platform`] (kinds of devices) and
-//! [`ErrorCode`], the kind of an error.
+//! and streams), [`Transfers`] (the queues behind infeed and outfeed), [`processes`] (runs on several devices), [`platform`]
+//! (kinds of devices) and [`ErrorCode`], the kind of an error.
 //!
 //! **Invariants.** This crate knows no kernels, plans or compiler. Of a program, it knows only the calls with
 //! their types and attributes, tensors, and interrupts. Foreign code is entered only here. Users of the
@@ -27,6 +27,7 @@ pub mod device;
 mod error_code;
 mod interface;
 pub mod platform;
+pub mod processes;
 pub mod registry;
 pub mod runs;
 pub mod transfers;

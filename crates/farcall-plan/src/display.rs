@@ -2,9 +2,10 @@
 
 use std::fmt::{self, Write as _};
 
-use super::{Base, BufferSlice, Plan, TensorSlice, Thunk, ThunkOp, iotas, types};
+use super::{Base, BufferSlice, Combine, DeviceNumber, Plan, TensorSlice, Thunk, ThunkOp, iotas, types};
 use farcall_ir::bounded::Cut;
 use farcall_ir::eval::{Numerics, Semantics};
+use farcall_ir::op::collective::Grid;
 use farcall_ir::stack;
 use farcall_kernels::short_name;
 
@@ -35,6 +36,9 @@ impl fmt::Display for Plan {
         write!(f, "plan: arena {} bytes, denormals {denormals}", self.parts.arena_size)?;
         if semantics != Semantics::default() {
             write!(f, ", semantics {semantics}")?;
+        }
+        if self.parts.grid != Grid::ONE {
+            write!(f, ", for {}", self.parts.grid)?;
         }
         writeln!(f)?;
         for (i, p) in self.parts.params.iter().enumerate() {
@@ -122,6 +126,15 @@ impl Plan {
                 }
                 text
             }
+            ThunkOp::Collective(collective) => {
+                let mut text = short_name(&collective.op).to_owned();
+                if let Some(Combine { compute, .. }) = &collective.combine {
+                    let _ = write!(text, " by {}", compute.kernel.name());
+                }
+                text
+            }
+            ThunkOp::DeviceNumber(DeviceNumber::Replica) => "replica".to_owned(),
+            ThunkOp::DeviceNumber(DeviceNumber::Partition) => "partition".to_owned(),
             ThunkOp::Reference(id) => {
                 let site = &self.parts.references[id.index()];
                 let mut text = site.op().map_or("nothing", short_name).to_owned();

@@ -19,6 +19,7 @@
 
 mod blocks;
 mod display;
+mod exchange;
 pub mod file;
 mod origin;
 mod valid;
@@ -31,6 +32,7 @@ use std::sync::Arc;
 
 use farcall_ir::bounded::Cut;
 use farcall_ir::eval::Numerics;
+use farcall_ir::op::collective::Grid;
 use farcall_ir::op::{CustomCall, Traits};
 use farcall_ir::{
     Func, FuncId, Inst, InstId, Literal, Module, Op, ProgramError, Source, Span, TensorType, Type, elided,
@@ -38,6 +40,7 @@ use farcall_ir::{
 use smallvec::SmallVec;
 
 pub use blocks::{BlockChoice, BlockDecision, Skipped};
+pub use exchange::{Collective, Combine, DeviceNumber};
 pub use farcall_kernels::{Body, BodyInst, KernelId};
 pub use origin::Origin;
 pub use valid::ValidPlan;
@@ -93,6 +96,8 @@ pub struct PlanParts {
     pub platform: Platform,
     /// Numerics of a run.
     pub numerics: Numerics,
+    /// The grid of devices that the plan is for. The same plan runs on each of these devices.
+    pub grid: Grid,
     /// Text of the program that the plan was made from, for locations in messages.
     pub source: Arc<Source>,
 }
@@ -294,6 +299,10 @@ pub enum ThunkOp {
     CustomCall(CallThunk),
     /// An operation without a kernel, run by the reference evaluator.
     Reference(ReferenceId),
+    /// A collective operation of several devices.
+    Collective(Box<Collective>),
+    /// A number of the device: an integer of type `u32`.
+    DeviceNumber(DeviceNumber),
 }
 
 /// An operation and the kernel that computes it.
@@ -321,7 +330,7 @@ pub struct CallThunk {
 }
 
 impl PlanParts {
-    /// Creates the parts of a plan without inputs, thunks and results.
+    /// Creates the parts of a plan for one device, without inputs, thunks and results.
     pub fn new(source: Arc<Source>, platform: Platform, numerics: Numerics) -> PlanParts {
         PlanParts {
             arena_size: 0,
@@ -336,6 +345,7 @@ impl PlanParts {
             blocks: Vec::new(),
             platform,
             numerics,
+            grid: Grid::ONE,
             source,
         }
     }
@@ -408,6 +418,11 @@ impl Plan {
         self.parts.numerics
     }
 
+    /// The grid of devices that the plan is for.
+    pub fn grid(&self) -> Grid {
+        self.parts.grid
+    }
+
     /// Text of the program that the plan was made from.
     pub fn source(&self) -> &Arc<Source> {
         &self.parts.source
@@ -420,6 +435,12 @@ impl ThunkOp {
         matches!(self, ThunkOp::Compute(_))
     }
 
+    /// True if the thunk has a prepared kernel ([`ValidPlan::kernels`]): a computation, or a collective that
+    /// combines contributions.
+    pub fn has_kernel(&self) -> bool {
+        self.is_computed() || matches!(self, ThunkOp::Collective(c) if c.combine.is_some())
+    }
+
     /// Kind of the action in dumps and statistics; for a computation, the kernel's name.
     pub fn kind(&self) -> &'static str {
         match self {
@@ -429,6 +450,8 @@ impl ThunkOp {
             ThunkOp::Case => "case",
             ThunkOp::CustomCall(_) => "custom_call",
             ThunkOp::Reference(_) => "reference",
+            ThunkOp::Collective(_) => "collective",
+            ThunkOp::DeviceNumber(_) => "device_number",
         }
     }
 }
@@ -448,9 +471,12 @@ impl Thunk {
         match &self.op {
             ThunkOp::Compute(compute) => compute.kernel.in_place(&compute.bodies),
             ThunkOp::Copy => InPlace::Anywhere,
-            ThunkOp::While | ThunkOp::Case | ThunkOp::CustomCall(_) | ThunkOp::Reference(_) => {
-                InPlace::Nowhere
-            }
+            ThunkOp::While
+            | ThunkOp::Case
+            | ThunkOp::CustomCall(_)
+            | ThunkOp::Reference(_)
+            | ThunkOp::Collective(_)
+            | ThunkOp::DeviceNumber(_) => InPlace::Nowhere,
         }
     }
 

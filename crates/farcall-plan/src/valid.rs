@@ -27,8 +27,8 @@ impl Plan {
         Ok(ValidPlan { plan: self, kernels })
     }
 
-    /// Returns the plan with kernels that have been prepared already, for the compute thunks in the order of
-    /// [`Plan::walk`]. Checks the other invariants, except for the one that no thunk reads unwritten memory.
+    /// Returns the plan with kernels that have been prepared already, for the thunks that
+    /// [have one](crate::ThunkOp::has_kernel), in the order of [`Plan::walk`]. Checks the other invariants, except for the one that no thunk reads unwritten memory.
     /// (Debug builds check this invariant, too.)
     ///
     /// # Errors
@@ -47,7 +47,8 @@ impl Plan {
 }
 
 impl ValidPlan {
-    /// The prepared kernels of the compute thunks, in the order of [`Plan::walk`].
+    /// The prepared kernels of the thunks that [have one](crate::ThunkOp::has_kernel), in the order of
+    /// [`Plan::walk`].
     pub fn kernels(&self) -> &[Arc<PreparedKernel>] {
         &self.kernels
     }

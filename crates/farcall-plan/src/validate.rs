@@ -8,8 +8,8 @@ use farcall_host::CodedError;
 use farcall_ir::{DType, Literal, Op, TensorType, Type, ValueId};
 
 use super::{
-    ALIGNMENT, Base, BufferSlice, Compute, MIN_ALIGNMENT_BYTES, NestedCall, Plan, ReferenceSite, STACK_SIZE,
-    TensorSlice, Thunk, ThunkOp, iotas, types, written,
+    ALIGNMENT, Base, BufferSlice, Combine, Compute, MIN_ALIGNMENT_BYTES, NestedCall, Plan, ReferenceSite,
+    STACK_SIZE, TensorSlice, Thunk, ThunkOp, exchange, iotas, types, written,
 };
 use farcall_kernels::{ElementBytes, KernelId, PreparedKernel, is_int};
 
@@ -32,7 +32,7 @@ impl CodedError for InvalidPlan {
 }
 
 impl Plan {
-    /// Checks the invariants, and returns the prepared kernels of the compute thunks, in the order of
+    /// Checks the invariants, and returns the prepared kernels of the thunks that have one, in the order of
     /// [`Plan::walk`]. If prepared kernels are `given`, they are not prepared again, and reads of unwritten
     /// bytes are not checked: the caller guarantees that the kernels fit and that no thunk reads unwritten
     /// bytes ([`Plan::with_kernels`]). (Debug builds check both.)
@@ -46,6 +46,9 @@ impl Plan {
                 "an arena of {} bytes does not fit into memory",
                 self.parts.arena_size
             )));
+        }
+        if self.parts.grid.replicas == 0 || self.parts.grid.partitions == 0 {
+            return Err(whole(format!("a grid of {} has no devices", self.parts.grid)));
         }
         if let Some(many) = self.parts.numbers.iter().find(|number| number.len() != 1) {
             return Err(whole(format!("a {} is not a scalar constant", many.ty())));
@@ -188,6 +191,11 @@ impl Plan {
         if let ThunkOp::Compute(compute) = &t.op {
             return kernel(t, compute, given).map(|prepared| Some(prepared.knowing(self.known(t))));
         }
+        if let ThunkOp::Collective(collective) = &t.op {
+            exchange::check(t, collective)?;
+            let combine = collective.combine.as_ref();
+            return combine.map(|combine| combining(combine, given)).transpose();
+        }
         self.other(t).map(|()| None)
     }
 
@@ -245,6 +253,9 @@ impl Plan {
                 need(fit(entry.results(), outputs), "results differ from the instruction's")?;
                 site.calls.iter().try_for_each(|call| nested(self, site, call))
             }
+            (ThunkOp::DeviceNumber(_), [], [number]) => {
+                need(number.ty == TensorType::scalar(DType::U32), "the number of a device is not a u32")
+            }
             _ => Err(format!("{} operands, {} results", inputs.len(), outputs.len())),
         }
     }
@@ -289,6 +300,7 @@ fn nested(plan: &Plan, site: &ReferenceSite, call: &NestedCall) -> Result<(), St
         plan.parts.platform == call.plan.parts.platform,
         "the plan of a nested call is for another platform",
     )?;
+    need(plan.parts.grid == call.plan.parts.grid, "the plan of a nested call is for another grid")?;
     let (_, inst) = site.call(call).ok_or("no such call in the instruction")?;
     need(
         matches!(inst.op(), Op::CustomCall(_)),
@@ -329,6 +341,19 @@ fn kernel(
     let scratch = t.outputs[t.results().len()..].iter().map(|b| b.slice.size).sum::<usize>();
     need(prepared.scratch() == scratch, "scratch memory of the wrong size")?;
     Ok(prepared)
+}
+
+/// Returns the prepared kernel of a collective, which is the next of `given` if there are prepared kernels.
+fn combining(combine: &Combine, given: Option<&mut PreparedKernels>) -> Result<PreparedKernel, String> {
+    let prepared = match given {
+        Some(given) => {
+            let of_this = |(kernel, _): &(KernelId, PreparedKernel)| *kernel == combine.compute.kernel;
+            let given = given.next().filter(of_this).map(|(_, prepared)| prepared);
+            given.filter(|_| !cfg!(debug_assertions) || combine.prepare().is_some())
+        }
+        None => combine.prepare(),
+    };
+    prepared.ok_or_else(|| "the kernel does not combine contributions".to_owned())
 }
 
 fn need(holds: bool, message: &str) -> Result<(), String> {

@@ -32,7 +32,12 @@ impl Plan {
             ThunkOp::Reference(id) => {
                 self.parts.references[id.index()].op().map_or(0, |op| flops(op, 1, &inputs, &results))
             }
-            ThunkOp::Copy | ThunkOp::While | ThunkOp::Case | ThunkOp::CustomCall(_) => 0,
+            ThunkOp::Copy
+            | ThunkOp::While
+            | ThunkOp::Case
+            | ThunkOp::CustomCall(_)
+            | ThunkOp::Collective(_)
+            | ThunkOp::DeviceNumber(_) => 0,
         };
         let all = thunk.inputs.iter().chain(thunk.results());
         let bytes = match &thunk.op {

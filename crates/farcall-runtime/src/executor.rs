@@ -17,9 +17,11 @@ use super::memory::in_large_pages;
 use super::observer::{Unwatched, Watch};
 use super::{RunError, reference};
 use farcall_host::custom_call::{CallError, RunContext, ThreadPool};
+use farcall_host::processes::SharedMemory;
 use farcall_host::runs::Keeping;
 use farcall_kernels::{self as kernels, Args, LONG_BYTES, Line, Place, PreparedKernel, Runner, Tasks};
-use farcall_plan::{Base, CallThunk, Plan, ResultId, STACK_SIZE, TensorSlice, Thunk, ThunkOp};
+use farcall_plan::{Base, CallThunk, DeviceNumber, Plan, ResultId, STACK_SIZE, TensorSlice, Thunk, ThunkOp};
+use smallvec::SmallVec;
 
 /// Runs a plan once, as part of `run`, observed by `watch`. The inputs have the types of the plan's
 /// parameters.
@@ -440,6 +442,11 @@ impl<'a, W: Watch> Executor<'a, W> {
                 let interrupts = self.interrupts;
                 interrupts.during(|| self.reference(t, id.index(), &step.places))?
             }
+            ThunkOp::Collective(_) => self.collective(t, step),
+            ThunkOp::DeviceNumber(number) => {
+                self.device_number(*number, step.places[0]);
+                Ok(())
+            }
             // Handled above.
             ThunkOp::Compute(_) | ThunkOp::CustomCall(_) => Ok(()),
         }
@@ -460,6 +467,34 @@ impl<'a, W: Watch> Executor<'a, W> {
         }
         run();
         Ok(())
+    }
+
+    fn collective(&mut self, t: &Thunk, step: &Step) -> Result<(), RunError> {
+        let Some(collective) = &step.collective else { return Ok(()) };
+        let memory = |place: &Place| SharedMemory { data: self.at(*place).cast_const(), size: place.size };
+        let (inputs, outputs) = step.places.split_at(t.inputs.len());
+        let inputs: SmallVec<[SharedMemory; 4]> = inputs.iter().map(memory).collect();
+        let outputs: SmallVec<[SharedMemory; 4]> = outputs.iter().map(memory).collect();
+        // SAFETY: the plan is a `ValidPlan`: the places have the types that the collective was loaded for, and
+        // results are disjoint from each other and from the operands. Only this thread and the devices of the
+        // collective access the memory of this run until the call returns; calls that have been started do
+        // not use these places, since `thunk` has finished those that do.
+        let done = unsafe { collective.run(&inputs, &outputs, self.run) };
+        self.mode.restore();
+        done?;
+        self.interrupts.check_ended()
+    }
+
+    /// Writes a number of the device.
+    fn device_number(&self, number: DeviceNumber, to: Place) {
+        let process = self.run.participant().map(|participant| participant.process());
+        let number = process.map_or(0, |process| match number {
+            DeviceNumber::Replica => process.replica(),
+            DeviceNumber::Partition => process.partition(),
+        });
+        let number = u32::try_from(number).unwrap_or(u32::MAX);
+        // SAFETY: the plan is a `ValidPlan`: the place holds a `u32` and is aligned for it.
+        unsafe { self.at(to).cast::<u32>().write(number) };
     }
 
     fn repeat(&mut self, t: &'a Thunk, step: &'a Step) -> Result<(), RunError> {
@@ -650,7 +685,7 @@ impl<'a, W: Watch> Executor<'a, W> {
 }
 
 /// Runs the tasks of kernels on the threads of a pool.
-struct PoolTasks<'a>(&'a ThreadPool);
+pub(super) struct PoolTasks<'a>(pub(super) &'a ThreadPool);
 
 impl Tasks for PoolTasks<'_> {
     fn each(&self, count: usize, task: &(dyn Fn(usize) + Sync)) {

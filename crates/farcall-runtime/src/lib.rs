@@ -19,6 +19,7 @@
 //! not depend on the compiler.
 
 mod atomic_slot;
+mod collective;
 mod context;
 mod denormals;
 mod executor;
@@ -35,6 +36,7 @@ use std::time::Duration;
 use farcall_ir::eval::{Cause, EvalError};
 use farcall_ir::iterations::TooMany;
 use farcall_ir::memory::OutOfMemory;
+use farcall_ir::op::collective::Grid;
 use farcall_ir::stack;
 use farcall_ir::{Diagnostic, Literal, TensorType};
 
@@ -43,6 +45,7 @@ use context::Context;
 pub use executor::Inputs;
 use farcall_host::custom_call::{CallError, RunContext};
 use farcall_host::device::{BufferError, Device};
+use farcall_host::processes::ProcessError;
 use farcall_host::registry::Registry;
 use farcall_host::runs::Keeping;
 use farcall_host::runs::KeptMemory;
@@ -130,6 +133,37 @@ pub enum RunError {
     /// The loops of the program exceeded the limit on iterations.
     #[error(transparent)]
     Iterations(#[from] TooMany),
+    /// Devices that run the program together wait for each other in vain.
+    #[error(transparent)]
+    Devices(ProcessError),
+    /// A program for several devices was run on one, or on another number of devices.
+    #[error("the program is compiled for {grid}, but the run has {found}")]
+    Grid {
+        /// The grid of the program.
+        grid: Grid,
+        /// Number of devices of the run.
+        found: usize,
+    },
+    /// A device of a run on several devices failed.
+    #[error("on device {number}: {error}")]
+    OnDevice {
+        /// Number of the device in the run.
+        number: usize,
+        /// The error.
+        error: Box<RunError>,
+    },
+    /// A thread for a device could not be started.
+    #[error("a thread for a device cannot be started: {0}")]
+    Thread(Arc<std::io::Error>),
+}
+
+impl From<ProcessError> for RunError {
+    fn from(error: ProcessError) -> RunError {
+        match error {
+            ProcessError::Ended => RunError::Interrupted,
+            other => RunError::Devices(other),
+        }
+    }
 }
 
 fn list(types: &[TensorType]) -> String {
@@ -153,6 +187,10 @@ impl RunError {
         match self {
             RunError::CustomCall(error) => error.diagnostic(),
             RunError::Reference(error) => error.diagnostic(),
+            RunError::OnDevice { number, error } => error.diagnostic().map(|mut diagnostic| {
+                diagnostic.message = format!("on device {number}: {}", diagnostic.message);
+                diagnostic
+            }),
             RunError::InputCount { .. }
             | RunError::Input { .. }
             | RunError::KnownInput { .. }
@@ -161,7 +199,10 @@ impl RunError {
             | RunError::Device { .. }
             | RunError::Memory { .. }
             | RunError::Interrupted
-            | RunError::Iterations(_) => None,
+            | RunError::Iterations(_)
+            | RunError::Devices(_)
+            | RunError::Grid { .. }
+            | RunError::Thread(_) => None,
         }
     }
 }
@@ -186,6 +227,10 @@ impl CodedError for RunError {
             },
             RunError::Interrupted => ErrorCode::Interrupted,
             RunError::Iterations(_) => ErrorCode::TooManyIterations,
+            RunError::Devices(_) => ErrorCode::Operation,
+            RunError::Grid { .. } => ErrorCode::Device,
+            RunError::OnDevice { error, .. } => error.code(),
+            RunError::Thread(_) => ErrorCode::OutOfMemory,
         }
     }
 }

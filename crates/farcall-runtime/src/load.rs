@@ -9,6 +9,7 @@ use farcall_ir::Diagnostic;
 use farcall_ir::memory::OutOfMemory;
 use smallvec::SmallVec;
 
+use super::collective::LoadedCollective;
 use super::memory::AlignedBytes;
 use farcall_host::custom_call::{CallError, CallSite};
 use farcall_host::registry::Registry;
@@ -162,6 +163,8 @@ pub(super) struct Step {
     pub(super) kernel: Option<Arc<PreparedKernel>>,
     /// Number of the custom call, if the thunk is one.
     pub(super) call: Option<u32>,
+    /// The collective, if the thunk is one.
+    pub(super) collective: Option<Box<LoadedCollective>>,
     /// Places of the inputs, then of the outputs. Their bases are indices of base addresses, such as
     /// [`ARENA`].
     pub(super) places: Arc<[Place]>,
@@ -193,6 +196,7 @@ impl Loaded {
         let prepared = prepared.iter();
         let called = Vec::new();
         let mut loader = Loader {
+            plan: &plan,
             offsets: &offsets,
             outs,
             prepared,
@@ -311,6 +315,7 @@ fn lines(bodies: &mut [Sequence]) -> Option<Vec<Vec<Linked>>> {
 }
 
 struct Loader<'a> {
+    plan: &'a Plan,
     /// Offset of each constant.
     offsets: &'a [usize],
     /// Index of the first result among the base addresses.
@@ -414,7 +419,13 @@ impl Loader<'_> {
     fn step(&mut self, t: &Thunk) -> Step {
         let number = self.next;
         self.next += 1;
-        let kernel = if t.op.is_computed() { self.prepared.next().cloned() } else { None };
+        let kernel = if t.op.has_kernel() { self.prepared.next().cloned() } else { None };
+        let (kernel, collective) = match &t.op {
+            ThunkOp::Collective(collective) => {
+                (None, Some(Box::new(LoadedCollective::new(self.plan, t, collective, kernel))))
+            }
+            _ => (kernel, None),
+        };
         let stack = t.outputs.iter().filter(|b| b.slice.base == Base::Stack).map(|b| b.slice.size);
         self.stack = stack.fold(self.stack, usize::max);
         let mut numbers = 0;
@@ -435,7 +446,7 @@ impl Loader<'_> {
         for body in &t.bodies {
             bodies.push(self.sequence(body));
         }
-        Step { number, kernel, call, places, bodies }
+        Step { number, kernel, call, collective, places, bodies }
     }
 
     fn place(&self, slice: &BufferSlice) -> Place {

@@ -6,7 +6,10 @@
 
 use std::cell::RefCell;
 
-use farcall_ir::eval::{self, Denormals, EvalHost, EvalValue, HostCall, HostError, eval_form, tensors};
+use farcall_ir::eval::{
+    self, Denormals, EvalHost, EvalValue, HostCall, HostError, Link, Meeting, eval_form, tensors,
+};
+use farcall_ir::op::collective::Process;
 use farcall_ir::{Literal, TensorType, Type, interrupt};
 
 use super::RunError;
@@ -14,6 +17,7 @@ use super::context::Context;
 use super::denormals::Mode;
 use super::load::Loaded;
 use farcall_host::custom_call::RunContext;
+use farcall_host::processes::{Participant, ProcessError};
 use farcall_host::transfers::{TransferError, Transfers};
 use farcall_plan::{NestedCall, Plan, ReferenceSite};
 
@@ -52,6 +56,11 @@ struct Nested<'a> {
 }
 
 impl Nested<'_> {
+    /// The process of this run, if its grid has no host.
+    fn isolated(&self) -> Option<&Participant> {
+        self.run.participant().filter(|participant| participant.is_isolated())
+    }
+
     fn transfers(&self) -> Result<&Transfers, String> {
         self.run
             .transfers()
@@ -81,13 +90,45 @@ impl EvalHost for Nested<'_> {
     }
 
     fn send(&self, channel: i64, values: Vec<Literal>) -> Result<(), HostError> {
+        if let Some(participant) = self.isolated() {
+            participant.post(channel, None, values);
+            return Ok(());
+        }
         self.transfers()?.sent(channel, values);
         Ok(())
     }
 
     fn recv(&self, channel: i64, types: &[TensorType]) -> Result<Vec<Literal>, HostError> {
+        if let Some(participant) = self.isolated() {
+            return received(participant.receive_from_any(channel, types));
+        }
         self.transfers()?.recv(channel, types, &is_due_after_wait).map_err(failed)
     }
+
+    fn process(&self) -> Option<Process> {
+        self.run.participant().map(Participant::process)
+    }
+
+    fn exchange(&self, meeting: &Meeting<'_>, values: Vec<Literal>) -> Result<Vec<Vec<Literal>>, HostError> {
+        let participant = self.run.participant().ok_or("this run has no other processes")?;
+        received(participant.exchange(meeting, values))
+    }
+
+    fn send_to(&self, link: &Link<'_>, values: Vec<Literal>) -> Result<(), HostError> {
+        let participant = self.run.participant().ok_or("this run has no other processes")?;
+        participant.post(link.channel, link.peer, values);
+        Ok(())
+    }
+
+    fn recv_from(&self, link: &Link<'_>, types: &[TensorType]) -> Result<Vec<Literal>, HostError> {
+        let participant = self.run.participant().ok_or("this run has no other processes")?;
+        received(participant.receive_over(link, types))
+    }
+}
+
+/// Converts the error of an exchange with other processes.
+fn received<T>(result: Result<T, ProcessError>) -> Result<T, HostError> {
+    result.map_err(|error| RunError::from(error).into())
 }
 
 /// Returns true if the run has to end. Called after a wait, during which an interrupt may have become due.

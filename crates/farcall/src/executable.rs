@@ -11,6 +11,7 @@ use farcall_ir::eval::Numerics;
 use farcall_ir::interface::{ArgumentInfo, Interface, SymbolicType};
 use farcall_ir::interrupt;
 use farcall_ir::memory;
+use farcall_ir::op::collective::Grid;
 use farcall_ir::stack;
 use farcall_ir::verify::{Verified, verify, verify_owned};
 use farcall_ir::{Diagnostic, Literal, Module, ProgramError, Span, TensorType};
@@ -273,6 +274,12 @@ impl Executable {
         self.inner.device
     }
 
+    /// The grid of devices that the program is for. [`run_on_devices`](Executable::run_on_devices) runs a
+    /// program on all devices of its grid.
+    pub fn grid(&self) -> Grid {
+        self.plan().grid()
+    }
+
     /// Types of the inputs.
     pub fn inputs(&self) -> &[TensorType] {
         &self.inner.inputs
@@ -410,7 +417,11 @@ impl Executable {
     }
 
     /// Runs the program on inputs that have been checked.
-    fn launch(&self, inputs: Inputs<'_>, options: RunOptions<'_>) -> Result<Vec<Literal>, RunError> {
+    pub(crate) fn launch(
+        &self,
+        inputs: Inputs<'_>,
+        options: RunOptions<'_>,
+    ) -> Result<Vec<Literal>, RunError> {
         let RunOptions { context, profile } = options;
         let program = &self.inner.program;
         self.cut(match profile {
@@ -452,7 +463,7 @@ impl Executable {
 
     /// Checks the number and the types of the inputs, and the elements of the inputs for which the program
     /// was compiled ([`ParamSpec::known`]).
-    fn check(&self, inputs: &[Literal]) -> Result<(), RunError> {
+    pub(crate) fn check(&self, inputs: &[Literal]) -> Result<(), RunError> {
         let wanted = self.inputs();
         if inputs.len() != wanted.len() {
             return Err(RunError::InputCount { expected: wanted.into(), found: inputs.len() });

@@ -11,6 +11,7 @@
 //! - [`Polymorphic`]: a program with dynamic sizes, compiled for each list of types that it is called with.
 //! - [`device`]: the devices and streams on which executables run, and the memories and buffers that hold
 //!   their inputs and results.
+//! - [`devices`]: programs that run on several devices at once.
 //! - [`op_program`], [`call_program`]: programs of a single call, for running an op or any target on arrays.
 //! - [`Linear`]: the derivative of such a call, and the calls of derivative ops.
 //! - [`registry`]: the targets that custom calls can name, and the loading of libraries that contain targets.
@@ -30,6 +31,7 @@
 
 mod arguments;
 pub mod build;
+pub mod devices;
 pub mod eval_host;
 mod executable;
 mod linear;

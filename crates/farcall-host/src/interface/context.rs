@@ -15,6 +15,7 @@ use super::guard;
 use super::pool::{TaskFailure, ThreadPool};
 use super::services::DeviceServices;
 use super::types::{self, Deleter};
+use crate::processes::Participant;
 use crate::transfers::Transfers;
 
 /// Settings of a run other than its inputs. All custom calls of the run share them.
@@ -34,6 +35,8 @@ pub struct Run {
     options: Arc<EncodedAttrs>,
     interrupt: Option<Arc<Interrupt>>,
     transfers: Option<Arc<Transfers>>,
+    /// The process that the run is, if it is part of a run on several devices.
+    participant: Option<Participant>,
     /// Byte that fills the memory of results before they are written; `None` leaves the memory unspecified.
     unwritten: Option<u8>,
     /// Services of the device; `None` for the host's processor.
@@ -61,6 +64,7 @@ impl RunContext {
             options: Arc::default(),
             interrupt: None,
             transfers: None,
+            participant: None,
             unwritten: None,
             services: None,
         }))
@@ -107,6 +111,27 @@ impl RunContext {
     /// Sets queues for the values that the program exchanges with its caller.
     pub fn with_transfers(self, transfers: Arc<Transfers>) -> RunContext {
         self.changed(|run| run.transfers = Some(transfers))
+    }
+
+    /// Returns the context of one process of a run on several devices: with the process's device, threads and
+    /// interrupt, and everything else as in this context.
+    pub fn for_process(
+        &self,
+        participant: &Participant,
+        device_ordinal: i32,
+        pool: Arc<ThreadPool>,
+    ) -> RunContext {
+        RunContext(Arc::clone(&self.0)).changed(|run| {
+            run.interrupt = Some(Arc::clone(participant.interrupt()));
+            run.participant = Some(participant.clone());
+            run.device_ordinal = device_ordinal;
+            run.pool = pool;
+        })
+    }
+
+    /// Returns the context with queues for the values that the program exchanges with its caller.
+    pub fn with_the_transfers(&self, transfers: Arc<Transfers>) -> RunContext {
+        RunContext(Arc::clone(&self.0)).with_transfers(transfers)
     }
 
     /// Fills the memory of results with this byte before they are written, to detect elements that are never
@@ -165,6 +190,11 @@ impl RunContext {
     /// The interrupt that can end the run, if there is one.
     pub fn interrupt(&self) -> Option<&Arc<Interrupt>> {
         self.0.interrupt.as_ref()
+    }
+
+    /// The process that the run is, if it is part of a run on several devices.
+    pub fn participant(&self) -> Option<&Participant> {
+        self.0.participant.as_ref()
     }
 
     /// The queues behind infeed and outfeed, if the run has any.

@@ -60,9 +60,3 @@ pub(super) fn async_done(xs: &[EvalValue]) -> Result<Vec<EvalValue>, EvalError> 
         _ => Err(EvalError::new("the operand is not a future")),
     }
 }
-
-/// `partition_id` and `replica_id`: programs run on a single device, number 0.
-pub(super) fn only_device(m: &Machine<'_>, inst: Inst<'_>) -> Result<Vec<EvalValue>, EvalError> {
-    let ty = m.result_type(inst, 0)?;
-    super::one(crate::Literal::zeros(ty.dtype, []))
-}

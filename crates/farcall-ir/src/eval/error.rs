@@ -104,6 +104,12 @@ impl EvalError {
     }
 }
 
+impl From<HostError> for EvalError {
+    fn from(error: HostError) -> EvalError {
+        EvalError::host("", error)
+    }
+}
+
 impl From<OutOfMemory> for EvalError {
     fn from(error: OutOfMemory) -> EvalError {
         EvalError { cause: Cause::Memory(error), ..EvalError::new(error.to_string()) }

@@ -60,6 +60,7 @@ use crate::elided;
 use crate::literal::Literal;
 use crate::memory::{self, OutOfMemory};
 use crate::module::{Func, Inst, Module, ValueId};
+use crate::op::collective::Process;
 use crate::op::{CustomCall, Op};
 use crate::stack;
 use crate::types::{TensorType, Type};
@@ -127,6 +128,68 @@ pub trait EvalHost {
         let _ = types;
         Err(format!("nothing sends on channel {channel} here").into())
     }
+
+    /// Returns the process of a grid that the program runs as; `None` if the program runs without others, as
+    /// process 0 of the grid that its module names.
+    fn process(&self) -> Option<Process> {
+        None
+    }
+
+    /// Passes the values of this process to the other processes of a group, and returns the values of each
+    /// process, in the order of the group. Called only if there is a [`process`](EvalHost::process).
+    ///
+    /// # Errors
+    /// If a process of the group does not come to the meeting; same errors as [`infeed`](EvalHost::infeed).
+    fn exchange(&self, meeting: &Meeting<'_>, values: Vec<Literal>) -> Result<Vec<Vec<Literal>>, HostError> {
+        let _ = values;
+        Err(format!("{} has no other processes here", meeting.op).into())
+    }
+
+    /// Sends values to another process. Called only if there is a [`process`](EvalHost::process).
+    ///
+    /// # Errors
+    /// Same errors as [`infeed`](EvalHost::infeed).
+    fn send_to(&self, link: &Link<'_>, values: Vec<Literal>) -> Result<(), HostError> {
+        self.send(link.channel, values)
+    }
+
+    /// Receives values from another process, one tensor of each type. Called only if there is a
+    /// [`process`](EvalHost::process).
+    ///
+    /// # Errors
+    /// If no process sends such values; same errors as [`infeed`](EvalHost::infeed).
+    fn recv_from(&self, link: &Link<'_>, types: &[TensorType]) -> Result<Vec<Literal>, HostError> {
+        self.recv(link.channel, types)
+    }
+}
+
+/// A point of the program at which the processes of a group exchange values.
+#[derive(Clone, Copy, Debug)]
+pub struct Meeting<'a> {
+    /// Name of the operation.
+    pub op: &'static str,
+    /// Location of the operation.
+    pub place: &'a str,
+    /// Number of the channel; 0 without a channel.
+    pub channel: i64,
+    /// The processes that exchange values, in the order of the group.
+    pub group: &'a [usize],
+    /// The operation with its attributes, types and regions, as text. The processes of a group have to meet
+    /// at operations with the same text.
+    pub signature: &'a str,
+}
+
+/// A transfer of values from one process to another.
+#[derive(Clone, Copy, Debug)]
+pub struct Link<'a> {
+    /// Name of the operation.
+    pub op: &'static str,
+    /// Location of the operation.
+    pub place: &'a str,
+    /// Number of the channel.
+    pub channel: i64,
+    /// The other process, if the program names it.
+    pub peer: Option<usize>,
 }
 
 /// A custom call that is about to run.
@@ -322,14 +385,14 @@ fn step<'m>(m: &mut Machine<'m>, inst: Inst<'m>, operands: Vec<EvalValue>) -> Re
         Op::AsyncStart => control::async_start(m, inst, operands),
         Op::AsyncDone => control::async_done(xs),
         Op::Transfer(transfer) => transfer::transfer(m, inst, xs, transfer),
-        Op::PartitionId | Op::ReplicaId => control::only_device(m, inst),
+        Op::PartitionId | Op::ReplicaId => collective::id(m, inst),
 
-        Op::AllGather(op) => collective::gathered(m, inst, xs, op.groups.role(collective::grid(m))),
-        Op::AllReduce(op) => collective::gathered(m, inst, xs, op.reduction_role(collective::grid(m))),
-        Op::ReduceScatter(op) => collective::gathered(m, inst, xs, op.groups.role(collective::grid(m))),
-        Op::AllToAll(op) => collective::exchanged(m, inst, xs, op.groups.exchange_role(collective::grid(m))),
+        Op::AllGather(op) => collective::all_gather(m, inst, xs, op),
+        Op::AllReduce(groups) => collective::all_reduce(m, inst, xs, groups),
+        Op::ReduceScatter(op) => collective::reduce_scatter(m, inst, xs, op),
+        Op::AllToAll(op) => collective::all_to_all(m, inst, xs, op),
         Op::CollectiveBroadcast(op) | Op::CollectiveReduce(op) => collective::rooted(m, inst, xs, op),
-        Op::CollectivePermute(op) => collective::exchanged(m, inst, xs, op.role()),
+        Op::CollectivePermute(op) => collective::permute(m, inst, xs, op),
 
         Op::Derived(op) => derived::derived(m, inst, xs, op),
 

@@ -83,6 +83,21 @@ pub(super) fn map<'m>(
     values(folding::map(&inputs, &dtypes, &mut |args, out| body.call(m, args, out)))
 }
 
+/// Combines two tensors, element by element, by the region of a collective.
+pub(super) fn combined<'m>(
+    m: &mut Machine<'m>,
+    inst: Inst<'m>,
+    pair: [&EvalValue; 2],
+) -> Result<EvalValue, EvalError> {
+    let inputs = pair.map(|x| x.tensor().cloned());
+    let [Some(a), Some(b)] = inputs else { return Err(EvalError::new("a collective combines tensors")) };
+    let dtype = a.dtype();
+    let mut body = applied(m, inst, 0)?;
+    let combined = folding::map(&[a, b], &[dtype], &mut |args, out| body.call(m, args, out));
+    let mut combined = values(combined)?;
+    combined.pop().ok_or_else(|| EvalError::new("the region returns nothing"))
+}
+
 /// `sort`: inputs.
 pub(super) fn sort<'m>(
     m: &mut Machine<'m>,

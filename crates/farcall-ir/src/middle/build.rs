@@ -15,6 +15,7 @@ use crate::literal::Literal;
 use crate::module::{
     Func, FuncId, Inst, InstId, Module, NewInst, Region, RegionId, ValueDef, ValueId, ValueIds,
 };
+use crate::op::collective::Grid;
 use crate::op::{Composite, CustomCall, FormOp, Op};
 use crate::scalar::Scalar;
 use crate::stack;
@@ -227,8 +228,12 @@ impl<'m> FormBuilder<'m, '_> {
                 let size = ty.and_then(|t| t.get_dim(*dim)?.size()).unwrap_or(0);
                 vec![self.number(i64::try_from(size).unwrap_or(i64::MAX), DType::S32, inst)?]
             }
-            // Programs run on a single device, number 0.
-            Op::PartitionId | Op::ReplicaId => vec![self.number(0, DType::U32, inst)?],
+            Op::ReplicaId if Grid::of(&self.module.attrs).replicas == 1 => {
+                vec![self.number(0, DType::U32, inst)?]
+            }
+            Op::PartitionId if Grid::of(&self.module.attrs).partitions == 1 => {
+                vec![self.number(0, DType::U32, inst)?]
+            }
             Op::If | Op::Case if let Some(branch) = self.known_branch(inst) => {
                 self.frames.push(Frame { next: branch.first(), exit: Exit::OnlyBranch(inst) });
                 return Ok(());

@@ -49,14 +49,3 @@ pub struct Endpoint {
     /// One pair of sender and receiver per row, `tensor<Nx2xi64>`.
     pub pairs: Option<Literal>,
 }
-
-impl Endpoint {
-    /// Returns the number of participating devices, including this one.
-    pub fn participants(&self) -> usize {
-        let mut ids: Vec<i64> =
-            self.pairs.iter().flat_map(Literal::iter).map(|s| s.as_i64()).chain([0]).collect();
-        ids.sort_unstable();
-        ids.dedup();
-        ids.len().max(2)
-    }
-}

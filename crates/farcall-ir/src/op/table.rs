@@ -398,9 +398,9 @@ operations! {
                 VHLO.versions(&[(1, 15, 0)])
             );
         PartitionId(Op::PartitionId) "stablehlo.partition_id",
-            (simple(0), OPAQUE.and(STRUCTURE), [], HLO_VHLO);
+            (simple(0), OPAQUE, [], HLO_VHLO);
         ReplicaId(Op::ReplicaId) "stablehlo.replica_id",
-            (simple(0), OPAQUE.and(STRUCTURE), [], HLO_VHLO);
+            (simple(0), OPAQUE, [], HLO_VHLO);
 
         // collective
         AllGather(Op::AllGather(_)) "stablehlo.all_gather",

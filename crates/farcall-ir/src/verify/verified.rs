@@ -6,6 +6,7 @@ use std::ops::Deref;
 use super::run;
 use crate::diag::ProgramError;
 use crate::module::Module;
+use crate::op::collective::Grid;
 
 /// A verified module in which no custom call stands for an operation: the verifier has replaced these calls
 /// ([`crate::normalize`]). Only [`verify`](super::verify) and [`verify_owned`](super::verify_owned) create
@@ -35,6 +36,15 @@ impl<'m> Verified<'m> {
         Verified { module: Cow::Borrowed(&self.module) }
     }
 
+    /// Sets the grid of processes that the module is for.
+    #[must_use]
+    pub fn with_grid(mut self, grid: Grid) -> Verified<'m> {
+        if Grid::of(&self.module.attrs) != grid {
+            grid.write_to(&mut self.module.to_mut().attrs);
+        }
+        self
+    }
+
     /// Returns a module that borrows nothing. A borrowed module is copied.
     pub fn into_owned(self) -> Verified<'static> {
         Verified { module: Cow::Owned(self.module.into_owned()) }
@@ -56,7 +66,18 @@ pub struct StaticModule<'m> {
     module: Verified<'m>,
 }
 
-impl StaticModule<'_> {
+impl<'m> StaticModule<'m> {
+    /// Returns the module without copying it.
+    pub fn borrowed(&self) -> StaticModule<'_> {
+        StaticModule { module: self.module.borrowed() }
+    }
+
+    /// Sets the grid of processes that the module is for.
+    #[must_use]
+    pub fn with_grid(self, grid: Grid) -> StaticModule<'m> {
+        StaticModule { module: self.module.with_grid(grid) }
+    }
+
     /// Returns a module that borrows nothing. A borrowed module is copied.
     pub fn into_owned(self) -> StaticModule<'static> {
         StaticModule { module: self.module.into_owned() }

@@ -537,7 +537,7 @@ fn what_is_received_is_checked() {
     assert_eq!(recv(7, host), "result 0 is tensor<i32>, but a tensor<i64> was given");
     assert_eq!(recv(8, host), "2 results expected, 1 given");
     let device = "type = 1>, source_target_pairs = dense<[[0, 1], [1, 2]]> : tensor<2x2xi64>";
-    assert_eq!(recv(7, device), "it takes 3 participants, but a program runs on one device here");
+    assert_eq!(recv(7, device), "it takes 2 participants, but the program runs on one device");
 }
 
 #[test]

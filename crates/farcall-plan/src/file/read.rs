@@ -8,6 +8,7 @@ use farcall_ir::eval::{Denormals, Numerics, Semantics};
 use farcall_ir::memory::{self, Charge, OutOfMemory};
 use farcall_ir::middle::{self, MAX_NESTING};
 use farcall_ir::op::CustomCall;
+use farcall_ir::op::collective::Grid;
 use farcall_ir::verify::verify;
 use farcall_ir::{
     Func, FuncId, InstId, Literal, Module, NewInst, Op, ProgramError, Scalar, Source, Span, TensorType, Type,
@@ -19,9 +20,9 @@ use super::{
     TYPES,
 };
 use crate::{
-    Base, BlockChoice, BlockDecision, Body, BodyInst, BufferSlice, CallId, CallSpec, CallThunk, Compute,
-    ConstantId, KernelId, NestedCall, NumberId, ParamId, ParamSpec, Plan, PlanParts, ReferenceId,
-    ReferenceSite, ResultId, Skipped, TensorSlice, Thunk, ThunkOp, ValidPlan,
+    Base, BlockChoice, BlockDecision, Body, BodyInst, BufferSlice, CallId, CallSpec, CallThunk, Collective,
+    Combine, Compute, ConstantId, DeviceNumber, KernelId, NestedCall, NumberId, ParamId, ParamSpec, Plan,
+    PlanParts, ReferenceId, ReferenceSite, ResultId, Skipped, TensorSlice, Thunk, ThunkOp, ValidPlan,
 };
 use farcall_host::registry::{Platform, Rank};
 
@@ -457,6 +458,7 @@ impl Reader<'_> {
             semantics: if self.bytes.flag()? { Semantics::StableHlo } else { Semantics::Xla },
         };
         let platform = Platform::from(self.bytes.text()?);
+        let grid = Grid { replicas: self.bytes.size()?, partitions: self.bytes.size()? };
         let source = self.source()?;
         let params = self.list(7, Self::param)?;
         let constants = self.list(4, Self::literal)?;
@@ -487,6 +489,7 @@ impl Reader<'_> {
             blocks,
             platform,
             numerics,
+            grid,
             source,
         };
         Ok(Plan::from(parts).validate()?)
@@ -668,6 +671,15 @@ impl Reader<'_> {
                 ThunkOp::CustomCall(CallThunk { id, aliases, side_effect: self.bytes.flag()? })
             }
             5 => ThunkOp::Reference(ReferenceId::new(self.bytes.index(counts.references, "instruction")?)),
+            6 => {
+                let op = self.op()?;
+                let combine = self.optional(|r| Ok(Combine { ty: r.tensor()?, compute: r.compute()? }))?;
+                ThunkOp::Collective(Box::new(Collective { op, combine }))
+            }
+            7 => ThunkOp::DeviceNumber(match self.bytes.flag()? {
+                false => DeviceNumber::Replica,
+                true => DeviceNumber::Partition,
+            }),
             other => return self.bytes.damaged(format!("there is no thunk of kind {other}")),
         };
         let (inputs, outputs) = (self.buffers(counts)?, self.buffers(counts)?);

@@ -9,8 +9,8 @@ use farcall_ir::{Literal, Module, Op, Source, Span, TensorType, Type, text};
 
 use super::{DATA, FORMAT, LITERALS, MAGIC, OPERATIONS, PLAN, SOURCES, TYPES};
 use crate::{
-    Base, BlockChoice, BlockDecision, Body, CallSpec, Compute, ParamSpec, Plan, ReferenceSite, Skipped,
-    TensorSlice, Thunk, ThunkOp,
+    Base, BlockChoice, BlockDecision, Body, CallSpec, Combine, Compute, DeviceNumber, ParamSpec, Plan,
+    ReferenceSite, Skipped, TensorSlice, Thunk, ThunkOp,
 };
 use farcall_host::registry::Rank;
 
@@ -237,6 +237,8 @@ impl<'p> Writer<'p> {
         self.out.flag(plan.parts.numerics.denormals == Denormals::Flush);
         self.out.flag(plan.parts.numerics.semantics == Semantics::StableHlo);
         self.out.text(plan.parts.platform.name())?;
+        self.out.u64(plan.parts.grid.replicas);
+        self.out.u64(plan.parts.grid.partitions);
         self.source(&plan.parts.source)?;
         self.out.number(plan.parts.params.len())?;
         plan.parts.params.iter().try_for_each(|p| self.param(p))?;
@@ -407,13 +409,31 @@ impl<'p> Writer<'p> {
                 self.out.u8(5);
                 self.out.number(id.index())?;
             }
+            ThunkOp::Collective(collective) => {
+                self.out.u8(6);
+                let types = thunk.inputs.iter().map(|b| Type::Tensor(b.ty.clone())).collect();
+                self.op(&collective.op, types)?;
+                self.out.flag(collective.combine.is_some());
+                if let Some(Combine { compute, ty }) = &collective.combine {
+                    self.tensor(ty)?;
+                    self.kernel(compute, vec![Type::Tensor(ty.clone()); 2])?;
+                }
+            }
+            ThunkOp::DeviceNumber(number) => {
+                self.out.u8(7);
+                self.out.flag(*number == DeviceNumber::Partition);
+            }
         }
         Ok(())
     }
 
     fn compute(&mut self, thunk: &Thunk, compute: &Compute) -> io::Result<()> {
+        self.kernel(compute, thunk.inputs.iter().map(|b| Type::Tensor(b.ty.clone())).collect())
+    }
+
+    /// Writes a kernel with an operation on operands of these types.
+    fn kernel(&mut self, compute: &Compute, types: Vec<Type>) -> io::Result<()> {
         self.out.text(compute.kernel.name())?;
-        let types = thunk.inputs.iter().map(|b| Type::Tensor(b.ty.clone())).collect();
         self.op(&compute.op, types)?;
         self.out.flag(compute.scratch);
         self.out.number(compute.bodies.len())?;

@@ -10,6 +10,7 @@ mod abi;
 mod kernels_by_type;
 mod programs;
 mod random;
+mod random_collectives;
 mod random_complex;
 mod random_folds;
 mod random_kernels;

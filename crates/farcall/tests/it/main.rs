@@ -12,6 +12,7 @@ mod build;
 mod build_ops;
 mod by_hand;
 mod device;
+mod devices;
 mod dynamic_handlers;
 mod filetests;
 mod filetests_runs;

@@ -137,7 +137,8 @@ pub fn named(name: &str) -> Option<&'static Pass> {
 }
 
 /// Returns true if dropping, duplicating or moving an instruction cannot be observed: nothing in it has a
-/// side effect, and its results follow from its operands.
+/// side effect, and its results follow from its operands. The results of a collective depend on other
+/// processes, which have to run the same collectives in the same order.
 pub(crate) fn is_pure(inst: Inst<'_>) -> bool {
     let mut pure = own_purity(inst);
     inst.regions().for_each(|r| r.walk(&mut |i| pure &= own_purity(i)));
@@ -147,7 +148,10 @@ pub(crate) fn is_pure(inst: Inst<'_>) -> bool {
 fn own_purity(inst: Inst<'_>) -> bool {
     match inst.op() {
         Op::CustomCall(call) => !call.has_side_effect && !inst.results().is_empty(),
-        op => !op.info().is(Traits::SIDE_EFFECT) && !op.info().is(Traits::OPAQUE),
+        op => {
+            let info = op.info();
+            !info.is(Traits::SIDE_EFFECT) && !info.is(Traits::OPAQUE) && !info.is(Traits::COLLECTIVE)
+        }
     }
 }
 

@@ -1,0 +1,44 @@
+//! Finds processes that wait in vain.
+//!
+//! A process can continue if it runs, or if it waits only for processes that are at the same point already or
+//! can continue themselves. All other processes are stuck: each waits for a process that has ended, or for
+//! one that is stuck somewhere else.
+
+use super::{Activity, State};
+
+/// Returns the numbers of the processes that can never continue, in ascending order.
+pub(super) fn find(state: &State) -> Vec<usize> {
+    let activities = &state.activities;
+    let mut can_continue: Vec<bool> =
+        activities.iter().map(|a| matches!(a, Activity::Running | Activity::Met(_))).collect();
+    loop {
+        let mut has_changed = false;
+        for (number, activity) in activities.iter().enumerate() {
+            let may = |other: &usize| can_continue.get(*other).copied().unwrap_or(false);
+            let continues = match activity {
+                Activity::Meets(point, _) => point.group.iter().all(|other| {
+                    may(other)
+                        || matches!(activities.get(*other), Some(Activity::Meets(at, _)) if at.meets(point))
+                }),
+                Activity::Receives(at) => {
+                    state.has_sent(at.channel, number, at.from)
+                        || match at.from {
+                            Some(from) => may(&from),
+                            None => (0..activities.len()).any(|other| other != number && may(&other)),
+                        }
+                }
+                Activity::Running | Activity::Met(_) | Activity::Stuck(_) | Activity::Finished => continue,
+            };
+            if continues && !can_continue[number] {
+                can_continue[number] = true;
+                has_changed = true;
+            }
+        }
+        if !has_changed {
+            break;
+        }
+    }
+    let waits = |activity: &Activity| matches!(activity, Activity::Meets(..) | Activity::Receives(_));
+    let stuck = activities.iter().zip(can_continue).enumerate();
+    stuck.filter(|(_, (activity, continues))| waits(activity) && !continues).map(|(i, _)| i).collect()
+}
