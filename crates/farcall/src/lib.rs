@@ -22,6 +22,7 @@
 //! - [`profile`]: time profiles of runs.
 //! - [`ErrorCode`]: the kind of an error ([`CodedError::code`]).
 //! - [`eval_host`]: custom calls for the reference evaluator.
+//! - [`interpreter`]: the targets of StableHLO's interpreter.
 //! - [`pjrt`]: programs on the devices of other compilers, which PJRT plugins provide.
 //!
 //! A program that embeds the engine needs no other crate: [`ir`] is the program representation
@@ -34,6 +35,7 @@ pub mod build;
 pub mod devices;
 pub mod eval_host;
 mod executable;
+pub mod interpreter;
 mod linear;
 mod op_program;
 pub mod pjrt;
