@@ -6,10 +6,12 @@
 //! | `interpreter.print` | nothing |
 //! | `interpreter.probe` | returns its operand |
 //!
+//! Programs that call targets of this module themselves are evaluated, even if the others are compiled.
+//!
 //! The programs of a grid have no host: values that a process sends to the host go to the process that
 //! receives from the host on the same channel.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use farcall_host::Registry;
@@ -108,16 +110,19 @@ impl<'a> InterpreterHost<'a> {
         }
         let processes = Processes::isolated(grid);
         let results = match self.programs {
-            Programs::Evaluated => {
+            // The engine has no targets of this module.
+            Programs::Compiled(context)
+                if !of_process.iter().any(|(func, _)| calls_targets(module, func)) =>
+            {
+                self.run_compiled(module, &processes, grid, &of_process, queue, context)?
+            }
+            Programs::Evaluated | Programs::Compiled(_) => {
                 let queue = Arc::new(Mutex::new(queue));
                 let (registry, numerics) = (self.registry, self.numerics);
                 let host = |_| {
                     InterpreterHost::with_queue(registry, numerics, Programs::Evaluated, Arc::clone(&queue))
                 };
                 eval_each(module, &processes, &of_process, host, numerics)?
-            }
-            Programs::Compiled(context) => {
-                self.run_compiled(module, &processes, grid, &of_process, queue, context)?
             }
         };
         Ok(results.into_iter().flatten().collect())
@@ -172,6 +177,24 @@ impl EvalHost for InterpreterHost<'_> {
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
         queue.pop_front().ok_or_else(|| "the infeed is empty".into())
     }
+
+    /// Drops the values: no program reads them.
+    fn outfeed(&self, _: &str, _: Vec<Literal>) -> Result<(), HostError> {
+        Ok(())
+    }
+}
+
+/// Returns true if a function calls targets of this module, directly or through other functions.
+fn calls_targets(module: &Module, func: &Func) -> bool {
+    let (mut open, mut seen, mut found) = (vec![func], HashSet::new(), false);
+    while let Some(func) = open.pop() {
+        func.walk(&mut |inst| {
+            found |= matches!(inst.op(), Op::CustomCall(call) if is_target(&call.target));
+            let new = inst.op().callees().iter().filter(|id| seen.insert(**id));
+            open.extend(new.filter_map(|id| module.get(*id)));
+        });
+    }
+    found
 }
 
 /// Returns the functions of a grid, from a list for each replica with a name for each partition.

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use farcall::devices::{Grid, eval_on_devices};
 use farcall::ffi::prelude::*;
-use farcall::ir::eval::{Denormals, EvalValue, NoHost};
+use farcall::interpreter::{InterpreterHost, Programs};
+use farcall::ir::eval::{Denormals, EvalHost, EvalValue, HostCall, HostError, NoHost};
 use farcall::ir::verify::verify;
 use farcall::ir::{DType, Literal, Module, Source, text};
 use farcall::{CompileOptions, Executable, Plan, Registry};
@@ -274,4 +275,98 @@ fn participants_must_exist() {
         "error: [participants] stablehlo.all_reduce takes all devices (3 replicas × 1 partition), but its groups leave out \
          replica 2, partition 0"
     );
+}
+
+/// A host for the self-checking programs of StableHLO's interpreter.
+struct Checks<'a>(InterpreterHost<'a>);
+
+impl EvalHost for Checks<'_> {
+    fn custom_call(
+        &self,
+        call: &HostCall<'_>,
+        operands: &[EvalValue],
+    ) -> std::result::Result<Vec<EvalValue>, HostError> {
+        if call.call.target != "check.expect_eq" {
+            return self.0.custom_call(call, operands);
+        }
+        match operands {
+            [actual, expected] if actual == expected => Ok(Vec::new()),
+            other => Err(format!("{other:?} differ").into()),
+        }
+    }
+}
+
+/// Runs a self-checking program, with the functions of its grids on an engine.
+fn run_checked(program: &str, name: &str, programs: Programs<'_>) {
+    let module = text::parse(&Source::new(name, program)).unwrap_or_else(|e| panic!("{e}"));
+    let verified = verify(&module).unwrap_or_else(|e| panic!("{e}"));
+    let registry = Registry::new();
+    let host = Checks(InterpreterHost::new(&registry, Denormals::Ieee, programs));
+    let func = verified.entry().unwrap();
+    if let Err(error) = farcall::ir::eval::eval(&verified, func, &[], &host, Denormals::Ieee) {
+        panic!("{programs:?}: {error}");
+    }
+}
+
+#[test]
+fn programs_of_the_specification_run_in_parallel() {
+    let Some(folder) = farcall_testing::programs::shared("stablehlo-suite/tests/interpret") else {
+        eprintln!("skipped: there is no shared/stablehlo-suite");
+        return;
+    };
+    let mut count = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let Ok(file) = std::fs::read_to_string(&path) else { continue };
+        for program in file.split("\n// -----").filter(|program| program.contains("interpreter.run_parallel"))
+        {
+            for programs in [Programs::Evaluated, Programs::Compiled(None)] {
+                run_checked(program, &path.to_string_lossy(), programs);
+            }
+            count += 1;
+        }
+    }
+    assert!(count > 0, "the suite has programs that run in parallel");
+}
+
+#[test]
+fn values_reach_another_process_through_channels() {
+    // The processes of a grid without a host send to each other.
+    let program = |more: &str| {
+        format!(
+            "module {{
+  func.func @send(%x: tensor<2xi64>, %t: !stablehlo.token) -> !stablehlo.token {{
+    %0 = \"stablehlo.send\"(%x, %t) {{channel_handle = #stablehlo.channel_handle<handle = 1, {more}}} : (tensor<2xi64>, !stablehlo.token) -> !stablehlo.token
+    return %0 : !stablehlo.token
+  }}
+  func.func @recv(%t: !stablehlo.token) -> (tensor<2xi64>, !stablehlo.token) {{
+    %0:2 = \"stablehlo.recv\"(%t) {{channel_handle = #stablehlo.channel_handle<handle = 1, {more}}} : (!stablehlo.token) -> (tensor<2xi64>, !stablehlo.token)
+    return %0#0, %0#1 : tensor<2xi64>, !stablehlo.token
+  }}
+  func.func @main() {{
+    %x = stablehlo.constant dense<[3, 4]> : tensor<2xi64>
+    %t = stablehlo.create_token : !stablehlo.token
+    %0:3 = \"interpreter.run_parallel\"(%x, %t, %t) {{programs = [[@send], [@recv]]}} : (tensor<2xi64>, !stablehlo.token, !stablehlo.token) -> (!stablehlo.token, tensor<2xi64>, !stablehlo.token)
+    check.expect_eq_const %0#1, dense<[3, 4]> : tensor<2xi64>
+    return
+  }}
+}}"
+        )
+    };
+    let pairs =
+        "type = 1>, source_target_pairs = dense<[[0, 1]]> : tensor<1x2xi64>, is_host_transfer = false";
+    for more in ["type = 2>, is_host_transfer = true", pairs] {
+        let program = program(more);
+        // The kind of a channel to the host differs between its ends.
+        let program = match more.contains("true") {
+            true => program.replacen(
+                "stablehlo.recv\"(%t) {channel_handle = #stablehlo.channel_handle<handle = 1, type = 2",
+                "stablehlo.recv\"(%t) {channel_handle = #stablehlo.channel_handle<handle = 1, type = 3",
+                1,
+            ),
+            false => program,
+        };
+        run_checked(&program, "p.mlir", Programs::Evaluated);
+        run_checked(&program, "p.mlir", Programs::Compiled(None));
+    }
 }
