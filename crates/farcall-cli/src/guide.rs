@@ -37,6 +37,7 @@ pages! {
     "jax": "ops in jit, grad, vmap and export; callbacks; composites",
     "cuda": "handlers for CUDA: kernels, streams, CUDA graphs, cuBLAS, exports for two platforms",
     "running-programs": "the command line, program formats, symbolic shapes, limits",
+    "devices": "programs with collectives on several devices of one process",
     "embedding": "the engine in a Rust application",
     "python": "the engine and ops from Python, with or without JAX",
     "building-programs": "programs written in Rust",

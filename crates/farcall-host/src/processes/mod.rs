@@ -54,13 +54,16 @@ pub struct Processes {
     is_isolated: bool,
 }
 
+/// Values that a process has sent, with its number.
+type Sent = (usize, Vec<Literal>);
+
 #[derive(Debug)]
 struct State {
     /// The activity of each process.
     activities: Vec<Activity>,
     /// Values that have been sent and not received, by channel and receiver (`None`: any process), each with
     /// the number of the sender.
-    channels: HashMap<(i64, Option<usize>), VecDeque<(usize, Vec<Literal>)>>,
+    channels: HashMap<(i64, Option<usize>), VecDeque<Sent>>,
     /// The process whose error is the error of the run.
     failed: Option<usize>,
     /// True if the run has to end: a process has failed, or an interrupt is due.
@@ -684,7 +687,7 @@ impl Participant {
 
 impl State {
     /// Takes the oldest values that were sent to a process on a channel.
-    fn take(&mut self, channel: i64, to: usize, from: Option<usize>) -> Option<(usize, Vec<Literal>)> {
+    fn take(&mut self, channel: i64, to: usize, from: Option<usize>) -> Option<Sent> {
         [Some(to), None].into_iter().find_map(|to| {
             let queue = self.channels.get_mut(&(channel, to))?;
             let at = queue.iter().position(|(sender, _)| from.is_none_or(|from| from == *sender))?;
