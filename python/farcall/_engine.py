@@ -331,6 +331,48 @@ class Executable:
         results = self._run_arrays(inputs)
         return self._native.run(_given(inputs, self._inputs)) if results is None else results
 
+    @property
+    def num_replicas(self) -> int:
+        """Number of replicas that run the program together."""
+        return self._native.grid[0]
+
+    @property
+    def num_partitions(self) -> int:
+        """Number of partitions of each replica."""
+        return self._native.grid[1]
+
+    def run_on_devices(self, inputs: Sequence[Sequence[Any]]) -> list[list[np.ndarray]]:
+        """Runs the program on all of its devices, each of which is a thread of this process:
+
+        >>> import farcall, numpy as np
+        >>> total = farcall.compile('''
+        ... func.func @main(%x: tensor<f32>) -> tensor<f32> {
+        ...   %0 = "stablehlo.all_reduce"(%x) ({
+        ...   ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+        ...     %1 = stablehlo.add %a, %b : tensor<f32>
+        ...     stablehlo.return %1 : tensor<f32>
+        ...   }) {replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>} : (tensor<f32>) -> tensor<f32>
+        ...   return %0 : tensor<f32>
+        ... }''', num_replicas=2)
+        >>> [float(result) for [result] in total.run_on_devices([[1.5], [2.0]])]
+        [3.5, 3.5]
+
+        Args:
+          inputs: the inputs of each device, as `run` takes them. The device of a replica and a partition has
+            the number `replica * num_partitions + partition`.
+
+        Returns:
+          The results of each device.
+
+        Raises:
+          ValueError: if there is not one list of inputs for each device.
+          RuntimeError: if a device fails, or if devices wait for each other in vain. The exceptions of `run`
+            are raised, too.
+        """
+        if self._trees is not None:
+            inputs = [self._trees.used(of) for of in inputs]
+        return self._native.run_on_devices([_given(of, self._inputs) for of in inputs])
+
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Returns `run(args)`, or calls the function that JAX has lowered or exported."""
         return _called(self.run, self._trees, args, kwargs)
@@ -519,6 +561,8 @@ def compile(
     semantics: Literal["xla", "stablehlo"] = "xla",
     *,
     name: str | None = None,
+    num_replicas: int | None = None,
+    num_partitions: int | None = None,
 ) -> Executable | Polymorphic:
     """Compiles a program.
 
@@ -535,6 +579,9 @@ def compile(
       semantics: semantics to follow where XLA and the StableHLO specification differ: `"xla"` or
         `"stablehlo"`.
       name: name of the program in messages.
+      num_replicas: number of replicas, and `num_partitions` of partitions of each replica, of a program for
+        several devices, which `Executable.run_on_devices` runs; default to the numbers that the program
+        names.
 
     Returns:
       An `Executable`; or a `Polymorphic`, if the program has inputs of dynamic sizes.
@@ -558,6 +605,8 @@ def compile(
         denormals=denormals,
         semantics=semantics,
         platforms=_platforms(program),
+        num_replicas=num_replicas,
+        num_partitions=num_partitions,
     )
     for watcher in watchers:
         watcher(content.encode() if isinstance(content, str) else content, name or known_as)

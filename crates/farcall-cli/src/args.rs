@@ -14,6 +14,7 @@ use farcall::ir::middle::pipeline::{Pipeline, UnknownPass};
 use farcall::ir::write::ProgramFormat;
 use farcall::sig::nearest::nearest;
 
+use crate::devices::DeviceArgs;
 use crate::engine::EngineArgs;
 use crate::guide;
 use crate::library::{LibraryArg, LoadArgs};
@@ -175,6 +176,7 @@ Examples:
   farcall run model.mlir --load libhandlers.so --target rms_norm=RmsNorm --fill iota
   farcall run model.mlir --fill rand --quiet --profile --repeat 20
   farcall run model.mlir --fill rand --quiet --trace trace.json
+  farcall run model.mlir --devices 8 --fill rand
   farcall run model.mlir --dump plan
   farcall run model.mlir --dump form --passes needed
   farcall run model.jax_export -i params.safetensors -i 'rand:f32[8,64]'
@@ -235,6 +237,8 @@ pub(crate) struct HowArgs {
     pub elided: Option<Elided>,
     #[command(flatten)]
     pub numerics: NumericsArgs,
+    #[command(flatten)]
+    pub devices: DeviceArgs,
 }
 
 fn pipeline(text: &str) -> Result<Pipeline, String> {
@@ -655,7 +659,14 @@ impl BenchArgs {
     /// Returns the options for compiling the program.
     pub(crate) fn how(&self) -> HowArgs {
         let (entry, passes) = (self.entry.clone(), self.passes.clone());
-        HowArgs { entry, passes, dump: None, elided: self.elided, numerics: self.numerics }
+        HowArgs {
+            entry,
+            passes,
+            dump: None,
+            elided: self.elided,
+            numerics: self.numerics,
+            devices: DeviceArgs::default(),
+        }
     }
 }
 

@@ -4,6 +4,7 @@ use std::io::Write;
 
 use anyhow::{Context, Result, bail, ensure};
 use farcall::device::Device;
+use farcall::devices::Grid;
 use farcall::explain::Explanation;
 use farcall::ir::interface::Interface;
 use farcall::ir::literal::Literal;
@@ -54,6 +55,8 @@ pub(crate) struct FrontProgram {
     /// Arguments whose elements determine sizes. The program is compiled for these elements; see
     /// [`CompileOptions::known`].
     known: Vec<Option<Literal>>,
+    /// The grid of devices that the program is compiled for.
+    pub(crate) grid: Grid,
 }
 
 impl FrontProgram {
@@ -76,6 +79,7 @@ impl FrontProgram {
             .numerics(how.numerics)
             .known(self.known.iter().cloned())
             .passes(how.passes.clone().unwrap_or_default())
+            .grid(self.grid)
     }
 }
 
@@ -134,7 +138,8 @@ pub(crate) fn front_for(
     if how.dump == Some(Dump::Refined) {
         return dump(&text::print(&module)).map(|()| None);
     }
-    Ok(Some(FrontProgram { module, interface, entry: name, arguments: early, known }))
+    let grid = how.devices.grid(Grid::of(&module.attrs))?;
+    Ok(Some(FrontProgram { module, interface, entry: name, arguments: early, known, grid }))
 }
 
 /// Compiles a program and prepares it to run. Returns `None` if `--dump` ended the command.

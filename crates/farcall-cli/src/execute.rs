@@ -6,6 +6,7 @@ use anyhow::{Context, Result};
 use farcall::custom_call::RunContext;
 use farcall::device::Device;
 use farcall::eval_host::RegistryHost;
+use farcall::interpreter::{self, InterpreterHost, Programs};
 use farcall::ir::diag::Diagnostics;
 use farcall::ir::eval::{self, EvalError, Numerics};
 use farcall::ir::literal::Literal;
@@ -24,6 +25,15 @@ pub(crate) enum Ready<'m> {
     Engine(Executable),
     /// Evaluated operation by operation.
     Evaluator { module: &'m StaticModule<'m>, func: &'m Func, registry: &'m Registry, numerics: Numerics },
+    /// A self-checking program that runs functions as the processes of a grid. The evaluator runs the program,
+    /// and the engine or the evaluator the functions.
+    Interpreter {
+        module: &'m StaticModule<'m>,
+        func: &'m Func,
+        registry: &'m Registry,
+        numerics: Numerics,
+        evaluator: bool,
+    },
     /// Compiled by a PJRT plugin.
     Plugin { module: &'m StaticModule<'m>, program: LoadedProgram },
 }
@@ -42,6 +52,10 @@ impl<'m> Ready<'m> {
         numerics: Numerics,
         evaluator: bool,
     ) -> Result<Ready<'m>> {
+        if interpreter::runs_in_parallel(module) {
+            require_targets(module, registry)?;
+            return Ok(Ready::Interpreter { module, func, registry, numerics, evaluator });
+        }
         if evaluator {
             require_targets(module, registry)?;
             return Ok(Ready::Evaluator { module, func, registry, numerics });
@@ -54,7 +68,7 @@ impl<'m> Ready<'m> {
     pub(crate) fn plan(&self) -> Option<&Plan> {
         match self {
             Ready::Engine(executable) => Some(executable.plan()),
-            Ready::Evaluator { .. } | Ready::Plugin { .. } => None,
+            Ready::Evaluator { .. } | Ready::Interpreter { .. } | Ready::Plugin { .. } => None,
         }
     }
 
@@ -62,9 +76,9 @@ impl<'m> Ready<'m> {
     pub(crate) fn require_elements(&self) -> Result<()> {
         let refused = match self {
             Ready::Engine(executable) => executable.plan().elided(),
-            Ready::Evaluator { module, .. } | Ready::Plugin { module, .. } => {
-                elided::refused([module as &Module])
-            }
+            Ready::Evaluator { module, .. }
+            | Ready::Interpreter { module, .. }
+            | Ready::Plugin { module, .. } => elided::refused([module as &Module]),
         };
         refused.map_or(Ok(()), |error| Err(error.into()))
     }
@@ -97,6 +111,13 @@ impl<'m> Ready<'m> {
                 let results = eval::eval(module, func, &inputs, &host, *numerics)?;
                 Ok(bounded::cut(&bounded::cuts(func), eval::tensors(&results))?)
             }
+            Ready::Interpreter { module, func, registry, numerics, evaluator } => {
+                let programs = if *evaluator { Programs::Evaluated } else { Programs::Compiled(run) };
+                let host = InterpreterHost::new(registry, *numerics, programs);
+                let params = func.params().iter().map(|p| func.ty(*p));
+                let inputs = eval::values(params, inputs.to_vec()).context("a wrong number of inputs")?;
+                Ok(eval::tensors(&eval::eval(module, func, &inputs, &host, *numerics)?))
+            }
             Ready::Plugin { program, .. } => Ok(program.run(inputs)?),
         }
     }
@@ -111,6 +132,7 @@ fn require_targets(module: &Module, registry: &Registry) -> Result<(), ProgramEr
                 return;
             }
             if let Op::CustomCall(call) = inst.op()
+                && !interpreter::is_target(&call.target)
                 && let Err(e) = registry.resolve(call, Device::default().platform())
             {
                 diagnostics.push(e.at(inst.span(), &inst.place(&module.source)));

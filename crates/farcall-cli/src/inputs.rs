@@ -51,6 +51,75 @@ pub(crate) fn arguments(func: &Func, interface: &Interface, args: &InputArgs) ->
 /// # Errors
 /// The errors of [`arguments`].
 pub(crate) fn of(interface: &Interface, params: &[&Type], args: &InputArgs) -> Result<Vec<Literal>> {
+    each(interface, params, args, &mut |given, ty, seed| given.read(ty, seed))
+}
+
+/// Returns the arguments of each of `count` devices, for parameters of these types. An argument that has one
+/// more dimension than its parameter, of size `count`, is split along this first dimension. Random elements
+/// differ between devices. Any other argument is the same on all devices.
+///
+/// # Errors
+/// The errors of [`arguments`].
+pub(crate) fn on_devices(
+    interface: &Interface,
+    params: &[&Type],
+    args: &InputArgs,
+    count: usize,
+) -> Result<Vec<Vec<Literal>>> {
+    let of_param = each(interface, params, args, &mut |given, ty, seed| {
+        if given.is_random() {
+            let seed = |device: usize| seed.wrapping_add(1_000_003u64.wrapping_mul(device as u64));
+            return (0..count).map(|device| given.read(ty, seed(device))).collect();
+        }
+        let error = match given.read(ty, seed) {
+            Ok(same) => return Ok(vec![same; count]),
+            Err(error) => error,
+        };
+        let Some(sizes) = ty.static_sizes() else { return Err(error) };
+        let all = ty.with_sizes([&[count], sizes].concat());
+        let Ok(whole) = given.read(&all, seed) else {
+            let other = format!("{}, with a part for each device", short_type(&all));
+            return Err(error.context(format!("it must be {}, or {other}", short_type(ty))));
+        };
+        let bytes = whole.byte_len() / count.max(1);
+        let part = |device: usize| {
+            Literal::from_bytes(ty.dtype, sizes, &whole.bytes()[device * bytes..(device + 1) * bytes])
+        };
+        (0..count).map(|device| Ok(part(device)?)).collect()
+    })?;
+    let of_device = |device: usize| of_param.iter().map(|of| of[device].clone()).collect();
+    Ok((0..count).map(of_device).collect())
+}
+
+/// An argument as it was given.
+enum Given<'a> {
+    /// A tensor of an archive, by its index.
+    Named(&'a mut Archive, usize),
+    /// An argument given by position.
+    Positional(InputSpec),
+}
+
+impl Given<'_> {
+    /// Reads or generates the argument, of this type.
+    fn read(&mut self, ty: &TensorType, seed: u64) -> Result<Literal> {
+        match self {
+            Given::Named(archive, tensor) => archive.read(*tensor, ty),
+            Given::Positional(spec) => one(spec.clone(), ty, seed),
+        }
+    }
+
+    fn is_random(&self) -> bool {
+        matches!(self, Given::Positional(InputSpec::Fill(Fill::Rand | Fill::Between(..), _)))
+    }
+}
+
+/// Calls `make` for each parameter, with its argument, its type, and a seed for random elements.
+fn each<T>(
+    interface: &Interface,
+    params: &[&Type],
+    args: &InputArgs,
+    make: &mut dyn FnMut(&mut Given<'_>, &TensorType, u64) -> Result<T>,
+) -> Result<Vec<T>> {
     let InputArgs { inputs, fill, seed } = args;
     let what = &interface.name;
     let taken = interface.inputs();
@@ -86,14 +155,12 @@ pub(crate) fn of(interface: &Interface, params: &[&Type], args: &InputArgs) -> R
         let ty = ty
             .tensor()
             .with_context(|| format!("{} is a {}; only tensors can be given", label(), short(ty)))?;
-        let argument = match named.get(&i) {
-            Some((archive, tensor)) => archives[*archive].read(*tensor, ty),
-            None => match specs.next() {
-                Some(spec) => one(spec, ty, seed.wrapping_add(i as u64)),
-                None => Err(anyhow!("it is not given")),
-            },
+        let given = match named.get(&i) {
+            Some((archive, tensor)) => Some(Given::Named(&mut archives[*archive], *tensor)),
+            None => specs.next().map(Given::Positional),
         };
-        arguments.push(argument.with_context(label)?);
+        let mut given = given.ok_or_else(|| anyhow!("it is not given")).with_context(label)?;
+        arguments.push(make(&mut given, ty, seed.wrapping_add(i as u64)).with_context(label)?);
     }
     Ok(arguments)
 }

@@ -47,6 +47,7 @@ mod compare;
 mod compile;
 mod convert;
 mod corpus;
+mod devices;
 mod draw;
 mod engine;
 mod evaluated;

@@ -18,6 +18,7 @@ use crate::args::{Dump, HowArgs, InputArgs, InspectArgs, RunArgs};
 use crate::boundary::shape;
 use crate::calls::{self, Call, write_calls};
 use crate::compile::dump;
+use crate::devices::{self, DeviceRun};
 use crate::execute::{Ready, refused};
 use crate::inputs;
 use crate::profile::RecordedRuns;
@@ -42,10 +43,21 @@ pub(crate) fn run(
     let source = Arc::clone(plan.source());
     let plan = filled(plan, args.how.elided)?;
     let executable = stats.take("bind", || executable(plan, &registry))?;
-    let arguments = stats.take("inputs", || arguments(&args.program, &executable, &args.inputs))?;
     let name = args.program.display();
+    let grid = executable.grid();
+    let params: Vec<Type> = executable.inputs().iter().cloned().map(Type::Tensor).collect();
+    let params: Vec<&Type> = params.iter().collect();
+    let interface = Interface { name: name.to_string(), ..executable.interface() };
     let ready = Ready::Engine(executable);
     ready.require_elements()?;
+    if args.how.devices.grid(grid)? != grid {
+        bail!("{name} is a compiled plan for {grid}: compile the program again for other devices");
+    }
+    if let Some(grid) = devices::of_run(&ready, &args.how.devices, grid) {
+        let run = DeviceRun { args, ready: &ready, grid, interface: &interface };
+        return run.run(&params, &mut stats).map_err(|e| Ready::explain(e, &source));
+    }
+    let arguments = stats.take("inputs", || inputs::of(&interface, &params, &args.inputs))?;
     let results = measured.run(&ready, &arguments, &mut stats).map_err(|e| Ready::explain(e, &source))?;
     if let Some(folder) = &args.output_dir {
         stats.take("write", || results::write(folder, &results))?;

@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use farcall::device::Device;
+use farcall::interpreter;
 use farcall::ir::literal::Literal;
 use farcall::ir::module::Func;
 use farcall::ir::types::Type;
 
 use crate::args::RunArgs;
+use crate::devices::{self, DeviceRun};
 use crate::execute::Ready;
 use crate::profile::RecordedRuns;
 use crate::program::{self, Program};
@@ -50,9 +52,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
         let entry = &func.name;
         let program = stats.take("compile", || engine::compile(client, &front.module, entry, &registry))?;
         Ready::Plugin { module: &front.module, program }
-    } else if args.evaluator && args.how.dump.is_none() {
+    } else if args.how.dump.is_none() && (args.evaluator || interpreter::runs_in_parallel(&front.module)) {
         let numerics = args.how.numerics.into();
-        stats.take("compile", || Ready::new(&front.module, func, &registry, numerics, true))?
+        stats.take("compile", || Ready::new(&front.module, func, &registry, numerics, args.evaluator))?
     } else {
         match compile::engine(&front, &args.how, &registry, &mut stats)? {
             Some(executable) => Ready::Engine(executable),
@@ -60,6 +62,12 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
         }
     };
     ready.require_elements()?;
+    if let Some(grid) = devices::of_run(&ready, &args.how.devices, front.grid) {
+        let params: Vec<&Type> = func.params().iter().map(|p| func.ty(*p)).collect();
+        let params: Vec<&Type> = params.into_iter().filter(|ty| **ty != Type::Token).collect();
+        let run = DeviceRun { args, ready: &ready, grid, interface: &front.interface };
+        return run.run(&params, &mut stats).map_err(|e| Ready::explain(e, &source));
+    }
     let made;
     let arguments = match &front.arguments {
         Some(arguments) => arguments,

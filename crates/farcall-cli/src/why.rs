@@ -11,6 +11,7 @@ use farcall::plan::{BlockChoice, BlockDecision, Plan, ValidPlan};
 use serde_json::{Value, json};
 
 use crate::args::{HowArgs, InspectArgs, NumericsArgs};
+use crate::devices::DeviceArgs;
 use crate::inputs::count;
 use crate::program::Code;
 use crate::show::{place, short};
@@ -26,7 +27,7 @@ pub(crate) fn compiled(
 ) -> Result<Option<(ValidPlan, Explanation)>> {
     let numerics = NumericsArgs { denormals: None, semantics: None };
     let (entry, passes) = (args.entry.clone(), args.passes.clone());
-    let how = HowArgs { entry, passes, dump: None, elided: None, numerics };
+    let how = HowArgs { entry, passes, dump: None, elided: None, numerics, devices: DeviceArgs::default() };
     let mut stats = Stats::default();
     let Some(front) = compile::front(code, &how, &args.inputs, &mut stats)? else { return Ok(None) };
     front.check(&args.inputs)?;

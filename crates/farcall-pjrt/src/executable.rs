@@ -53,7 +53,7 @@ impl Object for Compiled {
 pub(crate) struct Loaded {
     program: Arc<Program>,
     platform: Arc<Platform>,
-    /// Indices of the devices, one for each replica.
+    /// Indices of the devices: those of the partitions of one replica after the other.
     devices: Vec<usize>,
     device_handles: Handles<DeviceHandle>,
     logical_ids: Box<[LogicalDeviceIds]>,
@@ -85,14 +85,23 @@ impl Loaded {
             let index = usize::try_from(*id).ok().filter(|id| *id < count);
             index.ok_or_else(|| Status::invalid(format!("there is no device {id}; the client has {count}")))
         };
+        let grid = program.executable.grid();
         let devices = match &*program.devices.devices {
-            [] => vec![0],
+            [] => (0..grid.processes() as i64).map(|id| of(&id)).collect::<Outcome<Vec<usize>>>()?,
             ids => ids.iter().map(of).collect::<Outcome<Vec<usize>>>()?,
+        };
+        if grid.processes() > 1 && devices.len() != grid.processes() {
+            let message = format!("{} devices are assigned to a program for {grid}", devices.len());
+            return Err(Status::invalid(message));
+        }
+        let logical_id = |number: usize| LogicalDeviceIds {
+            replica: (number / grid.partitions) as i32,
+            partition: (number % grid.partitions) as i32,
         };
         Ok(Loaded {
             platform: Arc::clone(platform),
             device_handles: Handles::new(devices.iter().map(|index| platform.device_handle(*index))),
-            logical_ids: devices.iter().map(|_| LogicalDeviceIds { replica: 0, partition: 0 }).collect(),
+            logical_ids: (0..devices.len()).map(logical_id).collect(),
             devices,
             is_deleted: AtomicBool::new(false),
             program,
@@ -117,24 +126,18 @@ impl Loaded {
 }
 
 /// A run on one device.
-struct Run {
-    program: Arc<Program>,
-    arguments: Vec<Value>,
+pub(crate) struct Run {
+    pub(crate) program: Arc<Program>,
+    pub(crate) arguments: Vec<Value>,
     /// Data for the handlers of the run.
-    context: Option<RunContext>,
+    pub(crate) context: Option<RunContext>,
 }
 
 impl Run {
     /// Waits for the arguments, runs the program, and returns one tensor for each result.
     fn execute(self) -> Outcome<Vec<Literal>> {
         let Run { program, arguments, context } = self;
-        let mut inputs = Vec::with_capacity(arguments.len());
-        for (argument, parameter) in arguments.into_iter().zip(&program.parameters) {
-            let input = argument.take()?;
-            if parameter.is_tensor {
-                inputs.push(DeviceBuffer::from(input));
-            }
-        }
+        let inputs = inputs(&program, arguments)?;
         let options = RunOptions::new().context(context.as_ref());
         let run = || program.executable.execute_with(inputs, options).map_err(|e| Status::of(&e));
         let outputs = catch(run).unwrap_or_else(|panic| {
@@ -145,16 +148,33 @@ impl Run {
             );
             Err(Status::new(ErrorCode::INTERNAL, message))
         })?;
-        let mut outputs = outputs.into_iter();
-        let results = program.results.iter().map(|spec| {
-            let output = if spec.is_tensor { outputs.next() } else { None };
-            let Some(output) = output else { return Ok(Literal::zeros(DType::Pred, [0])) };
-            let literal = output.into_literal().map_err(|e| Status::of(&e))?;
-            // A result that is an argument or a constant gets memory of its own, as hosts expect.
-            literal.detached().map_err(|e| Status::new(ErrorCode::RESOURCE_EXHAUSTED, e.to_string()))
-        });
-        results.collect()
+        results(&program, outputs)
     }
+}
+
+/// Waits for arguments, and returns the inputs of the engine's run.
+pub(crate) fn inputs(program: &Program, arguments: Vec<Value>) -> Outcome<Vec<DeviceBuffer>> {
+    let mut inputs = Vec::with_capacity(arguments.len());
+    for (argument, parameter) in arguments.into_iter().zip(&program.parameters) {
+        let input = argument.take()?;
+        if parameter.is_tensor {
+            inputs.push(DeviceBuffer::from(input));
+        }
+    }
+    Ok(inputs)
+}
+
+/// Returns one tensor for each result of the program.
+pub(crate) fn results(program: &Program, outputs: Vec<DeviceBuffer>) -> Outcome<Vec<Literal>> {
+    let mut outputs = outputs.into_iter();
+    let results = program.results.iter().map(|spec| {
+        let output = if spec.is_tensor { outputs.next() } else { None };
+        let Some(output) = output else { return Ok(Literal::zeros(DType::Pred, [0])) };
+        let literal = output.into_literal().map_err(|e| Status::of(&e))?;
+        // A result that is an argument or a constant gets memory of its own, as hosts expect.
+        literal.detached().map_err(|e| Status::new(ErrorCode::RESOURCE_EXHAUSTED, e.to_string()))
+    });
+    results.collect()
 }
 
 impl Call for LoadedExecutableExecute {
@@ -181,9 +201,10 @@ impl Call for LoadedExecutableExecute {
             let message = format!("`{}` is not compiled for device {}", loaded.program.name, device.index);
             return Err(Status::invalid(message));
         }
+        let is_together = loaded.program.executable.grid().processes() > 1;
         let devices = match chosen {
-            Some(device) => std::slice::from_ref(&device.index),
-            None => &loaded.devices,
+            Some(device) if !is_together => std::slice::from_ref(&device.index),
+            _ => &loaded.devices,
         };
         if lists.len() != devices.len() {
             let message = format!(
@@ -237,8 +258,12 @@ impl Call for LoadedExecutableExecute {
             let arguments = unsafe { slice("argument_lists", *arguments, args.members.num_args) }?;
             runs.push(launch.prepare(arguments, *device)?);
         }
-        let started = runs.into_iter().zip(devices).map(|(run, device)| launch.start(run, *device));
-        let started = started.collect::<Outcome<Vec<_>>>()?;
+        let started = if is_together {
+            launch.start_together(runs, devices)?
+        } else {
+            let started = runs.into_iter().zip(devices).map(|(run, device)| launch.start(run, *device));
+            started.collect::<Outcome<Vec<_>>>()?
+        };
         for (place, ((values, done), device)) in started.into_iter().zip(devices).enumerate() {
             let types = loaded.program.described.types.iter();
             for (index, (ty, value)) in types.zip(values).enumerate() {
@@ -262,7 +287,7 @@ impl Call for LoadedExecutableExecute {
 }
 
 /// A call of `Execute`.
-struct Launch<'a> {
+pub(crate) struct Launch<'a> {
     loaded: &'a Loaded,
     context: Option<&'a ExecuteContext>,
     /// Indices of arguments that the caller keeps, although the program donates them.
@@ -270,8 +295,13 @@ struct Launch<'a> {
 }
 
 impl Launch<'_> {
+    /// The client's platform.
+    pub(crate) fn platform(&self) -> &Arc<Platform> {
+        &self.loaded.platform
+    }
+
     /// True if a handler may read data of the caller.
-    fn has_context(&self) -> bool {
+    pub(crate) fn has_context(&self) -> bool {
         self.loaded.program.reads_context && self.context.is_some_and(|context| !context.is_empty())
     }
 
@@ -355,13 +385,13 @@ impl Launch<'_> {
 }
 
 /// Results that an asynchronous run defines. If it does not, their value is an error.
-struct Completion {
-    promises: Vec<Promise>,
-    done: Event,
+pub(crate) struct Completion {
+    pub(crate) promises: Vec<Promise>,
+    pub(crate) done: Event,
 }
 
 impl Completion {
-    fn complete(mut self, outcome: Outcome<Vec<Literal>>) {
+    pub(crate) fn complete(mut self, outcome: Outcome<Vec<Literal>>) {
         self.define(outcome);
     }
 

@@ -18,6 +18,8 @@
 //! - **Runs.** A run of a small program happens in the call. Another run is started when its arguments are ready:
 //!   on the device's thread or, if it calls functions of the host, on a thread of its own, because these
 //!   functions may wait for other runs. An error reaches the buffers that the run should have defined.
+//! - **Several devices.** A program for several replicas or partitions runs on all of its devices at once
+//!   (`together`). Programs that have to be partitioned are refused.
 //! - **Names.** The platform is called `cpu`: see `topology::PLATFORM_NAME`.
 
 mod buffer;
@@ -37,7 +39,9 @@ mod object;
 mod plugin;
 mod program;
 mod scope;
+mod shardings;
 mod status;
+mod together;
 mod topology;
 mod transfers;
 mod value;

@@ -4,6 +4,7 @@ use std::any::Any;
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use farcall::devices::Grid;
 use farcall::ir::write::{self, ProgramFormat};
 use farcall::ir::{AttrDict, Attribute, TensorType, Type, read, verify};
 use farcall::plan::{CallSpec, Plan, ThunkOp};
@@ -16,6 +17,7 @@ use crate::cost::Costs;
 use crate::element;
 use crate::named_values::{NamedValues, Value};
 use crate::scope::{self, Targets};
+use crate::shardings;
 use crate::status::{Outcome, Status};
 use crate::topology::hash;
 
@@ -144,10 +146,10 @@ impl Program {
         let devices = CompileOptions::read(&options)?;
         let module = read::module(code, "the program").map_err(|e| Status::invalid(e.to_string()))?;
         let CompileOptions { num_replicas, num_partitions, .. } = devices;
-        if num_replicas > 1 || num_partitions > 1 {
+        if num_partitions > 1 && shardings::are_partial(&module) {
             return Err(Status::unimplemented(format!(
-                "`{}` spans {num_replicas} replicas of {num_partitions} partitions; programs for several devices are \
-                 not supported yet",
+                "`{}` spans {num_replicas} replicas of {num_partitions} partitions, and has shardings; programs that \
+                 have to be partitioned for several devices are not supported yet",
                 module.name.as_deref().unwrap_or("main")
             )));
         }
@@ -175,7 +177,8 @@ impl Program {
             .map(|(ty, attrs)| Ok(ResultSpec { is_tensor: *ty != Type::Token, kind: memory_kind(attrs)? }))
             .collect::<Outcome<Vec<_>>>()?;
         let Targets { registry, owner } = scope::of(&module)?;
-        let executable = Executable::compile_owned(module, &registry, &EngineOptions::new())
+        let grid = Grid { replicas: num_replicas, partitions: num_partitions };
+        let executable = Executable::compile_owned(module, &registry, &EngineOptions::new().grid(grid))
             .map_err(|e| Status::of(&e))?;
         let parts = Parts { name, options, parameters, results, source, owner };
         Program::of(executable, parts)
@@ -385,7 +388,7 @@ fn is_quick(plan: &Plan, costs: Costs) -> bool {
     for thunk in plan.thunks() {
         thunk.walk(&mut |thunk| {
             only_kernels &= match &thunk.op {
-                ThunkOp::Compute(_) | ThunkOp::Copy => true,
+                ThunkOp::Compute(_) | ThunkOp::Copy | ThunkOp::DeviceNumber(_) => true,
                 ThunkOp::CustomCall(call) => is_local(&plan.calls()[call.id.index()]),
                 _ => false,
             }

@@ -1,7 +1,10 @@
 //! Compiling programs, converting them to other formats, and reading the trees of exported functions.
 
+use std::num::NonZero;
+
 use farcall::CompileOptions;
 use farcall::device::Device;
+use farcall::devices::Grid;
 use farcall::plan::file::MAGIC;
 use farcall::sig::UnknownName;
 use farcall_ir::eval::{Denormals, Semantics};
@@ -51,9 +54,11 @@ impl AsRef<[u8]> for Content {
 
 /// Compiles a program: text or an artifact. The result is an [`Executable`] if the program has static sizes,
 /// else a [`Polymorphic`]. If a function exported for several platforms is passed as text, `platforms` lists
-/// these platforms, because the text does not.
+/// these platforms, because the text does not. Numbers of replicas and partitions that are not given are
+/// those that the program names.
 #[pyfunction]
-#[pyo3(signature = (program, *, registry, name, entry, denormals, semantics, platforms = None))]
+#[pyo3(signature = (program, *, registry, name, entry, denormals, semantics, platforms = None,
+    num_replicas = None, num_partitions = None))]
 #[expect(clippy::too_many_arguments, reason = "options of a compilation, passed by name")]
 pub(crate) fn compile<'py>(
     py: Python<'py>,
@@ -64,6 +69,8 @@ pub(crate) fn compile<'py>(
     denormals: &str,
     semantics: &str,
     platforms: Option<Vec<String>>,
+    num_replicas: Option<NonZero<usize>>,
+    num_partitions: Option<NonZero<usize>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let wrong = |e: UnknownName| PyValueError::new_err(e.to_string());
     let denormals: Denormals = denormals.parse().map_err(wrong)?;
@@ -82,6 +89,11 @@ pub(crate) fn compile<'py>(
             if let Some(entry) = entry {
                 options = options.entry(entry);
             }
+            let named = Grid::of(&program.module.attrs);
+            options = options.grid(Grid {
+                replicas: num_replicas.map_or(named.replicas, NonZero::get),
+                partitions: num_partitions.map_or(named.partitions, NonZero::get),
+            });
             if !program.interface.is_open() {
                 return Executable::new(program.module, &registry, &options).map(Compiled::Fixed);
             }

@@ -177,6 +177,28 @@ impl Executable {
         guarded(|| results(py, &self.inner, inputs))
     }
 
+    /// Numbers of replicas and partitions.
+    #[getter]
+    fn grid(&self) -> (usize, usize) {
+        let grid = self.inner.grid();
+        (grid.replicas, grid.partitions)
+    }
+
+    /// Runs the program on all devices of its grid. Each device has a list of inputs, given as element type,
+    /// shape and bytes.
+    fn run_on_devices<'py>(
+        &self,
+        py: Python<'py>,
+        inputs: Vec<Vec<(String, Vec<usize>, Bound<'py, PyAny>)>>,
+    ) -> PyResult<Vec<Vec<Bound<'py, PyAny>>>> {
+        let inputs = inputs.into_iter().map(literals).collect::<PyResult<Vec<_>>>()?;
+        guarded(|| {
+            let results = run::run_on_devices(py, &self.inner, inputs)?.into_iter();
+            let arrays = |of: Vec<Literal>| of.into_iter().map(|one| arrays::of_result(py, one)).collect();
+            results.map(arrays).collect()
+        })
+    }
+
     /// Like `run`, for a list or tuple of one array per input, of exactly the input's type. Returns `None`
     /// for other inputs.
     fn run_arrays<'py>(

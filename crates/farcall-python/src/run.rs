@@ -37,6 +37,23 @@ pub(crate) fn run(py: Python<'_>, executable: &Executable, inputs: Vec<Literal>)
     interruptible(py, |run| literals(executable.execute_with(inputs, RunOptions::new().context(run))))
 }
 
+/// Runs a program on all devices of its grid, without the interpreter's lock.
+///
+/// # Errors
+/// The errors of [`run`].
+pub(crate) fn run_on_devices(
+    py: Python<'_>,
+    executable: &Executable,
+    inputs: Vec<Vec<Literal>>,
+) -> PyResult<Vec<Vec<Literal>>> {
+    let buffers = |of: Vec<Literal>| of.into_iter().map(DeviceBuffer::from).collect();
+    let inputs: Vec<Vec<DeviceBuffer>> = inputs.into_iter().map(buffers).collect();
+    interruptible(py, |run| {
+        let results = executable.execute_on_devices(inputs, run.map_or(&[], std::slice::from_ref))?;
+        results.into_iter().map(|of| literals(Ok(of))).collect()
+    })
+}
+
 /// Runs a program once, and then `runs` times with a profile.
 ///
 /// # Errors

@@ -1,0 +1,191 @@
+//! Runs on several devices: the options, the inputs of each device, and the results.
+
+use std::path::Path;
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail, ensure};
+use clap::Args;
+use farcall::devices::{Grid, eval_on_devices};
+use farcall::eval_host::RegistryHost;
+use farcall::ir::Op;
+use farcall::ir::eval;
+use farcall::ir::interface::Interface;
+use farcall::ir::literal::Literal;
+use farcall::ir::module::Module;
+use farcall::ir::op::Traits;
+use farcall::ir::types::Type;
+use serde_json::json;
+
+use crate::args::RunArgs;
+use crate::execute::Ready;
+use crate::stats::Stats;
+use crate::{inputs, results, terminal};
+
+/// Devices that a program runs on.
+#[derive(Args, Debug, Clone, Default)]
+pub(crate) struct DeviceArgs {
+    /// Number of devices that run the program together; each is a thread of this process
+    ///
+    /// For programs with collectives. Without this option, the program determines the number. The devices are
+    /// replicas, unless --partitions or the program says otherwise. A .npy file or an array with one
+    /// more dimension than the argument, of size N, gives each device its part; anything else is the same on
+    /// all devices, except that random elements differ. See: farcall guide devices
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub devices: Option<u16>,
+    /// Number of replicas [default: from the program, and --devices]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub replicas: Option<u16>,
+    /// Number of partitions of each replica [default: from the program]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub partitions: Option<u16>,
+}
+
+impl DeviceArgs {
+    /// Returns true if an option is given.
+    fn are_given(&self) -> bool {
+        self.devices.is_some() || self.replicas.is_some() || self.partitions.is_some()
+    }
+
+    /// Returns the grid of a program that names the grid `program`.
+    ///
+    /// # Errors
+    /// If the options contradict each other or the program.
+    pub(crate) fn grid(&self, program: Grid) -> Result<Grid> {
+        let [devices, replicas, partitions] =
+            [self.devices, self.replicas, self.partitions].map(|n| n.map(usize::from));
+        let Some(devices) = devices else {
+            let (replicas, partitions) =
+                (replicas.unwrap_or(program.replicas), partitions.unwrap_or(program.partitions));
+            return Ok(Grid { replicas, partitions });
+        };
+        let of = |n: usize| {
+            ensure!(devices.is_multiple_of(n), "{devices} devices cannot be divided into {n} equal parts");
+            anyhow::Ok(devices / n)
+        };
+        let grid = match (replicas, partitions) {
+            (Some(replicas), Some(partitions)) => Grid { replicas, partitions },
+            (Some(replicas), None) => Grid { replicas, partitions: of(replicas)? },
+            (None, Some(partitions)) => Grid { replicas: of(partitions)?, partitions },
+            (None, None) if program.processes() == devices => program,
+            (None, None) if program == Grid::ONE => Grid { replicas: devices, partitions: 1 },
+            (None, None) => {
+                bail!("the program is for {program}; give --replicas and --partitions for other devices")
+            }
+        };
+        ensure!(grid.processes() == devices, "{grid} are not {devices} devices");
+        Ok(grid)
+    }
+}
+
+/// Returns the grid of a run on several devices; `None` if the program runs on one device. A program that
+/// names several devices but computes the same on each, such as one that is not partitioned, runs on one,
+/// unless options ask for more.
+pub(crate) fn of_run(ready: &Ready<'_>, args: &DeviceArgs, grid: Grid) -> Option<Grid> {
+    let depends = match ready {
+        Ready::Engine(executable) => executable.plan().depends_on_device(),
+        Ready::Evaluator { module, .. } => depends_on_device(module),
+        Ready::Interpreter { .. } | Ready::Plugin { .. } => return None,
+    };
+    (grid.processes() > 1 && (args.are_given() || depends)).then_some(grid)
+}
+
+/// Returns true if the results of a program may depend on the device that runs it.
+fn depends_on_device(module: &Module) -> bool {
+    let mut found = false;
+    for func in module.funcs() {
+        func.walk(&mut |inst| {
+            found |= inst.op().info().is(Traits::COLLECTIVE);
+            found |= matches!(inst.op(), Op::PartitionId | Op::ReplicaId);
+        });
+    }
+    found
+}
+
+/// A run of a program on all devices of a grid.
+pub(crate) struct DeviceRun<'a> {
+    pub(crate) args: &'a RunArgs,
+    pub(crate) ready: &'a Ready<'a>,
+    pub(crate) grid: Grid,
+    pub(crate) interface: &'a Interface,
+}
+
+impl DeviceRun<'_> {
+    /// Runs the program on arguments for parameters of these types, shows the results, and writes them if
+    /// requested.
+    pub(crate) fn run(&self, params: &[&Type], stats: &mut Stats) -> Result<()> {
+        let args = self.args;
+        if args.profile.is_some() || args.trace.is_some() {
+            bail!("--profile and --trace record runs on one device; this run is on {}", self.grid);
+        }
+        let count = self.grid.processes();
+        let arguments =
+            stats.take("inputs", || inputs::on_devices(self.interface, params, &args.inputs, count))?;
+        let mut results = Vec::new();
+        for _ in 0..args.repeat {
+            let start = Instant::now();
+            results = self.once(&arguments)?;
+            stats.runs.push(start.elapsed());
+        }
+        if let Some(folder) = &args.output_dir {
+            stats.take("write", || write(folder, &results))?;
+        }
+        if args.json {
+            let types = |of: &Vec<Literal>| of.iter().map(results::as_json).collect::<Vec<_>>();
+            let types: Vec<_> = results.iter().map(types).collect();
+            let value = json!({ "devices": types });
+            return results::print_json(value, args.stats.then_some(&*stats), self.ready);
+        }
+        if !args.quiet {
+            self.print(&results)?;
+        }
+        if args.stats {
+            stats.print(self.ready.plan())?;
+        }
+        Ok(())
+    }
+
+    fn once(&self, arguments: &[Vec<Literal>]) -> Result<Vec<Vec<Literal>>> {
+        match self.ready {
+            Ready::Engine(executable) => Ok(executable.run_on_devices(arguments)?),
+            Ready::Evaluator { module, func, registry, numerics } => {
+                let values = |inputs: &Vec<Literal>| {
+                    let params = func.params().iter().map(|p| func.ty(*p));
+                    eval::values(params, inputs.clone()).context("a wrong number of inputs")
+                };
+                let values = arguments.iter().map(values).collect::<Result<Vec<_>>>()?;
+                let host = |_| RegistryHost::new(registry, *numerics);
+                let results = eval_on_devices(module, func, self.grid, &values, host, *numerics)?;
+                Ok(results.iter().map(|of| eval::tensors(of)).collect())
+            }
+            Ready::Interpreter { .. } | Ready::Plugin { .. } => {
+                bail!("this program does not run on several devices")
+            }
+        }
+    }
+
+    /// Prints the results of each device. A result that is the same on all devices is printed once.
+    fn print(&self, results: &[Vec<Literal>]) -> Result<()> {
+        let mut out = terminal::stdout();
+        let count = results.first().map_or(0, Vec::len);
+        for i in 0..count {
+            let first = &results[0][i];
+            if results.iter().all(|of| of[i].dims() == first.dims() && of[i].bytes() == first.bytes()) {
+                let note = format!("the same on all {} devices", results.len());
+                results::print(&mut out, &format!("out{i}"), Some(&note), first)?;
+                continue;
+            }
+            for (device, of) in results.iter().enumerate() {
+                results::print(&mut out, &format!("out{i} on device {device}"), None, &of[i])?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Writes the results of each device to a folder of its own: `device0/out0.npy`, ….
+fn write(folder: &Path, results: &[Vec<Literal>]) -> Result<()> {
+    for (device, of) in results.iter().enumerate() {
+        results::write(&folder.join(format!("device{device}")), of)?;
+    }
+    Ok(())
+}
