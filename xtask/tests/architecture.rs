@@ -383,7 +383,7 @@ fn dependencies_are_those_of_the_map() {
             "farcall-kernels" | "farcall-host" => &engine[..5],
             "farcall-plan" => &engine[..3],
             "farcall-compile" | "farcall-runtime" => &engine[..2],
-            "farcall-linalg" => &engine[..5],
+            "farcall-linalg" | "farcall-partition" => &engine[..5],
             _ => &[],
         };
         let forbidden = forbidden.iter().find(|on| depends(on));

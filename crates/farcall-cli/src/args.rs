@@ -306,6 +306,11 @@ pub(crate) struct ConvertArgs {
     /// Elements for constants whose elements are elided from the text; only artifacts need them
     #[arg(long, value_enum, value_name = "HOW")]
     pub elided: Option<Elided>,
+    /// Write the program that each device runs: the program is divided according to its shardings
+    #[arg(long, conflicts_with = "elided")]
+    pub partitioned: bool,
+    #[command(flatten)]
+    pub load: LoadArgs,
 }
 
 /// Formats of converted programs.
@@ -489,6 +494,10 @@ pub(crate) struct InspectArgs {
     /// its last read. A program with dynamic sizes is compiled for inputs, given as for `farcall run`.
     #[arg(long)]
     pub plan: bool,
+    /// Divide the program among the devices of its shardings, and show the sharding of each value, what
+    /// determined it, and which collectives move how many bytes
+    #[arg(long, conflicts_with_all = ["why", "plan"])]
+    pub sharding: bool,
     /// With --why or --plan, passes that rewrite the program, as for `farcall run`
     #[arg(long, value_name = "LIST", value_parser = pipeline)]
     pub passes: Option<Pipeline>,

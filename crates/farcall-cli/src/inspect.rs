@@ -21,7 +21,7 @@ use crate::inputs::count;
 use crate::program::{self, Program};
 use crate::show::short;
 use crate::terminal::{self, BOLD, styled};
-use crate::{draw, explain, export, load, plan, why};
+use crate::{draw, explain, export, load, plan, sharding, why};
 
 /// Prints the inputs, results and custom calls of a program.
 pub(crate) fn inspect(args: &InspectArgs) -> Result<()> {
@@ -45,6 +45,9 @@ pub(crate) fn inspect(args: &InspectArgs) -> Result<()> {
     let exported = if args.entry.is_none() { code.exported()? } else { None };
     let func = entry(&module, args.entry.as_deref())?;
     let registry = load::registry(&args.load, &[])?;
+    if args.sharding {
+        return sharding::inspect(args, &module, func, &registry);
+    }
     let compiled = if compiles { why::compiled(&code, args, &registry)? } else { None };
     let plan: Option<&Plan> = compiled.as_ref().map(|(plan, _)| &**plan);
     let explained = compiled.as_ref().filter(|_| args.plan);

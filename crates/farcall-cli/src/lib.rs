@@ -70,6 +70,7 @@ mod profile;
 mod program;
 mod results;
 mod run;
+mod sharding;
 mod show;
 mod spec;
 mod stats;

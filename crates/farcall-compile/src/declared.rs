@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use farcall_ir::op::{CallConfig, CustomCall};
 use farcall_ir::{AttrDict, Attribute, TensorType, Type};
-use farcall_sig::signature::{DimDecl, Expr, ExprFn, Inference, OperandType};
+use farcall_sig::signature::{CallFactors, DimDecl, Expr, ExprFn, Inference, OperandType};
 use farcall_sig::{AttrType, AttrValue, AttrValues, DType, Signature};
 
 use farcall_host::attributes::value;
@@ -30,13 +30,7 @@ pub(super) fn check<'c>(
         CallConfig::Dict(dict) => dict,
         CallConfig::Absent | CallConfig::Text(_) => &none,
     };
-    let attrs = given.iter().map(|(name, attr)| match value(attr) {
-        Some(value) => Ok((name.as_str(), value)),
-        None => Err(format!(
-            "attribute {name} is neither a number, a string, an array of numbers nor a dictionary"
-        )),
-    });
-    let attrs = attrs.collect::<Result<AttrValues, String>>()?;
+    let attrs = values(given)?;
     let tensors = tensors(operands);
     let dims: Vec<Vec<i64>> = tensors.iter().map(|t| dims(t)).collect();
     let types: Vec<OperandType<'_>> =
@@ -66,6 +60,37 @@ pub(super) fn check<'c>(
         call.api_version = call.api_version.map(|_| 4);
     }
     Ok(Cow::Owned(call))
+}
+
+/// Returns the factors of a call: the dimensions that devices may divide. `None` if the call does not match the
+/// op's signature.
+pub(super) fn factors(
+    declaration: &Declaration,
+    call: &CustomCall,
+    operands: &[Type],
+    results: &[Type],
+) -> Option<CallFactors> {
+    let attrs = match &call.config {
+        CallConfig::Dict(dict) => values(dict).ok()?,
+        CallConfig::Absent | CallConfig::Text(_) => AttrValues::default(),
+    };
+    let tensors = tensors(operands);
+    let dims: Vec<Vec<i64>> = tensors.iter().map(|t| dims(t)).collect();
+    let types: Vec<OperandType<'_>> =
+        tensors.iter().zip(&dims).map(|(t, dims)| OperandType { dtype: t.dtype, dims }).collect();
+    let inference = infer(declaration, &types, attrs, results).ok()?;
+    Some(declaration.signature.call_factors(&types, &inference))
+}
+
+/// Converts attributes to values.
+fn values(attrs: &AttrDict) -> Result<AttrValues, String> {
+    let value = |(name, attr): (&String, &Attribute)| match value(attr) {
+        Some(value) => Ok((name.clone(), value)),
+        None => Err(format!(
+            "attribute {name} is neither a number, a string, an array of numbers nor a dictionary"
+        )),
+    };
+    attrs.iter().map(value).collect()
 }
 
 /// Infers the results of a call from its operands and attributes, and checks them against the call's results.

@@ -42,6 +42,7 @@ mod lower;
 mod options;
 mod order;
 mod participants;
+mod partition;
 mod program;
 mod reason;
 mod region_calls;
@@ -55,6 +56,7 @@ mod storage;
 mod tests;
 
 pub use explain::{Explanation, FusionBoundary, LiveRange, Member, Step, Unfused};
+pub use partition::partition;
 pub use program::{CompileError, CompileOptions, compile_plan, compile_static, specialize};
 pub use reason::{NoKernel, no_kernel};
 pub use stage::{MEMORY_PASSES, MemoryPass, Stage};

@@ -123,6 +123,11 @@ impl CompileOptions {
         &self.platform
     }
 
+    /// The options of the compiler's stages.
+    pub(crate) fn stage_options(&self) -> Options<'_> {
+        Options { platform: &self.platform, numerics: self.numerics, passes: self.passes.passes() }
+    }
+
     /// Sets the passes that rewrite the program before kernels are chosen.
     #[must_use]
     pub fn passes(mut self, passes: Pipeline) -> CompileOptions {
@@ -250,8 +255,7 @@ pub fn compile_static(
 ) -> Result<ValidPlan, CompileError> {
     let module = &module.borrowed().with_grid(options.grid.unwrap_or_else(|| Grid::of(&module.attrs)));
     let entry = entry(module, options.entry.as_deref())?;
-    let stage_options =
-        Options { platform: &options.platform, numerics: options.numerics, passes: options.passes.passes() };
+    let stage_options = options.stage_options();
     let mut compiled = compile_stages(module, entry, registry, &stage_options, after).map_err(|refused| {
         let error = refused.diagnostics.into_error(&module.source);
         match refused.code {

@@ -41,6 +41,15 @@ mod op_program;
 pub mod pjrt;
 mod polymorphic;
 
+/// Programs for several devices: shardings, partitioning.
+pub mod partition {
+    pub use farcall_compile::partition;
+    pub use farcall_partition::Partitioned;
+    pub use farcall_partition::grid::{DeviceGrid, SubAxis};
+    pub use farcall_partition::report::{Movement, Report, ShardedValue, Source};
+    pub use farcall_partition::tiling::Tiling;
+}
+
 /// Reasons behind a plan: fusions, their boundaries, operations outside of fusions, steps without a kernel,
 /// and live ranges.
 pub mod explain {

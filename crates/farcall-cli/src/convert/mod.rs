@@ -6,11 +6,11 @@ use std::io::{IsTerminal, Write};
 
 use anyhow::{Context, Result, bail};
 use farcall::ir::module::Module;
-use farcall::ir::{elided, verify, write};
+use farcall::ir::{elided, middle, verify, write};
 
 use crate::args::{ConvertArgs, Format};
 use crate::program::{self, Program};
-use crate::{file, terminal};
+use crate::{file, load, sharding, terminal};
 
 /// Reads, verifies and writes a program.
 pub(crate) fn convert(args: &ConvertArgs) -> Result<()> {
@@ -30,6 +30,10 @@ pub(crate) fn convert(args: &ConvertArgs) -> Result<()> {
         if let Some(id) = module.func_id(&entry) {
             module.set_entry(id);
         }
+    }
+    if args.partitioned {
+        let partitioned = sharding::partitioned(module, None, &load::registry(&args.load, &[])?)?;
+        module = middle::open_regions(partitioned.module);
     }
     let content = written(&module, args.to)?;
     match &args.output {

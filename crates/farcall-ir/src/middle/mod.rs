@@ -33,6 +33,7 @@
 
 mod build;
 mod lower;
+mod open;
 pub mod passes;
 pub mod pipeline;
 pub mod rows;
@@ -40,4 +41,5 @@ mod verify;
 
 pub use build::{MAX_INSTRUCTIONS, MAX_NESTING, build, build_lowered};
 pub use lower::{CompositeCall, Inline, Lower};
+pub use open::open_regions;
 pub use verify::verify;

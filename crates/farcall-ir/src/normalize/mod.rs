@@ -51,8 +51,10 @@ pub use decompositions::custom_call;
 pub(crate) use decompositions::is_decomposition;
 pub(crate) use placement::is_placement;
 
+use crate::attr::Attribute;
 use crate::module::{Inst, InstId, Module, Rewriter};
 use crate::op::{CustomCall, Op};
+use crate::sharding::Sharding;
 use crate::stack;
 
 /// The replacement of a custom call.
@@ -65,6 +67,8 @@ enum Replacement {
     First(Op),
     /// An operation on the same operands. The listed attributes determined the operation and are removed.
     FromAttrs(Op, &'static [&'static str]),
+    /// An operation on the same operand, whose result has the sharding in the attribute `sharding`.
+    Sharded(Op),
     /// Nothing: the call is erased.
     Erased,
     /// The first elements of tensors that are sorted together.
@@ -147,6 +151,14 @@ fn apply(r: &mut Rewriter<'_>, inst: InstId, replacement: Replacement, programs:
         Replacement::FromAttrs(op, spent) => {
             for key in spent {
                 r.attrs_mut(inst).remove(key);
+            }
+            r.set_op(inst, op);
+        }
+        Replacement::Sharded(op) => {
+            let attrs = r.attrs_mut(inst);
+            if let Some(Attribute::Sharding(sharding)) = attrs.remove("sharding") {
+                let one = Attribute::ShardingPerValue([Sharding::clone(&sharding)].into());
+                attrs.insert("sdy.sharding".to_owned(), one);
             }
             r.set_op(inst, op);
         }

@@ -47,7 +47,7 @@ pub(super) fn replacement(inst: Inst<'_>, call: &CustomCall) -> Option<Replaceme
             Some(Replacement::Op(identity(func.ty(*to))))
         }
         ([_], [to]) if matches!(target, "sdy.sharding_constraint" | "sdy.reshard") && same() => {
-            Some(Replacement::FromAttrs(identity(func.ty(*to)), &["sharding"]))
+            Some(Replacement::Sharded(identity(func.ty(*to))))
         }
         ([_], [to]) if target == "sdy.propagation_barrier" && same() => {
             Some(Replacement::FromAttrs(identity(func.ty(*to)), &["allowed_direction"]))

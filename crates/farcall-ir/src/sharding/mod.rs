@@ -7,12 +7,14 @@
 //! other way stay a [dialect attribute](crate::attr::DialectAttr), as do propagation rules. The sharding of
 //! older programs, `mhlo.sharding = "{devices=[2,4]<=[8]}"`, is a string.
 
+mod manual;
 mod read;
 
 use std::fmt::{self, Display, Formatter};
 
 use crate::quote::Name;
 
+pub(crate) use manual::{ManualShardings, inline as inline_manual};
 pub(crate) use read::is_plain;
 
 /// A grid of devices.
@@ -80,8 +82,8 @@ impl Sharding {
         read::sharding(body)
     }
 
-    /// Parses one sharding for each value: `[<@mesh, [{"x"}]>]`.
-    pub(crate) fn read_per_value(body: &str) -> Option<Vec<Sharding>> {
+    /// Parses one sharding for each value: `[<@mesh, [{"x"}]>]`. Returns `None` for text in any other form.
+    pub fn read_per_value(body: &str) -> Option<Vec<Sharding>> {
         read::per_value(body)
     }
 }

@@ -4,6 +4,7 @@
 //! in the table is reported, and parsing continues after it.
 
 use super::lexer::{Tok, next_token};
+use super::manual;
 use super::mesh;
 use super::other_dialects::{self, Foreign, Implied};
 use super::parser::{Parsed, Parser, hinted, span};
@@ -21,9 +22,7 @@ use farcall_sig::DType;
 use smallvec::smallvec;
 
 /// Operations that compute on one device's part of a distributed tensor.
-const PER_DEVICE: [&str; 8] = [
-    "sdy.manual_computation",
-    "sdy.return",
+const PER_DEVICE: [&str; 6] = [
     "sdy.all_gather",
     "sdy.all_slice",
     "sdy.all_to_all",
@@ -42,6 +41,7 @@ enum KnownOp {
 
 impl KnownOp {
     fn of(name: &str) -> Option<KnownOp> {
+        let name = if name == "sdy.return" { "stablehlo.return" } else { name };
         let own = table::lookup(name).map(|syntax| KnownOp::Syntax(syntax, None));
         own.or_else(|| other_dialects::mhlo(name).map(|(syntax, implied)| KnownOp::Syntax(syntax, implied)))
             .or_else(|| other_dialects::lookup(name).map(KnownOp::Foreign))
@@ -56,6 +56,9 @@ impl<'s> Parser<'s> {
         match t.tok {
             Tok::Str => {
                 let name = self.string()?;
+                if name == manual::NAME {
+                    return self.manual_computation(span(t), true, &names, out);
+                }
                 match KnownOp::of(&name) {
                     Some(KnownOp::Syntax(syntax, implied)) => {
                         let mut draft = self.generic(span(t))?;
@@ -76,7 +79,9 @@ impl<'s> Parser<'s> {
                 self.bump();
                 let name = match self.str_of(t) {
                     "return" | "std.return" => "func.return",
+                    "sdy.return" => "stablehlo.return",
                     "call" | "std.call" => "func.call",
+                    manual::NAME => return self.manual_computation(span(t), false, &names, out),
                     other => other,
                 };
                 match KnownOp::of(name) {

@@ -14,7 +14,7 @@
 //! - `printer`: the printer's state, with `names`; `print`: modules, functions and instructions.
 //! - [`attributes`](crate::attributes): conversion between operations and attribute dictionaries.
 //! - `other_dialects`: operations of other dialects (MHLO, `arith`, `tensor`, `shape`) as operations of
-//!   StableHLO; `shape_operations`: shapes as vectors. `merge_modules`: several modules in one text.
+//!   StableHLO; `shape_operations`: shapes as vectors. `manual`: computations on parts. `merge_modules`: several modules in one text.
 //! - `operation`: single operations, with attributes and nothing else.
 //!
 //! ARCHITECTURE.md lists the steps for a new operation. In this module, a new operation needs an entry in
@@ -34,6 +34,7 @@ mod hooks;
 mod inst;
 mod lexer;
 mod loc;
+mod manual;
 mod merge_modules;
 mod mesh;
 mod names;

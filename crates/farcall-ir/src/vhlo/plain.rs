@@ -160,6 +160,7 @@ pub(super) fn properties(dialect: &str, name: &str, count: usize) -> Option<&'st
         ("sdy", "mesh") => &["mesh", "sym_name"],
         ("sdy", "sharding_constraint") => &["sharding"],
         ("sdy", "sharding_group") => &["group_id"],
+        ("sdy", "manual_computation") => &["in_shardings", "manual_axes", "out_shardings"],
         ("func", "func") if count <= 5 => {
             &["arg_attrs?", "function_type", "res_attrs?", "sym_name", "sym_visibility?"]
         }

@@ -16,7 +16,7 @@ use crate::bytecode::{Arg, Cursor, Error, File, Head, Ir, Reading};
 use crate::diag::{Diagnostic, Diagnostics, ProgramError, Source, Span, shortened};
 use crate::module::{Func, Loc, Module, NamedMesh, NewInst, RegionId, ValueId, ValueIds};
 use crate::op::{CustomCall, Op};
-use crate::sharding::Mesh;
+use crate::sharding::{ManualShardings, Mesh, inline_manual};
 use crate::text::{self, MAX_NESTING};
 use crate::types::Type;
 
@@ -357,6 +357,20 @@ impl<'f, 'a> Reader<'f, 'a> {
         if (dialect, name) == ("builtin", "unrealized_conversion_cast") {
             return self.cast(&head, &operands, first, &at);
         }
+        if (dialect, name) == ("sdy", "manual_computation") {
+            let results = self.define(&head, first, &at)?;
+            let shardings = ManualShardings::take(&mut attrs);
+            let [region] = regions[..] else {
+                return Err(at.error("bytecode", format!("{dialect}.{name} must have one region")));
+            };
+            let values = (operands, results);
+            let inlined =
+                inline_manual(&mut self.func, out, region, &shardings, values, (Span::default(), loc));
+            if let Err(problem) = inlined {
+                self.report("operand-count", head.at, format!("{dialect}.{name}: {problem}"));
+            }
+            return Ok(());
+        }
         let op = if head.successors > 0 {
             self.report("unsupported", head.at, format!("{dialect}.{name} has successor blocks"));
             None
@@ -410,6 +424,7 @@ impl<'f, 'a> Reader<'f, 'a> {
                 let call = CustomCall { has_side_effect, ..CustomCall::new(format!("sdy.{base}")) };
                 return Ok(Some(Op::CustomCall(Box::new(call))));
             }
+            ("sdy", "return") => "stablehlo.return".to_owned(),
             ("vhlo", "call" | "return") if ops::properties(name).is_some() => format!("func.{base}"),
             ("vhlo", _) if ops::properties(name).is_some() => format!("stablehlo.{base}"),
             ("stablehlo" | "chlo" | "func", _) if base.len() < MAX_NAME_BYTES => format!("{dialect}.{base}"),

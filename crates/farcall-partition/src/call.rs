@@ -1,0 +1,157 @@
+//! Rules of custom calls: from the op's signature, from `sdy.sharding_rule`, or from the number of batch
+//! dimensions.
+
+use farcall_ir::module::Inst;
+use farcall_ir::op::{Binary, CustomCall, Op};
+use farcall_ir::{Attribute, TensorType, ValueId};
+
+use crate::rule::{Factor, Rule};
+
+/// What the host knows about the targets of custom calls.
+pub trait CallRules {
+    /// Returns the factors of a call; `None` if its target declares none.
+    fn factors(&self, call: Inst<'_>) -> Option<CallFactors>;
+}
+
+/// Rules of a host that knows no target.
+#[derive(Clone, Copy, Debug)]
+pub struct NoRules;
+
+impl CallRules for NoRules {
+    fn factors(&self, _call: Inst<'_>) -> Option<CallFactors> {
+        None
+    }
+}
+
+/// Factors of a custom call.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct CallFactors {
+    /// The factors, by their numbers in the other lists.
+    pub factors: Vec<CallFactor>,
+    /// For each operand, the factors of its dimensions.
+    pub operands: Vec<Vec<usize>>,
+    /// For each result, the factors of its dimensions.
+    pub results: Vec<Vec<usize>>,
+    /// Operands that hold the index at which a device's part begins, and the factor of that index.
+    pub offsets: Vec<(usize, usize)>,
+}
+
+/// A factor of a custom call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CallFactor {
+    /// Size of the dimension.
+    pub size: usize,
+    /// True if devices may divide the factor.
+    pub is_divisible: bool,
+    /// Function that combines the values of devices in results without the factor.
+    pub combine: Option<Binary>,
+}
+
+/// Returns the rule of a custom call; `None` if every device must compute it on complete operands.
+pub(crate) fn rule(inst: Inst<'_>, rules: &dyn CallRules) -> Option<Rule> {
+    let Op::CustomCall(call) = inst.op() else { return None };
+    let declared = rules.factors(inst).and_then(|factors| declared(inst, factors));
+    declared.or_else(|| stated(inst)).or_else(|| batched(inst, call))
+}
+
+/// The rule of an op's signature.
+fn declared(inst: Inst<'_>, call: CallFactors) -> Option<Rule> {
+    let mut rule = Rule::whole(inst);
+    rule.factors = call.factors.iter().map(|f| Factor { size: f.size, combine: f.combine }).collect();
+    for (tensor, factors) in call.operands.iter().chain(&call.results).enumerate() {
+        let dims = rule.tensors.get_mut(tensor).filter(|dims| dims.len() == factors.len())?;
+        for (dim, factor) in dims.iter_mut().zip(factors) {
+            if call.factors.get(*factor)?.is_divisible {
+                dim.push(*factor);
+            }
+        }
+    }
+    rule.offsets = call.offsets;
+    Some(rule)
+}
+
+/// The rule of the attribute `sdy.sharding_rule`: `([i, k], [k, j])->([i, j]) {i=8, j=4, k=2} reduction={k}`.
+fn stated(inst: Inst<'_>) -> Option<Rule> {
+    let Attribute::Dialect(attr) = inst.attrs().get("sdy.sharding_rule")? else { return None };
+    let (mapping, rest) = attr.text.split_once('{')?;
+    let (sizes, rest) = rest.split_once('}')?;
+    let mut names = Vec::new();
+    let mut rule = Rule::whole(inst);
+    for entry in sizes.split(',').filter(|entry| !entry.trim().is_empty()) {
+        let (name, size) = entry.split_once('=')?;
+        names.push(name.trim());
+        rule.factors.push(Factor { size: size.trim().parse().ok()?, combine: None });
+    }
+    let list = |key: &str| -> Vec<&str> {
+        let found = rest.split_once(&format!("{key}={{")).and_then(|(_, rest)| rest.split_once('}'));
+        found.map_or_else(Vec::new, |(list, _)| list.split(',').map(str::trim).collect())
+    };
+    for name in list("reduction") {
+        let factor = names.iter().position(|own| *own == name)?;
+        rule.factors[factor].combine = Some(Binary::Add);
+    }
+    let whole = [list("need_replication"), list("permutation")].concat();
+    let (operands, results) = mapping.split_once("->")?;
+    let tensors = [tensors(operands)?, tensors(results)?].concat();
+    if tensors.len() != rule.tensors.len() {
+        return None;
+    }
+    for (dims, factors) in rule.tensors.iter_mut().zip(tensors) {
+        if dims.len() != factors.len() {
+            return None;
+        }
+        for (dim, factors) in dims.iter_mut().zip(factors) {
+            for name in factor_names(factors) {
+                let factor = names.iter().position(|own| *own == name)?;
+                if whole.contains(&name) {
+                    // What is minor to an undivided factor stays undivided, too.
+                    break;
+                }
+                dim.push(factor);
+            }
+        }
+    }
+    Some(rule)
+}
+
+/// Splits `([i, k], [])` into the dimensions of each tensor.
+fn tensors(list: &str) -> Option<Vec<Vec<&str>>> {
+    let list = list.trim().strip_prefix('(')?.strip_suffix(')')?;
+    let mut tensors = Vec::new();
+    for tensor in list.split(']').filter(|tensor| !tensor.trim().is_empty()) {
+        let (_, dims) = tensor.split_once('[')?;
+        tensors.push(dims.split(',').map(str::trim).filter(|dim| !dim.is_empty()).collect());
+    }
+    Some(tensors)
+}
+
+/// Splits the factors of a dimension: letters with optional numbers, as in `ijz_1`.
+fn factor_names(factors: &str) -> Vec<&str> {
+    let starts: Vec<usize> =
+        factors.char_indices().filter(|(_, c)| c.is_ascii_alphabetic()).map(|(at, _)| at).collect();
+    let ends = starts.iter().copied().skip(1).chain([factors.len()]);
+    starts.iter().zip(ends).map(|(start, end)| &factors[*start..end]).collect()
+}
+
+/// The rule of a call whose operands and results share leading batch dimensions: the frontend attribute
+/// `num_batch_dims`.
+fn batched(inst: Inst<'_>, call: &CustomCall) -> Option<Rule> {
+    let Some(Attribute::Dict(frontend)) = inst.attrs().get("mhlo.frontend_attributes") else { return None };
+    let count: usize = frontend.get("num_batch_dims")?.as_str()?.parse().ok()?;
+    if call.has_side_effect {
+        return None;
+    }
+    let func = inst.func();
+    let sizes = |v: &ValueId| func.tensor(*v).and_then(TensorType::static_sizes);
+    let values: Vec<&ValueId> = inst.own_operands().iter().chain(inst.results()).collect();
+    let first = sizes(values.first()?)?.get(..count)?;
+    let mut rule = Rule::whole(inst);
+    // All tensors have the batch dimensions, or are shared by the whole batch.
+    let has = |v: &&ValueId| sizes(v).is_some_and(|sizes| sizes.get(..count) == Some(first));
+    let tensors: Vec<usize> = (0..values.len()).filter(|i| has(&values[*i])).collect();
+    if !(0..inst.results().len()).all(|i| tensors.contains(&(rule.operands + i))) {
+        return None;
+    }
+    rule.factors_of(first, &tensors);
+    Some(rule)
+}

@@ -1,0 +1,245 @@
+//! Divides a program among devices according to its shardings.
+//!
+//! ```text
+//! middle form with shardings ──propagate──▶ a tiling for each value ──emit──▶ the program of each device
+//!                               rule: factors of each operation      reshard: collectives
+//! ```
+//!
+//! - `annotation` reads what the program states: `sdy.sharding`, `mhlo.sharding`.
+//! - [`grid`] names groups of devices by sub-axes, [`tiling`] the division of a tensor.
+//! - `rule` says how the dimensions of an operation's operands and results correspond.
+//! - `propagate` gives every value a tiling.
+//! - `choose` decides how devices divide an operation, `reshard` how a tensor's tiling changes, and `emit`
+//!   writes the program of each device, with collectives.
+//!
+//! The methods are those of GSPMD (Xu et al., *GSPMD: General and Scalable Parallelization for ML Computation
+//! Graphs*, 2021) and of Shardy: propagation by factors of operations, with user priorities.
+//!
+//! **Invariants.** Every device runs the same program. A device's number is its partition id. The result computes
+//! what the program computes, up to the order of floating-point sums.
+#![forbid(unsafe_code)]
+
+mod annotation;
+pub mod call;
+mod choose;
+mod emit;
+pub mod grid;
+mod local;
+mod manual;
+mod propagate;
+pub mod report;
+mod reshard;
+mod rule;
+pub mod tiling;
+
+use std::sync::Arc;
+
+use farcall_ir::op::Op;
+use farcall_ir::{
+    AttrDict, Attribute, DType, Diagnostic, Func, InstId, Module, ProgramError, Region, Span, TensorType,
+    ValueId,
+};
+use rustc_hash::FxHashMap;
+
+use crate::annotation::{Annotation, Reader};
+use crate::call::CallRules;
+use crate::emit::Program;
+use crate::grid::DeviceGrid;
+use crate::manual::Border;
+use crate::propagate::Shardings;
+use crate::report::{Report, ShardedValue};
+use crate::tiling::Tiling;
+
+/// A program divided among devices.
+#[derive(Debug)]
+pub struct Partitioned {
+    /// The program of each device, in the middle form.
+    pub module: Module,
+    /// The devices.
+    pub grid: DeviceGrid,
+    /// Tilings of the parameters.
+    pub inputs: Vec<Tiling>,
+    /// Tilings of the results.
+    pub outputs: Vec<Tiling>,
+    /// Collectives that were added.
+    pub report: Report,
+}
+
+/// Partitions a program in the middle form. `calls` knows the ops that custom calls may call. Returns `None` if the program states no sharding, or only shardings for
+/// one device.
+///
+/// # Errors
+/// With the code `sharding`: a stated sharding is wrong or not supported. With other codes: an operation cannot
+/// be divided as its sharding requires.
+pub fn partition(form: &Module, calls: &dyn CallRules) -> Result<Option<Partitioned>, ProgramError> {
+    let failed = |diagnostics: Vec<Diagnostic>| ProgramError {
+        source: Arc::clone(&form.source),
+        diagnostics,
+        omitted: 0,
+    };
+    let [func] = form.funcs() else { return Ok(None) };
+    let grid = match grid_of(form, func) {
+        None => return Ok(None),
+        Some(Err((span, problem))) => return Err(failed(vec![sharding_error(span, problem)])),
+        Some(Ok(grid)) => grid,
+    };
+    if grid.devices() == 1 {
+        return Ok(None);
+    }
+    let reader = Reader { grid: &grid, meshes: &form.meshes };
+    let mut shardings = Shardings::new(func);
+    let Stated { results, borders } = stated(&reader, func, &mut shardings).map_err(failed)?;
+    shardings.propagate(&grid, func, &results, &borders, calls);
+    let inputs = func.params().iter().map(|v| shardings.of(*v).tiling.clone()).collect();
+    let returned = func.body().returned();
+    let outputs: Vec<Tiling> = returned
+        .iter()
+        .zip(&results)
+        .map(|(value, stated)| match stated {
+            Some(stated) if stated.dims.iter().all(|dim| !dim.is_open) => {
+                tiling_of(&grid, func, *value, stated)
+            }
+            _ => shardings.of(*value).tiling.clone(),
+        })
+        .collect();
+    let program = Program { grid: &grid, func, shardings: &shardings, borders: &borders, calls };
+    let (local, mut report) = program.emit(&outputs, next_channel(func)).map_err(failed)?;
+    report.values = values(func, &shardings);
+    let mut module = Module::new(Arc::clone(&form.source));
+    module.name.clone_from(&form.name);
+    module.attrs.clone_from(&form.attrs);
+    let count = i128::try_from(grid.devices()).unwrap_or(i128::MAX);
+    let count = Attribute::Int(count, farcall_ir::attr::IntKind::Typed(DType::S32));
+    module.attrs.insert("mhlo.num_partitions".to_owned(), count);
+    module.add_func(local);
+    Ok(Some(Partitioned { module, grid, inputs, outputs, report }))
+}
+
+fn sharding_error(span: Span, problem: String) -> Diagnostic {
+    Diagnostic::new("sharding", span, problem)
+}
+
+/// Returns the devices of a program: those of its first mesh, or of its first tile assignment.
+fn grid_of(form: &Module, func: &Func) -> Option<Result<DeviceGrid, (Span, String)>> {
+    let meshes = form.meshes.iter().find(|mesh| !mesh.mesh.axes.is_empty());
+    if let Some(mesh) = meshes {
+        return Some(DeviceGrid::of_mesh(&mesh.mesh).map_err(|problem| (func.span, problem)));
+    }
+    let of = |attrs: &AttrDict, span: Span| {
+        annotation::first_grid(&form.meshes, attrs).map(|grid| grid.map_err(|problem| (span, problem)))
+    };
+    let mut found =
+        func.param_attrs().iter().chain(func.result_attrs()).find_map(|attrs| of(attrs, func.span));
+    func.walk(&mut |inst| {
+        if found.is_none() {
+            found = of(inst.attrs(), inst.span());
+        }
+    });
+    found
+}
+
+/// Statements of a program about its shardings that do not belong to one value.
+struct Stated {
+    /// Shardings of the results.
+    results: Vec<Option<Annotation>>,
+    /// Instructions between values and the parts that the program computes with.
+    borders: FxHashMap<InstId, Border>,
+}
+
+/// Records the shardings that a program states for its values.
+fn stated(reader: &Reader<'_>, func: &Func, shardings: &mut Shardings) -> Result<Stated, Vec<Diagnostic>> {
+    let rank = |v: &ValueId| func.tensor(*v).map_or(0, TensorType::rank);
+    let mut errors = Vec::new();
+    for (i, (param, attrs)) in func.params().iter().zip(func.param_attrs()).enumerate() {
+        match reader.read(attrs, &[rank(param)]) {
+            Ok(stated) => stated.iter().flatten().for_each(|s| shardings.state(reader.grid, *param, s)),
+            Err(problem) => errors.push(sharding_error(func.span, format!("parameter {i}: {problem}"))),
+        }
+    }
+    let mut borders = FxHashMap::default();
+    func.walk(&mut |inst| {
+        let found = match Border::of(inst, reader) {
+            Ok(Some(border)) => {
+                let stated = match border.enters {
+                    // The parts are divided by the other sub-axes.
+                    true => (0..inst.results().len()).map(|i| Some(border.part_annotation(i))).collect(),
+                    false => border.shardings.iter().cloned().map(Some).collect(),
+                };
+                borders.insert(inst.id(), border);
+                Ok(stated)
+            }
+            Ok(None) => {
+                let ranks: Vec<usize> = inst.results().iter().map(rank).collect();
+                reader.read(inst.attrs(), &ranks)
+            }
+            Err(problem) => Err(problem),
+        };
+        match found {
+            Ok(stated) => {
+                for (value, stated) in inst.results().iter().zip(stated) {
+                    if let Some(stated) = stated {
+                        shardings.state(reader.grid, *value, &stated);
+                    }
+                }
+            }
+            Err(problem) => errors.push(sharding_error(inst.span(), problem)),
+        }
+    });
+    let mut results = Vec::new();
+    for (i, (value, attrs)) in func.body().returned().iter().zip(func.result_attrs()).enumerate() {
+        match reader.read(attrs, &[rank(value)]) {
+            Ok(stated) => results.extend(stated),
+            Err(problem) => errors.push(sharding_error(func.span, format!("result {i}: {problem}"))),
+        }
+    }
+    if errors.is_empty() { Ok(Stated { results, borders }) } else { Err(errors) }
+}
+
+/// Returns the tiling that the program states for a value.
+fn tiling_of(grid: &DeviceGrid, func: &Func, value: ValueId, stated: &Annotation) -> Tiling {
+    let sizes = func.tensor(value).map_or(&[][..], TensorType::sizes);
+    let dims = stated.dims.iter().zip(sizes);
+    Tiling { dims: dims.map(|(dim, size)| propagate::even_prefix(grid, &dim.axes, *size).to_vec()).collect() }
+}
+
+/// Returns the tensors of a function with their divisions.
+fn values(func: &Func, shardings: &Shardings) -> Vec<ShardedValue> {
+    let mut values = Vec::new();
+    let mut add = |value: ValueId, defined_by: String, span: Span| {
+        let Some(ty) = func.tensor(value) else { return };
+        let group = shardings.of(value);
+        let (ty, tiling) = (ty.clone(), group.tiling.clone());
+        values.push(ShardedValue { defined_by, span, ty, tiling, source: group.source });
+    };
+    for (i, param) in func.params().iter().enumerate() {
+        let name = func.param_name(i).map_or_else(String::new, |name| format!(" {name}"));
+        add(*param, format!("parameter {i}{name}"), func.span);
+    }
+    func.walk(&mut |inst| {
+        // Regions of other operations than control flow compute single elements.
+        let is_divided =
+            inst.parent().and_then(Region::owner).is_none_or(|owner| propagate::is_control(owner.op()));
+        for result in inst.results().iter().filter(|_| is_divided) {
+            add(*result, inst.op().name().to_owned(), inst.span());
+        }
+    });
+    values
+}
+
+/// Returns a channel number above those of the program.
+fn next_channel(func: &Func) -> i64 {
+    let mut last = 0;
+    func.walk(&mut |inst| {
+        let channel = match inst.op() {
+            Op::AllGather(op) => op.groups.channel_id(),
+            Op::AllReduce(groups) => groups.channel_id(),
+            Op::ReduceScatter(op) => op.groups.channel_id(),
+            Op::AllToAll(op) => op.groups.channel_id(),
+            Op::CollectiveBroadcast(op) | Op::CollectiveReduce(op) => op.groups.channel_id(),
+            Op::CollectivePermute(op) => op.channel.map_or(0, |channel| channel.handle),
+            _ => 0,
+        };
+        last = last.max(channel);
+    });
+    last + 1
+}

@@ -1,0 +1,399 @@
+//! Propagation: gives a sharding to every value of a program, from the shardings that the program states.
+//!
+//! Values that control flow makes one (a loop's operand, the arguments of its regions, its result) share a
+//! sharding. The walk repeats until nothing changes. In each round of user priorities it first follows
+//! operations that compute each element from the element at the same place, to a fixed point, and then the
+//! others. It only divides dimensions that are open, and only extends what is there, so what the user stated
+//! stays. The method is Shardy's.
+
+use farcall_ir::module::{Inst, Region};
+use farcall_ir::{Func, InstId, Op, TensorType, ValueId};
+use rustc_hash::FxHashMap;
+
+use crate::annotation::Annotation;
+use crate::call::CallRules;
+use crate::grid::{DeviceGrid, SubAxis};
+use crate::manual::Border;
+use crate::report::Source;
+use crate::rule::{Rule, TensorFactors, rule};
+use crate::tiling::Tiling;
+
+/// The shardings of the values of a function.
+#[derive(Debug)]
+pub(crate) struct Shardings {
+    /// Group of each value, by the value's index.
+    group_of: Vec<u32>,
+    groups: Vec<Group>,
+}
+
+/// Values that share a sharding.
+#[derive(Clone, Debug)]
+pub(crate) struct Group {
+    pub(crate) tiling: Tiling,
+    /// True for each dimension that propagation may divide further.
+    is_open: Vec<bool>,
+    /// User priority of each dimension.
+    priority: Vec<u32>,
+    /// Sub-axes that must not divide the value.
+    excluded: Vec<SubAxis>,
+    /// Size of each dimension.
+    sizes: Vec<usize>,
+    /// What divided the value last.
+    pub(crate) source: Source,
+    is_stated: bool,
+}
+
+impl Shardings {
+    /// Creates the shardings of a function: no value is divided yet.
+    pub(crate) fn new(func: &Func) -> Shardings {
+        let mut sets = Sets { parent: (0..func.value_count() as u32).collect() };
+        unite_region(&mut sets, func.body());
+        let mut numbers: FxHashMap<u32, u32> = FxHashMap::default();
+        let (mut group_of, mut groups) = (Vec::new(), Vec::new());
+        for value in func.values() {
+            let root = sets.root(value.index() as u32);
+            let number = *numbers.entry(root).or_insert_with(|| {
+                let tensor = func.tensor(value);
+                let sizes = tensor.and_then(TensorType::static_sizes).unwrap_or(&[]);
+                groups.push(Group::new(sizes));
+                groups.len() as u32 - 1
+            });
+            group_of.push(number);
+        }
+        Shardings { group_of, groups }
+    }
+
+    fn group_index(&self, value: ValueId) -> usize {
+        self.group_of[value.index()] as usize
+    }
+
+    /// Returns the group of a value.
+    pub(crate) fn of(&self, value: ValueId) -> &Group {
+        &self.groups[self.group_index(value)]
+    }
+
+    /// Sets the sharding that the program states for a value. The first statement about a group counts.
+    pub(crate) fn state(&mut self, grid: &DeviceGrid, value: ValueId, stated: &Annotation) {
+        let index = self.group_index(value);
+        self.groups[index].state(grid, stated);
+    }
+
+    /// Propagates to a fixed point. `results` are the shardings that the program states for its results, and
+    /// `borders` the instructions between values and their parts.
+    pub(crate) fn propagate(
+        &mut self,
+        grid: &DeviceGrid,
+        func: &Func,
+        results: &[Option<Annotation>],
+        borders: &FxHashMap<InstId, Border>,
+        calls: &dyn CallRules,
+    ) {
+        let mut steps = Vec::new();
+        func.walk(&mut |inst| match borders.get(&inst.id()) {
+            Some(border) => {
+                for (i, (operand, result)) in inst.operands().iter().zip(inst.results()).enumerate() {
+                    let (whole, part) = if border.enters { (operand, result) } else { (result, operand) };
+                    steps.push(Step::border(self, (*whole, *part), border.manual_dims(i), inst));
+                }
+            }
+            None if !is_control(inst.op()) => steps.push(Step::of(self, inst, calls)),
+            None => {}
+        });
+        for (i, (value, stated)) in func.body().returned().iter().zip(results).enumerate() {
+            let Some(stated) = stated else { continue };
+            let group = self.of(*value);
+            let mut result = Group::new(&group.sizes);
+            result.state(grid, stated);
+            self.groups.push(result);
+            let groups = vec![self.group_index(*value), self.groups.len() - 1];
+            steps.push(Step::identity(self, groups, Source::ResultOf(i)));
+        }
+        let last = self.groups.iter().flat_map(|group| group.priority.iter().copied()).max().unwrap_or(0);
+        for priority in 0..=last {
+            while self.sweeps(grid, &steps, priority, true) | self.sweep(grid, &steps, priority, false) {}
+        }
+    }
+
+    /// Repeats sweeps until nothing changes. Returns true if anything changed.
+    fn sweeps(&mut self, grid: &DeviceGrid, steps: &[Step], priority: u32, only_pointwise: bool) -> bool {
+        let mut changed = false;
+        while self.sweep(grid, steps, priority, only_pointwise) {
+            changed = true;
+        }
+        changed
+    }
+
+    /// Follows each operation once forward and once backward. Returns true if anything changed.
+    fn sweep(&mut self, grid: &DeviceGrid, steps: &[Step], priority: u32, only_pointwise: bool) -> bool {
+        let mut changed = false;
+        for step in steps.iter().chain(steps.iter().rev()) {
+            if step.rule.is_pointwise || !only_pointwise {
+                changed |= self.follow(grid, step, priority);
+            }
+        }
+        changed
+    }
+
+    /// Extends the shardings of an operation's operands and results by those of the others. Returns true if
+    /// anything changed.
+    fn follow(&mut self, grid: &DeviceGrid, step: &Step, priority: u32) -> bool {
+        if !step.manual.is_empty() {
+            return self.follow_border(grid, step, priority);
+        }
+        let rule = &step.rule;
+        // For each factor, the longest list of sub-axes that an operand or result has for it. Larger tensors
+        // come first.
+        let mut best: Vec<&[SubAxis]> = vec![&[]; rule.factors.len()];
+        let mut order: Vec<usize> = (0..step.groups.len()).collect();
+        order.sort_by_key(|t| std::cmp::Reverse(self.groups[step.groups[*t]].elements()));
+        for t in order {
+            let group = &self.groups[step.groups[t]];
+            let seen = |d: usize| group.priority[d] <= priority;
+            for (factor, axes) in projected(grid, rule, &rule.tensors[t], &group.tiling, seen) {
+                if axes.len() > best[factor].len() {
+                    best[factor] = axes;
+                }
+            }
+        }
+        let best: Vec<Vec<SubAxis>> = best.into_iter().map(<[SubAxis]>::to_vec).collect();
+        let mut changed = false;
+        for (group, factors) in step.groups.iter().zip(&rule.tensors) {
+            changed |= self.groups[*group].extend(grid, rule, factors, &best, priority, step.source);
+        }
+        changed
+    }
+}
+
+impl Shardings {
+    /// Extends the shardings of a value and of its part by each other: they differ by manual sub-axes.
+    fn follow_border(&mut self, grid: &DeviceGrid, step: &Step, priority: u32) -> bool {
+        let [whole, part] = step.groups[..] else { return false };
+        let (of_whole, of_part) = (&self.groups[whole].tiling.dims, &self.groups[part].tiling.dims);
+        let prefixed = step.manual.iter().zip(of_part).map(|(manual, axes)| [&manual[..], axes].concat());
+        let prefixed: Vec<Vec<SubAxis>> = prefixed.collect();
+        let all_manual: Vec<SubAxis> = step.manual.concat();
+        let stripped = step.manual.iter().zip(of_whole).map(|(manual, axes)| {
+            let rest = axes.strip_prefix(manual.as_slice()).unwrap_or(&[]);
+            rest.iter().copied().take_while(|axis| !all_manual.contains(axis)).collect()
+        });
+        let stripped: Vec<Vec<SubAxis>> = stripped.collect();
+        let rule = Rule::identity(&self.groups[whole].sizes);
+        let factors: TensorFactors = (0..prefixed.len()).map(|d| vec![d]).collect();
+        let mut changed = self.groups[whole].extend(grid, &rule, &factors, &prefixed, priority, step.source);
+        let rule = Rule::identity(&self.groups[part].sizes);
+        changed |= self.groups[part].extend(grid, &rule, &factors, &stripped, priority, step.source);
+        changed
+    }
+}
+
+/// An operation that propagation follows.
+struct Step {
+    rule: Rule,
+    /// The manual sub-axes of each dimension, if the step is a value and its part; otherwise empty.
+    manual: Vec<Vec<SubAxis>>,
+    /// Groups of the operands and results in the order of the rule.
+    groups: Vec<usize>,
+    source: Source,
+}
+
+impl Step {
+    fn of(shardings: &Shardings, inst: Inst<'_>, calls: &dyn CallRules) -> Step {
+        let values = inst.own_operands().iter().chain(inst.results());
+        let groups = values.map(|v| shardings.group_index(*v)).collect();
+        let source = Source::Operation(inst.op().name(), inst.span());
+        Step { rule: rule(inst, calls), manual: Vec::new(), groups, source }
+    }
+
+    /// Two groups of values of one shape.
+    fn identity(shardings: &Shardings, groups: Vec<usize>, source: Source) -> Step {
+        let rule = Rule::identity(&shardings.groups[groups[0]].sizes);
+        Step { rule, manual: Vec::new(), groups, source }
+    }
+
+    fn border(
+        shardings: &Shardings,
+        (whole, part): (ValueId, ValueId),
+        manual: Vec<Vec<SubAxis>>,
+        inst: Inst<'_>,
+    ) -> Step {
+        let groups = vec![shardings.group_index(whole), shardings.group_index(part)];
+        let source = Source::Operation(inst.op().name(), inst.span());
+        Step { rule: Rule { is_pointwise: true, ..Rule::default() }, manual, groups, source }
+    }
+}
+
+/// True for control flow, in whose regions values are tensors that devices divide.
+pub(crate) fn is_control(op: &Op) -> bool {
+    matches!(op, Op::If | Op::Case | Op::While)
+}
+
+impl Group {
+    fn new(sizes: &[usize]) -> Group {
+        Group {
+            tiling: Tiling::whole(sizes.len()),
+            is_open: vec![true; sizes.len()],
+            priority: vec![0; sizes.len()],
+            excluded: Vec::new(),
+            sizes: sizes.to_vec(),
+            source: Source::Default,
+            is_stated: false,
+        }
+    }
+
+    fn elements(&self) -> usize {
+        self.sizes.iter().product()
+    }
+
+    fn state(&mut self, grid: &DeviceGrid, stated: &Annotation) {
+        if self.is_stated {
+            return;
+        }
+        self.is_stated = true;
+        self.source = Source::Stated;
+        self.excluded.clone_from(&stated.replicated);
+        for (d, dim) in stated.dims.iter().enumerate() {
+            self.tiling.dims[d] = even_prefix(grid, &dim.axes, self.sizes[d]).to_vec();
+            self.is_open[d] = dim.is_open;
+            self.priority[d] = dim.priority;
+        }
+    }
+
+    /// Extends open dimensions by the sub-axes of their factors. Returns true if anything changed.
+    fn extend(
+        &mut self,
+        grid: &DeviceGrid,
+        rule: &Rule,
+        factors: &TensorFactors,
+        best: &[Vec<SubAxis>],
+        priority: u32,
+        source: Source,
+    ) -> bool {
+        let mut changed = false;
+        for (d, factors) in factors.iter().enumerate() {
+            if !self.is_open[d] || self.priority[d] > priority {
+                continue;
+            }
+            // A minor factor can be divided only if the major ones are divided completely.
+            let mut wanted: Vec<SubAxis> = Vec::new();
+            for factor in factors {
+                wanted.extend(&best[*factor]);
+                if grid.parts(&best[*factor]) != rule.factors[*factor].size {
+                    break;
+                }
+            }
+            let now = &self.tiling.dims[d];
+            if wanted.len() <= now.len() || !wanted.starts_with(now) {
+                continue;
+            }
+            let is_free = |axis: &SubAxis| {
+                !self.excluded.contains(axis) && !self.tiling.dims.iter().any(|dim| dim.contains(axis))
+            };
+            let mut free: Vec<SubAxis> = now.clone();
+            free.extend(wanted[now.len()..].iter().copied().take_while(is_free));
+            let free = even_prefix(grid, &free, self.sizes[d]);
+            if free.len() > now.len() {
+                self.tiling.dims[d] = free.to_vec();
+                self.source = source;
+                changed = true;
+            }
+        }
+        changed
+    }
+}
+
+/// Returns the longest start of a list of sub-axes that divides a size evenly.
+pub(crate) fn even_prefix<'a>(grid: &DeviceGrid, axes: &'a [SubAxis], size: usize) -> &'a [SubAxis] {
+    let mut parts = 1;
+    let fits = axes.iter().take_while(|axis| {
+        parts *= grid.size(**axis);
+        size.is_multiple_of(parts)
+    });
+    &axes[..fits.count()]
+}
+
+/// Divides the sub-axes of each dimension among its factors, from major to minor. Sub-axes after the first one
+/// that does not fit its factor are left out. `seen` selects dimensions.
+pub(crate) fn projected<'t>(
+    grid: &DeviceGrid,
+    rule: &Rule,
+    factors: &TensorFactors,
+    tiling: &'t Tiling,
+    seen: impl Fn(usize) -> bool,
+) -> Vec<(usize, &'t [SubAxis])> {
+    let mut found = Vec::new();
+    for (d, (factors, axes)) in factors.iter().zip(&tiling.dims).enumerate() {
+        let mut rest = axes.as_slice();
+        if !seen(d) {
+            continue;
+        }
+        for factor in factors {
+            let fitting = even_prefix(grid, rest, rule.factors[*factor].size);
+            found.push((*factor, fitting));
+            rest = &rest[fitting.len()..];
+            if grid.parts(fitting) != rule.factors[*factor].size {
+                break;
+            }
+        }
+    }
+    found
+}
+
+/// Disjoint sets of values.
+struct Sets {
+    parent: Vec<u32>,
+}
+
+impl Sets {
+    fn root(&mut self, mut value: u32) -> u32 {
+        while self.parent[value as usize] != value {
+            let next = self.parent[self.parent[value as usize] as usize];
+            self.parent[value as usize] = next;
+            value = next;
+        }
+        value
+    }
+
+    fn unite(&mut self, a: ValueId, b: ValueId) {
+        let (a, b) = (self.root(a.index() as u32), self.root(b.index() as u32));
+        // The earlier value is the root, so that the order of groups follows the text.
+        self.parent[a.max(b) as usize] = a.min(b);
+    }
+}
+
+/// Unites the values that control flow makes one, in a region and the regions below.
+fn unite_region(sets: &mut Sets, region: Region<'_>) {
+    for inst in region.insts() {
+        for region in inst.regions() {
+            if is_control(inst.op()) {
+                unite_region(sets, region);
+            }
+            for (outside, inside) in inst.captures().iter().zip(region.captured_args()) {
+                sets.unite(*outside, *inside);
+            }
+        }
+        match inst.op() {
+            Op::While => {
+                for region in inst.regions() {
+                    for (operand, arg) in inst.own_operands().iter().zip(region.own_args()) {
+                        sets.unite(*operand, *arg);
+                    }
+                }
+                let returned = inst.region(1).map_or(&[][..], Region::returned);
+                for ((operand, result), returned) in
+                    inst.own_operands().iter().zip(inst.results()).zip(returned)
+                {
+                    sets.unite(*operand, *result);
+                    sets.unite(*operand, *returned);
+                }
+            }
+            Op::If | Op::Case => {
+                for region in inst.regions() {
+                    for (result, returned) in inst.results().iter().zip(region.returned()) {
+                        sets.unite(*result, *returned);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}

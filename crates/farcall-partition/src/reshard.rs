@@ -1,0 +1,144 @@
+//! Resharding: the collectives that change how the devices divide a tensor.
+//!
+//! ```text
+//! {"x"} ──▶ {"x", "y"}      slice         each device keeps a part of its part; nothing moves
+//! {"x", "y"} ──▶ {"x"}      gather        all-gather along the dimension
+//! {"x"}, {} ──▶ {}, {"x"}   all-to-all    a sub-axis moves from one dimension to another
+//! {"x"} ──▶ {"y"}           permute       parts of equal shapes move between devices
+//! ```
+//!
+//! [`plan`] lists the steps from one tiling to another, cheap ones first. Every step divides or joins parts at the
+//! minor end of a dimension, so that parts stay contiguous.
+
+use crate::grid::{DeviceGrid, SubAxis};
+use crate::tiling::Tiling;
+
+/// A change of the tiling of a tensor.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Step {
+    /// Each device keeps the part of dimension `dim` that belongs to its coordinates along these sub-axes.
+    Slice { dim: usize, axes: Vec<SubAxis> },
+    /// Devices join their parts along `dim`.
+    Gather { dim: usize, axes: Vec<SubAxis> },
+    /// Devices exchange parts: these sub-axes no longer divide `from` (the dimension whose parts are joined),
+    /// but `to`.
+    AllToAll { from: usize, to: usize, axes: Vec<SubAxis> },
+    /// Each device receives its part of the tiling `to` from the device that has it.
+    Permute { from: Tiling, to: Tiling },
+}
+
+/// Returns the steps that change the tiling of a tensor with dimensions of these sizes.
+pub(crate) fn plan(grid: &DeviceGrid, sizes: &[usize], from: &Tiling, to: &Tiling) -> Vec<Step> {
+    let mut now = from.clone();
+    let mut steps = Vec::new();
+    while now != *to {
+        let step = next(grid, sizes, &now, to);
+        apply(&mut now, &step);
+        steps.push(step);
+    }
+    steps
+}
+
+/// Returns the sum of the sizes, in elements, of the results of the collectives in a plan.
+pub(crate) fn moved_elements(grid: &DeviceGrid, sizes: &[usize], from: &Tiling, steps: &[Step]) -> usize {
+    let mut now = from.clone();
+    let mut moved: usize = 0;
+    for step in steps {
+        apply(&mut now, step);
+        if !matches!(step, Step::Slice { .. }) {
+            moved = moved.saturating_add(now.part_sizes(grid, sizes).iter().product());
+        }
+    }
+    moved
+}
+
+/// Changes a tiling as a step does.
+pub(crate) fn apply(tiling: &mut Tiling, step: &Step) {
+    match step {
+        Step::Slice { dim, axes } => tiling.dims[*dim].extend(axes),
+        Step::Gather { dim, axes } => {
+            let kept = tiling.dims[*dim].len() - axes.len();
+            tiling.dims[*dim].truncate(kept);
+        }
+        Step::AllToAll { from, to, axes } => {
+            let kept = tiling.dims[*from].len() - axes.len();
+            tiling.dims[*from].truncate(kept);
+            tiling.dims[*to].extend(axes);
+        }
+        Step::Permute { to, .. } => tiling.clone_from(to),
+    }
+}
+
+/// Returns the next step. `now` and `to` differ.
+fn next(grid: &DeviceGrid, sizes: &[usize], now: &Tiling, to: &Tiling) -> Step {
+    let rank = sizes.len();
+    let missing = |d: usize| to.dims[d].strip_prefix(now.dims[d].as_slice());
+    // Smaller parts are cheaper to move, so slices come first.
+    for dim in 0..rank {
+        if let Some(missing) = missing(dim) {
+            let free: Vec<SubAxis> = missing.iter().copied().take_while(|axis| !now.uses(*axis)).collect();
+            if !free.is_empty() {
+                return Step::Slice { dim, axes: free };
+            }
+        }
+    }
+    for from in 0..rank {
+        let common = common_prefix(&now.dims[from], &to.dims[from]);
+        for dim in (0..rank).filter(|dim| *dim != from) {
+            // The longest run at the minor end of one dimension that the other dimension needs next.
+            let Some(missing) = missing(dim).filter(|missing| !missing.is_empty()) else { continue };
+            let longest = missing.len().min(now.dims[from].len() - common);
+            let run = (1..=longest).rev().find(|n| now.dims[from].ends_with(&missing[..*n]));
+            if let Some(run) = run {
+                return Step::AllToAll { from, to: dim, axes: missing[..run].to_vec() };
+            }
+        }
+    }
+    let same_parts = |d: usize| grid.parts(&now.dims[d]) == grid.parts(&to.dims[d]);
+    if (0..rank).all(same_parts) {
+        return Step::Permute { from: now.clone(), to: to.clone() };
+    }
+    // The smallest result first.
+    let gathers = (0..rank).filter_map(|dim| {
+        let common = common_prefix(&now.dims[dim], &to.dims[dim]);
+        let extra = &now.dims[dim][common..];
+        // Sub-axes that the other tiling does not use go first, so that the others can move to other dimensions.
+        let unused = extra.iter().rev().take_while(|axis| !to.uses(**axis)).count();
+        let axes = extra[if unused > 0 { extra.len() - unused } else { 0 }..].to_vec();
+        (!axes.is_empty()).then_some((dim, axes))
+    });
+    match gathers.min_by_key(|(_, axes)| grid.parts(axes)) {
+        Some((dim, axes)) => Step::Gather { dim, axes },
+        // Every dimension begins like the wanted one, so a slice was possible.
+        None => Step::Permute { from: now.clone(), to: to.clone() },
+    }
+}
+
+fn common_prefix(a: &[SubAxis], b: &[SubAxis]) -> usize {
+    a.iter().zip(b).take_while(|(a, b)| a == b).count()
+}
+
+/// Returns the sender and the receiver of each part: for each device, the device that holds under `from` the
+/// part that it has under `to`. Devices prefer a sender that differs in as few sub-axes as possible, and every
+/// device sends at most one part if both tilings use the same sub-axes.
+pub(crate) fn pairs(grid: &DeviceGrid, from: &Tiling, to: &Tiling) -> Vec<(usize, usize)> {
+    let mut senders: Vec<usize> = Vec::new();
+    let part = |tiling: &Tiling, position: usize| -> Vec<usize> {
+        tiling.dims.iter().map(|axes| grid.coordinate(position, axes)).collect()
+    };
+    let count = grid.devices();
+    let mut sent = vec![false; count];
+    for receiver in 0..count {
+        let wanted = part(to, receiver);
+        let holds = |sender: &usize| part(from, *sender) == wanted;
+        let differing = |sender: &usize| {
+            let differs =
+                |axis: &SubAxis| grid.coordinate(*sender, &[*axis]) != grid.coordinate(receiver, &[*axis]);
+            grid.sub_axes().filter(differs).count()
+        };
+        let sender = (0..count).filter(holds).min_by_key(|s| (sent[*s], differing(s))).unwrap_or(receiver);
+        sent[sender] = true;
+        senders.push(sender);
+    }
+    senders.into_iter().enumerate().map(|(to, from)| (grid.device(from), grid.device(to))).collect()
+}

@@ -1,0 +1,255 @@
+//! Factor rules: how the dimensions of an operation's operands and results correspond.
+//!
+//! A *factor* is an independent dimension of the computation. `dot_general` of `[i, k]` and `[k, j]` has the
+//! factors `i`, `j` and `k`. If devices divide a factor, each of them computes its part of the results from its
+//! parts of the operands; for a *reduced* factor such as `k`, it computes a summand. A dimension without a
+//! factor must be complete on every device. The notion is Shardy's.
+//!
+//! One file holds the rules of one family of operations, as in `farcall_ir::op`.
+
+mod collective;
+mod contraction;
+mod data;
+mod indexing;
+mod linalg;
+mod reduction;
+
+use farcall_ir::module::Inst;
+use farcall_ir::op::{Binary, Derived, FormOp, Op};
+use farcall_ir::{TensorType, ValueId};
+
+use crate::call::{self, CallRules};
+
+pub(crate) use reduction::combiner;
+
+/// A factor of a [`Rule`], by its index.
+pub(crate) type FactorId = usize;
+
+/// The factors of each dimension of a tensor, from major to minor.
+pub(crate) type TensorFactors = Vec<Vec<FactorId>>;
+
+/// A dimension of an operand or result: the tensor's index in [`Rule::tensors`], and the dimension's index.
+type Place = (usize, usize);
+
+/// How the dimensions of operands and results of an instruction correspond.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Rule {
+    pub(crate) factors: Vec<Factor>,
+    /// Factors of the operands, then of the results. Captured values are not included.
+    pub(crate) tensors: Vec<TensorFactors>,
+    /// Number of operands among `tensors`.
+    pub(crate) operands: usize,
+    /// Operands that hold the index at which the device's part of a factor begins.
+    pub(crate) offsets: Vec<(usize, FactorId)>,
+    /// True if each result element depends on the elements at the same index only, so that propagation through
+    /// the operation cannot be wrong.
+    pub(crate) is_pointwise: bool,
+}
+
+/// A dimension of a computation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Factor {
+    pub(crate) size: usize,
+    /// Function that combines the values of several devices in results without the factor.
+    pub(crate) combine: Option<Binary>,
+}
+
+impl Rule {
+    /// A rule for an instruction, in which no dimension has a factor.
+    pub(crate) fn whole(inst: Inst<'_>) -> Rule {
+        let func = inst.func();
+        let dims = |values: &[ValueId]| -> Vec<TensorFactors> {
+            values.iter().map(|v| vec![Vec::new(); func.tensor(*v).map_or(0, TensorType::rank)]).collect()
+        };
+        let mut tensors = dims(inst.own_operands());
+        let operands = tensors.len();
+        tensors.extend(dims(inst.results()));
+        Rule { tensors, operands, ..Rule::default() }
+    }
+
+    /// The rule of an operation that returns a tensor of these sizes unchanged.
+    pub(crate) fn identity(sizes: &[usize]) -> Rule {
+        let tensors = vec![vec![Vec::new(); sizes.len()]; 2];
+        let mut rule = Rule { tensors, operands: 1, is_pointwise: true, ..Rule::default() };
+        rule.factors_of(sizes, &[0, 1]);
+        rule
+    }
+
+    /// Adds a factor for these dimensions.
+    fn factor(&mut self, size: usize, places: &[Place]) {
+        let id = self.factors.len();
+        self.factors.push(Factor { size, combine: None });
+        for (tensor, dim) in places {
+            self.tensors[*tensor][*dim].push(id);
+        }
+    }
+
+    /// Adds a factor for each of these sizes: the dimension of the same index in each of the tensors.
+    pub(crate) fn factors_of(&mut self, sizes: &[usize], tensors: &[usize]) {
+        for (d, size) in sizes.iter().enumerate() {
+            let places: Vec<Place> = tensors.iter().map(|tensor| (*tensor, d)).collect();
+            self.factor(*size, &places);
+        }
+    }
+
+    /// Adds a reduced factor for these dimensions.
+    fn reduced(&mut self, size: usize, places: &[Place], combine: Binary) {
+        self.factor(size, places);
+        if let Some(last) = self.factors.last_mut() {
+            last.combine = Some(combine);
+        }
+    }
+}
+
+/// An instruction whose rule is being made, with the sizes of its operands and results.
+struct Call<'f> {
+    inst: Inst<'f>,
+    operands: Vec<&'f [usize]>,
+    results: Vec<&'f [usize]>,
+}
+
+impl<'f> Call<'f> {
+    fn new(inst: Inst<'f>) -> Call<'f> {
+        let func = inst.func();
+        let sizes = |v: &ValueId| func.tensor(*v).and_then(TensorType::static_sizes).unwrap_or(&[]);
+        Call {
+            inst,
+            operands: inst.own_operands().iter().map(sizes).collect(),
+            results: inst.results().iter().map(sizes).collect(),
+        }
+    }
+
+    /// Index of a result in [`Rule::tensors`].
+    fn result(&self, i: usize) -> usize {
+        self.operands.len() + i
+    }
+
+    /// Places of dimension `d` in the operands of a range and in all results.
+    fn places(&self, operands: std::ops::Range<usize>, d: usize) -> Vec<Place> {
+        operands.chain(self.result(0)..self.result(self.results.len())).map(|tensor| (tensor, d)).collect()
+    }
+
+    /// Adds factors for dimensions that have the same size in the first operand and the first result.
+    fn equal_dims(&self, rule: &mut Rule, is_kept: impl Fn(usize) -> bool) {
+        for (d, (from, to)) in self.operands[0].iter().zip(self.results[0]).enumerate() {
+            if from == to && is_kept(d) {
+                rule.factor(*from, &[(0, d), (self.result(0), d)]);
+            }
+        }
+    }
+}
+
+/// Returns the rule of an instruction of the middle form, whose operands and results are tensors of static
+/// shape. Control flow has none: its values keep one sharding.
+pub(crate) fn rule(inst: Inst<'_>, calls: &dyn CallRules) -> Rule {
+    if let Some(rule) = call::rule(inst, calls) {
+        return rule;
+    }
+    let mut rule = Rule::whole(inst);
+    let mut values = inst.own_operands().iter().chain(inst.results());
+    if values.any(|v| inst.func().tensor(*v).is_some_and(|ty| ty.quant.is_some())) {
+        // Scales may differ along a dimension.
+        return rule;
+    }
+    let call = Call::new(inst);
+    let rule_mut = &mut rule;
+    match inst.op() {
+        Op::Unary(_)
+        | Op::Binary(_)
+        | Op::Compare(_)
+        | Op::Select
+        | Op::Clamp
+        | Op::Convert
+        | Op::Copy
+        | Op::ReducePrecision { .. }
+        | Op::Map { .. }
+        | Op::Constant(_)
+        | Op::Elided(_)
+        | Op::Iota { .. }
+        | Op::Derived(Derived::SinCos | Derived::ConstantLike(_))
+        | Op::Form(FormOp::Copy) => elementwise(rule_mut, &call),
+        Op::OptimizationBarrier => {
+            for (i, sizes) in call.operands.iter().enumerate() {
+                rule_mut.factors_of(sizes, &[i, call.result(i)]);
+            }
+            rule_mut.is_pointwise = true;
+        }
+        Op::BitcastConvert => data::bitcast(rule_mut, &call),
+        Op::BroadcastInDim { dims } => data::broadcast(rule_mut, &call, dims),
+        Op::Reshape => data::reshape(rule_mut, &call),
+        Op::Transpose { permutation } => data::transpose(rule_mut, &call, permutation),
+        Op::Reverse { dims } => call.equal_dims(rule_mut, |d| !dims.contains(&d)),
+        Op::Slice(_) | Op::DynamicSlice { .. } => call.equal_dims(rule_mut, |_| true),
+        Op::Pad(pad) => {
+            call.equal_dims(rule_mut, |d| (pad.low[d], pad.high[d], pad.interior[d]) == (0, 0, 0));
+        }
+        Op::Concatenate { dim } => data::all_but(rule_mut, &call, *dim),
+        Op::DynamicUpdateSlice => indexing::update(rule_mut, &call),
+        Op::Gather(gather) => indexing::gather(rule_mut, &call, gather),
+        Op::Scatter(scatter) => indexing::scatter(rule_mut, &call, scatter),
+        Op::Reduce { dims } => reduction::reduce(rule_mut, &call, dims),
+        Op::ReduceWindow(op) => reduction::windows(rule_mut, &call, op),
+        Op::SelectAndScatter(op) => reduction::select_and_scatter(rule_mut, &call, op),
+        Op::Sort { dim, .. } => data::all_but(rule_mut, &call, *dim),
+        Op::TopK { .. } => {
+            let rank = call.operands[0].len();
+            rule_mut.factors_of(&call.operands[0][..rank.saturating_sub(1)], &[0, 1, 2]);
+        }
+        Op::DotGeneral(op) => contraction::product(rule_mut, &call, op),
+        Op::Convolution(op) => contraction::convolution(rule_mut, &call, op),
+        Op::Cholesky { .. } => linalg::cholesky(rule_mut, &call),
+        Op::TriangularSolve(op) => linalg::triangular_solve(rule_mut, &call, *op),
+        Op::Fft { length, .. } => linalg::fft(rule_mut, &call, length),
+        Op::AllReduce(_) | Op::CollectivePermute(_) | Op::CollectiveBroadcast(_) => {
+            collective::all_but(rule_mut, &call, &[]);
+        }
+        Op::AllGather(op) => collective::all_but(rule_mut, &call, &[op.dim]),
+        Op::ReduceScatter(op) => collective::all_but(rule_mut, &call, &[op.dim]),
+        Op::AllToAll(op) => collective::all_but(rule_mut, &call, &[op.split_dim, op.concat_dim]),
+        // Every device computes these on complete operands.
+        Op::UniformQuantize
+        | Op::UniformDequantize
+        | Op::Scan(_)
+        | Op::RngBitGenerator(_)
+        | Op::Rng(_)
+        | Op::CollectiveReduce(_)
+        | Op::CustomCall(_)
+        | Op::Transfer(_)
+        | Op::PartitionId
+        | Op::ReplicaId
+        | Op::GetDimensionSize { .. }
+        | Op::SetDimensionSize { .. }
+        | Op::DynamicIota { .. }
+        | Op::DynamicBroadcastInDim { .. }
+        | Op::DynamicReshape
+        | Op::DynamicPad
+        | Op::RealDynamicSlice
+        | Op::DynamicGather(_)
+        | Op::DynamicConvolution(_)
+        | Op::Derived(_)
+        | Op::Form(_) => {}
+        // Control flow, and operations that the middle form does not have.
+        Op::If
+        | Op::Case
+        | Op::While
+        | Op::Call { .. }
+        | Op::Composite(_)
+        | Op::Return
+        | Op::AfterAll
+        | Op::CreateToken
+        | Op::Tuple
+        | Op::GetTupleElement { .. }
+        | Op::AsyncStart
+        | Op::AsyncDone => {}
+    }
+    rule
+}
+
+/// All operands and results have one shape, except for scalars: bounds and predicates.
+fn elementwise(rule: &mut Rule, call: &Call<'_>) {
+    let shape = call.results[0];
+    let tensors: Vec<usize> =
+        (0..rule.tensors.len()).filter(|tensor| rule.tensors[*tensor].len() == shape.len()).collect();
+    rule.factors_of(shape, &tensors);
+    rule.is_pointwise = true;
+}

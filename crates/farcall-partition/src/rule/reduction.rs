@@ -1,0 +1,51 @@
+//! Rules of reductions.
+
+use farcall_ir::op::{Binary, Op, ReduceWindow, SelectAndScatter};
+use farcall_ir::{Region, reducer};
+
+use super::{Call, Rule};
+use crate::local;
+
+pub(super) fn reduce(rule: &mut Rule, call: &Call<'_>, dims: &[usize]) {
+    let inputs = call.operands.len() / 2;
+    let combine = call.inst.region(0).filter(|_| inputs == 1).and_then(combiner);
+    let mut to = 0;
+    for (d, size) in call.operands[0].iter().enumerate() {
+        let mut places: Vec<_> = (0..inputs).map(|tensor| (tensor, d)).collect();
+        if !dims.contains(&d) {
+            places.extend(call.places(0..0, to));
+            rule.factor(*size, &places);
+            to += 1;
+        } else if let Some(combine) = combine {
+            rule.reduced(*size, &places, combine);
+        }
+    }
+}
+
+/// Dimensions along which windows have one element.
+pub(super) fn windows(rule: &mut Rule, call: &Call<'_>, op: &ReduceWindow) {
+    let inputs = call.operands.len() / 2;
+    for (d, size) in call.operands[0].iter().enumerate() {
+        let is_kept = op.window[d] == 1 && op.strides[d] == 1 && op.padding[d] == (0, 0);
+        if is_kept && op.base_dilations[d] == 1 {
+            rule.factor(*size, &call.places(0..inputs, d));
+        }
+    }
+}
+
+/// Dimensions along which windows have one element.
+pub(super) fn select_and_scatter(rule: &mut Rule, call: &Call<'_>, op: &SelectAndScatter) {
+    for (d, size) in call.operands[0].iter().enumerate() {
+        if op.window[d] == 1 && op.strides[d] == 1 && op.padding[d] == (0, 0) {
+            rule.factor(*size, &call.places(0..2, d));
+        }
+    }
+}
+
+/// Returns the function of a reduction's region, if summands of several devices can be combined by it without
+/// counting the initial value twice: a function with an [`identity`](local::identity).
+pub(crate) fn combiner(region: Region<'_>) -> Option<Binary> {
+    let Op::Binary(function) = reducer::of(region)?.inst.op() else { return None };
+    let dtype = region.func().tensor(*region.args().first()?)?.dtype;
+    local::identity(*function, dtype).is_some().then_some(*function)
+}

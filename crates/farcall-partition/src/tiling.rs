@@ -1,0 +1,59 @@
+//! Tilings: how the devices divide a tensor.
+
+use crate::grid::{DeviceGrid, SubAxis};
+
+/// The sub-axes that divide each dimension of a tensor, from major to minor. Devices that differ only along
+/// other sub-axes hold the same part.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Tiling {
+    /// One list for each dimension.
+    pub dims: Vec<Vec<SubAxis>>,
+}
+
+impl Tiling {
+    /// The tiling of a tensor that every device holds completely.
+    pub fn whole(rank: usize) -> Tiling {
+        Tiling { dims: vec![Vec::new(); rank] }
+    }
+
+    /// Returns true if every device holds the complete tensor.
+    pub fn is_whole(&self) -> bool {
+        self.dims.iter().all(Vec::is_empty)
+    }
+
+    /// Returns true if a sub-axis divides a dimension.
+    pub fn uses(&self, axis: SubAxis) -> bool {
+        self.dims.iter().any(|dim| dim.contains(&axis))
+    }
+
+    /// Returns the sizes of the part of a tensor of these sizes on one device.
+    pub fn part_sizes(&self, grid: &DeviceGrid, sizes: &[usize]) -> Vec<usize> {
+        sizes.iter().zip(&self.dims).map(|(size, axes)| size / grid.parts(axes)).collect()
+    }
+
+    /// Returns the tiling as XLA's tile assignment.
+    pub fn assignment(&self, grid: &DeviceGrid) -> TileAssignment {
+        let tiles: Vec<usize> = self.dims.iter().map(|axes| grid.parts(axes)).collect();
+        let mut order: Vec<SubAxis> = self.dims.concat();
+        order.extend(grid.sub_axes().filter(|axis| !self.uses(*axis)));
+        let copies = grid.devices() / tiles.iter().product::<usize>();
+        TileAssignment { tiles, copies, devices: grid.ordered(&order) }
+    }
+
+    /// Writes the tiling like a sharding of Shardy: `[{"x"}, {}]`.
+    pub fn show(&self, grid: &DeviceGrid) -> String {
+        let dims: Vec<String> = self.dims.iter().map(|axes| format!("{{{}}}", grid.show(axes))).collect();
+        format!("[{}]", dims.join(", "))
+    }
+}
+
+/// A division of a tensor among devices, as XLA states it.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct TileAssignment {
+    /// Number of parts of each dimension.
+    pub tiles: Vec<usize>,
+    /// Number of devices that hold the same part.
+    pub copies: usize,
+    /// Numbers of the devices, row-major over the tiles; the copies of a part follow each other.
+    pub devices: Vec<usize>,
+}

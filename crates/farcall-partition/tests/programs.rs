@@ -1,0 +1,323 @@
+//! Programs and the programs of each device.
+
+use expect_test::{Expect, expect};
+use farcall_ir::{Source, middle, text, verify};
+use farcall_partition::call::NoRules;
+use farcall_partition::{Partitioned, partition};
+
+fn partitioned(program: &str) -> Result<Option<Partitioned>, String> {
+    let module = text::parse(&Source::new("program", program)).map_err(|e| e.to_string())?;
+    let verified =
+        verify::verify(&module).and_then(|module| module.into_static()).map_err(|e| e.to_string())?;
+    let entry = verified.entry().expect("the program has an entry");
+    let form = middle::build(&verified, entry).map_err(|e| e.message)?;
+    partition(&form, &NoRules).map_err(|e| e.to_string())
+}
+
+/// Compares the program of each device, the tilings of parameters and results, and the collectives.
+#[expect(clippy::needless_pass_by_value, reason = "expectations are made in place")]
+fn check(program: &str, expected: Expect) {
+    let shown = match partitioned(program) {
+        Ok(Some(partitioned)) => {
+            let tilings = |tilings: &[farcall_partition::tiling::Tiling]| {
+                tilings.iter().map(|tiling| tiling.show(&partitioned.grid)).collect::<Vec<_>>().join(", ")
+            };
+            let text = text::print(&middle::open_regions(partitioned.module.clone()));
+            let moved = partitioned.report.movements.iter();
+            let moved = moved.map(|m| format!("{} {} bytes, for {}\n", m.collective, m.bytes, m.op));
+            let moved = moved.collect::<String>();
+            format!("{} -> {}\n{moved}{text}", tilings(&partitioned.inputs), tilings(&partitioned.outputs))
+        }
+        Ok(None) => "no shardings\n".to_owned(),
+        Err(error) => error,
+    };
+    expected.assert_eq(&shown);
+}
+
+/// A product whose inputs are divided along different axes needs no collective, the sum of its elements one.
+#[test]
+fn products_and_sums() {
+    check(
+        r#"
+        sdy.mesh @mesh = <["x"=2, "y"=4]>
+        func.func @main(%a: tensor<8x16xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>},
+                        %b: tensor<16x12xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"y"}]>}) -> (tensor<8x12xf32>, tensor<f32>) {
+          %0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : (tensor<8x16xf32>, tensor<16x12xf32>) -> tensor<8x12xf32>
+          %zero = stablehlo.constant dense<0.0> : tensor<f32>
+          %1 = stablehlo.reduce(%0 init: %zero) applies stablehlo.add across dimensions = [0, 1] : (tensor<8x12xf32>, tensor<f32>) -> tensor<f32>
+          return %0, %1 : tensor<8x12xf32>, tensor<f32>
+        }"#,
+        expect![[r#"
+            [{"x"}, {}], [{}, {"y"}] -> [{"x"}, {"y"}], []
+            all_reduce 4 bytes, for stablehlo.reduce
+            module attributes {mhlo.num_partitions = 8 : i32} {
+              func.func public @main(%arg0: tensor<4x16xf32>, %arg1: tensor<16x3xf32>) -> (tensor<4x3xf32>, tensor<f32>) {
+                %0 = stablehlo.dot_general %arg0, %arg1, contracting_dims = [1] x [0] : (tensor<4x16xf32>, tensor<16x3xf32>) -> tensor<4x3xf32>
+                %cst = stablehlo.constant dense<0.000000e+00> : tensor<f32>
+                %1 = stablehlo.reduce(%0 init: %cst) applies stablehlo.add across dimensions = [0, 1] : (tensor<4x3xf32>, tensor<f32>) -> tensor<f32>
+                %2 = "stablehlo.all_reduce"(%1) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, replica_groups = dense<[[0, 1, 2, 3, 4, 5, 6, 7]]> : tensor<1x8xi64>, use_global_device_ids}> ({
+                ^bb0(%arg2: tensor<f32>, %arg3: tensor<f32>):
+                  %3 = stablehlo.add %arg2, %arg3 : tensor<f32>
+                  stablehlo.return %3 : tensor<f32>
+                }) : (tensor<f32>) -> tensor<f32>
+                return %0, %2 : tensor<4x3xf32>, tensor<f32>
+              }
+            }
+        "#]],
+    );
+}
+
+/// A divided contracting dimension makes summands. If the result is divided along the same axis, each device
+/// receives only its part of the sum.
+#[test]
+fn contractions() {
+    check(
+        r#"
+        sdy.mesh @mesh = <["x"=4]>
+        func.func @main(%a: tensor<8x16xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"x"}]>},
+                        %b: tensor<16x12xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>})
+            -> (tensor<8x12xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}) {
+          %0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : (tensor<8x16xf32>, tensor<16x12xf32>) -> tensor<8x12xf32>
+          return %0 : tensor<8x12xf32>
+        }"#,
+        expect![[r#"
+            [{}, {"x"}], [{"x"}, {}] -> [{"x"}, {}]
+            reduce_scatter 96 bytes, for stablehlo.dot_general
+            module attributes {mhlo.num_partitions = 4 : i32} {
+              func.func public @main(%arg0: tensor<8x4xf32>, %arg1: tensor<4x12xf32>) -> tensor<2x12xf32> {
+                %0 = stablehlo.dot_general %arg0, %arg1, contracting_dims = [1] x [0] : (tensor<8x4xf32>, tensor<4x12xf32>) -> tensor<8x12xf32>
+                %1 = "stablehlo.reduce_scatter"(%0) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, replica_groups = dense<[[0, 1, 2, 3]]> : tensor<1x4xi64>, scatter_dimension = 0 : i64, use_global_device_ids}> ({
+                ^bb0(%arg2: tensor<f32>, %arg3: tensor<f32>):
+                  %2 = stablehlo.add %arg2, %arg3 : tensor<f32>
+                  stablehlo.return %2 : tensor<f32>
+                }) : (tensor<8x12xf32>) -> tensor<2x12xf32>
+                return %1 : tensor<2x12xf32>
+              }
+            }
+        "#]],
+    );
+}
+
+/// The shardings of XLA: a constraint that moves an axis to another dimension is an all-to-all.
+#[test]
+fn tile_assignments() {
+    check(
+        r#"
+        module attributes {mhlo.num_partitions = 4 : i32} {
+          func.func @main(%a: tensor<8x16xf32> {mhlo.sharding = "{devices=[4,1]<=[4]}"})
+              -> (tensor<8x16xf32> {mhlo.sharding = "{devices=[2,1,2]<=[4] last_tile_dim_replicate}"}) {
+            %0 = stablehlo.custom_call @Sharding(%a) {mhlo.sharding = "{devices=[1,4]0,1,2,3}"} : (tensor<8x16xf32>) -> tensor<8x16xf32>
+            return %0 : tensor<8x16xf32>
+          }
+        }"#,
+        expect![[r#"
+            [{"d0"}, {}] -> [{"d0":(1)2}, {}]
+            all_to_all 128 bytes, for stablehlo.reshape
+            all_gather 256 bytes, for stablehlo.return
+            all_to_all 256 bytes, for stablehlo.return
+            module attributes {mhlo.num_partitions = 4 : i32} {
+              func.func public @main(%arg0: tensor<2x16xf32>) -> tensor<4x16xf32> {
+                %0 = "stablehlo.all_to_all"(%arg0) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, concat_dimension = 0 : i64, replica_groups = dense<[[0, 1, 2, 3]]> : tensor<1x4xi64>, split_count = 4 : i64, split_dimension = 1 : i64}> : (tensor<2x16xf32>) -> tensor<8x4xf32>
+                %1 = stablehlo.reshape %0 : (tensor<8x4xf32>) -> tensor<8x4xf32>
+                %2 = "stablehlo.all_gather"(%1) <{all_gather_dim = 1 : i64, channel_handle = #stablehlo.channel_handle<handle = 2, type = 1>, replica_groups = dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>, use_global_device_ids}> : (tensor<8x4xf32>) -> tensor<8x8xf32>
+                %3 = "stablehlo.all_to_all"(%2) <{channel_handle = #stablehlo.channel_handle<handle = 3, type = 1>, concat_dimension = 1 : i64, replica_groups = dense<[[0, 2], [1, 3]]> : tensor<2x2xi64>, split_count = 2 : i64, split_dimension = 0 : i64}> : (tensor<8x8xf32>) -> tensor<4x16xf32>
+                return %3 : tensor<4x16xf32>
+              }
+            }
+        "#]],
+    );
+}
+
+/// A region on parts is used as it is.
+#[test]
+fn manual_computations() {
+    check(
+        r#"
+        sdy.mesh @mesh = <["x"=2, "y"=2]>
+        func.func @main(%a: tensor<8x16xf32>) -> tensor<8x16xf32> {
+          %0 = sdy.manual_computation(%a) in_shardings=[<@mesh, [{"x"}, {}]>] out_shardings=[<@mesh, [{"x"}, {}]>] manual_axes={"x"} (%part: tensor<4x16xf32>) {
+            %1 = stablehlo.add %part, %part : tensor<4x16xf32>
+            %2 = sdy.sharding_constraint %1 <@mesh, [{}, {"y"}]> : tensor<4x16xf32>
+            sdy.return %2 : tensor<4x16xf32>
+          } : (tensor<8x16xf32>) -> tensor<8x16xf32>
+          return %0 : tensor<8x16xf32>
+        }"#,
+        expect![[r#"
+            [{"x"}, {}] -> [{"x"}, {}]
+            all_gather 256 bytes, for stablehlo.custom_call
+            module attributes {mhlo.num_partitions = 4 : i32} {
+              func.func public @main(%arg0: tensor<4x16xf32>) -> tensor<4x16xf32> {
+                %c = stablehlo.constant dense<0> : tensor<i32>
+                %0 = stablehlo.partition_id : tensor<ui32>
+                %c_0 = stablehlo.constant dense<2> : tensor<ui32>
+                %1 = stablehlo.remainder %0, %c_0 : tensor<ui32>
+                %2 = stablehlo.convert %1 : (tensor<ui32>) -> tensor<i32>
+                %c_1 = stablehlo.constant dense<8> : tensor<i32>
+                %3 = stablehlo.multiply %2, %c_1 : tensor<i32>
+                %4 = stablehlo.dynamic_slice %arg0, %c, %3, sizes = [4, 8] : (tensor<4x16xf32>, tensor<i32>, tensor<i32>) -> tensor<4x8xf32>
+                %5 = stablehlo.add %4, %4 : tensor<4x8xf32>
+                %6 = stablehlo.reshape %5 : (tensor<4x8xf32>) -> tensor<4x8xf32>
+                %7 = "stablehlo.all_gather"(%6) <{all_gather_dim = 1 : i64, channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, replica_groups = dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>, use_global_device_ids}> : (tensor<4x8xf32>) -> tensor<4x16xf32>
+                return %7 : tensor<4x16xf32>
+              }
+            }
+        "#]],
+    );
+}
+
+/// Values that a loop carries keep one sharding.
+#[test]
+fn loops() {
+    check(
+        r#"
+        sdy.mesh @mesh = <["x"=2]>
+        func.func @main(%a: tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}) -> tensor<8x4xf32> {
+          %zero = stablehlo.constant dense<0> : tensor<i32>
+          %0:2 = stablehlo.while(%i = %zero, %x = %a) : tensor<i32>, tensor<8x4xf32>
+          cond {
+            %n = stablehlo.constant dense<3> : tensor<i32>
+            %less = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+            stablehlo.return %less : tensor<i1>
+          } do {
+            %one = stablehlo.constant dense<1> : tensor<i32>
+            %next = stablehlo.add %i, %one : tensor<i32>
+            %rows = stablehlo.iota dim = 0 : tensor<8x4xf32>
+            %sum = stablehlo.add %x, %rows : tensor<8x4xf32>
+            stablehlo.return %next, %sum : tensor<i32>, tensor<8x4xf32>
+          }
+          return %0#1 : tensor<8x4xf32>
+        }"#,
+        expect![[r#"
+            [{"x"}, {}] -> [{"x"}, {}]
+            module attributes {mhlo.num_partitions = 2 : i32} {
+              func.func public @main(%arg0: tensor<4x4xf32>) -> tensor<4x4xf32> {
+                %c = stablehlo.constant dense<0> : tensor<i32>
+                %0:2 = stablehlo.while(%iterArg = %c, %iterArg_0 = %arg0) : tensor<i32>, tensor<4x4xf32>
+                cond {
+                  %c_1 = stablehlo.constant dense<3> : tensor<i32>
+                  %1 = stablehlo.compare LT, %iterArg, %c_1 : (tensor<i32>, tensor<i32>) -> tensor<i1>
+                  stablehlo.return %1 : tensor<i1>
+                } do {
+                  %c_1 = stablehlo.constant dense<1> : tensor<i32>
+                  %1 = stablehlo.add %iterArg, %c_1 : tensor<i32>
+                  %2 = stablehlo.iota dim = 0 : tensor<4x4xi64>
+                  %3 = stablehlo.partition_id : tensor<ui32>
+                  %4 = stablehlo.convert %3 : (tensor<ui32>) -> tensor<i64>
+                  %c_2 = stablehlo.constant dense<4> : tensor<i64>
+                  %5 = stablehlo.multiply %4, %c_2 : tensor<i64>
+                  %6 = stablehlo.broadcast_in_dim %5, dims = [] : (tensor<i64>) -> tensor<4x4xi64>
+                  %7 = stablehlo.add %2, %6 : tensor<4x4xi64>
+                  %8 = stablehlo.convert %7 : (tensor<4x4xi64>) -> tensor<4x4xf32>
+                  %9 = stablehlo.add %iterArg_0, %8 : tensor<4x4xf32>
+                  stablehlo.return %1, %9 : tensor<i32>, tensor<4x4xf32>
+                }
+                return %0#1 : tensor<4x4xf32>
+              }
+            }
+        "#]],
+    );
+}
+
+#[test]
+fn programs_without_shardings() {
+    check(
+        "func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> { return %a : tensor<2xf32> }",
+        expect![[r#"
+        no shardings
+    "#]],
+    );
+}
+
+#[test]
+fn wrong_shardings() {
+    let of = |mesh: &str, sharding: &str| {
+        format!(
+            "{mesh}\nfunc.func @main(%a: tensor<8x4xf32> {{{sharding}}}) -> tensor<8x4xf32> {{ return %a : tensor<8x4xf32> }}"
+        )
+    };
+    let mesh = "sdy.mesh @mesh = <[\"x\"=2, \"y\"=3]>";
+    for (mesh, sharding, expected) in [
+        (
+            mesh,
+            "sdy.sharding = #sdy.sharding<@mesh, [{\"z\"}, {}]>",
+            expect![[r#"
+            error: [sharding] parameter 0: <@mesh, [{"z"}, {}]>: the mesh has no axis "z"
+             --> program:2:11
+              |
+            2 | func.func @main(%a: tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"z"}, {}]>}) -> tensor<8x4xf32> { r
+              |           ^^^^^"#]],
+        ),
+        (
+            mesh,
+            "sdy.sharding = #sdy.sharding<@mesh, [{\"x\"}, {\"x\"}]>",
+            expect![[r#"
+            error: [sharding] parameter 0: <@mesh, [{"x"}, {"x"}]>: an axis is used twice
+             --> program:2:11
+              |
+            2 | func.func @main(%a: tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {"x"}]>}) -> tensor<8x4xf32> 
+              |           ^^^^^"#]],
+        ),
+        (
+            mesh,
+            "sdy.sharding = #sdy.sharding<@mesh, [{\"x\"}]>",
+            expect![[r#"
+            error: [sharding] parameter 0: #sdy.sharding<@mesh, [{"x"}]> has 1 dimensions for a tensor of rank 2
+             --> program:2:11
+              |
+            2 | func.func @main(%a: tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}) -> tensor<8x4xf32> { retur
+              |           ^^^^^"#]],
+        ),
+        (
+            mesh,
+            "sdy.sharding = #sdy.sharding<@other, [{\"x\"}, {}]>",
+            expect![[r#"
+            error: [sharding] parameter 0: <@other, [{"x"}, {}]>: there is no such mesh
+             --> program:2:11
+              |
+            2 | func.func @main(%a: tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@other, [{"x"}, {}]>}) -> tensor<8x4xf32> { 
+              |           ^^^^^"#]],
+        ),
+        (
+            mesh,
+            "sdy.sharding = #sdy.sharding<mesh<[\"a\"=3, \"b\"=2]>, [{\"a\"}, {}]>",
+            expect![[r#"
+            error: [sharding] parameter 0: <mesh<["a"=3, "b"=2]>, [{"a"}, {}]>: the mesh <["a"=3, "b"=2]> divides the devices in another way than the first mesh of the program; programs whose meshes cannot be divided into the same axes are not supported
+             --> program:2:11
+              |
+            2 | func.func @main(%a: tensor<8x4xf32> {sdy.sharding = #sdy.sharding<mesh<["a"=3, "b"=2]>, [{"a"}, {}]>}) -> tens
+              |           ^^^^^"#]],
+        ),
+        (
+            "",
+            "mhlo.sharding = \"{devices=[2,2]<=[2]}\"",
+            expect![[r#"
+            error: [sharding] parameter 0: the sharding {devices=[2,2]<=[2]}: the tiles [2, 2] of devices [2] in the order [0] are not products of the axes of the program's devices
+             --> program:2:11
+              |
+            2 | func.func @main(%a: tensor<8x4xf32> {mhlo.sharding = "{devices=[2,2]<=[2]}"}) -> tensor<8x4xf32> { return %a :
+              |           ^^^^^"#]],
+        ),
+        (
+            "",
+            "mhlo.sharding = \"{devices=[2,1]<=[2] last_tile_dims={arbitrary}}\"",
+            expect![[r#"
+            error: [sharding] parameter 0: the sharding {devices=[2,1]<=[2] last_tile_dims={arbitrary}}: the role `arbitrary` of devices is not supported
+             --> program:2:11
+              |
+            2 | func.func @main(%a: tensor<8x4xf32> {mhlo.sharding = "{devices=[2,1]<=[2] last_tile_dims={arbitrary}}"}) -> te
+              |           ^^^^^"#]],
+        ),
+        (
+            "",
+            "mhlo.sharding = \"{devices=[2,1]<=[2]\"",
+            expect![[r#"
+            error: [sharding] parameter 0: the sharding {devices=[2,1]<=[2]: it does not stand between braces
+             --> program:2:11
+              |
+            2 | func.func @main(%a: tensor<8x4xf32> {mhlo.sharding = "{devices=[2,1]<=[2]"}) -> tensor<8x4xf32> { return %a : 
+              |           ^^^^^"#]],
+        ),
+    ] {
+        check(&of(mesh, sharding), expected);
+    }
+}
