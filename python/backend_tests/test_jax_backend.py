@@ -400,14 +400,6 @@ def test_errors_reach_the_arrays_of_a_run():
     assert "nan" in error.get()
 
 
-def test_a_program_for_several_devices_is_refused():
-    mesh = jax.make_mesh((4,), ("x",), axis_types=(jax.sharding.AxisType.Auto,))
-    x = jax.device_put(jnp.arange(8.0), jax.NamedSharding(mesh, jax.P("x")))
-    np.testing.assert_array_equal(x, np.arange(8.0))
-    with pytest.raises(jax.errors.JaxRuntimeError, match="have to be partitioned for several devices are not supported yet"):
-        jax.jit(lambda x: x + 1)(x)
-
-
 # ---- Processes -------------------------------------------------------------------------------------------
 
 CACHED = """

@@ -28,8 +28,10 @@ pub(super) fn donate(func: &mut Func, entry: &Func, storage: &Storage) -> Result
     let Requests { named, free } = requests(entry)?;
     let returned = func.body().returned();
     let mut found: Vec<(usize, Vec<usize>)> = Vec::new();
+    // Devices may divide an input and a result of the same type differently.
+    let own_ty = |param: usize| func.params().get(param).and_then(|value| func.tensor(*value));
     for (param, result) in named {
-        if result < returned.len() {
+        if result < returned.len() && own_ty(param) == func.tensor(returned[result]) {
             found.push((param, vec![result]));
         }
     }
@@ -46,8 +48,8 @@ pub(super) fn donate(func: &mut Func, entry: &Func, storage: &Storage) -> Result
             open.entry(ty).or_default().1.push(r);
         }
     }
-    for (param, ty) in free {
-        if let Some((next, results)) = open.get_mut(ty) {
+    for (param, _) in free {
+        if let Some((next, results)) = own_ty(param).and_then(|ty| open.get_mut(ty)) {
             // Each input prefers a different result.
             let chosen = results.iter().cycle().skip(*next % results.len());
             found.push((param, chosen.take(results.len().min(MAX_REQUESTED_RESULTS)).copied().collect()));

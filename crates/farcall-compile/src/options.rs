@@ -25,6 +25,8 @@ pub(crate) struct Options<'a> {
     /// The platform of the device that the plan is for.
     pub(crate) platform: &'a Platform,
     pub(crate) numerics: Numerics,
+    /// True if the program is divided among the partitions of its grid, according to its shardings.
+    pub(crate) partitions: bool,
     /// The passes that run over the middle form.
     pub(crate) passes: &'a [&'static passes::Pass],
 }

@@ -1,13 +1,16 @@
 //! Partitioning of programs whose custom calls are ops of a registry.
 
 use farcall_host::registry::{Platform, Registry};
-use farcall_ir::middle;
+use farcall_ir::diag::Diagnostics;
 use farcall_ir::module::Inst;
+use farcall_ir::op::collective::Grid;
 use farcall_ir::op::{Binary, Op};
+use farcall_ir::sharding::ProgramSharding;
 use farcall_ir::verify::StaticModule;
-use farcall_ir::{Func, ProgramError};
+use farcall_ir::{Diagnostic, Func, Module, ProgramError, middle};
 use farcall_partition::Partitioned;
 use farcall_partition::call::{CallFactor, CallFactors, CallRules};
+use farcall_partition::tiling::Tiling;
 use farcall_sig::signature::{FactorKind, Reducer};
 
 use crate::blocks::Blocks;
@@ -56,6 +59,32 @@ fn function(reducer: Reducer) -> Binary {
         Reducer::And => Binary::And,
         Reducer::Or => Binary::Or,
     }
+}
+
+/// Divides a program in the middle form among the partitions of its grid. Returns the program of each device, and
+/// how the devices divide the inputs and results; `None` if the program states no sharding.
+///
+/// # Errors
+/// The errors of [`farcall_partition::partition`]; shardings for another number of devices.
+pub(crate) fn partition_form(
+    form: &Module,
+    registry: &Registry,
+    platform: &Platform,
+) -> Result<Option<(Module, ProgramSharding)>, Diagnostics> {
+    let grid = Grid::of(&form.attrs);
+    let found = farcall_partition::partition(form, &Signatures { registry, platform });
+    let found = found.map_err(|error| error.diagnostics.into_iter().collect::<Diagnostics>())?;
+    let Some(Partitioned { mut module, grid: devices, inputs, outputs, .. }) = found else { return Ok(None) };
+    if devices.devices() != grid.partitions || grid.replicas != 1 {
+        let message =
+            format!("the shardings are for {} partitions, but the program is for {grid}", devices.devices());
+        return Err(Diagnostics::from_iter([Diagnostic::global("sharding", message)]));
+    }
+    module.attrs.clone_from(&form.attrs);
+    let assignments =
+        |tilings: &[Tiling]| tilings.iter().map(|tiling| tiling.assignment(&devices)).collect::<Vec<_>>();
+    let sharding = ProgramSharding { inputs: assignments(&inputs), results: assignments(&outputs) };
+    Ok(Some((module, sharding)))
 }
 
 /// Divides `entry`, a function of the module, among the devices of its shardings. Returns `None` if the program

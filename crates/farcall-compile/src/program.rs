@@ -39,6 +39,7 @@ pub struct CompileOptions {
     known: Vec<Option<Literal>>,
     passes: Pipeline,
     grid: Option<Grid>,
+    partitioned: bool,
 }
 
 impl CompileOptions {
@@ -113,6 +114,16 @@ impl CompileOptions {
         self
     }
 
+    /// Sets whether a program that states shardings is divided among the partitions of its grid. Each device
+    /// then takes its parts of the inputs, and returns its parts of the results
+    /// ([`Plan::sharding`](farcall_plan::Plan::sharding)). Default: false, so that the program computes with
+    /// complete tensors.
+    #[must_use]
+    pub fn partitioned(mut self, partitioned: bool) -> CompileOptions {
+        self.partitioned = partitioned;
+        self
+    }
+
     /// Name of the function that a run starts with, if the options give one.
     pub fn entry_name(&self) -> Option<&str> {
         self.entry.as_deref()
@@ -125,7 +136,12 @@ impl CompileOptions {
 
     /// The options of the compiler's stages.
     pub(crate) fn stage_options(&self) -> Options<'_> {
-        Options { platform: &self.platform, numerics: self.numerics, passes: self.passes.passes() }
+        Options {
+            platform: &self.platform,
+            numerics: self.numerics,
+            partitions: self.partitioned,
+            passes: self.passes.passes(),
+        }
     }
 
     /// Sets the passes that rewrite the program before kernels are chosen.

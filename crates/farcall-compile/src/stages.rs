@@ -15,7 +15,9 @@ use crate::explain::Placed;
 use crate::options::{Options, Refused};
 use crate::stage::Stage;
 use crate::storage::{Sharing, Storage};
-use crate::{assign, choose, coalesce, copies, donate, lower, order, resolve, scalar_constants, stage};
+use crate::{
+    assign, choose, coalesce, copies, donate, lower, order, partition, resolve, scalar_constants, stage,
+};
 use farcall_host::ErrorCode;
 use farcall_host::registry::Registry;
 use farcall_kernels as kernels;
@@ -40,6 +42,13 @@ pub(crate) fn compile_stages(
         middle::verify(&form).map_err(diagnostics)?;
     }
     after(&Stage::new("build", &form));
+    let mut sharding = None;
+    if options.partitions
+        && let Some(partitioned) = partition::partition_form(&form, registry, options.platform)?
+    {
+        (form, sharding) = (partitioned.0, Some(partitioned.1));
+        after(&Stage::new("partition", &form));
+    }
     let (fuses, reduces) = (kernels::fuses, kernels::reduces);
     let cx = passes::PassOptions {
         fuses,
@@ -91,6 +100,7 @@ pub(crate) fn compile_stages(
     after(&Stage::placed(&form, placed));
     let mut compiled = lower::lower(&form, &events, choices, &places, &input_names(entry), options);
     compiled.plan.blocks = blocks;
+    compiled.plan.sharding = sharding;
     Ok(compiled)
 }
 

@@ -20,8 +20,10 @@ pub struct DeviceGrid {
     sizes: Vec<usize>,
     /// Number of the device at each position, row-major; empty if devices are numbered by their positions.
     numbers: Vec<usize>,
-    /// Names and sizes of the axes of the program's first mesh, for messages.
+    /// Names and sizes of the axes of the program's first mesh.
     names: Vec<(String, usize)>,
+    /// True if the program names the axes.
+    is_named: bool,
 }
 
 impl DeviceGrid {
@@ -45,7 +47,7 @@ impl DeviceGrid {
             }
         }
         let sizes = mesh.axes.iter().flat_map(|(_, size)| prime_factors(*size)).collect();
-        Ok(DeviceGrid { sizes, numbers, names: mesh.axes.clone() })
+        Ok(DeviceGrid { sizes, numbers, names: mesh.axes.clone(), is_named: true })
     }
 
     /// Creates the grid of devices that are numbered row-major in an array of these dimensions.
@@ -54,7 +56,8 @@ impl DeviceGrid {
     /// A sentence if there are too many devices.
     pub fn of_dims(dims: &[usize]) -> Result<DeviceGrid, String> {
         let axes = dims.iter().enumerate().map(|(i, size)| (format!("d{i}"), *size)).collect();
-        DeviceGrid::of_mesh(&Mesh { axes, device_ids: Vec::new() })
+        let grid = DeviceGrid::of_mesh(&Mesh { axes, device_ids: Vec::new() })?;
+        Ok(DeviceGrid { is_named: false, ..grid })
     }
 
     /// Returns the number of devices.
@@ -248,6 +251,21 @@ impl DeviceGrid {
     pub fn coordinate(&self, position: usize, axes: &[SubAxis]) -> usize {
         let along = |axis: SubAxis| position / self.stride(axis) % self.size(axis);
         axes.iter().fold(0, |at, axis| at * self.size(*axis) + along(*axis))
+    }
+
+    /// Returns the longest start of a list of sub-axes that consists of complete axes of the program's mesh. If
+    /// the program names no axes, that is the list.
+    pub fn complete_axes<'a>(&self, axes: &'a [SubAxis]) -> &'a [SubAxis] {
+        let mut complete = 0;
+        while self.is_named && complete < axes.len() {
+            let (_, start, sizes) = self.named(axes[complete]);
+            let all = (start..start + sizes.len() as u8).map(SubAxis);
+            if !axes[complete..].iter().copied().take(sizes.len()).eq(all) {
+                return &axes[..complete];
+            }
+            complete += sizes.len();
+        }
+        axes
     }
 
     /// Writes sub-axes with the names of the first mesh: `"x", "y":(1)2`.

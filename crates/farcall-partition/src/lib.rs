@@ -90,6 +90,8 @@ pub fn partition(form: &Module, calls: &dyn CallRules) -> Result<Option<Partitio
     let mut shardings = Shardings::new(func);
     let Stated { results, borders } = stated(&reader, func, &mut shardings).map_err(failed)?;
     shardings.propagate(&grid, func, &results, &borders, calls);
+    // The caller sees the shardings of parameters and results, and may only know complete axes.
+    func.params().iter().for_each(|param| shardings.complete_axes(&grid, *param));
     let inputs = func.params().iter().map(|v| shardings.of(*v).tiling.clone()).collect();
     let returned = func.body().returned();
     let outputs: Vec<Tiling> = returned
@@ -99,7 +101,7 @@ pub fn partition(form: &Module, calls: &dyn CallRules) -> Result<Option<Partitio
             Some(stated) if stated.dims.iter().all(|dim| !dim.is_open) => {
                 tiling_of(&grid, func, *value, stated)
             }
-            _ => shardings.of(*value).tiling.clone(),
+            _ => shardings.of(*value).tiling.with_complete_axes(&grid),
         })
         .collect();
     let program = Program { grid: &grid, func, shardings: &shardings, borders: &borders, calls };

@@ -78,6 +78,16 @@ impl Shardings {
         self.groups[index].state(grid, stated);
     }
 
+    /// Removes sub-axes that are only a part of an axis from the sharding of a value, unless the program states
+    /// it.
+    pub(crate) fn complete_axes(&mut self, grid: &DeviceGrid, value: ValueId) {
+        let index = self.group_index(value);
+        let group = &mut self.groups[index];
+        if !group.is_stated {
+            group.tiling = group.tiling.with_complete_axes(grid);
+        }
+    }
+
     /// Propagates to a fixed point. `results` are the shardings that the program states for its results, and
     /// `borders` the instructions between values and their parts.
     pub(crate) fn propagate(

@@ -1,5 +1,7 @@
 //! Tilings: how the devices divide a tensor.
 
+use farcall_ir::sharding::TileAssignment;
+
 use crate::grid::{DeviceGrid, SubAxis};
 
 /// The sub-axes that divide each dimension of a tensor, from major to minor. Devices that differ only along
@@ -31,6 +33,11 @@ impl Tiling {
         sizes.iter().zip(&self.dims).map(|(size, axes)| size / grid.parts(axes)).collect()
     }
 
+    /// Returns the tiling without sub-axes that are only a part of an axis of the program's mesh.
+    pub(crate) fn with_complete_axes(&self, grid: &DeviceGrid) -> Tiling {
+        Tiling { dims: self.dims.iter().map(|axes| grid.complete_axes(axes).to_vec()).collect() }
+    }
+
     /// Returns the tiling as XLA's tile assignment.
     pub fn assignment(&self, grid: &DeviceGrid) -> TileAssignment {
         let tiles: Vec<usize> = self.dims.iter().map(|axes| grid.parts(axes)).collect();
@@ -45,15 +52,4 @@ impl Tiling {
         let dims: Vec<String> = self.dims.iter().map(|axes| format!("{{{}}}", grid.show(axes))).collect();
         format!("[{}]", dims.join(", "))
     }
-}
-
-/// A division of a tensor among devices, as XLA states it.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct TileAssignment {
-    /// Number of parts of each dimension.
-    pub tiles: Vec<usize>,
-    /// Number of devices that hold the same part.
-    pub copies: usize,
-    /// Numbers of the devices, row-major over the tiles; the copies of a part follow each other.
-    pub devices: Vec<usize>,
 }

@@ -179,18 +179,18 @@ pub(crate) fn write_assignment(devices: &[i64], num_replicas: usize, num_partiti
     out
 }
 
-fn put_number(out: &mut Vec<u8>, field: u64, value: u64) {
+pub(crate) fn put_number(out: &mut Vec<u8>, field: u64, value: u64) {
     put_varint(out, field << 3);
     put_varint(out, value);
 }
 
-fn put_bytes(out: &mut Vec<u8>, field: u64, bytes: &[u8]) {
+pub(crate) fn put_bytes(out: &mut Vec<u8>, field: u64, bytes: &[u8]) {
     put_varint(out, field << 3 | 2);
     put_varint(out, bytes.len() as u64);
     out.extend_from_slice(bytes);
 }
 
-fn put_varint(out: &mut Vec<u8>, mut value: u64) {
+pub(crate) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
         value >>= 7;

@@ -69,16 +69,16 @@ entries! {
 
     /// Without this answer, jaxlib would parse the program again to look for shardings.
     parameter_shardings(args: ExecutableParameterShardings) {
-        args.object::<Compiled>("executable", |a| a.executable)?;
-        (args.members.shardings, args.members.sharding_sizes) = (std::ptr::null(), std::ptr::null());
-        args.members.num_parameters = 0;
+        let compiled: &Compiled = args.object("executable", |a| a.executable)?;
+        (args.members.shardings, args.members.sharding_sizes, args.members.num_parameters) =
+            compiled.program.described.parameter_shardings.parts();
         Ok(())
     }
 
     output_shardings(args: ExecutableOutputShardings) {
-        args.object::<Compiled>("executable", |a| a.executable)?;
-        (args.members.shardings, args.members.sharding_sizes) = (std::ptr::null(), std::ptr::null());
-        args.members.num_outputs = 0;
+        let compiled: &Compiled = args.object("executable", |a| a.executable)?;
+        (args.members.shardings, args.members.sharding_sizes, args.members.num_outputs) =
+            compiled.program.described.result_shardings.parts();
         Ok(())
     }
 

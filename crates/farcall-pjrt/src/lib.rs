@@ -19,7 +19,7 @@
 //!   on the device's thread or, if it calls functions of the host, on a thread of its own, because these
 //!   functions may wait for other runs. An error reaches the buffers that the run should have defined.
 //! - **Several devices.** A program for several replicas or partitions runs on all of its devices at once
-//!   (`together`). Programs that have to be partitioned are refused.
+//!   (`together`). Programs with shardings are partitioned.
 //! - **Names.** The platform is called `cpu`: see `topology::PLATFORM_NAME`.
 
 mod buffer;

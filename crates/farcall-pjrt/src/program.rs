@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use farcall::devices::Grid;
+use farcall::ir::sharding::TileAssignment;
 use farcall::ir::write::{self, ProgramFormat};
 use farcall::ir::{AttrDict, Attribute, TensorType, Type, read, verify};
 use farcall::plan::{CallSpec, Plan, ThunkOp};
@@ -17,7 +18,7 @@ use crate::cost::Costs;
 use crate::element;
 use crate::named_values::{NamedValues, Value};
 use crate::scope::{self, Targets};
-use crate::shardings;
+use crate::shardings::Shardings;
 use crate::status::{Outcome, Status};
 use crate::topology::hash;
 
@@ -75,6 +76,9 @@ pub(crate) struct Described {
     pub(crate) parameter_kinds: Kinds,
     pub(crate) result_kinds: Kinds,
     pub(crate) costs: NamedValues,
+    /// Shardings of the parameters, if the program was partitioned.
+    pub(crate) parameter_shardings: Shardings,
+    pub(crate) result_shardings: Shardings,
 }
 
 /// Names of memory kinds, as the interface passes them.
@@ -146,13 +150,6 @@ impl Program {
         let devices = CompileOptions::read(&options)?;
         let module = read::module(code, "the program").map_err(|e| Status::invalid(e.to_string()))?;
         let CompileOptions { num_replicas, num_partitions, .. } = devices;
-        if num_partitions > 1 && shardings::are_partial(&module) {
-            return Err(Status::unimplemented(format!(
-                "`{}` spans {num_replicas} replicas of {num_partitions} partitions, and has shardings; programs that \
-                 have to be partitioned for several devices are not supported yet",
-                module.name.as_deref().unwrap_or("main")
-            )));
-        }
         // Hosts read the optimized program as MLIR.
         let source = match format {
             "mlir" => code.to_vec(),
@@ -178,8 +175,12 @@ impl Program {
             .collect::<Outcome<Vec<_>>>()?;
         let Targets { registry, owner } = scope::of(&module)?;
         let grid = Grid { replicas: num_replicas, partitions: num_partitions };
-        let executable = Executable::compile_owned(module, &registry, &EngineOptions::new().grid(grid))
-            .map_err(|e| Status::of(&e))?;
+        let executable = Executable::compile_owned(
+            module,
+            &registry,
+            &EngineOptions::new().grid(grid).partitioned(num_partitions > 1),
+        )
+        .map_err(|e| Status::of(&e))?;
         let parts = Parts { name, options, parameters, results, source, owner };
         Program::of(executable, parts)
     }
@@ -200,6 +201,14 @@ impl Program {
             ranks: types.iter().map(|ty| ty.as_ref().map_or(0, TensorType::rank)).collect(),
             parameter_kinds: Kinds::new(parameters.iter().map(|parameter| parameter.kind)),
             result_kinds: Kinds::new(results.iter().map(|result| result.kind)),
+            parameter_shardings: shardings(
+                parameters.iter().map(|parameter| parameter.is_tensor),
+                executable.plan().sharding().map(|sharding| &*sharding.inputs),
+            ),
+            result_shardings: shardings(
+                results.iter().map(|result| result.is_tensor),
+                executable.plan().sharding().map(|sharding| &*sharding.results),
+            ),
             types,
             costs: NamedValues::new(
                 costs.named().into_iter().map(|(name, cost)| (name, Value::Float(cost))).collect(),
@@ -312,6 +321,13 @@ impl Program {
         };
         Program::of(executable, parts)
     }
+}
+
+/// Returns the shardings of values, which are tensors or tokens, from those of the tensors.
+fn shardings(values: impl Iterator<Item = bool>, tensors: Option<&[TileAssignment]>) -> Shardings {
+    let Some(tensors) = tensors else { return Shardings::default() };
+    let mut tensors = tensors.iter();
+    Shardings::new(values.map(|is_tensor| if is_tensor { tensors.next() } else { None }))
 }
 
 /// Targets that call Python functions by their numbers in the program's scope.

@@ -1,36 +1,69 @@
-//! Shardings of programs, as far as they decide whether a program has to be partitioned.
+//! Shardings of the parameters and results of partitioned programs, as XLA's `OpSharding` messages.
 
-use farcall::ir::sharding::Sharding;
-use farcall::ir::{Attribute, Module, Op};
+use std::ffi::c_char;
 
-/// Returns true if a module has a sharding other than the replicated one, or converts between a whole tensor
-/// and the parts of the devices. Such a program computes on whole tensors, and has to be partitioned before
-/// several devices can run it. A program without shardings runs as it is on every device.
-pub(crate) fn are_partial(module: &Module) -> bool {
-    module.funcs().iter().any(|func| {
-        let of_values = func.param_attrs().iter().chain(func.result_attrs());
-        let mut found = of_values.flat_map(|attrs| attrs.iter()).any(|(key, value)| is_partial(key, value));
-        func.walk(&mut |inst| {
-            found |= inst.attrs().iter().any(|(key, value)| is_partial(key, value));
-            found |= matches!(inst.op(), Op::CustomCall(call) if splits(&call.target));
-        });
-        found
-    })
+use farcall::ir::sharding::TileAssignment;
+
+use crate::compile_options::{put_bytes, put_number, put_varint};
+
+/// Messages that the caller reads.
+#[derive(Default)]
+pub(crate) struct Shardings {
+    messages: Vec<Vec<u8>>,
+    pointers: Vec<*const c_char>,
+    sizes: Vec<usize>,
 }
 
-/// Returns true for targets that convert between a whole tensor and the parts of the devices.
-fn splits(target: &str) -> bool {
-    target.starts_with("SPMD") || target.starts_with("xla.sdy.") || target.starts_with("sdy.")
-}
+// SAFETY: the pointers refer to the messages, which do not change.
+unsafe impl Send for Shardings {}
+// SAFETY: see above.
+unsafe impl Sync for Shardings {}
 
-/// Returns true if an attribute is a sharding that is not replicated.
-fn is_partial(key: &str, value: &Attribute) -> bool {
-    let is_split = |sharding: &Sharding| sharding.dims.iter().any(|dim| !dim.axes.is_empty());
-    match value {
-        Attribute::Sharding(sharding) => is_split(sharding),
-        Attribute::ShardingPerValue(shardings) => shardings.iter().any(is_split),
-        Attribute::String(text) => key == "mhlo.sharding" && **text != *b"{replicated}",
-        Attribute::Dialect(attr) => attr.name.starts_with("sdy."),
-        _ => false,
+impl Shardings {
+    /// Creates the messages of values: `None` is a token, which every device has.
+    pub(crate) fn new<'a>(assignments: impl Iterator<Item = Option<&'a TileAssignment>>) -> Shardings {
+        let messages: Vec<Vec<u8>> = assignments.map(message).collect();
+        Shardings {
+            pointers: messages.iter().map(|message| message.as_ptr().cast()).collect(),
+            sizes: messages.iter().map(Vec::len).collect(),
+            messages,
+        }
     }
+
+    /// Returns the messages, their sizes, and their number.
+    pub(crate) fn parts(&self) -> (*const *const c_char, *const usize, usize) {
+        if self.messages.is_empty() {
+            return (std::ptr::null(), std::ptr::null(), 0);
+        }
+        (self.pointers.as_ptr(), self.sizes.as_ptr(), self.messages.len())
+    }
+}
+
+/// Writes an `OpSharding`.
+fn message(assignment: Option<&TileAssignment>) -> Vec<u8> {
+    const KIND: u64 = 1;
+    const REPLICATED: u64 = 0;
+    const TILED: u64 = 3;
+    const TILES: u64 = 3;
+    const DEVICES: u64 = 4;
+    const LAST_DIMENSION_IS_REPLICATED: u64 = 6;
+    let mut out = Vec::new();
+    let Some(assignment) = assignment.filter(|assignment| assignment.tiles.iter().any(|n| *n > 1)) else {
+        put_number(&mut out, KIND, REPLICATED);
+        return out;
+    };
+    let packed = |numbers: &mut dyn Iterator<Item = usize>| {
+        let mut packed = Vec::new();
+        numbers.for_each(|n| put_varint(&mut packed, n as u64));
+        packed
+    };
+    let has_copies = assignment.copies > 1;
+    let copies = has_copies.then_some(assignment.copies);
+    put_number(&mut out, KIND, TILED);
+    put_bytes(&mut out, TILES, &packed(&mut assignment.tiles.iter().copied().chain(copies)));
+    put_bytes(&mut out, DEVICES, &packed(&mut assignment.devices.iter().copied()));
+    if has_copies {
+        put_number(&mut out, LAST_DIMENSION_IS_REPLICATED, 1);
+    }
+    out
 }

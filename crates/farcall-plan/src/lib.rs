@@ -34,6 +34,7 @@ use farcall_ir::bounded::Cut;
 use farcall_ir::eval::Numerics;
 use farcall_ir::op::collective::Grid;
 use farcall_ir::op::{CustomCall, Traits};
+use farcall_ir::sharding::ProgramSharding;
 use farcall_ir::{
     Func, FuncId, Inst, InstId, Literal, Module, Op, ProgramError, Source, Span, TensorType, Type, elided,
 };
@@ -98,6 +99,9 @@ pub struct PlanParts {
     pub numerics: Numerics,
     /// The grid of devices that the plan is for. The same plan runs on each of these devices.
     pub grid: Grid,
+    /// How the devices divide the inputs and results of the complete program; `None` if the program was not
+    /// partitioned.
+    pub sharding: Option<ProgramSharding>,
     /// Text of the program that the plan was made from, for locations in messages.
     pub source: Arc<Source>,
 }
@@ -346,6 +350,7 @@ impl PlanParts {
             platform,
             numerics,
             grid: Grid::ONE,
+            sharding: None,
             source,
         }
     }
@@ -421,6 +426,12 @@ impl Plan {
     /// The grid of devices that the plan is for.
     pub fn grid(&self) -> Grid {
         self.parts.grid
+    }
+
+    /// How the devices divide the inputs and results of the complete program; `None` if the program was not
+    /// partitioned.
+    pub fn sharding(&self) -> Option<&ProgramSharding> {
+        self.parts.sharding.as_ref()
     }
 
     /// Text of the program that the plan was made from.

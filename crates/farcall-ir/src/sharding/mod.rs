@@ -69,6 +69,26 @@ pub struct AxisRef {
     pub part: Option<(usize, usize)>,
 }
 
+/// A division of a tensor among devices, as XLA states it.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct TileAssignment {
+    /// Number of parts of each dimension.
+    pub tiles: Vec<usize>,
+    /// Number of devices that hold the same part.
+    pub copies: usize,
+    /// Numbers of the devices, row-major over the tiles; the copies of a part follow each other.
+    pub devices: Vec<usize>,
+}
+
+/// How a program that each device runs on its parts divides the complete inputs and results.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct ProgramSharding {
+    /// Division of each input tensor.
+    pub inputs: Vec<TileAssignment>,
+    /// Division of each result tensor.
+    pub results: Vec<TileAssignment>,
+}
+
 impl Mesh {
     /// Parses the text between `<` and `>`: `["x"=2, "y"=4], device_ids=[…]`.
     pub(crate) fn read(body: &str) -> Option<Mesh> {

@@ -8,6 +8,7 @@ use crate::attr::Attribute;
 use crate::bytecode::{Cursor, Reading};
 use crate::sharding::is_plain;
 
+const MANUAL_AXES: u64 = 0;
 const MESH_AXIS: u64 = 1;
 const MESH: u64 = 2;
 const SUB_AXIS: u64 = 3;
@@ -34,6 +35,18 @@ const TENSOR_MAPPING_PART: &str = "sdy.tensor_mapping";
 pub(super) fn read<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<Attribute> {
     let before = *from;
     match from.number()? {
+        MANUAL_AXES => {
+            let names = from.list(|from| {
+                let at = *from;
+                let name = table.attr(from)?;
+                let plain = name.as_str().filter(|name| is_plain(name));
+                match plain {
+                    Some(name) => Ok(format!("\"{name}\"")),
+                    None => at.damaged(format!("the name of an axis is expected, not {name}")),
+                }
+            })?;
+            written("sdy.manual_axes", format!("{{{}}}", names.join(", ")), &before)
+        }
         MESH_AXIS => {
             let name = axis_name(table, from)?;
             written(AXIS_PART, format!("\"{name}\"={}", from.signed()?), &before)

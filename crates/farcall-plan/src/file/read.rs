@@ -9,6 +9,7 @@ use farcall_ir::memory::{self, Charge, OutOfMemory};
 use farcall_ir::middle::{self, MAX_NESTING};
 use farcall_ir::op::CustomCall;
 use farcall_ir::op::collective::Grid;
+use farcall_ir::sharding::{ProgramSharding, TileAssignment};
 use farcall_ir::verify::verify;
 use farcall_ir::{
     Func, FuncId, InstId, Literal, Module, NewInst, Op, ProgramError, Scalar, Source, Span, TensorType, Type,
@@ -459,6 +460,10 @@ impl Reader<'_> {
         };
         let platform = Platform::from(self.bytes.text()?);
         let grid = Grid { replicas: self.bytes.size()?, partitions: self.bytes.size()? };
+        let sharding = self.optional(|r| {
+            let inputs = r.list(12, |r| r.assignment(grid))?;
+            Ok(ProgramSharding { inputs, results: r.list(12, |r| r.assignment(grid))? })
+        })?;
         let source = self.source()?;
         let params = self.list(7, Self::param)?;
         let constants = self.list(4, Self::literal)?;
@@ -490,9 +495,21 @@ impl Reader<'_> {
             platform,
             numerics,
             grid,
+            sharding,
             source,
         };
         Ok(Plan::from(parts).validate()?)
+    }
+
+    fn assignment(&mut self, grid: Grid) -> Reading<TileAssignment> {
+        let tiles = self.list(4, |r| r.bytes.number())?;
+        let copies = self.bytes.number()?;
+        let devices = self.list(4, |r| r.bytes.index(grid.partitions, "partition"))?;
+        let parts = tiles.iter().try_fold(copies, |n, size| n.checked_mul(*size));
+        if parts != Some(devices.len()) || devices.len() != grid.partitions {
+            return self.bytes.damaged("the parts of a tensor are not those of the partitions");
+        }
+        Ok(TileAssignment { tiles, copies, devices })
     }
 
     fn cut(&mut self) -> Reading<Cut> {

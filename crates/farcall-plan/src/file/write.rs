@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use farcall_ir::eval::{Denormals, Semantics};
+use farcall_ir::sharding::{ProgramSharding, TileAssignment};
 use farcall_ir::{Literal, Module, Op, Source, Span, TensorType, Type, text};
 
 use super::{DATA, FORMAT, LITERALS, MAGIC, OPERATIONS, PLAN, SOURCES, TYPES};
@@ -239,6 +240,11 @@ impl<'p> Writer<'p> {
         self.out.text(plan.parts.platform.name())?;
         self.out.u64(plan.parts.grid.replicas);
         self.out.u64(plan.parts.grid.partitions);
+        self.out.flag(plan.parts.sharding.is_some());
+        if let Some(ProgramSharding { inputs, results }) = &plan.parts.sharding {
+            self.assignments(inputs)?;
+            self.assignments(results)?;
+        }
         self.source(&plan.parts.source)?;
         self.out.number(plan.parts.params.len())?;
         plan.parts.params.iter().try_for_each(|p| self.param(p))?;
@@ -423,6 +429,18 @@ impl<'p> Writer<'p> {
                 self.out.u8(7);
                 self.out.flag(*number == DeviceNumber::Partition);
             }
+        }
+        Ok(())
+    }
+
+    fn assignments(&mut self, assignments: &[TileAssignment]) -> io::Result<()> {
+        self.out.number(assignments.len())?;
+        for TileAssignment { tiles, copies, devices } in assignments {
+            self.out.number(tiles.len())?;
+            tiles.iter().try_for_each(|n| self.out.number(*n))?;
+            self.out.number(*copies)?;
+            self.out.number(devices.len())?;
+            devices.iter().try_for_each(|n| self.out.number(*n))?;
         }
         Ok(())
     }

@@ -1,0 +1,134 @@
+//! Parts of tensors on devices: runs of partitioned programs on complete tensors.
+
+use farcall_ir::sharding::{ProgramSharding, TileAssignment};
+use farcall_ir::{Literal, TensorType};
+use farcall_runtime::RunError;
+
+use crate::Executable;
+
+impl Executable {
+    /// Runs a program that was compiled with
+    /// [`CompileOptions::partitioned`](crate::CompileOptions::partitioned) on complete tensors: divides the
+    /// inputs among the devices, runs the program on all of them, and joins the results. A program without
+    /// shardings gets all inputs on every device, and returns the results of the first device.
+    ///
+    /// ```
+    /// use farcall::devices::Grid;
+    /// use farcall::ir::{DType, Literal, Source, text};
+    /// use farcall::{CompileOptions, Executable, Registry};
+    ///
+    /// let program = r#"
+    ///   sdy.mesh @mesh = <["x"=2]>
+    ///   func.func @main(%x: tensor<4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}) -> tensor<4xf32> {
+    ///     %0 = stablehlo.add %x, %x : tensor<4xf32>
+    ///     return %0 : tensor<4xf32>
+    ///   }"#;
+    /// let module = text::parse(&Source::new("double.mlir", program))?;
+    /// let options = CompileOptions::new().grid(Grid { replicas: 1, partitions: 2 }).partitioned(true);
+    /// let double = Executable::compile(&module, &Registry::new(), &options)?;
+    /// let results = double.run_partitioned(&[Literal::from_slice(DType::F32, [4], &[1.0_f32, 2.0, 3.0, 4.0])])?;
+    /// assert_eq!(results[0].as_slice::<f32>(), [2.0, 4.0, 6.0, 8.0]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The errors of [`run_on_devices`](Executable::run_on_devices).
+    pub fn run_partitioned(&self, inputs: &[Literal]) -> Result<Vec<Literal>, RunError> {
+        let count = self.grid().processes();
+        let parts = match self.plan().sharding() {
+            Some(sharding) => divided(sharding, self.inputs(), inputs),
+            None => vec![inputs.to_vec(); count],
+        };
+        let results = self.run_on_devices(&parts)?;
+        Ok(match self.plan().sharding() {
+            Some(sharding) => joined(sharding, &results),
+            None => results.into_iter().next().unwrap_or_default(),
+        })
+    }
+}
+
+/// Returns the inputs of each device. Inputs that cannot be divided into parts of these types stay complete, so
+/// that the run reports them.
+pub fn divided(sharding: &ProgramSharding, types: &[TensorType], inputs: &[Literal]) -> Vec<Vec<Literal>> {
+    let count = sharding.inputs.iter().map(|assignment| assignment.devices.len()).max().unwrap_or(1);
+    let part = |device: usize, i: usize, input: &Literal| match (sharding.inputs.get(i), types.get(i)) {
+        (Some(assignment), Some(ty)) => part_of(assignment, ty, input, device).unwrap_or_else(|| input.clone()),
+        _ => input.clone(),
+    };
+    let of = |device: usize| inputs.iter().enumerate().map(|(i, input)| part(device, i, input)).collect();
+    (0..count).map(of).collect()
+}
+
+/// Joins the results of the devices.
+pub fn joined(sharding: &ProgramSharding, results: &[Vec<Literal>]) -> Vec<Literal> {
+    sharding.results.iter().enumerate().map(|(i, assignment)| join(assignment, i, results)).collect()
+}
+
+/// Returns the part of a tensor that belongs to a device; `None` if the tensor does not have the size of all parts
+/// together.
+fn part_of(assignment: &TileAssignment, ty: &TensorType, whole: &Literal, device: usize) -> Option<Literal> {
+    let sizes = ty.sizes();
+    let fits = whole.dtype() == ty.dtype
+        && whole.dims().len() == sizes.len()
+        && whole.dims().iter().zip(sizes).zip(&assignment.tiles).all(|((whole, part), n)| *whole == part * n);
+    if !fits || assignment.tiles.len() != sizes.len() {
+        return None;
+    }
+    let first = first_element(assignment, sizes, device)?;
+    let mut part = Literal::zeros(whole.dtype(), sizes.to_vec());
+    let element = whole.dtype().size();
+    let (from, to) = (whole.bytes().to_vec(), part.bytes_mut());
+    runs(whole.dims(), sizes, &first, &mut |at_whole, at_part, len| {
+        let (at_whole, at_part, len) = (at_whole * element, at_part * element, len * element);
+        to[at_part..at_part + len].copy_from_slice(&from[at_whole..at_whole + len]);
+    });
+    Some(part)
+}
+
+fn join(assignment: &TileAssignment, result: usize, results: &[Vec<Literal>]) -> Literal {
+    let first = &results[0][result];
+    let sizes: Vec<usize> = first.dims().iter().zip(&assignment.tiles).map(|(part, n)| part * n).collect();
+    let mut whole = Literal::zeros(first.dtype(), sizes.clone());
+    let element = first.dtype().size();
+    for (device, results) in results.iter().enumerate() {
+        let part = &results[result];
+        let Some(first) = first_element(assignment, part.dims(), device) else { continue };
+        let (from, to) = (part.bytes().to_vec(), whole.bytes_mut());
+        runs(&sizes, part.dims(), &first, &mut |at_whole, at_part, len| {
+            let (at_whole, at_part, len) = (at_whole * element, at_part * element, len * element);
+            to[at_whole..at_whole + len].copy_from_slice(&from[at_part..at_part + len]);
+        });
+    }
+    whole
+}
+
+/// Returns the index of the first element of a device's part in the complete tensor.
+fn first_element(assignment: &TileAssignment, part: &[usize], device: usize) -> Option<Vec<usize>> {
+    let place = assignment.devices.iter().position(|d| *d == device)?;
+    let mut tile = place / assignment.copies.max(1);
+    let mut first = vec![0; part.len()];
+    for d in (0..part.len()).rev() {
+        first[d] = tile % assignment.tiles[d] * part[d];
+        tile /= assignment.tiles[d];
+    }
+    Some(first)
+}
+
+/// Calls `copy` for each run of elements of a part that is contiguous in the complete tensor: with the positions in
+/// the tensor and in the part, and the number of elements.
+fn runs(whole: &[usize], part: &[usize], first: &[usize], copy: &mut dyn FnMut(usize, usize, usize)) {
+    let Some((last, outer)) = part.split_last() else { return copy(0, 0, 1) };
+    let strides = farcall_ir::dims::strides(whole);
+    let count: usize = outer.iter().product();
+    if *last == 0 {
+        return;
+    }
+    for row in 0..count {
+        let (mut rest, mut at) = (row, first[outer.len()]);
+        for d in (0..outer.len()).rev() {
+            at += (first[d] + rest % outer[d]) * strides[d];
+            rest /= outer[d];
+        }
+        copy(at, row * last, *last);
+    }
+}

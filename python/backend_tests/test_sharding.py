@@ -1,0 +1,125 @@
+"""Programs with shardings on the backend's four devices: the engine divides them, and the devices exchange values."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.sharding import AxisType, NamedSharding
+from jax.sharding import PartitionSpec as P
+
+TOLERANCE = {"rtol": 1e-4, "atol": 1e-4}
+
+
+@pytest.fixture(scope="module")
+def mesh() -> jax.sharding.Mesh:
+    return jax.make_mesh((2, 2), ("x", "y"), axis_types=(AxisType.Auto,) * 2)
+
+
+def numbers(*shape: int) -> np.ndarray:
+    return np.random.default_rng(len(shape)).normal(size=shape).astype("f")
+
+
+def attention(x):
+    scores = jax.nn.softmax(jnp.einsum("bqd,bkd->bqk", x, x))
+    return jnp.einsum("bqk,bkd->bqd", scores, x)
+
+
+def loop(x):
+    def step(carry, _):
+        return jnp.tanh(carry @ x[0]), carry.sum(0)
+
+    return jax.lax.scan(step, x[1], None, length=3)
+
+
+def moves(x):
+    y = jnp.concatenate([x, jnp.flip(x, 0)], 1)
+    return y.reshape(-1, 2), jnp.pad(y, ((0, 0), (1, 2), (0, 0))), jnp.roll(y, 1, 2), jnp.sort(y, 1), y[:, 1:3]
+
+
+def indices(x):
+    rows = jnp.arange(4) % 3
+    return x[rows], x.at[rows].add(1.0), jnp.argmax(x, 2), jnp.take_along_axis(x, jnp.argsort(x, 1), 1)
+
+
+def branches(x):
+    return jax.lax.cond(x.sum() > 0, lambda x: x * 2, lambda x: x - 1, x), jax.lax.fori_loop(0, 3, lambda i, x: x + x[i], x)
+
+
+def sums(x):
+    counts = jax.lax.broadcasted_iota(jnp.int32, x.shape, 1)
+    return x.sum(), x.max(0), (x > 0).any(1), jnp.prod(x, (0, 2)), (x * counts).var(), jnp.linalg.cholesky(x @ x.swapaxes(1, 2) + 9 * jnp.eye(4))
+
+
+@pytest.mark.parametrize("spec", [P("x"), P(None, "y"), P("y", "x"), P(None, None, ("x", "y")), P(("x", "y"))])
+@pytest.mark.parametrize("function", [attention, loop, moves, indices, branches, sums], ids=lambda f: f.__name__)
+def test_divided_programs_compute_the_same(mesh, function, spec):
+    x = numbers(4, 4, 4)
+    expected = jax.tree.leaves(jax.jit(function)(x))
+    results = jax.tree.leaves(jax.jit(function)(jax.device_put(x, NamedSharding(mesh, spec))))
+    for result, reference in zip(results, expected):
+        np.testing.assert_allclose(np.asarray(result), np.asarray(reference), **TOLERANCE)
+
+
+def test_results_have_the_shardings_that_were_asked_for(mesh):
+    rows, columns = NamedSharding(mesh, P("x")), NamedSharding(mesh, P(None, "y"))
+    x = jax.device_put(numbers(8, 4), rows)
+    result = jax.jit(lambda x: x + 1, out_shardings=columns)(x)
+    assert result.sharding.is_equivalent_to(columns, 2)
+    # Without a request, the engine decides.
+    assert jax.jit(lambda x: x.T)(x).sharding.spec == P(None, "x")
+    constrained = jax.jit(lambda x: jax.lax.with_sharding_constraint(x * 2, columns))(x)
+    np.testing.assert_array_equal(np.asarray(constrained), numbers(8, 4) * 2)
+    assert constrained.sharding.is_equivalent_to(columns, 2)
+
+
+def test_gradients_of_a_divided_layer(mesh):
+    x, w = numbers(8, 4), numbers(4, 6)
+
+    def loss(w, x):
+        return (jnp.tanh(x @ w) ** 2).mean()
+
+    expected = jax.grad(loss)(w, x)
+    put = jax.device_put
+    gradient = jax.jit(jax.grad(loss))(put(w, NamedSharding(mesh, P(None, "y"))), put(x, NamedSharding(mesh, P("x"))))
+    assert gradient.sharding.spec == P(None, "y")
+    np.testing.assert_allclose(np.asarray(gradient), np.asarray(expected), **TOLERANCE)
+
+
+def test_shard_map(mesh):
+    a, b = numbers(4, 8), numbers(8, 6)
+    products = jax.shard_map(
+        lambda a, b: jax.lax.psum(a @ b, "y"), mesh=mesh, in_specs=(P("x", "y"), P("y", None)), out_specs=P("x", None)
+    )
+    np.testing.assert_allclose(np.asarray(jax.jit(products)(a, b)), a @ b, **TOLERANCE)
+    shifted = jax.shard_map(
+        lambda a: jax.lax.ppermute(a, "x", [(0, 1), (1, 0)]), mesh=mesh, in_specs=P("x"), out_specs=P("x")
+    )
+    np.testing.assert_array_equal(np.asarray(jax.jit(shifted)(a)), np.roll(a, 2, 0))
+    # Only one axis belongs to the function; the engine divides along the other.
+    partial = jax.shard_map(
+        lambda a: jax.lax.psum(a, "y"), mesh=mesh, in_specs=P(None, "y"), out_specs=P(), axis_names={"y"}
+    )
+    np.testing.assert_allclose(np.asarray(jax.jit(partial)(a)), a[:, :4] + a[:, 4:], **TOLERANCE)
+    numbered = jax.shard_map(
+        lambda a: a + 10 * jax.lax.axis_index("x") + jax.lax.axis_index("y"), mesh=mesh, in_specs=P("x", "y"), out_specs=P("x", "y")
+    )
+    np.testing.assert_array_equal(np.asarray(jax.jit(numbered)(jnp.zeros((2, 2)))), [[0, 1], [10, 11]])
+
+
+def test_pmap():
+    x = np.arange(8.0, dtype="f").reshape(4, 2)
+    np.testing.assert_array_equal(jax.pmap(lambda x: jax.lax.psum(x, "i"), axis_name="i")(x), np.tile(x.sum(0), (4, 1)))
+
+
+def test_donated_parts_are_updated(mesh):
+    sharding = NamedSharding(mesh, P("x", "y"))
+    x = jax.device_put(numbers(8, 8), sharding)
+    result = jax.jit(lambda x: x + 1, donate_argnums=0)(x)
+    np.testing.assert_array_equal(np.asarray(result), numbers(8, 8) + 1)
+    assert x.is_deleted()
+
+
+def test_meshes_may_order_the_devices_in_any_way():
+    other = jax.make_mesh((4,), ("z",), devices=jax.devices()[::-1], axis_types=(AxisType.Auto,))
+    x = jax.device_put(numbers(8, 4), NamedSharding(other, P("z")))
+    np.testing.assert_array_equal(np.asarray(jax.jit(lambda x: x * 2)(x)), numbers(8, 4) * 2)
