@@ -5,11 +5,12 @@ use farcall_ir::diag::Diagnostics;
 use farcall_ir::module::Inst;
 use farcall_ir::op::collective::Grid;
 use farcall_ir::op::{Binary, Op};
-use farcall_ir::sharding::ProgramSharding;
+use farcall_ir::sharding::{ProgramSharding, TileAssignment};
 use farcall_ir::verify::StaticModule;
-use farcall_ir::{Diagnostic, Func, Module, ProgramError, middle};
+use farcall_ir::{Diagnostic, Func, Module, ProgramError, TensorType, ValueId, middle};
 use farcall_partition::Partitioned;
 use farcall_partition::call::{CallFactor, CallFactors, CallRules};
+use farcall_partition::grid::SubAxis;
 use farcall_partition::tiling::Tiling;
 use farcall_sig::signature::{FactorKind, Reducer};
 
@@ -62,7 +63,8 @@ fn function(reducer: Reducer) -> Binary {
 }
 
 /// Divides a program in the middle form among the partitions of its grid. Returns the program of each device, and
-/// how the devices divide the inputs and results; `None` if the program states no sharding.
+/// how the devices divide the inputs and results; `None` for a single partition. If the program states no
+/// sharding, every device computes everything.
 ///
 /// # Errors
 /// The errors of [`farcall_partition::partition`]; shardings for another number of devices.
@@ -74,17 +76,44 @@ pub(crate) fn partition_form(
     let grid = Grid::of(&form.attrs);
     let found = farcall_partition::partition(form, &Signatures { registry, platform });
     let found = found.map_err(|error| error.diagnostics.into_iter().collect::<Diagnostics>())?;
-    let Some(Partitioned { mut module, grid: devices, inputs, outputs, .. }) = found else { return Ok(None) };
+    let Some(found) = found else {
+        return Ok((grid.partitions > 1).then(|| (form.clone(), replicated(form, grid))));
+    };
+    let Partitioned { mut module, grid: devices, .. } = found;
     if devices.devices() != grid.partitions || grid.replicas != 1 {
         let message =
             format!("the shardings are for {} partitions, but the program is for {grid}", devices.devices());
         return Err(Diagnostics::from_iter([Diagnostic::global("sharding", message)]));
     }
     module.attrs.clone_from(&form.attrs);
-    let assignments =
-        |tilings: &[Tiling]| tilings.iter().map(|tiling| tiling.assignment(&devices)).collect::<Vec<_>>();
-    let sharding = ProgramSharding { inputs: assignments(&inputs), results: assignments(&outputs) };
+    let assignments = |tilings: &[Tiling], unreduced: &[Vec<SubAxis>]| -> Vec<TileAssignment> {
+        tilings
+            .iter()
+            .zip(unreduced)
+            .map(|(tiling, unreduced)| tiling.assignment(&devices, unreduced))
+            .collect()
+    };
+    let sharding = ProgramSharding {
+        inputs: assignments(&found.inputs, &found.unreduced_inputs),
+        results: assignments(&found.outputs, &found.unreduced_outputs),
+    };
     Ok(Some((module, sharding)))
+}
+
+/// Returns the sharding of a program of which every device computes everything.
+fn replicated(form: &Module, grid: Grid) -> ProgramSharding {
+    let func = &form.funcs()[0];
+    let whole = |value: &ValueId| TileAssignment {
+        tiles: vec![1; func.tensor(*value).map_or(0, TensorType::rank)],
+        summands: 1,
+        copies: grid.partitions,
+        devices: (0..grid.partitions).collect(),
+    };
+    let returned = func.body().returned();
+    ProgramSharding {
+        inputs: func.params().iter().map(whole).collect(),
+        results: returned.iter().map(whole).collect(),
+    }
 }
 
 /// Divides `entry`, a function of the module, among the devices of its shardings. Returns `None` if the program

@@ -15,6 +15,8 @@ pub(crate) struct Annotation {
     pub(crate) replicated: Vec<SubAxis>,
     /// Sub-axes along which the program itself divides the tensor: the shape is the shape of a part.
     pub(crate) manual: Vec<SubAxis>,
+    /// Sub-axes along which the devices hold summands.
+    pub(crate) unreduced: Vec<SubAxis>,
 }
 
 /// A stated sharding of one dimension.
@@ -137,9 +139,6 @@ impl Reader<'_> {
             // All of the value is on one device. Every device computes it.
             return Ok(Annotation::whole(sharding.dims.len()));
         }
-        if !sharding.unreduced.is_empty() {
-            return Err(format!("<{sharding}>: unreduced axes are not supported"));
-        }
         let axes = |axes: &[AxisRef]| {
             self.grid.sub_axes_of(mesh, axes).map_err(|problem| format!("<{sharding}>: {problem}"))
         };
@@ -151,9 +150,11 @@ impl Reader<'_> {
             dims: dims.collect::<Result<_, String>>()?,
             replicated: axes(&sharding.replicated)?,
             manual: Vec::new(),
+            unreduced: axes(&sharding.unreduced)?,
         };
         let mut all: Vec<SubAxis> = annotation.dims.iter().flat_map(|dim| dim.axes.iter().copied()).collect();
         all.extend(&annotation.replicated);
+        all.extend(&annotation.unreduced);
         all.sort_unstable();
         if all.windows(2).any(|pair| pair[0] == pair[1]) {
             return Err(format!("<{sharding}>: an axis is used twice"));
@@ -180,6 +181,10 @@ impl Reader<'_> {
                 Some("manual") => {
                     Ok(Some(Annotation { manual: self.grid.sub_axes().collect(), ..Annotation::default() }))
                 }
+                Some("unreduced") => Ok(Some(Annotation {
+                    unreduced: self.grid.sub_axes().collect(),
+                    ..Annotation::default()
+                })),
                 Some("unknown" | "unknown shard_as" | "shard_like" | "") | None => Ok(None),
                 Some(other) => Err(format!("`{other}` is not supported")),
             };
@@ -218,6 +223,7 @@ impl Reader<'_> {
             match *role {
                 "replicated" => {}
                 "manual" => annotation.manual.extend(axes),
+                "unreduced" => annotation.unreduced.extend(axes),
                 other => return Err(format!("the role `{other}` of devices is not supported")),
             }
         }

@@ -9,7 +9,10 @@ use std::sync::Arc;
 
 use farcall_ir::builder::Builder;
 use farcall_ir::module::{Inst, Loc, NewInst, Region, ValueMap};
-use farcall_ir::op::{AllGather, AllToAll, Binary, Channel, CollectivePermute, Groups, Op, ReduceScatter};
+use farcall_ir::op::{
+    AllGather, AllToAll, Binary, Channel, CollectivePermute, Compare, ComparisonDirection, Groups, Op,
+    ReduceScatter,
+};
 use farcall_ir::{
     AttrDict, DType, Diagnostic, Func, InstId, Literal, RegionId, Scalar, Span, TensorType, Type, ValueId,
 };
@@ -41,6 +44,10 @@ pub(crate) struct Program<'p> {
     pub(crate) shardings: &'p Shardings,
     pub(crate) borders: &'p FxHashMap<InstId, Border>,
     pub(crate) calls: &'p dyn CallRules,
+    /// Sub-axes along which the devices hold summands of a parameter.
+    pub(crate) unreduced_params: &'p [Vec<SubAxis>],
+    /// Sub-axes along which the devices hold summands of a result.
+    pub(crate) unreduced_results: &'p [Vec<SubAxis>],
 }
 
 /// Writes the function that each device runs.
@@ -77,7 +84,7 @@ impl<'p> Program<'p> {
     /// Writes the function that each device runs. `results` has the tilings of the results, and new collectives
     /// have channels from `next_channel` on.
     pub(crate) fn emit(self, results: &[Tiling], next_channel: i64) -> Emitted<(Func, Report)> {
-        let Program { grid, func: from, shardings, borders, calls } = self;
+        let Program { grid, func: from, shardings, borders, calls, .. } = self;
         let mut func = Func::new(from.name.clone(), from.span);
         func.public = from.public;
         func.attrs.clone_from(&from.attrs);
@@ -97,15 +104,23 @@ impl<'p> Program<'p> {
             next_channel,
             report: Report::default(),
         };
+        let mut args = Vec::new();
         for param in from.params() {
-            let tiling = &shardings.of(*param).tiling;
-            let arg = emitter.func.add_arg(Func::BODY, emitter.part_type(*param, tiling));
-            emitter.hold(*param, tiling.clone(), arg);
+            args.push(
+                emitter.func.add_arg(Func::BODY, emitter.part_type(*param, &shardings.of(*param).tiling)),
+            );
+        }
+        for ((param, arg), axes) in from.params().iter().zip(args).zip(self.unreduced_params) {
+            let tiling = shardings.of(*param).tiling.clone();
+            let part = emitter.sum(arg, axes)?;
+            emitter.hold(*param, tiling, part);
         }
         emitter.insts(from.body())?;
         let mut returned = Vec::new();
-        for (value, tiling) in from.body().returned().iter().zip(results) {
-            returned.push(emitter.part(*value, tiling)?);
+        for ((value, tiling), axes) in from.body().returned().iter().zip(results).zip(self.unreduced_results)
+        {
+            let part = emitter.part(*value, tiling)?;
+            returned.push(emitter.summand(part, axes)?);
         }
         emitter.at().inst(NewInst::new(Op::Return, returned))?;
         let Emitter { mut func, report, .. } = emitter;
@@ -237,6 +252,7 @@ impl<'p> Emitter<'p> {
             };
             if border.enters {
                 let part = self.part(*operand, &with_manual(of_result))?;
+                let part = self.summand(part, &border.shardings[i].unreduced)?;
                 self.hold(*result, of_result.clone(), part);
             } else {
                 // The part must be divided like the result, without the manual sub-axes.
@@ -245,6 +261,7 @@ impl<'p> Emitter<'p> {
                 });
                 let of_part = Tiling { dims: stripped.collect() };
                 let part = self.part(*operand, &of_part)?;
+                let part = self.sum(part, &border.shardings[i].unreduced)?;
                 let ty = self.from.tensor(*result).expect("values of the middle form are tensors").clone();
                 let part = self.reshard(part, &ty, &with_manual(&of_part), of_result)?;
                 self.hold(*result, of_result.clone(), part);
@@ -592,6 +609,26 @@ impl<'p> Emitter<'p> {
         let new = NewInst::new(op, [part]).with_regions([region]);
         let made = self.inst(new, vec![Type::Tensor(ty.clone())])?;
         Ok(made[0])
+    }
+
+    /// Adds the summands that the devices along `axes` hold.
+    fn sum(&mut self, part: ValueId, axes: &[SubAxis]) -> Emitted<ValueId> {
+        let Some(ty) = self.func.tensor(part).filter(|_| !axes.is_empty()).cloned() else { return Ok(part) };
+        let op = Op::AllReduce(Box::new(self.groups(axes)));
+        self.reduction(op, part, Binary::Add, &ty, "all_reduce")
+    }
+
+    /// Turns a value that all devices along `axes` hold into summands: the first device keeps it, and the others
+    /// have zeros.
+    fn summand(&mut self, part: ValueId, axes: &[SubAxis]) -> Emitted<ValueId> {
+        let Some(ty) = self.func.tensor(part).filter(|_| !axes.is_empty()).cloned() else { return Ok(part) };
+        let at = self.coordinate(axes)?;
+        let first = self.number(0, DType::U32)?;
+        let equal = Compare { direction: ComparisonDirection::Eq, kind: None };
+        let is_first = self.at().value(Op::Compare(equal), [at, first])?;
+        let zeros = Literal::splat(ty.dtype, ty.sizes().to_vec(), Scalar::zero(ty.dtype));
+        let zeros = self.at().value_of(Op::Constant(zeros), [], ty.clone())?;
+        self.at().value_of(Op::Select, [is_first, part, zeros], ty)
     }
 
     // --- report

@@ -44,7 +44,7 @@ use rustc_hash::FxHashMap;
 use crate::annotation::{Annotation, Reader};
 use crate::call::CallRules;
 use crate::emit::Program;
-use crate::grid::DeviceGrid;
+use crate::grid::{DeviceGrid, SubAxis};
 use crate::manual::Border;
 use crate::propagate::Shardings;
 use crate::report::{Report, ShardedValue};
@@ -61,6 +61,10 @@ pub struct Partitioned {
     pub inputs: Vec<Tiling>,
     /// Tilings of the results.
     pub outputs: Vec<Tiling>,
+    /// Sub-axes along which the devices hold summands, for each parameter.
+    pub unreduced_inputs: Vec<Vec<SubAxis>>,
+    /// Sub-axes along which the devices hold summands, for each result.
+    pub unreduced_outputs: Vec<Vec<SubAxis>>,
     /// Collectives that were added.
     pub report: Report,
 }
@@ -88,7 +92,7 @@ pub fn partition(form: &Module, calls: &dyn CallRules) -> Result<Option<Partitio
     }
     let reader = Reader { grid: &grid, meshes: &form.meshes };
     let mut shardings = Shardings::new(func);
-    let Stated { results, borders } = stated(&reader, func, &mut shardings).map_err(failed)?;
+    let Stated { results, borders, unreduced } = stated(&reader, func, &mut shardings).map_err(failed)?;
     shardings.propagate(&grid, func, &results, &borders, calls);
     // The caller sees the shardings of parameters and results, and may only know complete axes.
     func.params().iter().for_each(|param| shardings.complete_axes(&grid, *param));
@@ -104,7 +108,18 @@ pub fn partition(form: &Module, calls: &dyn CallRules) -> Result<Option<Partitio
             _ => shardings.of(*value).tiling.with_complete_axes(&grid),
         })
         .collect();
-    let program = Program { grid: &grid, func, shardings: &shardings, borders: &borders, calls };
+    let of_results =
+        |stated: &Option<Annotation>| stated.as_ref().map_or_else(Vec::new, |s| s.unreduced.clone());
+    let unreduced_outputs: Vec<Vec<SubAxis>> = results.iter().map(of_results).collect();
+    let program = Program {
+        grid: &grid,
+        func,
+        shardings: &shardings,
+        borders: &borders,
+        calls,
+        unreduced_params: &unreduced,
+        unreduced_results: &unreduced_outputs,
+    };
     let (local, mut report) = program.emit(&outputs, next_channel(func)).map_err(failed)?;
     report.values = values(func, &shardings);
     let mut module = Module::new(Arc::clone(&form.source));
@@ -114,7 +129,8 @@ pub fn partition(form: &Module, calls: &dyn CallRules) -> Result<Option<Partitio
     let count = Attribute::Int(count, farcall_ir::attr::IntKind::Typed(DType::S32));
     module.attrs.insert("mhlo.num_partitions".to_owned(), count);
     module.add_func(local);
-    Ok(Some(Partitioned { module, grid, inputs, outputs, report }))
+    let unreduced_inputs = unreduced;
+    Ok(Some(Partitioned { module, grid, inputs, outputs, unreduced_inputs, unreduced_outputs, report }))
 }
 
 fn sharding_error(span: Span, problem: String) -> Diagnostic {
@@ -146,15 +162,22 @@ struct Stated {
     results: Vec<Option<Annotation>>,
     /// Instructions between values and the parts that the program computes with.
     borders: FxHashMap<InstId, Border>,
+    /// Sub-axes along which the devices hold summands of each parameter.
+    unreduced: Vec<Vec<SubAxis>>,
 }
 
 /// Records the shardings that a program states for its values.
 fn stated(reader: &Reader<'_>, func: &Func, shardings: &mut Shardings) -> Result<Stated, Vec<Diagnostic>> {
     let rank = |v: &ValueId| func.tensor(*v).map_or(0, TensorType::rank);
     let mut errors = Vec::new();
+    let mut unreduced = Vec::new();
     for (i, (param, attrs)) in func.params().iter().zip(func.param_attrs()).enumerate() {
         match reader.read(attrs, &[rank(param)]) {
-            Ok(stated) => stated.iter().flatten().for_each(|s| shardings.state(reader.grid, *param, s)),
+            Ok(stated) => {
+                let stated = stated.into_iter().next().flatten();
+                unreduced.push(stated.as_ref().map_or_else(Vec::new, |stated| stated.unreduced.clone()));
+                stated.iter().for_each(|stated| shardings.state(reader.grid, *param, stated));
+            }
             Err(problem) => errors.push(sharding_error(func.span, format!("parameter {i}: {problem}"))),
         }
     }
@@ -194,7 +217,7 @@ fn stated(reader: &Reader<'_>, func: &Func, shardings: &mut Shardings) -> Result
             Err(problem) => errors.push(sharding_error(func.span, format!("result {i}: {problem}"))),
         }
     }
-    if errors.is_empty() { Ok(Stated { results, borders }) } else { Err(errors) }
+    if errors.is_empty() { Ok(Stated { results, borders, unreduced }) } else { Err(errors) }
 }
 
 /// Returns the tiling that the program states for a value.

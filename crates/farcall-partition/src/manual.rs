@@ -129,6 +129,6 @@ impl Border {
             .map(|(dim, manual)| DimAnnotation { axes: dim.axes[manual.len()..].to_vec(), ..dim.clone() });
         let mut replicated = stated.replicated.clone();
         replicated.extend(&self.axes);
-        Annotation { dims: dims.collect(), replicated, manual: Vec::new() }
+        Annotation { dims: dims.collect(), replicated, ..Annotation::default() }
     }
 }

@@ -147,8 +147,8 @@ impl Shardings {
     /// Extends the shardings of an operation's operands and results by those of the others. Returns true if
     /// anything changed.
     fn follow(&mut self, grid: &DeviceGrid, step: &Step, priority: u32) -> bool {
-        if !step.manual.is_empty() {
-            return self.follow_border(grid, step, priority);
+        if let Some(manual) = &step.manual {
+            return self.follow_border(grid, step, manual, priority);
         }
         let rule = &step.rule;
         // For each factor, the longest list of sub-axes that an operand or result has for it. Larger tensors
@@ -176,13 +176,19 @@ impl Shardings {
 
 impl Shardings {
     /// Extends the shardings of a value and of its part by each other: they differ by manual sub-axes.
-    fn follow_border(&mut self, grid: &DeviceGrid, step: &Step, priority: u32) -> bool {
+    fn follow_border(
+        &mut self,
+        grid: &DeviceGrid,
+        step: &Step,
+        manual: &[Vec<SubAxis>],
+        priority: u32,
+    ) -> bool {
         let [whole, part] = step.groups[..] else { return false };
         let (of_whole, of_part) = (&self.groups[whole].tiling.dims, &self.groups[part].tiling.dims);
-        let prefixed = step.manual.iter().zip(of_part).map(|(manual, axes)| [&manual[..], axes].concat());
+        let prefixed = manual.iter().zip(of_part).map(|(manual, axes)| [&manual[..], axes].concat());
         let prefixed: Vec<Vec<SubAxis>> = prefixed.collect();
-        let all_manual: Vec<SubAxis> = step.manual.concat();
-        let stripped = step.manual.iter().zip(of_whole).map(|(manual, axes)| {
+        let all_manual: Vec<SubAxis> = manual.concat();
+        let stripped = manual.iter().zip(of_whole).map(|(manual, axes)| {
             let rest = axes.strip_prefix(manual.as_slice()).unwrap_or(&[]);
             rest.iter().copied().take_while(|axis| !all_manual.contains(axis)).collect()
         });
@@ -199,8 +205,8 @@ impl Shardings {
 /// An operation that propagation follows.
 struct Step {
     rule: Rule,
-    /// The manual sub-axes of each dimension, if the step is a value and its part; otherwise empty.
-    manual: Vec<Vec<SubAxis>>,
+    /// The manual sub-axes of each dimension, if the step is a value and its part.
+    manual: Option<Vec<Vec<SubAxis>>>,
     /// Groups of the operands and results in the order of the rule.
     groups: Vec<usize>,
     source: Source,
@@ -211,13 +217,13 @@ impl Step {
         let values = inst.own_operands().iter().chain(inst.results());
         let groups = values.map(|v| shardings.group_index(*v)).collect();
         let source = Source::Operation(inst.op().name(), inst.span());
-        Step { rule: rule(inst, calls), manual: Vec::new(), groups, source }
+        Step { rule: rule(inst, calls), manual: None, groups, source }
     }
 
     /// Two groups of values of one shape.
     fn identity(shardings: &Shardings, groups: Vec<usize>, source: Source) -> Step {
         let rule = Rule::identity(&shardings.groups[groups[0]].sizes);
-        Step { rule, manual: Vec::new(), groups, source }
+        Step { rule, manual: None, groups, source }
     }
 
     fn border(
@@ -228,7 +234,7 @@ impl Step {
     ) -> Step {
         let groups = vec![shardings.group_index(whole), shardings.group_index(part)];
         let source = Source::Operation(inst.op().name(), inst.span());
-        Step { rule: Rule { is_pointwise: true, ..Rule::default() }, manual, groups, source }
+        Step { rule: Rule { is_pointwise: true, ..Rule::default() }, manual: Some(manual), groups, source }
     }
 }
 

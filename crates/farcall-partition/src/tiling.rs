@@ -38,13 +38,15 @@ impl Tiling {
         Tiling { dims: self.dims.iter().map(|axes| grid.complete_axes(axes).to_vec()).collect() }
     }
 
-    /// Returns the tiling as XLA's tile assignment.
-    pub fn assignment(&self, grid: &DeviceGrid) -> TileAssignment {
+    /// Returns the tiling as XLA's tile assignment, for a value of which devices along `unreduced` hold summands.
+    pub fn assignment(&self, grid: &DeviceGrid, unreduced: &[SubAxis]) -> TileAssignment {
         let tiles: Vec<usize> = self.dims.iter().map(|axes| grid.parts(axes)).collect();
         let mut order: Vec<SubAxis> = self.dims.concat();
-        order.extend(grid.sub_axes().filter(|axis| !self.uses(*axis)));
-        let copies = grid.devices() / tiles.iter().product::<usize>();
-        TileAssignment { tiles, copies, devices: grid.ordered(&order) }
+        order.extend(unreduced);
+        let rest: Vec<SubAxis> = grid.sub_axes().filter(|axis| !order.contains(axis)).collect();
+        order.extend(&rest);
+        let (summands, copies) = (grid.parts(unreduced), grid.parts(&rest));
+        TileAssignment { tiles, summands, copies, devices: grid.ordered(&order) }
     }
 
     /// Writes the tiling like a sharding of Shardy: `[{"x"}, {}]`.

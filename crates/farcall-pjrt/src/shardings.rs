@@ -41,29 +41,45 @@ impl Shardings {
 
 /// Writes an `OpSharding`.
 fn message(assignment: Option<&TileAssignment>) -> Vec<u8> {
+    // Numbers of the message's fields.
     const KIND: u64 = 1;
-    const REPLICATED: u64 = 0;
-    const TILED: u64 = 3;
     const TILES: u64 = 3;
     const DEVICES: u64 = 4;
-    const LAST_DIMENSION_IS_REPLICATED: u64 = 6;
+    const LAST_TILE_IS_REPLICATED: u64 = 6;
+    const LAST_TILES: u64 = 8;
+    // Kinds of shardings and of groups of devices.
+    const REPLICATED: usize = 0;
+    const TILED: u64 = 3;
+    const UNREDUCED: usize = 6;
     let mut out = Vec::new();
-    let Some(assignment) = assignment.filter(|assignment| assignment.tiles.iter().any(|n| *n > 1)) else {
-        put_number(&mut out, KIND, REPLICATED);
+    let Some(TileAssignment { tiles, summands, copies, devices }) = assignment else {
+        put_number(&mut out, KIND, REPLICATED as u64);
         return out;
     };
-    let packed = |numbers: &mut dyn Iterator<Item = usize>| {
+    let one_kind = match (tiles.iter().all(|n| *n == 1), *summands, *copies) {
+        (true, 1, _) => Some(REPLICATED),
+        (true, _, 1) => Some(UNREDUCED),
+        _ => None,
+    };
+    if let Some(kind) = one_kind {
+        put_number(&mut out, KIND, kind as u64);
+        return out;
+    }
+    let packed = |numbers: &[usize]| {
         let mut packed = Vec::new();
-        numbers.for_each(|n| put_varint(&mut packed, n as u64));
+        numbers.iter().for_each(|n| put_varint(&mut packed, *n as u64));
         packed
     };
-    let has_copies = assignment.copies > 1;
-    let copies = has_copies.then_some(assignment.copies);
+    let groups: Vec<(usize, usize)> =
+        [(UNREDUCED, *summands), (REPLICATED, *copies)].into_iter().filter(|(_, size)| *size > 1).collect();
+    let (kinds, sizes): (Vec<usize>, Vec<usize>) = groups.into_iter().unzip();
     put_number(&mut out, KIND, TILED);
-    put_bytes(&mut out, TILES, &packed(&mut assignment.tiles.iter().copied().chain(copies)));
-    put_bytes(&mut out, DEVICES, &packed(&mut assignment.devices.iter().copied()));
-    if has_copies {
-        put_number(&mut out, LAST_DIMENSION_IS_REPLICATED, 1);
+    put_bytes(&mut out, TILES, &packed(&[tiles.as_slice(), &sizes].concat()));
+    put_bytes(&mut out, DEVICES, &packed(devices));
+    match kinds[..] {
+        [] => {}
+        [REPLICATED] => put_number(&mut out, LAST_TILE_IS_REPLICATED, 1),
+        _ => put_bytes(&mut out, LAST_TILES, &packed(&kinds)),
     }
     out
 }

@@ -38,11 +38,13 @@ mod executable;
 pub mod interpreter;
 mod linear;
 mod op_program;
+mod parts;
 pub mod pjrt;
 mod polymorphic;
 
 /// Programs for several devices: shardings, partitioning.
 pub mod partition {
+    pub use crate::parts::{divided, joined};
     pub use farcall_compile::partition;
     pub use farcall_partition::Partitioned;
     pub use farcall_partition::grid::{DeviceGrid, SubAxis};

@@ -105,7 +105,7 @@ fn join(assignment: &TileAssignment, result: usize, results: &[Vec<Literal>]) ->
 /// Returns the index of the first element of a device's part in the complete tensor.
 fn first_element(assignment: &TileAssignment, part: &[usize], device: usize) -> Option<Vec<usize>> {
     let place = assignment.devices.iter().position(|d| *d == device)?;
-    let mut tile = place / assignment.copies.max(1);
+    let mut tile = place / (assignment.copies * assignment.summands).max(1);
     let mut first = vec![0; part.len()];
     for d in (0..part.len()).rev() {
         first[d] = tile % assignment.tiles[d] * part[d];

@@ -74,9 +74,12 @@ pub struct AxisRef {
 pub struct TileAssignment {
     /// Number of parts of each dimension.
     pub tiles: Vec<usize>,
-    /// Number of devices that hold the same part.
+    /// Number of summands of each part, which different devices hold; 1 if the devices hold the parts
+    /// themselves.
+    pub summands: usize,
+    /// Number of devices that hold the same part or summand.
     pub copies: usize,
-    /// Numbers of the devices, row-major over the tiles; the copies of a part follow each other.
+    /// Numbers of the devices, row-major over the tiles, then the summands, then the copies.
     pub devices: Vec<usize>,
 }
 

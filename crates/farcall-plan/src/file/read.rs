@@ -503,13 +503,13 @@ impl Reader<'_> {
 
     fn assignment(&mut self, grid: Grid) -> Reading<TileAssignment> {
         let tiles = self.list(4, |r| r.bytes.number())?;
-        let copies = self.bytes.number()?;
+        let [summands, copies] = [self.bytes.number()?, self.bytes.number()?];
         let devices = self.list(4, |r| r.bytes.index(grid.partitions, "partition"))?;
-        let parts = tiles.iter().try_fold(copies, |n, size| n.checked_mul(*size));
+        let parts = tiles.iter().chain([&summands]).try_fold(copies, |n, size| n.checked_mul(*size));
         if parts != Some(devices.len()) || devices.len() != grid.partitions {
             return self.bytes.damaged("the parts of a tensor are not those of the partitions");
         }
-        Ok(TileAssignment { tiles, copies, devices })
+        Ok(TileAssignment { tiles, summands, copies, devices })
     }
 
     fn cut(&mut self) -> Reading<Cut> {

@@ -435,9 +435,10 @@ impl<'p> Writer<'p> {
 
     fn assignments(&mut self, assignments: &[TileAssignment]) -> io::Result<()> {
         self.out.number(assignments.len())?;
-        for TileAssignment { tiles, copies, devices } in assignments {
+        for TileAssignment { tiles, summands, copies, devices } in assignments {
             self.out.number(tiles.len())?;
             tiles.iter().try_for_each(|n| self.out.number(*n))?;
+            self.out.number(*summands)?;
             self.out.number(*copies)?;
             self.out.number(devices.len())?;
             devices.iter().try_for_each(|n| self.out.number(*n))?;
