@@ -21,7 +21,7 @@ use crate::args::{CompileArgs, Dump, HowArgs, InputArgs};
 use crate::execute::refused;
 use crate::program::{self, Code, Program};
 use crate::stats::Stats;
-use crate::{file, inputs, load, terminal};
+use crate::{devices, file, inputs, load, terminal};
 
 /// Compiles a program and writes its plan.
 pub(crate) fn compile(args: &CompileArgs) -> Result<()> {
@@ -80,6 +80,7 @@ impl FrontProgram {
             .known(self.known.iter().cloned())
             .passes(how.passes.clone().unwrap_or_default())
             .grid(self.grid)
+            .partitioned(how.devices.are_given())
     }
 }
 
@@ -138,7 +139,7 @@ pub(crate) fn front_for(
     if how.dump == Some(Dump::Refined) {
         return dump(&text::print(&module)).map(|()| None);
     }
-    let grid = how.devices.grid(Grid::of(&module.attrs))?;
+    let grid = how.devices.grid(Grid::of(&module.attrs), devices::states_shardings(&module))?;
     Ok(Some(FrontProgram { module, interface, entry: name, arguments: early, known, grid }))
 }
 

@@ -7,13 +7,13 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use farcall::devices::{Grid, eval_on_devices};
 use farcall::eval_host::RegistryHost;
-use farcall::ir::Op;
 use farcall::ir::eval;
 use farcall::ir::interface::Interface;
 use farcall::ir::literal::Literal;
 use farcall::ir::module::Module;
 use farcall::ir::op::Traits;
 use farcall::ir::types::Type;
+use farcall::ir::{AttrDict, Op};
 use serde_json::json;
 
 use crate::args::RunArgs;
@@ -26,8 +26,10 @@ use crate::{inputs, results, terminal};
 pub(crate) struct DeviceArgs {
     /// Number of devices that run the program together; each is a thread of this process
     ///
-    /// For programs with collectives. Without this option, the program determines the number. The devices are
-    /// replicas, unless --partitions or the program says otherwise. A .npy file or an array with one
+    /// A program with shardings is divided among the devices: it takes complete inputs, and returns complete
+    /// results. In other programs, the devices exchange values with collectives, and without this option, the
+    /// program determines their number. Then the devices are replicas, unless --partitions or the program
+    /// says otherwise. A .npy file or an array with one
     /// more dimension than the argument, of size N, gives each device its part; anything else is the same on
     /// all devices, except that random elements differ. See: farcall guide devices
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
@@ -42,15 +44,16 @@ pub(crate) struct DeviceArgs {
 
 impl DeviceArgs {
     /// Returns true if an option is given.
-    fn are_given(&self) -> bool {
+    pub(crate) fn are_given(&self) -> bool {
         self.devices.is_some() || self.replicas.is_some() || self.partitions.is_some()
     }
 
-    /// Returns the grid of a program that names the grid `program`.
+    /// Returns the grid of a program that names the grid `program`. If the program states shardings, its devices
+    /// are partitions.
     ///
     /// # Errors
     /// If the options contradict each other or the program.
-    pub(crate) fn grid(&self, program: Grid) -> Result<Grid> {
+    pub(crate) fn grid(&self, program: Grid, has_shardings: bool) -> Result<Grid> {
         let [devices, replicas, partitions] =
             [self.devices, self.replicas, self.partitions].map(|n| n.map(usize::from));
         let Some(devices) = devices else {
@@ -67,6 +70,9 @@ impl DeviceArgs {
             (Some(replicas), None) => Grid { replicas, partitions: of(replicas)? },
             (None, Some(partitions)) => Grid { replicas: of(partitions)?, partitions },
             (None, None) if program.processes() == devices => program,
+            (None, None) if program == Grid::ONE && has_shardings => {
+                Grid { replicas: 1, partitions: devices }
+            }
             (None, None) if program == Grid::ONE => Grid { replicas: devices, partitions: 1 },
             (None, None) => {
                 bail!("the program is for {program}; give --replicas and --partitions for other devices")
@@ -82,11 +88,24 @@ impl DeviceArgs {
 /// unless options ask for more.
 pub(crate) fn of_run(ready: &Ready<'_>, args: &DeviceArgs, grid: Grid) -> Option<Grid> {
     let depends = match ready {
+        // Such a program takes complete inputs.
+        Ready::Engine(executable) if executable.plan().sharding().is_some() => return None,
         Ready::Engine(executable) => executable.plan().depends_on_device(),
         Ready::Evaluator { module, .. } => depends_on_device(module),
         Ready::Interpreter { .. } | Ready::Plugin { .. } => return None,
     };
     (grid.processes() > 1 && (args.are_given() || depends)).then_some(grid)
+}
+
+/// Returns true if a program states shardings.
+pub(crate) fn states_shardings(module: &Module) -> bool {
+    let is_stated = |attrs: &AttrDict| attrs.contains_key("mhlo.sharding");
+    !module.meshes.is_empty()
+        || module.funcs().iter().any(|func| {
+            let mut found = func.param_attrs().iter().chain(func.result_attrs()).any(is_stated);
+            func.walk(&mut |inst| found |= is_stated(inst.attrs()));
+            found
+        })
 }
 
 /// Returns true if the results of a program may depend on the device that runs it.

@@ -101,6 +101,9 @@ impl<'m> Ready<'m> {
     /// Like [`run`](Self::run). On the engine, the run uses the given context.
     pub(crate) fn run_in(&self, inputs: &[Literal], run: Option<&RunContext>) -> Result<Vec<Literal>> {
         match self {
+            Ready::Engine(executable) if executable.plan().sharding().is_some() => {
+                Ok(executable.run_partitioned(inputs)?)
+            }
             Ready::Engine(executable) => Ok(executable.run_with(inputs, RunOptions::new().context(run))?),
             Ready::Evaluator { module, func, registry, numerics } => {
                 let host = RegistryHost::new(registry, *numerics);

@@ -10,7 +10,8 @@ use comfy_table::{Cell, CellAlignment};
 use farcall::ir::eval::Numerics;
 use farcall::ir::interface::Interface;
 use farcall::ir::literal::Literal;
-use farcall::ir::types::Type;
+use farcall::ir::sharding::TileAssignment;
+use farcall::ir::types::{TensorType, Type};
 use farcall::{Executable, Plan, Registry, ValidPlan};
 use serde_json::{Value, json};
 
@@ -45,12 +46,12 @@ pub(crate) fn run(
     let executable = stats.take("bind", || executable(plan, &registry))?;
     let name = args.program.display();
     let grid = executable.grid();
-    let params: Vec<Type> = executable.inputs().iter().cloned().map(Type::Tensor).collect();
+    let params: Vec<Type> = complete_inputs(&executable).into_iter().map(Type::Tensor).collect();
     let params: Vec<&Type> = params.iter().collect();
     let interface = Interface { name: name.to_string(), ..executable.interface() };
     let ready = Ready::Engine(executable);
     ready.require_elements()?;
-    if args.how.devices.grid(grid)? != grid {
+    if args.how.devices.grid(grid, false)? != grid {
         bail!("{name} is a compiled plan for {grid}: compile the program again for other devices");
     }
     if let Some(grid) = devices::of_run(&ready, &args.how.devices, grid) {
@@ -217,4 +218,15 @@ fn as_json(path: &Path, plan: &Plan, calls: &[Call<'_>]) -> Value {
         "thunks": thunks,
         "custom_calls": calls.iter().map(calls::as_json).collect::<Vec<_>>(),
     })
+}
+
+/// Returns the types of the inputs. For a partitioned program, these are the complete tensors.
+fn complete_inputs(executable: &Executable) -> Vec<TensorType> {
+    let types = executable.inputs().iter();
+    let Some(sharding) = executable.plan().sharding() else { return types.cloned().collect() };
+    let complete = |(ty, assignment): (&TensorType, &TileAssignment)| {
+        let sizes = ty.sizes().iter().zip(&assignment.tiles).map(|(size, n)| size * n);
+        ty.with_sizes(sizes.collect::<Vec<usize>>())
+    };
+    types.zip(&sharding.inputs).map(complete).collect()
 }

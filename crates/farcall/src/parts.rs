@@ -52,7 +52,9 @@ impl Executable {
 pub fn divided(sharding: &ProgramSharding, types: &[TensorType], inputs: &[Literal]) -> Vec<Vec<Literal>> {
     let count = sharding.inputs.iter().map(|assignment| assignment.devices.len()).max().unwrap_or(1);
     let part = |device: usize, i: usize, input: &Literal| match (sharding.inputs.get(i), types.get(i)) {
-        (Some(assignment), Some(ty)) => part_of(assignment, ty, input, device).unwrap_or_else(|| input.clone()),
+        (Some(assignment), Some(ty)) => {
+            part_of(assignment, ty, input, device).unwrap_or_else(|| input.clone())
+        }
         _ => input.clone(),
     };
     let of = |device: usize| inputs.iter().enumerate().map(|(i, input)| part(device, i, input)).collect();
