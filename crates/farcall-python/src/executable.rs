@@ -21,6 +21,9 @@ type DtypeAndShape = (&'static str, Vec<usize>);
 /// reason), the target that is called, if any, and the reason for the decision.
 type BlockParts = (String, String, Vec<(&'static str, String, String)>, Option<String>, String);
 
+/// An input: element type, shape and bytes.
+type InputParts<'py> = (String, Vec<usize>, Bound<'py, PyAny>);
+
 /// A compiled program.
 #[pyclass(frozen, module = "farcall._farcall")]
 pub(crate) struct Executable {
@@ -63,11 +66,7 @@ impl Polymorphic {
 
     /// Runs the program on inputs given as element type, shape and bytes. Compiles the program first if the
     /// types of the inputs are new.
-    fn run<'py>(
-        &self,
-        py: Python<'py>,
-        inputs: Vec<(String, Vec<usize>, Bound<'py, PyAny>)>,
-    ) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    fn run<'py>(&self, py: Python<'py>, inputs: Vec<InputParts<'py>>) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let inputs = literals(inputs)?;
         guarded(|| {
             let types: Vec<TensorType> = inputs.iter().map(Literal::ty).collect();
@@ -168,11 +167,7 @@ impl Executable {
     }
 
     /// Runs the program on inputs given as element type, shape and bytes.
-    fn run<'py>(
-        &self,
-        py: Python<'py>,
-        inputs: Vec<(String, Vec<usize>, Bound<'py, PyAny>)>,
-    ) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    fn run<'py>(&self, py: Python<'py>, inputs: Vec<InputParts<'py>>) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let inputs = literals(inputs)?;
         guarded(|| results(py, &self.inner, inputs))
     }
@@ -189,7 +184,7 @@ impl Executable {
     fn run_on_devices<'py>(
         &self,
         py: Python<'py>,
-        inputs: Vec<Vec<(String, Vec<usize>, Bound<'py, PyAny>)>>,
+        inputs: Vec<Vec<InputParts<'py>>>,
     ) -> PyResult<Vec<Vec<Bound<'py, PyAny>>>> {
         let inputs = inputs.into_iter().map(literals).collect::<PyResult<Vec<_>>>()?;
         guarded(|| {
@@ -217,7 +212,7 @@ impl Executable {
     fn profile(
         &self,
         py: Python<'_>,
-        inputs: Vec<(String, Vec<usize>, Bound<'_, PyAny>)>,
+        inputs: Vec<InputParts<'_>>,
         runs: usize,
     ) -> PyResult<(Vec<f64>, Vec<Step>)> {
         let inputs = literals(inputs)?;

@@ -293,7 +293,7 @@ impl LoadedCollective {
                 Op::ReduceScatter(op) => {
                     let inner = |shape: &[usize]| shape[op.dim..].iter().product::<usize>() * bytes;
                     let (row, whole) = (inner(to), inner(from));
-                    let rows = if row == 0 { 0 } else { output.size / row };
+                    let rows = output.size.checked_div(row).unwrap_or(0);
                     for r in 0..rows {
                         let at = r * whole + group.own * row;
                         let sources: SmallVec<[*const u8; 8]> =

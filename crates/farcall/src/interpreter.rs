@@ -156,8 +156,7 @@ impl<'a> InterpreterHost<'a> {
         let results = run_each(processes, &executables, &inputs, &[context])?;
         let values = results.into_iter().zip(programs).map(|(results, (func, _))| {
             let types: Vec<&Type> = func.results().iter().collect();
-            eval::values(types.into_iter(), results)
-                .ok_or_else(|| HostError::from("a program has other results"))
+            eval::values(types, results).ok_or_else(|| HostError::from("a program has other results"))
         });
         values.collect()
     }
