@@ -7,7 +7,7 @@ use comfy_table::{Cell, CellAlignment};
 use farcall::ir::module::{Func, Module};
 use farcall::ir::verify::{self, verify_owned};
 use farcall::ir::{Source as Text, Span};
-use farcall::partition::{Partitioned, Source, Tiling, partition};
+use farcall::partition::{Partitioned, ShardingSource, Tiling, partition};
 use farcall::{CompileOptions, Registry};
 use serde_json::json;
 
@@ -102,12 +102,12 @@ fn line(text: &Text, span: Span) -> String {
     if text.is_none() { String::new() } else { text.line_column(span.start).0.to_string() }
 }
 
-fn source(text: &Text, source: Source) -> String {
+fn source(text: &Text, source: ShardingSource) -> String {
     match source {
-        Source::Default => String::new(),
-        Source::Stated => "stated".to_owned(),
-        Source::ResultOf(i) => format!("result {i}"),
-        Source::Operation(name, span) => match line(text, span) {
+        ShardingSource::Default => String::new(),
+        ShardingSource::Stated => "stated".to_owned(),
+        ShardingSource::ResultOf(i) => format!("result {i}"),
+        ShardingSource::Operation(name, span) => match line(text, span) {
             line if line.is_empty() => name.to_owned(),
             line => format!("{name}, line {line}"),
         },

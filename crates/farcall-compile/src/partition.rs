@@ -3,16 +3,16 @@
 use farcall_host::registry::{Platform, Registry};
 use farcall_ir::diag::Diagnostics;
 use farcall_ir::module::Inst;
+use farcall_ir::op::Op;
 use farcall_ir::op::collective::Grid;
-use farcall_ir::op::{Binary, Op};
 use farcall_ir::sharding::{ProgramSharding, TileAssignment};
 use farcall_ir::verify::StaticModule;
 use farcall_ir::{Diagnostic, Func, Module, ProgramError, TensorType, ValueId, middle};
+use farcall_partition::CallRules;
 use farcall_partition::Partitioned;
-use farcall_partition::call::{CallFactor, CallFactors, CallRules};
 use farcall_partition::grid::SubAxis;
 use farcall_partition::tiling::Tiling;
-use farcall_sig::signature::{FactorKind, Reducer};
+use farcall_sig::signature::CallFactors;
 
 use crate::blocks::Blocks;
 use crate::program::CompileOptions;
@@ -31,34 +31,7 @@ impl CallRules for Signatures<'_> {
         let target = self.registry.resolve(call, self.platform).ok()?;
         let declaration = target.declaration()?;
         let (operands, results) = resolve::types(inst, call);
-        let found = declared::factors(declaration, call, &operands, &results)?;
-        let factor = |kind: FactorKind| match kind {
-            FactorKind::Split => (true, None),
-            FactorKind::Whole => (false, None),
-            FactorKind::Reduce(reducer) => (true, Some(function(reducer))),
-        };
-        let factors = found.factors.iter().map(|found| {
-            let (is_divisible, combine) = factor(found.kind);
-            Some(CallFactor { size: usize::try_from(found.size).ok()?, is_divisible, combine })
-        });
-        Some(CallFactors {
-            factors: factors.collect::<Option<_>>()?,
-            operands: found.operands,
-            results: found.results,
-            offsets: found.offsets,
-        })
-    }
-}
-
-/// Returns the function that combines the partial results of a reduced factor.
-fn function(reducer: Reducer) -> Binary {
-    match reducer {
-        Reducer::Sum => Binary::Add,
-        Reducer::Prod => Binary::Multiply,
-        Reducer::Max => Binary::Maximum,
-        Reducer::Min => Binary::Minimum,
-        Reducer::And => Binary::And,
-        Reducer::Or => Binary::Or,
+        declared::factors(declaration, call, &operands, &results)
     }
 }
 

@@ -44,7 +44,8 @@ fn results(form: &Module) -> Option<Vec<EvalValue>> {
 
 /// Runs passes over a form. The error describes a value that is in a wrong place.
 fn run(form: &mut Module, names: &[&str]) -> Result<(), String> {
-    let options = Options { platform: &Platform::Host, numerics: Numerics::default(), passes: &[] };
+    let options =
+        Options { platform: &Platform::Host, numerics: Numerics::default(), partitions: false, passes: &[] };
     let entry = form.funcs()[0].clone();
     if names.contains(&"layouts") {
         pipeline::run(form, &[&layouts::PASS], &PassOptions::new(options.numerics), &mut |_, _| {});
@@ -112,7 +113,8 @@ fn the_evaluator_runs_fusions_without_a_kernel() {
   return %r#0, %r#1 : tensor<2x3xf32>, tensor<f32>
 }"#,
     );
-    let options = Options { platform: &Platform::Host, numerics: Numerics::default(), passes: &[] };
+    let options =
+        Options { platform: &Platform::Host, numerics: Numerics::default(), partitions: false, passes: &[] };
     let func = &form.funcs()[0];
     let choices = choose::choose(&form, func, &options, &|_| unreachable!("no nested calls"))
         .unwrap_or_else(|e| panic!("{e:?}"));

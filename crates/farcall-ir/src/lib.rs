@@ -57,6 +57,7 @@ pub mod ids;
 pub mod infer;
 pub mod interface;
 pub mod literal;
+mod manual;
 pub mod middle;
 pub mod minifloat;
 pub mod module;

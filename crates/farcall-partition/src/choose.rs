@@ -3,10 +3,9 @@
 use farcall_ir::TensorType;
 use farcall_ir::op::Binary;
 
-use crate::emit::scattered;
 use crate::grid::{DeviceGrid, SubAxis};
 use crate::propagate::{even_prefix, projected};
-use crate::reshard;
+use crate::reshard::{self, scattered};
 use crate::rule::Rule;
 use crate::tiling::Tiling;
 

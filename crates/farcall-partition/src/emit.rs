@@ -19,15 +19,14 @@ use farcall_ir::{
 use farcall_sig::DTypeClass;
 use rustc_hash::FxHashMap;
 
-use crate::call::CallRules;
 use crate::choose::{Division, choose};
 use crate::grid::{DeviceGrid, SubAxis};
 use crate::local;
 use crate::manual::Border;
 use crate::propagate::Shardings;
 use crate::report::{Movement, Report};
-use crate::reshard::{self, Step};
-use crate::rule::{combiner, rule};
+use crate::reshard::{self, Step, scattered};
+use crate::rule::{CallRules, combiner, rule};
 use crate::tiling::Tiling;
 
 /// Attributes that state shardings, which the partitioned program does not have.
@@ -648,19 +647,6 @@ impl<'p> Emitter<'p> {
             }
         }
     }
-}
-
-/// Returns the dimensions that `wanted` divides further along sub-axes of a sum, with these sub-axes.
-pub(crate) fn scattered(tiling: &Tiling, wanted: &Tiling, axes: &[SubAxis]) -> Vec<(usize, Vec<SubAxis>)> {
-    let mut found = Vec::new();
-    for (dim, (now, wanted)) in tiling.dims.iter().zip(&wanted.dims).enumerate() {
-        let Some(missing) = wanted.strip_prefix(now.as_slice()) else { continue };
-        let run: Vec<SubAxis> = missing.iter().copied().take_while(|axis| axes.contains(axis)).collect();
-        if !run.is_empty() {
-            found.push((dim, run));
-        }
-    }
-    found
 }
 
 fn without_shardings(attrs: &AttrDict) -> AttrDict {

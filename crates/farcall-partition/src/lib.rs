@@ -20,7 +20,6 @@
 #![forbid(unsafe_code)]
 
 mod annotation;
-pub mod call;
 mod choose;
 mod emit;
 pub mod grid;
@@ -32,6 +31,8 @@ mod reshard;
 mod rule;
 pub mod tiling;
 
+pub use rule::{CallRules, NoRules};
+
 use std::sync::Arc;
 
 use farcall_ir::op::Op;
@@ -42,7 +43,6 @@ use farcall_ir::{
 use rustc_hash::FxHashMap;
 
 use crate::annotation::{Annotation, Reader};
-use crate::call::CallRules;
 use crate::emit::Program;
 use crate::grid::{DeviceGrid, SubAxis};
 use crate::manual::Border;

@@ -11,11 +11,10 @@ use farcall_ir::{Func, InstId, Op, TensorType, ValueId};
 use rustc_hash::FxHashMap;
 
 use crate::annotation::Annotation;
-use crate::call::CallRules;
 use crate::grid::{DeviceGrid, SubAxis};
 use crate::manual::Border;
-use crate::report::Source;
-use crate::rule::{Rule, TensorFactors, rule};
+use crate::report::ShardingSource;
+use crate::rule::{CallRules, Rule, TensorFactors, rule};
 use crate::tiling::Tiling;
 
 /// The shardings of the values of a function.
@@ -39,7 +38,7 @@ pub(crate) struct Group {
     /// Size of each dimension.
     sizes: Vec<usize>,
     /// What divided the value last.
-    pub(crate) source: Source,
+    pub(crate) source: ShardingSource,
     is_stated: bool,
 }
 
@@ -116,7 +115,7 @@ impl Shardings {
             result.state(grid, stated);
             self.groups.push(result);
             let groups = vec![self.group_index(*value), self.groups.len() - 1];
-            steps.push(Step::identity(self, groups, Source::ResultOf(i)));
+            steps.push(Step::identity(self, groups, ShardingSource::ResultOf(i)));
         }
         let last = self.groups.iter().flat_map(|group| group.priority.iter().copied()).max().unwrap_or(0);
         for priority in 0..=last {
@@ -209,19 +208,19 @@ struct Step {
     manual: Option<Vec<Vec<SubAxis>>>,
     /// Groups of the operands and results in the order of the rule.
     groups: Vec<usize>,
-    source: Source,
+    source: ShardingSource,
 }
 
 impl Step {
     fn of(shardings: &Shardings, inst: Inst<'_>, calls: &dyn CallRules) -> Step {
         let values = inst.own_operands().iter().chain(inst.results());
         let groups = values.map(|v| shardings.group_index(*v)).collect();
-        let source = Source::Operation(inst.op().name(), inst.span());
+        let source = ShardingSource::Operation(inst.op().name(), inst.span());
         Step { rule: rule(inst, calls), manual: None, groups, source }
     }
 
     /// Two groups of values of one shape.
-    fn identity(shardings: &Shardings, groups: Vec<usize>, source: Source) -> Step {
+    fn identity(shardings: &Shardings, groups: Vec<usize>, source: ShardingSource) -> Step {
         let rule = Rule::identity(&shardings.groups[groups[0]].sizes);
         Step { rule, manual: None, groups, source }
     }
@@ -233,7 +232,7 @@ impl Step {
         inst: Inst<'_>,
     ) -> Step {
         let groups = vec![shardings.group_index(whole), shardings.group_index(part)];
-        let source = Source::Operation(inst.op().name(), inst.span());
+        let source = ShardingSource::Operation(inst.op().name(), inst.span());
         Step { rule: Rule { is_pointwise: true, ..Rule::default() }, manual: Some(manual), groups, source }
     }
 }
@@ -251,7 +250,7 @@ impl Group {
             priority: vec![0; sizes.len()],
             excluded: Vec::new(),
             sizes: sizes.to_vec(),
-            source: Source::Default,
+            source: ShardingSource::Default,
             is_stated: false,
         }
     }
@@ -265,7 +264,7 @@ impl Group {
             return;
         }
         self.is_stated = true;
-        self.source = Source::Stated;
+        self.source = ShardingSource::Stated;
         self.excluded.clone_from(&stated.replicated);
         for (d, dim) in stated.dims.iter().enumerate() {
             self.tiling.dims[d] = even_prefix(grid, &dim.axes, self.sizes[d]).to_vec();
@@ -282,7 +281,7 @@ impl Group {
         factors: &TensorFactors,
         best: &[Vec<SubAxis>],
         priority: u32,
-        source: Source,
+        source: ShardingSource,
     ) -> bool {
         let mut changed = false;
         for (d, factors) in factors.iter().enumerate() {

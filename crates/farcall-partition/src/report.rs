@@ -28,12 +28,12 @@ pub struct ShardedValue {
     /// Division among the devices.
     pub tiling: Tiling,
     /// What determined the division.
-    pub source: Source,
+    pub source: ShardingSource,
 }
 
 /// What determined a division.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Source {
+pub enum ShardingSource {
     /// Nothing divides the value.
     Default,
     /// The program states the sharding.

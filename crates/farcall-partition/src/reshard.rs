@@ -118,6 +118,19 @@ fn common_prefix(a: &[SubAxis], b: &[SubAxis]) -> usize {
     a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
 
+/// Returns the dimensions that `wanted` divides further along sub-axes of a sum, with these sub-axes.
+pub(crate) fn scattered(tiling: &Tiling, wanted: &Tiling, axes: &[SubAxis]) -> Vec<(usize, Vec<SubAxis>)> {
+    let mut found = Vec::new();
+    for (dim, (now, wanted)) in tiling.dims.iter().zip(&wanted.dims).enumerate() {
+        let Some(missing) = wanted.strip_prefix(now.as_slice()) else { continue };
+        let run: Vec<SubAxis> = missing.iter().copied().take_while(|axis| axes.contains(axis)).collect();
+        if !run.is_empty() {
+            found.push((dim, run));
+        }
+    }
+    found
+}
+
 /// Returns the sender and the receiver of each part: for each device, the device that holds under `from` the
 /// part that it has under `to`. Devices prefer a sender that differs in as few sub-axes as possible, and every
 /// device sends at most one part if both tilings use the same sub-axes.

@@ -2,7 +2,7 @@
 
 use expect_test::{Expect, expect};
 use farcall_ir::{Source, middle, text, verify};
-use farcall_partition::call::NoRules;
+use farcall_partition::NoRules;
 use farcall_partition::{Partitioned, partition};
 
 fn partitioned(program: &str) -> Result<Option<Partitioned>, String> {

@@ -11,7 +11,7 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use farcall_host::custom_call::{RunContext, ThreadPool};
 use farcall_host::device::DeviceBuffer;
-use farcall_host::processes::{Failure, Participant, Processes};
+use farcall_host::processes::{Participant, ProcessFailure, Processes};
 use farcall_ir::eval::{self, EvalError, EvalHost, EvalValue, HostCall, HostError, Link, Meeting, Numerics};
 use farcall_ir::op::collective::Process;
 use farcall_ir::verify::Verified;
@@ -162,10 +162,10 @@ pub(crate) fn run_each(
     };
     let interrupted: Option<&dyn Fn() -> bool> = if is_interruptible { Some(&is_due) } else { None };
     processes.run(interrupted, work).map_err(|failure| match failure {
-        Failure::Process { error: error @ RunError::Devices(_), .. } => error,
-        Failure::Process { number, error } => RunError::OnDevice { number, error: Box::new(error) },
-        Failure::Interrupted => RunError::Interrupted,
-        Failure::Thread(error) => RunError::Thread(Arc::new(error)),
+        ProcessFailure::Process { error: error @ RunError::Devices(_), .. } => error,
+        ProcessFailure::Process { number, error } => RunError::OnDevice { number, error: Box::new(error) },
+        ProcessFailure::Interrupted => RunError::Interrupted,
+        ProcessFailure::Thread(error) => RunError::Thread(Arc::new(error)),
     })
 }
 
@@ -221,9 +221,9 @@ pub(crate) fn eval_each<H: EvalHost>(
         interrupt::during(participant.interrupt(), run).map_err(EvalError::from)?
     };
     processes.run(interrupted, work).map_err(|failure| match failure {
-        Failure::Process { error, .. } => error,
-        Failure::Interrupted => EvalError::from(interrupt::Interrupted),
-        Failure::Thread(error) => EvalError::from(HostError::from(error)),
+        ProcessFailure::Process { error, .. } => error,
+        ProcessFailure::Interrupted => EvalError::from(interrupt::Interrupted),
+        ProcessFailure::Thread(error) => EvalError::from(HostError::from(error)),
     })
 }
 

@@ -48,7 +48,7 @@ pub mod partition {
     pub use farcall_compile::partition;
     pub use farcall_partition::Partitioned;
     pub use farcall_partition::grid::{DeviceGrid, SubAxis};
-    pub use farcall_partition::report::{Movement, Report, ShardedValue, Source};
+    pub use farcall_partition::report::{Movement, Report, ShardedValue, ShardingSource};
     pub use farcall_partition::tiling::Tiling;
 }
 

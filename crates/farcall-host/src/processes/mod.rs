@@ -222,7 +222,7 @@ fn list(types: &[TensorType]) -> String {
 
 /// Reason why a run on several processes has no results.
 #[derive(Debug)]
-pub enum Failure<E> {
+pub enum ProcessFailure<E> {
     /// A process failed.
     Process {
         /// Number of the process.
@@ -283,7 +283,7 @@ impl Processes {
         self: &Arc<Processes>,
         interrupted: Option<&dyn Fn() -> bool>,
         work: impl Fn(&Participant) -> Result<R, E> + Sync,
-    ) -> Result<Vec<R>, Failure<E>> {
+    ) -> Result<Vec<R>, ProcessFailure<E>> {
         let work = &work;
         thread::scope(|scope| {
             let mut threads = Vec::with_capacity(self.wakes.len());
@@ -317,7 +317,7 @@ impl Processes {
                 }
             }
             if let Some(error) = refused {
-                return Err(Failure::Thread(error));
+                return Err(ProcessFailure::Thread(error));
             }
             let failed = self.lock().failed;
             let mut results = Vec::with_capacity(done.len());
@@ -332,11 +332,11 @@ impl Processes {
                 return Ok(results);
             }
             if was_interrupted {
-                return Err(Failure::Interrupted);
+                return Err(ProcessFailure::Interrupted);
             }
             let first = errors.iter().position(|(number, _)| Some(*number) == failed).unwrap_or(0);
             let (number, error) = errors.swap_remove(first);
-            Err(Failure::Process { number, error })
+            Err(ProcessFailure::Process { number, error })
         })
     }
 

@@ -61,7 +61,7 @@ fn error(
     work: impl Fn(&Participant) -> Result<(), ProcessError> + Sync,
 ) -> String {
     match processes.run(None, work) {
-        Err(Failure::Process { number, error }) => format!("{number}: {error}"),
+        Err(ProcessFailure::Process { number, error }) => format!("{number}: {error}"),
         other => panic!("{other:?}"),
     }
 }

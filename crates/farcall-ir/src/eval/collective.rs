@@ -4,27 +4,14 @@
 
 use super::index::{known_sizes, zeros};
 use super::machine::Machine;
-use super::transfer::place;
+use super::process::{in_grid, place, process};
 use super::{EvalError, EvalValue, Meeting, data, elementwise, one, quantize, reduction, tensor};
 use crate::literal::Literal;
 use crate::module::Inst;
-use crate::op::collective::{Grid, Process, ProcessRole};
+use crate::op::collective::{Process, ProcessRole};
 use crate::op::{AllGather, AllToAll, CollectiveBroadcast, CollectivePermute, Groups, Op, ReduceScatter};
 use crate::scalar::Scalar;
 use crate::text;
-
-/// The process that runs the program. A program that runs without others is process 0 of the grid that its
-/// module names.
-pub(super) fn process(m: &Machine<'_>) -> Process {
-    m.host.process().unwrap_or_else(|| Process { grid: Grid::of(&m.module.attrs), number: 0 })
-}
-
-/// The process that runs the program, one of several.
-pub(super) fn in_grid(m: &Machine<'_>, participants: usize) -> Result<Process, EvalError> {
-    m.host.process().ok_or_else(|| {
-        EvalError::new(format!("it takes {participants} participants, but the program runs on one device"))
-    })
-}
 
 /// `partition_id` and `replica_id`
 pub(super) fn id(m: &Machine<'_>, inst: Inst<'_>) -> Result<Vec<EvalValue>, EvalError> {

@@ -43,6 +43,7 @@ mod machine;
 mod number;
 mod numerics;
 mod outcome;
+mod process;
 mod quantize;
 pub mod random;
 mod reduction;

@@ -3,7 +3,8 @@
 
 use super::index::{known_sizes, zeros};
 use super::machine::Machine;
-use super::{EvalError, EvalValue, Link, collective};
+use super::process::{in_grid, place};
+use super::{EvalError, EvalValue, Link};
 use crate::literal::Literal;
 use crate::module::Inst;
 use crate::op::{Endpoint, Transfer};
@@ -47,7 +48,7 @@ fn send_to_process(
     end: &Endpoint,
     values: &[Literal],
 ) -> Result<(), EvalError> {
-    let process = collective::in_grid(m, 2)?;
+    let process = in_grid(m, 2)?;
     let (op, place, channel) = (inst.op().name(), place(m, inst), end.channel.handle);
     let link = |peer| Link { op, place: &place, channel, peer };
     let send = |peer| {
@@ -70,7 +71,7 @@ fn recv_from_process(
     end: &Endpoint,
     types: &[TensorType],
 ) -> Result<Vec<Literal>, EvalError> {
-    let process = collective::in_grid(m, 2)?;
+    let process = in_grid(m, 2)?;
     let peer = match end.process_pairs(process) {
         None => None,
         Some(pairs) => match pairs.iter().find(|pair| pair[1] == process.number) {
@@ -81,9 +82,4 @@ fn recv_from_process(
     let (op, place, channel) = (inst.op().name(), place(m, inst), end.channel.handle);
     let link = Link { op, place: &place, channel, peer };
     m.host.recv_from(&link, types).map_err(|error| EvalError::host("", error))
-}
-
-/// Returns the location of an instruction.
-pub(super) fn place(m: &Machine<'_>, inst: Inst<'_>) -> String {
-    m.module.source.place(inst.span())
 }

@@ -7,14 +7,12 @@
 //! other way stay a [dialect attribute](crate::attr::DialectAttr), as do propagation rules. The sharding of
 //! older programs, `mhlo.sharding = "{devices=[2,4]<=[8]}"`, is a string.
 
-mod manual;
 mod read;
 
 use std::fmt::{self, Display, Formatter};
 
 use crate::quote::Name;
 
-pub(crate) use manual::{ManualShardings, inline as inline_manual};
 pub(crate) use read::is_plain;
 
 /// A grid of devices.

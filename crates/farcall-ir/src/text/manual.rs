@@ -1,5 +1,5 @@
 //! Reads `sdy.manual_computation`: a region that computes on each device's part of its operands. See
-//! [`crate::sharding`].
+//! [`crate::manual`].
 
 use super::lexer::Tok;
 use super::parser::{Parsed, Parser, span};
@@ -7,8 +7,8 @@ use super::scope::ResultName;
 use super::syntax::Draft;
 use crate::attr::AttrDict;
 use crate::diag::{Diagnostic, Span};
+use crate::manual::{self, ManualShardings};
 use crate::module::RegionId;
-use crate::sharding::{ManualShardings, inline_manual};
 
 /// Name of the operation.
 pub(super) const NAME: &str = "sdy.manual_computation";
@@ -67,7 +67,7 @@ impl<'s> Parser<'s> {
         let loc = self.trailing_loc()?;
         let values = self.define_results(&results, names, at);
         let operands = draft.operands.iter().map(|operand| operand.id).collect();
-        let inlined = inline_manual(&mut self.func, out, region, &shardings, (operands, values), (at, loc));
+        let inlined = manual::inline(&mut self.func, out, region, &shardings, (operands, values), (at, loc));
         if let Err(problem) = inlined
             && self.diagnostics.is_empty()
         {

@@ -14,9 +14,10 @@ use crate::attr::{AttrDict, Attribute};
 use crate::attributes::{self, Fields};
 use crate::bytecode::{Arg, Cursor, Error, File, Head, Ir, Reading};
 use crate::diag::{Diagnostic, Diagnostics, ProgramError, Source, Span, shortened};
+use crate::manual::{self, ManualShardings};
 use crate::module::{Func, Loc, Module, NamedMesh, NewInst, RegionId, ValueId, ValueIds};
 use crate::op::{CustomCall, Op};
-use crate::sharding::{ManualShardings, Mesh, inline_manual};
+use crate::sharding::Mesh;
 use crate::text::{self, MAX_NESTING};
 use crate::types::Type;
 
@@ -365,7 +366,7 @@ impl<'f, 'a> Reader<'f, 'a> {
             };
             let values = (operands, results);
             let inlined =
-                inline_manual(&mut self.func, out, region, &shardings, values, (Span::default(), loc));
+                manual::inline(&mut self.func, out, region, &shardings, values, (Span::default(), loc));
             if let Err(problem) = inlined {
                 self.report("operand-count", head.at, format!("{dialect}.{name}: {problem}"));
             }

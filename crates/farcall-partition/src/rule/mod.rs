@@ -7,6 +7,7 @@
 //!
 //! One file holds the rules of one family of operations, as in `farcall_ir::op`.
 
+mod call;
 mod collective;
 mod contraction;
 mod data;
@@ -18,8 +19,7 @@ use farcall_ir::module::Inst;
 use farcall_ir::op::{Binary, Derived, FormOp, Op};
 use farcall_ir::{TensorType, ValueId};
 
-use crate::call::{self, CallRules};
-
+pub use call::{CallRules, NoRules};
 pub(crate) use reduction::combiner;
 
 /// A factor of a [`Rule`], by its index.

@@ -4,8 +4,9 @@
 use farcall_ir::module::Inst;
 use farcall_ir::op::{Binary, CustomCall, Op};
 use farcall_ir::{Attribute, TensorType, ValueId};
+use farcall_sig::signature::{CallFactors, FactorKind, Reducer};
 
-use crate::rule::{Factor, Rule};
+use super::{Factor, Rule};
 
 /// What the host knows about the targets of custom calls.
 pub trait CallRules {
@@ -23,30 +24,6 @@ impl CallRules for NoRules {
     }
 }
 
-/// Factors of a custom call.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct CallFactors {
-    /// The factors, by their numbers in the other lists.
-    pub factors: Vec<CallFactor>,
-    /// For each operand, the factors of its dimensions.
-    pub operands: Vec<Vec<usize>>,
-    /// For each result, the factors of its dimensions.
-    pub results: Vec<Vec<usize>>,
-    /// Operands that hold the index at which a device's part begins, and the factor of that index.
-    pub offsets: Vec<(usize, usize)>,
-}
-
-/// A factor of a custom call.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct CallFactor {
-    /// Size of the dimension.
-    pub size: usize,
-    /// True if devices may divide the factor.
-    pub is_divisible: bool,
-    /// Function that combines the values of devices in results without the factor.
-    pub combine: Option<Binary>,
-}
-
 /// Returns the rule of a custom call; `None` if every device must compute it on complete operands.
 pub(crate) fn rule(inst: Inst<'_>, rules: &dyn CallRules) -> Option<Rule> {
     let Op::CustomCall(call) = inst.op() else { return None };
@@ -57,17 +34,35 @@ pub(crate) fn rule(inst: Inst<'_>, rules: &dyn CallRules) -> Option<Rule> {
 /// The rule of an op's signature.
 fn declared(inst: Inst<'_>, call: CallFactors) -> Option<Rule> {
     let mut rule = Rule::whole(inst);
-    rule.factors = call.factors.iter().map(|f| Factor { size: f.size, combine: f.combine }).collect();
+    for factor in &call.factors {
+        let combine = match factor.kind {
+            FactorKind::Reduce(reducer) => Some(function(reducer)),
+            FactorKind::Split | FactorKind::Whole => None,
+        };
+        rule.factors.push(Factor { size: usize::try_from(factor.size).ok()?, combine });
+    }
     for (tensor, factors) in call.operands.iter().chain(&call.results).enumerate() {
         let dims = rule.tensors.get_mut(tensor).filter(|dims| dims.len() == factors.len())?;
         for (dim, factor) in dims.iter_mut().zip(factors) {
-            if call.factors.get(*factor)?.is_divisible {
+            if call.factors.get(*factor)?.kind != FactorKind::Whole {
                 dim.push(*factor);
             }
         }
     }
     rule.offsets = call.offsets;
     Some(rule)
+}
+
+/// Returns the function that combines the partial results of a reduced factor.
+fn function(reducer: Reducer) -> Binary {
+    match reducer {
+        Reducer::Sum => Binary::Add,
+        Reducer::Prod => Binary::Multiply,
+        Reducer::Max => Binary::Maximum,
+        Reducer::Min => Binary::Minimum,
+        Reducer::And => Binary::And,
+        Reducer::Or => Binary::Or,
+    }
 }
 
 /// The rule of the attribute `sdy.sharding_rule`: `([i, k], [k, j])->([i, j]) {i=8, j=4, k=2} reduction={k}`.
