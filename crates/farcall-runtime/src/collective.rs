@@ -16,8 +16,8 @@ use farcall_ir::op::collective::{Grid, Process, ProcessRole};
 use smallvec::SmallVec;
 
 use super::RunError;
-use super::executor::PoolTasks;
 use super::memory::AlignedBytes;
+use super::pool_tasks::PoolTasks;
 use farcall_host::custom_call::RunContext;
 use farcall_host::processes::{Gathering, Offer, Point, ProcessError, SharedMemory};
 use farcall_kernels::{Args, Place, PreparedKernel};

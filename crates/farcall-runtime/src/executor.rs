@@ -15,11 +15,12 @@ use super::denormals::Mode;
 use super::load::{Loaded, Sequence, Step};
 use super::memory::in_large_pages;
 use super::observer::{Unwatched, Watch};
+use super::pool_tasks::PoolTasks;
 use super::{RunError, reference};
-use farcall_host::custom_call::{CallError, RunContext, ThreadPool};
+use farcall_host::custom_call::{CallError, RunContext};
 use farcall_host::processes::SharedMemory;
 use farcall_host::runs::Keeping;
-use farcall_kernels::{self as kernels, Args, LONG_BYTES, Line, Place, PreparedKernel, Runner, Tasks};
+use farcall_kernels::{self as kernels, Args, LONG_BYTES, Line, Place, PreparedKernel, Runner};
 use farcall_plan::{Base, CallThunk, DeviceNumber, Plan, ResultId, STACK_SIZE, TensorSlice, Thunk, ThunkOp};
 use smallvec::SmallVec;
 
@@ -681,14 +682,5 @@ impl<'a, W: Watch> Executor<'a, W> {
         // SAFETY: the plan is a `ValidPlan`: the base address exists, and the place lies in the memory that
         // starts there.
         unsafe { place.at(&self.context.bases) }
-    }
-}
-
-/// Runs the tasks of kernels on the threads of a pool.
-pub(super) struct PoolTasks<'a>(pub(super) &'a ThreadPool);
-
-impl Tasks for PoolTasks<'_> {
-    fn each(&self, count: usize, task: &(dyn Fn(usize) + Sync)) {
-        self.0.each(count, task);
     }
 }

@@ -26,6 +26,7 @@ mod executor;
 mod load;
 mod memory;
 mod observer;
+mod pool_tasks;
 pub mod profile;
 mod reference;
 
