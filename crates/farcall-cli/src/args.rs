@@ -14,7 +14,7 @@ use farcall::ir::middle::pipeline::{Pipeline, UnknownPass};
 use farcall::ir::write::ProgramFormat;
 use farcall::sig::nearest::nearest;
 
-use crate::devices::DeviceArgs;
+use crate::device_args::DeviceArgs;
 use crate::engine::EngineArgs;
 use crate::guide;
 use crate::library::{LibraryArg, LoadArgs};

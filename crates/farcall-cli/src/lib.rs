@@ -47,6 +47,7 @@ mod compare;
 mod compile;
 mod convert;
 mod corpus;
+mod device_args;
 mod devices;
 mod draw;
 mod engine;

@@ -7,7 +7,7 @@ use comfy_table::{Cell, CellAlignment};
 use farcall::ir::module::{Func, Module};
 use farcall::ir::verify::{self, verify_owned};
 use farcall::ir::{Source as Text, Span};
-use farcall::partition::{Partitioned, ShardingSource, Tiling, partition};
+use farcall::partition::{Partitioned, ShardingSource, Tiling, partition_static};
 use farcall::{CompileOptions, Registry};
 use serde_json::json;
 
@@ -19,7 +19,7 @@ use crate::terminal::{self, BOLD, styled};
 pub(crate) fn partitioned(module: Module, entry: Option<&str>, registry: &Registry) -> Result<Partitioned> {
     let module = verify_owned(module)?.into_static()?;
     let entry = verify::entry(&module, entry)?;
-    let found = partition(&module, entry, registry, &CompileOptions::new())?;
+    let found = partition_static(&module, entry, registry, &CompileOptions::new())?;
     found.context("the program states no sharding for several devices; see: farcall guide devices")
 }
 

@@ -11,7 +11,7 @@ use farcall::plan::{BlockChoice, BlockDecision, Plan, ValidPlan};
 use serde_json::{Value, json};
 
 use crate::args::{HowArgs, InspectArgs, NumericsArgs};
-use crate::devices::DeviceArgs;
+use crate::device_args::DeviceArgs;
 use crate::inputs::count;
 use crate::program::Code;
 use crate::show::{place, short};

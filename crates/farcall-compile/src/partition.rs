@@ -6,16 +6,13 @@ use farcall_ir::module::Inst;
 use farcall_ir::op::Op;
 use farcall_ir::op::collective::Grid;
 use farcall_ir::sharding::{ProgramSharding, TileAssignment};
-use farcall_ir::verify::StaticModule;
-use farcall_ir::{Diagnostic, Func, Module, ProgramError, TensorType, ValueId, middle};
+use farcall_ir::{Diagnostic, Module, TensorType, ValueId};
 use farcall_partition::CallRules;
 use farcall_partition::Partitioned;
 use farcall_partition::grid::SubAxis;
 use farcall_partition::tiling::Tiling;
 use farcall_sig::signature::CallFactors;
 
-use crate::blocks::Blocks;
-use crate::program::CompileOptions;
 use crate::{declared, resolve};
 
 /// The signatures of the ops that a program calls.
@@ -87,22 +84,4 @@ fn replicated(form: &Module, grid: Grid) -> ProgramSharding {
         inputs: func.params().iter().map(whole).collect(),
         results: returned.iter().map(whole).collect(),
     }
-}
-
-/// Divides `entry`, a function of the module, among the devices of its shardings. Returns `None` if the program
-/// states no sharding, or only shardings for one device.
-///
-/// # Errors
-/// The errors of [`farcall_partition::partition`], and of the lowerings of the program's composites.
-pub fn partition(
-    module: &StaticModule<'_>,
-    entry: &Func,
-    registry: &Registry,
-    options: &CompileOptions,
-) -> Result<Option<Partitioned>, ProgramError> {
-    let options = options.stage_options();
-    let mut blocks = Blocks::new(&module.source, registry, &options);
-    let form = middle::build_lowered(module, entry, &mut blocks);
-    let form = form.map_err(|diagnostic| ProgramError::new(&module.source, diagnostic))?;
-    farcall_partition::partition(&form, &Signatures { registry, platform: options.platform })
 }

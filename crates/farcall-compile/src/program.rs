@@ -12,10 +12,13 @@ use farcall_ir::middle::pipeline::Pipeline;
 use farcall_ir::op::collective::Grid;
 use farcall_ir::refine::{self, RefineError};
 use farcall_ir::verify::{StaticModule, Verified, entry, verify};
-use farcall_ir::{Literal, Module, ProgramError, TensorType};
+use farcall_ir::{Func, Literal, Module, ProgramError, TensorType, middle};
+use farcall_partition::Partitioned;
 use farcall_plan::{InvalidPlan, ValidPlan};
 
+use crate::blocks::Blocks;
 use crate::options::Options;
+use crate::partition;
 use crate::stage::Stage;
 use crate::stages::compile_stages;
 
@@ -304,4 +307,22 @@ pub fn specialize<'m>(
         }
     };
     module.into_static().map_err(RefineError::Invalid)
+}
+
+/// Divides `entry`, a function of the module, among the devices of its shardings. Returns `None` if the program
+/// states no sharding, or only shardings for one device.
+///
+/// # Errors
+/// The errors of [`farcall_partition::partition`], and of the lowerings of the program's composites.
+pub fn partition_static(
+    module: &StaticModule<'_>,
+    entry: &Func,
+    registry: &Registry,
+    options: &CompileOptions,
+) -> Result<Option<Partitioned>, ProgramError> {
+    let options = options.stage_options();
+    let mut blocks = Blocks::new(&module.source, registry, &options);
+    let form = middle::build_lowered(module, entry, &mut blocks);
+    let form = form.map_err(|diagnostic| ProgramError::new(&module.source, diagnostic))?;
+    farcall_partition::partition(&form, &partition::Signatures { registry, platform: options.platform })
 }
