@@ -72,7 +72,7 @@ impl CudaHost {
     /// Opens the first GPU of this machine. (`CUDA_VISIBLE_DEVICES` changes their order.)
     ///
     /// # Errors
-    /// If no driver is installed or there is no GPU. The text says which.
+    /// If no driver is installed, or no GPU is found; the text names the cause.
     pub fn open() -> Result<CudaHost, String> {
         let device = GpuDevice::open(0).map_err(|error| error.message().to_owned())?;
         Ok(CudaHost { device: Arc::new(device), failure: OnceLock::new() })

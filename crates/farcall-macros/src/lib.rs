@@ -5,6 +5,9 @@
 //! call `farcall_ffi::__private`. They contain `unsafe` code only in the implementations that connect a
 //! handler to its entry, and in the exported symbols of `library!`.
 //!
+//! The lint `dead_code` reports ops that no library lists, because nothing uses the type of their handler.
+//! Generated code that is always compiled says `Self`: the type's name would count as a use.
+//!
 //! - `function` parses the function below an attribute.
 //! - `attribute` expands `#[derive(FromAttr)]`.
 //! - `declaration` reads `#[signature]` and the other declarations, and compares the signature with the

@@ -1,7 +1,7 @@
 //! The devices of a program: a grid of sub-axes.
 //!
 //! Meshes and tile assignments name groups of devices in many ways: `["x"=2, "y"=4]`, `"y":(1)2`,
-//! `devices=[4,2]<=[2,4]T(1,0)`. Here, all of them are lists of *sub-axes*: the devices form a grid, the size
+//! `devices=[4,2]<=[2,4]T(1,0)`. In this crate, all these names are lists of *sub-axes*: the devices form a grid, the size
 //! of each axis of the grid is a prime number, and an axis of a mesh is a sequence of such sub-axes.
 
 use farcall_ir::sharding::{AxisRef, Mesh};
@@ -102,7 +102,7 @@ impl DeviceGrid {
         Ok(found)
     }
 
-    /// Takes sub-axes whose sizes have this product; `None` if there are none.
+    /// Takes sub-axes whose sizes have this product; `None` if the next sub-axes have another product.
     fn take(&self, axes: &mut impl Iterator<Item = SubAxis>, product: usize) -> Option<Vec<SubAxis>> {
         let mut left = product;
         let mut taken = Vec::new();
@@ -134,7 +134,7 @@ impl DeviceGrid {
     /// dimension.
     ///
     /// # Errors
-    /// A sentence if the tiles are no lists of sub-axes.
+    /// A sentence if a number of tiles is not the product of consecutive sub-axes.
     pub fn tile_axes(
         &self,
         tiles: &[usize],
@@ -163,7 +163,7 @@ impl DeviceGrid {
     /// Returns the sub-axes that divide each tile dimension, for devices that are listed one by one.
     ///
     /// # Errors
-    /// A sentence if the tiles are no lists of sub-axes.
+    /// A sentence if a number of tiles is not the product of consecutive sub-axes.
     pub fn listed_tile_axes(&self, tiles: &[usize], devices: &[usize]) -> Result<Vec<Vec<SubAxis>>, String> {
         let error =
             || "the tiles of listed devices are not products of the axes of the program's devices".to_owned();

@@ -5,18 +5,18 @@
 //!                               rule: factors of each operation      reshard: collectives
 //! ```
 //!
-//! - `annotation` reads what the program states: `sdy.sharding`, `mhlo.sharding`.
+//! - `annotation` reads the attributes `sdy.sharding` and `mhlo.sharding`.
 //! - [`grid`] names groups of devices by sub-axes, [`tiling`] the division of a tensor.
 //! - `rule` says how the dimensions of an operation's operands and results correspond.
 //! - `propagate` gives every value a tiling.
 //! - `choose` decides how devices divide an operation, `reshard` how a tensor's tiling changes, and `emit`
 //!   writes the program of each device, with collectives.
 //!
-//! The methods are those of GSPMD (Xu et al., *GSPMD: General and Scalable Parallelization for ML Computation
-//! Graphs*, 2021) and of Shardy: propagation by factors of operations, with user priorities.
+//! The methods come from GSPMD (Xu et al., *GSPMD: General and Scalable Parallelization for ML Computation
+//! Graphs*, 2021) and Shardy: propagation by factors of operations, with user priorities.
 //!
-//! **Invariants.** Every device runs the same program. A device's number is its partition id. The result computes
-//! what the program computes, up to the order of floating-point sums.
+//! **Invariants.** Every device runs the same program. A device's number is its partition id. The result equals
+//! the program's result, up to the order of floating-point sums.
 #![forbid(unsafe_code)]
 
 mod annotation;
@@ -137,7 +137,7 @@ fn sharding_error(span: Span, problem: String) -> Diagnostic {
     Diagnostic::new("sharding", span, problem)
 }
 
-/// Returns the devices of a program: those of its first mesh, or of its first tile assignment.
+/// Returns the devices of a program: the devices of its first mesh or tile assignment.
 fn grid_of(form: &Module, func: &Func) -> Option<Result<DeviceGrid, (Span, String)>> {
     let meshes = form.meshes.iter().find(|mesh| !mesh.mesh.axes.is_empty());
     if let Some(mesh) = meshes {
@@ -251,7 +251,7 @@ fn values(func: &Func, shardings: &Shardings) -> Vec<ShardedValue> {
     values
 }
 
-/// Returns a channel number above those of the program.
+/// Returns a channel number that the program does not use.
 fn next_channel(func: &Func) -> i64 {
     let mut last = 0;
     func.walk(&mut |inst| {

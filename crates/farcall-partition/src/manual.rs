@@ -1,4 +1,4 @@
-//! Calls that convert between values and the parts of them that the program itself computes with: the borders of
+//! Calls that convert between values and their parts, with which the program itself computes: the borders of
 //! `sdy.manual_computation` and of JAX's `shard_map`.
 
 use farcall_ir::module::Inst;

@@ -3,8 +3,8 @@
 //! Values that control flow makes one (a loop's operand, the arguments of its regions, its result) share a
 //! sharding. The walk repeats until nothing changes. In each round of user priorities it first follows
 //! operations that compute each element from the element at the same place, to a fixed point, and then the
-//! others. It only divides dimensions that are open, and only extends what is there, so what the user stated
-//! stays. The method is Shardy's.
+//! other operations. It divides open dimensions only and never shortens a list of axes, so shardings that the
+//! user states stay. The method is Shardy's.
 
 use farcall_ir::module::{Inst, Region};
 use farcall_ir::{Func, InstId, Op, TensorType, ValueId};
@@ -143,7 +143,7 @@ impl Shardings {
         changed
     }
 
-    /// Extends the shardings of an operation's operands and results by those of the others. Returns true if
+    /// Extends the shardings of an operation's operands and results by each other. Returns true if
     /// anything changed.
     fn follow(&mut self, grid: &DeviceGrid, step: &Step, priority: u32) -> bool {
         if let Some(manual) = &step.manual {

@@ -1,4 +1,4 @@
-//! What moves between devices, and what the devices compute completely.
+//! Collectives of a partitioned program, and calls that every device computes completely.
 
 use farcall_ir::{Span, TensorType};
 

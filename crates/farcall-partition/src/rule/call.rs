@@ -8,7 +8,7 @@ use farcall_sig::signature::{CallFactors, FactorKind, Reducer};
 
 use super::{Factor, Rule};
 
-/// What the host knows about the targets of custom calls.
+/// Knowledge of a host about the targets of custom calls.
 pub trait CallRules {
     /// Returns the factors of a call; `None` if its target declares none.
     fn factors(&self, call: Inst<'_>) -> Option<CallFactors>;
@@ -99,7 +99,7 @@ fn stated(inst: Inst<'_>) -> Option<Rule> {
             for name in factor_names(factors) {
                 let factor = names.iter().position(|own| *own == name)?;
                 if whole.contains(&name) {
-                    // What is minor to an undivided factor stays undivided, too.
+                    // Factors that are minor to an undivided one stay undivided, too.
                     break;
                 }
                 dim.push(factor);

@@ -36,7 +36,7 @@ pub(super) fn all_but(rule: &mut Rule, call: &Call<'_>, dim: usize) {
 /// The factors of a reshape are the sizes into which both lists of dimensions can be cut.
 ///
 /// `[8]` to `[2, 4]` has the factors 2 and 4. `[6, 4]` to `[4, 6]` has the factor 2 alone: both first
-/// dimensions begin with it, and what follows cannot be cut in common.
+/// dimensions begin with it, and the rest cannot be cut in common.
 pub(super) fn reshape(rule: &mut Rule, call: &Call<'_>) {
     rule.is_pointwise = true;
     let (from, to) = (call.operands[0], call.results[0]);
