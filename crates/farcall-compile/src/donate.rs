@@ -48,7 +48,7 @@ pub(super) fn donate(func: &mut Func, entry: &Func, storage: &Storage) -> Result
             open.entry(ty).or_default().1.push(r);
         }
     }
-    for (param, _) in free {
+    for param in free {
         if let Some((next, results)) = own_ty(param).and_then(|ty| open.get_mut(ty)) {
             // Each input prefers a different result.
             let chosen = results.iter().cycle().skip(*next % results.len());
@@ -80,18 +80,18 @@ pub(super) fn donated(func: &Func) -> Vec<(usize, Vec<usize>)> {
 pub(super) fn asked(entry: &Func) -> FxHashSet<usize> {
     // `donate` reports mistakes.
     let Ok(Requests { named, free }) = requests(entry) else { return FxHashSet::default() };
-    named.into_iter().map(|(param, _)| param).chain(free.into_iter().map(|(param, _)| param)).collect()
+    named.into_iter().map(|(param, _)| param).chain(free).collect()
 }
 
 /// The donation requests of a program. Inputs and results are given as indices of the program's tensors.
-struct Requests<'a> {
+struct Requests {
     /// Inputs donated to a named result, with that result.
     named: Vec<(usize, usize)>,
     /// Inputs whose memory any result of the same type may have.
-    free: Vec<(usize, &'a TensorType)>,
+    free: Vec<usize>,
 }
 
-fn requests(entry: &Func) -> Result<Requests<'_>, Diagnostics> {
+fn requests(entry: &Func) -> Result<Requests, Diagnostics> {
     let mut mistakes = Diagnostics::default();
     // The input promised to each result, so that each result is promised only once.
     let mut promised: BTreeMap<usize, usize> = BTreeMap::new();
@@ -120,9 +120,9 @@ fn requests(entry: &Func) -> Result<Requests<'_>, Diagnostics> {
                 requests.named.push((at, firsts[k]));
             }
         } else if matches!(attr("jax.buffer_donor"), Some(Attribute::Bool(true)))
-            && let Type::Tensor(ty) = ty
+            && matches!(ty, Type::Tensor(_))
         {
-            requests.free.push((at, ty));
+            requests.free.push(at);
         }
     }
     if mistakes.is_empty() { Ok(requests) } else { Err(mistakes) }
