@@ -56,9 +56,33 @@ pub(crate) fn first_grid(meshes: &[NamedMesh], attrs: &AttrDict) -> Option<Resul
         Attribute::ShardingPerValue(all) => Some(DeviceGrid::of_mesh(mesh_of(meshes, &all.first()?.mesh)?)),
         Attribute::String(text) => {
             let text = std::str::from_utf8(text).ok()?;
-            let (_, rest) = text.split_once("<=[")?;
-            let (dims, _) = rest.split_once(']')?;
-            Some(DeviceGrid::of_dims(&numbers(dims)?))
+            let (_, rest) = text.split_once("devices=[")?;
+            let (_, rest) = rest.split_once(']')?;
+            match rest.strip_prefix("<=[") {
+                Some(rest) => Some(DeviceGrid::of_dims(&numbers(rest.split_once(']')?.0)?)),
+                None => {
+                    let listed = rest.split([' ', '}']).next()?;
+                    Some(DeviceGrid::of_dims(&[numbers(listed)?.len()]))
+                }
+            }
+        }
+        _ => None,
+    }
+}
+
+/// Returns the device that an operation states as the only one that runs it.
+pub(crate) fn maximal_device(meshes: &[NamedMesh], attrs: &AttrDict) -> Option<usize> {
+    let of_mesh = |mesh: &MeshRef| match mesh_of(meshes, mesh)? {
+        Mesh { axes, device_ids } if axes.is_empty() => usize::try_from(*device_ids.first()?).ok(),
+        _ => None,
+    };
+    match stated(attrs)? {
+        Attribute::Sharding(sharding) => of_mesh(&sharding.mesh),
+        Attribute::ShardingPerValue(all) => of_mesh(&all.first()?.mesh),
+        Attribute::String(text) => {
+            let text = std::str::from_utf8(text).ok()?.trim_start_matches('{');
+            let device = text.strip_prefix("maximal device=")?;
+            device.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
         }
         _ => None,
     }

@@ -8,10 +8,10 @@
 use std::sync::Arc;
 
 use farcall_ir::builder::Builder;
-use farcall_ir::module::{Inst, Loc, NewInst, Region, ValueMap};
+use farcall_ir::module::{Inst, Loc, NamedMesh, NewInst, Region, ValueMap};
 use farcall_ir::op::{
-    AllGather, AllToAll, Binary, Channel, CollectivePermute, Compare, ComparisonDirection, Groups, Op,
-    ReduceScatter,
+    AllGather, AllToAll, Binary, Channel, CollectiveBroadcast, CollectivePermute, Compare,
+    ComparisonDirection, Groups, Op, ReduceScatter,
 };
 use farcall_ir::{
     AttrDict, DType, Diagnostic, Func, InstId, Literal, RegionId, Scalar, Span, TensorType, Type, ValueId,
@@ -19,6 +19,7 @@ use farcall_ir::{
 use farcall_sig::DTypeClass;
 use rustc_hash::FxHashMap;
 
+use crate::annotation::maximal_device;
 use crate::choose::{Division, choose};
 use crate::grid::{DeviceGrid, SubAxis};
 use crate::local;
@@ -43,6 +44,7 @@ pub(crate) struct Program<'p> {
     pub(crate) shardings: &'p Shardings,
     pub(crate) borders: &'p FxHashMap<InstId, Border>,
     pub(crate) calls: &'p dyn CallRules,
+    pub(crate) meshes: &'p [NamedMesh],
     /// Sub-axes along which the devices hold summands of a parameter.
     pub(crate) unreduced_params: &'p [Vec<SubAxis>],
     /// Sub-axes along which the devices hold summands of a result.
@@ -56,6 +58,7 @@ struct Emitter<'p> {
     shardings: &'p Shardings,
     borders: &'p FxHashMap<InstId, Border>,
     calls: &'p dyn CallRules,
+    meshes: &'p [NamedMesh],
     func: Func,
     /// Region that is being written.
     region: RegionId,
@@ -83,7 +86,7 @@ impl<'p> Program<'p> {
     /// Writes the function that each device runs. `results` has the tilings of the results, and new collectives
     /// have channels from `next_channel` on.
     pub(crate) fn emit(self, results: &[Tiling], next_channel: i64) -> Emitted<(Func, Report)> {
-        let Program { grid, func: from, shardings, borders, calls, .. } = self;
+        let Program { grid, func: from, shardings, borders, calls, meshes, .. } = self;
         let mut func = Func::new(from.name.clone(), from.span);
         func.public = from.public;
         func.attrs.clone_from(&from.attrs);
@@ -94,6 +97,7 @@ impl<'p> Program<'p> {
             shardings,
             borders,
             calls,
+            meshes,
             func,
             region: Func::BODY,
             span: from.span,
@@ -277,6 +281,13 @@ impl<'p> Emitter<'p> {
         {
             return self.sliced_constant(inst, literal);
         }
+        if let Op::CustomCall(call) = inst.op()
+            && call.has_side_effect
+            && let Some(device) = maximal_device(self.meshes, inst.attrs())
+            && device < self.grid.devices()
+        {
+            return self.on_one_device(inst, device);
+        }
         let rule = rule(inst, self.calls);
         let values: Vec<ValueId> = inst.own_operands().iter().chain(inst.results()).copied().collect();
         let tilings: Vec<&Tiling> = values.iter().map(|v| &shardings.of(*v).tiling).collect();
@@ -354,6 +365,69 @@ impl<'p> Emitter<'p> {
         let (span, loc) = (self.span, self.loc.clone());
         let id = self.at().inst_of(new.at(span, loc), types)?;
         Ok(self.func.inst(id).results().to_vec())
+    }
+
+    /// Emits a call with an effect that only one device has, on complete operands. The other devices receive the
+    /// results.
+    fn on_one_device(&mut self, inst: Inst<'p>, device: usize) -> Emitted<()> {
+        let whole =
+            |this: &Self, v: &ValueId| Tiling::whole(this.from.tensor(*v).map_or(0, TensorType::rank));
+        let mut operands = Vec::new();
+        for operand in inst.own_operands() {
+            operands.push(self.part(*operand, &whole(self, operand))?);
+        }
+        let types =
+            |values: &[ValueId]| values.iter().map(|v| self.from.ty(*v).clone()).collect::<Vec<Type>>();
+        let (arg_types, result_types) = (types(inst.own_operands()), types(inst.results()));
+        let own = self.at().value_of(Op::PartitionId, [], TensorType::scalar(DType::U32))?;
+        let number = self.number(device, DType::U32)?;
+        let equal = Compare { direction: ComparisonDirection::Eq, kind: None };
+        let is_own = self.at().value(Op::Compare(equal), [own, number])?;
+        let outer = self.region;
+        let mut regions = Vec::new();
+        for calls in [true, false] {
+            self.region = self.func.new_region();
+            let args: Vec<ValueId> =
+                arg_types.iter().map(|ty| self.func.add_arg(self.region, ty.clone())).collect();
+            let mut values = Vec::new();
+            if calls {
+                let mut call = NewInst::new(inst.op().clone(), args);
+                call.attrs = without_shardings(inst.attrs());
+                values = self.inst(call, result_types.clone())?;
+            } else {
+                for ty in result_types.iter().filter_map(Type::tensor) {
+                    let zeros = Literal::splat(ty.dtype, ty.sizes().to_vec(), Scalar::zero(ty.dtype));
+                    values.push(self.at().value_of(Op::Constant(zeros), [], ty.clone())?);
+                }
+            }
+            self.at().inst(NewInst::new(Op::Return, values))?;
+            regions.push(self.region);
+        }
+        self.region = outer;
+        let captures = operands.len() as u32;
+        let mut branch = NewInst::new(Op::If, [vec![is_own], operands].concat()).with_regions(regions);
+        branch.captures = captures;
+        let made = self.inst(branch, result_types)?;
+        let mut order = vec![device];
+        order.extend((0..self.grid.devices()).filter(|other| *other != device));
+        for (value, part) in inst.results().iter().zip(made) {
+            let ids: Vec<i64> = order.iter().map(|device| *device as i64).collect();
+            let groups = Groups {
+                ids: Literal::from_slice(DType::S64, [1, ids.len()], &ids),
+                channel: Some(self.channel()),
+                global_ids: false,
+            };
+            let op = Op::CollectiveBroadcast(Box::new(CollectiveBroadcast { groups, dynamic_root: false }));
+            let ty = self.from.tensor(*value).expect("values of the middle form are tensors").clone();
+            self.report_moved("collective_broadcast", &ty);
+            let part = self.at().value_of(op, [part], ty)?;
+            let tiling = whole(self, value);
+            let wanted = &self.shardings.of(*value).tiling;
+            let ty = self.from.tensor(*value).expect("values of the middle form are tensors").clone();
+            let part = self.reshard(part, &ty, &tiling, wanted)?;
+            self.hold(*value, wanted.clone(), part);
+        }
+        Ok(())
     }
 
     /// A constant with different elements is sliced from the complete constant.
@@ -531,10 +605,12 @@ impl<'p> Emitter<'p> {
         let (op, name) = match step {
             Step::Slice { dim, axes } => {
                 let mut operands = vec![part];
+                let elements = ty.sizes()[*dim].saturating_mul(self.grid.parts(axes));
+                let index = if i32::try_from(elements).is_ok() { DType::S32 } else { DType::S64 };
                 for d in 0..ty.rank() {
                     operands.push(match d == *dim {
-                        true => self.offset(axes, ty.sizes()[d], DType::S32)?,
-                        false => self.number(0, DType::S32)?,
+                        true => self.offset(axes, ty.sizes()[d], index)?,
+                        false => self.number(0, index)?,
                     });
                 }
                 let op = Op::DynamicSlice { sizes: ty.sizes().to_vec() };

@@ -147,7 +147,9 @@ impl DeviceGrid {
                  the axes of the program's devices"
             )
         };
-        if !self.numbers.is_empty() {
+        let mut sorted = permutation.to_vec();
+        sorted.sort_unstable();
+        if !self.numbers.is_empty() || !sorted.iter().copied().eq(0..dims.len()) || tiles.contains(&0) {
             return Err(error());
         }
         let mut axes = self.sub_axes();

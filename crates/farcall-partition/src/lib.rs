@@ -105,7 +105,11 @@ pub fn partition(form: &Module, calls: &dyn CallRules) -> Result<Option<Partitio
             Some(stated) if stated.dims.iter().all(|dim| !dim.is_open) => {
                 tiling_of(&grid, func, *value, stated)
             }
-            _ => shardings.of(*value).tiling.with_complete_axes(&grid),
+            Some(stated) => {
+                // The devices along unreduced axes hold summands of one part.
+                shardings.of(*value).tiling.with_complete_axes(&grid).without(&stated.unreduced)
+            }
+            None => shardings.of(*value).tiling.with_complete_axes(&grid),
         })
         .collect();
     let of_results =
@@ -117,6 +121,7 @@ pub fn partition(form: &Module, calls: &dyn CallRules) -> Result<Option<Partitio
         shardings: &shardings,
         borders: &borders,
         calls,
+        meshes: &form.meshes,
         unreduced_params: &unreduced,
         unreduced_results: &unreduced_outputs,
     };
@@ -264,7 +269,10 @@ fn next_channel(func: &Func) -> i64 {
             Op::CollectivePermute(op) => op.channel.map_or(0, |channel| channel.handle),
             _ => 0,
         };
-        last = last.max(channel);
+        // Channels near the maximum leave no room for new ones after them.
+        if channel < i64::MAX / 2 {
+            last = last.max(channel);
+        }
     });
     last + 1
 }

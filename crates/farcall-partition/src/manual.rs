@@ -1,13 +1,20 @@
 //! Calls that convert between values and their parts, with which the program itself computes: the borders of
 //! `sdy.manual_computation` and of JAX's `shard_map`.
 
-use farcall_ir::module::Inst;
+use farcall_ir::module::{Inst, ValueDef};
 use farcall_ir::op::Op;
 use farcall_ir::sharding::{AxisRef, Sharding};
-use farcall_ir::{AttrDict, Attribute};
+use farcall_ir::{AttrDict, Attribute, Func, TensorType, ValueId};
 
 use crate::annotation::{Annotation, DimAnnotation, Reader};
 use crate::grid::SubAxis;
+
+/// Target of the call that returns the parts of values.
+const ENTRY: &str = "xla.sdy.GlobalToLocalShape";
+/// Target of the call that returns the values of parts.
+const EXIT: &str = "xla.sdy.LocalToGlobalShape";
+const IN_SHARDINGS: &str = "xla.sdy.in_shardings";
+const OUT_SHARDINGS: &str = "xla.sdy.out_shardings";
 
 /// A call between values and parts.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -21,62 +28,113 @@ pub(crate) struct Border {
 }
 
 impl Border {
-    /// Returns the border that an instruction is; `None` if it is another operation. `operand` returns the
-    /// sharding that the program states for the operand of an instruction.
+    /// Returns the border that an instruction is; `None` if it is another operation.
     ///
     /// # Errors
-    /// A sentence that describes a wrong attribute.
+    /// A sentence that describes a wrong attribute, or sizes that do not match.
     pub(crate) fn of(inst: Inst<'_>, reader: &Reader<'_>) -> Result<Option<Border>, String> {
-        let Op::CustomCall(call) = inst.op() else { return Ok(None) };
-        let ranks = |values: &[farcall_ir::ValueId]| -> Vec<usize> {
-            values.iter().map(|v| inst.func().tensor(*v).map_or(0, farcall_ir::TensorType::rank)).collect()
+        let Some(border) = Border::read(inst, reader)? else { return Ok(None) };
+        let (operands, results) = (inst.operands(), inst.results());
+        if operands.len() != results.len() || border.shardings.len() != results.len() {
+            return Err(format!("{} operands have {} results", operands.len(), results.len()));
+        }
+        for (i, (operand, result)) in operands.iter().zip(results).enumerate() {
+            let (whole, part) = if border.enters { (operand, result) } else { (result, operand) };
+            border.check(i, sizes(inst, *whole), sizes(inst, *part), reader)?;
+        }
+        Ok(Some(border))
+    }
+
+    fn read(inst: Inst<'_>, reader: &Reader<'_>) -> Result<Option<Border>, String> {
+        let target = match inst.op() {
+            Op::CustomCall(call) => call.target.as_str(),
+            // A call whose operands and results have the same types is a barrier with the same attributes.
+            Op::OptimizationBarrier => match frontend(inst.attrs()) {
+                attrs if attrs.contains_key(IN_SHARDINGS) => ENTRY,
+                attrs if attrs.contains_key(OUT_SHARDINGS) => EXIT,
+                _ => return Ok(None),
+            },
+            _ => return Ok(None),
         };
-        match call.target.as_str() {
-            "xla.sdy.GlobalToLocalShape" => {
-                Border::shardy(inst.attrs(), reader, true, &ranks(inst.operands())).map(Some)
-            }
-            "xla.sdy.LocalToGlobalShape" => {
-                Border::shardy(inst.attrs(), reader, false, &ranks(inst.results())).map(Some)
-            }
-            "SPMDFullToShardShape" => {
-                let stated = inst.func().defining_inst(inst.operands()[0]);
-                let stated =
-                    stated.map_or(Ok(vec![None]), |of| reader.read(of.attrs(), &ranks(of.results())))?;
-                Ok(Some(Border::all_axes(reader, true, stated, &ranks(inst.operands()))))
-            }
+        match target {
+            ENTRY => Border::shardy(inst.attrs(), reader, true, inst.operands().len()).map(Some),
+            EXIT => Border::shardy(inst.attrs(), reader, false, inst.results().len()).map(Some),
+            "SPMDFullToShardShape" => Border::entry(inst, reader).map(Some),
             "SPMDShardToFullShape" => {
-                let ranks = ranks(inst.results());
-                let stated = reader.read(inst.attrs(), &ranks)?;
-                Ok(Some(Border::all_axes(reader, false, stated, &ranks)))
+                let ranks: Vec<usize> = inst.results().iter().map(|v| sizes(inst, *v).len()).collect();
+                let stated = reader.read(inst.attrs(), &ranks)?.into_iter().zip(ranks);
+                let shardings =
+                    stated.map(|(stated, rank)| stated.unwrap_or_else(|| Annotation::whole(rank)));
+                let axes = reader.grid.sub_axes().collect();
+                Ok(Some(Border { enters: false, shardings: shardings.collect(), axes }))
             }
             _ => Ok(None),
         }
     }
 
-    /// A border of a computation in which every axis is manual.
-    fn all_axes(
-        reader: &Reader<'_>,
-        enters: bool,
-        stated: Vec<Option<Annotation>>,
-        ranks: &[usize],
-    ) -> Border {
-        let whole = |rank: &usize| Annotation::whole(*rank);
-        let shardings =
-            stated.into_iter().zip(ranks).map(|(stated, rank)| stated.unwrap_or_else(|| whole(rank)));
-        Border { enters, shardings: shardings.collect(), axes: reader.grid.sub_axes().collect() }
+    /// Reads `SPMDFullToShardShape`: the operand's sharding is stated where the operand is defined, and the call
+    /// states which axes are manual.
+    fn entry(inst: Inst<'_>, reader: &Reader<'_>) -> Result<Border, String> {
+        let func = inst.func();
+        let [operand] = inst.operands() else { return Err("it takes one operand".to_owned()) };
+        let rank = sizes(inst, *operand).len();
+        let stated = match func.def(*operand) {
+            ValueDef::Result(of, i) => {
+                let of = func.inst(of);
+                let ranks: Vec<usize> = of.results().iter().map(|v| sizes(inst, *v).len()).collect();
+                reader.read(of.attrs(), &ranks)?.into_iter().nth(i as usize).flatten()
+            }
+            ValueDef::Arg(region, i) if region == Func::BODY => {
+                let attrs = func.param_attrs().get(i as usize);
+                attrs.map_or(Ok(None), |attrs| {
+                    reader.read(attrs, &[rank]).map(|mut stated| stated.pop().flatten())
+                })?
+            }
+            ValueDef::Arg(..) | ValueDef::Nowhere => None,
+        };
+        let ranks: Vec<usize> = inst.results().iter().map(|v| sizes(inst, *v).len()).collect();
+        let own = reader.read(inst.attrs(), &ranks)?.into_iter().next().flatten();
+        let manual = own.map_or_else(Vec::new, |own| own.manual);
+        let axes = if manual.is_empty() { reader.grid.sub_axes().collect() } else { manual };
+        Ok(Border { enters: true, shardings: vec![stated.unwrap_or_else(|| Annotation::whole(rank))], axes })
     }
 
-    fn shardy(
-        attrs: &AttrDict,
+    /// Checks that the manual axes of a value come first in each dimension and divide it into the part's sizes.
+    fn check(
+        &self,
+        value: usize,
+        whole: &[usize],
+        part: &[usize],
         reader: &Reader<'_>,
-        enters: bool,
-        ranks: &[usize],
-    ) -> Result<Border, String> {
-        let frontend = match attrs.get("mhlo.frontend_attributes") {
-            Some(Attribute::Dict(dict)) => dict,
-            _ => attrs,
-        };
-        let key = if enters { "xla.sdy.in_shardings" } else { "xla.sdy.out_shardings" };
+    ) -> Result<(), String> {
+        let stated = &self.shardings[value].dims;
+        if stated.len() != whole.len() || whole.len() != part.len() {
+            return Err(format!(
+                "value {value} has {} dimensions, its part {}, and its sharding {}",
+                whole.len(),
+                part.len(),
+                stated.len()
+            ));
+        }
+        for (d, (manual, stated)) in self.manual_dims(value).iter().zip(stated).enumerate() {
+            if stated.axes[manual.len()..].iter().any(|axis| self.axes.contains(axis)) {
+                return Err(format!("dimension {d} of value {value} has a manual axis after another axis"));
+            }
+            if whole[d] != part[d].saturating_mul(reader.grid.parts(manual)) {
+                return Err(format!(
+                    "dimension {d} of value {value} has {} elements, and {} parts of {}",
+                    whole[d],
+                    reader.grid.parts(manual),
+                    part[d]
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn shardy(attrs: &AttrDict, reader: &Reader<'_>, enters: bool, values: usize) -> Result<Border, String> {
+        let frontend = frontend(attrs);
+        let key = if enters { IN_SHARDINGS } else { OUT_SHARDINGS };
         let shardings = match frontend.get(key) {
             Some(Attribute::ShardingPerValue(all)) => all.to_vec(),
             Some(Attribute::String(text)) => {
@@ -88,8 +146,8 @@ impl Border {
             }
             _ => return Err(format!("the attribute `{key}` is missing")),
         };
-        if shardings.len() != ranks.len() {
-            return Err(format!("`{key}` has {} shardings for {} values", shardings.len(), ranks.len()));
+        if shardings.len() != values {
+            return Err(format!("`{key}` has {} shardings for {values} values", shardings.len()));
         }
         let axes = frontend.get("xla.sdy.manual_axes").map(|attr| match attr {
             Attribute::String(text) => String::from_utf8_lossy(text).into_owned(),
@@ -131,4 +189,16 @@ impl Border {
         replicated.extend(&self.axes);
         Annotation { dims: dims.collect(), replicated, ..Annotation::default() }
     }
+}
+
+/// Returns the frontend attributes, or all attributes if there are none.
+fn frontend(attrs: &AttrDict) -> &AttrDict {
+    match attrs.get("mhlo.frontend_attributes") {
+        Some(Attribute::Dict(dict)) => dict,
+        _ => attrs,
+    }
+}
+
+fn sizes(inst: Inst<'_>, value: ValueId) -> &[usize] {
+    inst.func().tensor(value).and_then(TensorType::static_sizes).unwrap_or(&[])
 }

@@ -117,8 +117,11 @@ impl Shardings {
             let groups = vec![self.group_index(*value), self.groups.len() - 1];
             steps.push(Step::identity(self, groups, ShardingSource::ResultOf(i)));
         }
-        let last = self.groups.iter().flat_map(|group| group.priority.iter().copied()).max().unwrap_or(0);
-        for priority in 0..=last {
+        let mut priorities: Vec<u32> =
+            self.groups.iter().flat_map(|group| group.priority.iter().copied()).chain([0]).collect();
+        priorities.sort_unstable();
+        priorities.dedup();
+        for priority in priorities {
             while self.sweeps(grid, &steps, priority, true) | self.sweep(grid, &steps, priority, false) {}
         }
     }
@@ -265,7 +268,7 @@ impl Group {
         }
         self.is_stated = true;
         self.source = ShardingSource::Stated;
-        self.excluded.clone_from(&stated.replicated);
+        self.excluded = [&stated.replicated[..], &stated.unreduced, &stated.manual].concat();
         for (d, dim) in stated.dims.iter().enumerate() {
             self.tiling.dims[d] = even_prefix(grid, &dim.axes, self.sizes[d]).to_vec();
             self.is_open[d] = dim.is_open;

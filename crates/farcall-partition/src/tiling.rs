@@ -38,6 +38,13 @@ impl Tiling {
         Tiling { dims: self.dims.iter().map(|axes| grid.complete_axes(axes).to_vec()).collect() }
     }
 
+    /// Returns the tiling without these sub-axes, and without sub-axes that are minor to them.
+    pub(crate) fn without(&self, excluded: &[SubAxis]) -> Tiling {
+        let kept =
+            |axes: &Vec<SubAxis>| axes.iter().copied().take_while(|axis| !excluded.contains(axis)).collect();
+        Tiling { dims: self.dims.iter().map(kept).collect() }
+    }
+
     /// Returns the tiling as XLA's tile assignment, for a value of which devices along `unreduced` hold summands.
     pub fn assignment(&self, grid: &DeviceGrid, unreduced: &[SubAxis]) -> TileAssignment {
         let tiles: Vec<usize> = self.dims.iter().map(|axes| grid.parts(axes)).collect();

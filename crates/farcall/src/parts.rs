@@ -76,8 +76,9 @@ fn part_of(assignment: &TileAssignment, ty: &TensorType, whole: &Literal, device
     if !fits || assignment.tiles.len() != sizes.len() {
         return None;
     }
-    let first = first_element(assignment, sizes, device)?;
     let mut part = Literal::zeros(whole.dtype(), sizes.to_vec());
+    // The first summand is the part itself.
+    let Some(first) = first_element(assignment, sizes, device) else { return Some(part) };
     let element = whole.dtype().size();
     let (from, to) = (whole.bytes().to_vec(), part.bytes_mut());
     runs(whole.dims(), sizes, &first, &mut |at_whole, at_part, len| {
@@ -104,9 +105,13 @@ fn join(assignment: &TileAssignment, result: usize, results: &[Vec<Literal>]) ->
     whole
 }
 
-/// Returns the index of the first element of a device's part in the complete tensor.
+/// Returns the index of the first element of a device's part in the complete tensor; `None` if the device holds
+/// another summand than the first.
 fn first_element(assignment: &TileAssignment, part: &[usize], device: usize) -> Option<Vec<usize>> {
     let place = assignment.devices.iter().position(|d| *d == device)?;
+    if !(place / assignment.copies.max(1)).is_multiple_of(assignment.summands.max(1)) {
+        return None;
+    }
     let mut tile = place / (assignment.copies * assignment.summands).max(1);
     let mut first = vec![0; part.len()];
     for d in (0..part.len()).rev() {

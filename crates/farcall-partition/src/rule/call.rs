@@ -6,7 +6,7 @@ use farcall_ir::op::{Binary, CustomCall, Op};
 use farcall_ir::{Attribute, TensorType, ValueId};
 use farcall_sig::signature::{CallFactors, FactorKind, Reducer};
 
-use super::{Factor, Rule};
+use super::{Factor, Rule, TensorFactors};
 
 /// Knowledge of a host about the targets of custom calls.
 pub trait CallRules {
@@ -79,7 +79,10 @@ fn stated(inst: Inst<'_>) -> Option<Rule> {
     }
     let list = |key: &str| -> Vec<&str> {
         let found = rest.split_once(&format!("{key}={{")).and_then(|(_, rest)| rest.split_once('}'));
-        found.map_or_else(Vec::new, |(list, _)| list.split(',').map(str::trim).collect())
+        let names = |list: &'_ str| -> Vec<&str> {
+            list.split(',').map(str::trim).filter(|name| !name.is_empty()).collect()
+        };
+        found.map_or_else(Vec::new, |(list, _)| names(list))
     };
     for name in list("reduction") {
         let factor = names.iter().position(|own| *own == name)?;
@@ -91,22 +94,49 @@ fn stated(inst: Inst<'_>) -> Option<Rule> {
     if tensors.len() != rule.tensors.len() {
         return None;
     }
-    for (dims, factors) in rule.tensors.iter_mut().zip(tensors) {
+    let mut places: Vec<TensorFactors> = Vec::new();
+    for (dims, factors) in rule.tensors.iter().zip(tensors) {
+        let numbers = |factors: &str| -> Option<Vec<usize>> {
+            factor_names(factors).iter().map(|name| names.iter().position(|own| own == name)).collect()
+        };
+        let factors: Vec<Vec<usize>> = factors.into_iter().map(numbers).collect::<Option<_>>()?;
         if dims.len() != factors.len() {
             return None;
         }
+        places.push(factors);
+    }
+    if !sizes_match(inst, &rule, &places) {
+        return None;
+    }
+    // Without a reduction, each device must have all factors of a result.
+    let has = |tensor: &TensorFactors, factor: usize| tensor.iter().any(|dim| dim.contains(&factor));
+    let is_divisible = |factor: usize| {
+        let (operands, results) = places.split_at(rule.operands);
+        !whole.contains(&names[factor])
+            && operands.iter().any(|tensor| has(tensor, factor))
+            && (rule.factors[factor].combine.is_some() || results.iter().all(|tensor| has(tensor, factor)))
+    };
+    let divisible: Vec<bool> = (0..names.len()).map(is_divisible).collect();
+    for (dims, factors) in rule.tensors.iter_mut().zip(&places) {
         for (dim, factors) in dims.iter_mut().zip(factors) {
-            for name in factor_names(factors) {
-                let factor = names.iter().position(|own| *own == name)?;
-                if whole.contains(&name) {
-                    // Factors that are minor to an undivided one stay undivided, too.
-                    break;
-                }
-                dim.push(factor);
-            }
+            // Factors that are minor to an undivided one stay undivided, too.
+            dim.extend(factors.iter().take_while(|factor| divisible[**factor]));
         }
     }
     Some(rule)
+}
+
+/// Returns true if the sizes of the factors of each dimension multiply to the dimension's size.
+fn sizes_match(inst: Inst<'_>, rule: &Rule, places: &[TensorFactors]) -> bool {
+    let values = inst.own_operands().iter().chain(inst.results());
+    values.zip(places).all(|(value, factors)| {
+        let sizes = inst.func().tensor(*value).and_then(TensorType::static_sizes).unwrap_or(&[]);
+        sizes.iter().zip(factors).all(|(size, factors)| {
+            let product =
+                factors.iter().try_fold(1_usize, |n, factor| n.checked_mul(rule.factors[*factor].size));
+            product == Some(*size)
+        })
+    })
 }
 
 /// Splits `([i, k], [])` into the dimensions of each tensor.
