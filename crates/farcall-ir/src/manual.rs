@@ -11,6 +11,7 @@ use crate::attr::{AttrDict, Attribute};
 use crate::diag::Span;
 use crate::module::{Func, Loc, NewInst, RegionId, ValueIds, ValueMap};
 use crate::op::{CustomCall, Op};
+use crate::sharding::Sharding;
 use crate::types::Type;
 
 /// The attributes of the operation, as text.
@@ -100,6 +101,26 @@ pub(crate) fn inline(
         func.push_defining(out, exit, results);
     }
     Ok(())
+}
+
+/// Returns the attributes of a call between values and parts for one of its values.
+pub(crate) fn of_value(attrs: &AttrDict, value: usize) -> AttrDict {
+    let mut attrs = attrs.clone();
+    if let Some(Attribute::Dict(frontend)) = attrs.get_mut("mhlo.frontend_attributes") {
+        for (_, attr) in
+            frontend.iter_mut().filter(|(key, _)| key.starts_with("xla.sdy.") && key.ends_with("_shardings"))
+        {
+            let text = attr.to_string();
+            let text = attr.as_str().unwrap_or(&text);
+            let body = text.strip_prefix("#sdy.sharding_per_value<").and_then(|rest| rest.strip_suffix('>'));
+            if let Some(one) =
+                body.and_then(Sharding::read_per_value).and_then(|all| all.into_iter().nth(value))
+            {
+                *attr = Attribute::string(format!("#sdy.sharding_per_value<[<{one}>]>"));
+            }
+        }
+    }
+    attrs
 }
 
 /// Returns the text between `<` and `>` of an attribute.

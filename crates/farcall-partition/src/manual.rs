@@ -48,8 +48,8 @@ impl Border {
     fn read(inst: Inst<'_>, reader: &Reader<'_>) -> Result<Option<Border>, String> {
         let target = match inst.op() {
             Op::CustomCall(call) => call.target.as_str(),
-            // A call whose operands and results have the same types is a barrier with the same attributes.
-            Op::OptimizationBarrier => match frontend(inst.attrs()) {
+            // A call whose operands and results have the same types has become identities with its attributes.
+            Op::Reshape => match frontend(inst.attrs()) {
                 attrs if attrs.contains_key(IN_SHARDINGS) => ENTRY,
                 attrs if attrs.contains_key(OUT_SHARDINGS) => EXIT,
                 _ => return Ok(None),

@@ -165,6 +165,116 @@ fn manual_computations() {
     );
 }
 
+/// A part may have the size of the complete value. The manual axis still does not divide it.
+#[test]
+fn manual_computations_on_complete_values() {
+    check(
+        r#"
+        sdy.mesh @mesh = <["x"=2]>
+        func.func @main(%a: tensor<4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}) -> tensor<4xf32> {
+          %0 = sdy.manual_computation(%a) in_shardings=[<@mesh, [{}]>] out_shardings=[<@mesh, [{}]>] manual_axes={"x"} (%part: tensor<4xf32>) {
+            %1 = stablehlo.add %part, %part : tensor<4xf32>
+            sdy.return %1 : tensor<4xf32>
+          } : (tensor<4xf32>) -> tensor<4xf32>
+          return %0 : tensor<4xf32>
+        }"#,
+        expect![[r#"
+            [{"x"}] -> [{}]
+            all_gather 16 bytes, for stablehlo.reshape
+            module attributes {mhlo.num_partitions = 2 : i32} {
+              func.func public @main(%arg0: tensor<2xf32>) -> tensor<4xf32> {
+                %0 = "stablehlo.all_gather"(%arg0) <{all_gather_dim = 0 : i64, channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>, use_global_device_ids}> : (tensor<2xf32>) -> tensor<4xf32>
+                %1 = stablehlo.add %0, %0 : tensor<4xf32>
+                return %1 : tensor<4xf32>
+              }
+            }
+        "#]],
+    );
+}
+
+/// Sizes, ranks and numbers of values at the borders of computations on parts.
+#[test]
+fn wrong_borders() {
+    let of = |whole: &str, sharding: &str, part: &str| {
+        format!(
+            r#"
+        sdy.mesh @mesh = <["x"=2, "y"=2]>
+        func.func @main(%a: {whole}) -> {whole} {{
+          %0 = sdy.manual_computation(%a) in_shardings=[{sharding}] out_shardings=[{sharding}] manual_axes={{"x"}} (%part: {part}) {{
+            sdy.return %part : {part}
+          }} : ({whole}) -> {whole}
+          return %0 : {whole}
+        }}"#
+        )
+    };
+    for (whole, sharding, part) in [
+        ("tensor<5xf32>", "<@mesh, [{\"x\"}]>", "tensor<3xf32>"),
+        ("tensor<4xf32>", "<@mesh, [{\"x\"}, {}]>", "tensor<2xf32>"),
+        ("tensor<4x4xf32>", "<@mesh, [{\"x\"}]>", "tensor<2x4xf32>"),
+        ("tensor<4xf32>", "<@mesh, [{\"y\", \"x\"}]>", "tensor<2xf32>"),
+    ] {
+        let error = partitioned(&of(whole, sharding, part)).expect_err("the border is wrong");
+        assert!(error.contains("[sharding]"), "{error}");
+    }
+}
+
+/// A call with an effect and a maximal sharding runs on one device.
+#[test]
+fn effects() {
+    check(
+        r#"
+        module attributes {mhlo.num_partitions = 2 : i32} {
+          func.func @main(%a: tensor<4xf32> {mhlo.sharding = "{devices=[2]<=[2]}"}) -> tensor<4xf32> {
+            %0 = stablehlo.custom_call @print(%a) {has_side_effect = true, mhlo.sharding = "{maximal device=1}"} : (tensor<4xf32>) -> tensor<4xf32>
+            return %0 : tensor<4xf32>
+          }
+        }"#,
+        expect![[r#"
+            [{"d0"}] -> [{}]
+            all_gather 16 bytes, for stablehlo.custom_call
+            collective_broadcast 16 bytes, for stablehlo.custom_call
+            module attributes {mhlo.num_partitions = 2 : i32} {
+              func.func public @main(%arg0: tensor<2xf32>) -> tensor<4xf32> {
+                %0 = "stablehlo.all_gather"(%arg0) <{all_gather_dim = 0 : i64, channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>, use_global_device_ids}> : (tensor<2xf32>) -> tensor<4xf32>
+                %1 = stablehlo.partition_id : tensor<ui32>
+                %c = stablehlo.constant dense<1> : tensor<ui32>
+                %2 = stablehlo.compare EQ, %1, %c : (tensor<ui32>, tensor<ui32>) -> tensor<i1>
+                %3 = "stablehlo.if"(%2) ({
+                  %5 = stablehlo.custom_call @print(%0) {has_side_effect = true} : (tensor<4xf32>) -> tensor<4xf32>
+                  stablehlo.return %5 : tensor<4xf32>
+                }, {
+                  %cst = stablehlo.constant dense<0.000000e+00> : tensor<4xf32>
+                  stablehlo.return %cst : tensor<4xf32>
+                }) : (tensor<i1>) -> tensor<4xf32>
+                %4 = "stablehlo.collective_broadcast"(%3) <{channel_handle = #stablehlo.channel_handle<handle = 2, type = 1>, replica_groups = dense<[[1, 0]]> : tensor<1x2xi64>}> : (tensor<4xf32>) -> tensor<4xf32>
+                return %4 : tensor<4xf32>
+              }
+            }
+        "#]],
+    );
+}
+
+/// Without a reduction, a factor that a result lacks is not divided.
+#[test]
+fn sharding_rules() {
+    let of = |reduction: &str| {
+        format!(
+            r#"
+        sdy.mesh @mesh = <["x"=2, "y"=2]>
+        func.func @main(%a: tensor<8x8xf32> {{sdy.sharding = #sdy.sharding<@mesh, [{{"y"}}, {{"x"}}]>}}) -> tensor<8xf32> {{
+          %0 = stablehlo.custom_call @f(%a) {{sdy.sharding_rule = #sdy.op_sharding_rule<([i, j])->([i]) {{i=8, j=8}}{reduction}>}} : (tensor<8x8xf32>) -> tensor<8xf32>
+          return %0 : tensor<8xf32>
+        }}"#
+        )
+    };
+    let moved = |program: &str| {
+        let found = partitioned(program).expect("the rule is right").expect("the program has shardings");
+        found.report.movements.iter().map(|movement| movement.collective).collect::<Vec<_>>()
+    };
+    assert_eq!(moved(&of("")), ["all_gather"]);
+    assert_eq!(moved(&of(" reduction={j}")), ["all_reduce"]);
+}
+
 /// Values that a loop carries keep one sharding.
 #[test]
 fn loops() {

@@ -69,6 +69,8 @@ enum Replacement {
     FromAttrs(Op, &'static [&'static str]),
     /// An operation on the same operand, whose result has the sharding in the attribute `sharding`.
     Sharded(Op),
+    /// Identities that keep the shardings of a border between values and parts.
+    Border,
     /// Nothing: the call is erased.
     Erased,
     /// The first elements of tensors that are sorted together.
@@ -162,6 +164,7 @@ fn apply(r: &mut Rewriter<'_>, inst: InstId, replacement: Replacement, programs:
             }
             r.set_op(inst, op);
         }
+        Replacement::Border => placement::split_border(r, inst),
         Replacement::Erased => r.erase(inst),
         Replacement::Sorted(sorted) => sorted.apply(r, inst),
         Replacement::Ragged(copies) => copies.apply(r, inst),

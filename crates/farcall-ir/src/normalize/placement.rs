@@ -2,7 +2,8 @@
 //! does not change a value.
 
 use super::Replacement;
-use crate::module::Inst;
+use crate::manual;
+use crate::module::{Inst, InstId, Rewriter};
 use crate::op::{CustomCall, Op};
 use crate::types::Type;
 
@@ -58,10 +59,28 @@ pub(super) fn replacement(inst: Inst<'_>, call: &CustomCall) -> Option<Replaceme
         ([operand], _) if IDENTITIES.contains(&target) && is_tuple_of(inst, func.ty(*operand)) => {
             Some(Replacement::Elements)
         }
-        _ if SHAPES.contains(&target) && same() => Some(Replacement::Op(Op::OptimizationBarrier)),
+        _ if SHAPES.contains(&target) && same() => Some(Replacement::Border),
         (_, []) if target == "sdy.sharding_group" => Some(Replacement::Erased),
         _ => None,
     }
+}
+
+/// Replaces a conversion between values and parts of the same types by one identity for each value, with the
+/// value's own sharding, so that partitioning still sees the border.
+pub(super) fn split_border(r: &mut Rewriter<'_>, inst: InstId) {
+    let view = r.func().inst(inst);
+    let (operands, results) = (view.operands().to_vec(), view.results().to_vec());
+    let attrs = view.attrs().clone();
+    let mut values = Vec::with_capacity(results.len());
+    for (i, (operand, result)) in operands.into_iter().zip(results).enumerate() {
+        let ty = r.func().ty(result).clone();
+        let value = r.value_before(inst, identity(&ty), [operand], ty);
+        if let Some(made) = r.func().defining_inst(value).map(Inst::id) {
+            *r.attrs_mut(made) = manual::of_value(&attrs, i);
+        }
+        values.push(value);
+    }
+    r.replace(inst, &values);
 }
 
 /// True if the results of an instruction are the elements of a tuple of this type.

@@ -79,10 +79,8 @@ fn stated(inst: Inst<'_>) -> Option<Rule> {
     }
     let list = |key: &str| -> Vec<&str> {
         let found = rest.split_once(&format!("{key}={{")).and_then(|(_, rest)| rest.split_once('}'));
-        let names = |list: &'_ str| -> Vec<&str> {
-            list.split(',').map(str::trim).filter(|name| !name.is_empty()).collect()
-        };
-        found.map_or_else(Vec::new, |(list, _)| names(list))
+        let Some((list, _)) = found else { return Vec::new() };
+        list.split(',').map(str::trim).filter(|name| !name.is_empty()).collect()
     };
     for name in list("reduction") {
         let factor = names.iter().position(|own| *own == name)?;
