@@ -33,6 +33,7 @@ pages! {
     "signatures": "shapes, element types, attributes, defaults, conditions, aliases",
     "derivatives": "gradients, forward mode, residuals, derivatives of any order",
     "batching-and-sharding": "vmap and arrays split among devices",
+    "shardings": "programs divided among devices, and what moves between them",
     "testing": "unit tests, and checks of an op's promises",
     "jax": "ops in jit, grad, vmap and export; callbacks; composites",
     "cuda": "handlers for CUDA: kernels, streams, CUDA graphs, cuBLAS, exports for two platforms",

@@ -61,9 +61,9 @@ fn calls_that_stand_for_operations() {
               return %0 : tensor<i1>
             }
             func.func public @main(%arg0: tensor<4x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"i"}, {}]>}) {
-              %0 = stablehlo.reshape %arg0 : (tensor<4x8xf32>) -> tensor<4x8xf32>
-              %1 = stablehlo.reshape %0 : (tensor<4x8xf32>) -> tensor<4x8xf32>
-              %2 = stablehlo.reshape %1 : (tensor<4x8xf32>) -> tensor<4x8xf32>
+              %0 = stablehlo.reshape %arg0 {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"i"}, {}]>]>} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+              %1 = stablehlo.reshape %0 {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"i"}, {}]>]>} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+              %2 = stablehlo.reshape %1 {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{}, {"i"}]>]>} : (tensor<4x8xf32>) -> tensor<4x8xf32>
               %3 = stablehlo.reshape %2 : (tensor<4x8xf32>) -> tensor<4x8xf32>
               %4 = stablehlo.reshape %3 : (tensor<4x8xf32>) -> tensor<4x8xf32>
               %5 = stablehlo.reshape %1 {mhlo.sharding = "{replicated}"} : (tensor<4x8xf32>) -> tensor<4x8xf32>
@@ -191,8 +191,9 @@ fn values_and_buffers() {
               %0 = stablehlo.reshape %arg0 : (tensor<2xf32>) -> tensor<2xf32>
               %c = stablehlo.constant dense<0> : tensor<3xi32>
               %1 = stablehlo.optimization_barrier %arg2 : tensor<?xf32>
-              %2:2 = stablehlo.optimization_barrier %0, %arg0 : tensor<2xf32>, tensor<2xf32>
-              return %2#0, %c, %1 : tensor<2xf32>, tensor<3xi32>, tensor<?xf32>
+              %2 = stablehlo.reshape %0 : (tensor<2xf32>) -> tensor<2xf32>
+              %3 = stablehlo.reshape %arg0 : (tensor<2xf32>) -> tensor<2xf32>
+              return %2, %c, %1 : tensor<2xf32>, tensor<3xi32>, tensor<?xf32>
             }"#]],
     );
 }
