@@ -80,7 +80,7 @@ fn part_of(assignment: &TileAssignment, ty: &TensorType, whole: &Literal, device
     // The first summand is the part itself.
     let Some(first) = first_element(assignment, sizes, device) else { return Some(part) };
     let element = whole.dtype().size();
-    let (from, to) = (whole.bytes().to_vec(), part.bytes_mut());
+    let (from, to) = (whole.bytes(), part.bytes_mut());
     runs(whole.dims(), sizes, &first, &mut |at_whole, at_part, len| {
         let (at_whole, at_part, len) = (at_whole * element, at_part * element, len * element);
         to[at_part..at_part + len].copy_from_slice(&from[at_whole..at_whole + len]);
@@ -96,7 +96,7 @@ fn join(assignment: &TileAssignment, result: usize, results: &[Vec<Literal>]) ->
     for (device, results) in results.iter().enumerate() {
         let part = &results[result];
         let Some(first) = first_element(assignment, part.dims(), device) else { continue };
-        let (from, to) = (part.bytes().to_vec(), whole.bytes_mut());
+        let (from, to) = (part.bytes(), whole.bytes_mut());
         runs(&sizes, part.dims(), &first, &mut |at_whole, at_part, len| {
             let (at_whole, at_part, len) = (at_whole * element, at_part * element, len * element);
             to[at_whole..at_whole + len].copy_from_slice(&from[at_part..at_part + len]);
