@@ -34,7 +34,7 @@ impl CallRules for Signatures<'_> {
 
 /// Divides a program in the middle form among the partitions of its grid. Returns the program of each device, and
 /// how the devices divide the inputs and results; `None` for a single partition. If the program states no
-/// sharding, every device computes everything.
+/// sharding, every device computes everything, and the program stays as it is: `None` for the program.
 ///
 /// # Errors
 /// The errors of [`farcall_partition::partition`]; shardings for another number of devices.
@@ -42,20 +42,19 @@ pub(crate) fn partition_form(
     form: &Module,
     registry: &Registry,
     platform: &Platform,
-) -> Result<Option<(Module, ProgramSharding)>, Diagnostics> {
+) -> Result<Option<(Option<Module>, ProgramSharding)>, Diagnostics> {
     let grid = Grid::of(&form.attrs);
     let found = farcall_partition::partition(form, &Signatures { registry, platform });
     let found = found.map_err(|error| error.diagnostics.into_iter().collect::<Diagnostics>())?;
     let Some(found) = found else {
-        return Ok((grid.partitions > 1).then(|| (form.clone(), replicated(form, grid))));
+        return Ok((grid.partitions > 1).then(|| (None, replicated(form, grid))));
     };
-    let Partitioned { mut module, grid: devices, .. } = found;
+    let Partitioned { module, grid: devices, .. } = found;
     if devices.devices() != grid.partitions || grid.replicas != 1 {
         let message =
             format!("the shardings are for {} partitions, but the program is for {grid}", devices.devices());
         return Err(Diagnostics::from_iter([Diagnostic::global("sharding", message)]));
     }
-    module.attrs.clone_from(&form.attrs);
     let assignments = |tilings: &[Tiling], unreduced: &[Vec<SubAxis>]| -> Vec<TileAssignment> {
         tilings
             .iter()
@@ -67,7 +66,7 @@ pub(crate) fn partition_form(
         inputs: assignments(&found.inputs, &found.unreduced_inputs),
         results: assignments(&found.outputs, &found.unreduced_outputs),
     };
-    Ok(Some((module, sharding)))
+    Ok(Some((Some(module), sharding)))
 }
 
 /// Returns the sharding of a program of which every device computes everything.

@@ -44,9 +44,9 @@ pub(crate) fn compile_stages(
     after(&Stage::new("build", &form));
     let mut sharding = None;
     if options.partitions
-        && let Some(partitioned) = partition::partition_form(&form, registry, options.platform)?
+        && let Some((divided, found)) = partition::partition_form(&form, registry, options.platform)?
     {
-        (form, sharding) = (partitioned.0, Some(partitioned.1));
+        (form, sharding) = (divided.unwrap_or(form), Some(found));
         after(&Stage::new("partition", &form));
     }
     let (fuses, reduces) = (kernels::fuses, kernels::reduces);
