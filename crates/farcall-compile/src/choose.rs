@@ -106,7 +106,6 @@ impl<'m> Chooser<'m> {
             let same = inputs.len() >= outputs.len() && inputs.iter().zip(&outputs).all(|(x, y)| x == y);
             return match same && participants::are_alone(inst.op(), self.grid) {
                 true => Ok(Choice::View),
-                false if self.grid.processes() == 1 => self.reference(inst),
                 false => {
                     collectives::choose(inst, &inputs, &outputs).map_or_else(|| self.reference(inst), Ok)
                 }

@@ -309,11 +309,18 @@ impl From<PermuteRole> for ProcessRole {
 }
 
 impl CollectivePermute {
-    /// Returns the role of a process.
+    /// Returns the role of a process. As in XLA, a program for one process that receives nothing runs alone, whatever
+    /// the receivers are.
     pub fn role(&self, process: Process) -> PermuteRole {
         let flattening = exchange_flattening(self.channel.map_or(0, |c| c.handle));
         let pairs = process_pairs(&self.pairs, flattening, process);
-        PermuteRole::of(&pairs, process.number)
+        let role = PermuteRole::of(&pairs, process.number);
+        match role.source {
+            None if process.grid == Grid::ONE => {
+                PermuteRole { source: None, connected: vec![process.number] }
+            }
+            _ => role,
+        }
     }
 }
 
