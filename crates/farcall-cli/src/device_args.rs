@@ -12,9 +12,9 @@ pub(crate) struct DeviceArgs {
     /// A program with shardings is divided among the devices: it takes complete inputs, and returns complete
     /// results. In other programs, the devices exchange values with collectives, and without this option, the
     /// program determines their number. Then the devices are replicas, unless --partitions or the program
-    /// says otherwise. A .npy file or an array with one
-    /// more dimension than the argument, of size N, gives each device its part; anything else is the same on
-    /// all devices, except that random elements differ. See: farcall guide devices
+    /// says otherwise. A .npy file or an array with one more dimension than the argument, of size N, gives each
+    /// device its part; anything else is the same on all devices, except that random elements differ. See:
+    /// farcall guide devices
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub devices: Option<u16>,
     /// Number of replicas [default: from the program, and --devices]

@@ -1,3 +1,5 @@
+//! Tests of the processes of a run: the order of values, processes that cannot meet, and panics.
+
 use super::*;
 
 fn grid(replicas: usize) -> Grid {

@@ -1,5 +1,5 @@
 //! Shardings: meshes of devices, and the mesh axes that split each dimension of a value. Shardings are read,
-//! kept and printed; results do not depend on them.
+//! kept and printed. They say how a program is divided among devices, not what it computes.
 //!
 //! The text format is the dialect `sdy`: `sdy.mesh @mesh = <["x"=2, "y"=4]>` in a module, and the attributes
 //! `#sdy.sharding<@mesh, [{"x"}, {?}]>` (of an argument, a result, a constraint) and
