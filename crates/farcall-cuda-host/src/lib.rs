@@ -29,7 +29,7 @@ mod layout;
 #[derive(Debug)]
 pub struct CudaHost {
     device: Arc<GpuDevice>,
-    /// The first error of the device that no later call can succeed after.
+    /// The first error of the device after which no later call can succeed.
     failure: OnceLock<String>,
 }
 
@@ -69,7 +69,7 @@ impl From<CallError> for CudaCallError {
 }
 
 impl CudaHost {
-    /// Opens the first GPU of this machine. (`CUDA_VISIBLE_DEVICES` changes their order.)
+    /// Opens the first GPU of this machine. (`CUDA_VISIBLE_DEVICES` changes the order of the GPUs.)
     ///
     /// # Errors
     /// If no driver is installed, or no GPU is found; the text names the cause.
@@ -84,13 +84,13 @@ impl CudaHost {
     }
 
     /// Calls a handler for CUDA, and returns its results. Operands and results are row-major here; on the
-    /// GPU, they have the layouts of the call. Results that alias an operand share its memory. The memory of
-    /// other results is filled with ones before the call, which are NaN in types with NaN.
+    /// GPU, they have the layouts of the call. Results that alias an operand share its memory. The bits of
+    /// other results are set to one before the call, which makes NaN in types with NaN.
     ///
     /// `results` has the types of the results.
     ///
     /// # Errors
-    /// If the handler or one of its stages fails, or the driver.
+    /// If the handler, one of its stages or the driver fails.
     pub fn call(
         &self,
         target: &Arc<Target>,
@@ -194,7 +194,7 @@ fn order(layouts: Option<&[Vec<usize>]>, i: usize) -> Option<&[usize]> {
     layouts.and_then(|layouts| layouts.get(i)).map(Vec::as_slice)
 }
 
-/// Returns an address on the device in the form of the interface.
+/// Converts an address on the device to the pointer type of the interface.
 fn pointer(address: usize) -> *mut u8 {
     std::ptr::without_provenance_mut(address)
 }
