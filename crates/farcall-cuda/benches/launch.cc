@@ -15,7 +15,7 @@ static void* kernel = nullptr;
 
 extern "C" void set_kernel(void* function) { kernel = function; }
 
-// What any handler has to do at least.
+// The minimum that any handler for this op does: the launch alone.
 extern "C" XLA_FFI_Error* only_launch(XLA_FFI_CallFrame*) {
   float* x = reinterpret_cast<float*>(0x1000);
   float* y = reinterpret_cast<float*>(0x2000);

@@ -1,14 +1,14 @@
 //! Measures the time of a handler that launches a kernel, without the driver's own time, side by side with
-//! the same handler in C++ on the same frame. The stand-in of the tests is the driver; its launch returns at
-//! once.
+//! the same handler in C++ on the same frame. The tests' stand-in takes the place of the driver; its launch
+//! returns at once.
 //!
 //! ```text
 //! FARCALL_XLA_INCLUDE=…/jaxlib/include cargo bench -p farcall-cuda --bench launch
 //! ```
 //!
 //! `FARCALL_XLA_INCLUDE` lists folders with `xla/ffi/api/ffi.h`; the benchmark uses the first one. Each
-//! figure is the fastest of many rounds, in nanoseconds per call. The sides take turns. A launch by NVIDIA's
-//! driver takes about two microseconds more.
+//! figure is the fastest of many rounds, in nanoseconds per call. The handlers take turns. A launch by
+//! NVIDIA's driver takes about two microseconds more.
 #![expect(clippy::print_stdout, reason = "the figures")]
 
 use std::ffi::c_void;

@@ -41,8 +41,8 @@ fn scale(x: &Buffer<f32>, y: &mut Buffer<f32>, by: f32) -> Result<()> {
     Ok(())
 }
 
-/// Multiplies each element by a number. Has the statements of `xtask/gpu/twins/launch.cc`, which is compared
-/// with it.
+/// Multiplies each element by a number. The handler in `xtask/gpu/twins/launch.cc` has the same statements;
+/// the checks compare the times of the two handlers.
 #[handler(name = "probe_scale", platform = "CUDA", initialize = load, traits(command_buffer_compatible))]
 #[signature((x: f32[*], by: f32) -> (y: f32[*]))]
 fn scale_on_gpu(x: &GpuBuffer<f32>, y: &mut GpuBuffer<f32>, by: f32, stream: &CudaStream) -> Result<()> {

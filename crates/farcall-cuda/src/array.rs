@@ -1,15 +1,15 @@
-//! Arrays in the memory of a device, as functions of this crate and kernels take them.
+//! Arrays in the memory of a device: the arguments of kernels and of this crate's functions.
 
 use farcall_ffi::{AnyGpuBuffer, Element, GpuBuffer, GpuScratch, InOut};
 
-/// An array in the memory of a device: a buffer, or scratch memory. `&impl GpuArray` is read, and
-/// `&mut impl GpuArray` is written.
+/// An array in the memory of a device: a buffer, or scratch memory. Functions read an `&impl GpuArray`, and
+/// write an `&mut impl GpuArray`.
 ///
 /// # Safety
-/// From `start`, `count` elements of the array lie in memory of the device, and stay there until the work
-/// that the call enqueues has ended. If the call is recorded into a CUDA graph, they stay there as long as
-/// the graph can run, unless `is_scratch` returns true. As long as the array is borrowed exclusively, nothing
-/// else in the process writes to them.
+/// The `count` elements from the address `start` on lie in memory of the device, and stay there until the
+/// work that the call enqueues has ended. If the call is recorded into a CUDA graph, the elements stay there
+/// as long as the graph can run, unless `is_scratch` returns true. As long as the array is borrowed
+/// exclusively, nothing else in the process writes to its elements.
 pub unsafe trait GpuArray {
     /// Type of the elements.
     type Element;

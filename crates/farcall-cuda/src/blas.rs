@@ -55,8 +55,9 @@ const SMALL_WORKSPACE_BYTES: usize = 4 << 20;
 ///
 /// Products of one handle never run at the same time, since they share the workspace: a product waits on the
 /// device for the handle's earlier products on other streams. So each call site has its own handle, made in
-/// the initialize stage. Products can be recorded into a CUDA graph if
-/// [`allow_recording`](Self::allow_recording) promises the same for the runs of the graph:
+/// the initialize stage. Products can be recorded into a CUDA graph after
+/// [`allow_recording`](Self::allow_recording), with which the caller promises that no other product of the
+/// handle runs at the same time as the graph:
 ///
 /// ```
 /// use farcall_cuda::{Blas, Gemm, PerDevice, CudaStream};
@@ -115,7 +116,7 @@ struct Handle {
 // SAFETY: any thread may use a handle, if no other thread uses it at the same time.
 unsafe impl Send for Handle {}
 
-/// An element type of matrix products: `f32`, `f64`, `f16` or `bf16`. Products of the two halves are
+/// An element type of matrix products: `f32`, `f64`, `f16` or `bf16`. Products of `f16` and `bf16` are
 /// accumulated in `f32`.
 pub trait BlasElement: Element + sealed::Sealed {}
 
@@ -163,7 +164,7 @@ pub struct Gemm {
     pub transpose_b: bool,
     /// Factor of the product.
     pub alpha: f64,
-    /// Factor of the earlier contents of `c`, which are not read if it is 0.
+    /// Factor of the earlier contents of `c`. If the factor is 0, the contents are not read.
     pub beta: f64,
 }
 
@@ -233,8 +234,8 @@ impl Blas {
     ///
     /// # Safety
     /// - While a graph with a product of the handle runs, no other product of the handle runs: neither one of
-    ///   another graph, nor one of an independent node of the graph, nor one that was enqueued. They would
-    ///   share the workspace, and a graph cannot wait for them by itself.
+    ///   another graph, nor one of an independent node of the graph, nor one that was enqueued. Such products
+    ///   would share the workspace, and a graph cannot wait for them by itself.
     /// - The handle exists as long as the graph can run.
     ///
     /// Both hold for a handle that is the state of a call site for XLA, with a handle for each device
@@ -246,17 +247,16 @@ impl Blas {
     }
 
     /// Enqueues a product of row-major matrices, which runs after the handle's earlier products on any
-    /// stream. Results without elements enqueue nothing.
+    /// stream. If the result has no elements, nothing is enqueued.
     ///
-    /// The product can be recorded into a CUDA graph after [`allow_recording`](Self::allow_recording):
-    /// nothing is allocated.
+    /// The function allocates nothing, so the product can be recorded into a CUDA graph after
+    /// [`allow_recording`](Self::allow_recording).
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT` if the arrays have other sizes than the product says, if the stream is one of
-    /// another device than the handle's, or if a size does not fit 32 bits. `FAILED_PRECONDITION` if the
-    /// context of the handle is not current on this thread; or if the stream is being recorded into a CUDA
-    /// graph, and an array is scratch memory or the handle does not allow recordings. Otherwise the library's
-    /// error.
+    /// `INVALID_ARGUMENT` if the size of an array does not fit the product, if the stream belongs to another
+    /// device than the handle, or if a size does not fit 32 bits. `FAILED_PRECONDITION` if the context of the
+    /// handle is not current on this thread; or if the stream is being recorded into a CUDA graph, and an
+    /// array is scratch memory or the handle does not allow recordings. Otherwise the library's error.
     pub fn gemm<T: BlasElement>(
         &self,
         stream: &CudaStream,
@@ -338,7 +338,7 @@ impl Handle {
         outcome.and(driver.check("cuEventRecord", status))
     }
 
-    /// Directs the products to a stream. cuBLAS forgets the workspace when the stream is set.
+    /// Directs the products to a stream. Setting the stream resets the workspace, so this sets both.
     fn set_stream(&self, stream: &CudaStream) -> Result<()> {
         let cublas = self.cublas;
         // SAFETY: the handle is valid, and the stream is valid during the call.
@@ -350,7 +350,8 @@ impl Handle {
         cublas.check("cublasSetWorkspace", status)
     }
 
-    /// Enqueues the column-major product `left * right` of `n` by `m` matrices, in numbers of type `S`.
+    /// Enqueues the column-major product `left * right`, an `n` by `m` matrix. The factors `alpha` and `beta`
+    /// have the type `S`.
     fn gemm<T: BlasElement, S>(
         &self,
         product: Gemm,
@@ -434,7 +435,7 @@ impl Handle {
 }
 
 impl Cublas {
-    /// Converts the status that a function returned.
+    /// Converts the status that a function returned to a result.
     fn check(&self, function: &str, status: u32) -> Result<()> {
         if status == 0 { Ok(()) } else { Err(self.error(function, status)) }
     }

@@ -1,5 +1,5 @@
-//! A device with a stream and memory, for tools and tests that call handlers themselves. Handlers get all of
-//! this from their host.
+//! A device with a stream and memory, for tools and tests that call handlers themselves. In a normal call,
+//! the host provides the stream and the memory.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::fmt;
@@ -124,8 +124,8 @@ impl GpuDevice {
     /// handler, then waits for the work on the stream.
     ///
     /// # Errors
-    /// The driver's error. An error of a kernel is one of the wait, and makes all later uses of the device in
-    /// this process fail, too.
+    /// The driver's error. The wait reports an error of a kernel. After such an error, all later uses of the
+    /// device in this process fail, too.
     pub fn run<R>(&self, work: impl FnOnce() -> R) -> Result<R> {
         let _current = self.context.enter().ok_or_else(refused)?;
         let outcome = work();
@@ -167,7 +167,7 @@ impl GpuDevice {
     }
 }
 
-/// Makes the error of a context that cannot be made current.
+/// Returns the error for a context that cannot be made current.
 #[cold]
 fn refused() -> Error {
     Error::failed_precondition("cuCtxPushCurrent: the driver refuses the device's context")
@@ -225,7 +225,7 @@ impl<D: AsRef<GpuDevice>> GpuMemory<D> {
     /// Copies bytes to the memory, after the work on the stream.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT` unless there are as many bytes as in the memory, or the driver's error.
+    /// `INVALID_ARGUMENT` unless `bytes` and the memory have the same size, or the driver's error.
     pub fn write(&self, bytes: &[u8]) -> Result<()> {
         if bytes.len() != self.size {
             let message = format!("cannot copy {} bytes to memory of {} bytes", bytes.len(), self.size);

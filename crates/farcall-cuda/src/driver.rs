@@ -1,4 +1,4 @@
-//! The CUDA driver: its functions, and its errors as errors of a handler.
+//! The CUDA driver: its functions, and the conversion of its errors to errors of a handler.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::ptr::null;
@@ -67,7 +67,7 @@ pub fn driver_version() -> Result<(i32, i32)> {
 pub(crate) const INVALID_VALUE: u32 = sys::CUresult::CUDA_ERROR_INVALID_VALUE as u32;
 
 impl Driver {
-    /// Converts the status that a function returned.
+    /// Converts the status that a function returned to a result.
     ///
     /// # Errors
     /// The driver's error: `cuLaunchKernel: CUDA_ERROR_INVALID_VALUE: invalid argument`.
@@ -92,7 +92,7 @@ impl Driver {
     }
 }
 
-/// Returns the code of XLA that fits a status of the driver.
+/// Returns XLA's status code for a status of the driver.
 fn code_of(status: u32) -> StatusCode {
     use sys::CUresult as Status;
     const CODES: [(Status, StatusCode); 24] = [
@@ -146,7 +146,7 @@ impl HostContext {
         HostContext { driver, raw }
     }
 
-    /// Returns the context that is current on this thread; a null context if there is none.
+    /// Returns the context that is current on this thread; a null context if no context is current.
     ///
     /// # Errors
     /// The driver's error.
@@ -157,7 +157,7 @@ impl HostContext {
         Ok(HostContext { driver, raw })
     }
 
-    /// Returns true if no context was current.
+    /// Returns true for a null context.
     pub(crate) fn is_null(self) -> bool {
         self.raw.is_null()
     }
@@ -180,7 +180,7 @@ impl HostContext {
     }
 }
 
-/// Makes a context current on this thread, until it is dropped.
+/// A context that is current on this thread until this value is dropped.
 pub(crate) struct CurrentContext(&'static Driver);
 
 impl Drop for CurrentContext {

@@ -33,10 +33,10 @@ use crate::stream::CudaStream;
 /// ```
 ///
 /// The image after `=` is an expression of type `&[u8]`: `include_bytes!("rms_norm.ptx")`, or a cubin or a
-/// fatbin. It has at least one kernel. The struct has a field of type [`Kernel`] for each kernel, and a
-/// function `load(&CudaStream) -> Result<Self>`, which loads the module into the context of the stream's
-/// device. Load it in the initialize stage, once for each device ([`PerDevice`](crate::PerDevice)).
-/// [`launch!`](crate::launch) launches a kernel.
+/// fatbin. The declaration has at least one kernel. The struct has a field of type [`Kernel`] for each
+/// kernel, and a function `load(&CudaStream) -> Result<Self>`, which loads the module into the context of the
+/// stream's device. Load the module in the initialize stage, once for each device
+/// ([`PerDevice`](crate::PerDevice)). [`launch!`](crate::launch) launches a kernel.
 ///
 /// # Safety
 /// Each `unsafe fn` is a promise, like a function in an `unsafe extern "C"` block: the kernel has these
@@ -44,9 +44,9 @@ use crate::stream::CudaStream;
 /// loaded, a driver for CUDA 12.4 or later compares the number and the sizes of the parameters. Nothing
 /// checks the rest. Each launch promises that the kernel stays within its arrays: [`launch!`](crate::launch).
 ///
-/// The `unsafe fn`s also promise the image: it is PTX for the driver's assembler, or a cubin or fatbin as a
-/// compiler wrote it ([`KernelModule::load`](crate::KernelModule::load)). An image that a program reads from
-/// a file or receives from elsewhere at run time is only as safe as its origin.
+/// The `unsafe fn`s also promise that the image is valid: PTX for the driver's assembler, or a cubin or
+/// fatbin exactly as a compiler wrote it ([`KernelModule::load`](crate::KernelModule::load)). An image that a
+/// program reads from a file or receives from elsewhere at run time is only as safe as its origin.
 ///
 /// A parameter is a pointer, a number, or another type with [`KernelParameter`].
 ///
@@ -54,8 +54,8 @@ use crate::stream::CudaStream;
 ///
 /// - PTX, made by `nvcc --ptx`, is text that the driver assembles for its device. PTX for an architecture
 ///   runs on later ones: `compute_80` runs on all devices since Ampere.
-/// - A cubin (`nvcc --cubin -arch=sm_90`) is for one architecture. A fatbin (`nvcc --fatbin`) contains
-///   several.
+/// - A cubin (`nvcc --cubin -arch=sm_90`) is for one architecture. A fatbin (`nvcc --fatbin`) contains code
+///   for several.
 /// - A build script can run `nvcc` where it is installed, and the image is then in `OUT_DIR`:
 ///   `include_bytes!(concat!(env!("OUT_DIR"), "/rms_norm.fatbin"))`.
 /// - A kernel of Triton is PTX, too: `kernel.asm["ptx"]` of a compiled kernel, whose block has
@@ -91,7 +91,7 @@ macro_rules! kernels {
                 stream: &$crate::CudaStream,
             ) -> ::std::result::Result<Self, $crate::__private::Error> {
                 let image: &[::std::primitive::u8] = $image;
-                // SAFETY: the `unsafe fn`s of the declaration promise the image.
+                // SAFETY: the `unsafe fn`s of the declaration promise that the image is valid.
                 let module =
                     unsafe { $crate::KernelModule::load(stream, ::std::stringify!($name), image)? };
                 ::std::result::Result::Ok(Self {
@@ -151,9 +151,9 @@ macro_rules! __kernel_symbol {
 ///
 /// - `grid` counts blocks and `block` counts threads: one, two or three integers of any type. A launch with
 ///   an empty grid does nothing, since tensors without elements need no work.
-/// - `shared`, which may be left out, is the size of the kernel's dynamic shared memory in bytes. More than
-///   48 KiB must be allowed first: [`Kernel::allow_shared_bytes`].
-/// - The arguments fit the prototype, which is checked when the launch is compiled:
+/// - `shared`, which is optional, is the size of the kernel's dynamic shared memory in bytes. More than 48
+///   KiB must be allowed first: [`Kernel::allow_shared_bytes`].
+/// - The compiler checks that the arguments fit the prototype:
 ///
 /// | parameter | argument |
 /// | --- | --- |
@@ -161,8 +161,8 @@ macro_rules! __kernel_symbol {
 /// | `*mut T` | the same with `&mut` |
 /// | any other type, and pointers | a value of this type |
 ///
-/// The macro does not consume a `&mut` argument, so several launches may use it. In the expression, an error
-/// carries the kernel's name and the launch's dimensions.
+/// The macro does not consume a `&mut` argument, so several launches may use it. The driver's error for a
+/// launch carries the kernel's name and the launch's dimensions.
 ///
 /// # Safety
 /// A launch runs code that Rust does not check, so it needs an `unsafe` block. The caller guarantees:
@@ -263,7 +263,7 @@ parameters! {
     note = "`*const T` takes a `&GpuBuffer<T>`, `*mut T` a `&mut GpuBuffer<T>`, and any other type itself"
 )]
 pub trait KernelArgument<P> {
-    /// Returns the value that the kernel gets.
+    /// Returns the value that the kernel receives.
     fn value(&self) -> P;
 
     /// Returns true if the argument is an array in scratch memory.
@@ -361,7 +361,7 @@ pub trait KernelPrototype: 'static {
     note = "a launch has as many arguments as the prototype has parameters"
 )]
 pub trait KernelArguments<P> {
-    /// Passes the addresses of the values that the kernel gets.
+    /// Calls `launch` with the addresses of the values that the kernel receives.
     #[doc(hidden)]
     fn with<R>(&self, launch: impl FnOnce(&mut [*mut c_void]) -> R) -> R;
 
@@ -425,8 +425,8 @@ arities! {
     A12 P12 A13 P13 A14 P14 A15 P15 A16 P16 A17 P17 A18 P18 A19 P19 A20 P20 A21 P21 A22 P22 A23 P23
 }
 
-/// A kernel with the prototype `P`, a function pointer type: `Kernel<fn(*const f32, *mut f32, u32)>`. A field
-/// of a struct that [`kernels!`](crate::kernels) declares.
+/// A kernel with the prototype `P`, a function pointer type: `Kernel<fn(*const f32, *mut f32, u32)>`. The
+/// structs that [`kernels!`](crate::kernels) declares have fields of this type.
 pub struct Kernel<P> {
     driver: &'static Driver,
     function: sys::CUfunction,
@@ -446,8 +446,8 @@ impl KernelModule {
     /// Returns a kernel of the module. `symbol` is its name in the module: the name of a kernel that is
     /// declared `extern "C"`, or the mangled name of another kernel.
     ///
-    /// The driver loads the code of the kernel now, even if it loads modules lazily. A driver for CUDA 12.4
-    /// or later also compares the number and the sizes of the parameters with the prototype.
+    /// This call loads the code of the kernel, even if the driver loads modules lazily. A driver for CUDA
+    /// 12.4 or later also compares the number and the sizes of the parameters with the prototype.
     ///
     /// # Errors
     /// `NOT_FOUND` if the module has no such kernel, `INVALID_ARGUMENT` if its parameters do not fit the
@@ -470,7 +470,7 @@ impl KernelModule {
     }
 }
 
-/// Compares the parameters of a function with the sizes that its prototype has, if the driver can tell.
+/// Compares the sizes of a function's parameters with the sizes in its prototype, if the driver reports them.
 ///
 /// # Safety
 /// The function is one of a loaded module.
@@ -543,7 +543,7 @@ impl<P: KernelPrototype> Kernel<P> {
         if grid.contains(&0) {
             return Ok(());
         }
-        // SAFETY: the values are those of the prototype's parameters (`KernelArguments`), and the caller
+        // SAFETY: `KernelArguments` passes a value for each parameter of the prototype, and the caller
         // guarantees the launch (`# Safety` above).
         arguments.with(|values| unsafe { self.enqueue(stream, grid, block, shared, values) })
     }
@@ -604,12 +604,12 @@ impl<P: KernelPrototype> Kernel<P> {
         error.context(format_args!("kernel `{}`", self.name()))
     }
 
-    /// Allows launches with this much dynamic shared memory in bytes. Without this call, the limit is 48 KiB.
-    /// The device's own limit depends on its generation: 227 KiB for compute capability 9.0, for example.
-    /// Call it in the initialize stage, after the module was loaded.
+    /// Allows launches with up to this many bytes of dynamic shared memory. Without this call, the limit is
+    /// 48 KiB. The device's own limit depends on its generation: 227 KiB for compute capability 9.0, for
+    /// example. Call this function in the initialize stage, after the module was loaded.
     ///
     /// # Errors
-    /// The driver's error, if the device has less.
+    /// The driver's error, if the device has less shared memory.
     pub fn allow_shared_bytes(&self, bytes: u32) -> Result<()> {
         let attribute = sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
         let value = c_int::try_from(bytes).unwrap_or(c_int::MAX);

@@ -33,11 +33,11 @@
 //! }
 //! ```
 //!
-//! Nothing of CUDA is needed to build or to load a library of such handlers: the driver, cuBLAS and NCCL are
-//! opened when a handler first needs them. If one is missing, the call fails with an error that lists the
-//! files that were looked for.
+//! A library of such handlers builds and loads without CUDA: the driver, cuBLAS and NCCL are opened when a
+//! handler first needs them. If one of them is missing, the call fails with an error that lists the files
+//! that were looked for.
 //!
-//! - [`CudaStream`]: the parameter `&CudaStream`. Copies, zeros.
+//! - [`CudaStream`]: the stream of a call, as the parameter `&CudaStream`. It enqueues copies and zero fills.
 //! - [`kernels!`], [`launch!`]: kernels from PTX, cubins and fatbins. The compiler checks arguments against
 //!   prototypes; an `unsafe` block promises that the kernel stays within its arrays.
 //! - [`PerDevice`]: values that exist once for each device.
@@ -46,8 +46,8 @@
 //! - [`extension`]: extensions of the interface that XLA's GPU backend offers: recording of CUDA graphs, and
 //!   XLA's own communicators.
 //! - [`GpuDevice`]: a device with a stream and memory, for tools and tests that call handlers without XLA.
-//! - [`cudarc`](https://docs.rs/cudarc) is re-exported: [`CudaStream::as_raw`] returns its handle, for
-//!   everything else that the CUDA libraries offer.
+//! - [`cudarc`](https://docs.rs/cudarc) is re-exported, for everything else that the CUDA libraries offer.
+//!   [`CudaStream::as_raw`] returns the handle of the stream.
 //!
 //! # The stages of a call in XLA
 //!
@@ -65,8 +65,8 @@
 //! - *Context.* A run makes the context of its device current on its thread, then calls the functions of all
 //!   stages on this thread. This crate makes another context current only to unload modules and to destroy
 //!   the handles of libraries.
-//! - *Stream.* In the initialize stage, it is the run's main stream, which is never being recorded. In the
-//!   execute stage, it may be another stream: a stream of the run, or the one on which XLA records.
+//! - *Stream.* In the initialize stage, the stream is the run's main stream, which is never being recorded.
+//!   In the execute stage, it may be another stream: a stream of the run, or the one on which XLA records.
 //! - *Graphs.* XLA records a call with the trait `command_buffer_compatible` into a CUDA graph: it puts a
 //!   separate stream into capture mode (`CU_STREAM_CAPTURE_MODE_THREAD_LOCAL`) and calls the execute
 //!   function. Later runs launch the graph without calling the function, unless the addresses of buffers have
@@ -77,24 +77,26 @@
 //! - *Scratch memory* of XLA's allocator is aligned to 256 bytes, but XLA refuses requests for an alignment
 //!   of more than 16 bytes.
 //!
-//! From this follow the rules that this crate enforces or expects:
+//! These facts lead to the rules that this crate enforces or expects:
 //!
-//! - Modules and handles of libraries are made in the **initialize** stage, the first one that has a device
-//!   and the last one that allows it: neither is legal on a thread that records. [`KernelModule::load`],
-//!   [`Blas::new`], [`nccl::Communicator`]'s constructors and [`PerDevice::get_or_init`] return
-//!   `FAILED_PRECONDITION` while the stream is recorded, before they call the function that would fail.
+//! - Modules and handles of libraries are made in the **initialize** stage. It is the first stage with a
+//!   device, and the last stage that allows this: a thread that records must not load modules or make
+//!   handles. [`KernelModule::load`], [`Blas::new`], [`nccl::Communicator`]'s constructors and
+//!   [`PerDevice::get_or_init`] return `FAILED_PRECONDITION` while the stream is recorded, before they call
+//!   the function that would fail.
 //! - Scratch memory is returned to the host when the call returns, but a graph may run at any later time: XLA
 //!   keeps the buffers of a recorded call, not its scratch memory. While the stream is recorded, copies,
 //!   launches and library calls of this crate return `FAILED_PRECONDITION` for a
 //!   [`GpuScratch`](farcall_ffi::GpuScratch). A handler with the trait `command_buffer_compatible` declares
 //!   another result instead, or allocates memory in the initialize stage ([`PerDevice`]).
-//! - A handler does not wait for the stream: waiting is an error in a recording, and stalls the program.
+//! - A handler does not wait for the stream: waiting is an error during a recording, and otherwise stalls the
+//!   program.
 //!
 //! # Errors
 //!
 //! An error of the driver has the name of its function, and the driver's name and text: `cuLaunchKernel:
-//! CUDA_ERROR_INVALID_VALUE: invalid argument`, with the kernel and the dimensions of the launch. Its code is
-//! the code of XLA that fits: [`StatusCode`](farcall_ffi::StatusCode).
+//! CUDA_ERROR_INVALID_VALUE: invalid argument`, with the kernel and the dimensions of the launch. The error
+//! has XLA's code for the driver's status: [`StatusCode`](farcall_ffi::StatusCode).
 
 mod array;
 mod blas;

@@ -1,11 +1,11 @@
-//! Opens NVIDIA's libraries at run time, so that nothing of CUDA is needed to build or to load an op library.
+//! Opens NVIDIA's libraries at run time, so that an op library builds and loads without CUDA.
 //!
 //! A table of functions is filled once, when it is first needed. The declarations repeat `cudarc`'s: the
-//! compiler compares the type of each function. The tables exist beside `cudarc`'s own
-//! functions for three reasons:
+//! compiler compares the type of each function. The tables exist beside `cudarc`'s own functions for three
+//! reasons:
 //!
-//! - A status of a newer library than `cudarc` knows would be an invalid value of `cudarc`'s enumeration. A
-//!   table's functions return numbers.
+//! - A newer library may return a status that `cudarc` does not know, and that would be an invalid value of
+//!   `cudarc`'s enumeration. A table's functions return numbers.
 //! - A missing library or function is an error here, and a panic in `cudarc`.
 //! - The names include the ones under which JAX loads the libraries (`libnccl.so.2`). The dynamic linker
 //!   finds a library by such a name if the process has already loaded it, from whatever folder.
@@ -72,8 +72,8 @@ fn with_sources(error: &dyn std::error::Error) -> String {
 /// Declares the table of a library's functions, and `get`, which fills the table once.
 ///
 /// A function without a return type returns a status: a number in the table, `$status` in `cudarc`. The
-/// functions of the second list are not compared with `cudarc`'s, because they pass enumerations; the
-/// functions of the third list are `None` in libraries that do not have them.
+/// functions of the list `unchecked` are not compared with `cudarc`'s, because they pass enumerations. The
+/// functions of the list `optional` are `None` in libraries that do not have them.
 macro_rules! function_table {
     (
         $(#[$meta:meta])*

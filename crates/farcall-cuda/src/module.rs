@@ -22,7 +22,7 @@ const ELF: &[u8] = b"\x7fELF";
 const FATBIN: &[u8] = &0xba55_ed50_u32.to_le_bytes();
 
 /// A module of kernels in the memory of a device, from [`kernels!`](crate::kernels) or
-/// [`load`](KernelModule::load). Its kernels share it; the last owner unloads the module.
+/// [`load`](KernelModule::load). The module and its kernels share the loaded code; the last owner unloads it.
 #[derive(Clone)]
 pub struct KernelModule(Arc<Loaded>);
 
@@ -54,8 +54,8 @@ impl KernelModule {
     /// # Safety
     /// `image` is PTX for the driver's assembler, or a cubin or fatbin as NVIDIA's tools or a compiler such
     /// as Triton wrote it. The driver parses cubins and fatbins in this process and relies on their contents,
-    /// so a damaged file, or a file of an untrusted source, can corrupt the process. This function checks only
-    /// that the image is complete.
+    /// so a damaged file, or a file from an untrusted source, can corrupt the process. This function checks
+    /// only that the image is complete.
     pub unsafe fn load(stream: &CudaStream, name: &'static str, image: &[u8]) -> Result<KernelModule> {
         let driver = stream.driver();
         stream.expect_not_capturing("modules cannot be loaded").map_err(|error| error.context(name))?;

@@ -55,8 +55,8 @@ function_table! {
 /// The files of NCCL: the name under which JAX loads it, then the name in folders for development.
 const NCCL: LibraryFiles = LibraryFiles { title: "NCCL", files: &["libnccl.so.2", "libnccl.so"] };
 
-/// Names a group of devices while its members join. One member makes it, and the application gives it to the
-/// others.
+/// Identifier of a group of devices, with which its members join. One member makes the id, and the
+/// application gives it to the others.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct UniqueId([u8; UniqueId::SIZE]);
 
@@ -160,8 +160,8 @@ impl ReduceOp {
 
 /// One rank of a group of devices.
 ///
-/// Collectives can be recorded into a CUDA graph, unless an array is scratch memory: that is the error
-/// `FAILED_PRECONDITION`. Communicators are made before, in the initialize stage.
+/// Collectives can be recorded into a CUDA graph, unless an array is scratch memory, which is the error
+/// `FAILED_PRECONDITION`. Communicators are made before the recording, in the initialize stage.
 ///
 /// # Safety of collectives
 ///
@@ -183,20 +183,22 @@ pub struct Communicator<'a> {
 struct Rank {
     nccl: &'static Functions,
     raw: sys::ncclComm_t,
-    /// Destroys the communicator at the end; `None` if it belongs to something else.
+    /// Context in which `drop` destroys the communicator; `None` if something else owns the communicator.
     owned: Option<HostContext>,
-    /// For a communicator of the host.
+    /// Entry in [`LENT`], for a communicator of the host.
     _lent: Option<Lent>,
 }
 
-/// Addresses of the host's communicators that exist as values. Two values for one communicator would have two
-/// locks.
+/// Addresses of the host's communicators for which a [`Communicator`] exists. Two values for one communicator
+/// would have two locks.
 static LENT: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 
 /// Entry of a communicator in [`LENT`], until it is dropped.
 struct Lent(usize);
 
 impl Lent {
+    /// Adds an entry for a communicator.
+    ///
     /// # Errors
     /// `FAILED_PRECONDITION` if the communicator has an entry.
     fn of(raw: sys::ncclComm_t) -> Result<Lent> {
@@ -249,7 +251,7 @@ impl Communicator<'static> {
         };
         let context = HostContext::of_this_thread(stream.driver())?;
         let mut raw = null_mut();
-        // SAFETY: the pointer is valid, and the id is one of NCCL or is refused by it.
+        // SAFETY: the pointer is valid, and the id is one of NCCL's, or NCCL refuses it.
         let status = unsafe { (nccl.ncclCommInitRank)(&mut raw, ranks, id.raw(), rank) };
         nccl.check("ncclCommInitRank", status)?;
         let rank = Rank { nccl, raw, owned: Some(context), _lent: None };
@@ -275,14 +277,15 @@ impl<'a> Communicator<'a> {
         Ok(Communicator::new(rank, device_ordinal))
     }
 
-    /// Wraps a communicator that the host lends to a call, unless a value for it exists.
+    /// Wraps a communicator that the host lends to a call.
     ///
     /// # Errors
-    /// `FAILED_PRECONDITION` if there is one, `NOT_FOUND` if NCCL is not installed.
+    /// `FAILED_PRECONDITION` if an earlier value for the communicator exists, `NOT_FOUND` if NCCL is not
+    /// installed.
     ///
     /// # Safety
-    /// The communicator is one of NCCL for this device, is valid for `'a`, and only values of this function
-    /// use it.
+    /// The communicator is one of NCCL for this device, is valid for `'a`, and only values that this function
+    /// returns use it.
     pub(crate) unsafe fn lent_by_host(raw: sys::ncclComm_t, device_ordinal: i32) -> Result<Communicator<'a>> {
         let rank = Rank { nccl: Functions::get()?, raw, owned: None, _lent: Some(Lent::of(raw)?) };
         Ok(Communicator::new(rank, device_ordinal))
@@ -292,7 +295,7 @@ impl<'a> Communicator<'a> {
         self.rank.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the communicator for work on a stream.
+    /// Locks the communicator for work on a stream.
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` if the stream is one of another device.
@@ -301,7 +304,7 @@ impl<'a> Communicator<'a> {
         Ok(self.rank())
     }
 
-    /// Returns the number of ranks in the group, and the own rank.
+    /// Returns the number of ranks in the group, and the rank of this communicator.
     ///
     /// # Errors
     /// NCCL's own error.
@@ -404,7 +407,7 @@ impl<'a> Communicator<'a> {
         rank.check("ncclReduceScatter", status)
     }
 
-    /// Writes the elements of the `from` of rank `root` to the `to` of all ranks.
+    /// Copies the elements of `from` on the rank `root` to `to` on all ranks.
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` if the numbers of elements differ or the stream is one of another device, or NCCL's
@@ -458,7 +461,7 @@ impl Functions {
         if status == 0 { Ok(()) } else { Err(self.error(function, status, null_mut())) }
     }
 
-    /// Makes the error of a status: its text, and the last message of the communicator.
+    /// Returns the error for a status: the text of the status, and the last message of the communicator.
     #[cold]
     fn error(&self, function: &str, status: u32, communicator: sys::ncclComm_t) -> Error {
         use sys::ncclResult_t as Status;

@@ -18,7 +18,7 @@ use crate::driver::Driver;
 /// The parameter is available in the initialize, execute and record stages. In the instantiate and prepare
 /// stages, XLA has no stream, and the parameter is an error.
 ///
-/// A handler or a stage function for another platform does not compile:
+/// A handler or a stage function for another platform does not compile with this parameter:
 ///
 /// ```compile_fail,E0080
 /// use farcall_cuda::CudaStream;
@@ -98,7 +98,7 @@ impl CudaStream {
         Ok(capture != Status::CU_STREAM_CAPTURE_STATUS_NONE as u32)
     }
 
-    /// Checks that the stream is not being recorded. `what` is a plural: what cannot be done then.
+    /// Checks that the stream is not being recorded. `what` begins the message: `modules cannot be loaded`.
     pub(crate) fn expect_not_capturing(&self, what: &str) -> Result<()> {
         if !self.is_capturing()? {
             return Ok(());
@@ -109,10 +109,10 @@ impl CudaStream {
         Err(Error::failed_precondition(message))
     }
 
-    /// Checks that the stream is one of a device. `what` belongs to this device.
+    /// Checks that the stream belongs to a device. `what` names an object of this device, for the message.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT` with both devices.
+    /// `INVALID_ARGUMENT` with the numbers of both devices.
     pub(crate) fn expect_device(&self, device_ordinal: i32, what: &str) -> Result<()> {
         if self.device_ordinal == device_ordinal {
             return Ok(());
@@ -122,11 +122,11 @@ impl CudaStream {
         Err(Error::invalid_argument(message))
     }
 
-    /// Checks that work may use the arrays of a call. `uses_scratch` is true if one is scratch memory, which
-    /// a CUDA graph would access after the call has returned it to the host.
+    /// Checks that work may use the arrays of a call. `uses_scratch` is true if an array is scratch memory,
+    /// which a CUDA graph would access after the call has returned it to the host.
     ///
     /// # Errors
-    /// `FAILED_PRECONDITION` if one is scratch memory and the stream is being recorded.
+    /// `FAILED_PRECONDITION` if an array is scratch memory and the stream is being recorded.
     #[inline]
     pub(crate) fn check_scratch(&self, uses_scratch: bool) -> Result<()> {
         if uses_scratch { self.refuse_recorded_scratch() } else { Ok(()) }
@@ -137,7 +137,7 @@ impl CudaStream {
         if self.is_capturing()? { Err(recorded_scratch()) } else { Ok(()) }
     }
 
-    /// Enqueues a copy of all elements of `from` to `to`. Without elements, nothing is enqueued.
+    /// Enqueues a copy of all elements of `from` to `to`. If the arrays are empty, nothing is enqueued.
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` if the numbers of elements differ, `FAILED_PRECONDITION` if an array is scratch
@@ -164,7 +164,7 @@ impl CudaStream {
         self.driver.check("cuMemcpyDtoDAsync", status)
     }
 
-    /// Enqueues filling all bytes of `array` with zeros. Without elements, nothing is enqueued.
+    /// Enqueues work that sets all bytes of `array` to zero. If the array is empty, nothing is enqueued.
     ///
     /// # Errors
     /// `FAILED_PRECONDITION` if the array is scratch memory and the stream is being recorded into a CUDA
@@ -185,7 +185,7 @@ impl CudaStream {
     }
 }
 
-/// Makes the error of scratch memory in a CUDA graph.
+/// Returns the error for scratch memory in a CUDA graph.
 #[cold]
 pub(crate) fn recorded_scratch() -> Error {
     Error::failed_precondition(
@@ -195,7 +195,7 @@ pub(crate) fn recorded_scratch() -> Error {
     )
 }
 
-/// Returns an address in the form of the driver.
+/// Converts an address to the driver's type.
 fn device<T>(address: *const T) -> sys::CUdeviceptr {
     address.addr() as sys::CUdeviceptr
 }

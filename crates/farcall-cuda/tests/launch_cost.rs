@@ -56,7 +56,7 @@ fn a_launch_allocates_nothing_and_calls_the_driver_once() {
     // SAFETY: the stand-in accesses neither the stream nor memory of a device.
     let call = unsafe { call.attr("by", 2.5f32).on_stream(std::ptr::without_provenance_mut(0x5000), 0) };
     let repeat = |frame: &mut CallFrame| {
-        // The first call of a frame makes the proof that its parameters fit.
+        // The first call checks the parameters of the frame, and stores the proof that they fit.
         for is_first in [true, false, false] {
             log();
             let before = ALLOCATIONS.get();

@@ -123,9 +123,9 @@ impl<'a> Collectives<'a> {
     }
 
     /// Returns a communicator that the prepare stage requested, in the initialize and execute stages. XLA
-    /// owns it, and lends it once: the returned value is dropped before the same communicator is returned
-    /// again. `stream` is the stream of the call: only calls on CUDA have one, so the host's communicator is
-    /// one of NCCL, and not of another platform's library.
+    /// owns the communicator, and lends it once: drop the returned value before you ask for the same
+    /// communicator again. `stream` is the stream of the call. Only calls on CUDA have a `CudaStream`, so the
+    /// host's communicator is one of NCCL, and not of another platform's library.
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` if the stream is not the stream of the call, `FAILED_PRECONDITION` if an earlier
@@ -158,7 +158,8 @@ impl<'a> Collectives<'a> {
             return Err(Error::internal("the host returned no communicator"));
         }
         // SAFETY: the call is one on CUDA, since it has a `CudaStream`, so the communicator is an
-        // `ncclComm_t` for the call's device. It is valid during the call. XLA lets one call use it at a time.
+        // `ncclComm_t` for the call's device. It is valid during the call. XLA lets one call use it at a
+        // time.
         unsafe { nccl::Communicator::lent_by_host(communicator.cast(), stream.device_ordinal()) }
     }
 
@@ -170,7 +171,7 @@ impl<'a> Collectives<'a> {
     ///
     /// # Safety
     /// The regions lie in memory of the call's device, and stay there as long as the communicator exists. The
-    /// other members of the clique access them as they agree on.
+    /// members of the clique agree on their accesses to the regions.
     pub unsafe fn request_windows(
         &self,
         clique: &Clique<'_>,

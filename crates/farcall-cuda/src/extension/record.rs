@@ -20,9 +20,9 @@ const MAX_PARAMETERS: usize = 24;
 /// Records the commands of a call, in a handler's record stage.
 ///
 /// XLA calls the record function once to create the commands, and again when the addresses of buffers have
-/// changed. The same function serves both: the second time, `launch` and `copy` replace the arguments of the
-/// commands of the first time, in the same order. So a record function records the same commands in each
-/// call; only arguments may differ.
+/// changed. In these later calls, `launch` and `copy` replace the arguments of the commands that the first
+/// call created, in the same order. So a record function records the same commands in each call; only
+/// arguments may differ.
 ///
 /// XLA records only handlers with the trait `command_buffer_compatible`. Without a record function, it
 /// records the stream of their execute functions.
@@ -117,8 +117,8 @@ impl<'a> Recorder<'a> {
         self.frame.action == abi::UPDATE
     }
 
-    /// Asks the host to record the stream of the execute function instead. The call has recorded no commands,
-    /// and records none afterwards.
+    /// Asks the host to record the stream of the execute function instead. A call that asks for this records
+    /// no commands, neither before nor afterwards.
     ///
     /// # Errors
     /// The host's error.
@@ -130,8 +130,8 @@ impl<'a> Recorder<'a> {
     }
 
     /// Records a launch of a kernel: like [`launch!`](crate::launch), with a tuple of references to the
-    /// arguments. It runs after `dependencies`. A launch with an empty grid is recorded as a command that
-    /// does nothing.
+    /// arguments. The launch runs after `dependencies`. A launch with an empty grid is recorded as a command
+    /// that does nothing.
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` if a dimension does not fit 31 bits, `RESOURCE_EXHAUSTED` if the call has
@@ -198,8 +198,8 @@ impl<'a> Recorder<'a> {
         })
     }
 
-    /// Records a copy of all elements of `from` to `to`, which runs after `dependencies`. Without elements,
-    /// a command that does nothing is recorded.
+    /// Records a copy of all elements of `from` to `to`, which runs after `dependencies`. A copy of empty
+    /// arrays is recorded as a command that does nothing.
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` if the numbers of elements differ; otherwise the same errors as
@@ -238,7 +238,7 @@ impl<'a> Recorder<'a> {
     }
 
     /// Records a command that does nothing and runs after `dependencies`. XLA lets later steps of the program
-    /// depend on the last command of a call, so a call whose commands are independent ends with this one.
+    /// depend on the last command of a call, so a call whose commands are independent ends with a `join`.
     ///
     /// # Errors
     /// Same errors as [`launch`](Self::launch).
@@ -301,7 +301,7 @@ impl<'a> Recorder<'a> {
     }
 }
 
-/// Returns dimensions as a command has them; `None` if one does not fit.
+/// Converts dimensions to those of a command; `None` if one does not fit.
 fn dim3(dims: impl LaunchDims) -> Option<Dim3> {
     let [x, y, z] = dims.dims()?.map(|dim| i32::try_from(dim).ok());
     Some(Dim3 { x: x?, y: y?, z: z? })

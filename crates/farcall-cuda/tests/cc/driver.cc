@@ -1,7 +1,7 @@
 // A stand-in for the CUDA driver: it records its calls as lines of text and moves no data. Tests open it in
 // the driver's place. It knows enough of PTX to print the arguments of a launch with their types.
 //
-// `standin_*` are the test's side: the log, failures to come, and whether streams are being recorded.
+// Tests call the functions `standin_*`, for the log, pending failures, and the capture status of streams.
 
 #include <cinttypes>
 #include <cstdarg>
@@ -56,7 +56,7 @@ void record(const char* format, ...) {
   log_text += '\n';
 }
 
-// The status that the test asks for, once; success otherwise.
+// Takes the pending failure of a function, which a test has set. Returns success if there is none.
 int outcome(const char* function) {
   std::lock_guard<std::mutex> lock(mutex);
   auto failure = failures.find(function);
@@ -112,7 +112,7 @@ std::string print(const std::string& type, const void* value) {
 
 extern "C" {
 
-// ---- The test's side ----
+// ---- Functions for tests ----
 
 // Returns the log since the last call, valid until the next one.
 const char* standin_log() {
@@ -126,21 +126,22 @@ const char* standin_log() {
 // Adds a line to the log. The stand-ins of other libraries call it.
 void standin_record(const char* line) { record("%s", line); }
 
-// The next call of the function returns this status, and has no effect.
+// Makes the next call of the function return this status, without effect.
 void standin_fail(const char* function, int status) {
   std::lock_guard<std::mutex> lock(mutex);
   failures[function] = status;
 }
 
-// Takes the failure that is to come for a function. The stand-ins of other libraries call it.
+// Takes the pending failure of a function. The stand-ins of other libraries call this.
 int standin_outcome(const char* function) { return outcome(function); }
 
-// 0: streams run their work; 1: they are recorded; 2: an error has invalidated the recording.
+// Sets the status of all streams. 0: streams run their work; 1: they are recorded; 2: an error has
+// invalidated the recording.
 void standin_capture(int status) { capture_status = status; }
 
 void standin_context(void* context) { current_context = context; }
 
-// Calls are no longer written to the log, so that their cost can be measured.
+// Stops the log, so that the cost of calls can be measured.
 void standin_quiet() { is_quiet = true; }
 
 // ---- The driver ----

@@ -53,7 +53,7 @@ impl Standin {
         Some(Standin { driver, _others: others })
     }
 
-    /// Returns the calls since the last one of this function.
+    /// Returns the calls that were logged since the last call of this function.
     pub(crate) fn log(&self) -> String {
         // SAFETY: the stand-in declares this type; the text is valid until the next call.
         let text = unsafe {
@@ -63,7 +63,7 @@ impl Standin {
         text.to_str().unwrap().to_owned()
     }
 
-    /// The next call of a function returns this status.
+    /// Makes the next call of a function return this status.
     pub(crate) fn fail(&self, function: &str, status: c_int) {
         let function = CString::new(function).unwrap();
         // SAFETY: the stand-in declares this type, and copies the text.
@@ -94,8 +94,8 @@ impl Standin {
     }
 }
 
-/// Builds a stand-in, unless it is newer than its source, and loads it. From then on, the dynamic linker
-/// returns it for the name in its flags (`soname`).
+/// Builds a stand-in, unless it is newer than its source, and loads it. The dynamic linker then finds the
+/// stand-in under the name in `flags` (`soname`).
 fn load(source: &str, name: &str, flags: &[&str]) -> Option<Library> {
     let name = format!("standin_{name}");
     let built = scratch_folder().join(format!("lib{name}.so"));
