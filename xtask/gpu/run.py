@@ -112,7 +112,7 @@ def environment(check, platform, logs):
 
 
 def run(check, platform, logs, limit):
-    """Runs a check in a process of its own, for at most `limit` seconds. Returns its results and the time that
+    """Runs a check in a separate process, for at most `limit` seconds. Returns its results and the time that
     it took."""
     results, log = logs / f"{check.name}.jsonl", logs / f"{check.name}.log"
     results.unlink(missing_ok=True)
@@ -155,7 +155,7 @@ def run(check, platform, logs, limit):
 
 
 def read_results(path):
-    """Returns the results in a file. The last line of a check that was ended may be incomplete."""
+    """Returns the results in a file. If the check was killed, the last line may be incomplete."""
     entries = []
     for line in path.read_text(errors="replace").splitlines() if path.exists() else []:
         try:
@@ -166,7 +166,7 @@ def read_results(path):
 
 
 def write_log(path, logs, names):
-    """Joins the ends of the logs of checks."""
+    """Writes the last lines of each check's log to one file."""
     parts = []
     for name in names:
         log = logs / f"{name}.log"
@@ -192,7 +192,7 @@ def main():
         for check in checks:
             print(f"{check.name:{width}}  {check.seconds:4} s  {check.about}")
         return 0
-    # Many files, which stay here. The ends of the logs are also in results.log.
+    # The folder `logs` may have many files, so it stays here. results.log has the last lines of each log.
     logs = HERE / "logs"
     for folder in (logs, args.out):
         folder.mkdir(parents=True, exist_ok=True)

@@ -8,7 +8,7 @@ from checks.outcome import expect
 
 
 def device(platform):
-    """Returns the device that the checks are about."""
+    """Returns the device that the checks test."""
     return jax.devices(platform)[0]
 
 
@@ -34,19 +34,19 @@ def error(got, wanted):
     """Returns the norm of the difference divided by the norm of `wanted`.
 
     Raises:
-      AssertionError: if the shapes differ, or NaN and infinities are in other places.
+      AssertionError: if the shapes differ, or NaN and infinities are at different positions.
     """
     got, wanted = (np.asarray(value).astype(np.float64) for value in (got, wanted))
     expect(got.shape == wanted.shape, f"the shape is {got.shape} instead of {wanted.shape}")
     known = np.isfinite(wanted)
     special = np.array_equal(got[~known], wanted[~known], equal_nan=True) and np.isfinite(got[known]).all()
-    expect(special, "NaN or infinity in other places")
+    expect(special, "NaN or infinity is at different positions")
     difference, norm = np.linalg.norm(got[known] - wanted[known]), np.linalg.norm(wanted[known])
     return float(difference / norm) if norm else float(difference)
 
 
 def compare(figures, label, got, wanted, sample):
-    """Compares results with wanted ones, and adds the largest error to the figures.
+    """Compares results with the wanted ones, and adds the largest error to the figures.
 
     Raises:
       AssertionError: if an error is larger than the sample allows.
@@ -56,4 +56,4 @@ def compare(figures, label, got, wanted, sample):
     figures[label] = max(errors, default=0.0)
     for i, (g, value) in enumerate(zip(got, errors)):
         limit = sample.tolerance(g.dtype)
-        expect(value <= limit, f"result {i}: error {value:.2e} {label}, more than {limit:.0e}")
+        expect(value <= limit, f"result {i}: {label} is {value:.2e}, more than {limit:.0e}")

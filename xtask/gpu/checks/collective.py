@@ -1,4 +1,4 @@
-"""The sum over processes, each with one GPU, next to `jax.lax.psum`. Needs two GPUs."""
+"""The sum over processes, each with one GPU, compared with `jax.lax.psum`. Needs two GPUs."""
 
 import ctypes
 import glob
@@ -26,7 +26,7 @@ def operand(rank):
 
 
 def run(recorder, platform):
-    with recorder.case("a group of one next to jax.lax.psum") as figures:
+    with recorder.case("a group of one, compared with jax.lax.psum") as figures:
         mesh = Mesh(np.array(jax.devices(platform)[:1]), ("ranks",))
         split = lambda f: jax.jit(
             jax.shard_map(f, mesh=mesh, in_specs=PartitionSpec("ranks"), out_specs=PartitionSpec())

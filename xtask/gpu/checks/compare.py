@@ -1,5 +1,5 @@
 """`farcall op --check`: the command calls the handlers for CUDA itself, without JAX, and compares their
-results with those of the handlers for the CPU."""
+results with the results of the handlers for the CPU."""
 
 import json
 import subprocess

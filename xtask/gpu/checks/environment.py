@@ -1,4 +1,4 @@
-"""The machine. Everything that all checks need and this machine lacks is a failure with its name."""
+"""The machine. Each thing that all checks need and this machine lacks is a failure that names it."""
 
 import ctypes
 import json
@@ -109,7 +109,7 @@ def cuda(recorder):
             ) from error
         figures["machine"]["devices in JAX"] = ", ".join(f"{d} ({d.device_kind})" for d in devices)
         figures["machine"]["XLA's platform version"] = " ".join(devices[0].client.platform_version.split())
-    # Only single checks need these.
+    # Only some checks need these tools.
     for name, pattern in [("nvcc", "release"), ("compute-sanitizer", "ersion"), ("g++", "")]:
         with recorder.case(name) as figures:
             path = tool(name)

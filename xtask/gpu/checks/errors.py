@@ -1,4 +1,4 @@
-"""Mistakes are exceptions in Python, whose text says what is wrong. After each, the process goes on."""
+"""A mistake raises a Python exception whose text describes it. Calls after the exception still work."""
 
 import jax
 import numpy as np
@@ -17,21 +17,21 @@ def run(recorder, platform):
         """Returns the text of the exception that the function raises.
 
         Raises:
-          AssertionError: if there is no exception, or one without these texts.
+          AssertionError: if the function raises no exception, or its text lacks one of `texts`.
         """
         try:
             jax.block_until_ready(what())
         except Exception as error:
             text = str(error)
         else:
-            raise AssertionError("there is no exception")
+            raise AssertionError("no exception was raised")
         for part in texts:
             expect(part in text, f"the exception does not say {part!r}: {text}")
         return text
 
     def still_works():
         y = jax.block_until_ready(ops.custom_relu(-x))
-        expect(not np.asarray(y).any(), "a correct call after the error has another result")
+        expect(not np.asarray(y).any(), "a correct call after the error has a wrong result")
 
     with recorder.case("shapes that the signature does not allow") as figures:
         figures["text"] = raised(lambda: ops.rms_norm(x, x[0, :5]), "rms_norm", "scale")
@@ -71,7 +71,7 @@ def run(recorder, platform):
         if sample.mapped is None:
             continue
         with recorder.case(f"an empty batch: {sample.name}") as figures:
-            # That is no mistake, and nothing is launched.
+            # An empty batch is not a mistake. Nothing is launched for it.
             operands = sample.operands(np.random.default_rng(1), jax.numpy.dtype(sample.dtypes[0]))
             empty = [
                 v if axis is None else np.empty((0, *v.shape), v.dtype)

@@ -1,9 +1,9 @@
 """Ops in CUDA graphs, which XLA calls command buffers.
 
 A call of a handler with the trait `command_buffer_compatible` is recorded once; later runs launch the graph
-and do not call the handler. Two facts show that a graph contains the op: in later runs, the driver launches
-graphs but no kernels, and the results are right for two inputs that take turns, so that no result is left
-from the run before. XLA's own list of steps is another source.
+and do not call the handler. Two facts show that a graph contains the op. First, in later runs, the driver
+launches graphs but no kernels. If its calls cannot be counted, XLA's own list of steps must contain a command
+buffer. Second, the results are right for two inputs that alternate, so no result is left from the run before.
 """
 
 import ctypes
@@ -81,7 +81,7 @@ def try_sample(op, sample, platform, calls, figures):
     figures["XLA's steps"] = ", ".join(steps) or "no list"
     expect(max(errors) <= limit, f"a result has the error {max(errors):.2e}")
     if platform == "cpu":
-        raise Skip("needs a GPU; the program runs, and XLA knows the flags")
+        raise Skip("needs a GPU; on the CPU, the program runs, and XLA knows the flags")
     if calls is None:
         expect(any("CommandBuffer" in step for step in steps), "XLA's list of steps has no command buffer")
         return
@@ -132,7 +132,7 @@ class DriverCalls:
 
 
 def open_counter(library, path):
-    """Lets the counter use CUPTI. Returns `None`, or what has failed."""
+    """Connects the counter to CUPTI. Returns `None`, or a message if that fails."""
     library.driver_calls_open.restype = ctypes.c_char_p
     failure = library.driver_calls_open(path.encode())
     return None if failure is None else failure.decode()

@@ -1,4 +1,4 @@
-"""The Rust tests of the handlers, without JAX: on the device, each is compared with the handler for the CPU."""
+"""The Rust tests of the handlers, without JAX. They compare each with its handler for the CPU."""
 
 import os
 import re
@@ -32,6 +32,6 @@ def run(recorder, platform):
 
 
 def panic_of(name, text):
-    """Returns what a failed test printed, as one line."""
+    """Returns the output of a failed test as one line."""
     _, _, printed = text.partition(f"---- {name} stdout ----")
     return " ".join(printed.split("\n---- ")[0].split())[:400] or "no message"

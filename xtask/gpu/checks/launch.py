@@ -1,4 +1,4 @@
-"""Time of a launch, next to the same handler written with XLA's C++ header.
+"""Time of a launch, compared with the same handler written with XLA's C++ header.
 
 First, both handlers run alternately on one call frame that XLA made, without XLA in between. Then two
 programs of many calls run alternately.
@@ -16,10 +16,10 @@ from checks import arrays, listing, twins
 from checks.library import HANDLERS
 from checks.outcome import expect
 
-#: Limit of the time of a launch, relative to C++.
+#: Maximum time of a launch, relative to C++.
 BAR = 1.10
 
-#: Calls in a program.
+#: Number of calls in a program.
 CHAIN = 200
 
 TARGETS = {"cuda": "twin_scale", "cpu": "twin_scale_on_cpu"}
@@ -47,7 +47,7 @@ def run(recorder, platform):
     ours = lambda x: probe.probe_scale(x, by=by)
     theirs = lambda x: jax.ffi.ffi_call(TARGETS[platform], shape)(x, by=by)
 
-    with recorder.case("both handlers compute the same"):
+    with recorder.case("both handlers compute the same result"):
         results = [np.asarray(jax.jit(f)(x)) for f in (ours, theirs)]
         expect(np.array_equal(results[0], np.asarray(x) * by), "farcall's handler is wrong")
         expect(np.array_equal(*results), "the handlers differ")
@@ -74,7 +74,7 @@ def address_of(function):
 
 
 def chain(call):
-    """Returns a program of many calls, each on the last result."""
+    """Returns a program of many calls, each on the result of the call before."""
 
     def all_of_them(x):
         for _ in range(CHAIN):
@@ -85,7 +85,7 @@ def chain(call):
 
 
 def recorded(library, side, rounds):
-    """Returns the times of a handler in nanoseconds a call."""
+    """Returns the times of a handler in nanoseconds per call."""
     buffer = (ctypes.c_double * rounds)()
     count = library.twin_times(side, buffer, rounds)
     expect(count == rounds, f"{count} rounds were timed instead of {rounds}")
@@ -93,7 +93,7 @@ def recorded(library, side, rounds):
 
 
 def report(figures, ours, theirs, platform):
-    """Adds the medians, and the median of the ratios of neighboring rounds.
+    """Adds the medians, and the median of the ratios of neighboring rounds, to the figures.
 
     Raises:
       AssertionError: if the ratio is above the limit.

@@ -57,9 +57,9 @@ ENVIRONMENT = Check(
 def limit(check, checks, left):
     """Returns the time limit of a check in seconds.
 
-    The check gets the share of the time that is left which corresponds to its weight among the checks from this
-    one on. So the limits never add up to more than the time that is left, and time that a check does not use is
-    divided among the later ones.
+    The time that is left is divided among this check and the later checks, by their weights (`seconds`). So
+    the limits never add up to more than the time that is left, and time that a check does not use is divided
+    among the later ones.
 
     Args:
       check: the next check.
@@ -72,18 +72,18 @@ def limit(check, checks, left):
 
 
 def seconds_of_step(most):
-    """Returns a time limit for a step of a running check, in seconds: `most`, or less if the check itself has
-    less. Five seconds are left to record the outcome."""
+    """Returns a time limit for a step of a running check, in seconds: `most`, or less if the check's own
+    limit requires it. At least five seconds of that limit are left to record the outcome."""
     return max(1.0, min(most, float(os.environ.get(LIMIT_VARIABLE, most + 5)) - 5))
 
 
 @functools.cache
 def checks():
-    """Returns all checks. The library decides which ops there are."""
+    """Returns all checks. The library determines the ops."""
     ops = [
         Check(
             f"op-{name}",
-            f"the op {name} next to its handler for the CPU and to jax.numpy: jit, grad, vmap, shard_map",
+            f"the op {name} compared with its handler for the CPU and jax.numpy: jit, grad, vmap, shard_map",
             75,
             "ops",
             (name,),
@@ -93,34 +93,40 @@ def checks():
     speeds = [
         Check(
             "speed-rms_norm",
-            "time of rms_norm and its gradient next to XLA's compilation of the formula",
+            "time of rms_norm and its gradient, compared with XLA's compilation of the formula",
             90,
             "speed",
             ("rms_norm",),
         ),
         Check(
             "speed-flash_attention",
-            "time of attention next to XLA's compilation of the formula",
+            "time of attention, compared with XLA's compilation of the formula",
             90,
             "speed",
             ("flash_attention",),
         ),
     ]
     names = set(op_names())
-    about = "the op nccl_allreduce next to jax.lax.psum, in a group of one and of two processes"
+    about = "the op nccl_allreduce compared with jax.lax.psum, in a group of one and of two processes"
     collective = [Check("collective", about, 60, "collective")]
     return [
         ENVIRONMENT,
         Check(
             "library",
-            "the library loads; every op has a handler for each platform, and inputs in the table of checks",
+            "the library loads; every op has a handler for each platform, and inputs in checks/samples.py",
             30,
             "library",
         ),
-        Check("errors", "mistakes are exceptions in Python, with the driver's text", 40, "errors"),
+        Check("errors", "mistakes raise exceptions in Python, with the driver's message", 40, "errors"),
         Check("handlers", "the Rust tests of the handlers, without JAX", 60, "handlers"),
         Check("compare", "`farcall op --check` compares the handlers, without JAX", 40, "compare"),
-        Check("launch", "time of a launch next to the same handler in C++", 70, "launch", flags=NO_GRAPHS),
+        Check(
+            "launch",
+            "time of a launch, compared with the same handler in C++",
+            70,
+            "launch",
+            flags=NO_GRAPHS,
+        ),
         *ops,
         Check("plugin", "`farcall run` on JAX's CUDA plugin: a program, and a custom call", 60, "plugin"),
         Check("graph", "each op in a CUDA graph", 60, "graph", flags=GRAPHS, dumps=True),
@@ -144,7 +150,7 @@ def checks():
 
 
 def op_names():
-    """Returns the names of the ops in the table of inputs that the library has; all names in the table if the
+    """Returns the names in the table of inputs whose ops are in the library; all names in the table if the
     library cannot be loaded."""
     from checks import samples
 

@@ -1,4 +1,4 @@
-"""An op on the device, next to its handler for the CPU and to the formula in jax.numpy."""
+"""An op on the device, compared with its handler for the CPU and with the formula in jax.numpy."""
 
 import jax
 import numpy as np
@@ -8,7 +8,7 @@ from checks import arrays, listing, samples
 from checks.library import HANDLERS
 from checks.outcome import expect
 
-TWIN, FORMULA = "to the CPU's handler", "to jax.numpy"
+TWIN, FORMULA = "error against the CPU's handler", "error against jax.numpy"
 
 #: Size of the batches of `jax.vmap`.
 BATCH = 2
@@ -34,7 +34,7 @@ class Trial:
         self.operands = list(sample.operands(self.rng, jax.numpy.dtype(dtype)))
 
     def run(self, recorder, is_full):
-        """Records a result for each transformation that the op has; only for `jit` and `grad` unless
+        """Records a result for each transformation that the op supports; only for `jit` and `grad` unless
         `is_full`."""
         sample = self.sample
         kinds = [
@@ -60,7 +60,7 @@ class Trial:
         return samples.results(self.sample.reference(*operands))
 
     def compare(self, figures, function, formula, operands):
-        """Runs a function of the op on the device and on the CPU, and the same function of the formula."""
+        """Compares a function of the op on the device with the function on the CPU and with the formula."""
         got = jax.jit(function)(*arrays.on(self.device, operands))
         expect(all(x.devices() == {self.device} for x in got), "a result is on another device")
         arrays.compare(figures, TWIN, got, jax.jit(function)(*arrays.on(arrays.cpu(), operands)), self.sample)
@@ -140,7 +140,7 @@ class Trial:
 
     def split(self, figures):
         devices = jax.devices(self.platform)
-        # A group of a power of two devices divides the dimensions of the samples.
+        # The number of devices is a power of two, so it divides the dimensions of the samples.
         devices = devices[: 1 << (min(len(devices), 2).bit_length() - 1)]
         mesh = Mesh(np.array(devices), ("d",))
         into, out = ([PartitionSpec(*spec) for spec in specs] for specs in self.sample.split)

@@ -1,4 +1,4 @@
-"""Results of a check: PASS, FAIL or SKIP, a reason, and figures. Each is written to a file at once, so that
+"""Results of a check: PASS, FAIL or SKIP, a reason, and figures. Each result is written to a file at once, so
 the results before a crash are kept."""
 
 import contextlib

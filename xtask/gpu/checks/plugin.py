@@ -1,5 +1,5 @@
-"""`farcall run` on a PJRT plugin: JAX's CUDA plugin or, on the CPU, farcall's own. The results are compared with
-those of farcall's engine."""
+"""`farcall run` on a PJRT plugin: JAX's CUDA plugin or, on the CPU, farcall's own. The results are compared
+with the results of farcall's engine."""
 
 import importlib.util
 import subprocess
@@ -72,7 +72,7 @@ def plugin(platform):
 
 
 def command(program, arguments):
-    """Runs a program with the command."""
+    """Runs a program with the command `farcall run`."""
     given = ["run", "-", "--load", listing.LIBRARY, "--fill", "rand", *arguments]
     limit = listing.seconds_of_step(40)
     return subprocess.run(

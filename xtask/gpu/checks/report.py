@@ -18,7 +18,7 @@ class Report:
     def add(self, check, entries, seconds):
         """Adds the results of a check, and writes the files."""
         for entry in entries:
-            # The facts about the machine have a table of their own.
+            # The facts about the machine are in a separate table.
             self._data["machine"].update(entry["figures"].pop("machine", {}))
         self._data["checks"].append(
             {"name": check.name, "about": check.about, "seconds": seconds, "results": entries}

@@ -1,29 +1,29 @@
-"""Inputs of the ops, and what the ops compute, in jax.numpy.
+"""Inputs of the ops, and reference implementations in jax.numpy.
 
-An entry of `table` is all that a new op needs. Modules that only need `OPS` do not import JAX.
+To check a new op, add it to `OPS` and `table`. Modules that only need `OPS` do not import JAX.
 """
 
 import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
-#: Ops with an entry in the table. Their derivatives need none: they run as derivatives.
+#: Ops with an entry in the table. Their derivative ops need no entry: the gradients of these ops call them.
 OPS = ["custom_relu", "rms_norm", "flash_attention", "csr_matmul", "cublas_gemm", "nccl_allreduce"]
 
 
 @dataclasses.dataclass(frozen=True)
 class Sample:
     op: str
-    #: What distinguishes this sample from others of the op.
+    #: Distinguishes this sample from other samples of the op.
     label: str
     dtypes: Sequence[str]
     #: Makes the operands: `(random generator, element type) -> arrays`.
     operands: Callable[[Any, Any], Sequence[Any]]
-    #: Computes the results in jax.numpy. Its operands have the type float64 where the op's are floats, except
-    #: those of reduced precision, which have been rounded first.
+    #: Computes the results in jax.numpy. Its operands are the op's operands, with floats converted to
+    #: float64. Operands of reduced precision have been rounded before.
     reference: Callable[..., Any]
     attributes: dict[str, Any] = dataclasses.field(default_factory=dict)
-    #: Operands with a gradient.
+    #: Indices of the operands with a gradient.
     moving: Sequence[int] = ()
     #: True if the op also has tangents (`jax.jvp`).
     has_tangents: bool = False
@@ -32,7 +32,7 @@ class Sample:
     #: Partition specs of the operands and the results on the axis "d" of `jax.shard_map`; `None` if the op is
     #: not split. Each spec is a tuple of axis names and `None`.
     split: tuple[Sequence[tuple], Sequence[tuple]] | None = None
-    #: Largest error relative to the norm of the result, by its element type.
+    #: Maximum error relative to the norm of the result, by the result's element type.
     tolerances: dict[str, float] = dataclasses.field(default_factory=dict)
 
     @property

@@ -1,7 +1,7 @@
 """All ops under compute-sanitizer.
 
-A kernel with a mistake runs last. If the tool does not report the mistake, it does not work on this device,
-and the silence about the ops means nothing.
+A kernel with a planted mistake runs last. If compute-sanitizer does not report the mistake, it does not work
+on this device, and the lack of reports about the ops means nothing.
 """
 
 import json
@@ -13,13 +13,13 @@ import sys
 from checks import environment, listing
 from checks.outcome import Skip, expect
 
-#: What the workload prints when all ops have run.
+#: Line that the workload prints when all ops have run.
 DONE = "all ops have run"
 
-#: How the workload's line about an op that failed begins.
+#: Start of the workload's line about an op that failed.
 FAILED = "did not run: "
 
-#: The op of the probe with a mistake for a tool to find, and its kernel.
+#: For each tool, the op of the probe with a mistake that the tool must find, and its kernel.
 PLANTED = {
     "memcheck": ("probe_write_past_end", "write_past_end"),
     "racecheck": ("probe_race", "race_in_shared_memory"),
@@ -55,9 +55,9 @@ def run(recorder, platform, tool):
         with recorder.case(f"{tool} of all ops"):
             if tool == "memcheck":
                 text, status = output(command, listing.seconds_of_step(100))
-                expect(status == 0 and DONE in text, f"the ops did not run to their end: {last(text)}")
+                expect(status == 0 and DONE in text, f"not all ops ran: {last(text)}")
                 expect_all_ran(text)
-            raise Skip("needs a GPU; without compute-sanitizer, the ops run to their end")
+            raise Skip("needs a GPU; on the CPU, all ops run, without compute-sanitizer")
         return
     state, own = {}, json.loads((listing.HERE / "pack.json").read_text())["kernels"]
     with recorder.case(f"{tool} finds a planted mistake") as figures:
@@ -71,7 +71,7 @@ def run(recorder, platform, tool):
                 raise Skip(f"compute-sanitizer does not support this device: {refusal.strip('= ')}")
         found = findings(text)
         first = next(iter(found), last(text))
-        expect(DONE in text, f"the ops did not run to their end ({end_of(status)}): {first}")
+        expect(DONE in text, f"not all ops ran ({end_of(status)}): {first}")
         state["findings"] = found
         planted = [finding for finding in state["findings"] if kernel in finding]
         figures["reported"] = planted[0] if planted else "nothing"
@@ -99,8 +99,8 @@ def run(recorder, platform, tool):
 
 
 def output(command, seconds):
-    """Runs a program. Returns all that it printed, and its exit status; `None` if it took too long."""
-    # Each buffer has an allocation of its own, so that accesses past its end are noticed.
+    """Runs a program. Returns its output and its exit status; the status is `None` if it took too long."""
+    # Each buffer has a separate allocation, so that accesses past its end are noticed.
     env = {**os.environ, "XLA_PYTHON_CLIENT_ALLOCATOR": "platform"}
     try:
         done = subprocess.run(

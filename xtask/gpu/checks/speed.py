@@ -1,8 +1,8 @@
-"""Time on the device, next to XLA's own compilation of the formula.
+"""Time on the device, compared with XLA's own compilation of the formula.
 
-A program repeats the computation, each time on the last result, with a barrier in between so that XLA does
-not join two of them. The two programs run alternately, and the ratio is the median of the ratios of
-neighboring runs: XLA's time divided by the op's, so that above 1 the op is faster.
+A program repeats the computation, each time on the previous result, with a barrier in between so that XLA
+does not fuse two repetitions. The two programs run alternately. The ratio is the median of the ratios of
+neighboring runs: XLA's time divided by the op's time. If it is above 1, the op is faster.
 """
 
 import statistics
@@ -16,7 +16,7 @@ from checks import arrays, listing
 from checks.library import HANDLERS
 from checks.outcome import expect
 
-#: Smallest ratio that counts as equally fast.
+#: Minimum ratio at which the op counts as equally fast.
 BAR = 1.0
 
 
@@ -33,7 +33,7 @@ def rms_norms(recorder, platform, op):
     def gradients(function):
         def step(x, scale, dy):
             dx, dscale = jax.vjp(function, x, scale)[1](dy)
-            # The gradient of the scale is used, so that no side leaves it out.
+            # The gradient of the scale is used, so that neither program omits it.
             return dx + dscale.astype(dx.dtype)
 
         return step

@@ -1,4 +1,4 @@
-"""Libraries in C++, which are compiled where they run."""
+"""Libraries in C++, which are compiled on the machine that runs them."""
 
 import ctypes
 import subprocess
@@ -13,7 +13,7 @@ from checks.outcome import expect
 def build(name):
     """Compiles `twins/NAME.cc` with XLA's headers, unless that has been done. Returns the library.
 
-    The compiler is g++, or else nvcc, which calls another one.
+    The compiler is g++ or c++, or else nvcc, which calls another compiler.
 
     Raises:
       AssertionError: with the compiler's messages, if the file does not compile.
@@ -33,10 +33,10 @@ def build(name):
 
 
 def compiler():
-    """Returns the command that makes a shared library of C++ code.
+    """Returns the command that compiles C++ code to a shared library.
 
     Raises:
-      AssertionError: if there is no compiler.
+      AssertionError: if no compiler is installed.
     """
     common = ["-std=c++17", "-O2", "-shared", "-w"]
     for name, extra in [

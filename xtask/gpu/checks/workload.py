@@ -1,7 +1,7 @@
-"""All ops once, for compute-sanitizer: python -m checks.workload PLATFORM [PLANTED].
+"""Runs all ops once, for compute-sanitizer: python -m checks.workload PLATFORM [PLANTED].
 
 An op that fails does not end the process. PLANTED is the name of an op of the probe with a mistake. It runs
-last, because the GPU may be unusable then.
+last, because the GPU may be unusable afterwards.
 """
 
 import sys

@@ -36,7 +36,7 @@ void OnCall(void*, int domain, uint32_t, const CallbackData* data) {
 
 }  // namespace
 
-// Opens CUPTI by the path of its library. Returns null, or what has failed.
+// Opens CUPTI by the path of its library. Returns null, or a message if that fails.
 extern "C" const char* driver_calls_open(const char* path) {
   void* library = dlopen(path, RTLD_NOW);
   if (library == nullptr) return dlerror();

@@ -93,7 +93,7 @@ extern "C" void twin_set_sides(void* ours, void* theirs, int round_count, int ca
   calls = call_count;
 }
 
-// Copies the times of a side, in nanoseconds a call, and returns their number.
+// Copies the times of one handler, in nanoseconds per call, and returns their number.
 extern "C" int twin_times(int side, double* into, int capacity) {
   int count = std::min<int>(times[side].size(), capacity);
   std::copy_n(times[side].begin(), count, into);
@@ -107,7 +107,7 @@ static double Now() {
 }
 
 // Runs both handlers on the frame, alternately. A stream of the GPU is empty when a round begins, and the
-// round has fewer calls than the driver queues, so the time is that of enqueuing.
+// round has fewer calls than the driver can queue, so the measured time is the time to enqueue.
 static XLA_FFI_Error* Time(XLA_FFI_CallFrame* frame) {
   void* stream = nullptr;
   if (driver.synchronize != nullptr) {
@@ -132,8 +132,8 @@ static XLA_FFI_Error* Time(XLA_FFI_CallFrame* frame) {
 }
 
 extern "C" XLA_FFI_Error* twin_time(XLA_FFI_CallFrame* frame) {
-  // A frame without operands asks for metadata. The answer is that of any other handler of this file, and so
-  // has the version of the header.
+  // A frame without operands asks for metadata. Any other handler of this file gives the right answer, with
+  // the version of the header.
   if (frame->args.size == 0) return twin_scale(frame);
   return Time(frame);
 }
