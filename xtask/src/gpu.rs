@@ -4,8 +4,8 @@
 //! that only a machine with Rust can build: the Python package, the library of ops, and a library with
 //! mistakes to find. The folder's program `run` needs Python, JAX with its CUDA plugin, and CUDA's tools.
 //!
-//! [`test()`] packs a debug build and runs the checks on JAX's CPU backend, so that mistakes in the checks are
-//! found on a machine without a GPU.
+//! [`test()`] packs a debug build and runs the checks on JAX's CPU backend, so that mistakes in the checks
+//! are found on a machine without a GPU.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -25,8 +25,8 @@ const MAX_BYTES: u64 = 60 << 20;
 /// The engine as a PJRT plugin.
 const OWN_PLUGIN: &str = "libfarcall_pjrt.so";
 
-/// Packs the checks. With `--pack DIR` into `DIR`; without arguments into `target/gpu`, where the checks then
-/// run. Returns true if all of them passed.
+/// Packs the checks into `DIR` (`--pack DIR`), or without arguments into `target/gpu`, where the checks then
+/// run. Returns true if all checks passed.
 pub(crate) fn run(args: &[&str]) -> Result<bool> {
     match args {
         ["--pack", folder] => {
@@ -38,7 +38,7 @@ pub(crate) fn run(args: &[&str]) -> Result<bool> {
         [] => {
             let folder = target().join("gpu");
             pack(&folder, "release")?;
-            // The program says what this machine lacks.
+            // If this machine cannot run the checks, the program names the missing parts.
             Ok(Command::new(python::find_python()?).arg(folder.join("run")).status()?.success())
         }
         other => bail!("unknown arguments `{}`: expected none, or `--pack DIR`", other.join(" ")),
@@ -109,7 +109,7 @@ fn pack(folder: &Path, profile: &str) -> Result<()> {
         fs::copy(&file, folder.join(name)).with_context(|| format!("cannot copy {}", file.display()))?;
     }
     // Debug builds run on this machine only, where `cargo test` runs the tests of the handlers. On the CPU,
-    // programs run on farcall's own plugin, which is large, so it is not copied.
+    // programs run on farcall's own plugin. The plugin is large, so it is linked instead of copied.
     match profile {
         "release" => _ = fs::copy(handler_tests()?, folder.join("handler_tests"))?,
         _ => std::os::unix::fs::symlink(built.join(OWN_PLUGIN), folder.join(OWN_PLUGIN))?,
@@ -212,7 +212,8 @@ fn compiled_files(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Returns the newest version of glibc whose symbols the libraries import: the oldest one that has them all.
+/// Returns the newest version of glibc whose symbols the libraries import: the oldest version that they run
+/// on.
 fn newest_glibc(libraries: &[PathBuf]) -> Result<String> {
     let mut newest = vec![2, 0];
     for path in libraries {

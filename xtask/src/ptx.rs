@@ -3,9 +3,9 @@
 //!
 //! Each file `NAME.cu` has its PTX beside it, as text. A `.ptx` without a `.cu` is written by hand, or by the
 //! program beside it.
-//! NVRTC writes the newest version of PTX into each file, which older drivers refuse. The version is
-//! therefore lowered to [`PTX_VERSION`]. `ptxas` checks each instruction against the version that the file
-//! states.
+//!
+//! NVRTC states the newest version of PTX in each file, which older drivers refuse. So this command lowers
+//! the version to [`PTX_VERSION`]. `ptxas` checks each instruction against the version that the file states.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use anyhow::{Context, Result, bail};
 use crate::python::Venv;
 use crate::shell::{must, outputs, program, root, target};
 
-/// Folders of kernels, each with the first line of their PTX after the name of the source.
+/// Folders of kernels. The second text ends the first line of their PTX files, after the name of the source.
 const KERNELS: [(&str, &str); 4] = [
     ("examples/cuda/kernels", " by `cargo xtask ptx`"),
     ("crates/farcall-cli/template/src", ""),
@@ -43,8 +43,8 @@ const COMPILED_FOR: &str = "80";
 /// Architectures for which `ptxas` assembles each file: A100, H100 and H200, B200.
 const ASSEMBLED_FOR: [&str; 3] = ["sm_80", "sm_90", "sm_100"];
 
-/// Compiles every source to the PTX beside it. With `--check`, compares instead, and assembles every file.
-/// Returns true if all files are as they should be.
+/// Compiles every source to the PTX beside it, or with `--check` only compares the two. Then assembles every
+/// PTX file. Returns true if all files are up to date and assemble without warnings.
 pub(crate) fn run(args: &[&str]) -> Result<bool> {
     let check = match args {
         [] => false,
@@ -112,7 +112,7 @@ impl Toolchain {
         Ok(tools)
     }
 
-    /// Returns the PTX of a source. `maker` ends its first line.
+    /// Returns the PTX of a source. `maker` ends the first line of the PTX.
     fn compile(&self, source: &Path, maker: &str) -> Result<String> {
         let output = self.output.join(name(source)).with_extension("ptx");
         let mut command = self.venv.python();
