@@ -1,7 +1,7 @@
 // Products of a sparse matrix in compressed row format with dense matrices of n columns, and their gradients.
 // A warp works on one row of the sparse matrix; `blockDim` is 32 × the number of warps. Row i has the entries
 // starts[i] to starts[i + 1] − 1; entries outside of the arrays count as 0. The batches of `values`, `b` and
-// `y` are independent; all share the indices.
+// `y` are independent; all batches share the indices.
 #include "elements.cuh"
 
 // One row of one batch.

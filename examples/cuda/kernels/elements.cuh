@@ -80,8 +80,8 @@ __device__ inline float warp_sum(float value) {
     return value;
 }
 
-// Sums over the threads with the same `threadIdx.y`. If they are more than one warp, all threads of the block
-// call the function, and `turn` differs from the call before.
+// Sums over the threads with the same `threadIdx.y`. If these threads are more than one warp, all threads of
+// the block call the function, and `turn` differs from the call before.
 template <int COUNT> __device__ void row_sums(float (&values)[COUNT], u32 turn) {
     __shared__ float sums[2][COUNT][WARP];
 #pragma unroll

@@ -1,6 +1,6 @@
 // Attention without a matrix of all scores: out = softmax(q·kᵀ·scale)·v, and the logarithms of the sums that
-// the softmax divides by (Dao, "FlashAttention-2", 2023). A block has the scores of 128 queries with 64 keys
-// at a time, in the registers of four warps. Exponentials are relative to the largest score so far.
+// the softmax divides by (Dao, "FlashAttention-2", 2023). A block computes the scores of 128 queries with 64
+// keys at a time, in the registers of four warps. Exponentials are relative to the largest score so far.
 #include "tensor_cores.cuh"
 
 constexpr int WARPS = 4;
@@ -19,8 +19,8 @@ template <typename T, int D> struct Rows {
 
     __device__ void *at(int row, int column) const { return bytes + row * STRIDE + column * int(sizeof(T)); }
 
-    // Starts to copy `COUNT` rows of `d` elements from row `first` of a matrix with `rows` rows. What does
-    // not exist becomes zero.
+    // Starts to copy `COUNT` rows of `d` elements from row `first` of a matrix with `rows` rows. Rows and
+    // columns that the matrix does not have become zero.
     template <int COUNT> __device__ void copy(const T *from, u32 first, u32 rows, u32 d) const {
         static_assert(COUNT * VECTORS % THREADS == 0, "all threads copy the same number of vectors");
 #pragma unroll
@@ -39,7 +39,7 @@ __device__ void attention(const T *q, const T *k, const T *v, T *out, float *lse
                           u32 group, u32 tiles, float scale, bool causal) {
     constexpr int STEPS = D / 16, KEY_TILES = KEYS / 8, COLUMN_TILES = D / 8;
     const u32 lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, g = lane / 4, t = lane % 4;
-    // A tile of queries near the end sees most keys, so these tiles start first.
+    // If the attention is causal, the last tiles of queries have the most keys, so they start first.
     const u32 head = blockIdx.x / tiles, tile = tiles - 1 - blockIdx.x % tiles;
     const u32 first = tile * QUERIES, own_row = warp * M_TILES * 16;
     q += u64(head) * n * d;
@@ -60,7 +60,7 @@ __device__ void attention(const T *q, const T *k, const T *v, T *out, float *lse
             load_matrices(to[i], queries.at(own_row + i * 16 + lane % 16, step * 16 + lane / 16 * 8));
         }
     };
-    // There are enough registers for the queries if they are short.
+    // If the queries are short, they fit in registers.
     constexpr bool KEEPS_QUERIES = D <= 64;
     u32 kept[KEEPS_QUERIES ? STEPS : 1][M_TILES][4];
     if constexpr (KEEPS_QUERIES) {
@@ -70,7 +70,7 @@ __device__ void attention(const T *q, const T *k, const T *v, T *out, float *lse
         for (int step = 0; step < STEPS; step++) load_queries(step, kept[step]);
     }
 
-    // Scores are multiplied by this before 2 is raised to their power.
+    // Factor that turns the scores into exponents of 2.
     const float factor = scale * LOG2_E;
     const u32 seen = causal ? min(m, first + QUERIES) : m;
     float sums[M_TILES][COLUMN_TILES][4] = {};
@@ -79,7 +79,7 @@ __device__ void attention(const T *q, const T *k, const T *v, T *out, float *lse
     for (int i = 0; i < M_TILES; i++) largest[i][0] = largest[i][1] = MINUS_INFINITY;
 
     for (u32 start = 0; start < seen; start += KEYS) {
-        // Here the keys have arrived, and no warp uses the values of the tile before any more.
+        // After the barrier, the keys have arrived, and no warp uses the previous tile's values any more.
         wait_for_copies();
         __syncthreads();
         values.template copy<KEYS>(v, start, m, d);
@@ -101,7 +101,7 @@ __device__ void attention(const T *q, const T *k, const T *v, T *out, float *lse
             }
         }
 
-        // Here the values have arrived, and no warp uses the keys any more.
+        // After the barrier, the values have arrived, and no warp uses the keys any more.
         wait_for_copies();
         __syncthreads();
         if (start + KEYS < seen) keys.template copy<KEYS>(k, start + KEYS, m, d);

@@ -112,7 +112,7 @@ __device__ void backward(const T *x, const T *scale, const T *dy, T *dx, float *
             add(at, Vector::load(row_x, at), Vector::load(row_dy, at));
         }
 
-        // The next row is on its way while the threads wait for each other and write this row.
+        // The next row is loaded while the threads wait for each other and write this row.
         Kept<T, N> next = kept;
         if (row + workers < rows) {
             next.load(row_x + u64(workers) * columns, row_dy + u64(workers) * columns, vectors);

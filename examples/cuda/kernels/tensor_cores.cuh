@@ -36,7 +36,7 @@ __device__ inline void load_matrices(u32 (&to)[4], const void *row) {
                  : "memory");
 }
 
-// The same, for the transposes of the matrices.
+// Loads the transposes of four matrices, like `load_matrices`.
 __device__ inline void load_transposed(u32 (&to)[4], const void *row) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])

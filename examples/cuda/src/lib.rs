@@ -1,6 +1,7 @@
 //! Ops with kernels for the CPU and for CUDA. Each op has one signature and one name on both platforms. The
-//! handler for the CPU declares the signature and the derivatives. A handler for CUDA only repeats them if it
-//! is generic, because the signature lists its element types; the compiler compares them.
+//! handler for the CPU declares the signature and the derivatives. A handler for CUDA repeats the declaration
+//! only if the handler is generic, because the signature lists its element types. The compiler compares the
+//! two declarations.
 //!
 //! | op | CUDA kernel | gradient |
 //! | --- | --- | --- |

@@ -9,8 +9,8 @@ pub(crate) mod cuda;
 /// (`ncclGetUniqueId`), and all members pass it. A group of one, the default, needs no id. On the CPU, a
 /// group has one member.
 ///
-/// All members of a group run the same program: the operand has the same shape in all processes, and the calls
-/// of a group have the same order. This is not checked.
+/// All members of a group run the same program: the operand has the same shape in all processes, and the
+/// calls of a group have the same order. This is not checked.
 #[handler(name = "nccl_allreduce")]
 #[signature((x: f32[*], ranks: i64 = 1, rank: i64 = 0, id: str = "") -> (y: f32[*]))]
 #[vjp(backward = nccl_allreduce_bwd)]

@@ -1,5 +1,5 @@
-//! The functions of the driver, as their documentation in NVIDIA's *CUDA Driver API* says. There is one
-//! device with one context.
+//! The functions of the driver, as NVIDIA's *CUDA Driver API* documents them. There is one device with one
+//! context.
 #![expect(unused_unsafe, reason = "some functions only read numbers")]
 
 use std::cell::Cell;
@@ -28,7 +28,7 @@ const STREAM: usize = 0x50;
 /// Handle of all events.
 const EVENT: usize = 0xe0;
 
-/// Shared memory that a launch may have unless the kernel allows more, and the maximum of an H200, in bytes.
+/// Default limit of the shared memory of a launch, and the maximum limit on an H200, in bytes.
 const USUAL_SHARED_BYTES: usize = 48 << 10;
 const MAX_SHARED_BYTES: c_int = 227 << 10;
 
@@ -60,7 +60,7 @@ fn with_memory<R>(work: impl FnOnce(&mut Memory) -> R) -> R {
     work(lock(&MEMORY).get_or_insert_default())
 }
 
-/// Runs work that panics if a program is wrong. Returns `status` then, and keeps the message.
+/// Runs work that panics if a program is wrong. If it panics, keeps the message and returns `status`.
 #[expect(clippy::disallowed_methods, reason = "the payload is a text")]
 fn guarded(status: c_uint, work: impl FnOnce()) -> c_uint {
     let Err(panic) = catch_unwind(AssertUnwindSafe(work)) else { return SUCCESS };
@@ -72,7 +72,7 @@ fn guarded(status: c_uint, work: impl FnOnce()) -> c_uint {
 
 macro_rules! driver {
     ($(fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $body:block)*) => {$(
-        #[doc = concat!("As `", stringify!($name), "` of the CUDA driver.")]
+        #[doc = concat!("The function `", stringify!($name), "` of the CUDA driver.")]
         ///
         /// # Safety
         /// Pointers and handles are valid, as the driver requires.

@@ -1,8 +1,8 @@
 //! Runs kernels in PTX on the CPU, one block after the other.
 //!
 //! A thread runs until it needs the other threads of its warp or its block. Each access to memory is checked:
-//! it must be aligned and inside of one allocation. An instruction that the kernels do not use is a panic
-//! that names it.
+//! it must be aligned and inside of one allocation. An instruction that no kernel of the tests uses panics,
+//! with a message that names the instruction.
 
 use half::{bf16, f16};
 
@@ -24,7 +24,7 @@ const GAP_BYTES: u64 = 4096;
 pub(crate) struct Memory {
     /// Allocations with their addresses, in ascending order.
     allocations: Vec<(u64, Vec<u8>)>,
-    /// End of the last address that was given out.
+    /// End of the last allocation.
     end: u64,
 }
 
@@ -349,7 +349,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Moves a value; a list of registers is the parts of a value, the lowest bits first.
+    /// Moves a value. A list of registers holds the parts of a value, the lowest bits first.
     fn move_value(&mut self, lane: usize, ty: PtxType, operands: &[Operand]) {
         match (&operands[0], &operands[1]) {
             (Operand::Vector(parts), source) => {

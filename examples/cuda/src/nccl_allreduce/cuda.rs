@@ -13,8 +13,8 @@ use super::Group;
 
 type Member = &'static Communicator<'static>;
 
-/// The groups that this process has joined, with the number of its device. They are never left: an id serves
-/// only once, so all call sites with the same id share a communicator.
+/// The groups that this process has joined, with the number of its device. The process never leaves a group:
+/// an id serves only once, so all call sites with the same id share a communicator.
 static JOINED: Memberships<(Group, i32), Member> = Memberships::new();
 
 #[stage(instantiate)]
@@ -32,8 +32,8 @@ fn join(site: &State<PerDevice<Member>>, stream: &CudaStream, ranks: i64, rank: 
 /// The ranks of this process, each with the number of its device.
 static RANKS: Mutex<Vec<(Group, i32)>> = Mutex::new(Vec::new());
 
-/// Makes a device the rank of a group. All devices of a program have the same attributes, so the devices of a
-/// process with several would join as the same rank, and wait for the other ranks forever.
+/// Makes a device the rank of a group. All devices of a program have the same attributes, so several devices
+/// of one process would join as the same rank, and wait for the other ranks forever.
 ///
 /// # Errors
 /// `FAILED_PRECONDITION` if another device of this process is this rank.
@@ -74,8 +74,8 @@ pub(crate) struct Memberships<K, M> {
     members: Mutex<Vec<(K, Membership<M>)>>,
 }
 
-/// A member, once it has joined. Each key has a lock of its own: joining waits for the other members of the
-/// group, which may be other threads of this process, so no lock of several keys is held meanwhile.
+/// A member, once it has joined. Each key has a separate lock. Joining waits for the other members of the
+/// group, which may be other threads of this process, so a lock for several keys must not be held meanwhile.
 type Membership<M> = Arc<Mutex<Option<M>>>;
 
 impl<K: PartialEq, M: Copy> Memberships<K, M> {
@@ -83,8 +83,8 @@ impl<K: PartialEq, M: Copy> Memberships<K, M> {
         Memberships { members: Mutex::new(Vec::new()) }
     }
 
-    /// Returns the member of a key. Calls with the same key wait for the one that joins; if it fails, the next
-    /// call joins.
+    /// Returns the member of a key. The first call with a key joins, and later calls wait for it. If a call
+    /// fails to join, the next one joins.
     pub(crate) fn get_or_join(&self, key: K, join: impl FnOnce() -> Result<M>) -> Result<M> {
         let mut members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
         let known = members.iter().find(|(known, _)| *known == key).map(|(_, member)| Arc::clone(member));
@@ -107,8 +107,8 @@ impl<K: PartialEq, M: Copy> Memberships<K, M> {
 /// (`ncclGetUniqueId`), and all members pass it. A group of one, the default, needs no id. On the CPU, a
 /// group has one member.
 ///
-/// All members of a group run the same program: the operand has the same shape in all processes, and the calls
-/// of a group have the same order. This is not checked.
+/// All members of a group run the same program: the operand has the same shape in all processes, and the
+/// calls of a group have the same order. This is not checked.
 #[handler(
     name = "nccl_allreduce", platform = "CUDA",
     instantiate = site, initialize = join, traits(command_buffer_compatible)

@@ -122,8 +122,8 @@ pub(crate) fn rms_norm_bwd<T: RmsNormElement>(
         launch!(T::backward(kernels), stream, grid: blocks, block: block,
             (x, scale, dy, dx, &mut sums, rows, columns, eps))?;
     }
-    // SAFETY: the sums have `workers` rows, and dscale has `columns` elements (`check`). Workers without a row
-    // may leave their sums unwritten, so these are not read.
+    // SAFETY: the sums have `workers` rows, and dscale has `columns` elements (`check`). Workers without a
+    // row may leave their sums unwritten, so these are not read.
     unsafe {
         launch!(T::column_sums(kernels), stream, grid: columns.div_ceil(WARP), block: (WARP, SUMMED_ROWS),
             (&sums, dscale, workers.min(rows), columns))
@@ -145,8 +145,8 @@ const MAX_THREADS: u32 = 512;
 const SMALL_BLOCK_THREADS: u32 = 256;
 
 /// Number of threads of the backward kernel that run at the same time on an H200. Each of its 132
-/// multiprocessors has 512 threads, which use all registers. More blocks would wait, and have sums of their
-/// own.
+/// multiprocessors has 512 threads, which use all registers. Further blocks would have to wait, and would
+/// need further rows of sums.
 const RUNNING_THREADS: u32 = 132 * 512;
 
 /// The launch of a kernel that works on rows.
@@ -154,7 +154,7 @@ const RUNNING_THREADS: u32 = 132 * 512;
 pub(crate) struct Rows {
     pub(crate) rows: u32,
     pub(crate) columns: u32,
-    /// Threads for a row, and rows of a block.
+    /// Number of threads for a row, and number of rows of a block.
     pub(crate) block: (u32, u32),
     pub(crate) per_block: u32,
 }
@@ -168,7 +168,7 @@ impl Rows {
     pub(crate) fn of<T>(dims: &[usize]) -> Result<Rows> {
         let [rows @ .., columns] = dims else { return Err(Error::invalid_argument("x has no dimensions")) };
         let (rows, columns) = (u32::try_from(rows.iter().product::<usize>())?, u32::try_from(*columns)?);
-        // Without columns, a row has a sum all the same.
+        // A row without columns has a sum, too.
         let vectors = columns.div_ceil(16 / size_of::<T>() as u32);
         let threads = vectors.div_ceil(KEPT).max(1).next_multiple_of(WARP).min(MAX_THREADS);
         let per_block = if threads == WARP { SMALL_BLOCK_THREADS / WARP } else { 1 };

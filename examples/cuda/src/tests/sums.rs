@@ -63,7 +63,7 @@ fn a_rank_is_one_device_of_a_process() {
         "device 1 cannot be rank 0 of the group, which is device 0 of this process: a group has one device \
          of each process"
     );
-    // Each device is a group of its own.
+    // `Group::Alone` is a separate group for each device.
     cuda::claim(Group::Alone, 0).unwrap();
     cuda::claim(Group::Alone, 1).unwrap();
 }

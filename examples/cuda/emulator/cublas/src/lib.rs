@@ -135,7 +135,7 @@ fn multiply(
     Some(())
 }
 
-/// As `cublasCreate` of cuBLAS.
+/// The function `cublasCreate` of cuBLAS.
 ///
 /// # Safety
 /// The pointer is valid.
@@ -146,25 +146,25 @@ unsafe extern "C" fn cublasCreate_v2(handle: *mut usize) -> c_uint {
     SUCCESS
 }
 
-/// As `cublasDestroy` of cuBLAS.
+/// The function `cublasDestroy` of cuBLAS.
 #[unsafe(no_mangle)]
 extern "C" fn cublasDestroy_v2(_handle: usize) -> c_uint {
     SUCCESS
 }
 
-/// As `cublasSetStream` of cuBLAS.
+/// The function `cublasSetStream` of cuBLAS.
 #[unsafe(no_mangle)]
 extern "C" fn cublasSetStream_v2(_handle: usize, _stream: usize) -> c_uint {
     SUCCESS
 }
 
-/// As `cublasSetWorkspace` of cuBLAS.
+/// The function `cublasSetWorkspace` of cuBLAS.
 #[unsafe(no_mangle)]
 extern "C" fn cublasSetWorkspace_v2(_handle: usize, _workspace: *mut c_void, _size: usize) -> c_uint {
     SUCCESS
 }
 
-/// As `cublasGemmEx` of cuBLAS.
+/// The function `cublasGemmEx` of cuBLAS.
 ///
 /// # Safety
 /// `alpha` and `beta` point to numbers of the compute type.
@@ -199,7 +199,7 @@ unsafe extern "C" fn cublasGemmEx(
     }
 }
 
-/// As `cublasGemmStridedBatchedEx` of cuBLAS.
+/// The function `cublasGemmStridedBatchedEx` of cuBLAS.
 ///
 /// # Safety
 /// `alpha` and `beta` point to numbers of the compute type.
@@ -271,7 +271,7 @@ unsafe extern "C" fn cublasGemmStridedBatchedEx(
     if multiply(matrices, transposed, k, batch, factors).is_some() { SUCCESS } else { EXECUTION_FAILED }
 }
 
-/// As `cublasGetStatusName` of cuBLAS.
+/// The function `cublasGetStatusName` of cuBLAS.
 #[unsafe(no_mangle)]
 extern "C" fn cublasGetStatusName(status: c_uint) -> *const c_char {
     text(match status {
@@ -282,7 +282,7 @@ extern "C" fn cublasGetStatusName(status: c_uint) -> *const c_char {
     })
 }
 
-/// As `cublasGetStatusString` of cuBLAS.
+/// The function `cublasGetStatusString` of cuBLAS.
 #[unsafe(no_mangle)]
 extern "C" fn cublasGetStatusString(status: c_uint) -> *const c_char {
     text(match status {

@@ -8,7 +8,7 @@ const SUCCESS: c_uint = 0;
 const UNHANDLED_CUDA_ERROR: c_uint = 1;
 const INVALID_USAGE: c_uint = 5;
 
-/// As `ncclUniqueId` of NCCL.
+/// The type `ncclUniqueId` of NCCL.
 #[repr(C)]
 struct Id {
     _internal: [u8; 128],
@@ -33,7 +33,7 @@ fn copy(from: u64, to: u64, count: usize, ty: c_int, stream: usize) -> c_uint {
     if unsafe { copy(to, from, count * bytes, stream) } == 0 { SUCCESS } else { UNHANDLED_CUDA_ERROR }
 }
 
-/// As `ncclGetUniqueId` of NCCL.
+/// The function `ncclGetUniqueId` of NCCL.
 ///
 /// # Safety
 /// The pointer is valid.
@@ -44,7 +44,7 @@ unsafe extern "C" fn ncclGetUniqueId(id: *mut Id) -> c_uint {
     SUCCESS
 }
 
-/// As `ncclCommInitRank` of NCCL, for a group of one.
+/// The function `ncclCommInitRank` of NCCL, for a group of one.
 ///
 /// # Safety
 /// The pointer is valid.
@@ -58,13 +58,13 @@ unsafe extern "C" fn ncclCommInitRank(group: *mut usize, ranks: c_int, _id: Id, 
     SUCCESS
 }
 
-/// As `ncclCommDestroy` of NCCL.
+/// The function `ncclCommDestroy` of NCCL.
 #[unsafe(no_mangle)]
 extern "C" fn ncclCommDestroy(_group: usize) -> c_uint {
     SUCCESS
 }
 
-/// As `ncclCommCount` of NCCL.
+/// The function `ncclCommCount` of NCCL.
 ///
 /// # Safety
 /// The pointer is valid.
@@ -75,7 +75,7 @@ unsafe extern "C" fn ncclCommCount(_group: usize, count: *mut c_int) -> c_uint {
     SUCCESS
 }
 
-/// As `ncclCommUserRank` of NCCL.
+/// The function `ncclCommUserRank` of NCCL.
 ///
 /// # Safety
 /// The pointer is valid.
@@ -86,7 +86,7 @@ unsafe extern "C" fn ncclCommUserRank(_group: usize, rank: *mut c_int) -> c_uint
     SUCCESS
 }
 
-/// As `ncclAllReduce` of NCCL.
+/// The function `ncclAllReduce` of NCCL.
 #[unsafe(no_mangle)]
 extern "C" fn ncclAllReduce(
     from: u64,
@@ -100,7 +100,7 @@ extern "C" fn ncclAllReduce(
     copy(from, to, count, ty, stream)
 }
 
-/// As `ncclAllGather` of NCCL.
+/// The function `ncclAllGather` of NCCL.
 #[unsafe(no_mangle)]
 extern "C" fn ncclAllGather(
     from: u64,
@@ -113,7 +113,7 @@ extern "C" fn ncclAllGather(
     copy(from, to, count, ty, stream)
 }
 
-/// As `ncclReduceScatter` of NCCL.
+/// The function `ncclReduceScatter` of NCCL.
 #[unsafe(no_mangle)]
 extern "C" fn ncclReduceScatter(
     from: u64,
@@ -127,7 +127,7 @@ extern "C" fn ncclReduceScatter(
     copy(from, to, count, ty, stream)
 }
 
-/// As `ncclBroadcast` of NCCL.
+/// The function `ncclBroadcast` of NCCL.
 #[unsafe(no_mangle)]
 extern "C" fn ncclBroadcast(
     from: u64,
@@ -141,7 +141,7 @@ extern "C" fn ncclBroadcast(
     copy(from, to, count, ty, stream)
 }
 
-/// As `ncclGetErrorString` of NCCL.
+/// The function `ncclGetErrorString` of NCCL.
 #[unsafe(no_mangle)]
 extern "C" fn ncclGetErrorString(status: c_uint) -> *const c_char {
     let text = match status {
@@ -152,7 +152,7 @@ extern "C" fn ncclGetErrorString(status: c_uint) -> *const c_char {
     text.as_ptr()
 }
 
-/// As `ncclGetLastError` of NCCL.
+/// The function `ncclGetLastError` of NCCL.
 #[unsafe(no_mangle)]
 extern "C" fn ncclGetLastError(_group: usize) -> *const c_char {
     c"".as_ptr()
