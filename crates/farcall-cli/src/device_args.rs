@@ -9,10 +9,10 @@ use farcall::devices::Grid;
 pub(crate) struct DeviceArgs {
     /// Number of devices that run the program together; each is a thread of this process
     ///
-    /// A program with shardings is divided among the devices: it takes complete inputs, and returns complete
-    /// results. In other programs, the devices exchange values with collectives, and without this option, the
-    /// program determines their number. Then the devices are replicas, unless --partitions or the program
-    /// says otherwise. A .npy file or an array with one more dimension than the argument, of size N, gives each
+    /// Without this option, the program states the number. A program with shardings is divided among the
+    /// devices, as partitions: it takes complete inputs, and returns complete results. In other programs, the
+    /// devices exchange values with collectives. They are replicas, unless --partitions or the program says
+    /// otherwise. A .npy file or an array with one more dimension than the argument, of size N, gives each
     /// device its part; anything else is the same on all devices, except that random elements differ. See:
     /// farcall guide devices
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]

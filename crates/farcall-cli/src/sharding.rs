@@ -20,7 +20,7 @@ pub(crate) fn partitioned(module: Module, entry: Option<&str>, registry: &Regist
     let module = verify_owned(module)?.into_static()?;
     let entry = verify::entry(&module, entry)?;
     let found = partition_static(&module, entry, registry, &CompileOptions::new())?;
-    found.context("the program states no sharding for several devices; see: farcall guide devices")
+    found.context("the program states no sharding for several devices; see: farcall guide shardings")
 }
 
 /// Prints the sharding of each value and the collectives.

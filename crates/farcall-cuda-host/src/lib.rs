@@ -8,8 +8,9 @@
 //! memory, makes a call site, and waits for the GPU. Programs with handlers for CUDA run in XLA; the engine
 //! of farcall runs on the CPU only.
 //!
-//! As in XLA, a stage of a handler runs on a thread on which the context of the device is current; the
-//! instantiate and prepare stages have no stream, and the prepare stage has null addresses.
+//! A stage of a handler runs on a thread on which the context of the device is current, as in XLA (which does
+//! not promise it for the instantiate stage). As in XLA, the instantiate and prepare stages have no stream,
+//! and the prepare stage has null addresses.
 
 use std::ffi::c_void;
 use std::ptr::{NonNull, null_mut};
