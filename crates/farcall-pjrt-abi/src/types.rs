@@ -133,6 +133,7 @@ open_enum! {
 open_enum! {
     /// Kinds of extensions, `PJRT_Extension_Type`.
     ExtensionType {
+        GPU_CUSTOM_CALL = 0,
         PROFILER = 1,
         CUSTOM_PARTITIONER = 2,
         LAYOUTS = 4,
@@ -140,6 +141,14 @@ open_enum! {
         MEMORY_DESCRIPTIONS = 6,
         RAW_BUFFER = 8,
         SHARDINGS = 19,
+    }
+}
+
+open_enum! {
+    /// Interfaces of custom-call handlers, `api_version` of `PJRT_Gpu_Register_Custom_Call_Args`.
+    HandlerInterface {
+        UNTYPED = 0,
+        TYPED = 1,
     }
 }
 
@@ -207,6 +216,7 @@ sized! {
     FfiTypeRegister "PJRT_FFI_Type_Register";
     FfiUserDataAdd "PJRT_FFI_UserData_Add";
     FfiRegisterHandler "PJRT_FFI_Register_Handler";
+    GpuRegisterCustomCall "PJRT_Gpu_Register_Custom_Call";
     LayoutDestroy "PJRT_Layouts_MemoryLayout_Destroy";
     LayoutSerialize "PJRT_Layouts_MemoryLayout_Serialize";
     ClientDefaultLayout "PJRT_Layouts_PJRT_Client_GetDefaultLayout";
@@ -320,6 +330,15 @@ structs! {
     FfiRegisterHandler "PJRT_FFI_Register_Handler_Args" {
         struct_size: usize, target_name: *const c_char, target_name_size: usize, handler: *mut c_void,
         platform_name: *const c_char, platform_name_size: usize, traits: u32,
+    }
+    /// Registers handlers of all stages, for the plugin's platform.
+    GpuCustomCallExtension "PJRT_Gpu_Custom_Call" {
+        base: ExtensionBase, custom_call: Option<ApiEntry<GpuRegisterCustomCall>>,
+    }
+    GpuRegisterCustomCall "PJRT_Gpu_Register_Custom_Call_Args" {
+        struct_size: usize, function_name: *const c_char, function_name_size: usize, api_version: HandlerInterface,
+        handler_instantiate: *mut c_void, handler_prepare: *mut c_void, handler_initialize: *mut c_void,
+        handler_execute: *mut c_void,
     }
     LayoutsExtension "PJRT_Layouts_Extension" {
         base: ExtensionBase, memory_layout_destroy: Option<ApiEntry<LayoutDestroy>>,

@@ -1,6 +1,8 @@
-//! The FFI extension: custom-call handlers, types and user data of the caller.
+//! The FFI extension: custom-call handlers, types and user data of the caller. The extension for custom calls of
+//! GPU plugins registers handlers that have more stages than execution; this plugin offers it for the CPU.
 
 use std::ffi::c_void;
+use std::ptr::null_mut;
 use std::sync::{Mutex, PoisonError};
 
 use farcall::Registry;
@@ -115,15 +117,50 @@ unsafe extern "C" fn register_handler(args: *mut FfiRegisterHandler) -> *mut Err
 fn register(args: &mut Arguments<FfiRegisterHandler>) -> Outcome {
     let name = args.text("target_name", |a| (a.target_name, a.target_name_size))?;
     let platform = args.text("platform_name", |a| (a.platform_name, a.platform_name_size))?;
-    // SAFETY: the caller passes a handler of the typed interface, or null.
-    let execute = unsafe { std::mem::transmute::<*mut c_void, Option<HandlerFn>>(args.members.handler) };
+    let stages = [null_mut(), null_mut(), null_mut(), args.members.handler];
+    // SAFETY: the caller passes a handler of the typed interface, or null. It stays loaded.
+    unsafe { add(&name, Platform::from(&*platform), stages, args.members.traits as HandlerTraits) }
+}
+
+unsafe extern "C" fn register_custom_call(args: *mut GpuRegisterCustomCall) -> *mut ErrorHandle {
+    // SAFETY: the caller passes null or arguments of this function.
+    handle(unsafe { with(args, register_stages) })
+}
+
+fn register_stages(args: &mut Arguments<GpuRegisterCustomCall>) -> Outcome {
+    let name = args.text("function_name", |a| (a.function_name, a.function_name_size))?;
+    let members = &args.members;
+    if members.api_version != HandlerInterface::TYPED {
+        return Err(Status::invalid(format!(
+            "the handler of `{name}` has the API version {}; only typed handlers (version 1) can be registered",
+            members.api_version.0
+        )));
+    }
+    let stages = [
+        members.handler_instantiate,
+        members.handler_prepare,
+        members.handler_initialize,
+        members.handler_execute,
+    ];
+    // SAFETY: the caller passes handlers of the typed interface, or null. They stay loaded.
+    unsafe { add(&name, Platform::Host, stages, 0) }
+}
+
+/// Registers the handlers of the stages instantiate, prepare, initialize and execute; the first three may be
+/// null.
+///
+/// # Safety
+/// Each is null, or a handler of the typed interface that stays loaded.
+unsafe fn add(name: &str, platform: Platform, stages: [*mut c_void; 4], traits: HandlerTraits) -> Outcome {
+    // SAFETY: the caller passes handlers or null.
+    let stages = stages.map(|at| unsafe { std::mem::transmute::<*mut c_void, Option<HandlerFn>>(at) });
+    let [instantiate, prepare, initialize, execute] = stages;
     if execute.is_none() {
         return Err(Status::invalid(format!("the handler of `{name}` is null")));
     }
-    let bundle = HandlerBundle { instantiate: None, prepare: None, initialize: None, execute, record: None };
-    let (platform, traits) = (Platform::from(&*platform), args.members.traits as HandlerTraits);
-    // SAFETY: the caller vouches for the handler, which stays loaded.
-    let target = unsafe { Target::typed(&name, platform, bundle, traits, TargetOrigin::program()) };
+    let bundle = HandlerBundle { instantiate, prepare, initialize, execute, record: None };
+    // SAFETY: the caller vouches for the handlers, which stay loaded.
+    let target = unsafe { Target::typed(name, platform, bundle, traits, TargetOrigin::program()) };
     let target = target.map_err(|e| Status::of(&e))?;
     Registry::global().register(target).map_err(|e| Status::of(&e))?;
     Ok(())
@@ -136,5 +173,14 @@ pub(crate) fn extension(next: *mut ExtensionBase) -> FfiExtension {
         type_register: Some(type_register),
         user_data_add: Some(user_data_add),
         register_handler: Some(register_handler),
+    }
+}
+
+/// Returns the extension that registers handlers with all stages, followed by `next`.
+pub(crate) fn custom_call_extension(next: *mut ExtensionBase) -> GpuCustomCallExtension {
+    let r#type = ExtensionType::GPU_CUSTOM_CALL;
+    GpuCustomCallExtension {
+        base: ExtensionBase { struct_size: size_of::<GpuCustomCallExtension>(), r#type, next },
+        custom_call: Some(register_custom_call),
     }
 }

@@ -21,6 +21,7 @@ const VERSION: (i32, i32) = (0, 104);
 /// Extensions of the plugin, linked in this order.
 struct Extensions {
     ffi: FfiExtension,
+    custom_calls: GpuCustomCallExtension,
     layouts: LayoutsExtension,
     shardings: ShardingsExtension,
 }
@@ -49,10 +50,12 @@ fn table() -> Api {
     fork::watch();
     let extensions = Box::leak(Box::new(Extensions {
         ffi: ffi::extension(std::ptr::null_mut()),
+        custom_calls: ffi::custom_call_extension(std::ptr::null_mut()),
         layouts: layouts::extension(std::ptr::null_mut()),
         shardings: layouts::shardings_extension(std::ptr::null_mut()),
     }));
-    extensions.ffi.base.next = &raw mut extensions.layouts.base;
+    extensions.ffi.base.next = &raw mut extensions.custom_calls.base;
+    extensions.custom_calls.base.next = &raw mut extensions.layouts.base;
     extensions.layouts.base.next = &raw mut extensions.shardings.base;
     let mut functions = functions![
         ErrorGetCode,

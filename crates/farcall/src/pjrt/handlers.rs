@@ -1,15 +1,20 @@
-//! Handlers of custom calls, registered with a plugin through its FFI extension.
+//! Handlers of custom calls, registered with a plugin through its extensions.
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::ffi::c_void;
+use std::ptr::null_mut;
 use std::sync::Arc;
 
+use farcall_ffi::abi::HandlerFn;
 use farcall_host::Registry;
 use farcall_host::registry::{Handler, How, Platform, Target};
 use farcall_ir::op::CustomCall;
 use farcall_ir::{Literal, Module, Op, Scalar};
-use farcall_pjrt_abi::{ApiEntry, ExtensionType, FfiExtension, FfiRegisterHandler};
+use farcall_pjrt_abi::{
+    ApiEntry, ExtensionType, FfiExtension, FfiRegisterHandler, GpuCustomCallExtension, GpuRegisterCustomCall,
+    HandlerInterface,
+};
 use farcall_sig::DType;
 
 use super::client::{Client, ClientDevice};
@@ -19,8 +24,8 @@ use super::error::PjrtError;
 /// `registry` are left to the plugin, which may have handlers of its own.
 ///
 /// # Errors
-/// If a handler cannot be registered: the plugin has no FFI extension, the target is untyped or has more
-/// stages than execution, or the plugin refuses the handler.
+/// If a handler cannot be registered: the plugin has no extension for it, the target is untyped, or the plugin
+/// refuses the handler.
 pub(super) fn register(
     client: &Client,
     device: &ClientDevice,
@@ -44,15 +49,16 @@ pub(super) fn register(
     if targets.is_empty() {
         return Ok(());
     }
-    let Some(entry) = entry(client) else {
+    let functions = Functions::of(client);
+    if let Functions { handler: None, stages: None } = functions {
         let names: Vec<String> = targets.keys().map(|name| format!("`{name}`")).collect();
         return Err(PjrtError::Unsupported(format!(
             "the program has custom calls ({}), but {} has no FFI extension, through which handlers are registered",
             names.join(", "),
             client.plugin().path().display()
         )));
-    };
-    targets.iter().try_for_each(|(name, target)| add(client, entry, name, target))
+    }
+    targets.iter().try_for_each(|(name, target)| functions.add(client, name, target))
 }
 
 /// Returns the target of a call for the client's platform. A platform without targets of its own, whose
@@ -80,48 +86,85 @@ fn find(
     Ok(on_host.then_some(host))
 }
 
-/// Returns the function of the plugin that registers handlers.
-fn entry(client: &Client) -> Option<ApiEntry<FfiRegisterHandler>> {
-    let extension = client.table().extension(ExtensionType::FFI, size_of::<FfiExtension>())?;
-    // SAFETY: an extension of this type and size has these members.
-    unsafe { (*extension.cast::<FfiExtension>()).register_handler }
+/// Functions of a plugin that register handlers.
+struct Functions {
+    /// Registers a handler with the stage execute only.
+    handler: Option<ApiEntry<FfiRegisterHandler>>,
+    /// Registers a handler with more stages. Only plugins for GPUs and farcall's own have this function.
+    stages: Option<ApiEntry<GpuRegisterCustomCall>>,
 }
 
-fn add(
-    client: &Client,
-    entry: ApiEntry<FfiRegisterHandler>,
-    name: &str,
-    target: &Target,
-) -> Result<(), PjrtError> {
-    let refused = |why: &str| {
-        PjrtError::Unsupported(format!(
-            "the handler of `{name}`, from {}, cannot be registered with {}: {why}",
-            target.origin(),
-            client.plugin().path().display()
-        ))
-    };
-    let bundle = match target.handler() {
-        Handler::Typed(bundle) => bundle,
-        _ => return Err(refused("it is untyped, and plugins take typed handlers")),
-    };
-    if bundle.instantiate.is_some() || bundle.prepare.is_some() || bundle.initialize.is_some() {
-        return Err(refused("it has several stages, and plugins take handlers with the stage execute only"));
+impl Functions {
+    fn of(client: &Client) -> Functions {
+        let ffi = client.table().extension(ExtensionType::FFI, size_of::<FfiExtension>());
+        let gpu =
+            client.table().extension(ExtensionType::GPU_CUSTOM_CALL, size_of::<GpuCustomCallExtension>());
+        // SAFETY: extensions of these types and sizes have these members.
+        unsafe {
+            Functions {
+                handler: ffi.and_then(|at| (*at.cast::<FfiExtension>()).register_handler),
+                stages: gpu.and_then(|at| (*at.cast::<GpuCustomCallExtension>()).custom_call),
+            }
+        }
     }
-    let Some(execute) = bundle.execute else { return Err(refused("it has no stage execute")) };
-    let platform = client.platform_name();
-    let mut args = FfiRegisterHandler {
-        struct_size: size_of::<FfiRegisterHandler>(),
-        target_name: name.as_ptr().cast(),
-        target_name_size: name.len(),
-        handler: execute as *mut c_void,
-        platform_name: platform.as_ptr().cast(),
-        platform_name_size: platform.len(),
-        traits: target.traits(),
-    };
-    // SAFETY: the texts outlive the call. The handler is one of the typed interface, and stays loaded.
-    match unsafe { client.table().call_entry("PJRT_FFI_Register_Handler", entry, &mut args) } {
-        // The plugin has a handler of its own, which it prefers to the engine's.
-        Err(_) if target.origin().how == How::BuiltIn => Ok(()),
-        outcome => outcome,
+
+    fn add(&self, client: &Client, name: &str, target: &Target) -> Result<(), PjrtError> {
+        let refused = |why: &str| {
+            Err(PjrtError::Unsupported(format!(
+                "the handler of `{name}`, from {}, cannot be registered with {}: {why}",
+                target.origin(),
+                client.plugin().path().display()
+            )))
+        };
+        let bundle = match target.handler() {
+            Handler::Typed(bundle) => bundle,
+            _ => return refused("it is untyped, and plugins take typed handlers"),
+        };
+        let Some(execute) = bundle.execute else { return refused("it has no stage execute") };
+        let has_more =
+            bundle.instantiate.is_some() || bundle.prepare.is_some() || bundle.initialize.is_some();
+        let outcome = match (self, has_more) {
+            (Functions { handler: Some(entry), .. }, false) => {
+                let platform = client.platform_name();
+                let mut args = FfiRegisterHandler {
+                    struct_size: size_of::<FfiRegisterHandler>(),
+                    target_name: name.as_ptr().cast(),
+                    target_name_size: name.len(),
+                    handler: execute as *mut c_void,
+                    platform_name: platform.as_ptr().cast(),
+                    platform_name_size: platform.len(),
+                    traits: target.traits(),
+                };
+                // SAFETY: the texts outlive the call. The handler is one of the typed interface, and stays
+                // loaded.
+                unsafe { client.table().call_entry("PJRT_FFI_Register_Handler", *entry, &mut args) }
+            }
+            (Functions { stages: Some(entry), .. }, _) => {
+                let address = |stage: Option<HandlerFn>| stage.map_or(null_mut(), |f| f as *mut c_void);
+                let mut args = GpuRegisterCustomCall {
+                    struct_size: size_of::<GpuRegisterCustomCall>(),
+                    function_name: name.as_ptr().cast(),
+                    function_name_size: name.len(),
+                    api_version: HandlerInterface::TYPED,
+                    handler_instantiate: address(bundle.instantiate),
+                    handler_prepare: address(bundle.prepare),
+                    handler_initialize: address(bundle.initialize),
+                    handler_execute: execute as *mut c_void,
+                };
+                // SAFETY: the text outlives the call. The handlers are those of the typed interface, and stay
+                // loaded. They report their traits themselves.
+                unsafe { client.table().call_entry("PJRT_Gpu_Register_Custom_Call", *entry, &mut args) }
+            }
+            _ => {
+                return refused(
+                    "it has several stages, and the plugin takes handlers with the stage execute only",
+                );
+            }
+        };
+        match outcome {
+            // The plugin has a handler of its own, which it prefers to the engine's.
+            Err(_) if target.origin().how == How::BuiltIn => Ok(()),
+            outcome => outcome,
+        }
     }
 }

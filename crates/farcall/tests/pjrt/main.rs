@@ -160,6 +160,22 @@ fn handlers_are_registered_with_the_plugin() {
 }
 
 #[test]
+fn handlers_with_several_stages_are_registered() {
+    let registry = Registry::new();
+    // SAFETY: the library is an example of this repository.
+    unsafe { registry.load(library_of("jax-ffi-ops")) }.unwrap();
+    let program = r#"func.func @main() -> tensor<i32> {
+  %0 = "stablehlo.custom_call"() {call_target_name = "call_count", has_side_effect = true,
+    api_version = 4 : i32, backend_config = {start = 7 : i32}} : () -> tensor<i32>
+  return %0 : tensor<i32>
+}"#;
+    let counter = client().compile(&parse(program), &registry).unwrap();
+    // The instantiate stage has made the state.
+    let counts = [(); 2].map(|()| counter.run(&[]).unwrap()[0].as_slice::<i32>()[0]);
+    assert_eq!(counts, [7, 8]);
+}
+
+#[test]
 fn calls_without_a_handler_are_left_to_the_plugin() {
     let program = "func.func @main(%a: tensor<3x3xf32>) -> tensor<3x3xf32> {
   %0:2 = stablehlo.custom_call @nobody(%a) {api_version = 4 : i32, backend_config = {}}
