@@ -9,8 +9,8 @@
 //! of farcall runs on the CPU only.
 //!
 //! A stage of a handler runs on a thread on which the context of the device is current, as in XLA (which does
-//! not promise it for the instantiate stage). As in XLA, the instantiate and prepare stages have no stream,
-//! and the prepare stage has null addresses.
+//! not promise it for the instantiate stage). As in XLA, the instantiate and prepare stages have no stream. The
+//! prepare stage has null addresses, as in older versions of XLA.
 
 use std::ffi::c_void;
 use std::ptr::{NonNull, null_mut};
@@ -147,7 +147,7 @@ impl CudaHost {
         let called = self.device.run(|| {
             let mut frame = CallFrame::new(&Arc::new(site));
             let (no_inputs, no_outputs) = (vec![null_mut(); operands.len()], vec![null_mut(); results.len()]);
-            // SAFETY: the prepare stage gets null addresses, as in XLA. The addresses of the other stages are
+            // SAFETY: handlers must accept null addresses in the prepare stage. The addresses of the other stages are
             // memory of the device, with the sizes of operands and results, and aligned to 256 bytes. It
             // exists until `run` has waited for the work.
             let outcome = unsafe {

@@ -146,20 +146,17 @@ impl HostContext {
         HostContext { driver, raw }
     }
 
-    /// Returns the context that is current on this thread; a null context if no context is current.
+    /// Returns the context that is current on this thread.
     ///
     /// # Errors
-    /// The driver's error.
+    /// `FAILED_PRECONDITION` if no context is current, or the driver's error.
     pub(crate) fn of_this_thread(driver: &'static Driver) -> Result<HostContext> {
-        let mut raw = std::ptr::null_mut();
-        // SAFETY: the pointer is valid.
-        driver.check("cuCtxGetCurrent", unsafe { (driver.cuCtxGetCurrent)(&mut raw) })?;
+        let raw = current(driver)?;
+        if raw.is_null() {
+            let message = "the host has made no CUDA context current on this thread";
+            return Err(Error::failed_precondition(message));
+        }
         Ok(HostContext { driver, raw })
-    }
-
-    /// Returns true for a null context.
-    pub(crate) fn is_null(self) -> bool {
-        self.raw.is_null()
     }
 
     /// Returns true if the context is current on this thread.
@@ -167,17 +164,25 @@ impl HostContext {
     /// # Errors
     /// The driver's error.
     pub(crate) fn is_current(self) -> Result<bool> {
-        Ok(HostContext::of_this_thread(self.driver)?.raw == self.raw)
+        Ok(current(self.driver)? == self.raw)
     }
 
     /// Makes the context current on this thread until the returned value is dropped. Returns `None` if the
     /// driver refuses, as it does when the process ends.
     pub(crate) fn enter(self) -> Option<CurrentContext> {
-        // SAFETY: the context exists (`from_raw`), or it existed when it was current: hosts keep the contexts
-        // of their devices until they shut the driver down.
+        // SAFETY: the context exists (`from_raw`), or it was current while a stream of its device was used, and
+        // exists until the driver is shut down (`CudaStream::from_raw`).
         let status = unsafe { (self.driver.cuCtxPushCurrent_v2)(self.raw) };
         (status == 0).then_some(CurrentContext(self.driver))
     }
+}
+
+/// Returns the context that is current on this thread; null if there is none.
+fn current(driver: &Driver) -> Result<sys::CUcontext> {
+    let mut raw = std::ptr::null_mut();
+    // SAFETY: the pointer is valid.
+    driver.check("cuCtxGetCurrent", unsafe { (driver.cuCtxGetCurrent)(&mut raw) })?;
+    Ok(raw)
 }
 
 /// A context that is current on this thread until this value is dropped.

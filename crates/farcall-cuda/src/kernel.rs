@@ -345,7 +345,7 @@ impl<A: GpuArray + ?Sized> KernelArgument<*mut A::Element> for Option<&mut A> {
     message = "`{Self}` is not the prototype of a kernel",
     note = "a prototype is `fn(P, …)` with at most 24 parameters, each a `KernelParameter`"
 )]
-pub trait KernelPrototype: 'static {
+pub trait KernelPrototype: sealed::Sealed + 'static {
     /// Sizes of the parameters in bytes.
     #[doc(hidden)]
     const SIZES: &'static [usize];
@@ -360,7 +360,7 @@ pub trait KernelPrototype: 'static {
     label = "the launch has the arguments `{Self}`",
     note = "a launch has as many arguments as the prototype has parameters"
 )]
-pub trait KernelArguments<P> {
+pub trait KernelArguments<P>: sealed::Sealed {
     /// Calls `launch` with the addresses of the values that the kernel receives.
     #[doc(hidden)]
     fn with<R>(&self, launch: impl FnOnce(&mut [*mut c_void]) -> R) -> R;
@@ -369,6 +369,16 @@ pub trait KernelArguments<P> {
     #[doc(hidden)]
     fn use_scratch(&self) -> bool;
 }
+
+/// Keeps other crates from implementing [`KernelPrototype`] and [`KernelArguments`]: launches rely on the
+/// implementations of this crate.
+mod sealed {
+    pub trait Sealed {}
+}
+
+impl sealed::Sealed for fn() {}
+
+impl sealed::Sealed for () {}
 
 impl KernelPrototype for fn() {
     const SIZES: &'static [usize] = &[];
@@ -394,6 +404,10 @@ macro_rules! arities {
         arities!($($rest)*);
     };
     (@ $($argument:ident $parameter:ident)*) => {
+        impl<$($parameter),*> sealed::Sealed for fn($($parameter),*) {}
+
+        impl<$($argument),*> sealed::Sealed for ($(&$argument,)*) {}
+
         impl<$($parameter: KernelParameter + 'static),*> KernelPrototype for fn($($parameter),*) {
             const SIZES: &'static [usize] = &[$(size_of::<$parameter>()),*];
             const POINTERS: &'static [bool] = &[$($parameter::IS_POINTER),*];

@@ -56,8 +56,8 @@
 //!
 //! | stage | when | stream | scratch memory | buffers | CUDA context |
 //! | --- | --- | --- | --- | --- | --- |
-//! | instantiate | once, when the program is compiled, possibly on a machine without a GPU | no | no | types and sizes, null addresses | unknown |
-//! | prepare | once a run | no | no | null addresses | current |
+//! | instantiate | once, when the program is compiled, possibly on a machine without a GPU | no | no | none, or types and sizes with null addresses, depending on the version | unknown |
+//! | prepare | once a run | no | depends on the version | addresses, or null in older versions | current |
 //! | initialize | once a run, after all prepare functions, before the first execute function | yes | yes | yes | current |
 //! | execute | once for each step of the program | yes | yes | yes | current |
 //! | record (0.5) | instead of execute, to add the call to a CUDA graph | yes | yes | yes | current |

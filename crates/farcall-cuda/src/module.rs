@@ -47,8 +47,8 @@ impl KernelModule {
     /// the first time; after that, its cache on disk has the result.
     ///
     /// # Errors
-    /// `FAILED_PRECONDITION` if the stream is being recorded into a CUDA graph; `INVALID_ARGUMENT` if the
-    /// image is incomplete or its PTX is malformed; otherwise the driver's error, with the messages of its
+    /// `FAILED_PRECONDITION` if the stream is being recorded into a CUDA graph, or no context is current on
+    /// this thread; `INVALID_ARGUMENT` if the image is incomplete or its PTX is malformed; otherwise the driver's error, with the messages of its
     /// assembler.
     ///
     /// # Safety
@@ -60,11 +60,7 @@ impl KernelModule {
         let driver = stream.driver();
         stream.expect_not_capturing("modules cannot be loaded").map_err(|error| error.context(name))?;
         let image = Image::of(image).map_err(|error| error.context(name))?;
-        let context = HostContext::of_this_thread(driver)?;
-        if context.is_null() {
-            let message = format!("{name}: the host has made no CUDA context current on this thread");
-            return Err(Error::failed_precondition(message));
-        }
+        let context = HostContext::of_this_thread(driver).map_err(|error| error.context(name))?;
         let mut log = vec![0u8; LOG_BYTES];
         let mut options = [
             sys::CUjit_option::CU_JIT_ERROR_LOG_BUFFER,

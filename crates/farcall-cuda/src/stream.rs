@@ -58,7 +58,9 @@ impl CudaStream {
     ///
     /// # Safety
     /// The stream is one of this device, and stays valid as long as the returned value is used. Meanwhile,
-    /// the context of the device is current on this thread. Null is the default stream of this context.
+    /// the context of the device is current on this thread. Null is the default stream of this context. The
+    /// context exists until the process ends or shuts the driver down: modules and handles of libraries keep
+    /// it, and enter it when they are dropped.
     #[inline]
     pub unsafe fn from_raw(raw: sys::CUstream, device_ordinal: i32) -> Result<CudaStream> {
         Ok(CudaStream { driver: Driver::get()?, raw, device_ordinal })
