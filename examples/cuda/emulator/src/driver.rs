@@ -18,6 +18,7 @@ const INVALID_DEVICE: c_uint = 101;
 const INVALID_PTX: c_uint = 218;
 const NOT_FOUND: c_uint = 500;
 const ILLEGAL_ADDRESS: c_uint = 700;
+const NOT_SUPPORTED: c_uint = 801;
 
 /// Handle of the only context.
 const CONTEXT: usize = 0xc0;
@@ -60,14 +61,18 @@ fn with_memory<R>(work: impl FnOnce(&mut Memory) -> R) -> R {
     work(lock(&MEMORY).get_or_insert_default())
 }
 
-/// Runs work that panics if a program is wrong. If it panics, keeps the message and returns `status`.
+/// Runs work that panics if a program is wrong. If it panics, keeps the message and returns `status`;
+/// `NOT_SUPPORTED` if the program has an instruction or a special register that this emulator does not know.
 #[expect(clippy::disallowed_methods, reason = "the payload is a text")]
 fn guarded(status: c_uint, work: impl FnOnce()) -> c_uint {
     let Err(panic) = catch_unwind(AssertUnwindSafe(work)) else { return SUCCESS };
     let text = panic.downcast_ref::<String>().cloned();
     let text = text.or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string));
-    *lock(&FAILURE) = CString::new(text.unwrap_or_default()).ok();
-    status
+    let text = text.unwrap_or_default();
+    let is_unknown =
+        ["unknown instruction", "unknown special register"].iter().any(|start| text.starts_with(start));
+    *lock(&FAILURE) = CString::new(text).ok();
+    if is_unknown { NOT_SUPPORTED } else { status }
 }
 
 macro_rules! driver {
@@ -337,6 +342,7 @@ driver! {
             INVALID_PTX => c"CUDA_ERROR_INVALID_PTX",
             NOT_FOUND => c"CUDA_ERROR_NOT_FOUND",
             ILLEGAL_ADDRESS => c"CUDA_ERROR_ILLEGAL_ADDRESS",
+            NOT_SUPPORTED => c"CUDA_ERROR_NOT_SUPPORTED",
             _ => return INVALID_VALUE,
         };
         *name = text.as_ptr();
@@ -350,7 +356,7 @@ driver! {
             OUT_OF_MEMORY => c"out of memory",
             INVALID_DEVICE => c"invalid device ordinal",
             NOT_FOUND => c"named symbol not found",
-            INVALID_PTX | ILLEGAL_ADDRESS => match lock(&FAILURE).take() {
+            INVALID_PTX | ILLEGAL_ADDRESS | NOT_SUPPORTED => match lock(&FAILURE).take() {
                 // The driver's texts are constants.
                 Some(message) => Box::leak(message.into_boxed_c_str()),
                 None => c"an illegal memory access was encountered",

@@ -445,7 +445,7 @@ impl Parser {
                 "%ntid" => Special::ThreadsOfBlock,
                 "%ctaid" => Special::Block,
                 "%nctaid" => Special::BlocksOfGrid,
-                other => panic!("unknown special register {other}"),
+                _ => panic!("unknown special register {word}"),
             };
             let axis = ["x", "y", "z"].iter().position(|known| *known == axis).expect("an axis");
             return Unresolved::Known(Operand::Special(special, axis));
