@@ -17,13 +17,14 @@ use crate::python::Venv;
 use crate::shell::{must, outputs, program, root, target};
 
 /// Folders of kernels. The second text ends the first line of their PTX files, after the name of the source.
-const KERNELS: [(&str, &str); 4] = [
+const KERNELS: [(&str, &str); 5] = [
     ("examples/cuda/kernels", " by `cargo xtask ptx`"),
     ("crates/farcall-cli/template/src", ""),
     // Compiled by Triton.
     ("examples/cuda/kernels/triton", ""),
     // Written by hand.
     ("crates/farcall-cuda/examples", ""),
+    ("examples/cuda/src/tests", ""),
 ];
 
 /// Wheels with their versions: the compiler, the assembler, and the headers of element types.

@@ -1,5 +1,5 @@
 //! A library for the checks of `cargo xtask gpu`: a handler that only launches a kernel, whose time is
-//! compared with the same handler in C++, and handlers with mistakes that the checks must notice.
+//! compared with the same handler in C++, and handlers with mistakes that the driver must refuse.
 
 use farcall_cuda::{CudaStream, PerDevice, kernels, launch};
 use farcall_ffi::prelude::*;
@@ -8,8 +8,6 @@ kernels! {
     /// Kernels of `gpu_probe.ptx`.
     struct ProbeKernels = include_bytes!("gpu_probe.ptx");
     unsafe fn scale(x: *const f32, y: *mut f32, by: f32, n: u32);
-    unsafe fn write_past_end(y: *mut f32, n: u32);
-    unsafe fn race_in_shared_memory(y: *mut u32);
 }
 
 kernels! {
@@ -71,23 +69,4 @@ fn bad_module(x: &GpuBuffer<f32>, y: &mut GpuBuffer<f32>, stream: &CudaStream) -
     unsafe { launch!(MALFORMED.get(stream)?.nothing, stream, grid: 1, block: 1, ()) }
 }
 
-/// Writes 32 elements past the end of `y`: a mistake that `compute-sanitizer --tool memcheck` must find.
-#[handler(name = "probe_write_past_end", platform = "CUDA", initialize = load)]
-#[signature((x: f32[n]) -> (y: f32[n]))]
-fn write_past_end(x: &GpuBuffer<f32, 1>, y: &mut GpuBuffer<f32, 1>, stream: &CudaStream) -> Result<()> {
-    let n = u32::try_from(x.len())?;
-    // SAFETY: none. The kernel writes past the end, under a sanitizer that reports it.
-    unsafe { launch!(KERNELS.get(stream)?.write_past_end, stream, grid: 1, block: 32, (y, n)) }
-}
-
-/// Reads shared memory that other threads write at the same time: a mistake that `compute-sanitizer --tool
-/// racecheck` must find.
-#[handler(name = "probe_race", platform = "CUDA", initialize = load)]
-#[signature((x: u32[64]) -> (y: u32[64]))]
-fn race(x: &GpuBuffer<u32, 1>, y: &mut GpuBuffer<u32, 1>, stream: &CudaStream) -> Result<()> {
-    ensure!(x.len() == 64 && y.len() == 64, "x is {x:?} and y is {y:?}, but both need 64 elements");
-    // SAFETY: y has an element for each thread. The race is in shared memory, so any number can be read.
-    unsafe { launch!(KERNELS.get(stream)?.race_in_shared_memory, stream, grid: 1, block: 64, (y)) }
-}
-
-farcall_ffi::library!("gpu_probe", [scale, scale_on_gpu, bad_launch, bad_module, write_past_end, race]);
+farcall_ffi::library!("gpu_probe", [scale, scale_on_gpu, bad_launch, bad_module]);

@@ -153,7 +153,7 @@ fn product<T: CsrElement>(
 const WARP: u32 = 32;
 
 /// Number of warps of a block, each with one row.
-pub(crate) const WARPS: u32 = 8;
+const WARPS: u32 = 8;
 
 impl Shape {
     /// Returns the number of entries, rows of the sparse matrix, rows and columns of the dense one, and

@@ -108,14 +108,14 @@ pub(crate) fn flash_attention<T: AttentionElement>(
 }
 
 /// Number of threads of a block, as in `flash_attention.cu`.
-pub(crate) const THREADS: u32 = 128;
+const THREADS: u32 = 128;
 
 /// Numbers of queries of a block and of keys of a tile, as in `flash_attention.cu`.
-pub(crate) const QUERIES: usize = 128;
+const QUERIES: usize = 128;
 const KEYS: usize = 64;
 
 /// Size of a block's queries, keys and values in shared memory, in bytes, for rows of `columns` elements.
 /// Each row is padded by 16 bytes.
-pub(crate) const fn shared_bytes(columns: usize) -> u32 {
+const fn shared_bytes(columns: usize) -> u32 {
     ((QUERIES + 2 * KEYS) * (2 * columns + 16)) as u32
 }

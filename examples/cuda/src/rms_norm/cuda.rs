@@ -136,7 +136,7 @@ const WARP: u32 = 32;
 const KEPT: u32 = 4;
 
 /// Number of rows that a block of `column_sums` adds at once, as in `rms_norm.cu`.
-pub(crate) const SUMMED_ROWS: u32 = 16;
+const SUMMED_ROWS: u32 = 16;
 
 /// Maximum number of threads of a block, as in the kernels' launch bounds.
 const MAX_THREADS: u32 = 512;
@@ -151,12 +151,12 @@ const RUNNING_THREADS: u32 = 132 * 512;
 
 /// The launch of a kernel that works on rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Rows {
-    pub(crate) rows: u32,
-    pub(crate) columns: u32,
+struct Rows {
+    rows: u32,
+    columns: u32,
     /// Number of threads for a row, and number of rows of a block.
-    pub(crate) block: (u32, u32),
-    pub(crate) per_block: u32,
+    block: (u32, u32),
+    per_block: u32,
 }
 
 impl Rows {
@@ -164,8 +164,8 @@ impl Rows {
     /// registers; a block has several rows if one warp can keep a row.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT` if there are more than 2³² rows or columns.
-    pub(crate) fn of<T>(dims: &[usize]) -> Result<Rows> {
+    /// `INVALID_ARGUMENT` if there are 2³² or more rows or columns.
+    fn of<T>(dims: &[usize]) -> Result<Rows> {
         let [rows @ .., columns] = dims else { return Err(Error::invalid_argument("x has no dimensions")) };
         let (rows, columns) = (u32::try_from(rows.iter().product::<usize>())?, u32::try_from(*columns)?);
         // A row without columns has a sum, too.

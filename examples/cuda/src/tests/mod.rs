@@ -7,6 +7,7 @@ mod attention;
 mod device;
 mod host;
 mod memory;
+mod planted;
 mod products;
 mod prototypes;
 mod relu;
@@ -45,8 +46,14 @@ fn assert_close<T: Float>(found: &[T], expected: &[T], tolerance: f64, what: &st
     assert_eq!(found.len(), expected.len(), "{what}");
     let [found, expected] = [found, expected].map(|all| all.iter().map(|&x| x.into()).collect::<Vec<f64>>());
     let largest = expected.iter().fold(0.0, |largest: f64, x| largest.max(x.abs()));
-    for (i, (found, expected)) in found.iter().zip(&expected).enumerate() {
-        let close = (found - expected).abs() <= tolerance * largest || found.is_nan() && expected.is_nan();
+    assert_within(&found, &expected, tolerance * largest, what);
+}
+
+/// Checks that numbers differ by at most `distance`.
+#[track_caller]
+fn assert_within(found: &[f64], expected: &[f64], distance: f64, what: &str) {
+    for (i, (found, expected)) in found.iter().zip(expected).enumerate() {
+        let close = (found - expected).abs() <= distance || found.is_nan() && expected.is_nan();
         assert!(close, "{what}: element {i} is {found}, expected {expected}");
     }
 }
