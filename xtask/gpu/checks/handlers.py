@@ -6,6 +6,13 @@ import subprocess
 
 from checks import listing
 from checks.outcome import Skip, expect
+from checks.program import Program, last
+
+#: Environment variable with which the tests use the GPU instead of an emulator.
+ON_DEVICE = {"FARCALL_CUDA_TESTS": "device"}
+
+#: Line about the end of a test. Tests that only run by their names are ignored.
+ENDED = re.compile(r"test (\S+) \.\.\. (ok|FAILED|ignored)\b")
 
 
 def run(recorder, platform):
@@ -18,17 +25,29 @@ def run(recorder, platform):
         expect(count, "the program has no tests")
     if platform == "cpu" or not program.exists():
         return
-    env = {**os.environ, "FARCALL_CUDA_TESTS": "device"}
-    # One thread, because the tests share the device's default stream.
-    done = subprocess.run([program, "--test-threads", "1"], env=env, capture_output=True, text=True)
-    print(done.stdout, done.stderr)
-    outcomes = re.findall(r"^test (\S+) \.\.\. (\w+)$", done.stdout, re.MULTILINE)
-    for name, outcome in outcomes:
-        with recorder.case(name):
-            expect(outcome == "ok", f"{outcome}: {panic_of(name, done.stdout)}")
+    lines, outcomes = [], {}
+    tests = all_tests(listing.seconds_of_step(90))
+    for line in tests:
+        print(line, flush=True)
+        lines.append(line)
+        if ended := ENDED.match(line):
+            name, outcomes[name] = ended[1], ended[2]
+            if ended[2] == "ok":
+                recorder.add("PASS", name)
+    for name, outcome in outcomes.items():
+        if outcome == "FAILED":
+            recorder.add("FAIL", name, panic_of(name, "\n".join(lines)))
     with recorder.case("all tests ran"):
-        expect(done.returncode in (0, 101), f"the program ended with status {done.returncode}")
+        expect(tests.status is not None, f"out of time after {tests.seconds:.0f} s, in: {last(lines)}")
+        expect(tests.status in (0, 101), f"the program ended with status {tests.status}: {last(lines)}")
         expect(len(outcomes) == count, f"{len(outcomes)} of {count} tests ran")
+
+
+def all_tests(seconds, *before):
+    """Returns the run of all tests on the GPU, by the command `before` if one is given."""
+    # One thread, because the tests share the device's default stream.
+    command = [*before, listing.HANDLER_TESTS, "--test-threads", "1"]
+    return Program(command, seconds, env={**os.environ, **ON_DEVICE})
 
 
 def panic_of(name, text):

@@ -19,6 +19,9 @@ OWN_PLUGIN = HERE / "libfarcall_pjrt.so"
 #: Environment variable with the time limit of a check's process, in seconds.
 LIMIT_VARIABLE = "CHECK_SECONDS"
 
+#: Time that is reserved for each of the later checks, in seconds.
+RESERVED_SECONDS = 12
+
 #: XLA's flag that keeps calls out of CUDA graphs.
 NO_GRAPHS = ("--xla_gpu_enable_command_buffer=",)
 
@@ -31,7 +34,7 @@ GRAPHS = ("--xla_gpu_enable_command_buffer=+CUSTOM_CALL", "--xla_gpu_graph_min_g
 class Check:
     name: str
     about: str
-    #: Maximum time limit in seconds, and the weight of the check in the division of the time that is left.
+    #: Maximum time limit in seconds.
     seconds: int
     #: Module of this package, whose `run(recorder, platform, *arguments)` does the work.
     module: str
@@ -57,9 +60,9 @@ ENVIRONMENT = Check(
 def limit(check, checks, left):
     """Returns the time limit of a check in seconds.
 
-    The time that is left is divided among this check and the later checks, by their weights (`seconds`). So
-    the limits never add up to more than the time that is left, and time that a check does not use is divided
-    among the later ones.
+    A check gets its maximum, unless the later checks would have less than `RESERVED_SECONDS` each. Then the
+    reserve is kept; if the time that is left does not suffice for it, this check and the later ones get equal
+    shares. So the limits never add up to more than the time that is left.
 
     Args:
       check: the next check.
@@ -67,8 +70,8 @@ def limit(check, checks, left):
       left: time that is left for the run, in seconds.
     """
     places = [i for i, other in enumerate(checks) if other.name == check.name]
-    ahead = checks[places[0] :] if places else [check, *checks]
-    return min(check.seconds, left * check.seconds / sum(other.seconds for other in ahead))
+    later = len(checks) - places[0] - 1 if places else len(checks)
+    return min(check.seconds, max(left - RESERVED_SECONDS * later, left / (later + 1)))
 
 
 def seconds_of_step(most):
@@ -134,14 +137,14 @@ def checks():
         *(speed for speed in speeds if speed.arguments[0] in names),
         Check(
             "memcheck",
-            "all ops under compute-sanitizer, which looks for invalid accesses",
+            "the tests of the handlers under compute-sanitizer, which looks for invalid accesses",
             110,
             "sanitizer",
             ("memcheck",),
         ),
         Check(
             "racecheck",
-            "all ops under compute-sanitizer, which looks for races in shared memory",
+            "the tests of the handlers under compute-sanitizer, which looks for races in shared memory",
             110,
             "sanitizer",
             ("racecheck",),

@@ -25,6 +25,8 @@ class Sample:
     attributes: dict[str, Any] = dataclasses.field(default_factory=dict)
     #: Indices of the operands with a gradient.
     moving: Sequence[int] = ()
+    #: True if XLA records the op of the gradient into a CUDA graph, too.
+    records_gradient: bool = True
     #: True if the op also has tangents (`jax.jvp`).
     has_tangents: bool = False
     #: `in_axes` of `jax.vmap`; `None` if the op is not batched.
@@ -79,6 +81,7 @@ def table():
             reference=lambda x, scale: rms_norm(x, scale, 1e-5),
             attributes={"eps": 1e-5},
             moving=(0, 1),
+            records_gradient=False,  # it uses scratch memory
             mapped=(0, None),
             split=([("d",), ()], [("d",)]),
         )

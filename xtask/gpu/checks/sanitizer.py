@@ -1,37 +1,30 @@
-"""All ops under compute-sanitizer.
+"""The Rust tests of the handlers under compute-sanitizer.
 
-A kernel with a planted mistake runs last. If compute-sanitizer does not report the mistake, it does not work
-on this device, and the lack of reports about the ops means nothing.
+A kernel with a planted mistake runs first. If compute-sanitizer does not report the mistake, the lack of
+reports about the ops means nothing.
 """
 
 import json
 import os
 import re
-import subprocess
-import sys
+import tempfile
+from pathlib import Path
 
-from checks import environment, listing
+from checks import environment, handlers, listing
 from checks.outcome import Skip, expect
+from checks.program import Program, last
 
-#: Line that the workload prints when all ops have run.
-DONE = "all ops have run"
-
-#: Start of the workload's line about an op that failed.
-FAILED = "did not run: "
-
-#: For each tool, the op of the probe with a mistake that the tool must find, and its kernel.
+#: For each tool, the test whose kernel has a mistake that the tool must find, and the kernel.
 PLANTED = {
-    "memcheck": ("probe_write_past_end", "write_past_end"),
-    "racecheck": ("probe_race", "race_in_shared_memory"),
+    "memcheck": ("tests::planted::write_past_end", "write_past_end"),
+    "racecheck": ("tests::planted::race_in_shared_memory", "race_in_shared_memory"),
 }
-
 
 #: Reports as NVIDIA's documentation shows them.
 EXAMPLE = """========= COMPUTE-SANITIZER
 ========= Invalid __global__ write of size 4 bytes
 =========     at write_past_end+0x90
 =========     by thread (0,0,0) in block (0,0,0)
-ran probe_write_past_end
 ========= Program hit CUDA_ERROR_LAUNCH_FAILED (error 719) due to "unspecified launch failure"
 =========     Saved host backtrace up to driver entry point at error
 ========= Error: Race reported between Write access at race_in_shared_memory+0x70 and Read access at
@@ -43,72 +36,74 @@ ran probe_write_past_end
 
 def run(recorder, platform, tool):
     with recorder.case("reports are recognized"):
-        kernels = [kernel for _, kernel in PLANTED.values()]
-        found = findings(EXAMPLE)
+        found, kernels = findings(EXAMPLE), [kernel for _, kernel in PLANTED.values()]
         expect(
             len(found) == 2 and all(k in f for k, f in zip(kernels, found)),
             f"the example has other reports: {found}",
         )
-    op, kernel = PLANTED[tool]
-    command = [sys.executable, "-m", "checks.workload", platform]
     if platform == "cpu":
-        with recorder.case(f"{tool} of all ops"):
-            if tool == "memcheck":
-                text, status = output(command, listing.seconds_of_step(100))
-                expect(status == 0 and DONE in text, f"not all ops ran: {last(text)}")
-                expect_all_ran(text)
-            raise Skip("needs a GPU; on the CPU, all ops run, without compute-sanitizer")
         return
-    state, own = {}, json.loads((listing.HERE / "pack.json").read_text())["kernels"]
+    path = environment.tool("compute-sanitizer")
+    is_working = False
     with recorder.case(f"{tool} finds a planted mistake") as figures:
-        path = environment.tool("compute-sanitizer")
         if path is None:
             raise Skip("compute-sanitizer is not installed")
-        text, status = output([path, "--tool", tool, "--report-api-errors", "no", *command, op], listing.seconds_of_step(100))
-        print(text)
-        if refusal := next((line for line in text.splitlines() if "not supported" in line.lower()), None):
-            if DONE not in text:
-                raise Skip(f"compute-sanitizer does not support this device: {refusal.strip('= ')}")
-        found = findings(text)
-        first = next(iter(found), last(text))
-        expect(DONE in text, f"not all ops ran ({end_of(status)}): {first}")
-        state["findings"] = found
-        planted = [finding for finding in state["findings"] if kernel in finding]
-        figures["reported"] = planted[0] if planted else "nothing"
-        if not planted:
-            raise Skip(
-                "compute-sanitizer does not report the planted mistake, so it does not work on this device"
-            )
-        state["works"] = True
-    with recorder.case(f"all ops run under {tool}"):
-        if "findings" not in state:
-            raise Skip("compute-sanitizer does not work here; see the line above")
-        expect_all_ran(text)
+        test, kernel = PLANTED[tool]
+        ours = [listing.HANDLER_TESTS, "--ignored", "--exact", test]
+        seconds = listing.seconds_of_step(40)
+        lines, found = under(path, tool, lambda before: on_device([*before, *ours], seconds))
+        if refusal := next((line for line in lines if "not supported" in line.lower()), None):
+            raise Skip(f"compute-sanitizer does not support this device: {refusal.strip('= ')}")
+        planted = next((finding for finding in found if kernel in finding), None)
+        figures["reported"] = planted or "nothing"
+        expect(planted is not None, f"the planted mistake is not reported; last line: {last(lines)}")
+        is_working = True
     with recorder.case(f"{tool} of all ops") as figures:
-        if "works" not in state:
+        if not is_working:
             raise Skip("compute-sanitizer does not work here; see the line above")
-        found = [
-            finding
-            for finding in state["findings"]
-            if any(re.search(rf"\b{name}\b", finding) for name in own)
-        ]
-        others = [finding for finding in state["findings"] if finding not in found and kernel not in finding]
-        figures["in kernels of the ops"] = len(found)
+        tests = []
+
+        def all_tests(before):
+            tests.append(handlers.all_tests(listing.seconds_of_step(100), *before))
+            return tests[0]
+
+        lines, found = under(path, tool, all_tests)
+        own = json.loads((listing.HERE / "pack.json").read_text())["kernels"]
+        inside = [f for f in found if any(re.search(rf"\b{name}\b", f) for name in own)]
+        others = [f for f in found if f not in inside]
+        ended = [handlers.ENDED.match(line) for line in lines]
+        figures["tests"] = len([end for end in ended if end and end[2] == "ok"])
+        figures["in kernels of the ops"] = len(inside)
         figures["elsewhere"] = f"{len(others)}: {others[0]}" if others else "0"
-        expect(not found, next(iter(found), ""))
+        expect(not inside, next(iter(inside), ""))
+        expect(tests[0].status is not None, f"out of time after {tests[0].seconds:.0f} s: {last(lines)}")
+        passed = any(line.startswith("test result: ok") for line in lines)
+        expect(passed, f"not all tests pass: {last(lines)}")
 
 
-def output(command, seconds):
-    """Runs a program. Returns its output and its exit status; the status is `None` if it took too long."""
-    # Each buffer has a separate allocation, so that accesses past its end are noticed.
-    env = {**os.environ, "XLA_PYTHON_CLIENT_ALLOCATOR": "platform"}
-    try:
-        done = subprocess.run(
-            command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=seconds
-        )
-    except subprocess.TimeoutExpired as over:
-        return (over.stdout or b"").decode(errors="replace"), None
-    return done.stdout, done.returncode
+def on_device(command, seconds):
+    return Program(command, seconds, env={**os.environ, **handlers.ON_DEVICE})
+
+
+def under(path, tool, program):
+    """Runs a program under a tool of compute-sanitizer.
+
+    Args:
+      path: path of compute-sanitizer.
+      tool: name of the tool.
+      program: function that returns the run, given the command to put before the program.
+
+    Returns:
+      The lines of the program and of the tool, and the tool's reports.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / "log"
+        # In a separate file, reports do not split the lines of the program.
+        before = [path, "--tool", tool, "--report-api-errors", "no", "--log-file", log]
+        lines = list(program(before))
+        reports = log.read_text(errors="replace") if log.exists() else ""
+    print("\n".join(lines), reports, sep="\n", flush=True)
+    return [*reports.splitlines(), *lines], findings(reports)
 
 
 def findings(text):
@@ -127,17 +122,3 @@ def findings(text):
         r"COMPUTE-SANITIZER|.* SUMMARY|Target application|Program hit|Warning: (?!Race)|Saved host|LEAK"
     )
     return ["; ".join(block)[:400] for block in blocks if not harmless.match(block[0])]
-
-
-def expect_all_ran(text):
-    """Raises an exception if an op has failed."""
-    failed = [line.removeprefix(FAILED) for line in text.splitlines() if line.startswith(FAILED)]
-    expect(not failed, f"{len(failed)} ops did not run: {'; '.join(failed)}")
-
-
-def end_of(status):
-    return "out of time" if status is None else f"status {status}"
-
-
-def last(text):
-    return next((line for line in reversed(text.splitlines()) if line.strip()), "no output")

@@ -2,7 +2,8 @@
 
 A program repeats the computation, each time on the previous result, with a barrier in between so that XLA
 does not fuse two repetitions. The two programs run alternately. The ratio is the median of the ratios of
-neighboring runs: XLA's time divided by the op's time. If it is above 1, the op is faster.
+neighboring runs: XLA's time divided by the op's time. If it is above 1, the op is faster. XLA's program also
+runs against a second copy of itself, in the same turns: the distance of that ratio from 1 is the noise.
 """
 
 import statistics
@@ -16,8 +17,11 @@ from checks import arrays, listing
 from checks.library import HANDLERS
 from checks.outcome import expect
 
-#: Minimum ratio at which the op counts as equally fast.
+#: Minimum ratio at which the op counts as equally fast, if there is no noise.
 BAR = 1.0
+
+#: Maximum noise that the ratio may be below `BAR`.
+MAX_NOISE = 0.02
 
 
 def run(recorder, platform, name):
@@ -117,7 +121,7 @@ def compare(figures, platform, ours, theirs, x, others, steps, *, bytes_moved=No
     results = [np.asarray(jax.jit(step)(x, *others).astype(jnp.float32)) for step in (ours, theirs)]
     figures["difference"] = apart = arrays.error(*results)
     expect(apart <= 0.02, f"the results differ by {apart:.2e}")
-    sides, times = [repeated(step, steps) for step in (ours, theirs)], [[], []]
+    sides, times = [repeated(step, steps) for step in (ours, theirs, theirs)], [[], [], []]
     for side in sides:
         jax.block_until_ready([side(x, *others) for _ in range(2)])
     begin = time.perf_counter()
@@ -134,5 +138,10 @@ def compare(figures, platform, ours, theirs, x, others, steps, *, bytes_moved=No
             figures[f"{name}, GB/s"] = bytes_moved / median / 1e9
         if flops is not None:
             figures[f"{name}, TFLOP/s"] = flops / median / 1e12
-    figures["ratio"] = ratio = statistics.median(b / a for a, b in zip(*times))
-    expect(platform == "cpu" or ratio >= BAR, f"the op takes {1 / ratio:.2f} times as long as XLA's program")
+    op, first, second = times
+    figures["ratio"] = ratio = statistics.median(b / a for a, b in zip(op, first))
+    figures["noise"] = noise = abs(statistics.median(b / a for a, b in zip(first, second)) - 1)
+    expect(
+        platform == "cpu" or ratio >= BAR - min(noise, MAX_NOISE),
+        f"the op takes {1 / ratio:.2f} times as long as XLA's program",
+    )

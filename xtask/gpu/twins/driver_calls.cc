@@ -1,5 +1,5 @@
-// Counts the calls of functions of the CUDA driver in this process, by CUPTI's callbacks. Needs no headers of
-// CUDA.
+// Counts the calls of functions of the CUDA driver in this process, by CUPTI's callbacks. Launches that a thread
+// records into a graph do not count. Needs no headers of CUDA.
 #include <dlfcn.h>
 
 #include <atomic>
@@ -27,10 +27,20 @@ std::atomic<bool> counting{false};
 
 void* subscriber = nullptr;
 
+// True between the calls that begin and end a recording of a stream on this thread. XLA begins and ends a
+// recording on the same thread.
+thread_local bool recording = false;
+
+bool HasPrefix(const char* name, const char* prefix) { return strncmp(name, prefix, strlen(prefix)) == 0; }
+
 void OnCall(void*, int domain, uint32_t, const CallbackData* data) {
-  if (!counting || domain != kDriverDomain || data->site != 0) return;
+  if (domain != kDriverDomain) return;
+  const bool begins = data->site == 0;
+  if (HasPrefix(data->function, "cuStreamBeginCapture") && begins) recording = true;
+  if (HasPrefix(data->function, "cuStreamEndCapture") && !begins) recording = false;
+  if (!counting || !begins || (recording && HasPrefix(data->function, "cuLaunchKernel"))) return;
   for (int i = 0; i < kCount; ++i) {
-    if (strncmp(data->function, kNames[i], strlen(kNames[i])) == 0) ++counts[i];
+    if (HasPrefix(data->function, kNames[i])) ++counts[i];
   }
 }
 
