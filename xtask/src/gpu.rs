@@ -8,11 +8,14 @@
 //! are found on a machine without a GPU.
 
 use std::fs;
+use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use object::{Object, ObjectSection};
 use serde_json::{Value, json};
 
@@ -127,6 +130,9 @@ fn pack(folder: &Path, profile: &str) -> Result<()> {
         "kernels": kernels()?,
     });
     fs::write(folder.join("pack.json"), serde_json::to_string_pretty(&about)?)?;
+    if profile == "release" {
+        compress(folder)?;
+    }
     let bytes = size(folder)?;
     let shown = format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20));
     println!("packed {}: {shown}; needs glibc {glibc} or later, and Python 3.11 or later", folder.display());
@@ -190,6 +196,19 @@ fn kernels() -> Result<Vec<String>> {
     Ok(names)
 }
 
+/// Compresses the programs and libraries below a folder. The program `run` decompresses them.
+fn compress(folder: &Path) -> Result<()> {
+    for path in compiled_files(folder)? {
+        let mut compressed = path.clone().into_os_string();
+        compressed.push(".gz");
+        let mut out = GzEncoder::new(fs::File::create(&compressed)?, Compression::default());
+        io::copy(&mut fs::File::open(&path)?, &mut out)?;
+        out.finish()?;
+        fs::remove_file(path)?;
+    }
+    Ok(())
+}
+
 /// Returns the total size of the files below a folder in bytes.
 fn size(folder: &Path) -> Result<u64> {
     let mut bytes = 0;
@@ -208,7 +227,9 @@ fn compiled_files(folder: &Path) -> Result<Vec<PathBuf>> {
             found.push(entry?.path());
         }
     }
-    found.retain(|path| path.extension().is_some_and(|e| e == "so") || path.ends_with("handler_tests"));
+    let is_program =
+        |path: &PathBuf| path.ends_with("handler_tests") || path.is_file() && path.ends_with("farcall");
+    found.retain(|path| path.extension().is_some_and(|e| e == "so") || is_program(path));
     Ok(found)
 }
 
