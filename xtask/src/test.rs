@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 use crate::gpu;
 use crate::guide;
@@ -117,8 +117,13 @@ pub(crate) fn newest(mirror: &[&str]) -> Result<bool> {
     let found = std::fs::read_dir(folder.join("venv/lib"))?;
     let includes = found.filter_map(|entry| Some(entry.ok()?.path().join("site-packages/jaxlib/include")));
     let include = includes.into_iter().find(|dir| dir.is_dir()).context("the new jaxlib has no headers")?;
-    let mut tests = cargo(&["test", "--package", "farcall", "--package", "farcall-ffi"]);
-    tests.args(["--features", "farcall/cxx-exceptions", "--test", "it", "--", "host_", "abi_layout"]);
+    if !include.join("xla/ffi/api/record_c_api.h").is_file() {
+        bail!("the new jaxlib has no headers of the extensions for CUDA graphs, at {}", include.display());
+    }
+    let packages = ["farcall", "farcall-ffi", "farcall-cuda"].map(|name| format!("--package={name}"));
+    let mut tests = cargo(&["test"]);
+    tests.args(packages).args(["--features", "farcall/cxx-exceptions", "--test", "it", "--"]);
+    tests.args(["host_", "abi_layout", "mirrors_match"]);
     must(tests.env("FARCALL_XLA_INCLUDE", include))?;
     Ok(true)
 }
