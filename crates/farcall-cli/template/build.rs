@@ -9,6 +9,7 @@ fn main() {
     println!("cargo::rerun-if-changed=src/kernels.cu");
     println!("cargo::rerun-if-changed=src/kernels.ptx");
     println!("cargo::rerun-if-env-changed=NVCC");
+    println!("cargo::rerun-if-env-changed=PATH");
     let ptx = Path::new(&env::var_os("OUT_DIR").unwrap()).join("kernels.ptx");
     let given = env::var_os("NVCC");
     // PTX for compute capability 8.0 runs on later devices, too: the driver compiles it for its device.

@@ -68,7 +68,7 @@ pub(crate) fn handler(options: TokenStream, item: TokenStream) -> Result<TokenSt
             quote! { #entry #ops }
         }
     };
-    let used_by = "no `library!` or `ops!` lists this op, and it is not a derivative of a listed op";
+    let used_by = "no `library!` lists this op, also not through a table (`..module::OPS`), and it is not a derivative of a listed op";
     Ok(expansion(
         &function,
         &instances,

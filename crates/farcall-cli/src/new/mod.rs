@@ -54,7 +54,7 @@ pub(crate) fn new(args: &NewArgs) -> Result<()> {
     writeln!(
         out,
         "Its kernel is a swish, x * sigmoid(beta * x) * scale. Replace it in {}: the function {}, its \
-         signature, its gradient and the tests.",
+         signature, its gradient and the tests. Then adapt example.py and README.md, which call it.",
         styled(BOLD, path.join("src/lib.rs").display()),
         names.op
     )?;

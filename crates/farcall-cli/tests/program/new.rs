@@ -175,7 +175,7 @@ fn what_to_do_next_is_printed() {
     let text = text.replace(&format!(" {target}/release"), " target/release");
     expect![[r#"
         Made gates/ with the op gates.
-        Its kernel is a swish, x * sigmoid(beta * x) * scale. Replace it in gates/src/lib.rs: the function gates, its signature, its gradient and the tests.
+        Its kernel is a swish, x * sigmoid(beta * x) * scale. Replace it in gates/src/lib.rs: the function gates, its signature, its gradient and the tests. Then adapt example.py and README.md, which call it.
 
         Next:
 
@@ -198,7 +198,7 @@ fn what_to_do_next_on_a_gpu_is_printed() {
     let (made, next) = ended.stdout.split_once("\nNext:\n").unwrap();
     expect![[r#"
         Made gates/ with the op gates.
-        Its kernel is a swish, x * sigmoid(beta * x) * scale. Replace it in gates/src/lib.rs: the function gates, its signature, its gradient and the tests.
+        Its kernel is a swish, x * sigmoid(beta * x) * scale. Replace it in gates/src/lib.rs: the function gates, its signature, its gradient and the tests. Then adapt example.py and README.md, which call it.
         For CUDA, its handlers are in gates/src/cuda.rs, and their kernels in gates/src/kernels.cu.
     "#]].assert_eq(made);
     assert!(next.contains("  pip install 'jax[cuda13]'  # on a machine with a GPU\n"), "{next}");
