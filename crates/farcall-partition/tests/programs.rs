@@ -431,3 +431,29 @@ fn wrong_shardings() {
         check(&of(mesh, sharding), expected);
     }
 }
+
+/// An index of a scatter shifts even a complete window. The start of a complete window of a gather is
+/// clamped.
+#[test]
+fn shifted_windows() {
+    let moved = |operation: &str| {
+        let program = format!(
+            r#"
+        sdy.mesh @mesh = <["x"=2]>
+        func.func @main(%a: tensor<4xf32> {{sdy.sharding = #sdy.sharding<@mesh, [{{"x"}}]>}}, %i: tensor<i32>,
+                        %u: tensor<4xf32> {{sdy.sharding = #sdy.sharding<@mesh, [{{"x"}}]>}}) -> tensor<4xf32> {{
+          {operation}
+          return %0 : tensor<4xf32>
+        }}"#
+        );
+        let found = partitioned(&program).expect("the program is right").expect("the program has shardings");
+        found.report.movements.iter().map(|movement| movement.collective).collect::<Vec<_>>()
+    };
+    let scatter = r#"%0 = "stablehlo.scatter"(%a, %i, %u) <{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [0], scatter_dims_to_operand_dims = [0]>}> ({
+          ^bb0(%x: tensor<f32>, %y: tensor<f32>):
+            stablehlo.return %y : tensor<f32>
+          }) : (tensor<4xf32>, tensor<i32>, tensor<4xf32>) -> tensor<4xf32>"#;
+    assert_eq!(moved(scatter), ["all_gather", "all_gather"]);
+    let gather = r#"%0 = "stablehlo.gather"(%a, %i) <{dimension_numbers = #stablehlo.gather<offset_dims = [0], start_index_map = [0]>, slice_sizes = array<i64: 4>}> : (tensor<4xf32>, tensor<i32>) -> tensor<4xf32>"#;
+    assert_eq!(moved(gather), Vec::<&str>::new());
+}

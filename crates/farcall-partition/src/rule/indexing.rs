@@ -17,7 +17,8 @@ pub(super) fn update(rule: &mut Rule, call: &Call<'_>) {
 pub(super) fn gather(rule: &mut Rule, call: &Call<'_>, op: &Gather) {
     let dims = IndexedDims::from(op);
     let sizes = [call.operands[0], call.operands[1], call.results[0]];
-    windows(rule, dims, (0, 2), sizes);
+    // The start of a complete window is clamped to zero.
+    windows(rule, dims, (0, 2), sizes, &[]);
     let batch = dims.indices_batch_dims(sizes[1].len());
     for (d, to) in batch.into_iter().zip(dims.windows_batch_dims(sizes[2].len())) {
         let mut places = vec![(1, d), (2, to)];
@@ -33,7 +34,8 @@ pub(super) fn scatter(rule: &mut Rule, call: &Call<'_>, op: &Scatter) {
     let inputs = (call.operands.len() - 1) / 2;
     let (indices, updates) = (inputs, inputs + 1);
     let sizes = [call.operands[0], call.operands[indices], call.operands[updates]];
-    windows(rule, dims, (0, updates), sizes);
+    // An index shifts a window, even a complete one.
+    windows(rule, dims, (0, updates), sizes, &op.scatter_dims_to_operand_dims);
     let batch = dims.indices_batch_dims(sizes[1].len());
     for (d, to) in batch.into_iter().zip(dims.windows_batch_dims(sizes[2].len())) {
         // The updates of all other index vectors go into one operand.
@@ -51,10 +53,17 @@ pub(super) fn scatter(rule: &mut Rule, call: &Call<'_>, op: &Scatter) {
     }
 }
 
-/// Adds factors for dimensions in which windows are complete. `tensors` are the operand and the windows.
-fn windows(rule: &mut Rule, dims: IndexedDims<'_>, (operand, windows): (usize, usize), sizes: [&[usize]; 3]) {
+/// Adds factors for dimensions in which windows are complete, except for the operand's dimensions in
+/// `shifted`. `tensors` are the operand and the windows.
+fn windows(
+    rule: &mut Rule,
+    dims: IndexedDims<'_>,
+    (operand, windows): (usize, usize),
+    sizes: [&[usize]; 3],
+    shifted: &[usize],
+) {
     for (d, to) in dims.operand_window_dims(sizes[0].len()).into_iter().zip(dims.window_dims) {
-        if sizes[0][d] == sizes[2][*to] {
+        if sizes[0][d] == sizes[2][*to] && !shifted.contains(&d) {
             rule.factor(sizes[0][d], &[(operand, d), (windows, *to)]);
         }
     }
