@@ -57,9 +57,19 @@ pub(crate) fn first_grid(meshes: &[NamedMesh], attrs: &AttrDict) -> Option<Resul
         Attribute::String(text) => {
             let text = std::str::from_utf8(text).ok()?;
             let (_, rest) = text.split_once("devices=[")?;
-            let (_, rest) = rest.split_once(']')?;
+            let (tiles, rest) = rest.split_once(']')?;
             match rest.strip_prefix("<=[") {
-                Some(rest) => Some(DeviceGrid::of_dims(&numbers(rest.split_once(']')?.0)?)),
+                Some(rest) => {
+                    let (tiles, dims) = (numbers(tiles)?, numbers(rest.split_once(']')?.0)?);
+                    let grid = DeviceGrid::of_dims(&dims);
+                    // Devices in one row may be divided in any order of factors: 6 into 3 times 2.
+                    let is_row =
+                        |grid: &DeviceGrid| dims.len() == 1 && grid.tile_axes(&tiles, &dims, &[0]).is_err();
+                    match grid.as_ref().is_ok_and(is_row) {
+                        true => Some(DeviceGrid::of_dims(&tiles)),
+                        false => Some(grid),
+                    }
+                }
                 None => {
                     let listed = rest.split([' ', '}']).next()?;
                     Some(DeviceGrid::of_dims(&[numbers(listed)?.len()]))

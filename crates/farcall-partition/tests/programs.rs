@@ -457,3 +457,14 @@ fn shifted_windows() {
     let gather = r#"%0 = "stablehlo.gather"(%a, %i) <{dimension_numbers = #stablehlo.gather<offset_dims = [0], start_index_map = [0]>, slice_sizes = array<i64: 4>}> : (tensor<4xf32>, tensor<i32>) -> tensor<4xf32>"#;
     assert_eq!(moved(gather), Vec::<&str>::new());
 }
+
+/// Devices in a row may be divided into 3 times 2.
+#[test]
+fn factors_in_another_order() {
+    let program = r#"
+        func.func @main(%a: tensor<6x4xi32> {mhlo.sharding = "{devices=[3,2]<=[6]}"}) -> tensor<6x4xi32> {
+          return %a : tensor<6x4xi32>
+        }"#;
+    let found = partitioned(program).expect("the sharding is right").expect("the program has shardings");
+    assert_eq!(found.inputs[0].show(&found.grid), r#"[{"d0"}, {"d1"}]"#);
+}
