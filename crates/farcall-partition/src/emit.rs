@@ -363,8 +363,13 @@ impl<'p> Emitter<'p> {
 
     fn inst(&mut self, new: NewInst, types: Vec<Type>) -> Emitted<Vec<ValueId>> {
         let (span, loc) = (self.span, self.loc.clone());
-        let id = self.at().inst_of(new.at(span, loc), types)?;
-        Ok(self.func.inst(id).results().to_vec())
+        let id = self.at().inst_of(new.at(span, loc), types.clone())?;
+        let made = self.func.inst(id).results().to_vec();
+        // Types that depend on the values of constants are inferred as dynamic.
+        for (value, ty) in made.iter().zip(types) {
+            self.func.set_ty(*value, ty);
+        }
+        Ok(made)
     }
 
     /// Emits a call with an effect that only one device has, on complete operands. The other devices receive the

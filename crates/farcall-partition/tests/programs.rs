@@ -468,3 +468,29 @@ fn factors_in_another_order() {
     let found = partitioned(program).expect("the sharding is right").expect("the program has shardings");
     assert_eq!(found.inputs[0].show(&found.grid), r#"[{"d0"}, {"d1"}]"#);
 }
+
+/// The types of some operations depend on the values of constants.
+#[test]
+fn types_that_depend_on_constants() {
+    check(
+        r#"
+        sdy.mesh @mesh = <["x"=2]>
+        func.func @main(%a: tensor<4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}) -> (tensor<2xf32>, tensor<4xf32>) {
+          %n = stablehlo.constant dense<2> : tensor<i32>
+          %0 = stablehlo.set_dimension_size %a, %n, dim = 0 : (tensor<4xf32>, tensor<i32>) -> tensor<2xf32>
+          return %0, %a : tensor<2xf32>, tensor<4xf32>
+        }"#,
+        expect![[r#"
+            [{"x"}] -> [{}], [{"x"}]
+            all_gather 16 bytes, for stablehlo.set_dimension_size
+            module attributes {mhlo.num_partitions = 2 : i32} {
+              func.func public @main(%arg0: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
+                %c = stablehlo.constant dense<2> : tensor<i32>
+                %0 = "stablehlo.all_gather"(%arg0) <{all_gather_dim = 0 : i64, channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>, use_global_device_ids}> : (tensor<2xf32>) -> tensor<4xf32>
+                %1 = stablehlo.set_dimension_size %0, %c, dim = 0 : (tensor<4xf32>, tensor<i32>) -> tensor<2xf32>
+                return %1, %arg0 : tensor<2xf32>, tensor<2xf32>
+              }
+            }
+        "#]],
+    );
+}
