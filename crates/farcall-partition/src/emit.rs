@@ -465,8 +465,10 @@ impl<'p> Emitter<'p> {
         let initial = inst.own_operands()[1];
         let ty = self.from.tensor(initial).expect("initial values are tensors").clone();
         let Some(identity) = local::identity(function, ty.dtype) else { return Ok(None) };
+        // A zero may be added any number of times.
+        let is_zero = |stated: &Literal| function == Binary::Add && *stated == Literal::zeros(ty.dtype, []);
         if let Some(Op::Constant(stated)) = self.from.defining_inst(initial).map(|inst| inst.op())
-            && stated.bytes() == identity.bytes()
+            && (stated.bytes() == identity.bytes() || is_zero(stated))
         {
             return Ok(None);
         }

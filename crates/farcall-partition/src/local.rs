@@ -49,13 +49,20 @@ pub(crate) fn operation(op: &Op, parts: &[TensorType]) -> Op {
 /// none, or the function is another one.
 pub(crate) fn identity(function: Binary, dtype: DType) -> Option<Literal> {
     let value = match function {
-        Binary::Add | Binary::Xor | Binary::Or => Scalar::zero(dtype),
+        // The sum of -0.0 and 0.0 is 0.0, which is another number.
+        Binary::Add => match Scalar::zero(dtype) {
+            Scalar::Float(zero) => Scalar::Float(-zero),
+            Scalar::Complex(zero) => Scalar::Complex(-zero),
+            zero => zero,
+        },
+        Binary::Xor | Binary::Or => Scalar::zero(dtype),
         Binary::Multiply => match dtype.class() {
             DTypeClass::Bool => Scalar::Bool(true),
             DTypeClass::Signed => Scalar::Signed(1),
             DTypeClass::Unsigned => Scalar::Unsigned(1),
             DTypeClass::Float => Scalar::Float(1.0),
-            DTypeClass::Complex => Scalar::Complex(1.0.into()),
+            // The product of 1 and an infinite number may contain a NaN.
+            DTypeClass::Complex => return None,
         },
         Binary::And => match dtype.class() {
             DTypeClass::Signed => Scalar::Signed(-1),

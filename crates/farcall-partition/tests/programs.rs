@@ -494,3 +494,34 @@ fn types_that_depend_on_constants() {
         "#]],
     );
 }
+
+/// An initial value is added once, to sums that begin with -0.0: 0.0 would change a sum of negative zeros.
+#[test]
+fn initial_values() {
+    check(
+        r#"
+        sdy.mesh @mesh = <["x"=2]>
+        func.func @main(%a: tensor<4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}, %init: tensor<f32>) -> tensor<f32> {
+          %0 = stablehlo.reduce(%a init: %init) applies stablehlo.add across dimensions = [0] : (tensor<4xf32>, tensor<f32>) -> tensor<f32>
+          return %0 : tensor<f32>
+        }"#,
+        expect![[r#"
+            [{"x"}], [] -> []
+            all_reduce 4 bytes, for stablehlo.reduce
+            module attributes {mhlo.num_partitions = 2 : i32} {
+              func.func public @main(%arg0: tensor<2xf32>, %arg1: tensor<f32>) -> tensor<f32> {
+                %cst = stablehlo.constant dense<-0.000000e+00> : tensor<f32>
+                %0 = stablehlo.reduce(%arg0 init: %cst) applies stablehlo.add across dimensions = [0] : (tensor<2xf32>, tensor<f32>) -> tensor<f32>
+                %1 = "stablehlo.all_reduce"(%0) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>, use_global_device_ids}> ({
+                ^bb0(%arg2: tensor<f32>, %arg3: tensor<f32>):
+                  %4 = stablehlo.add %arg2, %arg3 : tensor<f32>
+                  stablehlo.return %4 : tensor<f32>
+                }) : (tensor<f32>) -> tensor<f32>
+                %2 = stablehlo.broadcast_in_dim %arg1, dims = [] : (tensor<f32>) -> tensor<f32>
+                %3 = stablehlo.add %1, %2 : tensor<f32>
+                return %3 : tensor<f32>
+              }
+            }
+        "#]],
+    );
+}
