@@ -1,8 +1,9 @@
 //! The devices of a program: a grid of sub-axes.
 //!
 //! Meshes and tile assignments name groups of devices in many ways: `["x"=2, "y"=4]`, `"y":(1)2`,
-//! `devices=[4,2]<=[2,4]T(1,0)`. In this crate, all these names are lists of *sub-axes*: the devices form a grid, the size
-//! of each axis of the grid is a prime number, and an axis of a mesh is a sequence of such sub-axes.
+//! `devices=[4,2]<=[2,4]T(1,0)`. In this crate, all these names are lists of *sub-axes*: the devices form a
+//! grid, the size of each axis of the grid is a prime number, and an axis of a mesh is a sequence of such
+//! sub-axes.
 
 use farcall_ir::sharding::{AxisRef, Mesh};
 
@@ -223,8 +224,8 @@ impl DeviceGrid {
         self.offsets(axes).into_iter().map(|position| self.device(position))
     }
 
-    /// Returns all devices in the order of their coordinates along these sub-axes, which are all sub-axes; the
-    /// last one changes fastest.
+    /// Returns all devices in the order of their coordinates along these sub-axes, which are all sub-axes;
+    /// the last one changes fastest.
     pub fn ordered(&self, axes: &[SubAxis]) -> Vec<usize> {
         self.positions(axes).collect()
     }
@@ -240,8 +241,8 @@ impl DeviceGrid {
         offsets
     }
 
-    /// Returns the groups of devices that differ only along sub-axes. Members are ordered by their coordinates,
-    /// of which the last changes fastest.
+    /// Returns the groups of devices that differ only along sub-axes. Members are ordered by their
+    /// coordinates, of which the last changes fastest.
     pub fn groups(&self, axes: &[SubAxis]) -> Vec<Vec<usize>> {
         let others: Vec<SubAxis> = self.sub_axes().filter(|axis| !axes.contains(axis)).collect();
         let members = self.offsets(axes);
@@ -255,8 +256,8 @@ impl DeviceGrid {
         axes.iter().fold(0, |at, axis| at * self.size(*axis) + along(*axis))
     }
 
-    /// Returns the longest start of a list of sub-axes that consists of complete axes of the program's mesh. If
-    /// the program names no axes, that is the list.
+    /// Returns the longest start of a list of sub-axes that consists of complete axes of the program's mesh.
+    /// If the program names no axes, that is the list.
     pub fn complete_axes<'a>(&self, axes: &'a [SubAxis]) -> &'a [SubAxis] {
         let mut complete = 0;
         while self.is_named && complete < axes.len() {

@@ -48,7 +48,8 @@ impl Border {
     fn read(inst: Inst<'_>, reader: &Reader<'_>) -> Result<Option<Border>, String> {
         let target = match inst.op() {
             Op::CustomCall(call) => call.target.as_str(),
-            // A call whose operands and results have the same types has become identities with its attributes.
+            // A call whose operands and results have the same types has become identities with its
+            // attributes.
             Op::Reshape => match frontend(inst.attrs()) {
                 attrs if attrs.contains_key(IN_SHARDINGS) => ENTRY,
                 attrs if attrs.contains_key(OUT_SHARDINGS) => EXIT,
@@ -72,8 +73,8 @@ impl Border {
         }
     }
 
-    /// Reads `SPMDFullToShardShape`: the operand's sharding is stated where the operand is defined, and the call
-    /// states which axes are manual.
+    /// Reads `SPMDFullToShardShape`: the operand's sharding is stated where the operand is defined, and the
+    /// call states which axes are manual.
     fn entry(inst: Inst<'_>, reader: &Reader<'_>) -> Result<Border, String> {
         let func = inst.func();
         let [operand] = inst.operands() else { return Err("it takes one operand".to_owned()) };
@@ -99,7 +100,8 @@ impl Border {
         Ok(Border { enters: true, shardings: vec![stated.unwrap_or_else(|| Annotation::whole(rank))], axes })
     }
 
-    /// Checks that the manual axes of a value come first in each dimension and divide it into the part's sizes.
+    /// Checks that the manual axes of a value come first in each dimension and divide it into the part's
+    /// sizes.
     fn check(
         &self,
         value: usize,

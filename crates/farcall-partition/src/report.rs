@@ -11,8 +11,8 @@ pub struct Report {
     pub values: Vec<ShardedValue>,
     /// The collectives, in program order.
     pub movements: Vec<Movement>,
-    /// Custom calls without a rule whose operands are gathered: the target, the bytes of the gathered operands,
-    /// and the position in the source.
+    /// Custom calls without a rule whose operands are gathered: the target, the bytes of the gathered
+    /// operands, and the position in the source.
     pub whole_calls: Vec<(String, usize, Span)>,
 }
 
