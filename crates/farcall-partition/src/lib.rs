@@ -37,7 +37,7 @@ use std::sync::Arc;
 
 use farcall_ir::op::Op;
 use farcall_ir::{
-    AttrDict, Attribute, DType, Diagnostic, Func, InstId, Module, ProgramError, Region, Span, TensorType,
+    AttrDict, Attribute, DType, Diagnostic, Func, InstId, Module, ProgramError, Span, TensorType,
     ValueId,
 };
 use rustc_hash::FxHashMap;
@@ -189,6 +189,9 @@ fn stated(reader: &Reader<'_>, func: &Func, shardings: &mut Shardings) -> Result
     let mut borders = FxHashMap::default();
     func.walk(&mut |inst| {
         let found = match Border::of(inst, reader) {
+            Ok(Some(_)) if !propagate::is_divided(inst) => {
+                Err("each device computes the complete region around this computation on parts".to_owned())
+            }
             Ok(Some(border)) => {
                 let stated = match border.enters {
                     // The parts are divided by the other sub-axes.
@@ -246,10 +249,7 @@ fn values(func: &Func, shardings: &Shardings) -> Vec<ShardedValue> {
         add(*param, format!("parameter {i}{name}"), func.span);
     }
     func.walk(&mut |inst| {
-        // Regions of other operations than control flow compute single elements.
-        let is_divided =
-            inst.parent().and_then(Region::owner).is_none_or(|owner| propagate::is_control(owner.op()));
-        for result in inst.results().iter().filter(|_| is_divided) {
+        for result in inst.results().iter().filter(|_| propagate::is_divided(inst)) {
             add(*result, inst.op().name().to_owned(), inst.span());
         }
     });

@@ -240,6 +240,18 @@ impl Step {
     }
 }
 
+/// True for instructions on tensors that devices divide: those in no regions except those of control flow.
+pub(crate) fn is_divided(inst: Inst<'_>) -> bool {
+    let mut owner = inst.parent().and_then(Region::owner);
+    while let Some(inst) = owner {
+        if !is_control(inst.op()) {
+            return false;
+        }
+        owner = inst.parent().and_then(Region::owner);
+    }
+    true
+}
+
 /// True for control flow, in whose regions values are tensors that devices divide.
 pub(crate) fn is_control(op: &Op) -> bool {
     matches!(op, Op::If | Op::Case | Op::While)

@@ -525,3 +525,23 @@ fn initial_values() {
         "#]],
     );
 }
+
+/// Each device computes the complete region of a map, so it has no parts to compute with.
+#[test]
+fn manual_computations_in_regions_of_elements() {
+    let program = r#"
+        sdy.mesh @mesh = <["x"=2]>
+        func.func @main(%a: tensor<4xi32>) -> tensor<4xi32> {
+          %0 = "stablehlo.map"(%a) <{dimensions = array<i64: 0>}> ({
+          ^bb0(%x: tensor<i32>):
+            %c = stablehlo.constant dense<1> : tensor<2xi32>
+            %1 = sdy.manual_computation(%c) in_shardings=[<@mesh, [{"x"}]>] out_shardings=[<@mesh, [{"x"}]>] manual_axes={"x"} (%part: tensor<1xi32>) {
+              sdy.return %part : tensor<1xi32>
+            } : (tensor<2xi32>) -> tensor<2xi32>
+            stablehlo.return %x : tensor<i32>
+          }) : (tensor<4xi32>) -> tensor<4xi32>
+          return %0 : tensor<4xi32>
+        }"#;
+    let error = partitioned(program).expect_err("the program has a computation on parts of elements");
+    assert!(error.contains("computes the complete region"), "{error}");
+}
