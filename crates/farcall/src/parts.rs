@@ -36,7 +36,7 @@ impl Executable {
     pub fn run_partitioned(&self, inputs: &[Literal]) -> Result<Vec<Literal>, RunError> {
         let count = self.grid().processes();
         let parts = match self.plan().sharding() {
-            Some(sharding) => divided(sharding, self.inputs(), inputs),
+            Some(sharding) => divided(sharding, count, self.inputs(), inputs),
             None => vec![inputs.to_vec(); count],
         };
         let results = self.run_on_devices(&parts)?;
@@ -47,10 +47,14 @@ impl Executable {
     }
 }
 
-/// Returns the inputs of each device. Inputs that cannot be divided into parts of these types stay complete, so
-/// that the run reports them.
-pub fn divided(sharding: &ProgramSharding, types: &[TensorType], inputs: &[Literal]) -> Vec<Vec<Literal>> {
-    let count = sharding.inputs.iter().map(|assignment| assignment.devices.len()).max().unwrap_or(1);
+/// Returns the inputs of each of `devices` devices. Inputs that cannot be divided into parts of these types
+/// stay complete, so that the run reports them.
+pub fn divided(
+    sharding: &ProgramSharding,
+    devices: usize,
+    types: &[TensorType],
+    inputs: &[Literal],
+) -> Vec<Vec<Literal>> {
     let part = |device: usize, i: usize, input: &Literal| match (sharding.inputs.get(i), types.get(i)) {
         (Some(assignment), Some(ty)) => {
             part_of(assignment, ty, input, device).unwrap_or_else(|| input.clone())
@@ -58,7 +62,7 @@ pub fn divided(sharding: &ProgramSharding, types: &[TensorType], inputs: &[Liter
         _ => input.clone(),
     };
     let of = |device: usize| inputs.iter().enumerate().map(|(i, input)| part(device, i, input)).collect();
-    (0..count).map(of).collect()
+    (0..devices).map(of).collect()
 }
 
 /// Joins the results of the devices.

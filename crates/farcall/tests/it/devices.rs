@@ -370,3 +370,18 @@ fn values_reach_another_process_through_channels() {
         run_checked(&program, "p.mlir", Programs::Compiled(None));
     }
 }
+
+#[test]
+fn partitioned_programs_without_inputs() {
+    let program = parse(
+        r#"
+        sdy.mesh @mesh = <["x"=2]>
+        func.func @main() -> (tensor<4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}) {
+          %0 = stablehlo.iota dim = 0 : tensor<4xf32>
+          return %0 : tensor<4xf32>
+        }"#,
+    );
+    let options = CompileOptions::new().grid(grid(1, 2)).partitioned(true);
+    let executable = Executable::compile(&program, &Registry::new(), &options).unwrap();
+    assert_eq!(executable.run_partitioned(&[]).unwrap(), [numbers(&[0.0, 1.0, 2.0, 3.0])]);
+}
