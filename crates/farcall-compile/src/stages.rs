@@ -47,7 +47,7 @@ pub(crate) fn compile_stages(
         && let Some((divided, found)) = partition::partition_form(&form, registry, options.platform)?
     {
         (form, sharding) = (divided.unwrap_or(form), Some(found));
-        after(&Stage::new("partition", &form));
+        stage::done("partition", &form, after);
     }
     let (fuses, reduces) = (kernels::fuses, kernels::reduces);
     let cx = passes::PassOptions {
