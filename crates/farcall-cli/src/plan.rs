@@ -10,7 +10,6 @@ use comfy_table::{Cell, CellAlignment};
 use farcall::ir::eval::Numerics;
 use farcall::ir::interface::Interface;
 use farcall::ir::literal::Literal;
-use farcall::ir::sharding::TileAssignment;
 use farcall::ir::types::{TensorType, Type};
 use farcall::{Executable, Plan, Registry, ValidPlan};
 use serde_json::{Value, json};
@@ -224,9 +223,5 @@ fn as_json(path: &Path, plan: &Plan, calls: &[Call<'_>]) -> Value {
 fn complete_inputs(executable: &Executable) -> Vec<TensorType> {
     let types = executable.inputs().iter();
     let Some(sharding) = executable.plan().sharding() else { return types.cloned().collect() };
-    let complete = |(ty, assignment): (&TensorType, &TileAssignment)| {
-        let sizes = ty.sizes().iter().zip(&assignment.tiles).map(|(size, n)| size * n);
-        ty.with_sizes(sizes.collect::<Vec<usize>>())
-    };
-    types.zip(&sharding.inputs).map(complete).collect()
+    types.zip(&sharding.inputs).map(|(ty, assignment)| ty.with_sizes(assignment.sizes.clone())).collect()
 }

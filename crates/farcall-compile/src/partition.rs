@@ -55,16 +55,18 @@ pub(crate) fn partition_form(
             format!("the shardings are for {} partitions, but the program is for {grid}", devices.devices());
         return Err(Diagnostics::from_iter([Diagnostic::global("sharding", message)]));
     }
-    let assignments = |tilings: &[Tiling], unreduced: &[Vec<SubAxis>]| -> Vec<TileAssignment> {
-        tilings
-            .iter()
-            .zip(unreduced)
-            .map(|(tiling, unreduced)| tiling.assignment(&devices, unreduced))
-            .collect()
+    let func = &form.funcs()[0];
+    let assignments = |values: &[ValueId],
+                       tilings: &[Tiling],
+                       unreduced: &[Vec<SubAxis>]|
+     -> Vec<TileAssignment> {
+        let sizes = values.iter().map(|v| func.tensor(*v).map_or(&[][..], TensorType::sizes));
+        let tilings = tilings.iter().zip(unreduced).zip(sizes);
+        tilings.map(|((tiling, unreduced), sizes)| tiling.assignment(&devices, sizes, unreduced)).collect()
     };
     let sharding = ProgramSharding {
-        inputs: assignments(&found.inputs, &found.unreduced_inputs),
-        results: assignments(&found.outputs, &found.unreduced_outputs),
+        inputs: assignments(func.params(), &found.inputs, &found.unreduced_inputs),
+        results: assignments(func.body().returned(), &found.outputs, &found.unreduced_outputs),
     };
     Ok(Some((Some(module), sharding)))
 }
@@ -72,11 +74,10 @@ pub(crate) fn partition_form(
 /// Returns the sharding of a program of which every device computes everything.
 fn replicated(form: &Module, grid: Grid) -> ProgramSharding {
     let func = &form.funcs()[0];
-    let whole = |value: &ValueId| TileAssignment {
-        tiles: vec![1; func.tensor(*value).map_or(0, TensorType::rank)],
-        summands: 1,
-        copies: grid.partitions,
-        devices: (0..grid.partitions).collect(),
+    let whole = |value: &ValueId| {
+        let sizes = func.tensor(*value).map_or(&[][..], TensorType::sizes).to_vec();
+        let devices = (0..grid.partitions).collect();
+        TileAssignment { tiles: vec![1; sizes.len()], sizes, summands: 1, copies: grid.partitions, devices }
     };
     let returned = func.body().returned();
     ProgramSharding {

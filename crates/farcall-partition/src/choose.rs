@@ -4,7 +4,7 @@ use farcall_ir::TensorType;
 use farcall_ir::op::Binary;
 
 use crate::grid::{DeviceGrid, SubAxis};
-use crate::propagate::{even_prefix, projected};
+use crate::propagate::{fitting_prefix, projected};
 use crate::reshard::{self, scattered};
 use crate::rule::Rule;
 use crate::tiling::Tiling;
@@ -14,7 +14,8 @@ use crate::tiling::Tiling;
 pub(crate) struct Division {
     /// Tilings of the operands and results, in the order of the rule.
     pub(crate) tilings: Vec<Tiling>,
-    /// Sub-axes along which the values of a result must be combined, by the function. One list for each result.
+    /// Sub-axes along which the values of a result must be combined, by the function. One list for each
+    /// result.
     pub(crate) combined: Vec<Vec<(Binary, Vec<SubAxis>)>>,
     /// Sub-axes of the factor of each offset, and the number of parts' entries.
     pub(crate) offsets: Vec<(usize, Vec<SubAxis>, usize)>,
@@ -27,8 +28,8 @@ impl Division {
     }
 }
 
-/// Returns the division that moves the fewest bytes, for operands and results of these tilings. Among equals, it
-/// is the one with the most parts.
+/// Returns the division that moves the fewest bytes, for operands and results of these tilings. Among equals,
+/// it is the one with the most parts.
 pub(crate) fn choose(grid: &DeviceGrid, rule: &Rule, types: &[&TensorType], tilings: &[&Tiling]) -> Division {
     let tensors = tilings.len();
     // Each candidate gives precedence to one tensor; the results come first.
@@ -70,7 +71,7 @@ fn assigned(
                 continue;
             }
             let free: Vec<SubAxis> = wanted.iter().copied().take_while(|axis| !used.contains(axis)).collect();
-            let free = even_prefix(grid, &free, rule.factors[factor].size);
+            let free = fitting_prefix(grid, &free, rule.factors[factor]);
             used.extend(free);
             axes[factor] = free.to_vec();
         }
@@ -144,7 +145,7 @@ fn moved_bytes(
         } else {
             for (_, reduced) in &division.combined[tensor - rule.operands] {
                 let mut rest = reduced.clone();
-                for (dim, axes) in scattered(&own, tilings[tensor], reduced) {
+                for (dim, axes) in scattered(grid, sizes, (&own, tilings[tensor]), reduced) {
                     own.dims[dim].extend(&axes);
                     rest.retain(|axis| !axes.contains(axis));
                     moved += own.part_sizes(grid, sizes).iter().product::<usize>() * element;

@@ -15,8 +15,8 @@
 //! The methods come from GSPMD (Xu et al., *GSPMD: General and Scalable Parallelization for ML Computation
 //! Graphs*, 2021) and Shardy: propagation by factors of operations, with user priorities.
 //!
-//! **Invariants.** Every device runs the same program. A device's number is its partition id. The result equals
-//! the program's result, up to the order of floating-point sums.
+//! **Invariants.** Every device runs the same program. A device's number is its partition id. The result
+//! equals the program's result, up to the order of floating-point sums.
 #![forbid(unsafe_code)]
 
 mod annotation;
@@ -37,8 +37,7 @@ use std::sync::Arc;
 
 use farcall_ir::op::Op;
 use farcall_ir::{
-    AttrDict, Attribute, DType, Diagnostic, Func, InstId, Module, ProgramError, Span, TensorType,
-    ValueId,
+    AttrDict, Attribute, DType, Diagnostic, Func, InstId, Module, ProgramError, Span, TensorType, ValueId,
 };
 use rustc_hash::FxHashMap;
 
@@ -69,12 +68,12 @@ pub struct Partitioned {
     pub report: Report,
 }
 
-/// Partitions a program in the middle form. `calls` knows the ops that custom calls may call. Returns `None` if the program states no sharding, or only shardings for
-/// one device.
+/// Partitions a program in the middle form. `calls` knows the ops that custom calls may call. Returns `None`
+/// if the program states no sharding, or only shardings for one device.
 ///
 /// # Errors
-/// With the code `sharding`: a stated sharding is wrong or not supported. With other codes: an operation cannot
-/// be divided as its sharding requires.
+/// With the code `sharding`: a stated sharding is wrong or not supported. With other codes: an operation
+/// cannot be divided as its sharding requires.
 pub fn partition(form: &Module, calls: &dyn CallRules) -> Result<Option<Partitioned>, ProgramError> {
     let failed = |diagnostics: Vec<Diagnostic>| ProgramError {
         source: Arc::clone(&form.source),
@@ -92,29 +91,16 @@ pub fn partition(form: &Module, calls: &dyn CallRules) -> Result<Option<Partitio
     }
     let reader = Reader { grid: &grid, meshes: &form.meshes };
     let mut shardings = Shardings::new(func);
-    let Stated { results, borders, unreduced } = stated(&reader, func, &mut shardings).map_err(failed)?;
-    shardings.propagate(&grid, func, &results, &borders, calls);
-    // The caller sees the shardings of parameters and results, and may only know complete axes.
-    func.params().iter().for_each(|param| shardings.complete_axes(&grid, *param));
-    let inputs = func.params().iter().map(|v| shardings.of(*v).tiling.clone()).collect();
-    let returned = func.body().returned();
-    let outputs: Vec<Tiling> = returned
-        .iter()
-        .zip(&results)
-        .map(|(value, stated)| match stated {
-            Some(stated) if stated.dims.iter().all(|dim| !dim.is_open) => {
-                tiling_of(&grid, func, *value, stated)
-            }
-            Some(stated) => {
-                // The devices along unreduced axes hold summands of one part.
-                shardings.of(*value).tiling.with_complete_axes(&grid).without(&stated.unreduced)
-            }
-            None => shardings.of(*value).tiling.with_complete_axes(&grid),
-        })
-        .collect();
-    let of_results =
+    let Stated { params, results, borders } = stated(&reader, func, &mut shardings).map_err(failed)?;
+    let outputs = shardings.propagate(&grid, func, &results, &borders, calls);
+    let of_input = |(value, stated): (&ValueId, &Option<Annotation>)| {
+        shardings.of(*value).interface_tiling(&grid, stated.as_ref())
+    };
+    let inputs: Vec<Tiling> = func.params().iter().zip(&params).map(of_input).collect();
+    let unreduced_axes =
         |stated: &Option<Annotation>| stated.as_ref().map_or_else(Vec::new, |s| s.unreduced.clone());
-    let unreduced_outputs: Vec<Vec<SubAxis>> = results.iter().map(of_results).collect();
+    let unreduced: Vec<Vec<SubAxis>> = params.iter().map(unreduced_axes).collect();
+    let unreduced_outputs: Vec<Vec<SubAxis>> = results.iter().map(unreduced_axes).collect();
     let program = Program {
         grid: &grid,
         func,
@@ -122,10 +108,12 @@ pub fn partition(form: &Module, calls: &dyn CallRules) -> Result<Option<Partitio
         borders: &borders,
         calls,
         meshes: &form.meshes,
-        unreduced_params: &unreduced,
-        unreduced_results: &unreduced_outputs,
+        inputs: &inputs,
+        outputs: &outputs,
+        unreduced_inputs: &unreduced,
+        unreduced_outputs: &unreduced_outputs,
     };
-    let (local, mut report) = program.emit(&outputs, next_channel(func)).map_err(failed)?;
+    let (local, mut report) = program.emit(next_channel(func)).map_err(failed)?;
     report.values = values(func, &shardings);
     let mut module = Module::new(Arc::clone(&form.source));
     module.name.clone_from(&form.name);
@@ -163,25 +151,25 @@ fn grid_of(form: &Module, func: &Func) -> Option<Result<DeviceGrid, (Span, Strin
 
 /// Statements of a program about its shardings that do not belong to one value.
 struct Stated {
+    /// Shardings of the parameters.
+    params: Vec<Option<Annotation>>,
     /// Shardings of the results.
     results: Vec<Option<Annotation>>,
     /// Instructions between values and the parts that the program computes with.
     borders: FxHashMap<InstId, Border>,
-    /// Sub-axes along which the devices hold summands of each parameter.
-    unreduced: Vec<Vec<SubAxis>>,
 }
 
 /// Records the shardings that a program states for its values.
 fn stated(reader: &Reader<'_>, func: &Func, shardings: &mut Shardings) -> Result<Stated, Vec<Diagnostic>> {
     let rank = |v: &ValueId| func.tensor(*v).map_or(0, TensorType::rank);
     let mut errors = Vec::new();
-    let mut unreduced = Vec::new();
+    let mut params = Vec::new();
     for (i, (param, attrs)) in func.params().iter().zip(func.param_attrs()).enumerate() {
         match reader.read(attrs, &[rank(param)]) {
             Ok(stated) => {
                 let stated = stated.into_iter().next().flatten();
-                unreduced.push(stated.as_ref().map_or_else(Vec::new, |stated| stated.unreduced.clone()));
-                stated.iter().for_each(|stated| shardings.state(reader.grid, *param, stated));
+                stated.iter().for_each(|stated| shardings.state(*param, stated));
+                params.push(stated);
             }
             Err(problem) => errors.push(sharding_error(func.span, format!("parameter {i}: {problem}"))),
         }
@@ -211,7 +199,7 @@ fn stated(reader: &Reader<'_>, func: &Func, shardings: &mut Shardings) -> Result
             Ok(stated) => {
                 for (value, stated) in inst.results().iter().zip(stated) {
                     if let Some(stated) = stated {
-                        shardings.state(reader.grid, *value, &stated);
+                        shardings.state(*value, &stated);
                     }
                 }
             }
@@ -225,14 +213,7 @@ fn stated(reader: &Reader<'_>, func: &Func, shardings: &mut Shardings) -> Result
             Err(problem) => errors.push(sharding_error(func.span, format!("result {i}: {problem}"))),
         }
     }
-    if errors.is_empty() { Ok(Stated { results, borders, unreduced }) } else { Err(errors) }
-}
-
-/// Returns the tiling that the program states for a value.
-fn tiling_of(grid: &DeviceGrid, func: &Func, value: ValueId, stated: &Annotation) -> Tiling {
-    let sizes = func.tensor(value).map_or(&[][..], TensorType::sizes);
-    let dims = stated.dims.iter().zip(sizes);
-    Tiling { dims: dims.map(|(dim, size)| propagate::even_prefix(grid, &dim.axes, *size).to_vec()).collect() }
+    if errors.is_empty() { Ok(Stated { params, results, borders }) } else { Err(errors) }
 }
 
 /// Returns the tensors of a function with their divisions.

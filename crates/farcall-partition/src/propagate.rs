@@ -14,7 +14,7 @@ use crate::annotation::Annotation;
 use crate::grid::{DeviceGrid, SubAxis};
 use crate::manual::Border;
 use crate::report::ShardingSource;
-use crate::rule::{CallRules, Rule, TensorFactors, rule};
+use crate::rule::{CallRules, Factor, Rule, TensorFactors, rule};
 use crate::tiling::Tiling;
 
 /// The shardings of the values of a function.
@@ -29,6 +29,8 @@ pub(crate) struct Shardings {
 #[derive(Clone, Debug)]
 pub(crate) struct Group {
     pub(crate) tiling: Tiling,
+    /// False if devices must have the complete value.
+    is_divisible: bool,
     /// True for each dimension that propagation may divide further.
     is_open: Vec<bool>,
     /// User priority of each dimension.
@@ -52,9 +54,7 @@ impl Shardings {
         for value in func.values() {
             let root = sets.root(value.index() as u32);
             let number = *numbers.entry(root).or_insert_with(|| {
-                let tensor = func.tensor(value);
-                let sizes = tensor.and_then(TensorType::static_sizes).unwrap_or(&[]);
-                groups.push(Group::new(sizes));
+                groups.push(Group::new(func.tensor(value)));
                 groups.len() as u32 - 1
             });
             group_of.push(number);
@@ -72,23 +72,13 @@ impl Shardings {
     }
 
     /// Sets the sharding that the program states for a value. The first statement about a group counts.
-    pub(crate) fn state(&mut self, grid: &DeviceGrid, value: ValueId, stated: &Annotation) {
+    pub(crate) fn state(&mut self, value: ValueId, stated: &Annotation) {
         let index = self.group_index(value);
-        self.groups[index].state(grid, stated);
-    }
-
-    /// Removes sub-axes that are only a part of an axis from the sharding of a value, unless the program states
-    /// it.
-    pub(crate) fn complete_axes(&mut self, grid: &DeviceGrid, value: ValueId) {
-        let index = self.group_index(value);
-        let group = &mut self.groups[index];
-        if !group.is_stated {
-            group.tiling = group.tiling.with_complete_axes(grid);
-        }
+        self.groups[index].state(stated);
     }
 
     /// Propagates to a fixed point. `results` are the shardings that the program states for its results, and
-    /// `borders` the instructions between values and their parts.
+    /// `borders` the instructions between values and their parts. Returns the tilings of the results.
     pub(crate) fn propagate(
         &mut self,
         grid: &DeviceGrid,
@@ -96,8 +86,9 @@ impl Shardings {
         results: &[Option<Annotation>],
         borders: &FxHashMap<InstId, Border>,
         calls: &dyn CallRules,
-    ) {
+    ) -> Vec<Tiling> {
         let mut steps = Vec::new();
+        let mut of_results = Vec::new();
         func.walk(&mut |inst| match borders.get(&inst.id()) {
             Some(border) => {
                 for (i, (operand, result)) in inst.operands().iter().zip(inst.results()).enumerate() {
@@ -109,12 +100,15 @@ impl Shardings {
             None => {}
         });
         for (i, (value, stated)) in func.body().returned().iter().zip(results).enumerate() {
-            let Some(stated) = stated else { continue };
-            let group = self.of(*value);
-            let mut result = Group::new(&group.sizes);
-            result.state(grid, stated);
+            let Some(stated) = stated else {
+                of_results.push(self.group_index(*value));
+                continue;
+            };
+            let mut result = Group::new(func.tensor(*value));
+            result.state(stated);
+            of_results.push(self.groups.len());
+            let groups = vec![self.group_index(*value), self.groups.len()];
             self.groups.push(result);
-            let groups = vec![self.group_index(*value), self.groups.len() - 1];
             steps.push(Step::identity(self, groups, ShardingSource::ResultOf(i)));
         }
         let mut priorities: Vec<u32> =
@@ -124,6 +118,10 @@ impl Shardings {
         for priority in priorities {
             while self.sweeps(grid, &steps, priority, true) | self.sweep(grid, &steps, priority, false) {}
         }
+        let tiling = |(group, stated): (usize, &Option<Annotation>)| {
+            self.groups[group].interface_tiling(grid, stated.as_ref())
+        };
+        of_results.into_iter().zip(results).map(tiling).collect()
     }
 
     /// Repeats sweeps until nothing changes. Returns true if anything changed.
@@ -195,11 +193,16 @@ impl Shardings {
             rest.iter().copied().take_while(|axis| !all_manual.contains(axis)).collect()
         });
         let stripped: Vec<Vec<SubAxis>> = stripped.collect();
-        let rule = Rule::identity(&self.groups[whole].sizes);
         let factors: TensorFactors = (0..prefixed.len()).map(|d| vec![d]).collect();
-        let mut changed = self.groups[whole].extend(grid, &rule, &factors, &prefixed, priority, step.source);
-        let rule = Rule::identity(&self.groups[part].sizes);
-        changed |= self.groups[part].extend(grid, &rule, &factors, &stripped, priority, step.source);
+        let mut changed = false;
+        for (group, axes) in [(whole, &prefixed), (part, &stripped)] {
+            let mut rule = Rule::identity(&self.groups[group].sizes);
+            // Padding of parts is not where padding of the complete value is.
+            for (factor, manual) in rule.factors.iter_mut().zip(manual) {
+                factor.can_be_uneven = manual.is_empty();
+            }
+            changed |= self.groups[group].extend(grid, &rule, &factors, axes, priority, step.source);
+        }
         changed
     }
 }
@@ -258,10 +261,14 @@ pub(crate) fn is_control(op: &Op) -> bool {
 }
 
 impl Group {
-    fn new(sizes: &[usize]) -> Group {
+    fn new(tensor: Option<&TensorType>) -> Group {
+        let sizes = tensor.and_then(TensorType::static_sizes).unwrap_or(&[]);
+        // The scales of a tensor that is quantized along a dimension cannot be divided.
+        let is_divisible = tensor.is_none_or(|ty| ty.quant.as_ref().is_none_or(|quant| quant.axis.is_none()));
         Group {
             tiling: Tiling::whole(sizes.len()),
-            is_open: vec![true; sizes.len()],
+            is_divisible,
+            is_open: vec![is_divisible; sizes.len()],
             priority: vec![0; sizes.len()],
             excluded: Vec::new(),
             sizes: sizes.to_vec(),
@@ -270,19 +277,36 @@ impl Group {
         }
     }
 
+    /// Returns the tiling of a parameter or result of the program, for which it may state a sharding. The
+    /// caller sees the tiling, and may only know complete axes and parts without padding, unless the program
+    /// states others.
+    pub(crate) fn interface_tiling(&self, grid: &DeviceGrid, stated: Option<&Annotation>) -> Tiling {
+        let dim = |d: usize| {
+            let axes = &self.tiling.dims[d];
+            let plain = grid.complete_axes(even_prefix(grid, axes, self.sizes[d]));
+            match stated.and_then(|stated| stated.dims.get(d)) {
+                Some(stated) if axes.starts_with(&stated.axes) && stated.axes.len() > plain.len() => {
+                    stated.axes.clone()
+                }
+                _ => plain.to_vec(),
+            }
+        };
+        Tiling { dims: (0..self.sizes.len()).map(dim).collect() }
+    }
+
     fn elements(&self) -> usize {
         self.sizes.iter().product()
     }
 
-    fn state(&mut self, grid: &DeviceGrid, stated: &Annotation) {
-        if self.is_stated {
+    fn state(&mut self, stated: &Annotation) {
+        if self.is_stated || !self.is_divisible {
             return;
         }
         self.is_stated = true;
         self.source = ShardingSource::Stated;
         self.excluded = [&stated.replicated[..], &stated.unreduced, &stated.manual].concat();
         for (d, dim) in stated.dims.iter().enumerate() {
-            self.tiling.dims[d] = even_prefix(grid, &dim.axes, self.sizes[d]).to_vec();
+            self.tiling.dims[d].clone_from(&dim.axes);
             self.is_open[d] = dim.is_open;
             self.priority[d] = dim.priority;
         }
@@ -320,7 +344,10 @@ impl Group {
             };
             let mut free: Vec<SubAxis> = now.clone();
             free.extend(wanted[now.len()..].iter().copied().take_while(is_free));
-            let free = even_prefix(grid, &free, self.sizes[d]);
+            let free = match factors.as_slice() {
+                [factor] if rule.factors[*factor].can_be_uneven => &free[..],
+                _ => even_prefix(grid, &free, self.sizes[d]),
+            };
             if free.len() > now.len() {
                 self.tiling.dims[d] = free.to_vec();
                 self.source = source;
@@ -341,8 +368,13 @@ pub(crate) fn even_prefix<'a>(grid: &DeviceGrid, axes: &'a [SubAxis], size: usiz
     &axes[..fits.count()]
 }
 
-/// Divides the sub-axes of each dimension among its factors, from major to minor. Sub-axes after the first one
-/// that does not fit its factor are left out. `seen` selects dimensions.
+/// Returns the longest start of a list of sub-axes that may divide a factor.
+pub(crate) fn fitting_prefix<'a>(grid: &DeviceGrid, axes: &'a [SubAxis], factor: Factor) -> &'a [SubAxis] {
+    if factor.can_be_uneven { axes } else { even_prefix(grid, axes, factor.size) }
+}
+
+/// Divides the sub-axes of each dimension among its factors, from major to minor. Sub-axes after the first
+/// one that does not fit its factor are left out. `seen` selects dimensions.
 pub(crate) fn projected<'t>(
     grid: &DeviceGrid,
     rule: &Rule,
@@ -357,7 +389,7 @@ pub(crate) fn projected<'t>(
             continue;
         }
         for factor in factors {
-            let fitting = even_prefix(grid, rest, rule.factors[*factor].size);
+            let fitting = fitting_prefix(grid, rest, rule.factors[*factor]);
             found.push((*factor, fitting));
             rest = &rest[fitting.len()..];
             if grid.parts(fitting) != rule.factors[*factor].size {

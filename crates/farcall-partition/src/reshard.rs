@@ -7,11 +7,13 @@
 //! {"x"} ──▶ {"y"}           permute       parts of equal shapes move between devices
 //! ```
 //!
-//! [`plan`] lists the steps from one tiling to another, cheap ones first. Every step divides or joins parts at the
-//! minor end of a dimension, so that parts stay contiguous.
+//! [`plan`] lists the steps from one tiling to another, cheap ones first. Every step divides or joins parts
+//! at the minor end of a dimension, so that parts stay contiguous. Parts with padding are divided and joined
+//! only if both divisions have the same borders ([`is_nested`]). Otherwise, the complete dimension is
+//! gathered first.
 
 use crate::grid::{DeviceGrid, SubAxis};
-use crate::tiling::Tiling;
+use crate::tiling::{Tiling, is_nested};
 
 /// A change of the tiling of a tensor.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -73,12 +75,14 @@ pub(crate) fn apply(tiling: &mut Tiling, step: &Step) {
 fn next(grid: &DeviceGrid, sizes: &[usize], now: &Tiling, to: &Tiling) -> Step {
     let rank = sizes.len();
     let missing = |d: usize| to.dims[d].strip_prefix(now.dims[d].as_slice());
+    let can_join = |d: usize, kept: usize| is_nested(grid, sizes[d], &now.dims[d][..kept], &now.dims[d]);
+    let can_divide = |d: usize, added: usize| can_divide(grid, sizes[d], &now.dims[d], &to.dims[d], added);
     // Smaller parts are cheaper to move, so slices come first.
     for dim in 0..rank {
         if let Some(missing) = missing(dim) {
-            let free: Vec<SubAxis> = missing.iter().copied().take_while(|axis| !now.uses(*axis)).collect();
-            if !free.is_empty() {
-                return Step::Slice { dim, axes: free };
+            let free = missing.iter().take_while(|axis| !now.uses(**axis)).count();
+            if let Some(run) = (1..=free).rev().find(|run| can_divide(dim, *run)) {
+                return Step::Slice { dim, axes: missing[..run].to_vec() };
             }
         }
     }
@@ -88,7 +92,12 @@ fn next(grid: &DeviceGrid, sizes: &[usize], now: &Tiling, to: &Tiling) -> Step {
             // The longest run at the minor end of one dimension that the other dimension needs next.
             let Some(missing) = missing(dim).filter(|missing| !missing.is_empty()) else { continue };
             let longest = missing.len().min(now.dims[from].len() - common);
-            let run = (1..=longest).rev().find(|n| now.dims[from].ends_with(&missing[..*n]));
+            let fits = |run: &usize| {
+                now.dims[from].ends_with(&missing[..*run])
+                    && can_join(from, now.dims[from].len() - run)
+                    && can_divide(dim, *run)
+            };
+            let run = (1..=longest).rev().find(fits);
             if let Some(run) = run {
                 return Step::AllToAll { from, to: dim, axes: missing[..run].to_vec() };
             }
@@ -102,38 +111,58 @@ fn next(grid: &DeviceGrid, sizes: &[usize], now: &Tiling, to: &Tiling) -> Step {
     let gathers = (0..rank).filter_map(|dim| {
         let common = common_prefix(&now.dims[dim], &to.dims[dim]);
         let extra = &now.dims[dim][common..];
-        // Sub-axes that the other tiling does not use go first, so that the others can move to other dimensions.
+        // Sub-axes that the other tiling does not use go first, so that the others can move to other
+        // dimensions.
         let unused = extra.iter().rev().take_while(|axis| !to.uses(**axis)).count();
-        let axes = extra[if unused > 0 { extra.len() - unused } else { 0 }..].to_vec();
-        (!axes.is_empty()).then_some((dim, axes))
+        let first = if unused > 0 { extra.len() - unused } else { 0 } + common;
+        let first = if can_join(dim, first) { first } else { 0 };
+        (!extra.is_empty()).then(|| (dim, now.dims[dim][first..].to_vec()))
     });
-    match gathers.min_by_key(|(_, axes)| grid.parts(axes)) {
-        Some((dim, axes)) => Step::Gather { dim, axes },
-        // Every dimension begins like the wanted one, so a slice was possible.
+    if let Some((dim, axes)) = gathers.min_by_key(|(_, axes)| grid.parts(axes)) {
+        return Step::Gather { dim, axes };
+    }
+    // Every dimension begins like the wanted one. The parts of a dimension have other borders than the wanted
+    // ones, since a slice was possible otherwise.
+    let other_borders =
+        (0..rank).find(|d| now.dims[*d].len() < to.dims[*d].len() && !now.dims[*d].is_empty());
+    match other_borders {
+        Some(dim) => Step::Gather { dim, axes: now.dims[dim].clone() },
         None => Step::Permute { from: now.clone(), to: to.clone() },
     }
+}
+
+/// Returns true if parts of a dimension can be divided along the next `added` sub-axes of `wanted`, and
+/// afterwards along the rest.
+fn can_divide(grid: &DeviceGrid, size: usize, now: &[SubAxis], wanted: &[SubAxis], added: usize) -> bool {
+    let then = &wanted[..now.len() + added];
+    is_nested(grid, size, now, then) && is_nested(grid, size, then, wanted)
 }
 
 fn common_prefix(a: &[SubAxis], b: &[SubAxis]) -> usize {
     a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
 
-/// Returns the dimensions that `wanted` divides further along sub-axes of a sum, with these sub-axes.
-pub(crate) fn scattered(tiling: &Tiling, wanted: &Tiling, axes: &[SubAxis]) -> Vec<(usize, Vec<SubAxis>)> {
+/// Returns the dimensions that `wanted` divides further along sub-axes of a sum, with these sub-axes. `sizes`
+/// are the sizes of the sum.
+pub(crate) fn scattered(
+    grid: &DeviceGrid,
+    sizes: &[usize],
+    (tiling, wanted): (&Tiling, &Tiling),
+    axes: &[SubAxis],
+) -> Vec<(usize, Vec<SubAxis>)> {
     let mut found = Vec::new();
     for (dim, (now, wanted)) in tiling.dims.iter().zip(&wanted.dims).enumerate() {
         let Some(missing) = wanted.strip_prefix(now.as_slice()) else { continue };
-        let run: Vec<SubAxis> = missing.iter().copied().take_while(|axis| axes.contains(axis)).collect();
-        if !run.is_empty() {
-            found.push((dim, run));
-        }
+        let longest = missing.iter().take_while(|axis| axes.contains(axis)).count();
+        let run = (1..=longest).rev().find(|run| can_divide(grid, sizes[dim], now, wanted, *run));
+        found.extend(run.map(|run| (dim, missing[..run].to_vec())));
     }
     found
 }
 
 /// Returns the sender and the receiver of each part: for each device, the device that holds under `from` the
-/// part that it has under `to`. Devices prefer a sender that differs in as few sub-axes as possible, and every
-/// device sends at most one part if both tilings use the same sub-axes.
+/// part that it has under `to`. Devices prefer a sender that differs in as few sub-axes as possible, and
+/// every device sends at most one part if both tilings use the same sub-axes.
 pub(crate) fn pairs(grid: &DeviceGrid, from: &Tiling, to: &Tiling) -> Vec<(usize, usize)> {
     let mut senders: Vec<usize> = Vec::new();
     let part = |tiling: &Tiling, position: usize| -> Vec<usize> {

@@ -1,8 +1,18 @@
 //! Tilings: how the devices divide a tensor.
+//!
+//! All parts of a tensor have one shape. If the number of parts does not divide the size of a dimension, the
+//! size of a part is rounded up, and *padding* of arbitrary content follows the last elements.
 
 use farcall_ir::sharding::TileAssignment;
 
 use crate::grid::{DeviceGrid, SubAxis};
+
+/// Returns true if the parts of a dimension of this size along `all` are what the parts along `kept`, which
+/// starts `all`, are divided into. A complete dimension can be padded, so it can be divided in any way.
+pub(crate) fn is_nested(grid: &DeviceGrid, size: usize, kept: &[SubAxis], all: &[SubAxis]) -> bool {
+    let further = grid.parts(&all[kept.len()..]);
+    kept.is_empty() || size.div_ceil(grid.parts(kept)) == size.div_ceil(grid.parts(all)) * further
+}
 
 /// The sub-axes that divide each dimension of a tensor, from major to minor. Devices that differ only along
 /// other sub-axes hold the same part.
@@ -28,32 +38,22 @@ impl Tiling {
         self.dims.iter().any(|dim| dim.contains(&axis))
     }
 
-    /// Returns the sizes of the part of a tensor of these sizes on one device.
+    /// Returns the sizes of the part of a tensor of these sizes on one device. All parts have the same sizes:
+    /// if the number of parts does not divide a size, the last parts contain padding or nothing else.
     pub fn part_sizes(&self, grid: &DeviceGrid, sizes: &[usize]) -> Vec<usize> {
-        sizes.iter().zip(&self.dims).map(|(size, axes)| size / grid.parts(axes)).collect()
+        sizes.iter().zip(&self.dims).map(|(size, axes)| size.div_ceil(grid.parts(axes))).collect()
     }
 
-    /// Returns the tiling without sub-axes that are only a part of an axis of the program's mesh.
-    pub(crate) fn with_complete_axes(&self, grid: &DeviceGrid) -> Tiling {
-        Tiling { dims: self.dims.iter().map(|axes| grid.complete_axes(axes).to_vec()).collect() }
-    }
-
-    /// Returns the tiling without these sub-axes, and without sub-axes that are minor to them.
-    pub(crate) fn without(&self, excluded: &[SubAxis]) -> Tiling {
-        let kept =
-            |axes: &Vec<SubAxis>| axes.iter().copied().take_while(|axis| !excluded.contains(axis)).collect();
-        Tiling { dims: self.dims.iter().map(kept).collect() }
-    }
-
-    /// Returns the tiling as XLA's tile assignment, for a value of which devices along `unreduced` hold summands.
-    pub fn assignment(&self, grid: &DeviceGrid, unreduced: &[SubAxis]) -> TileAssignment {
+    /// Returns the tiling of a tensor of these sizes as XLA's tile assignment. Devices along `unreduced` hold
+    /// summands.
+    pub fn assignment(&self, grid: &DeviceGrid, sizes: &[usize], unreduced: &[SubAxis]) -> TileAssignment {
         let tiles: Vec<usize> = self.dims.iter().map(|axes| grid.parts(axes)).collect();
         let mut order: Vec<SubAxis> = self.dims.concat();
         order.extend(unreduced);
         let rest: Vec<SubAxis> = grid.sub_axes().filter(|axis| !order.contains(axis)).collect();
         order.extend(&rest);
         let (summands, copies) = (grid.parts(unreduced), grid.parts(&rest));
-        TileAssignment { tiles, summands, copies, devices: grid.ordered(&order) }
+        TileAssignment { sizes: sizes.to_vec(), tiles, summands, copies, devices: grid.ordered(&order) }
     }
 
     /// Writes the tiling like a sharding of Shardy: `[{"x"}, {}]`.

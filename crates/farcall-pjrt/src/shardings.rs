@@ -52,7 +52,7 @@ fn message(assignment: Option<&TileAssignment>) -> Vec<u8> {
     const TILED: u64 = 3;
     const UNREDUCED: usize = 6;
     let mut out = Vec::new();
-    let Some(TileAssignment { tiles, summands, copies, devices }) = assignment else {
+    let Some(TileAssignment { tiles, summands, copies, devices, .. }) = assignment else {
         put_number(&mut out, KIND, REPLICATED as u64);
         return out;
     };

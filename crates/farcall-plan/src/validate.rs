@@ -5,6 +5,7 @@ use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
 use farcall_host::CodedError;
+use farcall_ir::sharding::{ProgramSharding, TileAssignment};
 use farcall_ir::{DType, Literal, Op, TensorType, Type, ValueId};
 
 use super::{
@@ -55,6 +56,12 @@ impl Plan {
         }
         for buffer in &self.parts.results {
             self.value(buffer).map_err(whole)?;
+        }
+        if let Some(ProgramSharding { inputs, results }) = &self.parts.sharding {
+            let params = self.parts.params.iter().map(|param| &param.ty);
+            let is_divided = are_parts(params, inputs)
+                && are_parts(self.parts.results.iter().map(|result| &result.ty), results);
+            need(is_divided, "the inputs or results are not parts of the program's").map_err(whole)?;
         }
         let (mut sizes, mut dims) = (FxHashSet::default(), FxHashSet::default());
         if !self.parts.cuts.iter().all(|cut| sizes.insert(cut.size) && dims.insert((cut.result, cut.dim))) {
@@ -358,6 +365,16 @@ fn combining(combine: &Combine, given: Option<&mut PreparedKernels>) -> Result<P
 
 fn need(holds: bool, message: &str) -> Result<(), String> {
     if holds { Ok(()) } else { Err(message.to_owned()) }
+}
+
+/// Returns true if tensors of these types are the parts of divided tensors.
+fn are_parts<'t>(types: impl ExactSizeIterator<Item = &'t TensorType>, divided: &[TileAssignment]) -> bool {
+    let is_part = |(ty, whole): (&TensorType, &TileAssignment)| {
+        let parts = whole.sizes.iter().zip(&whole.tiles);
+        whole.sizes.len() == whole.tiles.len()
+            && parts.map(|(size, n)| size.div_ceil((*n).max(1))).eq(ty.sizes().iter().copied())
+    };
+    types.len() == divided.len() && types.zip(divided).all(is_part)
 }
 
 #[cfg(test)]

@@ -70,14 +70,19 @@ pub fn joined(sharding: &ProgramSharding, results: &[Vec<Literal>]) -> Vec<Liter
     sharding.results.iter().enumerate().map(|(i, assignment)| join(assignment, i, results)).collect()
 }
 
-/// Returns the part of a tensor that belongs to a device; `None` if the tensor does not have the size of all parts
-/// together.
+/// Returns the part of a tensor that belongs to a device, with zeros as padding; `None` if the tensor does
+/// not have the sizes of the program's input.
 fn part_of(assignment: &TileAssignment, ty: &TensorType, whole: &Literal, device: usize) -> Option<Literal> {
     let sizes = ty.sizes();
     let fits = whole.dtype() == ty.dtype
-        && whole.dims().len() == sizes.len()
-        && whole.dims().iter().zip(sizes).zip(&assignment.tiles).all(|((whole, part), n)| *whole == part * n);
-    if !fits || assignment.tiles.len() != sizes.len() {
+        && *whole.dims() == assignment.sizes
+        && whole
+            .dims()
+            .iter()
+            .zip(&assignment.tiles)
+            .map(|(whole, n)| whole.div_ceil(*n))
+            .eq(sizes.iter().copied());
+    if !fits {
         return None;
     }
     let mut part = Literal::zeros(whole.dtype(), sizes.to_vec());
@@ -94,14 +99,14 @@ fn part_of(assignment: &TileAssignment, ty: &TensorType, whole: &Literal, device
 
 fn join(assignment: &TileAssignment, result: usize, results: &[Vec<Literal>]) -> Literal {
     let first = &results[0][result];
-    let sizes: Vec<usize> = first.dims().iter().zip(&assignment.tiles).map(|(part, n)| part * n).collect();
+    let sizes = &assignment.sizes;
     let mut whole = Literal::zeros(first.dtype(), sizes.clone());
     let element = first.dtype().size();
     for (device, results) in results.iter().enumerate() {
         let part = &results[result];
         let Some(first) = first_element(assignment, part.dims(), device) else { continue };
         let (from, to) = (part.bytes(), whole.bytes_mut());
-        runs(&sizes, part.dims(), &first, &mut |at_whole, at_part, len| {
+        runs(sizes, part.dims(), &first, &mut |at_whole, at_part, len| {
             let (at_whole, at_part, len) = (at_whole * element, at_part * element, len * element);
             to[at_whole..at_whole + len].copy_from_slice(&from[at_part..at_part + len]);
         });
@@ -109,8 +114,8 @@ fn join(assignment: &TileAssignment, result: usize, results: &[Vec<Literal>]) ->
     whole
 }
 
-/// Returns the index of the first element of a device's part in the complete tensor; `None` if the device holds
-/// another summand than the first.
+/// Returns the index of the first element of a device's part in the complete tensor; `None` if the device
+/// holds another summand than the first.
 fn first_element(assignment: &TileAssignment, part: &[usize], device: usize) -> Option<Vec<usize>> {
     let place = assignment.devices.iter().position(|d| *d == device)?;
     if !(place / assignment.copies.max(1)).is_multiple_of(assignment.summands.max(1)) {
@@ -125,21 +130,26 @@ fn first_element(assignment: &TileAssignment, part: &[usize], device: usize) -> 
     Some(first)
 }
 
-/// Calls `copy` for each run of elements of a part that is contiguous in the complete tensor: with the positions in
-/// the tensor and in the part, and the number of elements.
+/// Calls `copy` for each run of elements of a part that is contiguous in the complete tensor: with the
+/// positions in the tensor and in the part, and the number of elements. Padding is left out.
 fn runs(whole: &[usize], part: &[usize], first: &[usize], copy: &mut dyn FnMut(usize, usize, usize)) {
     let Some((last, outer)) = part.split_last() else { return copy(0, 0, 1) };
     let strides = farcall_ir::dims::strides(whole);
     let count: usize = outer.iter().product();
-    if *last == 0 {
+    let len = (*last).min(whole[outer.len()].saturating_sub(first[outer.len()]));
+    if len == 0 {
         return;
     }
     for row in 0..count {
-        let (mut rest, mut at) = (row, first[outer.len()]);
+        let (mut rest, mut at, mut is_padding) = (row, first[outer.len()], false);
         for d in (0..outer.len()).rev() {
-            at += (first[d] + rest % outer[d]) * strides[d];
+            let index = first[d] + rest % outer[d];
+            is_padding |= index >= whole[d];
+            at += index * strides[d];
             rest /= outer[d];
         }
-        copy(at, row * last, *last);
+        if !is_padding {
+            copy(at, row * last, len);
+        }
     }
 }

@@ -205,7 +205,7 @@ fn what_cannot_be_asked_of_a_plan_is_an_error() {
     "#]],
     );
     folder.fails(&["run", "old.plan"], expect![[r#"
-        error: old.plan: the plan has format 99 (written by farcall 9.9.9), but farcall 0.1.0 reads format 10; compile the program again
+        error: old.plan: the plan has format 99 (written by farcall 9.9.9), but farcall 0.1.0 reads format 11; compile the program again
     "#]]);
     let bytes = std::fs::read(folder.path("p.plan")).unwrap();
     let folder = folder.with("cut.plan", &bytes[..bytes.len() / 2]);

@@ -70,6 +70,9 @@ pub struct AxisRef {
 /// A division of a tensor among devices, as XLA states it.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct TileAssignment {
+    /// Sizes of the complete tensor. Parts have the size of a dimension divided by the number of parts,
+    /// rounded up: the last parts may end with padding.
+    pub sizes: Vec<usize>,
     /// Number of parts of each dimension.
     pub tiles: Vec<usize>,
     /// Number of summands of each part, which different devices hold; 1 if the devices hold the parts

@@ -1,9 +1,9 @@
 //! Factor rules: how the dimensions of an operation's operands and results correspond.
 //!
 //! A *factor* is an independent dimension of the computation. `dot_general` of `[i, k]` and `[k, j]` has the
-//! factors `i`, `j` and `k`. If devices divide a factor, each of them computes its part of the results from its
-//! parts of the operands; for a *reduced* factor such as `k`, it computes a summand. A dimension without a
-//! factor must be complete on every device. The notion is Shardy's.
+//! factors `i`, `j` and `k`. If devices divide a factor, each of them computes its part of the results from
+//! its parts of the operands; for a *reduced* factor such as `k`, it computes a summand. A dimension without
+//! a factor must be complete on every device. The notion is Shardy's.
 //!
 //! One file holds the rules of one family of operations, as in `farcall_ir::op`.
 
@@ -41,8 +41,8 @@ pub(crate) struct Rule {
     pub(crate) operands: usize,
     /// Operands that hold the index at which the device's part of a factor begins.
     pub(crate) offsets: Vec<(usize, FactorId)>,
-    /// True if each result element depends on the elements at the same index only, so that propagation through
-    /// the operation cannot be wrong.
+    /// True if each result element depends on the elements at the same index only, so that propagation
+    /// through the operation cannot be wrong.
     pub(crate) is_pointwise: bool,
 }
 
@@ -52,6 +52,9 @@ pub(crate) struct Factor {
     pub(crate) size: usize,
     /// Function that combines the values of several devices in results without the factor.
     pub(crate) combine: Option<Binary>,
+    /// True if the parts of the factor's dimensions may have padding. The factor is the only one of each of
+    /// its dimensions. If it is reduced, padding must be replaced by the identity of `combine`.
+    pub(crate) can_be_uneven: bool,
 }
 
 impl Rule {
@@ -72,13 +75,29 @@ impl Rule {
         let tensors = vec![vec![Vec::new(); sizes.len()]; 2];
         let mut rule = Rule { tensors, operands: 1, is_pointwise: true, ..Rule::default() };
         rule.factors_of(sizes, &[0, 1]);
+        rule.factors.iter_mut().for_each(|factor| factor.can_be_uneven = true);
         rule
+    }
+
+    /// Permits padding in the parts of each factor that is the only one of its dimensions, whose sizes are
+    /// given.
+    fn permit_padding(&mut self, sizes: &[&[usize]]) {
+        let mut permitted = vec![true; self.factors.len()];
+        for (dims, sizes) in self.tensors.iter().zip(sizes) {
+            for (factors, size) in dims.iter().zip(*sizes) {
+                let is_only = |factor: &usize| factors.len() == 1 && self.factors[*factor].size == *size;
+                factors.iter().for_each(|factor| permitted[*factor] &= is_only(factor));
+            }
+        }
+        for (factor, permitted) in self.factors.iter_mut().zip(permitted) {
+            factor.can_be_uneven = permitted;
+        }
     }
 
     /// Adds a factor for these dimensions.
     fn factor(&mut self, size: usize, places: &[Place]) {
         let id = self.factors.len();
-        self.factors.push(Factor { size, combine: None });
+        self.factors.push(Factor { size, combine: None, can_be_uneven: false });
         for (tensor, dim) in places {
             self.tensors[*tensor][*dim].push(id);
         }
@@ -242,6 +261,8 @@ pub(crate) fn rule(inst: Inst<'_>, calls: &dyn CallRules) -> Rule {
         | Op::AsyncStart
         | Op::AsyncDone => {}
     }
+    let sizes: Vec<&[usize]> = call.operands.iter().chain(&call.results).copied().collect();
+    rule.permit_padding(&sizes);
     rule
 }
 

@@ -31,7 +31,7 @@ use farcall_host::{CodedError, ErrorCode};
 pub const MAGIC: [u8; 8] = *b"\x89FCPLAN\n";
 
 /// Version of the format that this build writes, and the only one that it reads.
-pub const FORMAT: u32 = 10;
+pub const FORMAT: u32 = 11;
 
 /// Maximum length, in bytes, of the text in a file's header that gives the version of farcall that wrote the
 /// file.

@@ -461,8 +461,8 @@ impl Reader<'_> {
         let platform = Platform::from(self.bytes.text()?);
         let grid = Grid { replicas: self.bytes.size()?, partitions: self.bytes.size()? };
         let sharding = self.optional(|r| {
-            let inputs = r.list(12, |r| r.assignment(grid))?;
-            Ok(ProgramSharding { inputs, results: r.list(12, |r| r.assignment(grid))? })
+            let inputs = r.list(16, |r| r.assignment(grid))?;
+            Ok(ProgramSharding { inputs, results: r.list(16, |r| r.assignment(grid))? })
         })?;
         let source = self.source()?;
         let params = self.list(7, Self::param)?;
@@ -502,6 +502,7 @@ impl Reader<'_> {
     }
 
     fn assignment(&mut self, grid: Grid) -> Reading<TileAssignment> {
+        let sizes = self.list(4, |r| r.bytes.number())?;
         let tiles = self.list(4, |r| r.bytes.number())?;
         let [summands, copies] = [self.bytes.number()?, self.bytes.number()?];
         let devices = self.list(4, |r| r.bytes.index(grid.partitions, "partition"))?;
@@ -509,7 +510,7 @@ impl Reader<'_> {
         if parts != Some(devices.len()) || devices.len() != grid.partitions {
             return self.bytes.damaged("the parts of a tensor are not those of the partitions");
         }
-        Ok(TileAssignment { tiles, summands, copies, devices })
+        Ok(TileAssignment { sizes, tiles, summands, copies, devices })
     }
 
     fn cut(&mut self) -> Reading<Cut> {

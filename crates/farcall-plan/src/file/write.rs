@@ -435,7 +435,9 @@ impl<'p> Writer<'p> {
 
     fn assignments(&mut self, assignments: &[TileAssignment]) -> io::Result<()> {
         self.out.number(assignments.len())?;
-        for TileAssignment { tiles, summands, copies, devices } in assignments {
+        for TileAssignment { sizes, tiles, summands, copies, devices } in assignments {
+            self.out.number(sizes.len())?;
+            sizes.iter().try_for_each(|n| self.out.number(*n))?;
             self.out.number(tiles.len())?;
             tiles.iter().try_for_each(|n| self.out.number(*n))?;
             self.out.number(*summands)?;

@@ -371,6 +371,43 @@ fn values_reach_another_process_through_channels() {
     }
 }
 
+/// Four devices have two rows of five each: the third has one row, and the last has only padding.
+#[test]
+fn uneven_divisions() {
+    let program = parse(
+        r#"
+        sdy.mesh @mesh = <["x"=4]>
+        func.func @main(%x: tensor<5x3xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>})
+            -> (tensor<5x3xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}, tensor<3xf32>) {
+          %0 = stablehlo.exponential %x : tensor<5x3xf32>
+          %zero = stablehlo.constant dense<0.0> : tensor<f32>
+          %1 = stablehlo.reduce(%0 init: %zero) applies stablehlo.add across dimensions = [0]
+            : (tensor<5x3xf32>, tensor<f32>) -> tensor<3xf32>
+          return %x, %1 : tensor<5x3xf32>, tensor<3xf32>
+        }"#,
+    );
+    let options = CompileOptions::new().grid(grid(1, 4)).partitioned(true);
+    let executable = Executable::compile(&program, &Registry::new(), &options).unwrap();
+    assert_eq!(executable.inputs()[0].sizes(), [2, 3]);
+    let input = |rows: u8| {
+        let elements: Vec<f32> = (0..rows * 3).map(|i| f32::from(i) / 8.0).collect();
+        Literal::from_slice(DType::F32, [usize::from(rows), 3], &elements)
+    };
+    let file = executable.plan().to_bytes().unwrap();
+    let read = Executable::from_plan(Plan::from_bytes(&file).unwrap(), &Registry::new()).unwrap();
+    for executable in [executable, read] {
+        let results = executable.run_partitioned(&[input(5)]).unwrap();
+        assert_eq!(results[0], input(5));
+        for (column, sum) in results[1].as_slice::<f32>().iter().enumerate() {
+            let expected: f32 =
+                input(5).as_slice::<f32>().iter().skip(column).step_by(3).map(|x| x.exp()).sum();
+            assert!((sum - expected).abs() < 1e-5, "{sum} instead of {expected}");
+        }
+        // Six rows have parts of the same size.
+        executable.run_partitioned(&[input(6)]).unwrap_err();
+    }
+}
+
 #[test]
 fn partitioned_programs_without_inputs() {
     let program = parse(

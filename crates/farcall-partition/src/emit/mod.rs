@@ -1,22 +1,20 @@
-//! Partitioning: rewrites a function into the function that each device runs.
+//! Partitioning: rewrites a function into the function that each device runs. `device` has the collectives.
 //!
-//! Every value is replaced by the part that its tiling gives to a device. For each instruction, [`choose`] picks the
-//! division of its factors that moves the fewest bytes. Operands are resharded to it, the operation runs on
-//! parts, summands of reduced factors are combined, and results are resharded to the tilings that propagation
-//! found for them.
+//! Every value is replaced by the part that its tiling gives to a device. For each instruction, [`choose`]
+//! picks the division of its factors that moves the fewest bytes. Operands are resharded to it, the operation
+//! runs on parts, summands of reduced factors are combined, and results are resharded to the tilings that
+//! propagation found for them.
+
+mod device;
 
 use std::sync::Arc;
 
 use farcall_ir::builder::Builder;
 use farcall_ir::module::{Inst, Loc, NamedMesh, NewInst, Region, ValueMap};
-use farcall_ir::op::{
-    AllGather, AllToAll, Binary, Channel, CollectiveBroadcast, CollectivePermute, Compare,
-    ComparisonDirection, Groups, Op, ReduceScatter,
-};
+use farcall_ir::op::{Binary, CollectiveBroadcast, Compare, ComparisonDirection, Groups, Op};
 use farcall_ir::{
     AttrDict, DType, Diagnostic, Func, InstId, Literal, RegionId, Scalar, Span, TensorType, Type, ValueId,
 };
-use farcall_sig::DTypeClass;
 use rustc_hash::FxHashMap;
 
 use crate::annotation::maximal_device;
@@ -26,8 +24,7 @@ use crate::local;
 use crate::manual::Border;
 use crate::propagate::Shardings;
 use crate::report::{Movement, Report};
-use crate::reshard::{self, Step, scattered};
-use crate::rule::{CallRules, combiner, rule};
+use crate::rule::{CallRules, Rule, combiner, rule};
 use crate::tiling::Tiling;
 
 /// Attributes that state shardings, which the partitioned program does not have.
@@ -45,20 +42,19 @@ pub(crate) struct Program<'p> {
     pub(crate) borders: &'p FxHashMap<InstId, Border>,
     pub(crate) calls: &'p dyn CallRules,
     pub(crate) meshes: &'p [NamedMesh],
+    /// Tilings of the parameters.
+    pub(crate) inputs: &'p [Tiling],
+    /// Tilings of the results.
+    pub(crate) outputs: &'p [Tiling],
     /// Sub-axes along which the devices hold summands of a parameter.
-    pub(crate) unreduced_params: &'p [Vec<SubAxis>],
+    pub(crate) unreduced_inputs: &'p [Vec<SubAxis>],
     /// Sub-axes along which the devices hold summands of a result.
-    pub(crate) unreduced_results: &'p [Vec<SubAxis>],
+    pub(crate) unreduced_outputs: &'p [Vec<SubAxis>],
 }
 
 /// Writes the function that each device runs.
 struct Emitter<'p> {
-    grid: &'p DeviceGrid,
-    from: &'p Func,
-    shardings: &'p Shardings,
-    borders: &'p FxHashMap<InstId, Border>,
-    calls: &'p dyn CallRules,
-    meshes: &'p [NamedMesh],
+    program: Program<'p>,
     func: Func,
     /// Region that is being written.
     region: RegionId,
@@ -83,21 +79,15 @@ struct Scope {
 }
 
 impl<'p> Program<'p> {
-    /// Writes the function that each device runs. `results` has the tilings of the results, and new collectives
-    /// have channels from `next_channel` on.
-    pub(crate) fn emit(self, results: &[Tiling], next_channel: i64) -> Emitted<(Func, Report)> {
-        let Program { grid, func: from, shardings, borders, calls, meshes, .. } = self;
+    /// Writes the function that each device runs. New collectives have channels from `next_channel` on.
+    pub(crate) fn emit(self, next_channel: i64) -> Emitted<(Func, Report)> {
+        let from = self.func;
         let mut func = Func::new(from.name.clone(), from.span);
         func.public = from.public;
         func.attrs.clone_from(&from.attrs);
         func.param_names.clone_from(&from.param_names);
         let mut emitter = Emitter {
-            grid,
-            from,
-            shardings,
-            borders,
-            calls,
-            meshes,
+            program: self,
             func,
             region: Func::BODY,
             span: from.span,
@@ -108,22 +98,18 @@ impl<'p> Program<'p> {
             report: Report::default(),
         };
         let mut args = Vec::new();
-        for param in from.params() {
-            args.push(
-                emitter.func.add_arg(Func::BODY, emitter.part_type(*param, &shardings.of(*param).tiling)),
-            );
+        for (param, tiling) in from.params().iter().zip(self.inputs) {
+            args.push(emitter.func.add_arg(Func::BODY, emitter.part_type(*param, tiling)));
         }
-        for ((param, arg), axes) in from.params().iter().zip(args).zip(self.unreduced_params) {
-            let tiling = shardings.of(*param).tiling.clone();
-            let part = emitter.sum(arg, axes)?;
-            emitter.hold(*param, tiling, part);
+        for (i, (param, arg)) in from.params().iter().zip(args).enumerate() {
+            let part = emitter.sum(arg, &self.unreduced_inputs[i])?;
+            emitter.hold_resharded(*param, &self.inputs[i], part)?;
         }
         emitter.insts(from.body())?;
         let mut returned = Vec::new();
-        for ((value, tiling), axes) in from.body().returned().iter().zip(results).zip(self.unreduced_results)
-        {
-            let part = emitter.part(*value, tiling)?;
-            returned.push(emitter.summand(part, axes)?);
+        for (i, value) in from.body().returned().iter().enumerate() {
+            let part = emitter.part(*value, &self.outputs[i])?;
+            returned.push(emitter.summand(part, &self.unreduced_outputs[i])?);
         }
         emitter.at().inst(NewInst::new(Op::Return, returned))?;
         let Emitter { mut func, report, .. } = emitter;
@@ -143,19 +129,36 @@ impl<'p> Emitter<'p> {
 
     /// Returns the type of a value's part.
     fn part_type(&self, value: ValueId, tiling: &Tiling) -> Type {
-        match self.from.ty(value) {
+        match self.program.func.ty(value) {
             Type::Tensor(ty) => Type::Tensor(self.part_of(ty, tiling)),
             other => other.clone(),
         }
     }
 
     fn part_of(&self, ty: &TensorType, tiling: &Tiling) -> TensorType {
-        ty.with_sizes(tiling.part_sizes(self.grid, ty.sizes()))
+        ty.with_sizes(tiling.part_sizes(self.program.grid, ty.sizes()))
     }
 
     fn hold(&mut self, value: ValueId, tiling: Tiling, part: ValueId) {
         let scope = self.scopes.last_mut().expect("a region is being written");
         scope.parts.entry(value).or_default().push((tiling, part));
+    }
+
+    /// Keeps a part of a value, resharded to the tiling that propagation found for the value.
+    fn hold_resharded(&mut self, value: ValueId, own: &Tiling, part: ValueId) -> Emitted<()> {
+        let wanted = &self.program.shardings.of(value).tiling;
+        let ty = self.tensor(value).clone();
+        let resharded = self.reshard(part, &ty, own, wanted)?;
+        self.hold(value, wanted.clone(), resharded);
+        if own != wanted {
+            self.hold(value, own.clone(), part);
+        }
+        Ok(())
+    }
+
+    /// Returns the type of a complete value.
+    fn tensor(&self, value: ValueId) -> &'p TensorType {
+        self.program.func.tensor(value).expect("values of the middle form are tensors")
     }
 
     /// Returns the first part of a value, and its tiling.
@@ -174,7 +177,7 @@ impl<'p> Emitter<'p> {
             }
         }
         let (own, part) = self.first_part(value);
-        let ty = self.from.tensor(value).expect("values of the middle form are tensors").clone();
+        let ty = self.tensor(value).clone();
         let part = self.reshard(part, &ty, &own, tiling)?;
         self.hold(value, tiling.clone(), part);
         Ok(part)
@@ -188,7 +191,7 @@ impl<'p> Emitter<'p> {
             match inst.op() {
                 Op::Return => {}
                 Op::While | Op::If | Op::Case => self.control(inst)?,
-                _ => match self.borders.get(&inst.id()) {
+                _ => match self.program.borders.get(&inst.id()) {
                     Some(border) => self.border(inst, border)?,
                     None => self.operation(inst)?,
                 },
@@ -199,7 +202,7 @@ impl<'p> Emitter<'p> {
 
     /// Partitions control flow: every value has the tiling of its group.
     fn control(&mut self, inst: Inst<'p>) -> Emitted<()> {
-        let shardings = self.shardings;
+        let shardings = self.program.shardings;
         let mut operands = Vec::new();
         for operand in inst.operands() {
             operands.push(self.part(*operand, &shardings.of(*operand).tiling)?);
@@ -242,10 +245,10 @@ impl<'p> Emitter<'p> {
     /// Passes values into or out of a computation on parts. Nothing is computed: the device's part of a value
     /// is the part that the program means, divided by the other sub-axes.
     fn border(&mut self, inst: Inst<'p>, border: &Border) -> Emitted<()> {
-        let shardings = self.shardings;
+        let shardings = self.program.shardings;
         for (i, (operand, result)) in inst.operands().iter().zip(inst.results()).enumerate() {
             let manual = border.manual_dims(i);
-            let of_result = &shardings.of(*result).tiling;
+            let (of_result, ty) = (&shardings.of(*result).tiling, self.tensor(*result).clone());
             let with_manual = |tiling: &Tiling| Tiling {
                 dims: manual
                     .iter()
@@ -253,21 +256,25 @@ impl<'p> Emitter<'p> {
                     .map(|(manual, axes)| [&manual[..], axes].concat())
                     .collect(),
             };
-            if border.enters {
-                let part = self.part(*operand, &with_manual(of_result))?;
-                let part = self.summand(part, &border.shardings[i].unreduced)?;
-                self.hold(*result, of_result.clone(), part);
-            } else {
-                // The part must be divided like the result, without the manual sub-axes.
-                let stripped = manual.iter().zip(&of_result.dims).map(|(manual, axes)| {
-                    axes.strip_prefix(manual.as_slice()).map_or_else(Vec::new, <[SubAxis]>::to_vec)
+            // The part is divided like the result, without the manual sub-axes. Its padding would be at another
+            // place than that of the complete value, so only parts without padding cross the border.
+            let part_ty = if border.enters { &ty } else { self.tensor(*operand) };
+            let inner =
+                manual.iter().zip(&of_result.dims).zip(part_ty.sizes()).map(|((manual, axes), size)| {
+                    let axes = if border.enters { Some(&axes[..]) } else { axes.strip_prefix(&manual[..]) };
+                    let axes = axes.unwrap_or_default();
+                    let is_even = manual.is_empty() || size.is_multiple_of(self.program.grid.parts(axes));
+                    if is_even { axes.to_vec() } else { Vec::new() }
                 });
-                let of_part = Tiling { dims: stripped.collect() };
-                let part = self.part(*operand, &of_part)?;
+            let inner = Tiling { dims: inner.collect() };
+            if border.enters {
+                let part = self.part(*operand, &with_manual(&inner))?;
+                let part = self.summand(part, &border.shardings[i].unreduced)?;
+                self.hold_resharded(*result, &inner, part)?;
+            } else {
+                let part = self.part(*operand, &inner)?;
                 let part = self.sum(part, &border.shardings[i].unreduced)?;
-                let ty = self.from.tensor(*result).expect("values of the middle form are tensors").clone();
-                let part = self.reshard(part, &ty, &with_manual(&of_part), of_result)?;
-                self.hold(*result, of_result.clone(), part);
+                self.hold_resharded(*result, &with_manual(&inner), part)?;
             }
         }
         Ok(())
@@ -275,7 +282,7 @@ impl<'p> Emitter<'p> {
 
     /// Partitions an operation.
     fn operation(&mut self, inst: Inst<'p>) -> Emitted<()> {
-        let shardings = self.shardings;
+        let shardings = self.program.shardings;
         if let Op::Constant(literal) = inst.op()
             && !literal.is_splat()
         {
@@ -283,32 +290,33 @@ impl<'p> Emitter<'p> {
         }
         if let Op::CustomCall(call) = inst.op()
             && call.has_side_effect
-            && let Some(device) = maximal_device(self.meshes, inst.attrs())
-            && device < self.grid.devices()
+            && let Some(device) = maximal_device(self.program.meshes, inst.attrs())
+            && device < self.program.grid.devices()
         {
             return self.on_one_device(inst, device);
         }
-        let rule = rule(inst, self.calls);
+        let rule = rule(inst, self.program.calls);
         let values: Vec<ValueId> = inst.own_operands().iter().chain(inst.results()).copied().collect();
         let tilings: Vec<&Tiling> = values.iter().map(|v| &shardings.of(*v).tiling).collect();
-        let types: Vec<&TensorType> = values.iter().filter_map(|v| self.from.tensor(*v)).collect();
-        let division = choose(self.grid, &rule, &types, &tilings);
+        let types: Vec<&TensorType> = values.iter().filter_map(|v| self.program.func.tensor(*v)).collect();
+        let division = choose(self.program.grid, &rule, &types, &tilings);
         if division.is_whole() && !matches!(inst.op(), Op::Constant(_)) && rule.factors.is_empty() {
             self.report_whole(inst);
         }
         let mut operands = Vec::new();
         for (i, operand) in inst.own_operands().iter().enumerate() {
-            operands.push(self.part(*operand, &division.tilings[i])?);
+            let part = self.part(*operand, &division.tilings[i])?;
+            operands.push(self.without_padding(part, types[i], &division.tilings[i], &rule, i)?);
         }
         for (operand, axes, entries) in division.offsets.iter().filter(|(_, axes, _)| !axes.is_empty()) {
             let ty = types[*operand].clone();
             let offset = self.offset(axes, *entries, ty.dtype)?;
-            let offset = self.at().value_of(Op::BroadcastInDim { dims: Vec::new() }, [offset], ty)?;
+            let offset = self.splat(offset, ty)?;
             operands[*operand] = self.at().value(Op::Binary(Binary::Add), [operands[*operand], offset])?;
         }
         let initial = self.replace_initial_value(inst, &division, &mut operands)?;
         for capture in inst.captures() {
-            let rank = self.from.tensor(*capture).map_or(0, TensorType::rank);
+            let rank = self.program.func.tensor(*capture).map_or(0, TensorType::rank);
             operands.push(self.part(*capture, &Tiling::whole(rank))?);
         }
         let parts: Vec<TensorType> =
@@ -317,7 +325,7 @@ impl<'p> Emitter<'p> {
         let mut map = ValueMap::default();
         let mut regions: Vec<RegionId> = Vec::new();
         for region in inst.regions() {
-            let region = self.func.import_region(self.from, region.id(), &mut map);
+            let region = self.func.import_region(self.program.func, region.id(), &mut map);
             self.strip_shardings(region);
             regions.push(region);
         }
@@ -339,14 +347,11 @@ impl<'p> Emitter<'p> {
             for (function, axes) in &division.combined[i] {
                 part = self.combine(part, types[tensor], *function, axes, &mut tiling, wanted)?;
                 if let Some(initial) = initial {
-                    let ty = self.part_of(types[tensor], &tiling);
-                    let initial =
-                        self.at().value_of(Op::BroadcastInDim { dims: Vec::new() }, [initial], ty)?;
+                    let initial = self.splat(initial, self.part_of(types[tensor], &tiling))?;
                     part = self.at().value(Op::Binary(*function), [part, initial])?;
                 }
             }
-            let part = self.reshard(part, types[tensor], &tiling, wanted)?;
-            self.hold(*value, wanted.clone(), part);
+            self.hold_resharded(*value, &tiling, part)?;
         }
         Ok(())
     }
@@ -372,17 +377,19 @@ impl<'p> Emitter<'p> {
         Ok(made)
     }
 
-    /// Emits a call with an effect that only one device has, on complete operands. The other devices receive the
-    /// results.
+    /// Emits a call with an effect that only one device has, on complete operands. The other devices receive
+    /// the results.
     fn on_one_device(&mut self, inst: Inst<'p>, device: usize) -> Emitted<()> {
-        let whole =
-            |this: &Self, v: &ValueId| Tiling::whole(this.from.tensor(*v).map_or(0, TensorType::rank));
+        let whole = |this: &Self, v: &ValueId| {
+            Tiling::whole(this.program.func.tensor(*v).map_or(0, TensorType::rank))
+        };
         let mut operands = Vec::new();
         for operand in inst.own_operands() {
             operands.push(self.part(*operand, &whole(self, operand))?);
         }
-        let types =
-            |values: &[ValueId]| values.iter().map(|v| self.from.ty(*v).clone()).collect::<Vec<Type>>();
+        let types = |values: &[ValueId]| {
+            values.iter().map(|v| self.program.func.ty(*v).clone()).collect::<Vec<Type>>()
+        };
         let (arg_types, result_types) = (types(inst.own_operands()), types(inst.results()));
         let own = self.at().value_of(Op::PartitionId, [], TensorType::scalar(DType::U32))?;
         let number = self.number(device, DType::U32)?;
@@ -414,7 +421,7 @@ impl<'p> Emitter<'p> {
         branch.captures = captures;
         let made = self.inst(branch, result_types)?;
         let mut order = vec![device];
-        order.extend((0..self.grid.devices()).filter(|other| *other != device));
+        order.extend((0..self.program.grid.devices()).filter(|other| *other != device));
         for (value, part) in inst.results().iter().zip(made) {
             let ids: Vec<i64> = order.iter().map(|device| *device as i64).collect();
             let groups = Groups {
@@ -423,14 +430,10 @@ impl<'p> Emitter<'p> {
                 global_ids: false,
             };
             let op = Op::CollectiveBroadcast(Box::new(CollectiveBroadcast { groups, dynamic_root: false }));
-            let ty = self.from.tensor(*value).expect("values of the middle form are tensors").clone();
+            let ty = self.tensor(*value).clone();
             self.report_moved("collective_broadcast", &ty);
             let part = self.at().value_of(op, [part], ty)?;
-            let tiling = whole(self, value);
-            let wanted = &self.shardings.of(*value).tiling;
-            let ty = self.from.tensor(*value).expect("values of the middle form are tensors").clone();
-            let part = self.reshard(part, &ty, &tiling, wanted)?;
-            self.hold(*value, wanted.clone(), part);
+            self.hold_resharded(*value, &whole(self, value), part)?;
         }
         Ok(())
     }
@@ -443,11 +446,7 @@ impl<'p> Emitter<'p> {
         else {
             return Ok(());
         };
-        let tiling = &self.shardings.of(value).tiling;
-        let part = self.reshard(whole, &ty, &Tiling::whole(ty.rank()), tiling)?;
-        self.hold(value, tiling.clone(), part);
-        self.hold(value, Tiling::whole(ty.rank()), whole);
-        Ok(())
+        self.hold_resharded(value, &Tiling::whole(ty.rank()), whole)
     }
 
     /// Replaces the initial value of a reduction that several devices share by the identity of its function.
@@ -463,11 +462,11 @@ impl<'p> Emitter<'p> {
         let is_combined = division.combined.iter().any(|combined| !combined.is_empty());
         let (Some(function), true) = (function, is_combined) else { return Ok(None) };
         let initial = inst.own_operands()[1];
-        let ty = self.from.tensor(initial).expect("initial values are tensors").clone();
+        let ty = self.tensor(initial).clone();
         let Some(identity) = local::identity(function, ty.dtype) else { return Ok(None) };
         // A zero may be added any number of times.
         let is_zero = |stated: &Literal| function == Binary::Add && *stated == Literal::zeros(ty.dtype, []);
-        if let Some(Op::Constant(stated)) = self.from.defining_inst(initial).map(|inst| inst.op())
+        if let Some(Op::Constant(stated)) = self.program.func.defining_inst(initial).map(|inst| inst.op())
             && (stated.bytes() == identity.bytes() || is_zero(stated))
         {
             return Ok(None);
@@ -479,238 +478,40 @@ impl<'p> Emitter<'p> {
 
     /// Emits the part of an `iota` whose dimension is divided along these sub-axes.
     fn offset_iota(&mut self, dim: usize, ty: &TensorType, axes: &[SubAxis]) -> Emitted<ValueId> {
-        // Sums in the type of the result may round or wrap, so they are computed in 64 bits.
-        let wide = ty.with_dtype(DType::S64);
-        let indices = self.at().value_of(Op::Iota { dim }, [], wide.clone())?;
-        let offset = self.offset(axes, ty.sizes()[dim], DType::S64)?;
-        let offset = self.at().value_of(Op::BroadcastInDim { dims: Vec::new() }, [offset], wide)?;
-        let sum = self.at().value(Op::Binary(Binary::Add), [indices, offset])?;
-        self.at().value_of(Op::Convert, [sum], ty.clone())
+        let indices = self.indices(dim, ty.sizes(), axes)?;
+        self.at().value_of(Op::Convert, [indices], ty.clone())
     }
 
-    // --- devices
-
-    /// Returns the first index of the device's part along a dimension: its coordinate along sub-axes times the
-    /// size of a part.
-    fn offset(&mut self, axes: &[SubAxis], part_size: usize, dtype: DType) -> Emitted<ValueId> {
-        let at = self.coordinate(axes)?;
-        let scalar = TensorType::scalar(dtype);
-        let at = self.at().value_of(Op::Convert, [at], scalar.clone())?;
-        let size = self.number(part_size, dtype)?;
-        self.at().value_of(Op::Binary(Binary::Multiply), [at, size], scalar)
-    }
-
-    fn number(&mut self, n: usize, dtype: DType) -> Emitted<ValueId> {
-        let scalar = match dtype.class() {
-            DTypeClass::Unsigned => Scalar::Unsigned(n as u64),
-            _ => Scalar::Signed(n as i64),
-        };
-        let literal = Literal::scalar(dtype, scalar);
-        self.at().value_of(Op::Constant(literal), [], TensorType::scalar(dtype))
-    }
-
-    /// Returns the device's coordinate along sub-axes as one `ui32`.
-    fn coordinate(&mut self, axes: &[SubAxis]) -> Emitted<ValueId> {
-        if let Some(found) = self.scopes.last().and_then(|scope| scope.coordinates.get(axes)) {
-            return Ok(*found);
-        }
-        let position = self.position()?;
-        let scalar = TensorType::scalar(DType::U32);
-        let binary = |this: &mut Self, function, a, b| {
-            this.at().value_of(Op::Binary(function), [a, b], scalar.clone())
-        };
-        let mut sum: Option<ValueId> = None;
-        let mut rest = axes;
-        while !rest.is_empty() {
-            // Neighboring sub-axes are one axis.
-            let run =
-                (1..rest.len()).find(|i| !self.grid.follows(rest[i - 1], rest[*i])).unwrap_or(rest.len());
-            let (axes, after) = rest.split_at(run);
-            rest = after;
-            let (stride, size) = (self.grid.stride(axes[run - 1]), self.grid.parts(axes));
-            let mut along = position;
-            if stride > 1 {
-                let stride = self.number(stride, DType::U32)?;
-                along = binary(self, Binary::Divide, along, stride)?;
-            }
-            if stride * size < self.grid.devices() {
-                let size = self.number(size, DType::U32)?;
-                along = binary(self, Binary::Remainder, along, size)?;
-            }
-            sum = Some(match sum {
-                None => along,
-                Some(sum) => {
-                    let size = self.number(size, DType::U32)?;
-                    let shifted = binary(self, Binary::Multiply, sum, size)?;
-                    binary(self, Binary::Add, shifted, along)?
-                }
-            });
-        }
-        let at = match sum {
-            Some(sum) => sum,
-            None => self.number(0, DType::U32)?,
-        };
-        let scope = self.scopes.last_mut().expect("a region is being written");
-        scope.coordinates.insert(axes.to_vec(), at);
-        Ok(at)
-    }
-
-    /// Returns the device's position in the grid.
-    fn position(&mut self) -> Emitted<ValueId> {
-        if let Some(found) = self.scopes.last().and_then(|scope| scope.partition) {
-            return Ok(found);
-        }
-        let scalar = TensorType::scalar(DType::U32);
-        let mut position = self.at().value_of(Op::PartitionId, [], scalar.clone())?;
-        if !self.grid.is_row_major() {
-            let count = self.grid.devices();
-            let mut positions = vec![0_u32; count];
-            (0..count).for_each(|position| positions[self.grid.device(position)] = position as u32);
-            let table = Literal::from_slice(DType::U32, [count], &positions);
-            let ty = table.ty();
-            let table = self.at().value_of(Op::Constant(table), [], ty)?;
-            let one = scalar.with_sizes([1]);
-            let entry = self.at().value_of(Op::DynamicSlice { sizes: vec![1] }, [table, position], one)?;
-            position = self.at().value_of(Op::Reshape, [entry], scalar)?;
-        }
-        self.scopes.last_mut().expect("a region is being written").partition = Some(position);
-        Ok(position)
-    }
-
-    fn groups(&mut self, axes: &[SubAxis]) -> Groups {
-        let groups = self.grid.groups(axes);
-        let width = groups.first().map_or(0, Vec::len);
-        let ids: Vec<i64> = groups.iter().flatten().map(|device| *device as i64).collect();
-        Groups {
-            ids: Literal::from_slice(DType::S64, [groups.len(), width], &ids),
-            channel: Some(self.channel()),
-            global_ids: true,
-        }
-    }
-
-    fn channel(&mut self) -> Channel {
-        let handle = self.next_channel;
-        self.next_channel += 1;
-        Channel { handle, kind: 1 }
-    }
-
-    // --- collectives
-
-    /// Changes the tiling of a tensor.
-    fn reshard(&mut self, part: ValueId, ty: &TensorType, from: &Tiling, to: &Tiling) -> Emitted<ValueId> {
-        let mut now = from.clone();
-        let mut part = part;
-        for step in reshard::plan(self.grid, ty.sizes(), from, to) {
-            reshard::apply(&mut now, &step);
-            part = self.step(part, &step, &self.part_of(ty, &now))?;
-        }
-        Ok(part)
-    }
-
-    /// Emits a step of a resharding, whose result has the type `ty`.
-    fn step(&mut self, part: ValueId, step: &Step, ty: &TensorType) -> Emitted<ValueId> {
-        let (op, name) = match step {
-            Step::Slice { dim, axes } => {
-                let mut operands = vec![part];
-                let elements = ty.sizes()[*dim].saturating_mul(self.grid.parts(axes));
-                let index = if i32::try_from(elements).is_ok() { DType::S32 } else { DType::S64 };
-                for d in 0..ty.rank() {
-                    operands.push(match d == *dim {
-                        true => self.offset(axes, ty.sizes()[d], index)?,
-                        false => self.number(0, index)?,
-                    });
-                }
-                let op = Op::DynamicSlice { sizes: ty.sizes().to_vec() };
-                return self.at().value_of(op, operands, ty.clone());
-            }
-            Step::Gather { dim, axes } => {
-                let groups = self.groups(axes);
-                (Op::AllGather(Box::new(AllGather { dim: *dim, groups })), "all_gather")
-            }
-            Step::AllToAll { from, to, axes } => {
-                // A channel alone makes the group's numbers partitions.
-                let groups = Groups { global_ids: false, ..self.groups(axes) };
-                let split_count = self.grid.parts(axes);
-                let op = AllToAll { split_dim: *to, concat_dim: *from, split_count, groups };
-                (Op::AllToAll(Box::new(op)), "all_to_all")
-            }
-            Step::Permute { from, to } => {
-                let pairs = reshard::pairs(self.grid, from, to);
-                let ids: Vec<i64> = pairs.iter().flat_map(|(from, to)| [*from as i64, *to as i64]).collect();
-                let pairs = Literal::from_slice(DType::S64, [pairs.len(), 2], &ids);
-                let op = CollectivePermute { pairs, channel: Some(self.channel()) };
-                (Op::CollectivePermute(Box::new(op)), "collective_permute")
-            }
-        };
-        self.report_moved(name, ty);
-        self.at().value_of(op, [part], ty.clone())
-    }
-
-    /// Combines summands that the devices along `axes` hold. If the wanted tiling divides the sum along these
-    /// sub-axes, each device receives its part only, and `tiling` changes.
-    fn combine(
+    /// Replaces padding along reduced factors by the identity of their functions.
+    fn without_padding(
         &mut self,
         part: ValueId,
         ty: &TensorType,
-        function: Binary,
-        axes: &[SubAxis],
-        tiling: &mut Tiling,
-        wanted: &Tiling,
+        tiling: &Tiling,
+        rule: &Rule,
+        operand: usize,
     ) -> Emitted<ValueId> {
         let mut part = part;
-        let mut rest = axes.to_vec();
-        for (dim, axes) in scattered(tiling, wanted, axes) {
-            tiling.dims[dim].extend(&axes);
-            rest.retain(|axis| !axes.contains(axis));
-            let groups = self.groups(&axes);
-            let op = Op::ReduceScatter(Box::new(ReduceScatter { dim, groups }));
-            part = self.reduction(op, part, function, &self.part_of(ty, tiling), "reduce_scatter")?;
-        }
-        if !rest.is_empty() {
-            let op = Op::AllReduce(Box::new(self.groups(&rest)));
-            part = self.reduction(op, part, function, &self.part_of(ty, tiling), "all_reduce")?;
+        let sizes = tiling.part_sizes(self.program.grid, ty.sizes());
+        for (d, factors) in rule.tensors[operand].iter().enumerate() {
+            let axes = &tiling.dims[d];
+            let combine = factors.iter().find_map(|factor| rule.factors[*factor].combine);
+            let (Some(combine), size) = (combine, ty.sizes()[d]) else { continue };
+            if size == sizes[d] * self.program.grid.parts(axes) {
+                continue;
+            }
+            let Some(identity) = local::identity(combine, ty.dtype) else { continue };
+            let indices = self.indices(d, &sizes, axes)?;
+            let (wide, of_part) = (TensorType::new(DType::S64, sizes.clone()), ty.with_sizes(sizes.clone()));
+            let size = self.number(size, DType::S64)?;
+            let size = self.splat(size, wide)?;
+            let less = Compare { direction: ComparisonDirection::Lt, kind: None };
+            let is_element = self.at().value(Op::Compare(less), [indices, size])?;
+            let identity = self.at().value_of(Op::Constant(identity), [], ty.with_sizes([]))?;
+            let identity = self.splat(identity, of_part.clone())?;
+            part = self.at().value_of(Op::Select, [is_element, part, identity], of_part)?;
         }
         Ok(part)
-    }
-
-    fn reduction(
-        &mut self,
-        op: Op,
-        part: ValueId,
-        function: Binary,
-        ty: &TensorType,
-        name: &'static str,
-    ) -> Emitted<ValueId> {
-        let region = self.func.new_region();
-        let scalar = Type::Tensor(ty.with_sizes([]));
-        let args = [0, 1].map(|_| self.func.add_arg(region, scalar.clone()));
-        let mut inside = Builder::at_end(&mut self.func, region).from_source(self.span, self.loc.clone());
-        let sum = inside.value(Op::Binary(function), args)?;
-        inside.inst(NewInst::new(Op::Return, [sum]))?;
-        self.report_moved(name, ty);
-        let new = NewInst::new(op, [part]).with_regions([region]);
-        let made = self.inst(new, vec![Type::Tensor(ty.clone())])?;
-        Ok(made[0])
-    }
-
-    /// Adds the summands that the devices along `axes` hold.
-    fn sum(&mut self, part: ValueId, axes: &[SubAxis]) -> Emitted<ValueId> {
-        let Some(ty) = self.func.tensor(part).filter(|_| !axes.is_empty()).cloned() else { return Ok(part) };
-        let op = Op::AllReduce(Box::new(self.groups(axes)));
-        self.reduction(op, part, Binary::Add, &ty, "all_reduce")
-    }
-
-    /// Turns a value that all devices along `axes` hold into summands: the first device keeps it, and the others
-    /// have zeros.
-    fn summand(&mut self, part: ValueId, axes: &[SubAxis]) -> Emitted<ValueId> {
-        let Some(ty) = self.func.tensor(part).filter(|_| !axes.is_empty()).cloned() else { return Ok(part) };
-        let at = self.coordinate(axes)?;
-        let first = self.number(0, DType::U32)?;
-        let equal = Compare { direction: ComparisonDirection::Eq, kind: None };
-        let is_first = self.at().value(Op::Compare(equal), [at, first])?;
-        let zeros = Literal::splat(ty.dtype, ty.sizes().to_vec(), Scalar::zero(ty.dtype));
-        let zeros = self.at().value_of(Op::Constant(zeros), [], ty.clone())?;
-        self.at().value_of(Op::Select, [is_first, part, zeros], ty)
     }
 
     // --- report
@@ -722,9 +523,9 @@ impl<'p> Emitter<'p> {
 
     fn report_whole(&mut self, inst: Inst<'p>) {
         if let Op::CustomCall(call) = inst.op() {
-            let is_divided = |v: &&ValueId| !self.shardings.of(**v).tiling.is_whole();
+            let is_divided = |v: &&ValueId| !self.program.shardings.of(**v).tiling.is_whole();
             let divided: Vec<&ValueId> = inst.own_operands().iter().filter(is_divided).collect();
-            let bytes = divided.iter().filter_map(|v| self.from.tensor(**v)?.bytes()).sum::<usize>();
+            let bytes = divided.iter().filter_map(|v| self.program.func.tensor(**v)?.bytes()).sum::<usize>();
             if bytes > 0 {
                 self.report.whole_calls.push((call.target.to_string(), bytes, inst.span()));
             }
