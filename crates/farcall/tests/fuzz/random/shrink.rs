@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use farcall::ir::module::{Rewriter, ValueMap};
-use farcall::ir::{Func, FuncId, InstId, Literal, Module, Op, TensorType, ValueId, text, verify};
+use farcall::ir::{AttrDict, Func, FuncId, InstId, Literal, Module, Op, TensorType, ValueId, text, verify};
 
 use super::check;
 use super::generate::Program;
@@ -47,10 +47,17 @@ fn with_returned(p: &Program, returned: Vec<ValueId>, exact: Vec<bool>) -> Progr
     let mut new = Program { exact, ..p.clone() };
     let id = main_id(&new.module);
     let main = new.module.func_mut(id);
+    let old = main.body().returned().to_vec();
+    let attrs = returned.iter().map(|value| {
+        let place = old.iter().position(|own| own == value);
+        place.and_then(|i| main.result_attrs().get(i)).cloned().unwrap_or_default()
+    });
+    let attrs: Vec<AttrDict> = attrs.collect();
     if let Some(end) = main.body().terminator().map(|i| i.id()) {
         *main.operands_mut(end) = returned.into();
     }
     main.infer_result_types();
+    main.set_result_attrs(attrs);
     new
 }
 
@@ -238,7 +245,9 @@ fn cleaned(p: &Program) -> Program {
     new.set_result_attrs(old.result_attrs().iter().cloned());
     let mut called = false;
     new.walk(&mut |inst| called |= !inst.op().callees().is_empty());
+    let meshes = module.meshes.clone();
     let mut module = if called { module } else { Module::new(module.source) };
+    module.meshes = meshes;
     if called {
         *module.func_mut(id) = new;
     } else {
