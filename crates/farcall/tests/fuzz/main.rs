@@ -15,4 +15,5 @@ mod random_complex;
 mod random_folds;
 mod random_kernels;
 mod random_products;
+mod random_shardings;
 mod random_sorts;

@@ -28,13 +28,13 @@ use farcall::ir::{Attribute, DType, text};
 use farcall_testing::fuzz;
 use farcall_testing::process::alone;
 
-mod check;
-mod generate;
+pub(crate) mod check;
+pub(crate) mod generate;
 mod movement;
 mod ops;
 mod products;
 mod regions;
-mod shrink;
+pub(crate) mod shrink;
 
 use check::Outcome;
 use generate::Program;

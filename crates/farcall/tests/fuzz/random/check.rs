@@ -167,7 +167,7 @@ fn engine(
 }
 
 /// Compares results. The error names the first element that differs.
-fn compare(wanted: &[Literal], found: &[Literal], exact: &[bool]) -> Result<(), String> {
+pub(crate) fn compare(wanted: &[Literal], found: &[Literal], exact: &[bool]) -> Result<(), String> {
     if wanted.len() != found.len() {
         return Err(format!("there are {} results, not {}", found.len(), wanted.len()));
     }

@@ -132,10 +132,17 @@ pub(crate) struct Gen {
     pub(crate) depth: usize,
     /// Number of instructions that may still be made.
     budget: usize,
+    /// Sizes of dimensions, each as often as it is chosen.
+    sizes: &'static [usize],
 }
 
 /// Makes the program of a seed.
 pub(crate) fn program(seed: u64) -> Program {
+    program_of_sizes(seed, &[0, 1, 1, 2, 2, 3, 3, 4, 5, 6])
+}
+
+/// Makes the program of a seed, most of whose dimensions have these sizes.
+pub(crate) fn program_of_sizes(seed: u64, sizes: &'static [usize]) -> Program {
     let r = SplitMix::new(seed);
     let mut g = Gen {
         r,
@@ -146,6 +153,7 @@ pub(crate) fn program(seed: u64) -> Program {
         meta: HashMap::new(),
         depth: 0,
         budget: 60,
+        sizes,
     };
     let denormals = g.r.pick(&[Denormals::Ieee, Denormals::Ieee, Denormals::Flush]);
     let mut module = Module::new(Source::none());
@@ -451,7 +459,7 @@ impl Gen {
     }
 
     pub(crate) fn size(&mut self) -> usize {
-        self.r.pick(&[0, 1, 1, 2, 2, 3, 3, 4, 5, 6])
+        self.r.pick(self.sizes)
     }
 
     pub(crate) fn dtype(&mut self) -> DType {

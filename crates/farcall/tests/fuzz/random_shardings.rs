@@ -1,0 +1,148 @@
+//! Random programs with random shardings have the same results on several devices as on one.
+//!
+//! `random::generate` and `mixing` make the programs, `annotate` states shardings: of parameters, results,
+//! instructions and operands, on random meshes, in Shardy's form or XLA's, and computations on parts. The
+//! engine runs the program of each device; the evaluator computes the expected results, without shardings.
+//!
+//! `FARCALL_FUZZ_SEED`, `FARCALL_FUZZ_ITERATIONS` and `FARCALL_FUZZ_ONLY` choose programs as in `random`.
+
+use std::fmt::Write as _;
+use std::time::Instant;
+
+use farcall::devices::Grid;
+use farcall::ffi::unwind::catch;
+use farcall::ir::op::Op;
+use farcall::ir::{Literal, Module, text, verify};
+use farcall::{CompileOptions, Executable, Registry};
+use farcall_testing::fuzz;
+
+mod annotate;
+mod mixing;
+
+use crate::random::check::{self, Outcome};
+use crate::random::generate::{self, Program};
+use crate::random::shrink;
+use annotate::Annotator;
+
+/// Number of programs of a run: as many as a debug build checks in half a minute.
+const PROGRAMS: u64 = 400;
+
+/// Number of failures after which a run ends.
+const MAX_FAILURES: usize = 5;
+
+/// Sizes of dimensions. Axes have the sizes 2, 3 and 4.
+const SIZES: &[usize] = &[0, 1, 2, 2, 3, 4, 4, 5, 6, 8];
+
+/// A program that states shardings, for a number of devices.
+struct Case {
+    program: Program,
+    devices: usize,
+}
+
+fn case(seed: u64) -> Case {
+    let mut program = match seed % 4 {
+        0 => mixing::program(seed),
+        _ => generate::program_of_sizes(seed, SIZES),
+    };
+    let mut annotator = Annotator::new(seed ^ 0x5a_d1e5, seed % 4 == 1);
+    annotator.annotate(&mut program.module);
+    Case { program, devices: annotator.devices() }
+}
+
+/// Compares the results on several devices with the evaluator's on one.
+fn checked(p: &Program, devices: usize, registry: &Registry) -> Result<Outcome, String> {
+    let module = verify::verify(&p.module).and_then(verify::Verified::into_static);
+    let Ok(module) = module else { return Ok(Outcome::Refused) };
+    if depends_on_device(&module) {
+        return Ok(Outcome::Refused);
+    }
+    let Ok(wanted) = check::evaluated(&module, &p.inputs, check::numerics(p)) else {
+        return Ok(Outcome::Refused);
+    };
+    let program = annotate::with_manual_computations(&p.module);
+    let run = || partitioned(&program, p, devices, registry);
+    let found = catch(run).unwrap_or_else(|_| Err("panic: see above".to_owned()))?;
+    check::compare(&wanted, &found, &p.exact).map_err(|error| format!("different: {error}"))?;
+    Ok(Outcome::Same)
+}
+
+/// Runs a program on several devices, and returns the complete results.
+fn partitioned(
+    module: &Module,
+    p: &Program,
+    devices: usize,
+    registry: &Registry,
+) -> Result<Vec<Literal>, String> {
+    let grid = Grid { replicas: 1, partitions: devices };
+    let options = CompileOptions::new().numerics(check::numerics(p)).grid(grid).partitioned(true);
+    let executable =
+        Executable::compile(module, registry, &options).map_err(|error| format!("compile: {error}"))?;
+    executable.run_partitioned(&p.inputs).map_err(|error| format!("run: {error}"))
+}
+
+/// Returns true if a result of the program depends on the device.
+fn depends_on_device(module: &Module) -> bool {
+    let mut found = false;
+    for func in module.funcs() {
+        func.walk(&mut |inst| found |= matches!(inst.op(), Op::PartitionId | Op::ReplicaId));
+    }
+    found
+}
+
+#[test]
+fn shardings_of_random_programs_keep_the_results() {
+    let registry = Registry::new();
+    let only = std::env::var_os("FARCALL_FUZZ_ONLY").map(|_| fuzz::number("FARCALL_FUZZ_ONLY", 0));
+    let programs = fuzz::iterations(PROGRAMS);
+    let (begin, mut refused, mut ran, mut found) = (Instant::now(), 0, 0, Vec::new());
+    for i in only.map_or(0..programs, |i| i..i + 1) {
+        if found.len() >= MAX_FAILURES {
+            break;
+        }
+        let Case { program, devices } = case(fuzz::seed_of(i));
+        if only.is_some() {
+            eprintln!("{}", text::print(&annotate::with_manual_computations(&program.module)));
+        }
+        ran += 1;
+        match checked(&program, devices, &registry) {
+            Ok(outcome) => refused += u64::from(outcome == Outcome::Refused),
+            Err(error) => {
+                let report = report(&program, devices, &error, i, &registry);
+                eprintln!("{report}");
+                found.push(report);
+            }
+        }
+    }
+    let seed = fuzz::seed();
+    println!(
+        "checked {ran} programs of seed {seed} in {:.0?}; {refused} of them were refused",
+        begin.elapsed()
+    );
+    assert!(found.is_empty(), "{} programs fail:\n{}", found.len(), found.join("\n"));
+    assert!(refused * 5 <= ran, "too many programs are invalid or end in errors: {refused} of {ran}");
+}
+
+/// Shrinks a failing program. Returns a description of the failure, the program, and its inputs.
+fn report(p: &Program, devices: usize, error: &str, i: u64, registry: &Registry) -> String {
+    // A smaller program must fail in the same way.
+    let kind = |error: &str| error.split(':').next().map(str::to_owned);
+    let fails = |p: &Program| checked(p, devices, registry).err().and_then(|e| kind(&e)) == kind(error);
+    let mut small = shrink::shrink(p, &fails);
+    let fewer = |p: &Program| {
+        let modules = annotate::with_fewer_shardings(&p.module).into_iter();
+        let mut programs = modules.map(|module| Program { module, ..p.clone() });
+        programs.find(|p| fails(p))
+    };
+    while let Some(program) = fewer(&small) {
+        small = program;
+    }
+    small = shrink::shrink(&small, &fails);
+    let error = checked(&small, devices, registry).err().unwrap_or_default();
+    let seed = fuzz::seed();
+    let mut out = format!("--- program {i} of seed {seed} on {devices} devices: {error}\n");
+    out += &text::print(&annotate::with_manual_computations(&small.module));
+    for input in &small.inputs {
+        writeln!(out, "// input: {}", farcall::ir::Attribute::Dense(input.clone())).unwrap();
+    }
+    out
+}
