@@ -31,7 +31,7 @@ pub(crate) struct DimAnnotation {
 }
 
 impl Annotation {
-    /// The sharding of a tensor of which every device holds everything.
+    /// The sharding of a tensor that every device holds completely.
     pub(crate) fn whole(rank: usize) -> Annotation {
         Annotation { dims: vec![DimAnnotation::default(); rank], ..Annotation::default() }
     }
@@ -170,7 +170,7 @@ impl Reader<'_> {
         let mesh = mesh_of(self.meshes, &sharding.mesh)
             .ok_or_else(|| format!("<{sharding}>: there is no such mesh"))?;
         if mesh.axes.is_empty() {
-            // All of the value is on one device. Every device computes it.
+            // The sharding puts the complete value on one device. Here, every device computes it.
             return Ok(Annotation::whole(sharding.dims.len()));
         }
         let axes = |axes: &[AxisRef]| {

@@ -9,7 +9,7 @@ use crate::reshard::{self, scattered};
 use crate::rule::Rule;
 use crate::tiling::Tiling;
 
-/// How the devices divide an operation.
+/// A division of an operation among the devices.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Division {
     /// Tilings of the operands and results, in the order of the rule.
@@ -17,7 +17,7 @@ pub(crate) struct Division {
     /// Sub-axes along which the values of a result must be combined, by the function. One list for each
     /// result.
     pub(crate) combined: Vec<Vec<(Binary, Vec<SubAxis>)>>,
-    /// Sub-axes of the factor of each offset, and the number of parts' entries.
+    /// For each operand that holds an offset: its index, the sub-axes of its factor, and the size of a part.
     pub(crate) offsets: Vec<(usize, Vec<SubAxis>, usize)>,
 }
 

@@ -135,7 +135,7 @@ impl DeviceGrid {
     /// dimension.
     ///
     /// # Errors
-    /// A sentence if a number of tiles is not the product of consecutive sub-axes.
+    /// A sentence if the number of tiles in a dimension is not the product of consecutive sub-axes.
     pub fn tile_axes(
         &self,
         tiles: &[usize],
@@ -166,7 +166,7 @@ impl DeviceGrid {
     /// Returns the sub-axes that divide each tile dimension, for devices that are listed one by one.
     ///
     /// # Errors
-    /// A sentence if a number of tiles is not the product of consecutive sub-axes.
+    /// A sentence if the number of tiles in a dimension is not the product of consecutive sub-axes.
     pub fn listed_tile_axes(&self, tiles: &[usize], devices: &[usize]) -> Result<Vec<Vec<SubAxis>>, String> {
         let error =
             || "the tiles of listed devices are not products of the axes of the program's devices".to_owned();
@@ -214,7 +214,7 @@ impl DeviceGrid {
         self.numbers.get(position).copied().unwrap_or(position)
     }
 
-    /// Returns the device with these coordinates; others are 0.
+    /// Returns the device with these coordinates; its other coordinates are 0.
     fn device_at(&self, coordinates: &[(SubAxis, usize)]) -> usize {
         self.device(coordinates.iter().map(|(axis, i)| i * self.stride(*axis)).sum())
     }

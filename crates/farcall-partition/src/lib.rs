@@ -7,7 +7,7 @@
 //!
 //! - `annotation` reads the attributes `sdy.sharding` and `mhlo.sharding`.
 //! - [`grid`] names groups of devices by sub-axes, [`tiling`] the division of a tensor.
-//! - `rule` says how the dimensions of an operation's operands and results correspond.
+//! - `rule` describes how the dimensions of an operation's operands and results correspond.
 //! - `propagate` gives every value a tiling.
 //! - `choose` decides how devices divide an operation, `reshard` how a tensor's tiling changes, and `emit`
 //!   writes the program of each device, with collectives.
@@ -155,7 +155,7 @@ struct Stated {
     params: Vec<Option<Annotation>>,
     /// Shardings of the results.
     results: Vec<Option<Annotation>>,
-    /// Instructions between values and the parts that the program computes with.
+    /// Calls that convert between complete values and the parts with which the program itself computes.
     borders: FxHashMap<InstId, Border>,
 }
 

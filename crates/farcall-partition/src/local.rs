@@ -45,8 +45,7 @@ pub(crate) fn operation(op: &Op, parts: &[TensorType]) -> Op {
     }
 }
 
-/// Returns the scalar that does not change the other operand of a function; `None` if the element type has
-/// none, or the function is another one.
+/// Returns the identity element of a function; `None` if the function has none, or none of this element type.
 pub(crate) fn identity(function: Binary, dtype: DType) -> Option<Literal> {
     let value = match function {
         // The sum of -0.0 and 0.0 is 0.0, which is another number.

@@ -28,7 +28,7 @@ pub(crate) struct Border {
 }
 
 impl Border {
-    /// Returns the border that an instruction is; `None` if it is another operation.
+    /// Reads a border from its instruction; `None` for other instructions.
     ///
     /// # Errors
     /// A sentence that describes a wrong attribute, or sizes that do not match.

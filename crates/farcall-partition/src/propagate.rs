@@ -1,10 +1,11 @@
 //! Propagation: gives a sharding to every value of a program, from the shardings that the program states.
 //!
-//! Values that control flow makes one (a loop's operand, the arguments of its regions, its result) share a
-//! sharding. The walk repeats until nothing changes. In each round of user priorities it first follows
-//! operations that compute each element from the element at the same place, to a fixed point, and then the
-//! other operations. It divides open dimensions only and never shortens a list of axes, so shardings that the
-//! user states stay. The method is Shardy's.
+//! Values that control flow connects (a loop's operand, the arguments of its regions, its result) form a
+//! group, which has one sharding. There is a round for each user priority, the smallest number first. A round
+//! walks over the program until nothing changes: first it follows pointwise operations, which compute each
+//! element from the elements at the same place, to a fixed point, and then the other operations. Propagation
+//! divides open dimensions only and never shortens a list of axes, so shardings that the user states stay.
+//! The method is Shardy's.
 
 use farcall_ir::module::{Inst, Region};
 use farcall_ir::{Func, InstId, Op, TensorType, ValueId};
@@ -39,7 +40,7 @@ pub(crate) struct Group {
     excluded: Vec<SubAxis>,
     /// Size of each dimension.
     sizes: Vec<usize>,
-    /// What divided the value last.
+    /// Source of the last change of the sharding.
     pub(crate) source: ShardingSource,
     is_stated: bool,
 }
@@ -133,7 +134,8 @@ impl Shardings {
         changed
     }
 
-    /// Follows each operation once forward and once backward. Returns true if anything changed.
+    /// Follows each operation twice: in program order, then in reverse order. Returns true if anything
+    /// changed.
     fn sweep(&mut self, grid: &DeviceGrid, steps: &[Step], priority: u32, only_pointwise: bool) -> bool {
         let mut changed = false;
         for step in steps.iter().chain(steps.iter().rev()) {
@@ -358,7 +360,7 @@ impl Group {
     }
 }
 
-/// Returns the longest start of a list of sub-axes that divides a size evenly.
+/// Returns the longest prefix of a list of sub-axes that divides a size evenly.
 pub(crate) fn even_prefix<'a>(grid: &DeviceGrid, axes: &'a [SubAxis], size: usize) -> &'a [SubAxis] {
     let mut parts = 1;
     let fits = axes.iter().take_while(|axis| {
@@ -422,7 +424,7 @@ impl Sets {
     }
 }
 
-/// Unites the values that control flow makes one, in a region and the regions below.
+/// Unites the values that control flow connects, in a region and the regions inside it.
 fn unite_region(sets: &mut Sets, region: Region<'_>) {
     for inst in region.insts() {
         for region in inst.regions() {

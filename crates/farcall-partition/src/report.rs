@@ -4,7 +4,7 @@ use farcall_ir::{Span, TensorType};
 
 use crate::tiling::Tiling;
 
-/// Communication and complete computation in a partitioned program.
+/// Divisions of values, collectives, and complete computations in a partitioned program.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Report {
     /// The values of the program, in its order.
@@ -16,7 +16,7 @@ pub struct Report {
     pub whole_calls: Vec<(String, usize, Span)>,
 }
 
-/// A value of a program, and the division that it got.
+/// A value of a program, and its division.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ShardedValue {
     /// `parameter 0`, or the operation that computes the value.
@@ -27,11 +27,11 @@ pub struct ShardedValue {
     pub ty: TensorType,
     /// Division among the devices.
     pub tiling: Tiling,
-    /// What determined the division.
+    /// Source of the division.
     pub source: ShardingSource,
 }
 
-/// What determined a division.
+/// Source of a division.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ShardingSource {
     /// Nothing divides the value.

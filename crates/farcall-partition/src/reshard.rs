@@ -22,8 +22,8 @@ pub(crate) enum Step {
     Slice { dim: usize, axes: Vec<SubAxis> },
     /// Devices join their parts along `dim`.
     Gather { dim: usize, axes: Vec<SubAxis> },
-    /// Devices exchange parts: these sub-axes no longer divide `from` (the dimension whose parts are joined),
-    /// but `to`.
+    /// Devices exchange parts: these sub-axes divide the dimension `to` instead of `from`, whose parts are
+    /// joined.
     AllToAll { from: usize, to: usize, axes: Vec<SubAxis> },
     /// Each device receives its part of the tiling `to` from the device that has it.
     Permute { from: Tiling, to: Tiling },

@@ -243,7 +243,7 @@ impl<'p> Emitter<'p> {
     }
 
     /// Passes values into or out of a computation on parts. Nothing is computed: the device's part of a value
-    /// is the part that the program means, divided by the other sub-axes.
+    /// is the program's own part, divided further by the sub-axes that are not manual.
     fn border(&mut self, inst: Inst<'p>, border: &Border) -> Emitted<()> {
         let shardings = self.program.shardings;
         for (i, (operand, result)) in inst.operands().iter().zip(inst.results()).enumerate() {
@@ -438,7 +438,7 @@ impl<'p> Emitter<'p> {
         Ok(())
     }
 
-    /// A constant with different elements is sliced from the complete constant.
+    /// Emits the part of a constant with different elements: a slice of the complete constant.
     fn sliced_constant(&mut self, inst: Inst<'p>, literal: &Literal) -> Emitted<()> {
         let value = inst.results()[0];
         let ty = literal.ty();
@@ -449,8 +449,9 @@ impl<'p> Emitter<'p> {
         self.hold_resharded(value, &Tiling::whole(ty.rank()), whole)
     }
 
-    /// Replaces the initial value of a reduction that several devices share by the identity of its function.
-    /// Returns the initial value, unless it is the identity.
+    /// If several devices share a reduction, replaces its initial value by the identity element of its
+    /// function, so that the initial value is not counted on each device. Returns the replaced initial value;
+    /// `None` if nothing is replaced.
     fn replace_initial_value(
         &mut self,
         inst: Inst<'p>,

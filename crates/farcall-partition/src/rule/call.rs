@@ -8,13 +8,13 @@ use farcall_sig::signature::{CallFactors, FactorKind, Reducer};
 
 use super::{Factor, Rule, TensorFactors};
 
-/// Knowledge of a host about the targets of custom calls.
+/// A host's rules for the targets of custom calls.
 pub trait CallRules {
     /// Returns the factors of a call; `None` if its target declares none.
     fn factors(&self, call: Inst<'_>) -> Option<CallFactors>;
 }
 
-/// Rules of a host that knows no target.
+/// The rules of a host without rules for any target.
 #[derive(Clone, Copy, Debug)]
 pub struct NoRules;
 
@@ -31,7 +31,7 @@ pub(crate) fn rule(inst: Inst<'_>, rules: &dyn CallRules) -> Option<Rule> {
     declared.or_else(|| stated(inst)).or_else(|| batched(inst, call))
 }
 
-/// The rule of an op's signature.
+/// Returns the rule that an op's signature declares.
 fn declared(inst: Inst<'_>, call: CallFactors) -> Option<Rule> {
     let mut rule = Rule::whole(inst);
     for factor in &call.factors {
@@ -65,7 +65,7 @@ fn function(reducer: Reducer) -> Binary {
     }
 }
 
-/// The rule of the attribute `sdy.sharding_rule`: `([i, k], [k, j])->([i, j]) {i=8, j=4, k=2} reduction={k}`.
+/// Reads the attribute `sdy.sharding_rule`: `([i, k], [k, j])->([i, j]) {i=8, j=4, k=2} reduction={k}`.
 fn stated(inst: Inst<'_>) -> Option<Rule> {
     let Attribute::Dialect(attr) = inst.attrs().get("sdy.sharding_rule")? else { return None };
     let (mapping, rest) = attr.text.split_once('{')?;
@@ -106,7 +106,7 @@ fn stated(inst: Inst<'_>) -> Option<Rule> {
     if !sizes_match(inst, &rule, &places) {
         return None;
     }
-    // Without a reduction, each device must have all factors of a result.
+    // A factor that is not reduced can be divided only if an operand and every result have it.
     let has = |tensor: &TensorFactors, factor: usize| tensor.iter().any(|dim| dim.contains(&factor));
     let is_divisible = |factor: usize| {
         let (operands, results) = places.split_at(rule.operands);
@@ -156,8 +156,8 @@ fn factor_names(factors: &str) -> Vec<&str> {
     starts.iter().zip(ends).map(|(start, end)| &factors[*start..end]).collect()
 }
 
-/// The rule of a call whose operands and results share leading batch dimensions: the frontend attribute
-/// `num_batch_dims`.
+/// Returns the rule of a call whose operands and results share leading batch dimensions, as the frontend
+/// attribute `num_batch_dims` states.
 fn batched(inst: Inst<'_>, call: &CustomCall) -> Option<Rule> {
     let Some(Attribute::Dict(frontend)) = inst.attrs().get("mhlo.frontend_attributes") else { return None };
     let count: usize = frontend.get("num_batch_dims")?.as_str()?.parse().ok()?;

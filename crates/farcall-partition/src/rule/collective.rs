@@ -3,9 +3,9 @@
 
 use super::{Call, Rule};
 
-/// Dimensions except `exchanged`.
+/// Adds factors for the dimensions except `exchanged`.
 pub(super) fn all_but(rule: &mut Rule, call: &Call<'_>, exchanged: &[usize]) {
-    // A last operand may name the sender, and has no result.
+    // The last operand may name the sender. It has no result.
     for (i, sizes) in call.operands.iter().enumerate().take(call.results.len()) {
         for (d, size) in sizes.iter().enumerate().filter(|(d, _)| !exchanged.contains(d)) {
             rule.factor(*size, &[(i, d), (call.result(i), d)]);

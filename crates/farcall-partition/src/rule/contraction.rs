@@ -42,7 +42,7 @@ pub(super) fn convolution(rule: &mut Rule, call: &Call<'_>, op: &Convolution) {
     }
 }
 
-/// True if the results are sums of products. Products of booleans are not.
+/// Returns true if the results are sums of products, as for all element types except booleans.
 fn has_sums(call: &Call<'_>) -> bool {
     call.inst.func().tensor(call.inst.results()[0]).is_some_and(|ty| !ty.dtype.is_bool())
 }

@@ -26,17 +26,18 @@ pub(super) fn transpose(rule: &mut Rule, call: &Call<'_>, permutation: &[usize])
     rule.is_pointwise = true;
 }
 
-/// All operands and results have the same sizes, except along one dimension, which must be complete.
+/// Adds factors for all dimensions except `dim`, which must be complete. Operands and results have the same
+/// sizes in the other dimensions.
 pub(super) fn all_but(rule: &mut Rule, call: &Call<'_>, dim: usize) {
     for (d, size) in call.results[0].iter().enumerate().filter(|(d, _)| *d != dim) {
         rule.factor(*size, &call.places(0..call.operands.len(), d));
     }
 }
 
-/// The factors of a reshape are the sizes into which both lists of dimensions can be cut.
+/// Adds the factors of a reshape: the sizes into which both lists of dimensions can be cut.
 ///
 /// `[8]` to `[2, 4]` has the factors 2 and 4. `[6, 4]` to `[4, 6]` has the factor 2 alone: both first
-/// dimensions begin with it, and the rest cannot be cut in common.
+/// dimensions begin with 2, and the rest has no common cut.
 pub(super) fn reshape(rule: &mut Rule, call: &Call<'_>) {
     rule.is_pointwise = true;
     let (from, to) = (call.operands[0], call.results[0]);

@@ -5,7 +5,7 @@ use farcall_ir::op::{Gather, Scatter};
 
 use super::{Call, Rule};
 
-/// `dynamic_update_slice`: dimensions that the update covers completely.
+/// Adds factors of a `dynamic_update_slice`: for the dimensions that the update covers completely.
 pub(super) fn update(rule: &mut Rule, call: &Call<'_>) {
     for (d, (size, update)) in call.operands[0].iter().zip(call.operands[1]).enumerate() {
         if size == update {

@@ -31,7 +31,7 @@ pub(crate) type TensorFactors = Vec<Vec<FactorId>>;
 /// A dimension of an operand or result: the tensor's index in [`Rule::tensors`], and the dimension's index.
 type Place = (usize, usize);
 
-/// How the dimensions of operands and results of an instruction correspond.
+/// The correspondence between the dimensions of an instruction's operands and results.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Rule {
     pub(crate) factors: Vec<Factor>,
@@ -50,7 +50,7 @@ pub(crate) struct Rule {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Factor {
     pub(crate) size: usize,
-    /// Function that combines the values of several devices in results without the factor.
+    /// For a reduced factor, the function that combines the devices' values of results without the factor.
     pub(crate) combine: Option<Binary>,
     /// True if the parts of the factor's dimensions may have padding. The factor is the only one of each of
     /// its dimensions. If it is reduced, padding must be replaced by the identity of `combine`.
@@ -58,7 +58,7 @@ pub(crate) struct Factor {
 }
 
 impl Rule {
-    /// A rule for an instruction, in which no dimension has a factor.
+    /// Returns the rule for an instruction in which no dimension has a factor.
     pub(crate) fn whole(inst: Inst<'_>) -> Rule {
         let func = inst.func();
         let dims = |values: &[ValueId]| -> Vec<TensorFactors> {
@@ -70,7 +70,7 @@ impl Rule {
         Rule { tensors, operands, ..Rule::default() }
     }
 
-    /// The rule of an operation that returns a tensor of these sizes unchanged.
+    /// Returns the rule of an operation that returns a tensor of these sizes unchanged.
     pub(crate) fn identity(sizes: &[usize]) -> Rule {
         let tensors = vec![vec![Vec::new(); sizes.len()]; 2];
         let mut rule = Rule { tensors, operands: 1, is_pointwise: true, ..Rule::default() };
@@ -103,7 +103,7 @@ impl Rule {
         }
     }
 
-    /// Adds a factor for each of these sizes: the dimension of the same index in each of the tensors.
+    /// Adds a factor for each of these sizes. It belongs to the dimension with the same index in each tensor.
     pub(crate) fn factors_of(&mut self, sizes: &[usize], tensors: &[usize]) {
         for (d, size) in sizes.iter().enumerate() {
             let places: Vec<Place> = tensors.iter().map(|tensor| (*tensor, d)).collect();
@@ -266,7 +266,7 @@ pub(crate) fn rule(inst: Inst<'_>, calls: &dyn CallRules) -> Rule {
     rule
 }
 
-/// All operands and results have one shape, except for scalars: bounds and predicates.
+/// Adds factors for all dimensions. Operands and results have one shape, except scalar bounds and predicates.
 fn elementwise(rule: &mut Rule, call: &Call<'_>) {
     let shape = call.results[0];
     let tensors: Vec<usize> =

@@ -22,7 +22,7 @@ pub(super) fn reduce(rule: &mut Rule, call: &Call<'_>, dims: &[usize]) {
     }
 }
 
-/// Dimensions along which windows have one element.
+/// Adds factors for dimensions along which windows have one element.
 pub(super) fn windows(rule: &mut Rule, call: &Call<'_>, op: &ReduceWindow) {
     let inputs = call.operands.len() / 2;
     for (d, size) in call.operands[0].iter().enumerate() {
@@ -33,7 +33,7 @@ pub(super) fn windows(rule: &mut Rule, call: &Call<'_>, op: &ReduceWindow) {
     }
 }
 
-/// Dimensions along which windows have one element.
+/// Adds factors for dimensions along which windows have one element.
 pub(super) fn select_and_scatter(rule: &mut Rule, call: &Call<'_>, op: &SelectAndScatter) {
     for (d, size) in call.operands[0].iter().enumerate() {
         if op.window[d] == 1 && op.strides[d] == 1 && op.padding[d] == (0, 0) {
@@ -42,8 +42,8 @@ pub(super) fn select_and_scatter(rule: &mut Rule, call: &Call<'_>, op: &SelectAn
     }
 }
 
-/// Returns the function of a reduction's region, if summands of several devices can be combined by it without
-/// counting the initial value twice: a function with an [`identity`](local::identity).
+/// Returns the function of a reduction's region, if the function can combine summands of several devices
+/// without counting the initial value twice: if it has an [`identity`](local::identity).
 pub(crate) fn combiner(region: Region<'_>) -> Option<Binary> {
     let Op::Binary(function) = reducer::of(region)?.inst.op() else { return None };
     let dtype = region.func().tensor(*region.args().first()?)?.dtype;
