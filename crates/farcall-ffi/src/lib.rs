@@ -233,6 +233,8 @@ macro_rules! library {
 
 /// Makes a table of handlers, for a crate whose ops other crates export:
 /// `pub const OPS: &[&OpDescriptor] = farcall_ffi::ops![rms_norm, gemm];`
+///
+/// `..table` adds the handlers of another table.
 #[macro_export]
 macro_rules! ops {
     ($($handlers:tt)*) => { $crate::__private::ops! { $crate; $($handlers)* } };

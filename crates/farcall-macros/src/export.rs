@@ -228,11 +228,14 @@ pub(crate) fn library(input: TokenStream) -> Result<TokenStream> {
 }
 
 pub(crate) fn ops(input: TokenStream) -> Result<TokenStream> {
-    let Ops { ffi, paths } = syn::parse2(input)?;
-    if paths.is_empty() {
+    let Ops { ffi, entries } = syn::parse2(input)?;
+    if entries.is_empty() {
         return Ok(quote! { &[] });
     }
-    let tables = paths.iter().map(|path| listed(path, &ffi));
+    let tables = entries.iter().map(|entry| match entry {
+        Entry::Handler(path) => listed(path, &ffi),
+        Entry::Table(path) => quote! { #path },
+    });
     Ok(quote! {{
         const __TABLES: &[&[&#ffi::descriptor::OpDescriptor]] = &[#(#tables),*];
         const __OPS: &[&#ffi::descriptor::OpDescriptor; #ffi::__private::count(__TABLES)] =
@@ -241,15 +244,32 @@ pub(crate) fn ops(input: TokenStream) -> Result<TokenStream> {
     }})
 }
 
-/// Input of `ops!`: `path; handler, …`.
+/// Input of `ops!`: `path; handler, ..table, …`.
 struct Ops {
     ffi: Path,
-    paths: Punctuated<Path, Token![,]>,
+    entries: Punctuated<Entry, Token![,]>,
 }
 
 impl Parse for Ops {
     fn parse(input: ParseStream<'_>) -> Result<Ops> {
-        Ok(Ops { ffi: leading_crate(input)?, paths: Punctuated::parse_terminated(input)? })
+        Ok(Ops { ffi: leading_crate(input)?, entries: Punctuated::parse_terminated(input)? })
+    }
+}
+
+/// An entry of `ops!`.
+enum Entry {
+    /// A handler by its path.
+    Handler(Path),
+    /// Another table of ops: `..table`.
+    Table(Path),
+}
+
+impl Parse for Entry {
+    fn parse(input: ParseStream<'_>) -> Result<Entry> {
+        Ok(match input.parse::<Option<Token![..]>>()? {
+            Some(_) => Entry::Table(input.parse()?),
+            None => Entry::Handler(input.parse()?),
+        })
     }
 }
 
