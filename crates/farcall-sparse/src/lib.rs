@@ -26,10 +26,13 @@
 //! - `convert`, `patterns`, `reduce`, `solve` and `matrix_product` contain the other ops with their loops.
 //! - `parallel` divides work among threads.
 //!
-//! Each module with ops lists them in a table `OPS`. farcall's engine includes the op of [`jaxlib`].
-//! `cargo build -p farcall-sparse-library --release` builds `libfarcall_sparse.so` with all ops.
+//! farcall's engine includes the ops. `cargo build -p farcall-sparse-library --release` builds
+//! `libfarcall_sparse.so`, for any other host of XLA's FFI.
 
 #![forbid(unsafe_code)]
+
+use farcall_ffi::descriptor::OpDescriptor;
+use farcall_ffi::ops;
 
 mod bilinear;
 mod blocks;
@@ -49,3 +52,26 @@ mod samples;
 pub mod solve;
 #[cfg(test)]
 mod tests;
+
+/// All ops. The crate `farcall-sparse-library` makes a shared library of them.
+pub const OPS: &[&OpDescriptor] = ops![
+    ..jaxlib::OPS,
+    ..products::csr_matmul::OPS,
+    ..products::csr_matvec::OPS,
+    ..products::csr_sddmm::OPS,
+    ..products::csc_matmul::OPS,
+    ..products::csc_matvec::OPS,
+    ..products::sparse_matmul::OPS,
+    ..products::coo_matvec::OPS,
+    ..products::bsr_matmul::OPS,
+    ..products::bsr_matvec::OPS,
+    ..products::dense_csr_matmul::OPS,
+    ..products::dense_csc_matmul::OPS,
+    ..products::dense_coo_matmul::OPS,
+    ..products::dense_bsr_matmul::OPS,
+    ..matrix_product::csr_csr_matmul::OPS,
+    ..patterns::OPS,
+    ..solve::OPS,
+    ..convert::OPS,
+    ..reduce::OPS,
+];

@@ -1,10 +1,11 @@
 //! The ops that the engine includes, as targets and lowerings.
 //!
 //! A registry finds a built-in op if it has no target of the same name itself, so handlers of the application
-//! and of loaded libraries take precedence. The targets are made when a program first needs one of them.
+//! and of loaded libraries take precedence. The targets of a library are made when a program first needs one
+//! of them: until then, only the names are known.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, LazyLock};
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use farcall_ffi::descriptor::{LibraryOp, OpDescriptor};
 
@@ -21,26 +22,31 @@ const LIBRARIES: &[&[&OpDescriptor]] = &[
     #[cfg(feature = "linalg")]
     farcall_linalg::blas::OPS,
     #[cfg(feature = "linalg")]
-    farcall_sparse::jaxlib::OPS,
+    farcall_sparse::OPS,
 ];
 
 /// Names of the built-in ops, and tags of the blocks that they lower.
 static NAMES: LazyLock<Names> = LazyLock::new(Names::new);
 
-static BUILT_INS: LazyLock<BuiltIns> = LazyLock::new(BuiltIns::new);
+/// Targets and lowerings of each library in [`LIBRARIES`].
+static BUILT_INS: [OnceLock<BuiltIns>; LIBRARIES.len()] = [const { OnceLock::new() }; LIBRARIES.len()];
 
+/// The library of each target and of each tag, as an index into [`LIBRARIES`].
 struct Names {
-    targets: BTreeSet<&'static str>,
-    tags: BTreeSet<&'static str>,
+    targets: BTreeMap<&'static str, usize>,
+    tags: BTreeMap<&'static str, usize>,
 }
 
 impl Names {
     fn new() -> Names {
-        let ops = || LIBRARIES.iter().copied().flatten().map(|op| LibraryOp::of(op));
-        Names {
-            targets: ops().map(|op| op.name()).collect(),
-            tags: ops().filter_map(|op| op.lowers()).collect(),
+        let (mut targets, mut tags) = (BTreeMap::new(), BTreeMap::new());
+        for (library, ops) in LIBRARIES.iter().enumerate() {
+            for op in ops.iter().map(|op| LibraryOp::of(op)) {
+                targets.insert(op.name(), library);
+                tags.extend(op.lowers().map(|tag| (tag, library)));
+            }
         }
+        Names { targets, tags }
     }
 }
 
@@ -50,44 +56,45 @@ struct BuiltIns {
 }
 
 impl BuiltIns {
-    fn new() -> BuiltIns {
+    fn new(library: &[&'static OpDescriptor]) -> BuiltIns {
         let origin = TargetOrigin { how: How::BuiltIn, ..TargetOrigin::program() };
         let (mut targets, mut lowerings) = (BTreeMap::new(), BTreeMap::<_, Vec<Registered>>::new());
-        for library in LIBRARIES {
-            let ops: Vec<LibraryOp<'_>> = library.iter().map(|op| LibraryOp::of(op)).collect();
-            // The ops are part of the engine, and a test registers all of them.
-            for (target, lowering) in from_ops(&ops, &origin).into_iter().flatten() {
-                let target = Arc::new(target);
-                targets.insert(key(&target), target);
-                if let Some(Listed { tag, .. }) = &lowering {
-                    let tag = Arc::clone(tag);
-                    lowerings.entry(tag).or_default().extend(lowering.map(|l| l.registered(Rank::BuiltIn)));
-                }
+        let ops: Vec<LibraryOp<'_>> = library.iter().map(|op| LibraryOp::of(op)).collect();
+        // The ops are part of the engine, and a test registers all of them.
+        for (target, lowering) in from_ops(&ops, &origin).into_iter().flatten() {
+            let target = Arc::new(target);
+            targets.insert(key(&target), target);
+            if let Some(Listed { tag, .. }) = &lowering {
+                let tag = Arc::clone(tag);
+                lowerings.entry(tag).or_default().extend(lowering.map(|l| l.registered(Rank::BuiltIn)));
             }
         }
         BuiltIns { targets, lowerings }
+    }
+
+    fn of(library: usize) -> &'static BuiltIns {
+        BUILT_INS[library].get_or_init(|| BuiltIns::new(LIBRARIES[library]))
     }
 }
 
 /// Returns the built-in target of this name, platform and API.
 pub(super) fn target(name: &str, platform: &Platform, kind: ApiKind) -> Option<Arc<Target>> {
-    if !NAMES.targets.contains(name) {
-        return None;
-    }
-    BUILT_INS.targets.get(&(name.into(), platform.clone(), kind)).cloned()
+    let library = *NAMES.targets.get(name)?;
+    BuiltIns::of(library).targets.get(&(name.into(), platform.clone(), kind)).cloned()
 }
 
 /// Returns all built-in targets, sorted by name.
-pub(super) fn targets() -> impl Iterator<Item = Arc<Target>> {
-    BUILT_INS.targets.values().cloned()
+pub(super) fn targets() -> Vec<Arc<Target>> {
+    let mut targets: Vec<_> =
+        (0..LIBRARIES.len()).flat_map(|library| BuiltIns::of(library).targets.values().cloned()).collect();
+    targets.sort_by_cached_key(|target| key(target));
+    targets
 }
 
 /// Returns the lowerings of built-in ops for a tag, in the order in which they are called.
 pub(super) fn lowerings(tag: &str) -> &'static [Registered] {
-    match NAMES.tags.contains(tag) {
-        true => BUILT_INS.lowerings.get(tag).map(Vec::as_slice).unwrap_or_default(),
-        false => &[],
-    }
+    let Some(library) = NAMES.tags.get(tag) else { return &[] };
+    BuiltIns::of(*library).lowerings.get(tag).map(Vec::as_slice).unwrap_or_default()
 }
 
 #[cfg(all(test, feature = "linalg"))]
@@ -102,7 +109,9 @@ mod tests {
                 described.unwrap();
             }
         }
-        assert_eq!(NAMES.targets.len(), BUILT_INS.targets.len());
-        assert_eq!(NAMES.tags.len(), BUILT_INS.lowerings.len());
+        // Each name and each tag belongs to one library.
+        let libraries = || (0..LIBRARIES.len()).map(BuiltIns::of);
+        assert_eq!(NAMES.targets.len(), libraries().map(|library| library.targets.len()).sum());
+        assert_eq!(NAMES.tags.len(), libraries().map(|library| library.lowerings.len()).sum());
     }
 }

@@ -59,9 +59,9 @@ pub use crate::interface::types::{Deleter, TypeError, register_type, type_name};
 
 /// A set of targets, and of lowerings to them. Clones share one set.
 ///
-/// The engine's own ops (linear algebra, with the feature `linalg`) are part of every registry, except one
-/// [without built-in ops](Registry::without_built_ins). Registered targets take precedence over built-in ops
-/// of the same name.
+/// The engine's own ops (linear algebra and sparse matrices, with the feature `linalg`) are part of every
+/// registry, except one [without built-in ops](Registry::without_built_ins). Registered targets take
+/// precedence over built-in ops of the same name.
 #[derive(Clone)]
 pub struct Registry {
     targets: Arc<RwLock<BTreeMap<Key, Arc<Target>>>>,
@@ -133,7 +133,8 @@ impl Registry {
 
     /// Adds a target. Adding the same functions again is allowed. A target from another version of the same
     /// library file replaces the registered target, and so do the same functions with a declaration if they
-    /// were registered without one.
+    /// were registered without one. The functions of a built-in target without a declaration add nothing,
+    /// since the built-in target has one.
     ///
     /// # Errors
     /// If other functions are registered for the same name, platform and API.
@@ -147,7 +148,10 @@ impl Registry {
                 return again(existing, &target);
             }
             Some(existing) => target.succeeding(existing),
-            None => target,
+            None => match self.built_in(&key).filter(|built_in| built_in.declares(&target)) {
+                Some(built_in) => return Ok(built_in),
+                None => target,
+            },
         };
         let target = Arc::new(target);
         targets.insert(key, Arc::clone(&target));
@@ -297,7 +301,13 @@ impl Registry {
             return Vec::new();
         }
         let targets = self.targets.read().unwrap_or_else(PoisonError::into_inner);
-        built_in::targets().filter(|target| !targets.contains_key(&key(target))).collect()
+        let mut built_ins = built_in::targets();
+        built_ins.retain(|target| !targets.contains_key(&key(target)));
+        built_ins
+    }
+
+    fn built_in(&self, (name, platform, kind): &Key) -> Option<Arc<Target>> {
+        self.has_built_ins.then(|| built_in::target(name, platform, *kind)).flatten()
     }
 
     fn built_in_lowerings(&self, tag: &str) -> &'static [Registered] {

@@ -37,4 +37,5 @@ mod plan_file;
 mod polymorphic;
 mod row_blocks;
 mod small_stack;
+mod sparse;
 mod threads;
