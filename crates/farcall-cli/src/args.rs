@@ -532,7 +532,7 @@ pub(crate) struct DrawArgs {
 pub(crate) struct TargetsArgs {
     #[command(flatten)]
     pub load: LoadArgs,
-    /// List farcall's own ops (linear algebra), which programs can call without a library
+    /// List farcall's own ops (linear algebra, sparse matrices), which programs can call without a library
     #[arg(long)]
     pub built_in: bool,
     /// Print one line for each target: its name and platform, whether it has a gradient (✓, ✗), and whether
@@ -548,7 +548,7 @@ pub(crate) struct TargetsArgs {
 #[command(after_help = OP_EXAMPLES)]
 pub(crate) struct OpArgs {
     /// Library with ops, optionally in a namespace (loading it runs its code: only load libraries that you
-    /// trust)
+    /// trust); `built-in` for farcall's own ops
     #[arg(value_name = "[NAMESPACE=]LIB", value_parser = LibraryArg::parser())]
     pub library: LibraryArg,
     /// The op; without this argument, list the library's ops
@@ -624,7 +624,8 @@ Examples:
   farcall op libmy_ops.so rms_norm
   farcall op libmy_ops.so rms_norm -i x.npy -i 'ones:f32[64]' -a eps=1e-5 -o y.npy
   farcall op libmy_ops.so rms_norm -i 'rand:f32[512,64]' -i rand --stats --repeat 100 -q
-  farcall op libmy_ops.so rms_norm --check";
+  farcall op libmy_ops.so rms_norm --check
+  farcall op built-in csr_matvec";
 
 #[derive(Args, Debug)]
 #[command(after_help = BENCH_HELP)]

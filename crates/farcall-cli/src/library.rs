@@ -52,6 +52,12 @@ impl LibraryArg {
         OsStringValueParser::new().map(LibraryArg::from)
     }
 
+    /// Returns true for the name of farcall's own ops, in place of a library. A file of this name must be
+    /// written with its folder.
+    pub(crate) fn is_built_in(&self) -> bool {
+        self.namespace.is_none() && self.path.as_os_str() == "built-in"
+    }
+
     /// Returns the argument as written.
     pub(crate) fn as_arg(&self) -> OsString {
         let path = self.path.as_os_str();
@@ -84,6 +90,8 @@ mod tests {
 
     #[test]
     fn a_library_may_have_a_namespace() {
+        let built_in = |text: &str| LibraryArg::from(OsString::from(text)).is_built_in();
+        assert!(built_in("built-in") && !built_in("./built-in") && !built_in("a=built-in"));
         let read = |text: &str| {
             let argument = LibraryArg::from(OsString::from(text));
             assert_eq!(argument.as_arg(), text);

@@ -1,4 +1,4 @@
-//! `farcall op`: one op of a library, on given arrays.
+//! `farcall op`: one op of a library, or one of farcall's own ops, on given arrays.
 //!
 //! Without a name, the command lists the library's ops. Without operands and attributes, it explains the op
 //! (`doc`). With `--check`, it checks the promises of ops (`check`). A call is a program of one custom call,
@@ -24,6 +24,7 @@ use serde_json::{Value, json};
 use crate::args::OpArgs;
 use crate::execute::Ready;
 use crate::inputs::count;
+use crate::library::LibraryArg;
 use crate::stats::Stats;
 use crate::{load, npy, results, terminal};
 
@@ -38,12 +39,10 @@ mod samples;
 pub(crate) fn op(args: &OpArgs) -> Result<()> {
     let mut stats = Stats::default();
     let registry = Registry::new();
-    let loaded = stats.take("load", || {
-        load::load(&registry, &args.library, false, &[]).map_err(|error| anyhow!(error.describe(advice)))
-    })?;
+    let targets = stats.take("load", || targets(&registry, &args.library))?;
     let library = &args.library.path;
     let is_here = |target: &&Arc<Target>| target.platform() == Device::default().platform();
-    let (ops, elsewhere): (Vec<_>, Vec<_>) = loaded.targets.iter().cloned().partition(|t| is_here(&t));
+    let (ops, elsewhere): (Vec<_>, Vec<_>) = targets.iter().cloned().partition(|t| is_here(&t));
     let Some(name) = &args.name else {
         return if args.check {
             check::all(&ops, &elsewhere, args)
@@ -52,7 +51,7 @@ pub(crate) fn op(args: &OpArgs) -> Result<()> {
         };
     };
     let Some(target) = ops.iter().find(|t| t.name() == name || t.local_name() == name) else {
-        bail!(unknown(name, library, &loaded.targets))
+        bail!(unknown(name, library, &targets))
     };
     if args.check {
         return check::one(target, &ops, &elsewhere, args);
@@ -96,6 +95,15 @@ pub(crate) fn op(args: &OpArgs) -> Result<()> {
         stats.print(ready.plan())?;
     }
     Ok(())
+}
+
+/// Returns the targets of a library, or farcall's own.
+fn targets(registry: &Registry, library: &LibraryArg) -> Result<Vec<Arc<Target>>> {
+    if library.is_built_in() {
+        return Ok(registry.built_ins());
+    }
+    let loaded = load::load(registry, library, false, &[]);
+    loaded.map(|loaded| loaded.targets).map_err(|error| anyhow!(error.describe(advice)))
 }
 
 /// Phrases a remedy for `farcall op`. The command has no `--target`, because a handler that is only known by

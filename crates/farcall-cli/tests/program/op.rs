@@ -2,6 +2,8 @@
 
 use expect_test::{Expect, expect};
 
+use farcall_testing::library::library_of;
+
 use crate::folder::{Folder, LIBRARY};
 
 /// Returns the arguments of `farcall op LIBRARY …`.
@@ -315,4 +317,63 @@ fn the_example_that_is_printed_works() {
     let words: Vec<&str> = line.split(' ').map(|w| w.trim_matches('\'')).collect();
     let ended = folder.farcall(&words[1..]);
     assert_eq!(ended.code, 0, "{}", ended.stderr);
+}
+
+/// A product of a sparse matrix, `csr_matmul`, which farcall has built in.
+const PRODUCT: &str = "
+func.func @main(%a: tensor<3xf32>, %columns: tensor<3xi32>, %starts: tensor<4xi32>, %b: tensor<3x1xf32>)
+    -> tensor<3x1xf32> {
+  %y = stablehlo.custom_call @csr_matmul(%a, %columns, %starts, %b) {api_version = 4 : i32}
+      : (tensor<3xf32>, tensor<3xi32>, tensor<4xi32>, tensor<3x1xf32>) -> tensor<3x1xf32>
+  return %y : tensor<3x1xf32>
+}
+";
+
+/// Operands of [`PRODUCT`].
+const MATRICES: [&str; 8] = ["-i", "[10,20,5]", "-i", "[0,2,1]", "-i", "[0,2,2,3]", "-i", "[[1],[2],[3]]"];
+
+#[test]
+fn built_in_ops_need_no_library() {
+    let folder = Folder::new().with("product.mlir", PRODUCT);
+    folder.prints(
+        &[&["op", "built-in", "csr_matmul"], &MATRICES[..]].concat(),
+        expect![[r#"
+            y  f32[3,1]
+            [70.0]
+            [ 0.0]
+            [10.0]
+        "#]],
+    );
+    folder.prints(
+        &[&["run", "product.mlir"], &MATRICES[..]].concat(),
+        expect![[r#"
+            out0  f32[3,1]
+            [70.0]
+            [ 0.0]
+            [10.0]
+        "#]],
+    );
+    folder.fails(
+        &["op", "built-in", "csr_matmull"],
+        expect![[r#"
+            error: built-in has no op csr_matmull; did you mean csr_matmul?
+        "#]],
+    );
+    let ended = folder.farcall(["op", "built-in", "csr_matvec", "--check", "--strict"]);
+    assert_eq!(ended.code, 0, "{}{}", ended.stdout, ended.stderr);
+}
+
+#[test]
+fn a_loaded_library_takes_precedence_over_built_in_ops() {
+    let folder = Folder::new().with("product.mlir", PRODUCT);
+    let gallery = library_of("gallery-ops");
+    let gallery = gallery.to_str().unwrap();
+    for (load, expected) in [(&[][..], "farcall (built in)"), (&["--load", gallery][..], gallery)] {
+        let ended = folder.farcall([&["inspect", "product.mlir", "--why"], load].concat());
+        assert_eq!((ended.code, ended.stderr.as_str()), (0, ""));
+        let call = ended.stdout.lines().find(|line| line.contains("csr_matmul") && line.contains("typed"));
+        // The table breaks long paths.
+        let call = call.map(|line| line.contains(expected) || load.len() == 2 && !line.contains("built in"));
+        assert_eq!(call, Some(true), "{}", ended.stdout);
+    }
 }
