@@ -34,7 +34,7 @@ class Registry:
     same functions under the same name again has no effect; registering other functions is an error unless
     `replace=True`.
 
-    farcall's own ops (linear algebra) need no registration. Registered targets take precedence over built-in
+    farcall's own ops (linear algebra, sparse matrices) need no registration. Registered targets take precedence over built-in
     targets of the same name.
     """
 

@@ -222,10 +222,14 @@ class OpPrimitive:
             )
         if Internal.is_exported(context) and (checks := Internal.disabled_checks()) is not None:
             if not {self.target, "ALL"}.intersection(check.is_custom_call() for check in checks):
+                if self.native.is_built_in:
+                    allowed = "disabled_checks=farcall.sparse.disabled_checks)"
+                else:
+                    library = os.fspath(self.native.file or "…")
+                    allowed = f"disabled_checks=ops.disabled_checks), where ops is what farcall.load({library!r}) returns"
                 raise ValueError(
                     f"{self.name}: jax.export has no compatibility guarantees for calls of this op, and refuses them unless they "
-                    f"are allowed: jax.export.export(…, disabled_checks=ops.disabled_checks), where ops is what "
-                    f"farcall.load({os.fspath(self.native.file or '…')!r}) returns"
+                    f"are allowed: jax.export.export(…, {allowed}"
                 )
         is_partitioned = Internal.is_partitioned(context)
         if self.native.has_side_effect and is_partitioned:
@@ -508,10 +512,12 @@ def primitive_of(op: "Op") -> OpPrimitive:
     if known is None:
         known = editions[edition] = OpPrimitive(op)
     if known.op is not op and known.native.origin != op._native.origin:
+        both = f"JAX has an op {op.__name__} from {known.native.origin}; to have that from {op._native.origin} as well, load"
+        namespace = 'in a namespace, farcall.load(LIB, namespace="NAME")'
+        if op._native.is_built_in or known.native.is_built_in:
+            raise ValueError(f"{both} the library {namespace}")
         raise ValueError(
-            f"JAX has an op {op.__name__} from {known.native.origin}; to have that from {op._native.origin} as well, load it in "
-            f'a namespace, farcall.load(LIB, namespace="NAME"), or in the place of the other one, into the same registry, '
-            f"farcall.load(LIB, replace=True)"
+            f"{both} it {namespace}, or in the place of the other one, into the same registry, farcall.load(LIB, replace=True)"
         )
     return known
 

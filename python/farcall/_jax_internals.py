@@ -240,6 +240,13 @@ class Backend:
         """Returns true if a client belongs to a plugin whose version begins with its name."""
         return client.platform_version.rpartition("\n")[2].startswith(name)  # jaxlib adds a line
 
+    @staticmethod
+    def jaxlib_targets() -> list[str]:
+        """Returns the names of jaxlib's own custom-call targets for CPUs."""
+        from jaxlib import cpu_sparse, lapack
+
+        return [name for module in (cpu_sparse, lapack) for name, *_ in module.registrations().get("cpu", [])]
+
     @classmethod
     def observe_registrations(
         cls, target: Callable[[str, Any, int, int], None], type_: Callable[[str, Any], None]

@@ -114,7 +114,7 @@ class Op:
     arrays. If any operand is a JAX array, the call is an operation of JAX.
 
     Loading an unchanged file again returns the same ops. Copying an op returns the op itself. An op is
-    pickled as the library's path and the op's name.
+    pickled as the library's path and the op's name, and one of farcall's own ops as its name.
     """
 
     def __init__(self, platforms: dict[str, _farcall.Op], library: "dict[str, Op]") -> None:
@@ -316,6 +316,8 @@ class Op:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickles by reference: unpickling loads the library."""
+        if self._library is _BUILT_INS:
+            return built_in, (self.__name__,)
         if self._native.file is None:
             raise TypeError(f"{self.__name__} cannot be pickled: it is from no library's file")
         local = self._native.local_name
@@ -330,6 +332,28 @@ class Op:
 
     def __repr__(self) -> str:
         return f"<farcall.Op {self.__name__}{self.signature}>"
+
+
+class _BuiltIns(dict[str, Op]):
+    """farcall's own ops by name. An op is created when it is first used."""
+
+    def __missing__(self, name: str) -> Op:
+        native = _farcall.built_in_op(name)
+        if native is None:
+            raise KeyError(name)
+        return self.setdefault(name, Op({native.platform: native}, self))
+
+
+_BUILT_INS = _BuiltIns()
+
+
+def built_in(name: str) -> Op:
+    """Returns one of farcall's own ops.
+
+    Raises:
+      KeyError: if there is no op of this name.
+    """
+    return _BUILT_INS[name]
 
 
 def load(

@@ -1,8 +1,10 @@
-"""The ops of crates/farcall-sparse: farcall's engine and jaxlib return the same results, which agree with SciPy,
-and programs of `jax.experimental.sparse` run in the engine."""
+"""The ops of crates/farcall-sparse, built in and as a library: farcall's engine and jaxlib return the same results,
+which agree with SciPy, and programs of `jax.experimental.sparse` run in the engine."""
 
 import functools
 import subprocess
+import sys
+import textwrap
 
 import numpy as np
 import pytest
@@ -22,7 +24,7 @@ from jax.test_util import check_grads  # noqa: E402
 
 @pytest.fixture(scope="module")
 def ops() -> farcall.Library:
-    # Other tests load the gallery, which has targets of the same names.
+    """The library for other hosts. Its ops and farcall's own need different names in JAX."""
     return farcall.load(example("farcall_sparse"), namespace="sparse")
 
 
@@ -202,14 +204,9 @@ def test_malformed_indices(ops):
         ops.csr_matvec(a.data, a.indices, starts, x)
 
 
-@pytest.fixture
-def module():
-    farcall.sparse.load(example("farcall_sparse"), namespace="sparse")
-    return farcall.sparse
-
-
-def test_functions_of_matrices(module):
+def test_functions_of_matrices():
     """Sums, products and transposes are SciPy's, on NumPy arrays and in JAX, and values have derivatives."""
+    module = farcall.sparse
     a, b = matrix(20, shape=(6, 5)), matrix(21, shape=(6, 5))
     x, y = a.toarray(), b.toarray()
 
@@ -233,13 +230,66 @@ def test_functions_of_matrices(module):
     assert {"csr_matmul", "from_dense"} <= set(dir(module))
 
 
-def test_the_module_needs_the_library(module, monkeypatch):
-    monkeypatch.setattr(module, "_library", None)
-    with pytest.raises(AttributeError, match=r"csr_matvec is an op of .*: call farcall.sparse.load\(PATH\) first"):
-        module.csr_matvec
-    with pytest.raises(AttributeError, match="call farcall.sparse.load"):
-        module.from_dense(np.eye(2), entries=2)
-    with pytest.raises(ValueError, match="is not the library farcall-sparse"):
-        module.load(example("rms_norm_ops"))
+BUILT_IN = """
+    import os
+    os.environ["JAX_PLATFORMS"] = {platforms!r}
+    import jax, jax.numpy as jnp, numpy as np, pickle
+    import farcall, farcall.sparse as sparse
+    from jax.test_util import check_grads
+
+    a, b = np.array([10.0, 20.0, 5.0], "f"), np.arange(6.0, dtype="f").reshape(3, 2)
+    columns, starts = np.array([0, 2, 1], "i"), np.array([0, 2, 2, 3], "i")
+    dense = np.array([[10, 0, 20], [0, 0, 0], [0, 5, 0]], "f")
+    product = lambda a, b: sparse.csr_matmul(a, columns, starts, b)
+    coordinates = lambda a, b: sparse.sparse_matmul(a, np.array([0, 0, 2], "i"), columns, b, m=3)
+    for f in product, coordinates:
+        assert isinstance(f(a, b), np.ndarray) and np.array_equal(f(a, b), dense @ b)
+        assert np.array_equal(jax.jit(f)(a, b), dense @ b)
+        check_grads(f, (a, b), order=2, atol=0.1, rtol=0.1)
+        batch = np.stack([b, 2 * b])
+        assert np.array_equal(jax.vmap(f, (None, 0))(a, batch), dense @ batch)
+        lowered = jax.jit(jax.grad(lambda a, b: (f(a, b) ** 2).sum())).lower(a, b)
+        assert np.array_equal(farcall.compile(lowered)(a, b), jax.jit(jax.grad(lambda a, b: (f(a, b) ** 2).sum()))(a, b))
+    exported = jax.export.export(jax.jit(product), disabled_checks=sparse.disabled_checks)(a, b)
+    assert np.array_equal(exported.call(a, b), dense @ b)
+    try:
+        jax.export.export(jax.jit(lambda a, b: product(a, b) + 1))(a, b)
+    except ValueError as error:
+        assert "disabled_checks=farcall.sparse.disabled_checks" in str(error), error
+    else:
+        raise AssertionError("the export needs no permission")
+    assert pickle.loads(pickle.dumps(sparse.csr_matmul)) is sparse.csr_matmul
+    registry = farcall.Registry.process()
+    # XLA's registrations of the handlers leave the built-in ops as they are.
+    assert not [target for target in registry.targets() if target.name.startswith(("csr_", "sparse_"))]
+    # A library with an op of the same name needs a namespace in JAX.
+    own = farcall.load({gallery!r})
+    try:
+        own.csr_matmul(jnp.array(a), columns, starts, b)
+    except ValueError as error:
+        assert "load the library in a namespace" in str(error), error
+    else:
+        raise AssertionError("two ops have the same name in JAX")
+"""
+
+
+@pytest.mark.parametrize("platforms", ["cpu", "farcall"])
+def test_built_in_ops_need_no_library(platforms):
+    """The process is a new one, because other tests load the gallery, which has an op `csr_matmul`."""
+    program = textwrap.dedent(BUILT_IN.format(platforms=platforms, gallery=str(example("gallery_ops"))))
+    process = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert process.returncode == 0, process.stderr
+
+
+def test_the_module_lists_the_ops_of_the_library(ops):
+    """The module's ops and their derivatives are the ops of the library, without jaxlib's."""
+    public = set(farcall.sparse._OPS)
+    assert public <= set(dir(farcall.sparse))
+    allowed = {check.is_custom_call() for check in farcall.sparse.disabled_checks}
+    assert allowed == {op.__name__.removeprefix("sparse.") for op in ops} - {"cpu_csr_sparse_dense_ffi"}
+    for name in public:
+        assert getattr(farcall.sparse, name).signature == getattr(ops, name).signature
+    with pytest.raises(AttributeError, match="has no attribute 'lapack_spotrf_ffi'"):
+        farcall.sparse.lapack_spotrf_ffi
     with pytest.raises(RuntimeError, match="has 2 nonzero elements, but entries = 1"):
-        module.load(example("farcall_sparse"), namespace="sparse") and module.from_dense(np.eye(2), entries=1)
+        farcall.sparse.from_dense(np.eye(2), entries=1)

@@ -90,7 +90,7 @@ mod _farcall {
     #[pymodule_export]
     use crate::op::{Call, Op};
     #[pymodule_export]
-    use crate::registry::{Registry, Scope, Target, open_lapack, register_type, wait_for_runs};
+    use crate::registry::{Registry, Scope, Target, built_in_op, open_lapack, register_type, wait_for_runs};
 
     use pyo3::prelude::*;
 

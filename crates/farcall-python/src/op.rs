@@ -136,6 +136,12 @@ impl Op {
         self.target.origin().file.as_deref()
     }
 
+    /// True for farcall's own ops.
+    #[getter]
+    fn is_built_in(&self) -> bool {
+        self.target.origin().how == registry::How::BuiltIn
+    }
+
     /// Number of the op among all ops that have had its name, starting at 1.
     #[getter]
     fn edition(&self) -> u32 {

@@ -246,6 +246,13 @@ impl Target {
     }
 }
 
+/// Returns one of farcall's own ops, if there is one of this name.
+#[pyfunction]
+#[pyo3(signature = (name, /))]
+pub(crate) fn built_in_op(name: &str) -> Option<Op> {
+    farcall::Registry::new().get(name, &Platform::Host, ApiKind::Typed).and_then(|target| Op::of(&target))
+}
+
 /// Opens a LAPACK library. Returns its path, or its name if the system's dynamic linker found it.
 #[pyfunction]
 #[pyo3(signature = (path, /))]

@@ -5,13 +5,11 @@ chooses routines and converts LAPACK's results. `farcall.linalg` has checked the
 dimensions or more, and one of LAPACK's four element types.
 """
 
-import functools
 from typing import Any
 
 import numpy as np
 
-from farcall import _farcall
-from farcall._ops import Op
+from farcall._ops import built_in
 
 #: Functions that convert their operands themselves: none.
 TAKES_ALL_TYPES: frozenset[str] = frozenset()
@@ -29,19 +27,12 @@ def asarray(value: Any) -> np.ndarray:
     return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 
-@functools.cache
-def _built_in(name: str) -> Op:
-    """Returns the built-in op with this name."""
-    declared = next(target.op() for target in _farcall.Registry(built_ins=True).built_ins() if target.name == name)
-    return Op({declared.platform: declared}, {})
-
-
 def _lapack(routine: str, *operands: np.ndarray, **options: str | int) -> Any:
     """Calls a LAPACK routine, whose name is given without the letter of the element type. Options are letters,
     as in LAPACK, or numbers."""
     dtype = operands[0].dtype
     routine = _COMPLEX.get(routine, routine) if dtype.kind == "c" else routine
-    op = _built_in(f"lapack_{_LETTERS[dtype.name]}{routine}_ffi")
+    op = built_in(f"lapack_{_LETTERS[dtype.name]}{routine}_ffi")
     attributes = {name: ord(value) if isinstance(value, str) else value for name, value in options.items()}
     return op(*operands, **attributes)
 
