@@ -22,6 +22,7 @@ macro_rules! routines {
     };
 }
 routines! {
+    Gemm: "sgemm" "dgemm" "cgemm" "zgemm";
     Trsm: "strsm" "dtrsm" "ctrsm" "ztrsm";
     Potrf: "spotrf" "dpotrf" "cpotrf" "zpotrf";
     Getrf: "sgetrf" "dgetrf" "cgetrf" "zgetrf";
@@ -43,7 +44,7 @@ impl Routine {
     pub(crate) fn letters(self) -> usize {
         match self {
             Routine::Trsm => 4,
-            Routine::Ormqr | Routine::Syevd | Routine::Geev | Routine::Gees => 2,
+            Routine::Gemm | Routine::Ormqr | Routine::Syevd | Routine::Geev | Routine::Gees => 2,
             Routine::Potrf | Routine::Gesdd | Routine::Sytrd => 1,
             Routine::Getrf | Routine::Geqrf | Routine::Geqp3 => 0,
             Routine::Orgqr | Routine::Gehrd | Routine::Gtsv => 0,

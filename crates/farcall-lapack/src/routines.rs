@@ -94,6 +94,42 @@ impl<T: MatrixElement> Routines<T> {
         unsafe { call(address, routine, arguments(work.as_mut_ptr().cast(), input(&size))) };
     }
 
+    /// Product `c = alpha·op(a)·op(b) + beta·c` (`gemm`), where `c` is an `m×n` matrix, and `op(a)` has
+    /// `k` columns. `options` are LAPACK's `transa` and `transb`. With `beta` 0, `c` is not read.
+    pub fn gemm(
+        &self,
+        options: [u8; 2],
+        [m, n, k]: [usize; 3],
+        [alpha, beta]: [T; 2],
+        a: &[T],
+        b: &[T],
+        c: &mut [T],
+    ) {
+        options.iter().for_each(|option| check(*option, b"NTC"));
+        let [transpose_a, transpose_b] = &options;
+        let (rows, columns, inner) = (size(m), size(n), size(k));
+        let lda = leading(if *transpose_a == b'N' { m } else { k });
+        let ldb = leading(if *transpose_b == b'N' { k } else { n });
+        let ldc = leading(m);
+        let arguments = [
+            input(transpose_a),
+            input(transpose_b),
+            input(&rows),
+            input(&columns),
+            input(&inner),
+            input(&alpha),
+            read(a, m * k),
+            input(&lda),
+            read(b, k * n),
+            input(&ldb),
+            input(&beta),
+            whole(c, m * n),
+            input(&ldc),
+        ];
+        // SAFETY: the arguments match the parameters, and the arrays are as long as the routine needs.
+        unsafe { self.call(Routine::Gemm, &arguments) }
+    }
+
     /// Solves `op(a)·x = alpha·b` or `x·op(a) = alpha·b` with a triangular `a` (`trsm`). `b`, an `m×n` matrix,
     /// becomes `x`. `options` are LAPACK's `side`, `uplo`, `transa` and `diag`.
     pub fn trsm(&self, options: [u8; 4], [m, n]: [usize; 2], alpha: T, a: &[T], b: &mut [T]) {

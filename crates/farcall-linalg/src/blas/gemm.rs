@@ -7,7 +7,7 @@ use half::{bf16, f16};
 use super::{Form, scale};
 use crate::batch::{self, Entries, EntriesMut};
 use crate::lapack::block::{Factor, add_product_on};
-use crate::lapack::scalar::{Scalar, c32, c64};
+use crate::lapack::scalar::{Scalar, c32, c64, system_routines};
 use crate::threads::Threads;
 
 /// Products of matrices, added to `c`: `out = alpha·op(a)·op(b) + beta·c`.
@@ -41,6 +41,52 @@ pub(crate) fn gemm(
         b.typed()?,
         c.typed_mut()?,
     ))
+}
+
+/// Products of matrices: `out = op(a)·op(b)`, with the forms of `blas_gemm`. Products in a program
+/// (`stablehlo.dot_general`) become calls of this op if the process uses a BLAS library.
+#[handler(name = "blas_matmul")]
+#[signature(
+    (a: T[*, p, q], b: T[*, r, s],
+     transpose_a: "no" | "transpose" | "adjoint" = "no", transpose_b: "no" | "transpose" | "adjoint" = "no")
+    -> (out: T[..])
+    where T: f32 | f64 | c64 | c128; *: whole
+)]
+#[shape(matmul_shape)]
+#[lowers("stablehlo.dot_general", with = super::lowering::lower_product)]
+pub(crate) fn matmul(
+    context: &Context,
+    a: &AnyBuffer,
+    b: &AnyBuffer,
+    transpose_a: Form,
+    transpose_b: Form,
+    out: &mut AnyBuffer,
+) -> Result<()> {
+    let product = Product { alpha: 1.0, beta: 0.0, forms: [transpose_a, transpose_b] };
+    dispatch!(a.dtype(), T: f32 | f64 | c32 | c64 => product.compute::<T>(
+        context,
+        a.typed()?,
+        b.typed()?,
+        out.typed_mut()?,
+    ))
+}
+
+fn matmul_shape(call: &ShapeCall<'_>) -> Result<Vec<i64>> {
+    let matrices = |name: &str, form: &str| -> Result<(Vec<i64>, [i64; 2])> {
+        let dims = call.operand(name)?.dims;
+        let [batch @ .., rows, columns] = dims else {
+            return Err(Error::invalid_argument(format!(
+                "{name} has {} dimensions: a matrix has two",
+                dims.len()
+            )));
+        };
+        let form: Form = call.attr(form)?;
+        Ok((batch.to_vec(), form.dims([*rows, *columns])))
+    };
+    let ((batch, [rows, inner]), (_, [inner_b, columns])) =
+        (matrices("a", "transpose_a")?, matrices("b", "transpose_b")?);
+    ensure!(inner == inner_b, "op(a) has {inner} columns, but op(b) has {inner_b} rows");
+    Ok([batch, vec![rows, columns]].concat())
 }
 
 /// The derivatives of `blas_gemm` with respect to its operands.
@@ -177,15 +223,25 @@ impl Product {
         if c.is_empty() {
             return Ok(());
         }
-        let alpha = T::Wide::of_f64(self.alpha);
+        // A BLAS library has 32-bit sizes.
+        let fits = [p, q, r, s].iter().all(|size| i32::try_from(*size).is_ok());
+        let system = system_routines::<T::Wide>()?.filter(|_| fits);
+        let [alpha, beta] = [self.alpha, self.beta].map(T::Wide::of_f64);
         let threads = Threads::from(context);
         let matrices = (Entries::new(a, p * q), Entries::new(b, r * s), EntriesMut::new(c, m * n));
-        let operations = 2 * m * n * self.forms[0].dims([p, q])[1];
+        let inner = self.forms[0].dims([p, q])[1];
+        let operations = 2 * m * n * inner;
         let workspace = || (Vec::new(), Vec::new());
         batch::for_each(context, count, operations, matrices, workspace, |(wide_a, wide_b), (a, b, c)| {
+            let (a, b) = (T::widen(a, wide_a), T::widen(b, wide_b));
+            if let Some(blas) = &system {
+                // A row-major matrix is the transpose of a column-major one, and cᵀ = op(b)ᵀ·op(a)ᵀ.
+                let options = [self.forms[1].letter(), self.forms[0].letter()];
+                return blas.gemm(options, [n, m, inner], [alpha, beta], b, a, c);
+            }
             scale(c, self.beta);
-            let a = MatRef::from_row_major_slice(T::widen(a, wide_a), p, q);
-            let b = MatRef::from_row_major_slice(T::widen(b, wide_b), r, s);
+            let a = MatRef::from_row_major_slice(a, p, q);
+            let b = MatRef::from_row_major_slice(b, r, s);
             let c = MatMut::from_row_major_slice_mut(c, m, n);
             add_product_on(threads, c, alpha, self.forms[0].of(a), self.forms[1].of(b));
         });

@@ -4,6 +4,7 @@
 //! | op | result |
 //! | --- | --- |
 //! | `blas_gemm` | `alpha·op(a)·op(b) + beta·c` |
+//! | `blas_matmul` | `op(a)·op(b)` |
 //! | `blas_gemv` | `alpha·op(a)·x + beta·y` |
 //! | `blas_syrk`, `blas_herk` | a triangle of `alpha·op(a)·op(a)ᵀ + beta·c`; of `alpha·op(a)·op(a)ᴴ + beta·c` |
 //! | `blas_trmm` | `alpha·op(a)·b` or `alpha·b·op(a)` with a triangular `a` |
@@ -11,7 +12,8 @@
 //!
 //! `op(a)` is `a`, its transpose or its conjugate transpose. `alpha` and `beta` are real. With `beta = 0`, the
 //! entries of `c` are not read, so they may be NaN. Matrices of a batch are computed by the threads of the
-//! host's pool.
+//! host's pool. If the process uses a BLAS library ([`farcall_lapack`]), `blas_gemm` and `blas_matmul` call
+//! its `gemm`, and large products of a program become calls of `blas_matmul` ([`lowers_products`]).
 
 use farcall_ffi::descriptor::OpDescriptor;
 use farcall_ffi::prelude::*;
@@ -21,6 +23,7 @@ use crate::lapack::options::Transpose;
 use crate::lapack::scalar::Scalar;
 
 mod gemm;
+mod lowering;
 mod rank_k;
 mod triangular;
 
@@ -28,12 +31,19 @@ mod triangular;
 pub const OPS: &[&OpDescriptor] = ops![
     gemm::gemm,
     gemm::gemm_vjp,
+    gemm::matmul,
     gemm::gemv,
     rank_k::syrk,
     rank_k::herk,
     triangular::trmm,
     triangular::trsm,
 ];
+
+/// Returns true if products of a program may become calls of `blas_matmul`: if the process uses a BLAS
+/// library, or cannot open the requested one, which the lowering reports.
+pub fn lowers_products() -> bool {
+    farcall_lapack::path().map_or(true, |path| path.is_some())
+}
 
 /// The form in which a matrix is used.
 #[derive(FromAttr, Clone, Copy, PartialEq, Eq, Debug)]
@@ -57,8 +67,17 @@ impl Form {
     }
 
     /// Returns the rows and columns of a matrix in this form.
-    fn dims(self, [rows, columns]: [usize; 2]) -> [usize; 2] {
+    fn dims<N>(self, [rows, columns]: [N; 2]) -> [N; 2] {
         if self == Form::No { [rows, columns] } else { [columns, rows] }
+    }
+
+    /// Returns the BLAS's letter.
+    fn letter(self) -> u8 {
+        match self {
+            Form::No => b'N',
+            Form::Transpose => b'T',
+            Form::Adjoint => b'C',
+        }
     }
 }
 

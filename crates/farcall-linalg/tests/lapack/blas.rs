@@ -87,11 +87,34 @@ fn products_follow_the_definition() {
                         let what = format!("{} {m} {k} {n} {form_a} {form_b} {alpha} {beta}", T::LETTER);
                         assert_close::<T>(&of_rows(m, n, &out), &expected, &what);
                     }
+                    check_matmul::<T>([m, k, n], [form_a, form_b]);
                 }
             }
         }
     }
     for_each_type!(check);
+}
+
+/// Checks `blas_matmul` on a batch of two products, into memory with other numbers.
+fn check_matmul<T: Number>([m, k, n]: [usize; 3], [form_a, form_b]: [&str; 2]) {
+    let (a_dims, b_dims) = (stored([m, k], form_a), stored([k, n], form_b));
+    let a = [1, 2].map(|seed| Kind::Random.matrix::<T>(a_dims[0], a_dims[1], seed));
+    let b = [3, 4].map(|seed| Kind::Random.matrix::<T>(b_dims[0], b_dims[1], seed));
+    let both = |matrices: &[Matrix; 2]| matrices.iter().flat_map(rows::<T>).collect::<Vec<T>>();
+    let mut out = vec![T::round(Complex::new(f64::NAN, 0.0)); 2 * m * n];
+    call("blas_matmul")
+        .operand(&both(&a), &[2, a_dims[0], a_dims[1]])
+        .operand(&both(&b), &[2, b_dims[0], b_dims[1]])
+        .result(&mut out, &[2, m, n])
+        .attr("transpose_a", form_a)
+        .attr("transpose_b", form_b)
+        .run()
+        .unwrap();
+    for (i, (a, b)) in a.iter().zip(&b).enumerate() {
+        let expected = in_form(a, form_a).times(&in_form(b, form_b));
+        let found = of_rows(m, n, &out[i * m * n..][..m * n]);
+        assert_close::<T>(&found, &expected, &format!("{} {m} {k} {n} {form_a} {form_b} {i}", T::LETTER));
+    }
 }
 
 #[test]
