@@ -41,8 +41,8 @@ def register_lapack(registry: Registry | None = None) -> list[_farcall.Target]:
 
 def use_lapack(path: str | os.PathLike[str] | None = None) -> str:
     """Makes the engine's LAPACK handlers call the routines of a LAPACK library, such as OpenBLAS or MKL, from now
-    on in this process. (Ops of a loaded `libfarcall_linalg.so` follow only the environment variable
-    `FARCALL_LINALG`.)
+    on in this process. In programs that are compiled later, large products of matrices run in the library, too. (Ops
+    of a loaded `libfarcall_linalg.so` follow only the environment variable `FARCALL_LINALG`.)
 
     Loading a library runs its code: only load libraries that you trust. Libraries with 64-bit integers
     (*ILP64*) are not supported.

@@ -127,6 +127,91 @@ def test_mistakes_are_errors():
     assert run(program).stdout.split() == ["2.0", "2.0"]
 
 
+PRODUCTS = """
+    import farcall, jax, jax.numpy as jnp, numpy as np
+    jax.config.update("jax_enable_x64", True)
+    jax.config.update("jax_default_matmul_precision", "highest")
+    farcall.use_lapack({library!r})
+    generator = np.random.default_rng(0)
+
+    def numbers(dtype, *shape):
+        x = generator.standard_normal(shape)
+        return (x + 1j * generator.standard_normal(shape) if np.dtype(dtype).kind == "c" else x).astype(dtype)
+
+    def decisions(function, *args):
+        executable = farcall.compile(jax.jit(function).lower(*args))
+        expected = np.asarray(function(*args))
+        scale = 1e-4 if expected.real.dtype == np.float32 else 1e-11
+        np.testing.assert_allclose(executable(*args), expected, rtol=scale, atol=100 * scale)
+        blocks = executable.blocks
+        assert all(block.tag == "stablehlo.dot_general" for block in blocks)
+        return [block.target for block in blocks]
+
+    for dtype in (np.float32, np.float64, np.complex64, np.complex128):
+        a, b = numbers(dtype, 80, 120), numbers(dtype, 120, 90)
+        called = ["blas_matmul"]
+        assert decisions(lambda a, b: a @ b, a, b) == called
+        assert decisions(lambda a, b: a.T @ b.T, b, a) == called
+        assert decisions(lambda a, b: a @ b.T, a, numbers(dtype, 90, 120)) == called
+        assert decisions(lambda a, b: a.T @ b, numbers(dtype, 120, 80), b) == called
+        assert decisions(lambda a, b: (a @ b).T, a, b) == called
+        # Batches, and several free and contracting dimensions.
+        assert decisions(jnp.matmul, numbers(dtype, 2, 3, 80, 70), numbers(dtype, 2, 3, 70, 90)) == called
+        assert decisions(lambda a, b: a @ b.mT, numbers(dtype, 3, 80, 70), numbers(dtype, 3, 90, 70)) == called
+        assert decisions(lambda a, b: jnp.tensordot(a, b, 2), numbers(dtype, 9, 9, 8, 9), numbers(dtype, 8, 9, 99)) == called
+        # A product in a loop, with operations around it.
+        scale = lambda x, b: jax.lax.fori_loop(0, 3, lambda _, x: x @ b / 10 + x, x)
+        assert decisions(scale, numbers(dtype, 90, 90), numbers(dtype, 90, 90)) == called
+        # Small products, products with vectors, and other orders of dimensions stay with the engine.
+        assert decisions(jnp.matmul, numbers(dtype, 9, 9), numbers(dtype, 9, 9)) == [None]
+        assert decisions(jnp.matmul, numbers(dtype, 900, 900), numbers(dtype, 900)) == [None]
+        assert decisions(lambda a, b: jnp.einsum("abc,dbe->bacde", a, b), numbers(dtype, 40, 3, 40), numbers(dtype, 40, 3, 40)) == [None]
+    assert decisions(jnp.matmul, np.ones((99, 99), int), np.ones((99, 99), int)) == [None]
+
+    # Derivatives are products, too.
+    loss = jax.grad(lambda a, b: (a @ b).sum())
+    assert decisions(loss, numbers(np.float64, 99, 98), numbers(np.float64, 98, 97)) == ["blas_matmul"]
+    assert decisions(lambda a, b: jnp.maximum(a @ b + 1, 0), numbers("f", 64, 64), numbers("f", 64, 64)) == ["blas_matmul"]
+"""
+
+
+def test_products_run_in_the_library():
+    process = run(PRODUCTS.format(library=str(openblas())))
+    assert process.returncode == 0, process.stderr
+
+
+def test_products_stay_with_the_engine_without_a_request(tmp_path):
+    """A plan for a library's products runs without the library, too."""
+    import jax
+    import jax.numpy as jnp
+    import numpy as np
+
+    program = tmp_path / "product.mlir"
+    program.write_text(jax.jit(jnp.matmul).lower(jnp.eye(99), jnp.eye(99)).as_text())
+    command = str(example("farcall_linalg").parent / "farcall")
+    if not os.path.exists(command):
+        pytest.skip("the command is not built")
+    environment = {name: value for name, value in os.environ.items() if name != "FARCALL_LINALG"}
+
+    def farcall(*arguments: str, **more: str) -> str:
+        process = subprocess.run([command, *arguments], capture_output=True, text=True, env=environment | more)
+        return process.stdout if process.returncode == 0 else process.stderr
+
+    assert "no blocks" in farcall("inspect", str(program), "--why")
+    system = f"system={openblas()}"
+    assert "call of blas_matmul" in farcall("inspect", str(program), "--why", "--linalg", system)
+    assert "call of blas_matmul" in farcall("inspect", str(program), "--why", FARCALL_LINALG=system)
+    missing = farcall("inspect", str(program), "--why", FARCALL_LINALG="system=/nonexistent/libblas.so")
+    assert "/nonexistent/libblas.so" in missing
+    plan = str(tmp_path / "product.plan")
+    farcall("compile", str(program), "-o", plan, "--linalg", system)
+    x = np.random.default_rng(0).standard_normal((99, 99)).astype("f")
+    np.save(tmp_path / "x.npy", x)
+    for linalg in ("built-in", system):
+        farcall("run", plan, "-i", str(tmp_path / "x.npy"), "-i", str(tmp_path / "x.npy"), "-o", str(tmp_path / "y"), "--linalg", linalg)
+        np.testing.assert_allclose(np.load(tmp_path / "y" / "out0.npy"), x @ x, rtol=1e-3, atol=1e-4)
+
+
 def test_the_command_takes_a_library(tmp_path):
     import jax
     import jax.numpy as jnp

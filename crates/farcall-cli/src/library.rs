@@ -33,7 +33,8 @@ pub(crate) struct LoadArgs {
     /// LAPACK routines for calls such as `lapack_sgetrf_ffi`: built-in, system or system=PATH
     ///
     /// `built-in` selects farcall's own routines. `system` opens OpenBLAS, MKL or another library that the
-    /// system's dynamic linker finds, and `system=PATH` opens the library at PATH. Loading a library runs its
+    /// system's dynamic linker finds, and `system=PATH` opens the library at PATH. Large products of matrices
+    /// then run in the library, too. Loading a library runs its
     /// code: only load libraries that you trust. Defaults to the environment variable FARCALL_LINALG, or else
     /// to built-in.
     #[arg(long, value_name = "ROUTINES", value_parser = lapack_source())]

@@ -10,8 +10,9 @@
 //! form* ([`farcall_ir::middle`]), which the passes rewrite: one function with inlined calls and static
 //! shapes. `resolve` finds the targets of custom calls and completes the calls with the targets'
 //! declarations. The passes between `resolve` and `choose` are part of `farcall_ir::middle`. `choose` picks
-//! kernels. The passes after `choose` assign memory, and rewrite the middle form like any other pass:
-//! `copies` inserts copies where values must share memory, `coalesce` removes copies at the ends of loop
+//! kernels. Among these passes, `products` asks lowerings which products of matrices become custom calls, if
+//! there are such lowerings. The passes after `choose` assign memory, and rewrite the middle form like any other
+//! pass: `copies` inserts copies where values must share memory, `coalesce` removes copies at the ends of loop
 //! bodies and branches, `donate` marks the inputs that the program may write to, and `assign` finds places in
 //! the arena and in these inputs. Finally, `lower` writes the thunks.
 //!
@@ -43,6 +44,7 @@ mod options;
 mod order;
 mod participants;
 mod partition;
+mod products;
 mod program;
 mod reason;
 mod region_calls;

@@ -16,7 +16,8 @@ use crate::options::{Options, Refused};
 use crate::stage::Stage;
 use crate::storage::{Sharing, Storage};
 use crate::{
-    assign, choose, coalesce, copies, donate, lower, order, partition, resolve, scalar_constants, stage,
+    assign, choose, coalesce, copies, donate, lower, order, partition, products, resolve, scalar_constants,
+    stage,
 };
 use farcall_host::ErrorCode;
 use farcall_host::registry::Registry;
@@ -35,10 +36,9 @@ pub(crate) fn compile_stages(
     let mut blocks = Blocks::new(&module.source, registry, options);
     let form = middle::build_lowered(module, entry, &mut blocks);
     let mut form = form.map_err(|d| Diagnostics::from_iter([d]))?;
-    let blocks = blocks.decisions;
     // A lowering may name a target that a call cannot have (for example `sdy.reshard`, which stands for an
     // operation).
-    if blocks.iter().any(|block| matches!(block.choice, BlockChoice::Call { .. })) {
+    if blocks.decisions.iter().any(|block| matches!(block.choice, BlockChoice::Call { .. })) {
         middle::verify(&form).map_err(diagnostics)?;
     }
     after(&Stage::new("build", &form));
@@ -66,7 +66,16 @@ pub(crate) fn compile_stages(
         pipeline::run(&mut form, &[&passes::dce::PASS], &cx, &mut |_, _| {});
         resolve::resolve(&mut form, registry, options.platform)?;
     }
-    pipeline::run(&mut form, options.passes, &cx, &mut |name, form| after(&Stage::new(name, form)));
+    // Products become calls once transposes are folded into them, and before they are fused with other
+    // operations.
+    let folding = options.passes.iter().rposition(|pass| pass.name == passes::transpose_folding::PASS.name);
+    let (before, rest) = options.passes.split_at(folding.map_or(options.passes.len(), |at| at + 1));
+    pipeline::run(&mut form, before, &cx, &mut |name, form| after(&Stage::new(name, form)));
+    if registry.lowers_products() {
+        products::lower(body(&mut form), &mut blocks).map_err(|d| Diagnostics::from_iter([d]))?;
+        resolve::resolve(&mut form, registry, options.platform)?;
+    }
+    pipeline::run(&mut form, rest, &cx, &mut |name, form| after(&Stage::new(name, form)));
     pipeline::run(&mut form, &[&layouts::PASS], &cx, &mut |name, form| after(&Stage::new(name, form)));
 
     interrupt::complete().map_err(|error| Diagnostics::from_iter([error.into()]))?;
@@ -99,7 +108,7 @@ pub(crate) fn compile_stages(
     let placed = Placed { places: &places, events: &events, choices: &choices, cx: &cx };
     after(&Stage::placed(&form, placed));
     let mut compiled = lower::lower(&form, &events, choices, &places, &input_names(entry), options);
-    compiled.plan.blocks = blocks;
+    compiled.plan.blocks = blocks.decisions;
     compiled.plan.sharding = sharding;
     Ok(compiled)
 }

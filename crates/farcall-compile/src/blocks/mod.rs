@@ -52,8 +52,30 @@ impl Lower for Blocks<'_> {
         if let Some(known) = self.known.get(&key) {
             return Ok(known.clone());
         }
-        let types = |ids: &[_]| ids.iter().map(|v| inst.func().ty(*v).clone()).collect::<Vec<Type>>();
-        let (operands, results) = (types(inst.operands()), types(inst.results()));
+        let call = self.ask(inst, block, types(inst))?;
+        self.known.insert(key, call.clone());
+        Ok(call)
+    }
+}
+
+/// Returns the types of an instruction's operands and results.
+fn types(inst: Inst<'_>) -> (Vec<Type>, Vec<Type>) {
+    let types = |ids: &[_]| ids.iter().map(|v| inst.func().ty(*v).clone()).collect();
+    (types(inst.operands()), types(inst.results()))
+}
+
+impl Blocks<'_> {
+    /// Decides about an instruction as a block with these types of operands and results, and records the
+    /// decision.
+    ///
+    /// # Errors
+    /// If a lowering fails, or returns an invalid call.
+    pub(super) fn ask(
+        &mut self,
+        inst: Inst<'_>,
+        block: &Composite,
+        (operands, results): (Vec<Type>, Vec<Type>),
+    ) -> Result<Option<CompositeCall>, Diagnostic> {
         let Decision { skipped, choice, call } =
             self.decide(block, &operands, &results).map_err(|message| self.error(&message, inst))?;
         self.decisions.push(BlockDecision {
@@ -66,8 +88,22 @@ impl Lower for Blocks<'_> {
             skipped,
             choice,
         });
-        self.known.insert(key, call.clone());
         Ok(call)
+    }
+
+    /// Records that no lowering is asked about an instruction.
+    pub(super) fn keep(&mut self, tag: &str, inst: Inst<'_>, reason: &str) {
+        let (operands, results) = types(inst);
+        self.decisions.push(BlockDecision {
+            tag: tag.to_owned(),
+            version: 0,
+            place: self.place(inst).into(),
+            span: Some(inst.span()),
+            operands,
+            results,
+            skipped: Vec::new(),
+            choice: BlockChoice::DefaultBody { reason: reason.to_owned() },
+        });
     }
 }
 

@@ -1,8 +1,8 @@
 //! The ops that the engine includes, as targets and lowerings.
 //!
 //! A registry finds a built-in op if it has no target of the same name itself, so handlers of the application
-//! and of loaded libraries take precedence. The targets of a library are made when a program first needs one
-//! of them: until then, only the names are known.
+//! and of loaded libraries take precedence. The names are known from the start. A built-in library's targets
+//! are made when a program first needs a target of this library.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock, OnceLock};
@@ -60,7 +60,7 @@ impl BuiltIns {
         let origin = TargetOrigin { how: How::BuiltIn, ..TargetOrigin::program() };
         let (mut targets, mut lowerings) = (BTreeMap::new(), BTreeMap::<_, Vec<Registered>>::new());
         let ops: Vec<LibraryOp<'_>> = library.iter().map(|op| LibraryOp::of(op)).collect();
-        // The ops are part of the engine, and a test registers all of them.
+        // The ops are part of the engine, and a test registers every op.
         for (target, lowering) in from_ops(&ops, &origin).into_iter().flatten() {
             let target = Arc::new(target);
             targets.insert(key(&target), target);
@@ -81,6 +81,16 @@ impl BuiltIns {
 pub(super) fn target(name: &str, platform: &Platform, kind: ApiKind) -> Option<Arc<Target>> {
     let library = *NAMES.targets.get(name)?;
     BuiltIns::of(library).targets.get(&(name.into(), platform.clone(), kind)).cloned()
+}
+
+/// Returns true if built-in lowerings may replace products of matrices in this process.
+#[cfg(feature = "linalg")]
+pub(super) use farcall_linalg::blas::lowers_products;
+
+/// Returns false: no built-in op computes products of matrices.
+#[cfg(not(feature = "linalg"))]
+pub(super) fn lowers_products() -> bool {
+    false
 }
 
 /// Returns all built-in targets, sorted by name.

@@ -23,6 +23,11 @@ use super::{How, Platform, RegisterError, Registry, Target, TargetOrigin};
 use crate::attributes::value;
 use crate::interface;
 
+/// Tag of products of matrices (`dot_general`) for lowerings. The operands and the result are matrices, with
+/// any number of leading batch dimensions. The options `transpose_a` and `transpose_b`, `"no"` or
+/// `"transpose"`, say which operands are transposed in memory.
+pub const PRODUCT_TAG: &str = "stablehlo.dot_general";
+
 /// A lowering: it decides about the blocks of a tag. Functions that take a [`Block`] implement this trait.
 ///
 /// A lowering may be called from any thread while a program is compiled. Its answer must depend on the block
@@ -218,6 +223,16 @@ impl Registry {
     pub fn tags(&self) -> Vec<String> {
         let lowerings = self.lowerings.read().unwrap_or_else(PoisonError::into_inner);
         lowerings.keys().map(|tag| tag.to_string()).collect()
+    }
+
+    /// Returns true if lowerings may replace products of matrices ([`PRODUCT_TAG`]): if one is registered, or
+    /// if the process uses a BLAS library.
+    pub fn lowers_products(&self) -> bool {
+        let registered = {
+            let lowerings = self.lowerings.read().unwrap_or_else(PoisonError::into_inner);
+            lowerings.get(PRODUCT_TAG).is_some_and(|lowerings| !lowerings.is_empty())
+        };
+        registered || self.built_ins_lower_products()
     }
 
     /// Returns the lowerings for a tag, built-in ones included, in the order in which they are called.

@@ -49,7 +49,7 @@ pub use load::{LoadOptions, LoadReport};
 pub use load_error::{LinkError, LoadError, NameConflict};
 use lowering::Listed;
 pub use lowering::Registered;
-pub use lowering::{Lowering, Rank};
+pub use lowering::{Lowering, PRODUCT_TAG, Rank};
 pub use remedy::{Remedy, advise};
 pub use spec::{Symbols, TargetSpec, TargetSpecError};
 pub use target::{ApiKind, Handler, How, Target, TargetOrigin, UntypedHandler};
@@ -308,6 +308,10 @@ impl Registry {
 
     fn built_in(&self, (name, platform, kind): &Key) -> Option<Arc<Target>> {
         self.has_built_ins.then(|| built_in::target(name, platform, *kind)).flatten()
+    }
+
+    fn built_ins_lower_products(&self) -> bool {
+        self.has_built_ins && built_in::lowers_products()
     }
 
     fn built_in_lowerings(&self, tag: &str) -> &'static [Registered] {
