@@ -339,24 +339,24 @@ fn built_in_ops_need_no_library() {
         &[&["op", "built-in", "csr_matmul"], &MATRICES[..]].concat(),
         expect![[r#"
             y  f32[3,1]
-            [70.0]
-            [ 0.0]
-            [10.0]
+            [[70.0],
+             [ 0.0],
+             [10.0]]
         "#]],
     );
     folder.prints(
         &[&["run", "product.mlir"], &MATRICES[..]].concat(),
         expect![[r#"
             out0  f32[3,1]
-            [70.0]
-            [ 0.0]
-            [10.0]
+            [[70.0],
+             [ 0.0],
+             [10.0]]
         "#]],
     );
     folder.fails(
         &["op", "built-in", "csr_matmull"],
         expect![[r#"
-            error: built-in has no op csr_matmull; did you mean csr_matmul?
+            error: built-in has no op csr_matmull; did you mean csr_matmul or bsr_matmul or csc_matmul?
         "#]],
     );
     let ended = folder.farcall(["op", "built-in", "csr_matvec", "--check", "--strict"]);
@@ -371,9 +371,7 @@ fn a_loaded_library_takes_precedence_over_built_in_ops() {
     for (load, expected) in [(&[][..], "farcall (built in)"), (&["--load", gallery][..], gallery)] {
         let ended = folder.farcall([&["inspect", "product.mlir", "--why"], load].concat());
         assert_eq!((ended.code, ended.stderr.as_str()), (0, ""));
-        let call = ended.stdout.lines().find(|line| line.contains("csr_matmul") && line.contains("typed"));
-        // The table breaks long paths.
-        let call = call.map(|line| line.contains(expected) || load.len() == 2 && !line.contains("built in"));
-        assert_eq!(call, Some(true), "{}", ended.stdout);
+        let call = format!("typed 0.1, {expected}");
+        assert!(ended.stdout.contains(&call), "{}", ended.stdout);
     }
 }
