@@ -351,7 +351,7 @@ def built_in(name: str) -> Op:
     """Returns one of farcall's own ops.
 
     Raises:
-      KeyError: if there is no op of this name.
+      KeyError: if farcall has no op of this name.
     """
     return _BUILT_INS[name]
 

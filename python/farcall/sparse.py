@@ -67,7 +67,7 @@ def __getattr__(name: str) -> Any:
     allows calls of the ops.
 
     Raises:
-      AttributeError: if there is no such op.
+      AttributeError: for any other name.
     """
     if name == "disabled_checks":
         from jax.export import DisabledSafetyCheck
@@ -83,7 +83,7 @@ def __dir__() -> list[str]:
 
 
 def _with_derivatives() -> list[Op]:
-    """Returns the ops and those that compute their derivatives of every order."""
+    """Returns the ops and their derivative ops of every order."""
     names = list(_OPS)
     for name in names:
         names += [of for of in built_in(name).derivatives if of not in names]

@@ -53,7 +53,7 @@ pub mod solve;
 #[cfg(test)]
 mod tests;
 
-/// All ops. The crate `farcall-sparse-library` makes a shared library of them.
+/// All ops, which the crate `farcall-sparse-library` exports as a shared library.
 pub const OPS: &[&OpDescriptor] = ops![
     ..jaxlib::OPS,
     ..products::csr_matmul::OPS,

@@ -1,4 +1,4 @@
-//! Tests of the sparse matrices that the engine includes. The ops' own tests are in the crate `farcall-sparse`,
+//! Tests of the sparse matrices that the engine includes. The crate `farcall-sparse` tests the ops themselves,
 //! and Python tests compare with SciPy and JAX (`python/tests/test_sparse.py`).
 
 use farcall::build::Graph;
@@ -54,7 +54,7 @@ fn an_op_of_the_application_takes_precedence() {
     assert_eq!(product(&registry), [7.0; 3]);
 }
 
-/// JAX passes on the handlers of ops by their addresses alone. Those of built-in ops stay built in.
+/// JAX passes on handlers by their addresses alone. A built-in op keeps its declaration nevertheless.
 #[test]
 fn a_built_in_handler_keeps_its_declaration() {
     let registry = Registry::new();
