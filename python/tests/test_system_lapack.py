@@ -160,7 +160,7 @@ PRODUCTS = """
         assert decisions(lambda a, b: a @ b.mT, numbers(dtype, 3, 80, 70), numbers(dtype, 3, 90, 70)) == called
         assert decisions(lambda a, b: jnp.tensordot(a, b, 2), numbers(dtype, 9, 9, 8, 9), numbers(dtype, 8, 9, 99)) == called
         # A product in a loop, with operations around it.
-        scale = lambda x, b: jax.lax.fori_loop(0, 3, lambda _, x: x @ b / 10 + x, x)
+        scale = lambda x, b: jax.lax.fori_loop(0, 40, lambda _, x: x @ b / 100 + x, x)
         assert decisions(scale, numbers(dtype, 90, 90), numbers(dtype, 90, 90)) == called
         # Small products, products with vectors, and other orders of dimensions stay with the engine.
         assert decisions(jnp.matmul, numbers(dtype, 9, 9), numbers(dtype, 9, 9)) == [None]
@@ -210,6 +210,27 @@ def test_products_stay_with_the_engine_without_a_request(tmp_path):
     for linalg in ("built-in", system):
         farcall("run", plan, "-i", str(tmp_path / "x.npy"), "-i", str(tmp_path / "x.npy"), "-o", str(tmp_path / "y"), "--linalg", linalg)
         np.testing.assert_allclose(np.load(tmp_path / "y" / "out0.npy"), x @ x, rtol=1e-3, atol=1e-4)
+
+
+def test_a_lowering_of_the_application_replaces_products():
+    import farcall
+    import jax
+    import numpy as np
+
+    registry, asked = farcall.Registry(), []
+
+    @registry.lowers("stablehlo.dot_general")
+    def lower(block):
+        a, b = (tuple(x.shape) for x in block.operands)
+        asked.append((a, b, block.options["transpose_a"], block.options["transpose_b"]))
+        return farcall.Call("blas_matmul") if len(a) == 3 else farcall.Skip("it is not a batch")
+
+    x = np.random.default_rng(0).standard_normal((2, 5, 3)).astype("f")
+    program = jax.jit(lambda x, y: (x.mT @ y) @ y[0].T).lower(x, x)
+    executable = farcall.compile(program, registry)
+    np.testing.assert_allclose(executable(x, x), (x.swapaxes(1, 2) @ x) @ x[0].T, rtol=1e-5, atol=1e-5)
+    assert asked == [((2, 5, 3), (2, 5, 3), "transpose", "no"), ((6, 3), (5, 3), "no", "transpose")]
+    assert [block.target for block in executable.blocks] == ["blas_matmul", None]
 
 
 def test_the_command_takes_a_library(tmp_path):

@@ -11,12 +11,13 @@ use farcall_ffi::prelude::*;
 #[handler(name = "csr_matvec")]
 #[signature((a: f32[e], columns: s32[e], starts: s32[s], x: f32[k]) -> (y: f32[s - 1]) where s >= 1)]
 fn sevens(
-    _: &Buffer<f32>,
-    _: &Buffer<i32>,
-    _: &Buffer<i32>,
-    _: &Buffer<f32>,
+    a: &Buffer<f32>,
+    columns: &Buffer<i32>,
+    starts: &Buffer<i32>,
+    x: &Buffer<f32>,
     y: &mut Buffer<f32>,
 ) -> Result<()> {
+    assert_eq!((a.len(), columns.len(), starts.len(), x.len()), (3, 3, 4, 3));
     y.fill(7.0);
     Ok(())
 }
