@@ -39,6 +39,7 @@ pages! {
     "cuda": "handlers for CUDA: kernels, streams, CUDA graphs, cuBLAS, exports for two platforms",
     "running-programs": "the command line, program formats, symbolic shapes, limits",
     "devices": "programs with collectives on several devices of one process",
+    "clusters": "ops in JAX programs that run on several processes",
     "embedding": "the engine in a Rust application",
     "python": "the engine and ops from Python, with or without JAX",
     "building-programs": "programs written in Rust",
