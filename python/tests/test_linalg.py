@@ -215,7 +215,9 @@ def test_blocks_give_the_same_everywhere(registry, name, size, dtype, target):
     without_built_ins = farcall.Registry(built_ins=False)
     for targets, chosen in [(without_built_ins, None), (farcall.Registry(), target), (registry, target)]:
         executable = farcall.compile(lowered, registry=targets)
-        assert [block.target for block in executable.blocks] == [chosen]
+        # The library also lowers products of matrices, if the process uses a BLAS library.
+        blocks = [block for block in executable.blocks if block.tag != "stablehlo.dot_general"]
+        assert [block.target for block in blocks] == [chosen]
         close(executable(x), in_xla, tolerance(in_xla[1]))
 
 
