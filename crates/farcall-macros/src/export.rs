@@ -17,7 +17,7 @@ use crate::options::crate_path;
 struct Library {
     ffi: Path,
     name: LitStr,
-    items: Punctuated<Item, Token![,]>,
+    items: Punctuated<Item<Exported>, Token![,]>,
     /// Prefix of the targets' names.
     namespace: Option<LitStr>,
     stages: Vec<Exported>,
@@ -25,9 +25,10 @@ struct Library {
     registers: bool,
 }
 
-enum Item {
-    /// A handler by its path, exported under a symbol.
-    Handler(Exported),
+/// An entry of a list of ops.
+enum Item<H> {
+    /// A handler: its path, and in `library!` the exported symbol.
+    Handler(H),
     /// A table of ops: `..table`.
     Table(Path),
 }
@@ -58,8 +59,8 @@ impl Parse for Exported {
     }
 }
 
-impl Parse for Item {
-    fn parse(input: ParseStream<'_>) -> Result<Item> {
+impl<H: Parse> Parse for Item<H> {
+    fn parse(input: ParseStream<'_>) -> Result<Item<H>> {
         if input.peek(Token![..]) {
             input.parse::<Token![..]>()?;
             return Ok(Item::Table(input.parse()?));
@@ -228,13 +229,13 @@ pub(crate) fn library(input: TokenStream) -> Result<TokenStream> {
 }
 
 pub(crate) fn ops(input: TokenStream) -> Result<TokenStream> {
-    let Ops { ffi, entries } = syn::parse2(input)?;
-    if entries.is_empty() {
+    let Ops { ffi, items } = syn::parse2(input)?;
+    if items.is_empty() {
         return Ok(quote! { &[] });
     }
-    let tables = entries.iter().map(|entry| match entry {
-        Entry::Handler(path) => listed(path, &ffi),
-        Entry::Table(path) => quote! { #path },
+    let tables = items.iter().map(|item| match item {
+        Item::Handler(path) => listed(path, &ffi),
+        Item::Table(path) => quote! { #path },
     });
     Ok(quote! {{
         const __TABLES: &[&[&#ffi::descriptor::OpDescriptor]] = &[#(#tables),*];
@@ -247,29 +248,12 @@ pub(crate) fn ops(input: TokenStream) -> Result<TokenStream> {
 /// Input of `ops!`: `path; handler, ..table, …`.
 struct Ops {
     ffi: Path,
-    entries: Punctuated<Entry, Token![,]>,
+    items: Punctuated<Item<Path>, Token![,]>,
 }
 
 impl Parse for Ops {
     fn parse(input: ParseStream<'_>) -> Result<Ops> {
-        Ok(Ops { ffi: leading_crate(input)?, entries: Punctuated::parse_terminated(input)? })
-    }
-}
-
-/// An entry of `ops!`.
-enum Entry {
-    /// A handler by its path.
-    Handler(Path),
-    /// Another table of ops: `..table`.
-    Table(Path),
-}
-
-impl Parse for Entry {
-    fn parse(input: ParseStream<'_>) -> Result<Entry> {
-        Ok(match input.parse::<Option<Token![..]>>()? {
-            Some(_) => Entry::Table(input.parse()?),
-            None => Entry::Handler(input.parse()?),
-        })
+        Ok(Ops { ffi: leading_crate(input)?, items: Punctuated::parse_terminated(input)? })
     }
 }
 
