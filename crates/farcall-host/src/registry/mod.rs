@@ -148,10 +148,12 @@ impl Registry {
                 return again(existing, &target);
             }
             Some(existing) => target.succeeding(existing),
-            None => match self.built_in(&key).filter(|built_in| built_in.declares(&target)) {
-                Some(built_in) => return Ok(built_in),
-                None => target,
-            },
+            None => {
+                match self.built_in(&key.0, &key.1, key.2).filter(|built_in| built_in.declares(&target)) {
+                    Some(built_in) => return Ok(built_in),
+                    None => target,
+                }
+            }
         };
         let target = Arc::new(target);
         targets.insert(key, Arc::clone(&target));
@@ -250,8 +252,7 @@ impl Registry {
             let targets = self.targets.read().unwrap_or_else(PoisonError::into_inner);
             kinds.iter().find_map(|kind| targets.get(&(name.into(), platform.clone(), *kind)).cloned())
         };
-        let built_in = || kinds.iter().find_map(|kind| built_in::target(name, platform, *kind));
-        registered.or_else(|| self.has_built_ins.then(built_in).flatten())
+        registered.or_else(|| kinds.iter().find_map(|kind| self.built_in(name, platform, *kind)))
     }
 
     /// Returns the target of a custom call. If the call accepts either API ([`call_kind`]), a registered
@@ -306,8 +307,8 @@ impl Registry {
         built_ins
     }
 
-    fn built_in(&self, (name, platform, kind): &Key) -> Option<Arc<Target>> {
-        self.has_built_ins.then(|| built_in::target(name, platform, *kind)).flatten()
+    fn built_in(&self, name: &str, platform: &Platform, kind: ApiKind) -> Option<Arc<Target>> {
+        self.has_built_ins.then(|| built_in::target(name, platform, kind)).flatten()
     }
 
     fn built_ins_lower_products(&self) -> bool {
