@@ -369,12 +369,7 @@ fn need(holds: bool, message: &str) -> Result<(), String> {
 
 /// Returns true if tensors of these types are the parts of divided tensors.
 fn are_parts<'t>(types: impl ExactSizeIterator<Item = &'t TensorType>, divided: &[TileAssignment]) -> bool {
-    let is_part = |(ty, whole): (&TensorType, &TileAssignment)| {
-        let parts = whole.sizes.iter().zip(&whole.tiles);
-        whole.sizes.len() == whole.tiles.len()
-            && parts.map(|(size, n)| size.div_ceil((*n).max(1))).eq(ty.sizes().iter().copied())
-    };
-    types.len() == divided.len() && types.zip(divided).all(is_part)
+    types.len() == divided.len() && types.zip(divided).all(|(ty, whole)| whole.has_parts_of(ty.sizes()))
 }
 
 #[cfg(test)]

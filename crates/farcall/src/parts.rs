@@ -74,14 +74,8 @@ pub fn joined(sharding: &ProgramSharding, results: &[Vec<Literal>]) -> Vec<Liter
 /// not have the sizes of the program's input.
 fn part_of(assignment: &TileAssignment, ty: &TensorType, whole: &Literal, device: usize) -> Option<Literal> {
     let sizes = ty.sizes();
-    let fits = whole.dtype() == ty.dtype
-        && *whole.dims() == assignment.sizes
-        && whole
-            .dims()
-            .iter()
-            .zip(&assignment.tiles)
-            .map(|(whole, n)| whole.div_ceil(*n))
-            .eq(sizes.iter().copied());
+    let fits =
+        whole.dtype() == ty.dtype && *whole.dims() == assignment.sizes && assignment.has_parts_of(sizes);
     if !fits {
         return None;
     }

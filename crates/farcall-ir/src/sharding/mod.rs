@@ -93,6 +93,14 @@ pub struct ProgramSharding {
     pub results: Vec<TileAssignment>,
 }
 
+impl TileAssignment {
+    /// Returns true if the parts of the tensor have these sizes.
+    pub fn has_parts_of(&self, sizes: &[usize]) -> bool {
+        let parts = self.sizes.iter().zip(&self.tiles).map(|(size, n)| size.div_ceil((*n).max(1)));
+        self.sizes.len() == self.tiles.len() && parts.eq(sizes.iter().copied())
+    }
+}
+
 impl Mesh {
     /// Parses the text between `<` and `>`: `["x"=2, "y"=4], device_ids=[…]`.
     pub(crate) fn read(body: &str) -> Option<Mesh> {
