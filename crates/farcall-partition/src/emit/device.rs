@@ -309,12 +309,21 @@ impl Emitter<'_> {
     pub(super) fn summand(&mut self, part: ValueId, axes: &[SubAxis]) -> Emitted<ValueId> {
         let Some(ty) = self.func.tensor(part).filter(|_| !axes.is_empty()).cloned() else { return Ok(part) };
         let at = self.coordinate(axes)?;
-        let first = self.number(0, DType::U32)?;
-        let equal = Compare { direction: ComparisonDirection::Eq, kind: None };
-        let is_first = self.at().value(Op::Compare(equal), [at, first])?;
-        let zeros = Literal::splat(ty.dtype, ty.sizes().to_vec(), Scalar::zero(ty.dtype));
-        let zeros = self.at().value_of(Op::Constant(zeros), [], ty.clone())?;
+        let is_first = self.equals(at, 0)?;
+        let zeros = self.zeros(&ty)?;
         self.at().value_of(Op::Select, [is_first, part, zeros], ty)
+    }
+
+    /// Returns whether a number of the type `ui32` is `n`.
+    pub(super) fn equals(&mut self, number: ValueId, n: usize) -> Emitted<ValueId> {
+        let n = self.number(n, DType::U32)?;
+        let equal = Compare { direction: ComparisonDirection::Eq, kind: None };
+        self.at().value(Op::Compare(equal), [number, n])
+    }
+
+    pub(super) fn zeros(&mut self, ty: &TensorType) -> Emitted<ValueId> {
+        let zeros = Literal::splat(ty.dtype, ty.sizes().to_vec(), Scalar::zero(ty.dtype));
+        self.at().value_of(Op::Constant(zeros), [], ty.clone())
     }
 }
 

@@ -13,7 +13,7 @@ use farcall_ir::builder::Builder;
 use farcall_ir::module::{Inst, Loc, NamedMesh, NewInst, Region, ValueMap};
 use farcall_ir::op::{Binary, CollectiveBroadcast, Compare, ComparisonDirection, Groups, Op};
 use farcall_ir::{
-    AttrDict, DType, Diagnostic, Func, InstId, Literal, RegionId, Scalar, Span, TensorType, Type, ValueId,
+    AttrDict, DType, Diagnostic, Func, InstId, Literal, RegionId, Span, TensorType, Type, ValueId,
 };
 use rustc_hash::FxHashMap;
 
@@ -392,9 +392,7 @@ impl<'p> Emitter<'p> {
         };
         let (arg_types, result_types) = (types(inst.own_operands()), types(inst.results()));
         let own = self.at().value_of(Op::PartitionId, [], TensorType::scalar(DType::U32))?;
-        let number = self.number(device, DType::U32)?;
-        let equal = Compare { direction: ComparisonDirection::Eq, kind: None };
-        let is_own = self.at().value(Op::Compare(equal), [own, number])?;
+        let is_own = self.equals(own, device)?;
         let outer = self.region;
         let mut regions = Vec::new();
         for calls in [true, false] {
@@ -408,8 +406,7 @@ impl<'p> Emitter<'p> {
                 values = self.inst(call, result_types.clone())?;
             } else {
                 for ty in result_types.iter().filter_map(Type::tensor) {
-                    let zeros = Literal::splat(ty.dtype, ty.sizes().to_vec(), Scalar::zero(ty.dtype));
-                    values.push(self.at().value_of(Op::Constant(zeros), [], ty.clone())?);
+                    values.push(self.zeros(ty)?);
                 }
             }
             self.at().inst(NewInst::new(Op::Return, values))?;
