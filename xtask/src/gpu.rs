@@ -227,8 +227,7 @@ fn compiled_files(folder: &Path) -> Result<Vec<PathBuf>> {
             found.push(entry?.path());
         }
     }
-    let is_program =
-        |path: &PathBuf| path.ends_with("handler_tests") || path.is_file() && path.ends_with("farcall");
+    let is_program = |path: &PathBuf| path.ends_with("handler_tests") || path.ends_with("farcall");
     found.retain(|path| path.extension().is_some_and(|e| e == "so") || is_program(path));
     Ok(found)
 }

@@ -66,16 +66,11 @@ def try_sample(op, sample, is_gradient, platform, calls, figures):
         return samples.results(op(*operands, **sample.attributes))
 
     def gradients(*operands):
-        def of_moving(*moved):
-            given = dict(zip(sample.moving, moved))
-            return forward(*(given.get(i, x) for i, x in enumerate(operands)))
-
-        results, pull = jax.vjp(of_moving, *(operands[i] for i in sample.moving))
+        partial, moving = sample.of_moving(forward, operands)
+        results, pull = jax.vjp(partial, *moving)
         return pull(tuple(results))
 
-    def program(*operands):
-        return gradients(*operands) if is_gradient else forward(*operands)
-
+    program = gradients if is_gradient else forward
     program.__name__ = name
     compiled = jax.jit(program)
     wanted = [program(*arrays.on(arrays.cpu(), x)) for x in (first, second)]

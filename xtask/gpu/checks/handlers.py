@@ -8,9 +8,6 @@ from checks import listing
 from checks.outcome import Skip, expect
 from checks.program import Program, last
 
-#: Environment variable with which the tests use the GPU instead of an emulator.
-ON_DEVICE = {"FARCALL_CUDA_TESTS": "device"}
-
 #: Line about the end of a test. Tests that only run by their names are ignored.
 ENDED = re.compile(r"test (\S+) \.\.\. (ok|FAILED|ignored)\b")
 
@@ -26,7 +23,7 @@ def run(recorder, platform):
     if platform == "cpu" or not program.exists():
         return
     lines, outcomes = [], {}
-    tests = all_tests(listing.seconds_of_step(90))
+    tests = on_gpu(listing.seconds_of_step(90))
     for line in tests:
         print(line, flush=True)
         lines.append(line)
@@ -43,11 +40,17 @@ def run(recorder, platform):
         expect(len(outcomes) == count, f"{len(outcomes)} of {count} tests ran")
 
 
-def all_tests(seconds, *before):
-    """Returns the run of all tests on the GPU, by the command `before` if one is given."""
+def on_gpu(seconds, *arguments, before=()):
+    """Returns a run of the tests on the GPU.
+
+    Args:
+      seconds: time after which the run is killed.
+      arguments: the tests to run; without them, all tests run except ignored ones.
+      before: a program that starts the tests, with its arguments.
+    """
     # One thread, because the tests share the device's default stream.
-    command = [*before, listing.HANDLER_TESTS, "--test-threads", "1"]
-    return Program(command, seconds, env={**os.environ, **ON_DEVICE})
+    command = [*before, listing.HANDLER_TESTS, "--test-threads", "1", *arguments]
+    return Program(command, seconds, env={**os.environ, "FARCALL_CUDA_TESTS": "device"})
 
 
 def panic_of(name, text):

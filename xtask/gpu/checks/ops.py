@@ -82,14 +82,8 @@ class Trial:
         """Returns a function of `count` operands and the cotangents, which returns the gradients."""
 
         def gradients(*values):
-            operands, cotangents = list(values[:count]), values[count:]
-            moving = self.sample.moving
-
-            def of_moving(*moved):
-                given = dict(zip(moving, moved))
-                return function(*(given.get(i, x) for i, x in enumerate(operands)))
-
-            return jax.vjp(of_moving, *(operands[i] for i in moving))[1](tuple(cotangents))
+            partial, moving = self.sample.of_moving(function, values[:count])
+            return jax.vjp(partial, *moving)[1](tuple(values[count:]))
 
         return gradients
 
@@ -99,21 +93,15 @@ class Trial:
         self.compare(figures, *pulled, [*self.operands, *cotangents])
 
     def tangents(self, figures):
-        moving, count = self.sample.moving, len(self.operands)
-        tangents = [
-            self.rng.standard_normal(self.operands[i].shape).astype(self.operands[i].dtype) for i in moving
-        ]
+        count = len(self.operands)
+        moving = [self.operands[i] for i in self.sample.moving]
+        tangents = [self.rng.standard_normal(x.shape).astype(x.dtype) for x in moving]
 
         def pushed(function):
             def both(*values):
-                operands, moved = values[:count], values[count:]
-
-                def of_moving(*own):
-                    given = dict(zip(moving, own))
-                    return function(*(given.get(i, x) for i, x in enumerate(operands)))
-
-                values, tangents = jax.jvp(of_moving, [operands[i] for i in moving], list(moved))
-                return (*values, *tangents)
+                partial, own = self.sample.of_moving(function, values[:count])
+                results, tangents = jax.jvp(partial, own, list(values[count:]))
+                return (*results, *tangents)
 
             return both
 

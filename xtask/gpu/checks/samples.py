@@ -37,6 +37,15 @@ class Sample:
     #: Maximum error relative to the norm of the result, by the result's element type.
     tolerances: dict[str, float] = dataclasses.field(default_factory=dict)
 
+    def of_moving(self, function, operands):
+        """Returns `function` as a function of the operands with a gradient only, and these operands."""
+
+        def partial(*moved):
+            given = dict(zip(self.moving, moved))
+            return function(*(given.get(i, x) for i, x in enumerate(operands)))
+
+        return partial, [operands[i] for i in self.moving]
+
     @property
     def name(self):
         return f"{self.op}, {self.label}" if self.label else self.op

@@ -5,14 +5,13 @@ reports about the ops means nothing.
 """
 
 import json
-import os
 import re
 import tempfile
 from pathlib import Path
 
 from checks import environment, handlers, listing
 from checks.outcome import Skip, expect
-from checks.program import Program, last
+from checks.program import last
 
 #: For each tool, the test whose kernel has a mistake that the tool must find, and the kernel.
 PLANTED = {
@@ -49,9 +48,7 @@ def run(recorder, platform, tool):
         if path is None:
             raise Skip("compute-sanitizer is not installed")
         test, kernel = PLANTED[tool]
-        ours = [listing.HANDLER_TESTS, "--ignored", "--exact", test]
-        seconds = listing.seconds_of_step(40)
-        lines, found = under(path, tool, lambda before: on_device([*before, *ours], seconds))
+        _, lines, found = under(path, tool, 40, "--ignored", "--exact", test)
         if refusal := next((line for line in lines if "not supported" in line.lower()), None):
             raise Skip(f"compute-sanitizer does not support this device: {refusal.strip('= ')}")
         planted = next((finding for finding in found if kernel in finding), None)
@@ -61,13 +58,7 @@ def run(recorder, platform, tool):
     with recorder.case(f"{tool} of all ops") as figures:
         if not is_working:
             raise Skip("compute-sanitizer does not work here; see the line above")
-        tests = []
-
-        def all_tests(before):
-            tests.append(handlers.all_tests(listing.seconds_of_step(100), *before))
-            return tests[0]
-
-        lines, found = under(path, tool, all_tests)
+        tests, lines, found = under(path, tool, 100)
         own = json.loads((listing.HERE / "pack.json").read_text())["kernels"]
         inside = [f for f in found if any(re.search(rf"\b{name}\b", f) for name in own)]
         others = [f for f in found if f not in inside]
@@ -76,34 +67,31 @@ def run(recorder, platform, tool):
         figures["in kernels of the ops"] = len(inside)
         figures["elsewhere"] = f"{len(others)}: {others[0]}" if others else "0"
         expect(not inside, next(iter(inside), ""))
-        expect(tests[0].status is not None, f"out of time after {tests[0].seconds:.0f} s: {last(lines)}")
+        expect(tests.status is not None, f"out of time after {tests.seconds:.0f} s: {last(lines)}")
         passed = any(line.startswith("test result: ok") for line in lines)
         expect(passed, f"not all tests pass: {last(lines)}")
 
 
-def on_device(command, seconds):
-    return Program(command, seconds, env={**os.environ, **handlers.ON_DEVICE})
-
-
-def under(path, tool, program):
-    """Runs a program under a tool of compute-sanitizer.
+def under(path, tool, most_seconds, *arguments):
+    """Runs tests of the handlers under a tool of compute-sanitizer, for at most `most_seconds`.
 
     Args:
       path: path of compute-sanitizer.
       tool: name of the tool.
-      program: function that returns the run, given the command to put before the program.
+      arguments: the tests to run, as for `handlers.on_gpu`.
 
     Returns:
-      The lines of the program and of the tool, and the tool's reports.
+      The run, the lines of the tool and of the tests, and the tool's reports.
     """
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "log"
         # In a separate file, reports do not split the lines of the program.
         before = [path, "--tool", tool, "--report-api-errors", "no", "--log-file", log]
-        lines = list(program(before))
+        tests = handlers.on_gpu(listing.seconds_of_step(most_seconds), *arguments, before=before)
+        lines = list(tests)
         reports = log.read_text(errors="replace") if log.exists() else ""
     print("\n".join(lines), reports, sep="\n", flush=True)
-    return [*reports.splitlines(), *lines], findings(reports)
+    return tests, [*reports.splitlines(), *lines], findings(reports)
 
 
 def findings(text):
