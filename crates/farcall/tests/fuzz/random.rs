@@ -18,7 +18,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::sync::Mutex;
-use std::time::Instant;
 
 use farcall::Registry;
 use farcall::ffi::unwind::catch;
@@ -61,39 +60,20 @@ fn random_programs_compute_the_same() {
             *PANIC.lock().unwrap() = info.to_string();
         }));
         let registry = Registry::new();
-        let only = std::env::var_os("FARCALL_FUZZ_ONLY").map(|_| fuzz::number("FARCALL_FUZZ_ONLY", 0));
-        let programs = fuzz::iterations(PROGRAMS);
-        let (begin, mut refused, mut ran, mut found) = (Instant::now(), 0, 0, Vec::new());
-        for i in only.map_or(0..programs, |i| i..i + 1) {
-            if found.len() >= MAX_FAILURES {
-                break;
-            }
+        let found = fuzz::check_programs(PROGRAMS, MAX_FAILURES, |i, is_only| {
             let seed = fuzz::seed_of(i);
             let p = generate::program(seed);
-            if only.is_some() {
+            if is_only {
                 eprintln!("{}", shown(&p));
             }
             if std::env::var_os("FARCALL_FUZZ_TRACE").is_some() {
                 eprintln!("program {i}");
             }
-            ran += 1;
-            match checked(&p, seed, &registry) {
-                Ok(outcome) => refused += u64::from(outcome == Outcome::Refused),
-                Err(_) => {
-                    let report = report(&p, i, &registry);
-                    eprintln!("{report}");
-                    found.push(report);
-                }
-            }
-        }
+            let outcome = checked(&p, seed, &registry).map_err(|_| report(&p, i, &registry))?;
+            Ok(outcome != Outcome::Refused)
+        });
         let _hook = std::panic::take_hook();
-        let seed = fuzz::seed();
-        println!(
-            "checked {ran} programs of seed {seed} in {:.0?}; {refused} of them were refused",
-            begin.elapsed()
-        );
-        assert!(found.is_empty(), "{} programs fail:\n{}", found.len(), found.join("\n"));
-        assert!(refused * 10 <= ran, "too many programs are invalid or end in errors: {refused} of {ran}");
+        found.expect_no_failure(10);
     });
 }
 

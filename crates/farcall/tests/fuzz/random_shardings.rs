@@ -7,7 +7,6 @@
 //! `FARCALL_FUZZ_SEED`, `FARCALL_FUZZ_ITERATIONS` and `FARCALL_FUZZ_ONLY` choose programs as in `random`.
 
 use std::fmt::Write as _;
-use std::time::Instant;
 
 use farcall::devices::Grid;
 use farcall::ffi::unwind::catch;
@@ -92,34 +91,16 @@ fn depends_on_device(module: &Module) -> bool {
 #[test]
 fn shardings_of_random_programs_keep_the_results() {
     let registry = Registry::new();
-    let only = std::env::var_os("FARCALL_FUZZ_ONLY").map(|_| fuzz::number("FARCALL_FUZZ_ONLY", 0));
-    let programs = fuzz::iterations(PROGRAMS);
-    let (begin, mut refused, mut ran, mut found) = (Instant::now(), 0, 0, Vec::new());
-    for i in only.map_or(0..programs, |i| i..i + 1) {
-        if found.len() >= MAX_FAILURES {
-            break;
-        }
+    let found = fuzz::check_programs(PROGRAMS, MAX_FAILURES, |i, is_only| {
         let Case { program, devices } = case(fuzz::seed_of(i));
-        if only.is_some() {
+        if is_only {
             eprintln!("{}", text::print(&annotate::with_manual_computations(&program.module)));
         }
-        ran += 1;
-        match checked(&program, devices, &registry) {
-            Ok(outcome) => refused += u64::from(outcome == Outcome::Refused),
-            Err(error) => {
-                let report = report(&program, devices, &error, i, &registry);
-                eprintln!("{report}");
-                found.push(report);
-            }
-        }
-    }
-    let seed = fuzz::seed();
-    println!(
-        "checked {ran} programs of seed {seed} in {:.0?}; {refused} of them were refused",
-        begin.elapsed()
-    );
-    assert!(found.is_empty(), "{} programs fail:\n{}", found.len(), found.join("\n"));
-    assert!(refused * 5 <= ran, "too many programs are invalid or end in errors: {refused} of {ran}");
+        let outcome = checked(&program, devices, &registry);
+        let outcome = outcome.map_err(|error| report(&program, devices, &error, i, &registry))?;
+        Ok(outcome != Outcome::Refused)
+    });
+    found.expect_no_failure(5);
 }
 
 /// Shrinks a failing program. Returns a description of the failure, the program, and its inputs.
