@@ -34,9 +34,8 @@ pub(crate) struct LoadArgs {
     ///
     /// `built-in` selects farcall's own routines. `system` opens OpenBLAS, MKL or another library that the
     /// system's dynamic linker finds, and `system=PATH` opens the library at PATH. Large products of matrices
-    /// then run in the library, too. Loading a library runs its
-    /// code: only load libraries that you trust. Defaults to the environment variable FARCALL_LINALG, or else
-    /// to built-in.
+    /// then run in the library, too. Loading a library runs its code: only load libraries that you trust.
+    /// Defaults to the environment variable FARCALL_LINALG, or else to built-in.
     #[arg(long, value_name = "ROUTINES", value_parser = lapack_source())]
     pub linalg: Option<LapackSource>,
 }

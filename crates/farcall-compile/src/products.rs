@@ -52,7 +52,7 @@ pub(super) fn lower(func: &mut Func, blocks: &mut Blocks<'_>) -> Result<(), Diag
 
 /// A product of matrices, or of batches of matrices.
 struct Matrices {
-    /// Types of the operands and the result, with two dimensions after those of the batch.
+    /// Types of the operands and the result: the batch dimensions, and then two more.
     types: [TensorType; 3],
     transposed: [bool; 2],
 }
@@ -61,7 +61,7 @@ impl Matrices {
     /// Returns the product of matrices that a `dot_general` is.
     ///
     /// # Errors
-    /// The reason why it is none.
+    /// The reason why the operation is not a product of matrices.
     fn of(
         dot: &DotGeneral,
         operands: &[&TensorType],

@@ -147,8 +147,8 @@ impl CudaHost {
         let called = self.device.run(|| {
             let mut frame = CallFrame::new(&Arc::new(site));
             let (no_inputs, no_outputs) = (vec![null_mut(); operands.len()], vec![null_mut(); results.len()]);
-            // SAFETY: handlers must accept null addresses in the prepare stage. The addresses of the other stages are
-            // memory of the device, with the sizes of operands and results, and aligned to 256 bytes. It
+            // SAFETY: addresses may be null in the prepare stage. The addresses of the other stages are memory
+            // of the device, with the sizes of operands and results, and aligned to 256 bytes. The memory
             // exists until `run` has waited for the work.
             let outcome = unsafe {
                 frame

@@ -177,7 +177,7 @@ impl HostContext {
     }
 }
 
-/// Returns the context that is current on this thread; null if there is none.
+/// Returns the context that is current on this thread, or null.
 fn current(driver: &Driver) -> Result<sys::CUcontext> {
     let mut raw = std::ptr::null_mut();
     // SAFETY: the pointer is valid.

@@ -309,8 +309,8 @@ impl From<PermuteRole> for ProcessRole {
 }
 
 impl CollectivePermute {
-    /// Returns the role of a process. As in XLA, a program for one process that receives nothing runs alone, whatever
-    /// the receivers are.
+    /// Returns the role of a process. As in XLA, a program for one process that receives nothing runs alone,
+    /// whatever the receivers are.
     pub fn role(&self, process: Process) -> PermuteRole {
         let flattening = exchange_flattening(self.channel.map_or(0, |c| c.handle));
         let pairs = process_pairs(&self.pairs, flattening, process);
