@@ -16,8 +16,6 @@ import argparse
 import json
 import os
 import pathlib
-import platform
-import statistics
 import time
 
 # Both sides count the processors when they start their threads.
@@ -31,6 +29,7 @@ import ctypes  # noqa: E402
 
 import numpy as np  # noqa: E402
 import scipy.linalg  # noqa: E402
+from machine import geometric_mean, processor  # noqa: E402
 
 import farcall  # noqa: E402
 
@@ -219,17 +218,6 @@ def openblas():
             config, core = library.scipy_openblas_get_config().decode(), library.scipy_openblas_get_corename().decode()
             return f"{config.strip()}, kernel {core}, {library.scipy_openblas_get_num_threads()} threads"
     return "unknown"
-
-
-def processor():
-    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            return line.split(":", 1)[1].strip()
-    return platform.machine()
-
-
-def geometric_mean(ratios):
-    return statistics.geometric_mean(ratios) if ratios else float("nan")
 
 
 def tables(results):

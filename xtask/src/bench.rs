@@ -65,8 +65,8 @@ pub(crate) fn run(args: &[&str]) -> Result<bool> {
     Ok(true)
 }
 
-/// Compares LAPACK handlers with other implementations, in a script of `xtask/bench` that writes its tables to
-/// `target/bench`.
+/// Compares ops for dense or sparse matrices with other implementations, in a script of `xtask/bench` that
+/// writes its tables to `target/bench`.
 pub(crate) fn linear_algebra(part: &str, options: &[&str]) -> Result<bool> {
     let bench = Bench::new(false)?;
     let mut python = bench.python(&format!("{part}.py"));

@@ -106,6 +106,10 @@ Tasks:
                  writes target/bench/lapack.md. With --filter, only cases with TEXT in their names run,
                  such as 'potrf d 512'; the table takes the others from earlier runs. Takes about 20
                  minutes.
+  bench sparse [--filter TEXT] [--seconds N] [--rows N]
+                 Compares farcall's products of sparse matrices with SciPy's and JAX's, alternately in one
+                 process, and with the bandwidth of the memory. Prints ratios, and writes
+                 target/bench/sparse.md. Takes about two minutes.
   accuracy [STEP]
                  Compares the errors of elementary functions with XLA's. Tests every STEP-th number of
                  f32 (default 251; 1 tests all numbers and takes hours), all 16-bit floats, and samples
@@ -153,7 +157,7 @@ fn main() -> ExitCode {
         ["jax-users", rest @ ..] => jax_users::run(rest),
         ["hlo-texts", rest @ ..] => hlo_texts::run(rest),
         ["valgrind"] => valgrind::run(),
-        ["bench", part @ "lapack", options @ ..] => bench::linear_algebra(part, options),
+        ["bench", part @ ("lapack" | "sparse"), options @ ..] => bench::linear_algebra(part, options),
         ["bench", parts @ ..] => bench::run(parts),
         ["guide", args @ ..] => guide::run(args),
         ["accuracy", step @ ..] if step.len() <= 1 => accuracy::run(step),

@@ -2,8 +2,9 @@
 
 use faer::linalg::matmul::{matmul_with_conj, triangular};
 use faer::prelude::{Reborrow, ReborrowMut};
+use faer::traits::pulp::{Arch, Simd, WithSimd};
 use faer::{Accum, Conj, MatMut, MatRef, Par};
-use farcall_ffi::{Float, simd};
+use farcall_ffi::Float;
 
 use super::options::Uplo;
 use super::scalar::{RealScalar, Scalar};
@@ -278,8 +279,8 @@ fn multiply_leaf<T: Scalar>(triangle: Triangle<'_, T>, mut b: MatMut<'_, T>) {
     }
 }
 
-/// A triangle of at most [`MAX_LEAF_ORDER`] rows: lower, with its rows one after the other, followed by the
-/// diagonal.
+/// A triangle of at most [`MAX_LEAF_ORDER`] rows: lower and negated, with its rows one after the other, followed
+/// by the diagonal.
 struct Leaf<T> {
     n: usize,
     rows: [[T; MAX_LEAF_ORDER]; MAX_LEAF_ORDER],
@@ -297,7 +298,7 @@ impl<T: Scalar> Leaf<T> {
         let at = |i: usize| if triangle.uplo == Uplo::Lower { i } else { n - 1 - i };
         for i in 0..n {
             for (j, entry) in rows[i][..i].iter_mut().enumerate() {
-                *entry = triangle.matrix[(at(i), at(j))].conjugate_if(triangle.conjugated);
+                *entry = -triangle.matrix[(at(i), at(j))].conjugate_if(triangle.conjugated);
             }
             if !triangle.is_unit {
                 diagonal[i] = triangle.matrix[(at(i), at(i))].conjugate_if(triangle.conjugated);
@@ -311,60 +312,104 @@ impl<T: Scalar> Leaf<T> {
         Leaf { n, rows, diagonal, is_inverted }
     }
 
-    /// Solves the system for `WIDTH` right-hand sides, whose entries are in the rows of `b`.
-    #[inline(always)]
-    fn solve<const WIDTH: usize>(&self, b: &mut [[T; WIDTH]; MAX_LEAF_ORDER]) {
-        for i in 0..self.n {
-            let mut sums = b[i];
-            for (factor, x) in self.rows[i][..i].iter().zip(b.iter()) {
-                sums.iter_mut().zip(x).for_each(|(sum, x)| *sum -= *factor * *x);
+    /// Solves the system if its diagonal cannot be inverted.
+    #[cold]
+    fn solve_by_division(&self, b: MatMut<'_, T>) {
+        for mut x in b.col_iter_mut() {
+            for i in 0..self.n {
+                let sum = (0..i).fold(x[i], |sum, j| sum + self.rows[i][j] * x[j]);
+                x[i] = sum.over(self.diagonal[i]);
             }
-            let d = self.diagonal[i];
-            match self.is_inverted {
-                true => sums.iter_mut().for_each(|sum| *sum *= d),
-                false => sums.iter_mut().for_each(|sum| *sum = sum.over(d)),
-            }
-            b[i] = sums;
         }
     }
 }
+
+/// Solution of a system for right-hand sides, whose entries are in the rows of `b`, one after the other.
+struct LeafSolution<'a, T> {
+    leaf: &'a Leaf<T>,
+    b: &'a mut [T],
+}
+
+impl<T: Scalar> WithSimd for LeafSolution<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let LeafSolution { leaf, b } = self;
+        let width = b.len() / leaf.n;
+        // The width is a multiple of the size of a vector.
+        let (b, _) = T::split_mut::<S>(b);
+        let per_row = b.len() / leaf.n;
+        debug_assert!(per_row * size_of::<T::Vector<S>>() == width * size_of::<T>());
+        let mut start = 0;
+        while per_row - start >= 4 {
+            leaf.solve::<S, 4>(simd, b, per_row, start);
+            start += 4;
+        }
+        while start < per_row {
+            leaf.solve::<S, 1>(simd, b, per_row, start);
+            start += 1;
+        }
+    }
+}
+
+impl<T: Scalar> Leaf<T> {
+    /// Solves the system for the vectors from `start` to `start + COUNT` of each row of `b`, which has
+    /// `per_row` vectors.
+    #[inline(always)]
+    fn solve<S: Simd, const COUNT: usize>(
+        &self,
+        simd: S,
+        b: &mut [T::Vector<S>],
+        per_row: usize,
+        start: usize,
+    ) {
+        let range = start..start + COUNT;
+        for i in 0..self.n {
+            let (solved, rest) = b.split_at_mut(i * per_row);
+            let Some(row) = rest[range.clone()].first_chunk_mut::<COUNT>() else { return };
+            let mut sums = *row;
+            for (factor, x) in self.rows[i][..i].iter().zip(solved.chunks_exact(per_row)) {
+                let factor = T::splat(simd, *factor);
+                let Some(x) = x[range.clone()].first_chunk::<COUNT>() else { return };
+                for l in 0..COUNT {
+                    sums[l] = T::mul_add(simd, factor, x[l], sums[l]);
+                }
+            }
+            let d = T::splat(simd, self.diagonal[i]);
+            for l in 0..COUNT {
+                row[l] = T::product(simd, sums[l], d);
+            }
+        }
+    }
+}
+
+/// Maximum number of right-hand sides that are solved at once.
+const MAX_LEAF_COLUMNS: usize = 64;
 
 /// Solves a system of at most [`MAX_LEAF_ORDER`] equations.
 #[inline(never)]
 fn solve_leaf<T: Scalar>(triangle: Triangle<'_, T>, mut b: MatMut<'_, T>) {
     let leaf = Leaf::of(triangle);
-    let is_reversed = triangle.uplo == Uplo::Upper;
-    let columns = b.ncols();
-    let mut start = 0;
-    while start < columns {
-        start += match columns - start {
-            32.. => {
-                solve_columns::<T, 32>(&leaf, is_reversed, b.rb_mut().subcols_mut(start, 32));
-                32
-            }
-            8.. => {
-                solve_columns::<T, 8>(&leaf, is_reversed, b.rb_mut().subcols_mut(start, 8));
-                8
-            }
-            _ => {
-                solve_columns::<T, 1>(&leaf, is_reversed, b.rb_mut().subcols_mut(start, 1));
-                1
-            }
-        };
+    if triangle.uplo == Uplo::Upper {
+        b = b.reverse_rows_mut();
     }
-}
-
-/// Solves a system for `WIDTH` right-hand sides, the columns of `b`.
-#[inline(always)]
-fn solve_columns<T: Scalar, const WIDTH: usize>(leaf: &Leaf<T>, is_reversed: bool, mut b: MatMut<'_, T>) {
-    let n = leaf.n;
-    let at = |i: usize| if is_reversed { n - 1 - i } else { i };
-    let mut rows = [[T::zero(); WIDTH]; MAX_LEAF_ORDER];
-    for (i, row) in rows[..n].iter_mut().enumerate() {
-        row.iter_mut().enumerate().for_each(|(j, x)| *x = b[(at(i), j)]);
+    if !leaf.is_inverted {
+        return leaf.solve_by_division(b);
     }
-    simd::vectorized!(leaf.solve(&mut rows));
-    for (i, row) in rows[..n].iter().enumerate() {
-        row.iter().enumerate().for_each(|(j, x)| b[(at(i), j)] = *x);
+    let mut rows = [T::zero(); MAX_LEAF_ORDER * MAX_LEAF_COLUMNS];
+    let (n, columns) = (leaf.n, b.ncols());
+    for start in (0..columns).step_by(MAX_LEAF_COLUMNS) {
+        let count = MAX_LEAF_COLUMNS.min(columns - start);
+        // A multiple of the size of each vector.
+        let width = count.next_multiple_of(16);
+        let mut b = b.rb_mut().subcols_mut(start, count);
+        for (j, column) in b.rb().col_iter().enumerate() {
+            rows.chunks_exact_mut(width).zip(column.iter()).for_each(|(row, x)| row[j] = *x);
+        }
+        Arch::new().dispatch(LeafSolution { leaf: &leaf, b: &mut rows[..n * width] });
+        for (j, column) in b.rb_mut().col_iter_mut().enumerate() {
+            rows.chunks_exact(width).zip(column.iter_mut()).for_each(|(row, x)| *x = row[j]);
+        }
     }
 }

@@ -3,11 +3,11 @@
 
 use std::ops::Mul;
 
-use faer::{Accum, MatMut, Par};
+use faer::MatMut;
 use farcall_ffi::Float;
 use num_complex::Complex;
 
-use super::field::{block, block_mut};
+use super::field::{block, block_mut, multiply};
 use super::square::Square;
 use crate::lapack::scalar::{RealScalar, Scalar};
 use crate::number::Real;
@@ -343,6 +343,6 @@ pub(crate) fn multiply_by_schur_vectors<T: Scalar>(out: &mut [T], z: &[T], x: &[
         let count = rows[1] - rows[0];
         let out: MatMut<'_, T> = block_mut(out, n, [0, from], [n, width]);
         let (z, x) = (block(z, n, [0, rows[0]], [n, count]), block(x, n, [rows[0], from], [count, width]));
-        faer::linalg::matmul::matmul(out, Accum::Replace, z, x, T::one(), Par::Seq);
+        multiply(out, z, x);
     }
 }

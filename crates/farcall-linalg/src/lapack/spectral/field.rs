@@ -2,11 +2,10 @@
 
 use std::ops::Mul;
 
-use faer::linalg::matmul::matmul;
 use faer::traits::pulp::Arch;
-use faer::{Accum, MatMut, MatRef, Par};
-use farcall_ffi::Float;
+use faer::{MatMut, MatRef};
 
+use crate::lapack::block::{add_product, adjoint, product};
 use crate::lapack::scalar::Scalar;
 
 /// Runs `work` with the processor's widest vector instructions. Only code that is inlined into `work` uses
@@ -69,20 +68,20 @@ pub(crate) fn block_mut<T>(a: &mut [T], ld: usize, at: [usize; 2], [m, n]: [usiz
 
 /// Computes `out = a·b`.
 pub(crate) fn multiply<T: Scalar>(out: MatMut<'_, T>, a: MatRef<'_, T>, b: MatRef<'_, T>) {
-    matmul(out, Accum::Replace, a, b, T::one(), Par::Seq);
+    product(out, T::one(), a, b);
 }
 
 /// Computes `out = aᴴ·b`.
 pub(crate) fn multiply_adjoint<T: Scalar>(out: MatMut<'_, T>, a: MatRef<'_, T>, b: MatRef<'_, T>) {
-    matmul(out, Accum::Replace, a.adjoint(), b, T::one(), Par::Seq);
+    product(out, T::one(), adjoint(a), b);
 }
 
 /// Computes `out −= a·b`.
 pub(crate) fn subtract<T: Scalar>(out: MatMut<'_, T>, a: MatRef<'_, T>, b: MatRef<'_, T>) {
-    matmul(out, Accum::Add, a, b, T::of_real(-T::Real::ONE), Par::Seq);
+    add_product(out, -T::one(), a, b);
 }
 
 /// Computes `out −= a·bᴴ`.
 pub(crate) fn subtract_adjoint<T: Scalar>(out: MatMut<'_, T>, a: MatRef<'_, T>, b: MatRef<'_, T>) {
-    matmul(out, Accum::Add, a, b.adjoint(), T::of_real(-T::Real::ONE), Par::Seq);
+    add_product(out, -T::one(), a, adjoint(b));
 }

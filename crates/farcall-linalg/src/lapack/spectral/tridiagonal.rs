@@ -7,6 +7,7 @@
 
 use faer::linalg::matmul::triangular::{self, BlockStructure};
 use faer::prelude::{Reborrow, ReborrowMut};
+use faer::traits::pulp::{Arch, Simd, WithSimd};
 use faer::{Accum, MatMut, MatRef, Par};
 use farcall_ffi::Float;
 
@@ -77,10 +78,7 @@ fn reduce_lower<T: Scalar>(
     work.along.clear();
     work.along.resize(n, T::zero());
     let along = &mut work.along;
-    vectorized(
-        #[inline(always)]
-        || reduce_columns(a, n, at, off_diagonal, tau, along),
-    );
+    reduce_columns(a, n, at, off_diagonal, tau, along);
     for j in 0..n {
         let entry = &mut a[j + j * n];
         *entry = T::of_real(entry.re());
@@ -89,7 +87,6 @@ fn reduce_lower<T: Scalar>(
 }
 
 /// Reduces the columns from `from` on one by one.
-#[inline(always)]
 fn reduce_columns<T: Scalar>(
     a: &mut [T],
     n: usize,
@@ -109,16 +106,21 @@ fn reduce_columns<T: Scalar>(
         }
         let beta = std::mem::replace(head, T::one());
         let w = &mut along[j + 1..n];
-        hermitian_product(right, n, j + 1, column, w);
-        finish_product(column, w, tau[j]);
-        // The rank-2 update of the lower triangle.
-        for (l, part) in right.chunks_exact_mut(n).enumerate() {
-            let (v, w) = (&column[l..], &w[l..]);
-            let (a, b) = (-w[0].conjugate(), -v[0].conjugate());
-            for ((x, v), w) in part[j + 1 + l..].iter_mut().zip(v).zip(w) {
-                *x += a * *v + b * *w;
-            }
-        }
+        Arch::new().dispatch(HermitianProduct { columns: right, n, first: j + 1, v: column, w });
+        vectorized(
+            #[inline(always)]
+            || {
+                finish_product(column, w, tau[j]);
+                // The rank-2 update of the lower triangle.
+                for (l, part) in right.chunks_exact_mut(n).enumerate() {
+                    let (v, w) = (&column[l..], &w[l..]);
+                    let (a, b) = (-w[0].conjugate(), -v[0].conjugate());
+                    for ((x, v), w) in part[j + 1 + l..].iter_mut().zip(v).zip(w) {
+                        *x += a * *v + b * *w;
+                    }
+                }
+            },
+        );
         column[0] = beta;
     }
 }
@@ -131,32 +133,39 @@ fn finish_product<T: Scalar>(v: &[T], w: &mut [T], tau: T) {
     axpy(factor, v, w);
 }
 
-/// Computes the product of a Hermitian matrix and a vector: `w = A·v`. `columns` are the matrix's columns,
-/// which begin at row `first`. The lower triangle is read once.
-#[inline(always)]
-fn hermitian_product<T: Scalar>(columns: &[T], n: usize, first: usize, v: &[T], w: &mut [T]) {
-    const COLUMNS: usize = 2;
-    w.fill(T::zero());
-    let rows = v.len();
-    let mut j = 0;
-    while j + COLUMNS < rows {
-        let (a, b) = (&columns[j * n + first..(j + 1) * n], &columns[(j + 1) * n + first..(j + 2) * n]);
-        // The 2×2 block on the diagonal.
-        let lower = a[j + 1];
-        w[j] += v[j].times(a[j].re()) + lower.conjugate() * v[j + 1];
-        w[j + 1] += v[j + 1].times(b[j + 1].re()) + lower * v[j];
-        let sums =
-            symmetric_columns([&a[j + 2..], &b[j + 2..]], &v[j + 2..], [v[j], v[j + 1]], &mut w[j + 2..]);
-        w[j] += sums[0];
-        w[j + 1] += sums[1];
-        j += COLUMNS;
-    }
-    for l in j..rows {
-        let a = &columns[l * n + first..(l + 1) * n];
-        w[l] += v[l].times(a[l].re());
-        for i in l + 1..rows {
-            w[i] += a[i] * v[l];
-            w[l] += a[i].conjugate() * v[i];
+/// Product of a Hermitian matrix and a vector: `w = A·v`. The lower triangle is read once.
+struct HermitianProduct<'a, T> {
+    /// Columns of the matrix, which begin at row `first`.
+    columns: &'a [T],
+    n: usize,
+    first: usize,
+    v: &'a [T],
+    w: &'a mut [T],
+}
+
+impl<T: Scalar> WithSimd for HermitianProduct<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let HermitianProduct { columns, n, first, v, w } = self;
+        w.fill(T::zero());
+        let rows = v.len();
+        let mut j = 0;
+        while j + 1 < rows {
+            let (a, b) = (&columns[j * n + first..(j + 1) * n], &columns[(j + 1) * n + first..(j + 2) * n]);
+            // The 2×2 block on the diagonal.
+            let lower = a[j + 1];
+            w[j] += v[j].times(a[j].re()) + lower.conjugate() * v[j + 1];
+            w[j + 1] += v[j + 1].times(b[j + 1].re()) + lower * v[j];
+            let (factors, below) = ([v[j], v[j + 1]], j + 2);
+            let sums = add_columns(simd, [&a[below..], &b[below..]], factors, &v[below..], &mut w[below..]);
+            w[j] += sums[0];
+            w[j + 1] += sums[1];
+            j += 2;
+        }
+        if j < rows {
+            w[j] += v[j].times(columns[j * n + first + j].re());
         }
     }
 }
@@ -164,28 +173,53 @@ fn hermitian_product<T: Scalar>(columns: &[T], n: usize, first: usize, v: &[T], 
 /// Adds the products of two columns with their factors to `w`. Returns the products of the conjugated columns
 /// with `v`.
 #[inline(always)]
-fn symmetric_columns<T: Scalar>([a, b]: [&[T]; 2], v: &[T], factors: [T; 2], w: &mut [T]) -> [T; 2] {
-    const SUMS: usize = 8;
-    let len = w.len();
-    let (a, b, v) = (&a[..len], &b[..len], &v[..len]);
-    let mut sums = [[T::zero(); SUMS]; 2];
-    let whole = len / SUMS * SUMS;
-    for start in (0..whole).step_by(SUMS) {
-        let (a, b) = (&a[start..start + SUMS], &b[start..start + SUMS]);
-        let (v, w) = (&v[start..start + SUMS], &mut w[start..start + SUMS]);
-        for l in 0..SUMS {
-            w[l] += a[l] * factors[0] + b[l] * factors[1];
-            sums[0][l] += a[l].conjugate() * v[l];
-            sums[1][l] += b[l].conjugate() * v[l];
-        }
+fn add_columns<T: Scalar, S: Simd>(
+    simd: S,
+    [a, b]: [&[T]; 2],
+    factors: [T; 2],
+    v: &[T],
+    w: &mut [T],
+) -> [T; 2] {
+    let factors = [T::splat(simd, factors[0]), T::splat(simd, factors[1])];
+    let zero = T::splat(simd, T::zero());
+    let ((a, a_rest), (b, b_rest)) = (T::split::<S>(a), T::split::<S>(b));
+    let ((v, v_rest), (w, w_rest)) = (T::split::<S>(v), T::split_mut::<S>(w));
+    // Two sums for each column, since a sum takes several cycles.
+    let mut sums = [[zero; 2]; 2];
+    let ((a_pairs, a_last), (b_pairs, b_last)) = (a.as_chunks::<2>(), b.as_chunks::<2>());
+    let ((v_pairs, v_last), (w_pairs, w_last)) = (v.as_chunks::<2>(), w.as_chunks_mut::<2>());
+    for (((a, b), v), w) in a_pairs.iter().zip(b_pairs).zip(v_pairs).zip(w_pairs) {
+        w[0] = add_vectors::<T, S>(simd, factors, [a[0], b[0], v[0], w[0]], &mut sums[0]);
+        w[1] = add_vectors::<T, S>(simd, factors, [a[1], b[1], v[1], w[1]], &mut sums[1]);
     }
-    let mut total = sums.map(|sums| sums.iter().fold(T::zero(), |total, sum| total + *sum));
-    for l in whole..len {
-        w[l] += a[l] * factors[0] + b[l] * factors[1];
-        total[0] += a[l].conjugate() * v[l];
-        total[1] += b[l].conjugate() * v[l];
+    for (((a, b), v), w) in a_last.iter().zip(b_last).zip(v_last).zip(w_last) {
+        *w = add_vectors::<T, S>(simd, factors, [*a, *b, *v, *w], &mut sums[0]);
     }
-    total
+    if !w_rest.is_empty() {
+        let (a, b) = (T::load(simd, a_rest), T::load(simd, b_rest));
+        let w = add_vectors::<T, S>(
+            simd,
+            factors,
+            [a, b, T::load(simd, v_rest), T::load(simd, w_rest)],
+            &mut sums[1],
+        );
+        T::store(simd, w_rest, w);
+    }
+    let [[a, b], [other_a, other_b]] = sums;
+    [T::sum(simd, T::plus(simd, a, other_a)), T::sum(simd, T::plus(simd, b, other_b))]
+}
+
+/// Returns `w + a·factors[0] + b·factors[1]`, and adds `conj(a)·v` and `conj(b)·v` to the sums.
+#[inline(always)]
+fn add_vectors<T: Scalar, S: Simd>(
+    simd: S,
+    factors: [T::Vector<S>; 2],
+    [a, b, v, w]: [T::Vector<S>; 4],
+    sums: &mut [T::Vector<S>; 2],
+) -> T::Vector<S> {
+    sums[0] = T::conj_mul_add(simd, a, v, sums[0]);
+    sums[1] = T::conj_mul_add(simd, b, v, sums[1]);
+    T::mul_add(simd, b, factors[1], T::mul_add(simd, a, factors[0], w))
 }
 
 /// Reduces the columns from `from` on, one for each entry of `tau`.
@@ -235,10 +269,13 @@ fn reduce_panel<T: Scalar>(
         let (old, new) = w.split_at_mut(j * rows);
         let product = &mut new[j..rows];
         let reflection = &v[j * rows + j..(j + 1) * rows];
-        vectorized(
-            #[inline(always)]
-            || hermitian_product(right, n, column + 1, reflection, product),
-        );
+        Arch::new().dispatch(HermitianProduct {
+            columns: right,
+            n,
+            first: column + 1,
+            v: reflection,
+            w: product,
+        });
         correct(product, reflection, [v, old], [rows, j], along);
         vectorized(
             #[inline(always)]

@@ -1,6 +1,8 @@
 //! Element types of LAPACK's routines: `f32`, `f64` and the complex types of these parts, in LAPACK's names
 //! `s`, `d`, `c` and `z`.
 
+pub(crate) mod vectors;
+
 use std::ops::{Add, AddAssign, Mul, MulAssign, Neg, Sub, SubAssign};
 
 use faer::traits::ComplexField;
@@ -8,6 +10,7 @@ use farcall_ffi::{Element, Error, Float, Result};
 use farcall_lapack::{MatrixElement, Routines};
 use num_complex::Complex;
 
+use self::vectors::Vectors;
 use crate::number::Real;
 
 /// Complex numbers of two `f32`: XLA's `c64`, LAPACK's type `c`.
@@ -46,6 +49,7 @@ pub(crate) trait Scalar:
     Element
     + ComplexField<Real: RealScalar>
     + MatrixElement<Part = <Self as ComplexField>::Real>
+    + Vectors
     + Add<Output = Self>
     + Sub<Output = Self>
     + Mul<Output = Self>
