@@ -54,7 +54,7 @@ pub(super) fn thunks<W: Watch>(
     let plan = &*loaded.plan;
     let (lent, mut own) = lent_and_own(loaded, inputs);
     let memory = |error| RunError::Memory { what: "an input", error };
-    if loaded.enters_handlers {
+    if loaded.aligns_inputs {
         own.iter_mut().try_for_each(Literal::align).map_err(memory)?;
     }
     context.bases.clear();
@@ -118,7 +118,7 @@ fn lent_and_own<'a>(loaded: &Loaded, inputs: Inputs<'a>) -> (&'a [Literal], Vec<
         Inputs::Owned(inputs) => (&[], inputs),
         Inputs::Borrowed(inputs)
             if loaded.plan.params().iter().any(|p| p.donated)
-                || loaded.enters_handlers && !inputs.iter().all(Literal::is_aligned) =>
+                || loaded.aligns_inputs && !inputs.iter().all(Literal::is_aligned) =>
         {
             (&[], inputs.to_vec())
         }

@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 use super::collective::LoadedCollective;
 use super::memory::AlignedBytes;
 use farcall_host::custom_call::{CallError, CallSite};
-use farcall_host::registry::Registry;
+use farcall_host::registry::{How, Registry};
 use farcall_kernels::{ElementBytes, Line, Linked, Linking, NUMBERS, Place, PreparedKernel, StraightLine};
 use farcall_plan::{ALIGNMENT, Base, BufferSlice, Plan, TensorSlice, Thunk, ThunkOp, ValidPlan};
 
@@ -52,8 +52,10 @@ pub(super) struct Loaded {
     /// by the instruction, in the order of [`Plan::references`], then by the call, in the order of
     /// [`ReferenceSite::calls`](farcall_plan::ReferenceSite::calls).
     pub(super) nested: Vec<Vec<Loaded>>,
-    /// True if the plan has custom calls, nested ones included. Their handlers may expect aligned operands.
+    /// True if the plan has custom calls, nested ones included.
     pub(super) enters_handlers: bool,
+    /// True if handlers may expect inputs that are aligned to [`ALIGNMENT`]. Built-in handlers do not.
+    pub(super) aligns_inputs: bool,
     /// Nanoseconds that all runs have spent in the reference evaluator.
     pub(super) evaluator_nanoseconds: AtomicU64,
     /// True if thunks nest so deeply that a run takes much stack.
@@ -217,7 +219,10 @@ impl Loaded {
             calls.collect::<Result<Vec<Loaded>, InstantiateError>>()
         });
         let nested = sites.collect::<Result<Vec<Vec<Loaded>>, InstantiateError>>()?;
-        let enters_handlers = !calls.is_empty() || nested.iter().any(|site| !site.is_empty());
+        let has_nested = nested.iter().any(|site| !site.is_empty());
+        let enters_handlers = !calls.is_empty() || has_nested;
+        let is_built_in = |call: &Arc<CallSite>| call.target().origin().how == How::BuiltIn;
+        let aligns_inputs = has_nested || !calls.iter().all(is_built_in);
         Ok(Loaded {
             calls,
             places,
@@ -228,6 +233,7 @@ impl Loaded {
             stack,
             nested,
             enters_handlers,
+            aligns_inputs,
             evaluator_nanoseconds: AtomicU64::new(0),
             is_deep: nesting(plan.thunks()) > MAX_SHALLOW_NESTING,
             plan,

@@ -60,6 +60,9 @@ impl<I: Index> Blocks<'_, I> {
                 (1, [4, 4]) => {
                     vectorized!(T, I, self.gather_vector::<T, 4, 4>(rows, a, dense, out, sizes.add))
                 }
+                (1, [8, 8]) => {
+                    vectorized!(T, I, self.gather_vector::<T, 8, 8>(rows, a, dense, out, sizes.add))
+                }
                 _ => vectorized!(T, I, self.gather_matrix(rows, a, dense, n, out, sizes.add)),
             };
             done.map_err(|malformed| self.pattern.error(malformed))
@@ -121,9 +124,7 @@ impl<I: Index> Blocks<'_, I> {
                 return Err(self.pattern.wrong_index(indices, at));
             }
             let row = BlockRow { a: &a[at * p * q..end * p * q], indices, x, n, p, q };
-            for (i, out) in out.chunks_exact_mut(n.max(1)).enumerate() {
-                row.combine(i, out, add);
-            }
+            row.combine(out, add);
             at = end;
         }
         Ok(())
@@ -256,33 +257,71 @@ struct BlockRow<'a, T, I> {
 }
 
 impl<T: Scalar, I: Index> BlockRow<'_, T, I> {
-    /// Computes row `i` of the rows of the product.
+    /// Computes the rows of the product.
     #[inline(always)]
-    fn combine(&self, i: usize, out: &mut [T], add: bool) {
-        let (wide, rest) = out.as_chunks_mut::<16>();
-        let (narrow, single) = rest.as_chunks_mut::<4>();
-        let (after_wide, after_narrow) = (wide.len() * 16, wide.len() * 16 + narrow.len() * 4);
-        wide.iter_mut().enumerate().for_each(|(at, out)| self.tile(i, at * 16, out, add));
-        narrow.iter_mut().enumerate().for_each(|(at, out)| self.tile(i, after_wide + at * 4, out, add));
-        let single = single.as_chunks_mut::<1>().0;
-        single.iter_mut().enumerate().for_each(|(at, out)| self.tile(i, after_narrow + at, out, add));
+    fn combine(&self, out: &mut [T], add: bool) {
+        // An element of `x` is read once for four rows of a block.
+        let (mut i, mut rest) = (0, out);
+        while self.p - i >= 4 {
+            let (rows, after) = rest.split_at_mut(4 * self.n);
+            self.combine_rows::<4>(i, rows, add);
+            (i, rest) = (i + 4, after);
+        }
+        for row in rest.chunks_exact_mut(self.n.max(1)) {
+            self.combine_rows::<1>(i, row, add);
+            i += 1;
+        }
+    }
+
+    /// Computes `ROWS` rows of the product, beginning with row `i`.
+    #[inline(always)]
+    fn combine_rows<const ROWS: usize>(&self, i: usize, out: &mut [T], add: bool) {
+        let mut j = 0;
+        while self.n - j >= 16 {
+            self.tile::<ROWS, 16>(i, j, out, add);
+            j += 16;
+        }
+        while self.n - j >= 4 {
+            self.tile::<ROWS, 4>(i, j, out, add);
+            j += 4;
+        }
+        while j < self.n {
+            self.tile::<ROWS, 1>(i, j, out, add);
+            j += 1;
+        }
+    }
+
+    /// Computes `WIDTH` columns of `ROWS` rows, beginning with column `j` of row `i`.
+    #[inline(always)]
+    fn tile<const ROWS: usize, const WIDTH: usize>(&self, i: usize, j: usize, out: &mut [T], add: bool) {
+        let sums = self.sums::<ROWS, WIDTH>(i, j);
+        for row in 0..ROWS {
+            let Some(out) = out[row * self.n + j..].first_chunk_mut::<WIDTH>() else { return };
+            if add {
+                out.iter_mut().zip(sums[row]).for_each(|(out, sum)| *out = out.plus(sum));
+            } else {
+                *out = sums[row];
+            }
+        }
     }
 
     #[inline(always)]
-    fn tile<const WIDTH: usize>(&self, i: usize, j: usize, out: &mut [T; WIDTH], add: bool) {
+    fn sums<const ROWS: usize, const WIDTH: usize>(&self, i: usize, j: usize) -> [[T; WIDTH]; ROWS] {
         let Self { x, n, p, q, .. } = *self;
-        let mut sums = [T::ZERO; WIDTH];
+        let mut sums = [[T::ZERO; WIDTH]; ROWS];
         for (block, index) in self.a.chunks_exact(p * q).zip(self.indices) {
             let x = &x[index.at() * q * n..][..q * n];
-            for (a, x) in block[i * q..][..q].iter().zip(x.chunks_exact(n)) {
-                let Some(x) = x[j..].first_chunk::<WIDTH>() else { return };
-                for lane in 0..WIDTH {
-                    sums[lane] = sums[lane].plus(a.times(x[lane]));
+            let block = &block[i * q..][..ROWS * q];
+            for (column, x) in x.chunks_exact(n).enumerate() {
+                let Some(x) = x[j..].first_chunk::<WIDTH>() else { return sums };
+                for row in 0..ROWS {
+                    let a = block[row * q + column];
+                    for lane in 0..WIDTH {
+                        sums[row][lane] = sums[row][lane].plus(a.times(x[lane]));
+                    }
                 }
             }
         }
-        for (out, sum) in out.iter_mut().zip(sums) {
-            *out = if add { out.plus(sum) } else { sum };
-        }
+        sums
     }
 }

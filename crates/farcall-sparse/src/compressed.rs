@@ -389,17 +389,29 @@ impl<T: Scalar, I: Index> SparseRow<'_, T, I> {
     /// Computes the row of the product. Returns false if an index is out of range.
     #[inline(always)]
     fn combine(&self, out: &mut [T], add: bool) -> bool {
+        // Loops rather than `Iterator::all`, which is not always inlined and then uses no wide vectors.
+        let mut j = 0;
         let (wide, rest) = out.as_chunks_mut::<16>();
+        for out in wide {
+            if !self.tile(j, out, add) {
+                return false;
+            }
+            j += 16;
+        }
         let (narrow, single) = rest.as_chunks_mut::<4>();
-        let (after_wide, after_narrow) = (wide.len() * 16, wide.len() * 16 + narrow.len() * 4);
-        wide.iter_mut().enumerate().all(|(i, out)| self.tile(i * 16, out, add))
-            && narrow.iter_mut().enumerate().all(|(i, out)| self.tile(after_wide + i * 4, out, add))
-            && single
-                .as_chunks_mut::<1>()
-                .0
-                .iter_mut()
-                .enumerate()
-                .all(|(i, out)| self.tile(after_narrow + i, out, add))
+        for out in narrow {
+            if !self.tile(j, out, add) {
+                return false;
+            }
+            j += 4;
+        }
+        for out in single.as_chunks_mut::<1>().0 {
+            if !self.tile(j, out, add) {
+                return false;
+            }
+            j += 1;
+        }
+        true
     }
 
     /// Computes `WIDTH` columns of the row, starting at column `j`.

@@ -10,17 +10,19 @@ use std::time::Instant;
 
 use farcall_ffi::testing::Call;
 use farcall_ffi::{Complex, Element, Random};
-use farcall_sparse::products::{csr_matmul, csr_matvec};
+use farcall_sparse::products::{bsr_matmul, bsr_matvec, csr_matmul, csr_matvec};
 
 mod matrix_market;
 
-/// A matrix in CSR.
+/// A matrix in CSR, or in BSR if it has blocks.
 struct Csr<T> {
     a: Vec<T>,
     columns: Vec<i32>,
     starts: Vec<i32>,
     /// Number of columns.
     width: usize,
+    /// Number of rows and columns of a block; 1 in CSR.
+    block: usize,
 }
 
 type Error = Box<dyn std::error::Error>;
@@ -71,19 +73,24 @@ fn csr<T: Element>(
     }
     let columns = entries.iter().map(|(_, column, _)| i32::try_from(*column)).collect::<Result<_, _>>()?;
     let a = entries.iter().map(|(.., own)| value(*own)).collect();
-    Ok(Csr { a, columns, starts, width: matrix.columns })
+    Ok(Csr { a, columns, starts, width: matrix.columns, block: 1 })
 }
 
 /// Multiplies a matrix with `n` columns of `one`. Returns the product, the time of the fastest of several
 /// calls in seconds, and the number of bytes that a call must at least move.
 fn product<T: Element>(matrix: &Csr<T>, n: usize, one: T) -> Result<(Vec<T>, f64, usize), Error> {
-    let (e, m, k) = (matrix.a.len(), matrix.starts.len() - 1, matrix.width);
+    let (b, e, k) = (matrix.block, matrix.columns.len(), matrix.width);
+    let m = (matrix.starts.len() - 1) * b;
     let (x, mut y) = (vec![one; k * n], vec![one; m * n]);
     let mut fastest = f64::INFINITY;
     for _ in 0..7 {
-        let call = if n == 1 { Call::to::<csr_matvec::op>() } else { Call::to::<csr_matmul::op>() };
-        let call =
-            call.operand(&matrix.a, &[e]).operand(&matrix.columns, &[e]).operand(&matrix.starts, &[m + 1]);
+        let call = match (b, n) {
+            (1, 1) => Call::to::<csr_matvec::op>().operand(&matrix.a, &[e]),
+            (1, _) => Call::to::<csr_matmul::op>().operand(&matrix.a, &[e]),
+            (_, 1) => Call::to::<bsr_matvec::op>().operand(&matrix.a, &[e, b, b]),
+            _ => Call::to::<bsr_matmul::op>().operand(&matrix.a, &[e, b, b]),
+        };
+        let call = call.operand(&matrix.columns, &[e]).operand(&matrix.starts, &[m / b + 1]);
         let start = Instant::now();
         let outcome = match n {
             1 => call.operand(&x, &[k]).result(&mut y, &[m]).run(),
@@ -92,7 +99,7 @@ fn product<T: Element>(matrix: &Csr<T>, n: usize, one: T) -> Result<(Vec<T>, f64
         outcome.map_err(|error| error.message().to_owned())?;
         fastest = fastest.min(start.elapsed().as_secs_f64());
     }
-    let bytes = size_of::<T>() * (e + (m + k) * n) + size_of::<i32>() * (e + m + 1);
+    let bytes = size_of::<T>() * (e * b * b + (m + k) * n) + size_of::<i32>() * (e + m / b + 1);
     Ok((y, fastest, bytes))
 }
 
@@ -151,13 +158,12 @@ fn banded(rows: usize) -> Csr<f64> {
     })
 }
 
-/// A matrix of dense blocks of 8×8 elements, two in each row of blocks.
+/// A matrix in BSR of dense blocks of 8×8 elements, two in each row of blocks.
 fn blocks(rows: usize) -> Csr<f64> {
     let count = (rows / 8).max(1);
-    from_rows(count * 8, |row, add| {
-        let block = row / 8;
-        [block, (block + 5) % count].into_iter().flat_map(|block| block * 8..block * 8 + 8).for_each(add);
-    })
+    let matrix = from_rows(count, |row, add| [row, (row + 5) % count].into_iter().for_each(add));
+    let a = (0..64 * matrix.columns.len()).map(|i| (i % 17) as f64).collect();
+    Csr { a, width: 8 * count, block: 8, ..matrix }
 }
 
 /// A matrix whose rows have lengths of a power law, and entries in random columns.
@@ -178,5 +184,5 @@ fn from_rows(rows: usize, mut each: impl FnMut(usize, &mut dyn FnMut(usize))) ->
         starts.push(columns.len() as i32);
     }
     let a = (0..columns.len()).map(|i| (i % 17) as f64).collect();
-    Csr { a, columns, starts, width: rows }
+    Csr { a, columns, starts, width: rows, block: 1 }
 }
