@@ -56,6 +56,9 @@ impl Pool<'_> {
     /// The loop cannot deadlock, whatever the size of the pool: this thread does all the work that no other
     /// thread has started. A panic in `work` is propagated to the caller.
     pub fn parallel_for(&self, count: usize, work: impl Fn(usize) + Sync) {
+        if count <= 1 {
+            return (0..count).for_each(work);
+        }
         let helpers = self.num_threads().min(count).saturating_sub(1);
         let Ok(schedule) = function!(self.host, thread_pool_schedule) else {
             return (0..count).for_each(work);

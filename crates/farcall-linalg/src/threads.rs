@@ -52,8 +52,11 @@ impl Threads<'_> {
         // XLA calls handlers in a mode in which subnormal numbers count as zero, where faer's complex
         // decompositions are wrong.
         let work = |job| with_subnormals(|| work(job));
-        let Threads(Some(pool)) = self else { return jobs.into_iter().for_each(work) };
-        let jobs: Vec<_> = jobs.into_iter().map(|job| Mutex::new(Some(job))).collect();
+        let mut jobs = jobs.into_iter();
+        let Threads(Some(pool)) = self else { return jobs.for_each(work) };
+        let Some(first) = jobs.next() else { return };
+        let Some(second) = jobs.next() else { return work(first) };
+        let jobs: Vec<_> = [first, second].into_iter().chain(jobs).map(|job| Mutex::new(Some(job))).collect();
         pool.parallel_for(jobs.len(), |i| {
             // This statement releases the lock before the work begins.
             let job = jobs[i].lock().unwrap_or_else(PoisonError::into_inner).take();
