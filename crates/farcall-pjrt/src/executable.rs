@@ -724,7 +724,7 @@ impl Call for ExecutableGetCompileOptions {
 impl Call for ExecutableOptimizedProgram {
     fn call(args: &mut Arguments<Self>) -> Outcome {
         let program = program!(args);
-        let code = &program.source;
+        let code = program.optimized();
         if code.len() >= MAX_PROGRAM_BYTES {
             let message = format!("the program has {} bytes, too many for jaxlib", code.len());
             return Err(Status::new(ErrorCode::RESOURCE_EXHAUSTED, message));

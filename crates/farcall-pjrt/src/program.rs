@@ -2,12 +2,13 @@
 
 use std::any::Any;
 use std::collections::HashSet;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use farcall::devices::Grid;
 use farcall::ir::sharding::TileAssignment;
 use farcall::ir::write::{self, ProgramFormat};
 use farcall::ir::{AttrDict, Attribute, TensorType, Type, read, verify};
+use farcall::partition::partition_static;
 use farcall::plan::{CallSpec, Plan, ThunkOp};
 use farcall::{CompileOptions as EngineOptions, Executable, Registry};
 use farcall_pjrt_abi::{ElementType, ErrorCode};
@@ -40,7 +41,10 @@ pub(crate) struct Program {
     /// Fingerprint of the program: equal for equal programs and options.
     pub(crate) fingerprint: String,
     /// The program before compilation, in a portable format.
-    pub(crate) source: Vec<u8>,
+    source: Vec<u8>,
+    /// The program of each device, in the same format; `None` if it is the program itself. Made when a host
+    /// first asks for it.
+    of_device: OnceLock<Option<Vec<u8>>>,
     pub(crate) described: Described,
     /// An object that the handlers of the program need.
     _owner: Option<Arc<dyn Any + Send + Sync>>,
@@ -229,9 +233,20 @@ impl Program {
             reads_context,
             fingerprint,
             source,
+            of_device: OnceLock::new(),
             described,
             _owner: owner,
         })
+    }
+
+    /// Returns the program that each device runs, in a portable format: with local shapes and collectives.
+    pub(crate) fn optimized(&self) -> &[u8] {
+        let divide = || match self.devices.num_partitions {
+            0 | 1 => None,
+            // The text of a program is not worth an error.
+            _ => divided(&self.source).unwrap_or(None),
+        };
+        self.of_device.get_or_init(divide).as_deref().unwrap_or(&self.source)
     }
 
     /// Returns the ranks of the parameters.
@@ -344,6 +359,20 @@ const LOCAL_TARGETS: [&str; 4] = [
 
 fn is_local(call: &CallSpec) -> bool {
     LOCAL_TARGETS.contains(&&*call.call.target)
+}
+
+/// Returns the program of each device; `None` if the program states no shardings.
+fn divided(source: &[u8]) -> Outcome<Option<Vec<u8>>> {
+    let invalid = |error: &dyn std::fmt::Display| Status::invalid(error.to_string());
+    let module = read::module(source, "the program").map_err(|e| invalid(&e))?;
+    let registry = scope::of(&module)?.registry;
+    let module =
+        verify::verify_owned(module).and_then(|module| module.into_static()).map_err(|e| invalid(&e))?;
+    let entry = verify::entry(&module, None).map_err(|e| invalid(&e))?;
+    let parts =
+        partition_static(&module, entry, &registry, &EngineOptions::new()).map_err(|e| invalid(&e))?;
+    let written = parts.map(|parts| write::module(&parts.module, ProgramFormat::Artifact)).transpose();
+    written.map_err(|e| invalid(&e))
 }
 
 struct Parts {
