@@ -170,8 +170,13 @@ impl Reader<'_> {
         let mesh = mesh_of(self.meshes, &sharding.mesh)
             .ok_or_else(|| format!("<{sharding}>: there is no such mesh"))?;
         if mesh.axes.is_empty() {
-            // The sharding puts the complete value on one device. Here, every device computes it.
-            return Ok(Annotation::whole(sharding.dims.len()));
+            // A mesh with a device puts the complete value on this device; here, every device computes it. A
+            // mesh without devices says which dimensions propagation may divide.
+            let mut annotation = Annotation::whole(sharding.dims.len());
+            for (annotation, dim) in annotation.dims.iter_mut().zip(&sharding.dims) {
+                annotation.is_open = dim.open && mesh.device_ids.is_empty();
+            }
+            return Ok(annotation);
         }
         let axes = |axes: &[AxisRef]| {
             self.grid.sub_axes_of(mesh, axes).map_err(|problem| format!("<{sharding}>: {problem}"))

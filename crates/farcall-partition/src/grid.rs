@@ -84,9 +84,9 @@ impl DeviceGrid {
     /// Returns the sub-axes of the axes of a mesh, from major to minor.
     ///
     /// # Errors
-    /// A sentence: the mesh numbers its devices in another order than this grid, or lacks an axis.
+    /// A sentence: the mesh cannot be divided into this grid's sub-axes, or lacks an axis.
     pub fn sub_axes_of(&self, mesh: &Mesh, axes: &[AxisRef]) -> Result<Vec<SubAxis>, String> {
-        self.check_order(mesh)?;
+        let order = self.order_of(mesh)?;
         let mut found = Vec::new();
         for axis in axes {
             let place = mesh.axes.iter().position(|(name, _)| *name == axis.name);
@@ -94,7 +94,7 @@ impl DeviceGrid {
             let before: usize = mesh.axes[..place].iter().map(|(_, size)| prime_factors(*size).len()).sum();
             let size = mesh.axes[place].1;
             let (skipped, size) = axis.part.unwrap_or((1, size));
-            let all = (before..).map(|i| SubAxis(i as u8)).take(prime_factors(mesh.axes[place].1).len());
+            let all = order[before..].iter().copied().take(prime_factors(mesh.axes[place].1).len());
             let error = || format!("the axis \"{}\" of the mesh has no part {axis}", axis.name);
             let mut all = all.peekable();
             self.take(&mut all, skipped).ok_or_else(error)?;
@@ -118,16 +118,20 @@ impl DeviceGrid {
         Some(taken)
     }
 
-    /// Checks that a mesh numbers its devices like this grid.
-    fn check_order(&self, mesh: &Mesh) -> Result<(), String> {
+    /// Returns the sub-axes of all axes of a mesh, whose devices may be in another order than this grid's.
+    fn order_of(&self, mesh: &Mesh) -> Result<Vec<SubAxis>, String> {
         let own = DeviceGrid::of_mesh(mesh)?;
         if (&own.sizes, &own.numbers) == (&self.sizes, &self.numbers) {
-            return Ok(());
+            return Ok(self.sub_axes().collect());
         }
-        Err(format!(
-            "the mesh <{mesh}> divides the devices in another way than the first mesh of the program; \
-             programs whose meshes cannot be divided into the same axes are not supported"
-        ))
+        let devices: Vec<usize> = (0..own.devices()).map(|position| own.device(position)).collect();
+        let axes = self.listed_tile_axes(&own.sizes, &devices).map_err(|_| {
+            format!(
+                "the mesh <{mesh}> divides the devices in another way than the first mesh of the program; \
+                 programs whose meshes cannot be divided into the same axes are not supported"
+            )
+        })?;
+        Ok(axes.concat())
     }
 
     /// Returns the sub-axes that divide each tile dimension of a tile assignment. `dims` and `permutation`

@@ -814,3 +814,52 @@ fn shifted_windows() {
     let gather = r#"%0 = "stablehlo.gather"(%a, %i) <{dimension_numbers = #stablehlo.gather<offset_dims = [0], start_index_map = [0]>, slice_sizes = array<i64: 4>}> : (tensor<4xf32>, tensor<i32>) -> tensor<4xf32>"#;
     assert_eq!(moved(gather), Vec::<&str>::new());
 }
+
+/// A second mesh may name the devices in another order of the same axes.
+#[test]
+fn meshes_in_another_order() {
+    check(
+        r#"
+        sdy.mesh @mesh = <["a"=2, "b"=2]>
+        sdy.mesh @turned = <["b"=2, "a"=2], device_ids=[0, 2, 1, 3]>
+        func.func @main(%x: tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}, {"b"}]>})
+            -> (tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@turned, [{"a", "b"}, {}]>}) {
+          return %x : tensor<8x4xf32>
+        }"#,
+        expect![[r#"
+            [{"a"}, {"b"}] -> [{"a", "b"}, {}]
+            all_to_all 32 bytes, for stablehlo.return
+            module attributes {mhlo.num_partitions = 4 : i32} {
+              func.func public @main(%arg0: tensor<4x2xf32>) -> tensor<2x4xf32> {
+                %0 = "stablehlo.all_to_all"(%arg0) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, concat_dimension = 1 : i64, replica_groups = dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>, split_count = 2 : i64, split_dimension = 0 : i64}> : (tensor<4x2xf32>) -> tensor<2x4xf32>
+                return %0 : tensor<2x4xf32>
+              }
+            }
+        "#]],
+    );
+}
+
+/// A constraint without a mesh leaves dimensions open: propagation divides them as their neighbors.
+#[test]
+fn constraints_without_a_mesh() {
+    check(
+        r#"
+        sdy.mesh @empty_mesh = <[]>
+        sdy.mesh @mesh = <["x"=2]>
+        func.func @main(%x: tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}) -> tensor<4x8xf32> {
+          %0 = sdy.sharding_constraint %x <@empty_mesh, [{?}, {?}]> : tensor<8x4xf32>
+          %1 = stablehlo.transpose %0, dims = [1, 0] : (tensor<8x4xf32>) -> tensor<4x8xf32>
+          return %1 : tensor<4x8xf32>
+        }"#,
+        expect![[r#"
+            [{"x"}, {}] -> [{}, {"x"}]
+            module attributes {mhlo.num_partitions = 2 : i32} {
+              func.func public @main(%arg0: tensor<4x4xf32>) -> tensor<4x4xf32> {
+                %0 = stablehlo.reshape %arg0 : (tensor<4x4xf32>) -> tensor<4x4xf32>
+                %1 = stablehlo.transpose %0, dims = [1, 0] : (tensor<4x4xf32>) -> tensor<4x4xf32>
+                return %1 : tensor<4x4xf32>
+              }
+            }
+        "#]],
+    );
+}
