@@ -863,3 +863,48 @@ fn constraints_without_a_mesh() {
         "#]],
     );
 }
+
+/// If only summands of a sum are wanted, devices keep those that they have computed. The elements of a divided
+/// value stand among zeros; of equal values, the first device returns one.
+#[test]
+fn summands() {
+    check(
+        r#"
+        sdy.mesh @mesh = <["x"=2, "y"=2]>
+        func.func @main(%x: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>},
+                        %y: tensor<4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}], unreduced={"x"}>})
+            -> (tensor<f32> {sdy.sharding = #sdy.sharding<@mesh, [], unreduced={"x"}>},
+                tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}], unreduced={"x"}>},
+                tensor<4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}], unreduced={"x"}>},
+                tensor<f32> {sdy.sharding = #sdy.sharding<@mesh, [], unreduced={"y"}>}) {
+          %zero = stablehlo.constant dense<0.0> : tensor<f32>
+          %0 = stablehlo.reduce(%x init: %zero) applies stablehlo.add across dimensions = [0] : (tensor<8xf32>, tensor<f32>) -> tensor<f32>
+          %1 = sdy.sharding_constraint %0 <@mesh, [], unreduced={"x"}> : tensor<f32>
+          return %1, %x, %y, %zero : tensor<f32>, tensor<8xf32>, tensor<4xf32>, tensor<f32>
+        }"#,
+        expect![[r#"
+            [{"x"}], [{}] -> [], [{}], [{}], []
+            module attributes {mhlo.num_partitions = 4 : i32} {
+              func.func public @main(%arg0: tensor<4xf32>, %arg1: tensor<4xf32>) -> (tensor<f32>, tensor<8xf32>, tensor<4xf32>, tensor<f32>) {
+                %cst = stablehlo.constant dense<0.000000e+00> : tensor<f32>
+                %0 = stablehlo.reduce(%arg0 init: %cst) applies stablehlo.add across dimensions = [0] : (tensor<4xf32>, tensor<f32>) -> tensor<f32>
+                %cst_0 = stablehlo.constant dense<0.000000e+00> : tensor<8xf32>
+                %1 = stablehlo.partition_id : tensor<ui32>
+                %c = stablehlo.constant dense<2> : tensor<ui32>
+                %2 = stablehlo.divide %1, %c : tensor<ui32>
+                %3 = stablehlo.convert %2 : (tensor<ui32>) -> tensor<i64>
+                %c_1 = stablehlo.constant dense<4> : tensor<i64>
+                %4 = stablehlo.multiply %3, %c_1 : tensor<i64>
+                %5 = stablehlo.dynamic_update_slice %cst_0, %arg0, %4 : (tensor<8xf32>, tensor<4xf32>, tensor<i64>) -> tensor<8xf32>
+                %c_2 = stablehlo.constant dense<2> : tensor<ui32>
+                %6 = stablehlo.remainder %1, %c_2 : tensor<ui32>
+                %c_3 = stablehlo.constant dense<0> : tensor<ui32>
+                %7 = stablehlo.compare EQ, %6, %c_3 : (tensor<ui32>, tensor<ui32>) -> tensor<i1>
+                %cst_4 = stablehlo.constant dense<0.000000e+00> : tensor<f32>
+                %8 = stablehlo.select %7, %cst, %cst_4 : tensor<i1>, tensor<f32>
+                return %0, %5, %arg1, %8 : tensor<f32>, tensor<8xf32>, tensor<4xf32>, tensor<f32>
+              }
+            }
+        "#]],
+    );
+}

@@ -1,4 +1,5 @@
-//! Partitioning: rewrites a function into the function that each device runs. `device` has the collectives.
+//! Partitioning: rewrites a function into the function that each device runs. `device` has the collectives,
+//! `summands` the values that stay sums over devices.
 //!
 //! Every value is replaced by the part that its tiling gives to a device. For each instruction, [`choose`]
 //! picks the division of its factors that moves the fewest bytes. Operands are resharded to it, the operation
@@ -6,6 +7,7 @@
 //! propagation found for them.
 
 mod device;
+mod summands;
 
 use std::sync::Arc;
 
@@ -66,6 +68,10 @@ struct Emitter<'p> {
     scopes: Vec<Scope>,
     next_channel: i64,
     report: Report,
+    /// Values that are only used as summands.
+    wanted: summands::Wanted,
+    /// Parts of values that the devices hold as summands along the wanted sub-axes, with their tilings.
+    summands: FxHashMap<ValueId, (Tiling, ValueId)>,
 }
 
 /// Values in a region that is being written.
@@ -87,6 +93,8 @@ impl<'p> Program<'p> {
         func.attrs.clone_from(&from.attrs);
         func.param_names.clone_from(&from.param_names);
         let mut emitter = Emitter {
+            wanted: summands::wanted(&self),
+            summands: FxHashMap::default(),
             program: self,
             func,
             region: Func::BODY,
@@ -102,14 +110,18 @@ impl<'p> Program<'p> {
             args.push(emitter.func.add_arg(Func::BODY, emitter.part_type(*param, tiling)));
         }
         for (i, (param, arg)) in from.params().iter().zip(args).enumerate() {
-            let part = emitter.sum(arg, &self.unreduced_inputs[i])?;
+            let unreduced = &self.unreduced_inputs[i];
+            if !unreduced.is_empty() && emitter.wanted_summands(*param) == &unreduced[..] {
+                emitter.hold_summand(*param, self.inputs[i].clone(), arg);
+                continue;
+            }
+            let part = emitter.sum(arg, unreduced)?;
             emitter.hold_resharded(*param, &self.inputs[i], part)?;
         }
         emitter.insts(from.body())?;
         let mut returned = Vec::new();
         for (i, value) in from.body().returned().iter().enumerate() {
-            let part = emitter.part(*value, &self.outputs[i])?;
-            returned.push(emitter.summand(part, &self.unreduced_outputs[i])?);
+            returned.push(emitter.summand_of(*value, &self.unreduced_outputs[i], &self.outputs[i])?);
         }
         emitter.at().inst(NewInst::new(Op::Return, returned))?;
         let Emitter { mut func, report, .. } = emitter;
@@ -268,12 +280,17 @@ impl<'p> Emitter<'p> {
                 });
             let inner = Tiling { dims: inner.collect() };
             if border.enters {
-                let part = self.part(*operand, &with_manual(&inner))?;
-                let part = self.summand(part, &border.shardings[i].unreduced)?;
+                let unreduced = &border.shardings[i].unreduced;
+                let part = self.summand_of(*operand, unreduced, &with_manual(&inner))?;
                 self.hold_resharded(*result, &inner, part)?;
             } else {
                 let part = self.part(*operand, &inner)?;
-                let part = self.sum(part, &border.shardings[i].unreduced)?;
+                let unreduced = &border.shardings[i].unreduced;
+                if !unreduced.is_empty() && self.wanted_summands(*result) == &unreduced[..] {
+                    self.hold_summand(*result, with_manual(&inner), part);
+                    continue;
+                }
+                let part = self.sum(part, unreduced)?;
                 self.hold_resharded(*result, &with_manual(&inner), part)?;
             }
         }
@@ -282,6 +299,9 @@ impl<'p> Emitter<'p> {
 
     /// Partitions an operation.
     fn operation(&mut self, inst: Inst<'p>) -> Emitted<()> {
+        if self.passes_summands(inst) {
+            return Ok(());
+        }
         let shardings = self.program.shardings;
         if let Op::Constant(literal) = inst.op()
             && !literal.is_splat()
@@ -344,6 +364,10 @@ impl<'p> Emitter<'p> {
             let wanted = &shardings.of(*value).tiling;
             let mut tiling = division.tilings[tensor].clone();
             let mut part = made[i];
+            if initial.is_none() && self.keeps_summands(*value, &division.combined[i], &tiling) {
+                self.hold_summand(*value, tiling, part);
+                continue;
+            }
             for (function, axes) in &division.combined[i] {
                 part = self.combine(part, types[tensor], *function, axes, &mut tiling, wanted)?;
                 if let Some(initial) = initial {
