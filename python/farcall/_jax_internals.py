@@ -1,6 +1,7 @@
 """The parts of JAX outside its documented interface that farcall uses."""
 
 import contextlib
+import dataclasses
 import functools
 import hashlib
 import os
@@ -218,11 +219,19 @@ class Backend:
 
     @classmethod
     def load(cls, name: str, path: str) -> None:
-        """Loads the library of a plugin, unless that has happened before."""
+        """Loads the library of a plugin, unless that has happened before, and calls the functions that wait for
+        plugins: JAX registers partitioners of custom calls in this way."""
+        from jax._src import xla_bridge
         from jax._src.lib import xla_client
 
-        if not xla_client.pjrt_plugin_loaded(name):
-            xla_client.load_pjrt_plugin_dynamically(name, path)
+        if xla_client.pjrt_plugin_loaded(name):
+            return
+        c_api = xla_client.load_pjrt_plugin_dynamically(name, path)
+        with xla_bridge._plugin_callback_lock:
+            registration = xla_bridge._backend_factories[name]
+            xla_bridge._backend_factories[name] = dataclasses.replace(registration, c_api=c_api)
+            for callback in xla_bridge._plugin_callbacks:
+                callback(c_api=c_api)
 
     @classmethod
     def client(cls, name: str, options: dict[str, Any]) -> Any:

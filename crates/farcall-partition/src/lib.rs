@@ -7,6 +7,7 @@
 //!
 //! - `annotation` reads the attributes `sdy.sharding` and `mhlo.sharding`.
 //! - [`grid`] names groups of devices by sub-axes, [`tiling`] the division of a tensor.
+//! - [`partitioner`] has the host's functions that divide custom calls.
 //! - `rule` describes how the dimensions of an operation's operands and results correspond.
 //! - `propagate` gives every value a tiling.
 //! - `choose` decides how devices divide an operation, `reshard` how a tensor's tiling changes, and `emit`
@@ -25,6 +26,7 @@ mod emit;
 pub mod grid;
 mod local;
 mod manual;
+pub mod partitioner;
 mod propagate;
 pub mod report;
 mod reshard;

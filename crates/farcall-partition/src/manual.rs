@@ -137,7 +137,7 @@ impl Border {
     fn shardy(attrs: &AttrDict, reader: &Reader<'_>, enters: bool, values: usize) -> Result<Border, String> {
         let frontend = frontend(attrs);
         let key = if enters { IN_SHARDINGS } else { OUT_SHARDINGS };
-        let shardings = match frontend.get(key) {
+        let mut shardings = match frontend.get(key) {
             Some(Attribute::ShardingPerValue(all)) => all.to_vec(),
             Some(Attribute::String(text)) => {
                 let text = String::from_utf8_lossy(text);
@@ -148,8 +148,11 @@ impl Border {
             }
             _ => return Err(format!("the attribute `{key}` is missing")),
         };
-        if shardings.len() != values {
-            return Err(format!("`{key}` has {} shardings for {values} values", shardings.len()));
+        // Tokens have shardings, too. They precede the tensors, and the middle form has none.
+        let tokens = shardings.len().checked_sub(values);
+        match tokens.filter(|n| shardings[..*n].iter().all(|sharding| sharding.dims.is_empty())) {
+            Some(tokens) => drop(shardings.drain(..tokens)),
+            None => return Err(format!("`{key}` has {} shardings for {values} values", shardings.len())),
         }
         let axes = frontend.get("xla.sdy.manual_axes").map(|attr| match attr {
             Attribute::String(text) => String::from_utf8_lossy(text).into_owned(),

@@ -56,6 +56,23 @@ impl Tiling {
         TileAssignment { sizes: sizes.to_vec(), tiles, summands, copies, devices: grid.ordered(&order) }
     }
 
+    /// Returns the tiling of a tile assignment for a tensor of this rank.
+    ///
+    /// # Errors
+    /// A sentence: the devices hold summands, or the tiles are not products of the grid's axes.
+    pub fn of_assignment(grid: &DeviceGrid, rank: usize, from: &TileAssignment) -> Result<Tiling, String> {
+        let TileAssignment { tiles, summands, copies, devices, .. } = from;
+        if *summands != 1 || tiles.len() != rank {
+            return Err(format!(
+                "a sharding of {} dimensions into {summands} summands for a tensor of rank {rank}",
+                tiles.len()
+            ));
+        }
+        let mut dims = grid.listed_tile_axes(&[&tiles[..], &[*copies]].concat(), devices)?;
+        dims.truncate(rank);
+        Ok(Tiling { dims })
+    }
+
     /// Writes the tiling like a sharding of Shardy: `[{"x"}, {}]`.
     pub fn show(&self, grid: &DeviceGrid) -> String {
         let dims: Vec<String> = self.dims.iter().map(|axes| format!("{{{}}}", grid.show(axes))).collect();

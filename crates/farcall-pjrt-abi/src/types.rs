@@ -217,6 +217,8 @@ sized! {
     FfiUserDataAdd "PJRT_FFI_UserData_Add";
     FfiRegisterHandler "PJRT_FFI_Register_Handler";
     GpuRegisterCustomCall "PJRT_Gpu_Register_Custom_Call";
+    RegisterBatchPartitionable "PJRT_Register_Batch_Partitionable";
+    RegisterCustomPartitioner "PJRT_Register_Custom_Partitioner";
     LayoutDestroy "PJRT_Layouts_MemoryLayout_Destroy";
     LayoutSerialize "PJRT_Layouts_MemoryLayout_Serialize";
     ClientDefaultLayout "PJRT_Layouts_PJRT_Client_GetDefaultLayout";
@@ -339,6 +341,17 @@ structs! {
         struct_size: usize, function_name: *const c_char, function_name_size: usize, api_version: HandlerInterface,
         handler_instantiate: *mut c_void, handler_prepare: *mut c_void, handler_initialize: *mut c_void,
         handler_execute: *mut c_void,
+    }
+    /// Registers partitioners of custom calls.
+    CustomPartitionerExtension "PJRT_Custom_Partitioner_Extension" {
+        base: ExtensionBase, register_custom_partitioner: Option<ApiEntry<RegisterCustomPartitioner>>,
+        register_batch_partitionable: Option<ApiEntry<RegisterBatchPartitionable>>,
+    }
+    RegisterCustomPartitioner "PJRT_Register_Custom_Partitioner_Args" {
+        struct_size: usize, name: *const c_char, name_size: usize, callbacks: *mut c_void,
+    }
+    RegisterBatchPartitionable "PJRT_Register_Batch_Partitionable_Args" {
+        struct_size: usize, name: *const c_char, name_size: usize,
     }
     LayoutsExtension "PJRT_Layouts_Extension" {
         base: ExtensionBase, memory_layout_destroy: Option<ApiEntry<LayoutDestroy>>,

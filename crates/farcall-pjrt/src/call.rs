@@ -48,10 +48,7 @@ unsafe extern "C" fn enter<A: Call + Copy>(args: *mut A) -> *mut ErrorHandle {
             A::call(args)
         })
     };
-    match outcome {
-        Ok(()) => std::ptr::null_mut(),
-        Err(status) => status.into_handle(),
-    }
+    Status::handle(outcome)
 }
 
 /// Calls a function with a copy of the caller's arguments, and copies output members back.
@@ -174,6 +171,11 @@ pub(crate) unsafe fn read_layout(from: *const MemoryLayout) -> Outcome<Option<Me
 }
 
 impl Status {
+    /// Returns the handle of an error, or null.
+    pub(crate) fn handle(outcome: Outcome) -> *mut ErrorHandle {
+        outcome.map_or_else(Status::into_handle, |()| std::ptr::null_mut())
+    }
+
     /// Adds the name of the function to the message.
     fn in_call<A: Struct>(self) -> Status {
         Status { message: format!("{}: {}", A::NAME, self.message), ..self }

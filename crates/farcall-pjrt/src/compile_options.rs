@@ -13,6 +13,7 @@
 //! | `DeviceAssignmentProto` | 1, 2 | numbers of replicas and partitions |
 //! | | 3 | for each partition: `replica_device_ids`, field 1 |
 
+use crate::protobuf::{Field, fields, put_bytes, put_number, put_varint, varint};
 use crate::status::{Outcome, Status};
 
 /// Options of a compilation.
@@ -24,12 +25,6 @@ pub(crate) struct CompileOptions {
     pub(crate) devices: Vec<i64>,
     /// True if the caller names the device in each call.
     pub(crate) is_portable: bool,
-}
-
-/// A field of a message.
-enum Field<'b> {
-    Number(u64),
-    Bytes(&'b [u8]),
 }
 
 impl CompileOptions {
@@ -115,53 +110,6 @@ fn read_assignment(bytes: &[u8]) -> Outcome<Vec<i64>> {
     Ok((0..replicas).flat_map(|replica| of_partitions.iter().map(move |ids| ids[replica])).collect())
 }
 
-/// Returns the fields of a message, with their numbers.
-fn fields(mut bytes: &[u8]) -> Outcome<Vec<(u64, Field<'_>)>> {
-    let mut fields = Vec::new();
-    while !bytes.is_empty() {
-        let tag = varint(&mut bytes)?;
-        let field = match tag & 7 {
-            0 => Field::Number(varint(&mut bytes)?),
-            1 => Field::Number(u64::from_le_bytes(*bytes.split_first_chunk().ok_or_else(cut)?.0)),
-            2 => {
-                let len = usize::try_from(varint(&mut bytes)?).map_err(|_| cut())?;
-                Field::Bytes(bytes.get(..len).ok_or_else(cut)?)
-            }
-            5 => Field::Number(u32::from_le_bytes(*bytes.split_first_chunk().ok_or_else(cut)?.0).into()),
-            kind => {
-                return Err(Status::invalid(format!("compile options: a field of the unknown kind {kind}")));
-            }
-        };
-        let len = match (tag & 7, &field) {
-            (1, _) => 8,
-            (5, _) => 4,
-            (_, Field::Bytes(bytes)) => bytes.len(),
-            (_, Field::Number(_)) => 0,
-        };
-        bytes = &bytes[len..];
-        fields.push((tag >> 3, field));
-    }
-    Ok(fields)
-}
-
-/// Takes a varint from the front: seven bits a byte, lowest bits first.
-fn varint(bytes: &mut &[u8]) -> Outcome<u64> {
-    let mut value = 0;
-    for shift in (0..70).step_by(7) {
-        let (&byte, rest) = bytes.split_first().ok_or_else(cut)?;
-        *bytes = rest;
-        value |= u64::from(byte & 0x7f).checked_shl(shift).unwrap_or(0);
-        if byte & 0x80 == 0 {
-            return Ok(value);
-        }
-    }
-    Err(cut())
-}
-
-fn cut() -> Status {
-    Status::invalid("the compile options are truncated, or not a protocol buffer")
-}
-
 /// Returns a `DeviceAssignmentProto`.
 pub(crate) fn write_assignment(devices: &[i64], num_replicas: usize, num_partitions: usize) -> Vec<u8> {
     let mut out = Vec::new();
@@ -177,25 +125,6 @@ pub(crate) fn write_assignment(devices: &[i64], num_replicas: usize, num_partiti
         put_bytes(&mut out, 3, &message);
     }
     out
-}
-
-pub(crate) fn put_number(out: &mut Vec<u8>, field: u64, value: u64) {
-    put_varint(out, field << 3);
-    put_varint(out, value);
-}
-
-pub(crate) fn put_bytes(out: &mut Vec<u8>, field: u64, bytes: &[u8]) {
-    put_varint(out, field << 3 | 2);
-    put_varint(out, bytes.len() as u64);
-    out.extend_from_slice(bytes);
-}
-
-pub(crate) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        out.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
 }
 
 #[cfg(test)]

@@ -60,16 +60,9 @@ impl Call for ExecuteContextDestroy {
 }
 
 /// Converts an outcome for the caller.
-fn handle(outcome: Outcome) -> *mut ErrorHandle {
-    match outcome {
-        Ok(()) => std::ptr::null_mut(),
-        Err(status) => status.into_handle(),
-    }
-}
-
 unsafe extern "C" fn type_register(args: *mut FfiTypeRegister) -> *mut ErrorHandle {
     // SAFETY: the caller passes null or arguments of this function.
-    handle(unsafe { with(args, register_type) })
+    Status::handle(unsafe { with(args, register_type) })
 }
 
 fn register_type(args: &mut Arguments<FfiTypeRegister>) -> Outcome {
@@ -92,7 +85,7 @@ fn register_type(args: &mut Arguments<FfiTypeRegister>) -> Outcome {
 
 unsafe extern "C" fn user_data_add(args: *mut FfiUserDataAdd) -> *mut ErrorHandle {
     // SAFETY: the caller passes null or arguments of this function.
-    handle(unsafe { with(args, add_user_data) })
+    Status::handle(unsafe { with(args, add_user_data) })
 }
 
 fn add_user_data(args: &mut Arguments<FfiUserDataAdd>) -> Outcome {
@@ -111,7 +104,7 @@ fn add_user_data(args: &mut Arguments<FfiUserDataAdd>) -> Outcome {
 
 unsafe extern "C" fn register_handler(args: *mut FfiRegisterHandler) -> *mut ErrorHandle {
     // SAFETY: the caller passes null or arguments of this function.
-    handle(unsafe { with(args, register) })
+    Status::handle(unsafe { with(args, register) })
 }
 
 fn register(args: &mut Arguments<FfiRegisterHandler>) -> Outcome {
@@ -124,7 +117,7 @@ fn register(args: &mut Arguments<FfiRegisterHandler>) -> Outcome {
 
 unsafe extern "C" fn register_custom_call(args: *mut GpuRegisterCustomCall) -> *mut ErrorHandle {
     // SAFETY: the caller passes null or arguments of this function.
-    handle(unsafe { with(args, register_stages) })
+    Status::handle(unsafe { with(args, register_stages) })
 }
 
 fn register_stages(args: &mut Arguments<GpuRegisterCustomCall>) -> Outcome {

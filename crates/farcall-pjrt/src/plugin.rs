@@ -11,6 +11,7 @@ use crate::fork;
 use crate::layouts;
 use crate::named_values::{NamedValues, Value};
 use crate::object::text;
+use crate::partitioner;
 use crate::status::{Outcome, Status};
 
 /// Version of the interface that the plugin states. Hosts decide by the minor version which functions they
@@ -24,6 +25,7 @@ struct Extensions {
     custom_calls: GpuCustomCallExtension,
     layouts: LayoutsExtension,
     shardings: ShardingsExtension,
+    partitioners: CustomPartitionerExtension,
 }
 
 /// Returns the function table of the plugin, which is valid until the process ends.
@@ -53,10 +55,12 @@ fn table() -> Api {
         custom_calls: ffi::custom_call_extension(std::ptr::null_mut()),
         layouts: layouts::extension(std::ptr::null_mut()),
         shardings: layouts::shardings_extension(std::ptr::null_mut()),
+        partitioners: partitioner::extension(std::ptr::null_mut()),
     }));
     extensions.ffi.base.next = &raw mut extensions.custom_calls.base;
     extensions.custom_calls.base.next = &raw mut extensions.layouts.base;
     extensions.layouts.base.next = &raw mut extensions.shardings.base;
+    extensions.shardings.base.next = &raw mut extensions.partitioners.base;
     let mut functions = functions![
         ErrorGetCode,
         ErrorForEachPayload,

@@ -4,7 +4,25 @@ use std::ffi::c_char;
 
 use farcall::ir::sharding::TileAssignment;
 
-use crate::compile_options::{put_bytes, put_number, put_varint};
+use crate::protobuf::{Field, fields, put_bytes, put_number, put_varint};
+use crate::status::{Outcome, Status};
+
+// Numbers of the fields of `OpSharding`.
+const KIND: u64 = 1;
+const TILES: u64 = 3;
+const DEVICES: u64 = 4;
+const TUPLE: u64 = 5;
+const LAST_TILE_IS_REPLICATED: u64 = 6;
+const LAST_TILES: u64 = 8;
+const IOTA_SIZES: u64 = 9;
+const IOTA_ORDER: u64 = 10;
+
+// Kinds of shardings and of groups of devices.
+const REPLICATED: usize = 0;
+const MAXIMAL: u64 = 1;
+const OF_TUPLE: u64 = 2;
+const TILED: u64 = 3;
+const UNREDUCED: usize = 6;
 
 /// Messages that the caller reads.
 #[derive(Default)]
@@ -40,17 +58,7 @@ impl Shardings {
 }
 
 /// Writes an `OpSharding`.
-fn message(assignment: Option<&TileAssignment>) -> Vec<u8> {
-    // Numbers of the message's fields.
-    const KIND: u64 = 1;
-    const TILES: u64 = 3;
-    const DEVICES: u64 = 4;
-    const LAST_TILE_IS_REPLICATED: u64 = 6;
-    const LAST_TILES: u64 = 8;
-    // Kinds of shardings and of groups of devices.
-    const REPLICATED: usize = 0;
-    const TILED: u64 = 3;
-    const UNREDUCED: usize = 6;
+pub(crate) fn message(assignment: Option<&TileAssignment>) -> Vec<u8> {
     let mut out = Vec::new();
     let Some(TileAssignment { tiles, summands, copies, devices, .. }) = assignment else {
         put_number(&mut out, KIND, REPLICATED as u64);
@@ -82,4 +90,103 @@ fn message(assignment: Option<&TileAssignment>) -> Vec<u8> {
         _ => put_bytes(&mut out, LAST_TILES, &packed(&kinds)),
     }
     out
+}
+
+/// Reads an `OpSharding` of a tensor of these sizes.
+///
+/// # Errors
+/// If the bytes are no such message, or a sharding of a kind that is not supported.
+pub(crate) fn read_one(bytes: &[u8], sizes: &[usize], all_devices: &[usize]) -> Outcome<TileAssignment> {
+    let (mut kind, mut is_replicated) = (0, false);
+    let [mut tiles, mut devices, mut groups, mut iota, mut order] = [const { Vec::new() }; 5];
+    for (number, field) in fields(bytes)? {
+        match (number, &field) {
+            (KIND, Field::Number(n)) => kind = *n,
+            (LAST_TILE_IS_REPLICATED, Field::Number(n)) => is_replicated = *n != 0,
+            (TILES, _) => field.append_to(&mut tiles)?,
+            (DEVICES, _) => field.append_to(&mut devices)?,
+            (LAST_TILES, _) => field.append_to(&mut groups)?,
+            (IOTA_SIZES, _) => field.append_to(&mut iota)?,
+            (IOTA_ORDER, _) => field.append_to(&mut order)?,
+            _ => {}
+        }
+    }
+    let mut all: Vec<usize> = all_devices.to_vec();
+    all.sort_unstable();
+    let whole = TileAssignment {
+        sizes: sizes.to_vec(),
+        tiles: vec![1; sizes.len()],
+        summands: 1,
+        copies: all.len(),
+        devices: all.clone(),
+    };
+    match kind {
+        // A value on one device: here, every device computes it.
+        MAXIMAL => return Ok(whole),
+        kind if kind == REPLICATED as u64 => return Ok(whole),
+        TILED => {}
+        other => return Err(Status::unimplemented(format!("a sharding of the kind {other}"))),
+    }
+    let numbers = |from: &[u64]| -> Vec<usize> { from.iter().map(|n| *n as usize).collect() };
+    let (mut tiles, mut devices) = (numbers(&tiles), numbers(&devices));
+    if devices.is_empty() {
+        devices = transposed_iota(&numbers(&iota), &numbers(&order))
+            .ok_or_else(|| Status::invalid("a sharding has no valid list of devices"))?;
+    }
+    if is_replicated {
+        groups.push(REPLICATED as u64);
+    }
+    if groups.iter().any(|kind| *kind != REPLICATED as u64) {
+        return Err(Status::unimplemented("a sharding with groups of devices that hold no copies"));
+    }
+    let of_groups = tiles.len().checked_sub(groups.len()).map(|rank| tiles.split_off(rank));
+    let copies: usize = of_groups.map_or(0, |of_groups| of_groups.iter().product());
+    let mut sorted = devices.clone();
+    sorted.sort_unstable();
+    if tiles.len() != sizes.len() || tiles.iter().product::<usize>() * copies != all.len() || sorted != all {
+        return Err(Status::invalid(format!(
+            "a sharding into {tiles:?} tiles of {} devices does not fit a tensor of rank {} on {} devices",
+            devices.len(),
+            sizes.len(),
+            all.len()
+        )));
+    }
+    Ok(TileAssignment { sizes: sizes.to_vec(), tiles, summands: 1, copies, devices })
+}
+
+/// Reads an `OpSharding` of one tensor or of a tuple of tensors, given by their sizes and the devices.
+pub(crate) fn read_all(bytes: &[u8], tensors: &[(&[usize], &[usize])]) -> Outcome<Vec<TileAssignment>> {
+    let mut parts = Vec::new();
+    let mut is_tuple = false;
+    for (number, field) in fields(bytes)? {
+        match (number, field) {
+            (KIND, Field::Number(kind)) => is_tuple = kind == OF_TUPLE,
+            (TUPLE, Field::Bytes(part)) => parts.push(part),
+            _ => {}
+        }
+    }
+    if !is_tuple {
+        parts = vec![bytes; tensors.len().min(1)];
+    }
+    if parts.len() != tensors.len() {
+        return Err(Status::invalid(format!("{} shardings for {} tensors", parts.len(), tensors.len())));
+    }
+    parts.iter().zip(tensors).map(|(part, (sizes, devices))| read_one(part, sizes, devices)).collect()
+}
+
+/// Returns the numbers from 0 in an array of these sizes, whose dimensions are in this order.
+fn transposed_iota(sizes: &[usize], order: &[usize]) -> Option<Vec<usize>> {
+    let count = sizes.iter().try_fold(1_usize, |n, size| n.checked_mul(*size)).filter(|n| *n <= 1 << 20)?;
+    let mut sorted = order.to_vec();
+    sorted.sort_unstable();
+    if sizes.is_empty() || !sorted.iter().copied().eq(0..sizes.len()) {
+        return None;
+    }
+    let stride = |dim: usize| sizes[dim + 1..].iter().product::<usize>();
+    let mut numbers = vec![0];
+    for dim in order {
+        let (size, stride) = (sizes[*dim], stride(*dim));
+        numbers = numbers.into_iter().flat_map(|at| (0..size).map(move |i| at + i * stride)).collect();
+    }
+    (numbers.len() == count).then_some(numbers)
 }

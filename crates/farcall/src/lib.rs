@@ -48,6 +48,9 @@ pub mod partition {
     pub use farcall_compile::partition_static;
     pub use farcall_partition::Partitioned;
     pub use farcall_partition::grid::{DeviceGrid, SubAxis};
+    pub use farcall_partition::partitioner::{
+        DividedCall, Partitioner, ShardedCall, ShardedTensor, register as register_partitioner,
+    };
     pub use farcall_partition::report::{Movement, Report, ShardedValue, ShardingSource};
     pub use farcall_partition::tiling::Tiling;
 }

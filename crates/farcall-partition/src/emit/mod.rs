@@ -1,5 +1,5 @@
 //! Partitioning: rewrites a function into the function that each device runs. `device` has the collectives,
-//! `summands` the values that stay sums over devices.
+//! `summands` the values that stay sums over devices, `divided_call` the calls that the host divides.
 //!
 //! Every value is replaced by the part that its tiling gives to a device. For each instruction, [`choose`]
 //! picks the division of its factors that moves the fewest bytes. Operands are resharded to it, the operation
@@ -7,6 +7,7 @@
 //! propagation found for them.
 
 mod device;
+mod divided_call;
 mod summands;
 
 use std::sync::Arc;
@@ -24,6 +25,7 @@ use crate::choose::{Division, choose};
 use crate::grid::{DeviceGrid, SubAxis};
 use crate::local;
 use crate::manual::Border;
+use crate::partitioner;
 use crate::propagate::Shardings;
 use crate::report::{Movement, Report};
 use crate::rule::{CallRules, Rule, combiner, rule};
@@ -314,6 +316,11 @@ impl<'p> Emitter<'p> {
             && device < self.program.grid.devices()
         {
             return self.on_one_device(inst, device);
+        }
+        if let Op::CustomCall(call) = inst.op()
+            && let Some(partitioner) = partitioner::registered(&call.target)
+        {
+            return self.divided_call(inst, call, &*partitioner);
         }
         let rule = rule(inst, self.program.calls);
         let values: Vec<ValueId> = inst.own_operands().iter().chain(inst.results()).copied().collect();

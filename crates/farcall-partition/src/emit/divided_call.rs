@@ -1,0 +1,134 @@
+//! Custom calls that a registered partitioner divides.
+
+use farcall_ir::module::{Inst, ValueMap};
+use farcall_ir::op::{CallConfig, CustomCall, Groups, Op};
+use farcall_ir::{Diagnostic, Func, InstId, Type, ValueId, middle, read, verify};
+
+use super::{Emitted, Emitter};
+use crate::partitioner::{DividedCall, Partitioner, ShardedCall, ShardedTensor};
+use crate::tiling::Tiling;
+
+impl<'p> Emitter<'p> {
+    /// Emits the program by which a partitioner replaces a call.
+    pub(super) fn divided_call(
+        &mut self,
+        inst: Inst<'p>,
+        call: &CustomCall,
+        partitioner: &dyn Partitioner,
+    ) -> Emitted<()> {
+        let sharded = ShardedCall {
+            target: call.target.clone(),
+            config: match &call.config {
+                CallConfig::Text(text) => text.to_vec(),
+                CallConfig::Absent | CallConfig::Dict(_) => Vec::new(),
+            },
+            operands: self.sharded(inst.own_operands()),
+            results: self.sharded(inst.results()),
+        };
+        let target = &call.target;
+        let span = self.span;
+        let failed = |problem: String| {
+            vec![Diagnostic::new("sharding", span, format!("the partitioner of `{target}`: {problem}"))]
+        };
+        let DividedCall { program, operands, results } = partitioner.partition(&sharded).map_err(failed)?;
+        let counts = [operands.len(), results.len()];
+        if counts != [inst.own_operands().len(), inst.results().len()] {
+            return Err(failed(format!(
+                "it returns shardings of {} operands and {} results",
+                counts[0], counts[1]
+            )));
+        }
+        let tilings = |assignments: &[_], values: &[ValueId]| {
+            let tilings = assignments.iter().zip(values).map(|(assignment, value)| {
+                Tiling::of_assignment(self.program.grid, self.tensor(*value).rank(), assignment)
+            });
+            tilings.collect::<Result<Vec<Tiling>, String>>().map_err(failed)
+        };
+        let (of_operands, of_results) =
+            (tilings(&operands, inst.own_operands())?, tilings(&results, inst.results())?);
+        let form = local_program(&program).map_err(failed)?;
+        let mut parts = Vec::new();
+        for (operand, tiling) in inst.own_operands().iter().zip(&of_operands) {
+            parts.push(self.part(*operand, tiling)?);
+        }
+        let expected = |this: &Self, values: &[ValueId], tilings: &[Tiling]| -> Vec<Type> {
+            values.iter().zip(tilings).map(|(value, tiling)| this.part_type(*value, tiling)).collect()
+        };
+        let types = |values: &[ValueId]| values.iter().map(|v| form.ty(*v).clone()).collect::<Vec<Type>>();
+        for (what, found, expected) in [
+            ("parameters", types(form.params()), expected(self, inst.own_operands(), &of_operands)),
+            ("results", types(form.body().returned()), expected(self, inst.results(), &of_results)),
+        ] {
+            if found != expected {
+                let show = |types: &[Type]| types.iter().map(Type::to_string).collect::<Vec<_>>().join(", ");
+                return Err(failed(format!(
+                    "its program has {what} of the types {}, but the parts are {}",
+                    show(&found),
+                    show(&expected)
+                )));
+            }
+        }
+        let returned = self.inlined(&form, parts);
+        for ((value, tiling), part) in inst.results().iter().zip(&of_results).zip(returned) {
+            self.hold_resharded(*value, tiling, part)?;
+        }
+        Ok(())
+    }
+
+    fn sharded(&self, values: &[ValueId]) -> Vec<ShardedTensor> {
+        let sharded = values.iter().map(|value| {
+            let ty = self.tensor(*value).clone();
+            let tiling = &self.program.shardings.of(*value).tiling;
+            ShardedTensor { sharding: tiling.assignment(self.program.grid, ty.sizes(), &[]), ty }
+        });
+        sharded.collect()
+    }
+
+    /// Copies the instructions of a function, and returns its results.
+    fn inlined(&mut self, from: &Func, operands: Vec<ValueId>) -> Vec<ValueId> {
+        let mut map: ValueMap = from.params().iter().copied().zip(operands).collect();
+        for inst in from.body().insts().filter(|inst| *inst.op() != Op::Return) {
+            let copy = self.func.import_inst(inst, &mut map);
+            self.func.append(self.region, copy);
+            let mut copied = vec![copy];
+            let regions = self.func.inst(copy).regions().map(|region| region.id()).collect::<Vec<_>>();
+            regions
+                .iter()
+                .for_each(|region| self.func.region(*region).walk(&mut |inst| copied.push(inst.id())));
+            copied.into_iter().for_each(|copy| self.adopt(copy));
+        }
+        from.body().returned().iter().map(|value| map[value]).collect()
+    }
+
+    /// Gives an instruction of another program the place of the call, and a channel of this program.
+    fn adopt(&mut self, copy: InstId) {
+        self.func.set_span(copy, self.span);
+        let mut op = self.func.inst(copy).op().clone();
+        let groups: Option<&mut Groups> = match &mut op {
+            Op::AllReduce(groups) => Some(groups),
+            Op::AllGather(op) => Some(&mut op.groups),
+            Op::ReduceScatter(op) => Some(&mut op.groups),
+            Op::AllToAll(op) => Some(&mut op.groups),
+            Op::CollectiveBroadcast(op) | Op::CollectiveReduce(op) => Some(&mut op.groups),
+            Op::CollectivePermute(permute) => {
+                permute.channel = Some(self.channel());
+                None
+            }
+            _ => return,
+        };
+        if let Some(groups) = groups {
+            groups.channel = Some(self.channel());
+        }
+        self.func.set_op(copy, op);
+    }
+}
+
+/// Reads the program of a device, in the middle form.
+fn local_program(program: &[u8]) -> Result<Func, String> {
+    let module = read::module(program, "the partitioner's program").map_err(|e| e.to_string())?;
+    let module =
+        verify::verify_owned(module).and_then(|module| module.into_static()).map_err(|e| e.to_string())?;
+    let entry = verify::entry(&module, None).map_err(|e| e.to_string())?;
+    let form = middle::build(&module, entry).map_err(|e| e.message)?;
+    Ok(form.funcs()[0].clone())
+}

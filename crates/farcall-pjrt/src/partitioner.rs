@@ -1,0 +1,255 @@
+//! The extension for partitioners of custom calls (`xla/pjrt/c/pjrt_c_api_custom_partitioner_extension.h`).
+//!
+//! A host such as JAX registers three functions for a target. This plugin calls the one that divides a call;
+//! the call's `sdy.sharding_rule` tells how shardings propagate. Shapes and shardings are XLA's messages
+//! `ShapeProto` and `OpSharding`.
+
+use std::ffi::{c_char, c_void};
+use std::ptr::{null, null_mut};
+use std::sync::Arc;
+
+use farcall::ffi::abi::DataType;
+use farcall::ir::TensorType;
+use farcall::partition::{DividedCall, Partitioner, ShardedCall, ShardedTensor, register_partitioner};
+use farcall_pjrt_abi::{
+    CustomPartitionerExtension, ErrorHandle, ExtensionBase, ExtensionType, RegisterBatchPartitionable,
+    RegisterCustomPartitioner,
+};
+
+use crate::call::{Arguments, slice, with};
+use crate::protobuf::{put_bytes, put_number, put_varint};
+use crate::shardings;
+use crate::status::{Outcome, Status};
+
+/// `JAX_CustomCallPartitioner_string`
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Text {
+    data: *const c_char,
+    size: usize,
+}
+
+/// `JAX_CustomCallPartitioner_aval`
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Aval {
+    shape: Text,
+    has_sharding: bool,
+    sharding: Text,
+}
+
+/// `JAX_CustomCallPartitioner_version_and_error`
+#[repr(C)]
+struct Header {
+    api_version: i64,
+    data: *mut c_void,
+    cleanup: Option<unsafe extern "C" fn(data: *mut c_void)>,
+    has_error: bool,
+    code: i32,
+    error_message: Text,
+}
+
+/// `JAX_CustomCallPartitioner_Partition_Args`
+#[repr(C)]
+struct PartitionArgs {
+    header: Header,
+    num_args: usize,
+    op_args: *const Aval,
+    op_result: Aval,
+    backend_config: Text,
+    mlir_module: Text,
+    args_sharding: *const Text,
+    result_sharding: Text,
+}
+
+/// `JAX_CustomCallPartitioner_Callbacks`
+#[repr(C)]
+struct Callbacks {
+    version: i64,
+    private_data: *mut c_void,
+    dtor: Option<unsafe extern "C" fn(*mut Callbacks)>,
+    partition: Option<unsafe extern "C" fn(*mut Callbacks, *mut PartitionArgs)>,
+    infer_sharding: *const c_void,
+    propagate_user_sharding: *const c_void,
+    can_side_effecting_have_replicated_sharding: bool,
+}
+
+impl Text {
+    const EMPTY: Text = Text { data: null(), size: 0 };
+
+    fn of(bytes: &[u8]) -> Text {
+        Text { data: bytes.as_ptr().cast(), size: bytes.len() }
+    }
+
+    /// Returns the bytes.
+    ///
+    /// # Safety
+    /// The bytes exist for as long as `'a`.
+    unsafe fn bytes<'a>(self, name: &str) -> Outcome<&'a [u8]> {
+        // SAFETY: the same contract.
+        unsafe { slice(name, self.data.cast::<u8>(), self.size) }
+    }
+}
+
+/// The functions of a host.
+#[derive(Debug)]
+struct HostPartitioner(*mut Callbacks);
+
+// SAFETY: hosts allow calls of the functions on any thread; JAX's take the interpreter's lock.
+unsafe impl Send for HostPartitioner {}
+// SAFETY: see above.
+unsafe impl Sync for HostPartitioner {}
+
+impl Drop for HostPartitioner {
+    fn drop(&mut self) {
+        // SAFETY: the host passed valid functions, and their owner is dropped once.
+        unsafe {
+            if let Some(free) = (*self.0).dtor {
+                free(self.0);
+            }
+        }
+    }
+}
+
+impl Partitioner for HostPartitioner {
+    fn partition(&self, call: &ShardedCall) -> Result<DividedCall, String> {
+        self.divide(call).map_err(|status| status.message)
+    }
+}
+
+impl HostPartitioner {
+    fn divide(&self, call: &ShardedCall) -> Outcome<DividedCall> {
+        let operands: Vec<[Vec<u8>; 2]> = call.operands.iter().map(|operand| messages(&[operand])).collect();
+        let result = messages(&call.results.iter().collect::<Vec<_>>());
+        let aval = |[shape, sharding]: &[Vec<u8>; 2]| Aval {
+            shape: Text::of(shape),
+            has_sharding: true,
+            sharding: Text::of(sharding),
+        };
+        let avals: Vec<Aval> = operands.iter().map(aval).collect();
+        let header = Header {
+            api_version: 0,
+            data: null_mut(),
+            cleanup: None,
+            has_error: false,
+            code: 0,
+            error_message: Text::EMPTY,
+        };
+        let mut args = PartitionArgs {
+            header,
+            num_args: avals.len(),
+            op_args: avals.as_ptr(),
+            op_result: aval(&result),
+            backend_config: Text::of(&call.config),
+            mlir_module: Text::EMPTY,
+            args_sharding: null(),
+            result_sharding: Text::EMPTY,
+        };
+        // SAFETY: the host passed valid functions. The arguments exist during the call.
+        unsafe {
+            let partition = (*self.0).partition.ok_or_else(|| Status::invalid("the function is null"))?;
+            partition(self.0, &raw mut args);
+        }
+        // SAFETY: the results exist until the cleanup function is called, below.
+        let divided = unsafe { results(&args, call) };
+        if let Some(cleanup) = args.header.cleanup {
+            // SAFETY: a function of the host for its own data. Nothing refers to the results any more.
+            unsafe { cleanup(args.header.data) };
+        }
+        divided
+    }
+}
+
+/// Copies the results of a call.
+///
+/// # Safety
+/// The host has filled the arguments, and has not freed its data.
+unsafe fn results(args: &PartitionArgs, call: &ShardedCall) -> Outcome<DividedCall> {
+    // SAFETY: the contract of this function, for all statements below.
+    unsafe {
+        if args.header.has_error {
+            let message = args.header.error_message.bytes("error_msg")?;
+            return Err(Status::invalid(String::from_utf8_lossy(message)));
+        }
+        let texts = slice("args_sharding", args.args_sharding, call.operands.len())?;
+        let operands = texts.iter().zip(&call.operands).map(|(text, operand)| {
+            shardings::read_one(text.bytes("args_sharding")?, operand.ty.sizes(), &operand.sharding.devices)
+        });
+        let tensors: Vec<(&[usize], &[usize])> =
+            call.results.iter().map(|result| (result.ty.sizes(), &result.sharding.devices[..])).collect();
+        Ok(DividedCall {
+            program: args.mlir_module.bytes("mlir_module")?.to_vec(),
+            operands: operands.collect::<Outcome<_>>()?,
+            results: shardings::read_all(args.result_sharding.bytes("result_sharding")?, &tensors)?,
+        })
+    }
+}
+
+/// Returns the `ShapeProto` and the `OpSharding` of a value: a tensor, or a tuple of several.
+fn messages(tensors: &[&ShardedTensor]) -> [Vec<u8>; 2] {
+    let parts: Vec<[Vec<u8>; 2]> = tensors
+        .iter()
+        .map(|tensor| [shape(&tensor.ty), shardings::message(Some(&tensor.sharding))])
+        .collect();
+    if let [one] = &parts[..] {
+        return one.clone();
+    }
+    // Element type and kind of a tuple, and the numbers of the fields with its elements.
+    const TUPLE_SHAPE: u64 = 13;
+    const TUPLE_SHARDING: u64 = 2;
+    let [mut shape, mut sharding] = [Vec::new(), Vec::new()];
+    put_number(&mut shape, 2, TUPLE_SHAPE);
+    put_number(&mut sharding, 1, TUPLE_SHARDING);
+    for [of_shape, of_sharding] in &parts {
+        put_bytes(&mut shape, 4, of_shape);
+        put_bytes(&mut sharding, 5, of_sharding);
+    }
+    [shape, sharding]
+}
+
+/// Writes the `ShapeProto` of a row-major tensor.
+fn shape(ty: &TensorType) -> Vec<u8> {
+    let packed = |numbers: &mut dyn Iterator<Item = usize>| {
+        let mut packed = Vec::new();
+        numbers.for_each(|n| put_varint(&mut packed, n as u64));
+        packed
+    };
+    let (mut out, mut layout) = (Vec::new(), Vec::new());
+    put_number(&mut out, 2, DataType::from_dtype(ty.dtype).0 as u64);
+    put_bytes(&mut out, 3, &packed(&mut ty.sizes().iter().copied()));
+    put_bytes(&mut layout, 1, &packed(&mut (0..ty.rank()).rev()));
+    put_bytes(&mut out, 5, &layout);
+    put_bytes(&mut out, 6, &vec![0; ty.rank()]);
+    out
+}
+
+unsafe extern "C" fn register(args: *mut RegisterCustomPartitioner) -> *mut ErrorHandle {
+    // SAFETY: the caller passes null or arguments of this function.
+    Status::handle(unsafe { with(args, register_partition) })
+}
+
+fn register_partition(args: &mut Arguments<RegisterCustomPartitioner>) -> Outcome {
+    let name = args.text("name", |a| (a.name, a.name_size))?;
+    let callbacks = args.members.callbacks.cast::<Callbacks>();
+    if callbacks.is_null() || !callbacks.is_aligned() {
+        return Err(Status::invalid(format!("the partitioner of `{name}` is null or not aligned")));
+    }
+    register_partitioner(name, Arc::new(HostPartitioner(callbacks)));
+    Ok(())
+}
+
+unsafe extern "C" fn register_batch(args: *mut RegisterBatchPartitionable) -> *mut ErrorHandle {
+    // SAFETY: the caller passes null or arguments of this function.
+    Status::handle(unsafe { with(args, |args| args.text("name", |a| (a.name, a.name_size)).map(drop)) })
+}
+
+/// Returns the extension, followed by `next`. Calls that state a number of batch dimensions are divided along
+/// them without a registration.
+pub(crate) fn extension(next: *mut ExtensionBase) -> CustomPartitionerExtension {
+    let r#type = ExtensionType::CUSTOM_PARTITIONER;
+    CustomPartitionerExtension {
+        base: ExtensionBase { struct_size: size_of::<CustomPartitionerExtension>(), r#type, next },
+        register_custom_partitioner: Some(register),
+        register_batch_partitionable: Some(register_batch),
+    }
+}
