@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.experimental.custom_partitioning import custom_partitioning
 from jax.sharding import AxisType, NamedSharding
 from jax.sharding import PartitionSpec as P
 
@@ -123,3 +124,51 @@ def test_meshes_may_order_the_devices_in_any_way():
     other = jax.make_mesh((4,), ("z",), devices=jax.devices()[::-1], axis_types=(AxisType.Auto,))
     x = jax.device_put(numbers(8, 4), NamedSharding(other, P("z")))
     np.testing.assert_array_equal(np.asarray(jax.jit(lambda x: x * 2)(x)), numbers(8, 4) * 2)
+
+
+def test_results_that_stay_sums_of_the_devices(mesh):
+    explicit = jax.make_mesh((2, 2), ("x", "y"), axis_types=(AxisType.Explicit,) * 2)
+    with jax.set_mesh(explicit):
+        x = jax.device_put(np.arange(8, dtype="f"), P("x"))
+        total = jax.jit(lambda x: jax.lax.reduce_sum(x, (0,), out_sharding=P(unreduced={"x"})))
+        compiled = total.lower(x).compile()
+        assert "all-reduce" not in compiled.as_text()
+        shards = [float(shard.data) for shard in compiled(x).addressable_shards]
+        assert shards == [6, 6, 22, 22]
+        np.testing.assert_array_equal(jax.reshard(compiled(x), P()), 28)
+
+
+def test_the_program_of_a_device_is_shown(mesh):
+    x = jax.device_put(numbers(4, 4), NamedSharding(mesh, P("x", "y")))
+    text = jax.jit(lambda x: x.sum()).lower(x).compile().as_text()
+    assert "f32[2,2]" in text and "all-reduce" in text, text
+
+
+def row_sums(x):
+    return x.sum(1)
+
+
+def test_a_custom_partitioning_divides_its_calls(mesh):
+    """The function's rule keeps rows together, so a sharding of columns is changed before the call."""
+    divided = custom_partitioning(row_sums)
+    shapes = []
+
+    def partition(mesh, arguments, result):
+        shapes.append([(x.shape, x.sharding.spec) for x in arguments])
+        rows = NamedSharding(mesh, P("x", None))
+        return mesh, lambda x: 1 + row_sums(x) - 1, NamedSharding(mesh, P("x")), (rows,)
+
+    divided.def_partition(partition, sharding_rule="i j -> i")
+    x = numbers(4, 6)
+    for spec in [P("x"), P(None, "y")]:
+        result = jax.jit(divided)(jax.device_put(x, NamedSharding(mesh, spec)))
+        np.testing.assert_allclose(result, x.sum(1), **TOLERANCE)
+    assert [shape for [(shape, _)] in shapes] == [(4, 6), (4, 6)]
+
+    def wrong(mesh, arguments, result):
+        raise ValueError("no such division")
+
+    failing = custom_partitioning(lambda x: x * 2)
+    failing.def_partition(wrong, sharding_rule="i j -> i j")
+    with pytest.raises(Exception, match="no such division"):
+        jax.jit(failing)(jax.device_put(x, NamedSharding(mesh, P("x"))))

@@ -1,9 +1,12 @@
 //! Programs and the programs of each device.
 
+use std::sync::Arc;
+
 use expect_test::{Expect, expect};
+use farcall_ir::sharding::TileAssignment;
 use farcall_ir::{Source, middle, text, verify};
-use farcall_partition::NoRules;
-use farcall_partition::{Partitioned, partition};
+use farcall_partition::partitioner::{self, DividedCall, Partitioner, ShardedCall};
+use farcall_partition::{NoRules, Partitioned, partition};
 
 fn partitioned(program: &str) -> Result<Option<Partitioned>, String> {
     let module = text::parse(&Source::new("program", program)).map_err(|e| e.to_string())?;
@@ -906,5 +909,77 @@ fn summands() {
               }
             }
         "#]],
+    );
+}
+
+/// A partitioner that gives the rows of its operand to the devices, and adds up their sums.
+#[derive(Debug)]
+struct SumOfRows;
+
+impl Partitioner for SumOfRows {
+    fn partition(&self, call: &ShardedCall) -> Result<DividedCall, String> {
+        let [operand] = &call.operands[..] else { return Err("it takes one operand".to_owned()) };
+        if call.config == b"fails" {
+            return Err("the configuration is \"fails\"".to_owned());
+        }
+        let program = br#"
+            func.func @main(%x: tensor<2x4xf32>) -> tensor<f32> {
+              %zero = stablehlo.constant dense<0.0> : tensor<f32>
+              %0 = stablehlo.reduce(%x init: %zero) applies stablehlo.add across dimensions = [0, 1] : (tensor<2x4xf32>, tensor<f32>) -> tensor<f32>
+              %1 = "stablehlo.all_reduce"(%0) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>, use_global_device_ids}> ({
+              ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+                %2 = stablehlo.add %a, %b : tensor<f32>
+                stablehlo.return %2 : tensor<f32>
+              }) : (tensor<f32>) -> tensor<f32>
+              return %1 : tensor<f32>
+            }"#;
+        let rows = TileAssignment { tiles: vec![2, 1], copies: 1, ..operand.sharding.clone() };
+        let result = call.results[0].sharding.clone();
+        Ok(DividedCall { program: program.to_vec(), operands: vec![rows], results: vec![result] })
+    }
+}
+
+/// The host's partitioner divides a call. Its program is inlined, with channels of its own.
+#[test]
+fn registered_partitioners() {
+    partitioner::register("sum_of_rows", Arc::new(SumOfRows));
+    let program = |config: &str| {
+        format!(
+            r#"
+        sdy.mesh @mesh = <["x"=2]>
+        func.func @main(%x: tensor<4x4xf32> {{sdy.sharding = #sdy.sharding<@mesh, [{{}}, {{"x"}}]>}}) -> tensor<f32> {{
+          %0 = stablehlo.custom_call @sum_of_rows(%x) {{backend_config = "{config}"}} : (tensor<4x4xf32>) -> tensor<f32>
+          return %0 : tensor<f32>
+        }}"#
+        )
+    };
+    check(
+        &program(""),
+        expect![[r#"
+        [{}, {"x"}] -> []
+        all_to_all 32 bytes, for stablehlo.custom_call
+        module attributes {mhlo.num_partitions = 2 : i32} {
+          func.func public @main(%arg0: tensor<4x2xf32>) -> tensor<f32> {
+            %0 = "stablehlo.all_to_all"(%arg0) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, concat_dimension = 1 : i64, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>, split_count = 2 : i64, split_dimension = 0 : i64}> : (tensor<4x2xf32>) -> tensor<2x4xf32>
+            %cst = stablehlo.constant dense<0.000000e+00> : tensor<f32>
+            %1 = stablehlo.reduce(%0 init: %cst) applies stablehlo.add across dimensions = [0, 1] : (tensor<2x4xf32>, tensor<f32>) -> tensor<f32>
+            %2 = "stablehlo.all_reduce"(%1) <{channel_handle = #stablehlo.channel_handle<handle = 2, type = 1>, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>, use_global_device_ids}> ({
+            ^bb0(%arg1: tensor<f32>, %arg2: tensor<f32>):
+              %3 = stablehlo.add %arg1, %arg2 : tensor<f32>
+              stablehlo.return %3 : tensor<f32>
+            }) : (tensor<f32>) -> tensor<f32>
+            return %2 : tensor<f32>
+          }
+        }
+    "#]],
+    );
+    check(
+        &program("fails"),
+        expect![[r#"
+        error: [sharding] the partitioner of `sum_of_rows`: the configuration is "fails"
+         --> program:4:16
+          |
+        4 |           %0 = stablehlo.custom_call @sum_of_rows(%x) {backend_config = "fails"} : (tensor<4x4xf32>) -> tensor<f32>
+          |                ^^^^^^^^^^^^^^^^^^^^^"#]],
     );
 }

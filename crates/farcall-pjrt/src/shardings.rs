@@ -190,3 +190,60 @@ fn transposed_iota(sizes: &[usize], order: &[usize]) -> Option<Vec<usize>> {
     }
     (numbers.len() == count).then_some(numbers)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn written_shardings_are_read() {
+        let sizes = vec![4, 6];
+        let devices: Vec<usize> = (0..4).collect();
+        let of = |tiles: [usize; 2], copies, devices: [usize; 4]| TileAssignment {
+            sizes: sizes.clone(),
+            tiles: tiles.to_vec(),
+            summands: 1,
+            copies,
+            devices: devices.to_vec(),
+        };
+        for assignment in [
+            of([1, 1], 4, [0, 1, 2, 3]),
+            of([2, 2], 1, [0, 2, 1, 3]),
+            of([2, 1], 2, [0, 1, 2, 3]),
+            of([1, 4], 1, [3, 2, 1, 0]),
+        ] {
+            let written = message(Some(&assignment));
+            assert_eq!(read_one(&written, &sizes, &devices).unwrap(), assignment);
+        }
+    }
+
+    #[test]
+    fn devices_in_an_array_of_sizes_are_read() {
+        // {devices=[2,2]<=[2,2]T(1,0)}
+        let mut bytes = Vec::new();
+        put_number(&mut bytes, KIND, TILED);
+        put_bytes(&mut bytes, TILES, &[2, 2]);
+        put_bytes(&mut bytes, IOTA_SIZES, &[2, 2]);
+        put_bytes(&mut bytes, IOTA_ORDER, &[1, 0]);
+        let read = read_one(&bytes, &[4, 6], &[0, 1, 2, 3]).unwrap();
+        assert_eq!((read.tiles, read.copies, read.devices), (vec![2, 2], 1, vec![0, 2, 1, 3]));
+    }
+
+    #[test]
+    fn wrong_shardings_are_errors() {
+        let check = |fields: &[(u64, &[u8])], expected: &str| {
+            let mut bytes = Vec::new();
+            put_number(&mut bytes, KIND, TILED);
+            fields.iter().for_each(|(field, numbers)| put_bytes(&mut bytes, *field, numbers));
+            let error = read_one(&bytes, &[4], &[0, 1]).unwrap_err();
+            assert!(error.message.contains(expected), "{}", error.message);
+        };
+        check(&[(TILES, &[2])], "no valid list of devices");
+        check(&[(TILES, &[2]), (IOTA_SIZES, &[2]), (IOTA_ORDER, &[1])], "no valid list of devices");
+        check(&[(TILES, &[2]), (DEVICES, &[0, 0])], "does not fit");
+        check(&[(TILES, &[3]), (DEVICES, &[0, 1])], "does not fit");
+        check(&[(TILES, &[2, 1]), (DEVICES, &[0, 1])], "does not fit");
+        check(&[(TILES, &[1, 2]), (DEVICES, &[0, 1]), (LAST_TILES, &[4])], "hold no copies");
+        assert!(read_one(&[8], &[4], &[0, 1]).is_err());
+    }
+}
