@@ -74,6 +74,9 @@ struct Callbacks {
     can_side_effecting_have_replicated_sharding: bool,
 }
 
+/// Version of the functions and their arguments.
+const VERSION: i64 = 0;
+
 impl Text {
     const EMPTY: Text = Text { data: null(), size: 0 };
 
@@ -128,7 +131,7 @@ impl HostPartitioner {
         };
         let avals: Vec<Aval> = operands.iter().map(aval).collect();
         let header = Header {
-            api_version: 0,
+            api_version: VERSION,
             data: null_mut(),
             cleanup: None,
             has_error: false,
@@ -233,6 +236,13 @@ fn register_partition(args: &mut Arguments<RegisterCustomPartitioner>) -> Outcom
     let callbacks = args.members.callbacks.cast::<Callbacks>();
     if callbacks.is_null() || !callbacks.is_aligned() {
         return Err(Status::invalid(format!("the partitioner of `{name}` is null or not aligned")));
+    }
+    // SAFETY: the caller passes functions, whose struct is not null and aligned.
+    let (version, partition) = unsafe { ((*callbacks).version, (*callbacks).partition) };
+    if version != VERSION || partition.is_none() {
+        return Err(Status::invalid(format!(
+            "the partitioner of `{name}` has the version {version}, not {VERSION}, or no function that divides calls"
+        )));
     }
     register_partitioner(name, Arc::new(HostPartitioner(callbacks)));
     Ok(())

@@ -13,6 +13,9 @@ use crate::threads::{MIN_PART_COLUMNS, MIN_PART_OPERATIONS, Split, Threads};
 /// Maximum order of a triangular matrix whose system is solved without products of blocks.
 const MAX_LEAF_ORDER: usize = 32;
 
+/// Maximum number of right-hand sides of such a system that are copied at once.
+const MAX_LEAF_COLUMNS: usize = 64;
+
 /// A factor of a product: a matrix or its complex conjugate.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Factor<'a, T> {
@@ -322,6 +325,35 @@ impl<T: Scalar> Leaf<T> {
             }
         }
     }
+
+    /// Solves the system for the vectors from `start` to `start + COUNT` of each row of `b`, which has
+    /// `per_row` vectors.
+    #[inline(always)]
+    fn solve<S: Simd, const COUNT: usize>(
+        &self,
+        simd: S,
+        b: &mut [T::Vector<S>],
+        per_row: usize,
+        start: usize,
+    ) {
+        let range = start..start + COUNT;
+        for i in 0..self.n {
+            let (solved, rest) = b.split_at_mut(i * per_row);
+            let Some(row) = rest[range.clone()].first_chunk_mut::<COUNT>() else { return };
+            let mut sums = *row;
+            for (factor, x) in self.rows[i][..i].iter().zip(solved.chunks_exact(per_row)) {
+                let factor = T::splat(simd, *factor);
+                let Some(x) = x[range.clone()].first_chunk::<COUNT>() else { return };
+                for l in 0..COUNT {
+                    sums[l] = T::mul_add(simd, factor, x[l], sums[l]);
+                }
+            }
+            let d = T::splat(simd, self.diagonal[i]);
+            for l in 0..COUNT {
+                row[l] = T::product(simd, sums[l], d);
+            }
+        }
+    }
 }
 
 /// Solution of a system for right-hand sides, whose entries are in the rows of `b`, one after the other.
@@ -353,44 +385,13 @@ impl<T: Scalar> WithSimd for LeafSolution<'_, T> {
     }
 }
 
-impl<T: Scalar> Leaf<T> {
-    /// Solves the system for the vectors from `start` to `start + COUNT` of each row of `b`, which has
-    /// `per_row` vectors.
-    #[inline(always)]
-    fn solve<S: Simd, const COUNT: usize>(
-        &self,
-        simd: S,
-        b: &mut [T::Vector<S>],
-        per_row: usize,
-        start: usize,
-    ) {
-        let range = start..start + COUNT;
-        for i in 0..self.n {
-            let (solved, rest) = b.split_at_mut(i * per_row);
-            let Some(row) = rest[range.clone()].first_chunk_mut::<COUNT>() else { return };
-            let mut sums = *row;
-            for (factor, x) in self.rows[i][..i].iter().zip(solved.chunks_exact(per_row)) {
-                let factor = T::splat(simd, *factor);
-                let Some(x) = x[range.clone()].first_chunk::<COUNT>() else { return };
-                for l in 0..COUNT {
-                    sums[l] = T::mul_add(simd, factor, x[l], sums[l]);
-                }
-            }
-            let d = T::splat(simd, self.diagonal[i]);
-            for l in 0..COUNT {
-                row[l] = T::product(simd, sums[l], d);
-            }
-        }
-    }
-}
-
-/// Maximum number of right-hand sides that are solved at once.
-const MAX_LEAF_COLUMNS: usize = 64;
-
 /// Solves a system of at most [`MAX_LEAF_ORDER`] equations.
 #[inline(never)]
 fn solve_leaf<T: Scalar>(triangle: Triangle<'_, T>, mut b: MatMut<'_, T>) {
     let leaf = Leaf::of(triangle);
+    if leaf.n == 0 {
+        return;
+    }
     if triangle.uplo == Uplo::Upper {
         b = b.reverse_rows_mut();
     }

@@ -26,6 +26,7 @@ pub(crate) fn functions(api: *const Api) -> Vec<Tested> {
     let layouts = extension::<LayoutsExtension>(api, ExtensionType::LAYOUTS);
     let ffi = extension::<FfiExtension>(api, ExtensionType::FFI);
     let custom_calls = extension::<GpuCustomCallExtension>(api, ExtensionType::GPU_CUSTOM_CALL);
+    let partitioners = extension::<CustomPartitionerExtension>(api, ExtensionType::CUSTOM_PARTITIONER);
     macro_rules! of_extension {
         ($($function:expr, $name:literal;)*) => {[$({
             let function = $function.expect("the extension is complete");
@@ -44,6 +45,7 @@ pub(crate) fn functions(api: *const Api) -> Vec<Tested> {
         ffi.user_data_add, "PJRT_FFI_UserData_Add";
         ffi.register_handler, "PJRT_FFI_Register_Handler";
         custom_calls.custom_call, "PJRT_Gpu_Register_Custom_Call";
+        partitioners.register_batch_partitionable, "PJRT_Register_Batch_Partitionable";
     ];
     for (name, function) in of_extensions {
         let arguments = STRUCTS.iter().find(|(c_name, ..)| c_name.strip_suffix("_Args") == Some(name));
