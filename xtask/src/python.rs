@@ -113,7 +113,7 @@ impl Venv {
     pub(crate) fn pytest(&self, folder: &str) -> Command {
         let mut python = self.python();
         python.current_dir(root()).env("PYTHONDONTWRITEBYTECODE", "1");
-        python.args(["-m", "pytest", "--quiet", "-p", "no:cacheprovider", folder]);
+        python.args(["-m", "pytest", "--quiet", "-p", "no:cacheprovider", "--durations", "10", folder]);
         // Timeouts use a thread, because hanging native code does not handle signals.
         python.args(["--timeout", TEST_TIMEOUT_SECONDS, "--timeout-method", "thread"]);
         python

@@ -199,6 +199,10 @@ impl Tally {
         let (ok, text) = output(command)?;
         println!("{} s", started.elapsed().as_secs());
         let closing = text.lines().last().unwrap_or_default();
+        let slowest = text.lines().skip_while(|line| !line.contains(" slowest ")).skip(1);
+        slowest
+            .take_while(|line| line.contains("s call ") || line.contains("s setup "))
+            .for_each(|line| println!("{line}"));
         println!("{closing}");
         let failed = number_before(closing, " failed") + number_before(closing, " error");
         self.passed += number_before(closing, " passed");
