@@ -48,7 +48,7 @@ fi
 
 rm -rf "$folder/farcall"
 mkdir -p "$folder/farcall/examples" "$folder/farcall/checkout/crates/farcall-ffi/tests" "$folder/farcall/checkout/crates/farcall/tests" "$folder/farcall/checkout/python"
-cp "$examples"/lib*_ops.so "$examples/libfarcall_linalg.so" "$examples/lesson" "$folder/farcall/examples"
+cp "$examples"/lib*_ops.so "$examples/libfarcall_linalg.so" "$examples/libfarcall_sparse.so" "$examples/farcall" "$examples/lesson" "$folder/farcall/examples"
 cp -r "$package" "$folder/farcall/package"
 cp -r "$checkout/crates/farcall-ffi/tests/python" "$folder/farcall/checkout/crates/farcall-ffi/tests/python"
 cp -r "$checkout/crates/farcall-ffi/include" "$folder/farcall/checkout/crates/farcall-ffi/include"
