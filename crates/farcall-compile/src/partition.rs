@@ -76,8 +76,7 @@ fn replicated(form: &Module, grid: Grid) -> ProgramSharding {
     let func = &form.funcs()[0];
     let whole = |value: &ValueId| {
         let sizes = func.tensor(*value).map_or(&[][..], TensorType::sizes).to_vec();
-        let devices = (0..grid.partitions).collect();
-        TileAssignment { tiles: vec![1; sizes.len()], sizes, summands: 1, copies: grid.partitions, devices }
+        TileAssignment::replicated(sizes, (0..grid.partitions).collect())
     };
     let returned = func.body().returned();
     ProgramSharding {

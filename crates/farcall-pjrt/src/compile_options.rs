@@ -13,7 +13,7 @@
 //! | `DeviceAssignmentProto` | 1, 2 | numbers of replicas and partitions |
 //! | | 3 | for each partition: `replica_device_ids`, field 1 |
 
-use crate::protobuf::{Field, fields, put_bytes, put_number, put_varint, varint};
+use crate::protobuf::{Field, fields, packed, put_bytes, put_number};
 use crate::status::{Outcome, Status};
 
 /// Options of a compilation.
@@ -89,18 +89,10 @@ fn read_assignment(bytes: &[u8]) -> Outcome<Vec<i64>> {
     for (number, field) in fields(bytes)? {
         if let (3, Field::Bytes(devices)) = (number, field) {
             let mut ids = Vec::new();
-            for (number, field) in fields(devices)? {
-                match (number, field) {
-                    (1, Field::Number(id)) => ids.push(id.cast_signed()),
-                    (1, Field::Bytes(mut packed)) => {
-                        while !packed.is_empty() {
-                            ids.push(varint(&mut packed)?.cast_signed());
-                        }
-                    }
-                    _ => {}
-                }
+            for (_, field) in fields(devices)?.into_iter().filter(|(number, _)| *number == 1) {
+                field.append_to(&mut ids)?;
             }
-            of_partitions.push(ids);
+            of_partitions.push(ids.into_iter().map(u64::cast_signed).collect());
         }
     }
     let replicas = of_partitions.first().map_or(0, Vec::len);
@@ -116,10 +108,8 @@ pub(crate) fn write_assignment(devices: &[i64], num_replicas: usize, num_partiti
     put_number(&mut out, 1, num_replicas as u64);
     put_number(&mut out, 2, num_partitions as u64);
     for partition in 0..num_partitions {
-        let mut ids = Vec::new();
-        for replica in 0..num_replicas {
-            put_varint(&mut ids, devices[replica * num_partitions + partition].cast_unsigned());
-        }
+        let of_replica = |replica: usize| devices[replica * num_partitions + partition].cast_unsigned();
+        let ids = packed((0..num_replicas).map(of_replica));
         let mut message = Vec::new();
         put_bytes(&mut message, 1, &ids);
         put_bytes(&mut out, 3, &message);

@@ -17,7 +17,7 @@ use farcall_pjrt_abi::{
 };
 
 use crate::call::{Arguments, slice, with};
-use crate::protobuf::{put_bytes, put_number, put_varint};
+use crate::protobuf::{packed, put_bytes, put_number};
 use crate::shardings;
 use crate::status::{Outcome, Status};
 
@@ -212,15 +212,10 @@ fn messages(tensors: &[&ShardedTensor]) -> [Vec<u8>; 2] {
 
 /// Writes the `ShapeProto` of a row-major tensor.
 fn shape(ty: &TensorType) -> Vec<u8> {
-    let packed = |numbers: &mut dyn Iterator<Item = usize>| {
-        let mut packed = Vec::new();
-        numbers.for_each(|n| put_varint(&mut packed, n as u64));
-        packed
-    };
     let (mut out, mut layout) = (Vec::new(), Vec::new());
     put_number(&mut out, 2, DataType::from_dtype(ty.dtype).0 as u64);
-    put_bytes(&mut out, 3, &packed(&mut ty.sizes().iter().copied()));
-    put_bytes(&mut layout, 1, &packed(&mut (0..ty.rank()).rev()));
+    put_bytes(&mut out, 3, &packed(ty.sizes().iter().map(|n| *n as u64)));
+    put_bytes(&mut layout, 1, &packed((0..ty.rank() as u64).rev()));
     put_bytes(&mut out, 5, &layout);
     put_bytes(&mut out, 6, &vec![0; ty.rank()]);
     out
@@ -253,8 +248,8 @@ unsafe extern "C" fn register_batch(args: *mut RegisterBatchPartitionable) -> *m
     Status::handle(unsafe { with(args, |args| args.text("name", |a| (a.name, a.name_size)).map(drop)) })
 }
 
-/// Returns the extension, followed by `next`. Calls that state a number of batch dimensions are divided along
-/// them without a registration.
+/// Returns the extension, followed by `next`. Calls that state their batch dimensions are divided along these
+/// without a registration.
 pub(crate) fn extension(next: *mut ExtensionBase) -> CustomPartitionerExtension {
     let r#type = ExtensionType::CUSTOM_PARTITIONER;
     CustomPartitionerExtension {

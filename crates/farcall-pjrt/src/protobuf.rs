@@ -54,7 +54,7 @@ pub(crate) fn fields(mut bytes: &[u8]) -> Outcome<Vec<(u64, Field<'_>)>> {
 }
 
 /// Takes a varint from the front: seven bits a byte, lowest bits first.
-pub(crate) fn varint(bytes: &mut &[u8]) -> Outcome<u64> {
+fn varint(bytes: &mut &[u8]) -> Outcome<u64> {
     let mut value = 0;
     for shift in (0..70).step_by(7) {
         let (&byte, rest) = bytes.split_first().ok_or_else(cut)?;
@@ -67,7 +67,7 @@ pub(crate) fn varint(bytes: &mut &[u8]) -> Outcome<u64> {
     Err(cut())
 }
 
-pub(crate) fn cut() -> Status {
+fn cut() -> Status {
     Status::invalid("a message is truncated, or not a protocol buffer")
 }
 
@@ -82,7 +82,14 @@ pub(crate) fn put_bytes(out: &mut Vec<u8>, field: u64, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-pub(crate) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
+/// Returns the contents of a repeated field of numbers in packed form.
+pub(crate) fn packed(numbers: impl IntoIterator<Item = u64>) -> Vec<u8> {
+    let mut packed = Vec::new();
+    numbers.into_iter().for_each(|n| put_varint(&mut packed, n));
+    packed
+}
+
+fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
         value >>= 7;

@@ -4,7 +4,7 @@ use std::ffi::c_char;
 
 use farcall::ir::sharding::TileAssignment;
 
-use crate::protobuf::{Field, fields, put_bytes, put_number, put_varint};
+use crate::protobuf::{Field, fields, packed, put_bytes, put_number};
 use crate::status::{Outcome, Status};
 
 // Numbers of the fields of `OpSharding`.
@@ -73,11 +73,7 @@ pub(crate) fn message(assignment: Option<&TileAssignment>) -> Vec<u8> {
         put_number(&mut out, KIND, kind as u64);
         return out;
     }
-    let packed = |numbers: &[usize]| {
-        let mut packed = Vec::new();
-        numbers.iter().for_each(|n| put_varint(&mut packed, *n as u64));
-        packed
-    };
+    let packed = |numbers: &[usize]| packed(numbers.iter().map(|n| *n as u64));
     let groups: Vec<(usize, usize)> =
         [(UNREDUCED, *summands), (REPLICATED, *copies)].into_iter().filter(|(_, size)| *size > 1).collect();
     let (kinds, sizes): (Vec<usize>, Vec<usize>) = groups.into_iter().unzip();
@@ -95,7 +91,7 @@ pub(crate) fn message(assignment: Option<&TileAssignment>) -> Vec<u8> {
 /// Reads an `OpSharding` of a tensor of these sizes.
 ///
 /// # Errors
-/// If the bytes are no such message, or a sharding of a kind that is not supported.
+/// If the bytes are not such a message, or if the kind of sharding is not supported.
 pub(crate) fn read_one(bytes: &[u8], sizes: &[usize], all_devices: &[usize]) -> Outcome<TileAssignment> {
     let (mut kind, mut is_replicated) = (0, false);
     let [mut tiles, mut devices, mut groups, mut iota, mut order] = [const { Vec::new() }; 5];
@@ -113,18 +109,12 @@ pub(crate) fn read_one(bytes: &[u8], sizes: &[usize], all_devices: &[usize]) -> 
     }
     let mut all: Vec<usize> = all_devices.to_vec();
     all.sort_unstable();
-    let whole = TileAssignment {
-        sizes: sizes.to_vec(),
-        tiles: vec![1; sizes.len()],
-        summands: 1,
-        copies: all.len(),
-        devices: all.clone(),
-    };
     match kind {
-        // A value on one device: here, every device computes it.
-        MAXIMAL => return Ok(whole),
-        kind if kind == REPLICATED as u64 => return Ok(whole),
         TILED => {}
+        // The complete value, on one device or all. Here, every device computes it.
+        kind if kind == MAXIMAL || kind == REPLICATED as u64 => {
+            return Ok(TileAssignment::replicated(sizes.to_vec(), all));
+        }
         other => return Err(Status::unimplemented(format!("a sharding of the kind {other}"))),
     }
     let numbers = |from: &[u64]| -> Vec<usize> { from.iter().map(|n| *n as usize).collect() };

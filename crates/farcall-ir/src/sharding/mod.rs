@@ -94,6 +94,11 @@ pub struct ProgramSharding {
 }
 
 impl TileAssignment {
+    /// The division of a tensor that each of the devices holds completely.
+    pub fn replicated(sizes: Vec<usize>, devices: Vec<usize>) -> TileAssignment {
+        TileAssignment { tiles: vec![1; sizes.len()], sizes, summands: 1, copies: devices.len(), devices }
+    }
+
     /// Returns true if the parts of the tensor have these sizes.
     pub fn has_parts_of(&self, sizes: &[usize]) -> bool {
         let parts = self.sizes.iter().zip(&self.tiles).map(|(size, n)| size.div_ceil((*n).max(1)));
