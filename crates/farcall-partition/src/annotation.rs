@@ -170,8 +170,8 @@ impl Reader<'_> {
         let mesh = mesh_of(self.meshes, &sharding.mesh)
             .ok_or_else(|| format!("<{sharding}>: there is no such mesh"))?;
         if mesh.axes.is_empty() {
-            // A mesh with a device puts the complete value on this device; here, every device computes it. A
-            // mesh without devices says which dimensions propagation may divide.
+            // A mesh with a device puts the complete value on this device; here, every device computes it.
+            // With a mesh without devices, propagation may divide the open dimensions.
             let mut annotation = Annotation::whole(sharding.dims.len());
             for (annotation, dim) in annotation.dims.iter_mut().zip(&sharding.dims) {
                 annotation.is_open = dim.open && mesh.device_ids.is_empty();

@@ -867,7 +867,7 @@ fn constraints_without_a_mesh() {
     );
 }
 
-/// If only summands of a sum are wanted, devices keep those that they have computed. The elements of a divided
+/// If only summands of a sum are wanted, devices keep the computed summands. The elements of a divided
 /// value stand among zeros; of equal values, the first device returns one.
 #[test]
 fn summands() {
@@ -939,7 +939,7 @@ impl Partitioner for SumOfRows {
     }
 }
 
-/// The host's partitioner divides a call. Its program is inlined, with channels of its own.
+/// The host's partitioner divides a call. Its program is inlined, with new channels.
 #[test]
 fn registered_partitioners() {
     partitioner::register("sum_of_rows", Arc::new(SumOfRows));

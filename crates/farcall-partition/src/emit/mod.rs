@@ -112,13 +112,7 @@ impl<'p> Program<'p> {
             args.push(emitter.func.add_arg(Func::BODY, emitter.part_type(*param, tiling)));
         }
         for (i, (param, arg)) in from.params().iter().zip(args).enumerate() {
-            let unreduced = &self.unreduced_inputs[i];
-            if !unreduced.is_empty() && emitter.wanted_summands(*param) == &unreduced[..] {
-                emitter.hold_summand(*param, self.inputs[i].clone(), arg);
-                continue;
-            }
-            let part = emitter.sum(arg, unreduced)?;
-            emitter.hold_resharded(*param, &self.inputs[i], part)?;
+            emitter.hold_sum(*param, &self.inputs[i], arg, &self.unreduced_inputs[i])?;
         }
         emitter.insts(from.body())?;
         let mut returned = Vec::new();
@@ -287,13 +281,7 @@ impl<'p> Emitter<'p> {
                 self.hold_resharded(*result, &inner, part)?;
             } else {
                 let part = self.part(*operand, &inner)?;
-                let unreduced = &border.shardings[i].unreduced;
-                if !unreduced.is_empty() && self.wanted_summands(*result) == &unreduced[..] {
-                    self.hold_summand(*result, with_manual(&inner), part);
-                    continue;
-                }
-                let part = self.sum(part, unreduced)?;
-                self.hold_resharded(*result, &with_manual(&inner), part)?;
+                self.hold_sum(*result, &with_manual(&inner), part, &border.shardings[i].unreduced)?;
             }
         }
         Ok(())

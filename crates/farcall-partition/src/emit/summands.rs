@@ -71,6 +71,23 @@ impl<'p> Emitter<'p> {
         self.summands.insert(value, (tiling, part));
     }
 
+    /// Keeps a value whose summands the devices along `axes` hold: as it is if it is wanted so, otherwise as the
+    /// sum.
+    pub(super) fn hold_sum(
+        &mut self,
+        value: ValueId,
+        tiling: &Tiling,
+        summand: ValueId,
+        axes: &[SubAxis],
+    ) -> Emitted<()> {
+        if !axes.is_empty() && self.wanted_summands(value) == axes {
+            self.hold_summand(value, tiling.clone(), summand);
+            return Ok(());
+        }
+        let part = self.sum(summand, axes)?;
+        self.hold_resharded(value, tiling, part)
+    }
+
     /// If the operation is a constraint on a value that the devices hold as summands, keeps its result
     /// likewise, and returns true.
     pub(super) fn passes_summands(&mut self, inst: Inst<'p>) -> bool {
@@ -90,7 +107,7 @@ impl<'p> Emitter<'p> {
         tiling: &Tiling,
     ) -> bool {
         let wanted = self.wanted_summands(value);
-        // The sub-axes of the summands are those that are wanted, in any order.
+        // Summands along the wanted sub-axes, in any order.
         let mut found: Vec<SubAxis> = combined.iter().flat_map(|(_, axes)| axes.iter().copied()).collect();
         let mut all = wanted.to_vec();
         found.sort_unstable();
