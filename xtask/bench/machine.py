@@ -14,5 +14,5 @@ def processor():
 
 
 def geometric_mean(ratios):
-    """Returns the geometric mean, or NaN if there are no ratios."""
+    """Returns the geometric mean, or NaN for an empty list."""
     return statistics.geometric_mean(ratios) if ratios else float("nan")

@@ -109,7 +109,7 @@ Tasks:
   bench sparse [--filter TEXT] [--seconds N] [--rows N]
                  Compares farcall's products of sparse matrices with SciPy's and JAX's, alternately in one
                  process, and with the bandwidth of the memory. Prints ratios, and writes
-                 target/bench/sparse.md. Takes about two minutes.
+                 target/bench/sparse.md. Takes about five minutes.
   accuracy [STEP]
                  Compares the errors of elementary functions with XLA's. Tests every STEP-th number of
                  f32 (default 251; 1 tests all numbers and takes hours), all 16-bit floats, and samples

@@ -216,11 +216,6 @@ pub(crate) fn in_parallel<J: Send>(
     work: impl Fn(usize, J) + Sync,
 ) {
     let per_task = (MIN_TASK_OPERATIONS / operations.max(1)).max(1);
-    if count <= per_task {
-        let job = take(count);
-        return Threads::from(context).run([job], |job| work(count, job));
-    }
     let sizes = (0..count.div_ceil(per_task)).map(|i| per_task.min(count - i * per_task));
-    let tasks: Vec<_> = sizes.map(|size| (size, take(size))).collect();
-    Threads::from(context).run(tasks, |(size, job)| work(size, job));
+    Threads::from(context).run(sizes.map(|size| (size, take(size))), |(size, job)| work(size, job));
 }

@@ -15,7 +15,7 @@ use farcall_sparse::products::{bsr_matmul, bsr_matvec, csr_matmul, csr_matvec};
 mod matrix_market;
 
 /// A matrix in CSR, or in BSR if it has blocks.
-struct Csr<T> {
+struct SparseMatrix<T> {
     a: Vec<T>,
     columns: Vec<i32>,
     starts: Vec<i32>,
@@ -61,7 +61,7 @@ fn multiply(path: &str, n: usize) -> Result<(), Error> {
 fn csr<T: Element>(
     matrix: &matrix_market::Matrix,
     value: impl Fn(Complex<f64>) -> T,
-) -> Result<Csr<T>, Error> {
+) -> Result<SparseMatrix<T>, Error> {
     let mut entries: Vec<_> = matrix.entries.iter().collect();
     entries.sort_by_key(|(row, column, _)| (*row, *column));
     let mut starts = vec![0i32; matrix.rows + 1];
@@ -73,12 +73,12 @@ fn csr<T: Element>(
     }
     let columns = entries.iter().map(|(_, column, _)| i32::try_from(*column)).collect::<Result<_, _>>()?;
     let a = entries.iter().map(|(.., own)| value(*own)).collect();
-    Ok(Csr { a, columns, starts, width: matrix.columns, block: 1 })
+    Ok(SparseMatrix { a, columns, starts, width: matrix.columns, block: 1 })
 }
 
 /// Multiplies a matrix with `n` columns of `one`. Returns the product, the time of the fastest of several
 /// calls in seconds, and the number of bytes that a call must at least move.
-fn product<T: Element>(matrix: &Csr<T>, n: usize, one: T) -> Result<(Vec<T>, f64, usize), Error> {
+fn product<T: Element>(matrix: &SparseMatrix<T>, n: usize, one: T) -> Result<(Vec<T>, f64, usize), Error> {
     let (b, e, k) = (matrix.block, matrix.columns.len(), matrix.width);
     let m = (matrix.starts.len() - 1) * b;
     let (x, mut y) = (vec![one; k * n], vec![one; m * n]);
@@ -152,22 +152,22 @@ fn bench(rows: usize) -> Result<(), Error> {
 }
 
 /// A matrix with 13 diagonals.
-fn banded(rows: usize) -> Csr<f64> {
+fn banded(rows: usize) -> SparseMatrix<f64> {
     from_rows(rows, |row, add| {
         (0..13).filter_map(|i| (row + i).checked_sub(6)).filter(|column| *column < rows).for_each(add);
     })
 }
 
 /// A matrix in BSR of dense blocks of 8×8 elements, two in each row of blocks.
-fn blocks(rows: usize) -> Csr<f64> {
+fn blocks(rows: usize) -> SparseMatrix<f64> {
     let count = (rows / 8).max(1);
     let matrix = from_rows(count, |row, add| [row, (row + 5) % count].into_iter().for_each(add));
     let a = (0..64 * matrix.columns.len()).map(|i| (i % 17) as f64).collect();
-    Csr { a, width: 8 * count, block: 8, ..matrix }
+    SparseMatrix { a, width: 8 * count, block: 8, ..matrix }
 }
 
 /// A matrix whose rows have lengths of a power law, and entries in random columns.
-fn power_law(rows: usize) -> Csr<f64> {
+fn power_law(rows: usize) -> SparseMatrix<f64> {
     let random = Random::new(1);
     from_rows(rows, |row, add| {
         let mut stream = random.stream(row as u64);
@@ -177,12 +177,12 @@ fn power_law(rows: usize) -> Csr<f64> {
     })
 }
 
-fn from_rows(rows: usize, mut each: impl FnMut(usize, &mut dyn FnMut(usize))) -> Csr<f64> {
+fn from_rows(rows: usize, mut each: impl FnMut(usize, &mut dyn FnMut(usize))) -> SparseMatrix<f64> {
     let (mut columns, mut starts) = (Vec::new(), vec![0]);
     for row in 0..rows {
         each(row, &mut |column| columns.push(column as i32));
         starts.push(columns.len() as i32);
     }
     let a = (0..columns.len()).map(|i| (i % 17) as f64).collect();
-    Csr { a, columns, starts, width: rows, block: 1 }
+    SparseMatrix { a, columns, starts, width: rows, block: 1 }
 }
