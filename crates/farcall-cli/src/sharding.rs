@@ -5,9 +5,8 @@ use std::io::Write;
 use anyhow::{Context, Result};
 use comfy_table::{Cell, CellAlignment};
 use farcall::ir::module::{Func, Module};
-use farcall::ir::verify::{self, verify_owned};
 use farcall::ir::{Source as Text, Span};
-use farcall::partition::{Partitioned, ShardingSource, Tiling, partition_static};
+use farcall::partition::{Partitioned, ShardingSource, Tiling, partition_module};
 use farcall::{CompileOptions, Registry};
 use serde_json::json;
 
@@ -17,9 +16,7 @@ use crate::terminal::{self, BOLD, styled};
 
 /// Divides a program among the devices of its shardings.
 pub(crate) fn partitioned(module: Module, entry: Option<&str>, registry: &Registry) -> Result<Partitioned> {
-    let module = verify_owned(module)?.into_static()?;
-    let entry = verify::entry(&module, entry)?;
-    let found = partition_static(&module, entry, registry, &CompileOptions::new())?;
+    let found = partition_module(module, entry, registry, &CompileOptions::new())?;
     found.context("the program states no sharding for several devices; see: farcall guide shardings")
 }
 

@@ -58,6 +58,6 @@ mod storage;
 mod tests;
 
 pub use explain::{Explanation, FusionBoundary, LiveRange, Member, Step, Unfused};
-pub use program::{CompileError, CompileOptions, compile_plan, compile_static, partition_static, specialize};
+pub use program::{CompileError, CompileOptions, compile_plan, compile_static, partition_module, specialize};
 pub use reason::{NoKernel, no_kernel};
 pub use stage::{MEMORY_PASSES, MemoryPass, Stage};

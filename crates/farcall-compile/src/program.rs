@@ -11,8 +11,8 @@ use farcall_ir::memory::OutOfMemory;
 use farcall_ir::middle::pipeline::Pipeline;
 use farcall_ir::op::collective::Grid;
 use farcall_ir::refine::{self, RefineError};
-use farcall_ir::verify::{StaticModule, Verified, entry, verify};
-use farcall_ir::{Func, Literal, Module, ProgramError, TensorType, middle};
+use farcall_ir::verify::{StaticModule, Verified, entry, verify, verify_owned};
+use farcall_ir::{Literal, Module, ProgramError, TensorType, middle};
 use farcall_partition::Partitioned;
 use farcall_plan::{InvalidPlan, ValidPlan};
 
@@ -309,20 +309,22 @@ pub fn specialize<'m>(
     module.into_static().map_err(RefineError::Invalid)
 }
 
-/// Divides `entry`, a function of the module, among the devices of its shardings. Returns `None` if the program
-/// states no sharding, or only shardings for one device.
+/// Divides a function of the module, by default `main`, among the devices of its shardings. Returns `None` if the
+/// program states no sharding, or only shardings for one device.
 ///
 /// # Errors
-/// The errors of [`farcall_partition::partition`], and of the lowerings of the program's composites.
-pub fn partition_static(
-    module: &StaticModule<'_>,
-    entry: &Func,
+/// If the module is invalid or has dynamic sizes; the errors of [`farcall_partition::partition`], and of the
+/// lowerings of the program's composites.
+pub fn partition_module(
+    module: Module,
+    function: Option<&str>,
     registry: &Registry,
     options: &CompileOptions,
 ) -> Result<Option<Partitioned>, ProgramError> {
+    let module = verify_owned(module)?.into_static()?;
     let options = options.stage_options();
     let mut blocks = Blocks::new(&module.source, registry, &options);
-    let form = middle::build_lowered(module, entry, &mut blocks);
+    let form = middle::build_lowered(&module, entry(&module, function)?, &mut blocks);
     let form = form.map_err(|diagnostic| ProgramError::new(&module.source, diagnostic))?;
     farcall_partition::partition(&form, &partition::Signatures { registry, platform: options.platform })
 }

@@ -8,7 +8,7 @@ use farcall::devices::Grid;
 use farcall::ir::sharding::TileAssignment;
 use farcall::ir::write::{self, ProgramFormat};
 use farcall::ir::{AttrDict, Attribute, TensorType, Type, read, verify};
-use farcall::partition::partition_static;
+use farcall::partition::partition_module;
 use farcall::plan::{CallSpec, Plan, ThunkOp};
 use farcall::{CompileOptions as EngineOptions, Executable, Registry};
 use farcall_pjrt_abi::{ElementType, ErrorCode};
@@ -366,11 +366,7 @@ fn divided(source: &[u8]) -> Outcome<Option<Vec<u8>>> {
     let invalid = |error: &dyn std::fmt::Display| Status::invalid(error.to_string());
     let module = read::module(source, "the program").map_err(|e| invalid(&e))?;
     let registry = scope::of(&module)?.registry;
-    let module =
-        verify::verify_owned(module).and_then(|module| module.into_static()).map_err(|e| invalid(&e))?;
-    let entry = verify::entry(&module, None).map_err(|e| invalid(&e))?;
-    let parts =
-        partition_static(&module, entry, &registry, &EngineOptions::new()).map_err(|e| invalid(&e))?;
+    let parts = partition_module(module, None, &registry, &EngineOptions::new()).map_err(|e| invalid(&e))?;
     let written = parts.map(|parts| write::module(&parts.module, ProgramFormat::Artifact)).transpose();
     written.map_err(|e| invalid(&e))
 }
