@@ -350,9 +350,10 @@ pub mod __private {
     };
     pub use crate::decode::Role;
     pub use crate::decode::{
-        BufferCounts, Decoder, Footprint, Param, Proofs, Spec, ViewAt, attributes, begin, beside_proof,
-        common, expect_on, expect_stage_on, finish, keeps, lasts, may_overlap, may_overlap_itself, memory,
-        named, no_instance, no_overlap, positional, read, renew, slot, take, view_of, zero,
+        BufferCounts, Decoder, Footprint, Param, Proofs, Spec, ViewAt, attribute, attributes, begin,
+        beside_proof, common, expect_on, expect_stage_on, finish, keeps, lasts, may_overlap,
+        may_overlap_itself, memory, named, no_instance, no_overlap, positional, read, renew, slot, take,
+        view_of, zero,
     };
     pub use crate::decode::{Extent, Residual, TensorIndex, Term};
     pub use crate::descriptor::{OpDeclarations, OpParts, concat, conflict, count, params};

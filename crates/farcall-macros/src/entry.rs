@@ -431,7 +431,8 @@ impl Entry {
         let finish =
             self.strict.attributes.then(|| quote! { __ffi::__private::finish(__decoder, &SPECS, &NAMES)?; });
         let (empty, renew) = (slots.empty(), slots.renew());
-        let (decode, beside_proof) = (slots.decode("positional"), slots.decode("beside_proof"));
+        let decode = slots.decode("positional", "attribute");
+        let beside_proof = slots.decode("beside_proof", "named");
         let decode = quote! { #decode #finish };
         let beside_proof = quote! {
             let __decoder = &mut __entered.decoder();
@@ -551,15 +552,15 @@ impl Slots<'_> {
         }
     }
 
-    /// Returns code that reads the parameters from the frame: first with the function `how`, which reads by
-    /// position, then with the function `named`, which reads attributes by name.
-    fn decode(&self, how: &str) -> TokenStream {
+    /// Returns code that reads the parameters from the frame: first with the function `positional`, which reads
+    /// by position, then with the function `named`, which reads attributes by name.
+    fn decode(&self, positional: &str, named: &str) -> TokenStream {
         let params = &self.function.params;
-        let positional = (0..params.len()).map(|i| self.read(how, i));
+        let positional = (0..params.len()).map(|i| self.read(positional, i));
         // The attributes of a frame are sorted by the bytes of their names.
         let mut by_name: Vec<_> = (0..params.len()).collect();
         by_name.sort_by(|&a, &b| params[a].name.as_bytes().cmp(params[b].name.as_bytes()));
-        let named = by_name.into_iter().map(|i| self.read("named", i));
+        let named = by_name.into_iter().map(|i| self.read(named, i));
         quote! {
             #(#positional)*
             #(#named)*

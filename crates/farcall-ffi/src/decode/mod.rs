@@ -4,8 +4,8 @@
 //! known, in these steps:
 //! - [`begin`] counts the buffers.
 //! - [`positional`] reads the parameters in order.
-//! - [`named`] reads the attributes in the order of their names. A frame's attributes are sorted, so one pass
-//!   finds them all.
+//! - [`attribute`] reads the attributes in the order of their names. A frame's attributes are sorted, so one
+//!   pass finds them all.
 //! - [`finish`] checks that every attribute was read.
 //! - [`may_overlap`] tests each pair of parameters for shared memory.
 //! - [`remember`](crate::trampoline::remember) stores the outcome for later frames.
@@ -22,8 +22,9 @@
 //!   [`beside_proof`] reads contexts and states, and [`named`] and [`finish`] read the attributes. Nothing
 //!   else in the frame is checked, counted or read again.
 //!
-//! Everything is inlined except the full read, so that types, names and counts are constants. Nothing
-//! allocates unless there is an error, a proof is added, or the handler takes a variable number of buffers or
+//! For a known frame, everything is inlined, so that types, names and counts are constants. A full read
+//! happens once for most frames. It calls one function for each type of parameter, which the handlers of a
+//! library share: a library of hundreds of handlers stays small. Nothing allocates unless there is an error, a proof is added, or the handler takes a variable number of buffers or
 //! residuals that the host does not request.
 //!
 //! **Speed.** A parameter is decoded straight into its slot or view and never moved. Cold functions take
@@ -433,39 +434,45 @@ pub fn begin<const N: usize>(
     names: &[&'static str; N],
     exact: bool,
 ) -> Boxed {
-    let Decoder { handler, operands, results, .. } = decoder;
-    count(handler, operands, specs, names, Side::Operands, exact)?;
-    count(handler, results, specs, names, Side::Results, exact)
+    let sizes = [decoder.operands.size, decoder.results.size];
+    let are_exact = |side: Side| {
+        let Arity { least, optional, lists } = Arity::of(specs, side);
+        sizes[side as usize] == least && optional + lists == 0
+    };
+    if !are_exact(Side::Operands) {
+        count(decoder, specs, names, Side::Operands, exact)?;
+    }
+    if !are_exact(Side::Results) {
+        count(decoder, specs, names, Side::Results, exact)?;
+    }
+    Ok(())
 }
 
-#[inline(always)]
-fn count<const N: usize>(
-    handler: &str,
-    buffers: &mut Buffers,
-    specs: &[Spec; N],
-    names: &[&'static str; N],
-    side: Side,
-    exact: bool,
-) -> Boxed {
+/// Checks the number of operands or of results, unless it is exactly the number that the parameters take.
+#[inline(never)]
+fn count(decoder: &mut Decoder, specs: &[Spec], names: &[&'static str], side: Side, exact: bool) -> Boxed {
+    let Decoder { handler, operands, results, .. } = decoder;
+    let buffers = match side {
+        Side::Operands => operands,
+        Side::Results => results,
+    };
     let arity = Arity::of(specs, side);
     let most = arity.most();
     let Arity { least, optional, lists } = arity;
-    if buffers.size != least || least != most {
-        let found = (*buffers).without_tokens(least);
-        if found < least || (exact && found > most) {
+    let found = (*buffers).without_tokens(least);
+    if found < least || (exact && found > most) {
+        return Err(wrong_count(handler, found, specs, names, side));
+    }
+    if lists > 0 {
+        let entries = (found - least).saturating_sub(optional);
+        if !entries.is_multiple_of(lists) {
             return Err(wrong_count(handler, found, specs, names, side));
         }
-        if lists > 0 {
-            let entries = (found - least).saturating_sub(optional);
-            if !entries.is_multiple_of(lists) {
-                return Err(wrong_count(handler, found, specs, names, side));
-            }
-            buffers.each = entries / lists;
-        }
-        // If this handler always takes the same number of buffers, the number is not read again.
-        if least != most {
-            buffers.size = found;
-        }
+        buffers.each = entries / lists;
+    }
+    // If this handler always takes the same number of buffers, the number is not read again.
+    if least != most {
+        buffers.size = found;
     }
     Ok(())
 }
@@ -481,10 +488,10 @@ struct Arity {
 }
 
 impl Arity {
-    const fn of<const N: usize>(specs: &[Spec; N], side: Side) -> Arity {
+    const fn of(specs: &[Spec], side: Side) -> Arity {
         let [one, in_out, rest] = side.roles();
         let (mut arity, mut i) = (Arity { least: 0, optional: 0, lists: 0 }, 0);
-        while i < N {
+        while i < specs.len() {
             let role = specs[i].role as u32;
             if role == one as u32 || role == in_out as u32 {
                 if specs[i].optional {
@@ -500,18 +507,18 @@ impl Arity {
         arity
     }
 
-    const fn most(&self) -> usize {
+    fn most(&self) -> usize {
         if self.lists > 0 { usize::MAX } else { self.least + self.optional }
     }
 }
 
 #[cold]
 #[inline(never)]
-fn wrong_count<const N: usize>(
+fn wrong_count(
     handler: &str,
     found: usize,
-    specs: &[Spec; N],
-    names: &[&'static str; N],
+    specs: &[Spec],
+    names: &[&'static str],
     side: Side,
 ) -> Box<Error> {
     let (what, roles) = (side.name(), side.roles());
@@ -572,7 +579,7 @@ pub fn slot<'a, P: Param<'a>>() -> P::Slot {
     P::EMPTY
 }
 
-/// Reads a parameter, unless it is an attribute.
+/// Reads a parameter in a full read, unless it is an attribute.
 #[inline(always)]
 pub fn positional<'a, P: Param<'a>>(
     decoder: &mut Decoder,
@@ -580,7 +587,29 @@ pub fn positional<'a, P: Param<'a>>(
     slot: &mut P::Slot,
     view: ViewAt,
 ) -> Boxed {
-    if const { P::SPEC.is_named() } { Ok(()) } else { P::decode(decoder, name, slot, view) }
+    if const { P::SPEC.is_named() } { Ok(()) } else { shared::<P>(decoder, name, slot, view) }
+}
+
+/// Reads a parameter in a full read, if it is an attribute.
+#[inline(always)]
+pub fn attribute<'a, P: Param<'a>>(
+    decoder: &mut Decoder,
+    name: &'static str,
+    slot: &mut P::Slot,
+    view: ViewAt,
+) -> Boxed {
+    if const { P::SPEC.is_named() } { shared::<P>(decoder, name, slot, view) } else { Ok(()) }
+}
+
+/// Reads a parameter. All handlers with parameters of this type share the function.
+#[inline(never)]
+fn shared<'a, P: Param<'a>>(
+    decoder: &mut Decoder,
+    name: &'static str,
+    slot: &mut P::Slot,
+    view: ViewAt,
+) -> Boxed {
+    P::decode(decoder, name, slot, view)
 }
 
 /// Reads a parameter of a frame that matches a proof, if it is neither a buffer nor an attribute (a context
@@ -599,7 +628,7 @@ pub fn beside_proof<'a, P: Param<'a>>(
     }
 }
 
-/// Reads a parameter, if it is an attribute.
+/// Reads a parameter of a frame that matches a proof, if it is an attribute.
 #[inline(always)]
 pub fn named<'a, P: Param<'a>>(
     decoder: &mut Decoder,
@@ -612,7 +641,7 @@ pub fn named<'a, P: Param<'a>>(
 
 /// Checks the attribute tables of a frame that matches a proof, unless the handler takes no attributes.
 #[inline(always)]
-pub fn attributes<const N: usize>(decoder: &Decoder, specs: &[Spec; N]) -> Boxed {
+pub fn attributes(decoder: &Decoder, specs: &[Spec]) -> Boxed {
     let mut takes_any = false;
     for spec in specs {
         takes_any |= matches!(spec.role, Role::Attribute | Role::AllAttributes);
@@ -623,7 +652,7 @@ pub fn attributes<const N: usize>(decoder: &Decoder, specs: &[Spec; N]) -> Boxed
 
 /// Checks that every attribute was read, unless the handler takes all attributes.
 #[inline(always)]
-pub fn finish<const N: usize>(decoder: &Decoder, specs: &[Spec; N], names: &[&'static str; N]) -> Boxed {
+pub fn finish(decoder: &Decoder, specs: &[Spec], names: &[&'static str]) -> Boxed {
     let mut takes_all = false;
     for spec in specs {
         takes_all |= matches!(spec.role, Role::AllAttributes);
@@ -634,17 +663,17 @@ pub fn finish<const N: usize>(decoder: &Decoder, specs: &[Spec; N], names: &[&'s
     Ok(())
 }
 
-fn is_parameter<const N: usize>(name: &[u8], specs: &[Spec; N], names: &[&'static str; N]) -> bool {
+fn is_parameter(name: &[u8], specs: &[Spec], names: &[&'static str]) -> bool {
     specs.iter().zip(names).any(|(spec, known)| spec.is_named() && known.as_bytes() == name)
 }
 
 #[cold]
 #[inline(never)]
-fn unknown_attr<const N: usize>(
+fn unknown_attr(
     handler: &str,
     attrs: *const abi::Attrs,
-    specs: &[Spec; N],
-    names: &[&'static str; N],
+    specs: &[Spec],
+    names: &[&'static str],
 ) -> Box<Error> {
     // If the frame matches a proof and the handler takes no attributes, the tables were not checked before.
     // SAFETY: the frame stays valid during the call, and its size covers the attributes.
