@@ -56,6 +56,11 @@ impl Pool<'_> {
     /// The loop cannot deadlock, whatever the size of the pool: this thread does all the work that no other
     /// thread has started. A panic in `work` is propagated to the caller.
     pub fn parallel_for(&self, count: usize, work: impl Fn(usize) + Sync) {
+        self.share(count, &work);
+    }
+
+    /// [`parallel_for`](Pool::parallel_for), compiled once for all functions.
+    fn share(&self, count: usize, work: &(dyn Fn(usize) + Sync)) {
         if count <= 1 {
             return (0..count).for_each(work);
         }
@@ -63,7 +68,6 @@ impl Pool<'_> {
         let Ok(schedule) = function!(self.host, thread_pool_schedule) else {
             return (0..count).for_each(work);
         };
-        let work: &(dyn Fn(usize) + Sync) = &work;
         // SAFETY: only the lifetime changes. `Job::run` only calls `work` for an index below `count`. This
         // function only returns or unwinds in `wait`, after all these calls have returned: `run` and the
         // host's functions do not unwind.

@@ -51,8 +51,11 @@ impl Threads<'_> {
     pub(crate) fn run<J: Send>(self, jobs: impl IntoIterator<Item = J>, work: impl Fn(J) + Sync) {
         // XLA calls handlers in a mode in which subnormal numbers count as zero, where faer's complex
         // decompositions are wrong.
-        let work = |job| with_subnormals(|| work(job));
-        let mut jobs = jobs.into_iter();
+        self.share(&mut jobs.into_iter(), &|job| with_subnormals(|| work(job)));
+    }
+
+    /// [`run`](Threads::run), compiled once for each type of job.
+    fn share<J: Send>(self, jobs: &mut dyn Iterator<Item = J>, work: &(dyn Fn(J) + Sync)) {
         let Threads(Some(pool)) = self else { return jobs.for_each(work) };
         let Some(first) = jobs.next() else { return };
         let Some(second) = jobs.next() else { return work(first) };
@@ -60,7 +63,7 @@ impl Threads<'_> {
         pool.parallel_for(jobs.len(), |i| {
             // This statement releases the lock before the work begins.
             let job = jobs[i].lock().unwrap_or_else(PoisonError::into_inner).take();
-            job.into_iter().for_each(&work);
+            job.into_iter().for_each(work);
         });
     }
 
@@ -73,6 +76,8 @@ impl Threads<'_> {
         mut all: S,
         work: impl Fn(usize, S, Threads<'_>) + Sync,
     ) {
+        // The work is compiled once for both uses.
+        let work: &(dyn Fn(usize, S, Threads<'_>) + Sync) = &work;
         let parts = (operations / MIN_PART_OPERATIONS).min(columns / MIN_PART_COLUMNS).min(MAX_PARTS);
         if parts < 2 {
             return work(0, all, self);
