@@ -28,13 +28,12 @@ pub(crate) fn matrices(name: &str, dims: &[usize]) -> Result<[usize; 3]> {
 /// `INVALID_ARGUMENT`, with the found and the expected dimensions.
 pub(crate) fn expect_dims(name: &str, found: &[usize], x: &[usize], last: &[usize]) -> Result<()> {
     let batch = &x[..x.len().saturating_sub(2)];
-    let expected = [batch, last].concat();
-    if found != expected {
-        let message =
-            format!("{name} has the dimensions {found:?}, but {expected:?} follow from the operands");
-        return Err(Error::invalid_argument(message));
+    if found.strip_prefix(batch) == Some(last) {
+        return Ok(());
     }
-    Ok(())
+    let expected = [batch, last].concat();
+    let message = format!("{name} has the dimensions {found:?}, but {expected:?} follow from the operands");
+    Err(Error::invalid_argument(message))
 }
 
 /// Consecutive entries of a batch, each with `len` elements.
@@ -60,6 +59,11 @@ impl<'a, T: Element> Entries<'a, T> {
         let (taken, rest) = self.data.split_at(count * self.len);
         self.data = rest;
         Entries { data: taken, len: self.len }
+    }
+
+    /// Returns the elements of all entries.
+    pub(crate) fn into_elements(self) -> &'a [T] {
+        self.data
     }
 
     /// Returns an entry.

@@ -73,12 +73,24 @@ impl Threads<'_> {
         self,
         columns: usize,
         operations: usize,
+        all: S,
+        work: impl Fn(usize, S, Threads<'_>) + Sync,
+    ) {
+        self.by_columns_of(MIN_PART_OPERATIONS, columns, operations, all, work);
+    }
+
+    /// [`by_columns`](Threads::by_columns) with another minimum number of operations in a part.
+    pub(crate) fn by_columns_of<S: Split>(
+        self,
+        min_operations: usize,
+        columns: usize,
+        operations: usize,
         mut all: S,
         work: impl Fn(usize, S, Threads<'_>) + Sync,
     ) {
         // The work is compiled once for both uses.
         let work: &(dyn Fn(usize, S, Threads<'_>) + Sync) = &work;
-        let parts = (operations / MIN_PART_OPERATIONS).min(columns / MIN_PART_COLUMNS).min(MAX_PARTS);
+        let parts = (operations / min_operations).min(columns / MIN_PART_COLUMNS).min(MAX_PARTS);
         if parts < 2 {
             return work(0, all, self);
         }

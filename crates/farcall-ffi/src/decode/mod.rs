@@ -104,7 +104,8 @@ pub trait Param<'a>: Sized {
         Footprint::EMPTY
     }
 
-    /// Start and end addresses of the only buffer of `memory`; both are 0 if it has no buffer.
+    /// Start and end addresses of a range with all buffers of `memory`; both are 0 if it has no buffer. Not used
+    /// for parameters that [take any number](Spec::has_many).
     #[inline(always)]
     fn span(_: &Self::Slot, _: ViewAt) -> (usize, usize) {
         (0, 0)

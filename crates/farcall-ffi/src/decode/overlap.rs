@@ -16,8 +16,8 @@ impl Footprint<'_> {
     pub(super) const EMPTY: Footprint<'static> = Footprint { reads: &[], writes: &[] };
 }
 
-/// Returns a negative number if [`no_overlap`] must check two parameters: at least one is written, and their
-/// memory has an address in common or may be more than one buffer.
+/// Returns a negative number if [`no_overlap`] must check two parameters: at least one is written, and the
+/// ranges of their memory have an address in common or are not known.
 #[inline(always)]
 pub fn may_overlap<'a, P: Param<'a>, Q: Param<'a>>(
     (p, p_view): (&P::Slot, ViewAt),

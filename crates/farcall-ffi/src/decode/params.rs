@@ -210,6 +210,11 @@ impl<'a, B: FromView + ?Sized> Param<'a> for &'a mut InOut<B> {
             Footprint { reads: std::slice::from_ref(&slot.operand), writes }
         }
     }
+
+    fn span(slot: &InOutSlot, _: ViewAt) -> (usize, usize) {
+        let ((start, end), operand) = (slot.result.span(), slot.operand.span());
+        (start.min(operand.0), end.max(operand.1))
+    }
 }
 
 /// The operands that no other parameter takes, as a last parameter `&RestOperands`, or

@@ -153,9 +153,9 @@ impl Spec {
         matches!(self.role, Role::Operand | Role::Result) && !self.optional && !self.keeps
     }
 
-    /// Returns true if the parameter's memory may be more than one buffer.
+    /// Returns true if the parameter may take any number of buffers.
     pub(super) const fn has_many(&self) -> bool {
-        matches!(self.role, Role::InOut | Role::RestOperands | Role::RestResults)
+        matches!(self.role, Role::RestOperands | Role::RestResults)
     }
 }
 

@@ -282,13 +282,13 @@ fn multiply_leaf<T: Scalar>(triangle: Triangle<'_, T>, mut b: MatMut<'_, T>) {
     }
 }
 
-/// A triangle of at most [`MAX_LEAF_ORDER`] rows: lower and negated, with its rows one after the other, followed
-/// by the diagonal.
+/// A triangle of at most [`MAX_LEAF_ORDER`] rows: lower and negated, with its rows one after the other, and its
+/// diagonal.
 struct Leaf<T> {
     n: usize,
-    rows: [[T; MAX_LEAF_ORDER]; MAX_LEAF_ORDER],
-    /// Reciprocals of the diagonal, if all are normal numbers, otherwise the diagonal.
-    diagonal: [T; MAX_LEAF_ORDER],
+    /// Rows of `n` entries, of which those below the diagonal count. The entry on the diagonal is its reciprocal
+    /// if all reciprocals are normal numbers, otherwise the entry itself.
+    rows: Vec<T>,
     is_inverted: bool,
 }
 
@@ -296,23 +296,27 @@ impl<T: Scalar> Leaf<T> {
     /// Copies a triangle. The rows of an upper triangle are copied in reverse order.
     fn of(triangle: Triangle<'_, T>) -> Self {
         let n = triangle.matrix.nrows();
-        let mut rows = [[T::zero(); MAX_LEAF_ORDER]; MAX_LEAF_ORDER];
-        let mut diagonal = [T::one(); MAX_LEAF_ORDER];
+        let mut rows = vec![T::zero(); n * n];
         let at = |i: usize| if triangle.uplo == Uplo::Lower { i } else { n - 1 - i };
-        for i in 0..n {
-            for (j, entry) in rows[i][..i].iter_mut().enumerate() {
-                *entry = -triangle.matrix[(at(i), at(j))].conjugate_if(triangle.conjugated);
-            }
-            if !triangle.is_unit {
-                diagonal[i] = triangle.matrix[(at(i), at(i))].conjugate_if(triangle.conjugated);
-            }
-        }
+        let entry = |i: usize, j: usize| triangle.matrix[(at(i), at(j))].conjugate_if(triangle.conjugated);
         let bounds = T::Real::MIN_NORMAL..=T::Real::ONE / T::Real::MIN_NORMAL;
-        let is_inverted = diagonal[..n].iter().all(|d| bounds.contains(&d.modulus1()));
-        if is_inverted {
-            diagonal[..n].iter_mut().for_each(|d| *d = T::one().over(*d));
+        let mut is_inverted = true;
+        for (i, row) in rows.chunks_exact_mut(n.max(1)).enumerate() {
+            row[..i].iter_mut().enumerate().for_each(|(j, x)| *x = -entry(i, j));
+            row[i] = if triangle.is_unit { T::one() } else { entry(i, i) };
+            is_inverted &= bounds.contains(&row[i].modulus1());
         }
-        Leaf { n, rows, diagonal, is_inverted }
+        if is_inverted {
+            rows.iter_mut().step_by(n + 1).for_each(|d| *d = T::one().over(*d));
+        }
+        Leaf { n, rows, is_inverted }
+    }
+
+    /// Returns the entries of a row up to the diagonal, and the one on the diagonal.
+    #[inline(always)]
+    fn row(&self, i: usize) -> (&[T], T) {
+        let start = i * self.n;
+        (&self.rows[start..start + i], self.rows[start + i])
     }
 
     /// Solves the system if its diagonal cannot be inverted.
@@ -320,8 +324,9 @@ impl<T: Scalar> Leaf<T> {
     fn solve_by_division(&self, b: MatMut<'_, T>) {
         for mut x in b.col_iter_mut() {
             for i in 0..self.n {
-                let sum = (0..i).fold(x[i], |sum, j| sum + self.rows[i][j] * x[j]);
-                x[i] = sum.over(self.diagonal[i]);
+                let (row, diagonal) = self.row(i);
+                let sum = row.iter().enumerate().fold(x[i], |sum, (j, factor)| sum + *factor * x[j]);
+                x[i] = sum.over(diagonal);
             }
         }
     }
@@ -340,15 +345,16 @@ impl<T: Scalar> Leaf<T> {
         for i in 0..self.n {
             let (solved, rest) = b.split_at_mut(i * per_row);
             let Some(row) = rest[range.clone()].first_chunk_mut::<COUNT>() else { return };
+            let (factors, diagonal) = self.row(i);
             let mut sums = *row;
-            for (factor, x) in self.rows[i][..i].iter().zip(solved.chunks_exact(per_row)) {
+            for (factor, x) in factors.iter().zip(solved.chunks_exact(per_row)) {
                 let factor = T::splat(simd, *factor);
                 let Some(x) = x[range.clone()].first_chunk::<COUNT>() else { return };
                 for l in 0..COUNT {
                     sums[l] = T::mul_add(simd, factor, x[l], sums[l]);
                 }
             }
-            let d = T::splat(simd, self.diagonal[i]);
+            let d = T::splat(simd, diagonal);
             for l in 0..COUNT {
                 row[l] = T::product(simd, sums[l], d);
             }
@@ -398,19 +404,32 @@ fn solve_leaf<T: Scalar>(triangle: Triangle<'_, T>, mut b: MatMut<'_, T>) {
     if !leaf.is_inverted {
         return leaf.solve_by_division(b);
     }
-    let mut rows = [T::zero(); MAX_LEAF_ORDER * MAX_LEAF_COLUMNS];
     let (n, columns) = (leaf.n, b.ncols());
+    // A multiple of the size of each vector.
+    let width_of = |count: usize| count.next_multiple_of(16);
+    let mut rows = vec![T::zero(); n * width_of(columns.min(MAX_LEAF_COLUMNS))];
     for start in (0..columns).step_by(MAX_LEAF_COLUMNS) {
         let count = MAX_LEAF_COLUMNS.min(columns - start);
-        // A multiple of the size of each vector.
-        let width = count.next_multiple_of(16);
-        let mut b = b.rb_mut().subcols_mut(start, count);
-        for (j, column) in b.rb().col_iter().enumerate() {
-            rows.chunks_exact_mut(width).zip(column.iter()).for_each(|(row, x)| row[j] = *x);
+        let (width, mut b) = (width_of(count), b.rb_mut().subcols_mut(start, count));
+        let rows = &mut rows[..n * width];
+        if b.col_stride() == 1 {
+            for (row, x) in rows.chunks_exact_mut(width).zip(b.rb().row_iter()) {
+                row.iter_mut().zip(x.iter()).for_each(|(row, x)| *row = *x);
+            }
+        } else {
+            for (j, column) in b.rb().col_iter().enumerate() {
+                rows.chunks_exact_mut(width).zip(column.iter()).for_each(|(row, x)| row[j] = *x);
+            }
         }
-        Arch::new().dispatch(LeafSolution { leaf: &leaf, b: &mut rows[..n * width] });
-        for (j, column) in b.rb_mut().col_iter_mut().enumerate() {
-            rows.chunks_exact(width).zip(column.iter_mut()).for_each(|(row, x)| *x = row[j]);
+        Arch::new().dispatch(LeafSolution { leaf: &leaf, b: rows });
+        if b.col_stride() == 1 {
+            for (row, x) in rows.chunks_exact(width).zip(b.rb_mut().row_iter_mut()) {
+                row.iter().zip(x.iter_mut()).for_each(|(row, x)| *x = *row);
+            }
+        } else {
+            for (j, column) in b.rb_mut().col_iter_mut().enumerate() {
+                rows.chunks_exact(width).zip(column.iter_mut()).for_each(|(row, x)| *x = row[j]);
+            }
         }
     }
 }

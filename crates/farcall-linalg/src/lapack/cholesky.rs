@@ -6,8 +6,8 @@
 
 use faer::MatMut;
 use faer::prelude::{Reborrow, ReborrowMut};
+use faer::traits::pulp::{Arch, Simd, WithSimd};
 use farcall_ffi::prelude::*;
-use farcall_ffi::simd;
 
 use super::block::{Factor, Triangle, add_product_to_triangle, adjoint};
 use super::interleaved::{Group, Interleave, Lanes, MAX_ORDER};
@@ -94,7 +94,7 @@ fn factor_groups<T: Interleave>(
     uplo: Uplo,
     matrices: (EntriesMut<'_, T>, EntriesMut<'_, i32>),
 ) {
-    let workspace = || (Group::<T::Lanes>::new(n, n), Leaf::new());
+    let workspace = || (Group::<T::Lanes>::new(n, n), None);
     let (width, operations) = (T::Lanes::WIDTH, n * n * n / 3);
     batch::for_each_group(
         context,
@@ -109,10 +109,11 @@ fn factor_groups<T: Interleave>(
             let alone = group.cholesky(x, uplo == Uplo::Upper);
             for ((x, info), alone) in x.chunks_exact_mut(n * n).zip(info.into_elements()).zip(alone) {
                 let x = MatMut::from_column_major_slice_mut(x, n, n);
-                *info = match alone.then(|| factor(Threads::ONE, x, uplo, leaf)) {
-                    Some(Err(column)) => column as i32 + 1,
-                    _ => 0,
+                let result = match alone {
+                    true => factor(Threads::ONE, x, uplo, leaf.get_or_insert_with(Leaf::new)),
+                    false => Ok(()),
                 };
+                *info = result.map_or_else(|column| column as i32 + 1, |()| 0);
             }
         },
     );
@@ -176,7 +177,7 @@ impl<T: Scalar> Leaf<T> {
             }
         }
         let columns = &mut self.columns[..n];
-        let result = simd::vectorized!(factor_columns(columns));
+        let result = Arch::new().dispatch(Columns(columns));
         for (j, column) in self.columns[..n].iter().enumerate() {
             for (i, entry) in column[..n].iter().enumerate().skip(j) {
                 match uplo {
@@ -189,29 +190,35 @@ impl<T: Scalar> Leaf<T> {
     }
 }
 
-/// Factors a lower triangle: subtracts the products with each finished column from the columns right of it.
-#[inline(always)]
-fn factor_columns<T: Scalar>(columns: &mut [[T; MAX_LEAF_ORDER]]) -> std::result::Result<(), usize> {
-    let n = columns.len();
-    for j in 0..n {
-        let (left, right) = columns.split_at_mut(j + 1);
-        let column = &mut left[j];
-        let pivot = column[j].re();
-        // The negated comparison includes NaN.
-        #[expect(clippy::neg_cmp_op_on_partial_ord, reason = "NaN is no valid pivot either")]
-        if !(pivot > T::Real::ZERO) {
-            column[j] = T::of_real(pivot);
-            return Err(j);
+/// Columns of a lower triangle, which becomes its Cholesky factor: the products with each finished column are
+/// subtracted from the columns right of it.
+struct Columns<'a, T>(&'a mut [[T; MAX_LEAF_ORDER]]);
+
+impl<T: Scalar> WithSimd for Columns<'_, T> {
+    type Output = std::result::Result<(), usize>;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) -> Self::Output {
+        let n = self.0.len();
+        for j in 0..n {
+            let (left, right) = self.0.split_at_mut(j + 1);
+            let column = &mut left[j];
+            let pivot = column[j].re();
+            // The negated comparison includes NaN.
+            #[expect(clippy::neg_cmp_op_on_partial_ord, reason = "NaN is no valid pivot either")]
+            if !(pivot > T::Real::ZERO) {
+                column[j] = T::of_real(pivot);
+                return Err(j);
+            }
+            let root = pivot.sqrt();
+            column[j] = T::of_real(root);
+            vector::scale(simd, &mut column[j + 1..n], T::of_real(T::Real::ONE / root));
+            for (k, target) in right.iter_mut().enumerate() {
+                let k = j + 1 + k;
+                let factor = -column[k].conjugate();
+                vector::axpy(simd, &mut target[k..n], factor, &column[k..n]);
+            }
         }
-        let root = pivot.sqrt();
-        column[j] = T::of_real(root);
-        let inverse = T::Real::ONE / root;
-        column[j + 1..n].iter_mut().for_each(|x| *x = x.times(inverse));
-        for (k, target) in right.iter_mut().enumerate() {
-            let k = j + 1 + k;
-            let factor = -column[k].conjugate();
-            vector::axpy(&mut target[k..n], factor, &column[k..n]);
-        }
+        Ok(())
     }
-    Ok(())
 }

@@ -5,8 +5,9 @@
 
 use faer::MatMut;
 use faer::prelude::{Reborrow, ReborrowMut};
+use faer::traits::pulp::{Arch, Simd, WithSimd};
 use farcall_ffi::prelude::*;
-use farcall_ffi::{AnyBuffer, dispatch, simd};
+use farcall_ffi::{AnyBuffer, dispatch};
 
 use super::block::{Triangle, add_product_on};
 use super::interleaved::{Group, Interleave, Lanes, MAX_ORDER, MAX_WIDTH};
@@ -200,7 +201,7 @@ fn factor_matrix<T: Scalar>(
         return None;
     }
     match rows <= MAX_SMALL_ROWS {
-        true => simd::vectorized!(factor_small(a, rows, pivots)),
+        true => Arch::new().dispatch(SmallMatrix { a, rows, pivots }),
         false => factor(threads, MatMut::from_column_major_slice_mut(a, rows, a.len() / rows), pivots),
     }
 }
@@ -267,69 +268,88 @@ fn factor_leaf<T: Scalar>(mut a: MatMut<'_, T>, pivots: &mut [i32]) -> Option<us
         }
     }
     let columns = &mut columns[..pivots.len()];
-    simd::vectorized!(factor_columns(columns, pivots))
+    Arch::new().dispatch(Columns { columns, pivots })
 }
 
-/// Factors a matrix with contiguous columns of `rows` entries.
-#[inline(always)]
-fn factor_small<T: Scalar>(a: &mut [T], rows: usize, pivots: &mut [i32]) -> Option<usize> {
-    let mut zero = None;
-    let columns = a.len() / rows;
-    for (j, pivot) in pivots.iter_mut().enumerate() {
-        let (left, right) = a.split_at_mut((j + 1) * rows);
-        let column = &mut left[j * rows..];
-        let row = j + vector::largest(&column[j..]).0;
-        *pivot = row as i32;
-        if row != j {
-            column.swap(j, row);
-            left[..j * rows].chunks_exact_mut(rows).for_each(|column| column.swap(j, row));
+/// A matrix with contiguous columns of `rows` entries.
+struct SmallMatrix<'a, T> {
+    a: &'a mut [T],
+    rows: usize,
+    pivots: &'a mut [i32],
+}
+
+impl<T: Scalar> WithSimd for SmallMatrix<'_, T> {
+    type Output = Option<usize>;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) -> Option<usize> {
+        let SmallMatrix { a, rows, pivots } = self;
+        let mut zero = None;
+        for (j, pivot) in pivots.iter_mut().enumerate() {
+            let (left, right) = a.split_at_mut((j + 1) * rows);
+            let (before, column) = left.split_at_mut(j * rows);
+            let row = j + vector::largest(&column[j..]).0;
+            *pivot = row as i32;
+            if row != j {
+                column.swap(j, row);
+                before.chunks_exact_mut(rows).for_each(|column| column.swap(j, row));
+            }
+            if !divide(simd, &mut column[j..]) {
+                zero = zero.or(Some(j));
+            }
+            for target in right.chunks_exact_mut(rows) {
+                target.swap(j, row);
+                let factor = -target[j];
+                vector::axpy(simd, &mut target[j + 1..], factor, &column[j + 1..]);
+            }
         }
-        let column = &mut left[j * rows..];
-        if column[j] == T::zero() {
-            zero = zero.or(Some(j));
-        } else {
-            let pivot = column[j];
-            divide(&mut column[j + 1..], pivot);
-        }
-        for target in right.chunks_exact_mut(rows).take(columns - j - 1) {
-            target.swap(j, row);
-            let factor = -target[j];
-            vector::axpy(&mut target[j + 1..], factor, &column[j + 1..]);
-        }
+        zero
     }
-    zero
 }
 
-/// Factors a matrix that is given by its columns.
-#[inline(always)]
-fn factor_columns<T: Scalar>(columns: &mut [&mut [T]], pivots: &mut [i32]) -> Option<usize> {
-    let mut zero = None;
-    for j in 0..columns.len() {
-        let row = j + vector::largest(&columns[j][j..]).0;
-        pivots[j] = row as i32;
-        columns.iter_mut().for_each(|column| column.swap(j, row));
-        let (left, right) = columns.split_at_mut(j + 1);
-        let column = &mut *left[j];
-        if column[j] == T::zero() {
-            zero = zero.or(Some(j));
-        } else {
-            let pivot = column[j];
-            divide(&mut column[j + 1..], pivot);
+/// The columns of a matrix.
+struct Columns<'a, 'b, T> {
+    columns: &'a mut [&'b mut [T]],
+    pivots: &'a mut [i32],
+}
+
+impl<T: Scalar> WithSimd for Columns<'_, '_, T> {
+    type Output = Option<usize>;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) -> Option<usize> {
+        let Columns { columns, pivots } = self;
+        let mut zero = None;
+        for j in 0..columns.len() {
+            let row = j + vector::largest(&columns[j][j..]).0;
+            pivots[j] = row as i32;
+            columns.iter_mut().for_each(|column| column.swap(j, row));
+            let (left, right) = columns.split_at_mut(j + 1);
+            let column = &mut *left[j];
+            if !divide(simd, &mut column[j..]) {
+                zero = zero.or(Some(j));
+            }
+            for target in right {
+                let factor = -target[j];
+                vector::axpy(simd, &mut target[j + 1..], factor, &column[j + 1..]);
+            }
         }
-        for target in right {
-            let factor = -target[j];
-            vector::axpy(&mut target[j + 1..], factor, &column[j + 1..]);
-        }
+        zero
     }
-    zero
 }
 
-/// Divides numbers by a pivot, by way of its reciprocal if that does not overflow.
+/// Divides the entries below a pivot by it, by way of its reciprocal if that does not overflow. Returns false if
+/// the pivot is zero.
 #[inline(always)]
-fn divide<T: Scalar>(numbers: &mut [T], pivot: T) {
+fn divide<S: Simd, T: Scalar>(simd: S, column: &mut [T]) -> bool {
+    let (pivot, below) = (column[0], &mut column[1..]);
+    if pivot == T::zero() {
+        return false;
+    }
     if pivot.modulus1() >= T::Real::MIN_NORMAL {
-        vector::scale(numbers, T::one().over(pivot));
+        vector::scale(simd, below, T::one().over(pivot));
     } else {
-        numbers.iter_mut().for_each(|number| *number = number.over(pivot));
+        below.iter_mut().for_each(|number| *number = number.over(pivot));
     }
+    true
 }

@@ -7,13 +7,15 @@
 //! software*, LAPACK Working Note 176, 2008.
 
 use faer::prelude::{Reborrow, ReborrowMut};
+use faer::traits::pulp::{Arch, Simd, WithSimd};
 use faer::{Mat, MatMut, MatRef};
 use farcall_ffi::prelude::*;
-use farcall_ffi::simd;
 
 use super::block::{add_product, add_product_on, adjoint, product};
+use super::interleaved::{Alone, Group, Interleave, Lanes, MAX_ORDER, MAX_WIDTH};
 use super::qr;
-use super::reflector::{self, Block};
+use super::reflector::leaf::reflect;
+use super::reflector::{Block, reflector};
 use super::scalar::{RealScalar, Scalar, c32, c64, system_routines};
 use super::vector;
 use crate::batch::{self, EntriesMut};
@@ -21,6 +23,9 @@ use crate::threads::Threads;
 
 /// Maximum number of columns of a panel.
 const MAX_PANEL_COLUMNS: usize = 32;
+
+/// Minimum number of multiplications in a part of a product with a vector. Such a product waits for memory.
+const MIN_SHARED_OPERATIONS: usize = 1 << 17;
 
 macro_rules! geqp3 {
     ($($name:ident, $target:literal, $ty:ty, $dtype:ident;)*) => {$(
@@ -53,7 +58,7 @@ geqp3! {
     zgeqp3, "lapack_zgeqp3_ffi", c64, c128;
 }
 
-fn factor_all<T: Scalar>(
+fn factor_all<T: Interleave>(
     context: &Context,
     x: &mut Buffer<T>,
     jpvt: &mut Buffer<i32>,
@@ -72,6 +77,10 @@ fn factor_all<T: Scalar>(
     }
     let matrices = (EntriesMut::new(x, m * n), EntriesMut::new(jpvt, n), EntriesMut::new(tau, k));
     let system = system_routines::<T>()?;
+    if m.max(n) <= MAX_ORDER && system.is_none() {
+        factor_groups(context, [count, m, n], matrices);
+        return Ok(());
+    }
     let threads = Threads::from(context);
     let workspace = || (Pivoting::new(threads, m, n), system.clone());
     batch::for_each(
@@ -89,6 +98,38 @@ fn factor_all<T: Scalar>(
         },
     );
     Ok(())
+}
+
+/// Factors small matrices of a batch, many at once. Those with fixed columns are factored alone.
+fn factor_groups<T: Interleave>(
+    context: &Context,
+    [count, m, n]: [usize; 3],
+    matrices: (EntriesMut<'_, T>, EntriesMut<'_, i32>, EntriesMut<'_, T>),
+) {
+    let k = m.min(n);
+    let workspace = || (Group::<T::Lanes>::new(m, n), vec![[0; MAX_WIDTH]; k], vec![T::Lanes::ZERO; k], None);
+    let (width, operations) = (T::Lanes::WIDTH, 4 * m * n * k);
+    batch::for_each_group(context, count, width, operations, matrices, workspace, |memory, parts| {
+        let (group, pivots, taus, pivoting) = memory;
+        let (x, jpvt, tau) = parts;
+        let (x, jpvt, tau) = (x.into_elements(), jpvt.into_elements(), tau.into_elements());
+        let mut has_fixed = Alone::default();
+        for (jpvt, has_fixed) in jpvt.chunks_exact(n).zip(&mut has_fixed) {
+            *has_fixed = jpvt.iter().any(|fixed| *fixed != 0);
+        }
+        let alone = group.pivoted_qr(x, has_fixed, pivots, taus);
+        let matrices = x.chunks_exact_mut(m * n).zip(jpvt.chunks_exact_mut(n)).zip(tau.chunks_exact_mut(k));
+        for (lane, ((x, jpvt), tau)) in matrices.enumerate() {
+            if alone[lane] {
+                let pivoting = pivoting.get_or_insert_with(|| Pivoting::new(Threads::ONE, m, n));
+                pivoting.factor(MatMut::from_column_major_slice_mut(x, m, n), jpvt, tau);
+                continue;
+            }
+            jpvt.iter_mut().zip(1..).for_each(|(jpvt, j)| *jpvt = j);
+            pivots.iter().enumerate().for_each(|(j, pivots)| jpvt.swap(j, pivots[lane]));
+            tau.iter_mut().zip(&*taus).for_each(|(tau, taus)| *tau = taus.get(lane));
+        }
+    });
 }
 
 /// Orders columns: those with a nonzero entry in `jpvt` come first. `jpvt` becomes the original positions,
@@ -151,10 +192,28 @@ impl<'p, T: Scalar> Pivoting<'p, T> {
             self.norms[j] = column_norm(a.rb(), fixed, j);
             self.computed_norms[j] = self.norms[j];
         }
+        if a.nrows() * a.ncols() <= qr::MAX_SMALL_ENTRIES {
+            return self.factor_small(a, fixed, jpvt, tau);
+        }
         let mut start = fixed;
         while start < k {
             let width = MAX_PANEL_COLUMNS.min(k - start);
             start += self.panel(a.rb_mut(), start, width, jpvt, &mut tau[start..start + width]);
+        }
+    }
+
+    /// Factors a small matrix from column `start` on.
+    fn factor_small(&mut self, mut a: MatMut<'_, T>, start: usize, jpvt: &mut [i32], tau: &mut [T]) {
+        for j in start..tau.len() {
+            let pivot = j + first_largest(&self.norms[j..]);
+            if pivot != j {
+                exchange_columns(a.rb_mut(), j, pivot);
+                jpvt.swap(j, pivot);
+                self.norms[pivot] = self.norms[j];
+                self.computed_norms[pivot] = self.computed_norms[j];
+            }
+            let norms = self.norms[j + 1..].iter_mut().zip(&mut self.computed_norms[j + 1..]);
+            tau[j] = Arch::new().dispatch(Reflection { a: a.rb_mut().get_mut(j.., j..), norms });
         }
     }
 
@@ -214,10 +273,7 @@ impl<'p, T: Scalar> Pivoting<'p, T> {
             add_product(right.rb_mut().get_mut(at.., ..1), -T::one(), vectors, adjoint(f));
         }
         let tau = match a.rb_mut().col_mut(at).try_as_col_major_mut() {
-            Some(column) => {
-                let (head, tail) = column.as_slice_mut()[at..].split_at_mut(1);
-                simd::vectorized!(reflector::reflector(&mut head[0], tail))
-            }
+            Some(column) => Arch::new().dispatch(Reflector(&mut column.as_slice_mut()[at..])),
             None => T::zero(),
         };
         let mut v = self.v.get_mut(..m - at, ..);
@@ -225,11 +281,17 @@ impl<'p, T: Scalar> Pivoting<'p, T> {
         v[(0, 0)] = T::one();
         let v = v.rb();
         let (left, mut right) = a.rb_mut().split_at_col_mut(at + 1);
-        product(
-            self.f.get_mut(done + 1..n - start, done..done + 1),
-            tau,
-            adjoint(right.rb().get(at.., ..)),
-            v,
+        let f = self.f.get_mut(done + 1..n - start, done..done + 1).transpose_mut();
+        let columns = right.rb().get(at.., ..);
+        self.threads.by_columns_of(
+            MIN_SHARED_OPERATIONS,
+            columns.ncols(),
+            (m - at) * (n - at),
+            f,
+            |start, f, _| {
+                let columns = columns.subcols(start, f.ncols());
+                product(f.transpose_mut(), tau, adjoint(columns), v);
+            },
         );
         if done > 0 {
             let mut products = self.products.get_mut(..done, ..);
@@ -256,22 +318,88 @@ impl<'p, T: Scalar> Pivoting<'p, T> {
     /// Updates the norms of the columns right of column `at` for the removal of row `at`. Lists the columns
     /// whose norms must be computed from the entries.
     fn downdate(&mut self, a: MatRef<'_, T>, at: usize, lost: &mut Vec<usize>) {
-        let (zero, one) = (T::Real::ZERO, T::Real::ONE);
-        let threshold = T::Real::EPSILON.sqrt();
         for j in at + 1..a.ncols() {
-            let norm = self.norms[j];
-            if norm == zero {
-                continue;
-            }
-            let ratio = a[(at, j)].modulus() / norm;
-            let remaining = Float::max((one + ratio) * (one - ratio), zero);
-            let loss = norm / self.computed_norms[j];
-            if remaining * loss * loss <= threshold {
-                lost.push(j);
-            } else {
-                self.norms[j] = norm * remaining.sqrt();
+            let norm = &mut self.norms[j];
+            match without_entry(*norm, self.computed_norms[j], a[(at, j)]) {
+                Some(remaining) => *norm = remaining,
+                None => lost.push(j),
             }
         }
+    }
+}
+
+/// Returns the norm of a column without an entry, or `None` if too many of its digits are lost. `computed` is the
+/// norm when it was last computed from the entries.
+#[inline(always)]
+fn without_entry<T: Scalar>(norm: T::Real, computed: T::Real, entry: T) -> Option<T::Real> {
+    let (zero, one) = (T::Real::ZERO, T::Real::ONE);
+    if norm == zero {
+        return Some(norm);
+    }
+    let ratio = entry.modulus() / norm;
+    let remaining = Float::max((one + ratio) * (one - ratio), zero);
+    let loss = norm / computed;
+    // NaNs remain.
+    let is_lost = remaining * loss * loss <= T::Real::EPSILON.sqrt();
+    (!is_lost).then(|| norm * remaining.sqrt())
+}
+
+/// The computation of a reflector from a vector.
+struct Reflector<'a, T>(&'a mut [T]);
+
+impl<T: Scalar> WithSimd for Reflector<'_, T> {
+    type Output = T;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) -> T {
+        let (head, tail) = self.0.split_at_mut(1);
+        reflector(simd, &mut head[0], tail)
+    }
+}
+
+/// The computation of the reflector of the first column, its application to the other columns, and the update of
+/// their norms. Returns `tau`.
+struct Reflection<'a, T, N> {
+    a: MatMut<'a, T>,
+    norms: N,
+}
+
+impl<'n, T: Scalar, N: Iterator<Item = (&'n mut T::Real, &'n mut T::Real)>> WithSimd
+    for Reflection<'_, T, N>
+{
+    type Output = T;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) -> T {
+        let (first, right) = self.a.split_at_col_mut(1);
+        let Some(first) = first.col_mut(0).try_as_col_major_mut() else { return T::zero() };
+        let (head, v) = first.as_slice_mut().split_at_mut(1);
+        let tau = reflector(simd, &mut head[0], v);
+        for (column, (norm, computed)) in right.col_iter_mut().zip(self.norms) {
+            let Some(column) = column.try_as_col_major_mut() else { return T::zero() };
+            let column = column.as_slice_mut();
+            reflect(simd, v, tau.conjugate(), column);
+            *norm = match without_entry(*norm, *computed, column[0]) {
+                Some(remaining) => remaining,
+                None => {
+                    *computed = vector::norm(simd, &column[1..]);
+                    *computed
+                }
+            };
+        }
+        tau
+    }
+}
+
+/// The norm of a vector.
+struct Norm<'a, T>(&'a [T]);
+
+impl<T: Scalar> WithSimd for Norm<'_, T> {
+    type Output = T::Real;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) -> T::Real {
+        vector::norm(simd, self.0)
     }
 }
 
@@ -289,7 +417,7 @@ fn first_largest<R: RealScalar>(numbers: &[R]) -> usize {
 /// Returns the norm of the entries of a column from `row` on.
 fn column_norm<T: Scalar>(a: MatRef<'_, T>, row: usize, column: usize) -> T::Real {
     match a.col(column).try_as_col_major() {
-        Some(column) => simd::vectorized!(vector::norm(&column.as_slice()[row..])),
+        Some(column) => Arch::new().dispatch(Norm(&column.as_slice()[row..])),
         None => T::Real::ZERO,
     }
 }

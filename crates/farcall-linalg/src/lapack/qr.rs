@@ -4,9 +4,9 @@
 use faer::prelude::{Reborrow, ReborrowMut};
 use faer::{MatMut, MatRef};
 use farcall_ffi::prelude::*;
-use farcall_ffi::{AnyBuffer, dispatch, simd};
+use farcall_ffi::{AnyBuffer, dispatch};
 
-use super::interleaved::{Group, Interleave, Lanes, MAX_ORDER};
+use super::interleaved::{Group, Interleave, Lanes, MAX_ORDER, Reflectors};
 use super::reflector::{Block, MAX_BLOCK_REFLECTORS, leaf};
 use super::scalar::{Scalar, c32, c64, system_routines};
 use crate::batch::{self, Entries, EntriesMut};
@@ -14,7 +14,7 @@ use crate::dense::transpose;
 use crate::threads::Threads;
 
 /// Maximum number of entries of a matrix that is factored without products of blocks.
-const MAX_SMALL_ENTRIES: usize = 32 * 32;
+pub(crate) const MAX_SMALL_ENTRIES: usize = 32 * 32;
 
 macro_rules! qr {
     ($($geqrf:ident, $geqrf_target:literal, $orgqr:ident, $orgqr_target:literal, $ormqr:ident,
@@ -203,7 +203,7 @@ pub(crate) fn factor_all<T: Interleave>(
         match (system, block) {
             (Some(lapack), _) => _ = lapack.geqrf([m, n], x, tau),
             (None, Some(block)) => factor(threads, MatMut::from_column_major_slice_mut(x, m, n), tau, block),
-            (None, None) => simd::vectorized!(leaf::factor_small(x, m, tau)),
+            (None, None) => leaf::factor_small(x, m, tau),
         }
     });
     Ok(())
@@ -231,7 +231,7 @@ fn factor_groups<T: Interleave>(
             let matrices = x.chunks_exact_mut(m * n).zip(tau.into_elements().chunks_exact_mut(k));
             for (lane, (x, tau)) in matrices.enumerate() {
                 match alone[lane] {
-                    true => simd::vectorized!(leaf::factor_small(x, m, tau)),
+                    true => leaf::factor_small(x, m, tau),
                     false => tau.iter_mut().zip(&*taus).for_each(|(tau, taus)| *tau = taus.get(lane)),
                 }
             }
@@ -256,7 +256,11 @@ pub(crate) fn factor<T: Scalar>(
 }
 
 /// Computes the orthogonal factors of a batch.
-pub(crate) fn generate_all<T: Scalar>(context: &Context, x: &mut Buffer<T>, tau: &Buffer<T>) -> Result<()> {
+pub(crate) fn generate_all<T: Interleave>(
+    context: &Context,
+    x: &mut Buffer<T>,
+    tau: &Buffer<T>,
+) -> Result<()> {
     let [count, m, n] = batch::matrices("x", x.dims())?;
     let k = tau.dims().last().copied().unwrap_or(0);
     batch::expect_dims("tau", tau.dims(), x.dims(), &[k])?;
@@ -266,6 +270,10 @@ pub(crate) fn generate_all<T: Scalar>(context: &Context, x: &mut Buffer<T>, tau:
     }
     let system = system_routines::<T>()?;
     let matrices = (EntriesMut::new(x, m * n), Entries::new(tau, k));
+    if m.max(n) <= MAX_ORDER && k > 0 && system.is_none() {
+        generate_groups(context, [count, m, n, k], matrices);
+        return Ok(());
+    }
     let threads = Threads::from(context);
     let workspace = || (Block::new(m, n), system.clone());
     batch::for_each(context, count, 4 * m * n * k, matrices, workspace, |(block, system), (x, tau)| {
@@ -275,6 +283,26 @@ pub(crate) fn generate_all<T: Scalar>(context: &Context, x: &mut Buffer<T>, tau:
         }
     });
     Ok(())
+}
+
+/// Computes small orthogonal factors of a batch, many at once.
+fn generate_groups<T: Interleave>(
+    context: &Context,
+    [count, m, n, k]: [usize; 4],
+    matrices: (EntriesMut<'_, T>, Entries<'_, T>),
+) {
+    let workspace = || (Reflectors::<T::Lanes>::new(m, k), Group::new(m, n), None);
+    let (width, operations) = (T::Lanes::WIDTH, 4 * m * n * k);
+    batch::for_each_group(context, count, width, operations, matrices, workspace, |memory, (x, tau)| {
+        let (reflectors, columns, block) = memory;
+        let (x, tau) = (x.into_elements(), tau.into_elements());
+        let alone = reflectors.generate(x, tau, columns);
+        let matrices = x.chunks_exact_mut(m * n).zip(tau.chunks_exact(k)).zip(alone);
+        for ((x, tau), _) in matrices.filter(|(_, alone)| *alone) {
+            let block = block.get_or_insert_with(|| Block::new(m, n));
+            generate(Threads::ONE, MatMut::from_column_major_slice_mut(x, m, n), tau, block);
+        }
+    });
 }
 
 /// Replaces reflectors by the first columns of their product.
@@ -298,7 +326,7 @@ pub(crate) fn generate<T: Scalar>(
     }
 }
 
-fn multiply_all<T: Scalar>(
+fn multiply_all<T: Interleave>(
     context: &Context,
     a: &Buffer<T>,
     tau: &Buffer<T>,
@@ -318,6 +346,10 @@ fn multiply_all<T: Scalar>(
     }
     let system = system_routines::<T>()?;
     let matrices = (Entries::new(a, order * columns), Entries::new(tau, k), EntriesMut::new(c, m * n));
+    if m.max(n) <= MAX_ORDER && system.is_none() {
+        multiply_groups(context, [count, m, n, k, columns], matrices, left, transpose);
+        return Ok(());
+    }
     let threads = Threads::from(context);
     let workspace = || (Block::new(order, others), system.clone());
     batch::for_each(context, count, 4 * m * n * k, matrices, workspace, |(block, system), (a, tau, c)| {
@@ -329,6 +361,32 @@ fn multiply_all<T: Scalar>(
         multiply(threads, a, tau, MatMut::from_column_major_slice_mut(c, m, n), left, transpose, block);
     });
     Ok(())
+}
+
+/// Multiplies small matrices of a batch by products of reflectors, many at once.
+fn multiply_groups<T: Interleave>(
+    context: &Context,
+    [count, m, n, k, columns]: [usize; 5],
+    matrices: (Entries<'_, T>, Entries<'_, T>, EntriesMut<'_, T>),
+    left: bool,
+    is_adjoint: bool,
+) {
+    let (order, others) = if left { (m, n) } else { (n, m) };
+    let workspace = || (Reflectors::<T::Lanes>::new(order, k), Group::new(order, others), None);
+    let (width, operations) = (T::Lanes::WIDTH, 4 * m * n * k);
+    batch::for_each_group(context, count, width, operations, matrices, workspace, |memory, (a, tau, c)| {
+        let (reflectors, group, block) = memory;
+        let (a, tau, c) = (a.into_elements(), tau.into_elements(), c.into_elements());
+        let alone = reflectors.multiply((a, order * columns), tau, c, (left, is_adjoint), group);
+        let matrices =
+            a.chunks_exact(order * columns).zip(tau.chunks_exact(k)).zip(c.chunks_exact_mut(m * n));
+        for (((a, tau), c), _) in matrices.zip(alone).filter(|(_, alone)| *alone) {
+            let a = MatRef::from_column_major_slice(a, order, columns);
+            let c = MatMut::from_column_major_slice_mut(c, m, n);
+            let block = block.get_or_insert_with(|| Block::new(order, others));
+            multiply(Threads::ONE, a, tau, c, left, is_adjoint, block);
+        }
+    });
 }
 
 /// Multiplies `c` by the product of the reflectors in `a`, or by its adjoint.

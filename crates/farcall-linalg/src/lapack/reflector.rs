@@ -5,6 +5,7 @@
 //! of Householder transformations*, 1989). Vectors are stored below the diagonal, without the leading 1.
 
 use faer::prelude::{Reborrow, ReborrowMut};
+use faer::traits::pulp::Simd;
 use faer::{Mat, MatMut, MatRef};
 use farcall_ffi::Float;
 
@@ -26,9 +27,9 @@ const MAX_SCALINGS: usize = 20;
 /// The method is Householder's (G. H. Golub and C. F. Van Loan, *Matrix Computations*, section 5.1), with
 /// LAPACK's choice of signs: `beta` has the sign opposite to the real part of `head`.
 #[inline(always)]
-pub(crate) fn reflector<T: Scalar>(head: &mut T, tail: &mut [T]) -> T {
+pub(crate) fn reflector<S: Simd, T: Scalar>(simd: S, head: &mut T, tail: &mut [T]) -> T {
     let (zero, one) = (T::Real::ZERO, T::Real::ONE);
-    let mut norm = vector::norm(tail);
+    let mut norm = vector::norm(simd, tail);
     if norm == zero && head.im() == zero {
         return T::zero();
     }
@@ -43,11 +44,11 @@ pub(crate) fn reflector<T: Scalar>(head: &mut T, tail: &mut [T]) -> T {
         beta *= one / safe;
     }
     if scalings > 0 {
-        norm = vector::norm(tail);
+        norm = vector::norm(simd, tail);
         beta = beta_of(*head, norm);
     }
     let tau = T::of_parts((beta - head.re()) / beta, -head.im() / beta);
-    vector::scale(tail, T::one().over(*head - T::of_real(beta)));
+    vector::scale(simd, tail, T::one().over(*head - T::of_real(beta)));
     (0..scalings).for_each(|_| beta *= safe);
     *head = T::of_real(beta);
     tau
@@ -215,7 +216,7 @@ fn factor_recursively<T: Scalar>(
 ) {
     let width = tau.len();
     if width <= leaf::MAX_COLUMNS {
-        leaf::factor(a.rb_mut(), tau, Some(t.rb_mut()));
+        leaf::factor(a.rb_mut(), tau, t.rb_mut());
         copy_vectors(v, a.rb());
         return;
     }
@@ -244,7 +245,7 @@ fn factor_recursively<T: Scalar>(
 pub(crate) mod leaf {
     use faer::MatMut;
     use faer::prelude::ReborrowMut;
-    use farcall_ffi::simd;
+    use faer::traits::pulp::{Arch, Simd, WithSimd};
 
     use super::super::scalar::Scalar;
     use super::super::vector;
@@ -253,8 +254,8 @@ pub(crate) mod leaf {
     /// Maximum number of columns of a matrix that is factored with its triangle `t`.
     pub(crate) const MAX_COLUMNS: usize = 8;
 
-    /// Factors a matrix column by column. Computes the triangle of the block, if there is one.
-    pub(crate) fn factor<T: Scalar>(mut a: MatMut<'_, T>, tau: &mut [T], t: Option<MatMut<'_, T>>) {
+    /// Factors a matrix column by column, and computes the triangle of the block.
+    pub(crate) fn factor<T: Scalar>(mut a: MatMut<'_, T>, tau: &mut [T], t: MatMut<'_, T>) {
         let mut columns: [&mut [T]; MAX_COLUMNS] = Default::default();
         for (slot, column) in columns.iter_mut().zip(a.rb_mut().col_iter_mut()) {
             if let Some(column) = column.try_as_col_major_mut() {
@@ -262,20 +263,36 @@ pub(crate) mod leaf {
             }
         }
         let columns = &mut columns[..tau.len()];
-        simd::vectorized!({
+        Arch::new().dispatch(Panel { columns, tau, t });
+    }
+
+    /// The columns of a matrix.
+    struct Panel<'a, 'b, T> {
+        columns: &'a mut [&'b mut [T]],
+        tau: &'a mut [T],
+        t: MatMut<'a, T>,
+    }
+
+    impl<T: Scalar> WithSimd for Panel<'_, '_, T> {
+        type Output = ();
+
+        #[inline(always)]
+        fn with_simd<S: Simd>(self, simd: S) {
+            let Panel { columns, tau, mut t } = self;
             for j in 0..tau.len() {
                 let (left, right) = columns.split_at_mut(j + 1);
                 let (head, v) = left[j][j..].split_at_mut(1);
-                tau[j] = reflector(&mut head[0], v);
-                right.iter_mut().for_each(|column| reflect(v, tau[j].conjugate(), &mut column[j..]));
+                tau[j] = reflector(simd, &mut head[0], v);
+                for column in right {
+                    reflect(simd, v, tau[j].conjugate(), &mut column[j..]);
+                }
             }
-        });
-        if let Some(mut t) = t {
             for (j, tau) in tau.iter().enumerate() {
-                let products: [T; MAX_COLUMNS] = std::array::from_fn(|l| match l < j {
-                    true => columns[l][j].conjugate() + dot(&columns[l][j + 1..], &columns[j][j + 1..]),
-                    false => T::zero(),
-                });
+                let mut products = [T::zero(); MAX_COLUMNS];
+                for (product, column) in products.iter_mut().zip(&columns[..j]) {
+                    *product =
+                        column[j].conjugate() + vector::dot(simd, &column[j + 1..], &columns[j][j + 1..]);
+                }
                 for i in 0..j {
                     let mut sum = T::zero();
                     (i..j).for_each(|l| sum += t[(i, l)] * products[l]);
@@ -287,28 +304,40 @@ pub(crate) mod leaf {
     }
 
     /// Factors a small matrix with contiguous columns of `rows` entries.
-    #[inline(always)]
     pub(crate) fn factor_small<T: Scalar>(a: &mut [T], rows: usize, tau: &mut [T]) {
-        for (j, tau) in tau.iter_mut().enumerate() {
-            let (left, right) = a.split_at_mut((j + 1) * rows);
-            let (head, v) = left[j * rows + j..].split_at_mut(1);
-            *tau = reflector(&mut head[0], v);
-            for column in right.chunks_exact_mut(rows) {
-                reflect(v, tau.conjugate(), &mut column[j..]);
+        Arch::new().dispatch(SmallMatrix { a, rows, tau });
+    }
+
+    /// A matrix with contiguous columns of `rows` entries.
+    struct SmallMatrix<'a, T> {
+        a: &'a mut [T],
+        rows: usize,
+        tau: &'a mut [T],
+    }
+
+    impl<T: Scalar> WithSimd for SmallMatrix<'_, T> {
+        type Output = ();
+
+        #[inline(always)]
+        fn with_simd<S: Simd>(self, simd: S) {
+            let SmallMatrix { a, rows, tau } = self;
+            for (j, tau) in tau.iter_mut().enumerate() {
+                let (left, right) = a.split_at_mut((j + 1) * rows);
+                let (head, v) = left[j * rows + j..].split_at_mut(1);
+                *tau = reflector(simd, &mut head[0], v);
+                for column in right.chunks_exact_mut(rows) {
+                    reflect(simd, v, tau.conjugate(), &mut column[j..]);
+                }
             }
         }
     }
 
     /// Multiplies a column by `1 − tau·v·vᴴ`, where `v` has a leading 1 that is not stored.
     #[inline(always)]
-    pub(crate) fn reflect<T: Scalar>(v: &[T], tau: T, column: &mut [T]) {
+    pub(crate) fn reflect<S: Simd, T: Scalar>(simd: S, v: &[T], tau: T, column: &mut [T]) {
         let (head, tail) = column.split_at_mut(1);
-        let factor = -tau * (head[0] + vector::dot(v, tail));
+        let factor = -tau * (head[0] + vector::dot(simd, v, tail));
         head[0] += factor;
-        vector::axpy(tail, factor, v);
-    }
-
-    fn dot<T: Scalar>(x: &[T], y: &[T]) -> T {
-        simd::vectorized!(vector::dot(x, y))
+        vector::axpy(simd, tail, factor, v);
     }
 }

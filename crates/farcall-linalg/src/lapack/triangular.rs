@@ -4,6 +4,7 @@ use faer::{MatMut, MatRef};
 use farcall_ffi::prelude::*;
 
 use super::block::Triangle;
+use super::interleaved::{Interleave, Lanes, MAX_ORDER, TriangularSystems};
 use super::options::{Diagonal, Side, Transpose, Uplo};
 use super::scalar::{Scalar, c32, c64, system_routines};
 use crate::batch::{self, Entries, EntriesMut};
@@ -102,7 +103,7 @@ impl System {
     }
 
     /// Solves the systems of a batch. Right-hand sides are multiplied by `alpha` first.
-    pub(crate) fn solve_all<T: Scalar>(
+    pub(crate) fn solve_all<T: Interleave>(
         self,
         context: &Context,
         x: &Buffer<T>,
@@ -116,9 +117,14 @@ impl System {
             return Ok(());
         }
         let system = system_routines::<T>()?;
+        let alpha = alpha.filter(|alpha| *alpha != T::one());
         let operations = m * n * order;
         let threads = Threads::from(context);
         let matrices = (Entries::new(x, order * order), EntriesMut::new(y, m * n));
+        if m.max(n) <= MAX_ORDER && system.is_none() {
+            self.solve_groups(context, [count, m, n], matrices, alpha);
+            return Ok(());
+        }
         batch::for_each(
             context,
             count,
@@ -129,14 +135,35 @@ impl System {
                 if let Some(lapack) = &system {
                     return lapack.trsm(self.letters(), [m, n], alpha.unwrap_or(T::one()), x, y);
                 }
-                if let Some(alpha) = alpha.filter(|alpha| *alpha != T::one()) {
-                    y.iter_mut().for_each(|y| *y = if alpha == T::zero() { alpha } else { *y * alpha });
-                }
+                scale(y, alpha);
                 let x = MatRef::from_column_major_slice(x, order, order);
                 self.solve(threads, x, MatMut::from_column_major_slice_mut(y, m, n));
             },
         );
         Ok(())
+    }
+
+    /// Solves small systems of a batch, many at once.
+    fn solve_groups<T: Interleave>(
+        self,
+        context: &Context,
+        [count, m, n]: [usize; 3],
+        matrices: (Entries<'_, T>, EntriesMut<'_, T>),
+        alpha: Option<T>,
+    ) {
+        let (order, others) = if self.side == Side::Left { (m, n) } else { (n, m) };
+        let workspace = || TriangularSystems::<T::Lanes>::new(order, others);
+        let (width, operations) = (T::Lanes::WIDTH, m * n * order);
+        batch::for_each_group(context, count, width, operations, matrices, workspace, |memory, (x, y)| {
+            let (x, y) = (x.into_elements(), y.into_elements());
+            scale(y, alpha);
+            let alone = memory.solve(self, x, y);
+            let systems = x.chunks_exact(order * order).zip(y.chunks_exact_mut(m * n)).zip(alone);
+            for ((x, y), _) in systems.filter(|(_, alone)| *alone) {
+                let x = MatRef::from_column_major_slice(x, order, order);
+                self.solve(Threads::ONE, x, MatMut::from_column_major_slice_mut(y, m, n));
+            }
+        });
     }
 
     /// Solves a system. The solution replaces `y`.
@@ -165,5 +192,12 @@ impl System {
             Transpose::Transposed => x.transpose(),
             Transpose::Adjoint => x.adjoint(),
         }
+    }
+}
+
+/// Multiplies numbers by `alpha`, if there is one. If it is 0, NaNs and infinite numbers become 0, too.
+fn scale<T: Scalar>(y: &mut [T], alpha: Option<T>) {
+    if let Some(alpha) = alpha {
+        y.iter_mut().for_each(|y| *y = if alpha == T::zero() { alpha } else { *y * alpha });
     }
 }

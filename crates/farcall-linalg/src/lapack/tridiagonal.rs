@@ -3,6 +3,7 @@
 use farcall_ffi::prelude::*;
 use farcall_ffi::{AnyBuffer, dispatch};
 
+use super::interleaved::{Interleave, Lanes, MAX_SYSTEM_ENTRIES, TridiagonalSystems};
 use super::scalar::{RealScalar, Scalar, c32, c64, system_routines};
 use crate::batch::{self, Entries, EntriesMut};
 
@@ -41,7 +42,7 @@ gtsv! {
     zgtsv, "lapack_zgtsv_ffi", c64, c128;
 }
 
-fn solve_all<T: Scalar>(
+fn solve_all<T: Interleave>(
     context: &Context,
     diagonals: [&mut Buffer<T>; 3],
     b: &mut Buffer<T>,
@@ -66,6 +67,10 @@ fn solve_all<T: Scalar>(
     );
     let system = system_routines::<T>()?;
     let operations = n * (10 + 5 * columns);
+    if columns > 0 && n * (3 + columns) <= MAX_SYSTEM_ENTRIES && system.is_none() {
+        solve_groups(context, [count, n, columns], systems);
+        return Ok(());
+    }
     batch::for_each(
         context,
         count,
@@ -81,6 +86,31 @@ fn solve_all<T: Scalar>(
         },
     );
     Ok(())
+}
+
+/// The diagonals and right-hand sides of a batch, and `info`.
+type Systems<'a, T> =
+    (EntriesMut<'a, T>, EntriesMut<'a, T>, EntriesMut<'a, T>, EntriesMut<'a, T>, EntriesMut<'a, i32>);
+
+/// Solves small systems of a batch, many at once.
+fn solve_groups<T: Interleave>(context: &Context, [count, n, columns]: [usize; 3], systems: Systems<'_, T>) {
+    let workspace = || TridiagonalSystems::<T::Lanes>::new(n, columns);
+    let (width, operations) = (T::Lanes::WIDTH, n * (10 + 5 * columns));
+    batch::for_each_group(context, count, width, operations, systems, workspace, |memory, systems| {
+        let (dl, d, du, b, info) = systems;
+        let [dl, d, du] = [dl, d, du].map(EntriesMut::into_elements);
+        let (b, info) = (b.into_elements(), info.into_elements());
+        let alone = memory.solve([&mut *dl, &mut *d, &mut *du], b);
+        for (lane, info) in info.iter_mut().enumerate() {
+            let of = lane * n..(lane + 1) * n;
+            let b = &mut b[of.start * columns..of.end * columns];
+            let result = match alone[lane] {
+                true => solve(&mut dl[of.clone()][1..], &mut d[of.clone()], &mut du[of], b),
+                false => Ok(()),
+            };
+            *info = result.map_or_else(|row| row as i32 + 1, |()| 0);
+        }
+    });
 }
 
 /// Solves a system. Returns the first row without a pivot as an error.

@@ -1,47 +1,61 @@
-//! Operations on contiguous vectors (level 1 of the BLAS). All functions are inlined, so that
-//! `simd::vectorized!` compiles them for the processor's vectors.
+//! Operations on contiguous vectors (level 1 of the BLAS). All functions are inlined into kernels, which run with
+//! the processor's vectors.
 
+use faer::traits::pulp::Simd;
 use farcall_ffi::Float;
 
 use super::scalar::{RealScalar, Scalar};
 
-/// Number of independent sums of a reduction, so that vectors can hold them.
+/// Number of independent maxima, so that vectors can hold them.
 const LANES: usize = 16;
 
-/// Numbers of sums that remain after each step of adding the sums in pairs.
+/// Numbers of maxima that remain after each step of comparing them in pairs.
 const HALVES: [usize; 4] = [8, 4, 2, 1];
+
+/// Number of independent sums of a product, each a vector, so that an addition need not wait for the one before.
+const SUMS: usize = 4;
 
 /// Adds `factor·x` to `y`.
 #[inline(always)]
-pub(crate) fn axpy<T: Scalar>(y: &mut [T], factor: T, x: &[T]) {
-    y.iter_mut().zip(x).for_each(|(y, x)| *y += factor * *x);
+pub(crate) fn axpy<S: Simd, T: Scalar>(simd: S, y: &mut [T], factor: T, x: &[T]) {
+    let factor = T::splat(simd, factor);
+    let ((y, y_rest), (x, x_rest)) = (T::split_mut::<S>(y), T::split::<S>(x));
+    y.iter_mut().zip(x).for_each(|(y, x)| *y = T::mul_add(simd, factor, *x, *y));
+    if !y_rest.is_empty() {
+        let sum = T::mul_add(simd, factor, T::load(simd, x_rest), T::load(simd, y_rest));
+        T::store(simd, y_rest, sum);
+    }
 }
 
 /// Multiplies `x` by a number.
 #[inline(always)]
-pub(crate) fn scale<T: Scalar>(x: &mut [T], factor: T) {
-    x.iter_mut().for_each(|x| *x *= factor);
+pub(crate) fn scale<S: Simd, T: Scalar>(simd: S, x: &mut [T], factor: T) {
+    let splat = T::splat(simd, factor);
+    let (x, rest) = T::split_mut::<S>(x);
+    x.iter_mut().for_each(|x| *x = T::product(simd, *x, splat));
+    rest.iter_mut().for_each(|x| *x *= factor);
 }
 
-/// Returns the inner product of `x`, conjugated, and `y`.
+/// Returns the inner product of `x`, conjugated, and `y`, which have the same length.
 #[inline(always)]
-pub(crate) fn dot<T: Scalar>(x: &[T], y: &[T]) -> T {
-    let (x_chunks, y_chunks) = (x.chunks_exact(LANES), y.chunks_exact(LANES));
-    let (x_rest, y_rest) = (x_chunks.remainder(), y_chunks.remainder());
-    let mut sums = [T::zero(); LANES];
-    for (x, y) in x_chunks.zip(y_chunks) {
-        for ((sum, x), y) in sums.iter_mut().zip(x).zip(y) {
-            *sum += x.conjugate() * *y;
+pub(crate) fn dot<S: Simd, T: Scalar>(simd: S, x: &[T], y: &[T]) -> T {
+    let ((x, x_rest), (y, y_rest)) = (T::split::<S>(x), T::split::<S>(y));
+    let ((x, x_few), (y, y_few)) = (x.as_chunks::<SUMS>(), y.as_chunks::<SUMS>());
+    let mut sums = [T::splat(simd, T::zero()); SUMS];
+    for (x, y) in x.iter().zip(y) {
+        for l in 0..SUMS {
+            sums[l] = T::conj_mul_add(simd, x[l], y[l], sums[l]);
         }
     }
-    for ((sum, x), y) in sums.iter_mut().zip(x_rest).zip(y_rest) {
-        *sum += x.conjugate() * *y;
+    for (sum, (x, y)) in sums.iter_mut().zip(x_few.iter().zip(y_few)) {
+        *sum = T::conj_mul_add(simd, *x, *y, *sum);
     }
-    for width in HALVES {
-        let (left, right) = sums.split_at_mut(width);
-        left.iter_mut().zip(right).for_each(|(left, right)| *left += *right);
+    if !x_rest.is_empty() {
+        let (x, y) = (T::load(simd, x_rest), T::load(simd, y_rest));
+        sums[SUMS - 1] = T::conj_mul_add(simd, x, y, sums[SUMS - 1]);
     }
-    sums[0]
+    let [a, b, c, d] = sums;
+    T::sum(simd, T::plus(simd, T::plus(simd, a, b), T::plus(simd, c, d)))
 }
 
 /// Returns the largest [`modulus1`](Scalar::modulus1) and the first index where it occurs. NaNs are skipped;
@@ -70,8 +84,8 @@ pub(crate) fn largest<T: Scalar>(x: &[T]) -> (usize, T::Real) {
 
 /// Returns the Euclidean norm, without intermediate overflow or underflow.
 #[inline(always)]
-pub(crate) fn norm<T: Scalar>(x: &[T]) -> T::Real {
-    let sum = dot(x, x).re();
+pub(crate) fn norm<S: Simd, T: Scalar>(simd: S, x: &[T]) -> T::Real {
+    let sum = dot(simd, x, x).re();
     // The sum is accurate if no square that matters was subnormal and none was infinite.
     if sum > T::Real::MIN_NORMAL / (T::Real::EPSILON * T::Real::EPSILON) && sum <= T::Real::MAX_FINITE {
         return sum.sqrt();

@@ -123,3 +123,38 @@ fn matrices_without_entries_have_factors() {
         assert_eq!(jpvt, (1..=dims[1] as i32).collect::<Vec<_>>());
     }
 }
+
+#[test]
+fn matrices_of_a_batch_are_independent() {
+    fn check<T: Number>() {
+        for [m, n] in [[5, 5], [7, 4], [4, 7], [20, 18]] {
+            let k = m.min(n);
+            let mut matrices: Vec<Matrix> = (0..40).map(|i| Kind::Random.matrix::<T>(m, n, i)).collect();
+            matrices[3][(1, 1)] = Complex::new(f64::NAN, 0.0);
+            matrices[6] = Matrix::zeros(m, n);
+            matrices[9] = matrices[9].scaled(T::EPSILON.powi(5));
+            let fixed: Vec<i32> = (0..40 * n).map(|i| i32::from(i % (5 * n) == 2)).collect();
+            let (mut entries, mut jpvt): (Vec<T>, _) =
+                (matrices.iter().flat_map(|a| a.round::<T>()).collect(), fixed.clone());
+            let mut tau = vec![T::round(Complex::ZERO); 40 * k];
+            call::<T>("lapack_*geqp3_ffi")
+                .in_place(&mut entries, &[40, m, n])
+                .in_place(&mut jpvt, &[40, n])
+                .result(&mut tau, &[40, k])
+                .run()
+                .unwrap();
+            for (i, a) in matrices.iter().enumerate() {
+                let (factors, pivots, taus) = geqp3::<T>(a, &fixed[i * n..][..n]);
+                let of_batch = Matrix::of(m, n, &entries[i * m * n..][..m * n]);
+                assert_eq!(
+                    format!("{:?}", of_batch.entries),
+                    format!("{:?}", factors.entries),
+                    "{m}×{n} {i}"
+                );
+                assert_eq!(jpvt[i * n..][..n], pivots);
+                assert_eq!(format!("{:?}", &tau[i * k..][..k]), format!("{taus:?}"));
+            }
+        }
+    }
+    for_each_type!(check);
+}

@@ -2,6 +2,7 @@
 
 use farcall_ffi::prelude::*;
 
+use crate::lapack::interleaved::Interleave;
 use crate::lapack::options::{Diagonal, Side, Transpose, Uplo};
 use crate::lapack::scalar::{Scalar, c32, c64};
 use crate::lapack::triangular::System;
@@ -147,7 +148,7 @@ legacy! {
         zungqr "lapack_zungqr";
 }
 
-fn solve<T: Scalar>(
+fn solve<T: Interleave>(
     context: &Context,
     [left, lower, transpose, unit_diagonal]: [i32; 4],
     alpha: T,

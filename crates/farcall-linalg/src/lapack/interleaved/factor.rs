@@ -1,0 +1,226 @@
+//! Factorizations.
+
+use farcall_ffi::{Float, simd};
+
+use super::reflect::reflect;
+use super::{Alone, Group, Lanes, MAX_WIDTH, reciprocals};
+use crate::lapack::scalar::{RealScalar, Scalar};
+
+impl<L: Lanes> Group<L> {
+    /// Factors matrices that are stored one after the other, or the adjoints of square matrices. Returns the
+    /// matrices that must be factored alone, which are left unchanged: those in `alone`, those with infinite or
+    /// NaN entries, and those that `algorithm` reports. It receives the number of rows and the entries, column by column.
+    fn factor(
+        &mut self,
+        matrices: &mut [L::Element],
+        is_adjoint: bool,
+        mut alone: Alone,
+        algorithm: impl FnOnce(usize, &mut [L], &mut Alone),
+    ) -> Alone {
+        let (rows, len) = (self.rows, self.entries.len());
+        let at = |i: usize| if is_adjoint { i % rows * rows + i / rows } else { i };
+        self.load(matrices, len, is_adjoint, |i| Some(at(i)), &mut alone);
+        algorithm(rows, &mut self.entries, &mut alone);
+        self.store(matrices, len, is_adjoint, at, &alone);
+        alone
+    }
+
+    /// Factors positive definite matrices, of which the lower triangle is read and replaced, or those whose
+    /// adjoints are stored. Returns what [`factor`](Self::factor) returns.
+    pub(crate) fn cholesky(&mut self, matrices: &mut [L::Element], is_adjoint: bool) -> Alone {
+        self.factor(matrices, is_adjoint, Alone::default(), |n, entries, alone| {
+            simd::vectorized!(cholesky(n, entries, alone))
+        })
+    }
+
+    /// Factors matrices with partial pivoting. Row `i` of a matrix was exchanged with row `pivots[i]`. Returns
+    /// what [`factor`](Self::factor) returns.
+    pub(crate) fn lu(&mut self, matrices: &mut [L::Element], pivots: &mut [[usize; MAX_WIDTH]]) -> Alone {
+        self.factor(matrices, false, Alone::default(), |rows, entries, alone| {
+            simd::vectorized!(lu(rows, entries, pivots, alone));
+        })
+    }
+
+    /// Factors matrices by reflections. Returns what [`factor`](Self::factor) returns.
+    pub(crate) fn qr(&mut self, matrices: &mut [L::Element], tau: &mut [L]) -> Alone {
+        self.factor(matrices, false, Alone::default(), |rows, entries, alone| {
+            simd::vectorized!(qr(rows, entries, tau, alone))
+        })
+    }
+
+    /// Factors matrices by reflections, with column pivoting, except those in `has_fixed`. Column `i` was exchanged with column `pivots[i]`,
+    /// for each `i` in ascending order. Returns what [`factor`](Self::factor) returns.
+    pub(crate) fn pivoted_qr(
+        &mut self,
+        matrices: &mut [L::Element],
+        has_fixed: Alone,
+        pivots: &mut [[usize; MAX_WIDTH]],
+        tau: &mut [L],
+    ) -> Alone {
+        self.factor(matrices, false, has_fixed, |rows, entries, alone| {
+            simd::vectorized!(pivoted_qr(rows, entries, pivots, tau, alone));
+        })
+    }
+}
+
+#[inline(always)]
+fn cholesky<L: Lanes>(n: usize, entries: &mut [L], alone: &mut Alone) {
+    for j in 0..n {
+        let (left, right) = entries.split_at_mut((j + 1) * n);
+        let column = &mut left[j * n..];
+        let pivots = column[j].re();
+        let pivots = pivots.as_ref();
+        // NaN is no valid pivot either.
+        alone
+            .iter_mut()
+            .zip(pivots)
+            .for_each(|(alone, pivot)| *alone |= *pivot <= L::Real::ZERO || pivot.is_nan());
+        let roots = L::reals(|l| pivots[l].sqrt());
+        let inverses = L::reals(|l| L::Real::ONE / roots.as_ref()[l]);
+        column[j] = L::of_real(roots);
+        column[j + 1..n].iter_mut().for_each(|x| *x = x.scaled(inverses));
+        for (k, target) in right.chunks_exact_mut(n).enumerate() {
+            let k = j + 1 + k;
+            let factor = column[k].conjugate();
+            for (target, x) in target[k..].iter_mut().zip(&column[k..]) {
+                *target = target.minus(factor.times(*x));
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn lu<L: Lanes>(rows: usize, entries: &mut [L], pivots: &mut [[usize; MAX_WIDTH]], alone: &mut Alone) {
+    for (j, pivots) in pivots.iter_mut().enumerate() {
+        let mut best = L::reals(|_| -L::Real::ONE);
+        let mut at = L::reals(|_| L::Real::ZERO);
+        for (i, entry) in entries[j * rows + j..(j + 1) * rows].iter().enumerate() {
+            let row = L::Real::of(i as f64);
+            let size = entry.modulus1();
+            at = L::reals(|l| if size.as_ref()[l] > best.as_ref()[l] { row } else { at.as_ref()[l] });
+            best = L::reals(|l| {
+                if size.as_ref()[l] > best.as_ref()[l] { size.as_ref()[l] } else { best.as_ref()[l] }
+            });
+        }
+        for (pivot, row) in pivots.iter_mut().zip(at.as_ref()) {
+            let row: f64 = (*row).into();
+            *pivot = j + row as usize;
+        }
+        for column in entries.chunks_exact_mut(rows) {
+            for (lane, &row) in pivots.iter().enumerate().take(L::WIDTH) {
+                if let Ok([first, second]) = column.get_disjoint_mut([j, row]) {
+                    first.swap(second, lane);
+                }
+            }
+        }
+        let (left, right) = entries.split_at_mut((j + 1) * rows);
+        let column = &mut left[j * rows..];
+        let inverses = reciprocals(column[j], alone);
+        column[j + 1..].iter_mut().for_each(|x| *x = x.times(inverses));
+        for target in right.chunks_exact_mut(rows) {
+            let factor = target[j];
+            for (target, x) in target[j + 1..].iter_mut().zip(&column[j + 1..]) {
+                *target = target.minus(factor.times(*x));
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn qr<L: Lanes>(rows: usize, entries: &mut [L], tau: &mut [L], alone: &mut Alone) {
+    for (j, tau) in tau.iter_mut().enumerate() {
+        let (left, right) = entries.split_at_mut((j + 1) * rows);
+        let (head, v) = left[j * rows + j..].split_at_mut(1);
+        *tau = reflector(&mut head[0], v, alone);
+        let adjoint = tau.conjugate();
+        right.chunks_exact_mut(rows).for_each(|column| reflect(v, adjoint, &mut column[j..]));
+    }
+}
+
+/// Norms are computed from the entries in each step. (For such small matrices, updates of the norms would not be
+/// faster.)
+#[inline(always)]
+fn pivoted_qr<L: Lanes>(
+    rows: usize,
+    entries: &mut [L],
+    pivots: &mut [[usize; MAX_WIDTH]],
+    tau: &mut [L],
+    alone: &mut Alone,
+) {
+    for (j, (tau, pivots)) in tau.iter_mut().zip(pivots).enumerate() {
+        let mut best = L::reals(|_| -L::Real::ONE);
+        let mut at = L::reals(|_| L::Real::ZERO);
+        for (c, column) in entries.chunks_exact(rows).enumerate().skip(j) {
+            let index = L::Real::of(c as f64);
+            let norm = squares(&column[j..]);
+            let (norm, old) = (norm.as_ref(), best);
+            let old = old.as_ref();
+            at = L::reals(|l| if norm[l] > old[l] { index } else { at.as_ref()[l] });
+            best = L::reals(|l| if norm[l] > old[l] { norm[l] } else { old[l] });
+        }
+        for (lane, (pivot, at)) in pivots.iter_mut().zip(at.as_ref()).enumerate() {
+            let at: f64 = (*at).into();
+            *pivot = (at as usize).max(j);
+            let (left, right) = entries.split_at_mut(*pivot * rows);
+            if *pivot > j {
+                let columns = left[j * rows..(j + 1) * rows].iter_mut().zip(&mut right[..rows]);
+                columns.for_each(|(x, y)| x.swap(y, lane));
+            }
+        }
+        let (left, right) = entries.split_at_mut((j + 1) * rows);
+        let (head, v) = left[j * rows + j..].split_at_mut(1);
+        *tau = reflector(&mut head[0], v, alone);
+        let adjoint = tau.conjugate();
+        right.chunks_exact_mut(rows).for_each(|column| reflect(v, adjoint, &mut column[j..]));
+    }
+}
+
+/// Returns the sums of the squares of all parts.
+#[inline(always)]
+fn squares<L: Lanes>(numbers: &[L]) -> L::Reals {
+    numbers.iter().fold(L::reals(|_| L::Real::ZERO), |sum, x| {
+        let (re, im) = (x.re(), x.im());
+        let (re, im, sum) = (re.as_ref(), im.as_ref(), sum.as_ref());
+        L::reals(|l| sum[l] + (re[l] * re[l] + im[l] * im[l]))
+    })
+}
+
+/// Computes the reflectors of vectors, like [`reflector`](crate::lapack::reflector::reflector). Reports matrices
+/// whose norm is not accurate.
+#[inline(always)]
+fn reflector<L: Lanes>(head: &mut L, v: &mut [L], alone: &mut Alone) -> L {
+    let zero = L::Real::ZERO;
+    // The root of a sum in this range is accurate: no square that matters was subnormal, and none infinite.
+    let least = L::Real::MIN_NORMAL / (L::Real::EPSILON * L::Real::EPSILON);
+    let sum = |a: L::Reals, b: L::Reals| L::reals(|l| a.as_ref()[l] + b.as_ref()[l]);
+    let tail = v.iter().map(L::modulus1).fold(L::reals(|_| zero), sum);
+    let all = sum(squares(std::slice::from_ref(head)), squares(v));
+    let (re, im) = (head.re(), head.im());
+    let (re, im, tail, all) = (re.as_ref(), im.as_ref(), tail.as_ref(), all.as_ref());
+    let is_done = |l: usize| tail[l] == zero && im[l] == zero;
+    for (l, alone) in alone.iter_mut().enumerate().take(L::WIDTH) {
+        let is_accurate = all[l] > least && all[l] <= L::Real::MAX_FINITE;
+        *alone |= !(is_done(l) || is_accurate);
+    }
+    let beta = L::reals(|l| match is_done(l) {
+        true => re[l],
+        false => -Float::copysign(all[l].sqrt(), re[l]),
+    });
+    let beta = beta.as_ref();
+    let (mut taus, mut factors) = (L::ZERO, L::ZERO);
+    for l in 0..L::WIDTH {
+        let done = is_done(l);
+        let (tau, factor) = match done {
+            true => (L::Element::zero(), L::Element::one()),
+            false => (
+                L::Element::of_parts((beta[l] - re[l]) / beta[l], -im[l] / beta[l]),
+                L::Element::one().over(L::Element::of_parts(re[l] - beta[l], im[l])),
+            ),
+        };
+        taus.set(l, tau);
+        factors.set(l, factor);
+    }
+    *head = L::of_real(L::reals(|l| beta[l]));
+    v.iter_mut().for_each(|x| *x = x.times(factors));
+    taus
+}

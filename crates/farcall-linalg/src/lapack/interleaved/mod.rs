@@ -1,0 +1,346 @@
+//! Algorithms for many small matrices at once: each vector of the processor has the same entry of several
+//! matrices (the *interleaved* layout: J. Dongarra et al., *Optimized batched linear algebra for modern
+//! architectures*, 2017).
+//!
+//! An algorithm reports the matrices that it cannot process like the others, for example if a pivot is not
+//! positive. The caller then processes each of them alone. So the result for a matrix does not depend on its
+//! neighbors.
+//!
+//! ```text
+//! factor       Cholesky, LU and QR factorizations
+//! reflect      products of reflectors
+//! solve        triangular and tridiagonal systems
+//! ```
+
+use farcall_ffi::Float;
+use num_complex::Complex;
+
+use super::scalar::{RealScalar, Scalar};
+
+mod factor;
+mod reflect;
+mod solve;
+
+pub(crate) use reflect::Reflectors;
+pub(crate) use solve::{TriangularSystems, TridiagonalSystems};
+
+/// Maximum number of rows and columns of a matrix in this layout.
+pub(crate) const MAX_ORDER: usize = 16;
+
+/// Maximum number of entries of a tridiagonal system in this layout.
+pub(crate) const MAX_SYSTEM_ENTRIES: usize = 512;
+
+/// Maximum number of matrices in a group.
+pub(crate) const MAX_WIDTH: usize = 16;
+
+/// Matrices of a group that must be processed alone.
+pub(crate) type Alone = [bool; MAX_WIDTH];
+
+/// The same entry of all matrices of a group: an array, or two arrays for complex numbers.
+pub(crate) trait Lanes: Copy {
+    /// Type of the real part of an entry.
+    type Real: RealScalar;
+    /// Type of an entry.
+    type Element: Scalar<Real = Self::Real>;
+    /// A real number for each matrix.
+    type Reals: Copy + AsRef<[Self::Real]>;
+    /// Number of matrices.
+    const WIDTH: usize;
+    /// Zero for each matrix.
+    const ZERO: Self;
+
+    fn get(&self, lane: usize) -> Self::Element;
+    fn set(&mut self, lane: usize, entry: Self::Element);
+    fn of_real(re: Self::Reals) -> Self;
+    fn re(&self) -> Self::Reals;
+    fn im(&self) -> Self::Reals;
+    fn reals(number: impl Fn(usize) -> Self::Real) -> Self::Reals;
+    fn conjugate(self) -> Self;
+    fn plus(self, other: Self) -> Self;
+    fn minus(self, other: Self) -> Self;
+    fn times(self, other: Self) -> Self;
+    fn scaled(self, factors: Self::Reals) -> Self;
+
+    /// Returns the reciprocals of numbers whose size is [invertible](Lanes::is_invertible).
+    fn inverse(self) -> Self;
+
+    /// Returns true if a reciprocal neither overflows nor loses digits. `size` is the sum of the absolute values
+    /// of both parts of the number.
+    fn is_invertible(size: Self::Real) -> bool;
+
+    /// Returns the entries of `self` where `condition` is true, and those of `other` elsewhere.
+    fn or(self, other: Self, condition: &[bool; MAX_WIDTH]) -> Self;
+
+    /// Exchanges the entries of one matrix.
+    #[inline(always)]
+    fn swap(&mut self, other: &mut Self, lane: usize) {
+        let entry = self.get(lane);
+        self.set(lane, other.get(lane));
+        other.set(lane, entry);
+    }
+
+    /// Returns the sums of the absolute values of both parts.
+    #[inline(always)]
+    fn modulus1(&self) -> Self::Reals {
+        let (re, im) = (self.re(), self.im());
+        Self::reals(|l| re.as_ref()[l].abs() + im.as_ref()[l].abs())
+    }
+}
+
+/// Complex numbers with their parts in different vectors.
+#[derive(Clone, Copy)]
+pub(crate) struct Split<R, const W: usize> {
+    re: [R; W],
+    im: [R; W],
+}
+
+impl<R: RealScalar + Scalar<Real = R>, const W: usize> Lanes for [R; W] {
+    type Real = R;
+    type Element = R;
+    type Reals = [R; W];
+    const WIDTH: usize = W;
+    const ZERO: Self = [R::ZERO; W];
+
+    #[inline(always)]
+    fn get(&self, lane: usize) -> R {
+        self[lane]
+    }
+
+    #[inline(always)]
+    fn set(&mut self, lane: usize, entry: R) {
+        self[lane] = entry;
+    }
+
+    #[inline(always)]
+    fn of_real(re: [R; W]) -> Self {
+        re
+    }
+
+    #[inline(always)]
+    fn re(&self) -> [R; W] {
+        *self
+    }
+
+    #[inline(always)]
+    fn im(&self) -> [R; W] {
+        [R::ZERO; W]
+    }
+
+    #[inline(always)]
+    fn reals(number: impl Fn(usize) -> R) -> [R; W] {
+        std::array::from_fn(number)
+    }
+
+    #[inline(always)]
+    fn conjugate(self) -> Self {
+        self
+    }
+
+    #[inline(always)]
+    fn plus(self, other: Self) -> Self {
+        std::array::from_fn(|l| self[l] + other[l])
+    }
+
+    #[inline(always)]
+    fn minus(self, other: Self) -> Self {
+        std::array::from_fn(|l| self[l] - other[l])
+    }
+
+    #[inline(always)]
+    fn times(self, other: Self) -> Self {
+        std::array::from_fn(|l| self[l] * other[l])
+    }
+
+    #[inline(always)]
+    fn scaled(self, factors: [R; W]) -> Self {
+        std::array::from_fn(|l| self[l] * factors[l])
+    }
+
+    #[inline(always)]
+    fn inverse(self) -> Self {
+        std::array::from_fn(|l| R::ONE / self[l])
+    }
+
+    #[inline(always)]
+    fn is_invertible(size: R) -> bool {
+        size >= R::MIN_NORMAL
+    }
+
+    #[inline(always)]
+    fn or(self, other: Self, condition: &[bool; MAX_WIDTH]) -> Self {
+        std::array::from_fn(|l| if condition[l] { self[l] } else { other[l] })
+    }
+}
+
+impl<R, const W: usize> Lanes for Split<R, W>
+where
+    R: RealScalar + Scalar<Real = R>,
+    Complex<R>: Scalar<Real = R>,
+{
+    type Real = R;
+    type Element = Complex<R>;
+    type Reals = [R; W];
+    const WIDTH: usize = W;
+    const ZERO: Self = Split { re: [R::ZERO; W], im: [R::ZERO; W] };
+
+    #[inline(always)]
+    fn get(&self, lane: usize) -> Complex<R> {
+        Complex::new(self.re[lane], self.im[lane])
+    }
+
+    #[inline(always)]
+    fn set(&mut self, lane: usize, entry: Complex<R>) {
+        (self.re[lane], self.im[lane]) = (entry.re, entry.im);
+    }
+
+    #[inline(always)]
+    fn of_real(re: [R; W]) -> Self {
+        Split { re, im: [R::ZERO; W] }
+    }
+
+    #[inline(always)]
+    fn re(&self) -> [R; W] {
+        self.re
+    }
+
+    #[inline(always)]
+    fn im(&self) -> [R; W] {
+        self.im
+    }
+
+    #[inline(always)]
+    fn reals(number: impl Fn(usize) -> R) -> [R; W] {
+        std::array::from_fn(number)
+    }
+
+    #[inline(always)]
+    fn conjugate(self) -> Self {
+        Split { re: self.re, im: std::array::from_fn(|l| -self.im[l]) }
+    }
+
+    #[inline(always)]
+    fn plus(self, other: Self) -> Self {
+        Split { re: self.re.plus(other.re), im: self.im.plus(other.im) }
+    }
+
+    #[inline(always)]
+    fn minus(self, other: Self) -> Self {
+        Split { re: self.re.minus(other.re), im: self.im.minus(other.im) }
+    }
+
+    #[inline(always)]
+    fn times(self, other: Self) -> Self {
+        Split {
+            re: std::array::from_fn(|l| self.re[l] * other.re[l] - self.im[l] * other.im[l]),
+            im: std::array::from_fn(|l| self.re[l] * other.im[l] + self.im[l] * other.re[l]),
+        }
+    }
+
+    #[inline(always)]
+    fn scaled(self, factors: [R; W]) -> Self {
+        Split { re: self.re.scaled(factors), im: self.im.scaled(factors) }
+    }
+
+    #[inline(always)]
+    fn inverse(self) -> Self {
+        let squares = self.re.times(self.re).plus(self.im.times(self.im));
+        self.conjugate().scaled(squares.inverse())
+    }
+
+    #[inline(always)]
+    fn is_invertible(size: R) -> bool {
+        // The squares of both parts are normal numbers, or negligible.
+        let least = R::MIN_NORMAL.sqrt() / R::EPSILON;
+        size >= least && size <= R::ONE / least
+    }
+
+    #[inline(always)]
+    fn or(self, other: Self, condition: &[bool; MAX_WIDTH]) -> Self {
+        Split { re: self.re.or(other.re, condition), im: self.im.or(other.im, condition) }
+    }
+}
+
+/// An element type with its layout.
+pub(crate) trait Interleave: Scalar {
+    /// An entry of all matrices of a group.
+    type Lanes: Lanes<Element = Self>;
+}
+
+impl Interleave for f32 {
+    type Lanes = [f32; 16];
+}
+
+impl Interleave for f64 {
+    type Lanes = [f64; 8];
+}
+
+impl Interleave for Complex<f32> {
+    type Lanes = Split<f32, 16>;
+}
+
+impl Interleave for Complex<f64> {
+    type Lanes = Split<f64, 8>;
+}
+
+/// A group of matrices, column by column.
+pub(crate) struct Group<L> {
+    rows: usize,
+    entries: Vec<L>,
+}
+
+impl<L: Lanes> Group<L> {
+    /// Allocates memory.
+    pub(crate) fn new(rows: usize, columns: usize) -> Self {
+        Group { rows, entries: vec![L::ZERO; rows * columns] }
+    }
+
+    /// Loads matrices that are stored one after the other, each with `len` entries. Entry `i` of a matrix, or its
+    /// conjugate, becomes entry `at(i)`, or is not used. Reports matrices with infinite or NaN entries.
+    #[inline(always)]
+    fn load(
+        &mut self,
+        matrices: &[L::Element],
+        len: usize,
+        is_conjugated: bool,
+        at: impl Fn(usize) -> Option<usize>,
+        alone: &mut Alone,
+    ) {
+        for ((lane, matrix), alone) in matrices.chunks_exact(len).enumerate().zip(alone) {
+            let mut finite = L::Real::ZERO;
+            for (i, entry) in matrix.iter().enumerate() {
+                if let Some(at) = at(i) {
+                    self.entries[at].set(lane, entry.conjugate_if(is_conjugated));
+                    finite += (entry.re() - entry.re()) + (entry.im() - entry.im());
+                }
+            }
+            *alone |= finite != L::Real::ZERO;
+        }
+    }
+
+    /// Stores the matrices that need not be processed alone: the reverse of [`load`](Self::load).
+    #[inline(always)]
+    fn store(
+        &self,
+        matrices: &mut [L::Element],
+        len: usize,
+        is_conjugated: bool,
+        at: impl Fn(usize) -> usize,
+        alone: &Alone,
+    ) {
+        for (lane, matrix) in matrices.chunks_exact_mut(len).enumerate().filter(|(lane, _)| !alone[*lane]) {
+            for (i, entry) in matrix.iter_mut().enumerate() {
+                *entry = self.entries[at(i)].get(lane).conjugate_if(is_conjugated);
+            }
+        }
+    }
+}
+
+/// Returns the reciprocals of numbers. Reports matrices whose number is tiny or 0, or huge.
+#[inline(always)]
+fn reciprocals<L: Lanes>(numbers: L, alone: &mut Alone) -> L {
+    let sizes = numbers.modulus1();
+    for (alone, size) in alone.iter_mut().zip(sizes.as_ref()) {
+        *alone |= !L::is_invertible(*size);
+    }
+    numbers.inverse()
+}

@@ -1,0 +1,147 @@
+//! Triangular and tridiagonal systems.
+
+use farcall_ffi::simd;
+
+use super::{Alone, Group, Lanes, MAX_WIDTH, reciprocals};
+use crate::lapack::options::{Diagonal, Side, Transpose, Uplo};
+use crate::lapack::scalar::Scalar;
+use crate::lapack::triangular::System;
+
+/// Memory for triangular systems.
+pub(crate) struct TriangularSystems<L> {
+    triangle: Group<L>,
+    sides: Group<L>,
+}
+
+impl<L: Lanes> TriangularSystems<L> {
+    /// Allocates memory for `n` unknowns in each of `columns` columns.
+    pub(crate) fn new(n: usize, columns: usize) -> Self {
+        TriangularSystems { triangle: Group::new(n, n), sides: Group::new(n, columns) }
+    }
+
+    /// Solves systems with the matrices `x`, whose right-hand sides `y` are replaced. Returns the systems that
+    /// must be solved alone: those with infinite or NaN entries, or reciprocals that overflow.
+    pub(crate) fn solve(&mut self, system: System, x: &[L::Element], y: &mut [L::Element]) -> Alone {
+        let TriangularSystems { triangle, sides } = self;
+        let (n, len) = (triangle.rows, sides.entries.len());
+        let is_right = system.side == Side::Right;
+        // y_out·op(x) = y, so op(x)ᵀ·y_outᵀ = yᵀ.
+        let is_transposed = (system.transpose != Transpose::No) != is_right;
+        let is_upper = (system.uplo == Uplo::Upper) != is_transposed;
+        // An upper triangle becomes a lower one if rows and columns are in reverse order.
+        let unknown = |i: usize| if is_upper { n - 1 - i } else { i };
+        let is_unit = system.diagonal == Diagonal::Unit;
+        let mut alone = Alone::default();
+        let conjugated = system.transpose == Transpose::Adjoint;
+        let in_triangle = |p: usize| {
+            let (i, j) = if is_transposed { (p / n, p % n) } else { (p % n, p / n) };
+            let (i, j) = (unknown(i), unknown(j));
+            (i > j || i == j && !is_unit).then_some(i + j * n)
+        };
+        triangle.load(x, n * n, conjugated, in_triangle, &mut alone);
+        if is_unit {
+            let one = L::of_real(L::reals(|_| L::Element::one().re()));
+            triangle.entries.iter_mut().step_by(n + 1).for_each(|d| *d = one);
+        }
+        let others = len / n;
+        let at = |p: usize| match is_right {
+            true => unknown(p / others) + p % others * n,
+            false => unknown(p % n) + p / n * n,
+        };
+        sides.load(y, len, false, |p| Some(at(p)), &mut alone);
+        let (triangle, entries) = (&triangle.entries, &mut sides.entries);
+        simd::vectorized!(solve(n, triangle, entries, &mut alone));
+        sides.store(y, len, false, at, &alone);
+        alone
+    }
+}
+
+#[inline(always)]
+fn solve<L: Lanes>(n: usize, triangle: &[L], sides: &mut [L], alone: &mut Alone) {
+    for j in 0..n {
+        let column = &triangle[j * n + j..(j + 1) * n];
+        let inverse = reciprocals(column[0], alone);
+        for side in sides.chunks_exact_mut(n) {
+            let (head, tail) = side[j..].split_at_mut(1);
+            head[0] = head[0].times(inverse);
+            tail.iter_mut().zip(&column[1..]).for_each(|(x, l)| *x = x.minus(l.times(head[0])));
+        }
+    }
+}
+
+/// Memory for tridiagonal systems.
+pub(crate) struct TridiagonalSystems<L> {
+    diagonals: [Group<L>; 3],
+    sides: Group<L>,
+}
+
+impl<L: Lanes> TridiagonalSystems<L> {
+    /// Allocates memory for `n` unknowns in each of `columns` columns.
+    pub(crate) fn new(n: usize, columns: usize) -> Self {
+        let diagonals = [(); 3].map(|()| Group::new(n, 1));
+        TridiagonalSystems { diagonals, sides: Group::new(n, columns) }
+    }
+
+    /// Solves systems like `gtsv`, whose operands `dl`, `d`, `du` and `b` are replaced. Returns the systems that
+    /// must be solved alone: those with infinite or NaN entries, or a pivot that is zero or tiny.
+    pub(crate) fn solve(&mut self, diagonals: [&mut [L::Element]; 3], b: &mut [L::Element]) -> Alone {
+        let TridiagonalSystems { diagonals: memory, sides } = self;
+        let (n, len) = (sides.rows, sides.entries.len());
+        let mut alone = Alone::default();
+        // The first entry of `dl` and the last of `du` do not count.
+        let is_used = [|i: usize, _: usize| i > 0, |_, _| true, |i, n| i + 1 < n];
+        for ((group, diagonal), is_used) in memory.iter_mut().zip(&diagonals).zip(is_used) {
+            group.load(diagonal, n, false, |i| is_used(i, n).then_some(i), &mut alone);
+        }
+        sides.load(b, len, false, Some, &mut alone);
+        let [dl, d, du] = memory.each_mut().map(|group| &mut group.entries[..]);
+        let entries = &mut sides.entries;
+        simd::vectorized!(solve_tridiagonal(&mut dl[1..], d, du, entries, &mut alone));
+        for ((group, diagonal), is_used) in memory.iter().zip(diagonals).zip(is_used) {
+            for (lane, x) in diagonal.chunks_exact_mut(n).enumerate().filter(|(lane, _)| !alone[*lane]) {
+                let entries = x.iter_mut().zip(&group.entries).enumerate();
+                entries.filter(|(i, _)| is_used(*i, n)).for_each(|(_, (x, entry))| *x = entry.get(lane));
+            }
+        }
+        sides.store(b, len, false, |i| i, &alone);
+        alone
+    }
+}
+
+/// Gaussian elimination with partial pivoting. `dl` has one entry less than the others; its entries become the
+/// second diagonal above the main diagonal.
+#[inline(always)]
+fn solve_tridiagonal<L: Lanes>(dl: &mut [L], d: &mut [L], du: &mut [L], b: &mut [L], alone: &mut Alone) {
+    let n = d.len();
+    for i in 0..n - 1 {
+        let (above, below) = (d[i].modulus1(), dl[i].modulus1());
+        let mut stays = [false; MAX_WIDTH];
+        let sizes = above.as_ref().iter().zip(below.as_ref());
+        stays.iter_mut().zip(sizes).for_each(|(stays, (above, below))| *stays = above >= below);
+        let pivot = d[i].or(dl[i], &stays);
+        let factor = dl[i].or(d[i], &stays).times(reciprocals(pivot, alone));
+        let (first, second) = (du[i].or(d[i + 1], &stays), d[i + 1].or(du[i], &stays));
+        (d[i], du[i], d[i + 1]) = (pivot, first, second.minus(factor.times(first)));
+        if i + 2 < n {
+            dl[i] = L::ZERO.or(du[i + 1], &stays);
+            du[i + 1] = du[i + 1].or(L::ZERO.minus(factor.times(dl[i])), &stays);
+        }
+        for b in b.chunks_exact_mut(n) {
+            let (first, second) = (b[i].or(b[i + 1], &stays), b[i + 1].or(b[i], &stays));
+            (b[i], b[i + 1]) = (first, second.minus(factor.times(first)));
+        }
+    }
+    for i in (0..n).rev() {
+        let inverse = reciprocals(d[i], alone);
+        for b in b.chunks_exact_mut(n) {
+            let mut sum = b[i];
+            if i + 1 < n {
+                sum = sum.minus(du[i].times(b[i + 1]));
+            }
+            if i + 2 < n {
+                sum = sum.minus(dl[i].times(b[i + 2]));
+            }
+            b[i] = sum.times(inverse);
+        }
+    }
+}
