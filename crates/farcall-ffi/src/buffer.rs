@@ -463,7 +463,8 @@ impl View {
 
     pub(crate) fn dims(&self) -> &[usize] {
         if self.rank == 0 {
-            return &[];
+            // Not `&[]`, whose address is invalid: on some processors, `memcmp` of no bytes there takes 200 ns.
+            return &[0][..0];
         }
         // SAFETY: `dims` has `rank` members; none is negative, so they have the same values as `usize`.
         unsafe { std::slice::from_raw_parts(self.dims.cast(), self.rank) }

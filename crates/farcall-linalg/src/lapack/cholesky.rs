@@ -169,6 +169,7 @@ impl<T: Scalar> Leaf<T> {
     fn factor(&mut self, mut a: MatMut<'_, T>, uplo: Uplo) -> std::result::Result<(), usize> {
         let n = a.nrows();
         for (j, column) in self.columns[..n].iter_mut().enumerate() {
+            column[..j].fill(T::zero());
             for (i, entry) in column[..n].iter_mut().enumerate().skip(j) {
                 *entry = match uplo {
                     Uplo::Lower => a[(i, j)],
@@ -199,8 +200,10 @@ impl<T: Scalar> WithSimd for Columns<'_, T> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) -> Self::Output {
-        let n = self.0.len();
-        for j in 0..n {
+        // Loops begin at the start of a vector. Entries above the diagonal have no meaning.
+        let width = size_of::<T::Vector<S>>() / size_of::<T>();
+        let whole = |i: usize| i / width * width;
+        for j in 0..self.0.len() {
             let (left, right) = self.0.split_at_mut(j + 1);
             let column = &mut left[j];
             let pivot = column[j].re();
@@ -211,12 +214,12 @@ impl<T: Scalar> WithSimd for Columns<'_, T> {
                 return Err(j);
             }
             let root = pivot.sqrt();
+            vector::scale(simd, &mut column[whole(j)..], T::of_real(T::Real::ONE / root));
             column[j] = T::of_real(root);
-            vector::scale(simd, &mut column[j + 1..n], T::of_real(T::Real::ONE / root));
             for (k, target) in right.iter_mut().enumerate() {
                 let k = j + 1 + k;
                 let factor = -column[k].conjugate();
-                vector::axpy(simd, &mut target[k..n], factor, &column[k..n]);
+                vector::axpy(simd, &mut target[whole(k)..], factor, &column[whole(k)..]);
             }
         }
         Ok(())
