@@ -218,7 +218,7 @@ impl<T: Scalar> WithSimd for Columns<'_, T> {
             column[j] = T::of_real(root);
             for (k, target) in right.iter_mut().enumerate() {
                 let k = j + 1 + k;
-                let factor = -column[k].conjugate();
+                let factor = T::negative(simd, T::conjugates(simd, T::splat(simd, column[k])));
                 vector::axpy(simd, &mut target[whole(k)..], factor, &column[whole(k)..]);
             }
         }

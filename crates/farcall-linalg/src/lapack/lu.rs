@@ -299,7 +299,7 @@ impl<T: Scalar> WithSimd for SmallMatrix<'_, T> {
             }
             for target in right.chunks_exact_mut(rows) {
                 target.swap(j, row);
-                let factor = -target[j];
+                let factor = T::negative(simd, T::splat(simd, target[j]));
                 vector::axpy(simd, &mut target[j + 1..], factor, &column[j + 1..]);
             }
         }
@@ -330,7 +330,7 @@ impl<T: Scalar> WithSimd for Columns<'_, '_, T> {
                 zero = zero.or(Some(j));
             }
             for target in right {
-                let factor = -target[j];
+                let factor = T::negative(simd, T::splat(simd, target[j]));
                 vector::axpy(simd, &mut target[j + 1..], factor, &column[j + 1..]);
             }
         }

@@ -338,6 +338,6 @@ pub(crate) mod leaf {
         let (head, tail) = column.split_at_mut(1);
         let factor = -tau * (head[0] + vector::dot(simd, v, tail));
         head[0] += factor;
-        vector::axpy(simd, tail, factor, v);
+        vector::axpy(simd, tail, T::splat(simd, factor), v);
     }
 }

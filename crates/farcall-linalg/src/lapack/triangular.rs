@@ -4,7 +4,7 @@ use faer::{MatMut, MatRef};
 use farcall_ffi::prelude::*;
 
 use super::block::Triangle;
-use super::interleaved::{Interleave, Lanes, MAX_ORDER, TriangularSystems};
+use super::interleaved::{Interleave, Lanes, MAX_SYSTEM_ORDER, TriangularSystems};
 use super::options::{Diagonal, Side, Transpose, Uplo};
 use super::scalar::{Scalar, c32, c64, system_routines};
 use crate::batch::{self, Entries, EntriesMut};
@@ -121,7 +121,7 @@ impl System {
         let operations = m * n * order;
         let threads = Threads::from(context);
         let matrices = (Entries::new(x, order * order), EntriesMut::new(y, m * n));
-        if m.max(n) <= MAX_ORDER && system.is_none() {
+        if m.max(n) <= MAX_SYSTEM_ORDER && system.is_none() {
             self.solve_groups(context, [count, m, n], matrices, alpha);
             return Ok(());
         }

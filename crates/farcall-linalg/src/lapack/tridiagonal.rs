@@ -76,13 +76,13 @@ fn solve_all<T: Interleave>(
         count,
         operations,
         systems,
-        || (),
-        |(), (dl, d, du, b, info)| {
+        || vec![T::zero(); n],
+        |inverses, (dl, d, du, b, info)| {
             if let Some(lapack) = &system {
                 info[0] = lapack.gtsv([n, columns], &mut dl[1..], d, du, b);
                 return;
             }
-            info[0] = solve(&mut dl[1..], d, du, b).map_or_else(|row| row as i32 + 1, |()| 0);
+            info[0] = solve([&mut dl[1..], d, du], inverses, b).map_or_else(|row| row as i32 + 1, |()| 0);
         },
     );
     Ok(())
@@ -94,9 +94,10 @@ type Systems<'a, T> =
 
 /// Solves small systems of a batch, many at once.
 fn solve_groups<T: Interleave>(context: &Context, [count, n, columns]: [usize; 3], systems: Systems<'_, T>) {
-    let workspace = || TridiagonalSystems::<T::Lanes>::new(n, columns);
+    let workspace = || (TridiagonalSystems::<T::Lanes>::new(n, columns), vec![T::zero(); n]);
     let (width, operations) = (T::Lanes::WIDTH, n * (10 + 5 * columns));
-    batch::for_each_group(context, count, width, operations, systems, workspace, |memory, systems| {
+    batch::for_each_group(context, count, width, operations, systems, workspace, |workspace, systems| {
+        let (memory, inverses) = workspace;
         let (dl, d, du, b, info) = systems;
         let [dl, d, du] = [dl, d, du].map(EntriesMut::into_elements);
         let (b, info) = (b.into_elements(), info.into_elements());
@@ -105,7 +106,10 @@ fn solve_groups<T: Interleave>(context: &Context, [count, n, columns]: [usize; 3
             let of = lane * n..(lane + 1) * n;
             let b = &mut b[of.start * columns..of.end * columns];
             let result = match alone[lane] {
-                true => solve(&mut dl[of.clone()][1..], &mut d[of.clone()], &mut du[of], b),
+                true => {
+                    let diagonals = [&mut dl[of.clone()][1..], &mut d[of.clone()], &mut du[of]];
+                    solve(diagonals, inverses, b)
+                }
                 false => Ok(()),
             };
             *info = result.map_or_else(|row| row as i32 + 1, |()| 0);
@@ -113,8 +117,13 @@ fn solve_groups<T: Interleave>(context: &Context, [count, n, columns]: [usize; 3
     });
 }
 
-/// Solves a system. Returns the first row without a pivot as an error.
-fn solve<T: Scalar>(dl: &mut [T], d: &mut [T], du: &mut [T], b: &mut [T]) -> std::result::Result<(), usize> {
+/// Solves a system. `inverses` is memory for the reciprocals of the pivots. Returns the first row without a pivot
+/// as an error.
+fn solve<T: Scalar>(
+    [dl, d, du]: [&mut [T]; 3],
+    inverses: &mut [T],
+    b: &mut [T],
+) -> std::result::Result<(), usize> {
     let n = d.len();
     for i in 0..n - 1 {
         let is_last = i + 2 == n;
@@ -122,7 +131,8 @@ fn solve<T: Scalar>(dl: &mut [T], d: &mut [T], du: &mut [T], b: &mut [T]) -> std
             if d[i] == T::zero() {
                 return Err(i);
             }
-            let factor = dl[i].over(d[i]);
+            inverses[i] = inverse(d[i]);
+            let factor = divide(dl[i], d[i], inverses[i]);
             d[i + 1] -= factor * du[i];
             for b in b.chunks_exact_mut(n) {
                 let change = factor * b[i];
@@ -132,7 +142,8 @@ fn solve<T: Scalar>(dl: &mut [T], d: &mut [T], du: &mut [T], b: &mut [T]) -> std
                 dl[i] = T::zero();
             }
         } else {
-            let factor = d[i].over(dl[i]);
+            inverses[i] = inverse(dl[i]);
+            let factor = divide(d[i], dl[i], inverses[i]);
             (d[i], du[i], d[i + 1]) = (dl[i], d[i + 1], du[i] - factor * d[i + 1]);
             if !is_last {
                 dl[i] = du[i + 1];
@@ -146,16 +157,28 @@ fn solve<T: Scalar>(dl: &mut [T], d: &mut [T], du: &mut [T], b: &mut [T]) -> std
     if d[n - 1] == T::zero() {
         return Err(n - 1);
     }
+    inverses[n - 1] = inverse(d[n - 1]);
     for b in b.chunks_exact_mut(n) {
-        b[n - 1] = b[n - 1].over(d[n - 1]);
+        b[n - 1] = divide(b[n - 1], d[n - 1], inverses[n - 1]);
         if n > 1 {
-            b[n - 2] = (b[n - 2] - du[n - 2] * b[n - 1]).over(d[n - 2]);
+            b[n - 2] = divide(b[n - 2] - du[n - 2] * b[n - 1], d[n - 2], inverses[n - 2]);
         }
         for i in (0..n.saturating_sub(2)).rev() {
-            b[i] = (b[i] - du[i] * b[i + 1] - dl[i] * b[i + 2]).over(d[i]);
+            b[i] = divide(b[i] - du[i] * b[i + 1] - dl[i] * b[i + 2], d[i], inverses[i]);
         }
     }
     Ok(())
+}
+
+/// Returns the reciprocal of a number, or 0 if it is not a normal number.
+fn inverse<T: Scalar>(number: T) -> T {
+    let bounds = T::Real::MIN_NORMAL..=T::Real::ONE / T::Real::MIN_NORMAL;
+    if bounds.contains(&number.modulus1()) { T::one().over(number) } else { T::zero() }
+}
+
+/// Returns `number / divisor`. `inverse` is the divisor's [`inverse`].
+fn divide<T: Scalar>(number: T, divisor: T, inverse: T) -> T {
+    if inverse == T::zero() { number.over(divisor) } else { number * inverse }
 }
 
 /// Solutions of tridiagonal systems that may be singular: pivots that are too small to divide by are perturbed

@@ -15,10 +15,10 @@ const HALVES: [usize; 4] = [8, 4, 2, 1];
 /// Number of independent sums of a product, each a vector, so that an addition need not wait for the one before.
 const SUMS: usize = 4;
 
-/// Adds `factor·x` to `y`.
+/// Adds `factor·x` to `y`. All numbers of the vector `factor` are equal. (Its sign must be changed as a vector:
+/// changing a complex number and broadcasting it would wait for the number in memory.)
 #[inline(always)]
-pub(crate) fn axpy<S: Simd, T: Scalar>(simd: S, y: &mut [T], factor: T, x: &[T]) {
-    let factor = T::splat(simd, factor);
+pub(crate) fn axpy<S: Simd, T: Scalar>(simd: S, y: &mut [T], factor: T::Vector<S>, x: &[T]) {
     let ((y, y_rest), (x, x_rest)) = (T::split_mut::<S>(y), T::split::<S>(x));
     y.iter_mut().zip(x).for_each(|(y, x)| *y = T::mul_add(simd, factor, *x, *y));
     if !y_rest.is_empty() {

@@ -63,6 +63,12 @@ impl<L: Lanes> Group<L> {
     }
 }
 
+/// Returns a number of lanes that includes all with a matrix to be factored.
+#[inline(always)]
+fn used_lanes(alone: &Alone) -> usize {
+    alone.iter().rposition(|alone| !alone).map_or(0, |last| last + 1)
+}
+
 #[inline(always)]
 fn cholesky<L: Lanes>(n: usize, entries: &mut [L], alone: &mut Alone) {
     for j in 0..n {
@@ -71,14 +77,15 @@ fn cholesky<L: Lanes>(n: usize, entries: &mut [L], alone: &mut Alone) {
         let pivots = column[j].re();
         let pivots = pivots.as_ref();
         // NaN is no valid pivot either.
-        alone
-            .iter_mut()
-            .zip(pivots)
-            .for_each(|(alone, pivot)| *alone |= *pivot <= L::Real::ZERO || pivot.is_nan());
+        for (alone, pivot) in alone.iter_mut().zip(pivots) {
+            *alone |= *pivot <= L::Real::ZERO || pivot.is_nan();
+        }
         let roots = L::reals(|l| pivots[l].sqrt());
         let inverses = L::reals(|l| L::Real::ONE / roots.as_ref()[l]);
         column[j] = L::of_real(roots);
-        column[j + 1..n].iter_mut().for_each(|x| *x = x.scaled(inverses));
+        for x in &mut column[j + 1..n] {
+            *x = x.scaled(inverses);
+        }
         for (k, target) in right.chunks_exact_mut(n).enumerate() {
             let k = j + 1 + k;
             let factor = column[k].conjugate();
@@ -91,6 +98,7 @@ fn cholesky<L: Lanes>(n: usize, entries: &mut [L], alone: &mut Alone) {
 
 #[inline(always)]
 fn lu<L: Lanes>(rows: usize, entries: &mut [L], pivots: &mut [[usize; MAX_WIDTH]], alone: &mut Alone) {
+    let used = used_lanes(alone);
     for (j, pivots) in pivots.iter_mut().enumerate() {
         let mut best = L::reals(|_| -L::Real::ONE);
         let mut at = L::reals(|_| L::Real::ZERO);
@@ -107,7 +115,7 @@ fn lu<L: Lanes>(rows: usize, entries: &mut [L], pivots: &mut [[usize; MAX_WIDTH]
             *pivot = j + row as usize;
         }
         for column in entries.chunks_exact_mut(rows) {
-            for (lane, &row) in pivots.iter().enumerate().take(L::WIDTH) {
+            for (lane, &row) in pivots.iter().enumerate().take(used) {
                 if let Ok([first, second]) = column.get_disjoint_mut([j, row]) {
                     first.swap(second, lane);
                 }
@@ -116,7 +124,9 @@ fn lu<L: Lanes>(rows: usize, entries: &mut [L], pivots: &mut [[usize; MAX_WIDTH]
         let (left, right) = entries.split_at_mut((j + 1) * rows);
         let column = &mut left[j * rows..];
         let inverses = reciprocals(column[j], alone);
-        column[j + 1..].iter_mut().for_each(|x| *x = x.times(inverses));
+        for x in &mut column[j + 1..] {
+            *x = x.times(inverses);
+        }
         for target in right.chunks_exact_mut(rows) {
             let factor = target[j];
             for (target, x) in target[j + 1..].iter_mut().zip(&column[j + 1..]) {
@@ -128,12 +138,15 @@ fn lu<L: Lanes>(rows: usize, entries: &mut [L], pivots: &mut [[usize; MAX_WIDTH]
 
 #[inline(always)]
 fn qr<L: Lanes>(rows: usize, entries: &mut [L], tau: &mut [L], alone: &mut Alone) {
+    let used = used_lanes(alone);
     for (j, tau) in tau.iter_mut().enumerate() {
         let (left, right) = entries.split_at_mut((j + 1) * rows);
         let (head, v) = left[j * rows + j..].split_at_mut(1);
-        *tau = reflector(&mut head[0], v, alone);
+        *tau = reflector(&mut head[0], v, used, alone);
         let adjoint = tau.conjugate();
-        right.chunks_exact_mut(rows).for_each(|column| reflect(v, adjoint, &mut column[j..]));
+        for column in right.chunks_exact_mut(rows) {
+            reflect(v, adjoint, &mut column[j..]);
+        }
     }
 }
 
@@ -147,6 +160,7 @@ fn pivoted_qr<L: Lanes>(
     tau: &mut [L],
     alone: &mut Alone,
 ) {
+    let used = used_lanes(alone);
     for (j, (tau, pivots)) in tau.iter_mut().zip(pivots).enumerate() {
         let mut best = L::reals(|_| -L::Real::ONE);
         let mut at = L::reals(|_| L::Real::ZERO);
@@ -158,42 +172,51 @@ fn pivoted_qr<L: Lanes>(
             at = L::reals(|l| if norm[l] > old[l] { index } else { at.as_ref()[l] });
             best = L::reals(|l| if norm[l] > old[l] { norm[l] } else { old[l] });
         }
-        for (lane, (pivot, at)) in pivots.iter_mut().zip(at.as_ref()).enumerate() {
+        for (lane, (pivot, at)) in pivots.iter_mut().zip(at.as_ref()).enumerate().take(used) {
             let at: f64 = (*at).into();
             *pivot = (at as usize).max(j);
             let (left, right) = entries.split_at_mut(*pivot * rows);
             if *pivot > j {
-                let columns = left[j * rows..(j + 1) * rows].iter_mut().zip(&mut right[..rows]);
-                columns.for_each(|(x, y)| x.swap(y, lane));
+                for (x, y) in left[j * rows..(j + 1) * rows].iter_mut().zip(&mut right[..rows]) {
+                    x.swap(y, lane);
+                }
             }
         }
         let (left, right) = entries.split_at_mut((j + 1) * rows);
         let (head, v) = left[j * rows + j..].split_at_mut(1);
-        *tau = reflector(&mut head[0], v, alone);
+        *tau = reflector(&mut head[0], v, used, alone);
         let adjoint = tau.conjugate();
-        right.chunks_exact_mut(rows).for_each(|column| reflect(v, adjoint, &mut column[j..]));
+        for column in right.chunks_exact_mut(rows) {
+            reflect(v, adjoint, &mut column[j..]);
+        }
     }
 }
 
 /// Returns the sums of the squares of all parts.
 #[inline(always)]
 fn squares<L: Lanes>(numbers: &[L]) -> L::Reals {
-    numbers.iter().fold(L::reals(|_| L::Real::ZERO), |sum, x| {
+    let mut sums = L::reals(|_| L::Real::ZERO);
+    for x in numbers {
         let (re, im) = (x.re(), x.im());
-        let (re, im, sum) = (re.as_ref(), im.as_ref(), sum.as_ref());
-        L::reals(|l| sum[l] + (re[l] * re[l] + im[l] * im[l]))
-    })
+        let (re, im, old) = (re.as_ref(), im.as_ref(), sums);
+        let old = old.as_ref();
+        sums = L::reals(|l| old[l] + (re[l] * re[l] + im[l] * im[l]));
+    }
+    sums
 }
 
 /// Computes the reflectors of vectors, like [`reflector`](crate::lapack::reflector::reflector). Reports matrices
 /// whose norm is not accurate.
 #[inline(always)]
-fn reflector<L: Lanes>(head: &mut L, v: &mut [L], alone: &mut Alone) -> L {
+fn reflector<L: Lanes>(head: &mut L, v: &mut [L], used: usize, alone: &mut Alone) -> L {
     let zero = L::Real::ZERO;
     // The root of a sum in this range is accurate: no square that matters was subnormal, and none infinite.
     let least = L::Real::MIN_NORMAL / (L::Real::EPSILON * L::Real::EPSILON);
     let sum = |a: L::Reals, b: L::Reals| L::reals(|l| a.as_ref()[l] + b.as_ref()[l]);
-    let tail = v.iter().map(L::modulus1).fold(L::reals(|_| zero), sum);
+    let mut tail = L::reals(|_| zero);
+    for x in &*v {
+        tail = sum(tail, x.modulus1());
+    }
     let all = sum(squares(std::slice::from_ref(head)), squares(v));
     let (re, im) = (head.re(), head.im());
     let (re, im, tail, all) = (re.as_ref(), im.as_ref(), tail.as_ref(), all.as_ref());
@@ -208,7 +231,7 @@ fn reflector<L: Lanes>(head: &mut L, v: &mut [L], alone: &mut Alone) -> L {
     });
     let beta = beta.as_ref();
     let (mut taus, mut factors) = (L::ZERO, L::ZERO);
-    for l in 0..L::WIDTH {
+    for l in 0..used {
         let done = is_done(l);
         let (tau, factor) = match done {
             true => (L::Element::zero(), L::Element::one()),
@@ -221,6 +244,8 @@ fn reflector<L: Lanes>(head: &mut L, v: &mut [L], alone: &mut Alone) -> L {
         factors.set(l, factor);
     }
     *head = L::of_real(L::reals(|l| beta[l]));
-    v.iter_mut().for_each(|x| *x = x.times(factors));
+    for x in v {
+        *x = x.times(factors);
+    }
     taus
 }

@@ -28,7 +28,11 @@ pub(crate) use solve::{TriangularSystems, TridiagonalSystems};
 pub(crate) const MAX_ORDER: usize = 16;
 
 /// Maximum number of entries of a tridiagonal system in this layout.
-pub(crate) const MAX_SYSTEM_ENTRIES: usize = 512;
+pub(crate) const MAX_SYSTEM_ENTRIES: usize = 128;
+
+/// Maximum number of unknowns and of columns of a triangular system in this layout. For larger ones, copying takes
+/// longer than it saves.
+pub(crate) const MAX_SYSTEM_ORDER: usize = 8;
 
 /// Maximum number of matrices in a group.
 pub(crate) const MAX_WIDTH: usize = 16;
@@ -87,6 +91,16 @@ pub(crate) trait Lanes: Copy {
     }
 }
 
+/// Returns `number(0)`, `number(1)`, …. (`std::array::from_fn` is not always inlined.)
+#[inline(always)]
+fn of_lanes<R: RealScalar, const W: usize>(number: impl Fn(usize) -> R) -> [R; W] {
+    let mut numbers = [R::ZERO; W];
+    for (l, to) in numbers.iter_mut().enumerate() {
+        *to = number(l);
+    }
+    numbers
+}
+
 /// Complex numbers with their parts in different vectors.
 #[derive(Clone, Copy)]
 pub(crate) struct Split<R, const W: usize> {
@@ -128,7 +142,7 @@ impl<R: RealScalar + Scalar<Real = R>, const W: usize> Lanes for [R; W] {
 
     #[inline(always)]
     fn reals(number: impl Fn(usize) -> R) -> [R; W] {
-        std::array::from_fn(number)
+        of_lanes(number)
     }
 
     #[inline(always)]
@@ -138,27 +152,27 @@ impl<R: RealScalar + Scalar<Real = R>, const W: usize> Lanes for [R; W] {
 
     #[inline(always)]
     fn plus(self, other: Self) -> Self {
-        std::array::from_fn(|l| self[l] + other[l])
+        of_lanes(|l| self[l] + other[l])
     }
 
     #[inline(always)]
     fn minus(self, other: Self) -> Self {
-        std::array::from_fn(|l| self[l] - other[l])
+        of_lanes(|l| self[l] - other[l])
     }
 
     #[inline(always)]
     fn times(self, other: Self) -> Self {
-        std::array::from_fn(|l| self[l] * other[l])
+        of_lanes(|l| self[l] * other[l])
     }
 
     #[inline(always)]
     fn scaled(self, factors: [R; W]) -> Self {
-        std::array::from_fn(|l| self[l] * factors[l])
+        of_lanes(|l| self[l] * factors[l])
     }
 
     #[inline(always)]
     fn inverse(self) -> Self {
-        std::array::from_fn(|l| R::ONE / self[l])
+        of_lanes(|l| R::ONE / self[l])
     }
 
     #[inline(always)]
@@ -168,7 +182,7 @@ impl<R: RealScalar + Scalar<Real = R>, const W: usize> Lanes for [R; W] {
 
     #[inline(always)]
     fn or(self, other: Self, condition: &[bool; MAX_WIDTH]) -> Self {
-        std::array::from_fn(|l| if condition[l] { self[l] } else { other[l] })
+        of_lanes(|l| if condition[l] { self[l] } else { other[l] })
     }
 }
 
@@ -210,12 +224,12 @@ where
 
     #[inline(always)]
     fn reals(number: impl Fn(usize) -> R) -> [R; W] {
-        std::array::from_fn(number)
+        of_lanes(number)
     }
 
     #[inline(always)]
     fn conjugate(self) -> Self {
-        Split { re: self.re, im: std::array::from_fn(|l| -self.im[l]) }
+        Split { re: self.re, im: of_lanes(|l| -self.im[l]) }
     }
 
     #[inline(always)]
@@ -231,8 +245,8 @@ where
     #[inline(always)]
     fn times(self, other: Self) -> Self {
         Split {
-            re: std::array::from_fn(|l| self.re[l] * other.re[l] - self.im[l] * other.im[l]),
-            im: std::array::from_fn(|l| self.re[l] * other.im[l] + self.im[l] * other.re[l]),
+            re: of_lanes(|l| self.re[l] * other.re[l] - self.im[l] * other.im[l]),
+            im: of_lanes(|l| self.re[l] * other.im[l] + self.im[l] * other.re[l]),
         }
     }
 
@@ -295,7 +309,8 @@ impl<L: Lanes> Group<L> {
     }
 
     /// Loads matrices that are stored one after the other, each with `len` entries. Entry `i` of a matrix, or its
-    /// conjugate, becomes entry `at(i)`, or is not used. Reports matrices with infinite or NaN entries.
+    /// conjugate, becomes entry `at(i)`, or is not used. Reports matrices with infinite or NaN entries, and lanes
+    /// without a matrix.
     #[inline(always)]
     fn load(
         &mut self,
@@ -305,6 +320,7 @@ impl<L: Lanes> Group<L> {
         at: impl Fn(usize) -> Option<usize>,
         alone: &mut Alone,
     ) {
+        alone[matrices.len() / len..].fill(true);
         for ((lane, matrix), alone) in matrices.chunks_exact(len).enumerate().zip(alone) {
             let mut finite = L::Real::ZERO;
             for (i, entry) in matrix.iter().enumerate() {

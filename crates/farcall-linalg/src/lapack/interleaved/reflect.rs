@@ -9,10 +9,15 @@ use crate::lapack::scalar::Scalar;
 #[inline(always)]
 pub(super) fn reflect<L: Lanes>(v: &[L], tau: L, column: &mut [L]) {
     let (head, tail) = column.split_at_mut(1);
-    let along = v.iter().zip(&*tail).fold(head[0], |sum, (v, x)| sum.plus(v.conjugate().times(*x)));
+    let mut along = head[0];
+    for (v, x) in v.iter().zip(&*tail) {
+        along = along.plus(v.conjugate().times(*x));
+    }
     let factor = tau.times(along);
     head[0] = head[0].minus(factor);
-    tail.iter_mut().zip(v).for_each(|(x, v)| *x = x.minus(factor.times(*v)));
+    for (x, v) in tail.iter_mut().zip(v) {
+        *x = x.minus(factor.times(*v));
+    }
 }
 
 /// Memory for reflectors of matrices.
@@ -106,6 +111,8 @@ fn multiply<L: Lanes>(rows: usize, vectors: &[L], tau: &[L], entries: &mut [L], 
         let j = if is_adjoint { i } else { tau.len() - 1 - i };
         let tau = if is_adjoint { tau[j].conjugate() } else { tau[j] };
         let v = &vectors[j * rows + j + 1..(j + 1) * rows];
-        entries.chunks_exact_mut(rows).for_each(|column| reflect(v, tau, &mut column[j..]));
+        for column in entries.chunks_exact_mut(rows) {
+            reflect(v, tau, &mut column[j..]);
+        }
     }
 }

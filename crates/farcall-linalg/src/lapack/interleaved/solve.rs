@@ -64,7 +64,9 @@ fn solve<L: Lanes>(n: usize, triangle: &[L], sides: &mut [L], alone: &mut Alone)
         for side in sides.chunks_exact_mut(n) {
             let (head, tail) = side[j..].split_at_mut(1);
             head[0] = head[0].times(inverse);
-            tail.iter_mut().zip(&column[1..]).for_each(|(x, l)| *x = x.minus(l.times(head[0])));
+            for (x, l) in tail.iter_mut().zip(&column[1..]) {
+                *x = x.minus(l.times(head[0]));
+            }
         }
     }
 }
@@ -73,19 +75,21 @@ fn solve<L: Lanes>(n: usize, triangle: &[L], sides: &mut [L], alone: &mut Alone)
 pub(crate) struct TridiagonalSystems<L> {
     diagonals: [Group<L>; 3],
     sides: Group<L>,
+    /// Reciprocals of the pivots.
+    inverses: Vec<L>,
 }
 
 impl<L: Lanes> TridiagonalSystems<L> {
     /// Allocates memory for `n` unknowns in each of `columns` columns.
     pub(crate) fn new(n: usize, columns: usize) -> Self {
         let diagonals = [(); 3].map(|()| Group::new(n, 1));
-        TridiagonalSystems { diagonals, sides: Group::new(n, columns) }
+        TridiagonalSystems { diagonals, sides: Group::new(n, columns), inverses: vec![L::ZERO; n] }
     }
 
     /// Solves systems like `gtsv`, whose operands `dl`, `d`, `du` and `b` are replaced. Returns the systems that
     /// must be solved alone: those with infinite or NaN entries, or a pivot that is zero or tiny.
     pub(crate) fn solve(&mut self, diagonals: [&mut [L::Element]; 3], b: &mut [L::Element]) -> Alone {
-        let TridiagonalSystems { diagonals: memory, sides } = self;
+        let TridiagonalSystems { diagonals: memory, sides, inverses } = self;
         let (n, len) = (sides.rows, sides.entries.len());
         let mut alone = Alone::default();
         // The first entry of `dl` and the last of `du` do not count.
@@ -96,7 +100,7 @@ impl<L: Lanes> TridiagonalSystems<L> {
         sides.load(b, len, false, Some, &mut alone);
         let [dl, d, du] = memory.each_mut().map(|group| &mut group.entries[..]);
         let entries = &mut sides.entries;
-        simd::vectorized!(solve_tridiagonal(&mut dl[1..], d, du, entries, &mut alone));
+        simd::vectorized!(solve_tridiagonal([&mut dl[1..], d, du], inverses, entries, &mut alone));
         for ((group, diagonal), is_used) in memory.iter().zip(diagonals).zip(is_used) {
             for (lane, x) in diagonal.chunks_exact_mut(n).enumerate().filter(|(lane, _)| !alone[*lane]) {
                 let entries = x.iter_mut().zip(&group.entries).enumerate();
@@ -111,15 +115,23 @@ impl<L: Lanes> TridiagonalSystems<L> {
 /// Gaussian elimination with partial pivoting. `dl` has one entry less than the others; its entries become the
 /// second diagonal above the main diagonal.
 #[inline(always)]
-fn solve_tridiagonal<L: Lanes>(dl: &mut [L], d: &mut [L], du: &mut [L], b: &mut [L], alone: &mut Alone) {
+fn solve_tridiagonal<L: Lanes>(
+    [dl, d, du]: [&mut [L]; 3],
+    inverses: &mut [L],
+    b: &mut [L],
+    alone: &mut Alone,
+) {
     let n = d.len();
     for i in 0..n - 1 {
         let (above, below) = (d[i].modulus1(), dl[i].modulus1());
         let mut stays = [false; MAX_WIDTH];
         let sizes = above.as_ref().iter().zip(below.as_ref());
-        stays.iter_mut().zip(sizes).for_each(|(stays, (above, below))| *stays = above >= below);
+        for (stays, (above, below)) in stays.iter_mut().zip(sizes) {
+            *stays = above >= below;
+        }
         let pivot = d[i].or(dl[i], &stays);
-        let factor = dl[i].or(d[i], &stays).times(reciprocals(pivot, alone));
+        inverses[i] = reciprocals(pivot, alone);
+        let factor = dl[i].or(d[i], &stays).times(inverses[i]);
         let (first, second) = (du[i].or(d[i + 1], &stays), d[i + 1].or(du[i], &stays));
         (d[i], du[i], d[i + 1]) = (pivot, first, second.minus(factor.times(first)));
         if i + 2 < n {
@@ -131,9 +143,9 @@ fn solve_tridiagonal<L: Lanes>(dl: &mut [L], d: &mut [L], du: &mut [L], b: &mut 
             (b[i], b[i + 1]) = (first, second.minus(factor.times(first)));
         }
     }
-    for i in (0..n).rev() {
-        let inverse = reciprocals(d[i], alone);
-        for b in b.chunks_exact_mut(n) {
+    inverses[n - 1] = reciprocals(d[n - 1], alone);
+    for b in b.chunks_exact_mut(n) {
+        for i in (0..n).rev() {
             let mut sum = b[i];
             if i + 1 < n {
                 sum = sum.minus(du[i].times(b[i + 1]));
@@ -141,7 +153,7 @@ fn solve_tridiagonal<L: Lanes>(dl: &mut [L], d: &mut [L], du: &mut [L], b: &mut 
             if i + 2 < n {
                 sum = sum.minus(dl[i].times(b[i + 2]));
             }
-            b[i] = sum.times(inverse);
+            b[i] = sum.times(inverses[i]);
         }
     }
 }
