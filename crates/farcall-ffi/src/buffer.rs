@@ -463,7 +463,8 @@ impl View {
 
     pub(crate) fn dims(&self) -> &[usize] {
         if self.rank == 0 {
-            // Not `&[]`, whose address is invalid: on some processors, `memcmp` of no bytes there takes 200 ns.
+            // Not `&[]`, whose address is invalid: on some processors, `memcmp` of no bytes there takes 200
+            // ns.
             return &[0][..0];
         }
         // SAFETY: `dims` has `rank` members; none is negative, so they have the same values as `usize`.
@@ -701,8 +702,8 @@ pub enum BufferMemory {
     Gpu,
 }
 
-/// A type whose references are references to a [`View`]: [`Buffer`], [`AnyBuffer`], or one of the buffers in a
-/// GPU's memory.
+/// A type whose references are references to a [`View`]: [`Buffer`], [`AnyBuffer`], or one of the buffers in
+/// a GPU's memory.
 #[doc(hidden)]
 pub trait FromView {
     /// Required element type.

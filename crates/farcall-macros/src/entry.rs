@@ -552,8 +552,9 @@ impl Slots<'_> {
         }
     }
 
-    /// Returns code that reads the parameters from the frame: first with the function `positional`, which reads
-    /// by position, then with the function `named`, which reads attributes by name.
+    /// Returns code that reads the parameters from the frame. It calls the function with the name
+    /// `positional` for each parameter in order, then the function with the name `named` for each in the
+    /// order of names.
     fn decode(&self, positional: &str, named: &str) -> TokenStream {
         let params = &self.function.params;
         let positional = (0..params.len()).map(|i| self.read(positional, i));

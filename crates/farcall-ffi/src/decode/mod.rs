@@ -22,10 +22,12 @@
 //!   [`beside_proof`] reads contexts and states, and [`named`] and [`finish`] read the attributes. Nothing
 //!   else in the frame is checked, counted or read again.
 //!
-//! For a known frame, everything is inlined, so that types, names and counts are constants. A full read
-//! happens once for most frames. It calls one function for each type of parameter, which the handlers of a
-//! library share: a library of hundreds of handlers stays small. Nothing allocates unless there is an error, a proof is added, or the handler takes a variable number of buffers or
-//! residuals that the host does not request.
+//! For a known frame, everything is inlined, so that types, names and counts are constants. Most frames are
+//! read in full only once. A full read calls one function for each type of parameter. All handlers of a
+//! library share these functions, so that a library of hundreds of handlers stays small.
+//!
+//! Nothing allocates unless there is an error, a proof is added, or the handler takes a variable number of
+//! buffers or residuals that the host does not request.
 //!
 //! **Speed.** A parameter is decoded straight into its slot or view and never moved. Cold functions take
 //! values instead of `&self`, so that the description of the call stays in registers. `benches/decode.rs`
@@ -104,8 +106,8 @@ pub trait Param<'a>: Sized {
         Footprint::EMPTY
     }
 
-    /// Start and end addresses of a range with all buffers of `memory`; both are 0 if it has no buffer. Not used
-    /// for parameters that [take any number](Spec::has_many).
+    /// Start and end addresses of a range that contains all buffers of `memory`; both are 0 if there are
+    /// none. Not called for parameters that [take any number of buffers](Spec::has_many).
     #[inline(always)]
     fn span(_: &Self::Slot, _: ViewAt) -> (usize, usize) {
         (0, 0)
@@ -449,7 +451,8 @@ pub fn begin<const N: usize>(
     Ok(())
 }
 
-/// Checks the number of operands or of results, unless it is exactly the number that the parameters take.
+/// Checks the number of operands or of results, and divides the buffers among the lists. Not called if the
+/// parameters take a fixed number of buffers and the frame has exactly that number.
 #[inline(never)]
 fn count(decoder: &mut Decoder, specs: &[Spec], names: &[&'static str], side: Side, exact: bool) -> Boxed {
     let Decoder { handler, operands, results, .. } = decoder;

@@ -282,12 +282,13 @@ fn multiply_leaf<T: Scalar>(triangle: Triangle<'_, T>, mut b: MatMut<'_, T>) {
     }
 }
 
-/// A triangle of at most [`MAX_LEAF_ORDER`] rows: lower and negated, with its rows one after the other, and its
-/// diagonal.
+/// A copy of a triangle of at most [`MAX_LEAF_ORDER`] rows, as a lower triangle, with its rows one after the
+/// other.
 struct Leaf<T> {
     n: usize,
-    /// Rows of `n` entries, of which those below the diagonal count. The entry on the diagonal is its reciprocal
-    /// if all reciprocals are normal numbers, otherwise the entry itself.
+    /// Rows of `n` entries. Entries below the diagonal are negated; entries above the diagonal are not used.
+    /// The diagonal has the reciprocals of the triangle's diagonal if all are normal numbers, otherwise the
+    /// diagonal.
     rows: Vec<T>,
     is_inverted: bool,
 }

@@ -200,7 +200,8 @@ impl<T: Scalar> WithSimd for Columns<'_, T> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) -> Self::Output {
-        // Loops begin at the start of a vector. Entries above the diagonal have no meaning.
+        // Loops begin at a multiple of the vector's width, so they also change entries above the diagonal.
+        // These entries are never copied back.
         let width = size_of::<T::Vector<S>>() / size_of::<T>();
         let whole = |i: usize| i / width * width;
         for j in 0..self.0.len() {

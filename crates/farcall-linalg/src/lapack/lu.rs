@@ -206,8 +206,8 @@ fn factor_matrix<T: Scalar>(
     }
 }
 
-/// Factors a matrix. Row `i` is exchanged with row `pivots[i]`, in ascending order; both count from 0. Returns
-/// the first column whose pivot is zero.
+/// Factors a matrix. Row `i` is exchanged with row `pivots[i]`, in ascending order; both count from 0.
+/// Returns the first column whose pivot is zero.
 pub(crate) fn factor<T: Scalar>(
     threads: Threads<'_>,
     mut a: MatMut<'_, T>,
@@ -307,7 +307,7 @@ impl<T: Scalar> WithSimd for SmallMatrix<'_, T> {
     }
 }
 
-/// The columns of a matrix.
+/// The factorization of a matrix that is given by its columns. Returns the first column whose pivot is zero.
 struct Columns<'a, 'b, T> {
     columns: &'a mut [&'b mut [T]],
     pivots: &'a mut [i32],
@@ -338,8 +338,8 @@ impl<T: Scalar> WithSimd for Columns<'_, '_, T> {
     }
 }
 
-/// Divides the entries below a pivot by it, by way of its reciprocal if that does not overflow. Returns false if
-/// the pivot is zero.
+/// Divides a column by its first entry, the pivot, which is left unchanged. Multiplies by the reciprocal of
+/// the pivot if the reciprocal does not overflow. Returns false if the pivot is zero.
 #[inline(always)]
 fn divide<S: Simd, T: Scalar>(simd: S, column: &mut [T]) -> bool {
     let (pivot, below) = (column[0], &mut column[1..]);

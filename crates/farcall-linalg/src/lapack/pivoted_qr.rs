@@ -33,8 +33,8 @@ macro_rules! geqp3 {
         /// diagonal of `r` decrease.
         ///
         /// `x_out` and `tau` have the form of the results of `geqrf`. Column `i` of `x·p` is column
-        /// `jpvt_out[i]` of `x`, counted from 1. Columns with a nonzero entry in `jpvt` are moved to the front
-        /// and are not pivoted.
+        /// `jpvt_out[i]` of `x`, counted from 1. Columns with a nonzero entry in `jpvt` are moved to the
+        /// front and are not pivoted.
         #[handler(name = $target)]
         #[signature(
             (x: $dtype[*, m, n] column_major, jpvt: s32[*, n])
@@ -328,8 +328,9 @@ impl<'p, T: Scalar> Pivoting<'p, T> {
     }
 }
 
-/// Returns the norm of a column without an entry, or `None` if too many of its digits are lost. `computed` is the
-/// norm when it was last computed from the entries.
+/// Returns the norm of a column after the removal of `entry`, or `None` if too many digits of the norm are
+/// lost. `norm` is the norm before the removal, and `computed` the norm that was last computed from the
+/// entries.
 #[inline(always)]
 fn without_entry<T: Scalar>(norm: T::Real, computed: T::Real, entry: T) -> Option<T::Real> {
     let (zero, one) = (T::Real::ZERO, T::Real::ONE);
@@ -357,8 +358,8 @@ impl<T: Scalar> WithSimd for Reflector<'_, T> {
     }
 }
 
-/// The computation of the reflector of the first column, its application to the other columns, and the update of
-/// their norms. Returns `tau`.
+/// The computation of the reflector of the first column, its application to the other columns, and the update
+/// of their norms. Returns `tau`.
 struct Reflection<'a, T, N> {
     a: MatMut<'a, T>,
     norms: N,

@@ -117,8 +117,8 @@ fn solve_groups<T: Interleave>(context: &Context, [count, n, columns]: [usize; 3
     });
 }
 
-/// Solves a system. `inverses` is memory for the reciprocals of the pivots. Returns the first row without a pivot
-/// as an error.
+/// Solves a system. `inverses` is memory for the reciprocals of the pivots. Returns the first row without a
+/// pivot as an error.
 fn solve<T: Scalar>(
     [dl, d, du]: [&mut [T]; 3],
     inverses: &mut [T],
@@ -170,7 +170,7 @@ fn solve<T: Scalar>(
     Ok(())
 }
 
-/// Returns the reciprocal of a number, or 0 if it is not a normal number.
+/// Returns the reciprocal of a number, or 0 if the number or its reciprocal is not a normal number.
 fn inverse<T: Scalar>(number: T) -> T {
     let bounds = T::Real::MIN_NORMAL..=T::Real::ONE / T::Real::MIN_NORMAL;
     if bounds.contains(&number.modulus1()) { T::one().over(number) } else { T::zero() }
@@ -181,8 +181,8 @@ fn divide<T: Scalar>(number: T, divisor: T, inverse: T) -> T {
     if inverse == T::zero() { number.over(divisor) } else { number * inverse }
 }
 
-/// Solutions of tridiagonal systems that may be singular: pivots that are too small to divide by are perturbed
-/// by amounts of the size of rounding errors.
+/// Solutions of tridiagonal systems that may be singular: pivots that are too small to divide by are
+/// perturbed by amounts of the size of rounding errors.
 ///
 /// The operands are those of `gtsv`. Such systems occur in inverse iteration. The method is the one of
 /// LAPACK's `lagtf` and `lagts`: elimination with partial pivoting by sizes relative to the rows, then back

@@ -1,5 +1,5 @@
-//! Operations on contiguous vectors (level 1 of the BLAS). All functions are inlined into kernels, which run with
-//! the processor's vectors.
+//! Operations on contiguous vectors (level 1 of the BLAS). All functions are inlined into kernels, which run
+//! with the processor's vectors.
 
 use faer::traits::pulp::Simd;
 use farcall_ffi::Float;
@@ -12,11 +12,12 @@ const LANES: usize = 16;
 /// Numbers of maxima that remain after each step of comparing them in pairs.
 const HALVES: [usize; 4] = [8, 4, 2, 1];
 
-/// Number of independent sums of a product, each a vector, so that an addition need not wait for the one before.
+/// Number of independent sums of a product, each a vector, so that an addition need not wait for the one
+/// before.
 const SUMS: usize = 4;
 
-/// Adds `factor·x` to `y`. All numbers of the vector `factor` are equal. (Its sign must be changed as a vector:
-/// changing a complex number and broadcasting it would wait for the number in memory.)
+/// Adds `factor·x` to `y`. `factor` is a vector of equal numbers. To negate or conjugate a complex factor
+/// from memory, broadcast it first: a broadcast of the changed number would wait until it is stored.
 #[inline(always)]
 pub(crate) fn axpy<S: Simd, T: Scalar>(simd: S, y: &mut [T], factor: T::Vector<S>, x: &[T]) {
     let ((y, y_rest), (x, x_rest)) = (T::split_mut::<S>(y), T::split::<S>(x));

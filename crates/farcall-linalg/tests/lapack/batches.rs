@@ -1,5 +1,5 @@
-//! Batches: the results for a matrix are those of a call for this matrix alone, bit for bit, also beside matrices
-//! that are singular or not finite.
+//! Batches: the results for a matrix are those of a call for this matrix alone, bit for bit, also beside
+//! matrices that are singular or not finite.
 
 use num_complex::Complex;
 
@@ -10,8 +10,8 @@ use crate::for_each_type;
 /// More matrices than one vector has entries, and not a multiple of that.
 const COUNT: usize = 37;
 
-/// Random numbers for the matrices of a batch, each of `rows` × `columns`: some matrices have a zero diagonal, an
-/// infinite or a NaN entry.
+/// Random numbers for the matrices of a batch, each of `rows` × `columns`: some matrices have a zero
+/// diagonal, an infinite or a NaN entry.
 fn numbers<T: Number>(rows: usize, columns: usize, seed: u64) -> Vec<T> {
     let matrix = |i: usize| {
         let mut a = Kind::Random.matrix::<T>(rows, columns, seed + i as u64);

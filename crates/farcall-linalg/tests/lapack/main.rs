@@ -1,5 +1,5 @@
-//! Tests of the routines of LAPACK and of the BLAS, which are called as ops. The measure is LAPACK's own: an error divided by the
-//! error that rounding explains (a *test ratio*), which must be below [`MAX_RATIO`].
+//! Tests of the routines of LAPACK and of the BLAS, which are called as ops. The measure is LAPACK's own: an
+//! error divided by the error that rounding explains (a *test ratio*), which must be below [`MAX_RATIO`].
 
 mod batches;
 mod blas;

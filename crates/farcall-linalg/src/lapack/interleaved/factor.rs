@@ -7,9 +7,12 @@ use super::{Alone, Group, Lanes, MAX_WIDTH, reciprocals};
 use crate::lapack::scalar::{RealScalar, Scalar};
 
 impl<L: Lanes> Group<L> {
-    /// Factors matrices that are stored one after the other, or the adjoints of square matrices. Returns the
-    /// matrices that must be factored alone, which are left unchanged: those in `alone`, those with infinite or
-    /// NaN entries, and those that `algorithm` reports. It receives the number of rows and the entries, column by column.
+    /// Factors matrices that are stored one after the other. If `is_adjoint`, the adjoints of square matrices
+    /// are factored instead, and the adjoints of the factors stored. `algorithm` receives the number of rows,
+    /// the entries column by column, and the matrices to be factored alone, to which it may add.
+    ///
+    /// Returns the matrices that must be factored alone, and leaves these unchanged: matrices in `alone`,
+    /// matrices with infinite or NaN entries, and matrices that `algorithm` adds.
     fn factor(
         &mut self,
         matrices: &mut [L::Element],
@@ -25,16 +28,16 @@ impl<L: Lanes> Group<L> {
         alone
     }
 
-    /// Factors positive definite matrices, of which the lower triangle is read and replaced, or those whose
-    /// adjoints are stored. Returns what [`factor`](Self::factor) returns.
+    /// Computes the Cholesky factors of positive definite matrices. They replace the lower triangles, or the
+    /// upper triangles if `is_adjoint`. Returns what [`factor`](Self::factor) returns.
     pub(crate) fn cholesky(&mut self, matrices: &mut [L::Element], is_adjoint: bool) -> Alone {
         self.factor(matrices, is_adjoint, Alone::default(), |n, entries, alone| {
             simd::vectorized!(cholesky(n, entries, alone))
         })
     }
 
-    /// Factors matrices with partial pivoting. Row `i` of a matrix was exchanged with row `pivots[i]`. Returns
-    /// what [`factor`](Self::factor) returns.
+    /// Factors matrices with partial pivoting. Row `i` of a matrix was exchanged with row `pivots[i]`.
+    /// Returns what [`factor`](Self::factor) returns.
     pub(crate) fn lu(&mut self, matrices: &mut [L::Element], pivots: &mut [[usize; MAX_WIDTH]]) -> Alone {
         self.factor(matrices, false, Alone::default(), |rows, entries, alone| {
             simd::vectorized!(lu(rows, entries, pivots, alone));
@@ -48,8 +51,9 @@ impl<L: Lanes> Group<L> {
         })
     }
 
-    /// Factors matrices by reflections, with column pivoting, except those in `has_fixed`. Column `i` was exchanged with column `pivots[i]`,
-    /// for each `i` in ascending order. Returns what [`factor`](Self::factor) returns.
+    /// Computes QR factorizations with column pivoting, except for the matrices in `has_fixed`. In the matrix
+    /// of lane `l`, column `i` was exchanged with column `pivots[i][l]`, in ascending order of `i`. Returns
+    /// what [`factor`](Self::factor) returns.
     pub(crate) fn pivoted_qr(
         &mut self,
         matrices: &mut [L::Element],
@@ -150,8 +154,8 @@ fn qr<L: Lanes>(rows: usize, entries: &mut [L], tau: &mut [L], alone: &mut Alone
     }
 }
 
-/// Norms are computed from the entries in each step. (For such small matrices, updates of the norms would not be
-/// faster.)
+/// Norms are computed from the entries in each step. (For such small matrices, updates of the norms would not
+/// be faster.)
 #[inline(always)]
 fn pivoted_qr<L: Lanes>(
     rows: usize,
@@ -205,8 +209,8 @@ fn squares<L: Lanes>(numbers: &[L]) -> L::Reals {
     sums
 }
 
-/// Computes the reflectors of vectors, like [`reflector`](crate::lapack::reflector::reflector). Reports matrices
-/// whose norm is not accurate.
+/// Computes the reflectors of vectors, like [`reflector`](crate::lapack::reflector::reflector). Reports
+/// matrices whose norm is not accurate.
 #[inline(always)]
 fn reflector<L: Lanes>(head: &mut L, v: &mut [L], used: usize, alone: &mut Alone) -> L {
     let zero = L::Real::ZERO;

@@ -1,10 +1,10 @@
-//! Algorithms for many small matrices at once: each vector of the processor has the same entry of several
-//! matrices (the *interleaved* layout: J. Dongarra et al., *Optimized batched linear algebra for modern
-//! architectures*, 2017).
+//! Algorithms for many small matrices at once: each SIMD vector has the same entry of several matrices (the
+//! *interleaved* layout: J. Dongarra et al., *Optimized batched linear algebra for modern architectures*,
+//! 2017). These matrices are a *group*, and the position of a matrix in its group is a *lane*.
 //!
-//! An algorithm reports the matrices that it cannot process like the others, for example if a pivot is not
-//! positive. The caller then processes each of them alone. So the result for a matrix does not depend on its
-//! neighbors.
+//! An algorithm marks in `alone` the matrices that it cannot process like the others, for example because a
+//! pivot is not positive. The caller then processes each marked matrix alone. So the result for a matrix does
+//! not depend on the other matrices of its group.
 //!
 //! ```text
 //! factor       Cholesky, LU and QR factorizations
@@ -27,11 +27,11 @@ pub(crate) use solve::{TriangularSystems, TridiagonalSystems};
 /// Maximum number of rows and columns of a matrix in this layout.
 pub(crate) const MAX_ORDER: usize = 16;
 
-/// Maximum number of entries of a tridiagonal system in this layout.
+/// Maximum number of entries of a tridiagonal system in this layout: its diagonals and right-hand sides.
 pub(crate) const MAX_SYSTEM_ENTRIES: usize = 128;
 
-/// Maximum number of unknowns and of columns of a triangular system in this layout. For larger ones, copying takes
-/// longer than it saves.
+/// Maximum number of unknowns, and of right-hand sides, of a triangular system in this layout. For larger
+/// systems, copying into the layout takes longer than the layout saves.
 pub(crate) const MAX_SYSTEM_ORDER: usize = 8;
 
 /// Maximum number of matrices in a group.
@@ -68,8 +68,8 @@ pub(crate) trait Lanes: Copy {
     /// Returns the reciprocals of numbers whose size is [invertible](Lanes::is_invertible).
     fn inverse(self) -> Self;
 
-    /// Returns true if a reciprocal neither overflows nor loses digits. `size` is the sum of the absolute values
-    /// of both parts of the number.
+    /// Returns true if no step of [`inverse`](Lanes::inverse) overflows, and its intermediate results lose no
+    /// digits. `size` is the sum of the absolute values of both parts of the number.
     fn is_invertible(size: Self::Real) -> bool;
 
     /// Returns the entries of `self` where `condition` is true, and those of `other` elsewhere.
@@ -308,9 +308,9 @@ impl<L: Lanes> Group<L> {
         Group { rows, entries: vec![L::ZERO; rows * columns] }
     }
 
-    /// Loads matrices that are stored one after the other, each with `len` entries. Entry `i` of a matrix, or its
-    /// conjugate, becomes entry `at(i)`, or is not used. Reports matrices with infinite or NaN entries, and lanes
-    /// without a matrix.
+    /// Loads matrices that are stored one after the other, each with `len` entries. Entry `i` of a matrix, or
+    /// its conjugate if `is_conjugated`, becomes entry `at(i)` of the group; it is skipped if `at(i)` is
+    /// `None`. Marks in `alone` the matrices with infinite or NaN entries, and the lanes without a matrix.
     #[inline(always)]
     fn load(
         &mut self,
@@ -351,7 +351,8 @@ impl<L: Lanes> Group<L> {
     }
 }
 
-/// Returns the reciprocals of numbers. Reports matrices whose number is tiny or 0, or huge.
+/// Returns the reciprocals of numbers. Marks in `alone` the matrices whose number is not
+/// [invertible](Lanes::is_invertible).
 #[inline(always)]
 fn reciprocals<L: Lanes>(numbers: L, alone: &mut Alone) -> L {
     let sizes = numbers.modulus1();

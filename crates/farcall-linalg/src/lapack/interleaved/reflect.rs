@@ -32,8 +32,8 @@ impl<L: Lanes> Reflectors<L> {
         Reflectors { vectors: Group::new(rows, count), tau: vec![L::ZERO; count] }
     }
 
-    /// Loads reflectors from below the diagonals of matrices with `len` entries. Returns the matrices that must
-    /// be processed alone: those with infinite or NaN entries.
+    /// Loads reflectors from below the diagonals of matrices with `len` entries. Returns the matrices that
+    /// must be processed alone: those with infinite or NaN entries.
     fn load(&mut self, matrices: &[L::Element], len: usize, tau: &[L::Element]) -> Alone {
         let (rows, used) = (self.vectors.rows, self.vectors.entries.len());
         let mut alone = Alone::default();
@@ -49,7 +49,8 @@ impl<L: Lanes> Reflectors<L> {
         alone
     }
 
-    /// Replaces reflectors by the first columns of their product. `columns` is memory for the products.
+    /// Replaces reflectors by the first columns of their product. `columns` is memory for the products. Returns
+    /// the matrices that must be processed alone: those with infinite or NaN entries.
     pub(crate) fn generate(
         &mut self,
         matrices: &mut [L::Element],
@@ -65,8 +66,10 @@ impl<L: Lanes> Reflectors<L> {
         alone
     }
 
-    /// Multiplies the matrices `c` by the product of reflectors in `a`, or by its adjoint, from the left or from
-    /// the right. `memory` is for the matrices, or for their adjoints if they are multiplied from the right.
+    /// Multiplies the matrices `c` by the product of reflectors in `a`, or by its adjoint, from the left or
+    /// from the right. `memory` is for the matrices, or for their adjoints if they are multiplied from the
+    /// right. Returns the matrices that must be processed alone: those with infinite or NaN entries, also in
+    /// their reflectors.
     pub(crate) fn multiply(
         &mut self,
         (a, a_len): (&[L::Element], usize),

@@ -19,8 +19,9 @@ impl<L: Lanes> TriangularSystems<L> {
         TriangularSystems { triangle: Group::new(n, n), sides: Group::new(n, columns) }
     }
 
-    /// Solves systems with the matrices `x`, whose right-hand sides `y` are replaced. Returns the systems that
-    /// must be solved alone: those with infinite or NaN entries, or reciprocals that overflow.
+    /// Solves systems with the matrices `x`. The solutions replace the right-hand sides `y`. Returns the
+    /// systems that must be solved alone: systems with an infinite or NaN entry, or with a diagonal entry
+    /// that is not [invertible](Lanes::is_invertible).
     pub(crate) fn solve(&mut self, system: System, x: &[L::Element], y: &mut [L::Element]) -> Alone {
         let TriangularSystems { triangle, sides } = self;
         let (n, len) = (triangle.rows, sides.entries.len());
@@ -86,8 +87,9 @@ impl<L: Lanes> TridiagonalSystems<L> {
         TridiagonalSystems { diagonals, sides: Group::new(n, columns), inverses: vec![L::ZERO; n] }
     }
 
-    /// Solves systems like `gtsv`, whose operands `dl`, `d`, `du` and `b` are replaced. Returns the systems that
-    /// must be solved alone: those with infinite or NaN entries, or a pivot that is zero or tiny.
+    /// Solves systems as `gtsv` does, and replaces its operands: `diagonals` (`dl`, `d` and `du`) and `b`.
+    /// Returns the systems that must be solved alone: systems with an infinite or NaN entry, or with a pivot
+    /// that is not [invertible](Lanes::is_invertible).
     pub(crate) fn solve(&mut self, diagonals: [&mut [L::Element]; 3], b: &mut [L::Element]) -> Alone {
         let TridiagonalSystems { diagonals: memory, sides, inverses } = self;
         let (n, len) = (sides.rows, sides.entries.len());
@@ -112,8 +114,8 @@ impl<L: Lanes> TridiagonalSystems<L> {
     }
 }
 
-/// Gaussian elimination with partial pivoting. `dl` has one entry less than the others; its entries become the
-/// second diagonal above the main diagonal.
+/// Gaussian elimination with partial pivoting. `dl` has one entry less than the others; its entries become
+/// the second diagonal above the main diagonal.
 #[inline(always)]
 fn solve_tridiagonal<L: Lanes>(
     [dl, d, du]: [&mut [L]; 3],

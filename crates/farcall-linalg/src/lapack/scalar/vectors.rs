@@ -58,8 +58,8 @@ pub(crate) trait Vectors: Copy + 'static {
 }
 
 macro_rules! vectors {
-    ($($ty:ty: $vector:ident, $splat:ident, $neg:ident, $conj:expr, $add:ident, $mul:ident, $mul_add:ident, $conj_mul_add:ident,
-       $sum:ident, $split:ident, $split_mut:ident, $load:ident, $store:ident;)*) => {$(
+    ($($ty:ty: $vector:ident, $splat:ident, $neg:ident, $conj:expr, $add:ident, $mul:ident, $mul_add:ident,
+       $conj_mul_add:ident, $sum:ident, $split:ident, $split_mut:ident, $load:ident, $store:ident;)*) => {$(
         impl Vectors for $ty {
             type Vector<S: Simd> = S::$vector;
 
@@ -126,12 +126,12 @@ macro_rules! vectors {
     )*};
 }
 vectors! {
-    f32: f32s, splat_f32s, neg_f32s, |_, a| a, add_f32s, mul_f32s, mul_add_e_f32s, mul_add_e_f32s, reduce_sum_f32s, as_simd_f32s,
-        as_mut_simd_f32s, partial_load_f32s, partial_store_f32s;
-    f64: f64s, splat_f64s, neg_f64s, |_, a| a, add_f64s, mul_f64s, mul_add_e_f64s, mul_add_e_f64s, reduce_sum_f64s, as_simd_f64s,
-        as_mut_simd_f64s, partial_load_f64s, partial_store_f64s;
-    c32: c32s, splat_c32s, neg_c32s, S::conj_c32s, add_c32s, mul_e_c32s, mul_add_e_c32s, conj_mul_add_e_c32s, reduce_sum_c32s,
-        as_simd_c32s, as_mut_simd_c32s, partial_load_c32s, partial_store_c32s;
-    c64: c64s, splat_c64s, neg_c64s, S::conj_c64s, add_c64s, mul_e_c64s, mul_add_e_c64s, conj_mul_add_e_c64s, reduce_sum_c64s,
-        as_simd_c64s, as_mut_simd_c64s, partial_load_c64s, partial_store_c64s;
+    f32: f32s, splat_f32s, neg_f32s, |_, a| a, add_f32s, mul_f32s, mul_add_e_f32s, mul_add_e_f32s, reduce_sum_f32s,
+        as_simd_f32s, as_mut_simd_f32s, partial_load_f32s, partial_store_f32s;
+    f64: f64s, splat_f64s, neg_f64s, |_, a| a, add_f64s, mul_f64s, mul_add_e_f64s, mul_add_e_f64s, reduce_sum_f64s,
+        as_simd_f64s, as_mut_simd_f64s, partial_load_f64s, partial_store_f64s;
+    c32: c32s, splat_c32s, neg_c32s, S::conj_c32s, add_c32s, mul_e_c32s, mul_add_e_c32s, conj_mul_add_e_c32s,
+        reduce_sum_c32s, as_simd_c32s, as_mut_simd_c32s, partial_load_c32s, partial_store_c32s;
+    c64: c64s, splat_c64s, neg_c64s, S::conj_c64s, add_c64s, mul_e_c64s, mul_add_e_c64s, conj_mul_add_e_c64s,
+        reduce_sum_c64s, as_simd_c64s, as_mut_simd_c64s, partial_load_c64s, partial_store_c64s;
 }
