@@ -40,7 +40,7 @@ class Lowered:
         """
         leaves, tree = jax.tree.flatten((args, kwargs))
         if tree != self._in:
-            raise TypeError(f"the function takes arguments {_shown(self._in)}, but {_shown(tree)} were given")
+            raise TypeError(f"the function takes {_shown(self._in)}, but {_shown(tree)} were given")
         return [_bits(leaf) for leaf in leaves]
 
     def used(self, leaves: Sequence[Any]) -> Sequence[Any]:
@@ -73,9 +73,12 @@ def flat(exported: Any) -> Any:
 
 
 def _shown(tree: Any) -> str:
-    """Formats the arguments in call syntax: `(*, {'w': *}), x=*`."""
+    """Formats the number of arguments, and the arguments in call syntax: `2 arguments ((*, {'w': *}), x=*)`."""
     args, kwargs = jax.tree.unflatten(tree, [_Leaf()] * tree.num_leaves)
-    return ", ".join([*map(repr, args), *(f"{name}={value!r}" for name, value in kwargs.items())]) or "none"
+    shown = [*map(repr, args), *(f"{name}={value!r}" for name, value in kwargs.items())]
+    if not shown:
+        return "no arguments"
+    return f"{len(shown)} argument{'s' if len(shown) > 1 else ''} ({', '.join(shown)})"
 
 
 class _Leaf:

@@ -301,7 +301,7 @@ def test_arguments_that_jax_leaves_out():
         np.testing.assert_array_equal(double(*arguments), [2, 2])
         for given in arguments, arguments[1:2]:
             np.testing.assert_array_equal(double.run(given), [[2, 2]])
-        with pytest.raises(TypeError, match=r"the function takes arguments \*, \*, \*, but \*, \* were given"):
+        with pytest.raises(TypeError, match=r"the function takes 3 arguments \(\*, \*, \*\), but 2 arguments \(\*, \*\) were given"):
             double(*arguments[:2])
 
 

@@ -463,8 +463,7 @@ impl View {
 
     pub(crate) fn dims(&self) -> &[usize] {
         if self.rank == 0 {
-            // Not `&[]`, whose address is invalid: on some processors, `memcmp` of no bytes there takes 200
-            // ns.
+            // Not `&[]`, whose address is invalid: `memcmp` of no bytes there takes 200 ns on some processors.
             return &[0][..0];
         }
         // SAFETY: `dims` has `rank` members; none is negative, so they have the same values as `usize`.

@@ -56,11 +56,11 @@ impl Pool<'_> {
     /// The loop cannot deadlock, whatever the size of the pool: this thread does all the work that no other
     /// thread has started. A panic in `work` is propagated to the caller.
     pub fn parallel_for(&self, count: usize, work: impl Fn(usize) + Sync) {
-        self.share(count, &work);
+        self.parallel_for_dyn(count, &work);
     }
 
     /// [`parallel_for`](Pool::parallel_for), compiled once for all functions.
-    fn share(&self, count: usize, work: &(dyn Fn(usize) + Sync)) {
+    fn parallel_for_dyn(&self, count: usize, work: &(dyn Fn(usize) + Sync)) {
         if count <= 1 {
             return (0..count).for_each(work);
         }
@@ -187,7 +187,7 @@ struct Job {
 }
 
 impl Job {
-    /// Works until no index is left. Does not unwind, because `parallel_for` must reach `wait`; the
+    /// Works until no index is left. Does not unwind, because `parallel_for_dyn` must reach `wait`; the
     /// destructor of a panic's payload does not unwind either.
     fn run(&self) {
         loop {
@@ -224,6 +224,6 @@ impl Job {
 /// Entry point of a [`Job`] for the pool; `data` is an `Arc` of it. Does not unwind, since `run` catches
 /// panics.
 unsafe extern "C" fn run_job(data: *mut c_void) {
-    // SAFETY: `parallel_for` made the pointer with `into_raw`, for this call.
+    // SAFETY: `parallel_for_dyn` made the pointer with `into_raw`, for this call.
     unsafe { Arc::from_raw(data.cast_const().cast::<Job>()) }.run();
 }

@@ -167,8 +167,10 @@ impl LapackSource {
 /// Same requirements as [`open`].
 unsafe fn find(path: Option<&Path>) -> Result<&'static Library, OpenError> {
     if let Some(path) = path {
+        // The dynamic loader looks for a name without a folder in the system's folders only.
+        let in_folder = (path.components().count() == 1 && path.exists()).then(|| Path::new(".").join(path));
         // SAFETY: the caller guarantees that the library is sound (`# Safety` above).
-        return unsafe { Library::open(path.as_os_str()) };
+        return unsafe { Library::open(in_folder.as_deref().unwrap_or(path).as_os_str()) };
     }
     let mut errors = Vec::new();
     for name in NAMES {

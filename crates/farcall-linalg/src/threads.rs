@@ -51,11 +51,11 @@ impl Threads<'_> {
     pub(crate) fn run<J: Send>(self, jobs: impl IntoIterator<Item = J>, work: impl Fn(J) + Sync) {
         // XLA calls handlers in a mode in which subnormal numbers count as zero, where faer's complex
         // decompositions are wrong.
-        self.share(&mut jobs.into_iter(), &|job| with_subnormals(|| work(job)));
+        self.run_dyn(&mut jobs.into_iter(), &|job| with_subnormals(|| work(job)));
     }
 
     /// [`run`](Threads::run), compiled once for each type of job.
-    fn share<J: Send>(self, jobs: &mut dyn Iterator<Item = J>, work: &(dyn Fn(J) + Sync)) {
+    fn run_dyn<J: Send>(self, jobs: &mut dyn Iterator<Item = J>, work: &(dyn Fn(J) + Sync)) {
         let Threads(Some(pool)) = self else { return jobs.for_each(work) };
         let Some(first) = jobs.next() else { return };
         let Some(second) = jobs.next() else { return work(first) };

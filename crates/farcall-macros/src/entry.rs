@@ -557,14 +557,14 @@ impl Slots<'_> {
     /// order of names.
     fn decode(&self, positional: &str, named: &str) -> TokenStream {
         let params = &self.function.params;
-        let positional = (0..params.len()).map(|i| self.read(positional, i));
+        let in_order = (0..params.len()).map(|i| self.read(positional, i));
         // The attributes of a frame are sorted by the bytes of their names.
         let mut by_name: Vec<_> = (0..params.len()).collect();
         by_name.sort_by(|&a, &b| params[a].name.as_bytes().cmp(params[b].name.as_bytes()));
-        let named = by_name.into_iter().map(|i| self.read(named, i));
+        let by_name = by_name.into_iter().map(|i| self.read(named, i));
         quote! {
-            #(#positional)*
-            #(#named)*
+            #(#in_order)*
+            #(#by_name)*
         }
     }
 

@@ -16,7 +16,7 @@ The type of the arrays determines where a function runs:
 This module checks the arguments for both. All functions accept any number of batch dimensions, and matrices
 without rows or columns. Elements are `float32`, `float64`, `complex64` or `complex128`. Integers become
 `float32`. Functions compute smaller floating-point types in `float32` and round the results. A matrix whose
-factorization fails gives NaNs and does not affect the rest of its batch.
+factorization fails gives NaNs or infinite numbers, and does not affect the rest of its batch.
 
 On JAX arrays, the functions have first and second derivatives, forward and in reverse. Each function states
 when they exist.

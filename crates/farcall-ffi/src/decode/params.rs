@@ -176,6 +176,7 @@ impl<'a, B: FromView + ?Sized> Param<'a> for &'a mut InOut<B> {
             let message = format!("the operand is {operand:?}, but the result {result:?}");
             return Err(Box::new(Error::invalid_argument(format!("{}: {name}: {message}", decoder.handler))));
         }
+        // `take` relies on this check: `no_overlap` compares different parameters only.
         if operand.overlaps(result) && !operand.same_memory(result) {
             let message = "operand and result share a part of their memory";
             return Err(Box::new(Error::invalid_argument(format!("{}: {name}: {message}", decoder.handler))));
@@ -193,8 +194,8 @@ impl<'a, B: FromView + ?Sized> Param<'a> for &'a mut InOut<B> {
     fn take(slot: &'a mut InOutSlot, _: ViewAt) -> &'a mut InOut<B> {
         let InOutSlot { operand, result } = slot;
         if !operand.same_memory(result) {
-            // SAFETY: both have the same type and lie in the host's memory (`decode`), and `no_overlap` checked
-            // that the result overlaps no operand, this one included.
+            // SAFETY: `decode` checked that both have the same type, lie in the host's memory, and do not
+            // overlap unless they are the same memory.
             unsafe { result.copy_from(operand) }
         }
         // SAFETY: `decode` checked the view against the type; `no_overlap` checked that no other argument has

@@ -241,6 +241,64 @@ fn in_out_with_and_without_shared_memory() {
     );
 }
 
+/// Updates two buffers in place, and writes a third.
+#[handler(name = "several")]
+fn several(a: &mut InOut<Buffer<f32>>, b: &mut InOut<Buffer<f32>>, z: &mut Buffer<f32>) -> Result<()> {
+    a.fill(1.0);
+    b.fill(2.0);
+    z.fill(3.0);
+    Ok(())
+}
+
+/// Buffers of two elements lie at positions of a common memory.
+#[test]
+fn in_out_and_memory_shared_with_others() {
+    let run = |operands: [usize; 2], results: [usize; 3]| {
+        let mut memory = [0f32; 12];
+        let base = memory.as_mut_ptr();
+        let (x, y) = ([[0f32; 2]; 2], &mut [[0f32; 2]; 3]);
+        let [y0, y1, y2] = y;
+        let call = Call::to::<several>().operand(&x[0], &[2]).operand(&x[1], &[2]);
+        let call = call.result(y0, &[2]).result(y1, &[2]).result(y2, &[2]);
+        changed(call, |frame| {
+            let place = |buffer: *mut std::ffi::c_void, at: usize| {
+                // SAFETY: the frame's tables have pointers to buffers, and the memory has the position.
+                unsafe { (*buffer.cast::<abi::Buffer>()).data = base.add(at).cast() }
+            };
+            for (i, at) in operands.into_iter().enumerate() {
+                // SAFETY: the frame has two operands.
+                place(unsafe { *frame.args.args.add(i) }, at);
+            }
+            for (i, at) in results.into_iter().enumerate() {
+                // SAFETY: the frame has three results.
+                place(unsafe { *frame.rets.rets.add(i) }, at);
+            }
+        })
+    };
+    // In place, apart, and interleaved.
+    for (operands, results) in
+        [([0, 2], [0, 2, 4]), ([0, 4], [2, 6, 8]), ([0, 2], [8, 10, 4]), ([0, 2], [6, 4, 8])]
+    {
+        check(run(operands, results), expect!["ok"]);
+    }
+    check(
+        run([0, 4], [1, 4, 8]),
+        expect!["INVALID_ARGUMENT: several: a: operand and result share a part of their memory"],
+    );
+    let operand_b = expect![
+        "INVALID_ARGUMENT: several: result a shares memory with operand b; a handler that allows this takes both as one `&mut InOut<…>`"
+    ];
+    check(run([0, 2], [2, 6, 8]), operand_b);
+    check(
+        run([0, 4], [2, 8, 5]),
+        expect![
+            "INVALID_ARGUMENT: several: result z shares memory with operand b; a handler that allows this takes both as one `&mut InOut<…>`"
+        ],
+    );
+    check(run([0, 4], [0, 4, 1]), expect!["INVALID_ARGUMENT: several: results a and z share memory"]);
+    check(run([0, 4], [2, 3, 8]), expect!["INVALID_ARGUMENT: several: b: operand and result share a part of their memory"]);
+}
+
 #[handler(name = "ranked")]
 fn ranked(x: &Buffer<f64, 2>, y: &mut Buffer<i64, 1>) -> Result<()> {
     let [rows, columns] = x.shape();

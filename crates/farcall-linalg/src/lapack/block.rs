@@ -4,10 +4,9 @@ use faer::linalg::matmul::{matmul_with_conj, triangular};
 use faer::prelude::{Reborrow, ReborrowMut};
 use faer::traits::pulp::{Arch, Simd, WithSimd};
 use faer::{Accum, Conj, MatMut, MatRef, Par};
-use farcall_ffi::Float;
 
 use super::options::Uplo;
-use super::scalar::{RealScalar, Scalar};
+use super::scalar::Scalar;
 use crate::threads::{MIN_PART_COLUMNS, MIN_PART_OPERATIONS, Split, Threads};
 
 /// Maximum order of a triangular matrix whose system is solved without products of blocks.
@@ -300,12 +299,11 @@ impl<T: Scalar> Leaf<T> {
         let mut rows = vec![T::zero(); n * n];
         let at = |i: usize| if triangle.uplo == Uplo::Lower { i } else { n - 1 - i };
         let entry = |i: usize, j: usize| triangle.matrix[(at(i), at(j))].conjugate_if(triangle.conjugated);
-        let bounds = T::Real::MIN_NORMAL..=T::Real::ONE / T::Real::MIN_NORMAL;
         let mut is_inverted = true;
         for (i, row) in rows.chunks_exact_mut(n.max(1)).enumerate() {
             row[..i].iter_mut().enumerate().for_each(|(j, x)| *x = -entry(i, j));
             row[i] = if triangle.is_unit { T::one() } else { entry(i, i) };
-            is_inverted &= bounds.contains(&row[i].modulus1());
+            is_inverted &= row[i].is_invertible();
         }
         if is_inverted {
             rows.iter_mut().step_by(n + 1).for_each(|d| *d = T::one().over(*d));

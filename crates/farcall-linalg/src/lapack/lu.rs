@@ -11,7 +11,7 @@ use farcall_ffi::{AnyBuffer, dispatch};
 
 use super::block::{Triangle, add_product_on};
 use super::interleaved::{Group, Interleave, Lanes, MAX_ORDER, MAX_WIDTH};
-use super::scalar::{RealScalar, Scalar, c32, c64, system_routines};
+use super::scalar::{Scalar, c32, c64, system_routines};
 use super::vector;
 use crate::batch::{self, Entries, EntriesMut};
 use crate::dense::transpose;
@@ -174,14 +174,14 @@ fn factor_groups<T: Interleave>(
     batch::for_each_group(context, count, width, operations, matrices, workspace, |(group, rows), parts| {
         let (x, ipiv, info) = parts;
         let x = x.into_elements();
-        let alone = group.lu(x, rows);
+        let (zeros, alone) = group.lu(x, rows);
         let matrices = x.chunks_exact_mut(m * n).zip(ipiv.into_elements().chunks_exact_mut(k));
         for (lane, ((x, pivots), info)) in matrices.zip(info.into_elements()).enumerate() {
             let zero = match alone[lane] {
                 true => factor_matrix(Threads::ONE, x, m, pivots),
                 false => {
                     pivots.iter_mut().zip(&*rows).for_each(|(pivot, rows)| *pivot = rows[lane] as i32);
-                    None
+                    zeros[lane]
                 }
             };
             pivots.iter_mut().for_each(|row| *row += 1);
@@ -294,7 +294,7 @@ impl<T: Scalar> WithSimd for SmallMatrix<'_, T> {
                 column.swap(j, row);
                 before.chunks_exact_mut(rows).for_each(|column| column.swap(j, row));
             }
-            if !divide(simd, &mut column[j..]) {
+            if !divide_by_first(simd, &mut column[j..]) {
                 zero = zero.or(Some(j));
             }
             for target in right.chunks_exact_mut(rows) {
@@ -326,7 +326,7 @@ impl<T: Scalar> WithSimd for Columns<'_, '_, T> {
             columns.iter_mut().for_each(|column| column.swap(j, row));
             let (left, right) = columns.split_at_mut(j + 1);
             let column = &mut *left[j];
-            if !divide(simd, &mut column[j..]) {
+            if !divide_by_first(simd, &mut column[j..]) {
                 zero = zero.or(Some(j));
             }
             for target in right {
@@ -341,12 +341,12 @@ impl<T: Scalar> WithSimd for Columns<'_, '_, T> {
 /// Divides a column by its first entry, the pivot, which is left unchanged. Multiplies by the reciprocal of
 /// the pivot if the reciprocal does not overflow. Returns false if the pivot is zero.
 #[inline(always)]
-fn divide<S: Simd, T: Scalar>(simd: S, column: &mut [T]) -> bool {
+fn divide_by_first<S: Simd, T: Scalar>(simd: S, column: &mut [T]) -> bool {
     let (pivot, below) = (column[0], &mut column[1..]);
     if pivot == T::zero() {
         return false;
     }
-    if pivot.modulus1() >= T::Real::MIN_NORMAL {
+    if pivot.is_invertible() {
         vector::scale(simd, below, T::one().over(pivot));
     } else {
         below.iter_mut().for_each(|number| *number = number.over(pivot));

@@ -68,6 +68,9 @@ fn factor_all<T: Interleave>(
     let k = m.min(n);
     batch::expect_dims("jpvt", jpvt.dims(), x.dims(), &[n])?;
     batch::expect_dims("tau", tau.dims(), x.dims(), &[k])?;
+    if count == 0 {
+        return Ok(());
+    }
     if k == 0 {
         // Without rows, the columns keep their order, except that fixed ones come first.
         jpvt.as_mut_slice().chunks_exact_mut(n.max(1)).for_each(|jpvt| {
@@ -204,7 +207,7 @@ impl<'p, T: Scalar> Pivoting<'p, T> {
 
     /// Factors a small matrix from column `start` on.
     fn factor_small(&mut self, mut a: MatMut<'_, T>, start: usize, jpvt: &mut [i32], tau: &mut [T]) {
-        for j in start..tau.len() {
+        for (j, tau) in tau.iter_mut().enumerate().skip(start) {
             let pivot = j + first_largest(&self.norms[j..]);
             if pivot != j {
                 exchange_columns(a.rb_mut(), j, pivot);
@@ -213,7 +216,7 @@ impl<'p, T: Scalar> Pivoting<'p, T> {
                 self.computed_norms[pivot] = self.computed_norms[j];
             }
             let norms = self.norms[j + 1..].iter_mut().zip(&mut self.computed_norms[j + 1..]);
-            tau[j] = Arch::new().dispatch(Reflection { a: a.rb_mut().get_mut(j.., j..), norms });
+            *tau = Arch::new().dispatch(Reflection { a: a.rb_mut().get_mut(j.., j..), norms });
         }
     }
 

@@ -117,6 +117,11 @@ impl System {
             return Ok(());
         }
         let system = system_routines::<T>()?;
+        if alpha == Some(T::zero()) {
+            // The solution is 0 for every `x`.
+            y.fill(T::zero());
+            return Ok(());
+        }
         let alpha = alpha.filter(|alpha| *alpha != T::one());
         let operations = m * n * order;
         let threads = Threads::from(context);
@@ -195,9 +200,9 @@ impl System {
     }
 }
 
-/// Multiplies numbers by `alpha`, if there is one. If it is 0, NaNs and infinite numbers become 0, too.
+/// Multiplies numbers by `alpha`, if there is one.
 fn scale<T: Scalar>(y: &mut [T], alpha: Option<T>) {
     if let Some(alpha) = alpha {
-        y.iter_mut().for_each(|y| *y = if alpha == T::zero() { alpha } else { *y * alpha });
+        y.iter_mut().for_each(|y| *y *= alpha);
     }
 }

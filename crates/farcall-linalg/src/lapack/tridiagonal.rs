@@ -132,7 +132,7 @@ fn solve<T: Scalar>(
                 return Err(i);
             }
             inverses[i] = inverse(d[i]);
-            let factor = divide(dl[i], d[i], inverses[i]);
+            let factor = dl[i].over(d[i]);
             d[i + 1] -= factor * du[i];
             for b in b.chunks_exact_mut(n) {
                 let change = factor * b[i];
@@ -143,7 +143,7 @@ fn solve<T: Scalar>(
             }
         } else {
             inverses[i] = inverse(dl[i]);
-            let factor = divide(d[i], dl[i], inverses[i]);
+            let factor = d[i].over(dl[i]);
             (d[i], du[i], d[i + 1]) = (dl[i], d[i + 1], du[i] - factor * d[i + 1]);
             if !is_last {
                 dl[i] = du[i + 1];
@@ -172,8 +172,7 @@ fn solve<T: Scalar>(
 
 /// Returns the reciprocal of a number, or 0 if the number or its reciprocal is not a normal number.
 fn inverse<T: Scalar>(number: T) -> T {
-    let bounds = T::Real::MIN_NORMAL..=T::Real::ONE / T::Real::MIN_NORMAL;
-    if bounds.contains(&number.modulus1()) { T::one().over(number) } else { T::zero() }
+    if number.is_invertible() { T::one().over(number) } else { T::zero() }
 }
 
 /// Returns `number / divisor`. `inverse` is the divisor's [`inverse`].

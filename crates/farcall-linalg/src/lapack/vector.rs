@@ -87,11 +87,13 @@ pub(crate) fn largest<T: Scalar>(x: &[T]) -> (usize, T::Real) {
 #[inline(always)]
 pub(crate) fn norm<S: Simd, T: Scalar>(simd: S, x: &[T]) -> T::Real {
     let sum = dot(simd, x, x).re();
-    // The sum is accurate if no square that matters was subnormal and none was infinite.
-    if sum > T::Real::MIN_NORMAL / (T::Real::EPSILON * T::Real::EPSILON) && sum <= T::Real::MAX_FINITE {
-        return sum.sqrt();
-    }
-    scaled_norm(x)
+    if is_accurate(sum) { sum.sqrt() } else { scaled_norm(x) }
+}
+
+/// Returns true if a sum of squares is accurate: no square that matters was subnormal, and none was infinite.
+#[inline(always)]
+pub(crate) fn is_accurate<R: RealScalar>(sum: R) -> bool {
+    sum > R::MIN_NORMAL / (R::EPSILON * R::EPSILON) && sum <= R::MAX_FINITE
 }
 
 /// Returns the Euclidean norm, computed from entries that are scaled by the largest part.

@@ -85,10 +85,10 @@ impl Case<'_> {
             call = call.result(&mut info, &[count]);
         }
         for (name, value) in self.attributes {
-            call = call.attr(*name, *value);
+            call = call.attr(name, *value);
         }
         for (name, value) in self.switches {
-            call = call.attr(*name, *value);
+            call = call.attr(name, *value);
         }
         call.run().unwrap();
         (replaced.into_iter().chain(results).collect(), info)
@@ -118,10 +118,10 @@ impl Case<'_> {
             self.run::<T>(count, &in_place, &operands)
         };
         let (batch, info) = run(COUNT, None);
-        for i in 0..COUNT {
+        for (i, info) in info.into_iter().enumerate() {
             let (alone, alone_info) = run(1, Some(i));
             assert_eq!(format!("{:?}", slices(&batch, Some(i))), format!("{alone:?}"), "{} {i}", self.name);
-            assert_eq!(info[i], alone_info[0], "{} {i}", self.name);
+            assert_eq!(info, alone_info[0], "{} {i}", self.name);
         }
     }
 }

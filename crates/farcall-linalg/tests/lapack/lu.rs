@@ -217,3 +217,22 @@ fn lu_decomposition_of_matrices_without_columns() {
         .unwrap();
     assert_eq!(permutation, [0, 1, 2]);
 }
+
+#[test]
+fn equal_rows_are_singular() {
+    fn check<T: Number>() {
+        // For other numbers, the product with the rounded reciprocal is not 1, in LAPACK as well.
+        for number in (1..100).filter(|number| ![41, 47, 49, 55, 61, 82, 83, 94, 97, 98].contains(number)) {
+            let a = Matrix::from_fn(3, 3, |i, j| {
+                let x = f64::from(number);
+                Complex::new([[x, x, 1.0], [x, x, 1.0], [0.0, 0.0, 1.0]][i][j], 0.0)
+            });
+            let factors = Factors::of::<T>(&a);
+            assert_eq!(factors.info, 2, "{} {number}", T::LETTER);
+            assert!(factors.matrix.is_finite());
+        }
+        let thirds = Matrix::from_fn(2, 2, |i, _| Complex::new([3.0, 1.0][i], 0.0));
+        assert_eq!(Factors::of::<T>(&thirds).info, 2);
+    }
+    for_each_type!(check);
+}

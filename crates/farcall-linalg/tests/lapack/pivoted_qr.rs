@@ -100,6 +100,31 @@ fn the_rank_is_visible() {
     for_each_type!(check);
 }
 
+/// The squares of the entries overflow or underflow.
+#[test]
+fn columns_of_any_size_are_ordered() {
+    fn check<T: Number>() {
+        let tiny = T::TINY_MODULUS;
+        for sizes in [[tiny, 100.0 * tiny], [0.01 / tiny, 0.1 / tiny], [1e-3, 1.0]] {
+            for first in [0.0, 1.0] {
+                let n = if first == 0.0 { 2 } else { 3 };
+                let size = |i: usize| if i + 2 < n { 0.5 / tiny } else { sizes[i + 2 - n] };
+                let diagonal =
+                    Matrix::from_fn(n, n, |i, j| Complex::new(if i == j { size(i) } else { 0.0 }, 0.0));
+                let row = Matrix::from_fn(1, n, |_, j| Complex::new(size(j), 0.0));
+                let mut expected: Vec<i32> = (1..=n as i32).collect();
+                expected.swap(n - 2, n - 1);
+                let (r, jpvt, _) = geqp3::<T>(&diagonal, &vec![0; n]);
+                assert_eq!(jpvt, expected, "{} {sizes:?}", T::LETTER);
+                assert!((1..n).all(|i| r[(i, i)].norm() <= r[(i - 1, i - 1)].norm()));
+                let largest = if n == 2 { 2 } else { 1 };
+                assert_eq!(geqp3::<T>(&row, &vec![0; n]).1[0], largest, "{} {sizes:?}", T::LETTER);
+            }
+        }
+    }
+    for_each_type!(check);
+}
+
 #[test]
 fn matrices_that_are_not_finite_give_nan() {
     fn check<T: Number>() {

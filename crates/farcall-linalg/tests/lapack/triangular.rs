@@ -107,6 +107,8 @@ fn alpha_scales_the_right_hand_sides() {
             assert_eq!(one, trsm::<T>(&a, &b, options, None));
             assert_eq!(trsm::<T>(&a, &b, options, Some(2.0)), one.scaled(2.0));
             assert_eq!(trsm::<T>(&a, &b, options, Some(0.0)), Matrix::zeros(6, 4));
+            let singular = Matrix::zeros(6, 6);
+            assert_eq!(trsm::<T>(&singular, &b, options, Some(0.0)), Matrix::zeros(6, 4));
         }
     }
     for_each_type!(check);

@@ -105,6 +105,29 @@ fn exactly_singular_systems_are_reported() {
     for_each_type!(check);
 }
 
+/// The factor of the elimination is a quotient, not a product with a rounded reciprocal: equal rows give a pivot
+/// that is exactly zero.
+#[test]
+fn equal_rows_are_singular() {
+    fn check<T: Number>() {
+        for number in 1..100 {
+            // The last system is too large for the layout of small ones.
+            for n in [2, 60] {
+                let row = |i: usize, which: usize| match (n - i, which) {
+                    (1, 0 | 1) | (2, 1 | 2) => f64::from(number),
+                    (_, 1) => 1.0,
+                    _ => 0.0,
+                };
+                let diagonals = Matrix::from_fn(n, 3, |i, which| Complex::new(row(i, which), 0.0));
+                let b = Kind::Random.matrix::<T>(n, 2, 1);
+                let (_, info) = Tridiagonal { diagonals }.gtsv::<T>(&b);
+                assert_eq!(info, n as i32, "{} {number} {n}", T::LETTER);
+            }
+        }
+    }
+    for_each_type!(check);
+}
+
 #[test]
 fn perturbed_solutions_of_singular_systems_are_finite() {
     fn check<T: Number>() {

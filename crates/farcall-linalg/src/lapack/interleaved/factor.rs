@@ -4,7 +4,11 @@ use farcall_ffi::{Float, simd};
 
 use super::reflect::reflect;
 use super::{Alone, Group, Lanes, MAX_WIDTH, reciprocals};
-use crate::lapack::scalar::{RealScalar, Scalar};
+use crate::lapack::scalar::Scalar;
+use crate::lapack::vector;
+
+/// The first column of each matrix whose pivot is zero.
+pub(crate) type Zeros = [Option<usize>; MAX_WIDTH];
 
 impl<L: Lanes> Group<L> {
     /// Factors matrices that are stored one after the other. If `is_adjoint`, the adjoints of square matrices
@@ -37,11 +41,17 @@ impl<L: Lanes> Group<L> {
     }
 
     /// Factors matrices with partial pivoting. Row `i` of a matrix was exchanged with row `pivots[i]`.
-    /// Returns what [`factor`](Self::factor) returns.
-    pub(crate) fn lu(&mut self, matrices: &mut [L::Element], pivots: &mut [[usize; MAX_WIDTH]]) -> Alone {
-        self.factor(matrices, false, Alone::default(), |rows, entries, alone| {
-            simd::vectorized!(lu(rows, entries, pivots, alone));
-        })
+    /// Returns the first columns whose pivots are zero, and what [`factor`](Self::factor) returns.
+    pub(crate) fn lu(
+        &mut self,
+        matrices: &mut [L::Element],
+        pivots: &mut [[usize; MAX_WIDTH]],
+    ) -> (Zeros, Alone) {
+        let mut zeros = Zeros::default();
+        let alone = self.factor(matrices, false, Alone::default(), |rows, entries, alone| {
+            simd::vectorized!(lu(rows, entries, pivots, &mut zeros, alone));
+        });
+        (zeros, alone)
     }
 
     /// Factors matrices by reflections. Returns what [`factor`](Self::factor) returns.
@@ -100,23 +110,53 @@ fn cholesky<L: Lanes>(n: usize, entries: &mut [L], alone: &mut Alone) {
     }
 }
 
+/// The first largest of the numbers that were compared, and its index, for each matrix.
+struct Largest<L: Lanes> {
+    number: L::Reals,
+    index: L::Reals,
+}
+
+impl<L: Lanes> Largest<L> {
+    /// The result before the first comparison.
+    #[inline(always)]
+    fn none() -> Self {
+        Largest { number: L::reals(|_| -L::Real::ONE), index: L::reals(|_| L::Real::ZERO) }
+    }
+
+    #[inline(always)]
+    fn compare(&mut self, index: usize, numbers: L::Reals) {
+        let index = L::Real::of(index as f64);
+        let (new, old) = (numbers.as_ref(), self.number);
+        let (old, at) = (old.as_ref(), self.index);
+        self.index = L::reals(|l| if new[l] > old[l] { index } else { at.as_ref()[l] });
+        self.number = L::reals(|l| if new[l] > old[l] { new[l] } else { old[l] });
+    }
+
+    /// Returns an index.
+    #[inline(always)]
+    fn index(&self, lane: usize) -> usize {
+        let index: f64 = self.index.as_ref()[lane].into();
+        index as usize
+    }
+}
+
+/// Records in `zeros` the first column whose pivot is zero. The column below such a pivot is zero, too.
 #[inline(always)]
-fn lu<L: Lanes>(rows: usize, entries: &mut [L], pivots: &mut [[usize; MAX_WIDTH]], alone: &mut Alone) {
+fn lu<L: Lanes>(
+    rows: usize,
+    entries: &mut [L],
+    pivots: &mut [[usize; MAX_WIDTH]],
+    zeros: &mut Zeros,
+    alone: &mut Alone,
+) {
     let used = used_lanes(alone);
     for (j, pivots) in pivots.iter_mut().enumerate() {
-        let mut best = L::reals(|_| -L::Real::ONE);
-        let mut at = L::reals(|_| L::Real::ZERO);
+        let mut largest = Largest::<L>::none();
         for (i, entry) in entries[j * rows + j..(j + 1) * rows].iter().enumerate() {
-            let row = L::Real::of(i as f64);
-            let size = entry.modulus1();
-            at = L::reals(|l| if size.as_ref()[l] > best.as_ref()[l] { row } else { at.as_ref()[l] });
-            best = L::reals(|l| {
-                if size.as_ref()[l] > best.as_ref()[l] { size.as_ref()[l] } else { best.as_ref()[l] }
-            });
+            largest.compare(i, entry.modulus1());
         }
-        for (pivot, row) in pivots.iter_mut().zip(at.as_ref()) {
-            let row: f64 = (*row).into();
-            *pivot = j + row as usize;
+        for (lane, pivot) in pivots.iter_mut().enumerate().take(used) {
+            *pivot = j + largest.index(lane);
         }
         for column in entries.chunks_exact_mut(rows) {
             for (lane, &row) in pivots.iter().enumerate().take(used) {
@@ -127,7 +167,14 @@ fn lu<L: Lanes>(rows: usize, entries: &mut [L], pivots: &mut [[usize; MAX_WIDTH]
         }
         let (left, right) = entries.split_at_mut((j + 1) * rows);
         let column = &mut left[j * rows..];
-        let inverses = reciprocals(column[j], alone);
+        let mut pivot = column[j];
+        for (lane, zero) in zeros.iter_mut().enumerate().take(used) {
+            if pivot.get(lane) == L::Element::zero() {
+                *zero = zero.or(Some(j));
+                pivot.set(lane, L::Element::one());
+            }
+        }
+        let inverses = reciprocals(pivot, alone);
         for x in &mut column[j + 1..] {
             *x = x.times(inverses);
         }
@@ -144,13 +191,7 @@ fn lu<L: Lanes>(rows: usize, entries: &mut [L], pivots: &mut [[usize; MAX_WIDTH]
 fn qr<L: Lanes>(rows: usize, entries: &mut [L], tau: &mut [L], alone: &mut Alone) {
     let used = used_lanes(alone);
     for (j, tau) in tau.iter_mut().enumerate() {
-        let (left, right) = entries.split_at_mut((j + 1) * rows);
-        let (head, v) = left[j * rows + j..].split_at_mut(1);
-        *tau = reflector(&mut head[0], v, used, alone);
-        let adjoint = tau.conjugate();
-        for column in right.chunks_exact_mut(rows) {
-            reflect(v, adjoint, &mut column[j..]);
-        }
+        *tau = reflect_columns(rows, entries, j, used, alone);
     }
 }
 
@@ -166,19 +207,15 @@ fn pivoted_qr<L: Lanes>(
 ) {
     let used = used_lanes(alone);
     for (j, (tau, pivots)) in tau.iter_mut().zip(pivots).enumerate() {
-        let mut best = L::reals(|_| -L::Real::ONE);
-        let mut at = L::reals(|_| L::Real::ZERO);
+        let mut largest = Largest::<L>::none();
         for (c, column) in entries.chunks_exact(rows).enumerate().skip(j) {
-            let index = L::Real::of(c as f64);
-            let norm = squares(&column[j..]);
-            let (norm, old) = (norm.as_ref(), best);
-            let old = old.as_ref();
-            at = L::reals(|l| if norm[l] > old[l] { index } else { at.as_ref()[l] });
-            best = L::reals(|l| if norm[l] > old[l] { norm[l] } else { old[l] });
+            largest.compare(c, squares(&column[j..]));
         }
-        for (lane, (pivot, at)) in pivots.iter_mut().zip(at.as_ref()).enumerate().take(used) {
-            let at: f64 = (*at).into();
-            *pivot = (at as usize).max(j);
+        for (alone, sum) in alone.iter_mut().zip(largest.number.as_ref()) {
+            *alone |= !vector::is_accurate(*sum);
+        }
+        for (lane, pivot) in pivots.iter_mut().enumerate().take(used) {
+            *pivot = largest.index(lane).max(j);
             let (left, right) = entries.split_at_mut(*pivot * rows);
             if *pivot > j {
                 for (x, y) in left[j * rows..(j + 1) * rows].iter_mut().zip(&mut right[..rows]) {
@@ -186,14 +223,21 @@ fn pivoted_qr<L: Lanes>(
                 }
             }
         }
-        let (left, right) = entries.split_at_mut((j + 1) * rows);
-        let (head, v) = left[j * rows + j..].split_at_mut(1);
-        *tau = reflector(&mut head[0], v, used, alone);
-        let adjoint = tau.conjugate();
-        for column in right.chunks_exact_mut(rows) {
-            reflect(v, adjoint, &mut column[j..]);
-        }
+        *tau = reflect_columns(rows, entries, j, used, alone);
     }
+}
+
+/// Computes the reflector of column `j`, and applies its adjoint to the columns right of it. Returns `tau`.
+#[inline(always)]
+fn reflect_columns<L: Lanes>(rows: usize, entries: &mut [L], j: usize, used: usize, alone: &mut Alone) -> L {
+    let (left, right) = entries.split_at_mut((j + 1) * rows);
+    let (head, v) = left[j * rows + j..].split_at_mut(1);
+    let tau = reflector(&mut head[0], v, used, alone);
+    let adjoint = tau.conjugate();
+    for column in right.chunks_exact_mut(rows) {
+        reflect(v, adjoint, &mut column[j..]);
+    }
+    tau
 }
 
 /// Returns the sums of the squares of all parts.
@@ -209,13 +253,11 @@ fn squares<L: Lanes>(numbers: &[L]) -> L::Reals {
     sums
 }
 
-/// Computes the reflectors of vectors, like [`reflector`](crate::lapack::reflector::reflector). Reports
-/// matrices whose norm is not accurate.
+/// Computes the reflectors of vectors, like [`reflector`](crate::lapack::reflector::reflector). Marks in `alone`
+/// the matrices whose norm is not accurate.
 #[inline(always)]
 fn reflector<L: Lanes>(head: &mut L, v: &mut [L], used: usize, alone: &mut Alone) -> L {
     let zero = L::Real::ZERO;
-    // The root of a sum in this range is accurate: no square that matters was subnormal, and none infinite.
-    let least = L::Real::MIN_NORMAL / (L::Real::EPSILON * L::Real::EPSILON);
     let sum = |a: L::Reals, b: L::Reals| L::reals(|l| a.as_ref()[l] + b.as_ref()[l]);
     let mut tail = L::reals(|_| zero);
     for x in &*v {
@@ -226,8 +268,7 @@ fn reflector<L: Lanes>(head: &mut L, v: &mut [L], used: usize, alone: &mut Alone
     let (re, im, tail, all) = (re.as_ref(), im.as_ref(), tail.as_ref(), all.as_ref());
     let is_done = |l: usize| tail[l] == zero && im[l] == zero;
     for (l, alone) in alone.iter_mut().enumerate().take(L::WIDTH) {
-        let is_accurate = all[l] > least && all[l] <= L::Real::MAX_FINITE;
-        *alone |= !(is_done(l) || is_accurate);
+        *alone |= !(is_done(l) || vector::is_accurate(all[l]));
     }
     let beta = L::reals(|l| match is_done(l) {
         true => re[l],

@@ -15,7 +15,7 @@
 use farcall_ffi::Float;
 use num_complex::Complex;
 
-use super::scalar::{RealScalar, Scalar};
+use super::scalar::{RealScalar, Scalar, is_invertible_size};
 
 mod factor;
 mod reflect;
@@ -65,15 +65,15 @@ pub(crate) trait Lanes: Copy {
     fn times(self, other: Self) -> Self;
     fn scaled(self, factors: Self::Reals) -> Self;
 
-    /// Returns the reciprocals of numbers whose size is [invertible](Lanes::is_invertible).
+    /// Returns the reciprocals of numbers. They are accurate for numbers that are
+    /// [invertible](Scalar::is_invertible).
     fn inverse(self) -> Self;
 
-    /// Returns true if no step of [`inverse`](Lanes::inverse) overflows, and its intermediate results lose no
-    /// digits. `size` is the sum of the absolute values of both parts of the number.
-    fn is_invertible(size: Self::Real) -> bool;
+    /// Returns the quotients of numbers, without intermediate overflow.
+    fn over(self, divisors: Self) -> Self;
 
-    /// Returns the entries of `self` where `condition` is true, and those of `other` elsewhere.
-    fn or(self, other: Self, condition: &[bool; MAX_WIDTH]) -> Self;
+    /// Returns the entries of `a` where `condition` is true, and those of `b` elsewhere.
+    fn select(condition: &[bool; MAX_WIDTH], a: Self, b: Self) -> Self;
 
     /// Exchanges the entries of one matrix.
     #[inline(always)]
@@ -176,13 +176,13 @@ impl<R: RealScalar + Scalar<Real = R>, const W: usize> Lanes for [R; W] {
     }
 
     #[inline(always)]
-    fn is_invertible(size: R) -> bool {
-        size >= R::MIN_NORMAL
+    fn over(self, divisors: Self) -> Self {
+        of_lanes(|l| self[l] / divisors[l])
     }
 
     #[inline(always)]
-    fn or(self, other: Self, condition: &[bool; MAX_WIDTH]) -> Self {
-        of_lanes(|l| if condition[l] { self[l] } else { other[l] })
+    fn select(condition: &[bool; MAX_WIDTH], a: Self, b: Self) -> Self {
+        of_lanes(|l| if condition[l] { a[l] } else { b[l] })
     }
 }
 
@@ -257,20 +257,31 @@ where
 
     #[inline(always)]
     fn inverse(self) -> Self {
-        let squares = self.re.times(self.re).plus(self.im.times(self.im));
-        self.conjugate().scaled(squares.inverse())
+        let one = Split { re: [R::ONE; W], im: [R::ZERO; W] };
+        one.over(self)
+    }
+
+    /// The method is R. L. Smith's, *Algorithm 116: Complex division*, 1962.
+    #[inline(always)]
+    fn over(self, divisors: Self) -> Self {
+        let mut quotients = Self::ZERO;
+        for l in 0..W {
+            let (re, im) = (divisors.re[l], divisors.im[l]);
+            let is_re = re.abs() >= im.abs();
+            let (large, small) = if is_re { (re, im) } else { (im, re) };
+            let ratio = small / large;
+            let size = large + small * ratio;
+            let (a, b) = if is_re { (self.re[l], self.im[l]) } else { (self.im[l], self.re[l]) };
+            let (first, second) = ((a + b * ratio) / size, (b - a * ratio) / size);
+            quotients.re[l] = first;
+            quotients.im[l] = if is_re { second } else { -second };
+        }
+        quotients
     }
 
     #[inline(always)]
-    fn is_invertible(size: R) -> bool {
-        // The squares of both parts are normal numbers, or negligible.
-        let least = R::MIN_NORMAL.sqrt() / R::EPSILON;
-        size >= least && size <= R::ONE / least
-    }
-
-    #[inline(always)]
-    fn or(self, other: Self, condition: &[bool; MAX_WIDTH]) -> Self {
-        Split { re: self.re.or(other.re, condition), im: self.im.or(other.im, condition) }
+    fn select(condition: &[bool; MAX_WIDTH], a: Self, b: Self) -> Self {
+        Split { re: <[R; W]>::select(condition, a.re, b.re), im: <[R; W]>::select(condition, a.im, b.im) }
     }
 }
 
@@ -326,7 +337,7 @@ impl<L: Lanes> Group<L> {
             for (i, entry) in matrix.iter().enumerate() {
                 if let Some(at) = at(i) {
                     self.entries[at].set(lane, entry.conjugate_if(is_conjugated));
-                    finite += (entry.re() - entry.re()) + (entry.im() - entry.im());
+                    finite += zero_if_finite(*entry);
                 }
             }
             *alone |= finite != L::Real::ZERO;
@@ -351,13 +362,19 @@ impl<L: Lanes> Group<L> {
     }
 }
 
+/// Returns 0 for a number whose parts are finite, otherwise NaN.
+#[inline(always)]
+fn zero_if_finite<T: Scalar>(number: T) -> T::Real {
+    (number.re() - number.re()) + (number.im() - number.im())
+}
+
 /// Returns the reciprocals of numbers. Marks in `alone` the matrices whose number is not
-/// [invertible](Lanes::is_invertible).
+/// [invertible](Scalar::is_invertible).
 #[inline(always)]
 fn reciprocals<L: Lanes>(numbers: L, alone: &mut Alone) -> L {
     let sizes = numbers.modulus1();
     for (alone, size) in alone.iter_mut().zip(sizes.as_ref()) {
-        *alone |= !L::is_invertible(*size);
+        *alone |= !is_invertible_size(*size);
     }
     numbers.inverse()
 }

@@ -1,8 +1,8 @@
 //! Products of reflectors.
 
-use farcall_ffi::simd;
+use farcall_ffi::{Float, simd};
 
-use super::{Alone, Group, Lanes};
+use super::{Alone, Group, Lanes, zero_if_finite};
 use crate::lapack::scalar::Scalar;
 
 /// Multiplies a column by `1 − tau·v·vᴴ`, where `v` has a leading 1 that is not stored.
@@ -42,8 +42,7 @@ impl<L: Lanes> Reflectors<L> {
         for ((lane, tau), alone) in tau.chunks_exact(self.tau.len()).enumerate().zip(&mut alone) {
             for (to, tau) in self.tau.iter_mut().zip(tau) {
                 to.set(lane, *tau);
-                // The difference of infinite or NaN numbers is NaN.
-                *alone |= *tau - *tau != L::Element::zero();
+                *alone |= zero_if_finite(*tau) != L::Real::ZERO;
             }
         }
         alone

@@ -21,7 +21,7 @@ impl<L: Lanes> TriangularSystems<L> {
 
     /// Solves systems with the matrices `x`. The solutions replace the right-hand sides `y`. Returns the
     /// systems that must be solved alone: systems with an infinite or NaN entry, or with a diagonal entry
-    /// that is not [invertible](Lanes::is_invertible).
+    /// that is not [invertible](Scalar::is_invertible).
     pub(crate) fn solve(&mut self, system: System, x: &[L::Element], y: &mut [L::Element]) -> Alone {
         let TriangularSystems { triangle, sides } = self;
         let (n, len) = (triangle.rows, sides.entries.len());
@@ -89,7 +89,7 @@ impl<L: Lanes> TridiagonalSystems<L> {
 
     /// Solves systems as `gtsv` does, and replaces its operands: `diagonals` (`dl`, `d` and `du`) and `b`.
     /// Returns the systems that must be solved alone: systems with an infinite or NaN entry, or with a pivot
-    /// that is not [invertible](Lanes::is_invertible).
+    /// that is not [invertible](Scalar::is_invertible).
     pub(crate) fn solve(&mut self, diagonals: [&mut [L::Element]; 3], b: &mut [L::Element]) -> Alone {
         let TridiagonalSystems { diagonals: memory, sides, inverses } = self;
         let (n, len) = (sides.rows, sides.entries.len());
@@ -131,17 +131,18 @@ fn solve_tridiagonal<L: Lanes>(
         for (stays, (above, below)) in stays.iter_mut().zip(sizes) {
             *stays = above >= below;
         }
-        let pivot = d[i].or(dl[i], &stays);
+        let pivot = L::select(&stays, d[i], dl[i]);
         inverses[i] = reciprocals(pivot, alone);
-        let factor = dl[i].or(d[i], &stays).times(inverses[i]);
-        let (first, second) = (du[i].or(d[i + 1], &stays), d[i + 1].or(du[i], &stays));
+        // Not a product with the reciprocal, so that equal rows give a pivot that is exactly zero.
+        let factor = L::select(&stays, dl[i], d[i]).over(pivot);
+        let (first, second) = (L::select(&stays, du[i], d[i + 1]), L::select(&stays, d[i + 1], du[i]));
         (d[i], du[i], d[i + 1]) = (pivot, first, second.minus(factor.times(first)));
         if i + 2 < n {
-            dl[i] = L::ZERO.or(du[i + 1], &stays);
-            du[i + 1] = du[i + 1].or(L::ZERO.minus(factor.times(dl[i])), &stays);
+            dl[i] = L::select(&stays, L::ZERO, du[i + 1]);
+            du[i + 1] = L::select(&stays, du[i + 1], L::ZERO.minus(factor.times(dl[i])));
         }
         for b in b.chunks_exact_mut(n) {
-            let (first, second) = (b[i].or(b[i + 1], &stays), b[i + 1].or(b[i], &stays));
+            let (first, second) = (L::select(&stays, b[i], b[i + 1]), L::select(&stays, b[i + 1], b[i]));
             (b[i], b[i + 1]) = (first, second.minus(factor.times(first)));
         }
     }

@@ -82,6 +82,12 @@ pub(crate) trait Scalar:
     /// Returns the quotient of two numbers, without intermediate overflow.
     fn over(self, divisor: Self) -> Self;
 
+    /// Returns true if neither the number nor its reciprocal overflows or loses digits.
+    #[inline(always)]
+    fn is_invertible(self) -> bool {
+        is_invertible_size(self.modulus1())
+    }
+
     /// Returns the number 0.
     #[inline(always)]
     fn zero() -> Self {
@@ -111,6 +117,12 @@ pub(crate) trait Scalar:
     fn conjugate_if(self, conjugated: bool) -> Self {
         if conjugated { self.conjugate() } else { self }
     }
+}
+
+/// [`Scalar::is_invertible`] of a number with this [`modulus1`](Scalar::modulus1).
+#[inline(always)]
+pub(crate) fn is_invertible_size<R: RealScalar>(size: R) -> bool {
+    size >= R::MIN_NORMAL && size <= R::ONE / R::MIN_NORMAL
 }
 
 /// Returns the routines of the LAPACK library that replaces this crate's algorithms; `None` if the process
