@@ -296,7 +296,10 @@ fn in_out_and_memory_shared_with_others() {
         ],
     );
     check(run([0, 4], [0, 4, 1]), expect!["INVALID_ARGUMENT: several: results a and z share memory"]);
-    check(run([0, 4], [2, 3, 8]), expect!["INVALID_ARGUMENT: several: b: operand and result share a part of their memory"]);
+    check(
+        run([0, 4], [2, 3, 8]),
+        expect!["INVALID_ARGUMENT: several: b: operand and result share a part of their memory"],
+    );
 }
 
 #[handler(name = "ranked")]
