@@ -324,7 +324,7 @@ def test_trees_of_arguments_and_results():
         np.testing.assert_allclose(found[0]["loss"], expected[0]["loss"], rtol=1e-6)
         assert type(found[0]["sizes"][1][0]) is np.ndarray
         assert (jax.random.key_data(found[1]) == jax.random.key_data(expected[1])).all()
-        wrong = r"takes arguments {'b': \*, 'w': \*}, \[\*\], batch={'x': \*}, key=\*, but {'b': \*}, \[\*\], .* were given"
+        wrong = r"takes 4 arguments \({'b': \*, 'w': \*}, \[\*\], .*\), but 4 arguments \({'b': \*}, \[\*\], .*\) were given"
         with pytest.raises(TypeError, match=wrong):
             run({"b": 1.0}, args[1], **kwargs)
     assert farcall.compile(jax.jit(lambda x: x * 2).lower(1.0))(3) == 6

@@ -5,9 +5,8 @@ use farcall_ffi::prelude::*;
 
 use super::{Form, scale};
 use crate::batch::{self, Entries, EntriesMut};
-use crate::lapack::options::{Diagonal, Side, Uplo};
+use crate::lapack::options::{Diagonal, Side, System, Uplo};
 use crate::lapack::scalar::{Scalar, c32, c64};
-use crate::lapack::triangular::System;
 use crate::threads::Threads;
 
 /// Products with triangular matrices: `out = alpha·op(a)·b`, or `out = alpha·b·op(a)` unless `left`.

@@ -41,6 +41,19 @@ options! {
     Sort: b'N' => No, b'S' => Selected,;
 }
 
+/// The form of a triangular system.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct System {
+    /// Side of the unknowns on which the triangular matrix stands.
+    pub(crate) side: Side,
+    /// Triangle that is read.
+    pub(crate) uplo: Uplo,
+    /// Form of the triangular matrix.
+    pub(crate) transpose: Transpose,
+    /// Diagonal of the triangular matrix.
+    pub(crate) diagonal: Diagonal,
+}
+
 /// Makes the error for an invalid code.
 #[cold]
 pub(crate) fn invalid(name: &str, code: u8, valid: &[u8]) -> Error {

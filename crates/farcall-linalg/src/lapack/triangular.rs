@@ -5,7 +5,7 @@ use farcall_ffi::prelude::*;
 
 use super::block::Triangle;
 use super::interleaved::{Interleave, Lanes, MAX_SYSTEM_ORDER, TriangularSystems};
-use super::options::{Diagonal, Side, Transpose, Uplo};
+use super::options::{Diagonal, Side, System, Transpose, Uplo};
 use super::scalar::{Scalar, c32, c64, system_routines};
 use crate::batch::{self, Entries, EntriesMut};
 use crate::threads::Threads;
@@ -65,19 +65,6 @@ trsm! {
     dtrsm, "lapack_dtrsm_ffi", dtrsm_scaled, "blas_dtrsm_ffi", f64, f64;
     ctrsm, "lapack_ctrsm_ffi", ctrsm_scaled, "blas_ctrsm_ffi", c32, c64;
     ztrsm, "lapack_ztrsm_ffi", ztrsm_scaled, "blas_ztrsm_ffi", c64, c128;
-}
-
-/// The form of a triangular system.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct System {
-    /// Side of the unknowns on which the triangular matrix stands.
-    pub(crate) side: Side,
-    /// Triangle that is read.
-    pub(crate) uplo: Uplo,
-    /// Form of the triangular matrix.
-    pub(crate) transpose: Transpose,
-    /// Diagonal of the triangular matrix.
-    pub(crate) diagonal: Diagonal,
 }
 
 impl System {

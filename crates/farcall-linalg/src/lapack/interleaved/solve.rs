@@ -3,9 +3,8 @@
 use farcall_ffi::simd;
 
 use super::{Alone, Group, Lanes, MAX_WIDTH, reciprocals};
-use crate::lapack::options::{Diagonal, Side, Transpose, Uplo};
+use crate::lapack::options::{Diagonal, Side, System, Transpose, Uplo};
 use crate::lapack::scalar::Scalar;
-use crate::lapack::triangular::System;
 
 /// Memory for triangular systems.
 pub(crate) struct TriangularSystems<L> {

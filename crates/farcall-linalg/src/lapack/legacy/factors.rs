@@ -3,9 +3,8 @@
 use farcall_ffi::prelude::*;
 
 use crate::lapack::interleaved::Interleave;
-use crate::lapack::options::{Diagonal, Side, Transpose, Uplo};
+use crate::lapack::options::{Diagonal, Side, System, Transpose, Uplo};
 use crate::lapack::scalar::{Scalar, c32, c64};
-use crate::lapack::triangular::System;
 use crate::lapack::{cholesky, lu, qr};
 
 macro_rules! legacy {
