@@ -209,7 +209,7 @@ impl<T: Scalar> WithSimd for Columns<'_, T> {
             let column = &mut left[j];
             let pivot = column[j].re();
             // The negated comparison includes NaN.
-            #[expect(clippy::neg_cmp_op_on_partial_ord, reason = "NaN is no valid pivot either")]
+            #[expect(clippy::neg_cmp_op_on_partial_ord, reason = "a pivot that is NaN is invalid, too")]
             if !(pivot > T::Real::ZERO) {
                 column[j] = T::of_real(pivot);
                 return Err(j);

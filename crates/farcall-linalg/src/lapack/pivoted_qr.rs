@@ -103,7 +103,7 @@ fn factor_all<T: Interleave>(
     Ok(())
 }
 
-/// Factors small matrices of a batch, many at once. Those with fixed columns are factored alone.
+/// Factors small matrices of a batch, many at once. Matrices with fixed columns are factored alone.
 fn factor_groups<T: Interleave>(
     context: &Context,
     [count, m, n]: [usize; 3],

@@ -1,4 +1,4 @@
-//! Batches: the results for a matrix are those of a call for this matrix alone, bit for bit, also beside
+//! Batches: a matrix has the same results as in a call for this matrix alone, bit for bit, also beside
 //! matrices that are singular or not finite.
 
 use num_complex::Complex;
@@ -28,6 +28,7 @@ fn numbers<T: Number>(rows: usize, columns: usize, seed: u64) -> Vec<T> {
 }
 
 /// Operands and results of an op: the sizes of a matrix of each.
+#[derive(Default)]
 struct Case<'a> {
     /// Name, with `*` for the letter of the element type, and `?` for the letters `or` or `un`.
     name: &'a str,
@@ -38,22 +39,11 @@ struct Case<'a> {
     has_info: bool,
     attributes: &'a [(&'a str, u8)],
     switches: &'a [(&'a str, bool)],
-    /// True if the operands precede those that are replaced.
+    /// True if the other operands precede the replaced ones.
     operands_first: bool,
 }
 
 impl Case<'_> {
-    const NONE: Case<'static> = Case {
-        name: "",
-        in_place: &[],
-        operands: &[],
-        results: &[],
-        has_info: false,
-        attributes: &[],
-        switches: &[],
-        operands_first: false,
-    };
-
     /// Calls the op for `count` matrices. Returns the bits of all results.
     fn run<T: Number>(&self, count: usize, in_place: &[&[T]], operands: &[&[T]]) -> (Vec<Vec<T>>, Vec<i32>) {
         let dims = |sizes: &[usize]| [&[count], sizes].concat();
@@ -139,7 +129,7 @@ fn triangular_systems_of_a_batch_are_independent() {
                         operands_first: true,
                         in_place: &[&[5, 7]],
                         attributes: &[("side", side), ("uplo", uplo), ("trans_x", trans), ("diag", diag)],
-                        ..Case::NONE
+                        ..Case::default()
                     };
                     case.check::<T>();
                 }
@@ -158,7 +148,7 @@ fn tridiagonal_systems_of_a_batch_are_independent() {
                 name: "lapack_*gtsv_ffi",
                 in_place: &[&diagonal, &diagonal, &diagonal, &sides],
                 has_info: true,
-                ..Case::NONE
+                ..Case::default()
             };
             case.check::<T>();
         }
@@ -170,7 +160,7 @@ fn tridiagonal_systems_of_a_batch_are_independent() {
 fn reflectors_of_a_batch_are_independent() {
     fn check<T: Number>() {
         let generate =
-            Case { name: "lapack_*?gqr_ffi", in_place: &[&[7, 5]], operands: &[&[4]], ..Case::NONE };
+            Case { name: "lapack_*?gqr_ffi", in_place: &[&[7, 5]], operands: &[&[4]], ..Case::default() };
         generate.check::<T>();
         for (left, transpose) in [(true, true), (true, false), (false, true), (false, false)] {
             let order: &[usize] = if left { &[6, 4] } else { &[8, 4] };
@@ -180,7 +170,7 @@ fn reflectors_of_a_batch_are_independent() {
                 operands_first: true,
                 in_place: &[&[6, 8]],
                 switches: &[("left", left), ("transpose", transpose)],
-                ..Case::NONE
+                ..Case::default()
             };
             multiply.check::<T>();
         }

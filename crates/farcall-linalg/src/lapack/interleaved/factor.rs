@@ -25,8 +25,8 @@ impl<L: Lanes> Group<L> {
         algorithm: impl FnOnce(usize, &mut [L], &mut Alone),
     ) -> Alone {
         let (rows, len) = (self.rows, self.entries.len());
-        let at = |i: usize| if is_adjoint { i % rows * rows + i / rows } else { i };
-        self.load(matrices, len, is_adjoint, |i| Some(at(i)), &mut alone);
+        let at = |i: usize| Some(if is_adjoint { i % rows * rows + i / rows } else { i });
+        self.load(matrices, len, is_adjoint, at, &mut alone);
         algorithm(rows, &mut self.entries, &mut alone);
         self.store(matrices, len, is_adjoint, at, &alone);
         alone
@@ -77,7 +77,7 @@ impl<L: Lanes> Group<L> {
     }
 }
 
-/// Returns a number of lanes that includes all with a matrix to be factored.
+/// Returns the number of lanes up to the last one with a matrix that is factored here.
 #[inline(always)]
 fn used_lanes(alone: &Alone) -> usize {
     alone.iter().rposition(|alone| !alone).map_or(0, |last| last + 1)
@@ -90,7 +90,7 @@ fn cholesky<L: Lanes>(n: usize, entries: &mut [L], alone: &mut Alone) {
         let column = &mut left[j * n..];
         let pivots = column[j].re();
         let pivots = pivots.as_ref();
-        // NaN is no valid pivot either.
+        // A pivot that is NaN is invalid, too.
         for (alone, pivot) in alone.iter_mut().zip(pivots) {
             *alone |= *pivot <= L::Real::ZERO || pivot.is_nan();
         }
@@ -253,8 +253,8 @@ fn squares<L: Lanes>(numbers: &[L]) -> L::Reals {
     sums
 }
 
-/// Computes the reflectors of vectors, like [`reflector`](crate::lapack::reflector::reflector). Marks in `alone`
-/// the matrices whose norm is not accurate.
+/// Computes the reflectors of vectors, like [`reflector`](crate::lapack::reflector::reflector). Marks in
+/// `alone` the matrices whose norm is not accurate.
 #[inline(always)]
 fn reflector<L: Lanes>(head: &mut L, v: &mut [L], used: usize, alone: &mut Alone) -> L {
     let zero = L::Real::ZERO;

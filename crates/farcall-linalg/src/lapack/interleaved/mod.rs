@@ -52,6 +52,8 @@ pub(crate) trait Lanes: Copy {
     const WIDTH: usize;
     /// Zero for each matrix.
     const ZERO: Self;
+    /// One for each matrix.
+    const ONE: Self;
 
     fn get(&self, lane: usize) -> Self::Element;
     fn set(&mut self, lane: usize, entry: Self::Element);
@@ -65,14 +67,10 @@ pub(crate) trait Lanes: Copy {
     fn times(self, other: Self) -> Self;
     fn scaled(self, factors: Self::Reals) -> Self;
 
-    /// Returns the reciprocals of numbers. They are accurate for numbers that are
-    /// [invertible](Scalar::is_invertible).
-    fn inverse(self) -> Self;
-
     /// Returns the quotients of numbers, without intermediate overflow.
     fn over(self, divisors: Self) -> Self;
 
-    /// Returns the entries of `a` where `condition` is true, and those of `b` elsewhere.
+    /// Returns the entries of `a` where `condition` is true, and the entries of `b` elsewhere.
     fn select(condition: &[bool; MAX_WIDTH], a: Self, b: Self) -> Self;
 
     /// Exchanges the entries of one matrix.
@@ -114,6 +112,7 @@ impl<R: RealScalar + Scalar<Real = R>, const W: usize> Lanes for [R; W] {
     type Reals = [R; W];
     const WIDTH: usize = W;
     const ZERO: Self = [R::ZERO; W];
+    const ONE: Self = [R::ONE; W];
 
     #[inline(always)]
     fn get(&self, lane: usize) -> R {
@@ -171,11 +170,6 @@ impl<R: RealScalar + Scalar<Real = R>, const W: usize> Lanes for [R; W] {
     }
 
     #[inline(always)]
-    fn inverse(self) -> Self {
-        of_lanes(|l| R::ONE / self[l])
-    }
-
-    #[inline(always)]
     fn over(self, divisors: Self) -> Self {
         of_lanes(|l| self[l] / divisors[l])
     }
@@ -196,6 +190,7 @@ where
     type Reals = [R; W];
     const WIDTH: usize = W;
     const ZERO: Self = Split { re: [R::ZERO; W], im: [R::ZERO; W] };
+    const ONE: Self = Split { re: [R::ONE; W], im: [R::ZERO; W] };
 
     #[inline(always)]
     fn get(&self, lane: usize) -> Complex<R> {
@@ -253,12 +248,6 @@ where
     #[inline(always)]
     fn scaled(self, factors: [R; W]) -> Self {
         Split { re: self.re.scaled(factors), im: self.im.scaled(factors) }
-    }
-
-    #[inline(always)]
-    fn inverse(self) -> Self {
-        let one = Split { re: [R::ONE; W], im: [R::ZERO; W] };
-        one.over(self)
     }
 
     /// The method is R. L. Smith's, *Algorithm 116: Complex division*, 1962.
@@ -344,19 +333,22 @@ impl<L: Lanes> Group<L> {
         }
     }
 
-    /// Stores the matrices that need not be processed alone: the reverse of [`load`](Self::load).
+    /// Stores the matrices that need not be processed alone: the reverse of [`load`](Self::load). Entries for
+    /// which `at` returns `None` are left unchanged.
     #[inline(always)]
     fn store(
         &self,
         matrices: &mut [L::Element],
         len: usize,
         is_conjugated: bool,
-        at: impl Fn(usize) -> usize,
+        at: impl Fn(usize) -> Option<usize>,
         alone: &Alone,
     ) {
         for (lane, matrix) in matrices.chunks_exact_mut(len).enumerate().filter(|(lane, _)| !alone[*lane]) {
             for (i, entry) in matrix.iter_mut().enumerate() {
-                *entry = self.entries[at(i)].get(lane).conjugate_if(is_conjugated);
+                if let Some(at) = at(i) {
+                    *entry = self.entries[at].get(lane).conjugate_if(is_conjugated);
+                }
             }
         }
     }
@@ -376,5 +368,5 @@ fn reciprocals<L: Lanes>(numbers: L, alone: &mut Alone) -> L {
     for (alone, size) in alone.iter_mut().zip(sizes.as_ref()) {
         *alone |= !is_invertible_size(*size);
     }
-    numbers.inverse()
+    L::ONE.over(numbers)
 }

@@ -3,7 +3,6 @@
 use farcall_ffi::{Float, simd};
 
 use super::{Alone, Group, Lanes, zero_if_finite};
-use crate::lapack::scalar::Scalar;
 
 /// Multiplies a column by `1 − tau·v·vᴴ`, where `v` has a leading 1 that is not stored.
 #[inline(always)]
@@ -33,7 +32,7 @@ impl<L: Lanes> Reflectors<L> {
     }
 
     /// Loads reflectors from below the diagonals of matrices with `len` entries. Returns the matrices that
-    /// must be processed alone: those with infinite or NaN entries.
+    /// must be processed alone: matrices with infinite or NaN entries.
     fn load(&mut self, matrices: &[L::Element], len: usize, tau: &[L::Element]) -> Alone {
         let (rows, used) = (self.vectors.rows, self.vectors.entries.len());
         let mut alone = Alone::default();
@@ -48,8 +47,8 @@ impl<L: Lanes> Reflectors<L> {
         alone
     }
 
-    /// Replaces reflectors by the first columns of their product. `columns` is memory for the products. Returns
-    /// the matrices that must be processed alone: those with infinite or NaN entries.
+    /// Replaces reflectors by the first columns of their product. `columns` is memory for the products.
+    /// Returns the matrices that must be processed alone: matrices with infinite or NaN entries.
     pub(crate) fn generate(
         &mut self,
         matrices: &mut [L::Element],
@@ -61,14 +60,14 @@ impl<L: Lanes> Reflectors<L> {
         let Reflectors { vectors, tau } = self;
         let (rows, entries) = (vectors.rows, &mut columns.entries[..]);
         simd::vectorized!(generate(rows, &vectors.entries, tau, entries));
-        columns.store(matrices, len, false, |i| i, &alone);
+        columns.store(matrices, len, false, Some, &alone);
         alone
     }
 
     /// Multiplies the matrices `c` by the product of reflectors in `a`, or by its adjoint, from the left or
     /// from the right. `memory` is for the matrices, or for their adjoints if they are multiplied from the
-    /// right. Returns the matrices that must be processed alone: those with infinite or NaN entries, also in
-    /// their reflectors.
+    /// right. Returns the matrices that must be processed alone, because they or their reflectors have
+    /// infinite or NaN entries.
     pub(crate) fn multiply(
         &mut self,
         (a, a_len): (&[L::Element], usize),
@@ -82,8 +81,8 @@ impl<L: Lanes> Reflectors<L> {
         let (rows, len) = (vectors.rows, memory.entries.len());
         // (c·h)ᴴ = hᴴ·cᴴ
         let others = len / rows;
-        let at = |i: usize| if left { i } else { i / others + i % others * rows };
-        memory.load(c, len, !left, |i| Some(at(i)), &mut alone);
+        let at = |i: usize| Some(if left { i } else { i / others + i % others * rows });
+        memory.load(c, len, !left, at, &mut alone);
         let entries = &mut memory.entries[..];
         simd::vectorized!(multiply(rows, &vectors.entries, tau, entries, left == is_adjoint));
         memory.store(c, len, !left, at, &alone);
@@ -93,10 +92,9 @@ impl<L: Lanes> Reflectors<L> {
 
 #[inline(always)]
 fn generate<L: Lanes>(rows: usize, vectors: &[L], tau: &[L], entries: &mut [L]) {
-    let one = L::of_real(L::reals(|_| L::Element::one().re()));
     entries.fill(L::ZERO);
     for (j, column) in entries.chunks_exact_mut(rows).enumerate() {
-        column[j] = one;
+        column[j] = L::ONE;
     }
     for (j, (tau, vector)) in tau.iter().zip(vectors.chunks_exact(rows)).enumerate().rev() {
         let v = &vector[j + 1..];

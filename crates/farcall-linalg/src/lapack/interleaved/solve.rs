@@ -4,7 +4,6 @@ use farcall_ffi::simd;
 
 use super::{Alone, Group, Lanes, MAX_WIDTH, reciprocals};
 use crate::lapack::options::{Diagonal, Side, System, Transpose, Uplo};
-use crate::lapack::scalar::Scalar;
 
 /// Memory for triangular systems.
 pub(crate) struct TriangularSystems<L> {
@@ -20,7 +19,7 @@ impl<L: Lanes> TriangularSystems<L> {
 
     /// Solves systems with the matrices `x`. The solutions replace the right-hand sides `y`. Returns the
     /// systems that must be solved alone: systems with an infinite or NaN entry, or with a diagonal entry
-    /// that is not [invertible](Scalar::is_invertible).
+    /// that is not [invertible](crate::lapack::scalar::Scalar::is_invertible).
     pub(crate) fn solve(&mut self, system: System, x: &[L::Element], y: &mut [L::Element]) -> Alone {
         let TriangularSystems { triangle, sides } = self;
         let (n, len) = (triangle.rows, sides.entries.len());
@@ -40,15 +39,14 @@ impl<L: Lanes> TriangularSystems<L> {
         };
         triangle.load(x, n * n, conjugated, in_triangle, &mut alone);
         if is_unit {
-            let one = L::of_real(L::reals(|_| L::Element::one().re()));
-            triangle.entries.iter_mut().step_by(n + 1).for_each(|d| *d = one);
+            triangle.entries.iter_mut().step_by(n + 1).for_each(|d| *d = L::ONE);
         }
         let others = len / n;
         let at = |p: usize| match is_right {
-            true => unknown(p / others) + p % others * n,
-            false => unknown(p % n) + p / n * n,
+            true => Some(unknown(p / others) + p % others * n),
+            false => Some(unknown(p % n) + p / n * n),
         };
-        sides.load(y, len, false, |p| Some(at(p)), &mut alone);
+        sides.load(y, len, false, at, &mut alone);
         let (triangle, entries) = (&triangle.entries, &mut sides.entries);
         simd::vectorized!(solve(n, triangle, entries, &mut alone));
         sides.store(y, len, false, at, &alone);
@@ -88,27 +86,24 @@ impl<L: Lanes> TridiagonalSystems<L> {
 
     /// Solves systems as `gtsv` does, and replaces its operands: `diagonals` (`dl`, `d` and `du`) and `b`.
     /// Returns the systems that must be solved alone: systems with an infinite or NaN entry, or with a pivot
-    /// that is not [invertible](Scalar::is_invertible).
+    /// that is not [invertible](crate::lapack::scalar::Scalar::is_invertible).
     pub(crate) fn solve(&mut self, diagonals: [&mut [L::Element]; 3], b: &mut [L::Element]) -> Alone {
         let TridiagonalSystems { diagonals: memory, sides, inverses } = self;
         let (n, len) = (sides.rows, sides.entries.len());
         let mut alone = Alone::default();
         // The first entry of `dl` and the last of `du` do not count.
-        let is_used = [|i: usize, _: usize| i > 0, |_, _| true, |i, n| i + 1 < n];
-        for ((group, diagonal), is_used) in memory.iter_mut().zip(&diagonals).zip(is_used) {
-            group.load(diagonal, n, false, |i| is_used(i, n).then_some(i), &mut alone);
+        let used = [1..n, 0..n, 0..n - 1];
+        for ((group, diagonal), used) in memory.iter_mut().zip(&diagonals).zip(&used) {
+            group.load(diagonal, n, false, |i| used.contains(&i).then_some(i), &mut alone);
         }
         sides.load(b, len, false, Some, &mut alone);
         let [dl, d, du] = memory.each_mut().map(|group| &mut group.entries[..]);
         let entries = &mut sides.entries;
         simd::vectorized!(solve_tridiagonal([&mut dl[1..], d, du], inverses, entries, &mut alone));
-        for ((group, diagonal), is_used) in memory.iter().zip(diagonals).zip(is_used) {
-            for (lane, x) in diagonal.chunks_exact_mut(n).enumerate().filter(|(lane, _)| !alone[*lane]) {
-                let entries = x.iter_mut().zip(&group.entries).enumerate();
-                entries.filter(|(i, _)| is_used(*i, n)).for_each(|(_, (x, entry))| *x = entry.get(lane));
-            }
+        for ((group, diagonal), used) in memory.iter().zip(diagonals).zip(&used) {
+            group.store(diagonal, n, false, |i| used.contains(&i).then_some(i), &alone);
         }
-        sides.store(b, len, false, |i| i, &alone);
+        sides.store(b, len, false, Some, &alone);
         alone
     }
 }
