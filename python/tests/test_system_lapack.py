@@ -1,6 +1,7 @@
 """LAPACK calls that run in farcall's own routines, or in a LAPACK library of the system: here, the OpenBLAS in
 SciPy's package."""
 
+import json
 import os
 import pathlib
 import subprocess
@@ -246,5 +247,7 @@ def test_the_command_takes_a_library(tmp_path):
     inspect = [command, "inspect", str(program), "--why", "--linalg", f"system={openblas()}"]
     process = subprocess.run(inspect, capture_output=True, text=True)
     assert process.returncode == 0 and f"call the routines of {openblas()}" in process.stdout, process
+    process = subprocess.run([*inspect, "--json"], capture_output=True, text=True)
+    assert json.loads(process.stdout)["lapack_library"] == str(openblas()), process
     process = subprocess.run([command, "run", str(program), "--fill", "rand", "--linalg", "mkl"], capture_output=True, text=True)
     assert "it must be built-in, system or system=PATH" in process.stderr

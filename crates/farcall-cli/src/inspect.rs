@@ -69,6 +69,7 @@ pub(crate) fn inspect(args: &InspectArgs) -> Result<()> {
         }
         if let Some(plan) = plan.filter(|_| args.why) {
             json["blocks"] = why::json(plan).into();
+            json["lapack_library"] = json!(farcall::lapack::path()?);
         }
         if let Some((plan, explanation)) = explained {
             json["plan"] = explain::json(plan, explanation);
