@@ -21,8 +21,16 @@ pub(crate) struct Venv {
 impl Venv {
     /// Returns the environment for a version of jax and jaxlib.
     pub(crate) fn with_jax(version: &str) -> Result<Venv> {
-        let packages =
-            ["scipy", "flatbuffers", "mpmath", "numba==0.68.1", "pytest", "pytest-timeout", "pytest-xdist"];
+        let packages = [
+            "scipy",
+            "flatbuffers",
+            "mpmath",
+            "numba==0.68.1",
+            "pypjrt==0.1.1",
+            "pytest",
+            "pytest-timeout",
+            "pytest-xdist",
+        ];
         Venv::make(&format!("jax-{version}"), version, &packages)
     }
 

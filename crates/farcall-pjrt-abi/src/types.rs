@@ -131,7 +131,8 @@ open_enum! {
 }
 
 open_enum! {
-    /// Kinds of extensions, `PJRT_Extension_Type`.
+    /// Kinds of extensions, `PJRT_Extension_Type`. `STAGED_CUSTOM_CALL` is farcall's own: its members are those of
+    /// `GPU_CUSTOM_CALL`, which hosts take for the sign of a plugin for GPUs.
     ExtensionType {
         GPU_CUSTOM_CALL = 0,
         PROFILER = 1,
@@ -141,6 +142,7 @@ open_enum! {
         MEMORY_DESCRIPTIONS = 6,
         RAW_BUFFER = 8,
         SHARDINGS = 19,
+        STAGED_CUSTOM_CALL = 0x6663,
     }
 }
 

@@ -171,7 +171,7 @@ pub(crate) fn extension(next: *mut ExtensionBase) -> FfiExtension {
 
 /// Returns the extension that registers handlers with all stages, followed by `next`.
 pub(crate) fn custom_call_extension(next: *mut ExtensionBase) -> GpuCustomCallExtension {
-    let r#type = ExtensionType::GPU_CUSTOM_CALL;
+    let r#type = ExtensionType::STAGED_CUSTOM_CALL;
     GpuCustomCallExtension {
         base: ExtensionBase { struct_size: size_of::<GpuCustomCallExtension>(), r#type, next },
         custom_call: Some(register_custom_call),

@@ -25,7 +25,7 @@ pub(crate) fn functions(api: *const Api) -> Vec<Tested> {
     }
     let layouts = extension::<LayoutsExtension>(api, ExtensionType::LAYOUTS);
     let ffi = extension::<FfiExtension>(api, ExtensionType::FFI);
-    let custom_calls = extension::<GpuCustomCallExtension>(api, ExtensionType::GPU_CUSTOM_CALL);
+    let custom_calls = extension::<GpuCustomCallExtension>(api, ExtensionType::STAGED_CUSTOM_CALL);
     let partitioners = extension::<CustomPartitionerExtension>(api, ExtensionType::CUSTOM_PARTITIONER);
     macro_rules! of_extension {
         ($($function:expr, $name:literal;)*) => {[$({

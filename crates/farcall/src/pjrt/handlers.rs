@@ -97,8 +97,9 @@ struct Functions {
 impl Functions {
     fn of(client: &Client) -> Functions {
         let ffi = client.table().extension(ExtensionType::FFI, size_of::<FfiExtension>());
-        let gpu =
-            client.table().extension(ExtensionType::GPU_CUSTOM_CALL, size_of::<GpuCustomCallExtension>());
+        let gpu = [ExtensionType::GPU_CUSTOM_CALL, ExtensionType::STAGED_CUSTOM_CALL]
+            .into_iter()
+            .find_map(|r#type| client.table().extension(r#type, size_of::<GpuCustomCallExtension>()));
         // SAFETY: extensions of these types and sizes have these members.
         unsafe {
             Functions {
