@@ -65,9 +65,9 @@ pub(crate) fn run(args: &[&str]) -> Result<bool> {
     Ok(true)
 }
 
-/// Compares ops for dense or sparse matrices with other implementations, in a script of `xtask/bench` that
-/// writes its tables to `target/bench`.
-pub(crate) fn linear_algebra(part: &str, options: &[&str]) -> Result<bool> {
+/// Runs a script of `xtask/bench` that compares farcall with other implementations, and writes its tables to
+/// `target/bench`.
+pub(crate) fn script(part: &str, options: &[&str]) -> Result<bool> {
     let bench = Bench::new(false)?;
     let mut python = bench.python(&format!("{part}.py"));
     // These variables of OpenBLAS choose kernels for another processor.

@@ -110,6 +110,10 @@ Tasks:
                  Compares farcall's products of sparse matrices with SciPy's and JAX's, alternately in one
                  process, and with the bandwidth of the memory. Prints ratios, and writes
                  target/bench/sparse.md. Takes about five minutes.
+  bench backends [--seconds N] [--sittings N]
+                 Compares farcall as a backend of JAX with XLA's CPU backend: the time of calls, and of
+                 1,000 training steps in a new process. Prints ratios, and writes
+                 target/bench/backends.md. Takes about three minutes.
   accuracy [STEP]
                  Compares the errors of elementary functions with XLA's. Tests every STEP-th number of
                  f32 (default 251; 1 tests all numbers and takes hours), all 16-bit floats, and samples
@@ -157,7 +161,7 @@ fn main() -> ExitCode {
         ["jax-users", rest @ ..] => jax_users::run(rest),
         ["hlo-texts", rest @ ..] => hlo_texts::run(rest),
         ["valgrind"] => valgrind::run(),
-        ["bench", part @ ("lapack" | "sparse"), options @ ..] => bench::linear_algebra(part, options),
+        ["bench", part @ ("lapack" | "sparse" | "backends"), options @ ..] => bench::script(part, options),
         ["bench", parts @ ..] => bench::run(parts),
         ["guide", args @ ..] => guide::run(args),
         ["accuracy", step @ ..] if step.len() <= 1 => accuracy::run(step),
