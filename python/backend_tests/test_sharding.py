@@ -172,3 +172,41 @@ def test_a_custom_partitioning_divides_its_calls(mesh):
     failing.def_partition(wrong, sharding_rule="i j -> i j")
     with pytest.raises(Exception, match="no such division"):
         jax.jit(failing)(jax.device_put(x, NamedSharding(mesh, P("x"))))
+
+
+def test_functions_propagate_the_shardings_of_a_custom_partitioning(mesh):
+    """XLA's older form of shardings, in which no rule is stated."""
+    doubled = custom_partitioning(lambda x: x * 2)
+
+    def partition(mesh, arguments, result):
+        return mesh, lambda x: x * 2, result.sharding, (arguments[0].sharding,)
+
+    doubled.def_partition(
+        partition,
+        infer_sharding_from_operands=lambda mesh, arguments, result: arguments[0].sharding,
+        propagate_user_sharding=lambda mesh, user: user.sharding,
+    )
+    x = numbers(4, 6)
+    shardy = jax.config.jax_use_shardy_partitioner
+    jax.config.update("jax_use_shardy_partitioner", False)
+    try:
+        result = jax.jit(doubled)(jax.device_put(x, NamedSharding(mesh, P("x", "y"))))
+    finally:
+        jax.config.update("jax_use_shardy_partitioner", shardy)
+    np.testing.assert_allclose(result, x * 2, **TOLERANCE)
+    assert result.sharding.is_equivalent_to(NamedSharding(mesh, P("x", "y")), 2)
+
+
+def test_shardings_are_inspected(mesh):
+    seen = []
+
+    @jax.jit
+    def function(x):
+        y = x @ x.T
+        jax.debug.inspect_array_sharding(y, callback=seen.append)
+        return y.sum()
+
+    x = numbers(4, 6)
+    result = function(jax.device_put(x, NamedSharding(mesh, P("x"))))
+    np.testing.assert_allclose(result, (x @ x.T).sum(), **TOLERANCE)
+    assert [sharding.spec for sharding in seen] == [P("x")], seen

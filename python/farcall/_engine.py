@@ -548,8 +548,8 @@ def _symbolic_type(name: str, sizes: list[str]) -> TensorType:
     return tensor_type(name, [int(size) if size.isdecimal() else size for size in sizes])
 
 
-#: Functions that are called for each compiled program. The arguments are the program (its text, or the bytes
-#: of an artifact) and its name in messages.
+#: Functions that are called for each compiled program that is not divided among devices. The arguments are the
+#: program (its text, or the bytes of an artifact) and its name in messages.
 watchers: list[Callable[[bytes, str], None]] = []
 
 
@@ -563,6 +563,7 @@ def compile(
     name: str | None = None,
     num_replicas: int | None = None,
     num_partitions: int | None = None,
+    partitioned: bool = False,
 ) -> Executable | Polymorphic:
     """Compiles a program.
 
@@ -582,6 +583,8 @@ def compile(
       num_replicas: number of replicas, and `num_partitions` of partitions of each replica, of a program for
         several devices, which `Executable.run_on_devices` runs; default to the numbers that the program
         names.
+      partitioned: divides a program with shardings among its partitions. The executable then takes complete
+        inputs, and returns complete results.
 
     Returns:
       An `Executable`; or a `Polymorphic`, if the program has inputs of dynamic sizes.
@@ -607,9 +610,11 @@ def compile(
         platforms=_platforms(program),
         num_replicas=num_replicas,
         num_partitions=num_partitions,
+        partitioned=partitioned,
     )
-    for watcher in watchers:
-        watcher(content.encode() if isinstance(content, str) else content, name or known_as)
+    if not getattr(native, "is_divided", False):
+        for watcher in watchers:
+            watcher(content.encode() if isinstance(content, str) else content, name or known_as)
     if isinstance(native, _farcall.Executable):
         return Executable(native, trees, callbacks)
     return Polymorphic(native, trees, callbacks)

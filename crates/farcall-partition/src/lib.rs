@@ -37,6 +37,7 @@ pub use rule::{CallRules, NoRules};
 
 use std::sync::Arc;
 
+use farcall_ir::module::NamedMesh;
 use farcall_ir::op::Op;
 use farcall_ir::{
     AttrDict, Attribute, DType, Diagnostic, Func, InstId, Module, ProgramError, Span, TensorType, ValueId,
@@ -47,7 +48,7 @@ use crate::annotation::{Annotation, Reader};
 use crate::emit::Program;
 use crate::grid::{DeviceGrid, SubAxis};
 use crate::manual::Border;
-use crate::propagate::Shardings;
+use crate::propagate::{Shardings, StatedProgram};
 use crate::report::{Report, ShardedValue};
 use crate::tiling::Tiling;
 
@@ -94,7 +95,16 @@ pub fn partition(form: &Module, calls: &dyn CallRules) -> Result<Option<Partitio
     let reader = Reader { grid: &grid, meshes: &form.meshes };
     let mut shardings = Shardings::new(func);
     let Stated { params, results, borders } = stated(&reader, func, &mut shardings).map_err(failed)?;
-    let outputs = shardings.propagate(&grid, func, &results, &borders, calls);
+    let outputs = shardings
+        .propagate(&StatedProgram {
+            grid: &grid,
+            func,
+            results: &results,
+            borders: &borders,
+            calls,
+            uses_shardy: uses_shardy(&form.meshes),
+        })
+        .map_err(failed)?;
     let of_input = |(value, stated): (&ValueId, &Option<Annotation>)| {
         shardings.of(*value).interface_tiling(&grid, stated.as_ref())
     };
@@ -126,6 +136,11 @@ pub fn partition(form: &Module, calls: &dyn CallRules) -> Result<Option<Partitio
     module.add_func(local);
     let unreduced_inputs = unreduced;
     Ok(Some(Partitioned { module, grid, inputs, outputs, unreduced_inputs, unreduced_outputs, report }))
+}
+
+/// Returns true if a program with these meshes states its shardings in Shardy's form. Each refers to a mesh.
+fn uses_shardy(meshes: &[NamedMesh]) -> bool {
+    !meshes.is_empty()
 }
 
 fn sharding_error(span: Span, problem: String) -> Diagnostic {

@@ -2,15 +2,20 @@
 //! have the role of XLA's `CustomCallPartitioner`.
 //!
 //! Partitioners are registered for the process, like XLA's. A call of a target with a partitioner is divided
-//! by it alone; the call's signature, its `sdy.sharding_rule` or its batch dimensions determine how shardings
-//! propagate through the call.
+//! by it alone. The call's signature, its `sdy.sharding_rule` or its batch dimensions determine how shardings
+//! propagate through the call; for a call without any of these, the partitioner does.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use farcall_ir::TensorType;
+use farcall_ir::module::Inst;
+use farcall_ir::op::{CallConfig, CustomCall};
 use farcall_ir::sharding::TileAssignment;
+use farcall_ir::{Diagnostic, Span, TensorType, ValueId};
+
+use crate::grid::DeviceGrid;
+use crate::tiling::Tiling;
 
 /// Divides the calls of a target.
 pub trait Partitioner: Debug + Send + Sync {
@@ -19,6 +24,34 @@ pub trait Partitioner: Debug + Send + Sync {
     /// # Errors
     /// A sentence that describes the problem.
     fn partition(&self, call: &ShardedCall) -> Result<DividedCall, String>;
+
+    /// Returns the divisions of a call's results that follow from the divisions of its operands; `None` if
+    /// none follows. By default, none does.
+    ///
+    /// # Errors
+    /// A sentence that describes the problem.
+    fn infer_sharding_from_operands(
+        &self,
+        call: &ShardedCall,
+    ) -> Result<Option<Vec<TileAssignment>>, String> {
+        let _ = call;
+        Ok(None)
+    }
+
+    /// Returns the divisions of a call's results if the operations that use these want the divisions in
+    /// `call.results`. By default, the call's results are divided as their users want.
+    ///
+    /// # Errors
+    /// A sentence that describes the problem.
+    fn propagate_user_sharding(&self, call: &ShardedCall) -> Result<Vec<TileAssignment>, String> {
+        Ok(call.results.iter().map(|result| result.sharding.clone()).collect())
+    }
+
+    /// Returns true if a call with side effects may run on every device with complete results. By default,
+    /// such a call is an error.
+    fn can_side_effecting_have_replicated_sharding(&self) -> bool {
+        false
+    }
 }
 
 /// A custom call whose operands and results have shardings.
@@ -28,10 +61,38 @@ pub struct ShardedCall {
     pub target: String,
     /// The call's configuration, if it is text.
     pub config: Vec<u8>,
+    /// True if the program's shardings are Shardy's. XLA then propagates them by rules alone, and asks
+    /// partitioners only for [`Partitioner::partition`].
+    pub uses_shardy: bool,
     /// The complete operands.
     pub operands: Vec<ShardedTensor>,
     /// The complete results.
     pub results: Vec<ShardedTensor>,
+}
+
+impl ShardedCall {
+    /// Describes a call whose operands and results have the tilings that `tiling` returns.
+    pub(crate) fn new<'t>(
+        inst: Inst<'_>,
+        call: &CustomCall,
+        grid: &DeviceGrid,
+        uses_shardy: bool,
+        tiling: impl Fn(ValueId) -> &'t Tiling,
+    ) -> ShardedCall {
+        let tensors = |values: &[ValueId]| -> Vec<ShardedTensor> {
+            let tensor = |value: &ValueId| {
+                let ty = inst.func().tensor(*value).expect("values of the middle form are tensors").clone();
+                ShardedTensor { sharding: tiling(*value).assignment(grid, ty.sizes(), &[]), ty }
+            };
+            values.iter().map(tensor).collect()
+        };
+        let config = match &call.config {
+            CallConfig::Text(text) => text.to_vec(),
+            CallConfig::Absent | CallConfig::Dict(_) => Vec::new(),
+        };
+        let (operands, results) = (tensors(inst.own_operands()), tensors(inst.results()));
+        ShardedCall { target: call.target.clone(), config, uses_shardy, operands, results }
+    }
 }
 
 /// A tensor and its division among devices.
@@ -68,4 +129,9 @@ pub fn register(
 /// Returns the partitioner of a target.
 pub fn registered(target: &str) -> Option<Arc<dyn Partitioner>> {
     PARTITIONERS.lock().unwrap_or_else(PoisonError::into_inner).get(target).cloned()
+}
+
+/// Returns the error of a partitioner.
+pub(crate) fn failed(target: &str, span: Span, problem: &str) -> Diagnostic {
+    Diagnostic::new("sharding", span, format!("the partitioner of `{target}`: {problem}"))
 }

@@ -5,18 +5,37 @@
 //! walks over the program until nothing changes: first it follows pointwise operations, which compute each
 //! element from the elements at the same place, to a fixed point, and then the other operations. Propagation
 //! divides open dimensions only and never shortens a list of axes, so shardings that the user states stay.
-//! The method is Shardy's.
+//! The method is Shardy's. A custom call without a rule may have a partitioner, which is asked about the
+//! call's results instead, as in XLA.
+
+use std::sync::Arc;
 
 use farcall_ir::module::{Inst, Region};
-use farcall_ir::{Func, InstId, Op, TensorType, ValueId};
+use farcall_ir::op::CustomCall;
+use farcall_ir::sharding::TileAssignment;
+use farcall_ir::{Diagnostic, Func, InstId, Op, Span, TensorType, ValueId};
 use rustc_hash::FxHashMap;
 
 use crate::annotation::Annotation;
 use crate::grid::{DeviceGrid, SubAxis};
 use crate::manual::Border;
+use crate::partitioner::{self, Partitioner, ShardedCall, ShardedTensor};
 use crate::report::ShardingSource;
 use crate::rule::{CallRules, Factor, Rule, TensorFactors, rule};
 use crate::tiling::Tiling;
+
+/// A program and what it states about its shardings, except for those of single values.
+pub(crate) struct StatedProgram<'p> {
+    pub(crate) grid: &'p DeviceGrid,
+    pub(crate) func: &'p Func,
+    /// The shardings that the program states for its results.
+    pub(crate) results: &'p [Option<Annotation>],
+    /// The instructions between values and their parts.
+    pub(crate) borders: &'p FxHashMap<InstId, Border>,
+    pub(crate) calls: &'p dyn CallRules,
+    /// True if the shardings are Shardy's.
+    pub(crate) uses_shardy: bool,
+}
 
 /// The shardings of the values of a function.
 #[derive(Debug)]
@@ -43,6 +62,8 @@ pub(crate) struct Group {
     /// Source of the last change of the sharding.
     pub(crate) source: ShardingSource,
     is_stated: bool,
+    /// For a result of a call whose partitioner is asked: the tiling that other operations want.
+    wanted: Option<Tiling>,
 }
 
 impl Shardings {
@@ -78,16 +99,12 @@ impl Shardings {
         self.groups[index].state(stated);
     }
 
-    /// Propagates to a fixed point. `results` are the shardings that the program states for its results, and
-    /// `borders` the instructions between values and their parts. Returns the tilings of the results.
-    pub(crate) fn propagate(
-        &mut self,
-        grid: &DeviceGrid,
-        func: &Func,
-        results: &[Option<Annotation>],
-        borders: &FxHashMap<InstId, Border>,
-        calls: &dyn CallRules,
-    ) -> Vec<Tiling> {
+    /// Propagates to a fixed point. Returns the tilings of the results.
+    ///
+    /// # Errors
+    /// The partitioner of a call fails, or divides a result in a way that the axes of the grid do not.
+    pub(crate) fn propagate(&mut self, program: &StatedProgram<'_>) -> Result<Vec<Tiling>, Vec<Diagnostic>> {
+        let StatedProgram { grid, func, results, borders, .. } = *program;
         let mut steps = Vec::new();
         let mut of_results = Vec::new();
         func.walk(&mut |inst| match borders.get(&inst.id()) {
@@ -97,7 +114,7 @@ impl Shardings {
                     steps.push(Step::border(self, (*whole, *part), border.manual_dims(i), inst));
                 }
             }
-            None if !is_control(inst.op()) => steps.push(Step::of(self, inst, calls)),
+            None if !is_control(inst.op()) => steps.push(Step::of(self, inst, program)),
             None => {}
         });
         for (i, (value, stated)) in func.body().returned().iter().zip(results).enumerate() {
@@ -117,33 +134,103 @@ impl Shardings {
         priorities.sort_unstable();
         priorities.dedup();
         for priority in priorities {
-            while self.sweeps(grid, &steps, priority, true) | self.sweep(grid, &steps, priority, false) {}
+            while self.sweeps(grid, &mut steps, priority, true)?
+                | self.sweep(grid, &mut steps, priority, false)?
+            {}
         }
         let tiling = |(group, stated): (usize, &Option<Annotation>)| {
             self.groups[group].interface_tiling(grid, stated.as_ref())
         };
-        of_results.into_iter().zip(results).map(tiling).collect()
+        Ok(of_results.into_iter().zip(results).map(tiling).collect())
     }
 
     /// Repeats sweeps until nothing changes. Returns true if anything changed.
-    fn sweeps(&mut self, grid: &DeviceGrid, steps: &[Step], priority: u32, only_pointwise: bool) -> bool {
+    fn sweeps(
+        &mut self,
+        grid: &DeviceGrid,
+        steps: &mut [Step],
+        priority: u32,
+        only_pointwise: bool,
+    ) -> Result<bool, Vec<Diagnostic>> {
         let mut changed = false;
-        while self.sweep(grid, steps, priority, only_pointwise) {
+        while self.sweep(grid, steps, priority, only_pointwise)? {
             changed = true;
         }
-        changed
+        Ok(changed)
     }
 
     /// Follows each operation twice: in program order, then in reverse order. Returns true if anything
     /// changed.
-    fn sweep(&mut self, grid: &DeviceGrid, steps: &[Step], priority: u32, only_pointwise: bool) -> bool {
+    fn sweep(
+        &mut self,
+        grid: &DeviceGrid,
+        steps: &mut [Step],
+        priority: u32,
+        only_pointwise: bool,
+    ) -> Result<bool, Vec<Diagnostic>> {
         let mut changed = false;
-        for step in steps.iter().chain(steps.iter().rev()) {
-            if step.rule.is_pointwise || !only_pointwise {
-                changed |= self.follow(grid, step, priority);
+        for at in (0..steps.len()).chain((0..steps.len()).rev()) {
+            let step = &mut steps[at];
+            if !step.rule.is_pointwise && only_pointwise {
+                continue;
+            }
+            changed |= match step.asked.take() {
+                Some(mut asked) => {
+                    let answered = self.ask(grid, step, &mut asked, priority);
+                    step.asked = Some(asked);
+                    answered?
+                }
+                None => self.follow(grid, step, priority),
+            };
+        }
+        Ok(changed)
+    }
+
+    /// Extends the shardings of a call's results as its partitioner tells. Returns true if anything changed.
+    fn ask(
+        &mut self,
+        grid: &DeviceGrid,
+        step: &Step,
+        asked: &mut AskedCall,
+        priority: u32,
+    ) -> Result<bool, Vec<Diagnostic>> {
+        let (operands, results) = step.groups.split_at(asked.call.operands.len());
+        let wanted = |group: &usize| {
+            let group = &self.groups[*group];
+            group.wanted.clone().unwrap_or_else(|| group.tiling.clone())
+        };
+        let now: Vec<Tiling> = operands
+            .iter()
+            .map(|group| self.groups[*group].tiling.clone())
+            .chain(results.iter().map(wanted))
+            .collect();
+        if asked.answered.as_ref() == Some(&now) {
+            return Ok(false);
+        }
+        let tensors = asked.call.operands.iter_mut().chain(&mut asked.call.results);
+        for (tensor, tiling) in tensors.zip(&now) {
+            tensor.sharding = tiling.assignment(grid, tensor.ty.sizes(), &[]);
+        }
+        let (of_operands, of_results) = now.split_at(operands.len());
+        let mut answers = Vec::new();
+        if of_operands.iter().any(|tiling| !tiling.is_whole()) {
+            let inferred = asked.partitioner.infer_sharding_from_operands(&asked.call);
+            answers.extend(inferred.map_err(|problem| asked.failed(problem))?);
+        }
+        if of_results.iter().any(|tiling| !tiling.is_whole()) {
+            let accepted = asked.partitioner.propagate_user_sharding(&asked.call);
+            answers.push(accepted.map_err(|problem| asked.failed(problem))?);
+        }
+        asked.answered = Some(now);
+        let mut changed = false;
+        for answer in answers {
+            let tilings = asked.tilings(grid, &answer).map_err(|problem| asked.failed(problem))?;
+            for (group, tiling) in results.iter().zip(&tilings) {
+                let group = &mut self.groups[*group];
+                changed |= group.extend_to(grid, tiling, priority, step.source);
             }
         }
-        changed
+        Ok(changed)
     }
 
     /// Extends the shardings of an operation's operands and results by each other. Returns true if
@@ -209,9 +296,51 @@ impl Shardings {
     }
 }
 
+/// A call without a rule, whose partitioner tells how its results are divided.
+struct AskedCall {
+    partitioner: Arc<dyn Partitioner>,
+    call: ShardedCall,
+    span: Span,
+    /// Tilings of the operands, and those that users want of the results, at the last question.
+    answered: Option<Vec<Tiling>>,
+}
+
+impl AskedCall {
+    /// Returns the call, unless no partitioner is registered for its target.
+    fn of(
+        inst: Inst<'_>,
+        call: &CustomCall,
+        program: &StatedProgram<'_>,
+        shardings: &Shardings,
+    ) -> Option<AskedCall> {
+        let partitioner = partitioner::registered(&call.target)?;
+        let tiling = |value| &shardings.of(value).tiling;
+        let call = ShardedCall::new(inst, call, program.grid, program.uses_shardy, tiling);
+        Some(AskedCall { partitioner, call, span: inst.span(), answered: None })
+    }
+
+    /// Converts the partitioner's answer for the results.
+    fn tilings(&self, grid: &DeviceGrid, answer: &[TileAssignment]) -> Result<Vec<Tiling>, String> {
+        let results = &self.call.results;
+        if answer.len() != results.len() {
+            return Err(format!("it returns shardings of {} results, not {}", answer.len(), results.len()));
+        }
+        let tiling = |(assignment, result): (&TileAssignment, &ShardedTensor)| {
+            Tiling::of_assignment(grid, result.ty.rank(), assignment)
+        };
+        answer.iter().zip(results).map(tiling).collect()
+    }
+
+    fn failed(&self, problem: String) -> Vec<Diagnostic> {
+        vec![partitioner::failed(&self.call.target, self.span, &problem)]
+    }
+}
+
 /// An operation that propagation follows.
 struct Step {
     rule: Rule,
+    /// The call, if its partitioner is asked instead of following `rule`.
+    asked: Option<AskedCall>,
     /// The manual sub-axes of each dimension, if the step is a value and its part.
     manual: Option<Vec<Vec<SubAxis>>>,
     /// Groups of the operands and results in the order of the rule.
@@ -220,17 +349,26 @@ struct Step {
 }
 
 impl Step {
-    fn of(shardings: &Shardings, inst: Inst<'_>, calls: &dyn CallRules) -> Step {
+    fn of(shardings: &mut Shardings, inst: Inst<'_>, program: &StatedProgram<'_>) -> Step {
         let values = inst.own_operands().iter().chain(inst.results());
-        let groups = values.map(|v| shardings.group_index(*v)).collect();
+        let groups: Vec<usize> = values.map(|v| shardings.group_index(*v)).collect();
         let source = ShardingSource::Operation(inst.op().name(), inst.span());
-        Step { rule: rule(inst, calls), manual: None, groups, source }
+        let rule = rule(inst, program.calls);
+        let asked = match inst.op() {
+            Op::CustomCall(call) if rule.factors.is_empty() => AskedCall::of(inst, call, program, shardings),
+            _ => None,
+        };
+        for group in groups.iter().skip(inst.own_operands().len()).filter(|_| asked.is_some()) {
+            let group = &mut shardings.groups[*group];
+            group.wanted = Some(group.tiling.clone());
+        }
+        Step { rule, asked, manual: None, groups, source }
     }
 
     /// Two groups of values of one shape.
     fn identity(shardings: &Shardings, groups: Vec<usize>, source: ShardingSource) -> Step {
         let rule = Rule::identity(&shardings.groups[groups[0]].sizes);
-        Step { rule, manual: None, groups, source }
+        Step { rule, asked: None, manual: None, groups, source }
     }
 
     fn border(
@@ -241,7 +379,8 @@ impl Step {
     ) -> Step {
         let groups = vec![shardings.group_index(whole), shardings.group_index(part)];
         let source = ShardingSource::Operation(inst.op().name(), inst.span());
-        Step { rule: Rule { is_pointwise: true, ..Rule::default() }, manual: Some(manual), groups, source }
+        let rule = Rule { is_pointwise: true, ..Rule::default() };
+        Step { rule, asked: None, manual: Some(manual), groups, source }
     }
 }
 
@@ -276,6 +415,7 @@ impl Group {
             sizes: sizes.to_vec(),
             source: ShardingSource::Default,
             is_stated: false,
+            wanted: None,
         }
     }
 
@@ -314,6 +454,21 @@ impl Group {
         }
     }
 
+    /// Extends open dimensions to a tiling. Returns true if anything changed.
+    fn extend_to(
+        &mut self,
+        grid: &DeviceGrid,
+        tiling: &Tiling,
+        priority: u32,
+        source: ShardingSource,
+    ) -> bool {
+        let rule = Rule::identity(&self.sizes);
+        let wanted = self.wanted.take();
+        let changed = self.extend(grid, &rule, &rule.tensors[0], &tiling.dims, priority, source);
+        self.wanted = wanted;
+        changed
+    }
+
     /// Extends open dimensions by the sub-axes of their factors. Returns true if anything changed.
     fn extend(
         &mut self,
@@ -325,6 +480,8 @@ impl Group {
         source: ShardingSource,
     ) -> bool {
         let mut changed = false;
+        let asks = self.wanted.is_some();
+        let extended = self.wanted.as_mut().unwrap_or(&mut self.tiling);
         for (d, factors) in factors.iter().enumerate() {
             if !self.is_open[d] || self.priority[d] > priority {
                 continue;
@@ -337,12 +494,12 @@ impl Group {
                     break;
                 }
             }
-            let now = &self.tiling.dims[d];
+            let now = &extended.dims[d];
             if wanted.len() <= now.len() || !wanted.starts_with(now) {
                 continue;
             }
             let is_free = |axis: &SubAxis| {
-                !self.excluded.contains(axis) && !self.tiling.dims.iter().any(|dim| dim.contains(axis))
+                !self.excluded.contains(axis) && !extended.dims.iter().any(|dim| dim.contains(axis))
             };
             let mut free: Vec<SubAxis> = now.clone();
             free.extend(wanted[now.len()..].iter().copied().take_while(is_free));
@@ -351,8 +508,10 @@ impl Group {
                 _ => even_prefix(grid, &free, self.sizes[d]),
             };
             if free.len() > now.len() {
-                self.tiling.dims[d] = free.to_vec();
-                self.source = source;
+                extended.dims[d] = free.to_vec();
+                if !asks {
+                    self.source = source;
+                }
                 changed = true;
             }
         }

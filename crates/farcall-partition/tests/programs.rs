@@ -983,3 +983,129 @@ fn registered_partitioners() {
           |                ^^^^^^^^^^^^^^^^^^^^^"#]],
     );
 }
+
+/// A partitioner that doubles its operand, keeps the operand's division, and divides only rows as users want.
+#[derive(Debug)]
+struct Double;
+
+impl Partitioner for Double {
+    fn partition(&self, call: &ShardedCall) -> Result<DividedCall, String> {
+        let result = &call.results[0];
+        let [rows, columns] = result.ty.sizes() else { return Err("it takes matrices".to_owned()) };
+        let tiles = &result.sharding.tiles;
+        let ty = format!("tensor<{}x{}xf32>", rows / tiles[0], columns / tiles[1]);
+        let program = format!(
+            "func.func @main(%x: {ty}) -> {ty} {{
+               %0 = stablehlo.add %x, %x : {ty}
+               return %0 : {ty}
+             }}"
+        );
+        let (operands, results) = (vec![result.sharding.clone()], vec![result.sharding.clone()]);
+        Ok(DividedCall { program: program.into_bytes(), operands, results })
+    }
+
+    fn infer_sharding_from_operands(
+        &self,
+        call: &ShardedCall,
+    ) -> Result<Option<Vec<TileAssignment>>, String> {
+        match &call.config[..] {
+            b"fails" => Err("nothing follows".to_owned()),
+            b"nothing" => Ok(None),
+            _ => Ok(Some(vec![call.operands[0].sharding.clone()])),
+        }
+    }
+
+    fn propagate_user_sharding(&self, call: &ShardedCall) -> Result<Vec<TileAssignment>, String> {
+        let wanted = call.results[0].sharding.clone();
+        let replicated = TileAssignment::replicated(wanted.sizes.clone(), vec![0, 1]);
+        Ok(vec![if wanted.tiles[0] > 1 { wanted } else { replicated }])
+    }
+}
+
+/// The partitioner of a call without a rule tells how the call's results are divided.
+#[test]
+fn partitioners_propagate_shardings() {
+    partitioner::register("double", Arc::new(Double));
+    let program = |config: &str, operand: &str, result: &str, effect: bool| {
+        format!(
+            r#"
+        func.func @main(%x: tensor<4x4xf32> {{mhlo.sharding = "{operand}"}}) -> (tensor<4x4xf32> {{mhlo.sharding = "{result}"}}) {{
+          %0 = stablehlo.custom_call @double(%x) {{backend_config = "{config}", has_side_effect = {effect}}} : (tensor<4x4xf32>) -> tensor<4x4xf32>
+          %1 = stablehlo.negate %0 : tensor<4x4xf32>
+          return %1 : tensor<4x4xf32>
+        }}"#
+        )
+    };
+    let (rows, columns, whole) = ("{devices=[2,1]<=[2]}", "{devices=[1,2]<=[2]}", "{replicated}");
+    // From the operand.
+    check(
+        &program("", columns, columns, false),
+        expect![[r#"
+        [{}, {"d0"}] -> [{}, {"d0"}]
+        module attributes {mhlo.num_partitions = 2 : i32} {
+          func.func public @main(%arg0: tensor<4x2xf32>) -> tensor<4x2xf32> {
+            %0 = stablehlo.add %arg0, %arg0 : tensor<4x2xf32>
+            %1 = stablehlo.negate %0 : tensor<4x2xf32>
+            return %1 : tensor<4x2xf32>
+          }
+        }
+    "#]],
+    );
+    // From the users: rows are accepted, columns are not.
+    check(
+        &program("nothing", whole, rows, false),
+        expect![[r#"
+        [{}, {}] -> [{"d0"}, {}]
+        module attributes {mhlo.num_partitions = 2 : i32} {
+          func.func public @main(%arg0: tensor<4x4xf32>) -> tensor<2x4xf32> {
+            %0 = stablehlo.partition_id : tensor<ui32>
+            %1 = stablehlo.convert %0 : (tensor<ui32>) -> tensor<i32>
+            %c = stablehlo.constant dense<2> : tensor<i32>
+            %2 = stablehlo.multiply %1, %c : tensor<i32>
+            %c_0 = stablehlo.constant dense<0> : tensor<i32>
+            %3 = stablehlo.dynamic_slice %arg0, %2, %c_0, sizes = [2, 4] : (tensor<4x4xf32>, tensor<i32>, tensor<i32>) -> tensor<2x4xf32>
+            %4 = stablehlo.add %3, %3 : tensor<2x4xf32>
+            %5 = stablehlo.negate %4 : tensor<2x4xf32>
+            return %5 : tensor<2x4xf32>
+          }
+        }
+    "#]],
+    );
+    check(
+        &program("nothing", whole, columns, false),
+        expect![[r#"
+        [{}, {}] -> [{}, {"d0"}]
+        module attributes {mhlo.num_partitions = 2 : i32} {
+          func.func public @main(%arg0: tensor<4x4xf32>) -> tensor<4x2xf32> {
+            %0 = stablehlo.add %arg0, %arg0 : tensor<4x4xf32>
+            %c = stablehlo.constant dense<0> : tensor<i32>
+            %1 = stablehlo.partition_id : tensor<ui32>
+            %2 = stablehlo.convert %1 : (tensor<ui32>) -> tensor<i32>
+            %c_0 = stablehlo.constant dense<2> : tensor<i32>
+            %3 = stablehlo.multiply %2, %c_0 : tensor<i32>
+            %4 = stablehlo.dynamic_slice %0, %c, %3, sizes = [4, 2] : (tensor<4x4xf32>, tensor<i32>, tensor<i32>) -> tensor<4x2xf32>
+            %5 = stablehlo.negate %4 : tensor<4x2xf32>
+            return %5 : tensor<4x2xf32>
+          }
+        }
+    "#]],
+    );
+    check(
+        &program("fails", rows, rows, false),
+        expect![[r#"
+        error: [sharding] the partitioner of `double`: nothing follows
+         --> program:3:16
+          |
+        3 |           %0 = stablehlo.custom_call @double(%x) {backend_config = "fails", has_side_effect = false} : (tensor<4x4x
+          |                ^^^^^^^^^^^^^^^^^^^^^"#]],
+    );
+    check(
+        &program("nothing", rows, whole, true),
+        expect![[r#"
+        error: [sharding] the partitioner of `double`: every device would run a call with side effects. State one device, by a maximal sharding, or register the partitioner with can_side_effecting_have_replicated_sharding
+         --> program:3:16
+          |
+        3 |           %0 = stablehlo.custom_call @double(%x) {backend_config = "nothing", has_side_effect = true} : (tensor<4x4
+          |                ^^^^^^^^^^^^^^^^^^^^^"#]],
+    );
+}

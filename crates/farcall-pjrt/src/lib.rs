@@ -32,6 +32,7 @@ mod event;
 mod executable;
 mod ffi;
 mod fork;
+mod inspect_sharding;
 mod layout;
 mod layouts;
 mod named_values;
@@ -50,5 +51,6 @@ mod value;
 
 pub use client::wait_for_runs;
 pub use farcall_pjrt_abi::Api;
+pub use inspect_sharding::{InspectShardingArgs, InspectShardingCallback, report_shardings};
 pub use plugin::api;
 pub use scope::{ProgramScope, SCOPE_ATTRIBUTE};

@@ -1,8 +1,7 @@
 //! The extension for partitioners of custom calls (`xla/pjrt/c/pjrt_c_api_custom_partitioner_extension.h`).
 //!
-//! A host such as JAX registers three functions for a target. This plugin calls the one that divides a call;
-//! the call's `sdy.sharding_rule` tells how shardings propagate. Shapes and shardings are XLA's messages
-//! `ShapeProto` and `OpSharding`.
+//! A host such as JAX registers three functions for a target: one divides a call, and two propagate shardings
+//! through calls without a rule. Shapes and shardings are XLA's messages `ShapeProto` and `OpSharding`.
 
 use std::ffi::{c_char, c_void};
 use std::ptr::{null, null_mut};
@@ -10,6 +9,7 @@ use std::sync::Arc;
 
 use farcall::ffi::abi::DataType;
 use farcall::ir::TensorType;
+use farcall::ir::sharding::TileAssignment;
 use farcall::partition::{DividedCall, Partitioner, ShardedCall, ShardedTensor, register_partitioner};
 use farcall_pjrt_abi::{
     CustomPartitionerExtension, ErrorHandle, ExtensionBase, ExtensionType, RegisterBatchPartitionable,
@@ -62,15 +62,40 @@ struct PartitionArgs {
     result_sharding: Text,
 }
 
+/// `JAX_CustomCallPartitioner_InferShardingFromOperands_Args`
+#[repr(C)]
+struct InferArgs {
+    header: Header,
+    num_args: usize,
+    op_args: *const Aval,
+    result_shape: Text,
+    backend_config: Text,
+    has_result_sharding: bool,
+    result_sharding: Text,
+}
+
+/// `JAX_CustomCallPartitioner_PropagateUserSharding_Args`
+#[repr(C)]
+struct PropagateArgs {
+    header: Header,
+    backend_config: Text,
+    result_shape: Text,
+    /// The users' sharding before the call, the accepted one after it.
+    result_sharding: Text,
+}
+
+/// A function of a host with arguments of a type.
+type HostFunction<A> = Option<unsafe extern "C" fn(*mut Callbacks, *mut A)>;
+
 /// `JAX_CustomCallPartitioner_Callbacks`
 #[repr(C)]
 struct Callbacks {
     version: i64,
     private_data: *mut c_void,
     dtor: Option<unsafe extern "C" fn(*mut Callbacks)>,
-    partition: Option<unsafe extern "C" fn(*mut Callbacks, *mut PartitionArgs)>,
-    infer_sharding: *const c_void,
-    propagate_user_sharding: *const c_void,
+    partition: HostFunction<PartitionArgs>,
+    infer_sharding: HostFunction<InferArgs>,
+    propagate_user_sharding: HostFunction<PropagateArgs>,
     can_side_effecting_have_replicated_sharding: bool,
 }
 
@@ -114,78 +139,181 @@ impl Drop for HostPartitioner {
     }
 }
 
+impl Header {
+    const EMPTY: Header = Header {
+        api_version: VERSION,
+        data: null_mut(),
+        cleanup: None,
+        has_error: false,
+        code: 0,
+        error_message: Text::EMPTY,
+    };
+}
+
+/// Arguments that begin with a header.
+trait HostArgs {
+    fn header(&self) -> &Header;
+}
+
+impl HostArgs for PartitionArgs {
+    fn header(&self) -> &Header {
+        &self.header
+    }
+}
+
+impl HostArgs for InferArgs {
+    fn header(&self) -> &Header {
+        &self.header
+    }
+}
+
+impl HostArgs for PropagateArgs {
+    fn header(&self) -> &Header {
+        &self.header
+    }
+}
+
 impl Partitioner for HostPartitioner {
     fn partition(&self, call: &ShardedCall) -> Result<DividedCall, String> {
         self.divide(call).map_err(|status| status.message)
+    }
+
+    fn infer_sharding_from_operands(
+        &self,
+        call: &ShardedCall,
+    ) -> Result<Option<Vec<TileAssignment>>, String> {
+        // JAX's functions for programs with Shardy's shardings have no answer, as XLA does not call them.
+        if call.uses_shardy { Ok(None) } else { self.infer(call).map_err(|status| status.message) }
+    }
+
+    fn propagate_user_sharding(&self, call: &ShardedCall) -> Result<Vec<TileAssignment>, String> {
+        self.propagate(call).map_err(|status| status.message)
+    }
+
+    fn can_side_effecting_have_replicated_sharding(&self) -> bool {
+        // SAFETY: the host passed valid functions.
+        unsafe { (*self.0).can_side_effecting_have_replicated_sharding }
     }
 }
 
 impl HostPartitioner {
     fn divide(&self, call: &ShardedCall) -> Outcome<DividedCall> {
-        let operands: Vec<[Vec<u8>; 2]> = call.operands.iter().map(|operand| messages(&[operand])).collect();
+        let operands = operand_messages(call);
+        let avals: Vec<Aval> = operands.iter().map(Aval::of).collect();
         let result = messages(&call.results.iter().collect::<Vec<_>>());
-        let aval = |[shape, sharding]: &[Vec<u8>; 2]| Aval {
-            shape: Text::of(shape),
-            has_sharding: true,
-            sharding: Text::of(sharding),
-        };
-        let avals: Vec<Aval> = operands.iter().map(aval).collect();
-        let header = Header {
-            api_version: VERSION,
-            data: null_mut(),
-            cleanup: None,
-            has_error: false,
-            code: 0,
-            error_message: Text::EMPTY,
-        };
         let mut args = PartitionArgs {
-            header,
+            header: Header::EMPTY,
             num_args: avals.len(),
             op_args: avals.as_ptr(),
-            op_result: aval(&result),
+            op_result: Aval::of(&result),
             backend_config: Text::of(&call.config),
             mlir_module: Text::EMPTY,
             args_sharding: null(),
             result_sharding: Text::EMPTY,
         };
-        // SAFETY: the host passed valid functions. The arguments exist during the call.
+        // SAFETY: the host passed valid functions. `read` copies the results, which exist while it runs.
         unsafe {
-            let partition = (*self.0).partition.ok_or_else(|| Status::invalid("the function is null"))?;
-            partition(self.0, &raw mut args);
+            self.call((*self.0).partition, &mut args, |args| {
+                let texts = slice("args_sharding", args.args_sharding, call.operands.len())?;
+                let operands = texts.iter().zip(&call.operands).map(|(text, operand)| {
+                    let message = text.bytes("args_sharding")?;
+                    shardings::read_one(message, operand.ty.sizes(), &operand.sharding.devices)
+                });
+                Ok(DividedCall {
+                    program: args.mlir_module.bytes("mlir_module")?.to_vec(),
+                    operands: operands.collect::<Outcome<_>>()?,
+                    results: result_shardings(args.result_sharding, call)?,
+                })
+            })
         }
-        // SAFETY: the results exist until the cleanup function is called, below.
-        let divided = unsafe { results(&args, call) };
-        if let Some(cleanup) = args.header.cleanup {
+    }
+
+    fn infer(&self, call: &ShardedCall) -> Outcome<Option<Vec<TileAssignment>>> {
+        let operands = operand_messages(call);
+        let avals: Vec<Aval> = operands.iter().map(Aval::of).collect();
+        let [shape, _] = messages(&call.results.iter().collect::<Vec<_>>());
+        let mut args = InferArgs {
+            header: Header::EMPTY,
+            num_args: avals.len(),
+            op_args: avals.as_ptr(),
+            result_shape: Text::of(&shape),
+            backend_config: Text::of(&call.config),
+            has_result_sharding: false,
+            result_sharding: Text::EMPTY,
+        };
+        // SAFETY: as in `divide`.
+        unsafe {
+            self.call((*self.0).infer_sharding, &mut args, |args| match args.has_result_sharding {
+                true => result_shardings(args.result_sharding, call).map(Some),
+                false => Ok(None),
+            })
+        }
+    }
+
+    fn propagate(&self, call: &ShardedCall) -> Outcome<Vec<TileAssignment>> {
+        let [shape, sharding] = messages(&call.results.iter().collect::<Vec<_>>());
+        let mut args = PropagateArgs {
+            header: Header::EMPTY,
+            backend_config: Text::of(&call.config),
+            result_shape: Text::of(&shape),
+            result_sharding: Text::of(&sharding),
+        };
+        // SAFETY: as in `divide`.
+        unsafe {
+            self.call((*self.0).propagate_user_sharding, &mut args, |args| {
+                result_shardings(args.result_sharding, call)
+            })
+        }
+    }
+
+    /// Calls a function of the host, and copies its results by `read`.
+    ///
+    /// # Safety
+    /// The function is one of the host's for these arguments, whose pointers are valid.
+    unsafe fn call<A: HostArgs, R>(
+        &self,
+        function: HostFunction<A>,
+        args: &mut A,
+        read: impl FnOnce(&A) -> Outcome<R>,
+    ) -> Outcome<R> {
+        let function = function.ok_or_else(|| Status::invalid("the function is null"))?;
+        // SAFETY: the contract of this function.
+        unsafe { function(self.0, &raw mut *args) };
+        let header = args.header();
+        let results = match header.has_error {
+            // SAFETY: the host's text exists until the cleanup function is called, below.
+            true => unsafe { header.error_message.bytes("error_msg") }
+                .and_then(|message| Err(Status::invalid(String::from_utf8_lossy(message)))),
+            false => read(args),
+        };
+        if let Some(cleanup) = header.cleanup {
             // SAFETY: a function of the host for its own data. Nothing refers to the results any more.
-            unsafe { cleanup(args.header.data) };
+            unsafe { cleanup(header.data) };
         }
-        divided
+        results
     }
 }
 
-/// Copies the results of a call.
+impl Aval {
+    /// Refers to a `ShapeProto` and an `OpSharding`.
+    fn of([shape, sharding]: &[Vec<u8>; 2]) -> Aval {
+        Aval { shape: Text::of(shape), has_sharding: true, sharding: Text::of(sharding) }
+    }
+}
+
+/// Reads the `OpSharding` of a call's results.
 ///
 /// # Safety
-/// The host has filled the arguments, and has not freed its data.
-unsafe fn results(args: &PartitionArgs, call: &ShardedCall) -> Outcome<DividedCall> {
-    // SAFETY: the contract of this function, for all statements below.
-    unsafe {
-        if args.header.has_error {
-            let message = args.header.error_message.bytes("error_msg")?;
-            return Err(Status::invalid(String::from_utf8_lossy(message)));
-        }
-        let texts = slice("args_sharding", args.args_sharding, call.operands.len())?;
-        let operands = texts.iter().zip(&call.operands).map(|(text, operand)| {
-            shardings::read_one(text.bytes("args_sharding")?, operand.ty.sizes(), &operand.sharding.devices)
-        });
-        let tensors: Vec<(&[usize], &[usize])> =
-            call.results.iter().map(|result| (result.ty.sizes(), &result.sharding.devices[..])).collect();
-        Ok(DividedCall {
-            program: args.mlir_module.bytes("mlir_module")?.to_vec(),
-            operands: operands.collect::<Outcome<_>>()?,
-            results: shardings::read_all(args.result_sharding.bytes("result_sharding")?, &tensors)?,
-        })
-    }
+/// The text is valid.
+unsafe fn result_shardings(message: Text, call: &ShardedCall) -> Outcome<Vec<TileAssignment>> {
+    let tensors: Vec<(&[usize], &[usize])> =
+        call.results.iter().map(|result| (result.ty.sizes(), &result.sharding.devices[..])).collect();
+    // SAFETY: the contract of this function.
+    shardings::read_all(unsafe { message.bytes("result_sharding") }?, &tensors)
+}
+
+fn operand_messages(call: &ShardedCall) -> Vec<[Vec<u8>; 2]> {
+    call.operands.iter().map(|operand| messages(&[operand])).collect()
 }
 
 /// Returns the `ShapeProto` and the `OpSharding` of a value: a tensor, or a tuple of several.

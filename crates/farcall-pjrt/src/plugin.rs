@@ -8,6 +8,7 @@ use farcall_pjrt_abi::*;
 use crate::call::{Arguments, Call, entry, with};
 use crate::ffi;
 use crate::fork;
+use crate::inspect_sharding;
 use crate::layouts;
 use crate::named_values::{NamedValues, Value};
 use crate::object::text;
@@ -50,6 +51,7 @@ fn erased<A>(function: ApiEntry<A>) -> AnyFunction {
 
 fn table() -> Api {
     fork::watch();
+    inspect_sharding::report_shardings();
     let extensions = Box::leak(Box::new(Extensions {
         ffi: ffi::extension(std::ptr::null_mut()),
         custom_calls: ffi::custom_call_extension(std::ptr::null_mut()),

@@ -93,6 +93,32 @@ pub(crate) fn message(assignment: Option<&TileAssignment>) -> Vec<u8> {
 /// # Errors
 /// If the bytes are not such a message, or if the kind of sharding is not supported.
 pub(crate) fn read_one(bytes: &[u8], sizes: &[usize], all_devices: &[usize]) -> Outcome<TileAssignment> {
+    let mut all: Vec<usize> = all_devices.to_vec();
+    all.sort_unstable();
+    // The complete value, on one device or all. Here, every device computes it.
+    let Some(mut assignment) = read(bytes)? else {
+        return Ok(TileAssignment::replicated(sizes.to_vec(), all));
+    };
+    let mut sorted = assignment.devices.clone();
+    sorted.sort_unstable();
+    if assignment.tiles.len() != sizes.len() || sorted != all {
+        return Err(Status::invalid(format!(
+            "a sharding into {:?} tiles of {} devices does not fit a tensor of rank {} on {} devices",
+            assignment.tiles,
+            sorted.len(),
+            sizes.len(),
+            all.len()
+        )));
+    }
+    assignment.sizes = sizes.to_vec();
+    Ok(assignment)
+}
+
+/// Reads an `OpSharding` of a tensor of unknown sizes. Returns `None` if devices have the complete tensor.
+///
+/// # Errors
+/// See [`read_one`].
+pub(crate) fn read(bytes: &[u8]) -> Outcome<Option<TileAssignment>> {
     let (mut kind, mut is_replicated) = (0, false);
     let [mut tiles, mut devices, mut groups, mut iota, mut order] = [const { Vec::new() }; 5];
     for (number, field) in fields(bytes)? {
@@ -107,14 +133,9 @@ pub(crate) fn read_one(bytes: &[u8], sizes: &[usize], all_devices: &[usize]) -> 
             _ => {}
         }
     }
-    let mut all: Vec<usize> = all_devices.to_vec();
-    all.sort_unstable();
     match kind {
         TILED => {}
-        // The complete value, on one device or all. Here, every device computes it.
-        kind if kind == MAXIMAL || kind == REPLICATED as u64 => {
-            return Ok(TileAssignment::replicated(sizes.to_vec(), all));
-        }
+        kind if kind == MAXIMAL || kind == REPLICATED as u64 => return Ok(None),
         other => return Err(Status::unimplemented(format!("a sharding of the kind {other}"))),
     }
     let numbers = |from: &[u64]| -> Vec<usize> { from.iter().map(|n| *n as usize).collect() };
@@ -131,17 +152,13 @@ pub(crate) fn read_one(bytes: &[u8], sizes: &[usize], all_devices: &[usize]) -> 
     }
     let of_groups = tiles.len().checked_sub(groups.len()).map(|rank| tiles.split_off(rank));
     let copies: usize = of_groups.map_or(0, |of_groups| of_groups.iter().product());
-    let mut sorted = devices.clone();
-    sorted.sort_unstable();
-    if tiles.len() != sizes.len() || tiles.iter().product::<usize>() * copies != all.len() || sorted != all {
+    if tiles.iter().product::<usize>() * copies != devices.len() {
         return Err(Status::invalid(format!(
-            "a sharding into {tiles:?} tiles of {} devices does not fit a tensor of rank {} on {} devices",
-            devices.len(),
-            sizes.len(),
-            all.len()
+            "a sharding into {tiles:?} tiles with {copies} copies lists {} devices",
+            devices.len()
         )));
     }
-    Ok(TileAssignment { sizes: sizes.to_vec(), tiles, summands: 1, copies, devices })
+    Ok(Some(TileAssignment { sizes: Vec::new(), tiles, summands: 1, copies, devices }))
 }
 
 /// Reads an `OpSharding` of one tensor or of a tuple of tensors, given by their sizes and the devices.

@@ -55,10 +55,10 @@ impl AsRef<[u8]> for Content {
 /// Compiles a program: text or an artifact. The result is an [`Executable`] if the program has static sizes,
 /// else a [`Polymorphic`]. If a function exported for several platforms is passed as text, `platforms` lists
 /// these platforms, because the text does not. Numbers of replicas and partitions that are not given are
-/// those that the program names.
+/// those that the program names. If `partitioned`, a program with shardings is divided among the partitions.
 #[pyfunction]
 #[pyo3(signature = (program, *, registry, name, entry, denormals, semantics, platforms = None,
-    num_replicas = None, num_partitions = None))]
+    num_replicas = None, num_partitions = None, partitioned = false))]
 #[expect(clippy::too_many_arguments, reason = "options of a compilation, passed by name")]
 pub(crate) fn compile<'py>(
     py: Python<'py>,
@@ -71,6 +71,7 @@ pub(crate) fn compile<'py>(
     platforms: Option<Vec<String>>,
     num_replicas: Option<NonZero<usize>>,
     num_partitions: Option<NonZero<usize>>,
+    partitioned: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let wrong = |e: UnknownName| PyValueError::new_err(e.to_string());
     let denormals: Denormals = denormals.parse().map_err(wrong)?;
@@ -94,6 +95,7 @@ pub(crate) fn compile<'py>(
                 replicas: num_replicas.map_or(named.replicas, NonZero::get),
                 partitions: num_partitions.map_or(named.partitions, NonZero::get),
             });
+            options = options.partitioned(partitioned);
             if !program.interface.is_open() {
                 return Executable::new(program.module, &registry, &options).map(Compiled::Fixed);
             }

@@ -1,10 +1,14 @@
 //! Compiled programs, and programs that are compiled for the sizes of each call.
 
+use std::borrow::Cow;
+
 use farcall::CodedError;
 use farcall::plan::{BlockChoice, BlockDecision};
 use farcall::{CompileOptions, PolymorphicError};
 use farcall_ir::interface::{SymbolicSize, SymbolicType};
+use farcall_ir::sharding::TileAssignment;
 use farcall_ir::{Literal, Module, TensorType};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::arrays;
@@ -119,20 +123,42 @@ impl Executable {
         let inner = farcall::Executable::compile_owned(module, registry, options).map_err(error::compile)?;
         Ok(Executable { inner })
     }
+
+    /// Returns an error if the program is divided among devices.
+    fn refuse_parts(&self, what: &str) -> PyResult<()> {
+        match self.is_divided() {
+            false => Ok(()),
+            true => Err(PyValueError::new_err(format!(
+                "a program that is compiled with partitioned=True takes complete inputs and has no {what}"
+            ))),
+        }
+    }
+
+    fn complete_inputs(&self) -> Cow<'_, [TensorType]> {
+        complete(self.inner.inputs(), self.inner.plan().sharding().map(|sharding| &sharding.inputs[..]))
+    }
+}
+
+/// Returns the types of complete tensors from those of their parts.
+fn complete<'t>(parts: &'t [TensorType], sharding: Option<&[TileAssignment]>) -> Cow<'t, [TensorType]> {
+    let Some(sharding) = sharding else { return Cow::Borrowed(parts) };
+    let tensors = parts.iter().zip(sharding);
+    Cow::Owned(tensors.map(|(part, of)| TensorType::new(part.dtype, of.sizes.clone())).collect())
 }
 
 #[pymethods]
 impl Executable {
-    /// Element type and shape of each input.
+    /// Element type and shape of each input. A partitioned program takes complete inputs.
     #[getter]
     fn inputs(&self) -> Vec<DtypeAndShape> {
-        self.inner.inputs().iter().map(described).collect()
+        self.complete_inputs().iter().map(described).collect()
     }
 
     /// Element type and shape of each result.
     #[getter]
     fn outputs(&self) -> Vec<DtypeAndShape> {
-        self.inner.outputs().iter().map(described).collect()
+        let sharding = self.inner.plan().sharding();
+        complete(self.inner.outputs(), sharding.map(|of| &of.results[..])).iter().map(described).collect()
     }
 
     /// Text of the plan: the thunks, and the memory locations of their operands.
@@ -179,6 +205,12 @@ impl Executable {
         (grid.replicas, grid.partitions)
     }
 
+    /// True if the program is divided among devices.
+    #[getter]
+    fn is_divided(&self) -> bool {
+        self.inner.plan().sharding().is_some()
+    }
+
     /// Runs the program on all devices of its grid. Each device has a list of inputs, given as element type,
     /// shape and bytes.
     fn run_on_devices<'py>(
@@ -186,6 +218,7 @@ impl Executable {
         py: Python<'py>,
         inputs: Vec<Vec<InputParts<'py>>>,
     ) -> PyResult<Vec<Vec<Bound<'py, PyAny>>>> {
+        self.refuse_parts("runs on parts")?;
         let inputs = inputs.into_iter().map(literals).collect::<PyResult<Vec<_>>>()?;
         guarded(|| {
             let results = run::run_on_devices(py, &self.inner, inputs)?.into_iter();
@@ -201,7 +234,7 @@ impl Executable {
         py: Python<'py>,
         inputs: &Bound<'py, PyAny>,
     ) -> PyResult<Option<Vec<Bound<'py, PyAny>>>> {
-        match arrays::arguments(self.inner.inputs(), inputs)? {
+        match arrays::arguments(&self.complete_inputs(), inputs)? {
             Some(inputs) => guarded(|| results(py, &self.inner, inputs).map(Some)),
             None => Ok(None),
         }
@@ -215,6 +248,7 @@ impl Executable {
         inputs: Vec<InputParts<'_>>,
         runs: usize,
     ) -> PyResult<(Vec<f64>, Vec<Step>)> {
+        self.refuse_parts("profiles")?;
         let inputs = literals(inputs)?;
         guarded(|| {
             let profile = run::profiled(py, &self.inner, &inputs, runs)?;

@@ -13,7 +13,7 @@
 //! - `handler`: handlers written in Python.
 //! - `op`: the consequences of an op's signature, for `farcall.load` and JAX.
 //! - `linear`: derivatives of calls, for JAX.
-//! - `lowering`: Python functions that lower blocks.
+//! - `lowering`: Python functions that lower blocks. `partitioner`: functions that divide custom calls.
 //! - `attributes`: conversion of attributes from and to Python.
 //! - `dim`: sizes that are numbers or symbolic.
 //! - `elements`: the elements of a tensor as a Python buffer.
@@ -42,6 +42,7 @@ mod limits;
 mod linear;
 mod lowering;
 mod op;
+mod partitioner;
 mod profile;
 mod registry;
 mod run;
@@ -89,6 +90,8 @@ mod _farcall {
     use crate::linear::Linear;
     #[pymodule_export]
     use crate::op::{Call, Op};
+    #[pymodule_export]
+    use crate::partitioner::{inspect_sharding_config, register_partitioner_functions};
     #[pymodule_export]
     use crate::registry::{Registry, Scope, Target, built_in_op, open_lapack, register_type, wait_for_runs};
 

@@ -33,7 +33,7 @@ impl Lowering for PythonLowering {
                 let words = self.explain.call1(py, (e.value(py), e.traceback(py)));
                 let words = words.and_then(|words| words.extract(py));
                 let error = Error::unknown(words.unwrap_or_else(|_| e.to_string()));
-                RAISED.set(Some(e));
+                keep_raised(e);
                 error
             })
         })
@@ -41,11 +41,16 @@ impl Lowering for PythonLowering {
 }
 
 thread_local! {
-    /// Exception raised by a lowering, which ends the compilation on this thread.
+    /// Exception raised by a lowering or partitioner, which ends the compilation on this thread.
     static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
 }
 
-/// Compiles a program without the interpreter's lock. If a lowering raises an exception, the exception
+/// Keeps an exception as the cause of the error with which the compilation on this thread ends.
+pub(crate) fn keep_raised(error: PyErr) {
+    RAISED.set(Some(error));
+}
+
+/// Compiles a program without the interpreter's lock. If a lowering or partitioner raises an exception, the exception
 /// becomes the cause of the compilation's error. An exception that is not an error (`KeyboardInterrupt`,
 /// `SystemExit`) is raised unchanged.
 pub(crate) fn compiling<T: Send>(

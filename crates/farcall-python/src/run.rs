@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use farcall::custom_call::RunContext;
 use farcall::device::{BufferError, DeviceBuffer};
+use farcall::partition::{divided, joined};
 use farcall::{ErrorCode, Executable, Interrupt, Profile, RunError, RunOptions, interrupt};
 use farcall_ir::Literal;
 use pyo3::exceptions::{PyException, PyKeyboardInterrupt, PyRuntimeError};
@@ -27,13 +28,17 @@ thread_local! {
     static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
 }
 
-/// Runs a program without the interpreter's lock.
+/// Runs a program without the interpreter's lock; a partitioned program on all of its devices.
 ///
 /// # Errors
 /// The run's error as an exception. If a Python handler raised an exception, that exception is the cause. An
 /// exception that is not an `Exception`, such as `KeyboardInterrupt`, is returned unchanged if a Python
 /// handler or a signal handler raised it.
 pub(crate) fn run(py: Python<'_>, executable: &Executable, inputs: Vec<Literal>) -> PyResult<Vec<Literal>> {
+    if let Some(sharding) = executable.plan().sharding() {
+        let parts = divided(sharding, executable.grid().processes(), executable.inputs(), &inputs);
+        return Ok(joined(sharding, &run_on_devices(py, executable, parts)?));
+    }
     interruptible(py, |run| literals(executable.execute_with(inputs, RunOptions::new().context(run))))
 }
 

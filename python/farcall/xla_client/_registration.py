@@ -8,7 +8,6 @@ other platforms wait until a handler is registered.
 
 import ctypes
 import enum
-import itertools
 import logging
 import threading
 from collections.abc import Callable, Mapping
@@ -22,9 +21,12 @@ from farcall.xla_client._farcall_internals import (
     custom_calls,
     fail_run,
     forget_raised,
+    inspect_sharding_config,
+    register_partitioner_functions,
     watchers,
 )
 from farcall.xla_client._names import decoded
+from farcall.xla_client._shapes import Shape, shape_of_type
 from farcall.xla_client._sharding import HloSharding
 
 logger = logging.getLogger(__name__)
@@ -312,15 +314,21 @@ def register_custom_call_partitioner(
     can_side_effecting_have_replicated_sharding: bool = False,
     c_api: Any | None = None,
 ) -> None:
-    """Registers how the calls of a target are partitioned among devices. farcall's engine has one device and
-    never calls these functions, but `custom_call_partitioners` returns them.
+    """Registers how the calls of a target are divided among the devices of a program with shardings. Shapes are
+    of the type `Shape`, shardings of the type `HloSharding`, and configurations are bytes. If a call returns
+    several results, their shape and sharding are tuples. As in XLA, the first and the last function propagate
+    `mhlo.sharding`; Shardy's shardings are propagated by the call's `sdy.sharding_rule`.
 
     Args:
       name: the target.
-      prop_user_sharding: maps the result's sharding to the operands' shardings.
-      partition: maps shardings to the partitioned program and its shardings.
-      infer_sharding_from_operands: maps the operands' shardings to the result's sharding.
-      can_side_effecting_have_replicated_sharding: calls with side effects may be replicated.
+      prop_user_sharding: takes the sharding that users of the result want, the result's shape, and the
+        configuration. Returns the result's sharding.
+      partition: takes the operands' shapes, the operands' shardings, the result's shape, the result's
+        sharding, and the configuration. Returns the program of each device (StableHLO as text or bytecode),
+        the shardings of its operands, and the sharding of its result.
+      infer_sharding_from_operands: takes the operands' shapes, the operands' shardings, the result's shape,
+        and the configuration. Returns the result's sharding, or `None`.
+      can_side_effecting_have_replicated_sharding: calls with side effects may run on every device.
       c_api: ignored; the interface of a plugin.
     """
     del c_api
@@ -328,7 +336,80 @@ def register_custom_call_partitioner(
     for function in functions:
         if not callable(function):
             raise TypeError(f"a partitioner of `{decoded(name)}` is three functions, and {function!r} is not one")
-    _partitioners[decoded(name)] = CustomCallPartitioner(*functions, bool(can_side_effecting_have_replicated_sharding))
+    target = decoded(name)
+    _partitioners[target] = CustomCallPartitioner(*functions, bool(can_side_effecting_have_replicated_sharding))
+    register_partitioner_functions(
+        target,
+        lambda operands, results, config: _divided(partition, operands, results, config),
+        lambda operands, results, config: _inferred(infer_sharding_from_operands, operands, results, config),
+        lambda _, results, config: _propagated(prop_user_sharding, results, config),
+        bool(can_side_effecting_have_replicated_sharding),
+    )
+
+
+#: A tensor of a call that is divided: element type, sizes and division. A division is the number of parts of
+#: each dimension, the number of devices with the same part, and the devices.
+_Division = tuple[list[int], int, list[int]]
+_Tensor = tuple[str, list[int], _Division]
+
+
+def _divided(
+    partition: Callable[..., Any], operands: list[_Tensor], results: list[_Tensor], config: bytes
+) -> tuple[bytes, list[_Division], list[_Division]]:
+    answer = partition(*_described(operands), *_as_one(results), config)
+    try:
+        program, of_operands, of_result = answer
+        of_operands = list(of_operands)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"a partitioner returns a program, the shardings of its operands and that of its result, not {answer!r}"
+        ) from None
+    if len(of_operands) != len(operands):
+        raise ValueError(f"the partitioner returned {len(of_operands)} shardings for {len(operands)} operands")
+    divisions = [_division(sharding, tensor) for sharding, tensor in zip(of_operands, operands)]
+    return program.encode() if isinstance(program, str) else program, divisions, _of_one(of_result, results)
+
+
+def _inferred(
+    infer: Callable[..., Any], operands: list[_Tensor], results: list[_Tensor], config: bytes
+) -> list[_Division] | None:
+    shape, _ = _as_one(results)
+    answer = infer(*_described(operands), shape, config)
+    return None if answer is None else _of_one(answer, results)
+
+
+def _propagated(propagate: Callable[..., Any], results: list[_Tensor], config: bytes) -> list[_Division]:
+    shape, sharding = _as_one(results)
+    return _of_one(propagate(sharding, shape, config), results)
+
+
+def _described(tensors: list[_Tensor]) -> tuple[list[Shape], list[HloSharding]]:
+    """Returns the shapes and shardings of tensors."""
+    shapes = [shape_of_type((name, sizes)) for name, sizes, _ in tensors]
+    return shapes, [HloSharding.of_division(*division) for _, _, division in tensors]
+
+
+def _as_one(results: list[_Tensor]) -> tuple[Shape, HloSharding]:
+    """Returns the shape and sharding of a result, or of the tuple of several."""
+    shapes, shardings = _described(results)
+    if len(results) == 1:
+        return shapes[0], shardings[0]
+    return Shape.tuple_shape(shapes), HloSharding.of_tuple(shardings)
+
+
+def _of_one(sharding: HloSharding, results: list[_Tensor]) -> list[_Division]:
+    """Returns the divisions of the results from the sharding of a result, or of the tuple of several."""
+    parts = [sharding] if len(results) == 1 else list(sharding.tuple_elements())
+    if len(parts) != len(results):
+        raise ValueError(f"the partitioner returned a sharding of {len(parts)} results for {len(results)} results")
+    return [_division(part, tensor) for part, tensor in zip(parts, results)]
+
+
+def _division(sharding: HloSharding, tensor: _Tensor) -> _Division:
+    if not isinstance(sharding, HloSharding):
+        raise TypeError(f"a partitioner returns shardings of the type HloSharding, not {sharding!r}")
+    _, sizes, (_, _, devices) = tensor
+    return sharding.division(len(sizes), devices)
 
 
 def custom_call_partitioners() -> dict[str, CustomCallPartitioner]:
@@ -348,22 +429,21 @@ def batch_partitionable_custom_calls() -> set[str]:
 
 
 _inspectors: dict[bytes, Callable[[HloSharding], None]] = {}
-_numbers = itertools.count()
 
 
 def encode_inspect_sharding_callback(handler: Callable[[HloSharding], None]) -> bytes:
     """Returns the configuration (`opaque`) for a custom call of `InspectSharding`. When a program with such a
-    call is compiled, `handler` is called with the sharding of the call's operand. With one device, this
-    sharding is always replicated."""
+    call is compiled, `handler` is called with the sharding of the call's operand. It is replicated, unless the
+    program is divided among devices."""
     if not callable(handler):
         raise TypeError(f"the callback of InspectSharding is a function, not {handler!r}")
-    key = b"farcall.inspect_sharding.%d" % next(_numbers)
-    _inspectors[key] = handler
-    return key
+    config = bytes(inspect_sharding_config(lambda *division: handler(HloSharding.of_division(*division))))
+    _inspectors[config] = handler
+    return config
 
 
 def _inspect_shardings(program: bytes, name: str) -> None:
-    """Calls the functions that a program's `InspectSharding` calls refer to.
+    """Calls the functions to which the `InspectSharding` calls of a program refer that is not divided.
 
     Raises:
       ValueError: if a call's configuration was not created by `encode_inspect_sharding_callback`.

@@ -1,7 +1,8 @@
-"""Shardings, as far as one device needs them: builders write them into programs, and callbacks receive
-them."""
+"""Shardings: builders write them into programs, and callbacks receive and return them."""
 
 import enum
+import math
+from collections.abc import Sequence
 from typing import Any
 
 
@@ -72,6 +73,61 @@ class HloSharding:
     def from_proto(sharding: OpSharding) -> "HloSharding":
         """Returns the sharding that an `OpSharding` describes."""
         return HloSharding(sharding)
+
+    @staticmethod
+    def of_tuple(parts: "Sequence[HloSharding]") -> "HloSharding":
+        """Returns the sharding of a tuple from the shardings of its parts."""
+        sharding = _of_type(OpSharding.Type.TUPLE)
+        sharding.tuple_shardings = [part.to_proto() for part in parts]
+        return HloSharding(sharding)
+
+    @staticmethod
+    def of_division(tiles: Sequence[int], copies: int, devices: Sequence[int]) -> "HloSharding":
+        """Returns the sharding with `tiles[d]` parts along dimension `d`. `copies` devices have the same part;
+        they are neighbors in the list of devices."""
+        if all(parts == 1 for parts in tiles):
+            return HloSharding.replicate()
+        sharding = _of_type(OpSharding.Type.OTHER)
+        sharding.tile_assignment_dimensions = [*tiles, copies] if copies > 1 else list(tiles)
+        sharding.tile_assignment_devices = list(devices)
+        sharding.replicate_on_last_tile_dim = copies > 1
+        return HloSharding(sharding)
+
+    def division(self, rank: int, devices: Sequence[int]) -> tuple[list[int], int, list[int]]:
+        """Returns the arguments of `of_division` for a tensor with `rank` dimensions on these devices.
+
+        Raises:
+          ValueError: if the sharding is not that of such a tensor.
+        """
+        if self.is_replicated():
+            return [1] * rank, len(devices), sorted(devices)
+        tiles = list(self._sharding.tile_assignment_dimensions)
+        listed = list(self._sharding.tile_assignment_devices)
+        copies = tiles.pop() if self._sharding.replicate_on_last_tile_dim and tiles else 1
+        if not self.is_tiled() or len(tiles) != rank or math.prod(tiles) * copies != len(listed):
+            raise ValueError(f"{self} does not divide a tensor with {rank} dimensions among {len(devices)} devices")
+        return tiles, copies, listed
+
+    def num_dimensions(self) -> int:
+        """Returns the number of dimensions of the tiles, with the one of devices that have the same part."""
+        return len(self._sharding.tile_assignment_dimensions)
+
+    def tile_assignment_dimensions(self) -> list[int]:
+        """Returns the number of parts of each dimension. A last entry may be the number of devices with the
+        same part."""
+        return list(self._sharding.tile_assignment_dimensions)
+
+    def tile_assignment_devices(self) -> list[int]:
+        """Returns the devices, row-major over the tiles."""
+        return list(self._sharding.tile_assignment_devices)
+
+    def num_devices(self) -> int:
+        """Returns the number of devices of a tiled sharding."""
+        return len(self._sharding.tile_assignment_devices)
+
+    def replicate_on_last_tile_dim(self) -> bool:
+        """Returns true if devices along the last dimension of the tiles have the same part."""
+        return self._sharding.replicate_on_last_tile_dim
 
     def to_proto(self) -> OpSharding:
         """Returns the sharding as an `OpSharding`."""

@@ -325,6 +325,80 @@ def test_inspect_sharding_reports_a_replicated_one():
         farcall.compile(c.build().as_hlo_text(), name="inspected.hlo")
 
 
+ROWS = "{devices=[2,1]0,1}"
+
+
+def divided_program(target: str, config: str = "", operand: str = ROWS, result: str = ROWS) -> str:
+    return f"""
+    module attributes {{mhlo.num_partitions = 2 : i32}} {{
+      func.func @main(%x: tensor<4x6xf32> {{mhlo.sharding = "{operand}"}}) -> (tensor<4x6xf32> {{mhlo.sharding = "{result}"}}) {{
+        %0 = stablehlo.custom_call @{target}(%x) {{backend_config = "{config}"}} : (tensor<4x6xf32>) -> tensor<4x6xf32>
+        %1 = stablehlo.negate %0 : tensor<4x6xf32>
+        return %1 : tensor<4x6xf32>
+      }}
+    }}"""
+
+
+def test_a_registered_partitioner_divides_calls():
+    asked = []
+
+    def partition(shapes, shardings, shape, sharding, config):
+        asked.append(("partition", str(shapes[0]), repr(shardings[0]), repr(sharding), config))
+        if config == b"wrong":
+            raise ValueError("it cannot be divided")
+        if config == b"nothing":
+            return None
+        program = """func.func @main(%x: tensor<2x6xf32>) -> tensor<2x6xf32> {
+            %0 = stablehlo.add %x, %x : tensor<2x6xf32>
+            return %0 : tensor<2x6xf32>
+        }"""
+        return program, shardings, sharding
+
+    def infer(shapes, shardings, shape, config):
+        asked.append(("infer", str(shape), repr(shardings[0])))
+        return shardings[0]
+
+    def propagate(sharding, shape, config):
+        asked.append(("propagate", str(shape), repr(sharding)))
+        return sharding
+
+    xla_client.register_custom_call_partitioner("doubled_rows", propagate, partition, infer)
+    executable = farcall.compile(divided_program("doubled_rows", "config"), partitioned=True)
+    x = np.arange(24, dtype=np.float32).reshape(4, 6)
+    np.testing.assert_array_equal(executable(x)[0], -2 * x)
+    assert [ty.shape for ty in executable.inputs + executable.outputs] == [(4, 6), (4, 6)]
+    with pytest.raises(ValueError, match="takes complete inputs and has no runs on parts"):
+        executable.run_on_devices([[x[:2]], [x[2:]]])
+    assert ("partition", "f32[4,6]{1,0}", ROWS, ROWS, b"config") in asked
+    assert ("infer", "f32[4,6]{1,0}", ROWS) in asked and ("propagate", "f32[4,6]{1,0}", ROWS) in asked
+    with pytest.raises(ValueError, match="the partitioner of `doubled_rows`: it cannot be divided") as error:
+        farcall.compile(divided_program("doubled_rows", "wrong"), partitioned=True)
+    assert str(error.value.__cause__) == "it cannot be divided"
+    with pytest.raises(ValueError, match="a partitioner returns a program, .* not None"):
+        farcall.compile(divided_program("doubled_rows", "nothing"), partitioned=True)
+
+
+def test_inspect_sharding_reports_the_sharding_on_several_devices():
+    seen = []
+    config = xla_client.encode_inspect_sharding_callback(seen.append)
+    text = "".join(f"\\{byte:02X}" for byte in config)
+    executable = farcall.compile(divided_program("InspectSharding", text), partitioned=True)
+    [sharding] = seen
+    assert repr(sharding) == ROWS and sharding.is_tiled() and sharding.num_devices() == 2
+    x = np.ones((4, 6), np.float32)
+    np.testing.assert_array_equal(executable(x)[0], -x)
+
+    def failing(sharding):
+        raise RuntimeError("not this one")
+
+    config = xla_client.encode_inspect_sharding_callback(failing)
+    text = "".join(f"\\{byte:02X}" for byte in config)
+    with pytest.raises(ValueError, match="not this one"):
+        farcall.compile(divided_program("InspectSharding", text), partitioned=True)
+    with pytest.raises(ValueError, match="not that of a function of this process"):
+        farcall.compile(divided_program("InspectSharding", "0123456789abcdef"), partitioned=True)
+
+
 def test_programs_are_inspected_once_they_are_compiled():
     seen = []
     opaque = xla_client.encode_inspect_sharding_callback(seen.append)

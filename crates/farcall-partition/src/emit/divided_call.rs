@@ -1,12 +1,13 @@
 //! Custom calls that a registered partitioner divides.
 
 use farcall_ir::module::{Inst, ValueMap};
-use farcall_ir::op::{CallConfig, CustomCall, Groups, Op};
-use farcall_ir::{Diagnostic, Func, InstId, Type, ValueId, middle, read, verify};
+use farcall_ir::op::{CustomCall, Groups, Op};
+use farcall_ir::{Func, InstId, Type, ValueId, middle, read, verify};
 
-use super::{Emitted, Emitter};
-use crate::partitioner::{DividedCall, Partitioner, ShardedCall, ShardedTensor};
+use super::{Emitted, Emitter, Program};
+use crate::partitioner::{self, DividedCall, Partitioner, ShardedCall};
 use crate::tiling::Tiling;
+use crate::uses_shardy;
 
 impl<'p> Emitter<'p> {
     /// Emits the program by which a partitioner replaces a call.
@@ -14,23 +15,24 @@ impl<'p> Emitter<'p> {
         &mut self,
         inst: Inst<'p>,
         call: &CustomCall,
-        partitioner: &dyn Partitioner,
+        from: &dyn Partitioner,
     ) -> Emitted<()> {
-        let sharded = ShardedCall {
-            target: call.target.clone(),
-            config: match &call.config {
-                CallConfig::Text(text) => text.to_vec(),
-                CallConfig::Absent | CallConfig::Dict(_) => Vec::new(),
-            },
-            operands: self.sharded(inst.own_operands()),
-            results: self.sharded(inst.results()),
-        };
-        let target = &call.target;
+        let Program { grid, shardings, meshes, .. } = self.program;
+        let tiling = |value| &shardings.of(value).tiling;
+        let sharded = ShardedCall::new(inst, call, grid, uses_shardy(meshes), tiling);
         let span = self.span;
-        let failed = |problem: String| {
-            vec![Diagnostic::new("sharding", span, format!("the partitioner of `{target}`: {problem}"))]
-        };
-        let DividedCall { program, operands, results } = partitioner.partition(&sharded).map_err(failed)?;
+        let failed = |problem: String| vec![partitioner::failed(&call.target, span, &problem)];
+        if call.has_side_effect
+            && !from.can_side_effecting_have_replicated_sharding()
+            && sharded.results.iter().all(|result| result.sharding.tiles.iter().all(|parts| *parts == 1))
+        {
+            return Err(failed(
+                "every device would run a call with side effects. State one device, by a maximal sharding, or \
+                 register the partitioner with can_side_effecting_have_replicated_sharding"
+                    .to_owned(),
+            ));
+        }
+        let DividedCall { program, operands, results } = from.partition(&sharded).map_err(failed)?;
         let counts = [operands.len(), results.len()];
         if counts != [inst.own_operands().len(), inst.results().len()] {
             return Err(failed(format!(
@@ -73,15 +75,6 @@ impl<'p> Emitter<'p> {
             self.hold_resharded(*value, tiling, part)?;
         }
         Ok(())
-    }
-
-    fn sharded(&self, values: &[ValueId]) -> Vec<ShardedTensor> {
-        let sharded = values.iter().map(|value| {
-            let ty = self.tensor(*value).clone();
-            let tiling = &self.program.shardings.of(*value).tiling;
-            ShardedTensor { sharding: tiling.assignment(self.program.grid, ty.sizes(), &[]), ty }
-        });
-        sharded.collect()
     }
 
     /// Copies the instructions of a function, and returns its results.
