@@ -18,7 +18,7 @@ mirror=${4:-}
 checkout=$(realpath "$(dirname "$0")/..")
 certificates=/etc/ssl/certs/ca-certificates.crt
 # Increment the number in this name when the set of packages that this script installs changes.
-complete=$folder/complete-3
+complete=$folder/complete-4
 
 inside() {
     env -i $(env | grep -E '^(PIP_[A-Z_]*|[a-zA-Z]*_(proxy|PROXY))=' | grep -v -E '^PIP_(FIND_LINKS|CERT)=') \
@@ -42,7 +42,7 @@ if [ ! -e "$complete" ]; then
     cp /etc/hosts "$folder/etc/hosts"
     inside python3 -m venv /venv
     inside /venv/bin/pip install --quiet jax==0.12.0 jaxlib==0.12.0 numpy scipy flatbuffers \
-        pytest pytest-timeout pytest-xdist
+        pypjrt==0.1.1 pytest pytest-timeout pytest-xdist
     touch "$complete"
 fi
 

@@ -174,27 +174,36 @@ def test_a_custom_partitioning_divides_its_calls(mesh):
         jax.jit(failing)(jax.device_put(x, NamedSharding(mesh, P("x"))))
 
 
-def test_functions_propagate_the_shardings_of_a_custom_partitioning(mesh):
-    """XLA's older form of shardings, in which no rule is stated."""
+@pytest.mark.parametrize(("operand", "result", "divided"), [(P("x", "y"), None, P("x", "y")), (P(), P("x"), P("x"))])
+def test_functions_propagate_the_shardings_of_a_custom_partitioning(mesh, operand, result, divided):
+    """XLA's older form of shardings, in which no rule is stated: from the operand, and from the user."""
     doubled = custom_partitioning(lambda x: x * 2)
+    found = []
 
     def partition(mesh, arguments, result):
-        return mesh, lambda x: x * 2, result.sharding, (arguments[0].sharding,)
+        found.append(result.sharding.spec)
+        return mesh, lambda x: x * 2, result.sharding, (result.sharding,)
 
-    doubled.def_partition(
-        partition,
-        infer_sharding_from_operands=lambda mesh, arguments, result: arguments[0].sharding,
-        propagate_user_sharding=lambda mesh, user: user.sharding,
-    )
+    def infer(mesh, arguments, result):
+        return arguments[0].sharding
+
+    def propagate(mesh, user):
+        found.append("user")
+        return user.sharding
+
+    doubled.def_partition(partition, infer_sharding_from_operands=infer, propagate_user_sharding=propagate)
     x = numbers(4, 6)
     shardy = jax.config.jax_use_shardy_partitioner
     jax.config.update("jax_use_shardy_partitioner", False)
     try:
-        result = jax.jit(doubled)(jax.device_put(x, NamedSharding(mesh, P("x", "y"))))
+        asked = None if result is None else NamedSharding(mesh, result)
+        y = jax.jit(lambda x: doubled(x) + 1, out_shardings=asked)(jax.device_put(x, NamedSharding(mesh, operand)))
     finally:
         jax.config.update("jax_use_shardy_partitioner", shardy)
-    np.testing.assert_allclose(result, x * 2, **TOLERANCE)
-    assert result.sharding.is_equivalent_to(NamedSharding(mesh, P("x", "y")), 2)
+    np.testing.assert_allclose(y, x * 2 + 1, **TOLERANCE)
+    assert y.sharding.is_equivalent_to(NamedSharding(mesh, divided), 2)
+    assert NamedSharding(mesh, found[-1]).is_equivalent_to(NamedSharding(mesh, divided), 2), found
+    assert result is None or "user" in found
 
 
 def test_shardings_are_inspected(mesh):
@@ -210,3 +219,16 @@ def test_shardings_are_inspected(mesh):
     result = function(jax.device_put(x, NamedSharding(mesh, P("x"))))
     np.testing.assert_allclose(result, (x @ x.T).sum(), **TOLERANCE)
     assert [sharding.spec for sharding in seen] == [P("x")], seen
+    function.lower(jax.device_put(x, NamedSharding(mesh, P("x")))).compile().as_text()
+    assert len(seen) <= 2, "the text is not another compilation"
+
+    def failing(sharding):
+        raise RuntimeError("not this one")
+
+    @jax.jit
+    def inspected(x):
+        jax.debug.inspect_array_sharding(x, callback=failing)
+        return x
+
+    with pytest.raises(Exception, match="not this one"):
+        inspected(jax.device_put(x, NamedSharding(mesh, P("x"))))

@@ -612,7 +612,9 @@ def compile(
         num_partitions=num_partitions,
         partitioned=partitioned,
     )
-    if not getattr(native, "is_divided", False):
+    # Programs with dynamic sizes are divided later, when sizes are known.
+    is_divided = native.is_divided if isinstance(native, _farcall.Executable) else partitioned
+    if not is_divided:
         for watcher in watchers:
             watcher(content.encode() if isinstance(content, str) else content, name or known_as)
     if isinstance(native, _farcall.Executable):

@@ -3,7 +3,7 @@
 
     python backends.py FOLDER [--seconds N] [--sittings N]
 
-- *dispatch*: the time of a call of `jax.jit(f)` with arrays that are ready, until the result is. Both backends run
+- *dispatch*: the time from a call of `jax.jit(f)` on ready arrays until its result is ready. Both backends run
   in one process, alternately, for N seconds. A time is the shortest mean of 200 calls.
 - *training*: 1,000 steps of a multilayer perceptron (64-128-128-10, batches of 32, f32, stochastic gradient descent
   with momentum), from the first call to the end of the last step, without imports. Each run is a process of its own,

@@ -37,7 +37,6 @@ pub use rule::{CallRules, NoRules};
 
 use std::sync::Arc;
 
-use farcall_ir::module::NamedMesh;
 use farcall_ir::op::Op;
 use farcall_ir::{
     AttrDict, Attribute, DType, Diagnostic, Func, InstId, Module, ProgramError, Span, TensorType, ValueId,
@@ -102,7 +101,7 @@ pub fn partition(form: &Module, calls: &dyn CallRules) -> Result<Option<Partitio
             results: &results,
             borders: &borders,
             calls,
-            uses_shardy: uses_shardy(&form.meshes),
+            uses_shardy: uses_shardy(form, func),
         })
         .map_err(failed)?;
     let of_input = |(value, stated): (&ValueId, &Option<Annotation>)| {
@@ -138,9 +137,13 @@ pub fn partition(form: &Module, calls: &dyn CallRules) -> Result<Option<Partitio
     Ok(Some(Partitioned { module, grid, inputs, outputs, unreduced_inputs, unreduced_outputs, report }))
 }
 
-/// Returns true if a program with these meshes states its shardings in Shardy's form. Each refers to a mesh.
-fn uses_shardy(meshes: &[NamedMesh]) -> bool {
-    !meshes.is_empty()
+/// Returns true if a program states shardings in Shardy's form.
+fn uses_shardy(form: &Module, func: &Func) -> bool {
+    let is_stated = |attrs: &AttrDict| attrs.contains_key("sdy.sharding");
+    let mut found =
+        !form.meshes.is_empty() || func.param_attrs().iter().chain(func.result_attrs()).any(is_stated);
+    func.walk(&mut |inst| found |= is_stated(inst.attrs()));
+    found
 }
 
 fn sharding_error(span: Span, problem: String) -> Diagnostic {

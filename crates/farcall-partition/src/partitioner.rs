@@ -3,7 +3,8 @@
 //!
 //! Partitioners are registered for the process, like XLA's. A call of a target with a partitioner is divided
 //! by it alone. The call's signature, its `sdy.sharding_rule` or its batch dimensions determine how shardings
-//! propagate through the call; for a call without any of these, the partitioner does.
+//! propagate through the call. For a call with none of these, the partitioner does, if the program's shardings
+//! are XLA's: Shardy's propagate by rules alone.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -38,8 +39,8 @@ pub trait Partitioner: Debug + Send + Sync {
         Ok(None)
     }
 
-    /// Returns the divisions of a call's results if the operations that use these want the divisions in
-    /// `call.results`. By default, the call's results are divided as their users want.
+    /// Returns the divisions of a call's results, given in `call.results` the divisions that their users
+    /// request. By default, the results are divided as requested.
     ///
     /// # Errors
     /// A sentence that describes the problem.
@@ -47,7 +48,7 @@ pub trait Partitioner: Debug + Send + Sync {
         Ok(call.results.iter().map(|result| result.sharding.clone()).collect())
     }
 
-    /// Returns true if a call with side effects may run on every device with complete results. By default,
+    /// Returns true if a call with side effects may run on every device, with a complete result. By default,
     /// such a call is an error.
     fn can_side_effecting_have_replicated_sharding(&self) -> bool {
         false
@@ -61,9 +62,6 @@ pub struct ShardedCall {
     pub target: String,
     /// The call's configuration, if it is text.
     pub config: Vec<u8>,
-    /// True if the program's shardings are Shardy's. XLA then propagates them by rules alone, and asks
-    /// partitioners only for [`Partitioner::partition`].
-    pub uses_shardy: bool,
     /// The complete operands.
     pub operands: Vec<ShardedTensor>,
     /// The complete results.
@@ -76,7 +74,6 @@ impl ShardedCall {
         inst: Inst<'_>,
         call: &CustomCall,
         grid: &DeviceGrid,
-        uses_shardy: bool,
         tiling: impl Fn(ValueId) -> &'t Tiling,
     ) -> ShardedCall {
         let tensors = |values: &[ValueId]| -> Vec<ShardedTensor> {
@@ -91,7 +88,7 @@ impl ShardedCall {
             CallConfig::Absent | CallConfig::Dict(_) => Vec::new(),
         };
         let (operands, results) = (tensors(inst.own_operands()), tensors(inst.results()));
-        ShardedCall { target: call.target.clone(), config, uses_shardy, operands, results }
+        ShardedCall { target: call.target.clone(), config, operands, results }
     }
 }
 

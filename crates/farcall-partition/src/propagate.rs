@@ -5,7 +5,7 @@
 //! walks over the program until nothing changes: first it follows pointwise operations, which compute each
 //! element from the elements at the same place, to a fixed point, and then the other operations. Propagation
 //! divides open dimensions only and never shortens a list of axes, so shardings that the user states stay.
-//! The method is Shardy's. A custom call without a rule may have a partitioner, which is asked about the
+//! The method is Shardy's. The partitioner of a custom call without a rule determines the shardings of the
 //! call's results instead, as in XLA.
 
 use std::sync::Arc;
@@ -62,8 +62,10 @@ pub(crate) struct Group {
     /// Source of the last change of the sharding.
     pub(crate) source: ShardingSource,
     is_stated: bool,
-    /// For a result of a call whose partitioner is asked: the tiling that other operations want.
-    wanted: Option<Tiling>,
+    /// Number of values.
+    values: usize,
+    /// For a result of a call that its partitioner divides: the tiling that other operations request.
+    requested: Option<Tiling>,
 }
 
 impl Shardings {
@@ -79,6 +81,7 @@ impl Shardings {
                 groups.push(Group::new(func.tensor(value)));
                 groups.len() as u32 - 1
             });
+            groups[number as usize].values += 1;
             group_of.push(number);
         }
         Shardings { group_of, groups }
@@ -174,11 +177,11 @@ impl Shardings {
             if !step.rule.is_pointwise && only_pointwise {
                 continue;
             }
-            changed |= match step.asked.take() {
-                Some(mut asked) => {
-                    let answered = self.ask(grid, step, &mut asked, priority);
-                    step.asked = Some(asked);
-                    answered?
+            changed |= match step.partitioned.take() {
+                Some(mut call) => {
+                    let changed = self.call_partitioner(grid, step, &mut call, priority);
+                    step.partitioned = Some(call);
+                    changed?
                 }
                 None => self.follow(grid, step, priority),
             };
@@ -186,48 +189,44 @@ impl Shardings {
         Ok(changed)
     }
 
-    /// Extends the shardings of a call's results as its partitioner tells. Returns true if anything changed.
-    fn ask(
+    /// Extends the shardings of a call's results by the answers of its partitioner. Returns true if anything
+    /// changed.
+    fn call_partitioner(
         &mut self,
         grid: &DeviceGrid,
         step: &Step,
-        asked: &mut AskedCall,
+        of: &mut PartitionedCall,
         priority: u32,
     ) -> Result<bool, Vec<Diagnostic>> {
-        let (operands, results) = step.groups.split_at(asked.call.operands.len());
-        let wanted = |group: &usize| {
+        let (operands, results) = step.groups.split_at(of.call.operands.len());
+        let requested = |group: &usize| {
             let group = &self.groups[*group];
-            group.wanted.clone().unwrap_or_else(|| group.tiling.clone())
+            group.requested.clone().unwrap_or_else(|| group.tiling.clone())
         };
-        let now: Vec<Tiling> = operands
+        let tilings: Vec<Tiling> = operands
             .iter()
             .map(|group| self.groups[*group].tiling.clone())
-            .chain(results.iter().map(wanted))
+            .chain(results.iter().map(requested))
             .collect();
-        if asked.answered.as_ref() == Some(&now) {
+        if of.tilings.as_ref() == Some(&tilings) {
             return Ok(false);
         }
-        let tensors = asked.call.operands.iter_mut().chain(&mut asked.call.results);
-        for (tensor, tiling) in tensors.zip(&now) {
+        let tensors = of.call.operands.iter_mut().chain(&mut of.call.results);
+        for (tensor, tiling) in tensors.zip(&tilings) {
             tensor.sharding = tiling.assignment(grid, tensor.ty.sizes(), &[]);
         }
-        let (of_operands, of_results) = now.split_at(operands.len());
-        let mut answers = Vec::new();
-        if of_operands.iter().any(|tiling| !tiling.is_whole()) {
-            let inferred = asked.partitioner.infer_sharding_from_operands(&asked.call);
-            answers.extend(inferred.map_err(|problem| asked.failed(problem))?);
+        let inferred = of.partitioner.infer_sharding_from_operands(&of.call);
+        let mut answers = Vec::from_iter(inferred.map_err(|problem| of.failed(problem))?);
+        if tilings[operands.len()..].iter().any(|tiling| !tiling.is_whole()) {
+            let accepted = of.partitioner.propagate_user_sharding(&of.call);
+            answers.push(accepted.map_err(|problem| of.failed(problem))?);
         }
-        if of_results.iter().any(|tiling| !tiling.is_whole()) {
-            let accepted = asked.partitioner.propagate_user_sharding(&asked.call);
-            answers.push(accepted.map_err(|problem| asked.failed(problem))?);
-        }
-        asked.answered = Some(now);
+        of.tilings = Some(tilings);
         let mut changed = false;
         for answer in answers {
-            let tilings = asked.tilings(grid, &answer).map_err(|problem| asked.failed(problem))?;
+            let tilings = of.result_tilings(grid, &answer).map_err(|problem| of.failed(problem))?;
             for (group, tiling) in results.iter().zip(&tilings) {
-                let group = &mut self.groups[*group];
-                changed |= group.extend_to(grid, tiling, priority, step.source);
+                changed |= self.groups[*group].extend_to(grid, tiling, priority, step.source);
             }
         }
         Ok(changed)
@@ -296,31 +295,31 @@ impl Shardings {
     }
 }
 
-/// A call without a rule, whose partitioner tells how its results are divided.
-struct AskedCall {
+/// A call without a rule. Its partitioner determines the shardings of its results.
+struct PartitionedCall {
     partitioner: Arc<dyn Partitioner>,
     call: ShardedCall,
     span: Span,
-    /// Tilings of the operands, and those that users want of the results, at the last question.
-    answered: Option<Vec<Tiling>>,
+    /// Tilings of the operands, and tilings requested for the results, when the partitioner was last called.
+    tilings: Option<Vec<Tiling>>,
 }
 
-impl AskedCall {
+impl PartitionedCall {
     /// Returns the call, unless no partitioner is registered for its target.
     fn of(
         inst: Inst<'_>,
         call: &CustomCall,
         program: &StatedProgram<'_>,
         shardings: &Shardings,
-    ) -> Option<AskedCall> {
+    ) -> Option<PartitionedCall> {
         let partitioner = partitioner::registered(&call.target)?;
         let tiling = |value| &shardings.of(value).tiling;
-        let call = ShardedCall::new(inst, call, program.grid, program.uses_shardy, tiling);
-        Some(AskedCall { partitioner, call, span: inst.span(), answered: None })
+        let call = ShardedCall::new(inst, call, program.grid, tiling);
+        Some(PartitionedCall { partitioner, call, span: inst.span(), tilings: None })
     }
 
     /// Converts the partitioner's answer for the results.
-    fn tilings(&self, grid: &DeviceGrid, answer: &[TileAssignment]) -> Result<Vec<Tiling>, String> {
+    fn result_tilings(&self, grid: &DeviceGrid, answer: &[TileAssignment]) -> Result<Vec<Tiling>, String> {
         let results = &self.call.results;
         if answer.len() != results.len() {
             return Err(format!("it returns shardings of {} results, not {}", answer.len(), results.len()));
@@ -339,8 +338,8 @@ impl AskedCall {
 /// An operation that propagation follows.
 struct Step {
     rule: Rule,
-    /// The call, if its partitioner is asked instead of following `rule`.
-    asked: Option<AskedCall>,
+    /// The call, if its partitioner is called instead of following `rule`.
+    partitioned: Option<PartitionedCall>,
     /// The manual sub-axes of each dimension, if the step is a value and its part.
     manual: Option<Vec<Vec<SubAxis>>>,
     /// Groups of the operands and results in the order of the rule.
@@ -354,21 +353,25 @@ impl Step {
         let groups: Vec<usize> = values.map(|v| shardings.group_index(*v)).collect();
         let source = ShardingSource::Operation(inst.op().name(), inst.span());
         let rule = rule(inst, program.calls);
-        let asked = match inst.op() {
-            Op::CustomCall(call) if rule.factors.is_empty() => AskedCall::of(inst, call, program, shardings),
+        let partitioned = match inst.op() {
+            // Shardy's shardings propagate by rules alone, as in XLA.
+            Op::CustomCall(call) if rule.factors.is_empty() && !program.uses_shardy => {
+                PartitionedCall::of(inst, call, program, shardings)
+            }
             _ => None,
         };
-        for group in groups.iter().skip(inst.own_operands().len()).filter(|_| asked.is_some()) {
+        for group in groups.iter().skip(inst.own_operands().len()).filter(|_| partitioned.is_some()) {
             let group = &mut shardings.groups[*group];
-            group.wanted = Some(group.tiling.clone());
+            // Values of control flow have users of their own.
+            group.requested = (group.values == 1).then(|| group.tiling.clone());
         }
-        Step { rule, asked, manual: None, groups, source }
+        Step { rule, partitioned, manual: None, groups, source }
     }
 
     /// Two groups of values of one shape.
     fn identity(shardings: &Shardings, groups: Vec<usize>, source: ShardingSource) -> Step {
         let rule = Rule::identity(&shardings.groups[groups[0]].sizes);
-        Step { rule, asked: None, manual: None, groups, source }
+        Step { rule, partitioned: None, manual: None, groups, source }
     }
 
     fn border(
@@ -380,7 +383,7 @@ impl Step {
         let groups = vec![shardings.group_index(whole), shardings.group_index(part)];
         let source = ShardingSource::Operation(inst.op().name(), inst.span());
         let rule = Rule { is_pointwise: true, ..Rule::default() };
-        Step { rule, asked: None, manual: Some(manual), groups, source }
+        Step { rule, partitioned: None, manual: Some(manual), groups, source }
     }
 }
 
@@ -415,7 +418,8 @@ impl Group {
             sizes: sizes.to_vec(),
             source: ShardingSource::Default,
             is_stated: false,
-            wanted: None,
+            values: 0,
+            requested: None,
         }
     }
 
@@ -463,9 +467,9 @@ impl Group {
         source: ShardingSource,
     ) -> bool {
         let rule = Rule::identity(&self.sizes);
-        let wanted = self.wanted.take();
+        let requested = self.requested.take();
         let changed = self.extend(grid, &rule, &rule.tensors[0], &tiling.dims, priority, source);
-        self.wanted = wanted;
+        self.requested = requested;
         changed
     }
 
@@ -480,8 +484,8 @@ impl Group {
         source: ShardingSource,
     ) -> bool {
         let mut changed = false;
-        let asks = self.wanted.is_some();
-        let extended = self.wanted.as_mut().unwrap_or(&mut self.tiling);
+        let is_request = self.requested.is_some();
+        let extended = self.requested.as_mut().unwrap_or(&mut self.tiling);
         for (d, factors) in factors.iter().enumerate() {
             if !self.is_open[d] || self.priority[d] > priority {
                 continue;
@@ -509,7 +513,7 @@ impl Group {
             };
             if free.len() > now.len() {
                 extended.dims[d] = free.to_vec();
-                if !asks {
+                if !is_request {
                     self.source = source;
                 }
                 changed = true;

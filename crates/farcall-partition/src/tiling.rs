@@ -68,7 +68,13 @@ impl Tiling {
                 tiles.len()
             ));
         }
-        let mut dims = grid.listed_tile_axes(&[&tiles[..], &[*copies]].concat(), devices)?;
+        let tiles_and_copies = [&tiles[..], &[*copies]].concat();
+        let mut dims = grid.listed_tile_axes(&tiles_and_copies, devices).or_else(|problem| {
+            // Devices with the same part may be listed in any order.
+            let mut sorted = devices.clone();
+            sorted.chunks_mut((*copies).max(1)).for_each(<[usize]>::sort_unstable);
+            grid.listed_tile_axes(&tiles_and_copies, &sorted).map_err(|_| problem)
+        })?;
         dims.truncate(rank);
         Ok(Tiling { dims })
     }

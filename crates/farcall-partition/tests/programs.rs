@@ -1102,10 +1102,56 @@ fn partitioners_propagate_shardings() {
     check(
         &program("nothing", rows, whole, true),
         expect![[r#"
-        error: [sharding] the partitioner of `double`: every device would run a call with side effects. State one device, by a maximal sharding, or register the partitioner with can_side_effecting_have_replicated_sharding
-         --> program:3:16
-          |
-        3 |           %0 = stablehlo.custom_call @double(%x) {backend_config = "nothing", has_side_effect = true} : (tensor<4x4
-          |                ^^^^^^^^^^^^^^^^^^^^^"#]],
+            error: [sharding] the partitioner of `double`: the call has side effects, and every device would run it. Assign it to one device with a maximal sharding, or register its partitioner with `can_side_effecting_have_replicated_sharding`
+             --> program:3:16
+              |
+            3 |           %0 = stablehlo.custom_call @double(%x) {backend_config = "nothing", has_side_effect = true} : (tensor<4x4
+              |                ^^^^^^^^^^^^^^^^^^^^^"#]],
+    );
+}
+
+/// A call in a loop: the loop's value has users of its own, and the partitioner is asked about the operand.
+#[test]
+fn partitioners_of_calls_in_loops() {
+    partitioner::register("double_in_a_loop", Arc::new(Double));
+    check(
+        r#"
+        func.func @main(%x: tensor<4x4xf32> {mhlo.sharding = "{devices=[1,2]<=[2]}"}) -> tensor<4x4xf32> {
+          %c = stablehlo.constant dense<0> : tensor<i32>
+          %0 = stablehlo.negate %x : tensor<4x4xf32>
+          %1:2 = stablehlo.while(%i = %c, %v = %0) : tensor<i32>, tensor<4x4xf32>
+          cond {
+            %n = stablehlo.constant dense<3> : tensor<i32>
+            %2 = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+            stablehlo.return %2 : tensor<i1>
+          } do {
+            %one = stablehlo.constant dense<1> : tensor<i32>
+            %2 = stablehlo.add %i, %one : tensor<i32>
+            %3 = stablehlo.custom_call @double_in_a_loop(%v) : (tensor<4x4xf32>) -> tensor<4x4xf32>
+            stablehlo.return %2, %3 : tensor<i32>, tensor<4x4xf32>
+          }
+          return %1#1 : tensor<4x4xf32>
+        }"#,
+        expect![[r#"
+            [{}, {"d0"}] -> [{}, {"d0"}]
+            module attributes {mhlo.num_partitions = 2 : i32} {
+              func.func public @main(%arg0: tensor<4x2xf32>) -> tensor<4x2xf32> {
+                %c = stablehlo.constant dense<0> : tensor<i32>
+                %0 = stablehlo.negate %arg0 : tensor<4x2xf32>
+                %1:2 = stablehlo.while(%iterArg = %c, %iterArg_0 = %0) : tensor<i32>, tensor<4x2xf32>
+                cond {
+                  %c_1 = stablehlo.constant dense<3> : tensor<i32>
+                  %2 = stablehlo.compare LT, %iterArg, %c_1 : (tensor<i32>, tensor<i32>) -> tensor<i1>
+                  stablehlo.return %2 : tensor<i1>
+                } do {
+                  %c_1 = stablehlo.constant dense<1> : tensor<i32>
+                  %2 = stablehlo.add %iterArg, %c_1 : tensor<i32>
+                  %3 = stablehlo.add %iterArg_0, %iterArg_0 : tensor<4x2xf32>
+                  stablehlo.return %2, %3 : tensor<i32>, tensor<4x2xf32>
+                }
+                return %1#1 : tensor<4x2xf32>
+              }
+            }
+        "#]],
     );
 }

@@ -1,12 +1,16 @@
-//! Calls of `InspectSharding`: when a program with such a call is divided among devices, a function of the
-//! host is told the sharding of the operand (`xla/python/inspect_sharding.h`).
+//! Calls of `InspectSharding`: when a program with such a call is divided among devices, the compiler passes the
+//! operand's sharding to a callback of the host (`xla/python/inspect_sharding.h`).
 //!
-//! The call's configuration is the bytes of an [`InspectShardingCallback`]. Hosts create it in the process in
-//! which the program is compiled, so a program from a file cannot have one.
+//! The call's configuration is the bytes of an [`InspectShardingCallback`]: addresses, which are valid only in
+//! the process that created it. The compiler calls callbacks that [`InspectShardingCallback::issue`] has
+//! issued. Others are called only in programs that a host compiles through PJRT, where they belong to the
+//! interface ([`Reports::OfHost`]); a program from a file could name any address.
 
+use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr::{null, null_mut};
-use std::sync::{Arc, Once};
+use std::sync::{Arc, Mutex, Once, PoisonError};
 
 use farcall::ir::TensorType;
 use farcall::ir::sharding::TileAssignment;
@@ -58,26 +62,71 @@ impl InspectShardingArgs {
     }
 }
 
+// The sizes in XLA's header.
+const _: () = assert!(BYTES == 16 && size_of::<InspectShardingArgs>() == 40);
+
+/// The issued callbacks: the addresses of their functions and data.
+static ISSUED: Mutex<BTreeSet<[usize; 2]>> = Mutex::new(BTreeSet::new());
+
+thread_local! {
+    /// The callbacks that compilations on this thread call.
+    static REPORTS: Cell<Reports> = const { Cell::new(Reports::Issued) };
+}
+
+/// Callbacks that a compilation calls.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Reports {
+    /// Those that this library has issued.
+    Issued,
+    /// All: a host of the plugin, which vouches for the callbacks in the program's calls, compiles it.
+    OfHost,
+    /// None: the program has been compiled before.
+    Omitted,
+}
+
+/// Compiles a program, whose shardings are reported to these callbacks.
+pub(crate) fn reporting<T>(reports: Reports, compile: impl FnOnce() -> T) -> T {
+    /// Restores the value, also after a panic.
+    struct Restore(Reports);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            REPORTS.set(self.0);
+        }
+    }
+    let _restore = Restore(REPORTS.replace(reports));
+    compile()
+}
+
 impl InspectShardingCallback {
-    /// Returns the configuration of calls that are reported to the function.
-    pub fn to_bytes(self) -> [u8; BYTES] {
-        // SAFETY: two pointers have no padding.
-        unsafe { std::mem::transmute::<InspectShardingCallback, [u8; BYTES]>(self) }
+    /// Returns the configuration of calls that are reported to the function, for the rest of the process.
+    ///
+    /// # Safety
+    /// The function can be called with this data, on any thread, for the rest of the process.
+    pub unsafe fn issue(self) -> [u8; BYTES] {
+        static REGISTER: Once = Once::new();
+        REGISTER.call_once(report_shardings);
+        let call = self.call.map_or(0, |call| (call as *const ()).expose_provenance());
+        let addresses = [call, self.data.expose_provenance()];
+        ISSUED.lock().unwrap_or_else(PoisonError::into_inner).insert(addresses);
+        let mut bytes = [0; BYTES];
+        for (bytes, address) in bytes.chunks_exact_mut(size_of::<usize>()).zip(addresses) {
+            bytes.copy_from_slice(&address.to_ne_bytes());
+        }
+        bytes
     }
 
-    /// Reads a call's configuration. Returns `None` if it is not that of a function in a loaded library.
+    /// Reads a call's configuration. Returns `None` if it is not that of a callback that may be called.
     fn from_bytes(config: &[u8]) -> Option<InspectShardingCallback> {
-        let [call, data] = [0, size_of::<usize>()].map(|start| {
-            let bytes = config.get(start..start + size_of::<usize>())?;
-            Some(usize::from_ne_bytes(bytes.try_into().ok()?))
-        });
-        let (call, data) = (call?, data?);
-        // SAFETY: a structure of pointers may be zero. The function accepts any address.
-        let is_known = unsafe { libc::dladdr(call as *const c_void, &mut std::mem::zeroed()) } != 0;
-        (config.len() == BYTES && is_known).then(|| InspectShardingCallback {
-            // SAFETY: null, or the address of a function; see the module's documentation.
-            call: unsafe { std::mem::transmute::<usize, Option<_>>(call) },
-            data: data as *mut c_void,
+        let config: &[u8; BYTES] = config.try_into().ok()?;
+        let (call, data) = config.split_first_chunk()?;
+        let [call, data] = [usize::from_ne_bytes(*call), usize::from_ne_bytes(data.try_into().ok()?)];
+        let is_issued = || ISSUED.lock().unwrap_or_else(PoisonError::into_inner).contains(&[call, data]);
+        (REPORTS.get() == Reports::OfHost || is_issued()).then(|| InspectShardingCallback {
+            // SAFETY: null, or the address of a function: the callback was issued, or the host vouches for it.
+            call: unsafe {
+                std::mem::transmute::<*const (), Option<_>>(std::ptr::with_exposed_provenance(call))
+            },
+            data: std::ptr::with_exposed_provenance_mut(data),
         })
     }
 
@@ -92,7 +141,7 @@ impl InspectShardingCallback {
             free_error: None,
         };
         let call = self.call.ok_or("the function is null")?;
-        // SAFETY: a host created the callback, and keeps its data while the program is compiled.
+        // SAFETY: the callback was issued, or the host keeps its data while it compiles the program.
         unsafe { call(self.data, &raw mut args) };
         if args.error.is_null() {
             return Ok(());
@@ -113,15 +162,17 @@ struct InspectSharding;
 
 impl Partitioner for InspectSharding {
     fn partition(&self, call: &ShardedCall) -> Result<DividedCall, String> {
-        let callback = InspectShardingCallback::from_bytes(&call.config)
-            .ok_or("the call's configuration is not that of a function of this process")?;
         let ([operand], results) = (&call.operands[..], &call.results[..]) else {
             return Err(format!("the call has {} operands, not one", call.operands.len()));
         };
         if results.len() > 1 || results.iter().any(|result| result.ty != operand.ty) {
             return Err("the call returns its operand, or nothing".to_owned());
         }
-        callback.report(&operand.sharding)?;
+        if REPORTS.get() != Reports::Omitted {
+            let callback = InspectShardingCallback::from_bytes(&call.config)
+                .ok_or("the call's configuration is not that of a callback of this process")?;
+            callback.report(&operand.sharding)?;
+        }
         let ty = part_type(operand);
         let (types, values) =
             if results.is_empty() { (String::new(), "") } else { (ty.to_string(), "%x : ") };
@@ -153,7 +204,6 @@ fn part_type(tensor: &ShardedTensor) -> TensorType {
 }
 
 /// Reports the shardings of `InspectSharding` calls from now on, in programs that this process compiles.
-pub fn report_shardings() {
-    static REGISTER: Once = Once::new();
-    REGISTER.call_once(|| drop(register_partitioner("InspectSharding", Arc::new(InspectSharding))));
+pub(crate) fn report_shardings() {
+    register_partitioner("InspectSharding", Arc::new(InspectSharding));
 }

@@ -51,6 +51,6 @@ mod value;
 
 pub use client::wait_for_runs;
 pub use farcall_pjrt_abi::Api;
-pub use inspect_sharding::{InspectShardingArgs, InspectShardingCallback, report_shardings};
+pub use inspect_sharding::{InspectShardingArgs, InspectShardingCallback};
 pub use plugin::api;
 pub use scope::{ProgramScope, SCOPE_ATTRIBUTE};

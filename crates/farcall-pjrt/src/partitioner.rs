@@ -85,7 +85,7 @@ struct PropagateArgs {
 }
 
 /// A function of a host with arguments of a type.
-type HostFunction<A> = Option<unsafe extern "C" fn(*mut Callbacks, *mut A)>;
+type HostFunction<A> = unsafe extern "C" fn(*mut Callbacks, *mut A);
 
 /// `JAX_CustomCallPartitioner_Callbacks`
 #[repr(C)]
@@ -93,9 +93,9 @@ struct Callbacks {
     version: i64,
     private_data: *mut c_void,
     dtor: Option<unsafe extern "C" fn(*mut Callbacks)>,
-    partition: HostFunction<PartitionArgs>,
-    infer_sharding: HostFunction<InferArgs>,
-    propagate_user_sharding: HostFunction<PropagateArgs>,
+    partition: Option<HostFunction<PartitionArgs>>,
+    infer_sharding: Option<HostFunction<InferArgs>>,
+    propagate_user_sharding: Option<HostFunction<PropagateArgs>>,
     can_side_effecting_have_replicated_sharding: bool,
 }
 
@@ -155,23 +155,26 @@ trait HostArgs {
     fn header(&self) -> &Header;
 }
 
-impl HostArgs for PartitionArgs {
-    fn header(&self) -> &Header {
-        &self.header
-    }
+macro_rules! host_args {
+    ($($args:ident: $bytes:literal,)*) => {$(
+        // The size in XLA's header.
+        const _: () = assert!(size_of::<$args>() == $bytes);
+
+        impl HostArgs for $args {
+            fn header(&self) -> &Header {
+                &self.header
+            }
+        }
+    )*};
 }
 
-impl HostArgs for InferArgs {
-    fn header(&self) -> &Header {
-        &self.header
-    }
+host_args! {
+    PartitionArgs: 160,
+    InferArgs: 120,
+    PropagateArgs: 96,
 }
 
-impl HostArgs for PropagateArgs {
-    fn header(&self) -> &Header {
-        &self.header
-    }
-}
+const _: () = assert!(size_of::<Aval>() == 40 && size_of::<Header>() == 48 && size_of::<Callbacks>() == 56);
 
 impl Partitioner for HostPartitioner {
     fn partition(&self, call: &ShardedCall) -> Result<DividedCall, String> {
@@ -182,8 +185,7 @@ impl Partitioner for HostPartitioner {
         &self,
         call: &ShardedCall,
     ) -> Result<Option<Vec<TileAssignment>>, String> {
-        // JAX's functions for programs with Shardy's shardings have no answer, as XLA does not call them.
-        if call.uses_shardy { Ok(None) } else { self.infer(call).map_err(|status| status.message) }
+        self.infer(call).map_err(|status| status.message)
     }
 
     fn propagate_user_sharding(&self, call: &ShardedCall) -> Result<Vec<TileAssignment>, String> {
@@ -198,9 +200,12 @@ impl Partitioner for HostPartitioner {
 
 impl HostPartitioner {
     fn divide(&self, call: &ShardedCall) -> Outcome<DividedCall> {
+        // SAFETY: the host passed valid functions.
+        let partition =
+            unsafe { (*self.0).partition }.ok_or_else(|| Status::invalid("the function is null"))?;
         let operands = operand_messages(call);
         let avals: Vec<Aval> = operands.iter().map(Aval::of).collect();
-        let result = messages(&call.results.iter().collect::<Vec<_>>());
+        let result = result_messages(call);
         let mut args = PartitionArgs {
             header: Header::EMPTY,
             num_args: avals.len(),
@@ -213,7 +218,7 @@ impl HostPartitioner {
         };
         // SAFETY: the host passed valid functions. `read` copies the results, which exist while it runs.
         unsafe {
-            self.call((*self.0).partition, &mut args, |args| {
+            self.call(partition, &mut args, |args| {
                 let texts = slice("args_sharding", args.args_sharding, call.operands.len())?;
                 let operands = texts.iter().zip(&call.operands).map(|(text, operand)| {
                     let message = text.bytes("args_sharding")?;
@@ -229,9 +234,11 @@ impl HostPartitioner {
     }
 
     fn infer(&self, call: &ShardedCall) -> Outcome<Option<Vec<TileAssignment>>> {
+        // SAFETY: the host passed valid functions.
+        let Some(infer) = (unsafe { (*self.0).infer_sharding }) else { return Ok(None) };
         let operands = operand_messages(call);
         let avals: Vec<Aval> = operands.iter().map(Aval::of).collect();
-        let [shape, _] = messages(&call.results.iter().collect::<Vec<_>>());
+        let [shape, _] = result_messages(call);
         let mut args = InferArgs {
             header: Header::EMPTY,
             num_args: avals.len(),
@@ -243,7 +250,7 @@ impl HostPartitioner {
         };
         // SAFETY: as in `divide`.
         unsafe {
-            self.call((*self.0).infer_sharding, &mut args, |args| match args.has_result_sharding {
+            self.call(infer, &mut args, |args| match args.has_result_sharding {
                 true => result_shardings(args.result_sharding, call).map(Some),
                 false => Ok(None),
             })
@@ -251,7 +258,11 @@ impl HostPartitioner {
     }
 
     fn propagate(&self, call: &ShardedCall) -> Outcome<Vec<TileAssignment>> {
-        let [shape, sharding] = messages(&call.results.iter().collect::<Vec<_>>());
+        // SAFETY: the host passed valid functions.
+        let Some(propagate) = (unsafe { (*self.0).propagate_user_sharding }) else {
+            return Ok(call.results.iter().map(|result| result.sharding.clone()).collect());
+        };
+        let [shape, sharding] = result_messages(call);
         let mut args = PropagateArgs {
             header: Header::EMPTY,
             backend_config: Text::of(&call.config),
@@ -259,11 +270,7 @@ impl HostPartitioner {
             result_sharding: Text::of(&sharding),
         };
         // SAFETY: as in `divide`.
-        unsafe {
-            self.call((*self.0).propagate_user_sharding, &mut args, |args| {
-                result_shardings(args.result_sharding, call)
-            })
-        }
+        unsafe { self.call(propagate, &mut args, |args| result_shardings(args.result_sharding, call)) }
     }
 
     /// Calls a function of the host, and copies its results by `read`.
@@ -276,7 +283,6 @@ impl HostPartitioner {
         args: &mut A,
         read: impl FnOnce(&A) -> Outcome<R>,
     ) -> Outcome<R> {
-        let function = function.ok_or_else(|| Status::invalid("the function is null"))?;
         // SAFETY: the contract of this function.
         unsafe { function(self.0, &raw mut *args) };
         let header = args.header();
@@ -310,6 +316,10 @@ unsafe fn result_shardings(message: Text, call: &ShardedCall) -> Outcome<Vec<Til
         call.results.iter().map(|result| (result.ty.sizes(), &result.sharding.devices[..])).collect();
     // SAFETY: the contract of this function.
     shardings::read_all(unsafe { message.bytes("result_sharding") }?, &tensors)
+}
+
+fn result_messages(call: &ShardedCall) -> [Vec<u8>; 2] {
+    messages(&call.results.iter().collect::<Vec<_>>())
 }
 
 fn operand_messages(call: &ShardedCall) -> Vec<[Vec<u8>; 2]> {

@@ -17,6 +17,7 @@ use crate::client::MEMORY_KINDS;
 use crate::compile_options::CompileOptions;
 use crate::cost::Costs;
 use crate::element;
+use crate::inspect_sharding::{Reports, reporting};
 use crate::named_values::{NamedValues, Value};
 use crate::scope::{self, Targets};
 use crate::shardings::Shardings;
@@ -179,12 +180,9 @@ impl Program {
             .collect::<Outcome<Vec<_>>>()?;
         let Targets { registry, owner } = scope::of(&module)?;
         let grid = Grid { replicas: num_replicas, partitions: num_partitions };
-        let executable = Executable::compile_owned(
-            module,
-            &registry,
-            &EngineOptions::new().grid(grid).partitioned(num_partitions > 1),
-        )
-        .map_err(|e| Status::of(&e))?;
+        let of_engine = EngineOptions::new().grid(grid).partitioned(num_partitions > 1);
+        let compile = || Executable::compile_owned(module, &registry, &of_engine);
+        let executable = reporting(Reports::OfHost, compile).map_err(|e| Status::of(&e))?;
         let parts = Parts { name, options, parameters, results, source, owner };
         Program::of(executable, parts)
     }
@@ -366,7 +364,9 @@ fn divided(source: &[u8]) -> Outcome<Option<Vec<u8>>> {
     let invalid = |error: &dyn std::fmt::Display| Status::invalid(error.to_string());
     let module = read::module(source, "the program").map_err(|e| invalid(&e))?;
     let registry = scope::of(&module)?.registry;
-    let parts = partition_module(module, None, &registry, &EngineOptions::new()).map_err(|e| invalid(&e))?;
+    let options = EngineOptions::new();
+    let parts = reporting(Reports::Omitted, || partition_module(module, None, &registry, &options));
+    let parts = parts.map_err(|e| invalid(&e))?;
     let written = parts.map(|parts| write::module(&parts.module, ProgramFormat::Artifact)).transpose();
     written.map_err(|e| invalid(&e))
 }

@@ -1,12 +1,9 @@
 //! Compiled programs, and programs that are compiled for the sizes of each call.
 
-use std::borrow::Cow;
-
 use farcall::CodedError;
 use farcall::plan::{BlockChoice, BlockDecision};
 use farcall::{CompileOptions, PolymorphicError};
 use farcall_ir::interface::{SymbolicSize, SymbolicType};
-use farcall_ir::sharding::TileAssignment;
 use farcall_ir::{Literal, Module, TensorType};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -124,26 +121,16 @@ impl Executable {
         Ok(Executable { inner })
     }
 
-    /// Returns an error if the program is divided among devices.
-    fn refuse_parts(&self, what: &str) -> PyResult<()> {
+    /// Returns an error if the program is divided among devices, for a method that is about one device.
+    fn refuse_parts(&self, method: &str) -> PyResult<()> {
         match self.is_divided() {
             false => Ok(()),
             true => Err(PyValueError::new_err(format!(
-                "a program that is compiled with partitioned=True takes complete inputs and has no {what}"
+                "`{method}` is not available for a program that was compiled with partitioned=True; call it with \
+                 complete inputs"
             ))),
         }
     }
-
-    fn complete_inputs(&self) -> Cow<'_, [TensorType]> {
-        complete(self.inner.inputs(), self.inner.plan().sharding().map(|sharding| &sharding.inputs[..]))
-    }
-}
-
-/// Returns the types of complete tensors from those of their parts.
-fn complete<'t>(parts: &'t [TensorType], sharding: Option<&[TileAssignment]>) -> Cow<'t, [TensorType]> {
-    let Some(sharding) = sharding else { return Cow::Borrowed(parts) };
-    let tensors = parts.iter().zip(sharding);
-    Cow::Owned(tensors.map(|(part, of)| TensorType::new(part.dtype, of.sizes.clone())).collect())
 }
 
 #[pymethods]
@@ -151,14 +138,13 @@ impl Executable {
     /// Element type and shape of each input. A partitioned program takes complete inputs.
     #[getter]
     fn inputs(&self) -> Vec<DtypeAndShape> {
-        self.complete_inputs().iter().map(described).collect()
+        self.inner.complete_inputs().iter().map(described).collect()
     }
 
     /// Element type and shape of each result.
     #[getter]
     fn outputs(&self) -> Vec<DtypeAndShape> {
-        let sharding = self.inner.plan().sharding();
-        complete(self.inner.outputs(), sharding.map(|of| &of.results[..])).iter().map(described).collect()
+        self.inner.complete_outputs().iter().map(described).collect()
     }
 
     /// Text of the plan: the thunks, and the memory locations of their operands.
@@ -169,9 +155,10 @@ impl Executable {
 
     /// Numbers of bytes that a run needs: temporary memory, constants, and results that are not inputs.
     #[getter]
-    fn memory(&self) -> (usize, usize, usize) {
+    fn memory(&self) -> PyResult<(usize, usize, usize)> {
+        self.refuse_parts("memory_analysis")?;
         let plan = self.inner.plan();
-        (plan.temporary_bytes(), plan.constant_bytes(), plan.new_result_bytes())
+        Ok((plan.temporary_bytes(), plan.constant_bytes(), plan.new_result_bytes()))
     }
 
     /// Decision about each block: tag, place, the lowerings that skipped it (rank, origin, reason), the
@@ -218,7 +205,7 @@ impl Executable {
         py: Python<'py>,
         inputs: Vec<Vec<InputParts<'py>>>,
     ) -> PyResult<Vec<Vec<Bound<'py, PyAny>>>> {
-        self.refuse_parts("runs on parts")?;
+        self.refuse_parts("run_on_devices")?;
         let inputs = inputs.into_iter().map(literals).collect::<PyResult<Vec<_>>>()?;
         guarded(|| {
             let results = run::run_on_devices(py, &self.inner, inputs)?.into_iter();
@@ -234,7 +221,7 @@ impl Executable {
         py: Python<'py>,
         inputs: &Bound<'py, PyAny>,
     ) -> PyResult<Option<Vec<Bound<'py, PyAny>>>> {
-        match arrays::arguments(&self.complete_inputs(), inputs)? {
+        match arrays::arguments(&self.inner.complete_inputs(), inputs)? {
             Some(inputs) => guarded(|| results(py, &self.inner, inputs).map(Some)),
             None => Ok(None),
         }
@@ -248,7 +235,7 @@ impl Executable {
         inputs: Vec<InputParts<'_>>,
         runs: usize,
     ) -> PyResult<(Vec<f64>, Vec<Step>)> {
-        self.refuse_parts("profiles")?;
+        self.refuse_parts("profile")?;
         let inputs = literals(inputs)?;
         guarded(|| {
             let profile = run::profiled(py, &self.inner, &inputs, runs)?;

@@ -57,6 +57,8 @@ pub(crate) fn compiling<T: Send>(
     py: Python<'_>,
     compile: impl FnOnce() -> PyResult<T> + Send,
 ) -> PyResult<T> {
+    // Compilations of other interfaces end without a look at their exception.
+    RAISED.set(None);
     let compiled = run::detached(py, compile).flatten();
     match (compiled, RAISED.take()) {
         (Err(error), Some(raised)) if raised.is_instance_of::<PyException>(py) => {

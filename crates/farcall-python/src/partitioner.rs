@@ -1,14 +1,15 @@
-//! Partitioners of custom calls that are Python functions, and functions that are told shardings.
+//! Custom-call partitioners and `InspectSharding` callbacks written in Python.
 //!
 //! The Python package wraps the functions so that they take and return plain values
 //! (`xla_client/_registration.py`).
 
 use std::ffi::{CString, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use farcall::ir::sharding::TileAssignment;
 use farcall::partition::{DividedCall, Partitioner, ShardedCall, ShardedTensor, register_partitioner};
-use farcall_pjrt::{InspectShardingArgs, InspectShardingCallback, report_shardings};
+use farcall_pjrt::{InspectShardingArgs, InspectShardingCallback};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -85,11 +86,7 @@ fn ask<T: for<'py> FromPyObjectOwned<'py>>(function: &Py<PyAny>, call: &ShardedC
     Python::attach(|py| {
         let config = PyBytes::new(py, &call.config);
         let answer = function.bind(py).call1((described(&call.operands), described(&call.results), config));
-        answer.and_then(|answer| answer.extract().map_err(Into::into)).map_err(|error| {
-            let words = error.value(py).to_string();
-            keep_raised(error);
-            words
-        })
+        answer.and_then(|answer| answer.extract().map_err(Into::into)).map_err(|error| raised(py, error))
     })
 }
 
@@ -112,31 +109,30 @@ fn assignments(divisions: Vec<Division>, tensors: &[ShardedTensor]) -> Result<Ve
     Ok(divisions.into_iter().zip(tensors).map(assignment).collect())
 }
 
-/// Returns the configuration of an `InspectSharding` call that tells a function the operand's division: the
+/// Returns the configuration of an `InspectSharding` call that passes the operand's division to a function: the
 /// number of parts of each dimension, the number of devices with the same part, and the devices. The function
 /// is kept for the rest of the process.
 #[pyfunction]
 pub(crate) fn inspect_sharding_config(function: Py<PyAny>) -> Vec<u8> {
-    report_shardings();
-    let callback = InspectShardingCallback { call: Some(tell), data: function.into_ptr().cast() };
-    callback.to_bytes().to_vec()
+    let callback = InspectShardingCallback { call: Some(report), data: function.into_ptr().cast() };
+    // SAFETY: `report` takes a function of Python, which keeps its reference.
+    unsafe { callback.issue() }.to_vec()
 }
 
 /// Calls a function of Python.
-unsafe extern "C" fn tell(function: *mut c_void, args: *mut InspectShardingArgs) {
-    // SAFETY: the compiler passes valid arguments, and the function that the callback was created with.
-    let told = unsafe { (*args).sharding() }.and_then(|sharding| {
+unsafe extern "C" fn report(function: *mut c_void, args: *mut InspectShardingArgs) {
+    let reported = || {
+        // SAFETY: the compiler passes valid arguments.
+        let sharding = unsafe { (*args).sharding() }?;
         Python::attach(|py| {
-            // SAFETY: see above. The callback keeps its reference.
+            // SAFETY: `inspect_sharding_config` created the callback with this function.
             let function = unsafe { Bound::from_borrowed_ptr(py, function.cast()) };
-            function.call1(division(&sharding)).map(drop).map_err(|error| {
-                let words = error.value(py).to_string();
-                keep_raised(error);
-                words
-            })
+            function.call1(division(&sharding)).map(drop).map_err(|error| raised(py, error))
         })
-    });
-    if let Err(problem) = told {
+    };
+    // A panic must not reach the compiler's side of the interface.
+    let reported = catch_unwind(AssertUnwindSafe(reported)).unwrap_or_else(|_| Err("a panic".to_owned()));
+    if let Err(problem) = reported {
         let problem = CString::new(problem.replace('\0', " ")).unwrap_or_default();
         // SAFETY: see above.
         unsafe {
@@ -148,6 +144,13 @@ unsafe extern "C" fn tell(function: *mut c_void, args: *mut InspectShardingArgs)
 }
 
 unsafe extern "C" fn free_error(args: *mut InspectShardingArgs) {
-    // SAFETY: the compiler calls the function once, for arguments with an error of `tell`.
+    // SAFETY: the compiler calls the function once, for arguments with an error of `report`.
     drop(unsafe { CString::from_raw((*args).error_data.cast()) });
+}
+
+/// Returns the message of an exception, which becomes the cause of the compilation's error.
+fn raised(py: Python<'_>, error: PyErr) -> String {
+    let message = error.value(py).to_string();
+    keep_raised(error);
+    message
 }

@@ -11,7 +11,6 @@ use std::sync::Arc;
 
 use farcall::custom_call::RunContext;
 use farcall::device::{BufferError, DeviceBuffer};
-use farcall::partition::{divided, joined};
 use farcall::{ErrorCode, Executable, Interrupt, Profile, RunError, RunOptions, interrupt};
 use farcall_ir::Literal;
 use pyo3::exceptions::{PyException, PyKeyboardInterrupt, PyRuntimeError};
@@ -35,9 +34,9 @@ thread_local! {
 /// exception that is not an `Exception`, such as `KeyboardInterrupt`, is returned unchanged if a Python
 /// handler or a signal handler raised it.
 pub(crate) fn run(py: Python<'_>, executable: &Executable, inputs: Vec<Literal>) -> PyResult<Vec<Literal>> {
-    if let Some(sharding) = executable.plan().sharding() {
-        let parts = divided(sharding, executable.grid().processes(), executable.inputs(), &inputs);
-        return Ok(joined(sharding, &run_on_devices(py, executable, parts)?));
+    if executable.plan().sharding().is_some() {
+        let parts = interruptible(py, |_| executable.divided(&inputs))?;
+        return Ok(executable.joined(run_on_devices(py, executable, parts)?));
     }
     interruptible(py, |run| literals(executable.execute_with(inputs, RunOptions::new().context(run))))
 }

@@ -464,7 +464,17 @@ impl Executable {
     /// Checks the number and the types of the inputs, and the elements of the inputs for which the program
     /// was compiled ([`ParamSpec::known`]).
     pub(crate) fn check(&self, inputs: &[Literal]) -> Result<(), RunError> {
-        let wanted = self.inputs();
+        self.check_types(inputs, self.inputs())?;
+        let differs =
+            |(given, param): (&Literal, &ParamSpec)| param.known.as_ref().is_some_and(|k| k != given);
+        match inputs.iter().zip(self.plan().params()).position(differs) {
+            None => Ok(()),
+            Some(index) => Err(RunError::KnownInput { index, name: self.name(index) }),
+        }
+    }
+
+    /// Checks that inputs have these types.
+    pub(crate) fn check_types(&self, inputs: &[Literal], wanted: &[TensorType]) -> Result<(), RunError> {
         if inputs.len() != wanted.len() {
             return Err(RunError::InputCount { expected: wanted.into(), found: inputs.len() });
         }
@@ -478,11 +488,6 @@ impl Executable {
                 });
             }
         }
-        let differs =
-            |(given, param): (&Literal, &ParamSpec)| param.known.as_ref().is_some_and(|k| k != given);
-        match inputs.iter().zip(self.plan().params()).position(differs) {
-            None => Ok(()),
-            Some(index) => Err(RunError::KnownInput { index, name: self.name(index) }),
-        }
+        Ok(())
     }
 }

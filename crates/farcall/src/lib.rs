@@ -44,7 +44,6 @@ mod polymorphic;
 
 /// Programs for several devices: shardings, partitioning.
 pub mod partition {
-    pub use crate::parts::{divided, joined};
     pub use farcall_compile::partition_module;
     pub use farcall_partition::Partitioned;
     pub use farcall_partition::grid::{DeviceGrid, SubAxis};

@@ -1,6 +1,8 @@
 //! Parts of tensors on devices: runs of partitioned programs on complete tensors.
 
-use farcall_ir::sharding::{ProgramSharding, TileAssignment};
+use std::borrow::Cow;
+
+use farcall_ir::sharding::TileAssignment;
 use farcall_ir::{Literal, TensorType};
 use farcall_runtime::RunError;
 
@@ -32,63 +34,70 @@ impl Executable {
     /// ```
     ///
     /// # Errors
-    /// The errors of [`run_on_devices`](Executable::run_on_devices).
+    /// If the inputs are not those of the complete program; the errors of
+    /// [`run_on_devices`](Executable::run_on_devices).
     pub fn run_partitioned(&self, inputs: &[Literal]) -> Result<Vec<Literal>, RunError> {
+        Ok(self.joined(self.run_on_devices(&self.divided(inputs)?)?))
+    }
+
+    /// Types of the inputs of the complete program. Each device takes parts of them, of the types
+    /// [`inputs`](Executable::inputs), if the program is divided.
+    pub fn complete_inputs(&self) -> Cow<'_, [TensorType]> {
+        complete(self.inputs(), self.plan().sharding().map(|sharding| &sharding.inputs[..]))
+    }
+
+    /// Types of the results of the complete program.
+    pub fn complete_outputs(&self) -> Cow<'_, [TensorType]> {
+        complete(self.outputs(), self.plan().sharding().map(|sharding| &sharding.results[..]))
+    }
+
+    /// Returns the parts of complete inputs for each device.
+    ///
+    /// # Errors
+    /// If the inputs are not those of the complete program.
+    pub fn divided(&self, inputs: &[Literal]) -> Result<Vec<Vec<Literal>>, RunError> {
         let count = self.grid().processes();
-        let parts = match self.plan().sharding() {
-            Some(sharding) => divided(sharding, count, self.inputs(), inputs),
-            None => vec![inputs.to_vec(); count],
+        let Some(sharding) = self.plan().sharding() else { return Ok(vec![inputs.to_vec(); count]) };
+        self.check_types(inputs, &self.complete_inputs())?;
+        let part = |device: usize, i: usize, input: &Literal| {
+            part_of(&sharding.inputs[i], &self.inputs()[i], input, device)
         };
-        let results = self.run_on_devices(&parts)?;
-        Ok(match self.plan().sharding() {
-            Some(sharding) => joined(sharding, &results),
+        let of = |device: usize| inputs.iter().enumerate().map(|(i, input)| part(device, i, input)).collect();
+        Ok((0..count).map(of).collect())
+    }
+
+    /// Joins the results of all devices; for a program that is not divided, returns those of the first one.
+    pub fn joined(&self, results: Vec<Vec<Literal>>) -> Vec<Literal> {
+        match self.plan().sharding() {
+            Some(sharding) => {
+                let of = sharding.results.iter().enumerate();
+                of.map(|(i, assignment)| join(assignment, i, &results)).collect()
+            }
             None => results.into_iter().next().unwrap_or_default(),
-        })
-    }
-}
-
-/// Returns the inputs of each of `devices` devices. Inputs that cannot be divided into parts of these types
-/// stay complete, so that the run reports them.
-pub fn divided(
-    sharding: &ProgramSharding,
-    devices: usize,
-    types: &[TensorType],
-    inputs: &[Literal],
-) -> Vec<Vec<Literal>> {
-    let part = |device: usize, i: usize, input: &Literal| match (sharding.inputs.get(i), types.get(i)) {
-        (Some(assignment), Some(ty)) => {
-            part_of(assignment, ty, input, device).unwrap_or_else(|| input.clone())
         }
-        _ => input.clone(),
-    };
-    let of = |device: usize| inputs.iter().enumerate().map(|(i, input)| part(device, i, input)).collect();
-    (0..devices).map(of).collect()
-}
-
-/// Joins the results of the devices.
-pub fn joined(sharding: &ProgramSharding, results: &[Vec<Literal>]) -> Vec<Literal> {
-    sharding.results.iter().enumerate().map(|(i, assignment)| join(assignment, i, results)).collect()
-}
-
-/// Returns the part of a tensor that belongs to a device, with zeros as padding; `None` if the tensor does
-/// not have the sizes of the program's input.
-fn part_of(assignment: &TileAssignment, ty: &TensorType, whole: &Literal, device: usize) -> Option<Literal> {
-    let sizes = ty.sizes();
-    let fits =
-        whole.dtype() == ty.dtype && *whole.dims() == assignment.sizes && assignment.has_parts_of(sizes);
-    if !fits {
-        return None;
     }
+}
+
+/// Returns the types of complete tensors from those of their parts.
+fn complete<'t>(parts: &'t [TensorType], sharding: Option<&[TileAssignment]>) -> Cow<'t, [TensorType]> {
+    let Some(sharding) = sharding else { return Cow::Borrowed(parts) };
+    let tensors = parts.iter().zip(sharding);
+    Cow::Owned(tensors.map(|(part, of)| part.with_sizes(of.sizes.clone())).collect())
+}
+
+/// Returns the part of a tensor that belongs to a device, with zeros as padding.
+fn part_of(assignment: &TileAssignment, ty: &TensorType, whole: &Literal, device: usize) -> Literal {
+    let sizes = ty.sizes();
     let mut part = Literal::zeros(whole.dtype(), sizes.to_vec());
     // The first summand is the part itself.
-    let Some(first) = first_element(assignment, sizes, device) else { return Some(part) };
+    let Some(first) = first_element(assignment, sizes, device) else { return part };
     let element = whole.dtype().size();
     let (from, to) = (whole.bytes(), part.bytes_mut());
     runs(whole.dims(), sizes, &first, &mut |at_whole, at_part, len| {
         let (at_whole, at_part, len) = (at_whole * element, at_part * element, len * element);
         to[at_part..at_part + len].copy_from_slice(&from[at_whole..at_whole + len]);
     });
-    Some(part)
+    part
 }
 
 fn join(assignment: &TileAssignment, result: usize, results: &[Vec<Literal>]) -> Literal {

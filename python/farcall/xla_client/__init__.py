@@ -15,7 +15,8 @@ not needed.
 >>> xla_client.execute_with_python_values(executable, [np.array([1, 2], np.float32)])
 [array([3., 6.], dtype=float32)]
 
-There is one device, the host's CPU. Errors are `XlaRuntimeError`s with XLA's status codes.
+Clients have one device, the host's CPU; `farcall.compile(partitioned=True)` divides programs with registered
+partitioners. Errors are `XlaRuntimeError`s with XLA's status codes.
 
 The modules, each of which builds on those before it:
 

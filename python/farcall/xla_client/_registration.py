@@ -316,8 +316,9 @@ def register_custom_call_partitioner(
 ) -> None:
     """Registers how the calls of a target are divided among the devices of a program with shardings. Shapes are
     of the type `Shape`, shardings of the type `HloSharding`, and configurations are bytes. If a call returns
-    several results, their shape and sharding are tuples. As in XLA, the first and the last function propagate
-    `mhlo.sharding`; Shardy's shardings are propagated by the call's `sdy.sharding_rule`.
+    several results, their shape and sharding are tuples. As in XLA, `prop_user_sharding` and
+    `infer_sharding_from_operands` propagate `mhlo.sharding`; Shardy's shardings are propagated by the call's
+    `sdy.sharding_rule`.
 
     Args:
       name: the target.
@@ -357,17 +358,14 @@ def _divided(
     partition: Callable[..., Any], operands: list[_Tensor], results: list[_Tensor], config: bytes
 ) -> tuple[bytes, list[_Division], list[_Division]]:
     answer = partition(*_described(operands), *_as_one(results), config)
-    try:
-        program, of_operands, of_result = answer
-        of_operands = list(of_operands)
-    except (TypeError, ValueError):
-        raise TypeError(
-            f"a partitioner returns a program, the shardings of its operands and that of its result, not {answer!r}"
-        ) from None
+    if not isinstance(answer, tuple) or len(answer) != 3 or not isinstance(answer[0], (bytes, str)):
+        raise TypeError(f"`partition` must return (program, operand shardings, result sharding), not {answer!r}")
+    program, of_operands, of_result = answer
     if len(of_operands) != len(operands):
-        raise ValueError(f"the partitioner returned {len(of_operands)} shardings for {len(operands)} operands")
-    divisions = [_division(sharding, tensor) for sharding, tensor in zip(of_operands, operands)]
-    return program.encode() if isinstance(program, str) else program, divisions, _of_one(of_result, results)
+        raise ValueError(f"`partition` returned {len(of_operands)} shardings for {len(operands)} operands")
+    divisions = [_division("partition", sharding, tensor) for sharding, tensor in zip(of_operands, operands)]
+    content = program.encode() if isinstance(program, str) else program
+    return content, divisions, _of_one("partition", of_result, results)
 
 
 def _inferred(
@@ -375,18 +373,18 @@ def _inferred(
 ) -> list[_Division] | None:
     shape, _ = _as_one(results)
     answer = infer(*_described(operands), shape, config)
-    return None if answer is None else _of_one(answer, results)
+    return None if answer is None else _of_one("infer_sharding_from_operands", answer, results)
 
 
 def _propagated(propagate: Callable[..., Any], results: list[_Tensor], config: bytes) -> list[_Division]:
     shape, sharding = _as_one(results)
-    return _of_one(propagate(sharding, shape, config), results)
+    return _of_one("prop_user_sharding", propagate(sharding, shape, config), results)
 
 
 def _described(tensors: list[_Tensor]) -> tuple[list[Shape], list[HloSharding]]:
     """Returns the shapes and shardings of tensors."""
     shapes = [shape_of_type((name, sizes)) for name, sizes, _ in tensors]
-    return shapes, [HloSharding.of_division(*division) for _, _, division in tensors]
+    return shapes, [HloSharding._of_division(*division) for _, _, division in tensors]
 
 
 def _as_one(results: list[_Tensor]) -> tuple[Shape, HloSharding]:
@@ -394,22 +392,30 @@ def _as_one(results: list[_Tensor]) -> tuple[Shape, HloSharding]:
     shapes, shardings = _described(results)
     if len(results) == 1:
         return shapes[0], shardings[0]
-    return Shape.tuple_shape(shapes), HloSharding.of_tuple(shardings)
+    shape = Shape.tuple_shape(shapes)
+    return shape, HloSharding.tuple_sharding(shape, shardings)
 
 
-def _of_one(sharding: HloSharding, results: list[_Tensor]) -> list[_Division]:
+def _of_one(function: str, sharding: Any, results: list[_Tensor]) -> list[_Division]:
     """Returns the divisions of the results from the sharding of a result, or of the tuple of several."""
-    parts = [sharding] if len(results) == 1 else list(sharding.tuple_elements())
+    if len(results) == 1:
+        return [_division(function, sharding, results[0])]
+    if isinstance(sharding, HloSharding) and sharding.is_replicated():
+        return [_division(function, sharding, tensor) for tensor in results]
+    parts = sharding.tuple_elements() if isinstance(sharding, HloSharding) else []
     if len(parts) != len(results):
-        raise ValueError(f"the partitioner returned a sharding of {len(parts)} results for {len(results)} results")
-    return [_division(part, tensor) for part, tensor in zip(parts, results)]
+        raise ValueError(f"`{function}` must return the sharding of a tuple of {len(results)} results, not {sharding!r}")
+    return [_division(function, part, tensor) for part, tensor in zip(parts, results)]
 
 
-def _division(sharding: HloSharding, tensor: _Tensor) -> _Division:
+def _division(function: str, sharding: Any, tensor: _Tensor) -> _Division:
     if not isinstance(sharding, HloSharding):
-        raise TypeError(f"a partitioner returns shardings of the type HloSharding, not {sharding!r}")
+        raise TypeError(f"`{function}` must return shardings of the type HloSharding, not {sharding!r}")
     _, sizes, (_, _, devices) = tensor
-    return sharding.division(len(sizes), devices)
+    try:
+        return sharding._division(len(sizes), devices)
+    except ValueError as error:
+        raise ValueError(f"`{function}`: {error}") from None
 
 
 def custom_call_partitioners() -> dict[str, CustomCallPartitioner]:
@@ -437,13 +443,13 @@ def encode_inspect_sharding_callback(handler: Callable[[HloSharding], None]) -> 
     program is divided among devices."""
     if not callable(handler):
         raise TypeError(f"the callback of InspectSharding is a function, not {handler!r}")
-    config = bytes(inspect_sharding_config(lambda *division: handler(HloSharding.of_division(*division))))
+    config = bytes(inspect_sharding_config(lambda *division: handler(HloSharding._of_division(*division))))
     _inspectors[config] = handler
     return config
 
 
 def _inspect_shardings(program: bytes, name: str) -> None:
-    """Calls the functions to which the `InspectSharding` calls of a program refer that is not divided.
+    """Calls the callbacks of the `InspectSharding` calls of an undivided program.
 
     Raises:
       ValueError: if a call's configuration was not created by `encode_inspect_sharding_callback`.

@@ -5,6 +5,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 
 class OpSharding:
     """A sharding in the form that program builders use. `type` is one of `OpSharding.Type`."""
@@ -75,14 +77,42 @@ class HloSharding:
         return HloSharding(sharding)
 
     @staticmethod
-    def of_tuple(parts: "Sequence[HloSharding]") -> "HloSharding":
-        """Returns the sharding of a tuple from the shardings of its parts."""
+    def tuple_sharding(shape: Any, shardings: "Sequence[HloSharding]") -> "HloSharding":
+        """Returns the sharding of a tuple of the shape from the shardings of its parts.
+
+        Raises:
+          ValueError: if the tuple has another number of parts.
+        """
+        count = len(shape.tuple_shapes())
+        if count != len(shardings):
+            raise ValueError(f"{len(shardings)} shardings for a tuple of {count} parts")
         sharding = _of_type(OpSharding.Type.TUPLE)
-        sharding.tuple_shardings = [part.to_proto() for part in parts]
+        sharding.tuple_shardings = [part.to_proto() for part in shardings]
         return HloSharding(sharding)
 
     @staticmethod
-    def of_division(tiles: Sequence[int], copies: int, devices: Sequence[int]) -> "HloSharding":
+    def iota_tile(
+        dims: Sequence[int],
+        reshape_dims: Sequence[int] = (),
+        transpose_perm: Sequence[int] = (),
+        subgroup_types: "Sequence[OpSharding.Type]" = (),
+    ) -> "HloSharding":
+        """Returns a tiled sharding. The devices are the numbers from 0 in an array of the sizes `reshape_dims`, with
+        its dimensions in the order `transpose_perm`; by default, in their natural order. With the subgroup
+        type `REPLICATED`, devices along the last dimension of the tiles have the same part."""
+        if any(kind != OpSharding.Type.REPLICATED for kind in subgroup_types) or len(subgroup_types) > 1:
+            raise NotImplementedError("subgroups other than one of the type REPLICATED are not supported")
+        sharding = _of_type(OpSharding.Type.OTHER)
+        sharding.tile_assignment_dimensions = [int(size) for size in dims]
+        devices = np.arange(math.prod(dims))
+        if reshape_dims:
+            devices = devices.reshape(reshape_dims).transpose(transpose_perm or None)
+        sharding.tile_assignment_devices = devices.ravel().tolist()
+        sharding.replicate_on_last_tile_dim = bool(subgroup_types)
+        return HloSharding(sharding)
+
+    @staticmethod
+    def _of_division(tiles: Sequence[int], copies: int, devices: Sequence[int]) -> "HloSharding":
         """Returns the sharding with `tiles[d]` parts along dimension `d`. `copies` devices have the same part;
         they are neighbors in the list of devices."""
         if all(parts == 1 for parts in tiles):
@@ -93,29 +123,42 @@ class HloSharding:
         sharding.replicate_on_last_tile_dim = copies > 1
         return HloSharding(sharding)
 
-    def division(self, rank: int, devices: Sequence[int]) -> tuple[list[int], int, list[int]]:
-        """Returns the arguments of `of_division` for a tensor with `rank` dimensions on these devices.
+    def _division(self, rank: int, devices: Sequence[int]) -> tuple[list[int], int, list[int]]:
+        """Returns the arguments of `_of_division` for a tensor with `rank` dimensions on these devices.
 
         Raises:
           ValueError: if the sharding is not that of such a tensor.
         """
-        if self.is_replicated():
+        if self.is_replicated() or self.is_maximal():
             return [1] * rank, len(devices), sorted(devices)
         tiles = list(self._sharding.tile_assignment_dimensions)
         listed = list(self._sharding.tile_assignment_devices)
         copies = tiles.pop() if self._sharding.replicate_on_last_tile_dim and tiles else 1
-        if not self.is_tiled() or len(tiles) != rank or math.prod(tiles) * copies != len(listed):
-            raise ValueError(f"{self} does not divide a tensor with {rank} dimensions among {len(devices)} devices")
+        fits = len(tiles) == rank and math.prod(tiles) * copies == len(listed) and sorted(listed) == sorted(devices)
+        if not self.is_tiled() or not fits:
+            devices = ", ".join(map(str, sorted(devices)))
+            raise ValueError(f"{self} does not divide a tensor with {rank} dimensions among the devices {devices}")
         return tiles, copies, listed
+
+    def is_maximal(self) -> bool:
+        """Returns true if one device has the whole value."""
+        return self._sharding.type == OpSharding.Type.MAXIMAL
+
+    def tile(self, shape: Any) -> Any:
+        """Returns the shape of a part of a value, as large as the largest part."""
+        if not self.is_tiled():
+            return shape
+        sizes = [-(-size // parts) for size, parts in zip(shape.dimensions(), self._sharding.tile_assignment_dimensions)]
+        return type(shape).array_shape(shape.element_type(), sizes)
 
     def num_dimensions(self) -> int:
         """Returns the number of dimensions of the tiles, with the one of devices that have the same part."""
-        return len(self._sharding.tile_assignment_dimensions)
+        return len(self.tile_assignment_dimensions())
 
     def tile_assignment_dimensions(self) -> list[int]:
         """Returns the number of parts of each dimension. A last entry may be the number of devices with the
-        same part."""
-        return list(self._sharding.tile_assignment_dimensions)
+        same part. A replicated sharding has the entry 0, as in jaxlib."""
+        return [0] if self.is_replicated() else list(self._sharding.tile_assignment_dimensions)
 
     def tile_assignment_devices(self) -> list[int]:
         """Returns the devices, row-major over the tiles."""

@@ -339,43 +339,114 @@ def divided_program(target: str, config: str = "", operand: str = ROWS, result: 
     }}"""
 
 
-def test_a_registered_partitioner_divides_calls():
+def double(shapes, shardings, shape, sharding, config):
+    """Divides a call that doubles its operand as its result is divided."""
+    ty = sharding.tile(shape)
+    text = f"tensor<{'x'.join(map(str, ty.dimensions()))}xf32>"
+    program = f"func.func @main(%x: {text}) -> {text} {{ %0 = stablehlo.add %x, %x : {text} return %0 : {text} }}"
+    return program, [sharding], sharding
+
+
+WHOLE, COLUMNS = "{replicated}", "{devices=[1,2]0,1}"
+
+
+@pytest.mark.parametrize(
+    ("operand", "result", "divided"),
+    [
+        (ROWS, WHOLE, ROWS),  # from the operand
+        (WHOLE, ROWS, ROWS),  # from the user
+        (WHOLE, COLUMNS, WHOLE),  # a user's request that is not accepted
+    ],
+)
+def test_a_registered_partitioner_divides_calls(operand, result, divided):
     asked = []
 
     def partition(shapes, shardings, shape, sharding, config):
         asked.append(("partition", str(shapes[0]), repr(shardings[0]), repr(sharding), config))
-        if config == b"wrong":
-            raise ValueError("it cannot be divided")
-        if config == b"nothing":
-            return None
-        program = """func.func @main(%x: tensor<2x6xf32>) -> tensor<2x6xf32> {
-            %0 = stablehlo.add %x, %x : tensor<2x6xf32>
-            return %0 : tensor<2x6xf32>
-        }"""
-        return program, shardings, sharding
+        return double(shapes, shardings, shape, sharding, config)
 
     def infer(shapes, shardings, shape, config):
-        asked.append(("infer", str(shape), repr(shardings[0])))
-        return shardings[0]
+        asked.append(("infer", str(shape)))
+        return None if shardings[0].is_replicated() else shardings[0]
 
     def propagate(sharding, shape, config):
         asked.append(("propagate", str(shape), repr(sharding)))
-        return sharding
+        return sharding if repr(sharding) == ROWS else xla_client.HloSharding.replicate()
 
     xla_client.register_custom_call_partitioner("doubled_rows", propagate, partition, infer)
-    executable = farcall.compile(divided_program("doubled_rows", "config"), partitioned=True)
+    executable = farcall.compile(divided_program("doubled_rows", "config", operand, result), partitioned=True)
     x = np.arange(24, dtype=np.float32).reshape(4, 6)
     np.testing.assert_array_equal(executable(x)[0], -2 * x)
+    assert ("partition", "f32[4,6]{1,0}", operand, divided, b"config") in asked, asked
+    assert ("infer", "f32[4,6]{1,0}") in asked
+    assert result == WHOLE or ("propagate", "f32[4,6]{1,0}", result) in asked
+
+
+def test_a_divided_program_takes_complete_inputs():
+    replicate = lambda *_: xla_client.HloSharding.replicate()  # noqa: E731
+    xla_client.register_custom_call_partitioner("doubled", replicate, double, replicate)
+    executable = farcall.compile(divided_program("doubled"), partitioned=True)
+    x = np.arange(24, dtype=np.float32).reshape(4, 6)
     assert [ty.shape for ty in executable.inputs + executable.outputs] == [(4, 6), (4, 6)]
-    with pytest.raises(ValueError, match="takes complete inputs and has no runs on parts"):
-        executable.run_on_devices([[x[:2]], [x[2:]]])
-    assert ("partition", "f32[4,6]{1,0}", ROWS, ROWS, b"config") in asked
-    assert ("infer", "f32[4,6]{1,0}", ROWS) in asked and ("propagate", "f32[4,6]{1,0}", ROWS) in asked
-    with pytest.raises(ValueError, match="the partitioner of `doubled_rows`: it cannot be divided") as error:
-        farcall.compile(divided_program("doubled_rows", "wrong"), partitioned=True)
-    assert str(error.value.__cause__) == "it cannot be divided"
-    with pytest.raises(ValueError, match="a partitioner returns a program, .* not None"):
-        farcall.compile(divided_program("doubled_rows", "nothing"), partitioned=True)
+    for method, arguments in [("run_on_devices", [[[x[:2]], [x[2:]]]]), ("memory_analysis", [])]:
+        with pytest.raises(ValueError, match=f"`{method}` is not available for a program .* partitioned=True"):
+            getattr(executable, method)(*arguments)
+    for wrong in (x[:2], x[:3], x.T):
+        with pytest.raises(ValueError, match="4, ?6|4x6"):
+            executable(wrong)
+    with pytest.raises(TypeError):
+        executable(x.astype(np.float64) + 0.5)
+    with pytest.raises(TypeError):
+        executable(x, x)
+
+
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        (None, "`partition` must return .*, not None"),
+        ((1, [], None), "`partition` must return"),
+        (("text", [], None), "`partition` returned 0 shardings for 1 operands"),
+        (("text", ["rows"], None), "`partition` must return shardings of the type HloSharding, not 'rows'"),
+        (("text", [xla_client.HloSharding.iota_tile([3, 1])], None), "`partition`: .* does not divide a tensor"),
+        (ArithmeticError("it cannot be divided"), "the partitioner of `wrong_answers`: it cannot be divided"),
+    ],
+)
+def test_wrong_answers_of_partitioners_are_errors(answer, error):
+    def partition(*_):
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    xla_client.register_custom_call_partitioner("wrong_answers", lambda sharding, *_: sharding, partition, lambda *_: None)
+    with pytest.raises(ValueError, match=error) as raised:
+        farcall.compile(divided_program("wrong_answers"), partitioned=True)
+    if isinstance(answer, Exception):
+        assert raised.value.__cause__ is answer
+
+
+def test_a_partitioner_of_several_results():
+    def partition(shapes, shardings, shape, sharding, config):
+        rows = shardings[0]
+        assert shape.is_tuple() and len(sharding.tuple_elements()) == 2
+        program = """func.func @main(%x: tensor<2x6xf32>) -> (tensor<2x6xf32>, tensor<2x6xf32>) {
+            %0 = stablehlo.add %x, %x : tensor<2x6xf32>
+            return %x, %0 : tensor<2x6xf32>, tensor<2x6xf32>
+        }"""
+        return program, [rows], xla_client.HloSharding.tuple_sharding(shape, [rows, rows])
+
+    def infer(shapes, shardings, shape, config):
+        return xla_client.HloSharding.tuple_sharding(shape, [shardings[0]] * 2)
+
+    xla_client.register_custom_call_partitioner("twice", lambda sharding, *_: sharding, partition, infer)
+    program = f"""module attributes {{mhlo.num_partitions = 2 : i32}} {{
+      func.func @main(%x: tensor<4x6xf32> {{mhlo.sharding = "{ROWS}"}}) -> tensor<4x6xf32> {{
+        %0:2 = stablehlo.custom_call @twice(%x) : (tensor<4x6xf32>) -> (tensor<4x6xf32>, tensor<4x6xf32>)
+        %1 = stablehlo.add %0#0, %0#1 : tensor<4x6xf32>
+        return %1 : tensor<4x6xf32>
+      }}
+    }}"""
+    x = np.ones((4, 6), np.float32)
+    np.testing.assert_array_equal(farcall.compile(program, partitioned=True)(x)[0], 3 * x)
 
 
 def test_inspect_sharding_reports_the_sharding_on_several_devices():
@@ -395,8 +466,12 @@ def test_inspect_sharding_reports_the_sharding_on_several_devices():
     text = "".join(f"\\{byte:02X}" for byte in config)
     with pytest.raises(ValueError, match="not this one"):
         farcall.compile(divided_program("InspectSharding", text), partitioned=True)
-    with pytest.raises(ValueError, match="not that of a function of this process"):
+    with pytest.raises(ValueError, match="not that of a callback of this process"):
         farcall.compile(divided_program("InspectSharding", "0123456789abcdef"), partitioned=True)
+    known = ctypes.cast(ctypes.CDLL(None).puts, ctypes.c_void_p).value
+    text = "".join(f"\\{byte:02X}" for byte in known.to_bytes(8, sys.byteorder) + bytes(8))
+    with pytest.raises(ValueError, match="not that of a callback of this process"):
+        farcall.compile(divided_program("InspectSharding", text), partitioned=True)
 
 
 def test_programs_are_inspected_once_they_are_compiled():

@@ -4,10 +4,9 @@ use farcall_ir::module::{Inst, ValueMap};
 use farcall_ir::op::{CustomCall, Groups, Op};
 use farcall_ir::{Func, InstId, Type, ValueId, middle, read, verify};
 
-use super::{Emitted, Emitter, Program};
+use super::{Emitted, Emitter};
 use crate::partitioner::{self, DividedCall, Partitioner, ShardedCall};
 use crate::tiling::Tiling;
-use crate::uses_shardy;
 
 impl<'p> Emitter<'p> {
     /// Emits the program by which a partitioner replaces a call.
@@ -17,18 +16,18 @@ impl<'p> Emitter<'p> {
         call: &CustomCall,
         from: &dyn Partitioner,
     ) -> Emitted<()> {
-        let Program { grid, shardings, meshes, .. } = self.program;
-        let tiling = |value| &shardings.of(value).tiling;
-        let sharded = ShardedCall::new(inst, call, grid, uses_shardy(meshes), tiling);
+        let shardings = self.program.shardings;
+        let sharded = ShardedCall::new(inst, call, self.program.grid, |value| &shardings.of(value).tiling);
         let span = self.span;
         let failed = |problem: String| vec![partitioner::failed(&call.target, span, &problem)];
         if call.has_side_effect
             && !from.can_side_effecting_have_replicated_sharding()
-            && sharded.results.iter().all(|result| result.sharding.tiles.iter().all(|parts| *parts == 1))
+            && sharded.results.iter().any(|result| result.sharding.tiles.iter().all(|parts| *parts == 1))
         {
             return Err(failed(
-                "every device would run a call with side effects. State one device, by a maximal sharding, or \
-                 register the partitioner with can_side_effecting_have_replicated_sharding"
+                "the call has side effects, and every device would run it. Assign it to one device with a \
+                 maximal sharding, or register its partitioner with \
+                 `can_side_effecting_have_replicated_sharding`"
                     .to_owned(),
             ));
         }
