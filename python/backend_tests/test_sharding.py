@@ -51,8 +51,17 @@ def sums(x):
     return x.sum(), x.max(0), (x > 0).any(1), jnp.prod(x, (0, 2)), (x * counts).var(), jnp.linalg.cholesky(x @ x.swapaxes(1, 2) + 9 * jnp.eye(4))
 
 
+def windows(x):
+    """Windows over divided dimensions: each device needs elements of its neighbors."""
+    image, kernels = x[None, ..., None], numbers(3, 3, 2, 1, 2)
+    y = jax.lax.conv_general_dilated(image, kernels, (1, 1, 1), "SAME", dimension_numbers=("NDHWC", "DHWIO", "NDHWC"))
+    pool = jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, (3, 2, 1), (1, 1, 1), "SAME")
+    total = jax.lax.reduce_window(x + 1, 1.0, jax.lax.mul, (2, 1, 3), (1, 1, 1), "SAME")
+    return y, pool, total, jnp.cumsum(x, 1)
+
+
 @pytest.mark.parametrize("spec", [P("x"), P(None, "y"), P("y", "x"), P(None, None, ("x", "y")), P(("x", "y"))])
-@pytest.mark.parametrize("function", [attention, loop, moves, indices, branches, sums], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("function", [attention, loop, moves, indices, branches, sums, windows], ids=lambda f: f.__name__)
 def test_divided_programs_compute_the_same(mesh, function, spec):
     x = numbers(4, 4, 4)
     expected = jax.tree.leaves(jax.jit(function)(x))

@@ -1,12 +1,13 @@
 //! Chooses how the devices divide the factors of an operation.
 
 use farcall_ir::TensorType;
+use farcall_ir::dims::others;
 use farcall_ir::op::Binary;
 
 use crate::grid::{DeviceGrid, SubAxis};
 use crate::propagate::{fitting_prefix, projected};
 use crate::reshard::{self, scattered};
-use crate::rule::Rule;
+use crate::rule::{Halo, Rule, TensorFactors};
 use crate::tiling::Tiling;
 
 /// A division of an operation among the devices.
@@ -158,6 +159,41 @@ fn moved_bytes(
         };
         let from = if tensor < rule.operands { tilings[tensor] } else { &own };
         moved += reshard::moved_elements(grid, sizes, from, &steps) * element;
+        if tensor < rule.operands {
+            moved +=
+                halo_elements(grid, &rule.tensors[tensor], rule, sizes, &division.tilings[tensor]) * element;
+        }
     }
     moved
+}
+
+/// Returns the number of elements that a device receives from its neighbors.
+fn halo_elements(
+    grid: &DeviceGrid,
+    dims: &TensorFactors,
+    rule: &Rule,
+    sizes: &[usize],
+    tiling: &Tiling,
+) -> usize {
+    let mut part = tiling.part_sizes(grid, sizes);
+    let mut moved = 0;
+    for (dim, halo) in halos(dims, rule, tiling) {
+        let others: usize = others(part.len(), &[&[dim]]).into_iter().map(|d| part[d]).product();
+        moved += (halo.before + halo.after) * others;
+        part[dim] += halo.before + halo.after;
+    }
+    moved
+}
+
+/// Returns the divided dimensions of a tensor that have a halo.
+pub(crate) fn halos<'r>(
+    dims: &'r TensorFactors,
+    rule: &'r Rule,
+    tiling: &'r Tiling,
+) -> impl Iterator<Item = (usize, Halo)> + 'r {
+    dims.iter().enumerate().filter_map(|(dim, factors)| {
+        let [factor] = factors[..] else { return None };
+        let halo = rule.factors[factor].halo;
+        (!halo.is_none() && !tiling.dims[dim].is_empty()).then_some((dim, halo))
+    })
 }

@@ -1155,3 +1155,101 @@ fn partitioners_of_calls_in_loops() {
         "#]],
     );
 }
+
+/// Devices exchange the elements that windows reach beyond their parts.
+#[test]
+fn windows_over_divided_dimensions() {
+    check(
+        r#"
+        sdy.mesh @mesh = <["x"=2, "y"=2]>
+        func.func @main(%x: tensor<1x8x6x1xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"x"}, {"y"}, {}]>}, %k: tensor<3x2x1x1xf32>)
+            -> tensor<1x8x6x1xf32> {
+          %0 = stablehlo.convolution(%x, %k) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f],
+            window = {pad = [[1, 1], [0, 1]]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64}
+            : (tensor<1x8x6x1xf32>, tensor<3x2x1x1xf32>) -> tensor<1x8x6x1xf32>
+          return %0 : tensor<1x8x6x1xf32>
+        }"#,
+        expect![[r#"
+            [{}, {"x"}, {"y"}, {}], [{}, {}, {}, {}] -> [{}, {"x"}, {"y"}, {}]
+            collective_permute 12 bytes, for stablehlo.convolution
+            collective_permute 12 bytes, for stablehlo.convolution
+            collective_permute 24 bytes, for stablehlo.convolution
+            module attributes {mhlo.num_partitions = 4 : i32} {
+              func.func public @main(%arg0: tensor<1x4x3x1xf32>, %arg1: tensor<3x2x1x1xf32>) -> tensor<1x4x3x1xf32> {
+                %0 = stablehlo.slice %arg0 [0:1, 3:4, 0:3, 0:1] : (tensor<1x4x3x1xf32>) -> tensor<1x1x3x1xf32>
+                %1 = "stablehlo.collective_permute"(%0) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, source_target_pairs = dense<[[0, 2], [1, 3]]> : tensor<2x2xi64>}> : (tensor<1x1x3x1xf32>) -> tensor<1x1x3x1xf32>
+                %2 = stablehlo.slice %arg0 [0:1, 0:1, 0:3, 0:1] : (tensor<1x4x3x1xf32>) -> tensor<1x1x3x1xf32>
+                %3 = "stablehlo.collective_permute"(%2) <{channel_handle = #stablehlo.channel_handle<handle = 2, type = 1>, source_target_pairs = dense<[[2, 0], [3, 1]]> : tensor<2x2xi64>}> : (tensor<1x1x3x1xf32>) -> tensor<1x1x3x1xf32>
+                %4 = stablehlo.concatenate %1, %arg0, %3, dim = 1 : (tensor<1x1x3x1xf32>, tensor<1x4x3x1xf32>, tensor<1x1x3x1xf32>) -> tensor<1x6x3x1xf32>
+                %5 = stablehlo.slice %4 [0:1, 0:6, 0:1, 0:1] : (tensor<1x6x3x1xf32>) -> tensor<1x6x1x1xf32>
+                %6 = "stablehlo.collective_permute"(%5) <{channel_handle = #stablehlo.channel_handle<handle = 3, type = 1>, source_target_pairs = dense<[[1, 0], [3, 2]]> : tensor<2x2xi64>}> : (tensor<1x6x1x1xf32>) -> tensor<1x6x1x1xf32>
+                %7 = stablehlo.concatenate %4, %6, dim = 2 : (tensor<1x6x3x1xf32>, tensor<1x6x1x1xf32>) -> tensor<1x6x4x1xf32>
+                %8 = stablehlo.convolution(%7, %arg1) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x6x4x1xf32>, tensor<3x2x1x1xf32>) -> tensor<1x4x3x1xf32>
+                return %8 : tensor<1x4x3x1xf32>
+              }
+            }
+        "#]],
+    );
+    // The initial value is behind the edges. The windows of `y` reach beyond the neighbor's part.
+    check(
+        r#"
+        sdy.mesh @mesh = <["x"=4]>
+        func.func @main(%x: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}, %y: tensor<4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>})
+            -> (tensor<8xf32>, tensor<4xf32>) {
+          %one = stablehlo.constant dense<1.0> : tensor<f32>
+          %0 = "stablehlo.reduce_window"(%x, %one) <{window_dimensions = array<i64: 2>, padding = dense<[[1, 0]]> : tensor<1x2xi64>}> ({
+          ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+            %2 = stablehlo.multiply %a, %b : tensor<f32>
+            stablehlo.return %2 : tensor<f32>
+          }) : (tensor<8xf32>, tensor<f32>) -> tensor<8xf32>
+          %1 = "stablehlo.reduce_window"(%y, %one) <{window_dimensions = array<i64: 3>, padding = dense<[[2, 0]]> : tensor<1x2xi64>}> ({
+          ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+            %2 = stablehlo.multiply %a, %b : tensor<f32>
+            stablehlo.return %2 : tensor<f32>
+          }) : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+          return %0, %1 : tensor<8xf32>, tensor<4xf32>
+        }"#,
+        expect![[r#"
+            [{"x"}], [{"x"}] -> [{"x"}], [{}]
+            collective_permute 4 bytes, for stablehlo.reduce_window
+            all_gather 8 bytes, for stablehlo.reduce_window
+            collective_permute 8 bytes, for stablehlo.reduce_window
+            all_gather 16 bytes, for stablehlo.return
+            module attributes {mhlo.num_partitions = 4 : i32} {
+              func.func public @main(%arg0: tensor<2xf32>, %arg1: tensor<1xf32>) -> (tensor<2xf32>, tensor<4xf32>) {
+                %cst = stablehlo.constant dense<1.000000e+00> : tensor<f32>
+                %0 = stablehlo.slice %arg0 [1:2] : (tensor<2xf32>) -> tensor<1xf32>
+                %1 = "stablehlo.collective_permute"(%0) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, source_target_pairs = dense<[[0, 1], [1, 2], [2, 3]]> : tensor<3x2xi64>}> : (tensor<1xf32>) -> tensor<1xf32>
+                %2 = stablehlo.partition_id : tensor<ui32>
+                %c = stablehlo.constant dense<0> : tensor<ui32>
+                %3 = stablehlo.compare EQ, %2, %c : (tensor<ui32>, tensor<ui32>) -> tensor<i1>
+                %4 = stablehlo.broadcast_in_dim %cst, dims = [] : (tensor<f32>) -> tensor<1xf32>
+                %5 = stablehlo.select %3, %4, %1 : tensor<i1>, tensor<1xf32>
+                %6 = stablehlo.concatenate %5, %arg0, dim = 0 : (tensor<1xf32>, tensor<2xf32>) -> tensor<3xf32>
+                %7 = "stablehlo.reduce_window"(%6, %cst) <{window_dimensions = array<i64: 2>}> ({
+                ^bb0(%arg2: tensor<f32>, %arg3: tensor<f32>):
+                  %18 = stablehlo.multiply %arg2, %arg3 : tensor<f32>
+                  stablehlo.return %18 : tensor<f32>
+                }) : (tensor<3xf32>, tensor<f32>) -> tensor<2xf32>
+                %8 = "stablehlo.all_gather"(%arg1) <{all_gather_dim = 0 : i64, channel_handle = #stablehlo.channel_handle<handle = 2, type = 1>, replica_groups = dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>, use_global_device_ids}> : (tensor<1xf32>) -> tensor<2xf32>
+                %9 = stablehlo.slice %8 [0:2] : (tensor<2xf32>) -> tensor<2xf32>
+                %10 = "stablehlo.collective_permute"(%9) <{channel_handle = #stablehlo.channel_handle<handle = 3, type = 1>, source_target_pairs = dense<[[0, 2], [1, 3]]> : tensor<2x2xi64>}> : (tensor<2xf32>) -> tensor<2xf32>
+                %c_0 = stablehlo.constant dense<2> : tensor<ui32>
+                %11 = stablehlo.divide %2, %c_0 : tensor<ui32>
+                %c_1 = stablehlo.constant dense<0> : tensor<ui32>
+                %12 = stablehlo.compare EQ, %11, %c_1 : (tensor<ui32>, tensor<ui32>) -> tensor<i1>
+                %13 = stablehlo.broadcast_in_dim %cst, dims = [] : (tensor<f32>) -> tensor<2xf32>
+                %14 = stablehlo.select %12, %13, %10 : tensor<i1>, tensor<2xf32>
+                %15 = stablehlo.concatenate %14, %8, dim = 0 : (tensor<2xf32>, tensor<2xf32>) -> tensor<4xf32>
+                %16 = "stablehlo.reduce_window"(%15, %cst) <{window_dimensions = array<i64: 3>}> ({
+                ^bb0(%arg2: tensor<f32>, %arg3: tensor<f32>):
+                  %18 = stablehlo.multiply %arg2, %arg3 : tensor<f32>
+                  stablehlo.return %18 : tensor<f32>
+                }) : (tensor<4xf32>, tensor<f32>) -> tensor<2xf32>
+                %17 = "stablehlo.all_gather"(%16) <{all_gather_dim = 0 : i64, channel_handle = #stablehlo.channel_handle<handle = 4, type = 1>, replica_groups = dense<[[0, 2], [1, 3]]> : tensor<2x2xi64>, use_global_device_ids}> : (tensor<2xf32>) -> tensor<4xf32>
+                return %7, %17 : tensor<2xf32>, tensor<4xf32>
+              }
+            }
+        "#]],
+    );
+}

@@ -328,7 +328,7 @@ impl Emitter<'_> {
 }
 
 /// Returns a type with another size of one dimension.
-fn with_size(ty: &TensorType, dim: usize, size: usize) -> TensorType {
+pub(super) fn with_size(ty: &TensorType, dim: usize, size: usize) -> TensorType {
     let mut sizes = ty.sizes().to_vec();
     sizes[dim] = size;
     ty.with_sizes(sizes)

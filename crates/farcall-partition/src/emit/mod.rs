@@ -8,6 +8,7 @@
 
 mod device;
 mod divided_call;
+mod halo;
 mod summands;
 
 use std::sync::Arc;
@@ -329,6 +330,7 @@ impl<'p> Emitter<'p> {
             let offset = self.splat(offset, ty)?;
             operands[*operand] = self.at().value(Op::Binary(Binary::Add), [operands[*operand], offset])?;
         }
+        let windowed = self.add_halos(inst, &rule, &division, &mut operands)?;
         let initial = self.replace_initial_value(inst, &division, &mut operands)?;
         for capture in inst.captures() {
             let rank = self.program.func.tensor(*capture).map_or(0, TensorType::rank);
@@ -336,7 +338,7 @@ impl<'p> Emitter<'p> {
         }
         let parts: Vec<TensorType> =
             types.iter().zip(&division.tilings).map(|(ty, tiling)| self.part_of(ty, tiling)).collect();
-        let op = local::operation(inst.op(), &parts);
+        let op = halo::without_padding(local::operation(inst.op(), &parts), &windowed);
         let mut map = ValueMap::default();
         let mut regions: Vec<RegionId> = Vec::new();
         for region in inst.regions() {

@@ -39,7 +39,7 @@ fn declared(inst: Inst<'_>, call: CallFactors) -> Option<Rule> {
             FactorKind::Reduce(reducer) => Some(function(reducer)),
             FactorKind::Split | FactorKind::Whole => None,
         };
-        rule.factors.push(Factor { size: usize::try_from(factor.size).ok()?, combine, can_be_uneven: false });
+        rule.factors.push(Factor { combine, ..Factor::new(usize::try_from(factor.size).ok()?) });
     }
     for (tensor, factors) in call.operands.iter().chain(&call.results).enumerate() {
         let dims = rule.tensors.get_mut(tensor).filter(|dims| dims.len() == factors.len())?;
@@ -75,7 +75,7 @@ fn stated(inst: Inst<'_>) -> Option<Rule> {
     for entry in sizes.split(',').filter(|entry| !entry.trim().is_empty()) {
         let (name, size) = entry.split_once('=')?;
         names.push(name.trim());
-        rule.factors.push(Factor { size: size.trim().parse().ok()?, combine: None, can_be_uneven: false });
+        rule.factors.push(Factor::new(size.trim().parse().ok()?));
     }
     let list = |key: &str| -> Vec<&str> {
         let found = rest.split_once(&format!("{key}={{")).and_then(|(_, rest)| rest.split_once('}'));

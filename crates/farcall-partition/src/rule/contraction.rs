@@ -3,7 +3,7 @@
 use farcall_ir::dims::others;
 use farcall_ir::op::{Binary, Convolution, DotGeneral};
 
-use super::{Call, Rule};
+use super::{Call, Halo, Rule};
 
 pub(super) fn product(rule: &mut Rule, call: &Call<'_>, op: &DotGeneral) {
     let (lhs, rhs) = (call.operands[0], call.operands[1]);
@@ -32,6 +32,15 @@ pub(super) fn convolution(rule: &mut Rule, call: &Call<'_>, op: &Convolution) {
         return;
     }
     rule.factor(image[dims.input_batch], &[(0, dims.input_batch), (2, dims.output_batch)]);
+    for (i, (from, to)) in dims.input_spatial.iter().zip(&dims.output_spatial).enumerate() {
+        let window = kernels[dims.kernel_spatial[i]];
+        if op.strides[i] == 1
+            && op.lhs_dilation[i] == 1
+            && let Some(halo) = Halo::of_windows(window, op.rhs_dilation[i], op.padding[i])
+        {
+            rule.windows(image[*from], &[(0, *from), (2, *to)], halo);
+        }
+    }
     if op.feature_group_count == 1 {
         let features = dims.kernel_output_feature;
         rule.factor(kernels[features], &[(1, features), (2, dims.output_feature)]);

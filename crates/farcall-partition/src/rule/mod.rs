@@ -55,6 +55,36 @@ pub(crate) struct Factor {
     /// True if the parts of the factor's dimensions may have padding. The factor is the only one of each of
     /// its dimensions. If it is reduced, padding must be replaced by the identity of `combine`.
     pub(crate) can_be_uneven: bool,
+    /// Elements of neighboring parts that the operands with the factor need, too.
+    pub(crate) halo: Halo,
+}
+
+impl Factor {
+    /// A dimension of which each element is computed from the elements at the same index.
+    fn new(size: usize) -> Factor {
+        Factor { size, combine: None, can_be_uneven: false, halo: Halo::default() }
+    }
+}
+
+/// Numbers of elements before and after a part that its windows reach.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Halo {
+    pub(crate) before: usize,
+    pub(crate) after: usize,
+}
+
+impl Halo {
+    /// Returns the halo of windows of `size` elements at these distances that move by one element, if there is
+    /// one window for each element.
+    fn of_windows(size: usize, distance: usize, (low, high): (i64, i64)) -> Option<Halo> {
+        let (before, after) = (usize::try_from(low).ok()?, usize::try_from(high).ok()?);
+        let reach = size.checked_sub(1)?.checked_mul(distance)?;
+        (before.checked_add(after)? == reach).then_some(Halo { before, after })
+    }
+
+    pub(crate) fn is_none(self) -> bool {
+        self == Halo::default()
+    }
 }
 
 impl Rule {
@@ -79,8 +109,8 @@ impl Rule {
         rule
     }
 
-    /// Permits padding in the parts of each factor that is the only one of its dimensions, whose sizes are
-    /// given.
+    /// Permits padding in the parts of each factor without a halo that is the only one of its dimensions, whose
+    /// sizes are given.
     fn permit_padding(&mut self, sizes: &[&[usize]]) {
         let mut permitted = vec![true; self.factors.len()];
         for (dims, sizes) in self.tensors.iter().zip(sizes) {
@@ -90,14 +120,14 @@ impl Rule {
             }
         }
         for (factor, permitted) in self.factors.iter_mut().zip(permitted) {
-            factor.can_be_uneven = permitted;
+            factor.can_be_uneven = permitted && factor.halo.is_none();
         }
     }
 
     /// Adds a factor for these dimensions.
     fn factor(&mut self, size: usize, places: &[Place]) {
         let id = self.factors.len();
-        self.factors.push(Factor { size, combine: None, can_be_uneven: false });
+        self.factors.push(Factor::new(size));
         for (tensor, dim) in places {
             self.tensors[*tensor][*dim].push(id);
         }
@@ -108,6 +138,14 @@ impl Rule {
         for (d, size) in sizes.iter().enumerate() {
             let places: Vec<Place> = tensors.iter().map(|tensor| (*tensor, d)).collect();
             self.factor(*size, &places);
+        }
+    }
+
+    /// Adds a factor for these dimensions, along which the operands have a halo.
+    fn windows(&mut self, size: usize, places: &[Place], halo: Halo) {
+        self.factor(size, places);
+        if let Some(last) = self.factors.last_mut() {
+            last.halo = halo;
         }
     }
 

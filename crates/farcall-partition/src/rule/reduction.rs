@@ -3,7 +3,7 @@
 use farcall_ir::op::{Binary, Op, ReduceWindow, SelectAndScatter};
 use farcall_ir::{Region, reducer};
 
-use super::{Call, Rule};
+use super::{Call, Halo, Rule};
 use crate::local;
 
 pub(super) fn reduce(rule: &mut Rule, call: &Call<'_>, dims: &[usize]) {
@@ -22,13 +22,15 @@ pub(super) fn reduce(rule: &mut Rule, call: &Call<'_>, dims: &[usize]) {
     }
 }
 
-/// Adds factors for dimensions along which windows have one element.
+/// Adds factors for dimensions with one window for each element.
 pub(super) fn windows(rule: &mut Rule, call: &Call<'_>, op: &ReduceWindow) {
     let inputs = call.operands.len() / 2;
     for (d, size) in call.operands[0].iter().enumerate() {
-        let is_kept = op.window[d] == 1 && op.strides[d] == 1 && op.padding[d] == (0, 0);
-        if is_kept && op.base_dilations[d] == 1 {
-            rule.factor(*size, &call.places(0..inputs, d));
+        if op.strides[d] == 1
+            && op.base_dilations[d] == 1
+            && let Some(halo) = Halo::of_windows(op.window[d], op.window_dilations[d], op.padding[d])
+        {
+            rule.windows(*size, &call.places(0..inputs, d), halo);
         }
     }
 }
