@@ -3,8 +3,8 @@
 //!
 //! Partitioners are registered for the process, like XLA's. A call of a target with a partitioner is divided
 //! by it alone. The call's signature, its `sdy.sharding_rule` or its batch dimensions determine how shardings
-//! propagate through the call. For a call with none of these, the partitioner does, if the program's shardings
-//! are XLA's: Shardy's propagate by rules alone.
+//! propagate through the call. For a call with none of these, the partitioner does, if the program's
+//! shardings are XLA's: Shardy's propagate by rules alone.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;

@@ -131,8 +131,8 @@ open_enum! {
 }
 
 open_enum! {
-    /// Kinds of extensions, `PJRT_Extension_Type`. `STAGED_CUSTOM_CALL` is farcall's own: it has the members of
-    /// `GPU_CUSTOM_CALL`. Hosts treat a plugin with `GPU_CUSTOM_CALL` as a GPU plugin.
+    /// Kinds of extensions, `PJRT_Extension_Type`. `STAGED_CUSTOM_CALL` is farcall's own: it has the members
+    /// of `GPU_CUSTOM_CALL`. Hosts treat a plugin with `GPU_CUSTOM_CALL` as a GPU plugin.
     ExtensionType {
         GPU_CUSTOM_CALL = 0,
         PROFILER = 1,

@@ -1,8 +1,8 @@
-//! Calls of `InspectSharding`: when a program with such a call is divided among devices, the compiler passes the
-//! operand's sharding to a callback of the host (`xla/python/inspect_sharding.h`).
+//! Calls of `InspectSharding`: when a program with such a call is divided among devices, the compiler passes
+//! the operand's sharding to a callback of the host (`xla/python/inspect_sharding.h`).
 //!
-//! The call's configuration is the bytes of an [`InspectShardingCallback`]: addresses, which are valid only in
-//! the process that created it. The compiler calls callbacks that [`InspectShardingCallback::issue`] has
+//! The call's configuration is the bytes of an [`InspectShardingCallback`]: addresses, which are valid only
+//! in the process that created it. The compiler calls callbacks that [`InspectShardingCallback::issue`] has
 //! issued. Others are called only in programs that a host compiles through PJRT, where they belong to the
 //! interface ([`Reports::OfHost`]); a program from a file could name any address.
 
@@ -122,7 +122,8 @@ impl InspectShardingCallback {
         let [call, data] = [usize::from_ne_bytes(*call), usize::from_ne_bytes(data.try_into().ok()?)];
         let is_issued = || ISSUED.lock().unwrap_or_else(PoisonError::into_inner).contains(&[call, data]);
         (REPORTS.get() == Reports::OfHost || is_issued()).then(|| InspectShardingCallback {
-            // SAFETY: null, or the address of a function: the callback was issued, or the host vouches for it.
+            // SAFETY: null, or the address of a function: the callback was issued, or the host vouches for
+            // it.
             call: unsafe {
                 std::mem::transmute::<*const (), Option<_>>(std::ptr::with_exposed_provenance(call))
             },

@@ -248,7 +248,7 @@ mod tests {
         check(&[(TILES, &[2])], "no valid list of devices");
         check(&[(TILES, &[2]), (IOTA_SIZES, &[2]), (IOTA_ORDER, &[1])], "no valid list of devices");
         check(&[(TILES, &[2]), (DEVICES, &[0, 0])], "does not fit");
-        check(&[(TILES, &[3]), (DEVICES, &[0, 1])], "does not fit");
+        check(&[(TILES, &[3]), (DEVICES, &[0, 1])], "lists 2 devices");
         check(&[(TILES, &[2, 1]), (DEVICES, &[0, 1])], "does not fit");
         check(&[(TILES, &[1, 2]), (DEVICES, &[0, 1]), (LAST_TILES, &[4])], "hold no copies");
         assert!(read_one(&[8], &[4], &[0, 1]).is_err());

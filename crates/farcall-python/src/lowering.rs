@@ -50,9 +50,9 @@ pub(crate) fn keep_raised(error: PyErr) {
     RAISED.set(Some(error));
 }
 
-/// Compiles a program without the interpreter's lock. If a lowering or partitioner raises an exception, the exception
-/// becomes the cause of the compilation's error. An exception that is not an error (`KeyboardInterrupt`,
-/// `SystemExit`) is raised unchanged.
+/// Compiles a program without the interpreter's lock. If a lowering or partitioner raises an exception, the
+/// exception becomes the cause of the compilation's error. An exception that is not an error
+/// (`KeyboardInterrupt`, `SystemExit`) is raised unchanged.
 pub(crate) fn compiling<T: Send>(
     py: Python<'_>,
     compile: impl FnOnce() -> PyResult<T> + Send,

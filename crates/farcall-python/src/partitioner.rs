@@ -4,11 +4,11 @@
 //! (`xla_client/_registration.py`).
 
 use std::ffi::{CString, c_void};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use farcall::ir::sharding::TileAssignment;
 use farcall::partition::{DividedCall, Partitioner, ShardedCall, ShardedTensor, register_partitioner};
+use farcall_ffi::unwind;
 use farcall_pjrt::{InspectShardingArgs, InspectShardingCallback};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -109,9 +109,9 @@ fn assignments(divisions: Vec<Division>, tensors: &[ShardedTensor]) -> Result<Ve
     Ok(divisions.into_iter().zip(tensors).map(assignment).collect())
 }
 
-/// Returns the configuration of an `InspectSharding` call that passes the operand's division to a function: the
-/// number of parts of each dimension, the number of devices with the same part, and the devices. The function
-/// is kept for the rest of the process.
+/// Returns the configuration of an `InspectSharding` call that passes the operand's division to a function:
+/// the number of parts of each dimension, the number of devices with the same part, and the devices. The
+/// function is kept for the rest of the process.
 #[pyfunction]
 pub(crate) fn inspect_sharding_config(function: Py<PyAny>) -> Vec<u8> {
     let callback = InspectShardingCallback { call: Some(report), data: function.into_ptr().cast() };
@@ -131,7 +131,7 @@ unsafe extern "C" fn report(function: *mut c_void, args: *mut InspectShardingArg
         })
     };
     // A panic must not reach the compiler's side of the interface.
-    let reported = catch_unwind(AssertUnwindSafe(reported)).unwrap_or_else(|_| Err("a panic".to_owned()));
+    let reported = unwind::catch(reported).unwrap_or_else(|_| Err("a panic".to_owned()));
     if let Err(problem) = reported {
         let problem = CString::new(problem.replace('\0', " ")).unwrap_or_default();
         // SAFETY: see above.

@@ -31,7 +31,8 @@ impl Emitter<'_> {
         let mut windowed = Vec::new();
         for i in 0..inputs.min(operands.len()) {
             let tiling = &division.tilings[i];
-            // Behind the edges, windows of a reduction have the initial value, and those of a convolution zeros.
+            // Behind the edges, windows of a reduction have the initial value, and those of a convolution
+            // zeros.
             let fill = matches!(inst.op(), Op::ReduceWindow(_)).then(|| operands[inputs + i]);
             windowed.clear();
             for (dim, halo) in halos(&rule.tensors[i], rule, tiling) {
@@ -93,7 +94,8 @@ impl Emitter<'_> {
     }
 }
 
-/// Removes the padding of these dimensions of the operands from an operation with windows: a halo replaces it.
+/// Removes the padding of these dimensions of the operands from an operation with windows: a halo replaces
+/// it.
 pub(super) fn without_padding(op: Op, windowed: &[usize]) -> Op {
     match op {
         Op::Convolution(mut op) => {

@@ -74,8 +74,8 @@ pub(crate) struct Halo {
 }
 
 impl Halo {
-    /// Returns the halo of windows of `size` elements at these distances that move by one element, if there is
-    /// one window for each element.
+    /// Returns the halo of windows of `size` elements at these distances that move by one element, if there
+    /// is one window for each element.
     fn of_windows(size: usize, distance: usize, (low, high): (i64, i64)) -> Option<Halo> {
         let (before, after) = (usize::try_from(low).ok()?, usize::try_from(high).ok()?);
         let reach = size.checked_sub(1)?.checked_mul(distance)?;
@@ -109,8 +109,8 @@ impl Rule {
         rule
     }
 
-    /// Permits padding in the parts of each factor without a halo that is the only one of its dimensions, whose
-    /// sizes are given.
+    /// Permits padding in the parts of each factor without a halo that is the only one of its dimensions,
+    /// whose sizes are given.
     fn permit_padding(&mut self, sizes: &[&[usize]]) {
         let mut permitted = vec![true; self.factors.len()];
         for (dims, sizes) in self.tensors.iter().zip(sizes) {
