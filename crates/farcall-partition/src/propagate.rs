@@ -24,7 +24,7 @@ use crate::report::ShardingSource;
 use crate::rule::{CallRules, Factor, Rule, TensorFactors, rule};
 use crate::tiling::Tiling;
 
-/// A program and what it states about its shardings, except for those of single values.
+/// A program, and the shardings that it states for more than single values.
 pub(crate) struct StatedProgram<'p> {
     pub(crate) grid: &'p DeviceGrid,
     pub(crate) func: &'p Func,
@@ -177,12 +177,8 @@ impl Shardings {
             if !step.rule.is_pointwise && only_pointwise {
                 continue;
             }
-            changed |= match step.partitioned.take() {
-                Some(mut call) => {
-                    let changed = self.call_partitioner(grid, step, &mut call, priority);
-                    step.partitioned = Some(call);
-                    changed?
-                }
+            changed |= match &mut step.partitioned {
+                Some(call) => self.call_partitioner(grid, call, &step.groups, step.source, priority)?,
                 None => self.follow(grid, step, priority),
             };
         }
@@ -194,11 +190,12 @@ impl Shardings {
     fn call_partitioner(
         &mut self,
         grid: &DeviceGrid,
-        step: &Step,
         of: &mut PartitionedCall,
+        groups: &[usize],
+        source: ShardingSource,
         priority: u32,
     ) -> Result<bool, Vec<Diagnostic>> {
-        let (operands, results) = step.groups.split_at(of.call.operands.len());
+        let (operands, results) = groups.split_at(of.call.operands.len());
         let requested = |group: &usize| {
             let group = &self.groups[*group];
             group.requested.clone().unwrap_or_else(|| group.tiling.clone())
@@ -226,7 +223,7 @@ impl Shardings {
         for answer in answers {
             let tilings = of.result_tilings(grid, &answer).map_err(|problem| of.failed(problem))?;
             for (group, tiling) in results.iter().zip(&tilings) {
-                changed |= self.groups[*group].extend_to(grid, tiling, priority, step.source);
+                changed |= self.groups[*group].extend_to(grid, tiling, priority, source);
             }
         }
         Ok(changed)
@@ -362,7 +359,7 @@ impl Step {
         };
         for group in groups.iter().skip(inst.own_operands().len()).filter(|_| partitioned.is_some()) {
             let group = &mut shardings.groups[*group];
-            // Values of control flow have users of their own.
+            // The users of other values in the group need the tiling itself.
             group.requested = (group.values == 1).then(|| group.tiling.clone());
         }
         Step { rule, partitioned, manual: None, groups, source }

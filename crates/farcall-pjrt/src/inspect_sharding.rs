@@ -12,9 +12,8 @@ use std::ffi::{CStr, c_char, c_void};
 use std::ptr::{null, null_mut};
 use std::sync::{Arc, Mutex, Once, PoisonError};
 
-use farcall::ir::TensorType;
 use farcall::ir::sharding::TileAssignment;
-use farcall::partition::{DividedCall, Partitioner, ShardedCall, ShardedTensor, register_partitioner};
+use farcall::partition::{DividedCall, Partitioner, ShardedCall, register_partitioner};
 
 use crate::shardings;
 
@@ -24,7 +23,7 @@ use crate::shardings;
 pub struct InspectShardingArgs {
     sharding: *const c_char,
     sharding_size: usize,
-    /// An error of the function, which ends with a zero; null if there is none.
+    /// An error of the function, which ends with a zero, or null.
     pub error: *const c_char,
     /// Data of the function for `free_error`.
     pub error_data: *mut c_void,
@@ -76,7 +75,7 @@ thread_local! {
 /// Callbacks that a compilation calls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Reports {
-    /// Those that this library has issued.
+    /// Callbacks that this library has issued.
     Issued,
     /// All: a host of the plugin, which vouches for the callbacks in the program's calls, compiles it.
     OfHost,
@@ -115,7 +114,7 @@ impl InspectShardingCallback {
         bytes
     }
 
-    /// Reads a call's configuration. Returns `None` if it is not that of a callback that may be called.
+    /// Reads a call's configuration. Returns `None` if it names no callback that may be called.
     fn from_bytes(config: &[u8]) -> Option<InspectShardingCallback> {
         let config: &[u8; BYTES] = config.try_into().ok()?;
         let (call, data) = config.split_first_chunk()?;
@@ -174,7 +173,7 @@ impl Partitioner for InspectSharding {
                 .ok_or("the call's configuration is not that of a callback of this process")?;
             callback.report(&operand.sharding)?;
         }
-        let ty = part_type(operand);
+        let ty = operand.ty.with_sizes(operand.sharding.part_sizes());
         let (types, values) =
             if results.is_empty() { (String::new(), "") } else { (ty.to_string(), "%x : ") };
         let program = format!("func.func @main(%x: {ty}) -> ({types}) {{ return {values}{types} }}");
@@ -196,12 +195,6 @@ impl Partitioner for InspectSharding {
     fn can_side_effecting_have_replicated_sharding(&self) -> bool {
         true
     }
-}
-
-/// Returns the type of a tensor's parts.
-fn part_type(tensor: &ShardedTensor) -> TensorType {
-    let sizes = tensor.ty.sizes().iter().zip(&tensor.sharding.tiles);
-    TensorType::new(tensor.ty.dtype, sizes.map(|(size, tiles)| size.div_ceil(*tiles)).collect::<Vec<usize>>())
 }
 
 /// Reports the shardings of `InspectSharding` calls from now on, in programs that this process compiles.

@@ -25,23 +25,23 @@ impl Executable {
     ///     %0 = stablehlo.add %x, %x : tensor<4xf32>
     ///     return %0 : tensor<4xf32>
     ///   }"#;
-    /// let module = text::parse(&Source::new("double.mlir", program))?;
-    /// let options = CompileOptions::new().grid(Grid { replicas: 1, partitions: 2 }).partitioned(true);
-    /// let double = Executable::compile(&module, &Registry::new(), &options)?;
-    /// let results = double.run_partitioned(&[Literal::from_slice(DType::F32, [4], &[1.0_f32, 2.0, 3.0, 4.0])])?;
+    /// let module = text::parse(&Source::new("double.mlir", program))?; let options =
+    /// CompileOptions::new().grid(Grid { replicas: 1, partitions: 2 }).partitioned(true); let double =
+    /// Executable::compile(&module, &Registry::new(), &options)?; let results =
+    /// double.run_partitioned(&[Literal::from_slice(DType::F32, [4], &[1.0_f32, 2.0, 3.0, 4.0])])?;
     /// assert_eq!(results[0].as_slice::<f32>(), [2.0, 4.0, 6.0, 8.0]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
-    /// If the inputs are not those of the complete program; the errors of
+    /// If an input does not have its type in [`complete_inputs`](Executable::complete_inputs); the errors of
     /// [`run_on_devices`](Executable::run_on_devices).
     pub fn run_partitioned(&self, inputs: &[Literal]) -> Result<Vec<Literal>, RunError> {
         Ok(self.joined(self.run_on_devices(&self.divided(inputs)?)?))
     }
 
-    /// Types of the inputs of the complete program. Each device takes parts of them, of the types
-    /// [`inputs`](Executable::inputs), if the program is divided.
+    /// Types of the inputs of the complete program. If it is divided, each device takes parts of the types
+    /// [`inputs`](Executable::inputs).
     pub fn complete_inputs(&self) -> Cow<'_, [TensorType]> {
         complete(self.inputs(), self.plan().sharding().map(|sharding| &sharding.inputs[..]))
     }
@@ -54,7 +54,7 @@ impl Executable {
     /// Returns the parts of complete inputs for each device.
     ///
     /// # Errors
-    /// If the inputs are not those of the complete program.
+    /// If an input does not have its type in [`complete_inputs`](Executable::complete_inputs).
     pub fn divided(&self, inputs: &[Literal]) -> Result<Vec<Vec<Literal>>, RunError> {
         let count = self.grid().processes();
         let Some(sharding) = self.plan().sharding() else { return Ok(vec![inputs.to_vec(); count]) };

@@ -383,7 +383,9 @@ def test_a_registered_partitioner_divides_calls(operand, result, divided):
 
 
 def test_a_divided_program_takes_complete_inputs():
-    replicate = lambda *_: xla_client.HloSharding.replicate()  # noqa: E731
+    def replicate(*_):
+        return xla_client.HloSharding.replicate()
+
     xla_client.register_custom_call_partitioner("doubled", replicate, double, replicate)
     executable = farcall.compile(divided_program("doubled"), partitioned=True)
     x = np.arange(24, dtype=np.float32).reshape(4, 6)

@@ -99,10 +99,14 @@ impl TileAssignment {
         TileAssignment { tiles: vec![1; sizes.len()], sizes, summands: 1, copies: devices.len(), devices }
     }
 
+    /// Returns the sizes of the parts of the tensor.
+    pub fn part_sizes(&self) -> Vec<usize> {
+        self.sizes.iter().zip(&self.tiles).map(|(size, n)| size.div_ceil((*n).max(1))).collect()
+    }
+
     /// Returns true if the parts of the tensor have these sizes.
     pub fn has_parts_of(&self, sizes: &[usize]) -> bool {
-        let parts = self.sizes.iter().zip(&self.tiles).map(|(size, n)| size.div_ceil((*n).max(1)));
-        self.sizes.len() == self.tiles.len() && parts.eq(sizes.iter().copied())
+        self.sizes.len() == self.tiles.len() && self.part_sizes() == sizes
     }
 }
 

@@ -197,24 +197,26 @@ impl Emitter<'_> {
                 let part = self.moved("all_to_all", Op::AllToAll(Box::new(op)), part, &moved)?;
                 self.cut(part, *from, ty.sizes()[*from])
             }
-            Step::Permute { from, to } => {
-                let pairs = reshard::pairs(grid, from, to);
-                let ids: Vec<i64> = pairs.iter().flat_map(|(from, to)| [*from as i64, *to as i64]).collect();
-                let pairs = Literal::from_slice(DType::S64, [pairs.len(), 2], &ids);
-                let op = CollectivePermute { pairs, channel: Some(self.channel()) };
-                self.moved("collective_permute", Op::CollectivePermute(Box::new(op)), part, ty)
-            }
+            Step::Permute { from, to } => self.permuted(part, &reshard::pairs(grid, from, to), ty),
         }
     }
 
-    /// Emits a collective.
-    pub(super) fn moved(
+    /// Sends a part from the first device of each pair to the second. Devices that receive nothing have
+    /// zeros.
+    pub(super) fn permuted(
         &mut self,
-        name: &'static str,
-        op: Op,
         part: ValueId,
+        pairs: &[(usize, usize)],
         ty: &TensorType,
     ) -> Emitted<ValueId> {
+        let ids: Vec<i64> = pairs.iter().flat_map(|(from, to)| [*from as i64, *to as i64]).collect();
+        let pairs = Literal::from_slice(DType::S64, [pairs.len(), 2], &ids);
+        let op = CollectivePermute { pairs, channel: Some(self.channel()) };
+        self.moved("collective_permute", Op::CollectivePermute(Box::new(op)), part, ty)
+    }
+
+    /// Emits a collective.
+    fn moved(&mut self, name: &'static str, op: Op, part: ValueId, ty: &TensorType) -> Emitted<ValueId> {
         self.report_moved(name, ty);
         self.at().value_of(op, [part], ty.clone())
     }

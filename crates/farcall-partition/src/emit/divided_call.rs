@@ -22,7 +22,7 @@ impl<'p> Emitter<'p> {
         let failed = |problem: String| vec![partitioner::failed(&call.target, span, &problem)];
         if call.has_side_effect
             && !from.can_side_effecting_have_replicated_sharding()
-            && sharded.results.iter().any(|result| result.sharding.tiles.iter().all(|parts| *parts == 1))
+            && inst.results().iter().any(|value| shardings.of(*value).tiling.is_whole())
         {
             return Err(failed(
                 "the call has side effects, and every device would run it. Assign it to one device with a \

@@ -1,9 +1,9 @@
 //! Windows over a divided dimension: each device receives the elements that its windows reach from its
 //! neighbors, so the dimension is not gathered.
 
+use farcall_ir::ValueId;
 use farcall_ir::module::Inst;
-use farcall_ir::op::{CollectivePermute, Op, Slice};
-use farcall_ir::{DType, Literal, ValueId};
+use farcall_ir::op::{Op, Slice};
 
 use super::device::with_size;
 use super::{Emitted, Emitter};
@@ -19,22 +19,20 @@ enum Side {
 }
 
 impl Emitter<'_> {
-    /// Adds halos to the operands of an operation with windows. Returns the dimensions that have one.
+    /// Adds halos to the operands of an operation with windows.
     pub(super) fn add_halos(
         &mut self,
         inst: Inst<'_>,
         rule: &Rule,
         division: &Division,
         operands: &mut [ValueId],
-    ) -> Emitted<Vec<usize>> {
-        let inputs = if matches!(inst.op(), Op::ReduceWindow(_)) { operands.len() / 2 } else { 1 };
-        let mut windowed = Vec::new();
+    ) -> Emitted<()> {
+        let is_reduction = matches!(inst.op(), Op::ReduceWindow(_));
+        let inputs = if is_reduction { operands.len() / 2 } else { 1 };
         for i in 0..inputs.min(operands.len()) {
             let tiling = &division.tilings[i];
-            // Behind the edges, windows of a reduction have the initial value, and those of a convolution
-            // zeros.
-            let fill = matches!(inst.op(), Op::ReduceWindow(_)).then(|| operands[inputs + i]);
-            windowed.clear();
+            // Beyond the edges of the tensor, a reduction reads its initial value, and a convolution zeros.
+            let fill = is_reduction.then(|| operands[inputs + i]);
             for (dim, halo) in halos(&rule.tensors[i], rule, tiling) {
                 let axes = &tiling.dims[dim];
                 let mut pieces = Vec::new();
@@ -46,10 +44,9 @@ impl Emitter<'_> {
                     pieces.push(self.neighbors(operands[i], dim, axes, halo.after, Side::After, fill)?);
                 }
                 operands[i] = self.at().value(Op::Concatenate { dim }, pieces)?;
-                windowed.push(dim);
             }
         }
-        Ok(windowed)
+        Ok(())
     }
 
     /// Returns the elements next to a part, from the neighbor on a side; at the edge, `fill` or zeros.
@@ -73,18 +70,12 @@ impl Emitter<'_> {
         let of_piece = with_size(&ty, dim, count);
         let slice = Op::Slice(Slice { start, limit, strides: vec![1; ty.rank()] });
         let sent = self.at().value_of(slice, [part], of_piece.clone())?;
-        let mut pairs: Vec<i64> = Vec::new();
-        for group in grid.groups(axes) {
-            for pair in group.windows(2) {
-                let [low, high] = [pair[0] as i64, pair[1] as i64];
-                pairs.extend(if side == Side::Before { [low, high] } else { [high, low] });
-            }
-        }
-        let pairs = Literal::from_slice(DType::S64, [pairs.len() / 2, 2], &pairs);
-        let permute = CollectivePermute { pairs, channel: Some(self.channel()) };
-        // Devices at the edge receive zeros.
-        let received =
-            self.moved("collective_permute", Op::CollectivePermute(Box::new(permute)), sent, &of_piece)?;
+        let groups = grid.groups(axes);
+        let neighbors = groups.iter().flat_map(|group| group.windows(2)).map(|pair| match side {
+            Side::Before => (pair[0], pair[1]),
+            Side::After => (pair[1], pair[0]),
+        });
+        let received = self.permuted(sent, &neighbors.collect::<Vec<_>>(), &of_piece)?;
         let Some(fill) = fill else { return Ok(received) };
         let edge = if side == Side::Before { 0 } else { grid.parts(axes) - 1 };
         let at = self.coordinate(axes)?;
@@ -94,20 +85,20 @@ impl Emitter<'_> {
     }
 }
 
-/// Removes the padding of these dimensions of the operands from an operation with windows: a halo replaces
-/// it.
-pub(super) fn without_padding(op: Op, windowed: &[usize]) -> Op {
+/// Removes the padding of an operation with windows along dimensions with a halo, which replaces it.
+pub(super) fn without_padding(op: Op, rule: &Rule, division: &Division) -> Op {
+    // All inputs of an operation have the halos of the first one.
+    let windowed = || halos(&rule.tensors[0], rule, &division.tilings[0]).map(|(dim, _)| dim);
     match op {
         Op::Convolution(mut op) => {
-            for (d, padding) in op.dims.input_spatial.iter().zip(&mut op.padding) {
-                if windowed.contains(d) {
-                    *padding = (0, 0);
-                }
+            for dim in windowed() {
+                let spatial = op.dims.input_spatial.iter().position(|d| *d == dim);
+                spatial.into_iter().for_each(|i| op.padding[i] = (0, 0));
             }
             Op::Convolution(op)
         }
         Op::ReduceWindow(mut op) => {
-            windowed.iter().for_each(|d| op.padding[*d] = (0, 0));
+            windowed().for_each(|dim| op.padding[dim] = (0, 0));
             Op::ReduceWindow(op)
         }
         other => other,

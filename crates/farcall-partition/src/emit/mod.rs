@@ -330,7 +330,7 @@ impl<'p> Emitter<'p> {
             let offset = self.splat(offset, ty)?;
             operands[*operand] = self.at().value(Op::Binary(Binary::Add), [operands[*operand], offset])?;
         }
-        let windowed = self.add_halos(inst, &rule, &division, &mut operands)?;
+        self.add_halos(inst, &rule, &division, &mut operands)?;
         let initial = self.replace_initial_value(inst, &division, &mut operands)?;
         for capture in inst.captures() {
             let rank = self.program.func.tensor(*capture).map_or(0, TensorType::rank);
@@ -338,7 +338,7 @@ impl<'p> Emitter<'p> {
         }
         let parts: Vec<TensorType> =
             types.iter().zip(&division.tilings).map(|(ty, tiling)| self.part_of(ty, tiling)).collect();
-        let op = halo::without_padding(local::operation(inst.op(), &parts), &windowed);
+        let op = halo::without_padding(local::operation(inst.op(), &parts), &rule, &division);
         let mut map = ValueMap::default();
         let mut regions: Vec<RegionId> = Vec::new();
         for region in inst.regions() {
