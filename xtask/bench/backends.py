@@ -25,7 +25,7 @@ THREADS = 2
 os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:THREADS])
 os.environ.setdefault("JAX_PLATFORMS", "cpu,farcall")
 
-import jax  # noqa: E402
+import jax  # noqa: E402, once the processors are chosen
 import jax.numpy as jnp  # noqa: E402
 import numpy as np  # noqa: E402
 from machine import geometric_mean, processor  # noqa: E402

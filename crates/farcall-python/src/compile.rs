@@ -54,8 +54,8 @@ impl AsRef<[u8]> for Content {
 
 /// Compiles a program: text or an artifact. The result is an [`Executable`] if the program has static sizes,
 /// else a [`Polymorphic`]. If a function exported for several platforms is passed as text, `platforms` lists
-/// these platforms, because the text does not. Numbers of replicas and partitions that are not given are
-/// those that the program names. If `partitioned`, a program with shardings is divided among the partitions.
+/// these platforms, because the text does not. Numbers of replicas and partitions default to the program's.
+/// If `partitioned`, a program with shardings is divided among the partitions.
 #[pyfunction]
 #[pyo3(signature = (program, *, registry, name, entry, denormals, semantics, platforms = None,
     num_replicas = None, num_partitions = None, partitioned = false))]

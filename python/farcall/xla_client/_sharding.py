@@ -97,9 +97,9 @@ class HloSharding:
         transpose_perm: Sequence[int] = (),
         subgroup_types: "Sequence[OpSharding.Type]" = (),
     ) -> "HloSharding":
-        """Returns a tiled sharding. The devices are the numbers from 0 in an array of the sizes `reshape_dims`, with
-        its dimensions in the order `transpose_perm`; by default, in their natural order. With the subgroup
-        type `REPLICATED`, devices along the last dimension of the tiles have the same part."""
+        """Returns a tiled sharding. The devices are the numbers from 0 in an array of the sizes `reshape_dims`,
+        with its dimensions in the order `transpose_perm`; by default, in their natural order. With the
+        subgroup type `REPLICATED`, devices along the last dimension of the tiles have the same part."""
         if any(kind != OpSharding.Type.REPLICATED for kind in subgroup_types) or len(subgroup_types) > 1:
             raise NotImplementedError("subgroups other than one of the type REPLICATED are not supported")
         sharding = _of_type(OpSharding.Type.OTHER)
