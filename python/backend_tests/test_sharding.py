@@ -241,3 +241,21 @@ def test_shardings_are_inspected(mesh):
 
     with pytest.raises(Exception, match="not this one"):
         inspected(jax.device_put(x, NamedSharding(mesh, P("x"))))
+
+
+def test_partitioned_callbacks_receive_the_parts_of_their_device(mesh):
+    seen = []
+
+    @jax.jit
+    def function(x, y):
+        jax.debug.callback(lambda *parts: seen.append([np.array(part) for part in parts]), x, y, partitioned=True)
+        jax.debug.callback(lambda whole: seen.append([np.array(whole)]), y)
+
+    x, y = numbers(4, 6), numbers(2, 8)
+    function(jax.device_put(x, NamedSharding(mesh, P("x"))), jax.device_put(y, NamedSharding(mesh, P("y", "x"))))
+    jax.effects_barrier()
+    whole = [parts for parts in seen if len(parts) == 1]
+    np.testing.assert_array_equal(whole, [[y]])
+    expected = [[x[2 * i : 2 * i + 2], y[j : j + 1, 4 * i : 4 * i + 4]] for i in range(2) for j in range(2)]
+    found = [parts for parts in seen if len(parts) == 2]
+    assert sorted(str(parts) for parts in found) == sorted(str(parts) for parts in expected)

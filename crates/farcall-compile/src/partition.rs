@@ -15,6 +15,10 @@ use farcall_sig::signature::CallFactors;
 
 use crate::{declared, resolve};
 
+/// Targets that `jax.debug.callback(partitioned=True)` calls. Each device passes its parts.
+const PARTITIONED_CALLBACKS: [&str; 2] =
+    ["xla_ffi_partitioned_python_cpu_callback", "xla_ffi_partitioned_python_gpu_callback"];
+
 /// The signatures of the ops that a program calls.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Signatures<'r> {
@@ -29,6 +33,10 @@ impl CallRules for Signatures<'_> {
         let declaration = target.declaration()?;
         let (operands, results) = resolve::types(inst, call);
         declared::factors(declaration, call, &operands, &results)
+    }
+
+    fn is_called_on_parts(&self, inst: Inst<'_>) -> bool {
+        matches!(inst.op(), Op::CustomCall(call) if PARTITIONED_CALLBACKS.contains(&&*call.target))
     }
 }
 

@@ -299,6 +299,12 @@ impl<'p> Emitter<'p> {
         {
             return self.sliced_constant(inst, literal);
         }
+        if matches!(inst.op(), Op::CustomCall(_))
+            && inst.results().is_empty()
+            && self.program.calls.is_called_on_parts(inst)
+        {
+            return self.call_on_parts(inst);
+        }
         if let Op::CustomCall(call) = inst.op()
             && call.has_side_effect
             && let Some(device) = maximal_device(self.program.meshes, inst.attrs())
@@ -396,6 +402,19 @@ impl<'p> Emitter<'p> {
             self.func.set_ty(*value, ty);
         }
         Ok(made)
+    }
+
+    /// Emits a call without results that every device makes with its parts of the operands.
+    fn call_on_parts(&mut self, inst: Inst<'p>) -> Emitted<()> {
+        let mut parts = Vec::new();
+        for operand in inst.own_operands() {
+            let tiling = &self.program.shardings.of(*operand).tiling;
+            parts.push(self.part(*operand, tiling)?);
+        }
+        let mut call = NewInst::new(inst.op().clone(), parts);
+        call.attrs = without_shardings(inst.attrs());
+        self.inst(call, Vec::new())?;
+        Ok(())
     }
 
     /// Emits a call with an effect that only one device has, on complete operands. The other devices receive

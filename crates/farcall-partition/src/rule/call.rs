@@ -12,6 +12,12 @@ use super::{Factor, Rule, TensorFactors};
 pub trait CallRules {
     /// Returns the factors of a call; `None` if its target declares none.
     fn factors(&self, call: Inst<'_>) -> Option<CallFactors>;
+
+    /// Returns true if each device makes the call with its own parts of the operands, however they are
+    /// divided. Only calls without results are asked about.
+    fn is_called_on_parts(&self, _call: Inst<'_>) -> bool {
+        false
+    }
 }
 
 /// The rules of a host without rules for any target.
