@@ -90,7 +90,8 @@ fn write_dialect(f: &mut Formatter<'_>, d: &DialectAttr) -> fmt::Result {
                 write!(f, "#{dialect}<{name} {}>", d.text)
             }
         }
-        Some(_) if d.text.is_empty() => write!(f, "#{}", d.name),
+        // An attribute of StableHLO has angle brackets even if all its parameters are left out.
+        Some((dialect, _)) if d.text.is_empty() && dialect != "stablehlo" => write!(f, "#{}", d.name),
         _ => write!(f, "#{}<{}>", d.name, d.text),
     }
 }
