@@ -1,5 +1,5 @@
 //! The project's task runner: `cargo xtask demo`, `test`, `test-newest`, `jax-suite`, `jax-tests`,
-//! `jax-users`, `hlo-texts`, `valgrind`, `bench`, `accuracy`, `size`, `ptx`, `gpu`, `guide`.
+//! `jax-users`, `jax-shardings`, `hlo-texts`, `valgrind`, `bench`, `accuracy`, `size`, `ptx`, `gpu`, `guide`.
 //!
 //! Each task has one module. All outputs of tasks are under `target/`, except for generated pages in `docs/`.
 #![forbid(unsafe_code)]
@@ -11,6 +11,7 @@ mod demo;
 mod gpu;
 mod guide;
 mod hlo_texts;
+mod jax_shardings;
 mod jax_suite;
 mod jax_tests;
 mod jax_users;
@@ -78,6 +79,10 @@ Tasks:
                  xtask/jax_users/programs or their libraries. The package is built in release mode, or
                  taken from DIR. With --pairs, each program runs N times on each backend (default 1), and
                  the times are medians. Downloads the libraries to target/venv.
+  jax-shardings [--programs N] [--seed N] [--package DIR]
+                 Runs N random programs with shardings (default 1,000) on 8 devices of XLA:CPU and of the
+                 backend farcall, and compares the results. Fails if farcall fails or differs. The package is
+                 built in release mode, or taken from DIR.
   hlo-texts --xla CHECKOUT
                  Extracts the HLO texts from the tests of a checkout of XLA, runs each in jaxlib and in
                  farcall on the same random inputs, and groups the differences. Texts, inputs and XLA's
@@ -114,6 +119,10 @@ Tasks:
                  Compares farcall as a backend of JAX with XLA's CPU backend: the time of calls, and of
                  1,000 training steps in a new process. Prints ratios, and writes
                  target/bench/backends.md. Takes about three minutes.
+  bench devices [--sittings N]
+                 Counts the bytes that a divided transformer block and its gradient move, in XLA and in
+                 farcall, and measures a training step on 8 devices and on one. Writes
+                 target/bench/devices.md. Takes about a minute.
   accuracy [STEP]
                  Compares the errors of elementary functions with XLA's. Tests every STEP-th number of
                  f32 (default 251; 1 tests all numbers and takes hours), all 16-bit floats, and samples
@@ -159,9 +168,12 @@ fn main() -> ExitCode {
         ["jax-suite", rest @ ..] => jax_suite::run(rest),
         ["jax-tests", rest @ ..] => jax_tests::run(rest),
         ["jax-users", rest @ ..] => jax_users::run(rest),
+        ["jax-shardings", rest @ ..] => jax_shardings::run(rest),
         ["hlo-texts", rest @ ..] => hlo_texts::run(rest),
         ["valgrind"] => valgrind::run(),
-        ["bench", part @ ("lapack" | "sparse" | "backends"), options @ ..] => bench::script(part, options),
+        ["bench", part @ ("lapack" | "sparse" | "backends" | "devices"), options @ ..] => {
+            bench::script(part, options)
+        }
         ["bench", parts @ ..] => bench::run(parts),
         ["guide", args @ ..] => guide::run(args),
         ["accuracy", step @ ..] if step.len() <= 1 => accuracy::run(step),

@@ -7,6 +7,7 @@
 //! `FARCALL_FUZZ_SEED`, `FARCALL_FUZZ_ITERATIONS` and `FARCALL_FUZZ_ONLY` choose programs as in `random`.
 
 use std::fmt::Write as _;
+use std::path::PathBuf;
 
 use farcall::devices::Grid;
 use farcall::ffi::unwind::catch;
@@ -38,12 +39,14 @@ struct Case {
     devices: usize,
 }
 
-fn case(seed: u64) -> Case {
+/// Returns a program. With `even_interface`, every axis divides its dimension of a parameter or result evenly.
+fn case(seed: u64, even_interface: bool) -> Case {
     let mut program = match seed % 4 {
         0 => mixing::program(seed),
         _ => generate::program_of_sizes(seed, SIZES),
     };
     let mut annotator = Annotator::new(seed ^ 0x5a_d1e5, seed % 4 == 1);
+    annotator.even_interface |= even_interface;
     annotator.annotate(&mut program.module);
     Case { program, devices: annotator.devices() }
 }
@@ -92,7 +95,7 @@ fn depends_on_device(module: &Module) -> bool {
 fn shardings_of_random_programs_keep_the_results() {
     let registry = Registry::new();
     let found = fuzz::check_programs(PROGRAMS, MAX_FAILURES, |i, is_only| {
-        let Case { program, devices } = case(fuzz::seed_of(i));
+        let Case { program, devices } = case(fuzz::seed_of(i), false);
         if is_only {
             eprintln!("{}", text::print(&annotate::with_manual_computations(&program.module)));
         }
@@ -101,6 +104,50 @@ fn shardings_of_random_programs_keep_the_results() {
         Ok(outcome != Outcome::Refused)
     });
     found.expect_no_failure(5);
+}
+
+/// Writes programs for 8 devices to the folder `FARCALL_FUZZ_WRITE`, which jaxlib then runs: program `N.mlir`,
+/// and `N.inputs.mlir` and `N.results.mlir`, which return its inputs and the evaluator's results. They have no
+/// computations on parts: jaxlib reads these in another form.
+#[test]
+#[ignore = "`cargo xtask jax-shardings` runs it"]
+fn write_programs_for_jaxlib() {
+    let folder =
+        PathBuf::from(std::env::var_os("FARCALL_FUZZ_WRITE").expect("FARCALL_FUZZ_WRITE is a folder"));
+    let mut written = 0;
+    for i in 0.. {
+        let Case { program, devices } = case(fuzz::seed_of(i), true);
+        let module = verify::verify(&program.module).and_then(verify::Verified::into_static);
+        let Some(module) = module.ok().filter(|module| devices == 8 && !depends_on_device(module)) else {
+            continue;
+        };
+        let Ok(results) = check::evaluated(&module, &program.inputs, check::numerics(&program)) else {
+            continue;
+        };
+        let write = |kind: &str, text: String| {
+            std::fs::write(folder.join(format!("{i}{kind}.mlir")), text).expect("the folder can be written");
+        };
+        write("", text::print(&annotate::without_manual_computations(&program.module)));
+        write(".inputs", constants(&program.inputs));
+        write(".results", constants(&results));
+        written += 1;
+        if written == fuzz::iterations(1000) {
+            break;
+        }
+    }
+}
+
+/// Returns a program that returns these values.
+fn constants(values: &[Literal]) -> String {
+    let types = values.iter().map(|value| value.ty().to_string()).collect::<Vec<_>>().join(", ");
+    let mut out = format!("func.func @main() -> ({types}) {{\n");
+    for (i, value) in values.iter().enumerate() {
+        writeln!(out, "  %{i} = stablehlo.constant {}", farcall::ir::Attribute::Dense(value.clone()))
+            .unwrap();
+    }
+    let names = (0..values.len()).map(|i| format!("%{i}")).collect::<Vec<_>>().join(", ");
+    let separator = if values.is_empty() { "" } else { " : " };
+    out + &format!("  return {names}{separator}{types}\n}}\n")
 }
 
 /// Shrinks a failing program. Returns a description of the failure, the program, and its inputs.

@@ -26,6 +26,8 @@ pub(crate) struct Annotator {
     tiled: bool,
     /// True if every axis divides its dimension evenly.
     even: bool,
+    /// True if every axis divides its dimension of a parameter or result evenly.
+    pub(crate) even_interface: bool,
 }
 
 impl Annotator {
@@ -46,7 +48,7 @@ impl Annotator {
         ]);
         let axes = ["x", "y", "z"].iter().zip(sizes).map(|(name, size)| ((*name).to_owned(), *size));
         let tiled = random.one_in(4);
-        Annotator { axes: axes.collect(), random, tiled, even }
+        Annotator { axes: axes.collect(), random, tiled, even, even_interface: even }
     }
 
     /// Returns the number of devices.
@@ -84,20 +86,22 @@ impl Annotator {
             values.iter().map(|v| func.tensor(*v).cloned()).collect()
         };
         let (params, results) = (types(func.params()), types(func.body().returned()));
+        let even = std::mem::replace(&mut self.even, self.even_interface);
         for (i, ty) in params.iter().enumerate() {
             if let Some((key, stated)) =
-                ty.as_ref().filter(|_| self.random.one_in(2)).map(|ty| self.stated(&[ty]))
+                ty.as_ref().filter(|_| self.random.one_in(2)).map(|ty| self.stated_of_value(ty))
             {
                 func.param_attrs_mut()[i].insert(key, stated);
             }
         }
         for (i, ty) in results.iter().enumerate() {
             if let Some((key, stated)) =
-                ty.as_ref().filter(|_| self.random.one_in(2)).map(|ty| self.stated(&[ty]))
+                ty.as_ref().filter(|_| self.random.one_in(2)).map(|ty| self.stated_of_value(ty))
             {
                 func.result_attrs_mut()[i].insert(key, stated);
             }
         }
+        self.even = even;
     }
 
     /// States shardings of instructions, and of operands by constraints.
@@ -142,8 +146,12 @@ impl Annotator {
                 if !is_stated {
                     continue;
                 }
-                let (key, stated) = self.stated(&[ty]);
-                let target = if self.tiled { "Sharding" } else { "sdy.sharding_constraint" };
+                let (key, stated) = self.stated_of_value(ty);
+                let (target, key) = if self.tiled {
+                    ("Sharding", key.as_str())
+                } else {
+                    ("sdy.sharding_constraint", "sharding")
+                };
                 let mut r = Rewriter::new(func);
                 let call = Op::CustomCall(Box::new(CustomCall::new(target)));
                 let value = r.value_before(id, call, [own[i]], ty.clone());
@@ -151,13 +159,23 @@ impl Annotator {
                 new[i] = value;
                 r.set_operands(id, new);
                 if let Some(made) = r.func().defining_inst(value).map(Inst::id) {
-                    r.attrs_mut(made).insert(key, stated);
+                    r.attrs_mut(made).insert(key.to_owned(), stated);
                 }
             }
         }
     }
 
-    /// Returns the attribute that states random shardings of values.
+    /// Returns the attribute that states a random sharding of a parameter, result or operand.
+    fn stated_of_value(&mut self, ty: &TensorType) -> (String, Attribute) {
+        match self.stated(&[ty]) {
+            (key, Attribute::ShardingPerValue(shardings)) => {
+                (key, Attribute::Sharding(shardings[0].clone().into()))
+            }
+            stated => stated,
+        }
+    }
+
+    /// Returns the attribute that states random shardings of the results of an instruction.
     fn stated(&mut self, types: &[&TensorType]) -> (String, Attribute) {
         let shardings: Vec<Sharding> = types.iter().map(|ty| self.sharding(ty)).collect();
         if self.tiled {
@@ -165,11 +183,7 @@ impl Annotator {
             let text = if texts.len() == 1 { texts[0].clone() } else { format!("{{{}}}", texts.join(", ")) };
             return ("mhlo.sharding".to_owned(), Attribute::string(text));
         }
-        let attribute = match shardings.as_slice() {
-            [one] => Attribute::Sharding(Arc::new(one.clone())),
-            _ => Attribute::ShardingPerValue(shardings.into()),
-        };
-        ("sdy.sharding".to_owned(), attribute)
+        ("sdy.sharding".to_owned(), Attribute::ShardingPerValue(shardings.into()))
     }
 
     /// Returns the axes of the mesh in random order. Some axes are cut into two parts.
@@ -208,8 +222,15 @@ impl Annotator {
                 continue;
             }
             parts[d] *= size;
-            dims[d].axes.push(axis);
+            // Neighboring parts of an axis are one axis.
+            match dims[d].axes.last_mut() {
+                Some(last) if last.name == axis.name && last.part < axis.part => last.part = None,
+                _ => dims[d].axes.push(axis),
+            }
         }
+        // They are in the order of the mesh.
+        let place = |axis: &AxisRef| (self.axes.iter().position(|(name, _)| *name == axis.name), axis.part);
+        replicated.sort_by_key(place);
         for dim in &mut dims {
             dim.open = self.random.one_in(3);
             let can_wait = dim.open || !dim.axes.is_empty();
@@ -292,6 +313,17 @@ pub(crate) fn with_manual_computations(module: &Module) -> Module {
     module
 }
 
+/// Returns the program without marks.
+pub(crate) fn without_manual_computations(module: &Module) -> Module {
+    let mut module = module.clone();
+    for id in module.func_ids() {
+        let mut insts = Vec::new();
+        module[id].walk(&mut |inst| insts.push(inst.id()));
+        insts.iter().for_each(|inst| drop(module.func_mut(id).attrs_mut(*inst).remove(MANUAL)));
+    }
+    module
+}
+
 fn replace(func: &mut Func, id: InstId, sharding: &Sharding, meshes: &[NamedMesh]) {
     let mesh_axes = &meshes[0].mesh.axes;
     // A dimension's axes are manual up to the first cut axis or, in every other dimension, up to the second
@@ -345,7 +377,7 @@ fn replace(func: &mut Func, id: InstId, sharding: &Sharding, meshes: &[NamedMesh
 
 /// Returns the program without each of its statements in turn.
 pub(crate) fn with_fewer_shardings(module: &Module) -> Vec<Module> {
-    const KEYS: [&str; 3] = ["sdy.sharding", "mhlo.sharding", MANUAL];
+    const KEYS: [&str; 4] = ["sdy.sharding", "sharding", "mhlo.sharding", MANUAL];
     let mut found = Vec::new();
     let stated = |attrs: &AttrDict| KEYS.iter().find(|key| attrs.contains_key(key)).copied();
     for id in module.func_ids() {

@@ -1,0 +1,187 @@
+#!/usr/bin/env python3
+"""Measures programs that are divided among the devices of one machine.
+
+    python devices.py FOLDER [--sittings N]
+
+- *collectives*: the bytes of the results of the collectives in the program of each device, for a transformer block and
+  its gradient with data, tensor and sequence sharding on a mesh of 2 × 4 devices. XLA and farcall divide the same
+  program. Collectives of results that several devices share count once for each device.
+- *step*: a training step of a multilayer perceptron with the batch on 8 devices, and on one device. The ratio is the
+  time on 8 devices divided by the time on one; the devices share the same processors.
+
+The tables are written to FOLDER/devices.md.
+"""
+
+import argparse
+import math
+import os
+import pathlib
+import re
+import statistics
+import time
+
+# All sides count the processors when they start their threads.
+THREADS = 2
+os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:THREADS])
+os.environ.setdefault("JAX_PLATFORMS", "cpu,farcall")
+DEVICES = 8
+os.environ["FARCALL_NUM_DEVICES"] = str(DEVICES)
+
+import jax  # noqa: E402, once the processors are chosen
+import jax.numpy as jnp  # noqa: E402
+import numpy as np  # noqa: E402
+from jax.sharding import AxisType, NamedSharding  # noqa: E402
+from jax.sharding import PartitionSpec as P  # noqa: E402
+from machine import processor  # noqa: E402
+
+jax.config.update("jax_num_cpu_devices", DEVICES)
+BACKENDS = {"XLA:CPU": "cpu", "farcall": "farcall"}
+
+#: Sizes of the block: batch, sequence, model, heads, hidden.
+BATCH, SEQUENCE, MODEL, HEADS, HIDDEN = 8, 256, 256, 8, 1024
+
+#: Matches the types and the name of a collective in an HLO text.
+COLLECTIVE = re.compile(r" = (\(?[^=]*?) (all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute)(?:-start)?\(")
+ELEMENTS = re.compile(r"([a-z]+)(\d+)\[([\d,]*)\]")
+
+
+def block(parameters, x):
+    """A transformer block. Between its parts, the sequence is divided along the axis `model`."""
+    constrain = jax.lax.with_sharding_constraint
+    wide, narrow = P("data", None, None), P("data", "model", None)
+
+    def normalized(x):
+        return (x - x.mean(-1, keepdims=True)) * jax.lax.rsqrt(x.var(-1, keepdims=True) + 1e-5)
+
+    x = constrain(x, narrow)
+    h = constrain(normalized(x), wide)
+    q, k, v = (jnp.einsum("bsm,mhd->bshd", h, parameters[name]) for name in ("q", "k", "v"))
+    scores = jax.nn.softmax(jnp.einsum("bqhd,bkhd->bhqk", q, k) / math.sqrt(MODEL // HEADS))
+    mixed = jnp.einsum("bhqk,bkhd->bqhd", scores, v)
+    x = x + constrain(jnp.einsum("bshd,hdm->bsm", mixed, parameters["out"]), narrow)
+    h = constrain(normalized(x), wide)
+    h = jax.nn.gelu(h @ parameters["up"])
+    return x + constrain(h @ parameters["down"], narrow)
+
+
+SHAPES = {
+    "q": (MODEL, HEADS, MODEL // HEADS),
+    "k": (MODEL, HEADS, MODEL // HEADS),
+    "v": (MODEL, HEADS, MODEL // HEADS),
+    "out": (HEADS, MODEL // HEADS, MODEL),
+    "up": (MODEL, HIDDEN),
+    "down": (HIDDEN, MODEL),
+}
+SPECS = {
+    "q": P(None, "model"),
+    "k": P(None, "model"),
+    "v": P(None, "model"),
+    "out": P("model"),
+    "up": P(None, "model"),
+    "down": P("model"),
+}
+
+
+def gradient(parameters, x):
+    return jax.value_and_grad(lambda parameters: (block(parameters, x) ** 2).mean())(parameters)
+
+
+def result_bytes(text):
+    """Yields the collectives of an HLO text, each with the bytes of its results."""
+    for types, name in COLLECTIVE.findall(text):
+        yield name, sum(
+            math.prod(int(n) for n in sizes.split(",") if n) * int(bits) // 8 for _, bits, sizes in ELEMENTS.findall(types)
+        )
+
+
+def collectives(function):
+    """Returns the bytes of each kind of collective, for each backend."""
+    found = {}
+    for backend, platform in BACKENDS.items():
+        mesh = jax.make_mesh((2, 4), ("data", "model"), devices=jax.devices(platform), axis_types=(AxisType.Auto,) * 2)
+        parameters = {
+            name: jax.ShapeDtypeStruct(shape, np.float32, sharding=NamedSharding(mesh, SPECS[name]))
+            for name, shape in SHAPES.items()
+        }
+        x = jax.ShapeDtypeStruct((BATCH, SEQUENCE, MODEL), np.float32, sharding=NamedSharding(mesh, P("data", "model")))
+        with jax.set_mesh(mesh):
+            text = jax.jit(function).lower(parameters, x).compile().as_text()
+        totals = {}
+        for name, count in result_bytes(text):
+            totals[name] = totals.get(name, 0) + count
+        found[backend] = totals
+    return found
+
+
+def step(devices):
+    """Returns a function that measures a training step on farcall: the median time of 20 steps."""
+    random = np.random.default_rng(0)
+    sizes = [512, 1024, 1024, 10]
+    mesh = jax.make_mesh((devices,), ("data",), devices=jax.devices("farcall")[:devices], axis_types=(AxisType.Auto,))
+    whole, divided = NamedSharding(mesh, P()), NamedSharding(mesh, P("data"))
+    weights = [random.standard_normal((m, n)).astype(np.float32) / np.sqrt(m) for m, n in zip(sizes, sizes[1:])]
+    weights = jax.device_put(weights, whole)
+    x = jax.device_put(random.standard_normal((1024, sizes[0])).astype(np.float32), divided)
+    y = jax.device_put(random.integers(0, 10, 1024).astype(np.int32), divided)
+
+    def loss_of(weights, x, y):
+        for weight in weights[:-1]:
+            x = jax.nn.relu(x @ weight)
+        scores = jax.nn.log_softmax(x @ weights[-1])
+        return -jnp.mean(jnp.take_along_axis(scores, y[:, None], 1))
+
+    @jax.jit
+    def train(weights, x, y):
+        loss, gradient = jax.value_and_grad(loss_of)(weights, x, y)
+        return jax.tree.map(lambda w, g: w - 0.05 * g, weights, gradient), loss
+
+    def run():
+        nonlocal weights
+        start = time.perf_counter()
+        weights, loss = train(weights, x, y)
+        jax.block_until_ready((weights, loss))
+        return time.perf_counter() - start
+
+    for _ in range(5):
+        run()
+    return lambda: statistics.median(run() for _ in range(20))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--sittings", type=int, default=5, help="number of alternating rounds of 20 steps")
+    args = parser.parse_args()
+    lines = [
+        "# Programs divided among devices",
+        "",
+        f"{processor()}, {THREADS} threads, jaxlib {jax.lib.__version__}, farcall",
+        f"{os.environ.get('FARCALL_COMMIT', '')}, {time.strftime('%Y-%m-%d %H:%M UTC', time.gmtime())}.",
+        "",
+        "| program | collective | XLA, bytes | farcall, bytes |",
+        "| --- | --- | ---: | ---: |",
+    ]
+    for name, function in [("transformer block", block), ("its gradient", gradient)]:
+        found = collectives(function)
+        for kind in sorted(set().union(*found.values())):
+            lines.append(f"| {name} | {kind} | " + " | ".join(f"{found[b].get(kind, 0):,}" for b in BACKENDS) + " |")
+        lines.append(f"| {name} | all | " + " | ".join(f"{sum(found[b].values()):,}" for b in BACKENDS) + " |")
+    print("\n".join(lines), flush=True)
+    one, all_devices = step(1), step(DEVICES)
+    pairs = [(one(), all_devices()) for _ in range(args.sittings)]
+    alone, divided = (statistics.median(times) for times in zip(*pairs))
+    lines += [
+        "",
+        "| training step | one device | 8 devices | ratio |",
+        "| --- | ---: | ---: | ---: |",
+        f"| perceptron, batch 1,024 | {alone * 1e3:.1f} ms | {divided * 1e3:.1f} ms | {divided / alone:.2f} |",
+        "",
+    ]
+    print("\n".join(lines[-5:]))
+    path = args.folder / "devices.md"
+    path.write_text("\n".join(lines))
+    print(f"wrote {path}")
+
+
+if __name__ == "__main__":
+    main()
