@@ -36,7 +36,7 @@ mod pivoted_qr;
 pub(crate) mod qr;
 pub(crate) mod reflector;
 pub(crate) mod scalar;
-mod spectral;
+pub(crate) mod spectral;
 pub(crate) mod triangular;
 mod tridiagonal;
 pub(crate) mod vector;

@@ -5,6 +5,7 @@
 //! general       ops: geev, gees, gehrd
 //! singular      ops: gesdd, gesvd
 //! scale         scaling of matrices with extreme entries
+//! residual      checks of decompositions
 //! balance       permutations and scalings before geev and gees
 //! hessenberg    reduction of general matrices
 //! tridiagonal   reduction of Hermitian matrices
@@ -24,11 +25,12 @@ mod field;
 pub(super) mod general;
 mod hessenberg;
 mod reflect;
+mod residual;
 mod scale;
 mod schur;
 pub(super) mod singular;
 mod square;
-pub(super) mod symmetric;
+pub(crate) mod symmetric;
 mod tridiagonal;
 
 #[cfg(test)]

@@ -32,8 +32,18 @@ impl<R: Real> Scale<R> {
             true => exponent.clamp(-R::MAX_EXPONENT, R::MAX_EXPONENT),
             false => 0,
         };
-        let [factor, inverse] = [-exponent, exponent].map(|exponent| R::of(2f64.powi(exponent)));
-        Some(Scale { factor, inverse })
+        Some(Scale::by_power(-exponent))
+    }
+
+    /// Returns the factor that gives a matrix of this norm a norm between 1 and 2.
+    pub(crate) fn to_unit(norm: f64) -> Self {
+        let exponent = if norm > 0.0 { norm.log2().floor() as i32 } else { 0 };
+        Scale::by_power(-exponent.clamp(-R::MAX_EXPONENT, R::MAX_EXPONENT))
+    }
+
+    fn by_power(exponent: i32) -> Self {
+        let [factor, inverse] = [exponent, -exponent].map(|exponent| R::of(2f64.powi(exponent)));
+        Scale { factor, inverse }
     }
 
     /// Scales numbers.

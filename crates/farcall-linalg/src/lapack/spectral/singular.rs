@@ -5,11 +5,12 @@
 
 use faer::diag::DiagMut;
 use faer::dyn_stack::{MemBuffer, MemStack};
-use faer::linalg::svd::{ComputeSvdVectors, svd, svd_scratch};
-use faer::{MatMut, Par};
+use faer::linalg::svd::{ComputeSvdVectors, SvdParams, svd, svd_scratch};
+use faer::{Auto, MatMut, Par};
 use farcall_ffi::prelude::*;
 
 use super::field::{block, block_mut};
+use super::residual::{DIVIDED_ORDER, can_be_singular_values, is_decomposition};
 use super::scale::Scale;
 use crate::batch::{self, EntriesMut};
 use crate::lapack::options::SvdMode;
@@ -147,8 +148,13 @@ fn set_identity<T: Scalar>(x: &mut [T], rows: usize, columns: usize) {
     }
 }
 
+/// Replaces divide and conquer by the QR algorithm.
+fn by_iterations(params: SvdParams) -> SvdParams {
+    SvdParams { recursion_threshold: usize::MAX, ..params }
+}
+
 /// Memory for the decomposition of a matrix.
-struct Solver<T: Scalar> {
+pub(crate) struct Solver<T: Scalar> {
     m: usize,
     n: usize,
     mode: SvdMode,
@@ -158,13 +164,15 @@ struct Solver<T: Scalar> {
 }
 
 impl<T: Scalar> Solver<T> {
-    fn new(m: usize, n: usize, mode: SvdMode) -> Self {
+    pub(crate) fn new(m: usize, n: usize, mode: SvdMode) -> Self {
         let (compute, columns) = match mode {
             SvdMode::Full => (ComputeSvdVectors::Full, n),
             SvdMode::Thin => (ComputeSvdVectors::Thin, m.min(n)),
             SvdMode::Values => (ComputeSvdVectors::No, 0),
         };
-        let scratch = svd_scratch::<T>(m, n, compute, compute, Par::Seq, Default::default());
+        let scratch = |params: SvdParams| svd_scratch::<T>(m, n, compute, compute, Par::Seq, params.into());
+        let auto = <SvdParams as Auto<T>>::auto();
+        let scratch = scratch(auto).or(scratch(by_iterations(auto)));
         Solver {
             m,
             n,
@@ -176,27 +184,20 @@ impl<T: Scalar> Solver<T> {
     }
 
     /// Decomposes a matrix. Returns `info`.
-    fn decompose(&mut self, x: &mut [T], s: &mut [T::Real], u: &mut [T], vt: &mut [T]) -> i32 {
+    pub(crate) fn decompose(&mut self, x: &mut [T], s: &mut [T::Real], u: &mut [T], vt: &mut [T]) -> i32 {
         let (m, n) = (self.m, self.n);
         let Some(scale) = Scale::new(x.iter().copied()) else { return -4 };
         scale.apply(x);
         let vectors = self.mode != SvdMode::Values;
-        // For many rows, faer writes only a part of the columns that complete `u`.
-        u.fill(T::zero());
-        self.v.fill(T::zero());
-        let (columns, u_columns) = (self.v.len() / n, u.len() / m);
-        let result = svd(
-            block(x, m, [0, 0], [m, n]),
-            DiagMut::from_slice_mut(&mut self.values),
-            vectors.then(|| MatMut::from_column_major_slice_mut(&mut *u, m, u_columns)),
-            vectors.then(|| MatMut::from_column_major_slice_mut(&mut self.v, n, columns)),
-            Par::Seq,
-            MemStack::new(&mut self.scratch),
-            Default::default(),
-        );
-        if result.is_err() {
+        let auto = <SvdParams as Auto<T>>::auto();
+        let mut is_found = self.decompose_scaled(x, u, auto);
+        if m.min(n) >= DIVIDED_ORDER && is_found && !self.is_accurate(x, u) {
+            is_found = self.decompose_scaled(x, u, by_iterations(auto));
+        }
+        if !is_found {
             return 1;
         }
+        let columns = self.v.len() / n;
         for (s, value) in s.iter_mut().zip(&self.values) {
             *s = scale.restore_real(value.re());
         }
@@ -211,5 +212,34 @@ impl<T: Scalar> Solver<T> {
             }
         }
         0
+    }
+
+    /// Computes singular values, `u` and `v`. Returns false if the iterations do not converge.
+    fn decompose_scaled(&mut self, x: &[T], u: &mut [T], params: SvdParams) -> bool {
+        let (m, n) = (self.m, self.n);
+        let vectors = self.mode != SvdMode::Values;
+        // For many rows, faer writes only a part of the columns that complete `u`.
+        u.fill(T::zero());
+        self.v.fill(T::zero());
+        let (columns, u_columns) = (self.v.len() / n, u.len() / m);
+        let result = svd(
+            block(x, m, [0, 0], [m, n]),
+            DiagMut::from_slice_mut(&mut self.values),
+            vectors.then(|| MatMut::from_column_major_slice_mut(u, m, u_columns)),
+            vectors.then(|| MatMut::from_column_major_slice_mut(&mut self.v, n, columns)),
+            Par::Seq,
+            MemStack::new(&mut self.scratch),
+            params.into(),
+        );
+        result.is_ok()
+    }
+
+    fn is_accurate(&self, x: &[T], u: &[T]) -> bool {
+        let (m, n, k) = (self.m, self.n, self.values.len());
+        if self.mode == SvdMode::Values {
+            return can_be_singular_values(x, &self.values);
+        }
+        let (u, v) = (block(u, m, [0, 0], [m, k]), block(&self.v, n, [0, 0], [n, k]));
+        is_decomposition(block(x, m, [0, 0], [m, n]), u, &self.values, v)
     }
 }

@@ -3,13 +3,16 @@
 
 use faer::diag::DiagMut;
 use faer::dyn_stack::{MemBuffer, MemStack};
-use faer::linalg::evd::{ComputeEigenvectors, self_adjoint_evd, self_adjoint_evd_scratch};
-use faer::{MatMut, Par};
+use faer::linalg::evd::{
+    ComputeEigenvectors, SelfAdjointEvdParams, self_adjoint_evd, self_adjoint_evd_scratch,
+};
+use faer::{Auto, MatMut, Par};
 use farcall_ffi::prelude::*;
 use farcall_ffi::{AnyBuffer, dispatch};
 use farcall_lapack::Routines;
 
 use super::field::block;
+use super::residual::{DIVIDED_ORDER, estimated_norm, is_decomposition};
 use super::scale::Scale;
 use super::tridiagonal::{self, Triangle};
 use crate::batch::{self, Entries, EntriesMut};
@@ -169,8 +172,13 @@ fn decompose_all<T: Scalar<Real: Element>>(
     Ok(())
 }
 
+/// Replaces divide and conquer by the QR algorithm.
+fn by_iterations(params: SelfAdjointEvdParams) -> SelfAdjointEvdParams {
+    SelfAdjointEvdParams { recursion_threshold: usize::MAX, ..params }
+}
+
 /// Memory for the decomposition of a matrix.
-struct Solver<T: Scalar> {
+pub(crate) struct Solver<T: Scalar> {
     n: usize,
     system: Option<Routines<T>>,
     x: Vec<T>,
@@ -180,9 +188,12 @@ struct Solver<T: Scalar> {
 }
 
 impl<T: Scalar> Solver<T> {
-    fn new(n: usize, vectors: bool, system: Option<Routines<T>>) -> Self {
+    pub(crate) fn new(n: usize, vectors: bool, system: Option<Routines<T>>) -> Self {
         let compute = if vectors { ComputeEigenvectors::Yes } else { ComputeEigenvectors::No };
-        let scratch = self_adjoint_evd_scratch::<T>(n, compute, Par::Seq, Default::default());
+        let scratch =
+            |params: SelfAdjointEvdParams| self_adjoint_evd_scratch::<T>(n, compute, Par::Seq, params.into());
+        let auto = <SelfAdjointEvdParams as Auto<T>>::auto();
+        let scratch = scratch(auto).or(scratch(by_iterations(auto)));
         Solver {
             n,
             system,
@@ -213,35 +224,54 @@ impl<T: Scalar> Solver<T> {
 
     /// Replaces a matrix by its eigenvectors. Returns `None` if it has no decomposition because an entry is
     /// not finite.
-    fn decompose(&mut self, a: &mut [T], uplo: Uplo, w: &mut [T::Real]) -> Option<()> {
+    pub(crate) fn decompose(&mut self, a: &mut [T], uplo: Uplo, w: &mut [T::Real]) -> Option<()> {
         let n = self.n;
         for j in 0..n {
             // Imaginary parts on the diagonal do not count.
             self.x[j + j * n] = T::of_real(a[j + j * n].re());
             for i in j + 1..n {
-                self.x[i + j * n] = match uplo {
+                let entry = match uplo {
                     Uplo::Lower => a[i + j * n],
                     Uplo::Upper => a[j + i * n].conjugate(),
                 };
+                (self.x[i + j * n], self.x[j + i * n]) = (entry, entry.conjugate());
             }
         }
-        let lower = (0..n).flat_map(|j| j * n + j..(j + 1) * n);
-        let scale = Scale::new(lower.map(|at| self.x[at]))?;
+        let scale = Scale::new(self.x.iter().copied())?;
         scale.apply(&mut self.x);
-        let vectors = self.vectors.then(|| MatMut::from_column_major_slice_mut(&mut *a, n, n));
+        // Divide and conquer has absolute tolerances, for matrices whose norm is about 1.
+        let unit = match n < DIVIDED_ORDER {
+            true => Scale::to_unit(1.0),
+            false => Scale::to_unit(estimated_norm(block(&self.x, n, [0, 0], [n, n]))),
+        };
+        unit.apply(&mut self.x);
+        let auto = <SelfAdjointEvdParams as Auto<T>>::auto();
+        self.decompose_scaled(a, auto)?;
+        if n >= DIVIDED_ORDER && self.vectors {
+            let (x, v) = (block(&self.x, n, [0, 0], [n, n]), block(a, n, [0, 0], [n, n]));
+            if !is_decomposition(x, v, &self.values, v) {
+                self.decompose_scaled(a, by_iterations(auto))?;
+            }
+        }
+        for (w, value) in w.iter_mut().zip(&self.values) {
+            *w = scale.restore_real(unit.restore_real(value.re()));
+        }
+        Some(())
+    }
+
+    /// Decomposes `x`, and writes the eigenvectors to `a`.
+    fn decompose_scaled(&mut self, a: &mut [T], params: SelfAdjointEvdParams) -> Option<()> {
+        let n = self.n;
+        let vectors = self.vectors.then(|| MatMut::from_column_major_slice_mut(a, n, n));
         self_adjoint_evd(
             block(&self.x, n, [0, 0], [n, n]),
             DiagMut::from_slice_mut(&mut self.values),
             vectors,
             Par::Seq,
             MemStack::new(&mut self.scratch),
-            Default::default(),
+            params.into(),
         )
-        .ok()?;
-        for (w, value) in w.iter_mut().zip(&self.values) {
-            *w = scale.restore_real(value.re());
-        }
-        Some(())
+        .ok()
     }
 }
 

@@ -10,7 +10,8 @@ use super::field::{block, block_mut, multiply};
 use super::reflect::form_product;
 use super::schur::{self, Iteration, SchurField};
 use super::square::Square;
-use super::{hessenberg, tridiagonal};
+use super::{hessenberg, singular, symmetric, tridiagonal};
+use crate::lapack::options::{SvdMode, Uplo};
 use crate::lapack::scalar::{RealScalar, Scalar};
 
 /// Maximum of a test ratio.
@@ -256,6 +257,63 @@ fn balances<T: Scalar>() {
     assert!(inner.map(|at| balanced[at].modulus1().into()).fold(0.0, f64::max) < 2f64.powi(9));
 }
 
+/// Hermitian matrices: random ones, and products whose rank is half of the order.
+fn hermitian_matrices<T: Scalar>(n: usize) -> [Vec<T>; 2] {
+    let mut random = Random(n as u64);
+    let mut full = random.matrix::<T>(n);
+    let transposed = adjoint(&full, n);
+    full.iter_mut().zip(&transposed).for_each(|(x, y)| *x += *y);
+    let mut half = random.matrix::<T>(n);
+    half[n * (n / 2)..].fill(T::zero());
+    let deficient = product(&half, &adjoint(&half, n), n);
+    [full, deficient]
+}
+
+/// Orders with and without divide and conquer, and factors of matrices.
+const DIVIDED: [(usize, f64); 5] = [(20, 1.0), (130, 1e-7), (130, 1.0), (150, 1e-3), (150, 1e7)];
+
+/// Checks an error more strictly than LAPACK's tests, whose limit allows the loss of two digits at these orders.
+#[track_caller]
+fn check_strictly<T: Scalar>(what: &str, error: f64, scale: f64, n: usize) {
+    check::<T>(what, error * MAX_RATIO / 4.0, scale, n);
+}
+
+fn decomposes_hermitian_matrices<T: Scalar>() {
+    for (n, factor) in DIVIDED {
+        for mut a in hermitian_matrices::<T>(n) {
+            a.iter_mut().for_each(|x| *x = x.times(T::Real::of(factor)));
+            let (mut v, mut w) = (a.clone(), vec![T::Real::of(0.0); n]);
+            let mut solver = symmetric::Solver::new(n, true, None);
+            solver.decompose(&mut v, Uplo::Lower, &mut w).expect("the matrix is finite");
+            assert!(w.is_sorted());
+            let scaled: Vec<T> = v.iter().enumerate().map(|(at, x)| x.times(w[at / n])).collect();
+            let residual = difference(&product(&a, &v, n), &scaled);
+            check_strictly::<T>(&format!("eigenvectors at {factor}"), residual, norm(&a), n);
+            let gram = difference(&product(&adjoint(&v, n), &v, n), &identity(n));
+            check_strictly::<T>("orthogonality", gram, (n as f64).sqrt(), n);
+        }
+    }
+}
+
+fn decomposes_into_singular_values<T: Scalar>() {
+    for (n, factor) in DIVIDED {
+        for mut a in hermitian_matrices::<T>(n) {
+            a.iter_mut().for_each(|x| *x = x.times(T::Real::of(factor)));
+            let (mut u, mut vt, mut s) = (a.clone(), a.clone(), vec![T::Real::of(0.0); n]);
+            let mut solver = singular::Solver::new(n, n, SvdMode::Full);
+            assert_eq!(solver.decompose(&mut a.clone(), &mut s, &mut u, &mut vt), 0);
+            let scaled: Vec<T> = u.iter().enumerate().map(|(at, x)| x.times(s[at / n])).collect();
+            let residual = difference(&product(&scaled, &vt, n), &a);
+            check_strictly::<T>(&format!("singular vectors at {factor}"), residual, norm(&a), n);
+            let mut values = vec![T::Real::of(0.0); n];
+            let mut solver = singular::Solver::new(n, n, SvdMode::Values);
+            assert_eq!(solver.decompose(&mut a.clone(), &mut values, &mut [], &mut []), 0);
+            let difference = s.iter().zip(&values).map(|(a, b)| (*a - *b).into().abs()).fold(0.0, f64::max);
+            check_strictly::<T>("singular values alone", difference, norm(&a), n);
+        }
+    }
+}
+
 macro_rules! for_all_types {
     ($($test:ident: $function:ident;)*) => {$(
         #[test]
@@ -273,4 +331,6 @@ for_all_types! {
     schur_forms: computes_schur_forms;
     eigenvectors: computes_eigenvectors;
     balance: balances;
+    hermitian_matrices_of_many_norms: decomposes_hermitian_matrices;
+    singular_values: decomposes_into_singular_values;
 }

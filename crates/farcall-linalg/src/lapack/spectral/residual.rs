@@ -1,0 +1,104 @@
+//! Checks of decompositions by divide and conquer, at the cost of a few products with vectors.
+//!
+//! `faer`'s divide and conquer loses its accuracy for some matrices: those whose rank is near a multiple of a
+//! power of two of the order, for example. Its iterations by the QR algorithm do not, but take longer. A
+//! decomposition is therefore tested on a vector of ±1, whose product with a wrong factor is wrong, too
+//! (R. Freivalds, *Probabilistic machines can use less running time*, 1977).
+
+use faer::MatRef;
+use farcall_ffi::Float;
+
+use super::field::{block, multiply, multiply_adjoint};
+use crate::lapack::scalar::{RealScalar, Scalar};
+
+/// Orders from which `faer` divides matrices.
+pub(crate) const DIVIDED_ORDER: usize = 128;
+
+/// Maximum of the ratios of LAPACK's tests: errors relative to the norm, the order and the rounding error.
+const MAX_RATIO: f64 = 30.0;
+
+/// Returns true if `u·s·vᴴ` is `a` and the columns of `u` and `v` are orthonormal, up to rounding errors.
+/// `s` is a diagonal, and the number of columns of `u` and `v`.
+pub(crate) fn is_decomposition<T: Scalar>(
+    a: MatRef<'_, T>,
+    u: MatRef<'_, T>,
+    s: &[T],
+    v: MatRef<'_, T>,
+) -> bool {
+    let vector = signs(a.ncols());
+    let mut along = product_adjoint(v, &vector);
+    along.iter_mut().zip(s).for_each(|(x, s)| *x *= *s);
+    let (found, expected) = (product(u, &along), product(a, &vector));
+    let size = s.iter().map(|s| square(*s)).sum::<f64>().sqrt();
+    is_close(&found, &expected, size) && is_orthonormal(u) && is_orthonormal(v)
+}
+
+/// Returns true if the numbers `s` can be the singular values of `a`: the sums of squares are equal, up to
+/// rounding errors.
+pub(crate) fn can_be_singular_values<T: Scalar>(a: &[T], s: &[T]) -> bool {
+    let [a, s_squared] = [a, s].map(|x| x.iter().map(|x| square(*x)).sum::<f64>());
+    (a - s_squared).abs() <= MAX_RATIO * s.len() as f64 * epsilon::<T>() * a
+}
+
+/// Returns true if `qᴴ·q` maps a vector to itself.
+fn is_orthonormal<T: Scalar>(q: MatRef<'_, T>) -> bool {
+    let vector = signs(q.ncols());
+    let found = product_adjoint(q, &product(q, &vector));
+    is_close(&found, &vector, (vector.len() as f64).sqrt())
+}
+
+/// Returns true if two products with vectors of ±1 are equal, relative to the norm of the matrix.
+fn is_close<T: Scalar>(found: &[T], expected: &[T], norm: f64) -> bool {
+    let difference = found.iter().zip(expected).map(|(a, b)| square(*a - *b)).sum::<f64>().sqrt();
+    difference <= MAX_RATIO * (found.len() as f64).sqrt() * epsilon::<T>() * norm
+}
+
+/// Returns numbers ±1 without a pattern.
+fn signs<T: Scalar>(count: usize) -> Vec<T> {
+    let sign = |i: usize| (i as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).count_ones() % 2 == 0;
+    (0..count).map(|i| if sign(i) { T::one() } else { -T::one() }).collect()
+}
+
+fn product<T: Scalar>(a: MatRef<'_, T>, x: &[T]) -> Vec<T> {
+    let mut out = vec![T::zero(); a.nrows()];
+    multiply(column(&mut out), a, block(x, x.len(), [0, 0], [x.len(), 1]));
+    out
+}
+
+fn product_adjoint<T: Scalar>(a: MatRef<'_, T>, x: &[T]) -> Vec<T> {
+    let mut out = vec![T::zero(); a.ncols()];
+    multiply_adjoint(column(&mut out), a, block(x, x.len(), [0, 0], [x.len(), 1]));
+    out
+}
+
+fn column<T: Scalar>(x: &mut [T]) -> faer::MatMut<'_, T> {
+    let size = x.len();
+    super::field::block_mut(x, size, [0, 0], [size, 1])
+}
+
+/// Returns an estimate of a Hermitian matrix' norm: a bound from below that is rarely less than half of it.
+pub(crate) fn estimated_norm<T: Scalar>(a: MatRef<'_, T>) -> f64 {
+    const STEPS: usize = 8;
+    let mut vector: Vec<T> = signs(a.ncols());
+    let mut norm = 0.0;
+    for _ in 0..STEPS {
+        let size = vector.iter().map(|x| square(*x)).sum::<f64>().sqrt();
+        if size == 0.0 {
+            break;
+        }
+        let inverse = T::Real::of(1.0 / size);
+        vector.iter_mut().for_each(|x| *x = x.times(inverse));
+        vector = product(a, &vector);
+        norm = vector.iter().map(|x| square(*x)).sum::<f64>().sqrt();
+    }
+    norm
+}
+
+fn square<T: Scalar>(x: T) -> f64 {
+    let (re, im): (f64, f64) = (x.re().into(), x.im().into());
+    re * re + im * im
+}
+
+fn epsilon<T: Scalar>() -> f64 {
+    T::Real::EPSILON.into()
+}
