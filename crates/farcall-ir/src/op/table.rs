@@ -371,7 +371,7 @@ operations! {
             (any(), STRUCTURE, ["callee"], VHLO);
         Composite(Op::Composite(_)) "stablehlo.composite",
             (
-                any(),
+                arity(AtLeast(0), Anything, AtLeast(0), AtLeast(0)),
                 STRUCTURE,
                 ["composite_attributes?", "decomposition", "name", "version?"],
                 VHLO.versions(&[(0, 19, 0), (1, 14, 0)])
