@@ -7,7 +7,7 @@ use farcall_ir::op::Binary;
 use crate::grid::{DeviceGrid, SubAxis};
 use crate::propagate::{fitting_prefix, projected};
 use crate::reshard::{self, scattered};
-use crate::rule::{Halo, Rule, TensorFactors};
+use crate::rule::{Exchange, Rule, TensorFactors};
 use crate::tiling::Tiling;
 
 /// A division of an operation among the devices.
@@ -160,15 +160,15 @@ fn moved_bytes(
         let from = if tensor < rule.operands { tilings[tensor] } else { &own };
         moved += reshard::moved_elements(grid, sizes, from, &steps) * element;
         if tensor < rule.operands {
-            moved +=
-                halo_elements(grid, &rule.tensors[tensor], rule, sizes, &division.tilings[tensor]) * element;
+            moved += exchanged_elements(grid, &rule.tensors[tensor], rule, sizes, &division.tilings[tensor])
+                * element;
         }
     }
     moved
 }
 
-/// Returns the number of elements that a device receives from its neighbors.
-fn halo_elements(
+/// Returns the number of elements that a device receives in exchanges.
+fn exchanged_elements(
     grid: &DeviceGrid,
     dims: &TensorFactors,
     rule: &Rule,
@@ -177,23 +177,29 @@ fn halo_elements(
 ) -> usize {
     let mut part = tiling.part_sizes(grid, sizes);
     let mut moved = 0;
-    for (dim, halo) in halos(dims, rule, tiling) {
+    for (dim, exchange) in exchanges(dims, rule, tiling) {
         let others: usize = others(part.len(), &[&[dim]]).into_iter().map(|d| part[d]).product();
-        moved += (halo.before + halo.after) * others;
-        part[dim] += halo.before + halo.after;
+        match exchange {
+            Exchange::None => {}
+            Exchange::Windows(windows) => {
+                moved += windows.received() * others;
+                part[dim] += windows.received();
+            }
+            Exchange::Reverse => moved += part[dim] * others,
+        }
     }
     moved
 }
 
-/// Returns the divided dimensions of a tensor that have a halo.
-pub(crate) fn halos<'r>(
+/// Returns the divided dimensions of a tensor along which devices exchange elements.
+pub(crate) fn exchanges<'r>(
     dims: &'r TensorFactors,
     rule: &'r Rule,
     tiling: &'r Tiling,
-) -> impl Iterator<Item = (usize, Halo)> + 'r {
+) -> impl Iterator<Item = (usize, Exchange)> + 'r {
     dims.iter().enumerate().filter_map(|(dim, factors)| {
         let [factor] = factors[..] else { return None };
-        let halo = rule.factors[factor].halo;
-        (!halo.is_none() && !tiling.dims[dim].is_empty()).then_some((dim, halo))
+        let exchange = rule.factors[factor].exchange;
+        (exchange != Exchange::None && !tiling.dims[dim].is_empty()).then_some((dim, exchange))
     })
 }

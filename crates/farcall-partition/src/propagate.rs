@@ -530,16 +530,10 @@ pub(crate) fn even_prefix<'a>(grid: &DeviceGrid, axes: &'a [SubAxis], size: usiz
     &axes[..fits.count()]
 }
 
-/// Returns the longest start of a list of sub-axes that may divide a factor. A part's neighbors have its
-/// complete halo.
+/// Returns the longest start of a list of sub-axes that may divide a factor.
 pub(crate) fn fitting_prefix<'a>(grid: &DeviceGrid, axes: &'a [SubAxis], factor: Factor) -> &'a [SubAxis] {
-    let axes = if factor.can_be_uneven { axes } else { even_prefix(grid, axes, factor.size) };
-    let mut parts = 1;
-    let has_halo = axes.iter().take_while(|axis| {
-        parts *= grid.size(**axis);
-        factor.size / parts >= factor.halo.before.max(factor.halo.after)
-    });
-    &axes[..has_halo.count()]
+    let fitting = (1..=axes.len()).rev().find(|count| factor.fits(grid.parts(&axes[..*count])));
+    &axes[..fitting.unwrap_or(0)]
 }
 
 /// Divides the sub-axes of each dimension among its factors, from major to minor. Sub-axes after the first

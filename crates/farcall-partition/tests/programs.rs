@@ -455,6 +455,7 @@ fn padding() {
               func.func public @main(%arg0: tensor<3x4xf32>) -> (tensor<4xf32>, tensor<5x4xf32>) {
                 %cst = stablehlo.constant dense<0.000000e+00> : tensor<f32>
                 %0 = stablehlo.exponential %arg0 : tensor<3x4xf32>
+                %cst_0 = stablehlo.constant dense<-0.000000e+00> : tensor<f32>
                 %1 = stablehlo.iota dim = 0 : tensor<3x4xi64>
                 %2 = stablehlo.partition_id : tensor<ui32>
                 %3 = stablehlo.convert %2 : (tensor<ui32>) -> tensor<i64>
@@ -462,11 +463,10 @@ fn padding() {
                 %4 = stablehlo.multiply %3, %c : tensor<i64>
                 %5 = stablehlo.broadcast_in_dim %4, dims = [] : (tensor<i64>) -> tensor<3x4xi64>
                 %6 = stablehlo.add %1, %5 : tensor<3x4xi64>
-                %c_0 = stablehlo.constant dense<5> : tensor<i64>
-                %7 = stablehlo.broadcast_in_dim %c_0, dims = [] : (tensor<i64>) -> tensor<3x4xi64>
+                %c_1 = stablehlo.constant dense<5> : tensor<i64>
+                %7 = stablehlo.broadcast_in_dim %c_1, dims = [] : (tensor<i64>) -> tensor<3x4xi64>
                 %8 = stablehlo.compare LT, %6, %7 : (tensor<3x4xi64>, tensor<3x4xi64>) -> tensor<3x4xi1>
-                %cst_1 = stablehlo.constant dense<-0.000000e+00> : tensor<f32>
-                %9 = stablehlo.broadcast_in_dim %cst_1, dims = [] : (tensor<f32>) -> tensor<3x4xf32>
+                %9 = stablehlo.broadcast_in_dim %cst_0, dims = [] : (tensor<f32>) -> tensor<3x4xf32>
                 %10 = stablehlo.select %8, %0, %9 : tensor<3x4xi1>, tensor<3x4xf32>
                 %11 = stablehlo.reduce(%10 init: %cst) applies stablehlo.add across dimensions = [0] : (tensor<3x4xf32>, tensor<f32>) -> tensor<4xf32>
                 %12 = "stablehlo.all_reduce"(%11) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>, use_global_device_ids}> ({
@@ -501,30 +501,30 @@ fn padding_of_products() {
             reduce_scatter 32 bytes, for stablehlo.dot_general
             module attributes {mhlo.num_partitions = 2 : i32} {
               func.func public @main(%arg0: tensor<3x3xi32>, %arg1: tensor<3x4xi32>) -> tensor<2x4xi32> {
+                %c = stablehlo.constant dense<0> : tensor<i32>
                 %0 = stablehlo.iota dim = 1 : tensor<3x3xi64>
                 %1 = stablehlo.partition_id : tensor<ui32>
                 %2 = stablehlo.convert %1 : (tensor<ui32>) -> tensor<i64>
-                %c = stablehlo.constant dense<3> : tensor<i64>
-                %3 = stablehlo.multiply %2, %c : tensor<i64>
+                %c_0 = stablehlo.constant dense<3> : tensor<i64>
+                %3 = stablehlo.multiply %2, %c_0 : tensor<i64>
                 %4 = stablehlo.broadcast_in_dim %3, dims = [] : (tensor<i64>) -> tensor<3x3xi64>
                 %5 = stablehlo.add %0, %4 : tensor<3x3xi64>
-                %c_0 = stablehlo.constant dense<5> : tensor<i64>
-                %6 = stablehlo.broadcast_in_dim %c_0, dims = [] : (tensor<i64>) -> tensor<3x3xi64>
+                %c_1 = stablehlo.constant dense<5> : tensor<i64>
+                %6 = stablehlo.broadcast_in_dim %c_1, dims = [] : (tensor<i64>) -> tensor<3x3xi64>
                 %7 = stablehlo.compare LT, %5, %6 : (tensor<3x3xi64>, tensor<3x3xi64>) -> tensor<3x3xi1>
-                %c_1 = stablehlo.constant dense<0> : tensor<i32>
-                %8 = stablehlo.broadcast_in_dim %c_1, dims = [] : (tensor<i32>) -> tensor<3x3xi32>
+                %8 = stablehlo.broadcast_in_dim %c, dims = [] : (tensor<i32>) -> tensor<3x3xi32>
                 %9 = stablehlo.select %7, %arg0, %8 : tensor<3x3xi1>, tensor<3x3xi32>
+                %c_2 = stablehlo.constant dense<0> : tensor<i32>
                 %10 = stablehlo.iota dim = 0 : tensor<3x4xi64>
                 %11 = stablehlo.convert %1 : (tensor<ui32>) -> tensor<i64>
-                %c_2 = stablehlo.constant dense<3> : tensor<i64>
-                %12 = stablehlo.multiply %11, %c_2 : tensor<i64>
+                %c_3 = stablehlo.constant dense<3> : tensor<i64>
+                %12 = stablehlo.multiply %11, %c_3 : tensor<i64>
                 %13 = stablehlo.broadcast_in_dim %12, dims = [] : (tensor<i64>) -> tensor<3x4xi64>
                 %14 = stablehlo.add %10, %13 : tensor<3x4xi64>
-                %c_3 = stablehlo.constant dense<5> : tensor<i64>
-                %15 = stablehlo.broadcast_in_dim %c_3, dims = [] : (tensor<i64>) -> tensor<3x4xi64>
+                %c_4 = stablehlo.constant dense<5> : tensor<i64>
+                %15 = stablehlo.broadcast_in_dim %c_4, dims = [] : (tensor<i64>) -> tensor<3x4xi64>
                 %16 = stablehlo.compare LT, %14, %15 : (tensor<3x4xi64>, tensor<3x4xi64>) -> tensor<3x4xi1>
-                %c_4 = stablehlo.constant dense<0> : tensor<i32>
-                %17 = stablehlo.broadcast_in_dim %c_4, dims = [] : (tensor<i32>) -> tensor<3x4xi32>
+                %17 = stablehlo.broadcast_in_dim %c_2, dims = [] : (tensor<i32>) -> tensor<3x4xi32>
                 %18 = stablehlo.select %16, %arg1, %17 : tensor<3x4xi1>, tensor<3x4xi32>
                 %19 = stablehlo.dot_general %9, %18, contracting_dims = [1] x [0] : (tensor<3x3xi32>, tensor<3x4xi32>) -> tensor<3x4xi32>
                 %c_5 = stablehlo.constant dense<2147483647> : tensor<i32>
@@ -1226,26 +1226,152 @@ fn windows_over_divided_dimensions() {
                 %6 = stablehlo.concatenate %5, %arg0, dim = 0 : (tensor<1xf32>, tensor<2xf32>) -> tensor<3xf32>
                 %7 = "stablehlo.reduce_window"(%6, %cst) <{window_dimensions = array<i64: 2>}> ({
                 ^bb0(%arg2: tensor<f32>, %arg3: tensor<f32>):
-                  %18 = stablehlo.multiply %arg2, %arg3 : tensor<f32>
-                  stablehlo.return %18 : tensor<f32>
+                  %17 = stablehlo.multiply %arg2, %arg3 : tensor<f32>
+                  stablehlo.return %17 : tensor<f32>
                 }) : (tensor<3xf32>, tensor<f32>) -> tensor<2xf32>
                 %8 = "stablehlo.all_gather"(%arg1) <{all_gather_dim = 0 : i64, channel_handle = #stablehlo.channel_handle<handle = 2, type = 1>, replica_groups = dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>, use_global_device_ids}> : (tensor<1xf32>) -> tensor<2xf32>
-                %9 = stablehlo.slice %8 [0:2] : (tensor<2xf32>) -> tensor<2xf32>
-                %10 = "stablehlo.collective_permute"(%9) <{channel_handle = #stablehlo.channel_handle<handle = 3, type = 1>, source_target_pairs = dense<[[0, 2], [1, 3]]> : tensor<2x2xi64>}> : (tensor<2xf32>) -> tensor<2xf32>
+                %9 = "stablehlo.collective_permute"(%8) <{channel_handle = #stablehlo.channel_handle<handle = 3, type = 1>, source_target_pairs = dense<[[0, 2], [1, 3]]> : tensor<2x2xi64>}> : (tensor<2xf32>) -> tensor<2xf32>
                 %c_0 = stablehlo.constant dense<2> : tensor<ui32>
-                %11 = stablehlo.divide %2, %c_0 : tensor<ui32>
+                %10 = stablehlo.divide %2, %c_0 : tensor<ui32>
                 %c_1 = stablehlo.constant dense<0> : tensor<ui32>
-                %12 = stablehlo.compare EQ, %11, %c_1 : (tensor<ui32>, tensor<ui32>) -> tensor<i1>
-                %13 = stablehlo.broadcast_in_dim %cst, dims = [] : (tensor<f32>) -> tensor<2xf32>
-                %14 = stablehlo.select %12, %13, %10 : tensor<i1>, tensor<2xf32>
-                %15 = stablehlo.concatenate %14, %8, dim = 0 : (tensor<2xf32>, tensor<2xf32>) -> tensor<4xf32>
-                %16 = "stablehlo.reduce_window"(%15, %cst) <{window_dimensions = array<i64: 3>}> ({
+                %11 = stablehlo.compare EQ, %10, %c_1 : (tensor<ui32>, tensor<ui32>) -> tensor<i1>
+                %12 = stablehlo.broadcast_in_dim %cst, dims = [] : (tensor<f32>) -> tensor<2xf32>
+                %13 = stablehlo.select %11, %12, %9 : tensor<i1>, tensor<2xf32>
+                %14 = stablehlo.concatenate %13, %8, dim = 0 : (tensor<2xf32>, tensor<2xf32>) -> tensor<4xf32>
+                %15 = "stablehlo.reduce_window"(%14, %cst) <{window_dimensions = array<i64: 3>}> ({
                 ^bb0(%arg2: tensor<f32>, %arg3: tensor<f32>):
-                  %18 = stablehlo.multiply %arg2, %arg3 : tensor<f32>
-                  stablehlo.return %18 : tensor<f32>
+                  %17 = stablehlo.multiply %arg2, %arg3 : tensor<f32>
+                  stablehlo.return %17 : tensor<f32>
                 }) : (tensor<4xf32>, tensor<f32>) -> tensor<2xf32>
-                %17 = "stablehlo.all_gather"(%16) <{all_gather_dim = 0 : i64, channel_handle = #stablehlo.channel_handle<handle = 4, type = 1>, replica_groups = dense<[[0, 2], [1, 3]]> : tensor<2x2xi64>, use_global_device_ids}> : (tensor<2xf32>) -> tensor<4xf32>
-                return %7, %17 : tensor<2xf32>, tensor<4xf32>
+                %16 = "stablehlo.all_gather"(%15) <{all_gather_dim = 0 : i64, channel_handle = #stablehlo.channel_handle<handle = 4, type = 1>, replica_groups = dense<[[0, 2], [1, 3]]> : tensor<2x2xi64>, use_global_device_ids}> : (tensor<2xf32>) -> tensor<4xf32>
+                return %7, %16 : tensor<2xf32>, tensor<4xf32>
+              }
+            }
+        "#]],
+    );
+}
+
+/// Shifts, strides and reversed dimensions: devices exchange borders or whole parts, and gather nothing.
+#[test]
+fn shifts_of_divided_dimensions() {
+    check(
+        r#"
+        sdy.mesh @mesh = <["x"=2]>
+        func.func @main(%x: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}) -> (tensor<8xf32>, tensor<4xf32>, tensor<8xf32>) {
+          %one = stablehlo.constant dense<1.0> : tensor<f32>
+          %0 = stablehlo.pad %x, %one, low = [3], high = [-3], interior = [0] : (tensor<8xf32>, tensor<f32>) -> tensor<8xf32>
+          %1 = stablehlo.slice %x [1:8:2] : (tensor<8xf32>) -> tensor<4xf32>
+          %2 = stablehlo.reverse %x, dims = [0] : tensor<8xf32>
+          return %0, %1, %2 : tensor<8xf32>, tensor<4xf32>, tensor<8xf32>
+        }"#,
+        expect![[r#"
+            [{"x"}] -> [{"x"}], [{"x"}], [{"x"}]
+            collective_permute 12 bytes, for stablehlo.pad
+            collective_permute 16 bytes, for stablehlo.reverse
+            module attributes {mhlo.num_partitions = 2 : i32} {
+              func.func public @main(%arg0: tensor<4xf32>) -> (tensor<4xf32>, tensor<2xf32>, tensor<4xf32>) {
+                %cst = stablehlo.constant dense<1.000000e+00> : tensor<f32>
+                %0 = stablehlo.slice %arg0 [1:4] : (tensor<4xf32>) -> tensor<3xf32>
+                %1 = "stablehlo.collective_permute"(%0) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, source_target_pairs = dense<[[0, 1]]> : tensor<1x2xi64>}> : (tensor<3xf32>) -> tensor<3xf32>
+                %2 = stablehlo.partition_id : tensor<ui32>
+                %c = stablehlo.constant dense<0> : tensor<ui32>
+                %3 = stablehlo.compare EQ, %2, %c : (tensor<ui32>, tensor<ui32>) -> tensor<i1>
+                %4 = stablehlo.broadcast_in_dim %cst, dims = [] : (tensor<f32>) -> tensor<3xf32>
+                %5 = stablehlo.select %3, %4, %1 : tensor<i1>, tensor<3xf32>
+                %6 = stablehlo.slice %arg0 [0:1] : (tensor<4xf32>) -> tensor<1xf32>
+                %7 = stablehlo.concatenate %5, %6, dim = 0 : (tensor<3xf32>, tensor<1xf32>) -> tensor<4xf32>
+                %8 = stablehlo.pad %7, %cst, low = [0], high = [0], interior = [0] : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+                %9 = stablehlo.slice %arg0 [1:4] : (tensor<4xf32>) -> tensor<3xf32>
+                %10 = stablehlo.slice %9 [0:3:2] : (tensor<3xf32>) -> tensor<2xf32>
+                %11 = "stablehlo.collective_permute"(%arg0) <{channel_handle = #stablehlo.channel_handle<handle = 2, type = 1>, source_target_pairs = dense<[[0, 1], [1, 0]]> : tensor<2x2xi64>}> : (tensor<4xf32>) -> tensor<4xf32>
+                %12 = stablehlo.reverse %11, dims = [0] : tensor<4xf32>
+                return %8, %10, %12 : tensor<4xf32>, tensor<2xf32>, tensor<4xf32>
+              }
+            }
+        "#]],
+    );
+    // The differences have 7 elements, of which the second device computes 3.
+    check(
+        r#"
+        sdy.mesh @mesh = <["x"=2]>
+        func.func @main(%x: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}) -> tensor<f32> {
+          %zero = stablehlo.constant dense<-0.0> : tensor<f32>
+          %0 = stablehlo.slice %x [0:7] : (tensor<8xf32>) -> tensor<7xf32>
+          %1 = stablehlo.slice %x [1:8] : (tensor<8xf32>) -> tensor<7xf32>
+          %2 = stablehlo.subtract %1, %0 : tensor<7xf32>
+          %3 = stablehlo.reduce(%2 init: %zero) applies stablehlo.add across dimensions = [0] : (tensor<7xf32>, tensor<f32>) -> tensor<f32>
+          return %3 : tensor<f32>
+        }"#,
+        expect![[r#"
+            [{"x"}] -> []
+            collective_permute 4 bytes, for stablehlo.slice
+            all_reduce 4 bytes, for stablehlo.reduce
+            module attributes {mhlo.num_partitions = 2 : i32} {
+              func.func public @main(%arg0: tensor<4xf32>) -> tensor<f32> {
+                %cst = stablehlo.constant dense<-0.000000e+00> : tensor<f32>
+                %0 = stablehlo.slice %arg0 [0:4] : (tensor<4xf32>) -> tensor<4xf32>
+                %1 = stablehlo.slice %arg0 [1:4] : (tensor<4xf32>) -> tensor<3xf32>
+                %2 = stablehlo.slice %arg0 [0:1] : (tensor<4xf32>) -> tensor<1xf32>
+                %3 = "stablehlo.collective_permute"(%2) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, source_target_pairs = dense<[[1, 0]]> : tensor<1x2xi64>}> : (tensor<1xf32>) -> tensor<1xf32>
+                %4 = stablehlo.concatenate %1, %3, dim = 0 : (tensor<3xf32>, tensor<1xf32>) -> tensor<4xf32>
+                %5 = stablehlo.slice %4 [0:4] : (tensor<4xf32>) -> tensor<4xf32>
+                %6 = stablehlo.subtract %5, %0 : tensor<4xf32>
+                %cst_0 = stablehlo.constant dense<-0.000000e+00> : tensor<f32>
+                %7 = stablehlo.iota dim = 0 : tensor<4xi64>
+                %8 = stablehlo.partition_id : tensor<ui32>
+                %9 = stablehlo.convert %8 : (tensor<ui32>) -> tensor<i64>
+                %c = stablehlo.constant dense<4> : tensor<i64>
+                %10 = stablehlo.multiply %9, %c : tensor<i64>
+                %11 = stablehlo.broadcast_in_dim %10, dims = [] : (tensor<i64>) -> tensor<4xi64>
+                %12 = stablehlo.add %7, %11 : tensor<4xi64>
+                %c_1 = stablehlo.constant dense<7> : tensor<i64>
+                %13 = stablehlo.broadcast_in_dim %c_1, dims = [] : (tensor<i64>) -> tensor<4xi64>
+                %14 = stablehlo.compare LT, %12, %13 : (tensor<4xi64>, tensor<4xi64>) -> tensor<4xi1>
+                %15 = stablehlo.broadcast_in_dim %cst_0, dims = [] : (tensor<f32>) -> tensor<4xf32>
+                %16 = stablehlo.select %14, %6, %15 : tensor<4xi1>, tensor<4xf32>
+                %17 = stablehlo.reduce(%16 init: %cst) applies stablehlo.add across dimensions = [0] : (tensor<4xf32>, tensor<f32>) -> tensor<f32>
+                %18 = "stablehlo.all_reduce"(%17) <{channel_handle = #stablehlo.channel_handle<handle = 2, type = 1>, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>, use_global_device_ids}> ({
+                ^bb0(%arg1: tensor<f32>, %arg2: tensor<f32>):
+                  %19 = stablehlo.add %arg1, %arg2 : tensor<f32>
+                  stablehlo.return %19 : tensor<f32>
+                }) : (tensor<f32>) -> tensor<f32>
+                return %18 : tensor<f32>
+              }
+            }
+        "#]],
+    );
+}
+
+/// Patches of an image: the windows are as far apart as they are large, so nothing is exchanged.
+#[test]
+fn windows_with_strides() {
+    check(
+        r#"
+        sdy.mesh @mesh = <["x"=2]>
+        func.func @main(%x: tensor<1x8x3xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"x"}, {}]>}, %k: tensor<2x3x5xf32>, %l: tensor<4x3x5xf32>)
+            -> (tensor<1x4x5xf32>, tensor<1x4x5xf32>) {
+          %0 = stablehlo.convolution(%x, %k) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f],
+            window = {stride = [2]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64}
+            : (tensor<1x8x3xf32>, tensor<2x3x5xf32>) -> tensor<1x4x5xf32>
+          %1 = stablehlo.convolution(%x, %l) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f],
+            window = {stride = [2], pad = [[1, 1]]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64}
+            : (tensor<1x8x3xf32>, tensor<4x3x5xf32>) -> tensor<1x4x5xf32>
+          return %0, %1 : tensor<1x4x5xf32>, tensor<1x4x5xf32>
+        }"#,
+        expect![[r#"
+            [{}, {"x"}, {}], [{}, {}, {}], [{}, {}, {}] -> [{}, {"x"}, {}], [{}, {"x"}, {}]
+            collective_permute 12 bytes, for stablehlo.convolution
+            collective_permute 12 bytes, for stablehlo.convolution
+            module attributes {mhlo.num_partitions = 2 : i32} {
+              func.func public @main(%arg0: tensor<1x4x3xf32>, %arg1: tensor<2x3x5xf32>, %arg2: tensor<4x3x5xf32>) -> (tensor<1x2x5xf32>, tensor<1x2x5xf32>) {
+                %0 = stablehlo.convolution(%arg0, %arg1) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f], window = {stride = [2]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x4x3xf32>, tensor<2x3x5xf32>) -> tensor<1x2x5xf32>
+                %1 = stablehlo.slice %arg0 [0:1, 3:4, 0:3] : (tensor<1x4x3xf32>) -> tensor<1x1x3xf32>
+                %2 = "stablehlo.collective_permute"(%1) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, source_target_pairs = dense<[[0, 1]]> : tensor<1x2xi64>}> : (tensor<1x1x3xf32>) -> tensor<1x1x3xf32>
+                %3 = stablehlo.slice %arg0 [0:1, 0:1, 0:3] : (tensor<1x4x3xf32>) -> tensor<1x1x3xf32>
+                %4 = "stablehlo.collective_permute"(%3) <{channel_handle = #stablehlo.channel_handle<handle = 2, type = 1>, source_target_pairs = dense<[[1, 0]]> : tensor<1x2xi64>}> : (tensor<1x1x3xf32>) -> tensor<1x1x3xf32>
+                %5 = stablehlo.concatenate %2, %arg0, %4, dim = 1 : (tensor<1x1x3xf32>, tensor<1x4x3xf32>, tensor<1x1x3xf32>) -> tensor<1x6x3xf32>
+                %6 = stablehlo.convolution(%5, %arg2) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f], window = {stride = [2]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x6x3xf32>, tensor<4x3x5xf32>) -> tensor<1x2x5xf32>
+                return %0, %6 : tensor<1x2x5xf32>, tensor<1x2x5xf32>
               }
             }
         "#]],

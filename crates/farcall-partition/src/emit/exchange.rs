@@ -1,15 +1,15 @@
-//! Windows over a divided dimension: each device receives the elements that its windows reach from its
-//! neighbors, so the dimension is not gathered.
+//! Elements of divided dimensions that devices exchange before an operation, so that the dimensions are not
+//! gathered: those that windows reach beyond the device's part, and whole parts of reversed dimensions.
 
-use farcall_ir::ValueId;
 use farcall_ir::module::Inst;
 use farcall_ir::op::{Op, Slice};
+use farcall_ir::{Literal, TensorType, ValueId};
 
 use super::device::with_size;
 use super::{Emitted, Emitter};
-use crate::choose::{Division, halos};
+use crate::choose::{Division, exchanges};
 use crate::grid::SubAxis;
-use crate::rule::Rule;
+use crate::rule::{Exchange, Rule, Windows};
 
 /// The side of a part on which its neighbor is.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -18,38 +18,122 @@ enum Side {
     After,
 }
 
+/// What an operation reads beyond the edges of a tensor.
+#[derive(Clone, Copy)]
+enum Beyond {
+    Nothing,
+    Zeros,
+    /// A scalar.
+    Value(ValueId),
+}
+
 impl Emitter<'_> {
-    /// Adds halos to the operands of an operation with windows.
-    pub(super) fn add_halos(
+    /// Replaces the parts of an operation's operands by the elements that the device's part of the result
+    /// depends on.
+    pub(super) fn exchange(
         &mut self,
         inst: Inst<'_>,
         rule: &Rule,
+        types: &[&TensorType],
         division: &Division,
         operands: &mut [ValueId],
     ) -> Emitted<()> {
-        let is_reduction = matches!(inst.op(), Op::ReduceWindow(_));
-        let inputs = if is_reduction { operands.len() / 2 } else { 1 };
-        for i in 0..inputs.min(operands.len()) {
+        for i in 0..rule.operands.min(operands.len()) {
             let tiling = &division.tilings[i];
-            // Beyond the edges of the tensor, a reduction reads its initial value, and a convolution zeros.
-            let fill = is_reduction.then(|| operands[inputs + i]);
-            for (dim, halo) in halos(&rule.tensors[i], rule, tiling) {
+            let beyond = match inst.op() {
+                Op::ReduceWindow(_) => operands.get(rule.operands / 2 + i).copied().map(Beyond::Value),
+                Op::Pad(_) => operands.get(1).copied().map(Beyond::Value),
+                Op::Convolution(_) => Some(Beyond::Zeros),
+                _ => None,
+            };
+            let beyond = beyond.unwrap_or(Beyond::Nothing);
+            for (dim, exchange) in exchanges(&rule.tensors[i], rule, tiling) {
                 let axes = &tiling.dims[dim];
-                let mut pieces = Vec::new();
-                if halo.before > 0 {
-                    pieces.push(self.neighbors(operands[i], dim, axes, halo.before, Side::Before, fill)?);
-                }
-                pieces.push(operands[i]);
-                if halo.after > 0 {
-                    pieces.push(self.neighbors(operands[i], dim, axes, halo.after, Side::After, fill)?);
-                }
-                operands[i] = self.at().value(Op::Concatenate { dim }, pieces)?;
+                operands[i] = match exchange {
+                    Exchange::None => continue,
+                    Exchange::Windows(windows) => {
+                        let part = self.with_edge(operands[i], dim, types[i].sizes()[dim], axes, beyond)?;
+                        self.with_halo(part, dim, axes, windows, beyond)?
+                    }
+                    Exchange::Reverse => {
+                        let groups = self.program.grid.groups(axes);
+                        let opposite = |group: &Vec<usize>| -> Vec<(usize, usize)> {
+                            group.iter().copied().zip(group.iter().rev().copied()).collect()
+                        };
+                        let pairs: Vec<(usize, usize)> = groups.iter().flat_map(opposite).collect();
+                        let ty = self.func.tensor(operands[i]).expect("parts are tensors").clone();
+                        self.permuted(operands[i], &pairs, &ty)?
+                    }
+                };
             }
         }
         Ok(())
     }
 
-    /// Returns the elements next to a part, from the neighbor on a side; at the edge, `fill` or zeros.
+    /// Replaces the padding of a part by what is beyond the edge of the tensor, which has `size` elements.
+    fn with_edge(
+        &mut self,
+        part: ValueId,
+        dim: usize,
+        size: usize,
+        axes: &[SubAxis],
+        beyond: Beyond,
+    ) -> Emitted<ValueId> {
+        let ty = self.func.tensor(part).expect("parts are tensors").clone();
+        let value = match beyond {
+            _ if size == ty.sizes()[dim] * self.program.grid.parts(axes) => return Ok(part),
+            Beyond::Nothing => return Ok(part),
+            Beyond::Zeros => {
+                let zero = Literal::zeros(ty.dtype, []);
+                self.at().value_of(Op::Constant(zero), [], ty.with_sizes([]))?
+            }
+            Beyond::Value(value) => value,
+        };
+        self.with_padding(part, dim, size, axes, value)
+    }
+
+    /// Returns the elements that the windows of a part's results reach.
+    fn with_halo(
+        &mut self,
+        part: ValueId,
+        dim: usize,
+        axes: &[SubAxis],
+        windows: Windows,
+        beyond: Beyond,
+    ) -> Emitted<ValueId> {
+        let size = self.func.tensor(part).expect("parts are tensors").sizes()[dim];
+        let mut pieces = Vec::new();
+        if let Ok(count @ 1..) = usize::try_from(windows.before) {
+            pieces.push(self.neighbors(part, dim, axes, count, Side::Before, beyond)?);
+        }
+        // A negative number of elements is left out.
+        let start = usize::try_from(-windows.before).unwrap_or(0);
+        let limit = size - usize::try_from(-windows.after).unwrap_or(0);
+        if start < limit {
+            pieces.push(self.section(part, dim, start..limit)?);
+        }
+        if let Ok(count @ 1..) = usize::try_from(windows.after) {
+            pieces.push(self.neighbors(part, dim, axes, count, Side::After, beyond)?);
+        }
+        match pieces[..] {
+            [piece] => Ok(piece),
+            _ => self.at().value(Op::Concatenate { dim }, pieces),
+        }
+    }
+
+    /// Returns a range of elements along a dimension.
+    fn section(&mut self, part: ValueId, dim: usize, range: std::ops::Range<usize>) -> Emitted<ValueId> {
+        let ty = self.func.tensor(part).expect("parts are tensors").clone();
+        if range == (0..ty.sizes()[dim]) {
+            return Ok(part);
+        }
+        let (mut start, mut limit) = (vec![0; ty.rank()], ty.sizes().to_vec());
+        (start[dim], limit[dim]) = (range.start, range.end);
+        let slice = Op::Slice(Slice { start, limit, strides: vec![1; ty.rank()] });
+        self.at().value_of(slice, [part], with_size(&ty, dim, range.len()))
+    }
+
+    /// Returns the elements next to a part, from the neighbor on a side.
     fn neighbors(
         &mut self,
         part: ValueId,
@@ -57,49 +141,64 @@ impl Emitter<'_> {
         axes: &[SubAxis],
         count: usize,
         side: Side,
-        fill: Option<ValueId>,
+        beyond: Beyond,
     ) -> Emitted<ValueId> {
         let grid = self.program.grid;
         let ty = self.func.tensor(part).expect("parts are tensors").clone();
         let size = ty.sizes()[dim];
-        let (mut start, mut limit) = (vec![0; ty.rank()], ty.sizes().to_vec());
-        match side {
-            Side::Before => start[dim] = size - count,
-            Side::After => limit[dim] = count,
-        }
-        let of_piece = with_size(&ty, dim, count);
-        let slice = Op::Slice(Slice { start, limit, strides: vec![1; ty.rank()] });
-        let sent = self.at().value_of(slice, [part], of_piece.clone())?;
+        let sent = match side {
+            Side::Before => size - count..size,
+            Side::After => 0..count,
+        };
+        let sent = self.section(part, dim, sent)?;
         let groups = grid.groups(axes);
         let neighbors = groups.iter().flat_map(|group| group.windows(2)).map(|pair| match side {
             Side::Before => (pair[0], pair[1]),
             Side::After => (pair[1], pair[0]),
         });
+        let of_piece = with_size(&ty, dim, count);
+        // At the edge, a device receives zeros.
         let received = self.permuted(sent, &neighbors.collect::<Vec<_>>(), &of_piece)?;
-        let Some(fill) = fill else { return Ok(received) };
+        let Beyond::Value(value) = beyond else { return Ok(received) };
         let edge = if side == Side::Before { 0 } else { grid.parts(axes) - 1 };
         let at = self.coordinate(axes)?;
         let is_edge = self.equals(at, edge)?;
-        let fill = self.splat(fill, of_piece.clone())?;
-        self.at().value_of(Op::Select, [is_edge, fill, received], of_piece)
+        let value = self.splat(value, of_piece.clone())?;
+        self.at().value_of(Op::Select, [is_edge, value, received], of_piece)
     }
 }
 
-/// Removes the padding of an operation with windows along dimensions with a halo, which replaces it.
-pub(super) fn without_padding(op: Op, rule: &Rule, division: &Division) -> Op {
-    // All inputs of an operation have the halos of the first one.
-    let windowed = || halos(&rule.tensors[0], rule, &division.tilings[0]).map(|(dim, _)| dim);
+/// Changes an operation with windows along divided dimensions: the exchange has moved the elements, and
+/// replaced the padding. `parts` are the types of the parts.
+pub(super) fn local_windows(op: Op, rule: &Rule, division: &Division, parts: &[TensorType]) -> Op {
+    let Some((dims, tiling)) = rule.tensors.first().zip(division.tilings.first()) else { return op };
+    let windowed = exchanges(dims, rule, tiling).filter_map(|(dim, exchange)| match exchange {
+        Exchange::Windows(windows) => Some((dim, windows)),
+        _ => None,
+    });
     match op {
         Op::Convolution(mut op) => {
-            for dim in windowed() {
+            for (dim, _) in windowed {
                 let spatial = op.dims.input_spatial.iter().position(|d| *d == dim);
                 spatial.into_iter().for_each(|i| op.padding[i] = (0, 0));
             }
             Op::Convolution(op)
         }
         Op::ReduceWindow(mut op) => {
-            windowed().for_each(|dim| op.padding[dim] = (0, 0));
+            windowed.for_each(|(dim, _)| op.padding[dim] = (0, 0));
             Op::ReduceWindow(op)
+        }
+        Op::Pad(mut op) => {
+            windowed.for_each(|(dim, _)| (op.low[dim], op.high[dim]) = (0, 0));
+            Op::Pad(op)
+        }
+        Op::Slice(mut op) => {
+            for (dim, windows) in windowed {
+                let results = parts[1].sizes()[dim];
+                (op.start[dim], op.limit[dim]) = (0, (results - 1) * windows.stride + 1);
+                op.strides[dim] = windows.stride;
+            }
+            Op::Slice(op)
         }
         other => other,
     }

@@ -8,7 +8,7 @@
 
 mod device;
 mod divided_call;
-mod halo;
+mod exchange;
 mod summands;
 
 use std::sync::Arc;
@@ -336,7 +336,7 @@ impl<'p> Emitter<'p> {
             let offset = self.splat(offset, ty)?;
             operands[*operand] = self.at().value(Op::Binary(Binary::Add), [operands[*operand], offset])?;
         }
-        self.add_halos(inst, &rule, &division, &mut operands)?;
+        self.exchange(inst, &rule, &types, &division, &mut operands)?;
         let initial = self.replace_initial_value(inst, &division, &mut operands)?;
         for capture in inst.captures() {
             let rank = self.program.func.tensor(*capture).map_or(0, TensorType::rank);
@@ -344,7 +344,7 @@ impl<'p> Emitter<'p> {
         }
         let parts: Vec<TensorType> =
             types.iter().zip(&division.tilings).map(|(ty, tiling)| self.part_of(ty, tiling)).collect();
-        let op = halo::without_padding(local::operation(inst.op(), &parts), &rule, &division);
+        let op = exchange::local_windows(local::operation(inst.op(), &parts), &rule, &division, &parts);
         let mut map = ValueMap::default();
         let mut regions: Vec<RegionId> = Vec::new();
         for region in inst.regions() {
@@ -539,17 +539,29 @@ impl<'p> Emitter<'p> {
                 continue;
             }
             let Some(identity) = local::identity(combine, ty.dtype) else { continue };
-            let indices = self.indices(d, &sizes, axes)?;
-            let (wide, of_part) = (TensorType::new(DType::S64, sizes.clone()), ty.with_sizes(sizes.clone()));
-            let size = self.number(size, DType::S64)?;
-            let size = self.splat(size, wide)?;
-            let less = Compare { direction: ComparisonDirection::Lt, kind: None };
-            let is_element = self.at().value(Op::Compare(less), [indices, size])?;
             let identity = self.at().value_of(Op::Constant(identity), [], ty.with_sizes([]))?;
-            let identity = self.splat(identity, of_part.clone())?;
-            part = self.at().value_of(Op::Select, [is_element, part, identity], of_part)?;
+            part = self.with_padding(part, d, size, axes, identity)?;
         }
         Ok(part)
+    }
+
+    /// Replaces the padding of a part by a scalar. The dimension has `size` elements without padding.
+    fn with_padding(
+        &mut self,
+        part: ValueId,
+        dim: usize,
+        size: usize,
+        axes: &[SubAxis],
+        scalar: ValueId,
+    ) -> Emitted<ValueId> {
+        let ty = self.func.tensor(part).expect("parts are tensors").clone();
+        let indices = self.indices(dim, ty.sizes(), axes)?;
+        let size = self.number(size, DType::S64)?;
+        let size = self.splat(size, TensorType::new(DType::S64, ty.sizes().to_vec()))?;
+        let less = Compare { direction: ComparisonDirection::Lt, kind: None };
+        let is_element = self.at().value(Op::Compare(less), [indices, size])?;
+        let scalar = self.splat(scalar, ty.clone())?;
+        self.at().value_of(Op::Select, [is_element, part, scalar], ty)
     }
 
     // --- report

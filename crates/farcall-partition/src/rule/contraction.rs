@@ -3,7 +3,7 @@
 use farcall_ir::dims::others;
 use farcall_ir::op::{Binary, Convolution, DotGeneral};
 
-use super::{Call, Halo, Rule};
+use super::{Call, Rule, Windows, reach};
 
 pub(super) fn product(rule: &mut Rule, call: &Call<'_>, op: &DotGeneral) {
     let (lhs, rhs) = (call.operands[0], call.operands[1]);
@@ -33,12 +33,12 @@ pub(super) fn convolution(rule: &mut Rule, call: &Call<'_>, op: &Convolution) {
     }
     rule.factor(image[dims.input_batch], &[(0, dims.input_batch), (2, dims.output_batch)]);
     for (i, (from, to)) in dims.input_spatial.iter().zip(&dims.output_spatial).enumerate() {
-        let window = kernels[dims.kernel_spatial[i]];
-        if op.strides[i] == 1
-            && op.lhs_dilation[i] == 1
-            && let Some(halo) = Halo::of_windows(window, op.rhs_dilation[i], op.padding[i])
+        let sizes = (image[*from], call.results[0][*to]);
+        if op.lhs_dilation[i] == 1
+            && let Some(reach) = reach(kernels[dims.kernel_spatial[i]], op.rhs_dilation[i] as usize)
         {
-            rule.windows(image[*from], &[(0, *from), (2, *to)], halo);
+            let windows = Windows::new(sizes, reach, op.strides[i] as i64, op.padding[i].0);
+            rule.windows(&[(0, *from), (2, *to)], windows);
         }
     }
     if op.feature_group_count == 1 {

@@ -1,6 +1,8 @@
 //! Rules of operations that move elements.
 
-use super::{Call, Place, Rule};
+use farcall_ir::op::{Pad, Slice};
+
+use super::{Call, Exchange, Place, Rule, Windows};
 
 pub(super) fn bitcast(rule: &mut Rule, call: &Call<'_>) {
     // The tensor of the smaller elements may have one more dimension.
@@ -24,6 +26,31 @@ pub(super) fn transpose(rule: &mut Rule, call: &Call<'_>, permutation: &[usize])
         rule.factor(call.results[0][d], &[(0, *from), (1, d)]);
     }
     rule.is_pointwise = true;
+}
+
+pub(super) fn reverse(rule: &mut Rule, call: &Call<'_>, dims: &[usize]) {
+    for (d, size) in call.results[0].iter().enumerate() {
+        let exchange = if dims.contains(&d) { Exchange::Reverse } else { Exchange::None };
+        rule.exchanged(*size, &[(0, d), (1, d)], exchange);
+    }
+}
+
+pub(super) fn slice(rule: &mut Rule, call: &Call<'_>, op: &Slice) {
+    for (d, sizes) in call.operands[0].iter().copied().zip(call.results[0].iter().copied()).enumerate() {
+        let windows = i64::try_from(op.start[d])
+            .ok()
+            .zip(i64::try_from(op.strides[d]).ok())
+            .and_then(|(start, stride)| Windows::new(sizes, 1, stride, -start));
+        rule.windows(&[(0, d), (1, d)], windows);
+    }
+}
+
+pub(super) fn pad(rule: &mut Rule, call: &Call<'_>, op: &Pad) {
+    for (d, sizes) in call.operands[0].iter().copied().zip(call.results[0].iter().copied()).enumerate() {
+        if op.interior[d] == 0 {
+            rule.windows(&[(0, d), (2, d)], Windows::new(sizes, 1, 1, op.low[d]));
+        }
+    }
 }
 
 /// Adds factors for all dimensions except `dim`, which must be complete. Operands and results have the same

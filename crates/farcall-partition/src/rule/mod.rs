@@ -55,35 +55,73 @@ pub(crate) struct Factor {
     /// True if the parts of the factor's dimensions may have padding. The factor is the only one of each of
     /// its dimensions. If it is reduced, padding must be replaced by the identity of `combine`.
     pub(crate) can_be_uneven: bool,
-    /// Elements of neighboring parts that the operands with the factor need, too.
-    pub(crate) halo: Halo,
+    /// What devices exchange before the operation, along the operands' dimension of the factor.
+    pub(crate) exchange: Exchange,
+}
+
+/// Elements that devices exchange before an operation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Exchange {
+    /// The device's part of the results depends on its parts of the operands.
+    #[default]
+    None,
+    /// It also depends on elements of the neighbors' parts.
+    Windows(Windows),
+    /// It depends on the parts of the device at the opposite end.
+    Reverse,
+}
+
+/// Windows over a dimension of an operand, one for each index of the result's dimension.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Windows {
+    /// Size of the operand's dimension.
+    from: usize,
+    /// Size of the result's dimension.
+    to: usize,
+    /// Distance of neighboring windows.
+    pub(crate) stride: usize,
+    /// Number of elements before a part that its windows reach. If it is negative, the windows do not reach
+    /// that many first elements of the part.
+    pub(crate) before: i64,
+    /// The same for elements after a part.
+    pub(crate) after: i64,
+}
+
+impl Windows {
+    /// Returns windows that reach over `reach` elements, of which the first one begins `low` elements before
+    /// the dimension. Returns `None` for a dimension that cannot be divided.
+    fn new((from, to): (usize, usize), reach: usize, stride: i64, low: i64) -> Option<Windows> {
+        let after = i64::try_from(reach).ok()?.checked_sub(stride)?.checked_sub(low)?;
+        let stride = usize::try_from(stride).ok().filter(|stride| *stride > 0)?;
+        (from > 0 && to > 0).then_some(Windows { from, to, stride, before: low, after })
+    }
+
+    /// Returns true if windows of each of `parts` parts of the result begin in the same place of the operand's
+    /// part, and reach no further than the neighboring parts.
+    fn fit(self, parts: usize) -> bool {
+        let (from, to) = (self.from.div_ceil(parts), self.to.div_ceil(parts));
+        to.checked_mul(self.stride) == Some(from)
+            && [self.before, self.after].iter().all(|n| n.unsigned_abs() <= from as u64)
+    }
+
+    /// Returns the number of elements from neighbors.
+    pub(crate) fn received(self) -> usize {
+        (self.before.max(0) + self.after.max(0)) as usize
+    }
 }
 
 impl Factor {
     /// A dimension of which each element is computed from the elements at the same index.
     fn new(size: usize) -> Factor {
-        Factor { size, combine: None, can_be_uneven: false, halo: Halo::default() }
-    }
-}
-
-/// Numbers of elements before and after a part that its windows reach.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Halo {
-    pub(crate) before: usize,
-    pub(crate) after: usize,
-}
-
-impl Halo {
-    /// Returns the halo of windows of `size` elements at these distances that move by one element, if there
-    /// is one window for each element.
-    fn of_windows(size: usize, distance: usize, (low, high): (i64, i64)) -> Option<Halo> {
-        let (before, after) = (usize::try_from(low).ok()?, usize::try_from(high).ok()?);
-        let reach = size.checked_sub(1)?.checked_mul(distance)?;
-        (before.checked_add(after)? == reach).then_some(Halo { before, after })
+        Factor { size, combine: None, can_be_uneven: false, exchange: Exchange::None }
     }
 
-    pub(crate) fn is_none(self) -> bool {
-        self == Halo::default()
+    /// Returns true if the factor can be divided into this number of parts.
+    pub(crate) fn fits(self, parts: usize) -> bool {
+        match self.exchange {
+            Exchange::Windows(windows) => windows.fit(parts),
+            Exchange::None | Exchange::Reverse => self.can_be_uneven || self.size.is_multiple_of(parts),
+        }
     }
 }
 
@@ -109,8 +147,8 @@ impl Rule {
         rule
     }
 
-    /// Permits padding in the parts of each factor without a halo that is the only one of its dimensions,
-    /// whose sizes are given.
+    /// Permits padding in the parts of each factor that is the only one of its dimensions, whose sizes are
+    /// given. Parts of a reversed dimension have none.
     fn permit_padding(&mut self, sizes: &[&[usize]]) {
         let mut permitted = vec![true; self.factors.len()];
         for (dims, sizes) in self.tensors.iter().zip(sizes) {
@@ -120,7 +158,11 @@ impl Rule {
             }
         }
         for (factor, permitted) in self.factors.iter_mut().zip(permitted) {
-            factor.can_be_uneven = permitted && factor.halo.is_none();
+            factor.can_be_uneven = match factor.exchange {
+                Exchange::None => permitted,
+                Exchange::Windows(_) => true,
+                Exchange::Reverse => false,
+            };
         }
     }
 
@@ -141,11 +183,24 @@ impl Rule {
         }
     }
 
-    /// Adds a factor for these dimensions, along which the operands have a halo.
-    fn windows(&mut self, size: usize, places: &[Place], halo: Halo) {
+    /// Adds a factor for these dimensions, along which devices exchange elements.
+    fn exchanged(&mut self, size: usize, places: &[Place], exchange: Exchange) {
         self.factor(size, places);
         if let Some(last) = self.factors.last_mut() {
-            last.halo = halo;
+            last.exchange = exchange;
+        }
+    }
+
+    /// Adds a factor for these dimensions of operands and results, which windows connect; no factor if they
+    /// cannot be divided.
+    fn windows(&mut self, places: &[Place], windows: Option<Windows>) {
+        match windows {
+            None => {}
+            // Each window has the element at the same index.
+            Some(Windows { from, to, stride: 1, before: 0, after: 0 }) if from == to => {
+                self.factor(from, places);
+            }
+            Some(windows) => self.exchanged(windows.from, places, Exchange::Windows(windows)),
         }
     }
 
@@ -187,9 +242,9 @@ impl<'f> Call<'f> {
     }
 
     /// Adds factors for dimensions that have the same size in the first operand and the first result.
-    fn equal_dims(&self, rule: &mut Rule, is_kept: impl Fn(usize) -> bool) {
+    fn equal_dims(&self, rule: &mut Rule) {
         for (d, (from, to)) in self.operands[0].iter().zip(self.results[0]).enumerate() {
-            if from == to && is_kept(d) {
+            if from == to {
                 rule.factor(*from, &[(0, d), (self.result(0), d)]);
             }
         }
@@ -235,11 +290,10 @@ pub(crate) fn rule(inst: Inst<'_>, calls: &dyn CallRules) -> Rule {
         Op::BroadcastInDim { dims } => data::broadcast(rule_mut, &call, dims),
         Op::Reshape => data::reshape(rule_mut, &call),
         Op::Transpose { permutation } => data::transpose(rule_mut, &call, permutation),
-        Op::Reverse { dims } => call.equal_dims(rule_mut, |d| !dims.contains(&d)),
-        Op::Slice(_) | Op::DynamicSlice { .. } => call.equal_dims(rule_mut, |_| true),
-        Op::Pad(pad) => {
-            call.equal_dims(rule_mut, |d| (pad.low[d], pad.high[d], pad.interior[d]) == (0, 0, 0));
-        }
+        Op::Reverse { dims } => data::reverse(rule_mut, &call, dims),
+        Op::Slice(slice) => data::slice(rule_mut, &call, slice),
+        Op::DynamicSlice { .. } => call.equal_dims(rule_mut),
+        Op::Pad(pad) => data::pad(rule_mut, &call, pad),
         Op::Concatenate { dim } => data::all_but(rule_mut, &call, *dim),
         Op::DynamicUpdateSlice => indexing::update(rule_mut, &call),
         Op::Gather(gather) => indexing::gather(rule_mut, &call, gather),
@@ -302,6 +356,11 @@ pub(crate) fn rule(inst: Inst<'_>, calls: &dyn CallRules) -> Rule {
     let sizes: Vec<&[usize]> = call.operands.iter().chain(&call.results).copied().collect();
     rule.permit_padding(&sizes);
     rule
+}
+
+/// Returns the number of elements that a window of `size` elements at this distance reaches over.
+fn reach(size: usize, distance: usize) -> Option<usize> {
+    size.checked_sub(1)?.checked_mul(distance)?.checked_add(1)
 }
 
 /// Adds factors for all dimensions. Operands and results have one shape, except scalar bounds and predicates.

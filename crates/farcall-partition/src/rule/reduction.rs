@@ -3,7 +3,7 @@
 use farcall_ir::op::{Binary, Op, ReduceWindow, SelectAndScatter};
 use farcall_ir::{Region, reducer};
 
-use super::{Call, Halo, Rule};
+use super::{Call, Rule, Windows, reach};
 use crate::local;
 
 pub(super) fn reduce(rule: &mut Rule, call: &Call<'_>, dims: &[usize]) {
@@ -22,15 +22,14 @@ pub(super) fn reduce(rule: &mut Rule, call: &Call<'_>, dims: &[usize]) {
     }
 }
 
-/// Adds factors for dimensions with one window for each element.
 pub(super) fn windows(rule: &mut Rule, call: &Call<'_>, op: &ReduceWindow) {
     let inputs = call.operands.len() / 2;
-    for (d, size) in call.operands[0].iter().enumerate() {
-        if op.strides[d] == 1
-            && op.base_dilations[d] == 1
-            && let Some(halo) = Halo::of_windows(op.window[d], op.window_dilations[d], op.padding[d])
+    for (d, sizes) in call.operands[0].iter().copied().zip(call.results[0].iter().copied()).enumerate() {
+        if op.base_dilations[d] == 1
+            && let Some(reach) = reach(op.window[d], op.window_dilations[d])
         {
-            rule.windows(*size, &call.places(0..inputs, d), halo);
+            let windows = Windows::new(sizes, reach, op.strides[d] as i64, op.padding[d].0);
+            rule.windows(&call.places(0..inputs, d), windows);
         }
     }
 }
