@@ -35,7 +35,7 @@ pub(super) fn convolution(rule: &mut Rule, call: &Call<'_>, op: &Convolution) {
     for (i, (from, to)) in dims.input_spatial.iter().zip(&dims.output_spatial).enumerate() {
         let sizes = (image[*from], call.results[0][*to]);
         if op.lhs_dilation[i] == 1
-            && let Some(reach) = reach(kernels[dims.kernel_spatial[i]], op.rhs_dilation[i] as usize)
+            && let Some(reach) = reach(kernels[dims.kernel_spatial[i]], op.rhs_dilation[i])
         {
             let windows = Windows::new(sizes, reach, op.strides[i] as i64, op.padding[i].0);
             rule.windows(&[(0, *from), (2, *to)], windows);

@@ -55,7 +55,7 @@ fn is_close<T: Scalar>(found: &[T], expected: &[T], norm: f64) -> bool {
 
 /// Returns numbers ±1 without a pattern.
 fn signs<T: Scalar>(count: usize) -> Vec<T> {
-    let sign = |i: usize| (i as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).count_ones() % 2 == 0;
+    let sign = |i: usize| (i as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).count_ones().is_multiple_of(2);
     (0..count).map(|i| if sign(i) { T::one() } else { -T::one() }).collect()
 }
 
