@@ -104,7 +104,8 @@ fn singular_vectors_multiply_to_the_matrix() {
 #[test]
 fn eigenvectors_of_hermitian_matrices_are_orthonormal() {
     fn check<T: Spectral>() {
-        for n in SQUARE_ORDERS {
+        // From order 128 on, matrices are divided.
+        for n in SQUARE_ORDERS.into_iter().chain([135]) {
             for kind in Kind::ALL {
                 let a = kind.matrix::<T>(n, n, n as u64);
                 let a = Matrix::from_fn(n, n, |i, j| a[(i, j)] + a[(j, i)].conj()).rounded::<T>();
