@@ -109,7 +109,7 @@ fn value_layouts(cx: &mut Cx<'_>, what: &str, types: &[Type], layouts: &[Vec<usi
         sorted.sort_unstable();
         let fits = match ty {
             Type::Tensor(t) => sorted.iter().copied().eq(0..t.rank()),
-            Type::Tuple(_) | Type::Future(_) => false,
+            Type::Tuple(_) => false,
             _ => layout.is_empty(),
         };
         cx.check(fits, "custom-call-layout", || {

@@ -217,3 +217,32 @@ fn programs_of_iree_are_read() {
     );
     verify::verify(&parse(&program)).unwrap();
 }
+
+/// jaxlib turns `chlo.scan` into a composite whose body is a region, and JAX passes futures to custom calls.
+#[test]
+fn composites_with_regions_and_calls_with_futures() {
+    let program = r#"
+        func.func @main(%x: tensor<6xf32>, %y: tensor<f32>) -> tensor<6xf32> {
+          %0:2 = "stablehlo.composite"(%x, %y) <{composite_attributes = {dimension = 0 : i64}, decomposition = @scan, name = "chlo.scan"}> ({
+          ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+            %1 = stablehlo.add %a, %b : tensor<f32>
+            stablehlo.return %1, %1 : tensor<f32>, tensor<f32>
+          }) : (tensor<6xf32>, tensor<f32>) -> (tensor<6xf32>, tensor<f32>)
+          %2 = "stablehlo.async_start"(%0#0) ({
+          ^bb0(%a: tensor<6xf32>):
+            %5 = "stablehlo.collective_permute"(%a) <{source_target_pairs = dense<0> : tensor<1x2xi64>}> : (tensor<6xf32>) -> tensor<6xf32>
+            stablehlo.return %5 : tensor<6xf32>
+          }) : (tensor<6xf32>) -> !stablehlo.future<tensor<6xf32>>
+          %3 = stablehlo.custom_call @control_dep(%0#0, %2) {operand_layouts = [dense<0> : tensor<1xindex>, dense<> : tensor<0xindex>], result_layouts = [dense<0> : tensor<1xindex>]} : (tensor<6xf32>, !stablehlo.future<tensor<6xf32>>) -> tensor<6xf32>
+          %4 = "stablehlo.async_done"(%2) : (!stablehlo.future<tensor<6xf32>>) -> tensor<6xf32>
+          %5 = stablehlo.add %3, %4 : tensor<6xf32>
+          return %5 : tensor<6xf32>
+        }
+        func.func private @scan(%x: tensor<6xf32>, %y: tensor<f32>) -> (tensor<6xf32>, tensor<f32>) {
+          return %x, %y : tensor<6xf32>, tensor<f32>
+        }"#;
+    let module = parse(program);
+    verify::verify(&module).unwrap_or_else(|e| panic!("{}", e.render(false)));
+    let printed = text::print(&module);
+    assert_eq!(parse(&printed), module, "{printed}");
+}
